@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Remote atomics by one lane, for every element type: updates that return the
+ * old value, compare-and-swap, atomic load and store. Short names: generic.h.
+ */
+#ifndef IRIS_DEVICE_AMO_H
+#define IRIS_DEVICE_AMO_H
+
+#include <iris/device/translate.h>
+#include <iris/device/value.h>
+
+/* What holds for all of these. Any lane may call them, each for itself. `ptr`
+ * is on the caller's heap and aligned to its size; the element touched is the
+ * one that to_rank (from_rank) keeps there.
+ *
+ * Order and scope are the caller's to say. IRIS_RELEASE and IRIS_ACQ_REL: the
+ * lane's earlier writes, and after a workgroup barrier the workgroup's, are
+ * visible to whoever acquires the new value. IRIS_ACQUIRE and IRIS_ACQ_REL: so
+ * are the writes released by whoever stored the old value. An atomic that other
+ * ranks are to see needs IRIS_SCOPE_SYSTEM. When the call returns, the update
+ * has happened and its old value is known.
+ *
+ * Integer arithmetic wraps. Float arithmetic rounds to the element's own type.
+ * min and max of floats: if either operand is a NaN the other is stored (IEEE
+ * minNum and maxNum); which of -0 and +0 is stored is not specified.
+ *
+ * _masked: as the operation if `mask` is true, else touches no memory and
+ * returns zero.
+ *
+ * On the CPU a loop around an acquiring atomic counts as waiting: now and then
+ * it gives the core to other ranks, and it ends with the kernel. Loops around
+ * relaxed ones do not; use iris_wait_until() where it fits. */
+
+/* How one atomic goes about it. */
+typedef struct iris_i_amo {
+    enum iris_op op;
+    enum iris_i_kind kind;
+    int rank;
+    iris_i_order_t order;
+} iris_i_amo_t;
+
+IRIS_DEVICE iris_i_amo_t iris_i_amo_of(enum iris_op op, enum iris_i_kind kind,
+                                       int rank, iris_sem_t sem,
+                                       iris_scope_t scope)
+{
+    iris_i_amo_t how = {op, kind, rank, {sem, scope}};
+
+    return how;
+}
+
+/* A kernel's own spin loop acquires over and over; every 1024th time it is
+ * treated as a wait. */
+IRIS_DEVICE void iris_i_maybe_spinning(iris_dev_t dev, iris_i_order_t order)
+{
+#if IRIS_ON_CPU
+    if (iris_i_acquires(order) && dev.cpu != NULL &&
+        IRIS_UNLIKELY((++dev.cpu->acquires & 1023u) == 0)) {
+        iris_cpu_poll(dev.cpu);
+    }
+#else
+    (void)dev, (void)order;
+#endif
+}
+
+/* The seam, the spin count, and the place to update. */
+IRIS_DEVICE void *iris_i_amo_at(iris_dev_t dev, const void *ptr,
+                                iris_i_amo_t how)
+{
+    iris_i_access_t access =
+        how.op == IRIS_OP_LOAD
+            ? iris_i_reads(how.op, how.rank, iris_i_kind_bytes(how.kind))
+            : iris_i_writes(how.op, how.rank, iris_i_kind_bytes(how.kind));
+
+    iris_i_maybe_spinning(dev, how.order);
+    return iris_i_at(dev, ptr, iris_i_ordered(access, how.order));
+}
+
+/* The update as a compare-and-swap loop: for what no target has natively. */
+IRIS_DEVICE uint64_t iris_i_update(void *place, uint64_t value,
+                                   iris_i_amo_t how)
+{
+    size_t bytes = iris_i_kind_bytes(how.kind);
+    uint64_t seen = iris_i_load(place, bytes,
+                                iris_i_order(IRIS_RELAXED, how.order.scope));
+
+    for (;;) {
+        uint64_t old = seen;
+
+        seen = iris_i_cas(place, bytes, old,
+                          iris_i_combine(how.kind, how.op, old, value),
+                          how.order);
+        if (seen == old) {
+            return old;
+        }
+    }
+}
+
+/* Any update of any type; returns the old bits. */
+IRIS_DEVICE uint64_t iris_i_amo(iris_dev_t dev, void *ptr, uint64_t value,
+                                iris_i_amo_t how)
+{
+    void *place = iris_i_amo_at(dev, ptr, how);
+    size_t bytes = iris_i_kind_bytes(how.kind);
+    iris_bool_t is_float =
+        how.kind == IRIS_I_KIND_f16 || how.kind == IRIS_I_KIND_bf16 ||
+        how.kind == IRIS_I_KIND_f32 || how.kind == IRIS_I_KIND_f64;
+
+    if (bytes < IRIS_I_FETCH_MIN_BYTES ||
+        (is_float && how.op != IRIS_OP_ATOMIC_XCHG)) {
+        return iris_i_update(place, value, how);
+    }
+    switch (how.op) {
+    case IRIS_OP_ATOMIC_ADD:
+        return iris_i_fetch(place, bytes, IRIS_I_FETCH_ADD, value, how.order);
+    case IRIS_OP_ATOMIC_SUB:
+        return iris_i_fetch(place, bytes, IRIS_I_FETCH_ADD, 0 - value,
+                            how.order);
+    case IRIS_OP_ATOMIC_AND:
+        return iris_i_fetch(place, bytes, IRIS_I_FETCH_AND, value, how.order);
+    case IRIS_OP_ATOMIC_OR:
+        return iris_i_fetch(place, bytes, IRIS_I_FETCH_OR, value, how.order);
+    case IRIS_OP_ATOMIC_XOR:
+        return iris_i_fetch(place, bytes, IRIS_I_FETCH_XOR, value, how.order);
+    case IRIS_OP_ATOMIC_XCHG:
+        return iris_i_fetch(place, bytes, IRIS_I_FETCH_XCHG, value, how.order);
+    default:
+        return iris_i_update(place, value, how);
+    }
+}
+
+/* clang-format off */
+
+/* The operations as the macros below name them. */
+enum {
+    IRIS_I_OP_add = IRIS_OP_ATOMIC_ADD,
+    IRIS_I_OP_sub = IRIS_OP_ATOMIC_SUB,
+    IRIS_I_OP_and = IRIS_OP_ATOMIC_AND,
+    IRIS_I_OP_or = IRIS_OP_ATOMIC_OR,
+    IRIS_I_OP_xor = IRIS_OP_ATOMIC_XOR,
+    IRIS_I_OP_min = IRIS_OP_ATOMIC_MIN,
+    IRIS_I_OP_max = IRIS_OP_ATOMIC_MAX,
+    IRIS_I_OP_xchg = IRIS_OP_ATOMIC_XCHG,
+};
+
+/** iris_atomic_add, _sub, _min, _max, _xchg for every type; iris_atomic_and,
+ *  _or, _xor for the integers: replaces the element with (element OP value) and
+ *  returns what it was. For add and f32:
+ *      float iris_atomic_add_f32(iris_dev_t dev, float *ptr, float value,
+ *                                int to_rank, iris_sem_t sem,
+ *                                iris_scope_t scope);
+ *      float iris_atomic_add_masked_f32(iris_dev_t dev, float *ptr,
+ *                                       float value, int to_rank,
+ *                                       iris_bool_t mask, iris_sem_t sem,
+ *                                       iris_scope_t scope); */
+#define IRIS_I_ROW(name, c_type, verb)                                         \
+    IRIS_DEVICE c_type iris_atomic_##verb##_##name(                            \
+        iris_dev_t dev, c_type *ptr, c_type value, int to_rank,                \
+        iris_sem_t sem, iris_scope_t scope)                                    \
+    {                                                                          \
+        iris_i_amo_t how = iris_i_amo_of((enum iris_op)IRIS_I_OP_##verb,       \
+                                         IRIS_I_KIND_##name, to_rank, sem,     \
+                                         scope);                               \
+        return iris_i_value_##name(                                            \
+            iris_i_amo(dev, ptr, iris_i_bits_##name(value), how));             \
+    }                                                                          \
+    IRIS_DEVICE c_type iris_atomic_##verb##_masked_##name(                     \
+        iris_dev_t dev, c_type *ptr, c_type value, int to_rank,                \
+        iris_bool_t mask, iris_sem_t sem, iris_scope_t scope)                  \
+    {                                                                          \
+        return mask ? iris_atomic_##verb##_##name(dev, ptr, value, to_rank,    \
+                                                  sem, scope)                  \
+                    : iris_i_value_##name(0);                                  \
+    }
+IRIS_TYPES(IRIS_I_ROW, add)
+IRIS_TYPES(IRIS_I_ROW, sub)
+IRIS_TYPES(IRIS_I_ROW, min)
+IRIS_TYPES(IRIS_I_ROW, max)
+IRIS_TYPES(IRIS_I_ROW, xchg)
+IRIS_INTEGER_TYPES(IRIS_I_ROW, and)
+IRIS_INTEGER_TYPES(IRIS_I_ROW, or)
+IRIS_INTEGER_TYPES(IRIS_I_ROW, xor)
+#undef IRIS_I_ROW
+
+/** iris_atomic_cas: replaces the element with `desired` if it equals
+ *  `expected`, and returns what it was; it was replaced if that is `expected`.
+ *  Floats compare by their bits: -0 is not +0, and a NaN equals the same NaN. A
+ *  comparison that fails keeps the acquire part of `sem`. Never fails for
+ *  another reason. For f32:
+ *      float iris_atomic_cas_f32(iris_dev_t dev, float *ptr, float expected,
+ *                                float desired, int to_rank, iris_sem_t sem,
+ *                                iris_scope_t scope);
+ *      float iris_atomic_cas_masked_f32(iris_dev_t dev, float *ptr,
+ *                                       float expected, float desired,
+ *                                       int to_rank, iris_bool_t mask,
+ *                                       iris_sem_t sem, iris_scope_t scope); */
+#define IRIS_I_ROW(name, c_type, arg)                                          \
+    IRIS_DEVICE c_type iris_atomic_cas_##name(                                 \
+        iris_dev_t dev, c_type *ptr, c_type expected, c_type desired,          \
+        int to_rank, iris_sem_t sem, iris_scope_t scope)                       \
+    {                                                                          \
+        void *place = iris_i_amo_at(                                           \
+            dev, ptr, iris_i_amo_of(IRIS_OP_ATOMIC_CAS, IRIS_I_KIND_##name,    \
+                                    to_rank, sem, scope));                     \
+        return iris_i_value_##name(                                            \
+            iris_i_cas(place, sizeof(c_type), iris_i_bits_##name(expected),    \
+                       iris_i_bits_##name(desired),                            \
+                       iris_i_order(sem, scope)));                             \
+    }                                                                          \
+    IRIS_DEVICE c_type iris_atomic_cas_masked_##name(                          \
+        iris_dev_t dev, c_type *ptr, c_type expected, c_type desired,          \
+        int to_rank, iris_bool_t mask, iris_sem_t sem, iris_scope_t scope)     \
+    {                                                                          \
+        return mask ? iris_atomic_cas_##name(dev, ptr, expected, desired,      \
+                                             to_rank, sem, scope)              \
+                    : iris_i_value_##name(0);                                  \
+    }
+IRIS_TYPES(IRIS_I_ROW, )
+#undef IRIS_I_ROW
+
+/** iris_atomic_load, iris_atomic_store: one element, whole and ordered. A load
+ *  takes the acquire part of `sem` only, a store the release part only. For
+ *  f32:
+ *      float iris_atomic_load_f32(iris_dev_t dev, const float *ptr,
+ *                                 int from_rank, iris_sem_t sem,
+ *                                 iris_scope_t scope);
+ *      void iris_atomic_store_f32(iris_dev_t dev, float *ptr, float value,
+ *                                 int to_rank, iris_sem_t sem,
+ *                                 iris_scope_t scope); */
+#define IRIS_I_ROW(name, c_type, arg)                                          \
+    IRIS_DEVICE c_type iris_atomic_load_##name(                                \
+        iris_dev_t dev, const c_type *ptr, int from_rank, iris_sem_t sem,      \
+        iris_scope_t scope)                                                    \
+    {                                                                          \
+        const void *place = iris_i_amo_at(                                     \
+            dev, ptr, iris_i_amo_of(IRIS_OP_LOAD, IRIS_I_KIND_##name,          \
+                                    from_rank, sem, scope));                   \
+        return iris_i_value_##name(iris_i_load(place, sizeof(c_type),          \
+                                               iris_i_order(sem, scope)));     \
+    }                                                                          \
+    IRIS_DEVICE void iris_atomic_store_##name(                                 \
+        iris_dev_t dev, c_type *ptr, c_type value, int to_rank,                \
+        iris_sem_t sem, iris_scope_t scope)                                    \
+    {                                                                          \
+        iris_i_order_t order = iris_i_order(sem, scope);                       \
+        void *place = iris_i_at(                                               \
+            dev, ptr,                                                          \
+            iris_i_ordered(                                                    \
+                iris_i_writes(IRIS_OP_STORE, to_rank, sizeof(c_type)),         \
+                order));                                                       \
+        iris_i_store(place, sizeof(c_type), iris_i_bits_##name(value), order); \
+    }
+IRIS_TYPES(IRIS_I_ROW, )
+#undef IRIS_I_ROW
+/* clang-format on */
+
+#endif /* IRIS_DEVICE_AMO_H */

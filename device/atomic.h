@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The only file with builtins, intrinsics or assembly: atomics on 1, 2, 4 and 8
+ * byte words with order and scope as arguments, fences, barriers, wide copies.
+ */
+#ifndef IRIS_DEVICE_ATOMIC_H
+#define IRIS_DEVICE_ATOMIC_H
+
+#include <iris/types.h>
+#include <iris/device/compat.h>
+
+#if IRIS_ON_CPU
+#include <iris/device/cpu.h>
+#endif
+
+/* Words that may be any type's bytes, so that a kernel's own float accesses and
+ * our word accesses to the same place stay in order. */
+typedef uint8_t iris_i_u8_t __attribute__((may_alias));
+typedef uint16_t iris_i_u16_t __attribute__((may_alias));
+typedef uint32_t iris_i_u32_t __attribute__((may_alias));
+typedef uint64_t iris_i_u64_t __attribute__((may_alias));
+
+/* Memory order and scope of one access. */
+typedef struct iris_i_order {
+    iris_sem_t sem;
+    iris_scope_t scope;
+} iris_i_order_t;
+
+IRIS_DEVICE iris_i_order_t iris_i_order(iris_sem_t sem, iris_scope_t scope)
+{
+    iris_i_order_t order = {sem, scope};
+
+    return order;
+}
+
+IRIS_DEVICE iris_bool_t iris_i_acquires(iris_i_order_t how)
+{
+    return how.sem != IRIS_RELAXED && how.sem != IRIS_RELEASE;
+}
+
+IRIS_DEVICE iris_bool_t iris_i_releases(iris_i_order_t how)
+{
+    return how.sem != IRIS_RELAXED && how.sem != IRIS_ACQUIRE;
+}
+
+/* ---- What each target calls it ---------------------------------------------
+ * Builtins want order and scope as constants; the macros below hand every
+ * combination to OP(order, scope) and the optimiser keeps one. Values outside
+ * the enums get the strongest. */
+/* clang-format off */
+#if IRIS_ON_CPU
+#define IRIS_I_ORDER(order) __ATOMIC_##order
+#define IRIS_I_LOAD(p, order, scope) __atomic_load_n(p, order)
+#define IRIS_I_STORE(p, v, order, scope) __atomic_store_n(p, v, order)
+#define IRIS_I_XCHG(p, v, order, scope) __atomic_exchange_n(p, v, order)
+#define IRIS_I_CAS(p, seen, v, order, failed, scope)                           \
+    __atomic_compare_exchange_n(p, seen, v, 0, order, failed)
+#define IRIS_I_FETCH(verb, p, v, order, scope)                                 \
+    __atomic_fetch_##verb(p, v, order)
+#elif IRIS_ON_HIP
+#define IRIS_I_ORDER(order) __ATOMIC_##order
+#define IRIS_I_WG __HIP_MEMORY_SCOPE_WORKGROUP
+#define IRIS_I_AGENT __HIP_MEMORY_SCOPE_AGENT
+#define IRIS_I_SYSTEM __HIP_MEMORY_SCOPE_SYSTEM
+#define IRIS_I_LOAD(p, order, scope) __hip_atomic_load(p, order, scope)
+#define IRIS_I_STORE(p, v, order, scope) __hip_atomic_store(p, v, order, scope)
+#define IRIS_I_XCHG(p, v, order, scope)                                        \
+    __hip_atomic_exchange(p, v, order, scope)
+#define IRIS_I_CAS(p, seen, v, order, failed, scope)                           \
+    __hip_atomic_compare_exchange_strong(p, seen, v, order, failed, scope)
+#define IRIS_I_FETCH(verb, p, v, order, scope)                                 \
+    __hip_atomic_fetch_##verb(p, v, order, scope)
+#else
+#define IRIS_I_ORDER(order) __NV_ATOMIC_##order
+#define IRIS_I_WG __NV_THREAD_SCOPE_BLOCK
+#define IRIS_I_AGENT __NV_THREAD_SCOPE_DEVICE
+#define IRIS_I_SYSTEM __NV_THREAD_SCOPE_SYSTEM
+#define IRIS_I_LOAD(p, order, scope) __nv_atomic_load_n(p, order, scope)
+#define IRIS_I_STORE(p, v, order, scope)                                       \
+    __nv_atomic_store_n(p, v, order, scope)
+#define IRIS_I_XCHG(p, v, order, scope)                                        \
+    __nv_atomic_exchange_n(p, v, order, scope)
+#define IRIS_I_CAS(p, seen, v, order, failed, scope)                           \
+    __nv_atomic_compare_exchange_n(p, seen, v, false, order, failed, scope)
+#define IRIS_I_FETCH(verb, p, v, order, scope)                                 \
+    __nv_atomic_fetch_##verb(p, v, order, scope)
+#endif
+
+#if IRIS_ON_CPU /* every scope is the system */
+#define IRIS_I_SCOPED(OP, order, how)                                          \
+    OP(IRIS_I_ORDER(order), 0)
+#else
+#define IRIS_I_SCOPED(OP, order, how)                                          \
+    if ((how).scope == IRIS_SCOPE_WG) {                                        \
+        OP(IRIS_I_ORDER(order), IRIS_I_WG);                                    \
+    } else if ((how).scope == IRIS_SCOPE_AGENT) {                              \
+        OP(IRIS_I_ORDER(order), IRIS_I_AGENT);                                 \
+    } else {                                                                   \
+        OP(IRIS_I_ORDER(order), IRIS_I_SYSTEM);                                \
+    }
+#endif
+
+#define IRIS_I_LOADING(OP, how) /* a load has no release part */               \
+    if (iris_i_acquires(how)) {                                                \
+        IRIS_I_SCOPED(OP, ACQUIRE, how);                                       \
+    } else {                                                                   \
+        IRIS_I_SCOPED(OP, RELAXED, how);                                       \
+    }
+
+#define IRIS_I_STORING(OP, how) /* a store has no acquire part */              \
+    if (iris_i_releases(how)) {                                                \
+        IRIS_I_SCOPED(OP, RELEASE, how);                                       \
+    } else {                                                                   \
+        IRIS_I_SCOPED(OP, RELAXED, how);                                       \
+    }
+
+#define IRIS_I_UPDATING(OP, how)                                               \
+    if (iris_i_acquires(how) && iris_i_releases(how)) {                        \
+        IRIS_I_SCOPED(OP, ACQ_REL, how);                                       \
+    } else if (iris_i_acquires(how)) {                                         \
+        IRIS_I_SCOPED(OP, ACQUIRE, how);                                       \
+    } else {                                                                   \
+        IRIS_I_STORING(OP, how);                                               \
+    }
+
+/* ---- One word of each width ------------------------------------------------
+ * For 32 bits these are iris_i_load_u32, iris_i_store_u32, iris_i_xchg_u32,
+ * iris_i_cas_u32, iris_i_add_u32, iris_i_and_u32, iris_i_or_u32,
+ * iris_i_xor_u32. Each returns the old value. A compare-and-swap that fails
+ * keeps the acquire part of its order. */
+#define IRIS_I_OP_LOAD(order, scope) result = IRIS_I_LOAD(p, order, scope)
+#define IRIS_I_OP_STORE(order, scope) IRIS_I_STORE(p, value, order, scope)
+#define IRIS_I_OP_XCHG(order, scope)                                           \
+    result = IRIS_I_XCHG(p, value, order, scope)
+#define IRIS_I_OP_CAS_HARD(order, scope) /* acquires if it fails, too */       \
+    (void)IRIS_I_CAS(p, &seen, value, order, IRIS_I_ORDER(ACQUIRE), scope)
+#define IRIS_I_OP_CAS_SOFT(order, scope)                                       \
+    (void)IRIS_I_CAS(p, &seen, value, order, IRIS_I_ORDER(RELAXED), scope)
+#define IRIS_I_OP_ADD(order, scope)                                            \
+    result = IRIS_I_FETCH(add, p, value, order, scope)
+#define IRIS_I_OP_AND(order, scope)                                            \
+    result = IRIS_I_FETCH(and, p, value, order, scope)
+#define IRIS_I_OP_OR(order, scope)                                             \
+    result = IRIS_I_FETCH(or, p, value, order, scope)
+#define IRIS_I_OP_XOR(order, scope)                                            \
+    result = IRIS_I_FETCH(xor, p, value, order, scope)
+
+#define IRIS_I_ACCESSES(bits)                                                  \
+    IRIS_DEVICE uint##bits##_t iris_i_load_u##bits(                            \
+        iris_i_u##bits##_t *p, iris_i_order_t how)                             \
+    {                                                                          \
+        uint##bits##_t result;                                                 \
+        IRIS_I_LOADING(IRIS_I_OP_LOAD, how)                                    \
+        return result;                                                         \
+    }                                                                          \
+    IRIS_DEVICE void iris_i_store_u##bits(                                     \
+        iris_i_u##bits##_t *p, uint##bits##_t value, iris_i_order_t how)       \
+    {                                                                          \
+        IRIS_I_STORING(IRIS_I_OP_STORE, how)                                   \
+    }
+
+#define IRIS_I_UPDATE(bits, verb, OP)                                          \
+    IRIS_DEVICE uint##bits##_t iris_i_##verb##_u##bits(                        \
+        iris_i_u##bits##_t *p, uint##bits##_t value, iris_i_order_t how)       \
+    {                                                                          \
+        uint##bits##_t result;                                                 \
+        IRIS_I_UPDATING(OP, how)                                               \
+        return result;                                                         \
+    }
+
+#define IRIS_I_UPDATES(bits)                                                   \
+    IRIS_I_UPDATE(bits, xchg, IRIS_I_OP_XCHG)                                  \
+    IRIS_I_UPDATE(bits, add, IRIS_I_OP_ADD)                                    \
+    IRIS_I_UPDATE(bits, and, IRIS_I_OP_AND)                                    \
+    IRIS_I_UPDATE(bits, or, IRIS_I_OP_OR)                                      \
+    IRIS_I_UPDATE(bits, xor, IRIS_I_OP_XOR)                                    \
+    IRIS_DEVICE uint##bits##_t iris_i_cas_u##bits(                             \
+        iris_i_u##bits##_t *p, uint##bits##_t expected, uint##bits##_t value,  \
+        iris_i_order_t how)                                                    \
+    {                                                                          \
+        iris_i_u##bits##_t seen = expected;                                    \
+        if (iris_i_acquires(how) && iris_i_releases(how)) {                    \
+            IRIS_I_SCOPED(IRIS_I_OP_CAS_HARD, ACQ_REL, how);                   \
+        } else if (iris_i_acquires(how)) {                                     \
+            IRIS_I_SCOPED(IRIS_I_OP_CAS_HARD, ACQUIRE, how);                   \
+        } else {                                                               \
+            IRIS_I_STORING(IRIS_I_OP_CAS_SOFT, how)                            \
+        }                                                                      \
+        return seen;                                                           \
+    }
+/* clang-format on */
+
+IRIS_I_ACCESSES(8)
+IRIS_I_ACCESSES(16)
+IRIS_I_ACCESSES(32)
+IRIS_I_ACCESSES(64)
+IRIS_I_UPDATES(32)
+IRIS_I_UPDATES(64)
+
+#if IRIS_ON_CPU /* GPUs have no updates this small; see word.h */
+IRIS_I_UPDATES(8)
+IRIS_I_UPDATES(16)
+#endif
+
+/* ---- Fences and barriers ------------------------------------------------ */
+
+#if IRIS_TSAN && IRIS_ON_CPU
+/* ThreadSanitizer does not model fences: an update of one word that all share
+ * orders at least as much. Weak, so that all files of a program do share it. */
+__attribute__((weak)) unsigned iris_i_fence_word;
+
+IRIS_DEVICE void iris_i_fence(iris_i_order_t how)
+{
+    (void)how;
+    (void)__atomic_fetch_add(&iris_i_fence_word, 1u, __ATOMIC_ACQ_REL);
+}
+#else
+/* clang-format off */
+#if IRIS_ON_CPU
+#define IRIS_I_OP_FENCE(order, scope) __atomic_thread_fence(order)
+#elif IRIS_ON_HIP /* this builtin wants LLVM's names of scopes */
+#undef IRIS_I_WG
+#undef IRIS_I_AGENT
+#undef IRIS_I_SYSTEM
+#define IRIS_I_WG "workgroup"
+#define IRIS_I_AGENT "agent"
+#define IRIS_I_SYSTEM ""
+#define IRIS_I_OP_FENCE(order, scope) __builtin_amdgcn_fence(order, scope)
+#else
+#define IRIS_I_OP_FENCE(order, scope) __nv_atomic_thread_fence(order, scope)
+#endif
+/* clang-format on */
+
+IRIS_DEVICE void iris_i_fence(iris_i_order_t how)
+{
+    if (iris_i_acquires(how) && iris_i_releases(how)) {
+        IRIS_I_SCOPED(IRIS_I_OP_FENCE, ACQ_REL, how);
+    } else if (iris_i_acquires(how)) {
+        IRIS_I_SCOPED(IRIS_I_OP_FENCE, ACQUIRE, how);
+    } else if (iris_i_releases(how)) {
+        IRIS_I_SCOPED(IRIS_I_OP_FENCE, RELEASE, how);
+    }
+}
+#endif
+
+/* All lanes of the workgroup meet; what any of them did before is visible to
+ * all of them after. On AMD the barrier alone waits for no stores: without
+ * vmcnt(0) in each wavefront, a flag that one lane releases at system scope
+ * afterwards could overtake the other wavefronts' stores to a peer. */
+IRIS_DEVICE void iris_i_wg_barrier(void)
+{
+#if IRIS_ON_HIP
+    __asm__ volatile("s_waitcnt vmcnt(0)" ::: "memory");
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    __builtin_amdgcn_s_barrier();
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+#elif IRIS_ON_CUDA
+    __syncthreads();
+#endif
+}
+
+/* Rests a moment in a loop that waits. */
+IRIS_DEVICE void iris_i_pause(void)
+{
+#if IRIS_ON_HIP
+    __builtin_amdgcn_s_sleep(1);
+#elif IRIS_ON_X86 && IRIS_ON_CPU
+    __builtin_ia32_pause();
+#elif IRIS_ON_ARM64 && IRIS_ON_CPU
+    __asm__ volatile("yield");
+#endif
+}
+
+/* ---- Where this lane is; on the CPU a workgroup is one lane --------------- */
+
+/* clang-format off */
+#if IRIS_ON_HIP
+IRIS_DEVICE uint32_t iris_i_lane(void) { return __builtin_amdgcn_workitem_id_x(); }
+IRIS_DEVICE uint32_t iris_i_num_lanes(void) { return __builtin_amdgcn_workgroup_size_x(); }
+IRIS_DEVICE uint32_t iris_i_wg_id(void) { return __builtin_amdgcn_workgroup_id_x(); }
+IRIS_DEVICE uint32_t iris_i_num_wgs(void)
+{
+    return __builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x();
+}
+#elif IRIS_ON_CUDA
+IRIS_DEVICE uint32_t iris_i_lane(void) { return threadIdx.x; }
+IRIS_DEVICE uint32_t iris_i_num_lanes(void) { return blockDim.x; }
+IRIS_DEVICE uint32_t iris_i_wg_id(void) { return blockIdx.x; }
+IRIS_DEVICE uint32_t iris_i_num_wgs(void) { return gridDim.x; }
+#else
+IRIS_DEVICE uint32_t iris_i_lane(void) { return 0; }
+#endif
+/* clang-format on */
+
+/* ---- Pointers, hints, wide copies ---------------------------------------- */
+
+/* `ptr`, which is global memory, told so to the compiler: it then emits
+ * global_* where it would have to emit flat_*. */
+IRIS_DEVICE void *iris_i_global(const void *ptr)
+{
+#if IRIS_ON_HIP
+    return (void *)(__attribute__((address_space(1))) void *)ptr;
+#else
+    return (void *)(uintptr_t)ptr;
+#endif
+}
+
+/* Plain words by size with a cache hint; same rules as iris_i_load(). The CPU
+ * ignores hints: x86's non-temporal stores would not be ordered by a later
+ * release. Where bypassing a cache is what an atomic of wider scope does, a
+ * relaxed one is the hint. */
+/* clang-format off */
+#if IRIS_ON_CUDA
+#define IRIS_I_HINTED_LOAD(p, hint)                                            \
+    ((hint) == IRIS_CACHE_ALL         ? __ldca(p)                              \
+     : (hint) == IRIS_CACHE_GLOBAL    ? __ldcg(p)                              \
+     : (hint) == IRIS_CACHE_STREAMING ? __ldcs(p)                              \
+     : (hint) == IRIS_CACHE_VOLATILE  ? __ldcv(p)                              \
+                                      : *(p))
+#define IRIS_I_HINTED_STORE(p, v, hint)                                        \
+    ((hint) == IRIS_CACHE_WRITE_BACK      ? __stwb(p, v)                       \
+     : (hint) == IRIS_CACHE_GLOBAL        ? __stcg(p, v)                       \
+     : (hint) == IRIS_CACHE_STREAMING     ? __stcs(p, v)                       \
+     : (hint) == IRIS_CACHE_WRITE_THROUGH ? __stwt(p, v)                       \
+                                          : (void)(*(p) = (v)))
+#elif IRIS_ON_HIP
+#define IRIS_I_HINTED_LOAD(p, hint)                                            \
+    ((hint) == IRIS_CACHE_STREAMING ? __builtin_nontemporal_load(p)            \
+     : (hint) == IRIS_CACHE_GLOBAL                                             \
+         ? __hip_atomic_load(p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)    \
+     : (hint) == IRIS_CACHE_VOLATILE                                           \
+         ? __hip_atomic_load(p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)   \
+         : *(p))
+#define IRIS_I_HINTED_STORE(p, v, hint)                                        \
+    ((hint) == IRIS_CACHE_STREAMING ? __builtin_nontemporal_store(v, p)        \
+     : (hint) == IRIS_CACHE_WRITE_THROUGH                                      \
+         ? __hip_atomic_store(p, v, __ATOMIC_RELAXED,                          \
+                              __HIP_MEMORY_SCOPE_SYSTEM)                       \
+         : (void)(*(p) = (v)))
+#else
+#define IRIS_I_HINTED_LOAD(p, hint) ((void)(hint), *(p))
+#define IRIS_I_HINTED_STORE(p, v, hint) ((void)(hint), (void)(*(p) = (v)))
+#endif
+/* clang-format on */
+
+IRIS_DEVICE uint64_t iris_i_load_hint(const void *ptr, size_t bytes,
+                                      iris_cache_t hint)
+{
+    switch (bytes) {
+    case 1:
+        return IRIS_I_HINTED_LOAD((const iris_i_u8_t *)ptr, hint);
+    case 2:
+        return IRIS_I_HINTED_LOAD((const iris_i_u16_t *)ptr, hint);
+    case 4:
+        return IRIS_I_HINTED_LOAD((const iris_i_u32_t *)ptr, hint);
+    default:
+        return IRIS_I_HINTED_LOAD((const iris_i_u64_t *)ptr, hint);
+    }
+}
+
+IRIS_DEVICE void iris_i_store_hint(void *ptr, size_t bytes, uint64_t value,
+                                   iris_cache_t hint)
+{
+    switch (bytes) {
+    case 1:
+        IRIS_I_HINTED_STORE((iris_i_u8_t *)ptr, (uint8_t)value, hint);
+        break;
+    case 2:
+        IRIS_I_HINTED_STORE((iris_i_u16_t *)ptr, (uint16_t)value, hint);
+        break;
+    case 4:
+        IRIS_I_HINTED_STORE((iris_i_u32_t *)ptr, (uint32_t)value, hint);
+        break;
+    default:
+        IRIS_I_HINTED_STORE((iris_i_u64_t *)ptr, value, hint);
+        break;
+    }
+}
+
+/* The widest word that one access moves, aligned to its size. */
+#if IRIS_ON_CUDA
+typedef uint4 iris_i_u128_t;
+#else
+typedef uint32_t iris_i_u128_t __attribute__((vector_size(16), may_alias));
+#endif
+
+#if IRIS_ON_CPU
+/* The ranges may overlap. */
+IRIS_DEVICE void iris_i_copy_bytes(void *to, const void *from, size_t bytes)
+{
+    (void)__builtin_memmove(to, from, bytes);
+}
+#endif
+
+#endif /* IRIS_DEVICE_ATOMIC_H */

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Kernels, written once for every target: a body over one workgroup, whose
+ * lanes are loops.
+ */
+#ifndef IRIS_DEVICE_KERNEL_H
+#define IRIS_DEVICE_KERNEL_H
+
+#include <iris/types.h>
+#include <iris/device/compat.h>
+#include <iris/device/atomic.h>
+
+/** The workgroup a body runs for. On a GPU all its lanes run the body; on the
+ *  CPU one thread does, and lanes exist as iterations of lane loops only. */
+typedef struct iris_wg {
+    uint32_t id;        /**< Its place in the grid, from 0. */
+    uint32_t num_wgs;   /**< Workgroups of the grid. */
+    uint32_t num_lanes; /**< Lanes of each. */
+#if IRIS_ON_CPU
+    struct iris_cpu_wg *cpu; /* NULL outside a kernel */
+#endif
+} iris_wg_t;
+
+/* IRIS_KERNEL(name, ARGS) { ... } defines the kernel `name`, which takes a const
+ * ARGS *args and iris_wg_t wg, at file scope:
+ *
+ *     struct scale_args { const float *in; float *out; size_t n; ... };
+ *
+ *     IRIS_KERNEL(scale, struct scale_args)
+ *     {
+ *         IRIS_LANES(wg, i, args->n)
+ *             args->out[i] = 2.0f * args->in[i];
+ *     }
+ *
+ *     iris_launch(iris, scale, grid, block, &args, sizeof args, stream);
+ *
+ * `name` becomes an array of one const struct iris_kernel, so that it is passed
+ * without an &. name_body, name_cpu and name_gpu are taken, too. On the CPU a
+ * body that waits may never return (see iris_wait_until()): it must not hold
+ * what only it can give back, such as memory from malloc(). */
+#if IRIS_ON_CPU
+#define IRIS_KERNEL(name, ARGS)                                                \
+    static void name##_body(iris_wg_t wg, const ARGS *args);                   \
+    static void name##_cpu(const void *wg, const void *args)                   \
+    {                                                                          \
+        name##_body(*(const iris_wg_t *)wg, (const ARGS *)args);               \
+    }                                                                          \
+    IRIS_UNUSED static const struct iris_kernel name[1] = {                    \
+        {#name, sizeof(ARGS), name##_cpu, NULL}};                              \
+    static void name##_body(IRIS_UNUSED iris_wg_t wg,                          \
+                            IRIS_UNUSED const ARGS *args)
+#else
+#define IRIS_KERNEL(name, ARGS)                                                \
+    IRIS_DEVICE void name##_body(iris_wg_t wg, const ARGS *args);              \
+    static __global__ void name##_gpu(ARGS args)                               \
+    {                                                                          \
+        iris_wg_t wg = {iris_i_wg_id(), iris_i_num_wgs(), iris_i_num_lanes()}; \
+        name##_body(wg, &args);                                                \
+    }                                                                          \
+    IRIS_UNUSED static const struct iris_kernel name[1] = {                    \
+        {#name, sizeof(ARGS), NULL, (const void *)name##_gpu}};                \
+    IRIS_DEVICE void name##_body(IRIS_UNUSED iris_wg_t wg,                     \
+                                 IRIS_UNUSED const ARGS *args)
+#endif
+
+/* Where workgroup `id`'s contiguous share of [0, n) starts; the first n % wgs
+ * shares have one more. */
+IRIS_DEVICE size_t iris_i_share(iris_wg_t wg, uint32_t id, size_t n)
+{
+    size_t extra = n % wg.num_wgs;
+
+    return n / wg.num_wgs * id + (id < extra ? id : extra);
+}
+
+/** IRIS_LANES(wg, i, n) statement: runs the statement for this workgroup's share
+ *  of the size_t indices [0, n). Over the whole grid each index comes exactly
+ *  once; which workgroup and lane it falls to is the target's choice. Called by
+ *  all lanes. The statement must not hold a workgroup operation. n is evaluated
+ *  once. On the CPU the loop is plain: it is vectorised if what it calls with
+ *  is the same for all i or a function of i.
+ *
+ *  IRIS_WG_LANES(wg, i, n) statement: the same, but each workgroup goes through
+ *  all of [0, n). */
+#if IRIS_ON_CPU
+#define IRIS_LANES(wg, i, n)                                                   \
+    for (size_t i##_n = (n), i = iris_i_share(wg, (wg).id, i##_n),             \
+                i##_end = iris_i_share(wg, (wg).id + 1, i##_n);                \
+         i < i##_end; i++)
+#define IRIS_WG_LANES(wg, i, n)                                                \
+    for (size_t i = 0, i##_end = (n); i < i##_end; i++)
+#else
+#define IRIS_LANES(wg, i, n)                                                   \
+    for (size_t i = (size_t)(wg).id * (wg).num_lanes + iris_i_lane(),          \
+                i##_end = (n);                                                 \
+         i < i##_end; i += (size_t)(wg).num_wgs * (wg).num_lanes)
+#define IRIS_WG_LANES(wg, i, n)                                                \
+    for (size_t i = iris_i_lane(), i##_end = (n); i < i##_end;                 \
+         i += (wg).num_lanes)
+#endif
+
+/** True in exactly one lane of the workgroup, always the same one. On the CPU
+ *  that is any code outside a lane loop. */
+IRIS_DEVICE iris_bool_t iris_wg_leader(iris_wg_t wg)
+{
+    (void)wg;
+    return iris_i_lane() == 0;
+}
+
+#endif /* IRIS_DEVICE_KERNEL_H */

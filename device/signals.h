@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Waits for several signals at once: all, any, some; the semantics are those of
+ * OpenSHMEM 1.5, section 9.10 (shmem_wait_until_all and its relatives).
+ */
+#ifndef IRIS_DEVICE_SIGNALS_H
+#define IRIS_DEVICE_SIGNALS_H
+
+#include <iris/device/signal.h>
+
+/* What holds for all of these. Any lane, for itself. `signals` are `count` words
+ * of this rank's own heap, untranslated. `status` is NULL or `count` ints: where
+ * it is not zero the signal is left out. A signal that is found to hold is
+ * acquired at system scope, as by iris_wait_until(); the others are not. */
+
+/* What SIZE_MAX is, without asking C++ for its limits. */
+#define IRIS_I_NO_INDEX ((size_t)-1)
+
+IRIS_DEVICE iris_bool_t iris_i_left_out(const int *status, size_t i)
+{
+    return status != NULL && status[i] != 0;
+}
+
+/* First signal that takes part; `count` if there is none. */
+IRIS_DEVICE size_t iris_i_first_signal(size_t count, const int *status)
+{
+    size_t i = 0;
+
+    while (i < count && iris_i_left_out(status, i)) {
+        i++;
+    }
+    return i;
+}
+
+/* One look at every signal that takes part. How many hold; the indices of the
+ * first `max` of them go to indices_p. Stops when it has found `max`. */
+IRIS_DEVICE_LARGE size_t iris_i_scan(const uint64_t *signals, size_t count,
+                                     const int *status, iris_i_goal_t goal,
+                                     size_t max, size_t *indices_p)
+{
+    size_t found = 0;
+    uint64_t seen;
+
+    for (size_t i = 0; i < count && found < max; i++) {
+        if (!iris_i_left_out(status, i) &&
+            iris_i_reached(&signals[i], goal, &seen)) {
+            indices_p[found++] = i;
+        }
+    }
+    return found;
+}
+
+/* Looks until at least one holds. The set must not be empty. */
+IRIS_DEVICE_LARGE size_t iris_i_wait_scan(iris_dev_t dev,
+                                          const uint64_t *signals, size_t count,
+                                          const int *status, iris_i_goal_t goal,
+                                          size_t max, size_t *indices_p)
+{
+    size_t found = iris_i_scan(signals, count, status, goal, max, indices_p);
+
+    if (found == 0) {
+        const uint64_t *first = &signals[iris_i_first_signal(count, status)];
+
+        iris_i_wait_begin(dev, first, goal);
+        do {
+            iris_i_wait_poll(dev, 0);
+            found = iris_i_scan(signals, count, status, goal, max, indices_p);
+        } while (found == 0);
+        iris_i_wait_end(dev);
+    }
+    return found;
+}
+
+/** Waits until every signal is CMP `value`; at once if none takes part. */
+IRIS_DEVICE_LARGE void iris_wait_until_all(iris_dev_t dev,
+                                           const uint64_t *signals,
+                                           size_t count, const int *status,
+                                           iris_cmp_t cmp, uint64_t value)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!iris_i_left_out(status, i)) {
+            (void)iris_wait_until_u64(dev, &signals[i], cmp, value);
+        }
+    }
+}
+
+/** Waits until a signal is CMP `value`; returns its index, SIZE_MAX at once if
+ *  none takes part. */
+IRIS_DEVICE_LARGE size_t iris_wait_until_any(iris_dev_t dev,
+                                             const uint64_t *signals,
+                                             size_t count, const int *status,
+                                             iris_cmp_t cmp, uint64_t value)
+{
+    iris_i_goal_t goal = iris_i_goal(IRIS_I_KIND_u64, cmp, value);
+    size_t index = IRIS_I_NO_INDEX;
+
+    if (iris_i_first_signal(count, status) < count) {
+        iris_i_wait_seam(dev, signals, count * sizeof(*signals));
+        (void)iris_i_wait_scan(dev, signals, count, status, goal, 1, &index);
+    }
+    return index;
+}
+
+/** Waits until at least one signal is CMP `value`; returns how many are, 0 at
+ *  once if none takes part. Their indices, ascending, go to indices_p, which
+ *  has room for `count`. */
+IRIS_DEVICE_LARGE size_t iris_wait_until_some(iris_dev_t dev,
+                                              const uint64_t *signals,
+                                              size_t count, const int *status,
+                                              iris_cmp_t cmp, uint64_t value,
+                                              size_t *indices_p)
+{
+    iris_i_goal_t goal = iris_i_goal(IRIS_I_KIND_u64, cmp, value);
+
+    if (iris_i_first_signal(count, status) == count) {
+        return 0;
+    }
+    iris_i_wait_seam(dev, signals, count * sizeof(*signals));
+    return iris_i_wait_scan(dev, signals, count, status, goal, count,
+                            indices_p);
+}
+
+/** Whether every signal is CMP `value` now; true if none takes part. */
+IRIS_DEVICE_LARGE iris_bool_t iris_test_all(iris_dev_t dev,
+                                            const uint64_t *signals,
+                                            size_t count, const int *status,
+                                            iris_cmp_t cmp, uint64_t value)
+{
+    iris_bool_t all = 1;
+
+    for (size_t i = 0; i < count && all; i++) {
+        all = iris_i_left_out(status, i) ||
+              iris_test_u64(dev, &signals[i], cmp, value);
+    }
+    return all;
+}
+
+/** Index of a signal that is CMP `value` now, SIZE_MAX if there is none. */
+IRIS_DEVICE_LARGE size_t iris_test_any(iris_dev_t dev, const uint64_t *signals,
+                                       size_t count, const int *status,
+                                       iris_cmp_t cmp, uint64_t value)
+{
+    size_t index = IRIS_I_NO_INDEX;
+
+    if (iris_i_first_signal(count, status) < count) {
+        iris_i_wait_seam(dev, signals, count * sizeof(*signals));
+        (void)iris_i_scan(signals, count, status,
+                          iris_i_goal(IRIS_I_KIND_u64, cmp, value), 1, &index);
+    }
+    return index;
+}
+
+/** How many signals are CMP `value` now; their indices, ascending, go to
+ *  indices_p, which has room for `count`. */
+IRIS_DEVICE_LARGE size_t iris_test_some(iris_dev_t dev, const uint64_t *signals,
+                                        size_t count, const int *status,
+                                        iris_cmp_t cmp, uint64_t value,
+                                        size_t *indices_p)
+{
+    if (iris_i_first_signal(count, status) == count) {
+        return 0;
+    }
+    iris_i_wait_seam(dev, signals, count * sizeof(*signals));
+    return iris_i_scan(signals, count, status,
+                       iris_i_goal(IRIS_I_KIND_u64, cmp, value), count,
+                       indices_p);
+}
+
+#endif /* IRIS_DEVICE_SIGNALS_H */

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a workgroup does as one: its barrier and bulk copies to and from peers
+ * with the widest accesses the target has.
+ */
+#ifndef IRIS_DEVICE_WG_H
+#define IRIS_DEVICE_WG_H
+
+#include <iris/device/kernel.h>
+#include <iris/device/signal.h>
+
+/* Every function here is called by all lanes of the workgroup together, with
+ * the same arguments, outside lane loops. */
+
+/** All lanes meet. What any lane wrote before, anywhere, every lane sees after;
+ *  and each lane's stores have left for their target, so that a release by one
+ *  lane after it covers the writes of all. */
+IRIS_DEVICE void iris_wg_barrier(iris_wg_t wg)
+{
+#if IRIS_ON_CPU
+    if (IRIS_UNLIKELY(wg.cpu != NULL && wg.cpu->observe != NULL)) {
+        iris_i_report(wg.cpu, NULL,
+                      iris_i_ordered(iris_i_reads(IRIS_OP_BARRIER, -1, 0),
+                                     iris_i_order(IRIS_ACQ_REL,
+                                                  IRIS_SCOPE_WG)));
+    }
+#else
+    (void)wg;
+#endif
+    iris_i_wg_barrier();
+}
+
+#if IRIS_ON_CPU
+IRIS_DEVICE void iris_i_wg_bytes(iris_wg_t wg, void *to, const void *from,
+                                 size_t bytes)
+{
+    (void)wg;
+    iris_i_copy_bytes(to, from, bytes);
+}
+#else
+/* clang-format off */
+/* For u32: void iris_i_wg_u32(iris_wg_t wg, char *to, const char *from,
+ * size_t count), `count` aligned words, lane by lane. Four loads are under way
+ * before the first store waits for its value. */
+#define IRIS_I_WG_WORDS(name)                                                  \
+    IRIS_DEVICE void iris_i_wg_##name(iris_wg_t wg, char *to,                  \
+                                      const char *from, size_t count)          \
+    {                                                                          \
+        iris_i_##name##_t *t = (iris_i_##name##_t *)to;                        \
+        const iris_i_##name##_t *f = (const iris_i_##name##_t *)from;          \
+        size_t step = wg.num_lanes, i = iris_i_lane();                         \
+        for (; i + 3 * step < count; i += 4 * step) {                          \
+            iris_i_##name##_t a = f[i], b = f[i + step];                       \
+            iris_i_##name##_t c = f[i + 2 * step], d = f[i + 3 * step];        \
+            t[i] = a, t[i + step] = b;                                         \
+            t[i + 2 * step] = c, t[i + 3 * step] = d;                          \
+        }                                                                      \
+        for (; i < count; i += step) {                                         \
+            t[i] = f[i];                                                       \
+        }                                                                      \
+    }
+IRIS_I_WG_WORDS(u8)
+IRIS_I_WG_WORDS(u16)
+IRIS_I_WG_WORDS(u32)
+IRIS_I_WG_WORDS(u64)
+IRIS_I_WG_WORDS(u128)
+#undef IRIS_I_WG_WORDS
+/* clang-format on */
+
+/* Words of the greatest width that both sides can be aligned to; what is left
+ * at either end goes by bytes, so nothing outside is written. */
+IRIS_DEVICE_LARGE void iris_i_wg_bytes(iris_wg_t wg, void *to_ptr,
+                                       const void *from_ptr, size_t bytes)
+{
+    char *to = (char *)iris_i_global(to_ptr);
+    const char *from = (const char *)iris_i_global(from_ptr);
+    size_t skew = ((uintptr_t)to ^ (uintptr_t)from) & 15;
+    size_t width = skew == 0 ? 16 : skew & (0 - skew);
+    size_t head = (0 - (uintptr_t)to) & (width - 1);
+    size_t body, done;
+
+    head = head < bytes ? head : bytes;
+    body = (bytes - head) / width;
+    done = head + body * width;
+    iris_i_wg_u8(wg, to, from, head);
+    if (width == 16) {
+        iris_i_wg_u128(wg, to + head, from + head, body);
+    } else if (width == 8) {
+        iris_i_wg_u64(wg, to + head, from + head, body);
+    } else if (width == 4) {
+        iris_i_wg_u32(wg, to + head, from + head, body);
+    } else if (width == 2) {
+        iris_i_wg_u16(wg, to + head, from + head, body);
+    } else {
+        iris_i_wg_u8(wg, to + head, from + head, body);
+    }
+    iris_i_wg_u8(wg, to + done, from + done, bytes - done);
+}
+#endif
+
+/* The three bulk copies below: any size, any alignment of either side. Exactly
+ * `bytes` bytes are written and 0 bytes touch nothing. Both sides are global
+ * memory; they may be the same place but may not overlap otherwise. Order:
+ * none, as of plain stores; the copy is complete for the workgroup after
+ * iris_wg_barrier(), and for a peer after a release that follows it. */
+
+/** Copies from this rank's `from_ptr`, used as it is, to where to_rank keeps
+ *  `to_ptr`. */
+IRIS_DEVICE void iris_wg_put(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
+                             void *to_ptr, size_t bytes, int to_rank)
+{
+    if (bytes != 0) {
+        iris_i_seam(dev, from_ptr, iris_i_reads(IRIS_OP_PUT, dev.rank, bytes));
+        iris_i_wg_bytes(wg,
+                        iris_i_at(dev, to_ptr,
+                                  iris_i_writes(IRIS_OP_PUT, to_rank, bytes)),
+                        from_ptr, bytes);
+    }
+}
+
+/** Copies from where from_rank keeps `from_ptr` to this rank's `to_ptr`, used as
+ *  it is. */
+IRIS_DEVICE void iris_wg_get(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
+                             void *to_ptr, size_t bytes, int from_rank)
+{
+    if (bytes != 0) {
+        const void *from = iris_i_at(
+            dev, from_ptr, iris_i_reads(IRIS_OP_GET, from_rank, bytes));
+
+        iris_i_seam(dev, to_ptr, iris_i_writes(IRIS_OP_GET, dev.rank, bytes));
+        iris_i_wg_bytes(wg, to_ptr, from, bytes);
+    }
+}
+
+/** Copies from where from_rank keeps `src_ptr` to where to_rank keeps
+ *  `dst_ptr`. */
+IRIS_DEVICE void iris_wg_copy(iris_wg_t wg, iris_dev_t dev, const void *src_ptr,
+                              void *dst_ptr, size_t bytes, int from_rank,
+                              int to_rank)
+{
+    if (bytes != 0) {
+        const void *from = iris_i_at(
+            dev, src_ptr, iris_i_reads(IRIS_OP_COPY, from_rank, bytes));
+        void *to = iris_i_at(dev, dst_ptr,
+                             iris_i_writes(IRIS_OP_COPY, to_rank, bytes));
+
+        iris_i_wg_bytes(wg, to, from, bytes);
+    }
+}
+
+/** iris_wg_put(), iris_wg_barrier(), then one lane's iris_signal_set(): whoever
+ *  acquires `value` on to_rank sees the bytes, and all that any lane of this
+ *  workgroup wrote before. `from_ptr` may be overwritten on return. */
+IRIS_DEVICE void iris_wg_put_signal(iris_wg_t wg, iris_dev_t dev,
+                                    const void *from_ptr, void *to_ptr,
+                                    size_t bytes, uint64_t *signal,
+                                    uint64_t value, int to_rank)
+{
+    iris_wg_put(wg, dev, from_ptr, to_ptr, bytes, to_rank);
+    iris_wg_barrier(wg);
+    if (iris_wg_leader(wg)) {
+        iris_signal_set(dev, signal, value, to_rank);
+    }
+}
+
+#endif /* IRIS_DEVICE_WG_H */

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The context: one rank's view of the job, from iris_init() to
+ * iris_finalize(). A process may hold several, one after another or at once.
+ */
+#ifndef IRIS_CONTEXT_H
+#define IRIS_CONTEXT_H
+
+#include <iris/status.h>
+#include <iris/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** One rank. Opaque. Collective calls on one context must come from one thread
+ *  at a time; getters may be called from any thread. */
+typedef struct iris iris_t;
+
+/* The configuration, once: X(field, kind, ENV_NAME, default, choices, help).
+ * Kinds: STRING (any text), CHOICE (one of `choices`), BYTES (with K, M or G),
+ * MS (milliseconds), COUNT (a positive integer), RANK (an integer from 0), FLAG
+ * (1, true, yes, 0, false or no). This table makes struct iris_config, the
+ * parser, iris-info and the README. */
+/* clang-format off */
+#define IRIS_CONFIG_ROWS(X)                                                    \
+    X(backend, STRING, "IRIS_BACKEND", "",                                     \
+      "", "backend to use; empty: the best one that can run")                  \
+    X(simulation, FLAG, "IRIS_SIMULATION", "0",                                \
+      "", "1, true or yes: the same as IRIS_BACKEND=sim")                      \
+    X(heap_bytes, BYTES, "IRIS_HEAP_SIZE", "1G",                               \
+      "", "symmetric heap of each rank, the same on all")                      \
+    X(allocator, CHOICE, "IRIS_ALLOCATOR", "pool",                             \
+      "pool torch vmem", "heap allocator; torch means pool")                   \
+    X(heap_bases_prefix, STRING, "IRIS_HEAP_BASES_PREFIX", "iris",             \
+      "", "path prefix of <prefix>_rank_<r>_heap_bases.json")                  \
+    X(log_level, CHOICE, "IRIS_LOG_LEVEL", "info",                             \
+      "debug info warning error off", "least severe message to print")         \
+    X(timeout_ms, MS, "IRIS_TIMEOUT_MS", "300000",                             \
+      "", "deadline of every wait for a peer; 0: none")                        \
+    X(sim_device, CHOICE, "IRIS_SIM_DEVICE", "cpu",                            \
+      "cpu gpu", "what the sim backend runs kernels on")                       \
+    X(sim_cus, COUNT, "IRIS_SIM_CUS", "4",                                     \
+      "", "workgroups of one kernel that run at once on the CPU")              \
+    X(bootstrap, CHOICE, "IRIS_BOOTSTRAP", "auto",                             \
+      "auto mpi env", "how ranks meet")                                        \
+    X(spawn, CHOICE, "IRIS_SPAWN", "threads",                                  \
+      "threads processes", "what iris_spawn() makes ranks of")                 \
+    X(rank, RANK, "IRIS_RANK", "0",                                            \
+      "", "this rank, for the env bootstrap")                                  \
+    X(num_ranks, COUNT, "IRIS_NUM_RANKS", "1",                                 \
+      "", "ranks of the job, for the env bootstrap and iris_spawn()")          \
+    X(job_id, STRING, "IRIS_JOB_ID", "",                                       \
+      "", "name the ranks of one job share; empty: from the launcher")
+/* clang-format on */
+
+#define IRIS_CONFIG_STRING(field) const char *field;
+#define IRIS_CONFIG_CHOICE(field) const char *field;
+#define IRIS_CONFIG_BYTES(field) int64_t field;
+#define IRIS_CONFIG_MS(field) int64_t field;
+#define IRIS_CONFIG_COUNT(field) int64_t field;
+#define IRIS_CONFIG_RANK(field) int64_t field;
+#define IRIS_CONFIG_FLAG(field) int64_t field;
+
+/** What a program may set before iris_init(). A field left as
+ *  iris_config_init() made it (NULL or -1) comes from the environment, else
+ *  from the default. Strings are borrowed until the call they are passed to
+ *  returns. */
+struct iris_config {
+#define IRIS_CONFIG_FIELD(field, kind, env, value, choices, help) \
+    IRIS_CONFIG_##kind(field)
+    IRIS_CONFIG_ROWS(IRIS_CONFIG_FIELD)
+#undef IRIS_CONFIG_FIELD
+};
+
+#undef IRIS_CONFIG_STRING
+#undef IRIS_CONFIG_CHOICE
+#undef IRIS_CONFIG_BYTES
+#undef IRIS_CONFIG_MS
+#undef IRIS_CONFIG_COUNT
+#undef IRIS_CONFIG_RANK
+#undef IRIS_CONFIG_FLAG
+
+/** Marks every field as not set. */
+IRIS_API void iris_config_init(struct iris_config *config);
+
+/** Joins the job: opens the backend, allocates this rank's heap and maps every
+ *  peer's. Collective over the job; blocks until all ranks have come or the
+ *  deadline passes. `config` may be NULL. On success *iris_p is the caller's
+ *  until iris_finalize(). On failure nothing is left open.
+ *
+ *  IRIS_ERR_CONFIG       a value does not parse (the message names it)
+ *  IRIS_ERR_BACKEND      the backend is unknown or cannot run, and why
+ *  IRIS_ERR_BOOTSTRAP    rank out of range or taken, or the job id is in use
+ *  IRIS_ERR_MISMATCH     ranks differ in number, heap size or backend
+ *  IRIS_ERR_NO_MEMORY    the heap or shared memory cannot be had
+ *  IRIS_ERR_LIMIT        no file descriptors left (RLIMIT_NOFILE)
+ *  IRIS_ERR_PEER_LOST    a rank died meanwhile
+ *  IRIS_ERR_TIMEOUT      a rank did not come */
+IRIS_API iris_status_t iris_init(const struct iris_config *config,
+                                 iris_t **iris_p);
+
+/** Leaves the job: finishes this rank's streams, waits for every peer to
+ *  finalize (no heap goes away under a running kernel), then frees everything.
+ *  Collective. The context is gone whatever the status is: an error says that
+ *  peers did not come along. NULL is fine.
+ *
+ *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_MISMATCH
+ *  IRIS_ERR_STATE        already finalized, or the process forked */
+IRIS_API iris_status_t iris_finalize(iris_t *iris);
+
+/** This rank, 0 <= rank < iris_num_ranks(). -1 on a bad context. */
+IRIS_API int iris_rank(const iris_t *iris);
+
+/** Ranks in the job. -1 on a bad context. */
+IRIS_API int iris_num_ranks(const iris_t *iris);
+
+/** Device this rank uses; always 0 on the CPU. -1 on a bad context. */
+IRIS_API int iris_device_id(const iris_t *iris);
+
+/** Workgroups of one kernel that the device runs at once: compute units of a
+ *  GPU, IRIS_SIM_CUS on the CPU. -1 on a bad context. */
+IRIS_API int iris_num_cus(const iris_t *iris);
+
+/** Name of the backend in use: "sim" or "hip". NULL on a bad context. */
+IRIS_API const char *iris_backend_name(const iris_t *iris);
+
+/** Host-readable table of iris_num_ranks() heap addresses: element r is where
+ *  rank r's heap is mapped in this rank's address space, 0 if it is not.
+ *  Owned by the context. NULL on a bad context. */
+IRIS_API const int64_t *iris_heap_bases(const iris_t *iris);
+
+/** The device context kernels start from (iris_dev_init()): int64 words in
+ *  device memory, laid out as <iris/device/layout.h> says. Owned by the
+ *  context. NULL on a bad context. */
+IRIS_API const int64_t *iris_device_context(const iris_t *iris);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* IRIS_CONTEXT_H */

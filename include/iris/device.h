@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The device API, whole: what kernels include, under a C compiler for the CPU,
+ * under hipcc or nvcc for a GPU. Host code includes <iris/iris.h>.
+ */
+#ifndef IRIS_DEVICE_H
+#define IRIS_DEVICE_H
+
+#include <iris/types.h>
+#include <iris/device/half.h>
+#include <iris/device/translate.h>
+#include <iris/device/rma.h>
+#include <iris/device/amo.h>
+#include <iris/device/signal.h>
+#include <iris/device/signals.h>
+#include <iris/device/kernel.h>
+#include <iris/device/wg.h>
+#include <iris/device/barrier.h>
+#include <iris/device/generic.h>
+
+#endif /* IRIS_DEVICE_H */

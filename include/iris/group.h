@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Groups: ordered subsets of the job's ranks, any subset in any order.
+ */
+#ifndef IRIS_GROUP_H
+#define IRIS_GROUP_H
+
+#include <iris/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** An ordered subset of ranks. Opaque. Where a call takes a group, NULL means
+ *  all ranks. */
+typedef struct iris_group iris_group_t;
+
+struct iris_dev_group; /* <iris/device/layout.h> */
+
+/** Makes groups. Collective over the whole job: each rank passes the members of
+ *  the group it will be in, in group order, or count 0 to be in none. Ranks
+ *  that name each other must pass the same list, so one call can split the job
+ *  into several groups. *group_p is the caller's until iris_group_free(); NULL
+ *  for a rank in no group.
+ *
+ *  IRIS_ERR_INVALID      a member out of range or named twice, or the caller
+ *                        not in its own list
+ *  IRIS_ERR_MISMATCH     the lists disagree
+ *  IRIS_ERR_LIMIT        too many live groups
+ *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
+IRIS_API iris_status_t iris_group_create(iris_t *iris, const int *ranks,
+                                         int count, iris_group_t **group_p);
+
+/** Frees a group. Collective over its members, whose streams no longer use it.
+ *  The group is gone whatever the status is. NULL is fine. */
+IRIS_API iris_status_t iris_group_free(iris_t *iris, iris_group_t *group);
+
+/** Number of members. */
+IRIS_API int iris_group_size(const iris_t *iris, const iris_group_t *group);
+
+/** This rank's index in the group, from 0. */
+IRIS_API int iris_group_index(const iris_t *iris, const iris_group_t *group);
+
+/** Rank in the job of member `index`; -1 if out of range. */
+IRIS_API int iris_group_member(const iris_t *iris, const iris_group_t *group,
+                               int index);
+
+/** The group as kernels take it (iris_dev_barrier()): a struct in device
+ *  memory, owned by the group. NULL on a bad context. */
+IRIS_API struct iris_dev_group *iris_group_device(const iris_t *iris,
+                                                  const iris_group_t *group);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* IRIS_GROUP_H */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The symmetric heap: collective allocation that gives every rank the same
+ * offset, and translation of pointers on the host.
+ */
+#ifndef IRIS_HEAP_H
+#define IRIS_HEAP_H
+
+#include <iris/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Alignment of iris_malloc() and iris_calloc(), in bytes. */
+#define IRIS_ALIGNMENT 256
+
+/** Figures of this rank's heap, in bytes unless named otherwise. */
+struct iris_heap_stats {
+    size_t heap_bytes;         /**< Size of the heap. */
+    size_t used_bytes;         /**< In live allocations, rounded up. */
+    size_t free_bytes;         /**< heap_bytes - used_bytes. */
+    size_t largest_free_bytes; /**< Largest allocation that would succeed. */
+    size_t peak_bytes;         /**< Highest used_bytes so far. */
+    size_t mapped_bytes;       /**< Backed by memory. */
+    size_t reserved_bytes;     /**< Address space the heap may grow into. */
+    size_t metadata_bytes;     /**< The allocator's own, outside the heap. */
+    size_t num_allocs;         /**< Live allocations, a count. */
+};
+
+/** Allocates `bytes` on every rank's heap, at the same offset, aligned to
+ *  IRIS_ALIGNMENT, contents undefined. Collective over the job: every rank
+ *  passes the same size; the ranks' calls are compared. Returns once every rank
+ *  has the memory, so peers may be written at once. The memory is backed: a
+ *  kernel never faults on it. Host call, no device work.
+ *
+ *  IRIS_ERR_INVALID      bytes is 0 or overflows, ptr_p is NULL
+ *  IRIS_ERR_NO_MEMORY    more than the heap has in one piece, or the system is
+ *                        out of shared memory (on any rank)
+ *  IRIS_ERR_MISMATCH     ranks called differently: told what each called
+ *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
+IRIS_API iris_status_t iris_malloc(iris_t *iris, size_t bytes, void **ptr_p);
+
+/** iris_malloc() with an alignment: a power of two up to the heap's size. */
+IRIS_API iris_status_t iris_malloc_aligned(iris_t *iris, size_t bytes,
+                                           size_t alignment, void **ptr_p);
+
+/** iris_malloc() of count * size bytes, zeroed on every rank on return. */
+IRIS_API iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size,
+                                   void **ptr_p);
+
+/** Frees an allocation on every rank. Collective: every rank passes its own
+ *  address of the same allocation. The caller has synchronised the streams
+ *  whose kernels use it. NULL on every rank is fine and does nothing.
+ *
+ *  IRIS_ERR_INVALID      not the start of a live allocation of this heap
+ *                        (foreign, interior or already freed)
+ *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
+IRIS_API iris_status_t iris_free(iris_t *iris, void *ptr);
+
+/** Fills *stats_p for this rank. Local, does not block. */
+IRIS_API iris_status_t iris_heap_stats(const iris_t *iris,
+                                       struct iris_heap_stats *stats_p);
+
+/** 1 if `ptr` lies in this rank's own heap, 0 if not (or on a bad context).
+ *  Local, does not block. */
+IRIS_API int iris_is_symmetric(const iris_t *iris, const void *ptr);
+
+/** Translates `ptr`, in this rank's heap, to `rank`'s heap:
+ *  ptr - heap_bases[own] + heap_bases[rank]. Local, does not block.
+ *
+ *  IRIS_ERR_INVALID      ptr is not in this rank's heap, rank out of range
+ *  IRIS_ERR_UNREACHABLE  that heap is not mapped here */
+IRIS_API iris_status_t iris_as_remote(const iris_t *iris, const void *ptr,
+                                      int rank, void **remote_p);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* IRIS_HEAP_H */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The host API, whole. Kernels include <iris/device.h>.
+ */
+#ifndef IRIS_IRIS_H
+#define IRIS_IRIS_H
+
+#include <iris/status.h>
+#include <iris/types.h>
+#include <iris/context.h>
+#include <iris/heap.h>
+#include <iris/group.h>
+#include <iris/stream.h>
+#include <iris/launch.h>
+#include <iris/sync.h>
+#include <iris/spawn.h>
+#include <iris/log.h>
+
+#endif /* IRIS_IRIS_H */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Launching kernels defined with IRIS_KERNEL() (<iris/device.h>).
+ */
+#ifndef IRIS_LAUNCH_H
+#define IRIS_LAUNCH_H
+
+#include <iris/stream.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Largest argument struct of a kernel, in bytes. */
+#define IRIS_LAUNCH_ARGS_MAX 4096
+
+/** Runs `grid` workgroups of `block` lanes of a kernel on the stream.
+ *  Asynchronous; the argument struct is copied before the call returns, what
+ *  it points to is not. At most iris_num_cus() workgroups run at once, lowest
+ *  ids first: a workgroup may wait for one that runs or has run, never for one
+ *  that may not have started (see docs/kernels.md). All writes of the kernel
+ *  are visible to every rank that later learns of its end.
+ *
+ *  IRIS_ERR_INVALID      grid or block is 0, args_bytes is not the kernel's
+ *  IRIS_ERR_UNSUPPORTED  the program has no version of this kernel for the
+ *                        backend in use
+ *  IRIS_ERR_NO_MEMORY, IRIS_ERR_STATE */
+IRIS_API iris_status_t iris_launch(iris_t *iris,
+                                   const struct iris_kernel *kernel,
+                                   unsigned grid, unsigned block,
+                                   const void *args, size_t args_bytes,
+                                   iris_stream_t *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* IRIS_LAUNCH_H */

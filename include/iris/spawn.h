@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Running a function on every rank, with or without a launcher.
+ */
+#ifndef IRIS_SPAWN_H
+#define IRIS_SPAWN_H
+
+#include <iris/context.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What each rank runs. 0 is success; anything else is the rank's failure: a
+ *  status it got (IRIS_ERR_...) is passed on, any other number is its own. */
+typedef int (*iris_rank_fn)(iris_t *iris, void *arg);
+
+/** Runs fn(iris, arg) on every rank of a job, with the context initialised
+ *  before and finalized after it, and returns when the ranks made here are
+ *  done.
+ *
+ *  Under a launcher (mpirun, srun, torchrun, or IRIS_RANK set) this process is
+ *  one rank: num_ranks must then be 0 or the launcher's count. Otherwise
+ *  num_ranks ranks (0: IRIS_NUM_RANKS) are made here, as threads of this
+ *  process or, with IRIS_SPAWN=processes, as child processes, which inherit
+ *  `arg` as it is now and whose memory is their own. A rank whose fn fails
+ *  leaves at once: peers that wait for it get IRIS_ERR_PEER_LOST.
+ *
+ *  Returns IRIS_OK if every fn returned 0; otherwise the first failure and its
+ *  message: the status fn returned, or IRIS_ERR_PEER_LOST with the number it
+ *  returned or the signal that killed its process. */
+IRIS_API iris_status_t iris_spawn(const struct iris_config *config,
+                                  int num_ranks, iris_rank_fn fn, void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* IRIS_SPAWN_H */

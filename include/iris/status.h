@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Status codes: one table makes the enum, the names and the texts.
+ */
+#ifndef IRIS_STATUS_H
+#define IRIS_STATUS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Marks a symbol of the public interface. */
+#define IRIS_API __attribute__((visibility("default")))
+
+/* X(name, value, text): IRIS_<name> == value. Values never change meaning. */
+/* clang-format off */
+#define IRIS_STATUS_ROWS(X)                                                    \
+    X(OK,                0, "success")                                         \
+    X(ERR_INVALID,      -1, "invalid argument")                                \
+    X(ERR_NO_MEMORY,    -2, "out of memory")                                   \
+    X(ERR_UNSUPPORTED,  -3, "not supported by this backend or build")          \
+    X(ERR_BACKEND,      -4, "backend unknown or unusable")                     \
+    X(ERR_CONFIG,       -5, "configuration value does not parse")              \
+    X(ERR_BOOTSTRAP,    -6, "ranks could not meet")                            \
+    X(ERR_UNREACHABLE,  -7, "rank has no mapping here")                        \
+    X(ERR_PEER_LOST,    -8, "a peer rank died or left")                        \
+    X(ERR_TIMEOUT,      -9, "deadline passed")                                 \
+    X(ERR_MISMATCH,    -10, "ranks made different collective calls")           \
+    X(ERR_STATE,       -11, "not usable in this state")                        \
+    X(ERR_LIMIT,       -12, "a system limit was reached")                      \
+    X(ERR_SYSTEM,      -13, "a system call failed")
+/* clang-format on */
+
+/** What every fallible call returns. 0 is success, errors are negative. */
+typedef enum iris_status {
+#define IRIS_STATUS_ENUM(name, value, text) IRIS_##name = value,
+    IRIS_STATUS_ROWS(IRIS_STATUS_ENUM)
+#undef IRIS_STATUS_ENUM
+} iris_status_t;
+
+/** Name of a status, such as "IRIS_ERR_TIMEOUT". Never NULL; the string is
+ *  static. An unknown value gives "IRIS_ERR_?". */
+IRIS_API const char *iris_status_string(iris_status_t status);
+
+/** One-line meaning of a status, such as "deadline passed". Never NULL; the
+ *  string is static. */
+IRIS_API const char *iris_status_text(iris_status_t status);
+
+/** Full message of this thread's last failed call: what, which rank, which
+ *  argument, what to do. "" if no call has failed. The string belongs to the
+ *  library and holds until this thread's next failure. */
+IRIS_API const char *iris_last_error(void);
+
+/** Version of the library at run time, such as "0.1.0". */
+IRIS_API const char *iris_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* IRIS_STATUS_H */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Synchronisation between ranks from the host.
+ */
+#ifndef IRIS_SYNC_H
+#define IRIS_SYNC_H
+
+#include <iris/group.h>
+#include <iris/stream.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Synchronises `stream`, then waits on the host until every member of the
+ *  group is here. What members' kernels on those streams wrote is visible to
+ *  all afterwards. Collective over the group; blocks the host.
+ *
+ *  IRIS_ERR_MISMATCH     members made different calls: told what each called
+ *  IRIS_ERR_PEER_LOST    a member died
+ *  IRIS_ERR_TIMEOUT      a member did not come; says what it is doing
+ *  or the error of work on `stream` */
+IRIS_API iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
+                                    iris_group_t *group);
+
+/** Enqueues a barrier of the group's devices on `stream`: later work on the
+ *  stream starts when every member's stream has got to its barrier. Does not
+ *  block the host. The epoch lives in device memory. The device barriers of one
+ *  group must be on one stream at a time.
+ *  Source: flat dissemination of epochs, one slot for each pair. */
+IRIS_API iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
+                                           iris_group_t *group);
+
+/** Copies `bytes` of host memory at `data` from member index `root` of the
+ *  group to every member. Collective over the group; blocks. 0 bytes are legal
+ *  with any `data`.
+ *
+ *  IRIS_ERR_INVALID      root is no index of the group, or data is NULL
+ *  IRIS_ERR_MISMATCH     members differ in root or size */
+IRIS_API iris_status_t iris_broadcast(iris_t *iris, void *data, size_t bytes,
+                                      int root, iris_group_t *group);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* IRIS_SYNC_H */

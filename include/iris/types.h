@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Plain types shared by the host API and by device code: element types, memory
+ * orders, scopes, comparisons. Includes nothing but <stdint.h> and <stddef.h>.
+ */
+#ifndef IRIS_TYPES_H
+#define IRIS_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** IEEE binary16, by its bits. iris_f16_to_f32() and iris_f16_from_f32()
+ *  convert. Same size and layout as _Float16 and __half. */
+typedef struct iris_f16 {
+    uint16_t bits;
+} iris_f16_t;
+
+/** bfloat16, by its bits. iris_bf16_to_f32() and iris_bf16_from_f32()
+ *  convert. Same size and layout as __bf16 and __nv_bfloat16. */
+typedef struct iris_bf16 {
+    uint16_t bits;
+} iris_bf16_t;
+
+/* The element types, once. Every row is X(name, c_type, arg); the lists
+ * compose. `arg` is passed through untouched, for the expander's own use. */
+/* clang-format off */
+#define IRIS_WORD_TYPES(X, arg)                                                \
+    X(i32, int32_t, arg)                                                       \
+    X(u32, uint32_t, arg)                                                      \
+    X(i64, int64_t, arg)                                                       \
+    X(u64, uint64_t, arg)
+
+#define IRIS_INTEGER_TYPES(X, arg)                                             \
+    X(i8, int8_t, arg)                                                         \
+    X(u8, uint8_t, arg)                                                        \
+    X(i16, int16_t, arg)                                                       \
+    X(u16, uint16_t, arg)                                                      \
+    IRIS_WORD_TYPES(X, arg)
+
+#define IRIS_FLOAT_TYPES(X, arg)                                               \
+    X(f16, iris_f16_t, arg)                                                    \
+    X(bf16, iris_bf16_t, arg)                                                  \
+    X(f32, float, arg)                                                         \
+    X(f64, double, arg)
+
+#define IRIS_TYPES(X, arg)                                                     \
+    IRIS_INTEGER_TYPES(X, arg)                                                 \
+    IRIS_FLOAT_TYPES(X, arg)
+/* clang-format on */
+
+/** Memory order of an atomic operation or a fence. There is no default. */
+typedef enum iris_sem {
+    IRIS_RELAXED = 0, /**< Atomic, orders nothing else. */
+    IRIS_ACQUIRE = 1, /**< Later accesses stay after it. */
+    IRIS_RELEASE = 2, /**< Earlier accesses stay before it. */
+    IRIS_ACQ_REL = 3, /**< Both. */
+} iris_sem_t;
+
+/** Who an atomic operation or a fence is ordered with. There is no default:
+ *  only IRIS_SCOPE_SYSTEM reaches another rank. */
+typedef enum iris_scope {
+    IRIS_SCOPE_WG = 0,     /**< The lanes of one workgroup. */
+    IRIS_SCOPE_AGENT = 1,  /**< All workgroups of this rank's device. */
+    IRIS_SCOPE_SYSTEM = 2, /**< Every rank and the host. */
+} iris_scope_t;
+
+/** Comparison of iris_wait_until() and iris_test(): seen CMP value. */
+typedef enum iris_cmp {
+    IRIS_CMP_EQ = 0,
+    IRIS_CMP_NE = 1,
+    IRIS_CMP_LT = 2,
+    IRIS_CMP_LE = 3,
+    IRIS_CMP_GT = 4,
+    IRIS_CMP_GE = 5,
+} iris_cmp_t;
+
+/** Cache hints of the _hint loads and stores. A hint never changes a value; a
+ *  target without such a cache ignores it. */
+typedef enum iris_cache {
+    IRIS_CACHE_DEFAULT = 0,
+    IRIS_CACHE_ALL = 1,           /**< Load: cache at every level (.ca). */
+    IRIS_CACHE_GLOBAL = 2,        /**< Cache in the shared level only (.cg). */
+    IRIS_CACHE_VOLATILE = 3,      /**< Load: do not cache (.cv). */
+    IRIS_CACHE_STREAMING = 4,     /**< Used once, evict early (.cs). */
+    IRIS_CACHE_WRITE_THROUGH = 5, /**< Store: write through (.wt). */
+    IRIS_CACHE_WRITE_BACK = 6,    /**< Store: write back (.wb). */
+} iris_cache_t;
+
+/** One workgroup's kernel entry on the CPU; `wg` is a const iris_wg_t *. */
+typedef void (*iris_cpu_entry_t)(const void *wg, const void *args);
+
+/** A kernel, as IRIS_KERNEL() defines it and iris_launch() takes it: one name,
+ *  one version per target. A target the program was not compiled for is NULL.
+ */
+struct iris_kernel {
+    const char *name;
+    size_t args_bytes;          /**< sizeof the argument struct. */
+    iris_cpu_entry_t cpu_entry; /**< NULL: no CPU version. */
+    const void *gpu_entry;      /**< NULL: no GPU version. */
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* IRIS_TYPES_H */
