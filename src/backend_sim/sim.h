@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The CPU simulation backend: heaps in shared memory, streams and workgroups
+ * on threads. What its files share.
+ */
+#ifndef IRIS_SRC_BACKEND_SIM_SIM_H
+#define IRIS_SRC_BACKEND_SIM_SIM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend.h"
+#include "log.h"
+
+extern const struct iris_backend_ops iris_i_sim_ops;
+
+struct sim_import;
+
+struct sim_backend {
+    struct iris_backend base;
+    struct iris_backend_params params;
+    struct sim_import *imports; /* live heap_import()s, in no order */
+    bool abandoned; /* a kernel that could not be ended still uses the heaps */
+};
+
+/* One launch, as workgroups see it. Lives in its command. */
+struct sim_job {
+    const struct iris_kernel *kernel;
+    uint32_t grid;
+    uint32_t block;
+    const void *args;
+    struct iris_cpu_observer observer;
+};
+
+/* The threads that run a stream's workgroups beside its worker. The worker
+ * publishes a job by storing `remaining`; whoever takes one off it owns the
+ * workgroup grid - remaining, and may read `job` until it has counted that
+ * workgroup in `done`. Nobody looks at `job` otherwise, so a helper that wakes
+ * late finds nothing or a newer job, and either is fine. There are never more
+ * threads than compute units, hence never more workgroups at once. */
+struct sim_team {
+    pthread_mutex_t lock; /* guards sleepers, worker_sleeps */
+    pthread_cond_t start; /* remaining became positive, or quit */
+    pthread_cond_t end;   /* done reached the grid */
+    pthread_t *helpers;
+    uint32_t num_helpers;
+    uint32_t sleepers;
+    bool worker_sleeps;
+    atomic_bool quit;
+    const struct sim_job *job;
+    _Atomic uint32_t remaining;
+    _Atomic uint32_t done;
+};
+
+struct sim_command;
+
+/* A stream: a worker thread and the commands it takes in order. */
+struct sim_stream {
+    struct iris_stream base;
+    struct iris_backend_params params; /* a copy: may outlive the backend */
+    pthread_t worker;
+    pthread_mutex_t lock; /* guards all down to abandoned; not the atomics */
+    pthread_cond_t work;  /* a command came, or quit */
+    pthread_cond_t done;  /* a command was completed */
+    struct sim_command *head;
+    struct sim_command *tail;
+    bool worker_sleeps;
+    unsigned num_waiters;
+    const char *running; /* name of what the worker runs; NULL: nothing */
+    char stop_message[IRIS_MESSAGE_BYTES];
+    struct iris_cpu_wg ended; /* lowest workgroup ended by the stop */
+    unsigned num_ended;
+    bool abandoned; /* by stream_destroy(): the worker frees the stream */
+    atomic_bool quit;
+    _Atomic uint64_t submitted; /* commands; written under the lock */
+    _Atomic uint64_t completed; /* commands; written under the lock */
+    /* The stream's first error, an iris_status_t, until a synchronize returns
+     * it. While it is set, waiting workgroups end and commands are skipped.
+     * Written under the lock. */
+    _Atomic int stop;
+    struct sim_team team;
+};
+
+/* How long a thread that waits for another spins before it sleeps. */
+struct sim_spin {
+    unsigned turns;
+    int64_t end_ns;
+};
+
+/* One turn of a spinning wait; false when it is time to sleep. Starts from a
+ * zeroed *spin. */
+bool iris_i_sim_spin(struct sim_spin *spin);
+
+/* CLOCK_MONOTONIC. */
+int64_t iris_i_sim_now_ns(void);
+
+/* Asks the core whether to go on waiting; sets this thread's message if not. */
+iris_status_t iris_i_sim_ask(const struct iris_backend_params *params);
+
+/* Starts a thread that takes no signals, so that the application's handlers
+ * never run on it. IRIS_ERR_LIMIT */
+iris_status_t iris_i_sim_thread_start(const struct iris_backend_params *params,
+                                      void *(*entry)(void *), void *argument,
+                                      pthread_t *thread_p);
+
+/* Makes `status` the stream's first error unless it has one. */
+void iris_i_sim_stop(struct sim_stream *stream, iris_status_t status,
+                     const char *message);
+
+/* sim_heap.c, sim_stream.c: slots of the vtable. */
+iris_status_t iris_i_sim_heap_alloc(struct iris_backend *backend, size_t bytes,
+                                    struct iris_heap_region *region_p);
+void iris_i_sim_heap_free(struct iris_backend *backend,
+                          struct iris_heap_region *region);
+iris_status_t iris_i_sim_heap_back(struct iris_backend *backend,
+                                   const struct iris_heap_region *region,
+                                   size_t offset, size_t bytes);
+iris_status_t iris_i_sim_heap_export(struct iris_backend *backend,
+                                     const struct iris_heap_region *region,
+                                     struct iris_heap_handle *handle_p);
+iris_status_t iris_i_sim_heap_import(struct iris_backend *backend,
+                                     const struct iris_heap_handle *handle,
+                                     size_t bytes, void **base_p);
+void iris_i_sim_heap_unimport(struct iris_backend *backend, void *base,
+                              size_t bytes);
+iris_status_t iris_i_sim_stream_create(struct iris_backend *backend,
+                                       struct iris_stream **stream_p);
+void iris_i_sim_stream_destroy(struct iris_stream *stream);
+iris_status_t iris_i_sim_stream_synchronize(struct iris_stream *stream);
+iris_status_t iris_i_sim_copy(struct iris_stream *stream, void *dst,
+                              const void *src, size_t bytes);
+iris_status_t iris_i_sim_set(struct iris_stream *stream, void *dst, int value,
+                             size_t bytes);
+iris_status_t iris_i_sim_launch(struct iris_stream *stream,
+                                const struct iris_launch *launch);
+
+/* sim_launch.c. Open and close are for the thread that makes the stream and
+ * for its worker; close joins the helpers. */
+void iris_i_sim_team_open(struct sim_team *team);
+void iris_i_sim_team_close(struct sim_team *team);
+
+/* Runs a job on the worker and its helpers; returns when every workgroup has
+ * ended. IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY: nothing was run. */
+iris_status_t iris_i_sim_run(struct sim_stream *stream,
+                             const struct sim_job *job);
+
+#endif /* IRIS_SRC_BACKEND_SIM_SIM_H */

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Simulated heaps: unnamed shared memory, mapped by descriptor in another
+ * process and shared as it is between rank threads of one process.
+ */
+#include "config.h"
+
+#include "backend_sim/sim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shm.h"
+
+/* A heap's mapping in the process that made it. Rank threads of that process
+ * use the same one, so that pointers compare and race detectors see one
+ * memory; the last of them unmaps it. */
+struct sim_mapping {
+    void *base;
+    size_t bytes;
+    int fd; /* the owner's; importers do not use it */
+    atomic_uint refs;
+    atomic_bool keep; /* a kernel that could not be ended may still use it */
+};
+
+/* What a handle's bytes hold. A pid is unique only in its namespace, and two
+ * containers that share a network may well both be 1. */
+struct sim_handle {
+    uint64_t pid_namespace;
+    int64_t pid;
+    struct sim_mapping *mapping; /* of that process only */
+};
+
+_Static_assert(sizeof(struct sim_handle) <= IRIS_HANDLE_BYTES,
+               "a sim handle fits in a heap handle");
+
+struct sim_import {
+    struct sim_import *next;
+    void *base;
+    struct sim_mapping *mapping; /* NULL: mapped for this import alone */
+};
+
+static void mapping_put(const struct sim_backend *sim,
+                        struct sim_mapping *mapping)
+{
+    if (sim->abandoned) {
+        atomic_store(&mapping->keep, true);
+    }
+    if (atomic_fetch_sub(&mapping->refs, 1) != 1) {
+        return;
+    }
+    if (!atomic_load(&mapping->keep)) {
+        munmap(mapping->base, mapping->bytes);
+    }
+    free(mapping);
+}
+
+static struct sim_handle handle_of_this_process(struct sim_mapping *mapping)
+{
+    struct sim_handle handle = {.pid = getpid(), .mapping = mapping};
+    struct stat st;
+
+    if (stat("/proc/self/ns/pid", &st) == 0) {
+        handle.pid_namespace = st.st_ino;
+    }
+    return handle;
+}
+
+iris_status_t iris_i_sim_heap_alloc(struct iris_backend *backend, size_t bytes,
+                                    struct iris_heap_region *region_p)
+{
+    struct sim_mapping *mapping = calloc(1, sizeof *mapping);
+    iris_status_t status;
+
+    (void)backend;
+    if (mapping == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
+                           "no memory for a heap's record");
+    }
+    status = iris_i_shm_create(bytes, &mapping->fd);
+    if (status != IRIS_OK) {
+        goto free_mapping;
+    }
+    status = iris_i_shm_map(mapping->fd, bytes, &mapping->base);
+    if (status != IRIS_OK) {
+        goto close_fd;
+    }
+    mapping->bytes = bytes;
+    atomic_init(&mapping->refs, 1);
+    region_p->base = mapping->base;
+    region_p->bytes = bytes;
+    region_p->cookie = mapping;
+    return IRIS_OK;
+
+close_fd:
+    close(mapping->fd);
+free_mapping:
+    free(mapping);
+    return status;
+}
+
+void iris_i_sim_heap_free(struct iris_backend *backend,
+                          struct iris_heap_region *region)
+{
+    const struct sim_backend *sim = (const struct sim_backend *)backend;
+    struct sim_mapping *mapping = region->cookie;
+
+    close(mapping->fd);
+    mapping_put(sim, mapping);
+}
+
+iris_status_t iris_i_sim_heap_back(struct iris_backend *backend,
+                                   const struct iris_heap_region *region,
+                                   size_t offset, size_t bytes)
+{
+    const struct sim_mapping *mapping = region->cookie;
+
+    (void)backend;
+    /* Whole pages come in; backing beyond the end would make the file longer
+     * than peers expect. */
+    if (bytes > mapping->bytes - offset) {
+        bytes = mapping->bytes - offset;
+    }
+    return iris_i_shm_back(mapping->fd, offset, bytes);
+}
+
+iris_status_t iris_i_sim_heap_export(struct iris_backend *backend,
+                                     const struct iris_heap_region *region,
+                                     struct iris_heap_handle *handle_p)
+{
+    struct sim_mapping *mapping = region->cookie;
+    struct sim_handle handle = handle_of_this_process(mapping);
+    int fd = fcntl(mapping->fd, F_DUPFD_CLOEXEC, 0);
+
+    (void)backend;
+    if (fd < 0) {
+        return iris_i_fail_fd(errno, "cannot name a heap to other ranks");
+    }
+    handle_p->fd = fd;
+    handle_p->num_bytes = sizeof handle;
+    memcpy(handle_p->bytes, &handle, sizeof handle);
+    return IRIS_OK;
+}
+
+/* Maps the file behind a peer's handle after checking that it is as large as
+ * the peer says: touching a mapping beyond its file's end is SIGBUS. */
+static iris_status_t map_peer(int fd, size_t bytes, void **base_p)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0) {
+        return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
+                                 "a peer's heap came without a usable file "
+                                 "descriptor");
+    }
+    if (st.st_size < 0 || (uint64_t)st.st_size != bytes) {
+        return iris_i_fail(NULL, IRIS_ERR_SYSTEM,
+                           "a peer's heap has %lld bytes instead of %zu",
+                           (long long)st.st_size, bytes);
+    }
+    return iris_i_shm_map(fd, bytes, base_p);
+}
+
+/* The handle's mapping if this process made it, else NULL. */
+static struct sim_mapping *own_mapping(const struct iris_heap_handle *handle)
+{
+    struct sim_handle own = handle_of_this_process(NULL);
+    struct sim_handle theirs;
+
+    memcpy(&theirs, handle->bytes, sizeof theirs);
+    if (theirs.pid != own.pid || theirs.pid_namespace != own.pid_namespace) {
+        return NULL;
+    }
+    return theirs.mapping;
+}
+
+iris_status_t iris_i_sim_heap_import(struct iris_backend *backend,
+                                     const struct iris_heap_handle *handle,
+                                     size_t bytes, void **base_p)
+{
+    struct sim_backend *sim = (struct sim_backend *)backend;
+    struct sim_import *import;
+    iris_status_t status = IRIS_OK;
+
+    if (handle->num_bytes != sizeof(struct sim_handle)) {
+        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                           "a peer's heap handle has %u bytes instead of %zu: "
+                           "the ranks use different builds of this library",
+                           (unsigned)handle->num_bytes,
+                           sizeof(struct sim_handle));
+    }
+    import = calloc(1, sizeof *import);
+    if (import == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
+                           "no memory for the record of a peer's heap");
+    }
+    import->mapping = own_mapping(handle);
+    if (import->mapping == NULL) {
+        status = map_peer(handle->fd, bytes, &import->base);
+    } else if (import->mapping->bytes != bytes) {
+        status = iris_i_fail(NULL, IRIS_ERR_SYSTEM,
+                             "a peer's heap has %zu bytes instead of %zu",
+                             import->mapping->bytes, bytes);
+    } else {
+        atomic_fetch_add(&import->mapping->refs, 1);
+        import->base = import->mapping->base;
+    }
+    if (status != IRIS_OK) {
+        free(import);
+        return status;
+    }
+    import->next = sim->imports;
+    sim->imports = import;
+    *base_p = import->base;
+    return IRIS_OK;
+}
+
+void iris_i_sim_heap_unimport(struct iris_backend *backend, void *base,
+                              size_t bytes)
+{
+    struct sim_backend *sim = (struct sim_backend *)backend;
+    struct sim_import **link = &sim->imports;
+    struct sim_import *import;
+
+    while (*link != NULL && (*link)->base != base) {
+        link = &(*link)->next;
+    }
+    import = *link;
+    if (import == NULL) {
+        iris_error(NULL, "rank %d: no peer's heap is mapped at %p",
+                   sim->params.rank, base);
+        return;
+    }
+    *link = import->next;
+    if (import->mapping != NULL) {
+        mapping_put(sim, import->mapping);
+    } else if (!sim->abandoned) {
+        munmap(base, bytes);
+    }
+    free(import);
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Running a launch's workgroups on threads, and what a running workgroup asks
+ * of its thread: who it is, whether to go on waiting, who watches it.
+ */
+#include "config.h"
+
+#include "backend_sim/sim.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <iris/device/atomic.h>
+#include <iris/device/kernel.h>
+
+/* Polls of one wait before it gives the core away. */
+#define PAUSES 100
+/* Yields between looks at the clock. */
+#define YIELDS_PER_LOOK 16
+/* Time between a waiting workgroup's questions to the core. */
+#define ASK_NS 5000000
+
+/* Turns of a wait before it gives the core away, turns between looks at the
+ * clock after that, and how long it keeps turning. Longer than a futex wake-up
+ * takes, so that a host that launches and synchronises in a loop never pays
+ * one; short, since ranks may be many and cores few. */
+#define SPIN_PAUSES 30
+#define SPIN_TURNS_PER_LOOK 8
+#define SPIN_NS 50000
+
+/* A workgroup while it runs; lives in the frame that called the kernel. */
+struct sim_wg {
+    struct iris_cpu_wg cpu;
+    struct sim_stream *stream;
+    unsigned yields;
+    int64_t next_ask_ns; /* 0: has not waited yet */
+    jmp_buf end;
+};
+
+/* The thread's own, like the processor it stands for: kernels reach it without
+ * an argument. NULL outside a kernel. */
+static _Thread_local struct sim_wg *current;
+
+int64_t iris_i_sim_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+bool iris_i_sim_spin(struct sim_spin *spin)
+{
+    int64_t now;
+
+    if (spin->turns++ < SPIN_PAUSES) {
+        iris_i_pause();
+        return true;
+    }
+    sched_yield();
+    if (spin->turns % SPIN_TURNS_PER_LOOK != 0) {
+        return true;
+    }
+    now = iris_i_sim_now_ns();
+    if (spin->end_ns == 0) {
+        spin->end_ns = now + SPIN_NS;
+    }
+    return now < spin->end_ns;
+}
+
+iris_status_t iris_i_sim_thread_start(const struct iris_backend_params *params,
+                                      void *(*entry)(void *), void *argument,
+                                      pthread_t *thread_p)
+{
+    sigset_t all;
+    sigset_t before;
+    char name[16];
+    int ret;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    ret = pthread_create(thread_p, NULL, entry, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (ret != 0) {
+        return iris_i_fail_errno(
+            NULL, IRIS_ERR_LIMIT, ret,
+            "rank %d cannot start a thread for its stream; raise the limit on "
+            "threads (ulimit -u, the container's pids limit) or lower "
+            "IRIS_SIM_CUS, now %lld",
+            params->rank, (long long)params->sim_cus);
+    }
+    snprintf(name, sizeof name, "iris-s%d", params->rank);
+    pthread_setname_np(*thread_p, name);
+    return IRIS_OK;
+}
+
+struct iris_cpu_wg *iris_cpu_self(void)
+{
+    return current != NULL ? &current->cpu : NULL;
+}
+
+void iris_cpu_observe(struct iris_cpu_wg *cpu, struct iris_cpu_event event)
+{
+    event.rank = cpu->rank;
+    event.kernel = cpu->kernel;
+    event.workgroup = cpu->workgroup;
+    cpu->observe(cpu->observer, &event);
+}
+
+/* Leaves the kernel, having noted for the host what the workgroup waited for.
+ * Frames of the kernel are dropped as they are. */
+static _Noreturn void end_workgroup(struct sim_wg *self)
+{
+    struct sim_stream *stream = self->stream;
+
+    pthread_mutex_lock(&stream->lock);
+    if (stream->num_ended == 0 ||
+        self->cpu.workgroup < stream->ended.workgroup) {
+        stream->ended = self->cpu;
+    }
+    stream->num_ended++;
+    pthread_mutex_unlock(&stream->lock);
+    _longjmp(self->end, 1);
+}
+
+/* Asks the core now and then whether the wait still makes sense. */
+static void ask_core(struct sim_wg *self)
+{
+    int64_t now = iris_i_sim_now_ns();
+    iris_status_t status;
+
+    if (self->next_ask_ns == 0) {
+        self->next_ask_ns = now + ASK_NS;
+    }
+    if (now < self->next_ask_ns) {
+        return;
+    }
+    self->next_ask_ns = now + ASK_NS;
+    status = iris_i_sim_ask(&self->stream->params);
+    if (status != IRIS_OK) {
+        iris_i_sim_stop(self->stream, status, iris_last_error());
+        end_workgroup(self);
+    }
+}
+
+void iris_cpu_poll(struct iris_cpu_wg *cpu)
+{
+    struct sim_wg *self = current;
+
+    if (cpu == NULL || self == NULL) {
+        sched_yield();
+        return;
+    }
+    if (atomic_load_explicit(&self->stream->stop, memory_order_relaxed) !=
+        IRIS_OK) {
+        end_workgroup(self);
+    }
+    if (cpu->polls++ < PAUSES) {
+        iris_i_pause();
+        return;
+    }
+    sched_yield();
+    if (++self->yields % YIELDS_PER_LOOK == 0) {
+        ask_core(self);
+    }
+}
+
+static void run_workgroup(struct sim_stream *stream, const struct sim_job *job,
+                          uint32_t id)
+{
+    struct sim_wg self = {
+        .cpu =
+            {
+                .rank = stream->params.rank,
+                .kernel = job->kernel->name,
+                .workgroup = id,
+                .observe = job->observer.observe,
+                .observer = job->observer.self,
+            },
+        .stream = stream,
+    };
+    const iris_wg_t wg = {
+        .id = id,
+        .num_wgs = job->grid,
+        .num_lanes = job->block,
+        .cpu = &self.cpu,
+    };
+
+    current = &self;
+    /* end_workgroup() comes back here. Nothing below depends on a variable
+     * that changed since. */
+    if (_setjmp(self.end) == 0) {
+        job->kernel->cpu_entry(&wg, job->args);
+    }
+    current = NULL;
+}
+
+static bool stopped(const struct sim_stream *stream)
+{
+    return atomic_load_explicit(&stream->stop, memory_order_relaxed) != IRIS_OK;
+}
+
+/* Takes one workgroup off the team's job; returns how many there were before,
+ * 0 for none. */
+static uint32_t take(struct sim_team *team)
+{
+    uint32_t remaining = atomic_load(&team->remaining);
+
+    while (remaining != 0 && !atomic_compare_exchange_weak(
+                                 &team->remaining, &remaining, remaining - 1)) {
+    }
+    return remaining;
+}
+
+/* Counts workgroups as done; after the last, the job may be gone. */
+static void finish(struct sim_team *team, uint32_t grid, uint32_t count)
+{
+    if (atomic_fetch_add(&team->done, count) + count != grid) {
+        return;
+    }
+    pthread_mutex_lock(&team->lock);
+    if (team->worker_sleeps) {
+        pthread_cond_signal(&team->end);
+    }
+    pthread_mutex_unlock(&team->lock);
+}
+
+/* Runs workgroups until none is left. */
+static void work(struct sim_stream *stream)
+{
+    struct sim_team *team = &stream->team;
+    uint32_t remaining;
+
+    while ((remaining = take(team)) != 0) {
+        const struct sim_job *job = team->job;
+        uint32_t grid = job->grid;
+        uint32_t count = 1;
+
+        if (stopped(stream)) {
+            count += atomic_exchange(&team->remaining, 0);
+        } else {
+            run_workgroup(stream, job, grid - remaining);
+        }
+        finish(team, grid, count);
+    }
+}
+
+/* Waits until there is work; false to quit. */
+static bool wait_for_start(struct sim_team *team)
+{
+    struct sim_spin spin = {0};
+
+    while (atomic_load(&team->remaining) == 0 && !atomic_load(&team->quit)) {
+        if (iris_i_sim_spin(&spin)) {
+            continue;
+        }
+        pthread_mutex_lock(&team->lock);
+        team->sleepers++;
+        while (atomic_load(&team->remaining) == 0 &&
+               !atomic_load(&team->quit)) {
+            pthread_cond_wait(&team->start, &team->lock);
+        }
+        team->sleepers--;
+        pthread_mutex_unlock(&team->lock);
+    }
+    return !atomic_load(&team->quit);
+}
+
+static void *helper_main(void *argument)
+{
+    struct sim_stream *stream = argument;
+
+    while (wait_for_start(&stream->team)) {
+        work(stream);
+    }
+    return NULL;
+}
+
+void iris_i_sim_team_open(struct sim_team *team)
+{
+    pthread_mutex_init(&team->lock, NULL);
+    pthread_cond_init(&team->start, NULL);
+    pthread_cond_init(&team->end, NULL);
+}
+
+void iris_i_sim_team_close(struct sim_team *team)
+{
+    atomic_store(&team->quit, true);
+    pthread_mutex_lock(&team->lock);
+    pthread_cond_broadcast(&team->start);
+    pthread_mutex_unlock(&team->lock);
+    for (uint32_t i = 0; i < team->num_helpers; i++) {
+        pthread_join(team->helpers[i], NULL);
+    }
+    free(team->helpers);
+    pthread_cond_destroy(&team->end);
+    pthread_cond_destroy(&team->start);
+    pthread_mutex_destroy(&team->lock);
+}
+
+/* Fewer helpers than asked for would break the promise of how many workgroups
+ * run at once, and with it kernels that rely on it: all or an error. */
+static iris_status_t need_helpers(struct sim_stream *stream, uint32_t count)
+{
+    struct sim_team *team = &stream->team;
+    iris_status_t status = IRIS_OK;
+    pthread_t *helpers;
+
+    if (count <= team->num_helpers) {
+        return IRIS_OK;
+    }
+    helpers = realloc(team->helpers, count * sizeof *helpers);
+    if (helpers == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
+                           "no memory for %u threads; lower IRIS_SIM_CUS",
+                           count);
+    }
+    team->helpers = helpers;
+    while (status == IRIS_OK && team->num_helpers < count) {
+        status = iris_i_sim_thread_start(&stream->params, helper_main, stream,
+                                         &team->helpers[team->num_helpers]);
+        team->num_helpers += status == IRIS_OK;
+    }
+    return status;
+}
+
+/* Hands the job to the team. A helper that went to sleep before the store is
+ * counted in `sleepers` by the time the lock is ours. */
+static void publish(struct sim_team *team, const struct sim_job *job)
+{
+    uint32_t wake;
+
+    team->job = job;
+    atomic_store(&team->done, 0);
+    atomic_store(&team->remaining, job->grid);
+    pthread_mutex_lock(&team->lock);
+    wake = team->sleepers;
+    pthread_mutex_unlock(&team->lock);
+    for (uint32_t i = 0; i < wake && i < job->grid - 1; i++) {
+        pthread_cond_signal(&team->start);
+    }
+}
+
+/* The worker's wait for the workgroups that its helpers still run. */
+static void wait_for_end(struct sim_team *team, uint32_t grid)
+{
+    struct sim_spin spin = {0};
+
+    while (atomic_load(&team->done) != grid) {
+        if (iris_i_sim_spin(&spin)) {
+            continue;
+        }
+        pthread_mutex_lock(&team->lock);
+        team->worker_sleeps = true;
+        while (atomic_load(&team->done) != grid) {
+            pthread_cond_wait(&team->end, &team->lock);
+        }
+        team->worker_sleeps = false;
+        pthread_mutex_unlock(&team->lock);
+    }
+}
+
+iris_status_t iris_i_sim_run(struct sim_stream *stream,
+                             const struct sim_job *job)
+{
+    int64_t threads = stream->params.sim_cus;
+    iris_status_t status;
+
+    if (threads > job->grid) {
+        threads = job->grid;
+    }
+    if (threads <= 1) {
+        for (uint32_t id = 0; id < job->grid && !stopped(stream); id++) {
+            run_workgroup(stream, job, id);
+        }
+        return IRIS_OK;
+    }
+    status = need_helpers(stream, (uint32_t)threads - 1);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    publish(&stream->team, job);
+    work(stream);
+    wait_for_end(&stream->team, job->grid);
+    return IRIS_OK;
+}

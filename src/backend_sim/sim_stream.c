@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Streams: a worker thread that takes commands in order, and the host's wait
+ * for it, which ends kernels that would wait for ever.
+ */
+#include "config.h"
+
+#include "backend_sim/sim.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NS_PER_MS 1000000
+#define NS_PER_S 1000000000
+
+/* Between a synchronize's questions to the core. */
+#define TICK_NS (10 * NS_PER_MS)
+/* What kernels get to end after a stop: waiting ones need one poll. */
+#define GRACE_NS (1000 * NS_PER_MS)
+
+/* Vector members of an argument struct may want this much. */
+#define ARGS_ALIGNMENT 64
+
+enum command_kind {
+    COMMAND_COPY,
+    COMMAND_SET,
+    COMMAND_LAUNCH,
+};
+
+struct sim_command {
+    struct sim_command *next;
+    enum command_kind kind;
+    void *dst;
+    const void *src;
+    int value;
+    size_t bytes;
+    struct sim_job job;
+    _Alignas(ARGS_ALIGNMENT) unsigned char args[];
+};
+
+iris_status_t iris_i_sim_ask(const struct iris_backend_params *params)
+{
+    if (params->keep_waiting == NULL) {
+        return IRIS_OK;
+    }
+    return params->keep_waiting(params->core);
+}
+
+void iris_i_sim_stop(struct sim_stream *stream, iris_status_t status,
+                     const char *message)
+{
+    pthread_mutex_lock(&stream->lock);
+    if (atomic_load(&stream->stop) == IRIS_OK) {
+        snprintf(stream->stop_message, sizeof stream->stop_message, "%s",
+                 message);
+        atomic_store(&stream->stop, status);
+    }
+    pthread_mutex_unlock(&stream->lock);
+}
+
+/* ---- The worker ---- */
+
+/* Waits for the next command; NULL to quit. */
+static struct sim_command *next_command(struct sim_stream *stream)
+{
+    uint64_t taken = atomic_load(&stream->completed);
+    struct sim_spin spin = {0};
+    struct sim_command *command;
+
+    while (atomic_load(&stream->submitted) == taken &&
+           !atomic_load(&stream->quit) && iris_i_sim_spin(&spin)) {
+    }
+    pthread_mutex_lock(&stream->lock);
+    stream->worker_sleeps = true;
+    while (stream->head == NULL && !atomic_load(&stream->quit)) {
+        pthread_cond_wait(&stream->work, &stream->lock);
+    }
+    stream->worker_sleeps = false;
+    command = stream->head;
+    if (command != NULL) {
+        stream->head = command->next;
+        stream->running = command->kind == COMMAND_LAUNCH
+                              ? command->job.kernel->name
+                              : "a copy or fill";
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return command;
+}
+
+static void execute(struct sim_stream *stream,
+                    const struct sim_command *command)
+{
+    iris_status_t status = IRIS_OK;
+
+    switch (command->kind) {
+    case COMMAND_COPY:
+        memmove(command->dst, command->src, command->bytes);
+        break;
+    case COMMAND_SET:
+        memset(command->dst, command->value, command->bytes);
+        break;
+    case COMMAND_LAUNCH:
+        status = iris_i_sim_run(stream, &command->job);
+        break;
+    }
+    if (status != IRIS_OK) {
+        iris_i_sim_stop(stream, status, iris_last_error());
+    }
+}
+
+static void complete(struct sim_stream *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    stream->running = NULL;
+    atomic_fetch_add(&stream->completed, 1);
+    if (stream->num_waiters > 0) {
+        pthread_cond_broadcast(&stream->done);
+    }
+    pthread_mutex_unlock(&stream->lock);
+}
+
+/* For a stream whose worker never started, or is done. */
+static void stream_free(struct sim_stream *stream)
+{
+    pthread_cond_destroy(&stream->done);
+    pthread_cond_destroy(&stream->work);
+    pthread_mutex_destroy(&stream->lock);
+    free(stream);
+}
+
+static void *worker_main(void *argument)
+{
+    struct sim_stream *stream = argument;
+    struct sim_command *command;
+
+    while ((command = next_command(stream)) != NULL) {
+        if (atomic_load(&stream->stop) == IRIS_OK) {
+            execute(stream, command);
+        }
+        complete(stream);
+        free(command);
+    }
+    iris_i_sim_team_close(&stream->team);
+    if (stream->abandoned) {
+        stream_free(stream);
+    }
+    return NULL;
+}
+
+/* ---- Enqueueing ---- */
+
+/* NULL, with this thread's message set, if there is no memory. */
+static struct sim_command *command_create(enum command_kind kind,
+                                          size_t args_bytes)
+{
+    size_t bytes = sizeof(struct sim_command) + args_bytes;
+    struct sim_command *command;
+
+    bytes = (bytes + ARGS_ALIGNMENT - 1) / ARGS_ALIGNMENT * ARGS_ALIGNMENT;
+    command = aligned_alloc(ARGS_ALIGNMENT, bytes);
+    if (command == NULL) {
+        iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
+                    "no memory to enqueue on a stream");
+        return NULL;
+    }
+    memset(command, 0, sizeof *command);
+    command->kind = kind;
+    return command;
+}
+
+static void enqueue(struct sim_stream *stream, struct sim_command *command)
+{
+    bool wake;
+
+    pthread_mutex_lock(&stream->lock);
+    if (stream->head == NULL) {
+        stream->head = command;
+    } else {
+        stream->tail->next = command;
+    }
+    stream->tail = command;
+    atomic_fetch_add(&stream->submitted, 1);
+    wake = stream->worker_sleeps;
+    pthread_mutex_unlock(&stream->lock);
+    if (wake) {
+        pthread_cond_signal(&stream->work);
+    }
+}
+
+iris_status_t iris_i_sim_copy(struct iris_stream *stream, void *dst,
+                              const void *src, size_t bytes)
+{
+    struct sim_command *command = command_create(COMMAND_COPY, 0);
+
+    if (command == NULL) {
+        return IRIS_ERR_NO_MEMORY;
+    }
+    command->dst = dst;
+    command->src = src;
+    command->bytes = bytes;
+    enqueue((struct sim_stream *)stream, command);
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_sim_set(struct iris_stream *stream, void *dst, int value,
+                             size_t bytes)
+{
+    struct sim_command *command = command_create(COMMAND_SET, 0);
+
+    if (command == NULL) {
+        return IRIS_ERR_NO_MEMORY;
+    }
+    command->dst = dst;
+    command->value = value;
+    command->bytes = bytes;
+    enqueue((struct sim_stream *)stream, command);
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_sim_launch(struct iris_stream *base,
+                                const struct iris_launch *launch)
+{
+    struct sim_stream *stream = (struct sim_stream *)base;
+    const struct iris_kernel *kernel = launch->kernel;
+    struct sim_command *command;
+
+    if (kernel->cpu_entry == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
+                           "kernel %s has no CPU version in this program",
+                           kernel->name);
+    }
+    command = command_create(COMMAND_LAUNCH, kernel->args_bytes);
+    if (command == NULL) {
+        return IRIS_ERR_NO_MEMORY;
+    }
+    if (kernel->args_bytes > 0) {
+        memcpy(command->args, launch->args, kernel->args_bytes);
+    }
+    command->job.kernel = kernel;
+    command->job.grid = launch->grid;
+    command->job.block = launch->block;
+    command->job.args = command->args;
+    if (stream->params.observer != NULL) {
+        command->job.observer = *stream->params.observer;
+    }
+    enqueue(stream, command);
+    return IRIS_OK;
+}
+
+/* ---- Synchronising ---- */
+
+/* Waits for up to a tick; true once `target` commands are completed. */
+static bool wait_tick(struct sim_stream *stream, uint64_t target)
+{
+    int64_t end_ns = iris_i_sim_now_ns() + TICK_NS;
+    const struct timespec end = {
+        .tv_sec = (time_t)(end_ns / NS_PER_S),
+        .tv_nsec = (long)(end_ns % NS_PER_S),
+    };
+    int ret = 0;
+
+    pthread_mutex_lock(&stream->lock);
+    stream->num_waiters++;
+    while (atomic_load(&stream->completed) < target && ret == 0) {
+        ret = pthread_cond_timedwait(&stream->done, &stream->lock, &end);
+    }
+    stream->num_waiters--;
+    pthread_mutex_unlock(&stream->lock);
+    return atomic_load(&stream->completed) >= target;
+}
+
+/* Stops the stream if the core or the deadline says so. */
+static void ask_whether_to_stop(struct sim_stream *stream, int64_t waited_ns)
+{
+    const struct iris_backend_params *params = &stream->params;
+    iris_status_t status = iris_i_sim_ask(params);
+
+    if (status == IRIS_OK && params->timeout_ms > 0 &&
+        waited_ns / NS_PER_MS >= params->timeout_ms) {
+        status = iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                             "rank %d: the stream is not done after %lld ms "
+                             "(IRIS_TIMEOUT_MS)",
+                             params->rank, (long long)params->timeout_ms);
+    }
+    if (status != IRIS_OK) {
+        iris_i_sim_stop(stream, status, iris_last_error());
+    }
+}
+
+/* Waits for `target` commands. False if the stream was stopped and what runs
+ * does not end. */
+static bool wait_completed(struct sim_stream *stream, uint64_t target)
+{
+    struct sim_spin spin = {0};
+    int64_t start_ns;
+    int64_t stop_ns = 0;
+
+    while (atomic_load(&stream->completed) < target) {
+        if (!iris_i_sim_spin(&spin)) {
+            break;
+        }
+    }
+    start_ns = iris_i_sim_now_ns();
+    while (atomic_load(&stream->completed) < target &&
+           !wait_tick(stream, target)) {
+        int64_t now = iris_i_sim_now_ns();
+
+        if (atomic_load(&stream->stop) == IRIS_OK) {
+            ask_whether_to_stop(stream, now - start_ns);
+        } else if (stop_ns == 0) {
+            stop_ns = now;
+        } else if (now - stop_ns > GRACE_NS) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void __attribute__((format(printf, 2, 3)))
+append(char message[IRIS_MESSAGE_BYTES], const char *format, ...)
+{
+    size_t used = strlen(message);
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(message + used, IRIS_MESSAGE_BYTES - used, format, list);
+    va_end(list);
+}
+
+/* The stop's message, and behind it what the kernel waited for. The caller
+ * holds the lock. */
+static void describe_stop(const struct sim_stream *stream, bool finished,
+                          char message[IRIS_MESSAGE_BYTES])
+{
+    static const char *const compare[] = {"==", "!=", "<", "<=", ">", ">="};
+    const struct iris_cpu_wg *ended = &stream->ended;
+
+    memcpy(message, stream->stop_message, IRIS_MESSAGE_BYTES);
+    if (stream->num_ended > 0 && ended->wait_address != NULL) {
+        append(message,
+               "; kernel %s: workgroup %u waited for the value at %p to be %s "
+               "%lld and last saw %lld",
+               ended->kernel, ended->workgroup, ended->wait_address,
+               compare[ended->wait_cmp], (long long)ended->wait_value,
+               (long long)ended->wait_seen);
+    } else if (stream->num_ended > 0) {
+        append(message, "; kernel %s: workgroup %u waited", ended->kernel,
+               ended->workgroup);
+    }
+    if (stream->num_ended > 0) {
+        append(message, "; workgroups ended: %u", stream->num_ended);
+    }
+    if (!finished && stream->running != NULL) {
+        append(message,
+               "; %s still runs: it does not wait by iris_wait_until() or the "
+               "like, so it cannot be ended",
+               stream->running);
+    }
+}
+
+/* Takes the stream's error, if any, and gives its message. False if commands
+ * came meanwhile that are to be skipped first: a command never runs after an
+ * earlier one was skipped, unless a synchronize has returned in between. */
+static bool take_error(struct sim_stream *stream, bool finished,
+                       char message[IRIS_MESSAGE_BYTES],
+                       iris_status_t *status_p)
+{
+    bool taken = true;
+
+    *status_p = IRIS_OK;
+    if (atomic_load(&stream->stop) == IRIS_OK) {
+        return true;
+    }
+    pthread_mutex_lock(&stream->lock);
+    if (finished &&
+        atomic_load(&stream->completed) != atomic_load(&stream->submitted)) {
+        taken = false;
+    } else if (atomic_load(&stream->stop) != IRIS_OK) {
+        *status_p = (iris_status_t)atomic_load(&stream->stop);
+        describe_stop(stream, finished, message);
+    }
+    if (taken && finished) {
+        stream->num_ended = 0;
+        atomic_store(&stream->stop, IRIS_OK);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return taken;
+}
+
+/* *finished_p is false if a kernel could not be ended; the stream then keeps
+ * its error. */
+static iris_status_t synchronize(struct sim_stream *stream, bool *finished_p)
+{
+    char message[IRIS_MESSAGE_BYTES];
+    iris_status_t status;
+
+    do {
+        *finished_p = wait_completed(stream, atomic_load(&stream->submitted));
+    } while (!take_error(stream, *finished_p, message, &status));
+    return status == IRIS_OK ? IRIS_OK : iris_i_fail_again(status, message);
+}
+
+iris_status_t iris_i_sim_stream_synchronize(struct iris_stream *stream)
+{
+    bool finished;
+
+    return synchronize((struct sim_stream *)stream, &finished);
+}
+
+/* ---- Creating and destroying ---- */
+
+iris_status_t iris_i_sim_stream_create(struct iris_backend *backend,
+                                       struct iris_stream **stream_p)
+{
+    const struct sim_backend *sim = (const struct sim_backend *)backend;
+    struct sim_stream *stream = calloc(1, sizeof *stream);
+    pthread_condattr_t monotonic;
+    iris_status_t status;
+
+    if (stream == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory for a stream");
+    }
+    stream->base.backend = backend;
+    stream->params = sim->params;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&stream->lock, NULL);
+    pthread_cond_init(&stream->work, NULL);
+    pthread_cond_init(&stream->done, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    iris_i_sim_team_open(&stream->team);
+    status = iris_i_sim_thread_start(&stream->params, worker_main, stream,
+                                     &stream->worker);
+    if (status != IRIS_OK) {
+        iris_i_sim_team_close(&stream->team);
+        stream_free(stream);
+        return status;
+    }
+    *stream_p = &stream->base;
+    return IRIS_OK;
+}
+
+void iris_i_sim_stream_destroy(struct iris_stream *base)
+{
+    struct sim_stream *stream = (struct sim_stream *)base;
+    struct sim_backend *sim = (struct sim_backend *)base->backend;
+    pthread_t worker = stream->worker;
+    bool finished;
+
+    if (synchronize(stream, &finished) != IRIS_OK) {
+        iris_error(NULL, "work of a destroyed stream failed: %s",
+                   iris_last_error());
+    }
+    pthread_mutex_lock(&stream->lock);
+    stream->abandoned = !finished;
+    atomic_store(&stream->quit, true);
+    pthread_cond_signal(&stream->work);
+    pthread_mutex_unlock(&stream->lock);
+    if (finished) {
+        pthread_join(worker, NULL);
+        stream_free(stream);
+    } else {
+        /* The kernel goes on; its threads, its stream and the heaps stay. */
+        sim->abandoned = true;
+        pthread_detach(worker);
+    }
+}

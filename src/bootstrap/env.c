@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ranks told apart by environment variables: ours, and those of launchers that
+ * set their own.
+ */
+#include "config.h"
+
+#include "bootstrap/bootstrap.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+
+/* What launchers set, besides our own variables. The first row whose rank and
+ * count are both set applies. */
+static const struct launcher {
+    const char *name;
+    const char *rank;
+    const char *num_ranks;
+    const char *local_rank;
+    const char *job; /* may be unset: then the parent process names the job */
+} launchers[] = {
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "TORCHELASTIC_RUN_ID"},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK", "PMIX_NAMESPACE"},
+};
+
+static const struct launcher *find_launcher(void)
+{
+    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
+        if (getenv(launchers[i].rank) != NULL &&
+            getenv(launchers[i].num_ranks) != NULL) {
+            return &launchers[i];
+        }
+    }
+    return NULL;
+}
+
+static iris_status_t parse(const char *name, int least, int *number_p)
+{
+    const char *text = getenv(name);
+    char *end;
+    long number;
+
+    if (text == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                           "%s is not set; set IRIS_RANK and IRIS_NUM_RANKS",
+                           name);
+    }
+    errno = 0;
+    number = strtol(text, &end, 10);
+    if (text[0] == '\0' || *end != '\0' || errno != 0 || number < least ||
+        number > INT32_MAX) {
+        return iris_i_fail(NULL, IRIS_ERR_CONFIG,
+                           "environment variable %s=\"%.60s\" does not parse; "
+                           "it takes: an integer from %d",
+                           name, text, least);
+    }
+    *number_p = (int)number;
+    return IRIS_OK;
+}
+
+int iris_i_bootstrap_env_applies(const struct iris_settings *settings)
+{
+    return settings->rank.origin != IRIS_ORIGIN_DEFAULT ||
+           find_launcher() != NULL;
+}
+
+/* Ranks started side by side by one shell or agent share their parent; with
+ * torchrun the port tells apart jobs of one agent. */
+static void make_key(const struct iris_settings *settings, const char *job,
+                     char key[IRIS_KEY_BYTES])
+{
+    const char *port = getenv("MASTER_PORT");
+
+    if (settings->job_id.text[0] != '\0') {
+        snprintf(key, IRIS_KEY_BYTES, "job-%.70s", settings->job_id.text);
+    } else if (job != NULL && job[0] != '\0' && strcmp(job, "none") != 0) {
+        snprintf(key, IRIS_KEY_BYTES, "run-%.50s-%.8s", job,
+                 port == NULL ? "" : port);
+    } else {
+        snprintf(key, IRIS_KEY_BYTES, "parent-%ld-%.8s", (long)getppid(),
+                 port == NULL ? "" : port);
+    }
+}
+
+/* Our own variables, else the launcher's. */
+static iris_status_t read_ranks(const struct iris_settings *settings,
+                                const struct launcher *launcher,
+                                struct iris_bootstrap *bootstrap)
+{
+    iris_status_t status;
+
+    if (launcher == NULL) {
+        bootstrap->rank = (int)settings->rank.number;
+        bootstrap->num_ranks = (int)settings->num_ranks.number;
+        bootstrap->local_rank = bootstrap->rank;
+        return IRIS_OK;
+    }
+    status = parse(launcher->rank, 0, &bootstrap->rank);
+    if (status == IRIS_OK) {
+        status = parse(launcher->num_ranks, 1, &bootstrap->num_ranks);
+    }
+    bootstrap->local_rank = bootstrap->rank;
+    if (status == IRIS_OK && getenv(launcher->local_rank) != NULL) {
+        status = parse(launcher->local_rank, 0, &bootstrap->local_rank);
+    }
+    return status;
+}
+
+iris_status_t iris_i_bootstrap_env(const struct iris_settings *settings,
+                                   struct iris_bootstrap *bootstrap_p)
+{
+    struct iris_bootstrap bootstrap = {.how = "env"};
+    const struct launcher *launcher =
+        settings->rank.origin != IRIS_ORIGIN_DEFAULT ? NULL : find_launcher();
+    const char *job = launcher == NULL ? NULL : getenv(launcher->job);
+    iris_status_t status = read_ranks(settings, launcher, &bootstrap);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (bootstrap.rank >= bootstrap.num_ranks) {
+        return iris_i_fail(
+            NULL, IRIS_ERR_BOOTSTRAP,
+            "rank %d is out of range: the job has %d ranks, "
+            "0 to %d; check %s and %s",
+            bootstrap.rank, bootstrap.num_ranks, bootstrap.num_ranks - 1,
+            launcher == NULL ? "IRIS_RANK" : launcher->rank,
+            launcher == NULL ? "IRIS_NUM_RANKS" : launcher->num_ranks);
+    }
+    make_key(settings, job, bootstrap.key);
+    *bootstrap_p = bootstrap;
+    return IRIS_OK;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The symmetric heap: collective allocation on top of the allocator, memory
+ * behind what is handed out, and translation on the host.
+ */
+#include "config.h"
+
+#include "heap.h"
+
+#include <iris/device/layout.h>
+
+#include "log.h"
+#include "meet.h"
+
+static int is_backed(const iris_t *iris, size_t piece)
+{
+    return (int)(iris->backed[piece / 64] >> (piece % 64) & 1);
+}
+
+/* Puts memory behind every piece of [offset, offset + bytes) that lacks it. */
+static iris_status_t back(iris_t *iris, size_t offset, size_t bytes)
+{
+    size_t first = offset / IRIS_BACK_BYTES;
+    size_t end = (offset + bytes - 1) / IRIS_BACK_BYTES + 1;
+
+    while (iris->ops->heap_back != NULL && first < end) {
+        size_t last = first;
+        size_t start = first * IRIS_BACK_BYTES, length;
+        iris_status_t status;
+
+        if (is_backed(iris, first)) {
+            first++;
+            continue;
+        }
+        while (last < end && !is_backed(iris, last)) {
+            last++;
+        }
+        length = (last - first) * IRIS_BACK_BYTES;
+        if (length > iris->heap.bytes - start) {
+            length = iris->heap.bytes - start;
+        }
+        status =
+            iris->ops->heap_back(iris->backend, &iris->heap, start, length);
+        if (status != IRIS_OK) {
+            return status;
+        }
+        for (; first < last; first++, iris->num_backed++) {
+            iris->backed[first / 64] |= UINT64_C(1) << (first % 64);
+        }
+    }
+    return IRIS_OK;
+}
+
+static iris_status_t fail_full(iris_t *iris, size_t bytes, size_t alignment)
+{
+    struct iris_heap_stats stats;
+
+    iris_i_alloc_stats(iris->alloc, &stats);
+    return iris_i_fail(iris, IRIS_ERR_NO_MEMORY,
+                       "no %zu bytes (alignment %zu) on the symmetric heap: "
+                       "%zu of %zu bytes are free, %zu in one piece; free "
+                       "some, or raise IRIS_HEAP_SIZE",
+                       bytes, alignment, stats.free_bytes, iris->heap.bytes,
+                       stats.largest_free_bytes);
+}
+
+/* This rank's part of an allocation: takes a range and puts memory behind it.
+ * Nothing is taken if it fails. */
+static iris_status_t take(iris_t *iris, size_t bytes, size_t alignment,
+                          size_t *offset_p)
+{
+    size_t offset;
+    iris_status_t status;
+
+    if (bytes == 0) {
+        return iris_i_fail(iris, IRIS_ERR_INVALID,
+                           "an allocation of 0 bytes; ask for at least 1");
+    }
+    if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
+        return iris_i_fail(iris, IRIS_ERR_INVALID,
+                           "alignment %zu is not a power of two", alignment);
+    }
+    status = iris_i_alloc_take(iris->alloc, bytes, alignment, &offset);
+    if (status != IRIS_OK) {
+        return fail_full(iris, bytes, alignment);
+    }
+    status = back(iris, offset, bytes);
+    if (status != IRIS_OK) {
+        iris_i_alloc_give(iris->alloc, offset);
+        return status;
+    }
+    *offset_p = offset;
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_heap_write(iris_t *iris, void *dst, const void *src,
+                                size_t bytes)
+{
+    iris_status_t status = iris->ops->copy(iris->stream, dst, src, bytes);
+
+    return status != IRIS_OK ? status
+                             : iris->ops->stream_synchronize(iris->stream);
+}
+
+static iris_status_t zero(iris_t *iris, size_t offset, size_t bytes)
+{
+    iris_status_t status = iris->ops->set(
+        iris->stream, (char *)iris->heap.base + offset, 0, bytes);
+
+    return status != IRIS_OK ? status
+                             : iris->ops->stream_synchronize(iris->stream);
+}
+
+/* Prepares, meets, and undoes the preparation unless all agree. */
+static iris_status_t allocate(iris_t *iris, enum iris_call_kind kind,
+                              size_t bytes, size_t alignment, void **ptr_p)
+{
+    struct iris_call call = {.kind = kind, .args = {bytes, alignment}};
+    size_t offset = 0;
+    iris_status_t status;
+
+    call.status = ptr_p == NULL
+                      ? iris_i_fail(iris, IRIS_ERR_INVALID,
+                                    "ptr_p is NULL: nowhere to put the pointer")
+                      : take(iris, bytes, alignment, &offset);
+    if (call.status == IRIS_OK && kind == IRIS_CALL_CALLOC) {
+        call.status = zero(iris, offset, bytes);
+        if (call.status != IRIS_OK) {
+            iris_i_alloc_give(iris->alloc, offset);
+        }
+    }
+    call.args[2] = offset;
+    status = iris_i_meet(iris, iris->world, &call);
+    if (status != IRIS_OK) {
+        if (call.status == IRIS_OK) {
+            iris_i_alloc_give(iris->alloc, offset);
+        }
+        return status;
+    }
+    *ptr_p = (char *)iris->heap.base + offset;
+    return IRIS_OK;
+}
+
+iris_status_t iris_malloc_aligned(iris_t *iris, size_t bytes, size_t alignment,
+                                  void **ptr_p)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_malloc");
+
+    return status != IRIS_OK
+               ? status
+               : allocate(iris, IRIS_CALL_MALLOC, bytes, alignment, ptr_p);
+}
+
+iris_status_t iris_malloc(iris_t *iris, size_t bytes, void **ptr_p)
+{
+    return iris_malloc_aligned(iris, bytes, IRIS_ALIGNMENT, ptr_p);
+}
+
+iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size, void **ptr_p)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_calloc");
+    size_t bytes = count * size;
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    /* An overflow asks for more than any heap has: SIZE_MAX says so. */
+    if (size != 0 && count > SIZE_MAX / size) {
+        bytes = SIZE_MAX;
+    }
+    return allocate(iris, IRIS_CALL_CALLOC, bytes, IRIS_ALIGNMENT, ptr_p);
+}
+
+/* The offset of a live allocation of the caller's that starts at ptr. */
+static iris_status_t find_start(iris_t *iris, const void *ptr, size_t *offset_p)
+{
+    size_t offset = (size_t)((uintptr_t)ptr - (uintptr_t)iris->heap.base);
+    size_t start, bytes;
+
+    if (!iris_is_symmetric(iris, ptr)) {
+        return iris_i_fail(
+            iris, IRIS_ERR_INVALID,
+            "iris_free of %p, which is not on this rank's heap "
+            "(%p to %p); pass what iris_malloc gave this rank",
+            ptr, iris->heap.base,
+            (void *)((char *)iris->heap.base + iris->heap.bytes));
+    }
+    if (offset < iris->reserved_bytes ||
+        iris_i_alloc_find(iris->alloc, offset, &start, &bytes) != IRIS_OK) {
+        return iris_i_fail(iris, IRIS_ERR_INVALID,
+                           "iris_free of %p, heap offset %zu, where nothing is "
+                           "allocated; was it freed before?",
+                           ptr, offset);
+    }
+    if (start != offset) {
+        return iris_i_fail(iris, IRIS_ERR_INVALID,
+                           "iris_free of %p, which is %zu bytes into the "
+                           "allocation at heap offset %zu; pass its start",
+                           ptr, offset - start, start);
+    }
+    *offset_p = offset;
+    return IRIS_OK;
+}
+
+iris_status_t iris_free(iris_t *iris, void *ptr)
+{
+    struct iris_call call = {.kind = IRIS_CALL_FREE, .args = {SIZE_MAX}};
+    iris_status_t status = iris_i_enter(iris, "iris_free");
+    size_t offset = SIZE_MAX;
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (ptr != NULL) {
+        call.status = find_start(iris, ptr, &offset);
+        call.args[0] = offset;
+    }
+    status = iris_i_meet(iris, iris->world, &call);
+    if (status == IRIS_OK && ptr != NULL) {
+        status = iris_i_alloc_give(iris->alloc, offset);
+    }
+    return status;
+}
+
+iris_status_t iris_heap_stats(const iris_t *iris,
+                              struct iris_heap_stats *stats_p)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_heap_stats");
+    size_t backed;
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (stats_p == NULL) {
+        return iris_i_fail(iris, IRIS_ERR_INVALID, "stats_p is NULL");
+    }
+    iris_i_alloc_stats(iris->alloc, stats_p);
+    backed = iris->num_backed * IRIS_BACK_BYTES;
+    stats_p->used_bytes -= iris->reserved_bytes;
+    stats_p->peak_bytes -= iris->reserved_bytes;
+    stats_p->num_allocs -= 1;
+    stats_p->mapped_bytes =
+        iris->ops->heap_back == NULL || backed > iris->heap.bytes
+            ? iris->heap.bytes
+            : backed;
+    stats_p->reserved_bytes = iris->heap.bytes;
+    return IRIS_OK;
+}
+
+int iris_is_symmetric(const iris_t *iris, const void *ptr)
+{
+    uintptr_t base;
+
+    if (iris_i_enter(iris, "iris_is_symmetric") != IRIS_OK) {
+        return 0;
+    }
+    base = (uintptr_t)iris->heap.base;
+    return (uintptr_t)ptr >= base && (uintptr_t)ptr - base < iris->heap.bytes;
+}
+
+iris_status_t iris_as_remote(const iris_t *iris, const void *ptr, int rank,
+                             void **remote_p)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_as_remote");
+    int64_t offset;
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (rank < 0 || rank >= iris->num_ranks) {
+        return iris_i_fail(iris, IRIS_ERR_INVALID,
+                           "rank %d is out of range: the job has ranks 0 to %d",
+                           rank, iris->num_ranks - 1);
+    }
+    if (remote_p == NULL || !iris_is_symmetric(iris, ptr)) {
+        return iris_i_fail(iris, IRIS_ERR_INVALID,
+                           "%s; iris_as_remote takes a pointer into this "
+                           "rank's own heap",
+                           remote_p == NULL ? "remote_p is NULL"
+                                            : "ptr is not on the heap");
+    }
+    if (iris->heap_bases[rank] == 0) {
+        return iris_i_fail(iris, IRIS_ERR_UNREACHABLE,
+                           "rank %d's heap is not mapped on this rank", rank);
+    }
+    offset = (int64_t)(uintptr_t)ptr - iris->heap_bases[iris->rank];
+    *remote_p = (void *)(uintptr_t)(iris->heap_bases[rank] + offset);
+    return IRIS_OK;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The heap's making and unmaking: this rank's memory, every peer's mapping, and
+ * the library's own corner at offset 0 (device context, device groups).
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <iris/device/layout.h>
+
+#include "heap.h"
+#include "log.h"
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + IRIS_ALIGNMENT - 1) / IRIS_ALIGNMENT * IRIS_ALIGNMENT;
+}
+
+static size_t context_bytes(int num_ranks)
+{
+    return round_up(IRIS_CONTEXT_WORDS(num_ranks) * sizeof(int64_t));
+}
+
+static size_t dev_group_bytes(int num_ranks)
+{
+    return round_up(IRIS_DEV_GROUP_BYTES(num_ranks));
+}
+
+struct iris_dev_group *iris_i_heap_group(const iris_t *iris, int slot)
+{
+    return (void *)((char *)iris->heap.base + context_bytes(iris->num_ranks) +
+                    (size_t)slot * dev_group_bytes(iris->num_ranks));
+}
+
+iris_status_t iris_i_heap_open(iris_t *iris, struct iris_heap_handle *handle_p)
+{
+    size_t bytes = (size_t)iris->settings.heap_bytes.number;
+    size_t own = context_bytes(iris->num_ranks) +
+                 IRIS_GROUP_SLOTS * dev_group_bytes(iris->num_ranks);
+    iris_status_t status;
+
+    if (bytes < 2 * own) {
+        return iris_i_fail(iris, IRIS_ERR_CONFIG,
+                           "a heap of %zu bytes is too small: the library "
+                           "itself needs %zu for %d ranks; raise "
+                           "IRIS_HEAP_SIZE",
+                           bytes, own, iris->num_ranks);
+    }
+    iris->reserved_bytes = own;
+    status = iris->ops->heap_alloc(iris->backend, bytes, &iris->heap);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    return iris->ops->heap_export(iris->backend, &iris->heap, handle_p);
+}
+
+static iris_status_t map_peers(iris_t *iris, const struct iris_meeting *meeting)
+{
+    for (int rank = 0; rank < iris->num_ranks; rank++) {
+        void *base = iris->heap.base;
+        iris_status_t status = IRIS_OK;
+
+        if (rank != iris->rank) {
+            status = iris->ops->heap_import(iris->backend,
+                                            &meeting->hellos[rank].handle,
+                                            iris->heap.bytes, &base);
+        }
+        if (status != IRIS_OK) {
+            return status;
+        }
+        iris->heap_bases[rank] = (int64_t)(uintptr_t)base;
+    }
+    return IRIS_OK;
+}
+
+static iris_status_t write_context(iris_t *iris)
+{
+    size_t bytes = IRIS_CONTEXT_WORDS(iris->num_ranks) * sizeof(int64_t);
+    int64_t *words = calloc(1, bytes);
+    iris_status_t status;
+
+    if (words == NULL) {
+        return iris_i_fail(iris, IRIS_ERR_NO_MEMORY, "no memory");
+    }
+    words[IRIS_CONTEXT_RANK] = iris->rank;
+    words[IRIS_CONTEXT_NUM_RANKS] = iris->num_ranks;
+    memcpy(&words[IRIS_CONTEXT_HEAP_BASES], iris->heap_bases,
+           (size_t)iris->num_ranks * sizeof(int64_t));
+    iris->device_context = iris->heap.base;
+    status = iris_i_heap_write(iris, iris->device_context, words, bytes);
+    free(words);
+    return status;
+}
+
+/* The allocator's first range is the library's own, with memory behind it. */
+static iris_status_t reserve(iris_t *iris)
+{
+    size_t pieces = iris->heap.bytes / IRIS_BACK_BYTES + 1, offset;
+    iris_status_t status;
+
+    iris->backed = calloc(pieces / 64 + 1, sizeof(uint64_t));
+    if (iris->backed == NULL ||
+        iris_i_alloc_create(iris->heap.bytes, &iris->alloc) != IRIS_OK ||
+        iris_i_alloc_take(iris->alloc, iris->reserved_bytes, IRIS_ALIGNMENT,
+                          &offset) != IRIS_OK) {
+        return iris_i_fail(iris, IRIS_ERR_NO_MEMORY,
+                           "no memory for the heap's own records");
+    }
+    if (iris->ops->heap_back == NULL) {
+        return IRIS_OK;
+    }
+    pieces = (iris->reserved_bytes - 1) / IRIS_BACK_BYTES + 1;
+    status = iris->ops->heap_back(iris->backend, &iris->heap, 0,
+                                  iris->reserved_bytes);
+    /* Whole pieces only count as backed: the last one is asked for again. */
+    for (iris->num_backed = 0; iris->num_backed + 1 < pieces;
+         iris->num_backed++) {
+        iris->backed[iris->num_backed / 64] |= UINT64_C(1)
+                                               << (iris->num_backed % 64);
+    }
+    return status;
+}
+
+iris_status_t iris_i_heap_connect(iris_t *iris,
+                                  const struct iris_meeting *meeting)
+{
+    iris_status_t status;
+
+    iris->heap_bases = calloc((size_t)iris->num_ranks, sizeof(int64_t));
+    if (iris->heap_bases == NULL) {
+        return iris_i_fail(iris, IRIS_ERR_NO_MEMORY, "no memory");
+    }
+    status = reserve(iris);
+    if (status == IRIS_OK) {
+        status = map_peers(iris, meeting);
+    }
+    return status == IRIS_OK ? write_context(iris) : status;
+}
+
+void iris_i_heap_close(iris_t *iris)
+{
+    for (int rank = 0; iris->heap_bases != NULL && rank < iris->num_ranks;
+         rank++) {
+        if (rank != iris->rank && iris->heap_bases[rank] != 0) {
+            iris->ops->heap_unimport(iris->backend,
+                                     (void *)(uintptr_t)iris->heap_bases[rank],
+                                     iris->heap.bytes);
+        }
+    }
+    if (iris->heap.base != NULL) {
+        iris->ops->heap_free(iris->backend, &iris->heap);
+    }
+    iris_i_alloc_destroy(iris->alloc);
+    free(iris->backed);
+    free(iris->heap_bases);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Local sequenced-packet sockets in the abstract namespace.
+ */
+#include "config.h"
+
+#include "socket.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "log.h"
+#include "shm.h"
+
+/* The user id is part of the name, so that users do not meet by accident. */
+static socklen_t make_address(const char *key, struct sockaddr_un *address)
+{
+    int length;
+
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1,
+                      "iris/%lu/%s", (unsigned long)getuid(), key);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+                       (size_t)length);
+}
+
+static iris_status_t make_socket(int *sock_p)
+{
+    int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    if (sock < 0) {
+        return iris_i_fail_fd(errno, "cannot make a socket");
+    }
+    *sock_p = sock;
+    return IRIS_OK;
+}
+
+static struct ucred peer_of(int sock)
+{
+    struct ucred peer = {.pid = 0, .uid = (uid_t)-1};
+    socklen_t bytes = sizeof peer;
+
+    getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
+    return peer;
+}
+
+/* Who holds the key that we could not bind? */
+static iris_status_t fail_in_use(const char *key)
+{
+    struct sockaddr_un address;
+    socklen_t length = make_address(key, &address);
+    struct ucred peer = {.pid = 0, .uid = (uid_t)-1};
+    int sock;
+
+    if (make_socket(&sock) == IRIS_OK) {
+        if (connect(sock, (struct sockaddr *)&address, length) == 0) {
+            peer = peer_of(sock);
+        }
+        close(sock);
+    }
+    return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                       "rank 0 of job \"%s\" is already there: pid %ld of "
+                       "uid %ld; is rank 0 started twice, or another job under "
+                       "the same name? set IRIS_JOB_ID to a name of its own",
+                       key, (long)peer.pid, (long)peer.uid);
+}
+
+iris_status_t iris_i_socket_listen(const char *key, int backlog, int *sock_p)
+{
+    struct sockaddr_un address;
+    socklen_t length = make_address(key, &address);
+    iris_status_t status;
+    int sock;
+
+    status = make_socket(&sock);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (bind(sock, (struct sockaddr *)&address, length) == 0 &&
+        listen(sock, backlog) == 0) {
+        *sock_p = sock;
+        return IRIS_OK;
+    }
+    status = errno == EADDRINUSE
+                 ? fail_in_use(key)
+                 : iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
+                                     "cannot listen for ranks");
+    close(sock);
+    return status;
+}
+
+/* One attempt; IRIS_ERR_STATE: nobody listens yet. */
+static iris_status_t try_connect(const char *key, int *sock_p)
+{
+    struct timeval patience = {.tv_sec = 1};
+    struct sockaddr_un address;
+    socklen_t length = make_address(key, &address);
+    iris_status_t status;
+    struct ucred peer;
+    int sock, ret;
+
+    status = make_socket(&sock);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (connect(sock, (struct sockaddr *)&address, length) != 0) {
+        ret = errno;
+        close(sock);
+        if (ret == ECONNREFUSED || ret == EAGAIN || ret == EINTR) {
+            return IRIS_ERR_STATE;
+        }
+        return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, ret,
+                                 "cannot connect to rank 0");
+    }
+    peer = peer_of(sock);
+    if (peer.uid != getuid()) {
+        close(sock);
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                           "job \"%s\" is held by uid %ld (pid %ld), not by "
+                           "us, uid %ld; choose another IRIS_JOB_ID",
+                           key, (long)peer.uid, (long)peer.pid, (long)getuid());
+    }
+    *sock_p = sock;
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_socket_connect(const char *key, int64_t deadline,
+                                    int *sock_p)
+{
+    long pause_ns = 100 * 1000;
+
+    for (;;) {
+        iris_status_t status = try_connect(key, sock_p);
+
+        if (status != IRIS_ERR_STATE) {
+            return status;
+        }
+        if (iris_i_now_ns() >= deadline) {
+            return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                               "rank 0 of job \"%s\" has not come before the "
+                               "deadline (IRIS_TIMEOUT_MS); was it started, "
+                               "with the same IRIS_JOB_ID?",
+                               key);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+        pause_ns = pause_ns < 10 * 1000 * 1000 ? pause_ns * 2 : pause_ns;
+    }
+}
+
+iris_status_t iris_i_socket_accept(int listener, int *sock_p, pid_t *pid_p)
+{
+    int sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    struct ucred peer;
+
+    if (sock < 0) {
+        if (errno == EINTR || errno == ECONNABORTED) {
+            return IRIS_ERR_BOOTSTRAP;
+        }
+        return iris_i_fail_fd(errno, "cannot accept a rank");
+    }
+    peer = peer_of(sock);
+    if (peer.uid != getuid()) {
+        iris_warning(NULL,
+                     "turned away pid %ld of uid %ld, which wanted to "
+                     "join a job of uid %ld",
+                     (long)peer.pid, (long)peer.uid, (long)getuid());
+        close(sock);
+        return IRIS_ERR_BOOTSTRAP;
+    }
+    *sock_p = sock;
+    *pid_p = peer.pid;
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
+                                 int fd)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = bytes};
+    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+    ssize_t sent;
+
+    if (fd >= 0) {
+        message.msg_control = &control;
+        message.msg_controllen = sizeof control.space;
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+    }
+    do {
+        sent = sendmsg(sock, &message, MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    if (sent == (ssize_t)bytes) {
+        return IRIS_OK;
+    }
+    if (errno == EPIPE || errno == ECONNRESET) {
+        return iris_i_fail(NULL, IRIS_ERR_PEER_LOST, "a rank left the meeting");
+    }
+    return iris_i_fail_fd(errno, "cannot send to a rank");
+}
+
+static iris_status_t wait_readable(int sock, int64_t deadline)
+{
+    struct pollfd pollfd = {.fd = sock, .events = POLLIN};
+    int ret;
+
+    do {
+        ret = poll(&pollfd, 1, iris_i_left_ms(deadline, 60000));
+    } while ((ret < 0 && errno == EINTR) ||
+             (ret == 0 && iris_i_now_ns() < deadline));
+    if (ret > 0) {
+        return IRIS_OK;
+    }
+    return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                       "a rank fell silent in the meeting");
+}
+
+iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
+                                    int64_t deadline, int *fd_p)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec iov = {.iov_base = data, .iov_len = bytes};
+    struct msghdr message = {.msg_iov = &iov,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control.space};
+    iris_status_t status = wait_readable(sock, deadline);
+    struct cmsghdr *header;
+    ssize_t received;
+    int fd = -1;
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    do {
+        received = recvmsg(sock, &message, MSG_CMSG_CLOEXEC);
+    } while (received < 0 && errno == EINTR);
+    header = CMSG_FIRSTHDR(&message);
+    if (header != NULL && header->cmsg_type == SCM_RIGHTS) {
+        memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    }
+    if (message.msg_flags & MSG_CTRUNC) {
+        return iris_i_fail_fd(EMFILE, "cannot take a peer's descriptor");
+    }
+    if (received <= 0) {
+        return iris_i_fail(NULL, IRIS_ERR_PEER_LOST, "a rank left the meeting");
+    }
+    if (received != (ssize_t)bytes) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                           "a message of %zd bytes in the meeting, not %zu: "
+                           "do all ranks use the same version of Iris?",
+                           received, bytes);
+    }
+    *fd_p = fd;
+    return IRIS_OK;
+}

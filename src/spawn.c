@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ranks made here: threads of this process or child processes.
+ */
+#include "config.h"
+
+#include <iris/spawn.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "context.h"
+#include "log.h"
+
+/* The first failure of any rank, in memory that child processes share. */
+struct failure {
+    atomic_int rank_p1; /* rank + 1 of whoever came first, 0: nobody */
+    iris_status_t status;
+    char message[IRIS_MESSAGE_BYTES];
+};
+
+struct spawn {
+    const struct iris_config *config;
+    iris_rank_fn fn;
+    void *arg;
+    int num_ranks;
+    char key[IRIS_KEY_BYTES];
+    struct failure *failure;
+};
+
+/* One rank's thread. */
+struct rank_thread {
+    pthread_t thread;
+    struct spawn *spawn;
+    int rank;
+};
+
+/* Keeps this thread's message if no rank has failed before. */
+static void record(struct failure *failure, int rank, iris_status_t status)
+{
+    int nobody = 0;
+
+    if (atomic_compare_exchange_strong(&failure->rank_p1, &nobody, rank + 1)) {
+        failure->status = status;
+        snprintf(failure->message, sizeof failure->message, "%s",
+                 iris_last_error());
+    }
+}
+
+static int is_status(int code)
+{
+    return strcmp(iris_status_string((iris_status_t)code), "IRIS_ERR_?") != 0;
+}
+
+/* The status of a function that returned `code`; its own message, if it passed
+ * a library's status on. */
+static iris_status_t fail_code(const iris_t *iris, int code)
+{
+    if (is_status(code)) {
+        return (iris_status_t)code;
+    }
+    return iris_i_fail(iris, IRIS_ERR_PEER_LOST,
+                       "the function of rank %d returned %d", iris_rank(iris),
+                       code);
+}
+
+/* Runs fn between init and finalize. A failed rank leaves at once. */
+static iris_status_t run(iris_t *iris, struct spawn *spawn)
+{
+    int rank = iris->rank;
+    int code = spawn->fn(iris, spawn->arg);
+    iris_status_t status;
+
+    if (code == 0) {
+        status = iris_finalize(iris);
+        if (status != IRIS_OK) {
+            record(spawn->failure, rank, status);
+        }
+        return status;
+    }
+    status = fail_code(iris, code);
+    record(spawn->failure, rank, status);
+    iris_i_abandon(iris);
+    return status;
+}
+
+static iris_status_t run_rank(struct spawn *spawn, int rank)
+{
+    struct iris_bootstrap bootstrap;
+    iris_status_t status;
+    iris_t *iris;
+
+    iris_i_bootstrap_thread(spawn->key, rank, spawn->num_ranks, &bootstrap);
+    status = iris_i_init(spawn->config, &bootstrap, &iris);
+    if (status != IRIS_OK) {
+        record(spawn->failure, rank, status);
+        return status;
+    }
+    return run(iris, spawn);
+}
+
+static void *rank_main(void *arg)
+{
+    struct rank_thread *self = arg;
+
+    run_rank(self->spawn, self->rank);
+    return NULL;
+}
+
+static void run_threads(struct spawn *spawn)
+{
+    struct rank_thread *threads =
+        calloc((size_t)spawn->num_ranks, sizeof *threads);
+    int started = 0, ret = threads == NULL ? ENOMEM : 0;
+
+    for (; ret == 0 && started < spawn->num_ranks; started += ret == 0) {
+        threads[started].spawn = spawn;
+        threads[started].rank = started;
+        ret = pthread_create(&threads[started].thread, NULL, rank_main,
+                             &threads[started]);
+    }
+    if (ret != 0) {
+        /* Ranks that did start wait for the others until the deadline. */
+        iris_i_fail_errno(NULL, IRIS_ERR_LIMIT, ret,
+                          "cannot start the thread of rank %d", started);
+        record(spawn->failure, started, IRIS_ERR_LIMIT);
+    }
+    for (int rank = 0; rank < started; rank++) {
+        pthread_join(threads[rank].thread, NULL);
+    }
+    free(threads);
+}
+
+static void __attribute__((noreturn))
+child_main(struct spawn *spawn, int rank, pid_t parent)
+{
+    iris_status_t status;
+
+    /* A parent that is killed takes its ranks with it. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {
+        _exit(1);
+    }
+    status = run_rank(spawn, rank);
+    fflush(NULL);
+    _exit(status == IRIS_OK ? 0 : 1);
+}
+
+static void wait_for_child(struct spawn *spawn, int rank, pid_t pid)
+{
+    int how;
+    pid_t ret;
+
+    do {
+        ret = waitpid(pid, &how, 0);
+    } while (ret < 0 && errno == EINTR);
+    if (ret == pid && WIFSIGNALED(how)) {
+        iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
+                    "rank %d (pid %ld) was killed by signal %d", rank,
+                    (long)pid, WTERMSIG(how));
+        record(spawn->failure, rank, IRIS_ERR_PEER_LOST);
+    } else if (ret == pid && WEXITSTATUS(how) != 0) {
+        iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
+                    "rank %d (pid %ld) exited with code %d", rank, (long)pid,
+                    WEXITSTATUS(how));
+        record(spawn->failure, rank, IRIS_ERR_PEER_LOST);
+    }
+}
+
+static void run_processes(struct spawn *spawn)
+{
+    pid_t *pids = calloc((size_t)spawn->num_ranks, sizeof *pids);
+    pid_t parent = getpid();
+    int started = 0;
+
+    fflush(NULL);
+    while (pids != NULL && started < spawn->num_ranks) {
+        pids[started] = fork();
+        if (pids[started] == 0) {
+            child_main(spawn, started, parent);
+        }
+        if (pids[started] < 0) {
+            break;
+        }
+        started++;
+    }
+    if (started < spawn->num_ranks) {
+        iris_i_fail_errno(NULL, IRIS_ERR_LIMIT, errno,
+                          "cannot start the process of rank %d", started);
+        record(spawn->failure, started, IRIS_ERR_LIMIT);
+        for (int rank = 0; rank < started; rank++) {
+            kill(pids[rank], SIGKILL);
+        }
+    }
+    for (int rank = 0; rank < started; rank++) {
+        wait_for_child(spawn, rank, pids[rank]);
+    }
+    free(pids);
+}
+
+static iris_status_t make_ranks(const struct iris_settings *settings,
+                                struct spawn *spawn)
+{
+    iris_status_t status = iris_i_bootstrap_random_key(spawn->key);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (strcmp(settings->spawn.text, "processes") == 0) {
+        run_processes(spawn);
+    } else {
+        run_threads(spawn);
+    }
+    return IRIS_OK;
+}
+
+/* This process is one rank of a launcher's job. */
+static iris_status_t run_launched(struct spawn *spawn)
+{
+    iris_status_t status;
+    iris_t *iris;
+
+    status = iris_init(spawn->config, &iris);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (spawn->num_ranks != 0 && spawn->num_ranks != iris->num_ranks) {
+        status = iris_i_fail(iris, IRIS_ERR_INVALID,
+                             "iris_spawn of %d ranks under a launcher that "
+                             "started %d; pass 0 or start as many",
+                             spawn->num_ranks, iris->num_ranks);
+        iris_i_abandon(iris);
+        return status;
+    }
+    return run(iris, spawn);
+}
+
+static iris_status_t spawn_ranks(struct spawn *spawn)
+{
+    struct iris_settings settings;
+    iris_status_t status = iris_i_settings_load(spawn->config, &settings);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (iris_i_bootstrap_launched(&settings)) {
+        return run_launched(spawn);
+    }
+    if (spawn->num_ranks == 0) {
+        spawn->num_ranks = (int)settings.num_ranks.number;
+    }
+    status = make_ranks(&settings, spawn);
+    if (status == IRIS_OK && atomic_load(&spawn->failure->rank_p1) != 0) {
+        status =
+            iris_i_fail_again(spawn->failure->status, spawn->failure->message);
+    }
+    return status;
+}
+
+iris_status_t iris_spawn(const struct iris_config *config, int num_ranks,
+                         iris_rank_fn fn, void *arg)
+{
+    struct spawn spawn = {
+        .config = config, .fn = fn, .arg = arg, .num_ranks = num_ranks};
+    iris_status_t status;
+
+    if (fn == NULL || num_ranks < 0) {
+        return iris_i_fail(NULL, IRIS_ERR_INVALID, "iris_spawn: %s",
+                           fn == NULL ? "fn is NULL" : "num_ranks is negative");
+    }
+    spawn.failure = mmap(NULL, sizeof *spawn.failure, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (spawn.failure == MAP_FAILED) {
+        return iris_i_fail_errno(NULL, IRIS_ERR_NO_MEMORY, errno,
+                                 "no memory to run ranks");
+    }
+    status = spawn_ranks(&spawn);
+    munmap(spawn.failure, sizeof *spawn.failure);
+    return status;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Streams: the context's list of them, and work that is not a kernel.
+ */
+#include "config.h"
+
+#include "stream.h"
+
+#include "context.h"
+#include "log.h"
+
+static int is_listed(iris_t *iris, const iris_stream_t *stream)
+{
+    const struct iris_stream *s;
+
+    pthread_mutex_lock(&iris->streams_lock);
+    for (s = iris->stream; s != NULL && s != stream; s = s->next) {
+    }
+    pthread_mutex_unlock(&iris->streams_lock);
+    return s != NULL;
+}
+
+iris_status_t iris_i_stream_resolve(iris_t *iris, iris_stream_t *stream,
+                                    struct iris_stream **stream_p)
+{
+    if (stream == NULL) {
+        *stream_p = iris->stream;
+        return IRIS_OK;
+    }
+    if (!is_listed(iris, stream)) {
+        return iris_i_fail(iris, IRIS_ERR_INVALID,
+                           "stream %p is not a live stream of this context",
+                           (void *)stream);
+    }
+    *stream_p = stream;
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_stream_synchronize_all(iris_t *iris)
+{
+    iris_status_t first = IRIS_OK;
+
+    for (struct iris_stream *s = iris->stream; s != NULL; s = s->next) {
+        iris_status_t status = iris->ops->stream_synchronize(s);
+
+        first = first != IRIS_OK ? first : status;
+    }
+    return first;
+}
+
+iris_status_t iris_stream_create(iris_t *iris, iris_stream_t **stream_p)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_stream_create");
+    struct iris_stream *stream;
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (stream_p == NULL) {
+        return iris_i_fail(iris, IRIS_ERR_INVALID, "stream_p is NULL");
+    }
+    status = iris->ops->stream_create(iris->backend, &stream);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    /* Behind the default stream, which stays first. */
+    pthread_mutex_lock(&iris->streams_lock);
+    stream->next = iris->stream->next;
+    iris->stream->next = stream;
+    pthread_mutex_unlock(&iris->streams_lock);
+    *stream_p = stream;
+    return IRIS_OK;
+}
+
+void iris_stream_destroy(iris_t *iris, iris_stream_t *stream)
+{
+    struct iris_stream *before;
+
+    if (stream == NULL ||
+        iris_i_enter(iris, "iris_stream_destroy") != IRIS_OK) {
+        return;
+    }
+    pthread_mutex_lock(&iris->streams_lock);
+    for (before = iris->stream; before != NULL && before->next != stream;
+         before = before->next) {
+    }
+    if (before != NULL) {
+        before->next = stream->next;
+    }
+    pthread_mutex_unlock(&iris->streams_lock);
+    if (before == NULL) {
+        iris_error(iris,
+                   "iris_stream_destroy: %p is not a stream the program "
+                   "made and still has",
+                   (void *)stream);
+        return;
+    }
+    iris->ops->stream_destroy(stream);
+}
+
+iris_status_t iris_stream_synchronize(iris_t *iris, iris_stream_t *stream)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_stream_synchronize");
+
+    if (status == IRIS_OK) {
+        status = iris_i_stream_resolve(iris, stream, &stream);
+    }
+    return status == IRIS_OK ? iris->ops->stream_synchronize(stream) : status;
+}
+
+iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
+                          size_t bytes, iris_stream_t *stream)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_memcpy");
+
+    if (status == IRIS_OK) {
+        status = iris_i_stream_resolve(iris, stream, &stream);
+    }
+    if (status != IRIS_OK || bytes == 0) {
+        return status;
+    }
+    if (dst == NULL || src == NULL) {
+        return iris_i_fail(iris, IRIS_ERR_INVALID, "iris_memcpy: %s is NULL",
+                           dst == NULL ? "dst" : "src");
+    }
+    return iris->ops->copy(stream, dst, src, bytes);
+}
+
+iris_status_t iris_memset(iris_t *iris, void *dst, int value, size_t bytes,
+                          iris_stream_t *stream)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_memset");
+
+    if (status == IRIS_OK) {
+        status = iris_i_stream_resolve(iris, stream, &stream);
+    }
+    if (status != IRIS_OK || bytes == 0) {
+        return status;
+    }
+    if (dst == NULL) {
+        return iris_i_fail(iris, IRIS_ERR_INVALID, "iris_memset: dst is NULL");
+    }
+    return iris->ops->set(stream, dst, value, bytes);
+}

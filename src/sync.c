@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Barriers and broadcast from the host.
+ */
+#include "config.h"
+
+#include <iris/launch.h>
+#include <iris/sync.h>
+
+#include <string.h>
+
+#include <iris/device/kernels/barrier.h>
+
+#include "context.h"
+#include "log.h"
+#include "meet.h"
+#include "stream.h"
+
+/* One lane a peer is plenty. */
+#define BARRIER_LANES 64
+
+iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
+                           iris_group_t *group)
+{
+    struct iris_call call = {.kind = IRIS_CALL_BARRIER};
+    iris_status_t status = iris_i_enter(iris, "iris_barrier");
+
+    if (status == IRIS_OK) {
+        status = iris_i_group_resolve(iris, group, &group);
+    }
+    if (status != IRIS_OK) {
+        return status;
+    }
+    call.status = iris_i_stream_resolve(iris, stream, &stream);
+    if (call.status == IRIS_OK) {
+        call.status = iris->ops->stream_synchronize(stream);
+    }
+    return iris_i_meet(iris, group, &call);
+}
+
+iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
+                                  iris_group_t *group)
+{
+    struct iris_barrier_args args;
+    iris_status_t status = iris_i_enter(iris, "iris_device_barrier");
+
+    if (status == IRIS_OK) {
+        status = iris_i_group_resolve(iris, group, &group);
+    }
+    if (status != IRIS_OK) {
+        return status;
+    }
+    args = (struct iris_barrier_args){.context = iris->device_context,
+                                      .group = group->device};
+    return iris_launch(iris, iris_k_barrier, 1, BARRIER_LANES, &args,
+                       sizeof args, stream);
+}
+
+/* The root hands over the data a payload at a time. */
+iris_status_t iris_broadcast(iris_t *iris, void *data, size_t bytes, int root,
+                             iris_group_t *group)
+{
+    struct iris_call call = {.kind = IRIS_CALL_BROADCAST};
+    iris_status_t status = iris_i_enter(iris, "iris_broadcast");
+    size_t position = 0, got;
+
+    if (status == IRIS_OK) {
+        status = iris_i_group_resolve(iris, group, &group);
+    }
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (root < 0 || root >= group->count) {
+        call.status = iris_i_fail(iris, IRIS_ERR_INVALID,
+                                  "iris_broadcast: root %d is no index of a "
+                                  "group of %d",
+                                  root, group->count);
+    } else if (data == NULL && bytes != 0) {
+        call.status =
+            iris_i_fail(iris, IRIS_ERR_INVALID, "iris_broadcast: data is NULL");
+    }
+    do {
+        size_t left = bytes - position;
+        size_t piece =
+            left < IRIS_PAYLOAD_BYTES ? left : (size_t)IRIS_PAYLOAD_BYTES;
+        const void *payload;
+
+        call.args[0] = bytes;
+        call.args[1] = (uint64_t)root;
+        call.args[2] = position;
+        if (group->index == root && piece != 0) {
+            call.payload = (const char *)data + position;
+            call.payload_bytes = piece;
+        }
+        status = iris_i_meet(iris, group, &call);
+        if (status != IRIS_OK) {
+            return status;
+        }
+        payload = iris_i_meet_payload(iris, group, group->members[root], &got);
+        if (group->index != root && piece != 0) {
+            memcpy((char *)data + position, payload, piece);
+        }
+        position += piece;
+    } while (position < bytes);
+    return IRIS_OK;
+}

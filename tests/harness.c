@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The test harness: making ranks and reporting from them.
+ */
+#include "config.h"
+
+#include "harness.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char folder[256];
+
+int harness_setup(void **state)
+{
+    const char *tmp = getenv("TMPDIR");
+    char prefix[300];
+
+    (void)state;
+    snprintf(folder, sizeof folder, "%.200s/iris-test-XXXXXX",
+             tmp == NULL ? "/tmp" : tmp);
+    if (mkdtemp(folder) == NULL) {
+        return -1;
+    }
+    snprintf(prefix, sizeof prefix, "%s/iris", folder);
+    setenv("IRIS_HEAP_BASES_PREFIX", prefix, 0);
+    setenv("IRIS_HEAP_SIZE", "16M", 0);
+    setenv("IRIS_TIMEOUT_MS", "60000", 0);
+    setenv("IRIS_LOG_LEVEL", "warning", 0);
+    return 0;
+}
+
+int harness_teardown(void **state)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+    char path[600];
+
+    (void)state;
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        if (entry->d_name[0] != '.') {
+            snprintf(path, sizeof path, "%s/%.255s", folder, entry->d_name);
+            unlink(path);
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return rmdir(folder);
+}
+
+const char *harness_folder(void)
+{
+    return folder;
+}
+
+int harness_launched(void)
+{
+    const char *rank = getenv("IRIS_RANK");
+    const char *count = rank != NULL ? getenv("IRIS_NUM_RANKS")
+                                     : getenv("OMPI_COMM_WORLD_SIZE");
+
+    if (count == NULL && getenv("RANK") != NULL) {
+        count = getenv("WORLD_SIZE");
+    }
+    return count == NULL ? 0 : atoi(count);
+}
+
+int harness_run(int num_ranks, iris_rank_fn body, void *arg)
+{
+    int launched = harness_launched();
+    iris_status_t status;
+
+    if (launched != 0 && launched != num_ranks) {
+        return 0;
+    }
+    status = iris_spawn(NULL, num_ranks, body, arg);
+    if (status != IRIS_OK) {
+        print_error("%d ranks: %s: %s\n", num_ranks, iris_status_string(status),
+                    iris_last_error());
+    }
+    assert_int_equal(status, IRIS_OK);
+    return 1;
+}
+
+void harness_run_all(iris_rank_fn body, void *arg)
+{
+    for (int num_ranks = 1; num_ranks <= 8; num_ranks *= 2) {
+        harness_run(num_ranks, body, arg);
+    }
+}
+
+size_t harness_count(size_t count, size_t sample)
+{
+    const char *text = getenv("IRIS_TEST_LONG");
+
+    return text != NULL && strcmp(text, "1") == 0 ? count : sample;
+}
+
+int harness_failed(const char *file, int line, const char *what, long long seen,
+                   long long expected)
+{
+    fprintf(stderr, "%s:%d: %s: %lld, expected %lld\n", file, line, what, seen,
+            expected);
+    return 1;
+}
+
+int harness_failed_status(const char *file, int line, const char *call,
+                          iris_status_t seen, iris_status_t expected)
+{
+    fprintf(stderr, "%s:%d: %s: %s, expected %s\n    %s\n", file, line, call,
+            iris_status_string(seen), iris_status_string(expected),
+            iris_last_error());
+    return 1;
+}
+
+int harness_message_has(const char *text)
+{
+    return strstr(iris_last_error(), text) != NULL;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the test programs share: running a body on every rank, in whatever way
+ * this run makes ranks, and checks that work on any rank.
+ *
+ * Include this first: it brings CMocka and what that needs.
+ */
+#ifndef IRIS_TESTS_HARNESS_H
+#define IRIS_TESTS_HARNESS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <iris/iris.h>
+
+/* Group setup and teardown of every test program: a temporary folder for
+ * heap-bases files, a small heap, a deadline; what the environment says
+ * already stays. */
+int harness_setup(void **state);
+int harness_teardown(void **state);
+
+/* The folder harness_setup() made. */
+const char *harness_folder(void);
+
+/* Ranks of the launcher that started this program; 0 if none did. */
+int harness_launched(void);
+
+/* Runs body(iris, arg) on num_ranks ranks and fails the test, with the first
+ * rank's message, unless all return 0. Ranks are threads, or processes with
+ * IRIS_SPAWN=processes; under a launcher this process is one of its ranks, and
+ * the call does nothing (and returns 0) if num_ranks is not their number.
+ * Returns 1 if the body ran. */
+int harness_run(int num_ranks, iris_rank_fn body, void *arg);
+
+/* harness_run() with 1, 2, 4 and 8 ranks. */
+void harness_run_all(iris_rank_fn body, void *arg);
+
+/* 1 in a long run (IRIS_TEST_LONG=1): `count` as it is, else a sample. */
+size_t harness_count(size_t count, size_t sample);
+
+/* Checks for rank bodies, where CMocka's own cannot be used (they belong to the
+ * main thread): print what failed and return 1 from the body. */
+int harness_failed(const char *file, int line, const char *what, long long seen,
+                   long long expected);
+#define CHECK(condition)                                                 \
+    do {                                                                 \
+        if (!(condition)) {                                              \
+            return harness_failed(__FILE__, __LINE__, #condition, 0, 1); \
+        }                                                                \
+    } while (0)
+#define CHECK_EQUAL(seen, expected)                                 \
+    do {                                                            \
+        long long seen_ = (long long)(seen);                        \
+        long long expected_ = (long long)(expected);                \
+        if (seen_ != expected_) {                                   \
+            return harness_failed(__FILE__, __LINE__, #seen, seen_, \
+                                  expected_);                       \
+        }                                                           \
+    } while (0)
+/* The call returns IRIS_OK; else its message is printed. */
+#define CHECK_OK(call) CHECK_STATUS(call, IRIS_OK)
+#define CHECK_STATUS(call, expected)                                         \
+    do {                                                                     \
+        iris_status_t status_ = (call);                                      \
+        if (status_ != (expected)) {                                         \
+            return harness_failed_status(__FILE__, __LINE__, #call, status_, \
+                                         expected);                          \
+        }                                                                    \
+    } while (0)
+int harness_failed_status(const char *file, int line, const char *call,
+                          iris_status_t seen, iris_status_t expected);
+
+/* The thread's last message contains `text`. */
+#define CHECK_MESSAGE(text)                                                 \
+    do {                                                                    \
+        if (!harness_message_has(text)) {                                   \
+            return harness_failed(__FILE__, __LINE__, iris_last_error(), 0, \
+                                  1);                                       \
+        }                                                                   \
+    } while (0)
+int harness_message_has(const char *text);
+
+#endif /* IRIS_TESTS_HARNESS_H */
