@@ -80,15 +80,15 @@ IRIS_DEVICE uint64_t iris_i_update(void *place, uint64_t value,
                                    iris_i_amo_t how)
 {
     size_t bytes = iris_i_kind_bytes(how.kind);
-    uint64_t seen = iris_i_load(place, bytes,
-                                iris_i_order(IRIS_RELAXED, how.order.scope));
+    uint64_t seen =
+        iris_i_load(place, bytes, iris_i_order(IRIS_RELAXED, how.order.scope));
 
     for (;;) {
         uint64_t old = seen;
 
-        seen = iris_i_cas(place, bytes, old,
-                          iris_i_combine(how.kind, how.op, old, value),
-                          how.order);
+        seen =
+            iris_i_cas(place, bytes, old,
+                       iris_i_combine(how.kind, how.op, old, value), how.order);
         if (seen == old) {
             return old;
         }

@@ -271,13 +271,23 @@ IRIS_DEVICE void iris_i_pause(void)
 #endif
 }
 
-/* ---- Where this lane is; on the CPU a workgroup is one lane --------------- */
+/* ---- Where this lane is; on the CPU a workgroup is one lane ---------------
+ */
 
 /* clang-format off */
 #if IRIS_ON_HIP
-IRIS_DEVICE uint32_t iris_i_lane(void) { return __builtin_amdgcn_workitem_id_x(); }
-IRIS_DEVICE uint32_t iris_i_num_lanes(void) { return __builtin_amdgcn_workgroup_size_x(); }
-IRIS_DEVICE uint32_t iris_i_wg_id(void) { return __builtin_amdgcn_workgroup_id_x(); }
+IRIS_DEVICE uint32_t iris_i_lane(void)
+{
+    return __builtin_amdgcn_workitem_id_x();
+}
+IRIS_DEVICE uint32_t iris_i_num_lanes(void)
+{
+    return __builtin_amdgcn_workgroup_size_x();
+}
+IRIS_DEVICE uint32_t iris_i_wg_id(void)
+{
+    return __builtin_amdgcn_workgroup_id_x();
+}
 IRIS_DEVICE uint32_t iris_i_num_wgs(void)
 {
     return __builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x();
@@ -294,16 +304,38 @@ IRIS_DEVICE uint32_t iris_i_lane(void) { return 0; }
 
 /* ---- Pointers, hints, wide copies ---------------------------------------- */
 
-/* `ptr`, which is global memory, told so to the compiler: it then emits
- * global_* where it would have to emit flat_*. */
-IRIS_DEVICE void *iris_i_global(const void *ptr)
+/* The pointer at an address of global memory, and the compiler told so: it then
+ * emits global_* where it would have to emit flat_*. (A pointer cast to the
+ * address space and back would be folded away; this is not.) */
+IRIS_DEVICE void *iris_i_global(uintptr_t address)
 {
 #if IRIS_ON_HIP
-    return (void *)(__attribute__((address_space(1))) void *)ptr;
+    return (void *)(__attribute__((address_space(1))) void *)address;
 #else
-    return (void *)(uintptr_t)ptr;
+    return (void *)address;
 #endif
 }
+
+/* A word that nobody writes while the kernel runs. Saying so lets compilers
+ * load it once, ahead of the kernel's stores and of calls to observers; without
+ * that no lane loop is vectorised. The CPU has no such load, only such calls.
+ */
+#if IRIS_ON_CPU
+IRIS_CPU_CONST int64_t iris_i_load_constant(const int64_t *ptr);
+IRIS_CPU_CONST int64_t iris_i_load_constant(const int64_t *ptr)
+{
+    return *ptr;
+}
+#else
+IRIS_DEVICE int64_t iris_i_load_constant(const int64_t *ptr)
+{
+#if IRIS_ON_HIP
+    return *(const __attribute__((address_space(4))) int64_t *)(uintptr_t)ptr;
+#else
+    return __ldg(ptr);
+#endif
+}
+#endif
 
 /* Plain words by size with a cache hint; same rules as iris_i_load(). The CPU
  * ignores hints: x86's non-temporal stores would not be ordered by a later
@@ -391,5 +423,34 @@ IRIS_DEVICE void iris_i_copy_bytes(void *to, const void *from, size_t bytes)
     (void)__builtin_memmove(to, from, bytes);
 }
 #endif
+
+#undef IRIS_I_ORDER
+#undef IRIS_I_LOAD
+#undef IRIS_I_STORE
+#undef IRIS_I_XCHG
+#undef IRIS_I_CAS
+#undef IRIS_I_FETCH
+#undef IRIS_I_WG
+#undef IRIS_I_AGENT
+#undef IRIS_I_SYSTEM
+#undef IRIS_I_SCOPED
+#undef IRIS_I_LOADING
+#undef IRIS_I_STORING
+#undef IRIS_I_UPDATING
+#undef IRIS_I_OP_LOAD
+#undef IRIS_I_OP_STORE
+#undef IRIS_I_OP_XCHG
+#undef IRIS_I_OP_CAS_HARD
+#undef IRIS_I_OP_CAS_SOFT
+#undef IRIS_I_OP_ADD
+#undef IRIS_I_OP_AND
+#undef IRIS_I_OP_OR
+#undef IRIS_I_OP_XOR
+#undef IRIS_I_ACCESSES
+#undef IRIS_I_UPDATE
+#undef IRIS_I_UPDATES
+#undef IRIS_I_OP_FENCE
+#undef IRIS_I_HINTED_LOAD
+#undef IRIS_I_HINTED_STORE
 
 #endif /* IRIS_DEVICE_ATOMIC_H */

@@ -33,10 +33,12 @@
 #endif
 
 /* The wait in iris_i_wg_barrier() is right for gfx9 only: later families count
- * stores apart from loads. */
-#if defined(__AMDGCN__) && !defined(__gfx900__) && !defined(__gfx906__) &&     \
-    !defined(__gfx908__) && !defined(__gfx90a__) && !defined(__gfx940__) &&    \
-    !defined(__gfx941__) && !defined(__gfx942__) && !defined(__gfx950__)
+ * stores apart from loads. Only the device pass knows the GPU, so only there
+ * can this be said. */
+#if defined(__HIP_DEVICE_COMPILE__) && !IRIS_ON_CUDA &&                     \
+    !defined(__gfx900__) && !defined(__gfx906__) && !defined(__gfx908__) && \
+    !defined(__gfx90a__) && !defined(__gfx940__) && !defined(__gfx941__) && \
+    !defined(__gfx942__) && !defined(__gfx950__)
 #error "Iris supports AMD Instinct GPUs of family gfx9; add this one's barrier"
 #endif
 
@@ -46,13 +48,22 @@
  * it too. */
 #define IRIS_UNUSED __attribute__((unused))
 #if IRIS_ON_CPU
-#define IRIS_HOST_DEVICE static inline __attribute__((always_inline, unused))
+#if defined(__OPTIMIZE__) /* without, inlining only costs time */
 #define IRIS_DEVICE static inline __attribute__((always_inline, unused))
+#else
+#define IRIS_DEVICE static inline __attribute__((unused))
+#endif
+#define IRIS_HOST_DEVICE IRIS_DEVICE
 #define IRIS_DEVICE_LARGE static inline __attribute__((unused))
+#define IRIS_CPU_COLD static __attribute__((cold, noinline, unused))
+/* A function whose result depends on its arguments only, and that compilers may
+ * not look into and find otherwise: weak, one for each program. */
+#define IRIS_CPU_CONST \
+    __attribute__((const, weak, noinline, nothrow, visibility("hidden")))
 #elif IRIS_ON_HIP
-#define IRIS_HOST_DEVICE                                                       \
+#define IRIS_HOST_DEVICE \
     __host__ __device__ static inline __attribute__((always_inline, unused))
-#define IRIS_DEVICE                                                            \
+#define IRIS_DEVICE \
     __device__ static inline __attribute__((always_inline, unused))
 #define IRIS_DEVICE_LARGE __device__ static inline __attribute__((unused))
 #else
@@ -98,8 +109,5 @@ IRIS_STATIC_ASSERT(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 #else
 #define IRIS_ON_ARM64 0
 #endif
-
-/* Lets ISO C++ have C's flexible array member without a pedantic warning. */
-#define IRIS_EXTENSION __extension__
 
 #endif /* IRIS_DEVICE_COMPAT_H */

@@ -31,28 +31,28 @@
 #define iris_load(dev, ptr, from_rank)                                         \
     IRIS_I_PICK(iris_load, IRIS_I_LIST, ptr)(dev, ptr, from_rank)
 #define iris_load_masked(dev, ptr, from_rank, mask, other)                     \
-    IRIS_I_PICK(iris_load_masked, IRIS_I_LIST, ptr)                             \
+    IRIS_I_PICK(iris_load_masked, IRIS_I_LIST, ptr)                            \
     (dev, ptr, from_rank, mask, other)
 #define iris_store(dev, ptr, value, to_rank)                                   \
     IRIS_I_PICK(iris_store, IRIS_I_LIST, ptr)(dev, ptr, value, to_rank)
 #define iris_store_masked(dev, ptr, value, to_rank, mask)                      \
-    IRIS_I_PICK(iris_store_masked, IRIS_I_LIST, ptr)                            \
+    IRIS_I_PICK(iris_store_masked, IRIS_I_LIST, ptr)                           \
     (dev, ptr, value, to_rank, mask)
 #define iris_get(dev, from_ptr, to_ptr, from_rank)                             \
     IRIS_I_PICK(iris_get, IRIS_I_LIST, to_ptr)(dev, from_ptr, to_ptr, from_rank)
 #define iris_get_masked(dev, from_ptr, to_ptr, from_rank, mask)                \
-    IRIS_I_PICK(iris_get_masked, IRIS_I_LIST, to_ptr)                           \
+    IRIS_I_PICK(iris_get_masked, IRIS_I_LIST, to_ptr)                          \
     (dev, from_ptr, to_ptr, from_rank, mask)
 #define iris_put(dev, from_ptr, to_ptr, to_rank)                               \
     IRIS_I_PICK(iris_put, IRIS_I_LIST, to_ptr)(dev, from_ptr, to_ptr, to_rank)
 #define iris_put_masked(dev, from_ptr, to_ptr, to_rank, mask)                  \
-    IRIS_I_PICK(iris_put_masked, IRIS_I_LIST, to_ptr)                           \
+    IRIS_I_PICK(iris_put_masked, IRIS_I_LIST, to_ptr)                          \
     (dev, from_ptr, to_ptr, to_rank, mask)
 #define iris_copy(dev, src_ptr, dst_ptr, from_rank, to_rank)                   \
-    IRIS_I_PICK(iris_copy, IRIS_I_LIST, dst_ptr)                                \
+    IRIS_I_PICK(iris_copy, IRIS_I_LIST, dst_ptr)                               \
     (dev, src_ptr, dst_ptr, from_rank, to_rank)
 #define iris_copy_masked(dev, src_ptr, dst_ptr, from_rank, to_rank, mask)      \
-    IRIS_I_PICK(iris_copy_masked, IRIS_I_LIST, dst_ptr)                         \
+    IRIS_I_PICK(iris_copy_masked, IRIS_I_LIST, dst_ptr)                        \
     (dev, src_ptr, dst_ptr, from_rank, to_rank, mask)
 #define iris_load_volatile(dev, ptr, from_rank)                                \
     IRIS_I_PICK(iris_load_volatile, IRIS_I_LIST, ptr)(dev, ptr, from_rank)
@@ -61,73 +61,73 @@
 #define iris_load_hint(dev, ptr, from_rank, hint)                              \
     IRIS_I_PICK(iris_load_hint, IRIS_I_LIST, ptr)(dev, ptr, from_rank, hint)
 #define iris_store_hint(dev, ptr, value, to_rank, hint)                        \
-    IRIS_I_PICK(iris_store_hint, IRIS_I_LIST, ptr)                              \
+    IRIS_I_PICK(iris_store_hint, IRIS_I_LIST, ptr)                             \
     (dev, ptr, value, to_rank, hint)
 
 #define iris_atomic_add(dev, ptr, value, to_rank, sem, scope)                  \
-    IRIS_I_PICK(iris_atomic_add, IRIS_I_LIST, ptr)                              \
+    IRIS_I_PICK(iris_atomic_add, IRIS_I_LIST, ptr)                             \
     (dev, ptr, value, to_rank, sem, scope)
 #define iris_atomic_sub(dev, ptr, value, to_rank, sem, scope)                  \
-    IRIS_I_PICK(iris_atomic_sub, IRIS_I_LIST, ptr)                              \
+    IRIS_I_PICK(iris_atomic_sub, IRIS_I_LIST, ptr)                             \
     (dev, ptr, value, to_rank, sem, scope)
 #define iris_atomic_min(dev, ptr, value, to_rank, sem, scope)                  \
-    IRIS_I_PICK(iris_atomic_min, IRIS_I_LIST, ptr)                              \
+    IRIS_I_PICK(iris_atomic_min, IRIS_I_LIST, ptr)                             \
     (dev, ptr, value, to_rank, sem, scope)
 #define iris_atomic_max(dev, ptr, value, to_rank, sem, scope)                  \
-    IRIS_I_PICK(iris_atomic_max, IRIS_I_LIST, ptr)                              \
+    IRIS_I_PICK(iris_atomic_max, IRIS_I_LIST, ptr)                             \
     (dev, ptr, value, to_rank, sem, scope)
 #define iris_atomic_xchg(dev, ptr, value, to_rank, sem, scope)                 \
-    IRIS_I_PICK(iris_atomic_xchg, IRIS_I_LIST, ptr)                             \
+    IRIS_I_PICK(iris_atomic_xchg, IRIS_I_LIST, ptr)                            \
     (dev, ptr, value, to_rank, sem, scope)
 #define iris_atomic_and(dev, ptr, value, to_rank, sem, scope)                  \
-    IRIS_I_PICK(iris_atomic_and, IRIS_I_INTEGER_LIST, ptr)                      \
+    IRIS_I_PICK(iris_atomic_and, IRIS_I_INTEGER_LIST, ptr)                     \
     (dev, ptr, value, to_rank, sem, scope)
 #define iris_atomic_or(dev, ptr, value, to_rank, sem, scope)                   \
-    IRIS_I_PICK(iris_atomic_or, IRIS_I_INTEGER_LIST, ptr)                       \
+    IRIS_I_PICK(iris_atomic_or, IRIS_I_INTEGER_LIST, ptr)                      \
     (dev, ptr, value, to_rank, sem, scope)
 #define iris_atomic_xor(dev, ptr, value, to_rank, sem, scope)                  \
-    IRIS_I_PICK(iris_atomic_xor, IRIS_I_INTEGER_LIST, ptr)                      \
+    IRIS_I_PICK(iris_atomic_xor, IRIS_I_INTEGER_LIST, ptr)                     \
     (dev, ptr, value, to_rank, sem, scope)
 #define iris_atomic_add_masked(dev, ptr, value, to_rank, mask, sem, scope)     \
-    IRIS_I_PICK(iris_atomic_add_masked, IRIS_I_LIST, ptr)                       \
+    IRIS_I_PICK(iris_atomic_add_masked, IRIS_I_LIST, ptr)                      \
     (dev, ptr, value, to_rank, mask, sem, scope)
 #define iris_atomic_sub_masked(dev, ptr, value, to_rank, mask, sem, scope)     \
-    IRIS_I_PICK(iris_atomic_sub_masked, IRIS_I_LIST, ptr)                       \
+    IRIS_I_PICK(iris_atomic_sub_masked, IRIS_I_LIST, ptr)                      \
     (dev, ptr, value, to_rank, mask, sem, scope)
 #define iris_atomic_min_masked(dev, ptr, value, to_rank, mask, sem, scope)     \
-    IRIS_I_PICK(iris_atomic_min_masked, IRIS_I_LIST, ptr)                       \
+    IRIS_I_PICK(iris_atomic_min_masked, IRIS_I_LIST, ptr)                      \
     (dev, ptr, value, to_rank, mask, sem, scope)
 #define iris_atomic_max_masked(dev, ptr, value, to_rank, mask, sem, scope)     \
-    IRIS_I_PICK(iris_atomic_max_masked, IRIS_I_LIST, ptr)                       \
+    IRIS_I_PICK(iris_atomic_max_masked, IRIS_I_LIST, ptr)                      \
     (dev, ptr, value, to_rank, mask, sem, scope)
 #define iris_atomic_xchg_masked(dev, ptr, value, to_rank, mask, sem, scope)    \
-    IRIS_I_PICK(iris_atomic_xchg_masked, IRIS_I_LIST, ptr)                      \
+    IRIS_I_PICK(iris_atomic_xchg_masked, IRIS_I_LIST, ptr)                     \
     (dev, ptr, value, to_rank, mask, sem, scope)
 #define iris_atomic_and_masked(dev, ptr, value, to_rank, mask, sem, scope)     \
-    IRIS_I_PICK(iris_atomic_and_masked, IRIS_I_INTEGER_LIST, ptr)               \
+    IRIS_I_PICK(iris_atomic_and_masked, IRIS_I_INTEGER_LIST, ptr)              \
     (dev, ptr, value, to_rank, mask, sem, scope)
 #define iris_atomic_or_masked(dev, ptr, value, to_rank, mask, sem, scope)      \
-    IRIS_I_PICK(iris_atomic_or_masked, IRIS_I_INTEGER_LIST, ptr)                \
+    IRIS_I_PICK(iris_atomic_or_masked, IRIS_I_INTEGER_LIST, ptr)               \
     (dev, ptr, value, to_rank, mask, sem, scope)
 #define iris_atomic_xor_masked(dev, ptr, value, to_rank, mask, sem, scope)     \
-    IRIS_I_PICK(iris_atomic_xor_masked, IRIS_I_INTEGER_LIST, ptr)               \
+    IRIS_I_PICK(iris_atomic_xor_masked, IRIS_I_INTEGER_LIST, ptr)              \
     (dev, ptr, value, to_rank, mask, sem, scope)
 #define iris_atomic_cas(dev, ptr, expected, desired, to_rank, sem, scope)      \
-    IRIS_I_PICK(iris_atomic_cas, IRIS_I_LIST, ptr)                              \
+    IRIS_I_PICK(iris_atomic_cas, IRIS_I_LIST, ptr)                             \
     (dev, ptr, expected, desired, to_rank, sem, scope)
 #define iris_atomic_cas_masked(dev, ptr, expected, desired, to_rank, mask,     \
                                sem, scope)                                     \
-    IRIS_I_PICK(iris_atomic_cas_masked, IRIS_I_LIST, ptr)                       \
+    IRIS_I_PICK(iris_atomic_cas_masked, IRIS_I_LIST, ptr)                      \
     (dev, ptr, expected, desired, to_rank, mask, sem, scope)
 #define iris_atomic_load(dev, ptr, from_rank, sem, scope)                      \
-    IRIS_I_PICK(iris_atomic_load, IRIS_I_LIST, ptr)                             \
+    IRIS_I_PICK(iris_atomic_load, IRIS_I_LIST, ptr)                            \
     (dev, ptr, from_rank, sem, scope)
 #define iris_atomic_store(dev, ptr, value, to_rank, sem, scope)                \
-    IRIS_I_PICK(iris_atomic_store, IRIS_I_LIST, ptr)                            \
+    IRIS_I_PICK(iris_atomic_store, IRIS_I_LIST, ptr)                           \
     (dev, ptr, value, to_rank, sem, scope)
 
 #define iris_put_signal(dev, from_ptr, to_ptr, signal, value, to_rank)         \
-    IRIS_I_PICK(iris_put_signal, IRIS_I_LIST, to_ptr)                           \
+    IRIS_I_PICK(iris_put_signal, IRIS_I_LIST, to_ptr)                          \
     (dev, from_ptr, to_ptr, signal, value, to_rank)
 #define iris_wait_until(dev, ptr, cmp, value)                                  \
     IRIS_I_PICK(iris_wait_until, IRIS_I_WORD_LIST, ptr)(dev, ptr, cmp, value)
@@ -136,7 +136,7 @@
 
 #else /* C++: overloads */
 
-/* For f32: float iris_load(iris_dev_t dev, const float *ptr, int from_rank), and
+/* For f32: float iris_load(iris_dev_t dev, const float *ptr, int from_rank) and
  * so on for each short name. */
 #define IRIS_I_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE c_type iris_load(iris_dev_t dev, const c_type *ptr,            \

@@ -10,6 +10,9 @@
 #include <iris/device/compat.h>
 #include <iris/device/atomic.h>
 
+/* A HIP program includes <hip/hip_runtime.h> before this: its host side needs
+ * the declarations behind __global__. */
+
 /** The workgroup a body runs for. On a GPU all its lanes run the body; on the
  *  CPU one thread does, and lanes exist as iterations of lane loops only. */
 typedef struct iris_wg {
@@ -21,8 +24,8 @@ typedef struct iris_wg {
 #endif
 } iris_wg_t;
 
-/* IRIS_KERNEL(name, ARGS) { ... } defines the kernel `name`, which takes a const
- * ARGS *args and iris_wg_t wg, at file scope:
+/* IRIS_KERNEL(name, ARGS) { ... } defines the kernel `name`, which takes a
+ * const ARGS *args and iris_wg_t wg, at file scope:
  *
  *     struct scale_args { const float *in; float *out; size_t n; ... };
  *
@@ -39,16 +42,17 @@ typedef struct iris_wg {
  * body that waits may never return (see iris_wait_until()): it must not hold
  * what only it can give back, such as memory from malloc(). */
 #if IRIS_ON_CPU
-#define IRIS_KERNEL(name, ARGS)                                                \
-    static void name##_body(iris_wg_t wg, const ARGS *args);                   \
-    static void name##_cpu(const void *wg, const void *args)                   \
-    {                                                                          \
-        name##_body(*(const iris_wg_t *)wg, (const ARGS *)args);               \
-    }                                                                          \
-    IRIS_UNUSED static const struct iris_kernel name[1] = {                    \
-        {#name, sizeof(ARGS), name##_cpu, NULL}};                              \
-    static void name##_body(IRIS_UNUSED iris_wg_t wg,                          \
-                            IRIS_UNUSED const ARGS *args)
+#define IRIS_KERNEL(name, ARGS)                                          \
+    IRIS_DEVICE void name##_body(iris_wg_t wg, const ARGS *args);        \
+    static void name##_cpu(const void *wg, const void *args)             \
+    {                                                                    \
+        ARGS copy = *(const ARGS *)args; /* which no store can change */ \
+        name##_body(*(const iris_wg_t *)wg, &copy);                      \
+    }                                                                    \
+    IRIS_UNUSED static const struct iris_kernel name[1] = {              \
+        {#name, sizeof(ARGS), name##_cpu, NULL}};                        \
+    IRIS_DEVICE void name##_body(IRIS_UNUSED iris_wg_t wg,               \
+                                 IRIS_UNUSED const ARGS *args)
 #else
 #define IRIS_KERNEL(name, ARGS)                                                \
     IRIS_DEVICE void name##_body(iris_wg_t wg, const ARGS *args);              \
@@ -72,29 +76,30 @@ IRIS_DEVICE size_t iris_i_share(iris_wg_t wg, uint32_t id, size_t n)
     return n / wg.num_wgs * id + (id < extra ? id : extra);
 }
 
-/** IRIS_LANES(wg, i, n) statement: runs the statement for this workgroup's share
- *  of the size_t indices [0, n). Over the whole grid each index comes exactly
- *  once; which workgroup and lane it falls to is the target's choice. Called by
- *  all lanes. The statement must not hold a workgroup operation. n is evaluated
- *  once. On the CPU the loop is plain: it is vectorised if what it calls with
- *  is the same for all i or a function of i.
+/** IRIS_LANES(wg, i, n) statement: runs the statement for this workgroup's
+ * share of the size_t indices [0, n). Over the whole grid each index comes
+ * exactly once; which workgroup and lane it falls to is the target's choice.
+ * Called by all lanes. The statement must not hold a workgroup operation. n is
+ * evaluated once. On the CPU the loop is plain, and -O3 vectorises it: gcc if
+ * it holds one load, store, get, put or copy of a rank that does not depend on
+ * i (for more, hoist with iris_dev_as_remote()), clang any number.
  *
  *  IRIS_WG_LANES(wg, i, n) statement: the same, but each workgroup goes through
  *  all of [0, n). */
 #if IRIS_ON_CPU
-#define IRIS_LANES(wg, i, n)                                                   \
-    for (size_t i##_n = (n), i = iris_i_share(wg, (wg).id, i##_n),             \
-                i##_end = iris_i_share(wg, (wg).id + 1, i##_n);                \
+#define IRIS_LANES(wg, i, n)                                       \
+    for (size_t i##_n = (n), i = iris_i_share(wg, (wg).id, i##_n), \
+                i##_end = iris_i_share(wg, (wg).id + 1, i##_n);    \
          i < i##_end; i++)
-#define IRIS_WG_LANES(wg, i, n)                                                \
-    for (size_t i = 0, i##_end = (n); i < i##_end; i++)
+#define IRIS_WG_LANES(wg, i, n) \
+    for (size_t i = ((void)(wg), (size_t)0), i##_end = (n); i < i##_end; i++)
 #else
-#define IRIS_LANES(wg, i, n)                                                   \
-    for (size_t i = (size_t)(wg).id * (wg).num_lanes + iris_i_lane(),          \
-                i##_end = (n);                                                 \
+#define IRIS_LANES(wg, i, n)                                          \
+    for (size_t i = (size_t)(wg).id * (wg).num_lanes + iris_i_lane(), \
+                i##_end = (n);                                        \
          i < i##_end; i += (size_t)(wg).num_wgs * (wg).num_lanes)
-#define IRIS_WG_LANES(wg, i, n)                                                \
-    for (size_t i = iris_i_lane(), i##_end = (n); i < i##_end;                 \
+#define IRIS_WG_LANES(wg, i, n)                                \
+    for (size_t i = iris_i_lane(), i##_end = (n); i < i##_end; \
          i += (wg).num_lanes)
 #endif
 

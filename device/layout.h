@@ -40,13 +40,21 @@ struct iris_dev_group {
     uint64_t epoch; /* barriers this rank has begun */
     int32_t count;  /* members */
     int32_t index;  /* this rank's place among them */
-    IRIS_EXTENSION uint64_t words[];
+#ifndef __cplusplus /* has no such member; see iris_i_group_words() */
+    uint64_t words[];
+#endif
 };
 
 IRIS_STATIC_ASSERT(offsetof(struct iris_dev_group, epoch) == 0, "layout");
 IRIS_STATIC_ASSERT(offsetof(struct iris_dev_group, count) == 8, "layout");
 IRIS_STATIC_ASSERT(offsetof(struct iris_dev_group, index) == 12, "layout");
-IRIS_STATIC_ASSERT(offsetof(struct iris_dev_group, words) == 16, "layout");
+IRIS_STATIC_ASSERT(sizeof(struct iris_dev_group) == 16, "words follow");
+
+/* Where `words` is, in any language; host and device. */
+IRIS_HOST_DEVICE uint64_t *iris_i_group_words(struct iris_dev_group *group)
+{
+    return (uint64_t *)(void *)(group + 1);
+}
 
 /* Bytes of a group of n members. */
 #define IRIS_DEV_GROUP_BYTES(n) \

@@ -113,11 +113,12 @@ IRIS_TYPES(IRIS_I_ROW, )
     IRIS_DEVICE void iris_put_##name(iris_dev_t dev, const c_type *from_ptr,   \
                                      c_type *to_ptr, int to_rank)              \
     {                                                                          \
+        void *to = iris_i_translate(dev, to_ptr, to_rank);                     \
         iris_i_seam(dev, from_ptr,                                             \
                     iris_i_reads(IRIS_OP_PUT, dev.rank, sizeof(c_type)));      \
-        *(c_type *)iris_i_at(                                                  \
-            dev, to_ptr, iris_i_writes(IRIS_OP_PUT, to_rank, sizeof(c_type)))  \
-            = *from_ptr;                                                       \
+        iris_i_seam(dev, to_ptr,                                               \
+                    iris_i_writes(IRIS_OP_PUT, to_rank, sizeof(c_type)));      \
+        *(c_type *)to = *from_ptr;                                             \
     }                                                                          \
     IRIS_DEVICE void iris_put_masked_##name(                                   \
         iris_dev_t dev, const c_type *from_ptr, c_type *to_ptr, int to_rank,   \
@@ -143,13 +144,13 @@ IRIS_TYPES(IRIS_I_ROW, )
                                       c_type *dst_ptr, int from_rank,          \
                                       int to_rank)                             \
     {                                                                          \
+        void *to = iris_i_translate(dev, dst_ptr, to_rank);                    \
         const void *from = iris_i_at(                                          \
             dev, src_ptr,                                                      \
             iris_i_reads(IRIS_OP_COPY, from_rank, sizeof(c_type)));            \
-        *(c_type *)iris_i_at(                                                  \
-            dev, dst_ptr,                                                      \
-            iris_i_writes(IRIS_OP_COPY, to_rank, sizeof(c_type))) =            \
-            *(const c_type *)from;                                             \
+        iris_i_seam(dev, dst_ptr,                                              \
+                    iris_i_writes(IRIS_OP_COPY, to_rank, sizeof(c_type)));     \
+        *(c_type *)to = *(const c_type *)from;                                 \
     }                                                                          \
     IRIS_DEVICE void iris_copy_masked_##name(                                  \
         iris_dev_t dev, const c_type *src_ptr, c_type *dst_ptr, int from_rank, \

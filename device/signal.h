@@ -15,12 +15,12 @@
  * IRIS_CMP_GE (or EQ, if the sender waits for an answer before the next one).
  *
  * Many senders, one signal: each calls iris_signal_add(..., 1, ...) after its
- * data; the receiver waits with IRIS_CMP_GE for the total of all of them. Counts
- * only grow: nobody resets the signal while any may still arrive, the next round
- * waits for twice the total. A count below the total tells how many have come
- * and not which: adds may arrive in any order, so only the full total says that
- * a given sender's data is there. Who must know the sender gives each sender a
- * signal of its own. */
+ * data; the receiver waits with IRIS_CMP_GE for the total of all of them.
+ * Counts only grow: nobody resets the signal while any may still arrive, the
+ * next round waits for twice the total. A count below the total tells how many
+ * have come and not which: adds may arrive in any order, so only the full total
+ * says that a given sender's data is there. Who must know the sender gives each
+ * sender a signal of its own. */
 
 /** Sets to_rank's signal to `value`: release, system scope. The lane's earlier
  *  writes, and after a workgroup barrier the workgroup's, are visible to
@@ -109,7 +109,7 @@ IRIS_DEVICE iris_bool_t iris_i_holds(iris_i_goal_t goal, uint64_t seen)
 IRIS_DEVICE iris_bool_t iris_i_reached(const void *ptr, iris_i_goal_t goal,
                                        uint64_t *seen_p)
 {
-    const void *place = iris_i_global(ptr);
+    const void *place = iris_i_global((uintptr_t)ptr);
     size_t bytes = iris_i_kind_bytes(goal.kind);
 
     *seen_p = iris_i_load(place, bytes,

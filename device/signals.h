@@ -8,10 +8,11 @@
 
 #include <iris/device/signal.h>
 
-/* What holds for all of these. Any lane, for itself. `signals` are `count` words
- * of this rank's own heap, untranslated. `status` is NULL or `count` ints: where
- * it is not zero the signal is left out. A signal that is found to hold is
- * acquired at system scope, as by iris_wait_until(); the others are not. */
+/* What holds for all of these. Any lane, for itself. `signals` are `count`
+ * words of this rank's own heap, untranslated. `status` is NULL or `count`
+ * ints: where it is not zero the signal is left out. A signal that is found to
+ * hold is acquired at system scope, as by iris_wait_until(); the others are
+ * not. */
 
 /* What SIZE_MAX is, without asking C++ for its limits. */
 #define IRIS_I_NO_INDEX ((size_t)-1)

@@ -18,6 +18,7 @@ typedef struct iris_dev {
     int32_t rank;
     int32_t num_ranks;
     const int64_t *heap_bases; /**< One for each rank, as this rank maps it. */
+    uintptr_t heap_base;       /* this rank's own of them */
 #if IRIS_ON_CPU
     iris_cpu_observe_t observe; /* a copy of cpu's: its test can be hoisted */
     struct iris_cpu_wg *cpu;    /* NULL outside a kernel */
@@ -30,9 +31,11 @@ IRIS_DEVICE iris_dev_t iris_dev_init(const int64_t *context)
 {
     iris_dev_t dev;
 
-    dev.rank = (int32_t)context[IRIS_CONTEXT_RANK];
-    dev.num_ranks = (int32_t)context[IRIS_CONTEXT_NUM_RANKS];
+    dev.rank = (int32_t)iris_i_load_constant(&context[IRIS_CONTEXT_RANK]);
+    dev.num_ranks =
+        (int32_t)iris_i_load_constant(&context[IRIS_CONTEXT_NUM_RANKS]);
     dev.heap_bases = context + IRIS_CONTEXT_HEAP_BASES;
+    dev.heap_base = (uintptr_t)iris_i_load_constant(&dev.heap_bases[dev.rank]);
 #if IRIS_ON_CPU
     dev.cpu = iris_cpu_self();
     dev.observe = dev.cpu != NULL ? dev.cpu->observe : NULL;
@@ -45,10 +48,10 @@ IRIS_DEVICE iris_dev_t iris_dev_init(const int64_t *context)
  * see which object it points into. */
 IRIS_DEVICE void *iris_i_translate(iris_dev_t dev, const void *ptr, int rank)
 {
-    uintptr_t offset = (uintptr_t)ptr - (uintptr_t)dev.heap_bases[dev.rank];
-    char *base = (char *)(uintptr_t)dev.heap_bases[rank];
+    uintptr_t base = (uintptr_t)iris_i_load_constant(&dev.heap_bases[rank]);
+    uintptr_t offset = (uintptr_t)ptr - dev.heap_base;
 
-    return iris_i_global(base + offset);
+    return (char *)iris_i_global(base) + offset;
 }
 
 /** Where `rank` keeps what this rank keeps at `ptr`, as an ordinary pointer for
@@ -95,22 +98,51 @@ IRIS_DEVICE iris_i_access_t iris_i_ordered(iris_i_access_t access,
 }
 
 #if IRIS_ON_CPU
-/* Out of the fast path: one event for the workgroup's observer. */
-IRIS_DEVICE void iris_i_report(struct iris_cpu_wg *cpu, const void *address,
-                               iris_i_access_t access)
+/* Tells the workgroup's observer. `what` is iris_i_packed() of the access: with
+ * few arguments and out of line, the untaken branch stays so small that gcc
+ * takes its test out of loops. */
+IRIS_CPU_COLD void iris_i_report(struct iris_cpu_wg *cpu, const void *address,
+                                 size_t bytes, int rank, uint32_t what)
 {
-    struct iris_cpu_event event = {0};
+    struct iris_cpu_event event;
 
-    event.op = access.op;
-    event.target_rank = access.rank;
-    event.write = access.write;
+    event.op = (enum iris_op)(what & 0xffffu);
+    event.rank = cpu->rank;
+    event.target_rank = rank;
+    event.write = what >> 16 & 1;
+    event.kernel = cpu->kernel;
+    event.workgroup = cpu->workgroup;
     event.address = address;
-    event.bytes = access.bytes;
-    event.sem = access.order.sem;
-    event.scope = access.order.scope;
+    event.bytes = bytes;
+    event.sem = (iris_sem_t)(what >> 20 & 15);
+    event.scope = (iris_scope_t)(what >> 24 & 15);
     iris_cpu_observe(cpu, event);
 }
+
+IRIS_DEVICE uint32_t iris_i_packed(iris_i_access_t access)
+{
+    return (uint32_t)access.op | (uint32_t)access.write << 16 |
+           (uint32_t)access.order.sem << 20 |
+           (uint32_t)access.order.scope << 24;
+}
 #endif
+
+/* The seam of what has no iris_dev_t: fences and workgroup barriers. */
+IRIS_DEVICE void iris_i_meeting_seam(enum iris_op op, iris_i_order_t order)
+{
+#if IRIS_ON_CPU
+    struct iris_cpu_wg *cpu = iris_cpu_self();
+
+    if (IRIS_UNLIKELY(cpu != NULL && cpu->observe != NULL)) {
+        iris_i_access_t access = iris_i_reads(op, -1, 0);
+
+        iris_i_report(cpu, NULL, 0, -1,
+                      iris_i_packed(iris_i_ordered(access, order)));
+    }
+#else
+    (void)op, (void)order;
+#endif
+}
 
 /* The seam. On the CPU every operation passes here before it happens; on a GPU
  * this is nothing. `ptr` is untranslated. */
@@ -119,19 +151,23 @@ IRIS_DEVICE void iris_i_seam(iris_dev_t dev, const void *ptr,
 {
 #if IRIS_ON_CPU
     if (IRIS_UNLIKELY(dev.observe != NULL)) {
-        iris_i_report(dev.cpu, ptr, access);
+        iris_i_report(dev.cpu, ptr, access.bytes, access.rank,
+                      iris_i_packed(access));
     }
 #else
     (void)dev, (void)ptr, (void)access;
 #endif
 }
 
-/* The seam, then the place to access: where access.rank keeps `ptr`. */
+/* The place to access: where access.rank keeps `ptr`. Passes the seam, after
+ * translation: gcc would not hoist what follows a call. */
 IRIS_DEVICE void *iris_i_at(iris_dev_t dev, const void *ptr,
                             iris_i_access_t access)
 {
+    void *place = iris_i_translate(dev, ptr, access.rank);
+
     iris_i_seam(dev, ptr, access);
-    return iris_i_translate(dev, ptr, access.rank);
+    return place;
 }
 
 /** Orders this lane's accesses before it against those after it, at `scope`;
@@ -139,15 +175,7 @@ IRIS_DEVICE void *iris_i_at(iris_dev_t dev, const void *ptr,
  *  covers the whole workgroup's earlier writes. Any lane. */
 IRIS_DEVICE void iris_fence(iris_sem_t sem, iris_scope_t scope)
 {
-#if IRIS_ON_CPU
-    struct iris_cpu_wg *cpu = iris_cpu_self();
-
-    if (IRIS_UNLIKELY(cpu != NULL && cpu->observe != NULL)) {
-        iris_i_report(cpu, NULL,
-                      iris_i_ordered(iris_i_reads(IRIS_OP_FENCE, -1, 0),
-                                     iris_i_order(sem, scope)));
-    }
-#endif
+    iris_i_meeting_seam(IRIS_OP_FENCE, iris_i_order(sem, scope));
     iris_i_fence(iris_i_order(sem, scope));
 }
 

@@ -128,11 +128,11 @@ IRIS_DEVICE uint64_t iris_i_combine(enum iris_i_kind kind, enum iris_op op,
             iris_i_number_float(op, iris_bf16_to_f32(iris_i_value_bf16(a)),
                                 iris_bf16_to_f32(iris_i_value_bf16(b)))));
     case IRIS_I_KIND_f32:
-        return iris_i_bits_f32(iris_i_number_float(op, iris_i_value_f32(a),
-                                                   iris_i_value_f32(b)));
+        return iris_i_bits_f32(
+            iris_i_number_float(op, iris_i_value_f32(a), iris_i_value_f32(b)));
     case IRIS_I_KIND_f64:
-        return iris_i_bits_f64(iris_i_number_double(op, iris_i_value_f64(a),
-                                                    iris_i_value_f64(b)));
+        return iris_i_bits_f64(
+            iris_i_number_double(op, iris_i_value_f64(a), iris_i_value_f64(b)));
     default:
         return iris_i_integer(kind, op, a, b);
     }

@@ -17,16 +17,9 @@
  *  lane after it covers the writes of all. */
 IRIS_DEVICE void iris_wg_barrier(iris_wg_t wg)
 {
-#if IRIS_ON_CPU
-    if (IRIS_UNLIKELY(wg.cpu != NULL && wg.cpu->observe != NULL)) {
-        iris_i_report(wg.cpu, NULL,
-                      iris_i_ordered(iris_i_reads(IRIS_OP_BARRIER, -1, 0),
-                                     iris_i_order(IRIS_ACQ_REL,
-                                                  IRIS_SCOPE_WG)));
-    }
-#else
     (void)wg;
-#endif
+    iris_i_meeting_seam(IRIS_OP_BARRIER,
+                        iris_i_order(IRIS_ACQ_REL, IRIS_SCOPE_WG));
     iris_i_wg_barrier();
 }
 
@@ -72,8 +65,8 @@ IRIS_I_WG_WORDS(u128)
 IRIS_DEVICE_LARGE void iris_i_wg_bytes(iris_wg_t wg, void *to_ptr,
                                        const void *from_ptr, size_t bytes)
 {
-    char *to = (char *)iris_i_global(to_ptr);
-    const char *from = (const char *)iris_i_global(from_ptr);
+    char *to = (char *)iris_i_global((uintptr_t)to_ptr);
+    const char *from = (const char *)iris_i_global((uintptr_t)from_ptr);
     size_t skew = ((uintptr_t)to ^ (uintptr_t)from) & 15;
     size_t width = skew == 0 ? 16 : skew & (0 - skew);
     size_t head = (0 - (uintptr_t)to) & (width - 1);
@@ -111,15 +104,15 @@ IRIS_DEVICE void iris_wg_put(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
 {
     if (bytes != 0) {
         iris_i_seam(dev, from_ptr, iris_i_reads(IRIS_OP_PUT, dev.rank, bytes));
-        iris_i_wg_bytes(wg,
-                        iris_i_at(dev, to_ptr,
-                                  iris_i_writes(IRIS_OP_PUT, to_rank, bytes)),
-                        from_ptr, bytes);
+        iris_i_wg_bytes(
+            wg,
+            iris_i_at(dev, to_ptr, iris_i_writes(IRIS_OP_PUT, to_rank, bytes)),
+            from_ptr, bytes);
     }
 }
 
-/** Copies from where from_rank keeps `from_ptr` to this rank's `to_ptr`, used as
- *  it is. */
+/** Copies from where from_rank keeps `from_ptr` to this rank's `to_ptr`, used
+ * as it is. */
 IRIS_DEVICE void iris_wg_get(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
                              void *to_ptr, size_t bytes, int from_rank)
 {

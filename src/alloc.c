@@ -3,21 +3,14 @@
  * The heap allocator: two-level segregated fit (Masmano et al., ECRTS 2004)
  * over offsets, its block records in one array beside the heap.
  */
-#ifdef HAVE_CONFIG_H
-#include <config.h>
-#endif
+#include "config.h"
 
 #include "alloc.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Sizes below ROW_CLASSES units have a class each; above, every power of two is
- * a row of ROW_CLASSES classes, so a class spans at most 1/64 of its sizes. */
-#define ROW_BITS 6
-#define ROW_CLASSES (1u << ROW_BITS)
-#define ROWS (32 - ROW_BITS + 1)
-#define CLASSES (ROWS * ROW_CLASSES)
+#include "alloc_class.h"
 
 /* Free blocks that a search may look at before it settles for a class in which
  * every block fits. Bounds the time of take and stats. */
@@ -54,37 +47,15 @@ struct iris_alloc {
     uint32_t used_units; /* in live blocks */
     uint32_t peak_units;
     uint32_t num_live;
+    /* Of the latest take, to undo it: the free block before the one it took in
+     * the list of that one's class (0: it was the first), and the peak. */
+    uint32_t undo_before;
+    uint32_t undo_peak_units;
     unsigned unit_shift;           /* a unit is 1 << unit_shift bytes */
     uint32_t row_map;              /* bit r: row_maps[r] is not 0 */
     uint64_t row_maps[ROWS];       /* bit c: class c of the row has a block */
     uint32_t class_first[CLASSES]; /* lists of free blocks, latest first */
 };
-
-/* Index of the highest bit set; `value` is not 0. */
-static unsigned top_bit(uint64_t value)
-{
-    unsigned bit = 0;
-
-    for (unsigned step = 32; step > 0; step /= 2) {
-        if (value >> step) {
-            value >>= step;
-            bit += step;
-        }
-    }
-    return bit;
-}
-
-/* The class that holds blocks of `size` units. Classes rise with size. */
-static unsigned class_of(uint32_t size)
-{
-    unsigned shift;
-
-    if (size < ROW_CLASSES) {
-        return size;
-    }
-    shift = top_bit(size) - ROW_BITS;
-    return shift * ROW_CLASSES + (size >> shift);
-}
 
 /* The first class at or above `class` that has a block, or CLASSES. */
 static unsigned next_class(const struct iris_alloc *alloc, unsigned class)
@@ -413,6 +384,8 @@ iris_status_t iris_i_alloc_take(struct iris_alloc *alloc, size_t bytes,
         return IRIS_ERR_NO_MEMORY;
     }
     start = (uint32_t)place_in(alloc, index, need, align);
+    alloc->undo_before = alloc->records[index].list_prev;
+    alloc->undo_peak_units = alloc->peak_units;
     index = block_carve(alloc, index, start, need);
     list_push(alloc, bucket_of(alloc, start), index);
     alloc->num_live++;
@@ -424,19 +397,16 @@ iris_status_t iris_i_alloc_take(struct iris_alloc *alloc, size_t bytes,
     return IRIS_OK;
 }
 
-iris_status_t iris_i_alloc_give(struct iris_alloc *alloc, size_t offset)
+/* Makes live block `index` a free one, joined with free neighbours: the first
+ * of its class. */
+static uint32_t block_release(struct iris_alloc *alloc, uint32_t index)
 {
-    uint32_t index = live_at(alloc, offset);
-    uint32_t prev, next;
+    uint32_t prev = alloc->records[index].prev;
+    uint32_t next = alloc->records[index].next;
 
-    if (index == 0) {
-        return IRIS_ERR_INVALID;
-    }
     list_remove(alloc, bucket_of(alloc, alloc->records[index].start), index);
     alloc->num_live--;
     alloc->used_units -= block_units(alloc, index);
-    prev = alloc->records[index].prev;
-    next = alloc->records[index].next;
     if (alloc->records[next].is_free) {
         free_remove(alloc, next);
         block_join(alloc, index);
@@ -447,7 +417,38 @@ iris_status_t iris_i_alloc_give(struct iris_alloc *alloc, size_t offset)
         index = prev;
     }
     free_insert(alloc, index);
+    return index;
+}
+
+iris_status_t iris_i_alloc_give(struct iris_alloc *alloc, size_t offset)
+{
+    uint32_t index = live_at(alloc, offset);
+
+    if (index == 0) {
+        return IRIS_ERR_INVALID;
+    }
+    block_release(alloc, index);
     return IRIS_OK;
+}
+
+void iris_i_alloc_untake(struct iris_alloc *alloc, size_t offset)
+{
+    struct record *records = alloc->records;
+    uint32_t before = alloc->undo_before, index, *first;
+
+    index = block_release(alloc, live_at(alloc, offset));
+    alloc->peak_units = alloc->undo_peak_units;
+    if (before != 0) {
+        first = &alloc->class_first[class_of(block_units(alloc, index))];
+        list_remove(alloc, first, index);
+        list_push(alloc, &records[before].list_next, index);
+        records[index].list_prev = before;
+    }
+}
+
+int iris_i_alloc_is_start(const struct iris_alloc *alloc, size_t offset)
+{
+    return live_at(alloc, offset) != 0;
 }
 
 iris_status_t iris_i_alloc_find(const struct iris_alloc *alloc, size_t offset,

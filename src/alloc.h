@@ -29,6 +29,14 @@ iris_status_t iris_i_alloc_take(struct iris_alloc *alloc, size_t bytes,
  * IRIS_ERR_INVALID: no live allocation starts at `offset`. */
 iris_status_t iris_i_alloc_give(struct iris_alloc *alloc, size_t offset);
 
+/* Undoes the latest iris_i_alloc_take(), which returned `offset` and which no
+ * other call has followed. Unlike iris_i_alloc_give() it puts everything back
+ * where it was, so that what comes next does not depend on the take. */
+void iris_i_alloc_untake(struct iris_alloc *alloc, size_t offset);
+
+/* 1 if a live allocation starts at `offset`. Constant time. */
+int iris_i_alloc_is_start(const struct iris_alloc *alloc, size_t offset);
+
 /* The live allocation that contains `offset`: its start and size. For
  * messages and traces; need not be fast. IRIS_ERR_INVALID: none. */
 iris_status_t iris_i_alloc_find(const struct iris_alloc *alloc, size_t offset,

@@ -86,8 +86,9 @@ struct iris_backend_ops {
     int priority;   /* highest that can run is the default: hip 50, sim 10 */
     int simulation; /* several ranks where the real thing has one */
 
-    /* Can this backend run here? IRIS_OK, or IRIS_ERR_BACKEND with why. Leaves
-     * nothing open. Thread-safe. */
+    /* Can this backend run here? IRIS_OK, or IRIS_ERR_BACKEND with why, or
+     * IRIS_ERR_LIMIT or IRIS_ERR_NO_MEMORY: it might, with more of what the
+     * message names. Leaves nothing open. Thread-safe. */
     iris_status_t (*probe)(void);
 
     /* Opens an instance for one rank; *params is copied, what it points to

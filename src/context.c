@@ -77,10 +77,14 @@ void iris_i_observe(iris_t *iris, iris_cpu_observe_t observe, void *self)
 
 static void set_state(iris_t *iris, enum iris_rank_state state)
 {
+    struct iris_control_rank *self;
+
     if (iris->control != NULL) {
-        atomic_store_explicit(
-            &iris_i_control_rank(iris->control, iris->rank)->state, state,
-            memory_order_release);
+        self = iris_i_control_rank(iris->control, iris->rank);
+        atomic_store_explicit(&self->blames,
+                              (unsigned)(iris_i_peers_lost(iris) + 1),
+                              memory_order_relaxed);
+        atomic_store_explicit(&self->state, state, memory_order_release);
     }
 }
 
@@ -203,16 +207,18 @@ static iris_status_t join(iris_t *iris, const struct iris_bootstrap *bootstrap,
                                .handle = {.fd = -1}};
     struct iris_meeting meeting;
 
+    snprintf(hello.message, sizeof hello.message, "%s", iris_last_error());
+    hello.status = iris_i_wire_open(bootstrap, iris->timeout_ms, &meeting);
+    if (hello.status != IRIS_OK) {
+        return status == IRIS_OK ? (iris_status_t)hello.status
+                                 : iris_i_fail_again(status, hello.message);
+    }
     if (status == IRIS_OK) {
         status = prepare(iris, bootstrap, &hello);
+        snprintf(hello.message, sizeof hello.message, "%s", iris_last_error());
     }
     hello.status = status;
-    snprintf(hello.message, sizeof hello.message, "%s",
-             status == IRIS_OK ? "" : iris_last_error());
-    status = iris_i_wire_meet(bootstrap, &hello, iris->timeout_ms, &meeting);
-    if (hello.handle.fd >= 0) {
-        close(hello.handle.fd);
-    }
+    status = iris_i_wire_meet(&meeting, &hello);
     if (hello.status != IRIS_OK) {
         return iris_i_fail_again((iris_status_t)hello.status, hello.message);
     }
@@ -260,6 +266,7 @@ static iris_status_t start(const struct iris_settings *settings,
     }
     status = join(iris, bootstrap, status);
     if (status != IRIS_OK) {
+        iris_i_fail_on(iris, status);
         set_state(iris, IRIS_RANK_LEFT);
         close_all(iris);
         free(iris);
@@ -295,11 +302,11 @@ iris_status_t iris_init(const struct iris_config *config, iris_t **iris_p)
     loaded = iris_i_settings_load(config, &settings);
     snprintf(message, sizeof message, "%s", iris_last_error());
     status = iris_i_bootstrap(&settings, &bootstrap);
-    if (status != IRIS_OK) {
-        return status;
-    }
     if (loaded != IRIS_OK) {
         iris_i_fail_again(loaded, message);
+    }
+    if (status != IRIS_OK) {
+        return loaded != IRIS_OK ? loaded : status;
     }
     return start(&settings, &bootstrap, loaded, iris_p);
 }

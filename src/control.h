@@ -35,6 +35,7 @@ struct iris_control_rank {
     _Alignas(64) atomic_uint state;
     atomic_uint doing;   /* enum iris_call_kind it is in, 0: none */
     atomic_uint last;    /* the last it was in */
+    atomic_uint blames;  /* LEFT because of this rank + 1; 0: of itself */
     atomic_ullong calls; /* collective calls it has begun */
 };
 
@@ -56,8 +57,9 @@ struct iris_control_group {
     _Alignas(4096) atomic_uint users; /* ranks that hold the group */
     atomic_uint arrivals;             /* futex: posts so far, wrapping */
     atomic_uint sleepers;             /* ranks asleep on it */
-    /* Set once, by the first member that gave up: its rank + 1 in the low half,
-     * its status (negated) in the high half. Later meetings cannot agree. */
+    /* Set once, by the first member that gave up: the rank it gave up on, + 1,
+     * in the low half, its status (negated) in the high half. Later meetings
+     * cannot agree. */
     atomic_uint gave_up;
     struct iris_control_slot slots[]; /* [2 * rank + seq % 2] */
 };

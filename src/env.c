@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "log.h"
 
@@ -192,7 +193,9 @@ static iris_status_t load_row(const struct row *row,
     char buffer[32];
     enum iris_origin origin = IRIS_ORIGIN_ARGUMENT;
     const char *text = argument_text(row, config, buffer, sizeof buffer);
+    struct iris_setting given = {.number = 0};
 
+    setting->number = 0;
     parse(row, row->help.value, setting);
     set(row, row->help.value, IRIS_ORIGIN_DEFAULT, setting);
     if (text == NULL) {
@@ -203,7 +206,6 @@ static iris_status_t load_row(const struct row *row,
         (text[0] == '\0' && origin == IRIS_ORIGIN_ENVIRONMENT)) {
         return IRIS_OK;
     }
-    struct iris_setting given;
     if (!parse(row, text, &given)) {
         return iris_i_fail(NULL, IRIS_ERR_CONFIG,
                            "%s%s=\"%.60s\" does not parse; it takes: %s",
@@ -224,7 +226,7 @@ static iris_status_t apply_simulation(struct iris_settings *settings)
         return IRIS_OK;
     }
     if (settings->backend.text[0] != '\0' &&
-        strcmp(settings->backend.text, "sim") != 0) {
+        strcasecmp(settings->backend.text, "sim") != 0) {
         return iris_i_fail(NULL, IRIS_ERR_CONFIG,
                            "IRIS_SIMULATION asks for the sim backend but "
                            "IRIS_BACKEND for \"%.60s\"; unset one of them",

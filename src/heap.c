@@ -86,8 +86,8 @@ static iris_status_t take(iris_t *iris, size_t bytes, size_t alignment,
     }
     status = back(iris, offset, bytes);
     if (status != IRIS_OK) {
-        iris_i_alloc_give(iris->alloc, offset);
-        return status;
+        iris_i_alloc_untake(iris->alloc, offset);
+        return iris_i_fail_on(iris, status);
     }
     *offset_p = offset;
     return IRIS_OK;
@@ -111,29 +111,35 @@ static iris_status_t zero(iris_t *iris, size_t offset, size_t bytes)
                              : iris->ops->stream_synchronize(iris->stream);
 }
 
-/* Prepares, meets, and undoes the preparation unless all agree. */
-static iris_status_t allocate(iris_t *iris, enum iris_call_kind kind,
-                              size_t bytes, size_t alignment, void **ptr_p)
+/* Prepares, meets, and undoes the preparation unless all agree: ranks that
+ * differed in this call must not differ in the offsets of the next. `checked`
+ * is what the caller has found wrong already. */
+static iris_status_t allocate(iris_t *iris, const struct iris_call *asked,
+                              iris_status_t checked, void **ptr_p)
 {
-    struct iris_call call = {.kind = kind, .args = {bytes, alignment}};
-    size_t offset = 0;
+    struct iris_call call = *asked;
+    size_t bytes = call.args[0], offset = 0;
     iris_status_t status;
 
-    call.status = ptr_p == NULL
-                      ? iris_i_fail(iris, IRIS_ERR_INVALID,
-                                    "ptr_p is NULL: nowhere to put the pointer")
-                      : take(iris, bytes, alignment, &offset);
-    if (call.status == IRIS_OK && kind == IRIS_CALL_CALLOC) {
+    call.status = checked;
+    if (checked == IRIS_OK && ptr_p == NULL) {
+        call.status = iris_i_fail(iris, IRIS_ERR_INVALID,
+                                  "ptr_p is NULL: nowhere to put the pointer");
+    }
+    if (call.status == IRIS_OK) {
+        call.status = take(iris, bytes, call.args[1], &offset);
+    }
+    if (call.status == IRIS_OK && call.kind == IRIS_CALL_CALLOC) {
         call.status = zero(iris, offset, bytes);
         if (call.status != IRIS_OK) {
-            iris_i_alloc_give(iris->alloc, offset);
+            iris_i_alloc_untake(iris->alloc, offset);
         }
     }
     call.args[2] = offset;
     status = iris_i_meet(iris, iris->world, &call);
     if (status != IRIS_OK) {
         if (call.status == IRIS_OK) {
-            iris_i_alloc_give(iris->alloc, offset);
+            iris_i_alloc_untake(iris->alloc, offset);
         }
         return status;
     }
@@ -144,11 +150,11 @@ static iris_status_t allocate(iris_t *iris, enum iris_call_kind kind,
 iris_status_t iris_malloc_aligned(iris_t *iris, size_t bytes, size_t alignment,
                                   void **ptr_p)
 {
+    struct iris_call call = {.kind = IRIS_CALL_MALLOC,
+                             .args = {bytes, alignment}};
     iris_status_t status = iris_i_enter(iris, "iris_malloc");
 
-    return status != IRIS_OK
-               ? status
-               : allocate(iris, IRIS_CALL_MALLOC, bytes, alignment, ptr_p);
+    return status == IRIS_OK ? allocate(iris, &call, IRIS_OK, ptr_p) : status;
 }
 
 iris_status_t iris_malloc(iris_t *iris, size_t bytes, void **ptr_p)
@@ -158,17 +164,19 @@ iris_status_t iris_malloc(iris_t *iris, size_t bytes, void **ptr_p)
 
 iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size, void **ptr_p)
 {
-    iris_status_t status = iris_i_enter(iris, "iris_calloc");
-    size_t bytes = count * size;
+    struct iris_call call = {.kind = IRIS_CALL_CALLOC,
+                             .args = {count * size, IRIS_ALIGNMENT}};
+    iris_status_t status = iris_i_enter(iris, "iris_calloc"), checked = IRIS_OK;
 
     if (status != IRIS_OK) {
         return status;
     }
-    /* An overflow asks for more than any heap has: SIZE_MAX says so. */
     if (size != 0 && count > SIZE_MAX / size) {
-        bytes = SIZE_MAX;
+        checked = iris_i_fail(iris, IRIS_ERR_INVALID,
+                              "iris_calloc: count %zu times size %zu overflows",
+                              count, size);
     }
-    return allocate(iris, IRIS_CALL_CALLOC, bytes, IRIS_ALIGNMENT, ptr_p);
+    return allocate(iris, &call, checked, ptr_p);
 }
 
 /* The offset of a live allocation of the caller's that starts at ptr. */
@@ -185,6 +193,11 @@ static iris_status_t find_start(iris_t *iris, const void *ptr, size_t *offset_p)
             ptr, iris->heap.base,
             (void *)((char *)iris->heap.base + iris->heap.bytes));
     }
+    if (offset >= iris->reserved_bytes &&
+        iris_i_alloc_is_start(iris->alloc, offset)) {
+        *offset_p = offset;
+        return IRIS_OK;
+    }
     if (offset < iris->reserved_bytes ||
         iris_i_alloc_find(iris->alloc, offset, &start, &bytes) != IRIS_OK) {
         return iris_i_fail(iris, IRIS_ERR_INVALID,
@@ -192,14 +205,10 @@ static iris_status_t find_start(iris_t *iris, const void *ptr, size_t *offset_p)
                            "allocated; was it freed before?",
                            ptr, offset);
     }
-    if (start != offset) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
-                           "iris_free of %p, which is %zu bytes into the "
-                           "allocation at heap offset %zu; pass its start",
-                           ptr, offset - start, start);
-    }
-    *offset_p = offset;
-    return IRIS_OK;
+    return iris_i_fail(iris, IRIS_ERR_INVALID,
+                       "iris_free of %p, which is %zu bytes into the "
+                       "allocation at heap offset %zu; pass its start",
+                       ptr, offset - start, start);
 }
 
 iris_status_t iris_free(iris_t *iris, void *ptr)

@@ -165,3 +165,15 @@ iris_status_t iris_i_fail_again(iris_status_t status, const char *message)
     }
     return status;
 }
+
+iris_status_t iris_i_fail_on(const iris_t *iris, iris_status_t status)
+{
+    char message[IRIS_MESSAGE_BYTES];
+
+    if (status != IRIS_OK && last_error[0] != '[') {
+        snprintf(message, sizeof message, "[%d/%d] %.990s", iris->rank,
+                 iris->num_ranks, last_error);
+        snprintf(last_error, sizeof last_error, "%s", message);
+    }
+    return status;
+}

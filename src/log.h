@@ -25,6 +25,10 @@ iris_status_t iris_i_fail_errno(const iris_t *iris, iris_status_t status,
  * thread that met it to the one that asks. Returns `status`. */
 iris_status_t iris_i_fail_again(iris_status_t status, const char *message);
 
+/* Puts "[rank/num_ranks] " in front of this thread's last error if whoever set
+ * it did not know the context. Returns `status`; IRIS_OK does nothing. */
+iris_status_t iris_i_fail_on(const iris_t *iris, iris_status_t status);
+
 /* Level named by `text` ("info", ...), or -1. */
 int iris_i_log_level(const char *text);
 

@@ -87,33 +87,47 @@ static int has_come(iris_t *iris, const struct iris_group *group, int rank)
                                 memory_order_acquire) >= group->seq;
 }
 
+/* The rank a member of the group gave up on, or -1. */
+static int given_up_on(iris_t *iris, const struct iris_group *group,
+                       iris_status_t *status_p)
+{
+    unsigned mark = atomic_load_explicit(
+        &iris_i_control_group(iris->control, group->slot)->gave_up,
+        memory_order_acquire);
+
+    *status_p = (iris_status_t)(-(int)(mark >> 16));
+    return (int)(mark & 0xffff) - 1;
+}
+
 /* Once one member has given up, the group's posts no longer pair up. */
 static iris_status_t check_gave_up(iris_t *iris, const struct iris_group *group)
 {
-    unsigned gave_up = atomic_load_explicit(
-        &iris_i_control_group(iris->control, group->slot)->gave_up,
-        memory_order_acquire);
-    iris_status_t status = (iris_status_t)(-(int)(gave_up >> 16));
-    int rank = (int)(gave_up & 0xffff) - 1;
+    iris_status_t status;
+    int rank = given_up_on(iris, group, &status);
 
-    if (gave_up == 0) {
+    if (rank < 0) {
         return IRIS_OK;
     }
+    if (rank != iris->rank && rank < iris->num_ranks &&
+        iris_i_peers_check(iris, rank) != IRIS_OK) {
+        return IRIS_ERR_PEER_LOST;
+    }
     return iris_i_fail(iris, status,
-                       "rank %d gave up an earlier collective call of this "
-                       "group (%s); the group cannot go on: finalize and "
-                       "restart the job",
-                       rank, iris_status_text(status));
+                       "rank %d%s came too late to an earlier collective call "
+                       "of this group (%s); the group cannot go on: finalize "
+                       "and restart the job",
+                       rank, rank == iris->rank ? ", this one," : "",
+                       iris_status_text(status));
 }
 
-/* Nobody may use the group any more. */
+/* Nobody may use the group any more, on account of `rank`. */
 static iris_status_t give_up(iris_t *iris, const struct iris_group *group,
-                             iris_status_t status)
+                             int rank, iris_status_t status)
 {
     struct iris_control_group *shared =
         iris_i_control_group(iris->control, group->slot);
     unsigned none = 0;
-    unsigned mark = ((unsigned)-status << 16) | ((unsigned)iris->rank + 1);
+    unsigned mark = ((unsigned)-status << 16) | ((unsigned)rank + 1);
 
     atomic_compare_exchange_strong(&shared->gave_up, &none, mark);
     atomic_fetch_add(&shared->arrivals, 1);
@@ -139,25 +153,47 @@ static iris_status_t fail_late(iris_t *iris, int rank,
         row_of(doing != 0 ? doing : last)->name, calls);
 }
 
+/* A member that this one waits for and that will not come, or -1. */
+static int find_lost(iris_t *iris, const struct iris_group *group)
+{
+    for (int i = 0; i < group->count; i++) {
+        int rank = group->members[i];
+
+        /* It may have posted just before it ended. */
+        if (!has_come(iris, group, rank) &&
+            iris_i_peers_check(iris, rank) != IRIS_OK &&
+            !has_come(iris, group, rank)) {
+            return rank;
+        }
+    }
+    return -1;
+}
+
 /* Why to stop waiting for `rank`, if there is a reason. */
 static iris_status_t check_on(iris_t *iris, const struct iris_group *group,
                               int rank, const struct iris_call *call,
                               int64_t deadline)
 {
-    iris_status_t status = check_gave_up(iris, group);
+    iris_status_t status;
+    int lost = find_lost(iris, group);
 
-    if (status != IRIS_OK) {
-        return status;
+    if (lost >= 0) {
+        return give_up(iris, group, iris_i_peers_lost(iris),
+                       IRIS_ERR_PEER_LOST);
     }
-    status = iris_i_peers_check(iris, rank);
-    if (status == IRIS_OK && iris_i_now_ns() >= deadline) {
-        status = fail_late(iris, rank, call);
-    }
-    /* It may have posted just before it ended. */
-    if (status != IRIS_OK && has_come(iris, group, rank)) {
+    lost = given_up_on(iris, group, &status);
+    if (lost < 0 && iris_i_now_ns() < deadline) {
         return IRIS_OK;
     }
-    return status == IRIS_OK ? IRIS_OK : give_up(iris, group, status);
+    if (lost >= 0 && status != IRIS_ERR_TIMEOUT) {
+        return check_gave_up(iris, group);
+    }
+    rank = lost >= 0 && lost < iris->num_ranks ? lost : rank;
+    if (has_come(iris, group, rank)) {
+        /* It came after all, too late for another member. */
+        return lost >= 0 ? check_gave_up(iris, group) : IRIS_OK;
+    }
+    return give_up(iris, group, rank, fail_late(iris, rank, call));
 }
 
 static void sleep_until_arrival(iris_t *iris, const struct iris_group *group,
@@ -252,7 +288,7 @@ static iris_status_t judge(iris_t *iris, const struct iris_group *group,
     const struct iris_control_slot *own = slot_of(iris, group, iris->rank);
 
     if (call->status != IRIS_OK) {
-        return call->status;
+        return iris_i_fail_again(call->status, (const char *)own->payload);
     }
     for (int i = 0; i < group->count; i++) {
         int rank = group->members[i];
@@ -279,11 +315,13 @@ iris_status_t iris_i_meet(iris_t *iris, struct iris_group *group,
     struct iris_control_rank *self =
         iris_i_control_rank(iris->control, iris->rank);
     int64_t deadline = iris_i_deadline(iris->timeout_ms);
-    iris_status_t status = check_gave_up(iris, group);
+    iris_status_t status;
 
-    if (status != IRIS_OK) {
-        return call->status != IRIS_OK ? call->status : status;
+    if (given_up_on(iris, group, &status) >= 0) {
+        return call->status != IRIS_OK ? call->status
+                                       : check_gave_up(iris, group);
     }
+    status = IRIS_OK;
     post(iris, group, call);
     for (int i = 0; i < group->count && status == IRIS_OK; i++) {
         status = wait_for(iris, group, group->members[i], call, deadline);

@@ -12,7 +12,8 @@
 
 /* A new file of `bytes` zero bytes with no memory behind it yet. The caller
  * closes *fd_p; the file goes with its last descriptor and mapping.
- * IRIS_ERR_LIMIT (no descriptors), IRIS_ERR_SYSTEM */
+ * IRIS_ERR_LIMIT (no descriptors, or RLIMIT_FSIZE), IRIS_ERR_NO_MEMORY,
+ * IRIS_ERR_SYSTEM */
 iris_status_t iris_i_shm_create(size_t bytes, int *fd_p);
 
 /* Puts memory behind [offset, offset + bytes), so that touching it cannot
@@ -20,7 +21,9 @@ iris_status_t iris_i_shm_create(size_t bytes, int *fd_p);
  * is left and what helps. */
 iris_status_t iris_i_shm_back(int fd, size_t offset, size_t bytes);
 
-/* Maps the whole file. The caller unmaps. IRIS_ERR_NO_MEMORY */
+/* Maps the whole file, at a multiple of the largest power of two up to `bytes`:
+ * what is aligned in the file is aligned in memory. The caller unmaps.
+ * IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_shm_map(int fd, size_t bytes, void **base_p);
 
 /* iris_i_fail_errno() for a call that makes descriptors: EMFILE and ENFILE are

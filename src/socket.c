@@ -32,13 +32,16 @@ static socklen_t make_address(const char *key, struct sockaddr_un *address)
                        (size_t)length);
 }
 
-static iris_status_t make_socket(int *sock_p)
+/* No connect() or send() on it blocks for ever. */
+iris_status_t iris_i_socket_make(int *sock_p)
 {
+    struct timeval patience = {.tv_sec = IRIS_SOCKET_PATIENCE_MS / 1000};
     int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
     if (sock < 0) {
         return iris_i_fail_fd(errno, "cannot make a socket");
     }
+    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     *sock_p = sock;
     return IRIS_OK;
 }
@@ -58,19 +61,22 @@ static iris_status_t fail_in_use(const char *key)
     struct sockaddr_un address;
     socklen_t length = make_address(key, &address);
     struct ucred peer = {.pid = 0, .uid = (uid_t)-1};
-    int sock;
+    char holder[64] = "a process that does not answer";
+    int sock = -1;
 
-    if (make_socket(&sock) == IRIS_OK) {
+    if (iris_i_socket_make(&sock) == IRIS_OK) {
         if (connect(sock, (struct sockaddr *)&address, length) == 0) {
             peer = peer_of(sock);
+            snprintf(holder, sizeof holder, "pid %ld of uid %ld",
+                     (long)peer.pid, (long)peer.uid);
         }
         close(sock);
     }
     return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
-                       "rank 0 of job \"%s\" is already there: pid %ld of "
-                       "uid %ld; is rank 0 started twice, or another job under "
-                       "the same name? set IRIS_JOB_ID to a name of its own",
-                       key, (long)peer.pid, (long)peer.uid);
+                       "rank 0 of job \"%s\" is already there: %s; is rank 0 "
+                       "started twice, or another job under the same name? set "
+                       "IRIS_JOB_ID to a name of its own",
+                       key, holder);
 }
 
 iris_status_t iris_i_socket_listen(const char *key, int backlog, int *sock_p)
@@ -78,9 +84,9 @@ iris_status_t iris_i_socket_listen(const char *key, int backlog, int *sock_p)
     struct sockaddr_un address;
     socklen_t length = make_address(key, &address);
     iris_status_t status;
-    int sock;
+    int sock = -1;
 
-    status = make_socket(&sock);
+    status = iris_i_socket_make(&sock);
     if (status != IRIS_OK) {
         return status;
     }
@@ -98,51 +104,44 @@ iris_status_t iris_i_socket_listen(const char *key, int backlog, int *sock_p)
 }
 
 /* One attempt; IRIS_ERR_STATE: nobody listens yet. */
-static iris_status_t try_connect(const char *key, int *sock_p)
+static iris_status_t try_connect(int sock, const char *key)
 {
-    struct timeval patience = {.tv_sec = 1};
     struct sockaddr_un address;
     socklen_t length = make_address(key, &address);
-    iris_status_t status;
     struct ucred peer;
-    int sock, ret;
 
-    status = make_socket(&sock);
-    if (status != IRIS_OK) {
-        return status;
-    }
-    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     if (connect(sock, (struct sockaddr *)&address, length) != 0) {
-        ret = errno;
-        close(sock);
-        if (ret == ECONNREFUSED || ret == EAGAIN || ret == EINTR) {
+        if (errno == ECONNREFUSED || errno == EAGAIN || errno == EINTR) {
             return IRIS_ERR_STATE;
         }
-        return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, ret,
+        return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
                                  "cannot connect to rank 0");
     }
     peer = peer_of(sock);
     if (peer.uid != getuid()) {
-        close(sock);
         return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
                            "job \"%s\" is held by uid %ld (pid %ld), not by "
                            "us, uid %ld; choose another IRIS_JOB_ID",
                            key, (long)peer.uid, (long)peer.pid, (long)getuid());
     }
-    *sock_p = sock;
     return IRIS_OK;
 }
 
-iris_status_t iris_i_socket_connect(const char *key, int64_t deadline,
-                                    int *sock_p)
+iris_status_t iris_i_socket_connect(int sock, const char *key, int64_t deadline,
+                                    const atomic_int *failed)
 {
     long pause_ns = 100 * 1000;
 
     for (;;) {
-        iris_status_t status = try_connect(key, sock_p);
+        iris_status_t status = try_connect(sock, key);
 
         if (status != IRIS_ERR_STATE) {
             return status;
+        }
+        if (failed != NULL && atomic_load(failed) != 0) {
+            return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
+                               "rank %d failed before the ranks had met",
+                               atomic_load(failed) - 1);
         }
         if (iris_i_now_ns() >= deadline) {
             return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
@@ -158,6 +157,7 @@ iris_status_t iris_i_socket_connect(const char *key, int64_t deadline,
 
 iris_status_t iris_i_socket_accept(int listener, int *sock_p, pid_t *pid_p)
 {
+    struct timeval patience = {.tv_sec = IRIS_SOCKET_PATIENCE_MS / 1000};
     int sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     struct ucred peer;
 
@@ -176,6 +176,7 @@ iris_status_t iris_i_socket_accept(int listener, int *sock_p, pid_t *pid_p)
         close(sock);
         return IRIS_ERR_BOOTSTRAP;
     }
+    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     *sock_p = sock;
     *pid_p = peer.pid;
     return IRIS_OK;
@@ -208,6 +209,10 @@ iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
     }
     if (errno == EPIPE || errno == ECONNRESET) {
         return iris_i_fail(NULL, IRIS_ERR_PEER_LOST, "a rank left the meeting");
+    }
+    if (errno == EAGAIN) {
+        return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                           "a rank fell silent in the meeting");
     }
     return iris_i_fail_fd(errno, "cannot send to a rank");
 }
@@ -243,23 +248,26 @@ iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
     iris_status_t status = wait_readable(sock, deadline);
     struct cmsghdr *header;
     ssize_t received;
-    int fd = -1;
+    int fd = -1, resets = 0;
 
     if (status != IRIS_OK) {
         return status;
     }
+    /* A side that closes with something unread resets the connection, but what
+     * it said before is still there. */
     do {
         received = recvmsg(sock, &message, MSG_CMSG_CLOEXEC);
-    } while (received < 0 && errno == EINTR);
-    header = CMSG_FIRSTHDR(&message);
+    } while (received < 0 &&
+             (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
+    header = received < 0 ? NULL : CMSG_FIRSTHDR(&message);
     if (header != NULL && header->cmsg_type == SCM_RIGHTS) {
         memcpy(&fd, CMSG_DATA(header), sizeof fd);
     }
-    if (message.msg_flags & MSG_CTRUNC) {
-        return iris_i_fail_fd(EMFILE, "cannot take a peer's descriptor");
-    }
     if (received <= 0) {
         return iris_i_fail(NULL, IRIS_ERR_PEER_LOST, "a rank left the meeting");
+    }
+    if (message.msg_flags & MSG_CTRUNC) {
+        return iris_i_fail_fd(EMFILE, "cannot take a peer's descriptor");
     }
     if (received != (ssize_t)bytes) {
         if (fd >= 0) {

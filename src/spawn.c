@@ -7,6 +7,7 @@
 #include <iris/spawn.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,15 +15,21 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "context.h"
 #include "log.h"
 
-/* The first failure of any rank, in memory that child processes share. */
+/* How often to look for children that cannot be watched. */
+#define WAIT_MS 50
+
+/* The first failure of any rank, in memory that child processes share. Ranks
+ * that are still meeting look at it, so as not to wait for one that failed. */
 struct failure {
-    atomic_int rank_p1; /* rank + 1 of whoever came first, 0: nobody */
+    atomic_int rank_p1;  /* rank + 1 of whoever came first, 0: nobody */
+    atomic_int is_cause; /* not that another rank was lost */
     iris_status_t status;
     char message[IRIS_MESSAGE_BYTES];
 };
@@ -49,9 +56,24 @@ static void record(struct failure *failure, int rank, iris_status_t status)
     int nobody = 0;
 
     if (atomic_compare_exchange_strong(&failure->rank_p1, &nobody, rank + 1)) {
-        failure->status = status;
         snprintf(failure->message, sizeof failure->message, "%s",
                  iris_last_error());
+        failure->status = status;
+        if (status != IRIS_ERR_PEER_LOST) {
+            atomic_store(&failure->is_cause, 1);
+        }
+    }
+}
+
+/* The same for what is nobody's consequence, and thus goes before losses that
+ * survivors recorded. */
+static void record_cause(struct failure *failure, int rank)
+{
+    record(failure, rank, IRIS_ERR_PEER_LOST);
+    if (atomic_exchange(&failure->is_cause, 1) == 0) {
+        snprintf(failure->message, sizeof failure->message, "%s",
+                 iris_last_error());
+        failure->status = IRIS_ERR_PEER_LOST;
     }
 }
 
@@ -60,16 +82,19 @@ static int is_status(int code)
     return strcmp(iris_status_string((iris_status_t)code), "IRIS_ERR_?") != 0;
 }
 
-/* The status of a function that returned `code`; its own message, if it passed
- * a library's status on. */
-static iris_status_t fail_code(const iris_t *iris, int code)
+/* Notes that the function of this rank returned `code`: its own number, or a
+ * library's status, which comes with its message. */
+static iris_status_t record_code(struct failure *failure, const iris_t *iris,
+                                 int code)
 {
     if (is_status(code)) {
+        record(failure, iris->rank, (iris_status_t)code);
         return (iris_status_t)code;
     }
-    return iris_i_fail(iris, IRIS_ERR_PEER_LOST,
-                       "the function of rank %d returned %d", iris_rank(iris),
-                       code);
+    iris_i_fail(iris, IRIS_ERR_PEER_LOST, "the function of rank %d returned %d",
+                iris->rank, code);
+    record_cause(failure, iris->rank);
+    return IRIS_ERR_PEER_LOST;
 }
 
 /* Runs fn between init and finalize. A failed rank leaves at once. */
@@ -77,6 +102,7 @@ static iris_status_t run(iris_t *iris, struct spawn *spawn)
 {
     int rank = iris->rank;
     int code = spawn->fn(iris, spawn->arg);
+    char message[IRIS_MESSAGE_BYTES];
     iris_status_t status;
 
     if (code == 0) {
@@ -86,10 +112,10 @@ static iris_status_t run(iris_t *iris, struct spawn *spawn)
         }
         return status;
     }
-    status = fail_code(iris, code);
-    record(spawn->failure, rank, status);
+    status = record_code(spawn->failure, iris, code);
+    snprintf(message, sizeof message, "%s", iris_last_error());
     iris_i_abandon(iris);
-    return status;
+    return iris_i_fail_again(status, message);
 }
 
 static iris_status_t run_rank(struct spawn *spawn, int rank)
@@ -99,6 +125,7 @@ static iris_status_t run_rank(struct spawn *spawn, int rank)
     iris_t *iris;
 
     iris_i_bootstrap_thread(spawn->key, rank, spawn->num_ranks, &bootstrap);
+    bootstrap.failed = &spawn->failure->rank_p1;
     status = iris_i_init(spawn->config, &bootstrap, &iris);
     if (status != IRIS_OK) {
         record(spawn->failure, rank, status);
@@ -128,7 +155,6 @@ static void run_threads(struct spawn *spawn)
                              &threads[started]);
     }
     if (ret != 0) {
-        /* Ranks that did start wait for the others until the deadline. */
         iris_i_fail_errno(NULL, IRIS_ERR_LIMIT, ret,
                           "cannot start the thread of rank %d", started);
         record(spawn->failure, started, IRIS_ERR_LIMIT);
@@ -154,24 +180,56 @@ child_main(struct spawn *spawn, int rank, pid_t parent)
     _exit(status == IRIS_OK ? 0 : 1);
 }
 
-static void wait_for_child(struct spawn *spawn, int rank, pid_t pid)
+/* What a child's end says about its rank. */
+static void judge_child(struct spawn *spawn, int rank, pid_t pid, int how)
 {
-    int how;
-    pid_t ret;
-
-    do {
-        ret = waitpid(pid, &how, 0);
-    } while (ret < 0 && errno == EINTR);
-    if (ret == pid && WIFSIGNALED(how)) {
+    if (WIFSIGNALED(how)) {
         iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
                     "rank %d (pid %ld) was killed by signal %d", rank,
                     (long)pid, WTERMSIG(how));
-        record(spawn->failure, rank, IRIS_ERR_PEER_LOST);
-    } else if (ret == pid && WEXITSTATUS(how) != 0) {
+        record_cause(spawn->failure, rank);
+    } else if (WEXITSTATUS(how) != 0) {
         iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
                     "rank %d (pid %ld) exited with code %d", rank, (long)pid,
                     WEXITSTATUS(how));
         record(spawn->failure, rank, IRIS_ERR_PEER_LOST);
+    }
+}
+
+/* Reaps in the order they end, so that one killed before it has met the others
+ * is noted while they still wait for it. Only our own children are touched. */
+static void wait_for_children(struct spawn *spawn, const pid_t *pids, int count)
+{
+    struct pollfd pollfds[count + 1]; /* an array of none is not allowed */
+    int left = count, patience_ms = -1, how = 0;
+
+    for (int rank = 0; rank < count; rank++) {
+        pollfds[rank].fd = (int)syscall(SYS_pidfd_open, pids[rank], 0);
+        pollfds[rank].events = POLLIN;
+        pollfds[rank].revents = POLLIN;
+        patience_ms = pollfds[rank].fd < 0 ? WAIT_MS : patience_ms;
+    }
+    while (left > 0) {
+        for (int rank = 0; rank < count; rank++) {
+            pid_t ret = pollfds[rank].events == 0
+                            ? 0
+                            : waitpid(pids[rank], &how, WNOHANG);
+
+            if (ret == 0) {
+                continue;
+            }
+            if (ret == pids[rank]) {
+                judge_child(spawn, rank, pids[rank], how);
+            }
+            if (pollfds[rank].fd >= 0) {
+                close(pollfds[rank].fd);
+            }
+            pollfds[rank] = (struct pollfd){.fd = -1};
+            left--;
+        }
+        if (left > 0) {
+            poll(pollfds, (nfds_t)count, patience_ms);
+        }
     }
 }
 
@@ -200,9 +258,7 @@ static void run_processes(struct spawn *spawn)
             kill(pids[rank], SIGKILL);
         }
     }
-    for (int rank = 0; rank < started; rank++) {
-        wait_for_child(spawn, rank, pids[rank]);
-    }
+    wait_for_children(spawn, pids, started);
     free(pids);
 }
 
@@ -243,6 +299,20 @@ static iris_status_t run_launched(struct spawn *spawn)
     return run(iris, spawn);
 }
 
+static iris_status_t first_failure(const struct failure *failure)
+{
+    int rank = atomic_load(&failure->rank_p1) - 1;
+
+    if (rank < 0) {
+        return IRIS_OK;
+    }
+    if (failure->status == IRIS_OK) {
+        return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
+                           "rank %d ended while it noted a failure", rank);
+    }
+    return iris_i_fail_again(failure->status, failure->message);
+}
+
 static iris_status_t spawn_ranks(struct spawn *spawn)
 {
     struct iris_settings settings;
@@ -257,12 +327,11 @@ static iris_status_t spawn_ranks(struct spawn *spawn)
     if (spawn->num_ranks == 0) {
         spawn->num_ranks = (int)settings.num_ranks.number;
     }
-    status = make_ranks(&settings, spawn);
-    if (status == IRIS_OK && atomic_load(&spawn->failure->rank_p1) != 0) {
-        status =
-            iris_i_fail_again(spawn->failure->status, spawn->failure->message);
+    status = iris_i_bootstrap_check(spawn->num_ranks);
+    if (status == IRIS_OK) {
+        status = make_ranks(&settings, spawn);
     }
-    return status;
+    return status == IRIS_OK ? first_failure(spawn->failure) : status;
 }
 
 iris_status_t iris_spawn(const struct iris_config *config, int num_ranks,

@@ -20,34 +20,47 @@ struct iris_hello {
     int32_t num_ranks;
     int32_t pid;
     int32_t status; /* of its preparation; if not OK, `message` says why */
+    uint64_t pid_namespace; /* iris_i_wire_meet() fills it in */
     uint64_t heap_bytes;
     char backend[16];
     char message[IRIS_MESSAGE_BYTES];
     struct iris_heap_handle handle; /* its fd travels beside it */
 };
 
-/* The meeting as one rank has it: the hello of every rank, with handles whose
- * descriptors are open here, the control segment, and the sockets. */
+/* The meeting as one rank has it: the hello of every rank, the control segment,
+ * and the sockets. A handle's descriptor is open here, or -1 if it belongs to a
+ * thread of this process, which needs none. */
 struct iris_meeting {
+    const struct iris_bootstrap *bootstrap;
     int rank;
     int num_ranks;
     int64_t deadline;
-    int *socks; /* rank 0: to each peer; others: to rank 0 in [0] */
-    struct iris_hello *hellos;
+    int sock;   /* rank 0: the listener; others: to rank 0; -1: alone */
+    int spare;  /* rank 0: a descriptor kept back to tell peers that there are
+                 * none left */
+    int *socks; /* rank 0: to each peer, or -1 */
+    struct iris_hello *hellos;    /* of magic 0: has not come */
     struct iris_control *control; /* one reference, the caller's */
 };
 
-/* Meets. `hello` is this rank's (its fd stays the caller's); blocks until all
- * have come, one has failed or the deadline passes, and gives every rank the
- * same answer. On success iris_i_wire_agree() must follow.
- *
- * IRIS_ERR_TIMEOUT, IRIS_ERR_PEER_LOST, IRIS_ERR_BOOTSTRAP (key or rank taken,
- * stranger), IRIS_ERR_MISMATCH (ranks differ), IRIS_ERR_LIMIT, or the status of
- * the rank that failed. */
-iris_status_t iris_i_wire_meet(const struct iris_bootstrap *bootstrap,
-                               const struct iris_hello *hello,
+/* Takes what the meeting needs, first thing: a rank that then runs out of
+ * something can still say so to the others. `bootstrap` outlives the meeting.
+ * iris_i_wire_meet() must follow. IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY,
+ * IRIS_ERR_BOOTSTRAP (key taken) */
+iris_status_t iris_i_wire_open(const struct iris_bootstrap *bootstrap,
                                int64_t timeout_ms,
                                struct iris_meeting *meeting_p);
+
+/* Meets. `hello` is this rank's, whose descriptor this closes; blocks until all
+ * have come, one has failed or the deadline passes, and gives every rank the
+ * same answer. On success iris_i_wire_agree() must follow; on failure the
+ * meeting is closed.
+ *
+ * IRIS_ERR_TIMEOUT, IRIS_ERR_PEER_LOST, IRIS_ERR_BOOTSTRAP (rank taken or out
+ * of range, stranger), IRIS_ERR_MISMATCH (ranks differ), IRIS_ERR_LIMIT, or the
+ * status of the rank that failed. */
+iris_status_t iris_i_wire_meet(struct iris_meeting *meeting,
+                               struct iris_hello *hello);
 
 /* Tells all how this rank fared with what it took home (`status`, with this
  * thread's message) and returns IRIS_OK only if all fared well. Then closes

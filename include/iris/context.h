@@ -81,7 +81,7 @@ struct iris_config {
 #undef IRIS_CONFIG_RANK
 #undef IRIS_CONFIG_FLAG
 
-/** Marks every field as not set. */
+/** Marks every field as not set. Local, cannot fail. */
 IRIS_API void iris_config_init(struct iris_config *config);
 
 /** Joins the job: opens the backend, allocates this rank's heap and maps every
@@ -89,14 +89,18 @@ IRIS_API void iris_config_init(struct iris_config *config);
  *  deadline passes. `config` may be NULL. On success *iris_p is the caller's
  *  until iris_finalize(). On failure nothing is left open.
  *
+ *  IRIS_ERR_INVALID      iris_p is NULL
  *  IRIS_ERR_CONFIG       a value does not parse (the message names it)
  *  IRIS_ERR_BACKEND      the backend is unknown or cannot run, and why
  *  IRIS_ERR_BOOTSTRAP    rank out of range or taken, or the job id is in use
  *  IRIS_ERR_MISMATCH     ranks differ in number, heap size or backend
  *  IRIS_ERR_NO_MEMORY    the heap or shared memory cannot be had
- *  IRIS_ERR_LIMIT        no file descriptors left (RLIMIT_NOFILE)
+ *  IRIS_ERR_LIMIT        no file descriptors or threads left
+ *  IRIS_ERR_UNSUPPORTED  the backend lacks what a setting asks for, ranks on
+ *                        several nodes, or MPI asked for and not built in
  *  IRIS_ERR_PEER_LOST    a rank died meanwhile
- *  IRIS_ERR_TIMEOUT      a rank did not come */
+ *  IRIS_ERR_TIMEOUT      a rank did not come
+ *  IRIS_ERR_SYSTEM       a system call failed */
 IRIS_API iris_status_t iris_init(const struct iris_config *config,
                                  iris_t **iris_p);
 
@@ -106,7 +110,8 @@ IRIS_API iris_status_t iris_init(const struct iris_config *config,
  *  peers did not come along. NULL is fine.
  *
  *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_MISMATCH
- *  IRIS_ERR_STATE        already finalized, or the process forked */
+ *  IRIS_ERR_STATE        already finalized, or the process forked
+ *  or the error of work on a stream, of any rank */
 IRIS_API iris_status_t iris_finalize(iris_t *iris);
 
 /** This rank, 0 <= rank < iris_num_ranks(). -1 on a bad context. */

@@ -26,27 +26,32 @@ struct iris_dev_group; /* <iris/device/layout.h> */
  *  IRIS_ERR_INVALID      a member out of range or named twice, or the caller
  *                        not in its own list
  *  IRIS_ERR_MISMATCH     the lists disagree
- *  IRIS_ERR_LIMIT        too many live groups
- *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
+ *  IRIS_ERR_LIMIT        63 groups are live
+ *  IRIS_ERR_NO_MEMORY, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_group_create(iris_t *iris, const int *ranks,
                                          int count, iris_group_t **group_p);
 
-/** Frees a group. Collective over its members, whose streams no longer use it.
- *  The group is gone whatever the status is. NULL is fine. */
+/** Frees a group. Collective over its members, whose streams no longer use it;
+ *  blocks. The group is gone whatever the status is, but for IRIS_ERR_INVALID
+ *  and IRIS_ERR_STATE. NULL is fine.
+ *
+ *  IRIS_ERR_INVALID      not a live group of this context
+ *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_group_free(iris_t *iris, iris_group_t *group);
 
-/** Number of members. */
+/** Number of members. Local, as all below; -1 on a bad context or group. */
 IRIS_API int iris_group_size(const iris_t *iris, const iris_group_t *group);
 
-/** This rank's index in the group, from 0. */
+/** This rank's index in the group, from 0; -1 on a bad context or group. */
 IRIS_API int iris_group_index(const iris_t *iris, const iris_group_t *group);
 
-/** Rank in the job of member `index`; -1 if out of range. */
+/** Rank in the job of member `index`; -1 if out of range, or on a bad context
+ *  or group. */
 IRIS_API int iris_group_member(const iris_t *iris, const iris_group_t *group,
                                int index);
 
 /** The group as kernels take it (iris_dev_barrier()): a struct in device
- *  memory, owned by the group. NULL on a bad context. */
+ *  memory, owned by the group. NULL on a bad context or group. */
 IRIS_API struct iris_dev_group *iris_group_device(const iris_t *iris,
                                                   const iris_group_t *group);
 

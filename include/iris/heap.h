@@ -19,7 +19,7 @@ extern "C" {
 struct iris_heap_stats {
     size_t heap_bytes;         /**< Size of the heap. */
     size_t used_bytes;         /**< In live allocations, rounded up. */
-    size_t free_bytes;         /**< heap_bytes - used_bytes. */
+    size_t free_bytes;         /**< Neither used nor the library's own. */
     size_t largest_free_bytes; /**< Largest allocation that would succeed. */
     size_t peak_bytes;         /**< Highest used_bytes so far. */
     size_t mapped_bytes;       /**< Backed by memory. */
@@ -34,18 +34,21 @@ struct iris_heap_stats {
  *  has the memory, so peers may be written at once. The memory is backed: a
  *  kernel never faults on it. Host call, no device work.
  *
- *  IRIS_ERR_INVALID      bytes is 0 or overflows, ptr_p is NULL
+ *  IRIS_ERR_INVALID      bytes is 0, count * size overflows, ptr_p is NULL,
+ *                        the alignment is no power of two
  *  IRIS_ERR_NO_MEMORY    more than the heap has in one piece, or the system is
  *                        out of shared memory (on any rank)
  *  IRIS_ERR_MISMATCH     ranks called differently: told what each called
  *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_malloc(iris_t *iris, size_t bytes, void **ptr_p);
 
-/** iris_malloc() with an alignment: a power of two up to the heap's size. */
+/** iris_malloc() with an alignment: a power of two up to the heap's size.
+ *  Statuses as iris_malloc(). */
 IRIS_API iris_status_t iris_malloc_aligned(iris_t *iris, size_t bytes,
                                            size_t alignment, void **ptr_p);
 
-/** iris_malloc() of count * size bytes, zeroed on every rank on return. */
+/** iris_malloc() of count * size bytes, zeroed on every rank on return. Waits
+ *  for this rank's default stream. Statuses as iris_malloc(). */
 IRIS_API iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size,
                                    void **ptr_p);
 
@@ -58,7 +61,8 @@ IRIS_API iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size,
  *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_free(iris_t *iris, void *ptr);
 
-/** Fills *stats_p for this rank. Local, does not block. */
+/** Fills *stats_p for this rank. Local, does not block.
+ *  IRIS_ERR_INVALID (stats_p is NULL), IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_heap_stats(const iris_t *iris,
                                        struct iris_heap_stats *stats_p);
 
@@ -70,7 +74,8 @@ IRIS_API int iris_is_symmetric(const iris_t *iris, const void *ptr);
  *  ptr - heap_bases[own] + heap_bases[rank]. Local, does not block.
  *
  *  IRIS_ERR_INVALID      ptr is not in this rank's heap, rank out of range
- *  IRIS_ERR_UNREACHABLE  that heap is not mapped here */
+ *  IRIS_ERR_UNREACHABLE  that heap is not mapped here
+ *  IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_as_remote(const iris_t *iris, const void *ptr,
                                       int rank, void **remote_p);
 

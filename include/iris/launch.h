@@ -21,7 +21,8 @@ extern "C" {
  *  that may not have started (see docs/kernels.md). All writes of the kernel
  *  are visible to every rank that later learns of its end.
  *
- *  IRIS_ERR_INVALID      grid or block is 0, args_bytes is not the kernel's
+ *  IRIS_ERR_INVALID      grid or block is 0, args_bytes is not the kernel's,
+ *                        kernel or args is NULL, no stream of this context
  *  IRIS_ERR_UNSUPPORTED  the program has no version of this kernel for the
  *                        backend in use
  *  IRIS_ERR_NO_MEMORY, IRIS_ERR_STATE */

@@ -20,7 +20,8 @@ typedef enum iris_log_level {
     IRIS_LOG_OFF = 50,
 } iris_log_level_t;
 
-/** Sets the context's level, which starts as IRIS_LOG_LEVEL says. */
+/** Sets the context's level, which starts as IRIS_LOG_LEVEL says. Thread-safe.
+ *  NULL does nothing. */
 IRIS_API void iris_log_set_level(iris_t *iris, iris_log_level_t level);
 
 /* Each prints one line, in the manner of printf. A NULL context prints

@@ -19,7 +19,7 @@ typedef int (*iris_rank_fn)(iris_t *iris, void *arg);
  *  before and finalized after it, and returns when the ranks made here are
  *  done.
  *
- *  Under a launcher (mpirun, srun, torchrun, or IRIS_RANK set) this process is
+ *  Under a launcher (mpirun, torchrun, or IRIS_RANK set) this process is
  *  one rank: num_ranks must then be 0 or the launcher's count. Otherwise
  *  num_ranks ranks (0: IRIS_NUM_RANKS) are made here, as threads of this
  *  process or, with IRIS_SPAWN=processes, as child processes, which inherit
@@ -28,7 +28,10 @@ typedef int (*iris_rank_fn)(iris_t *iris, void *arg);
  *
  *  Returns IRIS_OK if every fn returned 0; otherwise the first failure and its
  *  message: the status fn returned, or IRIS_ERR_PEER_LOST with the number it
- *  returned or the signal that killed its process. */
+ *  returned or the signal that killed its process. Also what iris_init() and
+ *  iris_finalize() return, IRIS_ERR_INVALID for a bad fn or num_ranks, and
+ *  IRIS_ERR_LIMIT if a rank cannot be started. With IRIS_SPAWN=processes it
+ *  forks: call it from a process of one thread. Blocks. */
 IRIS_API iris_status_t iris_spawn(const struct iris_config *config,
                                   int num_ranks, iris_rank_fn fn, void *arg);
 

@@ -20,8 +20,9 @@ typedef struct iris_stream iris_stream_t;
 IRIS_API iris_status_t iris_stream_create(iris_t *iris,
                                           iris_stream_t **stream_p);
 
-/** Finishes the stream's work and frees it. An error of that work is logged.
- *  NULL is fine. */
+/** Finishes the stream's work and frees it; blocks as
+ *  iris_stream_synchronize() does. An error of that work is logged. Local. NULL
+ *  is fine. */
 IRIS_API void iris_stream_destroy(iris_t *iris, iris_stream_t *stream);
 
 /** Blocks until everything enqueued so far is done, and returns the first
@@ -36,12 +37,14 @@ IRIS_API iris_status_t iris_stream_synchronize(iris_t *iris,
 
 /** Copies `bytes` from src to dst on the stream; each is host memory, device
  *  memory or a mapped heap. They must not overlap. Asynchronous: both stay
- *  valid until the stream has got there. 0 bytes touch nothing. */
+ *  valid until the stream has got there. 0 bytes touch nothing. Local.
+ *  IRIS_ERR_INVALID (NULL, or no stream of this context), IRIS_ERR_NO_MEMORY,
+ *  IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
                                    size_t bytes, iris_stream_t *stream);
 
 /** Fills `bytes` bytes at dst with the byte `value` on the stream.
- *  Asynchronous. 0 bytes touch nothing. */
+ *  Asynchronous. 0 bytes touch nothing. Local. Statuses as iris_memcpy(). */
 IRIS_API iris_status_t iris_memset(iris_t *iris, void *dst, int value,
                                    size_t bytes, iris_stream_t *stream);
 

@@ -19,14 +19,18 @@ extern "C" {
  *  IRIS_ERR_MISMATCH     members made different calls: told what each called
  *  IRIS_ERR_PEER_LOST    a member died
  *  IRIS_ERR_TIMEOUT      a member did not come; says what it is doing
- *  or the error of work on `stream` */
+ *  IRIS_ERR_INVALID      no live stream or group of this context
+ *  IRIS_ERR_STATE
+ *  or the error of work on `stream`, of any member */
 IRIS_API iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
                                     iris_group_t *group);
 
 /** Enqueues a barrier of the group's devices on `stream`: later work on the
  *  stream starts when every member's stream has got to its barrier. Does not
  *  block the host. The epoch lives in device memory. The device barriers of one
- *  group must be on one stream at a time.
+ *  group must be on one stream at a time. A member that does not come is an
+ *  error of iris_stream_synchronize(). Statuses as iris_launch(), and
+ *  IRIS_ERR_INVALID for what is not a live group of this context.
  *  Source: flat dissemination of epochs, one slot for each pair. */
 IRIS_API iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
                                            iris_group_t *group);
@@ -36,7 +40,8 @@ IRIS_API iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
  *  with any `data`.
  *
  *  IRIS_ERR_INVALID      root is no index of the group, or data is NULL
- *  IRIS_ERR_MISMATCH     members differ in root or size */
+ *  IRIS_ERR_MISMATCH     members differ in root or size
+ *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_broadcast(iris_t *iris, void *data, size_t bytes,
                                       int root, iris_group_t *group);
 

@@ -93,9 +93,6 @@ struct sim_spin {
  * zeroed *spin. */
 bool iris_i_sim_spin(struct sim_spin *spin);
 
-/* CLOCK_MONOTONIC. */
-int64_t iris_i_sim_now_ns(void);
-
 /* Asks the core whether to go on waiting; sets this thread's message if not. */
 iris_status_t iris_i_sim_ask(const struct iris_backend_params *params);
 

@@ -12,10 +12,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <iris/device/atomic.h>
 #include <iris/device/kernel.h>
+
+#include "clock.h"
 
 /* Polls of one wait before it gives the core away. */
 #define PAUSES 100
@@ -45,14 +46,6 @@ struct sim_wg {
  * an argument. NULL outside a kernel. */
 static _Thread_local struct sim_wg *current;
 
-int64_t iris_i_sim_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 bool iris_i_sim_spin(struct sim_spin *spin)
 {
     int64_t now;
@@ -65,7 +58,7 @@ bool iris_i_sim_spin(struct sim_spin *spin)
     if (spin->turns % SPIN_TURNS_PER_LOOK != 0) {
         return true;
     }
-    now = iris_i_sim_now_ns();
+    now = iris_i_now_ns();
     if (spin->end_ns == 0) {
         spin->end_ns = now + SPIN_NS;
     }
@@ -130,7 +123,7 @@ static _Noreturn void end_workgroup(struct sim_wg *self)
 /* Asks the core now and then whether the wait still makes sense. */
 static void ask_core(struct sim_wg *self)
 {
-    int64_t now = iris_i_sim_now_ns();
+    int64_t now = iris_i_now_ns();
     iris_status_t status;
 
     if (self->next_ask_ns == 0) {

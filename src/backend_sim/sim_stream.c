@@ -13,6 +13,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
+
 #define NS_PER_MS 1000000
 #define NS_PER_S 1000000000
 
@@ -255,7 +257,7 @@ iris_status_t iris_i_sim_launch(struct iris_stream *base,
 /* Waits for up to a tick; true once `target` commands are completed. */
 static bool wait_tick(struct sim_stream *stream, uint64_t target)
 {
-    int64_t end_ns = iris_i_sim_now_ns() + TICK_NS;
+    int64_t end_ns = iris_i_now_ns() + TICK_NS;
     const struct timespec end = {
         .tv_sec = (time_t)(end_ns / NS_PER_S),
         .tv_nsec = (long)(end_ns % NS_PER_S),
@@ -303,10 +305,10 @@ static bool wait_completed(struct sim_stream *stream, uint64_t target)
             break;
         }
     }
-    start_ns = iris_i_sim_now_ns();
+    start_ns = iris_i_now_ns();
     while (atomic_load(&stream->completed) < target &&
            !wait_tick(stream, target)) {
-        int64_t now = iris_i_sim_now_ns();
+        int64_t now = iris_i_now_ns();
 
         if (atomic_load(&stream->stop) == IRIS_OK) {
             ask_whether_to_stop(stream, now - start_ns);

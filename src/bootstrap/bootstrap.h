@@ -6,9 +6,14 @@
 #ifndef IRIS_SRC_BOOTSTRAP_H
 #define IRIS_SRC_BOOTSTRAP_H
 
+#include <stdatomic.h>
+
 #include "env.h"
 
 #define IRIS_KEY_BYTES 80
+
+/* Ranks of a job: what one payload of the control segment can name. */
+#define IRIS_RANKS_MAX 1000
 
 struct iris_bootstrap {
     const char *how; /* "mpi", "env", "spawn": for messages */
@@ -16,12 +21,18 @@ struct iris_bootstrap {
     int num_ranks;
     int local_rank;           /* on this node; picks the device */
     char key[IRIS_KEY_BYTES]; /* the job's name, the same on its ranks only */
+    /* Where whoever makes the ranks notes that one of them (rank + 1) has
+     * failed, so that the others do not wait for it. NULL: nobody would. */
+    const atomic_int *failed;
 };
+
+/* IRIS_ERR_UNSUPPORTED if a job cannot have so many ranks. */
+iris_status_t iris_i_bootstrap_check(int num_ranks);
 
 /* Finds out, in the manner the settings ask for; "auto" takes the first that
  * applies of: IRIS_RANK, MPI, another launcher's variables, alone.
- * IRIS_ERR_BOOTSTRAP, IRIS_ERR_CONFIG, IRIS_ERR_UNSUPPORTED (no MPI built in)
- */
+ * IRIS_ERR_BOOTSTRAP, IRIS_ERR_CONFIG, IRIS_ERR_UNSUPPORTED (no MPI built in,
+ * too many ranks) */
 iris_status_t iris_i_bootstrap(const struct iris_settings *settings,
                                struct iris_bootstrap *bootstrap_p);
 
@@ -32,7 +43,8 @@ int iris_i_bootstrap_launched(const struct iris_settings *settings);
 /* A key nobody can guess, for ranks this process makes. */
 iris_status_t iris_i_bootstrap_random_key(char key[IRIS_KEY_BYTES]);
 
-/* Rank `rank` of num_ranks that this process makes, under `key`. */
+/* Rank `rank` of num_ranks that this process makes, under `key`; what is not
+ * mentioned is 0. */
 void iris_i_bootstrap_thread(const char *key, int rank, int num_ranks,
                              struct iris_bootstrap *bootstrap_p);
 

@@ -8,6 +8,19 @@
 
 #include <string.h>
 
+#include "log.h"
+
+iris_status_t iris_i_bootstrap_check(int num_ranks)
+{
+    if (num_ranks <= IRIS_RANKS_MAX) {
+        return IRIS_OK;
+    }
+    return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
+                       "a job of %d ranks; it can have at most %d: lower "
+                       "IRIS_NUM_RANKS",
+                       num_ranks, IRIS_RANKS_MAX);
+}
+
 static iris_status_t alone(struct iris_bootstrap *bootstrap_p)
 {
     char key[IRIS_KEY_BYTES];
@@ -20,8 +33,8 @@ static iris_status_t alone(struct iris_bootstrap *bootstrap_p)
     return status;
 }
 
-iris_status_t iris_i_bootstrap(const struct iris_settings *settings,
-                               struct iris_bootstrap *bootstrap_p)
+static iris_status_t find_out(const struct iris_settings *settings,
+                              struct iris_bootstrap *bootstrap_p)
 {
     const char *how = settings->bootstrap.text;
     int has_rank = settings->rank.origin != IRIS_ORIGIN_DEFAULT;
@@ -39,6 +52,15 @@ iris_status_t iris_i_bootstrap(const struct iris_settings *settings,
         return iris_i_bootstrap_env(settings, bootstrap_p);
     }
     return alone(bootstrap_p);
+}
+
+iris_status_t iris_i_bootstrap(const struct iris_settings *settings,
+                               struct iris_bootstrap *bootstrap_p)
+{
+    iris_status_t status = find_out(settings, bootstrap_p);
+
+    return status == IRIS_OK ? iris_i_bootstrap_check(bootstrap_p->num_ranks)
+                             : status;
 }
 
 int iris_i_bootstrap_launched(const struct iris_settings *settings)

@@ -30,6 +30,7 @@ iris_status_t iris_i_bootstrap_random_key(char key[IRIS_KEY_BYTES])
 void iris_i_bootstrap_thread(const char *key, int rank, int num_ranks,
                              struct iris_bootstrap *bootstrap_p)
 {
+    memset(bootstrap_p, 0, sizeof *bootstrap_p);
     bootstrap_p->how = "spawn";
     bootstrap_p->rank = rank;
     bootstrap_p->num_ranks = num_ranks;
