@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of iris-bench share: options, one rank's state, the groups of
+ * operations, how a point is measured, and where its row goes.
+ */
+#ifndef IRIS_BENCH_BENCH_H
+#define IRIS_BENCH_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <iris/iris.h>
+
+#define BENCH_US_PER_S 1e6
+
+/* Who works at once: each rank with the next one, each rank with every other,
+ * or rank 0 with rank 1 while the rest are idle. */
+enum bench_pairs { BENCH_RING, BENCH_ALL, BENCH_ONE };
+
+enum bench_format { BENCH_TABLE, BENCH_CSV, BENCH_JSON };
+
+/* Element types of the atomics; the order of bench_type_names. */
+enum bench_type { BENCH_U32, BENCH_U64, BENCH_F32, BENCH_NUM_TYPES };
+
+struct bench_options {
+    int num_ranks;       /* 0: the launcher's or IRIS_NUM_RANKS, else 2 */
+    unsigned workgroups; /* of a kernel; 0: as many as compute units */
+    unsigned block;      /* lanes of a workgroup */
+    size_t min_bytes;    /* powers of two */
+    size_t max_bytes;
+    int64_t iterations; /* operations of a point; 0: as `seconds` allow */
+    double seconds;     /* time for a point */
+    size_t live;        /* allocations alive while malloc is measured */
+    int init_ranks;     /* what the init operation starts */
+    size_t init_heap_bytes;
+    enum bench_pairs pairs;
+    enum bench_format format;
+    const char *output; /* NULL: stdout */
+    const char *ops;    /* comma-separated names, checked; "all" */
+    bool types[BENCH_NUM_TYPES];
+    bool progress;
+    bool targets;
+};
+
+/* The result of one point. A rate or reference of a group that has none is 0
+ * or NULL. */
+struct bench_row {
+    const char *group;
+    const char *op;
+    const char *variant; /* element type or the like; "" if there is none */
+    size_t bytes;        /* of one operation; 0 if it has no size */
+    enum bench_pairs pairs;
+    double median_us; /* of one operation; the slowest rank's */
+    double min_us;
+    double p90_us;
+    double rate; /* of one rank */
+    const char *rate_unit;
+    const char *reference; /* what was measured in alternation with it */
+    double reference_rate;
+    double ratio;   /* median over batches of rate / reference_rate */
+    uint64_t wrong; /* values found wrong, on all ranks */
+};
+
+/* Survives iris_spawn(): in memory that rank processes made here share with
+ * the process that made them. */
+struct bench_shared {
+    uint64_t wrong;
+    double init_us[8];
+    char init_variant[24];
+    int init_count;
+    int init_ranks;
+    double init_shm_bytes; /* more in use with all ranks up than before */
+};
+
+struct bench_report;
+
+/* One rank while it runs. */
+struct bench {
+    iris_t *iris;
+    struct bench_options options; /* a copy: targets.c changes it between */
+    struct bench_shared *shared;
+    struct bench_report *report; /* NULL but on rank 0 */
+    int rank;
+    int num_ranks;
+    unsigned workgroups;
+    size_t points_done; /* for the progress line */
+    size_t points;
+    int64_t start_ns;
+    void *state; /* of the group that is open */
+};
+
+/* What the points of a group's operations differ in. */
+enum bench_axis { BENCH_BY_SIZE, BENCH_BY_TYPE, BENCH_ONCE };
+
+/* Operations of one kind. `open` and `close` are collective and may be NULL;
+ * `run` fills in times, rate and wrong of *row_p, whose op, variant and bytes
+ * are given, and may leave the point out by leaving median_us 0. */
+struct bench_group {
+    const char *name;
+    const char *text;
+    const char *const *ops; /* names, NULL at the end */
+    enum bench_axis axis;
+    size_t min_bytes; /* least size of a point */
+    iris_status_t (*open)(struct bench *b);
+    iris_status_t (*run)(struct bench *b, size_t op, struct bench_row *row_p);
+    void (*close)(struct bench *b);
+};
+
+extern const struct bench_group bench_lanes, bench_bulk, bench_atomics,
+    bench_sync, bench_launch, bench_stream, bench_heap, bench_init;
+
+/* All of them, NULL at the end. */
+extern const struct bench_group *const bench_groups[];
+extern const char *const bench_type_names[];
+extern const char *const bench_pairs_names[];
+
+/* ---- options.c, usage.c ---- */
+
+void bench_print_help(void);
+void bench_print_list(void);
+
+/* Fills *options_p. Returns false, having printed, if the program is to end
+ * with *code_p: after --help or --list, or a bad option (2). */
+bool bench_options_parse(int argc, char **argv, struct bench_options *options_p,
+                         int *code_p);
+
+/* Whether `name`, of a group, is in a list such as "put,atomics". */
+bool bench_selected(const char *ops, const struct bench_group *group,
+                    const char *name);
+
+/* ---- measure.c ---- */
+
+/* What is timed: run() does `reps` operations on this rank and returns when
+ * they are done. Called on all ranks; idle ones return at once. */
+struct bench_work {
+    iris_status_t (*run)(struct bench *b, const void *arg, uint32_t reps,
+                         bool reference);
+    const void *arg;
+    uint32_t max_reps;  /* 0: no limit */
+    uint32_t per_rep;   /* operations counted for each of reps; 0: one */
+    bool has_reference; /* run() can also do the reference */
+};
+
+/* Warms up, finds how many operations make a batch long enough, times batches
+ * that all ranks begin together, and takes the slowest rank of each. Fills
+ * times and ratio. Collective. */
+iris_status_t bench_measure(struct bench *b, const struct bench_work *work,
+                            struct bench_row *row_p);
+
+/* Fills in times from single operations timed on this rank, in any order
+ * (`samples` gets sorted): of each figure the slowest rank's. Idle ranks pass
+ * count 0. Collective. */
+iris_status_t bench_sampled(struct bench *b, double *samples, size_t count,
+                            struct bench_row *row_p);
+
+/* Makes each value the largest, or the sum, of all ranks'. Collective. */
+iris_status_t bench_max(struct bench *b, double *values, size_t count);
+iris_status_t bench_sum(struct bench *b, uint64_t *value);
+
+/* Rates of `bytes` moved, or one operation done, in row's median. */
+void bench_rate_bytes(struct bench_row *row, size_t bytes, const char *against);
+void bench_rate_ops(struct bench_row *row, double median_us);
+
+/* Element in the middle, and any other; `samples` is sorted by it. */
+double bench_quantile(double *samples, size_t count, double fraction);
+
+/* CLOCK_MONOTONIC. */
+int64_t bench_now_ns(void);
+
+/* ---- Peers ---- */
+
+/* The ranks a rank works with: `count` from `first` on, past the last comes 0.
+ * None if it is idle. */
+struct bench_peers {
+    int first;
+    int count;
+};
+struct bench_peers bench_peers_of(const struct bench *b, int rank);
+bool bench_is_peer(const struct bench *b, int rank, int peer);
+
+/* Copies between host memory and this rank's heap, and waits. */
+iris_status_t bench_copy(struct bench *b, void *dst, const void *src,
+                         size_t bytes);
+
+/* ---- report.c, table.c ---- */
+
+/* On rank 0 opens the output and begins; then rows; then ends it. Collective:
+ * all ranks get IRIS_ERR_SYSTEM if it cannot be written. */
+iris_status_t bench_report_open(struct bench *b);
+void bench_report_row(struct bench *b, const struct bench_row *row);
+iris_status_t bench_report_close(struct bench *b);
+
+/* One row of --targets; `limit` and `held` are "" where there is no target. */
+struct bench_verdict {
+    const char *target;
+    const char *limit;
+    const char *measured;
+    const char *held;
+};
+void bench_report_verdict(struct bench *b, const struct bench_verdict *verdict);
+
+/* The progress line on a terminal, once a run is long; NULL clears it. */
+void bench_progress(struct bench *b, const struct bench_row *row);
+
+/* "64", "4K", "1M", "2G"; text has room for 24 characters. */
+const char *bench_bytes_string(size_t bytes, char *text);
+
+/* ---- run.c, targets.c, init.c ---- */
+
+/* Runs the selected operations, or the targets, on this rank. */
+iris_status_t bench_run(struct bench *b);
+iris_status_t bench_run_targets(struct bench *b);
+
+/* Runs one operation at all its points and hands each row to row_fn, on every
+ * rank. */
+typedef void (*bench_row_fn)(struct bench *b, const struct bench_row *row);
+iris_status_t bench_run_op(struct bench *b, const struct bench_group *group,
+                           size_t op, bench_row_fn row_fn);
+
+/* Starts and ends jobs, before the one that reports; fills *shared_p. */
+iris_status_t bench_measure_init(const struct iris_config *config,
+                                 const struct bench_options *options,
+                                 struct bench_shared *shared_p);
+
+/* Removes the heap-bases file that a rank wrote at `prefix`. */
+void bench_remove_bases(const char *prefix, int rank);
+
+#endif /* IRIS_BENCH_BENCH_H */

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The command line.
+ */
+#include "config.h"
+
+#include "bench.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROGRAM "iris-bench"
+
+/* Time for a point; targets get more, since they are compared. */
+#define SECONDS_DEFAULT 0.1
+#define SECONDS_TARGETS 0.3
+
+enum {
+    SECONDS = 256,
+    ITERATIONS,
+    LIVE,
+    INIT_RANKS,
+    INIT_HEAP,
+    OUTPUT,
+    TARGETS,
+    NO_PROGRESS
+};
+
+static const struct option long_options[] = {
+    {"ranks", required_argument, NULL, 'n'},
+    {"workgroups", required_argument, NULL, 'g'},
+    {"block", required_argument, NULL, 'b'},
+    {"sizes", required_argument, NULL, 's'},
+    {"ops", required_argument, NULL, 'o'},
+    {"type", required_argument, NULL, 't'},
+    {"pairs", required_argument, NULL, 'p'},
+    {"seconds", required_argument, NULL, SECONDS},
+    {"iterations", required_argument, NULL, ITERATIONS},
+    {"live", required_argument, NULL, LIVE},
+    {"init-ranks", required_argument, NULL, INIT_RANKS},
+    {"init-heap", required_argument, NULL, INIT_HEAP},
+    {"format", required_argument, NULL, 'f'},
+    {"output", required_argument, NULL, OUTPUT},
+    {"targets", no_argument, NULL, TARGETS},
+    {"no-progress", no_argument, NULL, NO_PROGRESS},
+    {"list", no_argument, NULL, 'l'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static bool complain(const char *option, const char *value, const char *wants)
+{
+    fprintf(stderr, "%s: --%s \"%s\": wants %s; see %s --help\n", PROGRAM,
+            option, value, wants, PROGRAM);
+    return false;
+}
+
+/* A whole number from `least` to `most`, with K, M or G if `is_bytes`. */
+static bool parse_number(const char *text, bool is_bytes, int64_t least,
+                         int64_t most, int64_t *number_p)
+{
+    static const char units[] = "KMG";
+    const char *unit;
+    int64_t number;
+    char *end;
+    int shift = 0;
+
+    errno = 0;
+    number = strtoll(text, &end, 10);
+    if (is_bytes && end != text && *end != '\0' &&
+        (unit = strchr(units, *end)) != NULL) {
+        shift = 10 * (int)(unit - units + 1);
+        end++;
+    }
+    if (end == text || *end != '\0' || errno != 0 || number < 0 ||
+        number > most >> shift || number << shift < least) {
+        return false;
+    }
+    *number_p = number << shift;
+    return true;
+}
+
+static bool number(const char *option, const char *value, int64_t least,
+                   int64_t *number_p)
+{
+    char wants[64];
+
+    if (parse_number(value, false, least, INT32_MAX, number_p)) {
+        return true;
+    }
+    snprintf(wants, sizeof wants, "a whole number from %lld", (long long)least);
+    return complain(option, value, wants);
+}
+
+static bool is_power(int64_t bytes)
+{
+    return (bytes & (bytes - 1)) == 0;
+}
+
+static bool parse_sizes(const char *value, struct bench_options *options)
+{
+    char text[64];
+    char *colon;
+    int64_t least, most;
+
+    snprintf(text, sizeof text, "%s", value);
+    colon = strchr(text, ':');
+    if (colon != NULL) {
+        *colon = '\0';
+    }
+    if (!parse_number(text, true, 1, INT64_C(1) << 40, &least) ||
+        !parse_number(colon == NULL ? text : colon + 1, true, 1,
+                      INT64_C(1) << 40, &most) ||
+        !is_power(least) || !is_power(most) || least > most) {
+        return complain("sizes", value,
+                        "MIN:MAX or one size, in bytes, powers of two, with "
+                        "K, M or G");
+    }
+    options->min_bytes = (size_t)least;
+    options->max_bytes = (size_t)most;
+    return true;
+}
+
+/* Index of `name` in a list that ends with NULL; -1 if it is not there. */
+static int find(const char *const *names, const char *name)
+{
+    for (int i = 0; names[i] != NULL; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static bool parse_types(const char *value, struct bench_options *options)
+{
+    char text[64];
+    char *rest = text, *name;
+    bool all = strcmp(value, "all") == 0;
+
+    for (int i = 0; i < BENCH_NUM_TYPES; i++) {
+        options->types[i] = all;
+    }
+    snprintf(text, sizeof text, "%s", all ? "" : value);
+    while ((name = strsep(&rest, ",")) != NULL && !all) {
+        int type = find(bench_type_names, name);
+
+        if (type < 0) {
+            return complain("type", value, "u32, u64, f32, several, or all");
+        }
+        options->types[type] = true;
+    }
+    return true;
+}
+
+/* Does one name of the list stand for the operation? */
+static bool stands_for(const char *item, size_t length,
+                       const struct bench_group *group, const char *name)
+{
+    const char *const names[] = {"all", group->name, name};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strlen(names[i]) == length &&
+            strncmp(names[i], item, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool bench_selected(const char *ops, const struct bench_group *group,
+                    const char *name)
+{
+    for (;;) {
+        size_t length = strcspn(ops, ",");
+
+        if (stands_for(ops, length, group, name)) {
+            return true;
+        }
+        if (ops[length] == '\0') {
+            return false;
+        }
+        ops += length + 1;
+    }
+}
+
+static bool is_known(const char *item, size_t length)
+{
+    for (size_t g = 0; bench_groups[g] != NULL; g++) {
+        for (size_t op = 0; bench_groups[g]->ops[op] != NULL; op++) {
+            if (stands_for(item, length, bench_groups[g],
+                           bench_groups[g]->ops[op])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool parse_ops(const char *value, struct bench_options *options)
+{
+    const char *item = value;
+
+    for (;;) {
+        size_t length = strcspn(item, ",");
+
+        if (!is_known(item, length)) {
+            return complain("ops", value,
+                            "operations or groups that --list names");
+        }
+        if (item[length] == '\0') {
+            break;
+        }
+        item += length + 1;
+    }
+    options->ops = value;
+    return true;
+}
+
+static bool parse_seconds(const char *value, struct bench_options *options)
+{
+    char *end;
+    double seconds = strtod(value, &end);
+
+    if (end == value || *end != '\0' || !(seconds > 0 && seconds < 1e6)) {
+        return complain("seconds", value, "a number above 0");
+    }
+    options->seconds = seconds;
+    return true;
+}
+
+static bool parse_choice(const char *option, const char *value,
+                         const char *const *choices, int *choice_p)
+{
+    char wants[64] = "";
+
+    *choice_p = find(choices, value);
+    for (int i = 0; choices[i] != NULL && *choice_p < 0; i++) {
+        strcat(strcat(wants, i == 0 ? "" : " or "), choices[i]);
+    }
+    return *choice_p >= 0 ? true : complain(option, value, wants);
+}
+
+/* One option that takes a value. */
+static bool set(int key, const char *option, const char *value,
+                struct bench_options *options)
+{
+    static const char *const formats[] = {"table", "csv", "json", NULL};
+    int64_t n = 0;
+    int choice = 0;
+    bool ok;
+
+    switch (key) {
+    case 's':
+        return parse_sizes(value, options);
+    case 'o':
+        return parse_ops(value, options);
+    case 't':
+        return parse_types(value, options);
+    case SECONDS:
+        return parse_seconds(value, options);
+    case OUTPUT:
+        options->output = value;
+        return true;
+    case 'p':
+        ok = parse_choice(option, value, bench_pairs_names, &choice);
+        options->pairs = (enum bench_pairs)choice;
+        return ok;
+    case 'f':
+        ok = parse_choice(option, value, formats, &choice);
+        options->format = (enum bench_format)choice;
+        return ok;
+    case INIT_HEAP:
+        ok = parse_number(value, true, 1, INT64_C(1) << 46, &n);
+        options->init_heap_bytes = (size_t)n;
+        return ok ? true : complain(option, value, "bytes, with K, M or G");
+    default:
+        break;
+    }
+    ok = number(option, value, key == 'g' ? 0 : 1, &n);
+    options->num_ranks = key == 'n' ? (int)n : options->num_ranks;
+    options->workgroups = key == 'g' ? (unsigned)n : options->workgroups;
+    options->block = key == 'b' ? (unsigned)n : options->block;
+    options->iterations = key == ITERATIONS ? n : options->iterations;
+    options->live = key == LIVE ? (size_t)n : options->live;
+    options->init_ranks = key == INIT_RANKS ? (int)n : options->init_ranks;
+    return ok;
+}
+
+static const char *name_of(int key)
+{
+    for (const struct option *o = long_options; o->name != NULL; o++) {
+        if (o->val == key) {
+            return o->name;
+        }
+    }
+    return "";
+}
+
+bool bench_options_parse(int argc, char **argv, struct bench_options *options_p,
+                         int *code_p)
+{
+    int key;
+
+    *options_p = (struct bench_options){.workgroups = 1,
+                                        .block = 256,
+                                        .min_bytes = 8,
+                                        .max_bytes = 16 << 20,
+                                        .live = 100000,
+                                        .init_ranks = 8,
+                                        .init_heap_bytes = (size_t)1 << 30,
+                                        .ops = "all",
+                                        .types = {[BENCH_U64] = true},
+                                        .progress = true};
+    while ((key = getopt_long(argc, argv, "n:g:b:s:o:t:p:f:lh", long_options,
+                              NULL)) != -1) {
+        if (key == 'h' || key == 'l') {
+            (key == 'h' ? bench_print_help : bench_print_list)();
+            *code_p = 0;
+            return false;
+        } else if (key == TARGETS) {
+            options_p->targets = true;
+        } else if (key == NO_PROGRESS) {
+            options_p->progress = false;
+        } else if (key == '?') {
+            /* getopt has said which option. */
+            fprintf(stderr, "%s: see %s --help\n", PROGRAM, PROGRAM);
+            *code_p = 2;
+            return false;
+        } else if (!set(key, name_of(key), optarg, options_p)) {
+            *code_p = 2;
+            return false;
+        }
+    }
+    if (options_p->seconds == 0) {
+        options_p->seconds =
+            options_p->targets ? SECONDS_TARGETS : SECONDS_DEFAULT;
+    }
+    if (optind < argc) {
+        fprintf(stderr, "%s: \"%s\" is no option; see %s --help\n", PROGRAM,
+                argv[optind], PROGRAM);
+        *code_p = 2;
+        return false;
+    }
+    return true;
+}

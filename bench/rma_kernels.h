@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kernels that rma.c times: each operation, and beside it the same work
+ * over plain pointers, by the same threads.
+ */
+#ifndef IRIS_BENCH_RMA_KERNELS_H
+#define IRIS_BENCH_RMA_KERNELS_H
+
+#include <string.h>
+
+#include <iris/device.h>
+
+/* Shares of workgroups begin on cache lines. */
+#define RMA_LINE_BYTES 64
+
+struct rma_args {
+    const int64_t *context;
+    uint64_t *src;
+    uint64_t *dst; /* one slot, or one for each rank */
+    uint64_t *sum; /* where loads leave what they saw */
+    uint64_t base; /* first value that stores write; the next are larger */
+    size_t bytes;
+    size_t slot_words;    /* between slots; 0 if there is one */
+    int32_t slot_by_peer; /* the slot is the peer's, else the caller's */
+    int32_t first_peer;
+    int32_t num_peers;
+    uint32_t reps;
+};
+
+/* One operation with one peer, and how many are left with it. */
+struct rma_turn {
+    uint64_t left;
+    int32_t peer;
+    int32_t next; /* rank after peer: where copy writes */
+    size_t count; /* of 8-byte elements */
+    uint64_t *dst;
+};
+
+IRIS_DEVICE void rma_aim(const struct rma_args *args, iris_dev_t dev,
+                         struct rma_turn *turn)
+{
+    int slot = args->slot_by_peer ? turn->peer : dev.rank;
+
+    turn->next = turn->peer + 1 == dev.num_ranks ? 0 : turn->peer + 1;
+    turn->dst = args->dst + (size_t)slot * args->slot_words;
+}
+
+IRIS_DEVICE struct rma_turn rma_first(const struct rma_args *args,
+                                      iris_dev_t dev)
+{
+    struct rma_turn turn = {0};
+
+    turn.left = (uint64_t)args->reps * (uint64_t)args->num_peers;
+    turn.peer = args->first_peer;
+    turn.count = args->bytes / sizeof(uint64_t);
+    rma_aim(args, dev, &turn);
+    return turn;
+}
+
+/* Ends a turn: what it did is done before the next begins, so the compiler may
+ * not merge turns either. */
+IRIS_DEVICE struct rma_turn rma_next(const struct rma_args *args,
+                                     iris_dev_t dev, iris_wg_t wg,
+                                     struct rma_turn turn)
+{
+    iris_fence(IRIS_ACQ_REL, IRIS_SCOPE_WG);
+    iris_wg_barrier(wg);
+    turn.left--;
+    if (args->num_peers > 1) {
+        int last = args->first_peer + args->num_peers - 1;
+
+        last = last >= dev.num_ranks ? last - dev.num_ranks : last;
+        turn.peer = turn.peer == last ? args->first_peer : turn.next;
+        rma_aim(args, dev, &turn);
+    }
+    return turn;
+}
+
+/* A workgroup's part of a bulk copy. */
+struct rma_part {
+    size_t start;
+    size_t bytes;
+};
+
+IRIS_DEVICE struct rma_part rma_part_of(iris_wg_t wg, size_t bytes)
+{
+    size_t lines = (bytes + RMA_LINE_BYTES - 1) / RMA_LINE_BYTES;
+    size_t share = (lines + wg.num_wgs - 1) / wg.num_wgs * RMA_LINE_BYTES;
+    struct rma_part part = {wg.id * share, share};
+
+    if (part.start >= bytes) {
+        part.start = 0;
+        part.bytes = 0;
+    } else if (part.bytes > bytes - part.start) {
+        part.bytes = bytes - part.start;
+    }
+    return part;
+}
+
+/* ---- Lane loops ---- */
+
+IRIS_KERNEL(rma_load, struct rma_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    const uint64_t *src = args->src;
+    uint64_t sum = 0;
+
+    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
+         t = rma_next(args, dev, wg, t)) {
+        IRIS_LANES (wg, i, t.count)
+            sum += iris_load(dev, &src[i], t.peer);
+    }
+    iris_atomic_add(dev, args->sum, sum, dev.rank, IRIS_RELAXED,
+                    IRIS_SCOPE_AGENT);
+}
+
+IRIS_KERNEL(rma_load_plain, struct rma_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint64_t sum = 0;
+
+    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
+         t = rma_next(args, dev, wg, t)) {
+        const uint64_t *from = iris_dev_as_remote(dev, args->src, t.peer);
+
+        IRIS_LANES (wg, i, t.count)
+            sum += from[i];
+    }
+    iris_atomic_add(dev, args->sum, sum, dev.rank, IRIS_RELAXED,
+                    IRIS_SCOPE_AGENT);
+}
+
+IRIS_KERNEL(rma_store, struct rma_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint64_t base = args->base;
+
+    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
+         t = rma_next(args, dev, wg, t)) {
+        IRIS_LANES (wg, i, t.count)
+            iris_store(dev, &t.dst[i], base + i, t.peer);
+    }
+}
+
+IRIS_KERNEL(rma_store_plain, struct rma_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint64_t base = args->base;
+
+    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
+         t = rma_next(args, dev, wg, t)) {
+        uint64_t *to = iris_dev_as_remote(dev, t.dst, t.peer);
+
+        IRIS_LANES (wg, i, t.count)
+            to[i] = base + i;
+    }
+}
+
+IRIS_KERNEL(rma_get, struct rma_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    const uint64_t *src = args->src;
+
+    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
+         t = rma_next(args, dev, wg, t)) {
+        IRIS_LANES (wg, i, t.count)
+            iris_get(dev, &src[i], &t.dst[i], t.peer);
+    }
+}
+
+IRIS_KERNEL(rma_get_plain, struct rma_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
+         t = rma_next(args, dev, wg, t)) {
+        const uint64_t *from = iris_dev_as_remote(dev, args->src, t.peer);
+
+        IRIS_LANES (wg, i, t.count)
+            t.dst[i] = from[i];
+    }
+}
+
+IRIS_KERNEL(rma_put, struct rma_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    const uint64_t *src = args->src;
+
+    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
+         t = rma_next(args, dev, wg, t)) {
+        IRIS_LANES (wg, i, t.count)
+            iris_put(dev, &src[i], &t.dst[i], t.peer);
+    }
+}
+
+IRIS_KERNEL(rma_put_plain, struct rma_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    const uint64_t *src = args->src;
+
+    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
+         t = rma_next(args, dev, wg, t)) {
+        uint64_t *to = iris_dev_as_remote(dev, t.dst, t.peer);
+
+        IRIS_LANES (wg, i, t.count)
+            to[i] = src[i];
+    }
+}
+
+IRIS_KERNEL(rma_copy, struct rma_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    const uint64_t *src = args->src;
+
+    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
+         t = rma_next(args, dev, wg, t)) {
+        IRIS_LANES (wg, i, t.count)
+            iris_copy(dev, &src[i], &t.dst[i], t.peer, t.next);
+    }
+}
+
+IRIS_KERNEL(rma_copy_plain, struct rma_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
+         t = rma_next(args, dev, wg, t)) {
+        const uint64_t *from = iris_dev_as_remote(dev, args->src, t.peer);
+        uint64_t *to = iris_dev_as_remote(dev, t.dst, t.next);
+
+        IRIS_LANES (wg, i, t.count)
+            to[i] = from[i];
+    }
+}
+
+/* ---- Bulk copies by workgroups ---- */
+
+IRIS_KERNEL(rma_wg_put, struct rma_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    struct rma_part part = rma_part_of(wg, args->bytes);
+    const char *src = (const char *)args->src + part.start;
+
+    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
+         t = rma_next(args, dev, wg, t)) {
+        iris_wg_put(wg, dev, src, (char *)t.dst + part.start, part.bytes,
+                    t.peer);
+    }
+}
+
+IRIS_KERNEL(rma_memcpy_put, struct rma_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    struct rma_part part = rma_part_of(wg, args->bytes);
+    const char *src = (const char *)args->src + part.start;
+
+    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
+         t = rma_next(args, dev, wg, t)) {
+        char *to = iris_dev_as_remote(dev, t.dst, t.peer);
+
+        memcpy(to + part.start, src, part.bytes);
+    }
+}
+
+IRIS_KERNEL(rma_wg_get, struct rma_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    struct rma_part part = rma_part_of(wg, args->bytes);
+    const char *src = (const char *)args->src + part.start;
+
+    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
+         t = rma_next(args, dev, wg, t)) {
+        iris_wg_get(wg, dev, src, (char *)t.dst + part.start, part.bytes,
+                    t.peer);
+    }
+}
+
+IRIS_KERNEL(rma_memcpy_get, struct rma_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    struct rma_part part = rma_part_of(wg, args->bytes);
+
+    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
+         t = rma_next(args, dev, wg, t)) {
+        const char *from = iris_dev_as_remote(dev, args->src, t.peer);
+
+        memcpy((char *)t.dst + part.start, from + part.start, part.bytes);
+    }
+}
+
+IRIS_KERNEL(rma_wg_copy, struct rma_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    struct rma_part part = rma_part_of(wg, args->bytes);
+    const char *src = (const char *)args->src + part.start;
+
+    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
+         t = rma_next(args, dev, wg, t)) {
+        iris_wg_copy(wg, dev, src, (char *)t.dst + part.start, part.bytes,
+                     t.peer, t.next);
+    }
+}
+
+IRIS_KERNEL(rma_memcpy_copy, struct rma_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    struct rma_part part = rma_part_of(wg, args->bytes);
+
+    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
+         t = rma_next(args, dev, wg, t)) {
+        const char *from = iris_dev_as_remote(dev, args->src, t.peer);
+        char *to = iris_dev_as_remote(dev, t.dst, t.next);
+
+        memcpy(to + part.start, from + part.start, part.bytes);
+    }
+}
+
+#endif /* IRIS_BENCH_RMA_KERNELS_H */

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of groups, and the walk through what was selected of it.
+ */
+#include "config.h"
+
+#include "bench.h"
+
+#include <string.h>
+
+const struct bench_group *const bench_groups[] = {
+    &bench_lanes,  &bench_bulk, &bench_atomics, &bench_sync, &bench_launch,
+    &bench_stream, &bench_heap, &bench_init,    NULL};
+
+const char *const bench_type_names[] = {"u32", "u64", "f32", NULL};
+const char *const bench_pairs_names[] = {"ring", "all", "one", NULL};
+
+/* Points of a group's operation: the size or type of the i-th, or false. */
+static bool point(const struct bench *b, const struct bench_group *group,
+                  size_t i, struct bench_row *row_p)
+{
+    const struct bench_options *options = &b->options;
+    size_t bytes = options->min_bytes;
+    size_t type = 0;
+
+    switch (group->axis) {
+    case BENCH_BY_SIZE:
+        bytes = bytes < group->min_bytes ? group->min_bytes : bytes;
+        row_p->bytes = bytes << i;
+        return row_p->bytes <= options->max_bytes;
+    case BENCH_BY_TYPE:
+        for (; type < BENCH_NUM_TYPES; type++) {
+            if (options->types[type] && i-- == 0) {
+                row_p->variant = bench_type_names[type];
+                return true;
+            }
+        }
+        return false;
+    default:
+        return i == 0;
+    }
+}
+
+static size_t count_points(const struct bench *b)
+{
+    struct bench_row row;
+    size_t points = 0;
+
+    for (size_t g = 0; bench_groups[g] != NULL; g++) {
+        const struct bench_group *group = bench_groups[g];
+
+        for (size_t op = 0; group->ops[op] != NULL; op++) {
+            size_t i = 0;
+
+            while (bench_selected(b->options.ops, group, group->ops[op]) &&
+                   point(b, group, i, &row)) {
+                i++;
+            }
+            points += i;
+        }
+    }
+    return points;
+}
+
+/* The shared count may be one for all ranks, and every rank's row has the sum
+ * of all: one of them counts. */
+static void count_wrong(struct bench *b, const struct bench_row *row)
+{
+    if (b->rank == 0) {
+        b->shared->wrong += row->wrong;
+    }
+}
+
+static iris_status_t run_points(struct bench *b,
+                                const struct bench_group *group, size_t op,
+                                bench_row_fn row_fn)
+{
+    iris_status_t status = IRIS_OK;
+
+    for (size_t i = 0; status == IRIS_OK; i++) {
+        struct bench_row row = {.group = group->name,
+                                .op = group->ops[op],
+                                .variant = "",
+                                .rate_unit = "",
+                                .pairs = b->options.pairs};
+
+        if (!point(b, group, i, &row)) {
+            break;
+        }
+        bench_progress(b, &row);
+        status = group->run(b, op, &row);
+        b->points_done++;
+        if (status == IRIS_OK && row.median_us > 0) {
+            count_wrong(b, &row);
+            row_fn(b, &row);
+        }
+    }
+    return status;
+}
+
+iris_status_t bench_run_op(struct bench *b, const struct bench_group *group,
+                           size_t op, bench_row_fn row_fn)
+{
+    iris_status_t status = IRIS_OK;
+
+    b->state = NULL;
+    if (group->open != NULL) {
+        status = group->open(b);
+    }
+    if (status == IRIS_OK) {
+        status = run_points(b, group, op, row_fn);
+    }
+    if (group->close != NULL) {
+        group->close(b);
+    }
+    b->state = NULL;
+    return status;
+}
+
+iris_status_t bench_run(struct bench *b)
+{
+    iris_status_t status = IRIS_OK;
+
+    b->points = count_points(b);
+    for (size_t g = 0; bench_groups[g] != NULL; g++) {
+        const struct bench_group *group = bench_groups[g];
+
+        for (size_t op = 0; group->ops[op] != NULL && status == IRIS_OK; op++) {
+            if (bench_selected(b->options.ops, group, group->ops[op])) {
+                status = bench_run_op(b, group, op, bench_report_row);
+            }
+        }
+    }
+    bench_progress(b, NULL);
+    return status;
+}

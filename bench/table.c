@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The readable table, and the progress line.
+ */
+#include "config.h"
+
+#include "report.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A run is long from here on. */
+#define PROGRESS_AFTER_NS 1000000000
+
+const char *bench_bytes_string(size_t bytes, char *text)
+{
+    static const char units[] = "\0KMGT";
+    size_t unit = 0;
+
+    while (bytes >= 1024 && bytes % 1024 == 0 && unit < sizeof units - 2) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(text, 24, "%zu%.1s", bytes, &units[unit]);
+    return text;
+}
+
+void bench_table_begin(struct bench *b)
+{
+    struct bench_report *report = b->report;
+    const struct bench_metadata *about = &report->metadata;
+
+    fprintf(report->out,
+            "iris-bench %s, backend %s, ranks %d (%s), workgroups %u of %u "
+            "lanes, compute units %d\n%s: %s, %d cores, %s, %s\n",
+            about->version, about->backend, b->num_ranks, about->ranks_as,
+            b->workgroups, b->options.block, about->cus, about->hostname,
+            about->cpu, about->cores, about->compiler, about->date);
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* Column heads, whenever what they say changes. */
+static void print_head(struct bench_report *report, const struct bench_row *row)
+{
+    const struct bench_row *last = &report->last;
+    const struct bench_group *group = NULL;
+    char rate[32] = "", reference[32] = "";
+    bool same_group =
+        same(last->group, row->group) && last->pairs == row->pairs;
+
+    if (same_group && same(last->rate_unit, row->rate_unit) &&
+        (row->bytes == 0 || same(last->op, row->op))) {
+        return;
+    }
+    for (size_t g = 0; bench_groups[g] != NULL; g++) {
+        if (same(bench_groups[g]->name, row->group)) {
+            group = bench_groups[g];
+        }
+    }
+    if (group != NULL && !same_group) {
+        fprintf(report->out, "\n%s, %s: %s\n", group->name,
+                bench_pairs_names[row->pairs], group->text);
+    }
+    snprintf(rate, sizeof rate, "%s", row->rate_unit);
+    if (row->reference != NULL) {
+        snprintf(reference, sizeof reference, "%s %s", row->reference,
+                 row->rate_unit);
+    }
+    fprintf(report->out, "%-16s %10s %12s %12s %12s", "operation",
+            row->bytes != 0 ? "bytes" : "type", "median us", "min us",
+            "p90 us");
+    if (rate[0] != '\0') {
+        fprintf(report->out, " %10s", rate);
+    }
+    if (row->reference != NULL) {
+        fprintf(report->out, " %12s %7s", reference, "ratio");
+    }
+    fprintf(report->out, "\n");
+}
+
+void bench_table_row(struct bench *b, const struct bench_row *row)
+{
+    struct bench_report *report = b->report;
+    bool has_both = row->bytes != 0 && row->variant[0] != '\0';
+    char name[64], bytes[24];
+
+    print_head(report, row);
+    snprintf(name, sizeof name, "%s%s%s", row->op, has_both ? ", " : "",
+             has_both ? row->variant : "");
+    fprintf(report->out, "%-16s %10s %12.4f %12.4f %12.4f", name,
+            row->bytes != 0 ? bench_bytes_string(row->bytes, bytes)
+                            : row->variant,
+            row->median_us, row->min_us, row->p90_us);
+    if (row->rate_unit[0] != '\0') {
+        fprintf(report->out, " %10.4f", row->rate);
+    }
+    if (row->reference != NULL) {
+        fprintf(report->out, " %12.4f %7.3f", row->reference_rate, row->ratio);
+    }
+    if (row->wrong != 0) {
+        fprintf(report->out, "  %llu VALUES WRONG",
+                (unsigned long long)row->wrong);
+    }
+    fprintf(report->out, "\n");
+    report->last = *row;
+}
+
+void bench_table_verdict(struct bench *b, const struct bench_verdict *verdict)
+{
+    struct bench_report *report = b->report;
+
+    if (report->verdicts == 0) {
+        fprintf(report->out, "\n%-58s %-10s %-12s %s\n", "target", "limit",
+                "measured", "held");
+    }
+    fprintf(report->out, "%-58s %-10s %-12s %s\n", verdict->target,
+            verdict->limit, verdict->measured, verdict->held);
+}
+
+void bench_progress(struct bench *b, const struct bench_row *row)
+{
+    char bytes[24];
+
+    if (b->rank != 0 || !b->options.progress || isatty(STDERR_FILENO) != 1 ||
+        bench_now_ns() - b->start_ns < PROGRESS_AFTER_NS) {
+        return;
+    }
+    fprintf(stderr, "\r\033[K");
+    if (row != NULL) {
+        fprintf(stderr, "[%zu/%zu] %s %s%s", b->points_done, b->points, row->op,
+                row->variant,
+                row->bytes != 0 ? bench_bytes_string(row->bytes, bytes) : "");
+    }
+    fflush(stderr);
+}

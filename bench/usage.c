@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What --help and --list print.
+ */
+#include "config.h"
+
+#include "bench.h"
+
+#include <stdio.h>
+
+#define PROGRAM "iris-bench"
+
+static const char help[] =
+    "usage: " PROGRAM " [option]...\n"
+    "Measures latency and bandwidth of every operation, and checks the values\n"
+    "it moves. Runs its ranks itself, as threads (IRIS_SPAWN=processes: as\n"
+    "processes), or is started by mpirun, torchrun or IRIS_RANK.\n"
+    "\n"
+    "  -n, --ranks N           ranks (default: IRIS_NUM_RANKS, else 2)\n"
+    "  -g, --workgroups N      workgroups of a kernel (default 1; 0: one for\n"
+    "                          each compute unit)\n"
+    "  -b, --block N           lanes of a workgroup (default 256)\n"
+    "  -s, --sizes MIN:MAX     bytes, powers of two, with K, M or G\n"
+    "                          (default 8:16M)\n"
+    "  -o, --ops LIST          operations or groups, comma-separated\n"
+    "                          (default all; --list names them)\n"
+    "  -t, --type LIST         types of atomics: u32, u64, f32 or all\n"
+    "                          (default u64)\n"
+    "  -p, --pairs HOW         ring: each rank with the next; all: each with\n"
+    "                          every other; one: rank 0 with rank 1, others\n"
+    "                          idle (default ring)\n"
+    "      --seconds S         time for a point (default 0.1; with --targets "
+    "0.3)\n"
+    "      --iterations N      operations of a point, instead of a time\n"
+    "      --live N            live allocations for malloc (default 100000)\n"
+    "      --init-ranks N      ranks that init starts (default 8)\n"
+    "      --init-heap BYTES   heap of each of them (default 1G)\n"
+    "  -f, --format FORMAT     table, csv or json (default table)\n"
+    "      --output FILE       instead of stdout\n"
+    "      --targets           measure what has a target and say if it holds\n"
+    "      --no-progress       no progress line on the terminal\n"
+    "  -l, --list              list operations and groups\n"
+    "  -h, --help              this text\n"
+    "\n"
+    "Exit status: 0, or 1 if a value was wrong or a call failed, or 2 for a\n"
+    "bad option. Timings never make it fail.\n";
+
+void bench_print_help(void)
+{
+    fputs(help, stdout);
+}
+
+void bench_print_list(void)
+{
+    for (size_t g = 0; bench_groups[g] != NULL; g++) {
+        printf("%s (%s)\n   ", bench_groups[g]->name, bench_groups[g]->text);
+        for (size_t op = 0; bench_groups[g]->ops[op] != NULL; op++) {
+            printf(" %s", bench_groups[g]->ops[op]);
+        }
+        printf("\n");
+    }
+}
