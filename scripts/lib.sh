@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+#
+# What the scripts of this folder share: installing packages, building out of
+# tree, running ranks.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+jobs=$(nproc 2>/dev/null || echo 2)
+apt_log=/dev/null # where apt's output goes; scripts set it
+
+say() {
+    printf '%s\n' "$*"
+}
+
+die() {
+    printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+    exit 1
+}
+
+# Is what a Debian package brings here, from that package or another source?
+have_package() {
+    case $1 in
+    libc6-dev) [ -e /usr/include/stdio.h ] || [ ! -x "$(command -v dpkg)" ] ;;
+    autoconf) command -v autoreconf ;;
+    libtool) command -v libtoolize ;;
+    libopenmpi-dev) command -v mpicc && mpicc -showme:link ;;
+    openmpi-bin) command -v mpirun ;;
+    libcmocka-dev) pkg-config --exists 'cmocka >= 1.1.5' ;;
+    *) command -v "$1" ;;
+    esac >/dev/null 2>&1
+}
+
+# Installs those of the packages that are not here.
+need_packages() {
+    local package missing=
+    for package; do
+        have_package "$package" || missing="$missing $package"
+    done
+    missing=${missing# }
+    [ -n "$missing" ] || return 0
+    command -v apt-get >/dev/null ||
+        die "missing: $missing (names of Debian packages). This system has no" \
+            "apt-get; install what corresponds, then run this again."
+    local sudo=
+    [ "$(id -u)" = 0 ] || sudo=$(command -v sudo) ||
+        die "missing: $missing. Neither root nor sudo is at hand; have an" \
+            "administrator run: apt-get install $missing"
+    say "installing: $missing"
+    local apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get -q"
+    local install="$apt install -y --no-install-recommends $missing"
+    # Word splitting is meant. Lists of packages may be absent or old.
+    # shellcheck disable=SC2086
+    $install >"$apt_log" 2>&1 ||
+        { $apt update && $install; } >>"$apt_log" 2>&1 || {
+        tail -n 20 "$apt_log" >&2
+        die "apt-get could not install: $missing (see $apt_log)"
+    }
+    for package in $missing; do
+        have_package "$package" ||
+            die "installed $package, but what it should bring is not there"
+    done
+}
+
+# Makes the configure script where it is missing or older than its sources.
+bootstrap() {
+    [ -x "$root/configure" ] && [ -e "$root/Makefile.in" ] &&
+        [ ! "$root/configure.ac" -nt "$root/configure" ] &&
+        [ ! "$root/Makefile.am" -nt "$root/Makefile.in" ] && return 0
+    (cd "$root" && autoreconf -i)
+}
+
+# Configures (once) and builds in FOLDER: build_in FOLDER CONFIGURE-ARGUMENT...
+build_in() {
+    local folder=$1
+    shift
+    mkdir -p "$folder" && bootstrap || return 1
+    (
+        cd "$folder" || exit 1
+        if [ ! -e Makefile ] || [ "$(cat .configured 2>/dev/null)" != "$*" ]; then
+            "$root/configure" "$@" && printf '%s\n' "$*" >.configured || exit 1
+        fi
+        make -j"$jobs"
+    )
+}
+
+# Open MPI refuses root and more ranks than cores unless told otherwise.
+mpi_environment() {
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    export OMPI_MCA_rmaps_base_oversubscribe=1
+}

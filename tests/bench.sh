@@ -1,0 +1,129 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# iris-bench at tiny sizes: every operation runs and its values are right, each
+# format is well formed, options behave. No timing is looked at.
+set -u
+export LC_ALL=C
+bench=$PWD/iris-bench
+: "${MPIRUN=}"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+cd "$tmp" || exit 1
+tiny="--sizes 8:1K --iterations 3 --live 200 --init-heap 16M"
+failed=0
+
+verdict() { # NAME STATUS
+    if [ "$2" = 0 ]; then
+        echo "passed: $1"
+    else
+        echo "FAILED: $1"
+        tail -n 20 out err
+        failed=$((failed + 1))
+    fi
+}
+
+# Word splitting is meant: options are many words.
+# shellcheck disable=SC2086
+succeeds() { # NAME COMMAND...
+    local name=$1
+    shift
+    timeout -k 10 300 "$@" >out 2>err
+    verdict "$name" $?
+}
+
+# A bad option: status 2, nothing on stdout, a message that names what is wrong.
+refuses() { # WORD OPTION...
+    local word=$1
+    shift
+    timeout -k 10 60 "$bench" "$@" >out 2>err
+    [ $? = 2 ] && [ ! -s out ] && grep -q -e "$word" err &&
+        grep -q -e --help err
+    verdict "refuses $*" $?
+}
+
+# Every operation that --list names has a row.
+all_there() { # FILE
+    local op missing=0
+    for op in $("$bench" --list | grep '^  '); do
+        grep -q -w "$op" "$1" || { echo "no row of $op" && missing=1; }
+    done
+    return $missing
+}
+
+is_json() { # FILE
+    command -v python3 >/dev/null || return 0
+    python3 -m json.tool "$1" >/dev/null
+}
+
+# shellcheck disable=SC2086
+formats() {
+    succeeds "table" "$bench" $tiny --type all
+    grep -q "median us" out && all_there out
+    verdict "table has units and every operation" $?
+
+    succeeds "csv" "$bench" $tiny --type all --format csv
+    awk -F, 'NR == 1 { n = NF } NF != n { exit 1 } END { exit NR < 2 }' out &&
+        all_there out
+    verdict "csv has as many columns in every row" $?
+
+    succeeds "json to a file" "$bench" $tiny --format json --output report.json
+    [ ! -s out ] && is_json report.json && all_there report.json
+    verdict "json parses" $?
+}
+
+# shellcheck disable=SC2086
+ways_of_running() {
+    local pairs
+    for pairs in ring all one; do
+        succeeds "3 ranks, $pairs" "$bench" --ranks 3 --pairs $pairs $tiny
+        succeeds "3 processes, $pairs" env IRIS_SPAWN=processes \
+            "$bench" --ranks 3 --pairs $pairs --workgroups 3 $tiny
+    done
+    succeeds "1 rank" "$bench" --ranks 1 $tiny
+    succeeds "workgroups as many as compute units" \
+        "$bench" --workgroups 0 --block 7 --ops bulk,launch $tiny
+    succeeds "sizes below a word" "$bench" --ops bulk,stream --sizes 1:4 \
+        --iterations 1
+    [ -z "$MPIRUN" ] || succeeds "2 ranks by mpirun" \
+        "$MPIRUN" --oversubscribe -n 2 "$bench" $tiny --format json
+    [ -z "$MPIRUN" ] || { is_json out; verdict "one report of them all" $?; }
+    ! compgen -G '*heap_bases*' >/dev/null
+    verdict "no file left in the working folder" $?
+}
+
+options() {
+    succeeds "--help" "$bench" --help
+    grep -q -e --sizes out
+    verdict "--help names options" $?
+    succeeds "--list" "$bench" --list
+    refuses bogus --bogus
+    refuses nonsense --ops put,nonsense
+    refuses 3:4 --sizes 3:4
+    refuses 8:4 --sizes 8:4
+    refuses 1Q --sizes 1Q
+    refuses zero --ranks zero
+    refuses 0 --ranks 0
+    refuses i128 --type i128
+    refuses star --pairs star
+    refuses xml --format xml
+    refuses -1 --seconds -1
+    refuses word word
+    "$bench" --ops launch --output /nonexistent/file >out 2>err
+    [ $? = 1 ] && grep -q /nonexistent/file err
+    verdict "an output that cannot be written is told" $?
+}
+
+succeeds_targets() {
+    succeeds "--targets" "$bench" --targets --sizes 1M --iterations 2 \
+        --live 200 --init-heap 16M --init-ranks 2 --format json
+    is_json out && grep -q '"held"' out
+    verdict "--targets says what held" $?
+}
+
+[ -x "$bench" ] || { echo "no $bench" && exit 1; }
+formats
+ways_of_running
+options
+succeeds_targets
+[ $failed = 0 ]

@@ -1,0 +1,94 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Compiles every function of the device API with every compiler that is here:
+# gcc and clang as C and as C++, hipcc, clang for gfx942, nvcc. One line each.
+
+srcdir=${srcdir:-$(dirname "$0")/..}
+srcdir=$(cd "$srcdir" && pwd) || exit 1
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+
+# The headers as they are installed, whether or not configure has run.
+mkdir -p "$dir/include/iris" &&
+    ln -s "$srcdir/device" "$dir/include/iris/device" || exit 1
+includes="-I$dir/include -I$srcdir/include -I$srcdir/tests"
+warnings="-Wall -Wextra -Wundef -Werror"
+failed=0
+
+# Each header must also compile alone, so the program includes one at a time.
+program() {
+    if [ "$1" = hip ]; then
+        echo '#include <hip/hip_runtime.h>'
+    fi
+    for header in compat half op layout value translate word atomic rma amo \
+        signal signals kernel wg barrier generic; do
+        echo "#include <iris/device/$header.h>"
+    done
+    echo '#include "device_api.h"'
+    echo 'const struct iris_kernel *api_kernel(size_t i);'
+    echo 'const struct iris_kernel *api_kernel(size_t i)'
+    echo '{ return api_kernels[i]; }'
+}
+program c >"$dir/api.c"
+program c >"$dir/api.cpp"
+program c >"$dir/api.cu"
+program c >"$dir/device.hip" # for a device pass alone, which needs no ROCm
+program hip >"$dir/api.hip"
+
+# one LABEL FILE COMPILER OPTION...
+one() {
+    label=$1
+    file=$2
+    shift 2
+    if ! command -v "$1" >/dev/null 2>&1; then
+        echo "$label: skipped, no $1"
+    elif "$@" $includes -o "$dir/out" "$dir/$file" >"$dir/log" 2>&1; then
+        echo "$label: ok"
+    else
+        echo "$label: FAILED"
+        head -40 "$dir/log" | cut -c 1-240
+        failed=1
+    fi
+}
+
+# refuses LABEL COMPILER STATEMENT: a type outside the rows must not compile.
+refuses() {
+    printf '%s\n' '#include <iris/device.h>' 'void f(iris_dev_t dev);' \
+        'void f(iris_dev_t dev)' "{ $3 }" >"$dir/refused.$1"
+    if ! command -v "$2" >/dev/null 2>&1; then
+        echo "$1 refuses $3: skipped, no $2"
+    elif "$2" $includes -c -o "$dir/out" "$dir/refused.$1" >"$dir/log" 2>&1
+    then
+        echo "$1 refuses $3: FAILED, it compiles"
+        failed=1
+    else
+        echo "$1 refuses $3: ok"
+    fi
+}
+
+for compiler in gcc clang; do
+    one "$compiler -std=c11" api.c $compiler -std=c11 -pedantic -O2 \
+        $warnings -c
+    one "$compiler -std=gnu11 -O0" api.c $compiler -std=gnu11 -O0 \
+        $warnings -c
+    one "$compiler -fsanitize=thread" api.c $compiler -std=gnu11 -O1 \
+        -fsanitize=thread $warnings -c
+done
+for compiler in g++ clang++; do
+    one "$compiler -std=c++17" api.cpp $compiler -std=c++17 -pedantic -O2 \
+        $warnings -c
+done
+one "hipcc gfx90a" api.hip hipcc --offload-arch=gfx90a -O2 $warnings -c
+one "clang-19 gfx942" device.hip clang-19 -x hip --offload-arch=gfx942 \
+    --cuda-device-only -nogpulib --rocm-path=/usr --hip-path=/usr -O2 \
+    $warnings -S
+one "nvcc sm_90" api.cu nvcc -arch=sm_90 -c
+
+refuses c gcc 'long long *p = 0; iris_store(dev, p, 1, 0);'
+refuses c gcc 'float *p = 0; iris_atomic_xor(dev, p, 1, 0, 0, 0);'
+refuses c gcc 'uint8_t *p = 0; iris_wait_until(dev, p, IRIS_CMP_EQ, 1);'
+refuses cpp g++ 'long long *p = 0; iris_store(dev, p, 1, 0);'
+
+exit $failed

@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Runs every example with small buffers in each way ranks are made; they verify
+# what they compute. Also that each rank leaves its heap bases behind.
+set -u
+: "${MPIRUN=}"
+build=$PWD
+examples=$build/examples
+failed=0
+tmp=$(mktemp -d)
+log=$tmp/log
+trap 'rm -rf "$tmp"' EXIT
+for variable in $(compgen -e IRIS_); do
+    unset "$variable"
+done
+export IRIS_TIMEOUT_MS=120000
+
+# Runs COMMAND, an example with RANKS ranks: one LABEL RANKS COMMAND...
+one() {
+    local label=$1 ranks=$2 rank verdict=passed
+    shift 2
+    rm -f "$tmp"/bases_rank_*
+    IRIS_HEAP_BASES_PREFIX=$tmp/bases timeout -k 10 300 "$@" >"$log" 2>&1 ||
+        verdict="FAILED ($?)"
+    for ((rank = 0; rank < ranks; rank++)); do
+        grep -q "\"rank\": $rank," "$tmp/bases_rank_${rank}_heap_bases.json" ||
+            verdict="FAILED (no heap bases of rank $rank)"
+    done
+    grep -qE '^ +(rank  0|size) ' "$log" || verdict="FAILED (no table)"
+    echo "$verdict: $label"
+    [ "$verdict" = passed ] || { tail -n 30 "$log"; failed=$((failed + 1)); }
+}
+
+# An odd size: a last tile and workgroups that have less.
+small="--bytes 40004 --iterations 2"
+for program in "$examples"/0?_*; do
+    case $program in *.*) continue ;; esac
+    name=$(basename "$program")
+    # Word splitting is meant: options.
+    # shellcheck disable=SC2086
+    for ranks in 1 2 4; do
+        one "$name, $ranks threads" $ranks "$program" -n $ranks $small
+    done
+    # shellcheck disable=SC2086
+    one "$name, 4 processes" 4 env IRIS_SPAWN=processes IRIS_NUM_RANKS=4 \
+        "$program" $small
+    # shellcheck disable=SC2086
+    [ -z "$MPIRUN" ] || one "$name, 4 by mpirun" 4 \
+        "$MPIRUN" --oversubscribe -n 4 "$program" $small
+done
+
+# Fewer workgroups than tiles, more than run at once, and one element.
+for name in 06_message_passing_load_store 07_message_passing_put \
+    08_one_shot_all_reduce; do
+    one "$name, 1 workgroup" 4 "$examples/$name" -w 1 -b 100K -i 2
+    one "$name, 9 workgroups" 4 "$examples/$name" -w 9 -b 400K -i 2
+    one "$name, 4 bytes" 4 "$examples/$name" -b 4 -i 2
+done
+
+# What cannot work says so.
+if "$examples/00_load" --bytes none >"$log" 2>&1 || [ $? != 2 ]; then
+    echo "FAILED: --bytes none"
+    failed=$((failed + 1))
+fi
+if IRIS_HEAP_BASES_PREFIX=$tmp/bases IRIS_HEAP_SIZE=1M "$examples/00_load" \
+    >"$log" 2>&1 || ! grep -q 'IRIS_ERR_NO_MEMORY.*IRIS_HEAP_SIZE' "$log"; then
+    echo "FAILED: buffers larger than the heap"
+    cat "$log"
+    failed=$((failed + 1))
+fi
+[ $failed = 0 ]

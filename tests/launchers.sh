@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Runs the tests of ranks in the other ways ranks are made (`make check` itself
+# runs them with rank threads): child processes, processes that meet by
+# environment, processes under mpirun.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+launch_env=$here/../scripts/launch-env
+: "${RANK_TESTS=}" "${TEST_WRAPPER=}" "${MPIRUN=}"
+counts="2 4"
+[ -z "${IRIS_TEST_LONG-}" ] || counts="1 2 4 8"
+failed=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+one() { # LABEL COMMAND...
+    local label=$1
+    shift
+    if timeout -k 10 300 "$@" >"$log" 2>&1; then
+        echo "passed: $label"
+    else
+        echo "FAILED ($?): $label"
+        tail -n 40 "$log"
+        failed=$((failed + 1))
+    fi
+}
+
+[ -n "$RANK_TESTS" ] || exit 77
+# Word splitting is meant: a list of programs, a wrapper and its options.
+# shellcheck disable=SC2086
+for test in $RANK_TESTS; do
+    one "$test, child processes" env IRIS_SPAWN=processes $TEST_WRAPPER ./$test
+    for count in $counts; do
+        one "$test, $count by environment" \
+            "$launch_env" -n $count $TEST_WRAPPER ./$test
+        [ -z "$MPIRUN" ] || one "$test, $count by mpirun" \
+            "$MPIRUN" --oversubscribe -n $count $TEST_WRAPPER ./$test
+    done
+done
+[ $failed = 0 ]

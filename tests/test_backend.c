@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The contract of backends, of each that this build has and that runs here.
+ */
+#include "config.h"
+
+#include "harness.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <iris/device.h>
+
+#include "backend.h"
+#include "leaks.h"
+#include "log.h"
+
+#define BYTES ((size_t)1 << 20)
+#define PIECE 65536
+
+struct fill_args {
+    unsigned char *out;
+    size_t count;
+    unsigned char value;
+};
+
+IRIS_KERNEL(fill, struct fill_args)
+{
+    IRIS_LANES (wg, i, args->count) {
+        args->out[i] = args->value;
+    }
+}
+
+struct stuck_args {
+    uint64_t *never;
+};
+
+IRIS_KERNEL(stuck, struct stuck_args)
+{
+    int64_t words[IRIS_CONTEXT_WORDS(1)] = {0, 1};
+
+    (void)iris_wait_until_u64(iris_dev_init(words), args->never, IRIS_CMP_NE,
+                              0);
+}
+
+static iris_status_t keep_waiting(void *core)
+{
+    int *left = core;
+
+    if ((*left)-- > 0) {
+        return IRIS_OK;
+    }
+    return iris_i_fail(NULL, IRIS_ERR_PEER_LOST, "enough of waiting");
+}
+
+static struct iris_backend *open_one(const struct iris_backend_ops *ops,
+                                     void *core)
+{
+    struct iris_backend_params params = {
+        .num_ranks = 1, .sim_cus = 3, .sim_device = "cpu", .core = core};
+    struct iris_backend *backend = NULL;
+
+    params.keep_waiting = core == NULL ? NULL : keep_waiting;
+    assert_int_equal(ops->open(&params, &backend), IRIS_OK);
+    assert_ptr_equal(backend->ops, ops);
+    return backend;
+}
+
+/* Runs `body` on an open backend of each kind that can run here. */
+static void walk(void (*body)(struct iris_backend *))
+{
+    const struct iris_backend_ops *const *all = iris_i_backends();
+    int ran = 0;
+
+    for (; *all != NULL; all++) {
+        struct iris_backend *backend;
+        struct leaks before;
+
+        if ((*all)->probe() != IRIS_OK) {
+            continue;
+        }
+        leaks_note(&before);
+        backend = open_one(*all, NULL);
+        body(backend);
+        (*all)->close(backend);
+        assert_int_equal(leaks_found(&before), 0);
+        ran++;
+    }
+    assert_true(ran > 0);
+}
+
+static void every_backend_fills_every_mandatory_slot(void **state)
+{
+    const struct iris_backend_ops *const *all = iris_i_backends();
+    int priority = 1000;
+
+    (void)state;
+    for (; *all != NULL; all++) {
+        const struct iris_backend_ops *ops = *all;
+
+        assert_non_null(ops->name);
+        assert_in_range(ops->priority, 1, priority - 1); /* best first */
+        priority = ops->priority;
+        assert_true(ops->probe && ops->open && ops->close);
+        assert_true(ops->heap_alloc && ops->heap_free && ops->heap_export);
+        assert_true(ops->heap_import && ops->heap_unimport);
+        assert_true(ops->stream_create && ops->stream_destroy &&
+                    ops->stream_synchronize);
+        assert_true(ops->copy && ops->set && ops->launch && ops->device_info);
+    }
+}
+
+static void body_device_info(struct iris_backend *backend)
+{
+    struct iris_device_info info;
+
+    memset(&info, 0, sizeof info);
+    backend->ops->device_info(backend, &info);
+    assert_true(strlen(info.name) > 0);
+    assert_true(info.num_cus >= 1);
+    assert_true(info.wavefront >= 1);
+    assert_true(info.page_bytes >= 1);
+    if (strcmp(backend->ops->name, "sim") == 0) {
+        assert_int_equal(info.num_cus, 3);
+        assert_int_equal(info.wavefront, 1);
+    }
+}
+
+static void a_device_says_what_it_is(void **state)
+{
+    (void)state;
+    walk(body_device_info);
+}
+
+static void heap_make(struct iris_backend *backend,
+                      struct iris_heap_region *region_p)
+{
+    const struct iris_backend_ops *ops = backend->ops;
+
+    assert_int_equal(ops->heap_alloc(backend, BYTES, region_p), IRIS_OK);
+    assert_non_null(region_p->base);
+    assert_int_equal(region_p->bytes, BYTES);
+    if (ops->heap_back != NULL) {
+        assert_int_equal(ops->heap_back(backend, region_p, 0, BYTES), IRIS_OK);
+    }
+}
+
+static void finish(struct iris_stream *stream)
+{
+    assert_int_equal(stream->backend->ops->stream_synchronize(stream), IRIS_OK);
+}
+
+static void body_heap(struct iris_backend *backend)
+{
+    const struct iris_backend_ops *ops = backend->ops;
+    unsigned char host[PIECE], zero[PIECE] = {0};
+    struct iris_heap_region region;
+    struct iris_heap_handle handle;
+    struct iris_stream *stream;
+    void *mapped = NULL;
+
+    heap_make(backend, &region);
+    assert_int_equal(ops->heap_export(backend, &region, &handle), IRIS_OK);
+    assert_true(handle.num_bytes <= IRIS_HANDLE_BYTES);
+    assert_int_equal(ops->heap_import(backend, &handle, BYTES, &mapped),
+                     IRIS_OK);
+    assert_int_equal(ops->stream_create(backend, &stream), IRIS_OK);
+    memset(host, 1, sizeof host);
+    ops->copy(stream, host, region.base, PIECE);
+    finish(stream);
+    assert_memory_equal(host, zero, PIECE); /* a heap starts as zeros */
+    /* Written through one address, read through the other. */
+    ops->set(stream, (char *)mapped + PIECE, 7, PIECE);
+    ops->copy(stream, host, (char *)region.base + PIECE, PIECE);
+    finish(stream);
+    assert_int_equal(host[0], 7);
+    assert_int_equal(host[PIECE - 1], 7);
+    ops->stream_destroy(stream);
+    ops->heap_unimport(backend, mapped, BYTES);
+    if (handle.fd >= 0) {
+        close(handle.fd);
+    }
+    ops->heap_free(backend, &region);
+}
+
+static void a_heap_can_be_named_and_mapped_again(void **state)
+{
+    (void)state;
+    walk(body_heap);
+}
+
+static void body_stream(struct iris_backend *backend)
+{
+    const struct iris_backend_ops *ops = backend->ops;
+    struct iris_heap_region region;
+    struct iris_stream *streams[2];
+    struct fill_args args;
+    unsigned char host[1000];
+
+    heap_make(backend, &region);
+    for (int i = 0; i < 2; i++) {
+        struct iris_launch launch = {
+            .kernel = fill, .grid = 5, .block = 64, .args = &args};
+
+        assert_int_equal(ops->stream_create(backend, &streams[i]), IRIS_OK);
+        assert_ptr_equal(streams[i]->backend, backend);
+        args = (struct fill_args){(unsigned char *)region.base + i * PIECE,
+                                  sizeof host, (unsigned char)(i + 1)};
+        assert_int_equal(ops->launch(streams[i], &launch), IRIS_OK);
+        memset(&args, 0xff, sizeof args); /* it was copied */
+    }
+    for (int i = 0; i < 2; i++) {
+        ops->copy(streams[i], host, (char *)region.base + i * PIECE,
+                  sizeof host);
+        finish(streams[i]);
+        for (size_t j = 0; j < sizeof host; j++) {
+            assert_int_equal(host[j], i + 1);
+        }
+        ops->stream_destroy(streams[i]);
+    }
+    ops->heap_free(backend, &region);
+}
+
+static void streams_run_kernels_and_copies_in_order(void **state)
+{
+    (void)state;
+    walk(body_stream);
+}
+
+static void body_failures(struct iris_backend *backend)
+{
+    const struct iris_backend_ops *ops = backend->ops;
+    struct iris_heap_region region, before;
+    struct iris_heap_handle handle;
+    void *mapped = &handle;
+
+    memset(&region, 0x5a, sizeof region);
+    before = region;
+    assert_int_not_equal(ops->heap_alloc(backend, (size_t)1 << 60, &region),
+                         IRIS_OK);
+    assert_memory_equal(&region, &before, sizeof region);
+    memset(&handle, 0, sizeof handle);
+    handle.fd = -1;
+    handle.num_bytes = 3;
+    assert_int_not_equal(ops->heap_import(backend, &handle, BYTES, &mapped),
+                         IRIS_OK);
+    assert_ptr_equal(mapped, &handle);
+    heap_make(backend, &region);
+    assert_int_equal(ops->heap_export(backend, &region, &handle), IRIS_OK);
+    assert_int_not_equal(ops->heap_import(backend, &handle, 2 * BYTES, &mapped),
+                         IRIS_OK);
+    assert_ptr_equal(mapped, &handle);
+    if (handle.fd >= 0) {
+        close(handle.fd);
+    }
+    ops->heap_free(backend, &region);
+}
+
+static void failures_leave_outputs_alone(void **state)
+{
+    (void)state;
+    walk(body_failures);
+}
+
+static void body_kernel_of_another_target(struct iris_backend *backend)
+{
+    static const struct iris_kernel none = {.name = "none", .args_bytes = 1};
+    struct iris_launch launch = {
+        .kernel = &none, .grid = 1, .block = 1, .args = ""};
+    struct iris_stream *stream;
+
+    assert_int_equal(backend->ops->stream_create(backend, &stream), IRIS_OK);
+    assert_int_equal(backend->ops->launch(stream, &launch),
+                     IRIS_ERR_UNSUPPORTED);
+    assert_true(harness_message_has("none"));
+    finish(stream);
+    backend->ops->stream_destroy(stream);
+}
+
+static void a_kernel_of_another_target_is_refused(void **state)
+{
+    (void)state;
+    walk(body_kernel_of_another_target);
+}
+
+static void waits_end_when_the_core_says_so(void **state)
+{
+    const struct iris_backend_ops *const *all = iris_i_backends();
+    struct leaks before;
+
+    (void)state;
+    leaks_note(&before);
+    for (; *all != NULL && (*all)->probe() == IRIS_OK; all++) {
+        int looks = 3;
+        struct iris_backend *backend = open_one(*all, &looks);
+        struct iris_heap_region region;
+        struct iris_stream *stream;
+        struct stuck_args args;
+        struct iris_launch launch = {
+            .kernel = stuck, .grid = 2, .block = 1, .args = &args};
+
+        heap_make(backend, &region);
+        args.never = region.base;
+        assert_int_equal((*all)->stream_create(backend, &stream), IRIS_OK);
+        assert_int_equal((*all)->launch(stream, &launch), IRIS_OK);
+        assert_int_equal((*all)->stream_synchronize(stream),
+                         IRIS_ERR_PEER_LOST);
+        assert_true(harness_message_has("enough of waiting"));
+        finish(stream); /* the error comes once */
+        (*all)->stream_destroy(stream);
+        (*all)->heap_free(backend, &region);
+        (*all)->close(backend);
+    }
+    assert_int_equal(leaks_found(&before), 0);
+}
+
+static void a_backend_is_found_by_name_in_any_case(void **state)
+{
+    const struct iris_backend_ops *ops = NULL;
+
+    (void)state;
+    assert_int_equal(iris_i_backend_select("SIM", &ops), IRIS_OK);
+    assert_string_equal(ops->name, "sim");
+    ops = NULL;
+    assert_int_equal(iris_i_backend_select("", &ops), IRIS_OK);
+    assert_non_null(ops);
+}
+
+static void an_unknown_backend_leaves_the_output_alone(void **state)
+{
+    const struct iris_backend_ops *ops = (const void *)state;
+
+    assert_int_equal(iris_i_backend_select("quantum", &ops), IRIS_ERR_BACKEND);
+    assert_ptr_equal(ops, state);
+    assert_true(harness_message_has("\"quantum\""));
+    assert_true(harness_message_has("IRIS_BACKEND"));
+    assert_true(harness_message_has("sim"));
+}
+
+static void hip_by_name_works_or_says_why_not(void **state)
+{
+    const struct iris_backend_ops *ops = (const void *)state;
+
+    if (iris_i_backend_select("hip", &ops) == IRIS_OK) {
+        assert_string_equal(ops->name, "hip");
+        return;
+    }
+    assert_ptr_equal(ops, state);
+    assert_true(harness_message_has("hip"));
+}
+
+/* iris_init() with one setting fails, says so, and leaves nothing. */
+static void refuse_init(const char *backend, const char *sim_device,
+                        const char *text)
+{
+    struct iris_config config;
+    struct leaks before;
+    iris_t *iris = (iris_t *)&config;
+
+    iris_config_init(&config);
+    config.backend = backend;
+    config.sim_device = sim_device;
+    leaks_note(&before);
+    assert_int_equal(iris_init(&config, &iris), IRIS_ERR_BACKEND);
+    assert_ptr_equal(iris, &config);
+    assert_true(harness_message_has(text));
+    assert_true(harness_message_has("[0/1]"));
+    assert_int_equal(leaks_found(&before), 0);
+}
+
+static void init_passes_on_why_a_backend_cannot_run(void **state)
+{
+    const struct iris_backend_ops *ops;
+
+    (void)state;
+    refuse_init("quantum", NULL, "unknown");
+    if (iris_i_backend_select("hip", &ops) != IRIS_OK) {
+        refuse_init("hip", NULL, "IRIS_BACKEND=sim");
+        refuse_init("sim", "gpu", "IRIS_SIM_DEVICE=cpu");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_backend_fills_every_mandatory_slot),
+        cmocka_unit_test(a_device_says_what_it_is),
+        cmocka_unit_test(a_heap_can_be_named_and_mapped_again),
+        cmocka_unit_test(streams_run_kernels_and_copies_in_order),
+        cmocka_unit_test(failures_leave_outputs_alone),
+        cmocka_unit_test(a_kernel_of_another_target_is_refused),
+        cmocka_unit_test(waits_end_when_the_core_says_so),
+        cmocka_unit_test(a_backend_is_found_by_name_in_any_case),
+        cmocka_unit_test(an_unknown_backend_leaves_the_output_alone),
+        cmocka_unit_test(hip_by_name_works_or_says_why_not),
+        cmocka_unit_test(init_passes_on_why_a_backend_cannot_run),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Copies and fills on streams: between host, own heap and peers' heaps.
+ */
+#include "config.h"
+
+#include "harness.h"
+
+#include <string.h>
+
+#define BLOCK 3000 /* bytes */
+
+/* One on each rank's heap. */
+struct board {
+    unsigned char own[BLOCK];
+    unsigned char from_before[BLOCK];
+};
+
+static void fill(unsigned char *block, int rank, size_t round)
+{
+    for (size_t i = 0; i < BLOCK; i++) {
+        block[i] =
+            (unsigned char)(i * 11 + i / 256 + (size_t)rank * 17 + round * 3);
+    }
+}
+
+/* Bytes that differ from the first `bytes` of `expected` and 0x77 behind. */
+static size_t count_wrong(const unsigned char *seen,
+                          const unsigned char *expected, size_t bytes)
+{
+    size_t wrong = 0;
+
+    for (size_t i = 0; i < BLOCK; i++) {
+        wrong += seen[i] != (i < bytes ? expected[i] : 0x77);
+    }
+    return wrong;
+}
+
+/* Host to own heap, on to the next rank's heap, from there back to the host. */
+static int copy_round(iris_t *iris, struct board *board, size_t round)
+{
+    int rank = iris_rank(iris), num_ranks = iris_num_ranks(iris);
+    size_t bytes = round == 0 ? 0 : round == 9 ? BLOCK : round * 311;
+    unsigned char sent[BLOCK], back[BLOCK];
+    void *remote;
+
+    CHECK_OK(iris_as_remote(iris, board->from_before, (rank + 1) % num_ranks,
+                            &remote));
+    fill(sent, rank, round);
+    CHECK_OK(iris_memcpy(iris, board->own, sent, BLOCK, NULL));
+    CHECK_OK(iris_memset(iris, remote, 0x77, BLOCK, NULL));
+    CHECK_OK(iris_memcpy(iris, remote, board->own, bytes, NULL));
+    CHECK_OK(iris_memcpy(iris, back, remote, BLOCK, NULL));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_EQUAL(count_wrong(back, sent, bytes), 0);
+    fill(sent, (rank + num_ranks - 1) % num_ranks, round);
+    CHECK_EQUAL(count_wrong(board->from_before, sent, bytes), 0);
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    return 0;
+}
+
+static int copies_body(iris_t *iris, void *arg)
+{
+    void *board;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, sizeof(struct board), &board));
+    for (size_t round = 0; round < 10; round++) {
+        CHECK_EQUAL(copy_round(iris, board, round), 0);
+    }
+    CHECK_OK(iris_free(iris, board));
+    return 0;
+}
+
+static void copies_reach_host_own_heap_and_peers(void **state)
+{
+    (void)state;
+    harness_run_all(copies_body, NULL);
+}
+
+/* Fills at any offset leave their neighbours alone. */
+static int fills_body(iris_t *iris, void *arg)
+{
+    unsigned char *block;
+    void *memory;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, 256, &memory));
+    block = memory;
+    for (size_t i = 0; i < 200; i++) {
+        size_t first = i % 17, end = first + i;
+        int value = (int)i + 256 * iris_rank(iris); /* cut to a byte */
+        size_t wrong = 0;
+
+        CHECK_OK(iris_memset(iris, block, 0xee, 256, NULL));
+        CHECK_OK(iris_memset(iris, block + first, value, end - first, NULL));
+        CHECK_OK(iris_stream_synchronize(iris, NULL));
+        for (size_t at = 0; at < 256; at++) {
+            wrong += block[at] != (at >= first && at < end ? i : 0xee);
+        }
+        CHECK_EQUAL(wrong, 0);
+    }
+    CHECK_OK(iris_free(iris, memory));
+    return 0;
+}
+
+static void fills_write_their_bytes_and_no_others(void **state)
+{
+    (void)state;
+    harness_run_all(fills_body, NULL);
+}
+
+static int null_body(iris_t *iris, void *arg)
+{
+    char byte = 5;
+
+    (void)arg;
+    CHECK_OK(iris_memcpy(iris, NULL, NULL, 0, NULL));
+    CHECK_OK(iris_memset(iris, NULL, 1, 0, NULL));
+    CHECK_STATUS(iris_memcpy(iris, NULL, &byte, 1, NULL), IRIS_ERR_INVALID);
+    CHECK_STATUS(iris_memcpy(iris, &byte, NULL, 1, NULL), IRIS_ERR_INVALID);
+    CHECK_STATUS(iris_memset(iris, NULL, 1, 1, NULL), IRIS_ERR_INVALID);
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_EQUAL(byte, 5);
+    return 0;
+}
+
+static void null_is_fine_for_no_bytes_only(void **state)
+{
+    (void)state;
+    harness_run_all(null_body, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copies_reach_host_own_heap_and_peers),
+        cmocka_unit_test(fills_write_their_bytes_and_no_others),
+        cmocka_unit_test(null_is_fine_for_no_bytes_only),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}

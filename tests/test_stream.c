@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Streams: what is enqueued runs later, in order, beside other streams.
+ */
+#include "config.h"
+
+#include "harness.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include <iris/device.h>
+
+#define THREADS 4
+
+/* One on each rank's heap, zeroed. */
+struct board {
+    uint64_t flag;
+    uint64_t answer;
+    uint64_t seen;
+    uint64_t wrong;
+    uint64_t turns[THREADS];
+    uint64_t value;
+    uint64_t copy;
+    uint64_t filled;
+};
+
+struct step_args {
+    const int64_t *context;
+    struct board *board;
+    uint64_t value;
+};
+
+/* Answers a flag that somebody else sets. */
+IRIS_KERNEL(answer_flag, struct step_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    if (iris_wg_leader(wg)) {
+        (void)iris_wait_until(dev, &args->board->flag, IRIS_CMP_EQ, 1);
+        args->board->seen = args->value;
+        iris_signal_set(dev, &args->board->answer, args->value, dev.rank);
+    }
+}
+
+IRIS_KERNEL(set_flag, struct step_args)
+{
+    if (iris_wg_leader(wg)) {
+        iris_dev_t dev = iris_dev_init(args->context);
+
+        iris_signal_set(dev, &args->board->flag, args->value, dev.rank);
+    }
+}
+
+/* value = 3 * value + step, of what a copy brought. */
+IRIS_KERNEL(compute, struct step_args)
+{
+    if (iris_wg_leader(wg)) {
+        args->board->value = 3 * args->board->copy + args->value;
+    }
+}
+
+/* A thread's kernels come in the order it enqueued them. */
+IRIS_KERNEL(take_turn, struct step_args)
+{
+    if (iris_wg_leader(wg)) {
+        uint64_t *turn = &args->board->turns[args->value >> 32];
+
+        args->board->wrong += *turn + 1 != (args->value & 0xffffffff);
+        *turn = args->value & 0xffffffff;
+        args->board->seen++;
+    }
+}
+
+static iris_status_t launch(iris_t *iris, const struct iris_kernel *kernel,
+                            struct board *board, uint64_t value,
+                            iris_stream_t *stream)
+{
+    struct step_args args = {iris_device_context(iris), board, value};
+    iris_status_t status =
+        iris_launch(iris, kernel, 1, 1, &args, sizeof args, stream);
+
+    /* The kernel has its own copy. */
+    memset(&args, 0xff, sizeof args);
+    return status;
+}
+
+/* NULL if it fails. */
+static struct board *make_board(iris_t *iris)
+{
+    void *board = NULL;
+
+    (void)iris_calloc(iris, 1, sizeof(struct board), &board);
+    return board;
+}
+
+static int launch_body(iris_t *iris, void *arg)
+{
+    uint64_t value = 5 + (uint64_t)iris_rank(iris);
+    struct board *board = make_board(iris);
+
+    (void)arg;
+    CHECK(board != NULL);
+    CHECK_OK(launch(iris, answer_flag, board, value, NULL));
+    CHECK_OK(iris_memcpy(iris, &board->copy, &board->seen, 8, NULL));
+    CHECK_OK(iris_memset(iris, &board->filled, 1, 8, NULL));
+    CHECK_EQUAL(__atomic_load_n(&board->answer, __ATOMIC_ACQUIRE), 0);
+    __atomic_store_n(&board->flag, 1, __ATOMIC_RELEASE);
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_EQUAL(board->answer, value);
+    CHECK_EQUAL(board->copy, value);
+    CHECK_EQUAL(board->filled, 0x0101010101010101);
+    CHECK_OK(iris_free(iris, board));
+    return 0;
+}
+
+static void launches_copies_and_fills_return_before_they_are_done(void **state)
+{
+    (void)state;
+    harness_run_all(launch_body, NULL);
+}
+
+static int order_body(iris_t *iris, void *arg)
+{
+    size_t rounds = *(const size_t *)arg;
+    uint64_t value = 0;
+    struct board *board = make_board(iris);
+
+    CHECK(board != NULL);
+    for (uint64_t round = 1; round <= rounds; round++) {
+        uint64_t step = round * 10 + (uint64_t)iris_rank(iris);
+
+        CHECK_OK(iris_memset(iris, &board->copy, 0x55, 8, NULL));
+        CHECK_OK(iris_memcpy(iris, &board->copy, &board->value, 8, NULL));
+        CHECK_OK(launch(iris, compute, board, step, NULL));
+        value = 3 * value + step;
+    }
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_EQUAL(board->value, value);
+    CHECK_OK(iris_free(iris, board));
+    return 0;
+}
+
+static void a_stream_keeps_kernels_copies_and_fills_in_order(void **state)
+{
+    size_t rounds = harness_count(200000, 2000);
+
+    (void)state;
+    harness_run_all(order_body, &rounds);
+}
+
+/* A kernel of each stream waits for one of the other, whichever is first. */
+static int two_streams_body(iris_t *iris, void *arg)
+{
+    iris_stream_t *streams[2];
+
+    (void)arg;
+    CHECK_OK(iris_stream_create(iris, &streams[0]));
+    CHECK_OK(iris_stream_create(iris, &streams[1]));
+    for (uint64_t i = 0; i < 20; i++) {
+        struct board *board = make_board(iris);
+
+        CHECK(board != NULL);
+        CHECK_OK(launch(iris, answer_flag, board, i, streams[i % 2]));
+        CHECK_OK(launch(iris, set_flag, board, 1, streams[1 - i % 2]));
+        CHECK_OK(iris_stream_synchronize(iris, streams[i % 2]));
+        CHECK_EQUAL(board->seen, i);
+        CHECK_OK(iris_stream_synchronize(iris, streams[1 - i % 2]));
+        CHECK_OK(iris_free(iris, board));
+    }
+    iris_stream_destroy(iris, streams[0]);
+    iris_stream_destroy(iris, streams[1]);
+    return 0;
+}
+
+static void two_streams_run_at_once(void **state)
+{
+    (void)state;
+    harness_run_all(two_streams_body, NULL);
+}
+
+/* One host thread that enqueues. */
+struct feeder {
+    pthread_t thread;
+    iris_t *iris;
+    struct board *board;
+    iris_stream_t *stream;
+    size_t rounds;
+    uint64_t index;
+    iris_status_t status;
+};
+
+static void *feed(void *arg)
+{
+    struct feeder *self = arg;
+
+    for (uint64_t turn = 1; turn <= self->rounds; turn++) {
+        iris_status_t status = launch(self->iris, take_turn, self->board,
+                                      self->index << 32 | turn, self->stream);
+
+        if (status != IRIS_OK ||
+            (turn % 64 == 0 &&
+             iris_stream_synchronize(self->iris, self->stream) != 0)) {
+            self->status = IRIS_ERR_STATE;
+        }
+    }
+    return NULL;
+}
+
+static int threads_body(iris_t *iris, void *arg)
+{
+    size_t rounds = *(const size_t *)arg;
+    struct feeder feeders[THREADS];
+    iris_stream_t *stream;
+    struct board *board = make_board(iris);
+
+    CHECK(board != NULL);
+    CHECK_OK(iris_stream_create(iris, &stream));
+    for (uint64_t i = 0; i < THREADS; i++) {
+        feeders[i] = (struct feeder){.iris = iris,
+                                     .board = board,
+                                     .stream = stream,
+                                     .rounds = rounds,
+                                     .index = i};
+        CHECK_EQUAL(pthread_create(&feeders[i].thread, NULL, feed, &feeders[i]),
+                    0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(feeders[i].thread, NULL);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        CHECK_EQUAL(feeders[i].status, IRIS_OK);
+    }
+    /* Finishes what is pending. */
+    iris_stream_destroy(iris, stream);
+    CHECK_EQUAL(board->wrong, 0);
+    CHECK_EQUAL(board->seen, THREADS * rounds);
+    CHECK_OK(iris_free(iris, board));
+    return 0;
+}
+
+static void threads_may_enqueue_and_destroy_finishes_the_work(void **state)
+{
+    size_t rounds = harness_count(50000, 500);
+
+    (void)state;
+    harness_run_all(threads_body, &rounds);
+}
+
+/* Whatever takes a stream refuses one that is not the context's. */
+static int refused_body(iris_t *iris, void *arg)
+{
+    char memory[256] = {0};
+    iris_stream_t *gone, *streams[2];
+    struct board *board = make_board(iris);
+
+    (void)arg;
+    CHECK(board != NULL);
+    CHECK_STATUS(iris_stream_create(iris, NULL), IRIS_ERR_INVALID);
+    CHECK_OK(iris_stream_create(iris, &gone));
+    iris_stream_destroy(iris, gone);
+    iris_stream_destroy(iris, NULL);
+    streams[0] = gone;
+    streams[1] = (iris_stream_t *)(void *)memory;
+    iris_log_set_level(iris, IRIS_LOG_OFF);
+    for (int i = 0; i < 2; i++) {
+        iris_stream_t *bad = streams[i];
+
+        CHECK_STATUS(launch(iris, set_flag, board, 1, bad), IRIS_ERR_INVALID);
+        CHECK_STATUS(iris_memcpy(iris, memory, board, 8, bad),
+                     IRIS_ERR_INVALID);
+        CHECK_STATUS(iris_memset(iris, memory, 1, 8, bad), IRIS_ERR_INVALID);
+        CHECK_STATUS(iris_stream_synchronize(iris, bad), IRIS_ERR_INVALID);
+        CHECK_STATUS(iris_device_barrier(iris, bad, NULL), IRIS_ERR_INVALID);
+        CHECK_STATUS(iris_barrier(iris, bad, NULL), IRIS_ERR_INVALID);
+        CHECK_MESSAGE("stream");
+        iris_stream_destroy(iris, bad); /* only logs */
+    }
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_EQUAL(board->flag + (uint64_t)memory[0], 0);
+    CHECK_OK(iris_free(iris, board));
+    return 0;
+}
+
+static void destroyed_and_foreign_streams_are_refused(void **state)
+{
+    (void)state;
+    harness_run_all(refused_body, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launches_copies_and_fills_return_before_they_are_done),
+        cmocka_unit_test(a_stream_keeps_kernels_copies_and_fills_in_order),
+        cmocka_unit_test(two_streams_run_at_once),
+        cmocka_unit_test(threads_may_enqueue_and_destroy_finishes_the_work),
+        cmocka_unit_test(destroyed_and_foreign_streams_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
