@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* A point is this many batches, if an operation is short enough. */
-#define BATCHES 20
+/* A point is this many batches, if an operation is short enough. Many, since a
+ * busy machine spoils some; none so short that its launch is what is timed. */
+#define BATCHES 100
+#define MIN_BATCH_US 250.0
 #define MIN_BATCHES 5
 #define MAX_REPS (UINT32_C(1) << 28)
 /* Most that one look at the clock makes a batch grow. */
@@ -146,7 +148,8 @@ static iris_status_t plan_by_time(struct bench *b,
 {
     double parts = work->has_reference ? 2 : 1;
     double budget_us = b->options.seconds * BENCH_US_PER_S / parts;
-    double goal_us = budget_us / BATCHES;
+    double goal_us =
+        budget_us / BATCHES > MIN_BATCH_US ? budget_us / BATCHES : MIN_BATCH_US;
     uint32_t most = max_reps(work), reps = 1;
     double us = 0;
     iris_status_t status = time_batch(b, work, reps, false, &us);

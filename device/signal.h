@@ -122,9 +122,11 @@ IRIS_DEVICE iris_bool_t iris_i_reached(const void *ptr, iris_i_goal_t goal,
     return iris_i_holds(goal, *seen_p);
 }
 
-/* The event of a wait or test on local words, before its first look. */
+/* The event of a wait or test on local words, before its first look. Tests may
+ * be called over and over, so they count as a possible spin loop. */
 IRIS_DEVICE void iris_i_wait_seam(iris_dev_t dev, const void *ptr, size_t bytes)
 {
+    iris_i_maybe_spinning(dev, iris_i_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM));
     iris_i_seam(dev, ptr,
                 iris_i_ordered(iris_i_reads(IRIS_OP_WAIT, dev.rank, bytes),
                                iris_i_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM)));

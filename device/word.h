@@ -16,7 +16,11 @@
 #define IRIS_I_FETCH_MIN_BYTES 4
 
 /* `bits` is 8 or 16. The word changes only where the expected bits are; a
- * failed comparison writes the word back unchanged and so keeps the order. */
+ * failed comparison writes the word back unchanged and so keeps the order.
+ *
+ * The word is taken at system scope whatever the caller's is: the bytes beside
+ * the element may be somebody else's, on another rank even, and an update of
+ * the word at a narrower scope than theirs could undo what they wrote. */
 IRIS_DEVICE uint32_t iris_i_cas_in_word(void *ptr, uint32_t bits,
                                         uint32_t expected, uint32_t desired,
                                         iris_i_order_t how)
@@ -26,8 +30,9 @@ IRIS_DEVICE uint32_t iris_i_cas_in_word(void *ptr, uint32_t bits,
     uint32_t mask = (bits == 8 ? 0xffu : 0xffffu) << shift;
     iris_i_u32_t *word = (iris_i_u32_t *)((char *)ptr - (address & 3));
     uint32_t seen =
-        iris_i_load_u32(word, iris_i_order(IRIS_RELAXED, how.scope));
+        iris_i_load_u32(word, iris_i_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));
 
+    how.scope = IRIS_SCOPE_SYSTEM;
     for (;;) {
         uint32_t before = seen;
         uint32_t after = before;

@@ -51,10 +51,11 @@ IRIS_KERNEL(all_reduce, struct all_reduce_args)
     }
 }
 
-/* Sixths are not exact, so the sum depends on the order of the ranks. */
+/* Of any sign and size, so that the sum's last bits depend on the order in
+ * which the ranks are added. */
 static float input_value(int rank, size_t i, int round)
 {
-    return (float)(example_value(rank, i, round) % 1000003) / 6.0f;
+    return (float)(int32_t)(example_value(rank, i, round) * 2654435761u) / 6.0f;
 }
 
 /* This rank's input for a size: between the barrier here and the one before the

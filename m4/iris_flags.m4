@@ -3,25 +3,10 @@ dnl
 dnl The project's own compiler flags, which leave the user's CFLAGS alone, and
 dnl what the system must have.
 
-dnl IRIS_DEFAULT_CFLAGS: before AC_PROG_CC. Kernels want -O3: it vectorises lane
-dnl loops and moves the observer's test out of them. The user's CFLAGS win.
-AC_DEFUN([IRIS_DEFAULT_CFLAGS], [
-  : ${CFLAGS="-g -O3"}
-])
-
 dnl IRIS_PROJECT_FLAGS: sets AM_CFLAGS, of every object of the project.
 AC_DEFUN([IRIS_PROJECT_FLAGS], [
   AM_CFLAGS="-std=gnu11 -Wall -Wextra -Wundef -Wshadow -Wstrict-prototypes"
   AM_CFLAGS="$AM_CFLAGS -fvisibility=hidden"
-  AC_MSG_CHECKING([whether $CC takes the flags of the project])
-  iris_save_CFLAGS=$CFLAGS
-  CFLAGS="$CFLAGS $AM_CFLAGS -Werror"
-  AC_COMPILE_IFELSE(
-    [AC_LANG_SOURCE([[int f(void); int f(void) { return 0; }]])],
-    [AC_MSG_RESULT([yes])],
-    [AC_MSG_RESULT([no])
-     AC_MSG_ERROR([the compiler must be gcc or clang: $CC refuses $AM_CFLAGS])])
-  CFLAGS=$iris_save_CFLAGS
   AC_SUBST([AM_CFLAGS])
 ])
 
@@ -30,13 +15,8 @@ AC_DEFUN([IRIS_CHECK_SYSTEM], [
   AC_REQUIRE([AC_CANONICAL_HOST])
   AS_CASE([$host_os], [linux*], [],
     [AC_MSG_ERROR([Iris runs on Linux (O_TMPFILE, pidfd); this is $host_os])])
-  iris_save_LIBS=$LIBS
-  LIBS=
   AC_SEARCH_LIBS([pthread_create], [pthread], [],
     [AC_MSG_ERROR([no POSIX threads])])
-  SYSTEM_LIBS=$LIBS
-  LIBS=$iris_save_LIBS
-  AC_SUBST([SYSTEM_LIBS])
   AC_CHECK_DECL([SYS_pidfd_open], [],
     [AC_MSG_ERROR([the system headers lack pidfd_open (Linux 5.3, glibc 2.31)])],
     [[#include <sys/syscall.h>]])
@@ -47,19 +27,6 @@ AC_DEFUN([IRIS_CMOCKA], [
   PKG_CHECK_MODULES([CMOCKA], [cmocka >= 1.1.5],
     [iris_cmocka=yes], [iris_cmocka=no])
   AM_CONDITIONAL([HAVE_CMOCKA], [test "x$iris_cmocka" = xyes])
-])
-
-dnl IRIS_SUMMARY: what configure decided.
-AC_DEFUN([IRIS_SUMMARY], [
-  AS_IF([test "x$iris_cmocka" = xno],
-    [iris_cmocka="no (unit tests cannot be built; install libcmocka-dev)"])
-  AC_MSG_NOTICE([
-  iris $PACKAGE_VERSION
-    backends   $iris_backends
-    MPI        $iris_mpi_found
-    CMocka     $iris_cmocka
-    compiler   $CC $CFLAGS
-    prefix     $prefix])
 ])
 
 dnl IRIS_DEVICE_LINK: makes include/iris/device of the build folder a link to
@@ -73,4 +40,17 @@ AC_DEFUN([IRIS_DEVICE_LINK], [
      AS_MKDIR_P([include/iris])
      rm -f include/iris/device
      ln -s "$iris_device" include/iris/device])
+])
+
+dnl IRIS_SUMMARY: what configure decided.
+AC_DEFUN([IRIS_SUMMARY], [
+  AS_IF([test "x$iris_cmocka" = xno],
+    [iris_cmocka="no (unit tests cannot be built; install libcmocka-dev)"])
+  AC_MSG_NOTICE([
+  iris $PACKAGE_VERSION
+    backends   $iris_backends
+    MPI        $iris_mpi_found
+    CMocka     $iris_cmocka
+    compiler   $CC $CFLAGS
+    prefix     $prefix])
 ])

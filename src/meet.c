@@ -153,20 +153,28 @@ static iris_status_t fail_late(iris_t *iris, int rank,
         row_of(doing != 0 ? doing : last)->name, calls);
 }
 
-/* A member that this one waits for and that will not come, or -1. */
-static int find_lost(iris_t *iris, const struct iris_group *group)
+static int all_have_come(iris_t *iris, const struct iris_group *group)
 {
     for (int i = 0; i < group->count; i++) {
-        int rank = group->members[i];
-
-        /* It may have posted just before it ended. */
-        if (!has_come(iris, group, rank) &&
-            iris_i_peers_check(iris, rank) != IRIS_OK &&
-            !has_come(iris, group, rank)) {
-            return rank;
+        if (!has_come(iris, group, group->members[i])) {
+            return 0;
         }
     }
-    return -1;
+    return 1;
+}
+
+/* 1 if a member is lost, this thread's message saying which. One that has come
+ * and is lost since counts, too: nobody should go on waiting for the rest. But
+ * if all have come, the call is done. */
+static int is_one_lost(iris_t *iris, const struct iris_group *group)
+{
+    for (int i = 0; i < group->count; i++) {
+        if (group->members[i] != iris->rank &&
+            iris_i_peers_check(iris, group->members[i]) != IRIS_OK) {
+            return !all_have_come(iris, group);
+        }
+    }
+    return 0;
 }
 
 /* Why to stop waiting for `rank`, if there is a reason. */
@@ -175,23 +183,23 @@ static iris_status_t check_on(iris_t *iris, const struct iris_group *group,
                               int64_t deadline)
 {
     iris_status_t status;
-    int lost = find_lost(iris, group);
+    int late;
 
-    if (lost >= 0) {
+    if (is_one_lost(iris, group)) {
         return give_up(iris, group, iris_i_peers_lost(iris),
                        IRIS_ERR_PEER_LOST);
     }
-    lost = given_up_on(iris, group, &status);
-    if (lost < 0 && iris_i_now_ns() < deadline) {
+    late = given_up_on(iris, group, &status);
+    if (late < 0 && iris_i_now_ns() < deadline) {
         return IRIS_OK;
     }
-    if (lost >= 0 && status != IRIS_ERR_TIMEOUT) {
+    if (late >= 0 && status != IRIS_ERR_TIMEOUT) {
         return check_gave_up(iris, group);
     }
-    rank = lost >= 0 && lost < iris->num_ranks ? lost : rank;
+    rank = late >= 0 && late < iris->num_ranks ? late : rank;
     if (has_come(iris, group, rank)) {
         /* It came after all, too late for another member. */
-        return lost >= 0 ? check_gave_up(iris, group) : IRIS_OK;
+        return late >= 0 ? check_gave_up(iris, group) : IRIS_OK;
     }
     return give_up(iris, group, rank, fail_late(iris, rank, call));
 }

@@ -125,6 +125,26 @@ IRIS_DEVICE uint32_t bytes_of(uint32_t kind)
     }
 #undef ROW
 }
+#define ROW(name, c_type, arg)                                                 \
+    case IRIS_I_KIND_##name:                                                   \
+        if (store) {                                                           \
+            iris_atomic_store(dev, (c_type *)a.ptr,                            \
+                              iris_i_value_##name(a.value), a.to, a.sem,       \
+                              a.scope);                                        \
+            return 0;                                                          \
+        }                                                                      \
+        return iris_i_bits_##name(iris_atomic_load(                            \
+            dev, (const c_type *)a.ptr, a.to, a.sem, a.scope));
+/* Stores a.value, or loads. */
+IRIS_DEVICE_LARGE uint64_t access(iris_dev_t dev, uint32_t kind,
+                                  iris_bool_t store, struct amo a)
+{
+    switch (kind) {
+    IRIS_TYPES(ROW, )
+    default: return 0;
+    }
+}
+#undef ROW
 /* clang-format on */
 
 IRIS_DEVICE iris_bool_t is_float(uint32_t kind)

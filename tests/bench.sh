@@ -10,6 +10,9 @@ bench=$PWD/iris-bench
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cd "$tmp" || exit 1
+for variable in $(compgen -e IRIS_); do
+    unset "$variable"
+done
 tiny="--sizes 8:1K --iterations 3 --live 200 --init-heap 16M"
 failed=0
 

@@ -8,8 +8,8 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 launch_env=$here/../scripts/launch-env
 : "${RANK_TESTS=}" "${TEST_WRAPPER=}" "${MPIRUN=}"
-counts="2 4"
-[ -z "${IRIS_TEST_LONG-}" ] || counts="1 2 4 8"
+env_counts=4 mpi_counts=2
+[ -z "${IRIS_TEST_LONG-}" ] || env_counts="1 2 4 8" mpi_counts="1 2 4 8"
 failed=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
@@ -31,10 +31,13 @@ one() { # LABEL COMMAND...
 # shellcheck disable=SC2086
 for test in $RANK_TESTS; do
     one "$test, child processes" env IRIS_SPAWN=processes $TEST_WRAPPER ./$test
-    for count in $counts; do
+    for count in $env_counts; do
         one "$test, $count by environment" \
             "$launch_env" -n $count $TEST_WRAPPER ./$test
-        [ -z "$MPIRUN" ] || one "$test, $count by mpirun" \
+    done
+    [ -n "$MPIRUN" ] || continue
+    for count in $mpi_counts; do
+        one "$test, $count by mpirun" \
             "$MPIRUN" --oversubscribe -n $count $TEST_WRAPPER ./$test
     done
 done

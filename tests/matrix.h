@@ -67,7 +67,7 @@ static inline iris_status_t matrix_meet(struct matrix *matrix)
                : iris_barrier(matrix->iris, NULL, NULL);
 }
 
-/* Finishes the stream; *where_p is what matrix_expect() noted, 0 for nothing. */
+/* Finishes the stream; *where_p is what matrix_expect() noted, else 0. */
 static inline int matrix_result(struct matrix *matrix, uint64_t *where_p)
 {
     CHECK_OK(iris_memcpy(matrix->iris, where_p, matrix->wrong, sizeof *where_p,

@@ -2,7 +2,7 @@
  *
  * What each atomic does, one at a time: every operation, type, order and scope
  * at every peer, old and new values, and the bytes beside the element.
- * test_amo_race.c has many at once.
+ * test_amo_race.c has many at once, test_amo_words.c special cases.
  */
 #include "config.h"
 
@@ -23,8 +23,6 @@ struct args {
     const int64_t *context;
     uint64_t *wrong;
     char *cells; /* [caller][case] */
-    void *words;
-    uint64_t phase;
 };
 
 /* One case, and what its element is before, then, and after that. */
@@ -126,29 +124,6 @@ IRIS_DEVICE struct trial trial_of(size_t c)
     return t;
 }
 
-/* clang-format off */
-#define ROW(name, c_type, arg)                                                 \
-    case IRIS_I_KIND_##name:                                                   \
-        if (store) {                                                           \
-            iris_atomic_store(dev, (c_type *)a.ptr,                            \
-                              iris_i_value_##name(a.value), a.to, a.sem,       \
-                              a.scope);                                        \
-            return 0;                                                          \
-        }                                                                      \
-        return iris_i_bits_##name(iris_atomic_load(                            \
-            dev, (const c_type *)a.ptr, a.to, a.sem, a.scope));
-/* Stores a.value, or loads. */
-IRIS_DEVICE_LARGE uint64_t access(iris_dev_t dev, uint32_t kind,
-                                  iris_bool_t store, struct amo a)
-{
-    switch (kind) {
-    IRIS_TYPES(ROW, )
-    default: return 0;
-    }
-}
-#undef ROW
-/* clang-format on */
-
 /* A bit for each thing that went wrong. */
 IRIS_DEVICE unsigned judge(iris_dev_t dev, struct trial t)
 {
@@ -181,13 +156,13 @@ IRIS_KERNEL(one_at_a_time, struct args)
     iris_dev_t dev = iris_dev_init(args->context);
 
     for (int to = 0; to < dev.num_ranks; to++) {
-        IRIS_LANES(wg, c, CASES) {
+        IRIS_LANES (wg, c, CASES) {
             struct trial t = trial_of(c);
             unsigned wrong = 0;
 
             t.amo.to = to;
-            t.amo.ptr = args->cells + t.offset +
-                        ((size_t)dev.rank * CASES + c) * CELL;
+            t.amo.ptr =
+                args->cells + t.offset + ((size_t)dev.rank * CASES + c) * CELL;
             if (has_verb(t.kind, t.verb)) {
                 wrong = judge(dev, t);
             }
@@ -201,7 +176,7 @@ IRIS_KERNEL(look_around, struct args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
 
-    IRIS_LANES(wg, cell, (size_t)dev.num_ranks * CASES) {
+    IRIS_LANES (wg, cell, (size_t)dev.num_ranks * CASES) {
         const char *bytes = args->cells + cell * CELL;
         struct trial t = trial_of(cell % CASES);
 
@@ -249,124 +224,11 @@ static int play_cells(iris_t *iris, void *arg)
     return 0;
 }
 
-/* For a float type: min and max with a NaN on either side keep the number, and
- * CAS compares bits. */
-IRIS_DEVICE unsigned judge_specials(iris_dev_t dev, uint32_t kind, struct amo a)
-{
-    const uint64_t top = (uint64_t)1 << (8 * bytes_of(kind) - 1);
-    const uint64_t nan = kind == IRIS_I_KIND_f16    ? 0x7e01
-                         : kind == IRIS_I_KIND_bf16 ? 0x7fc1
-                         : kind == IRIS_I_KIND_f32  ? 0x7fc00001
-                                                    : 0x7ff8000000000001;
-    const uint64_t three = small(kind, 3);
-    unsigned wrong = 0;
-
-    for (int i = 0; i < 4; i++) {
-        a.value = i % 2 == 0 ? nan : three;
-        (void)access(dev, kind, 1, a);
-        a.value = nan ^ three ^ a.value;
-        (void)amo(dev, kind, i / 2 == 0 ? MIN : MAX, PLAIN, a);
-        wrong |= (unsigned)(access(dev, kind, 0, a) != three) << i;
-    }
-    a.value = top; /* -0 */
-    (void)access(dev, kind, 1, a);
-    a.value = nan;
-    a.expected = 0;
-    wrong |= amo(dev, kind, CAS, PLAIN, a) == top ? 0u : 16u;
-    wrong |= access(dev, kind, 0, a) == top ? 0u : 32u;
-    a.expected = top;
-    wrong |= amo(dev, kind, CAS, PLAIN, a) == top ? 0u : 64u;
-    a.value = three;
-    a.expected = nan;
-    wrong |= amo(dev, kind, CAS, PLAIN, a) == nan ? 0u : 128u;
-    wrong |= access(dev, kind, 0, a) == three ? 0u : 256u;
-    return wrong;
-}
-
-IRIS_KERNEL(special_floats, struct args)
-{
-    iris_dev_t dev = iris_dev_init(args->context);
-
-    for (int to = 0; iris_wg_leader(wg) && to < dev.num_ranks; to++) {
-        for (uint32_t kind = IRIS_I_KIND_f16; kind <= IRIS_I_KIND_f64; kind++) {
-            struct amo a = {(uint64_t *)args->words + dev.rank, 0, 0, to,
-                            IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM};
-            unsigned wrong = judge_specials(dev, kind, a);
-
-            matrix_expect(dev, args->wrong, wrong == 0, kind << 16 | wrong);
-        }
-    }
-}
-
-/* The parts of an 8-byte word, each phase with accesses of other widths. */
-IRIS_KERNEL(mixed_widths, struct args)
-{
-    iris_dev_t dev = iris_dev_init(args->context);
-    uint64_t *word = (uint64_t *)args->words;
-    uint64_t n = (uint64_t)dev.num_ranks, want;
-
-    for (int to = 0; iris_wg_leader(wg) && to < dev.num_ranks; to++) {
-        if (args->phase == 0 && to == dev.rank) {
-            iris_atomic_store(dev, word, 0x80ff0000ffffffff, to, IRIS_RELEASE,
-                              IRIS_SCOPE_SYSTEM);
-        } else if (args->phase == 1) {
-            (void)iris_atomic_add(dev, (uint32_t *)word, 1, to, IRIS_RELAXED,
-                                  IRIS_SCOPE_SYSTEM);
-            (void)iris_atomic_sub(dev, (uint16_t *)word + 2, 1, to,
-                                  IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
-            (void)iris_atomic_add(dev, (uint8_t *)word + 7, 1, to, IRIS_ACQUIRE,
-                                  IRIS_SCOPE_SYSTEM);
-        } else if (args->phase == 2) {
-            (void)iris_atomic_add(dev, word, 0xfffffff0, to, IRIS_RELEASE,
-                                  IRIS_SCOPE_SYSTEM);
-        }
-    }
-    if (args->phase == 3 && iris_wg_leader(wg)) {
-        want = (0x80 + n) << 56 | (uint64_t)0xff << 48 |
-               ((0x10000 - n) & 0xffff) << 32 | (n - 1);
-        want += n * 0xfffffff0;
-        matrix_expect(dev, args->wrong, *word == want, *word & INT64_MAX);
-    }
-}
-
-/* `arg` is the kernel. */
-static int play_words(iris_t *iris, void *arg)
-{
-    const struct iris_kernel *kernel = (const struct iris_kernel *)arg;
-    struct matrix matrix = {0};
-    struct args args = {0};
-    uint64_t where;
-
-    CHECK_EQUAL(matrix_open(iris, &matrix), 0);
-    CHECK_OK(iris_calloc(iris, MATRIX_MAX_RANKS, 8, &args.words));
-    args.context = iris_device_context(iris);
-    args.wrong = matrix.wrong;
-    for (args.phase = 0; args.phase < 4; args.phase++) {
-        CHECK_OK(iris_launch(iris, kernel, 1, 1, &args, sizeof args, NULL));
-        CHECK_OK(matrix_meet(&matrix));
-    }
-    CHECK_EQUAL(matrix_result(&matrix, &where), 0);
-    CHECK_EQUAL(where, 0);
-    return 0;
-}
-
-static void every_atomic_type_order_and_scope_changes_its_element_alone(
-    void **state)
+static void
+every_atomic_type_order_and_scope_changes_its_element_alone(void **state)
 {
     (void)state;
     harness_run_all(play_cells, NULL);
-}
-
-static void min_max_and_cas_take_nan_and_signed_zero_as_documented(void **state)
-{
-    (void)state;
-    harness_run_all(play_words, (void *)special_floats);
-}
-
-static void one_word_may_be_used_at_other_widths_in_turn(void **state)
-{
-    (void)state;
-    harness_run_all(play_words, (void *)mixed_widths);
 }
 
 int main(void)
@@ -374,9 +236,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
             every_atomic_type_order_and_scope_changes_its_element_alone),
-        cmocka_unit_test(
-            min_max_and_cas_take_nan_and_signed_zero_as_documented),
-        cmocka_unit_test(one_word_may_be_used_at_other_widths_in_turn),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);

@@ -58,12 +58,12 @@ IRIS_DEVICE unsigned first(uint32_t kind, uint32_t verb)
 
 IRIS_DEVICE unsigned operand(uint32_t verb, unsigned p)
 {
-    return verb == ADD || verb == SUB    ? 1
-           : verb == AND                 ? 255 ^ 1u << p % 8
-           : verb == OR || verb == XOR   ? 1u << p % 8
-           : verb == MIN || verb == MAX  ? p + 5
-           : verb == CAS                 ? p + 1
-                                         : p;
+    return verb == ADD || verb == SUB   ? 1
+           : verb == AND                ? 255 ^ 1u << p % 8
+           : verb == OR || verb == XOR  ? 1u << p % 8
+           : verb == MIN || verb == MAX ? p + 5
+           : verb == CAS                ? p + 1
+                                        : p;
 }
 
 /* What contender p makes of k. */
@@ -103,7 +103,7 @@ IRIS_KERNEL(prepare, struct args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
 
-    IRIS_LANES(wg, a, ARENAS) {
+    IRIS_LANES (wg, a, ARENAS) {
         uint32_t kind = (uint32_t)(a / (NUM_SEMS * NUM_SCOPES));
         unsigned used = elements(dev, a % NUM_SCOPES) * bytes_of(kind);
         uint64_t bits = small(kind, first(kind, (uint32_t)args->verb));
@@ -131,7 +131,7 @@ IRIS_KERNEL(contend, struct args)
         how.scope = (iris_scope_t)(setting % NUM_SCOPES);
         how.sem = (iris_sem_t)(setting / NUM_SCOPES % NUM_SEMS);
         how.expected = small(kind, 0);
-        IRIS_WG_LANES(wg, lane, has_verb(kind, verb) ? LANES : 0) {
+        IRIS_WG_LANES (wg, lane, has_verb(kind, verb) ? LANES : 0) {
             unsigned all = group * LANES + (unsigned)lane;
             unsigned p = all % contenders(dev, how.scope);
             struct amo one = how;
@@ -200,7 +200,7 @@ IRIS_KERNEL(judge, struct args)
     iris_dev_t dev = iris_dev_init(args->context);
     uint32_t verb = (uint32_t)args->verb;
 
-    IRIS_LANES(wg, a, ARENAS) {
+    IRIS_LANES (wg, a, ARENAS) {
         uint32_t kind = (uint32_t)(a / (NUM_SEMS * NUM_SCOPES));
         unsigned used = elements(dev, a % NUM_SCOPES);
         unsigned end = sizeof args->arenas[a].elements;
@@ -237,8 +237,8 @@ static int play_arenas(iris_t *iris, void *arg)
         args.verb = i % NUM_VERBS;
         CHECK_OK(iris_launch(iris, prepare, GRID, 1, &args, sizeof args, NULL));
         CHECK_OK(matrix_meet(&matrix));
-        CHECK_OK(iris_launch(iris, contend, GRID, LANES, &args, sizeof args,
-                             NULL));
+        CHECK_OK(
+            iris_launch(iris, contend, GRID, LANES, &args, sizeof args, NULL));
         CHECK_OK(matrix_meet(&matrix));
         CHECK_OK(iris_launch(iris, judge, GRID, 1, &args, sizeof args, NULL));
         CHECK_EQUAL(matrix_result(&matrix, &where), 0);
@@ -259,7 +259,7 @@ static int play_arenas(iris_t *iris, void *arg)
 
 static void old_values_of_all_contenders_are_one_history(void **state)
 {
-    size_t rounds = harness_count(50, 2);
+    size_t rounds = harness_count(50, 3);
 
     (void)state;
     harness_run_all(play_arenas, &rounds);

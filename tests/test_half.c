@@ -91,30 +91,40 @@ static double value_of(const struct format *format, uint32_t bits)
                             format->max_exponent - format->fraction_bits);
 }
 
+static void check_number(const struct format *format, uint32_t bits)
+{
+    uint32_t magnitude = bits & 0x7fff;
+    float value = format->to_f32((uint16_t)bits);
+    double want = value_of(format, magnitude);
+
+    if (magnitude == infinity_of(format)) {
+        want = (double)float_of(0x7f800000);
+    }
+    assert_true((bits >> 15 ? -value : value) == want);
+    assert_int_equal(format->from_f32(value), bits);
+}
+
+static void check_nan(const struct format *format, uint32_t bits)
+{
+    uint32_t quiet = 1u << (format->fraction_bits - 1);
+    float value = format->to_f32((uint16_t)bits);
+
+    assert_true(value != value);
+    assert_int_equal(format->from_f32(value) | quiet, bits | quiet);
+}
+
 static void every_pattern_is_what_ieee_says_and_comes_back(void **state)
 {
     (void)state;
     for (size_t f = 0; f < NUM_FORMATS; f++) {
-        const struct format *format = &formats[f];
-
         for (uint32_t bits = 0; bits < 0x10000; bits++) {
-            float value = format->to_f32((uint16_t)bits);
-            uint32_t magnitude = bits & 0x7fff;
+            float value = formats[f].to_f32((uint16_t)bits);
 
             assert_int_equal(bits_of(value) >> 31, bits >> 15);
-            if (magnitude <= infinity_of(format)) {
-                double want = value_of(format, magnitude);
-
-                if (magnitude == infinity_of(format)) {
-                    want = (double)float_of(0x7f800000);
-                }
-                assert_true((bits >> 15 ? -value : value) == want);
-                assert_int_equal(format->from_f32(value), bits);
+            if ((bits & 0x7fff) <= infinity_of(&formats[f])) {
+                check_number(&formats[f], bits);
             } else {
-                uint16_t quiet = (uint16_t)(1u << (format->fraction_bits - 1));
-
-                assert_true(value != value);
-                assert_int_equal(format->from_f32(value) | quiet, bits | quiet);
+                check_nan(&formats[f], bits);
             }
         }
     }
@@ -124,8 +134,8 @@ static void every_pattern_is_what_ieee_says_and_comes_back(void **state)
  * side of it to the nearer one. */
 static void check_between(const struct format *format, uint32_t low)
 {
-    const float middle = (float)((value_of(format, low) +
-                                  value_of(format, low + 1)) / 2);
+    const float middle =
+        (float)((value_of(format, low) + value_of(format, low + 1)) / 2);
     const uint32_t bits = bits_of(middle);
     const float low_value = (float)value_of(format, low);
 
@@ -194,8 +204,8 @@ static void floats_from_everywhere_round_as_in_double(void **state)
     }
 }
 
-static void too_large_becomes_infinity_and_every_nan_stays_a_quiet_nan(
-    void **state)
+static void
+too_large_becomes_infinity_and_every_nan_stays_a_quiet_nan(void **state)
 {
     (void)state;
     for (size_t f = 0; f < NUM_FORMATS; f++) {

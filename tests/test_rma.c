@@ -15,12 +15,14 @@
 
 /* How an element gets to another rank: by whoever is to have it, by whoever has
  * it, or by anybody. */
-#define WAYS(X)                                                     \
-    X(LOAD) X(LOAD_MASKED) X(LOAD_VOLATILE) X(LOAD_HINT)            \
-    X(GET) X(GET_MASKED) X(GET_PRIVATE)                             \
-    X(STORE) X(STORE_MASKED) X(STORE_VOLATILE) X(STORE_HINT)        \
-    X(PUT) X(PUT_MASKED) X(PUT_PRIVATE)                             \
+/* clang-format off */
+#define WAYS(X)                                                                \
+    X(LOAD) X(LOAD_MASKED) X(LOAD_VOLATILE) X(LOAD_HINT)                       \
+    X(GET) X(GET_MASKED) X(GET_PRIVATE)                                        \
+    X(STORE) X(STORE_MASKED) X(STORE_VOLATILE) X(STORE_HINT)                   \
+    X(PUT) X(PUT_MASKED) X(PUT_PRIVATE)                                        \
     X(COPY) X(COPY_MASKED)
+/* clang-format on */
 #define ROW(way) way,
 enum way { WAYS(ROW) NUM_WAYS };
 #undef ROW
@@ -148,7 +150,7 @@ IRIS_KERNEL(fill, struct args)
 {
     int rank = iris_dev_init(args->context).rank;
 
-    IRIS_LANES(wg, b, args->n * args->bytes) {
+    IRIS_LANES (wg, b, args->n * args->bytes) {
         args->source[b] = (char)matrix_byte(
             matrix_mark(rank, b / args->bytes, args->round), b % args->bytes);
     }
@@ -176,7 +178,7 @@ IRIS_KERNEL(check, struct args)
     for (int region = 0; region < regions; region++) {
         const char *bytes = args->regions + (size_t)region * stride(args);
 
-        IRIS_LANES(wg, b, stride(args)) {
+        IRIS_LANES (wg, b, stride(args)) {
             unsigned char want = expected(args, region % dev.num_ranks, b);
 
             matrix_expect(dev, args->wrong, (unsigned char)bytes[b] == want,
@@ -206,14 +208,14 @@ static int play(struct matrix *matrix, struct args *args)
     args->guard = (uint32_t)(0x5a + args->round) & 0xff;
     CHECK_OK(iris_memset(matrix->iris, args->regions, (int)args->guard,
                          regions * stride(args), NULL));
-    CHECK_OK(iris_launch(matrix->iris, fill, grid, 64, args, sizeof *args,
-                         NULL));
+    CHECK_OK(
+        iris_launch(matrix->iris, fill, grid, 64, args, sizeof *args, NULL));
     CHECK_OK(matrix_meet(matrix));
     CHECK_OK(iris_launch(matrix->iris, types[args->kind].move, grid, 64, args,
                          sizeof *args, NULL));
     CHECK_OK(matrix_meet(matrix));
-    CHECK_OK(iris_launch(matrix->iris, check, grid, 64, args, sizeof *args,
-                         NULL));
+    CHECK_OK(
+        iris_launch(matrix->iris, check, grid, 64, args, sizeof *args, NULL));
     return 0;
 }
 

@@ -37,7 +37,7 @@ typedef struct iris iris_t;
     X(log_level, CHOICE, "IRIS_LOG_LEVEL", "info",                             \
       "debug info warning error off", "least severe message to print")         \
     X(timeout_ms, MS, "IRIS_TIMEOUT_MS", "300000",                             \
-      "", "deadline of every wait for a peer; 0: none")                        \
+      "", "deadline of every wait on the host; 0: none")                        \
     X(sim_device, CHOICE, "IRIS_SIM_DEVICE", "cpu",                            \
       "cpu gpu", "what the sim backend runs kernels on")                       \
     X(sim_cus, COUNT, "IRIS_SIM_CUS", "4",                                     \

@@ -63,11 +63,11 @@ struct sim_stream {
     pthread_t worker;
     pthread_mutex_t lock; /* guards all down to abandoned; not the atomics */
     pthread_cond_t work;  /* a command came, or quit */
-    pthread_cond_t done;  /* a command was completed */
+    pthread_cond_t done;  /* wake_at commands were completed */
     struct sim_command *head;
     struct sim_command *tail;
     bool worker_sleeps;
-    unsigned num_waiters;
+    uint64_t wake_at;    /* fewest completed commands that a waiter waits for */
     const char *running; /* name of what the worker runs; NULL: nothing */
     char stop_message[IRIS_MESSAGE_BYTES];
     struct iris_cpu_wg ended; /* lowest workgroup ended by the stop */

@@ -113,12 +113,14 @@ static void execute(struct sim_stream *stream,
     }
 }
 
+/* Wakes waiters only when one has what it waits for: a wake-up costs more than
+ * a short kernel. Those that wake too early announce themselves again. */
 static void complete(struct sim_stream *stream)
 {
     pthread_mutex_lock(&stream->lock);
     stream->running = NULL;
-    atomic_fetch_add(&stream->completed, 1);
-    if (stream->num_waiters > 0) {
+    if (atomic_fetch_add(&stream->completed, 1) + 1 >= stream->wake_at) {
+        stream->wake_at = UINT64_MAX;
         pthread_cond_broadcast(&stream->done);
     }
     pthread_mutex_unlock(&stream->lock);
@@ -265,11 +267,12 @@ static bool wait_tick(struct sim_stream *stream, uint64_t target)
     int ret = 0;
 
     pthread_mutex_lock(&stream->lock);
-    stream->num_waiters++;
     while (atomic_load(&stream->completed) < target && ret == 0) {
+        if (target < stream->wake_at) {
+            stream->wake_at = target;
+        }
         ret = pthread_cond_timedwait(&stream->done, &stream->lock, &end);
     }
-    stream->num_waiters--;
     pthread_mutex_unlock(&stream->lock);
     return atomic_load(&stream->completed) >= target;
 }
@@ -426,6 +429,7 @@ iris_status_t iris_i_sim_stream_create(struct iris_backend *backend,
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory for a stream");
     }
     stream->base.backend = backend;
+    stream->wake_at = UINT64_MAX;
     stream->params = sim->params;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

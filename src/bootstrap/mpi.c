@@ -28,7 +28,7 @@ static int mpi_initialized(void)
 int iris_i_bootstrap_mpi_applies(void)
 {
     return mpi_initialized() || getenv("OMPI_COMM_WORLD_RANK") != NULL ||
-           getenv("PMI_RANK") != NULL;
+           getenv("PMIX_RANK") != NULL || getenv("PMI_RANK") != NULL;
 }
 
 /* MPI cannot be initialised twice in a process, contexts can: it stays up until

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the heap promises about contents and addresses: zeroed, kept, writable
+ * by peers at once, translated to the byte.
+ */
+#include "config.h"
+
+#include "harness.h"
+
+#include <string.h>
+
+#define HEAP ((size_t)16 << 20)
+#define WORDS 4096
+
+static int figures(iris_t *iris, void *arg)
+{
+    struct iris_heap_stats stats, full;
+    void *small, *large;
+
+    (void)arg;
+    CHECK_OK(iris_heap_stats(iris, &stats));
+    CHECK_EQUAL(stats.heap_bytes, HEAP);
+    CHECK_EQUAL(stats.reserved_bytes, HEAP);
+    CHECK_EQUAL(stats.used_bytes, 0);
+    CHECK_EQUAL(stats.peak_bytes, 0);
+    CHECK_EQUAL(stats.num_allocs, 0);
+    CHECK(stats.largest_free_bytes <= stats.free_bytes);
+    CHECK(stats.free_bytes < HEAP);
+    CHECK(stats.mapped_bytes < HEAP / 4);
+    CHECK(stats.metadata_bytes > 0);
+    CHECK_OK(iris_malloc(iris, 1, &small));
+    CHECK_OK(iris_malloc(iris, HEAP / 2, &large));
+    CHECK_OK(iris_heap_stats(iris, &full));
+    CHECK_EQUAL(full.used_bytes, IRIS_ALIGNMENT + HEAP / 2);
+    CHECK_EQUAL(full.peak_bytes, full.used_bytes);
+    CHECK_EQUAL(full.free_bytes, stats.free_bytes - full.used_bytes);
+    CHECK_EQUAL(full.num_allocs, 2);
+    CHECK(full.mapped_bytes >= HEAP / 2);
+    CHECK_OK(iris_free(iris, small));
+    CHECK_OK(iris_free(iris, large));
+    CHECK_OK(iris_heap_stats(iris, &stats));
+    CHECK_EQUAL(stats.peak_bytes, full.peak_bytes);
+    CHECK_EQUAL(stats.used_bytes, 0);
+    CHECK_STATUS(iris_heap_stats(iris, NULL), IRIS_ERR_INVALID);
+    CHECK_MESSAGE("stats_p");
+    return 0;
+}
+
+static void figures_add_up(void **state)
+{
+    (void)state;
+    harness_run(2, figures, NULL);
+}
+
+static int edges(iris_t *iris, void *arg)
+{
+    char *base = (char *)(uintptr_t)iris_heap_bases(iris)[iris_rank(iris)];
+
+    (void)arg;
+    CHECK_EQUAL(iris_is_symmetric(iris, base - 1), 0);
+    CHECK_EQUAL(iris_is_symmetric(iris, base), 1);
+    CHECK_EQUAL(iris_is_symmetric(iris, base + HEAP - 1), 1);
+    CHECK_EQUAL(iris_is_symmetric(iris, base + HEAP), 0);
+    CHECK_EQUAL(iris_is_symmetric(iris, NULL), 0);
+    CHECK_EQUAL(iris_is_symmetric(iris, &base), 0);
+    CHECK_EQUAL(iris_is_symmetric(iris, (void *)UINTPTR_MAX), 0);
+    for (int rank = 0; rank < iris_num_ranks(iris); rank++) {
+        char *other = (char *)(uintptr_t)iris_heap_bases(iris)[rank];
+
+        /* A peer's heap is mapped here, and is not this rank's own. */
+        CHECK_EQUAL(iris_is_symmetric(iris, other), rank == iris_rank(iris));
+    }
+    return 0;
+}
+
+static void the_heap_ends_where_it_ends(void **state)
+{
+    (void)state;
+    harness_run(1, edges, NULL);
+    harness_run(4, edges, NULL);
+}
+
+static int translate(iris_t *iris, void *arg)
+{
+    const int64_t *bases = iris_heap_bases(iris);
+    int num_ranks = iris_num_ranks(iris), own = iris_rank(iris);
+    char *base = (char *)(uintptr_t)bases[own];
+    void *remote = arg;
+
+    for (int rank = 0; rank < num_ranks; rank++) {
+        CHECK_OK(iris_as_remote(iris, base, rank, &remote));
+        CHECK_EQUAL((uintptr_t)remote, bases[rank]);
+        CHECK_OK(iris_as_remote(iris, base + HEAP - 1, rank, &remote));
+        CHECK_EQUAL((uintptr_t)remote, bases[rank] + (int64_t)HEAP - 1);
+    }
+    remote = arg;
+    CHECK_STATUS(iris_as_remote(iris, base, -1, &remote), IRIS_ERR_INVALID);
+    CHECK_MESSAGE("rank -1 is out of range");
+    CHECK_STATUS(iris_as_remote(iris, base, num_ranks, &remote),
+                 IRIS_ERR_INVALID);
+    CHECK_MESSAGE("out of range: the job has ranks 0 to ");
+    CHECK_STATUS(iris_as_remote(iris, base + HEAP, 0, &remote),
+                 IRIS_ERR_INVALID);
+    CHECK_MESSAGE("not on the heap");
+    CHECK_STATUS(iris_as_remote(iris, base - 1, 0, &remote), IRIS_ERR_INVALID);
+    CHECK_STATUS(iris_as_remote(iris, NULL, 0, &remote), IRIS_ERR_INVALID);
+    CHECK_STATUS(iris_as_remote(iris, arg, 0, &remote), IRIS_ERR_INVALID);
+    CHECK_STATUS(iris_as_remote(iris, base, 0, NULL), IRIS_ERR_INVALID);
+    CHECK_MESSAGE("remote_p is NULL");
+    CHECK(remote == arg);
+    return 0;
+}
+
+static void translation_refuses_what_is_not_there(void **state)
+{
+    (void)state;
+    harness_run(1, translate, &(int){0});
+    harness_run(4, translate, &(int){0});
+}
+
+static int zeroed(iris_t *iris, void *arg)
+{
+    unsigned char *bytes;
+
+    (void)arg;
+    for (int round = 0; round < 3; round++) {
+        CHECK_OK(iris_calloc(iris, 3, 100001, (void **)&bytes));
+        for (size_t i = 0; i < 300003; i++) {
+            CHECK_EQUAL(bytes[i], 0);
+        }
+        /* What the next round gets is dirty; nobody reads meanwhile. */
+        CHECK_OK(iris_barrier(iris, NULL, NULL));
+        memset(bytes, 0xee, 300003);
+        CHECK_OK(iris_free(iris, bytes));
+    }
+    return 0;
+}
+
+static void calloc_zeroes_what_was_used_before(void **state)
+{
+    (void)state;
+    harness_run(2, zeroed, NULL);
+}
+
+/* Every rank writes into every peer's new block with no synchronisation but
+ * the allocation's own. */
+static int write_at_once(iris_t *iris, void *arg)
+{
+    int num_ranks = iris_num_ranks(iris), own = iris_rank(iris);
+    uint64_t *words[8];
+    void *remote;
+
+    (void)arg;
+    for (int round = 0; round < 8; round++) {
+        CHECK_OK(iris_malloc(iris, WORDS * sizeof(uint64_t),
+                             (void **)&words[round]));
+        for (int rank = 0; rank < num_ranks; rank++) {
+            CHECK_OK(iris_as_remote(iris, words[round], rank, &remote));
+            for (int i = own; i < WORDS; i += num_ranks) {
+                ((uint64_t *)remote)[i] = (uint64_t)(round * 1000 + own);
+            }
+        }
+    }
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    for (int round = 0; round < 8; round++) {
+        for (int i = 0; i < WORDS; i++) {
+            CHECK_EQUAL(words[round][i], round * 1000 + i % num_ranks);
+        }
+        CHECK_OK(iris_free(iris, words[round]));
+    }
+    return 0;
+}
+
+static void peers_may_write_as_soon_as_malloc_returns(void **state)
+{
+    (void)state;
+    harness_run_all(write_at_once, NULL);
+}
+
+static int keep(iris_t *iris, void *arg)
+{
+    unsigned char *kept, *other;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, 70000, (void **)&kept));
+    memset(kept, 0x3c, 70000);
+    for (size_t bytes = 1; bytes < HEAP / 4; bytes = bytes * 3 + 1) {
+        CHECK_OK(iris_calloc(iris, bytes, 1, (void **)&other));
+        memset(other, 0xff, bytes);
+        CHECK_OK(iris_free(iris, other));
+    }
+    for (size_t i = 0; i < 70000; i++) {
+        CHECK_EQUAL(kept[i], 0x3c);
+    }
+    return iris_free(iris, kept);
+}
+
+static void contents_survive_what_others_allocate(void **state)
+{
+    (void)state;
+    harness_run(2, keep, NULL);
+}
+
+static int aligned(iris_t *iris, void *arg)
+{
+    void *ptr, *remote;
+
+    (void)arg;
+    for (size_t alignment = 1; alignment <= HEAP / 2; alignment *= 2) {
+        CHECK_OK(iris_malloc_aligned(iris, 100, alignment, &ptr));
+        for (int rank = 0; rank < iris_num_ranks(iris); rank++) {
+            CHECK_OK(iris_as_remote(iris, ptr, rank, &remote));
+            CHECK_EQUAL((uintptr_t)remote % alignment, 0);
+            CHECK_EQUAL((uintptr_t)remote % IRIS_ALIGNMENT, 0);
+        }
+        CHECK_OK(iris_free(iris, ptr));
+    }
+    return 0;
+}
+
+static void alignment_holds_on_every_rank(void **state)
+{
+    (void)state;
+    harness_run(3, aligned, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures_add_up),
+        cmocka_unit_test(the_heap_ends_where_it_ends),
+        cmocka_unit_test(translation_refuses_what_is_not_there),
+        cmocka_unit_test(calloc_zeroes_what_was_used_before),
+        cmocka_unit_test(peers_may_write_as_soon_as_malloc_returns),
+        cmocka_unit_test(contents_survive_what_others_allocate),
+        cmocka_unit_test(alignment_holds_on_every_rank),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
