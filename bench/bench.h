@@ -58,7 +58,7 @@ struct bench_row {
     const char *rate_unit;
     const char *reference; /* what was measured in alternation with it */
     double reference_rate;
-    double ratio;   /* median over batches of rate / reference_rate */
+    double ratio;   /* rate / reference_rate */
     uint64_t wrong; /* values found wrong, on all ranks */
 };
 

@@ -209,21 +209,17 @@ static void fill_row(const struct bench_work *work, const struct plan *plan,
                      double *samples, struct bench_row *row_p)
 {
     size_t count = plan->batches;
-    double *references = samples + count;
     double per_rep = work->per_rep != 0 ? work->per_rep : 1;
     double operations = per_rep * plan->reps;
-    double ratios[count];
+    double reference_us;
 
-    for (size_t i = 0; i < count && work->has_reference; i++) {
-        ratios[i] = references[i] / samples[i];
-    }
     row_p->median_us = bench_quantile(samples, count, 0.5) / operations;
     row_p->min_us = samples[0] / operations;
     row_p->p90_us = bench_quantile(samples, count, 0.9) / operations;
     if (work->has_reference) {
-        row_p->ratio = bench_quantile(ratios, count, 0.5);
-        row_p->reference_rate =
-            1 / (bench_quantile(references, count, 0.5) / operations);
+        reference_us = bench_quantile(samples + count, count, 0.5) / operations;
+        row_p->reference_rate = 1 / reference_us;
+        row_p->ratio = reference_us / row_p->median_us;
     }
 }
 

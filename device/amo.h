@@ -27,9 +27,9 @@
  * _masked: as the operation if `mask` is true, else touches no memory and
  * returns zero.
  *
- * On the CPU a loop around an acquiring atomic counts as waiting: now and then
- * it gives the core to other ranks, and it ends with the kernel. Loops around
- * relaxed ones do not; use iris_wait_until() where it fits. */
+ * On the CPU a loop around an atomic load, a compare-and-swap or any acquiring
+ * atomic counts as waiting: now and then it gives the core to other ranks, and
+ * it ends when the kernel is to end. Use iris_wait_until() where it fits. */
 
 /* How one atomic goes about it. */
 typedef struct iris_i_amo {
@@ -48,18 +48,26 @@ IRIS_DEVICE iris_i_amo_t iris_i_amo_of(enum iris_op op, enum iris_i_kind kind,
     return how;
 }
 
-/* A kernel's own spin loop acquires over and over; every 1024th time it is
- * treated as a wait. */
-IRIS_DEVICE void iris_i_maybe_spinning(iris_dev_t dev, iris_i_order_t order)
+/* A kernel's own spin loop looks over and over; every 64th look is treated as a
+ * wait that has looked that often. */
+IRIS_DEVICE void iris_i_maybe_spinning(iris_dev_t dev)
 {
 #if IRIS_ON_CPU
-    if (iris_i_acquires(order) && dev.cpu != NULL &&
-        IRIS_UNLIKELY((++dev.cpu->acquires & 1023u) == 0)) {
+    if (dev.cpu != NULL && IRIS_UNLIKELY((++dev.cpu->looks & 63u) == 0)) {
+        dev.cpu->polls += 63;
         iris_cpu_poll(dev.cpu);
     }
 #else
-    (void)dev, (void)order;
+    (void)dev;
 #endif
+}
+
+/* Operations that a spin loop is made of: whatever acquires, and loads and
+ * compare-and-swaps of any order. */
+IRIS_DEVICE iris_bool_t iris_i_may_spin(iris_i_amo_t how)
+{
+    return iris_i_acquires(how.order) || how.op == IRIS_OP_LOAD ||
+           how.op == IRIS_OP_ATOMIC_CAS;
 }
 
 /* The seam, the spin count, and the place to update. */
@@ -71,7 +79,9 @@ IRIS_DEVICE void *iris_i_amo_at(iris_dev_t dev, const void *ptr,
             ? iris_i_reads(how.op, how.rank, iris_i_kind_bytes(how.kind))
             : iris_i_writes(how.op, how.rank, iris_i_kind_bytes(how.kind));
 
-    iris_i_maybe_spinning(dev, how.order);
+    if (iris_i_may_spin(how)) {
+        iris_i_maybe_spinning(dev);
+    }
     return iris_i_at(dev, ptr, iris_i_ordered(access, how.order));
 }
 

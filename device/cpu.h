@@ -41,8 +41,8 @@ struct iris_cpu_wg {
     unsigned workgroup;
     iris_cpu_observe_t observe; /* NULL: nobody watches */
     void *observer;
-    unsigned polls;    /* iris_cpu_poll() calls; a wait starts it at 0 */
-    unsigned acquires; /* acquiring atomics so far: any may be a spin loop */
+    unsigned polls; /* iris_cpu_poll() calls; a wait starts it at 0 */
+    unsigned looks; /* operations so far that a spin loop may be made of */
     const void *wait_address; /* what it waits for, for messages; else NULL */
     iris_cmp_t wait_cmp;
     int64_t wait_value;

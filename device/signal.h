@@ -19,8 +19,10 @@
  * Counts only grow: nobody resets the signal while any may still arrive, the
  * next round waits for twice the total. A count below the total tells how many
  * have come and not which: adds may arrive in any order, so only the full total
- * says that a given sender's data is there. Who must know the sender gives each
- * sender a signal of its own. */
+ * says that a given sender's data is there. For the same reason no sender may
+ * begin the next round before the receiver has its total: its early add would
+ * pass for somebody's late one. Where senders can run ahead, rounds take turns
+ * with two signals, or each sender has one of its own. */
 
 /** Sets to_rank's signal to `value`: release, system scope. The lane's earlier
  *  writes, and after a workgroup barrier the workgroup's, are visible to
@@ -126,7 +128,7 @@ IRIS_DEVICE iris_bool_t iris_i_reached(const void *ptr, iris_i_goal_t goal,
  * be called over and over, so they count as a possible spin loop. */
 IRIS_DEVICE void iris_i_wait_seam(iris_dev_t dev, const void *ptr, size_t bytes)
 {
-    iris_i_maybe_spinning(dev, iris_i_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM));
+    iris_i_maybe_spinning(dev);
     iris_i_seam(dev, ptr,
                 iris_i_ordered(iris_i_reads(IRIS_OP_WAIT, dev.rank, bytes),
                                iris_i_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM)));
@@ -139,6 +141,7 @@ IRIS_DEVICE void iris_i_wait_begin(iris_dev_t dev, const void *ptr,
 {
 #if IRIS_ON_CPU
     if (dev.cpu != NULL) {
+        dev.cpu->polls = 0;
         dev.cpu->wait_address = ptr;
         dev.cpu->wait_cmp = goal.cmp;
         dev.cpu->wait_value = (int64_t)goal.value;

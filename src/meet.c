@@ -108,9 +108,9 @@ static iris_status_t check_gave_up(iris_t *iris, const struct iris_group *group)
     if (rank < 0) {
         return IRIS_OK;
     }
-    if (rank != iris->rank && rank < iris->num_ranks &&
+    if (status == IRIS_ERR_PEER_LOST && rank < iris->num_ranks &&
         iris_i_peers_check(iris, rank) != IRIS_OK) {
-        return IRIS_ERR_PEER_LOST;
+        return status;
     }
     return iris_i_fail(iris, status,
                        "rank %d%s came too late to an earlier collective call "
@@ -182,24 +182,24 @@ static iris_status_t check_on(iris_t *iris, const struct iris_group *group,
                               int rank, const struct iris_call *call,
                               int64_t deadline)
 {
+    int lost = is_one_lost(iris, group), late;
     iris_status_t status;
-    int late;
 
-    if (is_one_lost(iris, group)) {
+    /* After the look at the members: one may have left because it gave up. */
+    late = given_up_on(iris, group, &status);
+    if (late >= 0 && late < iris->num_ranks && status == IRIS_ERR_TIMEOUT &&
+        !has_come(iris, group, late)) {
+        return fail_late(iris, late, call);
+    }
+    if (late >= 0) {
+        return check_gave_up(iris, group);
+    }
+    if (lost) {
         return give_up(iris, group, iris_i_peers_lost(iris),
                        IRIS_ERR_PEER_LOST);
     }
-    late = given_up_on(iris, group, &status);
-    if (late < 0 && iris_i_now_ns() < deadline) {
+    if (iris_i_now_ns() < deadline || has_come(iris, group, rank)) {
         return IRIS_OK;
-    }
-    if (late >= 0 && status != IRIS_ERR_TIMEOUT) {
-        return check_gave_up(iris, group);
-    }
-    rank = late >= 0 && late < iris->num_ranks ? late : rank;
-    if (has_come(iris, group, rank)) {
-        /* It came after all, too late for another member. */
-        return late >= 0 ? check_gave_up(iris, group) : IRIS_OK;
     }
     return give_up(iris, group, rank, fail_late(iris, rank, call));
 }

@@ -112,7 +112,7 @@ static int back_to_back_body(iris_t *iris, void *arg)
 
 static void collectives_need_no_barrier_in_between(void **state)
 {
-    size_t rounds = harness_count(20000, 500);
+    size_t rounds = harness_count(4000, 500);
 
     (void)state;
     harness_run_all(back_to_back_body, &rounds);

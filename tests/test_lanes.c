@@ -29,7 +29,7 @@ IRIS_DEVICE void count(iris_dev_t dev, uint32_t *counter)
                               IRIS_SCOPE_AGENT);
 }
 
-IRIS_KERNEL(tally, struct tally_args)
+IRIS_KERNEL(take_tally, struct tally_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
     struct tally *tally = args->tally;
@@ -106,8 +106,8 @@ static int play_lanes(iris_t *iris, void *arg)
         args.grid = grids[i % 4];
         args.n = counts[i / 4 % 4];
         CHECK_OK(iris_memset(iris, memory, 0, sizeof(struct tally), NULL));
-        CHECK_OK(iris_launch(iris, tally, args.grid, block, &args, sizeof args,
-                             NULL));
+        CHECK_OK(iris_launch(iris, take_tally, args.grid, block, &args,
+                             sizeof args, NULL));
         CHECK_OK(
             iris_launch(iris, check_tally, 1, block, &args, sizeof args, NULL));
         CHECK_OK(

@@ -100,12 +100,13 @@ IRIS_KERNEL(messages, struct game_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
     int ranks = iris_wg_leader(wg) ? dev.num_ranks : 0;
+    uint64_t last = args->rounds / (uint64_t)dev.num_ranks; /* of each pair */
 
     for (int shift = 0; shift < ranks; shift++) {
         int peer[2] = {(dev.rank + shift) % ranks,
                        (dev.rank + ranks - shift) % ranks};
 
-        for (uint64_t i = 1; i <= args->rounds; i++) {
+        for (uint64_t i = 1; i <= last; i++) {
             exchange(dev, (struct message_board *)args->board, peer, i,
                      args->variant);
         }
@@ -238,7 +239,7 @@ IRIS_KERNEL(fan_out, struct game_args)
 static void play_messages(enum announce how)
 {
     game_play_all((struct game){messages, sizeof(struct message_board), 1,
-                                harness_count(1000000, 4000), how});
+                                harness_count(1000000, 20000), how});
 }
 
 static void

@@ -57,10 +57,16 @@ static iris_status_t find_out(const struct iris_settings *settings,
 iris_status_t iris_i_bootstrap(const struct iris_settings *settings,
                                struct iris_bootstrap *bootstrap_p)
 {
-    iris_status_t status = find_out(settings, bootstrap_p);
+    struct iris_bootstrap bootstrap;
+    iris_status_t status = find_out(settings, &bootstrap);
 
-    return status == IRIS_OK ? iris_i_bootstrap_check(bootstrap_p->num_ranks)
-                             : status;
+    if (status == IRIS_OK) {
+        status = iris_i_bootstrap_check(bootstrap.num_ranks);
+    }
+    if (status == IRIS_OK) {
+        *bootstrap_p = bootstrap;
+    }
+    return status;
 }
 
 int iris_i_bootstrap_launched(const struct iris_settings *settings)
