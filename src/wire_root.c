@@ -153,44 +153,57 @@ static int accept_peer(struct iris_meeting *meeting, pid_t *pid_p,
     return -1;
 }
 
+/* Hears who has connected. IRIS_OK: one of us, whatever there is to say about
+ * it. */
+static iris_status_t hear_hello(int sock, pid_t pid, struct iris_hello *hello_p)
+{
+    int64_t patience = iris_i_deadline(IRIS_SOCKET_PATIENCE_MS);
+    iris_status_t status;
+    int fd = -1;
+
+    status =
+        iris_i_socket_receive(sock, hello_p, sizeof *hello_p, patience, &fd);
+    if (status == IRIS_OK || status == IRIS_ERR_LIMIT) {
+        hello_p->handle.fd = fd;
+        hello_p->pid = pid != 0 ? pid : hello_p->pid;
+    }
+    return status;
+}
+
 /* Takes one connection. What is wrong with it goes into the verdict. Returns 1
  * if a rank has been heard. */
 static int take_peer(struct iris_meeting *meeting, struct iris_verdict *verdict)
 {
-    int64_t patience = iris_i_deadline(IRIS_SOCKET_PATIENCE_MS);
     struct iris_hello hello;
-    iris_status_t status;
-    int sock, fd = -1;
-    pid_t pid;
+    iris_status_t status, judgement;
+    pid_t pid = 0;
+    int sock;
 
     sock = accept_peer(meeting, &pid, verdict);
     if (sock < 0) {
         return 0;
     }
-    status = iris_i_socket_receive(sock, &hello, sizeof hello, patience, &fd);
+    status = hear_hello(sock, pid, &hello);
     if (status == IRIS_ERR_TIMEOUT || status == IRIS_ERR_PEER_LOST) {
         close(sock); /* a dropped or half-open connection is nobody yet */
         return 0;
     }
-    if (status == IRIS_ERR_LIMIT) {
-        status = own_trouble(meeting, status);
-    } else if (status == IRIS_OK) {
-        hello.handle.fd = fd;
-        hello.pid = pid != 0 ? pid : hello.pid;
-        status = judge(meeting, &hello);
-    }
-    if (status == IRIS_OK) {
+    judgement = status == IRIS_OK          ? judge(meeting, &hello)
+                : status == IRIS_ERR_LIMIT ? own_trouble(meeting, status)
+                                           : status;
+    if (judgement == IRIS_OK) {
         meeting->hellos[hello.rank] = hello;
         meeting->socks[hello.rank] = sock;
-        status = compare(meeting, &hello);
-        iris_i_wire_judge(verdict, status);
+        iris_i_wire_judge(verdict, compare(meeting, &hello));
         return 1;
     }
-    iris_i_wire_judge(verdict, status);
+    iris_i_wire_judge(verdict, judgement);
     iris_i_wire_send(sock, verdict, -1);
     close(sock);
-    close_fd(&fd);
-    return 1;
+    if (status == IRIS_OK) {
+        close_fd(&hello.handle.fd);
+    }
+    return status == IRIS_OK || status == IRIS_ERR_LIMIT;
 }
 
 /* A peer that has said hello says nothing more until the verdict: anything to
@@ -207,10 +220,16 @@ static iris_status_t check_silent(const struct iris_meeting *meeting, int rank)
                        rank, meeting->hellos[rank].pid);
 }
 
-static iris_status_t check_here(const struct iris_meeting *meeting)
+/* Has whoever makes the ranks noted that one failed? */
+static int is_in_vain(const struct iris_meeting *meeting)
 {
     const atomic_int *failed = meeting->bootstrap->failed;
 
+    return failed != NULL && atomic_load(failed) != 0;
+}
+
+static iris_status_t check_here(const struct iris_meeting *meeting)
+{
     for (int rank = 1; rank < meeting->num_ranks; rank++) {
         iris_status_t status = check_silent(meeting, rank);
 
@@ -218,10 +237,10 @@ static iris_status_t check_here(const struct iris_meeting *meeting)
             return status;
         }
     }
-    if (failed != NULL && atomic_load(failed) != 0) {
+    if (is_in_vain(meeting)) {
         return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
                            "rank %d failed before the ranks had met",
-                           atomic_load(failed) - 1);
+                           atomic_load(meeting->bootstrap->failed) - 1);
     }
     return IRIS_OK;
 }
@@ -246,8 +265,18 @@ static iris_status_t fail_absent(const struct iris_meeting *meeting)
                        num_present, meeting->num_ranks, absent);
 }
 
-/* Takes connections until all are here. When something is wrong, those who are
- * here are told at once, and rank 0 stays a little for those who come late. */
+/* How long to wait for ranks that are not here. When something is wrong, that
+ * is a little, so that they learn of it; they need not if they do anyway. */
+static int64_t until_when(const struct iris_meeting *meeting)
+{
+    int64_t soon =
+        is_in_vain(meeting) ? iris_i_now_ns() : iris_i_deadline(LINGER_MS);
+
+    return soon < meeting->deadline ? soon : meeting->deadline;
+}
+
+/* Takes connections until all are here, or something is wrong: those who are
+ * here are then told at once. */
 static void gather(struct iris_meeting *meeting, struct iris_verdict *verdict)
 {
     struct pollfd pollfd = {.fd = meeting->sock, .events = POLLIN};
@@ -255,23 +284,19 @@ static void gather(struct iris_meeting *meeting, struct iris_verdict *verdict)
     int num_heard = 1, hurried = 0;
 
     while (num_heard < meeting->num_ranks) {
-        if (verdict->status != IRIS_OK && !hurried) {
-            int64_t soon = iris_i_deadline(LINGER_MS);
-
-            deadline = soon < deadline ? soon : deadline;
+        if (verdict->status != IRIS_OK) {
+            dismiss(meeting, verdict);
+            deadline = hurried ? deadline : until_when(meeting);
             hurried = 1;
         }
         if (poll(&pollfd, 1, iris_i_left_ms(deadline, LOOK_MS)) > 0) {
             num_heard += take_peer(meeting, verdict);
-        } else {
-            iris_i_wire_judge(verdict, check_here(meeting));
-            if (iris_i_now_ns() >= deadline) {
-                iris_i_wire_judge(verdict, fail_absent(meeting));
-                break;
-            }
+            continue;
         }
-        if (verdict->status != IRIS_OK) {
-            dismiss(meeting, verdict);
+        iris_i_wire_judge(verdict, check_here(meeting));
+        if (iris_i_now_ns() >= deadline) {
+            iris_i_wire_judge(verdict, fail_absent(meeting));
+            break;
         }
     }
     if (verdict->status != IRIS_OK) {
