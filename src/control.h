@@ -55,8 +55,9 @@ _Static_assert(sizeof(struct iris_control_slot) == 4096, "a slot is a page");
 /* One group's meeting place. */
 struct iris_control_group {
     _Alignas(4096) atomic_uint users; /* ranks that hold the group */
-    atomic_uint arrivals;             /* futex: posts so far, wrapping */
+    atomic_uint wakes;                /* futex: bumped when all have posted */
     atomic_uint sleepers;             /* ranks asleep on it */
+    atomic_ullong posts;              /* so far; each meeting adds `count` */
     /* Set once, by the first member that gave up: the rank it gave up on, + 1,
      * in the low half, its status (negated) in the high half. Later meetings
      * cannot agree. */

@@ -158,20 +158,21 @@ static iris_status_t compare_lists(iris_t *iris)
     return IRIS_OK;
 }
 
-/* Rank 0's part: a place in the control segment that nobody holds. */
-static iris_status_t find_slot(iris_t *iris, int *slot_p)
+/* A place in the control segment behind `slot` that nobody holds, made ready.
+ */
+static iris_status_t find_slot(iris_t *iris, int *slot)
 {
-    for (int slot = 1; slot < IRIS_GROUP_SLOTS; slot++) {
+    while (++*slot < IRIS_GROUP_SLOTS) {
         struct iris_control_group *shared =
-            iris_i_control_group(iris->control, slot);
-        iris_status_t status = iris_i_control_back_group(iris->control, slot);
+            iris_i_control_group(iris->control, *slot);
+        iris_status_t status = iris_i_control_back_group(iris->control, *slot);
 
         if (status != IRIS_OK) {
             return status;
         }
         if (atomic_load_explicit(&shared->users, memory_order_acquire) == 0) {
             atomic_store(&shared->gave_up, 0);
-            *slot_p = slot;
+            atomic_store(&shared->posts, 0);
             return IRIS_OK;
         }
     }
@@ -180,23 +181,50 @@ static iris_status_t find_slot(iris_t *iris, int *slot_p)
                        IRIS_GROUP_SLOTS - 1);
 }
 
-/* Rank 0 picks the slot, all learn it. */
-static iris_status_t agree_on_slot(iris_t *iris, int *slot_p)
+/* Rank 0's part: a slot for each list the ranks have just posted, written for
+ * each rank of the list; 0 for a rank in no group. */
+static iris_status_t assign_slots(iris_t *iris, int *slots)
 {
-    struct iris_call call = {.kind = IRIS_CALL_GROUP_SLOT};
     iris_status_t status;
     size_t bytes;
     int slot = 0;
 
+    for (int rank = 0; rank < iris->num_ranks; rank++) {
+        const int *list = iris_i_meet_payload(iris, iris->world, rank, &bytes);
+
+        if (bytes == 0 || list[0] != rank) {
+            continue;
+        }
+        status = find_slot(iris, &slot);
+        if (status != IRIS_OK) {
+            return status;
+        }
+        for (size_t i = 0; i < bytes / sizeof *list; i++) {
+            slots[list[i]] = slot;
+        }
+    }
+    return IRIS_OK;
+}
+
+/* Rank 0 picks a slot for each group, all learn theirs. */
+static iris_status_t agree_on_slot(iris_t *iris, int *slot_p)
+{
+    struct iris_call call = {.kind = IRIS_CALL_GROUP_SLOT};
+    int slots[iris->num_ranks];
+    iris_status_t status;
+    size_t bytes;
+
     if (iris->rank == 0) {
-        call.status = find_slot(iris, &slot);
-        call.payload = &slot;
-        call.payload_bytes = sizeof slot;
+        memset(slots, 0, sizeof slots);
+        call.status = assign_slots(iris, slots);
+        call.payload = slots;
+        call.payload_bytes = sizeof slots;
     }
     status = iris_i_meet(iris, iris->world, &call);
     if (status == IRIS_OK) {
-        memcpy(slot_p, iris_i_meet_payload(iris, iris->world, 0, &bytes),
-               sizeof *slot_p);
+        const int *posted = iris_i_meet_payload(iris, iris->world, 0, &bytes);
+
+        *slot_p = posted[iris->rank];
     }
     return status;
 }

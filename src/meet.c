@@ -46,6 +46,16 @@ slot_of(iris_t *iris, const struct iris_group *group, int rank)
     return &shared->slots[2 * rank + (int)(group->seq % 2)];
 }
 
+/* Sequentially consistent with the sleeper's announcement, so that one of the
+ * two sees the other. */
+static void wake_all(struct iris_control_group *shared)
+{
+    atomic_fetch_add(&shared->wakes, 1);
+    if (atomic_load(&shared->sleepers) != 0) {
+        iris_i_futex_wake(&shared->wakes);
+    }
+}
+
 static void post(iris_t *iris, struct iris_group *group,
                  const struct iris_call *call)
 {
@@ -72,11 +82,10 @@ static void post(iris_t *iris, struct iris_group *group,
     atomic_store_explicit(&self->last, call->kind, memory_order_relaxed);
     atomic_fetch_add_explicit(&self->calls, 1, memory_order_relaxed);
     atomic_store_explicit(&slot->seq, group->seq, memory_order_release);
-    /* Sequentially consistent with the sleeper's announcement, so that one of
-     * the two sees the other. */
-    atomic_fetch_add(&shared->arrivals, 1);
-    if (atomic_load(&shared->sleepers) != 0) {
-        iris_i_futex_wake(&shared->arrivals);
+    /* Only the last to come wakes the others, each once. */
+    if ((atomic_fetch_add(&shared->posts, 1) + 1) % (unsigned)group->count ==
+        0) {
+        wake_all(shared);
     }
 }
 
@@ -130,8 +139,7 @@ static iris_status_t give_up(iris_t *iris, const struct iris_group *group,
     unsigned mark = ((unsigned)-status << 16) | ((unsigned)rank + 1);
 
     atomic_compare_exchange_strong(&shared->gave_up, &none, mark);
-    atomic_fetch_add(&shared->arrivals, 1);
-    iris_i_futex_wake(&shared->arrivals);
+    wake_all(shared);
     return status;
 }
 
@@ -153,14 +161,15 @@ static iris_status_t fail_late(iris_t *iris, int rank,
         row_of(doing != 0 ? doing : last)->name, calls);
 }
 
-static int all_have_come(iris_t *iris, const struct iris_group *group)
+/* The first member that has not come, or -1. */
+static int first_absent(iris_t *iris, const struct iris_group *group)
 {
     for (int i = 0; i < group->count; i++) {
         if (!has_come(iris, group, group->members[i])) {
-            return 0;
+            return group->members[i];
         }
     }
-    return 1;
+    return -1;
 }
 
 /* 1 if a member is lost, this thread's message saying which. One that has come
@@ -171,18 +180,17 @@ static int is_one_lost(iris_t *iris, const struct iris_group *group)
     for (int i = 0; i < group->count; i++) {
         if (group->members[i] != iris->rank &&
             iris_i_peers_check(iris, group->members[i]) != IRIS_OK) {
-            return !all_have_come(iris, group);
+            return first_absent(iris, group) >= 0;
         }
     }
     return 0;
 }
 
-/* Why to stop waiting for `rank`, if there is a reason. */
+/* Why to stop waiting, if there is a reason. */
 static iris_status_t check_on(iris_t *iris, const struct iris_group *group,
-                              int rank, const struct iris_call *call,
-                              int64_t deadline)
+                              const struct iris_call *call, int64_t deadline)
 {
-    int lost = is_one_lost(iris, group), late;
+    int lost = is_one_lost(iris, group), late, absent;
     iris_status_t status;
 
     /* After the look at the members: one may have left because it gave up. */
@@ -198,40 +206,41 @@ static iris_status_t check_on(iris_t *iris, const struct iris_group *group,
         return give_up(iris, group, iris_i_peers_lost(iris),
                        IRIS_ERR_PEER_LOST);
     }
-    if (iris_i_now_ns() < deadline || has_come(iris, group, rank)) {
+    absent = first_absent(iris, group);
+    if (iris_i_now_ns() < deadline || absent < 0) {
         return IRIS_OK;
     }
-    return give_up(iris, group, rank, fail_late(iris, rank, call));
+    return give_up(iris, group, absent, fail_late(iris, absent, call));
 }
 
-static void sleep_until_arrival(iris_t *iris, const struct iris_group *group,
-                                int rank)
+static void sleep_until_woken(iris_t *iris, const struct iris_group *group)
 {
     struct iris_control_group *shared =
         iris_i_control_group(iris->control, group->slot);
     unsigned seen;
 
     atomic_fetch_add(&shared->sleepers, 1);
-    seen = atomic_load(&shared->arrivals);
-    if (!has_come(iris, group, rank)) {
-        iris_i_futex_wait(&shared->arrivals, seen, SLEEP_NS);
+    seen = atomic_load(&shared->wakes);
+    if (first_absent(iris, group) >= 0) {
+        iris_i_futex_wait(&shared->wakes, seen, SLEEP_NS);
     }
     atomic_fetch_sub(&shared->sleepers, 1);
 }
 
-static iris_status_t wait_for(iris_t *iris, const struct iris_group *group,
-                              int rank, const struct iris_call *call,
-                              int64_t deadline)
+static iris_status_t wait_for_all(iris_t *iris, const struct iris_group *group,
+                                  const struct iris_call *call)
 {
-    for (unsigned round = 0; !has_come(iris, group, rank); round++) {
+    int64_t deadline = iris_i_deadline(iris->timeout_ms);
+
+    for (unsigned round = 0; first_absent(iris, group) >= 0; round++) {
         iris_status_t status;
 
         if (round < SPIN_ROUNDS) {
             sched_yield();
             continue;
         }
-        sleep_until_arrival(iris, group, rank);
-        status = check_on(iris, group, rank, call, deadline);
+        sleep_until_woken(iris, group);
+        status = check_on(iris, group, call, deadline);
         if (status != IRIS_OK) {
             return status;
         }
@@ -290,14 +299,10 @@ static iris_status_t fail_mismatch(iris_t *iris, const struct iris_group *group)
 
 /* The verdict is a function of the posts alone, so every rank comes to the
  * same. */
-static iris_status_t judge(iris_t *iris, const struct iris_group *group,
-                           const struct iris_call *call)
+static iris_status_t judge(iris_t *iris, const struct iris_group *group)
 {
     const struct iris_control_slot *own = slot_of(iris, group, iris->rank);
 
-    if (call->status != IRIS_OK) {
-        return iris_i_fail_again(call->status, (const char *)own->payload);
-    }
     for (int i = 0; i < group->count; i++) {
         int rank = group->members[i];
         const struct iris_control_slot *slot = slot_of(iris, group, rank);
@@ -322,23 +327,25 @@ iris_status_t iris_i_meet(iris_t *iris, struct iris_group *group,
 {
     struct iris_control_rank *self =
         iris_i_control_rank(iris->control, iris->rank);
-    int64_t deadline = iris_i_deadline(iris->timeout_ms);
+    char own_message[IRIS_MESSAGE_BYTES];
     iris_status_t status;
 
+    /* This rank's own failure is what its caller wants to hear of. */
+    snprintf(own_message, sizeof own_message, "%s", iris_last_error());
     if (given_up_on(iris, group, &status) >= 0) {
-        return call->status != IRIS_OK ? call->status
-                                       : check_gave_up(iris, group);
+        status = check_gave_up(iris, group);
+    } else {
+        post(iris, group, call);
+        status = wait_for_all(iris, group, call);
+        if (status == IRIS_OK) {
+            status = judge(iris, group);
+        }
+        atomic_store_explicit(&self->doing, IRIS_CALL_NONE,
+                              memory_order_relaxed);
     }
-    status = IRIS_OK;
-    post(iris, group, call);
-    for (int i = 0; i < group->count && status == IRIS_OK; i++) {
-        status = wait_for(iris, group, group->members[i], call, deadline);
-    }
-    if (status == IRIS_OK) {
-        status = judge(iris, group, call);
-    }
-    atomic_store_explicit(&self->doing, IRIS_CALL_NONE, memory_order_relaxed);
-    return status;
+    return call->status == IRIS_OK
+               ? status
+               : iris_i_fail_again(call->status, own_message);
 }
 
 const void *iris_i_meet_payload(iris_t *iris, const struct iris_group *group,

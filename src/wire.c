@@ -78,6 +78,21 @@ static iris_status_t take_control(struct iris_meeting *meeting,
     return status;
 }
 
+/* Receives from rank 0, and names it if it is to blame. */
+static iris_status_t hear_root(const struct iris_meeting *meeting, void *data,
+                               size_t bytes, int *fd_p)
+{
+    iris_status_t status = iris_i_socket_receive(
+        meeting->sock, data, bytes, later(meeting->deadline), fd_p);
+
+    if (status != IRIS_ERR_PEER_LOST && status != IRIS_ERR_TIMEOUT) {
+        return status;
+    }
+    return iris_i_fail(NULL, status, "rank 0 of job \"%s\" %s during init",
+                       meeting->bootstrap->key,
+                       status == IRIS_ERR_PEER_LOST ? "died" : "fell silent");
+}
+
 /* Takes every hello, even if a descriptor gets lost: what comes after them must
  * not find them in its way. */
 static void hear_hellos(struct iris_meeting *meeting,
@@ -88,8 +103,7 @@ static void hear_hellos(struct iris_meeting *meeting,
         iris_status_t status;
         int fd = -1;
 
-        status = iris_i_socket_receive(meeting->sock, &hello, sizeof hello,
-                                       later(meeting->deadline), &fd);
+        status = hear_root(meeting, &hello, sizeof hello, &fd);
         iris_i_wire_judge(verdict, status);
         if (status == IRIS_OK) {
             meeting->hellos[rank] = hello;
@@ -108,14 +122,10 @@ static iris_status_t agree_as_peer(struct iris_meeting *meeting,
     int fd = -1;
 
     iris_i_wire_send(meeting->sock, own, -1);
-    status = iris_i_socket_receive(meeting->sock, &joint, sizeof joint,
-                                   later(meeting->deadline), &fd);
+    status = hear_root(meeting, &joint, sizeof joint, &fd);
     close_fd(&fd);
     if (own->status != IRIS_OK) {
         return iris_i_wire_accept(own);
-    }
-    if (status == IRIS_ERR_PEER_LOST) {
-        return iris_i_fail(NULL, status, "rank 0 died during init");
     }
     return status == IRIS_OK ? iris_i_wire_accept(&joint) : status;
 }
@@ -139,15 +149,7 @@ static iris_status_t say_hello(struct iris_meeting *meeting,
     status =
         iris_i_socket_send(meeting->sock, own, sizeof *own, own->handle.fd);
     if (status == IRIS_OK || status == IRIS_ERR_PEER_LOST) {
-        status =
-            iris_i_socket_receive(meeting->sock, verdict_p, sizeof *verdict_p,
-                                  later(meeting->deadline), fd_p);
-    }
-    if (status == IRIS_ERR_PEER_LOST) {
-        return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
-                           "rank 0 of job \"%s\" died while the ranks were "
-                           "meeting",
-                           bootstrap->key);
+        status = hear_root(meeting, verdict_p, sizeof *verdict_p, fd_p);
     }
     return status;
 }
