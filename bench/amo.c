@@ -5,12 +5,11 @@
  */
 #include "config.h"
 
+#include "amo_kernels.h"
 #include "bench.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "amo_kernels.h"
 
 #define WORDS 4096
 

@@ -5,11 +5,10 @@
  */
 #include "config.h"
 
+#include "alloc.h"
 #include "bench.h"
 
 #include <stdlib.h>
-
-#include "alloc.h"
 
 #define MAX_SAMPLES 20000
 /* Collective calls cost more than the allocator's. */

@@ -4,11 +4,11 @@
  */
 #include "config.h"
 
+#include <iris/device.h>
+
 #include "bench.h"
 
 #include <stdlib.h>
-
-#include <iris/device.h>
 
 #define CHECK_LAUNCHES 100
 #define WARM_LAUNCHES 200

@@ -6,11 +6,10 @@
 #include "config.h"
 
 #include "bench.h"
+#include "rma_kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "rma_kernels.h"
 
 /* What destinations hold before an operation, and behind it afterwards. */
 #define UNTOUCHED 0xa5

@@ -5,11 +5,11 @@
  */
 #include "config.h"
 
+#include <iris/device.h>
+
 #include "bench.h"
 
 #include <stdlib.h>
-
-#include <iris/device.h>
 
 #define CHECK_ROUNDS 20
 #define MAX_ENQUEUED 1000

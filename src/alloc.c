@@ -7,10 +7,10 @@
 
 #include "alloc.h"
 
+#include "alloc_class.h"
+
 #include <stdint.h>
 #include <stdlib.h>
-
-#include "alloc_class.h"
 
 /* Free blocks that a search may look at before it settles for a class in which
  * every block fits. Bounds the time of take and stats. */

@@ -6,11 +6,11 @@
 
 #include "backend.h"
 
-#include <string.h>
-#include <strings.h>
-
 #include "backend_sim/sim.h"
 #include "log.h"
+
+#include <string.h>
+#include <strings.h>
 
 /* Best first. */
 static const struct iris_backend_ops *const backends[] = {

@@ -5,15 +5,15 @@
  */
 #include "config.h"
 
+#include "heap.h"
+#include "log.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "heap.h"
-#include "log.h"
 
 /* Against others that write the same file at the same time. */
 #define NAME_TRIES 100

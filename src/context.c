@@ -6,16 +6,16 @@
 
 #include "context.h"
 
+#include "heap.h"
+#include "meet.h"
+#include "stream.h"
+#include "wire.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "heap.h"
-#include "meet.h"
-#include "stream.h"
-#include "wire.h"
 
 #define HELLO_MAGIC 0x49726973u
 #define HELLO_VERSION 1u

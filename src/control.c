@@ -7,13 +7,13 @@
 
 #include "control.h"
 
+#include "log.h"
+#include "shm.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "log.h"
-#include "shm.h"
 
 #define PAGE ((size_t)4096)
 

@@ -6,13 +6,13 @@
 
 #include "env.h"
 
+#include "log.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-#include "log.h"
 
 enum kind { STRING, CHOICE, BYTES, MS, COUNT, RANK, FLAG };
 

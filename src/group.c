@@ -6,15 +6,15 @@
 
 #include "group.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <iris/device/layout.h>
 
 #include "context.h"
 #include "heap.h"
 #include "log.h"
 #include "meet.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 iris_status_t iris_i_group_resolve(const iris_t *iris,
                                    const iris_group_t *group,

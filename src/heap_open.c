@@ -5,13 +5,13 @@
  */
 #include "config.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <iris/device/layout.h>
 
 #include "heap.h"
 #include "log.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static size_t round_up(size_t bytes)
 {

@@ -6,12 +6,12 @@
 
 #include "log.h"
 
+#include "context.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "context.h"
 
 /* The one piece of state outside contexts: it belongs to the thread, so that a
  * failed iris_init(), which leaves no context, can still say why. */

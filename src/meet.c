@@ -6,14 +6,14 @@
 
 #include "meet.h"
 
-#include <sched.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "clock.h"
 #include "context.h"
 #include "futex.h"
 #include "log.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
 
 /* How a waiting rank spends its time: rounds of looking, most of them giving
  * the core away, then sleep; peers are checked on whenever a sleep ends. */

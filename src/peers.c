@@ -7,14 +7,14 @@
 
 #include "peers.h"
 
+#include "context.h"
+#include "shm.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "context.h"
-#include "shm.h"
 
 struct iris_peers {
     int num_ranks;

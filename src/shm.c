@@ -6,6 +6,8 @@
 
 #include "shm.h"
 
+#include "log.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,8 +16,6 @@
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-
-#include "log.h"
 
 /* Where shm_open() keeps its objects. O_TMPFILE makes one there that never has
  * a name: a rank killed at any moment leaves nothing. */

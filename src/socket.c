@@ -6,6 +6,10 @@
 
 #include "socket.h"
 
+#include "clock.h"
+#include "log.h"
+#include "shm.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -14,10 +18,6 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "clock.h"
-#include "log.h"
-#include "shm.h"
 
 /* The user id is part of the name, so that users do not meet by accident. */
 static socklen_t make_address(const char *key, struct sockaddr_un *address)

@@ -6,6 +6,9 @@
 
 #include <iris/spawn.h>
 
+#include "context.h"
+#include "log.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -18,9 +21,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "context.h"
-#include "log.h"
 
 /* How often to look for children that cannot be watched. */
 #define WAIT_MS 50

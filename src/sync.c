@@ -4,17 +4,17 @@
  */
 #include "config.h"
 
-#include <iris/launch.h>
 #include <iris/sync.h>
 
-#include <string.h>
-
 #include <iris/device/kernels/barrier.h>
+#include <iris/launch.h>
 
 #include "context.h"
 #include "log.h"
 #include "meet.h"
 #include "stream.h"
+
+#include <string.h>
 
 /* One lane a peer is plenty. */
 #define BARRIER_LANES 64

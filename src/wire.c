@@ -9,15 +9,15 @@
 
 #include "wire.h"
 
+#include "clock.h"
+#include "socket.h"
+#include "wire_root.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "clock.h"
-#include "socket.h"
-#include "wire_root.h"
 
 /* Rank 0 waits as long as we do: leave it time to say who is missing. */
 #define LATER_NS 2000000000LL
@@ -218,6 +218,7 @@ iris_status_t iris_i_wire_open(const struct iris_bootstrap *bootstrap,
     struct iris_meeting meeting = {.bootstrap = bootstrap,
                                    .rank = bootstrap->rank,
                                    .num_ranks = bootstrap->num_ranks,
+                                   .num_expected = bootstrap->num_ranks,
                                    .deadline = iris_i_deadline(timeout_ms),
                                    .sock = -1,
                                    .spare = -1};

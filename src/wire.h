@@ -34,6 +34,8 @@ struct iris_meeting {
     const struct iris_bootstrap *bootstrap;
     int rank;
     int num_ranks;
+    int num_expected; /* rank 0: processes that may come; more than num_ranks
+                       * if some believe in a larger job */
     int64_t deadline;
     int sock;   /* rank 0: the listener; others: to rank 0; -1: alone */
     int spare;  /* rank 0: a descriptor kept back to tell peers that there are

@@ -6,13 +6,13 @@
 
 #include "wire_root.h"
 
+#include "clock.h"
+#include "socket.h"
+
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "clock.h"
-#include "socket.h"
 
 /* When something is wrong, late ranks have this long to come and be told. */
 #define LINGER_MS 2000
@@ -191,6 +191,9 @@ static int take_peer(struct iris_meeting *meeting, struct iris_verdict *verdict)
     judgement = status == IRIS_OK          ? judge(meeting, &hello)
                 : status == IRIS_ERR_LIMIT ? own_trouble(meeting, status)
                                            : status;
+    if (status == IRIS_OK && hello.num_ranks > meeting->num_expected) {
+        meeting->num_expected = hello.num_ranks;
+    }
     if (judgement == IRIS_OK) {
         meeting->hellos[hello.rank] = hello;
         meeting->socks[hello.rank] = sock;
@@ -283,7 +286,7 @@ static void gather(struct iris_meeting *meeting, struct iris_verdict *verdict)
     int64_t deadline = meeting->deadline;
     int num_heard = 1, hurried = 0;
 
-    while (num_heard < meeting->num_ranks) {
+    while (num_heard < meeting->num_expected) {
         if (verdict->status != IRIS_OK) {
             dismiss(meeting, verdict);
             deadline = hurried ? deadline : until_when(meeting);

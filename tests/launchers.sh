@@ -7,7 +7,7 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 launch_env=$here/../scripts/launch-env
-: "${RANK_TESTS=}" "${TEST_WRAPPER=}" "${MPIRUN=}"
+: "${RANK_TESTS=}" "${MATRIX_TESTS=}" "${TEST_WRAPPER=}" "${MPIRUN=}"
 env_counts=4 mpi_counts=2
 [ -z "${IRIS_TEST_LONG-}" ] || env_counts="1 2 4 8" mpi_counts="1 2 4 8"
 failed=0
@@ -26,19 +26,29 @@ one() { # LABEL COMMAND...
     fi
 }
 
-[ -n "$RANK_TESTS" ] || exit 77
-# Word splitting is meant: a list of programs, a wrapper and its options.
+run() { # ENV-COUNTS MPI-COUNTS TEST...
+    local env_counts=$1 mpi_counts=$2 test count
+    shift 2
+    # Word splitting is meant: counts, and a wrapper with its options.
+    # shellcheck disable=SC2086
+    for test in "$@"; do
+        one "$test, child processes" \
+            env IRIS_SPAWN=processes $TEST_WRAPPER ./$test
+        for count in $env_counts; do
+            one "$test, $count by environment" \
+                "$launch_env" -n $count $TEST_WRAPPER ./$test
+        done
+        [ -n "$MPIRUN" ] || continue
+        for count in $mpi_counts; do
+            one "$test, $count by mpirun" \
+                "$MPIRUN" --oversubscribe -n $count $TEST_WRAPPER ./$test
+        done
+    done
+}
+
+[ -n "$RANK_TESTS$MATRIX_TESTS" ] || exit 77
 # shellcheck disable=SC2086
-for test in $RANK_TESTS; do
-    one "$test, child processes" env IRIS_SPAWN=processes $TEST_WRAPPER ./$test
-    for count in $env_counts; do
-        one "$test, $count by environment" \
-            "$launch_env" -n $count $TEST_WRAPPER ./$test
-    done
-    [ -n "$MPIRUN" ] || continue
-    for count in $mpi_counts; do
-        one "$test, $count by mpirun" \
-            "$MPIRUN" --oversubscribe -n $count $TEST_WRAPPER ./$test
-    done
-done
+run "1 2 4 8" "1 2 4 8" $MATRIX_TESTS
+# shellcheck disable=SC2086
+run "$env_counts" "$mpi_counts" $RANK_TESTS
 [ $failed = 0 ]

@@ -4,8 +4,9 @@
  */
 #include "config.h"
 
-#include "harness.h"
 #include "leaks.h"
+
+#include "harness.h"
 
 #include <dirent.h>
 #include <poll.h>

@@ -6,6 +6,8 @@
 
 #include "procs.h"
 
+#include "leaks.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,8 +19,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "leaks.h"
 
 int64_t procs_now_ns(void)
 {

@@ -6,6 +6,8 @@
 #include "config.h"
 
 #include "harness.h"
+#include "leaks.h"
+#include "procs.h"
 
 #include <poll.h>
 #include <stdatomic.h>
@@ -13,9 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include "leaks.h"
-#include "procs.h"
 
 #define RANKS 3
 

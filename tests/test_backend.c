@@ -4,17 +4,16 @@
  */
 #include "config.h"
 
+#include <iris/device.h>
+
+#include "backend.h"
 #include "harness.h"
+#include "leaks.h"
+#include "log.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <iris/device.h>
-
-#include "backend.h"
-#include "leaks.h"
-#include "log.h"
 
 #define BYTES ((size_t)1 << 20)
 #define PIECE 65536

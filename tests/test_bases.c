@@ -5,7 +5,10 @@
  */
 #include "config.h"
 
+#include "context.h"
 #include "harness.h"
+#include "heap.h"
+#include "leaks.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,10 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "context.h"
-#include "heap.h"
-#include "leaks.h"
 
 #define FILE_BYTES 65536
 

@@ -5,15 +5,15 @@
  */
 #include "config.h"
 
+#include "bootstrap/bootstrap.h"
+
 #include "harness.h"
+#include "log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "bootstrap/bootstrap.h"
-#include "log.h"
 
 static const char *const foreign[] = {
     "RANK",

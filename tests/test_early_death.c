@@ -5,6 +5,8 @@
 #include "config.h"
 
 #include "harness.h"
+#include "leaks.h"
+#include "procs.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -17,9 +19,6 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "leaks.h"
-#include "procs.h"
 
 #define RANKS 4
 #define TIMEOUT_MS 1000

@@ -5,13 +5,12 @@
  */
 #include "config.h"
 
+#include "env.h"
 #include "harness.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "env.h"
 
 enum kind { STRING, CHOICE, BYTES, MS, COUNT, RANK, FLAG };
 
@@ -138,7 +137,7 @@ static void check_row(enum kind kind, const char *env, const char *choices,
 
 static void arguments_go_before_the_environment_before_defaults(void **state)
 {
-    struct iris_settings settings;
+    static struct iris_settings settings;
     struct iris_config config;
 
     (void)state;

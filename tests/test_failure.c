@@ -5,17 +5,16 @@
  */
 #include "config.h"
 
+#include <iris/device.h>
+
 #include "harness.h"
+#include "leaks.h"
+#include "procs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <iris/device.h>
-
-#include "leaks.h"
-#include "procs.h"
 
 #define RANKS 4
 #define BOUND_NS 2000000000

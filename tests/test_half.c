@@ -4,11 +4,11 @@
  */
 #include "config.h"
 
+#include <iris/device/half.h>
+
 #include "harness.h"
 
 #include <stdio.h>
-
-#include <iris/device/half.h>
 
 /* One of the formats: its stored fraction's bits, its greatest exponent, and
  * its conversions on bits. */

@@ -5,18 +5,17 @@
  */
 #include "config.h"
 
+#include <iris/device.h>
+
 #include "harness.h"
+#include "leaks.h"
+#include "procs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <iris/device.h>
-
-#include "leaks.h"
-#include "procs.h"
 
 #define MANY 10000
 #define SAMPLE 200

@@ -5,13 +5,13 @@
  */
 #include "config.h"
 
+#include <iris/device.h>
+
 #include "harness.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <iris/device.h>
 
 #define GRID 1000
 #define ITEMS 10007 /* no multiple of anything */

@@ -5,14 +5,13 @@
  */
 #include "config.h"
 
+#include <iris/device.h>
+
+#include "context.h"
 #include "harness.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include <iris/device.h>
-
-#include "context.h"
 
 #define GRID 2
 #define MAX_EVENTS 256 /* of one workgroup */

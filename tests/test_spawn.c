@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "harness.h"
+#include "leaks.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -17,8 +18,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "leaks.h"
 
 static const char *const ways[] = {"threads", "processes"};
 

@@ -5,11 +5,10 @@
 #include "config.h"
 
 #include "harness.h"
+#include "log.h"
 
 #include <pthread.h>
 #include <string.h>
-
-#include "log.h"
 
 static void every_row_has_its_name_value_and_text(void **state)
 {

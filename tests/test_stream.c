@@ -4,12 +4,12 @@
  */
 #include "config.h"
 
+#include <iris/device.h>
+
 #include "harness.h"
 
 #include <pthread.h>
 #include <string.h>
-
-#include <iris/device.h>
 
 #define THREADS 4
 

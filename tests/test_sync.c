@@ -5,9 +5,9 @@
  */
 #include "config.h"
 
-#include "game.h"
-
 #include <iris/device/layout.h>
+
+#include "game.h"
 
 #define CELLS 5
 

@@ -5,13 +5,13 @@
  */
 #include "config.h"
 
+#include "../bench/bench.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "../bench/bench.h"
 
 /* What the heap is to hold beside the buffers: allocations of the heap group.
  */

@@ -5,17 +5,17 @@
  */
 #include "config.h"
 
-#include <getopt.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <iris/device.h>
 #include <iris/iris.h>
 
 #include "backend.h"
 #include "env.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* What the values of a kind may be; a CHOICE has its own list. */
 #define TAKES_STRING "any text"

@@ -7,6 +7,8 @@
 
 #include "backend_sim/sim.h"
 
+#include "shm.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,8 +16,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "shm.h"
 
 /* A heap's mapping in the process that made it. Rank threads of that process
  * use the same one, so that pointers compare and race detectors see one

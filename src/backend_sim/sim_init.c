@@ -6,12 +6,12 @@
 
 #include "backend_sim/sim.h"
 
+#include "shm.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "shm.h"
 
 static iris_status_t sim_probe(void)
 {

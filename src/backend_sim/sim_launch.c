@@ -7,16 +7,16 @@
 
 #include "backend_sim/sim.h"
 
+#include <iris/device/atomic.h>
+#include <iris/device/kernel.h>
+
+#include "clock.h"
+
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <iris/device/atomic.h>
-#include <iris/device/kernel.h>
-
-#include "clock.h"
 
 /* Polls of one wait before it gives the core away. */
 #define PAUSES 100

@@ -7,13 +7,13 @@
 
 #include "backend_sim/sim.h"
 
+#include "clock.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include "clock.h"
 
 #define NS_PER_MS 1000000
 #define NS_PER_S 1000000000

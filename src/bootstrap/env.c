@@ -7,13 +7,13 @@
 
 #include "bootstrap/bootstrap.h"
 
+#include "log.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "log.h"
 
 /* What launchers set, besides our own variables. The first row whose rank and
  * count are both set applies. */

@@ -6,9 +6,9 @@
 
 #include "bootstrap/bootstrap.h"
 
-#include <string.h>
-
 #include "log.h"
+
+#include <string.h>
 
 iris_status_t iris_i_bootstrap_check(int num_ranks)
 {

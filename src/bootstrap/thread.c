@@ -7,12 +7,12 @@
 
 #include "bootstrap/bootstrap.h"
 
+#include "log.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-
-#include "log.h"
 
 iris_status_t iris_i_bootstrap_random_key(char key[IRIS_KEY_BYTES])
 {
