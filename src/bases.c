@@ -7,6 +7,7 @@
 
 #include "heap.h"
 #include "log.h"
+#include "shm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -117,6 +118,9 @@ iris_status_t iris_i_bases_write(const iris_t *iris, const char *prefix)
     snprintf(path, sizeof path, "%.3000s_rank_%d_heap_bases.json", prefix,
              iris->rank);
     ret = write_unnamed(iris, path) ? 0 : write_aside(iris, path);
+    if (ret == EMFILE || ret == ENFILE) {
+        return iris_i_fail_fd(ret, "cannot write the heap-bases file");
+    }
     if (ret != 0) {
         return iris_i_fail_errno(iris, IRIS_ERR_SYSTEM, ret,
                                  "cannot write %.600s; choose another "

@@ -100,7 +100,7 @@ static iris_status_t own_trouble(const struct iris_meeting *meeting,
 {
     char why[IRIS_MESSAGE_BYTES];
 
-    if (status == IRIS_OK || strncmp(iris_last_error(), "rank 0 of", 9) == 0) {
+    if (status == IRIS_OK || meeting->num_ranks == 1) {
         return status;
     }
     snprintf(why, sizeof why, "%s", iris_last_error());
@@ -284,7 +284,7 @@ static void gather(struct iris_meeting *meeting, struct iris_verdict *verdict)
 {
     struct pollfd pollfd = {.fd = meeting->sock, .events = POLLIN};
     int64_t deadline = meeting->deadline;
-    int num_heard = 1, hurried = 0;
+    int num_heard = 1, heard, hurried = 0;
 
     while (num_heard < meeting->num_expected) {
         if (verdict->status != IRIS_OK) {
@@ -293,11 +293,13 @@ static void gather(struct iris_meeting *meeting, struct iris_verdict *verdict)
             hurried = 1;
         }
         if (poll(&pollfd, 1, iris_i_left_ms(deadline, LOOK_MS)) > 0) {
-            num_heard += take_peer(meeting, verdict);
-            continue;
+            heard = take_peer(meeting, verdict);
+            num_heard += heard;
+        } else {
+            heard = 0;
+            iris_i_wire_judge(verdict, check_here(meeting));
         }
-        iris_i_wire_judge(verdict, check_here(meeting));
-        if (iris_i_now_ns() >= deadline) {
+        if (!heard && iris_i_now_ns() >= deadline) {
             iris_i_wire_judge(verdict, fail_absent(meeting));
             break;
         }
@@ -390,7 +392,9 @@ iris_status_t iris_i_wire_root_agree(struct iris_meeting *meeting,
                                      iris_status_t status)
 {
     struct iris_verdict joint = {.status = IRIS_OK};
+    char own[IRIS_MESSAGE_BYTES];
 
+    snprintf(own, sizeof own, "%s", iris_last_error());
     iris_i_wire_judge(&joint, own_trouble(meeting, status));
     for (int rank = 1; rank < meeting->num_ranks; rank++) {
         iris_i_wire_judge(&joint, hear_out(meeting, rank));
@@ -398,5 +402,6 @@ iris_status_t iris_i_wire_root_agree(struct iris_meeting *meeting,
     for (int rank = 1; rank < meeting->num_ranks; rank++) {
         iris_i_wire_send(meeting->socks[rank], &joint, -1);
     }
-    return iris_i_wire_accept(&joint);
+    return status == IRIS_OK ? iris_i_wire_accept(&joint)
+                             : iris_i_fail_again(status, own);
 }

@@ -35,7 +35,8 @@ static const struct {
 /* The last word of a list of choices, or the first. */
 static void choice(const char *choices, int last, char *text, size_t bytes)
 {
-    const char *word = last ? strrchr(choices, ' ') + 1 : choices;
+    const char *space = strrchr(choices, ' ');
+    const char *word = last && space != NULL ? space + 1 : choices;
 
     snprintf(text, bytes, "%.*s", (int)strcspn(word, " "), word);
 }
