@@ -82,7 +82,7 @@ IRIS_DEVICE void *iris_i_amo_at(iris_dev_t dev, const void *ptr,
     if (iris_i_may_spin(how)) {
         iris_i_maybe_spinning(dev);
     }
-    return iris_i_at(dev, ptr, iris_i_ordered(access, how.order));
+    return iris_i_strict_at(dev, ptr, iris_i_ordered(access, how.order));
 }
 
 /* The update as a compare-and-swap loop: for what no target has natively. */
@@ -252,7 +252,7 @@ IRIS_TYPES(IRIS_I_ROW, )
         iris_sem_t sem, iris_scope_t scope)                                    \
     {                                                                          \
         iris_i_order_t order = iris_i_order(sem, scope);                       \
-        void *place = iris_i_at(                                               \
+        void *place = iris_i_strict_at(                                        \
             dev, ptr,                                                          \
             iris_i_ordered(                                                    \
                 iris_i_writes(IRIS_OP_STORE, to_rank, sizeof(c_type)),         \

@@ -37,6 +37,9 @@ typedef void (*iris_cpu_observe_t)(void *observer,
  * kernel's entry is called; kernels only pass it on. */
 struct iris_cpu_wg {
     int rank;
+    int num_ranks;
+    const char *heap_base; /* this rank's heap, as kernels see it */
+    size_t heap_bytes;
     const char *kernel;
     unsigned workgroup;
     iris_cpu_observe_t observe; /* NULL: nobody watches */
@@ -58,8 +61,11 @@ __attribute__((visibility("default"))) struct iris_cpu_wg *iris_cpu_self(void);
 __attribute__((visibility("default"))) void
 iris_cpu_poll(struct iris_cpu_wg *cpu);
 
-/* Out of line, so that the untaken branch in each operation stays small.
- * Fills in rank, kernel and workgroup and calls the observer. */
+/* Calls the observer, if there is one, but does not return if the access is
+ * wrong: no such rank, or outside the heap, or misaligned for what needs
+ * alignment. The kernel then ends, and the stream's next synchronize returns
+ * IRIS_ERR_INVALID with the whole story. Per-lane accesses outside the heap are
+ * seen only while an observer watches. */
 __attribute__((visibility("default"), cold)) void
 iris_cpu_observe(struct iris_cpu_wg *cpu, struct iris_cpu_event event);
 

@@ -14,7 +14,9 @@
  *
  * Pointers are in the calling rank's address space and aligned for their type.
  * A pointer that is translated must be on the caller's heap; from_rank and
- * to_rank are ranks of the job, the caller's own included. Nothing is checked.
+ * to_rank are ranks of the job, the caller's own included. The CPU ends a
+ * kernel that names no rank of the job, and the stream's synchronize says which
+ * access it was; GPUs check nothing.
  *
  * Order: none. A load has its value when it returns; a store may become visible
  * to other lanes and ranks at any later time and in any order, until a release

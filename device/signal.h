@@ -129,9 +129,10 @@ IRIS_DEVICE iris_bool_t iris_i_reached(const void *ptr, iris_i_goal_t goal,
 IRIS_DEVICE void iris_i_wait_seam(iris_dev_t dev, const void *ptr, size_t bytes)
 {
     iris_i_maybe_spinning(dev);
-    iris_i_seam(dev, ptr,
-                iris_i_ordered(iris_i_reads(IRIS_OP_WAIT, dev.rank, bytes),
-                               iris_i_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM)));
+    iris_i_strict_seam(
+        dev, ptr,
+        iris_i_ordered(iris_i_reads(IRIS_OP_WAIT, dev.rank, bytes),
+                       iris_i_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM)));
 }
 
 /* Around the looks of a wait that did not succeed at once. On the CPU this

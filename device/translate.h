@@ -21,6 +21,7 @@ typedef struct iris_dev {
     uintptr_t heap_base;       /* this rank's own of them */
 #if IRIS_ON_CPU
     iris_cpu_observe_t observe; /* a copy of cpu's: its test can be hoisted */
+    size_t heap_bytes;          /* the same of every rank */
     struct iris_cpu_wg *cpu;    /* NULL outside a kernel */
 #endif
 } iris_dev_t;
@@ -39,28 +40,34 @@ IRIS_DEVICE iris_dev_t iris_dev_init(const int64_t *context)
 #if IRIS_ON_CPU
     dev.cpu = iris_cpu_self();
     dev.observe = dev.cpu != NULL ? dev.cpu->observe : NULL;
+    dev.heap_bytes = dev.cpu != NULL ? dev.cpu->heap_bytes : 0;
 #endif
     return dev;
 }
 
+/* Whether the job has no such rank; -1 stands for no rank in particular. GPUs
+ * do not look. */
+IRIS_DEVICE iris_bool_t iris_i_no_rank(iris_dev_t dev, int rank)
+{
+#if IRIS_ON_CPU
+    return (uint32_t)rank + 1 > (uint32_t)dev.num_ranks;
+#else
+    (void)dev, (void)rank;
+    return 0;
+#endif
+}
+
 /* Translation, all of it: same offset, other heap. `ptr` is in this rank's
  * address space. The result is built from the target's base, so that compilers
- * see which object it points into. */
+ * see which object it points into. A rank that is none has no base to read; the
+ * seam then ends the kernel. */
 IRIS_DEVICE void *iris_i_translate(iris_dev_t dev, const void *ptr, int rank)
 {
-    uintptr_t base = (uintptr_t)iris_i_load_constant(&dev.heap_bases[rank]);
+    int known = iris_i_no_rank(dev, rank) ? dev.rank : rank;
+    uintptr_t base = (uintptr_t)iris_i_load_constant(&dev.heap_bases[known]);
     uintptr_t offset = (uintptr_t)ptr - dev.heap_base;
 
     return (char *)iris_i_global(base) + offset;
-}
-
-/** Where `rank` keeps what this rank keeps at `ptr`, as an ordinary pointer for
- *  ordinary accesses: hoists translation out of a loop. `ptr` is on this rank's
- *  heap. Plain accesses through the result are relaxed and no observer sees
- *  them. Any lane; orders nothing. */
-IRIS_DEVICE void *iris_dev_as_remote(iris_dev_t dev, const void *ptr, int rank)
-{
-    return iris_i_translate(dev, ptr, rank);
 }
 
 /* One operation, for iris_i_at() and iris_i_seam(). */
@@ -98,7 +105,8 @@ IRIS_DEVICE iris_i_access_t iris_i_ordered(iris_i_access_t access,
 }
 
 #if IRIS_ON_CPU
-/* Tells the workgroup's observer. `what` is iris_i_packed() of the access: with
+/* Tells the workgroup's observer, and ends the kernel if the access is wrong.
+ * `what` is iris_i_packed() of the access: with
  * few arguments and out of line, the untaken branch stays so small that gcc
  * takes its test out of loops. */
 IRIS_CPU_COLD void iris_i_report(struct iris_cpu_wg *cpu, const void *address,
@@ -106,6 +114,9 @@ IRIS_CPU_COLD void iris_i_report(struct iris_cpu_wg *cpu, const void *address,
 {
     struct iris_cpu_event event;
 
+    if (cpu == NULL) {
+        return;
+    }
     event.op = (enum iris_op)(what & 0xffffu);
     event.rank = cpu->rank;
     event.target_rank = rank;
@@ -150,13 +161,36 @@ IRIS_DEVICE void iris_i_seam(iris_dev_t dev, const void *ptr,
                              iris_i_access_t access)
 {
 #if IRIS_ON_CPU
-    if (IRIS_UNLIKELY(dev.observe != NULL)) {
+    /* One test of one value: gcc takes no more out of a loop. */
+    uintptr_t odd =
+        (uintptr_t)dev.observe | (uintptr_t)iris_i_no_rank(dev, access.rank);
+
+    if (IRIS_UNLIKELY(odd != 0)) {
         iris_i_report(dev.cpu, ptr, access.bytes, access.rank,
                       iris_i_packed(access));
     }
 #else
     (void)dev, (void)ptr, (void)access;
 #endif
+}
+
+/* The seam of what is not in hot lane loops: there is time to see on the CPU
+ * that `ptr` is aligned and on the heap, and to report what may not be. */
+IRIS_DEVICE void iris_i_strict_seam(iris_dev_t dev, const void *ptr,
+                                    iris_i_access_t access)
+{
+#if IRIS_ON_CPU
+    uintptr_t offset = (uintptr_t)ptr - dev.heap_base;
+
+    if (IRIS_UNLIKELY(access.bytes > dev.heap_bytes ||
+                      offset > dev.heap_bytes - access.bytes ||
+                      (offset & (access.bytes - 1) & 7) != 0)) {
+        iris_i_report(dev.cpu, ptr, access.bytes, access.rank,
+                      iris_i_packed(access));
+        return;
+    }
+#endif
+    iris_i_seam(dev, ptr, access);
 }
 
 /* The place to access: where access.rank keeps `ptr`. Passes the seam, after
@@ -168,6 +202,30 @@ IRIS_DEVICE void *iris_i_at(iris_dev_t dev, const void *ptr,
 
     iris_i_seam(dev, ptr, access);
     return place;
+}
+
+/* The same with the strict seam. */
+IRIS_DEVICE void *iris_i_strict_at(iris_dev_t dev, const void *ptr,
+                                   iris_i_access_t access)
+{
+    void *place = iris_i_translate(dev, ptr, access.rank);
+
+    iris_i_strict_seam(dev, ptr, access);
+    return place;
+}
+
+/** Where `rank` keeps what this rank keeps at `ptr`, as an ordinary pointer for
+ *  ordinary accesses: hoists translation out of a loop. `ptr` is on this rank's
+ *  heap. Plain accesses through the result are relaxed and no observer sees
+ *  them. Any lane; orders nothing. */
+IRIS_DEVICE void *iris_dev_as_remote(iris_dev_t dev, const void *ptr, int rank)
+{
+#if IRIS_ON_CPU
+    if (IRIS_UNLIKELY(iris_i_no_rank(dev, rank))) {
+        iris_i_report(dev.cpu, ptr, 1, rank, IRIS_OP_LOAD);
+    }
+#endif
+    return iris_i_translate(dev, ptr, rank);
 }
 
 /** Orders this lane's accesses before it against those after it, at `scope`;

@@ -106,7 +106,8 @@ IRIS_DEVICE void iris_wg_put(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
         iris_i_seam(dev, from_ptr, iris_i_reads(IRIS_OP_PUT, dev.rank, bytes));
         iris_i_wg_bytes(
             wg,
-            iris_i_at(dev, to_ptr, iris_i_writes(IRIS_OP_PUT, to_rank, bytes)),
+            iris_i_strict_at(dev, to_ptr,
+                             iris_i_writes(IRIS_OP_PUT, to_rank, bytes)),
             from_ptr, bytes);
     }
 }
@@ -117,7 +118,7 @@ IRIS_DEVICE void iris_wg_get(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
                              void *to_ptr, size_t bytes, int from_rank)
 {
     if (bytes != 0) {
-        const void *from = iris_i_at(
+        const void *from = iris_i_strict_at(
             dev, from_ptr, iris_i_reads(IRIS_OP_GET, from_rank, bytes));
 
         iris_i_seam(dev, to_ptr, iris_i_writes(IRIS_OP_GET, dev.rank, bytes));
@@ -132,10 +133,10 @@ IRIS_DEVICE void iris_wg_copy(iris_wg_t wg, iris_dev_t dev, const void *src_ptr,
                               int to_rank)
 {
     if (bytes != 0) {
-        const void *from = iris_i_at(
+        const void *from = iris_i_strict_at(
             dev, src_ptr, iris_i_reads(IRIS_OP_COPY, from_rank, bytes));
-        void *to = iris_i_at(dev, dst_ptr,
-                             iris_i_writes(IRIS_OP_COPY, to_rank, bytes));
+        void *to = iris_i_strict_at(
+            dev, dst_ptr, iris_i_writes(IRIS_OP_COPY, to_rank, bytes));
 
         iris_i_wg_bytes(wg, to, from, bytes);
     }

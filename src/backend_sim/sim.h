@@ -21,7 +21,8 @@ struct sim_import;
 struct sim_backend {
     struct iris_backend base;
     struct iris_backend_params params;
-    struct sim_import *imports; /* live heap_import()s, in no order */
+    struct iris_heap_region heap; /* this rank's, for checks */
+    struct sim_import *imports;   /* live heap_import()s, in no order */
     bool abandoned; /* a kernel that could not be ended still uses the heaps */
 };
 
@@ -32,6 +33,7 @@ struct sim_job {
     uint32_t block;
     const void *args;
     struct iris_cpu_observer observer;
+    struct iris_heap_region heap; /* this rank's */
 };
 
 /* The threads that run a stream's workgroups beside its worker. The worker
@@ -132,6 +134,11 @@ iris_status_t iris_i_sim_set(struct iris_stream *stream, void *dst, int value,
                              size_t bytes);
 iris_status_t iris_i_sim_launch(struct iris_stream *stream,
                                 const struct iris_launch *launch);
+
+/* sim_access.c. Whether a workgroup may do what the event says; the message of
+ * IRIS_ERR_INVALID names rank, kernel, workgroup, operation and remedy. */
+iris_status_t iris_i_sim_check_access(const struct iris_cpu_wg *cpu,
+                                      const struct iris_cpu_event *event);
 
 /* sim_launch.c. Open and close are for the thread that makes the stream and
  * for its worker; close joins the helpers. */

@@ -77,7 +77,6 @@ iris_status_t iris_i_sim_heap_alloc(struct iris_backend *backend, size_t bytes,
     struct sim_mapping *mapping = calloc(1, sizeof *mapping);
     iris_status_t status;
 
-    (void)backend;
     if (mapping == NULL) {
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
                            "no memory for a heap's record");
@@ -95,6 +94,7 @@ iris_status_t iris_i_sim_heap_alloc(struct iris_backend *backend, size_t bytes,
     region_p->base = mapping->base;
     region_p->bytes = bytes;
     region_p->cookie = mapping;
+    ((struct sim_backend *)backend)->heap = *region_p;
     return IRIS_OK;
 
 close_fd:

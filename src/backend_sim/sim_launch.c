@@ -96,14 +96,6 @@ struct iris_cpu_wg *iris_cpu_self(void)
     return current != NULL ? &current->cpu : NULL;
 }
 
-void iris_cpu_observe(struct iris_cpu_wg *cpu, struct iris_cpu_event event)
-{
-    event.rank = cpu->rank;
-    event.kernel = cpu->kernel;
-    event.workgroup = cpu->workgroup;
-    cpu->observe(cpu->observer, &event);
-}
-
 /* Leaves the kernel, having noted for the host what the workgroup waited for.
  * Frames of the kernel are dropped as they are. */
 static _Noreturn void end_workgroup(struct sim_wg *self)
@@ -140,6 +132,17 @@ static void ask_core(struct sim_wg *self)
     }
 }
 
+void iris_cpu_observe(struct iris_cpu_wg *cpu, struct iris_cpu_event event)
+{
+    if (iris_i_sim_check_access(cpu, &event) != IRIS_OK && current != NULL) {
+        iris_i_sim_stop(current->stream, IRIS_ERR_INVALID, iris_last_error());
+        end_workgroup(current);
+    }
+    if (cpu->observe != NULL) {
+        cpu->observe(cpu->observer, &event);
+    }
+}
+
 void iris_cpu_poll(struct iris_cpu_wg *cpu)
 {
     struct sim_wg *self = current;
@@ -169,6 +172,9 @@ static void run_workgroup(struct sim_stream *stream, const struct sim_job *job,
         .cpu =
             {
                 .rank = stream->params.rank,
+                .num_ranks = stream->params.num_ranks,
+                .heap_base = job->heap.base,
+                .heap_bytes = job->heap.bytes,
                 .kernel = job->kernel->name,
                 .workgroup = id,
                 .observe = job->observer.observe,

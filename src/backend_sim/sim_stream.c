@@ -247,6 +247,7 @@ iris_status_t iris_i_sim_launch(struct iris_stream *base,
     command->job.grid = launch->grid;
     command->job.block = launch->block;
     command->job.args = command->args;
+    command->job.heap = ((struct sim_backend *)base->backend)->heap;
     if (stream->params.observer != NULL) {
         command->job.observer = *stream->params.observer;
     }
