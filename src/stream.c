@@ -108,6 +108,40 @@ iris_status_t iris_stream_synchronize(iris_t *iris, iris_stream_t *stream)
     return status == IRIS_OK ? iris->ops->stream_synchronize(stream) : status;
 }
 
+/* Is [ptr, ptr + bytes) memory at all and, if it begins in or at the end of a
+ * mapped heap, all within that heap? `name` is the argument's. */
+static iris_status_t check_range(const iris_t *iris, const char *call,
+                                 const char *name, const void *ptr,
+                                 size_t bytes)
+{
+    uintptr_t start = (uintptr_t)ptr;
+
+    if (ptr == NULL) {
+        return iris_i_fail(iris, IRIS_ERR_INVALID,
+                           "%s: %s is NULL; pass memory of %zu bytes", call,
+                           name, bytes);
+    }
+    if (bytes > PTRDIFF_MAX || start > UINTPTR_MAX - bytes) {
+        return iris_i_fail(iris, IRIS_ERR_INVALID,
+                           "%s: %zu bytes from %s %p overflow the address "
+                           "space; check the size",
+                           call, bytes, name, ptr);
+    }
+    for (int rank = 0; rank < iris->num_ranks; rank++) {
+        uintptr_t base = (uintptr_t)iris->heap_bases[rank];
+
+        if (base != 0 && start >= base && start - base < iris->heap.bytes &&
+            bytes > iris->heap.bytes - (start - base)) {
+            return iris_i_fail(iris, IRIS_ERR_INVALID,
+                               "%s: %zu bytes from %s %p go past the end of "
+                               "rank %d's heap, %zu bytes away; copy less",
+                               call, bytes, name, ptr, rank,
+                               iris->heap.bytes - (size_t)(start - base));
+        }
+    }
+    return IRIS_OK;
+}
+
 iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
                           size_t bytes, iris_stream_t *stream)
 {
@@ -119,11 +153,12 @@ iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
     if (status != IRIS_OK || bytes == 0) {
         return status;
     }
-    if (dst == NULL || src == NULL) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID, "iris_memcpy: %s is NULL",
-                           dst == NULL ? "dst" : "src");
+    status = check_range(iris, "iris_memcpy", "dst", dst, bytes);
+    if (status == IRIS_OK) {
+        status = check_range(iris, "iris_memcpy", "src", src, bytes);
     }
-    return iris->ops->copy(stream, dst, src, bytes);
+    return status == IRIS_OK ? iris->ops->copy(stream, dst, src, bytes)
+                             : status;
 }
 
 iris_status_t iris_memset(iris_t *iris, void *dst, int value, size_t bytes,
@@ -137,8 +172,7 @@ iris_status_t iris_memset(iris_t *iris, void *dst, int value, size_t bytes,
     if (status != IRIS_OK || bytes == 0) {
         return status;
     }
-    if (dst == NULL) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID, "iris_memset: dst is NULL");
-    }
-    return iris->ops->set(stream, dst, value, bytes);
+    status = check_range(iris, "iris_memset", "dst", dst, bytes);
+    return status == IRIS_OK ? iris->ops->set(stream, dst, value, bytes)
+                             : status;
 }

@@ -75,6 +75,11 @@ iris_status_t iris_broadcast(iris_t *iris, void *data, size_t bytes, int root,
                                   "iris_broadcast: root %d is no index of a "
                                   "group of %d",
                                   root, group->count);
+    } else if (bytes > PTRDIFF_MAX) {
+        call.status = iris_i_fail(iris, IRIS_ERR_INVALID,
+                                  "iris_broadcast: %zu bytes are more than "
+                                  "memory can hold; check the size",
+                                  bytes);
     } else if (data == NULL && bytes != 0) {
         call.status =
             iris_i_fail(iris, IRIS_ERR_INVALID, "iris_broadcast: data is NULL");

@@ -10,8 +10,10 @@
 
 #include <dirent.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Milliseconds that a joined thread gets to leave /proc. */
 #define PATIENCE 2000
@@ -45,21 +47,59 @@ static int count_mappings(void)
     return count;
 }
 
-void leaks_note(struct leaks *leaks_p)
+static void count(struct leaks *leaks_p)
 {
     leaks_p->fds = count_entries("/proc/self/fd");
     leaks_p->mappings = count_mappings();
     leaks_p->threads = count_entries("/proc/self/task");
 }
 
+/* ThreadSanitizer would otherwise refuse threads in children forked beside
+ * other threads. It asks for this by name. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "die_after_fork=0";
+}
+
+static void *tell_id(void *arg)
+{
+    *(pid_t *)arg = gettid();
+    return NULL;
+}
+
+/* Sanitizers start a thread of their own with the process's first. This one is
+ * gone when the call returns. */
+static void start_first_thread(void)
+{
+    pthread_t thread;
+    char path[64];
+    pid_t id;
+
+    if (pthread_create(&thread, NULL, tell_id, &id) != 0) {
+        return;
+    }
+    pthread_join(thread, NULL);
+    snprintf(path, sizeof path, "/proc/self/task/%ld", (long)id);
+    while (access(path, F_OK) == 0) {
+        poll(NULL, 0, 1);
+    }
+}
+
+void leaks_note(struct leaks *leaks_p)
+{
+    start_first_thread();
+    count(leaks_p);
+}
+
 int leaks_found(const struct leaks *before)
 {
     struct leaks now;
 
-    leaks_note(&now);
+    count(&now);
     for (int ms = 0; now.threads > before->threads && ms < PATIENCE; ms++) {
         poll(NULL, 0, 1);
-        leaks_note(&now);
+        count(&now);
     }
     if (now.fds <= before->fds && now.mappings <= before->mappings &&
         now.threads <= before->threads) {

@@ -11,6 +11,7 @@
 #include "leaks.h"
 #include "log.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,9 +46,9 @@ IRIS_KERNEL(stuck, struct stuck_args)
 
 static iris_status_t keep_waiting(void *core)
 {
-    int *left = core;
+    atomic_int *left = core;
 
-    if ((*left)-- > 0) {
+    if (atomic_fetch_sub(left, 1) > 0) {
         return IRIS_OK;
     }
     return iris_i_fail(NULL, IRIS_ERR_PEER_LOST, "enough of waiting");
@@ -291,7 +292,7 @@ static void waits_end_when_the_core_says_so(void **state)
     (void)state;
     leaks_note(&before);
     for (; *all != NULL && (*all)->probe() == IRIS_OK; all++) {
-        int looks = 3;
+        atomic_int looks = 3;
         struct iris_backend *backend = open_one(*all, &looks);
         struct iris_heap_region region;
         struct iris_stream *stream;

@@ -6,6 +6,7 @@
 
 #include "harness.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define BLOCK 3000 /* bytes */
@@ -131,12 +132,60 @@ static void null_is_fine_for_no_bytes_only(void **state)
     harness_run_all(null_body, NULL);
 }
 
+static int ranges_body(iris_t *iris, void *arg)
+{
+    int peer = (iris_rank(iris) + 1) % iris_num_ranks(iris);
+    struct iris_heap_stats stats;
+    char who[32], bytes[64] = {0};
+    char *block, *end;
+    void *ptr;
+
+    (void)arg;
+    CHECK_OK(iris_heap_stats(iris, &stats));
+    CHECK_OK(iris_calloc(iris, 64, 1, &ptr));
+    block = ptr;
+    end = (char *)(uintptr_t)iris_heap_bases(iris)[peer] + stats.heap_bytes;
+    snprintf(who, sizeof who, "[%d/%d] iris_mem", iris_rank(iris),
+             iris_num_ranks(iris));
+    CHECK_STATUS(iris_memset(iris, block, 1, SIZE_MAX, NULL), IRIS_ERR_INVALID);
+    CHECK_MESSAGE(who);
+    CHECK_MESSAGE("from dst");
+    CHECK_MESSAGE("check the size");
+    CHECK_STATUS(iris_memset(iris, end - 8, 1, 16, NULL), IRIS_ERR_INVALID);
+    CHECK_MESSAGE(who);
+    CHECK_MESSAGE("8 bytes away; copy less");
+    CHECK_STATUS(iris_memcpy(iris, bytes, end - 16, 17, NULL),
+                 IRIS_ERR_INVALID);
+    CHECK_MESSAGE("from src");
+    CHECK_MESSAGE("copy less");
+    CHECK_STATUS(iris_memcpy(iris, block, bytes, stats.heap_bytes, NULL),
+                 IRIS_ERR_INVALID);
+    CHECK_MESSAGE("from dst");
+    CHECK_STATUS(iris_broadcast(iris, block, SIZE_MAX, 0, NULL),
+                 IRIS_ERR_INVALID);
+    CHECK_MESSAGE("check the size");
+    CHECK_OK(iris_memcpy(iris, bytes, block, sizeof bytes, NULL));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        CHECK_EQUAL(bytes[i], 0);
+    }
+    CHECK_OK(iris_free(iris, ptr));
+    return 0;
+}
+
+static void copies_past_a_heap_or_of_impossible_size_are_refused(void **state)
+{
+    (void)state;
+    harness_run_all(ranges_body, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_reach_host_own_heap_and_peers),
         cmocka_unit_test(fills_write_their_bytes_and_no_others),
         cmocka_unit_test(null_is_fine_for_no_bytes_only),
+        cmocka_unit_test(copies_past_a_heap_or_of_impossible_size_are_refused),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
