@@ -54,14 +54,6 @@ static void count(struct leaks *leaks_p)
     leaks_p->threads = count_entries("/proc/self/task");
 }
 
-/* ThreadSanitizer would otherwise refuse threads in children forked beside
- * other threads. It asks for this by name. */
-const char *__tsan_default_options(void);
-const char *__tsan_default_options(void)
-{
-    return "die_after_fork=0";
-}
-
 static void *tell_id(void *arg)
 {
     *(pid_t *)arg = gettid();

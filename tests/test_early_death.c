@@ -23,7 +23,7 @@
 #define RANKS 4
 #define TIMEOUT_MS 1000
 #define BOUND_NS 2000000000
-#define SAMPLE_ROUNDS 40
+#define SAMPLE_ROUNDS 24
 #define MANY_ROUNDS 1000
 /* The last moment to be killed at; init takes a few milliseconds. */
 #define LAST_NS 4000000

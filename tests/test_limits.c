@@ -331,12 +331,12 @@ static int allocate_under_fire(void *arg)
     config.heap_bytes = 48 << 20;
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &often, NULL);
-    CHECK_OK(iris_init(&config, &iris));
-    CHECK_OK(iris_malloc(iris, 32 << 20, &ptr));
-    memset(ptr, 1, 32 << 20);
     CHECK_OK(iris_spawn(&config, 3, nothing, NULL));
     config.spawn = "processes";
     CHECK_OK(iris_spawn(&config, 3, nothing, NULL));
+    CHECK_OK(iris_init(&config, &iris));
+    CHECK_OK(iris_malloc(iris, 32 << 20, &ptr));
+    memset(ptr, 1, 32 << 20);
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     CHECK_OK(iris_finalize(iris));
     return 0;
