@@ -66,7 +66,14 @@ iris_status_t iris_i_enter(const iris_t *iris, const char *call)
 
 iris_status_t iris_i_keep_waiting(void *core)
 {
-    return iris_i_peers_check_all(core);
+    const iris_t *iris = core;
+
+    /* A rank that leaves waits for nobody. */
+    if (atomic_load_explicit(&iris->life, memory_order_acquire) !=
+        IRIS_LIFE_LIVE) {
+        return iris_i_fail(iris, IRIS_ERR_STATE, "this rank has left the job");
+    }
+    return iris_i_peers_check_all(iris);
 }
 
 void iris_i_observe(iris_t *iris, iris_cpu_observe_t observe, void *self)
@@ -252,6 +259,7 @@ static iris_t *make(const struct iris_bootstrap *bootstrap,
     atomic_init(&iris->log_level, iris_i_log_level(settings->log_level.text));
     atomic_init(&iris->life, IRIS_LIFE_LIVE);
     pthread_mutex_init(&iris->streams_lock, NULL);
+    pthread_mutex_init(&iris->groups_lock, NULL);
     return iris;
 }
 
@@ -297,7 +305,9 @@ iris_status_t iris_init(const struct iris_config *config, iris_t **iris_p)
     iris_status_t loaded, status;
 
     if (iris_p == NULL) {
-        return iris_i_fail(NULL, IRIS_ERR_INVALID, "iris_init: iris_p is NULL");
+        return iris_i_fail(
+            NULL, IRIS_ERR_INVALID,
+            "iris_init: iris_p is NULL; pass where to put the context");
     }
     loaded = iris_i_settings_load(config, &settings);
     snprintf(message, sizeof message, "%s", iris_last_error());
@@ -338,6 +348,7 @@ iris_status_t iris_finalize(iris_t *iris)
     if (status != IRIS_OK) {
         return status;
     }
+    iris_i_meet_begin(iris, call.kind);
     call.status = iris_i_stream_synchronize_all(iris);
     status = iris_i_meet(iris, iris->world, &call);
     snprintf(message, sizeof message, "%s", iris_last_error());

@@ -46,6 +46,7 @@ struct iris {
     struct iris_stream *stream; /* the default one, first in the list */
     pthread_mutex_t streams_lock;
     struct iris_group *groups; /* live ones but the world */
+    pthread_mutex_t groups_lock;
 
     struct iris_heap_region heap;
     int64_t *heap_bases; /* host copy of the table */

@@ -20,18 +20,22 @@ iris_status_t iris_i_group_resolve(const iris_t *iris,
                                    const iris_group_t *group,
                                    struct iris_group **group_p)
 {
-    struct iris_group *g = iris->groups;
+    /* The lock is no part of what a const context promises to keep. */
+    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&iris->groups_lock;
+    struct iris_group *g;
 
     if (group == NULL) {
         *group_p = iris->world;
         return IRIS_OK;
     }
-    while (g != NULL && g != group) {
-        g = g->next;
+    pthread_mutex_lock(lock);
+    for (g = iris->groups; g != NULL && g != group; g = g->next) {
     }
+    pthread_mutex_unlock(lock);
     if (g == NULL) {
         return iris_i_fail(iris, IRIS_ERR_INVALID,
-                           "group %p is not a live group of this context",
+                           "group %p is not a live group of this context; pass "
+                           "one that iris_group_create gave, or NULL",
                            (const void *)group);
     }
     *group_p = g;
@@ -103,21 +107,25 @@ static iris_status_t check_list(const iris_t *iris, const int *ranks, int count)
     int index = -1;
 
     if (count < 0 || count > iris->num_ranks || (count > 0 && ranks == NULL)) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
-                           "a group of %d members in a job of %d ranks", count,
-                           iris->num_ranks);
+        return iris_i_fail(
+            iris, IRIS_ERR_INVALID,
+            "a group of %d members in a job of %d ranks; list each "
+            "member once, or pass count 0",
+            count, iris->num_ranks);
     }
     for (int i = 0; i < count; i++) {
         if (ranks[i] < 0 || ranks[i] >= iris->num_ranks) {
-            return iris_i_fail(iris, IRIS_ERR_INVALID,
-                               "member %d of the group is rank %d; the job has "
-                               "ranks 0 to %d",
-                               i, ranks[i], iris->num_ranks - 1);
+            return iris_i_fail(
+                iris, IRIS_ERR_INVALID,
+                "member %d of the group is rank %d; list ranks 0 "
+                "to %d",
+                i, ranks[i], iris->num_ranks - 1);
         }
         for (int j = 0; j < i; j++) {
             if (ranks[j] == ranks[i]) {
-                return iris_i_fail(iris, IRIS_ERR_INVALID,
-                                   "rank %d is in the group twice", ranks[i]);
+                return iris_i_fail(
+                    iris, IRIS_ERR_INVALID,
+                    "rank %d is in the group twice; list it once", ranks[i]);
             }
         }
         index = ranks[i] == iris->rank ? i : index;
@@ -279,9 +287,11 @@ iris_status_t iris_group_create(iris_t *iris, const int *ranks, int count,
     if (status != IRIS_OK) {
         return status;
     }
-    call.status = group_p == NULL
-                      ? iris_i_fail(iris, IRIS_ERR_INVALID, "group_p is NULL")
-                      : check_list(iris, ranks, count);
+    call.status =
+        group_p == NULL
+            ? iris_i_fail(iris, IRIS_ERR_INVALID,
+                          "group_p is NULL; pass where to put the group")
+            : check_list(iris, ranks, count);
     if (call.status == IRIS_OK) {
         group = make(iris, count);
         call.payload = ranks;
@@ -310,8 +320,10 @@ iris_status_t iris_group_create(iris_t *iris, const int *ranks, int count,
         return status;
     }
     if (group != NULL) {
+        pthread_mutex_lock(&iris->groups_lock);
         group->next = iris->groups;
         iris->groups = group;
+        pthread_mutex_unlock(&iris->groups_lock);
     }
     *group_p = group;
     return IRIS_OK;
@@ -331,9 +343,11 @@ iris_status_t iris_group_free(iris_t *iris, iris_group_t *group)
         return status;
     }
     status = iris_i_meet(iris, group, &call);
+    pthread_mutex_lock(&iris->groups_lock);
     for (link = &iris->groups; *link != group; link = &(*link)->next) {
     }
     *link = group->next;
+    pthread_mutex_unlock(&iris->groups_lock);
     drop_slot(iris, group);
     free(group);
     return status;

@@ -17,8 +17,7 @@ static int is_backed(const iris_t *iris, size_t piece)
     return (int)(iris->backed[piece / 64] >> (piece % 64) & 1);
 }
 
-/* Puts memory behind every piece of [offset, offset + bytes) that lacks it. */
-static iris_status_t back(iris_t *iris, size_t offset, size_t bytes)
+iris_status_t iris_i_heap_back(iris_t *iris, size_t offset, size_t bytes)
 {
     size_t first = offset / IRIS_BACK_BYTES;
     size_t end = (offset + bytes - 1) / IRIS_BACK_BYTES + 1;
@@ -78,13 +77,15 @@ static iris_status_t take(iris_t *iris, size_t bytes, size_t alignment,
     }
     if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
         return iris_i_fail(iris, IRIS_ERR_INVALID,
-                           "alignment %zu is not a power of two", alignment);
+                           "alignment %zu is not a power of two; pass one such "
+                           "as 256, or call iris_malloc",
+                           alignment);
     }
     status = iris_i_alloc_take(iris->alloc, bytes, alignment, &offset);
     if (status != IRIS_OK) {
         return fail_full(iris, bytes, alignment);
     }
-    status = back(iris, offset, bytes);
+    status = iris_i_heap_back(iris, offset, bytes);
     if (status != IRIS_OK) {
         iris_i_alloc_untake(iris->alloc, offset);
         return iris_i_fail_on(iris, status);
@@ -121,10 +122,12 @@ static iris_status_t allocate(iris_t *iris, const struct iris_call *asked,
     size_t bytes = call.args[0], offset = 0;
     iris_status_t status;
 
+    iris_i_meet_begin(iris, call.kind);
     call.status = checked;
     if (checked == IRIS_OK && ptr_p == NULL) {
-        call.status = iris_i_fail(iris, IRIS_ERR_INVALID,
-                                  "ptr_p is NULL: nowhere to put the pointer");
+        call.status =
+            iris_i_fail(iris, IRIS_ERR_INVALID,
+                        "ptr_p is NULL; pass where to put the pointer");
     }
     if (call.status == IRIS_OK) {
         call.status = take(iris, bytes, call.args[1], &offset);
@@ -152,14 +155,18 @@ iris_status_t iris_malloc_aligned(iris_t *iris, size_t bytes, size_t alignment,
 {
     struct iris_call call = {.kind = IRIS_CALL_MALLOC,
                              .args = {bytes, alignment}};
-    iris_status_t status = iris_i_enter(iris, "iris_malloc");
+    iris_status_t status = iris_i_enter(iris, "iris_malloc_aligned");
 
     return status == IRIS_OK ? allocate(iris, &call, IRIS_OK, ptr_p) : status;
 }
 
 iris_status_t iris_malloc(iris_t *iris, size_t bytes, void **ptr_p)
 {
-    return iris_malloc_aligned(iris, bytes, IRIS_ALIGNMENT, ptr_p);
+    iris_status_t status = iris_i_enter(iris, "iris_malloc");
+
+    return status == IRIS_OK
+               ? iris_malloc_aligned(iris, bytes, IRIS_ALIGNMENT, ptr_p)
+               : status;
 }
 
 iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size, void **ptr_p)
@@ -172,9 +179,11 @@ iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size, void **ptr_p)
         return status;
     }
     if (size != 0 && count > SIZE_MAX / size) {
-        checked = iris_i_fail(iris, IRIS_ERR_INVALID,
-                              "iris_calloc: count %zu times size %zu overflows",
-                              count, size);
+        checked =
+            iris_i_fail(iris, IRIS_ERR_INVALID,
+                        "iris_calloc: count %zu times size %zu overflows; "
+                        "ask for less",
+                        count, size);
     }
     return allocate(iris, &call, checked, ptr_p);
 }
@@ -202,7 +211,8 @@ static iris_status_t find_start(iris_t *iris, const void *ptr, size_t *offset_p)
         iris_i_alloc_find(iris->alloc, offset, &start, &bytes) != IRIS_OK) {
         return iris_i_fail(iris, IRIS_ERR_INVALID,
                            "iris_free of %p, heap offset %zu, where nothing is "
-                           "allocated; was it freed before?",
+                           "allocated; was it freed before? pass what "
+                           "iris_malloc gave, once",
                            ptr, offset);
     }
     return iris_i_fail(iris, IRIS_ERR_INVALID,
@@ -241,7 +251,10 @@ iris_status_t iris_heap_stats(const iris_t *iris,
         return status;
     }
     if (stats_p == NULL) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID, "stats_p is NULL");
+        return iris_i_fail(
+            iris, IRIS_ERR_INVALID,
+            "iris_heap_stats: stats_p is NULL; pass where to put "
+            "the figures");
     }
     iris_i_alloc_stats(iris->alloc, stats_p);
     backed = iris->num_backed * IRIS_BACK_BYTES;
@@ -277,16 +290,19 @@ iris_status_t iris_as_remote(const iris_t *iris, const void *ptr, int rank,
         return status;
     }
     if (rank < 0 || rank >= iris->num_ranks) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
-                           "rank %d is out of range: the job has ranks 0 to %d",
-                           rank, iris->num_ranks - 1);
+        return iris_i_fail(
+            iris, IRIS_ERR_INVALID,
+            "rank %d is out of range: the job has ranks 0 to %d; "
+            "pass one of them",
+            rank, iris->num_ranks - 1);
     }
     if (remote_p == NULL || !iris_is_symmetric(iris, ptr)) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
-                           "%s; iris_as_remote takes a pointer into this "
-                           "rank's own heap",
-                           remote_p == NULL ? "remote_p is NULL"
-                                            : "ptr is not on the heap");
+        return iris_i_fail(iris, IRIS_ERR_INVALID, "iris_as_remote: %s",
+                           remote_p == NULL
+                               ? "remote_p is NULL; pass where to put the "
+                                 "address"
+                               : "ptr is not on the heap; pass a pointer into "
+                                 "this rank's own heap");
     }
     if (iris->heap_bases[rank] == 0) {
         return iris_i_fail(iris, IRIS_ERR_UNREACHABLE,

@@ -22,6 +22,10 @@ iris_status_t iris_i_heap_connect(iris_t *iris,
 /* Undoes both, as far as they got. No peer uses this heap any more. */
 void iris_i_heap_close(iris_t *iris);
 
+/* Puts memory behind every piece of [offset, offset + bytes) that lacks it.
+ * IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_heap_back(iris_t *iris, size_t offset, size_t bytes);
+
 /* Copies host memory to the heap and waits for it. */
 iris_status_t iris_i_heap_write(iris_t *iris, void *dst, const void *src,
                                 size_t bytes);

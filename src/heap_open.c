@@ -98,7 +98,6 @@ static iris_status_t write_context(iris_t *iris)
 static iris_status_t reserve(iris_t *iris)
 {
     size_t pieces = iris->heap.bytes / IRIS_BACK_BYTES + 1, offset;
-    iris_status_t status;
 
     iris->backed = calloc(pieces / 64 + 1, sizeof(uint64_t));
     if (iris->backed == NULL ||
@@ -108,19 +107,7 @@ static iris_status_t reserve(iris_t *iris)
         return iris_i_fail(iris, IRIS_ERR_NO_MEMORY,
                            "no memory for the heap's own records");
     }
-    if (iris->ops->heap_back == NULL) {
-        return IRIS_OK;
-    }
-    pieces = (iris->reserved_bytes - 1) / IRIS_BACK_BYTES + 1;
-    status = iris->ops->heap_back(iris->backend, &iris->heap, 0,
-                                  iris->reserved_bytes);
-    /* Whole pieces only count as backed: the last one is asked for again. */
-    for (iris->num_backed = 0; iris->num_backed + 1 < pieces;
-         iris->num_backed++) {
-        iris->backed[iris->num_backed / 64] |= UINT64_C(1)
-                                               << (iris->num_backed % 64);
-    }
-    return status;
+    return iris_i_heap_back(iris, 0, iris->reserved_bytes);
 }
 
 iris_status_t iris_i_heap_connect(iris_t *iris,

@@ -15,7 +15,8 @@ static iris_status_t check(const iris_t *iris, const struct iris_kernel *kernel,
 {
     if (kernel == NULL) {
         return iris_i_fail(iris, IRIS_ERR_INVALID,
-                           "iris_launch: kernel is NULL");
+                           "iris_launch: kernel is NULL; pass what IRIS_KERNEL "
+                           "defined");
     }
     if (launch->grid == 0 || launch->block == 0) {
         return iris_i_fail(iris, IRIS_ERR_INVALID,
@@ -24,15 +25,17 @@ static iris_status_t check(const iris_t *iris, const struct iris_kernel *kernel,
                            kernel->name, launch->grid, launch->block);
     }
     if (args_bytes != kernel->args_bytes || args_bytes > IRIS_LAUNCH_ARGS_MAX) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
-                           "iris_launch of kernel %s: args_bytes is %zu, its "
-                           "argument struct has %zu (at most %d)",
-                           kernel->name, args_bytes, kernel->args_bytes,
-                           IRIS_LAUNCH_ARGS_MAX);
+        return iris_i_fail(
+            iris, IRIS_ERR_INVALID,
+            "iris_launch of kernel %s: args_bytes is %zu, its "
+            "argument struct has %zu (at most %d); pass sizeof the "
+            "struct",
+            kernel->name, args_bytes, kernel->args_bytes, IRIS_LAUNCH_ARGS_MAX);
     }
     if (launch->args == NULL) {
         return iris_i_fail(iris, IRIS_ERR_INVALID,
-                           "iris_launch of kernel %s: args is NULL",
+                           "iris_launch of kernel %s: args is NULL; pass its "
+                           "argument struct",
                            kernel->name);
     }
     return IRIS_OK;
@@ -46,11 +49,15 @@ iris_status_t iris_launch(iris_t *iris, const struct iris_kernel *kernel,
         .kernel = kernel, .grid = grid, .block = block, .args = args};
     iris_status_t status = iris_i_enter(iris, "iris_launch");
 
-    if (status == IRIS_OK) {
-        status = iris_i_stream_resolve(iris, stream, &stream);
+    if (status != IRIS_OK) {
+        return status;
     }
+    status = iris_i_stream_resolve(iris, stream, &stream);
     if (status == IRIS_OK) {
         status = check(iris, kernel, &launch, args_bytes);
     }
-    return status == IRIS_OK ? iris->ops->launch(stream, &launch) : status;
+    if (status == IRIS_OK) {
+        status = iris->ops->launch(stream, &launch);
+    }
+    return iris_i_fail_on(iris, status);
 }

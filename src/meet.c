@@ -56,6 +56,13 @@ static void wake_all(struct iris_control_group *shared)
     }
 }
 
+void iris_i_meet_begin(iris_t *iris, enum iris_call_kind kind)
+{
+    atomic_store_explicit(
+        &iris_i_control_rank(iris->control, iris->rank)->doing, kind,
+        memory_order_relaxed);
+}
+
 static void post(iris_t *iris, struct iris_group *group,
                  const struct iris_call *call)
 {
@@ -78,7 +85,7 @@ static void post(iris_t *iris, struct iris_group *group,
         memcpy(slot->payload, call->payload, call->payload_bytes);
         slot->payload_bytes = (uint32_t)call->payload_bytes;
     }
-    atomic_store_explicit(&self->doing, call->kind, memory_order_relaxed);
+    iris_i_meet_begin(iris, call->kind);
     atomic_store_explicit(&self->last, call->kind, memory_order_relaxed);
     atomic_fetch_add_explicit(&self->calls, 1, memory_order_relaxed);
     atomic_store_explicit(&slot->seq, group->seq, memory_order_release);
@@ -154,11 +161,12 @@ static iris_status_t fail_late(iris_t *iris, int rank,
 
     return iris_i_fail(
         iris, IRIS_ERR_TIMEOUT,
-        "rank %d has not come to %s within %lld ms (IRIS_TIMEOUT_MS): it is %s "
-        "%s, after %llu collective calls; does every rank make this call?",
-        rank, row_of(call->kind)->name, (long long)iris->timeout_ms,
-        doing != 0 ? "in another group's" : "outside the library since its",
-        row_of(doing != 0 ? doing : last)->name, calls);
+        "rank %d has not come to %s within %lld ms (IRIS_TIMEOUT_MS): after "
+        "%llu collective calls it is %s %s; does every rank make this call?",
+        rank, row_of(call->kind)->name, (long long)iris->timeout_ms, calls,
+        doing != 0 ? "busy in" : "outside the library since its",
+        doing != 0 || last != 0 ? row_of(doing != 0 ? doing : last)->name
+                                : "start");
 }
 
 /* The first member that has not come, or -1. */

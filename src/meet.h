@@ -48,6 +48,10 @@ struct iris_call {
 iris_status_t iris_i_meet(iris_t *iris, struct iris_group *group,
                           const struct iris_call *call);
 
+/* Notes that this rank is in a collective call, before it does its own part of
+ * it, for peers that wonder why it is late. iris_i_meet() ends it. */
+void iris_i_meet_begin(iris_t *iris, enum iris_call_kind kind);
+
 /* What the member of rank `rank` posted as payload in the latest meeting of the
  * group; valid until this rank's next meeting. */
 const void *iris_i_meet_payload(iris_t *iris, const struct iris_group *group,

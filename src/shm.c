@@ -54,6 +54,11 @@ static iris_status_t fail_room(int fd, int errno_value, size_t bytes)
     } else {
         fstatvfs(fd, &fs);
     }
+    if (errno_value != ENOSPC && errno_value != ENOMEM) {
+        return iris_i_fail_errno(
+            NULL, IRIS_ERR_SYSTEM, errno_value,
+            "cannot put memory behind shared memory in " SHM_DIRECTORY);
+    }
     return iris_i_fail_errno(
         NULL, IRIS_ERR_NO_MEMORY, errno_value,
         SHM_DIRECTORY

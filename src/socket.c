@@ -27,7 +27,7 @@ static socklen_t make_address(const char *key, struct sockaddr_un *address)
     memset(address, 0, sizeof *address);
     address->sun_family = AF_UNIX;
     length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1,
-                      "iris/%lu/%s", (unsigned long)getuid(), key);
+                      "iris/%lu/%s", (unsigned long)geteuid(), key);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
                        (size_t)length);
 }
@@ -118,11 +118,12 @@ static iris_status_t try_connect(int sock, const char *key)
                                  "cannot connect to rank 0");
     }
     peer = peer_of(sock);
-    if (peer.uid != getuid()) {
+    if (peer.uid != geteuid()) {
         return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
                            "job \"%s\" is held by uid %ld (pid %ld), not by "
                            "us, uid %ld; choose another IRIS_JOB_ID",
-                           key, (long)peer.uid, (long)peer.pid, (long)getuid());
+                           key, (long)peer.uid, (long)peer.pid,
+                           (long)geteuid());
     }
     return IRIS_OK;
 }
@@ -168,11 +169,11 @@ iris_status_t iris_i_socket_accept(int listener, int *sock_p, pid_t *pid_p)
         return iris_i_fail_fd(errno, "cannot accept a rank");
     }
     peer = peer_of(sock);
-    if (peer.uid != getuid()) {
+    if (peer.uid != geteuid()) {
         iris_warning(NULL,
                      "turned away pid %ld of uid %ld, which wanted to "
                      "join a job of uid %ld",
-                     (long)peer.pid, (long)peer.uid, (long)getuid());
+                     (long)peer.pid, (long)peer.uid, (long)geteuid());
         close(sock);
         return IRIS_ERR_BOOTSTRAP;
     }
@@ -191,6 +192,7 @@ iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
     } control = {0};
     struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = bytes};
     struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+    int64_t patience = iris_i_deadline(IRIS_SOCKET_PATIENCE_MS);
     ssize_t sent;
 
     if (fd >= 0) {
@@ -201,9 +203,12 @@ iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
         control.header.cmsg_len = CMSG_LEN(sizeof fd);
         memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
     }
-    do {
-        sent = sendmsg(sock, &message, MSG_NOSIGNAL);
-    } while (sent < 0 && errno == EINTR);
+    /* The system bounds the descriptors under way at once; peers take them. */
+    while ((sent = sendmsg(sock, &message, MSG_NOSIGNAL)) < 0 &&
+           (errno == EINTR ||
+            (errno == ETOOMANYREFS && iris_i_now_ns() < patience))) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+    }
     if (sent == (ssize_t)bytes) {
         return IRIS_OK;
     }
@@ -244,7 +249,7 @@ iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
     struct msghdr message = {.msg_iov = &iov,
                              .msg_iovlen = 1,
                              .msg_control = &control,
-                             .msg_controllen = sizeof control.space};
+                             .msg_controllen = CMSG_LEN(sizeof(int))};
     iris_status_t status = wait_readable(sock, deadline);
     struct cmsghdr *header;
     ssize_t received;
@@ -267,17 +272,18 @@ iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
         return iris_i_fail(NULL, IRIS_ERR_PEER_LOST, "a rank left the meeting");
     }
     if (message.msg_flags & MSG_CTRUNC) {
-        return iris_i_fail_fd(EMFILE, "cannot take a peer's descriptor");
+        status = iris_i_fail_fd(EMFILE, "cannot take a peer's descriptor");
+    } else if (received != (ssize_t)bytes || message.msg_flags & MSG_TRUNC) {
+        status = iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                             "a message in the meeting that is not of %zu "
+                             "bytes: do all ranks use the same version of "
+                             "Iris?",
+                             bytes);
     }
-    if (received != (ssize_t)bytes) {
-        if (fd >= 0) {
-            close(fd);
-        }
-        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
-                           "a message of %zd bytes in the meeting, not %zu: "
-                           "do all ranks use the same version of Iris?",
-                           received, bytes);
+    if (status == IRIS_OK) {
+        *fd_p = fd;
+    } else if (fd >= 0) {
+        close(fd);
     }
-    *fd_p = fd;
-    return IRIS_OK;
+    return status;
 }

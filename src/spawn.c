@@ -25,13 +25,19 @@
 /* How often to look for children that cannot be watched. */
 #define WAIT_MS 50
 
-/* The first failure of any rank, in memory that child processes share. Ranks
- * that are still meeting look at it, so as not to wait for one that failed. */
-struct failure {
-    atomic_int rank_p1;  /* rank + 1 of whoever came first, 0: nobody */
-    atomic_int is_cause; /* not that another rank was lost */
+/* One rank's failure; whoever claims it writes it, once. */
+struct note {
+    atomic_int rank_p1; /* rank + 1 of whoever claimed it, 0: nobody */
     iris_status_t status;
     char message[IRIS_MESSAGE_BYTES];
+};
+
+/* What went wrong, in memory that child processes share. Ranks that are still
+ * meeting look at `first`, so as not to wait for one that failed. */
+struct failure {
+    struct note first; /* whoever came first, maybe only a survivor's story */
+    struct note cause; /* what is nobody's consequence */
+    atomic_int num_ended; /* ranks that came to the end of run_rank() */
 };
 
 struct spawn {
@@ -50,31 +56,27 @@ struct rank_thread {
     int rank;
 };
 
-/* Keeps this thread's message if no rank has failed before. */
-static void record(struct failure *failure, int rank, iris_status_t status)
+/* Keeps this thread's message if nobody has claimed the note. */
+static void note_down(struct note *note, int rank, iris_status_t status)
 {
     int nobody = 0;
 
-    if (atomic_compare_exchange_strong(&failure->rank_p1, &nobody, rank + 1)) {
-        snprintf(failure->message, sizeof failure->message, "%s",
-                 iris_last_error());
-        failure->status = status;
-        if (status != IRIS_ERR_PEER_LOST) {
-            atomic_store(&failure->is_cause, 1);
-        }
+    if (atomic_compare_exchange_strong(&note->rank_p1, &nobody, rank + 1)) {
+        snprintf(note->message, sizeof note->message, "%s", iris_last_error());
+        note->status = status;
     }
 }
 
-/* The same for what is nobody's consequence, and thus goes before losses that
- * survivors recorded. */
+static void record(struct failure *failure, int rank, iris_status_t status)
+{
+    note_down(&failure->first, rank, status);
+}
+
+/* The same for what goes before losses that survivors recorded. */
 static void record_cause(struct failure *failure, int rank)
 {
-    record(failure, rank, IRIS_ERR_PEER_LOST);
-    if (atomic_exchange(&failure->is_cause, 1) == 0) {
-        snprintf(failure->message, sizeof failure->message, "%s",
-                 iris_last_error());
-        failure->status = IRIS_ERR_PEER_LOST;
-    }
+    note_down(&failure->cause, rank, IRIS_ERR_PEER_LOST);
+    note_down(&failure->first, rank, IRIS_ERR_PEER_LOST);
 }
 
 static int is_status(int code)
@@ -118,20 +120,28 @@ static iris_status_t run(iris_t *iris, struct spawn *spawn)
     return iris_i_fail_again(status, message);
 }
 
-static iris_status_t run_rank(struct spawn *spawn, int rank)
+static iris_status_t run_made_rank(struct spawn *spawn, int rank)
 {
     struct iris_bootstrap bootstrap;
     iris_status_t status;
     iris_t *iris;
 
     iris_i_bootstrap_thread(spawn->key, rank, spawn->num_ranks, &bootstrap);
-    bootstrap.failed = &spawn->failure->rank_p1;
+    bootstrap.failed = &spawn->failure->first.rank_p1;
     status = iris_i_init(spawn->config, &bootstrap, &iris);
     if (status != IRIS_OK) {
         record(spawn->failure, rank, status);
         return status;
     }
     return run(iris, spawn);
+}
+
+static iris_status_t run_rank(struct spawn *spawn, int rank)
+{
+    iris_status_t status = run_made_rank(spawn, rank);
+
+    atomic_fetch_add(&spawn->failure->num_ended, 1);
+    return status;
 }
 
 static void *rank_main(void *arg)
@@ -299,18 +309,32 @@ static iris_status_t run_launched(struct spawn *spawn)
     return run(iris, spawn);
 }
 
-static iris_status_t first_failure(const struct failure *failure)
+/* Called when every rank made here has ended. */
+static iris_status_t first_failure(const struct failure *failure, int num_ranks)
 {
-    int rank = atomic_load(&failure->rank_p1) - 1;
+    int has_cause = atomic_load(&failure->cause.rank_p1) != 0;
+    const struct note *note =
+        has_cause && (failure->first.status == IRIS_ERR_PEER_LOST ||
+                      failure->first.status == IRIS_OK)
+            ? &failure->cause
+            : &failure->first;
+    int rank = atomic_load(&note->rank_p1) - 1;
 
-    if (rank < 0) {
-        return IRIS_OK;
+    if (rank >= 0 && note->status != IRIS_OK) {
+        return iris_i_fail_again(note->status, note->message);
     }
-    if (failure->status == IRIS_OK) {
+    if (rank >= 0) {
         return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
                            "rank %d ended while it noted a failure", rank);
     }
-    return iris_i_fail_again(failure->status, failure->message);
+    if (atomic_load(&failure->num_ended) < num_ranks) {
+        return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
+                           "%d of %d ranks ended without returning from their "
+                           "function; a rank must not exit()",
+                           num_ranks - atomic_load(&failure->num_ended),
+                           num_ranks);
+    }
+    return IRIS_OK;
 }
 
 static iris_status_t spawn_ranks(struct spawn *spawn)
@@ -331,7 +355,8 @@ static iris_status_t spawn_ranks(struct spawn *spawn)
     if (status == IRIS_OK) {
         status = make_ranks(&settings, spawn);
     }
-    return status == IRIS_OK ? first_failure(spawn->failure) : status;
+    return status == IRIS_OK ? first_failure(spawn->failure, spawn->num_ranks)
+                             : status;
 }
 
 iris_status_t iris_spawn(const struct iris_config *config, int num_ranks,

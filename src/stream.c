@@ -9,6 +9,8 @@
 #include "context.h"
 #include "log.h"
 
+#include <stdio.h>
+
 static int is_listed(iris_t *iris, const iris_stream_t *stream)
 {
     const struct iris_stream *s;
@@ -28,9 +30,11 @@ iris_status_t iris_i_stream_resolve(iris_t *iris, iris_stream_t *stream,
         return IRIS_OK;
     }
     if (!is_listed(iris, stream)) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
-                           "stream %p is not a live stream of this context",
-                           (void *)stream);
+        return iris_i_fail(
+            iris, IRIS_ERR_INVALID,
+            "stream %p is not a live stream of this context; pass "
+            "one that iris_stream_create gave, or NULL",
+            (void *)stream);
     }
     *stream_p = stream;
     return IRIS_OK;
@@ -38,14 +42,18 @@ iris_status_t iris_i_stream_resolve(iris_t *iris, iris_stream_t *stream,
 
 iris_status_t iris_i_stream_synchronize_all(iris_t *iris)
 {
+    char message[IRIS_MESSAGE_BYTES] = "";
     iris_status_t first = IRIS_OK;
 
     for (struct iris_stream *s = iris->stream; s != NULL; s = s->next) {
         iris_status_t status = iris->ops->stream_synchronize(s);
 
-        first = first != IRIS_OK ? first : status;
+        if (status != IRIS_OK && first == IRIS_OK) {
+            first = status;
+            snprintf(message, sizeof message, "%s", iris_last_error());
+        }
     }
-    return first;
+    return first == IRIS_OK ? IRIS_OK : iris_i_fail_again(first, message);
 }
 
 iris_status_t iris_stream_create(iris_t *iris, iris_stream_t **stream_p)
@@ -57,7 +65,10 @@ iris_status_t iris_stream_create(iris_t *iris, iris_stream_t **stream_p)
         return status;
     }
     if (stream_p == NULL) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID, "stream_p is NULL");
+        return iris_i_fail(
+            iris, IRIS_ERR_INVALID,
+            "iris_stream_create: stream_p is NULL; pass where to "
+            "put the stream");
     }
     status = iris->ops->stream_create(iris->backend, &stream);
     if (status != IRIS_OK) {

@@ -31,6 +31,7 @@ iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
     if (status != IRIS_OK) {
         return status;
     }
+    iris_i_meet_begin(iris, call.kind);
     call.status = iris_i_stream_resolve(iris, stream, &stream);
     if (call.status == IRIS_OK) {
         call.status = iris->ops->stream_synchronize(stream);
@@ -73,16 +74,17 @@ iris_status_t iris_broadcast(iris_t *iris, void *data, size_t bytes, int root,
     if (root < 0 || root >= group->count) {
         call.status = iris_i_fail(iris, IRIS_ERR_INVALID,
                                   "iris_broadcast: root %d is no index of a "
-                                  "group of %d",
-                                  root, group->count);
+                                  "group of %d; pass 0 to %d",
+                                  root, group->count, group->count - 1);
     } else if (bytes > PTRDIFF_MAX) {
         call.status = iris_i_fail(iris, IRIS_ERR_INVALID,
                                   "iris_broadcast: %zu bytes are more than "
                                   "memory can hold; check the size",
                                   bytes);
     } else if (data == NULL && bytes != 0) {
-        call.status =
-            iris_i_fail(iris, IRIS_ERR_INVALID, "iris_broadcast: data is NULL");
+        call.status = iris_i_fail(
+            iris, IRIS_ERR_INVALID,
+            "iris_broadcast: data is NULL; pass memory of %zu bytes", bytes);
     }
     do {
         size_t left = bytes - position;

@@ -41,6 +41,8 @@ struct iris_meeting {
     int spare;  /* rank 0: a descriptor kept back to tell peers that there are
                  * none left */
     int *socks; /* rank 0: to each peer, or -1 */
+    iris_status_t announced; /* rank 0: could it tell every peer? */
+    char announced_message[IRIS_MESSAGE_BYTES];
     struct iris_hello *hellos;    /* of magic 0: has not come */
     struct iris_control *control; /* one reference, the caller's */
 };

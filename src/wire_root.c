@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* When something is wrong, late ranks have this long to come and be told. */
@@ -322,22 +323,43 @@ static int num_siblings(const struct iris_meeting *meeting)
 
 /* Tells every peer the good verdict and everyone's hello. A descriptor goes
  * only to other processes: within one it would be a second one for nothing. */
-static void announce(struct iris_meeting *meeting, struct iris_verdict *verdict)
+static iris_status_t announce_to(const struct iris_meeting *meeting, int rank,
+                                 const struct iris_verdict *verdict)
 {
     const struct iris_hello *hellos = meeting->hellos;
+    int sock = meeting->socks[rank], pid = hellos[rank].pid;
+    iris_status_t status;
 
+    status =
+        iris_i_socket_send(sock, verdict, sizeof *verdict,
+                           pid == hellos[0].pid ? -1 : meeting->control->fd);
+    for (int r = 0; status == IRIS_OK && r < meeting->num_ranks; r++) {
+        status =
+            iris_i_socket_send(sock, &hellos[r], sizeof hellos[r],
+                               pid == hellos[r].pid ? -1 : hellos[r].handle.fd);
+    }
+    return status;
+}
+
+/* A peer that cannot be told everything is cut off: it must not take the rest
+ * for the whole. */
+static void announce(struct iris_meeting *meeting, struct iris_verdict *verdict)
+{
     iris_i_control_retain(meeting->control, num_siblings(meeting));
     verdict->pid = getpid();
     verdict->control = (uintptr_t)meeting->control;
     for (int rank = 1; rank < meeting->num_ranks; rank++) {
-        int sock = meeting->socks[rank], pid = hellos[rank].pid;
+        iris_status_t status = announce_to(meeting, rank, verdict);
 
-        iris_i_wire_send(sock, verdict,
-                         pid == hellos[0].pid ? -1 : meeting->control->fd);
-        for (int r = 0; r < meeting->num_ranks; r++) {
-            (void)iris_i_socket_send(
-                sock, &hellos[r], sizeof hellos[r],
-                pid == hellos[r].pid ? -1 : hellos[r].handle.fd);
+        if (status == IRIS_OK) {
+            continue;
+        }
+        shutdown(meeting->socks[rank], SHUT_RDWR);
+        if (meeting->announced == IRIS_OK && status != IRIS_ERR_PEER_LOST) {
+            meeting->announced = status;
+            snprintf(meeting->announced_message,
+                     sizeof meeting->announced_message, "%s",
+                     iris_last_error());
         }
     }
 }
@@ -368,12 +390,17 @@ iris_status_t iris_i_wire_root_meet(struct iris_meeting *meeting)
 /* What a peer's last word, or its silence, means for all. */
 static iris_status_t hear_out(struct iris_meeting *meeting, int rank)
 {
+    /* A thread of this process always answers, and must not find our heap gone
+     * while it takes hold of it. */
+    int64_t deadline = meeting->hellos[rank].pid == meeting->hellos[0].pid
+                           ? INT64_MAX
+                           : meeting->deadline;
     struct iris_verdict own;
     iris_status_t status;
     int fd = -1;
 
     status = iris_i_socket_receive(meeting->socks[rank], &own, sizeof own,
-                                   meeting->deadline, &fd);
+                                   deadline, &fd);
     close_fd(&fd);
     if (status != IRIS_OK) {
         return iris_i_fail(NULL, status, "rank %d (pid %d) %s during init",
@@ -396,6 +423,11 @@ iris_status_t iris_i_wire_root_agree(struct iris_meeting *meeting,
 
     snprintf(own, sizeof own, "%s", iris_last_error());
     iris_i_wire_judge(&joint, own_trouble(meeting, status));
+    if (meeting->announced != IRIS_OK) {
+        iris_i_wire_judge(
+            &joint,
+            iris_i_fail_again(meeting->announced, meeting->announced_message));
+    }
     for (int rank = 1; rank < meeting->num_ranks; rank++) {
         iris_i_wire_judge(&joint, hear_out(meeting, rank));
     }

@@ -6,6 +6,8 @@
 
 #include "harness.h"
 
+#include "leaks.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +30,10 @@ int harness_setup(void **state)
     snprintf(prefix, sizeof prefix, "%s/iris", folder);
     setenv("IRIS_HEAP_BASES_PREFIX", prefix, 0);
     setenv("IRIS_HEAP_SIZE", "16M", 0);
-    setenv("IRIS_TIMEOUT_MS", "60000", 0);
+    setenv("IRIS_TIMEOUT_MS",
+           harness_count(3600, 60) == 60 ? "60000" : "3600000", 0);
     setenv("IRIS_LOG_LEVEL", "warning", 0);
+    leaks_note_files();
     return 0;
 }
 
@@ -49,6 +53,7 @@ int harness_teardown(void **state)
     if (dir != NULL) {
         closedir(dir);
     }
+    leaks_forget_files();
     return rmdir(folder);
 }
 
@@ -120,4 +125,26 @@ int harness_failed_status(const char *file, int line, const char *call,
 int harness_message_has(const char *text)
 {
     return strstr(iris_last_error(), text) != NULL;
+}
+
+static int lacks(const char *file, int line, const char *what, const char *text)
+{
+    if (harness_message_has(text)) {
+        return 0;
+    }
+    fprintf(stderr, "%s:%d: the message lacks its %s, \"%s\": %s\n", file, line,
+            what, text, iris_last_error());
+    return 1;
+}
+
+int harness_lacks(const char *file, int line, const iris_t *iris,
+                  const char *argument, const char *remedy)
+{
+    char rank[32];
+
+    snprintf(rank, sizeof rank, "[%d/%d]", iris_rank(iris),
+             iris_num_ranks(iris));
+    return lacks(file, line, "rank", rank) |
+           lacks(file, line, "argument", argument) |
+           lacks(file, line, "remedy", remedy);
 }

@@ -136,8 +136,8 @@ static void a_rank_in_another_groups_call_is_said_to_be_there(void **state)
     assert_int_equal(procs.reports[0].status, IRIS_ERR_TIMEOUT);
     assert_non_null(strstr(procs.reports[0].message,
                            "rank 1 has not come to iris_barrier"));
-    assert_non_null(strstr(procs.reports[0].message,
-                           "it is in another group's iris_barrier"));
+    assert_non_null(
+        strstr(procs.reports[0].message, "it is busy in iris_barrier"));
     for (int rank = 1; rank < RANKS; rank++) {
         assert_int_equal(procs.reports[rank].status, IRIS_OK);
         assert_int_not_equal(procs.reports[rank].finalize_status, IRIS_OK);

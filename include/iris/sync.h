@@ -37,7 +37,7 @@ IRIS_API iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
 
 /** Copies `bytes` of host memory at `data` from member index `root` of the
  *  group to every member. Collective over the group; blocks. 0 bytes are legal
- *  with any `data`.
+ *  with any `data`. If it fails, `data` of a receiver may hold a part.
  *
  *  IRIS_ERR_INVALID      root is no index of the group, or data is NULL
  *  IRIS_ERR_MISMATCH     members differ in root or size

@@ -233,7 +233,8 @@ iris_status_t iris_i_sim_launch(struct iris_stream *base,
 
     if (kernel->cpu_entry == NULL) {
         return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
-                           "kernel %s has no CPU version in this program",
+                           "kernel %s has no CPU version in this program; "
+                           "compile its IRIS_KERNEL for the CPU too",
                            kernel->name);
     }
     command = command_create(COMMAND_LAUNCH, kernel->args_bytes);
@@ -456,10 +457,12 @@ void iris_i_sim_stream_destroy(struct iris_stream *base)
     struct sim_backend *sim = (struct sim_backend *)base->backend;
     pthread_t worker = stream->worker;
     bool finished;
+    iris_status_t status = synchronize(stream, &finished);
 
-    if (synchronize(stream, &finished) != IRIS_OK) {
-        iris_error(NULL, "work of a destroyed stream failed: %s",
-                   iris_last_error());
+    /* A rank that leaves on purpose ends its kernels itself. */
+    if (status != IRIS_OK && status != IRIS_ERR_STATE) {
+        iris_error(NULL, "rank %d: work of a destroyed stream failed: %s",
+                   sim->params.rank, iris_last_error());
     }
     pthread_mutex_lock(&stream->lock);
     stream->abandoned = !finished;

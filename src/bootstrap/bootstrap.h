@@ -55,6 +55,7 @@ iris_status_t iris_i_bootstrap_env(const struct iris_settings *settings,
 
 /* MPI. _applies: has the program initialised it, or did mpirun start us? */
 int iris_i_bootstrap_mpi_applies(void);
-iris_status_t iris_i_bootstrap_mpi(struct iris_bootstrap *bootstrap_p);
+iris_status_t iris_i_bootstrap_mpi(const struct iris_settings *settings,
+                                   struct iris_bootstrap *bootstrap_p);
 
 #endif /* IRIS_SRC_BOOTSTRAP_H */

@@ -70,6 +70,25 @@ int iris_i_bootstrap_env_applies(const struct iris_settings *settings)
            find_launcher() != NULL;
 }
 
+/* "job-NAME" where the name fits, else its beginning and a hash (64-bit FNV-1a)
+ * of all of it, so that long names that begin alike stay apart. */
+static void make_named_key(const char *kind, const char *name, const char *port,
+                           char key[IRIS_KEY_BYTES])
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    int length = snprintf(key, IRIS_KEY_BYTES, "%s-%s%s%s", kind, name,
+                          port[0] == '\0' ? "" : "-", port);
+
+    if (length < IRIS_KEY_BYTES) {
+        return;
+    }
+    for (const char *c = name; *c != '\0'; c++) {
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
+    }
+    snprintf(key, IRIS_KEY_BYTES, "%s-%.40s-%016llx-%.8s", kind, name,
+             (unsigned long long)hash, port);
+}
+
 /* Ranks started side by side by one shell or agent share their parent; with
  * torchrun the port tells apart jobs of one agent. */
 static void make_key(const struct iris_settings *settings, const char *job,
@@ -77,14 +96,13 @@ static void make_key(const struct iris_settings *settings, const char *job,
 {
     const char *port = getenv("MASTER_PORT");
 
+    port = port == NULL ? "" : port;
     if (settings->job_id.text[0] != '\0') {
-        snprintf(key, IRIS_KEY_BYTES, "job-%.70s", settings->job_id.text);
+        make_named_key("job", settings->job_id.text, "", key);
     } else if (job != NULL && job[0] != '\0' && strcmp(job, "none") != 0) {
-        snprintf(key, IRIS_KEY_BYTES, "run-%.50s-%.8s", job,
-                 port == NULL ? "" : port);
+        make_named_key("run", job, port, key);
     } else {
-        snprintf(key, IRIS_KEY_BYTES, "parent-%ld-%.8s", (long)getppid(),
-                 port == NULL ? "" : port);
+        snprintf(key, IRIS_KEY_BYTES, "parent-%ld-%.8s", (long)getppid(), port);
     }
 }
 

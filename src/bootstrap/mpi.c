@@ -7,12 +7,14 @@
 
 #include "bootstrap/bootstrap.h"
 
+#include "clock.h"
 #include "log.h"
 
 #if HAVE_MPI
 
 #include <mpi.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +65,31 @@ static iris_status_t ensure_mpi(void)
     return IRIS_OK;
 }
 
+/* MPI's own calls wait without end for a rank that does not come. After this
+ * meeting all are there, so that what follows is short. */
+static iris_status_t meet(int64_t timeout_ms)
+{
+    int64_t deadline = iris_i_deadline(timeout_ms);
+    MPI_Request request;
+    int done = 0;
+
+    if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) {
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP, "MPI_Ibarrier failed");
+    }
+    while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+           !done) {
+        if (iris_i_now_ns() >= deadline) {
+            return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                               "not every rank of MPI_COMM_WORLD has come to "
+                               "iris_init within %lld ms (IRIS_TIMEOUT_MS); "
+                               "does every rank call it?",
+                               (long long)timeout_ms);
+        }
+        sched_yield();
+    }
+    return IRIS_OK;
+}
+
 static iris_status_t share_key(struct iris_bootstrap *bootstrap)
 {
     iris_status_t status = IRIS_OK;
@@ -93,12 +120,16 @@ static void local_place(int *local_rank_p, int *local_ranks_p)
     MPI_Comm_free(&node);
 }
 
-static iris_status_t bootstrap_mpi(struct iris_bootstrap *bootstrap_p)
+static iris_status_t bootstrap_mpi(int64_t timeout_ms,
+                                   struct iris_bootstrap *bootstrap_p)
 {
     struct iris_bootstrap bootstrap = {.how = "mpi"};
     iris_status_t status = ensure_mpi();
     int local_ranks;
 
+    if (status == IRIS_OK) {
+        status = meet(timeout_ms);
+    }
     if (status != IRIS_OK) {
         return status;
     }
@@ -118,12 +149,13 @@ static iris_status_t bootstrap_mpi(struct iris_bootstrap *bootstrap_p)
     return status;
 }
 
-iris_status_t iris_i_bootstrap_mpi(struct iris_bootstrap *bootstrap_p)
+iris_status_t iris_i_bootstrap_mpi(const struct iris_settings *settings,
+                                   struct iris_bootstrap *bootstrap_p)
 {
     iris_status_t status;
 
     pthread_mutex_lock(&mpi_lock);
-    status = bootstrap_mpi(bootstrap_p);
+    status = bootstrap_mpi(settings->timeout_ms.number, bootstrap_p);
     pthread_mutex_unlock(&mpi_lock);
     return status;
 }
@@ -135,8 +167,10 @@ int iris_i_bootstrap_mpi_applies(void)
     return 0;
 }
 
-iris_status_t iris_i_bootstrap_mpi(struct iris_bootstrap *bootstrap_p)
+iris_status_t iris_i_bootstrap_mpi(const struct iris_settings *settings,
+                                   struct iris_bootstrap *bootstrap_p)
 {
+    (void)settings;
     (void)bootstrap_p;
     return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
                        "IRIS_BOOTSTRAP=mpi, but this library was built without "

@@ -40,13 +40,13 @@ static iris_status_t find_out(const struct iris_settings *settings,
     int has_rank = settings->rank.origin != IRIS_ORIGIN_DEFAULT;
 
     if (strcmp(how, "mpi") == 0) {
-        return iris_i_bootstrap_mpi(bootstrap_p);
+        return iris_i_bootstrap_mpi(settings, bootstrap_p);
     }
     if (strcmp(how, "env") == 0 || has_rank) {
         return iris_i_bootstrap_env(settings, bootstrap_p);
     }
     if (iris_i_bootstrap_mpi_applies()) {
-        return iris_i_bootstrap_mpi(bootstrap_p);
+        return iris_i_bootstrap_mpi(settings, bootstrap_p);
     }
     if (iris_i_bootstrap_env_applies(settings)) {
         return iris_i_bootstrap_env(settings, bootstrap_p);
