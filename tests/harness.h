@@ -84,4 +84,16 @@ int harness_failed_status(const char *file, int line, const char *call,
     } while (0)
 int harness_message_has(const char *text);
 
+/* The call gives `expected`, and its message has all that a user needs: the
+ * rank of `iris`, `argument` (what was wrong) and `remedy` (what to do). */
+#define CHECK_BAD(iris, call, expected, argument, remedy)                     \
+    do {                                                                      \
+        CHECK_STATUS(call, expected);                                         \
+        if (harness_lacks(__FILE__, __LINE__, iris, argument, remedy) != 0) { \
+            return 1;                                                         \
+        }                                                                     \
+    } while (0)
+int harness_lacks(const char *file, int line, const iris_t *iris,
+                  const char *argument, const char *remedy);
+
 #endif /* IRIS_TESTS_HARNESS_H */

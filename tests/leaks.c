@@ -9,10 +9,13 @@
 #include "harness.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Milliseconds that a joined thread gets to leave /proc. */
@@ -105,7 +108,109 @@ int leaks_found(const struct leaks *before)
     return 1;
 }
 
-int leaks_found_files(void)
+/* Folders where programs leave files, and what they held at the start. */
+static struct place {
+    const char *path; /* NULL: $TMPDIR or /tmp */
+    const char *ours; /* in the name of every file that can be ours */
+    char *names;      /* "/name/name/" */
+} places[] = {{"/dev/shm", "", NULL}, {NULL, "iris", NULL}};
+
+static const char *path_of(const struct place *place)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    return place->path != NULL ? place->path : tmp != NULL ? tmp : "/tmp";
+}
+
+/* Open MPI, the C library's semaphores, and harnesses have such names; the
+ * harness's own folder is looked at by itself. */
+static int is_known(const char *name)
+{
+    static const char *const others[] = {".",    "vader_segment", "ompi.",
+                                         "sem.", "iris-test-",    "filler"};
+
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (strncmp(name, others[i], strlen(others[i])) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int was_there(const struct place *place, const char *name)
+{
+    char text[300];
+
+    snprintf(text, sizeof text, "/%s/", name);
+    return place->names != NULL && strstr(place->names, text) != NULL;
+}
+
+void leaks_note_files(void)
+{
+    leaks_forget_files();
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        size_t bytes;
+        FILE *text = open_memstream(&places[i].names, &bytes);
+        DIR *dir = opendir(path_of(&places[i]));
+        struct dirent *entry;
+
+        while (dir != NULL && (entry = readdir(dir)) != NULL) {
+            fprintf(text, "/%s/", entry->d_name);
+        }
+        if (dir != NULL) {
+            closedir(dir);
+        }
+        fclose(text);
+    }
+}
+
+void leaks_forget_files(void)
+{
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        free(places[i].names);
+        places[i].names = NULL;
+    }
+}
+
+/* The name of a file of this user's that has come to the place; "" if none. */
+static void find_new(const struct place *place, char name[256])
+{
+    DIR *dir = opendir(path_of(place));
+    struct dirent *entry;
+    struct stat st;
+
+    name[0] = '\0';
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        if (strstr(entry->d_name, place->ours) != NULL &&
+            !is_known(entry->d_name) && !was_there(place, entry->d_name) &&
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            !S_ISDIR(st.st_mode) && st.st_uid == geteuid()) {
+            snprintf(name, 256, "%s", entry->d_name);
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+}
+
+/* Other tests' files come and go; a file is left behind if it stays. */
+static int found_new(const struct place *place)
+{
+    char name[256];
+
+    find_new(place, name);
+    for (int ms = 0; name[0] != '\0' && ms < PATIENCE; ms += 10) {
+        poll(NULL, 0, 10);
+        find_new(place, name);
+    }
+    if (name[0] == '\0') {
+        return 0;
+    }
+    fprintf(stderr, "left behind: %s/%s\n", path_of(place), name);
+    return 1;
+}
+
+static int found_in_folder(void)
 {
     const char *end = "_heap_bases.json";
     DIR *dir = opendir(harness_folder());
@@ -125,6 +230,16 @@ int leaks_found_files(void)
     }
     if (dir != NULL) {
         closedir(dir);
+    }
+    return found;
+}
+
+int leaks_found_files(void)
+{
+    int found = found_in_folder();
+
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        found |= found_new(&places[i]);
     }
     return found;
 }

@@ -19,8 +19,14 @@ void leaks_note(struct leaks *leaks_p);
  * that has been joined may take a moment to go. */
 int leaks_found(const struct leaks *before);
 
+/* Remembers what /dev/shm and the temporary folder hold; harness_setup() and
+ * harness_teardown() call these. */
+void leaks_note_files(void);
+void leaks_forget_files(void);
+
 /* 1, and a line on stderr, if the harness's folder holds anything but
- * heap-bases files. */
+ * heap-bases files, or if a file of ours has come to /dev/shm or the temporary
+ * folder and stays. */
 int leaks_found_files(void);
 
 #endif /* IRIS_TESTS_LEAKS_H */

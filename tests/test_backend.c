@@ -315,72 +315,6 @@ static void waits_end_when_the_core_says_so(void **state)
     assert_int_equal(leaks_found(&before), 0);
 }
 
-static void a_backend_is_found_by_name_in_any_case(void **state)
-{
-    const struct iris_backend_ops *ops = NULL;
-
-    (void)state;
-    assert_int_equal(iris_i_backend_select("SIM", &ops), IRIS_OK);
-    assert_string_equal(ops->name, "sim");
-    ops = NULL;
-    assert_int_equal(iris_i_backend_select("", &ops), IRIS_OK);
-    assert_non_null(ops);
-}
-
-static void an_unknown_backend_leaves_the_output_alone(void **state)
-{
-    const struct iris_backend_ops *ops = (const void *)state;
-
-    assert_int_equal(iris_i_backend_select("quantum", &ops), IRIS_ERR_BACKEND);
-    assert_ptr_equal(ops, state);
-    assert_true(harness_message_has("\"quantum\""));
-    assert_true(harness_message_has("IRIS_BACKEND"));
-    assert_true(harness_message_has("sim"));
-}
-
-static void hip_by_name_works_or_says_why_not(void **state)
-{
-    const struct iris_backend_ops *ops = (const void *)state;
-
-    if (iris_i_backend_select("hip", &ops) == IRIS_OK) {
-        assert_string_equal(ops->name, "hip");
-        return;
-    }
-    assert_ptr_equal(ops, state);
-    assert_true(harness_message_has("hip"));
-}
-
-/* iris_init() with one setting fails, says so, and leaves nothing. */
-static void refuse_init(const char *backend, const char *sim_device,
-                        const char *text)
-{
-    struct iris_config config;
-    struct leaks before;
-    iris_t *iris = (iris_t *)&config;
-
-    iris_config_init(&config);
-    config.backend = backend;
-    config.sim_device = sim_device;
-    leaks_note(&before);
-    assert_int_equal(iris_init(&config, &iris), IRIS_ERR_BACKEND);
-    assert_ptr_equal(iris, &config);
-    assert_true(harness_message_has(text));
-    assert_true(harness_message_has("[0/1]"));
-    assert_int_equal(leaks_found(&before), 0);
-}
-
-static void init_passes_on_why_a_backend_cannot_run(void **state)
-{
-    const struct iris_backend_ops *ops;
-
-    (void)state;
-    refuse_init("quantum", NULL, "unknown");
-    if (iris_i_backend_select("hip", &ops) != IRIS_OK) {
-        refuse_init("hip", NULL, "IRIS_BACKEND=sim");
-        refuse_init("sim", "gpu", "IRIS_SIM_DEVICE=cpu");
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -391,10 +325,6 @@ int main(void)
         cmocka_unit_test(failures_leave_outputs_alone),
         cmocka_unit_test(a_kernel_of_another_target_is_refused),
         cmocka_unit_test(waits_end_when_the_core_says_so),
-        cmocka_unit_test(a_backend_is_found_by_name_in_any_case),
-        cmocka_unit_test(an_unknown_backend_leaves_the_output_alone),
-        cmocka_unit_test(hip_by_name_works_or_says_why_not),
-        cmocka_unit_test(init_passes_on_why_a_backend_cannot_run),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);

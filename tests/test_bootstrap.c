@@ -166,7 +166,7 @@ static void open_mpis_variables_do_without_mpi(void **state)
     assert_int_equal(bootstrap.rank, 1);
     assert_int_equal(bootstrap.num_ranks, 2);
     assert_int_equal(bootstrap.local_rank, 0);
-    assert_string_equal(bootstrap.key, "run-12345-");
+    assert_string_equal(bootstrap.key, "run-12345");
 }
 
 static void our_own_variables_go_before_a_launchers(void **state)
@@ -261,16 +261,20 @@ static void init_blames_the_value_before_the_rank(void **state)
     assert_null(iris);
 }
 
-static void a_long_job_id_still_makes_a_key(void **state)
+static void long_job_ids_make_keys_that_differ_as_they_do(void **state)
 {
-    char id[300];
+    char id[300], key[IRIS_KEY_BYTES];
 
     (void)state;
     memset(id, 'j', sizeof id);
     id[sizeof id - 1] = '\0';
     setenv("IRIS_RANK", "0", 1);
     setenv("IRIS_JOB_ID", id, 1);
-    assert_true(strlen(find_ok().key) < IRIS_KEY_BYTES);
+    snprintf(key, sizeof key, "%s", find_ok().key);
+    assert_string_equal(find_ok().key, key);
+    id[sizeof id - 2] = 'k';
+    setenv("IRIS_JOB_ID", id, 1);
+    assert_string_not_equal(find_ok().key, key);
 }
 
 int main(void)
@@ -288,7 +292,7 @@ int main(void)
         TEST(a_launchers_variable_that_does_not_parse_is_named),
         TEST(more_ranks_than_a_job_can_have_are_refused),
         TEST(init_blames_the_value_before_the_rank),
-        TEST(a_long_job_id_still_makes_a_key),
+        TEST(long_job_ids_make_keys_that_differ_as_they_do),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

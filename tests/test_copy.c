@@ -118,9 +118,12 @@ static int null_body(iris_t *iris, void *arg)
     (void)arg;
     CHECK_OK(iris_memcpy(iris, NULL, NULL, 0, NULL));
     CHECK_OK(iris_memset(iris, NULL, 1, 0, NULL));
-    CHECK_STATUS(iris_memcpy(iris, NULL, &byte, 1, NULL), IRIS_ERR_INVALID);
-    CHECK_STATUS(iris_memcpy(iris, &byte, NULL, 1, NULL), IRIS_ERR_INVALID);
-    CHECK_STATUS(iris_memset(iris, NULL, 1, 1, NULL), IRIS_ERR_INVALID);
+    CHECK_BAD(iris, iris_memcpy(iris, NULL, &byte, 1, NULL), IRIS_ERR_INVALID,
+              "iris_memcpy: dst is NULL", "pass memory of 1 bytes");
+    CHECK_BAD(iris, iris_memcpy(iris, &byte, NULL, 1, NULL), IRIS_ERR_INVALID,
+              "iris_memcpy: src is NULL", "pass memory of 1 bytes");
+    CHECK_BAD(iris, iris_memset(iris, NULL, 1, 1, NULL), IRIS_ERR_INVALID,
+              "iris_memset: dst is NULL", "pass memory of 1 bytes");
     CHECK_OK(iris_stream_synchronize(iris, NULL));
     CHECK_EQUAL(byte, 5);
     return 0;

@@ -8,20 +8,15 @@
 #include "leaks.h"
 #include "procs.h"
 
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #define RANKS 4
-#define TIMEOUT_MS 1000
 #define BOUND_NS 2000000000
 #define SAMPLE_ROUNDS 24
 #define MANY_ROUNDS 1000
@@ -50,19 +45,16 @@ static void body(int rank, struct proc_report *report, void *arg)
 /* A rank killed before rank 0 has heard of it cannot be known: then the
  * deadline tells that it is missing. */
 static void check_survivor(const struct proc_report *report, int victim,
-                           int64_t start_ns, int64_t death_ns)
+                           int64_t death_ns)
 {
-    int64_t bound_ns = death_ns + BOUND_NS;
+    int late = report->status == IRIS_ERR_PEER_LOST &&
+               report->end_ns - death_ns > BOUND_NS;
     char text[32];
 
     snprintf(text, sizeof text, "rank %d", victim);
-    if (report->status == IRIS_ERR_TIMEOUT) {
-        bound_ns += TIMEOUT_MS * 1000000LL;
-        bound_ns -= death_ns - start_ns;
-    }
     if ((report->status != IRIS_ERR_PEER_LOST &&
          report->status != IRIS_ERR_TIMEOUT) ||
-        strstr(report->message, text) == NULL || report->end_ns > bound_ns) {
+        strstr(report->message, text) == NULL || late) {
         print_error("victim %d: %s: %s\n", victim,
                     iris_status_string(report->status), report->message);
         fail();
@@ -87,19 +79,17 @@ static void a_rank_may_die_at_any_moment_of_init(void **state)
     for (size_t round = 0; round < rounds; round++) {
         int victim = (int)(round % RANKS);
         struct timespec delay = {.tv_nsec = next_random(&random) % LAST_NS};
-        int64_t start_ns, death_ns;
+        int64_t death_ns;
         struct procs procs;
 
         procs_start(&procs, RANKS, body, NULL);
         procs_await(&procs, victim, 1);
-        start_ns = procs_now_ns();
         nanosleep(&delay, NULL); /* the moment is the test's input */
         death_ns = procs_kill(&procs, victim);
         procs_join(&procs);
         for (int rank = 0; rank < RANKS; rank++) {
             if (rank != victim) {
-                check_survivor(&procs.reports[rank], victim, start_ns,
-                               death_ns);
+                check_survivor(&procs.reports[rank], victim, death_ns);
             }
         }
         procs_free(&procs);
@@ -154,95 +144,11 @@ static void spawn_does_not_wait_for_a_child_that_died_before_init(void **state)
     assert_int_equal(leaks_found_files(), 0);
 }
 
-/* Connects to where rank 0 of the job listens, once it does. */
-static int visit(void)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-    int length =
-        snprintf(address.sun_path + 1, sizeof address.sun_path - 1,
-                 "iris/%ld/job-%s", (long)getuid(), getenv("IRIS_JOB_ID"));
-
-    while (connect(sock, (struct sockaddr *)&address,
-                   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1) +
-                       (socklen_t)length) != 0) {
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
-    return sock;
-}
-
-struct visit {
-    int bytes; /* what the visitor says */
-    atomic_int over;
-};
-
-/* Process 2 is a visitor: it says something or nothing, and goes. Rank 1 comes
- * after it. */
-static void body_visited(int rank, struct proc_report *report, void *arg)
-{
-    struct visit *this = arg;
-    char words[100] = "hello";
-    iris_t *iris;
-    int sock;
-
-    setenv("IRIS_NUM_RANKS", "2", 1);
-    if (rank == 2) {
-        sock = visit();
-        if (this->bytes > 0) {
-            (void)!send(sock, words, (size_t)this->bytes, MSG_NOSIGNAL);
-        }
-        close(sock);
-        atomic_store(&this->over, 1);
-        return;
-    }
-    while (rank == 1 && atomic_load(&this->over) == 0) {
-        poll(NULL, 0, 1);
-    }
-    iris = proc_init(report);
-    if (iris != NULL) {
-        proc_finalize(report, iris);
-    }
-}
-
-static void receive_visitor(int bytes, iris_status_t expected, const char *text)
-{
-    struct visit *visit = mmap(NULL, sizeof *visit, PROT_READ | PROT_WRITE,
-                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    struct procs procs;
-
-    visit->bytes = bytes;
-    procs_start(&procs, 3, body_visited, visit);
-    procs_join(&procs);
-    for (int rank = 0; rank < 2; rank++) {
-        assert_int_equal(procs.reports[rank].status, expected);
-        if (expected != IRIS_OK) {
-            assert_non_null(strstr(procs.reports[rank].message, text));
-        }
-    }
-    procs_free(&procs);
-    munmap(visit, sizeof *visit);
-}
-
-static void visitors_that_say_nothing_are_nobody(void **state)
-{
-    (void)state;
-    receive_visitor(0, IRIS_OK, "");
-}
-
-static void visitors_that_talk_nonsense_end_the_meeting(void **state)
-{
-    (void)state;
-    receive_visitor(5, IRIS_ERR_BOOTSTRAP,
-                    "a message of 5 bytes in the meeting");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_may_die_at_any_moment_of_init),
         cmocka_unit_test(spawn_does_not_wait_for_a_child_that_died_before_init),
-        cmocka_unit_test(visitors_that_say_nothing_are_nobody),
-        cmocka_unit_test(visitors_that_talk_nonsense_end_the_meeting),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);

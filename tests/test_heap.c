@@ -143,25 +143,29 @@ static void random_calls_give_every_rank_the_same_offsets(void **state)
 static int wrong_sizes(iris_t *iris, void *arg)
 {
     struct iris_heap_stats before = stats_of(iris), after;
+    char text[64];
     void *ptr = arg;
 
-    CHECK_STATUS(iris_malloc(iris, 0, &ptr), IRIS_ERR_INVALID);
-    CHECK_MESSAGE("0 bytes");
-    CHECK_STATUS(iris_calloc(iris, 0, 8, &ptr), IRIS_ERR_INVALID);
-    CHECK_STATUS(iris_calloc(iris, 8, 0, &ptr), IRIS_ERR_INVALID);
-    CHECK_STATUS(iris_calloc(iris, SIZE_MAX / 2, 3, &ptr), IRIS_ERR_INVALID);
-    CHECK_MESSAGE("count 9223372036854775807 times size 3 overflows");
-    CHECK_STATUS(iris_calloc(iris, SIZE_MAX, SIZE_MAX, &ptr), IRIS_ERR_INVALID);
-    CHECK_STATUS(iris_malloc(iris, 8, NULL), IRIS_ERR_INVALID);
-    CHECK_MESSAGE("ptr_p is NULL");
+    CHECK_BAD(iris, iris_malloc(iris, 0, &ptr), IRIS_ERR_INVALID, "0 bytes",
+              "ask for at least 1");
+    CHECK_BAD(iris, iris_calloc(iris, 0, 8, &ptr), IRIS_ERR_INVALID, "0 bytes",
+              "ask for at least 1");
+    CHECK_BAD(iris, iris_calloc(iris, 8, 0, &ptr), IRIS_ERR_INVALID, "0 bytes",
+              "ask for at least 1");
+    CHECK_BAD(iris, iris_calloc(iris, SIZE_MAX / 2, 3, &ptr), IRIS_ERR_INVALID,
+              "count 9223372036854775807 times size 3 overflows",
+              "ask for less");
+    CHECK_BAD(iris, iris_calloc(iris, SIZE_MAX, SIZE_MAX, &ptr),
+              IRIS_ERR_INVALID, "overflows", "ask for less");
+    CHECK_BAD(iris, iris_malloc(iris, 8, NULL), IRIS_ERR_INVALID,
+              "ptr_p is NULL", "pass where to put the pointer");
     for (size_t alignment = 0; alignment < 100; alignment += 3) {
         if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
-            CHECK_STATUS(iris_malloc_aligned(iris, 8, alignment, &ptr),
-                         IRIS_ERR_INVALID);
-            CHECK_MESSAGE("power of two");
+            snprintf(text, sizeof text, "alignment %zu is not", alignment);
+            CHECK_BAD(iris, iris_malloc_aligned(iris, 8, alignment, &ptr),
+                      IRIS_ERR_INVALID, text, "such as 256, or call");
         }
     }
-    CHECK_MESSAGE("/"); /* [rank/num_ranks] */
     CHECK(ptr == arg);
     after = stats_of(iris);
     CHECK_EQUAL(memcmp(&before, &after, sizeof before), 0);
@@ -184,17 +188,16 @@ static int too_much(iris_t *iris, void *arg)
     void *ptr = arg;
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        CHECK_STATUS(iris_malloc(iris, sizes[i], &ptr), IRIS_ERR_NO_MEMORY);
         snprintf(text, sizeof text, "no %zu bytes", sizes[i]);
-        CHECK_MESSAGE(text);
+        CHECK_BAD(iris, iris_malloc(iris, sizes[i], &ptr), IRIS_ERR_NO_MEMORY,
+                  text, "free some, or raise IRIS_HEAP_SIZE");
         snprintf(text, sizeof text, "%zu of %zu bytes are free",
                  stats.free_bytes, HEAP);
         CHECK_MESSAGE(text);
-        CHECK_MESSAGE("IRIS_HEAP_SIZE");
     }
-    CHECK_STATUS(iris_malloc_aligned(iris, 8, (size_t)1 << 62, &ptr),
-                 IRIS_ERR_NO_MEMORY);
-    CHECK_MESSAGE("alignment 4611686018427387904");
+    CHECK_BAD(iris, iris_malloc_aligned(iris, 8, (size_t)1 << 62, &ptr),
+              IRIS_ERR_NO_MEMORY, "alignment 4611686018427387904",
+              "raise IRIS_HEAP_SIZE");
     CHECK(ptr == arg);
     /* What the message says is free can be had. */
     CHECK_OK(iris_malloc(iris, stats.largest_free_bytes, &ptr));
@@ -247,13 +250,13 @@ static void a_full_heap_recovers(void **state)
     harness_run(2, exhaust, NULL);
 }
 
-/* iris_free() of `ptr` fails on every rank and says `text`. */
-static int refuse_free(iris_t *iris, void *ptr, const char *text)
+/* iris_free() of `ptr` fails on every rank, says `text` and what to pass. */
+static int refuse_free(iris_t *iris, void *ptr, const char *text,
+                       const char *remedy)
 {
     struct iris_heap_stats before = stats_of(iris), after;
 
-    CHECK_STATUS(iris_free(iris, ptr), IRIS_ERR_INVALID);
-    CHECK_MESSAGE(text);
+    CHECK_BAD(iris, iris_free(iris, ptr), IRIS_ERR_INVALID, text, remedy);
     after = stats_of(iris);
     CHECK_EQUAL(memcmp(&before, &after, sizeof before), 0);
     return 0;
@@ -262,19 +265,23 @@ static int refuse_free(iris_t *iris, void *ptr, const char *text)
 static int wrong_pointers(iris_t *iris, void *arg)
 {
     char *base = (char *)(uintptr_t)iris_heap_bases(iris)[iris_rank(iris)];
+    const char *off = "not on this rank's heap", *none = "nothing is allocated";
+    const char *given = "pass what iris_malloc gave";
     char *block, *other;
 
     CHECK_OK(iris_malloc(iris, 1000, (void **)&block));
     CHECK_OK(iris_malloc(iris, 1000, (void **)&other));
-    CHECK_EQUAL(refuse_free(iris, arg, "not on this rank's heap"), 0);
-    CHECK_EQUAL(refuse_free(iris, base - 1, "not on this rank's heap"), 0);
-    CHECK_EQUAL(refuse_free(iris, base + HEAP, "not on this rank's heap"), 0);
-    CHECK_EQUAL(refuse_free(iris, block + 1, "1 bytes into"), 0);
-    CHECK_EQUAL(refuse_free(iris, block + 256, "256 bytes into"), 0);
-    CHECK_EQUAL(refuse_free(iris, base, "nothing is allocated"), 0);
-    CHECK_EQUAL(refuse_free(iris, base + HEAP - 1, "nothing is allocated"), 0);
+    CHECK_EQUAL(refuse_free(iris, arg, off, given), 0);
+    CHECK_EQUAL(refuse_free(iris, base - 1, off, given), 0);
+    CHECK_EQUAL(refuse_free(iris, base + HEAP, off, given), 0);
+    CHECK_EQUAL(refuse_free(iris, block + 1, "1 bytes into", "pass its start"),
+                0);
+    CHECK_EQUAL(
+        refuse_free(iris, block + 256, "256 bytes into", "pass its start"), 0);
+    CHECK_EQUAL(refuse_free(iris, base, none, given), 0);
+    CHECK_EQUAL(refuse_free(iris, base + HEAP - 1, none, given), 0);
     CHECK_OK(iris_free(iris, other));
-    CHECK_EQUAL(refuse_free(iris, other, "was it freed before?"), 0);
+    CHECK_EQUAL(refuse_free(iris, other, "was it freed before?", "once"), 0);
     CHECK_OK(iris_free(iris, NULL));
     CHECK_OK(iris_free(iris, block));
     CHECK_EQUAL(stats_of(iris).num_allocs, 0);

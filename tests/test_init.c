@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A context's life: init, finalize, several of them, and use at the wrong time
- * or in the wrong process.
+ * A context's life: init, finalize, again, and several side by side.
  */
 #include "config.h"
 
@@ -9,24 +8,9 @@
 
 #include "harness.h"
 #include "leaks.h"
-#include "procs.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define MANY 10000
 #define SAMPLE 200
-
-struct none_args {
-    int unused;
-};
-
-IRIS_KERNEL(none, struct none_args)
-{
-}
 
 static iris_t *start(void)
 {
@@ -127,126 +111,6 @@ static void several_contexts_live_side_by_side(void **state)
     assert_int_equal(leaks_found(&before), 0);
 }
 
-/* Every public call that takes a context gives `expected`, its message has
- * `text`, and outputs stay as they were. */
-static int refuses_all(iris_t *iris, iris_status_t expected, const char *text)
-{
-    struct iris_heap_stats stats = {.num_allocs = 99};
-    struct none_args args = {0};
-    int word = 0, ranks[1] = {0};
-    iris_stream_t *stream = (void *)&word;
-    iris_group_t *group = (void *)&word;
-    void *ptr = &word;
-
-#define REFUSED(call)               \
-    CHECK_STATUS(call, expected);   \
-    CHECK_MESSAGE(text);            \
-    CHECK(ptr == (void *)&word);    \
-    CHECK(stream == (void *)&word); \
-    CHECK(group == (void *)&word)
-    REFUSED(iris_malloc(iris, 64, &ptr));
-    REFUSED(iris_malloc_aligned(iris, 64, 256, &ptr));
-    REFUSED(iris_calloc(iris, 1, 64, &ptr));
-    REFUSED(iris_free(iris, &word));
-    REFUSED(iris_free(iris, NULL));
-    REFUSED(iris_heap_stats(iris, &stats));
-    REFUSED(iris_as_remote(iris, &word, 0, &ptr));
-    REFUSED(iris_stream_create(iris, &stream));
-    REFUSED(iris_stream_synchronize(iris, NULL));
-    REFUSED(iris_memcpy(iris, &word, &word, 0, NULL));
-    REFUSED(iris_memset(iris, &word, 0, 0, NULL));
-    REFUSED(iris_launch(iris, none, 1, 1, &args, sizeof args, NULL));
-    REFUSED(iris_barrier(iris, NULL, NULL));
-    REFUSED(iris_device_barrier(iris, NULL, NULL));
-    REFUSED(iris_broadcast(iris, &word, sizeof word, 0, NULL));
-    REFUSED(iris_group_create(iris, ranks, 1, &group));
-    REFUSED(iris_group_free(iris, NULL));
-#undef REFUSED
-    CHECK_EQUAL(stats.num_allocs, 99);
-    CHECK_EQUAL(iris_rank(iris), -1);
-    CHECK_MESSAGE(text);
-    CHECK_EQUAL(iris_num_ranks(iris), -1);
-    CHECK_EQUAL(iris_device_id(iris), -1);
-    CHECK_EQUAL(iris_num_cus(iris), -1);
-    CHECK(iris_backend_name(iris) == NULL);
-    CHECK(iris_heap_bases(iris) == NULL);
-    CHECK(iris_device_context(iris) == NULL);
-    CHECK_EQUAL(iris_is_symmetric(iris, &word), 0);
-    CHECK_EQUAL(iris_group_size(iris, NULL), -1);
-    CHECK_EQUAL(iris_group_index(iris, NULL), -1);
-    CHECK_EQUAL(iris_group_member(iris, NULL, 0), -1);
-    CHECK(iris_group_device(iris, NULL) == NULL);
-    iris_stream_destroy(iris, stream);
-    return 0;
-}
-
-static void no_call_works_after_finalize(void **state)
-{
-    iris_t *iris = start();
-
-    (void)state;
-    assert_int_equal(iris_finalize(iris), IRIS_OK);
-    assert_int_equal(refuses_all(iris, IRIS_ERR_STATE, "finalized"), 0);
-    assert_int_equal(iris_finalize(iris), IRIS_ERR_STATE);
-    assert_true(harness_message_has("iris_finalize"));
-}
-
-static void no_call_works_without_a_context(void **state)
-{
-    (void)state;
-    assert_int_equal(refuses_all(NULL, IRIS_ERR_INVALID, "iris_init"), 0);
-    assert_int_equal(iris_finalize(NULL), IRIS_OK);
-}
-
-static void init_needs_somewhere_to_put_the_context(void **state)
-{
-    (void)state;
-    assert_int_equal(iris_init(NULL, NULL), IRIS_ERR_INVALID);
-    assert_true(harness_message_has("iris_p is NULL"));
-}
-
-/* Runs in a child forked while `iris` was live. */
-static int after_fork(iris_t *iris)
-{
-    iris_t *own = NULL;
-
-    CHECK_EQUAL(refuses_all(iris, IRIS_ERR_STATE, "forked"), 0);
-    CHECK_STATUS(iris_finalize(iris), IRIS_ERR_STATE);
-    CHECK_MESSAGE("[0/1]");
-#ifndef __SANITIZE_THREAD__ /* which allows no threads here */
-    CHECK_OK(iris_init(NULL, &own));
-    CHECK_EQUAL(iris_rank(own), 0);
-#endif
-    CHECK_OK(iris_finalize(own));
-    return 0;
-}
-
-static void a_forked_child_may_not_use_it_and_does_no_harm(void **state)
-{
-    iris_t *iris = start();
-    uint64_t *word;
-    void *more;
-    int how;
-    pid_t pid;
-
-    (void)state;
-    assert_int_equal(iris_calloc(iris, 1, sizeof *word, (void **)&word),
-                     IRIS_OK);
-    *word = 17;
-    pid = fork();
-    if (pid == 0) {
-        _exit(after_fork(iris));
-    }
-    assert_int_equal(waitpid(pid, &how, 0), pid);
-    assert_int_equal(how, 0);
-    assert_int_equal(*word, 17);
-    assert_int_equal(iris_malloc(iris, 100, &more), IRIS_OK);
-    assert_int_equal(iris_memset(iris, word, 1, sizeof *word, NULL), IRIS_OK);
-    assert_int_equal(iris_barrier(iris, NULL, NULL), IRIS_OK);
-    assert_int_equal(*word, 0x0101010101010101);
-    assert_int_equal(iris_finalize(iris), IRIS_OK);
-}
-
 static int check_context(iris_t *iris, void *arg)
 {
     const int64_t *context = iris_device_context(iris);
@@ -333,10 +197,6 @@ int main(void)
         cmocka_unit_test(init_may_follow_finalize_again_and_again),
         cmocka_unit_test(jobs_may_follow_each_other_again_and_again),
         cmocka_unit_test(several_contexts_live_side_by_side),
-        cmocka_unit_test(no_call_works_after_finalize),
-        cmocka_unit_test(no_call_works_without_a_context),
-        cmocka_unit_test(init_needs_somewhere_to_put_the_context),
-        cmocka_unit_test(a_forked_child_may_not_use_it_and_does_no_harm),
         cmocka_unit_test(the_device_context_has_its_public_layout),
         cmocka_unit_test(too_many_ranks_are_refused_by_name),
         cmocka_unit_test(a_heap_too_small_for_the_library_is_refused),

@@ -190,28 +190,29 @@ static int refused_body(iris_t *iris, void *arg)
     static char many[IRIS_LAUNCH_ARGS_MAX + 1];
     struct launch_args args = {iris_device_context(iris), NULL};
     size_t bytes = sizeof args;
+    char text[64];
 
     (void)arg;
-    CHECK_STATUS(iris_launch(iris, NULL, 1, 1, &args, bytes, NULL),
-                 IRIS_ERR_INVALID);
-    CHECK_STATUS(iris_launch(iris, hit_each, 0, 1, &args, bytes, NULL),
-                 IRIS_ERR_INVALID);
-    CHECK_MESSAGE("hit_each");
-    CHECK_STATUS(iris_launch(iris, hit_each, 1, 0, &args, bytes, NULL),
-                 IRIS_ERR_INVALID);
-    CHECK_STATUS(iris_launch(iris, hit_each, 1, 1, &args, bytes - 1, NULL),
-                 IRIS_ERR_INVALID);
-    CHECK_STATUS(iris_launch(iris, hit_each, 1, 1, &args, bytes + 1, NULL),
-                 IRIS_ERR_INVALID);
-    CHECK_STATUS(iris_launch(iris, hit_each, 1, 1, NULL, bytes, NULL),
-                 IRIS_ERR_INVALID);
-    CHECK_MESSAGE("args");
+    CHECK_BAD(iris, iris_launch(iris, NULL, 1, 1, &args, bytes, NULL),
+              IRIS_ERR_INVALID, "kernel is NULL", "pass what IRIS_KERNEL");
+    CHECK_BAD(iris, iris_launch(iris, hit_each, 0, 1, &args, bytes, NULL),
+              IRIS_ERR_INVALID, "hit_each: grid 0, block 1", "at least 1");
+    CHECK_BAD(iris, iris_launch(iris, hit_each, 1, 0, &args, bytes, NULL),
+              IRIS_ERR_INVALID, "hit_each: grid 1, block 0", "at least 1");
+    for (size_t wrong = bytes - 1; wrong <= bytes + 1; wrong += 2) {
+        snprintf(text, sizeof text, "hit_each: args_bytes is %zu", wrong);
+        CHECK_BAD(iris, iris_launch(iris, hit_each, 1, 1, &args, wrong, NULL),
+                  IRIS_ERR_INVALID, text, "pass sizeof the struct");
+    }
+    CHECK_BAD(iris, iris_launch(iris, hit_each, 1, 1, NULL, bytes, NULL),
+              IRIS_ERR_INVALID, "hit_each: args is NULL", "pass its argument");
     huge.args_bytes = sizeof many;
-    CHECK_STATUS(iris_launch(iris, &huge, 1, 1, many, sizeof many, NULL),
-                 IRIS_ERR_INVALID);
-    CHECK_STATUS(iris_launch(iris, &no_cpu, 1, 1, &args, bytes, NULL),
-                 IRIS_ERR_UNSUPPORTED);
-    CHECK_MESSAGE("elsewhere");
+    snprintf(text, sizeof text, "args_bytes is %zu", sizeof many);
+    CHECK_BAD(iris, iris_launch(iris, &huge, 1, 1, many, sizeof many, NULL),
+              IRIS_ERR_INVALID, text, "at most 4096");
+    CHECK_BAD(iris, iris_launch(iris, &no_cpu, 1, 1, &args, bytes, NULL),
+              IRIS_ERR_UNSUPPORTED, "kernel elsewhere has no CPU version",
+              "compile its IRIS_KERNEL for the CPU");
     CHECK_OK(iris_stream_synchronize(iris, NULL));
     return 0;
 }

@@ -10,13 +10,9 @@
 #include "procs.h"
 
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define RANKS 3
@@ -212,117 +208,6 @@ static void a_rank_that_does_not_come_is_named(void **state)
     setenv("IRIS_TIMEOUT_MS", "60000", 1);
 }
 
-/* The socket where rank 0 of `job` listens or would, bound or connected. */
-static int squat(const char *job, uid_t uid, int bind_it)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-    socklen_t length;
-    int ret;
-
-    length =
-        (socklen_t)snprintf(address.sun_path + 1, sizeof address.sun_path - 1,
-                            "iris/%ld/job-%s", (long)uid, job) +
-        (socklen_t)offsetof(struct sockaddr_un, sun_path) + 1;
-    ret = bind_it ? bind(sock, (struct sockaddr *)&address, length)
-                  : connect(sock, (struct sockaddr *)&address, length);
-    if (ret != 0) {
-        close(sock);
-        return -1;
-    }
-    return sock;
-}
-
-static void init_in(const char *job, const char *rank, iris_status_t expected,
-                    const char *text)
-{
-    struct iris_config config;
-    struct leaks before;
-    iris_t *iris = NULL;
-
-    iris_config_init(&config);
-    config.rank = atoi(rank);
-    config.num_ranks = 2;
-    config.job_id = job;
-    config.timeout_ms = 300;
-    leaks_note(&before);
-    assert_int_equal(iris_init(&config, &iris), expected);
-    if (!harness_message_has(text)) {
-        print_error("%s\n", iris_last_error());
-        fail();
-    }
-    assert_null(iris);
-    assert_int_equal(leaks_found(&before), 0);
-}
-
-static void a_name_that_is_taken_is_told_with_its_holder(void **state)
-{
-    int sock = squat("taken", getuid(), 1);
-    char text[64];
-
-    (void)state;
-    assert_true(sock >= 0);
-    init_in("taken", "0", IRIS_ERR_BOOTSTRAP, "a process that does not answer");
-    init_in("taken", "1", IRIS_ERR_TIMEOUT, "rank 0 of job \"job-taken\"");
-    assert_int_equal(listen(sock, 1), 0);
-    snprintf(text, sizeof text, "pid %ld of uid %ld", (long)getpid(),
-             (long)getuid());
-    init_in("taken", "0", IRIS_ERR_BOOTSTRAP, text);
-    /* A backlog that is full must not make anybody wait for ever. */
-    for (int i = 0; i < 2; i++) {
-        init_in("taken", "0", IRIS_ERR_BOOTSTRAP, "IRIS_JOB_ID");
-    }
-    close(sock);
-}
-
-/* Becomes another user, takes the name of root's job, and waits. */
-static void __attribute__((noreturn))
-hold_as_nobody(uid_t uid, int ready, int done)
-{
-    int sock;
-    char byte = 0;
-
-    if (setresuid(uid, uid, uid) != 0) {
-        _exit(1);
-    }
-    sock = squat("squatted", 0, 1);
-    listen(sock, 8);
-    (void)!write(ready, &byte, 1);
-    (void)!read(done, &byte, 1);
-    _exit(sock < 0);
-}
-
-static void another_users_job_is_not_joined(void **state)
-{
-    const struct passwd *nobody = getpwnam("nobody");
-    int ready[2], done[2], how;
-    char byte, text[64];
-    pid_t pid;
-
-    (void)state;
-    if (getuid() != 0 || nobody == NULL) {
-        print_message("not root: nobody else can hold the name\n");
-        return;
-    }
-    assert_int_equal(pipe(ready) | pipe(done), 0);
-    pid = fork();
-    if (pid == 0) {
-        hold_as_nobody(nobody->pw_uid, ready[1], done[0]);
-    }
-    assert_int_equal(read(ready[0], &byte, 1), 1);
-    snprintf(text, sizeof text, "uid %ld", (long)nobody->pw_uid);
-    init_in("squatted", "0", IRIS_ERR_BOOTSTRAP, text);
-    init_in("squatted", "1", IRIS_ERR_BOOTSTRAP, text);
-    init_in("squatted", "1", IRIS_ERR_BOOTSTRAP, "IRIS_JOB_ID");
-    assert_int_equal(write(done[1], "", 1), 1);
-    assert_int_equal(waitpid(pid, &how, 0), pid);
-    assert_int_equal(how, 0);
-    for (int i = 0; i < 2; i++) {
-        close(ready[i]);
-        close(done[i]);
-    }
-}
-
 static void names_left_in_shared_memory_do_not_matter(void **state)
 {
     static const struct variable job[] = {{0, "IRIS_JOB_ID", "iris-stale"},
@@ -335,6 +220,7 @@ static void names_left_in_shared_memory_do_not_matter(void **state)
     for (size_t i = 0; i < 3; i++) {
         close(open(paths[i], O_CREAT | O_RDWR, 0000));
     }
+    leaks_note_files();
     expect(2, job, IRIS_OK, "");
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(unlink(paths[i]), 0);
@@ -349,8 +235,6 @@ int main(void)
         cmocka_unit_test(ranks_that_want_different_jobs_are_told),
         cmocka_unit_test(a_second_rank_0_is_told_who_the_first_is),
         cmocka_unit_test(a_rank_that_does_not_come_is_named),
-        cmocka_unit_test(a_name_that_is_taken_is_told_with_its_holder),
-        cmocka_unit_test(another_users_job_is_not_joined),
         cmocka_unit_test(names_left_in_shared_memory_do_not_matter),
     };
 

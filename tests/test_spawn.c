@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris_spawn(): ranks as threads and as processes, what it returns, and what
- * it leaves.
+ * iris_spawn(): ranks as threads and as processes, jobs within jobs and beside
+ * each other.
  */
 #include "config.h"
 
@@ -132,105 +132,6 @@ static void wrong_arguments_are_refused(void **state)
     assert_true(harness_message_has("IRIS_SPAWN=\"magic\""));
 }
 
-static int fail_with(iris_t *iris, void *arg)
-{
-    void *ptr;
-
-    if (iris_rank(iris) == 1) {
-        return *(int *)arg;
-    }
-    return iris_malloc(iris, 64, &ptr);
-}
-
-static void a_functions_number_comes_back_with_its_rank(void **state)
-{
-    int code = 42;
-
-    (void)state;
-    expect(3, fail_with, &code, IRIS_ERR_PEER_LOST,
-           "[1/3] the function of rank 1 returned 42");
-}
-
-static int fail_in_library(iris_t *iris, void *arg)
-{
-    void *remote;
-
-    (void)arg;
-    if (iris_rank(iris) == 2) {
-        return iris_as_remote(iris, iris_device_context(iris), 77, &remote);
-    }
-    return iris_barrier(iris, NULL, NULL);
-}
-
-static void a_librarys_status_comes_back_with_its_message(void **state)
-{
-    (void)state;
-    expect(3, fail_in_library, NULL, IRIS_ERR_INVALID,
-           "[2/3] rank 77 is out of range");
-}
-
-static int never(iris_t *iris, void *arg)
-{
-    (void)iris;
-    (void)arg;
-    return harness_failed(__FILE__, __LINE__, "the function ran", 1, 0);
-}
-
-static void ranks_that_cannot_start_run_nothing(void **state)
-{
-    (void)state;
-    setenv("IRIS_BACKEND", "quantum", 1);
-    expect(4, never, NULL, IRIS_ERR_BACKEND, "\"quantum\"");
-    unsetenv("IRIS_BACKEND");
-}
-
-static int die(iris_t *iris, void *arg)
-{
-    if (iris_rank(iris) == 1) {
-        kill(getpid(), *(int *)arg);
-    }
-    return iris_barrier(iris, NULL, NULL);
-}
-
-static void a_killed_child_is_named_with_its_signal(void **state)
-{
-    static const int signals[] = {SIGKILL, SIGTERM, SIGABRT};
-    char text[64];
-
-    (void)state;
-    for (int i = 0; i < 3; i++) {
-        int number = signals[i];
-        struct leaks before;
-
-        leaks_note(&before);
-        assert_int_equal(spawn_as("processes", 3, die, &number),
-                         IRIS_ERR_PEER_LOST);
-        assert_true(harness_message_has("rank 1 (pid "));
-        snprintf(text, sizeof text, "was killed by signal %d", number);
-        assert_true(harness_message_has(text));
-        assert_int_equal(leaks_found(&before), 0);
-        assert_int_equal(leaks_found_files(), 0);
-    }
-}
-
-static int leave(iris_t *iris, void *arg)
-{
-    if (iris_rank(iris) == *(int *)arg) {
-        _exit(3);
-    }
-    return iris_barrier(iris, NULL, NULL);
-}
-
-static void a_child_that_exits_is_lost(void **state)
-{
-    (void)state;
-    for (int rank = 0; rank < 2; rank++) {
-        assert_int_equal(spawn_as("processes", 2, leave, &rank),
-                         IRIS_ERR_PEER_LOST);
-        assert_true(harness_message_has(rank == 0 ? "rank 0" : "rank 1"));
-    }
-}
-
 static int nest(iris_t *iris, void *arg)
 {
     int depth = *(int *)arg - 1;
@@ -320,11 +221,6 @@ int main(void)
         cmocka_unit_test(every_rank_runs_once_as_a_thread_or_a_process),
         cmocka_unit_test(zero_ranks_means_what_the_environment_says),
         cmocka_unit_test(wrong_arguments_are_refused),
-        cmocka_unit_test(a_functions_number_comes_back_with_its_rank),
-        cmocka_unit_test(a_librarys_status_comes_back_with_its_message),
-        cmocka_unit_test(ranks_that_cannot_start_run_nothing),
-        cmocka_unit_test(a_killed_child_is_named_with_its_signal),
-        cmocka_unit_test(a_child_that_exits_is_lost),
         cmocka_unit_test(jobs_within_jobs_are_jobs_of_their_own),
         cmocka_unit_test(jobs_side_by_side_do_not_meet),
         cmocka_unit_test(children_of_the_program_are_left_to_it),

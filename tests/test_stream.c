@@ -9,6 +9,7 @@
 #include "harness.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #define THREADS 4
@@ -247,16 +248,21 @@ static void threads_may_enqueue_and_destroy_finishes_the_work(void **state)
     harness_run_all(threads_body, &rounds);
 }
 
+#define REFUSED(call)                             \
+    CHECK_BAD(iris, call, IRIS_ERR_INVALID, text, \
+              "pass one that iris_stream_create gave, or NULL")
+
 /* Whatever takes a stream refuses one that is not the context's. */
 static int refused_body(iris_t *iris, void *arg)
 {
-    char memory[256] = {0};
+    char memory[256] = {0}, text[64];
     iris_stream_t *gone, *streams[2];
     struct board *board = make_board(iris);
 
     (void)arg;
     CHECK(board != NULL);
-    CHECK_STATUS(iris_stream_create(iris, NULL), IRIS_ERR_INVALID);
+    CHECK_BAD(iris, iris_stream_create(iris, NULL), IRIS_ERR_INVALID,
+              "stream_p is NULL", "pass where to put the stream");
     CHECK_OK(iris_stream_create(iris, &gone));
     iris_stream_destroy(iris, gone);
     iris_stream_destroy(iris, NULL);
@@ -266,14 +272,13 @@ static int refused_body(iris_t *iris, void *arg)
     for (int i = 0; i < 2; i++) {
         iris_stream_t *bad = streams[i];
 
-        CHECK_STATUS(launch(iris, set_flag, board, 1, bad), IRIS_ERR_INVALID);
-        CHECK_STATUS(iris_memcpy(iris, memory, board, 8, bad),
-                     IRIS_ERR_INVALID);
-        CHECK_STATUS(iris_memset(iris, memory, 1, 8, bad), IRIS_ERR_INVALID);
-        CHECK_STATUS(iris_stream_synchronize(iris, bad), IRIS_ERR_INVALID);
-        CHECK_STATUS(iris_device_barrier(iris, bad, NULL), IRIS_ERR_INVALID);
-        CHECK_STATUS(iris_barrier(iris, bad, NULL), IRIS_ERR_INVALID);
-        CHECK_MESSAGE("stream");
+        snprintf(text, sizeof text, "stream %p is not a live", (void *)bad);
+        REFUSED(launch(iris, set_flag, board, 1, bad));
+        REFUSED(iris_memcpy(iris, memory, board, 8, bad));
+        REFUSED(iris_memset(iris, memory, 1, 8, bad));
+        REFUSED(iris_stream_synchronize(iris, bad));
+        REFUSED(iris_device_barrier(iris, bad, NULL));
+        REFUSED(iris_barrier(iris, bad, NULL));
         iris_stream_destroy(iris, bad); /* only logs */
     }
     CHECK_OK(iris_barrier(iris, NULL, NULL));

@@ -41,8 +41,8 @@ static int figures(iris_t *iris, void *arg)
     CHECK_OK(iris_heap_stats(iris, &stats));
     CHECK_EQUAL(stats.peak_bytes, full.peak_bytes);
     CHECK_EQUAL(stats.used_bytes, 0);
-    CHECK_STATUS(iris_heap_stats(iris, NULL), IRIS_ERR_INVALID);
-    CHECK_MESSAGE("stats_p");
+    CHECK_BAD(iris, iris_heap_stats(iris, NULL), IRIS_ERR_INVALID,
+              "stats_p is NULL", "pass where to put the figures");
     return 0;
 }
 
@@ -85,6 +85,7 @@ static int translate(iris_t *iris, void *arg)
     const int64_t *bases = iris_heap_bases(iris);
     int num_ranks = iris_num_ranks(iris), own = iris_rank(iris);
     char *base = (char *)(uintptr_t)bases[own];
+    const void *outside[] = {base + HEAP, base - 1, NULL, arg};
     void *remote = arg;
 
     for (int rank = 0; rank < num_ranks; rank++) {
@@ -94,19 +95,18 @@ static int translate(iris_t *iris, void *arg)
         CHECK_EQUAL((uintptr_t)remote, bases[rank] + (int64_t)HEAP - 1);
     }
     remote = arg;
-    CHECK_STATUS(iris_as_remote(iris, base, -1, &remote), IRIS_ERR_INVALID);
-    CHECK_MESSAGE("rank -1 is out of range");
-    CHECK_STATUS(iris_as_remote(iris, base, num_ranks, &remote),
-                 IRIS_ERR_INVALID);
-    CHECK_MESSAGE("out of range: the job has ranks 0 to ");
-    CHECK_STATUS(iris_as_remote(iris, base + HEAP, 0, &remote),
-                 IRIS_ERR_INVALID);
-    CHECK_MESSAGE("not on the heap");
-    CHECK_STATUS(iris_as_remote(iris, base - 1, 0, &remote), IRIS_ERR_INVALID);
-    CHECK_STATUS(iris_as_remote(iris, NULL, 0, &remote), IRIS_ERR_INVALID);
-    CHECK_STATUS(iris_as_remote(iris, arg, 0, &remote), IRIS_ERR_INVALID);
-    CHECK_STATUS(iris_as_remote(iris, base, 0, NULL), IRIS_ERR_INVALID);
-    CHECK_MESSAGE("remote_p is NULL");
+    CHECK_BAD(iris, iris_as_remote(iris, base, -1, &remote), IRIS_ERR_INVALID,
+              "rank -1 is out of range", "pass one of them");
+    CHECK_BAD(iris, iris_as_remote(iris, base, num_ranks, &remote),
+              IRIS_ERR_INVALID, "out of range: the job has ranks 0 to ",
+              "pass one of them");
+    for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++) {
+        CHECK_BAD(iris, iris_as_remote(iris, outside[i], 0, &remote),
+                  IRIS_ERR_INVALID, "ptr is not on the heap",
+                  "pass a pointer into this rank's own heap");
+    }
+    CHECK_BAD(iris, iris_as_remote(iris, base, 0, NULL), IRIS_ERR_INVALID,
+              "remote_p is NULL", "pass where to put the address");
     CHECK(remote == arg);
     return 0;
 }

@@ -250,6 +250,34 @@ static int play_ring(iris_t *iris, void *arg)
     return 0;
 }
 
+/* Blocks of nothing from and to nowhere; the signal comes all the same. */
+IRIS_KERNEL(move_nothing, struct args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    int to = (dev.rank + 1) % dev.num_ranks;
+
+    iris_wg_put(wg, dev, NULL, NULL, 0, to);
+    iris_wg_get(wg, dev, NULL, NULL, 0, to);
+    iris_wg_copy(wg, dev, NULL, NULL, 0, dev.rank, to);
+    iris_wg_put_signal(wg, dev, NULL, NULL, 0, &args->signals[wg.id], 1, to);
+    (void)iris_wait_until(dev, &args->signals[wg.id], IRIS_CMP_EQ, 1);
+}
+
+static int play_nothing(iris_t *iris, void *arg)
+{
+    struct args args = {0};
+    void *signals;
+
+    (void)arg;
+    CHECK_OK(iris_calloc(iris, 4, sizeof(uint64_t), &signals));
+    args.context = iris_device_context(iris);
+    args.signals = (uint64_t *)signals;
+    CHECK_OK(iris_launch(iris, move_nothing, 4, 64, &args, sizeof args, NULL));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_OK(iris_free(iris, signals));
+    return 0;
+}
+
 static void blocks_move_whole_at_every_misalignment_and_size(void **state)
 {
     (void)state;
@@ -262,11 +290,18 @@ static void a_block_goes_around_the_ring_and_comes_back(void **state)
     harness_run_all(play_ring, NULL);
 }
 
+static void a_block_of_0_bytes_needs_no_address(void **state)
+{
+    (void)state;
+    harness_run_all(play_nothing, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_move_whole_at_every_misalignment_and_size),
         cmocka_unit_test(a_block_goes_around_the_ring_and_comes_back),
+        cmocka_unit_test(a_block_of_0_bytes_needs_no_address),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
