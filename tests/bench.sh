@@ -88,8 +88,9 @@ ways_of_running() {
         "$bench" --workgroups 0 --block 7 --ops bulk,launch $tiny
     succeeds "sizes below a word" "$bench" --ops bulk,stream --sizes 1:4 \
         --iterations 1
+    # Open MPI leaks from parts it has unloaded: there is no name to suppress.
     [ -z "$MPIRUN" ] || succeeds "2 ranks by mpirun" \
-        "$MPIRUN" --oversubscribe -n 2 "$bench" $tiny --format json
+        env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" "$MPIRUN" --oversubscribe -n 2 "$bench" $tiny --format json
     [ -z "$MPIRUN" ] || { is_json out; verdict "one report of them all" $?; }
     ! compgen -G '*heap_bases*' >/dev/null
     verdict "no file left in the working folder" $?
