@@ -90,10 +90,31 @@ ways_of_running() {
         --iterations 1
     # Open MPI leaks from parts it has unloaded: there is no name to suppress.
     [ -z "$MPIRUN" ] || succeeds "2 ranks by mpirun" \
-        env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" "$MPIRUN" --oversubscribe -n 2 "$bench" $tiny --format json
+        env ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" \
+        "$MPIRUN" --oversubscribe -n 2 "$bench" $tiny --format json
     [ -z "$MPIRUN" ] || { is_json out; verdict "one report of them all" $?; }
     ! compgen -G '*heap_bases*' >/dev/null
     verdict "no file left in the working folder" $?
+}
+
+# A line like "[1/9] put 2M" in runs that take long, on a terminal only.
+progress() {
+    local line='\[[0-9]*/[0-9]*\] '
+    local long="--ops wg_put,wg_get --sizes 1M:4M --seconds 0.6"
+    if ! script -qec true /dev/null >/dev/null 2>&1; then
+        echo "skipped: no script(1) to make a terminal"
+        return
+    fi
+    script -qec "$bench $long" /dev/null >out 2>&1 </dev/null
+    grep -q "$line" out
+    verdict "a terminal sees progress" $?
+    script -qec "$bench $long --no-progress" /dev/null >out 2>&1 </dev/null
+    ! grep -q "$line" out
+    verdict "--no-progress hides it" $?
+    # shellcheck disable=SC2086
+    "$bench" $long >out 2>err
+    ! grep -q "$line" err
+    verdict "a file does not" $?
 }
 
 options() {
@@ -128,6 +149,7 @@ succeeds_targets() {
 [ -x "$bench" ] || { echo "no $bench" && exit 1; }
 formats
 ways_of_running
+progress
 options
 succeeds_targets
 [ $failed = 0 ]

@@ -23,18 +23,36 @@ $CC $CFLAGS -Wall -Wextra -Werror -I"$PWD/include" -I"$root/include" \
     -o "$tmp/hello" "$tmp/hello.c" -L"$PWD/.libs" -liris \
     -Wl,-rpath,"$PWD/.libs"
 
-for mode in threads processes; do
-    for ranks in 2 4; do
-        (cd "$tmp" && IRIS_SPAWN=$mode IRIS_NUM_RANKS=$ranks ./hello) |
-            sort >"$tmp/output"
-        for ((rank = 0; rank < ranks; rank++)); do
-            left=$(((rank + ranks - 1) % ranks))
-            echo "rank $rank of $ranks: 1024 of 1024 values from rank $left" \
-                "are right"
-        done | diff - "$tmp/output"
-        echo "passed: the program, $ranks ranks, $mode"
+# Runs the program in one of the README's ways: way LABEL RANKS COMMAND...
+way() {
+    local label=$1 ranks=$2 rank left
+    shift 2
+    (cd "$tmp" && "$@") | sort >"$tmp/output"
+    for ((rank = 0; rank < ranks; rank++)); do
+        left=$(((rank + ranks - 1) % ranks))
+        echo "rank $rank of $ranks: 1024 of 1024 values from rank $left" \
+            "are right"
+    done | diff - "$tmp/output"
+    echo "passed: the program, $ranks ranks, $label"
+}
+
+torchrun_like() { # RANKS: the variables that torchrun sets
+    local rank
+    for ((rank = 0; rank < $1; rank++)); do
+        RANK=$rank WORLD_SIZE=$1 LOCAL_RANK=$rank MASTER_PORT=$$ ./hello &
     done
-done
+    wait
+}
+
+way threads 2 env IRIS_NUM_RANKS=2 ./hello
+way threads 4 env IRIS_NUM_RANKS=4 ./hello
+way processes 4 env IRIS_SPAWN=processes IRIS_NUM_RANKS=4 ./hello
+way launch-env 4 "$root/scripts/launch-env" -n 4 ./hello
+way torchrun 4 torchrun_like 4
+if [ -n "${MPIRUN-}" ]; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    way mpirun 4 "$MPIRUN" --oversubscribe -n 4 ./hello
+fi
 
 # The table between the markers is the one the library has.
 if [ -x ./iris-info ]; then
