@@ -24,6 +24,7 @@ have_package() {
     libtool) command -v libtoolize ;;
     libopenmpi-dev) command -v mpicc && mpicc -showme:link ;;
     openmpi-bin) command -v mpirun ;;
+    libamdhip64-dev) [ -e /usr/include/hip/hip_runtime.h ] ;;
     libcmocka-dev) pkg-config --exists 'cmocka >= 1.1.5' ;;
     *) command -v "$1" ;;
     esac >/dev/null 2>&1
