@@ -57,6 +57,7 @@ IRIS_DEVICE void iris_i_maybe_spinning(iris_dev_t dev)
         dev.cpu->polls += 63;
         iris_cpu_poll(dev.cpu);
     }
+    iris_i_stand_in_poll();
 #else
     (void)dev;
 #endif
@@ -85,7 +86,10 @@ IRIS_DEVICE void *iris_i_amo_at(iris_dev_t dev, const void *ptr,
     return iris_i_strict_at(dev, ptr, iris_i_ordered(access, how.order));
 }
 
-/* The update as a compare-and-swap loop: for what no target has natively. */
+/* The update as a compare-and-swap loop: for what a target has not natively,
+ * and for floats on all. PTX's add for f32 loses subnormal numbers, and on AMD
+ * native ones do nothing, in silence, to the fine-grained memory that heaps
+ * are made of. */
 IRIS_DEVICE uint64_t iris_i_update(void *place, uint64_t value,
                                    iris_i_amo_t how)
 {
@@ -93,6 +97,9 @@ IRIS_DEVICE uint64_t iris_i_update(void *place, uint64_t value,
     uint64_t seen =
         iris_i_load(place, bytes, iris_i_order(IRIS_RELAXED, how.order.scope));
 
+    if (bytes >= IRIS_I_FETCH_MIN_BYTES) { /* else iris_i_cas_in_word() does */
+        how.order = iris_i_released(how.order); /* once, not in every round */
+    }
     for (;;) {
         uint64_t old = seen;
 
@@ -103,6 +110,19 @@ IRIS_DEVICE uint64_t iris_i_update(void *place, uint64_t value,
             return old;
         }
     }
+}
+
+/* The native minimum or maximum of integers of 4 and 8 bytes; GPUs only.
+ * Compilers for AMD make loops of those at system scope, which PCIe lacks. */
+IRIS_DEVICE enum iris_i_fetch iris_i_extreme(iris_i_amo_t how)
+{
+    iris_bool_t is_signed =
+        how.kind == IRIS_I_KIND_i32 || how.kind == IRIS_I_KIND_i64;
+
+    if (how.op == IRIS_OP_ATOMIC_MIN) {
+        return is_signed ? IRIS_I_FETCH_SMIN : IRIS_I_FETCH_UMIN;
+    }
+    return is_signed ? IRIS_I_FETCH_SMAX : IRIS_I_FETCH_UMAX;
 }
 
 /* Any update of any type; returns the old bits. */
@@ -134,7 +154,9 @@ IRIS_DEVICE uint64_t iris_i_amo(iris_dev_t dev, void *ptr, uint64_t value,
     case IRIS_OP_ATOMIC_XCHG:
         return iris_i_fetch(place, bytes, IRIS_I_FETCH_XCHG, value, how.order);
     default:
-        return iris_i_update(place, value, how);
+        return IRIS_ON_CPU ? iris_i_update(place, value, how)
+                           : iris_i_fetch(place, bytes, iris_i_extreme(how),
+                                          value, how.order);
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include <iris/types.h>
 #include <iris/device/compat.h>
+#include <iris/device/order.h>
 
 #if IRIS_ON_CPU
 #include <iris/device/cpu.h>
@@ -20,33 +21,29 @@ typedef uint16_t iris_i_u16_t __attribute__((may_alias));
 typedef uint32_t iris_i_u32_t __attribute__((may_alias));
 typedef uint64_t iris_i_u64_t __attribute__((may_alias));
 
-/* Memory order and scope of one access. */
-typedef struct iris_i_order {
-    iris_sem_t sem;
-    iris_scope_t scope;
-} iris_i_order_t;
-
-IRIS_DEVICE iris_i_order_t iris_i_order(iris_sem_t sem, iris_scope_t scope)
+/* Does what the release part of an access or fence does before it, where that
+ * is ours to do; returns the rest. LLVM before 22 may leave out the wait
+ * between the write-back of caches and the store that tells of it (llvm-project
+ * pull request 178316). On AMD, therefore, a release wider than a workgroup is
+ * a fence, a wait that no optimisation removes, and an access without it. */
+IRIS_DEVICE iris_i_order_t iris_i_released(iris_i_order_t how)
 {
-    iris_i_order_t order = {sem, scope};
-
-    return order;
-}
-
-IRIS_DEVICE iris_bool_t iris_i_acquires(iris_i_order_t how)
-{
-    return how.sem != IRIS_RELAXED && how.sem != IRIS_RELEASE;
-}
-
-IRIS_DEVICE iris_bool_t iris_i_releases(iris_i_order_t how)
-{
-    return how.sem != IRIS_RELAXED && how.sem != IRIS_ACQUIRE;
+#if IRIS_ON_HIP
+    if (iris_i_releases(how) && how.scope != IRIS_SCOPE_WG) {
+        if (how.scope == IRIS_SCOPE_AGENT) {
+            __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+        } else {
+            __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
+        }
+        __asm__ volatile("s_waitcnt vmcnt(0)" ::: "memory");
+        how.sem = iris_i_acquires(how) ? IRIS_ACQUIRE : IRIS_RELAXED;
+    }
+#endif
+    return how;
 }
 
 /* ---- What each target calls it ---------------------------------------------
- * Builtins want order and scope as constants; the macros below hand every
- * combination to OP(order, scope) and the optimiser keeps one. Values outside
- * the enums get the strongest. */
+ * Order and scope are constants here; order.h picks them. */
 /* clang-format off */
 #if IRIS_ON_CPU
 #define IRIS_I_ORDER(order) __ATOMIC_##order
@@ -70,6 +67,11 @@ IRIS_DEVICE iris_bool_t iris_i_releases(iris_i_order_t how)
     __hip_atomic_compare_exchange_strong(p, seen, v, order, failed, scope)
 #define IRIS_I_FETCH(verb, p, v, order, scope)                                 \
     __hip_atomic_fetch_##verb(p, v, order, scope)
+#define IRIS_I_FETCH_SIGNED(verb, p, v, order, scope)                          \
+    (sizeof(*(p)) == 8 ? (uint64_t)__hip_atomic_fetch_##verb(                  \
+                             (int64_t *)(p), (int64_t)(v), order, scope)       \
+                       : (uint32_t)__hip_atomic_fetch_##verb(                  \
+                             (int32_t *)(p), (int32_t)(v), order, scope))
 #else
 #define IRIS_I_ORDER(order) __NV_ATOMIC_##order
 #define IRIS_I_WG __NV_THREAD_SCOPE_BLOCK
@@ -84,44 +86,12 @@ IRIS_DEVICE iris_bool_t iris_i_releases(iris_i_order_t how)
     __nv_atomic_compare_exchange_n(p, seen, v, false, order, failed, scope)
 #define IRIS_I_FETCH(verb, p, v, order, scope)                                 \
     __nv_atomic_fetch_##verb(p, v, order, scope)
+#define IRIS_I_FETCH_SIGNED(verb, p, v, order, scope)                          \
+    (sizeof(*(p)) == 8 ? (uint64_t)__nv_atomic_fetch_##verb(                   \
+                             (int64_t *)(p), (int64_t)(v), order, scope)       \
+                       : (uint32_t)__nv_atomic_fetch_##verb(                   \
+                             (int32_t *)(p), (int32_t)(v), order, scope))
 #endif
-
-#if IRIS_ON_CPU /* every scope is the system */
-#define IRIS_I_SCOPED(OP, order, how)                                          \
-    OP(IRIS_I_ORDER(order), 0)
-#else
-#define IRIS_I_SCOPED(OP, order, how)                                          \
-    if ((how).scope == IRIS_SCOPE_WG) {                                        \
-        OP(IRIS_I_ORDER(order), IRIS_I_WG);                                    \
-    } else if ((how).scope == IRIS_SCOPE_AGENT) {                              \
-        OP(IRIS_I_ORDER(order), IRIS_I_AGENT);                                 \
-    } else {                                                                   \
-        OP(IRIS_I_ORDER(order), IRIS_I_SYSTEM);                                \
-    }
-#endif
-
-#define IRIS_I_LOADING(OP, how) /* a load has no release part */               \
-    if (iris_i_acquires(how)) {                                                \
-        IRIS_I_SCOPED(OP, ACQUIRE, how);                                       \
-    } else {                                                                   \
-        IRIS_I_SCOPED(OP, RELAXED, how);                                       \
-    }
-
-#define IRIS_I_STORING(OP, how) /* a store has no acquire part */              \
-    if (iris_i_releases(how)) {                                                \
-        IRIS_I_SCOPED(OP, RELEASE, how);                                       \
-    } else {                                                                   \
-        IRIS_I_SCOPED(OP, RELAXED, how);                                       \
-    }
-
-#define IRIS_I_UPDATING(OP, how)                                               \
-    if (iris_i_acquires(how) && iris_i_releases(how)) {                        \
-        IRIS_I_SCOPED(OP, ACQ_REL, how);                                       \
-    } else if (iris_i_acquires(how)) {                                         \
-        IRIS_I_SCOPED(OP, ACQUIRE, how);                                       \
-    } else {                                                                   \
-        IRIS_I_STORING(OP, how);                                               \
-    }
 
 /* ---- One word of each width ------------------------------------------------
  * For 32 bits these are iris_i_load_u32, iris_i_store_u32, iris_i_xchg_u32,
@@ -144,6 +114,14 @@ IRIS_DEVICE iris_bool_t iris_i_releases(iris_i_order_t how)
     result = IRIS_I_FETCH(or, p, value, order, scope)
 #define IRIS_I_OP_XOR(order, scope)                                            \
     result = IRIS_I_FETCH(xor, p, value, order, scope)
+#define IRIS_I_OP_UMIN(order, scope)                                           \
+    result = IRIS_I_FETCH(min, p, value, order, scope)
+#define IRIS_I_OP_UMAX(order, scope)                                           \
+    result = IRIS_I_FETCH(max, p, value, order, scope)
+#define IRIS_I_OP_SMIN(order, scope)                                           \
+    result = IRIS_I_FETCH_SIGNED(min, p, value, order, scope)
+#define IRIS_I_OP_SMAX(order, scope)                                           \
+    result = IRIS_I_FETCH_SIGNED(max, p, value, order, scope)
 
 #define IRIS_I_ACCESSES(bits)                                                  \
     IRIS_DEVICE uint##bits##_t iris_i_load_u##bits(                            \
@@ -156,6 +134,7 @@ IRIS_DEVICE iris_bool_t iris_i_releases(iris_i_order_t how)
     IRIS_DEVICE void iris_i_store_u##bits(                                     \
         iris_i_u##bits##_t *p, uint##bits##_t value, iris_i_order_t how)       \
     {                                                                          \
+        how = iris_i_released(how);                                            \
         IRIS_I_STORING(IRIS_I_OP_STORE, how)                                   \
     }
 
@@ -164,6 +143,7 @@ IRIS_DEVICE iris_bool_t iris_i_releases(iris_i_order_t how)
         iris_i_u##bits##_t *p, uint##bits##_t value, iris_i_order_t how)       \
     {                                                                          \
         uint##bits##_t result;                                                 \
+        how = iris_i_released(how);                                            \
         IRIS_I_UPDATING(OP, how)                                               \
         return result;                                                         \
     }
@@ -179,8 +159,9 @@ IRIS_DEVICE iris_bool_t iris_i_releases(iris_i_order_t how)
         iris_i_order_t how)                                                    \
     {                                                                          \
         iris_i_u##bits##_t seen = expected;                                    \
+        how = iris_i_released(how);                                            \
         if (iris_i_acquires(how) && iris_i_releases(how)) {                    \
-            IRIS_I_SCOPED(IRIS_I_OP_CAS_HARD, ACQ_REL, how);                   \
+            IRIS_I_RELEASING(IRIS_I_OP_CAS_HARD, ACQ_REL, how);                \
         } else if (iris_i_acquires(how)) {                                     \
             IRIS_I_SCOPED(IRIS_I_OP_CAS_HARD, ACQUIRE, how);                   \
         } else {                                                               \
@@ -200,6 +181,15 @@ IRIS_I_UPDATES(64)
 #if IRIS_ON_CPU /* GPUs have no updates this small; see word.h */
 IRIS_I_UPDATES(8)
 IRIS_I_UPDATES(16)
+#else /* and CPUs no such updates */
+IRIS_I_UPDATE(32, umin, IRIS_I_OP_UMIN)
+IRIS_I_UPDATE(32, umax, IRIS_I_OP_UMAX)
+IRIS_I_UPDATE(32, smin, IRIS_I_OP_SMIN)
+IRIS_I_UPDATE(32, smax, IRIS_I_OP_SMAX)
+IRIS_I_UPDATE(64, umin, IRIS_I_OP_UMIN)
+IRIS_I_UPDATE(64, umax, IRIS_I_OP_UMAX)
+IRIS_I_UPDATE(64, smin, IRIS_I_OP_SMIN)
+IRIS_I_UPDATE(64, smax, IRIS_I_OP_SMAX)
 #endif
 
 /* ---- Fences and barriers ------------------------------------------------ */
@@ -233,12 +223,13 @@ IRIS_DEVICE void iris_i_fence(iris_i_order_t how)
 
 IRIS_DEVICE void iris_i_fence(iris_i_order_t how)
 {
+    how = iris_i_released(how);
     if (iris_i_acquires(how) && iris_i_releases(how)) {
-        IRIS_I_SCOPED(IRIS_I_OP_FENCE, ACQ_REL, how);
+        IRIS_I_RELEASING(IRIS_I_OP_FENCE, ACQ_REL, how);
     } else if (iris_i_acquires(how)) {
         IRIS_I_SCOPED(IRIS_I_OP_FENCE, ACQUIRE, how);
     } else if (iris_i_releases(how)) {
-        IRIS_I_SCOPED(IRIS_I_OP_FENCE, RELEASE, how);
+        IRIS_I_RELEASING(IRIS_I_OP_FENCE, RELEASE, how);
     }
 }
 #endif
@@ -258,6 +249,70 @@ IRIS_DEVICE void iris_i_wg_barrier(void)
     __syncthreads();
 #endif
 }
+
+/* How a wait looks at its word. An acquiring load costs NVIDIA GPUs and CPUs
+ * next to nothing, while a second look at a word that has been found to hold
+ * takes as long as the first. On AMD each acquire empties caches: looks are
+ * relaxed, and a fence behind the last one acquires what it saw. */
+#if IRIS_ON_HIP
+#define IRIS_I_POLL IRIS_RELAXED
+#else
+#define IRIS_I_POLL IRIS_ACQUIRE
+#endif
+
+/* After the look that found what was waited for. */
+IRIS_DEVICE void iris_i_polled(void)
+{
+#if IRIS_ON_HIP
+    iris_i_fence(iris_i_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM));
+#endif
+}
+
+/* Releases at system scope before the value to announce is at hand, so that the
+ * store that announces it is IRIS_I_AHEAD only. A GPU's release takes as long as
+ * half the way to a peer, in which loads come home. A CPU's is free, and
+ * ThreadSanitizer wants it at the store. */
+#if IRIS_ON_CPU
+#define IRIS_I_AHEAD IRIS_RELEASE
+#else
+#define IRIS_I_AHEAD IRIS_RELAXED
+#endif
+
+IRIS_DEVICE void iris_i_release_ahead(void)
+{
+#if !IRIS_ON_CPU
+    iris_i_fence(iris_i_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
+#endif
+}
+
+#if !IRIS_ON_CPU
+/* Ticks of the device's clock, which goes on at one rate whatever the lanes do:
+ * nanoseconds on NVIDIA, 100 MHz on AMD Instinct. */
+IRIS_DEVICE uint64_t iris_i_clock(void)
+{
+#if IRIS_ON_HIP
+    return __builtin_amdgcn_s_memrealtime();
+#else
+    uint64_t now;
+
+    __asm__ volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+#endif
+}
+
+/* Ends this lane, on AMD its whole wavefront, in the middle of the kernel.
+ * Barriers no longer count those that have ended. Compilers for AMD must not
+ * know that it ends here: they would let the other lanes run on first. */
+IRIS_DEVICE void iris_i_end_lane(void)
+{
+#if IRIS_ON_HIP
+    __asm__ volatile("s_endpgm" ::: "memory");
+#else
+    __asm__ volatile("exit;");
+    __builtin_unreachable();
+#endif
+}
+#endif
 
 /* Rests a moment in a loop that waits. */
 IRIS_DEVICE void iris_i_pause(void)
@@ -311,6 +366,11 @@ IRIS_DEVICE void *iris_i_global(uintptr_t address)
 {
 #if IRIS_ON_HIP
     return (void *)(__attribute__((address_space(1))) void *)address;
+#elif IRIS_ON_CUDA
+    void *ptr = (void *)address;
+
+    __builtin_assume(__isGlobal(ptr));
+    return ptr;
 #else
     return (void *)address;
 #endif
@@ -332,15 +392,21 @@ IRIS_DEVICE int64_t iris_i_load_constant(const int64_t *ptr)
 #if IRIS_ON_HIP
     return *(const __attribute__((address_space(4))) int64_t *)(uintptr_t)ptr;
 #else
-    return __ldg(ptr);
+    /* Not volatile: the compiler takes it out of loops, past fences too, which
+     * it does not do with __ldg(). */
+    int64_t word;
+
+    __asm__("ld.global.nc.b64 %0, [%1];"
+            : "=l"(word)
+            : "l"(__cvta_generic_to_global(ptr)));
+    return word;
 #endif
 }
 #endif
 
-/* Plain words by size with a cache hint; same rules as iris_i_load(). The CPU
- * ignores hints: x86's non-temporal stores would not be ordered by a later
- * release. Where bypassing a cache is what an atomic of wider scope does, a
- * relaxed one is the hint. */
+/* One plain word with a cache hint, for word.h. The CPU ignores hints: x86's
+ * non-temporal stores would not be ordered by a later release. Where bypassing
+ * a cache is what an atomic of wider scope does, a relaxed one is the hint. */
 /* clang-format off */
 #if IRIS_ON_CUDA
 #define IRIS_I_HINTED_LOAD(p, hint)                                            \
@@ -375,40 +441,6 @@ IRIS_DEVICE int64_t iris_i_load_constant(const int64_t *ptr)
 #endif
 /* clang-format on */
 
-IRIS_DEVICE uint64_t iris_i_load_hint(const void *ptr, size_t bytes,
-                                      iris_cache_t hint)
-{
-    switch (bytes) {
-    case 1:
-        return IRIS_I_HINTED_LOAD((const iris_i_u8_t *)ptr, hint);
-    case 2:
-        return IRIS_I_HINTED_LOAD((const iris_i_u16_t *)ptr, hint);
-    case 4:
-        return IRIS_I_HINTED_LOAD((const iris_i_u32_t *)ptr, hint);
-    default:
-        return IRIS_I_HINTED_LOAD((const iris_i_u64_t *)ptr, hint);
-    }
-}
-
-IRIS_DEVICE void iris_i_store_hint(void *ptr, size_t bytes, uint64_t value,
-                                   iris_cache_t hint)
-{
-    switch (bytes) {
-    case 1:
-        IRIS_I_HINTED_STORE((iris_i_u8_t *)ptr, (uint8_t)value, hint);
-        break;
-    case 2:
-        IRIS_I_HINTED_STORE((iris_i_u16_t *)ptr, (uint16_t)value, hint);
-        break;
-    case 4:
-        IRIS_I_HINTED_STORE((iris_i_u32_t *)ptr, (uint32_t)value, hint);
-        break;
-    default:
-        IRIS_I_HINTED_STORE((iris_i_u64_t *)ptr, value, hint);
-        break;
-    }
-}
-
 /* The widest word that one access moves, aligned to its size. */
 #if IRIS_ON_CUDA
 typedef uint4 iris_i_u128_t;
@@ -430,10 +462,12 @@ IRIS_DEVICE void iris_i_copy_bytes(void *to, const void *from, size_t bytes)
 #undef IRIS_I_XCHG
 #undef IRIS_I_CAS
 #undef IRIS_I_FETCH
+#undef IRIS_I_FETCH_SIGNED
 #undef IRIS_I_WG
 #undef IRIS_I_AGENT
 #undef IRIS_I_SYSTEM
 #undef IRIS_I_SCOPED
+#undef IRIS_I_RELEASING
 #undef IRIS_I_LOADING
 #undef IRIS_I_STORING
 #undef IRIS_I_UPDATING
@@ -446,11 +480,13 @@ IRIS_DEVICE void iris_i_copy_bytes(void *to, const void *from, size_t bytes)
 #undef IRIS_I_OP_AND
 #undef IRIS_I_OP_OR
 #undef IRIS_I_OP_XOR
+#undef IRIS_I_OP_UMIN
+#undef IRIS_I_OP_UMAX
+#undef IRIS_I_OP_SMIN
+#undef IRIS_I_OP_SMAX
 #undef IRIS_I_ACCESSES
 #undef IRIS_I_UPDATE
 #undef IRIS_I_UPDATES
 #undef IRIS_I_OP_FENCE
-#undef IRIS_I_HINTED_LOAD
-#undef IRIS_I_HINTED_STORE
 
 #endif /* IRIS_DEVICE_ATOMIC_H */

@@ -7,6 +7,27 @@
 
 #include <iris/device/wg.h>
 
+/* What of a group never changes. */
+typedef struct iris_i_group {
+    size_t count;
+    size_t index;
+} iris_i_group_t;
+
+IRIS_DEVICE iris_i_group_t iris_i_group(const struct iris_dev_group *group)
+{
+    uint64_t both = (uint64_t)iris_i_load_constant(
+        (const int64_t *)(const void *)&group->count);
+    iris_i_group_t known = {(uint32_t)both, (size_t)(both >> 32)};
+
+    return known;
+}
+
+IRIS_DEVICE int iris_i_member(struct iris_dev_group *group, size_t i)
+{
+    return (int)iris_i_load_constant(
+        (const int64_t *)iris_i_group_words(group) + i);
+}
+
 /** Waits until every member of the group has called it as often as this rank.
  *  Called by all lanes of one workgroup of each member, one workgroup at a time
  *  for one group. `group` is what iris_group_device() on the host returned.
@@ -23,28 +44,46 @@ IRIS_DEVICE_LARGE void iris_dev_barrier(iris_wg_t wg, iris_dev_t dev,
 {
     struct iris_dev_group *ours =
         (struct iris_dev_group *)iris_i_global((uintptr_t)group);
-    size_t count = (size_t)ours->count;
-    const uint64_t *members = iris_i_group_words(ours);
-    uint64_t *arrivals = iris_i_group_words(ours) + count;
-    uint64_t epoch;
+    iris_i_group_t known = iris_i_group(ours);
+    uint64_t *arrivals = iris_i_group_words(ours) + known.count;
+    iris_i_order_t release = iris_i_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
+    size_t lane = iris_i_lane(), first = lane < known.count ? lane : 0;
+    int peer = iris_i_member(ours, first);
+    void *theirs = iris_i_translate(dev, &arrivals[known.index], peer);
+    /* Every lane reads the epoch before the leader counts it. */
+    uint64_t epoch = ours->epoch;
+    iris_i_goal_t arrived;
 
+    /* The release of each lane that announces covers what the whole workgroup
+     * wrote. */
+    iris_wg_barrier(wg);
+    if (lane < known.count) {
+        iris_i_release_ahead();
+    }
+    epoch++;
     if (iris_wg_leader(wg)) {
         iris_i_seam(
             dev, ours,
             iris_i_ordered(iris_i_reads(IRIS_OP_BARRIER, -1, 0),
                            iris_i_order(IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM)));
-        ours->epoch++;
+        ours->epoch = epoch;
     }
-    /* Every lane reads the new epoch, and each lane's release below covers what
-     * the whole workgroup wrote. */
-    iris_wg_barrier(wg);
-    epoch = ours->epoch;
-    IRIS_WG_LANES (wg, i, count) {
-        iris_atomic_store_u64(dev, &arrivals[ours->index], epoch,
-                              (int)members[i], IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
+    IRIS_WG_LANES (wg, i, known.count) {
+        if (i != first) { /* more members than lanes */
+            peer = iris_i_member(ours, i);
+            theirs = iris_i_translate(dev, &arrivals[known.index], peer);
+        }
+        iris_i_strict_seam(
+            dev, &arrivals[known.index],
+            iris_i_ordered(iris_i_writes(IRIS_OP_STORE, peer, sizeof epoch),
+                           release));
+        iris_i_store(theirs, sizeof epoch, epoch,
+                     iris_i_order(IRIS_I_AHEAD, IRIS_SCOPE_SYSTEM));
     }
-    IRIS_WG_LANES (wg, i, count) {
-        (void)iris_wait_until_u64(dev, &arrivals[i], IRIS_CMP_GE, epoch);
+    arrived = iris_i_goal(IRIS_I_KIND_u64, IRIS_CMP_GE, epoch);
+    arrived.op = IRIS_OP_BARRIER; /* who reads a report wants to know */
+    IRIS_WG_LANES (wg, i, known.count) {
+        (void)iris_i_wait(dev, &arrivals[i], arrived);
     }
     iris_wg_barrier(wg);
 }

@@ -13,7 +13,7 @@
  * runs nvcc and counts as CUDA. */
 #if defined(__CUDACC__)
 #if !defined(__NVCC__)
-#error "Iris kernels for NVIDIA GPUs need nvcc: its __nv_atomic builtins"
+#error "Iris kernels for NVIDIA GPUs need nvcc"
 #elif __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1208
 #error "Iris kernels for NVIDIA GPUs need nvcc 12.8 or later"
 #endif
@@ -70,6 +70,22 @@
 #define IRIS_HOST_DEVICE __host__ __device__ static __forceinline__
 #define IRIS_DEVICE __device__ static __forceinline__
 #define IRIS_DEVICE_LARGE __device__ static inline
+#endif
+
+/* Whether waits look at struct iris_dev_watch: on GPUs, and where the fake HIP
+ * runtime of our tests runs a kernel's CPU version in a GPU's place. */
+#if IRIS_ON_CPU && !defined(IRIS_I_STAND_IN)
+#define IRIS_I_WATCHED 0
+#else
+#define IRIS_I_WATCHED 1
+#endif
+
+/* A kernel's attribute: how many lanes a workgroup of it may have. HIP's own
+ * name for it is in hip_runtime.h, which images are compiled without. */
+#if IRIS_ON_HIP
+#define IRIS_I_MAX_LANES(n) __attribute__((amdgpu_flat_work_group_size(1, n)))
+#elif IRIS_ON_CUDA
+#define IRIS_I_MAX_LANES(n) __launch_bounds__(n)
 #endif
 
 #define IRIS_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)

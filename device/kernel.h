@@ -10,8 +10,40 @@
 #include <iris/device/compat.h>
 #include <iris/device/atomic.h>
 
-/* A HIP program includes <hip/hip_runtime.h> before this: its host side needs
- * the declarations behind __global__. */
+/* There are two ways to a kernel for GPUs. iriscc compiles a C file twice, for
+ * the CPU and as an image of GPU code that it puts into the same object; the
+ * backend loads the image and finds `name`_gpu there. hipcc and nvcc compile a
+ * C++ file for one GPU, host code and all. (A HIP program includes
+ * <hip/hip_runtime.h> before this: its host side needs the declarations behind
+ * __global__.) */
+#if IRIS_ON_CPU && defined(IRIS_I_STAND_IN)
+/* The fake HIP runtime of our tests takes a kernel itself for its image. */
+#define IRIS_I_GPU_IMAGE(name) name
+#define IRIS_I_ENTER(wg) \
+    (*iris_i_stand_in() = ((const iris_wg_t *)(wg))->stand_in)
+#elif IRIS_ON_CPU
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* This object's image; its address is NULL in an object that has none. */
+extern const char iris_i_gpu_image[]
+    __attribute__((weak, visibility("hidden")));
+#ifdef __cplusplus
+}
+#endif
+#define IRIS_I_GPU_IMAGE(name) iris_i_gpu_image
+#define IRIS_I_ENTER(wg) ((void)(wg))
+#elif defined(IRIS_I_IMAGE) /* iriscc compiles the image */
+#define IRIS_I_KERNEL_LINKAGE extern "C"
+#else
+#define IRIS_I_KERNEL_LINKAGE static
+#endif
+
+/** Lanes that a workgroup may be launched with. A kernel that wants registers
+ *  more than lanes defines less before it includes this. GPUs only. */
+#ifndef IRIS_MAX_LANES
+#define IRIS_MAX_LANES 1024
+#endif
 
 /** The workgroup a body runs for. On a GPU all its lanes run the body; on the
  *  CPU one thread does, and lanes exist as iterations of lane loops only. */
@@ -21,6 +53,9 @@ typedef struct iris_wg {
     uint32_t num_lanes; /**< Lanes of each. */
 #if IRIS_ON_CPU
     struct iris_cpu_wg *cpu; /* NULL outside a kernel */
+#ifdef IRIS_I_STAND_IN
+    struct iris_i_stand_in *stand_in; /* NULL: on the CPU as such */
+#endif
 #endif
 } iris_wg_t;
 
@@ -42,27 +77,29 @@ typedef struct iris_wg {
  * body that waits may never return (see iris_wait_until()): it must not hold
  * what only it can give back, such as memory from malloc(). */
 #if IRIS_ON_CPU
-#define IRIS_KERNEL(name, ARGS)                                          \
-    IRIS_DEVICE void name##_body(iris_wg_t wg, const ARGS *args);        \
-    static void name##_cpu(const void *wg, const void *args)             \
-    {                                                                    \
-        ARGS copy = *(const ARGS *)args; /* which no store can change */ \
-        name##_body(*(const iris_wg_t *)wg, &copy);                      \
-    }                                                                    \
-    IRIS_UNUSED static const struct iris_kernel name[1] = {              \
-        {#name, sizeof(ARGS), name##_cpu, NULL}};                        \
-    IRIS_DEVICE void name##_body(IRIS_UNUSED iris_wg_t wg,               \
+#define IRIS_KERNEL(name, ARGS)                                           \
+    IRIS_DEVICE void name##_body(iris_wg_t wg, const ARGS *args);         \
+    static void name##_cpu(const void *wg, const void *args)              \
+    {                                                                     \
+        ARGS copy = *(const ARGS *)args; /* which no store can change */  \
+        IRIS_I_ENTER(wg);                                                 \
+        name##_body(*(const iris_wg_t *)wg, &copy);                       \
+    }                                                                     \
+    IRIS_UNUSED static const struct iris_kernel name[1] = {               \
+        {#name, sizeof(ARGS), name##_cpu, IRIS_I_GPU_IMAGE(name), NULL}}; \
+    IRIS_DEVICE void name##_body(IRIS_UNUSED iris_wg_t wg,                \
                                  IRIS_UNUSED const ARGS *args)
 #else
 #define IRIS_KERNEL(name, ARGS)                                                \
     IRIS_DEVICE void name##_body(iris_wg_t wg, const ARGS *args);              \
-    static __global__ void name##_gpu(ARGS args)                               \
+    IRIS_I_KERNEL_LINKAGE __global__ void IRIS_I_MAX_LANES(IRIS_MAX_LANES)     \
+        name##_gpu(ARGS args)                                                  \
     {                                                                          \
         iris_wg_t wg = {iris_i_wg_id(), iris_i_num_wgs(), iris_i_num_lanes()}; \
         name##_body(wg, &args);                                                \
     }                                                                          \
     IRIS_UNUSED static const struct iris_kernel name[1] = {                    \
-        {#name, sizeof(ARGS), NULL, (const void *)name##_gpu}};                \
+        {#name, sizeof(ARGS), NULL, NULL, (const void *)name##_gpu}};          \
     IRIS_DEVICE void name##_body(IRIS_UNUSED iris_wg_t wg,                     \
                                  IRIS_UNUSED const ARGS *args)
 #endif

@@ -32,6 +32,60 @@ IRIS_STATIC_ASSERT(IRIS_CONTEXT_TRACE_BUFFERS +
                        IRIS_CONTEXT_TRACE_ENABLED + IRIS_CONTEXT_TAIL_WORDS,
                    "the trace words end the device context");
 
+/* Words of ours behind the public ones, which upstream's kernels never look at.
+ * The host writes them before the first kernel starts. */
+enum {
+    /* struct iris_dev_watch as the device maps it; 0: waits look at nothing but
+     * what they wait for. */
+    IRIS_CONTEXT_OWN_WATCH = 0,
+    /* How long a wait may take, in ticks of iris_i_clock(); 0: for ever. */
+    IRIS_CONTEXT_OWN_TIMEOUT = 1,
+    /* 0, or 1 once a lane has taken the report for itself. Lanes write it, at
+     * agent scope: it is never read by iris_i_load_constant(). The host sets it
+     * to 0 together with the report. */
+    IRIS_CONTEXT_OWN_CLAIM = 2,
+    IRIS_CONTEXT_OWN_WORDS = 4, /* one is spare */
+};
+
+/* Where one of our words is in the device context of a job of n ranks, and how
+ * many words that has with ours. */
+#define IRIS_CONTEXT_OWN(n, word) (IRIS_CONTEXT_WORDS(n) + (size_t)(word))
+#define IRIS_CONTEXT_ALL_WORDS(n) IRIS_CONTEXT_OWN(n, IRIS_CONTEXT_OWN_WORDS)
+
+/* What waiting lanes of a GPU and the host tell each other, in host memory that
+ * the GPU maps. All zero at the start. A lane that has waited for too long
+ * writes the report, then `ready`, then `stop`; a lane that sees `stop` ends.
+ * The host may set `stop` as well, and makes all of it zero again when no
+ * kernel of the context runs. */
+struct iris_dev_watch {
+    uint32_t stop;      /* not 0: waiting lanes end */
+    uint32_t ready;     /* not 0, released at system scope: a report follows */
+    int32_t rank;       /* who waited */
+    int32_t op;         /* enum iris_op: a wait or a barrier */
+    int32_t cmp;        /* iris_cmp_t */
+    uint32_t workgroup; /* its id in the grid */
+    uint32_t lane;      /* its place in the workgroup */
+    uint32_t bytes;     /* of the word waited for */
+    uint64_t offset;    /* of that word on the rank's heap */
+    uint64_t expected;  /* what it was compared with; signs are extended */
+    uint64_t seen;      /* what it was last, the same */
+    uint64_t waited;    /* ticks */
+};
+
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, stop) == 0, "layout");
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, ready) == 4, "layout");
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, rank) == 8, "layout");
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, op) == 12, "layout");
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, cmp) == 16, "layout");
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, workgroup) == 20, "layout");
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, lane) == 24, "layout");
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, bytes) == 28, "layout");
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, offset) == 32, "layout");
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, expected) == 40, "layout");
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, seen) == 48, "layout");
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, waited) == 56, "layout");
+IRIS_STATIC_ASSERT(sizeof(struct iris_dev_watch) == 64, "layout");
+
 /* One group on one rank, in the symmetric heap at the same offset on every
  * member. `epoch` and the arrivals only grow, so nothing is ever reset.
  *   words[0 .. count-1]        rank of each member (group order)

@@ -6,8 +6,8 @@
 #ifndef IRIS_DEVICE_SIGNAL_H
 #define IRIS_DEVICE_SIGNAL_H
 
-#include <iris/device/amo.h>
 #include <iris/device/rma.h>
+#include <iris/device/wait.h>
 
 /* Two protocols are right.
  *
@@ -69,139 +69,6 @@ IRIS_TYPES(IRIS_I_ROW, )
 #undef IRIS_I_ROW
 /* clang-format on */
 
-/* What a wait is for. */
-typedef struct iris_i_goal {
-    enum iris_i_kind kind;
-    iris_cmp_t cmp;
-    uint64_t value;
-} iris_i_goal_t;
-
-IRIS_DEVICE iris_i_goal_t iris_i_goal(enum iris_i_kind kind, iris_cmp_t cmp,
-                                      uint64_t value)
-{
-    iris_i_goal_t goal = {kind, cmp, value};
-
-    return goal;
-}
-
-/* Whether `seen` CMP value. A comparison that is none never holds. */
-IRIS_DEVICE iris_bool_t iris_i_holds(iris_i_goal_t goal, uint64_t seen)
-{
-    switch (goal.cmp) {
-    case IRIS_CMP_EQ:
-        return seen == goal.value;
-    case IRIS_CMP_NE:
-        return seen != goal.value;
-    case IRIS_CMP_LT:
-        return iris_i_less(goal.kind, seen, goal.value);
-    case IRIS_CMP_LE:
-        return !iris_i_less(goal.kind, goal.value, seen);
-    case IRIS_CMP_GT:
-        return iris_i_less(goal.kind, goal.value, seen);
-    case IRIS_CMP_GE:
-        return !iris_i_less(goal.kind, seen, goal.value);
-    default:
-        return 0;
-    }
-}
-
-/* One look at a local word. Looks relaxed, since an acquire that finds nothing
- * would empty caches for nothing, and acquires what it has found: true means
- * that *seen_p holds and is acquired. */
-IRIS_DEVICE iris_bool_t iris_i_reached(const void *ptr, iris_i_goal_t goal,
-                                       uint64_t *seen_p)
-{
-    const void *place = iris_i_global((uintptr_t)ptr);
-    size_t bytes = iris_i_kind_bytes(goal.kind);
-
-    *seen_p = iris_i_load(place, bytes,
-                          iris_i_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));
-    if (!iris_i_holds(goal, *seen_p)) {
-        return 0;
-    }
-    *seen_p = iris_i_load(place, bytes,
-                          iris_i_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM));
-    return iris_i_holds(goal, *seen_p);
-}
-
-/* The event of a wait or test on local words, before its first look. Tests may
- * be called over and over, so they count as a possible spin loop. */
-IRIS_DEVICE void iris_i_wait_seam(iris_dev_t dev, const void *ptr, size_t bytes)
-{
-    iris_i_maybe_spinning(dev);
-    iris_i_strict_seam(
-        dev, ptr,
-        iris_i_ordered(iris_i_reads(IRIS_OP_WAIT, dev.rank, bytes),
-                       iris_i_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM)));
-}
-
-/* Around the looks of a wait that did not succeed at once. On the CPU this
- * tells the host what is waited for, and polling may end the kernel. */
-IRIS_DEVICE void iris_i_wait_begin(iris_dev_t dev, const void *ptr,
-                                   iris_i_goal_t goal)
-{
-#if IRIS_ON_CPU
-    if (dev.cpu != NULL) {
-        dev.cpu->polls = 0;
-        dev.cpu->wait_address = ptr;
-        dev.cpu->wait_cmp = goal.cmp;
-        dev.cpu->wait_value = (int64_t)goal.value;
-    }
-#else
-    (void)dev, (void)ptr, (void)goal;
-#endif
-}
-
-IRIS_DEVICE void iris_i_wait_poll(iris_dev_t dev, uint64_t seen)
-{
-#if IRIS_ON_CPU
-    if (dev.cpu != NULL) {
-        dev.cpu->wait_seen = (int64_t)seen;
-    }
-    iris_cpu_poll(dev.cpu);
-#else
-    (void)dev, (void)seen;
-    iris_i_pause();
-#endif
-}
-
-IRIS_DEVICE void iris_i_wait_end(iris_dev_t dev)
-{
-#if IRIS_ON_CPU
-    if (dev.cpu != NULL) {
-        dev.cpu->wait_address = NULL;
-    }
-#else
-    (void)dev;
-#endif
-}
-
-IRIS_DEVICE uint64_t iris_i_wait(iris_dev_t dev, const void *ptr,
-                                 iris_i_goal_t goal)
-{
-    uint64_t seen;
-
-    iris_i_wait_seam(dev, ptr, iris_i_kind_bytes(goal.kind));
-    if (iris_i_reached(ptr, goal, &seen)) {
-        return seen;
-    }
-    iris_i_wait_begin(dev, ptr, goal);
-    do {
-        iris_i_wait_poll(dev, seen);
-    } while (!iris_i_reached(ptr, goal, &seen));
-    iris_i_wait_end(dev);
-    return seen;
-}
-
-IRIS_DEVICE iris_bool_t iris_i_test(iris_dev_t dev, const void *ptr,
-                                    iris_i_goal_t goal)
-{
-    uint64_t seen;
-
-    iris_i_wait_seam(dev, ptr, iris_i_kind_bytes(goal.kind));
-    return iris_i_reached(ptr, goal, &seen);
-}
-
 /* clang-format off */
 /** iris_wait_until: waits until this rank's own word at `ptr`, untranslated, is
  *  CMP `value`, and returns what it was then. iris_test: one look; whether it
@@ -212,8 +79,8 @@ IRIS_DEVICE iris_bool_t iris_i_test(iris_dev_t dev, const void *ptr,
  *                                   iris_cmp_t cmp, uint64_t value);
  *      iris_bool_t iris_test_u64(iris_dev_t dev, const uint64_t *ptr,
  *                                iris_cmp_t cmp, uint64_t value);
- *  On the CPU a wait does not return when the host ends the kernel, because a
- *  peer died or its deadline passed. */
+ *  A wait does not return when the kernel is to end, because a peer died or a
+ *  deadline passed; on a GPU its lane (on AMD its wavefront) then ends there. */
 #define IRIS_I_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE c_type iris_wait_until_##name(                                 \
         iris_dev_t dev, const c_type *ptr, iris_cmp_t cmp, c_type value)       \

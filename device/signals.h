@@ -61,10 +61,10 @@ IRIS_DEVICE_LARGE size_t iris_i_wait_scan(iris_dev_t dev,
 
     if (found == 0) {
         const uint64_t *first = &signals[iris_i_first_signal(count, status)];
+        iris_i_waiting_t wait = iris_i_wait_begin(dev, first, goal);
 
-        iris_i_wait_begin(dev, first, goal);
         do {
-            iris_i_wait_poll(dev, 0);
+            iris_i_wait_poll(dev, &wait);
             found = iris_i_scan(signals, count, status, goal, max, indices_p);
         } while (found == 0);
         iris_i_wait_end(dev);

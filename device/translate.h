@@ -70,6 +70,38 @@ IRIS_DEVICE void *iris_i_translate(iris_dev_t dev, const void *ptr, int rank)
     return (char *)iris_i_global(base) + offset;
 }
 
+#if IRIS_I_WATCHED
+/* The words of the device context that are ours (layout.h). */
+IRIS_DEVICE int64_t *iris_i_own_words(iris_dev_t dev)
+{
+    const int64_t *context = dev.heap_bases - IRIS_CONTEXT_HEAP_BASES;
+    size_t first = IRIS_CONTEXT_WORDS(
+        iris_i_load_constant(&context[IRIS_CONTEXT_NUM_RANKS]));
+
+    return (int64_t *)iris_i_global((uintptr_t)(context + first));
+}
+
+/* What the host and waiting lanes tell each other; NULL: nothing. */
+IRIS_DEVICE struct iris_dev_watch *iris_i_watch(iris_dev_t dev)
+{
+    uintptr_t address = (uintptr_t)iris_i_load_constant(
+        &iris_i_own_words(dev)[IRIS_CONTEXT_OWN_WATCH]);
+
+    return address == 0 ? NULL
+                        : (struct iris_dev_watch *)iris_i_global(address);
+}
+#endif
+
+/* In a loop that waits, where a fake GPU would have its turn. */
+IRIS_DEVICE void iris_i_stand_in_poll(void)
+{
+#if IRIS_ON_CPU && IRIS_I_WATCHED
+    if (*iris_i_stand_in() != NULL) {
+        (*iris_i_stand_in())->poll(*iris_i_stand_in());
+    }
+#endif
+}
+
 /* One operation, for iris_i_at() and iris_i_seam(). */
 typedef struct iris_i_access {
     enum iris_op op;

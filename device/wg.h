@@ -34,7 +34,7 @@ IRIS_DEVICE void iris_i_wg_bytes(iris_wg_t wg, void *to, const void *from,
 /* clang-format off */
 /* For u32: void iris_i_wg_u32(iris_wg_t wg, char *to, const char *from,
  * size_t count), `count` aligned words, lane by lane. Four loads are under way
- * before the first store waits for its value. */
+ * before the first store waits for its value; more are no faster. */
 #define IRIS_I_WG_WORDS(name)                                                  \
     IRIS_DEVICE void iris_i_wg_##name(iris_wg_t wg, char *to,                  \
                                       const char *from, size_t count)          \
@@ -60,6 +60,15 @@ IRIS_I_WG_WORDS(u128)
 #undef IRIS_I_WG_WORDS
 /* clang-format on */
 
+/* Fewer bytes than a word has, at the end of a range. */
+IRIS_DEVICE void iris_i_wg_few(iris_wg_t wg, char *to, const char *from,
+                               size_t bytes)
+{
+    for (size_t i = iris_i_lane(); i < bytes; i += wg.num_lanes) {
+        to[i] = from[i];
+    }
+}
+
 /* Words of the greatest width that both sides can be aligned to; what is left
  * at either end goes by bytes, so nothing outside is written. */
 IRIS_DEVICE_LARGE void iris_i_wg_bytes(iris_wg_t wg, void *to_ptr,
@@ -68,26 +77,31 @@ IRIS_DEVICE_LARGE void iris_i_wg_bytes(iris_wg_t wg, void *to_ptr,
     char *to = (char *)iris_i_global((uintptr_t)to_ptr);
     const char *from = (const char *)iris_i_global((uintptr_t)from_ptr);
     size_t skew = ((uintptr_t)to ^ (uintptr_t)from) & 15;
-    size_t width = skew == 0 ? 16 : skew & (0 - skew);
-    size_t head = (0 - (uintptr_t)to) & (width - 1);
+    /* Of the width; GPUs have no instruction for a division of this size. */
+    unsigned log = skew == 0  ? 4
+                   : skew & 1 ? 0
+                   : skew & 2 ? 1
+                   : skew & 4 ? 2
+                              : 3;
+    size_t head = (0 - (uintptr_t)to) & (((size_t)1 << log) - 1);
     size_t body, done;
 
     head = head < bytes ? head : bytes;
-    body = (bytes - head) / width;
-    done = head + body * width;
-    iris_i_wg_u8(wg, to, from, head);
-    if (width == 16) {
+    body = (bytes - head) >> log;
+    done = head + (body << log);
+    iris_i_wg_few(wg, to, from, head);
+    if (log == 4) {
         iris_i_wg_u128(wg, to + head, from + head, body);
-    } else if (width == 8) {
+    } else if (log == 3) {
         iris_i_wg_u64(wg, to + head, from + head, body);
-    } else if (width == 4) {
+    } else if (log == 2) {
         iris_i_wg_u32(wg, to + head, from + head, body);
-    } else if (width == 2) {
+    } else if (log == 1) {
         iris_i_wg_u16(wg, to + head, from + head, body);
     } else {
         iris_i_wg_u8(wg, to + head, from + head, body);
     }
-    iris_i_wg_u8(wg, to + done, from + done, bytes - done);
+    iris_i_wg_few(wg, to + done, from + done, bytes - done);
 }
 #endif
 

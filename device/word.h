@@ -33,6 +33,7 @@ IRIS_DEVICE uint32_t iris_i_cas_in_word(void *ptr, uint32_t bits,
         iris_i_load_u32(word, iris_i_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));
 
     how.scope = IRIS_SCOPE_SYSTEM;
+    how = iris_i_released(how); /* once, not in every round */
     for (;;) {
         uint32_t before = seen;
         uint32_t after = before;
@@ -122,9 +123,24 @@ enum iris_i_fetch {
     IRIS_I_FETCH_AND,
     IRIS_I_FETCH_OR,
     IRIS_I_FETCH_XOR,
+    IRIS_I_FETCH_UMIN, /* these four on GPUs only */
+    IRIS_I_FETCH_UMAX,
+    IRIS_I_FETCH_SMIN,
+    IRIS_I_FETCH_SMAX,
 };
 
 /* clang-format off */
+#if IRIS_ON_CPU
+#define IRIS_I_FETCH_OTHER(bits, op, p, value, how)                            \
+    iris_i_xor_u##bits(p, value, how)
+#else
+#define IRIS_I_FETCH_OTHER(bits, op, p, value, how)                            \
+    (op == IRIS_I_FETCH_XOR    ? iris_i_xor_u##bits(p, value, how)             \
+     : op == IRIS_I_FETCH_UMIN ? iris_i_umin_u##bits(p, value, how)            \
+     : op == IRIS_I_FETCH_UMAX ? iris_i_umax_u##bits(p, value, how)            \
+     : op == IRIS_I_FETCH_SMIN ? iris_i_smin_u##bits(p, value, how)            \
+                               : iris_i_smax_u##bits(p, value, how))
+#endif
 #define IRIS_I_FETCHES(bits)                                                   \
     IRIS_DEVICE uint64_t iris_i_fetch_u##bits(void *ptr, enum iris_i_fetch op, \
                                               uint##bits##_t value,            \
@@ -135,7 +151,8 @@ enum iris_i_fetch {
                : op == IRIS_I_FETCH_ADD ? iris_i_add_u##bits(p, value, how)    \
                : op == IRIS_I_FETCH_AND ? iris_i_and_u##bits(p, value, how)    \
                : op == IRIS_I_FETCH_OR  ? iris_i_or_u##bits(p, value, how)     \
-                                        : iris_i_xor_u##bits(p, value, how);   \
+                                        : IRIS_I_FETCH_OTHER(bits, op, p,      \
+                                                             value, how);      \
     }
 /* clang-format on */
 
@@ -146,6 +163,7 @@ IRIS_I_FETCHES(8)
 IRIS_I_FETCHES(16)
 #endif
 #undef IRIS_I_FETCHES
+#undef IRIS_I_FETCH_OTHER
 
 /* `bytes` is at least IRIS_I_FETCH_MIN_BYTES. */
 IRIS_DEVICE uint64_t iris_i_fetch(void *ptr, size_t bytes, enum iris_i_fetch op,
@@ -164,5 +182,43 @@ IRIS_DEVICE uint64_t iris_i_fetch(void *ptr, size_t bytes, enum iris_i_fetch op,
     }
     return iris_i_fetch_u64(ptr, op, value, how);
 }
+
+/* Plain accesses with a cache hint. */
+IRIS_DEVICE uint64_t iris_i_load_hint(const void *ptr, size_t bytes,
+                                      iris_cache_t hint)
+{
+    switch (bytes) {
+    case 1:
+        return IRIS_I_HINTED_LOAD((const iris_i_u8_t *)ptr, hint);
+    case 2:
+        return IRIS_I_HINTED_LOAD((const iris_i_u16_t *)ptr, hint);
+    case 4:
+        return IRIS_I_HINTED_LOAD((const iris_i_u32_t *)ptr, hint);
+    default:
+        return IRIS_I_HINTED_LOAD((const iris_i_u64_t *)ptr, hint);
+    }
+}
+
+IRIS_DEVICE void iris_i_store_hint(void *ptr, size_t bytes, uint64_t value,
+                                   iris_cache_t hint)
+{
+    switch (bytes) {
+    case 1:
+        IRIS_I_HINTED_STORE((iris_i_u8_t *)ptr, (uint8_t)value, hint);
+        break;
+    case 2:
+        IRIS_I_HINTED_STORE((iris_i_u16_t *)ptr, (uint16_t)value, hint);
+        break;
+    case 4:
+        IRIS_I_HINTED_STORE((iris_i_u32_t *)ptr, (uint32_t)value, hint);
+        break;
+    default:
+        IRIS_I_HINTED_STORE((iris_i_u64_t *)ptr, value, hint);
+        break;
+    }
+}
+
+#undef IRIS_I_HINTED_LOAD
+#undef IRIS_I_HINTED_STORE
 
 #endif /* IRIS_DEVICE_WORD_H */

@@ -22,8 +22,8 @@ program() {
     if [ "$1" = hip ]; then
         echo '#include <hip/hip_runtime.h>'
     fi
-    for header in compat half op layout value translate word atomic rma amo \
-        signal signals kernel wg barrier generic; do
+    for header in compat order half op layout value translate word atomic rma amo \
+        wait signal signals kernel wg barrier generic; do
         echo "#include <iris/device/$header.h>"
     done
     echo '#include "device_api.h"'

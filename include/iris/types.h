@@ -100,7 +100,8 @@ struct iris_kernel {
     const char *name;
     size_t args_bytes;          /**< sizeof the argument struct. */
     iris_cpu_entry_t cpu_entry; /**< NULL: no CPU version. */
-    const void *gpu_entry;      /**< NULL: no GPU version. */
+    const void *gpu_image; /**< Code for GPUs that has <name>_gpu, or NULL. */
+    const void *gpu_entry; /**< <name>_gpu as hipcc or nvcc has it, or NULL. */
 };
 
 #ifdef __cplusplus

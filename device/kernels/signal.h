@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kernels behind iris_signal_on_stream() and iris_wait_on_stream() on the
+ * host, where the device's own queues cannot do it. One workgroup of one lane.
+ */
+#ifndef IRIS_DEVICE_KERNELS_SIGNAL_H
+#define IRIS_DEVICE_KERNELS_SIGNAL_H
+
+#include <iris/device/kernel.h>
+#include <iris/device/signal.h>
+
+struct iris_signal_args {
+    const int64_t *context;
+    uint64_t *signal; /* symmetric, in this rank's address space */
+    uint64_t value;
+    int32_t to_rank;
+};
+
+/* Releases, with the signal, all that the stream did before. */
+IRIS_KERNEL(iris_k_signal, struct iris_signal_args)
+{
+    if (iris_wg_leader(wg)) {
+        iris_signal_set(iris_dev_init(args->context), args->signal, args->value,
+                        args->to_rank);
+    }
+}
+
+struct iris_wait_args {
+    const int64_t *context;
+    const uint64_t *signal; /* this rank's own */
+    iris_cmp_t cmp;
+    uint64_t value;
+};
+
+/* What was released with the signal is there for what the stream does next. */
+IRIS_KERNEL(iris_k_wait, struct iris_wait_args)
+{
+    if (iris_wg_leader(wg)) {
+        (void)iris_wait_until_u64(iris_dev_init(args->context), args->signal,
+                                  args->cmp, args->value);
+    }
+}
+
+#endif /* IRIS_DEVICE_KERNELS_SIGNAL_H */

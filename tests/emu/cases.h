@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A kernel for every device operation and type, expanded from the library's own
+ * rows, for scripts/amd-emu: it runs each as code for AMD GPUs and on the CPU,
+ * and compares what they did. run.py knows the kernels by their names.
+ */
+#ifndef EMU_CASES_H
+#define EMU_CASES_H
+
+#include <iris/device.h>
+#include <iris/device/kernels/barrier.h>
+#include <iris/device/kernels/signal.h>
+
+/* What every kernel takes, packed; run.py packs the same. */
+struct emu_args {
+    const int64_t *context;
+    void *heap;  /* symmetric */
+    void *more;  /* symmetric, elsewhere on the heap */
+    void *local; /* this rank's own: what is read there and what is found out */
+    struct iris_dev_group *group;
+    uint64_t count; /* elements, or bytes of a bulk copy */
+    uint64_t value;
+    int32_t peer;
+    int32_t from;
+    int32_t sem;
+    int32_t scope;
+    int32_t cmp;
+    int32_t hint;
+};
+
+/* Lanes whose mask is true. */
+#define EMU_MASK(i) ((i) % 3 != 0)
+
+/* clang-format off */
+
+/* emu_<operation>_<type>: dev, and three arrays of the type: p and q on the
+ * heap, l not. Operands are in l behind the results. */
+#define EMU(op, name, T, ...)                                                  \
+    IRIS_KERNEL(emu_##op##_##name, struct emu_args)                            \
+    {                                                                          \
+        typedef T c_type;                                                      \
+        iris_dev_t dev = iris_dev_init(args->context);                         \
+        c_type *p = (c_type *)args->heap, *q = (c_type *)args->more;           \
+        c_type *l = (c_type *)iris_i_global((uintptr_t)args->local);           \
+        const c_type *v = l + args->count, *w = v + args->count;               \
+        iris_sem_t sem = (iris_sem_t)args->sem;                                \
+        iris_scope_t scope = (iris_scope_t)args->scope;                        \
+        iris_cache_t hint = (iris_cache_t)args->hint;                          \
+        int peer = args->peer, from = args->from;                              \
+                                                                               \
+        (void)dev, (void)p, (void)q, (void)w, (void)sem, (void)scope;          \
+        (void)hint, (void)peer, (void)from;                                    \
+        IRIS_LANES(wg, i, args->count) {                                       \
+            __VA_ARGS__;                                                       \
+        }                                                                      \
+    }
+
+/* Loads and stores of one lane. */
+#define ROW(name, T, arg)                                                      \
+    EMU(load, name, T, l[i] = iris_load_##name(dev, p + i, peer))              \
+    EMU(loadmasked, name, T, l[i] = iris_load_masked_##name(                   \
+            dev, p + i, peer, EMU_MASK(i), v[i]))                              \
+    EMU(store, name, T, iris_store_##name(dev, p + i, v[i], peer))             \
+    EMU(storemasked, name, T, iris_store_masked_##name(                        \
+            dev, p + i, v[i], peer, EMU_MASK(i)))                              \
+    EMU(get, name, T, iris_get_##name(dev, p + i, l + i, peer))                \
+    EMU(getmasked, name, T,                                                    \
+        iris_get_masked_##name(dev, p + i, l + i, peer, EMU_MASK(i)))          \
+    EMU(put, name, T, iris_put_##name(dev, v + i, p + i, peer))                \
+    EMU(putmasked, name, T,                                                    \
+        iris_put_masked_##name(dev, v + i, p + i, peer, EMU_MASK(i)))          \
+    EMU(copy, name, T, iris_copy_##name(dev, p + i, q + i, from, peer))        \
+    EMU(copymasked, name, T,                                                   \
+        iris_copy_masked_##name(dev, p + i, q + i, from, peer, EMU_MASK(i)))   \
+    EMU(loadvolatile, name, T,                                                 \
+        l[i] = iris_load_volatile_##name(dev, p + i, peer))                    \
+    EMU(storevolatile, name, T,                                                \
+        iris_store_volatile_##name(dev, p + i, v[i], peer))                    \
+    EMU(loadhint, name, T,                                                     \
+        l[i] = iris_load_hint_##name(dev, p + i, peer, hint))                  \
+    EMU(storehint, name, T,                                                    \
+        iris_store_hint_##name(dev, p + i, v[i], peer, hint))                  \
+    EMU(asremote, name, T,                                                     \
+        *(c_type *)iris_dev_as_remote(dev, p + i, peer) = v[i])                \
+    EMU(putsignal, name, T, iris_put_signal_##name(                            \
+            dev, v + i, p + i, (uint64_t *)args->more + i, args->value + i,    \
+            peer))
+IRIS_TYPES(ROW, )
+#undef ROW
+
+/* Updates: each lane an element of its own, and all lanes the same one. */
+#define ROW(name, T, verb)                                                     \
+    EMU(verb, name, T, l[i] = iris_atomic_##verb##_##name(                     \
+            dev, p + i, v[i], peer, sem, scope))                               \
+    EMU(verb##masked, name, T, l[i] = iris_atomic_##verb##_masked_##name(      \
+            dev, p + i, v[i], peer, EMU_MASK(i), sem, scope))
+IRIS_TYPES(ROW, add)
+IRIS_TYPES(ROW, sub)
+IRIS_TYPES(ROW, min)
+IRIS_TYPES(ROW, max)
+IRIS_TYPES(ROW, xchg)
+IRIS_INTEGER_TYPES(ROW, and)
+IRIS_INTEGER_TYPES(ROW, or)
+IRIS_INTEGER_TYPES(ROW, xor)
+#undef ROW
+#define ROW(name, T, verb)                                                     \
+    EMU(crowd##verb, name, T, (void)iris_atomic_##verb##_##name(               \
+            dev, p + 1, v[i], peer, sem, scope))
+IRIS_TYPES(ROW, add)
+IRIS_TYPES(ROW, sub)
+IRIS_TYPES(ROW, min)
+IRIS_TYPES(ROW, max)
+IRIS_INTEGER_TYPES(ROW, and)
+IRIS_INTEGER_TYPES(ROW, or)
+IRIS_INTEGER_TYPES(ROW, xor)
+#undef ROW
+#define ROW(name, T, arg)                                                      \
+    EMU(cas, name, T, l[i] = iris_atomic_cas_##name(                           \
+            dev, p + i, w[i], v[i], peer, sem, scope))                         \
+    EMU(casmasked, name, T, l[i] = iris_atomic_cas_masked_##name(              \
+            dev, p + i, w[i], v[i], peer, EMU_MASK(i), sem, scope))            \
+    EMU(atomicload, name, T, l[i] = iris_atomic_load_##name(                   \
+            dev, p + i, peer, sem, scope))                                     \
+    EMU(atomicstore, name, T, iris_atomic_store_##name(                        \
+            dev, p + i, v[i], peer, sem, scope))
+IRIS_TYPES(ROW, )
+#undef ROW
+
+/* Waits that need not wait, and tests. */
+#define ROW(name, T, arg)                                                      \
+    EMU(wait, name, T, l[i] = iris_wait_until_##name(                          \
+            dev, p + i, (iris_cmp_t)args->cmp, v[i]))                          \
+    EMU(test, name, T, l[i] = iris_test_##name(                                \
+            dev, p + i, (iris_cmp_t)args->cmp, v[i]) ? 1 : 0)
+IRIS_WORD_TYPES(ROW, )
+#undef ROW
+
+EMU(signalset, u64, uint64_t, iris_signal_set(dev, p + i, v[i], peer))
+EMU(signaladd, u64, uint64_t, iris_signal_add(dev, p + i, v[i], peer))
+EMU(signalcrowd, u64, uint64_t, iris_signal_add(dev, p, v[i], peer))
+EMU(signalfetch, u64, uint64_t, l[i] = iris_signal_fetch(dev, p + i))
+EMU(fence, u64, uint64_t,
+    p[i] = v[i]; iris_fence(sem, scope); q[i] = p[i] + v[i])
+
+/* Eight signals a lane; status, where there is one, is in `more`. */
+#define SETS(op, result)                                                       \
+    EMU(op, u64, uint64_t,                                                     \
+        const int *status =                                                    \
+            args->hint != 0 ? (const int *)args->more + 8 * i : NULL;          \
+        iris_cmp_t cmp = (iris_cmp_t)args->cmp;                                \
+        size_t *indices = (size_t *)l + 16 * i;                                \
+        (void)indices;                                                         \
+        l[16 * i + 8] = result)
+SETS(testall, iris_test_all(dev, p + 8 * i, 8, status, cmp, args->value) ? 1 : 0)
+SETS(testany, iris_test_any(dev, p + 8 * i, 8, status, cmp, args->value))
+SETS(testsome, iris_test_some(dev, p + 8 * i, 8, status, cmp, args->value,
+     indices))
+SETS(waitall, (iris_wait_until_all(dev, p + 8 * i, 8, status, cmp,
+     args->value), 1))
+SETS(waitany, iris_wait_until_any(dev, p + 8 * i, 8, status, cmp, args->value))
+SETS(waitsome, iris_wait_until_some(dev, p + 8 * i, 8, status, cmp,
+     args->value, indices))
+#undef SETS
+
+EMU(halves, f32, float,
+    uint32_t *b = (uint32_t *)args->heap;
+    iris_f16_t h = iris_f16_from_f32(iris_i_value_f32(b[i]));
+    iris_bf16_t g = iris_bf16_from_f32(iris_i_value_f32(b[i]));
+    ((uint32_t *)args->more)[i] = h.bits | (uint32_t)g.bits << 16;
+    h.bits = (uint16_t)b[i], g.bits = (uint16_t)(b[i] >> 16);
+    l[2 * i] = iris_f16_to_f32(h), l[2 * i + 1] = iris_bf16_to_f32(g))
+/* clang-format on */
+
+/* Bulk copies of args->count bytes between pointers of any alignment. */
+IRIS_KERNEL(emu_wgput, struct emu_args)
+{
+    iris_wg_put(wg, iris_dev_init(args->context), args->local, args->heap,
+                args->count, args->peer);
+}
+
+IRIS_KERNEL(emu_wgget, struct emu_args)
+{
+    iris_wg_get(wg, iris_dev_init(args->context), args->heap, args->local,
+                args->count, args->peer);
+}
+
+IRIS_KERNEL(emu_wgcopy, struct emu_args)
+{
+    iris_wg_copy(wg, iris_dev_init(args->context), args->heap, args->more,
+                 args->count, args->from, args->peer);
+}
+
+IRIS_KERNEL(emu_wgputsignal, struct emu_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    iris_wg_put_signal(wg, dev, args->local, args->heap, args->count,
+                       (uint64_t *)args->more, args->value, args->peer);
+}
+
+/* Each lane reads after the barrier what a lane of another wavefront wrote
+ * before it. */
+IRIS_KERNEL(emu_wgbarrier, struct emu_args)
+{
+    uint64_t *p = (uint64_t *)args->heap, *q = (uint64_t *)args->more;
+    size_t n = args->count;
+
+    IRIS_WG_LANES (wg, i, n) {
+        q[i] = 3 * p[i] + wg.id;
+    }
+    iris_wg_barrier(wg);
+    IRIS_WG_LANES (wg, i, n) {
+        p[i] = q[(i + n / 2) % n];
+    }
+    if (iris_wg_leader(wg)) {
+        p[n] = wg.num_wgs;
+    }
+}
+
+/* Two ranks, args->value rounds: data, then a flag; then the same back. */
+IRIS_KERNEL(emu_pingpong, struct emu_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint32_t *p = (uint32_t *)args->heap, *q = (uint32_t *)args->local;
+    uint64_t *flag = (uint64_t *)args->more;
+    size_t n = args->count;
+
+    for (uint64_t turn = 1; turn <= 2 * args->value; turn++) {
+        if ((int)(turn & 1) == dev.rank) { /* our turn to send */
+            IRIS_WG_LANES (wg, i, n) {
+                iris_store_u32(dev, &p[i], p[i] * 5 + (uint32_t)(i + turn),
+                               args->peer);
+            }
+            iris_wg_barrier(wg);
+            if (iris_wg_leader(wg)) {
+                iris_signal_set(dev, flag, turn, args->peer);
+            }
+        } else {
+            if (iris_wg_leader(wg)) {
+                (void)iris_wait_until_u64(dev, flag, IRIS_CMP_EQ, turn);
+            }
+            iris_wg_barrier(wg);
+            IRIS_WG_LANES (wg, i, n) {
+                q[i] = q[i] * 3 + p[i];
+            }
+            iris_wg_barrier(wg);
+        }
+    }
+}
+
+/* Two ranks, args->value rounds, the device barrier between them. */
+IRIS_KERNEL(emu_rounds, struct emu_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint32_t *p = (uint32_t *)args->heap, *q = (uint32_t *)args->local;
+    size_t n = args->count;
+
+    for (uint32_t turn = 1; turn <= args->value; turn++) {
+        IRIS_WG_LANES (wg, i, n) {
+            iris_store_u32(dev, &p[i], (uint32_t)(turn * 1000 + i) + q[i],
+                           args->peer);
+        }
+        iris_dev_barrier(wg, dev, args->group);
+        IRIS_WG_LANES (wg, i, n) {
+            q[i] = q[i] * 7 + p[i];
+        }
+        iris_dev_barrier(wg, dev, args->group);
+    }
+}
+
+/* Two ranks at once on the same elements: none of the updates may be lost. */
+IRIS_KERNEL(emu_contest, struct emu_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    iris_dev_barrier(wg, dev, args->group); /* begin together */
+    for (uint64_t turn = 0; turn < args->value; turn++) {
+        IRIS_WG_LANES (wg, i, args->count) {
+            (void)iris_atomic_add_u64(dev, (uint64_t *)args->heap, i, 0,
+                                      IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+            (void)iris_atomic_add_f32(dev, (float *)args->heap + 2, 1.0f, 0,
+                                      IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM);
+            (void)iris_atomic_add_u8(dev, (uint8_t *)args->heap + 13 + dev.rank,
+                                     3, 0, IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
+            (void)iris_atomic_xor_i16(dev, (int16_t *)args->heap + 8,
+                                      (int16_t)(i << dev.rank), 0, IRIS_RELAXED,
+                                      IRIS_SCOPE_SYSTEM);
+        }
+    }
+    iris_dev_barrier(wg, dev, args->group);
+}
+
+#endif /* EMU_CASES_H */

@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: MIT
+"""The cases of scripts/amd-emu: which kernel, on what memory, with what
+arguments. A kernel that no case runs is an error, so that none is forgotten."""
+import ctypes
+import itertools
+import random
+import struct
+
+from ranks import HEAP, RANKS
+
+LANES, BLOCK = 100, 128  # two wavefronts, the second not full
+SEMS, SCOPES, COMPARISONS, HINTS = range(4), range(3), range(6), range(7)
+EQ, NE, LT, LE, GT, GE = COMPARISONS
+RELAXED, ACQ_REL, WG, SYSTEM = 0, 3, 0, 2
+
+TYPES = {  # name: bytes, exponent bits of a float or 0
+    "i8": (1, 0), "u8": (1, 0), "i16": (2, 0), "u16": (2, 0),
+    "i32": (4, 0), "u32": (4, 0), "i64": (8, 0), "u64": (8, 0),
+    "f16": (2, 5), "bf16": (2, 8), "f32": (4, 8), "f64": (8, 11)}
+WORDS = ["i32", "u32", "i64", "u64"]
+
+# Where things are: on a heap, and in a rank's own memory.
+GROUP, HEAP_AT, MORE_AT, LOCAL_AT = 0x100, 0x1000, 0x8000, 0x400
+ARGUMENTS = struct.Struct("<QQQQQQQiiiiii")
+
+ONE_LANE = "load store get put copy asremote".split()
+MASKED = [op + "masked" for op in "load store get put copy".split()]
+UPDATES = "add sub min max xchg and or xor".split()
+CROWDS = "add sub min max and or xor".split()
+
+
+class Case:
+    """One launch in one rank, or in both at once."""
+
+    def __init__(self, group, kernel, both=False, grid=1, block=BLOCK,
+                 heap=HEAP_AT, more=MORE_AT, local=LOCAL_AT, **values):
+        self.group, self.both, self.grid, self.block = group, both, grid, block
+        self.kernel = kernel
+        self.at = heap, more, local
+        self.values = {"count": LANES, "value": 0, "peer": None, "from": 0,
+                       "sem": 0, "scope": 0, "cmp": 0, "hint": 0} | values
+        self.parts = []  # (region or None for both heaps, place, bytes)
+        self.pack = self.common
+        self.expect = None  # else: instead of what the CPU does
+
+    def __str__(self):
+        told = {k: v for k, v in self.values.items() if v}
+        return f"{self.kernel} {told} {self.at}"
+
+    def put(self, region, place, values, size):
+        """Sets what is in memory, else random, before the kernel starts."""
+        mask = (1 << 8 * size) - 1
+        self.parts.append((region, place, b"".join(
+            (v & mask).to_bytes(size, "little") for v in values)))
+        return self
+
+    def images(self, rank):
+        seed = random.Random(f"{self.kernel} {self.values}")
+        images = [bytearray(seed.randbytes(HEAP)) for _ in range(RANKS + 1)]
+        for r in range(RANKS):
+            struct.pack_into("<QiiQQQQ", images[r], GROUP, 0, RANKS, r, 0, 1, 0,
+                             0)
+        for region, place, data in self.parts:
+            for r in range(RANKS) if region is None else [region]:
+                images[r][place:place + len(data)] = data
+        return [bytes(image) for image in images]
+
+    def kernel_in(self, _):
+        return self.kernel
+
+    def arguments(self, memory, rank):
+        return self.pack(memory, rank)
+
+    def common(self, memory, rank):
+        v, (heap, more, local) = self.values, self.at
+        peer = 1 - rank if v["peer"] is None else v["peer"]
+        return ARGUMENTS.pack(
+            self.context(memory), memory.heaps[rank] + heap,
+            memory.heaps[rank] + more, memory.local + local,
+            memory.heaps[rank] + GROUP, v["count"], v["value"], peer, v["from"],
+            v["sem"], v["scope"], v["cmp"], v["hint"])
+
+    @staticmethod
+    def context(memory):
+        return ctypes.addressof(memory.context)
+
+
+# Values ----------------------------------------------------------------------
+
+def encoded(name, number):
+    """A small whole number as the bits of a type."""
+    form = {"f16": "<e", "bf16": "<f", "f32": "<f", "f64": "<d"}.get(name)
+    if form is None:
+        return number
+    data = struct.pack(form, number)
+    return int.from_bytes(data[2:] if name == "bf16" else data, "little")
+
+
+def some(name, rng, count, sums):
+    """Bits of any numbers: of floats all that are finite and not 0, some of
+    them denormal, and infinity where no sum of two is a NaN."""
+    size, exponent = TYPES[name]
+    width = 8 * size
+    values = [rng.getrandbits(width) for _ in range(count)]
+    if not exponent:
+        return values
+    digits = width - 1 - exponent
+    top = (1 << exponent) - 1
+    for i in range(count):
+        e = rng.choice([0, top // 2, top // 2 + rng.randint(-3, 3),
+                        rng.randint(1, top - 1)])
+        values[i] = (rng.getrandbits(1) << width - 1 | e << digits |
+                     rng.getrandbits(digits) | 1)
+        if i % 13 == 5 and sums:
+            values[i] = top << digits
+    return values
+
+
+def nan(name):
+    size, exponent = TYPES[name]
+    digits = 8 * size - 1 - exponent
+    return ((1 << exponent + 1) - 1) << digits - 1 | 5
+
+
+def operands(op, name, seed):
+    """What is on the heap, the operand, and what a cas expects there."""
+    rng = random.Random(seed)
+    heap, operand = (some(name, rng, LANES, op == "add") for _ in range(2))
+    if op in ("min", "max") and TYPES[name][1]:
+        for i in range(0, LANES, 7):
+            (operand if i % 2 else heap)[i] = nan(name)
+    expected = [h if i % 2 else e for i, (h, e) in
+                enumerate(zip(heap, some(name, rng, LANES, False)))]
+    return heap, operand, expected
+
+
+# Cases -----------------------------------------------------------------------
+
+def one_lane(group, op, name, **values):
+    count = values.get("count", LANES)
+    size = TYPES[name][0]
+    case = Case(group, f"emu_{op}_{name}", **values)
+    rng = random.Random(f"{op} {name}")
+    case.put(None, HEAP_AT, some(name, rng, count, False), size)
+    case.put(None, MORE_AT, some(name, rng, count, False), size)
+    return case.put(RANKS, LOCAL_AT + count * size,
+                    some(name, rng, count, False), size)
+
+
+def accesses():
+    for op, name in itertools.product(ONE_LANE, TYPES):
+        yield one_lane("load, store, get, put, copy", op, name)
+        yield one_lane("load, store, get, put, copy", op, name, peer=0)
+    for name in TYPES:
+        yield one_lane("load, store, get, put, copy", "copy", name, **{
+            "from": 1, "peer": 0})
+    for op, name in itertools.product(MASKED, TYPES):
+        yield one_lane("the same, masked", op, name)
+    for op, name in itertools.product(("load", "store"), TYPES):
+        yield one_lane("volatile load and store", op + "volatile", name)
+    for op, name, hint in itertools.product(("load", "store"), TYPES, HINTS):
+        yield one_lane("load and store with each hint", op + "hint", name,
+                       hint=hint)
+    for op, name in itertools.product(("load", "put", "add"), ("u32", "f32")):
+        yield one_lane("several workgroups", op, name, grid=3, count=333)
+    for name in TYPES:
+        yield one_lane("signals", "putsignal", name, value=1 << 40)
+
+
+def atomic(group, op, name, sem, scope):
+    size = TYPES[name][0]
+    case = Case(group, f"emu_{op}_{name}", sem=sem, scope=scope)
+    heap, operand, expected = operands(op.removesuffix("masked"), name,
+                                       f"{op} {name}")
+    case.put(None, HEAP_AT, heap, size)
+    case.put(RANKS, LOCAL_AT + LANES * size, operand, size)
+    return case.put(RANKS, LOCAL_AT + 2 * LANES * size, expected, size)
+
+
+def has(op, name):
+    return not TYPES[name][1] or op.removeprefix("crowd") not in (
+        "and", "or", "xor")
+
+
+def atomics():
+    for op, name, sem, scope in itertools.product(
+            UPDATES + ["cas", "atomicload", "atomicstore"], TYPES, SEMS,
+            SCOPES):
+        if has(op, name):
+            yield atomic("atomic " + op.removeprefix("atomic"), op, name, sem,
+                         scope)
+    for op, name, (sem, scope) in itertools.product(
+            UPDATES + ["cas"], TYPES, ((RELAXED, WG), (ACQ_REL, SYSTEM))):
+        if has(op, name):
+            yield atomic("atomics, masked", op + "masked", name, sem, scope)
+    for op, name, (sem, scope) in itertools.product(
+            CROWDS, TYPES, ((RELAXED, SYSTEM), (ACQ_REL, SYSTEM))):
+        if not has(op, name):
+            continue
+        size = TYPES[name][0]
+        case = Case("atomics, all lanes on one element",
+                    f"emu_crowd{op}_{name}", sem=sem, scope=scope)
+        case.put(None, HEAP_AT, [encoded(name, i) for i in range(4)], size)
+        yield case.put(RANKS, LOCAL_AT + LANES * size, [
+            encoded(name, i * 7 % 4) for i in range(LANES)], size)
+
+
+def pairs(name, cmp, rng, hold):
+    """Words and what they are compared with; all hold, or some."""
+    width = 8 * TYPES[name][0]
+    low = -(1 << width - 1) if name[0] == "i" else 0
+    words, values = [], []
+    for _ in range(LANES):
+        a, b = sorted(low + rng.getrandbits(width) for _ in range(2))
+        how = cmp if hold else rng.choice(COMPARISONS)
+        word, value = {EQ: (a, a), NE: (a, b), LT: (a, b), LE: (a, a),
+                       GT: (b, a), GE: (b, b)}[how]
+        words.append(word)
+        values.append(value)
+    return words, values
+
+
+def waits():
+    for op, name, cmp in itertools.product(("wait", "test"), WORDS,
+                                           COMPARISONS):
+        size = TYPES[name][0]
+        words, values = pairs(name, cmp, random.Random(f"{name} {cmp}"),
+                              op == "wait")
+        case = Case("waits that hold, and tests", f"emu_{op}_{name}", cmp=cmp)
+        case.put(None, HEAP_AT, words, size)
+        yield case.put(RANKS, LOCAL_AT + LANES * size, values, size)
+    for op in ("signalset", "signaladd", "signalcrowd", "signalfetch"):
+        yield one_lane("signals", op, "u64")
+    for op, which, some_out, cmp in itertools.product(
+            ("test", "wait"), ("all", "any", "some"), (0, 1), (EQ, GE, LT)):
+        yield several(op, which, some_out, cmp)
+
+
+def several(op, which, some_out, cmp):
+    """Eight signals a lane; of a wait enough hold."""
+    rng = random.Random(f"{op} {which} {some_out} {cmp}")
+    value, good = 2, {EQ: 2, GE: 3, LT: 1}[cmp]
+    lanes = 40
+    signals = [rng.randrange(5) for _ in range(8 * lanes)]
+    status = [rng.randrange(2) for _ in range(8 * lanes)]
+    for lane in range(lanes):
+        at = 8 * lane + lane % 8
+        if lane % 5 == 0:  # nothing takes part
+            status[8 * lane:8 * lane + 8] = [1] * 8
+        elif op == "wait":
+            status[at] = 0
+        if op == "wait":
+            signals[at] = good
+        if op == "wait" and which == "all" or lane % 7 == 3:
+            for i in range(8 * lane, 8 * lane + 8):
+                signals[i] = good if not some_out or not status[i] else 9
+    case = Case("waits for and tests of several signals",
+                f"emu_{op}{which}_u64", count=lanes, value=value, cmp=cmp,
+                hint=some_out)
+    case.put(None, HEAP_AT, signals, 8)
+    return case.put(None, MORE_AT, status, 4)
+
+
+def workgroups():
+    places = [(0, 0), (1, 0), (0, 2), (4, 0), (0, 8), (3, 3), (5, 1), (15, 7)]
+    sizes = [0, 1, 3, 15, 16, 33, 255, 1000, 9001]
+    for op, bytes_, (to, start) in itertools.product(
+            ("put", "get", "copy"), sizes, places):
+        yield Case("bulk " + op, f"emu_wg{op}", count=bytes_, heap=HEAP_AT + to,
+                   more=MORE_AT + start, local=LOCAL_AT + start)
+    for bytes_, (to, start) in itertools.product(sizes, places[::3]):
+        yield Case("bulk put and signal", "emu_wgputsignal", count=bytes_,
+                   value=bytes_ + 7, heap=HEAP_AT + to, local=LOCAL_AT + start)
+    for block, count in ((64, 64), (128, 128), (256, 100), (100, 300)):
+        yield Case("workgroup barrier", "emu_wgbarrier", block=block,
+                   count=count)
+    for sem, scope in itertools.product(SEMS, SCOPES):
+        yield one_lane("fence", "fence", "u64", sem=sem, scope=scope)
+    for i in range(4):
+        yield Case("conversions of f16 and bf16", "emu_halves_f32", count=2000,
+                   value=i)
+
+
+def zeroed(case):
+    return case.put(None, HEAP_AT, [0] * 64, 8).put(None, MORE_AT, [0], 8)
+
+
+def two_ranks():
+    for block, count in ((64, 64), (128, 100), (128, 300)):
+        yield zeroed(Case("two ranks: data, then a flag", "emu_pingpong",
+                          both=True, block=block, count=count, value=5))
+        yield zeroed(Case("two ranks: device barrier", "emu_rounds", both=True,
+                          block=block, count=count, value=5))
+    yield zeroed(Case("two ranks: on the same elements", "emu_contest",
+                      both=True, value=4))
+
+
+# Kernels of device/kernels/, with what they take.
+
+def library_barrier():
+    case = Case("kernels of the library", "iris_k_barrier", both=True, block=64)
+    case.pack = lambda memory, rank: struct.pack(
+        "<QQ", case.context(memory), memory.heaps[rank] + GROUP)
+    return [case]
+
+
+def signal_pack(case):
+    return lambda memory, rank: struct.pack(
+        "<QQQixxxx", case.context(memory), memory.heaps[rank] + HEAP_AT,
+        case.values["value"], 1)
+
+
+def wait_pack(case):
+    return lambda memory, rank: struct.pack(
+        "<QQixxxxQ", case.context(memory), memory.heaps[rank] + HEAP_AT, GE,
+        case.values["value"])
+
+
+def library_signal():
+    alone = Case("kernels of the library", "iris_k_signal", block=64, value=77)
+    alone.pack = signal_pack(alone)
+    return [alone]
+
+
+class SignalAndWait(Case):
+    """Rank 0 signals, rank 1 waits."""
+
+    def __init__(self):
+        super().__init__("kernels of the library", "iris_k_wait", both=True,
+                         block=64, value=5)
+        self.put(None, HEAP_AT, [0], 8)
+
+    def kernel_in(self, rank):
+        return "iris_k_wait" if rank == 1 else "iris_k_signal"
+
+    def arguments(self, memory, rank):
+        return (wait_pack if rank == 1 else signal_pack)(self)(memory, rank)
+
+
+def library_wait():
+    there = Case("kernels of the library", "iris_k_wait", block=64, value=3)
+    there.put(None, HEAP_AT, [4], 8)
+    there.pack = wait_pack(there)
+    return [there, SignalAndWait()]
+
+
+class Ended(Case):
+    """A wait that cannot hold ends: at its deadline, with a report, or because
+    somebody said stop. CPU versions are ended by libiris, so this compares with
+    what device/layout.h says instead."""
+
+    WATCH, OP_WAIT, TICKS = 0x8000, 3072, 1000
+    STRUCT = struct.Struct("<IIiiiIIIQQQQ")  # struct iris_dev_watch
+
+    def __init__(self, stop):
+        super().__init__("waits that end: deadline, stop", "emu_wait_u64",
+                         cmp=EQ, value=stop)
+        self.stop, self.expect = stop, self.ended
+        self.put(None, HEAP_AT, [6] * LANES, 8)
+        # The first wavefront's lanes have what they wait for, the others not.
+        self.put(RANKS, LOCAL_AT + LANES * 8, [6] * 64 + [1 << 50] * LANES, 8)
+        self.put(RANKS, LOCAL_AT, [0] * LANES, 8)
+        self.put(RANKS, self.WATCH, [stop] + [0] * 7, 8)
+
+    def arguments(self, memory, rank):
+        own = -4  # of the device context
+        memory.context[own:own + 3] = [memory.local + self.WATCH, self.TICKS, 0]
+        return self.common(memory, rank)
+
+    def ended(self, memory, rank):
+        """What is wrong, or None."""
+        claim = memory.context[-2]
+        memory.context[-4:-1] = [0, 0, 0]
+        local = memory.read()[RANKS]
+        results = struct.unpack_from(f"<{LANES}Q", local, LOCAL_AT)
+        watch = list(self.STRUCT.unpack_from(local, self.WATCH))
+        if results != (6,) * 64 + (0,) * (LANES - 64):
+            return f"lanes did not end where they should: {results}"
+        if self.stop:
+            wanted = [1] + [0] * 11
+        else:
+            lane = watch[6]
+            wanted = [1, 1, rank, self.OP_WAIT, EQ, 0, lane, 8,
+                      HEAP_AT + 8 * lane, 1 << 50, 6, watch[-1]]
+            if lane < 64 or watch[-1] < self.TICKS:
+                return f"the report says {watch}"
+        if watch != wanted or claim != (0 if self.stop else 1):
+            return f"the report says {watch}, not {wanted}; claim {claim}"
+        return None
+
+
+LIBRARY = {"iris_k_barrier": library_barrier, "iris_k_signal": library_signal,
+           "iris_k_wait": library_wait}
+
+
+def cases(kernels):
+    made = [*accesses(), *atomics(), *waits(), *workgroups(), *two_ranks(),
+            *(Ended(stop) for stop in (0, 1) for _ in range(RANKS))]
+    for name in sorted(kernels):
+        if name in LIBRARY:
+            made += LIBRARY[name]()
+    missed = set(kernels) - {case.kernel for case in made}
+    if missed:
+        raise RuntimeError(f"no case runs {', '.join(sorted(missed))}")
+    return made

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""Runs every kernel of cases.h emulated and on the CPU and compares all memory,
+bit for bit. scripts/amd-emu builds what this needs and starts it:
+run.py OBJECT LIBRARY
+"""
+import collections
+import ctypes
+import multiprocessing
+import os
+import sys
+import time
+import traceback
+
+import cases
+import emulator
+import ranks
+
+MESSAGES = 4  # differences shown of each group
+
+
+class Rank:
+    """One process: runs its cases and keeps count."""
+
+    def __init__(self, rank, library, meet, shared):
+        self.rank = rank
+        self.meet = meet
+        self.cpu = ranks.Kernels(library)
+        self.gpu = emulator.Object(sys.argv[1])
+        emulator.Emulator(library)
+        self.alone = [ranks.Memory(ranks.files(), rank) for _ in range(2)]
+        self.shared = [ranks.Memory(files, rank) for files in shared]
+        self.ran = collections.Counter()
+        self.same = collections.Counter()
+        self.seconds = collections.Counter()
+
+    def compare(self, memories):
+        emulated, native = (memory.read() for memory in memories)
+        for region in range(ranks.RANKS + 1):
+            if emulated[region] == native[region]:
+                continue
+            at = next(i for i in range(ranks.HEAP)
+                      if emulated[region][i] != native[region][i])
+            where = "own memory" if region == ranks.RANKS \
+                else f"heap of rank {region}"
+            at &= ~7
+            return (f"{where} at {at:#x}: emulated "
+                    f"{emulated[region][at:at + 8].hex()}, CPU "
+                    f"{native[region][at:at + 8].hex()}")
+        return None
+
+    def run(self, case):
+        """Both versions on the same memory; a case of both ranks starts in
+        both at once."""
+        memories = self.shared if case.both else self.alone
+        images = case.images(self.rank)
+        start = time.monotonic()
+        trouble = None
+        for memory, kernels in zip(memories, (self.gpu, self.cpu)):
+            if case.both:  # each rank writes its own heap
+                self.meet.wait()
+                ctypes.memmove(memory.heaps[self.rank], images[self.rank],
+                               ranks.HEAP)
+                ctypes.memmove(memory.local, images[-1], ranks.HEAP)
+                self.meet.wait()
+            else:
+                memory.write(images)
+            try:
+                args = case.arguments(memory, self.rank)
+                kernels.launch(case.kernel_in(self.rank), case.grid, case.block,
+                               args)
+            except Exception as error:  # what the emulator cannot do
+                trouble = f"does not run: {error}"
+                if case.both:
+                    self.meet.abort()
+                    raise
+            if case.both:
+                self.meet.wait()
+            if case.expect:
+                trouble = trouble or case.expect(memory, self.rank)
+                break
+        else:
+            trouble = trouble or self.compare(memories)
+        self.count(case, trouble, time.monotonic() - start)
+
+    def count(self, case, trouble, seconds):
+        self.ran[case.group] += 1
+        self.seconds[case.group] += seconds
+        if trouble is None:
+            self.same[case.group] += 1
+        elif self.ran[case.group] - self.same[case.group] <= MESSAGES:
+            print(f"DIFFERENT {case}: {trouble}", flush=True)
+
+
+def work(rank, meet, shared, results):
+    library = ctypes.CDLL(sys.argv[2])
+    me = Rank(rank, library, meet, shared)
+    alone = [c for c in cases.cases(me.gpu.kernels()) if not c.both]
+    both = [c for c in cases.cases(me.gpu.kernels()) if c.both]
+    mine = alone[rank::ranks.RANKS]
+    told = time.monotonic()
+    for i, case in enumerate(mine):
+        me.run(case)
+        if time.monotonic() - told > 20:
+            told = time.monotonic()
+            print(f"rank {rank}: {i + 1} of {len(mine)} cases of one rank, "
+                  f"at {case.group}", flush=True)
+    for case in both:
+        me.run(case)
+    results.put((rank, me.ran, me.same, me.seconds))
+
+
+def process(rank, meet, shared, results):
+    try:
+        work(rank, meet, shared, results)
+    except BaseException:
+        traceback.print_exc()
+        results.put((rank, None, None, None))
+
+
+def main():
+    start = time.monotonic()
+    context = multiprocessing.get_context("fork")
+    meet = context.Barrier(ranks.RANKS, timeout=300)
+    results = context.Queue()
+    shared = [ranks.files(), ranks.files()]
+    started = [context.Process(target=process,
+                               args=(rank, meet, shared, results))
+               for rank in range(ranks.RANKS)]
+    for one in started:
+        one.start()
+    ran, same, seconds = (collections.Counter() for _ in range(3))
+    lost = 0
+    for _ in started:
+        _, its_ran, its_same, its_seconds = results.get()
+        if its_ran is None:
+            lost += 1
+            continue
+        ran += its_ran
+        same += its_same
+        seconds += its_seconds
+    for one in started:
+        one.join()
+    print(f"\n{'operations':44} {'cases':>6} {'same':>6} {'different':>9}")
+    for group in ran:
+        print(f"{group:44} {ran[group]:6} {same[group]:6} "
+              f"{ran[group] - same[group]:9}")
+    different = ran.total() - same.total()
+    print(f"{'all':44} {ran.total():6} {same.total():6} {different:9}")
+    print(f"{time.monotonic() - start:.0f} s")
+    if lost:
+        print(f"{lost} ranks ended early")
+    sys.exit(1 if different or lost or not ran else 0)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, os.path.dirname(__file__))
+    main()
