@@ -11,13 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS 4096
+#define MIN_WORDS 4096
 
-enum verb { ADD, SUB, AND, OR, XOR, MIN, MAX, XCHG, CAS, NUM_VERBS };
+enum verb { ADD, SUB, AND, OR, XOR, MIN, MAX, XCHG, CAS, UNFETCHED, NUM_VERBS };
 
 static const char *const amo_names[] = {
-    "atomic_add", "atomic_sub", "atomic_and",  "atomic_or",  "atomic_xor",
-    "atomic_min", "atomic_max", "atomic_xchg", "atomic_cas", NULL};
+    "atomic_add", "atomic_sub",           "atomic_and", "atomic_or",
+    "atomic_xor", "atomic_min",           "atomic_max", "atomic_xchg",
+    "atomic_cas", "add_unfetched", NULL};
 
 /* By verb, then by enum bench_type; NULL: the type has no such atomic. */
 static const struct iris_kernel *const kernels[NUM_VERBS][BENCH_NUM_TYPES] = {
@@ -30,15 +31,19 @@ static const struct iris_kernel *const kernels[NUM_VERBS][BENCH_NUM_TYPES] = {
     [MAX] = {amo_max_u32, amo_max_u64, amo_max_f32},
     [XCHG] = {amo_xchg_u32, amo_xchg_u64, amo_xchg_f32},
     [CAS] = {amo_cas_u32, amo_cas_u64, amo_cas_f32},
+    [UNFETCHED] = {amo_unfetched_u32, amo_unfetched_u64, amo_unfetched_f32},
 };
 
 static const size_t type_bytes[BENCH_NUM_TYPES] = {4, 8, 4};
 
-/* All on the heap. Each rank has its own WORDS of a peer's words. */
+/* Each rank has its own `count` of a peer's words. */
 struct amo {
-    uint64_t *words; /* num_ranks * WORDS, of up to 8 bytes */
+    size_t count;    /* one for each lane, or more */
+    uint64_t *words; /* on the heap, as the next two: num_ranks * count */
     uint64_t *values;
     uint64_t *old;
+    uint64_t *host; /* host memory, twice `count`: what is there, what should
+                     * be */
 };
 
 /* One point, as run() gets it. */
@@ -51,13 +56,20 @@ struct amo_point {
 static iris_status_t amo_open(struct bench *b)
 {
     struct amo *amo = calloc(1, sizeof *amo);
-    size_t bytes = WORDS * sizeof(uint64_t);
+    size_t bytes;
     iris_status_t status;
 
     if (amo == NULL) {
         return IRIS_ERR_NO_MEMORY;
     }
     b->state = amo;
+    amo->count = (size_t)b->workgroups * b->options.block;
+    amo->count = amo->count < MIN_WORDS ? MIN_WORDS : amo->count;
+    bytes = amo->count * sizeof(uint64_t);
+    amo->host = malloc(2 * bytes);
+    if (amo->host == NULL) {
+        return IRIS_ERR_NO_MEMORY;
+    }
     status = iris_malloc(b->iris, bytes * (size_t)b->num_ranks,
                          (void **)&amo->words);
     if (status == IRIS_OK) {
@@ -76,6 +88,9 @@ static void amo_close(struct bench *b)
     if (amo != NULL && iris_free(b->iris, amo->old) == IRIS_OK &&
         iris_free(b->iris, amo->values) == IRIS_OK) {
         iris_free(b->iris, amo->words);
+    }
+    if (amo != NULL) {
+        free(amo->host);
     }
     free(amo);
 }
@@ -96,6 +111,7 @@ static int64_t result_of(enum verb verb, int64_t a, int64_t b)
 {
     switch (verb) {
     case ADD:
+    case UNFETCHED:
         return a + b;
     case SUB:
         return a - b;
@@ -132,9 +148,9 @@ static void put_value(enum bench_type type, void *array, size_t i,
 }
 
 /* Bytes from the start of the words to rank `from`'s part. */
-static size_t part_of(enum bench_type type, int from)
+static size_t part_of(const struct amo *amo, enum bench_type type, int from)
 {
-    return (size_t)from * WORDS * type_bytes[type];
+    return (size_t)from * amo->count * type_bytes[type];
 }
 
 /* Fills the words for every rank, the operands, and what cas expects of a
@@ -142,24 +158,24 @@ static size_t part_of(enum bench_type type, int from)
 static iris_status_t fill(struct bench *b, enum bench_type type, int peer)
 {
     struct amo *amo = b->state;
-    size_t bytes = WORDS * type_bytes[type];
-    uint64_t host[WORDS];
+    size_t bytes = amo->count * type_bytes[type];
+    uint64_t *host = amo->host;
     iris_status_t status = IRIS_OK;
 
     for (int from = 0; from < b->num_ranks && status == IRIS_OK; from++) {
-        for (size_t i = 0; i < WORDS; i++) {
+        for (size_t i = 0; i < amo->count; i++) {
             put_value(type, host, i, initial_of(from, b->rank, i));
         }
-        status = bench_copy(b, (char *)amo->words + part_of(type, from), host,
-                            bytes);
+        status = bench_copy(b, (char *)amo->words + part_of(amo, type, from),
+                            host, bytes);
     }
-    for (size_t i = 0; i < WORDS; i++) {
+    for (size_t i = 0; i < amo->count; i++) {
         put_value(type, host, i, operand_of(b->rank, i));
     }
     if (status == IRIS_OK) {
         status = bench_copy(b, amo->values, host, bytes);
     }
-    for (size_t i = 0; i < WORDS; i++) {
+    for (size_t i = 0; i < amo->count; i++) {
         put_value(type, host, i, initial_of(b->rank, peer, i));
     }
     if (status == IRIS_OK) {
@@ -191,17 +207,17 @@ static iris_status_t check(struct bench *b, enum verb verb,
                            enum bench_type type, int on, uint64_t *wrong_p)
 {
     struct amo *amo = b->state;
-    size_t bytes = WORDS * type_bytes[type];
-    uint64_t got[WORDS], want[WORDS];
+    size_t bytes = amo->count * type_bytes[type];
+    uint64_t *got = amo->host, *want = amo->host + amo->count;
     iris_status_t status = IRIS_OK;
 
     for (int from = 0; from < b->num_ranks && status == IRIS_OK; from++) {
         bool updated = bench_peers_of(b, from).count > 0 &&
                        bench_peers_of(b, from).first == b->rank;
 
-        status =
-            bench_copy(b, got, (char *)amo->words + part_of(type, from), bytes);
-        for (size_t i = 0; i < WORDS && updated; i++) {
+        status = bench_copy(
+            b, got, (char *)amo->words + part_of(amo, type, from), bytes);
+        for (size_t i = 0; i < amo->count && updated; i++) {
             put_value(type, want, i,
                       result_of(verb, initial_of(from, b->rank, i),
                                 operand_of(from, i)));
@@ -211,7 +227,7 @@ static iris_status_t check(struct bench *b, enum verb verb,
     if (status == IRIS_OK) {
         status = bench_copy(b, got, amo->old, bytes);
     }
-    for (size_t i = 0; i < WORDS; i++) {
+    for (size_t i = 0; i < amo->count; i++) {
         put_value(type, want, i, initial_of(b->rank, on, i));
     }
     *wrong_p += memcmp(got, want, bytes) != 0;
@@ -267,10 +283,10 @@ static iris_status_t run_atomic(struct bench *b, size_t op,
     }
     point.args = (struct amo_args){
         .context = iris_device_context(b->iris),
-        .words = (char *)amo->words + part_of(type, b->rank),
+        .words = (char *)amo->words + part_of(amo, type, b->rank),
         .values = amo->values,
         .old = amo->old,
-        .count = WORDS,
+        .count = amo->count,
         .first_peer = peers.first,
         .num_peers = peers.count,
     };
@@ -286,14 +302,14 @@ static iris_status_t run_atomic(struct bench *b, size_t op,
     if (status == IRIS_OK) {
         status = bench_measure(b, &work, row_p);
     }
-    bench_rate_ops(row_p, rate.median_us / WORDS);
+    bench_rate_ops(row_p, rate.median_us / (double)amo->count);
     return status;
 }
 
 const struct bench_group bench_atomics = {
     .name = "atomics",
     .text = "relaxed, at system scope; time: of one after another on one word "
-            "of the peer; rate: over 4096 distinct words",
+            "of the peer; rate: over 4096 distinct words, or one a lane",
     .ops = amo_names,
     .axis = BENCH_BY_TYPE,
     .open = amo_open,

@@ -74,6 +74,16 @@ IRIS_DEVICE int amo_next(const struct amo_args *args, iris_dev_t dev, int peer)
             ((const c_type *)args->values)[i], peer, IRIS_RELAXED,             \
             IRIS_SCOPE_SYSTEM))
 
+/* Nobody wants the old value. */
+#define AMO_UNFETCHED(name, c_type)                                            \
+    AMO_KERNEL(name, unfetched,                                                \
+        (void)iris_atomic_add_##name(                                          \
+            dev, (c_type *)args->words + i, ((const c_type *)args->values)[i], \
+            peer, IRIS_RELAXED, IRIS_SCOPE_SYSTEM))
+
+AMO_UNFETCHED(u32, uint32_t)
+AMO_UNFETCHED(u64, uint64_t)
+AMO_UNFETCHED(f32, float)
 AMO_VERBS(AMO_UPDATE, u32, uint32_t)
 AMO_VERBS(AMO_UPDATE, u64, uint64_t)
 AMO_VERBS(AMO_UPDATE, f32, float)
@@ -87,6 +97,7 @@ AMO_CAS(f32, float)
 #undef AMO_KERNEL
 #undef AMO_UPDATE
 #undef AMO_CAS
+#undef AMO_UNFETCHED
 /* clang-format on */
 
 #endif /* IRIS_BENCH_AMO_KERNELS_H */

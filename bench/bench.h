@@ -39,6 +39,7 @@ struct bench_options {
     const char *output; /* NULL: stdout */
     const char *ops;    /* comma-separated names, checked; "all" */
     bool types[BENCH_NUM_TYPES];
+    bool graph; /* capture what is enqueued, where that can be done */
     bool progress;
     bool targets;
 };
@@ -88,6 +89,8 @@ struct bench {
     size_t points;
     int64_t start_ns;
     void *state; /* of the group that is open */
+    iris_graph_t *graph; /* of the point being measured; NULL: none */
+    bool no_graph;       /* this point cannot be captured */
 };
 
 /* What the points of a group's operations differ in. */
@@ -107,7 +110,8 @@ struct bench_group {
     void (*close)(struct bench *b);
 };
 
-extern const struct bench_group bench_lanes, bench_bulk, bench_atomics,
+extern const struct bench_group bench_lanes, bench_bulk, bench_kernels,
+    bench_atomics,
     bench_sync, bench_launch, bench_stream, bench_heap, bench_init;
 
 /* All of them, NULL at the end. */
@@ -129,7 +133,7 @@ bool bench_options_parse(int argc, char **argv, struct bench_options *options_p,
 bool bench_selected(const char *ops, const struct bench_group *group,
                     const char *name);
 
-/* ---- measure.c ---- */
+/* ---- measure.c, enqueue.c ---- */
 
 /* What is timed: run() does `reps` operations on this rank and returns when
  * they are done. Called on all ranks; idle ones return at once. */
@@ -141,6 +145,15 @@ struct bench_work {
     uint32_t per_rep;   /* operations counted for each of reps; 0: one */
     bool has_reference; /* run() can also do the reference */
 };
+
+/* Does `reps` times what one(b, arg) enqueues on the default stream, and waits
+ * until it is done. `arg` is the same throughout a point. */
+typedef iris_status_t (*bench_enqueue_fn)(struct bench *b, const void *arg);
+iris_status_t bench_enqueue(struct bench *b, bench_enqueue_fn one,
+                            const void *arg, uint32_t reps);
+
+/* Forgets what was captured, at the end of a point. */
+void bench_graph_drop(struct bench *b);
 
 /* Warms up, finds how many operations make a batch long enough, times batches
  * that all ranks begin together, and takes the slowest rank of each. Fills

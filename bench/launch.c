@@ -60,19 +60,17 @@ static bool is_idle(const struct bench *b)
     return bench_peers_of(b, b->rank).count == 0;
 }
 
+static iris_status_t enqueue(struct bench *b, const void *arg)
+{
+    (void)arg;
+    return launch(b, NULL);
+}
+
 static iris_status_t run_batch(struct bench *b, const void *arg, uint32_t reps,
                                bool reference)
 {
-    iris_status_t status = IRIS_OK;
-
-    (void)arg, (void)reference;
-    if (is_idle(b)) {
-        return IRIS_OK;
-    }
-    while (reps-- != 0 && status == IRIS_OK) {
-        status = launch(b, NULL);
-    }
-    return status == IRIS_OK ? iris_stream_synchronize(b->iris, NULL) : status;
+    (void)reference;
+    return is_idle(b) ? IRIS_OK : bench_enqueue(b, enqueue, arg, reps);
 }
 
 /* Every workgroup of every launch has run, once. */

@@ -26,6 +26,7 @@ enum {
     INIT_HEAP,
     OUTPUT,
     TARGETS,
+    NO_GRAPH,
     NO_PROGRESS
 };
 
@@ -45,6 +46,7 @@ static const struct option long_options[] = {
     {"format", required_argument, NULL, 'f'},
     {"output", required_argument, NULL, OUTPUT},
     {"targets", no_argument, NULL, TARGETS},
+    {"no-graph", no_argument, NULL, NO_GRAPH},
     {"no-progress", no_argument, NULL, NO_PROGRESS},
     {"list", no_argument, NULL, 'l'},
     {"help", no_argument, NULL, 'h'},
@@ -314,6 +316,7 @@ bool bench_options_parse(int argc, char **argv, struct bench_options *options_p,
                                         .init_heap_bytes = (size_t)1 << 30,
                                         .ops = "all",
                                         .types = {[BENCH_U64] = true},
+                                        .graph = true,
                                         .progress = true};
     while ((key = getopt_long(argc, argv, "n:g:b:s:o:t:p:f:lh", long_options,
                               NULL)) != -1) {
@@ -323,6 +326,8 @@ bool bench_options_parse(int argc, char **argv, struct bench_options *options_p,
             return false;
         } else if (key == TARGETS) {
             options_p->targets = true;
+        } else if (key == NO_GRAPH) {
+            options_p->graph = false;
         } else if (key == NO_PROGRESS) {
             options_p->progress = false;
         } else if (key == '?') {

@@ -47,10 +47,21 @@ struct rma {
     uint32_t round; /* of filling, so that nothing old can look right */
 };
 
+/* Each operation a launch of its own. */
+static const struct rma_op kernel_ops[] = {
+    {rma_wg_put, NULL, PUT},
+    {rma_wg_get, NULL, GET},
+};
+
+/* Bytes that are worth a workgroup of their own. */
+#define KERNEL_WG_BYTES 4096
+
 /* One point, as run() gets it. */
 struct rma_point {
     const struct rma_op *op;
     struct rma_args args;
+    unsigned grid;
+    bool launches; /* a launch for each operation */
 };
 
 static iris_status_t rma_open(struct bench *b)
@@ -181,20 +192,35 @@ static iris_status_t check_sum(struct bench *b, const struct rma_point *point,
     return status;
 }
 
+static iris_status_t launch(struct bench *b, const struct rma_point *point,
+                            uint32_t reps, bool reference)
+{
+    struct rma_args args = point->args;
+
+    args.reps = reps;
+    return iris_launch(b->iris,
+                       reference ? point->op->reference : point->op->kernel,
+                       point->grid, b->options.block, &args, sizeof args, NULL);
+}
+
+static iris_status_t enqueue(struct bench *b, const void *arg)
+{
+    return launch(b, arg, 1, false);
+}
+
 static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
                          bool reference)
 {
     const struct rma_point *point = arg;
-    struct rma_args args = point->args;
     iris_status_t status;
 
-    if (args.num_peers == 0) {
+    if (point->args.num_peers == 0) {
         return IRIS_OK;
     }
-    args.reps = reps;
-    status = iris_launch(
-        b->iris, reference ? point->op->reference : point->op->kernel,
-        b->workgroups, b->options.block, &args, sizeof args, NULL);
+    if (point->launches) {
+        return bench_enqueue(b, enqueue, point, reps);
+    }
+    status = launch(b, point, reps, reference);
     return status == IRIS_OK ? iris_stream_synchronize(b->iris, NULL) : status;
 }
 
@@ -225,19 +251,23 @@ static iris_status_t verify(struct bench *b, struct rma_point *point,
     return status == IRIS_OK ? bench_sum(b, wrong_p) : status;
 }
 
-static iris_status_t run_point(struct bench *b, const struct rma_op *op,
+/* `point` says the operation, its grid, and how it is launched. */
+static iris_status_t run_point(struct bench *b, struct rma_point *point,
                                struct bench_row *row_p)
 {
     struct rma *rma = b->state;
     struct bench_peers peers = bench_peers_of(b, b->rank);
-    struct rma_point point = {.op = op};
-    struct bench_work work = {.run = run, .arg = &point, .has_reference = true};
+    bool on_cpu = iris_stream_native(b->iris, NULL) == NULL;
+    struct bench_work work = {.run = run, .arg = point};
     iris_status_t status;
 
     if (b->options.pairs == BENCH_ALL && b->num_ranks > 1) {
         work.per_rep = (uint32_t)b->num_ranks - 1;
     }
-    point.args = (struct rma_args){
+    /* A GPU has no memcpy to compare bulk copies with. */
+    work.has_reference = point->op->reference != NULL &&
+                         (on_cpu || row_p->group == bench_lanes.name);
+    point->args = (struct rma_args){
         .context = iris_device_context(b->iris),
         .src = (uint64_t *)rma->src,
         .dst = (uint64_t *)rma->dst,
@@ -245,11 +275,11 @@ static iris_status_t run_point(struct bench *b, const struct rma_op *op,
         .bytes = row_p->bytes,
         .slot_words =
             rma->num_slots == 1 ? 0 : rma->slot_bytes / sizeof(uint64_t),
-        .slot_by_peer = op->direction == GET,
+        .slot_by_peer = point->op->direction == GET,
         .first_peer = peers.first,
         .num_peers = peers.count,
     };
-    status = verify(b, &point, &row_p->wrong);
+    status = verify(b, point, &row_p->wrong);
     if (status == IRIS_OK) {
         status = bench_measure(b, &work, row_p);
     }
@@ -259,7 +289,8 @@ static iris_status_t run_point(struct bench *b, const struct rma_op *op,
 static iris_status_t run_lanes(struct bench *b, size_t op,
                                struct bench_row *row_p)
 {
-    iris_status_t status = run_point(b, &lane_ops[op], row_p);
+    struct rma_point point = {.op = &lane_ops[op], .grid = b->workgroups};
+    iris_status_t status = run_point(b, &point, row_p);
 
     bench_rate_bytes(row_p, row_p->bytes, "plain");
     return status;
@@ -268,15 +299,32 @@ static iris_status_t run_lanes(struct bench *b, size_t op,
 static iris_status_t run_bulk(struct bench *b, size_t op,
                               struct bench_row *row_p)
 {
-    iris_status_t status = run_point(b, &bulk_ops[op], row_p);
+    struct rma_point point = {.op = &bulk_ops[op], .grid = b->workgroups};
+    iris_status_t status = run_point(b, &point, row_p);
 
-    bench_rate_bytes(row_p, row_p->bytes, "memcpy");
+    bench_rate_bytes(row_p, row_p->bytes,
+                     row_p->reference_rate > 0 ? "memcpy" : NULL);
+    return status;
+}
+
+static iris_status_t run_kernels(struct bench *b, size_t op,
+                                 struct bench_row *row_p)
+{
+    struct rma_point point = {.op = &kernel_ops[op], .launches = true};
+    size_t most = (size_t)iris_num_cus(b->iris);
+    size_t grid = row_p->bytes / KERNEL_WG_BYTES;
+    iris_status_t status;
+
+    point.grid = (unsigned)(grid > most ? most : grid > 0 ? grid : 1);
+    status = run_point(b, &point, row_p);
+    bench_rate_bytes(row_p, row_p->bytes, NULL);
     return status;
 }
 
 static const char *const lane_names[] = {"load", "store", "get",
                                          "put",  "copy",  NULL};
 static const char *const bulk_names[] = {"wg_put", "wg_get", "wg_copy", NULL};
+static const char *const kernel_names[] = {"kernel_put", "kernel_get", NULL};
 
 const struct bench_group bench_lanes = {
     .name = "lanes",
@@ -299,5 +347,17 @@ const struct bench_group bench_bulk = {
     .min_bytes = 1,
     .open = rma_open,
     .run = run_bulk,
+    .close = rma_close,
+};
+
+const struct bench_group bench_kernels = {
+    .name = "kernels",
+    .text = "a kernel that does one bulk copy, each operation a launch; its "
+            "grid grows with the bytes, up to the compute units",
+    .ops = kernel_names,
+    .axis = BENCH_BY_SIZE,
+    .min_bytes = 1,
+    .open = rma_open,
+    .run = run_kernels,
     .close = rma_close,
 };

@@ -76,25 +76,36 @@ IRIS_DEVICE struct rma_turn rma_next(const struct rma_args *args,
     return turn;
 }
 
-/* A workgroup's part of a bulk copy. */
+/* A workgroup's next part of a bulk copy: tiles go round the grid, so that the
+ * workgroups are at work side by side. */
 struct rma_part {
     size_t start;
     size_t bytes;
+    size_t step; /* to the workgroup's next tile */
 };
+
+#if IRIS_ON_CPU
+#define RMA_TILE_BYTES SIZE_MAX /* a CPU copies best what is in one piece */
+#else
+#define RMA_TILE_BYTES ((size_t)65536)
+#endif
 
 IRIS_DEVICE struct rma_part rma_part_of(iris_wg_t wg, size_t bytes)
 {
     size_t lines = (bytes + RMA_LINE_BYTES - 1) / RMA_LINE_BYTES;
     size_t share = (lines + wg.num_wgs - 1) / wg.num_wgs * RMA_LINE_BYTES;
-    struct rma_part part = {wg.id * share, share};
+    struct rma_part part;
 
-    if (part.start >= bytes) {
-        part.start = 0;
-        part.bytes = 0;
-    } else if (part.bytes > bytes - part.start) {
-        part.bytes = bytes - part.start;
-    }
+    part.bytes = share < RMA_TILE_BYTES ? share : RMA_TILE_BYTES;
+    part.start = wg.id * part.bytes;
+    part.step = wg.num_wgs * part.bytes;
     return part;
+}
+
+/* The bytes of the tile that begins at `at`. */
+IRIS_DEVICE size_t rma_tile(struct rma_part part, size_t bytes, size_t at)
+{
+    return bytes - at < part.bytes ? bytes - at : part.bytes;
 }
 
 /* ---- Lane loops ---- */
@@ -121,7 +132,8 @@ IRIS_KERNEL(rma_load_plain, struct rma_args)
 
     for (struct rma_turn t = rma_first(args, dev); t.left != 0;
          t = rma_next(args, dev, wg, t)) {
-        const uint64_t *from = iris_dev_as_remote(dev, args->src, t.peer);
+        const uint64_t *from =
+            (const uint64_t *)iris_dev_as_remote(dev, args->src, t.peer);
 
         IRIS_LANES (wg, i, t.count)
             sum += from[i];
@@ -149,7 +161,7 @@ IRIS_KERNEL(rma_store_plain, struct rma_args)
 
     for (struct rma_turn t = rma_first(args, dev); t.left != 0;
          t = rma_next(args, dev, wg, t)) {
-        uint64_t *to = iris_dev_as_remote(dev, t.dst, t.peer);
+        uint64_t *to = (uint64_t *)iris_dev_as_remote(dev, t.dst, t.peer);
 
         IRIS_LANES (wg, i, t.count)
             to[i] = base + i;
@@ -174,7 +186,8 @@ IRIS_KERNEL(rma_get_plain, struct rma_args)
 
     for (struct rma_turn t = rma_first(args, dev); t.left != 0;
          t = rma_next(args, dev, wg, t)) {
-        const uint64_t *from = iris_dev_as_remote(dev, args->src, t.peer);
+        const uint64_t *from =
+            (const uint64_t *)iris_dev_as_remote(dev, args->src, t.peer);
 
         IRIS_LANES (wg, i, t.count)
             t.dst[i] = from[i];
@@ -200,7 +213,7 @@ IRIS_KERNEL(rma_put_plain, struct rma_args)
 
     for (struct rma_turn t = rma_first(args, dev); t.left != 0;
          t = rma_next(args, dev, wg, t)) {
-        uint64_t *to = iris_dev_as_remote(dev, t.dst, t.peer);
+        uint64_t *to = (uint64_t *)iris_dev_as_remote(dev, t.dst, t.peer);
 
         IRIS_LANES (wg, i, t.count)
             to[i] = src[i];
@@ -225,8 +238,9 @@ IRIS_KERNEL(rma_copy_plain, struct rma_args)
 
     for (struct rma_turn t = rma_first(args, dev); t.left != 0;
          t = rma_next(args, dev, wg, t)) {
-        const uint64_t *from = iris_dev_as_remote(dev, args->src, t.peer);
-        uint64_t *to = iris_dev_as_remote(dev, t.dst, t.next);
+        const uint64_t *from =
+            (const uint64_t *)iris_dev_as_remote(dev, args->src, t.peer);
+        uint64_t *to = (uint64_t *)iris_dev_as_remote(dev, t.dst, t.next);
 
         IRIS_LANES (wg, i, t.count)
             to[i] = from[i];
@@ -235,84 +249,45 @@ IRIS_KERNEL(rma_copy_plain, struct rma_args)
 
 /* ---- Bulk copies by workgroups ---- */
 
-IRIS_KERNEL(rma_wg_put, struct rma_args)
-{
-    iris_dev_t dev = iris_dev_init(args->context);
-    struct rma_part part = rma_part_of(wg, args->bytes);
-    const char *src = (const char *)args->src + part.start;
-
-    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
-         t = rma_next(args, dev, wg, t)) {
-        iris_wg_put(wg, dev, src, (char *)t.dst + part.start, part.bytes,
-                    t.peer);
+/* clang-format off */
+/* Every turn, every tile: the statement, with `from` and `to` in this rank's
+ * address space. */
+#define RMA_BULK(name, statement)                                              \
+    IRIS_KERNEL(name, struct rma_args)                                         \
+    {                                                                          \
+        iris_dev_t dev = iris_dev_init(args->context);                         \
+        struct rma_part part = rma_part_of(wg, args->bytes);                   \
+        for (struct rma_turn t = rma_first(args, dev); t.left != 0;            \
+             t = rma_next(args, dev, wg, t)) {                                 \
+            for (size_t at = part.start; at < args->bytes; at += part.step) {  \
+                size_t n = rma_tile(part, args->bytes, at);                    \
+                const char *from = (const char *)args->src + at;               \
+                char *to = (char *)t.dst + at;                                 \
+                statement;                                                     \
+            }                                                                  \
+        }                                                                      \
     }
+
+RMA_BULK(rma_wg_put, iris_wg_put(wg, dev, from, to, n, t.peer))
+RMA_BULK(rma_wg_get, iris_wg_get(wg, dev, from, to, n, t.peer))
+RMA_BULK(rma_wg_copy, iris_wg_copy(wg, dev, from, to, n, t.peer, t.next))
+/* clang-format on */
+
+/* The CPU's own copy, to compare them with. */
+IRIS_DEVICE void rma_memcpy(void *to, const void *from, size_t bytes)
+{
+#if IRIS_ON_CPU
+    memcpy(to, from, bytes);
+#else /* has none for a workgroup; these kernels are not launched there */
+    (void)to, (void)from, (void)bytes;
+#endif
 }
 
-IRIS_KERNEL(rma_memcpy_put, struct rma_args)
-{
-    iris_dev_t dev = iris_dev_init(args->context);
-    struct rma_part part = rma_part_of(wg, args->bytes);
-    const char *src = (const char *)args->src + part.start;
-
-    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
-         t = rma_next(args, dev, wg, t)) {
-        char *to = iris_dev_as_remote(dev, t.dst, t.peer);
-
-        memcpy(to + part.start, src, part.bytes);
-    }
-}
-
-IRIS_KERNEL(rma_wg_get, struct rma_args)
-{
-    iris_dev_t dev = iris_dev_init(args->context);
-    struct rma_part part = rma_part_of(wg, args->bytes);
-    const char *src = (const char *)args->src + part.start;
-
-    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
-         t = rma_next(args, dev, wg, t)) {
-        iris_wg_get(wg, dev, src, (char *)t.dst + part.start, part.bytes,
-                    t.peer);
-    }
-}
-
-IRIS_KERNEL(rma_memcpy_get, struct rma_args)
-{
-    iris_dev_t dev = iris_dev_init(args->context);
-    struct rma_part part = rma_part_of(wg, args->bytes);
-
-    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
-         t = rma_next(args, dev, wg, t)) {
-        const char *from = iris_dev_as_remote(dev, args->src, t.peer);
-
-        memcpy((char *)t.dst + part.start, from + part.start, part.bytes);
-    }
-}
-
-IRIS_KERNEL(rma_wg_copy, struct rma_args)
-{
-    iris_dev_t dev = iris_dev_init(args->context);
-    struct rma_part part = rma_part_of(wg, args->bytes);
-    const char *src = (const char *)args->src + part.start;
-
-    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
-         t = rma_next(args, dev, wg, t)) {
-        iris_wg_copy(wg, dev, src, (char *)t.dst + part.start, part.bytes,
-                     t.peer, t.next);
-    }
-}
-
-IRIS_KERNEL(rma_memcpy_copy, struct rma_args)
-{
-    iris_dev_t dev = iris_dev_init(args->context);
-    struct rma_part part = rma_part_of(wg, args->bytes);
-
-    for (struct rma_turn t = rma_first(args, dev); t.left != 0;
-         t = rma_next(args, dev, wg, t)) {
-        const char *from = iris_dev_as_remote(dev, args->src, t.peer);
-        char *to = iris_dev_as_remote(dev, t.dst, t.next);
-
-        memcpy(to + part.start, from + part.start, part.bytes);
-    }
-}
+/* clang-format off */
+RMA_BULK(rma_memcpy_put, rma_memcpy(iris_dev_as_remote(dev, to, t.peer), from, n))
+RMA_BULK(rma_memcpy_get, rma_memcpy(to, iris_dev_as_remote(dev, from, t.peer), n))
+RMA_BULK(rma_memcpy_copy, rma_memcpy(iris_dev_as_remote(dev, to, t.next),
+                                     iris_dev_as_remote(dev, from, t.peer), n))
+/* clang-format on */
 
 #endif /* IRIS_BENCH_RMA_KERNELS_H */

@@ -9,8 +9,8 @@
 #include <string.h>
 
 const struct bench_group *const bench_groups[] = {
-    &bench_lanes,  &bench_bulk, &bench_atomics, &bench_sync, &bench_launch,
-    &bench_stream, &bench_heap, &bench_init,    NULL};
+    &bench_lanes,  &bench_bulk,   &bench_kernels, &bench_atomics, &bench_sync,
+    &bench_launch, &bench_stream, &bench_heap,    &bench_init,    NULL};
 
 const char *const bench_type_names[] = {"u32", "u64", "f32", NULL};
 const char *const bench_pairs_names[] = {"ring", "all", "one", NULL};
@@ -88,7 +88,9 @@ static iris_status_t run_points(struct bench *b,
             break;
         }
         bench_progress(b, &row);
+        b->no_graph = false;
         status = group->run(b, op, &row);
+        bench_graph_drop(b);
         b->points_done++;
         if (status == IRIS_OK && row.median_us > 0) {
             count_wrong(b, &row);

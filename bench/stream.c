@@ -66,21 +66,20 @@ static void stream_close(struct bench *b)
     free(stream);
 }
 
+static iris_status_t enqueue(struct bench *b, const void *arg)
+{
+    const struct stream_point *point = arg;
+
+    return iris_memcpy(b->iris, point->dst, point->src, point->bytes, NULL);
+}
+
 static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
                          bool reference)
 {
-    const struct stream_point *point = arg;
-    iris_status_t status = IRIS_OK;
-
     (void)reference;
-    if (bench_peers_of(b, b->rank).count == 0) {
-        return IRIS_OK;
-    }
-    while (reps-- != 0 && status == IRIS_OK) {
-        status =
-            iris_memcpy(b->iris, point->dst, point->src, point->bytes, NULL);
-    }
-    return status == IRIS_OK ? iris_stream_synchronize(b->iris, NULL) : status;
+    return bench_peers_of(b, b->rank).count == 0
+               ? IRIS_OK
+               : bench_enqueue(b, enqueue, arg, reps);
 }
 
 static unsigned char byte_of(int rank, size_t op, size_t i)

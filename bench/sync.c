@@ -14,10 +14,15 @@
 #define CHECK_ROUNDS 20
 #define MAX_ENQUEUED 1000
 
-enum { PINGPONG, HOST_BARRIER, DEVICE_BARRIER, KERNEL_BARRIER };
+/* A GPU's words are nearer or farther by where they are: signals of so many
+ * places take turns, batch by batch. */
+#define PLACES 16
+#define PLACE_WORDS ((size_t)8720)
+
+enum { PINGPONG, FLAG, HOST_BARRIER, DEVICE_BARRIER, KERNEL_BARRIER };
 
 static const char *const sync_names[] = {
-    "pingpong", "barrier", "device_barrier", "kernel_barrier", NULL};
+    "pingpong", "flag", "barrier", "device_barrier", "kernel_barrier", NULL};
 
 /* All on the heap but `turns`. */
 struct sync {
@@ -25,6 +30,7 @@ struct sync {
     uint64_t *slots; /* one for each rank: what it last announced */
     uint64_t *wrong;
     uint64_t turns; /* signals sent so far; the same on both ends */
+    size_t place;   /* of the signal that is sent now */
 };
 
 struct pingpong_args {
@@ -34,6 +40,7 @@ struct pingpong_args {
     uint32_t turns;
     int32_t peer;
     int32_t answers; /* 1: waits before it signals */
+    int32_t relaxed; /* 1: a flag alone, which orders nothing before it */
 };
 
 IRIS_KERNEL(sync_pingpong, struct pingpong_args)
@@ -48,7 +55,12 @@ IRIS_KERNEL(sync_pingpong, struct pingpong_args)
         if (args->answers) {
             iris_wait_until(dev, args->signal, IRIS_CMP_GE, turn);
         }
-        iris_signal_set(dev, args->signal, turn, args->peer);
+        if (args->relaxed) {
+            iris_atomic_store(dev, args->signal, turn, args->peer, IRIS_RELAXED,
+                              IRIS_SCOPE_SYSTEM);
+        } else {
+            iris_signal_set(dev, args->signal, turn, args->peer);
+        }
         if (!args->answers) {
             iris_wait_until(dev, args->signal, IRIS_CMP_GE, turn);
         }
@@ -113,8 +125,8 @@ static iris_status_t sync_open(struct bench *b)
         return IRIS_ERR_NO_MEMORY;
     }
     b->state = sync;
-    status =
-        iris_calloc(b->iris, 1, sizeof *sync->signal, (void **)&sync->signal);
+    status = iris_calloc(b->iris, PLACES * PLACE_WORDS, sizeof *sync->signal,
+                         (void **)&sync->signal);
     if (status == IRIS_OK) {
         status = iris_calloc(b->iris, (size_t)b->num_ranks, sizeof *sync->slots,
                              (void **)&sync->slots);
@@ -149,24 +161,29 @@ static int partner_of(const struct bench *b)
     return partner;
 }
 
+/* The argument that makes a ping-pong one of flags. */
+static const char flag_relaxed = 1;
+
 static iris_status_t run_pingpong(struct bench *b, const void *arg,
                                   uint32_t reps, bool reference)
 {
     struct sync *sync = b->state;
     struct pingpong_args args = {
         .context = iris_device_context(b->iris),
-        .signal = sync->signal,
         .from = sync->turns,
         .turns = reps,
         .peer = partner_of(b),
         .answers = b->rank & 1,
+        .relaxed = arg == &flag_relaxed,
     };
     iris_status_t status;
 
-    (void)arg, (void)reference;
+    (void)reference;
     if (args.peer == b->rank) {
         return IRIS_OK;
     }
+    sync->place = (sync->place + PLACE_WORDS) % (PLACES * PLACE_WORDS);
+    args.signal = &sync->signal[sync->place];
     sync->turns += reps;
     status =
         iris_launch(b->iris, sync_pingpong, 1, 1, &args, sizeof args, NULL);
@@ -185,16 +202,17 @@ static iris_status_t run_host_barrier(struct bench *b, const void *arg,
     return status;
 }
 
+static iris_status_t enqueue_barrier(struct bench *b, const void *arg)
+{
+    (void)arg;
+    return iris_device_barrier(b->iris, NULL, NULL);
+}
+
 static iris_status_t run_device_barrier(struct bench *b, const void *arg,
                                         uint32_t reps, bool reference)
 {
-    iris_status_t status = IRIS_OK;
-
-    (void)arg, (void)reference;
-    while (reps-- != 0 && status == IRIS_OK) {
-        status = iris_device_barrier(b->iris, NULL, NULL);
-    }
-    return status == IRIS_OK ? iris_stream_synchronize(b->iris, NULL) : status;
+    (void)reference;
+    return bench_enqueue(b, enqueue_barrier, arg, reps);
 }
 
 static iris_status_t run_kernel_barrier(struct bench *b, const void *arg,
@@ -263,7 +281,8 @@ static iris_status_t verify_pingpong(struct bench *b, uint64_t *wrong_p)
 {
     struct sync *sync = b->state;
     uint64_t last;
-    iris_status_t status = bench_copy(b, &last, sync->signal, sizeof last);
+    iris_status_t status =
+        bench_copy(b, &last, &sync->signal[sync->place], sizeof last);
 
     *wrong_p = status == IRIS_OK && last != sync->turns;
     return status == IRIS_OK ? bench_sum(b, wrong_p) : status;
@@ -274,6 +293,7 @@ static iris_status_t run_sync(struct bench *b, size_t op,
 {
     static const struct bench_work works[] = {
         [PINGPONG] = {.run = run_pingpong, .per_rep = 2},
+        [FLAG] = {.run = run_pingpong, .arg = &flag_relaxed, .per_rep = 2},
         [HOST_BARRIER] = {.run = run_host_barrier},
         [DEVICE_BARRIER] = {.run = run_device_barrier,
                             .max_reps = MAX_ENQUEUED},
@@ -281,16 +301,16 @@ static iris_status_t run_sync(struct bench *b, size_t op,
     };
     iris_status_t status = IRIS_OK;
 
-    if (op == PINGPONG && b->num_ranks == 1) {
+    if (op <= FLAG && b->num_ranks == 1) {
         return IRIS_OK;
     }
-    if (op != PINGPONG) {
+    if (op > FLAG) {
         status = verify(b, op, &row_p->wrong);
     }
     if (status == IRIS_OK) {
         status = bench_measure(b, &works[op], row_p);
     }
-    if (status == IRIS_OK && op == PINGPONG) {
+    if (status == IRIS_OK && op <= FLAG) {
         status = verify_pingpong(b, &row_p->wrong);
     }
     return status;
@@ -298,8 +318,10 @@ static iris_status_t run_sync(struct bench *b, size_t op,
 
 const struct bench_group bench_sync = {
     .name = "sync",
-    .text = "pingpong: a signal, one way, ranks in pairs; barriers of all "
-            "ranks, each: on the host, enqueued on the stream, in one kernel",
+    .text =
+        "one way, ranks in pairs: pingpong, a signal, which releases; flag, "
+        "relaxed; barriers of all ranks, each: on the host, enqueued on "
+        "the stream, in one kernel",
     .ops = sync_names,
     .axis = BENCH_ONCE,
     .open = sync_open,

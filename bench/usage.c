@@ -38,6 +38,7 @@ static const char help[] =
     "  -f, --format FORMAT     table, csv or json (default table)\n"
     "      --output FILE       instead of stdout\n"
     "      --targets           measure what has a target and say if it holds\n"
+    "      --no-graph          enqueue one by one what a GPU would do as a graph\n"
     "      --no-progress       no progress line on the terminal\n"
     "  -l, --list              list operations and groups\n"
     "  -h, --help              this text\n"

@@ -1,19 +1,72 @@
 dnl SPDX-License-Identifier: MIT
 dnl
-dnl IRIS_BACKEND: --with-backend=sim|hip|all. The simulation backend is in every
-dnl build; the option adds to it.
-
+dnl IRIS_BACKEND: --with-backend=sim|hip|all, and for which GPUs to compile. The
+dnl simulation backend is in every build; hip adds a loadable module and the GPU
+dnl half of kernels.
 AC_DEFUN([IRIS_BACKEND], [
-  AC_ARG_WITH([backend],
-    [AS_HELP_STRING([--with-backend=sim|hip|all],
-      [backends to build; sim always is @<:@sim@:>@])],
-    [], [with_backend=sim])
-  AC_SUBST([with_backend])
-  AS_CASE([$with_backend],
-    [sim], [iris_backends=sim],
-    [hip|all], [AC_MSG_ERROR([--with-backend=$with_backend: the HIP backend is m4_normalize(
-      [not part of this version yet. The simulation backend is:
-       configure with --with-backend=sim, or without the option])])],
-    [AC_MSG_ERROR([--with-backend=$with_backend: no such backend. m4_normalize(
-      [Known values: sim, hip, all])])])
+  AC_ARG_WITH([backend], [AS_HELP_STRING([--with-backend=sim|hip|all],
+    [backends to build; sim always is @<:@sim@:>@])], [], [with_backend=sim])
+  AC_ARG_WITH([hip-platform], [AS_HELP_STRING([--with-hip-platform=amd|nvidia],
+    [GPUs of the hip backend @<:@what is found@:>@])])
+  AC_ARG_WITH([rocm], [AS_HELP_STRING([--with-rocm=DIR],
+    [ROCm's folder @<:@/opt/rocm, /usr@:>@])], [], [with_rocm=/opt/rocm])
+  AC_ARG_WITH([cuda], [AS_HELP_STRING([--with-cuda=DIR],
+    [CUDA's folder @<:@that of nvcc@:>@])], [], [with_cuda=/usr/local/cuda])
+  AC_ARG_WITH([gpu-arch], [AS_HELP_STRING([--with-gpu-arch=LIST],
+    [GPUs to compile kernels for, such as gfx90a,gfx942 or sm_90])])
+  have_hip=0 hip_nvidia=0 iris_backends=sim
+  AS_CASE([$with_backend], [sim], [], [hip|all], [have_hip=1; IRIS_HIP_FIND],
+    [AC_MSG_ERROR([--with-backend=$with_backend: not one of sim, hip, all])])
+  AC_DEFINE_UNQUOTED([HAVE_HIP], [$have_hip], [1 if there is a hip module])
+  AC_DEFINE_UNQUOTED([IRIS_HIP_NVIDIA], [$hip_nvidia],
+    [1 if the hip module is for NVIDIA GPUs])
+  AM_CONDITIONAL([HAVE_HIP], [test $have_hip = 1])
+  AM_CONDITIONAL([FAKE_HIP], [test "$IRIS_GPU_PLATFORM" = fake])
+  m4_map_args([AC_SUBST], [with_backend], [HIP_CPPFLAGS], [HIP_LIBS],
+    [IRIS_GPU_CC], [IRIS_GPU_PLATFORM], [IRIS_GPU_ARCHS])
+  AC_CONFIG_FILES([iriscc:tools/iriscc.in], [chmod +x iriscc])
+])
+
+dnl IRIS_HIP_FIND: the runtime and the compiler, or an error.
+AC_DEFUN([IRIS_HIP_FIND], [
+  AC_PATH_PROG([HIPCC], [hipcc], [], [$with_rocm/bin:$PATH])
+  AC_PATH_PROG([NVCC], [nvcc], [], [$with_cuda/bin:$PATH])
+  AS_CASE([$with_hip_platform:$HIPCC:$NVCC],
+    [fake:*], [IRIS_GPU_PLATFORM=fake],
+    [amd:?*:*|:?*:*], [IRIS_GPU_PLATFORM=amd],
+    [nvidia:*:?*|::?*], [IRIS_GPU_PLATFORM=nvidia],
+    [amd:*|nvidia:*|:*], [AC_MSG_ERROR([--with-backend=$with_backend: no m4_normalize(
+      [compiler for GPUs found: hipcc (AMD) or nvcc (NVIDIA). Install ROCm or
+       CUDA, name its folder with --with-rocm or --with-cuda, or configure
+       --with-backend=sim])])],
+    [AC_MSG_ERROR([--with-hip-platform=$with_hip_platform: amd or nvidia])])
+  gpu_header=hip/hip_runtime_api.h HIP_CPPFLAGS=-D__HIP_PLATFORM_AMD__=1
+  AS_CASE([$IRIS_GPU_PLATFORM],
+    dnl Tests: kernels' CPU versions stand in for GPU code (device/kernel.h).
+    [fake], [CC="$CC -DIRIS_I_STAND_IN=1"
+      HIP_LIBS="-L`pwd`/.libs -Wl,-rpath,`pwd`/.libs -lfakehip"],
+    [amd], [IRIS_GPU_CC=$HIPCC HIP_LIBS=-lamdhip64
+      AS_IF([test -d "$with_rocm/include"],
+        [HIP_CPPFLAGS="-I$with_rocm/include $HIP_CPPFLAGS"
+         HIP_LIBS="-L$with_rocm/lib $HIP_LIBS"])
+      echo 'void f(void) {}' >conftest.hip
+      for arch in gfx90a gfx942 gfx950; do
+        $HIPCC --genco --offload-arch=$arch -o conftest.co conftest.hip 2>/dev/null &&
+          IRIS_GPU_ARCHS=${IRIS_GPU_ARCHS:+$IRIS_GPU_ARCHS,}$arch
+      done],
+    [hip_nvidia=1 IRIS_GPU_CC=$NVCC gpu_header=cuda_runtime_api.h
+      cuda=`AS_DIRNAME(["$NVCC"])`/..
+      HIP_CPPFLAGS="-I$cuda/include" HIP_LIBS="-Wl,-rpath,$cuda/lib64"
+      HIP_LIBS="-L$cuda/lib64 -L$cuda/lib64/stubs -lcudart -lcuda $HIP_LIBS"
+      AS_IF([nvidia-smi -L >/dev/null 2>&1],
+        [IRIS_GPU_ARCHS=native], [IRIS_GPU_ARCHS=sm_80,sm_90])])
+  AS_IF([test -n "$with_gpu_arch"], [IRIS_GPU_ARCHS=$with_gpu_arch])
+  iris_save_CPPFLAGS=$CPPFLAGS CPPFLAGS="$CPPFLAGS $HIP_CPPFLAGS"
+  AC_CHECK_HEADER([$gpu_header], [],
+    [AC_MSG_ERROR([--with-backend=$with_backend: no <$gpu_header>; m4_normalize(
+      [install libamdhip64-dev, ROCm or CUDA, or name its folder])])])
+  AC_CHECK_DECLS([hipDeviceAttributeWallClockRate, hipMemAllocationTypeUncached],
+    [], [], [[#include <$gpu_header>]])
+  CPPFLAGS=$iris_save_CPPFLAGS
+  iris_backends="sim, hip ($IRIS_GPU_PLATFORM: $IRIS_GPU_ARCHS, $IRIS_GPU_CC)"
 ])

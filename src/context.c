@@ -6,6 +6,7 @@
 
 #include "context.h"
 
+#include "graph.h"
 #include "heap.h"
 #include "meet.h"
 #include "stream.h"
@@ -98,6 +99,7 @@ static void set_state(iris_t *iris, enum iris_rank_state state)
 /* Frees what there is, in reverse order of making. */
 static void close_all(iris_t *iris)
 {
+    iris_i_graph_close_all(iris);
     while (iris->stream != NULL) {
         struct iris_stream *stream = iris->stream;
 
@@ -113,6 +115,21 @@ static void close_all(iris_t *iris)
     iris_i_control_release(iris->control);
 }
 
+/* Rank 0 says what the simulation runs on, where there was a choice. */
+static void tell_simulation(const iris_t *iris,
+                            const struct iris_backend_params *params)
+{
+    if (iris->rank == 0 && iris->selected->simulation &&
+        strcmp(params->sim_device, "auto") == 0 && HAVE_HIP) {
+        iris_info(iris, "simulation on the %s%s%s",
+                  iris->ops == iris->selected ? "CPU" : "GPU ",
+                  iris->ops == iris->selected ? "" : iris->device.name,
+                  iris->ops == iris->selected ? "; IRIS_SIM_DEVICE=gpu says "
+                                                "why not the GPU"
+                                              : "");
+    }
+}
+
 static iris_status_t open_backend(iris_t *iris,
                                   const struct iris_bootstrap *bootstrap)
 {
@@ -120,26 +137,25 @@ static iris_status_t open_backend(iris_t *iris,
         .rank = iris->rank,
         .num_ranks = iris->num_ranks,
         .local_rank = bootstrap->local_rank,
-        .sim_cus = iris->settings.sim_cus.number,
-        .sim_device = iris->settings.sim_device.text,
         .keep_waiting = iris_i_keep_waiting,
         .observer = &iris->observer,
         .core = iris,
-        .timeout_ms = iris->timeout_ms,
     };
-    iris_status_t status;
+    char reason[IRIS_MESSAGE_BYTES];
+    iris_status_t status =
+        iris_i_backend_select(&iris->settings, &iris->selected);
 
-    if (strcmp(iris->settings.allocator.text, "vmem") == 0) {
-        return iris_i_fail(iris, IRIS_ERR_UNSUPPORTED,
-                           "IRIS_ALLOCATOR=vmem needs a GPU backend; use pool");
-    }
-    status = iris_i_backend_select(iris->settings.backend.text, &iris->ops);
     if (status == IRIS_OK) {
-        status = iris->ops->open(&params, &iris->backend);
+        iris_i_backend_params(&iris->settings, &params, reason, sizeof reason);
+        status = iris->selected->open(&params, &iris->backend);
     }
     if (status == IRIS_OK) {
+        iris->ops = iris->backend->ops;
         iris->ops->device_info(iris->backend, &iris->device);
         status = iris->ops->stream_create(iris->backend, &iris->stream);
+    }
+    if (status == IRIS_OK) {
+        tell_simulation(iris, &params);
     }
     return status;
 }
@@ -152,10 +168,12 @@ static iris_status_t prepare(iris_t *iris,
     iris_status_t status = open_backend(iris, bootstrap);
 
     if (status == IRIS_OK) {
-        status = iris_i_heap_open(iris, &hello->handle);
+        status = iris_i_heap_open(iris, hello);
     }
     if (status == IRIS_OK) {
-        snprintf(hello->backend, sizeof hello->backend, "%s", iris->ops->name);
+        snprintf(hello->backend, sizeof hello->backend, "%s%s",
+                 iris->selected->name,
+                 iris->ops == iris->selected ? "" : " on a GPU");
         hello->heap_bytes = iris->heap.bytes;
     }
     return status;
@@ -190,7 +208,7 @@ static iris_status_t write_bases(iris_t *iris)
     int asked = prefix->origin != IRIS_ORIGIN_DEFAULT;
     iris_status_t status;
 
-    if (!iris->ops->simulation && !asked) {
+    if (!iris->selected->simulation && !asked) {
         return IRIS_OK;
     }
     status = iris_i_bases_write(iris, prefix->text);
@@ -260,6 +278,7 @@ static iris_t *make(const struct iris_bootstrap *bootstrap,
     atomic_init(&iris->life, IRIS_LIFE_LIVE);
     pthread_mutex_init(&iris->streams_lock, NULL);
     pthread_mutex_init(&iris->groups_lock, NULL);
+    pthread_mutex_init(&iris->adopted_lock, NULL);
     return iris;
 }
 
@@ -281,7 +300,7 @@ static iris_status_t start(const struct iris_settings *settings,
         return status;
     }
     iris_debug(iris, "ready: backend %s, heap %zu bytes at %p, bootstrap %s",
-               iris->ops->name, iris->heap.bytes, iris->heap.base,
+               iris->selected->name, iris->heap.bytes, iris->heap.base,
                bootstrap->how);
     *iris_p = iris;
     return IRIS_OK;
@@ -382,8 +401,9 @@ int iris_num_cus(const iris_t *iris)
 
 const char *iris_backend_name(const iris_t *iris)
 {
-    return iris_i_enter(iris, "iris_backend_name") == IRIS_OK ? iris->ops->name
-                                                              : NULL;
+    return iris_i_enter(iris, "iris_backend_name") == IRIS_OK
+               ? iris->selected->name
+               : NULL;
 }
 
 const int64_t *iris_heap_bases(const iris_t *iris)

@@ -39,21 +39,32 @@ struct iris {
     struct iris_peers *peers;
     struct iris_group *world;
 
-    const struct iris_backend_ops *ops;
+    const struct iris_backend_ops *selected; /* by name */
+    const struct iris_backend_ops *ops; /* the instance's: a simulation may run
+                                         * on another backend */
     struct iris_backend *backend;
     struct iris_cpu_observer observer;
     struct iris_device_info device;
     struct iris_stream *stream; /* the default one, first in the list */
     pthread_mutex_t streams_lock;
+    struct iris_graph *graphs; /* under the streams' lock */
     struct iris_group *groups; /* live ones but the world */
     pthread_mutex_t groups_lock;
 
     struct iris_heap_region heap;
     int64_t *heap_bases; /* host copy of the table */
     struct iris_alloc *alloc;
-    size_t reserved_bytes;   /* the library's own, at offset 0 */
-    uint64_t *backed;        /* one bit for each IRIS_BACK_BYTES of the heap */
-    size_t num_backed;       /* bits set */
+    size_t reserved_bytes; /* the library's own, at offset 0 */
+    size_t piece_bytes;    /* memory is put behind the heap in these */
+    uint64_t *backed;      /* one bit for each of them */
+    size_t num_backed;     /* bits set */
+    uint64_t *fresh;       /* those that peers have not mapped yet, while an
+                            * allocation is under way */
+    struct iris_exchange *exchange; /* NULL: nothing ever has to be */
+    struct iris_offer *offers;      /* room for every run of pieces */
+    struct iris_alloc *window;      /* addresses behind the heap */
+    struct iris_adopted *adopted;   /* what is there */
+    pthread_mutex_t adopted_lock;
     int64_t *device_context; /* device memory, at offset 0 of the heap */
 };
 

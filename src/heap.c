@@ -12,44 +12,6 @@
 #include "log.h"
 #include "meet.h"
 
-static int is_backed(const iris_t *iris, size_t piece)
-{
-    return (int)(iris->backed[piece / 64] >> (piece % 64) & 1);
-}
-
-iris_status_t iris_i_heap_back(iris_t *iris, size_t offset, size_t bytes)
-{
-    size_t first = offset / IRIS_BACK_BYTES;
-    size_t end = (offset + bytes - 1) / IRIS_BACK_BYTES + 1;
-
-    while (iris->ops->heap_back != NULL && first < end) {
-        size_t last = first;
-        size_t start = first * IRIS_BACK_BYTES, length;
-        iris_status_t status;
-
-        if (is_backed(iris, first)) {
-            first++;
-            continue;
-        }
-        while (last < end && !is_backed(iris, last)) {
-            last++;
-        }
-        length = (last - first) * IRIS_BACK_BYTES;
-        if (length > iris->heap.bytes - start) {
-            length = iris->heap.bytes - start;
-        }
-        status =
-            iris->ops->heap_back(iris->backend, &iris->heap, start, length);
-        if (status != IRIS_OK) {
-            return status;
-        }
-        for (; first < last; first++, iris->num_backed++) {
-            iris->backed[first / 64] |= UINT64_C(1) << (first % 64);
-        }
-    }
-    return IRIS_OK;
-}
-
 static iris_status_t fail_full(iris_t *iris, size_t bytes, size_t alignment)
 {
     struct iris_heap_stats stats;
@@ -75,11 +37,12 @@ static iris_status_t take(iris_t *iris, size_t bytes, size_t alignment,
         return iris_i_fail(iris, IRIS_ERR_INVALID,
                            "an allocation of 0 bytes; ask for at least 1");
     }
-    if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
+    if (alignment == 0 || (alignment & (alignment - 1)) != 0 ||
+        alignment > IRIS_ALIGNMENT_MAX) {
         return iris_i_fail(iris, IRIS_ERR_INVALID,
-                           "alignment %zu is not a power of two; pass one such "
-                           "as 256, or call iris_malloc",
-                           alignment);
+                           "alignment %zu is not a power of two up to %zu; "
+                           "pass one such as 256, or call iris_malloc",
+                           alignment, IRIS_ALIGNMENT_MAX);
     }
     status = iris_i_alloc_take(iris->alloc, bytes, alignment, &offset);
     if (status != IRIS_OK) {
@@ -112,34 +75,48 @@ static iris_status_t zero(iris_t *iris, size_t offset, size_t bytes)
                              : iris->ops->stream_synchronize(iris->stream);
 }
 
+/* This rank's part, before it meets the others. */
+static iris_status_t prepare(iris_t *iris, const struct iris_call *call,
+                             void **ptr_p, size_t *offset_p)
+{
+    iris_status_t status;
+
+    if (ptr_p == NULL) {
+        return iris_i_fail(iris, IRIS_ERR_INVALID,
+                           "ptr_p is NULL; pass where to put the pointer");
+    }
+    status = take(iris, call->args[0], call->args[1], offset_p);
+    if (status == IRIS_OK && call->kind == IRIS_CALL_CALLOC) {
+        status = zero(iris, *offset_p, call->args[0]);
+        if (status != IRIS_OK) {
+            iris_i_heap_unback(iris);
+            iris_i_alloc_untake(iris->alloc, *offset_p);
+        }
+    }
+    return status;
+}
+
 /* Prepares, meets, and undoes the preparation unless all agree: ranks that
- * differed in this call must not differ in the offsets of the next. `checked`
- * is what the caller has found wrong already. */
-static iris_status_t allocate(iris_t *iris, const struct iris_call *asked,
-                              iris_status_t checked, void **ptr_p)
+ * differed in this call must not differ in the offsets of the next. */
+iris_status_t iris_i_heap_allocate(iris_t *iris, const struct iris_call *asked,
+                                   iris_status_t checked, void **ptr_p)
 {
     struct iris_call call = *asked;
-    size_t bytes = call.args[0], offset = 0;
+    size_t offset = 0;
     iris_status_t status;
 
     iris_i_meet_begin(iris, call.kind);
     call.status = checked;
-    if (checked == IRIS_OK && ptr_p == NULL) {
-        call.status =
-            iris_i_fail(iris, IRIS_ERR_INVALID,
-                        "ptr_p is NULL; pass where to put the pointer");
-    }
-    if (call.status == IRIS_OK) {
-        call.status = take(iris, bytes, call.args[1], &offset);
-    }
-    if (call.status == IRIS_OK && call.kind == IRIS_CALL_CALLOC) {
-        call.status = zero(iris, offset, bytes);
-        if (call.status != IRIS_OK) {
-            iris_i_alloc_untake(iris->alloc, offset);
-        }
+    if (checked == IRIS_OK) {
+        call.status = prepare(iris, &call, ptr_p, &offset);
     }
     call.args[2] = offset;
     status = iris_i_meet(iris, iris->world, &call);
+    if (status == IRIS_OK) {
+        status = iris_i_heap_settle(iris);
+    } else if (call.status == IRIS_OK) {
+        iris_i_heap_unback(iris);
+    }
     if (status != IRIS_OK) {
         if (call.status == IRIS_OK) {
             iris_i_alloc_untake(iris->alloc, offset);
@@ -157,7 +134,8 @@ iris_status_t iris_malloc_aligned(iris_t *iris, size_t bytes, size_t alignment,
                              .args = {bytes, alignment}};
     iris_status_t status = iris_i_enter(iris, "iris_malloc_aligned");
 
-    return status == IRIS_OK ? allocate(iris, &call, IRIS_OK, ptr_p) : status;
+    return status == IRIS_OK ? iris_i_heap_allocate(iris, &call, IRIS_OK, ptr_p)
+                             : status;
 }
 
 iris_status_t iris_malloc(iris_t *iris, size_t bytes, void **ptr_p)
@@ -185,7 +163,7 @@ iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size, void **ptr_p)
                         "ask for less",
                         count, size);
     }
-    return allocate(iris, &call, checked, ptr_p);
+    return iris_i_heap_allocate(iris, &call, checked, ptr_p);
 }
 
 /* The offset of a live allocation of the caller's that starts at ptr. */
@@ -202,10 +180,18 @@ static iris_status_t find_start(iris_t *iris, const void *ptr, size_t *offset_p)
             ptr, iris->heap.base,
             (void *)((char *)iris->heap.base + iris->heap.bytes));
     }
-    if (offset >= iris->reserved_bytes &&
-        iris_i_alloc_is_start(iris->alloc, offset)) {
+    if (offset >= iris->heap.bytes
+            ? iris_i_adopted_is_start(iris, ptr)
+            : offset >= iris->reserved_bytes &&
+                  iris_i_alloc_is_start(iris->alloc, offset)) {
         *offset_p = offset;
         return IRIS_OK;
+    }
+    if (offset >= iris->heap.bytes) {
+        return iris_i_fail(iris, IRIS_ERR_INVALID,
+                           "iris_free of %p, which is inside of memory that "
+                           "iris_as_symmetric shares; pass what it gave",
+                           ptr);
     }
     if (offset < iris->reserved_bytes ||
         iris_i_alloc_find(iris->alloc, offset, &start, &bytes) != IRIS_OK) {
@@ -235,10 +221,14 @@ iris_status_t iris_free(iris_t *iris, void *ptr)
         call.args[0] = offset;
     }
     status = iris_i_meet(iris, iris->world, &call);
-    if (status == IRIS_OK && ptr != NULL) {
-        status = iris_i_alloc_give(iris->alloc, offset);
+    if (status != IRIS_OK || ptr == NULL) {
+        return status;
     }
-    return status;
+    if (offset >= iris->heap.bytes) {
+        iris_i_adopted_free(iris, ptr);
+        return IRIS_OK;
+    }
+    return iris_i_alloc_give(iris->alloc, offset);
 }
 
 iris_status_t iris_heap_stats(const iris_t *iris,
@@ -257,27 +247,20 @@ iris_status_t iris_heap_stats(const iris_t *iris,
             "the figures");
     }
     iris_i_alloc_stats(iris->alloc, stats_p);
-    backed = iris->num_backed * IRIS_BACK_BYTES;
+    backed = iris->num_backed * iris->piece_bytes;
     stats_p->used_bytes -= iris->reserved_bytes;
     stats_p->peak_bytes -= iris->reserved_bytes;
     stats_p->num_allocs -= 1;
     stats_p->mapped_bytes =
-        iris->ops->heap_back == NULL || backed > iris->heap.bytes
-            ? iris->heap.bytes
-            : backed;
+        backed > iris->heap.bytes ? iris->heap.bytes : backed;
     stats_p->reserved_bytes = iris->heap.bytes;
     return IRIS_OK;
 }
 
 int iris_is_symmetric(const iris_t *iris, const void *ptr)
 {
-    uintptr_t base;
-
-    if (iris_i_enter(iris, "iris_is_symmetric") != IRIS_OK) {
-        return 0;
-    }
-    base = (uintptr_t)iris->heap.base;
-    return (uintptr_t)ptr >= base && (uintptr_t)ptr - base < iris->heap.bytes;
+    return iris_i_enter(iris, "iris_is_symmetric") == IRIS_OK &&
+           iris_i_heap_room(iris, ptr) > 0;
 }
 
 iris_status_t iris_as_remote(const iris_t *iris, const void *ptr, int rank,

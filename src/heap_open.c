@@ -10,6 +10,8 @@
 #include "heap.h"
 #include "log.h"
 
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +22,7 @@ static size_t round_up(size_t bytes)
 
 static size_t context_bytes(int num_ranks)
 {
-    return round_up(IRIS_CONTEXT_WORDS(num_ranks) * sizeof(int64_t));
+    return round_up(IRIS_CONTEXT_ALL_WORDS(num_ranks) * sizeof(int64_t));
 }
 
 static size_t dev_group_bytes(int num_ranks)
@@ -34,7 +36,40 @@ struct iris_dev_group *iris_i_heap_group(const iris_t *iris, int slot)
                     (size_t)slot * dev_group_bytes(iris->num_ranks));
 }
 
-iris_status_t iris_i_heap_open(iris_t *iris, struct iris_heap_handle *handle_p)
+/* The allocator's first range is the library's own, with memory behind it. */
+static iris_status_t reserve(iris_t *iris)
+{
+    size_t page = iris->device.page_bytes, pieces, offset;
+    iris_status_t status = IRIS_OK;
+
+    iris->piece_bytes = page > IRIS_BACK_BYTES ? page : IRIS_BACK_BYTES;
+    pieces = iris->heap.bytes / iris->piece_bytes + 1;
+    iris->backed = calloc(pieces / 64 + 1, sizeof(uint64_t));
+    iris->fresh = calloc(pieces / 64 + 1, sizeof(uint64_t));
+    iris->offers = calloc(pieces / 2 + 1, sizeof *iris->offers);
+    if (iris->heap.window_bytes > 0) {
+        status = iris_i_alloc_create(iris->heap.window_bytes, &iris->window);
+    }
+    if (status != IRIS_OK || iris->backed == NULL || iris->fresh == NULL ||
+        iris->offers == NULL ||
+        iris_i_alloc_create(iris->heap.bytes, &iris->alloc) != IRIS_OK ||
+        iris_i_alloc_take(iris->alloc, iris->reserved_bytes, IRIS_ALIGNMENT,
+                          &offset) != IRIS_OK) {
+        return iris_i_fail(iris, IRIS_ERR_NO_MEMORY,
+                           "no memory for the heap's own records");
+    }
+    if (iris->ops->heap_back == NULL && iris->backend->growth == NULL) {
+        iris->num_backed = pieces;
+        return IRIS_OK;
+    }
+    status = iris_i_heap_back(iris, 0, iris->reserved_bytes);
+    if (status == IRIS_OK) { /* peers get it with the heap */
+        memset(iris->fresh, 0, (pieces / 64 + 1) * sizeof(uint64_t));
+    }
+    return status;
+}
+
+iris_status_t iris_i_heap_open(iris_t *iris, struct iris_hello *hello)
 {
     size_t bytes = (size_t)iris->settings.heap_bytes.number;
     size_t own = context_bytes(iris->num_ranks) +
@@ -50,10 +85,35 @@ iris_status_t iris_i_heap_open(iris_t *iris, struct iris_heap_handle *handle_p)
     }
     iris->reserved_bytes = own;
     status = iris->ops->heap_alloc(iris->backend, bytes, &iris->heap);
+    if (status == IRIS_OK) {
+        status = reserve(iris);
+    }
+    if (status == IRIS_OK && iris->backend->growth != NULL &&
+        iris->num_ranks > 1) {
+        status = iris_i_exchange_open(iris->num_ranks, hello->exchange,
+                                      &iris->exchange);
+    }
     if (status != IRIS_OK) {
         return status;
     }
-    return iris->ops->heap_export(iris->backend, &iris->heap, handle_p);
+    return iris->ops->heap_export(iris->backend, &iris->heap, &hello->handle);
+}
+
+/* Milliseconds from the end of a process's memory to the end of it. */
+#define DEATH_MS 100
+
+/* A peer that died has taken its memory with it. */
+static iris_status_t fail_import(iris_t *iris, iris_status_t status)
+{
+    char message[IRIS_MESSAGE_BYTES];
+    iris_status_t lost = IRIS_OK;
+
+    snprintf(message, sizeof message, "%s", iris_last_error());
+    for (int ms = 0; lost == IRIS_OK && ms < DEATH_MS; ms++) {
+        poll(NULL, 0, ms > 0);
+        lost = iris_i_peers_check_all(iris);
+    }
+    return lost != IRIS_OK ? lost : iris_i_fail_again(status, message);
 }
 
 static iris_status_t map_peers(iris_t *iris, const struct iris_meeting *meeting)
@@ -68,7 +128,7 @@ static iris_status_t map_peers(iris_t *iris, const struct iris_meeting *meeting)
                                             iris->heap.bytes, &base);
         }
         if (status != IRIS_OK) {
-            return status;
+            return fail_import(iris, status);
         }
         iris->heap_bases[rank] = (int64_t)(uintptr_t)base;
     }
@@ -77,8 +137,8 @@ static iris_status_t map_peers(iris_t *iris, const struct iris_meeting *meeting)
 
 static iris_status_t write_context(iris_t *iris)
 {
-    size_t bytes = IRIS_CONTEXT_WORDS(iris->num_ranks) * sizeof(int64_t);
-    int64_t *words = calloc(1, bytes);
+    size_t bytes = IRIS_CONTEXT_ALL_WORDS(iris->num_ranks) * sizeof(int64_t);
+    int64_t *own, *words = calloc(1, bytes);
     iris_status_t status;
 
     if (words == NULL) {
@@ -88,26 +148,14 @@ static iris_status_t write_context(iris_t *iris)
     words[IRIS_CONTEXT_NUM_RANKS] = iris->num_ranks;
     memcpy(&words[IRIS_CONTEXT_HEAP_BASES], iris->heap_bases,
            (size_t)iris->num_ranks * sizeof(int64_t));
+    own = words + IRIS_CONTEXT_WORDS(iris->num_ranks);
+    own[IRIS_CONTEXT_OWN_WATCH] = (int64_t)iris->device.watch;
+    own[IRIS_CONTEXT_OWN_TIMEOUT] =
+        iris->settings.device_timeout_ms.number * iris->device.clock_khz;
     iris->device_context = iris->heap.base;
     status = iris_i_heap_write(iris, iris->device_context, words, bytes);
     free(words);
     return status;
-}
-
-/* The allocator's first range is the library's own, with memory behind it. */
-static iris_status_t reserve(iris_t *iris)
-{
-    size_t pieces = iris->heap.bytes / IRIS_BACK_BYTES + 1, offset;
-
-    iris->backed = calloc(pieces / 64 + 1, sizeof(uint64_t));
-    if (iris->backed == NULL ||
-        iris_i_alloc_create(iris->heap.bytes, &iris->alloc) != IRIS_OK ||
-        iris_i_alloc_take(iris->alloc, iris->reserved_bytes, IRIS_ALIGNMENT,
-                          &offset) != IRIS_OK) {
-        return iris_i_fail(iris, IRIS_ERR_NO_MEMORY,
-                           "no memory for the heap's own records");
-    }
-    return iris_i_heap_back(iris, 0, iris->reserved_bytes);
 }
 
 iris_status_t iris_i_heap_connect(iris_t *iris,
@@ -119,10 +167,12 @@ iris_status_t iris_i_heap_connect(iris_t *iris,
     if (iris->heap_bases == NULL) {
         return iris_i_fail(iris, IRIS_ERR_NO_MEMORY, "no memory");
     }
-    status = reserve(iris);
-    if (status == IRIS_OK) {
-        status = map_peers(iris, meeting);
+    if (iris->exchange != NULL &&
+        !iris_i_exchange_connect(iris->exchange, meeting)) {
+        iris_i_exchange_close(iris->exchange);
+        iris->exchange = NULL;
     }
+    status = map_peers(iris, meeting);
     return status == IRIS_OK ? write_context(iris) : status;
 }
 
@@ -139,7 +189,12 @@ void iris_i_heap_close(iris_t *iris)
     if (iris->heap.base != NULL) {
         iris->ops->heap_free(iris->backend, &iris->heap);
     }
+    iris_i_exchange_close(iris->exchange);
+    iris_i_adopted_close(iris);
+    iris_i_alloc_destroy(iris->window);
     iris_i_alloc_destroy(iris->alloc);
+    free(iris->offers);
+    free(iris->fresh);
     free(iris->backed);
     free(iris->heap_bases);
 }

@@ -8,7 +8,43 @@
 
 #include "context.h"
 #include "log.h"
+#include "module.h"
 #include "stream.h"
+
+/* The program's images; they belong to its objects. */
+static pthread_mutex_t images_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct iris_gpu_image *images;
+
+void iris_gpu_image_add(struct iris_gpu_image *image)
+{
+    pthread_mutex_lock(&images_lock);
+    image->next = images;
+    images = image;
+    pthread_mutex_unlock(&images_lock);
+}
+
+void iris_gpu_image_remove(struct iris_gpu_image *image)
+{
+    struct iris_gpu_image **link = &images;
+
+    pthread_mutex_lock(&images_lock);
+    while (*link != NULL && *link != image) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        *link = image->next;
+    }
+    pthread_mutex_unlock(&images_lock);
+}
+
+void iris_i_each_image(void (*visit)(void *arg, const void *image), void *arg)
+{
+    pthread_mutex_lock(&images_lock);
+    for (struct iris_gpu_image *one = images; one != NULL; one = one->next) {
+        visit(arg, one->image);
+    }
+    pthread_mutex_unlock(&images_lock);
+}
 
 static iris_status_t check(const iris_t *iris, const struct iris_kernel *kernel,
                            const struct iris_launch *launch, size_t args_bytes)

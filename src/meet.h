@@ -16,6 +16,9 @@
     X(MALLOC,       "iris_malloc",       "bytes", "alignment", "offset")       \
     X(CALLOC,       "iris_calloc",       "bytes", "alignment", "offset")       \
     X(FREE,         "iris_free",         "offset", NULL,       NULL)           \
+    X(GROW,         "iris_malloc",       "offset", "bytes",   NULL)           \
+    X(AS_SYMMETRIC, "iris_as_symmetric", "bytes", "alignment", "offset")       \
+    X(ADOPT,        "iris_as_symmetric", "offset", "bytes",   NULL)           \
     X(GROUP_CREATE, "iris_group_create", NULL,    NULL,        NULL)           \
     X(GROUP_SLOT,   "iris_group_create", NULL,    NULL,        NULL)           \
     X(GROUP_FREE,   "iris_group_free",   NULL,    NULL,        NULL)           \

@@ -56,31 +56,75 @@ iris_status_t iris_i_stream_synchronize_all(iris_t *iris)
     return first == IRIS_OK ? IRIS_OK : iris_i_fail_again(first, message);
 }
 
-iris_status_t iris_stream_create(iris_t *iris, iris_stream_t **stream_p)
+/* Behind the default stream, which stays first. */
+static void list(iris_t *iris, struct iris_stream *stream)
 {
-    iris_status_t status = iris_i_enter(iris, "iris_stream_create");
-    struct iris_stream *stream;
-
-    if (status != IRIS_OK) {
-        return status;
-    }
-    if (stream_p == NULL) {
-        return iris_i_fail(
-            iris, IRIS_ERR_INVALID,
-            "iris_stream_create: stream_p is NULL; pass where to "
-            "put the stream");
-    }
-    status = iris->ops->stream_create(iris->backend, &stream);
-    if (status != IRIS_OK) {
-        return status;
-    }
-    /* Behind the default stream, which stays first. */
     pthread_mutex_lock(&iris->streams_lock);
     stream->next = iris->stream->next;
     iris->stream->next = stream;
     pthread_mutex_unlock(&iris->streams_lock);
-    *stream_p = stream;
-    return IRIS_OK;
+}
+
+static iris_status_t check_output(const iris_t *iris, const char *call,
+                                  iris_stream_t **stream_p)
+{
+    iris_status_t status = iris_i_enter(iris, call);
+
+    if (status == IRIS_OK && stream_p == NULL) {
+        status = iris_i_fail(iris, IRIS_ERR_INVALID,
+                             "%s: stream_p is NULL; pass where to put the "
+                             "stream",
+                             call);
+    }
+    return status;
+}
+
+iris_status_t iris_stream_create(iris_t *iris, iris_stream_t **stream_p)
+{
+    iris_status_t status = check_output(iris, "iris_stream_create", stream_p);
+    struct iris_stream *stream;
+
+    if (status == IRIS_OK) {
+        status = iris_i_fail_on(
+            iris, iris->ops->stream_create(iris->backend, &stream));
+    }
+    if (status == IRIS_OK) {
+        list(iris, stream);
+        *stream_p = stream;
+    }
+    return status;
+}
+
+iris_status_t iris_stream_wrap(iris_t *iris, void *native,
+                               iris_stream_t **stream_p)
+{
+    iris_status_t status = check_output(iris, "iris_stream_wrap", stream_p);
+    struct iris_stream *stream;
+
+    if (status == IRIS_OK && iris->ops->native == NULL) {
+        status = iris_i_fail(iris, IRIS_ERR_UNSUPPORTED,
+                             "iris_stream_wrap: the CPU has no streams of its "
+                             "own to wrap; use iris_stream_create");
+    }
+    if (status == IRIS_OK) {
+        status = iris_i_fail_on(iris, iris->ops->native->stream_wrap(
+                                          iris->backend, native, &stream));
+    }
+    if (status == IRIS_OK) {
+        list(iris, stream);
+        *stream_p = stream;
+    }
+    return status;
+}
+
+void *iris_stream_native(iris_t *iris, iris_stream_t *stream)
+{
+    if (iris_i_enter(iris, "iris_stream_native") != IRIS_OK ||
+        iris_i_stream_resolve(iris, stream, &stream) != IRIS_OK ||
+        iris->ops->native == NULL) {
+        return NULL;
+    }
+    return iris->ops->native->stream_native(stream);
 }
 
 void iris_stream_destroy(iris_t *iris, iris_stream_t *stream)
@@ -116,7 +160,9 @@ iris_status_t iris_stream_synchronize(iris_t *iris, iris_stream_t *stream)
     if (status == IRIS_OK) {
         status = iris_i_stream_resolve(iris, stream, &stream);
     }
-    return status == IRIS_OK ? iris->ops->stream_synchronize(stream) : status;
+    return status == IRIS_OK
+               ? iris_i_fail_on(iris, iris->ops->stream_synchronize(stream))
+               : status;
 }
 
 /* Is [ptr, ptr + bytes) memory at all and, if it begins in or at the end of a
@@ -168,8 +214,9 @@ iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
     if (status == IRIS_OK) {
         status = check_range(iris, "iris_memcpy", "src", src, bytes);
     }
-    return status == IRIS_OK ? iris->ops->copy(stream, dst, src, bytes)
-                             : status;
+    return status == IRIS_OK
+               ? iris_i_fail_on(iris, iris->ops->copy(stream, dst, src, bytes))
+               : status;
 }
 
 iris_status_t iris_memset(iris_t *iris, void *dst, int value, size_t bytes,
@@ -184,6 +231,7 @@ iris_status_t iris_memset(iris_t *iris, void *dst, int value, size_t bytes,
         return status;
     }
     status = check_range(iris, "iris_memset", "dst", dst, bytes);
-    return status == IRIS_OK ? iris->ops->set(stream, dst, value, bytes)
-                             : status;
+    return status == IRIS_OK
+               ? iris_i_fail_on(iris, iris->ops->set(stream, dst, value, bytes))
+               : status;
 }

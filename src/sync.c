@@ -6,18 +6,13 @@
 
 #include <iris/sync.h>
 
-#include <iris/device/kernels/barrier.h>
-#include <iris/launch.h>
-
 #include "context.h"
+#include "kernels.h"
 #include "log.h"
 #include "meet.h"
 #include "stream.h"
 
 #include <string.h>
-
-/* One lane a peer is plenty. */
-#define BARRIER_LANES 64
 
 iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
                            iris_group_t *group)
@@ -42,19 +37,14 @@ iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
 iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
                                   iris_group_t *group)
 {
-    struct iris_barrier_args args;
     iris_status_t status = iris_i_enter(iris, "iris_device_barrier");
 
     if (status == IRIS_OK) {
         status = iris_i_group_resolve(iris, group, &group);
     }
-    if (status != IRIS_OK) {
-        return status;
-    }
-    args = (struct iris_barrier_args){.context = iris->device_context,
-                                      .group = group->device};
-    return iris_launch(iris, iris_k_barrier, 1, BARRIER_LANES, &args,
-                       sizeof args, stream);
+    return status == IRIS_OK
+               ? iris_i_kernel_barrier(iris, group->device, stream)
+               : status;
 }
 
 /* The root hands over the data a payload at a time. */

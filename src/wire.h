@@ -9,6 +9,7 @@
 #include "backend.h"
 #include "bootstrap/bootstrap.h"
 #include "control.h"
+#include "exchange.h"
 #include "log.h"
 
 /* What a rank brings. A rank whose own preparation failed comes all the same,
@@ -23,6 +24,7 @@ struct iris_hello {
     uint64_t pid_namespace; /* iris_i_wire_meet() fills it in */
     uint64_t heap_bytes;
     char backend[16];
+    char exchange[IRIS_EXCHANGE_NAME_BYTES]; /* its socket; empty: none */
     char message[IRIS_MESSAGE_BYTES];
     struct iris_heap_handle handle; /* its fd travels beside it */
 };

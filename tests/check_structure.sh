@@ -95,19 +95,18 @@ check_sizes() {
         $(sources include device tools examples tests bench)
 }
 
-# The nouns of a folder's .c files: backend_sim/sim_heap.c gives heap.
-nouns() {
-    find "src/backend_$1" -name "*.c" | sed "s|.*/||; s|^$1_||; s|\.c$||" | sort
-}
-
 check_twins() {
     sources src/backend_sim | grep -v '/sim\(_[a-z]*\)\?\.[ch]$' |
         sed 's/$/:1: not called sim_<noun>/'
     [ -d src/backend_hip ] || return
     sources src/backend_hip | grep -v '/hip\(_[a-z]*\)\?\.\(c\|h\|hip\)$' |
         sed 's/$/:1: not called hip_<noun>/'
-    comm -3 <(nouns sim) <(nouns hip) | tr -d '\t' |
-        sed 's|.*|src/backend_sim/sim_&.c:1: has no twin in the other backend|'
+    # What the vtable is about; the rest is a backend's own affair.
+    local noun
+    for noun in heap init launch stream; do
+        [ -e src/backend_sim/sim_$noun.c ] && [ -e src/backend_hip/hip_$noun.c ] ||
+            echo "src/backend.h:1: not both backends have a file for $noun"
+    done
 }
 
 check_words() {

@@ -10,8 +10,9 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failed=0
 
-refuses() { # ARGUMENT TEXT
-    if (cd "$folder" && "$here/../configure" -q "$1") >"$folder/out" 2>&1; then
+refuses() { # ARGUMENT TEXT [VARIABLE=VALUE...]
+    if (cd "$folder" && "$here/../configure" -q "$1" "${@:3}") \
+        >"$folder/out" 2>&1; then
         echo "FAILED: configure $1 succeeded"
         failed=1
     elif ! grep -q -- "$2" "$folder/out"; then
@@ -23,8 +24,11 @@ refuses() { # ARGUMENT TEXT
     fi
 }
 
-refuses --with-backend=hip "sim"
-refuses --with-backend=all "not part of this version"
+# Without a compiler for GPUs, whether this machine has one or not.
+for backend in hip all; do
+    refuses --with-backend=$backend "hipcc (AMD) or nvcc (NVIDIA)" \
+        ac_cv_path_HIPCC= ac_cv_path_NVCC=
+done
 refuses --with-backend=cuda "sim, hip, all"
 refuses --with-mpi=/nowhere "/nowhere"
 [ $failed = 0 ]

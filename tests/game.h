@@ -27,6 +27,7 @@ struct game {
     unsigned grid;
     size_t rounds;
     uint64_t variant;
+    unsigned lanes; /* of a workgroup; 0: 1 */
 };
 
 /* Notes in this rank's board that something was not as expected. Any lane. */
@@ -50,12 +51,14 @@ static inline int game_play(iris_t *iris, void *arg)
     const struct game *game = (const struct game *)arg;
     struct game_args args = {iris_device_context(iris), NULL, game->rounds,
                              game->variant};
+    unsigned lanes = game->lanes == 0 ? 1 : game->lanes;
+    uint64_t wrong;
 
     CHECK_OK(iris_calloc(iris, 1, game->board_bytes, &args.board));
-    CHECK_OK(iris_launch(iris, game->kernel, game->grid, 1, &args, sizeof args,
-                         NULL));
-    CHECK_OK(iris_stream_synchronize(iris, NULL));
-    CHECK_EQUAL(*(uint64_t *)args.board, 0);
+    CHECK_OK(iris_launch(iris, game->kernel, game->grid, lanes, &args,
+                         sizeof args, NULL));
+    CHECK_OK(harness_read(iris, &wrong, args.board, sizeof wrong));
+    CHECK_EQUAL(wrong, 0);
     CHECK_OK(iris_free(iris, args.board));
     return 0;
 }

@@ -6,12 +6,15 @@
 
 #include "harness.h"
 
+#include "context.h"
 #include "leaks.h"
+#include "log.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char folder[256];
@@ -35,6 +38,13 @@ int harness_setup(void **state)
     setenv("IRIS_LOG_LEVEL", "warning", 0);
     leaks_note_files();
     return 0;
+}
+
+int harness_cpu_setup(void **state)
+{
+    setenv("IRIS_BACKEND", "sim", 1);
+    setenv("IRIS_SIM_DEVICE", "cpu", 1);
+    return harness_setup(state);
 }
 
 int harness_teardown(void **state)
@@ -74,12 +84,20 @@ int harness_launched(void)
     return count == NULL ? 0 : atoi(count);
 }
 
+/* A machine may have fewer GPUs than a test has ranks. */
+static int too_many(int num_ranks)
+{
+    const char *most = getenv("IRIS_TEST_MAX_RANKS");
+
+    return most != NULL && num_ranks > atoi(most);
+}
+
 int harness_run(int num_ranks, iris_rank_fn body, void *arg)
 {
     int launched = harness_launched();
     iris_status_t status;
 
-    if (launched != 0 && launched != num_ranks) {
+    if ((launched != 0 && launched != num_ranks) || too_many(num_ranks)) {
         return 0;
     }
     status = iris_spawn(NULL, num_ranks, body, arg);
@@ -103,6 +121,82 @@ size_t harness_count(size_t count, size_t sample)
     const char *text = getenv("IRIS_TEST_LONG");
 
     return text != NULL && strcmp(text, "1") == 0 ? count : sample;
+}
+
+int harness_on_gpu(const iris_t *iris)
+{
+    return iris->device.wavefront > 1;
+}
+
+static int has_gpu(void)
+{
+    const struct iris_backend_ops *ops;
+    struct iris_backend_params params = {.rank = 0};
+    struct iris_settings settings;
+    char reason[IRIS_MESSAGE_BYTES];
+
+    if (iris_i_settings_load(NULL, &settings) != IRIS_OK ||
+        iris_i_backend_select(&settings, &ops) != IRIS_OK) {
+        return 0;
+    }
+    iris_i_backend_params(&settings, &params, reason, sizeof reason);
+    return !ops->simulation ||
+           (strcmp(params.sim_device, "cpu") != 0 && params.gpu != NULL);
+}
+
+int harness_has_gpu(void)
+{
+    int state = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        _exit(has_gpu() ? 0 : 1);
+    }
+    return pid > 0 && waitpid(pid, &state, 0) == pid && WIFEXITED(state) &&
+           WEXITSTATUS(state) == 0;
+}
+
+int harness_left_out(const char *body, const char *why)
+{
+    fprintf(stderr, "%s: left out on a GPU: %s\n", body, why);
+    return 0;
+}
+
+iris_status_t harness_read(iris_t *iris, void *to, const void *from_heap,
+                           size_t bytes)
+{
+    iris_status_t status = iris_memcpy(iris, to, from_heap, bytes, NULL);
+
+    return status == IRIS_OK ? iris_stream_synchronize(iris, NULL) : status;
+}
+
+iris_status_t harness_write(iris_t *iris, void *to_heap, const void *from,
+                            size_t bytes)
+{
+    iris_status_t status = iris_memcpy(iris, to_heap, from, bytes, NULL);
+
+    return status == IRIS_OK ? iris_stream_synchronize(iris, NULL) : status;
+}
+
+int harness_holds(iris_t *iris, const void *from_heap, size_t bytes, int value)
+{
+    unsigned char *seen = malloc(bytes);
+    size_t i = 0;
+
+    if (seen == NULL || harness_read(iris, seen, from_heap, bytes) != IRIS_OK) {
+        fprintf(stderr, "%zu bytes cannot be read: %s\n", bytes,
+                seen == NULL ? "no memory" : iris_last_error());
+    } else {
+        while (i < bytes && seen[i] == value) {
+            i++;
+        }
+        if (i < bytes) {
+            fprintf(stderr, "byte %zu of %zu is %d, expected %d\n", i, bytes,
+                    seen[i], value);
+        }
+    }
+    free(seen);
+    return i == bytes;
 }
 
 int harness_failed(const char *file, int line, const char *what, long long seen,

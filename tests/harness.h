@@ -23,6 +23,10 @@
 int harness_setup(void **state);
 int harness_teardown(void **state);
 
+/* The setup of tests of the simulation on the CPU: it is used whatever else
+ * there is. */
+int harness_cpu_setup(void **state);
+
 /* The folder harness_setup() made. */
 const char *harness_folder(void);
 
@@ -32,8 +36,8 @@ int harness_launched(void);
 /* Runs body(iris, arg) on num_ranks ranks and fails the test, with the first
  * rank's message, unless all return 0. Ranks are threads, or processes with
  * IRIS_SPAWN=processes; under a launcher this process is one of its ranks, and
- * the call does nothing (and returns 0) if num_ranks is not their number.
- * Returns 1 if the body ran. */
+ * the call does nothing (and returns 0) if num_ranks is not their number, nor
+ * if it is more than IRIS_TEST_MAX_RANKS. Returns 1 if the body ran. */
 int harness_run(int num_ranks, iris_rank_fn body, void *arg);
 
 /* harness_run() with 1, 2, 4 and 8 ranks. */
@@ -41,6 +45,35 @@ void harness_run_all(iris_rank_fn body, void *arg);
 
 /* 1 in a long run (IRIS_TEST_LONG=1): `count` as it is, else a sample. */
 size_t harness_count(size_t count, size_t sample);
+
+/* Whether the context's kernels run on a GPU: the host cannot touch the heap,
+ * no access is checked, nobody observes. */
+int harness_on_gpu(const iris_t *iris);
+
+/* Whether ranks of this program would run on a GPU, as far as can be told
+ * without touching one: a process that has cannot fork ranks. */
+int harness_has_gpu(void);
+
+/* In a rank's body, of what only the CPU does: returns 0 from it where kernels
+ * run on a GPU, having said why. */
+#define CPU_ONLY(iris, why)                         \
+    do {                                            \
+        if (harness_on_gpu(iris)) {                 \
+            return harness_left_out(__func__, why); \
+        }                                           \
+    } while (0)
+int harness_left_out(const char *body, const char *why);
+
+/* Copies between host memory and any rank's heap on the default stream, and
+ * waits: the host reads and writes heaps in no other way. An error of what was
+ * on the stream before is returned here. */
+iris_status_t harness_read(iris_t *iris, void *to, const void *from_heap,
+                           size_t bytes);
+iris_status_t harness_write(iris_t *iris, void *to_heap, const void *from,
+                            size_t bytes);
+
+/* Whether each of `bytes` bytes of a heap is `value`; says why not. */
+int harness_holds(iris_t *iris, const void *from_heap, size_t bytes, int value);
 
 /* Checks for rank bodies, where CMocka's own cannot be used (they belong to the
  * main thread): print what failed and return 1 from the body. */

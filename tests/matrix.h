@@ -70,9 +70,8 @@ static inline iris_status_t matrix_meet(struct matrix *matrix)
 /* Finishes the stream; *where_p is what matrix_expect() noted, else 0. */
 static inline int matrix_result(struct matrix *matrix, uint64_t *where_p)
 {
-    CHECK_OK(iris_memcpy(matrix->iris, where_p, matrix->wrong, sizeof *where_p,
-                         NULL));
-    CHECK_OK(iris_stream_synchronize(matrix->iris, NULL));
+    CHECK_OK(
+        harness_read(matrix->iris, where_p, matrix->wrong, sizeof *where_p));
     return 0;
 }
 

@@ -225,7 +225,7 @@ static int play_yard(iris_t *iris, void *arg)
     args.yard = (struct yard *)yard;
     args.rounds = pair->rounds;
     for (int i = 0; i < 2; i++) {
-        CHECK_OK(iris_launch(iris, pair->kernels[i], GRID, 1, &args,
+        CHECK_OK(iris_launch(iris, pair->kernels[i], GRID, 64, &args,
                              sizeof args, NULL));
         CHECK_OK(matrix_meet(&matrix));
     }

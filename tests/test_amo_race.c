@@ -235,12 +235,13 @@ static int play_arenas(iris_t *iris, void *arg)
     args.arenas = (struct arena *)arenas;
     for (size_t i = 0; i < *(const size_t *)arg * NUM_VERBS; i++) {
         args.verb = i % NUM_VERBS;
-        CHECK_OK(iris_launch(iris, prepare, GRID, 1, &args, sizeof args, NULL));
+        CHECK_OK(
+            iris_launch(iris, prepare, GRID, 64, &args, sizeof args, NULL));
         CHECK_OK(matrix_meet(&matrix));
         CHECK_OK(
             iris_launch(iris, contend, GRID, LANES, &args, sizeof args, NULL));
         CHECK_OK(matrix_meet(&matrix));
-        CHECK_OK(iris_launch(iris, judge, GRID, 1, &args, sizeof args, NULL));
+        CHECK_OK(iris_launch(iris, judge, GRID, 64, &args, sizeof args, NULL));
         CHECK_EQUAL(matrix_result(&matrix, &where), 0);
         if (where != 0) {
             char text[100];

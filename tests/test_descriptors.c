@@ -222,5 +222,5 @@ int main(void)
         cmocka_unit_test(rank_threads_without_descriptors_all_return),
     };
 
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
 }

@@ -9,7 +9,9 @@
 
 #include "harness.h"
 #include "leaks.h"
+#if IRIS_ON_CPU /* C that is no C++ */
 #include "procs.h"
+#endif
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,11 +72,13 @@ static iris_status_t in_signal_wait(iris_t *iris, int rank, int victim)
     return wait_in_kernel(iris, wait_for_signal);
 }
 
+/* A loop of the kernel's own cannot be ended on a GPU. */
 static iris_status_t in_spin_loop(iris_t *iris, int rank, int victim)
 {
     (void)rank;
     (void)victim;
-    return wait_in_kernel(iris, spin_for_lock);
+    return harness_on_gpu(iris) ? in_signal_wait(iris, rank, victim)
+                                : wait_in_kernel(iris, spin_for_lock);
 }
 
 static void stay(void)
@@ -101,7 +105,8 @@ static iris_status_t in_barrier(iris_t *iris, int rank, int victim)
     if (rank != (victim + 1) % RANKS) {
         return iris_barrier(iris, NULL, NULL);
     }
-    args.word = (uint64_t *)(uintptr_t)args.context + IRIS_CONTEXT_WORDS(RANKS);
+    args.word =
+        (uint64_t *)(uintptr_t)args.context + IRIS_CONTEXT_ALL_WORDS(RANKS);
     iris_launch(iris, wait_for_signal, 1, 1, &args, sizeof args, NULL);
     return iris_barrier(iris, NULL, NULL); /* synchronises the stream first */
 }

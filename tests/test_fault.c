@@ -60,9 +60,9 @@ static const char *const says[NUM_WRONGS][2] = {
 
 struct fault_args {
     const int64_t *context;
-    char *board;   /* symmetric */
-    char *private; /* not symmetric */
-    char *end;     /* of the heap */
+    char *board; /* symmetric */
+    char *own;   /* not symmetric */
+    char *end;   /* of the heap */
     enum wrong wrong;
 };
 
@@ -70,7 +70,7 @@ struct fault_args {
  * misaligned pointer cannot be. */
 #define AT(type, place, offset) ((type *)((uintptr_t)(place) + (offset)))
 
-static void misalign(iris_dev_t dev, const struct fault_args *args)
+IRIS_DEVICE void misalign(iris_dev_t dev, const struct fault_args *args)
 {
     switch (args->wrong) {
     case ADD_U16_MISALIGNED:
@@ -101,12 +101,12 @@ static void misalign(iris_dev_t dev, const struct fault_args *args)
     }
 }
 
-static void leave_heap(iris_wg_t wg, iris_dev_t dev,
-                       const struct fault_args *args)
+IRIS_DEVICE void leave_heap(iris_wg_t wg, iris_dev_t dev,
+                            const struct fault_args *args)
 {
     switch (args->wrong) {
     case ADD_OFF_HEAP:
-        iris_atomic_add(dev, AT(uint32_t, args->private, 0), 1, 0, IRIS_RELAXED,
+        iris_atomic_add(dev, AT(uint32_t, args->own, 0), 1, 0, IRIS_RELAXED,
                         IRIS_SCOPE_SYSTEM);
         break;
     case ADD_ONE_PAST:
@@ -114,15 +114,15 @@ static void leave_heap(iris_wg_t wg, iris_dev_t dev,
                         IRIS_SCOPE_SYSTEM);
         break;
     case WG_PUT_ACROSS_END:
-        iris_wg_put(wg, dev, args->private, args->end - 16, 32, 0);
+        iris_wg_put(wg, dev, args->own, args->end - 16, 32, 0);
         break;
     default:
-        iris_wg_get(wg, dev, args->private, args->board, 16, 0);
+        iris_wg_get(wg, dev, args->own, args->board, 16, 0);
     }
 }
 
-static void miss_rank(iris_wg_t wg, iris_dev_t dev,
-                      const struct fault_args *args)
+IRIS_DEVICE void miss_rank(iris_wg_t wg, iris_dev_t dev,
+                           const struct fault_args *args)
 {
     int none = dev.num_ranks;
     int32_t *word = AT(int32_t, args->board, 0);
@@ -150,7 +150,7 @@ static void miss_rank(iris_wg_t wg, iris_dev_t dev,
         iris_atomic_add(dev, word, 1, none, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
         break;
     default:
-        iris_wg_put(wg, dev, args->private, args->board, 16, none);
+        iris_wg_put(wg, dev, args->own, args->board, 16, none);
     }
 }
 
@@ -171,18 +171,19 @@ IRIS_KERNEL(go_wrong, struct fault_args)
 static int body(iris_t *iris, void *arg)
 {
     static const char zeros[64];
-    char private[64] = {0}, copy[64], who[64];
+    char own[64] = {0}, copy[64], who[64];
     struct iris_heap_stats stats;
     void *board;
 
     (void)arg;
+    CPU_ONLY(iris, "GPUs check no access");
     CHECK_OK(iris_heap_stats(iris, &stats));
     CHECK_OK(iris_calloc(iris, 64, 1, &board));
     for (int wrong = 0; wrong < NUM_WRONGS; wrong++) {
         struct fault_args args = {
             .context = iris_device_context(iris),
             .board = board,
-            .private = private,
+            .own = own,
             .end = (char *)(uintptr_t)iris_heap_bases(iris)[iris_rank(iris)] +
                    stats.heap_bytes,
             .wrong = (enum wrong)wrong,
@@ -195,8 +196,7 @@ static int body(iris_t *iris, void *arg)
         CHECK_MESSAGE(who);
         CHECK_MESSAGE(says[wrong][0]);
         CHECK_MESSAGE(says[wrong][1]);
-        CHECK_OK(iris_memcpy(iris, copy, board, sizeof copy, NULL));
-        CHECK_OK(iris_stream_synchronize(iris, NULL));
+        CHECK_OK(harness_read(iris, copy, board, sizeof copy));
         CHECK(memcmp(copy, zeros, sizeof copy) == 0);
     }
     CHECK_OK(iris_barrier(iris, NULL, NULL));

@@ -52,15 +52,6 @@ struct block {
     unsigned char mark;
 };
 
-/* The block still holds its mark, at both ends and in the middle. */
-static int check_mark(const struct block *block)
-{
-    CHECK_EQUAL(block->ptr[0], block->mark);
-    CHECK_EQUAL(block->ptr[block->bytes / 2], block->mark);
-    CHECK_EQUAL(block->ptr[block->bytes - 1], block->mark);
-    return 0;
-}
-
 static int check_apart(const struct block *blocks, int slot)
 {
     for (int i = 0; i < SLOTS; i++) {
@@ -83,9 +74,7 @@ static int allocate_random(iris_t *iris, struct block *blocks, int slot,
     block->mark = (unsigned char)(next_random(random) | 1);
     if (how == 0) {
         CHECK_OK(iris_calloc(iris, block->bytes, 1, (void **)&block->ptr));
-        CHECK_EQUAL(block->ptr[0] | block->ptr[block->bytes / 2] |
-                        block->ptr[block->bytes - 1],
-                    0);
+        CHECK(harness_holds(iris, block->ptr, block->bytes, 0));
     } else if (how == 1) {
         CHECK_OK(iris_malloc(iris, block->bytes, (void **)&block->ptr));
     } else {
@@ -94,9 +83,7 @@ static int allocate_random(iris_t *iris, struct block *blocks, int slot,
         CHECK_EQUAL((uintptr_t)block->ptr % alignment, 0);
     }
     CHECK_EQUAL((uintptr_t)block->ptr % IRIS_ALIGNMENT, 0);
-    block->ptr[0] = block->mark;
-    block->ptr[block->bytes / 2] = block->mark;
-    block->ptr[block->bytes - 1] = block->mark;
+    CHECK_OK(iris_memset(iris, block->ptr, block->mark, block->bytes, NULL));
     return check_apart(blocks, slot);
 }
 
@@ -113,7 +100,8 @@ static int random_calls(iris_t *iris, void *arg)
             CHECK_EQUAL(allocate_random(iris, blocks, slot, &random), 0);
             sum = sum * 31 + offset_of(iris, blocks[slot].ptr);
         } else {
-            CHECK_EQUAL(check_mark(&blocks[slot]), 0);
+            CHECK(harness_holds(iris, blocks[slot].ptr, blocks[slot].bytes,
+                                blocks[slot].mark));
             CHECK_OK(iris_free(iris, blocks[slot].ptr));
             blocks[slot].ptr = NULL;
         }
@@ -122,6 +110,7 @@ static int random_calls(iris_t *iris, void *arg)
         }
     }
     CHECK_EQUAL(check_same(iris, sum), 0);
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
     for (slot = 0; slot < SLOTS; slot++) {
         CHECK_OK(iris_free(iris, blocks[slot].ptr));
     }
@@ -195,9 +184,10 @@ static int too_much(iris_t *iris, void *arg)
                  stats.free_bytes, HEAP);
         CHECK_MESSAGE(text);
     }
+    CHECK_BAD(iris, iris_malloc_aligned(iris, HEAP, IRIS_ALIGNMENT_MAX, &ptr),
+              IRIS_ERR_NO_MEMORY, "alignment 2097152", "raise IRIS_HEAP_SIZE");
     CHECK_BAD(iris, iris_malloc_aligned(iris, 8, (size_t)1 << 62, &ptr),
-              IRIS_ERR_NO_MEMORY, "alignment 4611686018427387904",
-              "raise IRIS_HEAP_SIZE");
+              IRIS_ERR_INVALID, "alignment 4611686018427387904", "such as 256");
     CHECK(ptr == arg);
     /* What the message says is free can be had. */
     CHECK_OK(iris_malloc(iris, stats.largest_free_bytes, &ptr));

@@ -35,8 +35,8 @@ static void a_context_comes_and_goes_without_a_trace(void **state)
     assert_int_equal(iris_rank(iris), 0);
     assert_int_equal(iris_num_ranks(iris), 1);
     assert_int_equal(iris_device_id(iris), 0);
-    assert_int_equal(iris_num_cus(iris), 4);
-    assert_string_equal(iris_backend_name(iris), "sim");
+    assert_true(iris_num_cus(iris) >= 1);
+    assert_non_null(iris_backend_name(iris));
     assert_int_equal(iris_finalize(iris), IRIS_OK);
     assert_int_equal(leaks_found(&before), 0);
     assert_int_equal(leaks_found_files(), 0);
@@ -84,7 +84,7 @@ static void several_contexts_live_side_by_side(void **state)
 {
     struct leaks before;
     iris_t *contexts[5];
-    uint64_t *words[5];
+    uint64_t *words[5], seen;
 
     (void)state;
     leaks_note(&before);
@@ -93,13 +93,17 @@ static void several_contexts_live_side_by_side(void **state)
         assert_int_equal(
             iris_calloc(contexts[i], 1, sizeof(uint64_t), (void **)&words[i]),
             IRIS_OK);
-        *words[i] = (uint64_t)i;
+        seen = (uint64_t)i;
+        assert_int_equal(
+            harness_write(contexts[i], words[i], &seen, sizeof seen), IRIS_OK);
     }
     for (int i = 0; i < 5; i++) {
         for (int j = 0; j < 5; j++) {
             assert_int_equal(iris_is_symmetric(contexts[i], words[j]), i == j);
         }
-        assert_int_equal(*words[i], i);
+        assert_int_equal(
+            harness_read(contexts[i], &seen, words[i], sizeof seen), IRIS_OK);
+        assert_int_equal(seen, i);
     }
     assert_int_equal(iris_finalize(contexts[2]), IRIS_OK);
     assert_int_equal(iris_free(contexts[3], words[3]), IRIS_OK);
@@ -113,13 +117,16 @@ static void several_contexts_live_side_by_side(void **state)
 
 static int check_context(iris_t *iris, void *arg)
 {
-    const int64_t *context = iris_device_context(iris);
+    const int64_t *on_device = iris_device_context(iris);
     const int64_t *bases = iris_heap_bases(iris);
+    int64_t context[IRIS_CONTEXT_WORDS(8)], word;
     int num_ranks = iris_num_ranks(iris);
     int own = iris_rank(iris);
 
     (void)arg;
-    CHECK(iris_is_symmetric(iris, context));
+    CHECK(iris_is_symmetric(iris, on_device));
+    CHECK_OK(harness_read(iris, context, on_device,
+                          IRIS_CONTEXT_WORDS(num_ranks) * sizeof *context));
     CHECK_EQUAL(context[IRIS_CONTEXT_RANK], own);
     CHECK_EQUAL(context[IRIS_CONTEXT_NUM_RANKS], num_ranks);
     for (int rank = 0; rank < num_ranks; rank++) {
@@ -127,8 +134,9 @@ static int check_context(iris_t *iris, void *arg)
 
         CHECK(bases[rank] != 0);
         CHECK_EQUAL(context[IRIS_CONTEXT_HEAP_BASES + rank], bases[rank]);
-        CHECK_OK(iris_as_remote(iris, context, rank, &remote));
-        CHECK_EQUAL(*(int64_t *)remote, rank);
+        CHECK_OK(iris_as_remote(iris, on_device, rank, &remote));
+        CHECK_OK(harness_read(iris, &word, remote, sizeof word));
+        CHECK_EQUAL(word, rank);
         for (int other = 0; other < rank; other++) {
             CHECK(bases[rank] != bases[other]);
         }
@@ -183,6 +191,8 @@ static void a_heap_too_small_for_the_library_is_refused(void **state)
     assert_int_equal(iris_init(&config, &iris), IRIS_ERR_NO_MEMORY);
     assert_true(harness_message_has("IRIS_HEAP_SIZE"));
     config.heap_bytes = -1;
+    config.backend = "sim";
+    config.sim_device = "cpu";
     config.allocator = "vmem";
     assert_int_equal(iris_init(&config, &iris), IRIS_ERR_UNSUPPORTED);
     assert_true(harness_message_has("IRIS_ALLOCATOR=vmem"));

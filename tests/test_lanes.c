@@ -89,6 +89,7 @@ static int play_lanes(iris_t *iris, void *arg)
 {
     const unsigned grids[] = {1, 2, 3, 7};
     const uint64_t counts[] = {0, 1, 5, 1000};
+    const unsigned blocks[] = {1, 64, 100, 256};
     struct matrix matrix = {0};
     struct tally_args args = {0};
     uint64_t where;
@@ -100,8 +101,8 @@ static int play_lanes(iris_t *iris, void *arg)
     args.context = iris_device_context(iris);
     args.wrong = matrix.wrong;
     args.tally = (struct tally *)memory;
-    for (unsigned i = 0; i < 32; i++) {
-        unsigned block = i < 16 ? 1 : 64;
+    for (unsigned i = 0; i < 64; i++) {
+        unsigned block = blocks[i / 16];
 
         args.grid = grids[i % 4];
         args.n = counts[i / 4 % 4];

@@ -92,38 +92,39 @@ IRIS_KERNEL(hit_each, struct launch_args)
     }
 }
 
-/* Launches on a zeroed board and waits. */
+/* Launches on a zeroed board of the heap; *seen_p is what it then holds. */
 static int launch(iris_t *iris, const struct iris_kernel *kernel, unsigned grid,
-                  struct board *board)
+                  struct board *board, struct board *seen_p)
 {
     struct launch_args args = {iris_device_context(iris), board};
 
-    memset(board, 0, sizeof *board);
+    CHECK_OK(iris_memset(iris, board, 0, sizeof *board, NULL));
     CHECK_OK(iris_launch(iris, kernel, grid, 3, &args, sizeof args, NULL));
-    CHECK_OK(iris_stream_synchronize(iris, NULL));
-    CHECK_EQUAL(board->wrong, 0);
+    CHECK_OK(harness_read(iris, seen_p, board, sizeof *seen_p));
+    CHECK_EQUAL(seen_p->wrong, 0);
     return 0;
 }
 
+/* *arg is how many run at once on the CPU. A GPU runs at least as many as it
+ * says: one for each compute unit, which may have room for more. */
 static int residency_body(iris_t *iris, void *arg)
 {
-    unsigned cus = *(const unsigned *)arg;
-    struct board *board;
-    void *memory;
+    int on_gpu = harness_on_gpu(iris);
+    unsigned cus = (unsigned)iris_num_cus(iris);
+    struct board *board, seen;
 
-    CHECK_EQUAL(iris_num_cus(iris), cus);
-    CHECK_OK(iris_malloc(iris, sizeof *board, &memory));
-    board = memory;
+    CHECK(on_gpu || cus == *(const unsigned *)arg);
+    CHECK_OK(iris_malloc(iris, sizeof *board, (void **)&board));
     for (unsigned grid = 1; grid <= cus; grid++) {
-        CHECK_EQUAL(launch(iris, meet, grid, board), 0);
-        CHECK_EQUAL(board->arrived, grid);
+        CHECK_EQUAL(launch(iris, meet, grid, board, &seen), 0);
+        CHECK_EQUAL(seen.arrived, grid);
     }
-    CHECK_EQUAL(launch(iris, crowd, GRID, board), 0);
-    CHECK(board->most >= 1 && board->most <= cus);
-    CHECK_EQUAL(launch(iris, queue_up, GRID, board), 0);
-    CHECK_EQUAL(board->arrived, GRID);
-    CHECK_EQUAL(launch(iris, meet, cus, board), 0);
-    CHECK_OK(iris_free(iris, memory));
+    CHECK_EQUAL(launch(iris, crowd, GRID, board, &seen), 0);
+    CHECK(seen.most >= 1 && (on_gpu || seen.most <= cus));
+    CHECK_EQUAL(launch(iris, queue_up, GRID, board, &seen), 0);
+    CHECK_EQUAL(seen.arrived, GRID);
+    CHECK_EQUAL(launch(iris, meet, cus, board, &seen), 0);
+    CHECK_OK(iris_free(iris, board));
     return 0;
 }
 
@@ -157,22 +158,20 @@ static void as_many_workgroups_as_cus_run_at_once_and_no_more(void **state)
 static int grid_body(iris_t *iris, void *arg)
 {
     static const unsigned grids[] = {1, 2, 3, 5, 64, GRID};
-    struct board *board;
-    void *memory;
+    struct board *board, seen;
 
     (void)arg;
-    CHECK_OK(iris_malloc(iris, sizeof *board, &memory));
-    board = memory;
+    CHECK_OK(iris_malloc(iris, sizeof *board, (void **)&board));
     for (size_t g = 0; g < sizeof grids / sizeof *grids; g++) {
-        CHECK_EQUAL(launch(iris, hit_each, grids[g], board), 0);
+        CHECK_EQUAL(launch(iris, hit_each, grids[g], board, &seen), 0);
         for (size_t i = 0; i < ITEMS; i++) {
-            CHECK_EQUAL(board->hits[i], 1);
+            CHECK_EQUAL(seen.hits[i], 1);
         }
         for (unsigned i = 0; i < GRID; i++) {
-            CHECK_EQUAL(board->turns[i], i < grids[g] ? 1 : 0);
+            CHECK_EQUAL(seen.turns[i], i < grids[g] ? 1 : 0);
         }
     }
-    CHECK_OK(iris_free(iris, memory));
+    CHECK_OK(iris_free(iris, board));
     return 0;
 }
 
@@ -184,8 +183,8 @@ static void every_workgroup_and_every_index_comes_once(void **state)
 
 static int refused_body(iris_t *iris, void *arg)
 {
-    static const struct iris_kernel no_cpu = {
-        "elsewhere", sizeof(struct launch_args), NULL, "a GPU's"};
+    struct iris_kernel foreign = {"elsewhere", sizeof(struct launch_args), NULL,
+                                  "a GPU's", NULL};
     struct iris_kernel huge = hit_each[0];
     static char many[IRIS_LAUNCH_ARGS_MAX + 1];
     struct launch_args args = {iris_device_context(iris), NULL};
@@ -210,9 +209,18 @@ static int refused_body(iris_t *iris, void *arg)
     snprintf(text, sizeof text, "args_bytes is %zu", sizeof many);
     CHECK_BAD(iris, iris_launch(iris, &huge, 1, 1, many, sizeof many, NULL),
               IRIS_ERR_INVALID, text, "at most 4096");
-    CHECK_BAD(iris, iris_launch(iris, &no_cpu, 1, 1, &args, bytes, NULL),
-              IRIS_ERR_UNSUPPORTED, "kernel elsewhere has no CPU version",
-              "compile its IRIS_KERNEL for the CPU");
+    if (harness_on_gpu(iris)) {
+        foreign.cpu_entry = hit_each->cpu_entry;
+        foreign.gpu_image = NULL;
+        CHECK_STATUS(iris_launch(iris, &foreign, 1, 1, &args, bytes, NULL),
+                     IRIS_ERR_UNSUPPORTED);
+        CHECK_MESSAGE("no GPU version of kernel elsewhere");
+        CHECK_MESSAGE("build it with iriscc");
+    } else {
+        CHECK_BAD(iris, iris_launch(iris, &foreign, 1, 1, &args, bytes, NULL),
+                  IRIS_ERR_UNSUPPORTED, "kernel elsewhere has no CPU version",
+                  "compile its IRIS_KERNEL for the CPU");
+    }
     CHECK_OK(iris_stream_synchronize(iris, NULL));
     return 0;
 }
@@ -240,10 +248,10 @@ IRIS_KERNEL(sum_args, struct large_args)
 static int large_args_body(iris_t *iris, void *arg)
 {
     struct large_args args;
-    uint64_t sum = 0, expected = 0;
+    uint64_t sum, expected = 0;
 
     (void)arg;
-    args.sum = &sum;
+    CHECK_OK(iris_calloc(iris, 1, sizeof *args.sum, (void **)&args.sum));
     for (size_t round = 1; round < 5; round++) {
         for (size_t i = 0; i < sizeof args.bytes; i++) {
             args.bytes[i] = (unsigned char)(i * round);
@@ -251,8 +259,9 @@ static int large_args_body(iris_t *iris, void *arg)
         }
         CHECK_OK(iris_launch(iris, sum_args, 1, 1, &args, sizeof args, NULL));
     }
-    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_OK(harness_read(iris, &sum, args.sum, sizeof sum));
     CHECK_EQUAL(sum, expected);
+    CHECK_OK(iris_free(iris, args.sum));
     return 0;
 }
 

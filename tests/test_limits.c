@@ -179,5 +179,5 @@ int main(void)
         cmocka_unit_test(a_periodic_signal_disturbs_nothing),
     };
 
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
 }

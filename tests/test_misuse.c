@@ -147,7 +147,7 @@ static int after_fork(iris_t *iris)
 static void a_forked_child_may_not_use_it_and_does_no_harm(void **state)
 {
     iris_t *iris = start();
-    uint64_t *word;
+    uint64_t *word, seen = 17;
     void *more;
     int how;
     pid_t pid;
@@ -155,18 +155,20 @@ static void a_forked_child_may_not_use_it_and_does_no_harm(void **state)
     (void)state;
     assert_int_equal(iris_calloc(iris, 1, sizeof *word, (void **)&word),
                      IRIS_OK);
-    *word = 17;
+    assert_int_equal(harness_write(iris, word, &seen, sizeof seen), IRIS_OK);
     pid = fork();
     if (pid == 0) {
         _exit(after_fork(iris));
     }
     assert_int_equal(waitpid(pid, &how, 0), pid);
     assert_int_equal(how, 0);
-    assert_int_equal(*word, 17);
+    assert_int_equal(harness_read(iris, &seen, word, sizeof seen), IRIS_OK);
+    assert_int_equal(seen, 17);
     assert_int_equal(iris_malloc(iris, 100, &more), IRIS_OK);
     assert_int_equal(iris_memset(iris, word, 1, sizeof *word, NULL), IRIS_OK);
     assert_int_equal(iris_barrier(iris, NULL, NULL), IRIS_OK);
-    assert_int_equal(*word, 0x0101010101010101);
+    assert_int_equal(harness_read(iris, &seen, word, sizeof seen), IRIS_OK);
+    assert_int_equal(seen, 0x0101010101010101);
     assert_int_equal(iris_finalize(iris), IRIS_OK);
 }
 

@@ -239,7 +239,7 @@ IRIS_KERNEL(fan_out, struct game_args)
 static void play_messages(enum announce how)
 {
     game_play_all((struct game){messages, sizeof(struct message_board), 1,
-                                harness_count(1000000, 20000), how});
+                                harness_count(1000000, 20000), how, 1});
 }
 
 static void
@@ -271,14 +271,14 @@ static void a_signal_does_not_overtake_a_workgroups_put_or_store(void **state)
 {
     (void)state;
     game_play_all((struct game){bulk, sizeof(struct bulk_board), 1,
-                                harness_count(2000, 70), 0});
+                                harness_count(2000, 70), 0, 256});
 }
 
 static void all_to_all_cycles_need_no_barrier(void **state)
 {
     (void)state;
     game_play_all((struct game){fan_out, sizeof(struct fan_board), 1,
-                                harness_count(100000, 2000), 0});
+                                harness_count(100000, 2000), 0, 64});
 }
 
 int main(void)

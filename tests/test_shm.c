@@ -349,5 +349,5 @@ int main(void)
         cmocka_unit_test(without_a_tmpfs_the_backend_says_what_it_needs),
     };
 
-    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
 }

@@ -21,7 +21,8 @@ struct board {
 
 static void play(const struct iris_kernel *kernel, unsigned grid, size_t rounds)
 {
-    game_play_all((struct game){kernel, sizeof(struct board), grid, rounds, 0});
+    game_play_all(
+        (struct game){kernel, sizeof(struct board), grid, rounds, 0, 64});
 }
 
 IRIS_KERNEL(set_and_add, struct game_args)
@@ -143,7 +144,8 @@ IRIS_KERNEL(rally_every_pair, struct game_args)
         int low = pair / dev.num_ranks, high = pair % dev.num_ranks;
 
         if (low < high && (dev.rank == low || dev.rank == high)) {
-            rally(dev, args->board, low + high - dev.rank, args->rounds);
+            rally(dev, (struct board *)args->board, low + high - dev.rank,
+                  args->rounds);
         }
     }
 }

@@ -17,7 +17,8 @@ struct board {
 
 static void play(const struct iris_kernel *kernel, unsigned grid, size_t rounds)
 {
-    game_play_all((struct game){kernel, sizeof(struct board), grid, rounds, 0});
+    game_play_all(
+        (struct game){kernel, sizeof(struct board), grid, rounds, 0, 64});
 }
 
 /* The vector calls against sets whose members are known: bit i of `left_out`

@@ -95,22 +95,37 @@ static struct board *make_board(iris_t *iris)
     return board;
 }
 
+/* What the board holds, by way of a stream. */
+static int look(iris_t *iris, struct board *seen_p, const struct board *board,
+                iris_stream_t *stream)
+{
+    CHECK_OK(iris_memcpy(iris, seen_p, board, sizeof *seen_p, stream));
+    CHECK_OK(iris_stream_synchronize(iris, stream));
+    return 0;
+}
+
+/* Another stream sees that nothing is done, and lets it go on. */
 static int launch_body(iris_t *iris, void *arg)
 {
     uint64_t value = 5 + (uint64_t)iris_rank(iris);
-    struct board *board = make_board(iris);
+    struct board *board = make_board(iris), seen;
+    iris_stream_t *other;
 
     (void)arg;
     CHECK(board != NULL);
+    CHECK_OK(iris_stream_create(iris, &other));
     CHECK_OK(launch(iris, answer_flag, board, value, NULL));
     CHECK_OK(iris_memcpy(iris, &board->copy, &board->seen, 8, NULL));
     CHECK_OK(iris_memset(iris, &board->filled, 1, 8, NULL));
-    CHECK_EQUAL(__atomic_load_n(&board->answer, __ATOMIC_ACQUIRE), 0);
-    __atomic_store_n(&board->flag, 1, __ATOMIC_RELEASE);
-    CHECK_OK(iris_stream_synchronize(iris, NULL));
-    CHECK_EQUAL(board->answer, value);
-    CHECK_EQUAL(board->copy, value);
-    CHECK_EQUAL(board->filled, 0x0101010101010101);
+    CHECK_EQUAL(look(iris, &seen, board, other), 0);
+    CHECK_EQUAL(seen.answer, 0);
+    CHECK_EQUAL(seen.filled, 0);
+    CHECK_OK(launch(iris, set_flag, board, 1, other));
+    CHECK_EQUAL(look(iris, &seen, board, NULL), 0);
+    CHECK_EQUAL(seen.answer, value);
+    CHECK_EQUAL(seen.copy, value);
+    CHECK_EQUAL(seen.filled, 0x0101010101010101);
+    iris_stream_destroy(iris, other);
     CHECK_OK(iris_free(iris, board));
     return 0;
 }
@@ -124,7 +139,7 @@ static void launches_copies_and_fills_return_before_they_are_done(void **state)
 static int order_body(iris_t *iris, void *arg)
 {
     size_t rounds = *(const size_t *)arg;
-    uint64_t value = 0;
+    uint64_t value = 0, seen;
     struct board *board = make_board(iris);
 
     CHECK(board != NULL);
@@ -136,8 +151,8 @@ static int order_body(iris_t *iris, void *arg)
         CHECK_OK(launch(iris, compute, board, step, NULL));
         value = 3 * value + step;
     }
-    CHECK_OK(iris_stream_synchronize(iris, NULL));
-    CHECK_EQUAL(board->value, value);
+    CHECK_OK(harness_read(iris, &seen, &board->value, sizeof seen));
+    CHECK_EQUAL(seen, value);
     CHECK_OK(iris_free(iris, board));
     return 0;
 }
@@ -159,13 +174,13 @@ static int two_streams_body(iris_t *iris, void *arg)
     CHECK_OK(iris_stream_create(iris, &streams[0]));
     CHECK_OK(iris_stream_create(iris, &streams[1]));
     for (uint64_t i = 0; i < 20; i++) {
-        struct board *board = make_board(iris);
+        struct board *board = make_board(iris), seen;
 
         CHECK(board != NULL);
         CHECK_OK(launch(iris, answer_flag, board, i, streams[i % 2]));
         CHECK_OK(launch(iris, set_flag, board, 1, streams[1 - i % 2]));
-        CHECK_OK(iris_stream_synchronize(iris, streams[i % 2]));
-        CHECK_EQUAL(board->seen, i);
+        CHECK_EQUAL(look(iris, &seen, board, streams[i % 2]), 0);
+        CHECK_EQUAL(seen.seen, i);
         CHECK_OK(iris_stream_synchronize(iris, streams[1 - i % 2]));
         CHECK_OK(iris_free(iris, board));
     }
@@ -213,7 +228,7 @@ static int threads_body(iris_t *iris, void *arg)
     size_t rounds = *(const size_t *)arg;
     struct feeder feeders[THREADS];
     iris_stream_t *stream;
-    struct board *board = make_board(iris);
+    struct board *board = make_board(iris), seen;
 
     CHECK(board != NULL);
     CHECK_OK(iris_stream_create(iris, &stream));
@@ -234,8 +249,9 @@ static int threads_body(iris_t *iris, void *arg)
     }
     /* Finishes what is pending. */
     iris_stream_destroy(iris, stream);
-    CHECK_EQUAL(board->wrong, 0);
-    CHECK_EQUAL(board->seen, THREADS * rounds);
+    CHECK_OK(harness_read(iris, &seen, board, sizeof seen));
+    CHECK_EQUAL(seen.wrong, 0);
+    CHECK_EQUAL(seen.seen, THREADS * rounds);
     CHECK_OK(iris_free(iris, board));
     return 0;
 }
@@ -257,7 +273,7 @@ static int refused_body(iris_t *iris, void *arg)
 {
     char memory[256] = {0}, text[64];
     iris_stream_t *gone, *streams[2];
-    struct board *board = make_board(iris);
+    struct board *board = make_board(iris), seen;
 
     (void)arg;
     CHECK(board != NULL);
@@ -282,7 +298,8 @@ static int refused_body(iris_t *iris, void *arg)
         iris_stream_destroy(iris, bad); /* only logs */
     }
     CHECK_OK(iris_barrier(iris, NULL, NULL));
-    CHECK_EQUAL(board->flag + (uint64_t)memory[0], 0);
+    CHECK_OK(harness_read(iris, &seen, board, sizeof seen));
+    CHECK_EQUAL(seen.flag + (uint64_t)memory[0], 0);
     CHECK_OK(iris_free(iris, board));
     return 0;
 }

@@ -80,7 +80,7 @@ static void a_ticket_lock_excludes_and_serves_in_order(void **state)
 {
     (void)state;
     game_play_all((struct game){take_turns, sizeof(struct ticket_board), 2,
-                                harness_count(20000, 50), 0});
+                                harness_count(20000, 50), 0, 64});
 }
 
 int main(void)

@@ -19,7 +19,8 @@ struct board {
 
 static void play(const struct iris_kernel *kernel, unsigned grid, size_t rounds)
 {
-    game_play_all((struct game){kernel, sizeof(struct board), grid, rounds, 0});
+    game_play_all(
+        (struct game){kernel, sizeof(struct board), grid, rounds, 0, 64});
 }
 
 IRIS_DEVICE iris_bool_t holds(iris_cmp_t cmp, iris_bool_t less,
@@ -73,8 +74,13 @@ IRIS_KERNEL(compare, struct game_args)
 
 /* By comparison: what a word is relative to the waiter's value at first, then
  * (still no reason to go on), and at last. */
-static const int steps[6][3] = {{1, -1, 0}, {0, 0, 1},  {1, 0, -1},
-                                {2, 1, 0},  {-1, 0, 1}, {-2, -1, 0}};
+IRIS_DEVICE uint64_t step_of(iris_cmp_t cmp, int which)
+{
+    const int steps[6][3] = {{1, -1, 0}, {0, 0, 1},  {1, 0, -1},
+                             {2, 1, 0},  {-1, 0, 1}, {-2, -1, 0}};
+
+    return (uint64_t)steps[cmp][which];
+}
 
 /* clang-format off */
 /* One wait of the next rank's workgroup 1 for this rank's workgroup 0: the sign
@@ -87,26 +93,25 @@ static const int steps[6][3] = {{1, -1, 0}, {0, 0, 1},  {1, 0, -1},
         const uint64_t top = (uint64_t)1 << (8 * sizeof(c_type) - 1);          \
         const uint64_t value =                                                 \
             iris_i_less(IRIS_I_KIND_##name, top, 0) ? 0 : top;                 \
-        const int *step = steps[cmp];                                          \
         int next = (dev.rank + 1) % dev.num_ranks;                             \
         int before = (dev.rank + dev.num_ranks - 1) % dev.num_ranks;           \
         c_type *word = (c_type *)&board->words[turn % TURNS], last;            \
         if (wg.id == 0) {                                                      \
             (void)iris_wait_until(dev, &board->ready, IRIS_CMP_GE, turn);      \
-            iris_atomic_store(dev, word, (c_type)(value + (uint64_t)step[1]),  \
+            iris_atomic_store(dev, word, (c_type)(value + step_of(cmp, 1)),    \
                               next, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);          \
             iris_store(dev, &board->token, game_mark(dev.rank, next, turn),    \
                        next);                                                  \
-            iris_atomic_store(dev, word, (c_type)(value + (uint64_t)step[2]),  \
+            iris_atomic_store(dev, word, (c_type)(value + step_of(cmp, 2)),    \
                               next, IRIS_RELEASE, IRIS_SCOPE_SYSTEM);          \
             return;                                                            \
         }                                                                      \
-        iris_atomic_store(dev, word, (c_type)(value + (uint64_t)step[0]),      \
+        iris_atomic_store(dev, word, (c_type)(value + step_of(cmp, 0)),        \
                           dev.rank, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);          \
         iris_signal_set(dev, &board->ready, turn, before);                     \
         last = iris_wait_until(dev, word, cmp, (c_type)value);                 \
         game_expect(dev, board,                                                \
-                    last == (c_type)(value + (uint64_t)step[2]));              \
+                    last == (c_type)(value + step_of(cmp, 2)));                \
         game_expect(dev, board,                                                \
                     board->token == game_mark(before, dev.rank, turn));        \
     }

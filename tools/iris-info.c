@@ -153,23 +153,35 @@ static void print_reason(const char *what)
     printf("  ! %s: %s\n", what, iris_last_error());
 }
 
-static void print_backends(const struct iris_backend_ops *selected)
+static void print_backends(const struct iris_settings *settings,
+                           const struct iris_backend_ops *selected)
 {
-    const struct iris_backend_ops *const *ops = iris_i_backends();
+    const struct iris_backend_ops *ops;
+    const char *name;
     int has_hip = 0;
 
     printf("Backends\n");
-    for (; *ops != NULL; ops++) {
-        iris_status_t status = (*ops)->probe();
+    for (size_t i = 0; (name = iris_i_backend_at(i, settings, &ops)) != NULL;
+         i++) {
+        int runs = ops != NULL && ops->probe() == IRIS_OK;
 
-        has_hip |= strcmp((*ops)->name, "hip") == 0;
-        printf("  %-8s%s%s%s\n", (*ops)->name,
-               status == IRIS_OK ? "can run" : "cannot run: ",
-               status == IRIS_OK ? "" : iris_last_error(),
-               *ops == selected ? "; in use" : "");
+        has_hip |= strcmp(name, "hip") == 0;
+        printf("  %-8s%s%s%s\n", name,
+               runs ? "can run" : "cannot run: ", runs ? "" : iris_last_error(),
+               runs && ops == selected ? "; in use" : "");
     }
     if (!has_hip) {
         printf("  %-8snot in this build\n", "hip");
+    }
+}
+
+static void print_gpu(const struct iris_device_info *info)
+{
+    printf("     %d compute units, %d lanes in lockstep, clock of kernels "
+           "%.0f MHz\n",
+           info->num_cus, info->wavefront, (double)info->clock_khz / 1000);
+    if (info->num_xccs > 0) {
+        printf("     %d XCCs\n", info->num_xccs);
     }
 }
 
@@ -177,31 +189,28 @@ static void print_backends(const struct iris_backend_ops *selected)
 static int print_device(const struct iris_backend_ops *ops,
                         const struct iris_settings *settings)
 {
-    struct iris_backend_params params = {
-        .num_ranks = 1,
-        .sim_cus = settings->sim_cus.number,
-        .sim_device = settings->sim_device.text,
-        .timeout_ms = settings->timeout_ms.number,
-    };
+    struct iris_backend_params params = {.num_ranks = 1};
     struct iris_device_info info;
     struct iris_backend *backend;
+    char reason[1024];
 
     printf("\nDevices\n");
+    iris_i_backend_params(settings, &params, reason, sizeof reason);
     if (ops->open(&params, &backend) != IRIS_OK) {
         print_reason("no device");
         return 1;
     }
-    ops->device_info(backend, &info);
-    ops->close(backend);
-    printf("  %d  %s\n     %d workgroups of a kernel at once%s, %d lane%s in "
-           "lockstep\n",
-           info.device_id, info.name, info.num_cus,
-           ops->simulation ? " (IRIS_SIM_CUS)" : "", info.wavefront,
-           info.wavefront == 1 ? "" : "s");
-    if (ops->simulation) {
-        printf("     %ld processors, shared by all ranks\n",
-               sysconf(_SC_NPROCESSORS_ONLN));
+    backend->ops->device_info(backend, &info);
+    printf("  %d  %s\n", info.device_id, info.name);
+    if (backend->ops->native != NULL) {
+        print_gpu(&info);
+    } else {
+        printf("     %d workgroups of a kernel at once (IRIS_SIM_CUS), 1 lane "
+               "in lockstep\n"
+               "     %ld processors, shared by all ranks\n",
+               info.num_cus, sysconf(_SC_NPROCESSORS_ONLN));
     }
+    backend->ops->close(backend);
     return 0;
 }
 
@@ -211,13 +220,13 @@ static int print_hardware(const struct iris_settings *settings)
     const struct iris_backend_ops *selected = NULL;
     char reason[1024];
 
-    if (iris_i_backend_select(settings->backend.text, &selected) == IRIS_OK) {
-        print_backends(selected);
+    if (iris_i_backend_select(settings, &selected) == IRIS_OK) {
+        print_backends(settings, selected);
         return print_device(selected, settings);
     }
     /* Copied, since print_backends() may change the message. */
     snprintf(reason, sizeof reason, "%s", iris_last_error());
-    print_backends(NULL);
+    print_backends(settings, NULL);
     printf("  ! none in use: %s\n", reason);
     return 1;
 }

@@ -38,10 +38,14 @@ typedef struct iris iris_t;
       "debug info warning error off", "least severe message to print")         \
     X(timeout_ms, MS, "IRIS_TIMEOUT_MS", "300000",                             \
       "", "deadline of every wait on the host; 0: none")                        \
-    X(sim_device, CHOICE, "IRIS_SIM_DEVICE", "cpu",                            \
-      "cpu gpu", "what the sim backend runs kernels on")                       \
+    X(device_timeout_ms, MS, "IRIS_DEVICE_TIMEOUT_MS", "0",                    \
+      "", "deadline of every wait inside a kernel; 0: none")                   \
+    X(sim_device, CHOICE, "IRIS_SIM_DEVICE", "auto",                           \
+      "auto cpu gpu", "what the sim backend runs on; auto: a GPU if it can")   \
     X(sim_cus, COUNT, "IRIS_SIM_CUS", "4",                                     \
       "", "workgroups of one kernel that run at once on the CPU")              \
+    X(module_dir, STRING, "IRIS_MODULE_DIR", "",                               \
+      "", "folder of loadable backends; empty: where make install put them")   \
     X(bootstrap, CHOICE, "IRIS_BOOTSTRAP", "auto",                             \
       "auto mpi env", "how ranks meet")                                        \
     X(spawn, CHOICE, "IRIS_SPAWN", "threads",                                  \
@@ -123,8 +127,9 @@ IRIS_API int iris_num_ranks(const iris_t *iris);
 /** Device this rank uses; always 0 on the CPU. -1 on a bad context. */
 IRIS_API int iris_device_id(const iris_t *iris);
 
-/** Workgroups of one kernel that the device runs at once: compute units of a
- *  GPU, IRIS_SIM_CUS on the CPU. -1 on a bad context. */
+/** Workgroups of one kernel that the device runs at once for sure: compute
+ *  units of a GPU, this rank's share of them if ranks share it, IRIS_SIM_CUS on
+ *  the CPU. -1 on a bad context. */
 IRIS_API int iris_num_cus(const iris_t *iris);
 
 /** Name of the backend in use: "sim" or "hip". NULL on a bad context. */

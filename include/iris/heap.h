@@ -15,15 +15,21 @@ extern "C" {
 /** Alignment of iris_malloc() and iris_calloc(), in bytes. */
 #define IRIS_ALIGNMENT 256
 
-/** Figures of this rank's heap, in bytes unless named otherwise. */
+/** Largest alignment that iris_malloc_aligned() takes, in bytes. */
+#define IRIS_ALIGNMENT_MAX ((size_t)2 << 20)
+
+/** Figures of this rank's heap, in bytes unless named otherwise. Memory that
+ *  iris_as_symmetric() shares counts nowhere. */
 struct iris_heap_stats {
     size_t heap_bytes;         /**< Size of the heap. */
     size_t used_bytes;         /**< In live allocations, rounded up. */
     size_t free_bytes;         /**< Neither used nor the library's own. */
     size_t largest_free_bytes; /**< Largest allocation that would succeed. */
     size_t peak_bytes;         /**< Highest used_bytes so far. */
-    size_t mapped_bytes;       /**< Backed by memory. */
-    size_t reserved_bytes;     /**< Address space the heap may grow into. */
+    size_t mapped_bytes;       /**< Backed by memory; with IRIS_ALLOCATOR=vmem
+                                    it grows as allocations need it. */
+    size_t reserved_bytes;     /**< Address space the heap may grow into: what
+                                    IRIS_HEAP_SIZE says. */
     size_t metadata_bytes;     /**< The allocator's own, outside the heap. */
     size_t num_allocs;         /**< Live allocations, a count. */
 };
@@ -32,17 +38,20 @@ struct iris_heap_stats {
  *  IRIS_ALIGNMENT, contents undefined. Collective over the job: every rank
  *  passes the same size; the ranks' calls are compared. Returns once every rank
  *  has the memory, so peers may be written at once. The memory is backed: a
- *  kernel never faults on it. Host call, no device work.
+ *  kernel never faults on it. Host call; with IRIS_ALLOCATOR=vmem a call that
+ *  makes the heap grow has the device zero what is new, and waits for that.
  *
  *  IRIS_ERR_INVALID      bytes is 0, count * size overflows, ptr_p is NULL,
- *                        the alignment is no power of two
+ *                        the alignment is no power of two or too large
  *  IRIS_ERR_NO_MEMORY    more than the heap has in one piece, or the system is
- *                        out of shared memory (on any rank)
+ *                        out of shared memory, or a GPU out of its own (on
+ *                        any rank)
  *  IRIS_ERR_MISMATCH     ranks called differently: told what each called
  *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_malloc(iris_t *iris, size_t bytes, void **ptr_p);
 
-/** iris_malloc() with an alignment: a power of two up to the heap's size.
+/** iris_malloc() with an alignment: a power of two up to
+ *  IRIS_ALIGNMENT_MAX.
  *  Statuses as iris_malloc(). */
 IRIS_API iris_status_t iris_malloc_aligned(iris_t *iris, size_t bytes,
                                            size_t alignment, void **ptr_p);
@@ -61,12 +70,49 @@ IRIS_API iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size,
  *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_free(iris_t *iris, void *ptr);
 
+/** Makes memory of the program's own symmetric: `bytes` bytes at `ptr`, memory
+ *  of any device or of the host that this rank's device can copy from.
+ *  Collective over the job: every rank passes the same size and memory of its
+ *  own. *symmetric_p is then an address on the heap, at the same offset on every
+ *  rank, which the caller frees with iris_free().
+ *
+ *  Where it can be, that is the same memory, mapped a second time: writes
+ *  through either address are seen through the other, between kernels; and the
+ *  program may free its own whenever it likes, the memory stays until
+ *  iris_free() or iris_finalize(). *shared_p is 1. It can be if, on every rank,
+ *  IRIS_ALLOCATOR is vmem; the memory is this rank's device's, made by the
+ *  runtime's virtual memory calls (hipMemCreate, cuMemCreate) with a handle that
+ *  can be exported as a file descriptor, and mapped in one piece; `ptr` is
+ *  equally far into it; and the largest allocation fits into address space as
+ *  large as the heap's own, which all memory so shared has together. What is
+ *  mapped on the peers is the whole allocation that `ptr` is in.
+ *
+ *  Otherwise it is memory as iris_malloc() gives, to which the contents are
+ *  copied once, on the default stream, which this call waits for. *shared_p is
+ *  0. The pool allocator and the CPU always copy.
+ *
+ *  The caller has synchronised the streams that write to the memory. shared_p
+ *  may be NULL.
+ *
+ *  IRIS_ERR_INVALID      ptr is NULL or on the heap already, bytes is 0,
+ *                        symmetric_p is NULL
+ *  IRIS_ERR_NO_MEMORY    the copy does not fit (see iris_malloc()), or the
+ *                        system has no memory for records
+ *  IRIS_ERR_DEVICE       mapping or copying failed on some rank; nothing is
+ *                        shared, the program's memory is as it was
+ *  IRIS_ERR_LIMIT        too many open descriptors, on some rank
+ *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
+IRIS_API iris_status_t iris_as_symmetric(iris_t *iris, const void *ptr,
+                                         size_t bytes, void **symmetric_p,
+                                         int *shared_p);
+
 /** Fills *stats_p for this rank. Local, does not block.
  *  IRIS_ERR_INVALID (stats_p is NULL), IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_heap_stats(const iris_t *iris,
                                        struct iris_heap_stats *stats_p);
 
-/** 1 if `ptr` lies in this rank's own heap, 0 if not (or on a bad context).
+/** 1 if `ptr` lies in this rank's own heap or in memory that
+ *  iris_as_symmetric() has added to it, 0 if not (or on a bad context).
  *  Local, does not block. */
 IRIS_API int iris_is_symmetric(const iris_t *iris, const void *ptr);
 

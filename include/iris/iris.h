@@ -9,6 +9,7 @@
 #include <iris/types.h>
 #include <iris/context.h>
 #include <iris/heap.h>
+#include <iris/graph.h>
 #include <iris/group.h>
 #include <iris/stream.h>
 #include <iris/launch.h>

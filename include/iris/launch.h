@@ -16,8 +16,8 @@ extern "C" {
 
 /** Runs `grid` workgroups of `block` lanes of a kernel on the stream.
  *  Asynchronous; the argument struct is copied before the call returns, what
- *  it points to is not. At most iris_num_cus() workgroups run at once, lowest
- *  ids first: a workgroup may wait for one that runs or has run, never for one
+ *  it points to is not. iris_num_cus() workgroups run at once for sure, lowest ids
+ *  first: a workgroup may wait for one that runs or has run, never for one
  *  that may not have started (see docs/kernels.md). All writes of the kernel
  *  are visible to every rank that later learns of its end.
  *
@@ -31,6 +31,16 @@ IRIS_API iris_status_t iris_launch(iris_t *iris,
                                    unsigned grid, unsigned block,
                                    const void *args, size_t args_bytes,
                                    iris_stream_t *stream);
+
+/** An object's image of GPU code, as iriscc adds it to the program before main
+ *  and takes it away again: a GPU loads all of them at iris_init(), since
+ *  loading one later could wait for a kernel that waits. */
+struct iris_gpu_image {
+    const void *image;
+    struct iris_gpu_image *next; /* the library's */
+};
+IRIS_API void iris_gpu_image_add(struct iris_gpu_image *image);
+IRIS_API void iris_gpu_image_remove(struct iris_gpu_image *image);
 
 #ifdef __cplusplus
 }

@@ -28,7 +28,8 @@ extern "C" {
     X(ERR_MISMATCH,    -10, "ranks made different collective calls")           \
     X(ERR_STATE,       -11, "not usable in this state")                        \
     X(ERR_LIMIT,       -12, "a system limit was reached")                      \
-    X(ERR_SYSTEM,      -13, "a system call failed")
+    X(ERR_SYSTEM,      -13, "a system call failed")                            \
+    X(ERR_DEVICE,      -14, "the GPU failed")
 /* clang-format on */
 
 /** What every fallible call returns. 0 is success, errors are negative. */

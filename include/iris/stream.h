@@ -20,6 +20,20 @@ typedef struct iris_stream iris_stream_t;
 IRIS_API iris_status_t iris_stream_create(iris_t *iris,
                                           iris_stream_t **stream_p);
 
+/** Makes a stream around one of the GPU's own runtime: `native` is a
+ *  hipStream_t or cudaStream_t of this rank's device, NULL its default stream.
+ *  Work enqueued through either is in one order. The native stream stays the
+ *  program's and outlives the result, which is the caller's until
+ *  iris_stream_destroy(). Local.
+ *  IRIS_ERR_UNSUPPORTED (no GPU), IRIS_ERR_INVALID (not a stream of this
+ *  device), IRIS_ERR_NO_MEMORY, IRIS_ERR_STATE */
+IRIS_API iris_status_t iris_stream_wrap(iris_t *iris, void *native,
+                                        iris_stream_t **stream_p);
+
+/** The hipStream_t or cudaStream_t behind a stream, still the context's; NULL
+ *  on the CPU or a bad context or stream. Local. */
+IRIS_API void *iris_stream_native(iris_t *iris, iris_stream_t *stream);
+
 /** Finishes the stream's work and frees it; blocks as
  *  iris_stream_synchronize() does. An error of that work is logged. Local. NULL
  *  is fine. */
@@ -47,6 +61,44 @@ IRIS_API iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
  *  Asynchronous. 0 bytes touch nothing. Local. Statuses as iris_memcpy(). */
 IRIS_API iris_status_t iris_memset(iris_t *iris, void *dst, int value,
                                    size_t bytes, iris_stream_t *stream);
+
+/* ---- Remote memory access from the host, in stream order --------------------
+ *
+ * Copy engines do these on a GPU; no kernel runs. What a rank's stream did
+ * before a signal is visible to whoever waits for that signal, on a stream or
+ * in a kernel. All are asynchronous and local.
+ *
+ * IRIS_ERR_INVALID      a pointer that must be symmetric is not on this rank's
+ *                       heap, a size goes past it, a signal is misaligned, no
+ *                       such rank or comparison, no stream of this context
+ * IRIS_ERR_UNREACHABLE  that rank's heap is not mapped here
+ * IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE, IRIS_ERR_STATE */
+
+/** Copies `bytes` from this rank's `src` (any memory iris_memcpy() takes) to
+ *  where to_rank keeps `dst`, which is symmetric. 0 bytes touch nothing. */
+IRIS_API iris_status_t iris_put_on_stream(iris_t *iris, void *dst,
+                                          const void *src, size_t bytes,
+                                          int to_rank, iris_stream_t *stream);
+
+/** Copies `bytes` from where from_rank keeps `src`, which is symmetric, to this
+ *  rank's `dst` (any memory iris_memcpy() takes). 0 bytes touch nothing. */
+IRIS_API iris_status_t iris_get_on_stream(iris_t *iris, void *dst,
+                                          const void *src, size_t bytes,
+                                          int from_rank,
+                                          iris_stream_t *stream);
+
+/** Sets to_rank's `signal`, symmetric, to `value` when the stream gets there:
+ *  release at system scope of all the stream did before. */
+IRIS_API iris_status_t iris_signal_on_stream(iris_t *iris, uint64_t *signal,
+                                             uint64_t value, int to_rank,
+                                             iris_stream_t *stream);
+
+/** Holds the stream until this rank's own `signal` is CMP `value`: acquire at
+ *  system scope for all that follows. A signal that never comes is an error of
+ *  iris_stream_synchronize(). */
+IRIS_API iris_status_t iris_wait_on_stream(iris_t *iris, uint64_t *signal,
+                                           iris_cmp_t cmp, uint64_t value,
+                                           iris_stream_t *stream);
 
 #ifdef __cplusplus
 }

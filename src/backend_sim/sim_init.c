@@ -38,12 +38,25 @@ static iris_status_t sim_probe(void)
 static iris_status_t sim_open(const struct iris_backend_params *params,
                               struct iris_backend **backend_p)
 {
+    const char *device = params->sim_device;
     struct sim_backend *sim;
 
-    if (params->sim_device != NULL && strcmp(params->sim_device, "gpu") == 0) {
+    if (strcmp(device, "gpu") == 0 && params->gpu == NULL) {
         return iris_i_fail(NULL, IRIS_ERR_BACKEND,
-                           "simulation on a GPU needs the HIP backend, which "
-                           "this build does not have; use IRIS_SIM_DEVICE=cpu");
+                           "simulation on a GPU (IRIS_SIM_DEVICE=gpu): %.600s, "
+                           "or IRIS_SIM_DEVICE=cpu",
+                           params->gpu_reason);
+    }
+    if (strcmp(device, "cpu") != 0 && params->gpu != NULL) {
+        struct iris_backend_params shared = *params;
+
+        shared.share_device = 1;
+        return params->gpu->open(&shared, backend_p);
+    }
+    if (strcmp(params->allocator, "vmem") == 0) {
+        return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
+                           "IRIS_ALLOCATOR=vmem needs a GPU; on the CPU use "
+                           "pool");
     }
     if (params->sim_cus < 1 || params->sim_cus > INT32_MAX) {
         return iris_i_fail(NULL, IRIS_ERR_CONFIG,

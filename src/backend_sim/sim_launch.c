@@ -22,6 +22,7 @@
 #define PAUSES 100
 /* Yields between looks at the clock. */
 #define YIELDS_PER_LOOK 16
+#define NS_PER_MS 1000000
 /* Time between a waiting workgroup's questions to the core. */
 #define ASK_NS 5000000
 
@@ -39,6 +40,8 @@ struct sim_wg {
     struct sim_stream *stream;
     unsigned yields;
     int64_t next_ask_ns; /* 0: has not waited yet */
+    int64_t wait_end_ns; /* of the wait under way; 0: not known yet */
+    bool wait_late;      /* that has passed; a few more looks, then it ends */
     jmp_buf end;
 };
 
@@ -103,13 +106,45 @@ static _Noreturn void end_workgroup(struct sim_wg *self)
     struct sim_stream *stream = self->stream;
 
     pthread_mutex_lock(&stream->lock);
-    if (stream->num_ended == 0 ||
-        self->cpu.workgroup < stream->ended.workgroup) {
+    if (!stream->expired && (stream->num_ended == 0 ||
+                             self->cpu.workgroup < stream->ended.workgroup)) {
         stream->ended = self->cpu;
     }
     stream->num_ended++;
     pthread_mutex_unlock(&stream->lock);
     _longjmp(self->end, 1);
+}
+
+/* Ends the kernel if the workgroup's wait has taken longer than any may. The
+ * host is to hear of this wait, not of those that end because of it. */
+static void check_deadline(struct sim_wg *self, int64_t now)
+{
+    const struct iris_backend_params *params = &self->stream->params;
+    struct sim_stream *stream = self->stream;
+    iris_status_t status;
+
+    if (params->device_timeout_ms == 0 || self->cpu.wait_address == NULL) {
+        return;
+    }
+    if (self->wait_end_ns == 0) {
+        self->wait_end_ns = now + params->device_timeout_ms * NS_PER_MS;
+    }
+    if (now < self->wait_end_ns || !self->wait_late) {
+        self->wait_late = now >= self->wait_end_ns;
+        return;
+    }
+    status = iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                         "rank %d: a wait in a kernel is not over after %lld "
+                         "ms (IRIS_DEVICE_TIMEOUT_MS)",
+                         params->rank, (long long)params->device_timeout_ms);
+    iris_i_sim_stop(stream, status, iris_last_error());
+    pthread_mutex_lock(&stream->lock);
+    if (!stream->expired) {
+        stream->expired = true;
+        stream->ended = self->cpu;
+    }
+    pthread_mutex_unlock(&stream->lock);
+    end_workgroup(self);
 }
 
 /* Asks the core now and then whether the wait still makes sense. */
@@ -118,6 +153,7 @@ static void ask_core(struct sim_wg *self)
     int64_t now = iris_i_now_ns();
     iris_status_t status;
 
+    check_deadline(self, now);
     if (self->next_ask_ns == 0) {
         self->next_ask_ns = now + ASK_NS;
     }
@@ -156,6 +192,8 @@ void iris_cpu_poll(struct iris_cpu_wg *cpu)
         end_workgroup(self);
     }
     if (cpu->polls++ < PAUSES) {
+        self->wait_end_ns = 0; /* a new wait, or nearly */
+        self->wait_late = false;
         iris_i_pause();
         return;
     }

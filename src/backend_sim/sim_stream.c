@@ -348,9 +348,13 @@ static void describe_stop(const struct sim_stream *stream, bool finished,
     memcpy(message, stream->stop_message, IRIS_MESSAGE_BYTES);
     if (stream->num_ended > 0 && ended->wait_address != NULL) {
         append(message,
-               "; kernel %s: workgroup %u waited for the value at %p to be %s "
-               "%lld and last saw %lld",
-               ended->kernel, ended->workgroup, ended->wait_address,
+               "; kernel %s: workgroup %u waited%s for the value at %p (heap "
+               "offset %zu) to be %s %lld and last saw %lld",
+               ended->kernel, ended->workgroup,
+               ended->wait_op == IRIS_OP_BARRIER ? " in a barrier" : "",
+               ended->wait_address,
+               (size_t)((uintptr_t)ended->wait_address -
+                        (uintptr_t)ended->heap_base),
                compare[ended->wait_cmp], (long long)ended->wait_value,
                (long long)ended->wait_seen);
     } else if (stream->num_ended > 0) {
@@ -391,6 +395,7 @@ static bool take_error(struct sim_stream *stream, bool finished,
     }
     if (taken && finished) {
         stream->num_ended = 0;
+        stream->expired = false;
         atomic_store(&stream->stop, IRIS_OK);
     }
     pthread_mutex_unlock(&stream->lock);

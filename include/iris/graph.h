@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Graphs: a stream's work, captured once and launched many times at the cost of
+ * one launch.
+ */
+#ifndef IRIS_GRAPH_H
+#define IRIS_GRAPH_H
+
+#include <iris/stream.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Captured work. Opaque. */
+typedef struct iris_graph iris_graph_t;
+
+/* Launches, device barriers, copies between device memories, fills and the
+ * host-initiated operations of <iris/stream.h> can be captured; they take their
+ * arguments as they are then. What cannot returns IRIS_ERR_STATE and leaves
+ * the capture as it is: whatever waits for the stream on the host
+ * (iris_stream_synchronize(), iris_barrier(), iris_calloc() on the default
+ * stream), and copies of pageable host memory. A capture that the program
+ * began with its runtime's own calls on a wrapped stream is treated the same
+ * way. */
+
+/** From here on, work enqueued on the stream is captured and not run. Local.
+ *  IRIS_ERR_UNSUPPORTED (no GPU), IRIS_ERR_STATE (capturing already),
+ *  IRIS_ERR_DEVICE, IRIS_ERR_INVALID */
+IRIS_API iris_status_t iris_capture_begin(iris_t *iris, iris_stream_t *stream);
+
+/** Ends the capture; *graph_p is the caller's until iris_graph_free(). Local.
+ *  IRIS_ERR_STATE (no capture), IRIS_ERR_DEVICE (something between could not be
+ *  captured; the capture is over), IRIS_ERR_NO_MEMORY, IRIS_ERR_INVALID */
+IRIS_API iris_status_t iris_capture_end(iris_t *iris, iris_stream_t *stream,
+                                        iris_graph_t **graph_p);
+
+/** Enqueues all of the graph on the stream. Asynchronous, local. Launches of
+ *  one graph run one after another. IRIS_ERR_INVALID, IRIS_ERR_DEVICE,
+ *  IRIS_ERR_STATE */
+IRIS_API iris_status_t iris_graph_launch(iris_t *iris, iris_graph_t *graph,
+                                         iris_stream_t *stream);
+
+/** Frees a graph of which no launch is running. iris_finalize() frees what is
+ *  left. Local. NULL is fine. */
+IRIS_API void iris_graph_free(iris_t *iris, iris_graph_t *graph);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* IRIS_GRAPH_H */

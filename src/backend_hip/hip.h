@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The GPU backend, over the HIP runtime: what its files share. On NVIDIA GPUs
+ * hip_nvidia.h stands for HIP's header.
+ */
+#ifndef IRIS_SRC_BACKEND_HIP_HIP_H
+#define IRIS_SRC_BACKEND_HIP_HIP_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#if IRIS_HIP_NVIDIA
+#include "backend_hip/hip_nvidia.h"
+#else
+#include <hip/hip_runtime_api.h>
+#endif
+
+#include <iris/device/layout.h>
+
+#include "backend.h"
+#include "log.h"
+
+extern const struct iris_backend_ops iris_i_hip_ops;
+
+/* "0000:c1:00.0" */
+#define HIP_PCI_BYTES 16
+
+/* Pinned memory in which pageable host memory is staged, so that its copies
+ * are asynchronous: blocks of a bitmap. */
+#define HIP_STAGE_BLOCKS 64
+#define HIP_STAGE_BLOCK_BYTES ((size_t)65536)
+
+struct hip_stage {
+    char *base;
+    _Atomic uint64_t used; /* bit i: block i */
+};
+
+/* Addresses. What is used of them begins at a multiple of what offsets in a
+ * heap may have to be multiples of. */
+struct hip_room {
+    char *base;
+    size_t bytes;
+    void *raw; /* as reserved */
+    size_t raw_bytes;
+};
+
+struct hip_opened;
+
+/* A peer's heap as it is mapped here. */
+struct hip_import {
+    struct hip_import *next;
+    char *base;
+    size_t bytes;
+    struct hip_opened *opened; /* NULL: not by IPC */
+    struct hip_room room;      /* of bytes 0: not by addresses of its own */
+};
+
+struct hip_vmem;
+
+/* What a handle's bytes hold. A pid is unique only in its namespace. */
+struct hip_handle {
+    uint64_t pid_namespace;
+    int64_t pid;
+    char *base; /* in that process */
+    uint64_t bytes;
+    int32_t rank;
+    int32_t vmem; /* the allocator, which all ranks must share */
+    char pci[HIP_PCI_BYTES];
+    union {
+        uint64_t offset; /* pool: of the heap in its allocation */
+        uint64_t backed; /* vmem: bytes of memory behind the descriptor */
+    };
+    hipIpcMemHandle_t ipc; /* pool: of the whole allocation. Two handles of one
+                            * need not be equal. */
+};
+
+/* A kernel's code on this backend's device, found once. */
+struct hip_function {
+    const struct iris_kernel *kernel;
+    hipFunction_t function;
+};
+
+#define HIP_FUNCTION_SLOTS 256
+
+/* More GPUs than a node has. */
+#define HIP_MAX_DEVICES 256
+
+struct hip_backend {
+    struct iris_backend base;
+    struct iris_backend_params params;
+    int device;
+    char pci[HIP_PCI_BYTES];
+    struct iris_device_info info;
+    struct iris_heap_region heap;
+    struct hip_import *imports; /* live heap_import()s, in no order */
+    struct hip_vmem *vmem;      /* NULL: the pool allocator */
+    hipStream_t service;        /* the backend's own, for what may not queue
+                                 * behind a waiting kernel */
+    struct hip_stage stage;
+    struct iris_dev_watch *watch; /* pinned; kernels map it at info.watch */
+
+    pthread_mutex_t lock; /* guards all below */
+    struct hip_function functions[HIP_FUNCTION_SLOTS];
+    unsigned num_faults; /* so far; the last one is: */
+    iris_status_t fault;
+    char fault_message[IRIS_MESSAGE_BYTES];
+    bool abandoned; /* a kernel that could not be ended still uses the heaps */
+    bool uses_memory; /* between the two calls below */
+};
+
+/* A wait that a stream does without a kernel, so that it can be ended. */
+struct hip_wait {
+    uint64_t *place;
+    uint64_t value;
+};
+
+#define HIP_STREAM_WAITS 64
+
+struct hip_stream {
+    struct iris_stream base;
+    hipStream_t native;
+    bool owned;
+    atomic_bool busy;        /* something was enqueued since a synchronize */
+    atomic_uint faults_seen; /* of the backend's */
+    pthread_mutex_t lock;    /* guards the waits */
+    struct hip_wait waits[HIP_STREAM_WAITS];
+    unsigned num_waits;
+};
+
+/* The calling thread's device is the backend's between these two. */
+int iris_i_hip_enter(const struct hip_backend *hip);
+void iris_i_hip_leave(const struct hip_backend *hip, int before);
+
+/* Every error of the runtime becomes a status here: IRIS_ERR_NO_MEMORY or
+ * IRIS_ERR_DEVICE, with the runtime's name and text behind the message. */
+iris_status_t iris_i_hip_fail(hipError_t error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* hip_heap.c. Frees device or pinned memory, at the latest when the last
+ * context of this process leaves the GPU; between the first two, which count
+ * them. */
+void iris_i_hip_use_memory(struct hip_backend *hip);
+void iris_i_hip_leave_memory(struct hip_backend *hip);
+void iris_i_hip_free(const struct hip_backend *hip, void *ptr, bool pinned);
+
+iris_status_t iris_i_hip_heap_alloc(struct iris_backend *backend, size_t bytes,
+                                    struct iris_heap_region *region_p);
+void iris_i_hip_heap_free(struct iris_backend *backend,
+                          struct iris_heap_region *region);
+iris_status_t iris_i_hip_heap_export(struct iris_backend *backend,
+                                     const struct iris_heap_region *region,
+                                     struct iris_heap_handle *handle_p);
+iris_status_t iris_i_hip_heap_import(struct iris_backend *backend,
+                                     const struct iris_heap_handle *handle,
+                                     size_t bytes, void **base_p);
+void iris_i_hip_heap_unimport(struct iris_backend *backend, void *base,
+                              size_t bytes);
+
+/* Fills memory with zeros, and waits for that. */
+hipError_t iris_i_hip_zero(struct hip_backend *hip, void *base, size_t bytes);
+
+/* hip_vmem.c: heaps as addresses that get memory when it is needed. Makes
+ * hip->vmem and the backend's growth table. */
+iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip);
+void iris_i_hip_vmem_close(struct hip_backend *hip);
+
+/* What hip_heap.c does for such heaps, the device being current; free: on any
+ * heap. A mapping has the window behind the heap, too. */
+iris_status_t iris_i_hip_vmem_alloc(struct hip_backend *hip, size_t bytes,
+                                    struct iris_heap_region *region_p);
+void iris_i_hip_vmem_free(struct hip_backend *hip);
+iris_status_t iris_i_hip_vmem_export(struct hip_backend *hip,
+                                     struct hip_handle *handle, int *fd_p);
+iris_status_t iris_i_hip_vmem_import(struct hip_backend *hip,
+                                     const struct hip_handle *theirs, int fd,
+                                     struct hip_import *import);
+void iris_i_hip_vmem_unimport(struct hip_backend *hip,
+                              struct hip_import *import);
+
+/* Whether the address is in a heap this backend has mapped: device memory. */
+bool iris_i_hip_is_heap(const struct hip_backend *hip, const void *ptr);
+
+/* hip_stream.c */
+iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
+                                       struct iris_stream **stream_p);
+iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
+                                     struct iris_stream **stream_p);
+void *iris_i_hip_stream_native(struct iris_stream *stream);
+void iris_i_hip_stream_destroy(struct iris_stream *stream);
+iris_status_t iris_i_hip_stream_synchronize(struct iris_stream *stream);
+
+/* IRIS_OK, or IRIS_ERR_STATE if the stream is being captured, which what
+ * `what` names would break. */
+iris_status_t iris_i_hip_not_capturing(struct hip_stream *stream,
+                                       const char *what);
+bool iris_i_hip_capturing(struct hip_stream *stream);
+
+/* Waits until the stream has nothing left, as iris_i_hip_stream_synchronize()
+ * does, but leaves errors of its work for that. */
+iris_status_t iris_i_hip_stream_settle(struct hip_stream *stream);
+
+/* Notes that there is work to wait for. */
+void iris_i_hip_stream_enqueued(struct hip_stream *stream);
+
+/* hip_copy.c */
+iris_status_t iris_i_hip_stage_open(struct hip_backend *hip);
+void iris_i_hip_stage_close(struct hip_backend *hip);
+iris_status_t iris_i_hip_copy(struct iris_stream *stream, void *dst,
+                              const void *src, size_t bytes);
+iris_status_t iris_i_hip_set(struct iris_stream *stream, void *dst, int value,
+                             size_t bytes);
+iris_status_t iris_i_hip_signal(struct iris_stream *stream, uint64_t *place,
+                                uint64_t value);
+iris_status_t iris_i_hip_wait(struct iris_stream *stream, uint64_t *place,
+                              iris_cmp_t cmp, uint64_t value);
+
+/* hip_fault.c. What stops a rank's waiting kernels, and the reports of those
+ * that gave up by themselves. */
+iris_status_t iris_i_hip_watch_open(struct hip_backend *hip);
+void iris_i_hip_watch_close(struct hip_backend *hip);
+
+/* Ends this rank's waiting kernels; `status` and this thread's message are what
+ * streams then return. */
+void iris_i_hip_stop(struct hip_backend *hip, iris_status_t status);
+
+/* Says it once more, since another stream may have made ready for the next
+ * kernels already. */
+void iris_i_hip_stop_again(struct hip_backend *hip);
+
+/* Whether waiting kernels are to end. */
+bool iris_i_hip_stopped(const struct hip_backend *hip);
+
+/* After a stream has drained: takes a report, if there is one, and makes the
+ * backend ready for the next kernels. */
+void iris_i_hip_collect(struct hip_backend *hip);
+
+/* hip_launch.c. Loads all of the program's GPU code now: later it could wait
+ * for kernels that wait. */
+void iris_i_hip_load_images(struct hip_backend *hip);
+iris_status_t iris_i_hip_launch(struct iris_stream *stream,
+                                const struct iris_launch *launch);
+iris_status_t iris_i_hip_capture_begin(struct iris_stream *stream);
+iris_status_t iris_i_hip_capture_end(struct iris_stream *stream,
+                                     void **graph_p);
+iris_status_t iris_i_hip_graph_launch(struct iris_stream *stream, void *graph);
+void iris_i_hip_graph_free(struct iris_backend *backend, void *graph);
+
+#endif /* IRIS_SRC_BACKEND_HIP_HIP_H */

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Heaps on GPUs: fine-grained device memory, mapped by IPC handle in another
+ * process and used as it is by rank threads of the same one. (What differs with
+ * IRIS_ALLOCATOR=vmem is in hip_vmem.c.)
+ */
+#include "config.h"
+
+#include "backend_hip/hip.h"
+
+#include <iris/heap.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(struct hip_handle) <= IRIS_HANDLE_BYTES,
+               "a hip handle fits in a heap handle");
+
+/* An allocation of another process that is open in this one, for all contexts
+ * together: the runtime refuses to open one twice. The only mutable data of
+ * the module outside instances. */
+struct hip_opened {
+    struct hip_opened *next;
+    uint64_t pid_namespace;
+    int64_t pid;
+    const char *allocation; /* in that process */
+    int device;
+    unsigned refs;
+    void *base; /* here */
+};
+
+static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct hip_opened *opened;
+
+static uint64_t pid_namespace(void)
+{
+    struct stat st;
+
+    return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
+}
+
+hipError_t iris_i_hip_zero(struct hip_backend *hip, void *base, size_t bytes)
+{
+    hipError_t error = hipMemsetAsync(base, 0, bytes, hip->service);
+
+    return error == hipSuccess ? hipStreamSynchronize(hip->service) : error;
+}
+
+/* Memory that is to be freed once no context of this process is on its GPU.
+ * Freeing waits for all that runs there, such as another rank thread's kernel,
+ * and that may wait for this rank. */
+struct hip_waste {
+    struct hip_waste *next;
+    int device;
+    void *ptr;
+    bool pinned;
+};
+
+static pthread_mutex_t waste_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct hip_waste *waste;             /* both under the lock */
+static unsigned num_users[HIP_MAX_DEVICES]; /* open backends of each GPU */
+
+static void free_now(void *ptr, bool pinned)
+{
+    if ((pinned ? hipHostFree(ptr) : hipFree(ptr)) != hipSuccess) {
+        (void)hipGetLastError();
+    }
+}
+
+/* Frees what has been kept of the device; whether there was any. */
+static bool free_waste(int device)
+{
+    struct hip_waste **link = &waste, *all = NULL;
+    bool any;
+
+    pthread_mutex_lock(&waste_lock);
+    while (*link != NULL) {
+        struct hip_waste *one = *link;
+
+        if (one->device == device) {
+            *link = one->next;
+            one->next = all;
+            all = one;
+        } else {
+            link = &one->next;
+        }
+    }
+    pthread_mutex_unlock(&waste_lock);
+    any = all != NULL;
+    while (all != NULL) {
+        struct hip_waste *one = all;
+
+        all = one->next;
+        free_now(one->ptr, one->pinned);
+        free(one);
+    }
+    return any;
+}
+
+void iris_i_hip_use_memory(struct hip_backend *hip)
+{
+    pthread_mutex_lock(&waste_lock);
+    num_users[hip->device]++;
+    hip->uses_memory = true;
+    pthread_mutex_unlock(&waste_lock);
+}
+
+void iris_i_hip_leave_memory(struct hip_backend *hip)
+{
+    bool last;
+
+    pthread_mutex_lock(&waste_lock);
+    last = hip->uses_memory && --num_users[hip->device] == 0;
+    pthread_mutex_unlock(&waste_lock);
+    if (last && !hip->abandoned) {
+        (void)free_waste(hip->device);
+    }
+}
+
+void iris_i_hip_free(const struct hip_backend *hip, void *ptr, bool pinned)
+{
+    struct hip_waste *one;
+
+    /* A kernel that could not be ended never ends; the process's end frees all
+     * the same. */
+    if (ptr == NULL || hip->abandoned) {
+        return;
+    }
+    one = malloc(sizeof *one);
+    pthread_mutex_lock(&waste_lock);
+    if (one != NULL && num_users[hip->device] > 1) {
+        *one = (struct hip_waste){waste, hip->device, ptr, pinned};
+        waste = one;
+        one = NULL;
+        ptr = NULL;
+    }
+    pthread_mutex_unlock(&waste_lock);
+    free(one);
+    if (ptr != NULL) {
+        free_now(ptr, pinned);
+    }
+}
+
+static hipError_t allocate(const struct hip_backend *hip, size_t bytes,
+                           void **raw_p)
+{
+    hipError_t error =
+        hipExtMallocWithFlags(raw_p, bytes, hipDeviceMallocFinegrained);
+
+    if (error == hipErrorOutOfMemory && free_waste(hip->device)) {
+        error = hipExtMallocWithFlags(raw_p, bytes, hipDeviceMallocFinegrained);
+    }
+    if (error != hipSuccess) {
+        (void)hipGetLastError();
+        *raw_p = NULL;
+    }
+    return error;
+}
+
+/* Fine-grained memory for a heap, aligned as offsets in it may have to be; the
+ * allocation itself is *raw_p. */
+static hipError_t allocate_aligned(const struct hip_backend *hip, size_t bytes,
+                                   void **raw_p, void **base_p)
+{
+    hipError_t error = allocate(hip, bytes, raw_p);
+    uintptr_t past = (uintptr_t)*raw_p % IRIS_ALIGNMENT_MAX;
+
+    if (error == hipSuccess && past != 0) {
+        iris_i_hip_free(hip, *raw_p, false);
+        error = allocate(hip, bytes + IRIS_ALIGNMENT_MAX, raw_p);
+        past = (uintptr_t)*raw_p % IRIS_ALIGNMENT_MAX;
+    }
+    *base_p = (char *)*raw_p + (past == 0 ? 0 : IRIS_ALIGNMENT_MAX - past);
+    return error;
+}
+
+static iris_status_t pool_alloc(struct hip_backend *hip, size_t bytes,
+                                struct iris_heap_region *region_p)
+{
+    size_t free_bytes = 0, total_bytes = 0;
+    void *raw, *base;
+    hipError_t error = allocate_aligned(hip, bytes, &raw, &base);
+
+    if (error == hipSuccess) {
+        error = iris_i_hip_zero(hip, base, bytes);
+    } else {
+        (void)hipMemGetInfo(&free_bytes, &total_bytes);
+    }
+    if (error != hipSuccess) {
+        iris_status_t status = iris_i_hip_fail(
+            error,
+            "rank %d gets no heap of %zu bytes on GPU %d, where %zu of %zu "
+            "bytes are free; lower IRIS_HEAP_SIZE",
+            hip->params.rank, bytes, hip->device, free_bytes, total_bytes);
+
+        (void)hipFree(raw);
+        return status;
+    }
+    region_p->base = base;
+    region_p->bytes = bytes;
+    region_p->cookie = raw;
+    hip->heap = *region_p;
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_hip_heap_alloc(struct iris_backend *backend, size_t bytes,
+                                    struct iris_heap_region *region_p)
+{
+    struct hip_backend *hip = (struct hip_backend *)backend;
+    int before = iris_i_hip_enter(hip);
+    iris_status_t status = hip->vmem != NULL
+                               ? iris_i_hip_vmem_alloc(hip, bytes, region_p)
+                               : pool_alloc(hip, bytes, region_p);
+
+    iris_i_hip_leave(hip, before);
+    return status;
+}
+
+void iris_i_hip_heap_free(struct iris_backend *backend,
+                          struct iris_heap_region *region)
+{
+    struct hip_backend *hip = (struct hip_backend *)backend;
+    int before = iris_i_hip_enter(hip);
+
+    iris_i_hip_vmem_free(hip);
+    iris_i_hip_free(hip, region->cookie, false);
+    iris_i_hip_leave(hip, before);
+}
+
+static iris_status_t pool_export(const struct hip_backend *hip,
+                                 const struct iris_heap_region *region,
+                                 struct hip_handle *handle)
+{
+    hipDeviceptr_t start;
+    size_t bytes;
+    hipError_t error =
+        hipMemGetAddressRange(&start, &bytes, (hipDeviceptr_t)region->base);
+
+    if (error == hipSuccess) {
+        handle->offset = (uint64_t)(handle->base - (char *)start);
+        error = hipIpcGetMemHandle(&handle->ipc, region->cookie);
+    }
+    return error == hipSuccess
+               ? IRIS_OK
+               : iris_i_hip_fail(error,
+                                 "rank %d cannot share its heap with other "
+                                 "processes",
+                                 hip->params.rank);
+}
+
+iris_status_t iris_i_hip_heap_export(struct iris_backend *backend,
+                                     const struct iris_heap_region *region,
+                                     struct iris_heap_handle *handle_p)
+{
+    struct hip_backend *hip = (struct hip_backend *)backend;
+    struct hip_handle handle = {.pid_namespace = pid_namespace(),
+                                .pid = getpid(),
+                                .base = region->base,
+                                .bytes = region->bytes,
+                                .rank = hip->params.rank,
+                                .vmem = hip->vmem != NULL};
+    int before = iris_i_hip_enter(hip), fd = -1;
+    iris_status_t status = hip->vmem != NULL
+                               ? iris_i_hip_vmem_export(hip, &handle, &fd)
+                               : pool_export(hip, region, &handle);
+
+    if (status == IRIS_OK) {
+        memcpy(handle.pci, hip->pci, sizeof hip->pci);
+        handle_p->fd = fd;
+        handle_p->num_bytes = sizeof handle;
+        memcpy(handle_p->bytes, &handle, sizeof handle);
+    }
+    iris_i_hip_leave(hip, before);
+    return status;
+}
+
+/* Can this rank's GPU reach the peer's? */
+static iris_status_t check_reach(const struct hip_backend *hip,
+                                 const struct hip_handle *theirs)
+{
+    int peer, can = 0;
+    hipError_t error;
+
+    if (strcmp(hip->pci, theirs->pci) == 0) {
+        return hip->params.share_device
+                   ? IRIS_OK
+                   : iris_i_fail(NULL, IRIS_ERR_BACKEND,
+                                 "ranks %d and %d are both on GPU %s; give "
+                                 "each rank its own, or let them share with "
+                                 "IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu",
+                                 hip->params.rank, theirs->rank, hip->pci);
+    }
+    error = hipDeviceGetByPCIBusId(&peer, theirs->pci);
+    if (error != hipSuccess) {
+        return iris_i_hip_fail(
+            error,
+            "rank %d does not see rank %d's GPU %s; let every rank see all "
+            "GPUs (%s_VISIBLE_DEVICES)",
+            hip->params.rank, theirs->rank, theirs->pci,
+            IRIS_HIP_NVIDIA ? "CUDA" : "HIP");
+    }
+    error = hipDeviceCanAccessPeer(&can, hip->device, peer);
+    if (error == hipSuccess && can) {
+        error = hipDeviceEnablePeerAccess(peer, 0);
+        if (error == hipErrorPeerAccessAlreadyEnabled) {
+            (void)hipGetLastError();
+            error = hipSuccess;
+        }
+    }
+    if (error == hipSuccess && can) {
+        return IRIS_OK;
+    }
+    (void)hipGetLastError();
+    return iris_i_fail(NULL, IRIS_ERR_UNREACHABLE,
+                       "GPU %d (%s) of rank %d cannot reach GPU %d (%s) of "
+                       "rank %d: %s. Use GPUs that are linked, or "
+                       "IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu",
+                       hip->device, hip->pci, hip->params.rank, peer,
+                       theirs->pci, theirs->rank,
+                       error == hipSuccess ? "no peer access between them"
+                                           : hipGetErrorString(error));
+}
+
+/* Opens the peer's allocation, or finds it open; the lock is held. */
+static iris_status_t open_locked(const struct hip_backend *hip,
+                                 const struct hip_handle *theirs,
+                                 struct hip_opened **opened_p)
+{
+    const char *allocation = theirs->base - theirs->offset;
+    struct hip_opened *one = opened;
+    hipError_t error;
+
+    while (one != NULL &&
+           (one->pid_namespace != theirs->pid_namespace ||
+            one->pid != theirs->pid || one->allocation != allocation ||
+            one->device != hip->device)) {
+        one = one->next;
+    }
+    if (one == NULL) {
+        one = calloc(1, sizeof *one);
+        if (one == NULL) {
+            return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory");
+        }
+        *one = (struct hip_opened){.pid_namespace = theirs->pid_namespace,
+                                   .pid = theirs->pid,
+                                   .allocation = allocation,
+                                   .device = hip->device};
+        error = hipIpcOpenMemHandle(&one->base, theirs->ipc,
+                                    hipIpcMemLazyEnablePeerAccess);
+        if (error != hipSuccess) {
+            free(one);
+            return iris_i_hip_fail(error,
+                                   "rank %d cannot map the heap of rank %d, "
+                                   "process %lld on GPU %s",
+                                   hip->params.rank, theirs->rank,
+                                   (long long)theirs->pid, theirs->pci);
+        }
+        one->next = opened;
+        opened = one;
+    }
+    one->refs++;
+    *opened_p = one;
+    return IRIS_OK;
+}
+
+static void close_opened(const struct hip_backend *hip, struct hip_opened *one)
+{
+    struct hip_opened **link = &opened;
+
+    pthread_mutex_lock(&opened_lock);
+    if (--one->refs == 0) {
+        while (*link != one) {
+            link = &(*link)->next;
+        }
+        *link = one->next;
+        if (!hip->abandoned && hipIpcCloseMemHandle(one->base) != hipSuccess) {
+            (void)hipGetLastError();
+        }
+        free(one);
+    }
+    pthread_mutex_unlock(&opened_lock);
+}
+
+static iris_status_t import(struct hip_backend *hip,
+                            const struct hip_handle *theirs, int fd,
+                            struct hip_import *import)
+{
+    iris_status_t status = check_reach(hip, theirs);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (theirs->pid == getpid() && theirs->pid_namespace == pid_namespace()) {
+        import->base = theirs->base;
+        return IRIS_OK;
+    }
+    if (hip->vmem != NULL) {
+        return iris_i_hip_vmem_import(hip, theirs, fd, import);
+    }
+    pthread_mutex_lock(&opened_lock);
+    status = open_locked(hip, theirs, &import->opened);
+    pthread_mutex_unlock(&opened_lock);
+    if (status == IRIS_OK) {
+        import->base = (char *)import->opened->base + theirs->offset;
+    }
+    return status;
+}
+
+iris_status_t iris_i_hip_heap_import(struct iris_backend *backend,
+                                     const struct iris_heap_handle *handle,
+                                     size_t bytes, void **base_p)
+{
+    struct hip_backend *hip = (struct hip_backend *)backend;
+    struct hip_handle theirs;
+    struct hip_import *mapped;
+    iris_status_t status;
+    int before;
+
+    if (handle->num_bytes != sizeof theirs) {
+        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                           "a peer's heap handle has %u bytes instead of %zu: "
+                           "the ranks use different builds of this library",
+                           (unsigned)handle->num_bytes, sizeof theirs);
+    }
+    memcpy(&theirs, handle->bytes, sizeof theirs);
+    if (theirs.bytes != bytes) {
+        return iris_i_fail(NULL, IRIS_ERR_SYSTEM,
+                           "a peer's heap has %llu bytes instead of %zu",
+                           (unsigned long long)theirs.bytes, bytes);
+    }
+    if (theirs.vmem != (hip->vmem != NULL)) {
+        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                           "rank %d has IRIS_ALLOCATOR=%s, rank %d another; "
+                           "give all ranks the same",
+                           hip->params.rank, hip->params.allocator,
+                           theirs.rank);
+    }
+    mapped = calloc(1, sizeof *mapped);
+    if (mapped == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
+                           "no memory for the record of a peer's heap");
+    }
+    before = iris_i_hip_enter(hip);
+    status = import(hip, &theirs, handle->fd, mapped);
+    iris_i_hip_leave(hip, before);
+    if (status != IRIS_OK) {
+        free(mapped);
+        return status;
+    }
+    mapped->bytes = hip->vmem != NULL ? hip->heap.bytes : bytes;
+    mapped->next = hip->imports;
+    hip->imports = mapped;
+    *base_p = mapped->base;
+    return IRIS_OK;
+}
+
+void iris_i_hip_heap_unimport(struct iris_backend *backend, void *base,
+                              size_t bytes)
+{
+    struct hip_backend *hip = (struct hip_backend *)backend;
+    struct hip_import **link = &hip->imports;
+    struct hip_import *mapped;
+    int before;
+
+    (void)bytes;
+    while (*link != NULL && (*link)->base != base) {
+        link = &(*link)->next;
+    }
+    mapped = *link;
+    if (mapped == NULL) {
+        iris_error(NULL, "rank %d: no peer's heap is mapped at %p",
+                   hip->params.rank, base);
+        return;
+    }
+    *link = mapped->next;
+    before = iris_i_hip_enter(hip);
+    if (mapped->opened != NULL) {
+        close_opened(hip, mapped->opened);
+    } else if (mapped->room.bytes != 0) {
+        iris_i_hip_vmem_unimport(hip, mapped);
+    }
+    iris_i_hip_leave(hip, before);
+    free(mapped);
+}
+
+bool iris_i_hip_is_heap(const struct hip_backend *hip, const void *ptr)
+{
+    const struct hip_import *mapped = hip->imports;
+
+    if ((uintptr_t)ptr - (uintptr_t)hip->heap.base < hip->heap.bytes) {
+        return true;
+    }
+    while (mapped != NULL &&
+           (uintptr_t)ptr - (uintptr_t)mapped->base >= mapped->bytes) {
+        mapped = mapped->next;
+    }
+    return mapped != NULL;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The GPU backend's vtable, its module's entry, and opening an instance: which
+ * device, and what it is.
+ */
+#include "config.h"
+
+#include "backend_hip/hip.h"
+
+#include "module.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int iris_i_hip_enter(const struct hip_backend *hip)
+{
+    int before = -1;
+
+    if (hipGetDevice(&before) != hipSuccess || before != hip->device) {
+        (void)hipSetDevice(hip->device);
+    }
+    return before;
+}
+
+void iris_i_hip_leave(const struct hip_backend *hip, int before)
+{
+    if (before >= 0 && before != hip->device) {
+        (void)hipSetDevice(before);
+    }
+}
+
+iris_status_t iris_i_hip_fail(hipError_t error, const char *format, ...)
+{
+    char message[IRIS_MESSAGE_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    (void)hipGetLastError(); /* it is not the program's to find */
+    return iris_i_fail(NULL,
+                       error == hipErrorOutOfMemory ? IRIS_ERR_NO_MEMORY
+                                                    : IRIS_ERR_DEVICE,
+                       "%.700s: %s (%s)", message, hipGetErrorString(error),
+                       hipGetErrorName(error));
+}
+
+static iris_status_t count_devices(int *count_p)
+{
+    hipError_t error = hipGetDeviceCount(count_p);
+
+    if (error == hipSuccess && *count_p > 0) {
+        return IRIS_OK;
+    }
+    (void)hipGetLastError();
+    return iris_i_fail(NULL, IRIS_ERR_BACKEND,
+                       "backend \"hip\" finds no GPU it can use (%s): look at "
+                       "the driver with %s, or use IRIS_BACKEND=sim "
+                       "IRIS_SIM_DEVICE=cpu",
+                       error == hipSuccess ? "no device"
+                                           : hipGetErrorString(error),
+                       IRIS_HIP_NVIDIA ? "nvidia-smi" : "rocminfo");
+}
+
+static iris_status_t hip_probe(void)
+{
+    int count;
+
+    return count_devices(&count);
+}
+
+/* One GPU each; in simulation all share the first. A launcher may show each
+ * rank its own GPU only, which is then number 0 to every one of them; that two
+ * do not share one is seen when heaps are imported. */
+static iris_status_t choose_device(struct hip_backend *hip)
+{
+    const struct iris_backend_params *params = &hip->params;
+    int count;
+    iris_status_t status = count_devices(&count);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    hip->device = params->share_device || count == 1 ? 0 : params->local_rank;
+    if (hip->device >= count) {
+        return iris_i_fail(NULL, IRIS_ERR_BACKEND,
+                           "rank %d of %d has no GPU of its own: this node "
+                           "shows %d; start fewer ranks, or let them share one "
+                           "GPU with IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu",
+                           params->rank, params->num_ranks, count);
+    }
+    return IRIS_OK;
+}
+
+static int attribute(const struct hip_backend *hip, hipDeviceAttribute_t which,
+                     int otherwise)
+{
+    int value = otherwise;
+
+    if (hipDeviceGetAttribute(&value, which, hip->device) != hipSuccess) {
+        (void)hipGetLastError();
+        return otherwise;
+    }
+    return value;
+}
+
+/* Accelerator complex dies, from the kernel driver's topology: HIP does not
+ * tell. 0: not told. */
+static int count_xccs(const struct hip_backend *hip)
+{
+    unsigned domain, bus, device, function;
+    unsigned long long location;
+
+    if (sscanf(hip->pci, "%x:%x:%x.%x", &domain, &bus, &device, &function) !=
+        4) {
+        return 0;
+    }
+    location = bus << 8 | device << 3 | function;
+    for (int node = 0; node < 256; node++) {
+        unsigned long long value, at = 0, in = 0, xccs = 0;
+        char path[96], key[64];
+        FILE *file;
+
+        snprintf(path, sizeof path,
+                 "/sys/class/kfd/kfd/topology/nodes/%d/properties", node);
+        file = fopen(path, "re");
+        if (file == NULL) {
+            return 0;
+        }
+        while (fscanf(file, "%63s %llu", key, &value) == 2) {
+            at = strcmp(key, "location_id") == 0 ? value : at;
+            in = strcmp(key, "domain") == 0 ? value : in;
+            xccs = strcmp(key, "num_xcc") == 0 ? value : xccs;
+        }
+        fclose(file);
+        if (at == location && in == domain) {
+            return (int)xccs;
+        }
+    }
+    return 0;
+}
+
+/* kHz of the clock that iris_i_clock() reads. */
+static int64_t clock_khz(const struct hip_backend *hip)
+{
+#if IRIS_HIP_NVIDIA
+    (void)hip;
+    return 1000000; /* nanoseconds */
+#elif HAVE_DECL_HIPDEVICEATTRIBUTEWALLCLOCKRATE
+    return attribute(hip, hipDeviceAttributeWallClockRate, 100000);
+#else
+    (void)hip;
+    return 100000; /* of every gfx9 */
+#endif
+}
+
+static iris_status_t describe(struct hip_backend *hip)
+{
+    struct iris_device_info *info = &hip->info;
+    hipError_t error =
+        hipDeviceGetName(info->name, sizeof info->name, hip->device);
+
+    if (error == hipSuccess) {
+        error = hipDeviceGetPCIBusId(hip->pci, sizeof hip->pci, hip->device);
+    }
+    if (error != hipSuccess) {
+        return iris_i_hip_fail(error, "rank %d: GPU %d does not tell its name",
+                               hip->params.rank, hip->device);
+    }
+    info->device_id = hip->device;
+    info->num_cus = attribute(hip, hipDeviceAttributeMultiprocessorCount, 1);
+    if (hip->params.share_device) { /* kernels of all ranks wait for others */
+        info->num_cus /= hip->params.num_ranks;
+        info->num_cus += info->num_cus == 0;
+    }
+    info->wavefront = attribute(hip, hipDeviceAttributeWarpSize, 64);
+    info->clock_khz = clock_khz(hip);
+    info->num_xccs = count_xccs(hip);
+    info->page_bytes = 1;
+    return IRIS_OK;
+}
+
+static void hip_close(struct iris_backend *backend)
+{
+    struct hip_backend *hip = (struct hip_backend *)backend;
+    int before = iris_i_hip_enter(hip);
+
+    iris_i_hip_stage_close(hip);
+    iris_i_hip_watch_close(hip);
+    iris_i_hip_vmem_close(hip);
+    if (hip->service != NULL && !hip->abandoned) {
+        (void)hipStreamDestroy(hip->service);
+    }
+    iris_i_hip_leave_memory(hip);
+    iris_i_hip_leave(hip, before);
+    pthread_mutex_destroy(&hip->lock);
+    free(hip);
+}
+
+static iris_status_t hip_open(const struct iris_backend_params *params,
+                              struct iris_backend **backend_p)
+{
+    struct hip_backend *hip = calloc(1, sizeof *hip);
+    iris_status_t status;
+    hipError_t error;
+    int before = -1;
+
+    if (hip == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
+                           "no memory for the hip backend");
+    }
+    hip->base.ops = &iris_i_hip_ops;
+    hip->params = *params;
+    pthread_mutex_init(&hip->lock, NULL);
+    status = choose_device(hip);
+    if (status == IRIS_OK) {
+        before = iris_i_hip_enter(hip);
+        iris_i_hip_use_memory(hip);
+        status = describe(hip);
+    }
+    if (status == IRIS_OK && strcmp(params->allocator, "vmem") == 0) {
+        status = iris_i_hip_vmem_open(hip);
+    }
+    if (status == IRIS_OK) {
+        error = hipStreamCreateWithFlags(&hip->service, hipStreamNonBlocking);
+        if (error != hipSuccess) {
+            status = iris_i_hip_fail(error, "rank %d cannot use GPU %d (%s)",
+                                     params->rank, hip->device, hip->info.name);
+        }
+    }
+    if (status == IRIS_OK) {
+        status = iris_i_hip_watch_open(hip);
+    }
+    if (status == IRIS_OK) {
+        status = iris_i_hip_stage_open(hip);
+    }
+    if (status == IRIS_OK) {
+        iris_i_hip_load_images(hip);
+    }
+    iris_i_hip_leave(hip, before);
+    if (status != IRIS_OK) {
+        hip_close(&hip->base);
+        return status;
+    }
+    *backend_p = &hip->base;
+    return IRIS_OK;
+}
+
+static void hip_device_info(const struct iris_backend *backend,
+                            struct iris_device_info *info_p)
+{
+    *info_p = ((const struct hip_backend *)backend)->info;
+}
+
+static const struct iris_native_ops native = {
+    .stream_wrap = iris_i_hip_stream_wrap,
+    .stream_native = iris_i_hip_stream_native,
+    .signal = iris_i_hip_signal,
+    .wait = iris_i_hip_wait,
+    .capture_begin = iris_i_hip_capture_begin,
+    .capture_end = iris_i_hip_capture_end,
+    .graph_launch = iris_i_hip_graph_launch,
+    .graph_free = iris_i_hip_graph_free,
+};
+
+const struct iris_backend_ops iris_i_hip_ops = {
+    .name = "hip",
+    .priority = 50,
+    .native = &native,
+    .probe = hip_probe,
+    .open = hip_open,
+    .close = hip_close,
+    .heap_alloc = iris_i_hip_heap_alloc,
+    .heap_free = iris_i_hip_heap_free,
+    .heap_export = iris_i_hip_heap_export,
+    .heap_import = iris_i_hip_heap_import,
+    .heap_unimport = iris_i_hip_heap_unimport,
+    .stream_create = iris_i_hip_stream_create,
+    .stream_destroy = iris_i_hip_stream_destroy,
+    .stream_synchronize = iris_i_hip_stream_synchronize,
+    .copy = iris_i_hip_copy,
+    .set = iris_i_hip_set,
+    .launch = iris_i_hip_launch,
+    .device_info = hip_device_info,
+};
+
+IRIS_API const struct iris_backend_ops *
+iris_backend_module(const struct iris_module_core *core);
+
+const struct iris_backend_ops *
+iris_backend_module(const struct iris_module_core *core)
+{
+    /* Streams of many rank threads on one GPU must not share hardware queues:
+     * a kernel that waits would hold up the one it waits for. */
+    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    (void)setenv("GPU_MAX_HW_QUEUES", "16", 0);
+    /* Nor may loading a kernel wait for one that runs. */
+    (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+    return iris_i_module_open(core, &iris_i_hip_ops);
+}

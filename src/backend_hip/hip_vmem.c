@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Heaps as addresses that get memory when it is needed, by the runtime's
+ * virtual memory calls. Each piece of memory is one handle, which a descriptor
+ * brings to other processes; so is memory of the program's own, which is mapped
+ * behind the heap.
+ */
+#include "config.h"
+
+#include "backend_hip/hip_vmem.h"
+
+#include <iris/heap.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Each piece costs every process a mapping, and while it travels a descriptor:
+ * a heap is made of this many at most. */
+#define MOST_PIECES 128
+
+static hipMemAllocationProp properties(const struct hip_backend *hip)
+{
+    hipMemAllocationProp prop;
+
+    memset(&prop, 0, sizeof prop);
+    /* Caches must not keep what other devices change. */
+#if !IRIS_HIP_NVIDIA && HAVE_DECL_HIPMEMALLOCATIONTYPEUNCACHED
+    prop.type = hipMemAllocationTypeUncached;
+#else
+    prop.type = hipMemAllocationTypePinned;
+#endif
+    prop.requestedHandleType = hipMemHandleTypePosixFileDescriptor;
+    prop.location.type = hipMemLocationTypeDevice;
+    prop.location.id = hip->device;
+    return prop;
+}
+
+static size_t round_up(size_t bytes, size_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+/* ---- Rooms ---- */
+
+static void free_room(const struct hip_backend *hip, struct hip_room *room)
+{
+    if (room->bytes != 0 && !hip->abandoned &&
+        hipMemAddressFree(room->raw, room->raw_bytes) != hipSuccess) {
+        (void)hipGetLastError();
+    }
+    *room = (struct hip_room){.bytes = 0};
+}
+
+/* Runtimes are free to ignore the alignment that is asked for. */
+static hipError_t make_room(const struct hip_backend *hip,
+                            struct hip_room *room, size_t bytes)
+{
+    size_t alignment = hip->vmem->granularity;
+    void *raw = NULL;
+    hipError_t error;
+
+    alignment = alignment < IRIS_ALIGNMENT_MAX ? IRIS_ALIGNMENT_MAX : alignment;
+    room->raw_bytes = bytes;
+    error = hipMemAddressReserve(&raw, bytes, alignment, NULL, 0);
+    if (error == hipSuccess && (uintptr_t)raw % alignment != 0) {
+        (void)hipMemAddressFree(raw, bytes);
+        room->raw_bytes = bytes + alignment;
+        error = hipMemAddressReserve(&raw, room->raw_bytes, alignment, NULL, 0);
+    }
+    if (error == hipSuccess) {
+        room->raw = raw;
+        room->bytes = bytes;
+        room->base =
+            (char *)raw + (round_up((uintptr_t)raw, alignment) - (uintptr_t)raw);
+    }
+    return error;
+}
+
+static void unmap_room(struct hip_backend *hip, const struct hip_room *room)
+{
+    struct hip_extent *extent = hip->vmem->extents;
+
+    while (extent != NULL) {
+        struct hip_extent *next = extent->next;
+
+        if ((size_t)(extent->at - room->base) < room->bytes) {
+            iris_i_hip_extent_unmap(hip, extent);
+        }
+        extent = next;
+    }
+}
+
+/* ---- Heaps ---- */
+
+/* Whoever in this process may use the heap: rank threads on other devices
+ * address it as we do. */
+static void find_devices(struct hip_backend *hip)
+{
+    struct hip_vmem *vmem = hip->vmem;
+    int count = 0, can = 0;
+
+    if (hip->params.share_device || hipGetDeviceCount(&count) != hipSuccess) {
+        (void)hipGetLastError();
+        count = 0;
+    }
+    for (int device = -1; device < count && vmem->num_devices < HIP_VMEM_DEVICES;
+         device++) {
+        hipMemAccessDesc *access = &vmem->access[vmem->num_devices];
+
+        if (device == hip->device ||
+            (device >= 0 &&
+             (hipDeviceCanAccessPeer(&can, device, hip->device) != hipSuccess ||
+              !can))) {
+            continue;
+        }
+        memset(access, 0, sizeof *access);
+        access->location.type = hipMemLocationTypeDevice;
+        access->location.id = device < 0 ? hip->device : device;
+        access->flags = hipMemAccessFlagsProtReadWrite;
+        vmem->num_devices++;
+    }
+    (void)hipGetLastError();
+}
+
+iris_status_t iris_i_hip_vmem_alloc(struct hip_backend *hip, size_t bytes,
+                                    struct iris_heap_region *region_p)
+{
+    struct hip_room *room = &hip->vmem->room;
+    size_t heap_bytes = round_up(bytes, hip->info.page_bytes);
+    hipError_t error = make_room(hip, room, 2 * heap_bytes);
+
+    if (error != hipSuccess) {
+        return iris_i_hip_fail(error,
+                               "rank %d gets no addresses for a heap of %zu "
+                               "bytes on GPU %d; lower IRIS_HEAP_SIZE, or use "
+                               "IRIS_ALLOCATOR=pool",
+                               hip->params.rank, bytes, hip->device);
+    }
+    region_p->base = room->base;
+    region_p->bytes = bytes;
+    region_p->window = heap_bytes;
+    region_p->window_bytes = heap_bytes;
+    region_p->cookie = NULL;
+    hip->heap = *region_p;
+    hip->heap.bytes = room->bytes;
+    return IRIS_OK;
+}
+
+void iris_i_hip_vmem_free(struct hip_backend *hip)
+{
+    if (hip->vmem != NULL) {
+        unmap_room(hip, &hip->vmem->room);
+        free_room(hip, &hip->vmem->room);
+    }
+}
+
+static iris_status_t back_here(struct hip_backend *hip, void *at, size_t bytes)
+{
+    struct hip_extent extent = {.at = at, .bytes = bytes};
+    hipMemAllocationProp prop = properties(hip);
+    size_t free_bytes = 0, total_bytes = 0;
+    hipError_t error = hipMemCreate(&extent.handle, bytes, &prop, 0);
+
+    if (error == hipSuccess) {
+        error = iris_i_hip_extent_map(hip, &extent, hip->vmem->num_devices);
+        if (error != hipSuccess) {
+            (void)hipMemRelease(extent.handle);
+        } else {
+            error = iris_i_hip_zero(hip, at, bytes);
+            if (error != hipSuccess) {
+                iris_i_hip_extent_unmap(hip, iris_i_hip_extent_find(hip, at));
+            }
+        }
+    }
+    if (error == hipSuccess) {
+        return IRIS_OK;
+    }
+    if (hipMemGetInfo(&free_bytes, &total_bytes) != hipSuccess) {
+        (void)hipGetLastError();
+    }
+    return iris_i_hip_fail(error,
+                           "rank %d: no %zu bytes more for the heap on GPU "
+                           "%d, where %zu of %zu bytes are free; free some, or "
+                           "allocate less",
+                           hip->params.rank, bytes, hip->device, free_bytes,
+                           total_bytes);
+}
+
+static iris_status_t vmem_back(struct iris_backend *backend, void *at,
+                               size_t bytes)
+{
+    struct hip_backend *hip = (struct hip_backend *)backend;
+    int before = iris_i_hip_enter(hip);
+    iris_status_t status = back_here(hip, at, bytes);
+
+    iris_i_hip_leave(hip, before);
+    return status;
+}
+
+iris_status_t iris_i_hip_vmem_export(struct hip_backend *hip,
+                                     struct hip_handle *handle, int *fd_p)
+{
+    if (iris_i_hip_extent_find(hip, handle->base) == NULL) {
+        return IRIS_OK;
+    }
+    return iris_i_hip_extent_share(hip, handle->base, &handle->backed, fd_p);
+}
+
+iris_status_t iris_i_hip_vmem_import(struct hip_backend *hip,
+                                     const struct hip_handle *theirs, int fd,
+                                     struct hip_import *import)
+{
+    hipError_t error = make_room(hip, &import->room, hip->heap.bytes);
+    iris_status_t status = IRIS_OK;
+
+    if (error != hipSuccess) {
+        return iris_i_hip_fail(error,
+                               "rank %d gets no addresses for the heap of "
+                               "rank %d; lower IRIS_HEAP_SIZE",
+                               hip->params.rank, theirs->rank);
+    }
+    import->base = import->room.base;
+    if (theirs->backed > 0) {
+        status = theirs->backed > hip->heap.window || fd < 0
+                     ? iris_i_fail(NULL, IRIS_ERR_SYSTEM,
+                                   "rank %d's heap handle makes no sense",
+                                   theirs->rank)
+                     : iris_i_hip_extent_import(hip, import->base,
+                                                theirs->backed, fd);
+    }
+    if (status != IRIS_OK) {
+        free_room(hip, &import->room);
+    }
+    return status;
+}
+
+void iris_i_hip_vmem_unimport(struct hip_backend *hip,
+                              struct hip_import *import)
+{
+    unmap_room(hip, &import->room);
+    free_room(hip, &import->room);
+}
+
+static const struct iris_growth_ops growth = {
+    .back = vmem_back,
+    .find = iris_i_hip_vmem_find,
+    .drop = iris_i_hip_vmem_drop,
+    .adopt = iris_i_hip_vmem_adopt,
+    .share = iris_i_hip_vmem_share,
+    .map = iris_i_hip_vmem_map,
+    .unmap = iris_i_hip_vmem_unmap,
+};
+
+/* ---- Opening ---- */
+
+iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip)
+{
+    hipMemAllocationProp prop = properties(hip);
+    size_t granularity = 0, page;
+    hipError_t error = hipMemGetAllocationGranularity(
+        &granularity, &prop, hipMemAllocationGranularityRecommended);
+
+    if (error != hipSuccess || granularity == 0 ||
+        (granularity & (granularity - 1)) != 0) {
+        return iris_i_hip_fail(error,
+                               "rank %d: GPU %d does not map memory by "
+                               "request; use IRIS_ALLOCATOR=pool",
+                               hip->params.rank, hip->device);
+    }
+    hip->vmem = calloc(1, sizeof *hip->vmem);
+    if (hip->vmem == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory");
+    }
+    hip->vmem->granularity = granularity;
+    for (page = granularity; page < hip->params.heap_bytes / MOST_PIECES;
+         page *= 2) {
+    }
+    hip->info.page_bytes = page;
+    hip->base.growth = &growth;
+    find_devices(hip);
+    return IRIS_OK;
+}
+
+void iris_i_hip_vmem_close(struct hip_backend *hip)
+{
+    free(hip->vmem);
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The fake HIP runtime's GPUs and its errors, those that tests ask for among
+ * them.
+ */
+#include "config.h"
+
+#include "fake.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_BUS 0x10
+
+_Thread_local bool fake_in_callback;
+static _Thread_local int current;
+static _Thread_local hipError_t last;
+
+static atomic_int lost; /* the error that all calls return; 0: none */
+static bool peers[FAKE_MAX_DEVICES][FAKE_MAX_DEVICES]; /* under the lock */
+
+/* ---- Failures on demand ---- */
+
+#define MAX_FAILURES 16
+
+struct failure {
+    char call[64];
+    long nth;
+    bool ever_after;
+    bool loses;
+    int error;
+    long calls; /* so far */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct failure failures[MAX_FAILURES]; /* under the lock */
+static int num_failures = -1;                 /* -1: to be read */
+static int num_failed;
+
+/* One item, of which the end is a comma or a zero. */
+static bool parse(const char *item, struct failure *one)
+{
+    char error[32], nth[16];
+
+    memset(one, 0, sizeof *one);
+    if (sscanf(item, "%63[^:]:%15[^:]:%31[^,]", one->call, nth, error) != 3) {
+        return false;
+    }
+    one->nth = atol(nth);
+    one->ever_after = strchr(nth, '+') != NULL;
+    one->loses = strcmp(error, "lost") == 0;
+    one->error = one->loses ? hipErrorLaunchFailure : atoi(error);
+    return one->nth > 0 && one->error > 0;
+}
+
+static void read_list(const char *list)
+{
+    num_failures = 0;
+    while (list != NULL && *list != '\0' && num_failures < MAX_FAILURES) {
+        if (!parse(list, &failures[num_failures])) {
+            fprintf(stderr, "fakehip: no such failure: %s\n", list);
+            abort();
+        }
+        num_failures++;
+        list = strchr(list, ',');
+        list = list == NULL ? NULL : list + 1;
+    }
+}
+
+int fakehip_fail(const char *list)
+{
+    int failed;
+
+    pthread_mutex_lock(&lock);
+    failed = num_failed;
+    num_failed = 0;
+    read_list(list);
+    atomic_store(&lost, hipSuccess);
+    pthread_mutex_unlock(&lock);
+    return failed;
+}
+
+static hipError_t injected(const char *call)
+{
+    int error = hipSuccess;
+
+    pthread_mutex_lock(&lock);
+    if (num_failures < 0) {
+        read_list(getenv("FAKEHIP_FAIL"));
+    }
+    for (int i = 0; i < num_failures; i++) {
+        struct failure *one = &failures[i];
+
+        if (strcmp(one->call, call) != 0) {
+            continue;
+        }
+        one->calls++;
+        if (one->calls == one->nth ||
+            (one->ever_after && one->calls > one->nth)) {
+            error = one->error;
+            num_failed++;
+            if (one->loses) {
+                atomic_store(&lost, error);
+            }
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return (hipError_t)error;
+}
+
+hipError_t fake_lost(void)
+{
+    return (hipError_t)atomic_load_explicit(&lost, memory_order_relaxed);
+}
+
+hipError_t fake_leave(hipError_t error)
+{
+    if (error != hipSuccess) {
+        last = error;
+    }
+    return error;
+}
+
+hipError_t fake_begin_work(void)
+{
+    hipError_t error = fake_lost();
+
+    if (error == hipSuccess) {
+        error = injected("work");
+        atomic_store(&lost, error);
+    }
+    return error;
+}
+
+hipError_t fake_enter(const char *call)
+{
+    if (fake_in_callback) {
+        return fake_leave(hipErrorInvalidContext);
+    }
+    return fake_leave(fake_lost() != hipSuccess ? fake_lost() : injected(call));
+}
+
+long long fake_setting(const char *name, long long otherwise)
+{
+    const char *text = getenv(name);
+
+    return text == NULL ? otherwise : atoll(text);
+}
+
+/* ---- Errors ---- */
+
+FAKE_EXPORT hipError_t hipGetLastError(void)
+{
+    hipError_t error = fake_lost() != hipSuccess ? fake_lost() : last;
+
+    last = hipSuccess;
+    return error;
+}
+
+static const struct {
+    hipError_t error;
+    const char *name;
+    const char *text;
+} texts[] = {
+    {hipSuccess, "hipSuccess", "no error"},
+    {hipErrorInvalidValue, "hipErrorInvalidValue", "invalid argument"},
+    {hipErrorOutOfMemory, "hipErrorOutOfMemory", "out of memory"},
+    {hipErrorNoDevice, "hipErrorNoDevice",
+     "no ROCm-capable device is detected"},
+    {hipErrorInvalidDevice, "hipErrorInvalidDevice", "invalid device ordinal"},
+    {hipErrorNoBinaryForGpu, "hipErrorNoBinaryForGpu",
+     "no kernel image is available for execution on the device"},
+    {hipErrorInvalidHandle, "hipErrorInvalidHandle", "invalid resource handle"},
+    {hipErrorNotReady, "hipErrorNotReady", "device not ready"},
+    {hipErrorIllegalAddress, "hipErrorIllegalAddress",
+     "an illegal memory access was encountered"},
+    {hipErrorPeerAccessAlreadyEnabled, "hipErrorPeerAccessAlreadyEnabled",
+     "peer access is already enabled"},
+    {hipErrorLaunchFailure, "hipErrorLaunchFailure",
+     "unspecified launch failure"},
+    {hipErrorNotSupported, "hipErrorNotSupported", "operation not supported"},
+    {hipErrorStreamCaptureUnsupported, "hipErrorStreamCaptureUnsupported",
+     "operation not permitted when stream is capturing"},
+    {hipErrorStreamCaptureInvalidated, "hipErrorStreamCaptureInvalidated",
+     "operation failed due to a previous error during capture"},
+};
+
+FAKE_EXPORT const char *hipGetErrorName(hipError_t error)
+{
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (texts[i].error == error) {
+            return texts[i].name;
+        }
+    }
+    return "hipErrorUnknown";
+}
+
+FAKE_EXPORT const char *hipGetErrorString(hipError_t error)
+{
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (texts[i].error == error) {
+            return texts[i].text;
+        }
+    }
+    return "unknown error";
+}
+
+/* ---- Devices ---- */
+
+static int count(void)
+{
+    long long devices = fake_setting("FAKEHIP_DEVICES", 8);
+
+    return devices < FAKE_MAX_DEVICES ? (int)devices : FAKE_MAX_DEVICES;
+}
+
+/* The call's error, else that of a number that is no device. */
+static hipError_t enter_for(const char *call, int device)
+{
+    hipError_t error = fake_enter(call);
+
+    return error == hipSuccess && (device < 0 || device >= count())
+               ? hipErrorInvalidDevice
+               : error;
+}
+
+int fake_device(void)
+{
+    return current;
+}
+
+FAKE_EXPORT hipError_t hipGetDeviceCount(int *count_p)
+{
+    hipError_t error = fake_enter(__func__);
+
+    if (error == hipSuccess) {
+        *count_p = count();
+        error = *count_p == 0 ? hipErrorNoDevice : hipSuccess;
+    }
+    return fake_leave(error);
+}
+
+FAKE_EXPORT hipError_t hipGetDevice(int *device_p)
+{
+    hipError_t error = fake_enter(__func__);
+
+    if (error == hipSuccess) {
+        *device_p = current;
+    }
+    return fake_leave(error);
+}
+
+FAKE_EXPORT hipError_t hipSetDevice(int device)
+{
+    hipError_t error = enter_for(__func__, device);
+
+    if (error == hipSuccess) {
+        current = device;
+    }
+    return fake_leave(error);
+}
+
+FAKE_EXPORT hipError_t hipDeviceGetName(char *name, int bytes,
+                                        hipDevice_t device)
+{
+    hipError_t error = enter_for(__func__, device);
+
+    if (error == hipSuccess) {
+        snprintf(name, (size_t)bytes, "Fake Instinct");
+    }
+    return fake_leave(error);
+}
+
+FAKE_EXPORT hipError_t hipDeviceGetPCIBusId(char *text, int bytes, int device)
+{
+    hipError_t error = enter_for(__func__, device);
+
+    if (error == hipSuccess) {
+        snprintf(
+            text, (size_t)bytes, "0000:%02x:00.0",
+            (unsigned)(FIRST_BUS + device + fake_setting("FAKEHIP_FIRST", 0)));
+    }
+    return fake_leave(error);
+}
+
+FAKE_EXPORT hipError_t hipDeviceGetByPCIBusId(int *device_p, const char *text)
+{
+    hipError_t error = fake_enter(__func__);
+    unsigned bus;
+    int device;
+
+    if (error != hipSuccess) {
+        return error;
+    }
+    if (sscanf(text, "0000:%x:00.0", &bus) != 1) {
+        return fake_leave(hipErrorInvalidValue);
+    }
+    device = (int)(bus - FIRST_BUS - fake_setting("FAKEHIP_FIRST", 0));
+    if (device < 0 || device >= count()) {
+        return fake_leave(hipErrorInvalidDevice);
+    }
+    *device_p = device;
+    return hipSuccess;
+}
+
+FAKE_EXPORT hipError_t hipDeviceGetAttribute(int *value_p,
+                                             hipDeviceAttribute_t which,
+                                             int device)
+{
+    hipError_t error = enter_for(__func__, device);
+
+    if (error != hipSuccess) {
+        return fake_leave(error);
+    }
+    switch ((int)which) {
+    case hipDeviceAttributeMultiprocessorCount:
+        *value_p = (int)fake_setting("FAKEHIP_CUS", 4);
+        return hipSuccess;
+    case hipDeviceAttributeWarpSize:
+        *value_p = 64;
+        return hipSuccess;
+    default:
+        return fake_leave(hipErrorInvalidValue);
+    }
+}
+
+/* ---- Peers ---- */
+
+bool fake_linked(int one, int other)
+{
+    const char *pairs = getenv("FAKEHIP_NO_PEER");
+    int a, b;
+
+    while (pairs != NULL && sscanf(pairs, "%d-%d", &a, &b) == 2) {
+        if ((a == one && b == other) || (a == other && b == one)) {
+            return false;
+        }
+        pairs = strchr(pairs, ',');
+        pairs = pairs == NULL ? NULL : pairs + 1;
+    }
+    return true;
+}
+
+FAKE_EXPORT hipError_t hipDeviceCanAccessPeer(int *can_p, int device, int peer)
+{
+    hipError_t error = enter_for(__func__, device);
+
+    if (error == hipSuccess && (peer < 0 || peer >= count())) {
+        error = hipErrorInvalidDevice;
+    }
+    if (error == hipSuccess) {
+        *can_p = device != peer && fake_linked(device, peer);
+    }
+    return fake_leave(error);
+}
+
+FAKE_EXPORT hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags)
+{
+    hipError_t error = enter_for(__func__, peer);
+
+    if (error == hipSuccess && (peer == current || flags != 0)) {
+        error = hipErrorInvalidValue;
+    }
+    if (error == hipSuccess && !fake_linked(current, peer)) {
+        error = hipErrorPeerAccessUnsupported;
+    }
+    if (error == hipSuccess) {
+        pthread_mutex_lock(&lock);
+        if (peers[current][peer]) {
+            error = hipErrorPeerAccessAlreadyEnabled;
+        }
+        peers[current][peer] = true;
+        pthread_mutex_unlock(&lock);
+    }
+    return fake_leave(error);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The fake HIP runtime's graphs: lists of operations.
+ */
+#include "config.h"
+
+#include "fake_stream.h"
+
+#include <stdlib.h>
+
+struct ihipGraph {
+    struct fake_op *head;
+};
+
+struct hipGraphExec {
+    struct ihipGraph graph;
+};
+
+int fake_graphs_live;
+
+void fake_graph_append(hipGraph_t graph, struct fake_op *op)
+{
+    struct fake_op **link = &graph->head;
+
+    while (*link != NULL) {
+        link = &(*link)->next;
+    }
+    *link = op;
+}
+
+static void clear(struct ihipGraph *graph)
+{
+    while (graph->head != NULL) {
+        struct fake_op *op = graph->head;
+
+        graph->head = op->next;
+        free(op);
+    }
+}
+
+void fake_graph_free(hipGraph_t graph)
+{
+    clear(graph);
+    free(graph);
+    fake_graphs_live--;
+}
+
+FAKE_EXPORT hipError_t hipStreamBeginCapture(hipStream_t handle,
+                                             hipStreamCaptureMode mode)
+{
+    hipError_t error = fake_enter(__func__);
+    hipStream_t stream;
+
+    /* The legacy default stream cannot be captured. */
+    if (error == hipSuccess && handle == NULL) {
+        error = hipErrorStreamCaptureUnsupported;
+    }
+    if (error != hipSuccess) {
+        return fake_leave(error);
+    }
+    pthread_mutex_lock(&fake_streams_lock);
+    error = fake_stream_find(handle, &stream);
+    if (error == hipSuccess && stream->capture != NULL) {
+        error = hipErrorIllegalState;
+    }
+    if (error == hipSuccess) {
+        stream->capture = calloc(1, sizeof *stream->capture);
+        stream->broken = false;
+        stream->relaxed = mode == hipStreamCaptureModeRelaxed;
+        stream->capturer = pthread_self();
+        fake_graphs_live++;
+    }
+    pthread_mutex_unlock(&fake_streams_lock);
+    return fake_leave(error);
+}
+
+FAKE_EXPORT hipError_t hipStreamIsCapturing(hipStream_t handle,
+                                            hipStreamCaptureStatus *status_p)
+{
+    hipError_t error = fake_enter(__func__);
+    hipStream_t stream;
+
+    if (error != hipSuccess) {
+        return error;
+    }
+    pthread_mutex_lock(&fake_streams_lock);
+    error = fake_stream_find(handle, &stream);
+    if (error == hipSuccess) {
+        *status_p = stream->capture == NULL ? hipStreamCaptureStatusNone
+                    : stream->broken        ? hipStreamCaptureStatusInvalidated
+                                            : hipStreamCaptureStatusActive;
+    }
+    pthread_mutex_unlock(&fake_streams_lock);
+    return fake_leave(error);
+}
+
+FAKE_EXPORT hipError_t hipStreamEndCapture(hipStream_t handle,
+                                           hipGraph_t *graph_p)
+{
+    hipError_t error = fake_enter(__func__);
+    hipStream_t stream;
+
+    if (error != hipSuccess) {
+        return error;
+    }
+    pthread_mutex_lock(&fake_streams_lock);
+    error = fake_stream_find(handle, &stream);
+    if (error == hipSuccess && stream->capture == NULL) {
+        error = hipErrorIllegalState;
+    }
+    if (error == hipSuccess) {
+        *graph_p = stream->capture;
+        stream->capture = NULL;
+        if (stream->broken) {
+            fake_graph_free(*graph_p);
+            *graph_p = NULL;
+            error = hipErrorStreamCaptureInvalidated;
+        }
+    }
+    pthread_mutex_unlock(&fake_streams_lock);
+    return fake_leave(error);
+}
+
+FAKE_EXPORT hipError_t hipGraphInstantiate(hipGraphExec_t *exec_p,
+                                           hipGraph_t graph,
+                                           hipGraphNode_t *node_p, char *log,
+                                           size_t log_bytes)
+{
+    hipError_t error = fake_enter(__func__);
+    hipGraphExec_t exec;
+
+    (void)node_p, (void)log, (void)log_bytes;
+    if (error != hipSuccess) {
+        return error;
+    }
+    exec = calloc(1, sizeof *exec);
+    pthread_mutex_lock(&fake_streams_lock);
+    for (const struct fake_op *op = graph->head; op != NULL; op = op->next) {
+        fake_graph_append(&exec->graph, fake_op_copy(op, op->args));
+    }
+    fake_graphs_live++;
+    pthread_mutex_unlock(&fake_streams_lock);
+    *exec_p = exec;
+    return hipSuccess;
+}
+
+FAKE_EXPORT hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream)
+{
+    hipError_t error = fake_enter(__func__);
+
+    for (const struct fake_op *op = exec->graph.head;
+         op != NULL && error == hipSuccess; op = op->next) {
+        error = fake_enqueue(stream, op, op->args);
+    }
+    return fake_leave(error);
+}
+
+FAKE_EXPORT hipError_t hipGraphDestroy(hipGraph_t graph)
+{
+    hipError_t error = fake_enter(__func__);
+
+    pthread_mutex_lock(&fake_streams_lock);
+    fake_graph_free(graph);
+    pthread_mutex_unlock(&fake_streams_lock);
+    return fake_leave(error);
+}
+
+FAKE_EXPORT hipError_t hipGraphExecDestroy(hipGraphExec_t exec)
+{
+    hipError_t error = fake_enter(__func__);
+
+    pthread_mutex_lock(&fake_streams_lock);
+    clear(&exec->graph);
+    free(exec);
+    fake_graphs_live--;
+    pthread_mutex_unlock(&fake_streams_lock);
+    return fake_leave(error);
+}

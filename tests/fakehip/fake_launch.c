@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The fake HIP runtime's kernels: an image is a struct iris_kernel, whose CPU
+ * version runs.
+ */
+#include "config.h"
+
+#include "fake.h"
+
+#include <iris/device/kernel.h>
+
+#include <sched.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Turns of a loop that waits before it gives the core away. */
+#define TURNS 8
+
+/* A workgroup while it runs. */
+struct workgroup {
+    struct iris_i_stand_in stand_in;
+    unsigned polls;
+    jmp_buf end;
+};
+
+struct ihipModule_t {
+    const struct iris_kernel *kernel;
+    int device;
+};
+
+/* 100 MHz, as Instinct's. */
+static uint64_t ticks(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 100000000 + (uint64_t)now.tv_nsec / 10;
+}
+
+static void end_workgroup(struct iris_i_stand_in *self)
+{
+    _longjmp(((struct workgroup *)self)->end, 1);
+}
+
+static void poll_workgroup(struct iris_i_stand_in *self)
+{
+    if (fake_lost() != hipSuccess) {
+        end_workgroup(self);
+    }
+    if (++((struct workgroup *)self)->polls % TURNS == 0) {
+        sched_yield();
+    }
+}
+
+void fake_run_workgroup(const struct fake_op *op, unsigned id)
+{
+    struct workgroup self = {
+        .stand_in = {id, ticks, poll_workgroup, end_workgroup},
+    };
+    const iris_wg_t wg = {
+        .id = id,
+        .num_wgs = op->launch.grid,
+        .num_lanes = op->launch.block,
+        .stand_in = &self.stand_in,
+    };
+
+    if (_setjmp(self.end) == 0) {
+        op->launch.kernel->cpu_entry(&wg, op->args);
+    }
+}
+
+FAKE_EXPORT hipError_t hipModuleLoadData(hipModule_t *module_p,
+                                         const void *image)
+{
+    const struct iris_kernel *kernel = image;
+    hipError_t error = fake_enter(__func__);
+    hipModule_t module;
+
+    if (error == hipSuccess) {
+        error = fake_refuse_capture();
+    }
+    if (error == hipSuccess && kernel->gpu_image != image) {
+        error = hipErrorInvalidImage;
+    }
+    if (error != hipSuccess) {
+        return fake_leave(error);
+    }
+    module = calloc(1, sizeof *module);
+    if (module == NULL) {
+        return fake_leave(hipErrorOutOfMemory);
+    }
+    module->kernel = kernel;
+    module->device = fake_device();
+    *module_p = module;
+    return hipSuccess;
+}
+
+FAKE_EXPORT hipError_t hipModuleGetFunction(hipFunction_t *function_p,
+                                            hipModule_t module,
+                                            const char *name)
+{
+    hipError_t error = fake_enter(__func__);
+    char known[256];
+
+    if (error != hipSuccess) {
+        return error;
+    }
+    snprintf(known, sizeof known, "%s_gpu", module->kernel->name);
+    if (strcmp(name, known) != 0) {
+        return fake_leave(hipErrorNotFound);
+    }
+    *function_p = (hipFunction_t)module;
+    return hipSuccess;
+}
+
+/* What HIP_LAUNCH_PARAM_* say: the arguments, and how many bytes. */
+static const void *arguments(void **extra, size_t *bytes_p)
+{
+    const void *args = NULL;
+
+    for (; *extra != HIP_LAUNCH_PARAM_END; extra += 2) {
+        if (extra[0] == HIP_LAUNCH_PARAM_BUFFER_POINTER) {
+            args = extra[1];
+        } else if (extra[0] == HIP_LAUNCH_PARAM_BUFFER_SIZE) {
+            *bytes_p = *(const size_t *)extra[1];
+        }
+    }
+    return args;
+}
+
+FAKE_EXPORT hipError_t hipModuleLaunchKernel(
+    hipFunction_t function, unsigned grid, unsigned grid_y, unsigned grid_z,
+    unsigned block, unsigned block_y, unsigned block_z, unsigned shared,
+    hipStream_t stream, void **args, void **extra)
+{
+    const struct ihipModule_t *module = (const void *)function;
+    struct fake_op op = {.kind = FAKE_LAUNCH,
+                         .launch = {module->kernel, grid, block}};
+    hipError_t error = fake_enter(__func__);
+    const void *bytes = arguments(extra, &op.bytes);
+
+    if (error != hipSuccess) {
+        return error;
+    }
+    if (grid == 0 || block == 0 || block > 1024 || grid_y != 1 || grid_z != 1 ||
+        block_y != 1 || block_z != 1) {
+        return fake_leave(hipErrorInvalidConfiguration);
+    }
+    if (shared != 0 || args != NULL || bytes == NULL ||
+        op.bytes != module->kernel->args_bytes) {
+        return fake_leave(hipErrorInvalidValue);
+    }
+    if (module->device != fake_device()) {
+        return fake_leave(hipErrorInvalidHandle);
+    }
+    return fake_leave(fake_enqueue(stream, &op, bytes));
+}
+
+/* For kernels that hipcc compiled, of which there are none here. */
+FAKE_EXPORT hipError_t hipLaunchKernel(const void *function, dim3 grid,
+                                       dim3 block, void **args, size_t shared,
+                                       hipStream_t stream)
+{
+    hipError_t error = fake_enter(__func__);
+
+    (void)function, (void)grid, (void)block, (void)args, (void)shared;
+    (void)stream;
+    return fake_leave(error == hipSuccess ? hipErrorInvalidDeviceFunction
+                                          : error);
+}

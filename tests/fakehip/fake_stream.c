@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The fake HIP runtime's streams: queues in order that threads take from. A
+ * stream's threads come with its work and go when there is none for a moment.
+ */
+#include "config.h"
+
+#include "fake.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fake_stream.h"
+
+/* How long an idle thread stays. */
+#define LINGER_NS 3000000
+
+pthread_mutex_t fake_streams_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ihipStream_t *streams; /* under the lock, as all of them are */
+static struct ihipStream_t *defaults[FAKE_MAX_DEVICES];
+static pthread_cond_t progress = PTHREAD_COND_INITIALIZER; /* of any stream */
+
+/* ---- Threads ---- */
+
+static unsigned width(const struct fake_op *op)
+{
+    return op->kind == FAKE_LAUNCH ? op->launch.grid : 1;
+}
+
+static void run(hipStream_t stream, const struct fake_op *op, unsigned id)
+{
+    if (op->kind == FAKE_CALLBACK) {
+        fake_in_callback = true;
+        op->callback(stream, op->error, op->argument);
+        fake_in_callback = false;
+        return;
+    }
+    if (op->error != hipSuccess) {
+        return;
+    }
+    switch (op->kind) {
+    case FAKE_COPY:
+        memmove(op->dst, op->src, op->bytes);
+        break;
+    case FAKE_FILL:
+        fake_fill(op->dst, (int)op->value, op->bytes);
+        break;
+    case FAKE_WRITE:
+        atomic_store((_Atomic uint64_t *)op->dst, op->value);
+        break;
+    case FAKE_LAUNCH:
+        fake_run_workgroup(op, id);
+        break;
+    case FAKE_CALLBACK:
+        break;
+    }
+}
+
+/* Takes the head off its stream; the lock is held. */
+static void retire(hipStream_t stream)
+{
+    struct fake_op *op = stream->head;
+
+    stream->head = op->next;
+    stream->completed++;
+    pthread_cond_broadcast(&stream->work);
+    pthread_cond_broadcast(&progress);
+    free(op);
+}
+
+/* Waits for work; false if there is none for a while. The lock is held. */
+static bool linger(hipStream_t stream)
+{
+    struct timespec end;
+
+    if (stream->head != NULL) {
+        pthread_cond_wait(&stream->work, &fake_streams_lock);
+        return true;
+    }
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_nsec += LINGER_NS;
+    end.tv_sec += end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    return stream->quit ||
+           pthread_cond_timedwait(&stream->work, &fake_streams_lock, &end) == 0;
+}
+
+static void *thread_main(void *argument)
+{
+    hipStream_t stream = argument;
+    bool stays = true;
+
+    pthread_mutex_lock(&fake_streams_lock);
+    while (stream->head != NULL || (stays && !stream->quit)) {
+        struct fake_op *op = stream->head;
+        unsigned id;
+
+        if (op == NULL || op->begun == width(op)) {
+            stays = linger(stream);
+            continue;
+        }
+        if (op->begun == 0) {
+            op->error = fake_begin_work();
+        }
+        id = op->begun++;
+        pthread_mutex_unlock(&fake_streams_lock);
+        run(stream, op, id);
+        pthread_mutex_lock(&fake_streams_lock);
+        if (++op->done == width(op)) {
+            retire(stream);
+        }
+    }
+    stream->threads--;
+    pthread_cond_broadcast(&progress);
+    pthread_mutex_unlock(&fake_streams_lock); /* the stream may be gone now */
+    return NULL;
+}
+
+/* Sees to it that there are threads for the operation; the lock is held. */
+static bool need_threads(hipStream_t stream, const struct fake_op *op)
+{
+    unsigned need = width(op), cus = (unsigned)fake_setting("FAKEHIP_CUS", 4);
+    sigset_t all, before;
+    pthread_t thread;
+    int ret = 0;
+
+    need = need < cus ? need : cus;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (ret == 0 && stream->threads < need) {
+        ret = pthread_create(&thread, NULL, thread_main, stream);
+        if (ret == 0) {
+            pthread_detach(thread);
+            stream->threads++;
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return ret == 0;
+}
+
+struct fake_op *fake_op_copy(const struct fake_op *op, const void *args)
+{
+    size_t bytes = op->kind == FAKE_LAUNCH ? op->bytes : 0;
+    struct fake_op *copy =
+        aligned_alloc(_Alignof(struct fake_op),
+                      (sizeof *op + bytes + _Alignof(struct fake_op) - 1) /
+                          _Alignof(struct fake_op) * _Alignof(struct fake_op));
+
+    if (copy != NULL) {
+        memcpy(copy, op, sizeof *op);
+        copy->next = NULL;
+        copy->begun = 0;
+        copy->done = 0;
+        if (bytes != 0) {
+            memcpy(copy->args, args, bytes);
+        }
+    }
+    return copy;
+}
+
+static hipError_t push(hipStream_t stream, struct fake_op *op)
+{
+    struct fake_op **link = &stream->head;
+
+    if (stream->capture != NULL) {
+        fake_graph_append(stream->capture, op);
+        return hipSuccess;
+    }
+    if (!need_threads(stream, op)) {
+        free(op);
+        return hipErrorOutOfMemory;
+    }
+    while (*link != NULL) {
+        link = &(*link)->next;
+    }
+    *link = op;
+    stream->submitted++;
+    pthread_cond_broadcast(&stream->work);
+    return hipSuccess;
+}
+
+hipError_t fake_enqueue(hipStream_t handle, const struct fake_op *op,
+                        const void *args)
+{
+    struct fake_op *copy = fake_op_copy(op, args);
+    hipStream_t stream;
+    hipError_t error;
+
+    if (copy == NULL) {
+        return hipErrorOutOfMemory;
+    }
+    pthread_mutex_lock(&fake_streams_lock);
+    error = fake_stream_find(handle, &stream);
+    if (error == hipSuccess && op->kind == FAKE_LAUNCH &&
+        stream->device != fake_device()) {
+        error = hipErrorInvalidHandle;
+    }
+    if (error == hipSuccess) {
+        error = push(stream, copy);
+    } else {
+        free(copy);
+    }
+    pthread_mutex_unlock(&fake_streams_lock);
+    return error;
+}
+
+/* ---- Streams ---- */
+
+static hipStream_t make(int device)
+{
+    hipStream_t stream = calloc(1, sizeof *stream);
+
+    if (stream != NULL) {
+        stream->device = device;
+        pthread_cond_init(&stream->work, NULL);
+        stream->next = streams;
+        streams = stream;
+    }
+    return stream;
+}
+
+hipError_t fake_stream_find(hipStream_t handle, hipStream_t *stream_p)
+{
+    hipStream_t stream = streams;
+
+    if (handle == NULL) {
+        if (defaults[fake_device()] == NULL) {
+            defaults[fake_device()] = make(fake_device());
+        }
+        *stream_p = defaults[fake_device()];
+        return *stream_p == NULL ? hipErrorOutOfMemory : hipSuccess;
+    }
+    while (stream != NULL && stream != handle) {
+        stream = stream->next;
+    }
+    *stream_p = stream;
+    return stream == NULL ? hipErrorInvalidHandle : hipSuccess;
+}
+
+void fake_count_streams(struct fakehip_counts *counts_p)
+{
+    pthread_mutex_lock(&fake_streams_lock);
+    for (hipStream_t one = streams; one != NULL; one = one->next) {
+        counts_p->streams += one != defaults[one->device];
+    }
+    counts_p->graphs = fake_graphs_live;
+    pthread_mutex_unlock(&fake_streams_lock);
+}
+
+hipError_t fake_refuse_capture(void)
+{
+    hipError_t error = hipSuccess;
+
+    pthread_mutex_lock(&fake_streams_lock);
+    for (hipStream_t one = streams; one != NULL; one = one->next) {
+        if (one->capture != NULL && !one->relaxed &&
+            pthread_equal(one->capturer, pthread_self())) {
+            one->broken = true;
+            error = hipErrorStreamCaptureUnsupported;
+        }
+    }
+    pthread_mutex_unlock(&fake_streams_lock);
+    return error;
+}
+
+void fake_wait_for_device(int device)
+{
+    hipStream_t one;
+
+    pthread_mutex_lock(&fake_streams_lock);
+    do {
+        for (one = streams; one != NULL; one = one->next) {
+            if (one->device == device && one->completed != one->submitted) {
+                pthread_cond_wait(&progress, &fake_streams_lock);
+                break;
+            }
+        }
+    } while (one != NULL);
+    pthread_mutex_unlock(&fake_streams_lock);
+}
+
+FAKE_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t *stream_p,
+                                                unsigned flags)
+{
+    hipError_t error = fake_enter(__func__);
+    hipStream_t stream;
+
+    (void)flags;
+    if (error != hipSuccess) {
+        return error;
+    }
+    pthread_mutex_lock(&fake_streams_lock);
+    stream = make(fake_device());
+    pthread_mutex_unlock(&fake_streams_lock);
+    if (stream == NULL) {
+        return fake_leave(hipErrorOutOfMemory);
+    }
+    *stream_p = stream;
+    return hipSuccess;
+}
+
+/* Ends what there is of the stream, which no handle finds any more; the lock is
+ * held. */
+static void finish(hipStream_t stream)
+{
+    while (stream->completed != stream->submitted) {
+        pthread_cond_wait(&progress, &fake_streams_lock);
+    }
+    stream->quit = true;
+    pthread_cond_broadcast(&stream->work);
+    while (stream->threads != 0) {
+        pthread_cond_wait(&progress, &fake_streams_lock);
+    }
+    if (stream->capture != NULL) {
+        fake_graph_free(stream->capture);
+    }
+    pthread_cond_destroy(&stream->work);
+    free(stream);
+}
+
+FAKE_EXPORT hipError_t hipStreamDestroy(hipStream_t handle)
+{
+    hipError_t error = fake_enter(__func__);
+    hipStream_t *link = &streams;
+
+    pthread_mutex_lock(&fake_streams_lock);
+    while (*link != NULL && *link != handle) {
+        link = &(*link)->next;
+    }
+    if (*link == NULL) {
+        error = hipErrorInvalidHandle;
+    } else {
+        *link = handle->next;
+        finish(handle);
+    }
+    pthread_mutex_unlock(&fake_streams_lock);
+    return fake_leave(error);
+}
+
+/* A stream whose work the host asks about, which voids a capture; the lock is
+ * held if it returns hipSuccess. */
+static hipError_t lock_idle(hipStream_t handle, hipStream_t *stream_p)
+{
+    hipError_t error;
+
+    pthread_mutex_lock(&fake_streams_lock);
+    error = fake_stream_find(handle, stream_p);
+    if (error == hipSuccess && (*stream_p)->capture != NULL) {
+        (*stream_p)->broken = true;
+        error = hipErrorStreamCaptureUnsupported;
+    }
+    if (error != hipSuccess) {
+        pthread_mutex_unlock(&fake_streams_lock);
+    }
+    return error;
+}
+
+FAKE_EXPORT hipError_t hipStreamQuery(hipStream_t handle)
+{
+    hipError_t error = fake_enter(__func__);
+    hipStream_t stream;
+
+    if (error == hipSuccess) {
+        error = lock_idle(handle, &stream);
+    }
+    if (error == hipSuccess) {
+        error = stream->completed != stream->submitted ? hipErrorNotReady
+                                                       : fake_lost();
+        pthread_mutex_unlock(&fake_streams_lock);
+    }
+    return fake_leave(error);
+}
+
+FAKE_EXPORT hipError_t hipStreamSynchronize(hipStream_t handle)
+{
+    hipError_t error = fake_enter(__func__);
+    hipStream_t stream;
+
+    if (error == hipSuccess) {
+        error = lock_idle(handle, &stream);
+    }
+    if (error == hipSuccess) {
+        uint64_t target = stream->submitted;
+
+        while (stream->completed < target) {
+            pthread_cond_wait(&progress, &fake_streams_lock);
+        }
+        pthread_mutex_unlock(&fake_streams_lock);
+        error = fake_lost();
+    }
+    return fake_leave(error);
+}
+
+/* ---- What is enqueued, beside launches ---- */
+
+static hipError_t enqueue(const char *call, hipStream_t stream,
+                          const struct fake_op *op)
+{
+    hipError_t error = fake_enter(call);
+
+    return error == hipSuccess ? fake_leave(fake_enqueue(stream, op, NULL))
+                               : error;
+}
+
+/* The runtime waits for the stream where host memory is not pinned. */
+static bool waits(const void *dst, const void *src)
+{
+    struct fake_range range;
+
+    return !fake_range_find(dst, &range) || !fake_range_find(src, &range);
+}
+
+FAKE_EXPORT hipError_t hipMemcpyAsync(void *dst, const void *src, size_t bytes,
+                                      hipMemcpyKind kind, hipStream_t stream)
+{
+    const struct fake_op op = {
+        .kind = FAKE_COPY, .dst = dst, .src = src, .bytes = bytes};
+    hipError_t error = kind == hipMemcpyDefault
+                           ? enqueue(__func__, stream, &op)
+                           : fake_leave(hipErrorInvalidMemcpyDirection);
+
+    return error == hipSuccess && waits(dst, src) ? hipStreamSynchronize(stream)
+                                                  : error;
+}
+
+FAKE_EXPORT hipError_t hipMemsetAsync(void *dst, int value, size_t bytes,
+                                      hipStream_t stream)
+{
+    const struct fake_op op = {.kind = FAKE_FILL,
+                               .dst = dst,
+                               .value = (unsigned char)value,
+                               .bytes = bytes};
+    struct fake_range range;
+
+    return fake_range_find(dst, &range) ? enqueue(__func__, stream, &op)
+                                        : fake_leave(hipErrorInvalidValue);
+}
+
+/* enqueue() of what no capture may contain, which is then void. */
+static hipError_t enqueue_now(const char *call, hipStream_t handle,
+                              const struct fake_op *op)
+{
+    hipError_t error = fake_enter(call);
+    hipStream_t stream;
+
+    if (error == hipSuccess) {
+        error = lock_idle(handle, &stream);
+    }
+    if (error != hipSuccess) {
+        return fake_leave(error);
+    }
+    pthread_mutex_unlock(&fake_streams_lock);
+    return fake_leave(fake_enqueue(handle, op, NULL));
+}
+
+FAKE_EXPORT hipError_t hipStreamWriteValue64(hipStream_t stream, void *place,
+                                             uint64_t value, unsigned flags)
+{
+    const struct fake_op op = {
+        .kind = FAKE_WRITE, .dst = place, .value = value};
+
+    (void)flags;
+    return enqueue_now(__func__, stream, &op);
+}
+
+FAKE_EXPORT hipError_t hipStreamAddCallback(hipStream_t stream,
+                                            hipStreamCallback_t callback,
+                                            void *argument, unsigned flags)
+{
+    const struct fake_op op = {
+        .kind = FAKE_CALLBACK, .callback = callback, .argument = argument};
+
+    (void)flags;
+    return enqueue_now(__func__, stream, &op);
+}

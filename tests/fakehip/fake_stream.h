@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The fake HIP runtime's streams, as captures see them.
+ */
+#ifndef IRIS_TESTS_FAKEHIP_FAKE_STREAM_H
+#define IRIS_TESTS_FAKEHIP_FAKE_STREAM_H
+
+#include "fake.h"
+
+/* Guards every stream and graph. */
+extern pthread_mutex_t fake_streams_lock;
+
+struct ihipStream_t {
+    struct ihipStream_t *next;
+    int device;
+    pthread_cond_t work; /* for its threads: there may be some */
+    struct fake_op *head;
+    uint64_t submitted;
+    uint64_t completed;
+    unsigned threads;
+    bool quit;
+    hipGraph_t capture; /* NULL: none */
+    bool broken;        /* something came that cannot be captured */
+    bool relaxed;       /* the thread may do what does not belong in it */
+    pthread_t capturer;
+};
+
+/* All of these with the lock held. The stream behind a handle, the device's
+ * default one for NULL. */
+hipError_t fake_stream_find(hipStream_t handle, hipStream_t *stream_p);
+
+/* fake_graph.c; the operation is then the graph's. */
+void fake_graph_append(hipGraph_t graph, struct fake_op *op);
+void fake_graph_free(hipGraph_t graph);
+extern int fake_graphs_live;
+
+/* fake_stream.c */
+struct fake_op *fake_op_copy(const struct fake_op *op, const void *args);
+
+#endif /* IRIS_TESTS_FAKEHIP_FAKE_STREAM_H */

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A HIP runtime without GPUs, for tests of the GPU backend's host half: the
+ * calls that backend makes, over host memory. Kernels run their CPU versions on
+ * threads. What it is like is read from the environment at each call:
+ *
+ *   FAKEHIP_DEVICES  how many GPUs there are (8)
+ *   FAKEHIP_FIRST    the number in the node of the first of them (0), as where
+ *                    a launcher shows each rank its own
+ *   FAKEHIP_CUS      workgroups of a kernel that run at once (4)
+ *   FAKEHIP_MEMORY   bytes of each GPU (64 GiB)
+ *   FAKEHIP_NO_PEER  pairs that cannot reach each other: "0-1,2-3"
+ *   FAKEHIP_VERSION  of HIP, as hipRuntimeGetVersion() tells it (its headers')
+ *   FAKEHIP_FAIL     calls that fail; see fakehip_fail()
+ *
+ * Here is what tests can ask of it beyond HIP.
+ */
+#ifndef IRIS_TESTS_FAKEHIP_H
+#define IRIS_TESTS_FAKEHIP_H
+
+#include <stddef.h>
+
+#define FAKEHIP_API __attribute__((visibility("default")))
+
+/* Which calls fail from now on; counting starts anew. NULL: none, and a lost
+ * device is back. A list of "call:nth:error" with commas:
+ *
+ *   call   a function's name, or "work": what a stream does, one by one
+ *   nth    which of its calls in this process, from 1; "3+" is the third and
+ *          all after it
+ *   error  a hipError_t as a number, or "lost": from then on every call fails
+ *          and kernels end, as on a GPU that fell off the bus
+ *
+ * Returns how many calls the list that was there has made fail. */
+FAKEHIP_API int fakehip_fail(const char *list);
+
+/* Memory as a program makes it by the virtual memory calls, fit to be exported
+ * or not. fakehip_map() returns a hipError_t. */
+FAKEHIP_API int fakehip_map(int device, size_t bytes, int exportable,
+                            void **ptr_p);
+FAKEHIP_API void fakehip_unmap(void *ptr, size_t bytes);
+
+/* What this process holds of the runtime. */
+struct fakehip_counts {
+    int allocations; /* of device and of pinned memory; mappings of memory */
+    int handles;     /* of memory to map */
+    int rooms;       /* reserved addresses */
+    int imports;     /* open IPC handles */
+    int streams;     /* not the default ones */
+    int graphs;      /* as captured, and made ready */
+};
+
+FAKEHIP_API void fakehip_count(struct fakehip_counts *counts_p);
+
+#endif /* IRIS_TESTS_FAKEHIP_H */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the tests of the GPU backend over the fake HIP runtime share: a job of
+ * one rank that uses every call of that runtime, and what may not be left of
+ * it.
+ */
+#ifndef IRIS_TESTS_HIP_JOB_H
+#define IRIS_TESTS_HIP_JOB_H
+
+#include "harness.h"
+
+#include "fakehip/fakehip.h"
+#include "leaks.h"
+
+/* Group setup: backend hip, 8 fake GPUs, no failures, short deadlines. */
+int hip_setup(void **state);
+
+/* What this process holds, of the runtime and otherwise. */
+struct hip_held {
+    struct fakehip_counts counts;
+    struct leaks leaks;
+};
+
+void hip_note(struct hip_held *held_p);
+
+/* 1, and a line on stderr, if it holds more than it did. */
+int hip_found(const struct hip_held *before);
+
+/* Goes through everything a rank does on its GPU, up to the first error, which
+ * it returns. It can be called again. */
+iris_status_t hip_work(iris_t *iris);
+
+/* iris_init(), hip_work() and iris_finalize(): the first error, whose message
+ * is then this thread's. */
+iris_status_t hip_job(void);
+
+#endif /* IRIS_TESTS_HIP_JOB_H */

@@ -1,0 +1,120 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# iriscc: C that is no C++ compiles for GPUs, too; one object holds both; what
+# fails leaves nothing and says where.
+set -u
+srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd)
+iriscc=$PWD/iriscc
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+expect() { # WHAT COMMAND...
+    local what=$1
+    shift
+    if "$@" >"$dir/log" 2>&1; then
+        echo "ok: $what"
+    else
+        echo "FAILED: $what"
+        head -n 20 "$dir/log"
+        failed=1
+    fi
+}
+
+[ -x "$iriscc" ] || { echo "no iriscc in $PWD" && exit 77; }
+mkdir -p "$dir/include/iris" && ln -s "$srcdir/device" "$dir/include/iris/device"
+flags="-I$dir/include -I$srcdir/include"
+
+# Everything that C has and C++ has not, around a kernel.
+cat >"$dir/both.c" <<'EOF'
+#include <iris/device.h>
+#include <iris/iris.h>
+#include <stdlib.h>
+
+/* { not a brace } */
+static const char *const names[] = {"one {", "two }"};
+const struct { int a, b; } table[] = {[1] = {.b = 2, .a = 1}};
+
+struct args { const int64_t *context; uint64_t *out; };
+
+static uint64_t *unlike_cpp(size_t n, int class)
+{
+    uint64_t *words = malloc(n * sizeof *words); /* no cast */
+    struct args args = (struct args){.out = words};
+
+    return class == '{' ? args.out : words;
+}
+
+IRIS_DEVICE uint64_t twice(uint64_t x)
+{
+    return 2 * x;
+}
+
+IRIS_KERNEL(fill, struct args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    IRIS_LANES (wg, i, 100) {
+        iris_store(dev, &args->out[i], twice(i), dev.rank);
+    }
+}
+
+static struct args *last(void)
+{
+    static struct args kept;
+
+    kept.out = unlike_cpp(3, names[0][4]);
+    return &kept + table[0].a;
+}
+
+int main(void)
+{
+    return fill->gpu_image == NULL || last() == NULL;
+}
+EOF
+sed 's/twice(i)/twice(i) + nowhere/' "$dir/both.c" >"$dir/bad.c"
+
+image() { nm "$1" | grep -q ' r iris_i_gpu_image$'; }
+no_image() { ! image "$1"; }
+fails() { ! "$@"; }
+
+expect "help" bash -c "$iriscc --help | grep -q 'usage: iriscc'"
+expect "--cpu-only compiles" \
+    "$iriscc" --cpu-only $flags -c -o "$dir/cpu.o" "$dir/both.c"
+expect "--cpu-only adds no image" no_image "$dir/cpu.o"
+
+try() { # PLATFORM COMPILER ARCH
+    export IRISCC_PLATFORM=$1 IRISCC_GPU_CC=$2 IRISCC_ARCHS=$3
+    if ! command -v "$2" >/dev/null; then
+        echo "skipped: $1, no $2"
+        return
+    fi
+    expect "$1: compiles C" \
+        "$iriscc" $flags -O2 -c -o "$dir/$1.o" "$dir/both.c"
+    expect "$1: the object has an image" image "$dir/$1.o"
+    expect "$1: the image is the object's own" bash -c \
+        "! nm '$dir/$1.o' | grep -q ' [A-Z] iris_i_gpu_image'"
+    expect "$1: an error in a kernel is an error" \
+        fails "$iriscc" $flags -c -o "$dir/bad.o" "$dir/bad.c"
+    sed 's/^/    /' "$dir/log" | head -n 2
+    expect "$1: and leaves no object" fails test -e "$dir/bad.o"
+    line=$(grep -n nowhere "$dir/bad.c" | cut -d: -f1)
+    IRISCC_CC=true "$iriscc" --show $flags -c "$dir/bad.c" >"$dir/show" 2>&1
+    expect "$1: --show names the compiler" grep -q "$2" "$dir/show"
+    # The C compiler knows nowhere no better: let only the GPU's look.
+    sed 's/+ nowhere/+ IRIS_NOWHERE/' "$dir/bad.c" >"$dir/worse.c"
+    "$iriscc" $flags '-DIRIS_NOWHERE=(IRIS_ON_CPU ? 0 : 0)' -c \
+        -o "$dir/fine.o" "$dir/worse.c" || failed=1
+    printf '#if IRIS_ON_CPU\n#define IRIS_NOWHERE 0\n#endif\n' >"$dir/nowhere.h"
+    "$iriscc" $flags -include "$srcdir/include/iris/device.h" \
+        -include "$dir/nowhere.h" -c -o "$dir/worse.o" "$dir/worse.c" \
+        >"$dir/where" 2>&1 && failed=1
+    expect "$1: the line is the file's own" \
+        grep -Eq "worse\.c[:(]$line" "$dir/where"
+    expect "$1: half an object is no object" fails test -e "$dir/worse.o"
+}
+
+try amd hipcc gfx90a
+try nvidia nvcc sm_90
+exit $failed
