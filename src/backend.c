@@ -152,6 +152,18 @@ iris_status_t iris_i_backend_select(const struct iris_settings *settings,
     return wanted[0] != '\0' && !known ? fail_unknown(wanted) : status;
 }
 
+void iris_i_backend_preload(const struct iris_settings *settings)
+{
+    const struct iris_backend_ops *ops;
+
+    if (strcasecmp(settings->backend.text, "sim") == 0 &&
+        strcmp(settings->sim_device.text, "cpu") == 0) {
+        return;
+    }
+    for (size_t i = 0; iris_i_backend_at(i, settings, &ops) != NULL; i++) {
+    }
+}
+
 /* The backend of a GPU that can be used here, or NULL with this thread's
  * message saying why there is none. */
 static const struct iris_backend_ops *

@@ -261,6 +261,11 @@ const char *iris_i_backend_at(size_t i, const struct iris_settings *settings,
 iris_status_t iris_i_backend_select(const struct iris_settings *settings,
                                     const struct iris_backend_ops **ops_p);
 
+/* Loads now what ranks that are threads would load at once: a module may set
+ * environment variables for its device's runtime, which other threads must not
+ * be reading then. */
+void iris_i_backend_preload(const struct iris_settings *settings);
+
 /* Fills in what of *params_p the settings say; strings are theirs. `reason`
  * gets why there is no GPU and outlives the instance's opening. */
 void iris_i_backend_params(const struct iris_settings *settings,

@@ -283,6 +283,7 @@ static iris_status_t make_ranks(const struct iris_settings *settings,
     if (strcmp(settings->spawn.text, "processes") == 0) {
         run_processes(spawn);
     } else {
+        iris_i_backend_preload(settings);
         run_threads(spawn);
     }
     return IRIS_OK;
