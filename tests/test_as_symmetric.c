@@ -89,8 +89,8 @@ static int native_make(const struct native *native, size_t bytes,
     struct cuda_properties prop = {
         .type = 1, .handle_types = exportable != 0, .location = here};
     struct cuda_access access = {here, 3};
-    unsigned long long handle;
-    uintptr_t ptr;
+    unsigned long long handle = 0;
+    uintptr_t ptr = 0;
     int error;
 
     if (native->fake_map != NULL) {
