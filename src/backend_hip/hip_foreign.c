@@ -7,6 +7,7 @@
 
 #include "backend_hip/hip_vmem.h"
 
+#include <string.h>
 #include <unistd.h>
 
 /* Whether this is memory as ours: of the same device, to be exported. */
@@ -31,6 +32,17 @@ static const char *unfit(const struct hip_backend *hip,
     return NULL;
 }
 
+/* Runtimes call it an error, and tools report it, to be asked for the handle of
+ * memory of the host. */
+static bool is_device(const struct hip_backend *hip, const void *ptr)
+{
+    hipPointerAttribute_t what;
+
+    memset(&what, 0, sizeof what);
+    return hipPointerGetAttributes(&what, ptr) == hipSuccess &&
+           what.devicePointer != NULL && what.device == hip->device;
+}
+
 static const char *find_here(struct hip_backend *hip, void *ptr, size_t bytes,
                              struct iris_foreign *foreign)
 {
@@ -39,6 +51,9 @@ static const char *find_here(struct hip_backend *hip, void *ptr, size_t bytes,
     hipDeviceptr_t start = 0;
     const char *why = NULL;
 
+    if (!is_device(hip, ptr)) {
+        return "it is not memory of this rank's GPU";
+    }
     if (hipMemRetainAllocationHandle(&handle, ptr) != hipSuccess) {
         return "the runtime's virtual memory calls did not make it";
     }
