@@ -16,8 +16,8 @@
 enum verb { ADD, SUB, AND, OR, XOR, MIN, MAX, XCHG, CAS, UNFETCHED, NUM_VERBS };
 
 static const char *const amo_names[] = {
-    "atomic_add", "atomic_sub",           "atomic_and", "atomic_or",
-    "atomic_xor", "atomic_min",           "atomic_max", "atomic_xchg",
+    "atomic_add", "atomic_sub",    "atomic_and", "atomic_or",
+    "atomic_xor", "atomic_min",    "atomic_max", "atomic_xchg",
     "atomic_cas", "add_unfetched", NULL};
 
 /* By verb, then by enum bench_type; NULL: the type has no such atomic. */

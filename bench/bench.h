@@ -88,7 +88,7 @@ struct bench {
     size_t points_done; /* for the progress line */
     size_t points;
     int64_t start_ns;
-    void *state; /* of the group that is open */
+    void *state;         /* of the group that is open */
     iris_graph_t *graph; /* of the point being measured; NULL: none */
     bool no_graph;       /* this point cannot be captured */
 };
@@ -111,8 +111,8 @@ struct bench_group {
 };
 
 extern const struct bench_group bench_lanes, bench_bulk, bench_kernels,
-    bench_atomics,
-    bench_sync, bench_launch, bench_stream, bench_heap, bench_init;
+    bench_atomics, bench_sync, bench_launch, bench_stream, bench_heap,
+    bench_init;
 
 /* All of them, NULL at the end. */
 extern const struct bench_group *const bench_groups[];

@@ -89,8 +89,8 @@ void leaks_note(struct leaks *leaks_p)
 
 int leaks_found(const struct leaks *before)
 {
-    /* A real GPU's runtime has descriptors and threads of its own for as long as
-     * the process lives. */
+    /* A real GPU's runtime has descriptors and threads of its own for as long
+     * as the process lives. */
     int real_gpu = getenv("IRIS_TEST_GPU") != NULL;
     struct leaks now;
 

@@ -73,16 +73,16 @@ IRIS_API iris_status_t iris_free(iris_t *iris, void *ptr);
 /** Makes memory of the program's own symmetric: `bytes` bytes at `ptr`, memory
  *  of any device or of the host that this rank's device can copy from.
  *  Collective over the job: every rank passes the same size and memory of its
- *  own. *symmetric_p is then an address on the heap, at the same offset on every
- *  rank, which the caller frees with iris_free().
+ *  own. *symmetric_p is then an address on the heap, at the same offset on
+ *  every rank, which the caller frees with iris_free().
  *
  *  Where it can be, that is the same memory, mapped a second time: writes
  *  through either address are seen through the other, between kernels; and the
  *  program may free its own whenever it likes, the memory stays until
  *  iris_free() or iris_finalize(). *shared_p is 1. It can be if, on every rank,
  *  IRIS_ALLOCATOR is vmem; the memory is this rank's device's, made by the
- *  runtime's virtual memory calls (hipMemCreate, cuMemCreate) with a handle that
- *  can be exported as a file descriptor, and mapped in one piece; `ptr` is
+ *  runtime's virtual memory calls (hipMemCreate, cuMemCreate) with a handle
+ *  that can be exported as a file descriptor, and mapped in one piece; `ptr` is
  *  equally far into it; and the largest allocation fits into address space as
  *  large as the heap's own, which all memory so shared has together. What is
  *  mapped on the peers is the whole allocation that `ptr` is in.

@@ -16,8 +16,8 @@ extern "C" {
 
 /** Runs `grid` workgroups of `block` lanes of a kernel on the stream.
  *  Asynchronous; the argument struct is copied before the call returns, what
- *  it points to is not. iris_num_cus() workgroups run at once for sure, lowest ids
- *  first: a workgroup may wait for one that runs or has run, never for one
+ *  it points to is not. iris_num_cus() workgroups run at once for sure, lowest
+ * ids first: a workgroup may wait for one that runs or has run, never for one
  *  that may not have started (see docs/kernels.md). All writes of the kernel
  *  are visible to every rank that later learns of its end.
  *

@@ -84,8 +84,7 @@ IRIS_API iris_status_t iris_put_on_stream(iris_t *iris, void *dst,
  *  rank's `dst` (any memory iris_memcpy() takes). 0 bytes touch nothing. */
 IRIS_API iris_status_t iris_get_on_stream(iris_t *iris, void *dst,
                                           const void *src, size_t bytes,
-                                          int from_rank,
-                                          iris_stream_t *stream);
+                                          int from_rank, iris_stream_t *stream);
 
 /** Sets to_rank's `signal`, symmetric, to `value` when the stream gets there:
  *  release at system scope of all the stream did before. */

@@ -111,8 +111,8 @@ static inline hipError_t hipMemAddressReserve(void **ptr, size_t bytes,
                                               unsigned long long flags)
 {
     CUdeviceptr start = 0;
-    CUresult ret = cuMemAddressReserve(&start, bytes, alignment,
-                                       (CUdeviceptr)hint, flags);
+    CUresult ret =
+        cuMemAddressReserve(&start, bytes, alignment, (CUdeviceptr)hint, flags);
 
     *ptr = (void *)start;
     return (hipError_t)ret;
@@ -155,11 +155,9 @@ static inline hipError_t hipMemSetAccess(void *ptr, size_t bytes,
     return (hipError_t)cuMemSetAccess((CUdeviceptr)ptr, bytes, access, count);
 }
 
-static inline hipError_t
-hipMemExportToShareableHandle(void *shareable,
-                              hipMemGenericAllocationHandle_t handle,
-                              hipMemAllocationHandleType type,
-                              unsigned long long flags)
+static inline hipError_t hipMemExportToShareableHandle(
+    void *shareable, hipMemGenericAllocationHandle_t handle,
+    hipMemAllocationHandleType type, unsigned long long flags)
 {
     return (hipError_t)cuMemExportToShareableHandle(shareable, handle, type,
                                                     flags);

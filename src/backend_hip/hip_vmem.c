@@ -70,8 +70,8 @@ static hipError_t make_room(const struct hip_backend *hip,
     if (error == hipSuccess) {
         room->raw = raw;
         room->bytes = bytes;
-        room->base =
-            (char *)raw + (round_up((uintptr_t)raw, alignment) - (uintptr_t)raw);
+        room->base = (char *)raw +
+                     (round_up((uintptr_t)raw, alignment) - (uintptr_t)raw);
     }
     return error;
 }
@@ -103,8 +103,8 @@ static void find_devices(struct hip_backend *hip)
         (void)hipGetLastError();
         count = 0;
     }
-    for (int device = -1; device < count && vmem->num_devices < HIP_VMEM_DEVICES;
-         device++) {
+    for (int device = -1;
+         device < count && vmem->num_devices < HIP_VMEM_DEVICES; device++) {
         hipMemAccessDesc *access = &vmem->access[vmem->num_devices];
 
         if (device == hip->device ||

@@ -74,7 +74,7 @@ struct sim_stream {
     char stop_message[IRIS_MESSAGE_BYTES];
     struct iris_cpu_wg ended; /* lowest workgroup ended by the stop */
     unsigned num_ended;
-    bool expired; /* the stop comes from a wait's deadline: `ended` is its */
+    bool expired;   /* the stop comes from a wait's deadline: `ended` is its */
     bool abandoned; /* by stream_destroy(): the worker frees the stream */
     atomic_bool quit;
     _Atomic uint64_t submitted; /* commands; written under the lock */
