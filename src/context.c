@@ -99,13 +99,13 @@ static void set_state(iris_t *iris, enum iris_rank_state state)
 /* Frees what there is, in reverse order of making. */
 static void close_all(iris_t *iris)
 {
-    iris_i_graph_close_all(iris);
     while (iris->stream != NULL) {
         struct iris_stream *stream = iris->stream;
 
         iris->stream = stream->next;
         iris->ops->stream_destroy(stream);
     }
+    iris_i_graph_close_all(iris); /* no launch of any runs now */
     iris_i_group_close_all(iris);
     iris_i_heap_close(iris);
     if (iris->backend != NULL) {
