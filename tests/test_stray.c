@@ -176,6 +176,7 @@ static void large_heaps_take_next_to_nothing_before_they_are_used(void **state)
     config.spawn = "threads";
     config.backend = "sim"; /* a GPU's heaps are no shared memory */
     config.sim_device = "cpu";
+    config.allocator = "pool";
     do {
         usage.before = shared_memory();
         assert_int_equal(iris_spawn(&config, RANKS, measure, &usage), IRIS_OK);
