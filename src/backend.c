@@ -28,6 +28,8 @@ static const struct {
     {"sim", &iris_i_sim_ops},
 };
 
+#define NUM_BACKENDS (sizeof backends / sizeof backends[0])
+
 static iris_status_t core_fail(iris_status_t status, const char *message)
 {
     return iris_i_fail(NULL, status, "%s", message);
@@ -51,12 +53,16 @@ static void core_log(iris_log_level_t level, const char *message)
  * cannot be unloaded. Only success is remembered. */
 static const struct iris_backend_ops *load(const char *name, const char *folder)
 {
+    static const struct iris_module_layout layout = IRIS_MODULE_LAYOUT;
     static const struct iris_module_core core = {
         .version = IRIS_MODULE_VERSION,
+        .layout = &layout,
         .fail = core_fail,
         .last_error = iris_last_error,
         .log = core_log,
         .each_image = iris_i_each_image,
+        .image_serial = iris_i_image_serial,
+        .images_removed = iris_i_images_removed,
     };
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static const struct iris_backend_ops *loaded;
@@ -96,15 +102,22 @@ static const struct iris_backend_ops *load(const char *name, const char *folder)
     return ops;
 }
 
+/* The `i`th backend; a module is loaded only by this. */
+static const struct iris_backend_ops *
+ops_of(size_t i, const struct iris_settings *settings)
+{
+    return backends[i].ops != NULL
+               ? backends[i].ops
+               : load(backends[i].name, settings->module_dir.text);
+}
+
 const char *iris_i_backend_at(size_t i, const struct iris_settings *settings,
                               const struct iris_backend_ops **ops_p)
 {
-    if (i >= sizeof backends / sizeof backends[0]) {
+    if (i >= NUM_BACKENDS) {
         return NULL;
     }
-    *ops_p = backends[i].ops != NULL
-                 ? backends[i].ops
-                 : load(backends[i].name, settings->module_dir.text);
+    *ops_p = ops_of(i, settings);
     return backends[i].name;
 }
 
@@ -112,7 +125,7 @@ static iris_status_t fail_unknown(const char *name)
 {
     char known[64] = "";
 
-    for (size_t i = 0; i < sizeof backends / sizeof backends[0]; i++) {
+    for (size_t i = 0; i < NUM_BACKENDS; i++) {
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
                  i == 0 ? "" : ", ", backends[i].name);
     }
@@ -132,17 +145,18 @@ static iris_status_t fail_unknown(const char *name)
 iris_status_t iris_i_backend_select(const struct iris_settings *settings,
                                     const struct iris_backend_ops **ops_p)
 {
-    const char *wanted = settings->backend.text, *name;
-    const struct iris_backend_ops *ops;
+    const char *wanted = settings->backend.text;
     iris_status_t status = IRIS_ERR_BACKEND;
     int known = 0;
 
-    for (size_t i = 0;
-         (name = iris_i_backend_at(i, settings, &ops)) != NULL && !known; i++) {
-        if (wanted[0] != '\0' && strcasecmp(name, wanted) != 0) {
+    for (size_t i = 0; i < NUM_BACKENDS && !known; i++) {
+        const struct iris_backend_ops *ops;
+
+        if (wanted[0] != '\0' && strcasecmp(backends[i].name, wanted) != 0) {
             continue;
         }
         known = wanted[0] != '\0';
+        ops = ops_of(i, settings);
         status = ops == NULL ? IRIS_ERR_BACKEND : ops->probe();
         if (status == IRIS_OK) {
             *ops_p = ops;
@@ -154,13 +168,12 @@ iris_status_t iris_i_backend_select(const struct iris_settings *settings,
 
 void iris_i_backend_preload(const struct iris_settings *settings)
 {
-    const struct iris_backend_ops *ops;
-
     if (strcasecmp(settings->backend.text, "sim") == 0 &&
         strcmp(settings->sim_device.text, "cpu") == 0) {
         return;
     }
-    for (size_t i = 0; iris_i_backend_at(i, settings, &ops) != NULL; i++) {
+    for (size_t i = 0; i < NUM_BACKENDS; i++) {
+        (void)ops_of(i, settings);
     }
 }
 
@@ -169,12 +182,10 @@ void iris_i_backend_preload(const struct iris_settings *settings)
 static const struct iris_backend_ops *
 find_gpu(const struct iris_settings *settings)
 {
-    const struct iris_backend_ops *ops;
-    const char *name;
+    for (size_t i = 0; i < NUM_BACKENDS; i++) {
+        if (strcmp(backends[i].name, "hip") == 0) {
+            const struct iris_backend_ops *ops = ops_of(i, settings);
 
-    for (size_t i = 0; (name = iris_i_backend_at(i, settings, &ops)) != NULL;
-         i++) {
-        if (strcmp(name, "hip") == 0) {
             return ops != NULL && ops->probe() == IRIS_OK ? ops : NULL;
         }
     }
@@ -191,7 +202,6 @@ void iris_i_backend_params(const struct iris_settings *settings,
     params_p->allocator = settings->allocator.text;
     params_p->heap_bytes = (size_t)settings->heap_bytes.number;
     params_p->timeout_ms = settings->timeout_ms.number;
-    params_p->device_timeout_ms = settings->device_timeout_ms.number;
     params_p->device_timeout_ms = settings->device_timeout_ms.number;
     params_p->gpu_reason = reason;
     reason[0] = '\0';

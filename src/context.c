@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define HELLO_MAGIC 0x49726973u
-#define HELLO_VERSION 1u
+#define HELLO_VERSION 2u
 
 /* Finalized contexts, kept so that a call on one is caught instead of reading
  * freed memory; the oldest goes when the shelf is full. The only mutable data

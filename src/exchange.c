@@ -30,11 +30,16 @@
 #define LOOK_MS 10
 #define FULL_MS 1
 
+/* A process that ends closes its socket before it can be seen to have ended:
+ * time for that. */
+#define GOING_NS 100000000LL
+
 struct exchange_peer {
     char name[IRIS_EXCHANGE_NAME_BYTES];
     int pid;
-    size_t told;  /* offers, in this exchange */
-    size_t heard; /* of its offers */
+    int64_t going; /* when it first had no socket, 0: it has one */
+    size_t told;   /* offers, in this exchange */
+    size_t heard;  /* of its offers */
 };
 
 struct iris_exchange {
@@ -155,8 +160,7 @@ static void note(struct exchange *x, iris_status_t status)
     }
 }
 
-/* One message; 0: not now, or there is nobody any more, which the look at the
- * peers will tell. */
+/* One message. Returns 0 or why not. */
 static int send_one(const struct exchange *x, const struct exchange_peer *peer,
                     const struct exchange_message *message)
 {
@@ -185,12 +189,64 @@ static int send_one(const struct exchange *x, const struct exchange_peer *peer,
         memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
     }
     return sendmsg(x->iris->exchange->sock, &header,
-                   MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof *message;
+                   MSG_DONTWAIT | MSG_NOSIGNAL) < 0
+               ? errno
+               : 0;
+}
+
+/* A peer that can never be told: notes why, and leaves it out of what is left
+ * to do, which is for the others' sake. */
+static void give_up(struct exchange *x, int rank, int errno_value)
+{
+    struct exchange_peer *peer = &x->iris->exchange->peers[rank];
+
+    peer->told = x->num_offers;
+    if (peer->going == 0) {
+        note(x, iris_i_fail_errno(x->iris, IRIS_ERR_SYSTEM, errno_value,
+                                  "cannot tell rank %d (pid %d) of new memory",
+                                  rank, peer->pid));
+        return;
+    }
+    peer->heard = x->num_offers;
+    note(x, iris_i_peers_check(x->iris, rank));
+    note(x, iris_i_fail_errno(
+                x->iris, IRIS_ERR_PEER_LOST, errno_value,
+                "rank %d (pid %d) has closed the socket by which it is told of "
+                "new memory; the job cannot go on: finalize and restart it",
+                rank, peer->pid));
+}
+
+/* What to do about a message that could not be sent. */
+static void judge(struct exchange *x, int rank, int errno_value)
+{
+    struct exchange_peer *peer = &x->iris->exchange->peers[rank];
+
+    switch (errno_value) {
+    case EAGAIN: /* its queue is full */
+    case EINTR:
+    case ENOBUFS:
+    case ENOMEM:
+    case ETOOMANYREFS: /* too many descriptors are on their way */
+        break;
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case ENOTCONN:
+    case EPIPE:
+        if (peer->going == 0) {
+            peer->going = iris_i_now_ns();
+        } else if (iris_i_now_ns() - peer->going > GOING_NS) {
+            give_up(x, rank, errno_value);
+        }
+        break;
+    default:
+        give_up(x, rank, errno_value);
+    }
 }
 
 /* Tells a peer as much as it takes; returns how many offers that were. */
-static int tell(const struct exchange *x, struct exchange_peer *peer)
+static int tell(struct exchange *x, int rank)
 {
+    struct exchange_peer *peer = &x->iris->exchange->peers[rank];
     int count = 0;
 
     while (peer->told < x->num_offers) {
@@ -200,11 +256,14 @@ static int tell(const struct exchange *x, struct exchange_peer *peer)
                                            .index = (uint32_t)peer->told,
                                            .status = x->own,
                                            .offer = x->offers[peer->told]};
+        int ret;
 
         if (x->own != IRIS_OK) {
             message.offer.handle = (struct iris_heap_handle){.fd = -1};
         }
-        if (!send_one(x, peer, &message)) {
+        ret = send_one(x, peer, &message);
+        if (ret != 0) {
+            judge(x, rank, ret);
             break;
         }
         peer->told++;
@@ -343,7 +402,7 @@ static int go_on(struct exchange *x, int *full_p)
         struct exchange_peer *peer = &exchange->peers[rank];
 
         if (iris_i_exchange_has(exchange, rank)) {
-            count += tell(x, peer);
+            count += tell(x, rank);
             *full_p |= peer->told < x->num_offers;
         }
     }
@@ -356,11 +415,18 @@ static int go_on(struct exchange *x, int *full_p)
 static iris_status_t wait_for_more(const struct exchange *x, int64_t deadline,
                                    int full)
 {
-    struct pollfd pollfd = {.fd = x->iris->exchange->sock, .events = POLLIN};
+    struct pollfd pollfd = {.fd = x->iris->exchange->sock,
+                            .events = POLLIN | POLLRDHUP};
     iris_status_t status;
 
     if (poll(&pollfd, 1, full ? FULL_MS : LOOK_MS) > 0) {
-        return IRIS_OK;
+        return (pollfd.revents & (POLLERR | POLLHUP | POLLRDHUP | POLLNVAL)) ==
+                       0
+                   ? IRIS_OK
+                   : iris_i_fail(x->iris, IRIS_ERR_SYSTEM,
+                                 "the socket by which peers tell this rank of "
+                                 "new memory is closed: look who closes "
+                                 "descriptors that are not theirs");
     }
     status = iris_i_peers_check_all(x->iris);
     if (status != IRIS_OK || iris_i_now_ns() < deadline) {
@@ -387,6 +453,7 @@ iris_status_t iris_i_exchange(iris_t *iris, const struct iris_offer *offers,
     note(&x, status);
     for (int rank = 0; rank < iris->num_ranks; rank++) {
         iris->exchange->peers[rank].told = 0;
+        iris->exchange->peers[rank].going = 0;
         iris->exchange->peers[rank].heard = 0;
     }
     while (first_open(&x) >= 0) {

@@ -50,7 +50,8 @@ typedef iris_status_t (*iris_taker)(iris_t *iris, int rank,
  * on this rank alone; the meeting that follows must tell the others.
  *
  * IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_MISMATCH (other offsets),
- * IRIS_ERR_LIMIT, `status`, or what take() returned. */
+ * IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM (a socket is broken), `status`, or what
+ * take() returned. */
 iris_status_t iris_i_exchange(iris_t *iris, const struct iris_offer *offers,
                               size_t num_offers, iris_status_t status,
                               iris_taker take);

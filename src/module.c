@@ -20,7 +20,11 @@ const struct iris_backend_ops *
 iris_i_module_open(const struct iris_module_core *caller,
                    const struct iris_backend_ops *ops)
 {
-    if (strcmp(caller->version, IRIS_MODULE_VERSION) != 0) {
+    static const struct iris_module_layout layout = IRIS_MODULE_LAYOUT;
+
+    if (strcmp(caller->version, IRIS_MODULE_VERSION) != 0 ||
+        caller->layout->bytes != sizeof layout ||
+        memcmp(caller->layout, &layout, sizeof layout) != 0) {
         return NULL;
     }
     core = caller;
@@ -40,9 +44,19 @@ iris_status_t iris_i_fail(const iris_t *iris, iris_status_t status,
     return core->fail(status, message);
 }
 
-void iris_i_each_image(void (*visit)(void *arg, const void *image), void *arg)
+void iris_i_each_image(iris_image_visit_t visit, void *arg)
 {
     core->each_image(visit, arg);
+}
+
+uint64_t iris_i_image_serial(const void *image)
+{
+    return core->image_serial(image);
+}
+
+uint64_t iris_i_images_removed(void)
+{
+    return core->images_removed();
 }
 
 const char *iris_last_error(void)

@@ -53,6 +53,8 @@ lacks() { # PATTERN
 mkdir "$folder/none" "$folder/other"
 IRIS_MODULE_DIR=$folder/none lacks 'cannot be loaded: .*No such file'
 cat >"$folder/other.c" <<EOF
+#include <stdio.h>
+__attribute__((constructor)) static void tell(void) { puts("is loaded"); }
 void *iris_backend_module(void *core);
 void *iris_backend_module(void *core) { return core == (void *)1 ? core : 0; }
 EOF
@@ -61,6 +63,12 @@ EOF
 $CC $CFLAGS -shared -fPIC -o "$folder/other/iris_hip.so" "$folder/other.c" ||
     fail "no other module"
 IRIS_MODULE_DIR=$folder/other lacks 'belongs to another build of Iris'
+has '^is loaded$'
+
+# Ranks on the CPU have no use for it.
+IRIS_MODULE_DIR=$folder/other IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu info 0 --check
+has '^check: 2 ranks on sim'
+! grep -q 'is loaded' "$output" || fail "a module is loaded for the CPU"
 
 if [ -e .libs/libfakehip.so ]; then
     info 0

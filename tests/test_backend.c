@@ -33,6 +33,13 @@ IRIS_KERNEL(fill, struct fill_args)
     }
 }
 
+IRIS_KERNEL(fill_next, struct fill_args)
+{
+    IRIS_LANES (wg, i, args->count) {
+        args->out[i] = (unsigned char)(args->value + 1);
+    }
+}
+
 struct stuck_args {
     const int64_t *context;
     uint64_t *never;
@@ -308,6 +315,57 @@ static void a_kernel_of_another_target_is_refused(void **state)
     walk(body_kernel_of_another_target);
 }
 
+/* What a kernel makes of 7. */
+static int run_plugin(struct iris_backend *backend,
+                      const struct iris_kernel *kernel)
+{
+    const struct iris_backend_ops *ops = backend->ops;
+    struct iris_heap_region region;
+    struct iris_stream *stream;
+    struct fill_args args = {.count = 1, .value = 7};
+    struct iris_launch launch = {
+        .kernel = kernel, .grid = 1, .block = 1, .args = &args};
+    unsigned char seen = 0;
+
+    heap_make(backend, &region);
+    args.out = region.base;
+    assert_int_equal(ops->stream_create(backend, &stream), IRIS_OK);
+    assert_int_equal(ops->launch(stream, &launch), IRIS_OK);
+    assert_int_equal(ops->copy(stream, &seen, region.base, 1), IRIS_OK);
+    finish(stream);
+    ops->stream_destroy(stream);
+    ops->heap_free(backend, &region);
+    return seen;
+}
+
+/* The program unloads an object with kernels and gets another in its place. */
+static void body_reload(struct iris_backend *backend)
+{
+    static struct iris_kernel plugin;
+    struct iris_gpu_image image = {.image = &plugin};
+
+#ifndef IRIS_I_STAND_IN
+    if (backend->ops->native != NULL) {
+        return; /* an image is more than a struct */
+    }
+#endif
+    for (int i = 0; i < 2; i++) {
+        plugin = i == 0 ? fill[0] : fill_next[0];
+        plugin.gpu_image = &plugin;
+        iris_gpu_image_add(&image);
+        assert_int_equal(run_plugin(backend, &plugin), 7 + i);
+        assert_int_equal(run_plugin(backend, &plugin), 7 + i);
+        iris_gpu_image_remove(&image);
+    }
+}
+
+static void
+a_kernel_in_the_place_of_one_that_went_is_the_one_that_runs(void **state)
+{
+    (void)state;
+    walk(body_reload);
+}
+
 /* The device context of a job of one rank, at the heap's start. */
 static void write_context(struct iris_stream *stream,
                           const struct iris_heap_region *region)
@@ -371,6 +429,8 @@ int main(void)
         cmocka_unit_test(streams_run_kernels_and_copies_in_order),
         cmocka_unit_test(failures_leave_outputs_alone),
         cmocka_unit_test(a_kernel_of_another_target_is_refused),
+        cmocka_unit_test(
+            a_kernel_in_the_place_of_one_that_went_is_the_one_that_runs),
         cmocka_unit_test(waits_end_when_the_core_says_so),
     };
 

@@ -8,6 +8,11 @@
 
 #include "backend.h"
 #include "leaks.h"
+#include "module.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 /* The backend that IRIS_BACKEND=name gives. */
 static iris_status_t choose(const char *name,
@@ -88,6 +93,56 @@ static void init_passes_on_why_a_backend_cannot_run(void **state)
     }
 }
 
+static iris_status_t no_fail(iris_status_t status, const char *message)
+{
+    (void)message;
+    return status;
+}
+
+/* What the module says to a core that says this of itself. It is also looked at
+ * whether a module that is refused leaves the process alone. */
+static int takes(iris_module_entry_t entry, const char *version,
+                 const struct iris_module_layout *layout)
+{
+    /* The module keeps it. */
+    static struct iris_module_core core = {.fail = no_fail};
+    int taken;
+
+    core.version = version;
+    core.layout = layout;
+    unsetenv("CUDA_MODULE_LOADING");
+    taken = entry(&core) != NULL;
+    assert_int_equal(getenv("CUDA_MODULE_LOADING") != NULL, taken);
+    return taken;
+}
+
+static void a_module_of_another_build_is_refused_and_does_nothing(void **state)
+{
+    const char *folder = getenv("IRIS_MODULE_DIR");
+    struct iris_module_layout layout = IRIS_MODULE_LAYOUT;
+    iris_module_entry_t entry;
+    char path[1024];
+    void *module;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/iris_hip.so", folder ? folder : "");
+    module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (module == NULL) {
+        print_message("left out: no module here\n");
+        return;
+    }
+    *(void **)&entry = dlsym(module, IRIS_MODULE_SYMBOL);
+    assert_non_null(entry);
+    assert_int_equal(takes(entry, "iris 0.0.0 module 0", NULL), 0);
+    layout.iris_stream += 8;
+    assert_int_equal(takes(entry, IRIS_MODULE_VERSION, &layout), 0);
+    layout.iris_stream -= 8;
+    layout.bytes -= sizeof layout.bytes; /* it knows one struct less */
+    assert_int_equal(takes(entry, IRIS_MODULE_VERSION, &layout), 0);
+    layout.bytes = sizeof layout;
+    assert_int_equal(takes(entry, IRIS_MODULE_VERSION, &layout), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -95,6 +150,8 @@ int main(void)
         cmocka_unit_test(an_unknown_backend_leaves_the_output_alone),
         cmocka_unit_test(hip_by_name_works_or_says_why_not),
         cmocka_unit_test(init_passes_on_why_a_backend_cannot_run),
+        /* Last: the module then has a core that is none. */
+        cmocka_unit_test(a_module_of_another_build_is_refused_and_does_nothing),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);

@@ -2,17 +2,24 @@
  *
  * The GPU backend when a call of the HIP runtime fails, each of them at each
  * place: an error that says so, nothing left behind, and the next job works.
+ * And where another context's kernel keeps the GPU busy.
  */
 #include "config.h"
 
 #include "hip_job.h"
 
+#include <iris/device.h>
+
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ILLEGAL_ADDRESS "700"
 #define OUT_OF_MEMORY "2"
+#define LARGE ((size_t)6 << 20)
 /* Calls of one kind to fail; the host asks a stream how it is over and over. */
 #define MOST 40
 
@@ -58,6 +65,7 @@ static const struct row {
     {"hipFree", TOLERATED},
     {"hipGetDevice", TOLERATED},
     {"hipGetDeviceCount", EITHER},
+    {"hipSetDevice", TOLERATED},
 };
 
 static iris_status_t wrong(const struct row *row, int nth, iris_status_t status)
@@ -186,12 +194,187 @@ static void a_full_gpu_says_what_is_free_and_what_to_lower(void **state)
     unsetenv("FAKEHIP_MEMORY");
 }
 
+/* ---- Several contexts on one GPU ---- */
+
+/* A hang is a failure. */
+#define HANG_S 60
+
+struct hold_args {
+    atomic_int *go;
+    atomic_int *gone;
+};
+
+/* A loop that nothing but the test ends. */
+IRIS_KERNEL(hold, struct hold_args)
+{
+    (void)wg;
+    while (atomic_load(args->go) == 0) {
+        sched_yield();
+    }
+    atomic_store(args->gone, 1);
+}
+
+static iris_t *begin(void)
+{
+    iris_t *iris;
+
+    assert_int_equal(iris_init(NULL, &iris), IRIS_OK);
+    return iris;
+}
+
+/* A context whose heap comes and goes again. */
+static void begin_in_vain(void)
+{
+    iris_t *iris;
+
+    (void)fakehip_fail("hipMemsetAsync:1:" OUT_OF_MEMORY);
+    assert_int_equal(iris_init(NULL, &iris), IRIS_ERR_NO_MEMORY);
+    assert_int_equal(fakehip_fail(NULL), 1);
+}
+
+/* A piece of a heap that grows, which comes and goes again. */
+static void grow_in_vain(iris_t *iris)
+{
+    void *ptr;
+
+    (void)fakehip_fail("hipMemsetAsync:1:" OUT_OF_MEMORY);
+    assert_int_equal(iris_malloc(iris, LARGE, &ptr), IRIS_ERR_NO_MEMORY);
+    assert_int_equal(fakehip_fail(NULL), 1);
+}
+
+static void grow(iris_t *iris)
+{
+    void *ptr;
+
+    grow_in_vain(iris);
+    assert_int_equal(iris_malloc(iris, LARGE, &ptr), IRIS_OK);
+}
+
+static void leaving_does_not_wait_for_the_kernels_of_others(void **state)
+{
+    static const char *const allocators[] = {"pool", "vmem"};
+
+    (void)state;
+    alarm(HANG_S);
+    for (int i = 0; i < 2; i++) {
+        atomic_int go = 0, gone = 0;
+        struct hold_args args = {&go, &gone};
+        struct hip_held before;
+        iris_t *busy, *other;
+
+        setenv("IRIS_ALLOCATOR", allocators[i], 1);
+        hip_note(&before);
+        busy = begin();
+        other = begin();
+        if (i == 1) {
+            grow(other);
+        }
+        assert_int_equal(
+            iris_launch(busy, hold, 1, 1, &args, sizeof args, NULL), IRIS_OK);
+        assert_int_equal(iris_finalize(other), IRIS_OK);
+        begin_in_vain();
+        assert_int_equal(atomic_load(&gone), 0);
+        atomic_store(&go, 1);
+        assert_int_equal(iris_stream_synchronize(busy, NULL), IRIS_OK);
+        assert_int_equal(iris_finalize(busy), IRIS_OK);
+        assert_int_equal(hip_found(&before), 0);
+    }
+    unsetenv("IRIS_ALLOCATOR");
+    alarm(0);
+}
+
+/* Addresses are given back after what was mapped there while there was somebody
+ * else. */
+static void the_last_one_leaves_nothing_of_what_was_kept(void **state)
+{
+    struct hip_held before;
+    iris_t *first, *last;
+
+    (void)state;
+    setenv("IRIS_ALLOCATOR", "vmem", 1);
+    hip_note(&before);
+    first = begin();
+    last = begin();
+    grow_in_vain(last);
+    assert_int_equal(iris_finalize(first), IRIS_OK);
+    assert_int_equal(iris_finalize(last), IRIS_OK);
+    assert_int_equal(hip_found(&before), 0);
+    unsetenv("IRIS_ALLOCATOR");
+}
+
+#define VISITS 20
+
+static void visitors_use_the_same_pinned_memory(void **state)
+{
+    struct hip_held before;
+    struct fakehip_counts one, all;
+    iris_t *stays;
+
+    (void)state;
+    hip_note(&before);
+    stays = begin();
+    fakehip_count(&one);
+    for (int i = 0; i < VISITS; i++) {
+        assert_int_equal(iris_finalize(begin()), IRIS_OK);
+    }
+    fakehip_count(&all);
+    /* Heaps, of which some took two tries, and one visitor's. */
+    assert_in_range(all.allocations, one.allocations,
+                    one.allocations + 2 * VISITS + 2);
+    assert_int_equal(iris_finalize(stays), IRIS_OK);
+    assert_int_equal(hip_found(&before), 0);
+}
+
+/* The last one: from then on nothing of that GPU is given back. */
+static void a_kernel_that_never_ends_keeps_nobody_from_leaving(void **state)
+{
+    static atomic_int go, gone;
+    static char word[8] = "unread";
+    struct hold_args hung_args = {&go, &go}, last_args = {&go, &gone};
+    iris_t *hung, *other;
+    char kept[32];
+    void *zeros;
+
+    (void)state;
+    alarm(HANG_S);
+    snprintf(kept, sizeof kept, "%s", getenv("IRIS_TIMEOUT_MS"));
+    setenv("IRIS_TIMEOUT_MS", "200", 1);
+    hung = begin();
+    other = begin();
+    assert_int_equal(iris_calloc(hung, 1, sizeof word, &zeros), IRIS_OK);
+    assert_int_equal(
+        iris_launch(hung, hold, 1, 1, &hung_args, sizeof hung_args, NULL),
+        IRIS_OK);
+    /* Its end comes when the context is long gone. */
+    assert_int_equal(
+        iris_get_on_stream(hung, word, zeros, sizeof word, 0, NULL), IRIS_OK);
+    assert_int_equal(
+        iris_launch(hung, hold, 1, 1, &last_args, sizeof last_args, NULL),
+        IRIS_OK);
+    assert_int_equal(iris_stream_synchronize(hung, NULL), IRIS_ERR_TIMEOUT);
+    (void)iris_finalize(hung);
+    assert_int_equal(iris_finalize(other), IRIS_OK);
+    assert_int_equal(iris_finalize(begin()), IRIS_OK);
+    assert_int_equal(atomic_load(&gone), 0);
+    atomic_store(&go, 1);
+    while (atomic_load(&gone) == 0) {
+        sched_yield();
+    }
+    assert_string_equal(word, "");
+    setenv("IRIS_TIMEOUT_MS", kept, 1);
+    alarm(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_gpu_says_what_is_free_and_what_to_lower),
         cmocka_unit_test(every_call_may_fail_everywhere),
         cmocka_unit_test(a_lost_gpu_is_an_error_and_leaves_nothing),
+        cmocka_unit_test(leaving_does_not_wait_for_the_kernels_of_others),
+        cmocka_unit_test(the_last_one_leaves_nothing_of_what_was_kept),
+        cmocka_unit_test(visitors_use_the_same_pinned_memory),
+        cmocka_unit_test(a_kernel_that_never_ends_keeps_nobody_from_leaving),
     };
 
     return cmocka_run_group_tests(tests, hip_setup, harness_teardown);

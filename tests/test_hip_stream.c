@@ -9,6 +9,10 @@
 
 #include <iris/device.h>
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +75,32 @@ static int foreign_body(iris_t *iris, void *arg)
     CHECK_MESSAGE("is no stream of GPU");
     CHECK_STATUS(iris_stream_wrap(iris, NULL, NULL), IRIS_ERR_INVALID);
     return 0;
+}
+
+static int elsewhere_body(iris_t *iris, void *arg)
+{
+    int mine = iris_device_id(iris), other = (mine + 1) % 2;
+    iris_stream_t *stream;
+    hipStream_t native;
+    char text[64];
+
+    (void)arg;
+    CHECK_EQUAL(hipSetDevice(other), hipSuccess);
+    CHECK_EQUAL(hipStreamCreateWithFlags(&native, hipStreamNonBlocking),
+                hipSuccess);
+    CHECK_STATUS(iris_stream_wrap(iris, native, &stream), IRIS_ERR_INVALID);
+    snprintf(text, sizeof text, "a stream of GPU %d, but rank %d has GPU %d",
+             other, iris_rank(iris), mine);
+    CHECK_MESSAGE(text);
+    CHECK_OK(iris_stream_wrap(iris, NULL, &stream));
+    CHECK_EQUAL(hipStreamDestroy(native), hipSuccess);
+    return 0;
+}
+
+static void a_stream_of_another_gpu_is_refused(void **state)
+{
+    (void)state;
+    harness_run(2, elsewhere_body, NULL);
 }
 
 static void a_stream_of_the_program_s_own_keeps_one_order(void **state)
@@ -194,6 +224,137 @@ static void arguments_that_make_no_sense_are_refused(void **state)
 {
     (void)state;
     harness_run(2, invalid_body, NULL);
+}
+
+/* ---- Host memory ---- */
+
+/* What the stream writes to host memory, and then reads there. */
+static int order_body(iris_t *iris, void *arg)
+{
+    uint64_t *words, host[3] = {1, 2, 3}, seen[4];
+    iris_stream_t *other;
+
+    (void)arg;
+    CHECK_OK(iris_calloc(iris, 4, sizeof *words, (void **)&words));
+    CHECK_OK(iris_stream_create(iris, &other));
+    CHECK_OK(iris_memset(iris, words, 5, sizeof *words, NULL));
+    CHECK_OK(iris_wait_on_stream(iris, words + 3, IRIS_CMP_EQ, 1, NULL));
+    CHECK_OK(iris_get_on_stream(iris, host, words, 8, 0, NULL));
+    CHECK_OK(iris_memset(iris, host + 1, 6, 8, NULL));
+    CHECK_OK(iris_memcpy(iris, host + 2, host, 8, NULL));
+    CHECK_OK(iris_put_on_stream(iris, words, host, 24, 0, NULL));
+    CHECK_OK(iris_signal_on_stream(iris, words + 3, 1, 0, other));
+    CHECK_OK(iris_get_on_stream(iris, seen, words, sizeof seen, 0, NULL));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_EQUAL(seen[0], 0x0505050505050505);
+    CHECK_EQUAL(seen[1], 0x0606060606060606);
+    CHECK_EQUAL(seen[2], 0x0505050505050505);
+    iris_stream_destroy(iris, other);
+    return 0;
+}
+
+static void a_copy_reads_host_memory_when_its_turn_comes(void **state)
+{
+    (void)state;
+    harness_run(1, order_body, NULL);
+}
+
+/* More copies fail than the stage has blocks; then it still holds one. */
+static int orphans_body(iris_t *iris, void *arg)
+{
+    uint64_t *words, host = 0;
+    iris_stream_t *other;
+
+    (void)arg;
+    CHECK_OK(iris_calloc(iris, 2, sizeof *words, (void **)&words));
+    CHECK_OK(iris_stream_create(iris, &other));
+    for (int i = 0; i < 4; i++) {
+        (void)fakehip_fail("hipStreamAddCallback:1+:700");
+        for (int j = 0; j < 32; j++) {
+            CHECK_STATUS(iris_get_on_stream(iris, &host, words, 8, 0, NULL),
+                         IRIS_ERR_DEVICE);
+        }
+        CHECK_EQUAL(fakehip_fail(NULL), 32);
+        CHECK_OK(iris_stream_synchronize(iris, NULL));
+    }
+    /* Without room this would wait for the stream. */
+    CHECK_OK(iris_wait_on_stream(iris, words + 1, IRIS_CMP_EQ, 1, NULL));
+    CHECK_OK(iris_get_on_stream(iris, &host, words + 1, 8, 0, NULL));
+    CHECK_OK(iris_signal_on_stream(iris, words + 1, 1, 0, other));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_EQUAL(host, 1);
+    iris_stream_destroy(iris, other);
+    return 0;
+}
+
+static void copies_that_fail_give_their_stage_back(void **state)
+{
+    (void)state;
+    harness_run(1, orphans_body, NULL);
+}
+
+/* ---- Several threads ---- */
+
+#define LINKS 20000
+
+struct chain {
+    iris_t *iris;
+    iris_stream_t *stream, *other;
+    uint64_t *word;
+    atomic_int linked; /* so far */
+    atomic_bool done;
+    iris_status_t status;
+};
+
+/* Gives the stream work without end: each piece lets the one before it end. */
+static void *link_chain(void *arg)
+{
+    struct chain *chain = arg;
+    iris_t *iris = chain->iris;
+
+    for (uint64_t i = 1;
+         i <= LINKS && chain->status == IRIS_OK && !atomic_load(&chain->done);
+         i++) {
+        chain->status = iris_wait_on_stream(iris, chain->word, IRIS_CMP_GE, i,
+                                            chain->stream);
+        if (chain->status == IRIS_OK) {
+            chain->status = iris_signal_on_stream(iris, chain->word, i - 1, 0,
+                                                  chain->other);
+        }
+        atomic_store(&chain->linked, (int)i);
+    }
+    (void)iris_signal_on_stream(iris, chain->word, LINKS, 0, chain->other);
+    return NULL;
+}
+
+static int starve_body(iris_t *iris, void *arg)
+{
+    struct chain chain = {.iris = iris};
+    pthread_t thread;
+
+    (void)arg;
+    CHECK_OK(iris_calloc(iris, 1, sizeof *chain.word, (void **)&chain.word));
+    CHECK_OK(iris_stream_create(iris, &chain.stream));
+    CHECK_OK(iris_stream_create(iris, &chain.other));
+    CHECK_EQUAL(pthread_create(&thread, NULL, link_chain, &chain), 0);
+    while (atomic_load(&chain.linked) < 10) {
+        sched_yield();
+    }
+    CHECK_OK(iris_stream_synchronize(iris, chain.stream));
+    CHECK(atomic_load(&chain.linked) < LINKS);
+    atomic_store(&chain.done, true);
+    CHECK_EQUAL(pthread_join(thread, NULL), 0);
+    CHECK_OK(chain.status);
+    CHECK_OK(iris_stream_synchronize(iris, chain.stream));
+    iris_stream_destroy(iris, chain.stream);
+    iris_stream_destroy(iris, chain.other);
+    return 0;
+}
+
+static void waiting_for_a_stream_ends_while_others_give_it_work(void **state)
+{
+    (void)state;
+    harness_run(1, starve_body, NULL);
 }
 
 /* ---- Waits that go on ---- */
@@ -320,7 +481,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_of_the_program_s_own_keeps_one_order),
+        cmocka_unit_test(a_stream_of_another_gpu_is_refused),
         cmocka_unit_test(the_runtime_s_default_stream_can_be_wrapped),
+        cmocka_unit_test(a_copy_reads_host_memory_when_its_turn_comes),
+        cmocka_unit_test(copies_that_fail_give_their_stage_back),
+        cmocka_unit_test(waiting_for_a_stream_ends_while_others_give_it_work),
         cmocka_unit_test(a_put_and_its_signal_arrive_in_order),
         cmocka_unit_test(arguments_that_make_no_sense_are_refused),
         cmocka_unit_test(a_stream_that_waits_for_ever_ends_at_a_deadline),

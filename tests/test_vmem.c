@@ -6,12 +6,14 @@
 #include "config.h"
 
 #include "harness.h"
+#include "procs.h"
 
 #include <iris/device.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define HEAP ((size_t)16 << 20)
 #define BLOCK ((size_t)1500000)
@@ -262,9 +264,56 @@ static void heaps_stay_alike_when_calls_differ(void **state)
     harness_run(4, differ, NULL);
 }
 
+/* Rank 1 no longer hears what others tell it, though it lives. */
+static void go_deaf(int rank, struct proc_report *report, void *arg)
+{
+    iris_t *iris = proc_init(report);
+    void *block;
+
+    (void)arg;
+    if (iris == NULL) {
+        return;
+    }
+    for (int fd = 3; rank == 1 && fd < 1024; fd++) {
+        int domain = 0, type = 0;
+        socklen_t bytes = sizeof domain;
+
+        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 &&
+            getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0 &&
+            domain == AF_UNIX && type == SOCK_DGRAM) {
+            shutdown(fd, SHUT_RD);
+        }
+    }
+    proc_note(report, iris_malloc(iris, BLOCK * 4, &block));
+    proc_finalize(report, iris);
+}
+
+/* Not at the deadline, which is another status. */
+static void a_rank_that_cannot_be_told_of_memory_is_named(void **state)
+{
+    struct procs procs;
+
+    (void)state;
+    if (harness_launched() != 0) {
+        return;
+    }
+    setenv("IRIS_TIMEOUT_MS", "20000", 1);
+    procs_start(&procs, 2, go_deaf, NULL);
+    procs_join(&procs);
+    assert_int_equal(procs.reports[0].status, IRIS_ERR_PEER_LOST);
+    assert_non_null(strstr(procs.reports[0].message, "rank 1 (pid"));
+    assert_non_null(strstr(procs.reports[0].message, "closed the socket"));
+    assert_int_equal(procs.reports[1].status, IRIS_ERR_SYSTEM);
+    assert_non_null(strstr(procs.reports[1].message, "is closed"));
+    procs_free(&procs);
+    unsetenv("IRIS_TIMEOUT_MS");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        /* First: a process that has used a GPU cannot fork ranks. */
+        cmocka_unit_test(a_rank_that_cannot_be_told_of_memory_is_named),
         cmocka_unit_test(what_comes_later_is_mapped_everywhere),
         cmocka_unit_test(kernels_reach_what_comes_later),
         cmocka_unit_test(a_full_heap_says_so),

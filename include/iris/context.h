@@ -104,7 +104,11 @@ IRIS_API void iris_config_init(struct iris_config *config);
  *                        several nodes, or MPI asked for and not built in
  *  IRIS_ERR_PEER_LOST    a rank died meanwhile
  *  IRIS_ERR_TIMEOUT      a rank did not come
- *  IRIS_ERR_SYSTEM       a system call failed */
+ *  IRIS_ERR_SYSTEM       a system call failed
+ *  IRIS_ERR_DEVICE       a call of the GPU's runtime failed
+ *
+ *  The first call that may use a GPU sets environment variables for its
+ *  runtime: no other thread may read or change the environment meanwhile. */
 IRIS_API iris_status_t iris_init(const struct iris_config *config,
                                  iris_t **iris_p);
 
@@ -115,7 +119,7 @@ IRIS_API iris_status_t iris_init(const struct iris_config *config,
  *
  *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_MISMATCH
  *  IRIS_ERR_STATE        already finalized, or the process forked
- *  or the error of work on a stream, of any rank */
+ *  or the error of work on a stream, of any rank, such as IRIS_ERR_DEVICE */
 IRIS_API iris_status_t iris_finalize(iris_t *iris);
 
 /** This rank, 0 <= rank < iris_num_ranks(). -1 on a bad context. */

@@ -28,6 +28,7 @@ struct iris_dev_group; /* <iris/device/layout.h> */
  *                        not in its own list
  *  IRIS_ERR_MISMATCH     the lists disagree
  *  IRIS_ERR_LIMIT        63 groups are live
+ *  IRIS_ERR_DEVICE       the GPU or its runtime failed
  *  IRIS_ERR_NO_MEMORY, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_group_create(iris_t *iris, const int *ranks,
                                          int count, iris_group_t **group_p);

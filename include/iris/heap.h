@@ -47,6 +47,9 @@ struct iris_heap_stats {
  *                        out of shared memory, or a GPU out of its own (on
  *                        any rank)
  *  IRIS_ERR_MISMATCH     ranks called differently: told what each called
+ *  IRIS_ERR_DEVICE       a GPU could not map or zero what is new, on any rank
+ *  IRIS_ERR_SYSTEM       what is new could not be told to the other processes
+ *  IRIS_ERR_LIMIT        too many open descriptors, on any rank
  *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_malloc(iris_t *iris, size_t bytes, void **ptr_p);
 
@@ -57,7 +60,8 @@ IRIS_API iris_status_t iris_malloc_aligned(iris_t *iris, size_t bytes,
                                            size_t alignment, void **ptr_p);
 
 /** iris_malloc() of count * size bytes, zeroed on every rank on return. Waits
- *  for this rank's default stream. Statuses as iris_malloc(). */
+ *  for this rank's default stream. Statuses as iris_malloc(), and the error of
+ *  work on that stream. */
 IRIS_API iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size,
                                    void **ptr_p);
 
@@ -101,6 +105,7 @@ IRIS_API iris_status_t iris_free(iris_t *iris, void *ptr);
  *  IRIS_ERR_DEVICE       mapping or copying failed on some rank; nothing is
  *                        shared, the program's memory is as it was
  *  IRIS_ERR_LIMIT        too many open descriptors, on some rank
+ *  IRIS_ERR_SYSTEM       what is shared could not be told to other processes
  *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_as_symmetric(iris_t *iris, const void *ptr,
                                          size_t bytes, void **symmetric_p,

@@ -25,6 +25,7 @@ extern "C" {
  *                        kernel or args is NULL, no stream of this context
  *  IRIS_ERR_UNSUPPORTED  the program has no version of this kernel for the
  *                        backend in use
+ *  IRIS_ERR_DEVICE       the GPU's runtime refused it, or failed before
  *  IRIS_ERR_NO_MEMORY, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_launch(iris_t *iris,
                                    const struct iris_kernel *kernel,
@@ -37,7 +38,8 @@ IRIS_API iris_status_t iris_launch(iris_t *iris,
  *  loading one later could wait for a kernel that waits. */
 struct iris_gpu_image {
     const void *image;
-    struct iris_gpu_image *next; /* the library's */
+    struct iris_gpu_image *next; /* the library's, as is: */
+    unsigned long long serial;   /* not that of any other image */
 };
 IRIS_API void iris_gpu_image_add(struct iris_gpu_image *image);
 IRIS_API void iris_gpu_image_remove(struct iris_gpu_image *image);

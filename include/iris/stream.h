@@ -16,7 +16,7 @@ extern "C" {
 typedef struct iris_stream iris_stream_t;
 
 /** Makes a stream, the caller's until iris_stream_destroy(). Local.
- *  IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT, IRIS_ERR_STATE */
+ *  IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT, IRIS_ERR_DEVICE, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_stream_create(iris_t *iris,
                                           iris_stream_t **stream_p);
 
@@ -26,7 +26,7 @@ IRIS_API iris_status_t iris_stream_create(iris_t *iris,
  *  program's and outlives the result, which is the caller's until
  *  iris_stream_destroy(). Local.
  *  IRIS_ERR_UNSUPPORTED (no GPU), IRIS_ERR_INVALID (not a stream of this
- *  device), IRIS_ERR_NO_MEMORY, IRIS_ERR_STATE */
+ *  device), IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_stream_wrap(iris_t *iris, void *native,
                                         iris_stream_t **stream_p);
 
@@ -39,21 +39,28 @@ IRIS_API void *iris_stream_native(iris_t *iris, iris_stream_t *stream);
  *  is fine. */
 IRIS_API void iris_stream_destroy(iris_t *iris, iris_stream_t *stream);
 
-/** Blocks until everything enqueued so far is done, and returns the first
- *  error of that work, once.
+/** Blocks until everything enqueued so far is done, and returns the error of
+ *  the stream's work since the last synchronize, once: of several the first on
+ *  the CPU; on a GPU, where what ends one kernel that waits ends all of this
+ *  rank's, the last.
  *
  *  IRIS_ERR_PEER_LOST    a kernel waited for a rank that died; the kernel was
  *                        ended
  *  IRIS_ERR_TIMEOUT      the deadline passed; waiting kernels were ended, and
- *                        the message says what they waited for */
+ *                        the message says what they waited for
+ *  IRIS_ERR_DEVICE       the GPU or its runtime failed; most such errors stay
+ *  IRIS_ERR_INVALID      no stream of this context
+ *  IRIS_ERR_STATE        also: the stream is being captured */
 IRIS_API iris_status_t iris_stream_synchronize(iris_t *iris,
                                                iris_stream_t *stream);
 
 /** Copies `bytes` from src to dst on the stream; each is host memory, device
  *  memory or a mapped heap. They must not overlap. Asynchronous: both stay
- *  valid until the stream has got there. 0 bytes touch nothing. Local.
+ *  valid, and the program leaves src as it is, until the stream has got there.
+ *  What is copied is src as earlier work of this process's streams leaves it. 0
+ *  bytes touch nothing. Local.
  *  IRIS_ERR_INVALID (NULL, or no stream of this context), IRIS_ERR_NO_MEMORY,
- *  IRIS_ERR_STATE */
+ *  IRIS_ERR_DEVICE, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
                                    size_t bytes, iris_stream_t *stream);
 
@@ -66,9 +73,10 @@ IRIS_API iris_status_t iris_memset(iris_t *iris, void *dst, int value,
  *
  * Copy engines put and get on a GPU. Signals and waits are the stream's own where
  * it has such, else a kernel of one lane: in captures, on AMD for waits, and for
- * comparisons other than EQ and GE. A signal that is waited for by GE stays below
- * 2^63. What a rank's stream did before a signal is visible to whoever waits for
- * that signal, on a stream or in a kernel. All are asynchronous and local.
+ * comparisons other than EQ and GE, and GE with a value of 2^63 or more. A signal
+ * that is waited for by GE with a lesser value stays below 2^63. What a rank's
+ * stream did before a signal is visible to whoever waits for that signal, on a
+ * stream or in a kernel. All are asynchronous and local.
  *
  * IRIS_ERR_INVALID      a pointer that must be symmetric is not on this rank's
  *                       heap, a size goes past it, a signal is misaligned, no

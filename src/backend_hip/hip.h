@@ -59,12 +59,14 @@ struct hip_import {
 
 struct hip_vmem;
 
-/* What a handle's bytes hold. A pid is unique only in its namespace. */
+/* What a handle's bytes hold. A pid is unique only in its namespace, whose
+ * number has 32 bits, and only at a time; an address, too. */
 struct hip_handle {
-    uint64_t pid_namespace;
-    int64_t pid;
-    char *base; /* in that process */
+    uint64_t generation; /* another one for each heap ever made on the node */
+    char *base;          /* in that process */
     uint64_t bytes;
+    uint32_t pid_namespace;
+    int32_t pid;
     int32_t rank;
     int32_t vmem; /* the allocator, which all ranks must share */
     char pci[HIP_PCI_BYTES];
@@ -75,6 +77,14 @@ struct hip_handle {
     hipIpcMemHandle_t ipc; /* pool: of the whole allocation. Two handles of one
                             * need not be equal. */
 };
+
+#if !IRIS_HIP_NVIDIA
+/* They are on the device once their module is. */
+static inline void hip_load_functions(hipModule_t module)
+{
+    (void)module;
+}
+#endif
 
 /* A kernel's code on this backend's device, found once. */
 struct hip_function {
@@ -91,9 +101,13 @@ struct hip_backend {
     struct iris_backend base;
     struct iris_backend_params params;
     int device;
+#if IRIS_HIP_NVIDIA
+    hipCtx_t context; /* the device's */
+#endif
     char pci[HIP_PCI_BYTES];
     struct iris_device_info info;
     struct iris_heap_region heap;
+    uint64_t heap_generation;
     struct hip_import *imports; /* live heap_import()s, in no order */
     struct hip_vmem *vmem;      /* NULL: the pool allocator */
     hipStream_t service;        /* the backend's own, for what may not queue
@@ -101,19 +115,32 @@ struct hip_backend {
     struct hip_stage stage;
     struct iris_dev_watch *watch; /* pinned; kernels map it at info.watch */
 
-    pthread_mutex_t lock; /* guards all below */
-    struct hip_function functions[HIP_FUNCTION_SLOTS];
+    /* Never held over a call of the runtime: who is to end kernels must get it
+     * while a call waits for them. Guards what the host does with the watch,
+     * these, and what streams say is its. */
+    pthread_mutex_t fault_lock;
     unsigned num_faults; /* so far; the last one is: */
     iris_status_t fault;
     char fault_message[IRIS_MESSAGE_BYTES];
-    bool abandoned; /* a kernel that could not be ended still uses the heaps */
-    bool uses_memory; /* between the two calls below */
+
+    pthread_mutex_t lock; /* guards all below */
+    struct hip_function functions[HIP_FUNCTION_SLOTS];
+    uint64_t images_removed; /* from the program, when functions were found */
+    bool abandoned; /* a kernel that could not be ended still uses the heaps,
+                     * and all that is reached from here, which stays: */
+    struct iris_stream *left; /* streams that were destroyed */
+    struct hip_backend *next_abandoned;
 };
 
 /* A wait that a stream does without a kernel, so that it can be ended. */
 struct hip_wait {
+    bool taken;
+    uint64_t number; /* in the order they were enqueued, from 1; 0: not yet */
     uint64_t *place;
+    iris_cmp_t cmp; /* IRIS_CMP_EQ or IRIS_CMP_GE */
     uint64_t value;
+    bool forced;    /* the host has written `value` there */
+    uint64_t saved; /* what was there before that */
 };
 
 #define HIP_STREAM_WAITS 64
@@ -122,11 +149,29 @@ struct hip_stream {
     struct iris_stream base;
     hipStream_t native;
     bool owned;
-    atomic_bool busy;        /* something was enqueued since a synchronize */
-    atomic_uint faults_seen; /* of the backend's */
-    pthread_mutex_t lock;    /* guards the waits */
+
+    /* Under the backend's fault_lock. */
+    bool busy;            /* something was enqueued since a synchronize */
+    unsigned faults_seen; /* of the backend's */
+
+    /* Guards all below. It is held over no call of the runtime that waits for
+     * the stream; a full one's calls do, those that ask about it as well while
+     * another thread's enqueues. */
+    pthread_mutex_t lock;
+    unsigned enqueuing;    /* threads between the two calls below */
+    uint64_t num_enqueued; /* calls so far */
     struct hip_wait waits[HIP_STREAM_WAITS];
-    unsigned num_waits;
+    uint64_t num_waits;     /* so far */
+    uint64_t stage_orphans; /* blocks to give back once the stream is through */
+
+    /* Who waits for the stream is done once it is empty, or past the mark. One
+     * who enqueues sets the mark, so that waiting ends however much comes. */
+    unsigned num_waiting;
+    uint64_t turns;  /* waits of the host begun so far; each has its number */
+    uint64_t marked; /* the mark is behind all that those up to here wait for */
+    uint64_t passed; /* those up to here are done */
+    bool marking;    /* by a thread, without the lock */
+    hipEvent_t mark; /* NULL: never needed so far */
 };
 
 /* The calling thread's device is the backend's between these two. */
@@ -138,13 +183,49 @@ void iris_i_hip_leave(const struct hip_backend *hip, int before);
 iris_status_t iris_i_hip_fail(hipError_t error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* hip_heap.c. Frees device or pinned memory, at the latest when the last
- * context of this process leaves the GPU; between the first two, which count
- * them. */
+/* What the runtime has given and gets back. */
+enum hip_kind {
+    HIP_MEMORY, /* of the device */
+    HIP_PINNED, /* of the host */
+    HIP_EXTENT, /* memory at an address, and the hold on it */
+    HIP_ROOM,   /* addresses */
+};
+
+struct hip_thing {
+    enum hip_kind kind;
+    void *ptr;                              /* NULL: nothing */
+    size_t bytes;                           /* but for HIP_MEMORY */
+    hipMemGenericAllocationHandle_t handle; /* HIP_EXTENT */
+};
+
+/* hip_waste.c. Gives things back, at the latest when the last context of this
+ * process leaves the GPU, in the order they came here; between the first two,
+ * which count contexts. The device is current. */
 void iris_i_hip_use_memory(struct hip_backend *hip);
 void iris_i_hip_leave_memory(struct hip_backend *hip);
-void iris_i_hip_free(const struct hip_backend *hip, void *ptr, bool pinned);
+void iris_i_hip_discard(const struct hip_backend *hip,
+                        const struct hip_thing *thing);
 
+/* Gives back now what is kept of the GPU; whether there was any. The second:
+ * only what is mapped at these addresses. Both may wait for other contexts'
+ * kernels. */
+bool iris_i_hip_flush(const struct hip_backend *hip);
+void iris_i_hip_flush_at(const struct hip_backend *hip, const void *at,
+                         size_t bytes);
+
+/* Pinned memory, maybe used before; the same size goes with the same flags. Of
+ * unpin, ptr may be NULL. */
+hipError_t iris_i_hip_pin(const struct hip_backend *hip, size_t bytes,
+                          unsigned flags, void **ptr_p);
+void iris_i_hip_unpin(const struct hip_backend *hip, void *ptr, size_t bytes);
+
+/* Notes that a kernel of this backend cannot be ended. From then on nothing of
+ * its GPU is given back, whoever has it: that would wait for the kernel. The
+ * process's end frees all the same. */
+void iris_i_hip_abandon(struct hip_backend *hip);
+bool iris_i_hip_is_abandoned(const struct hip_backend *hip);
+
+/* hip_heap.c */
 iris_status_t iris_i_hip_heap_alloc(struct iris_backend *backend, size_t bytes,
                                     struct iris_heap_region *region_p);
 void iris_i_hip_heap_free(struct iris_backend *backend,
@@ -197,16 +278,21 @@ iris_status_t iris_i_hip_not_capturing(struct hip_stream *stream,
                                        const char *what);
 bool iris_i_hip_capturing(struct hip_stream *stream);
 
-/* Waits until the stream has nothing left, as iris_i_hip_stream_synchronize()
- * does, but leaves errors of its work for that. */
+/* Waits for what has been enqueued, as iris_i_hip_stream_synchronize() does,
+ * but leaves errors of that work for it. */
 iris_status_t iris_i_hip_stream_settle(struct hip_stream *stream);
 
-/* Notes that there is work to wait for. */
-void iris_i_hip_stream_enqueued(struct hip_stream *stream);
+/* Around every call that gives the stream work, whether it succeeds or not, and
+ * that may wait for the stream. */
+void iris_i_hip_enqueue_begin(struct hip_stream *stream);
+void iris_i_hip_enqueue_end(struct hip_stream *stream);
 
 /* hip_copy.c */
 iris_status_t iris_i_hip_stage_open(struct hip_backend *hip);
 void iris_i_hip_stage_close(struct hip_backend *hip);
+
+/* Frees blocks of a stage, as bits. */
+void iris_i_hip_stage_give(struct hip_backend *hip, uint64_t blocks);
 iris_status_t iris_i_hip_copy(struct iris_stream *stream, void *dst,
                               const void *src, size_t bytes);
 iris_status_t iris_i_hip_set(struct iris_stream *stream, void *dst, int value,
@@ -222,19 +308,24 @@ iris_status_t iris_i_hip_watch_open(struct hip_backend *hip);
 void iris_i_hip_watch_close(struct hip_backend *hip);
 
 /* Ends this rank's waiting kernels; `status` and this thread's message are what
- * streams then return. */
+ * streams that have work then return. */
 void iris_i_hip_stop(struct hip_backend *hip, iris_status_t status);
 
 /* Says it once more, since another stream may have made ready for the next
- * kernels already. */
-void iris_i_hip_stop_again(struct hip_backend *hip);
+ * kernels already, some of which this may end: then it is one more fault. */
+void iris_i_hip_stop_again(struct hip_backend *hip, iris_status_t status);
 
-/* Whether waiting kernels are to end. */
-bool iris_i_hip_stopped(const struct hip_backend *hip);
+/* A stream gets work: what went wrong before is not its error. */
+void iris_i_hip_fault_watch(struct hip_stream *stream);
 
 /* After a stream has drained: takes a report, if there is one, and makes the
  * backend ready for the next kernels. */
 void iris_i_hip_collect(struct hip_backend *hip);
+
+/* What went wrong since the stream got work, once; message_p has
+ * IRIS_MESSAGE_BYTES. If `idle`, it has no work any more. */
+iris_status_t iris_i_hip_fault_take(struct hip_stream *stream, bool idle,
+                                    char *message_p);
 
 /* hip_launch.c. Loads all of the program's GPU code now: later it could wait
  * for kernels that wait. */

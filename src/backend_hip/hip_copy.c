@@ -15,7 +15,7 @@ iris_status_t iris_i_hip_stage_open(struct hip_backend *hip)
 {
     void *base = NULL;
     size_t bytes = HIP_STAGE_BLOCKS * HIP_STAGE_BLOCK_BYTES;
-    hipError_t error = hipHostMalloc(&base, bytes, hipHostMallocPortable);
+    hipError_t error = iris_i_hip_pin(hip, bytes, hipHostMallocPortable, &base);
 
     if (error != hipSuccess) {
         return iris_i_hip_fail(error,
@@ -29,7 +29,8 @@ iris_status_t iris_i_hip_stage_open(struct hip_backend *hip)
 
 void iris_i_hip_stage_close(struct hip_backend *hip)
 {
-    iris_i_hip_free(hip, hip->stage.base, true);
+    iris_i_hip_unpin(hip, hip->stage.base,
+                     HIP_STAGE_BLOCKS * HIP_STAGE_BLOCK_BYTES);
 }
 
 static uint64_t run_of(unsigned count)
@@ -60,14 +61,21 @@ static void *stage_take(struct hip_stage *stage, size_t bytes)
     return NULL;
 }
 
-static void stage_give(struct hip_stage *stage, const void *ptr, size_t bytes)
+/* The blocks of a piece, as bits. */
+static uint64_t blocks_of(const struct hip_stage *stage, const void *ptr,
+                          size_t bytes)
 {
     size_t first =
         (size_t)((const char *)ptr - stage->base) / HIP_STAGE_BLOCK_BYTES;
     unsigned count =
         (unsigned)((bytes + HIP_STAGE_BLOCK_BYTES - 1) / HIP_STAGE_BLOCK_BYTES);
 
-    atomic_fetch_and(&stage->used, ~(run_of(count) << first));
+    return run_of(count) << first;
+}
+
+void iris_i_hip_stage_give(struct hip_backend *hip, uint64_t blocks)
+{
+    atomic_fetch_and(&hip->stage.used, ~blocks);
 }
 
 /* Memory that the GPU does not know: neither device nor pinned. */
@@ -86,15 +94,30 @@ static bool is_pageable(const struct hip_backend *hip, const void *ptr)
     return what.devicePointer == NULL;
 }
 
+/* Errands of this process that will write to the program's host memory. While
+ * there are any, on whatever stream, that memory is read in stream order only:
+ * the reader's stream may wait for theirs. */
+static atomic_uint host_writers;
+
 /* What the host does when a stream gets there. */
 struct hip_errand {
     struct hip_backend *hip;
-    void *dst;         /* NULL: nothing to copy */
-    const void *src;   /* NULL: fill with `value` */
-    const void *stage; /* NULL: no blocks to give back */
+    void *dst;       /* NULL: nothing to copy */
+    const void *src; /* NULL: fill with `value` */
     int value;
     size_t bytes;
+    bool writes_host; /* the program's memory; to be counted */
+    uint64_t blocks;  /* of the stage, to give back */
 };
+
+/* It is done, or will not be. */
+static void end_errand(struct hip_errand *errand)
+{
+    if (errand->writes_host) {
+        atomic_fetch_sub(&host_writers, 1);
+    }
+    free(errand);
+}
 
 static void run_errand(hipStream_t stream, hipError_t error, void *argument)
 {
@@ -108,24 +131,26 @@ static void run_errand(hipStream_t stream, hipError_t error, void *argument)
             memset(errand->dst, errand->value, errand->bytes);
         }
     }
-    if (errand->stage != NULL) {
-        stage_give(&errand->hip->stage, errand->stage, errand->bytes);
-    }
-    free(errand);
+    iris_i_hip_stage_give(errand->hip, errand->blocks);
+    end_errand(errand);
 }
 
 static hipError_t send_errand(struct hip_stream *stream,
                               const struct hip_errand *what)
 {
     struct hip_errand *errand = malloc(sizeof *errand);
-    hipError_t error = hipErrorOutOfMemory;
+    hipError_t error;
 
-    if (errand != NULL) {
-        *errand = *what;
-        error = hipStreamAddCallback(stream->native, run_errand, errand, 0);
+    if (errand == NULL) {
+        return hipErrorOutOfMemory;
     }
+    *errand = *what;
+    if (errand->writes_host) {
+        atomic_fetch_add(&host_writers, 1);
+    }
+    error = hipStreamAddCallback(stream->native, run_errand, errand, 0);
     if (error != hipSuccess) {
-        free(errand);
+        end_errand(errand);
     }
     return error;
 }
@@ -139,6 +164,33 @@ struct hip_copy {
     bool to_host;
 };
 
+/* Fills the stage: now, if what the program has at the source is there. */
+static hipError_t fill_stage(struct hip_stream *stream, char *stage,
+                             const struct hip_copy *copy)
+{
+    const struct hip_errand errand = {
+        .hip = (struct hip_backend *)stream->base.backend,
+        .dst = stage,
+        .src = copy->src,
+        .bytes = copy->bytes,
+    };
+
+    if (atomic_load(&host_writers) != 0) {
+        return send_errand(stream, &errand);
+    }
+    memcpy(stage, copy->src, copy->bytes);
+    return hipSuccess;
+}
+
+/* The stream may still be at these blocks of the stage: who finds it through
+ * gives them back. */
+static void orphan(struct hip_stream *stream, uint64_t blocks)
+{
+    pthread_mutex_lock(&stream->lock);
+    stream->stage_orphans |= blocks;
+    pthread_mutex_unlock(&stream->lock);
+}
+
 /* Between the device and pageable memory, by way of the stage; *staged_p is
  * false if it has no room. */
 static hipError_t copy_staged(struct hip_stream *stream,
@@ -147,30 +199,31 @@ static hipError_t copy_staged(struct hip_stream *stream,
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
     size_t bytes = copy->bytes;
     char *stage = stage_take(&hip->stage, bytes);
-    struct hip_errand errand = {.hip = hip, .stage = stage, .bytes = bytes};
-    void *dst = copy->dst;
-    const void *src = copy->src;
-    hipError_t error;
+    struct hip_errand errand = {.hip = hip, .bytes = bytes};
+    hipError_t error = hipSuccess;
 
     *staged_p = stage != NULL;
     if (stage == NULL) {
         return hipSuccess;
     }
+    errand.blocks = blocks_of(&hip->stage, stage, bytes);
     if (copy->to_host) {
-        errand.dst = dst;
+        errand.dst = copy->dst;
         errand.src = stage;
-        dst = stage;
+        errand.writes_host = true;
     } else {
-        memcpy(stage, src, bytes);
-        src = stage;
+        error = fill_stage(stream, stage, copy);
     }
-    error = hipMemcpyAsync(dst, src, bytes, hipMemcpyDefault, stream->native);
+    if (error == hipSuccess) {
+        error = hipMemcpyAsync(copy->to_host ? stage : copy->dst,
+                               copy->to_host ? copy->src : stage, bytes,
+                               hipMemcpyDefault, stream->native);
+    }
     if (error == hipSuccess) {
         error = send_errand(stream, &errand);
     }
     if (error != hipSuccess) {
-        (void)hipStreamSynchronize(stream->native);
-        stage_give(&hip->stage, stage, bytes);
+        orphan(stream, errand.blocks);
     }
     return error;
 }
@@ -183,35 +236,39 @@ static hipError_t copy_direct(struct hip_stream *stream,
                           stream->native);
 }
 
+/* *staged_p is false if there is no room for it and nothing was done. */
 static hipError_t copy_pageable(struct hip_stream *stream,
-                                const struct hip_copy *copy,
-                                iris_status_t *status_p)
+                                const struct hip_copy *copy, bool *staged_p)
 {
     struct hip_errand both = {
         .hip = (struct hip_backend *)stream->base.backend,
         .dst = copy->dst,
         .src = copy->src,
         .bytes = copy->bytes,
+        .writes_host = true,
     };
-    bool staged = true;
+
+    return copy->from_host && copy->to_host
+               ? send_errand(stream, &both)
+               : copy_staged(stream, copy, staged_p);
+}
+
+/* Too much for the stage: waits for the stream here, where the dead and the
+ * deadline are watched, and not where the runtime would. */
+static hipError_t copy_large(struct hip_stream *stream,
+                             const struct hip_copy *copy,
+                             iris_status_t *status_p)
+{
     hipError_t error;
 
-    *status_p = iris_i_hip_not_capturing(
-        stream, "a copy of host memory that is not pinned");
+    *status_p = iris_i_hip_stream_settle(stream);
     if (*status_p != IRIS_OK) {
         return hipSuccess;
     }
-    if (copy->from_host && copy->to_host) {
-        return send_errand(stream, &both);
-    }
-    error = copy_staged(stream, copy, &staged);
-    if (staged) {
-        return error;
-    }
-    /* Too much for the stage: wait for the stream here, where the dead and the
-     * deadline are watched. */
-    *status_p = iris_i_hip_stream_settle(stream);
-    return *status_p == IRIS_OK ? copy_direct(stream, copy) : hipSuccess;
+    iris_i_hip_enqueue_begin(stream);
+    error = copy_direct(stream, copy);
+    iris_i_hip_enqueue_end(stream);
+    return error;
 }
 
 iris_status_t iris_i_hip_copy(struct iris_stream *base, void *dst,
@@ -227,13 +284,24 @@ iris_status_t iris_i_hip_copy(struct iris_stream *base, void *dst,
         .from_host = is_pageable(hip, src),
         .to_host = is_pageable(hip, dst),
     };
+    bool staged = true;
     iris_status_t status = IRIS_OK;
-    hipError_t error;
+    hipError_t error = hipSuccess;
 
-    iris_i_hip_stream_enqueued(stream);
-    error = copy.from_host || copy.to_host
-                ? copy_pageable(stream, &copy, &status)
-                : copy_direct(stream, &copy);
+    iris_i_hip_enqueue_begin(stream);
+    if (!copy.from_host && !copy.to_host) {
+        error = copy_direct(stream, &copy);
+    } else {
+        status = iris_i_hip_not_capturing(
+            stream, "a copy of host memory that is not pinned");
+        if (status == IRIS_OK) {
+            error = copy_pageable(stream, &copy, &staged);
+        }
+    }
+    iris_i_hip_enqueue_end(stream);
+    if (!staged) {
+        error = copy_large(stream, &copy, &status);
+    }
     if (error != hipSuccess) {
         status =
             iris_i_hip_fail(error, "rank %d: a copy of %zu bytes from %p to %p",
@@ -252,12 +320,15 @@ iris_status_t iris_i_hip_set(struct iris_stream *base, void *dst, int value,
     iris_status_t status = IRIS_OK;
     hipError_t error = hipSuccess;
 
-    iris_i_hip_stream_enqueued(stream);
+    iris_i_hip_enqueue_begin(stream);
     if (!is_pageable(hip, dst)) {
         error = hipMemsetAsync(dst, value, bytes, stream->native);
     } else {
-        struct hip_errand errand = {
-            .hip = hip, .dst = dst, .value = value, .bytes = bytes};
+        struct hip_errand errand = {.hip = hip,
+                                    .dst = dst,
+                                    .value = value,
+                                    .bytes = bytes,
+                                    .writes_host = true};
 
         status = iris_i_hip_not_capturing(
             stream, "a fill of host memory that is not pinned");
@@ -265,6 +336,7 @@ iris_status_t iris_i_hip_set(struct iris_stream *base, void *dst, int value,
             error = send_errand(stream, &errand);
         }
     }
+    iris_i_hip_enqueue_end(stream);
     if (error != hipSuccess) {
         status = iris_i_hip_fail(error, "rank %d: a fill of %zu bytes at %p",
                                  hip->params.rank, bytes, dst);
@@ -279,63 +351,108 @@ iris_status_t iris_i_hip_signal(struct iris_stream *base, uint64_t *place,
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     int before = iris_i_hip_enter(hip);
-    iris_status_t status = IRIS_ERR_UNSUPPORTED;
+    hipError_t error = hipErrorNotSupported;
+    iris_status_t status = IRIS_OK;
 
+    iris_i_hip_enqueue_begin(stream);
     if (!iris_i_hip_capturing(stream)) {
-        hipError_t error =
-            hipStreamWriteValue64(stream->native, place, value, 0);
-
-        iris_i_hip_stream_enqueued(stream);
-        if (error == hipSuccess) {
-            status = IRIS_OK;
-        } else if (error == hipErrorNotSupported) {
-            (void)hipGetLastError();
-        } else {
-            status = iris_i_hip_fail(error, "rank %d: a signal at %p",
-                                     hip->params.rank, (void *)place);
-        }
+        error = hipStreamWriteValue64(stream->native, place, value, 0);
+    }
+    iris_i_hip_enqueue_end(stream);
+    if (error == hipErrorNotSupported) {
+        (void)hipGetLastError();
+        status = IRIS_ERR_UNSUPPORTED;
+    } else if (error != hipSuccess) {
+        status = iris_i_hip_fail(error, "rank %d: a signal at %p",
+                                 hip->params.rank, (void *)place);
     }
     iris_i_hip_leave(hip, before);
     return status;
 }
 
+#if IRIS_HIP_NVIDIA
+/* A place in the list, which is not one of the stream's waits yet, or NULL. */
+static struct hip_wait *take_wait(struct hip_stream *stream)
+{
+    struct hip_wait *wait = NULL;
+
+    pthread_mutex_lock(&stream->lock);
+    for (size_t i = 0; i < HIP_STREAM_WAITS && wait == NULL; i++) {
+        if (!stream->waits[i].taken) {
+            wait = &stream->waits[i];
+            wait->taken = true;
+        }
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return wait;
+}
+
+/* The stream has it, or (hipSuccess is not what became of it) has not. */
+static void enter_wait(struct hip_stream *stream, struct hip_wait *wait,
+                       hipError_t error)
+{
+    pthread_mutex_lock(&stream->lock);
+    if (error == hipSuccess) {
+        wait->number = ++stream->num_waits;
+    } else {
+        memset(wait, 0, sizeof *wait);
+    }
+    pthread_mutex_unlock(&stream->lock);
+}
+
+/* GE is a signed comparison of the difference with 0, which is that of what is
+ * waited for as long as that is below 2^63. */
+static bool has_comparison(iris_cmp_t cmp, uint64_t value)
+{
+    return cmp == IRIS_CMP_EQ || (cmp == IRIS_CMP_GE && value <= INT64_MAX);
+}
+
+iris_status_t iris_i_hip_wait(struct iris_stream *base, uint64_t *place,
+                              iris_cmp_t cmp, uint64_t value)
+{
+    struct hip_stream *stream = (struct hip_stream *)base;
+    struct hip_backend *hip = (struct hip_backend *)base->backend;
+    struct hip_wait *wait = NULL;
+    hipError_t error = hipErrorNotSupported;
+    iris_status_t status = IRIS_OK;
+    int before;
+
+    if (!has_comparison(cmp, value)) {
+        return IRIS_ERR_UNSUPPORTED;
+    }
+    before = iris_i_hip_enter(hip);
+    iris_i_hip_enqueue_begin(stream);
+    if (!iris_i_hip_capturing(stream)) {
+        wait = take_wait(stream);
+    }
+    if (wait != NULL) {
+        wait->place = place;
+        wait->cmp = cmp;
+        wait->value = value;
+        error = hipStreamWaitValue64(stream->native, place, value,
+                                     cmp == IRIS_CMP_EQ ? hipStreamWaitValueEq
+                                                        : hipStreamWaitValueGte,
+                                     UINT64_MAX);
+        enter_wait(stream, wait, error);
+    }
+    iris_i_hip_enqueue_end(stream);
+    if (error == hipErrorNotSupported) {
+        (void)hipGetLastError();
+        status = IRIS_ERR_UNSUPPORTED;
+    } else if (error != hipSuccess) {
+        status = iris_i_hip_fail(error, "rank %d: a wait at %p",
+                                 hip->params.rank, (void *)place);
+    }
+    iris_i_hip_leave(hip, before);
+    return status;
+}
+#else
 /* On AMD a stream waits only for memory of a special kind, which a heap is
  * not. */
 iris_status_t iris_i_hip_wait(struct iris_stream *base, uint64_t *place,
                               iris_cmp_t cmp, uint64_t value)
 {
-#if IRIS_HIP_NVIDIA
-    struct hip_stream *stream = (struct hip_stream *)base;
-    struct hip_backend *hip = (struct hip_backend *)base->backend;
-    unsigned flags = cmp == IRIS_CMP_EQ   ? hipStreamWaitValueEq
-                     : cmp == IRIS_CMP_GE ? hipStreamWaitValueGte
-                                          : UINT32_MAX;
-    iris_status_t status = IRIS_ERR_UNSUPPORTED;
-    int before = iris_i_hip_enter(hip);
-
-    pthread_mutex_lock(&stream->lock);
-    if (flags != UINT32_MAX && stream->num_waits < HIP_STREAM_WAITS &&
-        !iris_i_hip_capturing(stream)) {
-        hipError_t error = hipStreamWaitValue64(stream->native, place, value,
-                                                flags, UINT64_MAX);
-
-        iris_i_hip_stream_enqueued(stream);
-        if (error == hipSuccess) {
-            stream->waits[stream->num_waits++] =
-                (struct hip_wait){place, value};
-            status = IRIS_OK;
-        } else if (error == hipErrorNotSupported) {
-            (void)hipGetLastError();
-        } else {
-            status = iris_i_hip_fail(error, "rank %d: a wait at %p",
-                                     hip->params.rank, (void *)place);
-        }
-    }
-    pthread_mutex_unlock(&stream->lock);
-    iris_i_hip_leave(hip, before);
-    return status;
-#else
     (void)base, (void)place, (void)cmp, (void)value;
     return IRIS_ERR_UNSUPPORTED;
-#endif
 }
+#endif

@@ -42,6 +42,8 @@ hipError_t iris_i_hip_extent_map(struct hip_backend *hip,
         return hipErrorOutOfMemory;
     }
     *extent = *what;
+    /* What was unmapped here may not be so yet. */
+    iris_i_hip_flush_at(hip, extent->at, extent->bytes);
     error = hipMemMap(extent->at, extent->bytes, 0, extent->handle, 0);
     if (error != hipSuccess) {
         free(extent);
@@ -62,16 +64,16 @@ hipError_t iris_i_hip_extent_map(struct hip_backend *hip,
 void iris_i_hip_extent_unmap(struct hip_backend *hip, struct hip_extent *extent)
 {
     struct hip_extent **link = &hip->vmem->extents;
+    const struct hip_thing thing = {.kind = HIP_EXTENT,
+                                    .ptr = extent->at,
+                                    .bytes = extent->bytes,
+                                    .handle = extent->handle};
 
     while (*link != extent) {
         link = &(*link)->next;
     }
     *link = extent->next;
-    /* A kernel that could not be ended may still use it. */
-    if (!hip->abandoned && (hipMemUnmap(extent->at, extent->bytes) |
-                            hipMemRelease(extent->handle)) != hipSuccess) {
-        (void)hipGetLastError();
-    }
+    iris_i_hip_discard(hip, &thing);
     free(extent);
 }
 

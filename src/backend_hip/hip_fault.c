@@ -9,19 +9,28 @@
 
 #include <iris/device/op.h>
 
+#include "clock.h"
+
 #include <stdio.h>
 #include <string.h>
+
+/* What the host writes to stop kernels; a lane that reports writes 1. */
+#define STOPPED_BY_HOST 2
+/* How long a lane that has made its report ready may take to write 1. */
+#define STOP_NS 10000000
 
 iris_status_t iris_i_hip_watch_open(struct hip_backend *hip)
 {
     void *watch = NULL, *device = NULL;
-    hipError_t error = hipHostMalloc(
-        &watch, sizeof *hip->watch,
-        hipHostMallocMapped | hipHostMallocCoherent | hipHostMallocPortable);
+    hipError_t error = iris_i_hip_pin(
+        hip, sizeof *hip->watch,
+        hipHostMallocMapped | hipHostMallocCoherent | hipHostMallocPortable,
+        &watch);
 
     if (error == hipSuccess) {
         memset(watch, 0, sizeof *hip->watch);
         hip->watch = watch;
+        pthread_mutex_init(&hip->fault_lock, NULL);
         error = hipHostGetDevicePointer(&device, watch, 0);
     }
     if (error != hipSuccess) {
@@ -35,7 +44,10 @@ iris_status_t iris_i_hip_watch_open(struct hip_backend *hip)
 
 void iris_i_hip_watch_close(struct hip_backend *hip)
 {
-    iris_i_hip_free(hip, hip->watch, true);
+    if (hip->watch != NULL && !hip->abandoned) {
+        pthread_mutex_destroy(&hip->fault_lock);
+    }
+    iris_i_hip_unpin(hip, hip->watch, sizeof *hip->watch);
 }
 
 /* A word of the watch, as the host shares it with kernels. */
@@ -44,31 +56,70 @@ static _Atomic uint32_t *shared(uint32_t *word)
     return (_Atomic uint32_t *)word;
 }
 
+/* The lock is held. */
 static void set_fault(struct hip_backend *hip, iris_status_t status,
                       const char *message)
 {
-    pthread_mutex_lock(&hip->lock);
     hip->num_faults++;
     hip->fault = status;
     snprintf(hip->fault_message, sizeof hip->fault_message, "%s", message);
-    pthread_mutex_unlock(&hip->lock);
+}
+
+/* Makes kernels stop, unless a lane has; whether none had been told to. The
+ * lock is held. */
+static bool set_stop(struct hip_backend *hip)
+{
+    uint32_t none = 0;
+
+    return atomic_compare_exchange_strong(shared(&hip->watch->stop), &none,
+                                          STOPPED_BY_HOST);
 }
 
 void iris_i_hip_stop(struct hip_backend *hip, iris_status_t status)
 {
-    /* In this order: a stream that gets work in between has the fault. */
-    iris_i_hip_stop_again(hip);
+    pthread_mutex_lock(&hip->fault_lock);
+    (void)set_stop(hip);
     set_fault(hip, status, iris_last_error());
+    pthread_mutex_unlock(&hip->fault_lock);
 }
 
-void iris_i_hip_stop_again(struct hip_backend *hip)
+void iris_i_hip_stop_again(struct hip_backend *hip, iris_status_t status)
 {
-    atomic_store(shared(&hip->watch->stop), 1);
+    pthread_mutex_lock(&hip->fault_lock);
+    if (set_stop(hip)) {
+        set_fault(hip, status, iris_last_error());
+    }
+    pthread_mutex_unlock(&hip->fault_lock);
 }
 
-bool iris_i_hip_stopped(const struct hip_backend *hip)
+void iris_i_hip_fault_watch(struct hip_stream *stream)
 {
-    return atomic_load(shared(&hip->watch->stop)) != 0;
+    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
+
+    pthread_mutex_lock(&hip->fault_lock);
+    /* What stops kernels now may stop this stream's. */
+    if (!stream->busy && atomic_load(shared(&hip->watch->stop)) == 0) {
+        stream->faults_seen = hip->num_faults;
+    }
+    stream->busy = true;
+    pthread_mutex_unlock(&hip->fault_lock);
+}
+
+iris_status_t iris_i_hip_fault_take(struct hip_stream *stream, bool idle,
+                                    char *message_p)
+{
+    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
+    iris_status_t status = IRIS_OK;
+
+    pthread_mutex_lock(&hip->fault_lock);
+    if (stream->busy && stream->faults_seen != hip->num_faults) {
+        status = hip->fault;
+        memcpy(message_p, hip->fault_message, sizeof hip->fault_message);
+    }
+    stream->faults_seen = hip->num_faults;
+    stream->busy = !idle;
+    pthread_mutex_unlock(&hip->fault_lock);
+    return status;
 }
 
 static const char *comparison(int cmp)
@@ -78,43 +129,74 @@ static const char *comparison(int cmp)
     return cmp >= 0 && cmp < 6 ? names[cmp] : "?";
 }
 
-/* The word in device memory that lanes compete for goes back to 0. */
+/* The word in device memory that lanes compete for goes back to 0. By a copy,
+ * since a fill may be a kernel that finds no room beside those that wait. */
 static void free_claim(struct hip_backend *hip)
 {
+    static const int64_t zero;
     int64_t *words = hip->heap.base;
     size_t place =
         IRIS_CONTEXT_OWN(hip->params.num_ranks, IRIS_CONTEXT_OWN_CLAIM);
 
-    if (words != NULL && hipMemsetAsync(&words[place], 0, sizeof *words,
-                                        hip->service) == hipSuccess) {
+    if (words != NULL &&
+        hipMemcpyAsync(&words[place], &zero, sizeof zero, hipMemcpyDefault,
+                       hip->service) == hipSuccess) {
         (void)hipStreamSynchronize(hip->service);
     }
 }
 
+/* A lane has made its report ready and says `stop` next: that must not come
+ * after the host has made that 0, or it would end kernels that nobody hears
+ * of. */
+static void await_stop(struct hip_backend *hip)
+{
+    int64_t end = iris_i_now_ns() + STOP_NS;
+
+    while (atomic_load(shared(&hip->watch->stop)) != 1 &&
+           iris_i_now_ns() < end) {
+    }
+}
+
+static void take_report(struct hip_backend *hip)
+{
+    struct iris_dev_watch report = *hip->watch;
+    char message[IRIS_MESSAGE_BYTES];
+
+    snprintf(
+        message, sizeof message,
+        "rank %d: a kernel waited for %lld ms (IRIS_DEVICE_TIMEOUT_MS) and "
+        "was ended: lane %u of workgroup %u, in a %s, waited for the word "
+        "at heap offset %llu to be %s %lld and last saw %lld. Look at who "
+        "should have written it",
+        report.rank, (long long)(report.waited / (uint64_t)hip->info.clock_khz),
+        report.lane, report.workgroup,
+        report.op == IRIS_OP_BARRIER ? "barrier" : "wait",
+        (unsigned long long)report.offset, comparison(report.cmp),
+        (long long)report.expected, (long long)report.seen);
+    set_fault(hip, IRIS_ERR_TIMEOUT, message);
+}
+
+/* Other streams' kernels may run on. As long as the claim is taken no other
+ * lane writes to the watch, so it is freed last, and only by who takes the
+ * report: a lane that is not ready yet still writes its own. */
 void iris_i_hip_collect(struct hip_backend *hip)
 {
-    struct iris_dev_watch report;
+    bool reported;
 
-    if (atomic_load(shared(&hip->watch->stop)) == 0) {
+    if (atomic_load(shared(&hip->watch->stop)) == 0 &&
+        atomic_load(shared(&hip->watch->ready)) == 0) {
         return;
     }
-    if (atomic_load(shared(&hip->watch->ready)) != 0) {
-        report = *hip->watch;
-        iris_i_fail(
-            NULL, IRIS_ERR_TIMEOUT,
-            "rank %d: a kernel waited for %lld ms (IRIS_DEVICE_TIMEOUT_MS) and "
-            "was ended: lane %u of workgroup %u, in a %s, waited for the word "
-            "at heap offset %llu to be %s %lld and last saw %lld. Look at who "
-            "should have written it",
-            report.rank,
-            (long long)(report.waited / (uint64_t)hip->info.clock_khz),
-            report.lane, report.workgroup,
-            report.op == IRIS_OP_BARRIER ? "barrier" : "wait",
-            (unsigned long long)report.offset, comparison(report.cmp),
-            (long long)report.expected, (long long)report.seen);
-        set_fault(hip, IRIS_ERR_TIMEOUT, iris_last_error());
+    pthread_mutex_lock(&hip->fault_lock);
+    reported = atomic_load(shared(&hip->watch->ready)) != 0;
+    if (reported) {
+        await_stop(hip);
+        take_report(hip);
+        atomic_store(shared(&hip->watch->ready), 0);
     }
-    free_claim(hip);
-    atomic_store(shared(&hip->watch->ready), 0);
     atomic_store(shared(&hip->watch->stop), 0);
+    pthread_mutex_unlock(&hip->fault_lock);
+    if (reported) {
+        free_claim(hip);
+    }
 }

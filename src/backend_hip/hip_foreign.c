@@ -90,7 +90,6 @@ iris_status_t iris_i_hip_vmem_find(struct iris_backend *backend,
     struct iris_foreign foreign;
     const char *why;
 
-    (void)hipSetDevice(hip->device); /* this thread may never have used it */
     why = find_here(hip, (void *)(uintptr_t)ptr, bytes, &foreign);
     (void)hipGetLastError();
     iris_i_hip_leave(hip, before);
@@ -106,6 +105,7 @@ void iris_i_hip_vmem_drop(struct iris_backend *backend,
                           struct iris_foreign *foreign)
 {
     (void)backend;
+    /* The program has the memory, so that nothing waits for this. */
     if (foreign->cookie != NULL &&
         hipMemRelease(handle_of(foreign)) != hipSuccess) {
         (void)hipGetLastError();

@@ -13,20 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 _Static_assert(sizeof(struct hip_handle) <= IRIS_HANDLE_BYTES,
                "a hip handle fits in a heap handle");
 
 /* An allocation of another process that is open in this one, for all contexts
- * together: the runtime refuses to open one twice. The only mutable data of
- * the module outside instances. */
+ * together: the runtime refuses to open one twice. */
 struct hip_opened {
     struct hip_opened *next;
-    uint64_t pid_namespace;
-    int64_t pid;
+    uint64_t generation; /* these four are a handle's */
+    uint32_t pid_namespace;
+    int32_t pid;
     const char *allocation; /* in that process */
-    int device;
+    int device;             /* that maps it */
     unsigned refs;
     void *base; /* here */
 };
@@ -34,11 +35,11 @@ struct hip_opened {
 static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hip_opened *opened;
 
-static uint64_t pid_namespace(void)
+static uint32_t pid_namespace(void)
 {
     struct stat st;
 
-    return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
+    return stat("/proc/self/ns/pid", &st) == 0 ? (uint32_t)st.st_ino : 0;
 }
 
 hipError_t iris_i_hip_zero(struct hip_backend *hip, void *base, size_t bytes)
@@ -48,99 +49,11 @@ hipError_t iris_i_hip_zero(struct hip_backend *hip, void *base, size_t bytes)
     return error == hipSuccess ? hipStreamSynchronize(hip->service) : error;
 }
 
-/* Memory that is to be freed once no context of this process is on its GPU.
- * Freeing waits for all that runs there, such as another rank thread's kernel,
- * and that may wait for this rank. */
-struct hip_waste {
-    struct hip_waste *next;
-    int device;
-    void *ptr;
-    bool pinned;
-};
-
-static pthread_mutex_t waste_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct hip_waste *waste;             /* both under the lock */
-static unsigned num_users[HIP_MAX_DEVICES]; /* open backends of each GPU */
-
-static void free_now(void *ptr, bool pinned)
+static void give_back(const struct hip_backend *hip, void *raw)
 {
-    if ((pinned ? hipHostFree(ptr) : hipFree(ptr)) != hipSuccess) {
-        (void)hipGetLastError();
-    }
-}
+    const struct hip_thing thing = {.kind = HIP_MEMORY, .ptr = raw};
 
-/* Frees what has been kept of the device; whether there was any. */
-static bool free_waste(int device)
-{
-    struct hip_waste **link = &waste, *all = NULL;
-    bool any;
-
-    pthread_mutex_lock(&waste_lock);
-    while (*link != NULL) {
-        struct hip_waste *one = *link;
-
-        if (one->device == device) {
-            *link = one->next;
-            one->next = all;
-            all = one;
-        } else {
-            link = &one->next;
-        }
-    }
-    pthread_mutex_unlock(&waste_lock);
-    any = all != NULL;
-    while (all != NULL) {
-        struct hip_waste *one = all;
-
-        all = one->next;
-        free_now(one->ptr, one->pinned);
-        free(one);
-    }
-    return any;
-}
-
-void iris_i_hip_use_memory(struct hip_backend *hip)
-{
-    pthread_mutex_lock(&waste_lock);
-    num_users[hip->device]++;
-    hip->uses_memory = true;
-    pthread_mutex_unlock(&waste_lock);
-}
-
-void iris_i_hip_leave_memory(struct hip_backend *hip)
-{
-    bool last;
-
-    pthread_mutex_lock(&waste_lock);
-    last = hip->uses_memory && --num_users[hip->device] == 0;
-    pthread_mutex_unlock(&waste_lock);
-    if (last && !hip->abandoned) {
-        (void)free_waste(hip->device);
-    }
-}
-
-void iris_i_hip_free(const struct hip_backend *hip, void *ptr, bool pinned)
-{
-    struct hip_waste *one;
-
-    /* A kernel that could not be ended never ends; the process's end frees all
-     * the same. */
-    if (ptr == NULL || hip->abandoned) {
-        return;
-    }
-    one = malloc(sizeof *one);
-    pthread_mutex_lock(&waste_lock);
-    if (one != NULL && num_users[hip->device] > 1) {
-        *one = (struct hip_waste){waste, hip->device, ptr, pinned};
-        waste = one;
-        one = NULL;
-        ptr = NULL;
-    }
-    pthread_mutex_unlock(&waste_lock);
-    free(one);
-    if (ptr != NULL) {
-        free_now(ptr, pinned);
-    }
+    iris_i_hip_discard(hip, &thing);
 }
 
 static hipError_t allocate(const struct hip_backend *hip, size_t bytes,
@@ -149,7 +62,7 @@ static hipError_t allocate(const struct hip_backend *hip, size_t bytes,
     hipError_t error =
         hipExtMallocWithFlags(raw_p, bytes, hipDeviceMallocFinegrained);
 
-    if (error == hipErrorOutOfMemory && free_waste(hip->device)) {
+    if (error == hipErrorOutOfMemory && iris_i_hip_flush(hip)) {
         error = hipExtMallocWithFlags(raw_p, bytes, hipDeviceMallocFinegrained);
     }
     if (error != hipSuccess) {
@@ -168,7 +81,7 @@ static hipError_t allocate_aligned(const struct hip_backend *hip, size_t bytes,
     uintptr_t past = (uintptr_t)*raw_p % IRIS_ALIGNMENT_MAX;
 
     if (error == hipSuccess && past != 0) {
-        iris_i_hip_free(hip, *raw_p, false);
+        give_back(hip, *raw_p);
         error = allocate(hip, bytes + IRIS_ALIGNMENT_MAX, raw_p);
         past = (uintptr_t)*raw_p % IRIS_ALIGNMENT_MAX;
     }
@@ -195,7 +108,7 @@ static iris_status_t pool_alloc(struct hip_backend *hip, size_t bytes,
             "bytes are free; lower IRIS_HEAP_SIZE",
             hip->params.rank, bytes, hip->device, free_bytes, total_bytes);
 
-        (void)hipFree(raw);
+        give_back(hip, raw);
         return status;
     }
     region_p->base = base;
@@ -203,6 +116,21 @@ static iris_status_t pool_alloc(struct hip_backend *hip, size_t bytes,
     region_p->cookie = raw;
     hip->heap = *region_p;
     return IRIS_OK;
+}
+
+/* The time, or what comes after the last one. */
+static uint64_t next_generation(void)
+{
+    static _Atomic uint64_t last;
+    uint64_t before = atomic_load(&last), next;
+    struct timespec now = {0};
+
+    do {
+        (void)clock_gettime(CLOCK_REALTIME, &now);
+        next = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+        next = next > before ? next : before + 1;
+    } while (!atomic_compare_exchange_weak(&last, &before, next));
+    return next;
 }
 
 iris_status_t iris_i_hip_heap_alloc(struct iris_backend *backend, size_t bytes,
@@ -214,6 +142,7 @@ iris_status_t iris_i_hip_heap_alloc(struct iris_backend *backend, size_t bytes,
                                ? iris_i_hip_vmem_alloc(hip, bytes, region_p)
                                : pool_alloc(hip, bytes, region_p);
 
+    hip->heap_generation = next_generation();
     iris_i_hip_leave(hip, before);
     return status;
 }
@@ -225,7 +154,7 @@ void iris_i_hip_heap_free(struct iris_backend *backend,
     int before = iris_i_hip_enter(hip);
 
     iris_i_hip_vmem_free(hip);
-    iris_i_hip_free(hip, region->cookie, false);
+    give_back(hip, region->cookie);
     iris_i_hip_leave(hip, before);
 }
 
@@ -255,7 +184,8 @@ iris_status_t iris_i_hip_heap_export(struct iris_backend *backend,
                                      struct iris_heap_handle *handle_p)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    struct hip_handle handle = {.pid_namespace = pid_namespace(),
+    struct hip_handle handle = {.generation = hip->heap_generation,
+                                .pid_namespace = pid_namespace(),
                                 .pid = getpid(),
                                 .base = region->base,
                                 .bytes = region->bytes,
@@ -274,6 +204,21 @@ iris_status_t iris_i_hip_heap_export(struct iris_backend *backend,
     }
     iris_i_hip_leave(hip, before);
     return status;
+}
+
+/* Is it a heap of another rank thread of this process? */
+static bool is_here(const struct hip_handle *theirs)
+{
+    return theirs->pid == getpid() && theirs->pid_namespace == pid_namespace();
+}
+
+/* Whether kernels here need peer access for the heap. On NVIDIA it takes a
+ * context on the peer's GPU, and opening a handle or mapping memory by request
+ * does it by itself. */
+static bool needs_access(const struct hip_backend *hip,
+                         const struct hip_handle *theirs)
+{
+    return !IRIS_HIP_NVIDIA || (hip->vmem == NULL && is_here(theirs));
 }
 
 /* Can this rank's GPU reach the peer's? */
@@ -302,7 +247,7 @@ static iris_status_t check_reach(const struct hip_backend *hip,
             IRIS_HIP_NVIDIA ? "CUDA" : "HIP");
     }
     error = hipDeviceCanAccessPeer(&can, hip->device, peer);
-    if (error == hipSuccess && can) {
+    if (error == hipSuccess && can && needs_access(hip, theirs)) {
         error = hipDeviceEnablePeerAccess(peer, 0);
         if (error == hipErrorPeerAccessAlreadyEnabled) {
             (void)hipGetLastError();
@@ -333,7 +278,8 @@ static iris_status_t open_locked(const struct hip_backend *hip,
     hipError_t error;
 
     while (one != NULL &&
-           (one->pid_namespace != theirs->pid_namespace ||
+           (one->generation != theirs->generation ||
+            one->pid_namespace != theirs->pid_namespace ||
             one->pid != theirs->pid || one->allocation != allocation ||
             one->device != hip->device)) {
         one = one->next;
@@ -343,7 +289,8 @@ static iris_status_t open_locked(const struct hip_backend *hip,
         if (one == NULL) {
             return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory");
         }
-        *one = (struct hip_opened){.pid_namespace = theirs->pid_namespace,
+        *one = (struct hip_opened){.generation = theirs->generation,
+                                   .pid_namespace = theirs->pid_namespace,
                                    .pid = theirs->pid,
                                    .allocation = allocation,
                                    .device = hip->device};
@@ -353,9 +300,9 @@ static iris_status_t open_locked(const struct hip_backend *hip,
             free(one);
             return iris_i_hip_fail(error,
                                    "rank %d cannot map the heap of rank %d, "
-                                   "process %lld on GPU %s",
+                                   "process %d on GPU %s",
                                    hip->params.rank, theirs->rank,
-                                   (long long)theirs->pid, theirs->pci);
+                                   (int)theirs->pid, theirs->pci);
         }
         one->next = opened;
         opened = one;
@@ -375,7 +322,8 @@ static void close_opened(const struct hip_backend *hip, struct hip_opened *one)
             link = &(*link)->next;
         }
         *link = one->next;
-        if (!hip->abandoned && hipIpcCloseMemHandle(one->base) != hipSuccess) {
+        if (!iris_i_hip_is_abandoned(hip) &&
+            hipIpcCloseMemHandle(one->base) != hipSuccess) {
             (void)hipGetLastError();
         }
         free(one);
@@ -392,7 +340,7 @@ static iris_status_t import(struct hip_backend *hip,
     if (status != IRIS_OK) {
         return status;
     }
-    if (theirs->pid == getpid() && theirs->pid_namespace == pid_namespace()) {
+    if (is_here(theirs)) {
         import->base = theirs->base;
         return IRIS_OK;
     }

@@ -14,12 +14,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if IRIS_HIP_NVIDIA
+/* A thread of the program has a device in name only until it uses it, and CUDA
+ * would make a context there if it were made current again: contexts are pushed
+ * and popped. */
+int iris_i_hip_enter(const struct hip_backend *hip)
+{
+    return hipCtxPushCurrent(hip->context) == hipSuccess ? 0 : -1;
+}
+
+void iris_i_hip_leave(const struct hip_backend *hip, int before)
+{
+    hipCtx_t left;
+
+    (void)hip;
+    if (before >= 0) {
+        (void)hipCtxPopCurrent(&left);
+    }
+}
+
+/* The context is the runtime's own. It is kept for good, since memory whose
+ * freeing is put off outlives its backend. */
+static hipError_t attach(struct hip_backend *hip)
+{
+    return hipDevicePrimaryCtxRetain(&hip->context, hip->device);
+}
+#else
 int iris_i_hip_enter(const struct hip_backend *hip)
 {
     int before = -1;
 
-    if (hipGetDevice(&before) != hipSuccess || before != hip->device) {
-        (void)hipSetDevice(hip->device);
+    if (hipGetDevice(&before) != hipSuccess) {
+        (void)hipGetLastError();
+        before = -1;
+    }
+    /* Even if it is the current one: to a thread that is new to the runtime
+     * that may mean nothing yet. */
+    if (hipSetDevice(hip->device) != hipSuccess) {
+        (void)hipGetLastError();
     }
     return before;
 }
@@ -30,6 +62,13 @@ void iris_i_hip_leave(const struct hip_backend *hip, int before)
         (void)hipSetDevice(before);
     }
 }
+
+static hipError_t attach(struct hip_backend *hip)
+{
+    (void)hip;
+    return hipSuccess;
+}
+#endif
 
 iris_status_t iris_i_hip_fail(hipError_t error, const char *format, ...)
 {
@@ -77,20 +116,22 @@ static iris_status_t hip_probe(void)
 static iris_status_t choose_device(struct hip_backend *hip)
 {
     const struct iris_backend_params *params = &hip->params;
-    int count;
+    int count, device;
     iris_status_t status = count_devices(&count);
 
     if (status != IRIS_OK) {
         return status;
     }
-    hip->device = params->share_device || count == 1 ? 0 : params->local_rank;
-    if (hip->device >= count) {
+    count = count < HIP_MAX_DEVICES ? count : HIP_MAX_DEVICES;
+    device = params->share_device || count == 1 ? 0 : params->local_rank;
+    if (device >= count) {
         return iris_i_fail(NULL, IRIS_ERR_BACKEND,
                            "rank %d of %d has no GPU of its own: this node "
                            "shows %d; start fewer ranks, or let them share one "
                            "GPU with IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu",
                            params->rank, params->num_ranks, count);
     }
+    hip->device = device;
     return IRIS_OK;
 }
 
@@ -182,6 +223,13 @@ static iris_status_t describe(struct hip_backend *hip)
     return IRIS_OK;
 }
 
+static iris_status_t fail_device(const struct hip_backend *hip,
+                                 hipError_t error)
+{
+    return iris_i_hip_fail(error, "rank %d cannot use GPU %d %s",
+                           hip->params.rank, hip->device, hip->info.name);
+}
+
 static void hip_close(struct iris_backend *backend)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
@@ -189,14 +237,16 @@ static void hip_close(struct iris_backend *backend)
 
     iris_i_hip_stage_close(hip);
     iris_i_hip_watch_close(hip);
-    iris_i_hip_vmem_close(hip);
     if (hip->service != NULL && !hip->abandoned) {
         (void)hipStreamDestroy(hip->service);
     }
     iris_i_hip_leave_memory(hip);
     iris_i_hip_leave(hip, before);
-    pthread_mutex_destroy(&hip->lock);
-    free(hip);
+    if (!hip->abandoned) { /* else callbacks of copies may still come */
+        iris_i_hip_vmem_close(hip);
+        pthread_mutex_destroy(&hip->lock);
+        free(hip);
+    }
 }
 
 static iris_status_t hip_open(const struct iris_backend_params *params,
@@ -205,7 +255,7 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
     struct hip_backend *hip = calloc(1, sizeof *hip);
     iris_status_t status;
     hipError_t error;
-    int before = -1;
+    int before;
 
     if (hip == NULL) {
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
@@ -216,18 +266,24 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
     pthread_mutex_init(&hip->lock, NULL);
     status = choose_device(hip);
     if (status == IRIS_OK) {
-        before = iris_i_hip_enter(hip);
-        iris_i_hip_use_memory(hip);
-        status = describe(hip);
+        error = attach(hip);
+        status = error == hipSuccess ? IRIS_OK : fail_device(hip, error);
     }
+    if (status != IRIS_OK) {
+        pthread_mutex_destroy(&hip->lock);
+        free(hip);
+        return status;
+    }
+    before = iris_i_hip_enter(hip);
+    iris_i_hip_use_memory(hip);
+    status = describe(hip);
     if (status == IRIS_OK && strcmp(params->allocator, "vmem") == 0) {
         status = iris_i_hip_vmem_open(hip);
     }
     if (status == IRIS_OK) {
         error = hipStreamCreateWithFlags(&hip->service, hipStreamNonBlocking);
         if (error != hipSuccess) {
-            status = iris_i_hip_fail(error, "rank %d cannot use GPU %d (%s)",
-                                     params->rank, hip->device, hip->info.name);
+            status = fail_device(hip, error);
         }
     }
     if (status == IRIS_OK) {
@@ -292,11 +348,18 @@ iris_backend_module(const struct iris_module_core *core);
 const struct iris_backend_ops *
 iris_backend_module(const struct iris_module_core *core)
 {
+    const struct iris_backend_ops *ops =
+        iris_i_module_open(core, &iris_i_hip_ops);
+
+    if (ops == NULL) {
+        return NULL;
+    }
     /* Streams of many rank threads on one GPU must not share hardware queues:
      * a kernel that waits would hold up the one it waits for. */
     (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     (void)setenv("GPU_MAX_HW_QUEUES", "16", 0);
-    /* Nor may loading a kernel wait for one that runs. */
+    /* Nor may loading a kernel wait for one that runs. This does not reach CUDA
+     * where the program has begun to use it; see hip_load_functions(). */
     (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0);
-    return iris_i_module_open(core, &iris_i_hip_ops);
+    return ops;
 }

@@ -13,10 +13,12 @@
 #include <string.h>
 
 /* An image of GPU code that is loaded on a device, for all contexts of the
- * process together; it stays, since the program that holds it does. */
+ * process together. It stays: where the program unloads an object with its
+ * image, graphs and streams may still have its kernels. */
 struct hip_image {
     struct hip_image *next;
     const void *image;
+    uint64_t serial;
     int device;
     hipModule_t module;
 };
@@ -25,12 +27,13 @@ static pthread_mutex_t images_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hip_image *images;
 
 static hipError_t load_image(const struct hip_backend *hip, const void *image,
-                             hipModule_t *module_p)
+                             uint64_t serial, hipModule_t *module_p)
 {
     struct hip_image *one = images;
     hipError_t error;
 
-    while (one != NULL && (one->image != image || one->device != hip->device)) {
+    while (one != NULL && (one->image != image || one->serial != serial ||
+                           one->device != hip->device)) {
         one = one->next;
     }
     if (one == NULL) {
@@ -39,12 +42,14 @@ static hipError_t load_image(const struct hip_backend *hip, const void *image,
             return hipErrorOutOfMemory;
         }
         one->image = image;
+        one->serial = serial;
         one->device = hip->device;
         error = hipModuleLoadData(&one->module, image);
         if (error != hipSuccess) {
             free(one);
             return error;
         }
+        hip_load_functions(one->module);
         one->next = images;
         images = one;
     }
@@ -53,12 +58,12 @@ static hipError_t load_image(const struct hip_backend *hip, const void *image,
 }
 
 /* One that is not for this GPU matters when a kernel of it is launched. */
-static void load_ahead(void *argument, const void *image)
+static void load_ahead(void *argument, const void *image, uint64_t serial)
 {
     hipModule_t module;
 
     pthread_mutex_lock(&images_lock);
-    if (load_image(argument, image, &module) != hipSuccess) {
+    if (load_image(argument, image, serial, &module) != hipSuccess) {
         (void)hipGetLastError();
     }
     pthread_mutex_unlock(&images_lock);
@@ -92,13 +97,14 @@ static iris_status_t load_function(const struct hip_backend *hip,
                                    const struct iris_kernel *kernel,
                                    hipFunction_t *function_p)
 {
+    uint64_t serial = iris_i_image_serial(kernel->gpu_image);
     char name[256];
     hipModule_t module;
     hipError_t error;
 
     snprintf(name, sizeof name, "%s_gpu", kernel->name);
     pthread_mutex_lock(&images_lock);
-    error = load_image(hip, kernel->gpu_image, &module);
+    error = load_image(hip, kernel->gpu_image, serial, &module);
     pthread_mutex_unlock(&images_lock);
     if (error == hipSuccess) {
         error = hipModuleGetFunction(function_p, module, name);
@@ -112,10 +118,15 @@ static iris_status_t find_function(struct hip_backend *hip,
                                    hipFunction_t *function_p)
 {
     size_t start = ((uintptr_t)kernel >> 4) % HIP_FUNCTION_SLOTS;
+    uint64_t removed = iris_i_images_removed();
     struct hip_function *slot = NULL;
     iris_status_t status = IRIS_OK;
 
     pthread_mutex_lock(&hip->lock);
+    if (hip->images_removed != removed) { /* any kernel may be another now */
+        memset(hip->functions, 0, sizeof hip->functions);
+        hip->images_removed = removed;
+    }
     for (size_t i = 0; i < HIP_FUNCTION_SLOTS; i++) {
         slot = &hip->functions[(start + i) % HIP_FUNCTION_SLOTS];
         if (slot->kernel == NULL || slot->kernel == kernel) {
@@ -194,9 +205,10 @@ iris_status_t iris_i_hip_launch(struct iris_stream *base,
                            hip->params.rank, kernel->name);
     }
     before = iris_i_hip_enter(hip);
-    iris_i_hip_stream_enqueued(stream);
+    iris_i_hip_enqueue_begin(stream);
     status = kernel->gpu_entry != NULL ? launch_entry(stream, launch)
                                        : launch_image(stream, launch);
+    iris_i_hip_enqueue_end(stream);
     iris_i_hip_leave(hip, before);
     return status;
 }
@@ -265,9 +277,11 @@ iris_status_t iris_i_hip_graph_launch(struct iris_stream *base, void *graph)
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     int before = iris_i_hip_enter(hip);
-    hipError_t error = hipGraphLaunch(graph, stream->native);
+    hipError_t error;
 
-    iris_i_hip_stream_enqueued(stream);
+    iris_i_hip_enqueue_begin(stream);
+    error = hipGraphLaunch(graph, stream->native);
+    iris_i_hip_enqueue_end(stream);
     iris_i_hip_leave(hip, before);
     return error == hipSuccess
                ? IRIS_OK

@@ -10,6 +10,9 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <stdint.h>
+#include <stdlib.h>
+
 /* ---- Errors; the driver's numbers are the runtime's ---- */
 
 #define hipError_t cudaError_t
@@ -21,7 +24,6 @@
 #define hipErrorInvalidImage cudaErrorInvalidKernelImage
 #define hipErrorNoBinaryForGpu cudaErrorNoKernelImageForDevice
 #define hipErrorNotSupported cudaErrorNotSupported
-#define hipErrorInvalidValue cudaErrorInvalidValue
 #define hipGetErrorName cudaGetErrorName
 #define hipGetErrorString cudaGetErrorString
 #define hipGetLastError cudaGetLastError
@@ -29,8 +31,6 @@
 /* ---- Devices ---- */
 
 #define hipGetDeviceCount cudaGetDeviceCount
-#define hipGetDevice cudaGetDevice
-#define hipSetDevice cudaSetDevice
 #define hipDeviceGetPCIBusId cudaDeviceGetPCIBusId
 #define hipDeviceGetByPCIBusId cudaDeviceGetByPCIBusId
 #define hipDeviceCanAccessPeer cudaDeviceCanAccessPeer
@@ -39,7 +39,23 @@
 #define hipDeviceAttribute_t enum cudaDeviceAttr
 #define hipDeviceAttributeMultiprocessorCount cudaDevAttrMultiProcessorCount
 #define hipDeviceAttributeWarpSize cudaDevAttrWarpSize
-#define hipDeviceAttributeMaxThreadsPerBlock cudaDevAttrMaxThreadsPerBlock
+
+#define hipCtx_t CUcontext
+
+static inline hipError_t hipDevicePrimaryCtxRetain(hipCtx_t *ctx, int device)
+{
+    return (hipError_t)cuDevicePrimaryCtxRetain(ctx, device);
+}
+
+static inline hipError_t hipCtxPushCurrent(hipCtx_t ctx)
+{
+    return (hipError_t)cuCtxPushCurrent(ctx);
+}
+
+static inline hipError_t hipCtxPopCurrent(hipCtx_t *ctx)
+{
+    return (hipError_t)cuCtxPopCurrent(ctx);
+}
 
 static inline hipError_t hipDeviceGetName(char *name, int bytes, int device)
 {
@@ -48,7 +64,6 @@ static inline hipError_t hipDeviceGetName(char *name, int bytes, int device)
 
 /* ---- Memory ---- */
 
-#define hipMalloc cudaMalloc
 #define hipFree cudaFree
 #define hipHostFree cudaFreeHost
 #define hipHostMalloc cudaHostAlloc
@@ -192,12 +207,16 @@ hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *prop,
 #define hipStreamDestroy cudaStreamDestroy
 #define hipStreamSynchronize cudaStreamSynchronize
 #define hipStreamQuery cudaStreamQuery
-#define hipStreamGetFlags cudaStreamGetFlags
+#define hipEvent_t cudaEvent_t
+#define hipEventDisableTiming cudaEventDisableTiming
+#define hipEventCreateWithFlags cudaEventCreateWithFlags
+#define hipEventDestroy cudaEventDestroy
+#define hipEventRecord cudaEventRecord
+#define hipEventQuery cudaEventQuery
 #define hipStreamAddCallback cudaStreamAddCallback
 #define hipStreamIsCapturing cudaStreamIsCapturing
 #define hipStreamCaptureStatus enum cudaStreamCaptureStatus
 #define hipStreamCaptureStatusNone cudaStreamCaptureStatusNone
-#define hipStreamCaptureStatusActive cudaStreamCaptureStatusActive
 #define hipStreamCaptureStatusActive cudaStreamCaptureStatusActive
 #define hipStreamCaptureModeRelaxed cudaStreamCaptureModeRelaxed
 #define hipStreamBeginCapture cudaStreamBeginCapture
@@ -209,6 +228,23 @@ hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *prop,
 #define hipGraphLaunch cudaGraphLaunch
 #define hipGraphDestroy cudaGraphDestroy
 #define hipGraphExecDestroy cudaGraphExecDestroy
+
+/* A default stream is one of the current device. (The runtime has this call
+ * since 12.8.) */
+static inline hipError_t hipStreamGetDevice(hipStream_t stream, int *device)
+{
+    CUcontext context;
+    CUresult ret = cuStreamGetCtx(stream, &context);
+
+    if (ret == CUDA_SUCCESS) {
+        ret = cuCtxPushCurrent(context);
+    }
+    if (ret == CUDA_SUCCESS) {
+        ret = cuCtxGetDevice(device);
+        (void)cuCtxPopCurrent(&context);
+    }
+    return (hipError_t)ret;
+}
 
 static inline hipError_t hipStreamWriteValue64(hipStream_t stream, void *ptr,
                                                uint64_t value, unsigned flags)
@@ -240,6 +276,44 @@ static inline hipError_t hipModuleLoadData(hipModule_t *module,
                                            const void *image)
 {
     return (hipError_t)cuModuleLoadData(module, image);
+}
+
+/* Where the program has begun to use CUDA before this library could ask for
+ * eager loading, a kernel is loaded when it is launched first, and that waits
+ * for kernels that wait. HIP has no such call. Drivers before 12.4 have not
+ * either: there the environment must say so (CUDA_MODULE_LOADING=EAGER). */
+#if CUDA_VERSION >= 12040
+extern __typeof__(cuModuleGetFunctionCount) cuModuleGetFunctionCount
+    __attribute__((weak));
+extern __typeof__(cuModuleEnumerateFunctions) cuModuleEnumerateFunctions
+    __attribute__((weak));
+extern __typeof__(cuFuncLoad) cuFuncLoad __attribute__((weak));
+#endif
+
+/* Loads all of a module's functions now. One that cannot be says so when it is
+ * launched. */
+static inline void hip_load_functions(hipModule_t module)
+{
+#if CUDA_VERSION >= 12040
+    CUfunction *functions;
+    unsigned count = 0;
+
+    if (cuModuleGetFunctionCount == NULL ||
+        cuModuleEnumerateFunctions == NULL || cuFuncLoad == NULL ||
+        cuModuleGetFunctionCount(&count, module) != CUDA_SUCCESS) {
+        return;
+    }
+    functions = calloc(count, sizeof functions[0]);
+    if (functions != NULL &&
+        cuModuleEnumerateFunctions(functions, count, module) == CUDA_SUCCESS) {
+        for (unsigned i = 0; i < count; i++) {
+            (void)cuFuncLoad(functions[i]);
+        }
+    }
+    free(functions);
+#else
+    (void)module;
+#endif
 }
 
 static inline hipError_t hipModuleGetFunction(hipFunction_t *function,

@@ -34,9 +34,6 @@ static iris_status_t make(struct hip_backend *hip, hipStream_t native,
     stream->native = native;
     stream->owned = owned;
     pthread_mutex_init(&stream->lock, NULL);
-    pthread_mutex_lock(&hip->lock);
-    atomic_init(&stream->faults_seen, hip->num_faults);
-    pthread_mutex_unlock(&hip->lock);
     *stream_p = &stream->base;
     return IRIS_OK;
 }
@@ -63,15 +60,36 @@ iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
     return status;
 }
 
+#if !IRIS_HIP_NVIDIA
+/* HIP has it since 5.6; the runtime may be newer than the headers. */
+extern hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device)
+    __attribute__((weak));
+#endif
+
 iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
                                      struct iris_stream **stream_p)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     hipStreamCaptureStatus capture;
-    int before = iris_i_hip_enter(hip);
+    int before = iris_i_hip_enter(hip), device = hip->device;
     hipError_t error = hipStreamIsCapturing(native, &capture);
 
+#if !IRIS_HIP_NVIDIA
+    if (error == hipSuccess && native != NULL && hipStreamGetDevice != NULL) {
+        error = hipStreamGetDevice(native, &device);
+    }
+#else
+    if (error == hipSuccess) {
+        error = hipStreamGetDevice(native, &device);
+    }
+#endif
     iris_i_hip_leave(hip, before);
+    if (error == hipSuccess && device != hip->device) {
+        return iris_i_fail(NULL, IRIS_ERR_INVALID,
+                           "iris_stream_wrap: native %p is a stream of GPU %d, "
+                           "but rank %d has GPU %d; pass a stream made on it",
+                           native, device, hip->params.rank, hip->device);
+    }
     if (error != hipSuccess) {
         (void)hipGetLastError();
         return iris_i_fail(NULL, IRIS_ERR_INVALID,
@@ -112,59 +130,210 @@ iris_status_t iris_i_hip_not_capturing(struct hip_stream *stream,
                              hip->params.rank, what);
 }
 
-void iris_i_hip_stream_enqueued(struct hip_stream *stream)
+/* ---- Work that comes ---- */
+
+/* Records the mark, behind all that those up to `turn` wait for. */
+static void set_mark(struct hip_stream *stream, uint64_t turn)
+{
+    hipError_t error = hipSuccess;
+    bool marked;
+
+    if (stream->mark == NULL) {
+        error = hipEventCreateWithFlags(&stream->mark, hipEventDisableTiming);
+    }
+    if (error == hipSuccess && !iris_i_hip_capturing(stream)) {
+        error = hipEventRecord(stream->mark, stream->native);
+        marked = error == hipSuccess;
+    } else {
+        marked = false;
+    }
+    if (error != hipSuccess) { /* the next one may have more luck */
+        (void)hipGetLastError();
+    }
+    pthread_mutex_lock(&stream->lock);
+    stream->marking = false;
+    stream->marked = marked ? turn : stream->marked;
+    pthread_mutex_unlock(&stream->lock);
+}
+
+void iris_i_hip_enqueue_begin(struct hip_stream *stream)
+{
+    uint64_t turn = 0;
+
+    pthread_mutex_lock(&stream->lock);
+    stream->enqueuing++;
+    /* Another mark only when nobody waits for the last one any more. */
+    if (stream->num_waiting != 0 && stream->turns > stream->passed &&
+        stream->marked <= stream->passed && !stream->marking) {
+        stream->marking = true;
+        turn = stream->turns;
+    }
+    pthread_mutex_unlock(&stream->lock);
+    if (turn != 0) {
+        set_mark(stream, turn);
+    }
+    iris_i_hip_fault_watch(stream);
+}
+
+void iris_i_hip_enqueue_end(struct hip_stream *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    stream->enqueuing--;
+    stream->num_enqueued++;
+    pthread_mutex_unlock(&stream->lock);
+}
+
+/* ---- Waits without kernels ---- */
+
+/* Copies a word beside all streams that wait. */
+static bool copy_word(struct hip_stream *stream, uint64_t *to,
+                      const uint64_t *from)
 {
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
 
-    if (atomic_exchange(&stream->busy, true)) {
+    return hipMemcpyAsync(to, from, sizeof *to, hipMemcpyDefault,
+                          hip->service) == hipSuccess &&
+           hipStreamSynchronize(hip->service) == hipSuccess;
+}
+
+/* The last wait with a number in this range, or NULL; with `first`, the first
+ * one. */
+static struct hip_wait *find_wait(struct hip_stream *stream, uint64_t from,
+                                  uint64_t upto, bool first)
+{
+    struct hip_wait *found = NULL;
+
+    for (size_t i = 0; i < HIP_STREAM_WAITS; i++) {
+        struct hip_wait *wait = &stream->waits[i];
+
+        if (wait->number >= from && wait->number <= upto &&
+            (found == NULL || (wait->number < found->number) == first)) {
+            found = wait;
+        }
+    }
+    return found;
+}
+
+/* As the hardware compares: GE is cyclic. */
+static bool holds(const struct hip_wait *wait, uint64_t seen)
+{
+    return wait->cmp == IRIS_CMP_EQ ? seen == wait->value
+                                    : (int64_t)(seen - wait->value) >= 0;
+}
+
+static void force_wait(struct hip_stream *stream, struct hip_wait *wait)
+{
+    uint64_t seen;
+
+    if (!copy_word(stream, &seen, wait->place) || holds(wait, seen)) {
         return;
     }
-    /* What went wrong while the stream had no work is not its error. */
-    pthread_mutex_lock(&hip->lock);
-    if (!iris_i_hip_stopped(hip)) {
-        atomic_store(&stream->faults_seen, hip->num_faults);
+    if (!wait->forced) {
+        wait->forced = true;
+        wait->saved = seen;
     }
-    pthread_mutex_unlock(&hip->lock);
+    (void)copy_word(stream, wait->place, &wait->value);
 }
 
 /* Lets every wait that the stream does without a kernel come true, in the order
- * they come, and puts back what was there once the stream is through. `saved`
- * has one word for each. */
-static void satisfy_waits(struct hip_stream *stream, uint64_t *saved,
-                          bool *begun)
+ * they come. Of two for one word the stream may miss the first: call it again
+ * until the stream is through. */
+static void force_waits(struct hip_stream *stream)
 {
-    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
+    struct hip_wait *wait;
+    uint64_t from = 1;
 
     pthread_mutex_lock(&stream->lock);
-    for (unsigned i = 0; i < stream->num_waits; i++) {
-        struct hip_wait *wait = &stream->waits[i];
-
-        if (!*begun) {
-            (void)hipMemcpyAsync(&saved[i], wait->place, sizeof saved[i],
-                                 hipMemcpyDefault, hip->service);
-            (void)hipStreamSynchronize(hip->service);
-        }
-        (void)hipMemcpyAsync(wait->place, &wait->value, sizeof wait->value,
-                             hipMemcpyDefault, hip->service);
-        (void)hipStreamSynchronize(hip->service);
+    while ((wait = find_wait(stream, from, UINT64_MAX, true)) != NULL) {
+        force_wait(stream, wait);
+        from = wait->number + 1;
     }
-    *begun = true;
     pthread_mutex_unlock(&stream->lock);
 }
 
-static void forget_waits(struct hip_stream *stream, const uint64_t *saved,
-                         bool restore)
+/* The stream is behind the waits up to this number: puts back what was there,
+ * unless somebody has written since. The lock is held. */
+static void forget_waits(struct hip_stream *stream, uint64_t upto)
 {
-    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
+    struct hip_wait *wait;
+
+    while ((wait = find_wait(stream, 1, upto, false)) != NULL) {
+        uint64_t seen;
+
+        if (wait->forced && copy_word(stream, &seen, wait->place) &&
+            seen == wait->value) {
+            (void)copy_word(stream, wait->place, &wait->saved);
+        }
+        memset(wait, 0, sizeof *wait);
+    }
+}
+
+/* ---- Waiting on the host ---- */
+
+/* A wait of the host: what it is for, as of its begin. */
+struct turn {
+    uint64_t number;
+    uint64_t num_enqueued;
+    uint64_t num_waits;
+    uint64_t stage_orphans;
+    bool idle; /* at its end: nothing was enqueued meanwhile */
+};
+
+static void turn_begin(struct hip_stream *stream, struct turn *turn)
+{
+    pthread_mutex_lock(&stream->lock);
+    stream->num_waiting++;
+    *turn = (struct turn){
+        .number = ++stream->turns,
+        .num_enqueued = stream->num_enqueued,
+        .num_waits = stream->num_waits,
+        .stage_orphans = stream->stage_orphans,
+    };
+    stream->stage_orphans = 0;
+    pthread_mutex_unlock(&stream->lock);
+}
+
+static void turn_end(struct hip_stream *stream, struct turn *turn,
+                     bool finished)
+{
+    pthread_mutex_lock(&stream->lock);
+    stream->num_waiting--;
+    turn->idle =
+        stream->enqueuing == 0 && stream->num_enqueued == turn->num_enqueued;
+    if (finished) {
+        forget_waits(stream, turn->num_waits);
+        iris_i_hip_stage_give((struct hip_backend *)stream->base.backend,
+                              turn->stage_orphans);
+    } else {
+        stream->stage_orphans |= turn->stage_orphans;
+    }
+    pthread_mutex_unlock(&stream->lock);
+}
+
+/* Whether the turn is through: hipErrorNotReady if it is not. Never blocks; to
+ * ask a stream may while another thread's call waits for room in it, which then
+ * may be what the caller has to end. */
+static hipError_t look(struct hip_stream *stream, const struct turn *turn)
+{
+    hipError_t error = hipErrorNotReady;
 
     pthread_mutex_lock(&stream->lock);
-    for (unsigned i = stream->num_waits; restore && i-- > 0;) {
-        (void)hipMemcpyAsync(stream->waits[i].place, &saved[i], sizeof saved[i],
-                             hipMemcpyDefault, hip->service);
-        (void)hipStreamSynchronize(hip->service);
+    if (stream->marked > stream->passed) {
+        error = hipEventQuery(stream->mark);
+        if (error == hipSuccess) {
+            stream->passed = stream->marked;
+        }
+    } else if (stream->enqueuing == 0) {
+        error = hipStreamQuery(stream->native);
+        if (error == hipSuccess) {
+            stream->passed = stream->turns;
+        }
     }
-    stream->num_waits = 0;
+    if (error == hipSuccess || error == hipErrorNotReady) {
+        error = stream->passed >= turn->number ? hipSuccess : hipErrorNotReady;
+    }
     pthread_mutex_unlock(&stream->lock);
+    return error;
 }
 
 /* Why to stop waiting, if there is a reason; the message is set. */
@@ -185,19 +354,18 @@ static iris_status_t ask(const struct hip_backend *hip, int64_t now,
                                         : params->keep_waiting(params->core);
 }
 
-/* Waits until the stream has nothing left; *finished_p is false if that cannot
- * be had. IRIS_ERR_DEVICE, else what made it stop becomes the backend's
- * fault. */
-static iris_status_t drain(struct hip_stream *stream, bool *finished_p)
+/* look()s until the turn is through, which it returns, or an error. What makes
+ * it stop waiting becomes the backend's fault; hipErrorNotReady: even so it
+ * came to no end. */
+static hipError_t poll(struct hip_stream *stream, const struct turn *turn)
 {
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
     int64_t begin = iris_i_now_ns(), next_ask = begin + ASK_NS;
     int64_t deadline = iris_i_deadline(hip->params.timeout_ms), grace = 0;
-    uint64_t saved[HIP_STREAM_WAITS];
-    bool satisfied = false;
+    iris_status_t status = IRIS_OK;
     hipError_t error;
 
-    while ((error = hipStreamQuery(stream->native)) == hipErrorNotReady) {
+    while ((error = look(stream, turn)) == hipErrorNotReady) {
         int64_t now = iris_i_now_ns();
 
         if (now - begin > SPIN_NS) {
@@ -207,37 +375,49 @@ static iris_status_t drain(struct hip_stream *stream, bool *finished_p)
             continue;
         }
         next_ask = now + ASK_NS;
-        if (grace == 0) {
-            iris_status_t status = ask(hip, now, deadline);
-
+        if (status == IRIS_OK) {
+            status = ask(hip, now, deadline);
             if (status == IRIS_OK) {
                 continue;
             }
             iris_i_hip_stop(hip, status);
             grace = now + GRACE_NS;
         }
-        iris_i_hip_stop_again(hip);
-        satisfy_waits(stream, saved, &satisfied);
+        iris_i_hip_stop_again(hip, status);
+        force_waits(stream);
         if (now >= grace) {
-            (void)hipGetLastError();
-            *finished_p = false;
-            return IRIS_OK;
+            break;
         }
     }
+    return error;
+}
+
+/* Waits until all that was enqueued before is done; *finished_p is false if
+ * that cannot be had. *idle_p: the stream has nothing left. IRIS_OK or
+ * IRIS_ERR_DEVICE. */
+static iris_status_t drain(struct hip_stream *stream, bool *finished_p,
+                           bool *idle_p)
+{
+    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
+    struct turn turn;
+    hipError_t error;
+
+    turn_begin(stream, &turn);
+    error = poll(stream, &turn);
     (void)hipGetLastError();
-    *finished_p = true;
-    if (error != hipSuccess) {
-        return iris_i_hip_fail(error, "rank %d: work on GPU %d failed",
-                               hip->params.rank, hip->device);
-    }
-    forget_waits(stream, saved, satisfied);
-    return IRIS_OK;
+    *finished_p = error != hipErrorNotReady;
+    turn_end(stream, &turn, *finished_p);
+    *idle_p = *finished_p && turn.idle;
+    return error == hipSuccess || !*finished_p
+               ? IRIS_OK
+               : iris_i_hip_fail(error, "rank %d: work on GPU %d failed",
+                                 hip->params.rank, hip->device);
 }
 
 iris_status_t iris_i_hip_stream_settle(struct hip_stream *stream)
 {
-    bool finished;
-    iris_status_t status = drain(stream, &finished);
+    bool finished, idle;
+    iris_status_t status = drain(stream, &finished, &idle);
 
     return status == IRIS_OK && !finished
                ? iris_i_fail(NULL, IRIS_ERR_STATE,
@@ -248,25 +428,19 @@ iris_status_t iris_i_hip_stream_settle(struct hip_stream *stream)
 static iris_status_t synchronize(struct hip_stream *stream, bool *finished_p)
 {
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
-    bool busy = atomic_exchange(&stream->busy, false);
-    char message[IRIS_MESSAGE_BYTES] = "";
-    iris_status_t status = drain(stream, finished_p);
+    char message[IRIS_MESSAGE_BYTES];
+    bool idle;
+    iris_status_t status = drain(stream, finished_p, &idle);
 
     if (status != IRIS_OK) {
         return status;
     }
     if (*finished_p) {
         iris_i_hip_collect(hip);
+    } else {
+        iris_i_hip_abandon(hip);
     }
-    pthread_mutex_lock(&hip->lock);
-    if (atomic_exchange(&stream->faults_seen, hip->num_faults) !=
-            hip->num_faults &&
-        (busy || !*finished_p)) {
-        status = hip->fault;
-        memcpy(message, hip->fault_message, sizeof message);
-    }
-    hip->abandoned |= !*finished_p;
-    pthread_mutex_unlock(&hip->lock);
+    status = iris_i_hip_fault_take(stream, idle, message);
     return status == IRIS_OK ? IRIS_OK
                              : iris_i_fail(NULL, status, "%s", message);
 }
@@ -276,10 +450,16 @@ iris_status_t iris_i_hip_stream_synchronize(struct iris_stream *base)
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     int before = iris_i_hip_enter(hip);
-    bool finished;
-    iris_status_t status =
-        iris_i_hip_not_capturing(stream, "waiting for a stream on the host");
+    bool finished, enqueuing;
+    iris_status_t status = IRIS_OK;
 
+    pthread_mutex_lock(&stream->lock);
+    enqueuing = stream->enqueuing != 0;
+    pthread_mutex_unlock(&stream->lock);
+    if (!enqueuing) { /* else the question may block; see look() */
+        status = iris_i_hip_not_capturing(stream,
+                                          "waiting for a stream on the host");
+    }
     if (status == IRIS_OK) {
         status = synchronize(stream, &finished);
     }
@@ -301,12 +481,18 @@ void iris_i_hip_stream_destroy(struct iris_stream *base)
         iris_error(NULL, "rank %d: work of a destroyed stream failed: %s",
                    hip->params.rank, iris_last_error());
     }
+    if (finished && stream->mark != NULL) {
+        (void)hipEventDestroy(stream->mark);
+    }
     if (stream->owned && finished) {
         (void)hipStreamDestroy(stream->native);
     }
     iris_i_hip_leave(hip, before);
     if (finished) {
         pthread_mutex_destroy(&stream->lock);
-        free(stream); /* else callbacks of its copies may still come */
+        free(stream);
+    } else { /* callbacks of its copies may still come */
+        base->next = hip->left;
+        hip->left = base;
     }
 }

@@ -11,6 +11,8 @@
 
 #include <iris/heap.h>
 
+#include "heap.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,10 +46,10 @@ static size_t round_up(size_t bytes, size_t unit)
 
 static void free_room(const struct hip_backend *hip, struct hip_room *room)
 {
-    if (room->bytes != 0 && !hip->abandoned &&
-        hipMemAddressFree(room->raw, room->raw_bytes) != hipSuccess) {
-        (void)hipGetLastError();
-    }
+    const struct hip_thing thing = {
+        .kind = HIP_ROOM, .ptr = room->raw, .bytes = room->raw_bytes};
+
+    iris_i_hip_discard(hip, &thing);
     *room = (struct hip_room){.bytes = 0};
 }
 
@@ -63,7 +65,9 @@ static hipError_t make_room(const struct hip_backend *hip,
     room->raw_bytes = bytes;
     error = hipMemAddressReserve(&raw, bytes, alignment, NULL, 0);
     if (error == hipSuccess && (uintptr_t)raw % alignment != 0) {
-        (void)hipMemAddressFree(raw, bytes);
+        iris_i_hip_discard(
+            hip,
+            &(struct hip_thing){.kind = HIP_ROOM, .ptr = raw, .bytes = bytes});
         room->raw_bytes = bytes + alignment;
         error = hipMemAddressReserve(&raw, room->raw_bytes, alignment, NULL, 0);
     }
@@ -94,7 +98,7 @@ static void unmap_room(struct hip_backend *hip, const struct hip_room *room)
 
 /* Whoever in this process may use the heap: rank threads on other devices
  * address it as we do. */
-static void find_devices(struct hip_backend *hip)
+static iris_status_t find_devices(struct hip_backend *hip)
 {
     struct hip_vmem *vmem = hip->vmem;
     int count = 0, can = 0;
@@ -103,8 +107,15 @@ static void find_devices(struct hip_backend *hip)
         (void)hipGetLastError();
         count = 0;
     }
-    for (int device = -1;
-         device < count && vmem->num_devices < HIP_VMEM_DEVICES; device++) {
+    if (count > HIP_MAX_DEVICES) {
+        return iris_i_fail(NULL, IRIS_ERR_LIMIT,
+                           "rank %d: %d GPUs are more than the %d that "
+                           "IRIS_ALLOCATOR=vmem can give access to; show fewer "
+                           "(%s_VISIBLE_DEVICES), or use IRIS_ALLOCATOR=pool",
+                           hip->params.rank, count, HIP_MAX_DEVICES,
+                           IRIS_HIP_NVIDIA ? "CUDA" : "HIP");
+    }
+    for (int device = -1; device < count; device++) {
         hipMemAccessDesc *access = &vmem->access[vmem->num_devices];
 
         if (device == hip->device ||
@@ -120,6 +131,7 @@ static void find_devices(struct hip_backend *hip)
         vmem->num_devices++;
     }
     (void)hipGetLastError();
+    return IRIS_OK;
 }
 
 iris_status_t iris_i_hip_vmem_alloc(struct hip_backend *hip, size_t bytes,
@@ -161,6 +173,9 @@ static iris_status_t back_here(struct hip_backend *hip, void *at, size_t bytes)
     size_t free_bytes = 0, total_bytes = 0;
     hipError_t error = hipMemCreate(&extent.handle, bytes, &prop, 0);
 
+    if (error == hipErrorOutOfMemory && iris_i_hip_flush(hip)) {
+        error = hipMemCreate(&extent.handle, bytes, &prop, 0);
+    }
     if (error == hipSuccess) {
         error = iris_i_hip_extent_map(hip, &extent, hip->vmem->num_devices);
         if (error != hipSuccess) {
@@ -272,13 +287,14 @@ iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip)
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory");
     }
     hip->vmem->granularity = granularity;
-    for (page = granularity; page < hip->params.heap_bytes / MOST_PIECES;
-         page *= 2) {
+    /* The core puts memory behind a heap in pieces of no less. */
+    page = granularity < IRIS_BACK_BYTES ? IRIS_BACK_BYTES : granularity;
+    while (page < hip->params.heap_bytes / MOST_PIECES) {
+        page *= 2;
     }
     hip->info.page_bytes = page;
     hip->base.growth = &growth;
-    find_devices(hip);
-    return IRIS_OK;
+    return find_devices(hip);
 }
 
 void iris_i_hip_vmem_close(struct hip_backend *hip)

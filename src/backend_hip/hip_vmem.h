@@ -8,9 +8,6 @@
 
 #include "backend_hip/hip.h"
 
-/* Devices of a process that can be given access. */
-#define HIP_VMEM_DEVICES 64
-
 /* Memory at an address in one of the rooms. */
 struct hip_extent {
     struct hip_extent *next;
@@ -24,7 +21,7 @@ struct hip_vmem {
     struct hip_room room; /* this rank's heap */
     struct hip_extent *extents;
     int num_devices; /* that use this rank's memory; its own is the first */
-    hipMemAccessDesc access[HIP_VMEM_DEVICES];
+    hipMemAccessDesc access[HIP_MAX_DEVICES];
 };
 
 /* hip_extent.c. The extent that begins at an address; NULL: none. */

@@ -28,6 +28,10 @@
 hipError_t fake_enter(const char *call);
 hipError_t fake_leave(hipError_t error);
 
+/* fake_enter() for what is a driver call on other GPUs: an error in a thread
+ * that has not set its device. */
+hipError_t fake_enter_driver(const char *call);
+
 /* fake_enter() for work of a stream, whose errors stay for ever. */
 hipError_t fake_begin_work(void);
 

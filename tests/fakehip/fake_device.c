@@ -17,6 +17,7 @@
 
 _Thread_local bool fake_in_callback;
 static _Thread_local int current;
+static _Thread_local bool chosen; /* hipSetDevice() was called */
 static _Thread_local hipError_t last;
 
 static atomic_int lost; /* the error that all calls return; 0: none */
@@ -143,6 +144,14 @@ hipError_t fake_enter(const char *call)
     return fake_leave(fake_lost() != hipSuccess ? fake_lost() : injected(call));
 }
 
+hipError_t fake_enter_driver(const char *call)
+{
+    hipError_t error = fake_enter(call);
+
+    return error != hipSuccess || chosen ? error
+                                         : fake_leave(hipErrorInvalidContext);
+}
+
 long long fake_setting(const char *name, long long otherwise)
 {
     const char *text = getenv(name);
@@ -243,6 +252,16 @@ FAKE_EXPORT hipError_t hipGetDeviceCount(int *count_p)
     return fake_leave(error);
 }
 
+FAKE_EXPORT hipError_t hipRuntimeGetVersion(int *version_p)
+{
+    hipError_t error = fake_enter(__func__);
+
+    if (error == hipSuccess) {
+        *version_p = (int)fake_setting("FAKEHIP_VERSION", HIP_VERSION);
+    }
+    return fake_leave(error);
+}
+
 FAKE_EXPORT hipError_t hipGetDevice(int *device_p)
 {
     hipError_t error = fake_enter(__func__);
@@ -259,6 +278,7 @@ FAKE_EXPORT hipError_t hipSetDevice(int device)
 
     if (error == hipSuccess) {
         current = device;
+        chosen = true;
     }
     return fake_leave(error);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fake HIP runtime's graphs: lists of operations.
+ * The fake HIP runtime's graphs, lists of operations, and events, places in
+ * streams.
  */
 #include "config.h"
 
@@ -173,6 +174,93 @@ FAKE_EXPORT hipError_t hipGraphExecDestroy(hipGraphExec_t exec)
     clear(&exec->graph);
     free(exec);
     fake_graphs_live--;
+    pthread_mutex_unlock(&fake_streams_lock);
+    return fake_leave(error);
+}
+
+/* ---- Events ---- */
+
+struct ihipEvent_t {
+    hipStream_t stream; /* NULL: not recorded */
+    uint64_t target;
+};
+
+FAKE_EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t *event_p,
+                                               unsigned flags)
+{
+    hipError_t error = fake_enter(__func__);
+
+    (void)flags;
+    if (error == hipSuccess) {
+        *event_p = calloc(1, sizeof **event_p);
+        error = *event_p == NULL ? hipErrorOutOfMemory : hipSuccess;
+    }
+    return fake_leave(error);
+}
+
+FAKE_EXPORT hipError_t hipEventDestroy(hipEvent_t event)
+{
+    free(event);
+    return fake_enter(__func__);
+}
+
+FAKE_EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t handle)
+{
+    hipError_t error = fake_enter(__func__);
+    hipStream_t stream;
+
+    if (error != hipSuccess) {
+        return error;
+    }
+    pthread_mutex_lock(&fake_streams_lock);
+    error = fake_stream_find(handle, &stream);
+    if (error == hipSuccess) {
+        event->stream = stream;
+        event->target = stream->submitted;
+    }
+    pthread_mutex_unlock(&fake_streams_lock);
+    return fake_leave(error);
+}
+
+/* What was on a stream that is gone is done. */
+FAKE_EXPORT hipError_t hipEventQuery(hipEvent_t event)
+{
+    hipError_t error = fake_enter(__func__);
+    hipStream_t stream;
+
+    if (error != hipSuccess) {
+        return error;
+    }
+    pthread_mutex_lock(&fake_streams_lock);
+    if (event->stream != NULL &&
+        fake_stream_find(event->stream, &stream) == hipSuccess &&
+        stream->completed < event->target) {
+        error = hipErrorNotReady;
+    } else {
+        error = fake_lost();
+    }
+    pthread_mutex_unlock(&fake_streams_lock);
+    return fake_leave(error);
+}
+
+/* HIP has it since 5.6. */
+FAKE_EXPORT hipError_t hipStreamGetDevice(hipStream_t handle,
+                                          hipDevice_t *device_p);
+
+FAKE_EXPORT hipError_t hipStreamGetDevice(hipStream_t handle,
+                                          hipDevice_t *device_p)
+{
+    hipError_t error = fake_enter(__func__);
+    hipStream_t stream;
+
+    if (error != hipSuccess) {
+        return error;
+    }
+    pthread_mutex_lock(&fake_streams_lock);
+    error = fake_stream_find(handle, &stream);
+    if (error == hipSuccess) {
+        *device_p = stream->device;
+    }
     pthread_mutex_unlock(&fake_streams_lock);
     return fake_leave(error);
 }

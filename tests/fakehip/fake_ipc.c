@@ -32,7 +32,7 @@ FAKE_EXPORT hipError_t hipMemGetAddressRange(hipDeviceptr_t *start_p,
                                              size_t *bytes_p,
                                              hipDeviceptr_t ptr)
 {
-    hipError_t error = fake_enter(__func__);
+    hipError_t error = fake_enter_driver(__func__);
     struct fake_range range;
 
     if (error == hipSuccess &&

@@ -27,7 +27,7 @@ struct workgroup {
 };
 
 struct ihipModule_t {
-    const struct iris_kernel *kernel;
+    struct iris_kernel kernel; /* as it was when it was loaded */
     int device;
 };
 
@@ -76,7 +76,7 @@ FAKE_EXPORT hipError_t hipModuleLoadData(hipModule_t *module_p,
                                          const void *image)
 {
     const struct iris_kernel *kernel = image;
-    hipError_t error = fake_enter(__func__);
+    hipError_t error = fake_enter_driver(__func__);
     hipModule_t module;
 
     if (error == hipSuccess) {
@@ -92,7 +92,7 @@ FAKE_EXPORT hipError_t hipModuleLoadData(hipModule_t *module_p,
     if (module == NULL) {
         return fake_leave(hipErrorOutOfMemory);
     }
-    module->kernel = kernel;
+    module->kernel = *kernel;
     module->device = fake_device();
     *module_p = module;
     return hipSuccess;
@@ -108,7 +108,7 @@ FAKE_EXPORT hipError_t hipModuleGetFunction(hipFunction_t *function_p,
     if (error != hipSuccess) {
         return error;
     }
-    snprintf(known, sizeof known, "%s_gpu", module->kernel->name);
+    snprintf(known, sizeof known, "%s_gpu", module->kernel.name);
     if (strcmp(name, known) != 0) {
         return fake_leave(hipErrorNotFound);
     }
@@ -138,8 +138,8 @@ FAKE_EXPORT hipError_t hipModuleLaunchKernel(
 {
     const struct ihipModule_t *module = (const void *)function;
     struct fake_op op = {.kind = FAKE_LAUNCH,
-                         .launch = {module->kernel, grid, block}};
-    hipError_t error = fake_enter(__func__);
+                         .launch = {&module->kernel, grid, block}};
+    hipError_t error = fake_enter_driver(__func__);
     const void *bytes = arguments(extra, &op.bytes);
 
     if (error != hipSuccess) {
@@ -150,7 +150,7 @@ FAKE_EXPORT hipError_t hipModuleLaunchKernel(
         return fake_leave(hipErrorInvalidConfiguration);
     }
     if (shared != 0 || args != NULL || bytes == NULL ||
-        op.bytes != module->kernel->args_bytes) {
+        op.bytes != module->kernel.args_bytes) {
         return fake_leave(hipErrorInvalidValue);
     }
     if (module->device != fake_device()) {

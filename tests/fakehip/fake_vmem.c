@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define GRANULARITY ((size_t)2 << 20)
+#define LARGE_PAGE ((size_t)2 << 20)
 /* Addresses begin at a multiple of this; that of larger ones is by chance. */
 #define ROOM_ALIGNMENT ((size_t)65536)
 
@@ -43,6 +43,12 @@ struct fake_mapping {
     struct fake_room *room;
 };
 
+/* Of mappings. */
+static size_t granularity(void)
+{
+    return (size_t)fake_setting("FAKEHIP_GRANULARITY", (long long)LARGE_PAGE);
+}
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fake_handle *handles; /* all below under the lock */
 static struct fake_room *rooms;
@@ -62,16 +68,6 @@ void fake_count_vmem(struct fakehip_counts *counts_p)
     pthread_mutex_unlock(&lock);
 }
 
-FAKE_EXPORT hipError_t hipRuntimeGetVersion(int *version_p)
-{
-    hipError_t error = fake_enter(__func__);
-
-    if (error == hipSuccess) {
-        *version_p = (int)fake_setting("FAKEHIP_VERSION", HIP_VERSION);
-    }
-    return fake_leave(error);
-}
-
 /* ---- Addresses ---- */
 
 FAKE_EXPORT hipError_t hipMemAddressReserve(void **ptr_p, size_t bytes,
@@ -81,10 +77,10 @@ FAKE_EXPORT hipError_t hipMemAddressReserve(void **ptr_p, size_t bytes,
     hipError_t error = fake_enter(__func__);
     struct fake_room *room;
     char *start;
-    size_t skip;
+    size_t skip, step = granularity();
 
     if (error == hipSuccess &&
-        (bytes == 0 || bytes % GRANULARITY != 0 || hint != NULL || flags != 0 ||
+        (bytes == 0 || bytes % step != 0 || hint != NULL || flags != 0 ||
          (alignment & (alignment - 1)) != 0)) {
         error = hipErrorInvalidValue;
     }
@@ -92,15 +88,17 @@ FAKE_EXPORT hipError_t hipMemAddressReserve(void **ptr_p, size_t bytes,
         return fake_leave(error);
     }
     room = calloc(1, sizeof *room);
-    start = mmap(NULL, bytes + 2 * GRANULARITY, PROT_NONE,
+    start = mmap(NULL, bytes + 2 * LARGE_PAGE, PROT_NONE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == NULL || start == MAP_FAILED) {
         free(room);
         return fake_leave(hipErrorOutOfMemory);
     }
     pthread_mutex_lock(&lock);
-    skip = (GRANULARITY - (uintptr_t)start % GRANULARITY) % GRANULARITY;
-    skip += num_rooms++ % 2 == 0 ? 0 : ROOM_ALIGNMENT;
+    skip = (LARGE_PAGE - (uintptr_t)start % LARGE_PAGE) % LARGE_PAGE;
+    skip += num_rooms++ % 2 == 0    ? 0
+            : step < ROOM_ALIGNMENT ? step
+                                    : ROOM_ALIGNMENT;
     room->start = start + skip;
     room->bytes = bytes;
     room->next = rooms;
@@ -109,7 +107,7 @@ FAKE_EXPORT hipError_t hipMemAddressReserve(void **ptr_p, size_t bytes,
     if (skip > 0) {
         munmap(start, skip);
     }
-    munmap(room->start + bytes, 2 * GRANULARITY - skip);
+    munmap(room->start + bytes, 2 * LARGE_PAGE - skip);
     *ptr_p = room->start;
     return hipSuccess;
 }
@@ -203,7 +201,7 @@ FAKE_EXPORT hipError_t hipMemGetAllocationGranularity(
     hipError_t error = fake_enter(__func__);
 
     (void)option;
-    *bytes_p = GRANULARITY;
+    *bytes_p = granularity();
     return fake_leave(
         error != hipSuccess || is_device(prop) ? error : hipErrorInvalidValue);
 }
@@ -216,7 +214,7 @@ FAKE_EXPORT hipError_t hipMemCreate(hipMemGenericAllocationHandle_t *handle_p,
     hipError_t error = fake_enter(__func__);
     struct fake_handle handle = {.bytes = bytes};
 
-    if (error == hipSuccess && (bytes == 0 || bytes % GRANULARITY != 0 ||
+    if (error == hipSuccess && (bytes == 0 || bytes % granularity() != 0 ||
                                 flags != 0 || !is_device(prop))) {
         error = hipErrorInvalidValue;
     }
@@ -343,7 +341,7 @@ FAKE_EXPORT hipError_t hipMemImportFromShareableHandle(
     handle.fd =
         version < 70100000 ? *(int *)os_handle : (int)(uintptr_t)os_handle;
     if (fstat(handle.fd, &st) != 0 || st.st_size == 0 ||
-        (size_t)st.st_size % GRANULARITY != 0) {
+        (size_t)st.st_size % granularity() != 0) {
         return fake_leave(hipErrorInvalidValue);
     }
     handle.bytes = (size_t)st.st_size;
@@ -420,7 +418,7 @@ FAKE_EXPORT hipError_t hipMemMap(void *ptr, size_t bytes, size_t offset,
     struct fake_handle *one;
 
     if (error == hipSuccess &&
-        (offset != 0 || flags != 0 || (uintptr_t)ptr % GRANULARITY != 0)) {
+        (offset != 0 || flags != 0 || (uintptr_t)ptr % granularity() != 0)) {
         error = hipErrorInvalidValue;
     }
     if (error != hipSuccess) {

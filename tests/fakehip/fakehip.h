@@ -9,6 +9,7 @@
  *                    a launcher shows each rank its own
  *   FAKEHIP_CUS      workgroups of a kernel that run at once (4)
  *   FAKEHIP_MEMORY   bytes of each GPU (64 GiB)
+ *   FAKEHIP_GRANULARITY  bytes of which mappings are multiples (2 MiB)
  *   FAKEHIP_NO_PEER  pairs that cannot reach each other: "0-1,2-3"
  *   FAKEHIP_VERSION  of HIP, as hipRuntimeGetVersion() tells it (its headers')
  *   FAKEHIP_FAIL     calls that fail; see fakehip_fail()
