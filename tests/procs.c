@@ -85,7 +85,7 @@ void proc_note(struct proc_report *report, iris_status_t status)
 
 void proc_reach(struct proc_report *report, int stage)
 {
-    atomic_store(&report->stage, stage);
+    __atomic_store_n(&report->stage, stage, __ATOMIC_SEQ_CST);
 }
 
 iris_t *proc_init(struct proc_report *report)
@@ -111,7 +111,8 @@ static int has_ended(pid_t pid)
 
 void procs_await(const struct procs *procs, int rank, int stage)
 {
-    while (atomic_load(&procs->reports[rank].stage) < stage &&
+    while (__atomic_load_n(&procs->reports[rank].stage, __ATOMIC_SEQ_CST) <
+               stage &&
            !has_ended(procs->pids[rank])) {
         poll(NULL, 0, 1);
     }

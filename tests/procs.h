@@ -8,7 +8,6 @@
 
 #include "harness.h"
 
-#include <stdatomic.h>
 #include <sys/types.h>
 
 #define PROCS_MAX 8
@@ -16,7 +15,7 @@
 
 /* What one rank process has to say. Its body fills it in. */
 struct proc_report {
-    atomic_int stage; /* how far it has come, in the body's own terms */
+    int stage; /* how far it has come, in the body's own terms */
     iris_status_t status;
     char message[PROCS_MESSAGE];
     int64_t end_ns; /* when `status` was known */
