@@ -224,6 +224,11 @@ IRIS_DEVICE void iris_i_fence(iris_i_order_t how)
 IRIS_DEVICE void iris_i_fence(iris_i_order_t how)
 {
     how = iris_i_released(how);
+#if IRIS_ON_CUDA
+    /* PTX has no other, and nvcc 13.0 makes a sequentially consistent one, which
+     * is slower, of those that only acquire or only release. */
+    how.sem = how.sem == IRIS_RELAXED ? IRIS_RELAXED : IRIS_ACQ_REL;
+#endif
     if (iris_i_acquires(how) && iris_i_releases(how)) {
         IRIS_I_RELEASING(IRIS_I_OP_FENCE, ACQ_REL, how);
     } else if (iris_i_acquires(how)) {

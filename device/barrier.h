@@ -22,10 +22,10 @@ IRIS_DEVICE iris_i_group_t iris_i_group(const struct iris_dev_group *group)
     return known;
 }
 
-IRIS_DEVICE int iris_i_member(struct iris_dev_group *group, size_t i)
+/* Whatever is ours, as it is mapped here at member i. */
+IRIS_DEVICE void *iris_i_at_member(const void *ours, uint64_t way)
 {
-    return (int)iris_i_load_constant(
-        (const int64_t *)iris_i_group_words(group) + i);
+    return iris_i_global((uintptr_t)ours + (uintptr_t)way);
 }
 
 /** Waits until every member of the group has called it as often as this rank.
@@ -44,14 +44,17 @@ IRIS_DEVICE_LARGE void iris_dev_barrier(iris_wg_t wg, iris_dev_t dev,
 {
     struct iris_dev_group *ours =
         (struct iris_dev_group *)iris_i_global((uintptr_t)group);
+    int64_t *words = (int64_t *)(void *)iris_i_group_words(ours);
+    size_t lane = iris_i_lane();
+    size_t first = lane < IRIS_DEV_GROUP_AHEAD ? lane : 0;
+    /* All three loads are under way at once, and come home while the release
+     * below takes its time. Every lane reads the epoch before the leader counts
+     * it. */
     iris_i_group_t known = iris_i_group(ours);
-    uint64_t *arrivals = iris_i_group_words(ours) + known.count;
-    iris_i_order_t release = iris_i_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
-    size_t lane = iris_i_lane(), first = lane < known.count ? lane : 0;
-    int peer = iris_i_member(ours, first);
-    void *theirs = iris_i_translate(dev, &arrivals[known.index], peer);
-    /* Every lane reads the epoch before the leader counts it. */
+    uint64_t way = (uint64_t)iris_i_load_constant(&words[first]);
     uint64_t epoch = ours->epoch;
+    uint64_t *arrivals = (uint64_t *)(void *)&words[2 * known.count];
+    iris_i_order_t release = iris_i_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
     iris_i_goal_t arrived;
 
     /* The release of each lane that announces covers what the whole workgroup
@@ -69,15 +72,17 @@ IRIS_DEVICE_LARGE void iris_dev_barrier(iris_wg_t wg, iris_dev_t dev,
         ours->epoch = epoch;
     }
     IRIS_WG_LANES (wg, i, known.count) {
-        if (i != first) { /* more members than lanes */
-            peer = iris_i_member(ours, i);
-            theirs = iris_i_translate(dev, &arrivals[known.index], peer);
+        int peer = (int)iris_i_load_constant(&words[known.count + i]);
+
+        if (i != first) {
+            way = (uint64_t)iris_i_load_constant(&words[i]);
         }
         iris_i_strict_seam(
             dev, &arrivals[known.index],
             iris_i_ordered(iris_i_writes(IRIS_OP_STORE, peer, sizeof epoch),
                            release));
-        iris_i_store(theirs, sizeof epoch, epoch,
+        iris_i_store(iris_i_at_member(&arrivals[known.index], way),
+                     sizeof epoch, epoch,
                      iris_i_order(IRIS_I_AHEAD, IRIS_SCOPE_SYSTEM));
     }
     arrived = iris_i_goal(IRIS_I_KIND_u64, IRIS_CMP_GE, epoch);

@@ -88,8 +88,13 @@ IRIS_STATIC_ASSERT(sizeof(struct iris_dev_watch) == 64, "layout");
 
 /* One group on one rank, in the symmetric heap at the same offset on every
  * member. `epoch` and the arrivals only grow, so nothing is ever reset.
- *   words[0 .. count-1]        rank of each member (group order)
- *   words[count .. 2*count-1]  epoch that member i last announced to us */
+ *   words[0 .. count-1]         what takes an address of this rank's heap to
+ *                               member i's: the difference of their bases
+ *   words[count .. 2*count-1]   rank of each member (group order)
+ *   words[2*count .. 3*count-1] epoch that member i last announced to us
+ * There are at least IRIS_DEV_GROUP_AHEAD words: that many lanes may read their
+ * own before they know how many members there are. */
+#define IRIS_DEV_GROUP_AHEAD 32
 struct iris_dev_group {
     uint64_t epoch; /* barriers this rank has begun */
     int32_t count;  /* members */
@@ -110,8 +115,11 @@ IRIS_HOST_DEVICE uint64_t *iris_i_group_words(struct iris_dev_group *group)
     return (uint64_t *)(void *)(group + 1);
 }
 
-/* Bytes of a group of n members. */
+/* Words and bytes of a group of n members. */
+#define IRIS_DEV_GROUP_WORDS(n)                                    \
+    (3 * (size_t)(n) < IRIS_DEV_GROUP_AHEAD ? IRIS_DEV_GROUP_AHEAD \
+                                            : 3 * (size_t)(n))
 #define IRIS_DEV_GROUP_BYTES(n) \
-    (sizeof(struct iris_dev_group) + 2 * (size_t)(n) * sizeof(uint64_t))
+    (sizeof(struct iris_dev_group) + IRIS_DEV_GROUP_WORDS(n) * sizeof(uint64_t))
 
 #endif /* IRIS_DEVICE_LAYOUT_H */

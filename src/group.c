@@ -55,7 +55,11 @@ static iris_status_t write_device(iris_t *iris, struct iris_group *group)
     device->count = group->count;
     device->index = group->index;
     for (int i = 0; i < group->count; i++) {
-        device->words[i] = (uint64_t)group->members[i];
+        int rank = group->members[i];
+
+        device->words[i] = (uint64_t)iris->heap_bases[rank] -
+                           (uint64_t)iris->heap_bases[iris->rank];
+        device->words[group->count + i] = (uint64_t)rank;
     }
     group->device = iris_i_heap_group(iris, group->slot);
     status = iris_i_heap_write(iris, group->device, device, bytes);

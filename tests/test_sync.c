@@ -43,7 +43,8 @@ IRIS_DEVICE void straggle(iris_dev_t dev, struct board *board, uint64_t round)
 IRIS_DEVICE void tell_members(iris_wg_t wg, iris_dev_t dev,
                               const struct round_args *args, uint64_t round)
 {
-    const uint64_t *members = iris_i_group_words(args->group);
+    const uint64_t *members =
+        iris_i_group_words(args->group) + args->group->count;
 
     if (iris_wg_leader(wg)) {
         straggle(dev, args->board, round);
@@ -60,7 +61,8 @@ IRIS_DEVICE void tell_members(iris_wg_t wg, iris_dev_t dev,
 IRIS_DEVICE void check_members(iris_wg_t wg, iris_dev_t dev,
                                const struct round_args *args, uint64_t round)
 {
-    const uint64_t *members = iris_i_group_words(args->group);
+    const uint64_t *members =
+        iris_i_group_words(args->group) + args->group->count;
 
     IRIS_WG_LANES (wg, i, (size_t)args->group->count * CELLS) {
         int from = (int)members[i / CELLS];

@@ -58,12 +58,21 @@ class Case:
         seed = random.Random(f"{self.kernel} {self.values}")
         images = [bytearray(seed.randbytes(HEAP)) for _ in range(RANKS + 1)]
         for r in range(RANKS):
-            struct.pack_into("<QiiQQQQ", images[r], GROUP, 0, RANKS, r, 0, 1, 0,
-                             0)
+            struct.pack_into("<Qii6Q", images[r], GROUP, 0, RANKS, r,
+                             0, 0, 0, 1, 0, 0)
         for region, place, data in self.parts:
             for r in range(RANKS) if region is None else [region]:
                 images[r][place:place + len(data)] = data
         return [bytes(image) for image in images]
+
+    @staticmethod
+    def set_ways(memory, rank, known):
+        """The way from this rank's heap to each member's. No two memories have
+        the same, so they are unknown, 0, when memories are compared."""
+        ways = [(heap - memory.heaps[rank]) % (1 << 64) if known else 0
+                for heap in memory.heaps]
+        data = struct.pack("<2Q", *ways)
+        ctypes.memmove(memory.heaps[rank] + GROUP + 16, data, len(data))
 
     def kernel_in(self, _):
         return self.kernel

@@ -61,6 +61,7 @@ class Rank:
                 ctypes.memmove(memory.heaps[self.rank], images[self.rank],
                                ranks.HEAP)
                 ctypes.memmove(memory.local, images[-1], ranks.HEAP)
+                case.set_ways(memory, self.rank, True)
                 self.meet.wait()
             else:
                 memory.write(images)
@@ -74,6 +75,8 @@ class Rank:
                     self.meet.abort()
                     raise
             if case.both:
+                self.meet.wait()
+                case.set_ways(memory, self.rank, False)
                 self.meet.wait()
             if case.expect:
                 trouble = trouble or case.expect(memory, self.rank)
