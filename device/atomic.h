@@ -225,8 +225,8 @@ IRIS_DEVICE void iris_i_fence(iris_i_order_t how)
 {
     how = iris_i_released(how);
 #if IRIS_ON_CUDA
-    /* PTX has no other, and nvcc 13.0 makes a sequentially consistent one, which
-     * is slower, of those that only acquire or only release. */
+    /* PTX has no other, and nvcc 13.0 makes a sequentially consistent one,
+     * which is slower, of those that only acquire or only release. */
     how.sem = how.sem == IRIS_RELAXED ? IRIS_RELAXED : IRIS_ACQ_REL;
 #endif
     if (iris_i_acquires(how) && iris_i_releases(how)) {
@@ -274,8 +274,8 @@ IRIS_DEVICE void iris_i_polled(void)
 }
 
 /* Releases at system scope before the value to announce is at hand, so that the
- * store that announces it is IRIS_I_AHEAD only. A GPU's release takes as long as
- * half the way to a peer, in which loads come home. A CPU's is free, and
+ * store that announces it is IRIS_I_AHEAD only. A GPU's release takes as long
+ * as half the way to a peer, in which loads come home. A CPU's is free, and
  * ThreadSanitizer wants it at the store. */
 #if IRIS_ON_CPU
 #define IRIS_I_AHEAD IRIS_RELEASE

@@ -71,12 +71,12 @@ IRIS_API iris_status_t iris_memset(iris_t *iris, void *dst, int value,
 
 /* ---- Remote memory access from the host, in stream order --------------------
  *
- * Copy engines put and get on a GPU. Signals and waits are the stream's own where
- * it has such, else a kernel of one lane: in captures, on AMD for waits, and for
- * comparisons other than EQ and GE, and GE with a value of 2^63 or more. A signal
- * that is waited for by GE with a lesser value stays below 2^63. What a rank's
- * stream did before a signal is visible to whoever waits for that signal, on a
- * stream or in a kernel. All are asynchronous and local.
+ * Copy engines put and get on a GPU. Signals and waits are the stream's own
+ * where it has such, else a kernel of one lane: in captures, on AMD for waits,
+ * and for comparisons other than EQ and GE, and GE with a value of 2^63 or
+ * more. A signal that is waited for by GE with a lesser value stays below 2^63.
+ * What a rank's stream did before a signal is visible to whoever waits for that
+ * signal, on a stream or in a kernel. All are asynchronous and local.
  *
  * IRIS_ERR_INVALID      a pointer that must be symmetric is not on this rank's
  *                       heap, a size goes past it, a signal is misaligned, no
