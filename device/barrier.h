@@ -53,7 +53,8 @@ IRIS_DEVICE_LARGE void iris_dev_barrier(iris_wg_t wg, iris_dev_t dev,
     iris_i_group_t known = iris_i_group(ours);
     uint64_t way = (uint64_t)iris_i_load_constant(&words[first]);
     uint64_t epoch = ours->epoch;
-    uint64_t *arrivals = (uint64_t *)(void *)&words[2 * known.count];
+    uint64_t *arrivals =
+        (uint64_t *)(void *)&words[IRIS_DEV_GROUP_ARRIVALS(known.count)];
     iris_i_order_t release = iris_i_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
     iris_i_goal_t arrived;
 

@@ -42,7 +42,7 @@ enum {
     IRIS_CONTEXT_OWN_TIMEOUT = 1,
     /* 0, or 1 once a lane has taken the report for itself. Lanes write it, at
      * agent scope: it is never read by iris_i_load_constant(). The host sets it
-     * to 0 together with the report. */
+     * to 0 behind the report. */
     IRIS_CONTEXT_OWN_CLAIM = 2,
     IRIS_CONTEXT_OWN_WORDS = 4, /* one is spare */
 };
@@ -54,9 +54,9 @@ enum {
 
 /* What waiting lanes of a GPU and the host tell each other, in host memory that
  * the GPU maps. All zero at the start. A lane that has waited for too long
- * writes the report, then `ready`, then `stop`; a lane that sees `stop` ends.
- * The host may set `stop` as well, and makes all of it zero again when no
- * kernel of the context runs. */
+ * writes the report, then `ready`, then 1 to `stop`; a lane that sees `stop`
+ * ends. The host may set `stop` as well, to another value, and makes `ready`
+ * and `stop` 0 again once it has the report; other kernels may run then. */
 struct iris_dev_watch {
     uint32_t stop;      /* not 0: waiting lanes end */
     uint32_t ready;     /* not 0, released at system scope: a report follows */
@@ -91,10 +91,14 @@ IRIS_STATIC_ASSERT(sizeof(struct iris_dev_watch) == 64, "layout");
  *   words[0 .. count-1]         what takes an address of this rank's heap to
  *                               member i's: the difference of their bases
  *   words[count .. 2*count-1]   rank of each member (group order)
- *   words[2*count .. 3*count-1] epoch that member i last announced to us
- * There are at least IRIS_DEV_GROUP_AHEAD words: that many lanes may read their
- * own before they know how many members there are. */
+ * and from words[IRIS_DEV_GROUP_ARRIVALS(count)] on
+ *   the epoch that each member last announced to us
+ * Before those there are at least IRIS_DEV_GROUP_AHEAD words: that many lanes
+ * may read their own before they know how many members there are. */
 #define IRIS_DEV_GROUP_AHEAD 32
+#define IRIS_DEV_GROUP_ARRIVALS(n)                                 \
+    (2 * (size_t)(n) < IRIS_DEV_GROUP_AHEAD ? IRIS_DEV_GROUP_AHEAD \
+                                            : 2 * (size_t)(n))
 struct iris_dev_group {
     uint64_t epoch; /* barriers this rank has begun */
     int32_t count;  /* members */
@@ -115,11 +119,9 @@ IRIS_HOST_DEVICE uint64_t *iris_i_group_words(struct iris_dev_group *group)
     return (uint64_t *)(void *)(group + 1);
 }
 
-/* Words and bytes of a group of n members. */
-#define IRIS_DEV_GROUP_WORDS(n)                                    \
-    (3 * (size_t)(n) < IRIS_DEV_GROUP_AHEAD ? IRIS_DEV_GROUP_AHEAD \
-                                            : 3 * (size_t)(n))
-#define IRIS_DEV_GROUP_BYTES(n) \
-    (sizeof(struct iris_dev_group) + IRIS_DEV_GROUP_WORDS(n) * sizeof(uint64_t))
+/* Bytes of a group of n members. */
+#define IRIS_DEV_GROUP_BYTES(n)      \
+    (sizeof(struct iris_dev_group) + \
+     (IRIS_DEV_GROUP_ARRIVALS(n) + (size_t)(n)) * sizeof(uint64_t))
 
 #endif /* IRIS_DEVICE_LAYOUT_H */

@@ -20,6 +20,7 @@ TYPES = {  # name: bytes, exponent bits of a float or 0
 WORDS = ["i32", "u32", "i64", "u64"]
 
 # Where things are: on a heap, and in a rank's own memory.
+AHEAD = 32  # IRIS_DEV_GROUP_AHEAD
 GROUP, HEAP_AT, MORE_AT, LOCAL_AT = 0x100, 0x1000, 0x8000, 0x400
 ARGUMENTS = struct.Struct("<QQQQQQQiiiiii")
 
@@ -58,8 +59,9 @@ class Case:
         seed = random.Random(f"{self.kernel} {self.values}")
         images = [bytearray(seed.randbytes(HEAP)) for _ in range(RANKS + 1)]
         for r in range(RANKS):
-            struct.pack_into("<Qii6Q", images[r], GROUP, 0, RANKS, r,
-                             0, 0, 0, 1, 0, 0)
+            struct.pack_into("<Qii4Q", images[r], GROUP, 0, RANKS, r,
+                             0, 0, 0, 1)
+            struct.pack_into("<2Q", images[r], GROUP + 16 + 8 * AHEAD, 0, 0)
         for region, place, data in self.parts:
             for r in range(RANKS) if region is None else [region]:
                 images[r][place:place + len(data)] = data
