@@ -89,7 +89,8 @@ struct iris_backend {
     const struct iris_growth_ops *growth; /* NULL: a heap has all its memory */
 };
 
-/* A stream; instances embed it first. `next` is the core's. */
+/* A stream; instances embed it first. `next` is the core's until it destroys
+ * the stream. */
 struct iris_stream {
     struct iris_backend *backend;
     struct iris_stream *next;
@@ -231,8 +232,9 @@ struct iris_backend_ops {
     void (*stream_destroy)(struct iris_stream *stream);
 
     /* Blocks until all that was enqueued before the call is done. Returns and
-     * clears the stream's first error. Asks keep_waiting; when that or the
-     * deadline says stop, ends the waiting kernels. Thread-safe. */
+     * clears the stream's error, of several the first or the last. Asks
+     * keep_waiting; when that or the deadline says stop, ends the waiting
+     * kernels. Thread-safe. */
     iris_status_t (*stream_synchronize)(struct iris_stream *stream);
 
     /* Enqueue; never wait for device work, but for `copy` between the device

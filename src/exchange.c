@@ -238,8 +238,15 @@ static void judge(struct exchange *x, int rank, int errno_value)
             give_up(x, rank, errno_value);
         }
         break;
-    default:
-        give_up(x, rank, errno_value);
+    default: /* the offer's descriptor, maybe: the next message has none */
+        if (x->own != IRIS_OK) {
+            give_up(x, rank, errno_value);
+            break;
+        }
+        x->own = IRIS_ERR_SYSTEM;
+        note(x, iris_i_fail_errno(x->iris, x->own, errno_value,
+                                  "cannot tell rank %d (pid %d) of new memory",
+                                  rank, peer->pid));
     }
 }
 
@@ -267,6 +274,7 @@ static int tell(struct exchange *x, int rank)
             break;
         }
         peer->told++;
+        peer->going = 0;
         count++;
     }
     return count;

@@ -62,8 +62,9 @@ struct hip_vmem;
 /* What a handle's bytes hold. A pid is unique only in its namespace, whose
  * number has 32 bits, and only at a time; an address, too. */
 struct hip_handle {
-    uint64_t generation; /* another one for each heap ever made on the node */
-    char *base;          /* in that process */
+    uint64_t
+        generation; /* another one for each heap ever made in the process */
+    char *base;     /* in that process */
     uint64_t bytes;
     uint32_t pid_namespace;
     int32_t pid;
@@ -119,16 +120,19 @@ struct hip_backend {
      * while a call waits for them. Guards what the host does with the watch,
      * these, and what streams say is its. */
     pthread_mutex_t fault_lock;
-    unsigned num_faults; /* so far; the last one is: */
+    unsigned num_stopping; /* threads that end kernels; `stop` stays */
+    unsigned num_faults;   /* so far; the last one is: */
     iris_status_t fault;
     char fault_message[IRIS_MESSAGE_BYTES];
 
-    pthread_mutex_t lock; /* guards all below */
+    pthread_mutex_t lock; /* guards these: */
     struct hip_function functions[HIP_FUNCTION_SLOTS];
-    uint64_t images_removed; /* from the program, when functions were found */
-    bool abandoned; /* a kernel that could not be ended still uses the heaps,
-                     * and all that is reached from here, which stays: */
-    struct iris_stream *left; /* streams that were destroyed */
+    uint64_t images_removed;  /* from the program, when functions were found */
+    struct iris_stream *left; /* destroyed in an abandoned backend */
+
+    /* Set once, by iris_i_hip_abandon(): a kernel that could not be ended still
+     * uses the heaps, and all that is reached from here stays. */
+    atomic_bool abandoned;
     struct hip_backend *next_abandoned;
 };
 
@@ -152,6 +156,7 @@ struct hip_stream {
 
     /* Under the backend's fault_lock. */
     bool busy;            /* something was enqueued since a synchronize */
+    uint64_t num_watched; /* how often something was */
     unsigned faults_seen; /* of the backend's */
 
     /* Guards all below. It is held over no call of the runtime that waits for
@@ -219,11 +224,11 @@ hipError_t iris_i_hip_pin(const struct hip_backend *hip, size_t bytes,
                           unsigned flags, void **ptr_p);
 void iris_i_hip_unpin(const struct hip_backend *hip, void *ptr, size_t bytes);
 
-/* Notes that a kernel of this backend cannot be ended. From then on nothing of
- * its GPU is given back, whoever has it: that would wait for the kernel. The
- * process's end frees all the same. */
+/* Notes that a kernel of this backend cannot be ended. From then on no memory
+ * is given back, whoever has it: that would wait for the kernel, or it may use
+ * it. The process's end frees all the same. */
 void iris_i_hip_abandon(struct hip_backend *hip);
-bool iris_i_hip_is_abandoned(const struct hip_backend *hip);
+bool iris_i_hip_keeps_all(void);
 
 /* hip_heap.c */
 iris_status_t iris_i_hip_heap_alloc(struct iris_backend *backend, size_t bytes,
@@ -307,25 +312,25 @@ iris_status_t iris_i_hip_wait(struct iris_stream *stream, uint64_t *place,
 iris_status_t iris_i_hip_watch_open(struct hip_backend *hip);
 void iris_i_hip_watch_close(struct hip_backend *hip);
 
-/* Ends this rank's waiting kernels; `status` and this thread's message are what
- * streams that have work then return. */
-void iris_i_hip_stop(struct hip_backend *hip, iris_status_t status);
+/* Between these two this rank's waiting kernels end; `status` and this thread's
+ * message are what streams that have work then return. */
+void iris_i_hip_stop_begin(struct hip_backend *hip, iris_status_t status);
+void iris_i_hip_stop_end(struct hip_backend *hip);
 
-/* Says it once more, since another stream may have made ready for the next
- * kernels already, some of which this may end: then it is one more fault. */
-void iris_i_hip_stop_again(struct hip_backend *hip, iris_status_t status);
-
-/* A stream gets work: what went wrong before is not its error. */
+/* A stream gets work: what went wrong before is not its error. The second:
+ * how often it has got some. */
 void iris_i_hip_fault_watch(struct hip_stream *stream);
+uint64_t iris_i_hip_fault_work(struct hip_stream *stream);
 
 /* After a stream has drained: takes a report, if there is one, and makes the
  * backend ready for the next kernels. */
 void iris_i_hip_collect(struct hip_backend *hip);
 
 /* What went wrong since the stream got work, once; message_p has
- * IRIS_MESSAGE_BYTES. If `idle`, it has no work any more. */
+ * IRIS_MESSAGE_BYTES. If `idle`, it has no work any more, unless it got some
+ * after that which `work` counts. */
 iris_status_t iris_i_hip_fault_take(struct hip_stream *stream, bool idle,
-                                    char *message_p);
+                                    uint64_t work, char *message_p);
 
 /* hip_launch.c. Loads all of the program's GPU code now: later it could wait
  * for kernels that wait. */

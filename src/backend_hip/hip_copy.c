@@ -124,14 +124,16 @@ static void run_errand(hipStream_t stream, hipError_t error, void *argument)
     struct hip_errand *errand = argument;
 
     (void)stream;
-    if (errand->dst != NULL && error == hipSuccess) {
+    /* Of a GPU that has failed errands come at any time, its backend may be
+     * gone by then, and nobody needs the stage again. */
+    if (error == hipSuccess) {
         if (errand->src != NULL) {
             memcpy(errand->dst, errand->src, errand->bytes);
-        } else {
+        } else if (errand->dst != NULL) {
             memset(errand->dst, errand->value, errand->bytes);
         }
+        iris_i_hip_stage_give(errand->hip, errand->blocks);
     }
-    iris_i_hip_stage_give(errand->hip, errand->blocks);
     end_errand(errand);
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 /* What the host writes to stop kernels; a lane that reports writes 1. */
+#define STOPPED_BY_LANE 1
 #define STOPPED_BY_HOST 2
 /* How long a lane that has made its report ready may take to write 1. */
 #define STOP_NS 10000000
@@ -65,30 +66,23 @@ static void set_fault(struct hip_backend *hip, iris_status_t status,
     snprintf(hip->fault_message, sizeof hip->fault_message, "%s", message);
 }
 
-/* Makes kernels stop, unless a lane has; whether none had been told to. The
- * lock is held. */
-static bool set_stop(struct hip_backend *hip)
+void iris_i_hip_stop_begin(struct hip_backend *hip, iris_status_t status)
 {
     uint32_t none = 0;
 
-    return atomic_compare_exchange_strong(shared(&hip->watch->stop), &none,
-                                          STOPPED_BY_HOST);
-}
-
-void iris_i_hip_stop(struct hip_backend *hip, iris_status_t status)
-{
     pthread_mutex_lock(&hip->fault_lock);
-    (void)set_stop(hip);
+    hip->num_stopping++;
+    /* It stays if a lane has said so already. */
+    (void)atomic_compare_exchange_strong(shared(&hip->watch->stop), &none,
+                                         STOPPED_BY_HOST);
     set_fault(hip, status, iris_last_error());
     pthread_mutex_unlock(&hip->fault_lock);
 }
 
-void iris_i_hip_stop_again(struct hip_backend *hip, iris_status_t status)
+void iris_i_hip_stop_end(struct hip_backend *hip)
 {
     pthread_mutex_lock(&hip->fault_lock);
-    if (set_stop(hip)) {
-        set_fault(hip, status, iris_last_error());
-    }
+    hip->num_stopping--;
     pthread_mutex_unlock(&hip->fault_lock);
 }
 
@@ -102,11 +96,23 @@ void iris_i_hip_fault_watch(struct hip_stream *stream)
         stream->faults_seen = hip->num_faults;
     }
     stream->busy = true;
+    stream->num_watched++;
     pthread_mutex_unlock(&hip->fault_lock);
 }
 
+uint64_t iris_i_hip_fault_work(struct hip_stream *stream)
+{
+    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
+    uint64_t work;
+
+    pthread_mutex_lock(&hip->fault_lock);
+    work = stream->num_watched;
+    pthread_mutex_unlock(&hip->fault_lock);
+    return work;
+}
+
 iris_status_t iris_i_hip_fault_take(struct hip_stream *stream, bool idle,
-                                    char *message_p)
+                                    uint64_t work, char *message_p)
 {
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
     iris_status_t status = IRIS_OK;
@@ -117,7 +123,7 @@ iris_status_t iris_i_hip_fault_take(struct hip_stream *stream, bool idle,
         memcpy(message_p, hip->fault_message, sizeof hip->fault_message);
     }
     stream->faults_seen = hip->num_faults;
-    stream->busy = !idle;
+    stream->busy = !idle || stream->num_watched != work;
     pthread_mutex_unlock(&hip->fault_lock);
     return status;
 }
@@ -152,7 +158,7 @@ static void await_stop(struct hip_backend *hip)
 {
     int64_t end = iris_i_now_ns() + STOP_NS;
 
-    while (atomic_load(shared(&hip->watch->stop)) != 1 &&
+    while (atomic_load(shared(&hip->watch->stop)) != STOPPED_BY_LANE &&
            iris_i_now_ns() < end) {
     }
 }
@@ -182,19 +188,26 @@ static void take_report(struct hip_backend *hip)
 void iris_i_hip_collect(struct hip_backend *hip)
 {
     bool reported;
+    uint32_t stop;
 
     if (atomic_load(shared(&hip->watch->stop)) == 0 &&
         atomic_load(shared(&hip->watch->ready)) == 0) {
         return;
     }
     pthread_mutex_lock(&hip->fault_lock);
+    stop = atomic_load(shared(&hip->watch->stop));
     reported = atomic_load(shared(&hip->watch->ready)) != 0;
     if (reported) {
         await_stop(hip);
         take_report(hip);
         atomic_store(shared(&hip->watch->ready), 0);
+    } else if (stop == STOPPED_BY_LANE) {
+        hip->num_faults++; /* its report came long before; others may have ended
+                            * since */
     }
-    atomic_store(shared(&hip->watch->stop), 0);
+    if (hip->num_stopping == 0) {
+        atomic_store(shared(&hip->watch->stop), 0);
+    }
     pthread_mutex_unlock(&hip->fault_lock);
     if (reported) {
         free_claim(hip);

@@ -312,7 +312,7 @@ static iris_status_t open_locked(const struct hip_backend *hip,
     return IRIS_OK;
 }
 
-static void close_opened(const struct hip_backend *hip, struct hip_opened *one)
+static void close_opened(struct hip_opened *one)
 {
     struct hip_opened **link = &opened;
 
@@ -322,7 +322,7 @@ static void close_opened(const struct hip_backend *hip, struct hip_opened *one)
             link = &(*link)->next;
         }
         *link = one->next;
-        if (!iris_i_hip_is_abandoned(hip) &&
+        if (!iris_i_hip_keeps_all() &&
             hipIpcCloseMemHandle(one->base) != hipSuccess) {
             (void)hipGetLastError();
         }
@@ -425,7 +425,7 @@ void iris_i_hip_heap_unimport(struct iris_backend *backend, void *base,
     *link = mapped->next;
     before = iris_i_hip_enter(hip);
     if (mapped->opened != NULL) {
-        close_opened(hip, mapped->opened);
+        close_opened(mapped->opened);
     } else if (mapped->room.bytes != 0) {
         iris_i_hip_vmem_unimport(hip, mapped);
     }

@@ -217,20 +217,23 @@ iris_status_t iris_i_hip_capture_begin(struct iris_stream *base)
 {
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
+    int before = iris_i_hip_enter(hip);
     iris_status_t status =
         iris_i_hip_not_capturing(stream, "the beginning of a capture");
-    hipError_t error;
+    hipError_t error = hipSuccess;
 
-    if (status != IRIS_OK) {
-        return status;
-    }
     /* Relaxed, since a kernel's image is loaded at its first launch, maybe in a
      * capture, which the other modes forbid. */
-    error = hipStreamBeginCapture(stream->native, hipStreamCaptureModeRelaxed);
-    return error == hipSuccess
-               ? IRIS_OK
-               : iris_i_hip_fail(error, "rank %d: a capture cannot begin",
+    if (status == IRIS_OK) {
+        error =
+            hipStreamBeginCapture(stream->native, hipStreamCaptureModeRelaxed);
+    }
+    if (error != hipSuccess) {
+        status = iris_i_hip_fail(error, "rank %d: a capture cannot begin",
                                  hip->params.rank);
+    }
+    iris_i_hip_leave(hip, before);
+    return status;
 }
 
 iris_status_t iris_i_hip_capture_end(struct iris_stream *base, void **graph_p)

@@ -76,13 +76,11 @@ iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
 
 #if !IRIS_HIP_NVIDIA
     if (error == hipSuccess && native != NULL && hipStreamGetDevice != NULL) {
-        error = hipStreamGetDevice(native, &device);
-    }
 #else
     if (error == hipSuccess) {
+#endif
         error = hipStreamGetDevice(native, &device);
     }
-#endif
     iris_i_hip_leave(hip, before);
     if (error == hipSuccess && device != hip->device) {
         return iris_i_fail(NULL, IRIS_ERR_INVALID,
@@ -135,21 +133,13 @@ iris_status_t iris_i_hip_not_capturing(struct hip_stream *stream,
 /* Records the mark, behind all that those up to `turn` wait for. */
 static void set_mark(struct hip_stream *stream, uint64_t turn)
 {
-    hipError_t error = hipSuccess;
-    bool marked;
+    bool marked = (stream->mark != NULL ||
+                   hipEventCreateWithFlags(
+                       &stream->mark, hipEventDisableTiming) == hipSuccess) &&
+                  !iris_i_hip_capturing(stream) &&
+                  hipEventRecord(stream->mark, stream->native) == hipSuccess;
 
-    if (stream->mark == NULL) {
-        error = hipEventCreateWithFlags(&stream->mark, hipEventDisableTiming);
-    }
-    if (error == hipSuccess && !iris_i_hip_capturing(stream)) {
-        error = hipEventRecord(stream->mark, stream->native);
-        marked = error == hipSuccess;
-    } else {
-        marked = false;
-    }
-    if (error != hipSuccess) { /* the next one may have more luck */
-        (void)hipGetLastError();
-    }
+    (void)hipGetLastError(); /* the next one may have more luck */
     pthread_mutex_lock(&stream->lock);
     stream->marking = false;
     stream->marked = marked ? turn : stream->marked;
@@ -380,14 +370,16 @@ static hipError_t poll(struct hip_stream *stream, const struct turn *turn)
             if (status == IRIS_OK) {
                 continue;
             }
-            iris_i_hip_stop(hip, status);
+            iris_i_hip_stop_begin(hip, status);
             grace = now + GRACE_NS;
         }
-        iris_i_hip_stop_again(hip, status);
         force_waits(stream);
         if (now >= grace) {
             break;
         }
+    }
+    if (status != IRIS_OK) {
+        iris_i_hip_stop_end(hip);
     }
     return error;
 }
@@ -429,6 +421,7 @@ static iris_status_t synchronize(struct hip_stream *stream, bool *finished_p)
 {
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
     char message[IRIS_MESSAGE_BYTES];
+    uint64_t work = iris_i_hip_fault_work(stream);
     bool idle;
     iris_status_t status = drain(stream, finished_p, &idle);
 
@@ -440,7 +433,7 @@ static iris_status_t synchronize(struct hip_stream *stream, bool *finished_p)
     } else {
         iris_i_hip_abandon(hip);
     }
-    status = iris_i_hip_fault_take(stream, idle, message);
+    status = iris_i_hip_fault_take(stream, idle, work, message);
     return status == IRIS_OK ? IRIS_OK
                              : iris_i_fail(NULL, status, "%s", message);
 }
@@ -450,16 +443,15 @@ iris_status_t iris_i_hip_stream_synchronize(struct iris_stream *base)
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     int before = iris_i_hip_enter(hip);
-    bool finished, enqueuing;
+    bool finished;
     iris_status_t status = IRIS_OK;
 
     pthread_mutex_lock(&stream->lock);
-    enqueuing = stream->enqueuing != 0;
-    pthread_mutex_unlock(&stream->lock);
-    if (!enqueuing) { /* else the question may block; see look() */
+    if (stream->enqueuing == 0) { /* else the question may block; see look() */
         status = iris_i_hip_not_capturing(stream,
                                           "waiting for a stream on the host");
     }
+    pthread_mutex_unlock(&stream->lock);
     if (status == IRIS_OK) {
         status = synchronize(stream, &finished);
     }
@@ -472,9 +464,17 @@ void iris_i_hip_stream_destroy(struct iris_stream *base)
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     int before = iris_i_hip_enter(hip);
-    bool finished = true;
-    iris_status_t status =
-        iris_i_hip_capturing(stream) ? IRIS_OK : synchronize(stream, &finished);
+    hipGraph_t graph = NULL;
+    bool finished;
+    iris_status_t status;
+
+    if (iris_i_hip_capturing(stream)) {
+        if (hipStreamEndCapture(stream->native, &graph) == hipSuccess) {
+            (void)hipGraphDestroy(graph);
+        }
+        (void)hipGetLastError();
+    }
+    status = synchronize(stream, &finished);
 
     /* A rank that leaves on purpose ends its kernels itself. */
     if (status != IRIS_OK && status != IRIS_ERR_STATE) {
@@ -492,7 +492,9 @@ void iris_i_hip_stream_destroy(struct iris_stream *base)
         pthread_mutex_destroy(&stream->lock);
         free(stream);
     } else { /* callbacks of its copies may still come */
+        pthread_mutex_lock(&hip->lock);
         base->next = hip->left;
         hip->left = base;
+        pthread_mutex_unlock(&hip->lock);
     }
 }

@@ -53,6 +53,16 @@ static void free_room(const struct hip_backend *hip, struct hip_room *room)
     *room = (struct hip_room){.bytes = 0};
 }
 
+static hipError_t reserve(const struct hip_backend *hip, size_t bytes,
+                          size_t alignment, void **raw_p)
+{
+    hipError_t error = hipMemAddressReserve(raw_p, bytes, alignment, NULL, 0);
+
+    return error == hipErrorOutOfMemory && iris_i_hip_flush(hip)
+               ? hipMemAddressReserve(raw_p, bytes, alignment, NULL, 0)
+               : error;
+}
+
 /* Runtimes are free to ignore the alignment that is asked for. */
 static hipError_t make_room(const struct hip_backend *hip,
                             struct hip_room *room, size_t bytes)
@@ -63,13 +73,13 @@ static hipError_t make_room(const struct hip_backend *hip,
 
     alignment = alignment < IRIS_ALIGNMENT_MAX ? IRIS_ALIGNMENT_MAX : alignment;
     room->raw_bytes = bytes;
-    error = hipMemAddressReserve(&raw, bytes, alignment, NULL, 0);
+    error = reserve(hip, bytes, alignment, &raw);
     if (error == hipSuccess && (uintptr_t)raw % alignment != 0) {
         iris_i_hip_discard(
             hip,
             &(struct hip_thing){.kind = HIP_ROOM, .ptr = raw, .bytes = bytes});
         room->raw_bytes = bytes + alignment;
-        error = hipMemAddressReserve(&raw, room->raw_bytes, alignment, NULL, 0);
+        error = reserve(hip, room->raw_bytes, alignment, &raw);
     }
     if (error == hipSuccess) {
         room->raw = raw;

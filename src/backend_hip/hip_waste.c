@@ -16,16 +16,13 @@ struct hip_waste {
     struct hip_thing thing;
 };
 
-/* What this process knows of a GPU. */
-struct hip_use {
-    unsigned num_users; /* open backends */
-    bool abandoned;     /* a kernel on it could not be ended */
-};
-
 static pthread_mutex_t waste_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hip_waste *waste; /* under the lock; the newest is the first */
-static struct hip_use uses[HIP_MAX_DEVICES]; /* under the lock */
-static struct hip_backend *abandoned; /* under the lock; never used again */
+/* Open backends of each GPU. Under the lock. */
+static unsigned num_users[HIP_MAX_DEVICES];
+/* Those with a kernel that could not be ended, never used again. Under the
+ * lock. */
+static struct hip_backend *abandoned;
 /* Held while waste goes, since rooms must go after what is mapped in them. */
 static pthread_mutex_t flush_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -74,7 +71,7 @@ static bool flush(int device, const char *at, size_t bytes)
 
     pthread_mutex_lock(&flush_lock);
     pthread_mutex_lock(&waste_lock);
-    while (*link != NULL && !uses[device].abandoned) {
+    while (*link != NULL && abandoned == NULL) {
         struct hip_waste *one = *link;
 
         if (is_meant(one, device, at, bytes)) {
@@ -112,7 +109,7 @@ void iris_i_hip_flush_at(const struct hip_backend *hip, const void *at,
 void iris_i_hip_use_memory(struct hip_backend *hip)
 {
     pthread_mutex_lock(&waste_lock);
-    uses[hip->device].num_users++;
+    num_users[hip->device]++;
     pthread_mutex_unlock(&waste_lock);
 }
 
@@ -121,7 +118,7 @@ void iris_i_hip_leave_memory(struct hip_backend *hip)
     bool last;
 
     pthread_mutex_lock(&waste_lock);
-    last = --uses[hip->device].num_users == 0;
+    last = --num_users[hip->device] == 0;
     pthread_mutex_unlock(&waste_lock);
     if (last) {
         (void)iris_i_hip_flush(hip);
@@ -136,18 +133,17 @@ void iris_i_hip_abandon(struct hip_backend *hip)
         abandoned = hip;
     }
     hip->abandoned = true;
-    uses[hip->device].abandoned = true;
     pthread_mutex_unlock(&waste_lock);
 }
 
-bool iris_i_hip_is_abandoned(const struct hip_backend *hip)
+bool iris_i_hip_keeps_all(void)
 {
-    bool is;
+    bool keeps;
 
     pthread_mutex_lock(&waste_lock);
-    is = uses[hip->device].abandoned;
+    keeps = abandoned != NULL;
     pthread_mutex_unlock(&waste_lock);
-    return is;
+    return keeps;
 }
 
 void iris_i_hip_discard(const struct hip_backend *hip,
@@ -155,12 +151,12 @@ void iris_i_hip_discard(const struct hip_backend *hip,
 {
     struct hip_waste *one;
 
-    if (thing->ptr == NULL || iris_i_hip_is_abandoned(hip)) {
+    if (thing->ptr == NULL || iris_i_hip_keeps_all()) {
         return;
     }
     one = malloc(sizeof *one);
     pthread_mutex_lock(&waste_lock);
-    if (one != NULL && uses[hip->device].num_users > 1) {
+    if (one != NULL && num_users[hip->device] > 1) {
         *one = (struct hip_waste){waste, hip->device, *thing};
         waste = one;
         pthread_mutex_unlock(&waste_lock);
