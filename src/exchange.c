@@ -12,6 +12,7 @@
 #include "context.h"
 #include "log.h"
 #include "shm.h"
+#include "socket.h"
 #include "wire.h"
 
 #include <errno.h>
@@ -164,10 +165,7 @@ static void note(struct exchange *x, iris_status_t status)
 static int send_one(const struct exchange *x, const struct exchange_peer *peer,
                     const struct exchange_message *message)
 {
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int))];
-    } control = {0};
+    union iris_socket_control control;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t length = strnlen(peer->name, sizeof peer->name);
     struct iovec iov = {(void *)(uintptr_t)message, sizeof *message};
@@ -177,17 +175,9 @@ static int send_one(const struct exchange *x, const struct exchange_peer *peer,
             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length),
         .msg_iov = &iov,
         .msg_iovlen = 1};
-    int fd = message->offer.handle.fd;
 
     memcpy(address.sun_path + 1, peer->name, length);
-    if (fd >= 0) {
-        header.msg_control = &control;
-        header.msg_controllen = sizeof control.space;
-        control.header.cmsg_level = SOL_SOCKET;
-        control.header.cmsg_type = SCM_RIGHTS;
-        control.header.cmsg_len = CMSG_LEN(sizeof fd);
-        memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
-    }
+    iris_i_socket_attach(&header, &control, message->offer.handle.fd);
     return sendmsg(x->iris->exchange->sock, &header,
                    MSG_DONTWAIT | MSG_NOSIGNAL) < 0
                ? errno

@@ -183,26 +183,31 @@ iris_status_t iris_i_socket_accept(int listener, int *sock_p, pid_t *pid_p)
     return IRIS_OK;
 }
 
+void iris_i_socket_attach(struct msghdr *message,
+                          union iris_socket_control *control, int fd)
+{
+    if (fd < 0) {
+        return;
+    }
+    memset(control, 0, sizeof *control);
+    message->msg_control = control;
+    message->msg_controllen = sizeof control->space;
+    control->header.cmsg_level = SOL_SOCKET;
+    control->header.cmsg_type = SCM_RIGHTS;
+    control->header.cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(&control->header), &fd, sizeof fd);
+}
+
 iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
                                  int fd)
 {
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int))];
-    } control = {0};
+    union iris_socket_control control;
     struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = bytes};
     struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
     int64_t patience = iris_i_deadline(IRIS_SOCKET_PATIENCE_MS);
     ssize_t sent;
 
-    if (fd >= 0) {
-        message.msg_control = &control;
-        message.msg_controllen = sizeof control.space;
-        control.header.cmsg_level = SOL_SOCKET;
-        control.header.cmsg_type = SCM_RIGHTS;
-        control.header.cmsg_len = CMSG_LEN(sizeof fd);
-        memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
-    }
+    iris_i_socket_attach(&message, &control, fd);
     /* The system bounds the descriptors under way at once; peers take them. */
     while ((sent = sendmsg(sock, &message, MSG_NOSIGNAL)) < 0 &&
            (errno == EINTR ||

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <iris/status.h>
@@ -35,6 +36,17 @@ iris_status_t iris_i_socket_connect(int sock, const char *key, int64_t deadline,
  * IRIS_ERR_BOOTSTRAP: a stranger's, turned away; the caller may go on.
  * IRIS_ERR_LIMIT: the connection goes on waiting. */
 iris_status_t iris_i_socket_accept(int listener, int *sock_p, pid_t *pid_p);
+
+/* Room for a descriptor that goes along with a message. */
+union iris_socket_control {
+    struct cmsghdr header;
+    char space[CMSG_SPACE(sizeof(int))];
+};
+
+/* Has the message take a descriptor along, unless fd is -1. What it refers to,
+ * `control` too, lives until it is sent. */
+void iris_i_socket_attach(struct msghdr *message,
+                          union iris_socket_control *control, int fd);
 
 /* Sends one message, with a descriptor unless fd is -1.
  * IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT (the other side has not read for
