@@ -11,6 +11,7 @@
 #include "log.h"
 
 #include <dirent.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,20 +85,38 @@ int harness_launched(void)
     return count == NULL ? 0 : atoi(count);
 }
 
-/* A machine may have fewer GPUs than a test has ranks. */
-static int too_many(int num_ranks)
+/* What the current test's calls of harness_run() came to. */
+static int runs;
+static atomic_int runs_left_out; /* a body may say so, too */
+static char why_left_out[80];
+
+/* Whether this run can have so many ranks. A machine may have fewer GPUs than a
+ * test has ranks. */
+static int fits(int num_ranks)
 {
     const char *most = getenv("IRIS_TEST_MAX_RANKS");
+    int launched = harness_launched();
 
-    return most != NULL && num_ranks > atoi(most);
+    if (launched != 0 && launched != num_ranks) {
+        snprintf(why_left_out, sizeof why_left_out,
+                 "%d ranks, the launcher made %d", num_ranks, launched);
+        return 0;
+    }
+    if (most != NULL && num_ranks > atoi(most)) {
+        snprintf(why_left_out, sizeof why_left_out,
+                 "%d ranks, IRIS_TEST_MAX_RANKS is %d", num_ranks, atoi(most));
+        return 0;
+    }
+    return 1;
 }
 
 int harness_run(int num_ranks, iris_rank_fn body, void *arg)
 {
-    int launched = harness_launched();
+    int left_out = runs_left_out;
     iris_status_t status;
 
-    if ((launched != 0 && launched != num_ranks) || too_many(num_ranks)) {
+    if (!fits(num_ranks)) {
+        runs_left_out++;
         return 0;
     }
     status = iris_spawn(NULL, num_ranks, body, arg);
@@ -106,7 +125,25 @@ int harness_run(int num_ranks, iris_rank_fn body, void *arg)
                     iris_last_error());
     }
     assert_int_equal(status, IRIS_OK);
+    runs += left_out == runs_left_out;
     return 1;
+}
+
+void harness_test(void **state)
+{
+    CMUnitTestFunction test = *(CMUnitTestFunction *)*state;
+
+    runs = 0;
+    runs_left_out = 0;
+    why_left_out[0] = '\0';
+    *state = NULL;
+    test(state);
+    if (runs == 0 && runs_left_out > 0) {
+        if (why_left_out[0] != '\0') {
+            print_message("left out: %s\n", why_left_out);
+        }
+        skip();
+    }
 }
 
 void harness_run_all(iris_rank_fn body, void *arg)
@@ -159,6 +196,7 @@ int harness_has_gpu(void)
 int harness_left_out(const char *body, const char *why)
 {
     fprintf(stderr, "%s: left out on a GPU: %s\n", body, why);
+    runs_left_out++;
     return 0;
 }
 

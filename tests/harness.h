@@ -17,6 +17,12 @@
 
 #include <iris/iris.h>
 
+/* A test whose every harness_run() was left out counts as skipped. */
+#undef cmocka_unit_test
+#define cmocka_unit_test(test) \
+    {#test, harness_test, NULL, NULL, &(CMUnitTestFunction){test}}
+void harness_test(void **state);
+
 /* Group setup and teardown of every test program: a temporary folder for
  * heap-bases files, a small heap, a deadline; what the environment says
  * already stays. */
@@ -36,8 +42,9 @@ int harness_launched(void);
 /* Runs body(iris, arg) on num_ranks ranks and fails the test, with the first
  * rank's message, unless all return 0. Ranks are threads, or processes with
  * IRIS_SPAWN=processes; under a launcher this process is one of its ranks, and
- * the call does nothing (and returns 0) if num_ranks is not their number, nor
- * if it is more than IRIS_TEST_MAX_RANKS. Returns 1 if the body ran. */
+ * the call is left out (says so, and returns 0) if num_ranks is not their
+ * number, and so it is if that is more than IRIS_TEST_MAX_RANKS. Returns 1 if
+ * the body ran. */
 int harness_run(int num_ranks, iris_rank_fn body, void *arg);
 
 /* harness_run() with 1, 2, 4 and 8 ranks. */

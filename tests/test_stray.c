@@ -169,7 +169,7 @@ static void large_heaps_take_next_to_nothing_before_they_are_used(void **state)
 
     (void)state;
     if (harness_launched() != 0) {
-        return;
+        skip(); /* it makes ranks of its own */
     }
     iris_config_init(&config);
     config.heap_bytes = (int64_t)1 << 30;

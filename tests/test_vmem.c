@@ -295,7 +295,7 @@ static void a_rank_that_cannot_be_told_of_memory_is_named(void **state)
 
     (void)state;
     if (harness_launched() != 0) {
-        return;
+        skip(); /* it makes ranks of its own */
     }
     setenv("IRIS_TIMEOUT_MS", "20000", 1);
     procs_start(&procs, 2, go_deaf, NULL);
