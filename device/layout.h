@@ -87,30 +87,27 @@ IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, waited) == 56, "layout");
 IRIS_STATIC_ASSERT(sizeof(struct iris_dev_watch) == 64, "layout");
 
 /* One group on one rank, in the symmetric heap at the same offset on every
- * member. `epoch` and the arrivals only grow, so nothing is ever reset.
- *   words[0 .. count-1]         what takes an address of this rank's heap to
- *                               member i's: the difference of their bases
- *   words[count .. 2*count-1]   rank of each member (group order)
- * and from words[IRIS_DEV_GROUP_ARRIVALS(count)] on
- *   the epoch that each member last announced to us
- * Before those there are at least IRIS_DEV_GROUP_AHEAD words: that many lanes
- * may read their own before they know how many members there are. */
-#define IRIS_DEV_GROUP_AHEAD 32
-#define IRIS_DEV_GROUP_ARRIVALS(n)                                 \
-    (2 * (size_t)(n) < IRIS_DEV_GROUP_AHEAD ? IRIS_DEV_GROUP_AHEAD \
-                                            : 2 * (size_t)(n))
+ * member. Epochs and arrivals only grow, so nothing is ever reset.
+ *   words[2 * i]          where we announce to member i, as this rank maps it
+ *   words[2 * i + 1]      the epoch that we last announced there: barriers this
+ *                         rank has begun
+ *   words[2 * count + i]  rank of member i (group order)
+ *   arrivals[i]           the epoch that member i last announced to us
+ * Lanes read the first two of their member before they know how many members
+ * there are: of as many as IRIS_DEV_GROUP_LANES they are always there. */
+#define IRIS_DEV_GROUP_LANES 32
 struct iris_dev_group {
-    uint64_t epoch; /* barriers this rank has begun */
-    int32_t count;  /* members */
-    int32_t index;  /* this rank's place among them */
-#ifndef __cplusplus /* has no such member; see iris_i_group_words() */
+    int32_t count;     /* members */
+    int32_t index;     /* this rank's place among them */
+    uint64_t arrivals; /* their address as this rank maps it */
+#ifndef __cplusplus    /* has no such member; see iris_i_group_words() */
     uint64_t words[];
 #endif
 };
 
-IRIS_STATIC_ASSERT(offsetof(struct iris_dev_group, epoch) == 0, "layout");
-IRIS_STATIC_ASSERT(offsetof(struct iris_dev_group, count) == 8, "layout");
-IRIS_STATIC_ASSERT(offsetof(struct iris_dev_group, index) == 12, "layout");
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_group, count) == 0, "layout");
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_group, index) == 4, "layout");
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_group, arrivals) == 8, "layout");
 IRIS_STATIC_ASSERT(sizeof(struct iris_dev_group) == 16, "words follow");
 
 /* Where `words` is, in any language; host and device. */
@@ -119,9 +116,28 @@ IRIS_HOST_DEVICE uint64_t *iris_i_group_words(struct iris_dev_group *group)
     return (uint64_t *)(void *)(group + 1);
 }
 
+/* The members' ranks. */
+IRIS_HOST_DEVICE uint64_t *iris_i_group_ranks(struct iris_dev_group *group)
+{
+    return &iris_i_group_words(group)[2 * (size_t)group->count];
+}
+
+/* Bytes from a group of n members to its arrivals. They begin a cache line, of
+ * 128 bytes: peers write them while this rank writes what is before. */
+IRIS_HOST_DEVICE size_t iris_i_group_arrivals(size_t n)
+{
+    size_t before = 3 * n < 2 * IRIS_DEV_GROUP_LANES
+                        ? (size_t)(2 * IRIS_DEV_GROUP_LANES)
+                        : 3 * n;
+
+    return (sizeof(struct iris_dev_group) + before * sizeof(uint64_t) + 127) /
+           128 * 128;
+}
+
 /* Bytes of a group of n members. */
-#define IRIS_DEV_GROUP_BYTES(n)      \
-    (sizeof(struct iris_dev_group) + \
-     (IRIS_DEV_GROUP_ARRIVALS(n) + (size_t)(n)) * sizeof(uint64_t))
+IRIS_HOST_DEVICE size_t iris_i_group_bytes(size_t n)
+{
+    return iris_i_group_arrivals(n) + n * sizeof(uint64_t);
+}
 
 #endif /* IRIS_DEVICE_LAYOUT_H */

@@ -81,6 +81,16 @@ IRIS_DEVICE int64_t *iris_i_own_words(iris_dev_t dev)
     return (int64_t *)iris_i_global((uintptr_t)(context + first));
 }
 
+/* dev.heap_base, but read only now: for what is done once in a lifetime, and no
+ * reason to wait for it at the start of a kernel. */
+IRIS_DEVICE uintptr_t iris_i_own_heap(iris_dev_t dev)
+{
+    const int64_t *context = dev.heap_bases - IRIS_CONTEXT_HEAP_BASES;
+
+    return (uintptr_t)iris_i_load_constant(
+        &dev.heap_bases[iris_i_load_constant(&context[IRIS_CONTEXT_RANK])]);
+}
+
 /* What the host and waiting lanes tell each other; NULL: nothing. */
 IRIS_DEVICE struct iris_dev_watch *iris_i_watch(iris_dev_t dev)
 {

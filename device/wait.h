@@ -116,7 +116,7 @@ IRIS_DEVICE void iris_i_wait_report(iris_dev_t dev,
     watch->workgroup = iris_i_wg_id();
     watch->lane = iris_i_lane();
     watch->bytes = (uint32_t)iris_i_kind_bytes(wait->goal.kind);
-    watch->offset = (uintptr_t)wait->ptr - dev.heap_base;
+    watch->offset = (uintptr_t)wait->ptr - iris_i_own_heap(dev);
     watch->expected =
         (uint64_t)iris_i_reported(wait->goal.kind, wait->goal.value);
     watch->seen = (uint64_t)iris_i_reported(wait->goal.kind, seen);

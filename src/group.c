@@ -42,26 +42,30 @@ iris_status_t iris_i_group_resolve(const iris_t *iris,
     return IRIS_OK;
 }
 
-/* Writes the device half: epoch 0, nobody has arrived. */
+/* Writes the device half: epochs 0, nobody has arrived. */
 static iris_status_t write_device(iris_t *iris, struct iris_group *group)
 {
-    size_t bytes = IRIS_DEV_GROUP_BYTES(group->count);
+    size_t count = (size_t)group->count, bytes = iris_i_group_bytes(count);
     struct iris_dev_group *device = calloc(1, bytes);
+    uint64_t offset; /* of the arrivals in every member's heap */
     iris_status_t status;
 
     if (device == NULL) {
         return iris_i_fail(iris, IRIS_ERR_NO_MEMORY, "no memory for a group");
     }
+    group->device = iris_i_heap_group(iris, group->slot);
+    offset = (uint64_t)(uintptr_t)group->device + iris_i_group_arrivals(count) -
+             (uint64_t)iris->heap_bases[iris->rank];
     device->count = group->count;
     device->index = group->index;
-    for (int i = 0; i < group->count; i++) {
+    device->arrivals = (uint64_t)iris->heap_bases[iris->rank] + offset;
+    for (size_t i = 0; i < count; i++) {
         int rank = group->members[i];
 
-        device->words[i] = (uint64_t)iris->heap_bases[rank] -
-                           (uint64_t)iris->heap_bases[iris->rank];
-        device->words[group->count + i] = (uint64_t)rank;
+        device->words[2 * i] = (uint64_t)iris->heap_bases[rank] + offset +
+                               (uint64_t)group->index * sizeof device->words[0];
+        iris_i_group_ranks(device)[i] = (uint64_t)rank;
     }
-    group->device = iris_i_heap_group(iris, group->slot);
     status = iris_i_heap_write(iris, group->device, device, bytes);
     free(device);
     return status;

@@ -27,7 +27,7 @@ static size_t context_bytes(int num_ranks)
 
 static size_t dev_group_bytes(int num_ranks)
 {
-    return round_up(IRIS_DEV_GROUP_BYTES(num_ranks));
+    return round_up(iris_i_group_bytes((size_t)num_ranks));
 }
 
 struct iris_dev_group *iris_i_heap_group(const iris_t *iris, int slot)

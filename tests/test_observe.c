@@ -277,8 +277,7 @@ static int check_barrier(const iris_t *iris, struct iris_dev_group *group,
     static const struct row wait = {IRIS_OP_WAIT,        0, NOBODY, 0, 8,
                                     SYSTEM(IRIS_ACQUIRE)};
     int rank = iris_rank(iris), members = iris_num_ranks(iris);
-    uint64_t *arrivals =
-        iris_i_group_words(group) + IRIS_DEV_GROUP_ARRIVALS(members);
+    uint64_t *arrivals = (uint64_t *)(uintptr_t)group->arrivals;
 
     CHECK_EQUAL(count, 3 + 2 * members);
     CHECK(is_like(&events[0], &inner, -1, NULL));

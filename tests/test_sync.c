@@ -43,8 +43,7 @@ IRIS_DEVICE void straggle(iris_dev_t dev, struct board *board, uint64_t round)
 IRIS_DEVICE void tell_members(iris_wg_t wg, iris_dev_t dev,
                               const struct round_args *args, uint64_t round)
 {
-    const uint64_t *members =
-        iris_i_group_words(args->group) + args->group->count;
+    const uint64_t *members = iris_i_group_ranks(args->group);
 
     if (iris_wg_leader(wg)) {
         straggle(dev, args->board, round);
@@ -61,8 +60,7 @@ IRIS_DEVICE void tell_members(iris_wg_t wg, iris_dev_t dev,
 IRIS_DEVICE void check_members(iris_wg_t wg, iris_dev_t dev,
                                const struct round_args *args, uint64_t round)
 {
-    const uint64_t *members =
-        iris_i_group_words(args->group) + args->group->count;
+    const uint64_t *members = iris_i_group_ranks(args->group);
 
     IRIS_WG_LANES (wg, i, (size_t)args->group->count * CELLS) {
         int from = (int)members[i / CELLS];
@@ -189,7 +187,8 @@ static void what_ranks_wrote_is_seen_after_every_kind_of_barrier(void **state)
 static int back_to_back_body(iris_t *iris, void *arg)
 {
     size_t count = *(const size_t *)arg;
-    const uint64_t *epoch_p = &iris_group_device(iris, NULL)->epoch;
+    const uint64_t *epoch_p =
+        iris_i_group_words(iris_group_device(iris, NULL)) + 1;
     uint64_t epoch;
 
     for (size_t i = 0; i < count; i++) {

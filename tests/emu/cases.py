@@ -20,8 +20,8 @@ TYPES = {  # name: bytes, exponent bits of a float or 0
 WORDS = ["i32", "u32", "i64", "u64"]
 
 # Where things are: on a heap, and in a rank's own memory.
-AHEAD = 32  # IRIS_DEV_GROUP_AHEAD
 GROUP, HEAP_AT, MORE_AT, LOCAL_AT = 0x100, 0x1000, 0x8000, 0x400
+ARRIVALS = GROUP + 640  # iris_i_group_arrivals(RANKS)
 ARGUMENTS = struct.Struct("<QQQQQQQiiiiii")
 
 ONE_LANE = "load store get put copy asremote".split()
@@ -59,22 +59,24 @@ class Case:
         seed = random.Random(f"{self.kernel} {self.values}")
         images = [bytearray(seed.randbytes(HEAP)) for _ in range(RANKS + 1)]
         for r in range(RANKS):
-            struct.pack_into("<Qii4Q", images[r], GROUP, 0, RANKS, r,
-                             0, 0, 0, 1)
-            struct.pack_into("<2Q", images[r], GROUP + 16 + 8 * AHEAD, 0, 0)
+            struct.pack_into("<iiQ6Q", images[r], GROUP, RANKS, r, 0,
+                             0, 0, 0, 0, 0, 1)
+            struct.pack_into("<2Q", images[r], ARRIVALS, 0, 0)
         for region, place, data in self.parts:
             for r in range(RANKS) if region is None else [region]:
                 images[r][place:place + len(data)] = data
         return [bytes(image) for image in images]
 
     @staticmethod
-    def set_ways(memory, rank, known):
-        """The way from this rank's heap to each member's. No two memories have
+    def set_addresses(memory, rank, known):
+        """Where the arrivals are, here and at each member. No two memories have
         the same, so they are unknown, 0, when memories are compared."""
-        ways = [(heap - memory.heaps[rank]) % (1 << 64) if known else 0
-                for heap in memory.heaps]
-        data = struct.pack("<2Q", *ways)
-        ctypes.memmove(memory.heaps[rank] + GROUP + 16, data, len(data))
+        places = {GROUP + 8: memory.heaps[rank] + ARRIVALS}
+        for member, heap in enumerate(memory.heaps):
+            places[GROUP + 16 + 16 * member] = heap + ARRIVALS + 8 * rank
+        for place, address in places.items():
+            data = struct.pack("<Q", address if known else 0)
+            ctypes.memmove(memory.heaps[rank] + place, data, len(data))
 
     def kernel_in(self, _):
         return self.kernel

@@ -61,7 +61,7 @@ class Rank:
                 ctypes.memmove(memory.heaps[self.rank], images[self.rank],
                                ranks.HEAP)
                 ctypes.memmove(memory.local, images[-1], ranks.HEAP)
-                case.set_ways(memory, self.rank, True)
+                case.set_addresses(memory, self.rank, True)
                 self.meet.wait()
             else:
                 memory.write(images)
@@ -76,7 +76,7 @@ class Rank:
                     raise
             if case.both:
                 self.meet.wait()
-                case.set_ways(memory, self.rank, False)
+                case.set_addresses(memory, self.rank, False)
                 self.meet.wait()
             if case.expect:
                 trouble = trouble or case.expect(memory, self.rank)
