@@ -273,9 +273,9 @@ IRIS_DEVICE void iris_i_polled(void)
 #endif
 }
 
-/* A loaded value as it is used behind a fence that is to take its time at once.
- * ptxas takes arithmetic up past fences and waits there for the loads it needs,
- * but not past a clock. The clock's highest bit, which is added, is 0. */
+/* Keeps the use of a loaded value behind a fence. ptxas takes arithmetic up
+ * past fences and waits for the load there; it does not take it up past a look
+ * at the clock, whose highest bit, which is added, is 0. */
 IRIS_DEVICE uint64_t iris_i_behind_fence(uint64_t value)
 {
 #if IRIS_ON_CUDA
@@ -311,7 +311,7 @@ IRIS_DEVICE void iris_i_end_lane(void)
 #if IRIS_ON_HIP
     __asm__ volatile("s_endpgm" ::: "memory");
 #else
-    __asm__ volatile("exit;");
+    __asm__ volatile("exit;" ::: "memory");
     __builtin_unreachable();
 #endif
 }

@@ -93,8 +93,8 @@ IRIS_STATIC_ASSERT(sizeof(struct iris_dev_watch) == 64, "layout");
  *                         rank has begun
  *   words[2 * count + i]  rank of member i (group order)
  *   arrivals[i]           the epoch that member i last announced to us
- * Lanes read the first two of their member before they know how many members
- * there are: of as many as IRIS_DEV_GROUP_LANES they are always there. */
+ * A lane loads the first two words of its member before it knows `count`: a
+ * group has room for IRIS_DEV_GROUP_LANES such pairs, however few it uses. */
 #define IRIS_DEV_GROUP_LANES 32
 struct iris_dev_group {
     int32_t count;     /* members */

@@ -8,15 +8,12 @@
 #include <iris/device/kernels/barrier.h>
 #include <iris/device/kernels/signal.h>
 
-/* One lane a peer is plenty. */
-#define BARRIER_LANES 64
-
 iris_status_t iris_i_kernel_barrier(iris_t *iris, struct iris_dev_group *group,
                                     iris_stream_t *stream)
 {
     struct iris_barrier_args args = {iris_device_context(iris), group};
 
-    return iris_launch(iris, iris_k_barrier, 1, BARRIER_LANES, &args,
+    return iris_launch(iris, iris_k_barrier, 1, IRIS_DEV_GROUP_LANES, &args,
                        sizeof args, stream);
 }
 

@@ -15,6 +15,7 @@
 struct board {
     uint64_t wrong;
     uint64_t work; /* keeps the straggler's work from being dropped */
+    uint64_t turn; /* of workgroups that take turns */
     uint64_t cells[GAME_MAX_RANKS][CELLS];
 };
 
@@ -90,6 +91,27 @@ IRIS_KERNEL(tell_and_check, struct round_args)
         iris_dev_barrier(wg, dev, args->group);
         check_members(wg, dev, args, round);
         iris_dev_barrier(wg, dev, args->group);
+    }
+}
+
+/* The group's barriers go from one workgroup to the next and back: what only
+ * the leader has acquired is what its other lanes begin their barrier by. */
+IRIS_KERNEL(take_turns, struct round_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    for (uint64_t turn = wg.id; turn < args->rounds; turn += wg.num_wgs) {
+        if (iris_wg_leader(wg)) {
+            (void)iris_wait_until(dev, &args->board->turn, IRIS_CMP_EQ, turn);
+        }
+        iris_dev_barrier(wg, dev, args->group);
+        tell_members(wg, dev, args, turn);
+        iris_dev_barrier(wg, dev, args->group);
+        check_members(wg, dev, args, turn);
+        iris_wg_barrier(wg);
+        if (iris_wg_leader(wg)) {
+            iris_signal_set(dev, &args->board->turn, turn + 1, dev.rank);
+        }
     }
 }
 
@@ -210,6 +232,30 @@ static void barriers_follow_each_other_at_once(void **state)
 
     (void)state;
     harness_run_all(back_to_back_body, &count);
+}
+
+static int turns_body(iris_t *iris, void *arg)
+{
+    uint64_t rounds = *(const size_t *)arg;
+    struct ground ground;
+    void *board;
+
+    CHECK_OK(iris_calloc(iris, 1, sizeof(struct board), &board));
+    ground = make_ground(iris, NULL, NULL, board);
+    ground.args.rounds = rounds;
+    CHECK_OK(iris_launch(iris, take_turns, 3, 64, &ground.args,
+                         sizeof ground.args, NULL));
+    CHECK_EQUAL(finish(&ground), 0);
+    CHECK_OK(iris_free(iris, board));
+    return 0;
+}
+
+static void workgroups_may_take_turns(void **state)
+{
+    size_t rounds = harness_count(10000, 300);
+
+    (void)state;
+    harness_run_all(turns_body, &rounds);
 }
 
 #define NUM_SHAPES 7
@@ -351,6 +397,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_ranks_wrote_is_seen_after_every_kind_of_barrier),
         cmocka_unit_test(barriers_follow_each_other_at_once),
+        cmocka_unit_test(workgroups_may_take_turns),
         cmocka_unit_test(groups_of_every_shape_come_work_and_go),
         cmocka_unit_test(two_groups_work_at_once),
     };
