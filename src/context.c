@@ -96,8 +96,8 @@ static void set_state(iris_t *iris, enum iris_rank_state state)
     }
 }
 
-/* Frees what there is, in reverse order of making. */
-static void close_all(iris_t *iris)
+/* After it nothing of this rank's runs. */
+static void close_streams(iris_t *iris)
 {
     while (iris->stream != NULL) {
         struct iris_stream *stream = iris->stream;
@@ -106,6 +106,12 @@ static void close_all(iris_t *iris)
         iris->ops->stream_destroy(stream);
     }
     iris_i_graph_close_all(iris); /* no launch of any runs now */
+}
+
+/* Frees what there is, in reverse order of making. */
+static void close_all(iris_t *iris)
+{
+    close_streams(iris);
     iris_i_group_close_all(iris);
     iris_i_heap_close(iris);
     if (iris->backend != NULL) {
@@ -371,6 +377,13 @@ iris_status_t iris_finalize(iris_t *iris)
     call.status = iris_i_stream_synchronize_all(iris);
     status = iris_i_meet(iris, iris->world, &call);
     snprintf(message, sizeof message, "%s", iris_last_error());
+    if (status == IRIS_OK) {
+        /* No memory is freed that a peer has mapped yet: GPUs' handles want it
+         * so. Who dies on the way takes nothing from those who agreed. */
+        close_streams(iris);
+        iris_i_heap_disconnect(iris);
+        (void)iris_i_meet(iris, iris->world, &call);
+    }
     end(iris, status == IRIS_OK ? IRIS_RANK_FINALIZED : IRIS_RANK_LEFT);
     return status == IRIS_OK ? IRIS_OK : iris_i_fail_again(status, message);
 }

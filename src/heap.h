@@ -21,7 +21,11 @@ iris_status_t iris_i_heap_open(iris_t *iris, struct iris_hello *hello);
 iris_status_t iris_i_heap_connect(iris_t *iris,
                                   const struct iris_meeting *meeting);
 
-/* Undoes both, as far as they got. No peer uses this heap any more. */
+/* Unmaps the peers' heaps, which nothing of this rank uses any more. May be
+ * called again. */
+void iris_i_heap_disconnect(iris_t *iris);
+
+/* Undoes all of these, as far as they got. No peer uses this heap any more. */
 void iris_i_heap_close(iris_t *iris);
 
 /* One allocation of all ranks. `asked` is the call they compare, with bytes and

@@ -176,7 +176,7 @@ iris_status_t iris_i_heap_connect(iris_t *iris,
     return status == IRIS_OK ? write_context(iris) : status;
 }
 
-void iris_i_heap_close(iris_t *iris)
+void iris_i_heap_disconnect(iris_t *iris)
 {
     for (int rank = 0; iris->heap_bases != NULL && rank < iris->num_ranks;
          rank++) {
@@ -184,8 +184,14 @@ void iris_i_heap_close(iris_t *iris)
             iris->ops->heap_unimport(iris->backend,
                                      (void *)(uintptr_t)iris->heap_bases[rank],
                                      iris->heap.bytes);
+            iris->heap_bases[rank] = 0;
         }
     }
+}
+
+void iris_i_heap_close(iris_t *iris)
+{
+    iris_i_heap_disconnect(iris);
     if (iris->heap.base != NULL) {
         iris->ops->heap_free(iris->backend, &iris->heap);
     }
