@@ -21,7 +21,7 @@ WORDS = ["i32", "u32", "i64", "u64"]
 
 # Where things are: on a heap, and in a rank's own memory.
 GROUP, HEAP_AT, MORE_AT, LOCAL_AT = 0x100, 0x1000, 0x8000, 0x400
-ARRIVALS = GROUP + 640  # iris_i_group_arrivals(RANKS)
+PAST = 0x800  # what barriers announce to members that are no rank
 ARGUMENTS = struct.Struct("<QQQQQQQiiiiii")
 
 ONE_LANE = "load store get put copy asremote".split()
@@ -30,12 +30,19 @@ UPDATES = "add sub min max xchg and or xor".split()
 CROWDS = "add sub min max and or xor".split()
 
 
+def arrivals_of(members):  # as iris_i_group_arrivals() has it
+    words = max(3 * members, 2 * 32)
+    return GROUP + (16 + 8 * words + 127) // 128 * 128
+
+
 class Case:
     """One launch in one rank, or in both at once."""
 
     def __init__(self, group, kernel, both=False, grid=1, block=BLOCK,
-                 heap=HEAP_AT, more=MORE_AT, local=LOCAL_AT, **values):
+                 heap=HEAP_AT, more=MORE_AT, local=LOCAL_AT, members=RANKS,
+                 **values):
         self.group, self.both, self.grid, self.block = group, both, grid, block
+        self.members = members  # of the group; those past the ranks are there
         self.kernel = kernel
         self.at = heap, more, local
         self.values = {"count": LANES, "value": 0, "peer": None, "from": 0,
@@ -59,21 +66,25 @@ class Case:
         seed = random.Random(f"{self.kernel} {self.values}")
         images = [bytearray(seed.randbytes(HEAP)) for _ in range(RANKS + 1)]
         for r in range(RANKS):
-            struct.pack_into("<iiQ6Q", images[r], GROUP, RANKS, r, 0,
-                             0, 0, 0, 0, 0, 1)
-            struct.pack_into("<2Q", images[r], ARRIVALS, 0, 0)
+            n, ranks = self.members, [m % RANKS for m in range(self.members)]
+            struct.pack_into(f"<iiQ{3 * n}Q", images[r], GROUP, n, r, 0,
+                             *[0] * 2 * n, *ranks)
+            struct.pack_into(f"<{n}Q", images[r], arrivals_of(n),
+                             *[0 if m < RANKS else 1 << 40 for m in range(n)])
         for region, place, data in self.parts:
             for r in range(RANKS) if region is None else [region]:
                 images[r][place:place + len(data)] = data
         return [bytes(image) for image in images]
 
-    @staticmethod
-    def set_addresses(memory, rank, known):
+    def set_addresses(self, memory, rank, known):
         """Where the arrivals are, here and at each member. No two memories have
         the same, so they are unknown, 0, when memories are compared."""
-        places = {GROUP + 8: memory.heaps[rank] + ARRIVALS}
-        for member, heap in enumerate(memory.heaps):
-            places[GROUP + 16 + 16 * member] = heap + ARRIVALS + 8 * rank
+        here, arrivals = memory.heaps[rank], arrivals_of(self.members)
+        places = {GROUP + 8: here + arrivals}
+        for member in range(self.members):
+            places[GROUP + 16 + 16 * member] = \
+                memory.heaps[member] + arrivals + 8 * rank \
+                if member < RANKS else here + PAST + 8 * member
         for place, address in places.items():
             data = struct.pack("<Q", address if known else 0)
             ctypes.memmove(memory.heaps[rank] + place, data, len(data))
@@ -304,6 +315,9 @@ def two_ranks():
                           both=True, block=block, count=count, value=5))
         yield zeroed(Case("two ranks: device barrier", "emu_rounds", both=True,
                           block=block, count=count, value=5))
+    for block in (1, 16, 64):  # fewer lanes than members; more rounds than one
+        yield zeroed(Case("two ranks: device barrier", "emu_rounds", both=True,
+                          block=block, members=33, value=5))
     yield zeroed(Case("two ranks: on the same elements", "emu_contest",
                       both=True, value=4))
 
