@@ -14,7 +14,13 @@ extern "C" {
 #endif
 
 /** One rank. Opaque. Collective calls on one context must come from one thread
- *  at a time; getters may be called from any thread. */
+ *  at a time; getters may be called from any thread.
+ *
+ *  Every call that takes a context and returns a status returns, whether it
+ *  says so or not,
+ *  IRIS_ERR_INVALID      the context is NULL (but see iris_finalize())
+ *  IRIS_ERR_STATE        it has been finalized, or belongs to the process that
+ *                        forked this one */
 typedef struct iris iris_t;
 
 /* The configuration, once: X(field, kind, ENV_NAME, default, choices, help).
@@ -102,6 +108,7 @@ IRIS_API void iris_config_init(struct iris_config *config);
  *  IRIS_ERR_LIMIT        no file descriptors or threads left
  *  IRIS_ERR_UNSUPPORTED  the backend lacks what a setting asks for, ranks on
  *                        several nodes, or MPI asked for and not built in
+ *  IRIS_ERR_UNREACHABLE  a peer's GPU that this rank's has no access to
  *  IRIS_ERR_PEER_LOST    a rank died meanwhile
  *  IRIS_ERR_TIMEOUT      a rank did not come
  *  IRIS_ERR_SYSTEM       a system call failed

@@ -24,8 +24,8 @@ struct iris_dev_group; /* <iris/device/layout.h> */
  *  for a rank in no group. Waits for the default stream, and fails with the
  *  error of work on it.
  *
- *  IRIS_ERR_INVALID      a member out of range or named twice, or the caller
- *                        not in its own list
+ *  IRIS_ERR_INVALID      a member out of range or named twice, the caller not
+ *                        in its own list, or group_p is NULL
  *  IRIS_ERR_MISMATCH     the lists disagree
  *  IRIS_ERR_LIMIT        63 groups are live
  *  IRIS_ERR_DEVICE       the GPU or its runtime failed

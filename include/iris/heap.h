@@ -69,6 +69,10 @@ IRIS_API iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size,
  *  address of the same allocation. The caller has synchronised the streams
  *  whose kernels use it. NULL on every rank is fine and does nothing.
  *
+ *  What iris_as_symmetric() shares is unmapped, for which a GPU waits until all
+ *  of this rank's kernels on it have ended, on whichever stream: none of them
+ *  may wait for what this rank's host has yet to do, here or through a peer.
+ *
  *  IRIS_ERR_INVALID      not the start of a live allocation of this heap
  *                        (foreign, interior or already freed)
  *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
@@ -124,7 +128,8 @@ IRIS_API int iris_is_symmetric(const iris_t *iris, const void *ptr);
 /** Translates `ptr`, in this rank's heap, to `rank`'s heap:
  *  ptr - heap_bases[own] + heap_bases[rank]. Local, does not block.
  *
- *  IRIS_ERR_INVALID      ptr is not in this rank's heap, rank out of range
+ *  IRIS_ERR_INVALID      ptr is not in this rank's heap, rank out of range,
+ *                        remote_p is NULL
  *  IRIS_ERR_UNREACHABLE  that heap is not mapped here
  *  IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_as_remote(const iris_t *iris, const void *ptr,

@@ -17,7 +17,7 @@ extern "C" {
 /** Runs `grid` workgroups of `block` lanes of a kernel on the stream.
  *  Asynchronous; the argument struct is copied before the call returns, what
  *  it points to is not. iris_num_cus() workgroups run at once for sure, lowest
- * ids first: a workgroup may wait for one that runs or has run, never for one
+ *  ids first: a workgroup may wait for one that runs or has run, never for one
  *  that may not have started (see docs/kernels.md). All writes of the kernel
  *  are visible to every rank that later learns of its end.
  *
@@ -38,9 +38,13 @@ IRIS_API iris_status_t iris_launch(iris_t *iris,
  *  loading one later could wait for a kernel that waits. */
 struct iris_gpu_image {
     const void *image;
-    struct iris_gpu_image *next; /* the library's, as is: */
-    unsigned long long serial;   /* not that of any other image */
+    /* Set by the library; do not touch. */
+    struct iris_gpu_image *next;
+    unsigned long long serial; /* not that of any other image */
 };
+
+/** Called by code that iriscc generates, not by programs. Thread-safe; cannot
+ *  fail. */
 IRIS_API void iris_gpu_image_add(struct iris_gpu_image *image);
 IRIS_API void iris_gpu_image_remove(struct iris_gpu_image *image);
 

@@ -16,7 +16,8 @@ extern "C" {
 typedef struct iris_stream iris_stream_t;
 
 /** Makes a stream, the caller's until iris_stream_destroy(). Local.
- *  IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT, IRIS_ERR_DEVICE, IRIS_ERR_STATE */
+ *  IRIS_ERR_INVALID (stream_p is NULL), IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT,
+ *  IRIS_ERR_DEVICE, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_stream_create(iris_t *iris,
                                           iris_stream_t **stream_p);
 
@@ -26,7 +27,8 @@ IRIS_API iris_status_t iris_stream_create(iris_t *iris,
  *  program's and outlives the result, which is the caller's until
  *  iris_stream_destroy(). Local.
  *  IRIS_ERR_UNSUPPORTED (no GPU), IRIS_ERR_INVALID (not a stream of this
- *  device), IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE, IRIS_ERR_STATE */
+ *  device, or stream_p is NULL), IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE,
+ *  IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_stream_wrap(iris_t *iris, void *native,
                                         iris_stream_t **stream_p);
 
@@ -59,8 +61,21 @@ IRIS_API iris_status_t iris_stream_synchronize(iris_t *iris,
  *  valid, and the program leaves src as it is, until the stream has got there.
  *  What is copied is src as earlier work of this process's streams leaves it. 0
  *  bytes touch nothing. Local.
- *  IRIS_ERR_INVALID (NULL, or no stream of this context), IRIS_ERR_NO_MEMORY,
- *  IRIS_ERR_DEVICE, IRIS_ERR_STATE */
+ *
+ *  One exception: between a GPU and host memory that is not pinned, a copy of
+ *  more than 4 MiB, or of less while others of that kind have not been made,
+ *  blocks until the stream has done all before it, as iris_stream_synchronize()
+ *  does, and the copy as well. So a stream that waits for what this thread has
+ *  yet to do, here or through a peer, must not be given one: copy from or to
+ *  pinned memory (hipHostMalloc(), cudaHostAlloc()). If a peer dies meanwhile
+ *  or the deadline passes, kernels that wait are ended, and the copy is made
+ *  all the same; the next iris_stream_synchronize() returns IRIS_ERR_PEER_LOST
+ *  or IRIS_ERR_TIMEOUT.
+ *
+ *  IRIS_ERR_INVALID      dst or src is NULL, a range goes past the end of a
+ *                        heap, no stream of this context
+ *  IRIS_ERR_STATE        also: such a copy found a kernel that cannot be ended
+ *  IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE */
 IRIS_API iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
                                    size_t bytes, iris_stream_t *stream);
 
@@ -76,13 +91,15 @@ IRIS_API iris_status_t iris_memset(iris_t *iris, void *dst, int value,
  * and for comparisons other than EQ and GE, and GE with a value of 2^63 or
  * more. A signal that is waited for by GE with a lesser value stays below 2^63.
  * What a rank's stream did before a signal is visible to whoever waits for that
- * signal, on a stream or in a kernel. All are asynchronous and local.
+ * signal, on a stream or in a kernel. All are local and asynchronous; of a put
+ * or a get what iris_memcpy() says of large copies of pageable memory is true.
  *
  * IRIS_ERR_INVALID      a pointer that must be symmetric is not on this rank's
  *                       heap, a size goes past it, a signal is misaligned, no
  *                       such rank or comparison, no stream of this context
  * IRIS_ERR_UNREACHABLE  that rank's heap is not mapped here
- * IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE, IRIS_ERR_STATE */
+ * IRIS_ERR_STATE        of puts and gets: see iris_memcpy()
+ * IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE */
 
 /** Copies `bytes` from this rank's `src` (any memory iris_memcpy() takes) to
  *  where to_rank keeps `dst`, which is symmetric. 0 bytes touch nothing. */

@@ -27,11 +27,17 @@ IRIS_API iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
 
 /** Enqueues a barrier of the group's devices on `stream`: later work on the
  *  stream starts when every member's stream has got to its barrier. Does not
- *  block the host. The epoch lives in device memory. The device barriers of one
- *  group must be on one stream at a time. A member that does not come is an
- *  error of iris_stream_synchronize(). Statuses as iris_launch(), and
- *  IRIS_ERR_INVALID for what is not a live group of this context.
- *  Source: flat dissemination of epochs, one slot for each pair. */
+ *  block the host. One round: every member tells every other.
+ *
+ *  A rank's device barriers of one group, on streams and by iris_dev_barrier()
+ *  in kernels, must not overlap. A member that does not come is an error of
+ *  iris_stream_synchronize(). A barrier that a deadline or a dead peer ends
+ *  does not complete, and its group is not to be used for device barriers
+ *  again: if all ranks live, make a new one with iris_group_create(), of all
+ *  ranks, too, if it was that.
+ *
+ *  Statuses as iris_launch(), and IRIS_ERR_INVALID for what is not a live group
+ *  of this context. */
 IRIS_API iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
                                            iris_group_t *group);
 
