@@ -39,8 +39,9 @@ extern const char iris_i_gpu_image[]
 #define IRIS_I_KERNEL_LINKAGE static
 #endif
 
-/** Lanes that a workgroup may be launched with. A kernel that wants registers
- *  more than lanes defines less before it includes this. GPUs only. */
+/** Lanes that a workgroup may be launched with on a GPU, at most
+ *  IRIS_LAUNCH_BLOCK_MAX. A kernel that wants registers more than lanes defines
+ *  less before it includes this. */
 #ifndef IRIS_MAX_LANES
 #define IRIS_MAX_LANES 1024
 #endif

@@ -81,11 +81,13 @@ static iris_status_t check(const iris_t *iris, const struct iris_kernel *kernel,
                            "iris_launch: kernel is NULL; pass what IRIS_KERNEL "
                            "defined");
     }
-    if (launch->grid == 0 || launch->block == 0) {
+    if (launch->grid == 0 || launch->block == 0 ||
+        launch->block > IRIS_LAUNCH_BLOCK_MAX) {
         return iris_i_fail(iris, IRIS_ERR_INVALID,
                            "iris_launch of kernel %s: grid %u, block %u; both "
-                           "must be at least 1",
-                           kernel->name, launch->grid, launch->block);
+                           "must be at least 1, block at most %d",
+                           kernel->name, launch->grid, launch->block,
+                           IRIS_LAUNCH_BLOCK_MAX);
     }
     if (args_bytes != kernel->args_bytes || args_bytes > IRIS_LAUNCH_ARGS_MAX) {
         return iris_i_fail(

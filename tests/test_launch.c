@@ -198,6 +198,8 @@ static int refused_body(iris_t *iris, void *arg)
               IRIS_ERR_INVALID, "hit_each: grid 0, block 1", "at least 1");
     CHECK_BAD(iris, iris_launch(iris, hit_each, 1, 0, &args, bytes, NULL),
               IRIS_ERR_INVALID, "hit_each: grid 1, block 0", "at least 1");
+    CHECK_BAD(iris, iris_launch(iris, hit_each, 1, 1025, &args, bytes, NULL),
+              IRIS_ERR_INVALID, "hit_each: grid 1, block 1025", "at most 1024");
     for (size_t wrong = bytes - 1; wrong <= bytes + 1; wrong += 2) {
         snprintf(text, sizeof text, "hit_each: args_bytes is %zu", wrong);
         CHECK_BAD(iris, iris_launch(iris, hit_each, 1, 1, &args, wrong, NULL),

@@ -14,6 +14,9 @@ extern "C" {
 /** Largest argument struct of a kernel, in bytes. */
 #define IRIS_LAUNCH_ARGS_MAX 4096
 
+/** Lanes of a workgroup at most, on any device. */
+#define IRIS_LAUNCH_BLOCK_MAX 1024
+
 /** Runs `grid` workgroups of `block` lanes of a kernel on the stream.
  *  Asynchronous; the argument struct is copied before the call returns, what
  *  it points to is not. iris_num_cus() workgroups run at once for sure, lowest
@@ -21,7 +24,8 @@ extern "C" {
  *  that may not have started (see docs/kernels.md). All writes of the kernel
  *  are visible to every rank that later learns of its end.
  *
- *  IRIS_ERR_INVALID      grid or block is 0, args_bytes is not the kernel's,
+ *  IRIS_ERR_INVALID      grid or block is 0, block is more than
+ *                        IRIS_LAUNCH_BLOCK_MAX, args_bytes is not the kernel's,
  *                        kernel or args is NULL, no stream of this context
  *  IRIS_ERR_UNSUPPORTED  the program has no version of this kernel for the
  *                        backend in use
