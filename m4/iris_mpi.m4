@@ -8,7 +8,7 @@ AC_DEFUN([IRIS_MPI], [
   AC_ARG_WITH([mpi], [AS_HELP_STRING([--with-mpi@<:@=DIR|yes|no|auto@:>@],
     [meet over Open MPI; DIR holds bin/mpicc @<:@auto@:>@])], [], [with_mpi=auto])
   have_mpi=0
-  AS_CASE([$with_mpi], [no], [], [yes|auto], [IRIS_MPI_FIND([$PATH])],
+  AS_CASE([$with_mpi], [no], [MPIRUN=], [yes|auto], [IRIS_MPI_FIND([$PATH])],
     [IRIS_MPI_FIND([$with_mpi/bin])])
   AS_CASE([$with_mpi:$have_mpi],
     [*:1], [iris_mpi_found="yes ($MPI_LIBS)"],
@@ -22,8 +22,7 @@ AC_DEFUN([IRIS_MPI], [
   m4_map_args([AC_SUBST], [with_mpi], [MPI_CFLAGS], [MPI_LIBS])
 ])
 
-dnl IRIS_MPI_FIND(PATH): asks the wrapper in PATH for its flags, else pkg-config
-dnl when PATH is the user's own, and links a program with them.
+dnl IRIS_MPI_FIND(PATH): asks mpicc in PATH, else pkg-config, and links a program.
 AC_DEFUN([IRIS_MPI_FIND], [
   AC_PATH_PROG([MPICC], [mpicc], [], [$1])
   AC_PATH_PROGS([MPIRUN], [mpirun mpiexec], [], [$1])
@@ -37,7 +36,8 @@ AC_DEFUN([IRIS_MPI_FIND], [
   CPPFLAGS="$CPPFLAGS $MPI_CFLAGS" LIBS="$MPI_LIBS $LIBS"
   AC_LINK_IFELSE(
     [AC_LANG_PROGRAM([[#include <mpi.h>]], [[return MPI_Init(0, 0);]])],
-    [have_mpi=1], [MPI_CFLAGS= MPI_LIBS=])
+    [have_mpi=1], [MPI_CFLAGS= MPI_LIBS= MPIRUN=])
+  AS_IF([$MPIRUN --version 2>&1 | grep "Open MPI" >/dev/null], [], [MPIRUN=])
   AC_MSG_RESULT([${MPI_LIBS:-no}])
   CPPFLAGS=$iris_save_CPPFLAGS LIBS=$iris_save_LIBS
 ])
