@@ -17,10 +17,13 @@
 
 #include <iris/iris.h>
 
-/* A test whose every harness_run() was left out counts as skipped. */
+/* A test whose every harness_run() was left out counts as skipped. Its own
+ * setup and teardown leave *state alone. */
 #undef cmocka_unit_test
-#define cmocka_unit_test(test) \
-    {#test, harness_test, NULL, NULL, &(CMUnitTestFunction){test}}
+#undef cmocka_unit_test_setup_teardown
+#define cmocka_unit_test(test) cmocka_unit_test_setup_teardown(test, NULL, NULL)
+#define cmocka_unit_test_setup_teardown(test, before, after) \
+    {#test, harness_test, before, after, &(CMUnitTestFunction){test}}
 void harness_test(void **state);
 
 /* Group setup and teardown of every test program: a temporary folder for
@@ -47,7 +50,8 @@ int harness_launched(void);
  * the body ran. */
 int harness_run(int num_ranks, iris_rank_fn body, void *arg);
 
-/* harness_run() with 1, 2, 4 and 8 ranks. */
+/* harness_run() with 1, 2, 4 and 8 ranks, and with the launcher's number, else
+ * IRIS_TEST_MAX_RANKS, if that is between them. */
 void harness_run_all(iris_rank_fn body, void *arg);
 
 /* 1 in a long run (IRIS_TEST_LONG=1): `count` as it is, else a sample. */

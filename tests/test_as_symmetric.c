@@ -269,9 +269,8 @@ static int make_own(iris_t *iris, const struct plan *plan,
     int error;
 
     if (!harness_on_gpu(iris) || !find_native(iris, &own->native)) {
-        fprintf(stderr, "left out: no memory but by CUDA's calls or the fake "
-                        "runtime's\n");
-        return 1;
+        return 1 + harness_left_out(__func__,
+                                    "only CUDA and the fake runtime give it");
     }
     own->bytes = plan->bytes + rank * plan->more;
     error = native_make(&own->native, own->bytes, plan->exportable, &own->ptr);

@@ -129,7 +129,7 @@ static void a_module_of_another_build_is_refused_and_does_nothing(void **state)
     module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (module == NULL) {
         print_message("left out: no module here\n");
-        return;
+        skip();
     }
     *(void **)&entry = dlsym(module, IRIS_MODULE_SYMBOL);
     assert_non_null(entry);

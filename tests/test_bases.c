@@ -89,8 +89,8 @@ static void python_would_write_the_same_bytes(void **state)
 
     (void)state;
     if (system("python3 -c '' 2>/dev/null") != 0) {
-        print_message("no python3: nothing to compare with\n");
-        return;
+        print_message("left out: no python3 to compare with\n");
+        skip();
     }
     harness_run(4, check_file, NULL);
     path_of(getenv("IRIS_HEAP_BASES_PREFIX"), 2, path, sizeof path);

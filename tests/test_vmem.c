@@ -292,11 +292,13 @@ static void go_deaf(int rank, struct proc_report *report, void *arg)
 static void a_rank_that_cannot_be_told_of_memory_is_named(void **state)
 {
     struct procs procs;
+    char before[32];
 
     (void)state;
     if (harness_launched() != 0) {
         skip(); /* it makes ranks of its own */
     }
+    snprintf(before, sizeof before, "%s", getenv("IRIS_TIMEOUT_MS"));
     setenv("IRIS_TIMEOUT_MS", "20000", 1);
     procs_start(&procs, 2, go_deaf, NULL);
     procs_join(&procs);
@@ -306,7 +308,7 @@ static void a_rank_that_cannot_be_told_of_memory_is_named(void **state)
     assert_int_equal(procs.reports[1].status, IRIS_ERR_SYSTEM);
     assert_non_null(strstr(procs.reports[1].message, "is closed"));
     procs_free(&procs);
-    unsetenv("IRIS_TIMEOUT_MS");
+    setenv("IRIS_TIMEOUT_MS", before, 1);
 }
 
 int main(void)
@@ -323,7 +325,7 @@ int main(void)
 
     if (!harness_has_gpu()) {
         printf("left out: IRIS_ALLOCATOR=vmem needs a GPU\n");
-        return 0;
+        return 77;
     }
     setenv("IRIS_ALLOCATOR", "vmem", 1);
     setenv("IRIS_HEAP_SIZE", "16M", 1);
