@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include "context.h"
 #include "harness.h"
 #include "leaks.h"
 #include "procs.h"
@@ -41,10 +42,9 @@ static void await_told(struct shared *shared, int count)
     }
 }
 
-/* Runs `body` with a short deadline, as threads and as processes; the job ends
- * with `expected`. */
-static void run(iris_rank_fn body, int64_t timeout_ms, int code,
-                iris_status_t expected, const char *text)
+/* Runs `body` as threads and as processes; the job ends with `expected`. */
+static void run(iris_rank_fn body, int code, iris_status_t expected,
+                const char *text)
 {
     static const char *const ways[] = {"threads", "processes"};
 
@@ -55,7 +55,6 @@ static void run(iris_rank_fn body, int64_t timeout_ms, int code,
         iris_status_t status;
 
         iris_config_init(&config);
-        config.timeout_ms = timeout_ms;
         config.spawn = ways[way];
         shared->code = code;
         leaks_note(&before);
@@ -71,6 +70,10 @@ static void run(iris_rank_fn body, int64_t timeout_ms, int code,
     }
 }
 
+/* How long a rank waits for another that does not come: set when it has come so
+ * far that nothing else has to be done in that time. */
+#define DEADLINE 1000
+
 static int never_comes(iris_t *iris, void *arg)
 {
     struct shared *shared = arg;
@@ -83,8 +86,9 @@ static int never_comes(iris_t *iris, void *arg)
         CHECK_MESSAGE("rank 1, this one, came too late");
         return 0;
     }
+    iris->timeout_ms = DEADLINE;
     CHECK_STATUS(iris_barrier(iris, NULL, NULL), IRIS_ERR_TIMEOUT);
-    CHECK_MESSAGE("rank 1 has not come to iris_barrier within 500 ms");
+    CHECK_MESSAGE("rank 1 has not come to iris_barrier within 1000 ms");
     CHECK_MESSAGE("IRIS_TIMEOUT_MS");
     CHECK_MESSAGE("outside the library since its iris_malloc");
     CHECK_MESSAGE("after 1 collective calls");
@@ -101,7 +105,7 @@ static int never_comes(iris_t *iris, void *arg)
 static void a_rank_that_never_comes_is_named_with_what_it_does(void **state)
 {
     (void)state;
-    run(never_comes, 500, 0, IRIS_ERR_TIMEOUT, "rank 1");
+    run(never_comes, 0, IRIS_ERR_TIMEOUT, "rank 1");
 }
 
 /* Rank 0 waits for all, with a short deadline; rank 1 is in a barrier with rank
@@ -112,9 +116,14 @@ static void elsewhere(int rank, struct proc_report *report, void *arg)
     iris_group_t *group = NULL;
     iris_t *iris;
 
-    setenv("IRIS_TIMEOUT_MS", rank == 0 ? "500" : "60000", 1);
     iris = proc_init(report);
+    if (iris == NULL) {
+        return;
+    }
     iris_group_create(iris, pair, rank == 0 ? 0 : 2, &group);
+    if (rank == 0) {
+        iris->timeout_ms = DEADLINE;
+    }
     if (rank == 2) {
         await_told(arg, 1);
     }
@@ -172,10 +181,8 @@ static int one_fails(iris_t *iris, void *arg)
 static void a_rank_whose_function_fails_is_lost_to_the_others(void **state)
 {
     (void)state;
-    run(one_fails, 60000, 7, IRIS_ERR_PEER_LOST,
-        "the function of rank 1 returned 7");
-    run(one_fails, 60000, IRIS_ERR_NO_MEMORY, IRIS_ERR_NO_MEMORY,
-        "IRIS_HEAP_SIZE");
+    run(one_fails, 7, IRIS_ERR_PEER_LOST, "the function of rank 1 returned 7");
+    run(one_fails, IRIS_ERR_NO_MEMORY, IRIS_ERR_NO_MEMORY, "IRIS_HEAP_SIZE");
 }
 
 /* Rank 1 fails, rank 0 notices and leaves, rank 2 only waits for rank 0. */
@@ -200,8 +207,7 @@ static int chain(iris_t *iris, void *arg)
 static void the_rank_where_it_began_is_named_through_others(void **state)
 {
     (void)state;
-    run(chain, 60000, 0, IRIS_ERR_PEER_LOST,
-        "the function of rank 1 returned 9");
+    run(chain, 0, IRIS_ERR_PEER_LOST, "the function of rank 1 returned 9");
 }
 
 /* Rank 0 works for long, rank 1 fails: rank 2, which waits for both, need not
@@ -226,8 +232,7 @@ static int busy(iris_t *iris, void *arg)
 static void a_loss_is_noticed_while_waiting_for_another_rank(void **state)
 {
     (void)state;
-    run(busy, 60000, 0, IRIS_ERR_PEER_LOST,
-        "the function of rank 1 returned 5");
+    run(busy, 0, IRIS_ERR_PEER_LOST, "the function of rank 1 returned 5");
 }
 
 static int finalize_early(iris_t *iris, void *arg)
@@ -245,7 +250,7 @@ static int finalize_early(iris_t *iris, void *arg)
 static void finalize_against_a_barrier_is_a_mismatch(void **state)
 {
     (void)state;
-    run(finalize_early, 60000, 0, IRIS_ERR_MISMATCH, "iris_finalize()");
+    run(finalize_early, 0, IRIS_ERR_MISMATCH, "iris_finalize()");
 }
 
 int main(void)
