@@ -3,7 +3,7 @@
 #
 # What the README shows is true: its program compiles and runs as it says, its
 # settings are those of the library, and its links lead somewhere.
-set -eu
+set -eu -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/..
 readme=$root/README.md
@@ -37,11 +37,14 @@ way() {
 }
 
 torchrun_like() { # RANKS: the variables that torchrun sets
-    local rank
+    local rank pid pids=
     for ((rank = 0; rank < $1; rank++)); do
         RANK=$rank WORLD_SIZE=$1 LOCAL_RANK=$rank MASTER_PORT=$$ ./hello &
+        pids="$pids $!"
     done
-    wait
+    for pid in $pids; do
+        wait "$pid" || return
+    done
 }
 
 way threads 2 env IRIS_NUM_RANKS=2 ./hello
@@ -67,7 +70,7 @@ fi
 
 # Links to files of the project, in all its documents.
 for document in "$readme" "$root"/docs/*.md "$root"/CONTRIBUTING.md; do
-    grep -o '](\([^)#:]*\))' "$document" | sed 's/^](//; s/)$//' |
+    { grep -o '](\([^)#:]*\))' "$document" || :; } | sed 's/^](//; s/)$//' |
         while read -r target; do
             [ -e "$(dirname "$document")/$target" ] || {
                 echo "$document: no such file: $target"

@@ -7,6 +7,7 @@ import collections
 import ctypes
 import multiprocessing
 import os
+import queue
 import sys
 import time
 import traceback
@@ -120,6 +121,36 @@ def process(rank, meet, shared, results):
         results.put((rank, None, None, None))
 
 
+def collect(started, results):
+    """The counts of each rank, until one is lost: the others, which may wait
+    for it for ever, are then ended."""
+    reports = {}
+    ended = set()
+    while len(reports) < len(started):
+        try:
+            rank, *counts = results.get(timeout=1)
+        except queue.Empty:
+            # Its report may have come between the two looks.
+            lost = ended - reports.keys()
+            ended = {rank for rank, one in enumerate(started)
+                     if one.exitcode is not None}
+        else:
+            lost = set() if counts[0] is not None else {rank}
+            if not lost:
+                reports[rank] = counts
+        for rank in lost:
+            code = started[rank].exitcode  # -N: of signal N
+            print(f"rank {rank} ended early: "
+                  f"{'an error' if code is None else f'exit status {code}'}")
+        if lost:
+            for one in started:
+                one.kill()
+            break
+    for one in started:
+        one.join()
+    return reports.values()
+
+
 def main():
     start = time.monotonic()
     context = multiprocessing.get_context("fork")
@@ -132,17 +163,12 @@ def main():
     for one in started:
         one.start()
     ran, same, seconds = (collections.Counter() for _ in range(3))
-    lost = 0
-    for _ in started:
-        _, its_ran, its_same, its_seconds = results.get()
-        if its_ran is None:
-            lost += 1
-            continue
+    reports = collect(started, results)
+    for its_ran, its_same, its_seconds in reports:
         ran += its_ran
         same += its_same
         seconds += its_seconds
-    for one in started:
-        one.join()
+    lost = len(started) - len(reports)
     print(f"\n{'operations':44} {'cases':>6} {'same':>6} {'different':>9}")
     for group in ran:
         print(f"{group:44} {ran[group]:6} {same[group]:6} "
@@ -151,7 +177,7 @@ def main():
     print(f"{'all':44} {ran.total():6} {same.total():6} {different:9}")
     print(f"{time.monotonic() - start:.0f} s")
     if lost:
-        print(f"{lost} ranks ended early")
+        print(f"no report of {lost} ranks")
     sys.exit(1 if different or lost or not ran else 0)
 
 
