@@ -54,9 +54,10 @@ enum {
 
 /* What waiting lanes of a GPU and the host tell each other, in host memory that
  * the GPU maps. All zero at the start. A lane that has waited for too long
- * writes the report, then `ready`, then 1 to `stop`; a lane that sees `stop`
- * ends. The host may set `stop` as well, to another value, and makes `ready`
- * and `stop` 0 again once it has the report; other kernels may run then. */
+ * writes the report, then 1 to `stop`, then `ready`; one that comes after it
+ * only writes `stop`. A lane that sees `stop` ends. The host may set `stop` as
+ * well, to another value, and makes `ready` and `stop` 0 again once it has the
+ * report; other kernels may run then. */
 struct iris_dev_watch {
     uint32_t stop;      /* not 0: waiting lanes end */
     uint32_t ready;     /* not 0, released at system scope: a report follows */

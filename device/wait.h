@@ -96,8 +96,8 @@ IRIS_DEVICE int64_t iris_i_reported(enum iris_i_kind kind, uint64_t bits)
  * three, and the deadlines they are for are milliseconds. */
 #define IRIS_I_LOOKS_PER_CHECK 1024u
 
-/* The wait has taken too long. The first lane of the device that comes here
- * tells the host, and all that wait are to end. */
+/* The wait has taken too long: all that wait are to end. The first lane of the
+ * device that comes here also tells the host about it. */
 IRIS_DEVICE void iris_i_wait_report(iris_dev_t dev,
                                     const iris_i_waiting_t *wait,
                                     uint64_t waited, uint64_t seen)
@@ -108,6 +108,7 @@ IRIS_DEVICE void iris_i_wait_report(iris_dev_t dev,
 
     if (iris_i_cas(&own[IRIS_CONTEXT_OWN_CLAIM], sizeof *own, 0, 1,
                    iris_i_order(IRIS_RELAXED, IRIS_SCOPE_AGENT)) != 0) {
+        iris_i_store(&watch->stop, sizeof watch->stop, 1, release);
         return;
     }
     watch->rank = dev.rank;
@@ -121,8 +122,8 @@ IRIS_DEVICE void iris_i_wait_report(iris_dev_t dev,
         (uint64_t)iris_i_reported(wait->goal.kind, wait->goal.value);
     watch->seen = (uint64_t)iris_i_reported(wait->goal.kind, seen);
     watch->waited = waited;
-    iris_i_store(&watch->ready, sizeof watch->ready, 1, release);
     iris_i_store(&watch->stop, sizeof watch->stop, 1, release);
+    iris_i_store(&watch->ready, sizeof watch->ready, 1, release);
 }
 
 /* Now and then: ends this lane if the host or another lane says so, or if it

@@ -255,13 +255,13 @@ static void a_refused_handle_names_rank_and_gpu(void **state)
 #define PIECE ((size_t)65536)
 #define ODD (16 * PIECE + 4096)
 
-static struct iris_backend *open_backend(int rank)
+static struct iris_backend *open_backend(int rank, const char *allocator)
 {
     const struct iris_backend_params params = {
         .num_ranks = 2,
         .rank = rank,
         .local_rank = rank,
-        .allocator = "pool",
+        .allocator = allocator,
         .heap_bytes = BYTES,
     };
     const struct iris_backend_ops *ops;
@@ -290,7 +290,7 @@ static int offer(struct iris_backend *backend, struct iris_heap_region *heap,
 /* Two heaps, one after the other, at one address; the peer says when. */
 static int offer_two(int in, int out)
 {
-    struct iris_backend *backend = open_backend(1);
+    struct iris_backend *backend = open_backend(1, "pool");
     struct iris_heap_region heap;
     void *first;
     char word;
@@ -325,7 +325,7 @@ static void a_peer_s_next_heap_is_not_taken_for_its_last(void **state)
     if (pid == 0) {
         _exit(offer_two(there[0], here[1]));
     }
-    backend = open_backend(0);
+    backend = open_backend(0, "pool");
     assert_non_null(backend);
     for (int i = 0; i < 2; i++) {
         struct iris_heap_handle handle;
@@ -345,6 +345,66 @@ static void a_peer_s_next_heap_is_not_taken_for_its_last(void **state)
     for (int i = 0; i < 2; i++) {
         close(here[i]);
         close(there[i]);
+    }
+}
+
+/* Whether there is memory: to a pipe that has room. */
+static int is_memory(const void *ptr)
+{
+    int ends[2], there;
+
+    assert_int_equal(pipe(ends), 0);
+    there = write(ends[1], ptr, 1) == 1;
+    close(ends[0]);
+    close(ends[1]);
+    return there;
+}
+
+/* One rank thread gives its heap back while the other, on another GPU, has it:
+ * there is nothing on its own GPU to wait for. */
+static void lend(const char *allocator)
+{
+    struct iris_backend *mine = open_backend(0, allocator);
+    struct iris_backend *theirs = open_backend(1, allocator);
+    struct iris_heap_handle handle;
+    struct iris_heap_region heap;
+    struct iris_device_info info;
+    void *base;
+
+    assert_true(mine != NULL && theirs != NULL);
+    theirs->ops->device_info(theirs, &info);
+    assert_int_equal(theirs->ops->heap_alloc(theirs, BYTES, &heap), IRIS_OK);
+    if (theirs->growth != NULL) {
+        assert_int_equal(
+            theirs->growth->back(theirs, heap.base, info.page_bytes), IRIS_OK);
+    }
+    assert_int_equal(theirs->ops->heap_export(theirs, &heap, &handle), IRIS_OK);
+    if (handle.fd >= 0) {
+        close(handle.fd);
+    }
+    assert_int_equal(mine->ops->heap_import(mine, &handle, BYTES, &base),
+                     IRIS_OK);
+    assert_ptr_equal(base, heap.base);
+    theirs->ops->heap_free(theirs, &heap);
+    assert_true(is_memory(base));
+    theirs->ops->close(theirs);
+    assert_true(is_memory(base));
+    mine->ops->heap_unimport(mine, base, BYTES);
+    assert_false(is_memory(base));
+    mine->ops->close(mine);
+}
+
+static void a_heap_stays_while_another_gpu_s_rank_thread_has_it(void **state)
+{
+    static const char *const allocators[] = {"pool", "vmem"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct hip_held before;
+
+        hip_note(&before);
+        lend(allocators[i]);
+        assert_int_equal(hip_found(&before), 0);
     }
 }
 
@@ -388,6 +448,17 @@ static void heaps_grow_by_pieces_that_the_core_can_have(void **state)
     assert_int_equal(hip_found(&before), 0);
 }
 
+static void pieces_that_make_no_sense_are_named(void **state)
+{
+    (void)state;
+    setenv("IRIS_ALLOCATOR", "vmem", 1);
+    setenv("FAKEHIP_GRANULARITY", "3145728", 1);
+    REFUSE(1, IRIS_ERR_DEVICE, "rank 0", "3145728 bytes", "no power of two",
+           "IRIS_ALLOCATOR=pool");
+    unsetenv("FAKEHIP_GRANULARITY");
+    unsetenv("IRIS_ALLOCATOR");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -402,7 +473,9 @@ int main(void)
         cmocka_unit_test(a_gpu_that_a_rank_does_not_see_is_named),
         cmocka_unit_test(a_refused_handle_names_rank_and_gpu),
         cmocka_unit_test(a_peer_s_next_heap_is_not_taken_for_its_last),
+        cmocka_unit_test(a_heap_stays_while_another_gpu_s_rank_thread_has_it),
         cmocka_unit_test(heaps_grow_by_pieces_that_the_core_can_have),
+        cmocka_unit_test(pieces_that_make_no_sense_are_named),
     };
 
     return cmocka_run_group_tests(tests, hip_setup, harness_teardown);

@@ -10,12 +10,15 @@
 
 #include <iris/device.h>
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "procs.h"
 
 #define ILLEGAL_ADDRESS "700"
 #define OUT_OF_MEMORY "2"
@@ -365,6 +368,120 @@ static void a_kernel_that_never_ends_keeps_nobody_from_leaving(void **state)
     alarm(0);
 }
 
+/* ---- Deadlines ---- */
+
+#define DEADLINE_MS "200"
+
+static void *wake_up(void *arg)
+{
+    usleep(500000); /* past the deadline */
+    (void)fakehip_fail(NULL);
+    return arg;
+}
+
+/* A GPU that is not done with new memory, until long after the deadline. */
+static void growth_has_a_deadline_and_leaves_nothing(void **state)
+{
+    struct fakehip_counts before, after;
+    struct hip_held held;
+    pthread_t thread;
+    char kept[32];
+    iris_t *iris;
+    void *ptr;
+
+    (void)state;
+    snprintf(kept, sizeof kept, "%s", getenv("IRIS_TIMEOUT_MS"));
+    setenv("IRIS_TIMEOUT_MS", DEADLINE_MS, 1);
+    setenv("IRIS_ALLOCATOR", "vmem", 1);
+    hip_note(&held);
+    iris = begin();
+    fakehip_count(&before);
+    (void)fakehip_fail("hipStreamQuery:1+:600");
+    assert_int_equal(pthread_create(&thread, NULL, wake_up, NULL), 0);
+    assert_int_equal(iris_malloc(iris, LARGE, &ptr), IRIS_ERR_TIMEOUT);
+    assert_true(harness_message_has("rank 0: filling new memory"));
+    assert_true(harness_message_has("iris_malloc"));
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    fakehip_count(&after);
+    assert_int_equal(after.handles, before.handles);
+    assert_int_equal(after.allocations, before.allocations);
+    assert_int_equal(iris_malloc(iris, LARGE, &ptr), IRIS_OK);
+    assert_int_equal(iris_finalize(iris), IRIS_OK);
+    assert_int_equal(hip_found(&held), 0);
+    unsetenv("IRIS_ALLOCATOR");
+    setenv("IRIS_TIMEOUT_MS", kept, 1);
+}
+
+struct late_args {
+    const int64_t *context;
+    uint64_t *word;
+    atomic_int *go;
+};
+
+/* Waits when the host has long given it up. */
+IRIS_KERNEL(wait_late, struct late_args)
+{
+    (void)wg;
+    while (atomic_load(args->go) == 0) {
+        sched_yield();
+    }
+    (void)iris_wait_until(iris_dev_init(args->context), args->word, IRIS_CMP_EQ,
+                          1);
+}
+
+static void *synchronize(void *arg)
+{
+    return (void *)(intptr_t)iris_stream_synchronize(arg, NULL);
+}
+
+enum seen { BOTH_TOLD = 1, ENDED = 2 };
+
+static void give_up(int rank, struct proc_report *report, void *arg)
+{
+    static atomic_int go, gone;
+    struct hold_args last = {&go, &gone};
+    iris_t *iris = proc_init(report);
+    struct late_args late = {iris_device_context(iris), NULL, &go};
+    iris_stream_t *other;
+    pthread_t thread;
+    void *seen;
+
+    (void)rank, (void)arg;
+    (void)iris_calloc(iris, 1, sizeof(uint64_t), (void **)&late.word);
+    (void)iris_stream_create(iris, &other);
+    (void)iris_launch(iris, wait_late, 1, 1, &late, sizeof late, NULL);
+    (void)iris_launch(iris, hold, 1, 1, &last, sizeof last, NULL);
+    (void)pthread_create(&thread, NULL, synchronize, iris);
+    proc_note(report, iris_stream_synchronize(iris, NULL));
+    (void)pthread_join(thread, &seen);
+    report->value = (intptr_t)seen == IRIS_ERR_TIMEOUT ? BOTH_TOLD : 0;
+    /* What is done elsewhere does not let it wait on. */
+    (void)iris_memset(iris, late.word, 0, sizeof(uint64_t), other);
+    (void)iris_stream_synchronize(iris, other);
+    atomic_store(&go, 1);
+    for (int i = 0; i < 5000 && atomic_load(&gone) == 0; i++) {
+        usleep(1000);
+    }
+    report->value |= atomic_load(&gone) != 0 ? ENDED : 0;
+}
+
+static void a_kernel_that_was_given_up_ends_when_it_waits(void **state)
+{
+    struct procs procs;
+    char kept[32];
+
+    (void)state;
+    snprintf(kept, sizeof kept, "%s", getenv("IRIS_TIMEOUT_MS"));
+    setenv("IRIS_TIMEOUT_MS", DEADLINE_MS, 1);
+    procs_start(&procs, 1, give_up, NULL);
+    procs_await(&procs, 0, INT32_MAX); /* until it ends */
+    assert_int_equal(procs.reports[0].status, IRIS_ERR_TIMEOUT);
+    assert_int_equal(procs.reports[0].value, BOTH_TOLD | ENDED);
+    (void)procs_kill(&procs, 0); /* it holds on to what the GPU may use */
+    procs_free(&procs);
+    setenv("IRIS_TIMEOUT_MS", kept, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +491,8 @@ int main(void)
         cmocka_unit_test(leaving_does_not_wait_for_the_kernels_of_others),
         cmocka_unit_test(the_last_one_leaves_nothing_of_what_was_kept),
         cmocka_unit_test(visitors_use_the_same_pinned_memory),
+        cmocka_unit_test(growth_has_a_deadline_and_leaves_nothing),
+        cmocka_unit_test(a_kernel_that_was_given_up_ends_when_it_waits),
         cmocka_unit_test(a_kernel_that_never_ends_keeps_nobody_from_leaving),
     };
 

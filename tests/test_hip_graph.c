@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Captures and graphs: what can be captured can be replayed, what cannot says
- * so and does no harm.
+ * so and does no harm. And what threads that share a context or the runtime do
+ * to each other's streams.
  */
 #include "config.h"
 
@@ -9,8 +10,16 @@
 
 #include <iris/device.h>
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define __HIP_PLATFORM_AMD__ 1
+#include <hip/hip_runtime_api.h>
 
 #define REPLAYS 60
 #define COUNT 256
@@ -168,6 +177,209 @@ static void graphs_and_captures_end_with_their_context(void **state)
     assert_int_equal(hip_found(&before), 0);
 }
 
+/* ---- Several threads ---- */
+
+#define LINKS 20000
+
+struct chain {
+    iris_t *iris;
+    iris_stream_t *stream, *other;
+    uint64_t *word;
+    atomic_int linked; /* so far */
+    atomic_bool done;
+    iris_status_t status;
+};
+
+/* Gives the stream work without end: each piece lets the one before it end. */
+static void *link_chain(void *arg)
+{
+    struct chain *chain = arg;
+    iris_t *iris = chain->iris;
+
+    for (uint64_t i = 1;
+         i <= LINKS && chain->status == IRIS_OK && !atomic_load(&chain->done);
+         i++) {
+        chain->status = iris_wait_on_stream(iris, chain->word, IRIS_CMP_GE, i,
+                                            chain->stream);
+        if (chain->status == IRIS_OK) {
+            chain->status = iris_signal_on_stream(iris, chain->word, i - 1, 0,
+                                                  chain->other);
+        }
+        atomic_store(&chain->linked, (int)i);
+    }
+    (void)iris_signal_on_stream(iris, chain->word, LINKS, 0, chain->other);
+    return NULL;
+}
+
+static int starve_body(iris_t *iris, void *arg)
+{
+    struct chain chain = {.iris = iris};
+    pthread_t thread;
+
+    (void)arg;
+    CHECK_OK(iris_calloc(iris, 1, sizeof *chain.word, (void **)&chain.word));
+    CHECK_OK(iris_stream_create(iris, &chain.stream));
+    CHECK_OK(iris_stream_create(iris, &chain.other));
+    CHECK_EQUAL(pthread_create(&thread, NULL, link_chain, &chain), 0);
+    while (atomic_load(&chain.linked) < 10) {
+        sched_yield();
+    }
+    CHECK_OK(iris_stream_synchronize(iris, chain.stream));
+    CHECK(atomic_load(&chain.linked) < LINKS);
+    atomic_store(&chain.done, true);
+    CHECK_EQUAL(pthread_join(thread, NULL), 0);
+    CHECK_OK(chain.status);
+    CHECK_OK(iris_stream_synchronize(iris, chain.stream));
+    iris_stream_destroy(iris, chain.stream);
+    iris_stream_destroy(iris, chain.other);
+    return 0;
+}
+
+static void waiting_for_a_stream_ends_while_others_give_it_work(void **state)
+{
+    (void)state;
+    harness_run(1, starve_body, NULL);
+}
+
+/* ---- Captures of other threads ---- */
+
+struct capture {
+    atomic_int begun, done;
+    hipError_t error;
+};
+
+/* The program's own capture, in the mode that forbids the most. */
+static void *capture_globally(void *arg)
+{
+    struct capture *capture = arg;
+    hipStream_t native;
+    hipGraph_t graph;
+
+    (void)hipSetDevice(7);
+    (void)hipStreamCreateWithFlags(&native, hipStreamNonBlocking);
+    (void)hipStreamBeginCapture(native, hipStreamCaptureModeGlobal);
+    atomic_store(&capture->begun, 1);
+    while (atomic_load(&capture->done) == 0) {
+        usleep(1000);
+    }
+    capture->error = hipStreamEndCapture(native, &graph);
+    if (capture->error == hipSuccess) {
+        (void)hipGraphDestroy(graph);
+    }
+    (void)hipStreamDestroy(native);
+    return NULL;
+}
+
+static void jobs_and_captures_of_other_threads_do_not_disturb(void **state)
+{
+    static const char *const allocators[] = {"pool", "vmem"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
+        struct capture capture = {.error = hipErrorUnknown};
+        pthread_t thread;
+        iris_status_t status;
+
+        setenv("IRIS_ALLOCATOR", allocators[i], 1);
+        assert_int_equal(
+            pthread_create(&thread, NULL, capture_globally, &capture), 0);
+        while (atomic_load(&capture.begun) == 0) {
+            usleep(1000);
+        }
+        status = hip_job();
+        if (status != IRIS_OK) {
+            print_error("%s\n", iris_last_error());
+        }
+        atomic_store(&capture.done, 1);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(status, IRIS_OK);
+        assert_int_equal(capture.error, hipSuccess);
+        /* This thread has the mode that it had. */
+        assert_int_equal(hipThreadExchangeStreamCaptureMode(&mode), hipSuccess);
+        assert_int_equal(mode, hipStreamCaptureModeGlobal);
+        assert_int_equal(hipThreadExchangeStreamCaptureMode(&mode), hipSuccess);
+    }
+    unsetenv("IRIS_ALLOCATOR");
+}
+
+struct late_capture {
+    iris_t *iris;
+    iris_stream_t *stream;
+    uint64_t *word;
+    atomic_int told; /* that the stream is captured */
+    iris_status_t status;
+};
+
+static void *capture_late(void *arg)
+{
+    struct late_capture *capture = arg;
+    iris_graph_t *graph;
+
+    usleep(50000);
+    capture->status = iris_capture_begin(capture->iris, capture->stream);
+    for (int i = 0; i < 2000 && atomic_load(&capture->told) == 0; i++) {
+        usleep(1000);
+    }
+    if (capture->status == IRIS_OK) {
+        capture->status = iris_memset(capture->iris, capture->word, 0,
+                                      sizeof(uint64_t), capture->stream);
+    }
+    if (capture->status == IRIS_OK) {
+        capture->status =
+            iris_capture_end(capture->iris, capture->stream, &graph);
+    }
+    return NULL;
+}
+
+/* A stream that is captured while the host waits for it. */
+static int late_body(iris_t *iris, void *arg)
+{
+    struct late_capture capture = {.iris = iris};
+    iris_stream_t *other;
+    pthread_t thread;
+
+    (void)arg;
+    CHECK_OK(iris_calloc(iris, 1, sizeof(uint64_t), (void **)&capture.word));
+    CHECK_OK(iris_stream_create(iris, &capture.stream));
+    CHECK_OK(iris_stream_create(iris, &other));
+    CHECK_OK(iris_wait_on_stream(iris, capture.word, IRIS_CMP_EQ, 1,
+                                 capture.stream));
+    CHECK_EQUAL(pthread_create(&thread, NULL, capture_late, &capture), 0);
+    CHECK_STATUS(iris_stream_synchronize(iris, capture.stream), IRIS_ERR_STATE);
+    CHECK_MESSAGE("before or after the capture");
+    atomic_store(&capture.told, 1);
+    CHECK_EQUAL(pthread_join(thread, NULL), 0);
+    CHECK_OK(capture.status);
+    CHECK_OK(iris_signal_on_stream(iris, capture.word, 1, 0, other));
+    CHECK_OK(iris_stream_synchronize(iris, capture.stream));
+    CHECK_OK(iris_stream_synchronize(iris, other));
+    return 0;
+}
+
+static void waiting_for_a_stream_leaves_its_capture_alone(void **state)
+{
+    (void)state;
+    harness_run(1, late_body, NULL);
+}
+
+/* A wait whose lane cannot report, since the right to do so stays with the one
+ * before, ends as an error all the same; and the next one can. */
+static int unclaimed(iris_t *iris, iris_stream_t *stream, iris_graph_t *graph)
+{
+    static const char *const texts[] = {"lane ", "soon after another one",
+                                        "lane "};
+
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(iris_graph_launch(iris, graph, stream));
+        (void)fakehip_fail(i == 0 ? "hipMemcpyAsync:1:700" : NULL);
+        CHECK_STATUS(iris_stream_synchronize(iris, stream), IRIS_ERR_TIMEOUT);
+        CHECK_MESSAGE(texts[i]);
+        CHECK_EQUAL(fakehip_fail(NULL), i == 0);
+    }
+    return 0;
+}
+
 static int endless_body(iris_t *iris, void *arg)
 {
     iris_stream_t *stream;
@@ -183,6 +395,7 @@ static int endless_body(iris_t *iris, void *arg)
     CHECK_OK(iris_graph_launch(iris, graph, stream));
     CHECK_STATUS(iris_stream_synchronize(iris, stream), IRIS_ERR_TIMEOUT);
     CHECK_MESSAGE("(IRIS_DEVICE_TIMEOUT_MS)");
+    CHECK_EQUAL(unclaimed(iris, stream, graph), 0);
     CHECK_OK(harness_write(iris, word, &one, sizeof one));
     CHECK_OK(iris_graph_launch(iris, graph, stream));
     CHECK_OK(iris_stream_synchronize(iris, stream));
@@ -218,6 +431,9 @@ int main(void)
         cmocka_unit_test(a_graph_of_everything_runs_over_and_over),
         cmocka_unit_test(what_cannot_be_captured_says_so),
         cmocka_unit_test(graphs_and_captures_end_with_their_context),
+        cmocka_unit_test(waiting_for_a_stream_ends_while_others_give_it_work),
+        cmocka_unit_test(jobs_and_captures_of_other_threads_do_not_disturb),
+        cmocka_unit_test(waiting_for_a_stream_leaves_its_capture_alone),
         cmocka_unit_test(a_wait_in_a_graph_has_a_deadline),
         cmocka_unit_test(the_cpu_has_no_graphs),
     };

@@ -9,10 +9,6 @@
 
 #include <iris/device.h>
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -293,68 +289,61 @@ static void copies_that_fail_give_their_stage_back(void **state)
     harness_run(1, orphans_body, NULL);
 }
 
-/* ---- Several threads ---- */
+/* ---- Memory of other GPUs ---- */
 
-#define LINKS 20000
+#define LARGE_PIECE ((size_t)2 << 20)
 
-struct chain {
-    iris_t *iris;
-    iris_stream_t *stream, *other;
-    uint64_t *word;
-    atomic_int linked; /* so far */
-    atomic_bool done;
-    iris_status_t status;
-};
-
-/* Gives the stream work without end: each piece lets the one before it end. */
-static void *link_chain(void *arg)
+/* It has no address on this rank's GPU, but it is no memory of the host. */
+static int copy_far(iris_t *iris, void *arg)
 {
-    struct chain *chain = arg;
-    iris_t *iris = chain->iris;
-
-    for (uint64_t i = 1;
-         i <= LINKS && chain->status == IRIS_OK && !atomic_load(&chain->done);
-         i++) {
-        chain->status = iris_wait_on_stream(iris, chain->word, IRIS_CMP_GE, i,
-                                            chain->stream);
-        if (chain->status == IRIS_OK) {
-            chain->status = iris_signal_on_stream(iris, chain->word, i - 1, 0,
-                                                  chain->other);
-        }
-        atomic_store(&chain->linked, (int)i);
-    }
-    (void)iris_signal_on_stream(iris, chain->word, LINKS, 0, chain->other);
-    return NULL;
-}
-
-static int starve_body(iris_t *iris, void *arg)
-{
-    struct chain chain = {.iris = iris};
-    pthread_t thread;
+    void *far, *words;
 
     (void)arg;
-    CHECK_OK(iris_calloc(iris, 1, sizeof *chain.word, (void **)&chain.word));
-    CHECK_OK(iris_stream_create(iris, &chain.stream));
-    CHECK_OK(iris_stream_create(iris, &chain.other));
-    CHECK_EQUAL(pthread_create(&thread, NULL, link_chain, &chain), 0);
-    while (atomic_load(&chain.linked) < 10) {
-        sched_yield();
-    }
-    CHECK_OK(iris_stream_synchronize(iris, chain.stream));
-    CHECK(atomic_load(&chain.linked) < LINKS);
-    atomic_store(&chain.done, true);
-    CHECK_EQUAL(pthread_join(thread, NULL), 0);
-    CHECK_OK(chain.status);
-    CHECK_OK(iris_stream_synchronize(iris, chain.stream));
-    iris_stream_destroy(iris, chain.stream);
-    iris_stream_destroy(iris, chain.other);
+    CHECK_OK(iris_calloc(iris, 1, LARGE_PIECE, &words));
+    CHECK_EQUAL(fakehip_map(1, LARGE_PIECE, 1, &far), 0);
+    (void)fakehip_fail("hipStreamAddCallback:1+:700");
+    CHECK_OK(iris_memset(iris, far, 5, 100, NULL));
+    CHECK_OK(iris_memcpy(iris, words, far, 100, NULL));
+    CHECK_OK(iris_memcpy(iris, far, words, 100, NULL));
+    CHECK_EQUAL(fakehip_fail("hipStreamAddCallback:1+:700,"
+                             "hipPointerGetAttributes:1+:700"),
+                0);
+    CHECK_OK(iris_memcpy(iris, words, far, 100, NULL));
+    CHECK_EQUAL(fakehip_fail(NULL), 1);
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK(harness_holds(iris, words, 100, 5));
+    fakehip_unmap(far, LARGE_PIECE);
     return 0;
 }
 
-static void waiting_for_a_stream_ends_while_others_give_it_work(void **state)
+static void memory_out_of_a_gpu_s_reach_is_left_to_the_runtime(void **state)
 {
     (void)state;
-    harness_run(1, starve_body, NULL);
+    setenv("FAKEHIP_NO_PEER", "0-1", 1);
+    harness_run(1, copy_far, NULL);
+    unsetenv("FAKEHIP_NO_PEER");
+}
+
+/* More than the stage has in any number of blocks. */
+static int copy_too_much(iris_t *iris, void *arg)
+{
+    void *own;
+    char host = 0;
+
+    (void)arg;
+    CHECK_EQUAL(fakehip_map(0, LARGE_PIECE, 1, &own), 0);
+    (void)fakehip_fail("hipMemcpyAsync:1:1");
+    CHECK_STATUS(iris_memcpy(iris, own, &host, (size_t)1 << 48, NULL),
+                 IRIS_ERR_DEVICE);
+    CHECK_EQUAL(fakehip_fail(NULL), 1);
+    fakehip_unmap(own, LARGE_PIECE);
+    return 0;
+}
+
+static void a_copy_of_any_size_is_the_runtime_s_to_refuse(void **state)
+{
+    (void)state;
+    harness_run(1, copy_too_much, NULL);
 }
 
 /* ---- Waits that go on ---- */
@@ -485,7 +474,8 @@ int main(void)
         cmocka_unit_test(the_runtime_s_default_stream_can_be_wrapped),
         cmocka_unit_test(a_copy_reads_host_memory_when_its_turn_comes),
         cmocka_unit_test(copies_that_fail_give_their_stage_back),
-        cmocka_unit_test(waiting_for_a_stream_ends_while_others_give_it_work),
+        cmocka_unit_test(memory_out_of_a_gpu_s_reach_is_left_to_the_runtime),
+        cmocka_unit_test(a_copy_of_any_size_is_the_runtime_s_to_refuse),
         cmocka_unit_test(a_put_and_its_signal_arrive_in_order),
         cmocka_unit_test(arguments_that_make_no_sense_are_refused),
         cmocka_unit_test(a_stream_that_waits_for_ever_ends_at_a_deadline),

@@ -55,6 +55,8 @@ struct hip_import {
     size_t bytes;
     struct hip_opened *opened; /* NULL: not by IPC */
     struct hip_room room;      /* of bytes 0: not by addresses of its own */
+    uint64_t borrowed;         /* a rank thread's: its generation; or 0 */
+    struct hip_import *next_borrowed;
 };
 
 struct hip_vmem;
@@ -109,9 +111,10 @@ struct hip_backend {
     struct iris_device_info info;
     struct iris_heap_region heap;
     uint64_t heap_generation;
+    uint64_t heap_leaving; /* the same while the heap is given back, else 0 */
     struct hip_import *imports; /* live heap_import()s, in no order */
     struct hip_vmem *vmem;      /* NULL: the pool allocator */
-    hipStream_t service;        /* the backend's own, for what may not queue
+    struct hip_stream *service; /* the backend's own, for what may not queue
                                  * behind a waiting kernel */
     struct hip_stage stage;
     struct iris_dev_watch *watch; /* pinned; kernels map it at info.watch */
@@ -121,7 +124,8 @@ struct hip_backend {
      * these, and what streams say is its. */
     pthread_mutex_t fault_lock;
     unsigned num_stopping; /* threads that end kernels; `stop` stays */
-    unsigned num_faults;   /* so far; the last one is: */
+    bool claimed;        /* a report was taken, its claim could not be freed */
+    unsigned num_faults; /* so far; the last one is: */
     iris_status_t fault;
     char fault_message[IRIS_MESSAGE_BYTES];
 
@@ -179,9 +183,16 @@ struct hip_stream {
     hipEvent_t mark; /* NULL: never needed so far */
 };
 
-/* The calling thread's device is the backend's between these two. */
-int iris_i_hip_enter(const struct hip_backend *hip);
-void iris_i_hip_leave(const struct hip_backend *hip, int before);
+/* What a thread of the program had before a call into the backend. */
+struct hip_before {
+    int device; /* -1: none to put back */
+    hipStreamCaptureMode mode;
+};
+
+/* Between these two the calling thread's device is the backend's, and no
+ * capture that some thread of the program has begun forbids it anything. */
+struct hip_before iris_i_hip_enter(const struct hip_backend *hip);
+void iris_i_hip_leave(const struct hip_backend *hip, struct hip_before before);
 
 /* Every error of the runtime becomes a status here: IRIS_ERR_NO_MEMORY or
  * IRIS_ERR_DEVICE, with the runtime's name and text behind the message. */
@@ -210,6 +221,12 @@ void iris_i_hip_use_memory(struct hip_backend *hip);
 void iris_i_hip_leave_memory(struct hip_backend *hip);
 void iris_i_hip_discard(const struct hip_backend *hip,
                         const struct hip_thing *thing);
+
+/* A context uses a rank thread's heap, by its owner's pointer, and no longer.
+ * Nothing of the heap is given back between these: kernels may write there,
+ * from other GPUs as well. */
+void iris_i_hip_borrow(struct hip_import *import, uint64_t generation);
+void iris_i_hip_unborrow(struct hip_import *import);
 
 /* Gives back now what is kept of the GPU; whether there was any. The second:
  * only what is mapped at these addresses. Both may wait for other contexts'
@@ -244,9 +261,6 @@ iris_status_t iris_i_hip_heap_import(struct iris_backend *backend,
 void iris_i_hip_heap_unimport(struct iris_backend *backend, void *base,
                               size_t bytes);
 
-/* Fills memory with zeros, and waits for that. */
-hipError_t iris_i_hip_zero(struct hip_backend *hip, void *base, size_t bytes);
-
 /* hip_vmem.c: heaps as addresses that get memory when it is needed. Makes
  * hip->vmem and the backend's growth table. */
 iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip);
@@ -277,11 +291,13 @@ void *iris_i_hip_stream_native(struct iris_stream *stream);
 void iris_i_hip_stream_destroy(struct iris_stream *stream);
 iris_status_t iris_i_hip_stream_synchronize(struct iris_stream *stream);
 
-/* IRIS_OK, or IRIS_ERR_STATE if the stream is being captured, which what
- * `what` names would break. */
-iris_status_t iris_i_hip_not_capturing(struct hip_stream *stream,
-                                       const char *what);
-bool iris_i_hip_capturing(struct hip_stream *stream);
+/* Gives back one that has no work. */
+void iris_i_hip_stream_free(struct hip_stream *stream);
+
+/* Fills new memory of the heap with zeros, and waits for that, as for a stream:
+ * IRIS_ERR_TIMEOUT and the like if it does not come to an end by itself. */
+iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base,
+                              size_t bytes);
 
 /* Waits for what has been enqueued, as iris_i_hip_stream_synchronize() does,
  * but leaves errors of that work for it. */
@@ -332,9 +348,26 @@ void iris_i_hip_collect(struct hip_backend *hip);
 iris_status_t iris_i_hip_fault_take(struct hip_stream *stream, bool idle,
                                     uint64_t work, char *message_p);
 
+/* Lets every wait that the stream does without a kernel come true, in the order
+ * they come. Of two for one word the stream may miss the first: call it again
+ * until the stream is through. */
+void iris_i_hip_force_waits(struct hip_stream *stream);
+
+/* The stream is behind the waits up to this number: puts back what was there,
+ * unless somebody has written since. The stream's lock is held. */
+void iris_i_hip_forget_waits(struct hip_stream *stream, uint64_t upto);
+
 /* hip_launch.c. Loads all of the program's GPU code now: later it could wait
  * for kernels that wait. */
 void iris_i_hip_load_images(struct hip_backend *hip);
+
+/* IRIS_OK, or IRIS_ERR_STATE if the stream is being captured, which what
+ * `what` names would break; that error. */
+iris_status_t iris_i_hip_not_capturing(struct hip_stream *stream,
+                                       const char *what);
+iris_status_t iris_i_hip_fail_captured(const struct hip_stream *stream,
+                                       const char *what);
+bool iris_i_hip_capturing(struct hip_stream *stream);
 iris_status_t iris_i_hip_launch(struct iris_stream *stream,
                                 const struct iris_launch *launch);
 iris_status_t iris_i_hip_capture_begin(struct iris_stream *stream);

@@ -33,7 +33,12 @@ void iris_i_hip_stage_close(struct hip_backend *hip)
                      HIP_STAGE_BLOCKS * HIP_STAGE_BLOCK_BYTES);
 }
 
-static uint64_t run_of(unsigned count)
+static size_t num_blocks(size_t bytes)
+{
+    return bytes / HIP_STAGE_BLOCK_BYTES + (bytes % HIP_STAGE_BLOCK_BYTES != 0);
+}
+
+static uint64_t run_of(size_t count)
 {
     return count >= 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
 }
@@ -41,10 +46,8 @@ static uint64_t run_of(unsigned count)
 /* `count` blocks in one piece, or NULL. */
 static void *stage_take(struct hip_stage *stage, size_t bytes)
 {
-    unsigned count =
-        (unsigned)((bytes + HIP_STAGE_BLOCK_BYTES - 1) / HIP_STAGE_BLOCK_BYTES);
+    size_t count = num_blocks(bytes), first = 0;
     uint64_t used = atomic_load(&stage->used);
-    unsigned first = 0;
 
     while (first + count <= HIP_STAGE_BLOCKS) {
         uint64_t mask = run_of(count) << first;
@@ -67,10 +70,8 @@ static uint64_t blocks_of(const struct hip_stage *stage, const void *ptr,
 {
     size_t first =
         (size_t)((const char *)ptr - stage->base) / HIP_STAGE_BLOCK_BYTES;
-    unsigned count =
-        (unsigned)((bytes + HIP_STAGE_BLOCK_BYTES - 1) / HIP_STAGE_BLOCK_BYTES);
 
-    return run_of(count) << first;
+    return run_of(num_blocks(bytes)) << first;
 }
 
 void iris_i_hip_stage_give(struct hip_backend *hip, uint64_t blocks)
@@ -78,20 +79,35 @@ void iris_i_hip_stage_give(struct hip_backend *hip, uint64_t blocks)
     atomic_fetch_and(&hip->stage.used, ~blocks);
 }
 
-/* Memory that the GPU does not know: neither device nor pinned. */
+/* By its type, since memory of another GPU may have no address on this one. */
+static bool is_unknown(const hipPointerAttribute_t *what)
+{
+#if IRIS_HIP_NVIDIA || HIP_VERSION_MAJOR >= 6
+    return what->type == hipMemoryTypeUnregistered;
+#else /* mostly an error */
+    return what->memoryType == hipMemoryTypeHost && what->hostPointer == NULL &&
+           what->devicePointer == NULL;
+#endif
+}
+
+/* Memory that the GPU does not know: neither device nor pinned. Where that
+ * cannot be told the runtime has to do with it what it can: the CPU must not
+ * touch what may be device memory. */
 static bool is_pageable(const struct hip_backend *hip, const void *ptr)
 {
     hipPointerAttribute_t what;
+    hipError_t error;
 
     if (iris_i_hip_is_heap(hip, ptr)) {
         return false;
     }
     memset(&what, 0, sizeof what);
-    if (hipPointerGetAttributes(&what, ptr) != hipSuccess) {
+    error = hipPointerGetAttributes(&what, ptr);
+    if (error != hipSuccess) {
         (void)hipGetLastError();
-        return true;
+        return error == hipErrorInvalidValue;
     }
-    return what.devicePointer == NULL;
+    return is_unknown(&what);
 }
 
 /* Errands of this process that will write to the program's host memory. While
@@ -278,7 +294,7 @@ iris_status_t iris_i_hip_copy(struct iris_stream *base, void *dst,
 {
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
-    int before = iris_i_hip_enter(hip);
+    struct hip_before before = iris_i_hip_enter(hip);
     struct hip_copy copy = {
         .dst = dst,
         .src = src,
@@ -318,7 +334,7 @@ iris_status_t iris_i_hip_set(struct iris_stream *base, void *dst, int value,
 {
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
-    int before = iris_i_hip_enter(hip);
+    struct hip_before before = iris_i_hip_enter(hip);
     iris_status_t status = IRIS_OK;
     hipError_t error = hipSuccess;
 
@@ -352,7 +368,7 @@ iris_status_t iris_i_hip_signal(struct iris_stream *base, uint64_t *place,
 {
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
-    int before = iris_i_hip_enter(hip);
+    struct hip_before before = iris_i_hip_enter(hip);
     hipError_t error = hipErrorNotSupported;
     iris_status_t status = IRIS_OK;
 
@@ -417,7 +433,7 @@ iris_status_t iris_i_hip_wait(struct iris_stream *base, uint64_t *place,
     struct hip_wait *wait = NULL;
     hipError_t error = hipErrorNotSupported;
     iris_status_t status = IRIS_OK;
-    int before;
+    struct hip_before before;
 
     if (!has_comparison(cmp, value)) {
         return IRIS_ERR_UNSUPPORTED;

@@ -157,7 +157,8 @@ iris_status_t iris_i_hip_vmem_share(struct iris_backend *backend, void *at,
                                     struct iris_heap_handle *handle_p)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    int before = iris_i_hip_enter(hip), fd = -1;
+    struct hip_before before = iris_i_hip_enter(hip);
+    int fd = -1;
     struct vmem_handle handle = {0};
     iris_status_t status = iris_i_hip_extent_share(hip, at, &handle.bytes, &fd);
 
@@ -177,7 +178,7 @@ iris_status_t iris_i_hip_vmem_map(struct iris_backend *backend, void *at,
     struct hip_backend *hip = (struct hip_backend *)backend;
     struct vmem_handle theirs;
     iris_status_t status;
-    int before;
+    struct hip_before before;
 
     memcpy(&theirs, handle->bytes, sizeof theirs);
     if (handle->num_bytes != sizeof theirs || handle->fd < 0 ||
@@ -197,7 +198,7 @@ void iris_i_hip_vmem_unmap(struct iris_backend *backend, void *at)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     struct hip_extent *extent = iris_i_hip_extent_find(hip, at);
-    int before;
+    struct hip_before before;
 
     if (extent != NULL) {
         before = iris_i_hip_enter(hip);

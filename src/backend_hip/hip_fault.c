@@ -17,8 +17,9 @@
 /* What the host writes to stop kernels; a lane that reports writes 1. */
 #define STOPPED_BY_LANE 1
 #define STOPPED_BY_HOST 2
-/* How long a lane that has made its report ready may take to write 1. */
-#define STOP_NS 10000000
+/* How long a lane that has written 1 may take to make its report ready. Kernels
+ * of other processes may have their turns on the GPU in between. */
+#define READY_NS 100000000
 
 iris_status_t iris_i_hip_watch_open(struct hip_backend *hip)
 {
@@ -118,7 +119,9 @@ iris_status_t iris_i_hip_fault_take(struct hip_stream *stream, bool idle,
     iris_status_t status = IRIS_OK;
 
     pthread_mutex_lock(&hip->fault_lock);
-    if (stream->busy && stream->faults_seen != hip->num_faults) {
+    /* In an abandoned backend whatever waits is ended. */
+    if (stream->busy &&
+        (stream->faults_seen != hip->num_faults || hip->abandoned)) {
         status = hip->fault;
         memcpy(message_p, hip->fault_message, sizeof hip->fault_message);
     }
@@ -137,30 +140,34 @@ static const char *comparison(int cmp)
 
 /* The word in device memory that lanes compete for goes back to 0. By a copy,
  * since a fill may be a kernel that finds no room beside those that wait. */
-static void free_claim(struct hip_backend *hip)
+static bool free_claim(struct hip_backend *hip)
 {
     static const int64_t zero;
     int64_t *words = hip->heap.base;
     size_t place =
         IRIS_CONTEXT_OWN(hip->params.num_ranks, IRIS_CONTEXT_OWN_CLAIM);
 
-    if (words != NULL &&
-        hipMemcpyAsync(&words[place], &zero, sizeof zero, hipMemcpyDefault,
-                       hip->service) == hipSuccess) {
-        (void)hipStreamSynchronize(hip->service);
+    if (hipMemcpyAsync(&words[place], &zero, sizeof zero, hipMemcpyDefault,
+                       hip->service->native) == hipSuccess &&
+        hipStreamSynchronize(hip->service->native) == hipSuccess) {
+        return true;
     }
+    (void)hipGetLastError();
+    return false;
 }
 
-/* A lane has made its report ready and says `stop` next: that must not come
- * after the host has made that 0, or it would end kernels that nobody hears
- * of. */
-static void await_stop(struct hip_backend *hip)
+/* A lane has said `stop`. If it has the claim its report is ready next, or has
+ * been taken; else another lane's is, or was. */
+static bool await_report(struct hip_backend *hip)
 {
-    int64_t end = iris_i_now_ns() + STOP_NS;
+    int64_t end = iris_i_now_ns() + READY_NS;
 
-    while (atomic_load(shared(&hip->watch->stop)) != STOPPED_BY_LANE &&
-           iris_i_now_ns() < end) {
+    while (atomic_load(shared(&hip->watch->ready)) == 0) {
+        if (iris_i_now_ns() >= end) {
+            return false;
+        }
     }
+    return true;
 }
 
 static void take_report(struct hip_backend *hip)
@@ -182,34 +189,132 @@ static void take_report(struct hip_backend *hip)
     set_fault(hip, IRIS_ERR_TIMEOUT, message);
 }
 
+/* Lanes gave up after the report was taken and before others could make one. */
+static void note_unreported(struct hip_backend *hip)
+{
+    char message[IRIS_MESSAGE_BYTES];
+
+    snprintf(message, sizeof message,
+             "rank %d: a kernel waited for too long (IRIS_DEVICE_TIMEOUT_MS) "
+             "and was ended, soon after another one, whose end was reported",
+             hip->params.rank);
+    set_fault(hip, IRIS_ERR_TIMEOUT, message);
+}
+
 /* Other streams' kernels may run on. As long as the claim is taken no other
- * lane writes to the watch, so it is freed last, and only by who takes the
- * report: a lane that is not ready yet still writes its own. */
+ * lane writes to the watch but to `stop`, so it is freed last, and only by who
+ * takes the report: a lane that is not ready yet still writes its own. */
 void iris_i_hip_collect(struct hip_backend *hip)
 {
-    bool reported;
-    uint32_t stop;
+    bool reported, claimed;
 
     if (atomic_load(shared(&hip->watch->stop)) == 0 &&
         atomic_load(shared(&hip->watch->ready)) == 0) {
         return;
     }
     pthread_mutex_lock(&hip->fault_lock);
-    stop = atomic_load(shared(&hip->watch->stop));
     reported = atomic_load(shared(&hip->watch->ready)) != 0;
+    if (!reported &&
+        atomic_load(shared(&hip->watch->stop)) == STOPPED_BY_LANE) {
+        reported = await_report(hip);
+        if (!reported) {
+            note_unreported(hip);
+        }
+    }
     if (reported) {
-        await_stop(hip);
         take_report(hip);
         atomic_store(shared(&hip->watch->ready), 0);
-    } else if (stop == STOPPED_BY_LANE) {
-        hip->num_faults++; /* its report came long before; others may have ended
-                            * since */
     }
-    if (hip->num_stopping == 0) {
-        atomic_store(shared(&hip->watch->stop), 0);
-    }
+    /* A kernel that could not be ended is to end when it next waits. */
+    atomic_store(shared(&hip->watch->stop),
+                 hip->num_stopping == 0 && !hip->abandoned ? 0
+                                                           : STOPPED_BY_HOST);
+    claimed = reported || hip->claimed;
+    hip->claimed = false;
     pthread_mutex_unlock(&hip->fault_lock);
-    if (reported) {
-        free_claim(hip);
+    if (claimed && !free_claim(hip)) {
+        pthread_mutex_lock(&hip->fault_lock);
+        hip->claimed = true;
+        pthread_mutex_unlock(&hip->fault_lock);
+    }
+}
+
+/* ---- Waits without kernels ---- */
+
+/* Copies a word beside all streams that wait. */
+static bool copy_word(struct hip_stream *stream, uint64_t *to,
+                      const uint64_t *from)
+{
+    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
+
+    return hipMemcpyAsync(to, from, sizeof *to, hipMemcpyDefault,
+                          hip->service->native) == hipSuccess &&
+           hipStreamSynchronize(hip->service->native) == hipSuccess;
+}
+
+/* The last wait with a number in this range, or NULL; with `first`, the first
+ * one. */
+static struct hip_wait *find_wait(struct hip_stream *stream, uint64_t from,
+                                  uint64_t upto, bool first)
+{
+    struct hip_wait *found = NULL;
+
+    for (size_t i = 0; i < HIP_STREAM_WAITS; i++) {
+        struct hip_wait *wait = &stream->waits[i];
+
+        if (wait->number >= from && wait->number <= upto &&
+            (found == NULL || (wait->number < found->number) == first)) {
+            found = wait;
+        }
+    }
+    return found;
+}
+
+/* As the hardware compares: GE is cyclic. */
+static bool holds(const struct hip_wait *wait, uint64_t seen)
+{
+    return wait->cmp == IRIS_CMP_EQ ? seen == wait->value
+                                    : (int64_t)(seen - wait->value) >= 0;
+}
+
+static void force_wait(struct hip_stream *stream, struct hip_wait *wait)
+{
+    uint64_t seen;
+
+    if (!copy_word(stream, &seen, wait->place) || holds(wait, seen)) {
+        return;
+    }
+    if (!wait->forced) {
+        wait->forced = true;
+        wait->saved = seen;
+    }
+    (void)copy_word(stream, wait->place, &wait->value);
+}
+
+void iris_i_hip_force_waits(struct hip_stream *stream)
+{
+    struct hip_wait *wait;
+    uint64_t from = 1;
+
+    pthread_mutex_lock(&stream->lock);
+    while ((wait = find_wait(stream, from, UINT64_MAX, true)) != NULL) {
+        force_wait(stream, wait);
+        from = wait->number + 1;
+    }
+    pthread_mutex_unlock(&stream->lock);
+}
+
+void iris_i_hip_forget_waits(struct hip_stream *stream, uint64_t upto)
+{
+    struct hip_wait *wait;
+
+    while ((wait = find_wait(stream, 1, upto, false)) != NULL) {
+        uint64_t seen;
+
+        if (wait->forced && copy_word(stream, &seen, wait->place) &&
+            seen == wait->value) {
+            (void)copy_word(stream, wait->place, &wait->saved);
+        }
+        memset(wait, 0, sizeof *wait);
     }
 }

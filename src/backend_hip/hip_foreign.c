@@ -86,7 +86,7 @@ iris_status_t iris_i_hip_vmem_find(struct iris_backend *backend,
                                    struct iris_foreign *foreign_p)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    int before = iris_i_hip_enter(hip);
+    struct hip_before before = iris_i_hip_enter(hip);
     struct iris_foreign foreign;
     const char *why;
 
@@ -104,12 +104,15 @@ iris_status_t iris_i_hip_vmem_find(struct iris_backend *backend,
 void iris_i_hip_vmem_drop(struct iris_backend *backend,
                           struct iris_foreign *foreign)
 {
-    (void)backend;
+    const struct hip_backend *hip = (const struct hip_backend *)backend;
+    struct hip_before before = iris_i_hip_enter(hip);
+
     /* The program has the memory, so that nothing waits for this. */
     if (foreign->cookie != NULL &&
         hipMemRelease(handle_of(foreign)) != hipSuccess) {
         (void)hipGetLastError();
     }
+    iris_i_hip_leave(hip, before);
     foreign->cookie = NULL;
 }
 
@@ -121,7 +124,7 @@ iris_status_t iris_i_hip_vmem_adopt(struct iris_backend *backend, void *at,
     struct hip_backend *hip = (struct hip_backend *)backend;
     struct hip_extent extent = {
         .at = at, .bytes = foreign->bytes, .handle = handle_of(foreign)};
-    int before = iris_i_hip_enter(hip);
+    struct hip_before before = iris_i_hip_enter(hip);
     hipError_t error =
         iris_i_hip_extent_map(hip, &extent, hip->vmem->num_devices);
 

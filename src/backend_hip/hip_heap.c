@@ -42,13 +42,6 @@ static uint32_t pid_namespace(void)
     return stat("/proc/self/ns/pid", &st) == 0 ? (uint32_t)st.st_ino : 0;
 }
 
-hipError_t iris_i_hip_zero(struct hip_backend *hip, void *base, size_t bytes)
-{
-    hipError_t error = hipMemsetAsync(base, 0, bytes, hip->service);
-
-    return error == hipSuccess ? hipStreamSynchronize(hip->service) : error;
-}
-
 static void give_back(const struct hip_backend *hip, void *raw)
 {
     const struct hip_thing thing = {.kind = HIP_MEMORY, .ptr = raw};
@@ -95,19 +88,18 @@ static iris_status_t pool_alloc(struct hip_backend *hip, size_t bytes,
     size_t free_bytes = 0, total_bytes = 0;
     void *raw, *base;
     hipError_t error = allocate_aligned(hip, bytes, &raw, &base);
+    iris_status_t status;
 
-    if (error == hipSuccess) {
-        error = iris_i_hip_zero(hip, base, bytes);
-    } else {
-        (void)hipMemGetInfo(&free_bytes, &total_bytes);
-    }
     if (error != hipSuccess) {
-        iris_status_t status = iris_i_hip_fail(
+        (void)hipMemGetInfo(&free_bytes, &total_bytes);
+        return iris_i_hip_fail(
             error,
             "rank %d gets no heap of %zu bytes on GPU %d, where %zu of %zu "
             "bytes are free; lower IRIS_HEAP_SIZE",
             hip->params.rank, bytes, hip->device, free_bytes, total_bytes);
-
+    }
+    status = iris_i_hip_zero(hip, base, bytes);
+    if (status != IRIS_OK) {
         give_back(hip, raw);
         return status;
     }
@@ -137,7 +129,7 @@ iris_status_t iris_i_hip_heap_alloc(struct iris_backend *backend, size_t bytes,
                                     struct iris_heap_region *region_p)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    int before = iris_i_hip_enter(hip);
+    struct hip_before before = iris_i_hip_enter(hip);
     iris_status_t status = hip->vmem != NULL
                                ? iris_i_hip_vmem_alloc(hip, bytes, region_p)
                                : pool_alloc(hip, bytes, region_p);
@@ -151,10 +143,12 @@ void iris_i_hip_heap_free(struct iris_backend *backend,
                           struct iris_heap_region *region)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    int before = iris_i_hip_enter(hip);
+    struct hip_before before = iris_i_hip_enter(hip);
 
+    hip->heap_leaving = hip->heap_generation;
     iris_i_hip_vmem_free(hip);
     give_back(hip, region->cookie);
+    hip->heap_leaving = 0;
     iris_i_hip_leave(hip, before);
 }
 
@@ -191,7 +185,8 @@ iris_status_t iris_i_hip_heap_export(struct iris_backend *backend,
                                 .bytes = region->bytes,
                                 .rank = hip->params.rank,
                                 .vmem = hip->vmem != NULL};
-    int before = iris_i_hip_enter(hip), fd = -1;
+    struct hip_before before = iris_i_hip_enter(hip);
+    int fd = -1;
     iris_status_t status = hip->vmem != NULL
                                ? iris_i_hip_vmem_export(hip, &handle, &fd)
                                : pool_export(hip, region, &handle);
@@ -342,6 +337,7 @@ static iris_status_t import(struct hip_backend *hip,
     }
     if (is_here(theirs)) {
         import->base = theirs->base;
+        iris_i_hip_borrow(import, theirs->generation);
         return IRIS_OK;
     }
     if (hip->vmem != NULL) {
@@ -364,7 +360,7 @@ iris_status_t iris_i_hip_heap_import(struct iris_backend *backend,
     struct hip_handle theirs;
     struct hip_import *mapped;
     iris_status_t status;
-    int before;
+    struct hip_before before;
 
     if (handle->num_bytes != sizeof theirs) {
         return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
@@ -410,7 +406,7 @@ void iris_i_hip_heap_unimport(struct iris_backend *backend, void *base,
     struct hip_backend *hip = (struct hip_backend *)backend;
     struct hip_import **link = &hip->imports;
     struct hip_import *mapped;
-    int before;
+    struct hip_before before;
 
     (void)bytes;
     while (*link != NULL && (*link)->base != base) {
@@ -424,7 +420,9 @@ void iris_i_hip_heap_unimport(struct iris_backend *backend, void *base,
     }
     *link = mapped->next;
     before = iris_i_hip_enter(hip);
-    if (mapped->opened != NULL) {
+    if (mapped->borrowed != 0) {
+        iris_i_hip_unborrow(mapped);
+    } else if (mapped->opened != NULL) {
         close_opened(mapped->opened);
     } else if (mapped->room.bytes != 0) {
         iris_i_hip_vmem_unimport(hip, mapped);

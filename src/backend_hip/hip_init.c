@@ -14,21 +14,49 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What this library asks in a thread would be an error while a capture in
+ * global mode is under way in any other, and void that capture. */
+static hipStreamCaptureMode relax(void)
+{
+    hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
+
+    if (hipThreadExchangeStreamCaptureMode(&mode) != hipSuccess) {
+        (void)hipGetLastError();
+        mode = hipStreamCaptureModeRelaxed; /* nothing to put back */
+    }
+    return mode;
+}
+
+static void unrelax(hipStreamCaptureMode mode)
+{
+    if (mode != hipStreamCaptureModeRelaxed &&
+        hipThreadExchangeStreamCaptureMode(&mode) != hipSuccess) {
+        (void)hipGetLastError();
+    }
+}
+
 #if IRIS_HIP_NVIDIA
 /* A thread of the program has a device in name only until it uses it, and CUDA
  * would make a context there if it were made current again: contexts are pushed
  * and popped. */
-int iris_i_hip_enter(const struct hip_backend *hip)
+struct hip_before iris_i_hip_enter(const struct hip_backend *hip)
 {
-    return hipCtxPushCurrent(hip->context) == hipSuccess ? 0 : -1;
+    struct hip_before before = {.device = -1};
+
+    if (hipCtxPushCurrent(hip->context) == hipSuccess) {
+        before.device = hip->device;
+    }
+    before.mode = relax();
+    return before;
 }
 
-void iris_i_hip_leave(const struct hip_backend *hip, int before)
+void iris_i_hip_leave(const struct hip_backend *hip, struct hip_before before)
 {
     hipCtx_t left;
 
     (void)hip;
-    if (before >= 0) {
+    unrelax(before.mode);
+    if (before.device >= 0) {
         (void)hipCtxPopCurrent(&left);
     }
 }
@@ -40,26 +68,28 @@ static hipError_t attach(struct hip_backend *hip)
     return hipDevicePrimaryCtxRetain(&hip->context, hip->device);
 }
 #else
-int iris_i_hip_enter(const struct hip_backend *hip)
+struct hip_before iris_i_hip_enter(const struct hip_backend *hip)
 {
-    int before = -1;
+    struct hip_before before = {.device = -1};
 
-    if (hipGetDevice(&before) != hipSuccess) {
+    if (hipGetDevice(&before.device) != hipSuccess) {
         (void)hipGetLastError();
-        before = -1;
+        before.device = -1;
     }
     /* Even if it is the current one: to a thread that is new to the runtime
      * that may mean nothing yet. */
     if (hipSetDevice(hip->device) != hipSuccess) {
         (void)hipGetLastError();
     }
+    before.mode = relax();
     return before;
 }
 
-void iris_i_hip_leave(const struct hip_backend *hip, int before)
+void iris_i_hip_leave(const struct hip_backend *hip, struct hip_before before)
 {
-    if (before >= 0 && before != hip->device) {
-        (void)hipSetDevice(before);
+    unrelax(before.mode);
+    if (before.device >= 0 && before.device != hip->device) {
+        (void)hipSetDevice(before.device);
     }
 }
 
@@ -233,12 +263,12 @@ static iris_status_t fail_device(const struct hip_backend *hip,
 static void hip_close(struct iris_backend *backend)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    int before = iris_i_hip_enter(hip);
+    struct hip_before before = iris_i_hip_enter(hip);
 
     iris_i_hip_stage_close(hip);
     iris_i_hip_watch_close(hip);
     if (hip->service != NULL && !hip->abandoned) {
-        (void)hipStreamDestroy(hip->service);
+        iris_i_hip_stream_free(hip->service);
     }
     iris_i_hip_leave_memory(hip);
     iris_i_hip_leave(hip, before);
@@ -253,9 +283,10 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
                               struct iris_backend **backend_p)
 {
     struct hip_backend *hip = calloc(1, sizeof *hip);
+    struct iris_stream *service = NULL;
     iris_status_t status;
     hipError_t error;
-    int before;
+    struct hip_before before;
 
     if (hip == NULL) {
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
@@ -281,10 +312,8 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
         status = iris_i_hip_vmem_open(hip);
     }
     if (status == IRIS_OK) {
-        error = hipStreamCreateWithFlags(&hip->service, hipStreamNonBlocking);
-        if (error != hipSuccess) {
-            status = fail_device(hip, error);
-        }
+        status = iris_i_hip_stream_create(&hip->base, &service);
+        hip->service = (struct hip_stream *)service;
     }
     if (status == IRIS_OK) {
         status = iris_i_hip_watch_open(hip);

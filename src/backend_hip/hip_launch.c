@@ -195,7 +195,7 @@ iris_status_t iris_i_hip_launch(struct iris_stream *base,
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     const struct iris_kernel *kernel = launch->kernel;
     iris_status_t status;
-    int before;
+    struct hip_before before;
 
     if (kernel->gpu_image == NULL && kernel->gpu_entry == NULL) {
         return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
@@ -213,20 +213,57 @@ iris_status_t iris_i_hip_launch(struct iris_stream *base,
     return status;
 }
 
+/* ---- Graphs ---- */
+
+bool iris_i_hip_capturing(struct hip_stream *stream)
+{
+    hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
+    hipError_t error = hipStreamIsCapturing(stream->native, &status);
+
+    if (error != hipSuccess) {
+        (void)hipGetLastError();
+        /* The default stream, which would disturb another's capture. */
+        return error == hipErrorStreamCaptureImplicit;
+    }
+    return status != hipStreamCaptureStatusNone;
+}
+
+iris_status_t iris_i_hip_fail_captured(const struct hip_stream *stream,
+                                       const char *what)
+{
+    const struct hip_backend *hip =
+        (const struct hip_backend *)stream->base.backend;
+
+    return iris_i_fail(NULL, IRIS_ERR_STATE,
+                       "rank %d: %s cannot be captured in a graph; do it "
+                       "before or after the capture",
+                       hip->params.rank, what);
+}
+
+iris_status_t iris_i_hip_not_capturing(struct hip_stream *stream,
+                                       const char *what)
+{
+    return iris_i_hip_capturing(stream) ? iris_i_hip_fail_captured(stream, what)
+                                        : IRIS_OK;
+}
+
 iris_status_t iris_i_hip_capture_begin(struct iris_stream *base)
 {
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
-    int before = iris_i_hip_enter(hip);
+    struct hip_before before = iris_i_hip_enter(hip);
     iris_status_t status =
         iris_i_hip_not_capturing(stream, "the beginning of a capture");
     hipError_t error = hipSuccess;
 
     /* Relaxed, since a kernel's image is loaded at its first launch, maybe in a
-     * capture, which the other modes forbid. */
+     * capture, which the other modes forbid. Not while another thread asks the
+     * stream, having seen that it is not captured. */
     if (status == IRIS_OK) {
+        pthread_mutex_lock(&stream->lock);
         error =
             hipStreamBeginCapture(stream->native, hipStreamCaptureModeRelaxed);
+        pthread_mutex_unlock(&stream->lock);
     }
     if (error != hipSuccess) {
         status = iris_i_hip_fail(error, "rank %d: a capture cannot begin",
@@ -245,7 +282,7 @@ iris_status_t iris_i_hip_capture_end(struct iris_stream *base, void **graph_p)
     hipGraphExec_t exec = NULL;
     iris_status_t status = IRIS_OK;
     hipError_t error;
-    int before;
+    struct hip_before before;
 
     before = iris_i_hip_enter(hip);
     error = hipStreamIsCapturing(stream->native, &capture);
@@ -279,7 +316,7 @@ iris_status_t iris_i_hip_graph_launch(struct iris_stream *base, void *graph)
 {
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
-    int before = iris_i_hip_enter(hip);
+    struct hip_before before = iris_i_hip_enter(hip);
     hipError_t error;
 
     iris_i_hip_enqueue_begin(stream);
@@ -295,7 +332,7 @@ iris_status_t iris_i_hip_graph_launch(struct iris_stream *base, void *graph)
 void iris_i_hip_graph_free(struct iris_backend *backend, void *graph)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    int before = iris_i_hip_enter(hip);
+    struct hip_before before = iris_i_hip_enter(hip);
 
     if (!hip->abandoned && hipGraphExecDestroy(graph) != hipSuccess) {
         (void)hipGetLastError();

@@ -24,6 +24,10 @@
 #define hipErrorInvalidImage cudaErrorInvalidKernelImage
 #define hipErrorNoBinaryForGpu cudaErrorNoKernelImageForDevice
 #define hipErrorNotSupported cudaErrorNotSupported
+#define hipErrorInvalidValue cudaErrorInvalidValue
+#define hipErrorStreamCaptureUnsupported cudaErrorStreamCaptureUnsupported
+#define hipErrorStreamCaptureInvalidated cudaErrorStreamCaptureInvalidated
+#define hipErrorStreamCaptureImplicit cudaErrorStreamCaptureImplicit
 #define hipGetErrorName cudaGetErrorName
 #define hipGetErrorString cudaGetErrorString
 #define hipGetLastError cudaGetLastError
@@ -77,6 +81,7 @@ static inline hipError_t hipDeviceGetName(char *name, int bytes, int device)
 #define hipMemsetAsync cudaMemsetAsync
 #define hipPointerAttribute_t struct cudaPointerAttributes
 #define hipPointerGetAttributes cudaPointerGetAttributes
+#define hipMemoryTypeUnregistered cudaMemoryTypeUnregistered
 #define hipIpcMemHandle_t cudaIpcMemHandle_t
 #define hipIpcGetMemHandle cudaIpcGetMemHandle
 #define hipIpcOpenMemHandle cudaIpcOpenMemHandle
@@ -218,7 +223,9 @@ hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *prop,
 #define hipStreamCaptureStatus enum cudaStreamCaptureStatus
 #define hipStreamCaptureStatusNone cudaStreamCaptureStatusNone
 #define hipStreamCaptureStatusActive cudaStreamCaptureStatusActive
+#define hipStreamCaptureMode enum cudaStreamCaptureMode
 #define hipStreamCaptureModeRelaxed cudaStreamCaptureModeRelaxed
+#define hipThreadExchangeStreamCaptureMode cudaThreadExchangeStreamCaptureMode
 #define hipStreamBeginCapture cudaStreamBeginCapture
 #define hipStreamEndCapture cudaStreamEndCapture
 #define hipGraph_t cudaGraph_t

@@ -42,7 +42,7 @@ iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
                                        struct iris_stream **stream_p)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    int before = iris_i_hip_enter(hip);
+    struct hip_before before = iris_i_hip_enter(hip);
     hipStream_t native = NULL;
     iris_status_t status;
     hipError_t error = hipStreamCreateWithFlags(&native, hipStreamNonBlocking);
@@ -71,7 +71,8 @@ iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     hipStreamCaptureStatus capture;
-    int before = iris_i_hip_enter(hip), device = hip->device;
+    struct hip_before before = iris_i_hip_enter(hip);
+    int device = hip->device;
     hipError_t error = hipStreamIsCapturing(native, &capture);
 
 #if !IRIS_HIP_NVIDIA
@@ -99,33 +100,21 @@ iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
     return make(hip, native, false, stream_p);
 }
 
+void iris_i_hip_stream_free(struct hip_stream *stream)
+{
+    if (stream->mark != NULL) {
+        (void)hipEventDestroy(stream->mark);
+    }
+    if (stream->owned) {
+        (void)hipStreamDestroy(stream->native);
+    }
+    pthread_mutex_destroy(&stream->lock);
+    free(stream);
+}
+
 void *iris_i_hip_stream_native(struct iris_stream *stream)
 {
     return ((struct hip_stream *)stream)->native;
-}
-
-bool iris_i_hip_capturing(struct hip_stream *stream)
-{
-    hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
-
-    if (hipStreamIsCapturing(stream->native, &status) != hipSuccess) {
-        (void)hipGetLastError();
-    }
-    return status != hipStreamCaptureStatusNone;
-}
-
-iris_status_t iris_i_hip_not_capturing(struct hip_stream *stream,
-                                       const char *what)
-{
-    const struct hip_backend *hip =
-        (const struct hip_backend *)stream->base.backend;
-
-    return !iris_i_hip_capturing(stream)
-               ? IRIS_OK
-               : iris_i_fail(NULL, IRIS_ERR_STATE,
-                             "rank %d: %s cannot be captured in a graph; do "
-                             "it before or after the capture",
-                             hip->params.rank, what);
 }
 
 /* ---- Work that comes ---- */
@@ -173,91 +162,6 @@ void iris_i_hip_enqueue_end(struct hip_stream *stream)
     pthread_mutex_unlock(&stream->lock);
 }
 
-/* ---- Waits without kernels ---- */
-
-/* Copies a word beside all streams that wait. */
-static bool copy_word(struct hip_stream *stream, uint64_t *to,
-                      const uint64_t *from)
-{
-    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
-
-    return hipMemcpyAsync(to, from, sizeof *to, hipMemcpyDefault,
-                          hip->service) == hipSuccess &&
-           hipStreamSynchronize(hip->service) == hipSuccess;
-}
-
-/* The last wait with a number in this range, or NULL; with `first`, the first
- * one. */
-static struct hip_wait *find_wait(struct hip_stream *stream, uint64_t from,
-                                  uint64_t upto, bool first)
-{
-    struct hip_wait *found = NULL;
-
-    for (size_t i = 0; i < HIP_STREAM_WAITS; i++) {
-        struct hip_wait *wait = &stream->waits[i];
-
-        if (wait->number >= from && wait->number <= upto &&
-            (found == NULL || (wait->number < found->number) == first)) {
-            found = wait;
-        }
-    }
-    return found;
-}
-
-/* As the hardware compares: GE is cyclic. */
-static bool holds(const struct hip_wait *wait, uint64_t seen)
-{
-    return wait->cmp == IRIS_CMP_EQ ? seen == wait->value
-                                    : (int64_t)(seen - wait->value) >= 0;
-}
-
-static void force_wait(struct hip_stream *stream, struct hip_wait *wait)
-{
-    uint64_t seen;
-
-    if (!copy_word(stream, &seen, wait->place) || holds(wait, seen)) {
-        return;
-    }
-    if (!wait->forced) {
-        wait->forced = true;
-        wait->saved = seen;
-    }
-    (void)copy_word(stream, wait->place, &wait->value);
-}
-
-/* Lets every wait that the stream does without a kernel come true, in the order
- * they come. Of two for one word the stream may miss the first: call it again
- * until the stream is through. */
-static void force_waits(struct hip_stream *stream)
-{
-    struct hip_wait *wait;
-    uint64_t from = 1;
-
-    pthread_mutex_lock(&stream->lock);
-    while ((wait = find_wait(stream, from, UINT64_MAX, true)) != NULL) {
-        force_wait(stream, wait);
-        from = wait->number + 1;
-    }
-    pthread_mutex_unlock(&stream->lock);
-}
-
-/* The stream is behind the waits up to this number: puts back what was there,
- * unless somebody has written since. The lock is held. */
-static void forget_waits(struct hip_stream *stream, uint64_t upto)
-{
-    struct hip_wait *wait;
-
-    while ((wait = find_wait(stream, 1, upto, false)) != NULL) {
-        uint64_t seen;
-
-        if (wait->forced && copy_word(stream, &seen, wait->place) &&
-            seen == wait->value) {
-            (void)copy_word(stream, wait->place, &wait->saved);
-        }
-        memset(wait, 0, sizeof *wait);
-    }
-}
-
 /* ---- Waiting on the host ---- */
 
 /* A wait of the host: what it is for, as of its begin. */
@@ -291,7 +195,7 @@ static void turn_end(struct hip_stream *stream, struct turn *turn,
     turn->idle =
         stream->enqueuing == 0 && stream->num_enqueued == turn->num_enqueued;
     if (finished) {
-        forget_waits(stream, turn->num_waits);
+        iris_i_hip_forget_waits(stream, turn->num_waits);
         iris_i_hip_stage_give((struct hip_backend *)stream->base.backend,
                               turn->stage_orphans);
     } else {
@@ -302,7 +206,8 @@ static void turn_end(struct hip_stream *stream, struct turn *turn,
 
 /* Whether the turn is through: hipErrorNotReady if it is not. Never blocks; to
  * ask a stream may while another thread's call waits for room in it, which then
- * may be what the caller has to end. */
+ * may be what the caller has to end. A stream that is captured is not asked,
+ * since that would void the capture. */
 static hipError_t look(struct hip_stream *stream, const struct turn *turn)
 {
     hipError_t error = hipErrorNotReady;
@@ -314,7 +219,8 @@ static hipError_t look(struct hip_stream *stream, const struct turn *turn)
             stream->passed = stream->marked;
         }
     } else if (stream->enqueuing == 0) {
-        error = hipStreamQuery(stream->native);
+        error = iris_i_hip_capturing(stream) ? hipErrorStreamCaptureUnsupported
+                                             : hipStreamQuery(stream->native);
         if (error == hipSuccess) {
             stream->passed = stream->turns;
         }
@@ -327,32 +233,41 @@ static hipError_t look(struct hip_stream *stream, const struct turn *turn)
 }
 
 /* Why to stop waiting, if there is a reason; the message is set. */
-static iris_status_t ask(const struct hip_backend *hip, int64_t now,
-                         int64_t deadline)
+static iris_status_t ask(const struct hip_backend *hip, const char *what,
+                         int64_t now, int64_t deadline)
 {
     const struct iris_backend_params *params = &hip->params;
 
     if (now >= deadline) {
         return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
-                           "rank %d: work on a stream was not done in %lld ms "
+                           "rank %d: %s not done in %lld ms "
                            "(IRIS_TIMEOUT_MS); kernels that wait were ended. "
                            "Look at what its kernels wait for "
                            "(IRIS_DEVICE_TIMEOUT_MS makes them tell)",
-                           params->rank, (long long)params->timeout_ms);
+                           params->rank, what, (long long)params->timeout_ms);
     }
     return params->keep_waiting == NULL ? IRIS_OK
                                         : params->keep_waiting(params->core);
 }
 
+/* How a wait of the host went. */
+struct outcome {
+    bool finished;     /* what was enqueued before is done */
+    bool idle;         /* and the stream has nothing left */
+    iris_status_t why; /* what made the host stop waiting, if anything did; its
+                        * message is this thread's */
+};
+
 /* look()s until the turn is through, which it returns, or an error. What makes
  * it stop waiting becomes the backend's fault; hipErrorNotReady: even so it
  * came to no end. */
-static hipError_t poll(struct hip_stream *stream, const struct turn *turn)
+static hipError_t poll(struct hip_stream *stream, const char *what,
+                       const struct turn *turn, iris_status_t *why_p)
 {
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
     int64_t begin = iris_i_now_ns(), next_ask = begin + ASK_NS;
     int64_t deadline = iris_i_deadline(hip->params.timeout_ms), grace = 0;
-    iris_status_t status = IRIS_OK;
+    iris_status_t why = IRIS_OK;
     hipError_t error;
 
     while ((error = look(stream, turn)) == hipErrorNotReady) {
@@ -365,56 +280,97 @@ static hipError_t poll(struct hip_stream *stream, const struct turn *turn)
             continue;
         }
         next_ask = now + ASK_NS;
-        if (status == IRIS_OK) {
-            status = ask(hip, now, deadline);
-            if (status == IRIS_OK) {
+        if (why == IRIS_OK) {
+            why = ask(hip, what, now, deadline);
+            if (why == IRIS_OK) {
                 continue;
             }
-            iris_i_hip_stop_begin(hip, status);
+            iris_i_hip_stop_begin(hip, why);
             grace = now + GRACE_NS;
         }
-        force_waits(stream);
+        iris_i_hip_force_waits(stream);
         if (now >= grace) {
+            iris_i_hip_abandon(hip);
             break;
         }
     }
-    if (status != IRIS_OK) {
+    if (why != IRIS_OK) {
         iris_i_hip_stop_end(hip);
     }
+    *why_p = why;
     return error;
 }
 
-/* Waits until all that was enqueued before is done; *finished_p is false if
- * that cannot be had. *idle_p: the stream has nothing left. IRIS_OK or
+static bool is_capture(hipError_t error)
+{
+    return error == hipErrorStreamCaptureUnsupported ||
+           error == hipErrorStreamCaptureInvalidated ||
+           error == hipErrorStreamCaptureImplicit;
+}
+
+/* Waits until all that was enqueued before is done, or that cannot be had;
+ * `what` of ask(). IRIS_OK, IRIS_ERR_STATE of a stream that is captured, or
  * IRIS_ERR_DEVICE. */
-static iris_status_t drain(struct hip_stream *stream, bool *finished_p,
-                           bool *idle_p)
+static iris_status_t drain(struct hip_stream *stream, const char *what,
+                           struct outcome *end)
 {
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
     struct turn turn;
     hipError_t error;
 
     turn_begin(stream, &turn);
-    error = poll(stream, &turn);
+    error = poll(stream, what, &turn, &end->why);
     (void)hipGetLastError();
-    *finished_p = error != hipErrorNotReady;
-    turn_end(stream, &turn, *finished_p);
-    *idle_p = *finished_p && turn.idle;
-    return error == hipSuccess || !*finished_p
+    end->finished = error != hipErrorNotReady && !is_capture(error);
+    turn_end(stream, &turn, end->finished);
+    end->idle = end->finished && turn.idle;
+    if (is_capture(error)) {
+        return iris_i_hip_fail_captured(stream,
+                                        "waiting for a stream on the host");
+    }
+    return error == hipSuccess || !end->finished
                ? IRIS_OK
                : iris_i_hip_fail(error, "rank %d: work on GPU %d failed",
                                  hip->params.rank, hip->device);
 }
 
+#define WORK "work on a stream was"
+
 iris_status_t iris_i_hip_stream_settle(struct hip_stream *stream)
 {
-    bool finished, idle;
-    iris_status_t status = drain(stream, &finished, &idle);
+    struct outcome end;
+    iris_status_t status = drain(stream, WORK, &end);
 
-    return status == IRIS_OK && !finished
+    return status == IRIS_OK && !end.finished
                ? iris_i_fail(NULL, IRIS_ERR_STATE,
                              "a kernel that cannot be ended holds the stream")
                : status;
+}
+
+iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base, size_t bytes)
+{
+    struct hip_stream *stream = hip->service;
+    struct outcome end;
+    iris_status_t status;
+    hipError_t error;
+
+    iris_i_hip_enqueue_begin(stream);
+    error = hipMemsetAsync(base, 0, bytes, stream->native);
+    iris_i_hip_enqueue_end(stream);
+    if (error != hipSuccess) {
+        return iris_i_hip_fail(error,
+                               "rank %d: %zu bytes of new heap on GPU %d are "
+                               "not filled with zeros",
+                               hip->params.rank, bytes, hip->device);
+    }
+    status = drain(stream,
+                   "filling new memory of the heap with zeros (iris_init, "
+                   "iris_malloc) was",
+                   &end);
+    if (end.finished && end.why != IRIS_OK) {
+        iris_i_hip_collect(hip);
+    }
+    return status == IRIS_OK ? end.why : status;
 }
 
 static iris_status_t synchronize(struct hip_stream *stream, bool *finished_p)
@@ -422,39 +378,29 @@ static iris_status_t synchronize(struct hip_stream *stream, bool *finished_p)
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
     char message[IRIS_MESSAGE_BYTES];
     uint64_t work = iris_i_hip_fault_work(stream);
-    bool idle;
-    iris_status_t status = drain(stream, finished_p, &idle);
+    struct outcome end;
+    iris_status_t status = drain(stream, WORK, &end);
 
+    *finished_p = end.finished;
     if (status != IRIS_OK) {
         return status;
     }
-    if (*finished_p) {
+    if (end.finished) {
         iris_i_hip_collect(hip);
-    } else {
-        iris_i_hip_abandon(hip);
     }
-    status = iris_i_hip_fault_take(stream, idle, work, message);
-    return status == IRIS_OK ? IRIS_OK
+    status = iris_i_hip_fault_take(stream, end.idle, work, message);
+    /* Another thread may have taken it before. */
+    return status == IRIS_OK ? end.why
                              : iris_i_fail(NULL, status, "%s", message);
 }
 
 iris_status_t iris_i_hip_stream_synchronize(struct iris_stream *base)
 {
-    struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
-    int before = iris_i_hip_enter(hip);
+    struct hip_before before = iris_i_hip_enter(hip);
     bool finished;
-    iris_status_t status = IRIS_OK;
+    iris_status_t status = synchronize((struct hip_stream *)base, &finished);
 
-    pthread_mutex_lock(&stream->lock);
-    if (stream->enqueuing == 0) { /* else the question may block; see look() */
-        status = iris_i_hip_not_capturing(stream,
-                                          "waiting for a stream on the host");
-    }
-    pthread_mutex_unlock(&stream->lock);
-    if (status == IRIS_OK) {
-        status = synchronize(stream, &finished);
-    }
     iris_i_hip_leave(hip, before);
     return status;
 }
@@ -463,7 +409,7 @@ void iris_i_hip_stream_destroy(struct iris_stream *base)
 {
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
-    int before = iris_i_hip_enter(hip);
+    struct hip_before before = iris_i_hip_enter(hip);
     hipGraph_t graph = NULL;
     bool finished;
     iris_status_t status;
@@ -481,17 +427,11 @@ void iris_i_hip_stream_destroy(struct iris_stream *base)
         iris_error(NULL, "rank %d: work of a destroyed stream failed: %s",
                    hip->params.rank, iris_last_error());
     }
-    if (finished && stream->mark != NULL) {
-        (void)hipEventDestroy(stream->mark);
-    }
-    if (stream->owned && finished) {
-        (void)hipStreamDestroy(stream->native);
+    if (finished) {
+        iris_i_hip_stream_free(stream);
     }
     iris_i_hip_leave(hip, before);
-    if (finished) {
-        pthread_mutex_destroy(&stream->lock);
-        free(stream);
-    } else { /* callbacks of its copies may still come */
+    if (!finished) { /* callbacks of its copies may still come */
         pthread_mutex_lock(&hip->lock);
         base->next = hip->left;
         hip->left = base;

@@ -181,6 +181,7 @@ static iris_status_t back_here(struct hip_backend *hip, void *at, size_t bytes)
     struct hip_extent extent = {.at = at, .bytes = bytes};
     hipMemAllocationProp prop = properties(hip);
     size_t free_bytes = 0, total_bytes = 0;
+    iris_status_t status;
     hipError_t error = hipMemCreate(&extent.handle, bytes, &prop, 0);
 
     if (error == hipErrorOutOfMemory && iris_i_hip_flush(hip)) {
@@ -190,32 +191,31 @@ static iris_status_t back_here(struct hip_backend *hip, void *at, size_t bytes)
         error = iris_i_hip_extent_map(hip, &extent, hip->vmem->num_devices);
         if (error != hipSuccess) {
             (void)hipMemRelease(extent.handle);
-        } else {
-            error = iris_i_hip_zero(hip, at, bytes);
-            if (error != hipSuccess) {
-                iris_i_hip_extent_unmap(hip, iris_i_hip_extent_find(hip, at));
-            }
         }
     }
-    if (error == hipSuccess) {
-        return IRIS_OK;
+    if (error != hipSuccess) {
+        if (hipMemGetInfo(&free_bytes, &total_bytes) != hipSuccess) {
+            (void)hipGetLastError();
+        }
+        return iris_i_hip_fail(error,
+                               "rank %d: no %zu bytes more for the heap on GPU "
+                               "%d, where %zu of %zu bytes are free; free "
+                               "some, or allocate less",
+                               hip->params.rank, bytes, hip->device, free_bytes,
+                               total_bytes);
     }
-    if (hipMemGetInfo(&free_bytes, &total_bytes) != hipSuccess) {
-        (void)hipGetLastError();
+    status = iris_i_hip_zero(hip, at, bytes);
+    if (status != IRIS_OK) {
+        iris_i_hip_extent_unmap(hip, iris_i_hip_extent_find(hip, at));
     }
-    return iris_i_hip_fail(error,
-                           "rank %d: no %zu bytes more for the heap on GPU "
-                           "%d, where %zu of %zu bytes are free; free some, or "
-                           "allocate less",
-                           hip->params.rank, bytes, hip->device, free_bytes,
-                           total_bytes);
+    return status;
 }
 
 static iris_status_t vmem_back(struct iris_backend *backend, void *at,
                                size_t bytes)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    int before = iris_i_hip_enter(hip);
+    struct hip_before before = iris_i_hip_enter(hip);
     iris_status_t status = back_here(hip, at, bytes);
 
     iris_i_hip_leave(hip, before);
@@ -285,8 +285,15 @@ iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip)
     hipError_t error = hipMemGetAllocationGranularity(
         &granularity, &prop, hipMemAllocationGranularityRecommended);
 
-    if (error != hipSuccess || granularity == 0 ||
-        (granularity & (granularity - 1)) != 0) {
+    if (error == hipSuccess &&
+        (granularity == 0 || (granularity & (granularity - 1)) != 0)) {
+        return iris_i_fail(NULL, IRIS_ERR_DEVICE,
+                           "rank %d: GPU %d maps memory in pieces of %zu "
+                           "bytes, which is no power of two; use "
+                           "IRIS_ALLOCATOR=pool",
+                           hip->params.rank, hip->device, granularity);
+    }
+    if (error != hipSuccess) {
         return iris_i_hip_fail(error,
                                "rank %d: GPU %d does not map memory by "
                                "request; use IRIS_ALLOCATOR=pool",

@@ -2,7 +2,8 @@
  *
  * Memory and addresses that go back to the runtime, later: giving them back
  * waits for all that runs on the GPU, such as another rank thread's kernel, and
- * that may wait for this rank.
+ * that may wait for this rank. It does not wait for what runs on other GPUs,
+ * though a rank thread's kernel there may write to a heap here.
  */
 #include "config.h"
 
@@ -13,6 +14,7 @@
 struct hip_waste {
     struct hip_waste *next;
     int device;
+    uint64_t heap; /* the generation of that which it is of, or 0 */
     struct hip_thing thing;
 };
 
@@ -23,6 +25,8 @@ static unsigned num_users[HIP_MAX_DEVICES];
 /* Those with a kernel that could not be ended, never used again. Under the
  * lock. */
 static struct hip_backend *abandoned;
+/* Heaps of rank threads in use by others. Under the lock. */
+static struct hip_import *borrowed;
 /* Held while waste goes, since rooms must go after what is mapped in them. */
 static pthread_mutex_t flush_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -52,13 +56,25 @@ static void give_back(const struct hip_thing *thing)
     }
 }
 
-/* Whether something is of the device and, unless `bytes` is 0, mapped there. */
+/* The lock is held. */
+static bool is_borrowed(uint64_t heap)
+{
+    const struct hip_import *one = borrowed;
+
+    while (one != NULL && one->borrowed != heap) {
+        one = one->next_borrowed;
+    }
+    return one != NULL;
+}
+
+/* Whether something is of the device and, unless `bytes` is 0, mapped there,
+ * and may go. */
 static bool is_meant(const struct hip_waste *one, int device, const char *at,
                      size_t bytes)
 {
     const char *start = one->thing.ptr;
 
-    return one->device == device &&
+    return one->device == device && !is_borrowed(one->heap) &&
            (bytes == 0 ||
             (one->thing.kind == HIP_EXTENT && start < at + bytes &&
              at < start + one->thing.bytes));
@@ -125,6 +141,37 @@ void iris_i_hip_leave_memory(struct hip_backend *hip)
     }
 }
 
+void iris_i_hip_borrow(struct hip_import *import, uint64_t generation)
+{
+    pthread_mutex_lock(&waste_lock);
+    import->borrowed = generation;
+    import->next_borrowed = borrowed;
+    borrowed = import;
+    pthread_mutex_unlock(&waste_lock);
+}
+
+void iris_i_hip_unborrow(struct hip_import *import)
+{
+    struct hip_import **link = &borrowed;
+    const struct hip_waste *one;
+    int device = -1;
+
+    pthread_mutex_lock(&waste_lock);
+    while (*link != import) {
+        link = &(*link)->next_borrowed;
+    }
+    *link = import->next_borrowed;
+    for (one = waste; one != NULL; one = one->next) {
+        if (one->heap == import->borrowed && num_users[one->device] == 0) {
+            device = one->device; /* nobody else comes by there */
+        }
+    }
+    pthread_mutex_unlock(&waste_lock);
+    if (device >= 0) {
+        (void)flush(device, NULL, 0);
+    }
+}
+
 void iris_i_hip_abandon(struct hip_backend *hip)
 {
     pthread_mutex_lock(&waste_lock);
@@ -150,22 +197,27 @@ void iris_i_hip_discard(const struct hip_backend *hip,
                         const struct hip_thing *thing)
 {
     struct hip_waste *one;
+    bool in_use;
 
     if (thing->ptr == NULL || iris_i_hip_keeps_all()) {
         return;
     }
     one = malloc(sizeof *one);
     pthread_mutex_lock(&waste_lock);
-    if (one != NULL && num_users[hip->device] > 1) {
-        *one = (struct hip_waste){waste, hip->device, *thing};
+    in_use = is_borrowed(hip->heap_leaving);
+    if (one != NULL && (in_use || num_users[hip->device] > 1)) {
+        *one =
+            (struct hip_waste){waste, hip->device, hip->heap_leaving, *thing};
         waste = one;
         pthread_mutex_unlock(&waste_lock);
         return;
     }
     pthread_mutex_unlock(&waste_lock);
     free(one);
-    (void)iris_i_hip_flush(hip); /* what came before goes before */
-    give_back(thing);
+    if (!in_use) { /* else there is no memory to note it: it stays */
+        (void)iris_i_hip_flush(hip); /* what came before goes before */
+        give_back(thing);
+    }
 }
 
 /* ---- Pinned memory ---- */

@@ -143,8 +143,8 @@ hipError_t fake_enqueue(hipStream_t stream, const struct fake_op *op,
 /* Blocks until no stream of the GPU has work. */
 void fake_wait_for_device(int device);
 
-/* For calls that no capture may contain: an error if this thread has one, which
- * is then void. */
+/* For calls that do not belong in captures: an error if one forbids them to
+ * this thread, which is then void. */
 hipError_t fake_refuse_capture(void);
 
 void fake_count_streams(struct fakehip_counts *counts_p);

@@ -46,6 +46,34 @@ void fake_graph_free(hipGraph_t graph)
     fake_graphs_live--;
 }
 
+static _Thread_local hipStreamCaptureMode thread_mode =
+    hipStreamCaptureModeGlobal;
+
+FAKE_EXPORT hipError_t
+hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *mode_p)
+{
+    hipError_t error = fake_enter(__func__);
+
+    if (error == hipSuccess) {
+        hipStreamCaptureMode before = thread_mode;
+
+        thread_mode = *mode_p;
+        *mode_p = before;
+    }
+    return fake_leave(error);
+}
+
+bool fake_is_forbidden(const struct ihipStream_t *stream)
+{
+    bool own = pthread_equal(stream->capturer, pthread_self());
+
+    return stream->capture != NULL &&
+           thread_mode != hipStreamCaptureModeRelaxed &&
+           ((own && stream->mode != hipStreamCaptureModeRelaxed) ||
+            (thread_mode == hipStreamCaptureModeGlobal &&
+             stream->mode == hipStreamCaptureModeGlobal));
+}
+
 FAKE_EXPORT hipError_t hipStreamBeginCapture(hipStream_t handle,
                                              hipStreamCaptureMode mode)
 {
@@ -67,7 +95,7 @@ FAKE_EXPORT hipError_t hipStreamBeginCapture(hipStream_t handle,
     if (error == hipSuccess) {
         stream->capture = calloc(1, sizeof *stream->capture);
         stream->broken = false;
-        stream->relaxed = mode == hipStreamCaptureModeRelaxed;
+        stream->mode = mode;
         stream->capturer = pthread_self();
         fake_graphs_live++;
     }
@@ -228,8 +256,11 @@ FAKE_EXPORT hipError_t hipEventQuery(hipEvent_t event)
     hipError_t error = fake_enter(__func__);
     hipStream_t stream;
 
+    if (error == hipSuccess) {
+        error = fake_refuse_capture();
+    }
     if (error != hipSuccess) {
-        return error;
+        return fake_leave(error);
     }
     pthread_mutex_lock(&fake_streams_lock);
     if (event->stream != NULL &&

@@ -378,8 +378,11 @@ FAKE_EXPORT hipError_t hipPointerGetAttributes(hipPointerAttribute_t *what,
             .memoryType = range.kind == FAKE_PINNED ? hipMemoryTypeHost
                                                     : hipMemoryTypeDevice,
             .device = range.device,
-            .devicePointer = (void *)(uintptr_t)ptr,
         };
+        if (range.kind == FAKE_PINNED ||
+            fake_linked(fake_device(), range.device)) {
+            what->devicePointer = (void *)(uintptr_t)ptr;
+        }
         what->hostPointer =
             range.kind == FAKE_PINNED ? what->devicePointer : NULL;
     }

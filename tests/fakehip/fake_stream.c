@@ -256,8 +256,7 @@ hipError_t fake_refuse_capture(void)
 
     pthread_mutex_lock(&fake_streams_lock);
     for (hipStream_t one = streams; one != NULL; one = one->next) {
-        if (one->capture != NULL && !one->relaxed &&
-            pthread_equal(one->capturer, pthread_self())) {
+        if (fake_is_forbidden(one)) {
             one->broken = true;
             error = hipErrorStreamCaptureUnsupported;
         }
@@ -364,6 +363,9 @@ FAKE_EXPORT hipError_t hipStreamQuery(hipStream_t handle)
     hipStream_t stream;
 
     if (error == hipSuccess) {
+        error = fake_refuse_capture();
+    }
+    if (error == hipSuccess) {
         error = lock_idle(handle, &stream);
     }
     if (error == hipSuccess) {
@@ -379,6 +381,9 @@ FAKE_EXPORT hipError_t hipStreamSynchronize(hipStream_t handle)
     hipError_t error = fake_enter(__func__);
     hipStream_t stream;
 
+    if (error == hipSuccess) {
+        error = fake_refuse_capture();
+    }
     if (error == hipSuccess) {
         error = lock_idle(handle, &stream);
     }

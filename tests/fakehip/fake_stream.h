@@ -21,7 +21,7 @@ struct ihipStream_t {
     bool quit;
     hipGraph_t capture; /* NULL: none */
     bool broken;        /* something came that cannot be captured */
-    bool relaxed;       /* the thread may do what does not belong in it */
+    hipStreamCaptureMode mode;
     pthread_t capturer;
 };
 
@@ -33,6 +33,10 @@ hipError_t fake_stream_find(hipStream_t handle, hipStream_t *stream_p);
 void fake_graph_append(hipGraph_t graph, struct fake_op *op);
 void fake_graph_free(hipGraph_t graph);
 extern int fake_graphs_live;
+
+/* Whether what the stream captures forbids the calling thread what does not
+ * belong in a capture. */
+bool fake_is_forbidden(const struct ihipStream_t *stream);
 
 /* fake_stream.c */
 struct fake_op *fake_op_copy(const struct fake_op *op, const void *args);
