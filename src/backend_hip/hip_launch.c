@@ -257,13 +257,13 @@ iris_status_t iris_i_hip_capture_begin(struct iris_stream *base)
     hipError_t error = hipSuccess;
 
     /* Relaxed, since a kernel's image is loaded at its first launch, maybe in a
-     * capture, which the other modes forbid. Not while another thread asks the
-     * stream, having seen that it is not captured. */
+     * capture, which the other modes forbid. As work that comes, so that no
+     * thread asks the stream meanwhile, having seen that it is not captured. */
     if (status == IRIS_OK) {
-        pthread_mutex_lock(&stream->lock);
+        iris_i_hip_enqueue_begin(stream);
         error =
             hipStreamBeginCapture(stream->native, hipStreamCaptureModeRelaxed);
-        pthread_mutex_unlock(&stream->lock);
+        iris_i_hip_enqueue_end(stream);
     }
     if (error != hipSuccess) {
         status = iris_i_hip_fail(error, "rank %d: a capture cannot begin",

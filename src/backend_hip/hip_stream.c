@@ -382,11 +382,11 @@ static iris_status_t synchronize(struct hip_stream *stream, bool *finished_p)
     iris_status_t status = drain(stream, WORK, &end);
 
     *finished_p = end.finished;
+    if (end.finished || end.why != IRIS_OK) {
+        iris_i_hip_collect(hip);
+    }
     if (status != IRIS_OK) {
         return status;
-    }
-    if (end.finished) {
-        iris_i_hip_collect(hip);
     }
     status = iris_i_hip_fault_take(stream, end.idle, work, message);
     /* Another thread may have taken it before. */
