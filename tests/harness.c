@@ -93,7 +93,7 @@ static char why_left_out[80];
 
 /* Whether this run can have so many ranks. A machine may have fewer GPUs than a
  * test has ranks. */
-static int fits(int num_ranks)
+int harness_fits(int num_ranks)
 {
     const char *most = getenv("IRIS_TEST_MAX_RANKS");
     int launched = harness_launched();
@@ -116,7 +116,7 @@ int harness_run(int num_ranks, iris_rank_fn body, void *arg)
     int left_out_before = *left_out;
     iris_status_t status;
 
-    if (!fits(num_ranks)) {
+    if (!harness_fits(num_ranks)) {
         atomic_fetch_add(left_out, 1);
         return 0;
     }

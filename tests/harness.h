@@ -22,8 +22,10 @@
 #undef cmocka_unit_test
 #undef cmocka_unit_test_setup_teardown
 #define cmocka_unit_test(test) cmocka_unit_test_setup_teardown(test, NULL, NULL)
-#define cmocka_unit_test_setup_teardown(test, before, after) \
+/* clang-format off */
+#define cmocka_unit_test_setup_teardown(test, before, after)                   \
     {#test, harness_test, before, after, &(CMUnitTestFunction){test}}
+/* clang-format on */
 void harness_test(void **state);
 
 /* Group setup and teardown of every test program: a temporary folder for
@@ -49,6 +51,10 @@ int harness_launched(void);
  * number, and so it is if that is more than IRIS_TEST_MAX_RANKS. Returns 1 if
  * the body ran. */
 int harness_run(int num_ranks, iris_rank_fn body, void *arg);
+
+/* Whether that many ranks fit; if not, and all the test would run is left out,
+ * that is why. For tests that make ranks themselves. */
+int harness_fits(int num_ranks);
 
 /* harness_run() with 1, 2, 4 and 8 ranks, and with the launcher's number, else
  * IRIS_TEST_MAX_RANKS, if that is between them. */
