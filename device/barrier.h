@@ -30,13 +30,12 @@ IRIS_DEVICE uint64_t iris_i_group_word(const void *word)
     return (uint64_t)iris_i_load_constant((const int64_t *)word);
 }
 
-#if IRIS_ON_CPU
 /* The event of an announcement to member i. It names our own copy of the word
  * that is written there. */
 IRIS_DEVICE void iris_i_announce_seam(iris_dev_t dev,
                                       struct iris_dev_group *ours, uint32_t i)
 {
-    uint64_t *arrivals = (uint64_t *)(uintptr_t)ours->arrivals;
+    uint64_t *arrivals = (uint64_t *)iris_i_global((uintptr_t)ours->arrivals);
 
     iris_i_strict_seam(
         dev, &arrivals[ours->index],
@@ -45,13 +44,6 @@ IRIS_DEVICE void iris_i_announce_seam(iris_dev_t dev,
                                      sizeof *arrivals),
                        iris_i_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM)));
 }
-#else
-IRIS_DEVICE void iris_i_announce_seam(iris_dev_t dev,
-                                      struct iris_dev_group *ours, uint32_t i)
-{
-    (void)dev, (void)ours, (void)i;
-}
-#endif
 
 /* One lane's part: announces to its members and waits for theirs. */
 IRIS_DEVICE void iris_i_meet(iris_dev_t dev, struct iris_dev_group *ours)

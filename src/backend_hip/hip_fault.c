@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Kernels that wait for too long or for the dead: the word that ends them, and
- * the report of the lane that gave up (struct iris_dev_watch).
+ * What waits for too long or for the dead. Kernels: the word that ends them,
+ * and the report of the lane that gave up (struct iris_dev_watch). Waits that
+ * streams do without kernels: the host makes them come true.
  */
 #include "config.h"
 
@@ -138,6 +139,17 @@ static const char *comparison(int cmp)
     return cmp >= 0 && cmp < 6 ? names[cmp] : "?";
 }
 
+/* Copies a word beside all streams that wait. */
+static bool copy_word(struct hip_backend *hip, void *to, const void *from)
+{
+    bool copied = hipMemcpyAsync(to, from, sizeof(uint64_t), hipMemcpyDefault,
+                                 hip->service->native) == hipSuccess &&
+                  hipStreamSynchronize(hip->service->native) == hipSuccess;
+
+    (void)hipGetLastError();
+    return copied;
+}
+
 /* The word in device memory that lanes compete for goes back to 0. By a copy,
  * since a fill may be a kernel that finds no room beside those that wait. */
 static bool free_claim(struct hip_backend *hip)
@@ -147,13 +159,7 @@ static bool free_claim(struct hip_backend *hip)
     size_t place =
         IRIS_CONTEXT_OWN(hip->params.num_ranks, IRIS_CONTEXT_OWN_CLAIM);
 
-    if (hipMemcpyAsync(&words[place], &zero, sizeof zero, hipMemcpyDefault,
-                       hip->service->native) == hipSuccess &&
-        hipStreamSynchronize(hip->service->native) == hipSuccess) {
-        return true;
-    }
-    (void)hipGetLastError();
-    return false;
+    return copy_word(hip, &words[place], &zero);
 }
 
 /* A lane has said `stop`. If it has the claim its report is ready next, or has
@@ -241,17 +247,6 @@ void iris_i_hip_collect(struct hip_backend *hip)
 
 /* ---- Waits without kernels ---- */
 
-/* Copies a word beside all streams that wait. */
-static bool copy_word(struct hip_stream *stream, uint64_t *to,
-                      const uint64_t *from)
-{
-    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
-
-    return hipMemcpyAsync(to, from, sizeof *to, hipMemcpyDefault,
-                          hip->service->native) == hipSuccess &&
-           hipStreamSynchronize(hip->service->native) == hipSuccess;
-}
-
 /* The last wait with a number in this range, or NULL; with `first`, the first
  * one. */
 static struct hip_wait *find_wait(struct hip_stream *stream, uint64_t from,
@@ -279,16 +274,17 @@ static bool holds(const struct hip_wait *wait, uint64_t seen)
 
 static void force_wait(struct hip_stream *stream, struct hip_wait *wait)
 {
+    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
     uint64_t seen;
 
-    if (!copy_word(stream, &seen, wait->place) || holds(wait, seen)) {
+    if (!copy_word(hip, &seen, wait->place) || holds(wait, seen)) {
         return;
     }
     if (!wait->forced) {
         wait->forced = true;
         wait->saved = seen;
     }
-    (void)copy_word(stream, wait->place, &wait->value);
+    (void)copy_word(hip, wait->place, &wait->value);
 }
 
 void iris_i_hip_force_waits(struct hip_stream *stream)
@@ -306,14 +302,15 @@ void iris_i_hip_force_waits(struct hip_stream *stream)
 
 void iris_i_hip_forget_waits(struct hip_stream *stream, uint64_t upto)
 {
+    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
     struct hip_wait *wait;
 
     while ((wait = find_wait(stream, 1, upto, false)) != NULL) {
         uint64_t seen;
 
-        if (wait->forced && copy_word(stream, &seen, wait->place) &&
+        if (wait->forced && copy_word(hip, &seen, wait->place) &&
             seen == wait->value) {
-            (void)copy_word(stream, wait->place, &wait->saved);
+            (void)copy_word(hip, wait->place, &wait->saved);
         }
         memset(wait, 0, sizeof *wait);
     }
