@@ -42,9 +42,9 @@ AC_DEFUN([IRIS_HIP_FIND], [
     [AC_MSG_ERROR([--with-hip-platform=$with_hip_platform: amd or nvidia])])
   gpu_header=hip/hip_runtime_api.h HIP_CPPFLAGS=-D__HIP_PLATFORM_AMD__=1
   AS_CASE([$IRIS_GPU_PLATFORM],
-    dnl Tests: kernels' CPU versions stand in for GPU code (device/kernel.h).
+    dnl Tests: CPU versions stand in for GPU code (device/kernel.h). Why -Wl: install.sh
     [fake], [CC="$CC -DIRIS_I_STAND_IN=1"
-      HIP_LIBS="-L`pwd`/.libs -Wl,-rpath,`pwd`/.libs -lfakehip"],
+      HIP_LIBS="-Wl,`pwd`/.libs/libfakehip.so,-rpath,`pwd`/.libs"],
     [amd], [IRIS_GPU_CC=$HIPCC HIP_LIBS=-lamdhip64
       AS_IF([test -d "$with_rocm/include"],
         [HIP_CPPFLAGS="-I$with_rocm/include $HIP_CPPFLAGS"

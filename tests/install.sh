@@ -13,6 +13,9 @@ dest=$tmp/dest
 
 "$MAKE" -s install DESTDIR="$dest" >"$tmp/install.log" 2>&1 ||
     { cat "$tmp/install.log"; exit 1; }
+# Other tests run meanwhile: libtool must not relink what they load, as it does a
+# library linked with one that is not installed (-l of it is enough).
+! grep 'relinking .*\.la' "$tmp/install.log" || exit 1
 
 # The folders as configured, then the same below DESTDIR.
 folder() { # VARIABLE
