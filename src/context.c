@@ -136,8 +136,10 @@ static void tell_simulation(const iris_t *iris,
     }
 }
 
+/* `reason`, of IRIS_MESSAGE_BYTES, is why no GPU is used, else empty. */
 static iris_status_t open_backend(iris_t *iris,
-                                  const struct iris_bootstrap *bootstrap)
+                                  const struct iris_bootstrap *bootstrap,
+                                  char *reason)
 {
     struct iris_backend_params params = {
         .rank = iris->rank,
@@ -147,12 +149,12 @@ static iris_status_t open_backend(iris_t *iris,
         .observer = &iris->observer,
         .core = iris,
     };
-    char reason[IRIS_MESSAGE_BYTES];
     iris_status_t status =
         iris_i_backend_select(&iris->settings, &iris->selected);
 
     if (status == IRIS_OK) {
-        iris_i_backend_params(&iris->settings, &params, reason, sizeof reason);
+        iris_i_backend_params(&iris->settings, &params, reason,
+                              IRIS_MESSAGE_BYTES);
         status = iris->selected->open(&params, &iris->backend);
     }
     if (status == IRIS_OK) {
@@ -171,7 +173,7 @@ static iris_status_t prepare(iris_t *iris,
                              const struct iris_bootstrap *bootstrap,
                              struct iris_hello *hello)
 {
-    iris_status_t status = open_backend(iris, bootstrap);
+    iris_status_t status = open_backend(iris, bootstrap, hello->message);
 
     if (status == IRIS_OK) {
         status = iris_i_heap_open(iris, hello);
@@ -181,6 +183,9 @@ static iris_status_t prepare(iris_t *iris,
                  iris->selected->name,
                  iris->ops == iris->selected ? "" : " on a GPU");
         hello->heap_bytes = iris->heap.bytes;
+    } else {
+        snprintf(hello->message, sizeof hello->message, "%s",
+                 iris_last_error());
     }
     return status;
 }
@@ -246,7 +251,6 @@ static iris_status_t join(iris_t *iris, const struct iris_bootstrap *bootstrap,
     }
     if (status == IRIS_OK) {
         status = prepare(iris, bootstrap, &hello);
-        snprintf(hello.message, sizeof hello.message, "%s", iris_last_error());
     }
     hello.status = status;
     status = iris_i_wire_meet(&meeting, &hello);

@@ -20,12 +20,12 @@ struct iris_hello {
     int32_t rank;
     int32_t num_ranks;
     int32_t pid;
-    int32_t status; /* of its preparation; if not OK, `message` says why */
+    int32_t status; /* of its preparation; `message` says why, if not OK */
     uint64_t pid_namespace; /* iris_i_wire_meet() fills it in */
     uint64_t heap_bytes;
     char backend[16];
     char exchange[IRIS_EXCHANGE_NAME_BYTES]; /* its socket; empty: none */
-    char message[IRIS_MESSAGE_BYTES];
+    char message[IRIS_MESSAGE_BYTES]; /* if OK: why it uses no GPU, or empty */
     struct iris_heap_handle handle; /* its fd travels beside it */
 };
 

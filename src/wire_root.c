@@ -30,6 +30,23 @@ static iris_status_t fail_other_namespace(const struct iris_hello *hello)
                        hello->rank);
 }
 
+/* Where a backend was nobody's choice, one of the two may have found no GPU. */
+static iris_status_t fail_other_backend(const struct iris_hello *hello,
+                                        const struct iris_hello *own)
+{
+    const struct iris_hello *without = hello->message[0] != '\0' ? hello : own;
+    char why[IRIS_MESSAGE_BYTES] = "";
+
+    if (without->message[0] != '\0') {
+        snprintf(why, sizeof why, "; rank %d: %.700s", without->rank,
+                 without->message);
+    }
+    return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                       "rank %d uses backend %.16s, rank 0 uses %.16s; set "
+                       "IRIS_BACKEND alike on all ranks%s",
+                       hello->rank, hello->backend, own->backend, why);
+}
+
 /* What rank 0 thinks of a hello, given its own. */
 static iris_status_t judge(const struct iris_meeting *meeting,
                            const struct iris_hello *hello)
@@ -80,10 +97,7 @@ static iris_status_t compare(const struct iris_meeting *meeting,
         return IRIS_OK;
     }
     if (strcmp(hello->backend, own->backend) != 0) {
-        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
-                           "rank %d uses backend %.16s, rank 0 uses %.16s; set "
-                           "IRIS_BACKEND alike on all ranks",
-                           hello->rank, hello->backend, own->backend);
+        return fail_other_backend(hello, own);
     }
     if (hello->heap_bytes != own->heap_bytes) {
         return iris_i_fail(NULL, IRIS_ERR_MISMATCH,

@@ -238,6 +238,21 @@ static void a_gpu_that_a_rank_does_not_see_is_named(void **state)
     unsetenv("FAKEHIP_DEVICES");
 }
 
+/* Without a choice of backend, what a rank lacks is the answer to all. */
+static void a_rank_that_finds_no_gpu_tells_the_others(void **state)
+{
+    static const struct view last = {"FAKEHIP_DEVICES", {NULL, NULL, "0"}};
+    static const struct view first = {"FAKEHIP_DEVICES", {"0", NULL, NULL}};
+
+    (void)state;
+    unsetenv("IRIS_BACKEND");
+    run_view(&last, IRIS_ERR_MISMATCH,
+             "rank 2: backend \"hip\" finds no GPU it can use", 0);
+    run_view(&first, IRIS_ERR_MISMATCH,
+             "rank 0: backend \"hip\" finds no GPU it can use", 0);
+    setenv("IRIS_BACKEND", "hip", 1);
+}
+
 static void a_refused_handle_names_rank_and_gpu(void **state)
 {
     static const struct view refused = {
@@ -471,6 +486,7 @@ int main(void)
         cmocka_unit_test(processes_open_each_heap_once),
         cmocka_unit_test(processes_share_one_gpu_in_simulation),
         cmocka_unit_test(a_gpu_that_a_rank_does_not_see_is_named),
+        cmocka_unit_test(a_rank_that_finds_no_gpu_tells_the_others),
         cmocka_unit_test(a_refused_handle_names_rank_and_gpu),
         cmocka_unit_test(a_peer_s_next_heap_is_not_taken_for_its_last),
         cmocka_unit_test(a_heap_stays_while_another_gpu_s_rank_thread_has_it),
