@@ -93,8 +93,13 @@ IRIS_DEVICE int64_t iris_i_reported(enum iris_i_kind kind, uint64_t bits)
 
 #if IRIS_I_WATCHED
 /* Looks between two checks: one look takes about a microsecond, a check about
- * three, and the deadlines they are for are milliseconds. */
+ * three, and the deadlines they are for are milliseconds. On the CPU that stands
+ * in for a GPU each look gives the core away, maybe to many others in turn. */
+#if IRIS_ON_CPU
+#define IRIS_I_LOOKS_PER_CHECK 8u
+#else
 #define IRIS_I_LOOKS_PER_CHECK 1024u
+#endif
 
 /* The wait has taken too long: all that wait are to end. The first lane of the
  * device that comes here also tells the host about it. */
