@@ -208,27 +208,38 @@ IRIS_DEVICE void iris_i_fence(iris_i_order_t how)
 /* clang-format off */
 #if IRIS_ON_CPU
 #define IRIS_I_OP_FENCE(order, scope) __atomic_thread_fence(order)
-#elif IRIS_ON_HIP /* this builtin wants LLVM's names of scopes */
+#else /* here scopes have other names, on NVIDIA orders as well */
 #undef IRIS_I_WG
 #undef IRIS_I_AGENT
 #undef IRIS_I_SYSTEM
+#if IRIS_ON_HIP
 #define IRIS_I_WG "workgroup"
 #define IRIS_I_AGENT "agent"
 #define IRIS_I_SYSTEM ""
 #define IRIS_I_OP_FENCE(order, scope) __builtin_amdgcn_fence(order, scope)
+#else /* nvcc 13.0's builtin makes slower, sequentially consistent fences */
+#undef IRIS_I_ORDER
+#define IRIS_I_ORDER(order) IRIS_I_FENCE_##order
+#define IRIS_I_FENCE_ACQ_REL "fence.acq_rel"
+#if IRIS_I_HALF_FENCES
+#define IRIS_I_FENCE_ACQUIRE "fence.acquire"
+#define IRIS_I_FENCE_RELEASE "fence.release"
 #else
-#define IRIS_I_OP_FENCE(order, scope) __nv_atomic_thread_fence(order, scope)
+#define IRIS_I_FENCE_ACQUIRE IRIS_I_FENCE_ACQ_REL
+#define IRIS_I_FENCE_RELEASE IRIS_I_FENCE_ACQ_REL
+#endif
+#define IRIS_I_WG ".cta;"
+#define IRIS_I_AGENT ".gpu;"
+#define IRIS_I_SYSTEM ".sys;"
+#define IRIS_I_OP_FENCE(order, scope)                                          \
+    __asm__ volatile(order scope ::: "memory")
+#endif
 #endif
 /* clang-format on */
 
 IRIS_DEVICE void iris_i_fence(iris_i_order_t how)
 {
     how = iris_i_released(how);
-#if IRIS_ON_CUDA
-    /* PTX has no other, and nvcc 13.0 makes a sequentially consistent one,
-     * which is slower, of those that only acquire or only release. */
-    how.sem = how.sem == IRIS_RELAXED ? IRIS_RELAXED : IRIS_ACQ_REL;
-#endif
     if (iris_i_acquires(how) && iris_i_releases(how)) {
         IRIS_I_RELEASING(IRIS_I_OP_FENCE, ACQ_REL, how);
     } else if (iris_i_acquires(how)) {
@@ -255,36 +266,19 @@ IRIS_DEVICE void iris_i_wg_barrier(void)
 #endif
 }
 
-/* How a wait looks at its word. An acquiring load costs NVIDIA GPUs and CPUs
- * next to nothing, while a second look at a word that has been found to hold
- * takes as long as the first. On AMD each acquire empties caches: looks are
- * relaxed, and a fence behind the last one acquires what it saw. */
-#if IRIS_ON_HIP
-#define IRIS_I_POLL IRIS_RELAXED
-#else
-#define IRIS_I_POLL IRIS_ACQUIRE
-#endif
-
-/* After the look that found what was waited for. */
-IRIS_DEVICE void iris_i_polled(void)
-{
-#if IRIS_ON_HIP
-    iris_i_fence(iris_i_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM));
-#endif
-}
-
-/* Keeps the use of a loaded value behind a fence. ptxas takes arithmetic up
- * past fences and waits for the load there; it does not take it up past a look
- * at the clock, whose highest bit, which is added, is 0. */
-IRIS_DEVICE uint64_t iris_i_behind_fence(uint64_t value)
+/* 0, which the compiler has only behind the fence before it: added to a loaded
+ * value, it keeps the wait for the load behind the fence. ptxas takes
+ * arithmetic up past fences, but nothing past a look at the clock, whose
+ * highest bit this is. */
+IRIS_DEVICE uint64_t iris_i_zero_behind_fence(void)
 {
 #if IRIS_ON_CUDA
     uint64_t now;
 
     __asm__ volatile("mov.u64 %0, %%clock64;" : "=l"(now) : : "memory");
-    return value + (now >> 63);
+    return now >> 63;
 #else
-    return value;
+    return 0;
 #endif
 }
 
@@ -492,5 +486,8 @@ IRIS_DEVICE void iris_i_copy_bytes(void *to, const void *from, size_t bytes)
 #undef IRIS_I_UPDATE
 #undef IRIS_I_UPDATES
 #undef IRIS_I_OP_FENCE
+#undef IRIS_I_FENCE_ACQ_REL
+#undef IRIS_I_FENCE_ACQUIRE
+#undef IRIS_I_FENCE_RELEASE
 
 #endif /* IRIS_DEVICE_ATOMIC_H */

@@ -45,38 +45,45 @@ IRIS_DEVICE void iris_i_announce_seam(iris_dev_t dev,
                        iris_i_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM)));
 }
 
-/* One lane's part: announces to its members and waits for theirs. */
-IRIS_DEVICE void iris_i_meet(iris_dev_t dev, struct iris_dev_group *ours)
+IRIS_DEVICE void iris_i_announce(iris_dev_t dev, struct iris_dev_group *ours,
+                                 uint32_t i, uint64_t where, uint64_t epoch)
 {
-    uint64_t *words = iris_i_group_words(ours);
-    uint32_t lane = iris_i_lane(), step = iris_i_num_lanes();
-    /* All loads are under way when the release begins, which waits for none. */
-    uint32_t count = (uint32_t)iris_i_group_word(&ours->count); /* low half */
-    uint64_t *arrivals = (uint64_t *)iris_i_global(
-        (uintptr_t)iris_i_group_word(&ours->arrivals));
-    uint64_t where = iris_i_group_word(&words[2 * lane]);
-    uint64_t before = words[2 * lane + 1];
+    iris_i_announce_seam(dev, ours, i);
+    iris_i_store(iris_i_global((uintptr_t)where), sizeof epoch, epoch,
+                 iris_i_order(IRIS_I_AHEAD, IRIS_SCOPE_SYSTEM));
+    iris_i_group_words(ours)[2 * (size_t)i + 1] = epoch;
+}
+
+/* One lane's part: announces to its members and waits for theirs. `count` and
+ * `where` are the group's and of its first member, maybe still on their way. */
+IRIS_DEVICE void iris_i_meet(iris_dev_t dev, struct iris_dev_group *ours,
+                             uint32_t count, uint64_t where)
+{
+    uint64_t *words = iris_i_group_words(ours), *arrivals, zero;
+    uint32_t lane = iris_i_lane(), step = iris_i_num_lanes(), i = lane;
+    uint64_t epoch = words[2 * lane + 1]; /* the same for all its members */
     iris_i_goal_t arrived;
 
+    arrivals = (uint64_t *)iris_i_global(
+        (uintptr_t)iris_i_group_word(&ours->arrivals));
     step = step < IRIS_DEV_GROUP_LANES ? step : IRIS_DEV_GROUP_LANES;
     iris_i_release_ahead(); /* of all that the workgroup wrote */
-    count = (uint32_t)iris_i_behind_fence(count);
-    before = iris_i_behind_fence(before);
-    for (uint32_t i = lane; i < count; i += step) {
-        if (i != lane) {
-            where = iris_i_group_word(&words[2 * i]);
-            before = words[2 * i + 1];
-        }
-        iris_i_announce_seam(dev, ours, i);
-        iris_i_store(iris_i_global((uintptr_t)where), sizeof before, before + 1,
-                     iris_i_order(IRIS_I_AHEAD, IRIS_SCOPE_SYSTEM));
-        words[2 * i + 1] = before + 1;
+    zero = iris_i_zero_behind_fence();
+    epoch += zero + 1;
+    if (lane >= count + (uint32_t)zero) {
+        return;
     }
-    arrived = iris_i_goal(IRIS_I_KIND_u64, IRIS_CMP_GE, before + 1);
+    iris_i_announce(dev, ours, lane, where, epoch);
+    for (i = lane + step; IRIS_UNLIKELY(i < count); i += step) {
+        iris_i_announce(dev, ours, i, iris_i_group_word(&words[2 * i]), epoch);
+    }
+    arrived = iris_i_goal(IRIS_I_KIND_u64, IRIS_CMP_GE, epoch);
     arrived.op = IRIS_OP_BARRIER; /* who reads a report wants to know */
-    for (uint32_t i = lane; i < count; i += step) {
+    i = lane;
+    do {
         (void)iris_i_wait(dev, &arrivals[i], arrived);
-    }
+        i += step;
+    } while (IRIS_UNLIKELY(i < count));
 }
 
 /** Waits until every member of the group has called it as often as this rank.
@@ -98,8 +105,16 @@ IRIS_DEVICE_LARGE void iris_dev_barrier(iris_wg_t wg, iris_dev_t dev,
 {
     struct iris_dev_group *ours =
         (struct iris_dev_group *)iris_i_global((uintptr_t)group);
+    uint64_t *words = iris_i_group_words(ours);
+    uint32_t count;
+    uint64_t where;
 
     iris_wg_barrier(wg);
+    /* Every lane has such a pair of words: nvcc may load it ahead of the test
+     * below. Where a loop meets, these loads leave it. */
+    count = (uint32_t)iris_i_group_word(&ours->count); /* low half */
+    where =
+        iris_i_group_word(&words[2 * (iris_i_lane() % IRIS_DEV_GROUP_LANES)]);
     if (iris_wg_leader(wg)) {
         iris_i_seam(
             dev, ours,
@@ -107,7 +122,7 @@ IRIS_DEVICE_LARGE void iris_dev_barrier(iris_wg_t wg, iris_dev_t dev,
                            iris_i_order(IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM)));
     }
     if (iris_i_lane() < IRIS_DEV_GROUP_LANES) {
-        iris_i_meet(dev, ours);
+        iris_i_meet(dev, ours, count, where);
     }
     iris_wg_barrier(wg);
 }

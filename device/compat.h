@@ -80,6 +80,14 @@
 #define IRIS_I_WATCHED 1
 #endif
 
+/* Whether the GPU has fences that only acquire, which take next to no time, or
+ * only release: NVIDIA's have since Hopper. */
+#if IRIS_ON_CUDA && defined(__CUDA_ARCH__)
+#define IRIS_I_HALF_FENCES (__CUDA_ARCH__ >= 900)
+#else
+#define IRIS_I_HALF_FENCES 0
+#endif
+
 /* A kernel's attribute: how many lanes a workgroup of it may have. HIP's own
  * name for it is in hip_runtime.h, which images are compiled without. */
 #if IRIS_ON_HIP

@@ -27,6 +27,10 @@ enum {
 #define IRIS_CONTEXT_WORDS(n) \
     (IRIS_CONTEXT_HEAP_BASES + (size_t)(n) + IRIS_CONTEXT_TAIL_WORDS)
 
+/* Words from heap_bases that can be read without a fault, whatever they hold:
+ * more than any job has ranks. */
+#define IRIS_CONTEXT_READABLE 1024u
+
 IRIS_STATIC_ASSERT(IRIS_CONTEXT_TRACE_BUFFERS +
                            IRIS_CONTEXT_TRACE_NUM_BUFFERS ==
                        IRIS_CONTEXT_TRACE_ENABLED + IRIS_CONTEXT_TAIL_WORDS,

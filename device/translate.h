@@ -64,6 +64,9 @@ IRIS_DEVICE iris_bool_t iris_i_no_rank(iris_dev_t dev, int rank)
 IRIS_DEVICE void *iris_i_translate(iris_dev_t dev, const void *ptr, int rank)
 {
     int known = iris_i_no_rank(dev, rank) ? dev.rank : rank;
+#if IRIS_ON_CUDA /* nvcc may load the base ahead of a test of the rank */
+    known = (int)((uint32_t)known % IRIS_CONTEXT_READABLE);
+#endif
     uintptr_t base = (uintptr_t)iris_i_load_constant(&dev.heap_bases[known]);
     uintptr_t offset = (uintptr_t)ptr - dev.heap_base;
 
@@ -71,30 +74,39 @@ IRIS_DEVICE void *iris_i_translate(iris_dev_t dev, const void *ptr, int rank)
 }
 
 #if IRIS_I_WATCHED
+/* A word that nobody writes while the kernel runs, but loaded only now: for
+ * what waits do now and then. A constant would be loaded ahead of the first
+ * look. */
+IRIS_DEVICE int64_t iris_i_load_late(const int64_t *ptr)
+{
+    return (int64_t)iris_i_load_u64(
+        (iris_i_u64_t *)iris_i_global((uintptr_t)ptr),
+        iris_i_order(IRIS_RELAXED, IRIS_SCOPE_WG));
+}
+
 /* The words of the device context that are ours (layout.h). */
 IRIS_DEVICE int64_t *iris_i_own_words(iris_dev_t dev)
 {
     const int64_t *context = dev.heap_bases - IRIS_CONTEXT_HEAP_BASES;
-    size_t first = IRIS_CONTEXT_WORDS(
-        iris_i_load_constant(&context[IRIS_CONTEXT_NUM_RANKS]));
+    size_t first =
+        IRIS_CONTEXT_WORDS(iris_i_load_late(&context[IRIS_CONTEXT_NUM_RANKS]));
 
     return (int64_t *)iris_i_global((uintptr_t)(context + first));
 }
 
-/* dev.heap_base, but read only now: for what is done once in a lifetime, and no
- * reason to wait for it at the start of a kernel. */
+/* dev.heap_base, which a kernel that only waits need not load at its start. */
 IRIS_DEVICE uintptr_t iris_i_own_heap(iris_dev_t dev)
 {
     const int64_t *context = dev.heap_bases - IRIS_CONTEXT_HEAP_BASES;
 
-    return (uintptr_t)iris_i_load_constant(
-        &dev.heap_bases[iris_i_load_constant(&context[IRIS_CONTEXT_RANK])]);
+    return (uintptr_t)iris_i_load_late(
+        &dev.heap_bases[iris_i_load_late(&context[IRIS_CONTEXT_RANK])]);
 }
 
 /* What the host and waiting lanes tell each other; NULL: nothing. */
 IRIS_DEVICE struct iris_dev_watch *iris_i_watch(iris_dev_t dev)
 {
-    uintptr_t address = (uintptr_t)iris_i_load_constant(
+    uintptr_t address = (uintptr_t)iris_i_load_late(
         &iris_i_own_words(dev)[IRIS_CONTEXT_OWN_WATCH]);
 
     return address == 0 ? NULL

@@ -45,6 +45,24 @@ IRIS_DEVICE iris_bool_t iris_i_holds(iris_i_goal_t goal, uint64_t seen)
     }
 }
 
+/* How a wait looks at its word. An acquiring look empties a cache each time, on
+ * AMD several: looks are relaxed, and a fence behind the last one acquires what
+ * it saw. On CPUs it costs nothing; on NVIDIA GPUs before Hopper less than a
+ * fence, which they have in one piece only. */
+#if IRIS_ON_HIP || IRIS_I_HALF_FENCES
+#define IRIS_I_POLL IRIS_RELAXED
+#else
+#define IRIS_I_POLL IRIS_ACQUIRE
+#endif
+
+/* After the look that found what was waited for. */
+IRIS_DEVICE void iris_i_polled(void)
+{
+    if (IRIS_I_POLL == IRIS_RELAXED) {
+        iris_i_fence(iris_i_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM));
+    }
+}
+
 /* What a local word is, by the load that this target polls with. */
 IRIS_DEVICE uint64_t iris_i_look(const void *ptr, enum iris_i_kind kind)
 {
@@ -93,8 +111,9 @@ IRIS_DEVICE int64_t iris_i_reported(enum iris_i_kind kind, uint64_t bits)
 
 #if IRIS_I_WATCHED
 /* Looks between two checks: one look takes about a microsecond, a check about
- * three, and the deadlines they are for are milliseconds. On the CPU that stands
- * in for a GPU each look gives the core away, maybe to many others in turn. */
+ * three, and the deadlines they are for are milliseconds. On the CPU that
+ * stands in for a GPU each look gives the core away, maybe to many others in
+ * turn. */
 #if IRIS_ON_CPU
 #define IRIS_I_LOOKS_PER_CHECK 8u
 #else
@@ -147,7 +166,7 @@ IRIS_DEVICE void iris_i_wait_check(iris_dev_t dev, iris_i_waiting_t *wait)
                     iris_i_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM)) != 0) {
         iris_i_end_lane();
     }
-    timeout = (uint64_t)iris_i_load_constant(
+    timeout = (uint64_t)iris_i_load_late(
         &iris_i_own_words(dev)[IRIS_CONTEXT_OWN_TIMEOUT]);
     if (timeout == 0) {
         return;

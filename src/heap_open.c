@@ -7,6 +7,7 @@
 
 #include <iris/device/layout.h>
 
+#include "bootstrap/bootstrap.h"
 #include "heap.h"
 #include "log.h"
 
@@ -24,6 +25,12 @@ static size_t context_bytes(int num_ranks)
 {
     return round_up(IRIS_CONTEXT_ALL_WORDS(num_ranks) * sizeof(int64_t));
 }
+
+/* The groups are behind the context. */
+IRIS_STATIC_ASSERT(IRIS_RANKS_MAX <= IRIS_CONTEXT_READABLE &&
+                       IRIS_CONTEXT_READABLE <=
+                           IRIS_GROUP_SLOTS * 2 * IRIS_DEV_GROUP_LANES,
+                   "kernels read no heap base from behind the heap");
 
 static size_t dev_group_bytes(int num_ranks)
 {
