@@ -66,11 +66,16 @@ iris_status_t iris_i_heap_write(iris_t *iris, void *dst, const void *src,
                              : iris->ops->stream_synchronize(iris->stream);
 }
 
+/* Work is waited for twice, since in a capture of the default stream the first
+ * wait fails, while the fill would become part of it. */
 static iris_status_t zero(iris_t *iris, size_t offset, size_t bytes)
 {
-    iris_status_t status = iris->ops->set(
-        iris->stream, (char *)iris->heap.base + offset, 0, bytes);
+    iris_status_t status = iris->ops->stream_synchronize(iris->stream);
 
+    if (status == IRIS_OK) {
+        status = iris->ops->set(iris->stream, (char *)iris->heap.base + offset,
+                                0, bytes);
+    }
     return status != IRIS_OK ? status
                              : iris->ops->stream_synchronize(iris->stream);
 }
@@ -87,7 +92,7 @@ static iris_status_t prepare(iris_t *iris, const struct iris_call *call,
     }
     status = take(iris, call->args[0], call->args[1], offset_p);
     if (status == IRIS_OK && call->kind == IRIS_CALL_CALLOC) {
-        status = zero(iris, *offset_p, call->args[0]);
+        status = iris_i_fail_on(iris, zero(iris, *offset_p, call->args[0]));
         if (status != IRIS_OK) {
             iris_i_heap_unback(iris);
             iris_i_alloc_untake(iris->alloc, *offset_p);

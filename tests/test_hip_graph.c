@@ -131,6 +131,12 @@ static int refused_body(iris_t *iris, void *arg)
     CHECK_OK(iris_stream_synchronize(iris, stream));
     CHECK_OK(harness_read(iris, host, words, sizeof host));
     CHECK_EQUAL(host[COUNT - 1], 0x0101010101010101);
+    CHECK_OK(iris_capture_begin(iris, stream));
+    CHECK_BAD(iris, iris_graph_launch(iris, graph, stream), IRIS_ERR_STATE,
+              "the launch of a graph cannot be captured",
+              "before or after the capture");
+    CHECK_OK(iris_capture_end(iris, stream, &kept));
+    CHECK_OK(iris_graph_launch(iris, kept, stream)); /* of nothing */
     kept = graph;
     iris_graph_free(iris, graph);
     CHECK_BAD(iris, iris_graph_launch(iris, kept, stream), IRIS_ERR_INVALID,
@@ -144,6 +150,33 @@ static void what_cannot_be_captured_says_so(void **state)
 {
     (void)state;
     harness_run(2, refused_body, NULL);
+}
+
+/* The memory that was not given is the next call's, and no graph's. */
+static int calloc_body(iris_t *iris, void *arg)
+{
+    uint64_t *words = NULL, host[COUNT], seen[COUNT];
+    iris_graph_t *graph;
+
+    (void)arg;
+    memset(host, 7, sizeof host);
+    CHECK_OK(iris_capture_begin(iris, NULL));
+    CHECK_BAD(iris, iris_calloc(iris, COUNT, sizeof *words, (void **)&words),
+              IRIS_ERR_STATE, "waiting for a stream",
+              "before or after the capture");
+    CHECK_OK(iris_capture_end(iris, NULL, &graph));
+    CHECK_OK(iris_malloc(iris, sizeof host, (void **)&words));
+    CHECK_OK(harness_write(iris, words, host, sizeof host));
+    CHECK_OK(iris_graph_launch(iris, graph, NULL));
+    CHECK_OK(harness_read(iris, seen, words, sizeof seen));
+    CHECK_EQUAL(memcmp(seen, host, sizeof host), 0);
+    return 0;
+}
+
+static void memory_refused_in_a_capture_is_in_no_graph(void **state)
+{
+    (void)state;
+    harness_run(2, calloc_body, NULL);
 }
 
 /* A capture and a graph that are left to iris_finalize(). */
@@ -433,6 +466,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_graph_of_everything_runs_over_and_over),
         cmocka_unit_test(what_cannot_be_captured_says_so),
+        cmocka_unit_test(memory_refused_in_a_capture_is_in_no_graph),
         cmocka_unit_test(graphs_and_captures_end_with_their_context),
         cmocka_unit_test(waiting_for_a_stream_ends_while_others_give_it_work),
         cmocka_unit_test(jobs_and_captures_of_other_threads_do_not_disturb),

@@ -20,9 +20,9 @@ typedef struct iris_graph iris_graph_t;
  * arguments as they are then. What cannot returns IRIS_ERR_STATE and leaves
  * the capture as it is: whatever waits for the stream on the host
  * (iris_stream_synchronize(), iris_barrier(), iris_calloc() on the default
- * stream), and copies of pageable host memory. A capture that the program
- * began with its runtime's own calls on a wrapped stream is treated the same
- * way. */
+ * stream), copies of pageable host memory, and launches of graphs. A capture
+ * that the program began with its runtime's own calls on a wrapped stream is
+ * treated the same way. */
 
 /** From here on, work enqueued on the stream is captured and not run. Local.
  *  IRIS_ERR_UNSUPPORTED (no GPU), IRIS_ERR_STATE (capturing already),

@@ -317,16 +317,21 @@ iris_status_t iris_i_hip_graph_launch(struct iris_stream *base, void *graph)
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     struct hip_before before = iris_i_hip_enter(hip);
-    hipError_t error;
+    hipError_t error = hipSuccess;
+    iris_status_t status;
 
     iris_i_hip_enqueue_begin(stream);
-    error = hipGraphLaunch(graph, stream->native);
+    status = iris_i_hip_not_capturing(stream, "the launch of a graph");
+    if (status == IRIS_OK) {
+        error = hipGraphLaunch(graph, stream->native);
+    }
     iris_i_hip_enqueue_end(stream);
-    iris_i_hip_leave(hip, before);
-    return error == hipSuccess
-               ? IRIS_OK
-               : iris_i_hip_fail(error, "rank %d: launch of a graph",
+    if (error != hipSuccess) {
+        status = iris_i_hip_fail(error, "rank %d: launch of a graph",
                                  hip->params.rank);
+    }
+    iris_i_hip_leave(hip, before);
+    return status;
 }
 
 void iris_i_hip_graph_free(struct iris_backend *backend, void *graph)
