@@ -37,8 +37,9 @@ IRIS_API iris_status_t iris_stream_wrap(iris_t *iris, void *native,
 IRIS_API void *iris_stream_native(iris_t *iris, iris_stream_t *stream);
 
 /** Finishes the stream's work and frees it; blocks as
- *  iris_stream_synchronize() does. An error of that work is logged. Local. NULL
- *  is fine. */
+ *  iris_stream_synchronize() does. A capture of the stream, whoever began it,
+ *  ends without a graph. An error of the work is logged. Local. NULL is fine.
+ */
 IRIS_API void iris_stream_destroy(iris_t *iris, iris_stream_t *stream);
 
 /** Blocks until everything enqueued so far is done, and returns the error of

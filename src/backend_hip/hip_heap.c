@@ -92,8 +92,10 @@ static iris_status_t pool_alloc(struct hip_backend *hip, size_t bytes,
 
     if (error != hipSuccess) {
         (void)hipMemGetInfo(&free_bytes, &total_bytes);
+        /* A runtime may find another name for what no GPU could have. */
         return iris_i_hip_fail(
-            error,
+            total_bytes != 0 && bytes > total_bytes ? hipErrorOutOfMemory
+                                                    : error,
             "rank %d gets no heap of %zu bytes on GPU %d, where %zu of %zu "
             "bytes are free; lower IRIS_HEAP_SIZE",
             hip->params.rank, bytes, hip->device, free_bytes, total_bytes);

@@ -119,14 +119,16 @@ void *iris_i_hip_stream_native(struct iris_stream *stream)
 
 /* ---- Work that comes ---- */
 
-/* Records the mark, behind all that those up to `turn` wait for. */
+/* Records the mark, behind all that those up to `turn` wait for. If a capture
+ * begins meanwhile the mark is part of that, and good for nothing else. */
 static void set_mark(struct hip_stream *stream, uint64_t turn)
 {
     bool marked = (stream->mark != NULL ||
                    hipEventCreateWithFlags(
                        &stream->mark, hipEventDisableTiming) == hipSuccess) &&
                   !iris_i_hip_capturing(stream) &&
-                  hipEventRecord(stream->mark, stream->native) == hipSuccess;
+                  hipEventRecord(stream->mark, stream->native) == hipSuccess &&
+                  !iris_i_hip_capturing(stream);
 
     (void)hipGetLastError(); /* the next one may have more luck */
     pthread_mutex_lock(&stream->lock);
@@ -410,16 +412,18 @@ void iris_i_hip_stream_destroy(struct iris_stream *base)
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     struct hip_before before = iris_i_hip_enter(hip);
+    hipStreamCaptureStatus capture = hipStreamCaptureStatusNone;
     hipGraph_t graph = NULL;
     bool finished;
     iris_status_t status;
 
-    if (iris_i_hip_capturing(stream)) {
-        if (hipStreamEndCapture(stream->native, &graph) == hipSuccess) {
-            (void)hipGraphDestroy(graph);
-        }
-        (void)hipGetLastError();
+    /* An error is no capture: the default stream while another is captured. */
+    if (hipStreamIsCapturing(stream->native, &capture) == hipSuccess &&
+        capture != hipStreamCaptureStatusNone &&
+        hipStreamEndCapture(stream->native, &graph) == hipSuccess) {
+        (void)hipGraphDestroy(graph);
     }
+    (void)hipGetLastError();
     status = synchronize(stream, &finished);
 
     /* A rank that leaves on purpose ends its kernels itself. */
