@@ -122,7 +122,9 @@ IRIS_API iris_status_t iris_init(const struct iris_config *config,
 /** Leaves the job: finishes this rank's streams, waits for every peer to
  *  finalize (no heap goes away under a running kernel), then frees everything.
  *  Collective. The context is gone whatever the status is: an error says that
- *  peers did not come along. NULL is fine.
+ *  peers did not come along. A GPU may first finish what other contexts of the
+ *  process run there: none of that may wait for what a peer does only once it
+ *  has finalized. NULL is fine.
  *
  *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_MISMATCH
  *  IRIS_ERR_STATE        already finalized, or the process forked
