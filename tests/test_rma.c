@@ -328,6 +328,75 @@ static void rounds_follow_each_other_through_the_same_memory(void **state)
     harness_run_all(body, &puts);
 }
 
+/* ---- Peers that are none ---- */
+
+#define LANES 64
+#define ROUNDS 5
+#define NOBODY INT32_MAX
+
+struct guarded_args {
+    const int64_t *context;
+    const int32_t *peers; /* one for each lane */
+    uint64_t *words;      /* symmetric, LANES for each round */
+    uint64_t rounds;
+};
+
+/* Compilers take what does not change out of loops, such as the base of a
+ * peer's heap, but must not look for that of a peer that is none. */
+IRIS_KERNEL(store_guarded, struct guarded_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint32_t lane = iris_i_lane(); /* on the CPU one, 0 */
+    int32_t peer = args->peers[lane];
+
+    for (uint64_t round = 0; round < args->rounds; round++) {
+        uint64_t *word = &args->words[round * LANES + lane];
+
+        iris_wg_barrier(wg);
+        if (peer != NOBODY) {
+            iris_store(dev, word, (uint64_t)iris_i_num_lanes(), peer);
+        }
+    }
+}
+
+static int guarded_body(iris_t *iris, void *arg)
+{
+    uint64_t seen[ROUNDS * LANES], lanes;
+    struct guarded_args args = {.context = iris_device_context(iris),
+                                .rounds = ROUNDS};
+    int32_t peers[LANES];
+    int to = (iris_rank(iris) + 1) % iris_num_ranks(iris);
+    void *memory;
+
+    (void)arg;
+    for (int i = 0; i < LANES; i++) {
+        peers[i] = i % 3 == 0 ? to : NOBODY;
+    }
+    CHECK_OK(iris_malloc(iris, sizeof peers, &memory));
+    CHECK_OK(harness_write(iris, memory, peers, sizeof peers));
+    args.peers = (const int32_t *)memory;
+    CHECK_OK(iris_calloc(iris, 1, sizeof seen, &memory));
+    args.words = (uint64_t *)memory;
+    CHECK_OK(
+        iris_launch(iris, store_guarded, 1, LANES, &args, sizeof args, NULL));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_OK(harness_read(iris, seen, memory, sizeof seen));
+    lanes = seen[0];
+    CHECK(lanes == 1 || lanes == LANES);
+    for (uint64_t i = 0; i < ROUNDS * LANES; i++) {
+        uint64_t lane = i % LANES;
+
+        CHECK_EQUAL(seen[i], lane < lanes && lane % 3 == 0 ? lanes : 0);
+    }
+    return 0;
+}
+
+static void a_peer_that_is_none_does_no_harm_behind_a_test(void **state)
+{
+    (void)state;
+    harness_run_all(guarded_body, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +406,7 @@ int main(void)
         cmocka_unit_test(no_cache_hint_changes_a_value),
         cmocka_unit_test(masked_off_lanes_touch_nothing_and_load_other),
         cmocka_unit_test(rounds_follow_each_other_through_the_same_memory),
+        cmocka_unit_test(a_peer_that_is_none_does_no_harm_behind_a_test),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
