@@ -9,6 +9,7 @@ bench=$PWD/iris-bench
 : "${MPIRUN=}"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+export TMPDIR=$tmp # two mpiruns that share a folder get in each other's way
 cd "$tmp" || exit 1
 for variable in $(compgen -e IRIS_); do
     case $variable in # where to run stays

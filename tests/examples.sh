@@ -11,6 +11,7 @@ failed=0
 tmp=$(mktemp -d)
 log=$tmp/log
 trap 'rm -rf "$tmp"' EXIT
+export TMPDIR=$tmp # two mpiruns that share a folder get in each other's way
 for variable in $(compgen -e IRIS_); do
     case $variable in # where to run stays
     *_BACKEND | *_MODULE_DIR | *_SIM_DEVICE | *_TEST_MAX_RANKS) ;;

@@ -12,8 +12,10 @@ env_counts=4 mpi_counts=2 limit=300
 [ "${IRIS_TEST_LONG-}" != 1 ] ||
     env_counts="1 2 4 8" mpi_counts="1 2 4 8" limit=3600
 failed=0
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+tmp=$(mktemp -d)
+log=$tmp/log
+trap 'rm -rf "$tmp"' EXIT
+export TMPDIR=$tmp # two mpiruns that share a folder get in each other's way
 
 one() { # LABEL COMMAND...
     local label=$1 ret

@@ -10,6 +10,7 @@ readme=$root/README.md
 : "${CC:=cc}" "${CFLAGS=}"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+export TMPDIR=$tmp # two mpiruns that share a folder get in each other's way
 
 # The first block marked as C.
 awk '/^```c$/ { inside = 1; next }
