@@ -60,7 +60,7 @@ IRIS_DEVICE void iris_i_meet(iris_dev_t dev, struct iris_dev_group *ours,
                              uint32_t count, uint64_t where)
 {
     uint64_t *words = iris_i_group_words(ours), *arrivals, zero;
-    uint32_t lane = iris_i_lane(), step = iris_i_num_lanes(), i = lane;
+    uint32_t lane = iris_i_lane(), step = iris_i_num_lanes(), i;
     uint64_t epoch = words[2 * lane + 1]; /* the same for all its members */
     iris_i_goal_t arrived;
 

@@ -80,7 +80,7 @@
 #define IRIS_I_WATCHED 1
 #endif
 
-/* Whether the GPU has fences that only acquire, which take next to no time, or
+/* Whether the GPU has fences that only acquire, without a memory barrier, or
  * only release: NVIDIA's have since Hopper. */
 #if IRIS_ON_CUDA && defined(__CUDA_ARCH__)
 #define IRIS_I_HALF_FENCES (__CUDA_ARCH__ >= 900)
