@@ -173,32 +173,20 @@ FAKE_EXPORT hipError_t hipGraphInstantiate(hipGraphExec_t *exec_p,
     return hipSuccess;
 }
 
-/* A graph cannot be launched into a capture, which is void then. */
-static hipError_t refuse_captured(hipStream_t handle)
-{
-    hipStream_t stream;
-    hipError_t error;
-
-    pthread_mutex_lock(&fake_streams_lock);
-    error = fake_stream_find(handle, &stream);
-    if (error == hipSuccess && stream->capture != NULL) {
-        stream->broken = true;
-        error = hipErrorStreamCaptureUnsupported;
-    }
-    pthread_mutex_unlock(&fake_streams_lock);
-    return error;
-}
-
-FAKE_EXPORT hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream)
+FAKE_EXPORT hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t handle)
 {
     hipError_t error = fake_enter(__func__);
+    hipStream_t stream;
 
     if (error == hipSuccess) {
-        error = refuse_captured(stream);
+        error = fake_stream_lock_idle(handle, &stream);
+    }
+    if (error == hipSuccess) {
+        pthread_mutex_unlock(&fake_streams_lock);
     }
     for (const struct fake_op *op = exec->graph.head;
          op != NULL && error == hipSuccess; op = op->next) {
-        error = fake_enqueue(stream, op, op->args);
+        error = fake_enqueue(handle, op, op->args);
     }
     return fake_leave(error);
 }

@@ -339,9 +339,7 @@ FAKE_EXPORT hipError_t hipStreamDestroy(hipStream_t handle)
     return fake_leave(error);
 }
 
-/* A stream whose work the host asks about, which voids a capture; the lock is
- * held if it returns hipSuccess. */
-static hipError_t lock_idle(hipStream_t handle, hipStream_t *stream_p)
+hipError_t fake_stream_lock_idle(hipStream_t handle, hipStream_t *stream_p)
 {
     hipError_t error;
 
@@ -366,7 +364,7 @@ FAKE_EXPORT hipError_t hipStreamQuery(hipStream_t handle)
         error = fake_refuse_capture();
     }
     if (error == hipSuccess) {
-        error = lock_idle(handle, &stream);
+        error = fake_stream_lock_idle(handle, &stream);
     }
     if (error == hipSuccess) {
         error = stream->completed != stream->submitted ? hipErrorNotReady
@@ -385,7 +383,7 @@ FAKE_EXPORT hipError_t hipStreamSynchronize(hipStream_t handle)
         error = fake_refuse_capture();
     }
     if (error == hipSuccess) {
-        error = lock_idle(handle, &stream);
+        error = fake_stream_lock_idle(handle, &stream);
     }
     if (error == hipSuccess) {
         uint64_t target = stream->submitted;
@@ -452,7 +450,7 @@ static hipError_t enqueue_now(const char *call, hipStream_t handle,
     hipStream_t stream;
 
     if (error == hipSuccess) {
-        error = lock_idle(handle, &stream);
+        error = fake_stream_lock_idle(handle, &stream);
     }
     if (error != hipSuccess) {
         return fake_leave(error);

@@ -38,7 +38,9 @@ extern int fake_graphs_live;
  * belong in a capture. */
 bool fake_is_forbidden(const struct ihipStream_t *stream);
 
-/* fake_stream.c */
+/* fake_stream.c. Of what cannot be part of a capture, and voids it; the lock is
+ * held if the first returns hipSuccess. */
+hipError_t fake_stream_lock_idle(hipStream_t handle, hipStream_t *stream_p);
 struct fake_op *fake_op_copy(const struct fake_op *op, const void *args);
 
 #endif /* IRIS_TESTS_FAKEHIP_FAKE_STREAM_H */
