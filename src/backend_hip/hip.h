@@ -132,7 +132,7 @@ struct hip_backend {
     pthread_mutex_t lock; /* guards these: */
     struct hip_function functions[HIP_FUNCTION_SLOTS];
     uint64_t images_removed;  /* from the program, when functions were found */
-    struct iris_stream *left; /* destroyed in an abandoned backend */
+    struct iris_stream *left; /* destroyed, but could not be waited for */
 
     /* Set once, by iris_i_hip_abandon(): a kernel that could not be ended still
      * uses the heaps, and all that is reached from here stays. */

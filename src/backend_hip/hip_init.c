@@ -264,15 +264,19 @@ static void hip_close(struct iris_backend *backend)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     struct hip_before before = iris_i_hip_enter(hip);
+    /* Callbacks of copies may still come. */
+    bool keep = hip->abandoned || hip->left != NULL;
 
-    iris_i_hip_stage_close(hip);
+    if (!keep) {
+        iris_i_hip_stage_close(hip);
+    }
     iris_i_hip_watch_close(hip);
     if (hip->service != NULL && !hip->abandoned) {
         iris_i_hip_stream_free(hip->service);
     }
     iris_i_hip_leave_memory(hip);
     iris_i_hip_leave(hip, before);
-    if (!hip->abandoned) { /* else callbacks of copies may still come */
+    if (!keep) {
         iris_i_hip_vmem_close(hip);
         pthread_mutex_destroy(&hip->lock);
         free(hip);
