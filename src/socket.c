@@ -55,6 +55,10 @@ static struct ucred peer_of(int sock)
     return peer;
 }
 
+/* How often, a millisecond apart, a rank 0 that has bound its name and does not
+ * listen yet is asked again who it is. */
+#define HOLDER_TRIES 100
+
 /* Who holds the key that we could not bind? */
 static iris_status_t fail_in_use(const char *key)
 {
@@ -62,10 +66,17 @@ static iris_status_t fail_in_use(const char *key)
     socklen_t length = make_address(key, &address);
     struct ucred peer = {.pid = 0, .uid = (uid_t)-1};
     char holder[64] = "a process that does not answer";
-    int sock = -1;
+    int sock = -1, ret = -1;
 
     if (iris_i_socket_make(&sock) == IRIS_OK) {
-        if (connect(sock, (struct sockaddr *)&address, length) == 0) {
+        for (int i = 0; i < HOLDER_TRIES; i++) {
+            ret = connect(sock, (struct sockaddr *)&address, length);
+            if (ret == 0 || errno != ECONNREFUSED) {
+                break;
+            }
+            nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+        }
+        if (ret == 0) {
             peer = peer_of(sock);
             snprintf(holder, sizeof holder, "pid %ld of uid %ld",
                      (long)peer.pid, (long)peer.uid);
