@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Captures and graphs: what can be captured can be replayed, what cannot says
- * so and does no harm. And what threads that share a context or the runtime do
- * to each other's streams.
+ * What is left of captures and graphs, a wait in a graph whose lane cannot
+ * report, and what threads that share a context or the runtime do to each
+ * other's streams. What graphs do is in test_graph.
  */
 #include "config.h"
 
@@ -20,164 +20,6 @@
 
 #define __HIP_PLATFORM_AMD__ 1
 #include <hip/hip_runtime_api.h>
-
-#define REPLAYS 60
-#define COUNT 256
-
-struct count_args {
-    const int64_t *context;
-    uint64_t *rounds; /* one for each rank, on every rank */
-    uint64_t *errors;
-    uint64_t *own; /* what this rank puts to others */
-};
-
-/* Every rank has come as far as this one, by the barrier before; goes on. */
-IRIS_KERNEL(count_round, struct count_args)
-{
-    iris_dev_t dev = iris_dev_init(args->context);
-
-    if (iris_wg_leader(wg)) {
-        for (int rank = 0; rank < dev.num_ranks; rank++) {
-            *args->errors += args->rounds[rank] != *args->own;
-        }
-        *args->own += 1;
-    }
-}
-
-static int replay_body(iris_t *iris, void *arg)
-{
-    int num_ranks = iris_num_ranks(iris), rank = iris_rank(iris);
-    struct count_args args = {.context = iris_device_context(iris)};
-    uint64_t *words, *flag, seen[2];
-    iris_stream_t *stream;
-    iris_graph_t *graph;
-
-    (void)arg;
-    CHECK_OK(iris_calloc(iris, COUNT, sizeof *words, (void **)&words));
-    CHECK_OK(iris_calloc(iris, 1, sizeof *flag, (void **)&flag));
-    args.rounds = words + 2;
-    args.errors = words;
-    args.own = words + 1;
-    CHECK_OK(iris_stream_create(iris, &stream));
-    CHECK_OK(iris_capture_begin(iris, stream));
-    CHECK_OK(iris_device_barrier(iris, stream, NULL));
-    CHECK_OK(iris_launch(iris, count_round, 1, 64, &args, sizeof args, stream));
-    CHECK_OK(iris_device_barrier(iris, stream, NULL));
-    for (int to = 0; to < num_ranks; to++) {
-        CHECK_OK(iris_put_on_stream(iris, &args.rounds[rank], args.own,
-                                    sizeof *words, to, stream));
-    }
-    CHECK_OK(iris_signal_on_stream(iris, flag, 5, rank, stream));
-    CHECK_OK(iris_wait_on_stream(iris, flag, IRIS_CMP_EQ, 5, stream));
-    CHECK_OK(iris_capture_end(iris, stream, &graph));
-    CHECK_OK(harness_read(iris, seen, words, sizeof seen));
-    CHECK_EQUAL(seen[1], 0); /* nothing has run */
-    for (int i = 0; i < REPLAYS; i++) {
-        CHECK_OK(iris_graph_launch(iris, graph, stream));
-    }
-    CHECK_OK(iris_stream_synchronize(iris, stream));
-    CHECK_OK(harness_read(iris, seen, words, sizeof seen));
-    CHECK_EQUAL(seen[0], 0);
-    CHECK_EQUAL(seen[1], REPLAYS);
-    CHECK_OK(iris_barrier(iris, NULL, NULL));
-    iris_graph_free(iris, graph);
-    iris_stream_destroy(iris, stream);
-    return 0;
-}
-
-static void a_graph_of_everything_runs_over_and_over(void **state)
-{
-    struct hip_held before;
-
-    (void)state;
-    harness_run(1, replay_body, NULL);
-    hip_note(&before);
-    harness_run_all(replay_body, NULL);
-    assert_int_equal(hip_found(&before), 0);
-}
-
-/* Each is refused in the middle of a capture, which goes on as if nothing had
- * been. */
-static int refused_body(iris_t *iris, void *arg)
-{
-    iris_stream_t *stream;
-    iris_graph_t *graph, *kept;
-    uint64_t host[COUNT] = {0};
-    uint64_t *words;
-
-    (void)arg;
-    CHECK_OK(iris_calloc(iris, COUNT, sizeof *words, (void **)&words));
-    CHECK_OK(iris_stream_create(iris, &stream));
-    CHECK_BAD(iris, iris_capture_end(iris, stream, &graph), IRIS_ERR_STATE,
-              "iris_capture_end", "iris_capture_begin");
-    CHECK_OK(iris_capture_begin(iris, stream));
-    CHECK_BAD(iris, iris_capture_begin(iris, stream), IRIS_ERR_STATE,
-              "cannot be captured", "before or after the capture");
-    CHECK_BAD(iris, iris_memcpy(iris, host, words, sizeof host, stream),
-              IRIS_ERR_STATE, "host memory that is not pinned",
-              "before or after the capture");
-    CHECK_BAD(iris, iris_memset(iris, host, 0, sizeof host, stream),
-              IRIS_ERR_STATE, "host memory that is not pinned",
-              "before or after the capture");
-    CHECK_OK(iris_memset(iris, words, 1, sizeof host, stream));
-    CHECK_BAD(iris, iris_stream_synchronize(iris, stream), IRIS_ERR_STATE,
-              "waiting for a stream", "before or after the capture");
-    CHECK_BAD(iris, iris_capture_end(iris, stream, NULL), IRIS_ERR_INVALID,
-              "graph_p is NULL", "pass where");
-    CHECK_OK(iris_capture_end(iris, stream, &graph));
-    CHECK_OK(harness_read(iris, host, words, sizeof host));
-    CHECK_EQUAL(host[COUNT - 1], 0);
-    CHECK_OK(iris_graph_launch(iris, graph, stream));
-    CHECK_OK(iris_stream_synchronize(iris, stream));
-    CHECK_OK(harness_read(iris, host, words, sizeof host));
-    CHECK_EQUAL(host[COUNT - 1], 0x0101010101010101);
-    CHECK_OK(iris_capture_begin(iris, stream));
-    CHECK_BAD(iris, iris_graph_launch(iris, graph, stream), IRIS_ERR_STATE,
-              "the launch of a graph cannot be captured",
-              "before or after the capture");
-    CHECK_OK(iris_capture_end(iris, stream, &kept));
-    CHECK_OK(iris_graph_launch(iris, kept, stream)); /* of nothing */
-    kept = graph;
-    iris_graph_free(iris, graph);
-    CHECK_BAD(iris, iris_graph_launch(iris, kept, stream), IRIS_ERR_INVALID,
-              "not a live graph", "iris_capture_end");
-    CHECK_BAD(iris, iris_graph_launch(iris, NULL, stream), IRIS_ERR_INVALID,
-              "not a live graph", "iris_capture_end");
-    return 0;
-}
-
-static void what_cannot_be_captured_says_so(void **state)
-{
-    (void)state;
-    harness_run(2, refused_body, NULL);
-}
-
-/* The memory that was not given is the next call's, and no graph's. */
-static int calloc_body(iris_t *iris, void *arg)
-{
-    uint64_t *words = NULL, host[COUNT], seen[COUNT];
-    iris_graph_t *graph;
-
-    (void)arg;
-    memset(host, 7, sizeof host);
-    CHECK_OK(iris_capture_begin(iris, NULL));
-    CHECK_BAD(iris, iris_calloc(iris, COUNT, sizeof *words, (void **)&words),
-              IRIS_ERR_STATE, "waiting for a stream",
-              "before or after the capture");
-    CHECK_OK(iris_capture_end(iris, NULL, &graph));
-    CHECK_OK(iris_malloc(iris, sizeof host, (void **)&words));
-    CHECK_OK(harness_write(iris, words, host, sizeof host));
-    CHECK_OK(iris_graph_launch(iris, graph, NULL));
-    CHECK_OK(harness_read(iris, seen, words, sizeof seen));
-    CHECK_EQUAL(memcmp(seen, host, sizeof host), 0);
-    return 0;
-}
-
-static void memory_refused_in_a_capture_is_in_no_graph(void **state)
-{
-    (void)state;
-    harness_run(2, calloc_body, NULL);
-}
 
 /* A capture and a graph that are left to iris_finalize(). */
 static int careless_body(iris_t *iris, void *arg)
@@ -336,69 +178,6 @@ static void jobs_and_captures_of_other_threads_do_not_disturb(void **state)
     unsetenv("IRIS_ALLOCATOR");
 }
 
-struct late_capture {
-    iris_t *iris;
-    iris_stream_t *stream;
-    iris_stream_t *other;
-    uint64_t *word;
-    iris_status_t status;
-};
-
-static void *capture_late(void *arg)
-{
-    struct late_capture *capture = arg;
-    iris_graph_t *graph;
-
-    usleep(50000);
-    capture->status = iris_capture_begin(capture->iris, capture->stream);
-    usleep(50000); /* for some looks at the stream */
-    if (capture->status == IRIS_OK) {
-        capture->status = iris_memset(capture->iris, capture->word, 0,
-                                      sizeof(uint64_t), capture->stream);
-    }
-    if (capture->status == IRIS_OK) {
-        capture->status =
-            iris_capture_end(capture->iris, capture->stream, &graph);
-    }
-    if (iris_signal_on_stream(capture->iris, capture->word, 1, 0,
-                              capture->other) != IRIS_OK) {
-        capture->status = IRIS_ERR_DEVICE;
-    }
-    return NULL;
-}
-
-/* A stream that is captured while the host waits for what it was given before.
- */
-static int late_body(iris_t *iris, void *arg)
-{
-    struct late_capture capture = {.iris = iris};
-    iris_status_t status;
-    pthread_t thread;
-
-    (void)arg;
-    CHECK_OK(iris_calloc(iris, 1, sizeof(uint64_t), (void **)&capture.word));
-    CHECK_OK(iris_stream_create(iris, &capture.stream));
-    CHECK_OK(iris_stream_create(iris, &capture.other));
-    CHECK_OK(iris_wait_on_stream(iris, capture.word, IRIS_CMP_EQ, 1,
-                                 capture.stream));
-    CHECK_EQUAL(pthread_create(&thread, NULL, capture_late, &capture), 0);
-    status = iris_stream_synchronize(iris, capture.stream);
-    CHECK_EQUAL(pthread_join(thread, NULL), 0);
-    CHECK_OK(capture.status);
-    if (status == IRIS_ERR_STATE) { /* the capture had begun before */
-        status = iris_stream_synchronize(iris, capture.stream);
-    }
-    CHECK_OK(status);
-    CHECK_OK(iris_stream_synchronize(iris, capture.other));
-    return 0;
-}
-
-static void waiting_for_a_stream_leaves_its_capture_alone(void **state)
-{
-    (void)state;
-    harness_run(1, late_body, NULL);
-}
-
 /* A wait whose lane cannot report, since the right to do so stays with the one
  * before, ends as an error all the same; and the next one can. */
 static int unclaimed(iris_t *iris, iris_stream_t *stream, iris_graph_t *graph)
@@ -438,7 +217,7 @@ static int endless_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_wait_in_a_graph_has_a_deadline(void **state)
+static void a_wait_in_a_graph_that_cannot_report_ends(void **state)
 {
     (void)state;
     setenv("IRIS_DEVICE_TIMEOUT_MS", "100", 1);
@@ -464,14 +243,10 @@ static void the_cpu_has_no_graphs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_graph_of_everything_runs_over_and_over),
-        cmocka_unit_test(what_cannot_be_captured_says_so),
-        cmocka_unit_test(memory_refused_in_a_capture_is_in_no_graph),
         cmocka_unit_test(graphs_and_captures_end_with_their_context),
         cmocka_unit_test(waiting_for_a_stream_ends_while_others_give_it_work),
         cmocka_unit_test(jobs_and_captures_of_other_threads_do_not_disturb),
-        cmocka_unit_test(waiting_for_a_stream_leaves_its_capture_alone),
-        cmocka_unit_test(a_wait_in_a_graph_has_a_deadline),
+        cmocka_unit_test(a_wait_in_a_graph_that_cannot_report_ends),
         cmocka_unit_test(the_cpu_has_no_graphs),
     };
 
