@@ -41,16 +41,24 @@ static int foreign_body(iris_t *iris, void *arg)
 {
     struct step_args args;
     uint64_t *words, seen[3];
-    iris_stream_t *stream;
-    hipStream_t native;
+    iris_stream_t *stream, *other;
+    hipStream_t natives[2], native;
 
     (void)arg;
     CHECK_OK(iris_calloc(iris, 3, sizeof *words, (void **)&words));
     CHECK_EQUAL(hipSetDevice(iris_device_id(iris)), hipSuccess);
-    CHECK_EQUAL(hipStreamCreateWithFlags(&native, hipStreamNonBlocking),
-                hipSuccess);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQUAL(hipStreamCreateWithFlags(&natives[i], hipStreamNonBlocking),
+                    hipSuccess);
+    }
+    native = natives[0];
     CHECK_OK(iris_stream_wrap(iris, native, &stream));
     CHECK(iris_stream_native(iris, stream) == native);
+    /* The first work of one new stream waits for that of another. */
+    CHECK_OK(iris_stream_wrap(iris, natives[1], &other));
+    CHECK_OK(iris_wait_on_stream(iris, words + 2, IRIS_CMP_EQ, 7, stream));
+    CHECK_OK(iris_signal_on_stream(iris, words + 2, 7, iris_rank(iris), other));
+    iris_stream_destroy(iris, other);
     for (uint64_t round = 0; round < ROUNDS; round++) {
         args = (struct step_args){words, round, words + 1};
         CHECK_OK(iris_launch(iris, step, 1, 64, &args, sizeof args, stream));
@@ -67,6 +75,7 @@ static int foreign_body(iris_t *iris, void *arg)
     iris_stream_destroy(iris, stream);
     CHECK_EQUAL(hipStreamQuery(native), hipSuccess); /* it is still there */
     CHECK_EQUAL(hipStreamDestroy(native), hipSuccess);
+    CHECK_EQUAL(hipStreamDestroy(natives[1]), hipSuccess);
     CHECK_STATUS(iris_stream_wrap(iris, &native, &stream), IRIS_ERR_INVALID);
     CHECK_MESSAGE("is no stream of GPU");
     CHECK_STATUS(iris_stream_wrap(iris, NULL, NULL), IRIS_ERR_INVALID);

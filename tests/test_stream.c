@@ -195,6 +195,32 @@ static void two_streams_run_at_once(void **state)
     harness_run_all(two_streams_body, NULL);
 }
 
+/* The first work of every new stream waits for the other ranks' new ones. */
+static int new_streams_body(iris_t *iris, void *arg)
+{
+    size_t rounds = *(const size_t *)arg;
+
+    for (size_t round = 0; round < rounds; round++) {
+        iris_stream_t *stream;
+
+        CHECK_OK(iris_stream_create(iris, &stream));
+        for (int i = 0; i < 60; i++) {
+            CHECK_OK(iris_device_barrier(iris, stream, NULL));
+        }
+        CHECK_OK(iris_stream_synchronize(iris, stream));
+        iris_stream_destroy(iris, stream);
+    }
+    return 0;
+}
+
+static void new_streams_wait_for_each_other(void **state)
+{
+    size_t rounds = harness_count(2000, 50);
+
+    (void)state;
+    harness_run_all(new_streams_body, &rounds);
+}
+
 /* One host thread that enqueues. */
 struct feeder {
     pthread_t thread;
@@ -316,6 +342,7 @@ int main(void)
         cmocka_unit_test(launches_copies_and_fills_return_before_they_are_done),
         cmocka_unit_test(a_stream_keeps_kernels_copies_and_fills_in_order),
         cmocka_unit_test(two_streams_run_at_once),
+        cmocka_unit_test(new_streams_wait_for_each_other),
         cmocka_unit_test(threads_may_enqueue_and_destroy_finishes_the_work),
         cmocka_unit_test(destroyed_and_foreign_streams_are_refused),
     };

@@ -97,6 +97,9 @@ struct hip_function {
 
 #define HIP_FUNCTION_SLOTS 256
 
+/* The watch, and a word behind it that streams write and nobody reads. */
+#define HIP_WATCH_BYTES (sizeof(struct iris_dev_watch) + sizeof(uint64_t))
+
 /* More GPUs than a node has. */
 #define HIP_MAX_DEVICES 256
 
@@ -117,7 +120,7 @@ struct hip_backend {
     struct hip_stream *service; /* the backend's own, for what may not queue
                                  * behind a waiting kernel */
     struct hip_stage stage;
-    struct iris_dev_watch *watch; /* pinned; kernels map it at info.watch */
+    struct iris_dev_watch *watch; /* pinned; the GPU maps it at info.watch */
 
     /* Never held over a call of the runtime: who is to end kernels must get it
      * while a call waits for them. Guards what the host does with the watch,

@@ -26,12 +26,12 @@ iris_status_t iris_i_hip_watch_open(struct hip_backend *hip)
 {
     void *watch = NULL, *device = NULL;
     hipError_t error = iris_i_hip_pin(
-        hip, sizeof *hip->watch,
+        hip, HIP_WATCH_BYTES,
         hipHostMallocMapped | hipHostMallocCoherent | hipHostMallocPortable,
         &watch);
 
     if (error == hipSuccess) {
-        memset(watch, 0, sizeof *hip->watch);
+        memset(watch, 0, HIP_WATCH_BYTES);
         hip->watch = watch;
         pthread_mutex_init(&hip->fault_lock, NULL);
         error = hipHostGetDevicePointer(&device, watch, 0);
@@ -50,7 +50,7 @@ void iris_i_hip_watch_close(struct hip_backend *hip)
     if (hip->watch != NULL && !hip->abandoned) {
         pthread_mutex_destroy(&hip->fault_lock);
     }
-    iris_i_hip_unpin(hip, hip->watch, sizeof *hip->watch);
+    iris_i_hip_unpin(hip, hip->watch, HIP_WATCH_BYTES);
 }
 
 /* A word of the watch, as the host shares it with kernels. */

@@ -316,11 +316,11 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
         status = iris_i_hip_vmem_open(hip);
     }
     if (status == IRIS_OK) {
-        status = iris_i_hip_stream_create(&hip->base, &service);
-        hip->service = (struct hip_stream *)service;
+        status = iris_i_hip_watch_open(hip);
     }
     if (status == IRIS_OK) {
-        status = iris_i_hip_watch_open(hip);
+        status = iris_i_hip_stream_create(&hip->base, &service);
+        hip->service = (struct hip_stream *)service;
     }
     if (status == IRIS_OK) {
         status = iris_i_hip_stage_open(hip);

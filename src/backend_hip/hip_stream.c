@@ -38,6 +38,24 @@ static iris_status_t make(struct hip_backend *hip, hipStream_t native,
     return IRIS_OK;
 }
 
+/* Gives a new stream its first work. On CUDA streams that have had none share a
+ * queue: if one stream's first kernels wait, another's first may never run. (No
+ * document says so; seen with CUDA 13.0.) So the first work is one that does
+ * not wait; an event does not count. It is no kernel: there may be no room for
+ * one. */
+static hipError_t give_first_work(const struct hip_backend *hip,
+                                  hipStream_t native)
+{
+    char *word = (char *)(uintptr_t)hip->info.watch + sizeof *hip->watch;
+    hipError_t error = hipStreamWriteValue64(native, word, 0, 0);
+
+    if (error != hipErrorNotSupported) {
+        return error;
+    }
+    (void)hipGetLastError();
+    return hipSuccess;
+}
+
 iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
                                        struct iris_stream **stream_p)
 {
@@ -47,13 +65,16 @@ iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
     iris_status_t status;
     hipError_t error = hipStreamCreateWithFlags(&native, hipStreamNonBlocking);
 
+    if (error == hipSuccess) {
+        error = give_first_work(hip, native);
+    }
     if (error != hipSuccess) {
         status = iris_i_hip_fail(error, "rank %d gets no stream on GPU %d",
                                  hip->params.rank, hip->device);
     } else {
         status = make(hip, native, true, stream_p);
     }
-    if (error == hipSuccess && status != IRIS_OK) {
+    if (native != NULL && status != IRIS_OK) {
         (void)hipStreamDestroy(native);
     }
     iris_i_hip_leave(hip, before);
@@ -70,7 +91,7 @@ iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
                                      struct iris_stream **stream_p)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    hipStreamCaptureStatus capture;
+    hipStreamCaptureStatus capture = hipStreamCaptureStatusNone;
     struct hip_before before = iris_i_hip_enter(hip);
     int device = hip->device;
     hipError_t error = hipStreamIsCapturing(native, &capture);
@@ -81,6 +102,13 @@ iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
     if (error == hipSuccess) {
 #endif
         error = hipStreamGetDevice(native, &device);
+    }
+    /* It may be new. One that has work, or is captured, is not. */
+    if (error == hipSuccess && device == hip->device && native != NULL &&
+        capture == hipStreamCaptureStatusNone &&
+        (hipStreamQuery(native) != hipSuccess ||
+         give_first_work(hip, native) != hipSuccess)) {
+        (void)hipGetLastError(); /* for who gives it work to find */
     }
     iris_i_hip_leave(hip, before);
     if (error == hipSuccess && device != hip->device) {

@@ -59,6 +59,18 @@ static void run(hipStream_t stream, const struct fake_op *op, unsigned id)
     }
 }
 
+/* Whose first work it is: as on CUDA, that of new streams shares a queue. */
+static hipStream_t newcomers[FAKE_MAX_DEVICES];
+
+/* Whether the stream's head may begin; the lock is held. */
+static bool may_begin(hipStream_t stream)
+{
+    if (newcomers[stream->device] == NULL && stream->completed == 0) {
+        newcomers[stream->device] = stream;
+    }
+    return newcomers[stream->device] == stream || stream->completed != 0;
+}
+
 /* Takes the head off its stream; the lock is held. */
 static void retire(hipStream_t stream)
 {
@@ -66,6 +78,9 @@ static void retire(hipStream_t stream)
 
     stream->head = op->next;
     stream->completed++;
+    if (stream->completed == 1) {
+        newcomers[stream->device] = NULL;
+    }
     pthread_cond_broadcast(&stream->work);
     pthread_cond_broadcast(&progress);
     free(op);
@@ -100,6 +115,10 @@ static void *thread_main(void *argument)
 
         if (op == NULL || op->begun == width(op)) {
             stays = linger(stream);
+            continue;
+        }
+        if (!may_begin(stream)) {
+            pthread_cond_wait(&progress, &fake_streams_lock);
             continue;
         }
         if (op->begun == 0) {
