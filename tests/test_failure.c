@@ -122,6 +122,20 @@ static iris_status_t in_device_barrier(iris_t *iris, int rank, int victim)
     return status == IRIS_OK ? iris_stream_synchronize(iris, NULL) : status;
 }
 
+/* Enqueues more than a GPU's queue holds: the launch has to notice. */
+static iris_status_t in_a_launch(iris_t *iris, int rank, int victim)
+{
+    iris_status_t status = IRIS_OK;
+
+    if (rank == victim) {
+        stay();
+    }
+    for (int i = 0; i < 3000 && status == IRIS_OK; i++) {
+        status = iris_device_barrier(iris, NULL, NULL);
+    }
+    return status == IRIS_OK ? iris_stream_synchronize(iris, NULL) : status;
+}
+
 static iris_status_t between_device_barriers(iris_t *iris, int rank, int victim)
 {
     iris_status_t status = IRIS_OK;
@@ -176,6 +190,7 @@ static const struct scenario scenarios[] = {
     {"in a signal wait", in_signal_wait},
     {"in a spin loop", in_spin_loop},
     {"in a device barrier", in_device_barrier},
+    {"in a launch", in_a_launch},
     {"between device barriers", between_device_barriers},
     {"between allocations", between_allocations},
     {"between groups", between_groups},

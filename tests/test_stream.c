@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define THREADS 4
 
@@ -221,6 +222,24 @@ static void new_streams_wait_for_each_other(void **state)
     harness_run_all(new_streams_body, &rounds);
 }
 
+/* One rank enqueues more than any queue holds before the next begins. */
+static int ahead_body(iris_t *iris, void *arg)
+{
+    (void)arg;
+    usleep(50000 * (unsigned)iris_rank(iris));
+    for (int i = 0; i < 3000; i++) {
+        CHECK_OK(iris_device_barrier(iris, NULL, NULL));
+    }
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    return 0;
+}
+
+static void a_rank_may_be_far_ahead(void **state)
+{
+    (void)state;
+    harness_run_all(ahead_body, NULL);
+}
+
 /* One host thread that enqueues. */
 struct feeder {
     pthread_t thread;
@@ -343,6 +362,7 @@ int main(void)
         cmocka_unit_test(a_stream_keeps_kernels_copies_and_fills_in_order),
         cmocka_unit_test(two_streams_run_at_once),
         cmocka_unit_test(new_streams_wait_for_each_other),
+        cmocka_unit_test(a_rank_may_be_far_ahead),
         cmocka_unit_test(threads_may_enqueue_and_destroy_finishes_the_work),
         cmocka_unit_test(destroyed_and_foreign_streams_are_refused),
     };

@@ -30,7 +30,8 @@ extern "C" {
  *  IRIS_ERR_UNSUPPORTED  the program has no version of this kernel for the
  *                        backend in use
  *  IRIS_ERR_DEVICE       the GPU's runtime refused it, or failed before
- *  IRIS_ERR_NO_MEMORY, IRIS_ERR_STATE */
+ *  IRIS_ERR_NO_MEMORY, IRIS_ERR_STATE; of a full stream (iris_stream_t)
+ *  IRIS_ERR_PEER_LOST and IRIS_ERR_TIMEOUT */
 IRIS_API iris_status_t iris_launch(iris_t *iris,
                                    const struct iris_kernel *kernel,
                                    unsigned grid, unsigned block,

@@ -12,7 +12,13 @@ extern "C" {
 #endif
 
 /** An in-order queue. Opaque. Where a call takes a stream, NULL means the
- *  context's own default stream. Any thread may enqueue. */
+ *  context's own default stream. Any thread may enqueue.
+ *
+ *  On a GPU a stream is full when the work of 512 calls is not done. The next
+ *  call then waits until half of it is, as iris_stream_synchronize() waits, and
+ *  may return IRIS_ERR_PEER_LOST or IRIS_ERR_TIMEOUT for the same reasons,
+ *  having enqueued nothing. So those calls must not wait for what this thread
+ *  has yet to do. */
 typedef struct iris_stream iris_stream_t;
 
 /** Makes a stream, the caller's until iris_stream_destroy(). Local.
@@ -76,7 +82,8 @@ IRIS_API iris_status_t iris_stream_synchronize(iris_t *iris,
  *  IRIS_ERR_INVALID      dst or src is NULL, a range goes past the end of a
  *                        heap, no stream of this context
  *  IRIS_ERR_STATE        also: such a copy found a kernel that cannot be ended
- *  IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE */
+ *  IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE; of a full stream IRIS_ERR_PEER_LOST and
+ *  IRIS_ERR_TIMEOUT */
 IRIS_API iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
                                    size_t bytes, iris_stream_t *stream);
 
@@ -100,7 +107,8 @@ IRIS_API iris_status_t iris_memset(iris_t *iris, void *dst, int value,
  *                       such rank or comparison, no stream of this context
  * IRIS_ERR_UNREACHABLE  that rank's heap is not mapped here
  * IRIS_ERR_STATE        of puts and gets: see iris_memcpy()
- * IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE */
+ * IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE; of a full stream IRIS_ERR_PEER_LOST and
+ * IRIS_ERR_TIMEOUT */
 
 /** Copies `bytes` from this rank's `src` (any memory iris_memcpy() takes) to
  *  where to_rank keeps `dst`, which is symmetric. 0 bytes touch nothing. */

@@ -184,6 +184,13 @@ struct hip_stream {
     uint64_t passed; /* those up to here are done */
     bool marking;    /* by a thread, without the lock */
     hipEvent_t mark; /* NULL: never needed so far */
+
+    /* Who enqueues to a full stream waits for an event in the middle of what it
+     * has. */
+    uint64_t num_done; /* calls whose work is known to be done */
+    uint64_t half_at; /* the event is behind so many calls; 0: to be recorded */
+    bool halving;     /* by a thread, without the lock */
+    hipEvent_t half;  /* NULL: never needed so far */
 };
 
 /* What a thread of the program had before a call into the backend. */
@@ -306,10 +313,28 @@ iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base,
  * but leaves errors of that work for it. */
 iris_status_t iris_i_hip_stream_settle(struct hip_stream *stream);
 
-/* Around every call that gives the stream work, whether it succeeds or not, and
- * that may wait for the stream. */
-void iris_i_hip_enqueue_begin(struct hip_stream *stream);
+/* hip_enqueue.c. Around every call that gives the stream work, whether it
+ * succeeds or not. If the stream is full the first waits, as
+ * iris_i_hip_stream_synchronize() does; what it returns then, if that is not
+ * IRIS_OK, is the call's error. */
+iris_status_t iris_i_hip_enqueue_begin(struct hip_stream *stream);
 void iris_i_hip_enqueue_end(struct hip_stream *stream);
+
+/* How a wait of the host went. */
+struct hip_outcome {
+    bool finished;     /* what was enqueued before is done */
+    bool idle;         /* and the stream has nothing left */
+    iris_status_t why; /* what made the host stop waiting, if anything did; its
+                        * message is this thread's */
+};
+
+#define HIP_WORK "work on a stream was"
+
+/* Waits until all that was enqueued before is done, or that cannot be had;
+ * `what` is the subject of a message, with its verb. IRIS_OK, IRIS_ERR_STATE of
+ * a stream that is captured, or IRIS_ERR_DEVICE. */
+iris_status_t iris_i_hip_drain(struct hip_stream *stream, const char *what,
+                               struct hip_outcome *end);
 
 /* hip_copy.c */
 iris_status_t iris_i_hip_stage_open(struct hip_backend *hip);

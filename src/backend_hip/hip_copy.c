@@ -283,7 +283,10 @@ static hipError_t copy_large(struct hip_stream *stream,
     if (*status_p != IRIS_OK) {
         return hipSuccess;
     }
-    iris_i_hip_enqueue_begin(stream);
+    *status_p = iris_i_hip_enqueue_begin(stream);
+    if (*status_p != IRIS_OK) {
+        return hipSuccess;
+    }
     error = copy_direct(stream, copy);
     iris_i_hip_enqueue_end(stream);
     return error;
@@ -303,10 +306,13 @@ iris_status_t iris_i_hip_copy(struct iris_stream *base, void *dst,
         .to_host = is_pageable(hip, dst),
     };
     bool staged = true;
-    iris_status_t status = IRIS_OK;
+    iris_status_t status = iris_i_hip_enqueue_begin(stream);
     hipError_t error = hipSuccess;
 
-    iris_i_hip_enqueue_begin(stream);
+    if (status != IRIS_OK) {
+        iris_i_hip_leave(hip, before);
+        return status;
+    }
     if (!copy.from_host && !copy.to_host) {
         error = copy_direct(stream, &copy);
     } else {
@@ -335,10 +341,13 @@ iris_status_t iris_i_hip_set(struct iris_stream *base, void *dst, int value,
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     struct hip_before before = iris_i_hip_enter(hip);
-    iris_status_t status = IRIS_OK;
+    iris_status_t status = iris_i_hip_enqueue_begin(stream);
     hipError_t error = hipSuccess;
 
-    iris_i_hip_enqueue_begin(stream);
+    if (status != IRIS_OK) {
+        iris_i_hip_leave(hip, before);
+        return status;
+    }
     if (!is_pageable(hip, dst)) {
         error = hipMemsetAsync(dst, value, bytes, stream->native);
     } else {
@@ -370,9 +379,12 @@ iris_status_t iris_i_hip_signal(struct iris_stream *base, uint64_t *place,
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     struct hip_before before = iris_i_hip_enter(hip);
     hipError_t error = hipErrorNotSupported;
-    iris_status_t status = IRIS_OK;
+    iris_status_t status = iris_i_hip_enqueue_begin(stream);
 
-    iris_i_hip_enqueue_begin(stream);
+    if (status != IRIS_OK) {
+        iris_i_hip_leave(hip, before);
+        return status;
+    }
     if (!iris_i_hip_capturing(stream)) {
         error = hipStreamWriteValue64(stream->native, place, value, 0);
     }
@@ -432,14 +444,18 @@ iris_status_t iris_i_hip_wait(struct iris_stream *base, uint64_t *place,
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     struct hip_wait *wait = NULL;
     hipError_t error = hipErrorNotSupported;
-    iris_status_t status = IRIS_OK;
+    iris_status_t status;
     struct hip_before before;
 
     if (!has_comparison(cmp, value)) {
         return IRIS_ERR_UNSUPPORTED;
     }
     before = iris_i_hip_enter(hip);
-    iris_i_hip_enqueue_begin(stream);
+    status = iris_i_hip_enqueue_begin(stream);
+    if (status != IRIS_OK) {
+        iris_i_hip_leave(hip, before);
+        return status;
+    }
     if (!iris_i_hip_capturing(stream)) {
         wait = take_wait(stream);
     }

@@ -205,10 +205,12 @@ iris_status_t iris_i_hip_launch(struct iris_stream *base,
                            hip->params.rank, kernel->name);
     }
     before = iris_i_hip_enter(hip);
-    iris_i_hip_enqueue_begin(stream);
-    status = kernel->gpu_entry != NULL ? launch_entry(stream, launch)
-                                       : launch_image(stream, launch);
-    iris_i_hip_enqueue_end(stream);
+    status = iris_i_hip_enqueue_begin(stream);
+    if (status == IRIS_OK) {
+        status = kernel->gpu_entry != NULL ? launch_entry(stream, launch)
+                                           : launch_image(stream, launch);
+        iris_i_hip_enqueue_end(stream);
+    }
     iris_i_hip_leave(hip, before);
     return status;
 }
@@ -260,7 +262,9 @@ iris_status_t iris_i_hip_capture_begin(struct iris_stream *base)
      * capture, which the other modes forbid. As work that comes, so that no
      * thread asks the stream meanwhile, having seen that it is not captured. */
     if (status == IRIS_OK) {
-        iris_i_hip_enqueue_begin(stream);
+        status = iris_i_hip_enqueue_begin(stream);
+    }
+    if (status == IRIS_OK) {
         error =
             hipStreamBeginCapture(stream->native, hipStreamCaptureModeRelaxed);
         iris_i_hip_enqueue_end(stream);
@@ -318,9 +322,12 @@ iris_status_t iris_i_hip_graph_launch(struct iris_stream *base, void *graph)
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     struct hip_before before = iris_i_hip_enter(hip);
     hipError_t error = hipSuccess;
-    iris_status_t status;
+    iris_status_t status = iris_i_hip_enqueue_begin(stream);
 
-    iris_i_hip_enqueue_begin(stream);
+    if (status != IRIS_OK) {
+        iris_i_hip_leave(hip, before);
+        return status;
+    }
     status = iris_i_hip_not_capturing(stream, "the launch of a graph");
     if (status == IRIS_OK) {
         error = hipGraphLaunch(graph, stream->native);

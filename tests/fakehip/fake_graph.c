@@ -27,6 +27,7 @@ void fake_graph_append(hipGraph_t graph, struct fake_op *op)
         link = &(*link)->next;
     }
     *link = op;
+    op->in_graph = true;
 }
 
 static void clear(struct ihipGraph *graph)

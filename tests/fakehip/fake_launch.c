@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fake HIP runtime's kernels: an image is a struct iris_kernel, whose CPU
- * version runs.
+ * What the fake HIP runtime's streams do: kernels, of which an image is a
+ * struct iris_kernel whose CPU version runs, copies, fills and the like.
  */
 #include "config.h"
 
@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "fake_stream.h"
 
 /* Turns of a loop that waits before it gives the core away. */
 #define TURNS 8
@@ -170,4 +172,87 @@ FAKE_EXPORT hipError_t hipLaunchKernel(const void *function, dim3 grid,
     (void)stream;
     return fake_leave(error == hipSuccess ? hipErrorInvalidDeviceFunction
                                           : error);
+}
+
+/* ---- What is enqueued, beside launches ---- */
+
+static hipError_t enqueue(const char *call, hipStream_t stream,
+                          const struct fake_op *op)
+{
+    hipError_t error = fake_enter(call);
+
+    return error == hipSuccess ? fake_leave(fake_enqueue(stream, op, NULL))
+                               : error;
+}
+
+/* The runtime waits for the stream where host memory is not pinned. */
+static bool waits(const void *dst, const void *src)
+{
+    struct fake_range range;
+
+    return !fake_range_find(dst, &range) || !fake_range_find(src, &range);
+}
+
+FAKE_EXPORT hipError_t hipMemcpyAsync(void *dst, const void *src, size_t bytes,
+                                      hipMemcpyKind kind, hipStream_t stream)
+{
+    const struct fake_op op = {
+        .kind = FAKE_COPY, .dst = dst, .src = src, .bytes = bytes};
+    hipError_t error = kind == hipMemcpyDefault
+                           ? enqueue(__func__, stream, &op)
+                           : fake_leave(hipErrorInvalidMemcpyDirection);
+
+    return error == hipSuccess && waits(dst, src) ? hipStreamSynchronize(stream)
+                                                  : error;
+}
+
+FAKE_EXPORT hipError_t hipMemsetAsync(void *dst, int value, size_t bytes,
+                                      hipStream_t stream)
+{
+    const struct fake_op op = {.kind = FAKE_FILL,
+                               .dst = dst,
+                               .value = (unsigned char)value,
+                               .bytes = bytes};
+    struct fake_range range;
+
+    return fake_range_find(dst, &range) ? enqueue(__func__, stream, &op)
+                                        : fake_leave(hipErrorInvalidValue);
+}
+
+/* enqueue() of what no capture may contain, which is then void. */
+static hipError_t enqueue_now(const char *call, hipStream_t handle,
+                              const struct fake_op *op)
+{
+    hipError_t error = fake_enter(call);
+    hipStream_t stream;
+
+    if (error == hipSuccess) {
+        error = fake_stream_lock_idle(handle, &stream);
+    }
+    if (error != hipSuccess) {
+        return fake_leave(error);
+    }
+    pthread_mutex_unlock(&fake_streams_lock);
+    return fake_leave(fake_enqueue(handle, op, NULL));
+}
+
+FAKE_EXPORT hipError_t hipStreamWriteValue64(hipStream_t stream, void *place,
+                                             uint64_t value, unsigned flags)
+{
+    const struct fake_op op = {
+        .kind = FAKE_WRITE, .dst = place, .value = value};
+
+    (void)flags;
+    return enqueue_now(__func__, stream, &op);
+}
+
+FAKE_EXPORT hipError_t hipStreamAddCallback(hipStream_t stream,
+                                            hipStreamCallback_t callback,
+                                            void *argument, unsigned flags)
+{
+    const struct fake_op op = {
+        .kind = FAKE_CALLBACK, .callback = callback, .argument = argument};
+
+    (void)flags;
+    return enqueue_now(__func__, stream, &op);
 }

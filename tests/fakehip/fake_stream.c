@@ -17,6 +17,8 @@
 
 /* How long an idle thread stays. */
 #define LINGER_NS 3000000
+/* Operations that a stream has room for. */
+#define ROOM 1024
 
 pthread_mutex_t fake_streams_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ihipStream_t *streams; /* under the lock, as all of them are */
@@ -78,6 +80,7 @@ static void retire(hipStream_t stream)
 
     stream->head = op->next;
     stream->completed++;
+    stream->held -= !op->in_graph;
     if (stream->completed == 1) {
         newcomers[stream->device] = NULL;
     }
@@ -197,9 +200,14 @@ static hipError_t push(hipStream_t stream, struct fake_op *op)
     }
     *link = op;
     stream->submitted++;
+    stream->held += !op->in_graph;
     pthread_cond_broadcast(&stream->work);
     return hipSuccess;
 }
+
+/* As on CUDA: who enqueues to a full stream waits, and who comes after it, too,
+ * whatever the stream. */
+static pthread_mutex_t enqueue_lock = PTHREAD_MUTEX_INITIALIZER;
 
 hipError_t fake_enqueue(hipStream_t handle, const struct fake_op *op,
                         const void *args)
@@ -211,8 +219,12 @@ hipError_t fake_enqueue(hipStream_t handle, const struct fake_op *op,
     if (copy == NULL) {
         return hipErrorOutOfMemory;
     }
+    pthread_mutex_lock(&enqueue_lock);
     pthread_mutex_lock(&fake_streams_lock);
     error = fake_stream_find(handle, &stream);
+    while (error == hipSuccess && stream->held >= ROOM && !op->in_graph) {
+        pthread_cond_wait(&progress, &fake_streams_lock);
+    }
     if (error == hipSuccess && op->kind == FAKE_LAUNCH &&
         stream->device != fake_device()) {
         error = hipErrorInvalidHandle;
@@ -223,6 +235,7 @@ hipError_t fake_enqueue(hipStream_t handle, const struct fake_op *op,
         free(copy);
     }
     pthread_mutex_unlock(&fake_streams_lock);
+    pthread_mutex_unlock(&enqueue_lock);
     return error;
 }
 
@@ -414,87 +427,4 @@ FAKE_EXPORT hipError_t hipStreamSynchronize(hipStream_t handle)
         error = fake_lost();
     }
     return fake_leave(error);
-}
-
-/* ---- What is enqueued, beside launches ---- */
-
-static hipError_t enqueue(const char *call, hipStream_t stream,
-                          const struct fake_op *op)
-{
-    hipError_t error = fake_enter(call);
-
-    return error == hipSuccess ? fake_leave(fake_enqueue(stream, op, NULL))
-                               : error;
-}
-
-/* The runtime waits for the stream where host memory is not pinned. */
-static bool waits(const void *dst, const void *src)
-{
-    struct fake_range range;
-
-    return !fake_range_find(dst, &range) || !fake_range_find(src, &range);
-}
-
-FAKE_EXPORT hipError_t hipMemcpyAsync(void *dst, const void *src, size_t bytes,
-                                      hipMemcpyKind kind, hipStream_t stream)
-{
-    const struct fake_op op = {
-        .kind = FAKE_COPY, .dst = dst, .src = src, .bytes = bytes};
-    hipError_t error = kind == hipMemcpyDefault
-                           ? enqueue(__func__, stream, &op)
-                           : fake_leave(hipErrorInvalidMemcpyDirection);
-
-    return error == hipSuccess && waits(dst, src) ? hipStreamSynchronize(stream)
-                                                  : error;
-}
-
-FAKE_EXPORT hipError_t hipMemsetAsync(void *dst, int value, size_t bytes,
-                                      hipStream_t stream)
-{
-    const struct fake_op op = {.kind = FAKE_FILL,
-                               .dst = dst,
-                               .value = (unsigned char)value,
-                               .bytes = bytes};
-    struct fake_range range;
-
-    return fake_range_find(dst, &range) ? enqueue(__func__, stream, &op)
-                                        : fake_leave(hipErrorInvalidValue);
-}
-
-/* enqueue() of what no capture may contain, which is then void. */
-static hipError_t enqueue_now(const char *call, hipStream_t handle,
-                              const struct fake_op *op)
-{
-    hipError_t error = fake_enter(call);
-    hipStream_t stream;
-
-    if (error == hipSuccess) {
-        error = fake_stream_lock_idle(handle, &stream);
-    }
-    if (error != hipSuccess) {
-        return fake_leave(error);
-    }
-    pthread_mutex_unlock(&fake_streams_lock);
-    return fake_leave(fake_enqueue(handle, op, NULL));
-}
-
-FAKE_EXPORT hipError_t hipStreamWriteValue64(hipStream_t stream, void *place,
-                                             uint64_t value, unsigned flags)
-{
-    const struct fake_op op = {
-        .kind = FAKE_WRITE, .dst = place, .value = value};
-
-    (void)flags;
-    return enqueue_now(__func__, stream, &op);
-}
-
-FAKE_EXPORT hipError_t hipStreamAddCallback(hipStream_t stream,
-                                            hipStreamCallback_t callback,
-                                            void *argument, unsigned flags)
-{
-    const struct fake_op op = {
-        .kind = FAKE_CALLBACK, .callback = callback, .argument = argument};
-
-    (void)flags;
-    return enqueue_now(__func__, stream, &op);
 }

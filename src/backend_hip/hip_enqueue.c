@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Work that comes to a stream, and the host's wait for it: it watches the peers
+ * and the deadline, and ends kernels that would wait for ever.
+ */
+#include "config.h"
+
+#include "backend_hip/hip.h"
+
+#include "clock.h"
+
+#include <time.h>
+
+/* How long a host thread looks at its stream without a pause: launches are
+ * short. After that it naps between looks. */
+#define SPIN_NS 200000
+#define NAP_NS 20000
+/* Time between questions to the core. */
+#define ASK_NS 2000000
+/* How long ended kernels may take to drain before they are given up on. */
+#define GRACE_NS 2000000000
+/* Half of the calls that a stream takes before it is full. CUDA holds up a call
+ * when there are some 1024, and watches nothing meanwhile; a call may enqueue
+ * three things. */
+#define HALF_FULL 256
+
+/* ---- Events ---- */
+
+/* Records an event of the stream. If a capture begins meanwhile it is part of
+ * that, and good for nothing else. */
+static bool record(struct hip_stream *stream, hipEvent_t *event_p)
+{
+    bool recorded = (*event_p != NULL ||
+                     hipEventCreateWithFlags(event_p, hipEventDisableTiming) ==
+                         hipSuccess) &&
+                    !iris_i_hip_capturing(stream) &&
+                    hipEventRecord(*event_p, stream->native) == hipSuccess &&
+                    !iris_i_hip_capturing(stream);
+
+    (void)hipGetLastError(); /* the next one may have more luck */
+    return recorded;
+}
+
+/* Records the mark, behind all that those up to `turn` wait for. */
+static void set_mark(struct hip_stream *stream, uint64_t turn)
+{
+    bool marked = record(stream, &stream->mark);
+
+    pthread_mutex_lock(&stream->lock);
+    stream->marking = false;
+    stream->marked = marked ? turn : stream->marked;
+    pthread_mutex_unlock(&stream->lock);
+}
+
+/* So many calls' work is done, or counts no more; the lock is held. */
+static void note_done(struct hip_stream *stream, uint64_t calls)
+{
+    if (stream->num_done < calls) {
+        stream->num_done = calls;
+    }
+    if (stream->half_at <= stream->num_done) {
+        stream->half_at = 0;
+    }
+}
+
+/* Records the event in the middle, behind so many calls. If that cannot be, as
+ * in a capture, they count no more: it is tried again as many calls later. */
+static void set_half(struct hip_stream *stream, uint64_t calls)
+{
+    bool recorded = record(stream, &stream->half);
+
+    pthread_mutex_lock(&stream->lock);
+    stream->halving = false;
+    if (recorded) {
+        stream->half_at = calls;
+    } else {
+        note_done(stream, calls);
+    }
+    pthread_mutex_unlock(&stream->lock);
+}
+
+/* ---- Waiting on the host ---- */
+
+/* A wait of the host: what it is for, as of its begin. */
+struct turn {
+    uint64_t number;
+    uint64_t num_enqueued;
+    uint64_t num_waits;
+    uint64_t stage_orphans;
+    bool idle; /* at its end: nothing was enqueued meanwhile */
+};
+
+static void turn_begin(struct hip_stream *stream, struct turn *turn)
+{
+    pthread_mutex_lock(&stream->lock);
+    stream->num_waiting++;
+    *turn = (struct turn){
+        .number = ++stream->turns,
+        .num_enqueued = stream->num_enqueued,
+        .num_waits = stream->num_waits,
+        .stage_orphans = stream->stage_orphans,
+    };
+    stream->stage_orphans = 0;
+    pthread_mutex_unlock(&stream->lock);
+}
+
+static void turn_end(struct hip_stream *stream, struct turn *turn,
+                     bool finished)
+{
+    pthread_mutex_lock(&stream->lock);
+    stream->num_waiting--;
+    turn->idle =
+        stream->enqueuing == 0 && stream->num_enqueued == turn->num_enqueued;
+    if (finished) {
+        note_done(stream, turn->num_enqueued);
+        iris_i_hip_forget_waits(stream, turn->num_waits);
+        iris_i_hip_stage_give((struct hip_backend *)stream->base.backend,
+                              turn->stage_orphans);
+    } else {
+        stream->stage_orphans |= turn->stage_orphans;
+    }
+    pthread_mutex_unlock(&stream->lock);
+}
+
+/* Whether the turn is through: hipErrorNotReady if it is not. Never blocks; to
+ * ask a stream may while another thread's call waits for room in it, which then
+ * may be what the caller has to end. A stream that is captured is not asked,
+ * since that would void the capture. */
+static hipError_t look(struct hip_stream *stream, const struct turn *turn)
+{
+    hipError_t error = hipErrorNotReady;
+
+    pthread_mutex_lock(&stream->lock);
+    if (stream->marked > stream->passed) {
+        error = hipEventQuery(stream->mark);
+        if (error == hipSuccess) {
+            stream->passed = stream->marked;
+        }
+    } else if (stream->enqueuing == 0) {
+        error = iris_i_hip_capturing(stream) ? hipErrorStreamCaptureUnsupported
+                                             : hipStreamQuery(stream->native);
+        if (error == hipSuccess) {
+            stream->passed = stream->turns;
+        }
+    }
+    if (error == hipSuccess || error == hipErrorNotReady) {
+        error = stream->passed >= turn->number ? hipSuccess : hipErrorNotReady;
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return error;
+}
+
+/* look() for the event in the middle. */
+static hipError_t look_half(struct hip_stream *stream)
+{
+    hipError_t error = hipSuccess;
+
+    pthread_mutex_lock(&stream->lock);
+    if (stream->half_at != 0) {
+        error = hipEventQuery(stream->half);
+    }
+    if (error != hipErrorNotReady) {
+        note_done(stream, stream->half_at);
+    }
+    pthread_mutex_unlock(&stream->lock);
+    return error;
+}
+
+/* Why to stop waiting, if there is a reason; the message is set. */
+static iris_status_t ask(const struct hip_backend *hip, const char *what,
+                         int64_t now, int64_t deadline)
+{
+    const struct iris_backend_params *params = &hip->params;
+
+    if (now >= deadline) {
+        return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                           "rank %d: %s not done in %lld ms "
+                           "(IRIS_TIMEOUT_MS); kernels that wait were ended. "
+                           "Look at what its kernels wait for "
+                           "(IRIS_DEVICE_TIMEOUT_MS makes them tell)",
+                           params->rank, what, (long long)params->timeout_ms);
+    }
+    return params->keep_waiting == NULL ? IRIS_OK
+                                        : params->keep_waiting(params->core);
+}
+
+/* look()s until the turn is through (NULL: the stream half), which it returns,
+ * or an error. What makes it stop waiting becomes the backend's fault;
+ * hipErrorNotReady: even so it came to no end. */
+static hipError_t poll(struct hip_stream *stream, const char *what,
+                       const struct turn *turn, iris_status_t *why_p)
+{
+    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
+    int64_t begin = iris_i_now_ns(), next_ask = begin + ASK_NS;
+    int64_t deadline = iris_i_deadline(hip->params.timeout_ms), grace = 0;
+    iris_status_t why = IRIS_OK;
+    hipError_t error;
+
+    while ((error = turn == NULL ? look_half(stream) : look(stream, turn)) ==
+           hipErrorNotReady) {
+        int64_t now = iris_i_now_ns();
+
+        if (now - begin > SPIN_NS) {
+            nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        }
+        if (now < next_ask) {
+            continue;
+        }
+        next_ask = now + ASK_NS;
+        if (why == IRIS_OK) {
+            why = ask(hip, what, now, deadline);
+            if (why == IRIS_OK) {
+                continue;
+            }
+            iris_i_hip_stop_begin(hip, why);
+            grace = now + GRACE_NS;
+        }
+        iris_i_hip_force_waits(stream);
+        if (now >= grace) {
+            iris_i_hip_abandon(hip);
+            break;
+        }
+    }
+    if (why != IRIS_OK) {
+        iris_i_hip_stop_end(hip);
+    }
+    *why_p = why;
+    return error;
+}
+
+static bool is_capture(hipError_t error)
+{
+    return error == hipErrorStreamCaptureUnsupported ||
+           error == hipErrorStreamCaptureInvalidated ||
+           error == hipErrorStreamCaptureImplicit;
+}
+
+iris_status_t iris_i_hip_drain(struct hip_stream *stream, const char *what,
+                               struct hip_outcome *end)
+{
+    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
+    struct turn turn;
+    hipError_t error;
+
+    turn_begin(stream, &turn);
+    error = poll(stream, what, &turn, &end->why);
+    (void)hipGetLastError();
+    end->finished = error != hipErrorNotReady && !is_capture(error);
+    turn_end(stream, &turn, end->finished);
+    end->idle = end->finished && turn.idle;
+    if (is_capture(error)) {
+        return iris_i_hip_fail_captured(stream,
+                                        "waiting for a stream on the host");
+    }
+    return error == hipSuccess || !end->finished
+               ? IRIS_OK
+               : iris_i_hip_fail(error, "rank %d: work on GPU %d failed",
+                                 hip->params.rank, hip->device);
+}
+
+/* ---- Work that comes ---- */
+
+/* Waits if the stream is full. What waits in a capture is none of its work. */
+static iris_status_t make_room(struct hip_stream *stream)
+{
+    iris_status_t why = IRIS_OK;
+    uint64_t pending, calls = 0;
+    bool full;
+
+    pthread_mutex_lock(&stream->lock);
+    pending = stream->num_enqueued - stream->num_done;
+    full = pending >= 2 * HALF_FULL && stream->half_at != 0;
+    if (pending >= HALF_FULL && stream->half_at == 0 && !stream->halving) {
+        stream->halving = true;
+        calls = stream->num_enqueued;
+    }
+    pthread_mutex_unlock(&stream->lock);
+    if (calls != 0) {
+        set_half(stream, calls);
+    }
+    if (full && !iris_i_hip_capturing(stream)) {
+        (void)poll(stream, HIP_WORK, NULL, &why);
+        (void)hipGetLastError(); /* what comes next finds it, too */
+    }
+    return why;
+}
+
+iris_status_t iris_i_hip_enqueue_begin(struct hip_stream *stream)
+{
+    iris_status_t status = make_room(stream);
+    uint64_t turn = 0;
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&stream->lock);
+    stream->enqueuing++;
+    /* Another mark only when nobody waits for the last one any more. */
+    if (stream->num_waiting != 0 && stream->turns > stream->passed &&
+        stream->marked <= stream->passed && !stream->marking) {
+        stream->marking = true;
+        turn = stream->turns;
+    }
+    pthread_mutex_unlock(&stream->lock);
+    if (turn != 0) {
+        set_mark(stream, turn);
+    }
+    iris_i_hip_fault_watch(stream);
+    return IRIS_OK;
+}
+
+void iris_i_hip_enqueue_end(struct hip_stream *stream)
+{
+    pthread_mutex_lock(&stream->lock);
+    stream->enqueuing--;
+    stream->num_enqueued++;
+    pthread_mutex_unlock(&stream->lock);
+}
