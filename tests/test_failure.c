@@ -122,7 +122,7 @@ static iris_status_t in_device_barrier(iris_t *iris, int rank, int victim)
     return status == IRIS_OK ? iris_stream_synchronize(iris, NULL) : status;
 }
 
-/* Enqueues more than a GPU's queue holds: the launch has to notice. */
+/* Enqueues more than a GPU's stream takes: there a launch has to notice. */
 static iris_status_t in_a_launch(iris_t *iris, int rank, int victim)
 {
     iris_status_t status = IRIS_OK;
@@ -133,7 +133,9 @@ static iris_status_t in_a_launch(iris_t *iris, int rank, int victim)
     for (int i = 0; i < 3000 && status == IRIS_OK; i++) {
         status = iris_device_barrier(iris, NULL, NULL);
     }
-    return status == IRIS_OK ? iris_stream_synchronize(iris, NULL) : status;
+    return status == IRIS_OK && !harness_on_gpu(iris)
+               ? iris_stream_synchronize(iris, NULL)
+               : status;
 }
 
 static iris_status_t between_device_barriers(iris_t *iris, int rank, int victim)

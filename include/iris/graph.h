@@ -26,7 +26,8 @@ typedef struct iris_graph iris_graph_t;
 
 /** From here on, work enqueued on the stream is captured and not run. Local.
  *  IRIS_ERR_UNSUPPORTED (no GPU), IRIS_ERR_STATE (capturing already),
- *  IRIS_ERR_DEVICE, IRIS_ERR_INVALID */
+ *  IRIS_ERR_DEVICE, IRIS_ERR_INVALID; of a full stream (iris_stream_t)
+ *  IRIS_ERR_PEER_LOST and IRIS_ERR_TIMEOUT */
 IRIS_API iris_status_t iris_capture_begin(iris_t *iris, iris_stream_t *stream);
 
 /** Ends the capture; *graph_p is the caller's until iris_graph_free(). Local.

@@ -14,11 +14,13 @@ extern "C" {
 /** An in-order queue. Opaque. Where a call takes a stream, NULL means the
  *  context's own default stream. Any thread may enqueue.
  *
- *  On a GPU a stream is full when the work of 512 calls is not done. The next
- *  call then waits until half of it is, as iris_stream_synchronize() waits, and
- *  may return IRIS_ERR_PEER_LOST or IRIS_ERR_TIMEOUT for the same reasons,
- *  having enqueued nothing. So those calls must not wait for what this thread
- *  has yet to do. */
+ *  On a GPU a stream is full when the work of some 500 calls is not done; of a
+ *  capture's calls it takes any number. The next call then waits until half of
+ *  the work is done, as iris_stream_synchronize() waits, and may return
+ *  IRIS_ERR_PEER_LOST or IRIS_ERR_TIMEOUT for the same reasons, having enqueued
+ *  nothing; the next iris_stream_synchronize() returns it, too, and until then
+ *  this rank's waiting kernels end. So those calls must not wait for what this
+ *  thread has yet to do. */
 typedef struct iris_stream iris_stream_t;
 
 /** Makes a stream, the caller's until iris_stream_destroy(). Local.
@@ -76,8 +78,8 @@ IRIS_API iris_status_t iris_stream_synchronize(iris_t *iris,
  *  yet to do, here or through a peer, must not be given one: copy from or to
  *  pinned memory (hipHostMalloc(), cudaHostAlloc()). If a peer dies meanwhile
  *  or the deadline passes, kernels that wait are ended, and the copy is made
- *  all the same; the next iris_stream_synchronize() returns IRIS_ERR_PEER_LOST
- *  or IRIS_ERR_TIMEOUT.
+ *  all the same, unless it had no room yet; the next iris_stream_synchronize()
+ *  returns IRIS_ERR_PEER_LOST or IRIS_ERR_TIMEOUT.
  *
  *  IRIS_ERR_INVALID      dst or src is NULL, a range goes past the end of a
  *                        heap, no stream of this context

@@ -27,7 +27,8 @@ IRIS_API iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
 
 /** Enqueues a barrier of the group's devices on `stream`: later work on the
  *  stream starts when every member's stream has got to its barrier. Does not
- *  block the host, but for a full stream. One round: every member tells every other.
+ *  block the host, but for a full stream. One round: every member tells every
+ *  other.
  *
  *  A rank's device barriers of one group, on streams and by iris_dev_barrier()
  *  in kernels, must not overlap. A member that does not come is an error of

@@ -172,6 +172,7 @@ struct hip_stream {
     pthread_mutex_t lock;
     unsigned enqueuing;    /* threads between the two calls below */
     uint64_t num_enqueued; /* calls so far */
+    uint64_t num_given;    /* those outside of captures */
     struct hip_wait waits[HIP_STREAM_WAITS];
     uint64_t num_waits;     /* so far */
     uint64_t stage_orphans; /* blocks to give back once the stream is through */
@@ -187,8 +188,8 @@ struct hip_stream {
 
     /* Who enqueues to a full stream waits for an event in the middle of what it
      * has. */
-    uint64_t num_done; /* calls whose work is known to be done */
-    uint64_t half_at; /* the event is behind so many calls; 0: to be recorded */
+    uint64_t num_done; /* of those given, whose work is known to be done */
+    uint64_t half_at; /* the event is behind so many given; 0: to be recorded */
     bool halving;     /* by a thread, without the lock */
     hipEvent_t half;  /* NULL: never needed so far */
 };

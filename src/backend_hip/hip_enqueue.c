@@ -52,29 +52,26 @@ static void set_mark(struct hip_stream *stream, uint64_t turn)
     pthread_mutex_unlock(&stream->lock);
 }
 
-/* So many calls' work is done, or counts no more; the lock is held. */
-static void note_done(struct hip_stream *stream, uint64_t calls)
+/* So many calls' work is done; the lock is held. */
+static void note_done(struct hip_stream *stream, uint64_t given)
 {
-    if (stream->num_done < calls) {
-        stream->num_done = calls;
+    if (stream->num_done < given) {
+        stream->num_done = given;
     }
     if (stream->half_at <= stream->num_done) {
         stream->half_at = 0;
     }
 }
 
-/* Records the event in the middle, behind so many calls. If that cannot be, as
- * in a capture, they count no more: it is tried again as many calls later. */
-static void set_half(struct hip_stream *stream, uint64_t calls)
+/* Records the event in the middle, behind so many calls. */
+static void set_half(struct hip_stream *stream, uint64_t given)
 {
     bool recorded = record(stream, &stream->half);
 
     pthread_mutex_lock(&stream->lock);
     stream->halving = false;
-    if (recorded) {
-        stream->half_at = calls;
-    } else {
-        note_done(stream, calls);
+    if (recorded && given > stream->num_done) {
+        stream->half_at = given;
     }
     pthread_mutex_unlock(&stream->lock);
 }
@@ -83,8 +80,10 @@ static void set_half(struct hip_stream *stream, uint64_t calls)
 
 /* A wait of the host: what it is for, as of its begin. */
 struct turn {
+    uint64_t half; /* not 0: only until so many calls' work is done */
     uint64_t number;
     uint64_t num_enqueued;
+    uint64_t num_given;
     uint64_t num_waits;
     uint64_t stage_orphans;
     bool idle; /* at its end: nothing was enqueued meanwhile */
@@ -97,6 +96,7 @@ static void turn_begin(struct hip_stream *stream, struct turn *turn)
     *turn = (struct turn){
         .number = ++stream->turns,
         .num_enqueued = stream->num_enqueued,
+        .num_given = stream->num_given,
         .num_waits = stream->num_waits,
         .stage_orphans = stream->stage_orphans,
     };
@@ -112,7 +112,7 @@ static void turn_end(struct hip_stream *stream, struct turn *turn,
     turn->idle =
         stream->enqueuing == 0 && stream->num_enqueued == turn->num_enqueued;
     if (finished) {
-        note_done(stream, turn->num_enqueued);
+        note_done(stream, turn->num_given);
         iris_i_hip_forget_waits(stream, turn->num_waits);
         iris_i_hip_stage_give((struct hip_backend *)stream->base.backend,
                               turn->stage_orphans);
@@ -150,17 +150,18 @@ static hipError_t look(struct hip_stream *stream, const struct turn *turn)
     return error;
 }
 
-/* look() for the event in the middle. */
-static hipError_t look_half(struct hip_stream *stream)
+/* look() of who waits for half of a full stream. Another who does may have seen
+ * the event, and recorded it anew. */
+static hipError_t look_half(struct hip_stream *stream, const struct turn *turn)
 {
     hipError_t error = hipSuccess;
 
     pthread_mutex_lock(&stream->lock);
-    if (stream->half_at != 0) {
+    if (stream->num_done < turn->half) {
         error = hipEventQuery(stream->half);
-    }
-    if (error != hipErrorNotReady) {
-        note_done(stream, stream->half_at);
+        if (error != hipErrorNotReady) {
+            note_done(stream, stream->half_at);
+        }
     }
     pthread_mutex_unlock(&stream->lock);
     return error;
@@ -184,9 +185,9 @@ static iris_status_t ask(const struct hip_backend *hip, const char *what,
                                         : params->keep_waiting(params->core);
 }
 
-/* look()s until the turn is through (NULL: the stream half), which it returns,
- * or an error. What makes it stop waiting becomes the backend's fault;
- * hipErrorNotReady: even so it came to no end. */
+/* look()s until the turn is through, which it returns, or an error. What makes
+ * it stop waiting becomes the backend's fault; hipErrorNotReady: even so it
+ * came to no end. */
 static hipError_t poll(struct hip_stream *stream, const char *what,
                        const struct turn *turn, iris_status_t *why_p)
 {
@@ -196,8 +197,8 @@ static hipError_t poll(struct hip_stream *stream, const char *what,
     iris_status_t why = IRIS_OK;
     hipError_t error;
 
-    while ((error = turn == NULL ? look_half(stream) : look(stream, turn)) ==
-           hipErrorNotReady) {
+    while ((error = turn->half != 0 ? look_half(stream, turn)
+                                    : look(stream, turn)) == hipErrorNotReady) {
         int64_t now = iris_i_now_ns();
 
         if (now - begin > SPIN_NS) {
@@ -260,26 +261,20 @@ iris_status_t iris_i_hip_drain(struct hip_stream *stream, const char *what,
 
 /* ---- Work that comes ---- */
 
-/* Waits if the stream is full. What waits in a capture is none of its work. */
+/* Waits if the stream is full. What comes into a capture needs no room. If that
+ * fails, what is in the stream goes on ending until a synchronize. */
 static iris_status_t make_room(struct hip_stream *stream)
 {
+    struct turn turn = {.half = 0};
     iris_status_t why = IRIS_OK;
-    uint64_t pending, calls = 0;
-    bool full;
 
     pthread_mutex_lock(&stream->lock);
-    pending = stream->num_enqueued - stream->num_done;
-    full = pending >= 2 * HALF_FULL && stream->half_at != 0;
-    if (pending >= HALF_FULL && stream->half_at == 0 && !stream->halving) {
-        stream->halving = true;
-        calls = stream->num_enqueued;
+    if (stream->num_given - stream->num_done >= 2 * HALF_FULL) {
+        turn.half = stream->half_at;
     }
     pthread_mutex_unlock(&stream->lock);
-    if (calls != 0) {
-        set_half(stream, calls);
-    }
-    if (full && !iris_i_hip_capturing(stream)) {
-        (void)poll(stream, HIP_WORK, NULL, &why);
+    if (turn.half != 0 && !iris_i_hip_capturing(stream)) {
+        (void)poll(stream, HIP_WORK, &turn, &why);
         (void)hipGetLastError(); /* what comes next finds it, too */
     }
     return why;
@@ -288,7 +283,7 @@ static iris_status_t make_room(struct hip_stream *stream)
 iris_status_t iris_i_hip_enqueue_begin(struct hip_stream *stream)
 {
     iris_status_t status = make_room(stream);
-    uint64_t turn = 0;
+    uint64_t turn = 0, half = 0;
 
     if (status != IRIS_OK) {
         return status;
@@ -301,9 +296,17 @@ iris_status_t iris_i_hip_enqueue_begin(struct hip_stream *stream)
         stream->marking = true;
         turn = stream->turns;
     }
+    if (stream->num_given - stream->num_done >= HALF_FULL &&
+        stream->half_at == 0 && !stream->halving) {
+        stream->halving = true;
+        half = stream->num_given;
+    }
     pthread_mutex_unlock(&stream->lock);
     if (turn != 0) {
         set_mark(stream, turn);
+    }
+    if (half != 0) {
+        set_half(stream, half);
     }
     iris_i_hip_fault_watch(stream);
     return IRIS_OK;
@@ -311,8 +314,11 @@ iris_status_t iris_i_hip_enqueue_begin(struct hip_stream *stream)
 
 void iris_i_hip_enqueue_end(struct hip_stream *stream)
 {
+    bool captured = iris_i_hip_capturing(stream);
+
     pthread_mutex_lock(&stream->lock);
     stream->enqueuing--;
     stream->num_enqueued++;
+    stream->num_given += !captured;
     pthread_mutex_unlock(&stream->lock);
 }

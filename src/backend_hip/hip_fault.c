@@ -93,9 +93,11 @@ void iris_i_hip_fault_watch(struct hip_stream *stream)
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
 
     pthread_mutex_lock(&hip->fault_lock);
-    /* What stops kernels now may stop this stream's. */
-    if (!stream->busy && atomic_load(shared(&hip->watch->stop)) == 0) {
-        stream->faults_seen = hip->num_faults;
+    if (atomic_load(shared(&hip->watch->stop)) == 0) {
+        stream->faults_seen =
+            stream->busy ? stream->faults_seen : hip->num_faults;
+    } else if (stream->faults_seen == hip->num_faults) {
+        stream->faults_seen--; /* what stops kernels now stops this stream's */
     }
     stream->busy = true;
     stream->num_watched++;

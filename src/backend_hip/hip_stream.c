@@ -29,13 +29,17 @@ static iris_status_t make(struct hip_backend *hip, hipStream_t native,
  * queue: if one stream's first kernels wait, another's first may never run. (No
  * document says so; seen with CUDA 13.0.) So the first work is one that does
  * not wait; an event does not count. It is no kernel: there may be no room for
- * one. */
+ * one. On AMD it would be one, and nothing is known of such queues. */
 static hipError_t give_first_work(const struct hip_backend *hip,
                                   hipStream_t native)
 {
     char *word = (char *)(uintptr_t)hip->info.watch + sizeof *hip->watch;
-    hipError_t error = hipStreamWriteValue64(native, word, 0, 0);
+    hipError_t error = hipErrorNotSupported;
 
+#if IRIS_HIP_NVIDIA || defined(IRIS_I_STAND_IN)
+    error = hipStreamWriteValue64(native, word, 0, 0);
+#endif
+    (void)native, (void)word;
     if (error != hipErrorNotSupported) {
         return error;
     }

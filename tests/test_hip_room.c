@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Streams of a GPU that are full: calls wait for room and watch meanwhile, and
+ * what is captured takes none.
+ */
+#include "config.h"
+
+#include "hip_job.h"
+
+#include <iris/device.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Calls that a stream takes before it is full, and that the runtime takes. */
+#define FULL 512
+#define ROOM 1024
+#define NAP_US 600000
+
+/* What the bodies below use. */
+struct scene {
+    iris_t *iris;
+    iris_stream_t *stream;
+    iris_stream_t *other;
+    uint64_t *words; /* 4: two waited for, two to write */
+    iris_status_t status;
+};
+
+struct wait_args {
+    const int64_t *context;
+    uint64_t *word;
+    useconds_t nap;
+};
+
+/* Waits until the word is 1, and then takes a while. */
+IRIS_KERNEL(wait_and_nap, struct wait_args)
+{
+    if (args->word != NULL) {
+        (void)iris_wait_until_u64(iris_dev_init(args->context), args->word,
+                                  IRIS_CMP_EQ, 1);
+    }
+    usleep(args->nap);
+}
+
+static int make_scene(iris_t *iris, struct scene *scene)
+{
+    scene->iris = iris;
+    CHECK_OK(iris_calloc(iris, 4, sizeof(uint64_t), (void **)&scene->words));
+    CHECK_OK(iris_stream_create(iris, &scene->stream));
+    CHECK_OK(iris_stream_create(iris, &scene->other));
+    return 0;
+}
+
+static iris_status_t wait_on(const struct scene *scene, uint64_t *word,
+                             useconds_t nap, iris_stream_t *stream)
+{
+    struct wait_args args = {iris_device_context(scene->iris), word, nap};
+
+    return iris_launch(scene->iris, wait_and_nap, 1, 1, &args, sizeof args,
+                       stream);
+}
+
+/* So many calls; how many of them succeeded. */
+static int fill(const struct scene *scene, int count)
+{
+    int done = 0;
+
+    while (done < count && iris_memset(scene->iris, scene->words + 2, 0, 8,
+                                       scene->stream) == IRIS_OK) {
+        done++;
+    }
+    return done;
+}
+
+static int captured_body(iris_t *iris, void *arg)
+{
+    struct scene scene;
+    iris_graph_t *graph;
+
+    (void)arg;
+    CHECK_EQUAL(make_scene(iris, &scene), 0);
+    CHECK_OK(wait_on(&scene, scene.words, 0, scene.stream));
+    CHECK_EQUAL(fill(&scene, FULL - 100), FULL - 100);
+    CHECK_OK(iris_capture_begin(iris, scene.stream));
+    CHECK_EQUAL(fill(&scene, FULL), FULL);
+    CHECK_OK(iris_capture_end(iris, scene.stream, &graph));
+    /* Of a full stream it would not come back before the signal. */
+    CHECK_OK(iris_graph_launch(iris, graph, scene.stream));
+    CHECK_OK(iris_signal_on_stream(iris, scene.words, 1, 0, scene.other));
+    CHECK_OK(iris_stream_synchronize(iris, scene.stream));
+    return 0;
+}
+
+static void captured_calls_take_no_room(void **state)
+{
+    (void)state;
+    setenv("IRIS_TIMEOUT_MS", "5000", 1);
+    harness_run(1, captured_body, NULL);
+}
+
+/* Calls between captures, until one fails for want of room. */
+static int between_body(iris_t *iris, void *arg)
+{
+    struct scene scene;
+    int calls = 1, done;
+
+    (void)arg;
+    CHECK_EQUAL(make_scene(iris, &scene), 0);
+    CHECK_OK(wait_on(&scene, scene.words, 0, scene.stream));
+    do {
+        iris_graph_t *graph;
+
+        CHECK_OK(iris_capture_begin(iris, scene.stream));
+        CHECK_EQUAL(fill(&scene, 67), 67);
+        CHECK_OK(iris_capture_end(iris, scene.stream, &graph));
+        done = fill(&scene, 190);
+        calls += done;
+    } while (done == 190 && calls < ROOM);
+    CHECK_MESSAGE("IRIS_TIMEOUT_MS");
+    CHECK(calls >= FULL && calls < ROOM);
+    CHECK_STATUS(iris_stream_synchronize(iris, scene.stream), IRIS_ERR_TIMEOUT);
+    CHECK_OK(iris_stream_synchronize(iris, scene.stream));
+    return 0;
+}
+
+static void calls_between_captures_take_room(void **state)
+{
+    (void)state;
+    setenv("IRIS_TIMEOUT_MS", "1000", 1);
+    harness_run(1, between_body, NULL);
+}
+
+static void *call_on_full(void *arg)
+{
+    struct scene *scene = arg;
+
+    scene->status =
+        iris_memset(scene->iris, scene->words + 2, 0, 8, scene->stream);
+    return NULL;
+}
+
+/* One thread's call on a full stream fails while another synchronises. What
+ * ends waits for the one ends the other's next, too: that is not success. */
+static int ended_body(iris_t *iris, void *arg)
+{
+    struct scene scene;
+    uint64_t *never;
+    pthread_t thread;
+
+    (void)arg;
+    CHECK_EQUAL(make_scene(iris, &scene), 0);
+    never = scene.words + 1;
+    CHECK_OK(wait_on(&scene, scene.words, NAP_US, scene.stream));
+    CHECK_OK(wait_on(&scene, NULL, NAP_US, scene.stream));
+    CHECK_EQUAL(fill(&scene, FULL - 2), FULL - 2);
+    CHECK_OK(wait_on(&scene, never, 0, scene.other));
+    CHECK_EQUAL(pthread_create(&thread, NULL, call_on_full, &scene), 0);
+    usleep(NAP_US / 2);
+    CHECK_STATUS(iris_stream_synchronize(iris, scene.other), IRIS_ERR_TIMEOUT);
+    CHECK_EQUAL(pthread_join(thread, NULL), 0);
+    CHECK_EQUAL(scene.status, IRIS_ERR_TIMEOUT);
+    CHECK_OK(wait_on(&scene, never, 0, scene.other));
+    CHECK_STATUS(iris_stream_synchronize(iris, scene.other), IRIS_ERR_TIMEOUT);
+    CHECK_STATUS(iris_stream_synchronize(iris, scene.stream), IRIS_ERR_TIMEOUT);
+    return 0;
+}
+
+static void what_ends_for_want_of_room_is_reported(void **state)
+{
+    (void)state;
+    setenv("IRIS_TIMEOUT_MS", "1500", 1);
+    harness_run(1, ended_body, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(captured_calls_take_no_room),
+        cmocka_unit_test(calls_between_captures_take_room),
+        cmocka_unit_test(what_ends_for_want_of_room_is_reported),
+    };
+
+    return cmocka_run_group_tests(tests, hip_setup, harness_teardown);
+}
