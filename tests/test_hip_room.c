@@ -131,6 +131,37 @@ static void calls_between_captures_take_room(void **state)
     harness_run(1, between_body, NULL);
 }
 
+/* Launches of a graph of fills, until one fails for want of room. */
+static int graph_body(iris_t *iris, void *arg)
+{
+    struct scene scene;
+    iris_graph_t *graph;
+    int launches = 0;
+
+    (void)arg;
+    CHECK_EQUAL(make_scene(iris, &scene), 0);
+    CHECK_OK(iris_capture_begin(iris, scene.stream));
+    CHECK_EQUAL(fill(&scene, 100), 100);
+    CHECK_OK(iris_capture_end(iris, scene.stream, &graph));
+    CHECK_OK(wait_on(&scene, scene.words, 0, scene.stream));
+    while (launches < ROOM &&
+           iris_graph_launch(iris, graph, scene.stream) == IRIS_OK) {
+        launches++;
+    }
+    CHECK_MESSAGE("IRIS_TIMEOUT_MS");
+    CHECK(launches * 100 >= FULL && launches * 100 < ROOM);
+    CHECK_STATUS(iris_stream_synchronize(iris, scene.stream), IRIS_ERR_TIMEOUT);
+    iris_graph_free(iris, graph);
+    return 0;
+}
+
+static void a_graph_takes_room_for_all_its_nodes(void **state)
+{
+    (void)state;
+    setenv("IRIS_TIMEOUT_MS", "1000", 1);
+    harness_run(1, graph_body, NULL);
+}
+
 static void *call_on_full(void *arg)
 {
     struct scene *scene = arg;
@@ -178,6 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(captured_calls_take_no_room),
         cmocka_unit_test(calls_between_captures_take_room),
+        cmocka_unit_test(a_graph_takes_room_for_all_its_nodes),
         cmocka_unit_test(what_ends_for_want_of_room_is_reported),
     };
 

@@ -172,7 +172,7 @@ struct hip_stream {
     pthread_mutex_t lock;
     unsigned enqueuing;    /* threads between the two calls below */
     uint64_t num_enqueued; /* calls so far */
-    uint64_t num_given;    /* those outside of captures */
+    uint64_t num_given;    /* those outside of captures; of a graph its nodes */
     struct hip_wait waits[HIP_STREAM_WAITS];
     uint64_t num_waits;     /* so far */
     uint64_t stage_orphans; /* blocks to give back once the stream is through */
@@ -320,6 +320,9 @@ iris_status_t iris_i_hip_stream_settle(struct hip_stream *stream);
  * IRIS_OK, is the call's error. */
 iris_status_t iris_i_hip_enqueue_begin(struct hip_stream *stream);
 void iris_i_hip_enqueue_end(struct hip_stream *stream);
+
+/* The same of one that takes the room of several. */
+void iris_i_hip_enqueue_end_many(struct hip_stream *stream, size_t calls);
 
 /* How a wait of the host went. */
 struct hip_outcome {

@@ -217,6 +217,11 @@ iris_status_t iris_i_hip_launch(struct iris_stream *base,
 
 /* ---- Graphs ---- */
 
+struct hip_graph {
+    hipGraphExec_t exec;
+    size_t num_nodes;
+};
+
 bool iris_i_hip_capturing(struct hip_stream *stream)
 {
     hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
@@ -277,13 +282,23 @@ iris_status_t iris_i_hip_capture_begin(struct iris_stream *base)
     return status;
 }
 
+/* Makes what was captured ready to be launched. */
+static hipError_t make_ready(hipGraph_t captured, struct hip_graph *graph)
+{
+    hipError_t error = hipGraphGetNodes(captured, NULL, &graph->num_nodes);
+
+    return error == hipSuccess
+               ? hipGraphInstantiate(&graph->exec, captured, NULL, NULL, 0)
+               : error;
+}
+
 iris_status_t iris_i_hip_capture_end(struct iris_stream *base, void **graph_p)
 {
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     hipStreamCaptureStatus capture = hipStreamCaptureStatusActive;
-    hipGraph_t graph = NULL;
-    hipGraphExec_t exec = NULL;
+    struct hip_graph *graph = calloc(1, sizeof *graph);
+    hipGraph_t captured = NULL;
     iris_status_t status = IRIS_OK;
     hipError_t error;
     struct hip_before before;
@@ -292,32 +307,36 @@ iris_status_t iris_i_hip_capture_end(struct iris_stream *base, void **graph_p)
     error = hipStreamIsCapturing(stream->native, &capture);
     if (capture == hipStreamCaptureStatusNone) {
         iris_i_hip_leave(hip, before);
+        free(graph);
         return iris_i_fail(NULL, IRIS_ERR_STATE,
                            "rank %d: iris_capture_end without "
                            "iris_capture_begin on this stream",
                            hip->params.rank);
     }
     if (error == hipSuccess) {
-        error = hipStreamEndCapture(stream->native, &graph);
+        error = hipStreamEndCapture(stream->native, &captured);
     }
     if (error == hipSuccess) {
-        error = hipGraphInstantiate(&exec, graph, NULL, NULL, 0);
+        error =
+            graph == NULL ? hipErrorOutOfMemory : make_ready(captured, graph);
     }
-    if (graph != NULL) {
-        (void)hipGraphDestroy(graph);
+    if (captured != NULL) {
+        (void)hipGraphDestroy(captured);
     }
     if (error != hipSuccess) {
         status = iris_i_hip_fail(error, "rank %d: the capture gives no graph",
                                  hip->params.rank);
+        free(graph);
     } else {
-        *graph_p = exec;
+        *graph_p = graph;
     }
     iris_i_hip_leave(hip, before);
     return status;
 }
 
-iris_status_t iris_i_hip_graph_launch(struct iris_stream *base, void *graph)
+iris_status_t iris_i_hip_graph_launch(struct iris_stream *base, void *handle)
 {
+    const struct hip_graph *graph = handle;
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     struct hip_before before = iris_i_hip_enter(hip);
@@ -330,9 +349,9 @@ iris_status_t iris_i_hip_graph_launch(struct iris_stream *base, void *graph)
     }
     status = iris_i_hip_not_capturing(stream, "the launch of a graph");
     if (status == IRIS_OK) {
-        error = hipGraphLaunch(graph, stream->native);
+        error = hipGraphLaunch(graph->exec, stream->native);
     }
-    iris_i_hip_enqueue_end(stream);
+    iris_i_hip_enqueue_end_many(stream, graph->num_nodes);
     if (error != hipSuccess) {
         status = iris_i_hip_fail(error, "rank %d: launch of a graph",
                                  hip->params.rank);
@@ -341,13 +360,15 @@ iris_status_t iris_i_hip_graph_launch(struct iris_stream *base, void *graph)
     return status;
 }
 
-void iris_i_hip_graph_free(struct iris_backend *backend, void *graph)
+void iris_i_hip_graph_free(struct iris_backend *backend, void *handle)
 {
+    struct hip_graph *graph = handle;
     struct hip_backend *hip = (struct hip_backend *)backend;
     struct hip_before before = iris_i_hip_enter(hip);
 
-    if (!hip->abandoned && hipGraphExecDestroy(graph) != hipSuccess) {
+    if (!hip->abandoned && hipGraphExecDestroy(graph->exec) != hipSuccess) {
         (void)hipGetLastError();
     }
     iris_i_hip_leave(hip, before);
+    free(graph);
 }

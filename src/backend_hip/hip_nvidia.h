@@ -229,6 +229,7 @@ hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *prop,
 #define hipStreamBeginCapture cudaStreamBeginCapture
 #define hipStreamEndCapture cudaStreamEndCapture
 #define hipGraph_t cudaGraph_t
+#define hipGraphGetNodes cudaGraphGetNodes
 #define hipGraphExec_t cudaGraphExec_t
 #define hipGraphInstantiate(exec, graph, node, log, bytes) \
     cudaGraphInstantiate(exec, graph, 0)

@@ -122,7 +122,7 @@ enum fake_op_kind {
 struct fake_op {
     struct fake_op *next;
     enum fake_op_kind kind;
-    bool in_graph; /* takes no room in its stream */
+    bool takes_no_room; /* in its stream: a graph's kernels and copies */
     void *dst;
     const void *src;
     uint64_t value;

@@ -27,7 +27,7 @@ void fake_graph_append(hipGraph_t graph, struct fake_op *op)
         link = &(*link)->next;
     }
     *link = op;
-    op->in_graph = true;
+    op->takes_no_room = op->kind == FAKE_COPY || op->kind == FAKE_LAUNCH;
 }
 
 static void clear(struct ihipGraph *graph)
@@ -146,6 +146,23 @@ FAKE_EXPORT hipError_t hipStreamEndCapture(hipStream_t handle,
             *graph_p = NULL;
             error = hipErrorStreamCaptureInvalidated;
         }
+    }
+    pthread_mutex_unlock(&fake_streams_lock);
+    return fake_leave(error);
+}
+
+FAKE_EXPORT hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t *nodes,
+                                        size_t *count_p)
+{
+    hipError_t error = fake_enter(__func__);
+
+    if (nodes != NULL) {
+        return fake_leave(hipErrorNotSupported);
+    }
+    *count_p = 0;
+    pthread_mutex_lock(&fake_streams_lock);
+    for (const struct fake_op *op = graph->head; op != NULL; op = op->next) {
+        ++*count_p;
     }
     pthread_mutex_unlock(&fake_streams_lock);
     return fake_leave(error);

@@ -80,7 +80,7 @@ static void retire(hipStream_t stream)
 
     stream->head = op->next;
     stream->completed++;
-    stream->held -= !op->in_graph;
+    stream->held -= !op->takes_no_room;
     if (stream->completed == 1) {
         newcomers[stream->device] = NULL;
     }
@@ -200,13 +200,14 @@ static hipError_t push(hipStream_t stream, struct fake_op *op)
     }
     *link = op;
     stream->submitted++;
-    stream->held += !op->in_graph;
+    stream->held += !op->takes_no_room;
     pthread_cond_broadcast(&stream->work);
     return hipSuccess;
 }
 
-/* As on CUDA: who enqueues to a full stream waits, and who comes after it, too,
- * whatever the stream. */
+/* Who enqueues to a full stream waits, and who comes after it, too, whatever
+ * the stream. (CUDA 13.0 holds up those of the same stream only, and those that
+ * ask about it; others are said to have held up all.) */
 static pthread_mutex_t enqueue_lock = PTHREAD_MUTEX_INITIALIZER;
 
 hipError_t fake_enqueue(hipStream_t handle, const struct fake_op *op,
@@ -222,7 +223,7 @@ hipError_t fake_enqueue(hipStream_t handle, const struct fake_op *op,
     pthread_mutex_lock(&enqueue_lock);
     pthread_mutex_lock(&fake_streams_lock);
     error = fake_stream_find(handle, &stream);
-    while (error == hipSuccess && stream->held >= ROOM && !op->in_graph) {
+    while (error == hipSuccess && stream->held >= ROOM && !op->takes_no_room) {
         pthread_cond_wait(&progress, &fake_streams_lock);
     }
     if (error == hipSuccess && op->kind == FAKE_LAUNCH &&

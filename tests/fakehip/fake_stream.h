@@ -17,7 +17,7 @@ struct ihipStream_t {
     struct fake_op *head;
     uint64_t submitted;
     uint64_t completed;
-    unsigned held; /* operations outside of graphs */
+    unsigned held; /* operations that take room */
     unsigned threads;
     bool quit;
     hipGraph_t capture; /* NULL: none */
