@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams of a GPU that are full: calls wait for room and watch meanwhile, and
- * what is captured takes none.
+ * Room on a GPU. Streams that are full: calls wait for room and watch
+ * meanwhile, and what is captured takes none. And room for streams and graphs,
+ * which is made before rank threads have kernels.
  */
 #include "config.h"
 
@@ -17,6 +18,7 @@
 #define FULL 512
 #define ROOM 1024
 #define NAP_US 600000
+#define MADE 20 /* streams and graphs of a rank */
 
 /* What the bodies below use. */
 struct scene {
@@ -204,6 +206,43 @@ static void what_ends_for_want_of_room_is_reported(void **state)
     harness_run(1, ended_body, NULL);
 }
 
+/* Each rank makes streams and graphs while the other's kernel waits for it. */
+static int making_body(iris_t *iris, void *arg)
+{
+    struct scene scene;
+    int other = 1 - iris_rank(iris);
+
+    (void)arg;
+    CHECK_EQUAL(make_scene(iris, &scene), 0);
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_OK(wait_on(&scene, scene.words, 0, scene.other));
+    for (int i = 0; i < MADE; i++) {
+        iris_graph_t *graph;
+
+        CHECK_OK(iris_stream_create(iris, &scene.stream));
+        CHECK_OK(iris_capture_begin(iris, scene.stream));
+        CHECK_EQUAL(fill(&scene, 1), 1);
+        CHECK_OK(iris_capture_end(iris, scene.stream, &graph));
+    }
+    CHECK_OK(iris_signal_on_stream(iris, scene.words, 1, other, scene.stream));
+    CHECK_OK(iris_stream_synchronize(iris, scene.other));
+    return 0;
+}
+
+static void rank_threads_make_streams_while_others_wait(void **state)
+{
+    struct hip_held before;
+
+    (void)state;
+    setenv("IRIS_BACKEND", "sim", 1);
+    setenv("IRIS_SIM_DEVICE", "gpu", 1);
+    hip_note(&before);
+    harness_run(2, making_body, NULL);
+    assert_int_equal(hip_found(&before), 0);
+    unsetenv("IRIS_SIM_DEVICE");
+    setenv("IRIS_BACKEND", "hip", 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +250,7 @@ int main(void)
         cmocka_unit_test(calls_between_captures_take_room),
         cmocka_unit_test(a_graph_takes_room_for_all_its_nodes),
         cmocka_unit_test(what_ends_for_want_of_room_is_reported),
+        cmocka_unit_test(rank_threads_make_streams_while_others_wait),
     };
 
     return cmocka_run_group_tests(tests, hip_setup, harness_teardown);

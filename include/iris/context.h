@@ -115,7 +115,8 @@ IRIS_API void iris_config_init(struct iris_config *config);
  *  IRIS_ERR_DEVICE       a call of the GPU's runtime failed
  *
  *  The first call that may use a GPU sets environment variables for its
- *  runtime: no other thread may read or change the environment meanwhile. */
+ *  runtime: no other thread may read or change the environment meanwhile. A
+ *  process's second context on a GPU may wait for kernels of the first. */
 IRIS_API iris_status_t iris_init(const struct iris_config *config,
                                  iris_t **iris_p);
 

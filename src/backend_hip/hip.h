@@ -117,8 +117,8 @@ struct hip_backend {
     uint64_t heap_leaving; /* the same while the heap is given back, else 0 */
     struct hip_import *imports; /* live heap_import()s, in no order */
     struct hip_vmem *vmem;      /* NULL: the pool allocator */
-    struct hip_stream *service; /* the backend's own, for what may not queue
-                                 * behind a waiting kernel */
+    struct hip_stream *service; /* for what may not queue behind a waiting
+                                 * kernel; the native one is the GPU's */
     struct hip_stage stage;
     struct iris_dev_watch *watch; /* pinned; the GPU maps it at info.watch */
 
@@ -293,7 +293,24 @@ void iris_i_hip_vmem_unimport(struct hip_backend *hip,
 /* Whether the address is in a heap this backend has mapped: device memory. */
 bool iris_i_hip_is_heap(const struct hip_backend *hip, const void *ptr);
 
-/* hip_stream.c */
+/* hip_shared.c. The stream that the GPU's contexts share, of which each has
+ * hold between these two. The device is current around all of these. */
+hipError_t iris_i_hip_service_share(const struct hip_backend *hip,
+                                    hipStream_t *service_p);
+void iris_i_hip_service_leave(const struct hip_backend *hip);
+
+/* A new stream, the caller's, that has had its first work. */
+hipError_t iris_i_hip_native_create(const struct hip_backend *hip,
+                                    hipStream_t *native_p);
+
+/* Gives one its first work. */
+hipError_t iris_i_hip_give_first_work(const struct hip_backend *hip,
+                                      hipStream_t native);
+
+/* hip_stream.c. Makes hip->service. */
+iris_status_t iris_i_hip_service_open(struct hip_backend *hip);
+void iris_i_hip_service_close(struct hip_backend *hip);
+
 iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
                                        struct iris_stream **stream_p);
 iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,

@@ -271,9 +271,7 @@ static void hip_close(struct iris_backend *backend)
         iris_i_hip_stage_close(hip);
     }
     iris_i_hip_watch_close(hip);
-    if (hip->service != NULL && !hip->abandoned) {
-        iris_i_hip_stream_free(hip->service);
-    }
+    iris_i_hip_service_close(hip);
     iris_i_hip_leave_memory(hip);
     iris_i_hip_leave(hip, before);
     if (!keep) {
@@ -287,7 +285,6 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
                               struct iris_backend **backend_p)
 {
     struct hip_backend *hip = calloc(1, sizeof *hip);
-    struct iris_stream *service = NULL;
     iris_status_t status;
     hipError_t error;
     struct hip_before before;
@@ -319,8 +316,7 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
         status = iris_i_hip_watch_open(hip);
     }
     if (status == IRIS_OK) {
-        status = iris_i_hip_stream_create(&hip->base, &service);
-        hip->service = (struct hip_stream *)service;
+        status = iris_i_hip_service_open(hip);
     }
     if (status == IRIS_OK) {
         status = iris_i_hip_stage_open(hip);
@@ -388,7 +384,8 @@ iris_backend_module(const struct iris_module_core *core)
         return NULL;
     }
     /* Streams of many rank threads on one GPU must not share hardware queues:
-     * a kernel that waits would hold up the one it waits for. */
+     * a kernel that waits would hold up the one it waits for. 32 is CUDA's
+     * most. */
     (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     (void)setenv("GPU_MAX_HW_QUEUES", "16", 0);
     /* Nor may loading a kernel wait for one that runs. This does not reach CUDA

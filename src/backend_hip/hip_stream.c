@@ -25,26 +25,40 @@ static iris_status_t make(struct hip_backend *hip, hipStream_t native,
     return IRIS_OK;
 }
 
-/* Gives a new stream its first work. On CUDA streams that have had none share a
- * queue: if one stream's first kernels wait, another's first may never run. (No
- * document says so; seen with CUDA 13.0.) So the first work is one that does
- * not wait; an event does not count. It is no kernel: there may be no room for
- * one. On AMD it would be one, and nothing is known of such queues. */
-static hipError_t give_first_work(const struct hip_backend *hip,
-                                  hipStream_t native)
+static iris_status_t fail_create(const struct hip_backend *hip,
+                                 hipError_t error)
 {
-    char *word = (char *)(uintptr_t)hip->info.watch + sizeof *hip->watch;
-    hipError_t error = hipErrorNotSupported;
+    return iris_i_hip_fail(error, "rank %d gets no stream on GPU %d",
+                           hip->params.rank, hip->device);
+}
 
-#if IRIS_HIP_NVIDIA || defined(IRIS_I_STAND_IN)
-    error = hipStreamWriteValue64(native, word, 0, 0);
-#endif
-    (void)native, (void)word;
-    if (error != hipErrorNotSupported) {
-        return error;
+iris_status_t iris_i_hip_service_open(struct hip_backend *hip)
+{
+    struct iris_stream *service = NULL;
+    hipStream_t native;
+    hipError_t error = iris_i_hip_service_share(hip, &native);
+    iris_status_t status;
+
+    if (error != hipSuccess) {
+        return fail_create(hip, error);
     }
-    (void)hipGetLastError();
-    return hipSuccess;
+    status = make(hip, native, false, &service);
+    if (status != IRIS_OK) {
+        iris_i_hip_service_leave(hip);
+    }
+    hip->service = (struct hip_stream *)service;
+    return status;
+}
+
+void iris_i_hip_service_close(struct hip_backend *hip)
+{
+    if (hip->service == NULL) {
+        return;
+    }
+    if (!hip->abandoned) {
+        iris_i_hip_stream_free(hip->service);
+    }
+    iris_i_hip_service_leave(hip);
 }
 
 iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
@@ -54,14 +68,10 @@ iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
     struct hip_before before = iris_i_hip_enter(hip);
     hipStream_t native = NULL;
     iris_status_t status;
-    hipError_t error = hipStreamCreateWithFlags(&native, hipStreamNonBlocking);
+    hipError_t error = iris_i_hip_native_create(hip, &native);
 
-    if (error == hipSuccess) {
-        error = give_first_work(hip, native);
-    }
     if (error != hipSuccess) {
-        status = iris_i_hip_fail(error, "rank %d gets no stream on GPU %d",
-                                 hip->params.rank, hip->device);
+        status = fail_create(hip, error);
     } else {
         status = make(hip, native, true, stream_p);
     }
@@ -98,7 +108,7 @@ iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
     if (error == hipSuccess && device == hip->device && native != NULL &&
         capture == hipStreamCaptureStatusNone &&
         (hipStreamQuery(native) != hipSuccess ||
-         give_first_work(hip, native) != hipSuccess)) {
+         iris_i_hip_give_first_work(hip, native) != hipSuccess)) {
         (void)hipGetLastError(); /* for who gives it work to find */
     }
     iris_i_hip_leave(hip, before);

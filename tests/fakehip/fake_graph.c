@@ -180,6 +180,7 @@ FAKE_EXPORT hipError_t hipGraphInstantiate(hipGraphExec_t *exec_p,
     if (error != hipSuccess) {
         return error;
     }
+    fake_make_room();
     exec = calloc(1, sizeof *exec);
     pthread_mutex_lock(&fake_streams_lock);
     for (const struct fake_op *op = graph->head; op != NULL; op = op->next) {

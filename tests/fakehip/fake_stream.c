@@ -19,6 +19,8 @@
 #define LINGER_NS 3000000
 /* Operations that a stream has room for. */
 #define ROOM 1024
+/* Streams and graphs that a GPU has room for at first. */
+#define FIRST_ROOM 16
 
 pthread_mutex_t fake_streams_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ihipStream_t *streams; /* under the lock, as all of them are */
@@ -314,6 +316,28 @@ void fake_wait_for_device(int device)
     pthread_mutex_unlock(&fake_streams_lock);
 }
 
+/* As on CUDA: making room for another stream or graph waits for all that runs,
+ * and those who enqueue wait for that. The room stays. */
+void fake_make_room(void)
+{
+    static unsigned room[FAKE_MAX_DEVICES]; /* under the enqueue_lock */
+    int device = fake_device();
+    unsigned count = 1;
+
+    pthread_mutex_lock(&enqueue_lock);
+    pthread_mutex_lock(&fake_streams_lock);
+    count += (unsigned)fake_graphs_live;
+    for (hipStream_t one = streams; one != NULL; one = one->next) {
+        count += one->device == device;
+    }
+    pthread_mutex_unlock(&fake_streams_lock);
+    if (count > FIRST_ROOM && count > room[device]) {
+        fake_wait_for_device(device);
+        room[device] = count;
+    }
+    pthread_mutex_unlock(&enqueue_lock);
+}
+
 FAKE_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t *stream_p,
                                                 unsigned flags)
 {
@@ -324,6 +348,7 @@ FAKE_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t *stream_p,
     if (error != hipSuccess) {
         return error;
     }
+    fake_make_room();
     pthread_mutex_lock(&fake_streams_lock);
     stream = make(fake_device());
     pthread_mutex_unlock(&fake_streams_lock);

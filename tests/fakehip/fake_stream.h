@@ -44,4 +44,7 @@ bool fake_is_forbidden(const struct ihipStream_t *stream);
 hipError_t fake_stream_lock_idle(hipStream_t handle, hipStream_t *stream_p);
 struct fake_op *fake_op_copy(const struct fake_op *op, const void *args);
 
+/* For another stream or graph of the calling thread's GPU. */
+void fake_make_room(void);
+
 #endif /* IRIS_TESTS_FAKEHIP_FAKE_STREAM_H */

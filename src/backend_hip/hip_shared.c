@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a GPU's contexts in this process share: a stream for what the backends
+ * do themselves, and room for streams and graphs.
+ */
+#include "config.h"
+
+#include "backend_hip/hip.h"
+
+#include <stdlib.h>
+
+/* Whether streams have to be cared for as below. No document says so; seen with
+ * CUDA 13.0 on an H200. Nothing is known of AMD. */
+#if IRIS_HIP_NVIDIA || defined(IRIS_I_STAND_IN)
+#define LIKE_CUDA 1
+#else
+#define LIKE_CUDA 0
+#endif
+
+/* A process has room for some 34 streams and graphs on a GPU at first. To make
+ * room for another waits for all that runs there, and all other calls wait for
+ * that; if a kernel waits for a rank whose thread is in such a call, for ever.
+ * The room stays when they are gone. */
+#define NUM_RESERVED 256
+
+struct shared {
+    unsigned num_users; /* contexts */
+    hipStream_t service;
+    bool reserved;
+};
+
+static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shared gpus[HIP_MAX_DEVICES]; /* under the lock */
+
+/* Streams that have had no work share a queue: if one stream's first kernels
+ * wait, another's first may never run. So the first work is one that does not
+ * wait; an event does not count. It is no kernel, as it would be on AMD: there
+ * may be no room for one. */
+hipError_t iris_i_hip_give_first_work(const struct hip_backend *hip,
+                                      hipStream_t native)
+{
+    char *word = (char *)(uintptr_t)hip->info.watch + sizeof *hip->watch;
+    hipError_t error = hipErrorNotSupported;
+
+    if (LIKE_CUDA) {
+        error = hipStreamWriteValue64(native, word, 0, 0);
+    }
+    if (error != hipErrorNotSupported) {
+        return error;
+    }
+    (void)hipGetLastError();
+    return hipSuccess;
+}
+
+hipError_t iris_i_hip_native_create(const struct hip_backend *hip,
+                                    hipStream_t *native_p)
+{
+    hipError_t error = hipStreamCreateWithFlags(native_p, hipStreamNonBlocking);
+
+    if (error != hipSuccess) {
+        *native_p = NULL;
+        return error;
+    }
+    error = iris_i_hip_give_first_work(hip, *native_p);
+    if (error != hipSuccess) {
+        (void)hipStreamDestroy(*native_p);
+        *native_p = NULL;
+    }
+    return error;
+}
+
+/* Makes room before a second rank's kernels can wait for the first's. What
+ * cannot be had now is had, or fails, when it is needed. */
+static void reserve(void)
+{
+    hipStream_t natives[NUM_RESERVED];
+    int count = 0;
+
+    while (count < NUM_RESERVED &&
+           hipStreamCreateWithFlags(&natives[count], hipStreamNonBlocking) ==
+               hipSuccess) {
+        count++;
+    }
+    while (count > 0) {
+        (void)hipStreamDestroy(natives[--count]);
+    }
+    (void)hipGetLastError();
+}
+
+/* Each context has a stream at least, and there is the one for all. */
+static void warn_of_queues(const struct hip_backend *hip, unsigned num_users)
+{
+    const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    unsigned long queues = text == NULL ? 0 : strtoul(text, NULL, 10);
+
+    if (LIKE_CUDA && num_users == queues) {
+        iris_warning(NULL,
+                     "rank %d is context %u of this process on GPU %d, which "
+                     "runs %lu streams at once: kernels that wait for each "
+                     "other may wait for ever. Use fewer rank threads, or "
+                     "processes (IRIS_SPAWN=processes, mpirun)",
+                     hip->params.rank, num_users, hip->device, queues);
+    }
+}
+
+hipError_t iris_i_hip_service_share(const struct hip_backend *hip,
+                                    hipStream_t *service_p)
+{
+    struct shared *gpu = &gpus[hip->device];
+    hipError_t error = hipSuccess;
+
+    pthread_mutex_lock(&shared_lock);
+    if (gpu->service == NULL) {
+        error = iris_i_hip_native_create(hip, &gpu->service);
+    }
+    if (error == hipSuccess) {
+        gpu->num_users++;
+        if (LIKE_CUDA && gpu->num_users == 2 && !gpu->reserved) {
+            reserve();
+            gpu->reserved = true;
+        }
+        warn_of_queues(hip, gpu->num_users);
+    }
+    *service_p = gpu->service;
+    pthread_mutex_unlock(&shared_lock);
+    return error;
+}
+
+void iris_i_hip_service_leave(const struct hip_backend *hip)
+{
+    struct shared *gpu = &gpus[hip->device];
+
+    pthread_mutex_lock(&shared_lock);
+    gpu->num_users--;
+    if (gpu->num_users == 0 && !iris_i_hip_keeps_all()) {
+        if (hipStreamDestroy(gpu->service) != hipSuccess) {
+            (void)hipGetLastError();
+        }
+        gpu->service = NULL;
+    }
+    pthread_mutex_unlock(&shared_lock);
+}
