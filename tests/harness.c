@@ -11,6 +11,7 @@
 #include "log.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +73,33 @@ int harness_teardown(void **state)
 const char *harness_folder(void)
 {
     return folder;
+}
+
+#define CAPTURE_BYTES (1 << 20)
+
+void harness_capture(struct harness_capture *capture)
+{
+    char path[320];
+
+    snprintf(path, sizeof path, "%s/stderr", folder);
+    capture->text = NULL;
+    capture->saved = dup(STDERR_FILENO);
+    capture->file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0600);
+    assert_true(capture->file >= 0);
+    dup2(capture->file, STDERR_FILENO);
+}
+
+const char *harness_captured(struct harness_capture *capture)
+{
+    ssize_t bytes;
+
+    dup2(capture->saved, STDERR_FILENO);
+    close(capture->saved);
+    capture->text = malloc(CAPTURE_BYTES);
+    bytes = pread(capture->file, capture->text, CAPTURE_BYTES - 1, 0);
+    capture->text[bytes < 0 ? 0 : bytes] = '\0';
+    close(capture->file);
+    return capture->text;
 }
 
 int harness_launched(void)

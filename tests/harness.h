@@ -41,6 +41,16 @@ int harness_cpu_setup(void **state);
 /* The folder harness_setup() made. */
 const char *harness_folder(void);
 
+/* What stderr got between the two calls: `text`, for the caller to free. */
+struct harness_capture {
+    int saved;
+    int file;
+    char *text;
+};
+
+void harness_capture(struct harness_capture *capture);
+const char *harness_captured(struct harness_capture *capture);
+
 /* Ranks of the launcher that started this program; 0 if none did. */
 int harness_launched(void);
 

@@ -12,12 +12,14 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Calls that a stream takes before it is full, and that the runtime takes. */
 #define FULL 512
 #define ROOM 1024
 #define NAP_US 600000
+#define HANG_S 60
 #define MADE 20 /* streams and graphs of a rank */
 
 /* What the bodies below use. */
@@ -133,25 +135,32 @@ static void calls_between_captures_take_room(void **state)
     harness_run(1, between_body, NULL);
 }
 
-/* Launches of a graph of fills, until one fails for want of room. */
+/* So many fills, and then launches of a graph of some until one fails for want
+ * of room. */
+struct graph_plan {
+    int fills;
+    int nodes;
+};
+
 static int graph_body(iris_t *iris, void *arg)
 {
+    const struct graph_plan *plan = arg;
     struct scene scene;
     iris_graph_t *graph;
-    int launches = 0;
+    int calls = plan->fills;
 
-    (void)arg;
     CHECK_EQUAL(make_scene(iris, &scene), 0);
     CHECK_OK(iris_capture_begin(iris, scene.stream));
-    CHECK_EQUAL(fill(&scene, 100), 100);
+    CHECK_EQUAL(fill(&scene, plan->nodes), plan->nodes);
     CHECK_OK(iris_capture_end(iris, scene.stream, &graph));
     CHECK_OK(wait_on(&scene, scene.words, 0, scene.stream));
-    while (launches < ROOM &&
+    CHECK_EQUAL(fill(&scene, plan->fills), plan->fills);
+    while (calls < ROOM &&
            iris_graph_launch(iris, graph, scene.stream) == IRIS_OK) {
-        launches++;
+        calls += plan->nodes;
     }
     CHECK_MESSAGE("IRIS_TIMEOUT_MS");
-    CHECK(launches * 100 >= FULL && launches * 100 < ROOM);
+    CHECK(calls >= FULL && calls < ROOM);
     CHECK_STATUS(iris_stream_synchronize(iris, scene.stream), IRIS_ERR_TIMEOUT);
     iris_graph_free(iris, graph);
     return 0;
@@ -159,9 +168,15 @@ static int graph_body(iris_t *iris, void *arg)
 
 static void a_graph_takes_room_for_all_its_nodes(void **state)
 {
+    struct graph_plan small = {.fills = 0, .nodes = 100};
+    struct graph_plan large = {.fills = 250, .nodes = 450};
+
     (void)state;
     setenv("IRIS_TIMEOUT_MS", "1000", 1);
-    harness_run(1, graph_body, NULL);
+    alarm(HANG_S);
+    harness_run(1, graph_body, &small);
+    harness_run(1, graph_body, &large);
+    alarm(0);
 }
 
 static void *call_on_full(void *arg)
@@ -234,13 +249,40 @@ static void rank_threads_make_streams_while_others_wait(void **state)
     struct hip_held before;
 
     (void)state;
+    setenv("IRIS_TIMEOUT_MS", "60000", 1);
     setenv("IRIS_BACKEND", "sim", 1);
     setenv("IRIS_SIM_DEVICE", "gpu", 1);
     hip_note(&before);
+    alarm(HANG_S);
     harness_run(2, making_body, NULL);
+    alarm(0);
     assert_int_equal(hip_found(&before), 0);
-    unsetenv("IRIS_SIM_DEVICE");
-    setenv("IRIS_BACKEND", "hip", 1);
+}
+
+static int nothing_body(iris_t *iris, void *arg)
+{
+    (void)iris, (void)arg;
+    return 0;
+}
+
+/* With two streams that all contexts share. */
+static void more_contexts_than_queues_are_warned_of(void **state)
+{
+    struct harness_capture capture;
+
+    (void)state;
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", 1);
+    harness_capture(&capture);
+    harness_run(2, nothing_body, NULL);
+    assert_null(strstr(harness_captured(&capture), "streams at once"));
+    free(capture.text);
+    harness_capture(&capture);
+    harness_run(3, nothing_body, NULL);
+    assert_non_null(strstr(harness_captured(&capture),
+                           "is context 3 of this process on GPU 0, which runs "
+                           "4 streams at once"));
+    assert_non_null(strstr(capture.text, "IRIS_SPAWN=processes"));
+    free(capture.text);
 }
 
 int main(void)
@@ -251,6 +293,7 @@ int main(void)
         cmocka_unit_test(a_graph_takes_room_for_all_its_nodes),
         cmocka_unit_test(what_ends_for_want_of_room_is_reported),
         cmocka_unit_test(rank_threads_make_streams_while_others_wait),
+        cmocka_unit_test(more_contexts_than_queues_are_warned_of),
     };
 
     return cmocka_run_group_tests(tests, hip_setup, harness_teardown);

@@ -6,48 +6,14 @@
 
 #include "harness.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define CAPTURE_BYTES (1 << 20)
 #define THREADS 4
 #define LINES 500
-
-/* What stderr got between begin and end, as a string. */
-struct capture {
-    int saved;
-    int file;
-    char *text;
-};
-
-static void capture_begin(struct capture *capture)
-{
-    char path[320];
-
-    snprintf(path, sizeof path, "%s/stderr", harness_folder());
-    capture->text = NULL;
-    capture->saved = dup(STDERR_FILENO);
-    capture->file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0600);
-    assert_true(capture->file >= 0);
-    dup2(capture->file, STDERR_FILENO);
-}
-
-static const char *capture_end(struct capture *capture)
-{
-    ssize_t bytes;
-
-    dup2(capture->saved, STDERR_FILENO);
-    close(capture->saved);
-    capture->text = malloc(CAPTURE_BYTES);
-    bytes = pread(capture->file, capture->text, CAPTURE_BYTES - 1, 0);
-    capture->text[bytes < 0 ? 0 : bytes] = '\0';
-    close(capture->file);
-    return capture->text;
-}
 
 static iris_t *start(void)
 {
@@ -60,12 +26,12 @@ static iris_t *start(void)
 static void a_line_says_who_of_how_many(void **state)
 {
     iris_t *iris = start();
-    struct capture capture;
+    struct harness_capture capture;
 
     (void)state;
-    capture_begin(&capture);
+    harness_capture(&capture);
     iris_warning(iris, "the answer is %d", 42);
-    assert_string_equal(capture_end(&capture),
+    assert_string_equal(harness_captured(&capture),
                         "[Iris] [0/1] the answer is 42\n");
     free(capture.text);
     assert_int_equal(iris_finalize(iris), IRIS_OK);
@@ -80,13 +46,13 @@ static int say_rank(iris_t *iris, void *arg)
 
 static void every_rank_says_its_own_number(void **state)
 {
-    struct capture capture;
+    struct harness_capture capture;
     const char *text;
 
     (void)state;
-    capture_begin(&capture);
+    harness_capture(&capture);
     harness_run(3, say_rank, NULL);
-    text = capture_end(&capture);
+    text = harness_captured(&capture);
     assert_non_null(strstr(text, "[Iris] [0/3] here\n"));
     assert_non_null(strstr(text, "[Iris] [1/3] here\n"));
     assert_non_null(strstr(text, "[Iris] [2/3] here\n"));
@@ -118,12 +84,12 @@ static void a_level_prints_itself_and_what_is_worse(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct capture capture;
+        struct harness_capture capture;
 
         iris_log_set_level(iris, rows[i].level);
-        capture_begin(&capture);
+        harness_capture(&capture);
         say_all(iris);
-        assert_string_equal(capture_end(&capture), rows[i].text);
+        assert_string_equal(harness_captured(&capture), rows[i].text);
         free(capture.text);
     }
     iris_log_set_level(NULL, IRIS_LOG_DEBUG);
@@ -144,12 +110,12 @@ static void without_a_context_the_environment_says_the_level(void **state)
     (void)state;
     snprintf(kept, sizeof kept, "%s", before);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct capture capture;
+        struct harness_capture capture;
 
         setenv("IRIS_LOG_LEVEL", rows[i][0], 1);
-        capture_begin(&capture);
+        harness_capture(&capture);
         say_all(NULL);
-        assert_string_equal(capture_end(&capture), rows[i][1]);
+        assert_string_equal(harness_captured(&capture), rows[i][1]);
         free(capture.text);
     }
     setenv("IRIS_LOG_LEVEL", kept, 1);
@@ -158,16 +124,16 @@ static void without_a_context_the_environment_says_the_level(void **state)
 static void a_context_starts_at_the_level_of_its_settings(void **state)
 {
     struct iris_config config;
-    struct capture capture;
+    struct harness_capture capture;
     iris_t *iris = NULL;
 
     (void)state;
     iris_config_init(&config);
     config.log_level = "ERROR";
     assert_int_equal(iris_init(&config, &iris), IRIS_OK);
-    capture_begin(&capture);
+    harness_capture(&capture);
     say_all(iris);
-    assert_string_equal(capture_end(&capture), "[Iris] [0/1] e\n");
+    assert_string_equal(harness_captured(&capture), "[Iris] [0/1] e\n");
     free(capture.text);
     assert_int_equal(iris_finalize(iris), IRIS_OK);
 }
@@ -175,14 +141,14 @@ static void a_context_starts_at_the_level_of_its_settings(void **state)
 static void failures_are_logged_at_debug_level(void **state)
 {
     iris_t *iris = start();
-    struct capture capture;
+    struct harness_capture capture;
     const char *text;
 
     (void)state;
     iris_log_set_level(iris, IRIS_LOG_DEBUG);
-    capture_begin(&capture);
+    harness_capture(&capture);
     assert_int_equal(iris_free(iris, &capture), IRIS_ERR_INVALID);
-    text = capture_end(&capture);
+    text = harness_captured(&capture);
     assert_non_null(strstr(text, "[Iris] [0/1] IRIS_ERR_INVALID: [0/1] "));
     assert_non_null(strstr(text, iris_last_error()));
     free(capture.text);
@@ -192,15 +158,15 @@ static void failures_are_logged_at_debug_level(void **state)
 static void a_line_too_long_is_cut_but_ends(void **state)
 {
     static char text[5000];
-    struct capture capture;
+    struct harness_capture capture;
     const char *got;
 
     (void)state;
     memset(text, 'y', sizeof text - 1);
-    capture_begin(&capture);
+    harness_capture(&capture);
     iris_error(NULL, "%s", text);
     iris_error(NULL, "next");
-    got = capture_end(&capture);
+    got = harness_captured(&capture);
     assert_non_null(strstr(got, "yyy\n[Iris] next\n"));
     free(capture.text);
 }
@@ -217,19 +183,19 @@ static void lines_of_threads_do_not_mix(void **state)
 {
     iris_t *iris = start();
     pthread_t threads[THREADS];
-    struct capture capture;
+    struct harness_capture capture;
     int lines = 0, number, length;
     const char *text;
 
     (void)state;
-    capture_begin(&capture);
+    harness_capture(&capture);
     for (int i = 0; i < THREADS; i++) {
         pthread_create(&threads[i], NULL, say_many, iris);
     }
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
     }
-    text = capture_end(&capture);
+    text = harness_captured(&capture);
     while (sscanf(text, "[Iris] [0/1] line %d with a tail to make it longer%n",
                   &number, &length) == 1 &&
            text[length] == '\n') {

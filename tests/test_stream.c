@@ -222,6 +222,14 @@ static void new_streams_wait_for_each_other(void **state)
     harness_run_all(new_streams_body, &rounds);
 }
 
+static void as_many_ranks_as_a_gpu_takes_make_new_streams(void **state)
+{
+    size_t rounds = harness_count(50, 3);
+
+    (void)state;
+    harness_run(30, new_streams_body, &rounds);
+}
+
 /* One rank enqueues more than any queue holds before the next begins. */
 static int ahead_body(iris_t *iris, void *arg)
 {
@@ -362,6 +370,7 @@ int main(void)
         cmocka_unit_test(a_stream_keeps_kernels_copies_and_fills_in_order),
         cmocka_unit_test(two_streams_run_at_once),
         cmocka_unit_test(new_streams_wait_for_each_other),
+        cmocka_unit_test(as_many_ranks_as_a_gpu_takes_make_new_streams),
         cmocka_unit_test(a_rank_may_be_far_ahead),
         cmocka_unit_test(threads_may_enqueue_and_destroy_finishes_the_work),
         cmocka_unit_test(destroyed_and_foreign_streams_are_refused),

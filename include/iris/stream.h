@@ -23,9 +23,9 @@ extern "C" {
  *  thread has yet to do. */
 typedef struct iris_stream iris_stream_t;
 
-/** Makes a stream, the caller's until iris_stream_destroy(). Local. May wait for
- *  kernels where rank threads have 256 streams and graphs on one GPU
- *  (docs/kernels.md).
+/** Makes a stream, the caller's until iris_stream_destroy(). Local. Where a
+ *  process has many streams and graphs on a GPU it may wait for kernels there
+ *  (docs/kernels.md, "The residency rule").
  *  IRIS_ERR_INVALID (stream_p is NULL), IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT,
  *  IRIS_ERR_DEVICE, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_stream_create(iris_t *iris,

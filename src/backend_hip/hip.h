@@ -103,6 +103,14 @@ struct hip_function {
 /* More GPUs than a node has. */
 #define HIP_MAX_DEVICES 256
 
+/* Native streams for what may not queue behind a kernel that waits; all of a
+ * GPU's contexts in this process share them. */
+struct hip_services {
+    hipStream_t
+        fill; /* new memory; may be kernels, for which there is no room */
+    hipStream_t copy; /* single words */
+};
+
 struct hip_backend {
     struct iris_backend base;
     struct iris_backend_params params;
@@ -117,8 +125,8 @@ struct hip_backend {
     uint64_t heap_leaving; /* the same while the heap is given back, else 0 */
     struct hip_import *imports; /* live heap_import()s, in no order */
     struct hip_vmem *vmem;      /* NULL: the pool allocator */
-    struct hip_stream *service; /* for what may not queue behind a waiting
-                                 * kernel; the native one is the GPU's */
+    struct hip_services services;
+    struct hip_stream *filler; /* around services.fill */
     struct hip_stage stage;
     struct iris_dev_watch *watch; /* pinned; the GPU maps it at info.watch */
 
@@ -293,11 +301,10 @@ void iris_i_hip_vmem_unimport(struct hip_backend *hip,
 /* Whether the address is in a heap this backend has mapped: device memory. */
 bool iris_i_hip_is_heap(const struct hip_backend *hip, const void *ptr);
 
-/* hip_shared.c. The stream that the GPU's contexts share, of which each has
- * hold between these two. The device is current around all of these. */
-hipError_t iris_i_hip_service_share(const struct hip_backend *hip,
-                                    hipStream_t *service_p);
-void iris_i_hip_service_leave(const struct hip_backend *hip);
+/* hip_shared.c. Makes hip->services, which the backend holds until it leaves.
+ * The device is current around all of these. */
+hipError_t iris_i_hip_services_share(struct hip_backend *hip);
+void iris_i_hip_services_leave(struct hip_backend *hip);
 
 /* A new stream, the caller's, that has had its first work. */
 hipError_t iris_i_hip_native_create(const struct hip_backend *hip,
@@ -307,9 +314,9 @@ hipError_t iris_i_hip_native_create(const struct hip_backend *hip,
 hipError_t iris_i_hip_give_first_work(const struct hip_backend *hip,
                                       hipStream_t native);
 
-/* hip_stream.c. Makes hip->service. */
-iris_status_t iris_i_hip_service_open(struct hip_backend *hip);
-void iris_i_hip_service_close(struct hip_backend *hip);
+/* hip_stream.c. Makes hip->services and what is around them. */
+iris_status_t iris_i_hip_services_open(struct hip_backend *hip);
+void iris_i_hip_services_close(struct hip_backend *hip);
 
 iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
                                        struct iris_stream **stream_p);

@@ -22,7 +22,8 @@
 /* Half of the calls that a stream takes before it is full. CUDA (13.0, H200)
  * holds up a call, and watches nothing meanwhile, when a stream has 1021 others
  * to do; 734 if they are kernels with 4 KB of arguments. A graph counts there
- * as one call, or as one for each of its nodes if some write, wait or fill. */
+ * as one for each of its writes, waits and fills, and for what is between them:
+ * as its nodes at most. */
 #define HALF_FULL 256
 
 /* ---- Events ---- */
@@ -284,7 +285,7 @@ static iris_status_t make_room(struct hip_stream *stream)
 iris_status_t iris_i_hip_enqueue_begin(struct hip_stream *stream)
 {
     iris_status_t status = make_room(stream);
-    uint64_t turn = 0, half = 0;
+    uint64_t turn = 0;
 
     if (status != IRIS_OK) {
         return status;
@@ -297,17 +298,9 @@ iris_status_t iris_i_hip_enqueue_begin(struct hip_stream *stream)
         stream->marking = true;
         turn = stream->turns;
     }
-    if (stream->num_given - stream->num_done >= HALF_FULL &&
-        stream->half_at == 0 && !stream->halving) {
-        stream->halving = true;
-        half = stream->num_given;
-    }
     pthread_mutex_unlock(&stream->lock);
     if (turn != 0) {
         set_mark(stream, turn);
-    }
-    if (half != 0) {
-        set_half(stream, half);
     }
     iris_i_hip_fault_watch(stream);
     return IRIS_OK;
@@ -316,11 +309,20 @@ iris_status_t iris_i_hip_enqueue_begin(struct hip_stream *stream)
 void iris_i_hip_enqueue_end_many(struct hip_stream *stream, size_t calls)
 {
     bool captured = iris_i_hip_capturing(stream);
+    uint64_t half;
 
     pthread_mutex_lock(&stream->lock);
+    stream->num_given += captured ? 0 : calls;
+    if (!captured && stream->num_given - stream->num_done >= HALF_FULL &&
+        stream->half_at == 0 && !stream->halving) {
+        half = stream->num_given;
+        stream->halving = true;
+        pthread_mutex_unlock(&stream->lock);
+        set_half(stream, half);
+        pthread_mutex_lock(&stream->lock);
+    }
     stream->enqueuing--;
     stream->num_enqueued++;
-    stream->num_given += captured ? 0 : calls;
     pthread_mutex_unlock(&stream->lock);
 }
 

@@ -145,8 +145,8 @@ static const char *comparison(int cmp)
 static bool copy_word(struct hip_backend *hip, void *to, const void *from)
 {
     bool copied = hipMemcpyAsync(to, from, sizeof(uint64_t), hipMemcpyDefault,
-                                 hip->service->native) == hipSuccess &&
-                  hipStreamSynchronize(hip->service->native) == hipSuccess;
+                                 hip->services.copy) == hipSuccess &&
+                  hipStreamSynchronize(hip->services.copy) == hipSuccess;
 
     (void)hipGetLastError();
     return copied;

@@ -271,7 +271,7 @@ static void hip_close(struct iris_backend *backend)
         iris_i_hip_stage_close(hip);
     }
     iris_i_hip_watch_close(hip);
-    iris_i_hip_service_close(hip);
+    iris_i_hip_services_close(hip);
     iris_i_hip_leave_memory(hip);
     iris_i_hip_leave(hip, before);
     if (!keep) {
@@ -316,7 +316,7 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
         status = iris_i_hip_watch_open(hip);
     }
     if (status == IRIS_OK) {
-        status = iris_i_hip_service_open(hip);
+        status = iris_i_hip_services_open(hip);
     }
     if (status == IRIS_OK) {
         status = iris_i_hip_stage_open(hip);

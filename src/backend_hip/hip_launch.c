@@ -287,6 +287,7 @@ static hipError_t make_ready(hipGraph_t captured, struct hip_graph *graph)
 {
     hipError_t error = hipGraphGetNodes(captured, NULL, &graph->num_nodes);
 
+    graph->num_nodes += graph->num_nodes == 0; /* a launch is something */
     return error == hipSuccess
                ? hipGraphInstantiate(&graph->exec, captured, NULL, NULL, 0)
                : error;
@@ -337,6 +338,7 @@ iris_status_t iris_i_hip_capture_end(struct iris_stream *base, void **graph_p)
 iris_status_t iris_i_hip_graph_launch(struct iris_stream *base, void *handle)
 {
     const struct hip_graph *graph = handle;
+    size_t num_nodes = graph->num_nodes; /* it may be freed once it has run */
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     struct hip_before before = iris_i_hip_enter(hip);
@@ -351,7 +353,7 @@ iris_status_t iris_i_hip_graph_launch(struct iris_stream *base, void *handle)
     if (status == IRIS_OK) {
         error = hipGraphLaunch(graph->exec, stream->native);
     }
-    iris_i_hip_enqueue_end_many(stream, graph->num_nodes);
+    iris_i_hip_enqueue_end_many(stream, num_nodes);
     if (error != hipSuccess) {
         status = iris_i_hip_fail(error, "rank %d: launch of a graph",
                                  hip->params.rank);

@@ -8,6 +8,7 @@
 #include "backend_hip/hip.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Whether streams have to be cared for as below. No document says so; seen with
  * CUDA 13.0 on an H200. Nothing is known of AMD. */
@@ -23,14 +24,20 @@
  * The room stays when they are gone. */
 #define NUM_RESERVED 256
 
+/* Streams that run at once, whatever the environment asks for. */
+#define MOST_QUEUES 32
+
 struct shared {
-    unsigned num_users; /* contexts */
-    hipStream_t service;
+    pthread_mutex_t lock; /* guards what follows */
+    pid_t pid;            /* of the process that made it: not a forked child */
+    unsigned num_users;   /* contexts */
+    struct hip_services services;
     bool reserved;
 };
 
-static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct shared gpus[HIP_MAX_DEVICES]; /* under the lock */
+static struct shared gpus[HIP_MAX_DEVICES] = {
+    [0 ... HIP_MAX_DEVICES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER},
+};
 
 /* Streams that have had no work share a queue: if one stream's first kernels
  * wait, another's first may never run. So the first work is one that does not
@@ -87,13 +94,14 @@ static void reserve(void)
     (void)hipGetLastError();
 }
 
-/* Each context has a stream at least, and there is the one for all. */
+/* Each context has a stream at least, and there are the two for all. */
 static void warn_of_queues(const struct hip_backend *hip, unsigned num_users)
 {
     const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
     unsigned long queues = text == NULL ? 0 : strtoul(text, NULL, 10);
 
-    if (LIKE_CUDA && num_users == queues) {
+    queues = queues < MOST_QUEUES ? queues : MOST_QUEUES;
+    if (LIKE_CUDA && num_users + 1 == queues) {
         iris_warning(NULL,
                      "rank %d is context %u of this process on GPU %d, which "
                      "runs %lu streams at once: kernels that wait for each "
@@ -103,40 +111,72 @@ static void warn_of_queues(const struct hip_backend *hip, unsigned num_users)
     }
 }
 
-hipError_t iris_i_hip_service_share(const struct hip_backend *hip,
-                                    hipStream_t *service_p)
+static void destroy(struct hip_services *services)
+{
+    if (services->fill != NULL) {
+        (void)hipStreamDestroy(services->fill);
+    }
+    if (services->copy != NULL) {
+        (void)hipStreamDestroy(services->copy);
+    }
+    *services = (struct hip_services){NULL, NULL};
+    (void)hipGetLastError();
+}
+
+/* What the first context makes; the lock is held. */
+static hipError_t begin(const struct hip_backend *hip, struct shared *gpu)
+{
+    hipError_t error;
+
+    if (gpu->pid != getpid()) {
+        gpu->pid = getpid();
+        gpu->num_users = 0;
+        gpu->services = (struct hip_services){NULL, NULL};
+        gpu->reserved = false;
+    }
+    if (gpu->services.copy != NULL) {
+        return hipSuccess;
+    }
+    error = iris_i_hip_native_create(hip, &gpu->services.fill);
+    if (error == hipSuccess) {
+        error = iris_i_hip_native_create(hip, &gpu->services.copy);
+    }
+    if (error != hipSuccess) {
+        destroy(&gpu->services);
+    }
+    return error;
+}
+
+hipError_t iris_i_hip_services_share(struct hip_backend *hip)
 {
     struct shared *gpu = &gpus[hip->device];
-    hipError_t error = hipSuccess;
+    hipError_t error;
 
-    pthread_mutex_lock(&shared_lock);
-    if (gpu->service == NULL) {
-        error = iris_i_hip_native_create(hip, &gpu->service);
-    }
+    pthread_mutex_lock(&gpu->lock);
+    error = begin(hip, gpu);
     if (error == hipSuccess) {
         gpu->num_users++;
-        if (LIKE_CUDA && gpu->num_users == 2 && !gpu->reserved) {
+        /* Behind a kernel that cannot be ended it would never come back. */
+        if (LIKE_CUDA && gpu->num_users == 2 && !gpu->reserved &&
+            !iris_i_hip_keeps_all()) {
             reserve();
             gpu->reserved = true;
         }
         warn_of_queues(hip, gpu->num_users);
+        hip->services = gpu->services;
     }
-    *service_p = gpu->service;
-    pthread_mutex_unlock(&shared_lock);
+    pthread_mutex_unlock(&gpu->lock);
     return error;
 }
 
-void iris_i_hip_service_leave(const struct hip_backend *hip)
+void iris_i_hip_services_leave(struct hip_backend *hip)
 {
     struct shared *gpu = &gpus[hip->device];
 
-    pthread_mutex_lock(&shared_lock);
+    pthread_mutex_lock(&gpu->lock);
     gpu->num_users--;
     if (gpu->num_users == 0 && !iris_i_hip_keeps_all()) {
-        if (hipStreamDestroy(gpu->service) != hipSuccess) {
-            (void)hipGetLastError();
-        }
-        gpu->service = NULL;
+        destroy(&gpu->services);
     }
-    pthread_mutex_unlock(&shared_lock);
+    pthread_mutex_unlock(&gpu->lock);
 }

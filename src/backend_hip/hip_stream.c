@@ -32,33 +32,32 @@ static iris_status_t fail_create(const struct hip_backend *hip,
                            hip->params.rank, hip->device);
 }
 
-iris_status_t iris_i_hip_service_open(struct hip_backend *hip)
+iris_status_t iris_i_hip_services_open(struct hip_backend *hip)
 {
-    struct iris_stream *service = NULL;
-    hipStream_t native;
-    hipError_t error = iris_i_hip_service_share(hip, &native);
+    struct iris_stream *filler = NULL;
+    hipError_t error = iris_i_hip_services_share(hip);
     iris_status_t status;
 
     if (error != hipSuccess) {
         return fail_create(hip, error);
     }
-    status = make(hip, native, false, &service);
+    status = make(hip, hip->services.fill, false, &filler);
     if (status != IRIS_OK) {
-        iris_i_hip_service_leave(hip);
+        iris_i_hip_services_leave(hip);
     }
-    hip->service = (struct hip_stream *)service;
+    hip->filler = (struct hip_stream *)filler;
     return status;
 }
 
-void iris_i_hip_service_close(struct hip_backend *hip)
+void iris_i_hip_services_close(struct hip_backend *hip)
 {
-    if (hip->service == NULL) {
+    if (hip->filler == NULL) {
         return;
     }
     if (!hip->abandoned) {
-        iris_i_hip_stream_free(hip->service);
+        iris_i_hip_stream_free(hip->filler);
     }
-    iris_i_hip_service_leave(hip);
+    iris_i_hip_services_leave(hip);
 }
 
 iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
@@ -162,7 +161,7 @@ iris_status_t iris_i_hip_stream_settle(struct hip_stream *stream)
 
 iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base, size_t bytes)
 {
-    struct hip_stream *stream = hip->service;
+    struct hip_stream *stream = hip->filler;
     struct hip_outcome end;
     iris_status_t status = iris_i_hip_enqueue_begin(stream);
     hipError_t error;
