@@ -59,8 +59,9 @@ IRIS_API void iris_stream_destroy(iris_t *iris, iris_stream_t *stream);
  *
  *  IRIS_ERR_PEER_LOST    a kernel waited for a rank that died; the kernel was
  *                        ended
- *  IRIS_ERR_TIMEOUT      the deadline passed; waiting kernels were ended, and
- *                        the message says what they waited for
+ *  IRIS_ERR_TIMEOUT      the deadline passed; waiting kernels were ended. The
+ *                        message says what they waited for; on a GPU if
+ *                        IRIS_DEVICE_TIMEOUT_MS ended them
  *  IRIS_ERR_DEVICE       the GPU or its runtime failed; most such errors stay
  *  IRIS_ERR_INVALID      no stream of this context
  *  IRIS_ERR_STATE        also: the stream is being captured */
@@ -98,11 +99,11 @@ IRIS_API iris_status_t iris_memset(iris_t *iris, void *dst, int value,
 
 /* ---- Remote memory access from the host, in stream order --------------------
  *
- * Copy engines put and get on a GPU. Signals and waits are the stream's own
- * where it has such, else a kernel of one lane: in captures, on AMD for waits,
- * and for comparisons other than EQ and GE, and GE with a value of 2^63 or
- * more. A signal that is waited for by GE with a lesser value stays below 2^63.
- * What a rank's stream did before a signal is visible to whoever waits for that
+ * On a GPU copy engines put and get. Signals and waits are the stream's own
+ * where it has such, else a kernel of one lane: in captures; waits on AMD,
+ * beyond 64 at once, and by another comparison than EQ or GE with less than
+ * 2^63. A signal that is waited for by such a GE stays below 2^63. What a
+ * rank's stream did before a signal is visible to whoever waits for that
  * signal, on a stream or in a kernel. All are local and asynchronous; of a put
  * or a get what iris_memcpy() says of large copies of pageable memory is true.
  *
