@@ -93,15 +93,23 @@ hipError_t iris_i_hip_export_fd(hipMemGenericAllocationHandle_t handle,
     return error;
 }
 
+#if !IRIS_HIP_NVIDIA
+int iris_i_hip_version(void)
+{
+    int version = 0;
+
+    return hipRuntimeGetVersion(&version) == hipSuccess ? version : 0;
+}
+#endif
+
 static hipError_t import_fd(int fd, hipMemGenericAllocationHandle_t *handle_p)
 {
     void *os_handle = (void *)(uintptr_t)fd;
 
 #if !IRIS_HIP_NVIDIA
-    int version = 0;
+    int version = iris_i_hip_version();
 
-    if (hipRuntimeGetVersion(&version) == hipSuccess &&
-        version < IMPORTS_BY_VALUE) {
+    if (version != 0 && version < IMPORTS_BY_VALUE) {
         os_handle = &fd;
     }
 #endif

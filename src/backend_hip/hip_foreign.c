@@ -43,6 +43,13 @@ static bool is_device(const struct hip_backend *hip, const void *ptr)
            what.devicePointer != NULL && what.device == hip->device;
 }
 
+#if !IRIS_HIP_NVIDIA
+/* HIP before this crashes when it is asked for the handle of memory that its
+ * virtual memory calls did not make (rocm-systems #5807), and gives the handle
+ * of other memory without a hold on it (#2696). */
+#define RETAINS 71400000
+#endif
+
 static const char *find_here(struct hip_backend *hip, void *ptr, size_t bytes,
                              struct iris_foreign *foreign)
 {
@@ -54,6 +61,11 @@ static const char *find_here(struct hip_backend *hip, void *ptr, size_t bytes,
     if (!is_device(hip, ptr)) {
         return "it is not memory of this rank's GPU";
     }
+#if !IRIS_HIP_NVIDIA
+    if (iris_i_hip_version() < RETAINS) {
+        return "HIP before 7.14 does not hold memory of the program's safely";
+    }
+#endif
     if (hipMemRetainAllocationHandle(&handle, ptr) != hipSuccess) {
         return "the runtime's virtual memory calls did not make it";
     }

@@ -248,7 +248,8 @@ void iris_i_hip_stream_destroy(struct iris_stream *base)
         iris_i_hip_stream_free(stream);
     }
     iris_i_hip_leave(hip, before);
-    if (!finished) { /* callbacks of its copies may still come */
+    if (!finished) { /* it uses the heaps; callbacks may still come */
+        iris_i_hip_abandon(hip);
         pthread_mutex_lock(&hip->lock);
         base->next = hip->left;
         hip->left = base;

@@ -36,6 +36,11 @@ hipError_t iris_i_hip_extent_map(struct hip_backend *hip,
 void iris_i_hip_extent_unmap(struct hip_backend *hip,
                              struct hip_extent *extent);
 
+#if !IRIS_HIP_NVIDIA
+/* HIP's version, as HIP_VERSION counts it; 0: it does not tell. */
+int iris_i_hip_version(void);
+#endif
+
 /* A descriptor of memory, which is the caller's to close. */
 hipError_t iris_i_hip_export_fd(hipMemGenericAllocationHandle_t handle,
                                 int *fd_p);

@@ -46,6 +46,10 @@ int fake_device(void);
 /* Whether two GPUs reach each other. */
 bool fake_linked(int one, int other);
 
+/* HIP's version. The second is for what crashes before that one. */
+int fake_version(void);
+void fake_need_version(int version);
+
 /* A number from the environment. */
 long long fake_setting(const char *name, long long otherwise);
 

@@ -252,12 +252,24 @@ FAKE_EXPORT hipError_t hipGetDeviceCount(int *count_p)
     return fake_leave(error);
 }
 
+int fake_version(void)
+{
+    return (int)fake_setting("FAKEHIP_VERSION", 71400000);
+}
+
+void fake_need_version(int version)
+{
+    if (fake_version() < version) {
+        abort();
+    }
+}
+
 FAKE_EXPORT hipError_t hipRuntimeGetVersion(int *version_p)
 {
     hipError_t error = fake_enter(__func__);
 
     if (error == hipSuccess) {
-        *version_p = (int)fake_setting("FAKEHIP_VERSION", HIP_VERSION);
+        *version_p = fake_version();
     }
     return fake_leave(error);
 }

@@ -258,6 +258,7 @@ FAKE_EXPORT hipError_t hipMemRetainAllocationHandle(
     hipError_t error = fake_enter(__func__);
     struct fake_mapping *one;
 
+    fake_need_version(71400000);
     if (error != hipSuccess) {
         return fake_leave(error);
     }
@@ -328,7 +329,7 @@ FAKE_EXPORT hipError_t hipMemImportFromShareableHandle(
     hipMemAllocationHandleType type)
 {
     hipError_t error = fake_enter(__func__);
-    long long version = fake_setting("FAKEHIP_VERSION", HIP_VERSION);
+    int version = fake_version();
     struct fake_handle handle = {.imported = true};
     struct stat st;
 
