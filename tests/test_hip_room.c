@@ -244,14 +244,19 @@ static int making_body(iris_t *iris, void *arg)
     return 0;
 }
 
+static void share_one_gpu(void)
+{
+    setenv("IRIS_TIMEOUT_MS", "60000", 1);
+    setenv("IRIS_BACKEND", "sim", 1);
+    setenv("IRIS_SIM_DEVICE", "gpu", 1);
+}
+
 static void rank_threads_make_streams_while_others_wait(void **state)
 {
     struct hip_held before;
 
     (void)state;
-    setenv("IRIS_TIMEOUT_MS", "60000", 1);
-    setenv("IRIS_BACKEND", "sim", 1);
-    setenv("IRIS_SIM_DEVICE", "gpu", 1);
+    share_one_gpu();
     hip_note(&before);
     alarm(HANG_S);
     harness_run(2, making_body, NULL);
@@ -271,6 +276,7 @@ static void more_contexts_than_queues_are_warned_of(void **state)
     struct harness_capture capture;
 
     (void)state;
+    share_one_gpu();
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", 1);
     harness_capture(&capture);
     harness_run(2, nothing_body, NULL);

@@ -106,8 +106,7 @@ struct hip_function {
 /* Native streams for what may not queue behind a kernel that waits; all of a
  * GPU's contexts in this process share them. */
 struct hip_services {
-    hipStream_t
-        fill; /* new memory; may be kernels, for which there is no room */
+    hipStream_t fill; /* new memory, which may find no room on the GPU */
     hipStream_t copy; /* single words */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a GPU's contexts in this process share: a stream for what the backends
- * do themselves, and room for streams and graphs.
+ * What a GPU's contexts in this process share: two streams for what the
+ * backends do themselves, and room for streams and graphs.
  */
 #include "config.h"
 
