@@ -17,6 +17,7 @@
 
 #define REPLAYS 60
 #define COUNT 256
+#define LARGE 12000 /* kernels of a graph */
 
 /* One on each rank's heap. */
 struct board {
@@ -56,6 +57,14 @@ IRIS_KERNEL(look_left, struct count_args)
 
     if (iris_wg_leader(wg)) {
         board->errors += board->rounds[left] != board->own;
+    }
+}
+
+IRIS_KERNEL(wait_for_flag, struct count_args)
+{
+    if (iris_wg_leader(wg)) {
+        (void)iris_wait_until(iris_dev_init(args->context), &args->board->flag,
+                              IRIS_CMP_EQ, 1);
     }
 }
 
@@ -265,6 +274,41 @@ static void waiting_for_a_stream_leaves_its_capture_alone(void **state)
     harness_run(1, late_body, NULL);
 }
 
+/* A rank's kernel waits until another has made a large graph. */
+static int large_body(iris_t *iris, void *arg)
+{
+    struct count_args args = {iris_device_context(iris), NULL};
+    iris_stream_t *stream;
+    iris_graph_t *graph;
+
+    (void)arg;
+    CHECK_OK(iris_calloc(iris, 1, sizeof *args.board, (void **)&args.board));
+    CHECK_OK(iris_stream_create(iris, &stream));
+    if (iris_rank(iris) == 0) {
+        CHECK_OK(
+            iris_launch(iris, wait_for_flag, 1, 1, &args, sizeof args, stream));
+    }
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    if (iris_rank(iris) == 1) {
+        CHECK_OK(iris_capture_begin(iris, stream));
+        for (int i = 0; i < LARGE; i++) {
+            CHECK_OK(iris_launch(iris, look_left, 1, 64, &args, sizeof args,
+                                 stream));
+        }
+        CHECK_OK(iris_capture_end(iris, stream, &graph));
+        CHECK_OK(iris_signal_on_stream(iris, &args.board->flag, 1, 0, stream));
+        iris_graph_free(iris, graph);
+    }
+    CHECK_OK(iris_stream_synchronize(iris, stream));
+    return 0;
+}
+
+static void large_graphs_are_made_while_others_wait(void **state)
+{
+    (void)state;
+    harness_run(2, large_body, NULL);
+}
+
 static int deadline_body(iris_t *iris, void *arg)
 {
     iris_stream_t *stream;
@@ -301,6 +345,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_captured_says_so),
         cmocka_unit_test(memory_refused_in_a_capture_is_in_no_graph),
         cmocka_unit_test(waiting_for_a_stream_leaves_its_capture_alone),
+        cmocka_unit_test(large_graphs_are_made_while_others_wait),
         cmocka_unit_test(a_wait_in_a_graph_has_a_deadline),
     };
 

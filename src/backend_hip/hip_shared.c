@@ -18,11 +18,13 @@
 #define LIKE_CUDA 0
 #endif
 
-/* A process has room for some 34 streams and graphs on a GPU at first. To make
- * room for another waits for all that runs there, and all other calls wait for
- * that; if a kernel waits for a rank whose thread is in such a call, for ever.
- * The room stays when they are gone. */
+/* A process has room for some 34 streams and graphs on a GPU at first, and for
+ * some 4000 kernels and copies in graphs. To make room for another waits for
+ * all that runs there, and all other calls wait for that; if a kernel waits for
+ * a rank whose thread is in such a call, for ever. The room stays when they are
+ * gone. */
 #define NUM_RESERVED 256
+#define NUM_RESERVED_NODES 16384
 
 /* Streams that run at once, whatever the environment asks for. */
 #define MOST_QUEUES 32
@@ -76,9 +78,37 @@ hipError_t iris_i_hip_native_create(const struct hip_backend *hip,
     return error;
 }
 
+/* Makes a graph of copies, which are never done. */
+static void reserve_nodes(const struct hip_backend *hip, hipStream_t native)
+{
+    struct hip_thing words = {.kind = HIP_MEMORY};
+    hipGraphExec_t exec;
+    hipGraph_t graph = NULL;
+    hipError_t error = hipExtMallocWithFlags(&words.ptr, 2 * sizeof(uint64_t),
+                                             hipDeviceMallocFinegrained);
+
+    if (error == hipSuccess) {
+        error = hipStreamBeginCapture(native, hipStreamCaptureModeRelaxed);
+    }
+    for (int i = 0; i < NUM_RESERVED_NODES && error == hipSuccess; i++) {
+        uint64_t *to = words.ptr;
+
+        error =
+            hipMemcpyAsync(to, to + 1, sizeof *to, hipMemcpyDefault, native);
+    }
+    if (error == hipSuccess &&
+        hipStreamEndCapture(native, &graph) == hipSuccess) {
+        if (hipGraphInstantiate(&exec, graph, NULL, NULL, 0) == hipSuccess) {
+            (void)hipGraphExecDestroy(exec);
+        }
+        (void)hipGraphDestroy(graph);
+    }
+    iris_i_hip_discard(hip, &words);
+}
+
 /* Makes room before a second rank's kernels can wait for the first's. What
  * cannot be had now is had, or fails, when it is needed. */
-static void reserve(void)
+static void reserve(const struct hip_backend *hip)
 {
     hipStream_t natives[NUM_RESERVED];
     int count = 0;
@@ -87,6 +117,9 @@ static void reserve(void)
            hipStreamCreateWithFlags(&natives[count], hipStreamNonBlocking) ==
                hipSuccess) {
         count++;
+    }
+    if (count > 0) {
+        reserve_nodes(hip, natives[0]);
     }
     while (count > 0) {
         (void)hipStreamDestroy(natives[--count]);
@@ -159,7 +192,7 @@ hipError_t iris_i_hip_services_share(struct hip_backend *hip)
         /* Behind a kernel that cannot be ended it would never come back. */
         if (LIKE_CUDA && gpu->num_users == 2 && !gpu->reserved &&
             !iris_i_hip_keeps_all()) {
-            reserve();
+            reserve(hip);
             gpu->reserved = true;
         }
         warn_of_queues(hip, gpu->num_users);

@@ -11,22 +11,25 @@
 
 struct ihipGraph {
     struct fake_op *head;
+    struct fake_op *last;
 };
 
 struct hipGraphExec {
     struct ihipGraph graph;
+    unsigned nodes; /* kernels and copies */
 };
 
 int fake_graphs_live;
+unsigned fake_nodes_live;
 
 void fake_graph_append(hipGraph_t graph, struct fake_op *op)
 {
-    struct fake_op **link = &graph->head;
-
-    while (*link != NULL) {
-        link = &(*link)->next;
+    if (graph->head == NULL) {
+        graph->head = op;
+    } else {
+        graph->last->next = op;
     }
-    *link = op;
+    graph->last = op;
     op->takes_no_room = op->kind == FAKE_COPY || op->kind == FAKE_LAUNCH;
 }
 
@@ -180,13 +183,17 @@ FAKE_EXPORT hipError_t hipGraphInstantiate(hipGraphExec_t *exec_p,
     if (error != hipSuccess) {
         return error;
     }
-    fake_make_room();
     exec = calloc(1, sizeof *exec);
     pthread_mutex_lock(&fake_streams_lock);
     for (const struct fake_op *op = graph->head; op != NULL; op = op->next) {
         fake_graph_append(&exec->graph, fake_op_copy(op, op->args));
+        exec->nodes += op->takes_no_room;
     }
+    pthread_mutex_unlock(&fake_streams_lock);
+    fake_make_room(exec->nodes);
+    pthread_mutex_lock(&fake_streams_lock);
     fake_graphs_live++;
+    fake_nodes_live += exec->nodes;
     pthread_mutex_unlock(&fake_streams_lock);
     *exec_p = exec;
     return hipSuccess;
@@ -226,6 +233,7 @@ FAKE_EXPORT hipError_t hipGraphExecDestroy(hipGraphExec_t exec)
 
     pthread_mutex_lock(&fake_streams_lock);
     clear(&exec->graph);
+    fake_nodes_live -= exec->nodes;
     free(exec);
     fake_graphs_live--;
     pthread_mutex_unlock(&fake_streams_lock);

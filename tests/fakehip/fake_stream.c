@@ -21,6 +21,8 @@
 #define ROOM 1024
 /* Streams and graphs that a GPU has room for at first. */
 #define FIRST_ROOM 16
+/* Kernels and copies in graphs, the same. */
+#define FIRST_NODES 4096
 
 pthread_mutex_t fake_streams_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ihipStream_t *streams; /* under the lock, as all of them are */
@@ -318,22 +320,29 @@ void fake_wait_for_device(int device)
 
 /* As on CUDA: making room for another stream or graph waits for all that runs,
  * and those who enqueue wait for that. The room stays. */
-void fake_make_room(void)
+void fake_make_room(unsigned nodes)
 {
-    static unsigned room[FAKE_MAX_DEVICES]; /* under the enqueue_lock */
+    static struct {
+        unsigned things, nodes;
+    } room[FAKE_MAX_DEVICES]; /* under the enqueue_lock */
     int device = fake_device();
-    unsigned count = 1;
+    unsigned things = 1;
 
     pthread_mutex_lock(&enqueue_lock);
     pthread_mutex_lock(&fake_streams_lock);
-    count += (unsigned)fake_graphs_live;
+    things += (unsigned)fake_graphs_live;
+    nodes += fake_nodes_live;
     for (hipStream_t one = streams; one != NULL; one = one->next) {
-        count += one->device == device;
+        things += one->device == device;
     }
     pthread_mutex_unlock(&fake_streams_lock);
-    if (count > FIRST_ROOM && count > room[device]) {
+    if ((things > FIRST_ROOM && things > room[device].things) ||
+        (nodes > FIRST_NODES && nodes > room[device].nodes)) {
         fake_wait_for_device(device);
-        room[device] = count;
+        room[device].things =
+            things > room[device].things ? things : room[device].things;
+        room[device].nodes =
+            nodes > room[device].nodes ? nodes : room[device].nodes;
     }
     pthread_mutex_unlock(&enqueue_lock);
 }
@@ -348,7 +357,7 @@ FAKE_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t *stream_p,
     if (error != hipSuccess) {
         return error;
     }
-    fake_make_room();
+    fake_make_room(0);
     pthread_mutex_lock(&fake_streams_lock);
     stream = make(fake_device());
     pthread_mutex_unlock(&fake_streams_lock);

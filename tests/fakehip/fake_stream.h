@@ -34,6 +34,7 @@ hipError_t fake_stream_find(hipStream_t handle, hipStream_t *stream_p);
 void fake_graph_append(hipGraph_t graph, struct fake_op *op);
 void fake_graph_free(hipGraph_t graph);
 extern int fake_graphs_live;
+extern unsigned fake_nodes_live; /* in those made ready */
 
 /* Whether what the stream captures forbids the calling thread what does not
  * belong in a capture. */
@@ -44,7 +45,7 @@ bool fake_is_forbidden(const struct ihipStream_t *stream);
 hipError_t fake_stream_lock_idle(hipStream_t handle, hipStream_t *stream_p);
 struct fake_op *fake_op_copy(const struct fake_op *op, const void *args);
 
-/* For another stream or graph of the calling thread's GPU. */
-void fake_make_room(void);
+/* For another stream of the calling thread's GPU, or graph of so many nodes. */
+void fake_make_room(unsigned nodes);
 
 #endif /* IRIS_TESTS_FAKEHIP_FAKE_STREAM_H */
