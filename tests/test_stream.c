@@ -55,6 +55,23 @@ IRIS_KERNEL(set_flag, struct step_args)
     }
 }
 
+#define OWN 512
+
+/* set_flag, with much memory of its own. */
+IRIS_KERNEL(set_flag_from_own, struct step_args)
+{
+    if (iris_wg_leader(wg)) {
+        iris_dev_t dev = iris_dev_init(args->context);
+        volatile uint64_t own[OWN];
+
+        for (uint64_t i = 0; i < OWN; i++) {
+            own[i] = i * i;
+        }
+        args->board->copy = own[args->value % OWN];
+        iris_signal_set(dev, &args->board->flag, 1, 0);
+    }
+}
+
 /* value = 3 * value + step, of what a copy brought. */
 IRIS_KERNEL(compute, struct step_args)
 {
@@ -195,6 +212,38 @@ static void two_streams_run_at_once(void **state)
 {
     (void)state;
     harness_run_all(two_streams_body, NULL);
+}
+
+/* Memory that lanes need must not wait for a kernel that waits for them. */
+static int own_memory_body(iris_t *iris, void *arg)
+{
+    int rank = iris_rank(iris), last = iris_num_ranks(iris) - 1;
+    struct board *board = make_board(iris), seen;
+    iris_stream_t *other;
+
+    (void)arg;
+    CHECK(board != NULL);
+    CHECK_OK(iris_stream_create(iris, &other));
+    if (rank == 0) {
+        CHECK_OK(launch(iris, answer_flag, board, 6, NULL));
+    }
+    CHECK_OK(iris_barrier(iris, other, NULL));
+    if (rank == last) {
+        CHECK_OK(launch(iris, set_flag_from_own, board, 77, other));
+    }
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_EQUAL(look(iris, &seen, board, other), 0);
+    CHECK_EQUAL(seen.copy, rank == last ? 77 * 77 : 0);
+    CHECK_EQUAL(seen.answer, rank == 0 ? 6 : 0);
+    iris_stream_destroy(iris, other);
+    CHECK_OK(iris_free(iris, board));
+    return 0;
+}
+
+static void kernels_with_much_memory_start_while_others_wait(void **state)
+{
+    (void)state;
+    harness_run_all(own_memory_body, NULL);
 }
 
 /* The first work of every new stream waits for the other ranks' new ones. */
@@ -380,6 +429,7 @@ int main(void)
         cmocka_unit_test(launches_copies_and_fills_return_before_they_are_done),
         cmocka_unit_test(a_stream_keeps_kernels_copies_and_fills_in_order),
         cmocka_unit_test(two_streams_run_at_once),
+        cmocka_unit_test(kernels_with_much_memory_start_while_others_wait),
         cmocka_unit_test(new_streams_wait_for_each_other),
         cmocka_unit_test(as_many_ranks_as_a_gpu_takes_make_new_streams),
         cmocka_unit_test(a_rank_may_be_far_ahead),

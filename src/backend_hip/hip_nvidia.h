@@ -298,13 +298,32 @@ extern __typeof__(cuModuleEnumerateFunctions) cuModuleEnumerateFunctions
 extern __typeof__(cuFuncLoad) cuFuncLoad __attribute__((weak));
 #endif
 
-/* Loads all of a module's functions now. One that cannot be says so when it is
- * launched. */
+/* Bytes of its own that a lane may have at first. */
+#define HIP_FIRST_LOCAL 1024
+
+/* Takes memory for lanes' own, so many bytes each, now. Else the first launch
+ * of a kernel that needs it does, and waits for kernels that wait. What there
+ * is at first stays free for tools that change kernels, such as memcheck. */
+static inline void hip_set_aside_local(size_t bytes)
+{
+    size_t has = 0;
+
+    if (bytes > 0 &&
+        cudaDeviceGetLimit(&has, cudaLimitStackSize) == cudaSuccess &&
+        has < bytes + HIP_FIRST_LOCAL) {
+        (void)cudaDeviceSetLimit(cudaLimitStackSize, bytes + HIP_FIRST_LOCAL);
+    }
+    (void)cudaGetLastError();
+}
+
+/* Loads all of a module's functions now, and takes what they need. One that
+ * cannot be loaded says so when it is launched. The device is current. */
 static inline void hip_load_functions(hipModule_t module)
 {
 #if CUDA_VERSION >= 12040
     CUfunction *functions;
     unsigned count = 0;
+    int most = 0;
 
     if (cuModuleGetFunctionCount == NULL ||
         cuModuleEnumerateFunctions == NULL || cuFuncLoad == NULL ||
@@ -315,10 +334,16 @@ static inline void hip_load_functions(hipModule_t module)
     if (functions != NULL &&
         cuModuleEnumerateFunctions(functions, count, module) == CUDA_SUCCESS) {
         for (unsigned i = 0; i < count; i++) {
+            int bytes = 0;
+
             (void)cuFuncLoad(functions[i]);
+            (void)cuFuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+                                     functions[i]);
+            most = bytes > most ? bytes : most;
         }
     }
     free(functions);
+    hip_set_aside_local((size_t)most);
 #else
     (void)module;
 #endif
