@@ -194,6 +194,23 @@ void harness_run_all(iris_rank_fn body, void *arg)
     }
 }
 
+int harness_run_sim(int num_ranks, iris_rank_fn body, void *arg)
+{
+    const char *backend = getenv("IRIS_BACKEND");
+    char kept[32];
+    int ran;
+
+    snprintf(kept, sizeof kept, "%s", backend != NULL ? backend : "");
+    setenv("IRIS_BACKEND", "sim", 1);
+    ran = harness_run(num_ranks, body, arg);
+    if (backend != NULL) {
+        setenv("IRIS_BACKEND", kept, 1);
+    } else {
+        unsetenv("IRIS_BACKEND");
+    }
+    return ran;
+}
+
 size_t harness_count(size_t count, size_t sample)
 {
     const char *text = getenv("IRIS_TEST_LONG");

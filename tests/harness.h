@@ -70,6 +70,10 @@ int harness_fits(int num_ranks);
  * IRIS_TEST_MAX_RANKS, if that is between them. */
 void harness_run_all(iris_rank_fn body, void *arg);
 
+/* harness_run() in simulation, whatever the backend of this run is: ranks share
+ * one GPU, if there is one. */
+int harness_run_sim(int num_ranks, iris_rank_fn body, void *arg);
+
 /* 1 in a long run (IRIS_TEST_LONG=1): `count` as it is, else a sample. */
 size_t harness_count(size_t count, size_t sample);
 

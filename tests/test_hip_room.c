@@ -270,6 +270,70 @@ static int nothing_body(iris_t *iris, void *arg)
     return 0;
 }
 
+/* What making room fails at; nothing of it stays. */
+static void a_gpu_without_room_is_warned_of(void **state)
+{
+    static const char *const failures[] = {
+        "hipStreamCreateWithFlags:100:2", "hipStreamBeginCapture:1:2",
+        "hipMemcpyAsync:100:2",           "hipStreamEndCapture:1:2",
+        "hipGraphInstantiate:1:2",
+    };
+
+    (void)state;
+    share_one_gpu();
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        struct harness_capture capture;
+        struct hip_held before;
+
+        hip_note(&before);
+        (void)fakehip_fail(failures[i]);
+        harness_capture(&capture);
+        harness_run(2, nothing_body, NULL);
+        assert_non_null(strstr(harness_captured(&capture),
+                               "GPU 0 has no room now for the streams and "
+                               "graphs of ranks that share it"));
+        free(capture.text);
+        assert_int_equal(fakehip_fail(NULL), 1);
+        assert_int_equal(hip_found(&before), 0);
+    }
+}
+
+/* Memory that there is not, while another rank's kernel waits. */
+static int full_body(iris_t *iris, void *arg)
+{
+    struct scene scene;
+    void *memory;
+
+    (void)arg;
+    CHECK_EQUAL(make_scene(iris, &scene), 0);
+    if (iris_rank(iris) == 0) {
+        CHECK_OK(wait_on(&scene, scene.words, 0, scene.stream));
+    }
+    CHECK_OK(iris_barrier(iris, scene.other, NULL));
+    CHECK_STATUS(iris_malloc(iris, (size_t)200 << 20, &memory),
+                 IRIS_ERR_NO_MEMORY);
+    if (iris_rank(iris) == 1) {
+        CHECK_OK(iris_signal_on_stream(iris, scene.words, 1, 0, scene.other));
+    }
+    CHECK_OK(iris_stream_synchronize(iris, scene.stream));
+    return 0;
+}
+
+static void memory_that_runs_out_says_so_while_others_wait(void **state)
+{
+    (void)state;
+    share_one_gpu();
+    setenv("IRIS_ALLOCATOR", "vmem", 1);
+    setenv("IRIS_HEAP_SIZE", "512M", 1);
+    setenv("FAKEHIP_MEMORY", "150000000", 1);
+    alarm(HANG_S);
+    harness_run(2, full_body, NULL);
+    alarm(0);
+    unsetenv("FAKEHIP_MEMORY");
+    unsetenv("IRIS_HEAP_SIZE");
+    unsetenv("IRIS_ALLOCATOR");
+}
+
 /* With two streams that all contexts share. */
 static void more_contexts_than_queues_are_warned_of(void **state)
 {
@@ -298,7 +362,9 @@ int main(void)
         cmocka_unit_test(calls_between_captures_take_room),
         cmocka_unit_test(a_graph_takes_room_for_all_its_nodes),
         cmocka_unit_test(what_ends_for_want_of_room_is_reported),
+        cmocka_unit_test(a_gpu_without_room_is_warned_of), /* before any has */
         cmocka_unit_test(rank_threads_make_streams_while_others_wait),
+        cmocka_unit_test(memory_that_runs_out_says_so_while_others_wait),
         cmocka_unit_test(more_contexts_than_queues_are_warned_of),
     };
 

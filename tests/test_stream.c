@@ -272,22 +272,13 @@ static void new_streams_wait_for_each_other(void **state)
     harness_run_all(new_streams_body, &rounds);
 }
 
-/* Rank threads that share one GPU, if there is one. */
+/* Of ranks that are threads. */
 static void as_many_ranks_as_a_gpu_takes_make_new_streams(void **state)
 {
     size_t rounds = harness_count(50, 3);
-    const char *backend = getenv("IRIS_BACKEND");
-    char kept[32];
 
     (void)state;
-    snprintf(kept, sizeof kept, "%s", backend != NULL ? backend : "");
-    setenv("IRIS_BACKEND", "sim", 1);
-    harness_run(30, new_streams_body, &rounds);
-    if (backend != NULL) {
-        setenv("IRIS_BACKEND", kept, 1);
-    } else {
-        unsetenv("IRIS_BACKEND");
-    }
+    harness_run_sim(30, new_streams_body, &rounds);
 }
 
 /* One rank enqueues more than any queue holds before the next begins. */

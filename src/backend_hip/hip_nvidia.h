@@ -303,14 +303,13 @@ extern __typeof__(cuFuncLoad) cuFuncLoad __attribute__((weak));
 
 /* Takes memory for lanes' own, so many bytes each, now. Else the first launch
  * of a kernel that needs it does, and waits for kernels that wait. What there
- * is at first stays free for tools that change kernels, such as memcheck. */
+ * is at first comes on top, for tools that change kernels, such as memcheck. */
 static inline void hip_set_aside_local(size_t bytes)
 {
     size_t has = 0;
 
-    if (bytes > 0 &&
-        cudaDeviceGetLimit(&has, cudaLimitStackSize) == cudaSuccess &&
-        has < bytes + HIP_FIRST_LOCAL) {
+    if (cudaDeviceGetLimit(&has, cudaLimitStackSize) == cudaSuccess &&
+        has < bytes) {
         (void)cudaDeviceSetLimit(cudaLimitStackSize, bytes + HIP_FIRST_LOCAL);
     }
     (void)cudaGetLastError();

@@ -79,52 +79,76 @@ hipError_t iris_i_hip_native_create(const struct hip_backend *hip,
 }
 
 /* Makes a graph of copies, which are never done. */
-static void reserve_nodes(const struct hip_backend *hip, hipStream_t native)
+static hipError_t reserve_nodes(hipStream_t native, uint64_t *words)
 {
-    struct hip_thing words = {.kind = HIP_MEMORY};
     hipGraphExec_t exec;
     hipGraph_t graph = NULL;
-    hipError_t error = hipExtMallocWithFlags(&words.ptr, 2 * sizeof(uint64_t),
-                                             hipDeviceMallocFinegrained);
+    hipError_t error =
+        hipStreamBeginCapture(native, hipStreamCaptureModeRelaxed);
+    hipError_t ended;
 
-    if (error == hipSuccess) {
-        error = hipStreamBeginCapture(native, hipStreamCaptureModeRelaxed);
+    if (error != hipSuccess) {
+        return error;
     }
     for (int i = 0; i < NUM_RESERVED_NODES && error == hipSuccess; i++) {
-        uint64_t *to = words.ptr;
-
-        error =
-            hipMemcpyAsync(to, to + 1, sizeof *to, hipMemcpyDefault, native);
+        error = hipMemcpyAsync(words, words + 1, sizeof words[0],
+                               hipMemcpyDefault, native);
     }
-    if (error == hipSuccess &&
-        hipStreamEndCapture(native, &graph) == hipSuccess) {
-        if (hipGraphInstantiate(&exec, graph, NULL, NULL, 0) == hipSuccess) {
-            (void)hipGraphExecDestroy(exec);
-        }
+    ended = hipStreamEndCapture(native, &graph);
+    error = error == hipSuccess ? ended : error;
+    if (error == hipSuccess) {
+        error = hipGraphInstantiate(&exec, graph, NULL, NULL, 0);
+    }
+    if (error == hipSuccess) {
+        error = hipGraphExecDestroy(exec);
+    }
+    if (graph != NULL) {
         (void)hipGraphDestroy(graph);
     }
-    iris_i_hip_discard(hip, &words);
+    return error;
 }
 
-/* Makes room before a second rank's kernels can wait for the first's. What
- * cannot be had now is had, or fails, when it is needed. */
-static void reserve(const struct hip_backend *hip)
+static hipError_t reserve_streams_and_nodes(void)
 {
     hipStream_t natives[NUM_RESERVED];
+    hipError_t error = hipSuccess;
+    void *words = NULL;
     int count = 0;
 
-    while (count < NUM_RESERVED &&
-           hipStreamCreateWithFlags(&natives[count], hipStreamNonBlocking) ==
-               hipSuccess) {
-        count++;
+    while (count < NUM_RESERVED && error == hipSuccess) {
+        error = hipStreamCreateWithFlags(&natives[count], hipStreamNonBlocking);
+        count += error == hipSuccess;
     }
-    if (count > 0) {
-        reserve_nodes(hip, natives[0]);
+    if (error == hipSuccess) {
+        error = hipExtMallocWithFlags(&words, 2 * sizeof(uint64_t),
+                                      hipDeviceMallocFinegrained);
+    }
+    if (error == hipSuccess) {
+        error = reserve_nodes(natives[0], words);
+        (void)hipFree(words);
     }
     while (count > 0) {
         (void)hipStreamDestroy(natives[--count]);
     }
-    (void)hipGetLastError();
+    return error;
+}
+
+/* Makes room before a second rank's kernels can wait for the first's; whether
+ * there is. */
+static bool reserve(const struct hip_backend *hip)
+{
+    hipError_t error = reserve_streams_and_nodes();
+
+    if (error != hipSuccess) {
+        (void)hipGetLastError();
+        iris_warning(NULL,
+                     "rank %d: GPU %d has no room now for the streams and "
+                     "graphs of ranks that share it (%s): making one later may "
+                     "wait for kernels that wait for this rank. Leave the GPU "
+                     "more memory (IRIS_HEAP_SIZE)",
+                     hip->params.rank, hip->device, hipGetErrorString(error));
+    }
+    return error == hipSuccess;
 }
 
 /* Each context has a stream at least, and there are the two for all. */
@@ -192,8 +216,7 @@ hipError_t iris_i_hip_services_share(struct hip_backend *hip)
         /* Behind a kernel that cannot be ended it would never come back. */
         if (LIKE_CUDA && gpu->num_users == 2 && !gpu->reserved &&
             !iris_i_hip_keeps_all()) {
-            reserve(hip);
-            gpu->reserved = true;
+            gpu->reserved = reserve(hip);
         }
         warn_of_queues(hip, gpu->num_users);
         hip->services = gpu->services;
