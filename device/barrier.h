@@ -116,10 +116,8 @@ IRIS_DEVICE_LARGE void iris_dev_barrier(iris_wg_t wg, iris_dev_t dev,
     where =
         iris_i_group_word(&words[2 * (iris_i_lane() % IRIS_DEV_GROUP_LANES)]);
     if (iris_wg_leader(wg)) {
-        iris_i_seam(
-            dev, ours,
-            iris_i_ordered(iris_i_reads(IRIS_OP_BARRIER, -1, 0),
-                           iris_i_order(IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM)));
+        iris_i_meeting_seam(IRIS_OP_BARRIER, ours,
+                            iris_i_order(IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM));
     }
     if (iris_i_lane() < IRIS_DEV_GROUP_LANES) {
         iris_i_meet(dev, ours, count, where);

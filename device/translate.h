@@ -45,12 +45,11 @@ IRIS_DEVICE iris_dev_t iris_dev_init(const int64_t *context)
     return dev;
 }
 
-/* Whether the job has no such rank; -1 stands for no rank in particular. GPUs
- * do not look. */
+/* Whether the job has no such rank. GPUs do not look. */
 IRIS_DEVICE iris_bool_t iris_i_no_rank(iris_dev_t dev, int rank)
 {
 #if IRIS_ON_CPU
-    return (uint32_t)rank + 1 > (uint32_t)dev.num_ranks;
+    return (uint32_t)rank >= (uint32_t)dev.num_ranks;
 #else
     (void)dev, (void)rank;
     return 0;
@@ -192,8 +191,10 @@ IRIS_DEVICE uint32_t iris_i_packed(iris_i_access_t access)
 }
 #endif
 
-/* The seam of what has no iris_dev_t: fences and workgroup barriers. */
-IRIS_DEVICE void iris_i_meeting_seam(enum iris_op op, iris_i_order_t order)
+/* The seam of what is of no rank in particular: fences and barriers, `at` what
+ * they are of or NULL. */
+IRIS_DEVICE void iris_i_meeting_seam(enum iris_op op, const void *at,
+                                     iris_i_order_t order)
 {
 #if IRIS_ON_CPU
     struct iris_cpu_wg *cpu = iris_cpu_self();
@@ -201,11 +202,11 @@ IRIS_DEVICE void iris_i_meeting_seam(enum iris_op op, iris_i_order_t order)
     if (IRIS_UNLIKELY(cpu != NULL && cpu->observe != NULL)) {
         iris_i_access_t access = iris_i_reads(op, -1, 0);
 
-        iris_i_report(cpu, NULL, 0, -1,
+        iris_i_report(cpu, at, 0, -1,
                       iris_i_packed(iris_i_ordered(access, order)));
     }
 #else
-    (void)op, (void)order;
+    (void)op, (void)at, (void)order;
 #endif
 }
 
@@ -287,7 +288,7 @@ IRIS_DEVICE void *iris_dev_as_remote(iris_dev_t dev, const void *ptr, int rank)
  *  covers the whole workgroup's earlier writes. Any lane. */
 IRIS_DEVICE void iris_fence(iris_sem_t sem, iris_scope_t scope)
 {
-    iris_i_meeting_seam(IRIS_OP_FENCE, iris_i_order(sem, scope));
+    iris_i_meeting_seam(IRIS_OP_FENCE, NULL, iris_i_order(sem, scope));
     iris_i_fence(iris_i_order(sem, scope));
 }
 

@@ -18,7 +18,7 @@
 IRIS_DEVICE void iris_wg_barrier(iris_wg_t wg)
 {
     (void)wg;
-    iris_i_meeting_seam(IRIS_OP_BARRIER,
+    iris_i_meeting_seam(IRIS_OP_BARRIER, NULL,
                         iris_i_order(IRIS_ACQ_REL, IRIS_SCOPE_WG));
     iris_i_wg_barrier();
 }

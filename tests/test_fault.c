@@ -9,17 +9,19 @@
 
 #include <iris/device.h>
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 enum wrong {
     LOAD_NO_RANK,
-    STORE_NEGATIVE_RANK,
+    STORE_NO_RANK,
     PUT_NO_RANK,
     GET_NO_RANK,
     COPY_NO_RANK,
     AS_REMOTE_NO_RANK,
     ADD_NO_RANK,
+    SIGNAL_NO_RANK,
     WG_PUT_NO_RANK,
     ADD_U16_MISALIGNED,
     ADD_U32_MISALIGNED,
@@ -38,12 +40,13 @@ enum wrong {
 /* What the message says besides rank, kernel and workgroup. */
 static const char *const says[NUM_WRONGS][2] = {
     [LOAD_NO_RANK] = {"load of 4 bytes", "rank is out of range"},
-    [STORE_NEGATIVE_RANK] = {"store of 4 bytes", "on rank -2"},
+    [STORE_NO_RANK] = {"store of 4 bytes", "rank is out of range"},
     [PUT_NO_RANK] = {"put of 4 bytes", "rank is out of range"},
     [GET_NO_RANK] = {"get of 4 bytes", "rank is out of range"},
     [COPY_NO_RANK] = {"copy of 4 bytes", "rank is out of range"},
     [AS_REMOTE_NO_RANK] = {"load", "rank is out of range"},
     [ADD_NO_RANK] = {"atomic add of 4 bytes", "the job has ranks 0 to"},
+    [SIGNAL_NO_RANK] = {"store of 8 bytes", "rank is out of range"},
     [WG_PUT_NO_RANK] = {"put of 16 bytes", "rank is out of range"},
     [ADD_U16_MISALIGNED] = {"atomic add of 2 bytes", "a multiple of 2"},
     [ADD_U32_MISALIGNED] = {"atomic add of 4 bytes", "a multiple of 4"},
@@ -64,6 +67,7 @@ struct fault_args {
     char *own;   /* not symmetric */
     char *end;   /* of the heap */
     enum wrong wrong;
+    int none; /* no rank */
 };
 
 /* Addresses are made here, as integers: no compiler may reason about what a
@@ -124,21 +128,21 @@ IRIS_DEVICE void leave_heap(iris_wg_t wg, iris_dev_t dev,
 IRIS_DEVICE void miss_rank(iris_wg_t wg, iris_dev_t dev,
                            const struct fault_args *args)
 {
-    int none = dev.num_ranks;
+    int none = args->none;
     int32_t *word = AT(int32_t, args->board, 0);
 
     switch (args->wrong) {
     case LOAD_NO_RANK:
         word[1] = iris_load(dev, word, none);
         break;
-    case STORE_NEGATIVE_RANK:
-        iris_store(dev, word, 1, -2);
+    case STORE_NO_RANK:
+        iris_store(dev, word, 1, none);
         break;
     case PUT_NO_RANK:
         iris_put(dev, word + 1, word, none);
         break;
     case GET_NO_RANK:
-        iris_get(dev, word + 1, word, 1 << 30);
+        iris_get(dev, word + 1, word, none);
         break;
     case COPY_NO_RANK:
         iris_copy(dev, word + 1, word, 0, none);
@@ -148,6 +152,9 @@ IRIS_DEVICE void miss_rank(iris_wg_t wg, iris_dev_t dev,
         break;
     case ADD_NO_RANK:
         iris_atomic_add(dev, word, 1, none, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+        break;
+    case SIGNAL_NO_RANK:
+        iris_signal_set(dev, AT(uint64_t, args->board, 0), 1, none);
         break;
     default:
         iris_wg_put(wg, dev, args->own, args->board, 16, none);
@@ -168,36 +175,45 @@ IRIS_KERNEL(go_wrong, struct fault_args)
     args->board[63] = 1; /* not reached */
 }
 
-static int body(iris_t *iris, void *arg)
+static int go(iris_t *iris, enum wrong wrong, int none, void *board)
 {
     static const char zeros[64];
     char own[64] = {0}, copy[64], who[64];
     struct iris_heap_stats stats;
+    struct fault_args args = {.context = iris_device_context(iris),
+                              .board = board,
+                              .own = own,
+                              .wrong = wrong,
+                              .none = none};
+
+    CHECK_OK(iris_heap_stats(iris, &stats));
+    args.end = (char *)(uintptr_t)iris_heap_bases(iris)[iris_rank(iris)] +
+               stats.heap_bytes;
+    CHECK_OK(iris_launch(iris, go_wrong, 1, 64, &args, sizeof args, NULL));
+    CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_INVALID);
+    snprintf(who, sizeof who,
+             "rank %d: kernel go_wrong, workgroup 0:", iris_rank(iris));
+    CHECK_MESSAGE(who);
+    CHECK_MESSAGE(says[wrong][0]);
+    CHECK_MESSAGE(says[wrong][1]);
+    CHECK_OK(harness_read(iris, copy, board, sizeof copy));
+    CHECK(memcmp(copy, zeros, sizeof copy) == 0);
+    return 0;
+}
+
+static int body(iris_t *iris, void *arg)
+{
+    int nones[] = {-1, -2, INT_MIN, iris_num_ranks(iris), INT_MAX};
+    int num_nones = (int)(sizeof nones / sizeof nones[0]);
     void *board;
 
     (void)arg;
     CPU_ONLY(iris, "GPUs check no access");
-    CHECK_OK(iris_heap_stats(iris, &stats));
     CHECK_OK(iris_calloc(iris, 64, 1, &board));
     for (int wrong = 0; wrong < NUM_WRONGS; wrong++) {
-        struct fault_args args = {
-            .context = iris_device_context(iris),
-            .board = board,
-            .own = own,
-            .end = (char *)(uintptr_t)iris_heap_bases(iris)[iris_rank(iris)] +
-                   stats.heap_bytes,
-            .wrong = (enum wrong)wrong,
-        };
-
-        CHECK_OK(iris_launch(iris, go_wrong, 1, 64, &args, sizeof args, NULL));
-        CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_INVALID);
-        snprintf(who, sizeof who,
-                 "rank %d: kernel go_wrong, workgroup 0:", iris_rank(iris));
-        CHECK_MESSAGE(who);
-        CHECK_MESSAGE(says[wrong][0]);
-        CHECK_MESSAGE(says[wrong][1]);
-        CHECK_OK(harness_read(iris, copy, board, sizeof copy));
-        CHECK(memcmp(copy, zeros, sizeof copy) == 0);
+        for (int i = 0; i < (wrong <= WG_PUT_NO_RANK ? num_nones : 1); i++) {
+            CHECK_EQUAL(go(iris, (enum wrong)wrong, nones[i], board), 0);
+        }
     }
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     CHECK_OK(iris_free(iris, board));

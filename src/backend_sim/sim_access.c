@@ -103,9 +103,10 @@ iris_status_t iris_i_sim_check_access(const struct iris_cpu_wg *cpu,
                                       const struct iris_cpu_event *event)
 {
     uintptr_t offset = (uintptr_t)event->address - (uintptr_t)cpu->heap_base;
+    bool of_a_rank = event->op != IRIS_OP_FENCE && event->op != IRIS_OP_BARRIER;
     char why[160];
 
-    if (event->target_rank < -1 || event->target_rank >= cpu->num_ranks) {
+    if (of_a_rank && (uint32_t)event->target_rank >= (uint32_t)cpu->num_ranks) {
         snprintf(why, sizeof why,
                  "the rank is out of range; the job has ranks 0 to %d",
                  cpu->num_ranks - 1);
