@@ -144,6 +144,8 @@ struct hip_backend {
     uint64_t images_removed;  /* from the program, when functions were found */
     struct iris_stream *left; /* destroyed, but could not be waited for */
 
+    bool warned_of_atomics;
+
     /* Set once, by iris_i_hip_abandon(): a kernel that could not be ended still
      * uses the heaps, and all that is reached from here stays. */
     atomic_bool abandoned;

@@ -218,8 +218,33 @@ static bool needs_access(const struct hip_backend *hip,
     return !IRIS_HIP_NVIDIA || (hip->vmem == NULL && is_here(theirs));
 }
 
+/* Says once if atomics on a peer's heap need not be atomic, as over PCIe. */
+static void warn_of_atomics(struct hip_backend *hip, int peer,
+                            const struct hip_handle *theirs)
+{
+    int native = 1;
+
+    if (hip->warned_of_atomics) {
+        return;
+    }
+    if (hipDeviceGetP2PAttribute(&native, hipDevP2PAttrNativeAtomicSupported,
+                                 hip->device, peer) != hipSuccess) {
+        (void)hipGetLastError(); /* it does not tell */
+    }
+    if (!native) {
+        hip->warned_of_atomics = true;
+        iris_warning(NULL,
+                     "the link from GPU %d (%s) of rank %d to GPU %d (%s) of "
+                     "rank %d has no atomics: iris_atomic_* and "
+                     "iris_signal_add on that rank's heap may lose updates, "
+                     "iris_store and iris_signal_set do not",
+                     hip->device, hip->pci, hip->params.rank, peer, theirs->pci,
+                     theirs->rank);
+    }
+}
+
 /* Can this rank's GPU reach the peer's? */
-static iris_status_t check_reach(const struct hip_backend *hip,
+static iris_status_t check_reach(struct hip_backend *hip,
                                  const struct hip_handle *theirs)
 {
     int peer, can = 0;
@@ -252,6 +277,7 @@ static iris_status_t check_reach(const struct hip_backend *hip,
         }
     }
     if (error == hipSuccess && can) {
+        warn_of_atomics(hip, peer, theirs);
         return IRIS_OK;
     }
     (void)hipGetLastError();

@@ -39,6 +39,8 @@
 #define hipDeviceGetByPCIBusId cudaDeviceGetByPCIBusId
 #define hipDeviceCanAccessPeer cudaDeviceCanAccessPeer
 #define hipDeviceEnablePeerAccess cudaDeviceEnablePeerAccess
+#define hipDeviceGetP2PAttribute cudaDeviceGetP2PAttribute
+#define hipDevP2PAttrNativeAtomicSupported cudaDevP2PAttrNativeAtomicSupported
 #define hipDeviceGetAttribute cudaDeviceGetAttribute
 #define hipDeviceAttribute_t enum cudaDeviceAttr
 #define hipDeviceAttributeMultiprocessorCount cudaDevAttrMultiProcessorCount

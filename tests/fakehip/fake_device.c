@@ -361,19 +361,41 @@ FAKE_EXPORT hipError_t hipDeviceGetAttribute(int *value_p,
 
 /* ---- Peers ---- */
 
-bool fake_linked(int one, int other)
+/* Whether a list of pairs in the environment has this one. */
+static bool has_pair(const char *variable, int one, int other)
 {
-    const char *pairs = getenv("FAKEHIP_NO_PEER");
+    const char *pairs = getenv(variable);
     int a, b;
 
     while (pairs != NULL && sscanf(pairs, "%d-%d", &a, &b) == 2) {
         if ((a == one && b == other) || (a == other && b == one)) {
-            return false;
+            return true;
         }
         pairs = strchr(pairs, ',');
         pairs = pairs == NULL ? NULL : pairs + 1;
     }
-    return true;
+    return false;
+}
+
+bool fake_linked(int one, int other)
+{
+    return !has_pair("FAKEHIP_NO_PEER", one, other);
+}
+
+FAKE_EXPORT hipError_t hipDeviceGetP2PAttribute(int *value_p,
+                                                hipDeviceP2PAttr attribute,
+                                                int device, int peer)
+{
+    hipError_t error = enter_for(__func__, device);
+
+    if (error == hipSuccess &&
+        attribute != hipDevP2PAttrNativeAtomicSupported) {
+        error = hipErrorInvalidValue;
+    }
+    if (error == hipSuccess) {
+        *value_p = !has_pair("FAKEHIP_NO_ATOMICS", device, peer);
+    }
+    return fake_leave(error);
 }
 
 FAKE_EXPORT hipError_t hipDeviceCanAccessPeer(int *can_p, int device, int peer)
