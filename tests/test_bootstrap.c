@@ -19,11 +19,13 @@ static const char *const foreign[] = {
     "RANK",
     "WORLD_SIZE",
     "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
     "MASTER_PORT",
     "TORCHELASTIC_RUN_ID",
     "OMPI_COMM_WORLD_RANK",
     "OMPI_COMM_WORLD_SIZE",
     "OMPI_COMM_WORLD_LOCAL_RANK",
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
     "PMIX_NAMESPACE",
     "PMI_RANK",
 };
@@ -215,6 +217,22 @@ static void a_rank_out_of_range_names_the_variables(void **state)
     refuse(IRIS_ERR_BOOTSTRAP, "rank 1 is out of range", "IRIS_NUM_RANKS");
 }
 
+static void ranks_on_several_nodes_are_refused(void **state)
+{
+    static const char *const torchs[][2] = {{"RANK", "9"},
+                                            {"WORLD_SIZE", "16"},
+                                            {"LOCAL_RANK", "1"},
+                                            {"LOCAL_WORLD_SIZE", "8"},
+                                            {NULL, NULL}};
+
+    (void)state;
+    set_all(torchs);
+    refuse(IRIS_ERR_UNSUPPORTED, "torchrun: 8 of 16 ranks are on this node",
+           "LOCAL_WORLD_SIZE");
+    setenv("LOCAL_WORLD_SIZE", "16", 1);
+    assert_int_equal(find_ok().num_ranks, 16);
+}
+
 static void a_launchers_variable_that_does_not_parse_is_named(void **state)
 {
     static const struct {
@@ -289,6 +307,7 @@ int main(void)
         TEST(our_own_variables_go_before_a_launchers),
         TEST(half_a_launcher_is_none),
         TEST(a_rank_out_of_range_names_the_variables),
+        TEST(ranks_on_several_nodes_are_refused),
         TEST(a_launchers_variable_that_does_not_parse_is_named),
         TEST(more_ranks_than_a_job_can_have_are_refused),
         TEST(init_blames_the_value_before_the_rank),

@@ -22,11 +22,14 @@ static const struct launcher {
     const char *rank;
     const char *num_ranks;
     const char *local_rank;
+    const char *num_local; /* ranks of this node; may be unset */
     const char *job; /* may be unset: then the parent process names the job */
 } launchers[] = {
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "TORCHELASTIC_RUN_ID"},
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+     "TORCHELASTIC_RUN_ID"},
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-     "OMPI_COMM_WORLD_LOCAL_RANK", "PMIX_NAMESPACE"},
+     "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
+     "PMIX_NAMESPACE"},
 };
 
 static const struct launcher *find_launcher(void)
@@ -106,6 +109,26 @@ static void make_key(const struct iris_settings *settings, const char *job,
     }
 }
 
+/* Ranks of other nodes would never be met. */
+static iris_status_t check_node(const struct launcher *launcher, int num_ranks)
+{
+    int num_local = num_ranks;
+    iris_status_t status = IRIS_OK;
+
+    if (getenv(launcher->num_local) != NULL) {
+        status = parse(launcher->num_local, 1, &num_local);
+    }
+    if (status == IRIS_OK && num_local != num_ranks) {
+        status = iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
+                             "%s: %d of %d ranks are on this node (%s, %s); "
+                             "this version reaches one node only: run all "
+                             "ranks on one",
+                             launcher->name, num_local, num_ranks,
+                             launcher->num_local, launcher->num_ranks);
+    }
+    return status;
+}
+
 /* Our own variables, else the launcher's. */
 static iris_status_t read_ranks(const struct iris_settings *settings,
                                 const struct launcher *launcher,
@@ -122,6 +145,9 @@ static iris_status_t read_ranks(const struct iris_settings *settings,
     status = parse(launcher->rank, 0, &bootstrap->rank);
     if (status == IRIS_OK) {
         status = parse(launcher->num_ranks, 1, &bootstrap->num_ranks);
+    }
+    if (status == IRIS_OK) {
+        status = check_node(launcher, bootstrap->num_ranks);
     }
     bootstrap->local_rank = bootstrap->rank;
     if (status == IRIS_OK && getenv(launcher->local_rank) != NULL) {
