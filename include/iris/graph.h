@@ -17,12 +17,13 @@ typedef struct iris_graph iris_graph_t;
 
 /* Launches, device barriers, copies between device memories, fills and the
  * host-initiated operations of <iris/stream.h> can be captured; they take their
- * arguments as they are then. What cannot returns IRIS_ERR_STATE and leaves
- * the capture as it is: whatever waits for the stream on the host
- * (iris_stream_synchronize(), iris_barrier(), iris_calloc() on the default
- * stream), copies of pageable host memory, and launches of graphs. A capture
- * that the program began with its runtime's own calls on a wrapped stream is
- * treated the same way. */
+ * arguments as they are then, so that a replayed signal sets the same value
+ * again: docs/kernels.md, "Graphs", says how to wait for it each time. What
+ * cannot returns IRIS_ERR_STATE and leaves the capture as it is: whatever waits
+ * for the stream on the host (iris_stream_synchronize(), iris_barrier(),
+ * iris_calloc() on the default stream), copies of pageable host memory, and
+ * launches of graphs. A capture that the program began with its runtime's own
+ * calls on a wrapped stream is treated the same way. */
 
 /** From here on, work enqueued on the stream is captured and not run. Local.
  *  IRIS_ERR_UNSUPPORTED (no GPU), IRIS_ERR_STATE (capturing already),

@@ -31,7 +31,8 @@ typedef int (*iris_rank_fn)(iris_t *iris, void *arg);
  *  returned or the signal that killed its process. Also what iris_init() and
  *  iris_finalize() return, IRIS_ERR_INVALID for a bad fn or num_ranks, and
  *  IRIS_ERR_LIMIT if a rank cannot be started. With IRIS_SPAWN=processes it
- *  forks: call it from a process of one thread. Blocks. */
+ *  forks: call it from a process of one thread that has not used the GPU's
+ *  runtime. Blocks. */
 IRIS_API iris_status_t iris_spawn(const struct iris_config *config,
                                   int num_ranks, iris_rank_fn fn, void *arg);
 

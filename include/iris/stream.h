@@ -14,6 +14,11 @@ extern "C" {
 /** An in-order queue. Opaque. Where a call takes a stream, NULL means the
  *  context's own default stream. Any thread may enqueue.
  *
+ *  On a GPU none of them is ordered with the runtime's default stream (they are
+ *  non-blocking), nor with each other, but for what iris_stream_wrap() makes.
+ *  To order one behind another, signal and wait on them, or use events of the
+ *  runtime on what iris_stream_native() gives.
+ *
  *  On a GPU a stream is full when the work of some 500 calls is not done; of a
  *  capture's calls it takes any number. The next call then waits until half of
  *  the work is done, as iris_stream_synchronize() waits, and may return
@@ -43,7 +48,10 @@ IRIS_API iris_status_t iris_stream_wrap(iris_t *iris, void *native,
                                         iris_stream_t **stream_p);
 
 /** The hipStream_t or cudaStream_t behind a stream, still the context's; NULL
- *  on the CPU or a bad context or stream. Local. */
+ *  on the CPU or a bad context or stream. What the program enqueues there by
+ *  its runtime's own calls is in one order with the rest, and waited for by
+ *  iris_stream_synchronize(); whether the stream is full it does not count.
+ *  Local. */
 IRIS_API void *iris_stream_native(iris_t *iris, iris_stream_t *stream);
 
 /** Finishes the stream's work and frees it; blocks as
@@ -135,7 +143,10 @@ IRIS_API iris_status_t iris_signal_on_stream(iris_t *iris, uint64_t *signal,
 
 /** Holds the stream until this rank's own `signal` is CMP `value`: acquire at
  *  system scope for all that follows. A signal that never comes is an error of
- *  iris_stream_synchronize(). */
+ *  iris_stream_synchronize(): where the stream itself waits, without a kernel
+ *  (above), IRIS_DEVICE_TIMEOUT_MS does not count, only IRIS_TIMEOUT_MS. To end
+ *  such a wait the host writes `value` to the signal, which has it until that
+ *  synchronize is done, and what comes after the wait runs. */
 IRIS_API iris_status_t iris_wait_on_stream(iris_t *iris, uint64_t *signal,
                                            iris_cmp_t cmp, uint64_t value,
                                            iris_stream_t *stream);
