@@ -337,29 +337,42 @@ append(char message[IRIS_MESSAGE_BYTES], const char *format, ...)
     va_end(list);
 }
 
-/* The stop's message, and behind it what the kernel waited for. The caller
- * holds the lock. */
+/* " in a barrier for the value at 0x7f... (heap offset 64) to be >= 1 ..." */
+static void append_wait(const struct iris_cpu_wg *ended,
+                        char message[IRIS_MESSAGE_BYTES])
+{
+    static const char *const compare[] = {"==", "!=", "<", "<=", ">", ">="};
+    size_t offset =
+        (size_t)((uintptr_t)ended->wait_address - (uintptr_t)ended->heap_base);
+
+    append(message, "%s for the value at %p (",
+           ended->wait_op == IRIS_OP_BARRIER ? " in a barrier" : "",
+           ended->wait_address);
+    if (offset < ended->heap_bytes) {
+        append(message, "heap offset %zu", offset);
+    } else {
+        append(message, "not on this rank's heap");
+    }
+    append(message, ") to be %s %lld and last saw %lld",
+           compare[ended->wait_cmp], (long long)ended->wait_value,
+           (long long)ended->wait_seen);
+}
+
+/* The stop's message, and behind it what the kernel waited for, unless it was
+ * ended for what it did. The caller holds the lock. */
 static void describe_stop(const struct sim_stream *stream, bool finished,
                           char message[IRIS_MESSAGE_BYTES])
 {
-    static const char *const compare[] = {"==", "!=", "<", "<=", ">", ">="};
     const struct iris_cpu_wg *ended = &stream->ended;
 
     memcpy(message, stream->stop_message, IRIS_MESSAGE_BYTES);
-    if (stream->num_ended > 0 && ended->wait_address != NULL) {
-        append(message,
-               "; kernel %s: workgroup %u waited%s for the value at %p (heap "
-               "offset %zu) to be %s %lld and last saw %lld",
-               ended->kernel, ended->workgroup,
-               ended->wait_op == IRIS_OP_BARRIER ? " in a barrier" : "",
-               ended->wait_address,
-               (size_t)((uintptr_t)ended->wait_address -
-                        (uintptr_t)ended->heap_base),
-               compare[ended->wait_cmp], (long long)ended->wait_value,
-               (long long)ended->wait_seen);
-    } else if (stream->num_ended > 0) {
+    if (stream->num_ended > 0 &&
+        atomic_load(&stream->stop) != IRIS_ERR_INVALID) {
         append(message, "; kernel %s: workgroup %u waited", ended->kernel,
                ended->workgroup);
+        if (ended->wait_address != NULL) {
+            append_wait(ended, message);
+        }
     }
     if (stream->num_ended > 0) {
         append(message, "; workgroups ended: %u", stream->num_ended);
