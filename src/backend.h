@@ -63,6 +63,10 @@ struct iris_backend_params {
     /* Asked now and then by anything that waits for device work: IRIS_OK to go
      * on, else why to stop, with this thread's message set. Thread-safe. */
     iris_status_t (*keep_waiting)(void *core);
+    /* Who has not come, of a word on this rank's heap that a barrier waited
+     * for: "rank 2 has not come to ..."; of another word nothing. May be NULL.
+     * Thread-safe. */
+    void (*tell_late)(void *core, const void *word, char *text, size_t bytes);
     /* Who watches CPU kernels; read at each launch. NULL function: nobody. */
     const struct iris_cpu_observer *observer;
     void *core;

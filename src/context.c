@@ -146,6 +146,7 @@ static iris_status_t open_backend(iris_t *iris,
         .num_ranks = iris->num_ranks,
         .local_rank = bootstrap->local_rank,
         .keep_waiting = iris_i_keep_waiting,
+        .tell_late = iris_i_group_tell_late,
         .observer = &iris->observer,
         .core = iris,
     };

@@ -13,6 +13,7 @@
 #include "log.h"
 #include "meet.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +41,37 @@ iris_status_t iris_i_group_resolve(const iris_t *iris,
     }
     *group_p = g;
     return IRIS_OK;
+}
+
+/* The member whose arrival the word is; -1: none's. */
+static int find_late(const struct iris_group *group, const void *word)
+{
+    size_t count = (size_t)group->count;
+    size_t from = (size_t)((uintptr_t)word - (uintptr_t)group->device);
+    size_t first = iris_i_group_arrivals(count);
+
+    return from >= first && from < iris_i_group_bytes(count)
+               ? group->members[(from - first) / sizeof(uint64_t)]
+               : -1;
+}
+
+void iris_i_group_tell_late(void *core, const void *word, char *text,
+                            size_t bytes)
+{
+    iris_t *iris = core;
+    const struct iris_group *group = iris->world;
+    int late;
+
+    text[0] = '\0';
+    pthread_mutex_lock(&iris->groups_lock);
+    late = find_late(group, word);
+    for (group = iris->groups; group != NULL && late < 0; group = group->next) {
+        late = find_late(group, word);
+    }
+    if (late >= 0) {
+        snprintf(text, bytes, "rank %d has not come to it", late);
+    }
+    pthread_mutex_unlock(&iris->groups_lock);
 }
 
 /* Writes the device half: epochs 0, nobody has arrived. */

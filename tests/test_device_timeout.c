@@ -178,19 +178,37 @@ static int behind_body(iris_t *iris, void *arg)
     return check_usable(iris, mark, &seen);
 }
 
-/* Rank 0 stays away from a device barrier. */
-static int barrier_body(iris_t *iris, void *arg)
+/* One rank stays away from a device barrier of the group. */
+static int miss(iris_t *iris, iris_group_t *group, int away)
 {
-    (void)arg;
-    if (iris_rank(iris) != 0) {
-        CHECK_OK(iris_device_barrier(iris, NULL, NULL));
+    char text[80];
+
+    if (iris_rank(iris) != away) {
+        snprintf(text, sizeof text,
+                 "to be >= 1 and last saw 0: rank %d has not come to it", away);
+        CHECK_OK(iris_device_barrier(iris, NULL, group));
         CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_TIMEOUT);
         CHECK_MESSAGE("(IRIS_DEVICE_TIMEOUT_MS)");
         CHECK_MESSAGE("barrier");
-        CHECK_MESSAGE("to be >= 1 and last saw 0");
+        CHECK_MESSAGE(text);
         CHECK_OK(iris_stream_synchronize(iris, NULL));
     }
     return iris_barrier(iris, NULL, NULL);
+}
+
+/* In the group the ranks have other places than in the job. */
+static int barrier_body(iris_t *iris, void *arg)
+{
+    int num_ranks = iris_num_ranks(iris), ranks[8];
+    iris_group_t *group;
+
+    (void)arg;
+    for (int i = 0; i < num_ranks; i++) {
+        ranks[i] = (i + 1) % num_ranks;
+    }
+    CHECK_OK(iris_group_create(iris, ranks, num_ranks, &group));
+    CHECK_EQUAL(miss(iris, NULL, 0), 0);
+    return miss(iris, group, 1);
 }
 
 static void every_kind_of_wait_ends_and_says_what_it_waited_for(void **state)

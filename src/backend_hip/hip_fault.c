@@ -181,19 +181,25 @@ static bool await_report(struct hip_backend *hip)
 static void take_report(struct hip_backend *hip)
 {
     struct iris_dev_watch report = *hip->watch;
-    char message[IRIS_MESSAGE_BYTES];
+    const struct iris_backend_params *params = &hip->params;
+    char message[IRIS_MESSAGE_BYTES], late[64] = "";
+
+    if (report.op == IRIS_OP_BARRIER && params->tell_late != NULL) {
+        params->tell_late(params->core, (char *)hip->heap.base + report.offset,
+                          late, sizeof late);
+    }
 
     snprintf(
         message, sizeof message,
         "rank %d: a kernel waited for %lld ms (IRIS_DEVICE_TIMEOUT_MS) and "
         "was ended: lane %u of workgroup %u, in a %s, waited for the word "
-        "at heap offset %llu to be %s %lld and last saw %lld. Look at who "
-        "should have written it",
+        "at heap offset %llu to be %s %lld and last saw %lld%s%s",
         report.rank, (long long)(report.waited / (uint64_t)hip->info.clock_khz),
         report.lane, report.workgroup,
         report.op == IRIS_OP_BARRIER ? "barrier" : "wait",
         (unsigned long long)report.offset, comparison(report.cmp),
-        (long long)report.expected, (long long)report.seen);
+        (long long)report.expected, (long long)report.seen,
+        late[0] == '\0' ? ". Look at who should have written it" : ": ", late);
     set_fault(hip, IRIS_ERR_TIMEOUT, message);
 }
 

@@ -338,9 +338,12 @@ append(char message[IRIS_MESSAGE_BYTES], const char *format, ...)
 }
 
 /* " in a barrier for the value at 0x7f... (heap offset 64) to be >= 1 ..." */
-static void append_wait(const struct iris_cpu_wg *ended,
+static void append_wait(const struct iris_backend_params *params,
+                        const struct iris_cpu_wg *ended,
                         char message[IRIS_MESSAGE_BYTES])
 {
+    char late[64] = "";
+
     static const char *const compare[] = {"==", "!=", "<", "<=", ">", ">="};
     size_t offset =
         (size_t)((uintptr_t)ended->wait_address - (uintptr_t)ended->heap_base);
@@ -356,6 +359,10 @@ static void append_wait(const struct iris_cpu_wg *ended,
     append(message, ") to be %s %lld and last saw %lld",
            compare[ended->wait_cmp], (long long)ended->wait_value,
            (long long)ended->wait_seen);
+    if (ended->wait_op == IRIS_OP_BARRIER && params->tell_late != NULL) {
+        params->tell_late(params->core, ended->wait_address, late, sizeof late);
+    }
+    append(message, "%s%s", late[0] == '\0' ? "" : ": ", late);
 }
 
 /* The stop's message, and behind it what the kernel waited for, unless it was
@@ -371,7 +378,7 @@ static void describe_stop(const struct sim_stream *stream, bool finished,
         append(message, "; kernel %s: workgroup %u waited", ended->kernel,
                ended->workgroup);
         if (ended->wait_address != NULL) {
-            append_wait(ended, message);
+            append_wait(&stream->params, ended, message);
         }
     }
     if (stream->num_ended > 0) {
