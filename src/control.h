@@ -36,6 +36,7 @@ struct iris_control_rank {
     atomic_uint doing;   /* enum iris_call_kind it is in, 0: none */
     atomic_uint last;    /* the last it was in */
     atomic_uint blames;  /* LEFT because of this rank + 1; 0: of itself */
+    atomic_uint waiting; /* threads that wait for a stream */
     atomic_ullong calls; /* collective calls it has begun */
 };
 

@@ -11,6 +11,7 @@
 
 #include "log.h"
 #include "meet.h"
+#include "stream.h"
 
 static iris_status_t fail_full(iris_t *iris, size_t bytes, size_t alignment)
 {
@@ -63,21 +64,21 @@ iris_status_t iris_i_heap_write(iris_t *iris, void *dst, const void *src,
     iris_status_t status = iris->ops->copy(iris->stream, dst, src, bytes);
 
     return status != IRIS_OK ? status
-                             : iris->ops->stream_synchronize(iris->stream);
+                             : iris_i_stream_synchronize(iris, iris->stream);
 }
 
 /* Work is waited for twice, since in a capture of the default stream the first
  * wait fails, while the fill would become part of it. */
 static iris_status_t zero(iris_t *iris, size_t offset, size_t bytes)
 {
-    iris_status_t status = iris->ops->stream_synchronize(iris->stream);
+    iris_status_t status = iris_i_stream_synchronize(iris, iris->stream);
 
     if (status == IRIS_OK) {
         status = iris->ops->set(iris->stream, (char *)iris->heap.base + offset,
                                 0, bytes);
     }
     return status != IRIS_OK ? status
-                             : iris->ops->stream_synchronize(iris->stream);
+                             : iris_i_stream_synchronize(iris, iris->stream);
 }
 
 /* This rank's part, before it meets the others. */

@@ -158,15 +158,22 @@ static iris_status_t fail_late(iris_t *iris, int rank,
     unsigned last = atomic_load_explicit(&late->last, memory_order_relaxed);
     unsigned long long calls =
         atomic_load_explicit(&late->calls, memory_order_relaxed);
+    int waits = atomic_load_explicit(&late->waiting, memory_order_relaxed) > 0;
 
     return iris_i_fail(
         iris, IRIS_ERR_TIMEOUT,
         "rank %d has not come to %s within %lld ms (IRIS_TIMEOUT_MS): after "
-        "%llu collective calls it is %s %s; does every rank make this call?",
+        "%llu collective calls it is %s %s%s; %s",
         rank, row_of(call->kind)->name, (long long)iris->timeout_ms, calls,
-        doing != 0 ? "busy in" : "outside the library since its",
+        doing != 0 ? "busy in"
+        : waits    ? "waiting for a stream since its"
+                   : "outside the library since its",
         doing != 0 || last != 0 ? row_of(doing != 0 ? doing : last)->name
-                                : "start");
+                                : "start",
+        doing != 0 && waits ? ", waiting for a stream" : "",
+        waits ? "look at what its kernels wait for (IRIS_DEVICE_TIMEOUT_MS "
+                "makes them tell)"
+              : "does every rank make this call?");
 }
 
 /* The first member that has not come, or -1. */

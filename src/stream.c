@@ -40,13 +40,26 @@ iris_status_t iris_i_stream_resolve(iris_t *iris, iris_stream_t *stream,
     return IRIS_OK;
 }
 
+iris_status_t iris_i_stream_synchronize(iris_t *iris,
+                                        struct iris_stream *stream)
+{
+    atomic_uint *waiting =
+        &iris_i_control_rank(iris->control, iris->rank)->waiting;
+    iris_status_t status;
+
+    atomic_fetch_add_explicit(waiting, 1, memory_order_relaxed);
+    status = iris->ops->stream_synchronize(stream);
+    atomic_fetch_sub_explicit(waiting, 1, memory_order_relaxed);
+    return status;
+}
+
 iris_status_t iris_i_stream_synchronize_all(iris_t *iris)
 {
     char message[IRIS_MESSAGE_BYTES] = "";
     iris_status_t first = IRIS_OK;
 
     for (struct iris_stream *s = iris->stream; s != NULL; s = s->next) {
-        iris_status_t status = iris->ops->stream_synchronize(s);
+        iris_status_t status = iris_i_stream_synchronize(iris, s);
 
         if (status != IRIS_OK && first == IRIS_OK) {
             first = status;
@@ -161,7 +174,7 @@ iris_status_t iris_stream_synchronize(iris_t *iris, iris_stream_t *stream)
         status = iris_i_stream_resolve(iris, stream, &stream);
     }
     return status == IRIS_OK
-               ? iris_i_fail_on(iris, iris->ops->stream_synchronize(stream))
+               ? iris_i_fail_on(iris, iris_i_stream_synchronize(iris, stream))
                : status;
 }
 

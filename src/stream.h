@@ -12,6 +12,10 @@
 iris_status_t iris_i_stream_resolve(iris_t *iris, iris_stream_t *stream,
                                     struct iris_stream **stream_p);
 
+/* Waits for the stream's work; peers can see that this rank does. */
+iris_status_t iris_i_stream_synchronize(iris_t *iris,
+                                        struct iris_stream *stream);
+
 /* Synchronises every stream of the context; the first error. */
 iris_status_t iris_i_stream_synchronize_all(iris_t *iris);
 

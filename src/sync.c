@@ -29,7 +29,7 @@ iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
     iris_i_meet_begin(iris, call.kind);
     call.status = iris_i_stream_resolve(iris, stream, &stream);
     if (call.status == IRIS_OK) {
-        call.status = iris->ops->stream_synchronize(stream);
+        call.status = iris_i_stream_synchronize(iris, stream);
     }
     return iris_i_meet(iris, group, &call);
 }

@@ -108,6 +108,60 @@ static void a_rank_that_never_comes_is_named_with_what_it_does(void **state)
     run(never_comes, 0, IRIS_ERR_TIMEOUT, "rank 1");
 }
 
+/* Rank 1's stream waits in a device barrier, and rank 1 for it, in a barrier on
+ * the host or, with the code, before that. */
+static int wait_for_stream(iris_t *iris, const struct shared *shared)
+{
+    CHECK_OK(iris_device_barrier(iris, NULL, NULL));
+    if (shared->code != 0) {
+        CHECK_OK(iris_stream_synchronize(iris, NULL));
+    }
+    CHECK_STATUS(iris_barrier(iris, NULL, NULL), IRIS_ERR_TIMEOUT);
+    return 0;
+}
+
+static int wait_for_late(iris_t *iris, const struct shared *shared)
+{
+    iris->timeout_ms = DEADLINE;
+    CHECK_STATUS(iris_barrier(iris, NULL, NULL), IRIS_ERR_TIMEOUT);
+    CHECK_MESSAGE("rank 1 has not come to iris_barrier within 1000 ms");
+    CHECK_MESSAGE(shared->code == 0
+                      ? "it is busy in iris_barrier, waiting for a stream"
+                      : "it is waiting for a stream since its start");
+    CHECK_MESSAGE("IRIS_DEVICE_TIMEOUT_MS makes them tell");
+    CHECK(!harness_message_has("does every rank make this call?"));
+    return 0;
+}
+
+/* The others come to the device barrier when rank 0 has given up. Nobody leaves
+ * before all are through: who does is lost to the rest. */
+static int stuck(iris_t *iris, void *arg)
+{
+    struct shared *shared = arg;
+
+    if (iris_rank(iris) == 1) {
+        CHECK_EQUAL(wait_for_stream(iris, shared), 0);
+    } else {
+        if (iris_rank(iris) == 0) {
+            CHECK_EQUAL(wait_for_late(iris, shared), 0);
+            atomic_fetch_add(&shared->told, 1);
+        }
+        await_told(shared, 1);
+        CHECK_OK(iris_device_barrier(iris, NULL, NULL));
+        CHECK_OK(iris_stream_synchronize(iris, NULL));
+    }
+    atomic_fetch_add(&shared->told, 1);
+    await_told(shared, 1 + RANKS);
+    return 0;
+}
+
+static void a_rank_that_waits_for_its_stream_is_said_to(void **state)
+{
+    (void)state;
+    run(stuck, 0, IRIS_ERR_TIMEOUT, "rank 1");
+    run(stuck, 1, IRIS_ERR_TIMEOUT, "rank 1");
+}
+
 /* Rank 0 waits for all, with a short deadline; rank 1 is in a barrier with rank
  * 2, which comes once rank 0 has given up. */
 static void elsewhere(int rank, struct proc_report *report, void *arg)
@@ -257,6 +311,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_that_never_comes_is_named_with_what_it_does),
+        cmocka_unit_test(a_rank_that_waits_for_its_stream_is_said_to),
         cmocka_unit_test(a_rank_in_another_groups_call_is_said_to_be_there),
         cmocka_unit_test(a_rank_whose_function_fails_is_lost_to_the_others),
         cmocka_unit_test(the_rank_where_it_began_is_named_through_others),

@@ -141,6 +141,11 @@ iris_status_t iris_i_sim_launch(struct iris_stream *stream,
 iris_status_t iris_i_sim_check_access(const struct iris_cpu_wg *cpu,
                                       const struct iris_cpu_event *event);
 
+/* The stop's message, and behind it what the kernel waited for, unless it was
+ * ended for what it did. The caller holds the lock. */
+void iris_i_sim_describe_stop(const struct sim_stream *stream, bool finished,
+                              char message[IRIS_MESSAGE_BYTES]);
+
 /* sim_launch.c. Open and close are for the thread that makes the stream and
  * for its worker; close joins the helpers. */
 void iris_i_sim_team_open(struct sim_team *team);

@@ -9,7 +9,6 @@
 
 #include "clock.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,72 +325,6 @@ static bool wait_completed(struct sim_stream *stream, uint64_t target)
     return true;
 }
 
-static void __attribute__((format(printf, 2, 3)))
-append(char message[IRIS_MESSAGE_BYTES], const char *format, ...)
-{
-    size_t used = strlen(message);
-    va_list list;
-
-    va_start(list, format);
-    vsnprintf(message + used, IRIS_MESSAGE_BYTES - used, format, list);
-    va_end(list);
-}
-
-/* " in a barrier for the value at 0x7f... (heap offset 64) to be >= 1 ..." */
-static void append_wait(const struct iris_backend_params *params,
-                        const struct iris_cpu_wg *ended,
-                        char message[IRIS_MESSAGE_BYTES])
-{
-    char late[64] = "";
-
-    static const char *const compare[] = {"==", "!=", "<", "<=", ">", ">="};
-    size_t offset =
-        (size_t)((uintptr_t)ended->wait_address - (uintptr_t)ended->heap_base);
-
-    append(message, "%s for the value at %p (",
-           ended->wait_op == IRIS_OP_BARRIER ? " in a barrier" : "",
-           ended->wait_address);
-    if (offset < ended->heap_bytes) {
-        append(message, "heap offset %zu", offset);
-    } else {
-        append(message, "not on this rank's heap");
-    }
-    append(message, ") to be %s %lld and last saw %lld",
-           compare[ended->wait_cmp], (long long)ended->wait_value,
-           (long long)ended->wait_seen);
-    if (ended->wait_op == IRIS_OP_BARRIER && params->tell_late != NULL) {
-        params->tell_late(params->core, ended->wait_address, late, sizeof late);
-    }
-    append(message, "%s%s", late[0] == '\0' ? "" : ": ", late);
-}
-
-/* The stop's message, and behind it what the kernel waited for, unless it was
- * ended for what it did. The caller holds the lock. */
-static void describe_stop(const struct sim_stream *stream, bool finished,
-                          char message[IRIS_MESSAGE_BYTES])
-{
-    const struct iris_cpu_wg *ended = &stream->ended;
-
-    memcpy(message, stream->stop_message, IRIS_MESSAGE_BYTES);
-    if (stream->num_ended > 0 &&
-        atomic_load(&stream->stop) != IRIS_ERR_INVALID) {
-        append(message, "; kernel %s: workgroup %u waited", ended->kernel,
-               ended->workgroup);
-        if (ended->wait_address != NULL) {
-            append_wait(&stream->params, ended, message);
-        }
-    }
-    if (stream->num_ended > 0) {
-        append(message, "; workgroups ended: %u", stream->num_ended);
-    }
-    if (!finished && stream->running != NULL) {
-        append(message,
-               "; %s still runs: it does not wait by iris_wait_until() or the "
-               "like, so it cannot be ended",
-               stream->running);
-    }
-}
-
 /* Takes the stream's error, if any, and gives its message. False if commands
  * came meanwhile that are to be skipped first: a command never runs after an
  * earlier one was skipped, unless a synchronize has returned in between. */
@@ -411,7 +344,7 @@ static bool take_error(struct sim_stream *stream, bool finished,
         taken = false;
     } else if (atomic_load(&stream->stop) != IRIS_OK) {
         *status_p = (iris_status_t)atomic_load(&stream->stop);
-        describe_stop(stream, finished, message);
+        iris_i_sim_describe_stop(stream, finished, message);
     }
     if (taken && finished) {
         stream->num_ended = 0;
