@@ -116,6 +116,8 @@ try() { # PLATFORM COMPILER ARCH
         >"$dir/where" 2>&1 && failed=1
     expect "$1: the line is the file's own" \
         grep -Eq "worse\.c[:(]$line" "$dir/where"
+    expect "$1: and what may be missing is said" \
+        grep -q "no GPU code of .*worse\.c.* IRIS_DEVICE" "$dir/where"
     expect "$1: half an object is no object" fails test -e "$dir/worse.o"
 }
 
