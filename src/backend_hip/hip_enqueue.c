@@ -170,18 +170,23 @@ static hipError_t look_half(struct hip_stream *stream, const struct turn *turn)
 }
 
 /* Why to stop waiting, if there is a reason; the message is set. */
-static iris_status_t ask(const struct hip_backend *hip, const char *what,
+static iris_status_t ask(struct hip_stream *stream, const char *what,
                          int64_t now, int64_t deadline)
 {
-    const struct iris_backend_params *params = &hip->params;
+    const struct iris_backend_params *params =
+        &((const struct hip_backend *)stream->base.backend)->params;
 
     if (now >= deadline) {
+        char wait[160];
+
+        iris_i_hip_tell_wait(stream, wait, sizeof wait);
         return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
                            "rank %d: %s not done in %lld ms "
-                           "(IRIS_TIMEOUT_MS); kernels that wait were ended. "
+                           "(IRIS_TIMEOUT_MS)%s; kernels that wait were ended. "
                            "Look at what its kernels wait for "
                            "(IRIS_DEVICE_TIMEOUT_MS makes them tell)",
-                           params->rank, what, (long long)params->timeout_ms);
+                           params->rank, what, (long long)params->timeout_ms,
+                           wait);
     }
     return params->keep_waiting == NULL ? IRIS_OK
                                         : params->keep_waiting(params->core);
@@ -211,7 +216,7 @@ static hipError_t poll(struct hip_stream *stream, const char *what,
         }
         next_ask = now + ASK_NS;
         if (why == IRIS_OK) {
-            why = ask(hip, what, now, deadline);
+            why = ask(stream, what, now, deadline);
             if (why == IRIS_OK) {
                 continue;
             }

@@ -308,6 +308,29 @@ void iris_i_hip_force_waits(struct hip_stream *stream)
     pthread_mutex_unlock(&stream->lock);
 }
 
+void iris_i_hip_tell_wait(struct hip_stream *stream, char *text, size_t bytes)
+{
+    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
+    const struct hip_wait *wait;
+    uint64_t from = 1, seen;
+
+    text[0] = '\0';
+    pthread_mutex_lock(&stream->lock);
+    while ((wait = find_wait(stream, from, UINT64_MAX, true)) != NULL) {
+        if (copy_word(hip, &seen, wait->place) && !holds(wait, seen)) {
+            snprintf(text, bytes,
+                     "; its first wait is for the word at heap offset %zu to "
+                     "be %s %llu and last saw %llu",
+                     (size_t)((char *)wait->place - (char *)hip->heap.base),
+                     comparison(wait->cmp), (unsigned long long)wait->value,
+                     (unsigned long long)seen);
+            break;
+        }
+        from = wait->number + 1;
+    }
+    pthread_mutex_unlock(&stream->lock);
+}
+
 void iris_i_hip_forget_waits(struct hip_stream *stream, uint64_t upto)
 {
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;

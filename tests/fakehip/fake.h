@@ -119,6 +119,7 @@ enum fake_op_kind {
     FAKE_COPY,
     FAKE_FILL,
     FAKE_WRITE,
+    FAKE_WAIT,
     FAKE_CALLBACK,
     FAKE_LAUNCH,
 };
@@ -158,5 +159,8 @@ void fake_count_streams(struct fakehip_counts *counts_p);
 
 /* Runs a workgroup of a launch until its end, or until it ends itself. */
 void fake_run_workgroup(const struct fake_op *op, unsigned id);
+
+/* A stream's wait for a word. */
+void fake_wait(const struct fake_op *op);
 
 #endif /* IRIS_TESTS_FAKEHIP_FAKE_H */

@@ -11,6 +11,7 @@
 
 #include <sched.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,6 +245,39 @@ FAKE_EXPORT hipError_t hipStreamWriteValue64(hipStream_t stream, void *place,
 
     (void)flags;
     return enqueue_now(__func__, stream, &op);
+}
+
+/* As on CUDA: any device memory will do, and GE is cyclic. On AMD, and so here
+ * unless the environment asks for it, there is no such call for a heap. */
+FAKE_EXPORT hipError_t hipStreamWaitValue64(hipStream_t stream, void *place,
+                                            uint64_t value, unsigned flags,
+                                            uint64_t mask)
+{
+    const struct fake_op op = {
+        .kind = FAKE_WAIT, .dst = place, .value = value, .bytes = flags};
+
+    if (mask != UINT64_MAX ||
+        (flags != hipStreamWaitValueEq && flags != hipStreamWaitValueGte)) {
+        return fake_leave(hipErrorInvalidValue);
+    }
+    return fake_setting("FAKEHIP_STREAM_WAITS", 0) == 0
+               ? fake_leave(hipErrorNotSupported)
+               : enqueue_now(__func__, stream, &op);
+}
+
+static bool has_come(const struct fake_op *op)
+{
+    uint64_t seen = atomic_load((_Atomic uint64_t *)op->dst);
+
+    return op->bytes == hipStreamWaitValueEq ? seen == op->value
+                                             : (int64_t)(seen - op->value) >= 0;
+}
+
+void fake_wait(const struct fake_op *op)
+{
+    while (!has_come(op) && fake_lost() == hipSuccess) {
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    }
 }
 
 FAKE_EXPORT hipError_t hipStreamAddCallback(hipStream_t stream,

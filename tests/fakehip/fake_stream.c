@@ -57,6 +57,9 @@ static void run(hipStream_t stream, const struct fake_op *op, unsigned id)
     case FAKE_WRITE:
         atomic_store((_Atomic uint64_t *)op->dst, op->value);
         break;
+    case FAKE_WAIT:
+        fake_wait(op);
+        break;
     case FAKE_LAUNCH:
         fake_run_workgroup(op, id);
         break;
