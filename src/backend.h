@@ -17,6 +17,14 @@
 
 #define IRIS_HANDLE_BYTES 128
 
+/* "==" and the like, for messages. */
+static inline const char *iris_i_cmp_name(int cmp)
+{
+    static const char *const names[] = {"==", "!=", "<", "<=", ">", ">="};
+
+    return cmp >= IRIS_CMP_EQ && cmp <= IRIS_CMP_GE ? names[cmp] : "?";
+}
+
 /* How one rank's heap is named to another: bytes, and for some backends a file
  * descriptor that the core moves between processes. */
 struct iris_heap_handle {

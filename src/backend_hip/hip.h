@@ -410,9 +410,9 @@ iris_status_t iris_i_hip_fault_take(struct hip_stream *stream, bool idle,
  * until the stream is through. */
 void iris_i_hip_force_waits(struct hip_stream *stream);
 
-/* What the first of them that has not come true is for, behind "; "; nothing if
- * there is none. */
-void iris_i_hip_tell_wait(struct hip_stream *stream, char *text, size_t bytes);
+/* After iris_i_hip_stop_begin(): adds to what streams return for what this one
+ * waits by itself, if it does. */
+void iris_i_hip_tell_wait(struct hip_stream *stream);
 
 /* The stream is behind the waits up to this number: puts back what was there,
  * unless somebody has written since. The stream's lock is held. */

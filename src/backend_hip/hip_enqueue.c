@@ -177,16 +177,12 @@ static iris_status_t ask(struct hip_stream *stream, const char *what,
         &((const struct hip_backend *)stream->base.backend)->params;
 
     if (now >= deadline) {
-        char wait[160];
-
-        iris_i_hip_tell_wait(stream, wait, sizeof wait);
         return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
                            "rank %d: %s not done in %lld ms "
-                           "(IRIS_TIMEOUT_MS)%s; kernels that wait were ended. "
+                           "(IRIS_TIMEOUT_MS); kernels that wait were ended. "
                            "Look at what its kernels wait for "
                            "(IRIS_DEVICE_TIMEOUT_MS makes them tell)",
-                           params->rank, what, (long long)params->timeout_ms,
-                           wait);
+                           params->rank, what, (long long)params->timeout_ms);
     }
     return params->keep_waiting == NULL ? IRIS_OK
                                         : params->keep_waiting(params->core);
@@ -221,6 +217,7 @@ static hipError_t poll(struct hip_stream *stream, const char *what,
                 continue;
             }
             iris_i_hip_stop_begin(hip, why);
+            iris_i_hip_tell_wait(stream);
             grace = now + GRACE_NS;
         }
         iris_i_hip_force_waits(stream);

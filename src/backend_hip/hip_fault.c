@@ -134,13 +134,6 @@ iris_status_t iris_i_hip_fault_take(struct hip_stream *stream, bool idle,
     return status;
 }
 
-static const char *comparison(int cmp)
-{
-    static const char *const names[] = {"==", "!=", "<", "<=", ">", ">="};
-
-    return cmp >= 0 && cmp < 6 ? names[cmp] : "?";
-}
-
 /* Copies a word beside all streams that wait. */
 static bool copy_word(struct hip_backend *hip, void *to, const void *from)
 {
@@ -197,7 +190,7 @@ static void take_report(struct hip_backend *hip)
         report.rank, (long long)(report.waited / (uint64_t)hip->info.clock_khz),
         report.lane, report.workgroup,
         report.op == IRIS_OP_BARRIER ? "barrier" : "wait",
-        (unsigned long long)report.offset, comparison(report.cmp),
+        (unsigned long long)report.offset, iris_i_cmp_name(report.cmp),
         (long long)report.expected, (long long)report.seen,
         late[0] == '\0' ? ". Look at who should have written it" : ": ", late);
     set_fault(hip, IRIS_ERR_TIMEOUT, message);
@@ -308,27 +301,47 @@ void iris_i_hip_force_waits(struct hip_stream *stream)
     pthread_mutex_unlock(&stream->lock);
 }
 
-void iris_i_hip_tell_wait(struct hip_stream *stream, char *text, size_t bytes)
+/* The first wait whose word it still waits for, or NULL; the stream's lock is
+ * held. */
+static const struct hip_wait *first_open(struct hip_stream *stream,
+                                         uint64_t *seen_p)
 {
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
     const struct hip_wait *wait;
-    uint64_t from = 1, seen;
+    uint64_t from = 1;
 
-    text[0] = '\0';
-    pthread_mutex_lock(&stream->lock);
-    while ((wait = find_wait(stream, from, UINT64_MAX, true)) != NULL) {
-        if (copy_word(hip, &seen, wait->place) && !holds(wait, seen)) {
-            snprintf(text, bytes,
-                     "; its first wait is for the word at heap offset %zu to "
-                     "be %s %llu and last saw %llu",
-                     (size_t)((char *)wait->place - (char *)hip->heap.base),
-                     comparison(wait->cmp), (unsigned long long)wait->value,
-                     (unsigned long long)seen);
-            break;
-        }
+    while ((wait = find_wait(stream, from, UINT64_MAX, true)) != NULL &&
+           (!copy_word(hip, seen_p, wait->place) || holds(wait, *seen_p))) {
         from = wait->number + 1;
     }
+    return wait;
+}
+
+void iris_i_hip_tell_wait(struct hip_stream *stream)
+{
+    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
+    const struct hip_wait *wait;
+    char message[IRIS_MESSAGE_BYTES] = "";
+    uint64_t seen;
+
+    pthread_mutex_lock(&stream->lock);
+    wait = first_open(stream, &seen);
+    if (wait != NULL) {
+        snprintf(message, sizeof message,
+                 "%s; the stream itself waits for the word at heap offset %zu "
+                 "to be %s %llu and last saw %llu",
+                 iris_last_error(),
+                 (size_t)((char *)wait->place - (char *)hip->heap.base),
+                 iris_i_cmp_name(wait->cmp), (unsigned long long)wait->value,
+                 (unsigned long long)seen);
+    }
     pthread_mutex_unlock(&stream->lock);
+    pthread_mutex_lock(&hip->fault_lock);
+    if (message[0] != '\0' &&
+        strcmp(hip->fault_message, iris_last_error()) == 0) {
+        memcpy(hip->fault_message, message, sizeof message);
+    }
+    pthread_mutex_unlock(&hip->fault_lock);
 }
 
 void iris_i_hip_forget_waits(struct hip_stream *stream, uint64_t upto)

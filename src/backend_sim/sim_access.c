@@ -151,8 +151,6 @@ static void append_wait(const struct iris_backend_params *params,
                         char message[IRIS_MESSAGE_BYTES])
 {
     char late[64] = "";
-
-    static const char *const compare[] = {"==", "!=", "<", "<=", ">", ">="};
     size_t offset =
         (size_t)((uintptr_t)ended->wait_address - (uintptr_t)ended->heap_base);
 
@@ -165,7 +163,7 @@ static void append_wait(const struct iris_backend_params *params,
         append(message, "not on this rank's heap");
     }
     append(message, ") to be %s %lld and last saw %lld",
-           compare[ended->wait_cmp], (long long)ended->wait_value,
+           iris_i_cmp_name(ended->wait_cmp), (long long)ended->wait_value,
            (long long)ended->wait_seen);
     if (ended->wait_op == IRIS_OP_BARRIER && params->tell_late != NULL) {
         params->tell_late(params->core, ended->wait_address, late, sizeof late);
