@@ -275,7 +275,7 @@ static void new_streams_wait_for_each_other(void **state)
 /* Of ranks that are threads. */
 static void as_many_ranks_as_a_gpu_takes_make_new_streams(void **state)
 {
-    size_t rounds = harness_count(50, 3);
+    size_t rounds = harness_count(50, 1);
 
     (void)state;
     harness_run_sim(30, new_streams_body, &rounds);
