@@ -186,7 +186,6 @@ struct iris_native_ops {
  * "Thread-safe" means from any thread, on one instance. */
 struct iris_backend_ops {
     const char *name;
-    int priority;   /* highest that can run is the default: hip 50, sim 10 */
     int simulation; /* several ranks where the real thing has one */
     const struct iris_native_ops *native; /* NULL: none of that */
 

@@ -15,7 +15,7 @@
 /* Both sides are built together; a module left behind by another build is
  * refused: one of another version, or for which what both sides use has other
  * sizes. A change that keeps all sizes counts the version up. */
-#define IRIS_MODULE_VERSION "iris " PACKAGE_VERSION " module 2"
+#define IRIS_MODULE_VERSION "iris " PACKAGE_VERSION " module 3"
 #define IRIS_MODULE_STRUCTS(X) \
     X(iris_module_core)        \
     X(iris_backend)            \

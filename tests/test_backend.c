@@ -118,13 +118,10 @@ static void walk(void (*body)(struct iris_backend *))
 static void every_backend_fills_every_mandatory_slot(void **state)
 {
     const struct iris_backend_ops *ops;
-    int priority = 1000;
 
     (void)state;
     for (size_t i = 0; (ops = usable(i)) != NULL; i++) {
         assert_non_null(ops->name);
-        assert_in_range(ops->priority, 1, priority - 1); /* best first */
-        priority = ops->priority;
         assert_true(ops->probe && ops->open && ops->close);
         assert_true(ops->heap_alloc && ops->heap_free && ops->heap_export);
         assert_true(ops->heap_import && ops->heap_unimport);

@@ -352,7 +352,6 @@ static const struct iris_native_ops native = {
 
 const struct iris_backend_ops iris_i_hip_ops = {
     .name = "hip",
-    .priority = 50,
     .native = &native,
     .probe = hip_probe,
     .open = hip_open,

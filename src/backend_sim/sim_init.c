@@ -116,7 +116,6 @@ static void sim_device_info(const struct iris_backend *backend,
 
 const struct iris_backend_ops iris_i_sim_ops = {
     .name = "sim",
-    .priority = 10,
     .simulation = 1,
     .probe = sim_probe,
     .open = sim_open,
