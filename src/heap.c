@@ -61,8 +61,11 @@ static iris_status_t take(iris_t *iris, size_t bytes, size_t alignment,
 iris_status_t iris_i_heap_write(iris_t *iris, void *dst, const void *src,
                                 size_t bytes)
 {
-    iris_status_t status = iris->ops->copy(iris->stream, dst, src, bytes);
+    iris_status_t status = iris_i_stream_synchronize(iris, iris->stream);
 
+    if (status == IRIS_OK) { /* so that nothing holds up the copy for long */
+        status = iris->ops->copy(iris->stream, dst, src, bytes);
+    }
     return status != IRIS_OK ? status
                              : iris_i_stream_synchronize(iris, iris->stream);
 }

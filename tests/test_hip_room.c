@@ -222,45 +222,6 @@ static void what_ends_for_want_of_room_is_reported(void **state)
     harness_run(1, ended_body, NULL);
 }
 
-/* A stream that waits without a kernel. What ends the wait is taken back. */
-static int own_wait_body(iris_t *iris, void *arg)
-{
-    struct scene scene;
-    uint64_t three = 3, seen[2];
-    char text[80];
-
-    (void)arg;
-    CHECK_EQUAL(make_scene(iris, &scene), 0);
-    CHECK_OK(harness_write(iris, scene.words, &three, sizeof three));
-    CHECK_OK(
-        iris_wait_on_stream(iris, scene.words, IRIS_CMP_GE, 2, scene.stream));
-    CHECK_OK(
-        iris_wait_on_stream(iris, scene.words, IRIS_CMP_EQ, 7, scene.stream));
-    CHECK_OK(iris_memset(iris, scene.words + 1, 1, 8, scene.stream));
-    CHECK_STATUS(iris_stream_synchronize(iris, scene.stream), IRIS_ERR_TIMEOUT);
-    snprintf(
-        text, sizeof text, "heap offset %zu to be == 7 and last saw 3",
-        (size_t)((uintptr_t)scene.words - (uintptr_t)iris_heap_bases(iris)[0]));
-    CHECK_MESSAGE(text);
-    CHECK_OK(harness_read(iris, seen, scene.words, sizeof seen));
-    CHECK_EQUAL(seen[0], 3);
-    CHECK_EQUAL(seen[1], 0x0101010101010101); /* what comes after it runs */
-    CHECK_OK(
-        iris_wait_on_stream(iris, scene.words, IRIS_CMP_EQ, 7, scene.stream));
-    CHECK_OK(iris_signal_on_stream(iris, scene.words, 7, 0, scene.other));
-    CHECK_OK(iris_stream_synchronize(iris, scene.stream));
-    return 0;
-}
-
-static void a_stream_that_waits_by_itself_says_for_what(void **state)
-{
-    (void)state;
-    setenv("IRIS_TIMEOUT_MS", "500", 1);
-    setenv("FAKEHIP_STREAM_WAITS", "1", 1);
-    harness_run(1, own_wait_body, NULL);
-    unsetenv("FAKEHIP_STREAM_WAITS");
-}
-
 /* Each rank makes streams and graphs while the other's kernel waits for it. */
 static int making_body(iris_t *iris, void *arg)
 {
@@ -402,7 +363,6 @@ int main(void)
         cmocka_unit_test(calls_between_captures_take_room),
         cmocka_unit_test(a_graph_takes_room_for_all_its_nodes),
         cmocka_unit_test(what_ends_for_want_of_room_is_reported),
-        cmocka_unit_test(a_stream_that_waits_by_itself_says_for_what),
         cmocka_unit_test(a_gpu_without_room_is_warned_of), /* before any has */
         cmocka_unit_test(rank_threads_make_streams_while_others_wait),
         cmocka_unit_test(memory_that_runs_out_says_so_while_others_wait),

@@ -63,7 +63,8 @@ IRIS_API void iris_stream_destroy(iris_t *iris, iris_stream_t *stream);
 /** Blocks until everything enqueued so far is done, and returns the error of
  *  the stream's work since the last synchronize, once: of several the first on
  *  the CPU; on a GPU, where what ends one kernel that waits ends all of this
- *  rank's, the last.
+ *  rank's, the last. A stream whose native one the program has returns it even
+ *  if Iris knows of no work there.
  *
  *  IRIS_ERR_PEER_LOST    a kernel waited for a rank that died; the kernel was
  *                        ended
@@ -79,7 +80,8 @@ IRIS_API iris_status_t iris_stream_synchronize(iris_t *iris,
 /** Copies `bytes` from src to dst on the stream; each is host memory, device
  *  memory or a mapped heap. They must not overlap. Asynchronous: both stay
  *  valid, and the program leaves src as it is, until the stream has got there.
- *  What is copied is src as earlier work of this process's streams leaves it. 0
+ *  What is copied is src as work that Iris has put on this process's streams
+ *  leaves it; of the program's own work only with pinned or device memory. 0
  *  bytes touch nothing. Local.
  *
  *  One exception: between a GPU and host memory that is not pinned, a copy of
@@ -144,9 +146,11 @@ IRIS_API iris_status_t iris_signal_on_stream(iris_t *iris, uint64_t *signal,
 /** Holds the stream until this rank's own `signal` is CMP `value`: acquire at
  *  system scope for all that follows. A signal that never comes is an error of
  *  iris_stream_synchronize(): where the stream itself waits, without a kernel
- *  (above), IRIS_DEVICE_TIMEOUT_MS does not count, only IRIS_TIMEOUT_MS. To end
- *  such a wait the host writes `value` to the signal, which has it until that
- *  synchronize is done, and what comes after the wait runs. */
+ *  (above), IRIS_DEVICE_TIMEOUT_MS does not count, only IRIS_TIMEOUT_MS. Iris
+ *  ends such a wait by writing to the signal itself and puts back what was
+ *  there before that synchronize returns; of GE with what was added meanwhile,
+ *  of EQ a signal that comes just then may be lost. What comes after the wait
+ *  runs though the signal never came: trust nothing it wrote. */
 IRIS_API iris_status_t iris_wait_on_stream(iris_t *iris, uint64_t *signal,
                                            iris_cmp_t cmp, uint64_t value,
                                            iris_stream_t *stream);

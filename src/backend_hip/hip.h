@@ -139,6 +139,11 @@ struct hip_backend {
     iris_status_t fault;
     char fault_message[IRIS_MESSAGE_BYTES];
 
+    /* Taken before a stream's lock, and held over copies of single words only.
+     * Guards the list of streams. */
+    pthread_mutex_t streams_lock;
+    struct hip_stream *streams;
+
     pthread_mutex_t lock; /* guards these: */
     struct hip_function functions[HIP_FUNCTION_SLOTS];
     uint64_t images_removed;  /* from the program, when functions were found */
@@ -159,7 +164,7 @@ struct hip_wait {
     uint64_t *place;
     iris_cmp_t cmp; /* IRIS_CMP_EQ or IRIS_CMP_GE */
     uint64_t value;
-    bool forced;    /* the host has written `value` there */
+    bool forced;    /* the host has written there, to end it */
     uint64_t saved; /* what was there before that */
 };
 
@@ -169,8 +174,10 @@ struct hip_stream {
     struct iris_stream base;
     hipStream_t native;
     bool owned;
+    struct hip_stream *next; /* of the backend's streams */
 
     /* Under the backend's fault_lock. */
+    bool shared;          /* the program has `native`, too, and may enqueue */
     bool busy;            /* something was enqueued since a synchronize */
     uint64_t num_watched; /* how often something was */
     unsigned faults_seen; /* of the backend's */
@@ -390,6 +397,9 @@ void iris_i_hip_watch_close(struct hip_backend *hip);
 void iris_i_hip_stop_begin(struct hip_backend *hip, iris_status_t status);
 void iris_i_hip_stop_end(struct hip_backend *hip);
 
+/* From now on the program may give the stream work by itself. */
+void iris_i_hip_fault_share(struct hip_stream *stream);
+
 /* A stream gets work: what went wrong before is not its error. The second:
  * how often it has got some. */
 void iris_i_hip_fault_watch(struct hip_stream *stream);
@@ -405,17 +415,19 @@ void iris_i_hip_collect(struct hip_backend *hip);
 iris_status_t iris_i_hip_fault_take(struct hip_stream *stream, bool idle,
                                     uint64_t work, char *message_p);
 
-/* Lets every wait that the stream does without a kernel come true, in the order
- * they come. Of two for one word the stream may miss the first: call it again
- * until the stream is through. */
-void iris_i_hip_force_waits(struct hip_stream *stream);
+/* Lets every wait that the backend's streams do without a kernel come true, in
+ * the order they come: a stream may wait for another one. Of two for one word a
+ * stream may miss the first, and one that a thread holds up is left out: call
+ * it again until the stream that matters is through. */
+void iris_i_hip_force_waits(struct hip_backend *hip);
 
 /* After iris_i_hip_stop_begin(): adds to what streams return for what this one
  * waits by itself, if it does. */
 void iris_i_hip_tell_wait(struct hip_stream *stream);
 
 /* The stream is behind the waits up to this number: puts back what was there,
- * unless somebody has written since. The stream's lock is held. */
+ * and what was added since, unless somebody has set it since. The stream's lock
+ * is held. */
 void iris_i_hip_forget_waits(struct hip_stream *stream, uint64_t upto);
 
 /* hip_launch.c. Loads all of the program's GPU code now: later it could wait

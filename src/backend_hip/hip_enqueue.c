@@ -220,7 +220,7 @@ static hipError_t poll(struct hip_stream *stream, const char *what,
             iris_i_hip_tell_wait(stream);
             grace = now + GRACE_NS;
         }
-        iris_i_hip_force_waits(stream);
+        iris_i_hip_force_waits(hip);
         if (now >= grace) {
             iris_i_hip_abandon(hip);
             break;

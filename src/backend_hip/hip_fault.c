@@ -88,6 +88,18 @@ void iris_i_hip_stop_end(struct hip_backend *hip)
     pthread_mutex_unlock(&hip->fault_lock);
 }
 
+void iris_i_hip_fault_share(struct hip_stream *stream)
+{
+    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
+
+    pthread_mutex_lock(&hip->fault_lock);
+    if (!stream->shared && !stream->busy) {
+        stream->faults_seen = hip->num_faults;
+    }
+    stream->shared = true;
+    pthread_mutex_unlock(&hip->fault_lock);
+}
+
 void iris_i_hip_fault_watch(struct hip_stream *stream)
 {
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
@@ -123,13 +135,16 @@ iris_status_t iris_i_hip_fault_take(struct hip_stream *stream, bool idle,
 
     pthread_mutex_lock(&hip->fault_lock);
     /* In an abandoned backend whatever waits is ended. */
-    if (stream->busy &&
+    if ((stream->busy || stream->shared) &&
         (stream->faults_seen != hip->num_faults || hip->abandoned)) {
         status = hip->fault;
         memcpy(message_p, hip->fault_message, sizeof hip->fault_message);
     }
     stream->faults_seen = hip->num_faults;
     stream->busy = !idle || stream->num_watched != work;
+    if (stream->busy && atomic_load(shared(&hip->watch->stop)) != 0) {
+        stream->faults_seen--; /* what it has got meanwhile is stopped, too */
+    }
     pthread_mutex_unlock(&hip->fault_lock);
     return status;
 }
@@ -248,6 +263,8 @@ void iris_i_hip_collect(struct hip_backend *hip)
 
 /* ---- Waits without kernels ---- */
 
+#define FAR (UINT64_C(1) << 62)
+
 /* The last wait with a number in this range, or NULL; with `first`, the first
  * one. */
 static struct hip_wait *find_wait(struct hip_stream *stream, uint64_t from,
@@ -273,32 +290,60 @@ static bool holds(const struct hip_wait *wait, uint64_t seen)
                                     : (int64_t)(seen - wait->value) >= 0;
 }
 
-static void force_wait(struct hip_stream *stream, struct hip_wait *wait)
+/* What ends the wait: of GE what no signal comes near, so that it can be told
+ * from what peers write. */
+static uint64_t forcing(const struct hip_wait *wait)
 {
-    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
-    uint64_t seen;
+    return wait->cmp == IRIS_CMP_EQ ? wait->value : wait->value + FAR;
+}
+
+static void force_wait(struct hip_backend *hip, struct hip_wait *wait)
+{
+    uint64_t value = forcing(wait), seen;
 
     if (!copy_word(hip, &seen, wait->place) || holds(wait, seen)) {
         return;
     }
-    if (!wait->forced) {
+    if (!wait->forced || wait->cmp != IRIS_CMP_EQ) {
         wait->forced = true;
-        wait->saved = seen;
+        wait->saved = seen; /* GE: a peer has set it since */
     }
-    (void)copy_word(hip, wait->place, &wait->value);
+    (void)copy_word(hip, wait->place, &value);
 }
 
-void iris_i_hip_force_waits(struct hip_stream *stream)
+void iris_i_hip_force_waits(struct hip_backend *hip)
 {
-    struct hip_wait *wait;
-    uint64_t from = 1;
+    pthread_mutex_lock(&hip->streams_lock);
+    for (struct hip_stream *stream = hip->streams; stream != NULL;
+         stream = stream->next) {
+        struct hip_wait *wait;
+        uint64_t from = 1;
 
-    pthread_mutex_lock(&stream->lock);
-    while ((wait = find_wait(stream, from, UINT64_MAX, true)) != NULL) {
-        force_wait(stream, wait);
-        from = wait->number + 1;
+        if (pthread_mutex_trylock(&stream->lock) != 0) {
+            continue;
+        }
+        while ((wait = find_wait(stream, from, UINT64_MAX, true)) != NULL) {
+            force_wait(hip, wait);
+            from = wait->number + 1;
+        }
+        pthread_mutex_unlock(&stream->lock);
     }
-    pthread_mutex_unlock(&stream->lock);
+    pthread_mutex_unlock(&hip->streams_lock);
+}
+
+/* Undoes force_wait(). */
+static void restore(struct hip_backend *hip, const struct hip_wait *wait)
+{
+    uint64_t seen, added, back;
+
+    if (!copy_word(hip, &seen, wait->place)) {
+        return;
+    }
+    added = seen - forcing(wait);
+    if (added < (wait->cmp == IRIS_CMP_EQ ? 1 : FAR / 2)) {
+        back = wait->saved + added;
+        (void)copy_word(hip, wait->place, &back);
+    }
 }
 
 /* The first wait whose word it still waits for, or NULL; the stream's lock is
@@ -350,11 +395,8 @@ void iris_i_hip_forget_waits(struct hip_stream *stream, uint64_t upto)
     struct hip_wait *wait;
 
     while ((wait = find_wait(stream, 1, upto, false)) != NULL) {
-        uint64_t seen;
-
-        if (wait->forced && copy_word(hip, &seen, wait->place) &&
-            seen == wait->value) {
-            (void)copy_word(hip, wait->place, &wait->saved);
+        if (wait->forced) {
+            restore(hip, wait);
         }
         memset(wait, 0, sizeof *wait);
     }

@@ -277,6 +277,7 @@ static void hip_close(struct iris_backend *backend)
     if (!keep) {
         iris_i_hip_vmem_close(hip);
         pthread_mutex_destroy(&hip->lock);
+        pthread_mutex_destroy(&hip->streams_lock);
         free(hip);
     }
 }
@@ -296,6 +297,7 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
     hip->base.ops = &iris_i_hip_ops;
     hip->params = *params;
     pthread_mutex_init(&hip->lock, NULL);
+    pthread_mutex_init(&hip->streams_lock, NULL);
     status = choose_device(hip);
     if (status == IRIS_OK) {
         error = attach(hip);
@@ -303,6 +305,7 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
     }
     if (status != IRIS_OK) {
         pthread_mutex_destroy(&hip->lock);
+        pthread_mutex_destroy(&hip->streams_lock);
         free(hip);
         return status;
     }

@@ -21,6 +21,10 @@ static iris_status_t make(struct hip_backend *hip, hipStream_t native,
     stream->native = native;
     stream->owned = owned;
     pthread_mutex_init(&stream->lock, NULL);
+    pthread_mutex_lock(&hip->streams_lock);
+    stream->next = hip->streams;
+    hip->streams = stream;
+    pthread_mutex_unlock(&hip->streams_lock);
     *stream_p = &stream->base;
     return IRIS_OK;
 }
@@ -95,6 +99,7 @@ iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
     struct hip_before before = iris_i_hip_enter(hip);
     int device = hip->device;
     hipError_t error = hipStreamIsCapturing(native, &capture);
+    iris_status_t status;
 
 #if !IRIS_HIP_NVIDIA
     if (error == hipSuccess && native != NULL && hipStreamGetDevice != NULL) {
@@ -125,11 +130,29 @@ iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
                            native, hip->device, hipGetErrorString(error),
                            IRIS_HIP_NVIDIA ? "cudaStream_t" : "hipStream_t");
     }
-    return make(hip, native, false, stream_p);
+    status = make(hip, native, false, stream_p);
+    if (status == IRIS_OK) {
+        iris_i_hip_fault_share((struct hip_stream *)*stream_p);
+    }
+    return status;
+}
+
+static void unlist(struct hip_stream *stream)
+{
+    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
+    struct hip_stream **link = &hip->streams;
+
+    pthread_mutex_lock(&hip->streams_lock);
+    while (*link != stream) {
+        link = &(*link)->next;
+    }
+    *link = stream->next;
+    pthread_mutex_unlock(&hip->streams_lock);
 }
 
 void iris_i_hip_stream_free(struct hip_stream *stream)
 {
+    unlist(stream);
     if (stream->mark != NULL) {
         (void)hipEventDestroy(stream->mark);
     }
@@ -145,6 +168,7 @@ void iris_i_hip_stream_free(struct hip_stream *stream)
 
 void *iris_i_hip_stream_native(struct iris_stream *stream)
 {
+    iris_i_hip_fault_share((struct hip_stream *)stream);
     return ((struct hip_stream *)stream)->native;
 }
 
