@@ -21,8 +21,8 @@
  * have come and not which: adds may arrive in any order, so only the full total
  * says that a given sender's data is there. For the same reason no sender may
  * begin the next round before the receiver has its total: its early add would
- * pass for somebody's late one. Where senders can run ahead, rounds take turns
- * with two signals, or each sender has one of its own. */
+ * pass for somebody's late one. Where senders can be one round ahead, rounds
+ * take turns with two signals; where more, each sender has one of its own. */
 
 /** Sets to_rank's signal to `value`: release, system scope. The lane's earlier
  *  writes, and after a workgroup barrier the workgroup's, are visible to

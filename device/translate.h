@@ -271,8 +271,8 @@ IRIS_DEVICE void *iris_i_strict_at(iris_dev_t dev, const void *ptr,
 
 /** Where `rank` keeps what this rank keeps at `ptr`, as an ordinary pointer for
  *  ordinary accesses: hoists translation out of a loop. `ptr` is on this rank's
- *  heap. Plain accesses through the result are relaxed and no observer sees
- *  them. Any lane; orders nothing. */
+ *  heap. Accesses through the result are plain, not atomic: no flags (see
+ *  docs/memory-model.md). No observer sees them. Any lane; orders nothing. */
 IRIS_DEVICE void *iris_dev_as_remote(iris_dev_t dev, const void *ptr, int rank)
 {
 #if IRIS_ON_CPU

@@ -108,7 +108,7 @@ static const char *accepts(const struct row *row)
 {
     switch (row->kind) {
     case BYTES:
-        return "a size such as 64M, 1G or 4096";
+        return "a size such as 64M, 1G or 1048576";
     case MS:
         return "milliseconds, 0 for none";
     case COUNT:

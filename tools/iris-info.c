@@ -20,7 +20,7 @@
 /* What the values of a kind may be; a CHOICE has its own list. */
 #define TAKES_STRING "any text"
 #define TAKES_CHOICE ""
-#define TAKES_BYTES "a size such as 64M, 1G or 4096"
+#define TAKES_BYTES "a size such as 64M, 1G or 1048576"
 #define TAKES_MS "milliseconds, 0 for none"
 #define TAKES_COUNT "an integer from 1"
 #define TAKES_RANK "an integer from 0"

@@ -61,7 +61,8 @@ typedef struct iris iris_t;
     X(num_ranks, COUNT, "IRIS_NUM_RANKS", "1",                                 \
       "", "ranks of the job, for the env bootstrap and iris_spawn()")          \
     X(job_id, STRING, "IRIS_JOB_ID", "",                                       \
-      "", "name the ranks of one job share; empty: from the launcher")
+      "", "name the ranks of one job share; empty: the launcher's, else "    \
+          "the parent process")
 /* clang-format on */
 
 #define IRIS_CONFIG_STRING(field) const char *field;
@@ -100,7 +101,8 @@ IRIS_API void iris_config_init(struct iris_config *config);
  *  until iris_finalize(). On failure nothing is left open.
  *
  *  IRIS_ERR_INVALID      iris_p is NULL
- *  IRIS_ERR_CONFIG       a value does not parse (the message names it)
+ *  IRIS_ERR_CONFIG       a value does not parse (the message names it), or the
+ *                        heap is too small for the library's own
  *  IRIS_ERR_BACKEND      the backend is unknown or cannot run, and why
  *  IRIS_ERR_BOOTSTRAP    rank out of range or taken, or the job id is in use
  *  IRIS_ERR_MISMATCH     ranks differ in number, heap size or backend

@@ -19,12 +19,13 @@ typedef int (*iris_rank_fn)(iris_t *iris, void *arg);
  *  before and finalized after it, and returns when the ranks made here are
  *  done.
  *
- *  Under a launcher (mpirun, torchrun, or IRIS_RANK set) this process is
- *  one rank: num_ranks must then be 0 or the launcher's count. Otherwise
- *  num_ranks ranks (0: IRIS_NUM_RANKS) are made here, as threads of this
- *  process or, with IRIS_SPAWN=processes, as child processes, which inherit
- *  `arg` as it is now and whose memory is their own. A rank whose fn fails
- *  leaves at once: peers that wait for it get IRIS_ERR_PEER_LOST.
+ *  Under a launcher (mpirun, torchrun, or IRIS_RANK set; IRIS_BOOTSTRAP, if it
+ *  is not "auto", says that there is one) this process is one rank: num_ranks
+ *  must then be 0 or the launcher's count. Otherwise num_ranks ranks (0:
+ *  IRIS_NUM_RANKS) are made here, as threads of this process or, with
+ *  IRIS_SPAWN=processes, as child processes, which inherit `arg` as it is now
+ *  and whose memory is their own. A rank whose fn fails leaves at once: peers
+ *  that wait for it get IRIS_ERR_PEER_LOST.
  *
  *  Returns IRIS_OK if every fn returned 0; otherwise the first failure and its
  *  message: the status fn returned, or IRIS_ERR_PEER_LOST with the number it
