@@ -12,7 +12,7 @@ static const char title[] =
 #define ROUNDS 20
 
 /* What a flag says of its tile of the inbox. */
-enum { EMPTY, FULL, READING };
+enum { EMPTY, FULL };
 
 struct message_args {
     const int64_t *context;
@@ -25,7 +25,9 @@ struct message_args {
 
 /* Fills a tile of the next rank's inbox, then says that it is full. The release
  * keeps the stores before the flag, whoever acquires the flag sees them; the
- * barrier puts all lanes' stores before it, not only the leader's. */
+ * barrier puts all lanes' stores before it, not only the leader's.
+ * The loop is for want of a wait for a peer's word: on a GPU nobody could end
+ * it, should that peer die. Example 07 keeps that word at home. */
 IRIS_DEVICE void send(iris_wg_t wg, iris_dev_t dev,
                       const struct message_args *args, size_t tile, int round)
 {
@@ -61,9 +63,7 @@ IRIS_DEVICE void receive(iris_wg_t wg, iris_dev_t dev,
     uint32_t wrong = 0;
 
     if (iris_wg_leader(wg)) {
-        while (iris_atomic_cas(dev, &args->flags[tile], FULL, READING, dev.rank,
-                               IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM) != FULL) {
-        }
+        (void)iris_wait_until(dev, &args->flags[tile], IRIS_CMP_EQ, FULL);
     }
     iris_wg_barrier(wg);
     IRIS_WG_LANES (wg, i, example_tile_count(args->count, tile)) {
