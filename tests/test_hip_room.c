@@ -141,6 +141,7 @@ static void calls_between_captures_take_room(void **state)
 struct graph_plan {
     int fills;
     int nodes;
+    int least; /* calls that find room */
 };
 
 static int graph_body(iris_t *iris, void *arg)
@@ -161,22 +162,29 @@ static int graph_body(iris_t *iris, void *arg)
         calls += plan->nodes;
     }
     CHECK_MESSAGE("IRIS_TIMEOUT_MS");
-    CHECK(calls >= FULL && calls < ROOM);
+    CHECK(calls >= plan->least && calls < ROOM);
     CHECK_STATUS(iris_stream_synchronize(iris, scene.stream), IRIS_ERR_TIMEOUT);
+    CHECK_OK(iris_graph_launch(iris, graph, scene.stream)); /* beside nothing */
+    CHECK_OK(iris_stream_synchronize(iris, scene.stream));
     iris_graph_free(iris, graph);
     return 0;
 }
 
 static void a_graph_takes_room_for_all_its_nodes(void **state)
 {
-    struct graph_plan small = {.fills = 0, .nodes = 100};
-    struct graph_plan large = {.fills = 250, .nodes = 450};
+    struct graph_plan small = {.fills = 0, .nodes = 100, .least = FULL};
+    struct graph_plan large = {.fills = 250, .nodes = 450, .least = FULL};
+    struct graph_plan too_large_beside_some = {
+        .fills = FULL - 7, .nodes = 600, .least = FULL - 7};
+    struct graph_plan too_large_beside_any = {.fills = 0, .nodes = ROOM + 100};
 
     (void)state;
     setenv("IRIS_TIMEOUT_MS", "1000", 1);
     alarm(HANG_S);
     harness_run(1, graph_body, &small);
     harness_run(1, graph_body, &large);
+    harness_run(1, graph_body, &too_large_beside_some);
+    harness_run(1, graph_body, &too_large_beside_any);
     alarm(0);
 }
 

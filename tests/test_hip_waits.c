@@ -10,6 +10,7 @@
 
 #include <iris/device.h>
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,6 +208,179 @@ static void an_error_of_the_program_s_own_work_is_returned(void **state)
     setenv("IRIS_TIMEOUT_MS", "60000", 1);
     harness_run(1, unknown_body, NULL);
     setenv("IRIS_DEVICE_TIMEOUT_MS", "0", 1);
+    setenv("IRIS_TIMEOUT_MS", "500", 1);
+}
+
+/* The same after another stream's synchronise has had the error, and then a
+ * call of Iris's. */
+static int later_body(iris_t *iris, void *arg)
+{
+    iris_stream_t *program, *stream, *other;
+    uint64_t *word;
+
+    (void)arg;
+    CHECK_EQUAL(make_word(iris, &word, &program), 0);
+    CHECK_OK(iris_stream_create(iris, &other));
+    CHECK_OK(
+        iris_stream_wrap(iris, iris_stream_native(iris, program), &stream));
+    CHECK_OK(launch(iris, wait_for, word, 5, program));
+    CHECK_OK(launch(iris, wait_for, word, 7, other));
+    CHECK_STATUS(iris_stream_synchronize(iris, other), IRIS_ERR_TIMEOUT);
+    CHECK_OK(iris_memset(iris, word, 0, sizeof *word, stream));
+    CHECK_STATUS(iris_stream_synchronize(iris, stream), IRIS_ERR_TIMEOUT);
+    CHECK_STATUS(iris_stream_synchronize(iris, program), IRIS_ERR_TIMEOUT);
+    iris_stream_destroy(iris, stream);
+    return 0;
+}
+
+static void an_error_is_kept_for_a_stream_that_gets_more(void **state)
+{
+    (void)state;
+    harness_run(1, later_body, NULL);
+}
+
+struct synchronised {
+    iris_t *iris;
+    iris_stream_t *stream;
+    iris_status_t status;
+};
+
+static void *synchronise(void *arg)
+{
+    struct synchronised *it = arg;
+
+    it->status = iris_stream_synchronize(it->iris, it->stream);
+    return NULL;
+}
+
+/* A wait that comes while another thread waits for the stream, whose deadline
+ * ends both. */
+static int meanwhile_body(iris_t *iris, void *arg)
+{
+    struct synchronised first = {.iris = iris};
+    uint64_t *word, *second;
+    pthread_t thread;
+
+    (void)arg;
+    CHECK_EQUAL(make_word(iris, &word, &first.stream), 0);
+    CHECK_OK(iris_calloc(iris, 1, sizeof *second, (void **)&second));
+    CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_EQ, 7, first.stream));
+    CHECK_EQUAL(pthread_create(&thread, NULL, synchronise, &first), 0);
+    usleep(100000);
+    CHECK_OK(iris_wait_on_stream(iris, second, IRIS_CMP_EQ, 9, first.stream));
+    CHECK_EQUAL(pthread_join(thread, NULL), 0);
+    CHECK_EQUAL(first.status, IRIS_ERR_TIMEOUT);
+    CHECK_STATUS(iris_stream_synchronize(iris, first.stream), IRIS_ERR_TIMEOUT);
+    CHECK_OK(iris_stream_synchronize(iris, first.stream));
+    return 0;
+}
+
+static void a_wait_that_comes_meanwhile_is_told_of(void **state)
+{
+    (void)state;
+    harness_run(1, meanwhile_body, NULL);
+}
+
+/* Each saves what was there before it was ended; one of them sees what ended
+ * the other. */
+static int both_body(iris_t *iris, void *arg)
+{
+    iris_stream_t *ge, *eq;
+    uint64_t *word, seen;
+
+    (void)arg;
+    CHECK_EQUAL(make_word(iris, &word, &eq), 0);
+    CHECK_OK(iris_stream_create(iris, &ge)); /* ended before the other */
+    CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_GE, 5, ge));
+    CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_EQ, 7, eq));
+    CHECK_STATUS(iris_stream_synchronize(iris, ge), IRIS_ERR_TIMEOUT);
+    CHECK_STATUS(iris_stream_synchronize(iris, eq), IRIS_ERR_TIMEOUT);
+    CHECK_OK(harness_read(iris, &seen, word, sizeof seen));
+    CHECK_EQUAL(seen, 3);
+    return 0;
+}
+
+static void two_waits_for_one_word_leave_it_as_it_was(void **state)
+{
+    (void)state;
+    harness_run(1, both_body, NULL);
+}
+
+/* One that is over; the program saw to that by its runtime's own call. */
+static int over_body(iris_t *iris, void *arg)
+{
+    iris_stream_t *stream, *other;
+    uint64_t *word, value = 1000;
+
+    (void)arg;
+    CHECK_EQUAL(make_word(iris, &word, &stream), 0);
+    CHECK_OK(iris_stream_create(iris, &other));
+    CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_EQ, 3, stream));
+    CHECK_EQUAL(hipStreamSynchronize(iris_stream_native(iris, stream)),
+                hipSuccess);
+    CHECK_OK(harness_write(iris, word, &value, sizeof value));
+    CHECK_OK(launch(iris, wait_for, word, 5, other));
+    CHECK_STATUS(iris_stream_synchronize(iris, other), IRIS_ERR_TIMEOUT);
+    CHECK_OK(harness_read(iris, &value, word, sizeof value));
+    CHECK_EQUAL(value, 1000);
+    CHECK_STATUS(iris_stream_synchronize(iris, stream), IRIS_ERR_TIMEOUT);
+    return 0;
+}
+
+static void a_wait_that_is_over_is_not_ended(void **state)
+{
+    (void)state;
+    harness_run(1, over_body, NULL);
+}
+
+static atomic_bool fed_enough;
+static atomic_int in_work;
+
+static void take_a_while(hipStream_t stream, hipError_t error, void *arg)
+{
+    (void)stream, (void)error, (void)arg;
+    usleep(1000);
+    atomic_fetch_sub(&in_work, 1);
+}
+
+/* Sees to it that the stream is never idle. */
+static void *feed(void *native)
+{
+    while (!atomic_load(&fed_enough)) {
+        if (atomic_load(&in_work) < 10) {
+            atomic_fetch_add(&in_work, 1);
+            (void)hipStreamAddCallback(native, take_a_while, NULL, 0);
+        } else {
+            usleep(200);
+        }
+    }
+    return NULL;
+}
+
+static int fed_body(iris_t *iris, void *arg)
+{
+    iris_stream_t *stream;
+    uint64_t *word;
+    pthread_t thread;
+
+    (void)arg;
+    CHECK_EQUAL(make_word(iris, &word, &stream), 0);
+    CHECK_EQUAL(
+        pthread_create(&thread, NULL, feed, iris_stream_native(iris, stream)),
+        0);
+    while (atomic_load(&in_work) == 0) {
+        usleep(1000);
+    }
+    CHECK_OK(iris_stream_synchronize(iris, stream));
+    atomic_store(&fed_enough, true);
+    CHECK_EQUAL(pthread_join(thread, NULL), 0);
+    return 0;
+}
+
+static void waiting_ends_while_the_program_gives_work(void **state)
+{
+    (void)state;
+    harness_run(1, fed_body, NULL);
 }
 
 static int setup(void **state)
@@ -225,6 +399,11 @@ int main(void)
         cmocka_unit_test(a_signal_that_comes_late_is_kept),
         cmocka_unit_test(a_wait_of_another_stream_ends_too),
         cmocka_unit_test(an_error_of_the_program_s_own_work_is_returned),
+        cmocka_unit_test(an_error_is_kept_for_a_stream_that_gets_more),
+        cmocka_unit_test(a_wait_that_comes_meanwhile_is_told_of),
+        cmocka_unit_test(two_waits_for_one_word_leave_it_as_it_was),
+        cmocka_unit_test(a_wait_that_is_over_is_not_ended),
+        cmocka_unit_test(waiting_ends_while_the_program_gives_work),
     };
 
     return cmocka_run_group_tests(tests, setup, harness_teardown);

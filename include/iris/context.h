@@ -130,7 +130,8 @@ IRIS_API iris_status_t iris_init(const struct iris_config *config,
  *  has finalized. NULL is fine.
  *
  *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_MISMATCH
- *  IRIS_ERR_STATE        already finalized, or the process forked
+ *  IRIS_ERR_STATE        already finalized, or the process forked; or a stream
+ *                        is being captured, whose earlier work then may run on
  *  or the error of work on a stream, of any rank, such as IRIS_ERR_DEVICE */
 IRIS_API iris_status_t iris_finalize(iris_t *iris);
 

@@ -111,11 +111,12 @@ IRIS_API iris_status_t iris_memset(iris_t *iris, void *dst, int value,
  *
  * On a GPU copy engines put and get. Signals and waits are the stream's own
  * where it has such, else a kernel of one lane: in captures; waits on AMD,
- * beyond 64 at once, and by another comparison than EQ or GE with less than
- * 2^63. A signal that is waited for by such a GE stays below 2^63. What a
- * rank's stream did before a signal is visible to whoever waits for that
- * signal, on a stream or in a kernel. All are local and asynchronous; of a put
- * or a get what iris_memcpy() says of large copies of pageable memory is true.
+ * beyond 64 since iris_stream_synchronize() was last called on the stream, and
+ * by another comparison than EQ or GE with less than 2^63. A signal that is
+ * waited for by such a GE stays below 2^63. What a rank's stream did before a
+ * signal is visible to whoever waits for that signal, on a stream or in a
+ * kernel. All are local and asynchronous; of a put or a get what iris_memcpy()
+ * says of large copies of pageable memory is true.
  *
  * IRIS_ERR_INVALID      a pointer that must be symmetric is not on this rank's
  *                       heap, a size goes past it, a signal is misaligned, no

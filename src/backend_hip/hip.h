@@ -176,8 +176,8 @@ struct hip_stream {
     bool owned;
     struct hip_stream *next; /* of the backend's streams */
 
-    /* Under the backend's fault_lock. */
-    bool shared;          /* the program has `native`, too, and may enqueue */
+    /* Under the backend's fault_lock; the first may be read without. */
+    atomic_bool shared;   /* the program has `native`, too, and may enqueue */
     bool busy;            /* something was enqueued since a synchronize */
     uint64_t num_watched; /* how often something was */
     unsigned faults_seen; /* of the backend's */
@@ -353,8 +353,15 @@ iris_status_t iris_i_hip_stream_settle(struct hip_stream *stream);
 iris_status_t iris_i_hip_enqueue_begin(struct hip_stream *stream);
 void iris_i_hip_enqueue_end(struct hip_stream *stream);
 
-/* The same of one that takes the room of several. */
+/* The same of one that takes the room of several. If they do not fit beside
+ * what is in the stream the first waits for all of that. */
+iris_status_t iris_i_hip_enqueue_begin_many(struct hip_stream *stream,
+                                            size_t calls);
 void iris_i_hip_enqueue_end_many(struct hip_stream *stream, size_t calls);
+
+/* Whether nothing is left to do in the stream. Never blocks: false if that
+ * cannot be asked now. The stream's lock is held. */
+bool iris_i_hip_is_idle(struct hip_stream *stream);
 
 /* How a wait of the host went. */
 struct hip_outcome {
@@ -418,7 +425,8 @@ iris_status_t iris_i_hip_fault_take(struct hip_stream *stream, bool idle,
 /* Lets every wait that the backend's streams do without a kernel come true, in
  * the order they come: a stream may wait for another one. Of two for one word a
  * stream may miss the first, and one that a thread holds up is left out: call
- * it again until the stream that matters is through. */
+ * it again until the stream that matters is through. Of a stream that is idle
+ * all waits are forgotten. */
 void iris_i_hip_force_waits(struct hip_backend *hip);
 
 /* After iris_i_hip_stop_begin(): adds to what streams return for what this one

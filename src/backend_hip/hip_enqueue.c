@@ -25,6 +25,8 @@
  * as one for each of its writes, waits and fills, and for what is between them:
  * as its nodes at most. */
 #define HALF_FULL 256
+/* All that it takes, but for what this thread does not know of. */
+#define FULL 1000
 
 /* ---- Events ---- */
 
@@ -52,6 +54,34 @@ static void set_mark(struct hip_stream *stream, uint64_t turn)
     stream->marking = false;
     stream->marked = marked ? turn : stream->marked;
     pthread_mutex_unlock(&stream->lock);
+}
+
+/* Takes on setting a mark for those who wait, and returns the last one's turn;
+ * 0 if there is none, or a mark they still wait for. The lock is held. */
+static uint64_t take_mark(struct hip_stream *stream)
+{
+    if (stream->num_waiting == 0 || stream->turns == stream->passed ||
+        stream->marked > stream->passed || stream->marking) {
+        return 0;
+    }
+    stream->marking = true;
+    return stream->turns;
+}
+
+/* What the program gives a stream by its runtime's own calls sets no mark, so
+ * who waits does. */
+static void mark_shared(struct hip_stream *stream)
+{
+    uint64_t turn = 0;
+
+    if (stream->shared) {
+        pthread_mutex_lock(&stream->lock);
+        turn = take_mark(stream);
+        pthread_mutex_unlock(&stream->lock);
+    }
+    if (turn != 0) {
+        set_mark(stream, turn);
+    }
 }
 
 /* So many calls' work is done; the lock is held. */
@@ -138,7 +168,7 @@ static hipError_t look(struct hip_stream *stream, const struct turn *turn)
         if (error == hipSuccess) {
             stream->passed = stream->marked;
         }
-    } else if (stream->enqueuing == 0) {
+    } else if (stream->enqueuing == 0 && !stream->marking) {
         error = iris_i_hip_capturing(stream) ? hipErrorStreamCaptureUnsupported
                                              : hipStreamQuery(stream->native);
         if (error == hipSuccess) {
@@ -150,6 +180,16 @@ static hipError_t look(struct hip_stream *stream, const struct turn *turn)
     }
     pthread_mutex_unlock(&stream->lock);
     return error;
+}
+
+bool iris_i_hip_is_idle(struct hip_stream *stream)
+{
+    bool idle = stream->enqueuing == 0 && !stream->marking &&
+                !iris_i_hip_capturing(stream) &&
+                hipStreamQuery(stream->native) == hipSuccess;
+
+    (void)hipGetLastError();
+    return idle;
 }
 
 /* look() of who waits for half of a full stream. Another who does may have seen
@@ -214,6 +254,7 @@ static hipError_t poll(struct hip_stream *stream, const char *what,
         if (why == IRIS_OK) {
             why = ask(stream, what, now, deadline);
             if (why == IRIS_OK) {
+                mark_shared(stream);
                 continue;
             }
             iris_i_hip_stop_begin(hip, why);
@@ -265,47 +306,64 @@ iris_status_t iris_i_hip_drain(struct hip_stream *stream, const char *what,
 
 /* ---- Work that comes ---- */
 
-/* Waits if the stream is full. What comes into a capture needs no room. If that
- * fails, what is in the stream goes on ending until a synchronize. */
-static iris_status_t make_room(struct hip_stream *stream)
+/* Of how many calls the work is not known to be done. */
+static uint64_t undone(struct hip_stream *stream, uint64_t *half_at_p)
 {
-    struct turn turn = {.half = 0};
-    iris_status_t why = IRIS_OK;
+    uint64_t calls;
 
     pthread_mutex_lock(&stream->lock);
-    if (stream->num_given - stream->num_done >= 2 * HALF_FULL) {
-        turn.half = stream->half_at;
-    }
+    calls = stream->num_given - stream->num_done;
+    *half_at_p = stream->half_at;
     pthread_mutex_unlock(&stream->lock);
-    if (turn.half != 0 && !iris_i_hip_capturing(stream)) {
-        (void)poll(stream, HIP_WORK, &turn, &why);
-        (void)hipGetLastError(); /* what comes next finds it, too */
-    }
-    return why;
+    return calls;
 }
 
-iris_status_t iris_i_hip_enqueue_begin(struct hip_stream *stream)
+/* Waits if the stream is full, or for all that is in it if so many calls do not
+ * fit beside that. What comes into a capture needs no room. If it fails, what
+ * is in the stream goes on ending until a synchronize. */
+static iris_status_t make_room(struct hip_stream *stream, size_t calls)
 {
-    iris_status_t status = make_room(stream);
-    uint64_t turn = 0;
+    struct hip_outcome end = {.why = IRIS_OK};
+    struct turn turn = {.half = 0};
+    uint64_t before = undone(stream, &turn.half);
+
+    if (before + calls <= 2 * HALF_FULL || iris_i_hip_capturing(stream)) {
+        return IRIS_OK;
+    }
+    if (before >= 2 * HALF_FULL && turn.half != 0) {
+        (void)poll(stream, HIP_WORK, &turn, &end.why);
+        before = undone(stream, &turn.half);
+    }
+    if (end.why == IRIS_OK && before != 0 && before + calls > FULL) {
+        (void)iris_i_hip_drain(stream, HIP_WORK, &end);
+    }
+    (void)hipGetLastError(); /* what comes next finds it, too */
+    return end.why;
+}
+
+iris_status_t iris_i_hip_enqueue_begin_many(struct hip_stream *stream,
+                                            size_t calls)
+{
+    iris_status_t status = make_room(stream, calls);
+    uint64_t turn;
 
     if (status != IRIS_OK) {
         return status;
     }
     pthread_mutex_lock(&stream->lock);
     stream->enqueuing++;
-    /* Another mark only when nobody waits for the last one any more. */
-    if (stream->num_waiting != 0 && stream->turns > stream->passed &&
-        stream->marked <= stream->passed && !stream->marking) {
-        stream->marking = true;
-        turn = stream->turns;
-    }
+    turn = take_mark(stream);
     pthread_mutex_unlock(&stream->lock);
     if (turn != 0) {
         set_mark(stream, turn);
     }
     iris_i_hip_fault_watch(stream);
     return IRIS_OK;
+}
+
+iris_status_t iris_i_hip_enqueue_begin(struct hip_stream *stream)
+{
+    return iris_i_hip_enqueue_begin_many(stream, 1);
 }
 
 void iris_i_hip_enqueue_end_many(struct hip_stream *stream, size_t calls)

@@ -106,8 +106,9 @@ void iris_i_hip_fault_watch(struct hip_stream *stream)
 
     pthread_mutex_lock(&hip->fault_lock);
     if (atomic_load(shared(&hip->watch->stop)) == 0) {
-        stream->faults_seen =
-            stream->busy ? stream->faults_seen : hip->num_faults;
+        stream->faults_seen = stream->busy || stream->shared
+                                  ? stream->faults_seen
+                                  : hip->num_faults;
     } else if (stream->faults_seen == hip->num_faults) {
         stream->faults_seen--; /* what stops kernels now stops this stream's */
     }
@@ -142,8 +143,9 @@ iris_status_t iris_i_hip_fault_take(struct hip_stream *stream, bool idle,
     }
     stream->faults_seen = hip->num_faults;
     stream->busy = !idle || stream->num_watched != work;
-    if (stream->busy && atomic_load(shared(&hip->watch->stop)) != 0) {
-        stream->faults_seen--; /* what it has got meanwhile is stopped, too */
+    if (stream->busy &&
+        (status != IRIS_OK || atomic_load(shared(&hip->watch->stop)) != 0)) {
+        stream->faults_seen--; /* what it has got meanwhile is ended, too */
     }
     pthread_mutex_unlock(&hip->fault_lock);
     return status;
@@ -297,16 +299,59 @@ static uint64_t forcing(const struct hip_wait *wait)
     return wait->cmp == IRIS_CMP_EQ ? wait->value : wait->value + FAR;
 }
 
-static void force_wait(struct hip_backend *hip, struct hip_wait *wait)
+/* Whether what was seen there is what ended the wait, and *before_p what the
+ * place would have without. */
+static bool is_forced(const struct hip_wait *wait, uint64_t seen,
+                      uint64_t *before_p)
 {
+    uint64_t added = seen - forcing(wait);
+
+    if (!wait->forced || added >= (wait->cmp == IRIS_CMP_EQ ? 1 : FAR / 2)) {
+        return false;
+    }
+    *before_p = wait->saved + added;
+    return true;
+}
+
+/* What this place would have if the host had ended no wait there. Both locks of
+ * force_wait() are held; a stream that is busy is passed over. */
+static uint64_t unforced(struct hip_stream *self, const uint64_t *place,
+                         uint64_t seen)
+{
+    struct hip_backend *hip = (struct hip_backend *)self->base.backend;
+    bool found = false;
+
+    for (struct hip_stream *stream = hip->streams; stream != NULL && !found;
+         stream = stream->next) {
+        if (stream != self && pthread_mutex_trylock(&stream->lock) != 0) {
+            continue;
+        }
+        for (size_t i = 0; i < HIP_STREAM_WAITS && !found; i++) {
+            const struct hip_wait *wait = &stream->waits[i];
+
+            found = wait->number != 0 && wait->place == place &&
+                    is_forced(wait, seen, &seen);
+        }
+        if (stream != self) {
+            pthread_mutex_unlock(&stream->lock);
+        }
+    }
+    return seen;
+}
+
+/* The lock of the list of streams is held, and the stream's. */
+static void force_wait(struct hip_stream *stream, struct hip_wait *wait)
+{
+    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
     uint64_t value = forcing(wait), seen;
 
     if (!copy_word(hip, &seen, wait->place) || holds(wait, seen)) {
         return;
     }
     if (!wait->forced || wait->cmp != IRIS_CMP_EQ) {
+        /* GE again: a peer has set it since. */
+        wait->saved = unforced(stream, wait->place, seen);
         wait->forced = true;
-        wait->saved = seen; /* GE: a peer has set it since */
     }
     (void)copy_word(hip, wait->place, &value);
 }
@@ -322,8 +367,12 @@ void iris_i_hip_force_waits(struct hip_backend *hip)
         if (pthread_mutex_trylock(&stream->lock) != 0) {
             continue;
         }
+        /* Waits that are over may have been for memory that is freed. */
+        if (iris_i_hip_is_idle(stream)) {
+            iris_i_hip_forget_waits(stream, UINT64_MAX);
+        }
         while ((wait = find_wait(stream, from, UINT64_MAX, true)) != NULL) {
-            force_wait(hip, wait);
+            force_wait(stream, wait);
             from = wait->number + 1;
         }
         pthread_mutex_unlock(&stream->lock);
@@ -334,15 +383,10 @@ void iris_i_hip_force_waits(struct hip_backend *hip)
 /* Undoes force_wait(). */
 static void restore(struct hip_backend *hip, const struct hip_wait *wait)
 {
-    uint64_t seen, added, back;
+    uint64_t seen, before;
 
-    if (!copy_word(hip, &seen, wait->place)) {
-        return;
-    }
-    added = seen - forcing(wait);
-    if (added < (wait->cmp == IRIS_CMP_EQ ? 1 : FAR / 2)) {
-        back = wait->saved + added;
-        (void)copy_word(hip, wait->place, &back);
+    if (copy_word(hip, &seen, wait->place) && is_forced(wait, seen, &before)) {
+        (void)copy_word(hip, wait->place, &before);
     }
 }
 

@@ -343,7 +343,7 @@ iris_status_t iris_i_hip_graph_launch(struct iris_stream *base, void *handle)
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     struct hip_before before = iris_i_hip_enter(hip);
     hipError_t error = hipSuccess;
-    iris_status_t status = iris_i_hip_enqueue_begin(stream);
+    iris_status_t status = iris_i_hip_enqueue_begin_many(stream, num_nodes);
 
     if (status != IRIS_OK) {
         iris_i_hip_leave(hip, before);
