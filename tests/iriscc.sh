@@ -84,6 +84,8 @@ no_image() { ! image "$1"; }
 fails() { ! "$@"; }
 
 expect "help" bash -c "$iriscc --help | grep -q 'usage: iriscc'"
+expect "the preprocessor gets Iris's headers" bash -c \
+    "'$iriscc' --show -E '$dir/both.c' | grep -q -- ' -I'"
 expect "--cpu-only compiles" \
     "$iriscc" --cpu-only $flags -c -o "$dir/cpu.o" "$dir/both.c"
 expect "--cpu-only adds no image" no_image "$dir/cpu.o"
@@ -99,6 +101,11 @@ try() { # PLATFORM COMPILER ARCH
     expect "$1: the object has an image" image "$dir/$1.o"
     expect "$1: the image is the object's own" bash -c \
         "! nm '$dir/$1.o' | grep -q ' [A-Z] iris_i_gpu_image'"
+    expect "$1: objects alone are linked" bash -c \
+        "'$iriscc' --show '$dir/$1.o' -o prog | grep -q -- '-liris .*-o prog'"
+    "$iriscc" $flags -flto -fPIC -c -o "$dir/lto.o" "$dir/both.c" &&
+        ${CC:-cc} -flto -shared -o "$dir/lto.so" "$dir/lto.o" || failed=1
+    expect "$1: -flto keeps the image" image "$dir/lto.so"
     expect "$1: an error in a kernel is an error" \
         fails "$iriscc" $flags -c -o "$dir/bad.o" "$dir/bad.c"
     sed 's/^/    /' "$dir/log" | head -n 2

@@ -329,7 +329,7 @@ static void usage(FILE *file)
     fprintf(file,
             "usage: iris-info [option]\n"
             "Shows version, settings, backends, devices and MPI. Exits with 1\n"
-            "if a program could not run, such as with a bad setting.\n\n"
+            "if a setting does not parse or no backend can run; --check tries.\n\n"
             "  -c, --check     run 2 ranks that write into each other's heaps\n"
             "  --env-markdown  the settings as a table in Markdown\n"
             "  -V, --version   the version\n"
