@@ -9,6 +9,7 @@
 
 #include "alloc_class.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -38,6 +39,7 @@ struct record {
 _Static_assert(sizeof(struct record) == 24, "the metadata bound counts on 24");
 
 struct iris_alloc {
+    pthread_mutex_t lock; /* of what changes, against who looks at figures */
     struct record *records;
     uint32_t capacity;   /* of records, and the number of buckets */
     uint32_t touched;    /* records below this index have been used */
@@ -337,6 +339,7 @@ iris_status_t iris_i_alloc_create(size_t bytes, struct iris_alloc **alloc_p)
         free(alloc);
         return IRIS_ERR_NO_MEMORY;
     }
+    pthread_mutex_init(&alloc->lock, NULL);
     /* Units are counted in 32 bits: beyond 1 TiB they grow with the heap. */
     alloc->unit_shift = top_bit(IRIS_ALIGNMENT);
     while (bytes >> alloc->unit_shift > UINT32_MAX) {
@@ -357,6 +360,7 @@ iris_status_t iris_i_alloc_create(size_t bytes, struct iris_alloc **alloc_p)
 void iris_i_alloc_destroy(struct iris_alloc *alloc)
 {
     if (alloc) {
+        pthread_mutex_destroy(&alloc->lock);
         free(alloc->records);
         free(alloc);
     }
@@ -377,10 +381,12 @@ iris_status_t iris_i_alloc_take(struct iris_alloc *alloc, size_t bytes,
     need = (uint32_t)((bytes - 1) >> alloc->unit_shift) + 1;
     align = alignment >> alloc->unit_shift;
     align = align ? align : 1;
+    pthread_mutex_lock(&alloc->lock);
     index = find_fit(alloc, need, align);
     /* At most a front and a rear remainder need records: have them before the
      * first change. */
     if (index == 0 || records_reserve(alloc, 2) != IRIS_OK) {
+        pthread_mutex_unlock(&alloc->lock);
         return IRIS_ERR_NO_MEMORY;
     }
     start = (uint32_t)place_in(alloc, index, need, align);
@@ -393,6 +399,7 @@ iris_status_t iris_i_alloc_take(struct iris_alloc *alloc, size_t bytes,
     if (alloc->used_units > alloc->peak_units) {
         alloc->peak_units = alloc->used_units;
     }
+    pthread_mutex_unlock(&alloc->lock);
     *offset_p = to_bytes(alloc, start);
     return IRIS_OK;
 }
@@ -427,7 +434,9 @@ iris_status_t iris_i_alloc_give(struct iris_alloc *alloc, size_t offset)
     if (index == 0) {
         return IRIS_ERR_INVALID;
     }
+    pthread_mutex_lock(&alloc->lock);
     block_release(alloc, index);
+    pthread_mutex_unlock(&alloc->lock);
     return IRIS_OK;
 }
 
@@ -436,6 +445,7 @@ void iris_i_alloc_untake(struct iris_alloc *alloc, size_t offset)
     struct record *records = alloc->records;
     uint32_t before = alloc->undo_before, index, *first;
 
+    pthread_mutex_lock(&alloc->lock);
     index = block_release(alloc, live_at(alloc, offset));
     alloc->peak_units = alloc->undo_peak_units;
     if (before != 0) {
@@ -444,6 +454,7 @@ void iris_i_alloc_untake(struct iris_alloc *alloc, size_t offset)
         list_push(alloc, &records[before].list_next, index);
         records[index].list_prev = before;
     }
+    pthread_mutex_unlock(&alloc->lock);
 }
 
 int iris_i_alloc_is_start(const struct iris_alloc *alloc, size_t offset)
@@ -472,9 +483,10 @@ iris_status_t iris_i_alloc_find(const struct iris_alloc *alloc, size_t offset,
     return IRIS_OK;
 }
 
-void iris_i_alloc_stats(const struct iris_alloc *alloc,
+void iris_i_alloc_stats(struct iris_alloc *alloc,
                         struct iris_heap_stats *stats_p)
 {
+    pthread_mutex_lock(&alloc->lock);
     stats_p->heap_bytes = to_bytes(alloc, alloc->units);
     stats_p->used_bytes = to_bytes(alloc, alloc->used_units);
     stats_p->free_bytes = stats_p->heap_bytes - stats_p->used_bytes;
@@ -483,4 +495,5 @@ void iris_i_alloc_stats(const struct iris_alloc *alloc,
     stats_p->metadata_bytes =
         sizeof(*alloc) + alloc->capacity * sizeof(*alloc->records);
     stats_p->num_allocs = alloc->num_live;
+    pthread_mutex_unlock(&alloc->lock);
 }

@@ -12,7 +12,8 @@
 
 struct iris_alloc;
 
-/* Manages offsets [0, bytes). Not thread-safe. The caller destroys it.
+/* Manages offsets [0, bytes). Of the calls below iris_i_alloc_stats() may be
+ * made from any thread, the others from one at a time. The caller destroys it.
  * IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_alloc_create(size_t bytes, struct iris_alloc **alloc_p);
 void iris_i_alloc_destroy(struct iris_alloc *alloc);
@@ -43,7 +44,7 @@ iris_status_t iris_i_alloc_find(const struct iris_alloc *alloc, size_t offset,
                                 size_t *start_p, size_t *bytes_p);
 
 /* Fills used, free, largest_free, peak, metadata bytes and num_allocs. */
-void iris_i_alloc_stats(const struct iris_alloc *alloc,
+void iris_i_alloc_stats(struct iris_alloc *alloc,
                         struct iris_heap_stats *stats_p);
 
 #endif /* IRIS_SRC_ALLOC_H */

@@ -54,12 +54,12 @@ struct iris {
     struct iris_heap_region heap;
     int64_t *heap_bases; /* host copy of the table */
     struct iris_alloc *alloc;
-    size_t reserved_bytes; /* the library's own, at offset 0 */
-    size_t piece_bytes;    /* memory is put behind the heap in these */
-    uint64_t *backed;      /* one bit for each of them */
-    size_t num_backed;     /* bits set */
-    uint64_t *fresh;       /* those that peers have not mapped yet, while an
-                            * allocation is under way */
+    size_t reserved_bytes;    /* the library's own, at offset 0 */
+    size_t piece_bytes;       /* memory is put behind the heap in these */
+    uint64_t *backed;         /* one bit for each of them */
+    atomic_size_t num_backed; /* bits set */
+    uint64_t *fresh;          /* those that peers have not mapped yet, while an
+                               * allocation is under way */
     struct iris_exchange *exchange; /* NULL: nothing ever has to be */
     struct iris_offer *offers;      /* room for every run of pieces */
     struct iris_alloc *window;      /* addresses behind the heap */

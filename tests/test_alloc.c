@@ -61,7 +61,7 @@ static void give(struct iris_alloc *alloc, size_t offset)
     assert_int_equal(iris_i_alloc_give(alloc, offset), IRIS_OK);
 }
 
-static struct iris_heap_stats stats_of(const struct iris_alloc *alloc)
+static struct iris_heap_stats stats_of(struct iris_alloc *alloc)
 {
     struct iris_heap_stats stats = {0};
 

@@ -7,6 +7,9 @@
 
 #include "harness.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,6 +288,49 @@ static void only_the_start_of_a_live_allocation_can_be_freed(void **state)
     harness_run(3, wrong_pointers, &(int){0});
 }
 
+struct watcher {
+    iris_t *iris;
+    atomic_bool over;
+    int failures;
+};
+
+static void *watch(void *arg)
+{
+    struct watcher *watcher = arg;
+    struct iris_heap_stats stats;
+
+    while (!atomic_load(&watcher->over)) {
+        watcher->failures +=
+            iris_heap_stats(watcher->iris, &stats) != IRIS_OK ||
+            stats.used_bytes + stats.free_bytes > stats.heap_bytes;
+    }
+    return NULL;
+}
+
+/* More and more, so that the allocator's own table grows, too. */
+static int watched(iris_t *iris, void *arg)
+{
+    struct watcher watcher = {.iris = iris};
+    pthread_t thread;
+    void *ptr;
+
+    (void)arg;
+    CHECK_EQUAL(pthread_create(&thread, NULL, watch, &watcher), 0);
+    for (int i = 0; i < 20000; i++) {
+        CHECK_OK(iris_malloc(iris, 1, &ptr));
+    }
+    atomic_store(&watcher.over, true);
+    CHECK_EQUAL(pthread_join(thread, NULL), 0);
+    CHECK_EQUAL(watcher.failures, 0);
+    return 0;
+}
+
+static void any_thread_may_look_at_the_figures(void **state)
+{
+    (void)state;
+    harness_run(1, watched, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +339,7 @@ int main(void)
         cmocka_unit_test(more_than_the_heap_says_what_is_free),
         cmocka_unit_test(a_full_heap_recovers),
         cmocka_unit_test(only_the_start_of_a_live_allocation_can_be_freed),
+        cmocka_unit_test(any_thread_may_look_at_the_figures),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
