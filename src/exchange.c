@@ -31,6 +31,9 @@
 #define LOOK_MS 10
 #define FULL_MS 1
 
+/* Messages taken in a row, whoever sends them, before it looks again. */
+#define MOST_HEARD 256
+
 /* A process that ends closes its socket before it can be seen to have ended:
  * time for that. */
 #define GOING_NS 100000000LL
@@ -341,12 +344,14 @@ static int hear(struct exchange *x)
         struct cmsghdr header;
         char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
     } control;
+    /* For one descriptor, and no second one in what is there to align. */
+    size_t room = CMSG_SPACE(sizeof(struct ucred)) + CMSG_LEN(sizeof(int));
     struct exchange_message message;
     struct iovec iov = {&message, sizeof message};
     struct msghdr header = {.msg_iov = &iov,
                             .msg_iovlen = 1,
                             .msg_control = &control,
-                            .msg_controllen = sizeof control.space};
+                            .msg_controllen = room};
     ssize_t bytes = recvmsg(x->iris->exchange->sock, &header,
                             MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     struct envelope envelope;
@@ -404,29 +409,32 @@ static int go_on(struct exchange *x, int *full_p)
             *full_p |= peer->told < x->num_offers;
         }
     }
-    while (hear(x)) {
+    for (int heard = 0; heard < MOST_HEARD && hear(x); heard++) {
         count++;
     }
     return count;
 }
 
-static iris_status_t wait_for_more(const struct exchange *x, int64_t deadline,
-                                   int full)
+static iris_status_t wait_for_more(const struct exchange *x, int full)
 {
     struct pollfd pollfd = {.fd = x->iris->exchange->sock,
                             .events = POLLIN | POLLRDHUP};
-    iris_status_t status;
 
-    if (poll(&pollfd, 1, full ? FULL_MS : LOOK_MS) > 0) {
-        return (pollfd.revents & (POLLERR | POLLHUP | POLLRDHUP | POLLNVAL)) ==
-                       0
-                   ? IRIS_OK
-                   : iris_i_fail(x->iris, IRIS_ERR_SYSTEM,
-                                 "the socket by which peers tell this rank of "
-                                 "new memory is closed: look who closes "
-                                 "descriptors that are not theirs");
+    if (poll(&pollfd, 1, full ? FULL_MS : LOOK_MS) > 0 &&
+        (pollfd.revents & (POLLERR | POLLHUP | POLLRDHUP | POLLNVAL)) != 0) {
+        return iris_i_fail(x->iris, IRIS_ERR_SYSTEM,
+                           "the socket by which peers tell this rank of new "
+                           "memory is closed: look who closes descriptors that "
+                           "are not theirs");
     }
-    status = iris_i_peers_check_all(x->iris);
+    return IRIS_OK;
+}
+
+/* Whether to go on, for the peers and the deadline. */
+static iris_status_t look(const struct exchange *x, int64_t deadline)
+{
+    iris_status_t status = iris_i_peers_check_all(x->iris);
+
     if (status != IRIS_OK || iris_i_now_ns() < deadline) {
         return status;
     }
@@ -446,6 +454,7 @@ iris_status_t iris_i_exchange(iris_t *iris, const struct iris_offer *offers,
                          .own = status,
                          .take = take};
     int64_t deadline = iris_i_deadline(iris->timeout_ms);
+    int64_t next_look = iris_i_now_ns() + LOOK_MS * 1000000;
     int full;
 
     note(&x, status);
@@ -455,12 +464,14 @@ iris_status_t iris_i_exchange(iris_t *iris, const struct iris_offer *offers,
         iris->exchange->peers[rank].heard = 0;
     }
     while (first_open(&x) >= 0) {
-        if (go_on(&x, &full) == 0) {
-            status = wait_for_more(&x, deadline, full);
-            if (status != IRIS_OK) {
-                note(&x, status);
-                break;
-            }
+        status = go_on(&x, &full) == 0 ? wait_for_more(&x, full) : IRIS_OK;
+        if (status == IRIS_OK && iris_i_now_ns() >= next_look) {
+            status = look(&x, deadline);
+            next_look = iris_i_now_ns() + LOOK_MS * 1000000;
+        }
+        if (status != IRIS_OK) {
+            note(&x, status);
+            break;
         }
     }
     return x.first == IRIS_OK ? IRIS_OK : iris_i_fail_again(x.first, x.message);

@@ -339,7 +339,7 @@ static int disturb(const struct sockaddr_un *address, socklen_t length)
     char words[2000] = "what you have always wanted";
     union {
         struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int))];
+        char space[CMSG_SPACE(2 * sizeof(int))];
     } control = {0};
     struct iovec iov = {words, 0};
     struct msghdr message = {.msg_name = (void *)(uintptr_t)address,
@@ -348,12 +348,11 @@ static int disturb(const struct sockaddr_un *address, socklen_t length)
                              .msg_iovlen = 1,
                              .msg_control = &control,
                              .msg_controllen = sizeof control.space};
-    int sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0), fd = 0, sent = 0;
+    int sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0), sent = 0;
 
     control.header.cmsg_level = SOL_SOCKET;
     control.header.cmsg_type = SCM_RIGHTS;
-    control.header.cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+    control.header.cmsg_len = CMSG_LEN(2 * sizeof(int)); /* descriptor 0 */
     for (iov.iov_len = 1; iov.iov_len < sizeof words; iov.iov_len += 37) {
         sent += sendmsg(sock, &message, MSG_NOSIGNAL) > 0;
     }
