@@ -13,9 +13,17 @@
 #include "context.h"
 #endif
 
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
 #define CONTEXTS 2
 #define ROUNDS 50
 #define MAX_RANKS 8
+#define HANG_MS 20000
 
 /* One on each heap. */
 struct board {
@@ -168,12 +176,48 @@ static void two_contexts_work_in_turn_and_the_first_may_end_first(void **state)
     harness_run_all(body, &(int){0});
 }
 
+/* Its exit() runs what this process has for its own. */
+static int fork_body(iris_t *iris, void *arg)
+{
+    int ms = 0, how = 1;
+    pid_t pid, ended;
+
+    (void)arg;
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        exit(0);
+    }
+    while ((ended = waitpid(pid, &how, WNOHANG)) == 0 && ms++ < HANG_MS) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    if (ended == 0) {
+        kill(pid, SIGKILL);
+        (void)waitpid(pid, NULL, 0);
+    }
+    CHECK_EQUAL(ended, pid);
+    CHECK_EQUAL(how, 0);
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    return 0;
+}
+
+/* What other processes a rank has is for mpirun to be upset by. */
+static void a_child_of_a_rank_may_exit(void **state)
+{
+    (void)state;
+    if (getenv("OMPI_COMM_WORLD_RANK") == NULL) {
+        skip();
+    }
+    harness_run_all(fork_body, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
             two_contexts_work_in_turn_and_the_second_may_end_first),
         cmocka_unit_test(two_contexts_work_in_turn_and_the_first_may_end_first),
+        cmocka_unit_test(a_child_of_a_rank_may_exit),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);

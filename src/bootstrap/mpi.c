@@ -17,6 +17,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static pthread_mutex_t mpi_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -33,12 +34,17 @@ int iris_i_bootstrap_mpi_applies(void)
            getenv("PMIX_RANK") != NULL || getenv("PMI_RANK") != NULL;
 }
 
+static pid_t initializer; /* the process that made MPI ready */
+
 /* MPI cannot be initialised twice in a process, contexts can: it stays up until
- * the process ends. */
+ * the process ends. A process that was forked since has no part in it. */
 static void finalize_at_exit(void)
 {
     int finalized = 0;
 
+    if (getpid() != initializer) {
+        return;
+    }
     if (MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) {
         MPI_Finalize();
     }
@@ -61,6 +67,7 @@ static iris_status_t ensure_mpi(void)
         MPI_SUCCESS) {
         return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP, "MPI_Init failed");
     }
+    initializer = getpid();
     atexit(finalize_at_exit);
     return IRIS_OK;
 }
