@@ -306,18 +306,20 @@ static void two_waits_for_one_word_leave_it_as_it_was(void **state)
     harness_run(1, both_body, NULL);
 }
 
-/* One that is over; the program saw to that by its runtime's own call. */
+/* One that is over, which another stream knows. */
 static int over_body(iris_t *iris, void *arg)
 {
     iris_stream_t *stream, *other;
-    uint64_t *word, value = 1000;
+    uint64_t *word, *done, value = 1000;
 
     (void)arg;
     CHECK_EQUAL(make_word(iris, &word, &stream), 0);
     CHECK_OK(iris_stream_create(iris, &other));
+    CHECK_OK(iris_calloc(iris, 1, sizeof *done, (void **)&done));
     CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_EQ, 3, stream));
-    CHECK_EQUAL(hipStreamSynchronize(iris_stream_native(iris, stream)),
-                hipSuccess);
+    CHECK_OK(iris_signal_on_stream(iris, done, 1, 0, stream));
+    CHECK_OK(iris_wait_on_stream(iris, done, IRIS_CMP_EQ, 1, other));
+    CHECK_OK(iris_stream_synchronize(iris, other));
     CHECK_OK(harness_write(iris, word, &value, sizeof value));
     CHECK_OK(launch(iris, wait_for, word, 5, other));
     CHECK_STATUS(iris_stream_synchronize(iris, other), IRIS_ERR_TIMEOUT);

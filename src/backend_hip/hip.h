@@ -139,8 +139,8 @@ struct hip_backend {
     iris_status_t fault;
     char fault_message[IRIS_MESSAGE_BYTES];
 
-    /* Taken before a stream's lock, and held over copies of single words only.
-     * Guards the list of streams. */
+    /* Taken before a stream's lock, and held over copies of single words and
+     * calls that never block only. Guards the list of streams. */
     pthread_mutex_t streams_lock;
     struct hip_stream *streams;
 
@@ -425,8 +425,8 @@ iris_status_t iris_i_hip_fault_take(struct hip_stream *stream, bool idle,
 /* Lets every wait that the backend's streams do without a kernel come true, in
  * the order they come: a stream may wait for another one. Of two for one word a
  * stream may miss the first, and one that a thread holds up is left out: call
- * it again until the stream that matters is through. Of a stream that is idle
- * all waits are forgotten. */
+ * it again until the stream that matters is through. A stream that is idle has
+ * none any more, unless the program has it, too: those are not asked. */
 void iris_i_hip_force_waits(struct hip_backend *hip);
 
 /* After iris_i_hip_stop_begin(): adds to what streams return for what this one

@@ -154,13 +154,31 @@ static void turn_end(struct hip_stream *stream, struct turn *turn,
     pthread_mutex_unlock(&stream->lock);
 }
 
-/* Whether the turn is through: hipErrorNotReady if it is not. Never blocks; to
- * ask a stream may while another thread's call waits for room in it, which then
- * may be what the caller has to end. A stream that is captured is not asked,
- * since that would void the capture. */
+/* hipStreamQuery(), or hipErrorNotReady: to ask a stream may block while
+ * another thread's call waits for room in it, which then may be what the caller
+ * has to end. A stream that is captured is not asked, since that would void the
+ * capture. The lock is held. */
+static hipError_t query(struct hip_stream *stream)
+{
+    if (stream->enqueuing != 0 || stream->marking) {
+        return hipErrorNotReady;
+    }
+    return iris_i_hip_capturing(stream) ? hipErrorStreamCaptureUnsupported
+                                        : hipStreamQuery(stream->native);
+}
+
+bool iris_i_hip_is_idle(struct hip_stream *stream)
+{
+    bool idle = query(stream) == hipSuccess;
+
+    (void)hipGetLastError();
+    return idle;
+}
+
+/* Whether the turn is through: hipErrorNotReady if it is not. */
 static hipError_t look(struct hip_stream *stream, const struct turn *turn)
 {
-    hipError_t error = hipErrorNotReady;
+    hipError_t error;
 
     pthread_mutex_lock(&stream->lock);
     if (stream->marked > stream->passed) {
@@ -168,9 +186,8 @@ static hipError_t look(struct hip_stream *stream, const struct turn *turn)
         if (error == hipSuccess) {
             stream->passed = stream->marked;
         }
-    } else if (stream->enqueuing == 0 && !stream->marking) {
-        error = iris_i_hip_capturing(stream) ? hipErrorStreamCaptureUnsupported
-                                             : hipStreamQuery(stream->native);
+    } else {
+        error = query(stream);
         if (error == hipSuccess) {
             stream->passed = stream->turns;
         }
@@ -180,16 +197,6 @@ static hipError_t look(struct hip_stream *stream, const struct turn *turn)
     }
     pthread_mutex_unlock(&stream->lock);
     return error;
-}
-
-bool iris_i_hip_is_idle(struct hip_stream *stream)
-{
-    bool idle = stream->enqueuing == 0 && !stream->marking &&
-                !iris_i_hip_capturing(stream) &&
-                hipStreamQuery(stream->native) == hipSuccess;
-
-    (void)hipGetLastError();
-    return idle;
 }
 
 /* look() of who waits for half of a full stream. Another who does may have seen

@@ -367,8 +367,10 @@ void iris_i_hip_force_waits(struct hip_backend *hip)
         if (pthread_mutex_trylock(&stream->lock) != 0) {
             continue;
         }
-        /* Waits that are over may have been for memory that is freed. */
-        if (iris_i_hip_is_idle(stream)) {
+        /* Waits that are over may have been for memory that is freed. Where the
+         * program enqueues, too, a call of its own may wait for room, for what
+         * is to be ended here, and who asks would wait with it. */
+        if (!stream->shared && iris_i_hip_is_idle(stream)) {
             iris_i_hip_forget_waits(stream, UINT64_MAX);
         }
         while ((wait = find_wait(stream, from, UINT64_MAX, true)) != NULL) {
