@@ -279,6 +279,23 @@ struct envelope {
     int fd;
 };
 
+/* Who is not one of us may send two descriptors, and find room for them. */
+static void take_descriptors(const struct cmsghdr *one,
+                             struct envelope *envelope)
+{
+    size_t count = (one->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    int fd;
+
+    for (size_t i = 0; i < count; i++) {
+        memcpy(&fd, CMSG_DATA(one) + i * sizeof fd, sizeof fd);
+        if (envelope->fd < 0) {
+            envelope->fd = fd;
+        } else {
+            close(fd);
+        }
+    }
+}
+
 static void open_envelope(struct msghdr *header, struct envelope *envelope)
 {
     struct cmsghdr *one;
@@ -290,7 +307,7 @@ static void open_envelope(struct msghdr *header, struct envelope *envelope)
         if (one->cmsg_type == SCM_CREDENTIALS) {
             memcpy(&envelope->sender, CMSG_DATA(one), sizeof envelope->sender);
         } else if (one->cmsg_type == SCM_RIGHTS) {
-            memcpy(&envelope->fd, CMSG_DATA(one), sizeof envelope->fd);
+            take_descriptors(one, envelope);
         }
     }
 }
@@ -344,14 +361,12 @@ static int hear(struct exchange *x)
         struct cmsghdr header;
         char space[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
     } control;
-    /* For one descriptor, and no second one in what is there to align. */
-    size_t room = CMSG_SPACE(sizeof(struct ucred)) + CMSG_LEN(sizeof(int));
     struct exchange_message message;
     struct iovec iov = {&message, sizeof message};
     struct msghdr header = {.msg_iov = &iov,
                             .msg_iovlen = 1,
                             .msg_control = &control,
-                            .msg_controllen = room};
+                            .msg_controllen = sizeof control.space};
     ssize_t bytes = recvmsg(x->iris->exchange->sock, &header,
                             MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     struct envelope envelope;
