@@ -178,17 +178,17 @@ struct hip_stream {
 
     /* Under the backend's fault_lock; the first may be read without. */
     atomic_bool shared;   /* the program has `native`, too, and may enqueue */
-    bool busy;            /* something was enqueued since a synchronize */
-    uint64_t num_watched; /* how often something was */
-    unsigned faults_seen; /* of the backend's */
+    uint64_t num_watched; /* pieces of work so far */
+    uint64_t num_hit;     /* those up to here may have been ended by a fault */
+    uint64_t num_told;    /* of those up to here a synchronize has told */
+    unsigned faults_seen; /* of the backend's, in num_hit */
 
     /* Guards all below. It is held over no call of the runtime that waits for
      * the stream; a full one's calls do, those that ask about it as well while
      * another thread's enqueues. */
     pthread_mutex_t lock;
-    unsigned enqueuing;    /* threads between the two calls below */
-    uint64_t num_enqueued; /* calls so far */
-    uint64_t num_given;    /* those outside of captures; of a graph its nodes */
+    unsigned enqueuing; /* threads between the two calls below */
+    uint64_t num_given; /* calls outside of captures; of a graph its nodes */
     struct hip_wait waits[HIP_STREAM_WAITS];
     uint64_t num_waits;     /* so far */
     uint64_t stage_orphans; /* blocks to give back once the stream is through */
@@ -366,7 +366,7 @@ bool iris_i_hip_is_idle(struct hip_stream *stream);
 /* How a wait of the host went. */
 struct hip_outcome {
     bool finished;     /* what was enqueued before is done */
-    bool idle;         /* and the stream has nothing left */
+    bool empty;        /* and the stream was seen to have nothing left */
     iris_status_t why; /* what made the host stop waiting, if anything did; its
                         * message is this thread's */
 };
@@ -407,8 +407,8 @@ void iris_i_hip_stop_end(struct hip_backend *hip);
 /* From now on the program may give the stream work by itself. */
 void iris_i_hip_fault_share(struct hip_stream *stream);
 
-/* A stream gets work: what went wrong before is not its error. The second:
- * how often it has got some. */
+/* A stream gets a piece of work: what went wrong before is not its error. The
+ * second: how many it has, but for what threads are about to enqueue. */
 void iris_i_hip_fault_watch(struct hip_stream *stream);
 uint64_t iris_i_hip_fault_work(struct hip_stream *stream);
 
@@ -416,10 +416,10 @@ uint64_t iris_i_hip_fault_work(struct hip_stream *stream);
  * backend ready for the next kernels. */
 void iris_i_hip_collect(struct hip_backend *hip);
 
-/* What went wrong since the stream got work, once; message_p has
- * IRIS_MESSAGE_BYTES. If `idle`, it has no work any more, unless it got some
- * after that which `work` counts. */
-iris_status_t iris_i_hip_fault_take(struct hip_stream *stream, bool idle,
+/* After a stream has drained, as `end` says, of so much `work` at least: what
+ * may have ended some of that, once. message_p has IRIS_MESSAGE_BYTES. */
+iris_status_t iris_i_hip_fault_take(struct hip_stream *stream,
+                                    const struct hip_outcome *end,
                                     uint64_t work, char *message_p);
 
 /* Lets every wait that the backend's streams do without a kernel come true, in

@@ -25,7 +25,8 @@
  * as one for each of its writes, waits and fills, and for what is between them:
  * as its nodes at most. */
 #define HALF_FULL 256
-/* All that it takes, but for what this thread does not know of. */
+/* All that it takes, but for what this thread does not know of, if not half are
+ * such kernels. */
 #define FULL 1000
 
 /* ---- Events ---- */
@@ -114,11 +115,10 @@ static void set_half(struct hip_stream *stream, uint64_t given)
 struct turn {
     uint64_t half; /* not 0: only until so many calls' work is done */
     uint64_t number;
-    uint64_t num_enqueued;
     uint64_t num_given;
     uint64_t num_waits;
     uint64_t stage_orphans;
-    bool idle; /* at its end: nothing was enqueued meanwhile */
+    bool empty; /* the stream was seen to be, at its end */
 };
 
 static void turn_begin(struct hip_stream *stream, struct turn *turn)
@@ -127,7 +127,6 @@ static void turn_begin(struct hip_stream *stream, struct turn *turn)
     stream->num_waiting++;
     *turn = (struct turn){
         .number = ++stream->turns,
-        .num_enqueued = stream->num_enqueued,
         .num_given = stream->num_given,
         .num_waits = stream->num_waits,
         .stage_orphans = stream->stage_orphans,
@@ -136,13 +135,11 @@ static void turn_begin(struct hip_stream *stream, struct turn *turn)
     pthread_mutex_unlock(&stream->lock);
 }
 
-static void turn_end(struct hip_stream *stream, struct turn *turn,
+static void turn_end(struct hip_stream *stream, const struct turn *turn,
                      bool finished)
 {
     pthread_mutex_lock(&stream->lock);
     stream->num_waiting--;
-    turn->idle =
-        stream->enqueuing == 0 && stream->num_enqueued == turn->num_enqueued;
     if (finished) {
         note_done(stream, turn->num_given);
         iris_i_hip_forget_waits(stream, turn->num_waits);
@@ -176,7 +173,7 @@ bool iris_i_hip_is_idle(struct hip_stream *stream)
 }
 
 /* Whether the turn is through: hipErrorNotReady if it is not. */
-static hipError_t look(struct hip_stream *stream, const struct turn *turn)
+static hipError_t look(struct hip_stream *stream, struct turn *turn)
 {
     hipError_t error;
 
@@ -190,6 +187,7 @@ static hipError_t look(struct hip_stream *stream, const struct turn *turn)
         error = query(stream);
         if (error == hipSuccess) {
             stream->passed = stream->turns;
+            turn->empty = true;
         }
     }
     if (error == hipSuccess || error == hipErrorNotReady) {
@@ -239,7 +237,7 @@ static iris_status_t ask(struct hip_stream *stream, const char *what,
  * it stop waiting becomes the backend's fault; hipErrorNotReady: even so it
  * came to no end. */
 static hipError_t poll(struct hip_stream *stream, const char *what,
-                       const struct turn *turn, iris_status_t *why_p)
+                       struct turn *turn, iris_status_t *why_p)
 {
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
     int64_t begin = iris_i_now_ns(), next_ask = begin + ASK_NS;
@@ -300,7 +298,7 @@ iris_status_t iris_i_hip_drain(struct hip_stream *stream, const char *what,
     (void)hipGetLastError();
     end->finished = error != hipErrorNotReady && !is_capture(error);
     turn_end(stream, &turn, end->finished);
-    end->idle = end->finished && turn.idle;
+    end->empty = turn.empty;
     if (is_capture(error)) {
         return iris_i_hip_fail_captured(stream,
                                         "waiting for a stream on the host");
@@ -389,7 +387,6 @@ void iris_i_hip_enqueue_end_many(struct hip_stream *stream, size_t calls)
         pthread_mutex_lock(&stream->lock);
     }
     stream->enqueuing--;
-    stream->num_enqueued++;
     pthread_mutex_unlock(&stream->lock);
 }
 

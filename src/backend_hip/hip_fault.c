@@ -88,15 +88,44 @@ void iris_i_hip_stop_end(struct hip_backend *hip)
     pthread_mutex_unlock(&hip->fault_lock);
 }
 
+/* All that the stream has may have been ended, or is about to be. What the
+ * program may have put there by itself counts as a piece. The lock is held, as
+ * for the next two. */
+static void hit(struct hip_stream *stream)
+{
+    stream->num_watched += stream->shared ? 1 : 0;
+    stream->num_hit = stream->num_watched;
+}
+
+/* By what has gone wrong. */
+static void see_faults(struct hip_stream *stream)
+{
+    const struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
+
+    if (stream->faults_seen != hip->num_faults) {
+        stream->faults_seen = hip->num_faults;
+        hit(stream);
+    }
+}
+
+/* By what is ending kernels now. */
+static void see_stop(struct hip_stream *stream)
+{
+    const struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
+
+    if (atomic_load(shared(&hip->watch->stop)) != 0) {
+        hit(stream);
+    }
+}
+
 void iris_i_hip_fault_share(struct hip_stream *stream)
 {
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
 
     pthread_mutex_lock(&hip->fault_lock);
-    if (!stream->shared && !stream->busy) {
-        stream->faults_seen = hip->num_faults;
-    }
+    see_faults(stream);
     stream->shared = true;
+    see_stop(stream);
     pthread_mutex_unlock(&hip->fault_lock);
 }
 
@@ -105,48 +134,57 @@ void iris_i_hip_fault_watch(struct hip_stream *stream)
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
 
     pthread_mutex_lock(&hip->fault_lock);
-    if (atomic_load(shared(&hip->watch->stop)) == 0) {
-        stream->faults_seen = stream->busy || stream->shared
-                                  ? stream->faults_seen
-                                  : hip->num_faults;
-    } else if (stream->faults_seen == hip->num_faults) {
-        stream->faults_seen--; /* what stops kernels now stops this stream's */
-    }
-    stream->busy = true;
+    see_faults(stream);
     stream->num_watched++;
+    see_stop(stream);
     pthread_mutex_unlock(&hip->fault_lock);
 }
 
 uint64_t iris_i_hip_fault_work(struct hip_stream *stream)
 {
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
-    uint64_t work;
+    uint64_t work, coming;
 
     pthread_mutex_lock(&hip->fault_lock);
     work = stream->num_watched;
     pthread_mutex_unlock(&hip->fault_lock);
-    return work;
+    pthread_mutex_lock(&stream->lock);
+    coming = stream->enqueuing;
+    pthread_mutex_unlock(&stream->lock);
+    return work > coming ? work - coming : 0;
 }
 
-iris_status_t iris_i_hip_fault_take(struct hip_stream *stream, bool idle,
+iris_status_t iris_i_hip_fault_take(struct hip_stream *stream,
+                                    const struct hip_outcome *end,
                                     uint64_t work, char *message_p)
 {
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
     iris_status_t status = IRIS_OK;
+    bool empty = end->empty;
+    uint64_t before, all;
 
     pthread_mutex_lock(&hip->fault_lock);
-    /* In an abandoned backend whatever waits is ended. */
-    if ((stream->busy || stream->shared) &&
-        (stream->faults_seen != hip->num_faults || hip->abandoned)) {
+    before = stream->num_watched;
+    see_faults(stream);
+    all = stream->num_watched;
+    if (stream->num_hit > stream->num_told) {
         status = hip->fault;
         memcpy(message_p, hip->fault_message, sizeof hip->fault_message);
     }
-    stream->faults_seen = hip->num_faults;
-    stream->busy = !idle || stream->num_watched != work;
-    if (stream->busy &&
-        (status != IRIS_OK || atomic_load(shared(&hip->watch->stop)) != 0)) {
-        stream->faults_seen--; /* what it has got meanwhile is ended, too */
+    pthread_mutex_unlock(&hip->fault_lock);
+    /* One that waited past a mark does not know. Without an error it need not,
+     * and who asks may be held up (iris_i_hip_force_waits()). */
+    if (status != IRIS_OK && end->finished && !empty) {
+        pthread_mutex_lock(&stream->lock);
+        empty = iris_i_hip_is_idle(stream);
+        pthread_mutex_unlock(&stream->lock);
     }
+    work = empty && before == work ? all : work;
+    pthread_mutex_lock(&hip->fault_lock);
+    if (end->finished && stream->num_told < work) {
+        stream->num_told = work;
+    }
+    see_stop(stream);
     pthread_mutex_unlock(&hip->fault_lock);
     return status;
 }

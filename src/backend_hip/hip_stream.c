@@ -227,7 +227,7 @@ static iris_status_t synchronize(struct hip_stream *stream, bool *finished_p)
     if (status != IRIS_OK) {
         return status;
     }
-    status = iris_i_hip_fault_take(stream, end.idle, work, message);
+    status = iris_i_hip_fault_take(stream, &end, work, message);
     /* Another thread may have taken it before. */
     return status == IRIS_OK ? end.why
                              : iris_i_fail(NULL, status, "%s", message);
