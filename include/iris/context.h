@@ -116,9 +116,9 @@ IRIS_API void iris_config_init(struct iris_config *config);
  *  IRIS_ERR_SYSTEM       a system call failed
  *  IRIS_ERR_DEVICE       a call of the GPU's runtime failed
  *
- *  Under mpirun the first call makes MPI ready if the program has not: MPI waits
- *  without a deadline for every rank to come, and at the process's end for every
- *  rank to end. With IRIS_BOOTSTRAP=env Iris leaves MPI alone.
+ *  Under mpirun the first call makes MPI ready if the program has not: MPI
+ *  waits without a deadline for every rank to come, and at the process's end
+ *  for every rank to end. With IRIS_BOOTSTRAP=env Iris leaves MPI alone.
  *
  *  The first call that may use a GPU sets environment variables for its
  *  runtime: no other thread may read or change the environment meanwhile. A

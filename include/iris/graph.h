@@ -40,10 +40,11 @@ IRIS_API iris_status_t iris_capture_end(iris_t *iris, iris_stream_t *stream,
                                         iris_graph_t **graph_p);
 
 /** Enqueues all of the graph on the stream. Asynchronous, local. Launches of
- *  one graph run one after another, and no two threads make them at once. One
- *  of more than a thousand nodes waits until the stream is empty, and should
- *  not itself wait for a peer and then have a thousand writes, waits or fills:
- *  such a launch cannot be ended. IRIS_ERR_INVALID, IRIS_ERR_DEVICE,
+ *  one graph run one after another; the program sees to it that no two threads
+ *  make them at once. One of more nodes than fit beside what the stream has, a
+ *  thousand together, waits until the stream is empty, and should not itself
+ *  wait for a peer and then have a thousand writes, waits or fills: such a
+ *  launch cannot be ended. IRIS_ERR_INVALID, IRIS_ERR_DEVICE,
  *  IRIS_ERR_STATE; of a full stream (iris_stream_t), for which a launch is as
  *  many calls as the graph has nodes, IRIS_ERR_PEER_LOST and IRIS_ERR_TIMEOUT */
 IRIS_API iris_status_t iris_graph_launch(iris_t *iris, iris_graph_t *graph,
