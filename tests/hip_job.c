@@ -227,3 +227,33 @@ iris_status_t hip_job(void)
     end = iris_finalize(iris);
     return status == IRIS_OK ? end : iris_i_fail_again(status, message);
 }
+
+int hip_make_word(iris_t *iris, uint64_t **word_p, iris_stream_t **stream_p)
+{
+    uint64_t three = 3;
+
+    CHECK_OK(iris_malloc(iris, sizeof three, (void **)word_p));
+    CHECK_OK(harness_write(iris, *word_p, &three, sizeof three));
+    CHECK_OK(iris_stream_create(iris, stream_p));
+    return 0;
+}
+
+struct wait_args {
+    const int64_t *context;
+    uint64_t *word;
+    uint64_t value;
+};
+
+IRIS_KERNEL(wait_for, struct wait_args)
+{
+    (void)iris_wait_until_u64(iris_dev_init(args->context), args->word,
+                              IRIS_CMP_EQ, args->value);
+}
+
+iris_status_t hip_wait_for(iris_t *iris, uint64_t *word, uint64_t value,
+                           iris_stream_t *stream)
+{
+    struct wait_args args = {iris_device_context(iris), word, value};
+
+    return iris_launch(iris, wait_for, 1, 1, &args, sizeof args, stream);
+}

@@ -30,6 +30,13 @@ int hip_found(const struct hip_held *before);
  * it returns. It can be called again. */
 iris_status_t hip_work(iris_t *iris);
 
+/* A word that is 3, and a stream. 0, or a line on stderr. */
+int hip_make_word(iris_t *iris, uint64_t **word_p, iris_stream_t **stream_p);
+
+/* Launches a kernel that waits for the word to be the value. */
+iris_status_t hip_wait_for(iris_t *iris, uint64_t *word, uint64_t value,
+                           iris_stream_t *stream);
+
 /* iris_init(), hip_work() and iris_finalize(): the first error, whose message
  * is then this thread's. */
 iris_status_t hip_job(void);

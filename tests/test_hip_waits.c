@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Waits that streams do without a kernel, as on CUDA: what ends them is taken
- * back, and they end with those of other streams. And errors of streams that
- * the program gives work, too.
+ * back, and they end with those of other streams.
  */
 #include "config.h"
 
@@ -10,7 +9,6 @@
 
 #include <iris/device.h>
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,12 +40,6 @@ IRIS_KERNEL(set_late, struct word_args)
     iris_signal_set(dev, args->word, args->value, dev.rank);
 }
 
-IRIS_KERNEL(wait_for, struct word_args)
-{
-    (void)iris_wait_until_u64(iris_dev_init(args->context), args->word,
-                              IRIS_CMP_EQ, args->value);
-}
-
 static iris_status_t launch(iris_t *iris, const struct iris_kernel *kernel,
                             uint64_t *word, uint64_t value,
                             iris_stream_t *stream)
@@ -57,17 +49,6 @@ static iris_status_t launch(iris_t *iris, const struct iris_kernel *kernel,
     return iris_launch(iris, kernel, 1, 1, &args, sizeof args, stream);
 }
 
-/* A word that is 3, and a stream. */
-static int make_word(iris_t *iris, uint64_t **word_p, iris_stream_t **stream_p)
-{
-    uint64_t three = 3;
-
-    CHECK_OK(iris_malloc(iris, sizeof three, (void **)word_p));
-    CHECK_OK(harness_write(iris, *word_p, &three, sizeof three));
-    CHECK_OK(iris_stream_create(iris, stream_p));
-    return 0;
-}
-
 static int told_body(iris_t *iris, void *arg)
 {
     iris_stream_t *stream, *other;
@@ -75,7 +56,7 @@ static int told_body(iris_t *iris, void *arg)
     char text[80];
 
     (void)arg;
-    CHECK_EQUAL(make_word(iris, &word, &stream), 0);
+    CHECK_EQUAL(hip_make_word(iris, &word, &stream), 0);
     CHECK_OK(iris_stream_create(iris, &other));
     CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_GE, 2, stream));
     CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_EQ, 7, stream));
@@ -109,7 +90,7 @@ static int late_body(iris_t *iris, void *arg)
     iris_stream_t *stream;
     uint64_t *word, seen;
 
-    CHECK_EQUAL(make_word(iris, &word, &stream), 0);
+    CHECK_EQUAL(hip_make_word(iris, &word, &stream), 0);
     CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_GE, 5, stream));
     CHECK_OK(launch(iris, late->kernel, word, late->value, stream));
     CHECK_STATUS(iris_stream_synchronize(iris, stream), IRIS_ERR_TIMEOUT);
@@ -151,7 +132,7 @@ static int behind_body(iris_t *iris, void *arg)
     uint64_t *word, seen;
 
     (void)arg;
-    CHECK_EQUAL(make_word(iris, &word, &first), 0);
+    CHECK_EQUAL(hip_make_word(iris, &word, &first), 0);
     CHECK_OK(iris_stream_create(iris, &second));
     CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_GE, 5, first));
     CHECK_EQUAL(hipStreamAddCallback(iris_stream_native(iris, first),
@@ -166,7 +147,7 @@ static int behind_body(iris_t *iris, void *arg)
     CHECK_OK(harness_read(iris, &seen, word, sizeof seen));
     CHECK_EQUAL(seen, 3);
     /* Nothing was given up: kernels wait again. */
-    CHECK_OK(launch(iris, wait_for, word, 5, first));
+    CHECK_OK(hip_wait_for(iris, word, 5, first));
     CHECK_OK(iris_signal_on_stream(iris, word, 5, iris_rank(iris), second));
     CHECK_OK(iris_stream_synchronize(iris, first));
     return 0;
@@ -179,122 +160,6 @@ static void a_wait_of_another_stream_ends_too(void **state)
     harness_run(1, behind_body, NULL);
 }
 
-/* Work of which this stream knows nothing; another one that has the same native
- * one stands for the program. */
-static int unknown_body(iris_t *iris, void *arg)
-{
-    iris_stream_t *program, *stream;
-    uint64_t *word;
-
-    (void)arg;
-    CHECK_EQUAL(make_word(iris, &word, &program), 0);
-    CHECK_OK(
-        iris_stream_wrap(iris, iris_stream_native(iris, program), &stream));
-    CHECK_OK(launch(iris, wait_for, word, 5, program));
-    CHECK_STATUS(iris_stream_synchronize(iris, stream), IRIS_ERR_TIMEOUT);
-    CHECK_OK(iris_stream_synchronize(iris, stream)); /* once */
-    CHECK_STATUS(iris_stream_synchronize(iris, program), IRIS_ERR_TIMEOUT);
-    iris_stream_destroy(iris, stream);
-    CHECK_OK(
-        iris_stream_wrap(iris, iris_stream_native(iris, program), &stream));
-    CHECK_OK(iris_stream_synchronize(iris, stream)); /* what was is not its */
-    return 0;
-}
-
-static void an_error_of_the_program_s_own_work_is_returned(void **state)
-{
-    (void)state;
-    setenv("IRIS_DEVICE_TIMEOUT_MS", "100", 1);
-    setenv("IRIS_TIMEOUT_MS", "60000", 1);
-    harness_run(1, unknown_body, NULL);
-    setenv("IRIS_DEVICE_TIMEOUT_MS", "0", 1);
-    setenv("IRIS_TIMEOUT_MS", "500", 1);
-}
-
-/* The same after another stream's synchronise has had the error, and then a
- * call of Iris's. */
-static int later_body(iris_t *iris, void *arg)
-{
-    iris_stream_t *program, *stream, *other;
-    uint64_t *word;
-
-    (void)arg;
-    CHECK_EQUAL(make_word(iris, &word, &program), 0);
-    CHECK_OK(iris_stream_create(iris, &other));
-    CHECK_OK(
-        iris_stream_wrap(iris, iris_stream_native(iris, program), &stream));
-    CHECK_OK(launch(iris, wait_for, word, 5, program));
-    CHECK_OK(launch(iris, wait_for, word, 7, other));
-    CHECK_STATUS(iris_stream_synchronize(iris, other), IRIS_ERR_TIMEOUT);
-    CHECK_OK(iris_memset(iris, word, 0, sizeof *word, stream));
-    CHECK_STATUS(iris_stream_synchronize(iris, stream), IRIS_ERR_TIMEOUT);
-    CHECK_STATUS(iris_stream_synchronize(iris, program), IRIS_ERR_TIMEOUT);
-    iris_stream_destroy(iris, stream);
-    return 0;
-}
-
-static void an_error_is_kept_for_a_stream_that_gets_more(void **state)
-{
-    (void)state;
-    harness_run(1, later_body, NULL);
-}
-
-struct synchronised {
-    iris_t *iris;
-    iris_stream_t *stream;
-    atomic_bool begun;
-    iris_status_t status;
-};
-
-static void *synchronise(void *arg)
-{
-    struct synchronised *it = arg;
-
-    atomic_store(&it->begun, true);
-    it->status = iris_stream_synchronize(it->iris, it->stream);
-    return NULL;
-}
-
-static void begin_to_synchronise(struct synchronised *it, pthread_t *thread)
-{
-    if (pthread_create(thread, NULL, synchronise, it) != 0) {
-        abort();
-    }
-    while (!atomic_load(&it->begun)) {
-        usleep(1000);
-    }
-}
-
-/* A wait that comes while another thread waits for the stream, whose deadline
- * ends both. */
-static int meanwhile_body(iris_t *iris, void *arg)
-{
-    struct synchronised first = {.iris = iris};
-    uint64_t *word, *second;
-    iris_status_t status;
-    pthread_t thread;
-
-    (void)arg;
-    CHECK_EQUAL(make_word(iris, &word, &first.stream), 0);
-    CHECK_OK(iris_calloc(iris, 1, sizeof *second, (void **)&second));
-    CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_EQ, 7, first.stream));
-    begin_to_synchronise(&first, &thread);
-    usleep(100000);
-    status = iris_wait_on_stream(iris, second, IRIS_CMP_EQ, 9, first.stream);
-    CHECK_EQUAL(pthread_join(thread, NULL), 0);
-    CHECK_OK(status);
-    CHECK_EQUAL(first.status, IRIS_ERR_TIMEOUT);
-    CHECK_STATUS(iris_stream_synchronize(iris, first.stream), IRIS_ERR_TIMEOUT);
-    CHECK_OK(iris_stream_synchronize(iris, first.stream));
-    return 0;
-}
-
-static void a_wait_that_comes_meanwhile_is_told_of(void **state)
-{
-    (void)state;
-    harness_run(1, meanwhile_body, NULL);
-}
-
 /* Each saves what was there before it was ended; one of them sees what ended
  * the other. */
 static int both_body(iris_t *iris, void *arg)
@@ -303,7 +168,7 @@ static int both_body(iris_t *iris, void *arg)
     uint64_t *word, seen;
 
     (void)arg;
-    CHECK_EQUAL(make_word(iris, &word, &eq), 0);
+    CHECK_EQUAL(hip_make_word(iris, &word, &eq), 0);
     CHECK_OK(iris_stream_create(iris, &ge)); /* ended before the other */
     CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_GE, 5, ge));
     CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_EQ, 7, eq));
@@ -327,7 +192,7 @@ static int over_body(iris_t *iris, void *arg)
     uint64_t *word, *done, value = 1000;
 
     (void)arg;
-    CHECK_EQUAL(make_word(iris, &word, &stream), 0);
+    CHECK_EQUAL(hip_make_word(iris, &word, &stream), 0);
     CHECK_OK(iris_stream_create(iris, &other));
     CHECK_OK(iris_calloc(iris, 1, sizeof *done, (void **)&done));
     CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_EQ, 3, stream));
@@ -335,7 +200,7 @@ static int over_body(iris_t *iris, void *arg)
     CHECK_OK(iris_wait_on_stream(iris, done, IRIS_CMP_EQ, 1, other));
     CHECK_OK(iris_stream_synchronize(iris, other));
     CHECK_OK(harness_write(iris, word, &value, sizeof value));
-    CHECK_OK(launch(iris, wait_for, word, 5, other));
+    CHECK_OK(hip_wait_for(iris, word, 5, other));
     CHECK_STATUS(iris_stream_synchronize(iris, other), IRIS_ERR_TIMEOUT);
     CHECK_OK(harness_read(iris, &value, word, sizeof value));
     CHECK_EQUAL(value, 1000);
@@ -347,165 +212,6 @@ static void a_wait_that_is_over_is_not_ended(void **state)
 {
     (void)state;
     harness_run(1, over_body, NULL);
-}
-
-static atomic_bool fed_enough;
-static atomic_int in_work;
-
-static void take_a_while(hipStream_t stream, hipError_t error, void *arg)
-{
-    (void)stream, (void)error, (void)arg;
-    usleep(1000);
-    atomic_fetch_sub(&in_work, 1);
-}
-
-/* Sees to it that the stream is never idle. */
-static void *feed(void *native)
-{
-    while (!atomic_load(&fed_enough)) {
-        if (atomic_load(&in_work) < 10) {
-            atomic_fetch_add(&in_work, 1);
-            (void)hipStreamAddCallback(native, take_a_while, NULL, 0);
-        } else {
-            usleep(200);
-        }
-    }
-    return NULL;
-}
-
-static int fed_body(iris_t *iris, void *arg)
-{
-    iris_stream_t *stream;
-    iris_status_t status;
-    uint64_t *word;
-    pthread_t thread;
-
-    (void)arg;
-    CHECK_EQUAL(make_word(iris, &word, &stream), 0);
-    CHECK_EQUAL(
-        pthread_create(&thread, NULL, feed, iris_stream_native(iris, stream)),
-        0);
-    while (atomic_load(&in_work) == 0) {
-        usleep(1000);
-    }
-    status = iris_stream_synchronize(iris, stream);
-    atomic_store(&fed_enough, true);
-    CHECK_EQUAL(pthread_join(thread, NULL), 0);
-    CHECK_OK(status);
-    return 0;
-}
-
-static void waiting_ends_while_the_program_gives_work(void **state)
-{
-    (void)state;
-    harness_run(1, fed_body, NULL);
-}
-
-static void hold(hipStream_t stream, hipError_t error, void *over)
-{
-    (void)stream, (void)error;
-    while (!atomic_load((atomic_bool *)over)) {
-        usleep(1000);
-    }
-}
-
-/* While another stream's deadline goes on ending kernels, this one's
- * synchronise comes back with the program's kernel still behind. */
-static int behind_the_mark_body(iris_t *iris, void *arg)
-{
-    struct synchronised it = {.iris = iris}, other = {.iris = iris};
-    atomic_bool before = false, behind = false, on_other = false;
-    iris_stream_t *program;
-    hipStream_t native;
-    uint64_t *word;
-    pthread_t thread, other_thread;
-    iris_status_t status;
-
-    (void)arg;
-    CHECK_EQUAL(make_word(iris, &word, &program), 0);
-    native = iris_stream_native(iris, program);
-    CHECK_OK(iris_stream_wrap(iris, native, &it.stream));
-    CHECK_OK(iris_stream_create(iris, &other.stream));
-    CHECK_EQUAL(hipStreamAddCallback(native, hold, &before, 0), hipSuccess);
-    CHECK_EQUAL(hipStreamAddCallback(iris_stream_native(iris, other.stream),
-                                     hold, &on_other, 0),
-                hipSuccess);
-    begin_to_synchronise(&it, &thread);
-    begin_to_synchronise(&other, &other_thread);
-    usleep(100000); /* for the mark */
-    (void)hipStreamAddCallback(native, hold, &behind, 0);
-    status = launch(iris, wait_for, word, 5, program);
-    usleep(700000); /* past the deadline, within 2 s of grace */
-    atomic_store(&before, true);
-    (void)pthread_join(thread, NULL);
-    atomic_store(&behind, true);
-    for (int ms = 0; ms < 1000 && hipStreamQuery(native) != hipSuccess; ms++) {
-        usleep(1000);
-    }
-    atomic_store(&on_other, true);
-    (void)pthread_join(other_thread, NULL);
-    CHECK_OK(status);
-    CHECK_EQUAL(it.status, IRIS_ERR_TIMEOUT);
-    CHECK_EQUAL(other.status, IRIS_ERR_TIMEOUT);
-    CHECK_STATUS(iris_stream_synchronize(iris, it.stream), IRIS_ERR_TIMEOUT);
-    CHECK_OK(iris_stream_synchronize(iris, it.stream));
-    CHECK_STATUS(iris_stream_synchronize(iris, program), IRIS_ERR_TIMEOUT);
-    iris_stream_destroy(iris, it.stream);
-    return 0;
-}
-
-static void what_ends_behind_a_synchronise_is_told_of(void **state)
-{
-    (void)state;
-    harness_run(1, behind_the_mark_body, NULL);
-}
-
-struct filler {
-    iris_t *iris;
-    iris_stream_t *stream;
-    uint64_t *word;
-    atomic_bool over;
-};
-
-static void *fill(void *arg)
-{
-    struct filler *filler = arg;
-
-    while (!atomic_load(&filler->over)) {
-        (void)iris_memset(filler->iris, filler->word, 0, sizeof(uint64_t),
-                          filler->stream);
-    }
-    return NULL;
-}
-
-/* At most two, since the thread that fills the stream may wait, too. Each is
- * for what was enqueued when the stream was synchronised and, once more, for
- * what came until then. */
-static int always_more_body(iris_t *iris, void *arg)
-{
-    struct filler filler = {.iris = iris};
-    iris_status_t first, status = IRIS_OK;
-    pthread_t thread;
-
-    (void)arg;
-    CHECK_EQUAL(make_word(iris, &filler.word, &filler.stream), 0);
-    CHECK_OK(launch(iris, wait_for, filler.word, 5, filler.stream));
-    CHECK_EQUAL(pthread_create(&thread, NULL, fill, &filler), 0);
-    first = iris_stream_synchronize(iris, filler.stream);
-    for (int i = 0; i < 5; i++) {
-        status = iris_stream_synchronize(iris, filler.stream);
-    }
-    atomic_store(&filler.over, true);
-    CHECK_EQUAL(pthread_join(thread, NULL), 0);
-    CHECK_EQUAL(first, IRIS_ERR_TIMEOUT);
-    CHECK_OK(status);
-    return 0;
-}
-
-static void an_error_ends_for_a_stream_that_always_gets_more(void **state)
-{
-    (void)state;
-    harness_run(1, always_more_body, NULL);
 }
 
 static int setup(void **state)
@@ -523,14 +229,8 @@ int main(void)
         cmocka_unit_test(a_stream_that_waits_by_itself_says_for_what),
         cmocka_unit_test(a_signal_that_comes_late_is_kept),
         cmocka_unit_test(a_wait_of_another_stream_ends_too),
-        cmocka_unit_test(an_error_of_the_program_s_own_work_is_returned),
-        cmocka_unit_test(an_error_is_kept_for_a_stream_that_gets_more),
-        cmocka_unit_test(a_wait_that_comes_meanwhile_is_told_of),
         cmocka_unit_test(two_waits_for_one_word_leave_it_as_it_was),
         cmocka_unit_test(a_wait_that_is_over_is_not_ended),
-        cmocka_unit_test(waiting_ends_while_the_program_gives_work),
-        cmocka_unit_test(what_ends_behind_a_synchronise_is_told_of),
-        cmocka_unit_test(an_error_ends_for_a_stream_that_always_gets_more),
     };
 
     return cmocka_run_group_tests(tests, setup, harness_teardown);
