@@ -60,6 +60,7 @@ struct iris {
     atomic_size_t num_backed; /* bits set */
     uint64_t *fresh;          /* those that peers have not mapped yet, while an
                                * allocation is under way */
+    size_t num_fresh;         /* bits set */
     struct iris_exchange *exchange; /* NULL: nothing ever has to be */
     struct iris_offer *offers;      /* room for every run of pieces */
     struct iris_alloc *window;      /* addresses behind the heap */

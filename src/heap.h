@@ -35,12 +35,15 @@ iris_status_t iris_i_heap_allocate(iris_t *iris, const struct iris_call *asked,
                                    iris_status_t checked, void **ptr_p);
 
 /* Puts memory behind every piece of [offset, offset + bytes) that lacks it, or
- * behind none. On a heap that grows, one of the next two must follow.
+ * behind none. On a heap that grows, one of the next three must follow.
  * IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_heap_back(iris_t *iris, size_t offset, size_t bytes);
 
 /* Takes that memory away again. */
 void iris_i_heap_unback(iris_t *iris);
+
+/* Or takes note that the peers will have it by another way. */
+void iris_i_heap_keep(iris_t *iris);
 
 /* Or, collectively, once all ranks have agreed that each has put it there:
  * maps it everywhere. If that fails on one rank, all take it away. */

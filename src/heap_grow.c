@@ -100,6 +100,7 @@ iris_status_t iris_i_heap_back(iris_t *iris, size_t offset, size_t bytes)
         iris->num_backed += run.end - run.first;
         if (iris->backend->growth != NULL) {
             flip(iris->fresh, &run);
+            iris->num_fresh += run.end - run.first;
         }
     }
     return IRIS_OK;
@@ -122,12 +123,20 @@ void iris_i_heap_unback(iris_t *iris)
 {
     struct run run = {.end = 0};
 
-    while (next_run(iris->fresh, 1, num_pieces(iris), &run)) {
+    while (iris->num_fresh != 0) {
+        (void)next_run(iris->fresh, 1, num_pieces(iris), &run);
         iris_i_heap_unmap(iris, run.first * iris->piece_bytes);
         flip(iris->fresh, &run);
         flip(iris->backed, &run);
+        iris->num_fresh -= run.end - run.first;
         iris->num_backed -= run.end - run.first;
     }
+}
+
+void iris_i_heap_keep(iris_t *iris)
+{
+    memset(iris->fresh, 0, (num_pieces(iris) / 64 + 1) * sizeof(uint64_t));
+    iris->num_fresh = 0;
 }
 
 static iris_status_t take_offer(iris_t *iris, int rank,
@@ -182,10 +191,9 @@ static iris_status_t share_fresh(iris_t *iris, struct iris_call *call)
 iris_status_t iris_i_heap_settle(iris_t *iris)
 {
     struct iris_call call = {.kind = IRIS_CALL_GROW};
-    struct run run = {.end = 0};
     iris_status_t status = IRIS_OK;
 
-    if (!next_run(iris->fresh, 1, num_pieces(iris), &run)) {
+    if (iris->num_fresh == 0) {
         return IRIS_OK;
     }
     if (iris->exchange != NULL) {
@@ -197,6 +205,6 @@ iris_status_t iris_i_heap_settle(iris_t *iris)
         iris_i_heap_unback(iris);
         return status;
     }
-    memset(iris->fresh, 0, (num_pieces(iris) / 64 + 1) * sizeof(uint64_t));
+    iris_i_heap_keep(iris);
     return IRIS_OK;
 }

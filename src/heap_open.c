@@ -71,7 +71,7 @@ static iris_status_t reserve(iris_t *iris)
     }
     status = iris_i_heap_back(iris, 0, iris->reserved_bytes);
     if (status == IRIS_OK) { /* peers get it with the heap */
-        memset(iris->fresh, 0, (pieces / 64 + 1) * sizeof(uint64_t));
+        iris_i_heap_keep(iris);
     }
     return status;
 }
