@@ -196,8 +196,8 @@ static void hold(hipStream_t stream, hipError_t error, void *over)
  * synchronise comes back with the program's kernel still behind. */
 static int behind_the_mark_body(iris_t *iris, void *arg)
 {
+    static atomic_bool before, behind, on_other; /* may outlive this */
     struct synchronised it = {.iris = iris}, other = {.iris = iris};
-    atomic_bool before = false, behind = false, on_other = false;
     iris_stream_t *program;
     hipStream_t native;
     uint64_t *word;
@@ -261,7 +261,7 @@ static void *fill(void *arg)
     return NULL;
 }
 
-/* At most two, since the thread that fills the stream may wait, too. Each is
+/* A few, since the thread that fills the stream may wait, too. Each is
  * for what was enqueued when the stream was synchronised and, once more, for
  * what came until then. */
 static int always_more_body(iris_t *iris, void *arg)

@@ -63,9 +63,9 @@ IRIS_API void iris_stream_destroy(iris_t *iris, iris_stream_t *stream);
 /** Blocks until everything enqueued so far is done, and returns the error of
  *  the stream's work since the last synchronize, once: of several the first on
  *  the CPU; on a GPU, where what ends one kernel that waits ends all of this
- *  rank's, the last. A stream that has got more meanwhile returns it once more.
- *  One whose native one the program has returns it even if Iris knows of no
- *  work there.
+ *  rank's, the last. There a stream that has got more meanwhile may return it
+ *  again for that, and one whose native one the program has returns it even if
+ *  Iris knows of no work there.
  *
  *  IRIS_ERR_PEER_LOST    a kernel waited for a rank that died; the kernel was
  *                        ended

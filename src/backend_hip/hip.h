@@ -367,6 +367,7 @@ bool iris_i_hip_is_idle(struct hip_stream *stream);
 struct hip_outcome {
     bool finished;     /* what was enqueued before is done */
     bool empty;        /* and the stream was seen to have nothing left */
+    uint64_t work;     /* so many of its pieces of work are done then */
     iris_status_t why; /* what made the host stop waiting, if anything did; its
                         * message is this thread's */
 };
@@ -408,7 +409,8 @@ void iris_i_hip_stop_end(struct hip_backend *hip);
 void iris_i_hip_fault_share(struct hip_stream *stream);
 
 /* A stream gets a piece of work: what went wrong before is not its error. The
- * second: how many it has, but for what threads are about to enqueue. */
+ * second: how many it has got, but for what threads are about to enqueue; the
+ * stream's lock is held. */
 void iris_i_hip_fault_watch(struct hip_stream *stream);
 uint64_t iris_i_hip_fault_work(struct hip_stream *stream);
 
@@ -416,11 +418,11 @@ uint64_t iris_i_hip_fault_work(struct hip_stream *stream);
  * backend ready for the next kernels. */
 void iris_i_hip_collect(struct hip_backend *hip);
 
-/* After a stream has drained, as `end` says, of so much `work` at least: what
- * may have ended some of that, once. message_p has IRIS_MESSAGE_BYTES. */
+/* After a stream has drained, as `end` says: what may have ended its work, once
+ * for all that is done. message_p has IRIS_MESSAGE_BYTES. */
 iris_status_t iris_i_hip_fault_take(struct hip_stream *stream,
                                     const struct hip_outcome *end,
-                                    uint64_t work, char *message_p);
+                                    char *message_p);
 
 /* Lets every wait that the backend's streams do without a kernel come true, in
  * the order they come: a stream may wait for another one. Of two for one word a

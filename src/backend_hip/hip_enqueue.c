@@ -118,7 +118,8 @@ struct turn {
     uint64_t num_given;
     uint64_t num_waits;
     uint64_t stage_orphans;
-    bool empty; /* the stream was seen to be, at its end */
+    uint64_t work; /* as in struct hip_outcome, and the next */
+    bool empty;
 };
 
 static void turn_begin(struct hip_stream *stream, struct turn *turn)
@@ -130,6 +131,7 @@ static void turn_begin(struct hip_stream *stream, struct turn *turn)
         .num_given = stream->num_given,
         .num_waits = stream->num_waits,
         .stage_orphans = stream->stage_orphans,
+        .work = iris_i_hip_fault_work(stream),
     };
     stream->stage_orphans = 0;
     pthread_mutex_unlock(&stream->lock);
@@ -187,6 +189,7 @@ static hipError_t look(struct hip_stream *stream, struct turn *turn)
         error = query(stream);
         if (error == hipSuccess) {
             stream->passed = stream->turns;
+            turn->work = iris_i_hip_fault_work(stream);
             turn->empty = true;
         }
     }
@@ -299,6 +302,7 @@ iris_status_t iris_i_hip_drain(struct hip_stream *stream, const char *what,
     end->finished = error != hipErrorNotReady && !is_capture(error);
     turn_end(stream, &turn, end->finished);
     end->empty = turn.empty;
+    end->work = turn.work;
     if (is_capture(error)) {
         return iris_i_hip_fail_captured(stream,
                                         "waiting for a stream on the host");

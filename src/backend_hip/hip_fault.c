@@ -143,46 +143,52 @@ void iris_i_hip_fault_watch(struct hip_stream *stream)
 uint64_t iris_i_hip_fault_work(struct hip_stream *stream)
 {
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
-    uint64_t work, coming;
+    uint64_t work, coming = stream->enqueuing;
 
     pthread_mutex_lock(&hip->fault_lock);
     work = stream->num_watched;
     pthread_mutex_unlock(&hip->fault_lock);
-    pthread_mutex_lock(&stream->lock);
-    coming = stream->enqueuing;
-    pthread_mutex_unlock(&stream->lock);
     return work > coming ? work - coming : 0;
 }
 
+/* The lock is held. */
+static void tell_upto(struct hip_stream *stream, uint64_t work)
+{
+    if (stream->num_told < work) {
+        stream->num_told = work;
+    }
+}
+
+/* A fault counts as a piece of a stream that the program has, too: nothing if
+ * the stream is empty. One that was waited for past a mark has to be asked, and
+ * who asks may be held up (iris_i_hip_force_waits()): only then. */
 iris_status_t iris_i_hip_fault_take(struct hip_stream *stream,
                                     const struct hip_outcome *end,
-                                    uint64_t work, char *message_p)
+                                    char *message_p)
 {
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
     iris_status_t status = IRIS_OK;
+    uint64_t before, with_fault;
     bool empty = end->empty;
-    uint64_t before, all;
 
     pthread_mutex_lock(&hip->fault_lock);
     before = stream->num_watched;
     see_faults(stream);
-    all = stream->num_watched;
+    with_fault = stream->num_watched;
     if (stream->num_hit > stream->num_told) {
         status = hip->fault;
         memcpy(message_p, hip->fault_message, sizeof hip->fault_message);
     }
-    pthread_mutex_unlock(&hip->fault_lock);
-    /* One that waited past a mark does not know. Without an error it need not,
-     * and who asks may be held up (iris_i_hip_force_waits()). */
-    if (status != IRIS_OK && end->finished && !empty) {
-        pthread_mutex_lock(&stream->lock);
-        empty = iris_i_hip_is_idle(stream);
-        pthread_mutex_unlock(&stream->lock);
-    }
-    work = empty && before == work ? all : work;
-    pthread_mutex_lock(&hip->fault_lock);
-    if (end->finished && stream->num_told < work) {
-        stream->num_told = work;
+    tell_upto(stream, end->finished ? end->work : 0);
+    if (end->finished && end->work == before && with_fault != before) {
+        pthread_mutex_unlock(&hip->fault_lock);
+        if (!empty) {
+            pthread_mutex_lock(&stream->lock);
+            empty = iris_i_hip_is_idle(stream);
+            pthread_mutex_unlock(&stream->lock);
+        }
+        pthread_mutex_lock(&hip->fault_lock);
+        tell_upto(stream, empty ? with_fault : 0);
     }
     see_stop(stream);
     pthread_mutex_unlock(&hip->fault_lock);

@@ -216,7 +216,6 @@ static iris_status_t synchronize(struct hip_stream *stream, bool *finished_p)
 {
     struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
     char message[IRIS_MESSAGE_BYTES];
-    uint64_t work = iris_i_hip_fault_work(stream);
     struct hip_outcome end;
     iris_status_t status = iris_i_hip_drain(stream, HIP_WORK, &end);
 
@@ -227,7 +226,7 @@ static iris_status_t synchronize(struct hip_stream *stream, bool *finished_p)
     if (status != IRIS_OK) {
         return status;
     }
-    status = iris_i_hip_fault_take(stream, &end, work, message);
+    status = iris_i_hip_fault_take(stream, &end, message);
     /* Another thread may have taken it before. */
     return status == IRIS_OK ? end.why
                              : iris_i_fail(NULL, status, "%s", message);
