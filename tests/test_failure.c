@@ -280,6 +280,9 @@ static void body_finalize(int rank, struct proc_report *report, void *arg)
 {
     iris_t *iris = proc_init(report);
 
+    if (iris == NULL) {
+        return;
+    }
     proc_reach(report, WAITING);
     if (rank == *(int *)arg) {
         stay();
@@ -319,7 +322,9 @@ static void body_orderly(int rank, struct proc_report *report, void *arg)
 
     (void)arg;
     (void)rank;
-    proc_note(report, iris_finalize(iris));
+    if (iris != NULL) {
+        proc_note(report, iris_finalize(iris));
+    }
 }
 
 static void ranks_that_finalize_and_end_are_not_lost(void **state)

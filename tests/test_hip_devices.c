@@ -194,8 +194,10 @@ static void body(int rank, struct proc_report *report, void *arg)
     (void)fakehip_fail(getenv("FAKEHIP_FAIL"));
     iris = proc_init(report);
     if (iris != NULL) {
-        proc_note(report, hip_work(iris));
-        proc_note(report, iris_barrier(iris, NULL, NULL));
+        iris_status_t work = hip_work(iris);
+        iris_status_t met = iris_barrier(iris, NULL, NULL);
+
+        proc_note(report, work != IRIS_OK ? work : met);
         fakehip_count(&counts);
         report->value = counts.imports;
         proc_finalize(report, iris);
