@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "alloc.h"
+#include "heap/alloc.h"
 #include "bench.h"
 
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 #include <iris/device.h>
 #include <iris/iris.h>
 
-#include "backend.h"
-#include "env.h"
+#include "backend/backend.h"
+#include "base/settings.h"
 
 #include <getopt.h>
 #include <stdio.h>

@@ -19,8 +19,8 @@
 
 #include <iris/device/layout.h>
 
-#include "backend.h"
-#include "log.h"
+#include "backend/backend.h"
+#include "base/log.h"
 
 extern const struct iris_backend_ops iris_i_hip_ops;
 

@@ -7,7 +7,7 @@
 
 #include "backend_hip/hip.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <time.h>
 

@@ -10,7 +10,7 @@
 
 #include <iris/device/op.h>
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 
 #include "backend_hip/hip.h"
 
-#include "module.h"
+#include "backend/module.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "backend_hip/hip.h"
 
-#include "module.h"
+#include "backend/module.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * makes, on the CUDA runtime and, where that has no such call, the driver.
  * (HIP's own headers do not compile against CUDA 13.)
  */
-#ifndef IRIS_SRC_BACKEND_HIP_NVIDIA_H
-#define IRIS_SRC_BACKEND_HIP_NVIDIA_H
+#ifndef IRIS_SRC_BACKEND_HIP_HIP_NVIDIA_H
+#define IRIS_SRC_BACKEND_HIP_HIP_NVIDIA_H
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -362,4 +362,4 @@ static inline hipError_t hipModuleGetFunction(hipFunction_t *function,
 #define hipLaunchKernel(entry, grid, block, args, lds_bytes, stream) \
     cudaLaunchKernel(entry, grid, block, args, lds_bytes, stream)
 
-#endif /* IRIS_SRC_BACKEND_HIP_NVIDIA_H */
+#endif /* IRIS_SRC_BACKEND_HIP_HIP_NVIDIA_H */

@@ -11,7 +11,7 @@
 
 #include <iris/heap.h>
 
-#include "heap.h"
+#include "heap/heap.h"
 
 #include <stdlib.h>
 #include <string.h>

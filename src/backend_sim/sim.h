@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "backend.h"
-#include "log.h"
+#include "backend/backend.h"
+#include "base/log.h"
 
 extern const struct iris_backend_ops iris_i_sim_ops;
 

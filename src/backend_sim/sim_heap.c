@@ -7,7 +7,7 @@
 
 #include "backend_sim/sim.h"
 
-#include "shm.h"
+#include "base/shm.h"
 
 #include <errno.h>
 #include <fcntl.h>

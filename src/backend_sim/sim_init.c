@@ -6,7 +6,7 @@
 
 #include "backend_sim/sim.h"
 
-#include "shm.h"
+#include "base/shm.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include <iris/device/atomic.h>
 #include <iris/device/kernel.h>
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <sched.h>
 #include <setjmp.h>

@@ -7,7 +7,7 @@
 
 #include "backend_sim/sim.h"
 
-#include "clock.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

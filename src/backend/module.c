@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The core as a module sees it: errors and log lines go to the library that
+ * loaded it, which keeps the thread's last error. Part of modules, not of the
+ * core.
+ */
+#include "config.h"
+
+#include "backend/module.h"
+
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct iris_module_core *core;
+
+const struct iris_backend_ops *
+iris_i_module_open(const struct iris_module_core *caller,
+                   const struct iris_backend_ops *ops)
+{
+    static const struct iris_module_layout layout = IRIS_MODULE_LAYOUT;
+
+    if (strcmp(caller->version, IRIS_MODULE_VERSION) != 0 ||
+        caller->layout->bytes != sizeof layout ||
+        memcmp(caller->layout, &layout, sizeof layout) != 0) {
+        return NULL;
+    }
+    core = caller;
+    return ops;
+}
+
+iris_status_t iris_i_fail(const iris_t *iris, iris_status_t status,
+                          const char *format, ...)
+{
+    char message[IRIS_MESSAGE_BYTES];
+    va_list args;
+
+    (void)iris;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    return core->fail(status, message);
+}
+
+void iris_i_each_image(iris_image_visit_t visit, void *arg)
+{
+    core->each_image(visit, arg);
+}
+
+uint64_t iris_i_image_serial(const void *image)
+{
+    return core->image_serial(image);
+}
+
+uint64_t iris_i_images_removed(void)
+{
+    return core->images_removed();
+}
+
+const char *iris_last_error(void)
+{
+    return core->last_error();
+}
+
+/* clang-format off */
+#define LOG_FUNCTION(name, level)                                              \
+    void name(const iris_t *iris, const char *format, ...)                     \
+    {                                                                          \
+        char message[IRIS_MESSAGE_BYTES];                                      \
+        va_list args;                                                          \
+        (void)iris;                                                            \
+        va_start(args, format);                                                \
+        vsnprintf(message, sizeof message, format, args);                      \
+        va_end(args);                                                          \
+        core->log(level, message);                                             \
+    }
+/* clang-format on */
+LOG_FUNCTION(iris_info, IRIS_LOG_INFO)
+LOG_FUNCTION(iris_warning, IRIS_LOG_WARNING)
+LOG_FUNCTION(iris_error, IRIS_LOG_ERROR)

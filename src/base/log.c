@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * This thread's last error, and log lines on stderr.
+ */
+#include "config.h"
+
+#include "base/log.h"
+
+#include "context/context.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The one piece of state outside contexts: it belongs to the thread, so that a
+ * failed iris_init(), which leaves no context, can still say why. */
+static _Thread_local char last_error[IRIS_MESSAGE_BYTES];
+
+const char *iris_last_error(void)
+{
+    return last_error;
+}
+
+int iris_i_log_level(const char *text)
+{
+    static const struct {
+        const char *name;
+        iris_log_level_t level;
+    } levels[] = {
+        {"debug", IRIS_LOG_DEBUG},     {"info", IRIS_LOG_INFO},
+        {"warning", IRIS_LOG_WARNING}, {"error", IRIS_LOG_ERROR},
+        {"off", IRIS_LOG_OFF},
+    };
+
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        if (strcasecmp(text, levels[i].name) == 0) {
+            return (int)levels[i].level;
+        }
+    }
+    return -1;
+}
+
+/* Without a context only the environment can tell; a value that does not parse
+ * is iris_init()'s to report. */
+static int level_of(const iris_t *iris)
+{
+    const char *text;
+    int level;
+
+    if (iris != NULL) {
+        return atomic_load_explicit(&iris->log_level, memory_order_relaxed);
+    }
+    text = getenv("IRIS_LOG_LEVEL");
+    level = text == NULL ? -1 : iris_i_log_level(text);
+    return level < 0 ? IRIS_LOG_INFO : level;
+}
+
+/* One write for the whole line, so that lines of several ranks do not mix. */
+static void print(const iris_t *iris, int level, const char *message)
+{
+    char line[IRIS_MESSAGE_BYTES + 64];
+    int length;
+
+    if (level < level_of(iris)) {
+        return;
+    }
+    if (iris != NULL) {
+        length = snprintf(line, sizeof line, "[Iris] [%d/%d] %s\n", iris->rank,
+                          iris->num_ranks, message);
+    } else {
+        length = snprintf(line, sizeof line, "[Iris] %s\n", message);
+    }
+    if (length > 0) {
+        size_t bytes = (size_t)length;
+
+        if (bytes >= sizeof line) {
+            bytes = sizeof line - 1;
+            line[bytes - 1] = '\n';
+        }
+        fwrite(line, 1, bytes, stderr);
+    }
+}
+
+#define LOG_FUNCTION(name, level)                          \
+    void name(const iris_t *iris, const char *format, ...) \
+    {                                                      \
+        va_list args;                                      \
+        va_start(args, format);                            \
+        log_args(iris, level, format, args);               \
+        va_end(args);                                      \
+    }
+
+static void __attribute__((format(printf, 3, 0)))
+log_args(const iris_t *iris, int level, const char *format, va_list args)
+{
+    char message[IRIS_MESSAGE_BYTES];
+
+    vsnprintf(message, sizeof message, format, args);
+    print(iris, level, message);
+}
+
+/* void iris_debug(const iris_t *iris, const char *format, ...) and so on */
+LOG_FUNCTION(iris_debug, IRIS_LOG_DEBUG)
+LOG_FUNCTION(iris_info, IRIS_LOG_INFO)
+LOG_FUNCTION(iris_warning, IRIS_LOG_WARNING)
+LOG_FUNCTION(iris_error, IRIS_LOG_ERROR)
+#undef LOG_FUNCTION
+
+void iris_log_set_level(iris_t *iris, iris_log_level_t level)
+{
+    if (iris != NULL) {
+        atomic_store_explicit(&iris->log_level, (int)level,
+                              memory_order_relaxed);
+    }
+}
+
+static iris_status_t __attribute__((format(printf, 4, 0)))
+fail_args(const iris_t *iris, iris_status_t status, const char *behind,
+          const char *format, va_list args)
+{
+    char message[IRIS_MESSAGE_BYTES];
+
+    vsnprintf(message, sizeof message, format, args);
+    if (iris != NULL) {
+        snprintf(last_error, sizeof last_error, "[%d/%d] %.900s%s%.80s",
+                 iris->rank, iris->num_ranks, message, behind[0] ? ": " : "",
+                 behind);
+    } else {
+        snprintf(last_error, sizeof last_error, "%.900s%s%.80s", message,
+                 behind[0] ? ": " : "", behind);
+    }
+    iris_debug(iris, "%s: %s", iris_status_string(status), last_error);
+    return status;
+}
+
+iris_status_t iris_i_fail(const iris_t *iris, iris_status_t status,
+                          const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    fail_args(iris, status, "", format, args);
+    va_end(args);
+    return status;
+}
+
+iris_status_t iris_i_fail_errno(const iris_t *iris, iris_status_t status,
+                                int errno_value, const char *format, ...)
+{
+    char text[128];
+    va_list args;
+
+    va_start(args, format);
+    fail_args(iris, status, strerror_r(errno_value, text, sizeof text), format,
+              args);
+    va_end(args);
+    return status;
+}
+
+iris_status_t iris_i_fail_again(iris_status_t status, const char *message)
+{
+    if (message != last_error) {
+        snprintf(last_error, sizeof last_error, "%s", message);
+    }
+    return status;
+}
+
+iris_status_t iris_i_fail_on(const iris_t *iris, iris_status_t status)
+{
+    char message[IRIS_MESSAGE_BYTES];
+
+    if (status != IRIS_OK && last_error[0] != '[') {
+        snprintf(message, sizeof message, "[%d/%d] %.990s", iris->rank,
+                 iris->num_ranks, last_error);
+        snprintf(last_error, sizeof last_error, "%s", message);
+    }
+    return status;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Settings: what the program asked for, else the environment, else defaults,
+ * each with where it came from.
+ */
+#ifndef IRIS_SRC_BASE_SETTINGS_H
+#define IRIS_SRC_BASE_SETTINGS_H
+
+#include <iris/context.h>
+
+#define IRIS_SETTING_BYTES 512
+
+enum iris_origin {
+    IRIS_ORIGIN_DEFAULT,
+    IRIS_ORIGIN_ENVIRONMENT,
+    IRIS_ORIGIN_ARGUMENT,
+};
+
+/* One resolved value: text for STRING and CHOICE, else a number (its text is
+ * how it was given). */
+struct iris_setting {
+    enum iris_origin origin;
+    int64_t number;
+    char text[IRIS_SETTING_BYTES];
+};
+
+struct iris_settings {
+#define IRIS_SETTING_FIELD(field, kind, env, value, choices, help) \
+    struct iris_setting field;
+    IRIS_CONFIG_ROWS(IRIS_SETTING_FIELD)
+#undef IRIS_SETTING_FIELD
+};
+
+/* One row of the table, for help texts. `setting` is NULL when there are no
+ * settings to show. */
+struct iris_setting_row {
+    const char *env;
+    const char *value; /* the default */
+    const char *choices;
+    const char *help;
+    const struct iris_setting *setting;
+};
+
+/* Resolves every row; `config` may be NULL. IRIS_ERR_CONFIG names the first
+ * variable or field that does not parse, with what it accepts; *settings_p then
+ * holds the default for that row and is complete all the same, so that the rank
+ * can still find its peers and tell them. */
+iris_status_t iris_i_settings_load(const struct iris_config *config,
+                                   struct iris_settings *settings_p);
+
+/* Row `i` of the table; 0 when there are no more. */
+int iris_i_settings_row(const struct iris_settings *settings, size_t i,
+                        struct iris_setting_row *row_p);
+
+/* "default", "environment" or "argument". */
+const char *iris_i_origin_string(enum iris_origin origin);
+
+#endif /* IRIS_SRC_BASE_SETTINGS_H */

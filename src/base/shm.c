@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Unnamed POSIX shared memory: creation, backing, mapping.
+ */
+#include "config.h"
+
+#include "base/shm.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+/* Where shm_open() keeps its objects. O_TMPFILE makes one there that never has
+ * a name: a rank killed at any moment leaves nothing. */
+#define SHM_DIRECTORY "/dev/shm"
+
+iris_status_t iris_i_fail_fd(int errno_value, const char *what)
+{
+    struct rlimit limit = {0};
+
+    if (errno_value != EMFILE && errno_value != ENFILE) {
+        return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno_value, "%s",
+                                 what);
+    }
+    getrlimit(RLIMIT_NOFILE, &limit);
+    return iris_i_fail_errno(
+        NULL, IRIS_ERR_LIMIT, errno_value,
+        "%s: no file descriptors left; raise RLIMIT_NOFILE (ulimit -n), now "
+        "%llu: a rank needs about 3 for each rank of the job",
+        what, (unsigned long long)limit.rlim_cur);
+}
+
+static iris_status_t fail_size(int errno_value, size_t bytes)
+{
+    return iris_i_fail_errno(NULL, IRIS_ERR_NO_MEMORY, errno_value,
+                             "cannot size shared memory to %zu bytes; lower "
+                             "IRIS_HEAP_SIZE",
+                             bytes);
+}
+
+static iris_status_t fail_room(int fd, int errno_value, size_t bytes)
+{
+    struct statvfs fs = {0};
+
+    if (fd < 0) {
+        statvfs(SHM_DIRECTORY, &fs);
+    } else {
+        fstatvfs(fd, &fs);
+    }
+    if (errno_value != ENOSPC && errno_value != ENOMEM) {
+        return iris_i_fail_errno(
+            NULL, IRIS_ERR_SYSTEM, errno_value,
+            "cannot put memory behind shared memory in " SHM_DIRECTORY);
+    }
+    return iris_i_fail_errno(
+        NULL, IRIS_ERR_NO_MEMORY, errno_value,
+        SHM_DIRECTORY
+        " has no room for %zu more bytes (%llu free of %llu); "
+        "free some, allocate less, or enlarge it (mount -o remount,size=..., "
+        "docker run --shm-size=...)",
+        bytes, (unsigned long long)fs.f_bavail * fs.f_bsize,
+        (unsigned long long)fs.f_blocks * fs.f_bsize);
+}
+
+/* A file above RLIMIT_FSIZE would be answered by a signal that kills. */
+static iris_status_t check_file_limit(size_t bytes)
+{
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+
+    getrlimit(RLIMIT_FSIZE, &limit);
+    if (limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur) {
+        return IRIS_OK;
+    }
+    return iris_i_fail(NULL, IRIS_ERR_LIMIT,
+                       "shared memory of %zu bytes is above RLIMIT_FSIZE "
+                       "(ulimit -f), %llu bytes; raise it, or lower "
+                       "IRIS_HEAP_SIZE",
+                       bytes, (unsigned long long)limit.rlim_cur);
+}
+
+iris_status_t iris_i_shm_create(size_t bytes, int *fd_p)
+{
+    iris_status_t status = check_file_limit(bytes);
+    int fd;
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    fd = open(SHM_DIRECTORY, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        return errno == ENOSPC
+                   ? fail_room(-1, errno, bytes)
+                   : iris_i_fail_fd(
+                         errno, "cannot make shared memory in " SHM_DIRECTORY);
+    }
+    if (bytes > INT64_MAX || ftruncate(fd, (off_t)bytes) != 0) {
+        int ret = bytes > INT64_MAX ? EFBIG : errno;
+
+        close(fd);
+        return fail_size(ret, bytes);
+    }
+    *fd_p = fd;
+    return IRIS_OK;
+}
+
+/* In one piece, so that the system takes all back if there is not enough.
+ * Signals wait: one would end the call and undo its work, and a periodic one
+ * could do so for ever. */
+iris_status_t iris_i_shm_back(int fd, size_t offset, size_t bytes)
+{
+    sigset_t all, before;
+    int ret;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    do {
+        ret = fallocate(fd, 0, (off_t)offset, (off_t)bytes) == 0 ? 0 : errno;
+    } while (ret == EINTR);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return ret == 0 ? IRIS_OK : fail_room(fd, ret, bytes);
+}
+
+static size_t page_up(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    return (bytes + page - 1) / page * page;
+}
+
+/* Finds room in twice the address space and gives back what is around it. */
+iris_status_t iris_i_shm_map(int fd, size_t bytes, void **base_p)
+{
+    size_t length = page_up(bytes), alignment = page_up(1);
+    char *room, *base;
+    int ret;
+
+    while (alignment <= bytes / 2) {
+        alignment *= 2;
+    }
+    room = length > SIZE_MAX / 4
+               ? MAP_FAILED
+               : mmap(NULL, length + alignment, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) {
+        ret = length > SIZE_MAX / 4 ? ENOMEM : errno;
+        goto fail;
+    }
+    base = room + (alignment - (uintptr_t)room % alignment) % alignment;
+    if (mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+             0) == MAP_FAILED) {
+        ret = errno;
+        munmap(room, length + alignment);
+        goto fail;
+    }
+    if (base > room) {
+        munmap(room, (size_t)(base - room));
+    }
+    if (base < room + alignment) {
+        munmap(base + length, (size_t)(room + alignment - base));
+    }
+    *base_p = base;
+    return IRIS_OK;
+
+fail:
+    return iris_i_fail_errno(NULL, IRIS_ERR_NO_MEMORY, ret,
+                             "cannot map %zu bytes of shared memory; lower "
+                             "IRIS_HEAP_SIZE, or raise the limit on address "
+                             "space (ulimit -v)",
+                             bytes);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Local sequenced-packet sockets in the abstract namespace.
+ */
+#include "config.h"
+
+#include "base/socket.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/shm.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The user id is part of the name, so that users do not meet by accident. */
+static socklen_t make_address(const char *key, struct sockaddr_un *address)
+{
+    int length;
+
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1,
+                      "iris/%lu/%s", (unsigned long)geteuid(), key);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+                       (size_t)length);
+}
+
+/* No connect() or send() on it blocks for ever. */
+iris_status_t iris_i_socket_make(int *sock_p)
+{
+    struct timeval patience = {.tv_sec = IRIS_SOCKET_PATIENCE_MS / 1000};
+    int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    if (sock < 0) {
+        return iris_i_fail_fd(errno, "cannot make a socket");
+    }
+    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    *sock_p = sock;
+    return IRIS_OK;
+}
+
+static struct ucred peer_of(int sock)
+{
+    struct ucred peer = {.pid = 0, .uid = (uid_t)-1};
+    socklen_t bytes = sizeof peer;
+
+    getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
+    return peer;
+}
+
+/* How often, a millisecond apart, a rank 0 that has bound its name and does not
+ * listen yet is asked again who it is. */
+#define HOLDER_TRIES 100
+
+/* Who holds the key that we could not bind? */
+static iris_status_t fail_in_use(const char *key)
+{
+    struct sockaddr_un address;
+    socklen_t length = make_address(key, &address);
+    struct ucred peer = {.pid = 0, .uid = (uid_t)-1};
+    char holder[64] = "a process that does not answer";
+    int sock = -1, ret = -1;
+
+    if (iris_i_socket_make(&sock) == IRIS_OK) {
+        for (int i = 0; i < HOLDER_TRIES; i++) {
+            ret = connect(sock, (struct sockaddr *)&address, length);
+            if (ret == 0 || errno != ECONNREFUSED) {
+                break;
+            }
+            nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+        }
+        if (ret == 0) {
+            peer = peer_of(sock);
+            snprintf(holder, sizeof holder, "pid %ld of uid %ld",
+                     (long)peer.pid, (long)peer.uid);
+        }
+        close(sock);
+    }
+    return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                       "rank 0 of job \"%s\" is already there: %s; is rank 0 "
+                       "started twice, or another job under the same name? set "
+                       "IRIS_JOB_ID to a name of its own",
+                       key, holder);
+}
+
+iris_status_t iris_i_socket_listen(const char *key, int backlog, int *sock_p)
+{
+    struct sockaddr_un address;
+    socklen_t length = make_address(key, &address);
+    iris_status_t status;
+    int sock = -1;
+
+    status = iris_i_socket_make(&sock);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (bind(sock, (struct sockaddr *)&address, length) == 0 &&
+        listen(sock, backlog) == 0) {
+        *sock_p = sock;
+        return IRIS_OK;
+    }
+    status = errno == EADDRINUSE
+                 ? fail_in_use(key)
+                 : iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
+                                     "cannot listen for ranks");
+    close(sock);
+    return status;
+}
+
+/* One attempt; IRIS_ERR_STATE: nobody listens yet. */
+static iris_status_t try_connect(int sock, const char *key)
+{
+    struct sockaddr_un address;
+    socklen_t length = make_address(key, &address);
+    struct ucred peer;
+
+    if (connect(sock, (struct sockaddr *)&address, length) != 0) {
+        if (errno == ECONNREFUSED || errno == EAGAIN || errno == EINTR) {
+            return IRIS_ERR_STATE;
+        }
+        return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
+                                 "cannot connect to rank 0");
+    }
+    peer = peer_of(sock);
+    if (peer.uid != geteuid()) {
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                           "job \"%s\" is held by uid %ld (pid %ld), not by "
+                           "us, uid %ld; choose another IRIS_JOB_ID",
+                           key, (long)peer.uid, (long)peer.pid,
+                           (long)geteuid());
+    }
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_socket_connect(int sock, const char *key, int64_t deadline,
+                                    const atomic_int *failed)
+{
+    long pause_ns = 100 * 1000;
+
+    for (;;) {
+        iris_status_t status = try_connect(sock, key);
+
+        if (status != IRIS_ERR_STATE) {
+            return status;
+        }
+        if (failed != NULL && atomic_load(failed) != 0) {
+            return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
+                               "rank %d failed before the ranks had met",
+                               atomic_load(failed) - 1);
+        }
+        if (iris_i_now_ns() >= deadline) {
+            return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                               "rank 0 of job \"%s\" has not come before the "
+                               "deadline (IRIS_TIMEOUT_MS); was it started, "
+                               "with the same IRIS_JOB_ID?",
+                               key);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
+        pause_ns = pause_ns < 10 * 1000 * 1000 ? pause_ns * 2 : pause_ns;
+    }
+}
+
+iris_status_t iris_i_socket_accept(int listener, int *sock_p, pid_t *pid_p)
+{
+    struct timeval patience = {.tv_sec = IRIS_SOCKET_PATIENCE_MS / 1000};
+    int sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    struct ucred peer;
+
+    if (sock < 0) {
+        if (errno == EINTR || errno == ECONNABORTED) {
+            return IRIS_ERR_BOOTSTRAP;
+        }
+        return iris_i_fail_fd(errno, "cannot accept a rank");
+    }
+    peer = peer_of(sock);
+    if (peer.uid != geteuid()) {
+        iris_warning(NULL,
+                     "turned away pid %ld of uid %ld, which wanted to "
+                     "join a job of uid %ld",
+                     (long)peer.pid, (long)peer.uid, (long)geteuid());
+        close(sock);
+        return IRIS_ERR_BOOTSTRAP;
+    }
+    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    *sock_p = sock;
+    *pid_p = peer.pid;
+    return IRIS_OK;
+}
+
+void iris_i_socket_attach(struct msghdr *message,
+                          union iris_socket_control *control, int fd)
+{
+    if (fd < 0) {
+        return;
+    }
+    memset(control, 0, sizeof *control);
+    message->msg_control = control;
+    message->msg_controllen = sizeof control->space;
+    control->header.cmsg_level = SOL_SOCKET;
+    control->header.cmsg_type = SCM_RIGHTS;
+    control->header.cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(&control->header), &fd, sizeof fd);
+}
+
+iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
+                                 int fd)
+{
+    union iris_socket_control control;
+    struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = bytes};
+    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+    int64_t patience = iris_i_deadline(IRIS_SOCKET_PATIENCE_MS);
+    ssize_t sent;
+
+    iris_i_socket_attach(&message, &control, fd);
+    /* The system bounds the descriptors under way at once; peers take them. */
+    while ((sent = sendmsg(sock, &message, MSG_NOSIGNAL)) < 0 &&
+           (errno == EINTR ||
+            (errno == ETOOMANYREFS && iris_i_now_ns() < patience))) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+    }
+    if (sent == (ssize_t)bytes) {
+        return IRIS_OK;
+    }
+    if (errno == EPIPE || errno == ECONNRESET) {
+        return iris_i_fail(NULL, IRIS_ERR_PEER_LOST, "a rank left the meeting");
+    }
+    if (errno == EAGAIN) {
+        return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                           "a rank fell silent in the meeting");
+    }
+    return iris_i_fail_fd(errno, "cannot send to a rank");
+}
+
+static iris_status_t wait_readable(int sock, int64_t deadline)
+{
+    struct pollfd pollfd = {.fd = sock, .events = POLLIN};
+    int ret;
+
+    do {
+        ret = poll(&pollfd, 1, iris_i_left_ms(deadline, 60000));
+    } while ((ret < 0 && errno == EINTR) ||
+             (ret == 0 && iris_i_now_ns() < deadline));
+    if (ret > 0) {
+        return IRIS_OK;
+    }
+    return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                       "a rank fell silent in the meeting");
+}
+
+iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
+                                    int64_t deadline, int *fd_p)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec iov = {.iov_base = data, .iov_len = bytes};
+    struct msghdr message = {.msg_iov = &iov,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = CMSG_LEN(sizeof(int))};
+    iris_status_t status = wait_readable(sock, deadline);
+    struct cmsghdr *header;
+    ssize_t received;
+    int fd = -1, resets = 0;
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    /* A side that closes with something unread resets the connection, but what
+     * it said before is still there. */
+    do {
+        received = recvmsg(sock, &message, MSG_CMSG_CLOEXEC);
+    } while (received < 0 &&
+             (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
+    header = received < 0 ? NULL : CMSG_FIRSTHDR(&message);
+    if (header != NULL && header->cmsg_type == SCM_RIGHTS) {
+        memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    }
+    if (received <= 0) {
+        return iris_i_fail(NULL, IRIS_ERR_PEER_LOST, "a rank left the meeting");
+    }
+    if (message.msg_flags & MSG_CTRUNC) {
+        status = iris_i_fail_fd(EMFILE, "cannot take a peer's descriptor");
+    } else if (received != (ssize_t)bytes || message.msg_flags & MSG_TRUNC) {
+        status = iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                             "a message in the meeting that is not of %zu "
+                             "bytes: do all ranks use the same version of "
+                             "Iris?",
+                             bytes);
+    }
+    if (status == IRIS_OK) {
+        *fd_p = fd;
+    } else if (fd >= 0) {
+        close(fd);
+    }
+    return status;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Barriers and broadcast from the host.
+ */
+#include "config.h"
+
+#include <iris/sync.h>
+
+#include "context/context.h"
+#include "queue/kernels.h"
+#include "base/log.h"
+#include "control/agree.h"
+#include "queue/stream.h"
+
+#include <string.h>
+
+iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
+                           iris_group_t *group)
+{
+    struct iris_call call = {.kind = IRIS_CALL_BARRIER};
+    iris_status_t status = iris_i_enter(iris, "iris_barrier");
+
+    if (status == IRIS_OK) {
+        status = iris_i_group_resolve(iris, group, &group);
+    }
+    if (status != IRIS_OK) {
+        return status;
+    }
+    iris_i_meet_begin(iris, call.kind);
+    call.status = iris_i_stream_resolve(iris, stream, &stream);
+    if (call.status == IRIS_OK) {
+        call.status = iris_i_stream_synchronize(iris, stream);
+    }
+    return iris_i_meet(iris, group, &call);
+}
+
+iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
+                                  iris_group_t *group)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_device_barrier");
+
+    if (status == IRIS_OK) {
+        status = iris_i_group_resolve(iris, group, &group);
+    }
+    return status == IRIS_OK
+               ? iris_i_kernel_barrier(iris, group->device, stream)
+               : status;
+}
+
+/* The root hands over the data a payload at a time. */
+iris_status_t iris_broadcast(iris_t *iris, void *data, size_t bytes, int root,
+                             iris_group_t *group)
+{
+    struct iris_call call = {.kind = IRIS_CALL_BROADCAST};
+    iris_status_t status = iris_i_enter(iris, "iris_broadcast");
+    size_t position = 0, got;
+
+    if (status == IRIS_OK) {
+        status = iris_i_group_resolve(iris, group, &group);
+    }
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (root < 0 || root >= group->count) {
+        call.status = iris_i_fail(iris, IRIS_ERR_INVALID,
+                                  "iris_broadcast: root %d is no index of a "
+                                  "group of %d; pass 0 to %d",
+                                  root, group->count, group->count - 1);
+    } else if (bytes > PTRDIFF_MAX) {
+        call.status = iris_i_fail(iris, IRIS_ERR_INVALID,
+                                  "iris_broadcast: %zu bytes are more than "
+                                  "memory can hold; check the size",
+                                  bytes);
+    } else if (data == NULL && bytes != 0) {
+        call.status = iris_i_fail(
+            iris, IRIS_ERR_INVALID,
+            "iris_broadcast: data is NULL; pass memory of %zu bytes", bytes);
+    }
+    do {
+        size_t left = bytes - position;
+        size_t piece =
+            left < IRIS_PAYLOAD_BYTES ? left : (size_t)IRIS_PAYLOAD_BYTES;
+        const void *payload;
+
+        call.args[0] = bytes;
+        call.args[1] = (uint64_t)root;
+        call.args[2] = position;
+        if (group->index == root && piece != 0) {
+            call.payload = (const char *)data + position;
+            call.payload_bytes = piece;
+        }
+        status = iris_i_meet(iris, group, &call);
+        if (status != IRIS_OK) {
+            return status;
+        }
+        payload = iris_i_meet_payload(iris, group, group->members[root], &got);
+        if (group->index != root && piece != 0) {
+            memcpy((char *)data + position, payload, piece);
+        }
+        position += piece;
+    } while (position < bytes);
+    return IRIS_OK;
+}

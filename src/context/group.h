@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Groups as the core sees them.
+ */
+#ifndef IRIS_SRC_CONTEXT_GROUP_H
+#define IRIS_SRC_CONTEXT_GROUP_H
+
+#include <stdint.h>
+
+#include <iris/group.h>
+
+struct iris_dev_group;
+
+struct iris_group {
+    struct iris *iris;       /* whose it is */
+    struct iris_group *next; /* in the context's list */
+    int slot; /* its place in the control segment and on the heap */
+    int count;
+    int index;    /* this rank's place among the members */
+    uint64_t seq; /* meetings so far */
+    struct iris_dev_group *device;
+    int members[]; /* ranks in the job, in group order */
+};
+
+/* Makes the group of all ranks, which lives as long as the context.
+ * IRIS_ERR_NO_MEMORY or what the device copy gives. */
+iris_status_t iris_i_group_open_world(iris_t *iris);
+
+/* Frees the world and every group the program has not freed. Local. */
+void iris_i_group_close_all(iris_t *iris);
+
+/* The group a call means: NULL is the world. IRIS_ERR_INVALID: a group of
+ * another context. */
+iris_status_t iris_i_group_resolve(const iris_t *iris,
+                                   const iris_group_t *group,
+                                   struct iris_group **group_p);
+
+/* backend_params.tell_late. */
+void iris_i_group_tell_late(void *core, const void *word, char *text,
+                            size_t bytes);
+
+#endif /* IRIS_SRC_CONTEXT_GROUP_H */

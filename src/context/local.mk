@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT
+libirisi_la_SOURCES += %D%/barrier.c %D%/context.c %D%/context.h %D%/group.c \
+	%D%/group.h %D%/spawn.c

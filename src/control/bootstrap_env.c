@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ranks told apart by environment variables: ours, and those of launchers that
+ * set their own.
+ */
+#include "config.h"
+
+#include "control/bootstrap.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What launchers set, besides our own variables. The first row whose rank and
+ * count are both set applies. */
+static const struct launcher {
+    const char *name;
+    const char *rank;
+    const char *num_ranks;
+    const char *local_rank;
+    const char *num_local; /* ranks of this node; may be unset */
+    const char *job; /* may be unset: then the parent process names the job */
+} launchers[] = {
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+     "TORCHELASTIC_RUN_ID"},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
+     "PMIX_NAMESPACE"},
+};
+
+static const struct launcher *find_launcher(void)
+{
+    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
+        if (getenv(launchers[i].rank) != NULL &&
+            getenv(launchers[i].num_ranks) != NULL) {
+            return &launchers[i];
+        }
+    }
+    return NULL;
+}
+
+static iris_status_t parse(const char *name, int least, int *number_p)
+{
+    const char *text = getenv(name);
+    char *end;
+    long number;
+
+    if (text == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                           "%s is not set; set IRIS_RANK and IRIS_NUM_RANKS",
+                           name);
+    }
+    errno = 0;
+    number = strtol(text, &end, 10);
+    if (text[0] == '\0' || *end != '\0' || errno != 0 || number < least ||
+        number > INT32_MAX) {
+        return iris_i_fail(NULL, IRIS_ERR_CONFIG,
+                           "environment variable %s=\"%.60s\" does not parse; "
+                           "it takes: an integer from %d",
+                           name, text, least);
+    }
+    *number_p = (int)number;
+    return IRIS_OK;
+}
+
+int iris_i_bootstrap_env_applies(const struct iris_settings *settings)
+{
+    return settings->rank.origin != IRIS_ORIGIN_DEFAULT ||
+           find_launcher() != NULL;
+}
+
+/* "job-NAME" where the name fits, else its beginning and a hash (64-bit FNV-1a)
+ * of all of it, so that long names that begin alike stay apart. */
+static void make_named_key(const char *kind, const char *name, const char *port,
+                           char key[IRIS_KEY_BYTES])
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    int length = snprintf(key, IRIS_KEY_BYTES, "%s-%s%s%s", kind, name,
+                          port[0] == '\0' ? "" : "-", port);
+
+    if (length < IRIS_KEY_BYTES) {
+        return;
+    }
+    for (const char *c = name; *c != '\0'; c++) {
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
+    }
+    snprintf(key, IRIS_KEY_BYTES, "%s-%.40s-%016llx-%.8s", kind, name,
+             (unsigned long long)hash, port);
+}
+
+/* Ranks started side by side by one shell or agent share their parent; with
+ * torchrun the port tells apart jobs of one agent. */
+static void make_key(const struct iris_settings *settings, const char *job,
+                     char key[IRIS_KEY_BYTES])
+{
+    const char *port = getenv("MASTER_PORT");
+
+    port = port == NULL ? "" : port;
+    if (settings->job_id.text[0] != '\0') {
+        make_named_key("job", settings->job_id.text, "", key);
+    } else if (job != NULL && job[0] != '\0' && strcmp(job, "none") != 0) {
+        make_named_key("run", job, port, key);
+    } else {
+        snprintf(key, IRIS_KEY_BYTES, "parent-%ld-%.8s", (long)getppid(), port);
+    }
+}
+
+/* Ranks of other nodes would never be met. */
+static iris_status_t check_node(const struct launcher *launcher, int num_ranks)
+{
+    int num_local = num_ranks;
+    iris_status_t status = IRIS_OK;
+
+    if (getenv(launcher->num_local) != NULL) {
+        status = parse(launcher->num_local, 1, &num_local);
+    }
+    if (status == IRIS_OK && num_local != num_ranks) {
+        status = iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
+                             "%s: %d of %d ranks are on this node (%s, %s); "
+                             "this version reaches one node only: run all "
+                             "ranks on one",
+                             launcher->name, num_local, num_ranks,
+                             launcher->num_local, launcher->num_ranks);
+    }
+    return status;
+}
+
+/* Our own variables, else the launcher's. */
+static iris_status_t read_ranks(const struct iris_settings *settings,
+                                const struct launcher *launcher,
+                                struct iris_bootstrap *bootstrap)
+{
+    iris_status_t status;
+
+    if (launcher == NULL) {
+        bootstrap->rank = (int)settings->rank.number;
+        bootstrap->num_ranks = (int)settings->num_ranks.number;
+        bootstrap->local_rank = bootstrap->rank;
+        return IRIS_OK;
+    }
+    status = parse(launcher->rank, 0, &bootstrap->rank);
+    if (status == IRIS_OK) {
+        status = parse(launcher->num_ranks, 1, &bootstrap->num_ranks);
+    }
+    if (status == IRIS_OK) {
+        status = check_node(launcher, bootstrap->num_ranks);
+    }
+    bootstrap->local_rank = bootstrap->rank;
+    if (status == IRIS_OK && getenv(launcher->local_rank) != NULL) {
+        status = parse(launcher->local_rank, 0, &bootstrap->local_rank);
+    }
+    return status;
+}
+
+iris_status_t iris_i_bootstrap_env(const struct iris_settings *settings,
+                                   struct iris_bootstrap *bootstrap_p)
+{
+    struct iris_bootstrap bootstrap = {.how = "env"};
+    const struct launcher *launcher =
+        settings->rank.origin != IRIS_ORIGIN_DEFAULT ? NULL : find_launcher();
+    const char *job = launcher == NULL ? NULL : getenv(launcher->job);
+    iris_status_t status = read_ranks(settings, launcher, &bootstrap);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (bootstrap.rank >= bootstrap.num_ranks) {
+        return iris_i_fail(
+            NULL, IRIS_ERR_BOOTSTRAP,
+            "rank %d is out of range: the job has %d ranks, "
+            "0 to %d; check %s and %s",
+            bootstrap.rank, bootstrap.num_ranks, bootstrap.num_ranks - 1,
+            launcher == NULL ? "IRIS_RANK" : launcher->rank,
+            launcher == NULL ? "IRIS_NUM_RANKS" : launcher->num_ranks);
+    }
+    make_key(settings, job, bootstrap.key);
+    *bootstrap_p = bootstrap;
+    return IRIS_OK;
+}

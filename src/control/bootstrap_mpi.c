@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ranks that MPI brings together: it says who we are and carries one key; after
+ * that we do not use it.
+ */
+#include "config.h"
+
+#include "control/bootstrap.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#if HAVE_MPI
+
+#include <mpi.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pthread_mutex_t mpi_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int mpi_initialized(void)
+{
+    int initialized = 0;
+
+    return MPI_Initialized(&initialized) == MPI_SUCCESS && initialized;
+}
+
+int iris_i_bootstrap_mpi_applies(void)
+{
+    return mpi_initialized() || getenv("OMPI_COMM_WORLD_RANK") != NULL ||
+           getenv("PMIX_RANK") != NULL || getenv("PMI_RANK") != NULL;
+}
+
+static pid_t initializer; /* the process that made MPI ready */
+
+/* MPI cannot be initialised twice in a process, contexts can: it stays up until
+ * the process ends. A process that was forked since has no part in it. */
+static void finalize_at_exit(void)
+{
+    int finalized = 0;
+
+    if (getpid() != initializer) {
+        return;
+    }
+    if (MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) {
+        MPI_Finalize();
+    }
+}
+
+static iris_status_t ensure_mpi(void)
+{
+    int finalized = 0, provided;
+
+    MPI_Finalized(&finalized);
+    if (finalized) {
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                           "MPI has been finalized; call iris_init before "
+                           "MPI_Finalize, or set IRIS_BOOTSTRAP=env");
+    }
+    if (mpi_initialized()) {
+        return IRIS_OK;
+    }
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) !=
+        MPI_SUCCESS) {
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP, "MPI_Init failed");
+    }
+    initializer = getpid();
+    atexit(finalize_at_exit);
+    return IRIS_OK;
+}
+
+/* MPI's own calls wait without end for a rank that does not come. After this
+ * meeting all are there, so that what follows is short. */
+static iris_status_t meet(int64_t timeout_ms)
+{
+    int64_t deadline = iris_i_deadline(timeout_ms);
+    MPI_Request request;
+    int done = 0;
+
+    if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) {
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP, "MPI_Ibarrier failed");
+    }
+    while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+           !done) {
+        if (iris_i_now_ns() >= deadline) {
+            return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                               "not every rank of MPI_COMM_WORLD has come to "
+                               "iris_init within %lld ms (IRIS_TIMEOUT_MS); "
+                               "does every rank call it?",
+                               (long long)timeout_ms);
+        }
+        sched_yield();
+    }
+    return IRIS_OK;
+}
+
+static iris_status_t share_key(struct iris_bootstrap *bootstrap)
+{
+    iris_status_t status = IRIS_OK;
+
+    if (bootstrap->rank == 0) {
+        status = iris_i_bootstrap_random_key(bootstrap->key);
+    }
+    if (MPI_Bcast(bootstrap->key, IRIS_KEY_BYTES, MPI_CHAR, 0,
+                  MPI_COMM_WORLD) != MPI_SUCCESS) {
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP, "MPI_Bcast failed");
+    }
+    if (status == IRIS_OK && bootstrap->key[0] == '\0') {
+        status = iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                             "rank 0 could not make a key for the job");
+    }
+    return status;
+}
+
+/* Ranks of this node, and this rank's place among them. */
+static void local_place(int *local_rank_p, int *local_ranks_p)
+{
+    MPI_Comm node;
+
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
+                        &node);
+    MPI_Comm_rank(node, local_rank_p);
+    MPI_Comm_size(node, local_ranks_p);
+    MPI_Comm_free(&node);
+}
+
+static iris_status_t bootstrap_mpi(int64_t timeout_ms,
+                                   struct iris_bootstrap *bootstrap_p)
+{
+    struct iris_bootstrap bootstrap = {.how = "mpi"};
+    iris_status_t status = ensure_mpi();
+    int local_ranks;
+
+    if (status == IRIS_OK) {
+        status = meet(timeout_ms);
+    }
+    if (status != IRIS_OK) {
+        return status;
+    }
+    MPI_Comm_rank(MPI_COMM_WORLD, &bootstrap.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &bootstrap.num_ranks);
+    local_place(&bootstrap.local_rank, &local_ranks);
+    status = share_key(&bootstrap);
+    if (status == IRIS_OK && local_ranks != bootstrap.num_ranks) {
+        status = iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
+                             "%d of %d ranks are on this node; this version "
+                             "reaches one node only: run all ranks on one",
+                             local_ranks, bootstrap.num_ranks);
+    }
+    if (status == IRIS_OK) {
+        *bootstrap_p = bootstrap;
+    }
+    return status;
+}
+
+iris_status_t iris_i_bootstrap_mpi(const struct iris_settings *settings,
+                                   struct iris_bootstrap *bootstrap_p)
+{
+    iris_status_t status;
+
+    pthread_mutex_lock(&mpi_lock);
+    status = bootstrap_mpi(settings->timeout_ms.number, bootstrap_p);
+    pthread_mutex_unlock(&mpi_lock);
+    return status;
+}
+
+#else /* !HAVE_MPI */
+
+int iris_i_bootstrap_mpi_applies(void)
+{
+    return 0;
+}
+
+iris_status_t iris_i_bootstrap_mpi(const struct iris_settings *settings,
+                                   struct iris_bootstrap *bootstrap_p)
+{
+    (void)settings;
+    (void)bootstrap_p;
+    return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
+                       "IRIS_BOOTSTRAP=mpi, but this library was built without "
+                       "MPI; configure --with-mpi, or unset IRIS_BOOTSTRAP: "
+                       "mpirun's own variables are enough on one node");
+}
+
+#endif

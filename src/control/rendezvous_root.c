@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rank 0's side of the meeting: gathers the hellos, judges, tells everyone.
+ */
+#include "config.h"
+
+#include "control/rendezvous_root.h"
+
+#include "base/clock.h"
+#include "base/socket.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* When something is wrong, late ranks have this long to come and be told. */
+#define LINGER_MS 2000
+
+/* How often to look whether a rank that waits for the others still lives. */
+#define LOOK_MS 50
+
+static iris_status_t fail_other_namespace(const struct iris_hello *hello)
+{
+    return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                       "rank %d is in another PID namespace (container) than "
+                       "rank 0, so that they cannot watch each other; run all "
+                       "ranks in one container, or with --pid=host",
+                       hello->rank);
+}
+
+/* Where a backend was nobody's choice, one of the two may have found no GPU. */
+static iris_status_t fail_other_backend(const struct iris_hello *hello,
+                                        const struct iris_hello *own)
+{
+    const struct iris_hello *without = hello->message[0] != '\0' ? hello : own;
+    char why[IRIS_MESSAGE_BYTES] = "";
+
+    if (without->message[0] != '\0') {
+        snprintf(why, sizeof why, "; rank %d: %.700s", without->rank,
+                 without->message);
+    }
+    return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                       "rank %d uses backend %.16s, rank 0 uses %.16s; set "
+                       "IRIS_BACKEND alike on all ranks%s",
+                       hello->rank, hello->backend, own->backend, why);
+}
+
+/* What rank 0 thinks of a hello, given its own. */
+static iris_status_t judge(const struct iris_meeting *meeting,
+                           const struct iris_hello *hello)
+{
+    const struct iris_hello *own = &meeting->hellos[0];
+    int rank = hello->rank;
+
+    if (hello->magic != own->magic || hello->version != own->version) {
+        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                           "pid %d uses another version of Iris than rank 0",
+                           hello->pid);
+    }
+    if (hello->num_ranks != own->num_ranks) {
+        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                           "rank %d believes in a job of %d ranks, rank 0 in "
+                           "one of %d; give all the same IRIS_NUM_RANKS",
+                           rank, hello->num_ranks, own->num_ranks);
+    }
+    if (rank < 0 || rank >= own->num_ranks) {
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                           "rank %d is out of range: the job has %d ranks",
+                           rank, own->num_ranks);
+    }
+    if (meeting->hellos[rank].magic != 0) {
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                           "rank %d came twice: pid %d and pid %d; give each "
+                           "its own IRIS_RANK",
+                           rank, meeting->hellos[rank].pid, hello->pid);
+    }
+    if (hello->pid_namespace != own->pid_namespace) {
+        return fail_other_namespace(hello);
+    }
+    return IRIS_OK;
+}
+
+/* Do all ranks want the same job, and is every one prepared? */
+static iris_status_t compare(const struct iris_meeting *meeting,
+                             const struct iris_hello *hello)
+{
+    const struct iris_hello *own = &meeting->hellos[0];
+
+    if (hello->status != IRIS_OK) {
+        return iris_i_fail(NULL, (iris_status_t)hello->status,
+                           "rank %d of %d could not start: %.900s", hello->rank,
+                           own->num_ranks, hello->message);
+    }
+    if (own->status != IRIS_OK) {
+        return IRIS_OK;
+    }
+    if (strcmp(hello->backend, own->backend) != 0) {
+        return fail_other_backend(hello, own);
+    }
+    if (hello->heap_bytes != own->heap_bytes) {
+        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                           "rank %d has a heap of %llu bytes, rank 0 of %llu; "
+                           "set IRIS_HEAP_SIZE alike on all ranks",
+                           hello->rank, (unsigned long long)hello->heap_bytes,
+                           (unsigned long long)own->heap_bytes);
+    }
+    return IRIS_OK;
+}
+
+/* Trouble of rank 0 itself, as the others are to read of it. */
+static iris_status_t own_trouble(const struct iris_meeting *meeting,
+                                 iris_status_t status)
+{
+    char why[IRIS_MESSAGE_BYTES];
+
+    if (status == IRIS_OK || meeting->num_ranks == 1) {
+        return status;
+    }
+    snprintf(why, sizeof why, "%s", iris_last_error());
+    return iris_i_fail(NULL, status, "rank 0 of %d could not start: %.900s",
+                       meeting->num_ranks, why);
+}
+
+static void close_fd(int *fd_p)
+{
+    if (*fd_p >= 0) {
+        close(*fd_p);
+        *fd_p = -1;
+    }
+}
+
+/* Gives a bad verdict to everyone who is here, and drops what only a good one
+ * would have needed. */
+static void dismiss(struct iris_meeting *meeting,
+                    const struct iris_verdict *verdict)
+{
+    for (int rank = 0; rank < meeting->num_ranks; rank++) {
+        close_fd(&meeting->hellos[rank].handle.fd);
+        if (meeting->socks[rank] >= 0) {
+            iris_i_wire_send(meeting->socks[rank], verdict, -1);
+        }
+        close_fd(&meeting->socks[rank]);
+    }
+}
+
+/* Accepts; for want of descriptors the verdict is bad, and the one kept back
+ * serves to say so. Returns the socket, or -1. */
+static int accept_peer(struct iris_meeting *meeting, pid_t *pid_p,
+                       struct iris_verdict *verdict)
+{
+    iris_status_t status;
+    int sock;
+
+    status = iris_i_socket_accept(meeting->sock, &sock, pid_p);
+    if (status == IRIS_OK) {
+        return sock;
+    }
+    if (status != IRIS_ERR_BOOTSTRAP) {
+        iris_i_wire_judge(verdict, own_trouble(meeting, status));
+        dismiss(meeting, verdict);
+        if (meeting->spare < 0) {
+            poll(NULL, 0, LOOK_MS); /* others of this process have them all */
+        }
+        close_fd(&meeting->spare);
+    }
+    return -1;
+}
+
+/* Hears who has connected. IRIS_OK: one of us, whatever there is to say about
+ * it. */
+static iris_status_t hear_hello(int sock, pid_t pid, struct iris_hello *hello_p)
+{
+    int64_t patience = iris_i_deadline(IRIS_SOCKET_PATIENCE_MS);
+    iris_status_t status;
+    int fd = -1;
+
+    status =
+        iris_i_socket_receive(sock, hello_p, sizeof *hello_p, patience, &fd);
+    if (status == IRIS_OK || status == IRIS_ERR_LIMIT) {
+        hello_p->handle.fd = fd;
+        hello_p->pid = pid != 0 ? pid : hello_p->pid;
+    }
+    return status;
+}
+
+/* Takes one connection. What is wrong with it goes into the verdict. Returns 1
+ * if a rank has been heard. */
+static int take_peer(struct iris_meeting *meeting, struct iris_verdict *verdict)
+{
+    struct iris_hello hello;
+    iris_status_t status, judgement;
+    pid_t pid = 0;
+    int sock;
+
+    sock = accept_peer(meeting, &pid, verdict);
+    if (sock < 0) {
+        return 0;
+    }
+    status = hear_hello(sock, pid, &hello);
+    if (status == IRIS_ERR_TIMEOUT || status == IRIS_ERR_PEER_LOST) {
+        close(sock); /* a dropped or half-open connection is nobody yet */
+        return 0;
+    }
+    judgement = status == IRIS_OK          ? judge(meeting, &hello)
+                : status == IRIS_ERR_LIMIT ? own_trouble(meeting, status)
+                                           : status;
+    if (status == IRIS_OK && hello.num_ranks > meeting->num_expected) {
+        meeting->num_expected = hello.num_ranks;
+    }
+    if (judgement == IRIS_OK) {
+        meeting->hellos[hello.rank] = hello;
+        meeting->socks[hello.rank] = sock;
+        iris_i_wire_judge(verdict, compare(meeting, &hello));
+        return 1;
+    }
+    iris_i_wire_judge(verdict, judgement);
+    iris_i_wire_send(sock, verdict, -1);
+    close(sock);
+    if (status == IRIS_OK) {
+        close_fd(&hello.handle.fd);
+    }
+    return status == IRIS_OK || status == IRIS_ERR_LIMIT;
+}
+
+/* A peer that has said hello says nothing more until the verdict: anything to
+ * read from it is its end. */
+static iris_status_t check_silent(const struct iris_meeting *meeting, int rank)
+{
+    struct pollfd pollfd = {.fd = meeting->socks[rank], .events = POLLIN};
+
+    if (pollfd.fd < 0 || poll(&pollfd, 1, 0) <= 0) {
+        return IRIS_OK;
+    }
+    return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
+                       "rank %d (pid %d) died while the ranks were meeting",
+                       rank, meeting->hellos[rank].pid);
+}
+
+/* Has whoever makes the ranks noted that one failed? */
+static int is_in_vain(const struct iris_meeting *meeting)
+{
+    const atomic_int *failed = meeting->bootstrap->failed;
+
+    return failed != NULL && atomic_load(failed) != 0;
+}
+
+static iris_status_t check_here(const struct iris_meeting *meeting)
+{
+    for (int rank = 1; rank < meeting->num_ranks; rank++) {
+        iris_status_t status = check_silent(meeting, rank);
+
+        if (status != IRIS_OK) {
+            return status;
+        }
+    }
+    if (is_in_vain(meeting)) {
+        return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
+                           "rank %d failed before the ranks had met",
+                           atomic_load(meeting->bootstrap->failed) - 1);
+    }
+    return IRIS_OK;
+}
+
+static iris_status_t fail_absent(const struct iris_meeting *meeting)
+{
+    int num_present = 0;
+    char absent[128] = "";
+    size_t length = 0;
+
+    for (int rank = 0; rank < meeting->num_ranks; rank++) {
+        if (meeting->hellos[rank].magic != 0) {
+            num_present++;
+        } else if (length < sizeof absent - 16) {
+            length += (size_t)snprintf(absent + length, sizeof absent - length,
+                                       "%s%d", length == 0 ? "" : ", ", rank);
+        }
+    }
+    return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                       "%d of %d ranks came before the deadline "
+                       "(IRIS_TIMEOUT_MS); missing: rank %s",
+                       num_present, meeting->num_ranks, absent);
+}
+
+/* How long to wait for ranks that are not here. When something is wrong, that
+ * is a little, so that they learn of it; they need not if they do anyway. */
+static int64_t until_when(const struct iris_meeting *meeting)
+{
+    int64_t soon =
+        is_in_vain(meeting) ? iris_i_now_ns() : iris_i_deadline(LINGER_MS);
+
+    return soon < meeting->deadline ? soon : meeting->deadline;
+}
+
+/* Takes connections until all are here, or something is wrong: those who are
+ * here are then told at once. */
+static void gather(struct iris_meeting *meeting, struct iris_verdict *verdict)
+{
+    struct pollfd pollfd = {.fd = meeting->sock, .events = POLLIN};
+    int64_t deadline = meeting->deadline;
+    int num_heard = 1, heard, hurried = 0;
+
+    while (num_heard < meeting->num_expected) {
+        if (verdict->status != IRIS_OK) {
+            dismiss(meeting, verdict);
+            deadline = hurried ? deadline : until_when(meeting);
+            hurried = 1;
+        }
+        if (poll(&pollfd, 1, iris_i_left_ms(deadline, LOOK_MS)) > 0) {
+            heard = take_peer(meeting, verdict);
+            num_heard += heard;
+        } else {
+            heard = 0;
+            iris_i_wire_judge(verdict, check_here(meeting));
+        }
+        if (!heard && iris_i_now_ns() >= deadline) {
+            iris_i_wire_judge(verdict, fail_absent(meeting));
+            break;
+        }
+    }
+    if (verdict->status != IRIS_OK) {
+        dismiss(meeting, verdict);
+    }
+}
+
+/* How many peers are threads of this process? */
+static int num_siblings(const struct iris_meeting *meeting)
+{
+    int count = 0;
+
+    for (int rank = 1; rank < meeting->num_ranks; rank++) {
+        count += meeting->hellos[rank].pid == meeting->hellos[0].pid;
+    }
+    return count;
+}
+
+/* Tells every peer the good verdict and everyone's hello. A descriptor goes
+ * only to other processes: within one it would be a second one for nothing. */
+static iris_status_t announce_to(const struct iris_meeting *meeting, int rank,
+                                 const struct iris_verdict *verdict)
+{
+    const struct iris_hello *hellos = meeting->hellos;
+    int sock = meeting->socks[rank], pid = hellos[rank].pid;
+    iris_status_t status;
+
+    status =
+        iris_i_socket_send(sock, verdict, sizeof *verdict,
+                           pid == hellos[0].pid ? -1 : meeting->control->fd);
+    for (int r = 0; status == IRIS_OK && r < meeting->num_ranks; r++) {
+        status =
+            iris_i_socket_send(sock, &hellos[r], sizeof hellos[r],
+                               pid == hellos[r].pid ? -1 : hellos[r].handle.fd);
+    }
+    return status;
+}
+
+/* A peer that cannot be told everything is cut off: it must not take the rest
+ * for the whole. */
+static void announce(struct iris_meeting *meeting, struct iris_verdict *verdict)
+{
+    iris_i_control_retain(meeting->control, num_siblings(meeting));
+    verdict->pid = getpid();
+    verdict->control = (uintptr_t)meeting->control;
+    for (int rank = 1; rank < meeting->num_ranks; rank++) {
+        iris_status_t status = announce_to(meeting, rank, verdict);
+
+        if (status == IRIS_OK) {
+            continue;
+        }
+        shutdown(meeting->socks[rank], SHUT_RDWR);
+        if (meeting->announced == IRIS_OK && status != IRIS_ERR_PEER_LOST) {
+            meeting->announced = status;
+            snprintf(meeting->announced_message,
+                     sizeof meeting->announced_message, "%s",
+                     iris_last_error());
+        }
+    }
+}
+
+iris_status_t iris_i_wire_root_meet(struct iris_meeting *meeting)
+{
+    struct iris_verdict verdict = {.status = IRIS_OK};
+
+    iris_i_wire_judge(&verdict, compare(meeting, &meeting->hellos[0]));
+    gather(meeting, &verdict);
+    close_fd(&meeting->sock);
+    close_fd(&meeting->spare);
+    if (verdict.status == IRIS_OK) {
+        iris_status_t status =
+            iris_i_control_create(meeting->num_ranks, &meeting->control);
+
+        iris_i_wire_judge(&verdict, own_trouble(meeting, status));
+        if (verdict.status != IRIS_OK) {
+            dismiss(meeting, &verdict);
+        }
+    }
+    if (verdict.status == IRIS_OK) {
+        announce(meeting, &verdict);
+    }
+    return iris_i_wire_accept(&verdict);
+}
+
+/* What a peer's last word, or its silence, means for all. */
+static iris_status_t hear_out(struct iris_meeting *meeting, int rank)
+{
+    /* A thread of this process always answers, and must not find our heap gone
+     * while it takes hold of it. */
+    int64_t deadline = meeting->hellos[rank].pid == meeting->hellos[0].pid
+                           ? INT64_MAX
+                           : meeting->deadline;
+    struct iris_verdict own;
+    iris_status_t status;
+    int fd = -1;
+
+    status = iris_i_socket_receive(meeting->socks[rank], &own, sizeof own,
+                                   deadline, &fd);
+    close_fd(&fd);
+    if (status != IRIS_OK) {
+        return iris_i_fail(NULL, status, "rank %d (pid %d) %s during init",
+                           rank, meeting->hellos[rank].pid,
+                           status == IRIS_ERR_PEER_LOST ? "died"
+                                                        : "fell silent");
+    }
+    return own.status == IRIS_OK
+               ? IRIS_OK
+               : iris_i_fail(NULL, (iris_status_t)own.status,
+                             "rank %d of %d could not start: %.900s", rank,
+                             meeting->num_ranks, own.message);
+}
+
+iris_status_t iris_i_wire_root_agree(struct iris_meeting *meeting,
+                                     iris_status_t status)
+{
+    struct iris_verdict joint = {.status = IRIS_OK};
+    char own[IRIS_MESSAGE_BYTES];
+
+    snprintf(own, sizeof own, "%s", iris_last_error());
+    iris_i_wire_judge(&joint, own_trouble(meeting, status));
+    if (meeting->announced != IRIS_OK) {
+        iris_i_wire_judge(
+            &joint,
+            iris_i_fail_again(meeting->announced, meeting->announced_message));
+    }
+    for (int rank = 1; rank < meeting->num_ranks; rank++) {
+        iris_i_wire_judge(&joint, hear_out(meeting, rank));
+    }
+    for (int rank = 1; rank < meeting->num_ranks; rank++) {
+        iris_i_wire_send(meeting->socks[rank], &joint, -1);
+    }
+    return status == IRIS_OK ? iris_i_wire_accept(&joint)
+                             : iris_i_fail_again(status, own);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the two sides of the meeting share: rank 0's is wire_root.c, the other
+ * ranks' is wire.c.
+ */
+#ifndef IRIS_SRC_CONTROL_RENDEZVOUS_ROOT_H
+#define IRIS_SRC_CONTROL_RENDEZVOUS_ROOT_H
+
+#include "control/rendezvous.h"
+
+/* How it went: from rank 0 to all, and from each to rank 0 at the end. */
+struct iris_verdict {
+    int32_t status;
+    int32_t pid;      /* rank 0's process */
+    uint64_t control; /* its struct iris_control, for threads of that process */
+    char message[IRIS_MESSAGE_BYTES];
+};
+
+/* Makes `status`, with this thread's message, the verdict unless that is bad
+ * already. */
+void iris_i_wire_judge(struct iris_verdict *verdict, iris_status_t status);
+
+/* The verdict's status, its message now this thread's. */
+iris_status_t iris_i_wire_accept(const struct iris_verdict *verdict);
+
+/* Sends it, with a descriptor unless that is -1. A peer that is gone by now
+ * shows up as lost later. */
+void iris_i_wire_send(int sock, const struct iris_verdict *verdict, int fd);
+
+/* Rank 0's side of iris_i_wire_meet() and iris_i_wire_agree(). */
+iris_status_t iris_i_wire_root_meet(struct iris_meeting *meeting);
+iris_status_t iris_i_wire_root_agree(struct iris_meeting *meeting,
+                                     iris_status_t status);
+
+#endif /* IRIS_SRC_CONTROL_RENDEZVOUS_ROOT_H */

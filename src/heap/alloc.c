@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The heap allocator: two-level segregated fit (Masmano et al., ECRTS 2004)
+ * over offsets, its block records in one array beside the heap.
+ */
+#include "config.h"
+
+#include "heap/alloc.h"
+
+#include "heap/alloc_class.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* Free blocks that a search may look at before it settles for a class in which
+ * every block fits. Bounds the time of take and stats. */
+#define SEARCH_MAX 64
+
+#define RECORDS_FIRST 64
+#define RECORDS_LIMIT (1u << 31)
+
+/* A block of the heap, free or live. Records name each other by index, so that
+ * the array can move. Record 0 is no block: it closes the ring of blocks in
+ * address order, its `start` is the end of the heap, and as a link in a list
+ * it means none. 24 bytes, so that even a live block with a free block on both
+ * sides costs less than 64 bytes with the slack of growth by a quarter. */
+struct record {
+    uint32_t start;        /* in units */
+    uint32_t next;         /* neighbour in address order */
+    uint32_t prev : 31;    /* neighbour in address order */
+    uint32_t is_free : 1;  /* free block or spare record; 0 in record 0 */
+    uint32_t list_next;    /* in its class if free, its bucket if live, */
+    uint32_t list_prev;    /* or (next only) in the list of spare records */
+    uint32_t bucket_first; /* a slot of the hash table from start to live
+                            * record; says nothing about this record */
+};
+
+_Static_assert(sizeof(struct record) == 24, "the metadata bound counts on 24");
+
+struct iris_alloc {
+    pthread_mutex_t lock; /* of what changes, against who looks at figures */
+    struct record *records;
+    uint32_t capacity;   /* of records, and the number of buckets */
+    uint32_t touched;    /* records below this index have been used */
+    uint32_t spare;      /* first used record that describes no block now */
+    uint32_t in_use;     /* records that describe a block, and record 0 */
+    uint32_t units;      /* of the heap */
+    uint32_t used_units; /* in live blocks */
+    uint32_t peak_units;
+    uint32_t num_live;
+    /* Of the latest take, to undo it: the free block before the one it took in
+     * the list of that one's class (0: it was the first), and the peak. */
+    uint32_t undo_before;
+    uint32_t undo_peak_units;
+    unsigned unit_shift;           /* a unit is 1 << unit_shift bytes */
+    uint32_t row_map;              /* bit r: row_maps[r] is not 0 */
+    uint64_t row_maps[ROWS];       /* bit c: class c of the row has a block */
+    uint32_t class_first[CLASSES]; /* lists of free blocks, latest first */
+};
+
+/* The first class at or above `class` that has a block, or CLASSES. */
+static unsigned next_class(const struct iris_alloc *alloc, unsigned class)
+{
+    unsigned row = class / ROW_CLASSES;
+    uint64_t classes, rows;
+
+    if (class >= CLASSES) {
+        return CLASSES;
+    }
+    classes = alloc->row_maps[row] & (UINT64_MAX << class % ROW_CLASSES);
+    if (classes == 0) {
+        rows = alloc->row_map & (UINT64_MAX << (row + 1));
+        if (rows == 0) {
+            return CLASSES;
+        }
+        row = top_bit(rows & -rows); /* the lowest bit set */
+        classes = alloc->row_maps[row];
+    }
+    return row * ROW_CLASSES + top_bit(classes & -classes);
+}
+
+static uint32_t block_units(const struct iris_alloc *alloc, uint32_t index)
+{
+    const struct record *record = &alloc->records[index];
+
+    return alloc->records[record->next].start - record->start;
+}
+
+static size_t to_bytes(const struct iris_alloc *alloc, uint32_t units)
+{
+    return (size_t)units << alloc->unit_shift;
+}
+
+/* Lists: of a class, and of a bucket. Writes to record 0's links are harmless
+ * and spare the test for the end of the list. */
+
+static void list_push(struct iris_alloc *alloc, uint32_t *first, uint32_t index)
+{
+    struct record *records = alloc->records;
+
+    records[index].list_next = *first;
+    records[index].list_prev = 0;
+    records[*first].list_prev = index;
+    *first = index;
+}
+
+static void list_remove(struct iris_alloc *alloc, uint32_t *first,
+                        uint32_t index)
+{
+    struct record *records = alloc->records;
+    uint32_t next = records[index].list_next;
+    uint32_t prev = records[index].list_prev;
+
+    records[next].list_prev = prev;
+    if (prev == 0) {
+        *first = next;
+    } else {
+        records[prev].list_next = next;
+    }
+}
+
+static void free_insert(struct iris_alloc *alloc, uint32_t index)
+{
+    unsigned class = class_of(block_units(alloc, index));
+    unsigned row = class / ROW_CLASSES;
+
+    alloc->records[index].is_free = 1;
+    list_push(alloc, &alloc->class_first[class], index);
+    alloc->row_maps[row] |= (uint64_t)1 << class % ROW_CLASSES;
+    alloc->row_map |= 1u << row;
+}
+
+static void free_remove(struct iris_alloc *alloc, uint32_t index)
+{
+    unsigned class = class_of(block_units(alloc, index));
+    unsigned row = class / ROW_CLASSES;
+
+    alloc->records[index].is_free = 0;
+    list_remove(alloc, &alloc->class_first[class], index);
+    if (alloc->class_first[class] == 0) {
+        alloc->row_maps[row] &= ~((uint64_t)1 << class % ROW_CLASSES);
+    }
+    if (alloc->row_maps[row] == 0) {
+        alloc->row_map &= ~(1u << row);
+    }
+}
+
+/* The bucket of a live block that starts at `start`. The mixer is Wellons'
+ * lowbias32: starts come in regular strides, which must not share buckets. */
+static uint32_t *bucket_of(const struct iris_alloc *alloc, uint32_t start)
+{
+    uint32_t hash = start;
+
+    hash = (hash ^ hash >> 16) * 0x7feb352du;
+    hash = (hash ^ hash >> 15) * 0x846ca68bu;
+    hash ^= hash >> 16;
+    return &alloc->records[(uint64_t)hash * alloc->capacity >> 32].bucket_first;
+}
+
+/* The live block that starts at byte `offset`, or 0. */
+static uint32_t live_at(const struct iris_alloc *alloc, size_t offset)
+{
+    size_t start = offset >> alloc->unit_shift;
+    uint32_t index;
+
+    if (start >= alloc->units || start << alloc->unit_shift != offset) {
+        return 0;
+    }
+    index = *bucket_of(alloc, (uint32_t)start);
+    while (index != 0 && alloc->records[index].start != start) {
+        index = alloc->records[index].list_next;
+    }
+    return index;
+}
+
+/* Makes room for `count` more records; without memory, nothing changes. There
+ * is a bucket for each record, so the live blocks move to new buckets. */
+static iris_status_t records_reserve(struct iris_alloc *alloc, uint32_t count)
+{
+    uint32_t capacity = alloc->capacity;
+    struct record *records;
+
+    if (alloc->in_use + count <= capacity) {
+        return IRIS_OK;
+    }
+    capacity += capacity / 4;
+    if (capacity > RECORDS_LIMIT) {
+        return IRIS_ERR_NO_MEMORY;
+    }
+    records = realloc(alloc->records, capacity * sizeof(*records));
+    if (!records) {
+        return IRIS_ERR_NO_MEMORY;
+    }
+    alloc->records = records;
+    alloc->capacity = capacity;
+    for (uint32_t index = 0; index < capacity; index++) {
+        records[index].bucket_first = 0;
+    }
+    for (uint32_t index = 1; index < alloc->touched; index++) {
+        if (!records[index].is_free) {
+            list_push(alloc, bucket_of(alloc, records[index].start), index);
+        }
+    }
+    return IRIS_OK;
+}
+
+/* Cuts block `index` at `start`; the new block is what lies behind. The caller
+ * has reserved the record and puts both blocks into the lists they belong. */
+static uint32_t block_split(struct iris_alloc *alloc, uint32_t index,
+                            uint32_t start)
+{
+    struct record *records = alloc->records;
+    uint32_t next = records[index].next;
+    uint32_t behind = alloc->spare;
+
+    if (behind != 0) {
+        alloc->spare = records[behind].list_next;
+    } else {
+        behind = alloc->touched++;
+    }
+    alloc->in_use++;
+    records[behind].start = start;
+    records[behind].is_free = 0;
+    records[behind].prev = index;
+    records[behind].next = next;
+    records[index].next = behind;
+    records[next].prev = behind;
+    return behind;
+}
+
+/* Joins block `index` with the one behind it; neither is in a list. */
+static void block_join(struct iris_alloc *alloc, uint32_t index)
+{
+    struct record *records = alloc->records;
+    uint32_t behind = records[index].next;
+    uint32_t next = records[behind].next;
+
+    records[index].next = next;
+    records[next].prev = index;
+    records[behind].is_free = 1;
+    records[behind].list_next = alloc->spare;
+    alloc->spare = behind;
+    alloc->in_use--;
+}
+
+/* Makes [start, start + need) of free block `index` a block in no list, and
+ * what remains in front and behind free blocks. */
+static uint32_t block_carve(struct iris_alloc *alloc, uint32_t index,
+                            uint32_t start, uint32_t need)
+{
+    uint32_t front = index;
+
+    free_remove(alloc, index);
+    if (start > alloc->records[front].start) {
+        index = block_split(alloc, front, start);
+        free_insert(alloc, front);
+    }
+    if (need < block_units(alloc, index)) {
+        free_insert(alloc, block_split(alloc, index, start + need));
+    }
+    return index;
+}
+
+/* Where in block `index` a multiple of `align` with `need` units behind it
+ * lies; UINT64_MAX if nowhere. All in units. */
+static uint64_t place_in(const struct iris_alloc *alloc, uint32_t index,
+                         uint32_t need, uint64_t align)
+{
+    const struct record *record = &alloc->records[index];
+    uint64_t start = (record->start + align - 1) & ~(align - 1);
+
+    if (start + need > alloc->records[record->next].start) {
+        return UINT64_MAX;
+    }
+    return start;
+}
+
+/* A free block with room for `need` units at a multiple of `align`, or 0. The
+ * smallest classes come first, for a good fit; their blocks may turn out too
+ * small. After SEARCH_MAX of them the first block of a class is taken in which
+ * every block is large enough. To stay constant in time, this may miss a fit
+ * behind SEARCH_MAX others: largest_fit() tells the same story. */
+static uint32_t find_fit(const struct iris_alloc *alloc, uint32_t need,
+                         uint64_t align)
+{
+    uint64_t enough = need + align - 1;
+    unsigned class = next_class(alloc, class_of(need));
+    uint32_t index = 0;
+
+    for (unsigned looks = 0; class < CLASSES && looks < SEARCH_MAX; looks++) {
+        index = index ? index : alloc->class_first[class];
+        if (place_in(alloc, index, need, align) != UINT64_MAX) {
+            return index;
+        }
+        index = alloc->records[index].list_next;
+        if (index == 0) {
+            class = next_class(alloc, class + 1);
+        }
+    }
+    if (class == CLASSES || enough > alloc->units) {
+        return 0;
+    }
+    class = next_class(alloc, class_of((uint32_t)enough - 1) + 1);
+    return class < CLASSES ? alloc->class_first[class] : 0;
+}
+
+/* Units of the largest block that find_fit() finds for the least alignment: it
+ * looks at the same blocks of the top class as this does. */
+static uint32_t largest_fit(const struct iris_alloc *alloc)
+{
+    uint32_t largest = 0, index;
+    unsigned row;
+
+    if (alloc->row_map == 0) {
+        return 0;
+    }
+    row = top_bit(alloc->row_map);
+    index =
+        alloc->class_first[row * ROW_CLASSES + top_bit(alloc->row_maps[row])];
+    for (unsigned looks = 0; index != 0 && looks < SEARCH_MAX; looks++) {
+        uint32_t units = block_units(alloc, index);
+
+        largest = units > largest ? units : largest;
+        index = alloc->records[index].list_next;
+    }
+    return largest;
+}
+
+iris_status_t iris_i_alloc_create(size_t bytes, struct iris_alloc **alloc_p)
+{
+    struct iris_alloc *alloc = calloc(1, sizeof(*alloc));
+
+    if (!alloc) {
+        return IRIS_ERR_NO_MEMORY;
+    }
+    alloc->records = calloc(RECORDS_FIRST, sizeof(*alloc->records));
+    if (!alloc->records) {
+        free(alloc);
+        return IRIS_ERR_NO_MEMORY;
+    }
+    pthread_mutex_init(&alloc->lock, NULL);
+    /* Units are counted in 32 bits: beyond 1 TiB they grow with the heap. */
+    alloc->unit_shift = top_bit(IRIS_ALIGNMENT);
+    while (bytes >> alloc->unit_shift > UINT32_MAX) {
+        alloc->unit_shift++;
+    }
+    alloc->units = (uint32_t)(bytes >> alloc->unit_shift);
+    alloc->capacity = RECORDS_FIRST;
+    alloc->touched = 1;
+    alloc->in_use = 1;
+    alloc->records[0].start = alloc->units;
+    if (alloc->units > 0) {
+        free_insert(alloc, block_split(alloc, 0, 0));
+    }
+    *alloc_p = alloc;
+    return IRIS_OK;
+}
+
+void iris_i_alloc_destroy(struct iris_alloc *alloc)
+{
+    if (alloc) {
+        pthread_mutex_destroy(&alloc->lock);
+        free(alloc->records);
+        free(alloc);
+    }
+}
+
+iris_status_t iris_i_alloc_take(struct iris_alloc *alloc, size_t bytes,
+                                size_t alignment, size_t *offset_p)
+{
+    uint32_t index, need, start;
+    uint64_t align;
+
+    if (bytes == 0 || alignment == 0 || (alignment & (alignment - 1)) != 0) {
+        return IRIS_ERR_INVALID;
+    }
+    if (bytes > to_bytes(alloc, alloc->units - alloc->used_units)) {
+        return IRIS_ERR_NO_MEMORY;
+    }
+    need = (uint32_t)((bytes - 1) >> alloc->unit_shift) + 1;
+    align = alignment >> alloc->unit_shift;
+    align = align ? align : 1;
+    pthread_mutex_lock(&alloc->lock);
+    index = find_fit(alloc, need, align);
+    /* At most a front and a rear remainder need records: have them before the
+     * first change. */
+    if (index == 0 || records_reserve(alloc, 2) != IRIS_OK) {
+        pthread_mutex_unlock(&alloc->lock);
+        return IRIS_ERR_NO_MEMORY;
+    }
+    start = (uint32_t)place_in(alloc, index, need, align);
+    alloc->undo_before = alloc->records[index].list_prev;
+    alloc->undo_peak_units = alloc->peak_units;
+    index = block_carve(alloc, index, start, need);
+    list_push(alloc, bucket_of(alloc, start), index);
+    alloc->num_live++;
+    alloc->used_units += need;
+    if (alloc->used_units > alloc->peak_units) {
+        alloc->peak_units = alloc->used_units;
+    }
+    pthread_mutex_unlock(&alloc->lock);
+    *offset_p = to_bytes(alloc, start);
+    return IRIS_OK;
+}
+
+/* Makes live block `index` a free one, joined with free neighbours: the first
+ * of its class. */
+static uint32_t block_release(struct iris_alloc *alloc, uint32_t index)
+{
+    uint32_t prev = alloc->records[index].prev;
+    uint32_t next = alloc->records[index].next;
+
+    list_remove(alloc, bucket_of(alloc, alloc->records[index].start), index);
+    alloc->num_live--;
+    alloc->used_units -= block_units(alloc, index);
+    if (alloc->records[next].is_free) {
+        free_remove(alloc, next);
+        block_join(alloc, index);
+    }
+    if (alloc->records[prev].is_free) {
+        free_remove(alloc, prev);
+        block_join(alloc, prev);
+        index = prev;
+    }
+    free_insert(alloc, index);
+    return index;
+}
+
+iris_status_t iris_i_alloc_give(struct iris_alloc *alloc, size_t offset)
+{
+    uint32_t index = live_at(alloc, offset);
+
+    if (index == 0) {
+        return IRIS_ERR_INVALID;
+    }
+    pthread_mutex_lock(&alloc->lock);
+    block_release(alloc, index);
+    pthread_mutex_unlock(&alloc->lock);
+    return IRIS_OK;
+}
+
+void iris_i_alloc_untake(struct iris_alloc *alloc, size_t offset)
+{
+    struct record *records = alloc->records;
+    uint32_t before = alloc->undo_before, index, *first;
+
+    pthread_mutex_lock(&alloc->lock);
+    index = block_release(alloc, live_at(alloc, offset));
+    alloc->peak_units = alloc->undo_peak_units;
+    if (before != 0) {
+        first = &alloc->class_first[class_of(block_units(alloc, index))];
+        list_remove(alloc, first, index);
+        list_push(alloc, &records[before].list_next, index);
+        records[index].list_prev = before;
+    }
+    pthread_mutex_unlock(&alloc->lock);
+}
+
+int iris_i_alloc_is_start(const struct iris_alloc *alloc, size_t offset)
+{
+    return live_at(alloc, offset) != 0;
+}
+
+iris_status_t iris_i_alloc_find(const struct iris_alloc *alloc, size_t offset,
+                                size_t *start_p, size_t *bytes_p)
+{
+    const struct record *records = alloc->records;
+    size_t unit = offset >> alloc->unit_shift;
+    uint32_t index = records[0].next;
+
+    if (unit >= alloc->units) {
+        return IRIS_ERR_INVALID;
+    }
+    while (records[records[index].next].start <= unit) {
+        index = records[index].next;
+    }
+    if (records[index].is_free) {
+        return IRIS_ERR_INVALID;
+    }
+    *start_p = to_bytes(alloc, records[index].start);
+    *bytes_p = to_bytes(alloc, block_units(alloc, index));
+    return IRIS_OK;
+}
+
+void iris_i_alloc_stats(struct iris_alloc *alloc,
+                        struct iris_heap_stats *stats_p)
+{
+    pthread_mutex_lock(&alloc->lock);
+    stats_p->heap_bytes = to_bytes(alloc, alloc->units);
+    stats_p->used_bytes = to_bytes(alloc, alloc->used_units);
+    stats_p->free_bytes = stats_p->heap_bytes - stats_p->used_bytes;
+    stats_p->largest_free_bytes = to_bytes(alloc, largest_fit(alloc));
+    stats_p->peak_bytes = to_bytes(alloc, alloc->peak_units);
+    stats_p->metadata_bytes =
+        sizeof(*alloc) + alloc->capacity * sizeof(*alloc->records);
+    stats_p->num_allocs = alloc->num_live;
+    pthread_mutex_unlock(&alloc->lock);
+}

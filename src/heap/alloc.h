@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The heap allocator: hands out offsets, keeps every bit of its own state
+ * outside the heap, and is deterministic: the same calls give the same offsets.
+ */
+#ifndef IRIS_SRC_HEAP_ALLOC_H
+#define IRIS_SRC_HEAP_ALLOC_H
+
+#include <stddef.h>
+
+#include <iris/heap.h>
+
+struct iris_alloc;
+
+/* Manages offsets [0, bytes). Of the calls below iris_i_alloc_stats() may be
+ * made from any thread, the others from one at a time. The caller destroys it.
+ * IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_alloc_create(size_t bytes, struct iris_alloc **alloc_p);
+void iris_i_alloc_destroy(struct iris_alloc *alloc);
+
+/* Finds `bytes` at a multiple of `alignment` (a power of two); sizes and
+ * offsets are rounded to IRIS_ALIGNMENT. Constant time.
+ * IRIS_ERR_INVALID    bytes is 0, alignment is no power of two
+ * IRIS_ERR_NO_MEMORY  no free range that large, or no memory for the record;
+ *                     the message is the caller's to set */
+iris_status_t iris_i_alloc_take(struct iris_alloc *alloc, size_t bytes,
+                                size_t alignment, size_t *offset_p);
+
+/* Gives back what iris_i_alloc_take returned, joining free neighbours.
+ * IRIS_ERR_INVALID: no live allocation starts at `offset`. */
+iris_status_t iris_i_alloc_give(struct iris_alloc *alloc, size_t offset);
+
+/* Undoes the latest iris_i_alloc_take(), which returned `offset` and which no
+ * other call has followed. Unlike iris_i_alloc_give() it puts everything back
+ * where it was, so that what comes next does not depend on the take. */
+void iris_i_alloc_untake(struct iris_alloc *alloc, size_t offset);
+
+/* 1 if a live allocation starts at `offset`. Constant time. */
+int iris_i_alloc_is_start(const struct iris_alloc *alloc, size_t offset);
+
+/* The live allocation that contains `offset`: its start and size. For
+ * messages and traces; need not be fast. IRIS_ERR_INVALID: none. */
+iris_status_t iris_i_alloc_find(const struct iris_alloc *alloc, size_t offset,
+                                size_t *start_p, size_t *bytes_p);
+
+/* Fills used, free, largest_free, peak, metadata bytes and num_allocs. */
+void iris_i_alloc_stats(struct iris_alloc *alloc,
+                        struct iris_heap_stats *stats_p);
+
+#endif /* IRIS_SRC_HEAP_ALLOC_H */

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+libirisi_la_SOURCES += %D%/alloc.c %D%/alloc.h %D%/alloc_class.h \
+	%D%/allocate.c %D%/bases.c %D%/commit.c %D%/external.c %D%/heap.c \
+	%D%/heap.h

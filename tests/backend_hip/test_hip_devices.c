@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which GPU a rank gets, and what is said where it cannot have one or cannot
+ * reach another's.
+ */
+#include "config.h"
+
+#include "support/hip_job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/procs.h"
+
+static int nothing(iris_t *iris, void *arg)
+{
+    (void)arg;
+    return iris_barrier(iris, NULL, NULL);
+}
+
+/* Ranks that cannot start: all are told, and nothing is left. */
+static void refuse(int num_ranks, iris_status_t expected,
+                   const char *const texts[])
+{
+    struct hip_held before;
+    iris_status_t status;
+
+    hip_note(&before);
+    status = iris_spawn(NULL, num_ranks, nothing, NULL);
+    if (status != expected) {
+        print_error("%s: %s\n", iris_status_string(status), iris_last_error());
+    }
+    assert_int_equal(status, expected);
+    for (; *texts != NULL; texts++) {
+        if (!harness_message_has(*texts)) {
+            print_error("no \"%s\" in: %s\n", *texts, iris_last_error());
+            fail();
+        }
+    }
+    assert_int_equal(hip_found(&before), 0);
+}
+
+#define REFUSE(num_ranks, expected, ...) \
+    refuse(num_ranks, expected, (const char *const[]){__VA_ARGS__, NULL})
+
+static int own_gpu(iris_t *iris, void *arg)
+{
+    const int *shared = arg;
+
+    CHECK_EQUAL(iris_device_id(iris), *shared ? 0 : iris_rank(iris));
+    CHECK(strcmp(iris_backend_name(iris), *shared ? "sim" : "hip") == 0);
+    CHECK(harness_on_gpu(iris));
+    CHECK(*shared ? iris_num_cus(iris) >= 1 : iris_num_cus(iris) == 4);
+    CHECK_OK(hip_work(iris));
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static void each_rank_has_a_gpu_of_its_own(void **state)
+{
+    int shared = 0;
+
+    (void)state;
+    harness_run_all(own_gpu, &shared);
+}
+
+static void in_simulation_ranks_share_one_gpu(void **state)
+{
+    int shared = 1;
+
+    (void)state;
+    setenv("FAKEHIP_DEVICES", "1", 1);
+    setenv("IRIS_BACKEND", "sim", 1);
+    harness_run_all(own_gpu, &shared);
+    setenv("IRIS_SIM_DEVICE", "gpu", 1);
+    harness_run_all(own_gpu, &shared);
+    unsetenv("IRIS_SIM_DEVICE");
+    setenv("IRIS_BACKEND", "hip", 1);
+    unsetenv("FAKEHIP_DEVICES");
+}
+
+static void ranks_that_would_share_a_gpu_are_refused(void **state)
+{
+    (void)state;
+    setenv("FAKEHIP_DEVICES", "1", 1);
+    REFUSE(2, IRIS_ERR_BACKEND, "ranks ", "are both on GPU 0000:10:00.0",
+           "IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu");
+    setenv("FAKEHIP_DEVICES", "2", 1);
+    REFUSE(3, IRIS_ERR_BACKEND, "rank 2 of 3 has no GPU of its own",
+           "this node shows 2", "IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu");
+    unsetenv("FAKEHIP_DEVICES");
+}
+
+static void gpus_that_cannot_reach_each_other_are_named(void **state)
+{
+    (void)state;
+    setenv("FAKEHIP_NO_PEER", "5-6,1-2", 1);
+    harness_run(2, nothing, NULL);
+    REFUSE(4, IRIS_ERR_UNREACHABLE, "GPU 1 (0000:11:00.0) of rank 1",
+           "GPU 2 (0000:12:00.0) of rank 2", "no peer access between them");
+    unsetenv("FAKEHIP_NO_PEER");
+}
+
+static void links_without_atomics_are_named_once(void **state)
+{
+    struct harness_capture capture;
+    const char *said;
+
+    (void)state;
+    setenv("FAKEHIP_NO_ATOMICS", "0-2,1-2", 1);
+    harness_capture(&capture);
+    harness_run(2, nothing, NULL);
+    assert_null(strstr(harness_captured(&capture), "no atomics"));
+    free(capture.text);
+    harness_capture(&capture);
+    harness_run(3, nothing, NULL);
+    said = harness_captured(&capture);
+    assert_non_null(strstr(said, "the link from GPU 1 (0000:11:00.0) of rank 1 "
+                                 "to GPU 2 (0000:12:00.0) of rank 2 has no "
+                                 "atomics"));
+    said = strstr(said, "from GPU 2");
+    assert_non_null(said);
+    assert_null(strstr(said + 1, "from GPU 2"));
+    free(capture.text);
+    unsetenv("FAKEHIP_NO_ATOMICS");
+}
+
+/* Calls that only a job of several ranks makes. */
+static void a_peer_call_that_fails_is_an_error(void **state)
+{
+    static const struct {
+        const char *list;
+        iris_status_t status;
+    } rows[] = {
+        {"hipDeviceGetByPCIBusId:1:101", IRIS_ERR_DEVICE},
+        {"hipDeviceCanAccessPeer:1:101", IRIS_ERR_UNREACHABLE},
+        {"hipDeviceEnablePeerAccess:1:217", IRIS_ERR_UNREACHABLE},
+        {"hipDeviceEnablePeerAccess:2:700", IRIS_ERR_UNREACHABLE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        (void)fakehip_fail(rows[i].list);
+        REFUSE(2, rows[i].status, "rank 0", "rank 1", "0000:1");
+        assert_int_equal(fakehip_fail(NULL), 1);
+    }
+    harness_run(2, nothing, NULL);
+}
+
+static void without_a_gpu_hip_says_so_and_the_default_is_the_cpu(void **state)
+{
+    iris_t *iris;
+
+    (void)state;
+    setenv("FAKEHIP_DEVICES", "0", 1);
+    REFUSE(2, IRIS_ERR_BACKEND, "finds no GPU", "no ROCm-capable device",
+           "rocminfo", "IRIS_BACKEND=sim");
+    setenv("IRIS_BACKEND", "sim", 1);
+    setenv("IRIS_SIM_DEVICE", "gpu", 1);
+    REFUSE(2, IRIS_ERR_BACKEND, "IRIS_SIM_DEVICE=gpu", "finds no GPU",
+           "IRIS_SIM_DEVICE=cpu");
+    unsetenv("IRIS_BACKEND");
+    unsetenv("IRIS_SIM_DEVICE");
+    assert_int_equal(iris_init(NULL, &iris), IRIS_OK);
+    assert_string_equal(iris_backend_name(iris), "sim");
+    assert_false(harness_on_gpu(iris));
+    assert_int_equal(iris_finalize(iris), IRIS_OK);
+    unsetenv("FAKEHIP_DEVICES");
+    assert_int_equal(iris_init(NULL, &iris), IRIS_OK);
+    assert_string_equal(iris_backend_name(iris), "hip");
+    assert_int_equal(iris_finalize(iris), IRIS_OK);
+    setenv("IRIS_BACKEND", "hip", 1);
+}
+
+/* ---- Ranks that are processes ---- */
+
+#define RANKS 3
+
+/* What one rank sees of the GPUs, and how it should end. */
+struct view {
+    const char *variable;
+    const char *values[RANKS]; /* NULL: not set */
+};
+
+static void body(int rank, struct proc_report *report, void *arg)
+{
+    const struct view *view = arg;
+    struct fakehip_counts counts;
+    iris_t *iris;
+
+    if (view->values[rank] != NULL) {
+        setenv(view->variable, view->values[rank], 1);
+    }
+    (void)fakehip_fail(getenv("FAKEHIP_FAIL"));
+    iris = proc_init(report);
+    if (iris != NULL) {
+        iris_status_t work = hip_work(iris);
+        iris_status_t met = iris_barrier(iris, NULL, NULL);
+
+        proc_note(report, work != IRIS_OK ? work : met);
+        fakehip_count(&counts);
+        report->value = counts.imports;
+        proc_finalize(report, iris);
+    }
+    (void)fakehip_fail(NULL);
+    fakehip_count(&counts);
+    report->value += 100 * (counts.allocations + counts.imports +
+                            counts.streams + counts.graphs);
+}
+
+/* Every rank ends with the status and this in its message, having left nothing;
+ * `imports` is how many heaps each had open. */
+static void run_view(const struct view *view, iris_status_t expected,
+                     const char *text, int imports)
+{
+    struct procs procs;
+
+    procs_start(&procs, RANKS, body, (void *)(uintptr_t)view);
+    procs_join(&procs);
+    for (int rank = 0; rank < RANKS; rank++) {
+        const struct proc_report *report = &procs.reports[rank];
+
+        if (report->status != expected ||
+            strstr(report->message, text) == NULL || report->value != imports) {
+            print_error("rank %d: %s, %lld open: %s\n", rank,
+                        iris_status_string(report->status),
+                        (long long)report->value, report->message);
+            fail();
+        }
+    }
+    procs_free(&procs);
+}
+
+static void processes_open_each_heap_once(void **state)
+{
+    static const struct view same = {.variable = "FAKEHIP_FIRST"};
+
+    (void)state;
+    run_view(&same, IRIS_OK, "", RANKS - 1);
+}
+
+static void processes_share_one_gpu_in_simulation(void **state)
+{
+    static const struct view one = {"FAKEHIP_DEVICES", {"1", "1", "1"}};
+
+    (void)state;
+    setenv("IRIS_BACKEND", "sim", 1);
+    run_view(&one, IRIS_OK, "", RANKS - 1);
+    setenv("IRIS_BACKEND", "hip", 1);
+    run_view(&one, IRIS_ERR_BACKEND, "both on GPU 0000:10:00.0", 0);
+}
+
+static void a_gpu_that_a_rank_does_not_see_is_named(void **state)
+{
+    static const struct view own = {"FAKEHIP_FIRST", {"0", "1", "2"}};
+
+    (void)state;
+    setenv("FAKEHIP_DEVICES", "1", 1);
+    run_view(&own, IRIS_ERR_DEVICE, "HIP_VISIBLE_DEVICES", 0);
+    unsetenv("FAKEHIP_DEVICES");
+}
+
+/* Without a choice of backend, what a rank lacks is the answer to all. */
+static void a_rank_that_finds_no_gpu_tells_the_others(void **state)
+{
+    static const struct view last = {"FAKEHIP_DEVICES", {NULL, NULL, "0"}};
+    static const struct view first = {"FAKEHIP_DEVICES", {"0", NULL, NULL}};
+
+    (void)state;
+    unsetenv("IRIS_BACKEND");
+    run_view(&last, IRIS_ERR_MISMATCH,
+             "rank 2: backend \"hip\" finds no GPU it can use", 0);
+    run_view(&first, IRIS_ERR_MISMATCH,
+             "rank 0: backend \"hip\" finds no GPU it can use", 0);
+    setenv("IRIS_BACKEND", "hip", 1);
+}
+
+static void a_refused_handle_names_rank_and_gpu(void **state)
+{
+    static const struct view refused = {
+        "FAKEHIP_FAIL", {NULL, NULL, "hipIpcOpenMemHandle:2:1"}};
+
+    (void)state;
+    run_view(&refused, IRIS_ERR_DEVICE,
+             "rank 2 cannot map the heap of rank 1, process", 0);
+}
+
+static void pieces_that_make_no_sense_are_named(void **state)
+{
+    (void)state;
+    setenv("IRIS_ALLOCATOR", "vmem", 1);
+    setenv("FAKEHIP_GRANULARITY", "3145728", 1);
+    REFUSE(1, IRIS_ERR_DEVICE, "rank 0", "3145728 bytes", "no power of two",
+           "IRIS_ALLOCATOR=pool");
+    unsetenv("FAKEHIP_GRANULARITY");
+    unsetenv("IRIS_ALLOCATOR");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_rank_has_a_gpu_of_its_own),
+        cmocka_unit_test(in_simulation_ranks_share_one_gpu),
+        cmocka_unit_test(ranks_that_would_share_a_gpu_are_refused),
+        cmocka_unit_test(gpus_that_cannot_reach_each_other_are_named),
+        cmocka_unit_test(a_peer_call_that_fails_is_an_error),
+        cmocka_unit_test(without_a_gpu_hip_says_so_and_the_default_is_the_cpu),
+        cmocka_unit_test(processes_open_each_heap_once),
+        cmocka_unit_test(processes_share_one_gpu_in_simulation),
+        cmocka_unit_test(a_gpu_that_a_rank_does_not_see_is_named),
+        cmocka_unit_test(a_rank_that_finds_no_gpu_tells_the_others),
+        cmocka_unit_test(a_refused_handle_names_rank_and_gpu),
+        cmocka_unit_test(pieces_that_make_no_sense_are_named),
+        cmocka_unit_test(links_without_atomics_are_named_once),
+    };
+
+    return cmocka_run_group_tests(tests, hip_setup, harness_teardown);
+}

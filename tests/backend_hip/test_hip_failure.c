@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The GPU backend when a call of the HIP runtime fails, each at each place: an
+ * error says so, nothing is left behind. And while a kernel keeps the GPU busy.
+ */
+#include "config.h"
+
+#include "support/hip_job.h"
+
+#include <iris/device.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/procs.h"
+
+#define ILLEGAL_ADDRESS "700"
+#define OUT_OF_MEMORY "2"
+#define LARGE ((size_t)6 << 20)
+/* Calls of one kind to fail; the host asks a stream how it is over and over. */
+#define MOST 40
+
+/* How a call's failure shows. */
+enum outcome {
+    FAILS,     /* an error with the runtime's name for it */
+    TOLERATED, /* the job works all the same */
+    EITHER,    /* depends on where; the error may be one that it leads to */
+};
+
+static const struct row {
+    const char *call;
+    enum outcome outcome;
+} rows[] = {
+    {"hipModuleLoadData", FAILS}, /* first: images are loaded once */
+    {"hipDeviceGetAttribute", TOLERATED},
+    {"hipDeviceGetName", FAILS},
+    {"hipDeviceGetPCIBusId", FAILS},
+    {"hipExtMallocWithFlags", FAILS},
+    {"hipGraphDestroy", TOLERATED},
+    {"hipGraphExecDestroy", TOLERATED},
+    {"hipGraphGetNodes", FAILS},
+    {"hipGraphInstantiate", FAILS},
+    {"hipGraphLaunch", FAILS},
+    {"hipHostFree", TOLERATED},
+    {"hipHostGetDevicePointer", FAILS},
+    {"hipHostMalloc", FAILS},
+    {"hipIpcGetMemHandle", FAILS},
+    {"hipMemGetAddressRange", FAILS},
+    {"hipMemcpyAsync", FAILS},
+    {"hipMemsetAsync", FAILS},
+    {"hipModuleGetFunction", FAILS},
+    {"hipModuleLaunchKernel", FAILS},
+    {"hipPointerGetAttributes", EITHER},
+    {"hipStreamAddCallback", FAILS},
+    {"hipStreamBeginCapture", FAILS},
+    {"hipStreamCreateWithFlags", FAILS},
+    {"hipStreamDestroy", TOLERATED},
+    {"hipStreamEndCapture", EITHER},
+    {"hipStreamIsCapturing", EITHER},
+    {"hipStreamQuery", EITHER},
+    {"hipStreamSynchronize", EITHER},
+    {"hipStreamWriteValue64", FAILS},
+    {"hipFree", TOLERATED},
+    {"hipGetDevice", TOLERATED},
+    {"hipGetDeviceCount", EITHER},
+    {"hipSetDevice", TOLERATED},
+};
+
+static iris_status_t wrong(const struct row *row, int nth, iris_status_t status)
+{
+    print_error("%s, call %d: %s: %s\n", row->call, nth,
+                iris_status_string(status), iris_last_error());
+    return status;
+}
+
+/* One failure; 0 if the job has no such call, so that none failed. */
+static int fail_one(const struct row *row, int nth, const char *error)
+{
+    int full = strcmp(error, OUT_OF_MEMORY) == 0;
+    const char *name = full ? "hipErrorOutOfMemory" : "hipErrorIllegalAddress";
+    iris_status_t expected = full ? IRIS_ERR_NO_MEMORY : IRIS_ERR_DEVICE;
+    struct hip_held before;
+    iris_status_t status;
+    char list[96];
+    int failed;
+
+    hip_note(&before);
+    snprintf(list, sizeof list, "%s:%d:%s", row->call, nth, error);
+    (void)fakehip_fail(list);
+    status = hip_job();
+    failed = fakehip_fail(NULL);
+    if (failed == 0) {
+        assert_int_equal(status, IRIS_OK);
+        return 0;
+    }
+    if (row->outcome == TOLERATED) {
+        assert_int_equal(status == IRIS_OK ? status : wrong(row, nth, status),
+                         IRIS_OK);
+    } else if (row->outcome == FAILS &&
+               (status != expected || !harness_message_has(name) ||
+                !harness_message_has("rank 0"))) {
+        wrong(row, nth, status);
+        fail();
+    } else if (status != IRIS_OK && !harness_message_has("rank 0") &&
+               !harness_message_has("[0/1]")) {
+        wrong(row, nth, status);
+        fail();
+    }
+    if (hip_found(&before) != 0) {
+        wrong(row, nth, status);
+        fail();
+    }
+    return 1;
+}
+
+/* A job with no failure. */
+static void succeed(void)
+{
+    iris_status_t status = hip_job();
+
+    if (status != IRIS_OK) {
+        print_error("%s\n", iris_last_error());
+    }
+    assert_int_equal(status, IRIS_OK);
+}
+
+static void every_call_may_fail_everywhere(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int nth = 1;
+
+        while (nth <= MOST && fail_one(&rows[i], nth, ILLEGAL_ADDRESS) != 0) {
+            nth++;
+        }
+        if (nth == 1) {
+            print_error("%s is never called\n", rows[i].call);
+        }
+        (void)fail_one(&rows[i], 1, OUT_OF_MEMORY);
+    }
+    succeed();
+}
+
+/* The GPU falls off the bus at some moment of its work, or of a call. */
+static void lose(const char *call, int nth)
+{
+    struct hip_held before;
+    iris_status_t status;
+    char list[96];
+    int failed;
+
+    hip_note(&before);
+    snprintf(list, sizeof list, "%s:%d:lost", call, nth);
+    (void)fakehip_fail(list);
+    status = hip_job();
+    failed = fakehip_fail(NULL);
+    if (failed != 0 && (status != IRIS_ERR_DEVICE ||
+                        !harness_message_has("hipErrorLaunchFailure"))) {
+        print_error("%s, call %d: %s: %s\n", call, nth,
+                    iris_status_string(status), iris_last_error());
+        fail();
+    }
+    assert_int_equal(hip_found(&before), 0);
+}
+
+static void a_lost_gpu_is_an_error_and_leaves_nothing(void **state)
+{
+    static const char *const calls[] = {"work", "hipModuleLaunchKernel",
+                                        "hipStreamQuery", "hipMemcpyAsync"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        for (int nth = 1; nth < MOST; nth += 3) {
+            lose(calls[i], nth);
+        }
+    }
+    succeed();
+}
+
+static void a_full_gpu_says_what_is_free_and_what_to_lower(void **state)
+{
+    iris_t *iris;
+
+    (void)state;
+    setenv("FAKEHIP_MEMORY", "1000000", 1);
+    assert_int_equal(iris_init(NULL, &iris), IRIS_ERR_NO_MEMORY);
+    assert_true(harness_message_has("rank 0"));
+    assert_true(harness_message_has("GPU 0"));
+    assert_true(harness_message_has("1000000 of 1000000 bytes are free"));
+    assert_true(harness_message_has("IRIS_HEAP_SIZE"));
+    assert_true(harness_message_has("out of memory (hipErrorOutOfMemory)"));
+    unsetenv("FAKEHIP_MEMORY");
+}
+
+/* ---- Several contexts on one GPU ---- */
+
+/* A hang is a failure. */
+#define HANG_S 60
+
+struct hold_args {
+    atomic_int *go;
+    atomic_int *gone;
+};
+
+/* A loop that nothing but the test ends. */
+IRIS_KERNEL(hold, struct hold_args)
+{
+    (void)wg;
+    while (atomic_load(args->go) == 0) {
+        sched_yield();
+    }
+    atomic_store(args->gone, 1);
+}
+
+static iris_t *begin(void)
+{
+    iris_t *iris;
+
+    assert_int_equal(iris_init(NULL, &iris), IRIS_OK);
+    return iris;
+}
+
+/* A context whose heap comes and goes again. */
+static void begin_in_vain(void)
+{
+    iris_t *iris;
+
+    (void)fakehip_fail("hipMemsetAsync:1:" OUT_OF_MEMORY);
+    assert_int_equal(iris_init(NULL, &iris), IRIS_ERR_NO_MEMORY);
+    assert_int_equal(fakehip_fail(NULL), 1);
+}
+
+/* A piece of a heap that grows, which comes and goes again. */
+static void grow_in_vain(iris_t *iris)
+{
+    void *ptr;
+
+    (void)fakehip_fail("hipMemsetAsync:1:" OUT_OF_MEMORY);
+    assert_int_equal(iris_malloc(iris, LARGE, &ptr), IRIS_ERR_NO_MEMORY);
+    assert_int_equal(fakehip_fail(NULL), 1);
+}
+
+static void grow(iris_t *iris)
+{
+    void *ptr;
+
+    grow_in_vain(iris);
+    assert_int_equal(iris_malloc(iris, LARGE, &ptr), IRIS_OK);
+}
+
+static void leaving_does_not_wait_for_the_kernels_of_others(void **state)
+{
+    static const char *const allocators[] = {"pool", "vmem"};
+
+    (void)state;
+    alarm(HANG_S);
+    for (int i = 0; i < 2; i++) {
+        atomic_int go = 0, gone = 0;
+        struct hold_args args = {&go, &gone};
+        struct hip_held before;
+        iris_t *busy, *other;
+
+        setenv("IRIS_ALLOCATOR", allocators[i], 1);
+        hip_note(&before);
+        busy = begin();
+        other = begin();
+        if (i == 1) {
+            grow(other);
+        }
+        assert_int_equal(
+            iris_launch(busy, hold, 1, 1, &args, sizeof args, NULL), IRIS_OK);
+        assert_int_equal(iris_finalize(other), IRIS_OK);
+        begin_in_vain();
+        assert_int_equal(atomic_load(&gone), 0);
+        atomic_store(&go, 1);
+        assert_int_equal(iris_stream_synchronize(busy, NULL), IRIS_OK);
+        assert_int_equal(iris_finalize(busy), IRIS_OK);
+        assert_int_equal(hip_found(&before), 0);
+    }
+    unsetenv("IRIS_ALLOCATOR");
+    alarm(0);
+}
+
+/* Addresses are given back after what was mapped there while there was somebody
+ * else. */
+static void the_last_one_leaves_nothing_of_what_was_kept(void **state)
+{
+    struct hip_held before;
+    iris_t *first, *last;
+
+    (void)state;
+    setenv("IRIS_ALLOCATOR", "vmem", 1);
+    hip_note(&before);
+    first = begin();
+    last = begin();
+    grow_in_vain(last);
+    assert_int_equal(iris_finalize(first), IRIS_OK);
+    assert_int_equal(iris_finalize(last), IRIS_OK);
+    assert_int_equal(hip_found(&before), 0);
+    unsetenv("IRIS_ALLOCATOR");
+}
+
+#define VISITS 20
+
+static void visitors_use_the_same_pinned_memory(void **state)
+{
+    struct hip_held before;
+    struct fakehip_counts one, all;
+    iris_t *stays;
+
+    (void)state;
+    hip_note(&before);
+    stays = begin();
+    fakehip_count(&one);
+    for (int i = 0; i < VISITS; i++) {
+        assert_int_equal(iris_finalize(begin()), IRIS_OK);
+    }
+    fakehip_count(&all);
+    /* Heaps, of which some took two tries, and one visitor's. */
+    assert_in_range(all.allocations, one.allocations,
+                    one.allocations + 2 * VISITS + 2);
+    assert_int_equal(iris_finalize(stays), IRIS_OK);
+    assert_int_equal(hip_found(&before), 0);
+}
+
+/* The last one: from then on nothing of that GPU is given back. */
+static void a_kernel_that_never_ends_keeps_nobody_from_leaving(void **state)
+{
+    static atomic_int go, gone;
+    static char word[8] = "unread";
+    struct hold_args hung_args = {&go, &go}, last_args = {&go, &gone};
+    iris_t *hung, *other;
+    char kept[32];
+    void *zeros;
+
+    (void)state;
+    alarm(HANG_S);
+    snprintf(kept, sizeof kept, "%s", getenv("IRIS_TIMEOUT_MS"));
+    setenv("IRIS_TIMEOUT_MS", "200", 1);
+    hung = begin();
+    other = begin();
+    assert_int_equal(iris_calloc(hung, 1, sizeof word, &zeros), IRIS_OK);
+    assert_int_equal(
+        iris_launch(hung, hold, 1, 1, &hung_args, sizeof hung_args, NULL),
+        IRIS_OK);
+    /* Its end comes when the context is long gone. */
+    assert_int_equal(
+        iris_get_on_stream(hung, word, zeros, sizeof word, 0, NULL), IRIS_OK);
+    assert_int_equal(
+        iris_launch(hung, hold, 1, 1, &last_args, sizeof last_args, NULL),
+        IRIS_OK);
+    assert_int_equal(iris_stream_synchronize(hung, NULL), IRIS_ERR_TIMEOUT);
+    (void)iris_finalize(hung);
+    assert_int_equal(iris_finalize(other), IRIS_OK);
+    assert_int_equal(iris_finalize(begin()), IRIS_OK);
+    assert_int_equal(atomic_load(&gone), 0);
+    atomic_store(&go, 1);
+    while (atomic_load(&gone) == 0) {
+        sched_yield();
+    }
+    assert_string_equal(word, "");
+    setenv("IRIS_TIMEOUT_MS", kept, 1);
+    alarm(0);
+}
+
+/* ---- Deadlines ---- */
+
+#define DEADLINE_MS "1000"
+
+static void *wake_up(void *arg)
+{
+    usleep(2000000); /* past the deadline, within 2 s of grace */
+    (void)fakehip_fail(NULL);
+    return arg;
+}
+
+/* A GPU that is not done with new memory, until long after the deadline. */
+static void growth_has_a_deadline_and_leaves_nothing(void **state)
+{
+    struct fakehip_counts before, after;
+    struct hip_held held;
+    pthread_t thread;
+    char kept[32];
+    iris_t *iris;
+    void *ptr;
+
+    (void)state;
+    snprintf(kept, sizeof kept, "%s", getenv("IRIS_TIMEOUT_MS"));
+    setenv("IRIS_TIMEOUT_MS", DEADLINE_MS, 1);
+    setenv("IRIS_ALLOCATOR", "vmem", 1);
+    hip_note(&held);
+    iris = begin();
+    fakehip_count(&before);
+    (void)fakehip_fail("hipStreamQuery:1+:600");
+    assert_int_equal(pthread_create(&thread, NULL, wake_up, NULL), 0);
+    assert_int_equal(iris_malloc(iris, LARGE, &ptr), IRIS_ERR_TIMEOUT);
+    assert_true(harness_message_has("rank 0: filling new memory"));
+    assert_true(harness_message_has("iris_malloc"));
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    fakehip_count(&after);
+    assert_int_equal(after.handles, before.handles);
+    assert_int_equal(after.allocations, before.allocations);
+    assert_int_equal(iris_malloc(iris, LARGE, &ptr), IRIS_OK);
+    assert_int_equal(iris_finalize(iris), IRIS_OK);
+    assert_int_equal(hip_found(&held), 0);
+    unsetenv("IRIS_ALLOCATOR");
+    setenv("IRIS_TIMEOUT_MS", kept, 1);
+}
+
+struct late_args {
+    const int64_t *context;
+    uint64_t *word;
+    atomic_int *go;
+};
+
+/* Waits when the host has long given it up. */
+IRIS_KERNEL(wait_late, struct late_args)
+{
+    (void)wg;
+    while (atomic_load(args->go) == 0) {
+        sched_yield();
+    }
+    (void)iris_wait_until(iris_dev_init(args->context), args->word, IRIS_CMP_EQ,
+                          1);
+}
+
+static void *synchronize(void *arg)
+{
+    return (void *)(intptr_t)iris_stream_synchronize(arg, NULL);
+}
+
+enum seen { BOTH_TOLD = 1, ENDED = 2 };
+
+static void give_up(int rank, struct proc_report *report, void *arg)
+{
+    static atomic_int go, gone;
+    struct hold_args last = {&go, &gone};
+    iris_t *iris = proc_init(report);
+    struct late_args late = {iris_device_context(iris), NULL, &go};
+    iris_stream_t *other;
+    pthread_t thread;
+    void *seen;
+
+    (void)rank, (void)arg;
+    (void)iris_calloc(iris, 1, sizeof(uint64_t), (void **)&late.word);
+    (void)iris_stream_create(iris, &other);
+    (void)iris_launch(iris, wait_late, 1, 1, &late, sizeof late, NULL);
+    (void)iris_launch(iris, hold, 1, 1, &last, sizeof last, NULL);
+    (void)pthread_create(&thread, NULL, synchronize, iris);
+    proc_note(report, iris_stream_synchronize(iris, NULL));
+    (void)pthread_join(thread, &seen);
+    report->value = (intptr_t)seen == IRIS_ERR_TIMEOUT ? BOTH_TOLD : 0;
+    /* What is done elsewhere does not let it wait on. */
+    (void)iris_memset(iris, late.word, 0, sizeof(uint64_t), other);
+    (void)iris_stream_synchronize(iris, other);
+    atomic_store(&go, 1);
+    for (int i = 0; i < 5000 && atomic_load(&gone) == 0; i++) {
+        usleep(1000);
+    }
+    report->value |= atomic_load(&gone) != 0 ? ENDED : 0;
+}
+
+static void a_kernel_that_was_given_up_ends_when_it_waits(void **state)
+{
+    struct procs procs;
+    char kept[32];
+
+    (void)state;
+    snprintf(kept, sizeof kept, "%s", getenv("IRIS_TIMEOUT_MS"));
+    setenv("IRIS_TIMEOUT_MS", DEADLINE_MS, 1);
+    procs_start(&procs, 1, give_up, NULL);
+    procs_await(&procs, 0, INT32_MAX); /* until it ends */
+    assert_int_equal(procs.reports[0].status, IRIS_ERR_TIMEOUT);
+    assert_int_equal(procs.reports[0].value, BOTH_TOLD | ENDED);
+    (void)procs_kill(&procs, 0); /* it holds on to what the GPU may use */
+    procs_free(&procs);
+    setenv("IRIS_TIMEOUT_MS", kept, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_full_gpu_says_what_is_free_and_what_to_lower),
+        cmocka_unit_test(every_call_may_fail_everywhere),
+        cmocka_unit_test(a_lost_gpu_is_an_error_and_leaves_nothing),
+        cmocka_unit_test(leaving_does_not_wait_for_the_kernels_of_others),
+        cmocka_unit_test(the_last_one_leaves_nothing_of_what_was_kept),
+        cmocka_unit_test(visitors_use_the_same_pinned_memory),
+        cmocka_unit_test(growth_has_a_deadline_and_leaves_nothing),
+        cmocka_unit_test(a_kernel_that_was_given_up_ends_when_it_waits),
+        cmocka_unit_test(a_kernel_that_never_ends_keeps_nobody_from_leaving),
+    };
+
+    return cmocka_run_group_tests(tests, hip_setup, harness_teardown);
+}

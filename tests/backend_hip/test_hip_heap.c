@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Heaps on GPUs that come, grow and go while peers have them.
+ */
+#include "config.h"
+
+#include "support/hip_job.h"
+
+#include "backend/backend.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define BYTES ((size_t)1 << 20)
+#define SETTLED 10 /* heaps after which the process's addresses come again */
+#define TRIES 100
+#define PIECE ((size_t)65536)
+#define ODD (16 * PIECE + 4096)
+
+static struct iris_backend *open_backend(int rank, const char *allocator)
+{
+    const struct iris_backend_params params = {
+        .num_ranks = 2,
+        .rank = rank,
+        .local_rank = rank,
+        .allocator = allocator,
+        .heap_bytes = BYTES,
+    };
+    const struct iris_backend_ops *ops;
+    struct iris_backend *backend = NULL;
+    struct iris_settings settings;
+
+    if (iris_i_settings_load(NULL, &settings) == IRIS_OK &&
+        iris_i_backend_select(&settings, &ops) == IRIS_OK) {
+        (void)ops->open(&params, &backend);
+    }
+    return backend;
+}
+
+/* Fills a heap and names it to the peer. The fake's memory is the host's. */
+static int offer(struct iris_backend *backend, struct iris_heap_region *heap,
+                 int value, int out)
+{
+    struct iris_heap_handle handle;
+
+    memset(heap->base, value, BYTES);
+    CHECK_OK(backend->ops->heap_export(backend, heap, &handle));
+    CHECK(write(out, &handle, sizeof handle) == sizeof handle);
+    return 0;
+}
+
+/* Two heaps, one after the other, at one address; the peer says when. */
+static int offer_two(int in, int out)
+{
+    struct iris_backend *backend = open_backend(1, "pool");
+    struct iris_heap_region heap;
+    void *first;
+    char word;
+
+    CHECK(backend != NULL);
+    for (int i = 0; i < SETTLED; i++) {
+        CHECK_OK(backend->ops->heap_alloc(backend, BYTES, &heap));
+        backend->ops->heap_free(backend, &heap);
+    }
+    CHECK_OK(backend->ops->heap_alloc(backend, BYTES, &heap));
+    first = heap.base;
+    CHECK_EQUAL(offer(backend, &heap, 1, out), 0);
+    CHECK(read(in, &word, 1) == 1);
+    for (int i = 0; i == 0 || heap.base != first; i++) {
+        CHECK(i < TRIES);
+        backend->ops->heap_free(backend, &heap);
+        CHECK_OK(backend->ops->heap_alloc(backend, BYTES, &heap));
+    }
+    CHECK_EQUAL(offer(backend, &heap, 2, out), 0);
+    CHECK(read(in, &word, 1) == 1);
+    backend->ops->heap_free(backend, &heap);
+    backend->ops->close(backend);
+    return 0;
+}
+
+static void a_peer_s_next_heap_is_not_taken_for_its_last(void **state)
+{
+    struct iris_backend *backend;
+    void *bases[2];
+    int here[2], there[2], ended;
+    pid_t pid;
+
+    (void)state;
+    assert_true(pipe(here) == 0 && pipe(there) == 0);
+    pid = fork();
+    if (pid == 0) {
+        _exit(offer_two(there[0], here[1]));
+    }
+    close(here[1]); /* so that what the child does not write has an end */
+    close(there[0]);
+    backend = open_backend(0, "pool");
+    assert_non_null(backend);
+    for (int i = 0; i < 2; i++) {
+        struct iris_heap_handle handle;
+
+        assert_int_equal(read(here[0], &handle, sizeof handle), sizeof handle);
+        assert_int_equal(
+            backend->ops->heap_import(backend, &handle, BYTES, &bases[i]),
+            IRIS_OK);
+        assert_int_equal(*(char *)bases[i], i + 1);
+        assert_int_equal(write(there[1], "", 1), 1);
+    }
+    for (int i = 0; i < 2; i++) {
+        backend->ops->heap_unimport(backend, bases[i], BYTES);
+    }
+    backend->ops->close(backend);
+    assert_true(waitpid(pid, &ended, 0) == pid && ended == 0);
+    close(here[0]);
+    close(there[1]);
+}
+
+/* Whether there is memory: to a pipe that has room. */
+static int is_memory(const void *ptr)
+{
+    int ends[2], there;
+
+    assert_int_equal(pipe(ends), 0);
+    there = write(ends[1], ptr, 1) == 1;
+    close(ends[0]);
+    close(ends[1]);
+    return there;
+}
+
+/* One rank thread gives its heap back while the other, on another GPU, has it:
+ * there is nothing on its own GPU to wait for. */
+static void lend(const char *allocator)
+{
+    struct iris_backend *mine = open_backend(0, allocator);
+    struct iris_backend *theirs = open_backend(1, allocator);
+    struct iris_heap_handle handle;
+    struct iris_heap_region heap;
+    struct iris_device_info info;
+    void *base;
+
+    assert_true(mine != NULL && theirs != NULL);
+    theirs->ops->device_info(theirs, &info);
+    assert_int_equal(theirs->ops->heap_alloc(theirs, BYTES, &heap), IRIS_OK);
+    if (theirs->growth != NULL) {
+        assert_int_equal(
+            theirs->growth->back(theirs, heap.base, info.page_bytes), IRIS_OK);
+    }
+    assert_int_equal(theirs->ops->heap_export(theirs, &heap, &handle), IRIS_OK);
+    if (handle.fd >= 0) {
+        close(handle.fd);
+    }
+    assert_int_equal(mine->ops->heap_import(mine, &handle, BYTES, &base),
+                     IRIS_OK);
+    assert_ptr_equal(base, heap.base);
+    theirs->ops->heap_free(theirs, &heap);
+    assert_true(is_memory(base));
+    theirs->ops->close(theirs);
+    assert_true(is_memory(base));
+    mine->ops->heap_unimport(mine, base, BYTES);
+    assert_false(is_memory(base));
+    mine->ops->close(mine);
+}
+
+static void a_heap_stays_while_another_gpu_s_rank_thread_has_it(void **state)
+{
+    static const char *const allocators[] = {"pool", "vmem"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct hip_held before;
+
+        hip_note(&before);
+        lend(allocators[i]);
+        assert_int_equal(hip_found(&before), 0);
+    }
+}
+
+/* ---- Small pages ---- */
+
+/* A heap whose end is in the middle of a piece, and memory behind it. */
+static int fill_and_share(iris_t *iris, void *arg)
+{
+    struct iris_heap_stats stats;
+    void *heap, *own, *symmetric;
+    int shared;
+
+    (void)arg;
+    CHECK_OK(iris_heap_stats(iris, &stats));
+    CHECK_OK(iris_malloc(iris, stats.largest_free_bytes, &heap));
+    CHECK_EQUAL(fakehip_map(iris_device_id(iris), PIECE, 1, &own), 0);
+    CHECK_OK(iris_as_symmetric(iris, own, PIECE, &symmetric, &shared));
+    CHECK_EQUAL(shared, 1);
+    CHECK_OK(iris_memset(iris, symmetric, 3, PIECE, NULL));
+    CHECK(harness_holds(iris, symmetric, PIECE, 3));
+    fakehip_unmap(own, PIECE);
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static void heaps_grow_by_pieces_that_the_core_can_have(void **state)
+{
+    struct hip_held before;
+    char bytes[32];
+
+    (void)state;
+    hip_note(&before);
+    snprintf(bytes, sizeof bytes, "%zu", ODD);
+    setenv("IRIS_HEAP_SIZE", bytes, 1);
+    setenv("IRIS_ALLOCATOR", "vmem", 1);
+    setenv("FAKEHIP_GRANULARITY", "4096", 1);
+    harness_run(1, fill_and_share, NULL);
+    harness_run(2, fill_and_share, NULL);
+    unsetenv("FAKEHIP_GRANULARITY");
+    unsetenv("IRIS_ALLOCATOR");
+    setenv("IRIS_HEAP_SIZE", "16M", 1);
+    assert_int_equal(hip_found(&before), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_peer_s_next_heap_is_not_taken_for_its_last),
+        cmocka_unit_test(a_heap_stays_while_another_gpu_s_rank_thread_has_it),
+        cmocka_unit_test(heaps_grow_by_pieces_that_the_core_can_have),
+    };
+
+    return cmocka_run_group_tests(tests, hip_setup, harness_teardown);
+}

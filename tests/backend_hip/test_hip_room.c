@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Room on a GPU. Streams that are full: calls wait for room and watch
+ * meanwhile, and what is captured takes none. And room for streams and graphs,
+ * which is made before rank threads have kernels.
+ */
+#include "config.h"
+
+#include "support/hip_job.h"
+
+#include <iris/device.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Calls that a stream takes before it is full, and that the runtime takes. */
+#define FULL 512
+#define ROOM 1024
+#define NAP_US 600000
+#define HANG_S 60
+#define MADE 20 /* streams and graphs of a rank */
+
+/* What the bodies below use. */
+struct scene {
+    iris_t *iris;
+    iris_stream_t *stream;
+    iris_stream_t *other;
+    uint64_t *words; /* 4: two waited for, two to write */
+    iris_status_t status;
+};
+
+struct wait_args {
+    const int64_t *context;
+    uint64_t *word;
+    useconds_t nap;
+};
+
+/* Waits until the word is 1, and then takes a while. */
+IRIS_KERNEL(wait_and_nap, struct wait_args)
+{
+    if (args->word != NULL) {
+        (void)iris_wait_until_u64(iris_dev_init(args->context), args->word,
+                                  IRIS_CMP_EQ, 1);
+    }
+    usleep(args->nap);
+}
+
+static int make_scene(iris_t *iris, struct scene *scene)
+{
+    scene->iris = iris;
+    CHECK_OK(iris_calloc(iris, 4, sizeof(uint64_t), (void **)&scene->words));
+    CHECK_OK(iris_stream_create(iris, &scene->stream));
+    CHECK_OK(iris_stream_create(iris, &scene->other));
+    return 0;
+}
+
+static iris_status_t wait_on(const struct scene *scene, uint64_t *word,
+                             useconds_t nap, iris_stream_t *stream)
+{
+    struct wait_args args = {iris_device_context(scene->iris), word, nap};
+
+    return iris_launch(scene->iris, wait_and_nap, 1, 1, &args, sizeof args,
+                       stream);
+}
+
+/* So many calls; how many of them succeeded. */
+static int fill(const struct scene *scene, int count)
+{
+    int done = 0;
+
+    while (done < count && iris_memset(scene->iris, scene->words + 2, 0, 8,
+                                       scene->stream) == IRIS_OK) {
+        done++;
+    }
+    return done;
+}
+
+static int captured_body(iris_t *iris, void *arg)
+{
+    struct scene scene;
+    iris_graph_t *graph;
+
+    (void)arg;
+    CHECK_EQUAL(make_scene(iris, &scene), 0);
+    CHECK_OK(wait_on(&scene, scene.words, 0, scene.stream));
+    CHECK_EQUAL(fill(&scene, FULL - 100), FULL - 100);
+    CHECK_OK(iris_capture_begin(iris, scene.stream));
+    CHECK_EQUAL(fill(&scene, FULL), FULL);
+    CHECK_OK(iris_capture_end(iris, scene.stream, &graph));
+    /* Of a full stream it would not come back before the signal. */
+    CHECK_OK(iris_graph_launch(iris, graph, scene.stream));
+    CHECK_OK(iris_signal_on_stream(iris, scene.words, 1, 0, scene.other));
+    CHECK_OK(iris_stream_synchronize(iris, scene.stream));
+    return 0;
+}
+
+static void captured_calls_take_no_room(void **state)
+{
+    (void)state;
+    setenv("IRIS_TIMEOUT_MS", "5000", 1);
+    harness_run(1, captured_body, NULL);
+}
+
+/* Calls between captures, until one fails for want of room. */
+static int between_body(iris_t *iris, void *arg)
+{
+    struct scene scene;
+    int calls = 1, done;
+
+    (void)arg;
+    CHECK_EQUAL(make_scene(iris, &scene), 0);
+    CHECK_OK(wait_on(&scene, scene.words, 0, scene.stream));
+    do {
+        iris_graph_t *graph;
+
+        CHECK_OK(iris_capture_begin(iris, scene.stream));
+        CHECK_EQUAL(fill(&scene, 67), 67);
+        CHECK_OK(iris_capture_end(iris, scene.stream, &graph));
+        done = fill(&scene, 190);
+        calls += done;
+    } while (done == 190 && calls < ROOM);
+    CHECK_MESSAGE("IRIS_TIMEOUT_MS");
+    CHECK(calls >= FULL && calls < ROOM);
+    CHECK_STATUS(iris_stream_synchronize(iris, scene.stream), IRIS_ERR_TIMEOUT);
+    CHECK_OK(iris_stream_synchronize(iris, scene.stream));
+    return 0;
+}
+
+static void calls_between_captures_take_room(void **state)
+{
+    (void)state;
+    setenv("IRIS_TIMEOUT_MS", "1000", 1);
+    harness_run(1, between_body, NULL);
+}
+
+/* So many fills, and then launches of a graph of some until one fails for want
+ * of room. */
+struct graph_plan {
+    int fills;
+    int nodes;
+    int least; /* calls that find room */
+};
+
+static int graph_body(iris_t *iris, void *arg)
+{
+    const struct graph_plan *plan = arg;
+    struct scene scene;
+    iris_graph_t *graph;
+    int calls = plan->fills;
+
+    CHECK_EQUAL(make_scene(iris, &scene), 0);
+    CHECK_OK(iris_capture_begin(iris, scene.stream));
+    CHECK_EQUAL(fill(&scene, plan->nodes), plan->nodes);
+    CHECK_OK(iris_capture_end(iris, scene.stream, &graph));
+    CHECK_OK(wait_on(&scene, scene.words, 0, scene.stream));
+    CHECK_EQUAL(fill(&scene, plan->fills), plan->fills);
+    while (calls < ROOM &&
+           iris_graph_launch(iris, graph, scene.stream) == IRIS_OK) {
+        calls += plan->nodes;
+    }
+    CHECK_MESSAGE("IRIS_TIMEOUT_MS");
+    CHECK(calls >= plan->least && calls < ROOM);
+    CHECK_STATUS(iris_stream_synchronize(iris, scene.stream), IRIS_ERR_TIMEOUT);
+    CHECK_OK(iris_graph_launch(iris, graph, scene.stream)); /* beside nothing */
+    CHECK_OK(iris_stream_synchronize(iris, scene.stream));
+    iris_graph_free(iris, graph);
+    return 0;
+}
+
+static void a_graph_takes_room_for_all_its_nodes(void **state)
+{
+    struct graph_plan small = {.fills = 0, .nodes = 100, .least = FULL};
+    struct graph_plan large = {.fills = 250, .nodes = 450, .least = FULL};
+    struct graph_plan too_large_beside_some = {
+        .fills = FULL - 7, .nodes = 600, .least = FULL - 7};
+    struct graph_plan too_large_beside_any = {.fills = 0, .nodes = ROOM + 100};
+
+    (void)state;
+    setenv("IRIS_TIMEOUT_MS", "1000", 1);
+    alarm(HANG_S);
+    harness_run(1, graph_body, &small);
+    harness_run(1, graph_body, &large);
+    harness_run(1, graph_body, &too_large_beside_some);
+    harness_run(1, graph_body, &too_large_beside_any);
+    alarm(0);
+}
+
+static void *call_on_full(void *arg)
+{
+    struct scene *scene = arg;
+
+    scene->status =
+        iris_memset(scene->iris, scene->words + 2, 0, 8, scene->stream);
+    return NULL;
+}
+
+/* One thread's call on a full stream fails while another synchronises. What
+ * ends waits for the one ends the other's next, too: that is not success. */
+static int ended_body(iris_t *iris, void *arg)
+{
+    struct scene scene;
+    uint64_t *never;
+    pthread_t thread;
+
+    (void)arg;
+    CHECK_EQUAL(make_scene(iris, &scene), 0);
+    never = scene.words + 1;
+    CHECK_OK(wait_on(&scene, scene.words, NAP_US, scene.stream));
+    CHECK_OK(wait_on(&scene, NULL, NAP_US, scene.stream));
+    CHECK_EQUAL(fill(&scene, FULL - 2), FULL - 2);
+    CHECK_OK(wait_on(&scene, never, 0, scene.other));
+    CHECK_EQUAL(pthread_create(&thread, NULL, call_on_full, &scene), 0);
+    usleep(NAP_US / 2);
+    CHECK_STATUS(iris_stream_synchronize(iris, scene.other), IRIS_ERR_TIMEOUT);
+    CHECK_EQUAL(pthread_join(thread, NULL), 0);
+    CHECK_EQUAL(scene.status, IRIS_ERR_TIMEOUT);
+    CHECK_OK(wait_on(&scene, never, 0, scene.other));
+    CHECK_STATUS(iris_stream_synchronize(iris, scene.other), IRIS_ERR_TIMEOUT);
+    CHECK_STATUS(iris_stream_synchronize(iris, scene.stream), IRIS_ERR_TIMEOUT);
+    return 0;
+}
+
+static void what_ends_for_want_of_room_is_reported(void **state)
+{
+    (void)state;
+    setenv("IRIS_TIMEOUT_MS", "1500", 1);
+    harness_run(1, ended_body, NULL);
+}
+
+/* Each rank makes streams and graphs while the other's kernel waits for it. */
+static int making_body(iris_t *iris, void *arg)
+{
+    struct scene scene;
+    int other = 1 - iris_rank(iris);
+
+    (void)arg;
+    CHECK_EQUAL(make_scene(iris, &scene), 0);
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_OK(wait_on(&scene, scene.words, 0, scene.other));
+    for (int i = 0; i < MADE; i++) {
+        iris_graph_t *graph;
+
+        CHECK_OK(iris_stream_create(iris, &scene.stream));
+        CHECK_OK(iris_capture_begin(iris, scene.stream));
+        CHECK_EQUAL(fill(&scene, 1), 1);
+        CHECK_OK(iris_capture_end(iris, scene.stream, &graph));
+    }
+    CHECK_OK(iris_signal_on_stream(iris, scene.words, 1, other, scene.stream));
+    CHECK_OK(iris_stream_synchronize(iris, scene.other));
+    return 0;
+}
+
+static void share_one_gpu(void)
+{
+    setenv("IRIS_TIMEOUT_MS", "60000", 1);
+    setenv("IRIS_BACKEND", "sim", 1);
+    setenv("IRIS_SIM_DEVICE", "gpu", 1);
+}
+
+static void rank_threads_make_streams_while_others_wait(void **state)
+{
+    struct hip_held before;
+
+    (void)state;
+    share_one_gpu();
+    hip_note(&before);
+    alarm(HANG_S);
+    harness_run(2, making_body, NULL);
+    alarm(0);
+    assert_int_equal(hip_found(&before), 0);
+}
+
+static int nothing_body(iris_t *iris, void *arg)
+{
+    (void)iris, (void)arg;
+    return 0;
+}
+
+/* What making room fails at; nothing of it stays. */
+static void a_gpu_without_room_is_warned_of(void **state)
+{
+    static const char *const failures[] = {
+        "hipStreamCreateWithFlags:100:2", "hipStreamBeginCapture:1:2",
+        "hipMemcpyAsync:100:2",           "hipStreamEndCapture:1:2",
+        "hipGraphInstantiate:1:2",
+    };
+
+    (void)state;
+    share_one_gpu();
+    for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+        struct harness_capture capture;
+        struct hip_held before;
+
+        hip_note(&before);
+        (void)fakehip_fail(failures[i]);
+        harness_capture(&capture);
+        harness_run(2, nothing_body, NULL);
+        assert_non_null(strstr(harness_captured(&capture),
+                               "GPU 0 has no room now for the streams and "
+                               "graphs of ranks that share it"));
+        free(capture.text);
+        assert_int_equal(fakehip_fail(NULL), 1);
+        assert_int_equal(hip_found(&before), 0);
+    }
+}
+
+/* Memory that there is not, while another rank's kernel waits. */
+static int full_body(iris_t *iris, void *arg)
+{
+    struct scene scene;
+    void *memory;
+
+    (void)arg;
+    CHECK_EQUAL(make_scene(iris, &scene), 0);
+    if (iris_rank(iris) == 0) {
+        CHECK_OK(wait_on(&scene, scene.words, 0, scene.stream));
+    }
+    CHECK_OK(iris_barrier(iris, scene.other, NULL));
+    CHECK_STATUS(iris_malloc(iris, (size_t)200 << 20, &memory),
+                 IRIS_ERR_NO_MEMORY);
+    if (iris_rank(iris) == 1) {
+        CHECK_OK(iris_signal_on_stream(iris, scene.words, 1, 0, scene.other));
+    }
+    CHECK_OK(iris_stream_synchronize(iris, scene.stream));
+    return 0;
+}
+
+static void memory_that_runs_out_says_so_while_others_wait(void **state)
+{
+    (void)state;
+    share_one_gpu();
+    setenv("IRIS_ALLOCATOR", "vmem", 1);
+    setenv("IRIS_HEAP_SIZE", "512M", 1);
+    setenv("FAKEHIP_MEMORY", "150000000", 1);
+    alarm(HANG_S);
+    harness_run(2, full_body, NULL);
+    alarm(0);
+    unsetenv("FAKEHIP_MEMORY");
+    unsetenv("IRIS_HEAP_SIZE");
+    unsetenv("IRIS_ALLOCATOR");
+}
+
+/* With two streams that all contexts share. */
+static void more_contexts_than_queues_are_warned_of(void **state)
+{
+    struct harness_capture capture;
+
+    (void)state;
+    share_one_gpu();
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", 1);
+    harness_capture(&capture);
+    harness_run(2, nothing_body, NULL);
+    assert_null(strstr(harness_captured(&capture), "streams at once"));
+    free(capture.text);
+    harness_capture(&capture);
+    harness_run(3, nothing_body, NULL);
+    assert_non_null(strstr(harness_captured(&capture),
+                           "is context 3 of this process on GPU 0, which runs "
+                           "4 streams at once"));
+    assert_non_null(strstr(capture.text, "IRIS_SPAWN=processes"));
+    free(capture.text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(captured_calls_take_no_room),
+        cmocka_unit_test(calls_between_captures_take_room),
+        cmocka_unit_test(a_graph_takes_room_for_all_its_nodes),
+        cmocka_unit_test(what_ends_for_want_of_room_is_reported),
+        cmocka_unit_test(a_gpu_without_room_is_warned_of), /* before any has */
+        cmocka_unit_test(rank_threads_make_streams_while_others_wait),
+        cmocka_unit_test(memory_that_runs_out_says_so_while_others_wait),
+        cmocka_unit_test(more_contexts_than_queues_are_warned_of),
+    };
+
+    return cmocka_run_group_tests(tests, hip_setup, harness_teardown);
+}

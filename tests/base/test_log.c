@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Log lines: their form, their levels, and that threads' lines do not mix.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define THREADS 4
+#define LINES 500
+
+static iris_t *start(void)
+{
+    iris_t *iris = NULL;
+
+    assert_int_equal(iris_init(NULL, &iris), IRIS_OK);
+    return iris;
+}
+
+static void a_line_says_who_of_how_many(void **state)
+{
+    iris_t *iris = start();
+    struct harness_capture capture;
+
+    (void)state;
+    harness_capture(&capture);
+    iris_warning(iris, "the answer is %d", 42);
+    assert_string_equal(harness_captured(&capture),
+                        "[Iris] [0/1] the answer is 42\n");
+    free(capture.text);
+    assert_int_equal(iris_finalize(iris), IRIS_OK);
+}
+
+static int say_rank(iris_t *iris, void *arg)
+{
+    (void)arg;
+    iris_warning(iris, "here");
+    return 0;
+}
+
+static void every_rank_says_its_own_number(void **state)
+{
+    struct harness_capture capture;
+    const char *text;
+
+    (void)state;
+    harness_capture(&capture);
+    harness_run(3, say_rank, NULL);
+    text = harness_captured(&capture);
+    assert_non_null(strstr(text, "[Iris] [0/3] here\n"));
+    assert_non_null(strstr(text, "[Iris] [1/3] here\n"));
+    assert_non_null(strstr(text, "[Iris] [2/3] here\n"));
+    free(capture.text);
+}
+
+static void say_all(const iris_t *iris)
+{
+    iris_debug(iris, "d");
+    iris_info(iris, "i");
+    iris_warning(iris, "w");
+    iris_error(iris, "e");
+}
+
+static void a_level_prints_itself_and_what_is_worse(void **state)
+{
+    static const struct {
+        iris_log_level_t level;
+        const char *text;
+    } rows[] = {
+        {IRIS_LOG_DEBUG, "[Iris] [0/1] d\n[Iris] [0/1] i\n"
+                         "[Iris] [0/1] w\n[Iris] [0/1] e\n"},
+        {IRIS_LOG_INFO, "[Iris] [0/1] i\n[Iris] [0/1] w\n[Iris] [0/1] e\n"},
+        {IRIS_LOG_WARNING, "[Iris] [0/1] w\n[Iris] [0/1] e\n"},
+        {IRIS_LOG_ERROR, "[Iris] [0/1] e\n"},
+        {IRIS_LOG_OFF, ""},
+    };
+    iris_t *iris = start();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct harness_capture capture;
+
+        iris_log_set_level(iris, rows[i].level);
+        harness_capture(&capture);
+        say_all(iris);
+        assert_string_equal(harness_captured(&capture), rows[i].text);
+        free(capture.text);
+    }
+    iris_log_set_level(NULL, IRIS_LOG_DEBUG);
+    assert_int_equal(iris_finalize(iris), IRIS_OK);
+}
+
+static void without_a_context_the_environment_says_the_level(void **state)
+{
+    static const char *const rows[][2] = {
+        {"debug", "[Iris] d\n[Iris] i\n[Iris] w\n[Iris] e\n"},
+        {"Warning", "[Iris] w\n[Iris] e\n"},
+        {"off", ""},
+        {"nonsense", "[Iris] i\n[Iris] w\n[Iris] e\n"},
+    };
+    const char *before = getenv("IRIS_LOG_LEVEL");
+    char kept[32];
+
+    (void)state;
+    snprintf(kept, sizeof kept, "%s", before);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct harness_capture capture;
+
+        setenv("IRIS_LOG_LEVEL", rows[i][0], 1);
+        harness_capture(&capture);
+        say_all(NULL);
+        assert_string_equal(harness_captured(&capture), rows[i][1]);
+        free(capture.text);
+    }
+    setenv("IRIS_LOG_LEVEL", kept, 1);
+}
+
+static void a_context_starts_at_the_level_of_its_settings(void **state)
+{
+    struct iris_config config;
+    struct harness_capture capture;
+    iris_t *iris = NULL;
+
+    (void)state;
+    iris_config_init(&config);
+    config.log_level = "ERROR";
+    assert_int_equal(iris_init(&config, &iris), IRIS_OK);
+    harness_capture(&capture);
+    say_all(iris);
+    assert_string_equal(harness_captured(&capture), "[Iris] [0/1] e\n");
+    free(capture.text);
+    assert_int_equal(iris_finalize(iris), IRIS_OK);
+}
+
+static void failures_are_logged_at_debug_level(void **state)
+{
+    iris_t *iris = start();
+    struct harness_capture capture;
+    const char *text;
+
+    (void)state;
+    iris_log_set_level(iris, IRIS_LOG_DEBUG);
+    harness_capture(&capture);
+    assert_int_equal(iris_free(iris, &capture), IRIS_ERR_INVALID);
+    text = harness_captured(&capture);
+    assert_non_null(strstr(text, "[Iris] [0/1] IRIS_ERR_INVALID: [0/1] "));
+    assert_non_null(strstr(text, iris_last_error()));
+    free(capture.text);
+    assert_int_equal(iris_finalize(iris), IRIS_OK);
+}
+
+static void a_line_too_long_is_cut_but_ends(void **state)
+{
+    static char text[5000];
+    struct harness_capture capture;
+    const char *got;
+
+    (void)state;
+    memset(text, 'y', sizeof text - 1);
+    harness_capture(&capture);
+    iris_error(NULL, "%s", text);
+    iris_error(NULL, "next");
+    got = harness_captured(&capture);
+    assert_non_null(strstr(got, "yyy\n[Iris] next\n"));
+    free(capture.text);
+}
+
+static void *say_many(void *arg)
+{
+    for (int line = 0; line < LINES; line++) {
+        iris_error(arg, "line %d with a tail to make it longer", line);
+    }
+    return NULL;
+}
+
+static void lines_of_threads_do_not_mix(void **state)
+{
+    iris_t *iris = start();
+    pthread_t threads[THREADS];
+    struct harness_capture capture;
+    int lines = 0, number, length;
+    const char *text;
+
+    (void)state;
+    harness_capture(&capture);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_create(&threads[i], NULL, say_many, iris);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    text = harness_captured(&capture);
+    while (sscanf(text, "[Iris] [0/1] line %d with a tail to make it longer%n",
+                  &number, &length) == 1 &&
+           text[length] == '\n') {
+        text += length + 1;
+        lines++;
+    }
+    assert_int_equal(lines, THREADS * LINES);
+    assert_string_equal(text, "");
+    free(capture.text);
+    assert_int_equal(iris_finalize(iris), IRIS_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_line_says_who_of_how_many),
+        cmocka_unit_test(every_rank_says_its_own_number),
+        cmocka_unit_test(a_level_prints_itself_and_what_is_worse),
+        cmocka_unit_test(without_a_context_the_environment_says_the_level),
+        cmocka_unit_test(a_context_starts_at_the_level_of_its_settings),
+        cmocka_unit_test(failures_are_logged_at_debug_level),
+        cmocka_unit_test(a_line_too_long_is_cut_but_ends),
+        cmocka_unit_test(lines_of_threads_do_not_mix),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}

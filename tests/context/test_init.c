@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A context's life: init, finalize, again, and several side by side.
+ */
+#include "config.h"
+
+#include <iris/device.h>
+
+#include "support/harness.h"
+#include "support/leaks.h"
+
+#define MANY 10000
+#define SAMPLE 200
+
+static iris_t *start(void)
+{
+    iris_t *iris = NULL;
+    iris_status_t status = iris_init(NULL, &iris);
+
+    if (status != IRIS_OK) {
+        print_error("%s\n", iris_last_error());
+    }
+    assert_int_equal(status, IRIS_OK);
+    return iris;
+}
+
+static void a_context_comes_and_goes_without_a_trace(void **state)
+{
+    struct leaks before;
+    iris_t *iris;
+
+    (void)state;
+    leaks_note(&before);
+    iris = start();
+    assert_int_equal(iris_rank(iris), 0);
+    assert_int_equal(iris_num_ranks(iris), 1);
+    assert_int_equal(iris_device_id(iris), 0);
+    assert_true(iris_num_cus(iris) >= 1);
+    assert_non_null(iris_backend_name(iris));
+    assert_int_equal(iris_finalize(iris), IRIS_OK);
+    assert_int_equal(leaks_found(&before), 0);
+    assert_int_equal(leaks_found_files(), 0);
+}
+
+static void init_may_follow_finalize_again_and_again(void **state)
+{
+    size_t rounds = harness_count(MANY, SAMPLE);
+    struct leaks before;
+    void *ptr;
+
+    (void)state;
+    assert_int_equal(iris_finalize(start()), IRIS_OK);
+    leaks_note(&before);
+    for (size_t round = 0; round < rounds; round++) {
+        iris_t *iris = start();
+
+        assert_int_equal(iris_malloc(iris, 4096, &ptr), IRIS_OK);
+        assert_int_equal(iris_finalize(iris), IRIS_OK);
+    }
+    assert_int_equal(leaks_found(&before), 0);
+}
+
+static int nothing(iris_t *iris, void *arg)
+{
+    (void)arg;
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static void jobs_may_follow_each_other_again_and_again(void **state)
+{
+    size_t rounds = harness_count(MANY / 10, SAMPLE / 10);
+    struct leaks before;
+
+    (void)state;
+    harness_run(4, nothing, NULL);
+    leaks_note(&before);
+    for (size_t round = 0; round < rounds; round++) {
+        harness_run(4, nothing, NULL);
+    }
+    assert_int_equal(leaks_found(&before), 0);
+}
+
+static void several_contexts_live_side_by_side(void **state)
+{
+    struct leaks before;
+    iris_t *contexts[5];
+    uint64_t *words[5], seen;
+
+    (void)state;
+    leaks_note(&before);
+    for (int i = 0; i < 5; i++) {
+        contexts[i] = start();
+        assert_int_equal(
+            iris_calloc(contexts[i], 1, sizeof(uint64_t), (void **)&words[i]),
+            IRIS_OK);
+        seen = (uint64_t)i;
+        assert_int_equal(
+            harness_write(contexts[i], words[i], &seen, sizeof seen), IRIS_OK);
+    }
+    for (int i = 0; i < 5; i++) {
+        for (int j = 0; j < 5; j++) {
+            assert_int_equal(iris_is_symmetric(contexts[i], words[j]), i == j);
+        }
+        assert_int_equal(
+            harness_read(contexts[i], &seen, words[i], sizeof seen), IRIS_OK);
+        assert_int_equal(seen, i);
+    }
+    assert_int_equal(iris_finalize(contexts[2]), IRIS_OK);
+    assert_int_equal(iris_free(contexts[3], words[3]), IRIS_OK);
+    assert_int_equal(iris_free(contexts[2], words[2]), IRIS_ERR_STATE);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(iris_finalize(contexts[i]),
+                         i == 2 ? IRIS_ERR_STATE : IRIS_OK);
+    }
+    assert_int_equal(leaks_found(&before), 0);
+}
+
+static int check_context(iris_t *iris, void *arg)
+{
+    const int64_t *on_device = iris_device_context(iris);
+    const int64_t *bases = iris_heap_bases(iris);
+    int64_t context[IRIS_CONTEXT_WORDS(8)], word;
+    int num_ranks = iris_num_ranks(iris);
+    int own = iris_rank(iris);
+
+    (void)arg;
+    CHECK(iris_is_symmetric(iris, on_device));
+    CHECK_OK(harness_read(iris, context, on_device,
+                          IRIS_CONTEXT_WORDS(num_ranks) * sizeof *context));
+    CHECK_EQUAL(context[IRIS_CONTEXT_RANK], own);
+    CHECK_EQUAL(context[IRIS_CONTEXT_NUM_RANKS], num_ranks);
+    for (int rank = 0; rank < num_ranks; rank++) {
+        void *remote;
+
+        CHECK(bases[rank] != 0);
+        CHECK_EQUAL(context[IRIS_CONTEXT_HEAP_BASES + rank], bases[rank]);
+        CHECK_OK(iris_as_remote(iris, on_device, rank, &remote));
+        CHECK_OK(harness_read(iris, &word, remote, sizeof word));
+        CHECK_EQUAL(word, rank);
+        for (int other = 0; other < rank; other++) {
+            CHECK(bases[rank] != bases[other]);
+        }
+    }
+    for (int i = 0; i < IRIS_CONTEXT_TAIL_WORDS; i++) {
+        CHECK_EQUAL(context[IRIS_CONTEXT_TRACE_ENABLED + num_ranks + i], 0);
+    }
+    CHECK_EQUAL(IRIS_CONTEXT_WORDS(num_ranks), 2 + num_ranks + 17);
+    /* Nobody writes a context that a peer still reads. */
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static void the_device_context_has_its_public_layout(void **state)
+{
+    (void)state;
+    harness_run_all(check_context, NULL);
+}
+
+static void too_many_ranks_are_refused_by_name(void **state)
+{
+    struct iris_config config;
+    struct leaks before;
+    iris_t *iris = NULL;
+
+    (void)state;
+    leaks_note(&before);
+    iris_config_init(&config);
+    config.bootstrap = "env";
+    config.rank = 0;
+    config.num_ranks = 1001;
+    assert_int_equal(iris_init(&config, &iris), IRIS_ERR_UNSUPPORTED);
+    assert_true(harness_message_has("1001"));
+    assert_true(harness_message_has("IRIS_NUM_RANKS"));
+    assert_null(iris);
+    assert_int_equal(leaks_found(&before), 0);
+}
+
+static void a_heap_too_small_for_the_library_is_refused(void **state)
+{
+    struct iris_config config;
+    struct leaks before;
+    iris_t *iris = NULL;
+
+    (void)state;
+    leaks_note(&before);
+    iris_config_init(&config);
+    config.heap_bytes = 4096;
+    assert_int_equal(iris_init(&config, &iris), IRIS_ERR_CONFIG);
+    assert_true(harness_message_has("IRIS_HEAP_SIZE"));
+    assert_true(harness_message_has("[0/1]"));
+    config.heap_bytes = INT64_MAX;
+    assert_int_equal(iris_init(&config, &iris), IRIS_ERR_NO_MEMORY);
+    assert_true(harness_message_has("IRIS_HEAP_SIZE"));
+    config.heap_bytes = -1;
+    config.backend = "sim";
+    config.sim_device = "cpu";
+    config.allocator = "vmem";
+    assert_int_equal(iris_init(&config, &iris), IRIS_ERR_UNSUPPORTED);
+    assert_true(harness_message_has("IRIS_ALLOCATOR=vmem"));
+    assert_null(iris);
+    assert_int_equal(leaks_found(&before), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_context_comes_and_goes_without_a_trace),
+        cmocka_unit_test(init_may_follow_finalize_again_and_again),
+        cmocka_unit_test(jobs_may_follow_each_other_again_and_again),
+        cmocka_unit_test(several_contexts_live_side_by_side),
+        cmocka_unit_test(the_device_context_has_its_public_layout),
+        cmocka_unit_test(too_many_ranks_are_refused_by_name),
+        cmocka_unit_test(a_heap_too_small_for_the_library_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}

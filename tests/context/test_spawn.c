@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iris_spawn(): ranks as threads and as processes, jobs within jobs and beside
+ * each other.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+#include "support/leaks.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *const ways[] = {"threads", "processes"};
+
+static iris_status_t spawn_as(const char *way, int num_ranks, iris_rank_fn fn,
+                              void *arg)
+{
+    struct iris_config config;
+
+    iris_config_init(&config);
+    config.spawn = way;
+    return iris_spawn(&config, num_ranks, fn, arg);
+}
+
+/* Both ways, without a trace. */
+static void expect(int num_ranks, iris_rank_fn fn, void *arg,
+                   iris_status_t expected, const char *text)
+{
+    for (int way = 0; way < 2; way++) {
+        struct leaks before;
+        iris_status_t status;
+
+        leaks_note(&before);
+        status = spawn_as(ways[way], num_ranks, fn, arg);
+        if (status != expected ||
+            (expected != IRIS_OK && !harness_message_has(text))) {
+            print_error("%s: %s: %s\n", ways[way], iris_status_string(status),
+                        iris_last_error());
+            fail();
+        }
+        assert_int_equal(leaks_found(&before), 0);
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no zombies */
+    }
+}
+
+struct seen {
+    atomic_int count;
+    pid_t pid;
+    int pids_differ;
+    int ranks[8];
+};
+
+static int look(iris_t *iris, void *arg)
+{
+    struct seen *seen = arg;
+    int rank = iris_rank(iris);
+
+    CHECK(rank >= 0 && rank < iris_num_ranks(iris));
+    atomic_fetch_add(&seen->count, 1);
+    seen->ranks[rank] = iris_num_ranks(iris);
+    if (getpid() != seen->pid) {
+        seen->pids_differ = 1;
+    }
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static void every_rank_runs_once_as_a_thread_or_a_process(void **state)
+{
+    struct seen *seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    (void)state;
+    for (int way = 0; way < 2; way++) {
+        for (int num_ranks = 1; num_ranks <= 8; num_ranks++) {
+            memset(seen, 0, sizeof *seen);
+            seen->pid = getpid();
+            assert_int_equal(spawn_as(ways[way], num_ranks, look, seen),
+                             IRIS_OK);
+            assert_int_equal(atomic_load(&seen->count), num_ranks);
+            assert_int_equal(seen->pids_differ, way);
+            for (int rank = 0; rank < 8; rank++) {
+                assert_int_equal(seen->ranks[rank],
+                                 rank < num_ranks ? num_ranks : 0);
+            }
+        }
+    }
+    munmap(seen, sizeof *seen);
+}
+
+static int is_three(iris_t *iris, void *arg)
+{
+    (void)arg;
+    CHECK_EQUAL(iris_num_ranks(iris), 3);
+    return 0;
+}
+
+static void zero_ranks_means_what_the_environment_says(void **state)
+{
+    struct iris_config config;
+
+    (void)state;
+    setenv("IRIS_NUM_RANKS", "3", 1);
+    expect(0, is_three, NULL, IRIS_OK, "");
+    unsetenv("IRIS_NUM_RANKS");
+    iris_config_init(&config);
+    config.num_ranks = 3;
+    assert_int_equal(iris_spawn(&config, 0, is_three, NULL), IRIS_OK);
+}
+
+static void wrong_arguments_are_refused(void **state)
+{
+    struct iris_config config;
+
+    (void)state;
+    assert_int_equal(iris_spawn(NULL, 2, NULL, NULL), IRIS_ERR_INVALID);
+    assert_true(harness_message_has("fn is NULL"));
+    assert_int_equal(iris_spawn(NULL, -1, is_three, NULL), IRIS_ERR_INVALID);
+    assert_true(harness_message_has("num_ranks is negative"));
+    expect(1001, is_three, NULL, IRIS_ERR_UNSUPPORTED, "at most 1000");
+    iris_config_init(&config);
+    config.spawn = "magic";
+    assert_int_equal(iris_spawn(&config, 2, is_three, NULL), IRIS_ERR_CONFIG);
+    assert_true(harness_message_has("IRIS_SPAWN=\"magic\""));
+}
+
+static int nest(iris_t *iris, void *arg)
+{
+    int depth = *(int *)arg - 1;
+    iris_t *own;
+
+    if (depth > 0) {
+        CHECK_OK(iris_spawn(NULL, 2, nest, &depth));
+    }
+    CHECK_OK(iris_init(NULL, &own));
+    CHECK_EQUAL(iris_num_ranks(own), 1);
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    return iris_finalize(own);
+}
+
+static void jobs_within_jobs_are_jobs_of_their_own(void **state)
+{
+    int depth = 3;
+
+    (void)state;
+    expect(2, nest, &depth, IRIS_OK, "");
+}
+
+static void *spawn_in_thread(void *arg)
+{
+    (void)arg;
+    return (void *)(intptr_t)spawn_as("threads", 3, is_three, NULL);
+}
+
+static void jobs_side_by_side_do_not_meet(void **state)
+{
+    pthread_t threads[4];
+    void *result;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, spawn_in_thread, NULL), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], &result);
+        assert_int_equal((intptr_t)result, IRIS_OK);
+    }
+}
+
+static void children_of_the_program_are_left_to_it(void **state)
+{
+    pid_t child = fork();
+    int how;
+
+    (void)state;
+    if (child == 0) {
+        _exit(5);
+    }
+    assert_int_equal(spawn_as("processes", 3, is_three, NULL), IRIS_OK);
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(WEXITSTATUS(how), 5);
+}
+
+static int launched_as_two(iris_t *iris, void *arg)
+{
+    (void)arg;
+    CHECK_EQUAL(iris_num_ranks(iris), 1);
+    return 0;
+}
+
+static void under_a_launcher_the_count_must_be_the_launchers(void **state)
+{
+    struct leaks before;
+
+    (void)state;
+    leaks_note(&before);
+    setenv("IRIS_RANK", "0", 1);
+    setenv("IRIS_NUM_RANKS", "1", 1);
+    assert_int_equal(iris_spawn(NULL, 0, launched_as_two, NULL), IRIS_OK);
+    assert_int_equal(iris_spawn(NULL, 1, launched_as_two, NULL), IRIS_OK);
+    assert_int_equal(iris_spawn(NULL, 2, launched_as_two, NULL),
+                     IRIS_ERR_INVALID);
+    assert_true(harness_message_has("iris_spawn of 2 ranks"));
+    unsetenv("IRIS_RANK");
+    unsetenv("IRIS_NUM_RANKS");
+    assert_int_equal(leaks_found(&before), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_rank_runs_once_as_a_thread_or_a_process),
+        cmocka_unit_test(zero_ranks_means_what_the_environment_says),
+        cmocka_unit_test(wrong_arguments_are_refused),
+        cmocka_unit_test(jobs_within_jobs_are_jobs_of_their_own),
+        cmocka_unit_test(jobs_side_by_side_do_not_meet),
+        cmocka_unit_test(children_of_the_program_are_left_to_it),
+        cmocka_unit_test(under_a_launcher_the_count_must_be_the_launchers),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who am I, how many are we: what each launcher's variables mean, and which
+ * goes first.
+ */
+#include "config.h"
+
+#include "control/bootstrap.h"
+
+#include "support/harness.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const foreign[] = {
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
+    "MASTER_PORT",
+    "TORCHELASTIC_RUN_ID",
+    "OMPI_COMM_WORLD_RANK",
+    "OMPI_COMM_WORLD_SIZE",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "PMIX_NAMESPACE",
+    "PMI_RANK",
+};
+
+static int clear(void **state)
+{
+    (void)state;
+#define ROW(field, kind, env, value, choices, help) unsetenv(env);
+    IRIS_CONFIG_ROWS(ROW)
+#undef ROW
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+        unsetenv(foreign[i]);
+    }
+    return 0;
+}
+
+/* Sets name after name to value after value, up to NULL. */
+static void set_all(const char *const pairs[][2])
+{
+    clear(NULL);
+    for (size_t i = 0; pairs[i][0] != NULL; i++) {
+        setenv(pairs[i][0], pairs[i][1], 1);
+    }
+}
+
+static iris_status_t find(struct iris_bootstrap *bootstrap_p)
+{
+    struct iris_settings settings;
+
+    assert_int_equal(iris_i_settings_load(NULL, &settings), IRIS_OK);
+    return iris_i_bootstrap(&settings, bootstrap_p);
+}
+
+static struct iris_bootstrap find_ok(void)
+{
+    struct iris_bootstrap bootstrap = {.rank = -1};
+    iris_status_t status = find(&bootstrap);
+
+    if (status != IRIS_OK) {
+        print_error("%s\n", iris_last_error());
+    }
+    assert_int_equal(status, IRIS_OK);
+    return bootstrap;
+}
+
+static void refuse(iris_status_t expected, const char *first,
+                   const char *second)
+{
+    struct iris_bootstrap bootstrap = {.rank = -5};
+
+    assert_int_equal(find(&bootstrap), expected);
+    if (!harness_message_has(first) || !harness_message_has(second)) {
+        print_error("%s\n", iris_last_error());
+        fail();
+    }
+    assert_int_equal(bootstrap.rank, -5);
+}
+
+static void a_program_by_itself_is_alone(void **state)
+{
+    struct iris_bootstrap one = find_ok(), other = find_ok();
+
+    (void)state;
+    assert_string_equal(one.how, "alone");
+    assert_int_equal(one.rank, 0);
+    assert_int_equal(one.num_ranks, 1);
+    assert_string_not_equal(one.key, other.key);
+}
+
+static void our_own_variables_say_who_we_are(void **state)
+{
+    static const char *const pairs[][2] = {{"IRIS_RANK", "3"},
+                                           {"IRIS_NUM_RANKS", "5"},
+                                           {"IRIS_JOB_ID", "a job"},
+                                           {NULL, NULL}};
+    struct iris_bootstrap bootstrap;
+
+    (void)state;
+    set_all(pairs);
+    bootstrap = find_ok();
+    assert_string_equal(bootstrap.how, "env");
+    assert_int_equal(bootstrap.rank, 3);
+    assert_int_equal(bootstrap.num_ranks, 5);
+    assert_int_equal(bootstrap.local_rank, 3);
+    assert_string_equal(bootstrap.key, "job-a job");
+}
+
+static void without_a_job_id_the_parent_is_the_job(void **state)
+{
+    struct iris_bootstrap bootstrap;
+    char key[IRIS_KEY_BYTES];
+
+    (void)state;
+    setenv("IRIS_RANK", "0", 1);
+    setenv("IRIS_NUM_RANKS", "2", 1);
+    bootstrap = find_ok();
+    snprintf(key, sizeof key, "parent-%ld-", (long)getppid());
+    assert_string_equal(bootstrap.key, key);
+}
+
+static void torchrun_is_understood(void **state)
+{
+    static const char *const pairs[][2] = {{"RANK", "2"},
+                                           {"WORLD_SIZE", "4"},
+                                           {"LOCAL_RANK", "1"},
+                                           {"TORCHELASTIC_RUN_ID", "run7"},
+                                           {"MASTER_PORT", "29500"},
+                                           {NULL, NULL}};
+    struct iris_bootstrap bootstrap;
+    char key[IRIS_KEY_BYTES];
+
+    (void)state;
+    set_all(pairs);
+    bootstrap = find_ok();
+    assert_string_equal(bootstrap.how, "env");
+    assert_int_equal(bootstrap.rank, 2);
+    assert_int_equal(bootstrap.num_ranks, 4);
+    assert_int_equal(bootstrap.local_rank, 1);
+    assert_string_equal(bootstrap.key, "run-run7-29500");
+    /* What torchrun says when it was given no id. */
+    setenv("TORCHELASTIC_RUN_ID", "none", 1);
+    bootstrap = find_ok();
+    snprintf(key, sizeof key, "parent-%ld-29500", (long)getppid());
+    assert_string_equal(bootstrap.key, key);
+    setenv("IRIS_JOB_ID", "mine", 1);
+    assert_string_equal(find_ok().key, "job-mine");
+}
+
+static void open_mpis_variables_do_without_mpi(void **state)
+{
+    static const char *const pairs[][2] = {
+        {"IRIS_BOOTSTRAP", "env"},     {"OMPI_COMM_WORLD_RANK", "1"},
+        {"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
+        {"PMIX_NAMESPACE", "12345"},   {NULL, NULL}};
+    struct iris_bootstrap bootstrap;
+
+    (void)state;
+    set_all(pairs);
+    bootstrap = find_ok();
+    assert_int_equal(bootstrap.rank, 1);
+    assert_int_equal(bootstrap.num_ranks, 2);
+    assert_int_equal(bootstrap.local_rank, 0);
+    assert_string_equal(bootstrap.key, "run-12345");
+}
+
+static void our_own_variables_go_before_a_launchers(void **state)
+{
+    static const char *const pairs[][2] = {{"RANK", "2"},
+                                           {"WORLD_SIZE", "4"},
+                                           {"IRIS_RANK", "0"},
+                                           {"IRIS_NUM_RANKS", "3"},
+                                           {"OMPI_COMM_WORLD_RANK", "7"},
+                                           {"OMPI_COMM_WORLD_SIZE", "8"},
+                                           {NULL, NULL}};
+    struct iris_bootstrap bootstrap;
+
+    (void)state;
+    set_all(pairs);
+    bootstrap = find_ok();
+    assert_int_equal(bootstrap.rank, 0);
+    assert_int_equal(bootstrap.num_ranks, 3);
+}
+
+static void half_a_launcher_is_none(void **state)
+{
+    (void)state;
+    setenv("RANK", "2", 1);
+    assert_string_equal(find_ok().how, "alone");
+    setenv("IRIS_BOOTSTRAP", "env", 1);
+    assert_int_equal(find_ok().num_ranks, 1);
+}
+
+static void a_rank_out_of_range_names_the_variables(void **state)
+{
+    static const char *const ours[][2] = {
+        {"IRIS_RANK", "4"}, {"IRIS_NUM_RANKS", "4"}, {NULL, NULL}};
+    static const char *const torchs[][2] = {
+        {"RANK", "9"}, {"WORLD_SIZE", "2"}, {NULL, NULL}};
+
+    (void)state;
+    set_all(ours);
+    refuse(IRIS_ERR_BOOTSTRAP, "rank 4 is out of range: the job has 4 ranks",
+           "IRIS_RANK and IRIS_NUM_RANKS");
+    set_all(torchs);
+    refuse(IRIS_ERR_BOOTSTRAP, "rank 9 is out of range: the job has 2 ranks",
+           "RANK and WORLD_SIZE");
+    unsetenv("RANK");
+    setenv("IRIS_RANK", "1", 1); /* of IRIS_NUM_RANKS, 1 */
+    refuse(IRIS_ERR_BOOTSTRAP, "rank 1 is out of range", "IRIS_NUM_RANKS");
+}
+
+static void ranks_on_several_nodes_are_refused(void **state)
+{
+    static const char *const torchs[][2] = {{"RANK", "9"},
+                                            {"WORLD_SIZE", "16"},
+                                            {"LOCAL_RANK", "1"},
+                                            {"LOCAL_WORLD_SIZE", "8"},
+                                            {NULL, NULL}};
+
+    (void)state;
+    set_all(torchs);
+    refuse(IRIS_ERR_UNSUPPORTED, "torchrun: 8 of 16 ranks are on this node",
+           "LOCAL_WORLD_SIZE");
+    setenv("LOCAL_WORLD_SIZE", "16", 1);
+    assert_int_equal(find_ok().num_ranks, 16);
+}
+
+static void a_launchers_variable_that_does_not_parse_is_named(void **state)
+{
+    static const struct {
+        const char *rank, *size, *local, *named;
+    } rows[] = {
+        {"one", "2", "0", "RANK=\"one\""},
+        {"-1", "2", "0", "RANK=\"-1\""},
+        {"", "2", "0", "RANK=\"\""},
+        {"0", "0", "0", "WORLD_SIZE=\"0\""},
+        {"0", "2x", "0", "WORLD_SIZE=\"2x\""},
+        {"0", "99999999999", "0", "WORLD_SIZE=\"99999999999\""},
+        {"0", "2", "here", "LOCAL_RANK=\"here\""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        setenv("RANK", rows[i].rank, 1);
+        setenv("WORLD_SIZE", rows[i].size, 1);
+        setenv("LOCAL_RANK", rows[i].local, 1);
+        refuse(IRIS_ERR_CONFIG, rows[i].named, "does not parse; it takes");
+    }
+}
+
+static void more_ranks_than_a_job_can_have_are_refused(void **state)
+{
+    (void)state;
+    setenv("IRIS_RANK", "0", 1);
+    setenv("IRIS_NUM_RANKS", "1000", 1);
+    assert_int_equal(find_ok().num_ranks, 1000);
+    setenv("IRIS_NUM_RANKS", "1001", 1);
+    refuse(IRIS_ERR_UNSUPPORTED, "a job of 1001 ranks", "at most 1000");
+    assert_int_equal(iris_i_bootstrap_check(INT32_MAX), IRIS_ERR_UNSUPPORTED);
+}
+
+static void init_blames_the_value_before_the_rank(void **state)
+{
+    iris_t *iris = NULL;
+
+    (void)state;
+    setenv("IRIS_RANK", "1", 1);
+    setenv("IRIS_NUM_RANKS", "two", 1);
+    assert_int_equal(iris_init(NULL, &iris), IRIS_ERR_CONFIG);
+    assert_true(harness_message_has("IRIS_NUM_RANKS=\"two\""));
+    assert_null(iris);
+}
+
+static void long_job_ids_make_keys_that_differ_as_they_do(void **state)
+{
+    char id[300], key[IRIS_KEY_BYTES];
+
+    (void)state;
+    memset(id, 'j', sizeof id);
+    id[sizeof id - 1] = '\0';
+    setenv("IRIS_RANK", "0", 1);
+    setenv("IRIS_JOB_ID", id, 1);
+    snprintf(key, sizeof key, "%s", find_ok().key);
+    assert_string_equal(find_ok().key, key);
+    id[sizeof id - 2] = 'k';
+    setenv("IRIS_JOB_ID", id, 1);
+    assert_string_not_equal(find_ok().key, key);
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, clear, clear)
+    const struct CMUnitTest tests[] = {
+        TEST(a_program_by_itself_is_alone),
+        TEST(our_own_variables_say_who_we_are),
+        TEST(without_a_job_id_the_parent_is_the_job),
+        TEST(torchrun_is_understood),
+        TEST(open_mpis_variables_do_without_mpi),
+        TEST(our_own_variables_go_before_a_launchers),
+        TEST(half_a_launcher_is_none),
+        TEST(a_rank_out_of_range_names_the_variables),
+        TEST(ranks_on_several_nodes_are_refused),
+        TEST(a_launchers_variable_that_does_not_parse_is_named),
+        TEST(more_ranks_than_a_job_can_have_are_refused),
+        TEST(init_blames_the_value_before_the_rank),
+        TEST(long_job_ids_make_keys_that_differ_as_they_do),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One rank is killed with SIGKILL while the others wait, each in its own way:
+ * they return IRIS_ERR_PEER_LOST within two seconds of the death.
+ */
+#include "config.h"
+
+#include <iris/device.h>
+
+#include "support/harness.h"
+#include "support/leaks.h"
+#if IRIS_ON_CPU /* C that is no C++ */
+#include "support/procs.h"
+#endif
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RANKS 4
+#define BOUND_NS 2000000000
+
+/* What a body reaches once it is about to wait. */
+#define WAITING 1
+
+struct wait_args {
+    const int64_t *context;
+    uint64_t *word;
+};
+
+/* For a signal that never comes. */
+IRIS_KERNEL(wait_for_signal, struct wait_args)
+{
+    (void)iris_wait_until_u64(iris_dev_init(args->context), args->word,
+                              IRIS_CMP_EQ, 1);
+}
+
+/* For a lock that is never given back: the user's own loop. */
+IRIS_KERNEL(spin_for_lock, struct wait_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    while (iris_atomic_cas_u64(dev, args->word, 1, 2, 0, IRIS_ACQUIRE,
+                               IRIS_SCOPE_SYSTEM) != 1) {
+    }
+}
+
+/* How the ranks wait when one is killed; the rank `victim` gets there, too. */
+struct scenario {
+    const char *name;
+    iris_status_t (*wait)(iris_t *iris, int rank, int victim);
+};
+
+static iris_status_t wait_in_kernel(iris_t *iris,
+                                    const struct iris_kernel *kernel)
+{
+    struct wait_args args = {.context = iris_device_context(iris)};
+    iris_status_t status;
+
+    status = iris_calloc(iris, 1, sizeof(uint64_t), (void **)&args.word);
+    if (status == IRIS_OK) {
+        status = iris_launch(iris, kernel, 6, 1, &args, sizeof args, NULL);
+    }
+    return status == IRIS_OK ? iris_stream_synchronize(iris, NULL) : status;
+}
+
+static iris_status_t in_signal_wait(iris_t *iris, int rank, int victim)
+{
+    (void)rank;
+    (void)victim;
+    return wait_in_kernel(iris, wait_for_signal);
+}
+
+/* A loop of the kernel's own cannot be ended on a GPU. */
+static iris_status_t in_spin_loop(iris_t *iris, int rank, int victim)
+{
+    (void)rank;
+    (void)victim;
+    return harness_on_gpu(iris) ? in_signal_wait(iris, rank, victim)
+                                : wait_in_kernel(iris, spin_for_lock);
+}
+
+static void stay(void)
+{
+    for (;;) {
+        pause();
+    }
+}
+
+static iris_status_t outside_the_library(iris_t *iris, int rank, int victim)
+{
+    if (rank == victim) {
+        stay();
+    }
+    return iris_barrier(iris, NULL, NULL);
+}
+
+/* The victim and the others are in the barrier; one rank is not and has long
+ * work to do, on its device. */
+static iris_status_t in_barrier(iris_t *iris, int rank, int victim)
+{
+    struct wait_args args = {.context = iris_device_context(iris)};
+
+    if (rank != (victim + 1) % RANKS) {
+        return iris_barrier(iris, NULL, NULL);
+    }
+    args.word =
+        (uint64_t *)(uintptr_t)args.context + IRIS_CONTEXT_ALL_WORDS(RANKS);
+    iris_launch(iris, wait_for_signal, 1, 1, &args, sizeof args, NULL);
+    return iris_barrier(iris, NULL, NULL); /* synchronises the stream first */
+}
+
+static iris_status_t in_device_barrier(iris_t *iris, int rank, int victim)
+{
+    iris_status_t status = IRIS_OK;
+
+    if (rank == victim) {
+        stay();
+    }
+    status = iris_device_barrier(iris, NULL, NULL);
+    return status == IRIS_OK ? iris_stream_synchronize(iris, NULL) : status;
+}
+
+/* Enqueues more than a GPU's stream takes: there a launch has to notice. */
+static iris_status_t in_a_launch(iris_t *iris, int rank, int victim)
+{
+    iris_status_t status = IRIS_OK;
+
+    if (rank == victim) {
+        stay();
+    }
+    for (int i = 0; i < 3000 && status == IRIS_OK; i++) {
+        status = iris_device_barrier(iris, NULL, NULL);
+    }
+    return status == IRIS_OK && !harness_on_gpu(iris)
+               ? iris_stream_synchronize(iris, NULL)
+               : status;
+}
+
+static iris_status_t between_device_barriers(iris_t *iris, int rank, int victim)
+{
+    iris_status_t status = IRIS_OK;
+
+    (void)rank;
+    (void)victim;
+    while (status == IRIS_OK) {
+        status = iris_device_barrier(iris, NULL, NULL);
+        if (status == IRIS_OK) {
+            status = iris_stream_synchronize(iris, NULL);
+        }
+    }
+    return status;
+}
+
+static iris_status_t between_allocations(iris_t *iris, int rank, int victim)
+{
+    iris_status_t status = IRIS_OK;
+    void *ptr;
+
+    (void)rank;
+    (void)victim;
+    while (status == IRIS_OK) {
+        status = iris_malloc(iris, 100000, &ptr);
+        if (status == IRIS_OK) {
+            status = iris_free(iris, ptr);
+        }
+    }
+    return status;
+}
+
+static iris_status_t between_groups(iris_t *iris, int rank, int victim)
+{
+    static const int all[RANKS] = {3, 1, 0, 2};
+    iris_status_t status = IRIS_OK;
+    iris_group_t *group;
+
+    (void)rank;
+    (void)victim;
+    while (status == IRIS_OK) {
+        status = iris_group_create(iris, all, RANKS, &group);
+        if (status == IRIS_OK) {
+            status = iris_group_free(iris, group);
+        }
+    }
+    return status;
+}
+
+static const struct scenario scenarios[] = {
+    {"outside the library", outside_the_library},
+    {"in a barrier", in_barrier},
+    {"in a signal wait", in_signal_wait},
+    {"in a spin loop", in_spin_loop},
+    {"in a device barrier", in_device_barrier},
+    {"in a launch", in_a_launch},
+    {"between device barriers", between_device_barriers},
+    {"between allocations", between_allocations},
+    {"between groups", between_groups},
+};
+
+struct plan {
+    const struct scenario *scenario;
+    int victim;
+};
+
+static void body(int rank, struct proc_report *report, void *arg)
+{
+    const struct plan *plan = arg;
+    iris_t *iris = proc_init(report);
+    void *ptr;
+
+    if (iris == NULL) {
+        return;
+    }
+    proc_reach(report, WAITING);
+    proc_note(report, plan->scenario->wait(iris, rank, plan->victim));
+    /* It stays so, and nothing waits any more. */
+    report->value = iris_malloc(iris, 100, &ptr);
+    proc_finalize(report, iris);
+}
+
+static void check_survivor(const struct proc_report *report,
+                           const struct plan *plan, int64_t death_ns)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "rank %d (pid", plan->victim);
+    if (report->status != IRIS_ERR_PEER_LOST ||
+        strstr(report->message, text) == NULL ||
+        report->end_ns - death_ns > BOUND_NS) {
+        print_error(
+            "%s, victim %d: %s after %lld us: %s\n", plan->scenario->name,
+            plan->victim, iris_status_string(report->status),
+            (long long)(report->end_ns - death_ns) / 1000, report->message);
+    }
+    assert_int_equal(report->status, IRIS_ERR_PEER_LOST);
+    assert_non_null(strstr(report->message, text));
+    assert_non_null(strstr(report->message, "died"));
+    assert_true(report->end_ns - death_ns <= BOUND_NS);
+    assert_int_equal(report->value, IRIS_ERR_PEER_LOST);
+    assert_int_equal(report->finalize_status, IRIS_ERR_PEER_LOST);
+}
+
+static void kill_in(const struct scenario *scenario, int victim)
+{
+    struct plan plan = {scenario, victim};
+    struct procs procs;
+    int64_t death_ns;
+
+    procs_start(&procs, RANKS, body, &plan);
+    for (int rank = 0; rank < RANKS; rank++) {
+        procs_await(&procs, rank, WAITING);
+    }
+    death_ns = procs_kill(&procs, victim);
+    procs_join(&procs);
+    for (int rank = 0; rank < RANKS; rank++) {
+        if (rank != victim) {
+            check_survivor(&procs.reports[rank], &plan, death_ns);
+        }
+    }
+    procs_free(&procs);
+}
+
+static void survivors_learn_who_died_wherever_they_wait(void **state)
+{
+    size_t rounds = harness_count(25, 1);
+
+    (void)state;
+    for (size_t round = 0; round < rounds; round++) {
+        for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
+            kill_in(&scenarios[i], 0);
+            kill_in(&scenarios[i], 2);
+            kill_in(&scenarios[i], RANKS - 1);
+        }
+    }
+}
+
+/* Rank 2 dies in finalize's wait for rank 1, or while the others wait there. */
+static void body_finalize(int rank, struct proc_report *report, void *arg)
+{
+    iris_t *iris = proc_init(report);
+
+    if (iris == NULL) {
+        return;
+    }
+    proc_reach(report, WAITING);
+    if (rank == *(int *)arg) {
+        stay();
+    }
+    proc_note(report, iris_finalize(iris));
+}
+
+static void finalize_does_not_wait_for_the_dead(void **state)
+{
+    (void)state;
+    for (int victim = 0; victim < RANKS; victim++) {
+        struct procs procs;
+        int64_t death_ns;
+
+        procs_start(&procs, RANKS, body_finalize, &victim);
+        for (int rank = 0; rank < RANKS; rank++) {
+            procs_await(&procs, rank, WAITING);
+        }
+        death_ns = procs_kill(&procs, victim);
+        procs_join(&procs);
+        for (int rank = 0; rank < RANKS; rank++) {
+            const struct proc_report *report = &procs.reports[rank];
+
+            if (rank != victim) {
+                assert_int_equal(report->status, IRIS_ERR_PEER_LOST);
+                assert_true(report->end_ns - death_ns <= BOUND_NS);
+            }
+        }
+        procs_free(&procs);
+    }
+}
+
+/* A rank that left in good order may end: nobody calls that a loss. */
+static void body_orderly(int rank, struct proc_report *report, void *arg)
+{
+    iris_t *iris = proc_init(report);
+
+    (void)arg;
+    (void)rank;
+    if (iris != NULL) {
+        proc_note(report, iris_finalize(iris));
+    }
+}
+
+static void ranks_that_finalize_and_end_are_not_lost(void **state)
+{
+    size_t rounds = harness_count(200, 10);
+
+    (void)state;
+    for (size_t round = 0; round < rounds; round++) {
+        struct procs procs;
+
+        procs_start(&procs, RANKS, body_orderly, NULL);
+        procs_join(&procs);
+        for (int rank = 0; rank < RANKS; rank++) {
+            assert_int_equal(procs.reports[rank].status, IRIS_OK);
+        }
+        procs_free(&procs);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(survivors_learn_who_died_wherever_they_wait),
+        cmocka_unit_test(finalize_does_not_wait_for_the_dead),
+        cmocka_unit_test(ranks_that_finalize_and_end_are_not_lost),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Others at the meeting place: those who hold its name, those who come and say
+ * nothing or nonsense, other users.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+
+#include <poll.h>
+#include <pwd.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/leaks.h"
+#include "support/procs.h"
+
+/* The socket where rank 0 of `job` listens or would, bound or connected. */
+static int squat(const char *job, uid_t uid, int bind_it)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    socklen_t length;
+    int ret;
+
+    length =
+        (socklen_t)snprintf(address.sun_path + 1, sizeof address.sun_path - 1,
+                            "iris/%ld/job-%s", (long)uid, job) +
+        (socklen_t)offsetof(struct sockaddr_un, sun_path) + 1;
+    ret = bind_it ? bind(sock, (struct sockaddr *)&address, length)
+                  : connect(sock, (struct sockaddr *)&address, length);
+    if (ret != 0) {
+        close(sock);
+        return -1;
+    }
+    return sock;
+}
+
+static void init_in(const char *job, const char *rank, iris_status_t expected,
+                    const char *text)
+{
+    struct iris_config config;
+    struct leaks before;
+    iris_t *iris = NULL;
+
+    iris_config_init(&config);
+    config.rank = atoi(rank);
+    config.num_ranks = 2;
+    config.job_id = job;
+    config.timeout_ms = 300;
+    leaks_note(&before);
+    assert_int_equal(iris_init(&config, &iris), expected);
+    if (!harness_message_has(text)) {
+        print_error("%s\n", iris_last_error());
+        fail();
+    }
+    assert_null(iris);
+    assert_int_equal(leaks_found(&before), 0);
+}
+
+static void a_name_that_is_taken_is_told_with_its_holder(void **state)
+{
+    int sock = squat("taken", getuid(), 1);
+    char text[64];
+
+    (void)state;
+    assert_true(sock >= 0);
+    init_in("taken", "0", IRIS_ERR_BOOTSTRAP, "a process that does not answer");
+    init_in("taken", "1", IRIS_ERR_TIMEOUT, "rank 0 of job \"job-taken\"");
+    assert_int_equal(listen(sock, 1), 0);
+    snprintf(text, sizeof text, "pid %ld of uid %ld", (long)getpid(),
+             (long)getuid());
+    init_in("taken", "0", IRIS_ERR_BOOTSTRAP, text);
+    /* A backlog that is full must not make anybody wait for ever. */
+    for (int i = 0; i < 2; i++) {
+        init_in("taken", "0", IRIS_ERR_BOOTSTRAP, "IRIS_JOB_ID");
+    }
+    close(sock);
+}
+
+/* Becomes another user, takes the name of root's job, and waits. */
+static void __attribute__((noreturn))
+hold_as_nobody(uid_t uid, int ready, int done)
+{
+    int sock;
+    char byte = 0;
+
+    if (setresuid(uid, uid, uid) != 0) {
+        _exit(1);
+    }
+    sock = squat("squatted", 0, 1);
+    listen(sock, 8);
+    (void)!write(ready, &byte, 1);
+    (void)!read(done, &byte, 1);
+    _exit(sock < 0);
+}
+
+static void another_users_job_is_not_joined(void **state)
+{
+    const struct passwd *nobody = getpwnam("nobody");
+    int ready[2], done[2], how;
+    char byte, text[64];
+    pid_t pid;
+
+    (void)state;
+    if (getuid() != 0 || nobody == NULL) {
+        print_message("not root: nobody else can hold the name\n");
+        skip();
+    }
+    assert_int_equal(pipe(ready) | pipe(done), 0);
+    pid = fork();
+    if (pid == 0) {
+        hold_as_nobody(nobody->pw_uid, ready[1], done[0]);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    snprintf(text, sizeof text, "uid %ld", (long)nobody->pw_uid);
+    init_in("squatted", "0", IRIS_ERR_BOOTSTRAP, text);
+    init_in("squatted", "1", IRIS_ERR_BOOTSTRAP, text);
+    init_in("squatted", "1", IRIS_ERR_BOOTSTRAP, "IRIS_JOB_ID");
+    assert_int_equal(write(done[1], "", 1), 1);
+    assert_int_equal(waitpid(pid, &how, 0), pid);
+    assert_int_equal(how, 0);
+    for (int i = 0; i < 2; i++) {
+        close(ready[i]);
+        close(done[i]);
+    }
+}
+
+/* Connects to where rank 0 of the job listens, once it does. */
+static int visit(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    int length =
+        snprintf(address.sun_path + 1, sizeof address.sun_path - 1,
+                 "iris/%ld/job-%s", (long)getuid(), getenv("IRIS_JOB_ID"));
+
+    while (connect(sock, (struct sockaddr *)&address,
+                   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1) +
+                       (socklen_t)length) != 0) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return sock;
+}
+
+struct visit {
+    int bytes; /* what the visitor says */
+    atomic_int over;
+};
+
+/* Process 2 is a visitor: it says something or nothing, and goes. Rank 1 comes
+ * after it. */
+static void body_visited(int rank, struct proc_report *report, void *arg)
+{
+    struct visit *this = arg;
+    char words[100] = "hello";
+    iris_t *iris;
+    int sock;
+
+    setenv("IRIS_NUM_RANKS", "2", 1);
+    if (rank == 2) {
+        sock = visit();
+        if (this->bytes > 0) {
+            (void)!send(sock, words, (size_t)this->bytes, MSG_NOSIGNAL);
+        }
+        close(sock);
+        atomic_store(&this->over, 1);
+        return;
+    }
+    while (rank == 1 && atomic_load(&this->over) == 0) {
+        poll(NULL, 0, 1);
+    }
+    iris = proc_init(report);
+    if (iris != NULL) {
+        proc_finalize(report, iris);
+    }
+}
+
+static void receive_visitor(int bytes, iris_status_t expected, const char *text)
+{
+    struct visit *visit = mmap(NULL, sizeof *visit, PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct procs procs;
+
+    visit->bytes = bytes;
+    procs_start(&procs, 3, body_visited, visit);
+    procs_join(&procs);
+    for (int rank = 0; rank < 2; rank++) {
+        assert_int_equal(procs.reports[rank].status, expected);
+        if (expected != IRIS_OK) {
+            assert_non_null(strstr(procs.reports[rank].message, text));
+        }
+    }
+    procs_free(&procs);
+    munmap(visit, sizeof *visit);
+}
+
+static void visitors_that_say_nothing_are_nobody(void **state)
+{
+    (void)state;
+    receive_visitor(0, IRIS_OK, "");
+}
+
+static void visitors_that_talk_nonsense_end_the_meeting(void **state)
+{
+    (void)state;
+    receive_visitor(5, IRIS_ERR_BOOTSTRAP,
+                    "a message in the meeting that is not of");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_name_that_is_taken_is_told_with_its_holder),
+        cmocka_unit_test(another_users_job_is_not_joined),
+        cmocka_unit_test(visitors_that_say_nothing_are_nobody),
+        cmocka_unit_test(visitors_that_talk_nonsense_end_the_meeting),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}

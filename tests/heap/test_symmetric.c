@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the heap promises about contents and addresses: zeroed, kept, writable
+ * by peers at once, translated to the byte.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+
+#include <iris/device.h>
+
+#define HEAP ((size_t)16 << 20)
+#define WORDS 4096
+
+static int figures(iris_t *iris, void *arg)
+{
+    struct iris_heap_stats stats, full;
+    void *small, *large;
+
+    (void)arg;
+    CHECK_OK(iris_heap_stats(iris, &stats));
+    CHECK_EQUAL(stats.heap_bytes, HEAP);
+    CHECK_EQUAL(stats.reserved_bytes, HEAP);
+    CHECK_EQUAL(stats.used_bytes, 0);
+    CHECK_EQUAL(stats.peak_bytes, 0);
+    CHECK_EQUAL(stats.num_allocs, 0);
+    CHECK(stats.largest_free_bytes <= stats.free_bytes);
+    CHECK(stats.free_bytes < HEAP);
+    CHECK(stats.mapped_bytes <
+          (harness_on_gpu(iris) ? HEAP + 1 : HEAP / 4)); /* all at once there */
+    CHECK(stats.metadata_bytes > 0);
+    CHECK_OK(iris_malloc(iris, 1, &small));
+    CHECK_OK(iris_malloc(iris, HEAP / 2, &large));
+    CHECK_OK(iris_heap_stats(iris, &full));
+    CHECK_EQUAL(full.used_bytes, IRIS_ALIGNMENT + HEAP / 2);
+    CHECK_EQUAL(full.peak_bytes, full.used_bytes);
+    CHECK_EQUAL(full.free_bytes, stats.free_bytes - full.used_bytes);
+    CHECK_EQUAL(full.num_allocs, 2);
+    CHECK(full.mapped_bytes >= HEAP / 2);
+    CHECK_OK(iris_free(iris, small));
+    CHECK_OK(iris_free(iris, large));
+    CHECK_OK(iris_heap_stats(iris, &stats));
+    CHECK_EQUAL(stats.peak_bytes, full.peak_bytes);
+    CHECK_EQUAL(stats.used_bytes, 0);
+    CHECK_BAD(iris, iris_heap_stats(iris, NULL), IRIS_ERR_INVALID,
+              "stats_p is NULL", "pass where to put the figures");
+    return 0;
+}
+
+static void figures_add_up(void **state)
+{
+    (void)state;
+    harness_run(2, figures, NULL);
+}
+
+static int edges(iris_t *iris, void *arg)
+{
+    char *base = (char *)(uintptr_t)iris_heap_bases(iris)[iris_rank(iris)];
+
+    (void)arg;
+    CHECK_EQUAL(iris_is_symmetric(iris, base - 1), 0);
+    CHECK_EQUAL(iris_is_symmetric(iris, base), 1);
+    CHECK_EQUAL(iris_is_symmetric(iris, base + HEAP - 1), 1);
+    CHECK_EQUAL(iris_is_symmetric(iris, base + HEAP), 0);
+    CHECK_EQUAL(iris_is_symmetric(iris, NULL), 0);
+    CHECK_EQUAL(iris_is_symmetric(iris, &base), 0);
+    CHECK_EQUAL(iris_is_symmetric(iris, (void *)UINTPTR_MAX), 0);
+    for (int rank = 0; rank < iris_num_ranks(iris); rank++) {
+        char *other = (char *)(uintptr_t)iris_heap_bases(iris)[rank];
+
+        /* A peer's heap is mapped here, and is not this rank's own. */
+        CHECK_EQUAL(iris_is_symmetric(iris, other), rank == iris_rank(iris));
+    }
+    return 0;
+}
+
+static void the_heap_ends_where_it_ends(void **state)
+{
+    (void)state;
+    harness_run(1, edges, NULL);
+    harness_run(4, edges, NULL);
+}
+
+static int translate(iris_t *iris, void *arg)
+{
+    const int64_t *bases = iris_heap_bases(iris);
+    int num_ranks = iris_num_ranks(iris), own = iris_rank(iris);
+    char *base = (char *)(uintptr_t)bases[own];
+    const void *outside[] = {base + HEAP, base - 1, NULL, arg};
+    void *remote = arg;
+
+    for (int rank = 0; rank < num_ranks; rank++) {
+        CHECK_OK(iris_as_remote(iris, base, rank, &remote));
+        CHECK_EQUAL((uintptr_t)remote, bases[rank]);
+        CHECK_OK(iris_as_remote(iris, base + HEAP - 1, rank, &remote));
+        CHECK_EQUAL((uintptr_t)remote, bases[rank] + (int64_t)HEAP - 1);
+    }
+    remote = arg;
+    CHECK_BAD(iris, iris_as_remote(iris, base, -1, &remote), IRIS_ERR_INVALID,
+              "rank -1 is out of range", "pass one of them");
+    CHECK_BAD(iris, iris_as_remote(iris, base, num_ranks, &remote),
+              IRIS_ERR_INVALID, "out of range: the job has ranks 0 to ",
+              "pass one of them");
+    for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++) {
+        CHECK_BAD(iris, iris_as_remote(iris, outside[i], 0, &remote),
+                  IRIS_ERR_INVALID, "ptr is not on the heap",
+                  "pass a pointer into this rank's own heap");
+    }
+    CHECK_BAD(iris, iris_as_remote(iris, base, 0, NULL), IRIS_ERR_INVALID,
+              "remote_p is NULL", "pass where to put the address");
+    CHECK(remote == arg);
+    return 0;
+}
+
+static void translation_refuses_what_is_not_there(void **state)
+{
+    (void)state;
+    harness_run(1, translate, &(int){0});
+    harness_run(4, translate, &(int){0});
+}
+
+static int zeroed(iris_t *iris, void *arg)
+{
+    void *bytes;
+
+    (void)arg;
+    for (int round = 0; round < 3; round++) {
+        CHECK_OK(iris_calloc(iris, 3, 100001, &bytes));
+        CHECK(harness_holds(iris, bytes, 300003, 0));
+        /* What the next round gets is dirty; nobody reads meanwhile. */
+        CHECK_OK(iris_barrier(iris, NULL, NULL));
+        CHECK_OK(iris_memset(iris, bytes, 0xee, 300003, NULL));
+        CHECK_OK(iris_stream_synchronize(iris, NULL));
+        CHECK_OK(iris_free(iris, bytes));
+    }
+    return 0;
+}
+
+static void calloc_zeroes_what_was_used_before(void **state)
+{
+    (void)state;
+    harness_run(2, zeroed, NULL);
+}
+
+struct write_args {
+    const int64_t *context;
+    uint64_t *words; /* where one of the ranks has them */
+    uint64_t value;
+    int32_t first;
+    int32_t step;
+};
+
+/* Every step-th word, at an address that the host has translated. */
+IRIS_KERNEL(write_words, struct write_args)
+{
+    size_t first = (size_t)args->first, step = (size_t)args->step;
+
+    IRIS_LANES (wg, i, WORDS / step) {
+        args->words[first + i * step] = args->value;
+    }
+}
+
+/* Every rank writes into every peer's new block with no synchronisation but
+ * the allocation's own. */
+static int write_at_once(iris_t *iris, void *arg)
+{
+    int num_ranks = iris_num_ranks(iris), own = iris_rank(iris);
+    uint64_t *words[8], seen[WORDS];
+    struct write_args args = {iris_device_context(iris), NULL, 0, own,
+                              num_ranks};
+    void *remote;
+
+    (void)arg;
+    for (int round = 0; round < 8; round++) {
+        CHECK_OK(iris_malloc(iris, sizeof seen, (void **)&words[round]));
+        for (int rank = 0; rank < num_ranks; rank++) {
+            CHECK_OK(iris_as_remote(iris, words[round], rank, &remote));
+            args.words = remote;
+            args.value = (uint64_t)(round * 1000 + own);
+            CHECK_OK(iris_launch(iris, write_words, 2, 64, &args, sizeof args,
+                                 NULL));
+        }
+    }
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    for (int round = 0; round < 8; round++) {
+        CHECK_OK(harness_read(iris, seen, words[round], sizeof seen));
+        for (int i = 0; i < WORDS / num_ranks * num_ranks; i++) {
+            CHECK_EQUAL(seen[i], round * 1000 + i % num_ranks);
+        }
+        CHECK_OK(iris_free(iris, words[round]));
+    }
+    return 0;
+}
+
+static void peers_may_write_as_soon_as_malloc_returns(void **state)
+{
+    (void)state;
+    harness_run_all(write_at_once, NULL);
+}
+
+static int keep(iris_t *iris, void *arg)
+{
+    void *kept, *other;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, 70000, &kept));
+    CHECK_OK(iris_memset(iris, kept, 0x3c, 70000, NULL));
+    for (size_t bytes = 1; bytes < HEAP / 4; bytes = bytes * 3 + 1) {
+        CHECK_OK(iris_calloc(iris, bytes, 1, &other));
+        CHECK_OK(iris_memset(iris, other, 0xff, bytes, NULL));
+        CHECK_OK(iris_stream_synchronize(iris, NULL));
+        CHECK_OK(iris_free(iris, other));
+    }
+    CHECK(harness_holds(iris, kept, 70000, 0x3c));
+    return iris_free(iris, kept);
+}
+
+static void contents_survive_what_others_allocate(void **state)
+{
+    (void)state;
+    harness_run(2, keep, NULL);
+}
+
+static int aligned(iris_t *iris, void *arg)
+{
+    void *ptr, *remote;
+
+    (void)arg;
+    for (size_t alignment = 1; alignment <= IRIS_ALIGNMENT_MAX;
+         alignment *= 2) {
+        CHECK_OK(iris_malloc_aligned(iris, 100, alignment, &ptr));
+        for (int rank = 0; rank < iris_num_ranks(iris); rank++) {
+            CHECK_OK(iris_as_remote(iris, ptr, rank, &remote));
+            CHECK_EQUAL((uintptr_t)remote % alignment, 0);
+            CHECK_EQUAL((uintptr_t)remote % IRIS_ALIGNMENT, 0);
+        }
+        CHECK_OK(iris_free(iris, ptr));
+    }
+    CHECK_BAD(iris,
+              iris_malloc_aligned(iris, 100, 2 * IRIS_ALIGNMENT_MAX, &ptr),
+              IRIS_ERR_INVALID, "alignment 4194304", "256");
+    return 0;
+}
+
+static void alignment_holds_on_every_rank(void **state)
+{
+    (void)state;
+    harness_run(3, aligned, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(figures_add_up),
+        cmocka_unit_test(the_heap_ends_where_it_ends),
+        cmocka_unit_test(translation_refuses_what_is_not_there),
+        cmocka_unit_test(calloc_zeroes_what_was_used_before),
+        cmocka_unit_test(peers_may_write_as_soon_as_malloc_returns),
+        cmocka_unit_test(contents_survive_what_others_allocate),
+        cmocka_unit_test(alignment_holds_on_every_rank),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+#
+# CMocka programs, listed in the folders' fragments. All run with rank threads;
+# matrix_tests with 1, 2, 4 and 8 ranks of every launcher, too, and rank_tests
+# with some (launchers.sh). hip_tests need the fake HIP runtime.
+unit_tests =
+matrix_tests =
+rank_tests =
+hip_tests =
+include %D%/base/local.mk
+include %D%/backend/local.mk
+include %D%/control/local.mk
+include %D%/heap/local.mk
+include %D%/queue/local.mk
+include %D%/context/local.mk
+include %D%/device/local.mk
+if FAKE_HIP
+include %D%/backend_hip/local.mk
+endif
+cmocka_tests = $(unit_tests) $(matrix_tests) $(rank_tests) $(hip_tests)
+shell_tests = %D%/amd_code.sh %D%/bench.sh %D%/check_structure.sh \
+	%D%/check_symbols.sh %D%/configure.sh %D%/device_compile.sh \
+	%D%/examples.sh %D%/hip.sh %D%/info.sh %D%/install.sh %D%/iriscc.sh \
+	%D%/launchers.sh %D%/readme.sh
+
+# No test may hang the suite; a wrapper (valgrind) goes around the programs.
+TEST_TIMEOUT = 900
+TEST_WRAPPER =
+TEST_EXTENSIONS = .sh
+SH_LOG_COMPILER = timeout -k 10 $(TEST_TIMEOUT) bash
+LOG_COMPILER = timeout -k 10 $(TEST_TIMEOUT) $(TEST_WRAPPER)
+AM_TESTS_ENVIRONMENT = export IRIS_MODULE_DIR='$(abs_builddir)/.libs' \
+	CC='$(CC)' CFLAGS='$(CFLAGS)' NM='$(NM)' MAKE='$(MAKE)' \
+	MPIRUN='$(MPIRUN)' PKG_CONFIG='$(PKG_CONFIG)' \
+	TEST_WRAPPER='$(TEST_WRAPPER)' $(launched_tests) \
+	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+	OMPI_MCA_rmaps_base_oversubscribe=1;
+TESTS = $(shell_tests)
+dist_check_SCRIPTS = $(shell_tests)
+if HAVE_CMOCKA
+TESTS += $(cmocka_tests)
+launched_tests = RANK_TESTS='$(rank_tests)' MATRIX_TESTS='$(matrix_tests)'
+check_PROGRAMS = $(cmocka_tests)
+include %D%/support/local.mk
+else
+check-local:
+	@echo "make check: the unit tests need CMocka;" \
+		"install libcmocka-dev" >&2; exit 1
+endif
+# Tests see internal names, so they link the convenience library instead.
+$(cmocka_tests): tests/libharness.la libirisi.la
+$(cmocka_tests): CPPFLAGS += -I$(top_srcdir)/tests $(CMOCKA_CFLAGS)
+$(cmocka_tests): LDADD = tests/libharness.la libirisi.la $(CMOCKA_LIBS)
+$(hip_tests): LDADD += libfakehip.la
+EXTRA_DIST += %D%/amd_code.awk %D%/amd_code.h %D%/check_structure.awk \
+	%D%/emu %D%/install_consumer.c %D%/leaks.supp
+print-matrix-tests: ; @echo $(matrix_tests)
+print-rank-tests: ; @echo $(matrix_tests) $(rank_tests)
+print-cmocka-tests: ; @echo $(cmocka_tests)
+.PHONY: print-cmocka-tests print-matrix-tests print-rank-tests

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT
+rank_tests += %D%/test_copy %D%/test_device_timeout %D%/test_fault \
+	%D%/test_graph %D%/test_launch %D%/test_stream %D%/test_transfer

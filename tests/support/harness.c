@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The test harness: making ranks and reporting from them.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+
+#include "context/context.h"
+#include "support/leaks.h"
+#include "base/log.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[256];
+
+int harness_setup(void **state)
+{
+    const char *tmp = getenv("TMPDIR");
+    char prefix[300];
+
+    (void)state;
+    snprintf(folder, sizeof folder, "%.200s/iris-test-XXXXXX",
+             tmp == NULL ? "/tmp" : tmp);
+    if (mkdtemp(folder) == NULL) {
+        return -1;
+    }
+    snprintf(prefix, sizeof prefix, "%s/iris", folder);
+    setenv("IRIS_HEAP_BASES_PREFIX", prefix, 0);
+    setenv("IRIS_HEAP_SIZE", "16M", 0);
+    setenv("IRIS_TIMEOUT_MS",
+           harness_count(3600, 60) == 60 ? "60000" : "3600000", 0);
+    setenv("IRIS_LOG_LEVEL", "warning", 0);
+    leaks_note_files();
+    return 0;
+}
+
+int harness_cpu_setup(void **state)
+{
+    setenv("IRIS_BACKEND", "sim", 1);
+    setenv("IRIS_SIM_DEVICE", "cpu", 1);
+    return harness_setup(state);
+}
+
+int harness_teardown(void **state)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+    char path[600];
+
+    (void)state;
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        if (entry->d_name[0] != '.') {
+            snprintf(path, sizeof path, "%s/%.255s", folder, entry->d_name);
+            unlink(path);
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    leaks_forget_files();
+    return rmdir(folder);
+}
+
+const char *harness_folder(void)
+{
+    return folder;
+}
+
+#define CAPTURE_BYTES (1 << 20)
+
+void harness_capture(struct harness_capture *capture)
+{
+    char path[320];
+
+    snprintf(path, sizeof path, "%s/stderr", folder);
+    capture->text = NULL;
+    capture->saved = dup(STDERR_FILENO);
+    capture->file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0600);
+    assert_true(capture->file >= 0);
+    dup2(capture->file, STDERR_FILENO);
+}
+
+const char *harness_captured(struct harness_capture *capture)
+{
+    ssize_t bytes;
+
+    dup2(capture->saved, STDERR_FILENO);
+    close(capture->saved);
+    capture->text = malloc(CAPTURE_BYTES);
+    bytes = pread(capture->file, capture->text, CAPTURE_BYTES - 1, 0);
+    capture->text[bytes < 0 ? 0 : bytes] = '\0';
+    close(capture->file);
+    return capture->text;
+}
+
+int harness_launched(void)
+{
+    const char *rank = getenv("IRIS_RANK");
+    const char *count = rank != NULL ? getenv("IRIS_NUM_RANKS")
+                                     : getenv("OMPI_COMM_WORLD_SIZE");
+
+    if (count == NULL && getenv("RANK") != NULL) {
+        count = getenv("WORLD_SIZE");
+    }
+    return count == NULL ? 0 : atoi(count);
+}
+
+/* What the current test's calls of harness_run() came to. */
+static int runs;
+static atomic_int *left_out; /* shared with rank processes, which say so, too */
+static char why_left_out[80];
+
+/* Whether this run can have so many ranks. A machine may have fewer GPUs than a
+ * test has ranks. */
+int harness_fits(int num_ranks)
+{
+    const char *most = getenv("IRIS_TEST_MAX_RANKS");
+    int launched = harness_launched();
+
+    if (launched != 0 && launched != num_ranks) {
+        snprintf(why_left_out, sizeof why_left_out,
+                 "%d ranks, the launcher made %d", num_ranks, launched);
+        return 0;
+    }
+    if (most != NULL && num_ranks > atoi(most)) {
+        snprintf(why_left_out, sizeof why_left_out,
+                 "%d ranks, IRIS_TEST_MAX_RANKS is %d", num_ranks, atoi(most));
+        return 0;
+    }
+    return 1;
+}
+
+int harness_run(int num_ranks, iris_rank_fn body, void *arg)
+{
+    int left_out_before = *left_out;
+    iris_status_t status;
+
+    if (!harness_fits(num_ranks)) {
+        atomic_fetch_add(left_out, 1);
+        return 0;
+    }
+    status = iris_spawn(NULL, num_ranks, body, arg);
+    if (status != IRIS_OK) {
+        print_error("%d ranks: %s: %s\n", num_ranks, iris_status_string(status),
+                    iris_last_error());
+    }
+    assert_int_equal(status, IRIS_OK);
+    runs += *left_out == left_out_before;
+    return 1;
+}
+
+void harness_test(void **state)
+{
+    CMUnitTestFunction test = *(CMUnitTestFunction *)*state;
+
+    if (left_out == NULL) {
+        left_out = mmap(NULL, sizeof *left_out, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        assert_ptr_not_equal(left_out, MAP_FAILED);
+    }
+    runs = 0;
+    *left_out = 0;
+    why_left_out[0] = '\0';
+    *state = NULL;
+    test(state);
+    if (runs == 0 && *left_out > 0) {
+        if (why_left_out[0] != '\0') {
+            print_message("left out: %s\n", why_left_out);
+        }
+        skip();
+    }
+}
+
+void harness_run_all(iris_rank_fn body, void *arg)
+{
+    const char *most = getenv("IRIS_TEST_MAX_RANKS");
+    int launched = harness_launched();
+    int here = launched != 0 || most == NULL ? launched : atoi(most);
+
+    for (int num_ranks = 1; num_ranks <= 8; num_ranks *= 2) {
+        harness_run(num_ranks, body, arg);
+        if (here > num_ranks && here < 2 * num_ranks && here < 8) {
+            harness_run(here, body, arg);
+        }
+    }
+}
+
+int harness_run_sim(int num_ranks, iris_rank_fn body, void *arg)
+{
+    const char *backend = getenv("IRIS_BACKEND");
+    char kept[32];
+    int ran;
+
+    snprintf(kept, sizeof kept, "%s", backend != NULL ? backend : "");
+    setenv("IRIS_BACKEND", "sim", 1);
+    ran = harness_run(num_ranks, body, arg);
+    if (backend != NULL) {
+        setenv("IRIS_BACKEND", kept, 1);
+    } else {
+        unsetenv("IRIS_BACKEND");
+    }
+    return ran;
+}
+
+size_t harness_count(size_t count, size_t sample)
+{
+    const char *text = getenv("IRIS_TEST_LONG");
+
+    return text != NULL && strcmp(text, "1") == 0 ? count : sample;
+}
+
+int harness_on_gpu(const iris_t *iris)
+{
+    return iris->device.wavefront > 1;
+}
+
+static int has_gpu(void)
+{
+    const struct iris_backend_ops *ops;
+    struct iris_backend_params params = {.rank = 0};
+    struct iris_settings settings;
+    char reason[IRIS_MESSAGE_BYTES];
+
+    if (iris_i_settings_load(NULL, &settings) != IRIS_OK ||
+        iris_i_backend_select(&settings, &ops) != IRIS_OK) {
+        return 0;
+    }
+    iris_i_backend_params(&settings, &params, reason, sizeof reason);
+    return !ops->simulation ||
+           (strcmp(params.sim_device, "cpu") != 0 && params.gpu != NULL);
+}
+
+int harness_has_gpu(void)
+{
+    int state = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        _exit(has_gpu() ? 0 : 1);
+    }
+    return pid > 0 && waitpid(pid, &state, 0) == pid && WIFEXITED(state) &&
+           WEXITSTATUS(state) == 0;
+}
+
+int harness_left_out(const char *body, const char *why)
+{
+    fprintf(stderr, "%s: left out on a GPU: %s\n", body, why);
+    atomic_fetch_add(left_out, 1);
+    return 0;
+}
+
+iris_status_t harness_read(iris_t *iris, void *to, const void *from_heap,
+                           size_t bytes)
+{
+    iris_status_t status = iris_memcpy(iris, to, from_heap, bytes, NULL);
+
+    return status == IRIS_OK ? iris_stream_synchronize(iris, NULL) : status;
+}
+
+iris_status_t harness_write(iris_t *iris, void *to_heap, const void *from,
+                            size_t bytes)
+{
+    iris_status_t status = iris_memcpy(iris, to_heap, from, bytes, NULL);
+
+    return status == IRIS_OK ? iris_stream_synchronize(iris, NULL) : status;
+}
+
+int harness_holds(iris_t *iris, const void *from_heap, size_t bytes, int value)
+{
+    unsigned char *seen = malloc(bytes);
+    size_t i = 0;
+
+    if (seen == NULL || harness_read(iris, seen, from_heap, bytes) != IRIS_OK) {
+        fprintf(stderr, "%zu bytes cannot be read: %s\n", bytes,
+                seen == NULL ? "no memory" : iris_last_error());
+    } else {
+        while (i < bytes && seen[i] == value) {
+            i++;
+        }
+        if (i < bytes) {
+            fprintf(stderr, "byte %zu of %zu is %d, expected %d\n", i, bytes,
+                    seen[i], value);
+        }
+    }
+    free(seen);
+    return i == bytes;
+}
+
+int harness_failed(const char *file, int line, const char *what, long long seen,
+                   long long expected)
+{
+    fprintf(stderr, "%s:%d: %s: %lld, expected %lld\n", file, line, what, seen,
+            expected);
+    return 1;
+}
+
+int harness_failed_status(const char *file, int line, const char *call,
+                          iris_status_t seen, iris_status_t expected)
+{
+    fprintf(stderr, "%s:%d: %s: %s, expected %s\n    %s\n", file, line, call,
+            iris_status_string(seen), iris_status_string(expected),
+            iris_last_error());
+    return 1;
+}
+
+int harness_message_has(const char *text)
+{
+    return strstr(iris_last_error(), text) != NULL;
+}
+
+static int lacks(const char *file, int line, const char *what, const char *text)
+{
+    if (harness_message_has(text)) {
+        return 0;
+    }
+    fprintf(stderr, "%s:%d: the message lacks its %s, \"%s\": %s\n", file, line,
+            what, text, iris_last_error());
+    return 1;
+}
+
+int harness_lacks(const char *file, int line, const iris_t *iris,
+                  const char *argument, const char *remedy)
+{
+    char rank[32];
+
+    snprintf(rank, sizeof rank, "[%d/%d]", iris_rank(iris),
+             iris_num_ranks(iris));
+    return lacks(file, line, "rank", rank) |
+           lacks(file, line, "argument", argument) |
+           lacks(file, line, "remedy", remedy);
+}

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+check_LTLIBRARIES = tests/libharness.la
+tests_libharness_la_SOURCES = %D%/amo_verbs.h %D%/device_api.h %D%/game.h \
+	%D%/harness.c %D%/harness.h %D%/leaks.c %D%/leaks.h %D%/matrix.h \
+	%D%/procs.c %D%/procs.h
+tests_libharness_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(CMOCKA_CFLAGS)
+if FAKE_HIP
+tests_libharness_la_SOURCES += %D%/hip_job.c %D%/hip_job.h
+endif
