@@ -16,7 +16,7 @@ mkdir -p "$dir/include/iris" &&
     ln -s "$srcdir/device" "$dir/include/iris/device" || exit 1
 {
     echo '#include "amd_code.h"'
-    echo '#include "device_api.h"'
+    echo '#include "support/device_api.h"'
     for header in "$srcdir"/device/kernels/*.h; do
         echo "#include <iris/device/kernels/${header##*/}>"
     done

@@ -26,7 +26,7 @@ program() {
         wait signal signals kernel wg barrier generic; do
         echo "#include <iris/device/$header.h>"
     done
-    echo '#include "device_api.h"'
+    echo '#include "support/device_api.h"'
     echo 'const struct iris_kernel *api_kernel(size_t i);'
     echo 'const struct iris_kernel *api_kernel(size_t i)'
     echo '{ return api_kernels[i]; }'

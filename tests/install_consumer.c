@@ -18,7 +18,7 @@ IRIS_KERNEL(hello, struct hello_args)
     iris_dev_t dev = iris_dev_init(args->context);
     int rank = (int)args->context[IRIS_CONTEXT_RANK];
 
-    IRIS_LANES(wg, i, 1)
+    IRIS_LANES (wg, i, 1)
         iris_store(dev, &args->inbox[i], 100 + rank, 1 - rank);
 }
 

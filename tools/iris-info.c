@@ -8,7 +8,9 @@
 #include <iris/device.h>
 #include <iris/iris.h>
 
-#include "backend/backend.h"
+#include "backend/calls.h"
+#include "backend/registry.h"
+#include "context/placement.h"
 #include "base/settings.h"
 
 #include <getopt.h>
@@ -154,23 +156,23 @@ static void print_reason(const char *what)
 }
 
 static void print_backends(const struct iris_settings *settings,
-                           const struct iris_backend_ops *selected)
+                           const struct iris_backend_type *selected)
 {
-    const struct iris_backend_ops *ops;
+    const struct iris_backend_type *type;
     const char *name;
-    int has_hip = 0;
+    int num_devices;
 
     printf("Backends\n");
-    for (size_t i = 0; (name = iris_i_backend_at(i, settings, &ops)) != NULL;
+    for (size_t i = 0; (name = iris_i_registry_at(i, settings->module_dir.text,
+                                                  &type)) != NULL;
          i++) {
-        int runs = ops != NULL && ops->probe() == IRIS_OK;
+        int runs = type != NULL && type->probe(&num_devices) == IRIS_OK;
 
-        has_hip |= strcmp(name, "hip") == 0;
         printf("  %-8s%s%s%s\n", name,
                runs ? "can run" : "cannot run: ", runs ? "" : iris_last_error(),
-               runs && ops == selected ? "; in use" : "");
+               runs && type == selected ? "; in use" : "");
     }
-    if (!has_hip) {
+    if (!HAVE_HIP) {
         printf("  %-8snot in this build\n", "hip");
     }
 }
@@ -185,24 +187,43 @@ static void print_gpu(const struct iris_device_info *info)
     }
 }
 
+static iris_status_t keep_waiting(void *core)
+{
+    (void)core;
+    return IRIS_OK;
+}
+
+static void describe_late(void *core, const void *word, char *text,
+                          size_t bytes)
+{
+    (void)core, (void)word, (void)bytes;
+    text[0] = '\0';
+}
+
 /* Opens the backend for one rank to ask for its device. */
-static int print_device(const struct iris_backend_ops *ops,
+static int print_device(const struct iris_placement *placement,
                         const struct iris_settings *settings)
 {
-    struct iris_backend_params params = {.num_ranks = 1};
+    static const struct iris_core_ops core_ops = {keep_waiting, describe_late};
+    struct iris_backend_params params = {
+        .num_ranks = 1,
+        .device = placement->device,
+        .ranks_on_device = 1,
+        .num_cus = (int)settings->sim_cus.number,
+        .heap_bytes = (size_t)settings->heap_bytes.number,
+        .core_ops = &core_ops,
+    };
     struct iris_device_info info;
     struct iris_backend *backend;
-    char reason[1024];
 
     printf("\nDevices\n");
-    iris_i_backend_params(settings, &params, reason, sizeof reason);
-    if (ops->open(&params, &backend) != IRIS_OK) {
+    if (iris_i_device_open(placement->type, &params, &backend) != IRIS_OK) {
         print_reason("no device");
         return 1;
     }
-    backend->ops->device_info(backend, &info);
+    iris_i_device_info(backend, &info);
     printf("  %d  %s\n", info.device_id, info.name);
-    if (backend->ops->native != NULL) {
+    if (placement->type->is_gpu) {
         print_gpu(&info);
     } else {
         printf("     %d workgroups of a kernel at once (IRIS_SIM_CUS), 1 lane "
@@ -210,19 +231,20 @@ static int print_device(const struct iris_backend_ops *ops,
                "     %ld processors, shared by all ranks\n",
                info.num_cus, sysconf(_SC_NPROCESSORS_ONLN));
     }
-    backend->ops->close(backend);
+    iris_i_device_close(backend);
     return 0;
 }
 
 /* Returns 1 if no backend can be used. */
 static int print_hardware(const struct iris_settings *settings)
 {
-    const struct iris_backend_ops *selected = NULL;
+    const struct iris_bootstrap bootstrap = {.how = "info", .num_ranks = 1};
+    struct iris_placement placement;
     char reason[1024];
 
-    if (iris_i_backend_select(settings, &selected) == IRIS_OK) {
-        print_backends(settings, selected);
-        return print_device(selected, settings);
+    if (iris_i_place(settings, &bootstrap, &placement) == IRIS_OK) {
+        print_backends(settings, placement.type);
+        return print_device(&placement, settings);
     }
     /* Copied, since print_backends() may change the message. */
     snprintf(reason, sizeof reason, "%s", iris_last_error());
@@ -326,14 +348,15 @@ static int smoke_test(void)
 
 static void usage(FILE *file)
 {
-    fprintf(file,
-            "usage: iris-info [option]\n"
-            "Shows version, settings, backends, devices and MPI. Exits with 1\n"
-            "if a setting does not parse or no backend can run; --check tries.\n\n"
-            "  -c, --check     run 2 ranks that write into each other's heaps\n"
-            "  --env-markdown  the settings as a table in Markdown\n"
-            "  -V, --version   the version\n"
-            "  -h, --help      this text\n");
+    fprintf(
+        file,
+        "usage: iris-info [option]\n"
+        "Shows version, settings, backends, devices and MPI. Exits with 1\n"
+        "if a setting does not parse or no backend can run; --check tries.\n\n"
+        "  -c, --check     run 2 ranks that write into each other's heaps\n"
+        "  --env-markdown  the settings as a table in Markdown\n"
+        "  -V, --version   the version\n"
+        "  -h, --help      this text\n");
 }
 
 int main(int argc, char **argv)

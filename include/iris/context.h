@@ -139,6 +139,18 @@ IRIS_API iris_status_t iris_init(const struct iris_config *config,
  *  or the error of work on a stream, of any rank, such as IRIS_ERR_DEVICE */
 IRIS_API iris_status_t iris_finalize(iris_t *iris);
 
+/** Lets this rank's device work again after an error ended some of its work.
+ *  What ends one piece of work (a peer that died, a deadline, an access that is
+ *  wrong) fails the context: work that was enqueued is skipped, kernels that
+ *  wait end, and every later call that needs the device returns that error, the
+ *  same each time, until this call or iris_finalize(). What the failed work was
+ *  to write is undefined, and so are the signals it waited for: set them anew.
+ *  Waits until the old work is over. Local; no error to clear is fine.
+ *
+ *  IRIS_ERR_STATE        the error stays: a kernel cannot be ended, or the
+ *                        GPU's runtime has failed for good */
+IRIS_API iris_status_t iris_clear_error(iris_t *iris);
+
 /** This rank, 0 <= rank < iris_num_ranks(). -1 on a bad context. */
 IRIS_API int iris_rank(const iris_t *iris);
 

@@ -1,36 +1,45 @@
 /* SPDX-License-Identifier: MIT
  *
- * The backend interface: what a kind of device must offer. The core's wrappers
- * are its only callers, and a contract test walks every backend.
+ * The backend interface: what a kind of device must offer, in three tables on
+ * an instance. docs/backends.md is the manual; calls.h has the only callers.
  */
 #ifndef IRIS_SRC_BACKEND_BACKEND_H
 #define IRIS_SRC_BACKEND_BACKEND_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <iris/stream.h>
+#include <iris/status.h>
 #include <iris/types.h>
 #include <iris/device/cpu.h>
 
-#include "base/settings.h"
+#include "base/log.h"
 
 #define IRIS_HANDLE_BYTES 128
 
-/* "==" and the like, for messages. */
-static inline const char *iris_i_cmp_name(int cmp)
-{
-    static const char *const names[] = {"==", "!=", "<", "<=", ">", ">="};
+/* The core commits memory in multiples of this, or of page_bytes if that is
+ * more. */
+#define IRIS_COMMIT_BYTES ((size_t)65536)
 
-    return cmp >= IRIS_CMP_EQ && cmp <= IRIS_CMP_GE ? names[cmp] : "?";
-}
+struct iris_kernel;
+struct iris_backend;
+struct iris_stream;
 
-/* How one rank's heap is named to another: bytes, and for some backends a file
- * descriptor that the core moves between processes. */
+/* How one rank's memory is named to another: bytes, and for some backends a
+ * file descriptor that the control plane moves between processes. */
 struct iris_heap_handle {
     int fd; /* -1: none; owned by whoever holds the handle */
     uint32_t num_bytes;
     unsigned char bytes[IRIS_HANDLE_BYTES];
+};
+
+/* What commit() of a heap does, and who sees it. */
+enum iris_commit {
+    IRIS_COMMIT_NOTHING, /* alloc has committed all there will ever be */
+    IRIS_COMMIT_SHARED,  /* peers see it through the mapping they have */
+    IRIS_COMMIT_PRIVATE, /* peers map each committed range by its own handle */
 };
 
 /* A heap this rank has allocated. `cookie` is the backend's. */
@@ -38,53 +47,45 @@ struct iris_heap_region {
     void *base;
     size_t bytes;
     size_t window;       /* where in every mapping of the heap the addresses
-                          * begin at which iris_as_symmetric() has memory */
+                          * begin that are for external memory */
     size_t window_bytes; /* 0: there are none */
+    enum iris_commit commit;
     void *cookie;
 };
 
+/* What an open instance is. */
 struct iris_device_info {
     char name[64];
     int device_id;
     int num_cus;       /* workgroups of a kernel that run at once */
     int wavefront;     /* lanes that run in lockstep; 1 on the CPU */
-    int num_xccs;      /* dies with an L2 of their own; 0: not told */
+    int num_xccs;      /* dies with an L2 of their own; 0: not known */
     int64_t clock_khz; /* of the clock kernels read; 0: none */
     uint64_t watch;    /* struct iris_dev_watch as kernels map it; 0: none */
     size_t page_bytes; /* memory comes in multiples of this */
+    int has_graphs;    /* 0: capture_begin is unsupported */
 };
 
-/* What a backend needs from the core. */
-struct iris_backend_params {
-    int rank;
-    int num_ranks;
-    int local_rank; /* picks the device */
-    int64_t sim_cus;
-    const char *sim_device;
-    const char *allocator;
-    size_t heap_bytes; /* of each rank */
-    /* The backend that can simulate on a GPU; NULL: none can run here, and
-     * gpu_reason says why. */
-    const struct iris_backend_ops *gpu;
-    const char *gpu_reason;
-    int share_device; /* all ranks are on one GPU: simulation */
-    /* Asked now and then by anything that waits for device work: IRIS_OK to go
-     * on, else why to stop, with this thread's message set. Thread-safe. */
-    iris_status_t (*keep_waiting)(void *core);
-    /* Who has not come, of a word on this rank's heap that a barrier waited
-     * for: "rank 2 has not come to ..."; of another word nothing. May be NULL.
-     * Thread-safe. */
-    void (*tell_late)(void *core, const void *word, char *text, size_t bytes);
-    /* Who watches CPU kernels; read at each launch. NULL function: nobody. */
-    const struct iris_cpu_observer *observer;
-    void *core;
-    int64_t timeout_ms;        /* 0: none */
-    int64_t device_timeout_ms; /* of a wait inside a kernel; 0: none */
+/* What this machine has of a backend's devices, without opening one: for
+ * iris-info. */
+#define IRIS_SURVEY_DEVICES 16
+struct iris_survey {
+    char runtime[96]; /* "HIP 5.2.3, driver 5.2.3"; versions as they are told */
+    int num_devices;  /* all there are; the arrays have the first 16 */
+    struct {
+        char name[64];
+        char pci[16]; /* "0000:c1:00.0"; empty: none */
+        size_t memory_bytes;
+        uint32_t access;  /* bit i: can map memory of device i */
+        uint32_t atomics; /* bit i: and its atomics work there */
+    } devices[IRIS_SURVEY_DEVICES];
 };
 
-struct iris_cpu_observer {
-    iris_cpu_observe_t observe;
-    void *self;
+/* Memory of the program that could be mapped into the heap's window. */
+struct iris_external {
+    size_t bytes;  /* of the whole allocation, which is what can be mapped */
+    size_t offset; /* in it, of what was asked for */
+    void *cookie;  /* the backend's hold on it */
 };
 
 /* One launch, as iris_launch() checked it. */
@@ -95,10 +96,234 @@ struct iris_launch {
     const void *args; /* copied before the slot returns */
 };
 
+struct iris_cpu_observer {
+    iris_cpu_observe_t observe;
+    void *self;
+};
+
+/* What a backend asks of the core; `core` comes back as first argument. All are
+ * thread-safe, and never NULL. */
+struct iris_core_ops {
+    /* Asked now and then by anything that waits for device work: IRIS_OK to go
+     * on, else why to stop, with this thread's message set. */
+    iris_status_t (*keep_waiting)(void *core);
+
+    /* Who has not come, of a word on this rank's heap that a barrier waited
+     * for: "rank 2 has not come to ..."; of another word an empty text. */
+    void (*describe_late)(void *core, const void *word, char *text,
+                          size_t bytes);
+};
+
+/* What the core tells an instance when it opens one. */
+struct iris_backend_params {
+    int rank;
+    int num_ranks;
+    int device;          /* which of survey()'s; the core's placement chose */
+    int ranks_on_device; /* rank threads and processes that share it, 1: none */
+    int num_cus;         /* workgroups at once, of a device that has no number
+                          * of its own (the CPU) */
+    int vmem;            /* heaps that grow and take external memory */
+    size_t heap_bytes;   /* of each rank */
+    int64_t timeout_ms;  /* of a synchronise; 0: none */
+    int64_t device_timeout_ms;  /* of a wait inside a kernel; 0: none */
+    const struct iris_log *log; /* who speaks in messages */
+    const struct iris_core_ops *core_ops;
+    void *core;
+    /* Who watches CPU kernels; read at each launch. NULL function: nobody. */
+    const struct iris_cpu_observer *observer;
+};
+
+/* ---- What the registry knows ----------------------------------------------
+ */
+
+/* A kind of backend: static, const, thread-safe. */
+struct iris_backend_type {
+    const char *name; /* what users type */
+    int is_gpu;    /* its devices can stand in for several, shared by ranks */
+    int simulates; /* stands for a GPU: placement may put its ranks on one */
+
+    /* Can this backend run here? IRIS_OK, or IRIS_ERR_BACKEND with why, or
+     * IRIS_ERR_LIMIT or IRIS_ERR_NO_MEMORY: it might, with more of what the
+     * message names. *num_devices_p: how many devices it can use here, at
+     * least 1. Leaves nothing open. */
+    iris_status_t (*probe)(int *num_devices_p);
+
+    /* What these devices are; for people, and takes its time. Leaves nothing
+     * open. IRIS_ERR_BACKEND: there are none. */
+    iris_status_t (*survey)(struct iris_survey *survey_p);
+
+    /* Opens an instance for one rank; *params is copied, what it points to
+     * outlives the instance. The core closes it. */
+    iris_status_t (*open)(const struct iris_backend_params *params,
+                          struct iris_backend **backend_p);
+};
+
+/* ---- The three tables ------------------------------------------------------
+ *
+ * Every slot is filled: a backend that lacks something names the stub of
+ * stubs.h, which returns IRIS_ERR_UNSUPPORTED and says so. A slot returns a
+ * status and sets this thread's message when it fails, or is a destructor and
+ * returns nothing. Outputs are written only on success. "Thread-safe" means
+ * from any thread, on one instance.
+ */
+
+/* The device itself, and the making of what works on it. */
+struct iris_device_ops {
+    /* Fills *info_p. Thread-safe. */
+    void (*info)(const struct iris_backend *backend,
+                 struct iris_device_info *info_p);
+
+    /* Makes a stream; it is the core's to destroy. */
+    iris_status_t (*stream_create)(struct iris_backend *backend,
+                                   struct iris_stream **stream_p);
+
+    /* A stream around one that the program made with the device's own runtime
+     * and destroys itself, after stream_destroy. */
+    iris_status_t (*stream_wrap)(struct iris_backend *backend, void *native,
+                                 struct iris_stream **stream_p);
+
+    /* Ends what still waits on the stream, then frees it. */
+    void (*stream_destroy)(struct iris_stream *stream);
+
+    /* No launch of the graph runs any more. */
+    void (*graph_destroy)(struct iris_backend *backend, void *graph);
+
+    /* Forgets the instance's fault (see struct iris_fault): waits until what
+     * was enqueued before has been skipped or ended, then lets work run again.
+     * IRIS_ERR_STATE: a kernel cannot be ended, or the device's runtime does
+     * not work any more; the fault stays. */
+    iris_status_t (*clear_fault)(struct iris_backend *backend);
+
+    /* All streams and heaps are gone by now. */
+    void (*close)(struct iris_backend *backend);
+};
+
+/* Heaps, and how they get memory. `at` is an address in this rank's heap or its
+ * window or, for import_range and decommit, in a peer's; addresses and sizes
+ * are multiples of page_bytes but for external memory. From the thread that
+ * makes collective calls. */
+struct iris_memory_ops {
+    /* Allocates this rank's heap: `bytes` of device memory that peers can map,
+     * zeroed. region_p->commit says whether it is memory or only addresses. The
+     * core frees it. */
+    iris_status_t (*alloc)(struct iris_backend *backend, size_t bytes,
+                           struct iris_heap_region *region_p);
+
+    /* No peer uses the heap any more. */
+    void (*free)(struct iris_backend *backend, struct iris_heap_region *region);
+
+    /* Names the heap for other ranks, and with IRIS_COMMIT_PRIVATE the memory
+     * at its start, if there is some. The descriptor in *handle_p, if any, is
+     * the caller's to close. */
+    iris_status_t (*export)(struct iris_backend *backend,
+                            const struct iris_heap_region *region,
+                            struct iris_heap_handle *handle_p);
+
+    /* Maps a peer's heap from its handle, which stays the caller's. Works in
+     * another process and in another rank thread of the same process.
+     * IRIS_ERR_UNREACHABLE: this device has no access to that one's memory. */
+    iris_status_t (*import)(struct iris_backend *backend,
+                            const struct iris_heap_handle *handle, size_t bytes,
+                            void **base_p);
+
+    /* Undoes import; this rank's kernels no longer use it. */
+    void (*unimport)(struct iris_backend *backend, void *base, size_t bytes);
+
+    /* Puts zeroed memory at `at`, where there is none, so that touching it
+     * cannot fault, here and for all devices of this process that can reach
+     * this rank's. IRIS_ERR_NO_MEMORY */
+    iris_status_t (*commit)(struct iris_backend *backend, void *at,
+                            size_t bytes);
+
+    /* Undoes one commit, import_range or map_external; nothing at `at`: does
+     * nothing. No device work uses it any more. free and unimport undo what is
+     * left. */
+    void (*decommit)(struct iris_backend *backend, void *at, size_t bytes);
+
+    /* Names what commit or map_external has put at `at`, as export does. */
+    iris_status_t (*export_range)(struct iris_backend *backend, void *at,
+                                  struct iris_heap_handle *handle_p);
+
+    /* Maps a peer's range, of `most` bytes or fewer, from its handle, which
+     * stays the caller's. Only in another process than the peer's. */
+    iris_status_t (*import_range)(struct iris_backend *backend, void *at,
+                                  size_t most,
+                                  const struct iris_heap_handle *handle);
+
+    /* Takes hold of the program's memory at `ptr`, of which `bytes` are meant,
+     * until release_external. IRIS_ERR_UNSUPPORTED: it cannot be mapped a
+     * second time and in other processes; the message says why. */
+    iris_status_t (*hold_external)(struct iris_backend *backend,
+                                   const void *ptr, size_t bytes,
+                                   struct iris_external *external_p);
+    void (*release_external)(struct iris_backend *backend,
+                             struct iris_external *external);
+
+    /* As commit, with the memory that is held; it stays until decommit,
+     * whatever the program does with its own mapping of it. */
+    iris_status_t (*map_external)(struct iris_backend *backend, void *at,
+                                  struct iris_external *external);
+};
+
+/* Work in stream order. Enqueueing never waits for device work, but where the
+ * queue is full and, for `copy`, between the device and pageable host memory of
+ * more than a few megabytes: both ask keep_waiting. bytes > 0. Thread-safe. */
+struct iris_queue_ops {
+    /* Blocks until all that was enqueued before the call is done. Returns the
+     * instance's fault if there is one. Asks keep_waiting; when that or the
+     * deadline says stop, that becomes the fault and ends waiting kernels. */
+    iris_status_t (*synchronize)(struct iris_stream *stream);
+
+    iris_status_t (*copy)(struct iris_stream *stream, void *dst,
+                          const void *src, size_t bytes);
+    iris_status_t (*set)(struct iris_stream *stream, void *dst, int value,
+                         size_t bytes);
+    iris_status_t (*launch)(struct iris_stream *stream,
+                            const struct iris_launch *launch);
+
+    /* Enqueues the store of a signal, on any rank's heap, that releases all
+     * earlier work of the stream at system scope; and a wait for this rank's
+     * own signal that acquires. `place` is translated. IRIS_ERR_UNSUPPORTED
+     * (always, in a capture, or that comparison): the core launches a
+     * kernel. */
+    iris_status_t (*signal)(struct iris_stream *stream, uint64_t *place,
+                            uint64_t value);
+    iris_status_t (*wait)(struct iris_stream *stream, uint64_t *place,
+                          iris_cmp_t cmp, uint64_t value);
+
+    /* Work enqueued between capture_begin and capture_end is not run but kept;
+     * graph_launch enqueues all of it. The graph is the core's to destroy. */
+    iris_status_t (*capture_begin)(struct iris_stream *stream);
+    iris_status_t (*capture_end)(struct iris_stream *stream, void **graph_p);
+    iris_status_t (*graph_launch)(struct iris_stream *stream, void *graph);
+
+    /* The runtime's stream behind this one; NULL: there is none, or it is the
+     * runtime's default stream. */
+    void *(*native)(struct iris_stream *stream);
+};
+
+/* ---- Instances -------------------------------------------------------------
+ */
+
+/* What ended work of this instance: the first of it, and from then on the
+ * answer of every call that needs the device, until clear_fault or close.
+ *
+ *   IRIS_OK       work runs
+ *   another       work is skipped, kernels that wait end, calls return this
+ */
+struct iris_fault {
+    _Atomic int status;
+    pthread_mutex_t lock; /* guards the message, and setting status */
+    char message[IRIS_MESSAGE_BYTES];
+};
+
 /* An opened backend; instances embed it first. */
 struct iris_backend {
-    const struct iris_backend_ops *ops;
-    const struct iris_growth_ops *growth; /* NULL: a heap has all its memory */
+    const struct iris_backend_type *type;
+    const struct iris_device_ops *device;
+    const struct iris_memory_ops *memory;
+    const struct iris_queue_ops *queue;
+    struct iris_fault fault;
 };
 
 /* A stream; instances embed it first. `next` is the core's until it destroys
@@ -108,181 +333,27 @@ struct iris_stream {
     struct iris_stream *next;
 };
 
-/* Memory of the program that could be made part of the heap. */
-struct iris_foreign {
-    size_t bytes;  /* of the whole allocation, which is what can be mapped */
-    size_t offset; /* in it, of what was asked for */
-    void *cookie;  /* the backend's hold on it */
-};
+/* Fills in a new instance; type and tables are set. */
+void iris_i_backend_made(struct iris_backend *backend);
 
-/* Heaps that are addresses first and get memory when it is needed; peers map
- * what comes later one by one. `at` is an address in this rank's heap or its
- * window, or, for map and unmap, in a peer's; addresses and sizes are multiples
- * of page_bytes but for the program's own. All slots are there. */
-struct iris_growth_ops {
-    /* Puts zeroed memory at `at`, where there is none, for all devices of this
-     * process that can reach this rank's. IRIS_ERR_NO_MEMORY */
-    iris_status_t (*back)(struct iris_backend *backend, void *at, size_t bytes);
+/* Makes `status`, with `message`, the instance's fault unless it has one;
+ * returns the fault's status. Thread-safe. */
+iris_status_t iris_i_fault_set(struct iris_backend *backend,
+                               iris_status_t status, const char *message);
 
-    /* Takes hold of the memory at `ptr`, of which `bytes` are meant, until
-     * drop. IRIS_ERR_UNSUPPORTED: it cannot be mapped a second time and in
-     * other processes; the message says why. */
-    iris_status_t (*find)(struct iris_backend *backend, const void *ptr,
-                          size_t bytes, struct iris_foreign *foreign_p);
-    void (*drop)(struct iris_backend *backend, struct iris_foreign *foreign);
+/* IRIS_OK, or the fault, its message now this thread's: the same every time.
+ * Thread-safe, and one load where there is none. */
+iris_status_t iris_i_fault_check(const struct iris_backend *backend);
 
-    /* As back, with the memory that was found; it stays until unmap, whatever
-     * the program does with its own mapping of it. */
-    iris_status_t (*adopt)(struct iris_backend *backend, void *at,
-                           struct iris_foreign *foreign);
+/* For clear_fault, once nothing of the old work runs. */
+void iris_i_fault_clear(struct iris_backend *backend);
 
-    /* Names the memory that back or adopt has put there, as heap_export does;
-     * heap_export itself names the memory at the heap's start as well, if there
-     * is some, and heap_import maps it. */
-    iris_status_t (*share)(struct iris_backend *backend, void *at,
-                           struct iris_heap_handle *handle_p);
+/* "==" and the like, for messages. */
+static inline const char *iris_i_cmp_name(iris_cmp_t cmp)
+{
+    static const char *const names[] = {"==", "!=", "<", "<=", ">", ">="};
 
-    /* Maps a peer's memory, of `most` bytes or fewer, from its handle, which
-     * stays the caller's. Only in another process than the peer's. */
-    iris_status_t (*map)(struct iris_backend *backend, void *at, size_t most,
-                         const struct iris_heap_handle *handle);
-
-    /* Undoes one back, adopt or map; nothing at `at`: does nothing. No device
-     * work uses it any more. heap_free and heap_unimport undo what is left. */
-    void (*unmap)(struct iris_backend *backend, void *at);
-};
-
-/* What a device with a runtime of its own can do beyond the rest. All slots are
- * there. */
-struct iris_native_ops {
-    /* A stream around one that the program made with that runtime and destroys
-     * itself, after stream_destroy. */
-    iris_status_t (*stream_wrap)(struct iris_backend *backend, void *native,
-                                 struct iris_stream **stream_p);
-
-    /* The runtime's stream behind this one; NULL is its default. */
-    void *(*stream_native)(struct iris_stream *stream);
-
-    /* Enqueues the store of a signal, on any rank's heap, that releases all
-     * earlier work of the stream at system scope; and a wait for this rank's
-     * own signal that acquires. `place` is translated. IRIS_ERR_UNSUPPORTED
-     * (in a capture, or that comparison): the core launches a kernel. */
-    iris_status_t (*signal)(struct iris_stream *stream, uint64_t *place,
-                            uint64_t value);
-    iris_status_t (*wait)(struct iris_stream *stream, uint64_t *place,
-                          iris_cmp_t cmp, uint64_t value);
-
-    /* Work enqueued between capture_begin and capture_end is not run but kept;
-     * graph_launch enqueues all of it. The graph is the core's to free, when no
-     * launch of it runs. */
-    iris_status_t (*capture_begin)(struct iris_stream *stream);
-    iris_status_t (*capture_end)(struct iris_stream *stream, void **graph_p);
-    iris_status_t (*graph_launch)(struct iris_stream *stream, void *graph);
-    void (*graph_free)(struct iris_backend *backend, void *graph);
-};
-
-/* Every slot returns a status and sets the thread's message when it fails, or
- * is a destructor and returns nothing. Outputs are written only on success.
- * "Thread-safe" means from any thread, on one instance. */
-struct iris_backend_ops {
-    const char *name;
-    int simulation; /* several ranks where the real thing has one */
-    const struct iris_native_ops *native; /* NULL: none of that */
-
-    /* Can this backend run here? IRIS_OK, or IRIS_ERR_BACKEND with why, or
-     * IRIS_ERR_LIMIT or IRIS_ERR_NO_MEMORY: it might, with more of what the
-     * message names. Leaves nothing open. Thread-safe. */
-    iris_status_t (*probe)(void);
-
-    /* Opens an instance for one rank; *params is copied, what it points to
-     * outlives the instance. The core closes it. */
-    iris_status_t (*open)(const struct iris_backend_params *params,
-                          struct iris_backend **backend_p);
-
-    /* All streams and heaps are gone by now. */
-    void (*close)(struct iris_backend *backend);
-
-    /* Allocates this rank's heap: `bytes` of device memory that peers can map,
-     * zeroed, address space only where the system allows it. The core frees
-     * it. */
-    iris_status_t (*heap_alloc)(struct iris_backend *backend, size_t bytes,
-                                struct iris_heap_region *region_p);
-
-    /* No peer uses the heap any more. */
-    void (*heap_free)(struct iris_backend *backend,
-                      struct iris_heap_region *region);
-
-    /* Optional. Makes sure that [offset, offset + bytes) has memory behind it,
-     * so that touching it cannot fault, here and where it is mapped. NULL:
-     * heap_alloc has done so, or there is iris_backend.growth. */
-    iris_status_t (*heap_back)(struct iris_backend *backend,
-                               const struct iris_heap_region *region,
-                               size_t offset, size_t bytes);
-
-    /* Names the heap for other ranks. The descriptor in *handle_p, if any, is
-     * the caller's to close. */
-    iris_status_t (*heap_export)(struct iris_backend *backend,
-                                 const struct iris_heap_region *region,
-                                 struct iris_heap_handle *handle_p);
-
-    /* Maps a peer's heap from its handle, which stays the caller's. Works in
-     * another process and in another rank thread of the same process. */
-    iris_status_t (*heap_import)(struct iris_backend *backend,
-                                 const struct iris_heap_handle *handle,
-                                 size_t bytes, void **base_p);
-
-    /* Undoes heap_import; this rank's kernels no longer use it. */
-    void (*heap_unimport)(struct iris_backend *backend, void *base,
-                          size_t bytes);
-
-    /* Makes a stream; it is the core's to destroy. */
-    iris_status_t (*stream_create)(struct iris_backend *backend,
-                                   struct iris_stream **stream_p);
-
-    /* Ends what still waits on the stream, then frees it. */
-    void (*stream_destroy)(struct iris_stream *stream);
-
-    /* Blocks until all that was enqueued before the call is done. Returns and
-     * clears the stream's error, of several the first or the last. Asks
-     * keep_waiting; when that or the deadline says stop, ends the waiting
-     * kernels. Thread-safe. */
-    iris_status_t (*stream_synchronize)(struct iris_stream *stream);
-
-    /* Enqueue; never wait for device work, but for `copy` between the device
-     * and pageable host memory of more than a few megabytes. bytes > 0.
-     * Thread-safe. */
-    iris_status_t (*copy)(struct iris_stream *stream, void *dst,
-                          const void *src, size_t bytes);
-    iris_status_t (*set)(struct iris_stream *stream, void *dst, int value,
-                         size_t bytes);
-    iris_status_t (*launch)(struct iris_stream *stream,
-                            const struct iris_launch *launch);
-
-    /* Fills *info_p. Thread-safe. */
-    void (*device_info)(const struct iris_backend *backend,
-                        struct iris_device_info *info_p);
-};
-
-/* Name of the `i`th backend of this build, best first; NULL after the last.
- * *ops_p is NULL if it is a module that cannot be loaded here, and this
- * thread's message says why. */
-const char *iris_i_backend_at(size_t i, const struct iris_settings *settings,
-                              const struct iris_backend_ops **ops_p);
-
-/* The backend that the settings name, or else the first whose probe says yes.
- * IRIS_ERR_BACKEND says what is known or why it cannot run. */
-iris_status_t iris_i_backend_select(const struct iris_settings *settings,
-                                    const struct iris_backend_ops **ops_p);
-
-/* Loads now what ranks that are threads would load at once: a module may set
- * environment variables for its device's runtime, which other threads must not
- * be reading then. */
-void iris_i_backend_preload(const struct iris_settings *settings);
-
-/* Fills in what of *params_p the settings say; strings are theirs. `reason`
- * gets why there is no GPU and outlives the instance's opening. */
-void iris_i_backend_params(const struct iris_settings *settings,
-                           struct iris_backend_params *params_p, char *reason,
-                           size_t reason_bytes);
+    return cmp >= IRIS_CMP_EQ && cmp <= IRIS_CMP_GE ? names[cmp] : "?";
+}
 
 #endif /* IRIS_SRC_BACKEND_BACKEND_H */

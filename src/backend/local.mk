@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: MIT
-libirisi_la_SOURCES += %D%/backend.h %D%/module.h %D%/registry.c
+libirisi_la_SOURCES += %D%/backend.c %D%/backend.h %D%/calls.c %D%/calls.h \
+	%D%/module.h %D%/registry.c %D%/registry.h %D%/stubs.c %D%/stubs.h

@@ -16,9 +16,9 @@
 
 static const struct iris_module_core *core;
 
-const struct iris_backend_ops *
+const struct iris_backend_type *
 iris_i_module_open(const struct iris_module_core *caller,
-                   const struct iris_backend_ops *ops)
+                   const struct iris_backend_type *type)
 {
     static const struct iris_module_layout layout = IRIS_MODULE_LAYOUT;
 
@@ -28,20 +28,24 @@ iris_i_module_open(const struct iris_module_core *caller,
         return NULL;
     }
     core = caller;
-    return ops;
+    return type;
 }
 
-iris_status_t iris_i_fail(const iris_t *iris, iris_status_t status,
+iris_status_t iris_i_fail(const struct iris_log *log, iris_status_t status,
                           const char *format, ...)
 {
     char message[IRIS_MESSAGE_BYTES];
     va_list args;
 
-    (void)iris;
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    return core->fail(status, message);
+    return core->fail(log, status, message);
+}
+
+iris_status_t iris_i_fail_again(iris_status_t status, const char *message)
+{
+    return core->fail_again(status, message);
 }
 
 void iris_i_each_image(iris_image_visit_t visit, void *arg)
@@ -66,17 +70,16 @@ const char *iris_last_error(void)
 
 /* clang-format off */
 #define LOG_FUNCTION(name, level)                                              \
-    void name(const iris_t *iris, const char *format, ...)                     \
+    void name(const struct iris_log *log, const char *format, ...)                     \
     {                                                                          \
         char message[IRIS_MESSAGE_BYTES];                                      \
         va_list args;                                                          \
-        (void)iris;                                                            \
         va_start(args, format);                                                \
         vsnprintf(message, sizeof message, format, args);                      \
         va_end(args);                                                          \
-        core->log(level, message);                                             \
+        core->log(log, level, message);                                             \
     }
 /* clang-format on */
-LOG_FUNCTION(iris_info, IRIS_LOG_INFO)
-LOG_FUNCTION(iris_warning, IRIS_LOG_WARNING)
-LOG_FUNCTION(iris_error, IRIS_LOG_ERROR)
+LOG_FUNCTION(iris_i_info, IRIS_LOG_INFO)
+LOG_FUNCTION(iris_i_warning, IRIS_LOG_WARNING)
+LOG_FUNCTION(iris_i_error, IRIS_LOG_ERROR)

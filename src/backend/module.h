@@ -11,27 +11,33 @@
 #include <iris/device/layout.h>
 
 #include "backend/backend.h"
+#include "base/images.h"
 
 /* Both sides are built together; a module left behind by another build is
  * refused: one of another version, or for which what both sides use has other
  * sizes. A change that keeps all sizes counts the version up. */
-#define IRIS_MODULE_VERSION "iris " PACKAGE_VERSION " module 3"
+#define IRIS_MODULE_VERSION "iris " PACKAGE_VERSION " module 4"
 #define IRIS_MODULE_STRUCTS(X) \
     X(iris_module_core)        \
     X(iris_backend)            \
-    X(iris_backend_ops)        \
     X(iris_backend_params)     \
+    X(iris_backend_type)       \
+    X(iris_core_ops)           \
     X(iris_cpu_observer)       \
     X(iris_dev_watch)          \
     X(iris_device_info)        \
-    X(iris_foreign)            \
-    X(iris_growth_ops)         \
+    X(iris_device_ops)         \
+    X(iris_external)           \
+    X(iris_fault)              \
     X(iris_heap_handle)        \
     X(iris_heap_region)        \
     X(iris_kernel)             \
     X(iris_launch)             \
-    X(iris_native_ops)         \
-    X(iris_stream)
+    X(iris_log)                \
+    X(iris_memory_ops)         \
+    X(iris_queue_ops)          \
+    X(iris_stream)             \
+    X(iris_survey)
 
 /* Each struct's size. The first member is this one's own, which tells whether
  * the others may be looked at. */
@@ -49,17 +55,16 @@ struct iris_module_layout {
             IRIS_MODULE_STRUCTS(IRIS_MODULE_SIZE) \
     }
 
-/* Must not ask for images itself. */
-typedef void (*iris_image_visit_t)(void *arg, const void *image,
-                                   uint64_t serial);
-
 /* What the module needs of the core. The first two never change place. */
 struct iris_module_core {
     const char *version;
     const struct iris_module_layout *layout;
-    iris_status_t (*fail)(iris_status_t status, const char *message);
+    iris_status_t (*fail)(const struct iris_log *log, iris_status_t status,
+                          const char *message);
+    iris_status_t (*fail_again)(iris_status_t status, const char *message);
     const char *(*last_error)(void);
-    void (*log)(iris_log_level_t level, const char *message);
+    void (*log)(const struct iris_log *log, iris_log_level_t level,
+                const char *message);
     /* Visits each image of GPU code in the program. */
     void (*each_image)(iris_image_visit_t visit, void *arg);
     /* An object that is unloaded takes its images and kernels along, and the
@@ -73,18 +78,13 @@ struct iris_module_core {
 /* The one symbol a module exports. NULL: built for another core. `core` lives
  * as long as the process. */
 #define IRIS_MODULE_SYMBOL "iris_backend_module"
-typedef const struct iris_backend_ops *(*iris_module_entry_t)(
+typedef const struct iris_backend_type *(*iris_module_entry_t)(
     const struct iris_module_core *core);
 
-/* The last three of these, on the core's side and on the module's. */
-void iris_i_each_image(iris_image_visit_t visit, void *arg);
-uint64_t iris_i_image_serial(const void *image);
-uint64_t iris_i_images_removed(void);
-
 /* A module's entry does this: takes note of the core, whose functions
- * (iris_i_fail(), iris_warning(), ...) it may call from then on. */
-const struct iris_backend_ops *
+ * (iris_i_fail(), iris_i_warning(), ...) it may call from then on. */
+const struct iris_backend_type *
 iris_i_module_open(const struct iris_module_core *core,
-                   const struct iris_backend_ops *ops);
+                   const struct iris_backend_type *type);
 
 #endif /* IRIS_SRC_BACKEND_MODULE_H */

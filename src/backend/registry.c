@@ -1,215 +1,204 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which backends this build has, loading those that are modules, and which of
- * them to use.
+ * The backends of this build by name, loading those that are modules.
  */
 #include "config.h"
 
-#include "backend/backend.h"
+#include "backend/registry.h"
 
-#include "backend_sim/sim.h"
-#include "base/log.h"
 #include "backend/module.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-/* Best first. */
-static const struct {
+#define MAX_BACKENDS 8
+
+/* Best first. `type` is set at once, by a module when it is loaded, or by
+ * iris_i_registry_add(). */
+static struct entry {
     const char *name;
-    const struct iris_backend_ops *ops; /* NULL: a module */
-} backends[] = {
-#if HAVE_HIP
-    {"hip", NULL},
-#endif
-    {"sim", &iris_i_sim_ops},
+    int built; /* 0: configure can have it, this build has not */
+    const struct iris_backend_type *type;
+} entries[MAX_BACKENDS] = {
+    {"hip", HAVE_HIP, NULL},
+    {"sim", 1, &iris_i_sim_type},
 };
 
-#define NUM_BACKENDS (sizeof backends / sizeof backends[0])
+/* Guards what modules change in the entries. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static iris_status_t core_fail(iris_status_t status, const char *message)
+static iris_status_t core_fail(const struct iris_log *log, iris_status_t status,
+                               const char *message)
 {
-    return iris_i_fail(NULL, status, "%s", message);
+    return iris_i_fail(log, status, "%s", message);
 }
 
-static void core_log(iris_log_level_t level, const char *message)
+static void core_log(const struct iris_log *log, iris_log_level_t level,
+                     const char *message)
 {
     switch (level) {
     case IRIS_LOG_INFO:
-        iris_info(NULL, "%s", message);
+        iris_i_info(log, "%s", message);
         break;
     case IRIS_LOG_WARNING:
-        iris_warning(NULL, "%s", message);
+        iris_i_warning(log, "%s", message);
         break;
     default:
-        iris_error(NULL, "%s", message);
+        iris_i_error(log, "%s", message);
     }
 }
 
-/* Loads a module once for the process: it stays, since the device's runtime
- * cannot be unloaded. Only success is remembered. */
-static const struct iris_backend_ops *load(const char *name, const char *folder)
+/* What the module's entry function gives, or NULL with the message set. */
+static const struct iris_backend_type *enter(void *module, const char *name,
+                                             const char *path)
 {
     static const struct iris_module_layout layout = IRIS_MODULE_LAYOUT;
     static const struct iris_module_core core = {
         .version = IRIS_MODULE_VERSION,
         .layout = &layout,
         .fail = core_fail,
+        .fail_again = iris_i_fail_again,
         .last_error = iris_last_error,
         .log = core_log,
         .each_image = iris_i_each_image,
         .image_serial = iris_i_image_serial,
         .images_removed = iris_i_images_removed,
     };
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static const struct iris_backend_ops *loaded;
-    const struct iris_backend_ops *ops;
+    const struct iris_backend_type *type = NULL;
     iris_module_entry_t entry = NULL;
-    char path[1024];
-    void *module = NULL;
 
-    pthread_mutex_lock(&lock);
-    snprintf(path, sizeof path, "%s/iris_%s.so",
-             folder[0] != '\0' ? folder : IRIS_MODULE_DIR, name);
-    if (loaded == NULL) {
-        module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    }
-    if (module != NULL) {
-        *(void **)&entry = dlsym(module, IRIS_MODULE_SYMBOL);
-    }
+    *(void **)&entry = dlsym(module, IRIS_MODULE_SYMBOL);
     if (entry != NULL) {
-        loaded = entry(&core);
+        type = entry(&core);
     }
-    ops = loaded;
-    if (ops == NULL && module == NULL) {
-        iris_i_fail(NULL, IRIS_ERR_BACKEND,
-                    "backend \"%s\" cannot be loaded: %s. Install what is "
-                    "missing (IRIS_MODULE_DIR says where modules are), or use "
-                    "IRIS_BACKEND=sim",
-                    name, dlerror());
-    } else if (ops == NULL) {
-        dlclose(module);
+    if (type == NULL) {
         iris_i_fail(NULL, IRIS_ERR_BACKEND,
                     "backend \"%s\": %s belongs to another build of Iris than "
                     "this library, " PACKAGE_VERSION "; install both together, "
                     "or use IRIS_BACKEND=sim",
                     name, path);
+    } else if (strcmp(type->name, name) != 0) {
+        iris_i_fail(NULL, IRIS_ERR_BACKEND,
+                    "backend \"%s\": %s has a backend called \"%.60s\"; "
+                    "install the right file there",
+                    name, path, type->name);
+        type = NULL;
     }
-    pthread_mutex_unlock(&lock);
-    return ops;
+    return type;
 }
 
-/* The `i`th backend; a module is loaded only by this. */
-static const struct iris_backend_ops *
-ops_of(size_t i, const struct iris_settings *settings)
+/* Loads a module once for the process: it stays, since the device's runtime
+ * cannot be unloaded. Only success is remembered. */
+static const struct iris_backend_type *load(const char *name,
+                                            const char *folder)
 {
-    return backends[i].ops != NULL
-               ? backends[i].ops
-               : load(backends[i].name, settings->module_dir.text);
-}
+    const struct iris_backend_type *type;
+    char path[1024];
+    void *module;
 
-const char *iris_i_backend_at(size_t i, const struct iris_settings *settings,
-                              const struct iris_backend_ops **ops_p)
-{
-    if (i >= NUM_BACKENDS) {
+    snprintf(path, sizeof path, "%s/iris_%s.so",
+             folder != NULL && folder[0] != '\0' ? folder : IRIS_MODULE_DIR,
+             name);
+    module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (module == NULL) {
+        iris_i_fail(NULL, IRIS_ERR_BACKEND,
+                    "backend \"%s\" cannot be loaded: %s. Install what is "
+                    "missing (IRIS_MODULE_DIR says where modules are), or use "
+                    "IRIS_BACKEND=sim",
+                    name, dlerror());
         return NULL;
     }
-    *ops_p = ops_of(i, settings);
-    return backends[i].name;
+    type = enter(module, name, path);
+    if (type == NULL) {
+        dlclose(module);
+    }
+    return type;
 }
 
-static iris_status_t fail_unknown(const char *name)
+/* "hip, sim": what this build has. */
+static void list(char *text, size_t bytes)
 {
-    char known[64] = "";
+    size_t length = 0;
 
-    for (size_t i = 0; i < NUM_BACKENDS; i++) {
-        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
-                 i == 0 ? "" : ", ", backends[i].name);
+    text[0] = '\0';
+    for (size_t i = 0; i < MAX_BACKENDS && entries[i].name != NULL; i++) {
+        if (entries[i].built && length < bytes) {
+            length +=
+                (size_t)snprintf(text + length, bytes - length, "%s%s",
+                                 length == 0 ? "" : ", ", entries[i].name);
+        }
     }
-    if (strcasecmp(name, "hip") == 0) {
-        return iris_i_fail(NULL, IRIS_ERR_BACKEND,
-                           "backend \"hip\" (IRIS_BACKEND) is not in this "
-                           "build; it has: %s. Configure with "
-                           "--with-backend=hip, or use IRIS_BACKEND=sim",
-                           known);
+}
+
+static const struct iris_backend_type *type_of(struct entry *entry,
+                                               const char *module_dir)
+{
+    const struct iris_backend_type *type;
+    char known[128];
+
+    if (!entry->built) {
+        list(known, sizeof known);
+        iris_i_fail(NULL, IRIS_ERR_BACKEND,
+                    "backend \"%s\" (IRIS_BACKEND) is not in this build; it "
+                    "has: %s. Configure with --with-backend=%s, or use "
+                    "IRIS_BACKEND=sim",
+                    entry->name, known, entry->name);
+        return NULL;
     }
+    pthread_mutex_lock(&lock);
+    if (entry->type == NULL) {
+        entry->type = load(entry->name, module_dir);
+    }
+    type = entry->type;
+    pthread_mutex_unlock(&lock);
+    return type;
+}
+
+const char *iris_i_registry_at(size_t i, const char *module_dir,
+                               const struct iris_backend_type **type_p)
+{
+    for (size_t at = 0; at < MAX_BACKENDS; at++) {
+        if (entries[at].name != NULL && entries[at].built && i-- == 0) {
+            *type_p = type_of(&entries[at], module_dir);
+            return entries[at].name;
+        }
+    }
+    return NULL;
+}
+
+iris_status_t iris_i_registry_find(const char *name, const char *module_dir,
+                                   const struct iris_backend_type **type_p)
+{
+    const struct iris_backend_type *type;
+    char known[128];
+
+    for (size_t i = 0; i < MAX_BACKENDS && entries[i].name != NULL; i++) {
+        if (strcasecmp(entries[i].name, name) == 0) {
+            type = type_of(&entries[i], module_dir);
+            *type_p = type == NULL ? *type_p : type;
+            return type == NULL ? IRIS_ERR_BACKEND : IRIS_OK;
+        }
+    }
+    list(known, sizeof known);
     return iris_i_fail(NULL, IRIS_ERR_BACKEND,
                        "backend \"%.60s\" (IRIS_BACKEND) is unknown; this "
                        "build has: %s",
                        name, known);
 }
 
-iris_status_t iris_i_backend_select(const struct iris_settings *settings,
-                                    const struct iris_backend_ops **ops_p)
+iris_status_t iris_i_registry_add(const struct iris_backend_type *type)
 {
-    const char *wanted = settings->backend.text;
-    iris_status_t status = IRIS_ERR_BACKEND;
-    int known = 0;
+    size_t i = 0;
 
-    for (size_t i = 0; i < NUM_BACKENDS && !known; i++) {
-        const struct iris_backend_ops *ops;
-
-        if (wanted[0] != '\0' && strcasecmp(backends[i].name, wanted) != 0) {
-            continue;
-        }
-        known = wanted[0] != '\0';
-        ops = ops_of(i, settings);
-        status = ops == NULL ? IRIS_ERR_BACKEND : ops->probe();
-        if (status == IRIS_OK) {
-            *ops_p = ops;
-            return IRIS_OK;
-        }
+    while (i < MAX_BACKENDS && entries[i].name != NULL) {
+        i++;
     }
-    return wanted[0] != '\0' && !known ? fail_unknown(wanted) : status;
-}
-
-void iris_i_backend_preload(const struct iris_settings *settings)
-{
-    if (strcasecmp(settings->backend.text, "sim") == 0 &&
-        strcmp(settings->sim_device.text, "cpu") == 0) {
-        return;
+    if (i == MAX_BACKENDS) {
+        return iris_i_fail(NULL, IRIS_ERR_LIMIT,
+                           "%d backends are registered already", MAX_BACKENDS);
     }
-    for (size_t i = 0; i < NUM_BACKENDS; i++) {
-        (void)ops_of(i, settings);
-    }
-}
-
-/* The backend of a GPU that can be used here, or NULL with this thread's
- * message saying why there is none. */
-static const struct iris_backend_ops *
-find_gpu(const struct iris_settings *settings)
-{
-    for (size_t i = 0; i < NUM_BACKENDS; i++) {
-        if (strcmp(backends[i].name, "hip") == 0) {
-            const struct iris_backend_ops *ops = ops_of(i, settings);
-
-            return ops != NULL && ops->probe() == IRIS_OK ? ops : NULL;
-        }
-    }
-    fail_unknown("hip");
-    return NULL;
-}
-
-void iris_i_backend_params(const struct iris_settings *settings,
-                           struct iris_backend_params *params_p, char *reason,
-                           size_t reason_bytes)
-{
-    params_p->sim_cus = settings->sim_cus.number;
-    params_p->sim_device = settings->sim_device.text;
-    params_p->allocator = settings->allocator.text;
-    params_p->heap_bytes = (size_t)settings->heap_bytes.number;
-    params_p->timeout_ms = settings->timeout_ms.number;
-    params_p->device_timeout_ms = settings->device_timeout_ms.number;
-    params_p->gpu_reason = reason;
-    reason[0] = '\0';
-    /* A look at the GPUs takes its time. */
-    if (strcmp(params_p->sim_device, "cpu") != 0) {
-        params_p->gpu = find_gpu(settings);
-        if (params_p->gpu == NULL) {
-            snprintf(reason, reason_bytes, "%s", iris_last_error());
-        }
-    }
+    entries[i] = (struct entry){type->name, 1, type};
+    return IRIS_OK;
 }

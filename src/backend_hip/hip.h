@@ -22,7 +22,7 @@
 #include "backend/backend.h"
 #include "base/log.h"
 
-extern const struct iris_backend_ops iris_i_hip_ops;
+extern const struct iris_backend_type iris_i_hip_type;
 
 /* "0000:c1:00.0" */
 #define HIP_PCI_BYTES 16
@@ -289,7 +289,7 @@ void iris_i_hip_heap_unimport(struct iris_backend *backend, void *base,
                               size_t bytes);
 
 /* hip_vmem.c: heaps as addresses that get memory when it is needed. Makes
- * hip->vmem and the backend's growth table. */
+ * hip->vmem and the backend's memory table. */
 iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip);
 void iris_i_hip_vmem_close(struct hip_backend *hip);
 
@@ -332,7 +332,7 @@ iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
                                      struct iris_stream **stream_p);
 void *iris_i_hip_stream_native(struct iris_stream *stream);
 void iris_i_hip_stream_destroy(struct iris_stream *stream);
-iris_status_t iris_i_hip_stream_synchronize(struct iris_stream *stream);
+iris_status_t iris_i_hip_synchronize(struct iris_stream *stream);
 
 /* Gives back one that has no work. */
 void iris_i_hip_stream_free(struct hip_stream *stream);
@@ -342,13 +342,13 @@ void iris_i_hip_stream_free(struct hip_stream *stream);
 iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base,
                               size_t bytes);
 
-/* Waits for what has been enqueued, as iris_i_hip_stream_synchronize() does,
+/* Waits for what has been enqueued, as iris_i_hip_synchronize() does,
  * but leaves errors of that work for it. */
 iris_status_t iris_i_hip_stream_settle(struct hip_stream *stream);
 
 /* hip_enqueue.c. Around every call that gives the stream work, whether it
  * succeeds or not. If the stream is full the first waits, as
- * iris_i_hip_stream_synchronize() does; what it returns then, if that is not
+ * iris_i_hip_synchronize() does; what it returns then, if that is not
  * IRIS_OK, is the call's error. */
 iris_status_t iris_i_hip_enqueue_begin(struct hip_stream *stream);
 void iris_i_hip_enqueue_end(struct hip_stream *stream);

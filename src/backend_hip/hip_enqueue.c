@@ -232,8 +232,7 @@ static iris_status_t ask(struct hip_stream *stream, const char *what,
                            "(IRIS_DEVICE_TIMEOUT_MS makes them tell)",
                            params->rank, what, (long long)params->timeout_ms);
     }
-    return params->keep_waiting == NULL ? IRIS_OK
-                                        : params->keep_waiting(params->core);
+    return params->core_ops->keep_waiting(params->core);
 }
 
 /* look()s until the turn is through, which it returns, or an error. What makes

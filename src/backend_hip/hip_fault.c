@@ -238,9 +238,10 @@ static void take_report(struct hip_backend *hip)
     const struct iris_backend_params *params = &hip->params;
     char message[IRIS_MESSAGE_BYTES], late[64] = "";
 
-    if (report.op == IRIS_OP_BARRIER && params->tell_late != NULL) {
-        params->tell_late(params->core, (char *)hip->heap.base + report.offset,
-                          late, sizeof late);
+    if (report.op == IRIS_OP_BARRIER) {
+        params->core_ops->describe_late(params->core,
+                                        (char *)hip->heap.base + report.offset,
+                                        late, sizeof late);
     }
 
     snprintf(

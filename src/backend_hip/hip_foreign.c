@@ -51,7 +51,7 @@ static bool is_device(const struct hip_backend *hip, const void *ptr)
 #endif
 
 static const char *find_here(struct hip_backend *hip, void *ptr, size_t bytes,
-                             struct iris_foreign *foreign)
+                             struct iris_external *foreign)
 {
     size_t granularity = hip->vmem->granularity, whole = 0;
     hipMemGenericAllocationHandle_t handle;
@@ -88,18 +88,18 @@ static const char *find_here(struct hip_backend *hip, void *ptr, size_t bytes,
 }
 
 static hipMemGenericAllocationHandle_t
-handle_of(const struct iris_foreign *foreign)
+handle_of(const struct iris_external *foreign)
 {
     return (hipMemGenericAllocationHandle_t)(uintptr_t)foreign->cookie;
 }
 
 iris_status_t iris_i_hip_vmem_find(struct iris_backend *backend,
                                    const void *ptr, size_t bytes,
-                                   struct iris_foreign *foreign_p)
+                                   struct iris_external *foreign_p)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     struct hip_before before = iris_i_hip_enter(hip);
-    struct iris_foreign foreign;
+    struct iris_external foreign;
     const char *why;
 
     why = find_here(hip, (void *)(uintptr_t)ptr, bytes, &foreign);
@@ -114,7 +114,7 @@ iris_status_t iris_i_hip_vmem_find(struct iris_backend *backend,
 }
 
 void iris_i_hip_vmem_drop(struct iris_backend *backend,
-                          struct iris_foreign *foreign)
+                          struct iris_external *foreign)
 {
     const struct hip_backend *hip = (const struct hip_backend *)backend;
     struct hip_before before = iris_i_hip_enter(hip);
@@ -131,7 +131,7 @@ void iris_i_hip_vmem_drop(struct iris_backend *backend,
 /* From here on the handle is the extent's: the program's own hold and mapping
  * may go. */
 iris_status_t iris_i_hip_vmem_adopt(struct iris_backend *backend, void *at,
-                                    struct iris_foreign *foreign)
+                                    struct iris_external *foreign)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     struct hip_extent extent = {

@@ -233,13 +233,13 @@ static void warn_of_atomics(struct hip_backend *hip, int peer,
     }
     if (!native) {
         hip->warned_of_atomics = true;
-        iris_warning(NULL,
-                     "the link from GPU %d (%s) of rank %d to GPU %d (%s) of "
-                     "rank %d has no atomics: iris_atomic_* and "
-                     "iris_signal_add on that rank's heap may lose updates, "
-                     "iris_store and iris_signal_set do not",
-                     hip->device, hip->pci, hip->params.rank, peer, theirs->pci,
-                     theirs->rank);
+        iris_i_warning(NULL,
+                       "the link from GPU %d (%s) of rank %d to GPU %d (%s) of "
+                       "rank %d has no atomics: iris_atomic_* and "
+                       "iris_signal_add on that rank's heap may lose updates, "
+                       "iris_store and iris_signal_set do not",
+                       hip->device, hip->pci, hip->params.rank, peer,
+                       theirs->pci, theirs->rank);
     }
 }
 
@@ -251,7 +251,7 @@ static iris_status_t check_reach(struct hip_backend *hip,
     hipError_t error;
 
     if (strcmp(hip->pci, theirs->pci) == 0) {
-        return hip->params.share_device
+        return hip->params.ranks_on_device > 1
                    ? IRIS_OK
                    : iris_i_fail(NULL, IRIS_ERR_BACKEND,
                                  "ranks %d and %d are both on GPU %s; give "
@@ -406,8 +406,8 @@ iris_status_t iris_i_hip_heap_import(struct iris_backend *backend,
         return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
                            "rank %d has IRIS_ALLOCATOR=%s, rank %d another; "
                            "give all ranks the same",
-                           hip->params.rank, hip->params.allocator,
-                           theirs.rank);
+                           hip->params.rank,
+                           hip->vmem != NULL ? "vmem" : "pool", theirs.rank);
     }
     mapped = calloc(1, sizeof *mapped);
     if (mapped == NULL) {
@@ -442,8 +442,8 @@ void iris_i_hip_heap_unimport(struct iris_backend *backend, void *base,
     }
     mapped = *link;
     if (mapped == NULL) {
-        iris_error(NULL, "rank %d: no peer's heap is mapped at %p",
-                   hip->params.rank, base);
+        iris_i_error(NULL, "rank %d: no peer's heap is mapped at %p",
+                     hip->params.rank, base);
         return;
     }
     *link = mapped->next;

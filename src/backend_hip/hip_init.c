@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The GPU backend's vtable, its module's entry, and opening an instance: which
+ * The GPU backend's tables, its module's entry, and opening an instance: which
  * device, and what it is.
  */
 #include "config.h"
@@ -8,6 +8,7 @@
 #include "backend_hip/hip.h"
 
 #include "backend/module.h"
+#include "backend/stubs.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -133,35 +134,58 @@ static iris_status_t count_devices(int *count_p)
                        IRIS_HIP_NVIDIA ? "nvidia-smi" : "rocminfo");
 }
 
-static iris_status_t hip_probe(void)
+static iris_status_t hip_probe(int *num_devices_p)
 {
-    int count;
-
-    return count_devices(&count);
+    return count_devices(num_devices_p);
 }
 
-/* One GPU each; in simulation all share the first. A launcher may show each
- * rank its own GPU only, which is then number 0 to every one of them; that two
- * do not share one is seen when heaps are imported. */
-static iris_status_t choose_device(struct hip_backend *hip)
+/* Which devices reach which: bit i of a mask for device i. */
+static void survey_peers(struct iris_survey *survey, int device, int count)
 {
-    const struct iris_backend_params *params = &hip->params;
-    int count, device;
-    iris_status_t status = count_devices(&count);
+    for (int peer = 0; peer < count; peer++) {
+        int access = peer == device, atomics = peer == device;
+
+        if (peer != device &&
+            (hipDeviceCanAccessPeer(&access, device, peer) != hipSuccess ||
+             hipDeviceGetP2PAttribute(&atomics,
+                                      hipDevP2PAttrNativeAtomicSupported,
+                                      device, peer) != hipSuccess)) {
+            (void)hipGetLastError();
+        }
+        survey->devices[device].access |= (uint32_t)(access != 0) << peer;
+        survey->devices[device].atomics |= (uint32_t)(atomics != 0) << peer;
+    }
+}
+
+static iris_status_t hip_survey(struct iris_survey *survey_p)
+{
+    struct iris_survey survey = {.num_devices = 0};
+    int runtime = 0, driver = 0, count;
+    iris_status_t status = count_devices(&survey.num_devices);
 
     if (status != IRIS_OK) {
         return status;
     }
-    count = count < HIP_MAX_DEVICES ? count : HIP_MAX_DEVICES;
-    device = params->share_device || count == 1 ? 0 : params->local_rank;
-    if (device >= count) {
-        return iris_i_fail(NULL, IRIS_ERR_BACKEND,
-                           "rank %d of %d has no GPU of its own: this node "
-                           "shows %d; start fewer ranks, or let them share one "
-                           "GPU with IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu",
-                           params->rank, params->num_ranks, count);
+    (void)hipRuntimeGetVersion(&runtime);
+    (void)hipDriverGetVersion(&driver);
+    snprintf(survey.runtime, sizeof survey.runtime, "%s %d, driver %d",
+             IRIS_HIP_NVIDIA ? "CUDA" : "HIP", runtime, driver);
+    count = survey.num_devices < IRIS_SURVEY_DEVICES ? survey.num_devices
+                                                     : IRIS_SURVEY_DEVICES;
+    for (int device = 0; device < count; device++) {
+        size_t name_bytes = sizeof survey.devices[device].name;
+
+        if (hipDeviceGetName(survey.devices[device].name, (int)name_bytes,
+                             device) != hipSuccess ||
+            hipDeviceGetPCIBusId(survey.devices[device].pci, HIP_PCI_BYTES,
+                                 device) != hipSuccess ||
+            hipDeviceTotalMem(&survey.devices[device].memory_bytes, device) !=
+                hipSuccess) {
+            (void)hipGetLastError();
+        }
+        survey_peers(&survey, device, count);
     }
-    hip->device = device;
+    *survey_p = survey;
     return IRIS_OK;
 }
 
@@ -242,14 +266,16 @@ static iris_status_t describe(struct hip_backend *hip)
     }
     info->device_id = hip->device;
     info->num_cus = attribute(hip, hipDeviceAttributeMultiprocessorCount, 1);
-    if (hip->params.share_device) { /* kernels of all ranks wait for others */
-        info->num_cus /= hip->params.num_ranks;
+    if (hip->params.ranks_on_device >
+        1) { /* kernels of all ranks wait for others */
+        info->num_cus /= hip->params.ranks_on_device;
         info->num_cus += info->num_cus == 0;
     }
     info->wavefront = attribute(hip, hipDeviceAttributeWarpSize, 64);
     info->clock_khz = clock_khz(hip);
     info->num_xccs = count_xccs(hip);
     info->page_bytes = 1;
+    info->has_graphs = 1;
     return IRIS_OK;
 }
 
@@ -282,6 +308,10 @@ static void hip_close(struct iris_backend *backend)
     }
 }
 
+static const struct iris_device_ops device_ops;
+static const struct iris_memory_ops memory_ops;
+static const struct iris_queue_ops queue_ops;
+
 static iris_status_t hip_open(const struct iris_backend_params *params,
                               struct iris_backend **backend_p)
 {
@@ -294,15 +324,17 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
                            "no memory for the hip backend");
     }
-    hip->base.ops = &iris_i_hip_ops;
+    hip->base.type = &iris_i_hip_type;
+    hip->base.device = &device_ops;
+    hip->base.memory = &memory_ops;
+    hip->base.queue = &queue_ops;
+    iris_i_backend_made(&hip->base);
     hip->params = *params;
     pthread_mutex_init(&hip->lock, NULL);
     pthread_mutex_init(&hip->streams_lock, NULL);
-    status = choose_device(hip);
-    if (status == IRIS_OK) {
-        error = attach(hip);
-        status = error == hipSuccess ? IRIS_OK : fail_device(hip, error);
-    }
+    hip->device = params->device;
+    error = attach(hip);
+    status = error == hipSuccess ? IRIS_OK : fail_device(hip, error);
     if (status != IRIS_OK) {
         pthread_mutex_destroy(&hip->lock);
         pthread_mutex_destroy(&hip->streams_lock);
@@ -312,7 +344,7 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
     before = iris_i_hip_enter(hip);
     iris_i_hip_use_memory(hip);
     status = describe(hip);
-    if (status == IRIS_OK && strcmp(params->allocator, "vmem") == 0) {
+    if (status == IRIS_OK && params->vmem) {
         status = iris_i_hip_vmem_open(hip);
     }
     if (status == IRIS_OK) {
@@ -336,53 +368,76 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
     return IRIS_OK;
 }
 
-static void hip_device_info(const struct iris_backend *backend,
-                            struct iris_device_info *info_p)
+static void hip_info(const struct iris_backend *backend,
+                     struct iris_device_info *info_p)
 {
     *info_p = ((const struct hip_backend *)backend)->info;
 }
 
-static const struct iris_native_ops native = {
+/* Every synchronise forgets what ended its work. */
+static iris_status_t hip_clear_fault(struct iris_backend *backend)
+{
+    iris_i_fault_clear(backend);
+    return IRIS_OK;
+}
+
+static const struct iris_device_ops device_ops = {
+    .info = hip_info,
+    .stream_create = iris_i_hip_stream_create,
     .stream_wrap = iris_i_hip_stream_wrap,
-    .stream_native = iris_i_hip_stream_native,
+    .stream_destroy = iris_i_hip_stream_destroy,
+    .graph_destroy = iris_i_hip_graph_free,
+    .clear_fault = hip_clear_fault,
+    .close = hip_close,
+};
+
+/* Of the pool allocator; hip_vmem.c has the other one. */
+static const struct iris_memory_ops memory_ops = {
+    .alloc = iris_i_hip_heap_alloc,
+    .free = iris_i_hip_heap_free,
+    .export = iris_i_hip_heap_export,
+    .import = iris_i_hip_heap_import,
+    .unimport = iris_i_hip_heap_unimport,
+    .commit = iris_i_all_committed,
+    .decommit = iris_i_no_decommit,
+    .export_range = iris_i_no_export_range,
+    .import_range = iris_i_no_import_range,
+    .hold_external = iris_i_no_hold_external,
+    .release_external = iris_i_no_release_external,
+    .map_external = iris_i_no_map_external,
+};
+
+static const struct iris_queue_ops queue_ops = {
+    .synchronize = iris_i_hip_synchronize,
+    .copy = iris_i_hip_copy,
+    .set = iris_i_hip_set,
+    .launch = iris_i_hip_launch,
     .signal = iris_i_hip_signal,
     .wait = iris_i_hip_wait,
     .capture_begin = iris_i_hip_capture_begin,
     .capture_end = iris_i_hip_capture_end,
     .graph_launch = iris_i_hip_graph_launch,
-    .graph_free = iris_i_hip_graph_free,
+    .native = iris_i_hip_stream_native,
 };
 
-const struct iris_backend_ops iris_i_hip_ops = {
+const struct iris_backend_type iris_i_hip_type = {
     .name = "hip",
-    .native = &native,
+    .is_gpu = 1,
     .probe = hip_probe,
+    .survey = hip_survey,
     .open = hip_open,
-    .close = hip_close,
-    .heap_alloc = iris_i_hip_heap_alloc,
-    .heap_free = iris_i_hip_heap_free,
-    .heap_export = iris_i_hip_heap_export,
-    .heap_import = iris_i_hip_heap_import,
-    .heap_unimport = iris_i_hip_heap_unimport,
-    .stream_create = iris_i_hip_stream_create,
-    .stream_destroy = iris_i_hip_stream_destroy,
-    .stream_synchronize = iris_i_hip_stream_synchronize,
-    .copy = iris_i_hip_copy,
-    .set = iris_i_hip_set,
-    .launch = iris_i_hip_launch,
-    .device_info = hip_device_info,
 };
 
-IRIS_API const struct iris_backend_ops *
+IRIS_API const struct iris_backend_type *
 iris_backend_module(const struct iris_module_core *core);
 
-const struct iris_backend_ops *
+const struct iris_backend_type *
 iris_backend_module(const struct iris_module_core *core)
 {
-    const struct iris_backend_ops *ops =
-        iris_i_module_open(core, &iris_i_hip_ops);
+    const struct iris_backend_type *type =
+        iris_i_module_open(core, &iris_i_hip_type);
 
-    if (ops == NULL) {
+    if (type == NULL) {
         return NULL;
     }
     /* Streams of many rank threads on one GPU must not share hardware queues:
@@ -393,5 +448,5 @@ iris_backend_module(const struct iris_module_core *core)
     /* Nor may loading a kernel wait for one that runs. This does not reach CUDA
      * where the program has begun to use it; see hip_load_functions(). */
     (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0);
-    return ops;
+    return type;
 }

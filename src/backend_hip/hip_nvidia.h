@@ -39,8 +39,18 @@
 #define hipDeviceGetByPCIBusId cudaDeviceGetByPCIBusId
 #define hipDeviceCanAccessPeer cudaDeviceCanAccessPeer
 #define hipDeviceEnablePeerAccess cudaDeviceEnablePeerAccess
+#define hipRuntimeGetVersion cudaRuntimeGetVersion
+#define hipDriverGetVersion cudaDriverGetVersion
 #define hipDeviceGetP2PAttribute cudaDeviceGetP2PAttribute
 #define hipDevP2PAttrNativeAtomicSupported cudaDevP2PAttrNativeAtomicSupported
+static inline cudaError_t hipDeviceTotalMem(size_t *bytes_p, int device)
+{
+    struct cudaDeviceProp prop;
+    cudaError_t error = cudaGetDeviceProperties(&prop, device);
+
+    *bytes_p = error == cudaSuccess ? prop.totalGlobalMem : 0;
+    return error;
+}
 #define hipDeviceGetAttribute cudaDeviceGetAttribute
 #define hipDeviceAttribute_t enum cudaDeviceAttr
 #define hipDeviceAttributeMultiprocessorCount cudaDevAttrMultiProcessorCount

@@ -141,12 +141,13 @@ static bool reserve(const struct hip_backend *hip)
 
     if (error != hipSuccess) {
         (void)hipGetLastError();
-        iris_warning(NULL,
-                     "rank %d: GPU %d has no room now for the streams and "
-                     "graphs of ranks that share it (%s): making one later may "
-                     "wait for kernels that wait for this rank. Leave the GPU "
-                     "more memory (IRIS_HEAP_SIZE)",
-                     hip->params.rank, hip->device, hipGetErrorString(error));
+        iris_i_warning(
+            NULL,
+            "rank %d: GPU %d has no room now for the streams and "
+            "graphs of ranks that share it (%s): making one later may "
+            "wait for kernels that wait for this rank. Leave the GPU "
+            "more memory (IRIS_HEAP_SIZE)",
+            hip->params.rank, hip->device, hipGetErrorString(error));
     }
     return error == hipSuccess;
 }
@@ -159,12 +160,12 @@ static void warn_of_queues(const struct hip_backend *hip, unsigned num_users)
 
     queues = queues < MOST_QUEUES ? queues : MOST_QUEUES;
     if (LIKE_CUDA && num_users + 1 == queues) {
-        iris_warning(NULL,
-                     "rank %d is context %u of this process on GPU %d, which "
-                     "runs %lu streams at once: kernels that wait for each "
-                     "other may wait for ever. Use fewer rank threads, or "
-                     "processes (IRIS_SPAWN=processes, mpirun)",
-                     hip->params.rank, num_users, hip->device, queues);
+        iris_i_warning(NULL,
+                       "rank %d is context %u of this process on GPU %d, which "
+                       "runs %lu streams at once: kernels that wait for each "
+                       "other may wait for ever. Use fewer rank threads, or "
+                       "processes (IRIS_SPAWN=processes, mpirun)",
+                       hip->params.rank, num_users, hip->device, queues);
     }
 }
 

@@ -232,7 +232,7 @@ static iris_status_t synchronize(struct hip_stream *stream, bool *finished_p)
                              : iris_i_fail(NULL, status, "%s", message);
 }
 
-iris_status_t iris_i_hip_stream_synchronize(struct iris_stream *base)
+iris_status_t iris_i_hip_synchronize(struct iris_stream *base)
 {
     struct hip_backend *hip = (struct hip_backend *)base->backend;
     struct hip_before before = iris_i_hip_enter(hip);
@@ -264,8 +264,8 @@ void iris_i_hip_stream_destroy(struct iris_stream *base)
 
     /* A rank that leaves on purpose ends its kernels itself. */
     if (status != IRIS_OK && status != IRIS_ERR_STATE) {
-        iris_error(NULL, "rank %d: work of a destroyed stream failed: %s",
-                   hip->params.rank, iris_last_error());
+        iris_i_error(NULL, "rank %d: work of a destroyed stream failed: %s",
+                     hip->params.rank, iris_last_error());
     }
     if (finished) {
         iris_i_hip_stream_free(stream);

@@ -113,7 +113,8 @@ static iris_status_t find_devices(struct hip_backend *hip)
     struct hip_vmem *vmem = hip->vmem;
     int count = 0, can = 0;
 
-    if (hip->params.share_device || hipGetDeviceCount(&count) != hipSuccess) {
+    if (hip->params.ranks_on_device > 1 ||
+        hipGetDeviceCount(&count) != hipSuccess) {
         (void)hipGetLastError();
         count = 0;
     }
@@ -160,6 +161,7 @@ iris_status_t iris_i_hip_vmem_alloc(struct hip_backend *hip, size_t bytes,
     }
     region_p->base = room->base;
     region_p->bytes = bytes;
+    region_p->commit = IRIS_COMMIT_PRIVATE;
     region_p->window = heap_bytes;
     region_p->window_bytes = heap_bytes;
     region_p->cookie = NULL;
@@ -266,14 +268,25 @@ void iris_i_hip_vmem_unimport(struct hip_backend *hip,
     free_room(hip, &import->room);
 }
 
-static const struct iris_growth_ops growth = {
-    .back = vmem_back,
-    .find = iris_i_hip_vmem_find,
-    .drop = iris_i_hip_vmem_drop,
-    .adopt = iris_i_hip_vmem_adopt,
-    .share = iris_i_hip_vmem_share,
-    .map = iris_i_hip_vmem_map,
-    .unmap = iris_i_hip_vmem_unmap,
+static void vmem_decommit(struct iris_backend *backend, void *at, size_t bytes)
+{
+    (void)bytes;
+    iris_i_hip_vmem_unmap(backend, at);
+}
+
+static const struct iris_memory_ops memory = {
+    .alloc = iris_i_hip_heap_alloc,
+    .free = iris_i_hip_heap_free,
+    .export = iris_i_hip_heap_export,
+    .import = iris_i_hip_heap_import,
+    .unimport = iris_i_hip_heap_unimport,
+    .commit = vmem_back,
+    .decommit = vmem_decommit,
+    .export_range = iris_i_hip_vmem_share,
+    .import_range = iris_i_hip_vmem_map,
+    .hold_external = iris_i_hip_vmem_find,
+    .release_external = iris_i_hip_vmem_drop,
+    .map_external = iris_i_hip_vmem_adopt,
 };
 
 /* ---- Opening ---- */
@@ -305,12 +318,12 @@ iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip)
     }
     hip->vmem->granularity = granularity;
     /* The core puts memory behind a heap in pieces of no less. */
-    page = granularity < IRIS_BACK_BYTES ? IRIS_BACK_BYTES : granularity;
+    page = granularity < IRIS_COMMIT_BYTES ? IRIS_COMMIT_BYTES : granularity;
     while (page < hip->params.heap_bytes / MOST_PIECES) {
         page *= 2;
     }
     hip->info.page_bytes = page;
-    hip->base.growth = &growth;
+    hip->base.memory = &memory;
     return find_devices(hip);
 }
 

@@ -53,7 +53,7 @@ iris_status_t iris_i_hip_extent_share(struct hip_backend *hip, const void *at,
 iris_status_t iris_i_hip_extent_import(struct hip_backend *hip, void *at,
                                        uint64_t bytes, int fd);
 
-/* Slots of the growth table: hip_extent.c, */
+/* Slots of the memory table: hip_extent.c, */
 iris_status_t iris_i_hip_vmem_share(struct iris_backend *backend, void *at,
                                     struct iris_heap_handle *handle_p);
 iris_status_t iris_i_hip_vmem_map(struct iris_backend *backend, void *at,
@@ -64,10 +64,10 @@ void iris_i_hip_vmem_unmap(struct iris_backend *backend, void *at);
 /* and hip_foreign.c. */
 iris_status_t iris_i_hip_vmem_find(struct iris_backend *backend,
                                    const void *ptr, size_t bytes,
-                                   struct iris_foreign *foreign_p);
+                                   struct iris_external *foreign_p);
 void iris_i_hip_vmem_drop(struct iris_backend *backend,
-                          struct iris_foreign *foreign);
+                          struct iris_external *foreign);
 iris_status_t iris_i_hip_vmem_adopt(struct iris_backend *backend, void *at,
-                                    struct iris_foreign *foreign);
+                                    struct iris_external *foreign);
 
 #endif /* IRIS_SRC_BACKEND_HIP_HIP_VMEM_H */

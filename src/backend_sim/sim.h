@@ -12,9 +12,6 @@
 #include <stdint.h>
 
 #include "backend/backend.h"
-#include "base/log.h"
-
-extern const struct iris_backend_ops iris_i_sim_ops;
 
 struct sim_import;
 
@@ -109,14 +106,14 @@ iris_status_t iris_i_sim_thread_start(const struct iris_backend_params *params,
 void iris_i_sim_stop(struct sim_stream *stream, iris_status_t status,
                      const char *message);
 
-/* sim_heap.c, sim_stream.c: slots of the vtable. */
+/* sim_heap.c, sim_stream.c: slots of the tables. */
 iris_status_t iris_i_sim_heap_alloc(struct iris_backend *backend, size_t bytes,
                                     struct iris_heap_region *region_p);
 void iris_i_sim_heap_free(struct iris_backend *backend,
                           struct iris_heap_region *region);
-iris_status_t iris_i_sim_heap_back(struct iris_backend *backend,
-                                   const struct iris_heap_region *region,
-                                   size_t offset, size_t bytes);
+iris_status_t iris_i_sim_commit(struct iris_backend *backend, void *at,
+                                size_t bytes);
+void iris_i_sim_decommit(struct iris_backend *backend, void *at, size_t bytes);
 iris_status_t iris_i_sim_heap_export(struct iris_backend *backend,
                                      const struct iris_heap_region *region,
                                      struct iris_heap_handle *handle_p);
@@ -128,7 +125,7 @@ void iris_i_sim_heap_unimport(struct iris_backend *backend, void *base,
 iris_status_t iris_i_sim_stream_create(struct iris_backend *backend,
                                        struct iris_stream **stream_p);
 void iris_i_sim_stream_destroy(struct iris_stream *stream);
-iris_status_t iris_i_sim_stream_synchronize(struct iris_stream *stream);
+iris_status_t iris_i_sim_synchronize(struct iris_stream *stream);
 iris_status_t iris_i_sim_copy(struct iris_stream *stream, void *dst,
                               const void *src, size_t bytes);
 iris_status_t iris_i_sim_set(struct iris_stream *stream, void *dst, int value,

@@ -165,8 +165,9 @@ static void append_wait(const struct iris_backend_params *params,
     append(message, ") to be %s %lld and last saw %lld",
            iris_i_cmp_name(ended->wait_cmp), (long long)ended->wait_value,
            (long long)ended->wait_seen);
-    if (ended->wait_op == IRIS_OP_BARRIER && params->tell_late != NULL) {
-        params->tell_late(params->core, ended->wait_address, late, sizeof late);
+    if (ended->wait_op == IRIS_OP_BARRIER) {
+        params->core_ops->describe_late(params->core, ended->wait_address, late,
+                                        sizeof late);
     }
     append(message, "%s%s", late[0] == '\0' ? "" : ": ", late);
 }

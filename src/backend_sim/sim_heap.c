@@ -91,8 +91,10 @@ iris_status_t iris_i_sim_heap_alloc(struct iris_backend *backend, size_t bytes,
     }
     mapping->bytes = bytes;
     atomic_init(&mapping->refs, 1);
+    memset(region_p, 0, sizeof *region_p);
     region_p->base = mapping->base;
     region_p->bytes = bytes;
+    region_p->commit = IRIS_COMMIT_SHARED;
     region_p->cookie = mapping;
     ((struct sim_backend *)backend)->heap = *region_p;
     return IRIS_OK;
@@ -114,19 +116,32 @@ void iris_i_sim_heap_free(struct iris_backend *backend,
     mapping_put(sim, mapping);
 }
 
-iris_status_t iris_i_sim_heap_back(struct iris_backend *backend,
-                                   const struct iris_heap_region *region,
-                                   size_t offset, size_t bytes)
+/* Whole pieces come in; memory beyond the end would make the file longer than
+ * peers expect. */
+static size_t clip(const struct sim_backend *sim, size_t offset, size_t bytes)
 {
-    const struct sim_mapping *mapping = region->cookie;
+    size_t left = sim->heap.bytes - offset;
 
-    (void)backend;
-    /* Whole pages come in; backing beyond the end would make the file longer
-     * than peers expect. */
-    if (bytes > mapping->bytes - offset) {
-        bytes = mapping->bytes - offset;
-    }
-    return iris_i_shm_back(mapping->fd, offset, bytes);
+    return bytes > left ? left : bytes;
+}
+
+iris_status_t iris_i_sim_commit(struct iris_backend *backend, void *at,
+                                size_t bytes)
+{
+    const struct sim_backend *sim = (const struct sim_backend *)backend;
+    const struct sim_mapping *mapping = sim->heap.cookie;
+    size_t offset = (size_t)((char *)at - (char *)sim->heap.base);
+
+    return iris_i_shm_commit(mapping->fd, offset, clip(sim, offset, bytes));
+}
+
+void iris_i_sim_decommit(struct iris_backend *backend, void *at, size_t bytes)
+{
+    const struct sim_backend *sim = (const struct sim_backend *)backend;
+    const struct sim_mapping *mapping = sim->heap.cookie;
+    size_t offset = (size_t)((char *)at - (char *)sim->heap.base);
+
+    iris_i_shm_decommit(mapping->fd, offset, clip(sim, offset, bytes));
 }
 
 iris_status_t iris_i_sim_heap_export(struct iris_backend *backend,
@@ -232,8 +247,8 @@ void iris_i_sim_heap_unimport(struct iris_backend *backend, void *base,
     }
     import = *link;
     if (import == NULL) {
-        iris_error(NULL, "rank %d: no peer's heap is mapped at %p",
-                   sim->params.rank, base);
+        iris_i_error(NULL, "rank %d: no peer's heap is mapped at %p",
+                     sim->params.rank, base);
         return;
     }
     *link = import->next;

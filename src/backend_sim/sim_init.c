@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The simulation backend's vtable, and opening an instance.
+ * The simulation backend's tables, and opening an instance.
  */
 #include "config.h"
 
 #include "backend_sim/sim.h"
 
+#include "backend/registry.h"
+#include "backend/stubs.h"
 #include "base/shm.h"
 
 #include <stdio.h>
@@ -13,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static iris_status_t sim_probe(void)
+static iris_status_t sim_probe(int *num_devices_p)
 {
     char why[IRIS_MESSAGE_BYTES];
     iris_status_t status;
@@ -22,6 +24,7 @@ static iris_status_t sim_probe(void)
     status = iris_i_shm_create(1, &fd);
     if (status == IRIS_OK) {
         close(fd);
+        *num_devices_p = 1;
     }
     /* Want of room or descriptors says nothing about the backend. */
     if (status != IRIS_ERR_SYSTEM) {
@@ -33,50 +36,6 @@ static iris_status_t sim_probe(void)
                        "the sim backend keeps heaps in /dev/shm, which must be "
                        "a writable tmpfs (mount -t tmpfs tmpfs /dev/shm): %s",
                        why);
-}
-
-static iris_status_t sim_open(const struct iris_backend_params *params,
-                              struct iris_backend **backend_p)
-{
-    const char *device = params->sim_device;
-    struct sim_backend *sim;
-
-    if (strcmp(device, "gpu") == 0 && params->gpu == NULL) {
-        return iris_i_fail(NULL, IRIS_ERR_BACKEND,
-                           "simulation on a GPU (IRIS_SIM_DEVICE=gpu): %.600s, "
-                           "or IRIS_SIM_DEVICE=cpu",
-                           params->gpu_reason);
-    }
-    if (strcmp(device, "cpu") != 0 && params->gpu != NULL) {
-        struct iris_backend_params shared = *params;
-
-        shared.share_device = 1;
-        return params->gpu->open(&shared, backend_p);
-    }
-    if (strcmp(params->allocator, "vmem") == 0) {
-        return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
-                           "IRIS_ALLOCATOR=vmem needs a GPU; on the CPU use "
-                           "pool");
-    }
-    if (params->sim_cus < 1 || params->sim_cus > INT32_MAX) {
-        return iris_i_fail(NULL, IRIS_ERR_CONFIG,
-                           "IRIS_SIM_CUS is %lld; it must be at least 1",
-                           (long long)params->sim_cus);
-    }
-    sim = calloc(1, sizeof *sim);
-    if (sim == NULL) {
-        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
-                           "no memory for the sim backend");
-    }
-    sim->base.ops = &iris_i_sim_ops;
-    sim->params = *params;
-    *backend_p = &sim->base;
-    return IRIS_OK;
-}
-
-static void sim_close(struct iris_backend *backend)
-{
-    free((struct sim_backend *)backend);
 }
 
 /* The processor's name as /proc/cpuinfo has it, else "cpu". */
@@ -102,35 +61,121 @@ static void cpu_name(char *name, size_t name_bytes)
     fclose(file);
 }
 
-static void sim_device_info(const struct iris_backend *backend,
-                            struct iris_device_info *info_p)
+static iris_status_t sim_survey(struct iris_survey *survey_p)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+
+    memset(survey_p, 0, sizeof *survey_p);
+    snprintf(survey_p->runtime, sizeof survey_p->runtime, "threads of the CPU");
+    survey_p->num_devices = 1;
+    cpu_name(survey_p->devices[0].name, sizeof survey_p->devices[0].name);
+    survey_p->devices[0].memory_bytes =
+        pages > 0 ? (size_t)pages * (size_t)sysconf(_SC_PAGESIZE) : 0;
+    survey_p->devices[0].access = 1;
+    survey_p->devices[0].atomics = 1;
+    return IRIS_OK;
+}
+
+static const struct iris_device_ops device_ops;
+static const struct iris_memory_ops memory_ops;
+static const struct iris_queue_ops queue_ops;
+
+static iris_status_t sim_open(const struct iris_backend_params *params,
+                              struct iris_backend **backend_p)
+{
+    struct sim_backend *sim;
+
+    if (params->vmem) {
+        return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
+                           "IRIS_ALLOCATOR=vmem needs a GPU; on the CPU use "
+                           "pool");
+    }
+    if (params->num_cus < 1) {
+        return iris_i_fail(NULL, IRIS_ERR_CONFIG,
+                           "IRIS_SIM_CUS is %d; it must be at least 1",
+                           params->num_cus);
+    }
+    sim = calloc(1, sizeof *sim);
+    if (sim == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
+                           "no memory for the sim backend");
+    }
+    sim->base.type = &iris_i_sim_type;
+    sim->base.device = &device_ops;
+    sim->base.memory = &memory_ops;
+    sim->base.queue = &queue_ops;
+    iris_i_backend_made(&sim->base);
+    sim->params = *params;
+    *backend_p = &sim->base;
+    return IRIS_OK;
+}
+
+static void sim_close(struct iris_backend *backend)
+{
+    free((struct sim_backend *)backend);
+}
+
+static void sim_info(const struct iris_backend *backend,
+                     struct iris_device_info *info_p)
 {
     const struct sim_backend *sim = (const struct sim_backend *)backend;
 
+    memset(info_p, 0, sizeof *info_p);
     cpu_name(info_p->name, sizeof info_p->name);
-    info_p->device_id = 0;
-    info_p->num_cus = (int)sim->params.sim_cus;
+    info_p->num_cus = sim->params.num_cus;
     info_p->wavefront = 1;
     info_p->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 }
 
-const struct iris_backend_ops iris_i_sim_ops = {
-    .name = "sim",
-    .simulation = 1,
-    .probe = sim_probe,
-    .open = sim_open,
-    .close = sim_close,
-    .heap_alloc = iris_i_sim_heap_alloc,
-    .heap_free = iris_i_sim_heap_free,
-    .heap_back = iris_i_sim_heap_back,
-    .heap_export = iris_i_sim_heap_export,
-    .heap_import = iris_i_sim_heap_import,
-    .heap_unimport = iris_i_sim_heap_unimport,
+/* Every synchronise forgets its stream's error: there is nothing left to. */
+static iris_status_t sim_clear_fault(struct iris_backend *backend)
+{
+    iris_i_fault_clear(backend);
+    return IRIS_OK;
+}
+
+static const struct iris_device_ops device_ops = {
+    .info = sim_info,
     .stream_create = iris_i_sim_stream_create,
+    .stream_wrap = iris_i_no_stream_wrap,
     .stream_destroy = iris_i_sim_stream_destroy,
-    .stream_synchronize = iris_i_sim_stream_synchronize,
+    .graph_destroy = iris_i_no_graph_destroy,
+    .clear_fault = sim_clear_fault,
+    .close = sim_close,
+};
+
+static const struct iris_memory_ops memory_ops = {
+    .alloc = iris_i_sim_heap_alloc,
+    .free = iris_i_sim_heap_free,
+    .export = iris_i_sim_heap_export,
+    .import = iris_i_sim_heap_import,
+    .unimport = iris_i_sim_heap_unimport,
+    .commit = iris_i_sim_commit,
+    .decommit = iris_i_sim_decommit,
+    .export_range = iris_i_no_export_range,
+    .import_range = iris_i_no_import_range,
+    .hold_external = iris_i_no_hold_external,
+    .release_external = iris_i_no_release_external,
+    .map_external = iris_i_no_map_external,
+};
+
+static const struct iris_queue_ops queue_ops = {
+    .synchronize = iris_i_sim_synchronize,
     .copy = iris_i_sim_copy,
     .set = iris_i_sim_set,
     .launch = iris_i_sim_launch,
-    .device_info = sim_device_info,
+    .signal = iris_i_no_signal,
+    .wait = iris_i_no_wait,
+    .capture_begin = iris_i_no_capture_begin,
+    .capture_end = iris_i_no_capture_end,
+    .graph_launch = iris_i_no_graph_launch,
+    .native = iris_i_no_native,
+};
+
+const struct iris_backend_type iris_i_sim_type = {
+    .name = "sim",
+    .simulates = 1,
+    .probe = sim_probe,
+    .survey = sim_survey,
+    .open = sim_open,
 };

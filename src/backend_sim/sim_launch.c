@@ -86,8 +86,8 @@ iris_status_t iris_i_sim_thread_start(const struct iris_backend_params *params,
             NULL, IRIS_ERR_LIMIT, ret,
             "rank %d cannot start a thread for its stream; raise the limit on "
             "threads (ulimit -u, the container's pids limit) or lower "
-            "IRIS_SIM_CUS, now %lld",
-            params->rank, (long long)params->sim_cus);
+            "IRIS_SIM_CUS, now %d",
+            params->rank, params->num_cus);
     }
     snprintf(name, sizeof name, "iris-s%d", params->rank);
     pthread_setname_np(*thread_p, name);
@@ -404,7 +404,7 @@ static void wait_for_end(struct sim_team *team, uint32_t grid)
 iris_status_t iris_i_sim_run(struct sim_stream *stream,
                              const struct sim_job *job)
 {
-    int64_t threads = stream->params.sim_cus;
+    int64_t threads = stream->params.num_cus;
     iris_status_t status;
 
     if (threads > job->grid) {

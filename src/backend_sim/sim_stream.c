@@ -44,10 +44,7 @@ struct sim_command {
 
 iris_status_t iris_i_sim_ask(const struct iris_backend_params *params)
 {
-    if (params->keep_waiting == NULL) {
-        return IRIS_OK;
-    }
-    return params->keep_waiting(params->core);
+    return params->core_ops->keep_waiting(params->core);
 }
 
 void iris_i_sim_stop(struct sim_stream *stream, iris_status_t status,
@@ -368,7 +365,7 @@ static iris_status_t synchronize(struct sim_stream *stream, bool *finished_p)
     return status == IRIS_OK ? IRIS_OK : iris_i_fail_again(status, message);
 }
 
-iris_status_t iris_i_sim_stream_synchronize(struct iris_stream *stream)
+iris_status_t iris_i_sim_synchronize(struct iris_stream *stream)
 {
     bool finished;
 
@@ -419,8 +416,8 @@ void iris_i_sim_stream_destroy(struct iris_stream *base)
 
     /* A rank that leaves on purpose ends its kernels itself. */
     if (status != IRIS_OK && status != IRIS_ERR_STATE) {
-        iris_error(NULL, "rank %d: work of a destroyed stream failed: %s",
-                   sim->params.rank, iris_last_error());
+        iris_i_error(NULL, "rank %d: work of a destroyed stream failed: %s",
+                     sim->params.rank, iris_last_error());
     }
     pthread_mutex_lock(&stream->lock);
     stream->abandoned = !finished;

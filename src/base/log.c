@@ -6,12 +6,11 @@
 
 #include "base/log.h"
 
-#include "context/context.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* The one piece of state outside contexts: it belongs to the thread, so that a
  * failed iris_init(), which leaves no context, can still say why. */
@@ -43,13 +42,13 @@ int iris_i_log_level(const char *text)
 
 /* Without a context only the environment can tell; a value that does not parse
  * is iris_init()'s to report. */
-static int level_of(const iris_t *iris)
+static int level_of(const struct iris_log *log)
 {
     const char *text;
     int level;
 
-    if (iris != NULL) {
-        return atomic_load_explicit(&iris->log_level, memory_order_relaxed);
+    if (log != NULL) {
+        return atomic_load_explicit(&log->level, memory_order_relaxed);
     }
     text = getenv("IRIS_LOG_LEVEL");
     level = text == NULL ? -1 : iris_i_log_level(text);
@@ -57,17 +56,17 @@ static int level_of(const iris_t *iris)
 }
 
 /* One write for the whole line, so that lines of several ranks do not mix. */
-static void print(const iris_t *iris, int level, const char *message)
+static void print(const struct iris_log *log, int level, const char *message)
 {
     char line[IRIS_MESSAGE_BYTES + 64];
     int length;
 
-    if (level < level_of(iris)) {
+    if (level < level_of(log)) {
         return;
     }
-    if (iris != NULL) {
-        length = snprintf(line, sizeof line, "[Iris] [%d/%d] %s\n", iris->rank,
-                          iris->num_ranks, message);
+    if (log != NULL) {
+        length = snprintf(line, sizeof line, "[Iris] [%d/%d] %s\n", log->rank,
+                          log->num_ranks, message);
     } else {
         length = snprintf(line, sizeof line, "[Iris] %s\n", message);
     }
@@ -82,77 +81,71 @@ static void print(const iris_t *iris, int level, const char *message)
     }
 }
 
-#define LOG_FUNCTION(name, level)                          \
-    void name(const iris_t *iris, const char *format, ...) \
-    {                                                      \
-        va_list args;                                      \
-        va_start(args, format);                            \
-        log_args(iris, level, format, args);               \
-        va_end(args);                                      \
+#define LOG_FUNCTION(name, severity)                               \
+    void name(const struct iris_log *log, const char *format, ...) \
+    {                                                              \
+        va_list args;                                              \
+        va_start(args, format);                                    \
+        iris_i_log_args(log, severity, format, args);              \
+        va_end(args);                                              \
     }
 
-static void __attribute__((format(printf, 3, 0)))
-log_args(const iris_t *iris, int level, const char *format, va_list args)
+void iris_i_log_args(const struct iris_log *log, int level, const char *format,
+                     va_list args)
 {
     char message[IRIS_MESSAGE_BYTES];
 
     vsnprintf(message, sizeof message, format, args);
-    print(iris, level, message);
+    print(log, level, message);
 }
 
-/* void iris_debug(const iris_t *iris, const char *format, ...) and so on */
-LOG_FUNCTION(iris_debug, IRIS_LOG_DEBUG)
-LOG_FUNCTION(iris_info, IRIS_LOG_INFO)
-LOG_FUNCTION(iris_warning, IRIS_LOG_WARNING)
-LOG_FUNCTION(iris_error, IRIS_LOG_ERROR)
+/* void iris_i_debug(const struct iris_log *log, const char *format, ...) and so
+ * on */
+LOG_FUNCTION(iris_i_debug, IRIS_LOG_DEBUG)
+LOG_FUNCTION(iris_i_info, IRIS_LOG_INFO)
+LOG_FUNCTION(iris_i_warning, IRIS_LOG_WARNING)
+LOG_FUNCTION(iris_i_error, IRIS_LOG_ERROR)
 #undef LOG_FUNCTION
 
-void iris_log_set_level(iris_t *iris, iris_log_level_t level)
-{
-    if (iris != NULL) {
-        atomic_store_explicit(&iris->log_level, (int)level,
-                              memory_order_relaxed);
-    }
-}
-
 static iris_status_t __attribute__((format(printf, 4, 0)))
-fail_args(const iris_t *iris, iris_status_t status, const char *behind,
+fail_args(const struct iris_log *log, iris_status_t status, const char *behind,
           const char *format, va_list args)
 {
     char message[IRIS_MESSAGE_BYTES];
 
     vsnprintf(message, sizeof message, format, args);
-    if (iris != NULL) {
+    if (log != NULL) {
         snprintf(last_error, sizeof last_error, "[%d/%d] %.900s%s%.80s",
-                 iris->rank, iris->num_ranks, message, behind[0] ? ": " : "",
+                 log->rank, log->num_ranks, message, behind[0] ? ": " : "",
                  behind);
     } else {
         snprintf(last_error, sizeof last_error, "%.900s%s%.80s", message,
                  behind[0] ? ": " : "", behind);
     }
-    iris_debug(iris, "%s: %s", iris_status_string(status), last_error);
+    iris_i_debug(log, "%s: %s", iris_status_string(status), last_error);
     return status;
 }
 
-iris_status_t iris_i_fail(const iris_t *iris, iris_status_t status,
+iris_status_t iris_i_fail(const struct iris_log *log, iris_status_t status,
                           const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    fail_args(iris, status, "", format, args);
+    fail_args(log, status, "", format, args);
     va_end(args);
     return status;
 }
 
-iris_status_t iris_i_fail_errno(const iris_t *iris, iris_status_t status,
-                                int errno_value, const char *format, ...)
+iris_status_t iris_i_fail_errno(const struct iris_log *log,
+                                iris_status_t status, int errno_value,
+                                const char *format, ...)
 {
     char text[128];
     va_list args;
 
     va_start(args, format);
-    fail_args(iris, status, strerror_r(errno_value, text, sizeof text), format,
+    fail_args(log, status, strerror_r(errno_value, text, sizeof text), format,
               args);
     va_end(args);
     return status;
@@ -166,13 +159,13 @@ iris_status_t iris_i_fail_again(iris_status_t status, const char *message)
     return status;
 }
 
-iris_status_t iris_i_fail_on(const iris_t *iris, iris_status_t status)
+iris_status_t iris_i_fail_on(const struct iris_log *log, iris_status_t status)
 {
     char message[IRIS_MESSAGE_BYTES];
 
     if (status != IRIS_OK && last_error[0] != '[') {
-        snprintf(message, sizeof message, "[%d/%d] %.990s", iris->rank,
-                 iris->num_ranks, last_error);
+        snprintf(message, sizeof message, "[%d/%d] %.990s", log->rank,
+                 log->num_ranks, last_error);
         snprintf(last_error, sizeof last_error, "%s", message);
     }
     return status;

@@ -5,20 +5,32 @@
 #ifndef IRIS_SRC_BASE_LOG_H
 #define IRIS_SRC_BASE_LOG_H
 
+#include <stdarg.h>
+#include <stdatomic.h>
+
 #include <iris/log.h>
+#include <iris/status.h>
 
 #define IRIS_MESSAGE_BYTES 1024
 
+/* Who speaks: a rank, and how much it says. */
+struct iris_log {
+    int rank;
+    int num_ranks;
+    atomic_int level; /* iris_log_level_t; the least severe that is printed */
+};
+
 /* The first function that decides which error it is calls this: sets the
- * thread's message ("[rank/num_ranks] " in front when `iris` is known), logs it
- * at debug level, and returns `status`. `iris` may be NULL. */
-iris_status_t iris_i_fail(const iris_t *iris, iris_status_t status,
+ * thread's message ("[rank/num_ranks] " in front when `log` is known), logs it
+ * at debug level, and returns `status`. `log` may be NULL. */
+iris_status_t iris_i_fail(const struct iris_log *log, iris_status_t status,
                           const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* iris_i_fail() with ": <strerror(errno_value)>" behind the message. */
-iris_status_t iris_i_fail_errno(const iris_t *iris, iris_status_t status,
-                                int errno_value, const char *format, ...)
+iris_status_t iris_i_fail_errno(const struct iris_log *log,
+                                iris_status_t status, int errno_value,
+                                const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* Makes `message` this thread's last error, as it is: hands an error from the
@@ -26,8 +38,20 @@ iris_status_t iris_i_fail_errno(const iris_t *iris, iris_status_t status,
 iris_status_t iris_i_fail_again(iris_status_t status, const char *message);
 
 /* Puts "[rank/num_ranks] " in front of this thread's last error if whoever set
- * it did not know the context. Returns `status`; IRIS_OK does nothing. */
-iris_status_t iris_i_fail_on(const iris_t *iris, iris_status_t status);
+ * it did not know the rank. Returns `status`; IRIS_OK does nothing. */
+iris_status_t iris_i_fail_on(const struct iris_log *log, iris_status_t status);
+
+/* Lines on stderr; `log` may be NULL. */
+void iris_i_debug(const struct iris_log *log, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void iris_i_info(const struct iris_log *log, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void iris_i_warning(const struct iris_log *log, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void iris_i_error(const struct iris_log *log, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void iris_i_log_args(const struct iris_log *log, int level, const char *format,
+                     va_list args) __attribute__((format(printf, 3, 0)));
 
 /* Level named by `text` ("info", ...), or -1. */
 int iris_i_log_level(const char *text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unnamed POSIX shared memory: creation, backing, mapping.
+ * Unnamed POSIX shared memory: creation, committing, mapping.
  */
 #include "config.h"
 
@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
@@ -113,7 +114,7 @@ iris_status_t iris_i_shm_create(size_t bytes, int *fd_p)
 /* In one piece, so that the system takes all back if there is not enough.
  * Signals wait: one would end the call and undo its work, and a periodic one
  * could do so for ever. */
-iris_status_t iris_i_shm_back(int fd, size_t offset, size_t bytes)
+iris_status_t iris_i_shm_commit(int fd, size_t offset, size_t bytes)
 {
     sigset_t all, before;
     int ret;
@@ -134,7 +135,18 @@ static size_t page_up(size_t bytes)
     return (bytes + page - 1) / page * page;
 }
 
-/* Finds room in twice the address space and gives back what is around it. */
+void iris_i_shm_decommit(int fd, size_t offset, size_t bytes)
+{
+    if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+                  (off_t)bytes) != 0) {
+        iris_i_warning(NULL,
+                       "%zu bytes of shared memory are not given back: "
+                       "%s",
+                       bytes, strerror(errno));
+    }
+}
+
+/* Takes twice the addresses and gives back what is around the range. */
 iris_status_t iris_i_shm_map(int fd, size_t bytes, void **base_p)
 {
     size_t length = page_up(bytes), alignment = page_up(1);

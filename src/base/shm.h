@@ -16,10 +16,14 @@
  * IRIS_ERR_SYSTEM */
 iris_status_t iris_i_shm_create(size_t bytes, int *fd_p);
 
-/* Puts memory behind [offset, offset + bytes), so that touching it cannot
+/* Commits memory to [offset, offset + bytes), so that touching it cannot
  * raise SIGBUS. IRIS_ERR_NO_MEMORY: /dev/shm is full; the message says how much
  * is left and what helps. */
-iris_status_t iris_i_shm_back(int fd, size_t offset, size_t bytes);
+iris_status_t iris_i_shm_commit(int fd, size_t offset, size_t bytes);
+
+/* Gives that memory back to the system; the range reads as zeros. A page that
+ * the range has a part of only is zeroed there. */
+void iris_i_shm_decommit(int fd, size_t offset, size_t bytes);
 
 /* Maps the whole file, at a multiple of the largest power of two up to `bytes`:
  * what is aligned in the file is aligned in memory. The caller unmaps.

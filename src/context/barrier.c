@@ -62,18 +62,18 @@ iris_status_t iris_broadcast(iris_t *iris, void *data, size_t bytes, int root,
         return status;
     }
     if (root < 0 || root >= group->count) {
-        call.status = iris_i_fail(iris, IRIS_ERR_INVALID,
+        call.status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                                   "iris_broadcast: root %d is no index of a "
                                   "group of %d; pass 0 to %d",
                                   root, group->count, group->count - 1);
     } else if (bytes > PTRDIFF_MAX) {
-        call.status = iris_i_fail(iris, IRIS_ERR_INVALID,
+        call.status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                                   "iris_broadcast: %zu bytes are more than "
                                   "memory can hold; check the size",
                                   bytes);
     } else if (data == NULL && bytes != 0) {
         call.status = iris_i_fail(
-            iris, IRIS_ERR_INVALID,
+            &iris->log, IRIS_ERR_INVALID,
             "iris_broadcast: data is NULL; pass memory of %zu bytes", bytes);
     }
     do {

@@ -56,7 +56,7 @@ iris_status_t iris_i_enter(const iris_t *iris, const char *call)
                            call);
     }
     if (iris->pid != getpid()) {
-        return iris_i_fail(iris, IRIS_ERR_STATE,
+        return iris_i_fail(&iris->log, IRIS_ERR_STATE,
                            "%s: the context belongs to process %ld, which "
                            "forked this one; call iris_init in the child, or "
                            "fork before it",
@@ -72,7 +72,8 @@ iris_status_t iris_i_keep_waiting(void *core)
     /* A rank that leaves waits for nobody. */
     if (atomic_load_explicit(&iris->life, memory_order_acquire) !=
         IRIS_LIFE_LIVE) {
-        return iris_i_fail(iris, IRIS_ERR_STATE, "this rank has left the job");
+        return iris_i_fail(&iris->log, IRIS_ERR_STATE,
+                           "this rank has left the job");
     }
     return iris_i_peers_check_all(iris);
 }
@@ -103,7 +104,7 @@ static void close_streams(iris_t *iris)
         struct iris_stream *stream = iris->stream;
 
         iris->stream = stream->next;
-        iris->ops->stream_destroy(stream);
+        iris_i_stream_end(stream);
     }
     iris_i_graph_close_all(iris); /* no launch of any runs now */
 }
@@ -114,57 +115,59 @@ static void close_all(iris_t *iris)
     close_streams(iris);
     iris_i_group_close_all(iris);
     iris_i_heap_close(iris);
-    if (iris->backend != NULL) {
-        iris->ops->close(iris->backend);
-    }
+    iris_i_device_close(iris->backend);
     iris_i_peers_close(iris->peers);
     iris_i_control_release(iris->control);
 }
 
 /* Rank 0 says what the simulation runs on, where there was a choice. */
-static void tell_simulation(const iris_t *iris,
-                            const struct iris_backend_params *params)
+static void report_simulation(const iris_t *iris)
 {
-    if (iris->rank == 0 && iris->selected->simulation &&
-        strcmp(params->sim_device, "auto") == 0 && HAVE_HIP) {
-        iris_info(iris, "simulation on the %s%s%s",
-                  iris->ops == iris->selected ? "CPU" : "GPU ",
-                  iris->ops == iris->selected ? "" : iris->device.name,
-                  iris->ops == iris->selected ? "; IRIS_SIM_DEVICE=gpu says "
-                                                "why not the GPU"
-                                              : "");
+    int gpu = iris->placement.type->is_gpu;
+
+    if (iris->rank == 0 && iris->placement.simulation &&
+        strcmp(iris->settings.sim_device.text, "auto") == 0 && HAVE_HIP) {
+        iris_i_info(&iris->log, "simulation on the %s%s%s",
+                    gpu ? "GPU " : "CPU", gpu ? iris->device.name : "",
+                    gpu ? "" : "; IRIS_SIM_DEVICE=gpu says why not the GPU");
     }
 }
 
-/* `reason`, of IRIS_MESSAGE_BYTES, is why no GPU is used, else empty. */
 static iris_status_t open_backend(iris_t *iris,
-                                  const struct iris_bootstrap *bootstrap,
-                                  char *reason)
+                                  const struct iris_bootstrap *bootstrap)
 {
+    static const struct iris_core_ops core_ops = {
+        .keep_waiting = iris_i_keep_waiting,
+        .describe_late = iris_i_group_describe_late,
+    };
+    const struct iris_settings *settings = &iris->settings;
     struct iris_backend_params params = {
         .rank = iris->rank,
         .num_ranks = iris->num_ranks,
-        .local_rank = bootstrap->local_rank,
-        .keep_waiting = iris_i_keep_waiting,
-        .tell_late = iris_i_group_tell_late,
-        .observer = &iris->observer,
+        .num_cus = (int)settings->sim_cus.number,
+        .vmem = strcmp(settings->allocator.text, "vmem") == 0,
+        .heap_bytes = (size_t)settings->heap_bytes.number,
+        .timeout_ms = settings->timeout_ms.number,
+        .device_timeout_ms = settings->device_timeout_ms.number,
+        .log = &iris->log,
+        .core_ops = &core_ops,
         .core = iris,
+        .observer = &iris->observer,
     };
-    iris_status_t status =
-        iris_i_backend_select(&iris->settings, &iris->selected);
+    iris_status_t status = iris_i_place(settings, bootstrap, &iris->placement);
 
     if (status == IRIS_OK) {
-        iris_i_backend_params(&iris->settings, &params, reason,
-                              IRIS_MESSAGE_BYTES);
-        status = iris->selected->open(&params, &iris->backend);
+        params.device = iris->placement.device;
+        params.ranks_on_device = iris->placement.ranks_on_device;
+        status =
+            iris_i_device_open(iris->placement.type, &params, &iris->backend);
     }
     if (status == IRIS_OK) {
-        iris->ops = iris->backend->ops;
-        iris->ops->device_info(iris->backend, &iris->device);
-        status = iris->ops->stream_create(iris->backend, &iris->stream);
+        iris_i_device_info(iris->backend, &iris->device);
+        status = iris_i_stream_make(iris->backend, &iris->stream);
     }
     if (status == IRIS_OK) {
-        tell_simulation(iris, &params);
+        report_simulation(iris);
     }
     return status;
 }
@@ -174,15 +177,17 @@ static iris_status_t prepare(iris_t *iris,
                              const struct iris_bootstrap *bootstrap,
                              struct iris_hello *hello)
 {
-    iris_status_t status = open_backend(iris, bootstrap, hello->message);
+    iris_status_t status = open_backend(iris, bootstrap);
 
     if (status == IRIS_OK) {
         status = iris_i_heap_open(iris, hello);
     }
     if (status == IRIS_OK) {
         snprintf(hello->backend, sizeof hello->backend, "%s%s",
-                 iris->selected->name,
-                 iris->ops == iris->selected ? "" : " on a GPU");
+                 iris->placement.name,
+                 iris->placement.ranks_on_device > 1 ? " on a GPU" : "");
+        snprintf(hello->message, sizeof hello->message, "%s",
+                 iris->placement.no_gpu);
         hello->heap_bytes = iris->heap.bytes;
     } else {
         snprintf(hello->message, sizeof hello->message, "%s",
@@ -220,12 +225,12 @@ static iris_status_t write_bases(iris_t *iris)
     int asked = prefix->origin != IRIS_ORIGIN_DEFAULT;
     iris_status_t status;
 
-    if (!iris->selected->simulation && !asked) {
+    if (!iris->placement.simulation && !asked) {
         return IRIS_OK;
     }
     status = iris_i_bases_write(iris, prefix->text);
     if (status != IRIS_OK && !asked) {
-        iris_warning(iris, "no heap-bases file: %s", iris_last_error());
+        iris_i_warning(&iris->log, "no heap-bases file: %s", iris_last_error());
         return IRIS_OK;
     }
     return status;
@@ -285,7 +290,9 @@ static iris_t *make(const struct iris_bootstrap *bootstrap,
     iris->num_ranks = bootstrap->num_ranks;
     iris->settings = *settings;
     iris->timeout_ms = settings->timeout_ms.number;
-    atomic_init(&iris->log_level, iris_i_log_level(settings->log_level.text));
+    iris->log.rank = iris->rank;
+    iris->log.num_ranks = iris->num_ranks;
+    atomic_init(&iris->log.level, iris_i_log_level(settings->log_level.text));
     atomic_init(&iris->life, IRIS_LIFE_LIVE);
     pthread_mutex_init(&iris->streams_lock, NULL);
     pthread_mutex_init(&iris->groups_lock, NULL);
@@ -304,15 +311,16 @@ static iris_status_t start(const struct iris_settings *settings,
     }
     status = join(iris, bootstrap, status);
     if (status != IRIS_OK) {
-        iris_i_fail_on(iris, status);
+        iris_i_fail_on(&iris->log, status);
         set_state(iris, IRIS_RANK_LEFT);
         close_all(iris);
         free(iris);
         return status;
     }
-    iris_debug(iris, "ready: backend %s, heap %zu bytes at %p, bootstrap %s",
-               iris->selected->name, iris->heap.bytes, iris->heap.base,
-               bootstrap->how);
+    iris_i_debug(&iris->log,
+                 "ready: backend %s, heap %zu bytes at %p, bootstrap %s",
+                 iris->placement.name, iris->heap.bytes, iris->heap.base,
+                 bootstrap->how);
     *iris_p = iris;
     return IRIS_OK;
 }
@@ -393,6 +401,16 @@ iris_status_t iris_finalize(iris_t *iris)
     return status == IRIS_OK ? IRIS_OK : iris_i_fail_again(status, message);
 }
 
+iris_status_t iris_clear_error(iris_t *iris)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_clear_error");
+
+    return status == IRIS_OK
+               ? iris_i_fail_on(&iris->log,
+                                iris_i_device_clear_fault(iris->backend))
+               : status;
+}
+
 int iris_rank(const iris_t *iris)
 {
     return iris_i_enter(iris, "iris_rank") == IRIS_OK ? iris->rank : -1;
@@ -420,7 +438,7 @@ int iris_num_cus(const iris_t *iris)
 const char *iris_backend_name(const iris_t *iris)
 {
     return iris_i_enter(iris, "iris_backend_name") == IRIS_OK
-               ? iris->selected->name
+               ? iris->placement.name
                : NULL;
 }
 

@@ -10,7 +10,8 @@
 #include <sys/types.h>
 
 #include "heap/alloc.h"
-#include "backend/backend.h"
+#include "backend/calls.h"
+#include "context/placement.h"
 #include "control/bootstrap.h"
 #include "control/segment.h"
 #include "base/settings.h"
@@ -31,7 +32,7 @@ struct iris {
     pid_t pid; /* who made it: a fork must not use it */
     int rank;
     int num_ranks;
-    atomic_int log_level;
+    struct iris_log log;
     int64_t timeout_ms;
     struct iris_settings settings;
 
@@ -39,9 +40,7 @@ struct iris {
     struct iris_peers *peers;
     struct iris_group *world;
 
-    const struct iris_backend_ops *selected; /* by name */
-    const struct iris_backend_ops *ops; /* the instance's: a simulation may run
-                                         * on another backend */
+    struct iris_placement placement;
     struct iris_backend *backend;
     struct iris_cpu_observer observer;
     struct iris_device_info device;

@@ -34,7 +34,7 @@ iris_status_t iris_i_group_resolve(const iris_t *iris,
     }
     pthread_mutex_unlock(lock);
     if (g == NULL) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "group %p is not a live group of this context; pass "
                            "one that iris_group_create gave, or NULL",
                            (const void *)group);
@@ -55,8 +55,8 @@ static int find_late(const struct iris_group *group, const void *word)
                : -1;
 }
 
-void iris_i_group_tell_late(void *core, const void *word, char *text,
-                            size_t bytes)
+void iris_i_group_describe_late(void *core, const void *word, char *text,
+                                size_t bytes)
 {
     iris_t *iris = core;
     const struct iris_group *group = iris->world;
@@ -83,7 +83,8 @@ static iris_status_t write_device(iris_t *iris, struct iris_group *group)
     iris_status_t status;
 
     if (device == NULL) {
-        return iris_i_fail(iris, IRIS_ERR_NO_MEMORY, "no memory for a group");
+        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+                           "no memory for a group");
     }
     group->device = iris_i_heap_group(iris, group->slot);
     offset = (uint64_t)(uintptr_t)group->device + iris_i_group_arrivals(count) -
@@ -120,7 +121,8 @@ iris_status_t iris_i_group_open_world(iris_t *iris)
     struct iris_group *world = make(iris, iris->num_ranks);
 
     if (world == NULL) {
-        return iris_i_fail(iris, IRIS_ERR_NO_MEMORY, "no memory for a group");
+        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+                           "no memory for a group");
     }
     for (int rank = 0; rank < iris->num_ranks; rank++) {
         world->members[rank] = rank;
@@ -148,7 +150,7 @@ static iris_status_t check_list(const iris_t *iris, const int *ranks, int count)
 
     if (count < 0 || count > iris->num_ranks || (count > 0 && ranks == NULL)) {
         return iris_i_fail(
-            iris, IRIS_ERR_INVALID,
+            &iris->log, IRIS_ERR_INVALID,
             "a group of %d members in a job of %d ranks; list each "
             "member once, or pass count 0",
             count, iris->num_ranks);
@@ -156,7 +158,7 @@ static iris_status_t check_list(const iris_t *iris, const int *ranks, int count)
     for (int i = 0; i < count; i++) {
         if (ranks[i] < 0 || ranks[i] >= iris->num_ranks) {
             return iris_i_fail(
-                iris, IRIS_ERR_INVALID,
+                &iris->log, IRIS_ERR_INVALID,
                 "member %d of the group is rank %d; list ranks 0 "
                 "to %d",
                 i, ranks[i], iris->num_ranks - 1);
@@ -164,14 +166,14 @@ static iris_status_t check_list(const iris_t *iris, const int *ranks, int count)
         for (int j = 0; j < i; j++) {
             if (ranks[j] == ranks[i]) {
                 return iris_i_fail(
-                    iris, IRIS_ERR_INVALID,
+                    &iris->log, IRIS_ERR_INVALID,
                     "rank %d is in the group twice; list it once", ranks[i]);
             }
         }
         index = ranks[i] == iris->rank ? i : index;
     }
     if (count > 0 && index < 0) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "rank %d is not in the list it passes; pass the "
                            "group it will be in, or count 0 for none",
                            iris->rank);
@@ -194,7 +196,7 @@ static iris_status_t compare_lists(iris_t *iris)
                                                    other_rank, &other_bytes);
 
             if (other_bytes != bytes || memcmp(other, list, bytes) != 0) {
-                return iris_i_fail(iris, IRIS_ERR_MISMATCH,
+                return iris_i_fail(&iris->log, IRIS_ERR_MISMATCH,
                                    "iris_group_create: rank %d lists rank %d, "
                                    "which passed another list; members of one "
                                    "group pass the same ranks in the same "
@@ -224,7 +226,7 @@ static iris_status_t find_slot(iris_t *iris, int *slot)
             return IRIS_OK;
         }
     }
-    return iris_i_fail(iris, IRIS_ERR_LIMIT,
+    return iris_i_fail(&iris->log, IRIS_ERR_LIMIT,
                        "%d groups are live already; free some",
                        IRIS_GROUP_SLOTS - 1);
 }
@@ -329,7 +331,7 @@ iris_status_t iris_group_create(iris_t *iris, const int *ranks, int count,
     }
     call.status =
         group_p == NULL
-            ? iris_i_fail(iris, IRIS_ERR_INVALID,
+            ? iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                           "group_p is NULL; pass where to put the group")
             : check_list(iris, ranks, count);
     if (call.status == IRIS_OK) {
@@ -338,8 +340,8 @@ iris_status_t iris_group_create(iris_t *iris, const int *ranks, int count,
         call.payload_bytes = (size_t)count * sizeof *ranks;
     }
     if (call.status == IRIS_OK && group == NULL) {
-        call.status =
-            iris_i_fail(iris, IRIS_ERR_NO_MEMORY, "no memory for a group");
+        call.status = iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+                                  "no memory for a group");
     }
     status = iris_i_meet(iris, iris->world, &call);
     if (status == IRIS_OK) {

@@ -35,8 +35,8 @@ iris_status_t iris_i_group_resolve(const iris_t *iris,
                                    const iris_group_t *group,
                                    struct iris_group **group_p);
 
-/* backend_params.tell_late. */
-void iris_i_group_tell_late(void *core, const void *word, char *text,
-                            size_t bytes);
+/* core_ops.describe_late. */
+void iris_i_group_describe_late(void *core, const void *word, char *text,
+                                size_t bytes);
 
 #endif /* IRIS_SRC_CONTEXT_GROUP_H */

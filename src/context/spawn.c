@@ -93,8 +93,8 @@ static iris_status_t record_code(struct failure *failure, const iris_t *iris,
         record(failure, iris->rank, (iris_status_t)code);
         return (iris_status_t)code;
     }
-    iris_i_fail(iris, IRIS_ERR_PEER_LOST, "the function of rank %d returned %d",
-                iris->rank, code);
+    iris_i_fail(&iris->log, IRIS_ERR_PEER_LOST,
+                "the function of rank %d returned %d", iris->rank, code);
     record_cause(failure, iris->rank);
     return IRIS_ERR_PEER_LOST;
 }
@@ -283,7 +283,7 @@ static iris_status_t make_ranks(const struct iris_settings *settings,
     if (strcmp(settings->spawn.text, "processes") == 0) {
         run_processes(spawn);
     } else {
-        iris_i_backend_preload(settings);
+        iris_i_place_preload(settings);
         run_threads(spawn);
     }
     return IRIS_OK;
@@ -300,7 +300,7 @@ static iris_status_t run_launched(struct spawn *spawn)
         return status;
     }
     if (spawn->num_ranks != 0 && spawn->num_ranks != iris->num_ranks) {
-        status = iris_i_fail(iris, IRIS_ERR_INVALID,
+        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                              "iris_spawn of %d ranks under a launcher that "
                              "started %d; pass 0 or start as many",
                              spawn->num_ranks, iris->num_ranks);

@@ -128,7 +128,7 @@ static iris_status_t check_gave_up(iris_t *iris, const struct iris_group *group)
         iris_i_peers_check(iris, rank) != IRIS_OK) {
         return status;
     }
-    return iris_i_fail(iris, status,
+    return iris_i_fail(&iris->log, status,
                        "rank %d%s came too late to an earlier collective call "
                        "of this group (%s); the group cannot go on: finalize "
                        "and restart the job",
@@ -161,7 +161,7 @@ static iris_status_t fail_late(iris_t *iris, int rank,
     int waits = atomic_load_explicit(&late->waiting, memory_order_relaxed) > 0;
 
     return iris_i_fail(
-        iris, IRIS_ERR_TIMEOUT,
+        &iris->log, IRIS_ERR_TIMEOUT,
         "rank %d has not come to %s within %lld ms (IRIS_TIMEOUT_MS): after "
         "%llu collective calls it is %s %s%s; %s",
         rank, row_of(call->kind)->name, (long long)iris->timeout_ms, calls,
@@ -306,7 +306,7 @@ static iris_status_t fail_mismatch(iris_t *iris, const struct iris_group *group)
                                    "%srank %d called %s", i == 0 ? "" : ", ",
                                    rank, call);
     }
-    return iris_i_fail(iris, IRIS_ERR_MISMATCH,
+    return iris_i_fail(&iris->log, IRIS_ERR_MISMATCH,
                        "collective call %llu of the group differs: %s; make "
                        "the same calls in the same order on every rank",
                        (unsigned long long)group->seq, text);
@@ -323,7 +323,7 @@ static iris_status_t judge(iris_t *iris, const struct iris_group *group)
         const struct iris_control_slot *slot = slot_of(iris, group, rank);
 
         if (slot->status != IRIS_OK) {
-            return iris_i_fail(iris, (iris_status_t)slot->status,
+            return iris_i_fail(&iris->log, (iris_status_t)slot->status,
                                "rank %d failed in %s: %.700s", rank,
                                row_of(slot->kind)->name,
                                (const char *)slot->payload);

@@ -195,7 +195,7 @@ static void give_up(struct exchange *x, int rank, int errno_value)
 
     peer->told = x->num_offers;
     if (peer->going == 0) {
-        note(x, iris_i_fail_errno(x->iris, IRIS_ERR_SYSTEM, errno_value,
+        note(x, iris_i_fail_errno(&x->iris->log, IRIS_ERR_SYSTEM, errno_value,
                                   "cannot tell rank %d (pid %d) of new memory",
                                   rank, peer->pid));
         return;
@@ -203,7 +203,7 @@ static void give_up(struct exchange *x, int rank, int errno_value)
     peer->heard = x->num_offers;
     note(x, iris_i_peers_check(x->iris, rank));
     note(x, iris_i_fail_errno(
-                x->iris, IRIS_ERR_PEER_LOST, errno_value,
+                &x->iris->log, IRIS_ERR_PEER_LOST, errno_value,
                 "rank %d (pid %d) has closed the socket by which it is told of "
                 "new memory; the job cannot go on: finalize and restart it",
                 rank, peer->pid));
@@ -237,7 +237,7 @@ static void judge(struct exchange *x, int rank, int errno_value)
             break;
         }
         x->own = IRIS_ERR_SYSTEM;
-        note(x, iris_i_fail_errno(x->iris, x->own, errno_value,
+        note(x, iris_i_fail_errno(&x->iris->log, x->own, errno_value,
                                   "cannot tell rank %d (pid %d) of new memory",
                                   rank, peer->pid));
     }
@@ -324,10 +324,10 @@ static int is_ours(const struct exchange *x, const struct envelope *envelope,
         message->rank < 0 || message->rank >= exchange->num_ranks ||
         (uid != geteuid() && uid != getuid()) ||
         envelope->sender.pid != exchange->peers[message->rank].pid) {
-        iris_warning(x->iris,
-                     "dropped a message of pid %ld, uid %ld, which is not "
-                     "one of our ranks",
-                     (long)envelope->sender.pid, (long)uid);
+        iris_i_warning(&x->iris->log,
+                       "dropped a message of pid %ld, uid %ld, which is not "
+                       "one of our ranks",
+                       (long)envelope->sender.pid, (long)uid);
         return 0;
     }
     return message->seq == x->iris->world->seq &&
@@ -342,7 +342,7 @@ static iris_status_t accept_offer(struct exchange *x,
 
     if (message->index != peer->heard || message->offer.offset != own->offset) {
         peer->heard = x->num_offers;
-        return iris_i_fail(x->iris, IRIS_ERR_MISMATCH,
+        return iris_i_fail(&x->iris->log, IRIS_ERR_MISMATCH,
                            "rank %d has new memory at heap offset %zu, this "
                            "rank at %zu: their heaps have come apart",
                            message->rank, message->offer.offset, own->offset);
@@ -437,7 +437,7 @@ static iris_status_t wait_for_more(const struct exchange *x, int full)
 
     if (poll(&pollfd, 1, full ? FULL_MS : LOOK_MS) > 0 &&
         (pollfd.revents & (POLLERR | POLLHUP | POLLRDHUP | POLLNVAL)) != 0) {
-        return iris_i_fail(x->iris, IRIS_ERR_SYSTEM,
+        return iris_i_fail(&x->iris->log, IRIS_ERR_SYSTEM,
                            "the socket by which peers tell this rank of new "
                            "memory is closed: look who closes descriptors that "
                            "are not theirs");
@@ -453,7 +453,7 @@ static iris_status_t look(const struct exchange *x, int64_t deadline)
     if (status != IRIS_OK || iris_i_now_ns() < deadline) {
         return status;
     }
-    return iris_i_fail(x->iris, IRIS_ERR_TIMEOUT,
+    return iris_i_fail(&x->iris->log, IRIS_ERR_TIMEOUT,
                        "rank %d has not shared its new memory within %lld ms "
                        "(IRIS_TIMEOUT_MS)",
                        first_open(x), (long long)x->iris->timeout_ms);

@@ -128,12 +128,12 @@ iris_status_t iris_i_peers_check(const iris_t *iris, int rank)
     pid = iris->peers->ranks[rank].pid;
     atomic_compare_exchange_strong(&iris->peers->lost, &nobody, rank + 1);
     if (fate == LEFT) {
-        return iris_i_fail(iris, IRIS_ERR_PEER_LOST,
+        return iris_i_fail(&iris->log, IRIS_ERR_PEER_LOST,
                            "rank %d (pid %d) left the job after an error; see "
                            "its own message, then restart the job",
                            rank, pid);
     }
-    return iris_i_fail(iris, IRIS_ERR_PEER_LOST,
+    return iris_i_fail(&iris->log, IRIS_ERR_PEER_LOST,
                        "rank %d (pid %d) died; the job cannot go on: finalize "
                        "and restart it",
                        rank, pid);

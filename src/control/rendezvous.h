@@ -26,7 +26,7 @@ struct iris_hello {
     char backend[16];
     char exchange[IRIS_EXCHANGE_NAME_BYTES]; /* its socket; empty: none */
     char message[IRIS_MESSAGE_BYTES]; /* if OK: why it uses no GPU, or empty */
-    struct iris_heap_handle handle; /* its fd travels beside it */
+    struct iris_heap_handle handle;   /* its fd travels beside it */
 };
 
 /* The meeting as one rank has it: the hello of every rank, the control segment,

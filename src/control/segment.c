@@ -68,7 +68,7 @@ iris_status_t iris_i_control_create(int num_ranks,
     if (status != IRIS_OK) {
         return status;
     }
-    status = iris_i_shm_back(fd, 0, first);
+    status = iris_i_shm_commit(fd, 0, first);
     if (status == IRIS_OK) {
         status = hold(fd, num_ranks, control_p);
     }
@@ -117,7 +117,7 @@ iris_status_t iris_i_control_back_group(struct iris_control *control, int slot)
 {
     size_t bytes = group_bytes(control->num_ranks);
 
-    return iris_i_shm_back(
+    return iris_i_shm_commit(
         control->fd, ranks_bytes(control->num_ranks) + (size_t)slot * bytes,
         bytes);
 }

@@ -18,7 +18,7 @@ static iris_status_t fail_full(iris_t *iris, size_t bytes, size_t alignment)
     struct iris_heap_stats stats;
 
     iris_i_alloc_stats(iris->alloc, &stats);
-    return iris_i_fail(iris, IRIS_ERR_NO_MEMORY,
+    return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
                        "no %zu bytes (alignment %zu) on the symmetric heap: "
                        "%zu of %zu bytes are free, %zu in one piece; free "
                        "some, or raise IRIS_HEAP_SIZE",
@@ -35,12 +35,12 @@ static iris_status_t take(iris_t *iris, size_t bytes, size_t alignment,
     iris_status_t status;
 
     if (bytes == 0) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "an allocation of 0 bytes; ask for at least 1");
     }
     if (alignment == 0 || (alignment & (alignment - 1)) != 0 ||
         alignment > IRIS_ALIGNMENT_MAX) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "alignment %zu is not a power of two up to %zu; "
                            "pass one such as 256, or call iris_malloc",
                            alignment, IRIS_ALIGNMENT_MAX);
@@ -52,7 +52,7 @@ static iris_status_t take(iris_t *iris, size_t bytes, size_t alignment,
     status = iris_i_heap_back(iris, offset, bytes);
     if (status != IRIS_OK) {
         iris_i_alloc_untake(iris->alloc, offset);
-        return iris_i_fail_on(iris, status);
+        return iris_i_fail_on(&iris->log, status);
     }
     *offset_p = offset;
     return IRIS_OK;
@@ -64,7 +64,7 @@ iris_status_t iris_i_heap_write(iris_t *iris, void *dst, const void *src,
     iris_status_t status = iris_i_stream_synchronize(iris, iris->stream);
 
     if (status == IRIS_OK) { /* so that nothing holds up the copy for long */
-        status = iris->ops->copy(iris->stream, dst, src, bytes);
+        status = iris_i_queue_copy(iris->stream, dst, src, bytes);
     }
     return status != IRIS_OK ? status
                              : iris_i_stream_synchronize(iris, iris->stream);
@@ -77,8 +77,8 @@ static iris_status_t zero(iris_t *iris, size_t offset, size_t bytes)
     iris_status_t status = iris_i_stream_synchronize(iris, iris->stream);
 
     if (status == IRIS_OK) {
-        status = iris->ops->set(iris->stream, (char *)iris->heap.base + offset,
-                                0, bytes);
+        status = iris_i_queue_set(iris->stream,
+                                  (char *)iris->heap.base + offset, 0, bytes);
     }
     return status != IRIS_OK ? status
                              : iris_i_stream_synchronize(iris, iris->stream);
@@ -91,12 +91,13 @@ static iris_status_t prepare(iris_t *iris, const struct iris_call *call,
     iris_status_t status;
 
     if (ptr_p == NULL) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "ptr_p is NULL; pass where to put the pointer");
     }
     status = take(iris, call->args[0], call->args[1], offset_p);
     if (status == IRIS_OK && call->kind == IRIS_CALL_CALLOC) {
-        status = iris_i_fail_on(iris, zero(iris, *offset_p, call->args[0]));
+        status =
+            iris_i_fail_on(&iris->log, zero(iris, *offset_p, call->args[0]));
         if (status != IRIS_OK) {
             iris_i_heap_unback(iris);
             iris_i_alloc_untake(iris->alloc, *offset_p);
@@ -167,7 +168,7 @@ iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size, void **ptr_p)
     }
     if (size != 0 && count > SIZE_MAX / size) {
         checked =
-            iris_i_fail(iris, IRIS_ERR_INVALID,
+            iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                         "iris_calloc: count %zu times size %zu overflows; "
                         "ask for less",
                         count, size);
@@ -183,7 +184,7 @@ static iris_status_t find_start(iris_t *iris, const void *ptr, size_t *offset_p)
 
     if (!iris_is_symmetric(iris, ptr)) {
         return iris_i_fail(
-            iris, IRIS_ERR_INVALID,
+            &iris->log, IRIS_ERR_INVALID,
             "iris_free of %p, which is not on this rank's heap "
             "(%p to %p); pass what iris_malloc gave this rank",
             ptr, iris->heap.base,
@@ -197,20 +198,20 @@ static iris_status_t find_start(iris_t *iris, const void *ptr, size_t *offset_p)
         return IRIS_OK;
     }
     if (offset >= iris->heap.bytes) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "iris_free of %p, which is inside of memory that "
                            "iris_as_symmetric shares; pass what it gave",
                            ptr);
     }
     if (offset < iris->reserved_bytes ||
         iris_i_alloc_find(iris->alloc, offset, &start, &bytes) != IRIS_OK) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "iris_free of %p, heap offset %zu, where nothing is "
                            "allocated; was it freed before? pass what "
                            "iris_malloc gave, once",
                            ptr, offset);
     }
-    return iris_i_fail(iris, IRIS_ERR_INVALID,
+    return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                        "iris_free of %p, which is %zu bytes into the "
                        "allocation at heap offset %zu; pass its start",
                        ptr, offset - start, start);
@@ -251,7 +252,7 @@ iris_status_t iris_heap_stats(const iris_t *iris,
     }
     if (stats_p == NULL) {
         return iris_i_fail(
-            iris, IRIS_ERR_INVALID,
+            &iris->log, IRIS_ERR_INVALID,
             "iris_heap_stats: stats_p is NULL; pass where to put "
             "the figures");
     }
@@ -283,13 +284,13 @@ iris_status_t iris_as_remote(const iris_t *iris, const void *ptr, int rank,
     }
     if (rank < 0 || rank >= iris->num_ranks) {
         return iris_i_fail(
-            iris, IRIS_ERR_INVALID,
+            &iris->log, IRIS_ERR_INVALID,
             "rank %d is out of range: the job has ranks 0 to %d; "
             "pass one of them",
             rank, iris->num_ranks - 1);
     }
     if (remote_p == NULL || !iris_is_symmetric(iris, ptr)) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID, "iris_as_remote: %s",
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID, "iris_as_remote: %s",
                            remote_p == NULL
                                ? "remote_p is NULL; pass where to put the "
                                  "address"
@@ -297,7 +298,7 @@ iris_status_t iris_as_remote(const iris_t *iris, const void *ptr, int rank,
                                  "this rank's own heap");
     }
     if (iris->heap_bases[rank] == 0) {
-        return iris_i_fail(iris, IRIS_ERR_UNREACHABLE,
+        return iris_i_fail(&iris->log, IRIS_ERR_UNREACHABLE,
                            "rank %d's heap is not mapped on this rank", rank);
     }
     offset = (int64_t)(uintptr_t)ptr - iris->heap_bases[iris->rank];

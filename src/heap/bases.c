@@ -122,7 +122,7 @@ iris_status_t iris_i_bases_write(const iris_t *iris, const char *prefix)
         return iris_i_fail_fd(ret, "cannot write the heap-bases file");
     }
     if (ret != 0) {
-        return iris_i_fail_errno(iris, IRIS_ERR_SYSTEM, ret,
+        return iris_i_fail_errno(&iris->log, IRIS_ERR_SYSTEM, ret,
                                  "cannot write %.600s; choose another "
                                  "IRIS_HEAP_BASES_PREFIX",
                                  path);

@@ -59,7 +59,8 @@ static size_t run_bytes(const iris_t *iris, const struct run *run)
     size_t start = run->first * iris->piece_bytes;
     size_t bytes = (run->end - run->first) * iris->piece_bytes;
 
-    return iris->backend->growth == NULL && bytes > iris->heap.bytes - start
+    return iris->heap.commit == IRIS_COMMIT_SHARED &&
+                   bytes > iris->heap.bytes - start
                ? iris->heap.bytes - start
                : bytes;
 }
@@ -71,14 +72,8 @@ static void *run_at(const iris_t *iris, const struct run *run)
 
 static iris_status_t back_run(iris_t *iris, const struct run *run)
 {
-    size_t bytes = run_bytes(iris, run);
-
-    if (iris->backend->growth != NULL) {
-        return iris->backend->growth->back(iris->backend, run_at(iris, run),
-                                           bytes);
-    }
-    return iris->ops->heap_back(iris->backend, &iris->heap,
-                                run->first * iris->piece_bytes, bytes);
+    return iris_i_memory_commit(iris->backend, run_at(iris, run),
+                                run_bytes(iris, run));
 }
 
 iris_status_t iris_i_heap_back(iris_t *iris, size_t offset, size_t bytes)
@@ -86,7 +81,7 @@ iris_status_t iris_i_heap_back(iris_t *iris, size_t offset, size_t bytes)
     struct run run = {.end = offset / iris->piece_bytes};
     size_t end = (offset + bytes - 1) / iris->piece_bytes + 1;
 
-    if (iris->ops->heap_back == NULL && iris->backend->growth == NULL) {
+    if (iris->heap.commit == IRIS_COMMIT_NOTHING) {
         return IRIS_OK;
     }
     while (next_run(iris->backed, 0, end, &run)) {
@@ -98,7 +93,7 @@ iris_status_t iris_i_heap_back(iris_t *iris, size_t offset, size_t bytes)
         }
         flip(iris->backed, &run);
         iris->num_backed += run.end - run.first;
-        if (iris->backend->growth != NULL) {
+        if (iris->heap.commit == IRIS_COMMIT_PRIVATE) {
             flip(iris->fresh, &run);
             iris->num_fresh += run.end - run.first;
         }
@@ -108,15 +103,14 @@ iris_status_t iris_i_heap_back(iris_t *iris, size_t offset, size_t bytes)
 
 void iris_i_heap_unmap(iris_t *iris, size_t offset)
 {
-    const struct iris_growth_ops *growth = iris->backend->growth;
-
     for (int rank = 0; rank < iris->num_ranks; rank++) {
         if (iris_i_exchange_has(iris->exchange, rank)) {
-            growth->unmap(iris->backend,
-                          (char *)(uintptr_t)iris->heap_bases[rank] + offset);
+            iris_i_memory_decommit(
+                iris->backend,
+                (char *)(uintptr_t)iris->heap_bases[rank] + offset, 0);
         }
     }
-    growth->unmap(iris->backend, (char *)iris->heap.base + offset);
+    iris_i_memory_decommit(iris->backend, (char *)iris->heap.base + offset, 0);
 }
 
 void iris_i_heap_unback(iris_t *iris)
@@ -144,9 +138,9 @@ static iris_status_t take_offer(iris_t *iris, int rank,
 {
     char *at = (char *)(uintptr_t)iris->heap_bases[rank] + offer->offset;
 
-    return iris_i_fail_on(iris, iris->backend->growth->map(iris->backend, at,
-                                                           offer->bytes,
-                                                           &offer->handle));
+    return iris_i_fail_on(
+        &iris->log, iris_i_memory_import_range(iris->backend, at, offer->bytes,
+                                               &offer->handle));
 }
 
 iris_status_t iris_i_heap_share(iris_t *iris, struct iris_offer *offers,
@@ -155,13 +149,13 @@ iris_status_t iris_i_heap_share(iris_t *iris, struct iris_offer *offers,
     for (size_t i = 0; i < num_offers; i++) {
         offers[i].handle.fd = -1;
         if (status == IRIS_OK) {
-            status = iris->backend->growth->share(
+            status = iris_i_memory_export_range(
                 iris->backend, (char *)iris->heap.base + offers[i].offset,
                 &offers[i].handle);
         }
     }
     status = iris_i_exchange(iris, offers, num_offers,
-                             iris_i_fail_on(iris, status), take_offer);
+                             iris_i_fail_on(&iris->log, status), take_offer);
     for (size_t i = 0; i < num_offers; i++) {
         if (offers[i].handle.fd >= 0) {
             close(offers[i].handle.fd);

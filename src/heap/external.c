@@ -30,7 +30,7 @@ struct finding {
 struct request {
     const void *ptr;
     size_t bytes;
-    struct iris_foreign foreign; /* held if found */
+    struct iris_external foreign; /* held if found */
     int found;
     struct iris_adopted *record;
 };
@@ -110,16 +110,16 @@ static iris_status_t check(iris_t *iris, const struct request *request,
                            void **symmetric_p)
 {
     if (request->ptr == NULL || request->bytes == 0 || symmetric_p == NULL) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID, "iris_as_symmetric: %s",
-                           request->ptr == NULL
-                               ? "ptr is NULL; pass the memory to share"
-                           : request->bytes == 0
-                               ? "0 bytes of memory; pass at least 1"
-                               : "symmetric_p is NULL; pass where to put the "
-                                 "address");
+        return iris_i_fail(
+            &iris->log, IRIS_ERR_INVALID, "iris_as_symmetric: %s",
+            request->ptr == NULL ? "ptr is NULL; pass the memory to share"
+            : request->bytes == 0
+                ? "0 bytes of memory; pass at least 1"
+                : "symmetric_p is NULL; pass where to put the "
+                  "address");
     }
     if (iris_i_heap_room(iris, request->ptr) > 0) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "iris_as_symmetric: ptr %p is on the heap already; "
                            "use it as it is",
                            request->ptr);
@@ -130,20 +130,21 @@ static iris_status_t check(iris_t *iris, const struct request *request,
 /* Takes hold of the memory if it can be shared. */
 static struct finding find(iris_t *iris, struct request *request)
 {
-    const struct iris_growth_ops *growth = iris->backend->growth;
     struct finding finding = {0};
     iris_status_t status;
 
-    if (growth == NULL || iris->heap.window_bytes == 0) {
+    if (iris->heap.window_bytes == 0) {
         return finding;
     }
     request->record = calloc(1, sizeof *request->record);
-    status = request->record == NULL
-                 ? IRIS_ERR_NO_MEMORY
-                 : growth->find(iris->backend, request->ptr, request->bytes,
-                                &request->foreign);
+    status =
+        request->record == NULL
+            ? IRIS_ERR_NO_MEMORY
+            : iris_i_memory_hold_external(iris->backend, request->ptr,
+                                          request->bytes, &request->foreign);
     if (status != IRIS_OK) {
-        iris_debug(iris, "iris_as_symmetric copies: %s", iris_last_error());
+        iris_i_debug(&iris->log, "iris_as_symmetric copies: %s",
+                     iris_last_error());
         return finding;
     }
     request->found = 1;
@@ -192,11 +193,12 @@ static iris_status_t share(iris_t *iris, struct request *request, size_t most,
     offer.offset = iris->heap.window + start;
     if (taken == IRIS_OK) {
         status = iris_i_fail_on(
-            iris, iris->backend->growth->adopt(
-                      iris->backend, (char *)iris->heap.base + offer.offset,
-                      &request->foreign));
+            &iris->log,
+            iris_i_memory_map_external(iris->backend,
+                                       (char *)iris->heap.base + offer.offset,
+                                       &request->foreign));
     } else {
-        status = iris_i_fail(iris, taken, "no memory for a record");
+        status = iris_i_fail(&iris->log, taken, "no memory for a record");
     }
     if (iris->exchange != NULL) {
         status = iris_i_heap_share(iris, &offer, 1, status);
@@ -242,7 +244,7 @@ static iris_status_t copy(iris_t *iris, const struct request *request,
     }
     iris_i_meet_begin(iris, call.kind);
     call.status = iris_i_fail_on(
-        iris, iris_i_heap_write(iris, ptr, request->ptr, request->bytes));
+        &iris->log, iris_i_heap_write(iris, ptr, request->ptr, request->bytes));
     status = iris_i_meet(iris, iris->world, &call);
     if (status == IRIS_OK) {
         *symmetric_p = ptr;
@@ -280,7 +282,7 @@ iris_status_t iris_as_symmetric(iris_t *iris, const void *ptr, size_t bytes,
                           : copy(iris, &request, &call, symmetric_p);
     }
     if (request.found) {
-        iris->backend->growth->drop(iris->backend, &request.foreign);
+        iris_i_memory_release_external(iris->backend, &request.foreign);
     }
     free(request.record);
     if (status == IRIS_OK && shared_p != NULL) {

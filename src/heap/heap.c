@@ -49,7 +49,7 @@ static iris_status_t reserve(iris_t *iris)
     size_t page = iris->device.page_bytes, pieces, offset;
     iris_status_t status = IRIS_OK;
 
-    iris->piece_bytes = page > IRIS_BACK_BYTES ? page : IRIS_BACK_BYTES;
+    iris->piece_bytes = page > IRIS_COMMIT_BYTES ? page : IRIS_COMMIT_BYTES;
     pieces = iris->heap.bytes / iris->piece_bytes + 1;
     iris->backed = calloc(pieces / 64 + 1, sizeof(uint64_t));
     iris->fresh = calloc(pieces / 64 + 1, sizeof(uint64_t));
@@ -62,10 +62,10 @@ static iris_status_t reserve(iris_t *iris)
         iris_i_alloc_create(iris->heap.bytes, &iris->alloc) != IRIS_OK ||
         iris_i_alloc_take(iris->alloc, iris->reserved_bytes, IRIS_ALIGNMENT,
                           &offset) != IRIS_OK) {
-        return iris_i_fail(iris, IRIS_ERR_NO_MEMORY,
+        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
                            "no memory for the heap's own records");
     }
-    if (iris->ops->heap_back == NULL && iris->backend->growth == NULL) {
+    if (iris->heap.commit == IRIS_COMMIT_NOTHING) {
         iris->num_backed = pieces;
         return IRIS_OK;
     }
@@ -84,18 +84,18 @@ iris_status_t iris_i_heap_open(iris_t *iris, struct iris_hello *hello)
     iris_status_t status;
 
     if (bytes < 2 * own) {
-        return iris_i_fail(iris, IRIS_ERR_CONFIG,
+        return iris_i_fail(&iris->log, IRIS_ERR_CONFIG,
                            "a heap of %zu bytes is too small: the library "
                            "itself needs %zu for %d ranks; raise "
                            "IRIS_HEAP_SIZE",
                            bytes, own, iris->num_ranks);
     }
     iris->reserved_bytes = own;
-    status = iris->ops->heap_alloc(iris->backend, bytes, &iris->heap);
+    status = iris_i_memory_alloc(iris->backend, bytes, &iris->heap);
     if (status == IRIS_OK) {
         status = reserve(iris);
     }
-    if (status == IRIS_OK && iris->backend->growth != NULL &&
+    if (status == IRIS_OK && iris->heap.commit == IRIS_COMMIT_PRIVATE &&
         iris->num_ranks > 1) {
         status = iris_i_exchange_open(iris->num_ranks, hello->exchange,
                                       &iris->exchange);
@@ -103,7 +103,7 @@ iris_status_t iris_i_heap_open(iris_t *iris, struct iris_hello *hello)
     if (status != IRIS_OK) {
         return status;
     }
-    return iris->ops->heap_export(iris->backend, &iris->heap, &hello->handle);
+    return iris_i_memory_export(iris->backend, &iris->heap, &hello->handle);
 }
 
 /* Milliseconds from the end of a process's memory to the end of it. */
@@ -130,9 +130,9 @@ static iris_status_t map_peers(iris_t *iris, const struct iris_meeting *meeting)
         iris_status_t status = IRIS_OK;
 
         if (rank != iris->rank) {
-            status = iris->ops->heap_import(iris->backend,
-                                            &meeting->hellos[rank].handle,
-                                            iris->heap.bytes, &base);
+            status = iris_i_memory_import(iris->backend,
+                                          &meeting->hellos[rank].handle,
+                                          iris->heap.bytes, &base);
         }
         if (status != IRIS_OK) {
             return fail_import(iris, status);
@@ -149,7 +149,7 @@ static iris_status_t write_context(iris_t *iris)
     iris_status_t status;
 
     if (words == NULL) {
-        return iris_i_fail(iris, IRIS_ERR_NO_MEMORY, "no memory");
+        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY, "no memory");
     }
     words[IRIS_CONTEXT_RANK] = iris->rank;
     words[IRIS_CONTEXT_NUM_RANKS] = iris->num_ranks;
@@ -172,7 +172,7 @@ iris_status_t iris_i_heap_connect(iris_t *iris,
 
     iris->heap_bases = calloc((size_t)iris->num_ranks, sizeof(int64_t));
     if (iris->heap_bases == NULL) {
-        return iris_i_fail(iris, IRIS_ERR_NO_MEMORY, "no memory");
+        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY, "no memory");
     }
     if (iris->exchange != NULL &&
         !iris_i_exchange_connect(iris->exchange, meeting)) {
@@ -188,9 +188,9 @@ void iris_i_heap_disconnect(iris_t *iris)
     for (int rank = 0; iris->heap_bases != NULL && rank < iris->num_ranks;
          rank++) {
         if (rank != iris->rank && iris->heap_bases[rank] != 0) {
-            iris->ops->heap_unimport(iris->backend,
-                                     (void *)(uintptr_t)iris->heap_bases[rank],
-                                     iris->heap.bytes);
+            iris_i_memory_unimport(iris->backend,
+                                   (void *)(uintptr_t)iris->heap_bases[rank],
+                                   iris->heap.bytes);
             iris->heap_bases[rank] = 0;
         }
     }
@@ -200,7 +200,7 @@ void iris_i_heap_close(iris_t *iris)
 {
     iris_i_heap_disconnect(iris);
     if (iris->heap.base != NULL) {
-        iris->ops->heap_free(iris->backend, &iris->heap);
+        iris_i_memory_free(iris->backend, &iris->heap);
     }
     iris_i_exchange_close(iris->exchange);
     iris_i_adopted_close(iris);

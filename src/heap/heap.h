@@ -9,9 +9,6 @@
 #include "control/agree.h"
 #include "control/rendezvous.h"
 
-/* Memory is put behind the heap in pieces of this size or larger. */
-#define IRIS_BACK_BYTES ((size_t)65536)
-
 /* Allocates this rank's heap, sets up the allocator, and fills in what others
  * need to know; a descriptor in the handle is the caller's. What
  * iris_i_heap_close undoes. */

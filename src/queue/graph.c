@@ -17,12 +17,6 @@ static iris_status_t enter(iris_t *iris, const char *call,
 {
     iris_status_t status = iris_i_enter(iris, call);
 
-    if (status == IRIS_OK && iris->ops->native == NULL) {
-        status = iris_i_fail(iris, IRIS_ERR_UNSUPPORTED,
-                             "%s: the CPU has no graphs; enqueue the work each "
-                             "time, or use a GPU",
-                             call);
-    }
     return status == IRIS_OK ? iris_i_stream_resolve(iris, *stream_p, stream_p)
                              : status;
 }
@@ -32,7 +26,7 @@ iris_status_t iris_capture_begin(iris_t *iris, iris_stream_t *stream)
     iris_status_t status = enter(iris, "iris_capture_begin", &stream);
 
     return status == IRIS_OK
-               ? iris_i_fail_on(iris, iris->ops->native->capture_begin(stream))
+               ? iris_i_fail_on(&iris->log, iris_i_queue_capture_begin(stream))
                : status;
 }
 
@@ -46,18 +40,19 @@ iris_status_t iris_capture_end(iris_t *iris, iris_stream_t *stream,
         return status;
     }
     if (graph_p == NULL) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "iris_capture_end: graph_p is NULL; pass where to "
                            "put the graph");
     }
     graph = calloc(1, sizeof *graph);
     if (graph == NULL) {
-        return iris_i_fail(iris, IRIS_ERR_NO_MEMORY, "no memory for a graph");
+        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+                           "no memory for a graph");
     }
-    status = iris->ops->native->capture_end(stream, &graph->native);
+    status = iris_i_queue_capture_end(stream, &graph->native);
     if (status != IRIS_OK) {
         free(graph);
-        return iris_i_fail_on(iris, status);
+        return iris_i_fail_on(&iris->log, status);
     }
     pthread_mutex_lock(&iris->streams_lock);
     graph->next = iris->graphs;
@@ -91,13 +86,13 @@ iris_status_t iris_graph_launch(iris_t *iris, iris_graph_t *graph,
     known = graph != NULL && find(iris, graph) != NULL;
     pthread_mutex_unlock(&iris->streams_lock);
     if (!known) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "iris_graph_launch: %p is not a live graph of this "
                            "context; pass one that iris_capture_end gave",
                            (void *)graph);
     }
-    return iris_i_fail_on(
-        iris, iris->ops->native->graph_launch(stream, graph->native));
+    return iris_i_fail_on(&iris->log,
+                          iris_i_queue_graph_launch(stream, graph->native));
 }
 
 void iris_graph_free(iris_t *iris, iris_graph_t *graph)
@@ -114,13 +109,13 @@ void iris_graph_free(iris_t *iris, iris_graph_t *graph)
     }
     pthread_mutex_unlock(&iris->streams_lock);
     if (link == NULL) {
-        iris_error(iris,
-                   "iris_graph_free: %p is not a live graph of this "
-                   "context",
-                   (void *)graph);
+        iris_i_error(&iris->log,
+                     "iris_graph_free: %p is not a live graph of this "
+                     "context",
+                     (void *)graph);
         return;
     }
-    iris->ops->native->graph_free(iris->backend, graph->native);
+    iris_i_graph_end(iris->backend, graph->native);
     free(graph);
 }
 
@@ -130,7 +125,7 @@ void iris_i_graph_close_all(iris_t *iris)
         struct iris_graph *graph = iris->graphs;
 
         iris->graphs = graph->next;
-        iris->ops->native->graph_free(iris->backend, graph->native);
+        iris_i_graph_end(iris->backend, graph->native);
         free(graph);
     }
 }

@@ -31,7 +31,7 @@ iris_status_t iris_i_stream_resolve(iris_t *iris, iris_stream_t *stream,
     }
     if (!is_listed(iris, stream)) {
         return iris_i_fail(
-            iris, IRIS_ERR_INVALID,
+            &iris->log, IRIS_ERR_INVALID,
             "stream %p is not a live stream of this context; pass "
             "one that iris_stream_create gave, or NULL",
             (void *)stream);
@@ -48,7 +48,7 @@ iris_status_t iris_i_stream_synchronize(iris_t *iris,
     iris_status_t status;
 
     atomic_fetch_add_explicit(waiting, 1, memory_order_relaxed);
-    status = iris->ops->stream_synchronize(stream);
+    status = iris_i_queue_synchronize(stream);
     atomic_fetch_sub_explicit(waiting, 1, memory_order_relaxed);
     return status;
 }
@@ -84,7 +84,7 @@ static iris_status_t check_output(const iris_t *iris, const char *call,
     iris_status_t status = iris_i_enter(iris, call);
 
     if (status == IRIS_OK && stream_p == NULL) {
-        status = iris_i_fail(iris, IRIS_ERR_INVALID,
+        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                              "%s: stream_p is NULL; pass where to put the "
                              "stream",
                              call);
@@ -98,8 +98,8 @@ iris_status_t iris_stream_create(iris_t *iris, iris_stream_t **stream_p)
     struct iris_stream *stream;
 
     if (status == IRIS_OK) {
-        status = iris_i_fail_on(
-            iris, iris->ops->stream_create(iris->backend, &stream));
+        status = iris_i_fail_on(&iris->log,
+                                iris_i_stream_make(iris->backend, &stream));
     }
     if (status == IRIS_OK) {
         list(iris, stream);
@@ -114,14 +114,9 @@ iris_status_t iris_stream_wrap(iris_t *iris, void *native,
     iris_status_t status = check_output(iris, "iris_stream_wrap", stream_p);
     struct iris_stream *stream;
 
-    if (status == IRIS_OK && iris->ops->native == NULL) {
-        status = iris_i_fail(iris, IRIS_ERR_UNSUPPORTED,
-                             "iris_stream_wrap: the CPU has no streams of its "
-                             "own to wrap; use iris_stream_create");
-    }
     if (status == IRIS_OK) {
-        status = iris_i_fail_on(iris, iris->ops->native->stream_wrap(
-                                          iris->backend, native, &stream));
+        status = iris_i_fail_on(
+            &iris->log, iris_i_stream_wrap(iris->backend, native, &stream));
     }
     if (status == IRIS_OK) {
         list(iris, stream);
@@ -133,11 +128,10 @@ iris_status_t iris_stream_wrap(iris_t *iris, void *native,
 void *iris_stream_native(iris_t *iris, iris_stream_t *stream)
 {
     if (iris_i_enter(iris, "iris_stream_native") != IRIS_OK ||
-        iris_i_stream_resolve(iris, stream, &stream) != IRIS_OK ||
-        iris->ops->native == NULL) {
+        iris_i_stream_resolve(iris, stream, &stream) != IRIS_OK) {
         return NULL;
     }
-    return iris->ops->native->stream_native(stream);
+    return iris_i_queue_native(stream);
 }
 
 void iris_stream_destroy(iris_t *iris, iris_stream_t *stream)
@@ -157,13 +151,13 @@ void iris_stream_destroy(iris_t *iris, iris_stream_t *stream)
     }
     pthread_mutex_unlock(&iris->streams_lock);
     if (before == NULL) {
-        iris_error(iris,
-                   "iris_stream_destroy: %p is not a stream the program "
-                   "made and still has",
-                   (void *)stream);
+        iris_i_error(&iris->log,
+                     "iris_stream_destroy: %p is not a stream the program "
+                     "made and still has",
+                     (void *)stream);
         return;
     }
-    iris->ops->stream_destroy(stream);
+    iris_i_stream_end(stream);
 }
 
 iris_status_t iris_stream_synchronize(iris_t *iris, iris_stream_t *stream)
@@ -174,7 +168,8 @@ iris_status_t iris_stream_synchronize(iris_t *iris, iris_stream_t *stream)
         status = iris_i_stream_resolve(iris, stream, &stream);
     }
     return status == IRIS_OK
-               ? iris_i_fail_on(iris, iris_i_stream_synchronize(iris, stream))
+               ? iris_i_fail_on(&iris->log,
+                                iris_i_stream_synchronize(iris, stream))
                : status;
 }
 
@@ -187,12 +182,12 @@ static iris_status_t check_range(const iris_t *iris, const char *call,
     uintptr_t start = (uintptr_t)ptr;
 
     if (ptr == NULL) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "%s: %s is NULL; pass memory of %zu bytes", call,
                            name, bytes);
     }
     if (bytes > PTRDIFF_MAX || start > UINTPTR_MAX - bytes) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "%s: %zu bytes from %s %p overflow the address "
                            "space; check the size",
                            call, bytes, name, ptr);
@@ -202,7 +197,7 @@ static iris_status_t check_range(const iris_t *iris, const char *call,
 
         if (base != 0 && start >= base && start - base < iris->heap.bytes &&
             bytes > iris->heap.bytes - (start - base)) {
-            return iris_i_fail(iris, IRIS_ERR_INVALID,
+            return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                                "%s: %zu bytes from %s %p go past the end of "
                                "rank %d's heap, %zu bytes away; copy less",
                                call, bytes, name, ptr, rank,
@@ -228,7 +223,8 @@ iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
         status = check_range(iris, "iris_memcpy", "src", src, bytes);
     }
     return status == IRIS_OK
-               ? iris_i_fail_on(iris, iris->ops->copy(stream, dst, src, bytes))
+               ? iris_i_fail_on(&iris->log,
+                                iris_i_queue_copy(stream, dst, src, bytes))
                : status;
 }
 
@@ -245,6 +241,7 @@ iris_status_t iris_memset(iris_t *iris, void *dst, int value, size_t bytes,
     }
     status = check_range(iris, "iris_memset", "dst", dst, bytes);
     return status == IRIS_OK
-               ? iris_i_fail_on(iris, iris->ops->set(stream, dst, value, bytes))
+               ? iris_i_fail_on(&iris->log,
+                                iris_i_queue_set(stream, dst, value, bytes))
                : status;
 }

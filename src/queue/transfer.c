@@ -32,7 +32,7 @@ static iris_status_t find_remote(iris_t *iris, const struct transfer *what,
     }
     if (room == 0 || what->bytes > room) {
         return iris_i_fail(
-            iris, IRIS_ERR_INVALID,
+            &iris->log, IRIS_ERR_INVALID,
             "%s: %zu bytes at %s %p are not on this rank's "
             "heap (%p to %p); pass memory from iris_malloc",
             what->call, what->bytes, what->name, what->ptr, iris->heap.base,
@@ -76,7 +76,7 @@ static iris_status_t find_signal(iris_t *iris, const struct transfer *what,
                                  iris_stream_t **stream_p, void **remote_p)
 {
     if ((uintptr_t)what->ptr % what->bytes != 0) {
-        return iris_i_fail(iris, IRIS_ERR_INVALID,
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "%s: signal %p is not a multiple of %zu; pass an "
                            "aligned uint64_t",
                            what->call, what->ptr, what->bytes);
@@ -99,12 +99,10 @@ iris_status_t iris_signal_on_stream(iris_t *iris, uint64_t *signal,
     if (status != IRIS_OK) {
         return status;
     }
-    status = iris->ops->native == NULL
-                 ? IRIS_ERR_UNSUPPORTED
-                 : iris->ops->native->signal(stream, remote, value);
+    status = iris_i_queue_signal(stream, remote, value);
     return status == IRIS_ERR_UNSUPPORTED
                ? iris_i_kernel_signal(iris, signal, value, to_rank, stream)
-               : iris_i_fail_on(iris, status);
+               : iris_i_fail_on(&iris->log, status);
 }
 
 iris_status_t iris_wait_on_stream(iris_t *iris, uint64_t *signal,
@@ -121,7 +119,7 @@ iris_status_t iris_wait_on_stream(iris_t *iris, uint64_t *signal,
         status = find_signal(iris, &what, &stream, &own);
     }
     if (status == IRIS_OK && (cmp < IRIS_CMP_EQ || cmp > IRIS_CMP_GE)) {
-        status = iris_i_fail(iris, IRIS_ERR_INVALID,
+        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                              "iris_wait_on_stream: cmp %d is no comparison; "
                              "pass IRIS_CMP_EQ to IRIS_CMP_GE",
                              (int)cmp);
@@ -129,10 +127,8 @@ iris_status_t iris_wait_on_stream(iris_t *iris, uint64_t *signal,
     if (status != IRIS_OK) {
         return status;
     }
-    status = iris->ops->native == NULL
-                 ? IRIS_ERR_UNSUPPORTED
-                 : iris->ops->native->wait(stream, own, cmp, value);
+    status = iris_i_queue_wait(stream, own, cmp, value);
     return status == IRIS_ERR_UNSUPPORTED
                ? iris_i_kernel_wait(iris, signal, cmp, value, stream)
-               : iris_i_fail_on(iris, status);
+               : iris_i_fail_on(&iris->log, status);
 }

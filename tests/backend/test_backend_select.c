@@ -6,7 +6,7 @@
 
 #include "support/harness.h"
 
-#include "backend/backend.h"
+#include "context/placement.h"
 #include "support/leaks.h"
 #include "backend/module.h"
 
@@ -16,35 +16,38 @@
 
 /* The backend that IRIS_BACKEND=name gives. */
 static iris_status_t choose(const char *name,
-                            const struct iris_backend_ops **ops_p)
+                            struct iris_placement *placement_p)
 {
     struct iris_config config;
     struct iris_settings settings;
+    struct iris_bootstrap bootstrap = {.how = "test", .num_ranks = 1};
 
     iris_config_init(&config);
     config.backend = name;
     assert_int_equal(iris_i_settings_load(&config, &settings), IRIS_OK);
-    return iris_i_backend_select(&settings, ops_p);
+    return iris_i_place(&settings, &bootstrap, placement_p);
 }
 
 static void a_backend_is_found_by_name_in_any_case(void **state)
 {
-    const struct iris_backend_ops *ops = NULL;
+    struct iris_placement placement = {.type = NULL};
 
     (void)state;
-    assert_int_equal(choose("SIM", &ops), IRIS_OK);
-    assert_string_equal(ops->name, "sim");
-    ops = NULL;
-    assert_int_equal(choose(NULL, &ops), IRIS_OK);
-    assert_non_null(ops);
+    assert_int_equal(choose("SIM", &placement), IRIS_OK);
+    assert_string_equal(placement.name, "sim");
+    assert_true(placement.simulation);
+    placement.type = NULL;
+    assert_int_equal(choose(NULL, &placement), IRIS_OK);
+    assert_non_null(placement.type);
 }
 
 static void an_unknown_backend_leaves_the_output_alone(void **state)
 {
-    const struct iris_backend_ops *ops = (const void *)state;
+    struct iris_placement placement = {.name = "untouched"};
 
-    assert_int_equal(choose("quantum", &ops), IRIS_ERR_BACKEND);
-    assert_ptr_equal(ops, state);
+    (void)state;
+    assert_int_equal(choose("quantum", &placement), IRIS_ERR_BACKEND);
+    assert_string_equal(placement.name, "untouched");
     assert_true(harness_message_has("\"quantum\""));
     assert_true(harness_message_has("IRIS_BACKEND"));
     assert_true(harness_message_has("sim"));
@@ -52,13 +55,15 @@ static void an_unknown_backend_leaves_the_output_alone(void **state)
 
 static void hip_by_name_works_or_says_why_not(void **state)
 {
-    const struct iris_backend_ops *ops = (const void *)state;
+    struct iris_placement placement = {.name = "untouched"};
 
-    if (choose("hip", &ops) == IRIS_OK) {
-        assert_string_equal(ops->name, "hip");
+    (void)state;
+    if (choose("hip", &placement) == IRIS_OK) {
+        assert_string_equal(placement.name, "hip");
+        assert_false(placement.simulation);
         return;
     }
-    assert_ptr_equal(ops, state);
+    assert_string_equal(placement.name, "untouched");
     assert_true(harness_message_has("hip"));
 }
 
@@ -83,19 +88,20 @@ static void refuse_init(const char *backend, const char *sim_device,
 
 static void init_passes_on_why_a_backend_cannot_run(void **state)
 {
-    const struct iris_backend_ops *ops;
+    struct iris_placement placement;
 
     (void)state;
     refuse_init("quantum", NULL, "unknown");
-    if (choose("hip", &ops) != IRIS_OK) {
+    if (choose("hip", &placement) != IRIS_OK) {
         refuse_init("hip", NULL, "IRIS_BACKEND=sim");
         refuse_init("sim", "gpu", "IRIS_SIM_DEVICE=cpu");
     }
 }
 
-static iris_status_t no_fail(iris_status_t status, const char *message)
+static iris_status_t no_fail(const struct iris_log *log, iris_status_t status,
+                             const char *message)
 {
-    (void)message;
+    (void)log, (void)message;
     return status;
 }
 

@@ -6,7 +6,8 @@
 
 #include "support/hip_job.h"
 
-#include "backend/backend.h"
+#include "backend/calls.h"
+#include "backend/registry.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,22 +21,41 @@
 #define PIECE ((size_t)65536)
 #define ODD (16 * PIECE + 4096)
 
+static iris_status_t keep_waiting(void *core)
+{
+    (void)core;
+    return IRIS_OK;
+}
+
+static void describe_late(void *core, const void *word, char *text,
+                          size_t bytes)
+{
+    (void)core, (void)word, (void)bytes;
+    text[0] = '\0';
+}
+
+static const struct iris_core_ops core_ops = {
+    .keep_waiting = keep_waiting,
+    .describe_late = describe_late,
+};
+
 static struct iris_backend *open_backend(int rank, const char *allocator)
 {
     const struct iris_backend_params params = {
         .num_ranks = 2,
         .rank = rank,
-        .local_rank = rank,
-        .allocator = allocator,
+        .device = rank,
+        .ranks_on_device = 1,
+        .vmem = strcmp(allocator, "vmem") == 0,
+        .core_ops = &core_ops,
         .heap_bytes = BYTES,
     };
-    const struct iris_backend_ops *ops;
+    const struct iris_backend_type *type;
     struct iris_backend *backend = NULL;
-    struct iris_settings settings;
 
-    if (iris_i_settings_load(NULL, &settings) == IRIS_OK &&
-        iris_i_backend_select(&settings, &ops) == IRIS_OK) {
-        (void)ops->open(&params, &backend);
+    if (iris_i_registry_find("hip", getenv("IRIS_MODULE_DIR"), &type) ==
+        IRIS_OK) {
+        (void)iris_i_device_open(type, &params, &backend);
     }
     return backend;
 }
@@ -47,7 +67,7 @@ static int offer(struct iris_backend *backend, struct iris_heap_region *heap,
     struct iris_heap_handle handle;
 
     memset(heap->base, value, BYTES);
-    CHECK_OK(backend->ops->heap_export(backend, heap, &handle));
+    CHECK_OK(iris_i_memory_export(backend, heap, &handle));
     CHECK(write(out, &handle, sizeof handle) == sizeof handle);
     return 0;
 }
@@ -62,22 +82,22 @@ static int offer_two(int in, int out)
 
     CHECK(backend != NULL);
     for (int i = 0; i < SETTLED; i++) {
-        CHECK_OK(backend->ops->heap_alloc(backend, BYTES, &heap));
-        backend->ops->heap_free(backend, &heap);
+        CHECK_OK(iris_i_memory_alloc(backend, BYTES, &heap));
+        iris_i_memory_free(backend, &heap);
     }
-    CHECK_OK(backend->ops->heap_alloc(backend, BYTES, &heap));
+    CHECK_OK(iris_i_memory_alloc(backend, BYTES, &heap));
     first = heap.base;
     CHECK_EQUAL(offer(backend, &heap, 1, out), 0);
     CHECK(read(in, &word, 1) == 1);
     for (int i = 0; i == 0 || heap.base != first; i++) {
         CHECK(i < TRIES);
-        backend->ops->heap_free(backend, &heap);
-        CHECK_OK(backend->ops->heap_alloc(backend, BYTES, &heap));
+        iris_i_memory_free(backend, &heap);
+        CHECK_OK(iris_i_memory_alloc(backend, BYTES, &heap));
     }
     CHECK_EQUAL(offer(backend, &heap, 2, out), 0);
     CHECK(read(in, &word, 1) == 1);
-    backend->ops->heap_free(backend, &heap);
-    backend->ops->close(backend);
+    iris_i_memory_free(backend, &heap);
+    iris_i_device_close(backend);
     return 0;
 }
 
@@ -103,15 +123,14 @@ static void a_peer_s_next_heap_is_not_taken_for_its_last(void **state)
 
         assert_int_equal(read(here[0], &handle, sizeof handle), sizeof handle);
         assert_int_equal(
-            backend->ops->heap_import(backend, &handle, BYTES, &bases[i]),
-            IRIS_OK);
+            iris_i_memory_import(backend, &handle, BYTES, &bases[i]), IRIS_OK);
         assert_int_equal(*(char *)bases[i], i + 1);
         assert_int_equal(write(there[1], "", 1), 1);
     }
     for (int i = 0; i < 2; i++) {
-        backend->ops->heap_unimport(backend, bases[i], BYTES);
+        iris_i_memory_unimport(backend, bases[i], BYTES);
     }
-    backend->ops->close(backend);
+    iris_i_device_close(backend);
     assert_true(waitpid(pid, &ended, 0) == pid && ended == 0);
     close(here[0]);
     close(there[1]);
@@ -141,26 +160,24 @@ static void lend(const char *allocator)
     void *base;
 
     assert_true(mine != NULL && theirs != NULL);
-    theirs->ops->device_info(theirs, &info);
-    assert_int_equal(theirs->ops->heap_alloc(theirs, BYTES, &heap), IRIS_OK);
-    if (theirs->growth != NULL) {
-        assert_int_equal(
-            theirs->growth->back(theirs, heap.base, info.page_bytes), IRIS_OK);
-    }
-    assert_int_equal(theirs->ops->heap_export(theirs, &heap, &handle), IRIS_OK);
+    iris_i_device_info(theirs, &info);
+    assert_int_equal(iris_i_memory_alloc(theirs, BYTES, &heap), IRIS_OK);
+    assert_int_equal(iris_i_memory_commit(theirs, heap.base, info.page_bytes),
+                     IRIS_OK);
+    assert_int_equal(iris_i_memory_export(theirs, &heap, &handle), IRIS_OK);
     if (handle.fd >= 0) {
         close(handle.fd);
     }
-    assert_int_equal(mine->ops->heap_import(mine, &handle, BYTES, &base),
+    assert_int_equal(iris_i_memory_import(mine, &handle, BYTES, &base),
                      IRIS_OK);
     assert_ptr_equal(base, heap.base);
-    theirs->ops->heap_free(theirs, &heap);
+    iris_i_memory_free(theirs, &heap);
     assert_true(is_memory(base));
-    theirs->ops->close(theirs);
+    iris_i_device_close(theirs);
     assert_true(is_memory(base));
-    mine->ops->heap_unimport(mine, base, BYTES);
+    iris_i_memory_unimport(mine, base, BYTES);
     assert_false(is_memory(base));
-    mine->ops->close(mine);
+    iris_i_device_close(mine);
 }
 
 static void a_heap_stays_while_another_gpu_s_rank_thread_has_it(void **state)

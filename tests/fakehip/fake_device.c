@@ -16,6 +16,8 @@
 #define FIRST_BUS 0x10
 
 _Thread_local bool fake_in_callback;
+#define FAKE_MEMORY_BYTES ((size_t)64 << 30) /* as it says */
+
 static _Thread_local int current;
 static _Thread_local bool chosen; /* hipSetDevice() was called */
 static _Thread_local hipError_t last;
@@ -270,6 +272,22 @@ FAKE_EXPORT hipError_t hipRuntimeGetVersion(int *version_p)
 
     if (error == hipSuccess) {
         *version_p = fake_version();
+    }
+    return fake_leave(error);
+}
+
+FAKE_EXPORT hipError_t hipDriverGetVersion(int *version_p)
+{
+    return hipRuntimeGetVersion(version_p);
+}
+
+FAKE_EXPORT hipError_t hipDeviceTotalMem(size_t *bytes_p, hipDevice_t device)
+{
+    hipError_t error = fake_enter(__func__);
+
+    (void)device;
+    if (error == hipSuccess) {
+        *bytes_p = FAKE_MEMORY_BYTES;
     }
     return fake_leave(error);
 }

@@ -225,18 +225,13 @@ int harness_on_gpu(const iris_t *iris)
 
 static int has_gpu(void)
 {
-    const struct iris_backend_ops *ops;
-    struct iris_backend_params params = {.rank = 0};
+    const struct iris_bootstrap bootstrap = {.how = "test", .num_ranks = 1};
+    struct iris_placement placement;
     struct iris_settings settings;
-    char reason[IRIS_MESSAGE_BYTES];
 
-    if (iris_i_settings_load(NULL, &settings) != IRIS_OK ||
-        iris_i_backend_select(&settings, &ops) != IRIS_OK) {
-        return 0;
-    }
-    iris_i_backend_params(&settings, &params, reason, sizeof reason);
-    return !ops->simulation ||
-           (strcmp(params.sim_device, "cpu") != 0 && params.gpu != NULL);
+    return iris_i_settings_load(NULL, &settings) == IRIS_OK &&
+           iris_i_place(&settings, &bootstrap, &placement) == IRIS_OK &&
+           placement.type->is_gpu;
 }
 
 int harness_has_gpu(void)

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls into a backend: one thin function for each slot of backend.h, whose
+ * contract is the slot's. Nothing else reaches through the tables.
+ *
+ * What enqueues work, or waits for it, first returns the instance's fault if
+ * there is one.
+ */
+#ifndef IRIS_SRC_BACKEND_CALLS_H
+#define IRIS_SRC_BACKEND_CALLS_H
+
+#include "backend/backend.h"
+
+iris_status_t iris_i_device_open(const struct iris_backend_type *type,
+                                 const struct iris_backend_params *params,
+                                 struct iris_backend **backend_p);
+void iris_i_device_info(const struct iris_backend *backend,
+                        struct iris_device_info *info_p);
+iris_status_t iris_i_stream_make(struct iris_backend *backend,
+                                 struct iris_stream **stream_p);
+iris_status_t iris_i_stream_wrap(struct iris_backend *backend, void *native,
+                                 struct iris_stream **stream_p);
+void iris_i_stream_end(struct iris_stream *stream);
+void iris_i_graph_end(struct iris_backend *backend, void *graph);
+iris_status_t iris_i_device_clear_fault(struct iris_backend *backend);
+/* NULL is fine. */
+void iris_i_device_close(struct iris_backend *backend);
+
+iris_status_t iris_i_memory_alloc(struct iris_backend *backend, size_t bytes,
+                                  struct iris_heap_region *region_p);
+void iris_i_memory_free(struct iris_backend *backend,
+                        struct iris_heap_region *region);
+iris_status_t iris_i_memory_export(struct iris_backend *backend,
+                                   const struct iris_heap_region *region,
+                                   struct iris_heap_handle *handle_p);
+iris_status_t iris_i_memory_import(struct iris_backend *backend,
+                                   const struct iris_heap_handle *handle,
+                                   size_t bytes, void **base_p);
+void iris_i_memory_unimport(struct iris_backend *backend, void *base,
+                            size_t bytes);
+iris_status_t iris_i_memory_commit(struct iris_backend *backend, void *at,
+                                   size_t bytes);
+void iris_i_memory_decommit(struct iris_backend *backend, void *at,
+                            size_t bytes);
+iris_status_t iris_i_memory_export_range(struct iris_backend *backend, void *at,
+                                         struct iris_heap_handle *handle_p);
+iris_status_t iris_i_memory_import_range(struct iris_backend *backend, void *at,
+                                         size_t most,
+                                         const struct iris_heap_handle *handle);
+iris_status_t iris_i_memory_hold_external(struct iris_backend *backend,
+                                          const void *ptr, size_t bytes,
+                                          struct iris_external *external_p);
+void iris_i_memory_release_external(struct iris_backend *backend,
+                                    struct iris_external *external);
+iris_status_t iris_i_memory_map_external(struct iris_backend *backend, void *at,
+                                         struct iris_external *external);
+
+iris_status_t iris_i_queue_synchronize(struct iris_stream *stream);
+iris_status_t iris_i_queue_copy(struct iris_stream *stream, void *dst,
+                                const void *src, size_t bytes);
+iris_status_t iris_i_queue_set(struct iris_stream *stream, void *dst, int value,
+                               size_t bytes);
+iris_status_t iris_i_queue_launch(struct iris_stream *stream,
+                                  const struct iris_launch *launch);
+iris_status_t iris_i_queue_signal(struct iris_stream *stream, uint64_t *place,
+                                  uint64_t value);
+iris_status_t iris_i_queue_wait(struct iris_stream *stream, uint64_t *place,
+                                iris_cmp_t cmp, uint64_t value);
+iris_status_t iris_i_queue_capture_begin(struct iris_stream *stream);
+iris_status_t iris_i_queue_capture_end(struct iris_stream *stream,
+                                       void **graph_p);
+iris_status_t iris_i_queue_graph_launch(struct iris_stream *stream,
+                                        void *graph);
+void *iris_i_queue_native(struct iris_stream *stream);
+
+#endif /* IRIS_SRC_BACKEND_CALLS_H */

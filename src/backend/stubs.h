@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a backend that lacks something puts into the slot: each says that it is
+ * unsupported and what to use instead.
+ */
+#ifndef IRIS_SRC_BACKEND_STUBS_H
+#define IRIS_SRC_BACKEND_STUBS_H
+
+#include "backend/backend.h"
+
+/* Devices without a runtime of their own. */
+iris_status_t iris_i_no_stream_wrap(struct iris_backend *backend, void *native,
+                                    struct iris_stream **stream_p);
+void *iris_i_no_native(struct iris_stream *stream);
+
+/* Queues without graphs. No graph is ever made, so none is destroyed. */
+iris_status_t iris_i_no_capture_begin(struct iris_stream *stream);
+iris_status_t iris_i_no_capture_end(struct iris_stream *stream, void **graph_p);
+iris_status_t iris_i_no_graph_launch(struct iris_stream *stream, void *graph);
+void iris_i_no_graph_destroy(struct iris_backend *backend, void *graph);
+
+/* Queues that signal and wait by kernels. No message: the core launches one. */
+iris_status_t iris_i_no_signal(struct iris_stream *stream, uint64_t *place,
+                               uint64_t value);
+iris_status_t iris_i_no_wait(struct iris_stream *stream, uint64_t *place,
+                             iris_cmp_t cmp, uint64_t value);
+
+/* Heaps that are not IRIS_COMMIT_PRIVATE. */
+iris_status_t iris_i_no_export_range(struct iris_backend *backend, void *at,
+                                     struct iris_heap_handle *handle_p);
+iris_status_t iris_i_no_import_range(struct iris_backend *backend, void *at,
+                                     size_t most,
+                                     const struct iris_heap_handle *handle);
+iris_status_t iris_i_no_hold_external(struct iris_backend *backend,
+                                      const void *ptr, size_t bytes,
+                                      struct iris_external *external_p);
+void iris_i_no_release_external(struct iris_backend *backend,
+                                struct iris_external *external);
+iris_status_t iris_i_no_map_external(struct iris_backend *backend, void *at,
+                                     struct iris_external *external);
+
+/* Heaps that are IRIS_COMMIT_NOTHING: there is nothing to do. */
+iris_status_t iris_i_all_committed(struct iris_backend *backend, void *at,
+                                   size_t bytes);
+void iris_i_no_decommit(struct iris_backend *backend, void *at, size_t bytes);
+
+#endif /* IRIS_SRC_BACKEND_STUBS_H */
