@@ -44,8 +44,14 @@ typedef struct iris iris_t;
       "debug info warning error off", "least severe message to print")         \
     X(timeout_ms, MS, "IRIS_TIMEOUT_MS", "300000",                             \
       "", "deadline of every wait on the host; 0: none")                        \
+    X(warn_ms, MS, "IRIS_WARN_MS", "10000",                                    \
+      "", "a wait on the host that takes longer logs one line; 0: none does")  \
     X(device_timeout_ms, MS, "IRIS_DEVICE_TIMEOUT_MS", "0",                    \
       "", "deadline of every wait inside a kernel; 0: none")                   \
+    X(nodes, COUNT, "IRIS_NODES", "1",                                         \
+      "", "pretend that the ranks are on so many nodes, for tests")            \
+    X(require_all, FLAG, "IRIS_REQUIRE_ALL", "0",                              \
+      "", "1: iris_init() fails if a peer's heap cannot be mapped")            \
     X(sim_device, CHOICE, "IRIS_SIM_DEVICE", "auto",                           \
       "auto cpu gpu", "what the sim backend runs on; auto: a GPU if it can")   \
     X(sim_cus, COUNT, "IRIS_SIM_CUS", "4",                                     \
@@ -150,6 +156,18 @@ IRIS_API iris_status_t iris_finalize(iris_t *iris);
  *  IRIS_ERR_STATE        the error stays: a kernel cannot be ended, or the
  *                        GPU's runtime has failed for good */
 IRIS_API iris_status_t iris_clear_error(iris_t *iris);
+
+/** Ends every wait of this context on the host, now and from now on, with
+ *  IRIS_ERR_INTERRUPTED: for a handler of SIGINT, say. Kernels that wait end,
+ *  too. After it only iris_finalize() makes sense, which then does not wait for
+ *  peers; they are told. Local; never blocks. The context is live; NULL is
+ *  fine. The only call that a signal handler may make. */
+IRIS_API void iris_interrupt(iris_t *iris);
+
+/** The rank that was lost, by its process's end or by leaving after an error;
+ *  of several the first that was found, and where it all began. -1: none, or a
+ *  bad context. Looks at every peer. Local, does not block, any thread. */
+IRIS_API int iris_lost_rank(iris_t *iris);
 
 /** This rank, 0 <= rank < iris_num_ranks(). -1 on a bad context. */
 IRIS_API int iris_rank(const iris_t *iris);

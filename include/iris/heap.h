@@ -125,6 +125,12 @@ IRIS_API iris_status_t iris_heap_stats(const iris_t *iris,
  *  Local, does not block. */
 IRIS_API int iris_is_symmetric(const iris_t *iris, const void *ptr);
 
+/** 1 if this rank can reach `rank`'s heap: its own it always can. 0 if that is
+ *  on another node, or on a device that this rank's has no access to; its base
+ *  in iris_heap_bases() is then 0, host calls on it give IRIS_ERR_UNREACHABLE,
+ *  and kernels must not touch it. Local, does not block. */
+IRIS_API int iris_is_reachable(const iris_t *iris, int rank);
+
 /** Translates `ptr`, in this rank's heap, to `rank`'s heap:
  *  ptr - heap_bases[own] + heap_bases[rank]. Local, does not block.
  *

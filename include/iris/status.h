@@ -29,7 +29,8 @@ extern "C" {
     X(ERR_STATE,       -11, "not usable in this state")                        \
     X(ERR_LIMIT,       -12, "a system limit was reached")                      \
     X(ERR_SYSTEM,      -13, "a system call failed")                            \
-    X(ERR_DEVICE,      -14, "the GPU failed")
+    X(ERR_DEVICE,      -14, "the GPU failed")                                  \
+    X(ERR_INTERRUPTED, -15, "a wait was interrupted")
 /* clang-format on */
 
 /** What every fallible call returns. 0 is success, errors are negative. */

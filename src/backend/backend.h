@@ -50,6 +50,7 @@ struct iris_heap_region {
                           * begin that are for external memory */
     size_t window_bytes; /* 0: there are none */
     enum iris_commit commit;
+    int guarded; /* nothing else begins where the heap ends */
     void *cookie;
 };
 

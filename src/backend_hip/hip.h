@@ -457,6 +457,6 @@ iris_status_t iris_i_hip_capture_begin(struct iris_stream *stream);
 iris_status_t iris_i_hip_capture_end(struct iris_stream *stream,
                                      void **graph_p);
 iris_status_t iris_i_hip_graph_launch(struct iris_stream *stream, void *graph);
-void iris_i_hip_graph_free(struct iris_backend *backend, void *graph);
+void iris_i_hip_graph_destroy(struct iris_backend *backend, void *graph);
 
 #endif /* IRIS_SRC_BACKEND_HIP_HIP_H */

@@ -229,7 +229,7 @@ static iris_status_t ask(struct hip_stream *stream, const char *what,
                            "rank %d: %s not done in %lld ms "
                            "(IRIS_TIMEOUT_MS); kernels that wait were ended. "
                            "Look at what its kernels wait for "
-                           "(IRIS_DEVICE_TIMEOUT_MS makes them tell)",
+                           "(IRIS_DEVICE_TIMEOUT_MS makes them report)",
                            params->rank, what, (long long)params->timeout_ms);
     }
     return params->core_ops->keep_waiting(params->core);

@@ -386,7 +386,7 @@ static const struct iris_device_ops device_ops = {
     .stream_create = iris_i_hip_stream_create,
     .stream_wrap = iris_i_hip_stream_wrap,
     .stream_destroy = iris_i_hip_stream_destroy,
-    .graph_destroy = iris_i_hip_graph_free,
+    .graph_destroy = iris_i_hip_graph_destroy,
     .clear_fault = hip_clear_fault,
     .close = hip_close,
 };

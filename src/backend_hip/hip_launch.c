@@ -362,7 +362,7 @@ iris_status_t iris_i_hip_graph_launch(struct iris_stream *base, void *handle)
     return status;
 }
 
-void iris_i_hip_graph_free(struct iris_backend *backend, void *handle)
+void iris_i_hip_graph_destroy(struct iris_backend *backend, void *handle)
 {
     struct hip_graph *graph = handle;
     struct hip_backend *hip = (struct hip_backend *)backend;

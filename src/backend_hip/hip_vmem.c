@@ -162,6 +162,7 @@ iris_status_t iris_i_hip_vmem_alloc(struct hip_backend *hip, size_t bytes,
     region_p->base = room->base;
     region_p->bytes = bytes;
     region_p->commit = IRIS_COMMIT_PRIVATE;
+    region_p->guarded = 1;
     region_p->window = heap_bytes;
     region_p->window_bytes = heap_bytes;
     region_p->cookie = NULL;

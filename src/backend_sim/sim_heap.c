@@ -55,7 +55,7 @@ static void mapping_put(const struct sim_backend *sim,
         return;
     }
     if (!atomic_load(&mapping->keep)) {
-        munmap(mapping->base, mapping->bytes);
+        iris_i_shm_unmap(mapping->base, mapping->bytes);
     }
     free(mapping);
 }
@@ -95,6 +95,7 @@ iris_status_t iris_i_sim_heap_alloc(struct iris_backend *backend, size_t bytes,
     region_p->base = mapping->base;
     region_p->bytes = bytes;
     region_p->commit = IRIS_COMMIT_SHARED;
+    region_p->guarded = 1;
     region_p->cookie = mapping;
     ((struct sim_backend *)backend)->heap = *region_p;
     return IRIS_OK;
@@ -255,7 +256,7 @@ void iris_i_sim_heap_unimport(struct iris_backend *backend, void *base,
     if (import->mapping != NULL) {
         mapping_put(sim, import->mapping);
     } else if (!sim->abandoned) {
-        munmap(base, bytes);
+        iris_i_shm_unmap(base, bytes);
     }
     free(import);
 }

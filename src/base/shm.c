@@ -146,36 +146,48 @@ void iris_i_shm_decommit(int fd, size_t offset, size_t bytes)
     }
 }
 
+/* A page that nobody can touch is behind every mapping, so that what begins
+ * there is known to be past the end. */
+static size_t mapped_bytes(size_t bytes)
+{
+    return page_up(bytes) + page_up(1);
+}
+
+void iris_i_shm_unmap(void *base, size_t bytes)
+{
+    munmap(base, mapped_bytes(bytes));
+}
+
 /* Takes twice the addresses and gives back what is around the range. */
 iris_status_t iris_i_shm_map(int fd, size_t bytes, void **base_p)
 {
-    size_t length = page_up(bytes), alignment = page_up(1);
-    char *room, *base;
+    size_t length = mapped_bytes(bytes), alignment = page_up(1);
+    char *range, *base;
     int ret;
 
     while (alignment <= bytes / 2) {
         alignment *= 2;
     }
-    room = length > SIZE_MAX / 4
-               ? MAP_FAILED
-               : mmap(NULL, length + alignment, PROT_NONE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) {
+    range = length > SIZE_MAX / 4
+                ? MAP_FAILED
+                : mmap(NULL, length + alignment, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) {
         ret = length > SIZE_MAX / 4 ? ENOMEM : errno;
         goto fail;
     }
-    base = room + (alignment - (uintptr_t)room % alignment) % alignment;
+    base = range + (alignment - (uintptr_t)range % alignment) % alignment;
     if (mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
              0) == MAP_FAILED) {
         ret = errno;
-        munmap(room, length + alignment);
+        munmap(range, length + alignment);
         goto fail;
     }
-    if (base > room) {
-        munmap(room, (size_t)(base - room));
+    if (base > range) {
+        munmap(range, (size_t)(base - range));
     }
-    if (base < room + alignment) {
-        munmap(base + length, (size_t)(room + alignment - base));
+    if (base < range + alignment) {
+        munmap(base + length, (size_t)(range + alignment - base));
     }
     *base_p = base;
     return IRIS_OK;

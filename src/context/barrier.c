@@ -8,16 +8,19 @@
 
 #include "context/context.h"
 #include "queue/kernels.h"
-#include "base/log.h"
-#include "control/agree.h"
-#include "queue/stream.h"
 
 #include <string.h>
+
+static const struct iris_call_type barrier_call = {.name = "iris_barrier"};
+static const struct iris_call_type broadcast_call = {
+    .name = "iris_broadcast",
+    .fields = {{.name = "bytes"}, {.name = "root"}, {.name = "position"}},
+};
 
 iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
                            iris_group_t *group)
 {
-    struct iris_call call = {.kind = IRIS_CALL_BARRIER};
+    struct iris_call call = {.type = &barrier_call};
     iris_status_t status = iris_i_enter(iris, "iris_barrier");
 
     if (status == IRIS_OK) {
@@ -26,12 +29,12 @@ iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
     if (status != IRIS_OK) {
         return status;
     }
-    iris_i_meet_begin(iris, call.kind);
-    call.status = iris_i_stream_resolve(iris, stream, &stream);
+    iris_i_agree_begin(iris->control, call.type);
+    call.status = iris_i_stream_resolve(&iris->queue, stream, &stream);
     if (call.status == IRIS_OK) {
-        call.status = iris_i_stream_synchronize(iris, stream);
+        call.status = iris_i_stream_synchronize(&iris->queue, stream);
     }
-    return iris_i_meet(iris, group, &call);
+    return iris_i_agree(&group->members, &call);
 }
 
 iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
@@ -42,8 +45,12 @@ iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
     if (status == IRIS_OK) {
         status = iris_i_group_resolve(iris, group, &group);
     }
+    if (status == IRIS_OK) {
+        status =
+            iris_i_group_check_reachable(iris, group, "iris_device_barrier");
+    }
     return status == IRIS_OK
-               ? iris_i_kernel_barrier(iris, group->device, stream)
+               ? iris_i_kernel_barrier(&iris->queue, group->device, stream)
                : status;
 }
 
@@ -51,7 +58,7 @@ iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
 iris_status_t iris_broadcast(iris_t *iris, void *data, size_t bytes, int root,
                              iris_group_t *group)
 {
-    struct iris_call call = {.kind = IRIS_CALL_BROADCAST};
+    struct iris_call call = {.type = &broadcast_call};
     iris_status_t status = iris_i_enter(iris, "iris_broadcast");
     size_t position = 0, got;
 
@@ -61,11 +68,12 @@ iris_status_t iris_broadcast(iris_t *iris, void *data, size_t bytes, int root,
     if (status != IRIS_OK) {
         return status;
     }
-    if (root < 0 || root >= group->count) {
-        call.status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                                  "iris_broadcast: root %d is no index of a "
-                                  "group of %d; pass 0 to %d",
-                                  root, group->count, group->count - 1);
+    if (root < 0 || root >= group->members.count) {
+        call.status =
+            iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                        "iris_broadcast: root %d is no index of a "
+                        "group of %d; pass 0 to %d",
+                        root, group->members.count, group->members.count - 1);
     } else if (bytes > PTRDIFF_MAX) {
         call.status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                                   "iris_broadcast: %zu bytes are more than "
@@ -82,18 +90,19 @@ iris_status_t iris_broadcast(iris_t *iris, void *data, size_t bytes, int root,
             left < IRIS_PAYLOAD_BYTES ? left : (size_t)IRIS_PAYLOAD_BYTES;
         const void *payload;
 
-        call.args[0] = bytes;
-        call.args[1] = (uint64_t)root;
-        call.args[2] = position;
+        call.fields[0] = bytes;
+        call.fields[1] = (uint64_t)root;
+        call.fields[2] = position;
         if (group->index == root && piece != 0) {
             call.payload = (const char *)data + position;
             call.payload_bytes = piece;
         }
-        status = iris_i_meet(iris, group, &call);
+        status = iris_i_agree(&group->members, &call);
         if (status != IRIS_OK) {
             return status;
         }
-        payload = iris_i_meet_payload(iris, group, group->members[root], &got);
+        payload =
+            iris_i_agree_payload(&group->members, group->ranks[root], &got);
         if (group->index != root && piece != 0) {
             memcpy((char *)data + position, payload, piece);
         }

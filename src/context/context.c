@@ -6,11 +6,10 @@
 
 #include "context/context.h"
 
-#include "queue/graph.h"
-#include "heap/heap.h"
-#include "control/agree.h"
-#include "queue/stream.h"
+#include "control/endpoint.h"
+#include "control/peers.h"
 #include "control/rendezvous.h"
+#include "control/segment.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -41,6 +40,19 @@ static void shelve(iris_t *iris)
     free(oldest);
 }
 
+iris_status_t iris_i_enter_output(const iris_t *iris, const char *call,
+                                  const void *output, const char *name)
+{
+    iris_status_t status = iris_i_enter(iris, call);
+
+    if (status == IRIS_OK && output == NULL) {
+        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                             "%s: %s is NULL; pass where to put the result",
+                             call, name);
+    }
+    return status;
+}
+
 iris_status_t iris_i_enter(const iris_t *iris, const char *call)
 {
     if (iris == NULL) {
@@ -65,17 +77,19 @@ iris_status_t iris_i_enter(const iris_t *iris, const char *call)
     return IRIS_OK;
 }
 
-iris_status_t iris_i_keep_waiting(void *core)
+/* core_ops.keep_waiting: fails when a peer is lost. */
+static iris_status_t keep_waiting(void *core)
 {
-    const iris_t *iris = core;
+    iris_t *iris = core;
 
+    iris_i_stream_warn_late(&iris->log);
     /* A rank that leaves waits for nobody. */
     if (atomic_load_explicit(&iris->life, memory_order_acquire) !=
         IRIS_LIFE_LIVE) {
         return iris_i_fail(&iris->log, IRIS_ERR_STATE,
                            "this rank has left the job");
     }
-    return iris_i_peers_check_all(iris);
+    return iris_i_peers_check_all(iris->control);
 }
 
 void iris_i_observe(iris_t *iris, iris_cpu_observe_t observe, void *self)
@@ -84,40 +98,14 @@ void iris_i_observe(iris_t *iris, iris_cpu_observe_t observe, void *self)
     iris->observer.self = self;
 }
 
-static void set_state(iris_t *iris, enum iris_rank_state state)
-{
-    struct iris_control_rank *self;
-
-    if (iris->control != NULL) {
-        self = iris_i_control_rank(iris->control, iris->rank);
-        atomic_store_explicit(&self->blames,
-                              (unsigned)(iris_i_peers_lost(iris) + 1),
-                              memory_order_relaxed);
-        atomic_store_explicit(&self->state, state, memory_order_release);
-    }
-}
-
-/* After it nothing of this rank's runs. */
-static void close_streams(iris_t *iris)
-{
-    while (iris->stream != NULL) {
-        struct iris_stream *stream = iris->stream;
-
-        iris->stream = stream->next;
-        iris_i_stream_end(stream);
-    }
-    iris_i_graph_close_all(iris); /* no launch of any runs now */
-}
-
 /* Frees what there is, in reverse order of making. */
 static void close_all(iris_t *iris)
 {
-    close_streams(iris);
+    iris_i_queue_close(&iris->queue);
     iris_i_group_close_all(iris);
-    iris_i_heap_close(iris);
+    iris_i_heap_close(&iris->heap);
     iris_i_device_close(iris->backend);
-    iris_i_peers_close(iris->peers);
-    iris_i_control_release(iris->control);
+    iris_i_control_close(iris->control);
 }
 
 /* Rank 0 says what the simulation runs on, where there was a choice. */
@@ -125,7 +113,7 @@ static void report_simulation(const iris_t *iris)
 {
     int gpu = iris->placement.type->is_gpu;
 
-    if (iris->rank == 0 && iris->placement.simulation &&
+    if (iris->log.rank == 0 && iris->placement.simulation &&
         strcmp(iris->settings.sim_device.text, "auto") == 0 && HAVE_HIP) {
         iris_i_info(&iris->log, "simulation on the %s%s%s",
                     gpu ? "GPU " : "CPU", gpu ? iris->device.name : "",
@@ -137,13 +125,13 @@ static iris_status_t open_backend(iris_t *iris,
                                   const struct iris_bootstrap *bootstrap)
 {
     static const struct iris_core_ops core_ops = {
-        .keep_waiting = iris_i_keep_waiting,
+        .keep_waiting = keep_waiting,
         .describe_late = iris_i_group_describe_late,
     };
     const struct iris_settings *settings = &iris->settings;
     struct iris_backend_params params = {
-        .rank = iris->rank,
-        .num_ranks = iris->num_ranks,
+        .rank = iris->log.rank,
+        .num_ranks = iris->log.num_ranks,
         .num_cus = (int)settings->sim_cus.number,
         .vmem = strcmp(settings->allocator.text, "vmem") == 0,
         .heap_bytes = (size_t)settings->heap_bytes.number,
@@ -164,7 +152,8 @@ static iris_status_t open_backend(iris_t *iris,
     }
     if (status == IRIS_OK) {
         iris_i_device_info(iris->backend, &iris->device);
-        status = iris_i_stream_make(iris->backend, &iris->stream);
+        iris->queue.backend = iris->backend;
+        status = iris_i_queue_open(&iris->queue);
     }
     if (status == IRIS_OK) {
         report_simulation(iris);
@@ -172,15 +161,38 @@ static iris_status_t open_backend(iris_t *iris,
     return status;
 }
 
+/* This rank's heap, and for messages about what comes to it an endpoint. */
+static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
+                               struct iris_endpoint **endpoint_p)
+{
+    struct iris_heap *heap = &iris->heap;
+    iris_status_t status;
+
+    heap->backend = iris->backend;
+    heap->stream = iris->queue.streams;
+    status = iris_i_heap_open(heap, (size_t)iris->settings.heap_bytes.number,
+                              iris_i_layout_bytes(iris->log.num_ranks));
+    if (status == IRIS_OK && heap->region.commit == IRIS_COMMIT_PRIVATE &&
+        iris->log.num_ranks > 1) {
+        status = iris_i_endpoint_open(endpoint_p);
+    }
+    if (status == IRIS_OK && *endpoint_p != NULL) {
+        memcpy(hello->endpoint, (*endpoint_p)->name, sizeof hello->endpoint);
+    }
+    return status == IRIS_OK ? iris_i_heap_export(heap, &hello->handle)
+                             : status;
+}
+
 /* What this rank can do by itself, before it meets the others. */
 static iris_status_t prepare(iris_t *iris,
                              const struct iris_bootstrap *bootstrap,
-                             struct iris_hello *hello)
+                             struct iris_hello *hello,
+                             struct iris_endpoint **endpoint_p)
 {
     iris_status_t status = open_backend(iris, bootstrap);
 
     if (status == IRIS_OK) {
-        status = iris_i_heap_open(iris, hello);
+        status = open_heap(iris, hello, endpoint_p);
     }
     if (status == IRIS_OK) {
         snprintf(hello->backend, sizeof hello->backend, "%s%s",
@@ -188,7 +200,7 @@ static iris_status_t prepare(iris_t *iris,
                  iris->placement.ranks_on_device > 1 ? " on a GPU" : "");
         snprintf(hello->message, sizeof hello->message, "%s",
                  iris->placement.no_gpu);
-        hello->heap_bytes = iris->heap.bytes;
+        hello->heap_bytes = iris->heap.region.bytes;
     } else {
         snprintf(hello->message, sizeof hello->message, "%s",
                  iris_last_error());
@@ -196,25 +208,56 @@ static iris_status_t prepare(iris_t *iris,
     return status;
 }
 
-/* What this rank does with what the meeting gave it. */
-static iris_status_t connect_peers(iris_t *iris,
-                                   const struct iris_meeting *meeting)
-{
-    int pids[iris->num_ranks];
-    iris_status_t status;
+/* What connect_peers() passes through the heap. */
+struct handles {
+    const struct iris_rendezvous *rendezvous;
+    int rank;
+    int num_nodes; /* pretended: IRIS_NODES */
+};
 
-    for (int rank = 0; rank < iris->num_ranks; rank++) {
-        pids[rank] = meeting->hellos[rank].pid;
+/* The node of a rank: as many on each, in order. */
+static int node_of(const struct handles *handles, int rank)
+{
+    return (int)((int64_t)rank * handles->num_nodes /
+                 handles->rendezvous->num_ranks);
+}
+
+static const struct iris_heap_handle *handle_of(void *arg, int rank)
+{
+    const struct handles *handles = arg;
+
+    return node_of(handles, rank) == node_of(handles, handles->rank)
+               ? &handles->rendezvous->hellos[rank].handle
+               : NULL;
+}
+
+/* What this rank does with what the rendezvous gave it. */
+static iris_status_t connect_peers(iris_t *iris,
+                                   struct iris_rendezvous *rendezvous,
+                                   struct iris_endpoint **endpoint_p)
+{
+    struct handles handles = {rendezvous, iris->log.rank,
+                              (int)iris->settings.nodes.number};
+    const struct iris_heap_peers peers = {
+        handle_of, &handles, (int)iris->settings.require_all.number};
+    iris_status_t status = iris_i_control_shm_open(&iris->log, rendezvous,
+                                                   *endpoint_p, &iris->control);
+
+    if (status != IRIS_OK) {
+        return status;
     }
-    iris->control = meeting->control;
-    status = iris_i_peers_open(iris->control, pids, iris->rank, &iris->peers);
+    *endpoint_p = NULL;
+    iris->control->timeout_ms = iris->settings.timeout_ms.number;
+    iris->control->warn_ms = iris->settings.warn_ms.number;
+    status = iris_i_group_make_world(iris);
     if (status == IRIS_OK) {
-        status = iris_i_heap_connect(iris, meeting);
+        status =
+            iris_i_heap_connect(&iris->heap, &iris->world->members, &peers);
     }
     if (status == IRIS_OK) {
-        status = iris_i_group_open_world(iris);
+        status = iris_i_layout_write_context(iris);
     }
-    return status;
+    return status == IRIS_OK ? iris_i_group_open_world(iris) : status;
 }
 
 /* Written by every rank in simulation; elsewhere when asked for by name. A
@@ -228,7 +271,7 @@ static iris_status_t write_bases(iris_t *iris)
     if (!iris->placement.simulation && !asked) {
         return IRIS_OK;
     }
-    status = iris_i_bases_write(iris, prefix->text);
+    status = iris_i_bases_write(&iris->heap, prefix->text);
     if (status != IRIS_OK && !asked) {
         iris_i_warning(&iris->log, "no heap-bases file: %s", iris_last_error());
         return IRIS_OK;
@@ -236,44 +279,48 @@ static iris_status_t write_bases(iris_t *iris)
     return status;
 }
 
-/* Everyone meets, whatever their own preparation gave (`status`), so that all
+/* All ranks meet, whatever their own preparation gave (`status`), so that all
  * learn of a failure at once. */
 static iris_status_t join(iris_t *iris, const struct iris_bootstrap *bootstrap,
-                          iris_status_t status)
+                          iris_status_t status,
+                          struct iris_endpoint **endpoint_p)
 {
     struct iris_hello hello = {.magic = HELLO_MAGIC,
                                .version = HELLO_VERSION,
-                               .rank = iris->rank,
-                               .num_ranks = iris->num_ranks,
+                               .rank = iris->log.rank,
+                               .num_ranks = iris->log.num_ranks,
                                .pid = getpid(),
                                .handle = {.fd = -1}};
-    struct iris_meeting meeting;
+    struct iris_rendezvous rendezvous;
 
     snprintf(hello.message, sizeof hello.message, "%s", iris_last_error());
-    hello.status = iris_i_wire_open(bootstrap, iris->timeout_ms, &meeting);
+    hello.status = iris_i_rendezvous_open(
+        bootstrap, iris->settings.timeout_ms.number, &rendezvous);
     if (hello.status != IRIS_OK) {
         return status == IRIS_OK ? (iris_status_t)hello.status
                                  : iris_i_fail_again(status, hello.message);
     }
     if (status == IRIS_OK) {
-        status = prepare(iris, bootstrap, &hello);
+        status = prepare(iris, bootstrap, &hello, endpoint_p);
     }
     hello.status = status;
-    status = iris_i_wire_meet(&meeting, &hello);
+    status = iris_i_rendezvous_join(&rendezvous, &hello);
     if (hello.status != IRIS_OK) {
         return iris_i_fail_again((iris_status_t)hello.status, hello.message);
     }
     if (status != IRIS_OK) {
         return status;
     }
-    status = connect_peers(iris, &meeting);
+    status = connect_peers(iris, &rendezvous, endpoint_p);
     if (status == IRIS_OK) {
         status = write_bases(iris);
     }
     if (status == IRIS_OK) {
-        set_state(iris, IRIS_RANK_RUNNING);
+        iris_i_peers_set_state(iris->control, IRIS_RANK_RUNNING);
     }
-    return iris_i_wire_agree(&meeting, status);
+    status = iris_i_rendezvous_agree(&rendezvous, status);
+    iris_i_segment_release(rendezvous.segment); /* if it was not taken over */
+    return status;
 }
 
 static iris_t *make(const struct iris_bootstrap *bootstrap,
@@ -286,17 +333,16 @@ static iris_t *make(const struct iris_bootstrap *bootstrap,
         return NULL;
     }
     iris->pid = getpid();
-    iris->rank = bootstrap->rank;
-    iris->num_ranks = bootstrap->num_ranks;
+    iris->log.rank = bootstrap->rank;
+    iris->log.num_ranks = bootstrap->num_ranks;
     iris->settings = *settings;
-    iris->timeout_ms = settings->timeout_ms.number;
-    iris->log.rank = iris->rank;
-    iris->log.num_ranks = iris->num_ranks;
+    iris->heap.log = &iris->log;
+    iris->queue.log = &iris->log;
+    iris->queue.heap = &iris->heap;
+    iris->queue.warn_ms = settings->warn_ms.number;
     atomic_init(&iris->log.level, iris_i_log_level(settings->log_level.text));
     atomic_init(&iris->life, IRIS_LIFE_LIVE);
-    pthread_mutex_init(&iris->streams_lock, NULL);
     pthread_mutex_init(&iris->groups_lock, NULL);
-    pthread_mutex_init(&iris->adopted_lock, NULL);
     return iris;
 }
 
@@ -305,22 +351,24 @@ static iris_status_t start(const struct iris_settings *settings,
                            iris_status_t status, iris_t **iris_p)
 {
     iris_t *iris = make(bootstrap, settings);
+    struct iris_endpoint *endpoint = NULL;
 
     if (iris == NULL) {
         return IRIS_ERR_NO_MEMORY;
     }
-    status = join(iris, bootstrap, status);
+    status = join(iris, bootstrap, status, &endpoint);
     if (status != IRIS_OK) {
         iris_i_fail_on(&iris->log, status);
-        set_state(iris, IRIS_RANK_LEFT);
+        iris_i_peers_set_state(iris->control, IRIS_RANK_LEFT);
         close_all(iris);
+        iris_i_endpoint_close(endpoint);
         free(iris);
         return status;
     }
     iris_i_debug(&iris->log,
                  "ready: backend %s, heap %zu bytes at %p, bootstrap %s",
-                 iris->placement.name, iris->heap.bytes, iris->heap.base,
-                 bootstrap->how);
+                 iris->placement.name, iris->heap.region.bytes,
+                 iris->heap.region.base, bootstrap->how);
     *iris_p = iris;
     return IRIS_OK;
 }
@@ -361,7 +409,7 @@ iris_status_t iris_init(const struct iris_config *config, iris_t **iris_p)
 
 static void end(iris_t *iris, enum iris_rank_state state)
 {
-    set_state(iris, state);
+    iris_i_peers_set_state(iris->control, state);
     atomic_store_explicit(&iris->life, IRIS_LIFE_FINALIZED,
                           memory_order_release);
     close_all(iris);
@@ -373,9 +421,11 @@ void iris_i_abandon(iris_t *iris)
     end(iris, IRIS_RANK_LEFT);
 }
 
+static const struct iris_call_type finalize_call = {.name = "iris_finalize"};
+
 iris_status_t iris_finalize(iris_t *iris)
 {
-    struct iris_call call = {.kind = IRIS_CALL_FINALIZE};
+    struct iris_call call = {.type = &finalize_call};
     iris_status_t status;
     char message[IRIS_MESSAGE_BYTES];
 
@@ -386,19 +436,37 @@ iris_status_t iris_finalize(iris_t *iris)
     if (status != IRIS_OK) {
         return status;
     }
-    iris_i_meet_begin(iris, call.kind);
-    call.status = iris_i_stream_synchronize_all(iris);
-    status = iris_i_meet(iris, iris->world, &call);
+    iris_i_agree_begin(iris->control, call.type);
+    call.status = iris_i_stream_synchronize_all(&iris->queue);
+    status = iris_i_agree(&iris->world->members, &call);
     snprintf(message, sizeof message, "%s", iris_last_error());
     if (status == IRIS_OK) {
         /* No memory is freed that a peer has mapped yet: GPUs' handles want it
          * so. Who dies on the way takes nothing from those who agreed. */
-        close_streams(iris);
-        iris_i_heap_disconnect(iris);
-        (void)iris_i_meet(iris, iris->world, &call);
+        iris_i_queue_close(&iris->queue);
+        iris_i_heap_disconnect(&iris->heap);
+        (void)iris_i_agree(&iris->world->members, &call);
     }
     end(iris, status == IRIS_OK ? IRIS_RANK_FINALIZED : IRIS_RANK_LEFT);
     return status == IRIS_OK ? IRIS_OK : iris_i_fail_again(status, message);
+}
+
+void iris_interrupt(iris_t *iris)
+{
+    struct iris_control *control = iris == NULL ? NULL : iris->control;
+
+    if (control != NULL) {
+        atomic_store_explicit(&control->interrupted, 1, memory_order_relaxed);
+    }
+}
+
+int iris_lost_rank(iris_t *iris)
+{
+    if (iris_i_enter(iris, "iris_lost_rank") != IRIS_OK) {
+        return -1;
+    }
+    (void)iris_i_peers_check_all(iris->control);
+    return iris_i_peers_lost(iris->control);
 }
 
 iris_status_t iris_clear_error(iris_t *iris)
@@ -409,48 +477,4 @@ iris_status_t iris_clear_error(iris_t *iris)
                ? iris_i_fail_on(&iris->log,
                                 iris_i_device_clear_fault(iris->backend))
                : status;
-}
-
-int iris_rank(const iris_t *iris)
-{
-    return iris_i_enter(iris, "iris_rank") == IRIS_OK ? iris->rank : -1;
-}
-
-int iris_num_ranks(const iris_t *iris)
-{
-    return iris_i_enter(iris, "iris_num_ranks") == IRIS_OK ? iris->num_ranks
-                                                           : -1;
-}
-
-int iris_device_id(const iris_t *iris)
-{
-    return iris_i_enter(iris, "iris_device_id") == IRIS_OK
-               ? iris->device.device_id
-               : -1;
-}
-
-int iris_num_cus(const iris_t *iris)
-{
-    return iris_i_enter(iris, "iris_num_cus") == IRIS_OK ? iris->device.num_cus
-                                                         : -1;
-}
-
-const char *iris_backend_name(const iris_t *iris)
-{
-    return iris_i_enter(iris, "iris_backend_name") == IRIS_OK
-               ? iris->placement.name
-               : NULL;
-}
-
-const int64_t *iris_heap_bases(const iris_t *iris)
-{
-    return iris_i_enter(iris, "iris_heap_bases") == IRIS_OK ? iris->heap_bases
-                                                            : NULL;
-}
-
-const int64_t *iris_device_context(const iris_t *iris)
-{
-    return iris_i_enter(iris, "iris_device_context") == IRIS_OK
-               ? iris->device_context
-               : NULL;
 }

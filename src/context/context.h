@@ -9,14 +9,12 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#include "heap/alloc.h"
-#include "backend/calls.h"
-#include "context/placement.h"
-#include "control/bootstrap.h"
-#include "control/segment.h"
 #include "base/settings.h"
 #include "context/group.h"
-#include "control/peers.h"
+#include "context/placement.h"
+#include "control/bootstrap.h"
+#include "heap/heap.h"
+#include "queue/queue.h"
 
 /* A context's life.
  *   LIVE       between iris_init() and iris_finalize()
@@ -30,41 +28,18 @@ enum iris_life {
 struct iris {
     atomic_uint life;
     pid_t pid; /* who made it: a fork must not use it */
-    int rank;
-    int num_ranks;
     struct iris_log log;
-    int64_t timeout_ms;
     struct iris_settings settings;
-
-    struct iris_control *control;
-    struct iris_peers *peers;
-    struct iris_group *world;
-
     struct iris_placement placement;
     struct iris_backend *backend;
-    struct iris_cpu_observer observer;
     struct iris_device_info device;
-    struct iris_stream *stream; /* the default one, first in the list */
-    pthread_mutex_t streams_lock;
-    struct iris_graph *graphs; /* under the streams' lock */
+    struct iris_cpu_observer observer;
+    struct iris_control *control;
+    struct iris_heap heap;
+    struct iris_queue queue;
+    struct iris_group *world;
     struct iris_group *groups; /* live ones but the world */
     pthread_mutex_t groups_lock;
-
-    struct iris_heap_region heap;
-    int64_t *heap_bases; /* host copy of the table */
-    struct iris_alloc *alloc;
-    size_t reserved_bytes;    /* the library's own, at offset 0 */
-    size_t piece_bytes;       /* memory is put behind the heap in these */
-    uint64_t *backed;         /* one bit for each of them */
-    atomic_size_t num_backed; /* bits set */
-    uint64_t *fresh;          /* those that peers have not mapped yet, while an
-                               * allocation is under way */
-    size_t num_fresh;         /* bits set */
-    struct iris_exchange *exchange; /* NULL: nothing ever has to be */
-    struct iris_offer *offers;      /* room for every run of pieces */
-    struct iris_alloc *window;      /* addresses behind the heap */
-    struct iris_adopted *adopted;   /* what is there */
-    pthread_mutex_t adopted_lock;
     int64_t *device_context; /* device memory, at offset 0 of the heap */
 };
 
@@ -81,11 +56,23 @@ void iris_i_abandon(iris_t *iris);
  * message. */
 iris_status_t iris_i_enter(const iris_t *iris, const char *call);
 
-/* backend_params.keep_waiting: fails when a peer is lost. */
-iris_status_t iris_i_keep_waiting(void *core);
+/* The same, and that an output argument, `name`, is not NULL. */
+iris_status_t iris_i_enter_output(const iris_t *iris, const char *call,
+                                  const void *output, const char *name);
 
 /* Lets an observer see every device operation of kernels launched from now on;
  * NULL: nobody. The default stream is idle. */
 void iris_i_observe(iris_t *iris, iris_cpu_observe_t observe, void *self);
+
+/* ---- The library's own memory at the heap's start (layout.c) ---- */
+
+/* Bytes of it, in a job of so many ranks. */
+size_t iris_i_layout_bytes(int num_ranks);
+
+/* Where the device half of the group with this place is. */
+struct iris_dev_group *iris_i_layout_group(const iris_t *iris, int place);
+
+/* Writes the device context, at its start. */
+iris_status_t iris_i_layout_write_context(iris_t *iris);
 
 #endif /* IRIS_SRC_CONTEXT_CONTEXT_H */

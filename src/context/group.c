@@ -9,9 +9,6 @@
 #include <iris/device/layout.h>
 
 #include "context/context.h"
-#include "heap/heap.h"
-#include "base/log.h"
-#include "control/agree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,12 +43,12 @@ iris_status_t iris_i_group_resolve(const iris_t *iris,
 /* The member whose arrival the word is; -1: none's. */
 static int find_late(const struct iris_group *group, const void *word)
 {
-    size_t count = (size_t)group->count;
+    size_t count = (size_t)group->members.count;
     size_t from = (size_t)((uintptr_t)word - (uintptr_t)group->device);
     size_t first = iris_i_group_arrivals(count);
 
     return from >= first && from < iris_i_group_bytes(count)
-               ? group->members[(from - first) / sizeof(uint64_t)]
+               ? group->ranks[(from - first) / sizeof(uint64_t)]
                : -1;
 }
 
@@ -74,10 +71,15 @@ void iris_i_group_describe_late(void *core, const void *word, char *text,
     pthread_mutex_unlock(&iris->groups_lock);
 }
 
+static const struct iris_call_type create_call = {.name = "iris_group_create"};
+static const struct iris_call_type destroy_call = {.name =
+                                                       "iris_group_destroy"};
+
 /* Writes the device half: epochs 0, nobody has arrived. */
 static iris_status_t write_device(iris_t *iris, struct iris_group *group)
 {
-    size_t count = (size_t)group->count, bytes = iris_i_group_bytes(count);
+    size_t count = (size_t)group->members.count,
+           bytes = iris_i_group_bytes(count);
     struct iris_dev_group *device = calloc(1, bytes);
     uint64_t offset; /* of the arrivals in every member's heap */
     iris_status_t status;
@@ -86,20 +88,22 @@ static iris_status_t write_device(iris_t *iris, struct iris_group *group)
         return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
                            "no memory for a group");
     }
-    group->device = iris_i_heap_group(iris, group->slot);
+    group->device = iris_i_layout_group(iris, group->members.place);
     offset = (uint64_t)(uintptr_t)group->device + iris_i_group_arrivals(count) -
-             (uint64_t)iris->heap_bases[iris->rank];
-    device->count = group->count;
+             (uint64_t)iris->heap.bases[iris->log.rank];
+    device->count = group->members.count;
     device->index = group->index;
-    device->arrivals = (uint64_t)iris->heap_bases[iris->rank] + offset;
+    device->arrivals = (uint64_t)iris->heap.bases[iris->log.rank] + offset;
     for (size_t i = 0; i < count; i++) {
-        int rank = group->members[i];
+        int rank = group->ranks[i];
 
-        device->words[2 * i] = (uint64_t)iris->heap_bases[rank] + offset +
+        group->unreachable =
+            iris->heap.bases[rank] == 0 ? rank : group->unreachable;
+        device->words[2 * i] = (uint64_t)iris->heap.bases[rank] + offset +
                                (uint64_t)group->index * sizeof device->words[0];
         iris_i_group_ranks(device)[i] = (uint64_t)rank;
     }
-    status = iris_i_heap_write(iris, group->device, device, bytes);
+    status = iris_i_heap_write(&iris->heap, group->device, device, bytes);
     free(device);
     return status;
 }
@@ -107,29 +111,46 @@ static iris_status_t write_device(iris_t *iris, struct iris_group *group)
 static struct iris_group *make(iris_t *iris, int count)
 {
     struct iris_group *group =
-        calloc(1, sizeof *group + (size_t)count * sizeof group->members[0]);
+        calloc(1, sizeof *group + (size_t)count * sizeof group->ranks[0]);
 
-    if (group != NULL) {
-        group->iris = iris;
-        group->count = count;
+    if (group == NULL) {
+        iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY, "no memory for a group");
+        return NULL;
     }
+    group->members.control = iris->control;
+    group->members.ranks = group->ranks;
+    group->members.count = count;
+    group->unreachable = -1;
     return group;
+}
+
+iris_status_t iris_i_group_make_world(iris_t *iris)
+{
+    struct iris_group *world = make(iris, iris->log.num_ranks);
+
+    if (world == NULL) {
+        return IRIS_ERR_NO_MEMORY;
+    }
+    for (int rank = 0; rank < iris->log.num_ranks; rank++) {
+        world->ranks[rank] = rank;
+    }
+    world->index = iris->log.rank;
+    iris->world = world;
+    return IRIS_OK;
 }
 
 iris_status_t iris_i_group_open_world(iris_t *iris)
 {
-    struct iris_group *world = make(iris, iris->num_ranks);
+    return write_device(iris, iris->world);
+}
 
-    if (world == NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
-                           "no memory for a group");
-    }
-    for (int rank = 0; rank < iris->num_ranks; rank++) {
-        world->members[rank] = rank;
-    }
-    world->index = iris->rank;
-    iris->world = world;
-    return write_device(iris, world);
+iris_status_t iris_i_group_check_reachable(const iris_t *iris,
+                                           const struct iris_group *group,
+                                           const char *call)
+{
+    return group->unreachable < 0 ? IRIS_OK
+                                  : iris_i_heap_check_reachable(
+                                        &iris->heap, call, group->unreachable);
 }
 
 void iris_i_group_close_all(iris_t *iris)
@@ -148,20 +169,21 @@ static iris_status_t check_list(const iris_t *iris, const int *ranks, int count)
 {
     int index = -1;
 
-    if (count < 0 || count > iris->num_ranks || (count > 0 && ranks == NULL)) {
+    if (count < 0 || count > iris->log.num_ranks ||
+        (count > 0 && ranks == NULL)) {
         return iris_i_fail(
             &iris->log, IRIS_ERR_INVALID,
             "a group of %d members in a job of %d ranks; list each "
             "member once, or pass count 0",
-            count, iris->num_ranks);
+            count, iris->log.num_ranks);
     }
     for (int i = 0; i < count; i++) {
-        if (ranks[i] < 0 || ranks[i] >= iris->num_ranks) {
+        if (ranks[i] < 0 || ranks[i] >= iris->log.num_ranks) {
             return iris_i_fail(
                 &iris->log, IRIS_ERR_INVALID,
                 "member %d of the group is rank %d; list ranks 0 "
                 "to %d",
-                i, ranks[i], iris->num_ranks - 1);
+                i, ranks[i], iris->log.num_ranks - 1);
         }
         for (int j = 0; j < i; j++) {
             if (ranks[j] == ranks[i]) {
@@ -170,161 +192,168 @@ static iris_status_t check_list(const iris_t *iris, const int *ranks, int count)
                     "rank %d is in the group twice; list it once", ranks[i]);
             }
         }
-        index = ranks[i] == iris->rank ? i : index;
+        index = ranks[i] == iris->log.rank ? i : index;
     }
     if (count > 0 && index < 0) {
         return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "rank %d is not in the list it passes; pass the "
                            "group it will be in, or count 0 for none",
-                           iris->rank);
+                           iris->log.rank);
     }
     return IRIS_OK;
 }
 
-/* Every rank looks at every list, so all come to the same verdict: a rank in a
- * list must have posted that very list. */
-static iris_status_t compare_lists(iris_t *iris)
+/* What ranks post of a list, and rank 0 of places. */
+_Static_assert(IRIS_RANKS_MAX * sizeof(uint16_t) <= IRIS_PAYLOAD_BYTES,
+               "a payload names every rank");
+
+static const uint16_t *posted(const iris_t *iris, int rank, size_t *count_p)
 {
-    for (int rank = 0; rank < iris->num_ranks; rank++) {
-        size_t bytes;
-        const int *list = iris_i_meet_payload(iris, iris->world, rank, &bytes);
+    size_t bytes;
+    const uint16_t *list =
+        iris_i_agree_payload(&iris->world->members, rank, &bytes);
 
-        for (size_t i = 0; i < bytes / sizeof *list; i++) {
-            size_t other_bytes = 0;
-            int other_rank = list[i];
-            const int *other = iris_i_meet_payload(iris, iris->world,
-                                                   other_rank, &other_bytes);
+    *count_p = bytes / sizeof *list;
+    return list;
+}
 
-            if (other_bytes != bytes || memcmp(other, list, bytes) != 0) {
+/* Every rank checks every list, so all come to the same verdict: a rank in a
+ * list must have posted that very list. */
+static iris_status_t compare_lists(const iris_t *iris)
+{
+    for (int rank = 0; rank < iris->log.num_ranks; rank++) {
+        size_t count, other_count;
+        const uint16_t *list = posted(iris, rank, &count), *other;
+
+        for (size_t i = 0; i < count; i++) {
+            other = posted(iris, list[i], &other_count);
+            if (other_count != count ||
+                memcmp(other, list, count * sizeof *list) != 0) {
                 return iris_i_fail(&iris->log, IRIS_ERR_MISMATCH,
                                    "iris_group_create: rank %d lists rank %d, "
                                    "which passed another list; members of one "
                                    "group pass the same ranks in the same "
                                    "order",
-                                   rank, other_rank);
+                                   rank, list[i]);
             }
         }
     }
     return IRIS_OK;
 }
 
-/* A place in the control segment behind `slot` that nobody holds, made ready.
- */
-static iris_status_t find_slot(iris_t *iris, int *slot)
+/* A place behind `place` that nobody holds, made ready. */
+static iris_status_t find_place(iris_t *iris, int *place)
 {
-    while (++*slot < IRIS_GROUP_SLOTS) {
-        struct iris_control_group *shared =
-            iris_i_control_group(iris->control, *slot);
-        iris_status_t status = iris_i_control_back_group(iris->control, *slot);
+    while (++*place < IRIS_PLACES) {
+        int is_free = 0;
+        iris_status_t status =
+            iris->control->ops->place_prepare(iris->control, *place, &is_free);
 
-        if (status != IRIS_OK) {
+        if (status != IRIS_OK || is_free) {
             return status;
-        }
-        if (atomic_load_explicit(&shared->users, memory_order_acquire) == 0) {
-            atomic_store(&shared->gave_up, 0);
-            atomic_store(&shared->posts, 0);
-            return IRIS_OK;
         }
     }
     return iris_i_fail(&iris->log, IRIS_ERR_LIMIT,
-                       "%d groups are live already; free some",
-                       IRIS_GROUP_SLOTS - 1);
+                       "%d groups are live already; destroy some",
+                       IRIS_PLACES - 1);
 }
 
-/* Rank 0's part: a slot for each list the ranks have just posted, written for
+/* Rank 0's part: a place for each list the ranks have just posted, written for
  * each rank of the list; 0 for a rank in no group. */
-static iris_status_t assign_slots(iris_t *iris, int *slots)
+static iris_status_t assign_places(iris_t *iris, uint16_t *places)
 {
-    iris_status_t status;
-    size_t bytes;
-    int slot = 0;
+    int place = 0;
 
-    for (int rank = 0; rank < iris->num_ranks; rank++) {
-        const int *list = iris_i_meet_payload(iris, iris->world, rank, &bytes);
+    for (int rank = 0; rank < iris->log.num_ranks; rank++) {
+        size_t count;
+        const uint16_t *list = posted(iris, rank, &count);
+        iris_status_t status;
 
-        if (bytes == 0 || list[0] != rank) {
+        if (count == 0 || list[0] != rank) {
             continue;
         }
-        status = find_slot(iris, &slot);
+        status = find_place(iris, &place);
         if (status != IRIS_OK) {
             return status;
         }
-        for (size_t i = 0; i < bytes / sizeof *list; i++) {
-            slots[list[i]] = slot;
+        for (size_t i = 0; i < count; i++) {
+            places[list[i]] = (uint16_t)place;
         }
     }
     return IRIS_OK;
 }
 
-/* Rank 0 picks a slot for each group, all learn theirs. */
-static iris_status_t agree_on_slot(iris_t *iris, int *slot_p)
+/* Rank 0 picks a place for each group, all learn theirs. */
+static iris_status_t agree_on_place(iris_t *iris, int *place_p)
 {
-    struct iris_call call = {.kind = IRIS_CALL_GROUP_SLOT};
-    int slots[iris->num_ranks];
+    struct iris_call call = {.type = &create_call};
+    uint16_t places[iris->log.num_ranks];
     iris_status_t status;
-    size_t bytes;
+    size_t count;
 
-    if (iris->rank == 0) {
-        memset(slots, 0, sizeof slots);
-        call.status = assign_slots(iris, slots);
-        call.payload = slots;
-        call.payload_bytes = sizeof slots;
+    if (iris->log.rank == 0) {
+        memset(places, 0, sizeof places);
+        call.status = assign_places(iris, places);
+        call.payload = places;
+        call.payload_bytes = sizeof places;
     }
-    status = iris_i_meet(iris, iris->world, &call);
+    status = iris_i_agree(&iris->world->members, &call);
     if (status == IRIS_OK) {
-        const int *posted = iris_i_meet_payload(iris, iris->world, 0, &bytes);
-
-        *slot_p = posted[iris->rank];
+        *place_p = posted(iris, 0, &count)[iris->log.rank];
     }
     return status;
 }
 
-/* Takes the slot, clearing what its last holders left of ours. */
-static iris_status_t take_slot(iris_t *iris, struct iris_group *group)
-{
-    struct iris_control_group *shared =
-        iris_i_control_group(iris->control, group->slot);
-
-    for (int parity = 0; parity < 2; parity++) {
-        atomic_store_explicit(&shared->slots[2 * iris->rank + parity].seq, 0,
-                              memory_order_relaxed);
-    }
-    atomic_fetch_add_explicit(&shared->users, 1, memory_order_relaxed);
-    return write_device(iris, group);
-}
-
-static void drop_slot(iris_t *iris, const struct iris_group *group)
-{
-    atomic_fetch_sub_explicit(
-        &iris_i_control_group(iris->control, group->slot)->users, 1,
-        memory_order_release);
-}
-
-/* After the lists agree: a slot, then everyone's word that it is set up. */
+/* After the lists agree: a place, then everyone's word that it is set up. */
 static iris_status_t establish(iris_t *iris, struct iris_group *group)
 {
-    struct iris_call call = {.kind = IRIS_CALL_GROUP_CREATE};
-    iris_status_t status = agree_on_slot(iris, &group->slot);
+    struct iris_control *control = iris->control;
+    struct iris_call call = {.type = &create_call};
+    int takes_part = group->members.count > 0;
+    iris_status_t status = agree_on_place(iris, &group->members.place);
 
     if (status != IRIS_OK) {
         return status;
     }
-    if (group->count > 0) {
-        call.status = take_slot(iris, group);
+    if (takes_part) {
+        control->ops->place_hold(control, group->members.place);
+        call.status = write_device(iris, group);
     }
-    status = iris_i_meet(iris, iris->world, &call);
-    if (status != IRIS_OK && group->count > 0) {
-        drop_slot(iris, group);
+    status = iris_i_agree(&iris->world->members, &call);
+    if (status != IRIS_OK && takes_part) {
+        control->ops->place_release(control, group->members.place);
     }
     return status;
+}
+
+/* This rank's part: its list is in order, and there is memory for the group. */
+static iris_status_t prepare(iris_t *iris, const int *ranks, int count,
+                             uint16_t *list, struct iris_group **made_p)
+{
+    iris_status_t status = check_list(iris, ranks, count);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    *made_p = make(iris, count);
+    if (*made_p == NULL) {
+        return IRIS_ERR_NO_MEMORY;
+    }
+    for (int i = 0; i < count; i++) {
+        list[i] = (uint16_t)ranks[i];
+        (*made_p)->ranks[i] = ranks[i];
+        (*made_p)->index = ranks[i] == iris->log.rank ? i : (*made_p)->index;
+    }
+    return IRIS_OK;
 }
 
 iris_status_t iris_group_create(iris_t *iris, const int *ranks, int count,
                                 iris_group_t **group_p)
 {
-    struct iris_call call = {.kind = IRIS_CALL_GROUP_CREATE};
+    struct iris_call call = {.type = &create_call};
     iris_status_t status = iris_i_enter(iris, "iris_group_create");
     struct iris_group *group = NULL;
+    uint16_t list[IRIS_RANKS_MAX];
 
     if (status != IRIS_OK) {
         return status;
@@ -333,25 +362,16 @@ iris_status_t iris_group_create(iris_t *iris, const int *ranks, int count,
         group_p == NULL
             ? iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                           "group_p is NULL; pass where to put the group")
-            : check_list(iris, ranks, count);
+            : prepare(iris, ranks, count, list, &group);
     if (call.status == IRIS_OK) {
-        group = make(iris, count);
-        call.payload = ranks;
-        call.payload_bytes = (size_t)count * sizeof *ranks;
+        call.payload = list;
+        call.payload_bytes = (size_t)count * sizeof list[0];
     }
-    if (call.status == IRIS_OK && group == NULL) {
-        call.status = iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
-                                  "no memory for a group");
-    }
-    status = iris_i_meet(iris, iris->world, &call);
+    status = iris_i_agree(&iris->world->members, &call);
     if (status == IRIS_OK) {
         status = compare_lists(iris);
     }
     if (status == IRIS_OK) {
-        for (int i = 0; i < count; i++) {
-            group->members[i] = ranks[i];
-            group->index = ranks[i] == iris->rank ? i : group->index;
-        }
         status = establish(iris, group);
     }
     if (status != IRIS_OK || count == 0) {
@@ -371,10 +391,17 @@ iris_status_t iris_group_create(iris_t *iris, const int *ranks, int count,
     return IRIS_OK;
 }
 
-iris_status_t iris_group_free(iris_t *iris, iris_group_t *group)
+/* What leaves the group as it was, on every member, so that they may go on. */
+static int may_go_on(iris_status_t status)
 {
-    struct iris_call call = {.kind = IRIS_CALL_GROUP_FREE};
-    iris_status_t status = iris_i_enter(iris, "iris_group_free");
+    return status != IRIS_OK && status != IRIS_ERR_PEER_LOST &&
+           status != IRIS_ERR_TIMEOUT && status != IRIS_ERR_INTERRUPTED;
+}
+
+iris_status_t iris_group_destroy(iris_t *iris, iris_group_t *group)
+{
+    struct iris_call call = {.type = &destroy_call};
+    iris_status_t status = iris_i_enter(iris, "iris_group_destroy");
     struct iris_group **link;
 
     if (status != IRIS_OK || group == NULL) {
@@ -384,13 +411,16 @@ iris_status_t iris_group_free(iris_t *iris, iris_group_t *group)
     if (status != IRIS_OK) {
         return status;
     }
-    status = iris_i_meet(iris, group, &call);
+    status = iris_i_agree(&group->members, &call);
+    if (may_go_on(status)) {
+        return status;
+    }
     pthread_mutex_lock(&iris->groups_lock);
     for (link = &iris->groups; *link != group; link = &(*link)->next) {
     }
     *link = group->next;
     pthread_mutex_unlock(&iris->groups_lock);
-    drop_slot(iris, group);
+    iris->control->ops->place_release(iris->control, group->members.place);
     free(group);
     return status;
 }
@@ -410,7 +440,7 @@ int iris_group_size(const iris_t *iris, const iris_group_t *group)
 {
     const struct iris_group *found = look_up(iris, group);
 
-    return found == NULL ? -1 : found->count;
+    return found == NULL ? -1 : found->members.count;
 }
 
 int iris_group_index(const iris_t *iris, const iris_group_t *group)
@@ -424,9 +454,9 @@ int iris_group_member(const iris_t *iris, const iris_group_t *group, int index)
 {
     const struct iris_group *found = look_up(iris, group);
 
-    return found == NULL || index < 0 || index >= found->count
+    return found == NULL || index < 0 || index >= found->members.count
                ? -1
-               : found->members[index];
+               : found->ranks[index];
 }
 
 struct iris_dev_group *iris_group_device(const iris_t *iris,

@@ -9,24 +9,26 @@
 
 #include <iris/group.h>
 
+#include "control/agree.h"
+
 struct iris_dev_group;
 
 struct iris_group {
-    struct iris *iris;       /* whose it is */
-    struct iris_group *next; /* in the context's list */
-    int slot; /* its place in the control segment and on the heap */
-    int count;
-    int index;    /* this rank's place among the members */
-    uint64_t seq; /* meetings so far */
+    struct iris_group *next;     /* in the context's list */
+    struct iris_members members; /* .ranks is the array below */
+    int index;                   /* this rank's place among the members */
+    int unreachable;             /* a member whose heap is not mapped here */
     struct iris_dev_group *device;
-    int members[]; /* ranks in the job, in group order */
+    int ranks[]; /* in the job, in group order */
 };
 
-/* Makes the group of all ranks, which lives as long as the context.
- * IRIS_ERR_NO_MEMORY or what the device copy gives. */
+/* Makes the group of all ranks, which lives as long as the context; its device
+ * half is written by the second, once heaps are mapped. IRIS_ERR_NO_MEMORY or
+ * what the device copy gives. */
+iris_status_t iris_i_group_make_world(iris_t *iris);
 iris_status_t iris_i_group_open_world(iris_t *iris);
 
-/* Frees the world and every group the program has not freed. Local. */
+/* Frees the world and every group the program has not destroyed. Local. */
 void iris_i_group_close_all(iris_t *iris);
 
 /* The group a call means: NULL is the world. IRIS_ERR_INVALID: a group of
@@ -34,6 +36,11 @@ void iris_i_group_close_all(iris_t *iris);
 iris_status_t iris_i_group_resolve(const iris_t *iris,
                                    const iris_group_t *group,
                                    struct iris_group **group_p);
+
+/* IRIS_ERR_UNREACHABLE if barriers in kernels cannot reach every member. */
+iris_status_t iris_i_group_check_reachable(const iris_t *iris,
+                                           const struct iris_group *group,
+                                           const char *call);
 
 /* core_ops.describe_late. */
 void iris_i_group_describe_late(void *core, const void *word, char *text,

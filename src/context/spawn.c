@@ -90,19 +90,19 @@ static iris_status_t record_code(struct failure *failure, const iris_t *iris,
                                  int code)
 {
     if (is_status(code)) {
-        record(failure, iris->rank, (iris_status_t)code);
+        record(failure, iris->log.rank, (iris_status_t)code);
         return (iris_status_t)code;
     }
     iris_i_fail(&iris->log, IRIS_ERR_PEER_LOST,
-                "the function of rank %d returned %d", iris->rank, code);
-    record_cause(failure, iris->rank);
+                "the function of rank %d returned %d", iris->log.rank, code);
+    record_cause(failure, iris->log.rank);
     return IRIS_ERR_PEER_LOST;
 }
 
 /* Runs fn between init and finalize. A failed rank leaves at once. */
 static iris_status_t run(iris_t *iris, struct spawn *spawn)
 {
-    int rank = iris->rank;
+    int rank = iris->log.rank;
     int code = spawn->fn(iris, spawn->arg);
     char message[IRIS_MESSAGE_BYTES];
     iris_status_t status;
@@ -299,11 +299,11 @@ static iris_status_t run_launched(struct spawn *spawn)
     if (status != IRIS_OK) {
         return status;
     }
-    if (spawn->num_ranks != 0 && spawn->num_ranks != iris->num_ranks) {
+    if (spawn->num_ranks != 0 && spawn->num_ranks != iris->log.num_ranks) {
         status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                              "iris_spawn of %d ranks under a launcher that "
                              "started %d; pass 0 or start as many",
-                             spawn->num_ranks, iris->num_ranks);
+                             spawn->num_ranks, iris->log.num_ranks);
         iris_i_abandon(iris);
         return status;
     }

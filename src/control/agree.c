@@ -1,261 +1,357 @@
 /* SPDX-License-Identifier: MIT
  *
- * Meetings of a group's ranks in the control segment.
+ * Agreement of a group's ranks, over the control plane.
  */
 #include "config.h"
 
 #include "control/agree.h"
 
 #include "base/clock.h"
-#include "context/context.h"
-#include "base/futex.h"
-#include "base/log.h"
+#include "control/peers.h"
 
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
-/* How a waiting rank spends its time: rounds of looking, most of them giving
- * the core away, then sleep; peers are checked on whenever a sleep ends. */
+/* How a waiting rank spends its time: rounds of polling, in which it gives the
+ * core away, then sleep; peers are checked on whenever a sleep ends. */
 #define SPIN_ROUNDS 64
 #define SLEEP_NS (10 * 1000000)
 
-static const struct call_row {
-    const char *name;
-    const char *args[3];
-} call_rows[] = {[IRIS_CALL_NONE] = {"nothing", {NULL, NULL, NULL}},
-#define CALL_ROW(kind, name, a, b, c) [IRIS_CALL_##kind] = {name, {a, b, c}},
-                 IRIS_CALL_ROWS(CALL_ROW)
-#undef CALL_ROW
+/* One wait under way. */
+struct wait {
+    struct iris_members *members;
+    const struct iris_call *call;
+    int64_t begin;
+    int64_t deadline;
+    int64_t warn_at; /* INT64_MAX: not any more */
 };
 
-#define NUM_CALL_ROWS (sizeof call_rows / sizeof call_rows[0])
+/* ---- Describing calls ---- */
 
-/* The posts of another rank are shared memory: trust no index in them. */
-static const struct call_row *row_of(unsigned kind)
+uint64_t iris_i_call_text(const char *text)
 {
-    return &call_rows[kind < NUM_CALL_ROWS ? kind : IRIS_CALL_NONE];
+    uint64_t word = 0;
+
+    memcpy(&word, text, strnlen(text, sizeof word));
+    return word;
 }
 
-static struct iris_control_slot *
-slot_of(iris_t *iris, const struct iris_group *group, int rank)
+/* "iris_malloc(bytes, alignment, offset)"; fields of kind TEXT end in '$'. */
+static void sign(const struct iris_call_type *type,
+                 char signature[IRIS_SIGNATURE_BYTES])
 {
-    struct iris_control_group *shared =
-        iris_i_control_group(iris->control, group->slot);
+    size_t length =
+        (size_t)snprintf(signature, IRIS_SIGNATURE_BYTES, "%s(", type->name);
 
-    return &shared->slots[2 * rank + (int)(group->seq % 2)];
-}
-
-/* Sequentially consistent with the sleeper's announcement, so that one of the
- * two sees the other. */
-static void wake_all(struct iris_control_group *shared)
-{
-    atomic_fetch_add(&shared->wakes, 1);
-    if (atomic_load(&shared->sleepers) != 0) {
-        iris_i_futex_wake(&shared->wakes);
+    for (int i = 0; i < IRIS_CALL_FIELDS && type->fields[i].name != NULL &&
+                    length < IRIS_SIGNATURE_BYTES;
+         i++) {
+        length += (size_t)snprintf(
+            signature + length, IRIS_SIGNATURE_BYTES - length, "%s%s%s",
+            i == 0 ? "" : ", ", type->fields[i].name,
+            type->fields[i].kind == IRIS_FIELD_TEXT ? "$" : "");
     }
 }
 
-void iris_i_meet_begin(iris_t *iris, enum iris_call_kind kind)
+/* A peer's post as people read it: "iris_malloc(bytes 64, alignment 256)". */
+static void describe(const struct iris_post *post, char *text, size_t bytes)
 {
-    atomic_store_explicit(
-        &iris_i_control_rank(iris->control, iris->rank)->doing, kind,
-        memory_order_relaxed);
+    const char *next = post->signature;
+    const char *end = next + strnlen(next, sizeof post->signature);
+    size_t length = strcspn(next, "(");
+    int field = 0;
+
+    snprintf(text, bytes, "%.*s(", (int)length, next);
+    next += length + (next + length < end);
+    while (next < end && field < IRIS_CALL_FIELDS) {
+        int name = (int)strcspn(next, ",$");
+        size_t at = strlen(text);
+
+        if (next[name] == '$') {
+            snprintf(text + at, bytes - at, "%s%.*s %.8s", field ? ", " : "",
+                     name, next, (const char *)&post->fields[field]);
+        } else {
+            snprintf(text + at, bytes - at, "%s%.*s %lld", field ? ", " : "",
+                     name, next, (long long)post->fields[field]);
+        }
+        next += strcspn(next, ",");
+        next += strspn(next, ", ");
+        field++;
+    }
+    length = strlen(text);
+    snprintf(text + length, bytes - length, ")");
 }
 
-static void post(iris_t *iris, struct iris_group *group,
-                 const struct iris_call *call)
+/* The name on a board, which its rank may be changing. */
+static void read_name(const struct iris_board *board, char name[64])
 {
-    struct iris_control_group *shared =
-        iris_i_control_group(iris->control, group->slot);
-    struct iris_control_rank *self =
-        iris_i_control_rank(iris->control, iris->rank);
-    struct iris_control_slot *slot;
+    uint64_t words[IRIS_CALL_NAME_WORDS + 1] = {0};
 
-    group->seq++;
-    slot = slot_of(iris, group, iris->rank);
-    slot->kind = call->kind;
-    slot->status = call->status;
-    memcpy(slot->args, call->args, sizeof slot->args);
-    slot->payload_bytes = 0;
+    for (int i = 0; i < IRIS_CALL_NAME_WORDS; i++) {
+        words[i] = atomic_load_explicit(&board->name[i], memory_order_relaxed);
+    }
+    snprintf(name, 64, "%s", (const char *)words);
+}
+
+static void write_name(struct iris_board *board, const char *name)
+{
+    uint64_t words[IRIS_CALL_NAME_WORDS] = {0};
+
+    memcpy(words, name, strnlen(name, sizeof words));
+    for (int i = 0; i < IRIS_CALL_NAME_WORDS; i++) {
+        atomic_store_explicit(&board->name[i], words[i], memory_order_relaxed);
+    }
+}
+
+/* ---- Posting ---- */
+
+static struct iris_board *own_board(struct iris_control *control)
+{
+    return control->ops->board(control, control->rank);
+}
+
+void iris_i_agree_begin(struct iris_control *control,
+                        const struct iris_call_type *type)
+{
+    struct iris_board *board = own_board(control);
+
+    write_name(board, type->name);
+    atomic_store_explicit(&board->busy, 1, memory_order_relaxed);
+}
+
+static void post(struct iris_members *members, const struct iris_call *call)
+{
+    struct iris_control *control = members->control;
+    const struct iris_call_type **drafted;
+    struct iris_post *own;
+
+    members->seq++;
+    drafted = &members->drafted[members->seq % 2];
+    own = control->ops->draft(control, members->place, members->seq);
+    if (*drafted != call->type) { /* a call is mostly made over and over */
+        sign(call->type, own->signature);
+        *drafted = call->type;
+    }
+    own->status = call->status;
+    memcpy(own->fields, call->fields, sizeof own->fields);
+    own->payload_bytes = 0;
     if (call->status != IRIS_OK) {
-        snprintf((char *)slot->payload, IRIS_MESSAGE_BYTES, "%s",
+        snprintf((char *)own->payload, IRIS_MESSAGE_BYTES, "%s",
                  iris_last_error());
     } else if (call->payload_bytes != 0) {
-        memcpy(slot->payload, call->payload, call->payload_bytes);
-        slot->payload_bytes = (uint32_t)call->payload_bytes;
+        memcpy(own->payload, call->payload, call->payload_bytes);
+        own->payload_bytes = (uint32_t)call->payload_bytes;
     }
-    iris_i_meet_begin(iris, call->kind);
-    atomic_store_explicit(&self->last, call->kind, memory_order_relaxed);
-    atomic_fetch_add_explicit(&self->calls, 1, memory_order_relaxed);
-    atomic_store_explicit(&slot->seq, group->seq, memory_order_release);
-    /* Only the last to come wakes the others, each once. */
-    if ((atomic_fetch_add(&shared->posts, 1) + 1) % (unsigned)group->count ==
-        0) {
-        wake_all(shared);
-    }
+    iris_i_agree_begin(control, call->type);
+    atomic_fetch_add_explicit(&own_board(control)->calls, 1,
+                              memory_order_relaxed);
+    control->ops->post(control, members->place, members->seq, members->count);
 }
 
-/* Has this member posted the meeting we are in? */
-static int has_come(iris_t *iris, const struct iris_group *group, int rank)
+static const struct iris_post *peek(const struct iris_members *members,
+                                    int rank)
 {
-    return atomic_load_explicit(&slot_of(iris, group, rank)->seq,
-                                memory_order_acquire) >= group->seq;
+    return members->control->ops->peek(members->control, members->place, rank,
+                                       members->seq);
 }
+
+/* The first member that has not come, or -1. */
+static int first_absent(const struct iris_members *members)
+{
+    for (int i = 0; i < members->count; i++) {
+        if (peek(members, members->ranks[i]) == NULL) {
+            return members->ranks[i];
+        }
+    }
+    return -1;
+}
+
+static int are_all_here(void *arg)
+{
+    return first_absent(arg) < 0;
+}
+
+/* ---- Giving up ---- */
 
 /* The rank a member of the group gave up on, or -1. */
-static int given_up_on(iris_t *iris, const struct iris_group *group,
+static int given_up_on(const struct iris_members *members,
                        iris_status_t *status_p)
 {
-    unsigned mark = atomic_load_explicit(
-        &iris_i_control_group(iris->control, group->slot)->gave_up,
-        memory_order_acquire);
+    unsigned mark =
+        members->control->ops->fail(members->control, members->place, 0);
 
     *status_p = (iris_status_t)(-(int)(mark >> 16));
     return (int)(mark & 0xffff) - 1;
 }
 
 /* Once one member has given up, the group's posts no longer pair up. */
-static iris_status_t check_gave_up(iris_t *iris, const struct iris_group *group)
+static iris_status_t check_gave_up(const struct iris_members *members)
 {
+    struct iris_control *control = members->control;
     iris_status_t status;
-    int rank = given_up_on(iris, group, &status);
+    int rank = given_up_on(members, &status);
 
     if (rank < 0) {
         return IRIS_OK;
     }
-    if (status == IRIS_ERR_PEER_LOST && rank < iris->num_ranks &&
-        iris_i_peers_check(iris, rank) != IRIS_OK) {
+    if (status == IRIS_ERR_PEER_LOST && rank < control->num_ranks &&
+        iris_i_peers_check(control, rank) != IRIS_OK) {
         return status;
     }
-    return iris_i_fail(&iris->log, status,
+    if (status == IRIS_ERR_INTERRUPTED) {
+        return iris_i_fail(control->log, status,
+                           "rank %d%s was interrupted (iris_interrupt) in a "
+                           "collective call of this group; the group cannot go "
+                           "on: finalize",
+                           rank, rank == control->rank ? ", this one," : "");
+    }
+    return iris_i_fail(control->log, status,
                        "rank %d%s came too late to an earlier collective call "
                        "of this group (%s); the group cannot go on: finalize "
                        "and restart the job",
-                       rank, rank == iris->rank ? ", this one," : "",
+                       rank, rank == control->rank ? ", this one," : "",
                        iris_status_text(status));
 }
 
 /* Nobody may use the group any more, on account of `rank`. */
-static iris_status_t give_up(iris_t *iris, const struct iris_group *group,
-                             int rank, iris_status_t status)
+static iris_status_t give_up(const struct iris_members *members, int rank,
+                             iris_status_t status)
 {
-    struct iris_control_group *shared =
-        iris_i_control_group(iris->control, group->slot);
-    unsigned none = 0;
-    unsigned mark = ((unsigned)-status << 16) | ((unsigned)rank + 1);
-
-    atomic_compare_exchange_strong(&shared->gave_up, &none, mark);
-    wake_all(shared);
+    members->control->ops->fail(members->control, members->place,
+                                ((unsigned)-status << 16) |
+                                    ((unsigned)rank + 1));
     return status;
 }
 
-static iris_status_t fail_late(iris_t *iris, int rank,
-                               const struct iris_call *call)
+/* "after 3 collective calls it is busy in iris_barrier". */
+static void describe_absent(struct iris_control *control, int rank, char *text,
+                            size_t bytes)
 {
-    struct iris_control_rank *late = iris_i_control_rank(iris->control, rank);
-    unsigned doing = atomic_load_explicit(&late->doing, memory_order_relaxed);
-    unsigned last = atomic_load_explicit(&late->last, memory_order_relaxed);
+    const struct iris_board *late = control->ops->board(control, rank);
+    int busy = atomic_load_explicit(&late->busy, memory_order_relaxed) != 0;
+    int waits = atomic_load_explicit(&late->waiting, memory_order_relaxed) > 0;
     unsigned long long calls =
         atomic_load_explicit(&late->calls, memory_order_relaxed);
-    int waits = atomic_load_explicit(&late->waiting, memory_order_relaxed) > 0;
+    char name[64];
 
+    read_name(late, name);
+    snprintf(text, bytes, "after %llu collective calls it is %s %s%s", calls,
+             busy    ? "busy in"
+             : waits ? "waiting for a stream since its"
+                     : "outside the library since its",
+             name[0] != '\0' ? name : "start",
+             busy && waits ? ", waiting for a stream" : "");
+}
+
+static iris_status_t fail_late(const struct wait *wait, int rank)
+{
+    struct iris_control *control = wait->members->control;
+    const struct iris_board *late = control->ops->board(control, rank);
+    int waits = atomic_load_explicit(&late->waiting, memory_order_relaxed) > 0;
+    char what[200];
+
+    describe_absent(control, rank, what, sizeof what);
     return iris_i_fail(
-        &iris->log, IRIS_ERR_TIMEOUT,
-        "rank %d has not come to %s within %lld ms (IRIS_TIMEOUT_MS): after "
-        "%llu collective calls it is %s %s%s; %s",
-        rank, row_of(call->kind)->name, (long long)iris->timeout_ms, calls,
-        doing != 0 ? "busy in"
-        : waits    ? "waiting for a stream since its"
-                   : "outside the library since its",
-        doing != 0 || last != 0 ? row_of(doing != 0 ? doing : last)->name
-                                : "start",
-        doing != 0 && waits ? ", waiting for a stream" : "",
+        control->log, IRIS_ERR_TIMEOUT,
+        "rank %d has not come to %s within %lld ms (IRIS_TIMEOUT_MS): %s; %s",
+        rank, wait->call->type->name, (long long)control->timeout_ms, what,
         waits ? "look at what its kernels wait for (IRIS_DEVICE_TIMEOUT_MS "
-                "makes them tell)"
+                "makes them report)"
               : "does every rank make this call?");
 }
 
-/* The first member that has not come, or -1. */
-static int first_absent(iris_t *iris, const struct iris_group *group)
+/* One line when a wait takes long. */
+static void warn_late(struct wait *wait)
 {
-    for (int i = 0; i < group->count; i++) {
-        if (!has_come(iris, group, group->members[i])) {
-            return group->members[i];
-        }
+    struct iris_control *control = wait->members->control;
+    int absent = first_absent(wait->members);
+    char what[200];
+
+    if (iris_i_now_ns() < wait->warn_at || absent < 0) {
+        return;
     }
-    return -1;
+    wait->warn_at = INT64_MAX;
+    describe_absent(control, absent, what, sizeof what);
+    iris_i_warning(control->log,
+                   "%s has waited %lld s for rank %d: %s; it waits on until "
+                   "IRIS_TIMEOUT_MS",
+                   wait->call->type->name,
+                   (long long)((iris_i_now_ns() - wait->begin) / 1000000000),
+                   absent, what);
 }
 
 /* 1 if a member is lost, this thread's message saying which. One that has come
  * and is lost since counts, too: nobody should go on waiting for the rest. But
  * if all have come, the call is done. */
-static int is_one_lost(iris_t *iris, const struct iris_group *group)
+static int is_one_lost(const struct iris_members *members)
 {
-    for (int i = 0; i < group->count; i++) {
-        if (group->members[i] != iris->rank &&
-            iris_i_peers_check(iris, group->members[i]) != IRIS_OK) {
-            return first_absent(iris, group) >= 0;
+    struct iris_control *control = members->control;
+
+    for (int i = 0; i < members->count; i++) {
+        if (members->ranks[i] != control->rank &&
+            iris_i_peers_check(control, members->ranks[i]) != IRIS_OK) {
+            return first_absent(members) >= 0;
         }
     }
     return 0;
 }
 
 /* Why to stop waiting, if there is a reason. */
-static iris_status_t check_on(iris_t *iris, const struct iris_group *group,
-                              const struct iris_call *call, int64_t deadline)
+static iris_status_t check_on(struct wait *wait)
 {
-    int lost = is_one_lost(iris, group), late, absent;
+    const struct iris_members *members = wait->members;
+    struct iris_control *control = members->control;
+    int lost = is_one_lost(members), late, absent;
     iris_status_t status;
 
-    /* After the look at the members: one may have left because it gave up. */
-    late = given_up_on(iris, group, &status);
-    if (late >= 0 && late < iris->num_ranks && status == IRIS_ERR_TIMEOUT &&
-        !has_come(iris, group, late)) {
-        return fail_late(iris, late, call);
+    /* After the members were checked: one may have left because it gave up. */
+    late = given_up_on(members, &status);
+    if (late >= 0 && late < control->num_ranks && status == IRIS_ERR_TIMEOUT &&
+        peek(members, late) == NULL) {
+        return fail_late(wait, late);
     }
     if (late >= 0) {
-        return check_gave_up(iris, group);
+        return check_gave_up(members);
     }
     if (lost) {
-        return give_up(iris, group, iris_i_peers_lost(iris),
-                       IRIS_ERR_PEER_LOST);
+        return give_up(members, iris_i_peers_lost(control), IRIS_ERR_PEER_LOST);
     }
-    absent = first_absent(iris, group);
-    if (iris_i_now_ns() < deadline || absent < 0) {
+    absent = first_absent(members);
+    if (absent < 0) {
         return IRIS_OK;
     }
-    return give_up(iris, group, absent, fail_late(iris, absent, call));
-}
-
-static void sleep_until_woken(iris_t *iris, const struct iris_group *group)
-{
-    struct iris_control_group *shared =
-        iris_i_control_group(iris->control, group->slot);
-    unsigned seen;
-
-    atomic_fetch_add(&shared->sleepers, 1);
-    seen = atomic_load(&shared->wakes);
-    if (first_absent(iris, group) >= 0) {
-        iris_i_futex_wait(&shared->wakes, seen, SLEEP_NS);
+    if (atomic_load_explicit(&control->interrupted, memory_order_relaxed)) {
+        (void)give_up(members, control->rank, IRIS_ERR_INTERRUPTED);
+        return check_gave_up(members);
     }
-    atomic_fetch_sub(&shared->sleepers, 1);
+    warn_late(wait);
+    return iris_i_now_ns() < wait->deadline
+               ? IRIS_OK
+               : give_up(members, absent, fail_late(wait, absent));
 }
 
-static iris_status_t wait_for_all(iris_t *iris, const struct iris_group *group,
+static iris_status_t wait_for_all(struct iris_members *members,
                                   const struct iris_call *call)
 {
-    int64_t deadline = iris_i_deadline(iris->timeout_ms);
+    struct iris_control *control = members->control;
+    struct wait wait = {.members = members, .call = call};
 
-    for (unsigned round = 0; first_absent(iris, group) >= 0; round++) {
+    for (unsigned round = 0; first_absent(members) >= 0; round++) {
         iris_status_t status;
 
         if (round < SPIN_ROUNDS) {
             sched_yield();
             continue;
         }
-        sleep_until_woken(iris, group);
-        status = check_on(iris, group, call, deadline);
+        if (wait.begin == 0) {
+            wait.begin = iris_i_now_ns();
+            wait.deadline = iris_i_deadline(control->timeout_ms);
+            wait.warn_at = iris_i_deadline(control->warn_ms);
+        }
+        control->ops->wait(control, members->place, SLEEP_NS, are_all_here,
+                           members);
+        status = check_on(&wait);
         if (status != IRIS_OK) {
             return status;
         }
@@ -263,99 +359,83 @@ static iris_status_t wait_for_all(iris_t *iris, const struct iris_group *group,
     return IRIS_OK;
 }
 
-static void describe(const struct iris_control_slot *slot, char *text,
-                     size_t text_bytes)
-{
-    const struct call_row *row = row_of(slot->kind);
-    size_t length = (size_t)snprintf(text, text_bytes, "%s(", row->name);
+/* ---- The verdict ---- */
 
-    for (int i = 0; i < 3 && row->args[i] != NULL && length < text_bytes; i++) {
-        length += (size_t)snprintf(text + length, text_bytes - length,
-                                   "%s%s %lld", i == 0 ? "" : ", ",
-                                   row->args[i], (long long)slot->args[i]);
-    }
-    if (length < text_bytes) {
-        snprintf(text + length, text_bytes - length, ")");
-    }
+static int same_call(const struct iris_post *a, const struct iris_post *b)
+{
+    return strncmp(a->signature, b->signature, sizeof a->signature) == 0 &&
+           memcmp(a->fields, b->fields, sizeof a->fields) == 0;
 }
 
-static int same_call(const struct iris_control_slot *a,
-                     const struct iris_control_slot *b)
-{
-    return a->kind == b->kind && memcmp(a->args, b->args, sizeof a->args) == 0;
-}
-
-/* Told the same on every rank: what each rank called, as far as it fits. */
-static iris_status_t fail_mismatch(iris_t *iris, const struct iris_group *group)
+/* Reported the same on every rank: what each rank called, as far as it fits. */
+static iris_status_t fail_mismatch(const struct iris_members *members)
 {
     char text[640] = "", call[128];
     size_t length = 0;
 
-    for (int i = 0; i < group->count && length + 160 < sizeof text; i++) {
-        int rank = group->members[i];
-        const struct iris_control_slot *slot = slot_of(iris, group, rank);
+    for (int i = 0; i < members->count && length + 160 < sizeof text; i++) {
+        int rank = members->ranks[i];
+        const struct iris_post *post = peek(members, rank);
 
-        if (i > 0 &&
-            same_call(slot, slot_of(iris, group, group->members[i - 1]))) {
+        if (i > 0 && same_call(post, peek(members, members->ranks[i - 1]))) {
             length += (size_t)snprintf(text + length, sizeof text - length,
                                        ", rank %d the same", rank);
             continue;
         }
-        describe(slot, call, sizeof call);
+        describe(post, call, sizeof call);
         length += (size_t)snprintf(text + length, sizeof text - length,
                                    "%srank %d called %s", i == 0 ? "" : ", ",
                                    rank, call);
     }
-    return iris_i_fail(&iris->log, IRIS_ERR_MISMATCH,
+    return iris_i_fail(members->control->log, IRIS_ERR_MISMATCH,
                        "collective call %llu of the group differs: %s; make "
                        "the same calls in the same order on every rank",
-                       (unsigned long long)group->seq, text);
+                       (unsigned long long)members->seq, text);
 }
 
 /* The verdict is a function of the posts alone, so every rank comes to the
  * same. */
-static iris_status_t judge(iris_t *iris, const struct iris_group *group)
+static iris_status_t judge(const struct iris_members *members)
 {
-    const struct iris_control_slot *own = slot_of(iris, group, iris->rank);
+    const struct iris_post *own = peek(members, members->control->rank);
 
-    for (int i = 0; i < group->count; i++) {
-        int rank = group->members[i];
-        const struct iris_control_slot *slot = slot_of(iris, group, rank);
+    for (int i = 0; i < members->count; i++) {
+        int rank = members->ranks[i];
+        const struct iris_post *post = peek(members, rank);
 
-        if (slot->status != IRIS_OK) {
-            return iris_i_fail(&iris->log, (iris_status_t)slot->status,
-                               "rank %d failed in %s: %.700s", rank,
-                               row_of(slot->kind)->name,
-                               (const char *)slot->payload);
+        if (post->status != IRIS_OK) {
+            return iris_i_fail(members->control->log,
+                               (iris_status_t)post->status,
+                               "rank %d failed in %.*s: %.700s", rank,
+                               (int)strcspn(post->signature, "("),
+                               post->signature, (const char *)post->payload);
         }
     }
-    for (int i = 0; i < group->count; i++) {
-        if (!same_call(own, slot_of(iris, group, group->members[i]))) {
-            return fail_mismatch(iris, group);
+    for (int i = 0; i < members->count; i++) {
+        if (!same_call(own, peek(members, members->ranks[i]))) {
+            return fail_mismatch(members);
         }
     }
     return IRIS_OK;
 }
 
-iris_status_t iris_i_meet(iris_t *iris, struct iris_group *group,
-                          const struct iris_call *call)
+iris_status_t iris_i_agree(struct iris_members *members,
+                           const struct iris_call *call)
 {
-    struct iris_control_rank *self =
-        iris_i_control_rank(iris->control, iris->rank);
     char own_message[IRIS_MESSAGE_BYTES];
     iris_status_t status;
 
     /* This rank's own failure is what its caller wants to hear of. */
     snprintf(own_message, sizeof own_message, "%s", iris_last_error());
-    if (given_up_on(iris, group, &status) >= 0) {
-        status = check_gave_up(iris, group);
+    if (given_up_on(members, &status) >= 0) {
+        status = check_gave_up(members);
     } else {
-        post(iris, group, call);
-        status = wait_for_all(iris, group, call);
+        post(members, call);
+        status = wait_for_all(members, call);
         if (status == IRIS_OK) {
-            status = judge(iris, group);
+            status = judge(members);
         }
-        atomic_store_explicit(&self->doing, IRIS_CALL_NONE,
+        atomic_store_explicit(&own_board(members->control)->busy, 0,
                               memory_order_relaxed);
     }
     return call->status == IRIS_OK
@@ -363,12 +443,12 @@ iris_status_t iris_i_meet(iris_t *iris, struct iris_group *group,
                : iris_i_fail_again(call->status, own_message);
 }
 
-const void *iris_i_meet_payload(iris_t *iris, const struct iris_group *group,
-                                int rank, size_t *bytes_p)
+const void *iris_i_agree_payload(const struct iris_members *members, int rank,
+                                 size_t *bytes_p)
 {
-    const struct iris_control_slot *slot = slot_of(iris, group, rank);
+    const struct iris_post *post = peek(members, rank);
 
-    *bytes_p = slot->payload_bytes <= IRIS_PAYLOAD_BYTES ? slot->payload_bytes
+    *bytes_p = post->payload_bytes <= IRIS_PAYLOAD_BYTES ? post->payload_bytes
                                                          : IRIS_PAYLOAD_BYTES;
-    return slot->payload;
+    return post->payload;
 }

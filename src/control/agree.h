@@ -1,63 +1,72 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one primitive under every collective host call: post what I am calling,
- * wait until all members have posted, compare.
+ * Agreement, the one primitive under every collective host call: post what I am
+ * calling, wait until all members have posted, compare.
  */
 #ifndef IRIS_SRC_CONTROL_AGREE_H
 #define IRIS_SRC_CONTROL_AGREE_H
 
-#include "context/group.h"
+#include "control/control.h"
 
-/* X(KIND, public name, names of up to three compared arguments) */
-/* clang-format off */
-#define IRIS_CALL_ROWS(X)                                                      \
-    X(FINALIZE,     "iris_finalize",     NULL,    NULL,        NULL)           \
-    X(BARRIER,      "iris_barrier",      NULL,    NULL,        NULL)           \
-    X(MALLOC,       "iris_malloc",       "bytes", "alignment", "offset")       \
-    X(CALLOC,       "iris_calloc",       "bytes", "alignment", "offset")       \
-    X(FREE,         "iris_free",         "offset", NULL,       NULL)           \
-    X(GROW,         "iris_malloc",       "offset", "bytes",   NULL)           \
-    X(AS_SYMMETRIC, "iris_as_symmetric", "bytes", "alignment", "offset")       \
-    X(ADOPT,        "iris_as_symmetric", "offset", "bytes",   NULL)           \
-    X(GROUP_CREATE, "iris_group_create", NULL,    NULL,        NULL)           \
-    X(GROUP_SLOT,   "iris_group_create", NULL,    NULL,        NULL)           \
-    X(GROUP_FREE,   "iris_group_free",   NULL,    NULL,        NULL)           \
-    X(BROADCAST,    "iris_broadcast",    "bytes", "root",      "position")
-/* clang-format on */
+/* How a field of a call is printed for people. */
+enum iris_field_kind {
+    IRIS_FIELD_NUMBER, /* "bytes 4096", signed */
+    IRIS_FIELD_TEXT,   /* up to 8 letters in the word: "dtype f32" */
+};
 
-enum iris_call_kind {
-    IRIS_CALL_NONE,
-#define IRIS_CALL_ENUM(kind, name, a, b, c) IRIS_CALL_##kind,
-    IRIS_CALL_ROWS(IRIS_CALL_ENUM)
-#undef IRIS_CALL_ENUM
+/* A collective call, as its module describes it: static and const, owned by
+ * that module. Posts carry the description along, so that a peer can print a
+ * call it does not know. */
+struct iris_call_type {
+    const char *name; /* the public function's */
+    struct {
+        const char *name; /* NULL: no more fields */
+        enum iris_field_kind kind;
+    } fields[IRIS_CALL_FIELDS];
 };
 
 /* One rank's part in a collective call. */
 struct iris_call {
-    enum iris_call_kind kind;
+    const struct iris_call_type *type;
     /* How this rank's own preparation went. If it failed, this thread's message
      * is posted in place of the payload, and every member's call fails. */
     iris_status_t status;
-    uint64_t args[3]; /* must be equal on all members */
+    uint64_t fields[IRIS_CALL_FIELDS]; /* must be equal on all members */
     const void *payload;
     size_t payload_bytes; /* at most IRIS_PAYLOAD_BYTES */
 };
 
+/* The members of a group, as agreements see them: one of its user's structs. */
+struct iris_members {
+    struct iris_control *control;
+    const int *ranks; /* in group order */
+    int count;
+    int place;
+    uint64_t seq;                            /* agreements so far */
+    const struct iris_call_type *drafted[2]; /* whose signatures the drafts of
+                                              * even and odd seq have */
+};
+
+/* The word of a field of kind TEXT: the first 8 letters. */
+uint64_t iris_i_call_text(const char *text);
+
 /* Blocks until every member has posted its call, and gives all the same
  * verdict: IRIS_OK; the failing member's status (with its own message here, or
  * one that names it); or IRIS_ERR_MISMATCH, saying what each called. What
- * members wrote before is visible after. IRIS_ERR_PEER_LOST and
- * IRIS_ERR_TIMEOUT end the group: later meetings fail the same way. */
-iris_status_t iris_i_meet(iris_t *iris, struct iris_group *group,
-                          const struct iris_call *call);
+ * members wrote before is visible after. IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT
+ * and IRIS_ERR_INTERRUPTED end the group: later agreements fail the same way.
+ * A wait that takes long logs one line saying for whom. */
+iris_status_t iris_i_agree(struct iris_members *members,
+                           const struct iris_call *call);
 
-/* Notes that this rank is in a collective call, before it does its own part of
- * it, for peers that wonder why it is late. iris_i_meet() ends it. */
-void iris_i_meet_begin(iris_t *iris, enum iris_call_kind kind);
+/* Shows that this rank is in a collective call, before it does its own part of
+ * it, to peers that wonder why it is late. iris_i_agree() ends it. */
+void iris_i_agree_begin(struct iris_control *control,
+                        const struct iris_call_type *type);
 
-/* What the member of rank `rank` posted as payload in the latest meeting of the
- * group; valid until this rank's next meeting. */
-const void *iris_i_meet_payload(iris_t *iris, const struct iris_group *group,
-                                int rank, size_t *bytes_p);
+/* What the member of rank `rank` posted as payload in the latest agreement;
+ * valid until this rank's next one. */
+const void *iris_i_agree_payload(const struct iris_members *members, int rank,
+                                 size_t *bytes_p);
 
 #endif /* IRIS_SRC_CONTROL_AGREE_H */

@@ -1,34 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Descriptors between ranks after the meeting: memory that has come to a heap
- * since, told to every other process.
+ * Handles and descriptors between ranks after the rendezvous: memory that has
+ * come to a heap since, offered to every other process.
  */
 #ifndef IRIS_SRC_CONTROL_EXCHANGE_H
 #define IRIS_SRC_CONTROL_EXCHANGE_H
 
 #include "backend/backend.h"
-
-#define IRIS_EXCHANGE_NAME_BYTES 16
-
-struct iris_exchange;
-struct iris_meeting;
-
-/* Makes this rank's socket, whose name the others need. The caller closes.
- * IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY, IRIS_ERR_SYSTEM */
-iris_status_t iris_i_exchange_open(int num_ranks,
-                                   char name[IRIS_EXCHANGE_NAME_BYTES],
-                                   struct iris_exchange **exchange_p);
-
-/* Takes note of the others' names. Returns 0 if all ranks are threads of this
- * process: then there is nothing to exchange, on any rank. */
-int iris_i_exchange_connect(struct iris_exchange *exchange,
-                            const struct iris_meeting *meeting);
-
-/* 1 if the rank is one of another process. NULL is fine. */
-int iris_i_exchange_has(const struct iris_exchange *exchange, int rank);
-
-/* NULL is fine. */
-void iris_i_exchange_close(struct iris_exchange *exchange);
+#include "control/control.h"
 
 /* Memory of this rank's heap. */
 struct iris_offer {
@@ -37,23 +16,31 @@ struct iris_offer {
     struct iris_heap_handle handle; /* the caller's */
 };
 
-/* What is offered to this rank; the handle's descriptor is closed afterwards.
- */
-typedef iris_status_t (*iris_taker)(iris_t *iris, int rank,
-                                    const struct iris_offer *offer);
+/* One exchange of this rank's. */
+struct iris_exchange {
+    struct iris_control *control;
+    uint64_t seq; /* of the agreement before, the same on all ranks */
+    const struct iris_offer *offers;
+    size_t num_offers;
+    const unsigned char *reachable; /* of each rank; NULL: all are */
 
-/* Collective, between two meetings of all ranks: tells every rank of another
- * process of this rank's offers, and calls take() with each of theirs. All
- * ranks have equally many, at the same offsets in the same order. A rank whose
- * own preparation failed (`status`, with this thread's message) comes all the
- * same; nobody then takes its offers. Returns the first thing that went wrong
- * on this rank alone; the meeting that follows must tell the others.
+    /* Takes what `rank` offers; the handle's descriptor is closed afterwards.
+     */
+    iris_status_t (*take)(void *arg, int rank, const struct iris_offer *offer);
+    void *arg;
+};
+
+/* Collective, between two agreements of all ranks: sends every reachable rank
+ * of another process this rank's offers, and takes each of theirs. All ranks
+ * have equally many, at the same offsets in the same order. A rank whose own
+ * preparation failed (`status`, with this thread's message) comes all the same;
+ * nobody then takes its offers. Returns the first thing that went wrong on this
+ * rank alone; the agreement that follows must report it to the others.
  *
  * IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_MISMATCH (other offsets),
  * IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM (a socket is broken), `status`, or what
  * take() returned. */
-iris_status_t iris_i_exchange(iris_t *iris, const struct iris_offer *offers,
-                              size_t num_offers, iris_status_t status,
-                              iris_taker take);
+iris_status_t iris_i_exchange(const struct iris_exchange *exchange,
+                              iris_status_t status);
 
 #endif /* IRIS_SRC_CONTROL_EXCHANGE_H */

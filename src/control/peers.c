@@ -1,111 +1,36 @@
 /* SPDX-License-Identifier: MIT
  *
- * Peer liveness: a pidfd for each other process (readable once it has ended,
- * zombie or not, and immune to reuse of the pid) and the rank's state word.
+ * Peer liveness, from what the control plane knows of processes and what ranks
+ * show of themselves.
  */
 #include "config.h"
 
 #include "control/peers.h"
 
-#include "context/context.h"
-#include "base/shm.h"
-
-#include <errno.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-struct iris_peers {
-    int num_ranks;
-    atomic_int lost; /* the first rank found lost, + 1 */
-    struct {
-        int pid;
-        int fd; /* -1: a thread of this process */
-    } ranks[];
-};
-
-static iris_status_t open_one(struct iris_peers *peers, int rank, int pid)
-{
-    peers->ranks[rank].pid = pid;
-    peers->ranks[rank].fd = -1;
-    if (pid == getpid()) {
-        return IRIS_OK;
-    }
-    peers->ranks[rank].fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (peers->ranks[rank].fd >= 0) {
-        return IRIS_OK;
-    }
-    if (errno == ESRCH) {
-        return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
-                           "rank %d (pid %d) died during init", rank, pid);
-    }
-    return iris_i_fail_fd(errno, "cannot watch a peer's process");
-}
-
-iris_status_t iris_i_peers_open(struct iris_control *control, const int *pids,
-                                int own_rank, struct iris_peers **peers_p)
-{
-    int num_ranks = control->num_ranks;
-    struct iris_peers *peers =
-        malloc(sizeof *peers + (size_t)num_ranks * sizeof peers->ranks[0]);
-
-    if (peers == NULL) {
-        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory");
-    }
-    atomic_init(&peers->lost, 0);
-    for (peers->num_ranks = 0; peers->num_ranks < num_ranks;) {
-        int rank = peers->num_ranks;
-        iris_status_t status = open_one(
-            peers, rank, rank == own_rank ? (int)getpid() : pids[rank]);
-
-        if (status != IRIS_OK) {
-            iris_i_peers_close(peers);
-            return status;
-        }
-        peers->num_ranks++;
-    }
-    *peers_p = peers;
-    return IRIS_OK;
-}
-
-void iris_i_peers_close(struct iris_peers *peers)
-{
-    for (int rank = 0; peers != NULL && rank < peers->num_ranks; rank++) {
-        if (peers->ranks[rank].fd >= 0) {
-            close(peers->ranks[rank].fd);
-        }
-    }
-    free(peers);
-}
-
 enum fate { PRESENT, LEFT, DIED };
 
-static enum fate fate_of(const iris_t *iris, int rank)
+static enum fate fate_of(struct iris_control *control, int rank)
 {
-    struct pollfd pollfd = {.fd = iris->peers->ranks[rank].fd,
-                            .events = POLLIN};
     /* The order matters: a rank may finalize and then end. */
-    int ended = pollfd.fd >= 0 && poll(&pollfd, 1, 0) > 0;
+    int alive = control->ops->alive(control, rank);
     unsigned state = atomic_load_explicit(
-        &iris_i_control_rank(iris->control, rank)->state, memory_order_acquire);
+        &control->ops->board(control, rank)->state, memory_order_acquire);
 
     if (state == IRIS_RANK_LEFT) {
         return LEFT;
     }
-    return ended && state != IRIS_RANK_FINALIZED ? DIED : PRESENT;
+    return !alive && state != IRIS_RANK_FINALIZED ? DIED : PRESENT;
 }
 
 /* Who made `rank`, which has left, leave. */
-static int find_origin(const iris_t *iris, int rank)
+static int find_origin(struct iris_control *control, int rank)
 {
-    for (int hops = 0; hops < iris->num_ranks; hops++) {
+    for (int hops = 0; hops < control->num_ranks; hops++) {
         unsigned blames = atomic_load_explicit(
-            &iris_i_control_rank(iris->control, rank)->blames,
-            memory_order_relaxed);
+            &control->ops->board(control, rank)->blames, memory_order_relaxed);
 
-        if (blames == 0 || blames > (unsigned)iris->num_ranks ||
-            fate_of(iris, (int)blames - 1) == PRESENT) {
+        if (blames == 0 || blames > (unsigned)control->num_ranks ||
+            fate_of(control, (int)blames - 1) == PRESENT) {
             break;
         }
         rank = (int)blames - 1;
@@ -113,46 +38,69 @@ static int find_origin(const iris_t *iris, int rank)
     return rank;
 }
 
-iris_status_t iris_i_peers_check(const iris_t *iris, int rank)
+iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
 {
-    enum fate fate = fate_of(iris, rank);
-    int nobody = 0, pid;
+    enum fate fate = fate_of(control, rank);
+    int nobody = 0;
 
     if (fate == PRESENT) {
         return IRIS_OK;
     }
     if (fate == LEFT) {
-        rank = find_origin(iris, rank);
-        fate = fate_of(iris, rank);
+        rank = find_origin(control, rank);
+        fate = fate_of(control, rank);
     }
-    pid = iris->peers->ranks[rank].pid;
-    atomic_compare_exchange_strong(&iris->peers->lost, &nobody, rank + 1);
+    atomic_compare_exchange_strong(&control->lost, &nobody, rank + 1);
     if (fate == LEFT) {
-        return iris_i_fail(&iris->log, IRIS_ERR_PEER_LOST,
+        return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
                            "rank %d (pid %d) left the job after an error; see "
                            "its own message, then restart the job",
-                           rank, pid);
+                           rank, control->pids[rank]);
     }
-    return iris_i_fail(&iris->log, IRIS_ERR_PEER_LOST,
+    return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
                        "rank %d (pid %d) died; the job cannot go on: finalize "
                        "and restart it",
-                       rank, pid);
+                       rank, control->pids[rank]);
 }
 
-int iris_i_peers_lost(const iris_t *iris)
+int iris_i_peers_lost(const struct iris_control *control)
 {
-    return iris->peers == NULL ? -1 : atomic_load(&iris->peers->lost) - 1;
+    return control == NULL ? -1 : atomic_load(&control->lost) - 1;
 }
 
-iris_status_t iris_i_peers_check_all(const iris_t *iris)
+iris_status_t iris_i_peers_check_all(struct iris_control *control)
 {
-    for (int rank = 0; iris->peers != NULL && rank < iris->num_ranks; rank++) {
+    if (control == NULL) {
+        return IRIS_OK;
+    }
+    if (atomic_load_explicit(&control->interrupted, memory_order_relaxed)) {
+        return iris_i_fail(control->log, IRIS_ERR_INTERRUPTED,
+                           "rank %d was interrupted (iris_interrupt); only "
+                           "iris_finalize may follow",
+                           control->rank);
+    }
+    for (int rank = 0; rank < control->num_ranks; rank++) {
         iris_status_t status =
-            rank == iris->rank ? IRIS_OK : iris_i_peers_check(iris, rank);
+            rank == control->rank ? IRIS_OK : iris_i_peers_check(control, rank);
 
         if (status != IRIS_OK) {
             return status;
         }
     }
     return IRIS_OK;
+}
+
+void iris_i_peers_set_state(struct iris_control *control,
+                            enum iris_rank_state state)
+{
+    struct iris_board *board;
+
+    if (control == NULL) {
+        return;
+    }
+    board = control->ops->board(control, control->rank);
+    atomic_store_explicit(&board->blames,
+                          (unsigned)(iris_i_peers_lost(control) + 1),
+                          memory_order_relaxed);
+    atomic_store_explicit(&board->state, state, memory_order_release);
 }

@@ -5,30 +5,23 @@
 #ifndef IRIS_SRC_CONTROL_PEERS_H
 #define IRIS_SRC_CONTROL_PEERS_H
 
-#include "control/segment.h"
-#include "base/log.h"
-
-struct iris_peers;
-
-/* Starts watching. pids[rank] is each rank's process; ranks of this process are
- * watched by their state alone. The caller closes. IRIS_ERR_LIMIT,
- * IRIS_ERR_PEER_LOST (one is gone already), IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_peers_open(struct iris_control *control, const int *pids,
-                                int own_rank, struct iris_peers **peers_p);
-
-/* NULL is fine. */
-void iris_i_peers_close(struct iris_peers *peers);
+#include "control/control.h"
 
 /* IRIS_OK while `rank` can still do its part; IRIS_ERR_PEER_LOST when its
  * process has ended or it has left. The message names the rank where it all
  * began: one that left because it lost a peer points on to that one.
  * Thread-safe. */
-iris_status_t iris_i_peers_check(const iris_t *iris, int rank);
+iris_status_t iris_i_peers_check(struct iris_control *control, int rank);
 
-/* The same for all ranks; a rank that finalized in order is not lost. */
-iris_status_t iris_i_peers_check_all(const iris_t *iris);
+/* Whether to go on waiting: the same for all ranks, where one that finalized in
+ * order is not lost; and IRIS_ERR_INTERRUPTED. NULL is fine: IRIS_OK. */
+iris_status_t iris_i_peers_check_all(struct iris_control *control);
 
-/* The first rank found lost, where it all began; -1: none. */
-int iris_i_peers_lost(const iris_t *iris);
+/* The first rank found lost, where it all began; -1: none. NULL is fine. */
+int iris_i_peers_lost(const struct iris_control *control);
+
+/* Shows this rank's state to the others. NULL is fine. */
+void iris_i_peers_set_state(struct iris_control *control,
+                            enum iris_rank_state state);
 
 #endif /* IRIS_SRC_CONTROL_PEERS_H */

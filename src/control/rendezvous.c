@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The meeting, seen from the other ranks:
+ * The rendezvous, seen from the other ranks:
  *   peer -> 0  hello (+ heap descriptor)
  *   0 -> peer  verdict (+ control descriptor), then every rank's hello
  *   peer -> 0  verdict on what it took home;   0 -> peer  the joint verdict
@@ -22,7 +22,7 @@
 /* Rank 0 waits as long as we do: leave it time to say who is missing. */
 #define LATER_NS 2000000000LL
 
-void iris_i_wire_judge(struct iris_verdict *verdict, iris_status_t status)
+void iris_i_rendezvous_judge(struct iris_verdict *verdict, iris_status_t status)
 {
     if (verdict->status == IRIS_OK && status != IRIS_OK) {
         verdict->status = status;
@@ -31,7 +31,7 @@ void iris_i_wire_judge(struct iris_verdict *verdict, iris_status_t status)
     }
 }
 
-iris_status_t iris_i_wire_accept(const struct iris_verdict *verdict)
+iris_status_t iris_i_rendezvous_accept(const struct iris_verdict *verdict)
 {
     return verdict->status == IRIS_OK
                ? IRIS_OK
@@ -39,7 +39,8 @@ iris_status_t iris_i_wire_accept(const struct iris_verdict *verdict)
                                    verdict->message);
 }
 
-void iris_i_wire_send(int sock, const struct iris_verdict *verdict, int fd)
+void iris_i_rendezvous_send(int sock, const struct iris_verdict *verdict,
+                            int fd)
 {
     (void)iris_i_socket_send(sock, verdict, sizeof *verdict, fd);
 }
@@ -58,20 +59,22 @@ static int64_t later(int64_t deadline)
 }
 
 /* Threads of rank 0's process share its mapping; others make their own. */
-static iris_status_t take_control(struct iris_meeting *meeting,
+static iris_status_t take_control(struct iris_rendezvous *rendezvous,
                                   const struct iris_verdict *verdict, int fd)
 {
     iris_status_t status;
 
     if (verdict->pid == getpid()) {
-        meeting->control = (struct iris_control *)(uintptr_t)verdict->control;
+        rendezvous->segment =
+            (struct iris_segment *)(uintptr_t)verdict->control;
         return IRIS_OK;
     }
     if (fd < 0) {
         return iris_i_fail(NULL, IRIS_ERR_LIMIT,
                            "the control segment's descriptor did not arrive");
     }
-    status = iris_i_control_attach(fd, meeting->num_ranks, &meeting->control);
+    status =
+        iris_i_segment_attach(fd, rendezvous->num_ranks, &rendezvous->segment);
     if (status != IRIS_OK) {
         close(fd);
     }
@@ -79,82 +82,82 @@ static iris_status_t take_control(struct iris_meeting *meeting,
 }
 
 /* Receives from rank 0, and names it if it is to blame. */
-static iris_status_t hear_root(const struct iris_meeting *meeting, void *data,
-                               size_t bytes, int *fd_p)
+static iris_status_t receive_root(const struct iris_rendezvous *rendezvous,
+                                  void *data, size_t bytes, int *fd_p)
 {
     iris_status_t status = iris_i_socket_receive(
-        meeting->sock, data, bytes, later(meeting->deadline), fd_p);
+        rendezvous->sock, data, bytes, later(rendezvous->deadline), fd_p);
 
     if (status != IRIS_ERR_PEER_LOST && status != IRIS_ERR_TIMEOUT) {
         return status;
     }
     return iris_i_fail(NULL, status, "rank 0 of job \"%s\" %s during init",
-                       meeting->bootstrap->key,
+                       rendezvous->bootstrap->key,
                        status == IRIS_ERR_PEER_LOST ? "died" : "fell silent");
 }
 
 /* Takes every hello, even if a descriptor gets lost: what comes after them must
  * not find them in its way. */
-static void hear_hellos(struct iris_meeting *meeting,
-                        struct iris_verdict *verdict)
+static void receive_hellos(struct iris_rendezvous *rendezvous,
+                           struct iris_verdict *verdict)
 {
-    for (int rank = 0; rank < meeting->num_ranks; rank++) {
+    for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
         struct iris_hello hello;
         iris_status_t status;
         int fd = -1;
 
-        status = hear_root(meeting, &hello, sizeof hello, &fd);
-        iris_i_wire_judge(verdict, status);
+        status = receive_root(rendezvous, &hello, sizeof hello, &fd);
+        iris_i_rendezvous_judge(verdict, status);
         if (status == IRIS_OK) {
-            meeting->hellos[rank] = hello;
-            meeting->hellos[rank].handle.fd = fd;
+            rendezvous->hellos[rank] = hello;
+            rendezvous->hellos[rank].handle.fd = fd;
         } else if (status != IRIS_ERR_LIMIT) {
             return;
         }
     }
 }
 
-static iris_status_t agree_as_peer(struct iris_meeting *meeting,
+static iris_status_t agree_as_peer(struct iris_rendezvous *rendezvous,
                                    const struct iris_verdict *own)
 {
     struct iris_verdict joint;
     iris_status_t status;
     int fd = -1;
 
-    iris_i_wire_send(meeting->sock, own, -1);
-    status = hear_root(meeting, &joint, sizeof joint, &fd);
+    iris_i_rendezvous_send(rendezvous->sock, own, -1);
+    status = receive_root(rendezvous, &joint, sizeof joint, &fd);
     close_fd(&fd);
     if (own->status != IRIS_OK) {
-        return iris_i_wire_accept(own);
+        return iris_i_rendezvous_accept(own);
     }
-    return status == IRIS_OK ? iris_i_wire_accept(&joint) : status;
+    return status == IRIS_OK ? iris_i_rendezvous_accept(&joint) : status;
 }
 
 /* Says hello and hears the verdict; its descriptor in *fd_p. IRIS_ERR_LIMIT
  * may mean that the verdict is good and only the descriptor was lost: its
  * status tells. */
-static iris_status_t say_hello(struct iris_meeting *meeting,
+static iris_status_t say_hello(struct iris_rendezvous *rendezvous,
                                const struct iris_hello *own,
                                struct iris_verdict *verdict_p, int *fd_p)
 {
-    const struct iris_bootstrap *bootstrap = meeting->bootstrap;
+    const struct iris_bootstrap *bootstrap = rendezvous->bootstrap;
     iris_status_t status;
 
-    status = iris_i_socket_connect(meeting->sock, bootstrap->key,
-                                   meeting->deadline, bootstrap->failed);
+    status = iris_i_socket_connect(rendezvous->sock, bootstrap->key,
+                                   rendezvous->deadline, bootstrap->failed);
     if (status != IRIS_OK) {
         return status;
     }
-    /* Rank 0 may have turned us away unheard: it says why. */
+    /* Rank 0 may have turned us away unreceived: it says why. */
     status =
-        iris_i_socket_send(meeting->sock, own, sizeof *own, own->handle.fd);
+        iris_i_socket_send(rendezvous->sock, own, sizeof *own, own->handle.fd);
     if (status == IRIS_OK || status == IRIS_ERR_PEER_LOST) {
-        status = hear_root(meeting, verdict_p, sizeof *verdict_p, fd_p);
+        status = receive_root(rendezvous, verdict_p, sizeof *verdict_p, fd_p);
     }
     return status;
 }
 
-static iris_status_t meet_as_peer(struct iris_meeting *meeting,
+static iris_status_t join_as_peer(struct iris_rendezvous *rendezvous,
                                   struct iris_hello *hello)
 {
     struct iris_verdict verdict = {.status = IRIS_ERR_SYSTEM};
@@ -162,122 +165,124 @@ static iris_status_t meet_as_peer(struct iris_meeting *meeting,
     iris_status_t status;
     int fd = -1;
 
-    status = say_hello(meeting, hello, &verdict, &fd);
+    status = say_hello(rendezvous, hello, &verdict, &fd);
     close_fd(&hello->handle.fd);
     if (status == IRIS_OK) {
-        status = iris_i_wire_accept(&verdict);
+        status = iris_i_rendezvous_accept(&verdict);
     }
     if (status != IRIS_OK &&
         (status != IRIS_ERR_LIMIT || verdict.status != IRIS_OK)) {
         return status;
     }
     /* From here on rank 0 counts on us: tell it what went wrong. */
-    iris_i_wire_judge(&own, status);
+    iris_i_rendezvous_judge(&own, status);
     if (status == IRIS_OK) {
-        iris_i_wire_judge(&own, take_control(meeting, &verdict, fd));
+        iris_i_rendezvous_judge(&own, take_control(rendezvous, &verdict, fd));
     }
-    hear_hellos(meeting, &own);
-    return own.status == IRIS_OK ? IRIS_OK : agree_as_peer(meeting, &own);
+    receive_hellos(rendezvous, &own);
+    return own.status == IRIS_OK ? IRIS_OK : agree_as_peer(rendezvous, &own);
 }
 
-static void leave(struct iris_meeting *meeting)
+static void leave(struct iris_rendezvous *rendezvous)
 {
-    for (int rank = 0; rank < meeting->num_ranks; rank++) {
-        close_fd(&meeting->hellos[rank].handle.fd);
-        close_fd(&meeting->socks[rank]);
+    for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
+        close_fd(&rendezvous->hellos[rank].handle.fd);
+        close_fd(&rendezvous->socks[rank]);
     }
-    close_fd(&meeting->sock);
-    close_fd(&meeting->spare);
-    free(meeting->hellos);
-    free(meeting->socks);
+    close_fd(&rendezvous->sock);
+    close_fd(&rendezvous->spare);
+    free(rendezvous->hellos);
+    free(rendezvous->socks);
 }
 
 /* Rank 0 listens from now on: who comes early need not try again. */
-static iris_status_t open_sockets(struct iris_meeting *meeting)
+static iris_status_t open_sockets(struct iris_rendezvous *rendezvous)
 {
     iris_status_t status;
 
-    if (meeting->num_ranks == 1) {
+    if (rendezvous->num_ranks == 1) {
         return IRIS_OK;
     }
-    if (meeting->rank != 0) {
-        return iris_i_socket_make(&meeting->sock);
+    if (rendezvous->rank != 0) {
+        return iris_i_socket_make(&rendezvous->sock);
     }
-    status = iris_i_socket_listen(meeting->bootstrap->key,
-                                  meeting->num_ranks + 16, &meeting->sock);
+    status =
+        iris_i_socket_listen(rendezvous->bootstrap->key,
+                             rendezvous->num_ranks + 16, &rendezvous->sock);
     if (status == IRIS_OK) {
-        meeting->spare = fcntl(meeting->sock, F_DUPFD_CLOEXEC, 0);
+        rendezvous->spare = fcntl(rendezvous->sock, F_DUPFD_CLOEXEC, 0);
     }
     return status;
 }
 
-iris_status_t iris_i_wire_open(const struct iris_bootstrap *bootstrap,
-                               int64_t timeout_ms,
-                               struct iris_meeting *meeting_p)
+iris_status_t iris_i_rendezvous_open(const struct iris_bootstrap *bootstrap,
+                                     int64_t timeout_ms,
+                                     struct iris_rendezvous *rendezvous_p)
 {
-    struct iris_meeting meeting = {.bootstrap = bootstrap,
-                                   .rank = bootstrap->rank,
-                                   .num_ranks = bootstrap->num_ranks,
-                                   .num_expected = bootstrap->num_ranks,
-                                   .deadline = iris_i_deadline(timeout_ms),
-                                   .sock = -1,
-                                   .spare = -1};
-    size_t num_ranks = (size_t)meeting.num_ranks;
+    struct iris_rendezvous rendezvous = {.bootstrap = bootstrap,
+                                         .rank = bootstrap->rank,
+                                         .num_ranks = bootstrap->num_ranks,
+                                         .num_expected = bootstrap->num_ranks,
+                                         .deadline =
+                                             iris_i_deadline(timeout_ms),
+                                         .sock = -1,
+                                         .spare = -1};
+    size_t num_ranks = (size_t)rendezvous.num_ranks;
     iris_status_t status;
 
-    meeting.hellos = calloc(num_ranks, sizeof *meeting.hellos);
-    meeting.socks = calloc(num_ranks, sizeof *meeting.socks);
-    if (meeting.hellos == NULL || meeting.socks == NULL) {
-        free(meeting.hellos);
-        free(meeting.socks);
+    rendezvous.hellos = calloc(num_ranks, sizeof *rendezvous.hellos);
+    rendezvous.socks = calloc(num_ranks, sizeof *rendezvous.socks);
+    if (rendezvous.hellos == NULL || rendezvous.socks == NULL) {
+        free(rendezvous.hellos);
+        free(rendezvous.socks);
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory for %zu ranks",
                            num_ranks);
     }
     for (size_t rank = 0; rank < num_ranks; rank++) {
-        meeting.hellos[rank].handle.fd = -1;
-        meeting.socks[rank] = -1;
+        rendezvous.hellos[rank].handle.fd = -1;
+        rendezvous.socks[rank] = -1;
     }
-    status = open_sockets(&meeting);
+    status = open_sockets(&rendezvous);
     if (status != IRIS_OK) {
-        leave(&meeting);
+        leave(&rendezvous);
         return status;
     }
-    *meeting_p = meeting;
+    *rendezvous_p = rendezvous;
     return IRIS_OK;
 }
 
-iris_status_t iris_i_wire_meet(struct iris_meeting *meeting,
-                               struct iris_hello *hello)
+iris_status_t iris_i_rendezvous_join(struct iris_rendezvous *rendezvous,
+                                     struct iris_hello *hello)
 {
     iris_status_t status;
     struct stat st;
 
     hello->pid_namespace = stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
-    if (meeting->rank == 0) {
-        meeting->hellos[0] = *hello;
+    if (rendezvous->rank == 0) {
+        rendezvous->hellos[0] = *hello;
         hello->handle.fd = -1;
-        status = iris_i_wire_root_meet(meeting);
+        status = iris_i_rendezvous_root_join(rendezvous);
     } else {
-        status = meet_as_peer(meeting, hello);
+        status = join_as_peer(rendezvous, hello);
     }
     if (status != IRIS_OK) {
-        iris_i_control_release(meeting->control);
-        leave(meeting);
+        iris_i_segment_release(rendezvous->segment);
+        leave(rendezvous);
     }
     return status;
 }
 
-iris_status_t iris_i_wire_agree(struct iris_meeting *meeting,
-                                iris_status_t status)
+iris_status_t iris_i_rendezvous_agree(struct iris_rendezvous *rendezvous,
+                                      iris_status_t status)
 {
     struct iris_verdict own = {.status = IRIS_OK};
 
-    if (meeting->rank == 0) {
-        status = iris_i_wire_root_agree(meeting, status);
+    if (rendezvous->rank == 0) {
+        status = iris_i_rendezvous_root_agree(rendezvous, status);
     } else {
-        iris_i_wire_judge(&own, status);
-        status = agree_as_peer(meeting, &own);
+        iris_i_rendezvous_judge(&own, status);
+        status = agree_as_peer(rendezvous, &own);
     }
-    leave(meeting);
+    leave(rendezvous);
     return status;
 }

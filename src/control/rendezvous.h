@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The meeting: every rank tells rank 0 about itself over a local socket, rank 0
+ * The rendezvous: every rank says hello to rank 0 over a local socket, rank 0
  * answers all with one verdict, the control segment and every heap's handle.
  */
 #ifndef IRIS_SRC_CONTROL_RENDEZVOUS_H
@@ -9,7 +9,7 @@
 #include "backend/backend.h"
 #include "control/bootstrap.h"
 #include "control/segment.h"
-#include "control/exchange.h"
+#include "control/endpoint.h"
 #include "base/log.h"
 
 /* What a rank brings. A rank whose own preparation failed comes all the same,
@@ -21,10 +21,10 @@ struct iris_hello {
     int32_t num_ranks;
     int32_t pid;
     int32_t status; /* of its preparation; `message` says why, if not OK */
-    uint64_t pid_namespace; /* iris_i_wire_meet() fills it in */
+    uint64_t pid_namespace; /* iris_i_rendezvous_join() fills it in */
     uint64_t heap_bytes;
     char backend[16];
-    char exchange[IRIS_EXCHANGE_NAME_BYTES]; /* its socket; empty: none */
+    char endpoint[IRIS_ENDPOINT_NAME_BYTES]; /* its socket; empty: none */
     char message[IRIS_MESSAGE_BYTES]; /* if OK: why it uses no GPU, or empty */
     struct iris_heap_handle handle;   /* its fd travels beside it */
 };
@@ -32,7 +32,7 @@ struct iris_hello {
 /* The meeting as one rank has it: the hello of every rank, the control segment,
  * and the sockets. A handle's descriptor is open here, or -1 if it belongs to a
  * thread of this process, which needs none. */
-struct iris_meeting {
+struct iris_rendezvous {
     const struct iris_bootstrap *bootstrap;
     int rank;
     int num_ranks;
@@ -46,32 +46,32 @@ struct iris_meeting {
     iris_status_t announced; /* rank 0: could it tell every peer? */
     char announced_message[IRIS_MESSAGE_BYTES];
     struct iris_hello *hellos;    /* of magic 0: has not come */
-    struct iris_control *control; /* one reference, the caller's */
+    struct iris_segment *segment; /* one reference, the caller's */
 };
 
-/* Takes what the meeting needs, first thing: a rank that then runs out of
- * something can still say so to the others. `bootstrap` outlives the meeting.
- * iris_i_wire_meet() must follow. IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY,
- * IRIS_ERR_BOOTSTRAP (key taken) */
-iris_status_t iris_i_wire_open(const struct iris_bootstrap *bootstrap,
-                               int64_t timeout_ms,
-                               struct iris_meeting *meeting_p);
+/* Takes what the rendezvous needs, first thing: a rank that then runs out of
+ * something can still say so to the others. `bootstrap` outlives the
+ * rendezvous. iris_i_rendezvous_join() must follow. IRIS_ERR_LIMIT,
+ * IRIS_ERR_NO_MEMORY, IRIS_ERR_BOOTSTRAP (key taken) */
+iris_status_t iris_i_rendezvous_open(const struct iris_bootstrap *bootstrap,
+                                     int64_t timeout_ms,
+                                     struct iris_rendezvous *rendezvous_p);
 
-/* Meets. `hello` is this rank's, whose descriptor this closes; blocks until all
+/* Joins. `hello` is this rank's, whose descriptor this closes; blocks until all
  * have come, one has failed or the deadline passes, and gives every rank the
- * same answer. On success iris_i_wire_agree() must follow; on failure the
+ * same answer. On success iris_i_rendezvous_agree() must follow; on failure the
  * meeting is closed.
  *
  * IRIS_ERR_TIMEOUT, IRIS_ERR_PEER_LOST, IRIS_ERR_BOOTSTRAP (rank taken or out
  * of range, stranger), IRIS_ERR_MISMATCH (ranks differ), IRIS_ERR_LIMIT, or the
  * status of the rank that failed. */
-iris_status_t iris_i_wire_meet(struct iris_meeting *meeting,
-                               struct iris_hello *hello);
+iris_status_t iris_i_rendezvous_join(struct iris_rendezvous *rendezvous,
+                                     struct iris_hello *hello);
 
 /* Tells all how this rank fared with what it took home (`status`, with this
  * thread's message) and returns IRIS_OK only if all fared well. Then closes
  * sockets and descriptors and frees the hellos; the control segment stays. */
-iris_status_t iris_i_wire_agree(struct iris_meeting *meeting,
-                                iris_status_t status);
+iris_status_t iris_i_rendezvous_agree(struct iris_rendezvous *rendezvous,
+                                      iris_status_t status);
 
 #endif /* IRIS_SRC_CONTROL_RENDEZVOUS_H */

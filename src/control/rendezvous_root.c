@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rank 0's side of the meeting: gathers the hellos, judges, tells everyone.
+ * Rank 0's side of the rendezvous: gathers the hellos, judges, answers all.
  */
 #include "config.h"
 
@@ -19,7 +19,7 @@
 #define LINGER_MS 2000
 
 /* How often to look whether a rank that waits for the others still lives. */
-#define LOOK_MS 50
+#define POLL_MS 50
 
 static iris_status_t fail_other_namespace(const struct iris_hello *hello)
 {
@@ -48,10 +48,10 @@ static iris_status_t fail_other_backend(const struct iris_hello *hello,
 }
 
 /* What rank 0 thinks of a hello, given its own. */
-static iris_status_t judge(const struct iris_meeting *meeting,
+static iris_status_t judge(const struct iris_rendezvous *rendezvous,
                            const struct iris_hello *hello)
 {
-    const struct iris_hello *own = &meeting->hellos[0];
+    const struct iris_hello *own = &rendezvous->hellos[0];
     int rank = hello->rank;
 
     if (hello->magic != own->magic || hello->version != own->version) {
@@ -70,11 +70,11 @@ static iris_status_t judge(const struct iris_meeting *meeting,
                            "rank %d is out of range: the job has %d ranks",
                            rank, own->num_ranks);
     }
-    if (meeting->hellos[rank].magic != 0) {
+    if (rendezvous->hellos[rank].magic != 0) {
         return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
                            "rank %d came twice: pid %d and pid %d; give each "
                            "its own IRIS_RANK",
-                           rank, meeting->hellos[rank].pid, hello->pid);
+                           rank, rendezvous->hellos[rank].pid, hello->pid);
     }
     if (hello->pid_namespace != own->pid_namespace) {
         return fail_other_namespace(hello);
@@ -83,10 +83,10 @@ static iris_status_t judge(const struct iris_meeting *meeting,
 }
 
 /* Do all ranks want the same job, and is every one prepared? */
-static iris_status_t compare(const struct iris_meeting *meeting,
+static iris_status_t compare(const struct iris_rendezvous *rendezvous,
                              const struct iris_hello *hello)
 {
-    const struct iris_hello *own = &meeting->hellos[0];
+    const struct iris_hello *own = &rendezvous->hellos[0];
 
     if (hello->status != IRIS_OK) {
         return iris_i_fail(NULL, (iris_status_t)hello->status,
@@ -110,17 +110,17 @@ static iris_status_t compare(const struct iris_meeting *meeting,
 }
 
 /* Trouble of rank 0 itself, as the others are to read of it. */
-static iris_status_t own_trouble(const struct iris_meeting *meeting,
+static iris_status_t own_trouble(const struct iris_rendezvous *rendezvous,
                                  iris_status_t status)
 {
     char why[IRIS_MESSAGE_BYTES];
 
-    if (status == IRIS_OK || meeting->num_ranks == 1) {
+    if (status == IRIS_OK || rendezvous->num_ranks == 1) {
         return status;
     }
     snprintf(why, sizeof why, "%s", iris_last_error());
     return iris_i_fail(NULL, status, "rank 0 of %d could not start: %.900s",
-                       meeting->num_ranks, why);
+                       rendezvous->num_ranks, why);
 }
 
 static void close_fd(int *fd_p)
@@ -133,44 +133,45 @@ static void close_fd(int *fd_p)
 
 /* Gives a bad verdict to everyone who is here, and drops what only a good one
  * would have needed. */
-static void dismiss(struct iris_meeting *meeting,
+static void dismiss(struct iris_rendezvous *rendezvous,
                     const struct iris_verdict *verdict)
 {
-    for (int rank = 0; rank < meeting->num_ranks; rank++) {
-        close_fd(&meeting->hellos[rank].handle.fd);
-        if (meeting->socks[rank] >= 0) {
-            iris_i_wire_send(meeting->socks[rank], verdict, -1);
+    for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
+        close_fd(&rendezvous->hellos[rank].handle.fd);
+        if (rendezvous->socks[rank] >= 0) {
+            iris_i_rendezvous_send(rendezvous->socks[rank], verdict, -1);
         }
-        close_fd(&meeting->socks[rank]);
+        close_fd(&rendezvous->socks[rank]);
     }
 }
 
 /* Accepts; for want of descriptors the verdict is bad, and the one kept back
  * serves to say so. Returns the socket, or -1. */
-static int accept_peer(struct iris_meeting *meeting, pid_t *pid_p,
+static int accept_peer(struct iris_rendezvous *rendezvous, pid_t *pid_p,
                        struct iris_verdict *verdict)
 {
     iris_status_t status;
     int sock;
 
-    status = iris_i_socket_accept(meeting->sock, &sock, pid_p);
+    status = iris_i_socket_accept(rendezvous->sock, &sock, pid_p);
     if (status == IRIS_OK) {
         return sock;
     }
     if (status != IRIS_ERR_BOOTSTRAP) {
-        iris_i_wire_judge(verdict, own_trouble(meeting, status));
-        dismiss(meeting, verdict);
-        if (meeting->spare < 0) {
-            poll(NULL, 0, LOOK_MS); /* others of this process have them all */
+        iris_i_rendezvous_judge(verdict, own_trouble(rendezvous, status));
+        dismiss(rendezvous, verdict);
+        if (rendezvous->spare < 0) {
+            poll(NULL, 0, POLL_MS); /* others of this process have them all */
         }
-        close_fd(&meeting->spare);
+        close_fd(&rendezvous->spare);
     }
     return -1;
 }
 
 /* Hears who has connected. IRIS_OK: one of us, whatever there is to say about
  * it. */
-static iris_status_t hear_hello(int sock, pid_t pid, struct iris_hello *hello_p)
+static iris_status_t receive_hello(int sock, pid_t pid,
+                                   struct iris_hello *hello_p)
 {
     int64_t patience = iris_i_deadline(IRIS_SOCKET_PATIENCE_MS);
     iris_status_t status;
@@ -186,37 +187,38 @@ static iris_status_t hear_hello(int sock, pid_t pid, struct iris_hello *hello_p)
 }
 
 /* Takes one connection. What is wrong with it goes into the verdict. Returns 1
- * if a rank has been heard. */
-static int take_peer(struct iris_meeting *meeting, struct iris_verdict *verdict)
+ * if a rank has been received. */
+static int take_peer(struct iris_rendezvous *rendezvous,
+                     struct iris_verdict *verdict)
 {
     struct iris_hello hello;
     iris_status_t status, judgement;
     pid_t pid = 0;
     int sock;
 
-    sock = accept_peer(meeting, &pid, verdict);
+    sock = accept_peer(rendezvous, &pid, verdict);
     if (sock < 0) {
         return 0;
     }
-    status = hear_hello(sock, pid, &hello);
+    status = receive_hello(sock, pid, &hello);
     if (status == IRIS_ERR_TIMEOUT || status == IRIS_ERR_PEER_LOST) {
         close(sock); /* a dropped or half-open connection is nobody yet */
         return 0;
     }
-    judgement = status == IRIS_OK          ? judge(meeting, &hello)
-                : status == IRIS_ERR_LIMIT ? own_trouble(meeting, status)
+    judgement = status == IRIS_OK          ? judge(rendezvous, &hello)
+                : status == IRIS_ERR_LIMIT ? own_trouble(rendezvous, status)
                                            : status;
-    if (status == IRIS_OK && hello.num_ranks > meeting->num_expected) {
-        meeting->num_expected = hello.num_ranks;
+    if (status == IRIS_OK && hello.num_ranks > rendezvous->num_expected) {
+        rendezvous->num_expected = hello.num_ranks;
     }
     if (judgement == IRIS_OK) {
-        meeting->hellos[hello.rank] = hello;
-        meeting->socks[hello.rank] = sock;
-        iris_i_wire_judge(verdict, compare(meeting, &hello));
+        rendezvous->hellos[hello.rank] = hello;
+        rendezvous->socks[hello.rank] = sock;
+        iris_i_rendezvous_judge(verdict, compare(rendezvous, &hello));
         return 1;
     }
-    iris_i_wire_judge(verdict, judgement);
-    iris_i_wire_send(sock, verdict, -1);
+    iris_i_rendezvous_judge(verdict, judgement);
+    iris_i_rendezvous_send(sock, verdict, -1);
     close(sock);
     if (status == IRIS_OK) {
         close_fd(&hello.handle.fd);
@@ -226,51 +228,52 @@ static int take_peer(struct iris_meeting *meeting, struct iris_verdict *verdict)
 
 /* A peer that has said hello says nothing more until the verdict: anything to
  * read from it is its end. */
-static iris_status_t check_silent(const struct iris_meeting *meeting, int rank)
+static iris_status_t check_silent(const struct iris_rendezvous *rendezvous,
+                                  int rank)
 {
-    struct pollfd pollfd = {.fd = meeting->socks[rank], .events = POLLIN};
+    struct pollfd pollfd = {.fd = rendezvous->socks[rank], .events = POLLIN};
 
     if (pollfd.fd < 0 || poll(&pollfd, 1, 0) <= 0) {
         return IRIS_OK;
     }
     return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
                        "rank %d (pid %d) died while the ranks were meeting",
-                       rank, meeting->hellos[rank].pid);
+                       rank, rendezvous->hellos[rank].pid);
 }
 
 /* Has whoever makes the ranks noted that one failed? */
-static int is_in_vain(const struct iris_meeting *meeting)
+static int is_in_vain(const struct iris_rendezvous *rendezvous)
 {
-    const atomic_int *failed = meeting->bootstrap->failed;
+    const atomic_int *failed = rendezvous->bootstrap->failed;
 
     return failed != NULL && atomic_load(failed) != 0;
 }
 
-static iris_status_t check_here(const struct iris_meeting *meeting)
+static iris_status_t check_here(const struct iris_rendezvous *rendezvous)
 {
-    for (int rank = 1; rank < meeting->num_ranks; rank++) {
-        iris_status_t status = check_silent(meeting, rank);
+    for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
+        iris_status_t status = check_silent(rendezvous, rank);
 
         if (status != IRIS_OK) {
             return status;
         }
     }
-    if (is_in_vain(meeting)) {
+    if (is_in_vain(rendezvous)) {
         return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
                            "rank %d failed before the ranks had met",
-                           atomic_load(meeting->bootstrap->failed) - 1);
+                           atomic_load(rendezvous->bootstrap->failed) - 1);
     }
     return IRIS_OK;
 }
 
-static iris_status_t fail_absent(const struct iris_meeting *meeting)
+static iris_status_t fail_absent(const struct iris_rendezvous *rendezvous)
 {
     int num_present = 0;
     char absent[128] = "";
     size_t length = 0;
 
-    for (int rank = 0; rank < meeting->num_ranks; rank++) {
-        if (meeting->hellos[rank].magic != 0) {
+    for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
+        if (rendezvous->hellos[rank].magic != 0) {
             num_present++;
         } else if (length < sizeof absent - 16) {
             length += (size_t)snprintf(absent + length, sizeof absent - length,
@@ -280,74 +283,75 @@ static iris_status_t fail_absent(const struct iris_meeting *meeting)
     return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
                        "%d of %d ranks came before the deadline "
                        "(IRIS_TIMEOUT_MS); missing: rank %s",
-                       num_present, meeting->num_ranks, absent);
+                       num_present, rendezvous->num_ranks, absent);
 }
 
 /* How long to wait for ranks that are not here. When something is wrong, that
  * is a little, so that they learn of it; they need not if they do anyway. */
-static int64_t until_when(const struct iris_meeting *meeting)
+static int64_t until_when(const struct iris_rendezvous *rendezvous)
 {
     int64_t soon =
-        is_in_vain(meeting) ? iris_i_now_ns() : iris_i_deadline(LINGER_MS);
+        is_in_vain(rendezvous) ? iris_i_now_ns() : iris_i_deadline(LINGER_MS);
 
-    return soon < meeting->deadline ? soon : meeting->deadline;
+    return soon < rendezvous->deadline ? soon : rendezvous->deadline;
 }
 
 /* Takes connections until all are here, or something is wrong: those who are
  * here are then told at once. */
-static void gather(struct iris_meeting *meeting, struct iris_verdict *verdict)
+static void gather(struct iris_rendezvous *rendezvous,
+                   struct iris_verdict *verdict)
 {
-    struct pollfd pollfd = {.fd = meeting->sock, .events = POLLIN};
-    int64_t deadline = meeting->deadline;
-    int num_heard = 1, heard, hurried = 0;
+    struct pollfd pollfd = {.fd = rendezvous->sock, .events = POLLIN};
+    int64_t deadline = rendezvous->deadline;
+    int num_received = 1, received, hurried = 0;
 
-    while (num_heard < meeting->num_expected) {
+    while (num_received < rendezvous->num_expected) {
         if (verdict->status != IRIS_OK) {
-            dismiss(meeting, verdict);
-            deadline = hurried ? deadline : until_when(meeting);
+            dismiss(rendezvous, verdict);
+            deadline = hurried ? deadline : until_when(rendezvous);
             hurried = 1;
         }
-        if (poll(&pollfd, 1, iris_i_left_ms(deadline, LOOK_MS)) > 0) {
-            heard = take_peer(meeting, verdict);
-            num_heard += heard;
+        if (poll(&pollfd, 1, iris_i_left_ms(deadline, POLL_MS)) > 0) {
+            received = take_peer(rendezvous, verdict);
+            num_received += received;
         } else {
-            heard = 0;
-            iris_i_wire_judge(verdict, check_here(meeting));
+            received = 0;
+            iris_i_rendezvous_judge(verdict, check_here(rendezvous));
         }
-        if (!heard && iris_i_now_ns() >= deadline) {
-            iris_i_wire_judge(verdict, fail_absent(meeting));
+        if (!received && iris_i_now_ns() >= deadline) {
+            iris_i_rendezvous_judge(verdict, fail_absent(rendezvous));
             break;
         }
     }
     if (verdict->status != IRIS_OK) {
-        dismiss(meeting, verdict);
+        dismiss(rendezvous, verdict);
     }
 }
 
 /* How many peers are threads of this process? */
-static int num_siblings(const struct iris_meeting *meeting)
+static int num_siblings(const struct iris_rendezvous *rendezvous)
 {
     int count = 0;
 
-    for (int rank = 1; rank < meeting->num_ranks; rank++) {
-        count += meeting->hellos[rank].pid == meeting->hellos[0].pid;
+    for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
+        count += rendezvous->hellos[rank].pid == rendezvous->hellos[0].pid;
     }
     return count;
 }
 
 /* Tells every peer the good verdict and everyone's hello. A descriptor goes
  * only to other processes: within one it would be a second one for nothing. */
-static iris_status_t announce_to(const struct iris_meeting *meeting, int rank,
-                                 const struct iris_verdict *verdict)
+static iris_status_t announce_to(const struct iris_rendezvous *rendezvous,
+                                 int rank, const struct iris_verdict *verdict)
 {
-    const struct iris_hello *hellos = meeting->hellos;
-    int sock = meeting->socks[rank], pid = hellos[rank].pid;
+    const struct iris_hello *hellos = rendezvous->hellos;
+    int sock = rendezvous->socks[rank], pid = hellos[rank].pid;
     iris_status_t status;
 
     status =
         iris_i_socket_send(sock, verdict, sizeof *verdict,
-                           pid == hellos[0].pid ? -1 : meeting->control->fd);
-    for (int r = 0; status == IRIS_OK && r < meeting->num_ranks; r++) {
+                           pid == hellos[0].pid ? -1 : rendezvous->segment->fd);
+    for (int r = 0; status == IRIS_OK && r < rendezvous->num_ranks; r++) {
         status =
             iris_i_socket_send(sock, &hellos[r], sizeof hellos[r],
                                pid == hellos[r].pid ? -1 : hellos[r].handle.fd);
@@ -357,68 +361,70 @@ static iris_status_t announce_to(const struct iris_meeting *meeting, int rank,
 
 /* A peer that cannot be told everything is cut off: it must not take the rest
  * for the whole. */
-static void announce(struct iris_meeting *meeting, struct iris_verdict *verdict)
+static void announce(struct iris_rendezvous *rendezvous,
+                     struct iris_verdict *verdict)
 {
-    iris_i_control_retain(meeting->control, num_siblings(meeting));
+    iris_i_segment_retain(rendezvous->segment, num_siblings(rendezvous));
     verdict->pid = getpid();
-    verdict->control = (uintptr_t)meeting->control;
-    for (int rank = 1; rank < meeting->num_ranks; rank++) {
-        iris_status_t status = announce_to(meeting, rank, verdict);
+    verdict->control = (uintptr_t)rendezvous->segment;
+    for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
+        iris_status_t status = announce_to(rendezvous, rank, verdict);
 
         if (status == IRIS_OK) {
             continue;
         }
-        shutdown(meeting->socks[rank], SHUT_RDWR);
-        if (meeting->announced == IRIS_OK && status != IRIS_ERR_PEER_LOST) {
-            meeting->announced = status;
-            snprintf(meeting->announced_message,
-                     sizeof meeting->announced_message, "%s",
+        shutdown(rendezvous->socks[rank], SHUT_RDWR);
+        if (rendezvous->announced == IRIS_OK && status != IRIS_ERR_PEER_LOST) {
+            rendezvous->announced = status;
+            snprintf(rendezvous->announced_message,
+                     sizeof rendezvous->announced_message, "%s",
                      iris_last_error());
         }
     }
 }
 
-iris_status_t iris_i_wire_root_meet(struct iris_meeting *meeting)
+iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
 {
     struct iris_verdict verdict = {.status = IRIS_OK};
 
-    iris_i_wire_judge(&verdict, compare(meeting, &meeting->hellos[0]));
-    gather(meeting, &verdict);
-    close_fd(&meeting->sock);
-    close_fd(&meeting->spare);
+    iris_i_rendezvous_judge(&verdict,
+                            compare(rendezvous, &rendezvous->hellos[0]));
+    gather(rendezvous, &verdict);
+    close_fd(&rendezvous->sock);
+    close_fd(&rendezvous->spare);
     if (verdict.status == IRIS_OK) {
         iris_status_t status =
-            iris_i_control_create(meeting->num_ranks, &meeting->control);
+            iris_i_segment_create(rendezvous->num_ranks, &rendezvous->segment);
 
-        iris_i_wire_judge(&verdict, own_trouble(meeting, status));
+        iris_i_rendezvous_judge(&verdict, own_trouble(rendezvous, status));
         if (verdict.status != IRIS_OK) {
-            dismiss(meeting, &verdict);
+            dismiss(rendezvous, &verdict);
         }
     }
     if (verdict.status == IRIS_OK) {
-        announce(meeting, &verdict);
+        announce(rendezvous, &verdict);
     }
-    return iris_i_wire_accept(&verdict);
+    return iris_i_rendezvous_accept(&verdict);
 }
 
 /* What a peer's last word, or its silence, means for all. */
-static iris_status_t hear_out(struct iris_meeting *meeting, int rank)
+static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank)
 {
     /* A thread of this process always answers, and must not find our heap gone
      * while it takes hold of it. */
-    int64_t deadline = meeting->hellos[rank].pid == meeting->hellos[0].pid
+    int64_t deadline = rendezvous->hellos[rank].pid == rendezvous->hellos[0].pid
                            ? INT64_MAX
-                           : meeting->deadline;
+                           : rendezvous->deadline;
     struct iris_verdict own;
     iris_status_t status;
     int fd = -1;
 
-    status = iris_i_socket_receive(meeting->socks[rank], &own, sizeof own,
+    status = iris_i_socket_receive(rendezvous->socks[rank], &own, sizeof own,
                                    deadline, &fd);
     close_fd(&fd);
     if (status != IRIS_OK) {
         return iris_i_fail(NULL, status, "rank %d (pid %d) %s during init",
-                           rank, meeting->hellos[rank].pid,
+                           rank, rendezvous->hellos[rank].pid,
                            status == IRIS_ERR_PEER_LOST ? "died"
                                                         : "fell silent");
     }
@@ -426,28 +432,28 @@ static iris_status_t hear_out(struct iris_meeting *meeting, int rank)
                ? IRIS_OK
                : iris_i_fail(NULL, (iris_status_t)own.status,
                              "rank %d of %d could not start: %.900s", rank,
-                             meeting->num_ranks, own.message);
+                             rendezvous->num_ranks, own.message);
 }
 
-iris_status_t iris_i_wire_root_agree(struct iris_meeting *meeting,
-                                     iris_status_t status)
+iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,
+                                           iris_status_t status)
 {
     struct iris_verdict joint = {.status = IRIS_OK};
     char own[IRIS_MESSAGE_BYTES];
 
     snprintf(own, sizeof own, "%s", iris_last_error());
-    iris_i_wire_judge(&joint, own_trouble(meeting, status));
-    if (meeting->announced != IRIS_OK) {
-        iris_i_wire_judge(
-            &joint,
-            iris_i_fail_again(meeting->announced, meeting->announced_message));
+    iris_i_rendezvous_judge(&joint, own_trouble(rendezvous, status));
+    if (rendezvous->announced != IRIS_OK) {
+        iris_i_rendezvous_judge(
+            &joint, iris_i_fail_again(rendezvous->announced,
+                                      rendezvous->announced_message));
     }
-    for (int rank = 1; rank < meeting->num_ranks; rank++) {
-        iris_i_wire_judge(&joint, hear_out(meeting, rank));
+    for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
+        iris_i_rendezvous_judge(&joint, receive_last(rendezvous, rank));
     }
-    for (int rank = 1; rank < meeting->num_ranks; rank++) {
-        iris_i_wire_send(meeting->socks[rank], &joint, -1);
+    for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
+        iris_i_rendezvous_send(rendezvous->socks[rank], &joint, -1);
     }
-    return status == IRIS_OK ? iris_i_wire_accept(&joint)
+    return status == IRIS_OK ? iris_i_rendezvous_accept(&joint)
                              : iris_i_fail_again(status, own);
 }

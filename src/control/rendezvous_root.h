@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the two sides of the meeting share: rank 0's is wire_root.c, the other
- * ranks' is wire.c.
+ * What the two sides of the rendezvous share: rank 0's is wire_root.c, the
+ * other ranks' is wire.c.
  */
 #ifndef IRIS_SRC_CONTROL_RENDEZVOUS_ROOT_H
 #define IRIS_SRC_CONTROL_RENDEZVOUS_ROOT_H
@@ -12,24 +12,26 @@
 struct iris_verdict {
     int32_t status;
     int32_t pid;      /* rank 0's process */
-    uint64_t control; /* its struct iris_control, for threads of that process */
+    uint64_t control; /* its struct iris_segment, for threads of that process */
     char message[IRIS_MESSAGE_BYTES];
 };
 
 /* Makes `status`, with this thread's message, the verdict unless that is bad
  * already. */
-void iris_i_wire_judge(struct iris_verdict *verdict, iris_status_t status);
+void iris_i_rendezvous_judge(struct iris_verdict *verdict,
+                             iris_status_t status);
 
 /* The verdict's status, its message now this thread's. */
-iris_status_t iris_i_wire_accept(const struct iris_verdict *verdict);
+iris_status_t iris_i_rendezvous_accept(const struct iris_verdict *verdict);
 
 /* Sends it, with a descriptor unless that is -1. A peer that is gone by now
  * shows up as lost later. */
-void iris_i_wire_send(int sock, const struct iris_verdict *verdict, int fd);
+void iris_i_rendezvous_send(int sock, const struct iris_verdict *verdict,
+                            int fd);
 
-/* Rank 0's side of iris_i_wire_meet() and iris_i_wire_agree(). */
-iris_status_t iris_i_wire_root_meet(struct iris_meeting *meeting);
-iris_status_t iris_i_wire_root_agree(struct iris_meeting *meeting,
-                                     iris_status_t status);
+/* Rank 0's side of iris_i_rendezvous_join() and iris_i_rendezvous_agree(). */
+iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous);
+iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,
+                                           iris_status_t status);
 
 #endif /* IRIS_SRC_CONTROL_RENDEZVOUS_ROOT_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The control segment's making, mapping and layout:
- * ranks, then group slots, each on pages of its own.
+ * boards, then places, each on pages of its own.
  */
 #include "config.h"
 
@@ -17,50 +17,50 @@
 
 #define PAGE ((size_t)4096)
 
-static size_t ranks_bytes(int num_ranks)
+static size_t boards_bytes(int num_ranks)
 {
-    size_t bytes = (size_t)num_ranks * sizeof(struct iris_control_rank);
+    size_t bytes = (size_t)num_ranks * sizeof(struct iris_board);
 
     return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-static size_t group_bytes(int num_ranks)
+static size_t place_bytes(int num_ranks)
 {
-    return sizeof(struct iris_control_group) +
-           2 * (size_t)num_ranks * sizeof(struct iris_control_slot);
+    return sizeof(struct iris_place) +
+           2 * (size_t)num_ranks * sizeof(struct iris_post);
 }
 
 static size_t segment_bytes(int num_ranks)
 {
-    return ranks_bytes(num_ranks) + IRIS_GROUP_SLOTS * group_bytes(num_ranks);
+    return boards_bytes(num_ranks) + IRIS_PLACES * place_bytes(num_ranks);
 }
 
 static iris_status_t hold(int fd, int num_ranks,
-                          struct iris_control **control_p)
+                          struct iris_segment **segment_p)
 {
-    struct iris_control *control = calloc(1, sizeof *control);
+    struct iris_segment *segment = calloc(1, sizeof *segment);
     iris_status_t status;
 
-    if (control == NULL) {
+    if (segment == NULL) {
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory");
     }
-    control->num_ranks = num_ranks;
-    control->bytes = segment_bytes(num_ranks);
-    control->fd = fd;
-    atomic_init(&control->refs, 1);
-    status = iris_i_shm_map(fd, control->bytes, &control->base);
+    segment->num_ranks = num_ranks;
+    segment->bytes = segment_bytes(num_ranks);
+    segment->fd = fd;
+    atomic_init(&segment->refs, 1);
+    status = iris_i_shm_map(fd, segment->bytes, &segment->base);
     if (status != IRIS_OK) {
-        free(control);
+        free(segment);
         return status;
     }
-    *control_p = control;
+    *segment_p = segment;
     return IRIS_OK;
 }
 
-iris_status_t iris_i_control_create(int num_ranks,
-                                    struct iris_control **control_p)
+iris_status_t iris_i_segment_create(int num_ranks,
+                                    struct iris_segment **segment_p)
 {
-    size_t first = ranks_bytes(num_ranks) + group_bytes(num_ranks);
+    size_t first = boards_bytes(num_ranks) + place_bytes(num_ranks);
     iris_status_t status;
     int fd;
 
@@ -70,7 +70,7 @@ iris_status_t iris_i_control_create(int num_ranks,
     }
     status = iris_i_shm_commit(fd, 0, first);
     if (status == IRIS_OK) {
-        status = hold(fd, num_ranks, control_p);
+        status = hold(fd, num_ranks, segment_p);
     }
     if (status != IRIS_OK) {
         close(fd);
@@ -78,46 +78,45 @@ iris_status_t iris_i_control_create(int num_ranks,
     return status;
 }
 
-iris_status_t iris_i_control_attach(int fd, int num_ranks,
-                                    struct iris_control **control_p)
+iris_status_t iris_i_segment_attach(int fd, int num_ranks,
+                                    struct iris_segment **segment_p)
 {
-    return hold(fd, num_ranks, control_p);
+    return hold(fd, num_ranks, segment_p);
 }
 
-void iris_i_control_retain(struct iris_control *control, int refs)
+void iris_i_segment_retain(struct iris_segment *segment, int refs)
 {
-    atomic_fetch_add_explicit(&control->refs, refs, memory_order_relaxed);
+    atomic_fetch_add_explicit(&segment->refs, refs, memory_order_relaxed);
 }
 
-void iris_i_control_release(struct iris_control *control)
+void iris_i_segment_release(struct iris_segment *segment)
 {
-    if (control == NULL || atomic_fetch_sub_explicit(
-                               &control->refs, 1, memory_order_acq_rel) != 1) {
+    if (segment == NULL || atomic_fetch_sub_explicit(
+                               &segment->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    munmap(control->base, control->bytes);
-    close(control->fd);
-    free(control);
+    iris_i_shm_unmap(segment->base, segment->bytes);
+    close(segment->fd);
+    free(segment);
 }
 
-struct iris_control_rank *iris_i_control_rank(struct iris_control *control,
-                                              int rank)
+struct iris_board *iris_i_segment_board(struct iris_segment *segment, int rank)
 {
-    return (struct iris_control_rank *)control->base + rank;
+    return (struct iris_board *)segment->base + rank;
 }
 
-struct iris_control_group *iris_i_control_group(struct iris_control *control,
-                                                int slot)
+struct iris_place *iris_i_segment_place(struct iris_segment *segment, int place)
 {
-    return (void *)((char *)control->base + ranks_bytes(control->num_ranks) +
-                    (size_t)slot * group_bytes(control->num_ranks));
+    return (void *)((char *)segment->base + boards_bytes(segment->num_ranks) +
+                    (size_t)place * place_bytes(segment->num_ranks));
 }
 
-iris_status_t iris_i_control_back_group(struct iris_control *control, int slot)
+iris_status_t iris_i_segment_commit_place(struct iris_segment *segment,
+                                          int place)
 {
-    size_t bytes = group_bytes(control->num_ranks);
+    size_t bytes = place_bytes(segment->num_ranks);
 
     return iris_i_shm_commit(
-        control->fd, ranks_bytes(control->num_ranks) + (size_t)slot * bytes,
+        segment->fd, boards_bytes(segment->num_ranks) + (size_t)place * bytes,
         bytes);
 }

@@ -427,7 +427,8 @@ static uint32_t block_release(struct iris_alloc *alloc, uint32_t index)
     return index;
 }
 
-iris_status_t iris_i_alloc_give(struct iris_alloc *alloc, size_t offset)
+iris_status_t iris_i_alloc_give_joined(struct iris_alloc *alloc, size_t offset,
+                                       size_t *start_p, size_t *bytes_p)
 {
     uint32_t index = live_at(alloc, offset);
 
@@ -435,7 +436,9 @@ iris_status_t iris_i_alloc_give(struct iris_alloc *alloc, size_t offset)
         return IRIS_ERR_INVALID;
     }
     pthread_mutex_lock(&alloc->lock);
-    block_release(alloc, index);
+    index = block_release(alloc, index);
+    *start_p = to_bytes(alloc, alloc->records[index].start);
+    *bytes_p = to_bytes(alloc, block_units(alloc, index));
     pthread_mutex_unlock(&alloc->lock);
     return IRIS_OK;
 }

@@ -26,9 +26,19 @@ void iris_i_alloc_destroy(struct iris_alloc *alloc);
 iris_status_t iris_i_alloc_take(struct iris_alloc *alloc, size_t bytes,
                                 size_t alignment, size_t *offset_p);
 
-/* Gives back what iris_i_alloc_take returned, joining free neighbours.
+/* Gives back what iris_i_alloc_take returned, joining free neighbours, and gives
+ * the free range that it has become part of.
  * IRIS_ERR_INVALID: no live allocation starts at `offset`. */
-iris_status_t iris_i_alloc_give(struct iris_alloc *alloc, size_t offset);
+iris_status_t iris_i_alloc_give_joined(struct iris_alloc *alloc, size_t offset,
+                                       size_t *start_p, size_t *bytes_p);
+
+static inline iris_status_t iris_i_alloc_give(struct iris_alloc *alloc,
+                                              size_t offset)
+{
+    size_t start, bytes;
+
+    return iris_i_alloc_give_joined(alloc, offset, &start, &bytes);
+}
 
 /* Undoes the latest iris_i_alloc_take(), which returned `offset` and which no
  * other call has followed. Unlike iris_i_alloc_give() it puts everything back

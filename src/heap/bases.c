@@ -19,14 +19,14 @@
 /* Against others that write the same file at the same time. */
 #define NAME_TRIES 100
 
-static int print_bases(const iris_t *iris, FILE *file)
+static int print_bases(const struct iris_heap *heap, FILE *file)
 {
-    fprintf(file, "{\n  \"rank\": %d,\n  \"num_ranks\": %d,\n", iris->rank,
-            iris->num_ranks);
+    fprintf(file, "{\n  \"rank\": %d,\n  \"num_ranks\": %d,\n", heap->log->rank,
+            heap->log->num_ranks);
     fprintf(file, "  \"heap_bases\": [");
-    for (int rank = 0; rank < iris->num_ranks; rank++) {
+    for (int rank = 0; rank < heap->log->num_ranks; rank++) {
         fprintf(file, "%s\n    \"0x%llx\"", rank == 0 ? "" : ",",
-                (unsigned long long)iris->heap_bases[rank]);
+                (unsigned long long)heap->bases[rank]);
     }
     fprintf(file, "\n  ]\n}");
     return ferror(file) ? -1 : 0;
@@ -67,7 +67,7 @@ static int name_it(int fd, const char *path)
 
 /* A rank killed at any moment leaves a complete file or none. 0 if that cannot
  * be had here. */
-static int write_unnamed(const iris_t *iris, const char *path)
+static int write_unnamed(const struct iris_heap *heap, const char *path)
 {
     int fd = open_unnamed(path), done;
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
@@ -78,7 +78,7 @@ static int write_unnamed(const iris_t *iris, const char *path)
         }
         return 0;
     }
-    done = print_bases(iris, file) == 0 && fflush(file) == 0 &&
+    done = print_bases(heap, file) == 0 && fflush(file) == 0 &&
            name_it(fd, path) == 0;
     fclose(file);
     return done;
@@ -86,7 +86,7 @@ static int write_unnamed(const iris_t *iris, const char *path)
 
 /* The next best, for file systems without unnamed files: written aside, then
  * renamed. */
-static int write_aside(const iris_t *iris, const char *path)
+static int write_aside(const struct iris_heap *heap, const char *path)
 {
     char aside[PATH_MAX + 32];
     FILE *file;
@@ -97,7 +97,7 @@ static int write_aside(const iris_t *iris, const char *path)
     if (file == NULL) {
         return errno;
     }
-    ret = print_bases(iris, file) == 0 ? 0 : errno;
+    ret = print_bases(heap, file) == 0 ? 0 : errno;
     if (fclose(file) != 0 && ret == 0) {
         ret = errno;
     }
@@ -110,19 +110,20 @@ static int write_aside(const iris_t *iris, const char *path)
     return ret;
 }
 
-iris_status_t iris_i_bases_write(const iris_t *iris, const char *prefix)
+iris_status_t iris_i_bases_write(const struct iris_heap *heap,
+                                 const char *prefix)
 {
     char path[PATH_MAX];
     int ret;
 
     snprintf(path, sizeof path, "%.3000s_rank_%d_heap_bases.json", prefix,
-             iris->rank);
-    ret = write_unnamed(iris, path) ? 0 : write_aside(iris, path);
+             heap->log->rank);
+    ret = write_unnamed(heap, path) ? 0 : write_aside(heap, path);
     if (ret == EMFILE || ret == ENFILE) {
         return iris_i_fail_fd(ret, "cannot write the heap-bases file");
     }
     if (ret != 0) {
-        return iris_i_fail_errno(&iris->log, IRIS_ERR_SYSTEM, ret,
+        return iris_i_fail_errno(heap->log, IRIS_ERR_SYSTEM, ret,
                                  "cannot write %.600s; choose another "
                                  "IRIS_HEAP_BASES_PREFIX",
                                  path);

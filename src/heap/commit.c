@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory behind the heap: put there when an allocation needs it and, on heaps
- * that are addresses first, told to every peer before anybody may use it.
+ * Memory of the heap: committed when an allocation needs it and, on heaps that
+ * peers map range by range, offered to every peer before anybody may use it.
  */
 #include "config.h"
 
 #include "heap/heap.h"
 
-#include "base/log.h"
-
-#include <string.h>
 #include <unistd.h>
+
+/* Free ranges from this size on give their memory back. */
+#define GIVE_BACK_BYTES ((size_t)1 << 20)
 
 /* Consecutive pieces. */
 struct run {
@@ -18,21 +18,27 @@ struct run {
     size_t end;
 };
 
-static int has(const uint64_t *bits, size_t piece)
+/* Any thread may ask whether a range it enqueues work for is committed. */
+static int has(const _Atomic uint64_t *bits, size_t piece)
 {
-    return (int)(bits[piece / 64] >> (piece % 64) & 1);
+    uint64_t word =
+        atomic_load_explicit(&bits[piece / 64], memory_order_relaxed);
+
+    return (int)(word >> (piece % 64) & 1);
 }
 
-static void flip(uint64_t *bits, const struct run *run)
+static void flip(_Atomic uint64_t *bits, const struct run *run)
 {
     for (size_t piece = run->first; piece < run->end; piece++) {
-        bits[piece / 64] ^= UINT64_C(1) << (piece % 64);
+        atomic_fetch_xor_explicit(&bits[piece / 64],
+                                  UINT64_C(1) << (piece % 64),
+                                  memory_order_relaxed);
     }
 }
 
 /* The first run from run->end on, before `end`, of pieces whose bit is `value`;
  * 0: none. */
-static int next_run(const uint64_t *bits, int value, size_t end,
+static int next_run(const _Atomic uint64_t *bits, int value, size_t end,
                     struct run *run)
 {
     size_t first = run->end;
@@ -48,114 +54,170 @@ static int next_run(const uint64_t *bits, int value, size_t end,
     return first < end;
 }
 
-static size_t num_pieces(const iris_t *iris)
+static size_t num_pieces(const struct iris_heap *heap)
 {
-    return (iris->heap.bytes - 1) / iris->piece_bytes + 1;
+    return (heap->region.bytes - 1) / heap->piece_bytes + 1;
 }
 
 /* The heap may end within its last piece. A heap that grows does not mind. */
-static size_t run_bytes(const iris_t *iris, const struct run *run)
+static size_t run_bytes(const struct iris_heap *heap, const struct run *run)
 {
-    size_t start = run->first * iris->piece_bytes;
-    size_t bytes = (run->end - run->first) * iris->piece_bytes;
+    size_t start = run->first * heap->piece_bytes;
+    size_t bytes = (run->end - run->first) * heap->piece_bytes;
 
-    return iris->heap.commit == IRIS_COMMIT_SHARED &&
-                   bytes > iris->heap.bytes - start
-               ? iris->heap.bytes - start
+    return heap->region.commit == IRIS_COMMIT_SHARED &&
+                   bytes > heap->region.bytes - start
+               ? heap->region.bytes - start
                : bytes;
 }
 
-static void *run_at(const iris_t *iris, const struct run *run)
+static void *run_at(const struct iris_heap *heap, const struct run *run)
 {
-    return (char *)iris->heap.base + run->first * iris->piece_bytes;
+    return (char *)heap->region.base + run->first * heap->piece_bytes;
 }
 
-static iris_status_t back_run(iris_t *iris, const struct run *run)
+static iris_status_t commit_run(struct iris_heap *heap, const struct run *run)
 {
-    return iris_i_memory_commit(iris->backend, run_at(iris, run),
-                                run_bytes(iris, run));
+    return iris_i_memory_commit(heap->backend, run_at(heap, run),
+                                run_bytes(heap, run));
 }
 
-iris_status_t iris_i_heap_back(iris_t *iris, size_t offset, size_t bytes)
+iris_status_t iris_i_heap_commit(struct iris_heap *heap, size_t offset,
+                                 size_t bytes)
 {
-    struct run run = {.end = offset / iris->piece_bytes};
-    size_t end = (offset + bytes - 1) / iris->piece_bytes + 1;
+    struct run run = {.end = offset / heap->piece_bytes};
+    size_t end = (offset + bytes - 1) / heap->piece_bytes + 1;
 
-    if (iris->heap.commit == IRIS_COMMIT_NOTHING) {
+    if (heap->region.commit == IRIS_COMMIT_NOTHING) {
         return IRIS_OK;
     }
-    while (next_run(iris->backed, 0, end, &run)) {
-        iris_status_t status = back_run(iris, &run);
+    while (next_run(heap->committed, 0, end, &run)) {
+        iris_status_t status = commit_run(heap, &run);
 
         if (status != IRIS_OK) {
-            iris_i_heap_unback(iris);
+            iris_i_heap_rollback(heap);
             return status;
         }
-        flip(iris->backed, &run);
-        iris->num_backed += run.end - run.first;
-        if (iris->heap.commit == IRIS_COMMIT_PRIVATE) {
-            flip(iris->fresh, &run);
-            iris->num_fresh += run.end - run.first;
-        }
+        flip(heap->committed, &run);
+        heap->num_committed += run.end - run.first;
+        flip(heap->fresh, &run);
+        heap->num_fresh += run.end - run.first;
     }
     return IRIS_OK;
 }
 
-void iris_i_heap_unmap(iris_t *iris, size_t offset)
+void iris_i_heap_unmap(struct iris_heap *heap, size_t offset)
 {
-    for (int rank = 0; rank < iris->num_ranks; rank++) {
-        if (iris_i_exchange_has(iris->exchange, rank)) {
+    for (int rank = 0; rank < heap->log->num_ranks; rank++) {
+        if (heap->bases != NULL && heap->bases[rank] != 0 &&
+            iris_i_control_is_remote(heap->control, rank)) {
             iris_i_memory_decommit(
-                iris->backend,
-                (char *)(uintptr_t)iris->heap_bases[rank] + offset, 0);
+                heap->backend, (char *)(uintptr_t)heap->bases[rank] + offset,
+                0);
         }
     }
-    iris_i_memory_decommit(iris->backend, (char *)iris->heap.base + offset, 0);
+    iris_i_memory_decommit(heap->backend, (char *)heap->region.base + offset,
+                           0);
 }
 
-void iris_i_heap_unback(iris_t *iris)
+/* Takes the memory of a run away, which was committed in one go if peers map
+ * what is committed one by one. */
+static void decommit_run(struct iris_heap *heap, const struct run *run)
+{
+    if (heap->region.commit == IRIS_COMMIT_PRIVATE) {
+        iris_i_heap_unmap(heap, run->first * heap->piece_bytes);
+    } else {
+        iris_i_memory_decommit(heap->backend, run_at(heap, run),
+                               run_bytes(heap, run));
+    }
+    flip(heap->committed, run);
+    heap->num_committed -= run->end - run->first;
+}
+
+void iris_i_heap_rollback(struct iris_heap *heap)
 {
     struct run run = {.end = 0};
 
-    while (iris->num_fresh != 0) {
-        (void)next_run(iris->fresh, 1, num_pieces(iris), &run);
-        iris_i_heap_unmap(iris, run.first * iris->piece_bytes);
-        flip(iris->fresh, &run);
-        flip(iris->backed, &run);
-        iris->num_fresh -= run.end - run.first;
-        iris->num_backed -= run.end - run.first;
+    while (heap->num_fresh != 0) {
+        (void)next_run(heap->fresh, 1, num_pieces(heap), &run);
+        decommit_run(heap, &run);
+        flip(heap->fresh, &run);
+        heap->num_fresh -= run.end - run.first;
     }
 }
 
-void iris_i_heap_keep(iris_t *iris)
+/* Memory that small allocations come and go in is kept: to commit it takes
+ * longer than to allocate. A GPU's stays too, since to unmap it can wait for
+ * kernels. */
+void iris_i_heap_give_back(struct iris_heap *heap, size_t offset)
 {
-    memset(iris->fresh, 0, (num_pieces(iris) / 64 + 1) * sizeof(uint64_t));
-    iris->num_fresh = 0;
+    size_t start = 0, bytes = 0, end;
+    struct run run;
+
+    (void)iris_i_alloc_give_joined(heap->alloc, offset, &start, &bytes);
+    if (bytes < GIVE_BACK_BYTES || heap->region.commit != IRIS_COMMIT_SHARED) {
+        return;
+    }
+    run.end = (start - 1) / heap->piece_bytes + 1;
+    end = (start + bytes) / heap->piece_bytes;
+    while (run.end < end && next_run(heap->committed, 1, end, &run)) {
+        decommit_run(heap, &run);
+    }
 }
 
-static iris_status_t take_offer(iris_t *iris, int rank,
+int iris_i_heap_is_committed(const struct iris_heap *heap, size_t offset,
+                             size_t bytes)
+{
+    struct run run = {.end = offset / heap->piece_bytes};
+
+    return heap->region.commit == IRIS_COMMIT_NOTHING ||
+           !next_run(heap->committed, 0,
+                     (offset + bytes - 1) / heap->piece_bytes + 1, &run);
+}
+
+void iris_i_heap_keep(struct iris_heap *heap)
+{
+    struct run run = {.end = 0};
+
+    while (heap->num_fresh != 0) {
+        (void)next_run(heap->fresh, 1, num_pieces(heap), &run);
+        flip(heap->fresh, &run);
+        heap->num_fresh -= run.end - run.first;
+    }
+}
+
+static iris_status_t take_offer(void *arg, int rank,
                                 const struct iris_offer *offer)
 {
-    char *at = (char *)(uintptr_t)iris->heap_bases[rank] + offer->offset;
+    struct iris_heap *heap = arg;
+    char *at = (char *)(uintptr_t)heap->bases[rank] + offer->offset;
 
     return iris_i_fail_on(
-        &iris->log, iris_i_memory_import_range(iris->backend, at, offer->bytes,
-                                               &offer->handle));
+        heap->log, iris_i_memory_import_range(heap->backend, at, offer->bytes,
+                                              &offer->handle));
 }
 
-iris_status_t iris_i_heap_share(iris_t *iris, struct iris_offer *offers,
-                                size_t num_offers, iris_status_t status)
+iris_status_t iris_i_heap_share(struct iris_heap *heap,
+                                struct iris_offer *offers, size_t num_offers,
+                                iris_status_t status)
 {
+    const struct iris_exchange exchange = {.control = heap->control,
+                                           .seq = heap->world->seq,
+                                           .offers = offers,
+                                           .num_offers = num_offers,
+                                           .reachable = heap->reachable,
+                                           .take = take_offer,
+                                           .arg = heap};
+
     for (size_t i = 0; i < num_offers; i++) {
         offers[i].handle.fd = -1;
         if (status == IRIS_OK) {
             status = iris_i_memory_export_range(
-                iris->backend, (char *)iris->heap.base + offers[i].offset,
+                heap->backend, (char *)heap->region.base + offers[i].offset,
                 &offers[i].handle);
         }
     }
-    status = iris_i_exchange(iris, offers, num_offers,
-                             iris_i_fail_on(&iris->log, status), take_offer);
+    status = iris_i_exchange(&exchange, iris_i_fail_on(heap->log, status));
     for (size_t i = 0; i < num_offers; i++) {
         if (offers[i].handle.fd >= 0) {
             close(offers[i].handle.fd);
@@ -166,39 +228,56 @@ iris_status_t iris_i_heap_share(iris_t *iris, struct iris_offer *offers,
 
 /* This rank's fresh runs; what they are depends only on what all ranks have
  * agreed on. */
-static iris_status_t share_fresh(iris_t *iris, struct iris_call *call)
+static iris_status_t share_fresh(struct iris_heap *heap, struct iris_call *call)
 {
-    struct iris_offer *offers = iris->offers;
+    struct iris_offer *offers = heap->offers;
     struct run run = {.end = 0};
     size_t count = 0;
 
-    while (next_run(iris->fresh, 1, num_pieces(iris), &run)) {
-        offers[count].offset = run.first * iris->piece_bytes;
-        offers[count].bytes = run_bytes(iris, &run);
-        call->args[1] += offers[count].bytes;
+    while (next_run(heap->fresh, 1, num_pieces(heap), &run)) {
+        offers[count].offset = run.first * heap->piece_bytes;
+        offers[count].bytes = run_bytes(heap, &run);
+        call->fields[1] += offers[count].bytes;
         count++;
     }
-    call->args[0] = offers[0].offset;
-    return iris_i_heap_share(iris, offers, count, IRIS_OK);
+    call->fields[0] = offers[0].offset;
+    return iris_i_heap_share(heap, offers, count, IRIS_OK);
 }
 
-iris_status_t iris_i_heap_settle(iris_t *iris)
+static const struct iris_call_type settle_call = {
+    .name = "iris_malloc",
+    .fields = {{.name = "offset"}, {.name = "bytes"}},
+};
+
+/* Whether peers have to map what is committed: some rank is of another
+ * process, which all ranks see alike. */
+static int is_shared_by_offers(const struct iris_heap *heap)
 {
-    struct iris_call call = {.kind = IRIS_CALL_GROW};
+    int remote = 0;
+
+    for (int rank = 0; rank < heap->log->num_ranks; rank++) {
+        remote |= heap->control->pids[rank] != heap->control->pids[0];
+    }
+    return remote && heap->region.commit == IRIS_COMMIT_PRIVATE;
+}
+
+iris_status_t iris_i_heap_settle(struct iris_heap *heap)
+{
+    struct iris_call call = {.type = &settle_call};
     iris_status_t status = IRIS_OK;
 
-    if (iris->num_fresh == 0) {
+    if (heap->num_fresh == 0) {
         return IRIS_OK;
     }
-    if (iris->exchange != NULL) {
-        iris_i_meet_begin(iris, call.kind);
-        call.status = share_fresh(iris, &call);
-        status = iris_i_meet(iris, iris->world, &call);
+    if (is_shared_by_offers(heap)) {
+        iris_i_agree_begin(heap->control, call.type);
+        call.status = share_fresh(heap, &call);
+        status = iris_i_agree(heap->world, &call);
     }
     if (status != IRIS_OK) {
-        iris_i_heap_unback(iris);
+        iris_i_heap_rollback(heap);
         return status;
     }
-    iris_i_heap_keep(iris);
+    iris_i_heap_keep(heap);
     return IRIS_OK;
 }

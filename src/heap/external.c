@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory of the program's own on the symmetric heap: the same memory, mapped a
- * second time behind the heap of every rank, where that can be; else a copy.
+ * External memory, the program's own, on the symmetric heap: the same memory,
+ * mapped a second time behind the heap of every rank, where that can be; else a
+ * copy.
  */
 #include "config.h"
 
 #include "heap/heap.h"
 
-#include "base/log.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 /* An allocation of the program that is mapped in the window. */
-struct iris_adopted {
-    struct iris_adopted *next;
+struct iris_external_range {
+    struct iris_external_range *next;
     size_t start;  /* in the window, of the whole allocation */
     size_t offset; /* in the window, of what was asked for */
     size_t bytes;  /* of that */
@@ -26,46 +25,44 @@ struct finding {
     uint64_t offset;
 };
 
+static const struct iris_call_type share_call = {
+    .name = "iris_as_symmetric",
+    .fields = {{.name = "offset"}, {.name = "bytes"}},
+};
+
 /* One call under way. */
 struct request {
     const void *ptr;
     size_t bytes;
-    struct iris_external foreign; /* held if found */
+    struct iris_external external; /* held if found */
     int found;
-    struct iris_adopted *record;
+    struct iris_external_range *record;
 };
 
 /* ---- What is there ---- */
 
-size_t iris_i_heap_room(const iris_t *iris, const void *ptr)
+size_t iris_i_external_bytes_from(const struct iris_heap *heap, size_t offset)
 {
-    size_t offset = (size_t)((uintptr_t)ptr - (uintptr_t)iris->heap.base);
-    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&iris->adopted_lock;
-    const struct iris_adopted *one;
-    size_t room = 0;
+    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&heap->externals_lock;
+    const struct iris_external_range *one;
+    size_t bytes = 0;
 
-    if (offset < iris->heap.bytes) {
-        return iris->heap.bytes - offset;
-    }
-    offset -= iris->heap.window;
-    if (offset >= iris->heap.window_bytes) {
-        return 0;
-    }
     pthread_mutex_lock(lock);
-    for (one = iris->adopted; one != NULL && room == 0; one = one->next) {
+    for (one = heap->externals; one != NULL && bytes == 0; one = one->next) {
         if (offset - one->offset < one->bytes) {
-            room = one->bytes - (offset - one->offset);
+            bytes = one->bytes - (offset - one->offset);
         }
     }
     pthread_mutex_unlock(lock);
-    return room;
+    return bytes;
 }
 
-static struct iris_adopted *find_start(const iris_t *iris, const void *ptr)
+static struct iris_external_range *find_start(const struct iris_heap *heap,
+                                              const void *ptr)
 {
-    size_t offset = (size_t)((uintptr_t)ptr - (uintptr_t)iris->heap.base) -
-                    iris->heap.window;
-    struct iris_adopted *one = iris->adopted;
+    size_t offset = (size_t)((uintptr_t)ptr - (uintptr_t)heap->region.base) -
+                    heap->region.window;
+    struct iris_external_range *one = heap->externals;
 
     while (one != NULL && one->offset != offset) {
         one = one->next;
@@ -73,53 +70,53 @@ static struct iris_adopted *find_start(const iris_t *iris, const void *ptr)
     return one;
 }
 
-int iris_i_adopted_is_start(iris_t *iris, const void *ptr)
+int iris_i_external_is_start(const struct iris_heap *heap, const void *ptr)
 {
-    return find_start(iris, ptr) != NULL;
+    return find_start(heap, ptr) != NULL;
 }
 
-void iris_i_adopted_free(iris_t *iris, const void *ptr)
+void iris_i_external_release(struct iris_heap *heap, const void *ptr)
 {
-    struct iris_adopted *record = find_start(iris, ptr);
-    struct iris_adopted **link = &iris->adopted;
+    struct iris_external_range *record = find_start(heap, ptr);
+    struct iris_external_range **link = &heap->externals;
 
-    pthread_mutex_lock(&iris->adopted_lock);
+    pthread_mutex_lock(&heap->externals_lock);
     while (*link != record) {
         link = &(*link)->next;
     }
     *link = record->next;
-    pthread_mutex_unlock(&iris->adopted_lock);
-    iris_i_heap_unmap(iris, iris->heap.window + record->start);
-    iris_i_alloc_give(iris->window, record->start);
+    pthread_mutex_unlock(&heap->externals_lock);
+    iris_i_heap_unmap(heap, heap->region.window + record->start);
+    iris_i_alloc_give(heap->window, record->start);
     free(record);
 }
 
-void iris_i_adopted_close(iris_t *iris)
+void iris_i_external_close(struct iris_heap *heap)
 {
-    while (iris->adopted != NULL) {
-        struct iris_adopted *one = iris->adopted;
+    while (heap->externals != NULL) {
+        struct iris_external_range *one = heap->externals;
 
-        iris->adopted = one->next;
+        heap->externals = one->next;
         free(one);
     }
 }
 
 /* ---- iris_as_symmetric() ---- */
 
-static iris_status_t check(iris_t *iris, const struct request *request,
-                           void **symmetric_p)
+static iris_status_t check(struct iris_heap *heap,
+                           const struct request *request, void **symmetric_p)
 {
     if (request->ptr == NULL || request->bytes == 0 || symmetric_p == NULL) {
-        return iris_i_fail(
-            &iris->log, IRIS_ERR_INVALID, "iris_as_symmetric: %s",
-            request->ptr == NULL ? "ptr is NULL; pass the memory to share"
-            : request->bytes == 0
-                ? "0 bytes of memory; pass at least 1"
-                : "symmetric_p is NULL; pass where to put the "
-                  "address");
+        return iris_i_fail(heap->log, IRIS_ERR_INVALID, "iris_as_symmetric: %s",
+                           request->ptr == NULL
+                               ? "ptr is NULL; pass the memory to share"
+                           : request->bytes == 0
+                               ? "0 bytes of memory; pass at least 1"
+                               : "symmetric_p is NULL; pass where to put the "
+                                 "address");
     }
-    if (iris_i_heap_room(iris, request->ptr) > 0) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+    if (iris_i_heap_bytes_from(heap, request->ptr) > 0) {
+        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
                            "iris_as_symmetric: ptr %p is on the heap already; "
                            "use it as it is",
                            request->ptr);
@@ -128,34 +125,34 @@ static iris_status_t check(iris_t *iris, const struct request *request,
 }
 
 /* Takes hold of the memory if it can be shared. */
-static struct finding find(iris_t *iris, struct request *request)
+static struct finding find(struct iris_heap *heap, struct request *request)
 {
     struct finding finding = {0};
     iris_status_t status;
 
-    if (iris->heap.window_bytes == 0) {
+    if (heap->region.window_bytes == 0) {
         return finding;
     }
     request->record = calloc(1, sizeof *request->record);
     status =
         request->record == NULL
             ? IRIS_ERR_NO_MEMORY
-            : iris_i_memory_hold_external(iris->backend, request->ptr,
-                                          request->bytes, &request->foreign);
+            : iris_i_memory_hold_external(heap->backend, request->ptr,
+                                          request->bytes, &request->external);
     if (status != IRIS_OK) {
-        iris_i_debug(&iris->log, "iris_as_symmetric copies: %s",
+        iris_i_debug(heap->log, "iris_as_symmetric copies: %s",
                      iris_last_error());
         return finding;
     }
     request->found = 1;
-    finding.bytes = request->foreign.bytes;
-    finding.offset = request->foreign.offset;
+    finding.bytes = request->external.bytes;
+    finding.offset = request->external.offset;
     return finding;
 }
 
 /* Bytes of the largest allocation if all ranks can share theirs, else 0. Every
  * rank comes to the same. */
-static size_t agree(iris_t *iris, const struct finding *own)
+static size_t agree(struct iris_heap *heap, const struct finding *own)
 {
     struct iris_heap_stats stats;
     uint64_t most = own->bytes;
@@ -163,11 +160,10 @@ static size_t agree(iris_t *iris, const struct finding *own)
     if (own->bytes == 0) {
         return 0;
     }
-    for (int rank = 0; rank < iris->num_ranks; rank++) {
+    for (int rank = 0; rank < heap->log->num_ranks; rank++) {
         struct finding theirs = {0};
         size_t bytes;
-        const void *payload =
-            iris_i_meet_payload(iris, iris->world, rank, &bytes);
+        const void *payload = iris_i_agree_payload(heap->world, rank, &bytes);
 
         memcpy(&theirs, payload, bytes < sizeof theirs ? bytes : sizeof theirs);
         if (theirs.bytes == 0 || theirs.offset != own->offset) {
@@ -175,114 +171,110 @@ static size_t agree(iris_t *iris, const struct finding *own)
         }
         most = theirs.bytes > most ? theirs.bytes : most;
     }
-    iris_i_alloc_stats(iris->window, &stats);
+    iris_i_alloc_stats(heap->window, &stats);
     return most <= stats.largest_free_bytes ? (size_t)most : 0;
 }
 
 /* Maps the memory of all ranks everywhere, or nothing. */
-static iris_status_t share(iris_t *iris, struct request *request, size_t most,
-                           void **symmetric_p)
+static iris_status_t share(struct iris_heap *heap, struct request *request,
+                           size_t most, void **symmetric_p)
 {
-    struct iris_call call = {.kind = IRIS_CALL_ADOPT};
+    struct iris_call call = {.type = &share_call};
     struct iris_offer offer = {.bytes = most};
     size_t start = 0;
     iris_status_t status, taken;
 
-    iris_i_meet_begin(iris, call.kind);
-    taken = iris_i_alloc_take(iris->window, most, IRIS_ALIGNMENT, &start);
-    offer.offset = iris->heap.window + start;
+    iris_i_agree_begin(heap->control, call.type);
+    taken = iris_i_alloc_take(heap->window, most, IRIS_ALIGNMENT, &start);
+    offer.offset = heap->region.window + start;
     if (taken == IRIS_OK) {
         status = iris_i_fail_on(
-            &iris->log,
-            iris_i_memory_map_external(iris->backend,
-                                       (char *)iris->heap.base + offer.offset,
-                                       &request->foreign));
+            heap->log,
+            iris_i_memory_map_external(heap->backend,
+                                       (char *)heap->region.base + offer.offset,
+                                       &request->external));
     } else {
-        status = iris_i_fail(&iris->log, taken, "no memory for a record");
+        status = iris_i_fail(heap->log, taken, "no memory for a record");
     }
-    if (iris->exchange != NULL) {
-        status = iris_i_heap_share(iris, &offer, 1, status);
-    }
+    status = iris_i_heap_share(heap, &offer, 1, status);
     call.status = status;
-    call.args[0] = offer.offset;
-    call.args[1] = most;
-    status = iris_i_meet(iris, iris->world, &call);
+    call.fields[0] = offer.offset;
+    call.fields[1] = most;
+    status = iris_i_agree(heap->world, &call);
     if (status != IRIS_OK) {
         if (taken == IRIS_OK) {
-            iris_i_heap_unmap(iris, offer.offset);
-            iris_i_alloc_untake(iris->window, start);
+            iris_i_heap_unmap(heap, offer.offset);
+            iris_i_alloc_untake(heap->window, start);
         }
         return status;
     }
-    *request->record = (struct iris_adopted){
-        .next = iris->adopted,
+    *request->record = (struct iris_external_range){
+        .next = heap->externals,
         .start = start,
-        .offset = start + request->foreign.offset,
+        .offset = start + request->external.offset,
         .bytes = request->bytes,
     };
-    pthread_mutex_lock(&iris->adopted_lock);
-    iris->adopted = request->record;
-    pthread_mutex_unlock(&iris->adopted_lock);
+    pthread_mutex_lock(&heap->externals_lock);
+    heap->externals = request->record;
+    pthread_mutex_unlock(&heap->externals_lock);
     request->record = NULL;
     *symmetric_p =
-        (char *)iris->heap.base + offer.offset + request->foreign.offset;
+        (char *)heap->region.base + offer.offset + request->external.offset;
     return IRIS_OK;
 }
 
 /* The next best: memory of the heap, with the same contents. */
-static iris_status_t copy(iris_t *iris, const struct request *request,
-                          const struct iris_call *asked, void **symmetric_p)
+static iris_status_t copy(struct iris_heap *heap, const struct request *request,
+                          const struct iris_heap_request *asked,
+                          void **symmetric_p)
 {
-    struct iris_call call = *asked;
+    struct iris_call call = {.type = asked->type};
     void *ptr = NULL;
-    iris_status_t status;
+    iris_status_t status = iris_i_heap_allocate(heap, asked, &ptr);
 
-    call.payload_bytes = 0;
-    status = iris_i_heap_allocate(iris, &call, IRIS_OK, &ptr);
     if (status != IRIS_OK) {
         return status;
     }
-    iris_i_meet_begin(iris, call.kind);
-    call.status = iris_i_fail_on(
-        &iris->log, iris_i_heap_write(iris, ptr, request->ptr, request->bytes));
-    status = iris_i_meet(iris, iris->world, &call);
+    iris_i_agree_begin(heap->control, call.type);
+    call.status = iris_i_heap_write(heap, ptr, request->ptr, request->bytes);
+    call.fields[0] = request->bytes;
+    status = iris_i_agree(heap->world, &call);
     if (status == IRIS_OK) {
         *symmetric_p = ptr;
     } else {
-        iris_i_alloc_give(iris->alloc,
-                          (size_t)((char *)ptr - (char *)iris->heap.base));
+        iris_i_heap_give_back(
+            heap, (size_t)((char *)ptr - (char *)heap->region.base));
     }
     return status;
 }
 
-iris_status_t iris_as_symmetric(iris_t *iris, const void *ptr, size_t bytes,
-                                void **symmetric_p, int *shared_p)
+iris_status_t iris_i_external_share(struct iris_heap *heap,
+                                    const struct iris_heap_request *asked,
+                                    const void *ptr, void **symmetric_p,
+                                    int *shared_p)
 {
-    struct request request = {.ptr = ptr, .bytes = bytes};
+    struct request request = {.ptr = ptr, .bytes = asked->bytes};
     struct finding finding = {0};
-    struct iris_call call = {.kind = IRIS_CALL_AS_SYMMETRIC,
-                             .args = {bytes, IRIS_ALIGNMENT},
+    struct iris_call call = {.type = asked->type,
+                             .fields = {asked->bytes, asked->alignment},
                              .payload = &finding,
                              .payload_bytes = sizeof finding};
-    iris_status_t status = iris_i_enter(iris, "iris_as_symmetric");
+    iris_status_t status;
     size_t most = 0;
 
-    if (status != IRIS_OK) {
-        return status;
-    }
-    iris_i_meet_begin(iris, call.kind);
-    call.status = check(iris, &request, symmetric_p);
+    iris_i_agree_begin(heap->control, call.type);
+    call.status = check(heap, &request, symmetric_p);
     if (call.status == IRIS_OK) {
-        finding = find(iris, &request);
+        finding = find(heap, &request);
     }
-    status = iris_i_meet(iris, iris->world, &call);
+    status = iris_i_agree(heap->world, &call);
     if (status == IRIS_OK) {
-        most = agree(iris, &finding);
-        status = most > 0 ? share(iris, &request, most, symmetric_p)
-                          : copy(iris, &request, &call, symmetric_p);
+        most = agree(heap, &finding);
+        status = most > 0 ? share(heap, &request, most, symmetric_p)
+                          : copy(heap, &request, asked, symmetric_p);
     }
     if (request.found) {
-        iris_i_memory_release_external(iris->backend, &request.foreign);
+        iris_i_memory_release_external(heap->backend, &request.external);
     }
     free(request.record);
     if (status == IRIS_OK && shared_p != NULL) {

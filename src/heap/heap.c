@@ -1,116 +1,86 @@
 /* SPDX-License-Identifier: MIT
  *
- * The heap's making and unmaking: this rank's memory, every peer's mapping, and
- * the library's own corner at offset 0 (device context, device groups).
+ * The heap's making and unmaking: this rank's memory, its records, and every
+ * peer's mapping.
  */
 #include "config.h"
 
-#include <iris/device/layout.h>
-
-#include "control/bootstrap.h"
 #include "heap/heap.h"
-#include "base/log.h"
+
+#include "control/peers.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-static size_t round_up(size_t bytes)
+/* The allocator's first range is the library's own, with memory committed. */
+static iris_status_t make_records(struct iris_heap *heap)
 {
-    return (bytes + IRIS_ALIGNMENT - 1) / IRIS_ALIGNMENT * IRIS_ALIGNMENT;
-}
-
-static size_t context_bytes(int num_ranks)
-{
-    return round_up(IRIS_CONTEXT_ALL_WORDS(num_ranks) * sizeof(int64_t));
-}
-
-/* The groups are behind the context. */
-IRIS_STATIC_ASSERT(IRIS_RANKS_MAX <= IRIS_CONTEXT_READABLE &&
-                       IRIS_CONTEXT_READABLE <=
-                           IRIS_GROUP_SLOTS * 2 * IRIS_DEV_GROUP_LANES,
-                   "kernels read no heap base from behind the heap");
-
-static size_t dev_group_bytes(int num_ranks)
-{
-    return round_up(iris_i_group_bytes((size_t)num_ranks));
-}
-
-struct iris_dev_group *iris_i_heap_group(const iris_t *iris, int slot)
-{
-    return (void *)((char *)iris->heap.base + context_bytes(iris->num_ranks) +
-                    (size_t)slot * dev_group_bytes(iris->num_ranks));
-}
-
-/* The allocator's first range is the library's own, with memory behind it. */
-static iris_status_t reserve(iris_t *iris)
-{
-    size_t page = iris->device.page_bytes, pieces, offset;
+    struct iris_device_info info;
+    size_t pieces, offset;
     iris_status_t status = IRIS_OK;
 
-    iris->piece_bytes = page > IRIS_COMMIT_BYTES ? page : IRIS_COMMIT_BYTES;
-    pieces = iris->heap.bytes / iris->piece_bytes + 1;
-    iris->backed = calloc(pieces / 64 + 1, sizeof(uint64_t));
-    iris->fresh = calloc(pieces / 64 + 1, sizeof(uint64_t));
-    iris->offers = calloc(pieces / 2 + 1, sizeof *iris->offers);
-    if (iris->heap.window_bytes > 0) {
-        status = iris_i_alloc_create(iris->heap.window_bytes, &iris->window);
+    iris_i_device_info(heap->backend, &info);
+    heap->piece_bytes = info.page_bytes > IRIS_COMMIT_BYTES ? info.page_bytes
+                                                            : IRIS_COMMIT_BYTES;
+    pieces = heap->region.bytes / heap->piece_bytes + 1;
+    heap->committed = calloc(pieces / 64 + 1, sizeof heap->committed[0]);
+    heap->fresh = calloc(pieces / 64 + 1, sizeof heap->fresh[0]);
+    heap->offers = calloc(pieces / 2 + 1, sizeof heap->offers[0]);
+    if (heap->region.window_bytes > 0) {
+        status = iris_i_alloc_create(heap->region.window_bytes, &heap->window);
     }
-    if (status != IRIS_OK || iris->backed == NULL || iris->fresh == NULL ||
-        iris->offers == NULL ||
-        iris_i_alloc_create(iris->heap.bytes, &iris->alloc) != IRIS_OK ||
-        iris_i_alloc_take(iris->alloc, iris->reserved_bytes, IRIS_ALIGNMENT,
+    if (status != IRIS_OK || heap->committed == NULL || heap->fresh == NULL ||
+        heap->offers == NULL ||
+        iris_i_alloc_create(heap->region.bytes, &heap->alloc) != IRIS_OK ||
+        iris_i_alloc_take(heap->alloc, heap->reserved_bytes, IRIS_ALIGNMENT,
                           &offset) != IRIS_OK) {
-        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+        return iris_i_fail(heap->log, IRIS_ERR_NO_MEMORY,
                            "no memory for the heap's own records");
     }
-    if (iris->heap.commit == IRIS_COMMIT_NOTHING) {
-        iris->num_backed = pieces;
+    if (heap->region.commit == IRIS_COMMIT_NOTHING) {
+        heap->num_committed = pieces;
         return IRIS_OK;
     }
-    status = iris_i_heap_back(iris, 0, iris->reserved_bytes);
+    status = iris_i_heap_commit(heap, 0, heap->reserved_bytes);
     if (status == IRIS_OK) { /* peers get it with the heap */
-        iris_i_heap_keep(iris);
+        iris_i_heap_keep(heap);
     }
     return status;
 }
 
-iris_status_t iris_i_heap_open(iris_t *iris, struct iris_hello *hello)
+iris_status_t iris_i_heap_open(struct iris_heap *heap, size_t bytes,
+                               size_t reserved_bytes)
 {
-    size_t bytes = (size_t)iris->settings.heap_bytes.number;
-    size_t own = context_bytes(iris->num_ranks) +
-                 IRIS_GROUP_SLOTS * dev_group_bytes(iris->num_ranks);
     iris_status_t status;
 
-    if (bytes < 2 * own) {
-        return iris_i_fail(&iris->log, IRIS_ERR_CONFIG,
-                           "a heap of %zu bytes is too small: the library "
-                           "itself needs %zu for %d ranks; raise "
-                           "IRIS_HEAP_SIZE",
-                           bytes, own, iris->num_ranks);
+    pthread_mutex_init(&heap->externals_lock, NULL);
+    if (bytes < 2 * reserved_bytes) {
+        return iris_i_fail(heap->log, IRIS_ERR_CONFIG,
+                           "a heap of %zu bytes is too small: with %d rank%s "
+                           "it takes at least %zu, half of them the library's "
+                           "own; raise IRIS_HEAP_SIZE",
+                           bytes, heap->log->num_ranks,
+                           heap->log->num_ranks == 1 ? "" : "s",
+                           2 * reserved_bytes);
     }
-    iris->reserved_bytes = own;
-    status = iris_i_memory_alloc(iris->backend, bytes, &iris->heap);
-    if (status == IRIS_OK) {
-        status = reserve(iris);
-    }
-    if (status == IRIS_OK && iris->heap.commit == IRIS_COMMIT_PRIVATE &&
-        iris->num_ranks > 1) {
-        status = iris_i_exchange_open(iris->num_ranks, hello->exchange,
-                                      &iris->exchange);
-    }
-    if (status != IRIS_OK) {
-        return status;
-    }
-    return iris_i_memory_export(iris->backend, &iris->heap, &hello->handle);
+    heap->reserved_bytes = reserved_bytes;
+    status = iris_i_memory_alloc(heap->backend, bytes, &heap->region);
+    return status == IRIS_OK ? make_records(heap) : status;
+}
+
+iris_status_t iris_i_heap_export(const struct iris_heap *heap,
+                                 struct iris_heap_handle *handle_p)
+{
+    return iris_i_memory_export(heap->backend, &heap->region, handle_p);
 }
 
 /* Milliseconds from the end of a process's memory to the end of it. */
 #define DEATH_MS 100
 
 /* A peer that died has taken its memory with it. */
-static iris_status_t fail_import(iris_t *iris, iris_status_t status)
+static iris_status_t fail_import(const struct iris_heap *heap,
+                                 iris_status_t status)
 {
     char message[IRIS_MESSAGE_BYTES];
     iris_status_t lost = IRIS_OK;
@@ -118,96 +88,86 @@ static iris_status_t fail_import(iris_t *iris, iris_status_t status)
     snprintf(message, sizeof message, "%s", iris_last_error());
     for (int ms = 0; lost == IRIS_OK && ms < DEATH_MS; ms++) {
         poll(NULL, 0, ms > 0);
-        lost = iris_i_peers_check_all(iris);
+        lost = iris_i_peers_check_all(heap->control);
     }
     return lost != IRIS_OK ? lost : iris_i_fail_again(status, message);
 }
 
-static iris_status_t map_peers(iris_t *iris, const struct iris_meeting *meeting)
+static iris_status_t map_peer(struct iris_heap *heap, int rank,
+                              const struct iris_heap_handle *handle,
+                              void **base_p)
 {
-    for (int rank = 0; rank < iris->num_ranks; rank++) {
-        void *base = iris->heap.base;
-        iris_status_t status = IRIS_OK;
+    if (rank == heap->log->rank) {
+        *base_p = heap->region.base;
+        return IRIS_OK;
+    }
+    if (handle == NULL) {
+        return iris_i_fail(heap->log, IRIS_ERR_UNREACHABLE,
+                           "rank %d is on another node than rank %d, whose "
+                           "memory cannot be mapped here",
+                           rank, heap->log->rank);
+    }
+    return iris_i_memory_import(heap->backend, handle, heap->region.bytes,
+                                base_p);
+}
 
-        if (rank != iris->rank) {
-            status = iris_i_memory_import(iris->backend,
-                                          &meeting->hellos[rank].handle,
-                                          iris->heap.bytes, &base);
+iris_status_t iris_i_heap_connect(struct iris_heap *heap,
+                                  struct iris_members *world,
+                                  const struct iris_heap_peers *peers)
+{
+    size_t num_ranks = (size_t)heap->log->num_ranks;
+
+    heap->world = world;
+    heap->control = world->control;
+    heap->bases = calloc(num_ranks, sizeof heap->bases[0]);
+    heap->reachable = calloc(num_ranks, sizeof heap->reachable[0]);
+    if (heap->bases == NULL || heap->reachable == NULL) {
+        return iris_i_fail(heap->log, IRIS_ERR_NO_MEMORY, "no memory");
+    }
+    for (int rank = 0; rank < heap->log->num_ranks; rank++) {
+        void *base = NULL;
+        iris_status_t status =
+            map_peer(heap, rank, peers->handle(peers->arg, rank), &base);
+
+        if (status == IRIS_ERR_UNREACHABLE && !peers->require_all) {
+            iris_i_debug(heap->log, "rank %d is unreachable: %s", rank,
+                         iris_last_error());
+            continue;
         }
         if (status != IRIS_OK) {
-            return fail_import(iris, status);
+            return fail_import(heap, status);
         }
-        iris->heap_bases[rank] = (int64_t)(uintptr_t)base;
+        heap->bases[rank] = (int64_t)(uintptr_t)base;
+        heap->reachable[rank] = 1;
     }
     return IRIS_OK;
 }
 
-static iris_status_t write_context(iris_t *iris)
+void iris_i_heap_disconnect(struct iris_heap *heap)
 {
-    size_t bytes = IRIS_CONTEXT_ALL_WORDS(iris->num_ranks) * sizeof(int64_t);
-    int64_t *own, *words = calloc(1, bytes);
-    iris_status_t status;
-
-    if (words == NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY, "no memory");
-    }
-    words[IRIS_CONTEXT_RANK] = iris->rank;
-    words[IRIS_CONTEXT_NUM_RANKS] = iris->num_ranks;
-    memcpy(&words[IRIS_CONTEXT_HEAP_BASES], iris->heap_bases,
-           (size_t)iris->num_ranks * sizeof(int64_t));
-    own = words + IRIS_CONTEXT_WORDS(iris->num_ranks);
-    own[IRIS_CONTEXT_OWN_WATCH] = (int64_t)iris->device.watch;
-    own[IRIS_CONTEXT_OWN_TIMEOUT] =
-        iris->settings.device_timeout_ms.number * iris->device.clock_khz;
-    iris->device_context = iris->heap.base;
-    status = iris_i_heap_write(iris, iris->device_context, words, bytes);
-    free(words);
-    return status;
-}
-
-iris_status_t iris_i_heap_connect(iris_t *iris,
-                                  const struct iris_meeting *meeting)
-{
-    iris_status_t status;
-
-    iris->heap_bases = calloc((size_t)iris->num_ranks, sizeof(int64_t));
-    if (iris->heap_bases == NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY, "no memory");
-    }
-    if (iris->exchange != NULL &&
-        !iris_i_exchange_connect(iris->exchange, meeting)) {
-        iris_i_exchange_close(iris->exchange);
-        iris->exchange = NULL;
-    }
-    status = map_peers(iris, meeting);
-    return status == IRIS_OK ? write_context(iris) : status;
-}
-
-void iris_i_heap_disconnect(iris_t *iris)
-{
-    for (int rank = 0; iris->heap_bases != NULL && rank < iris->num_ranks;
+    for (int rank = 0; heap->bases != NULL && rank < heap->log->num_ranks;
          rank++) {
-        if (rank != iris->rank && iris->heap_bases[rank] != 0) {
-            iris_i_memory_unimport(iris->backend,
-                                   (void *)(uintptr_t)iris->heap_bases[rank],
-                                   iris->heap.bytes);
-            iris->heap_bases[rank] = 0;
+        if (rank != heap->log->rank && heap->bases[rank] != 0) {
+            iris_i_memory_unimport(heap->backend,
+                                   (void *)(uintptr_t)heap->bases[rank],
+                                   heap->region.bytes);
+            heap->bases[rank] = 0;
         }
     }
 }
 
-void iris_i_heap_close(iris_t *iris)
+void iris_i_heap_close(struct iris_heap *heap)
 {
-    iris_i_heap_disconnect(iris);
-    if (iris->heap.base != NULL) {
-        iris_i_memory_free(iris->backend, &iris->heap);
+    iris_i_heap_disconnect(heap);
+    if (heap->region.base != NULL) {
+        iris_i_memory_free(heap->backend, &heap->region);
     }
-    iris_i_exchange_close(iris->exchange);
-    iris_i_adopted_close(iris);
-    iris_i_alloc_destroy(iris->window);
-    iris_i_alloc_destroy(iris->alloc);
-    free(iris->offers);
-    free(iris->fresh);
-    free(iris->backed);
-    free(iris->heap_bases);
+    iris_i_external_close(heap);
+    iris_i_alloc_destroy(heap->window);
+    iris_i_alloc_destroy(heap->alloc);
+    free(heap->offers);
+    free(heap->fresh);
+    free(heap->committed);
+    free(heap->reachable);
+    free(heap->bases);
 }

@@ -1,79 +1,202 @@
 /* SPDX-License-Identifier: MIT
  *
- * The symmetric heap's insides.
+ * The symmetric heap of one rank: its memory, its peers' mappings, what is
+ * allocated in it.
  */
 #ifndef IRIS_SRC_HEAP_HEAP_H
 #define IRIS_SRC_HEAP_HEAP_H
 
-#include "context/context.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <iris/heap.h>
+
+#include "backend/calls.h"
 #include "control/agree.h"
-#include "control/rendezvous.h"
+#include "control/exchange.h"
+#include "heap/alloc.h"
 
-/* Allocates this rank's heap, sets up the allocator, and fills in what others
- * need to know; a descriptor in the handle is the caller's. What
- * iris_i_heap_close undoes. */
-iris_status_t iris_i_heap_open(iris_t *iris, struct iris_hello *hello);
+struct iris_external_range;
 
-/* Maps every peer's heap and sets up the device context. */
-iris_status_t iris_i_heap_connect(iris_t *iris,
-                                  const struct iris_meeting *meeting);
+struct iris_heap {
+    const struct iris_log *log;
+    struct iris_backend *backend;
+    struct iris_stream *stream;   /* for the heap's own copies and fills */
+    struct iris_control *control; /* NULL before iris_i_heap_connect() */
+    struct iris_members *world;   /* all ranks; the same */
+    struct iris_heap_region region;
+    int64_t *bases;           /* of each rank's heap, as mapped here; 0: not */
+    unsigned char *reachable; /* 1: bases[rank] is not 0 */
+    struct iris_alloc *alloc;
+    size_t reserved_bytes; /* the library's own, at offset 0 */
+
+    /* Memory is committed in pieces. Bits of the committed ones, and of those
+     * that an allocation under way has committed and may have to undo. */
+    size_t piece_bytes;
+    _Atomic uint64_t *committed;
+    _Atomic uint64_t *fresh;
+    atomic_size_t num_committed;
+    size_t num_fresh;
+    struct iris_offer *offers; /* one for every run of pieces */
+
+    /* External memory, mapped into the window behind the heap. */
+    struct iris_alloc *window; /* NULL: there is none */
+    struct iris_external_range *externals;
+    pthread_mutex_t externals_lock;
+};
+
+/* Allocates this rank's heap and sets up the allocator, with memory committed
+ * to the first `reserved_bytes`, which are the library's own. The caller closes
+ * the heap, also if this fails. */
+iris_status_t iris_i_heap_open(struct iris_heap *heap, size_t bytes,
+                               size_t reserved_bytes);
+
+/* Names the heap to the others; a descriptor in the handle is the caller's. */
+iris_status_t iris_i_heap_export(const struct iris_heap *heap,
+                                 struct iris_heap_handle *handle_p);
+
+/* Maps every peer's heap from its handle. One that cannot be mapped
+ * (IRIS_ERR_UNREACHABLE, or handle() gives NULL) has base 0; with `require_all`
+ * that fails. */
+struct iris_heap_peers {
+    const struct iris_heap_handle *(*handle)(void *arg, int rank);
+    void *arg;
+    int require_all;
+};
+iris_status_t iris_i_heap_connect(struct iris_heap *heap,
+                                  struct iris_members *world,
+                                  const struct iris_heap_peers *peers);
 
 /* Unmaps the peers' heaps, which nothing of this rank uses any more. May be
  * called again. */
-void iris_i_heap_disconnect(iris_t *iris);
+void iris_i_heap_disconnect(struct iris_heap *heap);
 
 /* Undoes all of these, as far as they got. No peer uses this heap any more. */
-void iris_i_heap_close(iris_t *iris);
+void iris_i_heap_close(struct iris_heap *heap);
 
-/* One allocation of all ranks. `asked` is the call they compare, with bytes and
- * alignment as its first two arguments; `checked` what the caller found wrong
- * with it already. Nothing is taken, on any rank, unless all succeed. */
-iris_status_t iris_i_heap_allocate(iris_t *iris, const struct iris_call *asked,
-                                   iris_status_t checked, void **ptr_p);
+/* ---- Allocation (allocate.c) ---- */
 
-/* Puts memory behind every piece of [offset, offset + bytes) that lacks it, or
- * behind none. On a heap that grows, one of the next three must follow.
- * IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_heap_back(iris_t *iris, size_t offset, size_t bytes);
+/* Sizes of one collective allocation, as the caller asked for it. */
+struct iris_heap_request {
+    const struct iris_call_type *type; /* the call members compare */
+    size_t bytes;
+    size_t alignment;
+    int zero;              /* fill it */
+    iris_status_t checked; /* what the caller found wrong with it already */
+};
+
+/* One allocation of all ranks. Nothing is taken, on any rank, unless all
+ * succeed. */
+iris_status_t iris_i_heap_allocate(struct iris_heap *heap,
+                                   const struct iris_heap_request *request,
+                                   void **ptr_p);
+
+/* Frees an allocation on every rank: what iris_i_heap_allocate() or
+ * iris_i_external_share() gave. Whole pieces of memory go back to the
+ * system. */
+iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr);
+
+void iris_i_heap_stats(const struct iris_heap *heap,
+                       struct iris_heap_stats *stats_p);
+
+/* ---- Addresses (address.c) ---- */
+
+/* Bytes from `ptr` to the end of this rank's heap, or of the external memory it
+ * is in; 0: it is in neither. */
+size_t iris_i_heap_bytes_from(const struct iris_heap *heap, const void *ptr);
+
+/* Where `rank` keeps `ptr`, of this rank's heap. `call` is for messages.
+ * IRIS_ERR_INVALID (rank out of range, ptr not on the heap),
+ * IRIS_ERR_UNREACHABLE */
+iris_status_t iris_i_heap_translate(const struct iris_heap *heap,
+                                    const char *call, const void *ptr, int rank,
+                                    void **remote_p);
+
+/* IRIS_ERR_UNREACHABLE if the rank's heap is not mapped here. */
+iris_status_t iris_i_heap_check_reachable(const struct iris_heap *heap,
+                                          const char *call, int rank);
+
+/* A range of memory that a call is to read or write. */
+struct iris_heap_range {
+    const char *call; /* the public function */
+    const char *name; /* of its argument */
+    const void *ptr;
+    size_t bytes; /* not 0 */
+    int writes;
+};
+
+/* Is it memory at all and, if it begins in or at the end of some rank's heap,
+ * all within that heap, committed, and not the library's own if it is written?
+ * IRIS_ERR_INVALID */
+iris_status_t iris_i_heap_check_range(const struct iris_heap *heap,
+                                      const struct iris_heap_range *range);
+
+/* ---- Memory (commit.c) ---- */
+
+/* Commits memory to every piece of [offset, offset + bytes) that lacks it, or
+ * to none. One of the next three must follow. IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_heap_commit(struct iris_heap *heap, size_t offset,
+                                 size_t bytes);
 
 /* Takes that memory away again. */
-void iris_i_heap_unback(iris_t *iris);
+void iris_i_heap_rollback(struct iris_heap *heap);
 
-/* Or takes note that the peers will have it by another way. */
-void iris_i_heap_keep(iris_t *iris);
+/* Or keeps it: peers have it, or will have it by another way. */
+void iris_i_heap_keep(struct iris_heap *heap);
 
-/* Or, collectively, once all ranks have agreed that each has put it there:
- * maps it everywhere. If that fails on one rank, all take it away. */
-iris_status_t iris_i_heap_settle(iris_t *iris);
+/* Or, collectively, once all ranks have agreed that each has committed it: maps
+ * it everywhere. If that fails on one rank, all take it away. */
+iris_status_t iris_i_heap_settle(struct iris_heap *heap);
 
-/* Tells every other process of memory of this rank's, and maps theirs: what
+/* Gives whole pieces of the free range around `offset` back to the system, if
+ * it is worth it. */
+void iris_i_heap_give_back(struct iris_heap *heap, size_t offset);
+
+/* Whether every piece of the range has memory. */
+int iris_i_heap_is_committed(const struct iris_heap *heap, size_t offset,
+                             size_t bytes);
+
+/* Offers every other process memory of this rank's, and maps theirs: what
  * iris_i_exchange() does and returns, with handles made and closed here. */
-iris_status_t iris_i_heap_share(iris_t *iris, struct iris_offer *offers,
-                                size_t num_offers, iris_status_t status);
+iris_status_t iris_i_heap_share(struct iris_heap *heap,
+                                struct iris_offer *offers, size_t num_offers,
+                                iris_status_t status);
 
 /* Takes away what is mapped at a heap offset, here and for every peer. */
-void iris_i_heap_unmap(iris_t *iris, size_t offset);
+void iris_i_heap_unmap(struct iris_heap *heap, size_t offset);
 
-/* Bytes from `ptr` to the end of this rank's heap, or of the memory that
- * iris_as_symmetric() has added to it there; 0: it is in neither. */
-size_t iris_i_heap_room(const iris_t *iris, const void *ptr);
+/* ---- External memory (external.c) ---- */
 
-/* Whether iris_as_symmetric() gave this pointer to shared memory, and its end:
- * after a meeting of all ranks about it. */
-int iris_i_adopted_is_start(iris_t *iris, const void *ptr);
-void iris_i_adopted_free(iris_t *iris, const void *ptr);
+/* The memory of a program, made symmetric by all ranks: shared where that can
+ * be, else copied; *shared_p says which. `request` as for an allocation. */
+iris_status_t iris_i_external_share(struct iris_heap *heap,
+                                    const struct iris_heap_request *request,
+                                    const void *ptr, void **symmetric_p,
+                                    int *shared_p);
+
+/* Whether the address is the start of external memory, and its end: after an
+ * agreement of all ranks about it. */
+int iris_i_external_is_start(const struct iris_heap *heap, const void *ptr);
+void iris_i_external_release(struct iris_heap *heap, const void *ptr);
+
+/* Bytes from `offset` in the window to the end of the external memory there; 0:
+ * there is none. */
+size_t iris_i_external_bytes_from(const struct iris_heap *heap, size_t offset);
 
 /* Forgets what is left; the backend unmaps it. */
-void iris_i_adopted_close(iris_t *iris);
+void iris_i_external_close(struct iris_heap *heap);
+
+/* ---- Contents and files ---- */
 
 /* Copies host memory to the heap and waits for it. */
-iris_status_t iris_i_heap_write(iris_t *iris, void *dst, const void *src,
-                                size_t bytes);
+iris_status_t iris_i_heap_write(struct iris_heap *heap, void *dst,
+                                const void *src, size_t bytes);
 
-/* Where the device half of the group in `slot` lives: in this rank's heap. */
-struct iris_dev_group *iris_i_heap_group(const iris_t *iris, int slot);
+/* Waits for the heap's stream; peers can see that this rank does. */
+iris_status_t iris_i_heap_synchronize(struct iris_heap *heap);
 
 /* Writes <prefix>_rank_<r>_heap_bases.json, whole or not at all. */
-iris_status_t iris_i_bases_write(const iris_t *iris, const char *prefix);
+iris_status_t iris_i_bases_write(const struct iris_heap *heap,
+                                 const char *prefix);
 
 #endif /* IRIS_SRC_HEAP_HEAP_H */

@@ -1,71 +1,56 @@
 /* SPDX-License-Identifier: MIT
  *
- * Graphs: the context's list of them, and the backend's captures.
+ * Graphs: the rank's list of them, and the backend's captures.
  */
 #include "config.h"
 
-#include <iris/graph.h>
-
-#include "queue/graph.h"
-#include "base/log.h"
-#include "queue/stream.h"
+#include "queue/queue.h"
 
 #include <stdlib.h>
 
-static iris_status_t enter(iris_t *iris, const char *call,
-                           iris_stream_t **stream_p)
+iris_status_t iris_i_capture_begin(struct iris_queue *queue,
+                                   iris_stream_t *stream)
 {
-    iris_status_t status = iris_i_enter(iris, call);
-
-    return status == IRIS_OK ? iris_i_stream_resolve(iris, *stream_p, stream_p)
-                             : status;
-}
-
-iris_status_t iris_capture_begin(iris_t *iris, iris_stream_t *stream)
-{
-    iris_status_t status = enter(iris, "iris_capture_begin", &stream);
+    iris_status_t status = iris_i_stream_resolve(queue, stream, &stream);
 
     return status == IRIS_OK
-               ? iris_i_fail_on(&iris->log, iris_i_queue_capture_begin(stream))
+               ? iris_i_fail_on(queue->log, iris_i_queue_capture_begin(stream))
                : status;
 }
 
-iris_status_t iris_capture_end(iris_t *iris, iris_stream_t *stream,
-                               iris_graph_t **graph_p)
+iris_status_t iris_i_capture_end(struct iris_queue *queue,
+                                 iris_stream_t *stream,
+                                 struct iris_graph **graph_p)
 {
-    iris_status_t status = enter(iris, "iris_capture_end", &stream);
+    iris_status_t status = iris_i_stream_resolve(queue, stream, &stream);
     struct iris_graph *graph;
 
     if (status != IRIS_OK) {
         return status;
     }
-    if (graph_p == NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                           "iris_capture_end: graph_p is NULL; pass where to "
-                           "put the graph");
-    }
     graph = calloc(1, sizeof *graph);
     if (graph == NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+        return iris_i_fail(queue->log, IRIS_ERR_NO_MEMORY,
                            "no memory for a graph");
     }
     status = iris_i_queue_capture_end(stream, &graph->native);
     if (status != IRIS_OK) {
         free(graph);
-        return iris_i_fail_on(&iris->log, status);
+        return iris_i_fail_on(queue->log, status);
     }
-    pthread_mutex_lock(&iris->streams_lock);
-    graph->next = iris->graphs;
-    iris->graphs = graph;
-    pthread_mutex_unlock(&iris->streams_lock);
+    pthread_mutex_lock(&queue->lock);
+    graph->next = queue->graphs;
+    queue->graphs = graph;
+    pthread_mutex_unlock(&queue->lock);
     *graph_p = graph;
     return IRIS_OK;
 }
 
 /* The link that holds the graph, or NULL; the lock is held. */
-static struct iris_graph **find(iris_t *iris, const struct iris_graph *graph)
+static struct iris_graph **find(struct iris_queue *queue,
+                                const struct iris_graph *graph)
 {
-    struct iris_graph **link = &iris->graphs;
+    struct iris_graph **link = &queue->graphs;
 
     while (*link != NULL && *link != graph) {
         link = &(*link)->next;
@@ -73,59 +58,45 @@ static struct iris_graph **find(iris_t *iris, const struct iris_graph *graph)
     return *link == NULL ? NULL : link;
 }
 
-iris_status_t iris_graph_launch(iris_t *iris, iris_graph_t *graph,
-                                iris_stream_t *stream)
+iris_status_t iris_i_graph_launch(struct iris_queue *queue, iris_graph_t *graph,
+                                  iris_stream_t *stream)
 {
-    iris_status_t status = enter(iris, "iris_graph_launch", &stream);
+    iris_status_t status = iris_i_stream_resolve(queue, stream, &stream);
     int known;
 
     if (status != IRIS_OK) {
         return status;
     }
-    pthread_mutex_lock(&iris->streams_lock);
-    known = graph != NULL && find(iris, graph) != NULL;
-    pthread_mutex_unlock(&iris->streams_lock);
+    pthread_mutex_lock(&queue->lock);
+    known = graph != NULL && find(queue, graph) != NULL;
+    pthread_mutex_unlock(&queue->lock);
     if (!known) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(queue->log, IRIS_ERR_INVALID,
                            "iris_graph_launch: %p is not a live graph of this "
                            "context; pass one that iris_capture_end gave",
                            (void *)graph);
     }
-    return iris_i_fail_on(&iris->log,
+    return iris_i_fail_on(queue->log,
                           iris_i_queue_graph_launch(stream, graph->native));
 }
 
-void iris_graph_free(iris_t *iris, iris_graph_t *graph)
+void iris_i_graph_destroy(struct iris_queue *queue, iris_graph_t *graph)
 {
     struct iris_graph **link;
 
-    if (graph == NULL || iris_i_enter(iris, "iris_graph_free") != IRIS_OK) {
-        return;
-    }
-    pthread_mutex_lock(&iris->streams_lock);
-    link = find(iris, graph);
+    pthread_mutex_lock(&queue->lock);
+    link = find(queue, graph);
     if (link != NULL) {
         *link = graph->next;
     }
-    pthread_mutex_unlock(&iris->streams_lock);
+    pthread_mutex_unlock(&queue->lock);
     if (link == NULL) {
-        iris_i_error(&iris->log,
-                     "iris_graph_free: %p is not a live graph of this "
+        iris_i_error(queue->log,
+                     "iris_graph_destroy: %p is not a live graph of this "
                      "context",
                      (void *)graph);
         return;
     }
-    iris_i_graph_end(iris->backend, graph->native);
+    iris_i_graph_end(queue->backend, graph->native);
     free(graph);
-}
-
-void iris_i_graph_close_all(iris_t *iris)
-{
-    while (iris->graphs != NULL) {
-        struct iris_graph *graph = iris->graphs;
-
-        iris->graphs = graph->next;
-        iris_i_graph_end(iris->backend, graph->native);
-        free(graph);
-    }
 }

@@ -1,38 +1,48 @@
 /* SPDX-License-Identifier: MIT
  *
  * The one object of the library with kernels, for the CPU and, where iriscc has
- * a GPU compiler, for GPUs. It sees no internal header: those are no C++.
+ * a GPU compiler, for GPUs.
  */
 #include "queue/kernels.h"
 
 #include <iris/device/kernels/barrier.h>
 #include <iris/device/kernels/signal.h>
 
-iris_status_t iris_i_kernel_barrier(iris_t *iris, struct iris_dev_group *group,
-                                    iris_stream_t *stream)
+static iris_status_t launch(struct iris_queue *queue,
+                            const struct iris_kernel *kernel, unsigned block,
+                            const void *args, iris_stream_t *stream)
 {
-    struct iris_barrier_args args = {iris_device_context(iris), group};
+    struct iris_launch_request request = {kernel, 1, block, args,
+                                          kernel->args_bytes};
 
-    return iris_launch(iris, iris_k_barrier, 1, IRIS_DEV_GROUP_LANES, &args,
-                       sizeof args, stream);
+    return iris_i_launch(queue, &request, stream);
 }
 
-iris_status_t iris_i_kernel_signal(iris_t *iris, uint64_t *signal,
+iris_status_t iris_i_kernel_barrier(struct iris_queue *queue,
+                                    struct iris_dev_group *group,
+                                    iris_stream_t *stream)
+{
+    struct iris_barrier_args args = {iris_i_queue_context(queue), group};
+
+    return launch(queue, iris_k_barrier, IRIS_DEV_GROUP_LANES, &args, stream);
+}
+
+iris_status_t iris_i_kernel_signal(struct iris_queue *queue, uint64_t *signal,
                                    uint64_t value, int to_rank,
                                    iris_stream_t *stream)
 {
-    struct iris_signal_args args = {iris_device_context(iris), signal, value,
+    struct iris_signal_args args = {iris_i_queue_context(queue), signal, value,
                                     to_rank};
 
-    return iris_launch(iris, iris_k_signal, 1, 1, &args, sizeof args, stream);
+    return launch(queue, iris_k_signal, 1, &args, stream);
 }
 
-iris_status_t iris_i_kernel_wait(iris_t *iris, const uint64_t *signal,
-                                 iris_cmp_t cmp, uint64_t value,
-                                 iris_stream_t *stream)
+iris_status_t iris_i_kernel_wait(struct iris_queue *queue,
+                                 const uint64_t *signal, iris_cmp_t cmp,
+                                 uint64_t value, iris_stream_t *stream)
 {
-    struct iris_wait_args args = {iris_device_context(iris), signal, cmp,
+    struct iris_wait_args args = {iris_i_queue_context(queue), signal, cmp,
                                   value};
 
-    return iris_launch(iris, iris_k_wait, 1, 1, &args, sizeof args, stream);
+    return launch(queue, iris_k_wait, 1, &args, stream);
 }

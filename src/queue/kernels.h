@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The library's own kernels (device/kernels/), enqueued on a stream. What
- * iris_launch() returns.
+ * The library's own kernels (device/kernels/), enqueued on a stream, and how
+ * any kernel is. C and C++: kernels.c is compiled for GPUs, too.
  */
 #ifndef IRIS_SRC_QUEUE_KERNELS_H
 #define IRIS_SRC_QUEUE_KERNELS_H
@@ -9,15 +9,36 @@
 #include <iris/group.h>
 #include <iris/launch.h>
 
-iris_status_t iris_i_kernel_barrier(iris_t *iris, struct iris_dev_group *group,
+struct iris_queue;
+
+/* A launch as a program asks for it. */
+struct iris_launch_request {
+    const struct iris_kernel *kernel;
+    unsigned grid;
+    unsigned block;
+    const void *args;
+    size_t args_bytes;
+};
+
+/* What iris_launch() does and returns. */
+iris_status_t iris_i_launch(struct iris_queue *queue,
+                            const struct iris_launch_request *request,
+                            iris_stream_t *stream);
+
+/* What kernels start from. */
+const int64_t *iris_i_queue_context(const struct iris_queue *queue);
+
+/* All of these return what iris_i_launch() returns. */
+iris_status_t iris_i_kernel_barrier(struct iris_queue *queue,
+                                    struct iris_dev_group *group,
                                     iris_stream_t *stream);
 
 /* `signal` is this rank's own address of it. */
-iris_status_t iris_i_kernel_signal(iris_t *iris, uint64_t *signal,
+iris_status_t iris_i_kernel_signal(struct iris_queue *queue, uint64_t *signal,
                                    uint64_t value, int to_rank,
                                    iris_stream_t *stream);
-iris_status_t iris_i_kernel_wait(iris_t *iris, const uint64_t *signal,
-                                 iris_cmp_t cmp, uint64_t value,
-                                 iris_stream_t *stream);
+iris_status_t iris_i_kernel_wait(struct iris_queue *queue,
+                                 const uint64_t *signal, iris_cmp_t cmp,
+                                 uint64_t value, iris_stream_t *stream);
 
 #endif /* IRIS_SRC_QUEUE_KERNELS_H */

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: MIT
-libirisi_la_SOURCES += %D%/graph.c %D%/graph.h %D%/kernels.c %D%/kernels.h \
-	%D%/launch.c %D%/stream.c %D%/stream.h %D%/transfer.c
+libirisi_la_SOURCES += %D%/graph.c %D%/kernels.c %D%/kernels.h %D%/launch.c \
+	%D%/queue.h %D%/stream.c %D%/transfer.c

@@ -86,7 +86,7 @@ static int never_comes(iris_t *iris, void *arg)
         CHECK_MESSAGE("rank 1, this one, came too late");
         return 0;
     }
-    iris->timeout_ms = DEADLINE;
+    iris->control->timeout_ms = DEADLINE;
     CHECK_STATUS(iris_barrier(iris, NULL, NULL), IRIS_ERR_TIMEOUT);
     CHECK_MESSAGE("rank 1 has not come to iris_barrier within 1000 ms");
     CHECK_MESSAGE("IRIS_TIMEOUT_MS");
@@ -122,13 +122,13 @@ static int wait_for_stream(iris_t *iris, const struct shared *shared)
 
 static int wait_for_late(iris_t *iris, const struct shared *shared)
 {
-    iris->timeout_ms = DEADLINE;
+    iris->control->timeout_ms = DEADLINE;
     CHECK_STATUS(iris_barrier(iris, NULL, NULL), IRIS_ERR_TIMEOUT);
     CHECK_MESSAGE("rank 1 has not come to iris_barrier within 1000 ms");
     CHECK_MESSAGE(shared->code == 0
                       ? "it is busy in iris_barrier, waiting for a stream"
                       : "it is waiting for a stream since its start");
-    CHECK_MESSAGE("IRIS_DEVICE_TIMEOUT_MS makes them tell");
+    CHECK_MESSAGE("IRIS_DEVICE_TIMEOUT_MS makes them report");
     CHECK(!harness_message_has("does every rank make this call?"));
     return 0;
 }
@@ -176,7 +176,7 @@ static void elsewhere(int rank, struct proc_report *report, void *arg)
     }
     iris_group_create(iris, pair, rank == 0 ? 0 : 2, &group);
     if (rank == 0) {
-        iris->timeout_ms = DEADLINE;
+        iris->control->timeout_ms = DEADLINE;
     }
     if (rank == 2) {
         await_told(arg, 1);

@@ -83,7 +83,7 @@ static int start(iris_t *iris, const struct iris_kernel *kernel, unsigned grid,
 /* Synchronises with the short deadline. */
 static iris_status_t synchronize(iris_t *iris)
 {
-    struct sim_stream *stream = (struct sim_stream *)iris->stream;
+    struct sim_stream *stream = (struct sim_stream *)iris->queue.streams;
     int64_t usual = stream->params.timeout_ms;
     iris_status_t status;
 

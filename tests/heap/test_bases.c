@@ -223,11 +223,12 @@ static void a_thousand_bases_are_written_too(void **state)
     }
     atomic_init(&iris->life, IRIS_LIFE_LIVE);
     iris->pid = getpid();
-    iris->rank = 999;
-    iris->num_ranks = 1000;
-    iris->heap_bases = bases;
+    iris->log.rank = 999;
+    iris->log.num_ranks = 1000;
+    iris->heap.log = &iris->log;
+    iris->heap.bases = bases;
     snprintf(prefix, sizeof prefix, "%s/many", harness_folder());
-    assert_int_equal(iris_i_bases_write(iris, prefix), IRIS_OK);
+    assert_int_equal(iris_i_bases_write(&iris->heap, prefix), IRIS_OK);
     path_of(prefix, 999, path, sizeof path);
     assert_int_equal(read_file(path, seen), 0);
     expect(iris, expected, FILE_BYTES);

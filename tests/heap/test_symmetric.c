@@ -43,7 +43,7 @@ static int figures(iris_t *iris, void *arg)
     CHECK_EQUAL(stats.peak_bytes, full.peak_bytes);
     CHECK_EQUAL(stats.used_bytes, 0);
     CHECK_BAD(iris, iris_heap_stats(iris, NULL), IRIS_ERR_INVALID,
-              "stats_p is NULL", "pass where to put the figures");
+              "stats_p is NULL", "pass where to put the result");
     return 0;
 }
 
@@ -103,11 +103,11 @@ static int translate(iris_t *iris, void *arg)
               "pass one of them");
     for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++) {
         CHECK_BAD(iris, iris_as_remote(iris, outside[i], 0, &remote),
-                  IRIS_ERR_INVALID, "ptr is not on the heap",
+                  IRIS_ERR_INVALID, "is not on the heap",
                   "pass a pointer into this rank's own heap");
     }
     CHECK_BAD(iris, iris_as_remote(iris, base, 0, NULL), IRIS_ERR_INVALID,
-              "remote_p is NULL", "pass where to put the address");
+              "remote_p is NULL", "pass where to put the result");
     CHECK(remote == arg);
     return 0;
 }

@@ -382,7 +382,7 @@ static int refused_body(iris_t *iris, void *arg)
     (void)arg;
     CHECK(board != NULL);
     CHECK_BAD(iris, iris_stream_create(iris, NULL), IRIS_ERR_INVALID,
-              "stream_p is NULL", "pass where to put the stream");
+              "stream_p is NULL", "pass where to put the result");
     CHECK_OK(iris_stream_create(iris, &gone));
     iris_stream_destroy(iris, gone);
     iris_stream_destroy(iris, NULL);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The library's own memory at the start of every heap: the device context, and
+ * behind it the device halves of groups.
+ */
+#include "config.h"
+
+#include "context/context.h"
+
+#include <iris/device/layout.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + IRIS_ALIGNMENT - 1) / IRIS_ALIGNMENT * IRIS_ALIGNMENT;
+}
+
+static size_t context_bytes(int num_ranks)
+{
+    return round_up(IRIS_CONTEXT_ALL_WORDS(num_ranks) * sizeof(int64_t));
+}
+
+static size_t group_bytes(int num_ranks)
+{
+    return round_up(iris_i_group_bytes((size_t)num_ranks));
+}
+
+IRIS_STATIC_ASSERT(IRIS_RANKS_MAX <= IRIS_CONTEXT_READABLE &&
+                       IRIS_CONTEXT_READABLE <=
+                           IRIS_PLACES * 2 * IRIS_DEV_GROUP_LANES,
+                   "kernels read no heap base from behind the heap");
+
+size_t iris_i_layout_bytes(int num_ranks)
+{
+    return context_bytes(num_ranks) + IRIS_PLACES * group_bytes(num_ranks);
+}
+
+struct iris_dev_group *iris_i_layout_group(const iris_t *iris, int place)
+{
+    return (void *)((char *)iris->heap.region.base +
+                    context_bytes(iris->log.num_ranks) +
+                    (size_t)place * group_bytes(iris->log.num_ranks));
+}
+
+iris_status_t iris_i_layout_write_context(iris_t *iris)
+{
+    int num_ranks = iris->log.num_ranks;
+    size_t bytes = IRIS_CONTEXT_ALL_WORDS(num_ranks) * sizeof(int64_t);
+    int64_t *own, *words = calloc(1, bytes);
+    iris_status_t status;
+
+    if (words == NULL) {
+        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY, "no memory");
+    }
+    words[IRIS_CONTEXT_RANK] = iris->log.rank;
+    words[IRIS_CONTEXT_NUM_RANKS] = num_ranks;
+    memcpy(&words[IRIS_CONTEXT_HEAP_BASES], iris->heap.bases,
+           (size_t)num_ranks * sizeof(int64_t));
+    own = words + IRIS_CONTEXT_WORDS(num_ranks);
+    own[IRIS_CONTEXT_OWN_WATCH] = (int64_t)iris->device.watch;
+    own[IRIS_CONTEXT_OWN_TIMEOUT] =
+        iris->settings.device_timeout_ms.number * iris->device.clock_khz;
+    iris->device_context = iris->heap.region.base;
+    iris->queue.context = iris->device_context;
+    status = iris_i_heap_write(&iris->heap, iris->device_context, words, bytes);
+    free(words);
+    return status;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The public calls about streams, launches and graphs.
+ */
+#include "config.h"
+
+#include <iris/graph.h>
+#include <iris/launch.h>
+#include <iris/stream.h>
+
+#include "context/context.h"
+#include "queue/kernels.h"
+
+/* ---- Streams ---- */
+
+iris_status_t iris_stream_create(iris_t *iris, iris_stream_t **stream_p)
+{
+    iris_status_t status =
+        iris_i_enter_output(iris, "iris_stream_create", stream_p, "stream_p");
+
+    return status == IRIS_OK ? iris_i_stream_create(&iris->queue, stream_p)
+                             : status;
+}
+
+iris_status_t iris_stream_wrap(iris_t *iris, void *native,
+                               iris_stream_t **stream_p)
+{
+    iris_status_t status =
+        iris_i_enter_output(iris, "iris_stream_wrap", stream_p, "stream_p");
+
+    return status == IRIS_OK
+               ? iris_i_stream_create_around(&iris->queue, native, stream_p)
+               : status;
+}
+
+void *iris_stream_native(iris_t *iris, iris_stream_t *stream)
+{
+    return iris_i_enter(iris, "iris_stream_native") != IRIS_OK ||
+                   iris_i_stream_resolve(&iris->queue, stream, &stream) !=
+                       IRIS_OK
+               ? NULL
+               : iris_i_queue_native(stream);
+}
+
+void iris_stream_destroy(iris_t *iris, iris_stream_t *stream)
+{
+    if (stream != NULL &&
+        iris_i_enter(iris, "iris_stream_destroy") == IRIS_OK) {
+        iris_i_stream_destroy(&iris->queue, stream);
+    }
+}
+
+iris_status_t iris_stream_synchronize(iris_t *iris, iris_stream_t *stream)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_stream_synchronize");
+
+    if (status == IRIS_OK) {
+        status = iris_i_stream_resolve(&iris->queue, stream, &stream);
+    }
+    return status == IRIS_OK ? iris_i_stream_synchronize(&iris->queue, stream)
+                             : status;
+}
+
+/* ---- Work ---- */
+
+iris_status_t iris_launch(iris_t *iris, const struct iris_kernel *kernel,
+                          unsigned grid, unsigned block, const void *args,
+                          size_t args_bytes, iris_stream_t *stream)
+{
+    const struct iris_launch_request request = {kernel, grid, block, args,
+                                                args_bytes};
+    iris_status_t status = iris_i_enter(iris, "iris_launch");
+
+    return status == IRIS_OK ? iris_i_launch(&iris->queue, &request, stream)
+                             : status;
+}
+
+iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
+                          size_t bytes, iris_stream_t *stream)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_memcpy");
+
+    return status == IRIS_OK
+               ? iris_i_copy(&iris->queue, dst, src, bytes, stream)
+               : status;
+}
+
+iris_status_t iris_memset(iris_t *iris, void *dst, int value, size_t bytes,
+                          iris_stream_t *stream)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_memset");
+
+    return status == IRIS_OK
+               ? iris_i_fill(&iris->queue, dst, value, bytes, stream)
+               : status;
+}
+
+iris_status_t iris_put_on_stream(iris_t *iris, void *dst, const void *src,
+                                 size_t bytes, int to_rank,
+                                 iris_stream_t *stream)
+{
+    const struct iris_transfer what = {.call = "iris_put_on_stream",
+                                       .name = "dst",
+                                       .symmetric = dst,
+                                       .other = (void *)(uintptr_t)src,
+                                       .bytes = bytes,
+                                       .rank = to_rank};
+    iris_status_t status = iris_i_enter(iris, what.call);
+
+    return status == IRIS_OK ? iris_i_enqueue_put(&iris->queue, &what, stream)
+                             : status;
+}
+
+iris_status_t iris_get_on_stream(iris_t *iris, void *dst, const void *src,
+                                 size_t bytes, int from_rank,
+                                 iris_stream_t *stream)
+{
+    const struct iris_transfer what = {.call = "iris_get_on_stream",
+                                       .name = "src",
+                                       .symmetric = (void *)(uintptr_t)src,
+                                       .other = dst,
+                                       .bytes = bytes,
+                                       .rank = from_rank};
+    iris_status_t status = iris_i_enter(iris, what.call);
+
+    return status == IRIS_OK ? iris_i_enqueue_get(&iris->queue, &what, stream)
+                             : status;
+}
+
+iris_status_t iris_signal_on_stream(iris_t *iris, uint64_t *signal,
+                                    uint64_t value, int to_rank,
+                                    iris_stream_t *stream)
+{
+    const struct iris_transfer what = {.call = "iris_signal_on_stream",
+                                       .name = "signal",
+                                       .symmetric = signal,
+                                       .bytes = sizeof *signal,
+                                       .rank = to_rank,
+                                       .value = value};
+    iris_status_t status = iris_i_enter(iris, what.call);
+
+    return status == IRIS_OK
+               ? iris_i_enqueue_signal(&iris->queue, &what, stream)
+               : status;
+}
+
+iris_status_t iris_wait_on_stream(iris_t *iris, uint64_t *signal,
+                                  iris_cmp_t cmp, uint64_t value,
+                                  iris_stream_t *stream)
+{
+    struct iris_transfer what = {.call = "iris_wait_on_stream",
+                                 .name = "signal",
+                                 .symmetric = signal,
+                                 .bytes = sizeof *signal,
+                                 .value = value,
+                                 .cmp = cmp};
+    iris_status_t status = iris_i_enter(iris, what.call);
+
+    if (status == IRIS_OK) {
+        what.rank = iris->log.rank;
+        status = iris_i_enqueue_wait(&iris->queue, &what, stream);
+    }
+    return status;
+}
+
+/* ---- Graphs ---- */
+
+iris_status_t iris_capture_begin(iris_t *iris, iris_stream_t *stream)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_capture_begin");
+
+    return status == IRIS_OK ? iris_i_capture_begin(&iris->queue, stream)
+                             : status;
+}
+
+iris_status_t iris_capture_end(iris_t *iris, iris_stream_t *stream,
+                               iris_graph_t **graph_p)
+{
+    iris_status_t status =
+        iris_i_enter_output(iris, "iris_capture_end", graph_p, "graph_p");
+
+    return status == IRIS_OK ? iris_i_capture_end(&iris->queue, stream, graph_p)
+                             : status;
+}
+
+iris_status_t iris_graph_launch(iris_t *iris, iris_graph_t *graph,
+                                iris_stream_t *stream)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_graph_launch");
+
+    return status == IRIS_OK ? iris_i_graph_launch(&iris->queue, graph, stream)
+                             : status;
+}
+
+void iris_graph_destroy(iris_t *iris, iris_graph_t *graph)
+{
+    if (graph != NULL && iris_i_enter(iris, "iris_graph_destroy") == IRIS_OK) {
+        iris_i_graph_destroy(&iris->queue, graph);
+    }
+}

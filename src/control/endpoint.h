@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One rank's end for messages with descriptors after the rendezvous: a datagram
+ * socket under a name the system chose, which believes who writes to it only as
+ * far as the system vouches for the sender.
+ */
+#ifndef IRIS_SRC_CONTROL_ENDPOINT_H
+#define IRIS_SRC_CONTROL_ENDPOINT_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <iris/status.h>
+
+#include "base/log.h"
+
+#define IRIS_ENDPOINT_NAME_BYTES 16
+
+struct iris_endpoint {
+    int sock;
+    char name[IRIS_ENDPOINT_NAME_BYTES];
+};
+
+/* A message as it was taken. */
+struct iris_letter {
+    pid_t pid; /* of the sender, as the system says */
+    uid_t uid;
+    ssize_t bytes;  /* as large as it was; -1: there is none */
+    int fd;         /* the caller's; -1: none */
+    int fd_dropped; /* a descriptor came and found no place here */
+};
+
+/* Makes this rank's endpoint, whose name the others need. The caller closes.
+ * IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY, IRIS_ERR_SYSTEM */
+iris_status_t iris_i_endpoint_open(struct iris_endpoint **endpoint_p);
+
+/* NULL is fine. */
+void iris_i_endpoint_close(struct iris_endpoint *endpoint);
+
+/* Sends one message, with a descriptor unless fd is -1, to the endpoint of that
+ * name. 0 or errno. Never blocks. */
+int iris_i_endpoint_send(const struct iris_endpoint *endpoint,
+                         const char name[IRIS_ENDPOINT_NAME_BYTES],
+                         const void *data, size_t bytes, int fd);
+
+/* Takes one message of whoever sent it. Never blocks. */
+void iris_i_endpoint_take(const struct iris_endpoint *endpoint, void *data,
+                          size_t bytes, struct iris_letter *letter_p);
+
+/* Waits for a message, that long at most. IRIS_ERR_SYSTEM: the socket is not
+ * usable any more. */
+iris_status_t iris_i_endpoint_wait(const struct iris_endpoint *endpoint,
+                                   const struct iris_log *log, int timeout_ms);
+
+#endif /* IRIS_SRC_CONTROL_ENDPOINT_H */

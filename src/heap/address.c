@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Addresses on the symmetric heap: translation on the host, and whether a range
+ * is one that a call may touch.
+ */
+#include "config.h"
+
+#include "heap/heap.h"
+
+size_t iris_i_heap_bytes_from(const struct iris_heap *heap, const void *ptr)
+{
+    size_t offset = (size_t)((uintptr_t)ptr - (uintptr_t)heap->region.base);
+
+    if (offset < heap->region.bytes) {
+        return heap->region.bytes - offset;
+    }
+    offset -= heap->region.window;
+    return offset >= heap->region.window_bytes
+               ? 0
+               : iris_i_external_bytes_from(heap, offset);
+}
+
+iris_status_t iris_i_heap_check_reachable(const struct iris_heap *heap,
+                                          const char *call, int rank)
+{
+    if (heap->bases[rank] != 0) {
+        return IRIS_OK;
+    }
+    return iris_i_fail(heap->log, IRIS_ERR_UNREACHABLE,
+                       "%s: rank %d's heap is not mapped on rank %d: they are "
+                       "on different nodes, or their devices have no access to "
+                       "each other (IRIS_REQUIRE_ALL=1 makes iris_init say "
+                       "why)",
+                       call, rank, heap->log->rank);
+}
+
+iris_status_t iris_i_heap_translate(const struct iris_heap *heap,
+                                    const char *call, const void *ptr, int rank,
+                                    void **remote_p)
+{
+    iris_status_t status;
+    int64_t offset;
+
+    if (rank < 0 || rank >= heap->log->num_ranks) {
+        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
+                           "rank %d is out of range: the job has ranks 0 to "
+                           "%d; pass one of them",
+                           rank, heap->log->num_ranks - 1);
+    }
+    if (iris_i_heap_bytes_from(heap, ptr) == 0) {
+        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
+                           "%s: ptr %p is not on the heap; pass a pointer into "
+                           "this rank's own heap",
+                           call, ptr);
+    }
+    status = iris_i_heap_check_reachable(heap, call, rank);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    offset = (int64_t)(uintptr_t)ptr - heap->bases[heap->log->rank];
+    *remote_p = (void *)(uintptr_t)(heap->bases[rank] + offset);
+    return IRIS_OK;
+}
+
+/* The rank whose heap the address is in or, where nothing else begins there, at
+ * the end of; -1: none's. */
+static int owner_of(const struct iris_heap *heap, uintptr_t start)
+{
+    int ends_apart =
+        heap->region.guarded && (heap->region.window_bytes == 0 ||
+                                 iris_i_external_bytes_from(heap, 0) == 0);
+    size_t bytes = heap->region.bytes + (size_t)ends_apart;
+
+    for (int rank = 0; rank < heap->log->num_ranks; rank++) {
+        uintptr_t base = (uintptr_t)heap->bases[rank];
+
+        if (base != 0 && start - base < bytes) {
+            return rank;
+        }
+    }
+    return -1;
+}
+
+static iris_status_t check_on_heap(const struct iris_heap *heap,
+                                   const struct iris_heap_range *range,
+                                   int rank)
+{
+    size_t offset = (uintptr_t)range->ptr - (uintptr_t)heap->bases[rank];
+
+    if (range->bytes > heap->region.bytes - offset) {
+        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
+                           "%s: %zu bytes from %s %p go past the end of rank "
+                           "%d's heap, %zu bytes away; copy less",
+                           range->call, range->bytes, range->name, range->ptr,
+                           rank, heap->region.bytes - offset);
+    }
+    if (range->writes && offset < heap->reserved_bytes) {
+        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
+                           "%s: %s %p is at offset %zu of rank %d's heap, "
+                           "where the library keeps its own (%zu bytes); pass "
+                           "memory from iris_malloc",
+                           range->call, range->name, range->ptr, offset, rank,
+                           heap->reserved_bytes);
+    }
+    if (!iris_i_heap_is_committed(heap, offset, range->bytes)) {
+        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
+                           "%s: %zu bytes from %s %p (offset %zu of rank %d's "
+                           "heap) are not allocated and have no memory; pass "
+                           "memory from iris_malloc",
+                           range->call, range->bytes, range->name, range->ptr,
+                           offset, rank);
+    }
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_heap_check_range(const struct iris_heap *heap,
+                                      const struct iris_heap_range *range)
+{
+    uintptr_t start = (uintptr_t)range->ptr;
+    int rank;
+
+    if (range->ptr == NULL) {
+        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
+                           "%s: %s is NULL; pass memory of %zu bytes",
+                           range->call, range->name, range->bytes);
+    }
+    if (range->bytes > PTRDIFF_MAX || start > UINTPTR_MAX - range->bytes) {
+        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
+                           "%s: %zu bytes from %s %p overflow the address "
+                           "space; check the size",
+                           range->call, range->bytes, range->name, range->ptr);
+    }
+    rank = owner_of(heap, start);
+    return rank < 0 ? IRIS_OK : check_on_heap(heap, range, rank);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The streams and graphs of one rank, and the work that is enqueued on them.
+ */
+#ifndef IRIS_SRC_QUEUE_QUEUE_H
+#define IRIS_SRC_QUEUE_QUEUE_H
+
+#include <pthread.h>
+
+#include <iris/graph.h>
+#include <iris/stream.h>
+
+#include "backend/calls.h"
+#include "heap/heap.h"
+
+struct iris_graph {
+    struct iris_graph *next;
+    void *native; /* the backend's */
+};
+
+struct iris_queue {
+    const struct iris_log *log;
+    struct iris_backend *backend;
+    struct iris_heap *heap;
+    const int64_t *context; /* what kernels start from, in device memory */
+    int64_t warn_ms;        /* a wait that takes longer says so; 0: none does */
+    pthread_mutex_t lock;   /* guards the lists */
+    struct iris_stream *streams; /* the default one is first, and stays */
+    struct iris_graph *graphs;
+};
+
+/* Makes the default stream. The caller closes the queue, also if this fails. */
+iris_status_t iris_i_queue_open(struct iris_queue *queue);
+
+/* Destroys all streams and graphs; after it nothing of this rank's runs. May be
+ * called again. */
+void iris_i_queue_close(struct iris_queue *queue);
+
+/* ---- Streams (stream.c) ---- */
+
+/* The stream a call means: NULL is the default one. IRIS_ERR_INVALID: a stream
+ * of another context, or destroyed. */
+iris_status_t iris_i_stream_resolve(struct iris_queue *queue,
+                                    iris_stream_t *stream,
+                                    struct iris_stream **stream_p);
+
+/* A stream of the program's, made here or around `native`. */
+iris_status_t iris_i_stream_create(struct iris_queue *queue,
+                                   struct iris_stream **stream_p);
+iris_status_t iris_i_stream_create_around(struct iris_queue *queue,
+                                          void *native,
+                                          struct iris_stream **stream_p);
+void iris_i_stream_destroy(struct iris_queue *queue, iris_stream_t *stream);
+
+/* Waits for the stream's work; peers can see that this rank does. A wait that
+ * takes long logs a line. */
+iris_status_t iris_i_stream_synchronize(struct iris_queue *queue,
+                                        struct iris_stream *stream);
+
+/* Synchronises every stream; the first error. */
+iris_status_t iris_i_stream_synchronize_all(struct iris_queue *queue);
+
+/* Called by what waits for device work, now and then: logs the line of a wait
+ * of this thread that takes long. */
+void iris_i_stream_warn_late(const struct iris_log *log);
+
+/* ---- Work (transfer.c, launch.c) ---- */
+
+iris_status_t iris_i_copy(struct iris_queue *queue, void *dst, const void *src,
+                          size_t bytes, iris_stream_t *stream);
+iris_status_t iris_i_fill(struct iris_queue *queue, void *dst, int value,
+                          size_t bytes, iris_stream_t *stream);
+
+/* A put, get, signal or wait. */
+struct iris_transfer {
+    const char *call; /* the public function */
+    const char *name; /* of its symmetric argument */
+    void *symmetric;  /* on this rank's heap */
+    void *other;      /* the near side of a put or get */
+    size_t bytes;
+    int rank;       /* whose memory the far side is */
+    uint64_t value; /* of a signal or a wait */
+    iris_cmp_t cmp;
+};
+iris_status_t iris_i_enqueue_put(struct iris_queue *queue,
+                                 const struct iris_transfer *what,
+                                 iris_stream_t *stream);
+iris_status_t iris_i_enqueue_get(struct iris_queue *queue,
+                                 const struct iris_transfer *what,
+                                 iris_stream_t *stream);
+iris_status_t iris_i_enqueue_signal(struct iris_queue *queue,
+                                    const struct iris_transfer *what,
+                                    iris_stream_t *stream);
+iris_status_t iris_i_enqueue_wait(struct iris_queue *queue,
+                                  const struct iris_transfer *what,
+                                  iris_stream_t *stream);
+
+/* ---- Graphs (graph.c) ---- */
+
+iris_status_t iris_i_capture_begin(struct iris_queue *queue,
+                                   iris_stream_t *stream);
+iris_status_t iris_i_capture_end(struct iris_queue *queue,
+                                 iris_stream_t *stream,
+                                 struct iris_graph **graph_p);
+iris_status_t iris_i_graph_launch(struct iris_queue *queue, iris_graph_t *graph,
+                                  iris_stream_t *stream);
+void iris_i_graph_destroy(struct iris_queue *queue, iris_graph_t *graph);
+
+#endif /* IRIS_SRC_QUEUE_QUEUE_H */
