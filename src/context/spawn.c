@@ -7,6 +7,7 @@
 #include <iris/spawn.h>
 
 #include "context/context.h"
+#include "base/fd.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -214,7 +215,8 @@ static void wait_for_children(struct spawn *spawn, const pid_t *pids, int count)
     int left = count, patience_ms = -1, how = 0;
 
     for (int rank = 0; rank < count; rank++) {
-        pollfds[rank].fd = (int)syscall(SYS_pidfd_open, pids[rank], 0);
+        pollfds[rank].fd =
+            iris_i_fd_above_stdio((int)syscall(SYS_pidfd_open, pids[rank], 0));
         pollfds[rank].events = POLLIN;
         pollfds[rank].revents = POLLIN;
         patience_ms = pollfds[rank].fd < 0 ? WAIT_MS : patience_ms;

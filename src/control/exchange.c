@@ -9,6 +9,7 @@
 #include "control/exchange.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "context/context.h"
 #include "base/log.h"
 #include "base/shm.h"
@@ -114,7 +115,8 @@ iris_status_t iris_i_exchange_open(int num_ranks,
                            num_ranks);
     }
     exchange->num_ranks = num_ranks;
-    exchange->sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    exchange->sock =
+        iris_i_fd_above_stdio(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     status = exchange->sock < 0 ? iris_i_fail_fd(errno, "cannot make a socket")
                                 : listen_at(exchange->sock, name);
     if (status != IRIS_OK) {
@@ -289,7 +291,7 @@ static void take_descriptors(const struct cmsghdr *one,
     for (size_t i = 0; i < count; i++) {
         memcpy(&fd, CMSG_DATA(one) + i * sizeof fd, sizeof fd);
         if (envelope->fd < 0) {
-            envelope->fd = fd;
+            envelope->fd = iris_i_fd_above_stdio(fd);
         } else {
             close(fd);
         }

@@ -8,6 +8,7 @@
 #include "control/peers.h"
 
 #include "context/context.h"
+#include "base/fd.h"
 #include "base/shm.h"
 
 #include <errno.h>
@@ -32,7 +33,8 @@ static iris_status_t open_one(struct iris_peers *peers, int rank, int pid)
     if (pid == getpid()) {
         return IRIS_OK;
     }
-    peers->ranks[rank].fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    peers->ranks[rank].fd =
+        iris_i_fd_above_stdio((int)syscall(SYS_pidfd_open, pid, 0));
     if (peers->ranks[rank].fd >= 0) {
         return IRIS_OK;
     }
