@@ -40,6 +40,8 @@ typedef struct iris iris_t;
       "pool torch vmem", "heap allocator; torch means pool")                   \
     X(heap_bases_prefix, STRING, "IRIS_HEAP_BASES_PREFIX", "iris",             \
       "", "path prefix of <prefix>_rank_<r>_heap_bases.json")                  \
+    X(heap_bases_files, FLAG, "IRIS_HEAP_BASES_FILES", "1",                    \
+      "", "0, false or no: no heap-bases files are written")                   \
     X(log_level, CHOICE, "IRIS_LOG_LEVEL", "info",                             \
       "debug info warning error off", "least severe message to print")         \
     X(timeout_ms, MS, "IRIS_TIMEOUT_MS", "300000",                             \

@@ -225,7 +225,8 @@ static iris_status_t write_bases(iris_t *iris)
     int asked = prefix->origin != IRIS_ORIGIN_DEFAULT;
     iris_status_t status;
 
-    if (!iris->placement.simulation && !asked) {
+    if (!iris->settings.heap_bases_files.number ||
+        (!iris->placement.simulation && !asked)) {
         return IRIS_OK;
     }
     status = iris_i_bases_write(iris, prefix->text);
