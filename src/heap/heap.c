@@ -85,10 +85,11 @@ iris_status_t iris_i_heap_open(iris_t *iris, struct iris_hello *hello)
 
     if (bytes < 2 * own) {
         return iris_i_fail(&iris->log, IRIS_ERR_CONFIG,
-                           "a heap of %zu bytes is too small: the library "
-                           "itself needs %zu for %d ranks; raise "
-                           "IRIS_HEAP_SIZE",
-                           bytes, own, iris->num_ranks);
+                           "a heap of %zu bytes is too small: with %d rank%s "
+                           "it takes at least %zu, half of them the library's "
+                           "own; raise IRIS_HEAP_SIZE",
+                           bytes, iris->num_ranks,
+                           iris->num_ranks == 1 ? "" : "s", 2 * own);
     }
     iris->reserved_bytes = own;
     status = iris_i_memory_alloc(iris->backend, bytes, &iris->heap);

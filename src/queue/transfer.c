@@ -30,7 +30,14 @@ static iris_status_t find_remote(iris_t *iris, const struct transfer *what,
     if (status != IRIS_OK) {
         return status;
     }
-    if (room == 0 || what->bytes > room) {
+    if (room != 0 && what->bytes > room) {
+        return iris_i_fail(
+            &iris->log, IRIS_ERR_INVALID,
+            "%s: %zu bytes at %s %p go past the end: this rank's heap has only "
+            "%zu bytes from there on; pass fewer bytes",
+            what->call, what->bytes, what->name, what->ptr, room);
+    }
+    if (room == 0) {
         return iris_i_fail(
             &iris->log, IRIS_ERR_INVALID,
             "%s: %zu bytes at %s %p are not on this rank's "
