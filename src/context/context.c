@@ -21,24 +21,20 @@
 #define HELLO_MAGIC 0x49726973u
 #define HELLO_VERSION 2u
 
-/* Finalized contexts, kept so that a call on one is caught instead of reading
- * freed memory; the oldest goes when the shelf is full. The only mutable data
- * of the library outside contexts and threads: it can outlive every context. */
-#define SHELF_SLOTS 64
-static pthread_mutex_t shelf_lock = PTHREAD_MUTEX_INITIALIZER;
-static iris_t *shelf[SHELF_SLOTS];
-static unsigned shelf_next;
+/* Finalized contexts. They are never freed, but for what is large in them: a
+ * call on one is caught however late it comes, and no new context has the
+ * address of an old one. The only mutable data of the library outside contexts
+ * and threads; leak checkers find them through it. */
+static _Atomic(iris_t *) finalized;
 
-static void shelve(iris_t *iris)
+static void bury(iris_t *iris)
 {
-    iris_t *oldest;
-
-    pthread_mutex_lock(&shelf_lock);
-    oldest = shelf[shelf_next];
-    shelf[shelf_next] = iris;
-    shelf_next = (shelf_next + 1) % SHELF_SLOTS;
-    pthread_mutex_unlock(&shelf_lock);
-    free(oldest);
+    free(iris->settings);
+    iris->settings = NULL;
+    iris->next_finalized = atomic_load(&finalized);
+    while (!atomic_compare_exchange_weak(&finalized, &iris->next_finalized,
+                                         iris)) {
+    }
 }
 
 iris_status_t iris_i_enter(const iris_t *iris, const char *call)
@@ -126,7 +122,7 @@ static void report_simulation(const iris_t *iris)
     int gpu = iris->placement.type->is_gpu;
 
     if (iris->rank == 0 && iris->placement.simulation &&
-        strcmp(iris->settings.sim_device.text, "auto") == 0 && HAVE_HIP) {
+        strcmp(iris->settings->sim_device.text, "auto") == 0 && HAVE_HIP) {
         iris_i_info(&iris->log, "simulation on the %s%s%s",
                     gpu ? "GPU " : "CPU", gpu ? iris->device.name : "",
                     gpu ? "" : "; IRIS_SIM_DEVICE=gpu says why not the GPU");
@@ -140,7 +136,7 @@ static iris_status_t open_backend(iris_t *iris,
         .keep_waiting = iris_i_keep_waiting,
         .describe_late = iris_i_group_describe_late,
     };
-    const struct iris_settings *settings = &iris->settings;
+    const struct iris_settings *settings = iris->settings;
     struct iris_backend_params params = {
         .rank = iris->rank,
         .num_ranks = iris->num_ranks,
@@ -221,11 +217,11 @@ static iris_status_t connect_peers(iris_t *iris,
  * prefix nobody chose may name a folder that cannot be written to. */
 static iris_status_t write_bases(iris_t *iris)
 {
-    const struct iris_setting *prefix = &iris->settings.heap_bases_prefix;
+    const struct iris_setting *prefix = &iris->settings->heap_bases_prefix;
     int asked = prefix->origin != IRIS_ORIGIN_DEFAULT;
     iris_status_t status;
 
-    if (!iris->settings.heap_bases_files.number ||
+    if (!iris->settings->heap_bases_files.number ||
         (!iris->placement.simulation && !asked)) {
         return IRIS_OK;
     }
@@ -281,15 +277,19 @@ static iris_t *make(const struct iris_bootstrap *bootstrap,
                     const struct iris_settings *settings)
 {
     iris_t *iris = calloc(1, sizeof *iris);
+    struct iris_settings *kept = malloc(sizeof *kept);
 
-    if (iris == NULL) {
+    if (iris == NULL || kept == NULL) {
+        free(iris);
+        free(kept);
         iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory for a context");
         return NULL;
     }
     iris->pid = getpid();
     iris->rank = bootstrap->rank;
     iris->num_ranks = bootstrap->num_ranks;
-    iris->settings = *settings;
+    *kept = *settings;
+    iris->settings = kept;
     iris->timeout_ms = settings->timeout_ms.number;
     iris->log.rank = iris->rank;
     iris->log.num_ranks = iris->num_ranks;
@@ -315,6 +315,7 @@ static iris_status_t start(const struct iris_settings *settings,
         iris_i_fail_on(&iris->log, status);
         set_state(iris, IRIS_RANK_LEFT);
         close_all(iris);
+        free(iris->settings);
         free(iris);
         return status;
     }
@@ -366,7 +367,7 @@ static void end(iris_t *iris, enum iris_rank_state state)
     atomic_store_explicit(&iris->life, IRIS_LIFE_FINALIZED,
                           memory_order_release);
     close_all(iris);
-    shelve(iris);
+    bury(iris);
 }
 
 void iris_i_abandon(iris_t *iris)

@@ -78,7 +78,7 @@ static iris_status_t reserve(iris_t *iris)
 
 iris_status_t iris_i_heap_open(iris_t *iris, struct iris_hello *hello)
 {
-    size_t bytes = (size_t)iris->settings.heap_bytes.number;
+    size_t bytes = (size_t)iris->settings->heap_bytes.number;
     size_t own = context_bytes(iris->num_ranks) +
                  IRIS_GROUP_SLOTS * dev_group_bytes(iris->num_ranks);
     iris_status_t status;
@@ -159,7 +159,7 @@ static iris_status_t write_context(iris_t *iris)
     own = words + IRIS_CONTEXT_WORDS(iris->num_ranks);
     own[IRIS_CONTEXT_OWN_WATCH] = (int64_t)iris->device.watch;
     own[IRIS_CONTEXT_OWN_TIMEOUT] =
-        iris->settings.device_timeout_ms.number * iris->device.clock_khz;
+        iris->settings->device_timeout_ms.number * iris->device.clock_khz;
     iris->device_context = iris->heap.base;
     status = iris_i_heap_write(iris, iris->device_context, words, bytes);
     free(words);
