@@ -6,6 +6,7 @@
 
 #include "context/context.h"
 
+#include "base/environment.h"
 #include "queue/graph.h"
 #include "heap/heap.h"
 #include "control/agree.h"
@@ -309,6 +310,9 @@ static iris_status_t start(const struct iris_settings *settings,
 
     if (iris == NULL) {
         return IRIS_ERR_NO_MEMORY;
+    }
+    if (iris->rank == 0) {
+        iris_i_environment_check(&iris->log);
     }
     status = join(iris, bootstrap, status);
     if (status != IRIS_OK) {
