@@ -13,6 +13,8 @@
 #include "control/agree.h"
 #include "queue/stream.h"
 
+#include <string.h>
+
 static iris_status_t fail_full(iris_t *iris, size_t bytes, size_t alignment)
 {
     struct iris_heap_stats stats;
@@ -241,29 +243,33 @@ iris_status_t iris_free(iris_t *iris, void *ptr)
     return iris_i_alloc_give(iris->alloc, offset);
 }
 
-iris_status_t iris_heap_stats(const iris_t *iris,
-                              struct iris_heap_stats *stats_p)
+iris_status_t iris_heap_stats_sized(const iris_t *iris,
+                                    struct iris_heap_stats *stats_p,
+                                    size_t size)
 {
     iris_status_t status = iris_i_enter(iris, "iris_heap_stats");
+    struct iris_heap_stats stats = {.size = 0};
     size_t backed;
 
     if (status != IRIS_OK) {
         return status;
     }
-    if (stats_p == NULL) {
-        return iris_i_fail(
-            &iris->log, IRIS_ERR_INVALID,
-            "iris_heap_stats: stats_p is NULL; pass where to put "
-            "the figures");
+    if (stats_p == NULL || size < sizeof stats.size) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "iris_heap_stats: stats_p is NULL or of %zu bytes; "
+                           "pass where to put the figures",
+                           size);
     }
-    iris_i_alloc_stats(iris->alloc, stats_p);
+    iris_i_alloc_stats(iris->alloc, &stats);
     backed = iris->num_backed * iris->piece_bytes;
-    stats_p->used_bytes -= iris->reserved_bytes;
-    stats_p->peak_bytes -= iris->reserved_bytes;
-    stats_p->num_allocs -= 1;
-    stats_p->mapped_bytes =
-        backed > iris->heap.bytes ? iris->heap.bytes : backed;
-    stats_p->reserved_bytes = iris->heap.bytes;
+    stats.size = size < sizeof stats ? size : sizeof stats;
+    stats.used_bytes -= iris->reserved_bytes;
+    stats.peak_bytes -= iris->reserved_bytes;
+    stats.num_allocs -= 1;
+    stats.mapped_bytes = backed > iris->heap.bytes ? iris->heap.bytes : backed;
+    stats.reserved_bytes = iris->heap.bytes;
+    memset(stats_p, 0, size);
+    memcpy(stats_p, &stats, stats.size);
     return IRIS_OK;
 }
 
