@@ -93,10 +93,16 @@ typedef enum iris_cache {
 /** One workgroup's kernel entry on the CPU; `wg` is a const iris_wg_t *. */
 typedef void (*iris_cpu_entry_t)(const void *wg, const void *args);
 
+/** Version of what a program's objects compile in to run kernels: struct
+ *  iris_kernel, and all that kernels and the library pass each other. It counts
+ *  up with any change of those; `version` and `name` never change place. */
+#define IRIS_KERNEL_VERSION 1
+
 /** A kernel, as IRIS_KERNEL() defines it and iris_launch() takes it: one name,
  *  one version per target. A target the program was not compiled for is NULL.
  */
 struct iris_kernel {
+    size_t version; /**< IRIS_KERNEL_VERSION of the header it was made with. */
     const char *name;
     size_t args_bytes;          /**< sizeof the argument struct. */
     iris_cpu_entry_t cpu_entry; /**< NULL: no CPU version. */
