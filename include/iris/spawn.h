@@ -30,9 +30,9 @@ typedef int (*iris_rank_fn)(iris_t *iris, void *arg);
  *  that wait for it get IRIS_ERR_PEER_LOST.
  *
  *  Returns IRIS_OK if every fn returned 0; otherwise the first failure and its
- *  message: the status fn returned, with the message of the last call that
- *  failed in it, or IRIS_ERR_PEER_LOST with the number it returned or the signal
- *  that killed its process; each names the rank. Also what iris_init() and
+ *  message, which names the rank: the status fn returned, with the message of
+ *  the last call that failed in it, or IRIS_ERR_PEER_LOST with the number it
+ *  returned or the signal that killed its process. Also what iris_init() and
  *  iris_finalize() return, IRIS_ERR_INVALID for a bad fn or num_ranks, and
  *  IRIS_ERR_LIMIT if a rank cannot be started. With IRIS_SPAWN=processes it
  *  forks: call it from a process of one thread that has not used the GPU's
