@@ -24,11 +24,10 @@
 
 /* Finalized contexts. They are never freed, but for what is large in them: a
  * call on one is caught however late it comes, and no new context has the
- * address of an old one. The only mutable data of the library outside contexts
- * and threads; leak checkers find them through it. */
+ * address of an old one. Leak checkers find them through this list. */
 static _Atomic(iris_t *) finalized;
 
-static void bury(iris_t *iris)
+static void retire(iris_t *iris)
 {
     free(iris->settings);
     iris->settings = NULL;
@@ -371,7 +370,7 @@ static void end(iris_t *iris, enum iris_rank_state state)
     atomic_store_explicit(&iris->life, IRIS_LIFE_FINALIZED,
                           memory_order_release);
     close_all(iris);
-    bury(iris);
+    retire(iris);
 }
 
 void iris_i_abandon(iris_t *iris)

@@ -24,7 +24,7 @@ static int clear(void **state)
     return 0;
 }
 
-/* A configuration with room for what a newer header may have behind it. */
+/* A configuration with space for fields that a newer header may add. */
 union space {
     struct iris_config config;
     unsigned char bytes[sizeof(struct iris_config) + 64];

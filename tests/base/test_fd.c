@@ -48,7 +48,7 @@ static int streams_are_closed(void)
 }
 
 /* Nothing can be printed here: numbers say what is wrong. */
-static int log_and_look(iris_t *iris, void *arg)
+static int log_and_check(iris_t *iris, void *arg)
 {
     const int64_t *context = iris_device_context(iris);
     void *ptr;
@@ -74,7 +74,7 @@ static int run_job(const char *way)
 
     iris_config_init(&config);
     config.spawn = way;
-    return iris_spawn(&config, 3, log_and_look, NULL) == IRIS_OK ? 0 : 1;
+    return iris_spawn(&config, 3, log_and_check, NULL) == IRIS_OK ? 0 : 1;
 }
 
 static void log_lines_do_not_end_up_on_a_heap(void **state)
