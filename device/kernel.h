@@ -78,17 +78,18 @@ typedef struct iris_wg {
  * body that waits may never return (see iris_wait_until()): it must not hold
  * what only it can give back, such as memory from malloc(). */
 #if IRIS_ON_CPU
-#define IRIS_KERNEL(name, ARGS)                                           \
-    IRIS_DEVICE void name##_body(iris_wg_t wg, const ARGS *args);         \
-    static void name##_cpu(const void *wg, const void *args)              \
-    {                                                                     \
-        ARGS copy = *(const ARGS *)args; /* which no store can change */  \
-        IRIS_I_ENTER(wg);                                                 \
-        name##_body(*(const iris_wg_t *)wg, &copy);                       \
-    }                                                                     \
-    IRIS_UNUSED static const struct iris_kernel name[1] = {               \
-        {#name, sizeof(ARGS), name##_cpu, IRIS_I_GPU_IMAGE(name), NULL}}; \
-    IRIS_DEVICE void name##_body(IRIS_UNUSED iris_wg_t wg,                \
+#define IRIS_KERNEL(name, ARGS)                                          \
+    IRIS_DEVICE void name##_body(iris_wg_t wg, const ARGS *args);        \
+    static void name##_cpu(const void *wg, const void *args)             \
+    {                                                                    \
+        ARGS copy = *(const ARGS *)args; /* which no store can change */ \
+        IRIS_I_ENTER(wg);                                                \
+        name##_body(*(const iris_wg_t *)wg, &copy);                      \
+    }                                                                    \
+    IRIS_UNUSED static const struct iris_kernel name[1] = {              \
+        {IRIS_KERNEL_VERSION, #name, sizeof(ARGS), name##_cpu,           \
+         IRIS_I_GPU_IMAGE(name), NULL}};                                 \
+    IRIS_DEVICE void name##_body(IRIS_UNUSED iris_wg_t wg,               \
                                  IRIS_UNUSED const ARGS *args)
 #else
 #define IRIS_KERNEL(name, ARGS)                                                \
@@ -100,7 +101,8 @@ typedef struct iris_wg {
         name##_body(wg, &args);                                                \
     }                                                                          \
     IRIS_UNUSED static const struct iris_kernel name[1] = {                    \
-        {#name, sizeof(ARGS), NULL, NULL, (const void *)name##_gpu}};          \
+        {IRIS_KERNEL_VERSION, #name, sizeof(ARGS), NULL, NULL,                 \
+         (const void *)name##_gpu}};                                           \
     IRIS_DEVICE void name##_body(IRIS_UNUSED iris_wg_t wg,                     \
                                  IRIS_UNUSED const ARGS *args)
 #endif

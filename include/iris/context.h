@@ -40,6 +40,8 @@ typedef struct iris iris_t;
       "pool torch vmem", "heap allocator; torch means pool")                   \
     X(heap_bases_prefix, STRING, "IRIS_HEAP_BASES_PREFIX", "iris",             \
       "", "path prefix of <prefix>_rank_<r>_heap_bases.json")                  \
+    X(heap_bases_files, FLAG, "IRIS_HEAP_BASES_FILES", "1",                    \
+      "", "0, false or no: no heap-bases files are written")                   \
     X(log_level, CHOICE, "IRIS_LOG_LEVEL", "info",                             \
       "debug info warning error off", "least severe message to print")         \
     X(timeout_ms, MS, "IRIS_TIMEOUT_MS", "300000",                             \
@@ -81,9 +83,14 @@ typedef struct iris iris_t;
 
 /** What a program may set before iris_init(). A field left as
  *  iris_config_init() made it (NULL or -1) comes from the environment, else
- *  from the default. Strings are borrowed until the call they are passed to
- *  returns. */
+ *  from the default. Strings are borrowed until the call that the
+ *  configuration is passed to returns.
+ *
+ *  New fields come at the end. A program that was compiled with an older or a
+ *  newer header than the library's works as long as it sets no field that the
+ *  library does not know: that is IRIS_ERR_CONFIG. */
 struct iris_config {
+    size_t size; /**< Set by iris_config_init(). */
 #define IRIS_CONFIG_FIELD(field, kind, env, value, choices, help) \
     IRIS_CONFIG_##kind(field)
     IRIS_CONFIG_ROWS(IRIS_CONFIG_FIELD)
@@ -99,7 +106,26 @@ struct iris_config {
 #undef IRIS_CONFIG_FLAG
 
 /** Marks every field as not set. Local, cannot fail. */
-IRIS_API void iris_config_init(struct iris_config *config);
+#define iris_config_init(config) \
+    iris_config_init_sized((config), sizeof *(config))
+
+/** iris_config_init() for a struct of `size` bytes, as the caller's header has
+ *  it. */
+IRIS_API void iris_config_init_sized(struct iris_config *config, size_t size);
+
+/** Sets a field by name, for bindings: iris_config_set(&config, "heap_size",
+ *  "64M"). `name` is the field's, or its variable's without IRIS_, in upper or
+ *  lower case; `value` what the variable takes, or NULL: not set. A text is
+ *  borrowed until the call that the configuration is passed to returns, like
+ *  the field itself; a number or a flag is read at once. Local. On an error
+ *  nothing has changed.
+ *
+ *  IRIS_ERR_INVALID      config or name is NULL
+ *  IRIS_ERR_CONFIG       no such setting (the message lists them), a value that
+ *                        does not parse (it says what does), or no
+ *                        iris_config_init() before it */
+IRIS_API iris_status_t iris_config_set(struct iris_config *config,
+                                       const char *name, const char *value);
 
 /** Joins the job: opens the backend, allocates this rank's heap and maps every
  *  peer's. Collective over the job; blocks until all ranks have come or the

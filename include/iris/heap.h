@@ -19,8 +19,10 @@ extern "C" {
 #define IRIS_ALIGNMENT_MAX ((size_t)2 << 20)
 
 /** Figures of this rank's heap, in bytes unless named otherwise. Memory that
- *  iris_as_symmetric() shares counts nowhere. */
+ *  iris_as_symmetric() shares counts nowhere. New figures come at the end. */
 struct iris_heap_stats {
+    size_t size;               /**< How much of the struct the library knows;
+                                    what is behind it is 0. */
     size_t heap_bytes;         /**< Size of the heap. */
     size_t used_bytes;         /**< In live allocations, rounded up. */
     size_t free_bytes;         /**< Neither used nor the library's own. */
@@ -117,8 +119,14 @@ IRIS_API iris_status_t iris_as_symmetric(iris_t *iris, const void *ptr,
 
 /** Fills *stats_p for this rank. Local, does not block.
  *  IRIS_ERR_INVALID (stats_p is NULL), IRIS_ERR_STATE */
-IRIS_API iris_status_t iris_heap_stats(const iris_t *iris,
-                                       struct iris_heap_stats *stats_p);
+#define iris_heap_stats(iris, stats_p) \
+    iris_heap_stats_sized((iris), (stats_p), sizeof *(stats_p))
+
+/** iris_heap_stats() for a struct of `size` bytes, as the caller's header has
+ *  it. */
+IRIS_API iris_status_t iris_heap_stats_sized(const iris_t *iris,
+                                             struct iris_heap_stats *stats_p,
+                                             size_t size);
 
 /** 1 if `ptr` lies in this rank's own heap or in memory that
  *  iris_as_symmetric() has added to it, 0 if not (or on a bad context).

@@ -7,6 +7,7 @@
 
 #include <iris/status.h>
 #include <iris/types.h>
+#include <iris/constants.h>
 #include <iris/context.h>
 #include <iris/heap.h>
 #include <iris/graph.h>

@@ -28,7 +28,8 @@ extern "C" {
  *                        IRIS_LAUNCH_BLOCK_MAX, args_bytes is not the kernel's,
  *                        kernel or args is NULL, no stream of this context
  *  IRIS_ERR_UNSUPPORTED  the program has no version of this kernel for the
- *                        backend in use
+ *                        backend in use, or compiled it with headers of another
+ *                        version (IRIS_KERNEL_VERSION)
  *  IRIS_ERR_DEVICE       the GPU's runtime refused it, or failed before
  *  IRIS_ERR_NO_MEMORY, IRIS_ERR_STATE; of a full stream (iris_stream_t)
  *  IRIS_ERR_PEER_LOST and IRIS_ERR_TIMEOUT */
@@ -38,10 +39,14 @@ IRIS_API iris_status_t iris_launch(iris_t *iris,
                                    const void *args, size_t args_bytes,
                                    iris_stream_t *stream);
 
+/** Version of struct iris_gpu_image. */
+#define IRIS_GPU_IMAGE_VERSION 1
+
 /** An object's image of GPU code, as iriscc adds it to the program before main
  *  and takes it away again: a GPU loads all of them at iris_init(), since
  *  loading one later could wait for a kernel that waits. */
 struct iris_gpu_image {
+    size_t version; /* IRIS_GPU_IMAGE_VERSION; it never changes place */
     const void *image;
     /* Set by the library; do not touch. */
     struct iris_gpu_image *next;
@@ -49,7 +54,7 @@ struct iris_gpu_image {
 };
 
 /** Called by code that iriscc generates, not by programs. Thread-safe; cannot
- *  fail. */
+ *  fail, but an image of another version is not added: the log says so. */
 IRIS_API void iris_gpu_image_add(struct iris_gpu_image *image);
 IRIS_API void iris_gpu_image_remove(struct iris_gpu_image *image);
 

@@ -12,7 +12,9 @@ extern "C" {
 #endif
 
 /** What each rank runs. 0 is success; anything else is the rank's failure: a
- *  status it got (IRIS_ERR_...) is passed on, any other number is its own. */
+ *  status it got (IRIS_ERR_...) is passed on, any other number is its own. It
+ *  leaves the context to iris_spawn(): one that finalizes it has failed, with
+ *  IRIS_ERR_STATE if it returns 0. */
 typedef int (*iris_rank_fn)(iris_t *iris, void *arg);
 
 /** Runs fn(iris, arg) on every rank of a job, with the context initialised
@@ -28,7 +30,8 @@ typedef int (*iris_rank_fn)(iris_t *iris, void *arg);
  *  that wait for it get IRIS_ERR_PEER_LOST.
  *
  *  Returns IRIS_OK if every fn returned 0; otherwise the first failure and its
- *  message: the status fn returned, or IRIS_ERR_PEER_LOST with the number it
+ *  message, which names the rank: the status fn returned, with the message of
+ *  the last call that failed in it, or IRIS_ERR_PEER_LOST with the number it
  *  returned or the signal that killed its process. Also what iris_init() and
  *  iris_finalize() return, IRIS_ERR_INVALID for a bad fn or num_ranks, and
  *  IRIS_ERR_LIMIT if a rank cannot be started. With IRIS_SPAWN=processes it

@@ -52,6 +52,53 @@ typedef struct iris_bf16 {
     IRIS_FLOAT_TYPES(X, arg)
 /* clang-format on */
 
+/* Element types as values, for calls that take any: X(NAME, value, name, bytes).
+ * Each of IRIS_TYPES is among them, by its name. Values never change meaning;
+ * new ones come at the end. */
+/* clang-format off */
+#define IRIS_DTYPE_ROWS(X)                                                     \
+    X(BOOL,        0, "bool",        1)                                        \
+    X(I8,          1, "i8",          1)                                        \
+    X(I16,         2, "i16",         2)                                        \
+    X(I32,         3, "i32",         4)                                        \
+    X(I64,         4, "i64",         8)                                        \
+    X(U8,          5, "u8",          1)                                        \
+    X(U16,         6, "u16",         2)                                        \
+    X(U32,         7, "u32",         4)                                        \
+    X(U64,         8, "u64",         8)                                        \
+    X(F16,         9, "f16",         2)                                        \
+    X(BF16,       10, "bf16",        2)                                        \
+    X(F32,        11, "f32",         4)                                        \
+    X(F64,        12, "f64",         8)                                        \
+    X(COMPLEX64,  13, "complex64",   8) /* two f32: real, imaginary */         \
+    X(COMPLEX128, 14, "complex128", 16) /* two f64 */
+
+/* What a reduction does with two elements: X(NAME, value, name). Values never
+ * change meaning. */
+#define IRIS_REDUCE_OP_ROWS(X)                                                 \
+    X(SUM,     0, "sum")                                                       \
+    X(PRODUCT, 1, "product")                                                   \
+    X(MIN,     2, "min")                                                       \
+    X(MAX,     3, "max")                                                       \
+    X(BAND,    4, "band") /* bitwise and, or, exclusive or: integers, bool */  \
+    X(BOR,     5, "bor")                                                       \
+    X(BXOR,    6, "bxor")
+/* clang-format on */
+
+/** IRIS_DTYPE_BOOL and so on. See iris_dtype_size(), iris_dtype_name(). */
+typedef enum iris_dtype {
+#define IRIS_DTYPE_ENUM(NAME, value, name, bytes) IRIS_DTYPE_##NAME = value,
+    IRIS_DTYPE_ROWS(IRIS_DTYPE_ENUM)
+#undef IRIS_DTYPE_ENUM
+} iris_dtype_t;
+
+/** IRIS_REDUCE_SUM and so on. See iris_reduce_op_name(). */
+typedef enum iris_reduce_op {
+#define IRIS_REDUCE_OP_ENUM(NAME, value, name) IRIS_REDUCE_##NAME = value,
+    IRIS_REDUCE_OP_ROWS(IRIS_REDUCE_OP_ENUM)
+#undef IRIS_REDUCE_OP_ENUM
+} iris_reduce_op_t;
+
 /** Memory order of an atomic operation or a fence. There is no default. */
 typedef enum iris_sem {
     IRIS_RELAXED = 0, /**< Atomic, orders nothing else. */
@@ -93,10 +140,16 @@ typedef enum iris_cache {
 /** One workgroup's kernel entry on the CPU; `wg` is a const iris_wg_t *. */
 typedef void (*iris_cpu_entry_t)(const void *wg, const void *args);
 
+/** Version of what a program's objects compile in to run kernels: struct
+ *  iris_kernel, and all that kernels and the library pass each other. It counts
+ *  up with any change of those; `version` and `name` never change place. */
+#define IRIS_KERNEL_VERSION 1
+
 /** A kernel, as IRIS_KERNEL() defines it and iris_launch() takes it: one name,
  *  one version per target. A target the program was not compiled for is NULL.
  */
 struct iris_kernel {
+    size_t version; /**< IRIS_KERNEL_VERSION of the header it was made with. */
     const char *name;
     size_t args_bytes;          /**< sizeof the argument struct. */
     iris_cpu_entry_t cpu_entry; /**< NULL: no CPU version. */

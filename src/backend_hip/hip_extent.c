@@ -7,6 +7,8 @@
 
 #include "backend_hip/hip_vmem.h"
 
+#include "base/fd.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +88,10 @@ hipError_t iris_i_hip_export_fd(hipMemGenericAllocationHandle_t handle,
     hipError_t error = hipMemExportToShareableHandle(
         &fd, handle, hipMemHandleTypePosixFileDescriptor, 0);
 
+    if (error == hipSuccess) {
+        fd = iris_i_fd_above_stdio(fd);
+        error = fd < 0 ? hipErrorUnknown : hipSuccess;
+    }
     if (error == hipSuccess) {
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
         *fd_p = fd;

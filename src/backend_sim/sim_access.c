@@ -118,8 +118,10 @@ iris_status_t iris_i_sim_check_access(const struct iris_cpu_wg *cpu,
     if (is_translated(event) && (event->bytes > cpu->heap_bytes ||
                                  offset > cpu->heap_bytes - event->bytes)) {
         snprintf(why, sizeof why,
-                 "that is not on this rank's heap (%p, %zu bytes); pass this "
+                 "that %s this rank's heap (%p, %zu bytes); pass this "
                  "rank's own pointer from iris_malloc",
+                 offset < cpu->heap_bytes ? "goes past the end of"
+                                          : "is not on",
                  (const void *)cpu->heap_base, cpu->heap_bytes);
         return fail(cpu, event, why);
     }

@@ -9,6 +9,8 @@
 
 #include <iris/launch.h>
 
+#include "base/log.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -21,6 +23,15 @@ static _Atomic uint64_t num_removed;
 
 void iris_gpu_image_add(struct iris_gpu_image *image)
 {
+    if (image->version != IRIS_GPU_IMAGE_VERSION) {
+        iris_i_error(NULL,
+                     "an object of the program has GPU code that another "
+                     "version of iriscc added (images of version %zu, this "
+                     "library takes %d); its kernels will not be found on "
+                     "GPUs: recompile it",
+                     image->version, IRIS_GPU_IMAGE_VERSION);
+        return;
+    }
     pthread_mutex_lock(&images_lock);
     image->serial = ++last_serial;
     image->next = images;

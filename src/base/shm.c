@@ -6,6 +6,7 @@
 
 #include "base/shm.h"
 
+#include "base/fd.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -94,7 +95,8 @@ iris_status_t iris_i_shm_create(size_t bytes, int *fd_p)
     if (status != IRIS_OK) {
         return status;
     }
-    fd = open(SHM_DIRECTORY, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    fd = iris_i_fd_above_stdio(
+        open(SHM_DIRECTORY, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (fd < 0) {
         return errno == ENOSPC
                    ? fail_room(-1, errno, bytes)

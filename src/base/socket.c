@@ -7,6 +7,7 @@
 #include "base/socket.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/shm.h"
 
@@ -36,7 +37,8 @@ static socklen_t make_address(const char *key, struct sockaddr_un *address)
 iris_status_t iris_i_socket_make(int *sock_p)
 {
     struct timeval patience = {.tv_sec = IRIS_SOCKET_PATIENCE_MS / 1000};
-    int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int sock = iris_i_fd_above_stdio(
+        socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
 
     if (sock < 0) {
         return iris_i_fail_fd(errno, "cannot make a socket");
@@ -170,7 +172,8 @@ iris_status_t iris_i_socket_connect(int sock, const char *key, int64_t deadline,
 iris_status_t iris_i_socket_accept(int listener, int *sock_p, pid_t *pid_p)
 {
     struct timeval patience = {.tv_sec = IRIS_SOCKET_PATIENCE_MS / 1000};
-    int sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    int sock =
+        iris_i_fd_above_stdio(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
     struct ucred peer;
 
     if (sock < 0) {
@@ -269,7 +272,7 @@ iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
     iris_status_t status = wait_readable(sock, deadline);
     struct cmsghdr *header;
     ssize_t received;
-    int fd = -1, resets = 0;
+    int fd = -1, resets = 0, lost = 0;
 
     if (status != IRIS_OK) {
         return status;
@@ -283,11 +286,12 @@ iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
     header = received < 0 ? NULL : CMSG_FIRSTHDR(&message);
     if (header != NULL && header->cmsg_type == SCM_RIGHTS) {
         memcpy(&fd, CMSG_DATA(header), sizeof fd);
+        lost = (fd = iris_i_fd_above_stdio(fd)) < 0;
     }
     if (received <= 0) {
         return iris_i_fail(NULL, IRIS_ERR_PEER_LOST, "a rank left the meeting");
     }
-    if (message.msg_flags & MSG_CTRUNC) {
+    if (lost || message.msg_flags & MSG_CTRUNC) {
         status = iris_i_fail_fd(EMFILE, "cannot take a peer's descriptor");
     } else if (received != (ssize_t)bytes || message.msg_flags & MSG_TRUNC) {
         status = iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,

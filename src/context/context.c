@@ -6,6 +6,7 @@
 
 #include "context/context.h"
 
+#include "base/environment.h"
 #include "control/endpoint.h"
 #include "control/peers.h"
 #include "control/rendezvous.h"
@@ -20,24 +21,19 @@
 #define HELLO_MAGIC 0x49726973u
 #define HELLO_VERSION 2u
 
-/* Finalized contexts, kept so that a call on one is caught instead of reading
- * freed memory; the oldest goes when the shelf is full. The only mutable data
- * of the library outside contexts and threads: it can outlive every context. */
-#define SHELF_SLOTS 64
-static pthread_mutex_t shelf_lock = PTHREAD_MUTEX_INITIALIZER;
-static iris_t *shelf[SHELF_SLOTS];
-static unsigned shelf_next;
+/* Finalized contexts. They are never freed, but for what is large in them: a
+ * call on one is caught however late it comes, and no new context has the
+ * address of an old one. Leak checkers find them through this list. */
+static _Atomic(iris_t *) finalized;
 
-static void shelve(iris_t *iris)
+static void retire(iris_t *iris)
 {
-    iris_t *oldest;
-
-    pthread_mutex_lock(&shelf_lock);
-    oldest = shelf[shelf_next];
-    shelf[shelf_next] = iris;
-    shelf_next = (shelf_next + 1) % SHELF_SLOTS;
-    pthread_mutex_unlock(&shelf_lock);
-    free(oldest);
+    free(iris->settings);
+    iris->settings = NULL;
+    iris->next_finalized = atomic_load(&finalized);
+    while (!atomic_compare_exchange_weak(&finalized, &iris->next_finalized,
+                                         iris)) {
+    }
 }
 
 iris_status_t iris_i_enter_output(const iris_t *iris, const char *call,
@@ -114,7 +110,7 @@ static void report_simulation(const iris_t *iris)
     int gpu = iris->placement.type->is_gpu;
 
     if (iris->log.rank == 0 && iris->placement.simulation &&
-        strcmp(iris->settings.sim_device.text, "auto") == 0 && HAVE_HIP) {
+        strcmp(iris->settings->sim_device.text, "auto") == 0 && HAVE_HIP) {
         iris_i_info(&iris->log, "simulation on the %s%s%s",
                     gpu ? "GPU " : "CPU", gpu ? iris->device.name : "",
                     gpu ? "" : "; IRIS_SIM_DEVICE=gpu says why not the GPU");
@@ -128,7 +124,7 @@ static iris_status_t open_backend(iris_t *iris,
         .keep_waiting = keep_waiting,
         .describe_late = iris_i_group_describe_late,
     };
-    const struct iris_settings *settings = &iris->settings;
+    const struct iris_settings *settings = iris->settings;
     struct iris_backend_params params = {
         .rank = iris->log.rank,
         .num_ranks = iris->log.num_ranks,
@@ -170,7 +166,7 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
 
     heap->backend = iris->backend;
     heap->stream = iris->queue.streams;
-    status = iris_i_heap_open(heap, (size_t)iris->settings.heap_bytes.number,
+    status = iris_i_heap_open(heap, (size_t)iris->settings->heap_bytes.number,
                               iris_i_layout_bytes(iris->log.num_ranks));
     if (status == IRIS_OK && heap->region.commit == IRIS_COMMIT_PRIVATE &&
         iris->log.num_ranks > 1) {
@@ -237,9 +233,9 @@ static iris_status_t connect_peers(iris_t *iris,
                                    struct iris_endpoint **endpoint_p)
 {
     struct handles handles = {rendezvous, iris->log.rank,
-                              (int)iris->settings.nodes.number};
+                              (int)iris->settings->nodes.number};
     const struct iris_heap_peers peers = {
-        handle_of, &handles, (int)iris->settings.require_all.number};
+        handle_of, &handles, (int)iris->settings->require_all.number};
     iris_status_t status = iris_i_control_shm_open(&iris->log, rendezvous,
                                                    *endpoint_p, &iris->control);
 
@@ -247,8 +243,8 @@ static iris_status_t connect_peers(iris_t *iris,
         return status;
     }
     *endpoint_p = NULL;
-    iris->control->timeout_ms = iris->settings.timeout_ms.number;
-    iris->control->warn_ms = iris->settings.warn_ms.number;
+    iris->control->timeout_ms = iris->settings->timeout_ms.number;
+    iris->control->warn_ms = iris->settings->warn_ms.number;
     status = iris_i_group_make_world(iris);
     if (status == IRIS_OK) {
         status =
@@ -264,11 +260,12 @@ static iris_status_t connect_peers(iris_t *iris,
  * prefix nobody chose may name a folder that cannot be written to. */
 static iris_status_t write_bases(iris_t *iris)
 {
-    const struct iris_setting *prefix = &iris->settings.heap_bases_prefix;
+    const struct iris_setting *prefix = &iris->settings->heap_bases_prefix;
     int asked = prefix->origin != IRIS_ORIGIN_DEFAULT;
     iris_status_t status;
 
-    if (!iris->placement.simulation && !asked) {
+    if (!iris->settings->heap_bases_files.number ||
+        (!iris->placement.simulation && !asked)) {
         return IRIS_OK;
     }
     status = iris_i_bases_write(&iris->heap, prefix->text);
@@ -295,7 +292,7 @@ static iris_status_t join(iris_t *iris, const struct iris_bootstrap *bootstrap,
 
     snprintf(hello.message, sizeof hello.message, "%s", iris_last_error());
     hello.status = iris_i_rendezvous_open(
-        bootstrap, iris->settings.timeout_ms.number, &rendezvous);
+        bootstrap, iris->settings->timeout_ms.number, &rendezvous);
     if (hello.status != IRIS_OK) {
         return status == IRIS_OK ? (iris_status_t)hello.status
                                  : iris_i_fail_again(status, hello.message);
@@ -327,15 +324,19 @@ static iris_t *make(const struct iris_bootstrap *bootstrap,
                     const struct iris_settings *settings)
 {
     iris_t *iris = calloc(1, sizeof *iris);
+    struct iris_settings *kept = malloc(sizeof *kept);
 
-    if (iris == NULL) {
+    if (iris == NULL || kept == NULL) {
+        free(iris);
+        free(kept);
         iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory for a context");
         return NULL;
     }
     iris->pid = getpid();
     iris->log.rank = bootstrap->rank;
     iris->log.num_ranks = bootstrap->num_ranks;
-    iris->settings = *settings;
+    *kept = *settings;
+    iris->settings = kept;
     iris->heap.log = &iris->log;
     iris->queue.log = &iris->log;
     iris->queue.heap = &iris->heap;
@@ -356,12 +357,16 @@ static iris_status_t start(const struct iris_settings *settings,
     if (iris == NULL) {
         return IRIS_ERR_NO_MEMORY;
     }
+    if (iris->log.rank == 0) {
+        iris_i_environment_check(&iris->log);
+    }
     status = join(iris, bootstrap, status, &endpoint);
     if (status != IRIS_OK) {
         iris_i_fail_on(&iris->log, status);
         iris_i_peers_set_state(iris->control, IRIS_RANK_LEFT);
         close_all(iris);
         iris_i_endpoint_close(endpoint);
+        free(iris->settings);
         free(iris);
         return status;
     }
@@ -413,7 +418,7 @@ static void end(iris_t *iris, enum iris_rank_state state)
     atomic_store_explicit(&iris->life, IRIS_LIFE_FINALIZED,
                           memory_order_release);
     close_all(iris);
-    shelve(iris);
+    retire(iris);
 }
 
 void iris_i_abandon(iris_t *iris)

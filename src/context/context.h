@@ -19,7 +19,7 @@
 /* A context's life.
  *   LIVE       between iris_init() and iris_finalize()
  *   FINALIZED  every call but iris_finalize's own return gives IRIS_ERR_STATE;
- *              the struct is kept a while so that such calls are caught */
+ *              the struct is never freed, so that such calls are caught */
 enum iris_life {
     IRIS_LIFE_LIVE = 0x49726973,
     IRIS_LIFE_FINALIZED = 0x64656164,
@@ -29,7 +29,8 @@ struct iris {
     atomic_uint life;
     pid_t pid; /* who made it: a fork must not use it */
     struct iris_log log;
-    struct iris_settings settings;
+    struct iris_settings *settings;
+    iris_t *next_finalized; /* of all that this process had */
     struct iris_placement placement;
     struct iris_backend *backend;
     struct iris_device_info device;

@@ -8,6 +8,8 @@
 
 #include "context/context.h"
 
+#include <string.h>
+
 static const struct iris_call_type malloc_call = {
     .name = "iris_malloc",
     .fields = {{.name = "bytes"}, {.name = "alignment"}, {.name = "offset"}},
@@ -83,16 +85,27 @@ iris_status_t iris_as_symmetric(iris_t *iris, const void *ptr, size_t bytes,
                              : status;
 }
 
-iris_status_t iris_heap_stats(const iris_t *iris,
-                              struct iris_heap_stats *stats_p)
+iris_status_t iris_heap_stats_sized(const iris_t *iris,
+                                    struct iris_heap_stats *stats_p,
+                                    size_t size)
 {
-    iris_status_t status =
-        iris_i_enter_output(iris, "iris_heap_stats", stats_p, "stats_p");
+    iris_status_t status = iris_i_enter(iris, "iris_heap_stats");
+    struct iris_heap_stats stats = {.size = 0};
 
-    if (status == IRIS_OK) {
-        iris_i_heap_stats(&iris->heap, stats_p);
+    if (status != IRIS_OK) {
+        return status;
     }
-    return status;
+    if (stats_p == NULL || size < sizeof stats.size) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "iris_heap_stats: stats_p is NULL or of %zu bytes; "
+                           "pass where to put the figures",
+                           size);
+    }
+    iris_i_heap_stats(&iris->heap, &stats);
+    stats.size = size < sizeof stats ? size : sizeof stats;
+    memset(stats_p, 0, size);
+    memcpy(stats_p, &stats, stats.size);
+    return IRIS_OK;
 }
 
 int iris_is_symmetric(const iris_t *iris, const void *ptr)

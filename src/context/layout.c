@@ -61,7 +61,7 @@ iris_status_t iris_i_layout_write_context(iris_t *iris)
     own = words + IRIS_CONTEXT_WORDS(num_ranks);
     own[IRIS_CONTEXT_OWN_WATCH] = (int64_t)iris->device.watch;
     own[IRIS_CONTEXT_OWN_TIMEOUT] =
-        iris->settings.device_timeout_ms.number * iris->device.clock_khz;
+        iris->settings->device_timeout_ms.number * iris->device.clock_khz;
     iris->device_context = iris->heap.region.base;
     iris->queue.context = iris->device_context;
     status = iris_i_heap_write(&iris->heap, iris->device_context, words, bytes);

@@ -7,6 +7,7 @@
 #include <iris/spawn.h>
 
 #include "context/context.h"
+#include "base/fd.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -84,39 +85,82 @@ static int is_status(int code)
     return strcmp(iris_status_string((iris_status_t)code), "IRIS_ERR_?") != 0;
 }
 
-/* Notes that the function of this rank returned `code`: its own number, or a
- * library's status, which comes with its message. */
-static iris_status_t record_code(struct failure *failure, const iris_t *iris,
-                                 int code)
+/* How a rank's function ended. */
+struct outcome {
+    int rank;
+    int num_ranks;
+    int code;
+    int finalized; /* it has ended its context, which was not for it to do */
+};
+
+/* Notes a code that is not 0: a number of the function's own, or a status, with
+ * the message that a call of this thread left while the function ran. */
+static iris_status_t record_code(struct failure *failure,
+                                 const struct outcome *outcome)
 {
-    if (is_status(code)) {
-        record(failure, iris->log.rank, (iris_status_t)code);
-        return (iris_status_t)code;
+    iris_status_t status = is_status(outcome->code)
+                               ? (iris_status_t)outcome->code
+                               : IRIS_ERR_PEER_LOST;
+    const char *late =
+        outcome->finalized
+            ? ", after it had finalized its context, which iris_spawn does"
+            : "";
+
+    if (!is_status(outcome->code)) {
+        iris_i_fail(NULL, status,
+                    "[%d/%d] the function of rank %d returned %d%s",
+                    outcome->rank, outcome->num_ranks, outcome->rank,
+                    outcome->code, late);
+        record_cause(failure, outcome->rank);
+        return status;
     }
-    iris_i_fail(&iris->log, IRIS_ERR_PEER_LOST,
-                "the function of rank %d returned %d", iris->log.rank, code);
-    record_cause(failure, iris->log.rank);
-    return IRIS_ERR_PEER_LOST;
+    iris_i_fail(NULL, status,
+                "[%d/%d] the function of rank %d returned %s (%d)%s%s%s",
+                outcome->rank, outcome->num_ranks, outcome->rank,
+                iris_status_string(status), outcome->code, late,
+                iris_last_error()[0] == '\0' ? "" : ": ", iris_last_error());
+    record(failure, outcome->rank, status);
+    return status;
+}
+
+/* A function that returned 0. */
+static iris_status_t finalize(iris_t *iris, struct spawn *spawn,
+                              const struct outcome *outcome)
+{
+    iris_status_t status =
+        outcome->finalized
+            ? iris_i_fail(NULL, IRIS_ERR_STATE,
+                          "[%d/%d] the function of rank %d finalized its "
+                          "context; leave that to iris_spawn, which does it "
+                          "when the function has returned",
+                          outcome->rank, outcome->num_ranks, outcome->rank)
+            : iris_finalize(iris);
+
+    if (status != IRIS_OK) {
+        record(spawn->failure, outcome->rank, status);
+    }
+    return status;
 }
 
 /* Runs fn between init and finalize. A failed rank leaves at once. */
 static iris_status_t run(iris_t *iris, struct spawn *spawn)
 {
-    int rank = iris->log.rank;
-    int code = spawn->fn(iris, spawn->arg);
+    struct outcome outcome = {.rank = iris->log.rank,
+                              .num_ranks = iris->log.num_ranks};
     char message[IRIS_MESSAGE_BYTES];
     iris_status_t status;
 
-    if (code == 0) {
-        status = iris_finalize(iris);
-        if (status != IRIS_OK) {
-            record(spawn->failure, rank, status);
-        }
-        return status;
+    iris_i_fail_again(IRIS_OK, ""); /* what is there later is fn's */
+    outcome.code = spawn->fn(iris, spawn->arg);
+    outcome.finalized = atomic_load(&iris->life) != IRIS_LIFE_LIVE;
+    if (outcome.code == 0) {
+        return finalize(iris, spawn, &outcome);
     }
-    status = record_code(spawn->failure, iris, code);
+    status = record_code(spawn->failure, &outcome);
     snprintf(message, sizeof message, "%s", iris_last_error());
-    iris_i_abandon(iris);
+    if (!outcome.finalized) {
+        iris_i_abandon(iris);
+    }
     return iris_i_fail_again(status, message);
 }
 
@@ -214,7 +258,8 @@ static void wait_for_children(struct spawn *spawn, const pid_t *pids, int count)
     int left = count, patience_ms = -1, how = 0;
 
     for (int rank = 0; rank < count; rank++) {
-        pollfds[rank].fd = (int)syscall(SYS_pidfd_open, pids[rank], 0);
+        pollfds[rank].fd =
+            iris_i_fd_above_stdio((int)syscall(SYS_pidfd_open, pids[rank], 0));
         pollfds[rank].events = POLLIN;
         pollfds[rank].revents = POLLIN;
         patience_ms = pollfds[rank].fd < 0 ? WAIT_MS : patience_ms;

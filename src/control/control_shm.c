@@ -8,6 +8,7 @@
 
 #include "control/control.h"
 
+#include "base/fd.h"
 #include "base/futex.h"
 #include "base/shm.h"
 #include "control/endpoint.h"
@@ -266,7 +267,8 @@ static iris_status_t watch(struct shm_peer *peer, int rank)
     if (peer->pid == getpid()) {
         return IRIS_OK;
     }
-    peer->pidfd = (int)syscall(SYS_pidfd_open, peer->pid, 0);
+    peer->pidfd =
+        iris_i_fd_above_stdio((int)syscall(SYS_pidfd_open, peer->pid, 0));
     if (peer->pidfd >= 0) {
         return IRIS_OK;
     }

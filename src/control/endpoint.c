@@ -6,6 +6,7 @@
 
 #include "control/endpoint.h"
 
+#include "base/fd.h"
 #include "base/shm.h"
 #include "base/socket.h"
 
@@ -53,7 +54,8 @@ iris_status_t iris_i_endpoint_open(struct iris_endpoint **endpoint_p)
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
                            "no memory for an endpoint");
     }
-    endpoint->sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    endpoint->sock =
+        iris_i_fd_above_stdio(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     status = endpoint->sock < 0 ? iris_i_fail_fd(errno, "cannot make a socket")
                                 : listen_at(endpoint->sock, endpoint->name);
     if (status != IRIS_OK) {
@@ -104,7 +106,7 @@ static void take_descriptors(const struct cmsghdr *one,
     for (size_t i = 0; i < count; i++) {
         memcpy(&fd, CMSG_DATA(one) + i * sizeof fd, sizeof fd);
         if (letter->fd < 0) {
-            letter->fd = fd;
+            letter->fd = iris_i_fd_above_stdio(fd);
         } else {
             close(fd);
         }

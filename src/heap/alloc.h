@@ -26,9 +26,9 @@ void iris_i_alloc_destroy(struct iris_alloc *alloc);
 iris_status_t iris_i_alloc_take(struct iris_alloc *alloc, size_t bytes,
                                 size_t alignment, size_t *offset_p);
 
-/* Gives back what iris_i_alloc_take returned, joining free neighbours, and gives
- * the free range that it has become part of.
- * IRIS_ERR_INVALID: no live allocation starts at `offset`. */
+/* Gives back what iris_i_alloc_take returned, joining free neighbours, and
+ * gives the free range that it has become part of. IRIS_ERR_INVALID: no live
+ * allocation starts at `offset`. */
 iris_status_t iris_i_alloc_give_joined(struct iris_alloc *alloc, size_t offset,
                                        size_t *start_p, size_t *bytes_p);
 

@@ -17,6 +17,13 @@ static iris_status_t check(const struct iris_queue *queue,
                            "iris_launch: kernel is NULL; pass what IRIS_KERNEL "
                            "defined");
     }
+    if (kernel->version != IRIS_KERNEL_VERSION) {
+        return iris_i_fail(queue->log, IRIS_ERR_UNSUPPORTED,
+                           "iris_launch: kernel %s was compiled with Iris "
+                           "headers of another version (kernels of version "
+                           "%zu, this library takes %d); recompile it",
+                           kernel->name, kernel->version, IRIS_KERNEL_VERSION);
+    }
     if (launch->grid == 0 || launch->block == 0 ||
         launch->block > IRIS_LAUNCH_BLOCK_MAX) {
         return iris_i_fail(queue->log, IRIS_ERR_INVALID,

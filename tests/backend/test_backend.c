@@ -355,7 +355,8 @@ static int run_plugin(struct iris_backend *backend,
 static void body_reload(struct iris_backend *backend)
 {
     static struct iris_kernel plugin;
-    struct iris_gpu_image image = {.image = &plugin};
+    struct iris_gpu_image image = {.version = IRIS_GPU_IMAGE_VERSION,
+                                   .image = &plugin};
 
 #ifndef IRIS_I_STAND_IN
     if (info_of(backend).has_graphs) {

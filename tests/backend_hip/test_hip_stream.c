@@ -205,7 +205,7 @@ static int invalid_body(iris_t *iris, void *arg)
     CHECK_BAD(iris, iris_get_on_stream(iris, words, host, 8, 0, NULL),
               IRIS_ERR_INVALID, "src", "pass memory from iris_malloc");
     CHECK_BAD(iris, iris_put_on_stream(iris, end - 8, words, 16, 0, NULL),
-              IRIS_ERR_INVALID, "16 bytes", "pass memory from iris_malloc");
+              IRIS_ERR_INVALID, "16 bytes", "pass fewer bytes");
     CHECK_BAD(iris, iris_put_on_stream(iris, words, host, 8, 2, NULL),
               IRIS_ERR_INVALID, "2", "0 to 1");
     CHECK_BAD(iris, iris_get_on_stream(iris, host, words, 8, -1, NULL),

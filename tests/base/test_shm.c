@@ -9,7 +9,6 @@
 #include "support/harness.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "support/leaks.h"
+#include "support/mounts.h"
 
 #define FILLER "/dev/shm/filler"
 
@@ -29,45 +29,6 @@ static unsigned long long free_bytes(void)
 
     statvfs("/dev/shm", &fs);
     return (unsigned long long)fs.f_bfree * fs.f_bsize;
-}
-
-static int write_text(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    int written = fd >= 0 && write(fd, text, strlen(text)) > 0;
-
-    if (fd >= 0) {
-        close(fd);
-    }
-    return written;
-}
-
-/* A mount namespace of this process's own. Who is not root becomes root of a
- * user namespace for it. */
-static int leave_mounts(void)
-{
-    char uid_map[32], gid_map[32];
-
-    snprintf(uid_map, sizeof uid_map, "0 %ld 1", (long)geteuid());
-    snprintf(gid_map, sizeof gid_map, "0 %ld 1", (long)getegid());
-    if (geteuid() == 0 && unshare(CLONE_NEWNS) == 0) {
-        return 1;
-    }
-    return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
-           write_text("/proc/self/uid_map", uid_map) &&
-           write_text("/proc/self/setgroups", "deny") &&
-           write_text("/proc/self/gid_map", gid_map);
-}
-
-/* A small tmpfs of this process's own on /dev/shm. */
-static int mount_small(const char *options)
-{
-    if (!leave_mounts() ||
-        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("tmpfs", "/dev/shm", "tmpfs", 0, options) != 0) {
-        return 0;
-    }
-    return 1;
 }
 
 /* Makes the filler so large that about `bytes` stay free. */
@@ -101,7 +62,7 @@ static void with_small_shm(const char *options, int (*fn)(const char *way))
             struct leaks before;
             unsigned long long free_before;
 
-            if (!mount_small(options)) {
+            if (!mounts_small("/dev/shm", options)) {
                 exit(77);
             }
             leaks_note(&before);

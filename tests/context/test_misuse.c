@@ -110,6 +110,32 @@ static void no_call_works_after_finalize(void **state)
     assert_true(harness_message_has("iris_finalize: the context"));
 }
 
+#define MANY 100
+
+/* However many came after it; and no new one has the address of an old one,
+ * which would let the calls through. */
+static void a_finalized_context_is_never_another(void **state)
+{
+    iris_t *old[MANY], *live;
+
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        old[i] = start();
+        assert_int_equal(iris_finalize(old[i]), IRIS_OK);
+    }
+    live = start();
+    for (int i = 0; i < MANY; i++) {
+        assert_ptr_not_equal(old[i], live);
+        assert_int_equal(refuses_all(old[i], IRIS_ERR_STATE,
+                                     "no call may follow iris_finalize"),
+                         0);
+        for (int j = 0; j < i; j++) {
+            assert_ptr_not_equal(old[i], old[j]);
+        }
+    }
+    assert_int_equal(iris_finalize(live), IRIS_OK);
+}
+
 static void no_call_works_without_a_context(void **state)
 {
     (void)state;
@@ -176,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_call_works_after_finalize),
+        cmocka_unit_test(a_finalized_context_is_never_another),
         cmocka_unit_test(no_call_works_without_a_context),
         cmocka_unit_test(init_needs_somewhere_to_put_the_context),
         cmocka_unit_test(a_forked_child_may_not_use_it_and_does_no_harm),

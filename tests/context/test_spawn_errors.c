@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,6 +67,12 @@ static void a_functions_number_comes_back_with_its_rank(void **state)
            "[1/3] the function of rank 1 returned 42");
 }
 
+static int fail_alone(iris_t *iris, void *arg)
+{
+    (void)iris;
+    return *(int *)arg;
+}
+
 static int fail_in_library(iris_t *iris, void *arg)
 {
     void *remote;
@@ -82,6 +89,53 @@ static void a_librarys_status_comes_back_with_its_message(void **state)
     (void)state;
     expect(3, fail_in_library, NULL, IRIS_ERR_INVALID,
            "[2/3] rank 77 is out of range");
+    expect(3, fail_in_library, NULL, IRIS_ERR_INVALID,
+           "the function of rank 2 returned IRIS_ERR_INVALID (-1): ");
+}
+
+/* Under a launcher the thread may have failed at something before. */
+static void a_status_of_its_own_comes_with_no_old_message(void **state)
+{
+    int code = IRIS_ERR_LIMIT;
+    char key[32];
+
+    (void)state;
+    expect(3, fail_with, &code, IRIS_ERR_LIMIT,
+           "[1/3] the function of rank 1 returned IRIS_ERR_LIMIT (-12)");
+    assert_null(strchr(strchr(iris_last_error(), ')'), ':'));
+    snprintf(key, sizeof key, "spawn-%ld", (long)getpid());
+    setenv("IRIS_RANK", "0", 1);
+    setenv("IRIS_NUM_RANKS", "1", 1);
+    setenv("IRIS_JOB_ID", key, 1);
+    assert_int_equal(iris_init(NULL, NULL), IRIS_ERR_INVALID);
+    assert_int_equal(iris_spawn(NULL, 0, fail_alone, &code), IRIS_ERR_LIMIT);
+    assert_string_equal(iris_last_error(), "[0/1] the function of rank 0 "
+                                           "returned IRIS_ERR_LIMIT (-12)");
+    unsetenv("IRIS_RANK");
+    unsetenv("IRIS_NUM_RANKS");
+    unsetenv("IRIS_JOB_ID");
+}
+
+/* Finalizes, which is not for it to do, and returns *arg. */
+static int end_it_myself(iris_t *iris, void *arg)
+{
+    CHECK_OK(iris_finalize(iris));
+    return *(int *)arg;
+}
+
+static void a_function_that_finalizes_has_failed_once(void **state)
+{
+    int code = 0;
+
+    (void)state;
+    expect(2, end_it_myself, &code, IRIS_ERR_STATE,
+           "finalized its context; leave that to iris_spawn");
+    code = 5;
+    expect(2, end_it_myself, &code, IRIS_ERR_PEER_LOST,
+           "returned 5, after it had finalized its context");
+    code = IRIS_ERR_CONFIG;
+    expect(2, end_it_myself, &code, IRIS_ERR_CONFIG,
+           "returned IRIS_ERR_CONFIG (-5), after it had finalized");
 }
 
 static int never(iris_t *iris, void *arg)
@@ -154,6 +208,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_functions_number_comes_back_with_its_rank),
+        cmocka_unit_test(a_status_of_its_own_comes_with_no_old_message),
+        cmocka_unit_test(a_function_that_finalizes_has_failed_once),
         cmocka_unit_test(a_librarys_status_comes_back_with_its_message),
         cmocka_unit_test(ranks_that_cannot_start_run_nothing),
         cmocka_unit_test(a_killed_child_is_named_with_its_signal),

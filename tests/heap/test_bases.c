@@ -121,6 +121,7 @@ static void a_prefix_asked_for_must_be_writable(void **state)
     assert_int_equal(init_with("/no/such/folder/iris", &iris), IRIS_ERR_SYSTEM);
     assert_true(harness_message_has("/no/such/folder/iris_rank_0_heap_bases"));
     assert_true(harness_message_has("IRIS_HEAP_BASES_PREFIX"));
+    assert_true(harness_message_has("IRIS_HEAP_BASES_FILES=0"));
     assert_true(harness_message_has(strerror(ENOENT)));
     assert_true(harness_message_has("[0/1]"));
     assert_null(iris);
@@ -209,6 +210,28 @@ static void an_old_file_is_replaced_whole(void **state)
     assert_int_equal(leaks_found_files(), 0);
 }
 
+/* Not even where the prefix was asked for and could not be written to. */
+static void a_user_can_do_without_the_files(void **state)
+{
+    struct iris_config config;
+    iris_t *iris = NULL;
+    char prefix[320], path[600];
+
+    (void)state;
+    iris_config_init(&config);
+    config.heap_bases_files = 0;
+    config.heap_bases_prefix = "/no/such/folder/iris";
+    assert_int_equal(iris_init(&config, &iris), IRIS_OK);
+    assert_int_equal(iris_finalize(iris), IRIS_OK);
+    setenv("IRIS_HEAP_BASES_FILES", "no", 1);
+    snprintf(prefix, sizeof prefix, "%s/none", harness_folder());
+    assert_int_equal(init_with(prefix, &iris), IRIS_OK);
+    path_of(prefix, 0, path, sizeof path);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(iris_finalize(iris), IRIS_OK);
+    unsetenv("IRIS_HEAP_BASES_FILES");
+}
+
 /* The form for more ranks than a test can start. */
 static void a_thousand_bases_are_written_too(void **state)
 {
@@ -249,6 +272,7 @@ int main(void)
         cmocka_unit_test(a_name_that_is_taken_is_an_error),
         cmocka_unit_test(a_prefix_nobody_chose_is_only_warned_about),
         cmocka_unit_test(an_old_file_is_replaced_whole),
+        cmocka_unit_test(a_user_can_do_without_the_files),
         cmocka_unit_test(a_thousand_bases_are_written_too),
     };
 

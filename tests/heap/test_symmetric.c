@@ -42,9 +42,41 @@ static int figures(iris_t *iris, void *arg)
     CHECK_OK(iris_heap_stats(iris, &stats));
     CHECK_EQUAL(stats.peak_bytes, full.peak_bytes);
     CHECK_EQUAL(stats.used_bytes, 0);
-    CHECK_BAD(iris, iris_heap_stats(iris, NULL), IRIS_ERR_INVALID,
-              "stats_p is NULL", "pass where to put the result");
+    CHECK_BAD(iris, iris_heap_stats(iris, (struct iris_heap_stats *)NULL),
+              IRIS_ERR_INVALID, "stats_p is NULL",
+              "pass where to put the figures");
     return 0;
+}
+
+/* As programs see it that were compiled with an older and a newer header. */
+static int figures_of_other_versions(iris_t *iris, void *arg)
+{
+    size_t old_size = offsetof(struct iris_heap_stats, peak_bytes);
+    struct {
+        struct iris_heap_stats stats;
+        size_t newer[2];
+    } space;
+
+    (void)arg;
+    space.stats.peak_bytes = 99;
+    CHECK_OK(iris_heap_stats_sized(iris, &space.stats, old_size));
+    CHECK_EQUAL(space.stats.size, old_size);
+    CHECK_EQUAL(space.stats.heap_bytes, HEAP);
+    CHECK_EQUAL(space.stats.peak_bytes, 99);
+    space.newer[1] = 99;
+    CHECK_OK(iris_heap_stats_sized(iris, &space.stats, sizeof space));
+    CHECK_EQUAL(space.stats.size, sizeof space.stats);
+    CHECK_EQUAL(space.stats.num_allocs, 0);
+    CHECK_EQUAL(space.newer[1], 0);
+    CHECK_STATUS(iris_heap_stats_sized(iris, &space.stats, 0),
+                 IRIS_ERR_INVALID);
+    return 0;
+}
+
+static void other_versions_get_the_figures_they_know(void **state)
+{
+    (void)state;
+    harness_run(1, figures_of_other_versions, NULL);
 }
 
 static void figures_add_up(void **state)
@@ -252,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(figures_add_up),
+        cmocka_unit_test(other_versions_get_the_figures_they_know),
         cmocka_unit_test(the_heap_ends_where_it_ends),
         cmocka_unit_test(translation_refuses_what_is_not_there),
         cmocka_unit_test(calloc_zeroes_what_was_used_before),

@@ -57,7 +57,8 @@ static const char *const says[NUM_WRONGS][2] = {
     [WAIT_MISALIGNED] = {"wait or test of 8 bytes", "misaligned"},
     [ADD_OFF_HEAP] = {"atomic add of 4 bytes", "not on this rank's heap"},
     [ADD_ONE_PAST] = {"atomic add of 4 bytes", "not on this rank's heap"},
-    [WG_PUT_ACROSS_END] = {"put of 32 bytes", "not on this rank's heap"},
+    [WG_PUT_ACROSS_END] = {"put of 32 bytes",
+                           "goes past the end of this rank's heap"},
     [WG_GET_OFF_HEAP] = {"get of 16 bytes", "pass this rank's own pointer"},
 };
 

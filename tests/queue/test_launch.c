@@ -183,9 +183,10 @@ static void every_workgroup_and_every_index_comes_once(void **state)
 
 static int refused_body(iris_t *iris, void *arg)
 {
-    struct iris_kernel foreign = {"elsewhere", sizeof(struct launch_args), NULL,
-                                  "a GPU's", NULL};
-    struct iris_kernel huge = hit_each[0];
+    struct iris_kernel foreign = {
+        IRIS_KERNEL_VERSION, "elsewhere", sizeof(struct launch_args), NULL,
+        "a GPU's",           NULL};
+    struct iris_kernel huge = hit_each[0], newer = hit_each[0];
     static char many[IRIS_LAUNCH_ARGS_MAX + 1];
     struct launch_args args = {iris_device_context(iris), NULL};
     size_t bytes = sizeof args;
@@ -207,6 +208,10 @@ static int refused_body(iris_t *iris, void *arg)
     }
     CHECK_BAD(iris, iris_launch(iris, hit_each, 1, 1, NULL, bytes, NULL),
               IRIS_ERR_INVALID, "hit_each: args is NULL", "pass its argument");
+    newer.version++;
+    CHECK_BAD(iris, iris_launch(iris, &newer, 1, 1, &args, bytes, NULL),
+              IRIS_ERR_UNSUPPORTED, "kernel hit_each was compiled with Iris",
+              "recompile it");
     huge.args_bytes = sizeof many;
     snprintf(text, sizeof text, "args_bytes is %zu", sizeof many);
     CHECK_BAD(iris, iris_launch(iris, &huge, 1, 1, many, sizeof many, NULL),

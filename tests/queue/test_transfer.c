@@ -316,6 +316,7 @@ static void a_graph_is_replayed_many_times(void **state)
 static int errors_body(iris_t *iris, void *arg)
 {
     struct mail_args args = {NULL, NULL, 0};
+    struct iris_heap_stats stats;
     uint64_t *signal, host = 0;
 
     (void)arg;
@@ -324,6 +325,11 @@ static int errors_body(iris_t *iris, void *arg)
     CHECK_BAD(iris, iris_put_on_stream(iris, &host, signal, 8, 0, NULL),
               IRIS_ERR_INVALID, "iris_put_on_stream: 8 bytes at dst",
               "pass memory from iris_malloc");
+    CHECK_OK(iris_heap_stats(iris, &stats));
+    CHECK_BAD(
+        iris,
+        iris_put_on_stream(iris, signal, &host, stats.heap_bytes, 0, NULL),
+        IRIS_ERR_INVALID, "go past the end", "pass fewer bytes");
     CHECK_BAD(iris, iris_get_on_stream(iris, &host, &host, 8, 0, NULL),
               IRIS_ERR_INVALID, "at src", "pass memory from iris_malloc");
     CHECK_BAD(iris, iris_put_on_stream(iris, signal, &host, 8, 99, NULL),

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the headers say in macros, as functions of the library that is loaded:
+ * for bindings, which see no macros. All are local and cannot fail.
+ */
+#ifndef IRIS_CONSTANTS_H
+#define IRIS_CONSTANTS_H
+
+#include <iris/status.h>
+#include <iris/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Bytes of an element. 0 for an unknown type. */
+IRIS_API size_t iris_dtype_size(iris_dtype_t dtype);
+
+/** Name of an element type, such as "bf16". Never NULL; the string is static.
+ *  An unknown value gives "?". */
+IRIS_API const char *iris_dtype_name(iris_dtype_t dtype);
+
+/** Name of a reduction, such as "sum". Never NULL; the string is static. An
+ *  unknown value gives "?". */
+IRIS_API const char *iris_reduce_op_name(iris_reduce_op_t op);
+
+/** sizeof(struct iris_config): what to allocate and to hand to
+ *  iris_config_init_sized() before iris_config_set(). */
+IRIS_API size_t iris_config_size(void);
+
+/** int64 words of the device context of a job of num_ranks ranks, as
+ *  IRIS_CONTEXT_WORDS() of <iris/device/layout.h>. 0 if num_ranks is less
+ *  than 1. */
+IRIS_API size_t iris_context_words(int num_ranks);
+
+/** IRIS_ALIGNMENT and IRIS_ALIGNMENT_MAX, in bytes. */
+IRIS_API size_t iris_alignment(void);
+IRIS_API size_t iris_alignment_max(void);
+
+/** IRIS_LAUNCH_ARGS_MAX, in bytes, and IRIS_LAUNCH_BLOCK_MAX. */
+IRIS_API size_t iris_launch_args_max(void);
+IRIS_API unsigned iris_launch_block_max(void);
+
+/** IRIS_KERNEL_VERSION: what the library takes. */
+IRIS_API size_t iris_kernel_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* IRIS_CONSTANTS_H */

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Variables that are misspelt: the name nearest to theirs.
+ */
+#include "config.h"
+
+#include "base/environment.h"
+
+#include "base/settings.h"
+
+#include <ctype.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PREFIX "IRIS_"
+
+/* Longer names are cut: no setting is nearly as long. */
+#define NAME_BYTES 48
+
+/* What is not the library's: of the test suite, and of scripts/gpu-test. */
+static int is_other(const char *name)
+{
+    return strncmp(name, "IRIS_TEST_", strlen("IRIS_TEST_")) == 0 ||
+           strcmp(name, "IRIS_GPU_BUILD") == 0;
+}
+
+static int smallest(int a, int b, int c)
+{
+    int least = a < b ? a : b;
+
+    return least < c ? least : c;
+}
+
+/* Characters to insert, delete or replace between `a` in upper case and `b`
+ * (Levenshtein). */
+static int distance(const char *a, const char *b)
+{
+    int row[NAME_BYTES + 1];
+    int length = (int)strlen(b);
+
+    for (int j = 0; j <= length; j++) {
+        row[j] = j;
+    }
+    for (int i = 1; a[i - 1] != '\0'; i++) {
+        int diagonal = row[0];
+
+        row[0] = i;
+        for (int j = 1; j <= length; j++) {
+            int replaced =
+                diagonal + (toupper((unsigned char)a[i - 1]) != b[j - 1]);
+
+            diagonal = row[j];
+            row[j] = smallest(row[j] + 1, row[j - 1] + 1, replaced);
+        }
+    }
+    return row[length];
+}
+
+/* The setting to which the fewest changes lead, of a third of the name at most;
+ * NULL: it is like none. */
+static const char *nearest(const char *name)
+{
+    struct iris_setting_row row;
+    const char *best = NULL;
+    int least = (int)strlen(name) / 3 + 1;
+
+    for (size_t i = 0; iris_i_settings_row(NULL, i, &row); i++) {
+        int changes = distance(name, row.env);
+
+        if (changes < least) {
+            least = changes;
+            best = row.env;
+        }
+    }
+    return best;
+}
+
+static int is_setting(const char *name)
+{
+    struct iris_setting_row row;
+
+    for (size_t i = 0; iris_i_settings_row(NULL, i, &row); i++) {
+        if (strcmp(name, row.env) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void check_one(const struct iris_log *log, const char *variable)
+{
+    char name[NAME_BYTES + 1];
+    size_t length = strcspn(variable, "=");
+    const char *other;
+
+    if (variable[length] == '\0' || variable[length + 1] == '\0') {
+        return; /* empty, which is the same as none */
+    }
+    length = length < NAME_BYTES ? length : NAME_BYTES;
+    memcpy(name, variable, length);
+    name[length] = '\0';
+    if (is_setting(name) || is_other(name)) {
+        return;
+    }
+    other = nearest(name);
+    if (other != NULL) {
+        iris_i_warning(log, "%s is unknown; did you mean %s?", name, other);
+    } else {
+        iris_i_warning(log, "%s is unknown; iris-info lists what there is",
+                       name);
+    }
+}
+
+void iris_i_environment_check(const struct iris_log *log)
+{
+    static atomic_flag checked = ATOMIC_FLAG_INIT;
+
+    if (atomic_flag_test_and_set(&checked)) {
+        return;
+    }
+    for (char **variable = environ; variable != NULL && *variable != NULL;
+         variable++) {
+        if (strncmp(*variable, PREFIX, strlen(PREFIX)) == 0) {
+            check_one(log, *variable);
+        }
+    }
+}

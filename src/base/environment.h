@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the environment has that looks like a setting and is none.
+ */
+#ifndef IRIS_SRC_BASE_ENVIRONMENT_H
+#define IRIS_SRC_BASE_ENVIRONMENT_H
+
+#include "base/log.h"
+
+/* Warns of each IRIS_* variable, not empty, that nobody reads, with the setting
+ * whose name is nearest. Once in a process: later calls do nothing. */
+void iris_i_environment_check(const struct iris_log *log);
+
+#endif /* IRIS_SRC_BASE_ENVIRONMENT_H */

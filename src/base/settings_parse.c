@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a text means as a value of each kind of setting.
+ */
+#include "config.h"
+
+#include "base/settings_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+int iris_i_setting_is_text(const struct iris_setting_entry *row)
+{
+    return row->kind == STRING || row->kind == CHOICE;
+}
+
+/* Is `text` one of the space-separated words of `choices`? */
+static int is_choice(const char *choices, const char *text)
+{
+    size_t length = strlen(text);
+
+    for (const char *c = choices; *c != '\0'; c += strcspn(c, " ")) {
+        c += strspn(c, " ");
+        if (strcspn(c, " ") == length && strncasecmp(c, text, length) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int parse_flag(const char *text, int64_t *number_p)
+{
+    if (is_choice("1 true yes", text)) {
+        *number_p = 1;
+        return 1;
+    }
+    if (is_choice("0 false no", text)) {
+        *number_p = 0;
+        return 1;
+    }
+    return 0;
+}
+
+/* A decimal integer from `least`, with K, M or G behind it where `units`. */
+static int parse_number(const char *text, int64_t least, int units,
+                        int64_t *number_p)
+{
+    const char *unit_names = "KMG", *unit = NULL;
+    int64_t number;
+    char *end;
+
+    if (text[0] < '0' || text[0] > '9') {
+        return 0;
+    }
+    errno = 0;
+    number = strtoll(text, &end, 10);
+    if (errno != 0) {
+        return 0;
+    }
+    if (units && *end != '\0') {
+        unit = strchr(unit_names, *end >= 'a' ? *end - 'a' + 'A' : *end);
+        if (unit == NULL || (end[1] != '\0' && strcasecmp(end + 1, "B") != 0 &&
+                             strcasecmp(end + 1, "iB") != 0)) {
+            return 0;
+        }
+    } else if (*end != '\0') {
+        return 0;
+    }
+    for (const char *u = unit_names; unit != NULL && u <= unit; u++) {
+        if (number > INT64_MAX / 1024) {
+            return 0;
+        }
+        number *= 1024;
+    }
+    *number_p = number;
+    return number >= least;
+}
+
+const char *iris_i_setting_accepts(const struct iris_setting_entry *row)
+{
+    switch (row->kind) {
+    case BYTES:
+        return "a size such as 64M, 1G or 1048576";
+    case MS:
+        return "milliseconds, 0 for none";
+    case COUNT:
+        return "an integer from 1";
+    case RANK:
+        return "an integer from 0";
+    case FLAG:
+        return "1, true, yes, 0, false or no";
+    case CHOICE:
+        return row->help.choices;
+    case STRING:
+        break;
+    }
+    return "a shorter text";
+}
+
+int iris_i_setting_parse(const struct iris_setting_entry *row, const char *text,
+                         struct iris_setting *setting)
+{
+    if (strlen(text) >= sizeof setting->text) {
+        return 0;
+    }
+    switch (row->kind) {
+    case BYTES:
+        return parse_number(text, 1, 1, &setting->number);
+    case MS:
+    case RANK:
+        return parse_number(text, 0, 0, &setting->number) &&
+               setting->number <= INT32_MAX;
+    case COUNT:
+        return parse_number(text, 1, 0, &setting->number) &&
+               setting->number <= INT32_MAX;
+    case FLAG:
+        return parse_flag(text, &setting->number);
+    case CHOICE:
+        return is_choice(row->help.choices, text);
+    case STRING:
+        break;
+    }
+    return 1;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Constants as functions say what the headers say, and element types as values
+ * are the element types.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+
+#include <iris/constants.h>
+#include <iris/device/layout.h>
+
+#include <string.h>
+
+static void every_element_type_is_a_dtype_of_its_size(void **state)
+{
+    int found = 0, rows = 0;
+
+    (void)state;
+#define TYPE(type, c_type, unused)                                  \
+    rows++;                                                         \
+    for (int i = 0; iris_dtype_size((iris_dtype_t)i) != 0; i++) {   \
+        if (strcmp(iris_dtype_name((iris_dtype_t)i), #type) == 0) { \
+            assert_int_equal(iris_dtype_size((iris_dtype_t)i),      \
+                             sizeof(c_type));                       \
+            found++;                                                \
+        }                                                           \
+    }
+    IRIS_TYPES(TYPE, )
+#undef TYPE
+    assert_int_equal(found, rows);
+}
+
+/* Programs have them compiled in. */
+static void values_stay_what_they_are(void **state)
+{
+    (void)state;
+    assert_int_equal(IRIS_DTYPE_BOOL, 0);
+    assert_int_equal(IRIS_DTYPE_I64, 4);
+    assert_int_equal(IRIS_DTYPE_U8, 5);
+    assert_int_equal(IRIS_DTYPE_F64, 12);
+    assert_int_equal(IRIS_DTYPE_COMPLEX128, 14);
+    assert_int_equal(IRIS_REDUCE_SUM, 0);
+    assert_int_equal(IRIS_REDUCE_MAX, 3);
+    assert_int_equal(IRIS_REDUCE_BXOR, 6);
+    assert_int_equal(iris_dtype_size(IRIS_DTYPE_COMPLEX64), 8);
+    assert_int_equal(iris_dtype_size(IRIS_DTYPE_COMPLEX128), 16);
+    assert_string_equal(iris_dtype_name(IRIS_DTYPE_BF16), "bf16");
+    assert_string_equal(iris_reduce_op_name(IRIS_REDUCE_PRODUCT), "product");
+}
+
+static void what_is_no_type_has_no_size(void **state)
+{
+    static const int none[] = {-1, 15, 1 << 20};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(iris_dtype_size((iris_dtype_t)none[i]), 0);
+        assert_string_equal(iris_dtype_name((iris_dtype_t)none[i]), "?");
+        assert_string_equal(iris_reduce_op_name((iris_reduce_op_t)none[i]),
+                            "?");
+    }
+    assert_string_equal(iris_reduce_op_name((iris_reduce_op_t)7), "?");
+}
+
+static void functions_say_what_the_headers_say(void **state)
+{
+    (void)state;
+    assert_int_equal(iris_config_size(), sizeof(struct iris_config));
+    assert_int_equal(iris_context_words(0), 0);
+    assert_int_equal(iris_context_words(-5), 0);
+    assert_int_equal(iris_context_words(8), IRIS_CONTEXT_WORDS(8));
+    assert_int_equal(iris_alignment(), IRIS_ALIGNMENT);
+    assert_int_equal(iris_alignment_max(), IRIS_ALIGNMENT_MAX);
+    assert_int_equal(iris_launch_args_max(), IRIS_LAUNCH_ARGS_MAX);
+    assert_int_equal(iris_launch_block_max(), IRIS_LAUNCH_BLOCK_MAX);
+    assert_int_equal(iris_kernel_version(), IRIS_KERNEL_VERSION);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_element_type_is_a_dtype_of_its_size),
+        cmocka_unit_test(values_stay_what_they_are),
+        cmocka_unit_test(what_is_no_type_has_no_size),
+        cmocka_unit_test(functions_say_what_the_headers_say),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files that are written whole or not at all: what is there afterwards, with
+ * and without unnamed files, when the disk is full, and among others' links.
+ */
+#include "config.h"
+
+#include "base/file.h"
+#include "support/harness.h"
+#include "support/mounts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SKIPPED 77
+
+/* Runs fn() in a child, which may change what only a process can. */
+static void in_child(int (*fn)(void))
+{
+    pid_t pid;
+    int how = -1;
+
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        _exit(fn());
+    }
+    assert_int_equal(waitpid(pid, &how, 0), pid);
+    if (WIFEXITED(how) && WEXITSTATUS(how) == SKIPPED) {
+        print_message("not allowed on this system: nothing done\n");
+        skip();
+    }
+    assert_int_equal(how, 0);
+}
+
+/* From now on no file system has unnamed files. 0 if that cannot be had. */
+static int forbid_unnamed(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                 offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_TMPFILE & ~O_DIRECTORY, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof code / sizeof code[0], code};
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0 &&
+           open("/tmp", O_TMPFILE | O_WRONLY, 0600) < 0;
+}
+
+static void path_of(const char *name, char path[512])
+{
+    snprintf(path, 512, "%s/%s", harness_folder(), name);
+}
+
+/* Entries of the harness's folder. */
+static int count_files(void)
+{
+    DIR *dir = opendir(harness_folder());
+    int count = 0;
+
+    while (dir != NULL && readdir(dir) != NULL) {
+        count++;
+    }
+    closedir(dir);
+    return count - 2;
+}
+
+static int put(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "we");
+
+    CHECK(file != NULL);
+    CHECK(fputs(text, file) >= 0);
+    CHECK_EQUAL(fclose(file), 0);
+    return 0;
+}
+
+static int holds(const char *path, const char *expected)
+{
+    char text[128] = "";
+    FILE *file = fopen(path, "re");
+
+    CHECK(file != NULL);
+    (void)!fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    CHECK(strcmp(text, expected) == 0);
+    return 0;
+}
+
+/* A new file, an old one replaced, and one in the current folder. */
+static int write_three(void)
+{
+    char path[512];
+    struct stat stat_buffer;
+
+    path_of("new", path);
+    umask(027);
+    CHECK_EQUAL(iris_i_file_write(path, "first", 5), 0);
+    CHECK_EQUAL(holds(path, "first"), 0);
+    CHECK_EQUAL(stat(path, &stat_buffer), 0);
+    CHECK_EQUAL(stat_buffer.st_mode & 07777, 0640);
+    CHECK_EQUAL(iris_i_file_write(path, "2nd", 3), 0);
+    CHECK_EQUAL(holds(path, "2nd"), 0);
+    CHECK_EQUAL(unlink(path), 0);
+    CHECK_EQUAL(chdir(harness_folder()), 0);
+    CHECK_EQUAL(iris_i_file_write("here", "", 0), 0);
+    CHECK_EQUAL(holds("here", ""), 0);
+    CHECK_EQUAL(count_files(), 1);
+    CHECK_EQUAL(unlink("here"), 0);
+    return 0;
+}
+
+static void a_file_is_replaced_whole_with_the_mode_of_the_umask(void **state)
+{
+    (void)state;
+    in_child(write_three);
+}
+
+static int write_three_aside(void)
+{
+    return forbid_unnamed() ? write_three() : SKIPPED;
+}
+
+static void without_unnamed_files_it_is_the_same(void **state)
+{
+    (void)state;
+    in_child(write_three_aside);
+}
+
+/* Links to a victim, at the path itself and at names a program might write
+ * aside to. */
+static int write_among_links(void)
+{
+    char path[512], victim[512], aside[600];
+
+    path_of("file", path);
+    path_of("victim", victim);
+    snprintf(aside, sizeof aside, "%s.%ld.tmp", path, (long)getpid());
+    CHECK_EQUAL(put(victim, "dear"), 0);
+    CHECK_EQUAL(symlink(victim, path), 0);
+    CHECK_EQUAL(symlink(victim, aside), 0);
+    CHECK_EQUAL(iris_i_file_write(path, "mine", 4), 0);
+    CHECK_EQUAL(holds(victim, "dear"), 0);
+    CHECK_EQUAL(holds(path, "mine"), 0);
+    CHECK_EQUAL(count_files(), 3);
+    CHECK_EQUAL(unlink(aside) | unlink(path) | unlink(victim), 0);
+    return 0;
+}
+
+static int write_aside_among_links(void)
+{
+    return forbid_unnamed() ? write_among_links() : SKIPPED;
+}
+
+static void links_of_others_lead_nowhere(void **state)
+{
+    (void)state;
+    in_child(write_among_links);
+    in_child(write_aside_among_links);
+}
+
+static int write_on_a_full_disk(void)
+{
+    static char zeros[4096];
+    char path[512], filler[512];
+    int fd;
+
+    if (!mounts_small(harness_folder(), "size=64k")) {
+        return SKIPPED;
+    }
+    path_of("old", path);
+    path_of("filler", filler);
+    CHECK_EQUAL(put(path, "kept"), 0);
+    fd = open(filler, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    while (write(fd, zeros, sizeof zeros) > 0) {
+    }
+    close(fd);
+    for (int way = 0; way < 2; way++) {
+        CHECK_EQUAL(iris_i_file_write(path, "new", 3), ENOSPC);
+        CHECK_EQUAL(holds(path, "kept"), 0);
+        CHECK_EQUAL(count_files(), 2);
+        if (!forbid_unnamed()) {
+            return SKIPPED;
+        }
+    }
+    return 0;
+}
+
+static void a_full_disk_is_an_error_that_leaves_nothing(void **state)
+{
+    (void)state;
+    in_child(write_on_a_full_disk);
+}
+
+static void what_cannot_be_a_file_is_an_error(void **state)
+{
+    char path[512], huge[PATH_MAX + 8];
+
+    (void)state;
+    path_of("folder", path);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(iris_i_file_write(path, "x", 1), EISDIR);
+    assert_int_equal(rmdir(path), 0);
+    path_of("no/folder", path);
+    assert_int_equal(iris_i_file_write(path, "x", 1), ENOENT);
+    memset(huge, '/', sizeof huge);
+    huge[sizeof huge - 1] = '\0';
+    assert_int_equal(iris_i_file_write(huge, "x", 1), ENAMETOOLONG);
+    assert_int_equal(count_files(), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_is_replaced_whole_with_the_mode_of_the_umask),
+        cmocka_unit_test(without_unnamed_files_it_is_the_same),
+        cmocka_unit_test(links_of_others_lead_nowhere),
+        cmocka_unit_test(a_full_disk_is_an_error_that_leaves_nothing),
+        cmocka_unit_test(what_cannot_be_a_file_is_an_error),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
