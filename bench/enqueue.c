@@ -12,7 +12,7 @@
 
 void bench_graph_drop(struct bench *b)
 {
-    iris_graph_free(b->iris, b->graph);
+    iris_graph_destroy(b->iris, b->graph);
     b->graph = NULL;
 }
 

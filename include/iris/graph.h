@@ -31,8 +31,8 @@ typedef struct iris_graph iris_graph_t;
  *  IRIS_ERR_PEER_LOST and IRIS_ERR_TIMEOUT */
 IRIS_API iris_status_t iris_capture_begin(iris_t *iris, iris_stream_t *stream);
 
-/** Ends the capture; *graph_p is the caller's until iris_graph_free(). Local.
- *  May wait for kernels as iris_stream_create() does.
+/** Ends the capture; *graph_p is the caller's until iris_graph_destroy().
+ *  Local. May wait for kernels as iris_stream_create() does.
  *  IRIS_ERR_STATE (no capture), IRIS_ERR_DEVICE (something between could not be
  *  captured; the capture is over), IRIS_ERR_NO_MEMORY, IRIS_ERR_INVALID
  *  (graph_p is NULL, or no stream of this context) */
@@ -52,7 +52,7 @@ IRIS_API iris_status_t iris_graph_launch(iris_t *iris, iris_graph_t *graph,
 
 /** Frees a graph of which no launch is running. iris_finalize() frees what is
  *  left. Local. NULL is fine. */
-IRIS_API void iris_graph_free(iris_t *iris, iris_graph_t *graph);
+IRIS_API void iris_graph_destroy(iris_t *iris, iris_graph_t *graph);
 
 #ifdef __cplusplus
 }

@@ -20,9 +20,9 @@ struct iris_dev_group; /* <iris/device/layout.h> */
 /** Makes groups. Collective over the whole job: each rank passes the members of
  *  the group it will be in, in group order, or count 0 to be in none. Ranks
  *  that name each other must pass the same list, so one call can split the job
- *  into several groups. *group_p is the caller's until iris_group_free(); NULL
- *  for a rank in no group. Waits for the default stream, and fails with the
- *  error of work on it.
+ *  into several groups. *group_p is the caller's until
+ *  iris_group_destroy(); NULL for a rank in no group. Waits for the default
+ *  stream, and fails with the error of work on it.
  *
  *  IRIS_ERR_INVALID      a member out of range or named twice, the caller not
  *                        in its own list, or group_p is NULL
@@ -39,7 +39,7 @@ IRIS_API iris_status_t iris_group_create(iris_t *iris, const int *ranks,
  *
  *  IRIS_ERR_INVALID      not a live group of this context
  *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
-IRIS_API iris_status_t iris_group_free(iris_t *iris, iris_group_t *group);
+IRIS_API iris_status_t iris_group_destroy(iris_t *iris, iris_group_t *group);
 
 /** Number of members. Local, as all below; -1 on a bad context or group. */
 IRIS_API int iris_group_size(const iris_t *iris, const iris_group_t *group);

@@ -371,10 +371,10 @@ iris_status_t iris_group_create(iris_t *iris, const int *ranks, int count,
     return IRIS_OK;
 }
 
-iris_status_t iris_group_free(iris_t *iris, iris_group_t *group)
+iris_status_t iris_group_destroy(iris_t *iris, iris_group_t *group)
 {
     struct iris_call call = {.kind = IRIS_CALL_GROUP_FREE};
-    iris_status_t status = iris_i_enter(iris, "iris_group_free");
+    iris_status_t status = iris_i_enter(iris, "iris_group_destroy");
     struct iris_group **link;
 
     if (status != IRIS_OK || group == NULL) {

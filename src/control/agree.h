@@ -21,7 +21,7 @@
     X(ADOPT,        "iris_as_symmetric", "offset", "bytes",   NULL)           \
     X(GROUP_CREATE, "iris_group_create", NULL,    NULL,        NULL)           \
     X(GROUP_SLOT,   "iris_group_create", NULL,    NULL,        NULL)           \
-    X(GROUP_FREE,   "iris_group_free",   NULL,    NULL,        NULL)           \
+    X(GROUP_FREE,   "iris_group_destroy", NULL,   NULL,        NULL)           \
     X(BROADCAST,    "iris_broadcast",    "bytes", "root",      "position")
 /* clang-format on */
 

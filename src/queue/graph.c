@@ -95,11 +95,11 @@ iris_status_t iris_graph_launch(iris_t *iris, iris_graph_t *graph,
                           iris_i_queue_graph_launch(stream, graph->native));
 }
 
-void iris_graph_free(iris_t *iris, iris_graph_t *graph)
+void iris_graph_destroy(iris_t *iris, iris_graph_t *graph)
 {
     struct iris_graph **link;
 
-    if (graph == NULL || iris_i_enter(iris, "iris_graph_free") != IRIS_OK) {
+    if (graph == NULL || iris_i_enter(iris, "iris_graph_destroy") != IRIS_OK) {
         return;
     }
     pthread_mutex_lock(&iris->streams_lock);
@@ -110,7 +110,7 @@ void iris_graph_free(iris_t *iris, iris_graph_t *graph)
     pthread_mutex_unlock(&iris->streams_lock);
     if (link == NULL) {
         iris_i_error(&iris->log,
-                     "iris_graph_free: %p is not a live graph of this "
+                     "iris_graph_destroy: %p is not a live graph of this "
                      "context",
                      (void *)graph);
         return;

@@ -166,7 +166,7 @@ static int graph_body(iris_t *iris, void *arg)
     CHECK_STATUS(iris_stream_synchronize(iris, scene.stream), IRIS_ERR_TIMEOUT);
     CHECK_OK(iris_graph_launch(iris, graph, scene.stream)); /* beside nothing */
     CHECK_OK(iris_stream_synchronize(iris, scene.stream));
-    iris_graph_free(iris, graph);
+    iris_graph_destroy(iris, graph);
     return 0;
 }
 

@@ -279,7 +279,7 @@ static int create_groups(iris_t *iris, void *arg)
     CHECK(count < 63);
     while (count > 0) {
         CHECK_OK(iris_barrier(iris, NULL, groups[--count]));
-        CHECK_OK(iris_group_free(iris, groups[count]));
+        CHECK_OK(iris_group_destroy(iris, groups[count]));
     }
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     return 0;

@@ -68,7 +68,7 @@ static int sizes_body(iris_t *iris, void *arg)
     }
     CHECK_OK(iris_group_create(iris, half, count, &group));
     CHECK_EQUAL(all_sizes(iris, group), 0);
-    CHECK_OK(iris_group_free(iris, group));
+    CHECK_OK(iris_group_destroy(iris, group));
     return 0;
 }
 

@@ -48,7 +48,7 @@ static int different_groups(iris_t *iris, void *arg)
     CHECK_MESSAGE("group_p is NULL; pass where to put the group");
     CHECK_OK(iris_group_create(iris, all, 3, &group));
     CHECK_OK(iris_barrier(iris, NULL, group));
-    CHECK_OK(iris_group_free(iris, group));
+    CHECK_OK(iris_group_destroy(iris, group));
     return iris_barrier(iris, NULL, NULL);
 }
 
@@ -70,11 +70,11 @@ static int too_many_groups(iris_t *iris, void *arg)
     }
     CHECK_MESSAGE("groups are live already; free some");
     CHECK_EQUAL(count, 63);
-    CHECK_OK(iris_group_free(iris, groups[31]));
+    CHECK_OK(iris_group_destroy(iris, groups[31]));
     CHECK_OK(iris_group_create(iris, all, 3, &groups[31]));
     for (int i = 0; i < count; i++) {
         CHECK_OK(iris_barrier(iris, NULL, groups[i]));
-        CHECK_OK(iris_group_free(iris, groups[i]));
+        CHECK_OK(iris_group_destroy(iris, groups[i]));
     }
     return 0;
 }
@@ -101,7 +101,7 @@ static int other_members_groups(iris_t *iris, void *arg)
               wrong, remedy);
     CHECK_BAD(iris, iris_broadcast(iris, pair, 4, 0, arg), IRIS_ERR_INVALID,
               wrong, remedy);
-    CHECK_BAD(iris, iris_group_free(iris, arg), IRIS_ERR_INVALID, wrong,
+    CHECK_BAD(iris, iris_group_destroy(iris, arg), IRIS_ERR_INVALID, wrong,
               remedy);
     CHECK_EQUAL(iris_group_size(iris, arg), -1);
     if (group != NULL) {
@@ -109,7 +109,7 @@ static int other_members_groups(iris_t *iris, void *arg)
                   IRIS_ERR_INVALID, "root 2", "pass 0 to 1");
         CHECK_EQUAL(iris_group_member(iris, group, 2), -1);
         CHECK_EQUAL(iris_group_member(iris, group, -1), -1);
-        CHECK_OK(iris_group_free(iris, group));
+        CHECK_OK(iris_group_destroy(iris, group));
         CHECK_BAD(iris, iris_barrier(iris, NULL, group), IRIS_ERR_INVALID,
                   wrong, remedy);
     }

@@ -77,7 +77,7 @@ static int refuses_all(iris_t *iris, iris_status_t expected, const char *text)
     REFUSED(iris_device_barrier(iris, NULL, NULL));
     REFUSED(iris_broadcast(iris, &word, sizeof word, 0, NULL));
     REFUSED(iris_group_create(iris, ranks, 1, &group));
-    REFUSED(iris_group_free(iris, NULL));
+    REFUSED(iris_group_destroy(iris, NULL));
 #undef REFUSED
     CHECK_EQUAL(stats.num_allocs, 99);
     CHECK_EQUAL(iris_rank(iris), -1);

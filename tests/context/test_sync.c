@@ -336,7 +336,7 @@ static int groups_body(iris_t *iris, void *arg)
         CHECK_EQUAL(check_group(iris, group, members, count), 0);
         ground = make_ground(iris, NULL, group, board);
         CHECK_EQUAL(all_kinds(&ground, 3), 0);
-        CHECK_OK(iris_group_free(iris, group));
+        CHECK_OK(iris_group_destroy(iris, group));
     }
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     CHECK_OK(iris_free(iris, board));
@@ -378,7 +378,7 @@ static int two_groups_body(iris_t *iris, void *arg)
     }
     CHECK_EQUAL(finish(&grounds[0]), 0);
     CHECK_EQUAL(finish(&grounds[1]), 0);
-    CHECK_OK(iris_group_free(iris, group));
+    CHECK_OK(iris_group_destroy(iris, group));
     iris_stream_destroy(iris, stream);
     CHECK_OK(iris_free(iris, boards));
     return 0;

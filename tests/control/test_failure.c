@@ -180,7 +180,7 @@ static iris_status_t between_groups(iris_t *iris, int rank, int victim)
     while (status == IRIS_OK) {
         status = iris_group_create(iris, all, RANKS, &group);
         if (status == IRIS_OK) {
-            status = iris_group_free(iris, group);
+            status = iris_group_destroy(iris, group);
         }
     }
     return status;

@@ -117,7 +117,7 @@ static int replay_body(iris_t *iris, void *arg)
     CHECK_EQUAL(seen.own, REPLAYS);
     CHECK_EQUAL(seen.got, REPLAYS);
     CHECK_OK(iris_barrier(iris, NULL, NULL));
-    iris_graph_free(iris, graph);
+    iris_graph_destroy(iris, graph);
     iris_stream_destroy(iris, stream);
     return 0;
 }
@@ -170,7 +170,7 @@ static int refused_body(iris_t *iris, void *arg)
     CHECK_OK(iris_capture_end(iris, stream, &kept));
     CHECK_OK(iris_graph_launch(iris, kept, stream)); /* of nothing */
     kept = graph;
-    iris_graph_free(iris, graph);
+    iris_graph_destroy(iris, graph);
     CHECK_BAD(iris, iris_graph_launch(iris, kept, stream), IRIS_ERR_INVALID,
               "not a live graph", "iris_capture_end");
     CHECK_BAD(iris, iris_graph_launch(iris, NULL, stream), IRIS_ERR_INVALID,
@@ -298,7 +298,7 @@ static int large_body(iris_t *iris, void *arg)
         CHECK_OK(iris_capture_end(iris, stream, &graph));
         CHECK_OK(iris_graph_launch(iris, graph, stream));
         CHECK_OK(iris_stream_synchronize(iris, stream));
-        iris_graph_free(iris, graph);
+        iris_graph_destroy(iris, graph);
         CHECK_OK(iris_signal_on_stream(iris, &args.board->flag, 1, 0, stream));
     }
     CHECK_OK(iris_stream_synchronize(iris, stream));

@@ -303,7 +303,7 @@ static int graph_body(iris_t *iris, void *arg)
         CHECK_OK(iris_graph_launch(iris, graph, NULL));
     }
     CHECK_OK(iris_barrier(iris, NULL, NULL));
-    iris_graph_free(iris, graph);
+    iris_graph_destroy(iris, graph);
     return check_mail(iris, args);
 }
 

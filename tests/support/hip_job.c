@@ -169,7 +169,7 @@ static iris_status_t replay(struct job *job)
         status = iris_stream_synchronize(job->iris, job->stream);
     }
     if (status == IRIS_OK) {
-        iris_graph_free(job->iris, job->graph);
+        iris_graph_destroy(job->iris, job->graph);
     }
     return status;
 }
