@@ -103,6 +103,13 @@ IRIS_API iris_status_t iris_stream_synchronize(iris_t *iris,
 IRIS_API iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
                                    size_t bytes, iris_stream_t *stream);
 
+/** iris_memcpy() on the default stream that is done on return: blocks until all
+ *  that the stream did before and the copy are. 0 bytes only wait. Local.
+ *  Statuses as iris_memcpy() and iris_stream_synchronize(); in a capture of
+ *  the default stream IRIS_ERR_STATE, and nothing is captured. */
+IRIS_API iris_status_t iris_memcpy_sync(iris_t *iris, void *dst,
+                                        const void *src, size_t bytes);
+
 /** Fills `bytes` bytes at dst with the byte `value` on the stream.
  *  Asynchronous. 0 bytes touch nothing. Local. Statuses as iris_memcpy(). */
 IRIS_API iris_status_t iris_memset(iris_t *iris, void *dst, int value,

@@ -245,3 +245,17 @@ iris_status_t iris_memset(iris_t *iris, void *dst, int value, size_t bytes,
                                 iris_i_queue_set(stream, dst, value, bytes))
                : status;
 }
+
+/* The stream is waited for first, too: a copy of pageable memory would hold the
+ * caller as long, and in a capture of the default stream, where waiting fails,
+ * the copy would become a part of it. */
+iris_status_t iris_memcpy_sync(iris_t *iris, void *dst, const void *src,
+                               size_t bytes)
+{
+    iris_status_t status = iris_stream_synchronize(iris, NULL);
+
+    if (status == IRIS_OK) {
+        status = iris_memcpy(iris, dst, src, bytes, NULL);
+    }
+    return status == IRIS_OK ? iris_stream_synchronize(iris, NULL) : status;
+}
