@@ -152,6 +152,18 @@ IRIS_API iris_status_t iris_signal_on_stream(iris_t *iris, uint64_t *signal,
                                              uint64_t value, int to_rank,
                                              iris_stream_t *stream);
 
+/** iris_put_on_stream(), then its signal: to_rank's `signal`, symmetric, is set
+ *  to `value`, or `value` is added to it, which is a kernel of one lane. With
+ *  ADD many senders can share a signal (<iris/device/signal.h> says how). Of 0
+ *  bytes it is the signal alone, and dst and src are not looked at. Where it
+ *  fails for a wrong argument nothing is enqueued; of a full stream or a failed
+ *  device the put may have been, without its signal. Also IRIS_ERR_INVALID: no
+ *  such signal_op. */
+IRIS_API iris_status_t iris_put_signal_on_stream(
+    iris_t *iris, void *dst, const void *src, size_t bytes, uint64_t *signal,
+    uint64_t value, iris_signal_op_t signal_op, int to_rank,
+    iris_stream_t *stream);
+
 /** Holds the stream until this rank's own `signal` is CMP `value`: acquire at
  *  system scope for all that follows. A signal that never comes is an error of
  *  iris_stream_synchronize(): where the stream itself waits, without a kernel

@@ -27,6 +27,17 @@ iris_status_t iris_i_kernel_signal(iris_t *iris, uint64_t *signal,
     return iris_launch(iris, iris_k_signal, 1, 1, &args, sizeof args, stream);
 }
 
+iris_status_t iris_i_kernel_signal_add(iris_t *iris, uint64_t *signal,
+                                       uint64_t value, int to_rank,
+                                       iris_stream_t *stream)
+{
+    struct iris_signal_args args = {iris_device_context(iris), signal, value,
+                                    to_rank};
+
+    return iris_launch(iris, iris_k_signal_add, 1, 1, &args, sizeof args,
+                       stream);
+}
+
 iris_status_t iris_i_kernel_wait(iris_t *iris, const uint64_t *signal,
                                  iris_cmp_t cmp, uint64_t value,
                                  iris_stream_t *stream)
