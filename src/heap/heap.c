@@ -37,6 +37,12 @@ static size_t dev_group_bytes(int num_ranks)
     return round_up(iris_i_group_bytes((size_t)num_ranks));
 }
 
+size_t iris_i_heap_least(int num_ranks)
+{
+    return 2 * (context_bytes(num_ranks) +
+                IRIS_GROUP_SLOTS * dev_group_bytes(num_ranks));
+}
+
 struct iris_dev_group *iris_i_heap_group(const iris_t *iris, int slot)
 {
     return (void *)((char *)iris->heap.base + context_bytes(iris->num_ranks) +
@@ -79,8 +85,7 @@ static iris_status_t reserve(iris_t *iris)
 iris_status_t iris_i_heap_open(iris_t *iris, struct iris_hello *hello)
 {
     size_t bytes = (size_t)iris->settings.heap_bytes.number;
-    size_t own = context_bytes(iris->num_ranks) +
-                 IRIS_GROUP_SLOTS * dev_group_bytes(iris->num_ranks);
+    size_t own = iris_i_heap_least(iris->num_ranks) / 2;
     iris_status_t status;
 
     if (bytes < 2 * own) {

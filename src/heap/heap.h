@@ -70,6 +70,9 @@ void iris_i_adopted_close(iris_t *iris);
 iris_status_t iris_i_heap_write(iris_t *iris, void *dst, const void *src,
                                 size_t bytes);
 
+/* Bytes that a heap has at least: the library's own, and as many again. */
+size_t iris_i_heap_least(int num_ranks);
+
 /* Where the device half of the group in `slot` lives: in this rank's heap. */
 struct iris_dev_group *iris_i_heap_group(const iris_t *iris, int slot);
 
