@@ -70,6 +70,34 @@ static int env_markdown(void)
     return 0;
 }
 
+/* A minus of a man page is not its hyphen. */
+static void print_man(const char *text)
+{
+    for (const char *c = text; *c != '\0'; c++) {
+        printf("%s%c", *c == '-' || *c == '\\' ? "\\" : "", *c);
+    }
+}
+
+static int env_man(void)
+{
+    struct iris_setting_row row;
+
+    for (size_t i = 0; iris_i_settings_row(NULL, i, &row); i++) {
+        printf(".TP\n.B %s\n", row.env);
+        print_man(row.help);
+        printf(".\nTakes ");
+        if (row.choices[0] != '\0') {
+            print_choices(row.choices);
+        } else {
+            print_man(takes[i]);
+        }
+        printf(". Default: ");
+        print_man(row.value[0] == '\0' ? "none" : row.value);
+        printf(".\n");
+    }
+    return 0;
+}
+
 /* ---- Smoke test ---- */
 
 struct check_args {
@@ -152,6 +180,7 @@ static void usage(FILE *file)
         "  -j, --json      all of it as JSON\n"
         "  -c, --check     run 2 ranks that write into each other's heaps\n"
         "  --env-markdown  the settings as a table in Markdown\n"
+        "  --env-man       the settings as in iris(7)\n"
         "  -V, --version   the version\n"
         "  -h, --help      this text\n\n"
         "Exit status: 0, or 1 if a program started now would fail: a setting\n"
@@ -175,6 +204,7 @@ int main(int argc, char **argv)
         {"json", no_argument, NULL, 'j'},
         {"check", no_argument, NULL, 'c'},
         {"env-markdown", no_argument, NULL, 'm'},
+        {"env-man", no_argument, NULL, 'M'},
         {"version", no_argument, NULL, 'V'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
@@ -192,6 +222,8 @@ int main(int argc, char **argv)
         return smoke_test();
     case 'm':
         return env_markdown();
+    case 'M':
+        return env_man();
     case 'V':
         printf("iris-info %s\n", iris_version());
         return 0;
