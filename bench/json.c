@@ -6,30 +6,14 @@
 
 #include "report.h"
 
+#include "../tools/json.h"
+
 #include <string.h>
-
-static void print_string(FILE *out, const char *text)
-{
-    fputc('"', out);
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        if (c == '"' || c == '\\') {
-            fprintf(out, "\\%c", c);
-        } else if (c < 0x20 || c >= 0x7f) {
-            /* As Latin-1: whatever the bytes are, the output is valid. */
-            fprintf(out, "\\u%04x", c);
-        } else {
-            fputc(c, out);
-        }
-    }
-    fputc('"', out);
-}
 
 static void print_text(FILE *out, const char *name, const char *text)
 {
     fprintf(out, "\"%s\": ", name);
-    print_string(out, text);
+    json_string(out, text);
 }
 
 /* A number, or null where there is none (JSON knows no infinity). */

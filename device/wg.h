@@ -171,4 +171,19 @@ IRIS_DEVICE void iris_wg_put_signal(iris_wg_t wg, iris_dev_t dev,
     }
 }
 
+/** iris_wg_put_signal() with iris_signal_add(): many workgroups, of one rank or
+ *  of several, put blocks of their own and add to one signal. Whoever acquires
+ *  the total sees all of their bytes. */
+IRIS_DEVICE void iris_wg_put_signal_add(iris_wg_t wg, iris_dev_t dev,
+                                        const void *from_ptr, void *to_ptr,
+                                        size_t bytes, uint64_t *signal,
+                                        uint64_t value, int to_rank)
+{
+    iris_wg_put(wg, dev, from_ptr, to_ptr, bytes, to_rank);
+    iris_wg_barrier(wg);
+    if (iris_wg_leader(wg)) {
+        iris_signal_add(dev, signal, value, to_rank);
+    }
+}
+
 #endif /* IRIS_DEVICE_WG_H */

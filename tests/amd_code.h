@@ -152,6 +152,13 @@ IRIS_KERNEL(code_wg_put_signal, struct code_args)
                        args->peer);
 }
 
+IRIS_KERNEL(code_wg_put_signal_add, struct code_args)
+{
+    iris_wg_put_signal_add(wg, iris_dev_init(args->context), args->data,
+                           args->heap, args->bytes, (uint64_t *)args->out,
+                           args->value, args->peer);
+}
+
 /* The trap of the memory model: all lanes store, all meet, one says so. */
 IRIS_KERNEL(code_barrier_then_signal, struct code_args)
 {

@@ -36,7 +36,7 @@ has() { # PATTERN
 # hip cannot run, for this reason; what else there is works.
 lacks() { # PATTERN
     IRIS_BACKEND=hip info 1
-    has "! none in use: .*backend \"hip\".*$1"
+    has "! no backend in use: .*backend \"hip\".*$1"
     has 'IRIS_BACKEND=sim'
     IRIS_BACKEND=hip info 1 --check
     has "^check: FAILED: IRIS_ERR_BACKEND.*$1"
@@ -79,6 +79,26 @@ if [ -e .libs/libfakehip.so ]; then
     IRIS_SPAWN=processes info 0 --check
     IRIS_BACKEND=sim info 0
     has '^  0  Fake Instinct$'
+    FAKEHIP_DEVICES=4 FAKEHIP_NO_PEER=0-1 FAKEHIP_NO_ATOMICS=2-3 info 0
+    has '^          HIP 7\.14\.0, driver [0-9]+\.[0-9]+\.[0-9]+$'
+    has '^  3  Fake Instinct, [0-9a-f]{4}:[0-9a-f]{2}:00\.0, 64\.0 GiB$'
+    has '^    0   A  -  A  A$'
+    has '^    1   -  A  A  A$'
+    has '^    2   A  A  A  m$'
+    has '^    3   A  A  m  A$'
+    FAKEHIP_DEVICES=20 info 0
+    has '^  and 4 more$'
+    if command -v python3 >/dev/null; then
+        FAKEHIP_DEVICES=3 FAKEHIP_NO_PEER=0-1 FAKEHIP_NO_ATOMICS=1-2 \
+            info 0 --json
+        python3 -c "import json, sys
+hip = json.load(open(sys.argv[1]))['backends'][0]
+devices = hip['devices']
+sys.exit(not (hip['num_devices'] == 3 and hip['in_use'] and
+    [d['access'] for d in devices] == [[0, 2], [1, 2], [0, 1, 2]] and
+    [d['atomics'] for d in devices] == [[0, 2], [1], [0, 2]]))" "$output" ||
+            fail "--json: other devices"
+    fi
     IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu FAKEHIP_DEVICES=1 info 0 --check
     has '^check: 2 ranks on sim wrote into each other.s heaps: ok$'
     FAKEHIP_DEVICES=0 lacks 'finds no GPU it can use'

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# iris-info: says what there is, names a setting that does not parse, and prints
-# the table of settings that the README has.
+# iris-info: says what there is, as text and as JSON, names what would make a
+# program fail, and prints the table of settings that the README has.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 readme=$here/../README.md
@@ -41,7 +41,7 @@ has '^  sim +can run; in use$'
 [ -e "$module" ] || has '^  hip +not in this build$'
 has '^  0  .'
 has '4 workgroups of a kernel at once'
-has '^MPI$'
+has '^  MPI +(built in|not in this build)'
 has '^  IRIS_HEAP_SIZE +1G +default '
 
 IRIS_HEAP_SIZE=64M IRIS_SIM_CUS=3 info 0
@@ -55,15 +55,82 @@ has '^  ! .*IRIS_HEAP_SIZE="lots" does not parse; it takes: a size'
 has '^  ! .*IRIS_LOG_LEVEL="loud" does not parse; it takes: debug'
 
 IRIS_BACKEND=nonsense info 1
-has '! none in use: .*nonsense'
+has '! no backend in use: .*nonsense'
 [ -e "$module" ] || {
     IRIS_BACKEND=hip info 1
-    has '! none in use: .*not in this build'
+    has '! no backend in use: .*not in this build'
     IRIS_BACKEND=hip info 1 --check
     has '^check: FAILED: IRIS_ERR_BACKEND'
 }
 IRIS_SIMULATION=1 IRIS_BACKEND=hip info 1
 has '! .*IRIS_SIMULATION.*IRIS_BACKEND'
+
+# What a program would fail for, though each value parses.
+IRIS_HEAP_SIZE=64K info 1
+has '! a heap of 65536 bytes .IRIS_HEAP_SIZE. is too small: with 1 rank it'
+IRIS_HEAP_SIZE=1M IRIS_NUM_RANKS=900 IRIS_RANK=3 info 1
+has '! a heap of 1048576 bytes .* with 900 ranks it takes at least'
+least=$(grep -oE 'at least [0-9]+' "$output" | grep -oE '[0-9]+')
+IRIS_HEAP_SIZE=$least IRIS_NUM_RANKS=900 IRIS_RANK=3 info 0
+IRIS_HEAP_SIZE=$((least - 1)) IRIS_NUM_RANKS=900 IRIS_RANK=3 info 1
+IRIS_RANK=2 IRIS_NUM_RANKS=2 info 1
+has '! .*rank 2 is out of range.*IRIS_RANK and IRIS_NUM_RANKS'
+IRIS_RANK=1 IRIS_NUM_RANKS=2 info 0
+RANK=7 WORLD_SIZE=4 info 1
+has '! .*rank 7 is out of range.*WORLD_SIZE'
+IRIS_NUM_RANKS=100000 info 1
+has '! .*a job of 100000 ranks'
+
+# Values of any length and of any bytes: columns stay apart.
+long=/$(printf 'x%.0s' {1..400})
+IRIS_MODULE_DIR=$long info 0
+grep -A 1 -xE "  IRIS_MODULE_DIR +$long" "$output" | grep -qE '^ +environment +' ||
+    fail "a long value and its origin are not apart"
+for value in {1..20}; do # one of them ends where the next column begins
+    IRIS_JOB_ID=$(printf "y%.0s" $(seq "$value")) info 0
+    has '(^| )environment +name the ranks'
+    ! grep -qE 'yenvironment' "$output" || fail "columns run together"
+done
+IRIS_JOB_ID=$'a\nb\tc' info 0
+has '^  IRIS_JOB_ID +a\\x0ab\\x09c +environment '
+
+info 0
+has '^  configure +'
+has '^  compiler +.'
+has '^  /dev/shm +[0-9.]+ of [0-9.]+ MiB free$'
+has '^Devices of sim$'
+
+# As JSON: valid whatever the values are, and all that the text has.
+json() { # STATUS EXPRESSION: true of the document `d`
+    info "$1" --json
+    [ -n "$python" ] || return
+    "$python" -m json.tool "$output" >/dev/null || fail "no JSON"
+    "$python" -c "import json, sys
+d = json.load(open(sys.argv[1], encoding='utf-8'))
+s = {row['name']: row for row in d['settings']}
+sys.exit(not ($2))" "$output" || fail "--json: not so: $2"
+}
+python=$(command -v python3) || echo "no python3: JSON is not parsed"
+json 0 "d['version'].count('.') == 2 and d['problems'] == [] and
+        d['unknown'] == [] and len(s) == $(./iris-info --env-markdown | tail -n +3 | wc -l)"
+json 0 "[b['name'] for b in d['backends'] if b['in_use']] == ['sim'] and
+        d['backends'][-1]['runs'] and d['backends'][-1]['reason'] is None and
+        d['backends'][-1]['devices'][0]['access'] == [0] and
+        d['backends'][-1]['devices'][0]['memory_bytes'] > 0"
+json 0 "d['device']['compute_units'] == 4 and not d['device']['gpu'] and
+        d['processors'] > 0 and
+        0 <= d['shared_memory']['free_bytes'] <= d['shared_memory']['bytes'] and
+        type(d['build']['mpi']) is bool and d['build']['compiler'] != ''"
+IRIS_HEAP_SIZE=64M json 0 "s['IRIS_HEAP_SIZE'] == {'name': 'IRIS_HEAP_SIZE',
+    'value': '64M', 'default': '1G', 'origin': 'environment', 'bad': False,
+    'meaning': s['IRIS_HEAP_SIZE']['meaning']}"
+IRIS_HEAP_SIZE='lo"ts\' IRIS_NONSENSE=1 json 1 "s['IRIS_HEAP_SIZE']['bad'] and
+    s['IRIS_HEAP_SIZE']['value'] == 'lo\"ts\\\\' and len(d['problems']) == 1 and
+    'IRIS_HEAP_SIZE' in d['problems'][0] and d['unknown'] == ['IRIS_NONSENSE']"
+IRIS_BACKEND=nonsense json 1 "d['device'] is None and len(d['problems']) == 1"
+IRIS_JOB_ID=$'\001\n\x7f\xc3\xa9\xff\xed\xa0\x80\xc0\xaf\xf4\x90\x80\x80\xe2\x82' \
+    json 0 "s['IRIS_JOB_ID']['value'] ==
+    '\\x01\\n\\x7f\\xe9\\xff\\xed\\xa0\\x80\\xc0\\xaf\\xf4\\x90\\x80\\x80\\xe2\\x82'"
 
 info 0 --check
 has '^check: 2 ranks on sim wrote into each other.s heaps: ok$'

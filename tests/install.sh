@@ -48,13 +48,48 @@ export LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
             -fsyntax-only -x c - || { echo "$header: not usable alone"; exit 1; }
 done
 
-for tool in "$dest$(folder exec_prefix)"/bin/*; do
-    [ ! -x "$tool" ] || echo "installed $(basename "$tool")"
+bin=$dest$(folder exec_prefix)/bin
+for tool in iris-bench iris-info iris-launch-env iriscc; do
+    "$bin/$tool" --help >/dev/null || { echo "$tool is not installed"; exit 1; }
+    [ -n "$(find "$dest" -name "$tool.1")" ] || { echo "no $tool.1"; exit 1; }
 done
-[ ! -x "$dest$(folder exec_prefix)/bin/iris-info" ] ||
-    "$dest$(folder exec_prefix)/bin/iris-info" >/dev/null
+IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu "$bin/iris-info" >/dev/null
+(cd "$tmp" && "$bin/iris-launch-env" -n 2 ./consumer)
+[ -n "$(find "$dest" -name iris.7)" ] || { echo "no iris.7"; exit 1; }
+
+# A pointer whose type does not say how much to allocate.
+for bad in 'float x; float *p = &x' 'struct unknown *x, **p = &x' 'int p = 0'; do
+    echo "#include <iris/heap.h>
+int f(iris_t *iris); int f(iris_t *iris) {
+$bad; return iris_malloc_typed(iris, 1, p); }" >"$tmp/bad.c"
+    # shellcheck disable=SC2046
+    ! $CC -std=gnu11 $(query --cflags) -fsyntax-only "$tmp/bad.c" \
+        2>/dev/null || { echo "compiles: $bad"; exit 1; }
+done
+
+# Documents lie so that the README's links lead somewhere.
+docdir=$dest$(folder docdir)
+{ grep -o '](\([^)#:]*\))' "$docdir/README.md" | sed 's/^](//; s/)$//'
+  cd "$here/.." && ls docs/*.md examples/*.[ch]; } | sort -u >"$tmp/documents"
+while read -r document; do
+    [ -e "$docdir/$document" ] || { echo "not installed: $document"; exit 1; }
+done <"$tmp/documents"
+
+# An example, by iriscc and by the C compiler alone.
+cp -r "$docdir/examples" "$tmp/examples"
+for example in "$tmp"/examples/[0-9]*.c; do
+    grep -q "$(basename "$example" .c)" "$tmp/examples/Makefile" ||
+        { echo "examples/Makefile lacks $example"; exit 1; }
+done
+flags="$CFLAGS $(query --cflags)"
+"$MAKE" -s -C "$tmp/examples" 01_store IRISCC="$bin/iriscc" CFLAGS="$flags" \
+    LDLIBS="$(query --libs)"
+(cd "$tmp" && examples/01_store >/dev/null)
+"$MAKE" -s -C "$tmp/examples" 07_message_passing_put IRISCC="$CC" \
+    CFLAGS="$flags" LDLIBS="$(query --libs)"
+(cd "$tmp" && examples/07_message_passing_put >/dev/null)
 
 "$MAKE" -s uninstall DESTDIR="$dest" >"$tmp/uninstall.log" 2>&1 ||
     { cat "$tmp/uninstall.log"; exit 1; }
-left=$(find "$dest" ! -type d; find "$includedir" -mindepth 1)
+left=$(find "$dest" ! -type d; find "$dest" -name iris)
 [ -z "$left" ] || { echo "uninstall left:"; echo "$left"; exit 1; }

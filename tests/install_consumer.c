@@ -25,18 +25,17 @@ IRIS_KERNEL(hello, struct hello_args)
 static int rank_main(iris_t *iris, void *arg)
 {
     struct hello_args args = {.context = iris_device_context(iris)};
-    void *inbox;
-    int seen;
+    int32_t seen;
 
     (void)arg;
-    if (iris_calloc(iris, 1, sizeof *args.inbox, &inbox) != IRIS_OK)
+    if (iris_calloc_typed(iris, 1, &args.inbox) != IRIS_OK)
         return 1;
-    args.inbox = inbox;
     if (iris_launch(iris, hello, 1, 64, &args, sizeof args, NULL) != IRIS_OK ||
         iris_barrier(iris, NULL, NULL) != IRIS_OK)
         return 2;
-    seen = *args.inbox;
-    if (iris_free(iris, inbox) != IRIS_OK)
+    if (iris_memcpy_sync(iris, &seen, args.inbox, sizeof seen) != IRIS_OK ||
+        iris_barrier(iris, NULL, NULL) != IRIS_OK ||
+        iris_free(iris, args.inbox) != IRIS_OK)
         return 3;
     printf("rank %d of %d saw %d\n", iris_rank(iris), iris_num_ranks(iris),
            seen);

@@ -83,14 +83,64 @@ image() { nm "$1" | grep -q ' r iris_i_gpu_image$'; }
 no_image() { ! image "$1"; }
 fails() { ! "$@"; }
 
+# Fails with one line of its own, which has each of the words; leaves no file.
+says() { # WHAT COMMAND... -- WORD...
+    local what=$1 command=() lines word
+    shift
+    while [ "$1" != -- ]; do
+        command+=("$1")
+        shift
+    done
+    shift
+    (cd "$dir/empty" && "${command[@]}") >"$dir/log" 2>&1 &&
+        { echo "FAILED: $what: it passes" && failed=1 && return; }
+    lines=$(grep -c '^iriscc: ' "$dir/log")
+    for word; do
+        [ "$lines" = 1 ] && grep -q -- "^iriscc: .*$word" "$dir/log" &&
+            [ -z "$(ls "$dir/empty")" ] && continue
+        echo "FAILED: $what: no line with '$word', or files are left"
+        cat "$dir/log" && ls "$dir/empty"
+        failed=1
+        return
+    done
+    echo "ok: $what"
+}
+
+mkdir "$dir/empty"
 expect "help" bash -c "$iriscc --help | grep -q 'usage: iriscc'"
+# Every option that the script itself takes, and every variable.
+for word in $(sed -n 's/^    \(--[a-z-]*\).*) .*/\1/p; s/.*\(IRISCC_[A-Z_]*\).*/\1/p' \
+    "$iriscc" | sort -u); do
+    expect "help has $word" bash -c "'$iriscc' --help | grep -q -- '^  $word'"
+done
+for file in x.cpp x.cc x.cxx x.C; do
+    touch "$dir/$file"
+    says "$file is refused" "$iriscc" -c "$dir/$file" -- "$file: that is C++" \
+        "compiles C" "compile the rest with c++"
+    says "$file is refused when linking" "$iriscc" -o prog "$dir/both.c" \
+        "$dir/$file" -- "$file: that is C++"
+done
+says "x.cu is refused" "$iriscc" -c x.cu -- "x.cu: that is CUDA" "with nvcc"
+says "x.hip is refused" "$iriscc" x.hip -- "x.hip: that is HIP" "with hipcc"
+says "-x c++ is refused" "$iriscc" -x c++ -c x -- "-x c++: that is another"
+says "-c without a source" "$iriscc" -c x.o -- "no file to compile" "\*\.c"
+says "an option without its argument" "$iriscc" -c "$dir/both.c" -o -- \
+    "-o: its argument is missing"
+says "an empty --offload-arch" "$iriscc" --offload-arch= -c "$dir/both.c" -- \
+    "names no GPU" "--offload-arch=ARCH"
+says "--offload-arch without a GPU compiler" env IRISCC_GPU_CC= "$iriscc" \
+    --offload-arch=sm_90 -c "$dir/both.c" -- "--offload-arch=sm_90" \
+    "no GPU compiler" "leave the option out"
+says "a platform that is none" env IRISCC_GPU_CC=true IRISCC_ARCHS=sm_90 \
+    IRISCC_PLATFORM=other "$iriscc" -c "$dir/both.c" -- \
+    "IRISCC_PLATFORM is 'other'" "amd or nvidia"
 expect "the preprocessor gets Iris's headers" bash -c \
     "'$iriscc' --show -E '$dir/both.c' | grep -q -- ' -I'"
 expect "--cpu-only compiles" \
     "$iriscc" --cpu-only $flags -c -o "$dir/cpu.o" "$dir/both.c"
 expect "--cpu-only adds no image" no_image "$dir/cpu.o"
 
-try() { # PLATFORM COMPILER ARCH
+try() { # PLATFORM COMPILER ARCH OTHERS-ARCH UNKNOWN-ARCH
     export IRISCC_PLATFORM=$1 IRISCC_GPU_CC=$2 IRISCC_ARCHS=$3
     if ! command -v "$2" >/dev/null; then
         echo "skipped: $1, no $2"
@@ -110,6 +160,13 @@ try() { # PLATFORM COMPILER ARCH
         fails "$iriscc" $flags -c -o "$dir/bad.o" "$dir/bad.c"
     sed 's/^/    /' "$dir/log" | head -n 2
     expect "$1: and leaves no object" fails test -e "$dir/bad.o"
+    says "$1: the other vendor's GPU" "$iriscc" "--offload-arch=$4" -c \
+        "$dir/both.c" -- "--offload-arch=$4" "such as $3"
+    # Of the right form, and no GPU.
+    says "$1: a GPU that the compiler does not know" "$iriscc" $flags \
+        "--offload-arch=$3,$5" -c "$dir/both.c" -- \
+        "no GPU code of .*both.c: $2 cannot compile for $5"
+    ! grep -q IRIS_DEVICE "$dir/log" || { echo "FAILED: $1: a wrong hint" && failed=1; }
     line=$(grep -n nowhere "$dir/bad.c" | cut -d: -f1)
     IRISCC_CC=true "$iriscc" --show $flags -c "$dir/bad.c" >"$dir/show" 2>&1
     expect "$1: --show names the compiler" grep -q "$2" "$dir/show"
@@ -128,6 +185,6 @@ try() { # PLATFORM COMPILER ARCH
     expect "$1: half an object is no object" fails test -e "$dir/worse.o"
 }
 
-try amd hipcc gfx90a
-try nvidia nvcc sm_90
+try amd hipcc gfx90a sm_90 gfx1
+try nvidia nvcc sm_90 gfx90a sm_12
 exit $failed

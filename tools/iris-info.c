@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
  * iris-info: what this build can do here, and the settings a program started
- * now would have.
+ * now would have. This file has the options, the table of settings and --check.
  */
 #include "config.h"
+
+#include "info.h"
 
 #include <iris/device.h>
 #include <iris/iris.h>
 
-#include "backend/calls.h"
-#include "backend/registry.h"
-#include "context/placement.h"
-#include "base/settings.h"
-
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- Table of settings ---- */
 
 /* What the values of a kind may be; a CHOICE has its own list. */
 #define TAKES_STRING "any text"
@@ -33,8 +31,6 @@ static const char *const takes[] = {
     IRIS_CONFIG_ROWS(TAKES)
 #undef TAKES
 };
-
-/* ---- Settings ---- */
 
 /* Prints the words of a list with commas between them. */
 static void print_choices(const char *choices)
@@ -74,201 +70,32 @@ static int env_markdown(void)
     return 0;
 }
 
-/* A variable that is set but has not become the setting does not parse. */
-static int is_bad(const struct iris_setting_row *row)
+/* A minus of a man page is not its hyphen. */
+static void print_man(const char *text)
 {
-    const char *text = getenv(row->env);
-
-    return text != NULL && text[0] != '\0' &&
-           row->setting->origin == IRIS_ORIGIN_DEFAULT;
-}
-
-/* Tells of variables that look like settings: misspelt, perhaps. */
-static void print_unknown(void)
-{
-    for (char **variable = environ; *variable != NULL; variable++) {
-        size_t length = strcspn(*variable, "=");
-        struct iris_setting_row row;
-        int known = strncmp(*variable, "IRIS_", 5) != 0;
-
-        for (size_t i = 0; !known && iris_i_settings_row(NULL, i, &row); i++) {
-            known = strlen(row.env) == length &&
-                    strncmp(row.env, *variable, length) == 0;
-        }
-        if (!known) {
-            printf("  note: %.*s is set, but there is no such setting\n",
-                   (int)length, *variable);
-        }
+    for (const char *c = text; *c != '\0'; c++) {
+        printf("%s%c", *c == '-' || *c == '\\' ? "\\" : "", *c);
     }
 }
 
-/* Tells of each value that does not parse. The library names the first; take it
- * away to be told of the next. Returns how many there are. */
-static int print_bad(struct iris_settings *settings, iris_status_t status)
+static int env_man(void)
 {
     struct iris_setting_row row;
-    int bad = 0;
 
-    for (size_t i = 0; status != IRIS_OK; bad++) {
-        printf("  ! %s\n", iris_last_error());
-        while (iris_i_settings_row(settings, i, &row) && !is_bad(&row)) {
-            i++;
+    for (size_t i = 0; iris_i_settings_row(NULL, i, &row); i++) {
+        printf(".TP\n.B %s\n", row.env);
+        print_man(row.help);
+        printf(".\nTakes ");
+        if (row.choices[0] != '\0') {
+            print_choices(row.choices);
+        } else {
+            print_man(takes[i]);
         }
-        if (!iris_i_settings_row(settings, i, &row)) {
-            return bad + 1; /* each parses, but they contradict each other */
-        }
-        unsetenv(row.env);
-        status = iris_i_settings_load(NULL, settings);
+        printf(". Default: ");
+        print_man(row.value[0] == '\0' ? "none" : row.value);
+        printf(".\n");
     }
-    return bad;
-}
-
-/* The settings of a program started now. Returns the number of bad ones. */
-static int print_settings(void)
-{
-    struct iris_settings settings;
-    iris_status_t status = iris_i_settings_load(NULL, &settings);
-    struct iris_setting_row row;
-
-    printf("\nSettings\n  %-24s%-14s%-13s%s\n", "variable", "value", "origin",
-           "meaning");
-    for (size_t i = 0; iris_i_settings_row(&settings, i, &row); i++) {
-        const char *value = row.setting->text;
-        const char *origin = iris_i_origin_string(row.setting->origin);
-        int bad = is_bad(&row);
-
-        printf("%c %-24s%-14s%-13s%s\n", bad ? '!' : ' ', row.env,
-               bad                ? getenv(row.env)
-               : value[0] == '\0' ? "-"
-                                  : value,
-               bad ? "BAD" : origin, row.help);
-    }
-    print_unknown();
-    return print_bad(&settings, status);
-}
-
-/* ---- Backends and devices ---- */
-
-/* Prints why not, from this thread's last error. */
-static void print_reason(const char *what)
-{
-    printf("  ! %s: %s\n", what, iris_last_error());
-}
-
-static void print_backends(const struct iris_settings *settings,
-                           const struct iris_backend_type *selected)
-{
-    const struct iris_backend_type *type;
-    const char *name;
-    int num_devices;
-
-    printf("Backends\n");
-    for (size_t i = 0; (name = iris_i_registry_at(i, settings->module_dir.text,
-                                                  &type)) != NULL;
-         i++) {
-        int runs = type != NULL && type->probe(&num_devices) == IRIS_OK;
-
-        printf("  %-8s%s%s%s\n", name,
-               runs ? "can run" : "cannot run: ", runs ? "" : iris_last_error(),
-               runs && type == selected ? "; in use" : "");
-    }
-    if (!HAVE_HIP) {
-        printf("  %-8snot in this build\n", "hip");
-    }
-}
-
-static void print_gpu(const struct iris_device_info *info)
-{
-    printf("     %d compute units, %d lanes in lockstep, clock of kernels "
-           "%.0f MHz\n",
-           info->num_cus, info->wavefront, (double)info->clock_khz / 1000);
-    if (info->num_xccs > 0) {
-        printf("     %d XCCs\n", info->num_xccs);
-    }
-}
-
-static iris_status_t keep_waiting(void *core)
-{
-    (void)core;
-    return IRIS_OK;
-}
-
-static void describe_late(void *core, const void *word, char *text,
-                          size_t bytes)
-{
-    (void)core, (void)word, (void)bytes;
-    text[0] = '\0';
-}
-
-/* Opens the backend for one rank to ask for its device. */
-static int print_device(const struct iris_placement *placement,
-                        const struct iris_settings *settings)
-{
-    static const struct iris_core_ops core_ops = {keep_waiting, describe_late};
-    struct iris_backend_params params = {
-        .num_ranks = 1,
-        .device = placement->device,
-        .ranks_on_device = 1,
-        .num_cus = (int)settings->sim_cus.number,
-        .heap_bytes = (size_t)settings->heap_bytes.number,
-        .core_ops = &core_ops,
-    };
-    struct iris_device_info info;
-    struct iris_backend *backend;
-
-    printf("\nDevices\n");
-    if (iris_i_device_open(placement->type, &params, &backend) != IRIS_OK) {
-        print_reason("no device");
-        return 1;
-    }
-    iris_i_device_info(backend, &info);
-    printf("  %d  %s\n", info.device_id, info.name);
-    if (placement->type->is_gpu) {
-        print_gpu(&info);
-    } else {
-        printf("     %d workgroups of a kernel at once (IRIS_SIM_CUS), 1 lane "
-               "in lockstep\n"
-               "     %ld processors, shared by all ranks\n",
-               info.num_cus, sysconf(_SC_NPROCESSORS_ONLN));
-    }
-    iris_i_device_close(backend);
     return 0;
-}
-
-/* Returns 1 if no backend can be used. */
-static int print_hardware(const struct iris_settings *settings)
-{
-    const struct iris_bootstrap bootstrap = {.how = "info", .num_ranks = 1};
-    struct iris_placement placement;
-    char reason[1024];
-
-    if (iris_i_place(settings, &bootstrap, &placement) == IRIS_OK) {
-        print_backends(settings, placement.type);
-        return print_device(&placement, settings);
-    }
-    /* Copied, since print_backends() may change the message. */
-    snprintf(reason, sizeof reason, "%s", iris_last_error());
-    print_backends(settings, NULL);
-    printf("  ! none in use: %s\n", reason);
-    return 1;
-}
-
-/* Everything. The exit status says whether a program could run. */
-static int print_all(void)
-{
-    struct iris_settings settings;
-    int bad;
-
-    printf("iris %s\n\n", iris_version());
-    /* What does not parse is told below, and has its default here. */
-    (void)iris_i_settings_load(NULL, &settings);
-    bad = print_hardware(&settings);
-    printf("\nMPI\n  %s\n",
-           HAVE_MPI ? "built in: mpirun -n 4 ./program"
-                    : "not in this build (configure --with-mpi); ranks are "
-                      "threads, or meet by IRIS_RANK");
-    bad += print_settings();
-    return bad != 0;
 }
 
 /* ---- Smoke test ---- */
@@ -296,21 +123,16 @@ static int check_rank(iris_t *iris, void *arg)
 {
     struct check_args args = {.context = iris_device_context(iris)};
     char *prefix = arg, file[128];
-    void *inbox, *signal;
     int32_t seen = 0;
     int ret;
 
     snprintf(file, sizeof file, "%s_rank_%d_heap_bases.json", prefix,
              iris_rank(iris));
     unlink(file);
-    if ((ret = iris_calloc(iris, 1, sizeof *args.inbox, &inbox)) != 0 ||
-        (ret = iris_calloc(iris, 1, sizeof *args.signal, &signal)) != 0) {
-        return ret;
-    }
-    args.inbox = inbox;
-    args.signal = signal;
-    if ((ret = iris_launch(iris, check, 1, 1, &args, sizeof args, NULL)) != 0 ||
-        (ret = iris_memcpy(iris, &seen, inbox, sizeof seen, NULL)) != 0 ||
+    if ((ret = iris_calloc_typed(iris, 1, &args.inbox)) != 0 ||
+        (ret = iris_calloc_typed(iris, 1, &args.signal)) != 0 ||
+        (ret = iris_launch(iris, check, 1, 1, &args, sizeof args, NULL)) != 0 ||
+        (ret = iris_memcpy_sync(iris, &seen, args.inbox, sizeof seen)) != 0 ||
         (ret = iris_barrier(iris, NULL, NULL)) != 0) {
         return ret;
     }
@@ -351,34 +173,57 @@ static void usage(FILE *file)
     fprintf(
         file,
         "usage: iris-info [option]\n"
-        "Shows version, settings, backends, devices and MPI. Exits with 1\n"
-        "if a setting does not parse or no backend can run; --check tries.\n\n"
+        "Shows the version and how it was built, backends, their devices with\n"
+        "what these reach of each other, shared memory, settings, and "
+        "whatever\n"
+        "of it would make a program fail. Runs nothing; --check does.\n\n"
+        "  -j, --json      all of it as JSON\n"
         "  -c, --check     run 2 ranks that write into each other's heaps\n"
         "  --env-markdown  the settings as a table in Markdown\n"
+        "  --env-man       the settings as in iris(7)\n"
         "  -V, --version   the version\n"
-        "  -h, --help      this text\n");
+        "  -h, --help      this text\n\n"
+        "Exit status: 0, or 1 if a program started now would fail: a setting\n"
+        "does not parse or contradicts another, the rank is not one of the\n"
+        "job's, the heap is too small, no backend can run; with --check, if\n"
+        "the ranks fail. 2 for a bad option.\n");
+}
+
+static int print_all(void (*print)(const struct info *info))
+{
+    static struct info info;
+
+    info_gather(&info);
+    print(&info);
+    return info.num_problems != 0;
 }
 
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'},
         {"check", no_argument, NULL, 'c'},
         {"env-markdown", no_argument, NULL, 'm'},
+        {"env-man", no_argument, NULL, 'M'},
         {"version", no_argument, NULL, 'V'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    int option = getopt_long(argc, argv, "cVh", options, NULL);
+    int option = getopt_long(argc, argv, "jcVh", options, NULL);
 
     if (optind < argc) {
         usage(stderr);
         return 2;
     }
     switch (option) {
+    case 'j':
+        return print_all(info_print_json);
     case 'c':
         return smoke_test();
     case 'm':
         return env_markdown();
+    case 'M':
+        return env_man();
     case 'V':
         printf("iris-info %s\n", iris_version());
         return 0;
@@ -386,7 +231,7 @@ int main(int argc, char **argv)
         usage(stdout);
         return 0;
     case -1:
-        return print_all();
+        return print_all(info_print_text);
     default:
         usage(stderr);
         return 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels behind iris_signal_on_stream() and iris_wait_on_stream() on the
- * host, where the device's own queues cannot do it. One workgroup of one lane.
+ * The kernels behind signals and waits on streams, where the device's own
+ * queues cannot do it, as no queue can add. One workgroup of one lane.
  */
 #ifndef IRIS_DEVICE_KERNELS_SIGNAL_H
 #define IRIS_DEVICE_KERNELS_SIGNAL_H
@@ -16,11 +16,19 @@ struct iris_signal_args {
     int32_t to_rank;
 };
 
-/* Releases, with the signal, all that the stream did before. */
+/* Both release, with the signal, all that the stream did before. */
 IRIS_KERNEL(iris_k_signal, struct iris_signal_args)
 {
     if (iris_wg_leader(wg)) {
         iris_signal_set(iris_dev_init(args->context), args->signal, args->value,
+                        args->to_rank);
+    }
+}
+
+IRIS_KERNEL(iris_k_signal_add, struct iris_signal_args)
+{
+    if (iris_wg_leader(wg)) {
+        iris_signal_add(iris_dev_init(args->context), args->signal, args->value,
                         args->to_rank);
     }
 }

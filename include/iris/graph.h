@@ -32,10 +32,10 @@ typedef struct iris_graph iris_graph_t;
 IRIS_API iris_status_t iris_capture_begin(iris_t *iris, iris_stream_t *stream);
 
 /** Ends the capture; *graph_p is the caller's until iris_graph_destroy().
- * Local. May wait for kernels as iris_stream_create() does. IRIS_ERR_STATE (no
- * capture), IRIS_ERR_DEVICE (something between could not be captured; the
- * capture is over), IRIS_ERR_NO_MEMORY, IRIS_ERR_INVALID (graph_p is NULL, or
- * no stream of this context) */
+ *  Local. May wait for kernels as iris_stream_create() does.
+ *  IRIS_ERR_STATE (no capture), IRIS_ERR_DEVICE (something between could not be
+ *  captured; the capture is over), IRIS_ERR_NO_MEMORY, IRIS_ERR_INVALID
+ *  (graph_p is NULL, or no stream of this context) */
 IRIS_API iris_status_t iris_capture_end(iris_t *iris, iris_stream_t *stream,
                                         iris_graph_t **graph_p);
 

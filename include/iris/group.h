@@ -20,9 +20,9 @@ struct iris_dev_group; /* <iris/device/layout.h> */
 /** Makes groups. Collective over the whole job: each rank passes the members of
  *  the group it will be in, in group order, or count 0 to be in none. Ranks
  *  that name each other must pass the same list, so one call can split the job
- *  into several groups. *group_p is the caller's until iris_group_destroy();
- * NULL for a rank in no group. Waits for the default stream, and fails with the
- *  error of work on it.
+ *  into several groups. *group_p is the caller's until
+ *  iris_group_destroy(); NULL for a rank in no group. Waits for the default
+ *  stream, and fails with the error of work on it.
  *
  *  IRIS_ERR_INVALID      a member out of range or named twice, the caller not
  *                        in its own list, or group_p is NULL

@@ -8,6 +8,9 @@
 
 #include <iris/context.h>
 
+#include <stdint.h>
+#include <string.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -66,6 +69,35 @@ IRIS_API iris_status_t iris_malloc_aligned(iris_t *iris, size_t bytes,
  *  work on that stream. */
 IRIS_API iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size,
                                    void **ptr_p);
+
+/* Behind the two macros below. The pointer goes to its place as bytes, since
+ * that place is no void pointer; a product that overflows is iris_calloc()'s
+ * error. */
+static inline iris_status_t iris_i_malloc_typed(iris_t *iris, int zeroed,
+                                                size_t count, size_t size,
+                                                void *ptr_p)
+{
+    void *ptr = NULL;
+    void **place = ptr_p == NULL ? NULL : &ptr;
+    iris_status_t status = zeroed || count > SIZE_MAX / size
+                               ? iris_calloc(iris, count, size, place)
+                               : iris_malloc(iris, count * size, place);
+
+    if (status == IRIS_OK) {
+        memcpy(ptr_p, &ptr, sizeof ptr);
+    }
+    return status;
+}
+
+/** iris_malloc() and iris_calloc() of `count` elements of the type that a
+ *  pointer has, without a cast: after `float *x;`
+ *      status = iris_malloc_typed(iris, count, &x);
+ *  Only the address of a pointer to a complete type compiles. Each argument is
+ *  evaluated once. C and C++. Statuses as iris_calloc(). */
+#define iris_malloc_typed(iris, count, ptr_p) \
+    iris_i_malloc_typed((iris), 0, (count), sizeof **(ptr_p), (ptr_p))
+#define iris_calloc_typed(iris, count, ptr_p) \
+    iris_i_malloc_typed((iris), 1, (count), sizeof **(ptr_p), (ptr_p))
 
 /** Frees an allocation on every rank. Collective: every rank passes its own
  *  address of the same allocation. The caller has synchronised the streams

@@ -103,6 +103,13 @@ IRIS_API iris_status_t iris_stream_synchronize(iris_t *iris,
 IRIS_API iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
                                    size_t bytes, iris_stream_t *stream);
 
+/** iris_memcpy() on the default stream that is done on return: blocks until all
+ *  that the stream did before and the copy are. 0 bytes only wait. Local.
+ *  Statuses as iris_memcpy() and iris_stream_synchronize(); in a capture of
+ *  the default stream IRIS_ERR_STATE, and nothing is captured. */
+IRIS_API iris_status_t iris_memcpy_sync(iris_t *iris, void *dst,
+                                        const void *src, size_t bytes);
+
 /** Fills `bytes` bytes at dst with the byte `value` on the stream.
  *  Asynchronous. 0 bytes touch nothing. Local. Statuses as iris_memcpy(). */
 IRIS_API iris_status_t iris_memset(iris_t *iris, void *dst, int value,
@@ -144,6 +151,18 @@ IRIS_API iris_status_t iris_get_on_stream(iris_t *iris, void *dst,
 IRIS_API iris_status_t iris_signal_on_stream(iris_t *iris, uint64_t *signal,
                                              uint64_t value, int to_rank,
                                              iris_stream_t *stream);
+
+/** iris_put_on_stream(), then its signal: to_rank's `signal`, symmetric, is set
+ *  to `value`, or `value` is added to it, which is a kernel of one lane. With
+ *  ADD many senders can share a signal (<iris/device/signal.h> says how). Of 0
+ *  bytes it is the signal alone, and dst and src are not looked at. Where it
+ *  fails for a wrong argument nothing is enqueued; of a full stream or a failed
+ *  device the put may have been, without its signal. Also IRIS_ERR_INVALID: no
+ *  such signal_op. */
+IRIS_API iris_status_t iris_put_signal_on_stream(
+    iris_t *iris, void *dst, const void *src, size_t bytes, uint64_t *signal,
+    uint64_t value, iris_signal_op_t signal_op, int to_rank,
+    iris_stream_t *stream);
 
 /** Holds the stream until this rank's own `signal` is CMP `value`: acquire at
  *  system scope for all that follows. A signal that never comes is an error of

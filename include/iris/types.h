@@ -115,6 +115,12 @@ typedef enum iris_scope {
     IRIS_SCOPE_SYSTEM = 2, /**< Every rank and the host. */
 } iris_scope_t;
 
+/** What a put does to its signal, of iris_put_signal_on_stream(). */
+typedef enum iris_signal_op {
+    IRIS_SIGNAL_SET = 0,
+    IRIS_SIGNAL_ADD = 1, /**< Atomically. */
+} iris_signal_op_t;
+
 /** Comparison of iris_wait_until() and iris_test(): seen CMP value. */
 typedef enum iris_cmp {
     IRIS_CMP_EQ = 0,

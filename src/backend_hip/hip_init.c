@@ -157,10 +157,22 @@ static void survey_peers(struct iris_survey *survey, int device, int count)
     }
 }
 
+/* HIP counts millions of major versions and CUDA thousands. */
+static void name_version(int version, char *text, size_t bytes)
+{
+    if (IRIS_HIP_NVIDIA) {
+        snprintf(text, bytes, "%d.%d", version / 1000, version % 1000 / 10);
+    } else {
+        snprintf(text, bytes, "%d.%d.%d", version / 10000000,
+                 version / 100000 % 100, version % 100000);
+    }
+}
+
 static iris_status_t hip_survey(struct iris_survey *survey_p)
 {
     struct iris_survey survey = {.num_devices = 0};
     int runtime = 0, driver = 0, count;
+    char versions[2][32];
     iris_status_t status = count_devices(&survey.num_devices);
 
     if (status != IRIS_OK) {
@@ -168,8 +180,10 @@ static iris_status_t hip_survey(struct iris_survey *survey_p)
     }
     (void)hipRuntimeGetVersion(&runtime);
     (void)hipDriverGetVersion(&driver);
-    snprintf(survey.runtime, sizeof survey.runtime, "%s %d, driver %d",
-             IRIS_HIP_NVIDIA ? "CUDA" : "HIP", runtime, driver);
+    name_version(runtime, versions[0], sizeof versions[0]);
+    name_version(driver, versions[1], sizeof versions[1]);
+    snprintf(survey.runtime, sizeof survey.runtime, "%s %s, driver %s",
+             IRIS_HIP_NVIDIA ? "CUDA" : "HIP", versions[0], versions[1]);
     count = survey.num_devices < IRIS_SURVEY_DEVICES ? survey.num_devices
                                                      : IRIS_SURVEY_DEVICES;
     for (int device = 0; device < count; device++) {

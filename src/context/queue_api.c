@@ -85,6 +85,20 @@ iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
                : status;
 }
 
+/* The stream is waited for first, too: a copy of pageable memory would hold the
+ * caller as long, and in a capture of the default stream, where waiting fails,
+ * the copy would become a part of it. */
+iris_status_t iris_memcpy_sync(iris_t *iris, void *dst, const void *src,
+                               size_t bytes)
+{
+    iris_status_t status = iris_stream_synchronize(iris, NULL);
+
+    if (status == IRIS_OK) {
+        status = iris_memcpy(iris, dst, src, bytes, NULL);
+    }
+    return status == IRIS_OK ? iris_stream_synchronize(iris, NULL) : status;
+}
+
 iris_status_t iris_memset(iris_t *iris, void *dst, int value, size_t bytes,
                           iris_stream_t *stream)
 {
@@ -142,6 +156,48 @@ iris_status_t iris_signal_on_stream(iris_t *iris, uint64_t *signal,
     return status == IRIS_OK
                ? iris_i_enqueue_signal(&iris->queue, &what, stream)
                : status;
+}
+
+iris_status_t iris_put_signal_on_stream(iris_t *iris, void *dst,
+                                        const void *src, size_t bytes,
+                                        uint64_t *signal, uint64_t value,
+                                        iris_signal_op_t signal_op, int to_rank,
+                                        iris_stream_t *stream)
+{
+    const struct iris_transfer put = {.call = "iris_put_signal_on_stream",
+                                      .name = "dst",
+                                      .symmetric = dst,
+                                      .other = (void *)(uintptr_t)src,
+                                      .bytes = bytes,
+                                      .rank = to_rank};
+    const struct iris_transfer word = {.call = put.call,
+                                       .name = "signal",
+                                       .symmetric = signal,
+                                       .bytes = sizeof *signal,
+                                       .rank = to_rank,
+                                       .value = value};
+    iris_status_t status = iris_i_enter(iris, put.call);
+
+    if (status == IRIS_OK && signal_op != IRIS_SIGNAL_SET &&
+        signal_op != IRIS_SIGNAL_ADD) {
+        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                             "%s: signal_op %d is none; pass IRIS_SIGNAL_SET "
+                             "or IRIS_SIGNAL_ADD",
+                             put.call, (int)signal_op);
+    }
+    /* No put is enqueued whose signal would be refused then. */
+    if (status == IRIS_OK) {
+        status = iris_i_enqueue_check_signal(&iris->queue, &word, stream);
+    }
+    if (status == IRIS_OK && bytes != 0) {
+        status = iris_i_enqueue_put(&iris->queue, &put, stream);
+    }
+    if (status != IRIS_OK) {
+        return status;
+    }
+    return signal_op == IRIS_SIGNAL_ADD
+               ? iris_i_enqueue_signal_add(&iris->queue, &word, stream)
+               : iris_i_enqueue_signal(&iris->queue, &word, stream);
 }
 
 iris_status_t iris_wait_on_stream(iris_t *iris, uint64_t *signal,

@@ -37,6 +37,16 @@ iris_status_t iris_i_kernel_signal(struct iris_queue *queue, uint64_t *signal,
     return launch(queue, iris_k_signal, 1, &args, stream);
 }
 
+iris_status_t iris_i_kernel_signal_add(struct iris_queue *queue,
+                                       uint64_t *signal, uint64_t value,
+                                       int to_rank, iris_stream_t *stream)
+{
+    struct iris_signal_args args = {iris_i_queue_context(queue), signal, value,
+                                    to_rank};
+
+    return launch(queue, iris_k_signal_add, 1, &args, stream);
+}
+
 iris_status_t iris_i_kernel_wait(struct iris_queue *queue,
                                  const uint64_t *signal, iris_cmp_t cmp,
                                  uint64_t value, iris_stream_t *stream)

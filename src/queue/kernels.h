@@ -37,6 +37,9 @@ iris_status_t iris_i_kernel_barrier(struct iris_queue *queue,
 iris_status_t iris_i_kernel_signal(struct iris_queue *queue, uint64_t *signal,
                                    uint64_t value, int to_rank,
                                    iris_stream_t *stream);
+iris_status_t iris_i_kernel_signal_add(struct iris_queue *queue,
+                                       uint64_t *signal, uint64_t value,
+                                       int to_rank, iris_stream_t *stream);
 iris_status_t iris_i_kernel_wait(struct iris_queue *queue,
                                  const uint64_t *signal, iris_cmp_t cmp,
                                  uint64_t value, iris_stream_t *stream);

@@ -80,7 +80,7 @@ struct iris_transfer {
     size_t bytes;
     int rank;       /* whose memory the far side is */
     uint64_t value; /* of a signal or a wait */
-    iris_cmp_t cmp;
+    iris_cmp_t cmp; /* of a wait */
 };
 iris_status_t iris_i_enqueue_put(struct iris_queue *queue,
                                  const struct iris_transfer *what,
@@ -88,9 +88,15 @@ iris_status_t iris_i_enqueue_put(struct iris_queue *queue,
 iris_status_t iris_i_enqueue_get(struct iris_queue *queue,
                                  const struct iris_transfer *what,
                                  iris_stream_t *stream);
+iris_status_t iris_i_enqueue_check_signal(struct iris_queue *queue,
+                                          const struct iris_transfer *what,
+                                          iris_stream_t *stream);
 iris_status_t iris_i_enqueue_signal(struct iris_queue *queue,
                                     const struct iris_transfer *what,
                                     iris_stream_t *stream);
+iris_status_t iris_i_enqueue_signal_add(struct iris_queue *queue,
+                                        const struct iris_transfer *what,
+                                        iris_stream_t *stream);
 iris_status_t iris_i_enqueue_wait(struct iris_queue *queue,
                                   const struct iris_transfer *what,
                                   iris_stream_t *stream);

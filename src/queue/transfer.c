@@ -120,6 +120,15 @@ static iris_status_t find_signal(struct iris_queue *queue,
                              : status;
 }
 
+iris_status_t iris_i_enqueue_check_signal(struct iris_queue *queue,
+                                          const struct iris_transfer *what,
+                                          iris_stream_t *stream)
+{
+    void *remote;
+
+    return find_signal(queue, what, &stream, &remote);
+}
+
 iris_status_t iris_i_enqueue_signal(struct iris_queue *queue,
                                     const struct iris_transfer *what,
                                     iris_stream_t *stream)
@@ -135,6 +144,20 @@ iris_status_t iris_i_enqueue_signal(struct iris_queue *queue,
                ? iris_i_kernel_signal(queue, what->symmetric, what->value,
                                       what->rank, stream)
                : iris_i_fail_on(queue->log, status);
+}
+
+/* No queue adds by itself: always a kernel. */
+iris_status_t iris_i_enqueue_signal_add(struct iris_queue *queue,
+                                        const struct iris_transfer *what,
+                                        iris_stream_t *stream)
+{
+    void *remote = NULL;
+    iris_status_t status = find_signal(queue, what, &stream, &remote);
+
+    return status == IRIS_OK
+               ? iris_i_kernel_signal_add(queue, what->symmetric, what->value,
+                                          what->rank, stream)
+               : status;
 }
 
 iris_status_t iris_i_enqueue_wait(struct iris_queue *queue,

@@ -15,16 +15,17 @@
 #define MOST 4096u
 
 /* How a block moves: pulled, pushed, or by a third rank. */
-enum way { GET, PUT, COPY, PUT_SIGNAL, NUM_WAYS };
+enum way { GET, PUT, COPY, PUT_SIGNAL, PUT_SIGNAL_ADD, NUM_WAYS };
 
 struct args {
     const int64_t *context;
     uint64_t *wrong;
     char *source;
     char *targets;     /* [pair]: guard, misalignment, block, guard */
-    uint64_t *signals; /* [pair] */
+    uint64_t *signals; /* [pair], and one that all blocks are added to */
     uint64_t bytes;
     uint64_t round;
+    uint64_t total; /* of that one, once all blocks of the round are here */
     uint32_t way;
     uint32_t guard;
 };
@@ -76,10 +77,15 @@ IRIS_DEVICE void move_one(iris_wg_t wg, iris_dev_t dev, const struct args *args,
         to = receiver(dev, from, pair);
         iris_wg_copy(wg, dev, src, dst, args->bytes, from, to);
         break;
-    default:
+    case PUT_SIGNAL:
         to = receiver(dev, dev.rank, pair);
         iris_wg_put_signal(wg, dev, src, dst, args->bytes, &args->signals[pair],
                            args->round + 1, to);
+        break;
+    default:
+        to = receiver(dev, dev.rank, pair);
+        iris_wg_put_signal_add(wg, dev, src, dst, args->bytes,
+                               &args->signals[PAIRS], 1, to);
     }
 }
 
@@ -117,6 +123,13 @@ IRIS_KERNEL(move, struct args)
         iris_wg_barrier(wg);
         check_one(wg, dev, args, pair);
     }
+    for (unsigned pair = wg.id; args->way == PUT_SIGNAL_ADD && pair < PAIRS;
+         pair += wg.num_wgs) {
+        (void)iris_wait_until(dev, &args->signals[PAIRS], IRIS_CMP_EQ,
+                              args->total);
+        iris_wg_barrier(wg);
+        check_one(wg, dev, args, pair);
+    }
 }
 
 IRIS_KERNEL(check, struct args)
@@ -133,6 +146,7 @@ static int play_pairs(struct matrix *matrix, struct args *args)
     iris_t *iris = matrix->iris;
 
     args->round = matrix->round;
+    args->total += args->way == PUT_SIGNAL_ADD ? PAIRS : 0;
     args->guard = (uint32_t)(0x5a + args->round) & 0xff;
     CHECK_OK(iris_memset(iris, args->targets, (int)args->guard,
                          PAIRS * stride(args), NULL));
@@ -157,7 +171,7 @@ static int play_misaligned(iris_t *iris, void *arg)
     (void)arg;
     CHECK_EQUAL(matrix_open(iris, &matrix), 0);
     CHECK_OK(iris_malloc(iris, (PAIRS + 1) * (MOST + 256), &memory));
-    CHECK_OK(iris_calloc(iris, PAIRS, sizeof(uint64_t), &signals));
+    CHECK_OK(iris_calloc(iris, PAIRS + 1, sizeof(uint64_t), &signals));
     args.context = iris_device_context(iris);
     args.wrong = matrix.wrong;
     args.source = (char *)memory;
@@ -196,9 +210,12 @@ IRIS_KERNEL(pass_on, struct args)
         iris_wg_put(wg, dev, src, dst, bytes, after);
     } else if (args->way == COPY) {
         iris_wg_copy(wg, dev, src, dst, bytes, dev.rank, after);
-    } else {
+    } else if (args->way == PUT_SIGNAL) {
         iris_wg_put_signal(wg, dev, src, dst, bytes, &args->signals[wg.id],
                            args->round, after);
+    } else {
+        iris_wg_put_signal_add(wg, dev, src, dst, bytes, &args->signals[wg.id],
+                               1, after);
     }
 }
 
@@ -260,7 +277,10 @@ IRIS_KERNEL(move_nothing, struct args)
     iris_wg_get(wg, dev, NULL, NULL, 0, to);
     iris_wg_copy(wg, dev, NULL, NULL, 0, dev.rank, to);
     iris_wg_put_signal(wg, dev, NULL, NULL, 0, &args->signals[wg.id], 1, to);
-    (void)iris_wait_until(dev, &args->signals[wg.id], IRIS_CMP_EQ, 1);
+    (void)iris_wait_until(dev, &args->signals[wg.id], IRIS_CMP_GE, 1);
+    iris_wg_put_signal_add(wg, dev, NULL, NULL, 0, &args->signals[wg.id], 2,
+                           to);
+    (void)iris_wait_until(dev, &args->signals[wg.id], IRIS_CMP_EQ, 3);
 }
 
 static int play_nothing(iris_t *iris, void *arg)

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: MIT
 unit_tests += %D%/test_alloc %D%/test_bases
 rank_tests += %D%/test_as_symmetric %D%/test_heap %D%/test_symmetric \
-	%D%/test_vmem
+	%D%/test_typed %D%/test_vmem

@@ -110,6 +110,38 @@ static void fills_write_their_bytes_and_no_others(void **state)
     harness_run_all(fills_body, NULL);
 }
 
+#define LARGE ((size_t)1 << 20) /* bytes; not done before the call returns */
+
+/* No synchronise anywhere else. */
+static int sync_body(iris_t *iris, void *arg)
+{
+    unsigned char sent[BLOCK], back[BLOCK];
+    unsigned char *block;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, LARGE, (void **)&block));
+    for (size_t round = 0; round < harness_count(1000, 100); round++) {
+        fill(sent, iris_rank(iris), round);
+        CHECK_OK(iris_memset(iris, block, 0x77, LARGE, NULL));
+        CHECK_OK(
+            iris_memcpy_sync(iris, block + LARGE - BLOCK, sent, BLOCK / 2));
+        memset(sent + BLOCK / 2, 0x77, BLOCK - BLOCK / 2);
+        CHECK_OK(iris_memcpy_sync(iris, back, block + LARGE - BLOCK, BLOCK));
+        CHECK_EQUAL(memcmp(back, sent, BLOCK), 0);
+    }
+    CHECK_OK(iris_memcpy_sync(iris, NULL, NULL, 0));
+    CHECK_BAD(iris, iris_memcpy_sync(iris, NULL, sent, 1), IRIS_ERR_INVALID,
+              "dst is NULL", "pass memory of 1 bytes");
+    CHECK_OK(iris_free(iris, block));
+    return 0;
+}
+
+static void a_blocking_copy_is_done_when_it_returns(void **state)
+{
+    (void)state;
+    harness_run_all(sync_body, NULL);
+}
+
 static int null_body(iris_t *iris, void *arg)
 {
     char byte = 5;
@@ -185,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_reach_host_own_heap_and_peers),
         cmocka_unit_test(fills_write_their_bytes_and_no_others),
+        cmocka_unit_test(a_blocking_copy_is_done_when_it_returns),
         cmocka_unit_test(null_is_fine_for_no_bytes_only),
         cmocka_unit_test(copies_past_a_heap_or_of_impossible_size_are_refused),
     };

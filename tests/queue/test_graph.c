@@ -211,6 +211,33 @@ static void memory_refused_in_a_capture_is_in_no_graph(void **state)
     harness_run_all(calloc_body, NULL);
 }
 
+/* It waits for the default stream, and must not become a part of the graph. */
+static int blocking_copy_body(iris_t *iris, void *arg)
+{
+    iris_graph_t *graph;
+    uint64_t host = 7, *words;
+
+    (void)arg;
+    CHECK_OK(iris_calloc(iris, 2, sizeof *words, (void **)&words));
+    CHECK_OK(iris_memcpy_sync(iris, &words[1], &host, sizeof host));
+    CHECK_OK(iris_capture_begin(iris, NULL));
+    CHECK_BAD(iris, iris_memcpy_sync(iris, &words[0], &words[1], sizeof *words),
+              IRIS_ERR_STATE, "waiting for a stream",
+              "before or after the capture");
+    CHECK_OK(iris_capture_end(iris, NULL, &graph));
+    CHECK_OK(iris_graph_launch(iris, graph, NULL));
+    CHECK_OK(iris_memcpy_sync(iris, &host, &words[0], sizeof host));
+    CHECK_EQUAL(host, 0);
+    iris_graph_destroy(iris, graph);
+    return 0;
+}
+
+static void a_blocking_copy_is_refused_in_a_capture(void **state)
+{
+    (void)state;
+    harness_run_all(blocking_copy_body, NULL);
+}
+
 struct late_capture {
     iris_t *iris;
     iris_stream_t *stream;
@@ -346,6 +373,7 @@ int main(void)
         cmocka_unit_test(a_graph_of_everything_runs_over_and_over),
         cmocka_unit_test(what_cannot_be_captured_says_so),
         cmocka_unit_test(memory_refused_in_a_capture_is_in_no_graph),
+        cmocka_unit_test(a_blocking_copy_is_refused_in_a_capture),
         cmocka_unit_test(waiting_for_a_stream_leaves_its_capture_alone),
         cmocka_unit_test(large_graphs_are_made_while_others_wait),
         cmocka_unit_test(a_wait_in_a_graph_has_a_deadline),

@@ -66,6 +66,31 @@ IRIS_KERNEL(look_in, struct mail_args)
     }
 }
 
+/* Counts what is not that rank's first words of the round, for every rank. */
+IRIS_KERNEL(look_in_blocks, struct mail_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    size_t words = WORDS / (size_t)dev.num_ranks;
+    uint64_t wrong = 0;
+
+    IRIS_LANES (wg, i, words * (size_t)dev.num_ranks) {
+        wrong += args->mail->in[i] !=
+                 word_of((int)(i / words), args->round, i % words);
+    }
+    if (wrong != 0) {
+        (void)iris_atomic_add_u64(dev, &args->mail->wrong, wrong, dev.rank,
+                                  IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+    }
+}
+
+/* Rank 0's first word of the round has come before its signal. */
+IRIS_KERNEL(look_at_answer, struct mail_args)
+{
+    if (iris_wg_leader(wg)) {
+        args->mail->wrong += args->mail->rounds != word_of(0, args->round, 0);
+    }
+}
+
 /* A small store that follows what the stream did before. */
 IRIS_KERNEL(store_small, struct mail_args)
 {
@@ -175,6 +200,48 @@ static void a_kernels_store_never_overtakes_a_large_put(void **state)
 {
     (void)state;
     harness_run_all(overtake_body, &(int){1});
+}
+
+/* Rank 0's `in` has a block of every rank's, which come in any order behind one
+ * signal; its own signal, set, lets them send the next. */
+static int gather_body(iris_t *iris, void *arg)
+{
+    size_t rounds = harness_count(1000, 50);
+    int num_ranks = iris_num_ranks(iris), rank = iris_rank(iris);
+    size_t words = WORDS / (size_t)num_ranks, bytes = words * sizeof(uint64_t);
+    struct mail_args args = {NULL, NULL, 0};
+    struct mail *mail;
+
+    (void)arg;
+    CHECK_EQUAL(make_mail(iris, &args), 0);
+    mail = args.mail;
+    for (uint64_t round = 1; round <= rounds; round++) {
+        args.round = round;
+        CHECK_OK(run(iris, write_out, 2, args));
+        CHECK_OK(iris_put_signal_on_stream(
+            iris, mail->in + (size_t)rank * words, mail->out, bytes,
+            &mail->arrived, 1, IRIS_SIGNAL_ADD, 0, NULL));
+        if (rank == 0) {
+            CHECK_OK(iris_wait_on_stream(iris, &mail->arrived, IRIS_CMP_EQ,
+                                         round * (uint64_t)num_ranks, NULL));
+            CHECK_OK(run(iris, look_in_blocks, 2, args));
+        }
+        for (int to = 0; rank == 0 && to < num_ranks; to++) {
+            CHECK_OK(iris_put_signal_on_stream(
+                iris, &mail->rounds, &mail->out[0], sizeof mail->rounds,
+                &mail->looked, round, IRIS_SIGNAL_SET, to, NULL));
+        }
+        CHECK_OK(
+            iris_wait_on_stream(iris, &mail->looked, IRIS_CMP_EQ, round, NULL));
+        CHECK_OK(run(iris, look_at_answer, 1, args));
+    }
+    return check_mail(iris, args);
+}
+
+static void puts_of_all_ranks_share_a_signal_that_they_add_to(void **state)
+{
+    (void)state;
+    harness_run_all(gather_body, NULL);
 }
 
 /* Odd sizes and places, to and from host memory and the heap. */
@@ -313,6 +380,44 @@ static void a_graph_is_replayed_many_times(void **state)
     harness_run_all(graph_body, NULL);
 }
 
+/* Nothing of a put with a wrong signal is enqueued. */
+static int check_put_signal_errors(iris_t *iris, struct mail_args args)
+{
+    uint64_t *signal = &args.mail->arrived, *word = &args.mail->in[0];
+    uint64_t host = 3, seen;
+
+    CHECK_BAD(iris,
+              iris_put_signal_on_stream(iris, word, &host, 8, &host, 1,
+                                        IRIS_SIGNAL_SET, 0, NULL),
+              IRIS_ERR_INVALID, "iris_put_signal_on_stream: 8 bytes at signal",
+              "pass memory from iris_malloc");
+    CHECK_BAD(iris,
+              iris_put_signal_on_stream(iris, word, &host, 8,
+                                        (uint64_t *)((char *)signal + 4), 1,
+                                        IRIS_SIGNAL_ADD, 0, NULL),
+              IRIS_ERR_INVALID, "is not a multiple of 8",
+              "pass an aligned uint64_t");
+    CHECK_BAD(iris,
+              iris_put_signal_on_stream(iris, word, &host, 8, signal, 1,
+                                        (iris_signal_op_t)2, 0, NULL),
+              IRIS_ERR_INVALID, "signal_op 2", "pass IRIS_SIGNAL_SET or");
+    CHECK_BAD(iris,
+              iris_put_signal_on_stream(iris, word, &host, 8, signal, 1,
+                                        IRIS_SIGNAL_ADD, 99, NULL),
+              IRIS_ERR_INVALID, "rank 99", "pass one of them");
+    CHECK_BAD(iris,
+              iris_put_signal_on_stream(iris, &host, &host, 8, signal, 1,
+                                        IRIS_SIGNAL_ADD, 0, NULL),
+              IRIS_ERR_INVALID, "8 bytes at dst", "from iris_malloc");
+    CHECK_OK(iris_memcpy_sync(iris, &seen, word, sizeof seen));
+    CHECK_EQUAL(seen, 0);
+    CHECK_OK(iris_put_signal_on_stream(iris, NULL, NULL, 0, signal, 5,
+                                       IRIS_SIGNAL_ADD, iris_rank(iris), NULL));
+    CHECK_OK(iris_memcpy_sync(iris, &seen, signal, sizeof seen));
+    CHECK_EQUAL(seen, 5);
+    return check_mail(iris, args);
+}
+
 static int errors_body(iris_t *iris, void *arg)
 {
     struct mail_args args = {NULL, NULL, 0};
@@ -344,7 +449,7 @@ static int errors_body(iris_t *iris, void *arg)
     CHECK_BAD(iris, iris_wait_on_stream(iris, signal, (iris_cmp_t)17, 1, NULL),
               IRIS_ERR_INVALID, "cmp 17", "pass IRIS_CMP_EQ to IRIS_CMP_GE");
     CHECK_OK(iris_put_on_stream(iris, signal, NULL, 0, 0, NULL));
-    return check_mail(iris, args);
+    return check_put_signal_errors(iris, args);
 }
 
 static void bad_arguments_are_named(void **state)
@@ -358,6 +463,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_signal_never_overtakes_a_large_put),
         cmocka_unit_test(a_kernels_store_never_overtakes_a_large_put),
+        cmocka_unit_test(puts_of_all_ranks_share_a_signal_that_they_add_to),
         cmocka_unit_test(every_byte_comes_through),
         cmocka_unit_test(a_wait_holds_its_stream),
         cmocka_unit_test(a_graph_is_replayed_many_times),

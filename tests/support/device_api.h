@@ -206,6 +206,7 @@ IRIS_KERNEL(api_workgroup, struct api_args)
     iris_wg_get(wg, dev, p, q, args->bytes, args->peer);
     iris_wg_copy(wg, dev, p, q, args->bytes, args->peer, 0);
     iris_wg_put_signal(wg, dev, p, q, args->bytes, signal, 1, args->peer);
+    iris_wg_put_signal_add(wg, dev, p, q, args->bytes, signal, 1, args->peer);
     iris_wg_barrier(wg);
     if (iris_wg_leader(wg)) {
         *p = 1;
