@@ -32,32 +32,32 @@
  * it ends when the kernel is to end. Use iris_wait_until() where it fits. */
 
 /* How one atomic goes about it. */
-typedef struct iris_i_amo {
+typedef struct iris_d_amo {
     enum iris_op op;
-    enum iris_i_kind kind;
+    enum iris_d_kind kind;
     int rank;
-    iris_i_order_t order;
-} iris_i_amo_t;
+    iris_d_order_t order;
+} iris_d_amo_t;
 
-IRIS_DEVICE iris_i_amo_t iris_i_amo_of(enum iris_op op, enum iris_i_kind kind,
+IRIS_DEVICE iris_d_amo_t iris_d_amo_of(enum iris_op op, enum iris_d_kind kind,
                                        int rank, iris_sem_t sem,
                                        iris_scope_t scope)
 {
-    iris_i_amo_t how = {op, kind, rank, {sem, scope}};
+    iris_d_amo_t how = {op, kind, rank, {sem, scope}};
 
     return how;
 }
 
-/* A kernel's own spin loop looks over and over; every 64th look is treated as a
- * wait that has looked that often. */
-IRIS_DEVICE void iris_i_maybe_spinning(iris_dev_t dev)
+/* A kernel's own spin loop polls over and over; every 64th poll is treated as a
+ * wait that has polled that often. */
+IRIS_DEVICE void iris_d_maybe_spinning(iris_dev_t dev)
 {
 #if IRIS_ON_CPU
-    if (dev.cpu != NULL && IRIS_UNLIKELY((++dev.cpu->looks & 63u) == 0)) {
+    if (dev.cpu != NULL && IRIS_UNLIKELY((++dev.cpu->spins & 63u) == 0)) {
         dev.cpu->polls += 63;
         iris_cpu_poll(dev.cpu);
     }
-    iris_i_stand_in_poll();
+    IRIS_D_PAUSED();
 #else
     (void)dev;
 #endif
@@ -65,47 +65,47 @@ IRIS_DEVICE void iris_i_maybe_spinning(iris_dev_t dev)
 
 /* Operations that a spin loop is made of: whatever acquires, and loads and
  * compare-and-swaps of any order. */
-IRIS_DEVICE iris_bool_t iris_i_may_spin(iris_i_amo_t how)
+IRIS_DEVICE iris_bool_t iris_d_may_spin(iris_d_amo_t how)
 {
-    return iris_i_acquires(how.order) || how.op == IRIS_OP_LOAD ||
+    return iris_d_acquires(how.order) || how.op == IRIS_OP_LOAD ||
            how.op == IRIS_OP_ATOMIC_CAS;
 }
 
 /* The seam, the spin count, and the place to update. */
-IRIS_DEVICE void *iris_i_amo_at(iris_dev_t dev, const void *ptr,
-                                iris_i_amo_t how)
+IRIS_DEVICE void *iris_d_amo_at(iris_dev_t dev, const void *ptr,
+                                iris_d_amo_t how)
 {
-    iris_i_access_t access =
+    iris_d_access_t access =
         how.op == IRIS_OP_LOAD
-            ? iris_i_reads(how.op, how.rank, iris_i_kind_bytes(how.kind))
-            : iris_i_writes(how.op, how.rank, iris_i_kind_bytes(how.kind));
+            ? iris_d_reads(how.op, how.rank, iris_d_kind_bytes(how.kind))
+            : iris_d_writes(how.op, how.rank, iris_d_kind_bytes(how.kind));
 
-    if (iris_i_may_spin(how)) {
-        iris_i_maybe_spinning(dev);
+    if (iris_d_may_spin(how)) {
+        iris_d_maybe_spinning(dev);
     }
-    return iris_i_strict_at(dev, ptr, iris_i_ordered(access, how.order));
+    return iris_d_strict_at(dev, ptr, iris_d_ordered(access, how.order));
 }
 
 /* The update as a compare-and-swap loop: for what a target has not natively,
  * and for floats on all. PTX's add for f32 loses subnormal numbers, and on AMD
  * native ones do nothing, in silence, to the fine-grained memory that heaps
  * are made of. */
-IRIS_DEVICE uint64_t iris_i_update(void *place, uint64_t value,
-                                   iris_i_amo_t how)
+IRIS_DEVICE uint64_t iris_d_update(void *place, uint64_t value,
+                                   iris_d_amo_t how)
 {
-    size_t bytes = iris_i_kind_bytes(how.kind);
+    size_t bytes = iris_d_kind_bytes(how.kind);
     uint64_t seen =
-        iris_i_load(place, bytes, iris_i_order(IRIS_RELAXED, how.order.scope));
+        iris_d_load(place, bytes, iris_d_order(IRIS_RELAXED, how.order.scope));
 
-    if (bytes >= IRIS_I_FETCH_MIN_BYTES) { /* else iris_i_cas_in_word() does */
-        how.order = iris_i_released(how.order); /* once, not in every round */
+    if (bytes >= IRIS_D_FETCH_MIN_BYTES) { /* else iris_d_cas_in_word() does */
+        how.order = iris_d_released(how.order); /* once, not in every round */
     }
     for (;;) {
         uint64_t old = seen;
 
         seen =
-            iris_i_cas(place, bytes, old,
-                       iris_i_combine(how.kind, how.op, old, value), how.order);
+            iris_d_cas(place, bytes, old,
+                       iris_d_combine(how.kind, how.op, old, value), how.order);
         if (seen == old) {
             return old;
         }
@@ -114,48 +114,48 @@ IRIS_DEVICE uint64_t iris_i_update(void *place, uint64_t value,
 
 /* The native minimum or maximum of integers of 4 and 8 bytes; GPUs only.
  * Compilers for AMD make loops of those at system scope, which PCIe lacks. */
-IRIS_DEVICE enum iris_i_fetch iris_i_extreme(iris_i_amo_t how)
+IRIS_DEVICE enum iris_d_fetch iris_d_extreme(iris_d_amo_t how)
 {
     iris_bool_t is_signed =
-        how.kind == IRIS_I_KIND_i32 || how.kind == IRIS_I_KIND_i64;
+        how.kind == IRIS_D_KIND_i32 || how.kind == IRIS_D_KIND_i64;
 
     if (how.op == IRIS_OP_ATOMIC_MIN) {
-        return is_signed ? IRIS_I_FETCH_SMIN : IRIS_I_FETCH_UMIN;
+        return is_signed ? IRIS_D_FETCH_SMIN : IRIS_D_FETCH_UMIN;
     }
-    return is_signed ? IRIS_I_FETCH_SMAX : IRIS_I_FETCH_UMAX;
+    return is_signed ? IRIS_D_FETCH_SMAX : IRIS_D_FETCH_UMAX;
 }
 
 /* Any update of any type; returns the old bits. */
-IRIS_DEVICE uint64_t iris_i_amo(iris_dev_t dev, void *ptr, uint64_t value,
-                                iris_i_amo_t how)
+IRIS_DEVICE uint64_t iris_d_amo(iris_dev_t dev, void *ptr, uint64_t value,
+                                iris_d_amo_t how)
 {
-    void *place = iris_i_amo_at(dev, ptr, how);
-    size_t bytes = iris_i_kind_bytes(how.kind);
+    void *place = iris_d_amo_at(dev, ptr, how);
+    size_t bytes = iris_d_kind_bytes(how.kind);
     iris_bool_t is_float =
-        how.kind == IRIS_I_KIND_f16 || how.kind == IRIS_I_KIND_bf16 ||
-        how.kind == IRIS_I_KIND_f32 || how.kind == IRIS_I_KIND_f64;
+        how.kind == IRIS_D_KIND_f16 || how.kind == IRIS_D_KIND_bf16 ||
+        how.kind == IRIS_D_KIND_f32 || how.kind == IRIS_D_KIND_f64;
 
-    if (bytes < IRIS_I_FETCH_MIN_BYTES ||
+    if (bytes < IRIS_D_FETCH_MIN_BYTES ||
         (is_float && how.op != IRIS_OP_ATOMIC_XCHG)) {
-        return iris_i_update(place, value, how);
+        return iris_d_update(place, value, how);
     }
     switch (how.op) {
     case IRIS_OP_ATOMIC_ADD:
-        return iris_i_fetch(place, bytes, IRIS_I_FETCH_ADD, value, how.order);
+        return iris_d_fetch(place, bytes, IRIS_D_FETCH_ADD, value, how.order);
     case IRIS_OP_ATOMIC_SUB:
-        return iris_i_fetch(place, bytes, IRIS_I_FETCH_ADD, 0 - value,
+        return iris_d_fetch(place, bytes, IRIS_D_FETCH_ADD, 0 - value,
                             how.order);
     case IRIS_OP_ATOMIC_AND:
-        return iris_i_fetch(place, bytes, IRIS_I_FETCH_AND, value, how.order);
+        return iris_d_fetch(place, bytes, IRIS_D_FETCH_AND, value, how.order);
     case IRIS_OP_ATOMIC_OR:
-        return iris_i_fetch(place, bytes, IRIS_I_FETCH_OR, value, how.order);
+        return iris_d_fetch(place, bytes, IRIS_D_FETCH_OR, value, how.order);
     case IRIS_OP_ATOMIC_XOR:
-        return iris_i_fetch(place, bytes, IRIS_I_FETCH_XOR, value, how.order);
+        return iris_d_fetch(place, bytes, IRIS_D_FETCH_XOR, value, how.order);
     case IRIS_OP_ATOMIC_XCHG:
-        return iris_i_fetch(place, bytes, IRIS_I_FETCH_XCHG, value, how.order);
+        return iris_d_fetch(place, bytes, IRIS_D_FETCH_XCHG, value, how.order);
     default:
-        return IRIS_ON_CPU ? iris_i_update(place, value, how)
-                           : iris_i_fetch(place, bytes, iris_i_extreme(how),
+        return IRIS_ON_CPU ? iris_d_update(place, value, how)
+                           : iris_d_fetch(place, bytes, iris_d_extreme(how),
                                           value, how.order);
     }
 }
@@ -164,14 +164,14 @@ IRIS_DEVICE uint64_t iris_i_amo(iris_dev_t dev, void *ptr, uint64_t value,
 
 /* The operations as the macros below name them. */
 enum {
-    IRIS_I_OP_add = IRIS_OP_ATOMIC_ADD,
-    IRIS_I_OP_sub = IRIS_OP_ATOMIC_SUB,
-    IRIS_I_OP_and = IRIS_OP_ATOMIC_AND,
-    IRIS_I_OP_or = IRIS_OP_ATOMIC_OR,
-    IRIS_I_OP_xor = IRIS_OP_ATOMIC_XOR,
-    IRIS_I_OP_min = IRIS_OP_ATOMIC_MIN,
-    IRIS_I_OP_max = IRIS_OP_ATOMIC_MAX,
-    IRIS_I_OP_xchg = IRIS_OP_ATOMIC_XCHG,
+    IRIS_D_OP_add = IRIS_OP_ATOMIC_ADD,
+    IRIS_D_OP_sub = IRIS_OP_ATOMIC_SUB,
+    IRIS_D_OP_and = IRIS_OP_ATOMIC_AND,
+    IRIS_D_OP_or = IRIS_OP_ATOMIC_OR,
+    IRIS_D_OP_xor = IRIS_OP_ATOMIC_XOR,
+    IRIS_D_OP_min = IRIS_OP_ATOMIC_MIN,
+    IRIS_D_OP_max = IRIS_OP_ATOMIC_MAX,
+    IRIS_D_OP_xchg = IRIS_OP_ATOMIC_XCHG,
 };
 
 /** iris_atomic_add, _sub, _min, _max, _xchg for every type; iris_atomic_and,
@@ -184,16 +184,16 @@ enum {
  *                                       float value, int to_rank,
  *                                       iris_bool_t mask, iris_sem_t sem,
  *                                       iris_scope_t scope); */
-#define IRIS_I_ROW(name, c_type, verb)                                         \
+#define IRIS_D_ROW(name, c_type, verb)                                         \
     IRIS_DEVICE c_type iris_atomic_##verb##_##name(                            \
         iris_dev_t dev, c_type *ptr, c_type value, int to_rank,                \
         iris_sem_t sem, iris_scope_t scope)                                    \
     {                                                                          \
-        iris_i_amo_t how = iris_i_amo_of((enum iris_op)IRIS_I_OP_##verb,       \
-                                         IRIS_I_KIND_##name, to_rank, sem,     \
+        iris_d_amo_t how = iris_d_amo_of((enum iris_op)IRIS_D_OP_##verb,       \
+                                         IRIS_D_KIND_##name, to_rank, sem,     \
                                          scope);                               \
-        return iris_i_value_##name(                                            \
-            iris_i_amo(dev, ptr, iris_i_bits_##name(value), how));             \
+        return iris_d_value_##name(                                            \
+            iris_d_amo(dev, ptr, iris_d_bits_##name(value), how));             \
     }                                                                          \
     IRIS_DEVICE c_type iris_atomic_##verb##_masked_##name(                     \
         iris_dev_t dev, c_type *ptr, c_type value, int to_rank,                \
@@ -201,17 +201,17 @@ enum {
     {                                                                          \
         return mask ? iris_atomic_##verb##_##name(dev, ptr, value, to_rank,    \
                                                   sem, scope)                  \
-                    : iris_i_value_##name(0);                                  \
+                    : iris_d_value_##name(0);                                  \
     }
-IRIS_TYPES(IRIS_I_ROW, add)
-IRIS_TYPES(IRIS_I_ROW, sub)
-IRIS_TYPES(IRIS_I_ROW, min)
-IRIS_TYPES(IRIS_I_ROW, max)
-IRIS_TYPES(IRIS_I_ROW, xchg)
-IRIS_INTEGER_TYPES(IRIS_I_ROW, and)
-IRIS_INTEGER_TYPES(IRIS_I_ROW, or)
-IRIS_INTEGER_TYPES(IRIS_I_ROW, xor)
-#undef IRIS_I_ROW
+IRIS_TYPES(IRIS_D_ROW, add)
+IRIS_TYPES(IRIS_D_ROW, sub)
+IRIS_TYPES(IRIS_D_ROW, min)
+IRIS_TYPES(IRIS_D_ROW, max)
+IRIS_TYPES(IRIS_D_ROW, xchg)
+IRIS_INTEGER_TYPES(IRIS_D_ROW, and)
+IRIS_INTEGER_TYPES(IRIS_D_ROW, or)
+IRIS_INTEGER_TYPES(IRIS_D_ROW, xor)
+#undef IRIS_D_ROW
 
 /** iris_atomic_cas: replaces the element with `desired` if it equals
  *  `expected`, and returns what it was; it was replaced if that is `expected`.
@@ -225,18 +225,18 @@ IRIS_INTEGER_TYPES(IRIS_I_ROW, xor)
  *                                       float expected, float desired,
  *                                       int to_rank, iris_bool_t mask,
  *                                       iris_sem_t sem, iris_scope_t scope); */
-#define IRIS_I_ROW(name, c_type, arg)                                          \
+#define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE c_type iris_atomic_cas_##name(                                 \
         iris_dev_t dev, c_type *ptr, c_type expected, c_type desired,          \
         int to_rank, iris_sem_t sem, iris_scope_t scope)                       \
     {                                                                          \
-        void *place = iris_i_amo_at(                                           \
-            dev, ptr, iris_i_amo_of(IRIS_OP_ATOMIC_CAS, IRIS_I_KIND_##name,    \
+        void *place = iris_d_amo_at(                                           \
+            dev, ptr, iris_d_amo_of(IRIS_OP_ATOMIC_CAS, IRIS_D_KIND_##name,    \
                                     to_rank, sem, scope));                     \
-        return iris_i_value_##name(                                            \
-            iris_i_cas(place, sizeof(c_type), iris_i_bits_##name(expected),    \
-                       iris_i_bits_##name(desired),                            \
-                       iris_i_order(sem, scope)));                             \
+        return iris_d_value_##name(                                            \
+            iris_d_cas(place, sizeof(c_type), iris_d_bits_##name(expected),    \
+                       iris_d_bits_##name(desired),                            \
+                       iris_d_order(sem, scope)));                             \
     }                                                                          \
     IRIS_DEVICE c_type iris_atomic_cas_masked_##name(                          \
         iris_dev_t dev, c_type *ptr, c_type expected, c_type desired,          \
@@ -244,10 +244,10 @@ IRIS_INTEGER_TYPES(IRIS_I_ROW, xor)
     {                                                                          \
         return mask ? iris_atomic_cas_##name(dev, ptr, expected, desired,      \
                                              to_rank, sem, scope)              \
-                    : iris_i_value_##name(0);                                  \
+                    : iris_d_value_##name(0);                                  \
     }
-IRIS_TYPES(IRIS_I_ROW, )
-#undef IRIS_I_ROW
+IRIS_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
 
 /** iris_atomic_load, iris_atomic_store: one element, whole and ordered. A load
  *  takes the acquire part of `sem` only, a store the release part only. For
@@ -258,31 +258,31 @@ IRIS_TYPES(IRIS_I_ROW, )
  *      void iris_atomic_store_f32(iris_dev_t dev, float *ptr, float value,
  *                                 int to_rank, iris_sem_t sem,
  *                                 iris_scope_t scope); */
-#define IRIS_I_ROW(name, c_type, arg)                                          \
+#define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE c_type iris_atomic_load_##name(                                \
         iris_dev_t dev, const c_type *ptr, int from_rank, iris_sem_t sem,      \
         iris_scope_t scope)                                                    \
     {                                                                          \
-        const void *place = iris_i_amo_at(                                     \
-            dev, ptr, iris_i_amo_of(IRIS_OP_LOAD, IRIS_I_KIND_##name,          \
+        const void *place = iris_d_amo_at(                                     \
+            dev, ptr, iris_d_amo_of(IRIS_OP_LOAD, IRIS_D_KIND_##name,          \
                                     from_rank, sem, scope));                   \
-        return iris_i_value_##name(iris_i_load(place, sizeof(c_type),          \
-                                               iris_i_order(sem, scope)));     \
+        return iris_d_value_##name(iris_d_load(place, sizeof(c_type),          \
+                                               iris_d_order(sem, scope)));     \
     }                                                                          \
     IRIS_DEVICE void iris_atomic_store_##name(                                 \
         iris_dev_t dev, c_type *ptr, c_type value, int to_rank,                \
         iris_sem_t sem, iris_scope_t scope)                                    \
     {                                                                          \
-        iris_i_order_t order = iris_i_order(sem, scope);                       \
-        void *place = iris_i_strict_at(                                        \
+        iris_d_order_t order = iris_d_order(sem, scope);                       \
+        void *place = iris_d_strict_at(                                        \
             dev, ptr,                                                          \
-            iris_i_ordered(                                                    \
-                iris_i_writes(IRIS_OP_STORE, to_rank, sizeof(c_type)),         \
+            iris_d_ordered(                                                    \
+                iris_d_writes(IRIS_OP_STORE, to_rank, sizeof(c_type)),         \
                 order));                                                       \
-        iris_i_store(place, sizeof(c_type), iris_i_bits_##name(value), order); \
+        iris_d_store(place, sizeof(c_type), iris_d_bits_##name(value), order); \
     }
-IRIS_TYPES(IRIS_I_ROW, )
-#undef IRIS_I_ROW
+IRIS_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
 /* clang-format on */
 
 #endif /* IRIS_DEVICE_AMO_H */

@@ -16,27 +16,28 @@
 
 /* Words that may be any type's bytes, so that a kernel's own float accesses and
  * our word accesses to the same place stay in order. */
-typedef uint8_t iris_i_u8_t __attribute__((may_alias));
-typedef uint16_t iris_i_u16_t __attribute__((may_alias));
-typedef uint32_t iris_i_u32_t __attribute__((may_alias));
-typedef uint64_t iris_i_u64_t __attribute__((may_alias));
+typedef uint8_t iris_d_u8_t __attribute__((may_alias));
+typedef uint16_t iris_d_u16_t __attribute__((may_alias));
+typedef uint32_t iris_d_u32_t __attribute__((may_alias));
+typedef uint64_t iris_d_u64_t __attribute__((may_alias));
 
 /* Does what the release part of an access or fence does before it, where that
  * is ours to do; returns the rest. LLVM before 22 may leave out the wait
- * between the write-back of caches and the store that tells of it (llvm-project
- * pull request 178316). On AMD, therefore, a release wider than a workgroup is
- * a fence, a wait that no optimisation removes, and an access without it. */
-IRIS_DEVICE iris_i_order_t iris_i_released(iris_i_order_t how)
+ * between the write-back of caches and the store that announces it
+ * (llvm-project pull request 178316). On AMD, therefore, a release wider than a
+ * workgroup is a fence, a wait that no optimisation removes, and an access
+ * without it. */
+IRIS_DEVICE iris_d_order_t iris_d_released(iris_d_order_t how)
 {
 #if IRIS_ON_HIP
-    if (iris_i_releases(how) && how.scope != IRIS_SCOPE_WG) {
+    if (iris_d_releases(how) && how.scope != IRIS_SCOPE_WG) {
         if (how.scope == IRIS_SCOPE_AGENT) {
             __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
         } else {
             __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
         }
         __asm__ volatile("s_waitcnt vmcnt(0)" ::: "memory");
-        how.sem = iris_i_acquires(how) ? IRIS_ACQUIRE : IRIS_RELAXED;
+        how.sem = iris_d_acquires(how) ? IRIS_ACQUIRE : IRIS_RELAXED;
     }
 #endif
     return how;
@@ -46,47 +47,47 @@ IRIS_DEVICE iris_i_order_t iris_i_released(iris_i_order_t how)
  * Order and scope are constants here; order.h picks them. */
 /* clang-format off */
 #if IRIS_ON_CPU
-#define IRIS_I_ORDER(order) __ATOMIC_##order
-#define IRIS_I_LOAD(p, order, scope) __atomic_load_n(p, order)
-#define IRIS_I_STORE(p, v, order, scope) __atomic_store_n(p, v, order)
-#define IRIS_I_XCHG(p, v, order, scope) __atomic_exchange_n(p, v, order)
-#define IRIS_I_CAS(p, seen, v, order, failed, scope)                           \
+#define IRIS_D_ORDER(order) __ATOMIC_##order
+#define IRIS_D_LOAD(p, order, scope) __atomic_load_n(p, order)
+#define IRIS_D_STORE(p, v, order, scope) __atomic_store_n(p, v, order)
+#define IRIS_D_XCHG(p, v, order, scope) __atomic_exchange_n(p, v, order)
+#define IRIS_D_CAS(p, seen, v, order, failed, scope)                           \
     __atomic_compare_exchange_n(p, seen, v, 0, order, failed)
-#define IRIS_I_FETCH(verb, p, v, order, scope)                                 \
+#define IRIS_D_FETCH(verb, p, v, order, scope)                                 \
     __atomic_fetch_##verb(p, v, order)
 #elif IRIS_ON_HIP
-#define IRIS_I_ORDER(order) __ATOMIC_##order
-#define IRIS_I_WG __HIP_MEMORY_SCOPE_WORKGROUP
-#define IRIS_I_AGENT __HIP_MEMORY_SCOPE_AGENT
-#define IRIS_I_SYSTEM __HIP_MEMORY_SCOPE_SYSTEM
-#define IRIS_I_LOAD(p, order, scope) __hip_atomic_load(p, order, scope)
-#define IRIS_I_STORE(p, v, order, scope) __hip_atomic_store(p, v, order, scope)
-#define IRIS_I_XCHG(p, v, order, scope)                                        \
+#define IRIS_D_ORDER(order) __ATOMIC_##order
+#define IRIS_D_WG __HIP_MEMORY_SCOPE_WORKGROUP
+#define IRIS_D_AGENT __HIP_MEMORY_SCOPE_AGENT
+#define IRIS_D_SYSTEM __HIP_MEMORY_SCOPE_SYSTEM
+#define IRIS_D_LOAD(p, order, scope) __hip_atomic_load(p, order, scope)
+#define IRIS_D_STORE(p, v, order, scope) __hip_atomic_store(p, v, order, scope)
+#define IRIS_D_XCHG(p, v, order, scope)                                        \
     __hip_atomic_exchange(p, v, order, scope)
-#define IRIS_I_CAS(p, seen, v, order, failed, scope)                           \
+#define IRIS_D_CAS(p, seen, v, order, failed, scope)                           \
     __hip_atomic_compare_exchange_strong(p, seen, v, order, failed, scope)
-#define IRIS_I_FETCH(verb, p, v, order, scope)                                 \
+#define IRIS_D_FETCH(verb, p, v, order, scope)                                 \
     __hip_atomic_fetch_##verb(p, v, order, scope)
-#define IRIS_I_FETCH_SIGNED(verb, p, v, order, scope)                          \
+#define IRIS_D_FETCH_SIGNED(verb, p, v, order, scope)                          \
     (sizeof(*(p)) == 8 ? (uint64_t)__hip_atomic_fetch_##verb(                  \
                              (int64_t *)(p), (int64_t)(v), order, scope)       \
                        : (uint32_t)__hip_atomic_fetch_##verb(                  \
                              (int32_t *)(p), (int32_t)(v), order, scope))
 #else
-#define IRIS_I_ORDER(order) __NV_ATOMIC_##order
-#define IRIS_I_WG __NV_THREAD_SCOPE_BLOCK
-#define IRIS_I_AGENT __NV_THREAD_SCOPE_DEVICE
-#define IRIS_I_SYSTEM __NV_THREAD_SCOPE_SYSTEM
-#define IRIS_I_LOAD(p, order, scope) __nv_atomic_load_n(p, order, scope)
-#define IRIS_I_STORE(p, v, order, scope)                                       \
+#define IRIS_D_ORDER(order) __NV_ATOMIC_##order
+#define IRIS_D_WG __NV_THREAD_SCOPE_BLOCK
+#define IRIS_D_AGENT __NV_THREAD_SCOPE_DEVICE
+#define IRIS_D_SYSTEM __NV_THREAD_SCOPE_SYSTEM
+#define IRIS_D_LOAD(p, order, scope) __nv_atomic_load_n(p, order, scope)
+#define IRIS_D_STORE(p, v, order, scope)                                       \
     __nv_atomic_store_n(p, v, order, scope)
-#define IRIS_I_XCHG(p, v, order, scope)                                        \
+#define IRIS_D_XCHG(p, v, order, scope)                                        \
     __nv_atomic_exchange_n(p, v, order, scope)
-#define IRIS_I_CAS(p, seen, v, order, failed, scope)                           \
+#define IRIS_D_CAS(p, seen, v, order, failed, scope)                           \
     __nv_atomic_compare_exchange_n(p, seen, v, false, order, failed, scope)
-#define IRIS_I_FETCH(verb, p, v, order, scope)                                 \
+#define IRIS_D_FETCH(verb, p, v, order, scope)                                 \
     __nv_atomic_fetch_##verb(p, v, order, scope)
-#define IRIS_I_FETCH_SIGNED(verb, p, v, order, scope)                          \
+#define IRIS_D_FETCH_SIGNED(verb, p, v, order, scope)                          \
     (sizeof(*(p)) == 8 ? (uint64_t)__nv_atomic_fetch_##verb(                   \
                              (int64_t *)(p), (int64_t)(v), order, scope)       \
                        : (uint32_t)__nv_atomic_fetch_##verb(                   \
@@ -94,102 +95,102 @@ IRIS_DEVICE iris_i_order_t iris_i_released(iris_i_order_t how)
 #endif
 
 /* ---- One word of each width ------------------------------------------------
- * For 32 bits these are iris_i_load_u32, iris_i_store_u32, iris_i_xchg_u32,
- * iris_i_cas_u32, iris_i_add_u32, iris_i_and_u32, iris_i_or_u32,
- * iris_i_xor_u32. Each returns the old value. A compare-and-swap that fails
+ * For 32 bits these are iris_d_load_u32, iris_d_store_u32, iris_d_xchg_u32,
+ * iris_d_cas_u32, iris_d_add_u32, iris_d_and_u32, iris_d_or_u32,
+ * iris_d_xor_u32. Each returns the old value. A compare-and-swap that fails
  * keeps the acquire part of its order. */
-#define IRIS_I_OP_LOAD(order, scope) result = IRIS_I_LOAD(p, order, scope)
-#define IRIS_I_OP_STORE(order, scope) IRIS_I_STORE(p, value, order, scope)
-#define IRIS_I_OP_XCHG(order, scope)                                           \
-    result = IRIS_I_XCHG(p, value, order, scope)
-#define IRIS_I_OP_CAS_HARD(order, scope) /* acquires if it fails, too */       \
-    (void)IRIS_I_CAS(p, &seen, value, order, IRIS_I_ORDER(ACQUIRE), scope)
-#define IRIS_I_OP_CAS_SOFT(order, scope)                                       \
-    (void)IRIS_I_CAS(p, &seen, value, order, IRIS_I_ORDER(RELAXED), scope)
-#define IRIS_I_OP_ADD(order, scope)                                            \
-    result = IRIS_I_FETCH(add, p, value, order, scope)
-#define IRIS_I_OP_AND(order, scope)                                            \
-    result = IRIS_I_FETCH(and, p, value, order, scope)
-#define IRIS_I_OP_OR(order, scope)                                             \
-    result = IRIS_I_FETCH(or, p, value, order, scope)
-#define IRIS_I_OP_XOR(order, scope)                                            \
-    result = IRIS_I_FETCH(xor, p, value, order, scope)
-#define IRIS_I_OP_UMIN(order, scope)                                           \
-    result = IRIS_I_FETCH(min, p, value, order, scope)
-#define IRIS_I_OP_UMAX(order, scope)                                           \
-    result = IRIS_I_FETCH(max, p, value, order, scope)
-#define IRIS_I_OP_SMIN(order, scope)                                           \
-    result = IRIS_I_FETCH_SIGNED(min, p, value, order, scope)
-#define IRIS_I_OP_SMAX(order, scope)                                           \
-    result = IRIS_I_FETCH_SIGNED(max, p, value, order, scope)
+#define IRIS_D_OP_LOAD(order, scope) result = IRIS_D_LOAD(p, order, scope)
+#define IRIS_D_OP_STORE(order, scope) IRIS_D_STORE(p, value, order, scope)
+#define IRIS_D_OP_XCHG(order, scope)                                           \
+    result = IRIS_D_XCHG(p, value, order, scope)
+#define IRIS_D_OP_CAS_HARD(order, scope) /* acquires if it fails, too */       \
+    (void)IRIS_D_CAS(p, &seen, value, order, IRIS_D_ORDER(ACQUIRE), scope)
+#define IRIS_D_OP_CAS_SOFT(order, scope)                                       \
+    (void)IRIS_D_CAS(p, &seen, value, order, IRIS_D_ORDER(RELAXED), scope)
+#define IRIS_D_OP_ADD(order, scope)                                            \
+    result = IRIS_D_FETCH(add, p, value, order, scope)
+#define IRIS_D_OP_AND(order, scope)                                            \
+    result = IRIS_D_FETCH(and, p, value, order, scope)
+#define IRIS_D_OP_OR(order, scope)                                             \
+    result = IRIS_D_FETCH(or, p, value, order, scope)
+#define IRIS_D_OP_XOR(order, scope)                                            \
+    result = IRIS_D_FETCH(xor, p, value, order, scope)
+#define IRIS_D_OP_UMIN(order, scope)                                           \
+    result = IRIS_D_FETCH(min, p, value, order, scope)
+#define IRIS_D_OP_UMAX(order, scope)                                           \
+    result = IRIS_D_FETCH(max, p, value, order, scope)
+#define IRIS_D_OP_SMIN(order, scope)                                           \
+    result = IRIS_D_FETCH_SIGNED(min, p, value, order, scope)
+#define IRIS_D_OP_SMAX(order, scope)                                           \
+    result = IRIS_D_FETCH_SIGNED(max, p, value, order, scope)
 
-#define IRIS_I_ACCESSES(bits)                                                  \
-    IRIS_DEVICE uint##bits##_t iris_i_load_u##bits(                            \
-        iris_i_u##bits##_t *p, iris_i_order_t how)                             \
+#define IRIS_D_ACCESSES(bits)                                                  \
+    IRIS_DEVICE uint##bits##_t iris_d_load_u##bits(                            \
+        iris_d_u##bits##_t *p, iris_d_order_t how)                             \
     {                                                                          \
         uint##bits##_t result;                                                 \
-        IRIS_I_LOADING(IRIS_I_OP_LOAD, how)                                    \
+        IRIS_D_LOADING(IRIS_D_OP_LOAD, how)                                    \
         return result;                                                         \
     }                                                                          \
-    IRIS_DEVICE void iris_i_store_u##bits(                                     \
-        iris_i_u##bits##_t *p, uint##bits##_t value, iris_i_order_t how)       \
+    IRIS_DEVICE void iris_d_store_u##bits(                                     \
+        iris_d_u##bits##_t *p, uint##bits##_t value, iris_d_order_t how)       \
     {                                                                          \
-        how = iris_i_released(how);                                            \
-        IRIS_I_STORING(IRIS_I_OP_STORE, how)                                   \
+        how = iris_d_released(how);                                            \
+        IRIS_D_STORING(IRIS_D_OP_STORE, how)                                   \
     }
 
-#define IRIS_I_UPDATE(bits, verb, OP)                                          \
-    IRIS_DEVICE uint##bits##_t iris_i_##verb##_u##bits(                        \
-        iris_i_u##bits##_t *p, uint##bits##_t value, iris_i_order_t how)       \
+#define IRIS_D_UPDATE(bits, verb, OP)                                          \
+    IRIS_DEVICE uint##bits##_t iris_d_##verb##_u##bits(                        \
+        iris_d_u##bits##_t *p, uint##bits##_t value, iris_d_order_t how)       \
     {                                                                          \
         uint##bits##_t result;                                                 \
-        how = iris_i_released(how);                                            \
-        IRIS_I_UPDATING(OP, how)                                               \
+        how = iris_d_released(how);                                            \
+        IRIS_D_UPDATING(OP, how)                                               \
         return result;                                                         \
     }
 
-#define IRIS_I_UPDATES(bits)                                                   \
-    IRIS_I_UPDATE(bits, xchg, IRIS_I_OP_XCHG)                                  \
-    IRIS_I_UPDATE(bits, add, IRIS_I_OP_ADD)                                    \
-    IRIS_I_UPDATE(bits, and, IRIS_I_OP_AND)                                    \
-    IRIS_I_UPDATE(bits, or, IRIS_I_OP_OR)                                      \
-    IRIS_I_UPDATE(bits, xor, IRIS_I_OP_XOR)                                    \
-    IRIS_DEVICE uint##bits##_t iris_i_cas_u##bits(                             \
-        iris_i_u##bits##_t *p, uint##bits##_t expected, uint##bits##_t value,  \
-        iris_i_order_t how)                                                    \
+#define IRIS_D_UPDATES(bits)                                                   \
+    IRIS_D_UPDATE(bits, xchg, IRIS_D_OP_XCHG)                                  \
+    IRIS_D_UPDATE(bits, add, IRIS_D_OP_ADD)                                    \
+    IRIS_D_UPDATE(bits, and, IRIS_D_OP_AND)                                    \
+    IRIS_D_UPDATE(bits, or, IRIS_D_OP_OR)                                      \
+    IRIS_D_UPDATE(bits, xor, IRIS_D_OP_XOR)                                    \
+    IRIS_DEVICE uint##bits##_t iris_d_cas_u##bits(                             \
+        iris_d_u##bits##_t *p, uint##bits##_t expected, uint##bits##_t value,  \
+        iris_d_order_t how)                                                    \
     {                                                                          \
-        iris_i_u##bits##_t seen = expected;                                    \
-        how = iris_i_released(how);                                            \
-        if (iris_i_acquires(how) && iris_i_releases(how)) {                    \
-            IRIS_I_RELEASING(IRIS_I_OP_CAS_HARD, ACQ_REL, how);                \
-        } else if (iris_i_acquires(how)) {                                     \
-            IRIS_I_SCOPED(IRIS_I_OP_CAS_HARD, ACQUIRE, how);                   \
+        iris_d_u##bits##_t seen = expected;                                    \
+        how = iris_d_released(how);                                            \
+        if (iris_d_acquires(how) && iris_d_releases(how)) {                    \
+            IRIS_D_RELEASING(IRIS_D_OP_CAS_HARD, ACQ_REL, how);                \
+        } else if (iris_d_acquires(how)) {                                     \
+            IRIS_D_SCOPED(IRIS_D_OP_CAS_HARD, ACQUIRE, how);                   \
         } else {                                                               \
-            IRIS_I_STORING(IRIS_I_OP_CAS_SOFT, how)                            \
+            IRIS_D_STORING(IRIS_D_OP_CAS_SOFT, how)                            \
         }                                                                      \
         return seen;                                                           \
     }
 /* clang-format on */
 
-IRIS_I_ACCESSES(8)
-IRIS_I_ACCESSES(16)
-IRIS_I_ACCESSES(32)
-IRIS_I_ACCESSES(64)
-IRIS_I_UPDATES(32)
-IRIS_I_UPDATES(64)
+IRIS_D_ACCESSES(8)
+IRIS_D_ACCESSES(16)
+IRIS_D_ACCESSES(32)
+IRIS_D_ACCESSES(64)
+IRIS_D_UPDATES(32)
+IRIS_D_UPDATES(64)
 
 #if IRIS_ON_CPU /* GPUs have no updates this small; see word.h */
-IRIS_I_UPDATES(8)
-IRIS_I_UPDATES(16)
+IRIS_D_UPDATES(8)
+IRIS_D_UPDATES(16)
 #else /* and CPUs no such updates */
-IRIS_I_UPDATE(32, umin, IRIS_I_OP_UMIN)
-IRIS_I_UPDATE(32, umax, IRIS_I_OP_UMAX)
-IRIS_I_UPDATE(32, smin, IRIS_I_OP_SMIN)
-IRIS_I_UPDATE(32, smax, IRIS_I_OP_SMAX)
-IRIS_I_UPDATE(64, umin, IRIS_I_OP_UMIN)
-IRIS_I_UPDATE(64, umax, IRIS_I_OP_UMAX)
-IRIS_I_UPDATE(64, smin, IRIS_I_OP_SMIN)
-IRIS_I_UPDATE(64, smax, IRIS_I_OP_SMAX)
+IRIS_D_UPDATE(32, umin, IRIS_D_OP_UMIN)
+IRIS_D_UPDATE(32, umax, IRIS_D_OP_UMAX)
+IRIS_D_UPDATE(32, smin, IRIS_D_OP_SMIN)
+IRIS_D_UPDATE(32, smax, IRIS_D_OP_SMAX)
+IRIS_D_UPDATE(64, umin, IRIS_D_OP_UMIN)
+IRIS_D_UPDATE(64, umax, IRIS_D_OP_UMAX)
+IRIS_D_UPDATE(64, smin, IRIS_D_OP_SMIN)
+IRIS_D_UPDATE(64, smax, IRIS_D_OP_SMAX)
 #endif
 
 /* ---- Fences and barriers ------------------------------------------------ */
@@ -197,64 +198,64 @@ IRIS_I_UPDATE(64, smax, IRIS_I_OP_SMAX)
 #if IRIS_TSAN && IRIS_ON_CPU
 /* ThreadSanitizer does not model fences: an update of one word that all share
  * orders at least as much. Weak, so that all files of a program do share it. */
-__attribute__((weak)) unsigned iris_i_fence_word;
+__attribute__((weak)) unsigned iris_d_fence_word;
 
-IRIS_DEVICE void iris_i_fence(iris_i_order_t how)
+IRIS_DEVICE void iris_d_fence(iris_d_order_t how)
 {
     (void)how;
-    (void)__atomic_fetch_add(&iris_i_fence_word, 1u, __ATOMIC_ACQ_REL);
+    (void)__atomic_fetch_add(&iris_d_fence_word, 1u, __ATOMIC_ACQ_REL);
 }
 #else
 /* clang-format off */
 #if IRIS_ON_CPU
-#define IRIS_I_OP_FENCE(order, scope) __atomic_thread_fence(order)
+#define IRIS_D_OP_FENCE(order, scope) __atomic_thread_fence(order)
 #else /* here scopes have other names, on NVIDIA orders as well */
-#undef IRIS_I_WG
-#undef IRIS_I_AGENT
-#undef IRIS_I_SYSTEM
+#undef IRIS_D_WG
+#undef IRIS_D_AGENT
+#undef IRIS_D_SYSTEM
 #if IRIS_ON_HIP
-#define IRIS_I_WG "workgroup"
-#define IRIS_I_AGENT "agent"
-#define IRIS_I_SYSTEM ""
-#define IRIS_I_OP_FENCE(order, scope) __builtin_amdgcn_fence(order, scope)
+#define IRIS_D_WG "workgroup"
+#define IRIS_D_AGENT "agent"
+#define IRIS_D_SYSTEM ""
+#define IRIS_D_OP_FENCE(order, scope) __builtin_amdgcn_fence(order, scope)
 #else /* nvcc 13.0's builtin makes slower, sequentially consistent fences */
-#undef IRIS_I_ORDER
-#define IRIS_I_ORDER(order) IRIS_I_FENCE_##order
-#define IRIS_I_FENCE_ACQ_REL "fence.acq_rel"
-#if IRIS_I_HALF_FENCES
-#define IRIS_I_FENCE_ACQUIRE "fence.acquire"
-#define IRIS_I_FENCE_RELEASE "fence.release"
+#undef IRIS_D_ORDER
+#define IRIS_D_ORDER(order) IRIS_D_FENCE_##order
+#define IRIS_D_FENCE_ACQ_REL "fence.acq_rel"
+#if IRIS_D_HALF_FENCES
+#define IRIS_D_FENCE_ACQUIRE "fence.acquire"
+#define IRIS_D_FENCE_RELEASE "fence.release"
 #else
-#define IRIS_I_FENCE_ACQUIRE IRIS_I_FENCE_ACQ_REL
-#define IRIS_I_FENCE_RELEASE IRIS_I_FENCE_ACQ_REL
+#define IRIS_D_FENCE_ACQUIRE IRIS_D_FENCE_ACQ_REL
+#define IRIS_D_FENCE_RELEASE IRIS_D_FENCE_ACQ_REL
 #endif
-#define IRIS_I_WG ".cta;"
-#define IRIS_I_AGENT ".gpu;"
-#define IRIS_I_SYSTEM ".sys;"
-#define IRIS_I_OP_FENCE(order, scope)                                          \
+#define IRIS_D_WG ".cta;"
+#define IRIS_D_AGENT ".gpu;"
+#define IRIS_D_SYSTEM ".sys;"
+#define IRIS_D_OP_FENCE(order, scope)                                          \
     __asm__ volatile(order scope ::: "memory")
 #endif
 #endif
 /* clang-format on */
 
-IRIS_DEVICE void iris_i_fence(iris_i_order_t how)
+IRIS_DEVICE void iris_d_fence(iris_d_order_t how)
 {
-    how = iris_i_released(how);
-    if (iris_i_acquires(how) && iris_i_releases(how)) {
-        IRIS_I_RELEASING(IRIS_I_OP_FENCE, ACQ_REL, how);
-    } else if (iris_i_acquires(how)) {
-        IRIS_I_SCOPED(IRIS_I_OP_FENCE, ACQUIRE, how);
-    } else if (iris_i_releases(how)) {
-        IRIS_I_RELEASING(IRIS_I_OP_FENCE, RELEASE, how);
+    how = iris_d_released(how);
+    if (iris_d_acquires(how) && iris_d_releases(how)) {
+        IRIS_D_RELEASING(IRIS_D_OP_FENCE, ACQ_REL, how);
+    } else if (iris_d_acquires(how)) {
+        IRIS_D_SCOPED(IRIS_D_OP_FENCE, ACQUIRE, how);
+    } else if (iris_d_releases(how)) {
+        IRIS_D_RELEASING(IRIS_D_OP_FENCE, RELEASE, how);
     }
 }
 #endif
 
-/* All lanes of the workgroup meet; what any of them did before is visible to
- * all of them after. On AMD the barrier alone waits for no stores: without
+/* Waits for all lanes of the workgroup; what any of them did before is visible
+ * to all of them after. On AMD the barrier alone waits for no stores: without
  * vmcnt(0) in each wavefront, a flag that one lane releases at system scope
  * afterwards could overtake the other wavefronts' stores to a peer. */
-IRIS_DEVICE void iris_i_wg_barrier(void)
+IRIS_DEVICE void iris_d_wg_barrier(void)
 {
 #if IRIS_ON_HIP
     __asm__ volatile("s_waitcnt vmcnt(0)" ::: "memory");
@@ -268,9 +269,9 @@ IRIS_DEVICE void iris_i_wg_barrier(void)
 
 /* 0, which the compiler has only behind the fence before it: added to a loaded
  * value, it keeps the wait for the load behind the fence. ptxas takes
- * arithmetic up past fences, but nothing past a look at the clock, whose
+ * arithmetic up past fences, but nothing past a read of the clock, whose
  * highest bit this is. */
-IRIS_DEVICE uint64_t iris_i_zero_behind_fence(void)
+IRIS_DEVICE uint64_t iris_d_zero_behind_fence(void)
 {
 #if IRIS_ON_CUDA
     uint64_t now;
@@ -285,7 +286,7 @@ IRIS_DEVICE uint64_t iris_i_zero_behind_fence(void)
 #if !IRIS_ON_CPU
 /* Ticks of the device's clock, which goes on at one rate whatever the lanes do:
  * nanoseconds on NVIDIA, 100 MHz on AMD Instinct. */
-IRIS_DEVICE uint64_t iris_i_clock(void)
+IRIS_DEVICE uint64_t iris_d_clock(void)
 {
 #if IRIS_ON_HIP
     return __builtin_amdgcn_s_memrealtime();
@@ -300,7 +301,7 @@ IRIS_DEVICE uint64_t iris_i_clock(void)
 /* Ends this lane, on AMD its whole wavefront, in the middle of the kernel.
  * Barriers no longer count those that have ended. Compilers for AMD must not
  * know that it ends here: they would let the other lanes run on first. */
-IRIS_DEVICE void iris_i_end_lane(void)
+IRIS_DEVICE void iris_d_end_lane(void)
 {
 #if IRIS_ON_HIP
     __asm__ volatile("s_endpgm" ::: "memory");
@@ -312,7 +313,7 @@ IRIS_DEVICE void iris_i_end_lane(void)
 #endif
 
 /* Rests a moment in a loop that waits. */
-IRIS_DEVICE void iris_i_pause(void)
+IRIS_DEVICE void iris_d_pause(void)
 {
 #if IRIS_ON_HIP
     __builtin_amdgcn_s_sleep(1);
@@ -328,39 +329,39 @@ IRIS_DEVICE void iris_i_pause(void)
 
 /* clang-format off */
 #if IRIS_ON_HIP
-IRIS_DEVICE uint32_t iris_i_lane(void)
+IRIS_DEVICE uint32_t iris_d_lane(void)
 {
     return __builtin_amdgcn_workitem_id_x();
 }
-IRIS_DEVICE uint32_t iris_i_num_lanes(void)
+IRIS_DEVICE uint32_t iris_d_num_lanes(void)
 {
     return __builtin_amdgcn_workgroup_size_x();
 }
-IRIS_DEVICE uint32_t iris_i_wg_id(void)
+IRIS_DEVICE uint32_t iris_d_wg_id(void)
 {
     return __builtin_amdgcn_workgroup_id_x();
 }
-IRIS_DEVICE uint32_t iris_i_num_wgs(void)
+IRIS_DEVICE uint32_t iris_d_num_wgs(void)
 {
     return __builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x();
 }
 #elif IRIS_ON_CUDA
-IRIS_DEVICE uint32_t iris_i_lane(void) { return threadIdx.x; }
-IRIS_DEVICE uint32_t iris_i_num_lanes(void) { return blockDim.x; }
-IRIS_DEVICE uint32_t iris_i_wg_id(void) { return blockIdx.x; }
-IRIS_DEVICE uint32_t iris_i_num_wgs(void) { return gridDim.x; }
+IRIS_DEVICE uint32_t iris_d_lane(void) { return threadIdx.x; }
+IRIS_DEVICE uint32_t iris_d_num_lanes(void) { return blockDim.x; }
+IRIS_DEVICE uint32_t iris_d_wg_id(void) { return blockIdx.x; }
+IRIS_DEVICE uint32_t iris_d_num_wgs(void) { return gridDim.x; }
 #else
-IRIS_DEVICE uint32_t iris_i_lane(void) { return 0; }
-IRIS_DEVICE uint32_t iris_i_num_lanes(void) { return 1; }
+IRIS_DEVICE uint32_t iris_d_lane(void) { return 0; }
+IRIS_DEVICE uint32_t iris_d_num_lanes(void) { return 1; }
 #endif
 /* clang-format on */
 
 /* ---- Pointers, hints, wide copies ---------------------------------------- */
 
-/* The pointer at an address of global memory, and the compiler told so: it then
+/* The pointer at an address, known to the compiler to be of global memory: it
  * emits global_* where it would have to emit flat_*. (A pointer cast to the
  * address space and back would be folded away; this is not.) */
-IRIS_DEVICE void *iris_i_global(uintptr_t address)
+IRIS_DEVICE void *iris_d_global(uintptr_t address)
 {
 #if IRIS_ON_HIP
     return (void *)(__attribute__((address_space(1))) void *)address;
@@ -379,13 +380,13 @@ IRIS_DEVICE void *iris_i_global(uintptr_t address)
  * that no lane loop is vectorised. The CPU has no such load, only such calls.
  */
 #if IRIS_ON_CPU
-IRIS_CPU_CONST int64_t iris_i_load_constant(const int64_t *ptr);
-IRIS_CPU_CONST int64_t iris_i_load_constant(const int64_t *ptr)
+IRIS_CPU_CONST int64_t iris_d_load_constant(const int64_t *ptr);
+IRIS_CPU_CONST int64_t iris_d_load_constant(const int64_t *ptr)
 {
     return *ptr;
 }
 #else
-IRIS_DEVICE int64_t iris_i_load_constant(const int64_t *ptr)
+IRIS_DEVICE int64_t iris_d_load_constant(const int64_t *ptr)
 {
 #if IRIS_ON_HIP
     return *(const __attribute__((address_space(4))) int64_t *)(uintptr_t)ptr;
@@ -407,87 +408,87 @@ IRIS_DEVICE int64_t iris_i_load_constant(const int64_t *ptr)
  * a cache is what an atomic of wider scope does, a relaxed one is the hint. */
 /* clang-format off */
 #if IRIS_ON_CUDA
-#define IRIS_I_HINTED_LOAD(p, hint)                                            \
+#define IRIS_D_HINTED_LOAD(p, hint)                                            \
     ((hint) == IRIS_CACHE_ALL         ? __ldca(p)                              \
      : (hint) == IRIS_CACHE_GLOBAL    ? __ldcg(p)                              \
      : (hint) == IRIS_CACHE_STREAMING ? __ldcs(p)                              \
      : (hint) == IRIS_CACHE_VOLATILE  ? __ldcv(p)                              \
                                       : *(p))
-#define IRIS_I_HINTED_STORE(p, v, hint)                                        \
+#define IRIS_D_HINTED_STORE(p, v, hint)                                        \
     ((hint) == IRIS_CACHE_WRITE_BACK      ? __stwb(p, v)                       \
      : (hint) == IRIS_CACHE_GLOBAL        ? __stcg(p, v)                       \
      : (hint) == IRIS_CACHE_STREAMING     ? __stcs(p, v)                       \
      : (hint) == IRIS_CACHE_WRITE_THROUGH ? __stwt(p, v)                       \
                                           : (void)(*(p) = (v)))
 #elif IRIS_ON_HIP
-#define IRIS_I_HINTED_LOAD(p, hint)                                            \
+#define IRIS_D_HINTED_LOAD(p, hint)                                            \
     ((hint) == IRIS_CACHE_STREAMING ? __builtin_nontemporal_load(p)            \
      : (hint) == IRIS_CACHE_GLOBAL                                             \
          ? __hip_atomic_load(p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)    \
      : (hint) == IRIS_CACHE_VOLATILE                                           \
          ? __hip_atomic_load(p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)   \
          : *(p))
-#define IRIS_I_HINTED_STORE(p, v, hint)                                        \
+#define IRIS_D_HINTED_STORE(p, v, hint)                                        \
     ((hint) == IRIS_CACHE_STREAMING ? __builtin_nontemporal_store(v, p)        \
      : (hint) == IRIS_CACHE_WRITE_THROUGH                                      \
          ? __hip_atomic_store(p, v, __ATOMIC_RELAXED,                          \
                               __HIP_MEMORY_SCOPE_SYSTEM)                       \
          : (void)(*(p) = (v)))
 #else
-#define IRIS_I_HINTED_LOAD(p, hint) ((void)(hint), *(p))
-#define IRIS_I_HINTED_STORE(p, v, hint) ((void)(hint), (void)(*(p) = (v)))
+#define IRIS_D_HINTED_LOAD(p, hint) ((void)(hint), *(p))
+#define IRIS_D_HINTED_STORE(p, v, hint) ((void)(hint), (void)(*(p) = (v)))
 #endif
 /* clang-format on */
 
 /* The widest word that one access moves, aligned to its size. */
 #if IRIS_ON_CUDA
-typedef uint4 iris_i_u128_t;
+typedef uint4 iris_d_u128_t;
 #else
-typedef uint32_t iris_i_u128_t __attribute__((vector_size(16), may_alias));
+typedef uint32_t iris_d_u128_t __attribute__((vector_size(16), may_alias));
 #endif
 
 #if IRIS_ON_CPU
 /* The ranges may overlap. */
-IRIS_DEVICE void iris_i_copy_bytes(void *to, const void *from, size_t bytes)
+IRIS_DEVICE void iris_d_copy_bytes(void *to, const void *from, size_t bytes)
 {
     (void)__builtin_memmove(to, from, bytes);
 }
 #endif
 
-#undef IRIS_I_ORDER
-#undef IRIS_I_LOAD
-#undef IRIS_I_STORE
-#undef IRIS_I_XCHG
-#undef IRIS_I_CAS
-#undef IRIS_I_FETCH
-#undef IRIS_I_FETCH_SIGNED
-#undef IRIS_I_WG
-#undef IRIS_I_AGENT
-#undef IRIS_I_SYSTEM
-#undef IRIS_I_SCOPED
-#undef IRIS_I_RELEASING
-#undef IRIS_I_LOADING
-#undef IRIS_I_STORING
-#undef IRIS_I_UPDATING
-#undef IRIS_I_OP_LOAD
-#undef IRIS_I_OP_STORE
-#undef IRIS_I_OP_XCHG
-#undef IRIS_I_OP_CAS_HARD
-#undef IRIS_I_OP_CAS_SOFT
-#undef IRIS_I_OP_ADD
-#undef IRIS_I_OP_AND
-#undef IRIS_I_OP_OR
-#undef IRIS_I_OP_XOR
-#undef IRIS_I_OP_UMIN
-#undef IRIS_I_OP_UMAX
-#undef IRIS_I_OP_SMIN
-#undef IRIS_I_OP_SMAX
-#undef IRIS_I_ACCESSES
-#undef IRIS_I_UPDATE
-#undef IRIS_I_UPDATES
-#undef IRIS_I_OP_FENCE
-#undef IRIS_I_FENCE_ACQ_REL
-#undef IRIS_I_FENCE_ACQUIRE
-#undef IRIS_I_FENCE_RELEASE
+#undef IRIS_D_ORDER
+#undef IRIS_D_LOAD
+#undef IRIS_D_STORE
+#undef IRIS_D_XCHG
+#undef IRIS_D_CAS
+#undef IRIS_D_FETCH
+#undef IRIS_D_FETCH_SIGNED
+#undef IRIS_D_WG
+#undef IRIS_D_AGENT
+#undef IRIS_D_SYSTEM
+#undef IRIS_D_SCOPED
+#undef IRIS_D_RELEASING
+#undef IRIS_D_LOADING
+#undef IRIS_D_STORING
+#undef IRIS_D_UPDATING
+#undef IRIS_D_OP_LOAD
+#undef IRIS_D_OP_STORE
+#undef IRIS_D_OP_XCHG
+#undef IRIS_D_OP_CAS_HARD
+#undef IRIS_D_OP_CAS_SOFT
+#undef IRIS_D_OP_ADD
+#undef IRIS_D_OP_AND
+#undef IRIS_D_OP_OR
+#undef IRIS_D_OP_XOR
+#undef IRIS_D_OP_UMIN
+#undef IRIS_D_OP_UMAX
+#undef IRIS_D_OP_SMIN
+#undef IRIS_D_OP_SMAX
+#undef IRIS_D_ACCESSES
+#undef IRIS_D_UPDATE
+#undef IRIS_D_UPDATES
+#undef IRIS_D_OP_FENCE
+#undef IRIS_D_FENCE_ACQ_REL
+#undef IRIS_D_FENCE_ACQUIRE
+#undef IRIS_D_FENCE_RELEASE
 
 #endif /* IRIS_DEVICE_ATOMIC_H */

@@ -8,80 +8,81 @@
 #include <iris/device/wg.h>
 
 /* A release at system scope ahead of the store that announces, which is
- * IRIS_I_AHEAD only. A GPU's is a fence of its own, which takes as long as half
+ * IRIS_D_AHEAD only. A GPU's is a fence of its own, which takes as long as half
  * the way to a peer: loads come home in that time. On the CPU the store itself
  * releases: that is free, and ThreadSanitizer understands it. */
 #if IRIS_ON_CPU
-#define IRIS_I_AHEAD IRIS_RELEASE
-IRIS_DEVICE void iris_i_release_ahead(void)
+#define IRIS_D_AHEAD IRIS_RELEASE
+IRIS_DEVICE void iris_d_release_ahead(void)
 {
 }
 #else
-#define IRIS_I_AHEAD IRIS_RELAXED
-IRIS_DEVICE void iris_i_release_ahead(void)
+#define IRIS_D_AHEAD IRIS_RELAXED
+IRIS_DEVICE void iris_d_release_ahead(void)
 {
-    iris_i_fence(iris_i_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
+    iris_d_fence(iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
 }
 #endif
 
 /* A word of the group that never changes. */
-IRIS_DEVICE uint64_t iris_i_group_word(const void *word)
+IRIS_DEVICE uint64_t iris_d_group_word(const void *word)
 {
-    return (uint64_t)iris_i_load_constant((const int64_t *)word);
+    return (uint64_t)iris_d_load_constant((const int64_t *)word);
 }
 
 /* The event of an announcement to member i. It names our own copy of the word
  * that is written there. */
-IRIS_DEVICE void iris_i_announce_seam(iris_dev_t dev,
+IRIS_DEVICE void iris_d_announce_seam(iris_dev_t dev,
                                       struct iris_dev_group *ours, uint32_t i)
 {
-    uint64_t *arrivals = (uint64_t *)iris_i_global((uintptr_t)ours->arrivals);
+    uint64_t *arrivals = (uint64_t *)iris_d_global((uintptr_t)ours->arrivals);
 
-    iris_i_strict_seam(
+    iris_d_strict_seam(
         dev, &arrivals[ours->index],
-        iris_i_ordered(iris_i_writes(IRIS_OP_STORE,
+        iris_d_ordered(iris_d_writes(IRIS_OP_STORE,
                                      (int)iris_i_group_ranks(ours)[i],
                                      sizeof *arrivals),
-                       iris_i_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM)));
+                       iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM)));
 }
 
-IRIS_DEVICE void iris_i_announce(iris_dev_t dev, struct iris_dev_group *ours,
+IRIS_DEVICE void iris_d_announce(iris_dev_t dev, struct iris_dev_group *ours,
                                  uint32_t i, uint64_t where, uint64_t epoch)
 {
-    iris_i_announce_seam(dev, ours, i);
-    iris_i_store(iris_i_global((uintptr_t)where), sizeof epoch, epoch,
-                 iris_i_order(IRIS_I_AHEAD, IRIS_SCOPE_SYSTEM));
+    iris_d_announce_seam(dev, ours, i);
+    iris_d_store(iris_d_global((uintptr_t)where), sizeof epoch, epoch,
+                 iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
     iris_i_group_words(ours)[2 * (size_t)i + 1] = epoch;
 }
 
 /* One lane's part: announces to its members and waits for theirs. `count` and
  * `where` are the group's and of its first member, maybe still on their way. */
-IRIS_DEVICE void iris_i_meet(iris_dev_t dev, struct iris_dev_group *ours,
-                             uint32_t count, uint64_t where)
+IRIS_DEVICE void iris_d_await_members(iris_dev_t dev,
+                                      struct iris_dev_group *ours,
+                                      uint32_t count, uint64_t where)
 {
     uint64_t *words = iris_i_group_words(ours), *arrivals, zero;
-    uint32_t lane = iris_i_lane(), step = iris_i_num_lanes(), i;
+    uint32_t lane = iris_d_lane(), step = iris_d_num_lanes(), i;
     uint64_t epoch = words[2 * lane + 1]; /* the same for all its members */
-    iris_i_goal_t arrived;
+    iris_d_condition_t arrived;
 
-    arrivals = (uint64_t *)iris_i_global(
-        (uintptr_t)iris_i_group_word(&ours->arrivals));
+    arrivals = (uint64_t *)iris_d_global(
+        (uintptr_t)iris_d_group_word(&ours->arrivals));
     step = step < IRIS_DEV_GROUP_LANES ? step : IRIS_DEV_GROUP_LANES;
-    iris_i_release_ahead(); /* of all that the workgroup wrote */
-    zero = iris_i_zero_behind_fence();
+    iris_d_release_ahead(); /* of all that the workgroup wrote */
+    zero = iris_d_zero_behind_fence();
     epoch += zero + 1;
     if (lane >= count + (uint32_t)zero) {
         return;
     }
-    iris_i_announce(dev, ours, lane, where, epoch);
+    iris_d_announce(dev, ours, lane, where, epoch);
     for (i = lane + step; IRIS_UNLIKELY(i < count); i += step) {
-        iris_i_announce(dev, ours, i, iris_i_group_word(&words[2 * i]), epoch);
+        iris_d_announce(dev, ours, i, iris_d_group_word(&words[2 * i]), epoch);
     }
-    arrived = iris_i_goal(IRIS_I_KIND_u64, IRIS_CMP_GE, epoch);
+    arrived = iris_d_condition(IRIS_D_KIND_u64, IRIS_CMP_GE, epoch);
     arrived.op = IRIS_OP_BARRIER; /* who reads a report wants to know */
     i = lane;
     do {
-        (void)iris_i_wait(dev, &arrivals[i], arrived);
+        (void)iris_d_wait(dev, &arrivals[i], arrived);
         i += step;
     } while (IRIS_UNLIKELY(i < count));
 }
@@ -104,23 +105,23 @@ IRIS_DEVICE_LARGE void iris_dev_barrier(iris_wg_t wg, iris_dev_t dev,
                                         struct iris_dev_group *group)
 {
     struct iris_dev_group *ours =
-        (struct iris_dev_group *)iris_i_global((uintptr_t)group);
+        (struct iris_dev_group *)iris_d_global((uintptr_t)group);
     uint64_t *words = iris_i_group_words(ours);
     uint32_t count;
     uint64_t where;
 
     iris_wg_barrier(wg);
     /* Every lane has such a pair of words: nvcc may load it ahead of the test
-     * below. Where a loop meets, these loads leave it. */
-    count = (uint32_t)iris_i_group_word(&ours->count); /* low half */
+     * below. Where a loop has the barrier, these loads leave it. */
+    count = (uint32_t)iris_d_group_word(&ours->count); /* low half */
     where =
-        iris_i_group_word(&words[2 * (iris_i_lane() % IRIS_DEV_GROUP_LANES)]);
+        iris_d_group_word(&words[2 * (iris_d_lane() % IRIS_DEV_GROUP_LANES)]);
     if (iris_wg_leader(wg)) {
-        iris_i_meeting_seam(IRIS_OP_BARRIER, ours,
-                            iris_i_order(IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM));
+        iris_d_meeting_seam(IRIS_OP_BARRIER, ours,
+                            iris_d_order(IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM));
     }
-    if (iris_i_lane() < IRIS_DEV_GROUP_LANES) {
-        iris_i_meet(dev, ours, count, where);
+    if (iris_d_lane() < IRIS_DEV_GROUP_LANES) {
+        iris_d_await_members(dev, ours, count, where);
     }
     iris_wg_barrier(wg);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The only file that asks which compiler this is. It tests the language, never
- * the compilation pass, so host and device pass of one file see the same code.
+ * Which compiler this is, and with that the target. It tests the language,
+ * never the compilation pass, so host and device pass of one file see the same
+ * code.
  */
 #ifndef IRIS_DEVICE_COMPAT_H
 #define IRIS_DEVICE_COMPAT_H
@@ -12,11 +13,6 @@
 /* The target kernels are compiled for; exactly one is 1. HIP's NVIDIA platform
  * runs nvcc and counts as CUDA. */
 #if defined(__CUDACC__)
-#if !defined(__NVCC__)
-#error "Iris kernels for NVIDIA GPUs need nvcc"
-#elif __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1208
-#error "Iris kernels for NVIDIA GPUs need nvcc 12.8 or later"
-#endif
 #define IRIS_ON_CPU 0
 #define IRIS_ON_HIP 0
 #define IRIS_ON_CUDA 1
@@ -32,68 +28,32 @@
 #error "Iris knows gcc, clang, hipcc and nvcc; add this compiler here"
 #endif
 
-/* The wait in iris_i_wg_barrier() is right for gfx9 only: later families count
- * stores apart from loads. Only the device pass knows the GPU, so only there
- * can this be said. */
-#if defined(__HIP_DEVICE_COMPILE__) && !IRIS_ON_CUDA &&                     \
-    !defined(__gfx900__) && !defined(__gfx906__) && !defined(__gfx908__) && \
-    !defined(__gfx90a__) && !defined(__gfx940__) && !defined(__gfx941__) && \
-    !defined(__gfx942__) && !defined(__gfx950__)
-#error "Iris supports AMD Instinct GPUs of family gfx9; add this one's barrier"
-#endif
-
-/* IRIS_DEVICE: a function that kernels call, small enough to be inlined always
- * (constants of its caller must reach the builtins). IRIS_DEVICE_LARGE: one
- * that the compiler may leave out of line. IRIS_HOST_DEVICE: host code may call
- * it too. */
+/* What differs between targets, the same names in each:
+ *   IRIS_DEVICE          a function that kernels call, small enough to be
+ *                        inlined always (constants of its caller must reach the
+ *                        builtins)
+ *   IRIS_DEVICE_LARGE    one that the compiler may leave out of line
+ *   IRIS_HOST_DEVICE     one that host code may call, too
+ *   IRIS_D_WATCHED       1: waits read struct iris_dev_watch
+ *   IRIS_D_POLLS_PER_CHECK  how often they do
+ *   IRIS_D_PAUSED()      in a loop that waits, between polls
+ *   IRIS_D_HALF_FENCES   1: there are fences that only acquire, without a
+ *                        memory barrier, or only release
+ * and for IRIS_KERNEL():
+ *   IRIS_D_MAX_LANES(n)  GPUs: how many lanes a workgroup may have
+ *   IRIS_D_GPU_IMAGE(name), IRIS_D_ENTER(wg), IRIS_D_WG_MEMBERS  the CPU: the
+ *                        kernel's code for GPUs, what its entry begins with,
+ *                        what iris_wg_t has more
+ * A program may bring a target of its own for a compiler for CPUs. */
 #define IRIS_UNUSED __attribute__((unused))
-#if IRIS_ON_CPU
-#if defined(__OPTIMIZE__) /* without, inlining only costs time */
-#define IRIS_DEVICE static inline __attribute__((always_inline, unused))
-#else
-#define IRIS_DEVICE static inline __attribute__((unused))
-#endif
-#define IRIS_HOST_DEVICE IRIS_DEVICE
-#define IRIS_DEVICE_LARGE static inline __attribute__((unused))
-#define IRIS_CPU_COLD static __attribute__((cold, noinline, unused))
-/* A function whose result depends on its arguments only, and that compilers may
- * not look into and find otherwise: weak, one for each program. */
-#define IRIS_CPU_CONST \
-    __attribute__((const, weak, noinline, nothrow, visibility("hidden")))
+#ifdef IRIS_TARGET_HEADER
+#include IRIS_TARGET_HEADER
+#elif IRIS_ON_CPU
+#include <iris/device/target_cpu.h>
 #elif IRIS_ON_HIP
-#define IRIS_HOST_DEVICE \
-    __host__ __device__ static inline __attribute__((always_inline, unused))
-#define IRIS_DEVICE \
-    __device__ static inline __attribute__((always_inline, unused))
-#define IRIS_DEVICE_LARGE __device__ static inline __attribute__((unused))
+#include <iris/device/target_hip.h>
 #else
-#define IRIS_HOST_DEVICE __host__ __device__ static __forceinline__
-#define IRIS_DEVICE __device__ static __forceinline__
-#define IRIS_DEVICE_LARGE __device__ static inline
-#endif
-
-/* Whether waits look at struct iris_dev_watch: on GPUs, and where the fake HIP
- * runtime of our tests runs a kernel's CPU version in a GPU's place. */
-#if IRIS_ON_CPU && !defined(IRIS_I_STAND_IN)
-#define IRIS_I_WATCHED 0
-#else
-#define IRIS_I_WATCHED 1
-#endif
-
-/* Whether the GPU has fences that only acquire, without a memory barrier, or
- * only release: NVIDIA's have since Hopper. */
-#if IRIS_ON_CUDA && defined(__CUDA_ARCH__)
-#define IRIS_I_HALF_FENCES (__CUDA_ARCH__ >= 900)
-#else
-#define IRIS_I_HALF_FENCES 0
-#endif
-
-/* A kernel's attribute: how many lanes a workgroup of it may have. HIP's own
- * name for it is in hip_runtime.h, which images are compiled without. */
-#if IRIS_ON_HIP
-#define IRIS_I_MAX_LANES(n) __attribute__((amdgpu_flat_work_group_size(1, n)))
-#elif IRIS_ON_CUDA
-#define IRIS_I_MAX_LANES(n) __launch_bounds__(n)
+#include <iris/device/target_cuda.h>
 #endif
 
 #define IRIS_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)

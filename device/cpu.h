@@ -46,7 +46,7 @@ struct iris_cpu_wg {
     iris_cpu_observe_t observe; /* NULL: nobody watches */
     void *observer;
     unsigned polls; /* iris_cpu_poll() calls; a wait starts it at 0 */
-    unsigned looks; /* operations so far that a spin loop may be made of */
+    unsigned spins; /* operations so far that a spin loop may be made of */
     const void *wait_address; /* what it waits for, for messages; else NULL */
     enum iris_op wait_op;     /* what waits: a wait or a barrier */
     iris_cmp_t wait_cmp;
@@ -71,47 +71,7 @@ iris_cpu_poll(struct iris_cpu_wg *cpu);
 __attribute__((visibility("default"), cold)) void
 iris_cpu_observe(struct iris_cpu_wg *cpu, struct iris_cpu_event event);
 
-#ifdef IRIS_I_STAND_IN
-/* A workgroup that the fake HIP runtime of our tests runs: what its waits ask
- * of the GPU that it stands for. */
-struct iris_i_stand_in {
-    uint32_t workgroup;
-    uint64_t (*clock)(void);
-    void (*poll)(struct iris_i_stand_in *self);
-    void (*end)(struct iris_i_stand_in *self); /* does not return */
-};
-
-/* The calling thread's, NULL if it runs none; one variable for each program,
- * which kernels' CPU versions set. */
-__attribute__((weak, noinline, visibility("hidden"))) struct iris_i_stand_in **
-iris_i_stand_in(void);
-struct iris_i_stand_in **iris_i_stand_in(void)
-{
-    static __thread struct iris_i_stand_in *self;
-
-    return &self;
-}
-#endif
-
 #ifdef __cplusplus
-}
-#endif
-
-#ifdef IRIS_I_STAND_IN
-/* What atomic.h has for GPUs. */
-IRIS_DEVICE uint64_t iris_i_clock(void)
-{
-    return (*iris_i_stand_in())->clock();
-}
-
-IRIS_DEVICE void iris_i_end_lane(void)
-{
-    (*iris_i_stand_in())->end(*iris_i_stand_in());
-}
-
-IRIS_DEVICE uint32_t iris_i_wg_id(void)
-{
-    return (*iris_i_stand_in())->workgroup;
 }
 #endif
 

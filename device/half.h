@@ -9,10 +9,10 @@
 #include <iris/types.h>
 #include <iris/device/compat.h>
 
-typedef union iris_i_f32 {
+typedef union iris_d_f32 {
     float value;
     uint32_t bits;
-} iris_i_f32_t;
+} iris_d_f32_t;
 
 /** The float that `half` is, exactly. A NaN stays a NaN and becomes quiet.
  *  Any lane, or the host. */
@@ -21,7 +21,7 @@ IRIS_HOST_DEVICE float iris_f16_to_f32(iris_f16_t half)
     uint32_t magnitude = half.bits & 0x7fffu;
     uint32_t exponent = magnitude >> 10;
     uint32_t fraction = magnitude & 0x3ffu;
-    iris_i_f32_t result;
+    iris_d_f32_t result;
 
     if (exponent == 31) {
         result.bits = 0x7f800000u | fraction << 13;
@@ -45,7 +45,7 @@ IRIS_HOST_DEVICE float iris_f16_to_f32(iris_f16_t half)
  *  becomes a quiet NaN. Any lane, or the host. */
 IRIS_HOST_DEVICE iris_f16_t iris_f16_from_f32(float value)
 {
-    iris_i_f32_t input;
+    iris_d_f32_t input;
     iris_f16_t result;
     uint32_t magnitude, half;
 
@@ -75,7 +75,7 @@ IRIS_HOST_DEVICE iris_f16_t iris_f16_from_f32(float value)
 /** The float that `half` is, exactly. Any lane, or the host. */
 IRIS_HOST_DEVICE float iris_bf16_to_f32(iris_bf16_t half)
 {
-    iris_i_f32_t result;
+    iris_d_f32_t result;
 
     result.bits = (uint32_t)half.bits << 16;
     return result.value;
@@ -85,7 +85,7 @@ IRIS_HOST_DEVICE float iris_bf16_to_f32(iris_bf16_t half)
  *  becomes a quiet NaN. Any lane, or the host. */
 IRIS_HOST_DEVICE iris_bf16_t iris_bf16_from_f32(float value)
 {
-    iris_i_f32_t input;
+    iris_d_f32_t input;
     iris_bf16_t result;
 
     input.value = value;

@@ -16,27 +16,10 @@
  * C++ file for one GPU, host code and all. (A HIP program includes
  * <hip/hip_runtime.h> before this: its host side needs the declarations behind
  * __global__.) */
-#if IRIS_ON_CPU && defined(IRIS_I_STAND_IN)
-/* The fake HIP runtime of our tests takes a kernel itself for its image. */
-#define IRIS_I_GPU_IMAGE(name) name
-#define IRIS_I_ENTER(wg) \
-    (*iris_i_stand_in() = ((const iris_wg_t *)(wg))->stand_in)
-#elif IRIS_ON_CPU
-#ifdef __cplusplus
-extern "C" {
-#endif
-/* This object's image; its address is NULL in an object that has none. */
-extern const char iris_i_gpu_image[]
-    __attribute__((weak, visibility("hidden")));
-#ifdef __cplusplus
-}
-#endif
-#define IRIS_I_GPU_IMAGE(name) iris_i_gpu_image
-#define IRIS_I_ENTER(wg) ((void)(wg))
-#elif defined(IRIS_I_IMAGE) /* iriscc compiles the image */
-#define IRIS_I_KERNEL_LINKAGE extern "C"
+#if defined(IRIS_I_IMAGE) /* iriscc compiles the image */
+#define IRIS_D_KERNEL_LINKAGE extern "C"
 #else
-#define IRIS_I_KERNEL_LINKAGE static
+#define IRIS_D_KERNEL_LINKAGE static
 #endif
 
 /** Lanes that a workgroup may be launched with on a GPU, at most
@@ -53,10 +36,7 @@ typedef struct iris_wg {
     uint32_t num_wgs;   /**< Workgroups of the grid. */
     uint32_t num_lanes; /**< Lanes of each. */
 #if IRIS_ON_CPU
-    struct iris_cpu_wg *cpu; /* NULL outside a kernel */
-#ifdef IRIS_I_STAND_IN
-    struct iris_i_stand_in *stand_in; /* NULL: on the CPU as such */
-#endif
+    IRIS_D_WG_MEMBERS
 #endif
 } iris_wg_t;
 
@@ -83,21 +63,21 @@ typedef struct iris_wg {
     static void name##_cpu(const void *wg, const void *args)             \
     {                                                                    \
         ARGS copy = *(const ARGS *)args; /* which no store can change */ \
-        IRIS_I_ENTER(wg);                                                \
+        IRIS_D_ENTER(wg);                                                \
         name##_body(*(const iris_wg_t *)wg, &copy);                      \
     }                                                                    \
     IRIS_UNUSED static const struct iris_kernel name[1] = {              \
         {IRIS_KERNEL_VERSION, #name, sizeof(ARGS), name##_cpu,           \
-         IRIS_I_GPU_IMAGE(name), NULL}};                                 \
+         IRIS_D_GPU_IMAGE(name), NULL}};                                 \
     IRIS_DEVICE void name##_body(IRIS_UNUSED iris_wg_t wg,               \
                                  IRIS_UNUSED const ARGS *args)
 #else
 #define IRIS_KERNEL(name, ARGS)                                                \
     IRIS_DEVICE void name##_body(iris_wg_t wg, const ARGS *args);              \
-    IRIS_I_KERNEL_LINKAGE __global__ void IRIS_I_MAX_LANES(IRIS_MAX_LANES)     \
+    IRIS_D_KERNEL_LINKAGE __global__ void IRIS_D_MAX_LANES(IRIS_MAX_LANES)     \
         name##_gpu(ARGS args)                                                  \
     {                                                                          \
-        iris_wg_t wg = {iris_i_wg_id(), iris_i_num_wgs(), iris_i_num_lanes()}; \
+        iris_wg_t wg = {iris_d_wg_id(), iris_d_num_wgs(), iris_d_num_lanes()}; \
         name##_body(wg, &args);                                                \
     }                                                                          \
     IRIS_UNUSED static const struct iris_kernel name[1] = {                    \
@@ -109,7 +89,7 @@ typedef struct iris_wg {
 
 /* Where workgroup `id`'s contiguous share of [0, n) starts; the first n % wgs
  * shares have one more. */
-IRIS_DEVICE size_t iris_i_share(iris_wg_t wg, uint32_t id, size_t n)
+IRIS_DEVICE size_t iris_d_share(iris_wg_t wg, uint32_t id, size_t n)
 {
     size_t extra = n % wg.num_wgs;
 
@@ -128,18 +108,18 @@ IRIS_DEVICE size_t iris_i_share(iris_wg_t wg, uint32_t id, size_t n)
  *  all of [0, n). */
 #if IRIS_ON_CPU
 #define IRIS_LANES(wg, i, n)                                       \
-    for (size_t i##_n = (n), i = iris_i_share(wg, (wg).id, i##_n), \
-                i##_end = iris_i_share(wg, (wg).id + 1, i##_n);    \
+    for (size_t i##_n = (n), i = iris_d_share(wg, (wg).id, i##_n), \
+                i##_end = iris_d_share(wg, (wg).id + 1, i##_n);    \
          i < i##_end; i++)
 #define IRIS_WG_LANES(wg, i, n) \
     for (size_t i = ((void)(wg), (size_t)0), i##_end = (n); i < i##_end; i++)
 #else
 #define IRIS_LANES(wg, i, n)                                          \
-    for (size_t i = (size_t)(wg).id * (wg).num_lanes + iris_i_lane(), \
+    for (size_t i = (size_t)(wg).id * (wg).num_lanes + iris_d_lane(), \
                 i##_end = (n);                                        \
          i < i##_end; i += (size_t)(wg).num_wgs * (wg).num_lanes)
 #define IRIS_WG_LANES(wg, i, n)                                \
-    for (size_t i = iris_i_lane(), i##_end = (n); i < i##_end; \
+    for (size_t i = iris_d_lane(), i##_end = (n); i < i##_end; \
          i += (wg).num_lanes)
 #endif
 
@@ -148,7 +128,7 @@ IRIS_DEVICE size_t iris_i_share(iris_wg_t wg, uint32_t id, size_t n)
 IRIS_DEVICE iris_bool_t iris_wg_leader(iris_wg_t wg)
 {
     (void)wg;
-    return iris_i_lane() == 0;
+    return iris_d_lane() == 0;
 }
 
 #endif /* IRIS_DEVICE_KERNEL_H */

@@ -36,16 +36,16 @@ IRIS_STATIC_ASSERT(IRIS_CONTEXT_TRACE_BUFFERS +
                        IRIS_CONTEXT_TRACE_ENABLED + IRIS_CONTEXT_TAIL_WORDS,
                    "the trace words end the device context");
 
-/* Words of ours behind the public ones, which upstream's kernels never look at.
+/* Words of ours behind the public ones, which upstream's kernels never read.
  * The host writes them before the first kernel starts. */
 enum {
-    /* struct iris_dev_watch as the device maps it; 0: waits look at nothing but
+    /* struct iris_dev_watch as the device maps it; 0: waits read nothing but
      * what they wait for. */
     IRIS_CONTEXT_OWN_WATCH = 0,
-    /* How long a wait may take, in ticks of iris_i_clock(); 0: for ever. */
+    /* How long a wait may take, in ticks of iris_d_clock(); 0: for ever. */
     IRIS_CONTEXT_OWN_TIMEOUT = 1,
     /* 0, or 1 once a lane has taken the report for itself. Lanes write it, at
-     * agent scope: it is never read by iris_i_load_constant(). The host sets it
+     * agent scope: it is never read by iris_d_load_constant(). The host sets it
      * to 0 behind the report. */
     IRIS_CONTEXT_OWN_CLAIM = 2,
     IRIS_CONTEXT_OWN_WORDS = 4, /* one is spare */
@@ -56,8 +56,8 @@ enum {
 #define IRIS_CONTEXT_OWN(n, word) (IRIS_CONTEXT_WORDS(n) + (size_t)(word))
 #define IRIS_CONTEXT_ALL_WORDS(n) IRIS_CONTEXT_OWN(n, IRIS_CONTEXT_OWN_WORDS)
 
-/* What waiting lanes of a GPU and the host tell each other, in host memory that
- * the GPU maps. All zero at the start. A lane that has waited for too long
+/* What waiting lanes of a GPU and the host report to each other, in host memory
+ * that the GPU maps. All zero at the start. A lane that has waited for too long
  * writes the report, then 1 to `stop`, then `ready`; one that comes after it
  * only writes `stop`. A lane that sees `stop` ends. The host may set `stop` as
  * well, to another value, and makes `ready` and `stop` 0 again once it has the
@@ -99,7 +99,7 @@ IRIS_STATIC_ASSERT(sizeof(struct iris_dev_watch) == 64, "layout");
  *   words[2 * count + i]  rank of member i (group order)
  *   arrivals[i]           the epoch that member i last announced to us
  * A lane loads the first two words of its member before it knows `count`: a
- * group has room for IRIS_DEV_GROUP_LANES such pairs, however few it uses. */
+ * group has space for IRIS_DEV_GROUP_LANES such pairs, however few it uses. */
 #define IRIS_DEV_GROUP_LANES 32
 struct iris_dev_group {
     int32_t count;     /* members */

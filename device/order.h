@@ -10,24 +10,24 @@
 #include <iris/device/compat.h>
 
 /* Memory order and scope of one access. */
-typedef struct iris_i_order {
+typedef struct iris_d_order {
     iris_sem_t sem;
     iris_scope_t scope;
-} iris_i_order_t;
+} iris_d_order_t;
 
-IRIS_DEVICE iris_i_order_t iris_i_order(iris_sem_t sem, iris_scope_t scope)
+IRIS_DEVICE iris_d_order_t iris_d_order(iris_sem_t sem, iris_scope_t scope)
 {
-    iris_i_order_t order = {sem, scope};
+    iris_d_order_t order = {sem, scope};
 
     return order;
 }
 
-IRIS_DEVICE iris_bool_t iris_i_acquires(iris_i_order_t how)
+IRIS_DEVICE iris_bool_t iris_d_acquires(iris_d_order_t how)
 {
     return how.sem != IRIS_RELAXED && how.sem != IRIS_RELEASE;
 }
 
-IRIS_DEVICE iris_bool_t iris_i_releases(iris_i_order_t how)
+IRIS_DEVICE iris_bool_t iris_d_releases(iris_d_order_t how)
 {
     return how.sem != IRIS_RELAXED && how.sem != IRIS_ACQUIRE;
 }
@@ -37,49 +37,49 @@ IRIS_DEVICE iris_bool_t iris_i_releases(iris_i_order_t how)
  * the strongest. */
 /* clang-format off */
 #if IRIS_ON_CPU /* every scope is the system */
-#define IRIS_I_SCOPED(OP, order, how)                                          \
-    OP(IRIS_I_ORDER(order), 0)
+#define IRIS_D_SCOPED(OP, order, how)                                          \
+    OP(IRIS_D_ORDER(order), 0)
 #else
-#define IRIS_I_SCOPED(OP, order, how)                                          \
+#define IRIS_D_SCOPED(OP, order, how)                                          \
     if ((how).scope == IRIS_SCOPE_WG) {                                        \
-        OP(IRIS_I_ORDER(order), IRIS_I_WG);                                    \
+        OP(IRIS_D_ORDER(order), IRIS_D_WG);                                    \
     } else if ((how).scope == IRIS_SCOPE_AGENT) {                              \
-        OP(IRIS_I_ORDER(order), IRIS_I_AGENT);                                 \
+        OP(IRIS_D_ORDER(order), IRIS_D_AGENT);                                 \
     } else {                                                                   \
-        OP(IRIS_I_ORDER(order), IRIS_I_SYSTEM);                                \
+        OP(IRIS_D_ORDER(order), IRIS_D_SYSTEM);                                \
     }
 #endif
 
-/* Orders that release, after iris_i_released(). */
+/* Orders that release, after iris_d_released(). */
 #if IRIS_ON_HIP /* which has left those of a workgroup only */
-#define IRIS_I_RELEASING(OP, order, how)                                       \
-    OP(IRIS_I_ORDER(order), IRIS_I_WG)
+#define IRIS_D_RELEASING(OP, order, how)                                       \
+    OP(IRIS_D_ORDER(order), IRIS_D_WG)
 #else
-#define IRIS_I_RELEASING(OP, order, how)                                       \
-    IRIS_I_SCOPED(OP, order, how)
+#define IRIS_D_RELEASING(OP, order, how)                                       \
+    IRIS_D_SCOPED(OP, order, how)
 #endif
 
-#define IRIS_I_LOADING(OP, how) /* a load has no release part */               \
-    if (iris_i_acquires(how)) {                                                \
-        IRIS_I_SCOPED(OP, ACQUIRE, how);                                       \
+#define IRIS_D_LOADING(OP, how) /* a load has no release part */               \
+    if (iris_d_acquires(how)) {                                                \
+        IRIS_D_SCOPED(OP, ACQUIRE, how);                                       \
     } else {                                                                   \
-        IRIS_I_SCOPED(OP, RELAXED, how);                                       \
+        IRIS_D_SCOPED(OP, RELAXED, how);                                       \
     }
 
-#define IRIS_I_STORING(OP, how) /* a store has no acquire part */              \
-    if (iris_i_releases(how)) {                                                \
-        IRIS_I_RELEASING(OP, RELEASE, how);                                    \
+#define IRIS_D_STORING(OP, how) /* a store has no acquire part */              \
+    if (iris_d_releases(how)) {                                                \
+        IRIS_D_RELEASING(OP, RELEASE, how);                                    \
     } else {                                                                   \
-        IRIS_I_SCOPED(OP, RELAXED, how);                                       \
+        IRIS_D_SCOPED(OP, RELAXED, how);                                       \
     }
 
-#define IRIS_I_UPDATING(OP, how)                                               \
-    if (iris_i_acquires(how) && iris_i_releases(how)) {                        \
-        IRIS_I_RELEASING(OP, ACQ_REL, how);                                    \
-    } else if (iris_i_acquires(how)) {                                         \
-        IRIS_I_SCOPED(OP, ACQUIRE, how);                                       \
+#define IRIS_D_UPDATING(OP, how)                                               \
+    if (iris_d_acquires(how) && iris_d_releases(how)) {                        \
+        IRIS_D_RELEASING(OP, ACQ_REL, how);                                    \
+    } else if (iris_d_acquires(how)) {                                         \
+        IRIS_D_SCOPED(OP, ACQUIRE, how);                                       \
     } else {                                                                   \
-        IRIS_I_STORING(OP, how);                                               \
+        IRIS_D_STORING(OP, how);                                               \
     }
 /* clang-format on */
 

@@ -33,12 +33,12 @@
  *      float iris_load_masked_f32(iris_dev_t dev, const float *ptr,
  *                                 int from_rank, iris_bool_t mask,
  *                                 float other); */
-#define IRIS_I_ROW(name, c_type, arg)                                          \
+#define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE c_type iris_load_##name(iris_dev_t dev, const c_type *ptr,     \
                                         int from_rank)                         \
     {                                                                          \
-        return *(const c_type *)iris_i_at(                                     \
-            dev, ptr, iris_i_reads(IRIS_OP_LOAD, from_rank, sizeof(c_type)));  \
+        return *(const c_type *)iris_d_at(                                     \
+            dev, ptr, iris_d_reads(IRIS_OP_LOAD, from_rank, sizeof(c_type)));  \
     }                                                                          \
     IRIS_DEVICE c_type iris_load_masked_##name(                                \
         iris_dev_t dev, const c_type *ptr, int from_rank, iris_bool_t mask,    \
@@ -46,20 +46,20 @@
     {                                                                          \
         return mask ? iris_load_##name(dev, ptr, from_rank) : other;           \
     }
-IRIS_TYPES(IRIS_I_ROW, )
-#undef IRIS_I_ROW
+IRIS_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
 
 /** iris_store: sets the element that to_rank keeps at `ptr`. For f32:
  *      void iris_store_f32(iris_dev_t dev, float *ptr, float value,
  *                          int to_rank);
  *      void iris_store_masked_f32(iris_dev_t dev, float *ptr, float value,
  *                                 int to_rank, iris_bool_t mask); */
-#define IRIS_I_ROW(name, c_type, arg)                                          \
+#define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE void iris_store_##name(iris_dev_t dev, c_type *ptr,            \
                                        c_type value, int to_rank)              \
     {                                                                          \
-        *(c_type *)iris_i_at(                                                  \
-            dev, ptr, iris_i_writes(IRIS_OP_STORE, to_rank, sizeof(c_type))) = \
+        *(c_type *)iris_d_at(                                                  \
+            dev, ptr, iris_d_writes(IRIS_OP_STORE, to_rank, sizeof(c_type))) = \
             value;                                                             \
     }                                                                          \
     IRIS_DEVICE void iris_store_masked_##name(iris_dev_t dev, c_type *ptr,     \
@@ -70,8 +70,8 @@ IRIS_TYPES(IRIS_I_ROW, )
             iris_store_##name(dev, ptr, value, to_rank);                       \
         }                                                                      \
     }
-IRIS_TYPES(IRIS_I_ROW, )
-#undef IRIS_I_ROW
+IRIS_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
 
 /** iris_get: copies the element that from_rank keeps at `from_ptr` to this
  *  rank's `to_ptr`, which is used as it is and may be any memory the lane can
@@ -81,15 +81,15 @@ IRIS_TYPES(IRIS_I_ROW, )
  *      void iris_get_masked_f32(iris_dev_t dev, const float *from_ptr,
  *                               float *to_ptr, int from_rank,
  *                               iris_bool_t mask); */
-#define IRIS_I_ROW(name, c_type, arg)                                          \
+#define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE void iris_get_##name(iris_dev_t dev, const c_type *from_ptr,   \
                                      c_type *to_ptr, int from_rank)            \
     {                                                                          \
-        const void *from = iris_i_at(                                          \
+        const void *from = iris_d_at(                                          \
             dev, from_ptr,                                                     \
-            iris_i_reads(IRIS_OP_GET, from_rank, sizeof(c_type)));             \
-        iris_i_seam(dev, to_ptr,                                               \
-                    iris_i_writes(IRIS_OP_GET, dev.rank, sizeof(c_type)));     \
+            iris_d_reads(IRIS_OP_GET, from_rank, sizeof(c_type)));             \
+        iris_d_seam(dev, to_ptr,                                               \
+                    iris_d_writes(IRIS_OP_GET, dev.rank, sizeof(c_type)));     \
         *to_ptr = *(const c_type *)from;                                       \
     }                                                                          \
     IRIS_DEVICE void iris_get_masked_##name(                                   \
@@ -100,8 +100,8 @@ IRIS_TYPES(IRIS_I_ROW, )
             iris_get_##name(dev, from_ptr, to_ptr, from_rank);                 \
         }                                                                      \
     }
-IRIS_TYPES(IRIS_I_ROW, )
-#undef IRIS_I_ROW
+IRIS_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
 
 /** iris_put: copies the element at this rank's `from_ptr`, which is used as it
  *  is and may be any memory the lane can read, to where to_rank keeps `to_ptr`.
@@ -111,15 +111,15 @@ IRIS_TYPES(IRIS_I_ROW, )
  *      void iris_put_masked_f32(iris_dev_t dev, const float *from_ptr,
  *                               float *to_ptr, int to_rank,
  *                               iris_bool_t mask); */
-#define IRIS_I_ROW(name, c_type, arg)                                          \
+#define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE void iris_put_##name(iris_dev_t dev, const c_type *from_ptr,   \
                                      c_type *to_ptr, int to_rank)              \
     {                                                                          \
-        void *to = iris_i_translate(dev, to_ptr, to_rank);                     \
-        iris_i_seam(dev, from_ptr,                                             \
-                    iris_i_reads(IRIS_OP_PUT, dev.rank, sizeof(c_type)));      \
-        iris_i_seam(dev, to_ptr,                                               \
-                    iris_i_writes(IRIS_OP_PUT, to_rank, sizeof(c_type)));      \
+        void *to = iris_d_translate(dev, to_ptr, to_rank);                     \
+        iris_d_seam(dev, from_ptr,                                             \
+                    iris_d_reads(IRIS_OP_PUT, dev.rank, sizeof(c_type)));      \
+        iris_d_seam(dev, to_ptr,                                               \
+                    iris_d_writes(IRIS_OP_PUT, to_rank, sizeof(c_type)));      \
         *(c_type *)to = *from_ptr;                                             \
     }                                                                          \
     IRIS_DEVICE void iris_put_masked_##name(                                   \
@@ -130,8 +130,8 @@ IRIS_TYPES(IRIS_I_ROW, )
             iris_put_##name(dev, from_ptr, to_ptr, to_rank);                   \
         }                                                                      \
     }
-IRIS_TYPES(IRIS_I_ROW, )
-#undef IRIS_I_ROW
+IRIS_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
 
 /** iris_copy: copies the element that from_rank keeps at `src_ptr` to where
  *  to_rank keeps `dst_ptr`; both are translated, and neither rank need be the
@@ -141,17 +141,17 @@ IRIS_TYPES(IRIS_I_ROW, )
  *      void iris_copy_masked_f32(iris_dev_t dev, const float *src_ptr,
  *                                float *dst_ptr, int from_rank, int to_rank,
  *                                iris_bool_t mask); */
-#define IRIS_I_ROW(name, c_type, arg)                                          \
+#define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE void iris_copy_##name(iris_dev_t dev, const c_type *src_ptr,   \
                                       c_type *dst_ptr, int from_rank,          \
                                       int to_rank)                             \
     {                                                                          \
-        void *to = iris_i_translate(dev, dst_ptr, to_rank);                    \
-        const void *from = iris_i_at(                                          \
+        void *to = iris_d_translate(dev, dst_ptr, to_rank);                    \
+        const void *from = iris_d_at(                                          \
             dev, src_ptr,                                                      \
-            iris_i_reads(IRIS_OP_COPY, from_rank, sizeof(c_type)));            \
-        iris_i_seam(dev, dst_ptr,                                              \
-                    iris_i_writes(IRIS_OP_COPY, to_rank, sizeof(c_type)));     \
+            iris_d_reads(IRIS_OP_COPY, from_rank, sizeof(c_type)));            \
+        iris_d_seam(dev, dst_ptr,                                              \
+                    iris_d_writes(IRIS_OP_COPY, to_rank, sizeof(c_type)));     \
         *(c_type *)to = *(const c_type *)from;                                 \
     }                                                                          \
     IRIS_DEVICE void iris_copy_masked_##name(                                  \
@@ -162,8 +162,8 @@ IRIS_TYPES(IRIS_I_ROW, )
             iris_copy_##name(dev, src_ptr, dst_ptr, from_rank, to_rank);       \
         }                                                                      \
     }
-IRIS_TYPES(IRIS_I_ROW, )
-#undef IRIS_I_ROW
+IRIS_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
 
 /** iris_load_volatile, iris_store_volatile: one real access each time, past
  *  every cache that is not coherent with other ranks, never torn and never
@@ -174,54 +174,54 @@ IRIS_TYPES(IRIS_I_ROW, )
  *                                   int from_rank);
  *      void iris_store_volatile_f32(iris_dev_t dev, float *ptr, float value,
  *                                   int to_rank); */
-#define IRIS_I_ROW(name, c_type, arg)                                          \
+#define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE c_type iris_load_volatile_##name(                              \
         iris_dev_t dev, const c_type *ptr, int from_rank)                      \
     {                                                                          \
-        const void *from = iris_i_at(                                          \
-            dev, ptr, iris_i_reads(IRIS_OP_LOAD, from_rank, sizeof(c_type)));  \
-        return iris_i_value_##name(                                            \
-            iris_i_load(from, sizeof(c_type),                                  \
-                        iris_i_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM)));       \
+        const void *from = iris_d_at(                                          \
+            dev, ptr, iris_d_reads(IRIS_OP_LOAD, from_rank, sizeof(c_type)));  \
+        return iris_d_value_##name(                                            \
+            iris_d_load(from, sizeof(c_type),                                  \
+                        iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM)));       \
     }                                                                          \
     IRIS_DEVICE void iris_store_volatile_##name(                               \
         iris_dev_t dev, c_type *ptr, c_type value, int to_rank)                \
     {                                                                          \
-        void *to = iris_i_at(                                                  \
-            dev, ptr, iris_i_writes(IRIS_OP_STORE, to_rank, sizeof(c_type)));  \
-        iris_i_store(to, sizeof(c_type), iris_i_bits_##name(value),            \
-                     iris_i_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));           \
+        void *to = iris_d_at(                                                  \
+            dev, ptr, iris_d_writes(IRIS_OP_STORE, to_rank, sizeof(c_type)));  \
+        iris_d_store(to, sizeof(c_type), iris_d_bits_##name(value),            \
+                     iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));           \
     }
-IRIS_TYPES(IRIS_I_ROW, )
-#undef IRIS_I_ROW
+IRIS_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
 
-/** iris_load_hint, iris_store_hint: iris_load and iris_store that tell the
+/** iris_load_hint, iris_store_hint: iris_load and iris_store that say to the
  *  caches what to expect (iris_cache_t). A hint changes speed, never a value or
  *  an order; the CPU ignores it. For f32:
  *      float iris_load_hint_f32(iris_dev_t dev, const float *ptr,
  *                               int from_rank, iris_cache_t hint);
  *      void iris_store_hint_f32(iris_dev_t dev, float *ptr, float value,
  *                               int to_rank, iris_cache_t hint); */
-#define IRIS_I_ROW(name, c_type, arg)                                          \
+#define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE c_type iris_load_hint_##name(                                  \
         iris_dev_t dev, const c_type *ptr, int from_rank, iris_cache_t hint)   \
     {                                                                          \
-        const void *from = iris_i_at(                                          \
-            dev, ptr, iris_i_reads(IRIS_OP_LOAD, from_rank, sizeof(c_type)));  \
-        return iris_i_value_##name(                                            \
-            iris_i_load_hint(from, sizeof(c_type), hint));                     \
+        const void *from = iris_d_at(                                          \
+            dev, ptr, iris_d_reads(IRIS_OP_LOAD, from_rank, sizeof(c_type)));  \
+        return iris_d_value_##name(                                            \
+            iris_d_load_hint(from, sizeof(c_type), hint));                     \
     }                                                                          \
     IRIS_DEVICE void iris_store_hint_##name(                                   \
         iris_dev_t dev, c_type *ptr, c_type value, int to_rank,                \
         iris_cache_t hint)                                                     \
     {                                                                          \
-        void *to = iris_i_at(                                                  \
-            dev, ptr, iris_i_writes(IRIS_OP_STORE, to_rank, sizeof(c_type)));  \
-        iris_i_store_hint(to, sizeof(c_type), iris_i_bits_##name(value),       \
+        void *to = iris_d_at(                                                  \
+            dev, ptr, iris_d_writes(IRIS_OP_STORE, to_rank, sizeof(c_type)));  \
+        iris_d_store_hint(to, sizeof(c_type), iris_d_bits_##name(value),       \
                           hint);                                               \
     }
-IRIS_TYPES(IRIS_I_ROW, )
-#undef IRIS_I_ROW
+IRIS_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
 /* clang-format on */
 
 #endif /* IRIS_DEVICE_RMA_H */

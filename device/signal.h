@@ -17,7 +17,7 @@
  * Many senders, one signal: each calls iris_signal_add(..., 1, ...) after its
  * data; the receiver waits with IRIS_CMP_GE for the total of all of them.
  * Counts only grow: nobody resets the signal while any may still arrive, the
- * next round waits for twice the total. A count below the total tells how many
+ * next round waits for twice the total. A count below the total says how many
  * have come and not which: adds may arrive in any order, so only the full total
  * says that a given sender's data is there. For the same reason no sender may
  * begin the next round before the receiver has its total: its early add would
@@ -57,7 +57,7 @@ IRIS_DEVICE uint64_t iris_signal_fetch(iris_dev_t dev, const uint64_t *signal)
  *      void iris_put_signal_f32(iris_dev_t dev, const float *from_ptr,
  *                               float *to_ptr, uint64_t *signal,
  *                               uint64_t value, int to_rank); */
-#define IRIS_I_ROW(name, c_type, arg)                                          \
+#define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE void iris_put_signal_##name(                                   \
         iris_dev_t dev, const c_type *from_ptr, c_type *to_ptr,                \
         uint64_t *signal, uint64_t value, int to_rank)                         \
@@ -65,13 +65,13 @@ IRIS_DEVICE uint64_t iris_signal_fetch(iris_dev_t dev, const uint64_t *signal)
         iris_put_##name(dev, from_ptr, to_ptr, to_rank);                       \
         iris_signal_set(dev, signal, value, to_rank);                          \
     }
-IRIS_TYPES(IRIS_I_ROW, )
-#undef IRIS_I_ROW
+IRIS_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
 /* clang-format on */
 
 /* clang-format off */
 /** iris_wait_until: waits until this rank's own word at `ptr`, untranslated, is
- *  CMP `value`, and returns what it was then. iris_test: one look; whether it
+ *  CMP `value`, and returns what it was then. iris_test: one poll; whether it
  *  is. Acquire at system scope when it holds: the lane then sees everything
  *  released with the word; the workgroup does after iris_wg_barrier(). For i32,
  *  u32, i64 and u64, written by atomics or signals. Any lane. For u64:
@@ -81,24 +81,24 @@ IRIS_TYPES(IRIS_I_ROW, )
  *                                iris_cmp_t cmp, uint64_t value);
  *  A wait does not return when the kernel is to end, because a peer died or a
  *  deadline passed; on a GPU its lane (on AMD its wavefront) then ends there. */
-#define IRIS_I_ROW(name, c_type, arg)                                          \
+#define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE c_type iris_wait_until_##name(                                 \
         iris_dev_t dev, const c_type *ptr, iris_cmp_t cmp, c_type value)       \
     {                                                                          \
-        return iris_i_value_##name(                                            \
-            iris_i_wait(dev, ptr,                                              \
-                        iris_i_goal(IRIS_I_KIND_##name, cmp,                   \
-                                    iris_i_bits_##name(value))));              \
+        return iris_d_value_##name(                                            \
+            iris_d_wait(dev, ptr,                                              \
+                        iris_d_condition(IRIS_D_KIND_##name, cmp,                   \
+                                    iris_d_bits_##name(value))));              \
     }                                                                          \
     IRIS_DEVICE iris_bool_t iris_test_##name(                                  \
         iris_dev_t dev, const c_type *ptr, iris_cmp_t cmp, c_type value)       \
     {                                                                          \
-        return iris_i_test(dev, ptr,                                           \
-                           iris_i_goal(IRIS_I_KIND_##name, cmp,                \
-                                       iris_i_bits_##name(value)));            \
+        return iris_d_test(dev, ptr,                                           \
+                           iris_d_condition(IRIS_D_KIND_##name, cmp,                \
+                                       iris_d_bits_##name(value)));            \
     }
-IRIS_WORD_TYPES(IRIS_I_ROW, )
-#undef IRIS_I_ROW
+IRIS_WORD_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
 /* clang-format on */
 
 #endif /* IRIS_DEVICE_SIGNAL_H */

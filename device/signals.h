@@ -15,59 +15,63 @@
  * not. */
 
 /* What SIZE_MAX is, without asking C++ for its limits. */
-#define IRIS_I_NO_INDEX ((size_t)-1)
+#define IRIS_D_NO_INDEX ((size_t)-1)
 
-IRIS_DEVICE iris_bool_t iris_i_left_out(const int *status, size_t i)
+IRIS_DEVICE iris_bool_t iris_d_left_out(const int *status, size_t i)
 {
     return status != NULL && status[i] != 0;
 }
 
 /* First signal that takes part; `count` if there is none. */
-IRIS_DEVICE size_t iris_i_first_signal(size_t count, const int *status)
+IRIS_DEVICE size_t iris_d_first_signal(size_t count, const int *status)
 {
     size_t i = 0;
 
-    while (i < count && iris_i_left_out(status, i)) {
+    while (i < count && iris_d_left_out(status, i)) {
         i++;
     }
     return i;
 }
 
-/* One look at every signal that takes part. How many hold; the indices of the
+/* One poll of every signal that takes part. How many hold; the indices of the
  * first `max` of them go to indices_p. Stops when it has found `max`. */
-IRIS_DEVICE_LARGE size_t iris_i_scan(const uint64_t *signals, size_t count,
-                                     const int *status, iris_i_goal_t goal,
-                                     size_t max, size_t *indices_p)
+IRIS_DEVICE_LARGE size_t iris_d_scan(const uint64_t *signals, size_t count,
+                                     const int *status,
+                                     iris_d_condition_t condition, size_t max,
+                                     size_t *indices_p)
 {
     size_t found = 0;
     uint64_t seen;
 
     for (size_t i = 0; i < count && found < max; i++) {
-        if (!iris_i_left_out(status, i) &&
-            iris_i_reached(&signals[i], goal, &seen)) {
+        if (!iris_d_left_out(status, i) &&
+            iris_d_reached(&signals[i], condition, &seen)) {
             indices_p[found++] = i;
         }
     }
     return found;
 }
 
-/* Looks until at least one holds. The set must not be empty. */
-IRIS_DEVICE_LARGE size_t iris_i_wait_scan(iris_dev_t dev,
+/* Polls until at least one holds. The set must not be empty. */
+IRIS_DEVICE_LARGE size_t iris_d_wait_scan(iris_dev_t dev,
                                           const uint64_t *signals, size_t count,
-                                          const int *status, iris_i_goal_t goal,
+                                          const int *status,
+                                          iris_d_condition_t condition,
                                           size_t max, size_t *indices_p)
 {
-    size_t found = iris_i_scan(signals, count, status, goal, max, indices_p);
+    size_t found =
+        iris_d_scan(signals, count, status, condition, max, indices_p);
 
     if (found == 0) {
-        const uint64_t *first = &signals[iris_i_first_signal(count, status)];
-        iris_i_waiting_t wait = iris_i_wait_begin(dev, first, goal);
+        const uint64_t *first = &signals[iris_d_first_signal(count, status)];
+        iris_d_waiting_t wait = iris_d_wait_begin(dev, first, condition);
 
         do {
-            iris_i_wait_poll(dev, &wait);
-            found = iris_i_scan(signals, count, status, goal, max, indices_p);
+            iris_d_wait_poll(dev, &wait);
+            found =
+                iris_d_scan(signals, count, status, condition, max, indices_p);
         } while (found == 0);
-        iris_i_wait_end(dev);
+        iris_d_wait_end(dev);
     }
     return found;
 }
@@ -79,7 +83,7 @@ IRIS_DEVICE_LARGE void iris_wait_until_all(iris_dev_t dev,
                                            iris_cmp_t cmp, uint64_t value)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!iris_i_left_out(status, i)) {
+        if (!iris_d_left_out(status, i)) {
             (void)iris_wait_until_u64(dev, &signals[i], cmp, value);
         }
     }
@@ -92,32 +96,35 @@ IRIS_DEVICE_LARGE size_t iris_wait_until_any(iris_dev_t dev,
                                              size_t count, const int *status,
                                              iris_cmp_t cmp, uint64_t value)
 {
-    iris_i_goal_t goal = iris_i_goal(IRIS_I_KIND_u64, cmp, value);
-    size_t index = IRIS_I_NO_INDEX;
+    iris_d_condition_t condition =
+        iris_d_condition(IRIS_D_KIND_u64, cmp, value);
+    size_t index = IRIS_D_NO_INDEX;
 
-    if (iris_i_first_signal(count, status) < count) {
-        iris_i_wait_seam(dev, signals, count * sizeof(*signals));
-        (void)iris_i_wait_scan(dev, signals, count, status, goal, 1, &index);
+    if (iris_d_first_signal(count, status) < count) {
+        iris_d_wait_seam(dev, signals, count * sizeof(*signals));
+        (void)iris_d_wait_scan(dev, signals, count, status, condition, 1,
+                               &index);
     }
     return index;
 }
 
 /** Waits until at least one signal is CMP `value`; returns how many are, 0 at
  *  once if none takes part. Their indices, ascending, go to indices_p, which
- *  has room for `count`. */
+ *  holds `count`. */
 IRIS_DEVICE_LARGE size_t iris_wait_until_some(iris_dev_t dev,
                                               const uint64_t *signals,
                                               size_t count, const int *status,
                                               iris_cmp_t cmp, uint64_t value,
                                               size_t *indices_p)
 {
-    iris_i_goal_t goal = iris_i_goal(IRIS_I_KIND_u64, cmp, value);
+    iris_d_condition_t condition =
+        iris_d_condition(IRIS_D_KIND_u64, cmp, value);
 
-    if (iris_i_first_signal(count, status) == count) {
+    if (iris_d_first_signal(count, status) == count) {
         return 0;
     }
-    iris_i_wait_seam(dev, signals, count * sizeof(*signals));
-    return iris_i_wait_scan(dev, signals, count, status, goal, count,
+    iris_d_wait_seam(dev, signals, count * sizeof(*signals));
+    return iris_d_wait_scan(dev, signals, count, status, condition, count,
                             indices_p);
 }
 
@@ -130,7 +137,7 @@ IRIS_DEVICE_LARGE iris_bool_t iris_test_all(iris_dev_t dev,
     iris_bool_t all = 1;
 
     for (size_t i = 0; i < count && all; i++) {
-        all = iris_i_left_out(status, i) ||
+        all = iris_d_left_out(status, i) ||
               iris_test_u64(dev, &signals[i], cmp, value);
     }
     return all;
@@ -141,29 +148,30 @@ IRIS_DEVICE_LARGE size_t iris_test_any(iris_dev_t dev, const uint64_t *signals,
                                        size_t count, const int *status,
                                        iris_cmp_t cmp, uint64_t value)
 {
-    size_t index = IRIS_I_NO_INDEX;
+    size_t index = IRIS_D_NO_INDEX;
 
-    if (iris_i_first_signal(count, status) < count) {
-        iris_i_wait_seam(dev, signals, count * sizeof(*signals));
-        (void)iris_i_scan(signals, count, status,
-                          iris_i_goal(IRIS_I_KIND_u64, cmp, value), 1, &index);
+    if (iris_d_first_signal(count, status) < count) {
+        iris_d_wait_seam(dev, signals, count * sizeof(*signals));
+        (void)iris_d_scan(signals, count, status,
+                          iris_d_condition(IRIS_D_KIND_u64, cmp, value), 1,
+                          &index);
     }
     return index;
 }
 
 /** How many signals are CMP `value` now; their indices, ascending, go to
- *  indices_p, which has room for `count`. */
+ *  indices_p, which holds `count`. */
 IRIS_DEVICE_LARGE size_t iris_test_some(iris_dev_t dev, const uint64_t *signals,
                                         size_t count, const int *status,
                                         iris_cmp_t cmp, uint64_t value,
                                         size_t *indices_p)
 {
-    if (iris_i_first_signal(count, status) == count) {
+    if (iris_d_first_signal(count, status) == count) {
         return 0;
     }
-    iris_i_wait_seam(dev, signals, count * sizeof(*signals));
-    return iris_i_scan(signals, count, status,
-                       iris_i_goal(IRIS_I_KIND_u64, cmp, value), count,
+    iris_d_wait_seam(dev, signals, count * sizeof(*signals));
+    return iris_d_scan(signals, count, status,
+                       iris_d_condition(IRIS_D_KIND_u64, cmp, value), count,
                        indices_p);
 }
 

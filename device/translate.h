@@ -32,11 +32,11 @@ IRIS_DEVICE iris_dev_t iris_dev_init(const int64_t *context)
 {
     iris_dev_t dev;
 
-    dev.rank = (int32_t)iris_i_load_constant(&context[IRIS_CONTEXT_RANK]);
+    dev.rank = (int32_t)iris_d_load_constant(&context[IRIS_CONTEXT_RANK]);
     dev.num_ranks =
-        (int32_t)iris_i_load_constant(&context[IRIS_CONTEXT_NUM_RANKS]);
+        (int32_t)iris_d_load_constant(&context[IRIS_CONTEXT_NUM_RANKS]);
     dev.heap_bases = context + IRIS_CONTEXT_HEAP_BASES;
-    dev.heap_base = (uintptr_t)iris_i_load_constant(&dev.heap_bases[dev.rank]);
+    dev.heap_base = (uintptr_t)iris_d_load_constant(&dev.heap_bases[dev.rank]);
 #if IRIS_ON_CPU
     dev.cpu = iris_cpu_self();
     dev.observe = dev.cpu != NULL ? dev.cpu->observe : NULL;
@@ -45,8 +45,8 @@ IRIS_DEVICE iris_dev_t iris_dev_init(const int64_t *context)
     return dev;
 }
 
-/* Whether the job has no such rank. GPUs do not look. */
-IRIS_DEVICE iris_bool_t iris_i_no_rank(iris_dev_t dev, int rank)
+/* Whether the job has no such rank. GPUs do not ask. */
+IRIS_DEVICE iris_bool_t iris_d_no_rank(iris_dev_t dev, int rank)
 {
 #if IRIS_ON_CPU
     return (uint32_t)rank >= (uint32_t)dev.num_ranks;
@@ -60,109 +60,99 @@ IRIS_DEVICE iris_bool_t iris_i_no_rank(iris_dev_t dev, int rank)
  * address space. The result is built from the target's base, so that compilers
  * see which object it points into. A rank that is none has no base to read; the
  * seam then ends the kernel. */
-IRIS_DEVICE void *iris_i_translate(iris_dev_t dev, const void *ptr, int rank)
+IRIS_DEVICE void *iris_d_translate(iris_dev_t dev, const void *ptr, int rank)
 {
-    int known = iris_i_no_rank(dev, rank) ? dev.rank : rank;
+    int known = iris_d_no_rank(dev, rank) ? dev.rank : rank;
 #if IRIS_ON_CUDA /* nvcc may load the base ahead of a test of the rank */
     known = (int)((uint32_t)known % IRIS_CONTEXT_READABLE);
 #endif
-    uintptr_t base = (uintptr_t)iris_i_load_constant(&dev.heap_bases[known]);
+    uintptr_t base = (uintptr_t)iris_d_load_constant(&dev.heap_bases[known]);
     uintptr_t offset = (uintptr_t)ptr - dev.heap_base;
 
-    return (char *)iris_i_global(base) + offset;
+    return (char *)iris_d_global(base) + offset;
 }
 
-#if IRIS_I_WATCHED
+#if IRIS_D_WATCHED
 /* A word that nobody writes while the kernel runs, but loaded only now: for
  * what waits do now and then. A constant would be loaded ahead of the first
- * look. */
-IRIS_DEVICE int64_t iris_i_load_late(const int64_t *ptr)
+ * poll. */
+IRIS_DEVICE int64_t iris_d_load_late(const int64_t *ptr)
 {
-    return (int64_t)iris_i_load_u64(
-        (iris_i_u64_t *)iris_i_global((uintptr_t)ptr),
-        iris_i_order(IRIS_RELAXED, IRIS_SCOPE_WG));
+    return (int64_t)iris_d_load_u64(
+        (iris_d_u64_t *)iris_d_global((uintptr_t)ptr),
+        iris_d_order(IRIS_RELAXED, IRIS_SCOPE_WG));
 }
 
 /* The words of the device context that are ours (layout.h). */
-IRIS_DEVICE int64_t *iris_i_own_words(iris_dev_t dev)
+IRIS_DEVICE int64_t *iris_d_own_words(iris_dev_t dev)
 {
     const int64_t *context = dev.heap_bases - IRIS_CONTEXT_HEAP_BASES;
     size_t first =
-        IRIS_CONTEXT_WORDS(iris_i_load_late(&context[IRIS_CONTEXT_NUM_RANKS]));
+        IRIS_CONTEXT_WORDS(iris_d_load_late(&context[IRIS_CONTEXT_NUM_RANKS]));
 
-    return (int64_t *)iris_i_global((uintptr_t)(context + first));
+    return (int64_t *)iris_d_global((uintptr_t)(context + first));
 }
 
 /* dev.heap_base, which a kernel that only waits need not load at its start. */
-IRIS_DEVICE uintptr_t iris_i_own_heap(iris_dev_t dev)
+IRIS_DEVICE uintptr_t iris_d_own_heap(iris_dev_t dev)
 {
     const int64_t *context = dev.heap_bases - IRIS_CONTEXT_HEAP_BASES;
 
-    return (uintptr_t)iris_i_load_late(
-        &dev.heap_bases[iris_i_load_late(&context[IRIS_CONTEXT_RANK])]);
+    return (uintptr_t)iris_d_load_late(
+        &dev.heap_bases[iris_d_load_late(&context[IRIS_CONTEXT_RANK])]);
 }
 
-/* What the host and waiting lanes tell each other; NULL: nothing. */
-IRIS_DEVICE struct iris_dev_watch *iris_i_watch(iris_dev_t dev)
+/* What the host and waiting lanes share; NULL: nothing. */
+IRIS_DEVICE struct iris_dev_watch *iris_d_watch(iris_dev_t dev)
 {
-    uintptr_t address = (uintptr_t)iris_i_load_late(
-        &iris_i_own_words(dev)[IRIS_CONTEXT_OWN_WATCH]);
+    uintptr_t address = (uintptr_t)iris_d_load_late(
+        &iris_d_own_words(dev)[IRIS_CONTEXT_OWN_WATCH]);
 
     return address == 0 ? NULL
-                        : (struct iris_dev_watch *)iris_i_global(address);
+                        : (struct iris_dev_watch *)iris_d_global(address);
 }
 #endif
 
-/* In a loop that waits, where a fake GPU would have its turn. */
-IRIS_DEVICE void iris_i_stand_in_poll(void)
-{
-#if IRIS_ON_CPU && IRIS_I_WATCHED
-    if (*iris_i_stand_in() != NULL) {
-        (*iris_i_stand_in())->poll(*iris_i_stand_in());
-    }
-#endif
-}
-
-/* One operation, for iris_i_at() and iris_i_seam(). */
-typedef struct iris_i_access {
+/* One operation, for iris_d_at() and iris_d_seam(). */
+typedef struct iris_d_access {
     enum iris_op op;
     int rank; /* whose memory */
     iris_bool_t write;
     size_t bytes;
-    iris_i_order_t order;
-} iris_i_access_t;
+    iris_d_order_t order;
+} iris_d_access_t;
 
-IRIS_DEVICE iris_i_access_t iris_i_reads(enum iris_op op, int rank,
+IRIS_DEVICE iris_d_access_t iris_d_reads(enum iris_op op, int rank,
                                          size_t bytes)
 {
-    iris_i_access_t access = {
+    iris_d_access_t access = {
         op, rank, 0, bytes, {IRIS_RELAXED, IRIS_SCOPE_WG}};
 
     return access;
 }
 
-IRIS_DEVICE iris_i_access_t iris_i_writes(enum iris_op op, int rank,
+IRIS_DEVICE iris_d_access_t iris_d_writes(enum iris_op op, int rank,
                                           size_t bytes)
 {
-    iris_i_access_t access = iris_i_reads(op, rank, bytes);
+    iris_d_access_t access = iris_d_reads(op, rank, bytes);
 
     access.write = 1;
     return access;
 }
 
-IRIS_DEVICE iris_i_access_t iris_i_ordered(iris_i_access_t access,
-                                           iris_i_order_t order)
+IRIS_DEVICE iris_d_access_t iris_d_ordered(iris_d_access_t access,
+                                           iris_d_order_t order)
 {
     access.order = order;
     return access;
 }
 
 #if IRIS_ON_CPU
-/* Tells the workgroup's observer, and ends the kernel if the access is wrong.
- * `what` is iris_i_packed() of the access: with
+/* Calls the workgroup's observers, and ends the kernel if the access is wrong.
+ * `what` is iris_d_packed() of the access: with
  * few arguments and out of line, the untaken branch stays so small that gcc
  * takes its test out of loops. */
-IRIS_CPU_COLD void iris_i_report(struct iris_cpu_wg *cpu, const void *address,
+IRIS_CPU_COLD void iris_d_report(struct iris_cpu_wg *cpu, const void *address,
                                  size_t bytes, int rank, uint32_t what)
 {
     struct iris_cpu_event event;
@@ -183,7 +173,7 @@ IRIS_CPU_COLD void iris_i_report(struct iris_cpu_wg *cpu, const void *address,
     iris_cpu_observe(cpu, event);
 }
 
-IRIS_DEVICE uint32_t iris_i_packed(iris_i_access_t access)
+IRIS_DEVICE uint32_t iris_d_packed(iris_d_access_t access)
 {
     return (uint32_t)access.op | (uint32_t)access.write << 16 |
            (uint32_t)access.order.sem << 20 |
@@ -193,17 +183,17 @@ IRIS_DEVICE uint32_t iris_i_packed(iris_i_access_t access)
 
 /* The seam of what is of no rank in particular: fences and barriers, `at` what
  * they are of or NULL. */
-IRIS_DEVICE void iris_i_meeting_seam(enum iris_op op, const void *at,
-                                     iris_i_order_t order)
+IRIS_DEVICE void iris_d_meeting_seam(enum iris_op op, const void *at,
+                                     iris_d_order_t order)
 {
 #if IRIS_ON_CPU
     struct iris_cpu_wg *cpu = iris_cpu_self();
 
     if (IRIS_UNLIKELY(cpu != NULL && cpu->observe != NULL)) {
-        iris_i_access_t access = iris_i_reads(op, -1, 0);
+        iris_d_access_t access = iris_d_reads(op, -1, 0);
 
-        iris_i_report(cpu, at, 0, -1,
-                      iris_i_packed(iris_i_ordered(access, order)));
+        iris_d_report(cpu, at, 0, -1,
+                      iris_d_packed(iris_d_ordered(access, order)));
     }
 #else
     (void)op, (void)at, (void)order;
@@ -212,17 +202,17 @@ IRIS_DEVICE void iris_i_meeting_seam(enum iris_op op, const void *at,
 
 /* The seam. On the CPU every operation passes here before it happens; on a GPU
  * this is nothing. `ptr` is untranslated. */
-IRIS_DEVICE void iris_i_seam(iris_dev_t dev, const void *ptr,
-                             iris_i_access_t access)
+IRIS_DEVICE void iris_d_seam(iris_dev_t dev, const void *ptr,
+                             iris_d_access_t access)
 {
 #if IRIS_ON_CPU
     /* One test of one value: gcc takes no more out of a loop. */
     uintptr_t odd =
-        (uintptr_t)dev.observe | (uintptr_t)iris_i_no_rank(dev, access.rank);
+        (uintptr_t)dev.observe | (uintptr_t)iris_d_no_rank(dev, access.rank);
 
     if (IRIS_UNLIKELY(odd != 0)) {
-        iris_i_report(dev.cpu, ptr, access.bytes, access.rank,
-                      iris_i_packed(access));
+        iris_d_report(dev.cpu, ptr, access.bytes, access.rank,
+                      iris_d_packed(access));
     }
 #else
     (void)dev, (void)ptr, (void)access;
@@ -231,8 +221,8 @@ IRIS_DEVICE void iris_i_seam(iris_dev_t dev, const void *ptr,
 
 /* The seam of what is not in hot lane loops: there is time to see on the CPU
  * that `ptr` is aligned and on the heap, and to report what may not be. */
-IRIS_DEVICE void iris_i_strict_seam(iris_dev_t dev, const void *ptr,
-                                    iris_i_access_t access)
+IRIS_DEVICE void iris_d_strict_seam(iris_dev_t dev, const void *ptr,
+                                    iris_d_access_t access)
 {
 #if IRIS_ON_CPU
     uintptr_t offset = (uintptr_t)ptr - dev.heap_base;
@@ -240,32 +230,32 @@ IRIS_DEVICE void iris_i_strict_seam(iris_dev_t dev, const void *ptr,
     if (IRIS_UNLIKELY(access.bytes > dev.heap_bytes ||
                       offset > dev.heap_bytes - access.bytes ||
                       (offset & (access.bytes - 1) & 7) != 0)) {
-        iris_i_report(dev.cpu, ptr, access.bytes, access.rank,
-                      iris_i_packed(access));
+        iris_d_report(dev.cpu, ptr, access.bytes, access.rank,
+                      iris_d_packed(access));
         return;
     }
 #endif
-    iris_i_seam(dev, ptr, access);
+    iris_d_seam(dev, ptr, access);
 }
 
 /* The place to access: where access.rank keeps `ptr`. Passes the seam, after
  * translation: gcc would not hoist what follows a call. */
-IRIS_DEVICE void *iris_i_at(iris_dev_t dev, const void *ptr,
-                            iris_i_access_t access)
+IRIS_DEVICE void *iris_d_at(iris_dev_t dev, const void *ptr,
+                            iris_d_access_t access)
 {
-    void *place = iris_i_translate(dev, ptr, access.rank);
+    void *place = iris_d_translate(dev, ptr, access.rank);
 
-    iris_i_seam(dev, ptr, access);
+    iris_d_seam(dev, ptr, access);
     return place;
 }
 
 /* The same with the strict seam. */
-IRIS_DEVICE void *iris_i_strict_at(iris_dev_t dev, const void *ptr,
-                                   iris_i_access_t access)
+IRIS_DEVICE void *iris_d_strict_at(iris_dev_t dev, const void *ptr,
+                                   iris_d_access_t access)
 {
-    void *place = iris_i_translate(dev, ptr, access.rank);
+    void *place = iris_d_translate(dev, ptr, access.rank);
 
-    iris_i_strict_seam(dev, ptr, access);
+    iris_d_strict_seam(dev, ptr, access);
     return place;
 }
 
@@ -276,11 +266,11 @@ IRIS_DEVICE void *iris_i_strict_at(iris_dev_t dev, const void *ptr,
 IRIS_DEVICE void *iris_dev_as_remote(iris_dev_t dev, const void *ptr, int rank)
 {
 #if IRIS_ON_CPU
-    if (IRIS_UNLIKELY(iris_i_no_rank(dev, rank))) {
-        iris_i_report(dev.cpu, ptr, 1, rank, IRIS_OP_LOAD);
+    if (IRIS_UNLIKELY(iris_d_no_rank(dev, rank))) {
+        iris_d_report(dev.cpu, ptr, 1, rank, IRIS_OP_LOAD);
     }
 #endif
-    return iris_i_translate(dev, ptr, rank);
+    return iris_d_translate(dev, ptr, rank);
 }
 
 /** Orders this lane's accesses before it against those after it, at `scope`;
@@ -288,8 +278,8 @@ IRIS_DEVICE void *iris_dev_as_remote(iris_dev_t dev, const void *ptr, int rank)
  *  covers the whole workgroup's earlier writes. Any lane. */
 IRIS_DEVICE void iris_fence(iris_sem_t sem, iris_scope_t scope)
 {
-    iris_i_meeting_seam(IRIS_OP_FENCE, NULL, iris_i_order(sem, scope));
-    iris_i_fence(iris_i_order(sem, scope));
+    iris_d_meeting_seam(IRIS_OP_FENCE, NULL, iris_d_order(sem, scope));
+    iris_d_fence(iris_d_order(sem, scope));
 }
 
 #endif /* IRIS_DEVICE_TRANSLATE_H */

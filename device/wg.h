@@ -12,39 +12,39 @@
 /* Every function here is called by all lanes of the workgroup together, with
  * the same arguments, outside lane loops. */
 
-/** All lanes meet. What any lane wrote before, anywhere, every lane sees after;
- *  and each lane's stores have left for their target, so that a release by one
- *  lane after it covers the writes of all. */
+/** Waits for all lanes. What any lane wrote before, anywhere, every lane sees
+ * after; and each lane's stores have left for their target, so that a release
+ * by one lane after it covers the writes of all. */
 IRIS_DEVICE void iris_wg_barrier(iris_wg_t wg)
 {
     (void)wg;
-    iris_i_meeting_seam(IRIS_OP_BARRIER, NULL,
-                        iris_i_order(IRIS_ACQ_REL, IRIS_SCOPE_WG));
-    iris_i_wg_barrier();
+    iris_d_meeting_seam(IRIS_OP_BARRIER, NULL,
+                        iris_d_order(IRIS_ACQ_REL, IRIS_SCOPE_WG));
+    iris_d_wg_barrier();
 }
 
 #if IRIS_ON_CPU
-IRIS_DEVICE void iris_i_wg_bytes(iris_wg_t wg, void *to, const void *from,
+IRIS_DEVICE void iris_d_wg_bytes(iris_wg_t wg, void *to, const void *from,
                                  size_t bytes)
 {
     (void)wg;
-    iris_i_copy_bytes(to, from, bytes);
+    iris_d_copy_bytes(to, from, bytes);
 }
 #else
 /* clang-format off */
-/* For u32: void iris_i_wg_u32(iris_wg_t wg, char *to, const char *from,
+/* For u32: void iris_d_wg_u32(iris_wg_t wg, char *to, const char *from,
  * size_t count), `count` aligned words, lane by lane. Four loads are under way
  * before the first store waits for its value; more are no faster. */
-#define IRIS_I_WG_WORDS(name)                                                  \
-    IRIS_DEVICE void iris_i_wg_##name(iris_wg_t wg, char *to,                  \
+#define IRIS_D_WG_WORDS(name)                                                  \
+    IRIS_DEVICE void iris_d_wg_##name(iris_wg_t wg, char *to,                  \
                                       const char *from, size_t count)          \
     {                                                                          \
-        iris_i_##name##_t *t = (iris_i_##name##_t *)to;                        \
-        const iris_i_##name##_t *f = (const iris_i_##name##_t *)from;          \
-        size_t step = wg.num_lanes, i = iris_i_lane();                         \
+        iris_d_##name##_t *t = (iris_d_##name##_t *)to;                        \
+        const iris_d_##name##_t *f = (const iris_d_##name##_t *)from;          \
+        size_t step = wg.num_lanes, i = iris_d_lane();                         \
         for (; i + 3 * step < count; i += 4 * step) {                          \
-            iris_i_##name##_t a = f[i], b = f[i + step];                       \
-            iris_i_##name##_t c = f[i + 2 * step], d = f[i + 3 * step];        \
+            iris_d_##name##_t a = f[i], b = f[i + step];                       \
+            iris_d_##name##_t c = f[i + 2 * step], d = f[i + 3 * step];        \
             t[i] = a, t[i + step] = b;                                         \
             t[i + 2 * step] = c, t[i + 3 * step] = d;                          \
         }                                                                      \
@@ -52,30 +52,30 @@ IRIS_DEVICE void iris_i_wg_bytes(iris_wg_t wg, void *to, const void *from,
             t[i] = f[i];                                                       \
         }                                                                      \
     }
-IRIS_I_WG_WORDS(u8)
-IRIS_I_WG_WORDS(u16)
-IRIS_I_WG_WORDS(u32)
-IRIS_I_WG_WORDS(u64)
-IRIS_I_WG_WORDS(u128)
-#undef IRIS_I_WG_WORDS
+IRIS_D_WG_WORDS(u8)
+IRIS_D_WG_WORDS(u16)
+IRIS_D_WG_WORDS(u32)
+IRIS_D_WG_WORDS(u64)
+IRIS_D_WG_WORDS(u128)
+#undef IRIS_D_WG_WORDS
 /* clang-format on */
 
 /* Fewer bytes than a word has, at the end of a range. */
-IRIS_DEVICE void iris_i_wg_few(iris_wg_t wg, char *to, const char *from,
+IRIS_DEVICE void iris_d_wg_few(iris_wg_t wg, char *to, const char *from,
                                size_t bytes)
 {
-    for (size_t i = iris_i_lane(); i < bytes; i += wg.num_lanes) {
+    for (size_t i = iris_d_lane(); i < bytes; i += wg.num_lanes) {
         to[i] = from[i];
     }
 }
 
 /* Words of the greatest width that both sides can be aligned to; what is left
  * at either end goes by bytes, so nothing outside is written. */
-IRIS_DEVICE_LARGE void iris_i_wg_bytes(iris_wg_t wg, void *to_ptr,
+IRIS_DEVICE_LARGE void iris_d_wg_bytes(iris_wg_t wg, void *to_ptr,
                                        const void *from_ptr, size_t bytes)
 {
-    char *to = (char *)iris_i_global((uintptr_t)to_ptr);
-    const char *from = (const char *)iris_i_global((uintptr_t)from_ptr);
+    char *to = (char *)iris_d_global((uintptr_t)to_ptr);
+    const char *from = (const char *)iris_d_global((uintptr_t)from_ptr);
     size_t skew = ((uintptr_t)to ^ (uintptr_t)from) & 15;
     /* Of the width; GPUs have no instruction for a division of this size. */
     unsigned log = skew == 0  ? 4
@@ -89,19 +89,19 @@ IRIS_DEVICE_LARGE void iris_i_wg_bytes(iris_wg_t wg, void *to_ptr,
     head = head < bytes ? head : bytes;
     body = (bytes - head) >> log;
     done = head + (body << log);
-    iris_i_wg_few(wg, to, from, head);
+    iris_d_wg_few(wg, to, from, head);
     if (log == 4) {
-        iris_i_wg_u128(wg, to + head, from + head, body);
+        iris_d_wg_u128(wg, to + head, from + head, body);
     } else if (log == 3) {
-        iris_i_wg_u64(wg, to + head, from + head, body);
+        iris_d_wg_u64(wg, to + head, from + head, body);
     } else if (log == 2) {
-        iris_i_wg_u32(wg, to + head, from + head, body);
+        iris_d_wg_u32(wg, to + head, from + head, body);
     } else if (log == 1) {
-        iris_i_wg_u16(wg, to + head, from + head, body);
+        iris_d_wg_u16(wg, to + head, from + head, body);
     } else {
-        iris_i_wg_u8(wg, to + head, from + head, body);
+        iris_d_wg_u8(wg, to + head, from + head, body);
     }
-    iris_i_wg_few(wg, to + done, from + done, bytes - done);
+    iris_d_wg_few(wg, to + done, from + done, bytes - done);
 }
 #endif
 
@@ -117,11 +117,11 @@ IRIS_DEVICE void iris_wg_put(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
                              void *to_ptr, size_t bytes, int to_rank)
 {
     if (bytes != 0) {
-        iris_i_seam(dev, from_ptr, iris_i_reads(IRIS_OP_PUT, dev.rank, bytes));
-        iris_i_wg_bytes(
+        iris_d_seam(dev, from_ptr, iris_d_reads(IRIS_OP_PUT, dev.rank, bytes));
+        iris_d_wg_bytes(
             wg,
-            iris_i_strict_at(dev, to_ptr,
-                             iris_i_writes(IRIS_OP_PUT, to_rank, bytes)),
+            iris_d_strict_at(dev, to_ptr,
+                             iris_d_writes(IRIS_OP_PUT, to_rank, bytes)),
             from_ptr, bytes);
     }
 }
@@ -132,11 +132,11 @@ IRIS_DEVICE void iris_wg_get(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
                              void *to_ptr, size_t bytes, int from_rank)
 {
     if (bytes != 0) {
-        const void *from = iris_i_strict_at(
-            dev, from_ptr, iris_i_reads(IRIS_OP_GET, from_rank, bytes));
+        const void *from = iris_d_strict_at(
+            dev, from_ptr, iris_d_reads(IRIS_OP_GET, from_rank, bytes));
 
-        iris_i_seam(dev, to_ptr, iris_i_writes(IRIS_OP_GET, dev.rank, bytes));
-        iris_i_wg_bytes(wg, to_ptr, from, bytes);
+        iris_d_seam(dev, to_ptr, iris_d_writes(IRIS_OP_GET, dev.rank, bytes));
+        iris_d_wg_bytes(wg, to_ptr, from, bytes);
     }
 }
 
@@ -147,12 +147,12 @@ IRIS_DEVICE void iris_wg_copy(iris_wg_t wg, iris_dev_t dev, const void *src_ptr,
                               int to_rank)
 {
     if (bytes != 0) {
-        const void *from = iris_i_strict_at(
-            dev, src_ptr, iris_i_reads(IRIS_OP_COPY, from_rank, bytes));
-        void *to = iris_i_strict_at(
-            dev, dst_ptr, iris_i_writes(IRIS_OP_COPY, to_rank, bytes));
+        const void *from = iris_d_strict_at(
+            dev, src_ptr, iris_d_reads(IRIS_OP_COPY, from_rank, bytes));
+        void *to = iris_d_strict_at(
+            dev, dst_ptr, iris_d_writes(IRIS_OP_COPY, to_rank, bytes));
 
-        iris_i_wg_bytes(wg, to, from, bytes);
+        iris_d_wg_bytes(wg, to, from, bytes);
     }
 }
 

@@ -14,12 +14,14 @@ AC_DEFUN([IRIS_BACKEND], [
     [CUDA's folder @<:@that of nvcc@:>@])], [], [with_cuda=/usr/local/cuda])
   AC_ARG_WITH([gpu-arch], [AS_HELP_STRING([--with-gpu-arch=LIST],
     [GPUs to compile kernels for, such as gfx90a,gfx942 or sm_90])])
-  have_hip=0 hip_nvidia=0 iris_backends=sim
+  have_hip=0 hip_nvidia=0 hip_fake=0 iris_backends=sim
   AS_CASE([$with_backend], [sim], [], [hip|all], [have_hip=1; IRIS_HIP_FIND],
     [AC_MSG_ERROR([--with-backend=$with_backend: not one of sim, hip, all])])
   AC_DEFINE_UNQUOTED([HAVE_HIP], [$have_hip], [1 if there is a hip module])
   AC_DEFINE_UNQUOTED([IRIS_HIP_NVIDIA], [$hip_nvidia],
     [1 if the hip module is for NVIDIA GPUs])
+  AC_DEFINE_UNQUOTED([IRIS_HIP_FAKE], [$hip_fake],
+    [1 if the hip module is for the tests' runtime])
   AM_CONDITIONAL([HAVE_HIP], [test $have_hip = 1])
   AM_CONDITIONAL([FAKE_HIP], [test "$IRIS_GPU_PLATFORM" = fake])
   m4_map_args([AC_SUBST], [with_backend], [HIP_CPPFLAGS], [HIP_LIBS],
@@ -42,8 +44,9 @@ AC_DEFUN([IRIS_HIP_FIND], [
     [AC_MSG_ERROR([--with-hip-platform=$with_hip_platform: amd or nvidia])])
   gpu_header=hip/hip_runtime_api.h HIP_CPPFLAGS=-D__HIP_PLATFORM_AMD__=1
   AS_CASE([$IRIS_GPU_PLATFORM],
-    dnl Tests: CPU versions stand in for GPU code (device/kernel.h). Why -Wl: install.sh
-    [fake], [CC="$CC -DIRIS_I_STAND_IN=1"
+    dnl Tests: CPU versions stand in for GPU code (tests/fakehip). Why -Wl: install.sh
+    [fake], [hip_fake=1; fake=`cd "$srcdir" && pwd`/tests/fakehip
+      CC="$CC -I$fake -include $fake/choose_fake.h"
       HIP_LIBS="-Wl,`pwd`/.libs/libfakehip.so,-rpath,`pwd`/.libs"],
     [amd], [IRIS_GPU_CC=$HIPCC HIP_LIBS=-lamdhip64
       AS_IF([test -d "$with_rocm/include"],

@@ -31,19 +31,19 @@ struct code_args {
     IRIS_KERNEL(code_##op##_##name##_##sem##_##scope, struct code_args)        \
     {                                                                          \
         iris_dev_t dev = iris_dev_init(args->context);                         \
-        uint32_t lane = iris_i_lane();                                         \
+        uint32_t lane = iris_d_lane();                                         \
         c_type *p = (c_type *)args->heap + lane;                               \
-        c_type v = iris_i_value_##name(args->value), result = v;               \
-        c_type w = iris_i_value_##name(args->expected);                        \
+        c_type v = iris_d_value_##name(args->value), result = v;               \
+        c_type w = iris_d_value_##name(args->expected);                        \
         uint64_t *data = (uint64_t *)iris_dev_as_remote(                       \
             dev, (uint64_t *)args->data + lane, args->peer);                   \
         uint64_t *out =                                                        \
-            (uint64_t *)iris_i_global((uintptr_t)args->out) + 2 * lane;        \
+            (uint64_t *)iris_d_global((uintptr_t)args->out) + 2 * lane;        \
                                                                                \
         (void)w;                                                               \
         data[0] = args->value;                                                 \
         CALL(op, name, IRIS_##sem, IRIS_SCOPE_##scope);                        \
-        out[0] = data[4096] ^ iris_i_bits_##name(result);                      \
+        out[0] = data[4096] ^ iris_d_bits_##name(result);                      \
     }
 
 #define FETCH(op, name, sem, scope)                                            \
@@ -112,10 +112,10 @@ CODE(fetch, u64, uint64_t, ACQUIRE, SYSTEM, SEEN)
     IRIS_KERNEL(code_wait_##name, struct code_args)                            \
     {                                                                          \
         iris_dev_t dev = iris_dev_init(args->context);                         \
-        uint32_t lane = iris_i_lane();                                         \
+        uint32_t lane = iris_d_lane();                                         \
         c_type v = iris_wait_until_##name(                                     \
             dev, (c_type *)args->heap + lane, args->cmp,                       \
-            iris_i_value_##name(args->value));                                 \
+            iris_d_value_##name(args->value));                                 \
         iris_store_##name(dev, (c_type *)args->data + lane,                    \
                           (c_type)(v + iris_load_##name(                       \
                               dev, (c_type *)args->data + lane + 4096,         \

@@ -62,7 +62,7 @@ check_includes() {
     includes $hip | grep -E 'backend_sim|"sim_' |
         because "a backend includes the other one"
     includes $(sources device) |
-        grep -vE ':<(stdint\.h|stddef\.h|iris\/types\.h|iris\/device\/[a-z_/]+\.h)>$' |
+        grep -vE ':<(stdint\.h|stddef\.h|iris\/types\.h|iris\/device\/[a-z_/]+\.h)>$|include IRIS_TARGET_HEADER$' |
         because "device\\/ includes only itself, stdint, stddef, iris\\/types.h"
     includes include/iris/types.h | grep -vE ':<std(int|def)\.h>$' |
         because "iris\\/types.h includes only stdint and stddef"
@@ -72,8 +72,8 @@ check_compilers() {
     local files
     files=$(sources device src include tools examples)
     code_lines '__(HIPCC|CUDACC|clang|GNUC|NVCC|INTEL_COMPILER|SANITIZE_[A-Z]+|has_[a-z_]+|HIP_(PLATFORM|DEVICE_COMPILE)[A-Z_]*|CUDA_ARCH__)([^A-Za-z]|$)' \
-        $(grep -v '^device/compat\.h$' <<<"$files") |
-        because "asks which compiler this is; only device\\/compat.h may"
+        $(grep -vE '^device/(compat|target_[a-z]+)\.h$' <<<"$files") |
+        because "asks which compiler this is; only compat.h and target_*.h may"
     code_lines '(^|[^A-Za-z0-9_])(__builtin_|__atomic_|__sync_|__hip_|__threadfence|__syncthreads|_mm_|__(asm|asm__)|asm([^A-Za-z0-9_]|$))' \
         $(grep -v '^device/atomic\.h$' <<<"$files") |
         grep -v '^device/compat\.h:[0-9]*:.*__builtin_expect(' |

@@ -22,7 +22,7 @@ expect() { # WHAT COMMAND...
     fi
 }
 
-if grep -q IRIS_I_STAND_IN "$iriscc"; then
+if grep -q choose_fake "$iriscc"; then
     echo "kernels of this build stand in for their GPU code"
     exit 77
 fi

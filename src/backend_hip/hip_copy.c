@@ -400,7 +400,7 @@ iris_status_t iris_i_hip_signal(struct iris_stream *base, uint64_t *place,
     return status;
 }
 
-#if IRIS_HIP_NVIDIA || defined(IRIS_I_STAND_IN)
+#if IRIS_HIP_NVIDIA || IRIS_HIP_FAKE
 /* A place in the list, which is not one of the stream's waits yet, or NULL. */
 static struct hip_wait *take_wait(struct hip_stream *stream)
 {

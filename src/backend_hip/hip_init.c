@@ -251,7 +251,7 @@ static int count_xccs(const struct hip_backend *hip)
     return 0;
 }
 
-/* kHz of the clock that iris_i_clock() reads. */
+/* kHz of the clock that iris_d_clock() reads. */
 static int64_t clock_khz(const struct hip_backend *hip)
 {
 #if IRIS_HIP_NVIDIA

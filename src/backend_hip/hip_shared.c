@@ -12,7 +12,7 @@
 
 /* Whether streams have to be cared for as below. No document says so; seen with
  * CUDA 13.0 on an H200. Nothing is known of AMD. */
-#if IRIS_HIP_NVIDIA || defined(IRIS_I_STAND_IN)
+#if IRIS_HIP_NVIDIA || IRIS_HIP_FAKE
 #define LIKE_CUDA 1
 #else
 #define LIKE_CUDA 0

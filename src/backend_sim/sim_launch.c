@@ -54,7 +54,7 @@ bool iris_i_sim_spin(struct sim_spin *spin)
     int64_t now;
 
     if (spin->turns++ < SPIN_PAUSES) {
-        iris_i_pause();
+        iris_d_pause();
         return true;
     }
     sched_yield();
@@ -194,7 +194,7 @@ void iris_cpu_poll(struct iris_cpu_wg *cpu)
     if (cpu->polls++ < PAUSES) {
         self->wait_end_ns = 0; /* a new wait, or nearly */
         self->wait_late = false;
-        iris_i_pause();
+        iris_d_pause();
         return;
     }
     sched_yield();

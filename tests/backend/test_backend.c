@@ -358,7 +358,7 @@ static void body_reload(struct iris_backend *backend)
     struct iris_gpu_image image = {.version = IRIS_GPU_IMAGE_VERSION,
                                    .image = &plugin};
 
-#ifndef IRIS_I_STAND_IN
+#if !IRIS_HIP_FAKE
     if (info_of(backend).has_graphs) {
         return; /* an image is more than a struct */
     }

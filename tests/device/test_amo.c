@@ -17,7 +17,7 @@
 #define PAIRS (VALUES * VALUES)
 /* Each type with each verb, order and scope, at VALUES pairs of operands. */
 #define CASES \
-    (IRIS_I_NUM_KINDS * NUM_VERBS * NUM_SEMS * NUM_SCOPES * (size_t)VALUES)
+    (IRIS_D_NUM_KINDS * NUM_VERBS * NUM_SEMS * NUM_SCOPES * (size_t)VALUES)
 
 struct args {
     const int64_t *context;
@@ -39,8 +39,8 @@ struct trial {
 #define ROW(name, c_type, arg)                                                 \
     IRIS_DEVICE uint64_t model_##name(uint32_t verb, uint64_t x, uint64_t y)   \
     {                                                                          \
-        c_type a = iris_i_value_##name(x), b = iris_i_value_##name(y);         \
-        return iris_i_bits_##name((c_type)(                                    \
+        c_type a = iris_d_value_##name(x), b = iris_d_value_##name(y);         \
+        return iris_d_bits_##name((c_type)(                                    \
             verb == ADD ? x + y : verb == SUB ? x - y :                        \
             verb == AND ? x & y : verb == OR ? x | y : verb == XOR ? x ^ y :   \
             verb == MIN ? (uint64_t)(a < b ? a : b) :                          \
@@ -51,9 +51,9 @@ IRIS_INTEGER_TYPES(ROW, )
 #define ROW(name, c_type, to_number, from_number)                              \
     IRIS_DEVICE uint64_t model_##name(uint32_t verb, uint64_t x, uint64_t y)   \
     {                                                                          \
-        c_type a = to_number(iris_i_value_##name(x));                          \
-        c_type b = to_number(iris_i_value_##name(y));                          \
-        return iris_i_bits_##name(from_number(                                 \
+        c_type a = to_number(iris_d_value_##name(x));                          \
+        c_type b = to_number(iris_d_value_##name(y));                          \
+        return iris_d_bits_##name(from_number(                                 \
             verb == ADD ? a + b : verb == SUB ? a - b :                        \
             verb == MIN ? (a < b ? a : b) : (a > b ? a : b)));                 \
     }
@@ -67,7 +67,7 @@ ROW(f64, double, , )
 IRIS_DEVICE uint64_t model(uint32_t kind, uint32_t verb, uint64_t x, uint64_t y)
 {
 #define ROW(name, c_type, arg)                                                 \
-    case IRIS_I_KIND_##name: return model_##name(verb, x, y);
+    case IRIS_D_KIND_##name: return model_##name(verb, x, y);
     if (verb == XCHG || verb == CAS) {
         return y;
     }
@@ -87,12 +87,12 @@ IRIS_DEVICE uint64_t operand(uint32_t kind, size_t i)
                                        0x5a3cc3a5965a3c69u & (top - 1)};
     const double numbers[VALUES] = {0, 1, -1.5, 100, -96.25, 0.0078125};
     switch (kind) {
-    case IRIS_I_KIND_f16:
-        return iris_i_bits_f16(iris_f16_from_f32((float)numbers[i]));
-    case IRIS_I_KIND_bf16:
-        return iris_i_bits_bf16(iris_bf16_from_f32((float)numbers[i]));
-    case IRIS_I_KIND_f32: return iris_i_bits_f32((float)numbers[i]);
-    case IRIS_I_KIND_f64: return iris_i_bits_f64(numbers[i]);
+    case IRIS_D_KIND_f16:
+        return iris_d_bits_f16(iris_f16_from_f32((float)numbers[i]));
+    case IRIS_D_KIND_bf16:
+        return iris_d_bits_bf16(iris_bf16_from_f32((float)numbers[i]));
+    case IRIS_D_KIND_f32: return iris_d_bits_f32((float)numbers[i]);
+    case IRIS_D_KIND_f64: return iris_d_bits_f64(numbers[i]);
     default: return integers[i];
     }
 }

@@ -22,7 +22,7 @@ struct arena {
     uint64_t elements[SUBS];
     uint64_t old[MOST];
 };
-#define ARENAS ((size_t)IRIS_I_NUM_KINDS * NUM_SEMS * NUM_SCOPES)
+#define ARENAS ((size_t)IRIS_D_NUM_KINDS * NUM_SEMS * NUM_SCOPES)
 
 struct args {
     const int64_t *context;
@@ -109,7 +109,7 @@ IRIS_KERNEL(prepare, struct args)
         uint64_t bits = small(kind, first(kind, (uint32_t)args->verb));
 
         for (unsigned i = 0; i < sizeof args->arenas[a].elements; i++) {
-            element(&args->arenas[a], IRIS_I_KIND_u8, i)[0] =
+            element(&args->arenas[a], IRIS_D_KIND_u8, i)[0] =
                 i < used ? matrix_byte(bits, i % bytes_of(kind)) : GUARD;
         }
     }
@@ -214,7 +214,7 @@ IRIS_KERNEL(judge, struct args)
         }
         for (unsigned i = used * bytes_of(kind); i < end; i++) {
             matrix_expect(dev, args->wrong,
-                          *element(&args->arenas[a], IRIS_I_KIND_u8, i) ==
+                          *element(&args->arenas[a], IRIS_D_KIND_u8, i) ==
                               GUARD,
                           a << 16 | i << 8 | 4);
         }

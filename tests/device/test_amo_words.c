@@ -19,9 +19,9 @@ struct args {
 IRIS_DEVICE unsigned judge_specials(iris_dev_t dev, uint32_t kind, struct amo a)
 {
     const uint64_t top = (uint64_t)1 << (8 * bytes_of(kind) - 1);
-    const uint64_t nan = kind == IRIS_I_KIND_f16    ? 0x7e01
-                         : kind == IRIS_I_KIND_bf16 ? 0x7fc1
-                         : kind == IRIS_I_KIND_f32  ? 0x7fc00001
+    const uint64_t nan = kind == IRIS_D_KIND_f16    ? 0x7e01
+                         : kind == IRIS_D_KIND_bf16 ? 0x7fc1
+                         : kind == IRIS_D_KIND_f32  ? 0x7fc00001
                                                     : 0x7ff8000000000001;
     const uint64_t three = small(kind, 3);
     unsigned wrong = 0;
@@ -53,7 +53,7 @@ IRIS_KERNEL(special_floats, struct args)
     iris_dev_t dev = iris_dev_init(args->context);
 
     for (int to = 0; iris_wg_leader(wg) && to < dev.num_ranks; to++) {
-        for (uint32_t kind = IRIS_I_KIND_f16; kind <= IRIS_I_KIND_f64; kind++) {
+        for (uint32_t kind = IRIS_D_KIND_f16; kind <= IRIS_D_KIND_f64; kind++) {
             struct amo a;
             unsigned wrong;
 

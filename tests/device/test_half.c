@@ -43,7 +43,7 @@ static const struct format formats[] = {
 
 static float float_of(uint32_t bits)
 {
-    iris_i_f32_t f;
+    iris_d_f32_t f;
 
     f.bits = bits;
     return f.value;
@@ -51,7 +51,7 @@ static float float_of(uint32_t bits)
 
 static uint32_t bits_of(float value)
 {
-    iris_i_f32_t f;
+    iris_d_f32_t f;
 
     f.value = value;
     return f.bits;

@@ -105,7 +105,7 @@ IRIS_DEVICE struct cell cell_of(iris_dev_t dev, const struct args *args,
         case LOAD: *dst = iris_load(dev, src, c.from); break;                  \
         case LOAD_MASKED:                                                      \
             *dst = iris_load_masked(dev, src, c.from, c.mask,                  \
-                                    iris_i_value_##name(c.other)); break;      \
+                                    iris_d_value_##name(c.other)); break;      \
         case LOAD_VOLATILE: *dst = iris_load_volatile(dev, src, c.from); break;\
         case LOAD_HINT: *dst = iris_load_hint(dev, src, c.from, c.hint); break;\
         case GET: iris_get(dev, src, dst, c.from); break;                      \
@@ -114,7 +114,7 @@ IRIS_DEVICE struct cell cell_of(iris_dev_t dev, const struct args *args,
         case STORE: iris_store(dev, dst, *src, c.to); break;                   \
         case STORE_MASKED:                                                     \
             iris_store_masked(dev, dst,                                        \
-                              c.mask ? *src : iris_i_value_##name(c.other),    \
+                              c.mask ? *src : iris_d_value_##name(c.other),    \
                               c.to, c.mask); break;                            \
         case STORE_VOLATILE: iris_store_volatile(dev, dst, *src, c.to); break; \
         case STORE_HINT: iris_store_hint(dev, dst, *src, c.to, c.hint); break; \
@@ -224,7 +224,7 @@ static int play_types(struct matrix *matrix, struct args *args,
                       const struct sweep *sweep)
 {
     for (args->way = sweep->first; args->way <= sweep->last; args->way++) {
-        for (args->kind = 0; args->kind < IRIS_I_NUM_KINDS; args->kind++) {
+        for (args->kind = 0; args->kind < IRIS_D_NUM_KINDS; args->kind++) {
             args->bytes = types[args->kind].bytes;
             if (play(matrix, args) != 0) {
                 return 1;
@@ -264,7 +264,7 @@ static int body(iris_t *iris, void *arg)
     CHECK_EQUAL(matrix_result(&matrix, &where), 0);
     snprintf(text, sizeof text, "%s of %s, %u elements: region %u, byte %u",
              way_names[(where >> 56 & 127) % NUM_WAYS],
-             type_names[(where >> 48 & 255) % IRIS_I_NUM_KINDS],
+             type_names[(where >> 48 & 255) % IRIS_D_NUM_KINDS],
              (unsigned)(where >> 32 & 0xffff), (unsigned)(where >> 24 & 255),
              (unsigned)(where & 0xffffff));
     return where == 0 ? 0 : harness_failed(__FILE__, __LINE__, text, 1, 0);
@@ -346,7 +346,7 @@ struct guarded_args {
 IRIS_KERNEL(store_guarded, struct guarded_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
-    uint32_t lane = iris_i_lane(); /* on the CPU one, 0 */
+    uint32_t lane = iris_d_lane(); /* on the CPU one, 0 */
     int32_t peer = args->peers[lane];
 
     for (uint64_t round = 0; round < args->rounds; round++) {
@@ -354,7 +354,7 @@ IRIS_KERNEL(store_guarded, struct guarded_args)
 
         iris_wg_barrier(wg);
         if (peer != NOBODY) {
-            iris_store(dev, word, (uint64_t)iris_i_num_lanes(), peer);
+            iris_store(dev, word, (uint64_t)iris_d_num_lanes(), peer);
         }
     }
 }

@@ -15,8 +15,8 @@ struct board {
     uint64_t own;                     /* of this rank alone */
     uint64_t signals[GAME_MAX_RANKS]; /* [sender] */
     uint64_t data[GAME_MAX_RANKS];
-    uint64_t typed[IRIS_I_NUM_KINDS];
-    uint64_t elements[IRIS_I_NUM_KINDS];
+    uint64_t typed[IRIS_D_NUM_KINDS];
+    uint64_t elements[IRIS_D_NUM_KINDS];
 };
 
 static void play(const struct iris_kernel *kernel, unsigned grid, size_t rounds)
@@ -85,7 +85,7 @@ IRIS_KERNEL(relay, struct game_args)
 #define ROW(name, c_type, arg)                                                 \
     IRIS_DEVICE c_type element_##name(int rank)                                \
     {                                                                          \
-        return iris_i_value_##name(0x3d4c5b6a79180912u +                       \
+        return iris_d_value_##name(0x3d4c5b6a79180912u +                       \
                                    0x101010101010101u * (uint64_t)rank);       \
     }
 IRIS_TYPES(ROW, )
@@ -104,13 +104,13 @@ IRIS_KERNEL(put_every_type, struct game_args)
 #define ROW(name, c_type, arg)                                                 \
     {                                                                          \
         c_type value = element_##name(dev.rank);                               \
-        c_type *slot = (c_type *)&board->elements[IRIS_I_KIND_##name];         \
-        uint64_t *signal = &board->typed[IRIS_I_KIND_##name];                  \
+        c_type *slot = (c_type *)&board->elements[IRIS_D_KIND_##name];         \
+        uint64_t *signal = &board->typed[IRIS_D_KIND_##name];                  \
         iris_put_signal_##name(dev, &value, slot, signal, 7, next);            \
         (void)iris_wait_until(dev, signal, IRIS_CMP_EQ, 7);                    \
         game_expect(dev, board,                                                \
-                    board->elements[IRIS_I_KIND_##name] ==                     \
-                        iris_i_bits_##name(element_##name(before)));           \
+                    board->elements[IRIS_D_KIND_##name] ==                     \
+                        iris_d_bits_##name(element_##name(before)));           \
     }
 IRIS_TYPES(ROW, )
 #undef ROW

@@ -92,7 +92,7 @@ IRIS_DEVICE uint64_t step_of(iris_cmp_t cmp, int which)
     {                                                                          \
         const uint64_t top = (uint64_t)1 << (8 * sizeof(c_type) - 1);          \
         const uint64_t value =                                                 \
-            iris_i_less(IRIS_I_KIND_##name, top, 0) ? 0 : top;                 \
+            iris_d_less(IRIS_D_KIND_##name, top, 0) ? 0 : top;                 \
         int next = (dev.rank + 1) % dev.num_ranks;                             \
         int before = (dev.rank + dev.num_ranks - 1) % dev.num_ranks;           \
         c_type *word = (c_type *)&board->words[turn % TURNS], last;            \

@@ -41,7 +41,7 @@ struct emu_args {
         typedef T c_type;                                                      \
         iris_dev_t dev = iris_dev_init(args->context);                         \
         c_type *p = (c_type *)args->heap, *q = (c_type *)args->more;           \
-        c_type *l = (c_type *)iris_i_global((uintptr_t)args->local);           \
+        c_type *l = (c_type *)iris_d_global((uintptr_t)args->local);           \
         const c_type *v = l + args->count, *w = v + args->count;               \
         iris_sem_t sem = (iris_sem_t)args->sem;                                \
         iris_scope_t scope = (iris_scope_t)args->scope;                        \
@@ -164,8 +164,8 @@ SETS(waitsome, iris_wait_until_some(dev, p + 8 * i, 8, status, cmp,
 
 EMU(halves, f32, float,
     uint32_t *b = (uint32_t *)args->heap;
-    iris_f16_t h = iris_f16_from_f32(iris_i_value_f32(b[i]));
-    iris_bf16_t g = iris_bf16_from_f32(iris_i_value_f32(b[i]));
+    iris_f16_t h = iris_f16_from_f32(iris_d_value_f32(b[i]));
+    iris_bf16_t g = iris_bf16_from_f32(iris_d_value_f32(b[i]));
     ((uint32_t *)args->more)[i] = h.bits | (uint32_t)g.bits << 16;
     h.bits = (uint16_t)b[i], g.bits = (uint16_t)(b[i] >> 16);
     l[2 * i] = iris_f16_to_f32(h), l[2 * i + 1] = iris_bf16_to_f32(g))

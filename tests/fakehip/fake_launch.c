@@ -24,7 +24,7 @@
 
 /* A workgroup while it runs. */
 struct workgroup {
-    struct iris_i_stand_in stand_in;
+    struct fake_workgroup as_kernel;
     unsigned polls;
     jmp_buf end;
 };
@@ -43,12 +43,12 @@ static uint64_t ticks(void)
     return (uint64_t)now.tv_sec * 100000000 + (uint64_t)now.tv_nsec / 10;
 }
 
-static void end_workgroup(struct iris_i_stand_in *self)
+static void end_workgroup(struct fake_workgroup *self)
 {
     _longjmp(((struct workgroup *)self)->end, 1);
 }
 
-static void poll_workgroup(struct iris_i_stand_in *self)
+static void poll_workgroup(struct fake_workgroup *self)
 {
     if (fake_lost() != hipSuccess) {
         end_workgroup(self);
@@ -61,13 +61,13 @@ static void poll_workgroup(struct iris_i_stand_in *self)
 void fake_run_workgroup(const struct fake_op *op, unsigned id)
 {
     struct workgroup self = {
-        .stand_in = {id, ticks, poll_workgroup, end_workgroup},
+        .as_kernel = {id, ticks, poll_workgroup, end_workgroup},
     };
     const iris_wg_t wg = {
         .id = id,
         .num_wgs = op->launch.grid,
         .num_lanes = op->launch.block,
-        .stand_in = &self.stand_in,
+        .fake = &self.as_kernel,
     };
 
     if (_setjmp(self.end) == 0) {

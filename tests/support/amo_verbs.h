@@ -52,8 +52,8 @@ enum masking { PLAIN, MASK_ON, MASK_OFF };
     IRIS_DEVICE_LARGE uint64_t amo_##name(iris_dev_t dev, enum verb verb,      \
                                           enum masking masking, struct amo a)  \
     {                                                                          \
-        c_type *p = (c_type *)a.ptr, v = iris_i_value_##name(a.value), old;    \
-        c_type expected = iris_i_value_##name(a.expected);                     \
+        c_type *p = (c_type *)a.ptr, v = iris_d_value_##name(a.value), old;    \
+        c_type expected = iris_d_value_##name(a.expected);                     \
         switch (verb) {                                                        \
         VERBS(CASE, name)                                                      \
         MORE(CASE, name)                                                       \
@@ -63,7 +63,7 @@ enum masking { PLAIN, MASK_ON, MASK_OFF };
                 : iris_atomic_cas_masked(dev, p, expected, v, a.to,            \
                                          masking == MASK_ON, a.sem, a.scope);  \
         }                                                                      \
-        return iris_i_bits_##name(old);                                        \
+        return iris_d_bits_##name(old);                                        \
     }
 #define NO_MORE(X, arg)
 IRIS_INTEGER_TYPES(ROW, INTEGER_VERBS)
@@ -77,14 +77,14 @@ IRIS_FLOAT_TYPES(ROW, NO_MORE)
 #define ROW(name, c_type, arg)                                                 \
     IRIS_DEVICE uint64_t small_##name(unsigned k)                              \
     {                                                                          \
-        return iris_i_bits_##name((c_type)(k * 0x0101010101010101u));          \
+        return iris_d_bits_##name((c_type)(k * 0x0101010101010101u));          \
     }
 IRIS_INTEGER_TYPES(ROW, )
 #undef ROW
 #define ROW(name, value)                                                       \
     IRIS_DEVICE uint64_t small_##name(unsigned k)                              \
     {                                                                          \
-        return iris_i_bits_##name(value);                                      \
+        return iris_d_bits_##name(value);                                      \
     }
 ROW(f16, iris_f16_from_f32((float)k))
 ROW(bf16, iris_bf16_from_f32((float)k))
@@ -96,7 +96,7 @@ IRIS_DEVICE_LARGE uint64_t amo(iris_dev_t dev, uint32_t kind, enum verb verb,
                                enum masking masking, struct amo a)
 {
 #define ROW(name, c_type, arg)                                                 \
-    case IRIS_I_KIND_##name: return amo_##name(dev, verb, masking, a);
+    case IRIS_D_KIND_##name: return amo_##name(dev, verb, masking, a);
     switch (kind) {
     IRIS_TYPES(ROW, )
     default: return 0;
@@ -107,7 +107,7 @@ IRIS_DEVICE_LARGE uint64_t amo(iris_dev_t dev, uint32_t kind, enum verb verb,
 IRIS_DEVICE_LARGE uint64_t small(uint32_t kind, unsigned k)
 {
 #define ROW(name, c_type, arg)                                                 \
-    case IRIS_I_KIND_##name: return small_##name(k);
+    case IRIS_D_KIND_##name: return small_##name(k);
     switch (kind) {
     IRIS_TYPES(ROW, )
     default: return 0;
@@ -118,7 +118,7 @@ IRIS_DEVICE_LARGE uint64_t small(uint32_t kind, unsigned k)
 IRIS_DEVICE uint32_t bytes_of(uint32_t kind)
 {
 #define ROW(name, c_type, arg)                                                 \
-    case IRIS_I_KIND_##name: return sizeof(c_type);
+    case IRIS_D_KIND_##name: return sizeof(c_type);
     switch (kind) {
     IRIS_TYPES(ROW, )
     default: return 0;
@@ -126,14 +126,14 @@ IRIS_DEVICE uint32_t bytes_of(uint32_t kind)
 #undef ROW
 }
 #define ROW(name, c_type, arg)                                                 \
-    case IRIS_I_KIND_##name:                                                   \
+    case IRIS_D_KIND_##name:                                                   \
         if (store) {                                                           \
             iris_atomic_store(dev, (c_type *)a.ptr,                            \
-                              iris_i_value_##name(a.value), a.to, a.sem,       \
+                              iris_d_value_##name(a.value), a.to, a.sem,       \
                               a.scope);                                        \
             return 0;                                                          \
         }                                                                      \
-        return iris_i_bits_##name(iris_atomic_load(                            \
+        return iris_d_bits_##name(iris_atomic_load(                            \
             dev, (const c_type *)a.ptr, a.to, a.sem, a.scope));
 /* Stores a.value, or loads. */
 IRIS_DEVICE_LARGE uint64_t access(iris_dev_t dev, uint32_t kind,
@@ -149,13 +149,13 @@ IRIS_DEVICE_LARGE uint64_t access(iris_dev_t dev, uint32_t kind,
 
 IRIS_DEVICE iris_bool_t is_float(uint32_t kind)
 {
-    return kind >= IRIS_I_KIND_f16;
+    return kind >= IRIS_D_KIND_f16;
 }
 
 IRIS_DEVICE iris_bool_t is_signed(uint32_t kind)
 {
-    return kind == IRIS_I_KIND_i8 || kind == IRIS_I_KIND_i16 ||
-           kind == IRIS_I_KIND_i32 || kind == IRIS_I_KIND_i64;
+    return kind == IRIS_D_KIND_i8 || kind == IRIS_D_KIND_i16 ||
+           kind == IRIS_D_KIND_i32 || kind == IRIS_D_KIND_i64;
 }
 
 /* Whether the library has this atomic for this type. */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The CPU as a target: gcc and clang. What the names mean is in compat.h.
+ */
+#ifndef IRIS_DEVICE_TARGET_CPU_H
+#define IRIS_DEVICE_TARGET_CPU_H
+
+#if defined(__OPTIMIZE__) /* without, inlining only costs time */
+#define IRIS_DEVICE static inline __attribute__((always_inline, unused))
+#else
+#define IRIS_DEVICE static inline __attribute__((unused))
+#endif
+#define IRIS_HOST_DEVICE IRIS_DEVICE
+#define IRIS_DEVICE_LARGE static inline __attribute__((unused))
+#define IRIS_CPU_COLD static __attribute__((cold, noinline, unused))
+/* A function whose result depends on its arguments only, and that compilers may
+ * not see through: weak, one for each program. */
+#define IRIS_CPU_CONST \
+    __attribute__((const, weak, noinline, nothrow, visibility("hidden")))
+
+#define IRIS_D_WATCHED 0
+#define IRIS_D_PAUSED() ((void)0)
+#define IRIS_D_HALF_FENCES 0
+
+/* This object's image, which iriscc puts there; its address is NULL in an
+ * object that has none. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern const char iris_i_gpu_image[]
+    __attribute__((weak, visibility("hidden")));
+#ifdef __cplusplus
+}
+#endif
+#define IRIS_D_GPU_IMAGE(name) iris_i_gpu_image
+#define IRIS_D_ENTER(wg) ((void)(wg))
+#define IRIS_D_WG_MEMBERS struct iris_cpu_wg *cpu; /* NULL outside a kernel */
+
+#endif /* IRIS_DEVICE_TARGET_CPU_H */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * NVIDIA's GPUs as a target: nvcc. What the names mean is in compat.h.
+ */
+#ifndef IRIS_DEVICE_TARGET_CUDA_H
+#define IRIS_DEVICE_TARGET_CUDA_H
+
+#if !defined(__NVCC__)
+#error "Iris kernels for NVIDIA GPUs need nvcc"
+#elif __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ < 1208
+#error "Iris kernels for NVIDIA GPUs need nvcc 12.8 or later"
+#endif
+
+#define IRIS_HOST_DEVICE __host__ __device__ static __forceinline__
+#define IRIS_DEVICE __device__ static __forceinline__
+#define IRIS_DEVICE_LARGE __device__ static inline
+
+/* One poll takes about a microsecond, a check about three, and the deadlines
+ * they are for are milliseconds. */
+#define IRIS_D_WATCHED 1
+#define IRIS_D_POLLS_PER_CHECK 1024u
+#define IRIS_D_PAUSED() ((void)0)
+
+/* Since Hopper. */
+#if defined(__CUDA_ARCH__)
+#define IRIS_D_HALF_FENCES (__CUDA_ARCH__ >= 900)
+#else
+#define IRIS_D_HALF_FENCES 0
+#endif
+
+#define IRIS_D_MAX_LANES(n) __launch_bounds__(n)
+
+#endif /* IRIS_DEVICE_TARGET_CUDA_H */

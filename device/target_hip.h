@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * AMD's GPUs as a target: hipcc, or clang for them. What the names mean is in
+ * compat.h.
+ */
+#ifndef IRIS_DEVICE_TARGET_HIP_H
+#define IRIS_DEVICE_TARGET_HIP_H
+
+/* The wait in iris_d_wg_barrier() is right for gfx9 only: later families count
+ * stores apart from loads. Only the device pass knows the GPU, so only there
+ * can this be said. */
+#if defined(__HIP_DEVICE_COMPILE__) && !defined(__gfx900__) &&              \
+    !defined(__gfx906__) && !defined(__gfx908__) && !defined(__gfx90a__) && \
+    !defined(__gfx940__) && !defined(__gfx941__) && !defined(__gfx942__) && \
+    !defined(__gfx950__)
+#error "Iris supports AMD Instinct GPUs of family gfx9; add this one's barrier"
+#endif
+
+#define IRIS_HOST_DEVICE \
+    __host__ __device__ static inline __attribute__((always_inline, unused))
+#define IRIS_DEVICE \
+    __device__ static inline __attribute__((always_inline, unused))
+#define IRIS_DEVICE_LARGE __device__ static inline __attribute__((unused))
+
+/* One poll takes about a microsecond, a check about three, and the deadlines
+ * they are for are milliseconds. */
+#define IRIS_D_WATCHED 1
+#define IRIS_D_POLLS_PER_CHECK 1024u
+#define IRIS_D_PAUSED() ((void)0)
+#define IRIS_D_HALF_FENCES 0
+
+/* HIP's own name for it is in hip_runtime.h, which images are compiled
+ * without. */
+#define IRIS_D_MAX_LANES(n) __attribute__((amdgpu_flat_work_group_size(1, n)))
+
+#endif /* IRIS_DEVICE_TARGET_HIP_H */
