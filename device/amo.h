@@ -6,7 +6,7 @@
 #ifndef IRIS_DEVICE_AMO_H
 #define IRIS_DEVICE_AMO_H
 
-#include <iris/device/translate.h>
+#include <iris/device/hook.h>
 #include <iris/device/value.h>
 
 /* What holds for all of these. Any lane may call them, each for itself. `ptr`
@@ -63,6 +63,18 @@ IRIS_DEVICE void iris_d_maybe_spinning(iris_dev_t dev)
 #endif
 }
 
+#if IRIS_ON_CPU
+IRIS_DEVICE uint64_t iris_d_amo_packed(iris_d_amo_t how)
+{
+    size_t bytes = iris_d_kind_bytes(how.kind);
+
+    return iris_d_packed(iris_d_ordered(
+        how.op == IRIS_OP_LOAD ? iris_d_reads(how.op, how.rank, bytes)
+                               : iris_d_writes(how.op, how.rank, bytes),
+        how.order));
+}
+#endif
+
 /* Operations that a spin loop is made of: whatever acquires, and loads and
  * compare-and-swaps of any order. */
 IRIS_DEVICE iris_bool_t iris_d_may_spin(iris_d_amo_t how)
@@ -71,19 +83,29 @@ IRIS_DEVICE iris_bool_t iris_d_may_spin(iris_d_amo_t how)
            how.op == IRIS_OP_ATOMIC_CAS;
 }
 
-/* The seam, the spin count, and the place to update. */
-IRIS_DEVICE void *iris_d_amo_at(iris_dev_t dev, const void *ptr,
-                                iris_d_amo_t how)
+/* Before an atomic: the spin count, the hook, and the place to update. `value`
+ * is what it writes or updates with. */
+IRIS_DEVICE void *iris_d_amo_begin(iris_dev_t dev, const void *ptr,
+                                   uint64_t value, iris_d_amo_t how)
 {
-    iris_d_access_t access =
-        how.op == IRIS_OP_LOAD
-            ? iris_d_reads(how.op, how.rank, iris_d_kind_bytes(how.kind))
-            : iris_d_writes(how.op, how.rank, iris_d_kind_bytes(how.kind));
+    void *place = iris_d_translate(dev, ptr, how.rank);
 
     if (iris_d_may_spin(how)) {
         iris_d_maybe_spinning(dev);
     }
-    return iris_d_strict_at(dev, ptr, iris_d_ordered(access, how.order));
+    (void)value;
+    IRIS_D_HOOK(
+        iris_d_suspect(dev, ptr, how.rank, iris_d_kind_bytes(how.kind)),
+        iris_d_before(dev.cpu, ptr, value, how.rank, iris_d_amo_packed(how)));
+    return place;
+}
+
+/* After it; `old` is what it read. */
+IRIS_DEVICE void iris_d_amo_end(iris_dev_t dev, uint64_t old, iris_d_amo_t how)
+{
+    (void)dev, (void)old, (void)how;
+    IRIS_D_HOOK(dev.watched,
+                iris_d_after(dev.cpu, how.op != IRIS_OP_LOAD, old));
 }
 
 /* The update as a compare-and-swap loop: for what a target has not natively,
@@ -126,10 +148,9 @@ IRIS_DEVICE enum iris_d_fetch iris_d_extreme(iris_d_amo_t how)
 }
 
 /* Any update of any type; returns the old bits. */
-IRIS_DEVICE uint64_t iris_d_amo(iris_dev_t dev, void *ptr, uint64_t value,
-                                iris_d_amo_t how)
+IRIS_DEVICE uint64_t iris_d_amo_at(void *place, uint64_t value,
+                                   iris_d_amo_t how)
 {
-    void *place = iris_d_amo_at(dev, ptr, how);
     size_t bytes = iris_d_kind_bytes(how.kind);
     iris_bool_t is_float =
         how.kind == IRIS_D_KIND_f16 || how.kind == IRIS_D_KIND_bf16 ||
@@ -158,6 +179,51 @@ IRIS_DEVICE uint64_t iris_d_amo(iris_dev_t dev, void *ptr, uint64_t value,
                            : iris_d_fetch(place, bytes, iris_d_extreme(how),
                                           value, how.order);
     }
+}
+
+/* The same with its hooks, where `ptr` is still to be translated. */
+IRIS_DEVICE uint64_t iris_d_amo(iris_dev_t dev, void *ptr, uint64_t value,
+                                iris_d_amo_t how)
+{
+    void *place = iris_d_amo_begin(dev, ptr, value, how);
+    uint64_t old = iris_d_amo_at(place, value, how);
+
+    iris_d_amo_end(dev, old, how);
+    return old;
+}
+
+IRIS_DEVICE uint64_t iris_d_amo_cas(iris_dev_t dev, void *ptr,
+                                    uint64_t expected, uint64_t desired,
+                                    iris_d_amo_t how)
+{
+    void *place;
+    uint64_t old;
+
+    IRIS_D_HOOK(dev.watched, iris_d_expects(dev.cpu, expected));
+    place = iris_d_amo_begin(dev, ptr, desired, how);
+    old = iris_d_cas(place, iris_d_kind_bytes(how.kind), expected, desired,
+                     how.order);
+    iris_d_amo_end(dev, old, how);
+    return old;
+}
+
+IRIS_DEVICE uint64_t iris_d_amo_load(iris_dev_t dev, const void *ptr,
+                                     iris_d_amo_t how)
+{
+    const void *place = iris_d_amo_begin(dev, ptr, 0, how);
+    uint64_t seen = iris_d_load(place, iris_d_kind_bytes(how.kind), how.order);
+
+    iris_d_amo_end(dev, seen, how);
+    return seen;
+}
+
+IRIS_DEVICE void iris_d_amo_store(iris_dev_t dev, void *ptr, uint64_t value,
+                                  iris_d_amo_t how)
+{
+    void *place = iris_d_amo_begin(dev, ptr, value, how);
+
+    iris_d_store(place, iris_d_kind_bytes(how.kind), value, how.order);
+    iris_d_amo_end(dev, 0, how);
 }
 
 /* clang-format off */
@@ -230,13 +296,12 @@ IRIS_INTEGER_TYPES(IRIS_D_ROW, xor)
         iris_dev_t dev, c_type *ptr, c_type expected, c_type desired,          \
         int to_rank, iris_sem_t sem, iris_scope_t scope)                       \
     {                                                                          \
-        void *place = iris_d_amo_at(                                           \
-            dev, ptr, iris_d_amo_of(IRIS_OP_ATOMIC_CAS, IRIS_D_KIND_##name,    \
-                                    to_rank, sem, scope));                     \
         return iris_d_value_##name(                                            \
-            iris_d_cas(place, sizeof(c_type), iris_d_bits_##name(expected),    \
-                       iris_d_bits_##name(desired),                            \
-                       iris_d_order(sem, scope)));                             \
+            iris_d_amo_cas(dev, ptr, iris_d_bits_##name(expected),             \
+                           iris_d_bits_##name(desired),                        \
+                           iris_d_amo_of(IRIS_OP_ATOMIC_CAS,                   \
+                                         IRIS_D_KIND_##name, to_rank, sem,     \
+                                         scope)));                             \
     }                                                                          \
     IRIS_DEVICE c_type iris_atomic_cas_masked_##name(                          \
         iris_dev_t dev, c_type *ptr, c_type expected, c_type desired,          \
@@ -263,23 +328,18 @@ IRIS_TYPES(IRIS_D_ROW, )
         iris_dev_t dev, const c_type *ptr, int from_rank, iris_sem_t sem,      \
         iris_scope_t scope)                                                    \
     {                                                                          \
-        const void *place = iris_d_amo_at(                                     \
-            dev, ptr, iris_d_amo_of(IRIS_OP_LOAD, IRIS_D_KIND_##name,          \
-                                    from_rank, sem, scope));                   \
-        return iris_d_value_##name(iris_d_load(place, sizeof(c_type),          \
-                                               iris_d_order(sem, scope)));     \
+        return iris_d_value_##name(                                            \
+            iris_d_amo_load(dev, ptr,                                          \
+                            iris_d_amo_of(IRIS_OP_LOAD, IRIS_D_KIND_##name,    \
+                                          from_rank, sem, scope)));            \
     }                                                                          \
     IRIS_DEVICE void iris_atomic_store_##name(                                 \
         iris_dev_t dev, c_type *ptr, c_type value, int to_rank,                \
         iris_sem_t sem, iris_scope_t scope)                                    \
     {                                                                          \
-        iris_d_order_t order = iris_d_order(sem, scope);                       \
-        void *place = iris_d_strict_at(                                        \
-            dev, ptr,                                                          \
-            iris_d_ordered(                                                    \
-                iris_d_writes(IRIS_OP_STORE, to_rank, sizeof(c_type)),         \
-                order));                                                       \
-        iris_d_store(place, sizeof(c_type), iris_d_bits_##name(value), order); \
+        iris_d_amo_store(dev, ptr, iris_d_bits_##name(value),                  \
+                         iris_d_amo_of(IRIS_OP_STORE, IRIS_D_KIND_##name,      \
+                                       to_rank, sem, scope));                  \
     }
 IRIS_TYPES(IRIS_D_ROW, )
 #undef IRIS_D_ROW

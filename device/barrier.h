@@ -30,28 +30,24 @@ IRIS_DEVICE uint64_t iris_d_group_word(const void *word)
     return (uint64_t)iris_d_load_constant((const int64_t *)word);
 }
 
-/* The event of an announcement to member i. It names our own copy of the word
- * that is written there. */
-IRIS_DEVICE void iris_d_announce_seam(iris_dev_t dev,
-                                      struct iris_dev_group *ours, uint32_t i)
+/* Announces `epoch` to member i. Its events name our own copy of the word that
+ * is written there. */
+IRIS_DEVICE void iris_d_announce(IRIS_UNUSED iris_dev_t dev,
+                                 struct iris_dev_group *ours, uint32_t i,
+                                 uint64_t where, uint64_t epoch)
 {
-    uint64_t *arrivals = (uint64_t *)iris_d_global((uintptr_t)ours->arrivals);
-
-    iris_d_strict_seam(
-        dev, &arrivals[ours->index],
-        iris_d_ordered(iris_d_writes(IRIS_OP_STORE,
-                                     (int)iris_i_group_ranks(ours)[i],
-                                     sizeof *arrivals),
-                       iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM)));
-}
-
-IRIS_DEVICE void iris_d_announce(iris_dev_t dev, struct iris_dev_group *ours,
-                                 uint32_t i, uint64_t where, uint64_t epoch)
-{
-    iris_d_announce_seam(dev, ours, i);
+    IRIS_D_HOOK(
+        dev.watched,
+        iris_d_before(dev.cpu,
+                      (uint64_t *)(uintptr_t)ours->arrivals + ours->index,
+                      epoch, (int)iris_i_group_ranks(ours)[i],
+                      iris_d_packed(iris_d_ordered(
+                          iris_d_writes(IRIS_OP_STORE, 0, sizeof epoch),
+                          iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM)))));
     iris_d_store(iris_d_global((uintptr_t)where), sizeof epoch, epoch,
                  iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
     iris_i_group_words(ours)[2 * (size_t)i + 1] = epoch;
+    IRIS_D_HOOK(dev.watched, iris_d_after(dev.cpu, 1, 0));
 }
 
 /* One lane's part: announces to its members and waits for theirs. `count` and
@@ -116,13 +112,15 @@ IRIS_DEVICE_LARGE void iris_dev_barrier(iris_wg_t wg, iris_dev_t dev,
     count = (uint32_t)iris_d_group_word(&ours->count); /* low half */
     where =
         iris_d_group_word(&words[2 * (iris_d_lane() % IRIS_DEV_GROUP_LANES)]);
-    if (iris_wg_leader(wg)) {
-        iris_d_meeting_seam(IRIS_OP_BARRIER, ours,
-                            iris_d_order(IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM));
-    }
+    IRIS_D_HOOK(dev.watched,
+                iris_d_before_barrier(
+                    dev.cpu, ours, iris_d_barrier_packed(IRIS_SCOPE_SYSTEM)));
     if (iris_d_lane() < IRIS_DEV_GROUP_LANES) {
         iris_d_await_members(dev, ours, count, where);
     }
+    IRIS_D_HOOK(dev.watched,
+                iris_d_after_barrier(dev.cpu, ours,
+                                     iris_d_barrier_packed(IRIS_SCOPE_SYSTEM)));
     iris_wg_barrier(wg);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU's side of the device API: the one seam every access, atomic, fence
- * and barrier passes, and the hook that waiting loops poll. CPU only.
+ * The CPU's side of the device API: what observers see of every access, atomic,
+ * fence and barrier, and the hook that waiting loops poll. CPU only.
  */
 #ifndef IRIS_DEVICE_CPU_H
 #define IRIS_DEVICE_CPU_H
@@ -14,25 +14,38 @@
 extern "C" {
 #endif
 
-/* One operation, as an observer sees it, before it happens. An operation with
- * two sides (get, put, copy) gives two events: its read (`write` 0) and its
- * write (`write` 1). */
+/* One operation, as an observer sees it: before it happens, and again after. An
+ * operation with two sides (get, put, copy) gives two events each time: its
+ * read (`write` 0) and its write (`write` 1). A wait for several signals gives,
+ * after it, one event for each that was found to hold. What ends its kernel has
+ * no event after. */
 struct iris_cpu_event {
+    uint64_t id;     /* of the operation, from 1 in each workgroup: before,
+                      * after and both sides have the same */
+    uint64_t inside; /* id of the iris_dev_barrier() it is a part of, or 0 */
+    uint64_t launch; /* id of the host's event of the kernel's run */
     enum iris_op op;
+    int after;           /* 1: it has happened */
+    int write;           /* 1: writes address; atomics count as writes */
     int rank;            /* whose kernel */
     int target_rank;     /* whose memory; -1 for fences and barriers */
-    int write;           /* 1: writes address; atomics count as writes */
     const char *kernel;  /* its name */
     unsigned workgroup;  /* its id in the grid */
     const void *address; /* as this rank's address space has it; may be NULL */
     size_t bytes;
     iris_sem_t sem;     /* IRIS_RELAXED for plain accesses */
     iris_scope_t scope; /* IRIS_SCOPE_WG for plain accesses */
+    iris_cmp_t cmp;     /* of a wait or test */
+    int held;           /* after a wait or test: 1 if it is seen CMP value */
+    /* Values are the low bytes of words, the rest zero, and 0 where `bytes` is
+     * more than 8. */
+    uint64_t value;    /* what is written, what an atomic updates with, what is
+                        * waited for; of the write of a get, put or copy after
+                        * it only */
+    uint64_t expected; /* by a compare-and-swap */
+    uint64_t seen;     /* after it: what was read; of an atomic the old value */
+    uint64_t polls; /* after a wait: how many there were, the last included */
 };
-
-/* Called for every event, from the thread that runs the workgroup. */
-typedef void (*iris_cpu_observe_t)(void *observer,
-                                   const struct iris_cpu_event *event);
 
 /* The workgroup a CPU thread is running. The backend fills it in before the
  * kernel's entry is called; kernels only pass it on. */
@@ -43,8 +56,13 @@ struct iris_cpu_wg {
     size_t heap_bytes;
     const char *kernel;
     unsigned workgroup;
-    iris_cpu_observe_t observe; /* NULL: nobody watches */
-    void *observer;
+    uintptr_t watched; /* not 0: there are observers */
+    uint64_t launch;   /* the host's event of this run; 0: nobody watched it */
+    uint64_t num_ops;  /* that observers have seen */
+    uint64_t inside;   /* which of them is the barrier under way; 0: none */
+    uint64_t expected; /* by the compare-and-swap that is about to begin */
+    struct iris_cpu_event events[2]; /* the latest operation's, by `write` of
+                                      * those with two sides */
     unsigned polls; /* iris_cpu_poll() calls; a wait starts it at 0 */
     unsigned spins; /* operations so far that a spin loop may be made of */
     const void *wait_address; /* what it waits for, for messages; else NULL */
@@ -63,13 +81,19 @@ __attribute__((visibility("default"))) struct iris_cpu_wg *iris_cpu_self(void);
 __attribute__((visibility("default"))) void
 iris_cpu_poll(struct iris_cpu_wg *cpu);
 
-/* Calls the observer, if there is one, but does not return if the access is
- * wrong: no such rank, or outside the heap, or misaligned for what needs
- * alignment. The kernel then ends, and the stream's next synchronize returns
- * IRIS_ERR_INVALID with the whole story. Per-lane accesses outside the heap are
- * seen only while an observer watches. */
+/* Calls the observers, if there are any. Before an operation it does not return
+ * if an observer says that the kernel must end, or if the access is wrong: no
+ * such rank, or outside the heap, or misaligned for what needs alignment. The
+ * kernel then ends, and the stream's next synchronize returns IRIS_ERR_INVALID
+ * with the whole story. Per-lane accesses outside the heap are seen only while
+ * somebody watches (IRIS_CHECK=bounds). */
 __attribute__((visibility("default"), cold)) void
-iris_cpu_observe(struct iris_cpu_wg *cpu, struct iris_cpu_event event);
+iris_cpu_observe(struct iris_cpu_wg *cpu, const struct iris_cpu_event *event);
+
+/* Ends the kernel, with `why` in the message of the stream's next synchronize;
+ * returns only where there is none: cpu is NULL. */
+__attribute__((visibility("default"), cold)) void
+iris_cpu_end(struct iris_cpu_wg *cpu, const char *why);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 nobase_irisinclude_HEADERS = %D%/amo.h %D%/atomic.h %D%/barrier.h \
-	%D%/compat.h %D%/cpu.h %D%/generic.h %D%/half.h %D%/kernel.h \
+	%D%/compat.h %D%/cpu.h %D%/generic.h %D%/half.h %D%/hook.h \
+	%D%/kernel.h \
 	%D%/layout.h %D%/op.h %D%/order.h %D%/rma.h %D%/signal.h \
 	%D%/signals.h %D%/target_cpu.h %D%/target_cuda.h \
 	%D%/target_hip.h %D%/translate.h %D%/value.h %D%/wait.h %D%/wg.h \

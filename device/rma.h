@@ -6,7 +6,7 @@
 #ifndef IRIS_DEVICE_RMA_H
 #define IRIS_DEVICE_RMA_H
 
-#include <iris/device/translate.h>
+#include <iris/device/hook.h>
 #include <iris/device/value.h>
 
 /* What holds for all of these. Any lane may call them, each for itself; the
@@ -28,6 +28,22 @@
 
 /* clang-format off */
 
+/* The hooks of plain accesses. */
+#define IRIS_D_PLAIN(op, bytes)                                                \
+    iris_d_packed(iris_d_reads(IRIS_OP_##op, 0, bytes))
+#define IRIS_D_BEFORE_LOAD(dev, ptr, rank, bytes)                              \
+    IRIS_D_HOOK(iris_d_watched(dev, rank),                                     \
+                iris_d_before((dev).cpu, ptr, 0, rank,                         \
+                              IRIS_D_PLAIN(LOAD, bytes)))
+#define IRIS_D_AFTER_LOAD(dev, rank, bits)                                     \
+    IRIS_D_HOOK(iris_d_watched(dev, rank), iris_d_after((dev).cpu, 0, bits))
+#define IRIS_D_BEFORE_STORE(dev, ptr, rank, bytes, bits)                       \
+    IRIS_D_HOOK(iris_d_watched(dev, rank),                                     \
+                iris_d_before((dev).cpu, ptr, bits, rank,                      \
+                              IRIS_D_PLAIN(STORE, bytes) | IRIS_D_WRITE))
+#define IRIS_D_AFTER_STORE(dev, rank)                                          \
+    IRIS_D_HOOK(iris_d_watched(dev, rank), iris_d_after((dev).cpu, 1, 0))
+
 /** iris_load: the element that from_rank keeps at `ptr`. For f32:
  *      float iris_load_f32(iris_dev_t dev, const float *ptr, int from_rank);
  *      float iris_load_masked_f32(iris_dev_t dev, const float *ptr,
@@ -37,8 +53,12 @@
     IRIS_DEVICE c_type iris_load_##name(iris_dev_t dev, const c_type *ptr,     \
                                         int from_rank)                         \
     {                                                                          \
-        return *(const c_type *)iris_d_at(                                     \
-            dev, ptr, iris_d_reads(IRIS_OP_LOAD, from_rank, sizeof(c_type)));  \
+        const void *from = iris_d_translate(dev, ptr, from_rank);              \
+        c_type value;                                                          \
+        IRIS_D_BEFORE_LOAD(dev, ptr, from_rank, sizeof(c_type));               \
+        value = *(const c_type *)from;                                         \
+        IRIS_D_AFTER_LOAD(dev, from_rank, iris_d_bits_##name(value));          \
+        return value;                                                          \
     }                                                                          \
     IRIS_DEVICE c_type iris_load_masked_##name(                                \
         iris_dev_t dev, const c_type *ptr, int from_rank, iris_bool_t mask,    \
@@ -58,9 +78,11 @@ IRIS_TYPES(IRIS_D_ROW, )
     IRIS_DEVICE void iris_store_##name(iris_dev_t dev, c_type *ptr,            \
                                        c_type value, int to_rank)              \
     {                                                                          \
-        *(c_type *)iris_d_at(                                                  \
-            dev, ptr, iris_d_writes(IRIS_OP_STORE, to_rank, sizeof(c_type))) = \
-            value;                                                             \
+        void *to = iris_d_translate(dev, ptr, to_rank);                        \
+        IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof(c_type),                 \
+                            iris_d_bits_##name(value));                        \
+        *(c_type *)to = value;                                                 \
+        IRIS_D_AFTER_STORE(dev, to_rank);                                      \
     }                                                                          \
     IRIS_DEVICE void iris_store_masked_##name(iris_dev_t dev, c_type *ptr,     \
                                               c_type value, int to_rank,       \
@@ -85,12 +107,16 @@ IRIS_TYPES(IRIS_D_ROW, )
     IRIS_DEVICE void iris_get_##name(iris_dev_t dev, const c_type *from_ptr,   \
                                      c_type *to_ptr, int from_rank)            \
     {                                                                          \
-        const void *from = iris_d_at(                                          \
-            dev, from_ptr,                                                     \
-            iris_d_reads(IRIS_OP_GET, from_rank, sizeof(c_type)));             \
-        iris_d_seam(dev, to_ptr,                                               \
-                    iris_d_writes(IRIS_OP_GET, dev.rank, sizeof(c_type)));     \
-        *to_ptr = *(const c_type *)from;                                       \
+        const void *from = iris_d_translate(dev, from_ptr, from_rank);         \
+        c_type value;                                                          \
+        IRIS_D_HOOK(iris_d_watched(dev, from_rank),                            \
+                    iris_d_before_both(dev.cpu, from_ptr, from_rank, to_ptr,   \
+                                       dev.rank,                               \
+                                       IRIS_D_PLAIN(GET, sizeof(c_type))));    \
+        value = *(const c_type *)from;                                         \
+        *to_ptr = value;                                                       \
+        IRIS_D_HOOK(iris_d_watched(dev, from_rank),                            \
+                    iris_d_after_both(dev.cpu, iris_d_bits_##name(value)));    \
     }                                                                          \
     IRIS_DEVICE void iris_get_masked_##name(                                   \
         iris_dev_t dev, const c_type *from_ptr, c_type *to_ptr, int from_rank, \
@@ -116,11 +142,15 @@ IRIS_TYPES(IRIS_D_ROW, )
                                      c_type *to_ptr, int to_rank)              \
     {                                                                          \
         void *to = iris_d_translate(dev, to_ptr, to_rank);                     \
-        iris_d_seam(dev, from_ptr,                                             \
-                    iris_d_reads(IRIS_OP_PUT, dev.rank, sizeof(c_type)));      \
-        iris_d_seam(dev, to_ptr,                                               \
-                    iris_d_writes(IRIS_OP_PUT, to_rank, sizeof(c_type)));      \
-        *(c_type *)to = *from_ptr;                                             \
+        c_type value;                                                          \
+        IRIS_D_HOOK(iris_d_watched(dev, to_rank),                              \
+                    iris_d_before_both(dev.cpu, from_ptr, dev.rank, to_ptr,    \
+                                       to_rank,                                \
+                                       IRIS_D_PLAIN(PUT, sizeof(c_type))));    \
+        value = *from_ptr;                                                     \
+        *(c_type *)to = value;                                                 \
+        IRIS_D_HOOK(iris_d_watched(dev, to_rank),                              \
+                    iris_d_after_both(dev.cpu, iris_d_bits_##name(value)));    \
     }                                                                          \
     IRIS_DEVICE void iris_put_masked_##name(                                   \
         iris_dev_t dev, const c_type *from_ptr, c_type *to_ptr, int to_rank,   \
@@ -147,12 +177,16 @@ IRIS_TYPES(IRIS_D_ROW, )
                                       int to_rank)                             \
     {                                                                          \
         void *to = iris_d_translate(dev, dst_ptr, to_rank);                    \
-        const void *from = iris_d_at(                                          \
-            dev, src_ptr,                                                      \
-            iris_d_reads(IRIS_OP_COPY, from_rank, sizeof(c_type)));            \
-        iris_d_seam(dev, dst_ptr,                                              \
-                    iris_d_writes(IRIS_OP_COPY, to_rank, sizeof(c_type)));     \
-        *(c_type *)to = *(const c_type *)from;                                 \
+        const void *from = iris_d_translate(dev, src_ptr, from_rank);          \
+        c_type value;                                                          \
+        IRIS_D_HOOK(iris_d_watched2(dev, from_rank, to_rank),                  \
+                    iris_d_before_both(dev.cpu, src_ptr, from_rank, dst_ptr,   \
+                                       to_rank,                                \
+                                       IRIS_D_PLAIN(COPY, sizeof(c_type))));   \
+        value = *(const c_type *)from;                                         \
+        *(c_type *)to = value;                                                 \
+        IRIS_D_HOOK(iris_d_watched2(dev, from_rank, to_rank),                  \
+                    iris_d_after_both(dev.cpu, iris_d_bits_##name(value)));    \
     }                                                                          \
     IRIS_DEVICE void iris_copy_masked_##name(                                  \
         iris_dev_t dev, const c_type *src_ptr, c_type *dst_ptr, int from_rank, \
@@ -178,19 +212,23 @@ IRIS_TYPES(IRIS_D_ROW, )
     IRIS_DEVICE c_type iris_load_volatile_##name(                              \
         iris_dev_t dev, const c_type *ptr, int from_rank)                      \
     {                                                                          \
-        const void *from = iris_d_at(                                          \
-            dev, ptr, iris_d_reads(IRIS_OP_LOAD, from_rank, sizeof(c_type)));  \
-        return iris_d_value_##name(                                            \
-            iris_d_load(from, sizeof(c_type),                                  \
-                        iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM)));       \
+        const void *from = iris_d_translate(dev, ptr, from_rank);              \
+        uint64_t bits;                                                         \
+        IRIS_D_BEFORE_LOAD(dev, ptr, from_rank, sizeof(c_type));               \
+        bits = iris_d_load(from, sizeof(c_type),                               \
+                           iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));     \
+        IRIS_D_AFTER_LOAD(dev, from_rank, bits);                               \
+        return iris_d_value_##name(bits);                                      \
     }                                                                          \
     IRIS_DEVICE void iris_store_volatile_##name(                               \
         iris_dev_t dev, c_type *ptr, c_type value, int to_rank)                \
     {                                                                          \
-        void *to = iris_d_at(                                                  \
-            dev, ptr, iris_d_writes(IRIS_OP_STORE, to_rank, sizeof(c_type)));  \
-        iris_d_store(to, sizeof(c_type), iris_d_bits_##name(value),            \
+        void *to = iris_d_translate(dev, ptr, to_rank);                        \
+        uint64_t bits = iris_d_bits_##name(value);                             \
+        IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof(c_type), bits);          \
+        iris_d_store(to, sizeof(c_type), bits,                                 \
                      iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));           \
+        IRIS_D_AFTER_STORE(dev, to_rank);                                      \
     }
 IRIS_TYPES(IRIS_D_ROW, )
 #undef IRIS_D_ROW
@@ -206,22 +244,30 @@ IRIS_TYPES(IRIS_D_ROW, )
     IRIS_DEVICE c_type iris_load_hint_##name(                                  \
         iris_dev_t dev, const c_type *ptr, int from_rank, iris_cache_t hint)   \
     {                                                                          \
-        const void *from = iris_d_at(                                          \
-            dev, ptr, iris_d_reads(IRIS_OP_LOAD, from_rank, sizeof(c_type)));  \
-        return iris_d_value_##name(                                            \
-            iris_d_load_hint(from, sizeof(c_type), hint));                     \
+        const void *from = iris_d_translate(dev, ptr, from_rank);              \
+        uint64_t bits;                                                         \
+        IRIS_D_BEFORE_LOAD(dev, ptr, from_rank, sizeof(c_type));               \
+        bits = iris_d_load_hint(from, sizeof(c_type), hint);                   \
+        IRIS_D_AFTER_LOAD(dev, from_rank, bits);                               \
+        return iris_d_value_##name(bits);                                      \
     }                                                                          \
     IRIS_DEVICE void iris_store_hint_##name(                                   \
         iris_dev_t dev, c_type *ptr, c_type value, int to_rank,                \
         iris_cache_t hint)                                                     \
     {                                                                          \
-        void *to = iris_d_at(                                                  \
-            dev, ptr, iris_d_writes(IRIS_OP_STORE, to_rank, sizeof(c_type)));  \
-        iris_d_store_hint(to, sizeof(c_type), iris_d_bits_##name(value),       \
-                          hint);                                               \
+        void *to = iris_d_translate(dev, ptr, to_rank);                        \
+        uint64_t bits = iris_d_bits_##name(value);                             \
+        IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof(c_type), bits);          \
+        iris_d_store_hint(to, sizeof(c_type), bits, hint);                     \
+        IRIS_D_AFTER_STORE(dev, to_rank);                                      \
     }
 IRIS_TYPES(IRIS_D_ROW, )
 #undef IRIS_D_ROW
+#undef IRIS_D_PLAIN
+#undef IRIS_D_BEFORE_LOAD
+#undef IRIS_D_AFTER_LOAD
+#undef IRIS_D_BEFORE_STORE
+#undef IRIS_D_AFTER_STORE
 /* clang-format on */
 
 #endif /* IRIS_DEVICE_RMA_H */

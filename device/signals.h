@@ -33,43 +33,76 @@ IRIS_DEVICE size_t iris_d_first_signal(size_t count, const int *status)
     return i;
 }
 
+/* Several signals of which one wait or test is about. */
+typedef struct iris_d_signals {
+    const uint64_t *signals;
+    size_t count;
+    const int *status;
+    size_t max; /* no more than that many are looked for */
+} iris_d_signals_t;
+
+IRIS_DEVICE iris_d_signals_t iris_d_signals(const uint64_t *signals,
+                                            size_t count, const int *status,
+                                            size_t max)
+{
+    iris_d_signals_t set = {signals, count, status, max};
+
+    return set;
+}
+
 /* One poll of every signal that takes part. How many hold; the indices of the
  * first `max` of them go to indices_p. Stops when it has found `max`. */
-IRIS_DEVICE_LARGE size_t iris_d_scan(const uint64_t *signals, size_t count,
-                                     const int *status,
-                                     iris_d_condition_t condition, size_t max,
+IRIS_DEVICE_LARGE size_t iris_d_scan(IRIS_UNUSED iris_dev_t dev,
+                                     iris_d_signals_t set,
+                                     iris_d_condition_t condition,
                                      size_t *indices_p)
 {
     size_t found = 0;
     uint64_t seen;
 
-    for (size_t i = 0; i < count && found < max; i++) {
-        if (!iris_d_left_out(status, i) &&
-            iris_d_reached(&signals[i], condition, &seen)) {
+    for (size_t i = 0; i < set.count && found < set.max; i++) {
+        if (!iris_d_left_out(set.status, i) &&
+            iris_d_reached(&set.signals[i], condition, &seen)) {
             indices_p[found++] = i;
+            IRIS_D_HOOK(dev.watched,
+                        iris_d_after_wait(dev.cpu, &set.signals[i],
+                                          sizeof(uint64_t), seen, 1));
         }
     }
     return found;
 }
 
-/* Polls until at least one holds. The set must not be empty. */
-IRIS_DEVICE_LARGE size_t iris_d_wait_scan(iris_dev_t dev,
-                                          const uint64_t *signals, size_t count,
-                                          const int *status,
+/* The test of a set that is not empty. */
+IRIS_DEVICE_LARGE size_t iris_d_test_scan(iris_dev_t dev, iris_d_signals_t set,
                                           iris_d_condition_t condition,
-                                          size_t max, size_t *indices_p)
+                                          size_t *indices_p)
 {
-    size_t found =
-        iris_d_scan(signals, count, status, condition, max, indices_p);
+    size_t bytes = set.count * sizeof(uint64_t), found;
 
+    iris_d_wait_hook(dev, set.signals, bytes, condition);
+    found = iris_d_scan(dev, set, condition, indices_p);
+    IRIS_D_HOOK(found == 0 && dev.watched,
+                iris_d_after_wait(dev.cpu, set.signals, bytes, 0, 0));
+    return found;
+}
+
+/* Polls until at least one holds. The set is not empty. */
+IRIS_DEVICE_LARGE size_t iris_d_wait_scan(iris_dev_t dev, iris_d_signals_t set,
+                                          iris_d_condition_t condition,
+                                          size_t *indices_p)
+{
+    size_t found;
+
+    iris_d_wait_hook(dev, set.signals, set.count * sizeof(uint64_t), condition);
+    found = iris_d_scan(dev, set, condition, indices_p);
     if (found == 0) {
-        const uint64_t *first = &signals[iris_d_first_signal(count, status)];
-        iris_d_waiting_t wait = iris_d_wait_begin(dev, first, condition);
+        size_t first = iris_d_first_signal(set.count, set.status);
+        iris_d_waiting_t wait =
+            iris_d_wait_begin(dev, &set.signals[first], condition);
 
         do {
             iris_d_wait_poll(dev, &wait);
-            found =
-                iris_d_scan(signals, count, status, condition, max, indices_p);
+            found = iris_d_scan(dev, set, condition, indices_p);
         } while (found == 0);
         iris_d_wait_end(dev);
     }
@@ -96,13 +129,11 @@ IRIS_DEVICE_LARGE size_t iris_wait_until_any(iris_dev_t dev,
                                              size_t count, const int *status,
                                              iris_cmp_t cmp, uint64_t value)
 {
-    iris_d_condition_t condition =
-        iris_d_condition(IRIS_D_KIND_u64, cmp, value);
     size_t index = IRIS_D_NO_INDEX;
 
     if (iris_d_first_signal(count, status) < count) {
-        iris_d_wait_seam(dev, signals, count * sizeof(*signals));
-        (void)iris_d_wait_scan(dev, signals, count, status, condition, 1,
+        (void)iris_d_wait_scan(dev, iris_d_signals(signals, count, status, 1),
+                               iris_d_condition(IRIS_D_KIND_u64, cmp, value),
                                &index);
     }
     return index;
@@ -117,14 +148,11 @@ IRIS_DEVICE_LARGE size_t iris_wait_until_some(iris_dev_t dev,
                                               iris_cmp_t cmp, uint64_t value,
                                               size_t *indices_p)
 {
-    iris_d_condition_t condition =
-        iris_d_condition(IRIS_D_KIND_u64, cmp, value);
-
     if (iris_d_first_signal(count, status) == count) {
         return 0;
     }
-    iris_d_wait_seam(dev, signals, count * sizeof(*signals));
-    return iris_d_wait_scan(dev, signals, count, status, condition, count,
+    return iris_d_wait_scan(dev, iris_d_signals(signals, count, status, count),
+                            iris_d_condition(IRIS_D_KIND_u64, cmp, value),
                             indices_p);
 }
 
@@ -151,10 +179,9 @@ IRIS_DEVICE_LARGE size_t iris_test_any(iris_dev_t dev, const uint64_t *signals,
     size_t index = IRIS_D_NO_INDEX;
 
     if (iris_d_first_signal(count, status) < count) {
-        iris_d_wait_seam(dev, signals, count * sizeof(*signals));
-        (void)iris_d_scan(signals, count, status,
-                          iris_d_condition(IRIS_D_KIND_u64, cmp, value), 1,
-                          &index);
+        (void)iris_d_test_scan(dev, iris_d_signals(signals, count, status, 1),
+                               iris_d_condition(IRIS_D_KIND_u64, cmp, value),
+                               &index);
     }
     return index;
 }
@@ -169,10 +196,9 @@ IRIS_DEVICE_LARGE size_t iris_test_some(iris_dev_t dev, const uint64_t *signals,
     if (iris_d_first_signal(count, status) == count) {
         return 0;
     }
-    iris_d_wait_seam(dev, signals, count * sizeof(*signals));
-    return iris_d_scan(signals, count, status,
-                       iris_d_condition(IRIS_D_KIND_u64, cmp, value), count,
-                       indices_p);
+    return iris_d_test_scan(dev, iris_d_signals(signals, count, status, count),
+                            iris_d_condition(IRIS_D_KIND_u64, cmp, value),
+                            indices_p);
 }
 
 #endif /* IRIS_DEVICE_SIGNALS_H */

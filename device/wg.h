@@ -17,10 +17,14 @@
  * by one lane after it covers the writes of all. */
 IRIS_DEVICE void iris_wg_barrier(iris_wg_t wg)
 {
+    IRIS_UNUSED struct iris_cpu_wg *cpu = IRIS_D_SELF();
+
     (void)wg;
-    iris_d_meeting_seam(IRIS_OP_BARRIER, NULL,
-                        iris_d_order(IRIS_ACQ_REL, IRIS_SCOPE_WG));
+    IRIS_D_HOOK(
+        cpu != NULL && cpu->watched,
+        iris_d_before(cpu, NULL, 0, -1, iris_d_barrier_packed(IRIS_SCOPE_WG)));
     iris_d_wg_barrier();
+    IRIS_D_HOOK(cpu != NULL && cpu->watched, iris_d_after(cpu, 0, 0));
 }
 
 #if IRIS_ON_CPU
@@ -117,12 +121,14 @@ IRIS_DEVICE void iris_wg_put(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
                              void *to_ptr, size_t bytes, int to_rank)
 {
     if (bytes != 0) {
-        iris_d_seam(dev, from_ptr, iris_d_reads(IRIS_OP_PUT, dev.rank, bytes));
-        iris_d_wg_bytes(
-            wg,
-            iris_d_strict_at(dev, to_ptr,
-                             iris_d_writes(IRIS_OP_PUT, to_rank, bytes)),
-            from_ptr, bytes);
+        void *to = iris_d_translate(dev, to_ptr, to_rank);
+
+        IRIS_D_HOOK(iris_d_suspect(dev, to_ptr, to_rank, bytes),
+                    iris_d_before_both(dev.cpu, from_ptr, dev.rank, to_ptr,
+                                       to_rank,
+                                       iris_d_bulk(IRIS_OP_PUT, bytes)));
+        iris_d_wg_bytes(wg, to, from_ptr, bytes);
+        IRIS_D_HOOK(dev.watched, iris_d_after_both(dev.cpu, 0));
     }
 }
 
@@ -132,11 +138,14 @@ IRIS_DEVICE void iris_wg_get(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
                              void *to_ptr, size_t bytes, int from_rank)
 {
     if (bytes != 0) {
-        const void *from = iris_d_strict_at(
-            dev, from_ptr, iris_d_reads(IRIS_OP_GET, from_rank, bytes));
+        const void *from = iris_d_translate(dev, from_ptr, from_rank);
 
-        iris_d_seam(dev, to_ptr, iris_d_writes(IRIS_OP_GET, dev.rank, bytes));
+        IRIS_D_HOOK(iris_d_suspect(dev, from_ptr, from_rank, bytes),
+                    iris_d_before_both(dev.cpu, from_ptr, from_rank, to_ptr,
+                                       dev.rank,
+                                       iris_d_bulk(IRIS_OP_GET, bytes)));
         iris_d_wg_bytes(wg, to_ptr, from, bytes);
+        IRIS_D_HOOK(dev.watched, iris_d_after_both(dev.cpu, 0));
     }
 }
 
@@ -147,12 +156,16 @@ IRIS_DEVICE void iris_wg_copy(iris_wg_t wg, iris_dev_t dev, const void *src_ptr,
                               int to_rank)
 {
     if (bytes != 0) {
-        const void *from = iris_d_strict_at(
-            dev, src_ptr, iris_d_reads(IRIS_OP_COPY, from_rank, bytes));
-        void *to = iris_d_strict_at(
-            dev, dst_ptr, iris_d_writes(IRIS_OP_COPY, to_rank, bytes));
+        const void *from = iris_d_translate(dev, src_ptr, from_rank);
+        void *to = iris_d_translate(dev, dst_ptr, to_rank);
 
+        IRIS_D_HOOK(iris_d_suspect(dev, src_ptr, from_rank, bytes) |
+                        iris_d_suspect(dev, dst_ptr, to_rank, bytes),
+                    iris_d_before_both(dev.cpu, src_ptr, from_rank, dst_ptr,
+                                       to_rank,
+                                       iris_d_bulk(IRIS_OP_COPY, bytes)));
         iris_d_wg_bytes(wg, to, from, bytes);
+        IRIS_D_HOOK(dev.watched, iris_d_after_both(dev.cpu, 0));
     }
 }
 

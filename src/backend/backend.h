@@ -97,11 +97,6 @@ struct iris_launch {
     const void *args; /* copied before the slot returns */
 };
 
-struct iris_cpu_observer {
-    iris_cpu_observe_t observe;
-    void *self;
-};
-
 /* What a backend asks of the core; `core` comes back as first argument. All are
  * thread-safe, and never NULL. */
 struct iris_core_ops {
@@ -130,8 +125,8 @@ struct iris_backend_params {
     const struct iris_log *log; /* who speaks in messages */
     const struct iris_core_ops *core_ops;
     void *core;
-    /* Who watches CPU kernels; read at each launch. NULL function: nobody. */
-    const struct iris_cpu_observer *observer;
+    /* Who watches CPU kernels, asked at each launch; NULL: nobody. */
+    struct iris_hooks *hooks;
 };
 
 /* ---- What the registry knows ----------------------------------------------

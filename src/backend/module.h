@@ -23,7 +23,6 @@
     X(iris_backend_params)     \
     X(iris_backend_type)       \
     X(iris_core_ops)           \
-    X(iris_cpu_observer)       \
     X(iris_dev_watch)          \
     X(iris_device_info)        \
     X(iris_device_ops)         \

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "backend/backend.h"
+#include "base/hooks.h"
 
 struct sim_import;
 
@@ -29,7 +30,7 @@ struct sim_job {
     uint32_t grid;
     uint32_t block;
     const void *args;
-    struct iris_cpu_observer observer;
+    uint64_t event; /* id of the host's event of its run; 0: none */
     struct iris_heap_region heap; /* this rank's */
 };
 
@@ -150,7 +151,6 @@ void iris_i_sim_team_close(struct sim_team *team);
 
 /* Runs a job on the worker and its helpers; returns when every workgroup has
  * ended. IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY: nothing was run. */
-iris_status_t iris_i_sim_run(struct sim_stream *stream,
-                             const struct sim_job *job);
+iris_status_t iris_i_sim_run(struct sim_stream *stream, struct sim_job *job);
 
 #endif /* IRIS_SRC_BACKEND_SIM_SIM_H */

@@ -168,15 +168,35 @@ static void ask_core(struct sim_wg *self)
     }
 }
 
-void iris_cpu_observe(struct iris_cpu_wg *cpu, struct iris_cpu_event event)
+void iris_cpu_observe(struct iris_cpu_wg *cpu,
+                      const struct iris_cpu_event *event)
 {
-    if (iris_i_sim_check_access(cpu, &event) != IRIS_OK && current != NULL) {
-        iris_i_sim_stop(current->stream, IRIS_ERR_INVALID, iris_last_error());
+    iris_status_t status = IRIS_OK;
+
+    if (!event->after) {
+        status = iris_i_sim_check_access(cpu, event);
+    }
+    if (status == IRIS_OK && cpu->watched != 0) {
+        status = iris_i_hooks_device(current->stream->params.hooks, event);
+    }
+    if (status != IRIS_OK) {
+        iris_i_sim_stop(current->stream, status, iris_last_error());
         end_workgroup(current);
     }
-    if (cpu->observe != NULL) {
-        cpu->observe(cpu->observer, &event);
+}
+
+void iris_cpu_end(struct iris_cpu_wg *cpu, const char *why)
+{
+    iris_status_t status;
+
+    if (cpu == NULL) {
+        return;
     }
+    status = iris_i_fail(NULL, IRIS_ERR_INVALID,
+                         "rank %d: kernel %s, workgroup %u: %s", cpu->rank,
+                         cpu->kernel, cpu->workgroup, why);
+    iris_i_sim_stop(current->stream, status, iris_last_error());
+    end_workgroup(current);
 }
 
 void iris_cpu_poll(struct iris_cpu_wg *cpu)
@@ -215,8 +235,8 @@ static void run_workgroup(struct sim_stream *stream, const struct sim_job *job,
                 .heap_bytes = job->heap.bytes,
                 .kernel = job->kernel->name,
                 .workgroup = id,
-                .observe = job->observer.observe,
-                .observer = job->observer.self,
+                .watched = iris_i_hooks_watch_device(stream->params.hooks),
+                .launch = job->event,
             },
         .stream = stream,
     };
@@ -401,8 +421,7 @@ static void wait_for_end(struct sim_team *team, uint32_t grid)
     }
 }
 
-iris_status_t iris_i_sim_run(struct sim_stream *stream,
-                             const struct sim_job *job)
+static iris_status_t run(struct sim_stream *stream, const struct sim_job *job)
 {
     int64_t threads = stream->params.num_cus;
     iris_status_t status;
@@ -424,4 +443,27 @@ iris_status_t iris_i_sim_run(struct sim_stream *stream,
     work(stream);
     wait_for_end(&stream->team, job->grid);
     return IRIS_OK;
+}
+
+iris_status_t iris_i_sim_run(struct sim_stream *stream, struct sim_job *job)
+{
+    struct iris_host_event event = {
+        .op = IRIS_HOST_KERNEL,
+        .rank = stream->params.rank,
+        .target_rank = -1,
+        .stream = stream,
+        .kernel = job->kernel->name,
+        .grid = job->grid,
+        .block = job->block,
+    };
+    iris_status_t status;
+    int stop;
+
+    iris_i_hooks_before(stream->params.hooks, &event);
+    job->event = event.id;
+    status = run(stream, job);
+    stop = atomic_load(&stream->stop); /* what ended it, if anything did */
+    (void)iris_i_hooks_after(stream->params.hooks, &event,
+                             status == IRIS_OK ? (iris_status_t)stop : status);
+    return status;
 }

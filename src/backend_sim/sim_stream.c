@@ -88,8 +88,7 @@ static struct sim_command *next_command(struct sim_stream *stream)
     return command;
 }
 
-static void execute(struct sim_stream *stream,
-                    const struct sim_command *command)
+static void execute(struct sim_stream *stream, struct sim_command *command)
 {
     iris_status_t status = IRIS_OK;
 
@@ -245,9 +244,6 @@ iris_status_t iris_i_sim_launch(struct iris_stream *base,
     command->job.block = launch->block;
     command->job.args = command->args;
     command->job.heap = ((struct sim_backend *)base->backend)->heap;
-    if (stream->params.observer != NULL) {
-        command->job.observer = *stream->params.observer;
-    }
     enqueue(stream, command);
     return IRIS_OK;
 }

@@ -88,12 +88,6 @@ static iris_status_t keep_waiting(void *core)
     return iris_i_peers_check_all(iris->control);
 }
 
-void iris_i_observe(iris_t *iris, iris_cpu_observe_t observe, void *self)
-{
-    iris->observer.observe = observe;
-    iris->observer.self = self;
-}
-
 /* Frees what there is, in reverse order of making. */
 static void close_all(iris_t *iris)
 {
@@ -136,7 +130,7 @@ static iris_status_t open_backend(iris_t *iris,
         .log = &iris->log,
         .core_ops = &core_ops,
         .core = iris,
-        .observer = &iris->observer,
+        .hooks = &iris->hooks,
     };
     iris_status_t status = iris_i_place(settings, bootstrap, &iris->placement);
 

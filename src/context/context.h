@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "base/hooks.h"
 #include "base/settings.h"
 #include "context/group.h"
 #include "context/placement.h"
@@ -34,7 +35,7 @@ struct iris {
     struct iris_placement placement;
     struct iris_backend *backend;
     struct iris_device_info device;
-    struct iris_cpu_observer observer;
+    struct iris_hooks hooks;
     struct iris_control *control;
     struct iris_heap heap;
     struct iris_queue queue;
@@ -60,10 +61,6 @@ iris_status_t iris_i_enter(const iris_t *iris, const char *call);
 /* The same, and that an output argument, `name`, is not NULL. */
 iris_status_t iris_i_enter_output(const iris_t *iris, const char *call,
                                   const void *output, const char *name);
-
-/* Lets an observer see every device operation of kernels launched from now on;
- * NULL: nobody. The default stream is idle. */
-void iris_i_observe(iris_t *iris, iris_cpu_observe_t observe, void *self);
 
 /* ---- The library's own memory at the heap's start (layout.c) ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The seam: an observer sees every device operation, with all that is known of
- * it, and what the operations do stays the same.
+ * Observers see every device operation before it happens and after, with all
+ * that is known of it, and what the operations do stays the same.
  */
 #include "config.h"
 
@@ -137,22 +137,50 @@ IRIS_KERNEL(watched, struct watched_args)
 
 /* What a rank's observer noted; each workgroup writes its own part. */
 struct record {
-    size_t count[GRID];
-    size_t strays; /* with a workgroup or kernel that there is not */
+    size_t count[GRID]; /* of events before an operation */
+    size_t strays;      /* with a workgroup, kernel or id that there is not */
     struct iris_cpu_event events[GRID][MAX_EVENTS];
+    uint64_t after[GRID][MAX_EVENTS]; /* events after an operation, by id */
 };
 
-static void note(void *observer, const struct iris_cpu_event *event)
+static iris_status_t note(void *observer, const struct iris_cpu_event *event)
 {
     struct record *record = observer;
     unsigned wg = event->workgroup;
 
     if (wg >= GRID || strcmp(event->kernel, "watched") != 0 ||
-        record->count[wg] == MAX_EVENTS) {
+        record->count[wg] == MAX_EVENTS || event->id == 0 ||
+        event->id >= MAX_EVENTS) {
         __atomic_fetch_add(&record->strays, 1, __ATOMIC_RELAXED);
-        return;
+    } else if (event->after) {
+        record->after[wg][event->id]++;
+    } else {
+        record->events[wg][record->count[wg]++] = *event;
     }
-    record->events[wg][record->count[wg]++] = *event;
+    return IRIS_OK;
+}
+
+/* Both sides of an operation have one id, and are seen again after it; ids
+ * count up from 1. A wait for several signals is seen again for each that it
+ * found. */
+static int check_ids(const struct iris_cpu_event *events, size_t count,
+                     const uint64_t *after)
+{
+    uint64_t id = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        int second = i > 0 && events[i].write && !events[i - 1].write &&
+                     events[i].op == events[i - 1].op &&
+                     events[i].id == events[i - 1].id;
+        int several = events[i].op == IRIS_OP_WAIT && events[i].bytes > 8;
+
+        id += !second;
+        CHECK_EQUAL(events[i].id, id);
+        CHECK(after[id] >= 1);
+        CHECK(several || after[id] <= 2);
+    }
+    CHECK_EQUAL(after[id + 1], 0);
+    return 0;
 }
 
 /* The events of a workgroup, in order. */
@@ -287,6 +315,10 @@ static int check_barrier(const iris_t *iris, struct iris_dev_group *group,
         CHECK(is_like(&events[2 + members + i], &wait, rank, &arrivals[i]));
     }
     CHECK(is_like(&events[count - 1], &inner, -1, NULL));
+    for (size_t i = 0; i < count; i++) {
+        CHECK_EQUAL(events[i].inside,
+                    i < 2 || i == count - 1 ? 0 : events[1].id);
+    }
     return 0;
 }
 
@@ -318,6 +350,7 @@ static int observed_body(iris_t *iris, void *arg)
                                 iris_group_device(iris, NULL)};
     struct board plain[GRID], seen[GRID], again[GRID];
     struct record *record;
+    struct iris_observer observer = {.device = note};
     void *boards;
 
     (void)arg;
@@ -327,9 +360,10 @@ static int observed_body(iris_t *iris, void *arg)
     CHECK_OK(iris_malloc(iris, sizeof plain, &boards));
     args.boards = boards;
     CHECK_EQUAL(run(iris, &args, plain), 0);
-    iris_i_observe(iris, note, record);
+    observer.self = record;
+    CHECK_OK(iris_i_hooks_add(&iris->hooks, &observer));
     CHECK_EQUAL(run(iris, &args, seen), 0);
-    iris_i_observe(iris, NULL, NULL);
+    iris_i_hooks_remove(&iris->hooks, &observer);
     CHECK_EQUAL(run(iris, &args, again), 0);
     CHECK(memcmp(plain, seen, sizeof plain) == 0);
     CHECK(memcmp(plain, again, sizeof plain) == 0);
@@ -338,6 +372,9 @@ static int observed_body(iris_t *iris, void *arg)
         CHECK(record->count[wg] >= NUM_ROWS);
         CHECK_EQUAL(check_rows(iris, &args.boards[wg], record->events[wg], wg),
                     0);
+        CHECK_EQUAL(
+            check_ids(record->events[wg], record->count[wg], record->after[wg]),
+            0);
     }
     CHECK_EQUAL(check_barrier(iris, args.group, record->events[0] + NUM_ROWS,
                               record->count[0] - NUM_ROWS),

@@ -217,7 +217,13 @@ void iris_cpu_poll(struct iris_cpu_wg *cpu)
     (void)sched_yield();
 }
 
-void iris_cpu_observe(struct iris_cpu_wg *cpu, struct iris_cpu_event event)
+void iris_cpu_observe(struct iris_cpu_wg *cpu,
+                      const struct iris_cpu_event *event)
 {
     (void)cpu, (void)event;
+}
+
+void iris_cpu_end(struct iris_cpu_wg *cpu, const char *why)
+{
+    (void)cpu, (void)why;
 }

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where each operation can be watched, before it happens and after: the one
+ * macro that all of device code uses for it, and what is known then.
+ */
+#ifndef IRIS_DEVICE_HOOK_H
+#define IRIS_DEVICE_HOOK_H
+
+#include <iris/device/op.h>
+#include <iris/device/translate.h>
+
+/* One operation, or one side of it. */
+typedef struct iris_d_access {
+    enum iris_op op;
+    int rank; /* whose memory */
+    iris_bool_t write;
+    size_t bytes;
+    iris_d_order_t order;
+    iris_cmp_t cmp; /* of a wait */
+} iris_d_access_t;
+
+IRIS_DEVICE iris_d_access_t iris_d_reads(enum iris_op op, int rank,
+                                         size_t bytes)
+{
+    iris_d_access_t access = {
+        op, rank, 0, bytes, {IRIS_RELAXED, IRIS_SCOPE_WG}, IRIS_CMP_EQ};
+
+    return access;
+}
+
+IRIS_DEVICE iris_d_access_t iris_d_writes(enum iris_op op, int rank,
+                                          size_t bytes)
+{
+    iris_d_access_t access = iris_d_reads(op, rank, bytes);
+
+    access.write = 1;
+    return access;
+}
+
+IRIS_DEVICE iris_d_access_t iris_d_ordered(iris_d_access_t access,
+                                           iris_d_order_t order)
+{
+    access.order = order;
+    return access;
+}
+
+/* IRIS_D_HOOK(condition, call): the hook of an operation, of which every one
+ * has two, before it and after it.
+ *
+ * On the CPU the call is made if the condition, an integer, is not 0. Both
+ * hooks of an access have the same one value as their condition: gcc takes no
+ * more out of a loop. The functions to call are out of line and take few
+ * arguments, so that the branch not taken stays small; else the loop would not
+ * be unswitched, and not vectorised.
+ *
+ * On a GPU it is nothing yet: here trace records will be written. */
+#if IRIS_ON_CPU
+#define IRIS_D_HOOK(condition, call)    \
+    do {                                \
+        if (IRIS_UNLIKELY(condition)) { \
+            call;                       \
+        }                               \
+    } while (0)
+#else
+#define IRIS_D_HOOK(condition, call) ((void)0)
+#endif
+
+#if IRIS_ON_CPU
+/* Not 0 if the operation's hooks are to be called: somebody watches, or there
+ * is no such rank. */
+IRIS_DEVICE uintptr_t iris_d_watched(iris_dev_t dev, int rank)
+{
+    return dev.watched | (uintptr_t)iris_d_no_rank(dev, rank);
+}
+
+IRIS_DEVICE uintptr_t iris_d_watched2(iris_dev_t dev, int rank, int other)
+{
+    return iris_d_watched(dev, rank) | (uintptr_t)iris_d_no_rank(dev, other);
+}
+
+/* The same for what is not in hot lane loops: there is time to see that `ptr`
+ * is aligned and on the heap, and to report what may not be. */
+IRIS_DEVICE uintptr_t iris_d_suspect(iris_dev_t dev, const void *ptr, int rank,
+                                     size_t bytes)
+{
+    uintptr_t offset = (uintptr_t)ptr - dev.heap_base;
+
+    return iris_d_watched(dev, rank) | (uintptr_t)(bytes > dev.heap_bytes) |
+           (uintptr_t)(offset > dev.heap_bytes - bytes) |
+           (offset & (bytes - 1) & 7);
+}
+
+/* What an access is but for its rank, in one word. */
+#define IRIS_D_WRITE ((uint64_t)1 << 12)
+#define IRIS_D_BYTES_SHIFT 28
+IRIS_DEVICE uint64_t iris_d_packed(iris_d_access_t access)
+{
+    return (uint64_t)access.op | (access.write ? IRIS_D_WRITE : 0) |
+           (uint64_t)(access.order.sem & 15) << 16 |
+           (uint64_t)(access.order.scope & 15) << 20 |
+           (uint64_t)(access.cmp & 15) << 24 |
+           (uint64_t)access.bytes << IRIS_D_BYTES_SHIFT;
+}
+
+/* The same of a bulk copy's read and of a barrier. */
+IRIS_DEVICE uint64_t iris_d_bulk(enum iris_op op, size_t bytes)
+{
+    return iris_d_packed(iris_d_reads(op, 0, bytes));
+}
+
+IRIS_DEVICE uint64_t iris_d_barrier_packed(iris_scope_t scope)
+{
+    return iris_d_packed(iris_d_ordered(iris_d_reads(IRIS_OP_BARRIER, -1, 0),
+                                        iris_d_order(IRIS_ACQ_REL, scope)));
+}
+
+/* Makes an event of the workgroup's latest operation. */
+IRIS_CPU_COLD struct iris_cpu_event *iris_d_event(struct iris_cpu_wg *cpu,
+                                                  const void *address, int rank,
+                                                  uint64_t what)
+{
+    struct iris_cpu_event *event = &cpu->events[what >> 12 & 1];
+
+    event->id = cpu->num_ops;
+    event->inside = cpu->inside;
+    event->launch = cpu->launch;
+    event->op = (enum iris_op)(what & 0xfff);
+    event->after = 0;
+    event->write = what >> 12 & 1;
+    event->rank = cpu->rank;
+    event->target_rank = rank;
+    event->kernel = cpu->kernel;
+    event->workgroup = cpu->workgroup;
+    event->address = address;
+    event->bytes = (size_t)(what >> IRIS_D_BYTES_SHIFT);
+    event->sem = (iris_sem_t)(what >> 16 & 15);
+    event->scope = (iris_scope_t)(what >> 20 & 15);
+    event->cmp = (iris_cmp_t)(what >> 24 & 15);
+    event->held = 0;
+    event->value = event->seen = event->polls = 0;
+    event->expected = cpu->expected;
+    cpu->expected = 0;
+    return event;
+}
+
+/* Before an operation: calls the observers, and ends the kernel if it may not
+ * be. `what` is iris_d_packed(). */
+IRIS_CPU_COLD void iris_d_before(struct iris_cpu_wg *cpu, const void *address,
+                                 uint64_t value, int rank, uint64_t what)
+{
+    struct iris_cpu_event *event;
+
+    if (cpu != NULL) {
+        cpu->num_ops++;
+        event = iris_d_event(cpu, address, rank, what);
+        event->value = value;
+        iris_cpu_observe(cpu, event);
+    }
+}
+
+/* Ahead of the hook before a compare-and-swap. */
+IRIS_CPU_COLD void iris_d_expects(struct iris_cpu_wg *cpu, uint64_t expected)
+{
+    cpu->expected = expected;
+}
+
+/* After it; `write` is its event's, `seen` what it read. */
+IRIS_CPU_COLD void iris_d_after(struct iris_cpu_wg *cpu, iris_bool_t write,
+                                uint64_t seen)
+{
+    struct iris_cpu_event *event;
+
+    if (cpu != NULL && cpu->watched != 0) {
+        event = &cpu->events[write];
+        event->after = 1;
+        event->seen = seen;
+        iris_cpu_observe(cpu, event);
+    }
+}
+
+/* The same for an operation with two sides; `what` is that of its read. */
+IRIS_CPU_COLD void iris_d_before_both(struct iris_cpu_wg *cpu, const void *from,
+                                      int from_rank, const void *to,
+                                      int to_rank, uint64_t what)
+{
+    if (cpu != NULL) {
+        cpu->num_ops++;
+        iris_cpu_observe(cpu, iris_d_event(cpu, from, from_rank, what));
+        iris_cpu_observe(cpu,
+                         iris_d_event(cpu, to, to_rank, what | IRIS_D_WRITE));
+    }
+}
+
+IRIS_CPU_COLD void iris_d_after_both(struct iris_cpu_wg *cpu, uint64_t value)
+{
+    if (cpu != NULL && cpu->watched != 0) {
+        iris_d_after(cpu, 0, value);
+        cpu->events[1].value = value;
+        iris_d_after(cpu, 1, 0);
+    }
+}
+
+/* After a wait or test of the word at `address`, which was `seen` in its last
+ * poll. */
+IRIS_CPU_COLD void iris_d_after_wait(struct iris_cpu_wg *cpu,
+                                     const void *address, size_t bytes,
+                                     uint64_t seen, iris_bool_t held)
+{
+    if (cpu != NULL && cpu->watched != 0) {
+        cpu->events[0].address = address;
+        cpu->events[0].bytes = bytes;
+        cpu->events[0].held = held;
+        cpu->events[0].polls =
+            cpu->wait_address != NULL ? (uint64_t)cpu->polls + 1 : 1;
+        iris_d_after(cpu, 0, seen);
+    }
+}
+
+/* Around the barrier of `group`, which has other operations inside. */
+IRIS_CPU_COLD void iris_d_before_barrier(struct iris_cpu_wg *cpu,
+                                         const void *group, uint64_t what)
+{
+    iris_d_before(cpu, group, 0, -1, what);
+    cpu->inside = cpu->num_ops;
+}
+
+IRIS_CPU_COLD void iris_d_after_barrier(struct iris_cpu_wg *cpu,
+                                        const void *group, uint64_t what)
+{
+    struct iris_cpu_event *event;
+
+    if (cpu != NULL && cpu->watched != 0) {
+        uint64_t id = cpu->inside;
+
+        cpu->inside = 0;
+        event = iris_d_event(cpu, group, -1, what);
+        event->id = id;
+        iris_d_after(cpu, 0, 0);
+    }
+}
+#endif
+
+/* The calling thread's workgroup, for the hooks of what has no iris_dev_t. */
+#if IRIS_ON_CPU
+#define IRIS_D_SELF() iris_cpu_self()
+#else
+#define IRIS_D_SELF() ((struct iris_cpu_wg *)0)
+#endif
+
+/** Where `rank` keeps what this rank keeps at `ptr`, as an ordinary pointer for
+ *  ordinary accesses: hoists translation out of a loop. `ptr` is on this rank's
+ *  heap. Accesses through the result are plain, not atomic: no flags (see
+ *  docs/memory-model.md). No observer sees them. Any lane; orders nothing. */
+IRIS_DEVICE void *iris_dev_as_remote(iris_dev_t dev, const void *ptr, int rank)
+{
+#if IRIS_ON_CPU
+    if (IRIS_UNLIKELY(iris_d_no_rank(dev, rank))) {
+        iris_d_before(dev.cpu, ptr, 0, rank,
+                      iris_d_packed(iris_d_reads(IRIS_OP_LOAD, rank, 1)));
+    }
+#endif
+    return iris_d_translate(dev, ptr, rank);
+}
+
+/** Orders this lane's accesses before it against those after it, at `scope`;
+ *  IRIS_RELAXED does nothing. After a workgroup barrier a release by one lane
+ *  covers the whole workgroup's earlier writes. Any lane. */
+IRIS_DEVICE void iris_fence(iris_sem_t sem, iris_scope_t scope)
+{
+    IRIS_UNUSED struct iris_cpu_wg *cpu = IRIS_D_SELF();
+
+    IRIS_D_HOOK(cpu != NULL && cpu->watched,
+                iris_d_before(cpu, NULL, 0, -1,
+                              iris_d_packed(iris_d_ordered(
+                                  iris_d_reads(IRIS_OP_FENCE, -1, 0),
+                                  iris_d_order(sem, scope)))));
+    iris_d_fence(iris_d_order(sem, scope));
+    IRIS_D_HOOK(cpu != NULL && cpu->watched, iris_d_after(cpu, 0, 0));
+}
+
+#endif /* IRIS_DEVICE_HOOK_H */

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The list of observers, and calling them. Slots are written by one
+ * compare-and-swap each, so that kernels' threads read them without a lock.
+ */
+#include "config.h"
+
+#include "base/hooks.h"
+
+#include "base/log.h"
+
+/* What is counted first is there when the count is seen; what is uncounted last
+ * is not called in vain. */
+static void count(struct iris_hooks *hooks,
+                  const struct iris_observer *observer, unsigned by)
+{
+    atomic_fetch_add(&hooks->num_device, observer->device != NULL ? by : 0);
+    atomic_fetch_add(&hooks->num_host, observer->host != NULL ? by : 0);
+}
+
+iris_status_t iris_i_hooks_add(struct iris_hooks *hooks,
+                               const struct iris_observer *observer)
+{
+    for (size_t i = 0; i < IRIS_MAX_OBSERVERS; i++) {
+        const struct iris_observer *none = NULL;
+
+        if (atomic_compare_exchange_strong(&hooks->observers[i], &none,
+                                           observer)) {
+            count(hooks, observer, 1);
+            return IRIS_OK;
+        }
+    }
+    return iris_i_fail(NULL, IRIS_ERR_LIMIT,
+                       "a context has %d observers at most; remove one",
+                       IRIS_MAX_OBSERVERS);
+}
+
+void iris_i_hooks_remove(struct iris_hooks *hooks,
+                         const struct iris_observer *observer)
+{
+    for (size_t i = 0; i < IRIS_MAX_OBSERVERS; i++) {
+        const struct iris_observer *seen = observer;
+
+        if (atomic_compare_exchange_strong(&hooks->observers[i], &seen, NULL)) {
+            count(hooks, observer, -1u);
+            return;
+        }
+    }
+}
+
+iris_status_t iris_i_hooks_device(struct iris_hooks *hooks,
+                                  const struct iris_cpu_event *event)
+{
+    iris_status_t status = IRIS_OK;
+
+    for (size_t i = 0; i < IRIS_MAX_OBSERVERS; i++) {
+        const struct iris_observer *observer =
+            atomic_load(&hooks->observers[i]);
+
+        if (observer != NULL && observer->device != NULL) {
+            iris_status_t said = observer->device(observer->self, event);
+
+            status = status == IRIS_OK ? said : status;
+        }
+    }
+    return status;
+}
+
+void iris_i_hooks_host(struct iris_hooks *hooks, struct iris_host_event *event)
+{
+    if (event->id == 0) {
+        event->id = atomic_fetch_add(&hooks->last_id, 1) + 1;
+    }
+    for (size_t i = 0; i < IRIS_MAX_OBSERVERS; i++) {
+        const struct iris_observer *observer =
+            atomic_load(&hooks->observers[i]);
+
+        if (observer != NULL && observer->host != NULL) {
+            observer->host(observer->self, event);
+        }
+    }
+}

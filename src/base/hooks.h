@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who watches a context: observers that are called before and after each
+ * operation of kernels on the CPU and each host call that matters.
+ */
+#ifndef IRIS_SRC_BASE_HOOKS_H
+#define IRIS_SRC_BASE_HOOKS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include <iris/status.h>
+#include <iris/types.h>
+#include <iris/device/cpu.h>
+
+#define IRIS_MAX_OBSERVERS 8
+
+/* What happens on the host. */
+enum iris_host_op {
+    IRIS_HOST_LAUNCH,        /* the call: kernel, grid, block, stream */
+    IRIS_HOST_KERNEL,        /* its run on the CPU, from the stream's thread */
+    IRIS_HOST_SYNCHRONIZE,   /* stream */
+    IRIS_HOST_COPY,          /* address, source, bytes, stream, target_rank */
+    IRIS_HOST_SET,           /* address, bytes, value, stream */
+    IRIS_HOST_SIGNAL,        /* address, value, stream, target_rank */
+    IRIS_HOST_WAIT,          /* address, cmp, value, stream */
+    IRIS_HOST_GRAPH,         /* the launch of a graph: stream */
+    IRIS_HOST_ALLOC,         /* bytes; after it address */
+    IRIS_HOST_FREE,          /* address */
+    IRIS_HOST_BARRIER,       /* group; with a stream: of the device */
+    IRIS_HOST_BROADCAST,     /* address, bytes, group, target_rank: the root */
+    IRIS_HOST_GROUP_CREATE,  /* after it group */
+    IRIS_HOST_GROUP_DESTROY, /* group */
+};
+
+/* One of them. What does not apply is 0 or NULL, a rank -1. */
+struct iris_host_event {
+    uint64_t id; /* of the operation, from 1 in each context: before and after
+                  * have the same; iris_i_hooks_before() sets it */
+    enum iris_host_op op;
+    int after;            /* 1: it has happened, or failed */
+    iris_status_t status; /* then: what it returned */
+    int rank;             /* whose context */
+    int target_rank;      /* whose memory, beside this rank's own */
+    const void *stream;
+    const void *group;
+    const char *kernel; /* its name */
+    unsigned grid;
+    unsigned block;
+    const void *address; /* as this rank's address space has it */
+    const void *source;
+    size_t bytes;
+    uint64_t value;
+    iris_cmp_t cmp;
+};
+
+/* One that watches. Its functions are called from any thread, several at once;
+ * a NULL one is not called. They make no calls of Iris and do not wait for
+ * other ranks. */
+struct iris_observer {
+    /* IRIS_OK; else the kernel ends, and this status with this thread's message
+     * is what the stream returns. */
+    iris_status_t (*device)(void *self, const struct iris_cpu_event *event);
+    void (*host)(void *self, const struct iris_host_event *event);
+    void *self;
+};
+
+/* The observers of one context, in the order in which they are called. All zero
+ * at the start. */
+struct iris_hooks {
+    atomic_uint num_device; /* observers that have such a function */
+    atomic_uint num_host;
+    _Atomic uint64_t last_id; /* of host events */
+    const struct iris_observer *_Atomic observers[IRIS_MAX_OBSERVERS];
+};
+
+/* *observer is the caller's, and stays where it is until it has been removed.
+ * Kernels that run already are not watched. IRIS_ERR_LIMIT */
+iris_status_t iris_i_hooks_add(struct iris_hooks *hooks,
+                               const struct iris_observer *observer);
+
+/* Calls under way may still be running; none is once the streams are idle and
+ * other threads' calls have returned. */
+void iris_i_hooks_remove(struct iris_hooks *hooks,
+                         const struct iris_observer *observer);
+
+/* Calls them about an operation of a kernel. The first status that is not
+ * IRIS_OK; all are called in any case. */
+iris_status_t iris_i_hooks_device(struct iris_hooks *hooks,
+                                  const struct iris_cpu_event *event);
+
+/* iris_i_hooks_before() and iris_i_hooks_after() when somebody watches. */
+void iris_i_hooks_host(struct iris_hooks *hooks, struct iris_host_event *event);
+
+/* Whether anyone watches kernels; `hooks` may be NULL. */
+static inline int iris_i_hooks_watch_device(struct iris_hooks *hooks)
+{
+    return hooks != NULL &&
+           atomic_load_explicit(&hooks->num_device, memory_order_acquire) != 0;
+}
+
+/* Before an operation of the host. The caller keeps *event for the call after
+ * it, and may add then what it has learned. `hooks` may be NULL. */
+static inline void iris_i_hooks_before(struct iris_hooks *hooks,
+                                       struct iris_host_event *event)
+{
+    if (hooks != NULL &&
+        atomic_load_explicit(&hooks->num_host, memory_order_acquire) != 0) {
+        iris_i_hooks_host(hooks, event);
+    }
+}
+
+/* After it. Returns `status`. */
+static inline iris_status_t iris_i_hooks_after(struct iris_hooks *hooks,
+                                               struct iris_host_event *event,
+                                               iris_status_t status)
+{
+    if (event->id != 0) {
+        event->after = 1;
+        event->status = status;
+        iris_i_hooks_host(hooks, event);
+    }
+    return status;
+}
+
+#endif /* IRIS_SRC_BASE_HOOKS_H */
