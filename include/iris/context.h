@@ -58,6 +58,8 @@ typedef struct iris iris_t;
       "auto cpu gpu", "what the sim backend runs on; auto: a GPU if it can")   \
     X(sim_cus, COUNT, "IRIS_SIM_CUS", "4",                                     \
       "", "workgroups of one kernel that run at once on the CPU")              \
+    X(check, CHOICE, "IRIS_CHECK", "none",                                     \
+      "none bounds", "bounds: end CPU kernels that leave what is allocated")      \
     X(module_dir, STRING, "IRIS_MODULE_DIR", "",                               \
       "", "folder of loadable backends; empty: where make install put them")   \
     X(bootstrap, CHOICE, "IRIS_BOOTSTRAP", "auto",                             \

@@ -13,7 +13,6 @@
 
 #include <iris/status.h>
 #include <iris/types.h>
-#include <iris/device/cpu.h>
 
 #include "base/log.h"
 

@@ -12,65 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *op_name(enum iris_op op)
-{
-    switch (op) {
-    case IRIS_OP_LOAD:
-        return "load";
-    case IRIS_OP_STORE:
-        return "store";
-    case IRIS_OP_GET:
-        return "get";
-    case IRIS_OP_PUT:
-        return "put";
-    case IRIS_OP_COPY:
-        return "copy";
-    case IRIS_OP_ATOMIC_ADD:
-        return "atomic add";
-    case IRIS_OP_ATOMIC_SUB:
-        return "atomic sub";
-    case IRIS_OP_ATOMIC_CAS:
-        return "atomic cas";
-    case IRIS_OP_ATOMIC_XCHG:
-        return "atomic xchg";
-    case IRIS_OP_ATOMIC_XOR:
-        return "atomic xor";
-    case IRIS_OP_ATOMIC_AND:
-        return "atomic and";
-    case IRIS_OP_ATOMIC_OR:
-        return "atomic or";
-    case IRIS_OP_ATOMIC_MIN:
-        return "atomic min";
-    case IRIS_OP_ATOMIC_MAX:
-        return "atomic max";
-    case IRIS_OP_WAIT:
-        return "wait or test";
-    case IRIS_OP_FENCE:
-        return "fence";
-    case IRIS_OP_BARRIER:
-        return "barrier";
-    }
-    return "operation";
-}
-
-/* Is the event's address translated, so that it must be on the heap? The near
- * side of a get or put, and what is waited for, may be any memory. */
-static bool is_translated(const struct iris_cpu_event *event)
-{
-    switch (event->op) {
-    case IRIS_OP_GET:
-        return !event->write;
-    case IRIS_OP_PUT:
-        return event->write;
-    case IRIS_OP_WAIT:
-    case IRIS_OP_FENCE:
-    case IRIS_OP_BARRIER:
-        return false;
-    default:
-        return true;
-    }
-}
-
 /* What the address must be a multiple of; the bulk operations take any. */
 static size_t alignment_of(const struct iris_cpu_event *event)
 {
@@ -90,18 +31,6 @@ static size_t alignment_of(const struct iris_cpu_event *event)
     return event->bytes == 0 ? 1 : event->bytes;
 }
 
-/* "rank 1: kernel scale, workgroup 3: atomic add of 4 bytes at 0x7f... " */
-static iris_status_t fail(const struct iris_cpu_wg *cpu,
-                          const struct iris_cpu_event *event, const char *why)
-{
-    return iris_i_fail(NULL, IRIS_ERR_INVALID,
-                       "rank %d: kernel %s, workgroup %u: %s of %zu bytes at "
-                       "%p on rank %d: %s",
-                       cpu->rank, cpu->kernel, cpu->workgroup,
-                       op_name(event->op), event->bytes, event->address,
-                       event->target_rank, why);
-}
-
 iris_status_t iris_i_sim_check_access(const struct iris_cpu_wg *cpu,
                                       const struct iris_cpu_event *event)
 {
@@ -113,23 +42,24 @@ iris_status_t iris_i_sim_check_access(const struct iris_cpu_wg *cpu,
         snprintf(why, sizeof why,
                  "the rank is out of range; the job has ranks 0 to %d",
                  cpu->num_ranks - 1);
-        return fail(cpu, event, why);
+        return iris_i_fail_access(event, why);
     }
-    if (is_translated(event) && (event->bytes > cpu->heap_bytes ||
-                                 offset > cpu->heap_bytes - event->bytes)) {
+    if (iris_i_is_translated(event) &&
+        (event->bytes > cpu->heap_bytes ||
+         offset > cpu->heap_bytes - event->bytes)) {
         snprintf(why, sizeof why,
                  "that %s this rank's heap (%p, %zu bytes); pass this "
                  "rank's own pointer from iris_malloc",
                  offset < cpu->heap_bytes ? "goes past the end of"
                                           : "is not on",
                  (const void *)cpu->heap_base, cpu->heap_bytes);
-        return fail(cpu, event, why);
+        return iris_i_fail_access(event, why);
     }
     if ((uintptr_t)event->address % alignment_of(event) != 0) {
         snprintf(why, sizeof why,
                  "the address is misaligned; it must be a multiple of %zu",
                  alignment_of(event));
-        return fail(cpu, event, why);
+        return iris_i_fail_access(event, why);
     }
     return IRIS_OK;
 }

@@ -173,11 +173,11 @@ void iris_cpu_observe(struct iris_cpu_wg *cpu,
 {
     iris_status_t status = IRIS_OK;
 
-    if (!event->after) {
-        status = iris_i_sim_check_access(cpu, event);
-    }
-    if (status == IRIS_OK && cpu->watched != 0) {
+    if (cpu->watched != 0) { /* first: a checker can say more than we */
         status = iris_i_hooks_device(current->stream->params.hooks, event);
+    }
+    if (status == IRIS_OK && !event->after) {
+        status = iris_i_sim_check_access(cpu, event);
     }
     if (status != IRIS_OK) {
         iris_i_sim_stop(current->stream, status, iris_last_error());

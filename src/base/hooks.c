@@ -80,3 +80,73 @@ void iris_i_hooks_host(struct iris_hooks *hooks, struct iris_host_event *event)
         }
     }
 }
+
+/* ---- What observers have to say ---- */
+
+static const char *op_name(enum iris_op op)
+{
+    switch (op) {
+    case IRIS_OP_LOAD:
+        return "load";
+    case IRIS_OP_STORE:
+        return "store";
+    case IRIS_OP_GET:
+        return "get";
+    case IRIS_OP_PUT:
+        return "put";
+    case IRIS_OP_COPY:
+        return "copy";
+    case IRIS_OP_ATOMIC_ADD:
+        return "atomic add";
+    case IRIS_OP_ATOMIC_SUB:
+        return "atomic sub";
+    case IRIS_OP_ATOMIC_CAS:
+        return "atomic cas";
+    case IRIS_OP_ATOMIC_XCHG:
+        return "atomic xchg";
+    case IRIS_OP_ATOMIC_XOR:
+        return "atomic xor";
+    case IRIS_OP_ATOMIC_AND:
+        return "atomic and";
+    case IRIS_OP_ATOMIC_OR:
+        return "atomic or";
+    case IRIS_OP_ATOMIC_MIN:
+        return "atomic min";
+    case IRIS_OP_ATOMIC_MAX:
+        return "atomic max";
+    case IRIS_OP_WAIT:
+        return "wait or test";
+    case IRIS_OP_FENCE:
+        return "fence";
+    case IRIS_OP_BARRIER:
+        return "barrier";
+    }
+    return "operation";
+}
+
+bool iris_i_is_translated(const struct iris_cpu_event *event)
+{
+    switch (event->op) {
+    case IRIS_OP_GET:
+        return !event->write;
+    case IRIS_OP_PUT:
+        return event->write;
+    case IRIS_OP_WAIT:
+    case IRIS_OP_FENCE:
+    case IRIS_OP_BARRIER:
+        return false;
+    default:
+        return true;
+    }
+}
+
+iris_status_t iris_i_fail_access(const struct iris_cpu_event *event,
+                                 const char *why)
+{
+    return iris_i_fail(NULL, IRIS_ERR_INVALID,
+                       "rank %d: kernel %s, workgroup %u: %s of %zu bytes at "
+                       "%p on rank %d: %s",
+                       event->rank, event->kernel, event->workgroup,
+                       op_name(event->op), event->bytes, event->address,
+                       event->target_rank, why);
+}

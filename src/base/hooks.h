@@ -7,6 +7,7 @@
 #define IRIS_SRC_BASE_HOOKS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <iris/status.h>
@@ -91,6 +92,15 @@ iris_status_t iris_i_hooks_device(struct iris_hooks *hooks,
 
 /* iris_i_hooks_before() and iris_i_hooks_after() when somebody watches. */
 void iris_i_hooks_host(struct iris_hooks *hooks, struct iris_host_event *event);
+
+/* Whether the event's address is translated, so that it must be on the heap.
+ * The near side of a get or put, and what is waited for, may be any memory. */
+bool iris_i_is_translated(const struct iris_cpu_event *event);
+
+/* "rank 1: kernel scale, workgroup 3: atomic add of 4 bytes at 0x7f00 on rank
+ * 0: <why>" is this thread's error now. Returns IRIS_ERR_INVALID. */
+iris_status_t iris_i_fail_access(const struct iris_cpu_event *event,
+                                 const char *why);
 
 /* Whether anyone watches kernels; `hooks` may be NULL. */
 static inline int iris_i_hooks_watch_device(struct iris_hooks *hooks)

@@ -11,6 +11,7 @@
 #include "control/peers.h"
 #include "control/rendezvous.h"
 #include "control/segment.h"
+#include "heap/bounds.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -93,6 +94,7 @@ static void close_all(iris_t *iris)
 {
     iris_i_queue_close(&iris->queue);
     iris_i_group_close_all(iris);
+    iris_i_bounds_destroy(iris->bounds);
     iris_i_heap_close(&iris->heap);
     iris_i_device_close(iris->backend);
     iris_i_control_close(iris->control);
@@ -159,6 +161,10 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
     iris_status_t status;
 
     heap->backend = iris->backend;
+    heap->hooks = &iris->hooks;
+    if (strcmp(iris->settings.check.text, "bounds") == 0) {
+        heap->red_zone_bytes = IRIS_RED_ZONE_BYTES;
+    }
     heap->stream = iris->queue.streams;
     status = iris_i_heap_open(heap, (size_t)iris->settings->heap_bytes.number,
                               iris_i_layout_bytes(iris->log.num_ranks));
@@ -196,6 +202,19 @@ static iris_status_t prepare(iris_t *iris,
                  iris_last_error());
     }
     return status;
+}
+
+/* IRIS_CHECK, from the first allocation on. */
+static iris_status_t open_check(iris_t *iris)
+{
+    if (iris->heap.red_zone_bytes == 0) {
+        return IRIS_OK;
+    }
+    if (iris->placement.type->is_gpu) {
+        iris_i_warning(&iris->log, "IRIS_CHECK=bounds checks nothing on a GPU; "
+                                   "set IRIS_SIM_DEVICE=cpu, too");
+    }
+    return iris_i_bounds_create(&iris->heap, &iris->bounds);
 }
 
 /* What connect_peers() passes through the heap. */
@@ -243,6 +262,9 @@ static iris_status_t connect_peers(iris_t *iris,
     if (status == IRIS_OK) {
         status =
             iris_i_heap_connect(&iris->heap, &iris->world->members, &peers);
+    }
+    if (status == IRIS_OK) {
+        status = open_check(iris);
     }
     if (status == IRIS_OK) {
         status = iris_i_layout_write_context(iris);

@@ -36,6 +36,7 @@ struct iris {
     struct iris_backend *backend;
     struct iris_device_info device;
     struct iris_hooks hooks;
+    struct iris_bounds *bounds; /* NULL: bounds are not checked */
     struct iris_control *control;
     struct iris_heap heap;
     struct iris_queue queue;

@@ -21,6 +21,14 @@ static iris_status_t fail_full(struct iris_heap *heap, size_t bytes,
                        stats.largest_free_bytes);
 }
 
+/* What an allocation takes of the heap. */
+static size_t with_red_zone(const struct iris_heap *heap, size_t bytes)
+{
+    return bytes > SIZE_MAX - heap->red_zone_bytes
+               ? bytes
+               : bytes + heap->red_zone_bytes;
+}
+
 /* This rank's part of an allocation: takes a range and puts memory behind it.
  * Nothing is taken if it fails. */
 static iris_status_t take(struct iris_heap *heap, size_t bytes,
@@ -40,7 +48,8 @@ static iris_status_t take(struct iris_heap *heap, size_t bytes,
                            "pass one such as 256, or call iris_malloc",
                            alignment, IRIS_ALIGNMENT_MAX);
     }
-    status = iris_i_alloc_take(heap->alloc, bytes, alignment, &offset);
+    status = iris_i_alloc_take(heap->alloc, with_red_zone(heap, bytes),
+                               alignment, &offset);
     if (status != IRIS_OK) {
         return fail_full(heap, bytes, alignment);
     }
@@ -120,9 +129,9 @@ static iris_status_t prepare(struct iris_heap *heap,
 
 /* Prepares, agrees, and undoes the preparation unless all agree: ranks that
  * differed in this call must not differ in the offsets of the next. */
-iris_status_t iris_i_heap_allocate(struct iris_heap *heap,
-                                   const struct iris_heap_request *request,
-                                   void **ptr_p)
+static iris_status_t allocate(struct iris_heap *heap,
+                              const struct iris_heap_request *request,
+                              void **ptr_p)
 {
     struct iris_call call = {.type = request->type, .status = request->checked};
     size_t offset = 0;
@@ -149,6 +158,22 @@ iris_status_t iris_i_heap_allocate(struct iris_heap *heap,
     }
     *ptr_p = (char *)heap->region.base + offset;
     return IRIS_OK;
+}
+
+iris_status_t iris_i_heap_allocate(struct iris_heap *heap,
+                                   const struct iris_heap_request *request,
+                                   void **ptr_p)
+{
+    struct iris_host_event event = {.op = IRIS_HOST_ALLOC,
+                                    .rank = heap->log->rank,
+                                    .target_rank = -1,
+                                    .bytes = request->bytes};
+    iris_status_t status;
+
+    iris_i_hooks_before(heap->hooks, &event);
+    status = allocate(heap, request, ptr_p);
+    event.address = status == IRIS_OK ? *ptr_p : NULL;
+    return iris_i_hooks_after(heap->hooks, &event, status);
 }
 
 /* The offset of a live allocation of the caller's that starts at ptr. */
@@ -198,7 +223,7 @@ static const struct iris_call_type free_call = {
     .fields = {{.name = "offset"}},
 };
 
-iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr)
+static iris_status_t release(struct iris_heap *heap, void *ptr)
 {
     struct iris_call call = {.type = &free_call, .fields = {SIZE_MAX}};
     size_t offset = SIZE_MAX;
@@ -218,6 +243,17 @@ iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr)
         iris_i_heap_give_back(heap, offset);
     }
     return IRIS_OK;
+}
+
+iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr)
+{
+    struct iris_host_event event = {.op = IRIS_HOST_FREE,
+                                    .rank = heap->log->rank,
+                                    .target_rank = -1,
+                                    .address = ptr};
+
+    iris_i_hooks_before(heap->hooks, &event);
+    return iris_i_hooks_after(heap->hooks, &event, release(heap, ptr));
 }
 
 void iris_i_heap_stats(const struct iris_heap *heap,

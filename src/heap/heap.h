@@ -12,6 +12,7 @@
 #include <iris/heap.h>
 
 #include "backend/calls.h"
+#include "base/hooks.h"
 #include "control/agree.h"
 #include "control/exchange.h"
 #include "heap/alloc.h"
@@ -20,6 +21,7 @@ struct iris_external_range;
 
 struct iris_heap {
     const struct iris_log *log;
+    struct iris_hooks *hooks; /* NULL: nobody watches */
     struct iris_backend *backend;
     struct iris_stream *stream;   /* for the heap's own copies and fills */
     struct iris_control *control; /* NULL before iris_i_heap_connect() */
@@ -29,6 +31,7 @@ struct iris_heap {
     unsigned char *reachable; /* 1: bases[rank] is not 0 */
     struct iris_alloc *alloc;
     size_t reserved_bytes; /* the library's own, at offset 0 */
+    size_t red_zone_bytes; /* left free behind each allocation */
 
     /* Memory is committed in pieces. Bits of the committed ones, and of those
      * that an allocation under way has committed and may have to undo. */

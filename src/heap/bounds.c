@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The bounds checker. It keeps ranges of its own, since kernels' threads ask
+ * while the host allocates: live ones, and the latest that were freed.
+ */
+#include "config.h"
+
+#include "heap/bounds.h"
+
+#include "base/log.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NUM_FREED 64
+
+/* An allocation, as it was asked for. bytes 0: none. */
+struct range {
+    size_t start;
+    size_t bytes;
+};
+
+struct iris_bounds {
+    const struct iris_heap *heap;
+    struct iris_observer observer;
+    pthread_rwlock_t lock; /* guards all below */
+    struct range *ranges;  /* live, by start */
+    size_t count;
+    size_t capacity;
+    struct range freed[NUM_FREED]; /* a ring */
+    unsigned next_freed;
+    bool blind; /* there was no memory for a range: nothing is checked */
+};
+
+/* ---- What is allocated ---- */
+
+/* How many live ranges start at or before `offset`. */
+static size_t rank_of(const struct iris_bounds *bounds, size_t offset)
+{
+    size_t low = 0, high = bounds->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (bounds->ranges[middle].start <= offset) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static void add_range(struct iris_bounds *bounds, struct range range)
+{
+    size_t at = rank_of(bounds, range.start);
+
+    if (bounds->count == bounds->capacity) {
+        size_t capacity = bounds->capacity * 2 + 64;
+        struct range *ranges =
+            realloc(bounds->ranges, capacity * sizeof *ranges);
+
+        if (ranges == NULL) {
+            bounds->blind = true;
+            return;
+        }
+        bounds->ranges = ranges;
+        bounds->capacity = capacity;
+    }
+    memmove(&bounds->ranges[at + 1], &bounds->ranges[at],
+            (bounds->count - at) * sizeof *bounds->ranges);
+    bounds->ranges[at] = range;
+    bounds->count++;
+    for (size_t i = 0; i < NUM_FREED; i++) { /* that memory is used again */
+        if (bounds->freed[i].start < range.start + range.bytes &&
+            range.start < bounds->freed[i].start + bounds->freed[i].bytes) {
+            bounds->freed[i].bytes = 0;
+        }
+    }
+}
+
+static void remove_range(struct iris_bounds *bounds, size_t start)
+{
+    size_t after = rank_of(bounds, start);
+
+    if (after == 0 || bounds->ranges[after - 1].start != start) {
+        return;
+    }
+    bounds->freed[bounds->next_freed++ % NUM_FREED] = bounds->ranges[after - 1];
+    memmove(&bounds->ranges[after - 1], &bounds->ranges[after],
+            (bounds->count - after) * sizeof *bounds->ranges);
+    bounds->count--;
+}
+
+/* External memory is behind the heap, and not looked after here. */
+static void observe_host(void *self, const struct iris_host_event *event)
+{
+    struct iris_bounds *bounds = self;
+    size_t offset =
+        (size_t)((uintptr_t)event->address -
+                 (uintptr_t)bounds->heap->bases[bounds->heap->log->rank]);
+
+    if ((event->op != IRIS_HOST_ALLOC && event->op != IRIS_HOST_FREE) ||
+        !event->after || event->status != IRIS_OK ||
+        offset >= bounds->heap->region.bytes) {
+        return;
+    }
+    pthread_rwlock_wrlock(&bounds->lock);
+    if (event->op == IRIS_HOST_ALLOC) {
+        add_range(bounds, (struct range){offset, event->bytes});
+    } else {
+        remove_range(bounds, offset);
+    }
+    pthread_rwlock_unlock(&bounds->lock);
+}
+
+/* ---- What is accessed ---- */
+
+#define WHY_BYTES 256
+
+/* The allocation that is nearest, of those around `at`: where it is from the
+ * access. */
+static void describe_nearest(const struct iris_bounds *bounds, size_t offset,
+                             size_t at, char why[WHY_BYTES])
+{
+    const struct range *before = at > 0 ? &bounds->ranges[at - 1] : NULL;
+    const struct range *after = at < bounds->count ? &bounds->ranges[at] : NULL;
+
+    if (after != NULL &&
+        (before == NULL ||
+         after->start - offset < offset - before->start - before->bytes)) {
+        snprintf(why, WHY_BYTES,
+                 "heap offset %zu is not allocated; the nearest allocation, of "
+                 "%zu bytes at heap offset %zu, begins %zu bytes after it",
+                 offset, after->bytes, after->start, after->start - offset);
+    } else if (before != NULL) {
+        snprintf(why, WHY_BYTES,
+                 "heap offset %zu is not allocated; the nearest allocation, of "
+                 "%zu bytes at heap offset %zu, ends %zu bytes before it",
+                 offset, before->bytes, before->start,
+                 offset - before->start - before->bytes);
+    } else {
+        snprintf(why, WHY_BYTES,
+                 "heap offset %zu is not allocated, nor is anything else; call "
+                 "iris_malloc first",
+                 offset);
+    }
+}
+
+static bool was_freed(const struct iris_bounds *bounds, size_t offset,
+                      char why[WHY_BYTES])
+{
+    for (size_t i = 0; i < NUM_FREED; i++) {
+        const struct range *freed = &bounds->freed[i];
+
+        if (offset - freed->start < freed->bytes) {
+            snprintf(why, WHY_BYTES,
+                     "that was freed: it is %zu bytes into what was an "
+                     "allocation of %zu bytes at heap offset %zu; call "
+                     "iris_free after the last kernel that uses it",
+                     offset - freed->start, freed->bytes, freed->start);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether [offset, offset + bytes) is inside one allocation; else `why` not. */
+static bool is_allocated(struct iris_bounds *bounds, size_t offset,
+                         size_t bytes, char why[WHY_BYTES])
+{
+    size_t at = rank_of(bounds, offset);
+    const struct range *range = at > 0 ? &bounds->ranges[at - 1] : NULL;
+    size_t into = range != NULL ? offset - range->start : 0;
+
+    if (range != NULL && into < range->bytes + IRIS_RED_ZONE_BYTES) {
+        if (into <= range->bytes && bytes <= range->bytes - into) {
+            return true;
+        }
+        snprintf(why, WHY_BYTES,
+                 "that is an overrun: it ends %zu bytes past the end of the "
+                 "allocation of %zu bytes at heap offset %zu; allocate more, "
+                 "or pass fewer",
+                 into + bytes - range->bytes, range->bytes, range->start);
+    } else if (!was_freed(bounds, offset, why)) {
+        describe_nearest(bounds, offset, at, why);
+    }
+    return false;
+}
+
+/* Whose heap has the address; -1: none. *offset_p is where in it. */
+static int owner_of(const struct iris_bounds *bounds, const void *address,
+                    size_t *offset_p)
+{
+    for (int i = 0; i < bounds->heap->log->num_ranks; i++) {
+        int rank = (bounds->heap->log->rank + i) % bounds->heap->log->num_ranks;
+        uintptr_t base = (uintptr_t)bounds->heap->bases[rank];
+
+        *offset_p = (size_t)((uintptr_t)address - base);
+        if (base != 0 && *offset_p < bounds->heap->region.bytes) {
+            return rank;
+        }
+    }
+    return -1;
+}
+
+/* Where it is from the heap, unless it is nowhere near. */
+static void describe_outside(const struct iris_bounds *bounds,
+                             const struct iris_cpu_event *event,
+                             char why[WHY_BYTES])
+{
+    uintptr_t base = (uintptr_t)bounds->heap->bases[bounds->heap->log->rank];
+    uintptr_t address = (uintptr_t)event->address;
+    bool before = address < base;
+    size_t distance =
+        before ? base - address : address - base - bounds->heap->region.bytes;
+    char where[64] = "";
+
+    if (distance < bounds->heap->region.bytes) {
+        snprintf(where, sizeof where, " but %zu bytes %s it", distance,
+                 before ? "before" : "past the end of");
+    }
+    snprintf(why, WHY_BYTES,
+             "that is not on this rank's heap (%p, %zu bytes)%s; pass this "
+             "rank's own pointer from iris_malloc",
+             (void *)base, bounds->heap->region.bytes, where);
+}
+
+static bool is_right(struct iris_bounds *bounds,
+                     const struct iris_cpu_event *event, char why[WHY_BYTES])
+{
+    bool translated = iris_i_is_translated(event);
+    size_t offset;
+    int owner = owner_of(bounds, event->address, &offset);
+
+    if (owner < 0) {
+        if (translated) {
+            describe_outside(bounds, event, why);
+        }
+        return !translated;
+    }
+    if (translated && owner != bounds->heap->log->rank) {
+        snprintf(why, WHY_BYTES,
+                 "that is on rank %d's heap already (heap offset %zu), and "
+                 "would be translated twice; pass this rank's own pointer, not "
+                 "what iris_dev_as_remote or iris_as_remote returned",
+                 owner, offset);
+        return false;
+    }
+    if (offset < bounds->heap->reserved_bytes) {
+        snprintf(why, WHY_BYTES,
+                 "heap offset %zu is the library's own; pass a pointer from "
+                 "iris_malloc",
+                 offset);
+        return event->inside != 0; /* the device barrier's words are there */
+    }
+    return is_allocated(bounds, offset, event->bytes, why);
+}
+
+static iris_status_t observe_device(void *self,
+                                    const struct iris_cpu_event *event)
+{
+    struct iris_bounds *bounds = self;
+    char why[WHY_BYTES];
+    bool right;
+
+    if (event->after || event->bytes == 0 ||
+        (uint32_t)event->target_rank >=
+            (uint32_t)bounds->heap->log->num_ranks) {
+        return IRIS_OK;
+    }
+    pthread_rwlock_rdlock(&bounds->lock);
+    right = bounds->blind || is_right(bounds, event, why);
+    pthread_rwlock_unlock(&bounds->lock);
+    return right ? IRIS_OK : iris_i_fail_access(event, why);
+}
+
+/* ---- Creating and destroying ---- */
+
+iris_status_t iris_i_bounds_create(const struct iris_heap *heap,
+                                   struct iris_bounds **bounds_p)
+{
+    struct iris_bounds *bounds = calloc(1, sizeof *bounds);
+    iris_status_t status;
+
+    if (bounds == NULL) {
+        return iris_i_fail(heap->log, IRIS_ERR_NO_MEMORY,
+                           "no memory to check bounds");
+    }
+    bounds->heap = heap;
+    bounds->observer.device = observe_device;
+    bounds->observer.host = observe_host;
+    bounds->observer.self = bounds;
+    pthread_rwlock_init(&bounds->lock, NULL);
+    status = iris_i_hooks_add(heap->hooks, &bounds->observer);
+    if (status != IRIS_OK) {
+        pthread_rwlock_destroy(&bounds->lock);
+        free(bounds);
+        return status;
+    }
+    *bounds_p = bounds;
+    return IRIS_OK;
+}
+
+void iris_i_bounds_destroy(struct iris_bounds *bounds)
+{
+    if (bounds == NULL) {
+        return;
+    }
+    iris_i_hooks_remove(bounds->heap->hooks, &bounds->observer);
+    pthread_rwlock_destroy(&bounds->lock);
+    free(bounds->ranges);
+    free(bounds);
+}
