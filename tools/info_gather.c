@@ -179,11 +179,19 @@ static void describe_late(void *core, const void *word, char *text,
     text[0] = '\0';
 }
 
+static int locate(void *core, const void *address,
+                  struct iris_location *location_p)
+{
+    (void)core, (void)address, (void)location_p;
+    return 0;
+}
+
 /* Opens the backend for one rank to ask for its device. */
 static void gather_device(struct info *info,
                           const struct iris_placement *placement)
 {
-    static const struct iris_core_ops core_ops = {keep_waiting, describe_late};
+    static const struct iris_core_ops core_ops = {keep_waiting, describe_late,
+                                                  locate};
     struct iris_backend_params params = {
         .num_ranks = 1,
         .device = placement->device,

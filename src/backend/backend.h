@@ -96,6 +96,14 @@ struct iris_launch {
     const void *args; /* copied before the slot returns */
 };
 
+/* Where an address is. */
+struct iris_location {
+    int rank; /* on whose heap */
+    size_t offset;
+    size_t start; /* the nearest allocation there, of `bytes`; 0: none known */
+    size_t bytes;
+};
+
 /* What a backend asks of the core; `core` comes back as first argument. All are
  * thread-safe, and never NULL. */
 struct iris_core_ops {
@@ -107,6 +115,10 @@ struct iris_core_ops {
      * for: "rank 2 has not come to ..."; of another word an empty text. */
     void (*describe_late)(void *core, const void *word, char *text,
                           size_t bytes);
+
+    /* Fills *place_p, or returns 0: it is on no rank's heap. Called from the
+     * handler of a signal, of a thread that runs a kernel. */
+    int (*locate)(void *core, const void *address, struct iris_location *place_p);
 };
 
 /* What the core tells an instance when it opens one. */

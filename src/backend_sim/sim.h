@@ -7,6 +7,7 @@
 #define IRIS_SRC_BACKEND_SIM_SIM_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -97,8 +98,8 @@ bool iris_i_sim_spin(struct sim_spin *spin);
 /* Asks the core whether to go on waiting; sets this thread's message if not. */
 iris_status_t iris_i_sim_ask(const struct iris_backend_params *params);
 
-/* Starts a thread that takes no signals, so that the application's handlers
- * never run on it. IRIS_ERR_LIMIT */
+/* Starts a thread that takes no signals but those of its own faults, so that
+ * the program's other handlers never run on it. IRIS_ERR_LIMIT */
 iris_status_t iris_i_sim_thread_start(const struct iris_backend_params *params,
                                       void *(*entry)(void *), void *argument,
                                       pthread_t *thread_p);
@@ -144,7 +145,26 @@ iris_status_t iris_i_sim_check_access(const struct iris_cpu_wg *cpu,
 void iris_i_sim_describe_stop(const struct sim_stream *stream, bool finished,
                               char message[IRIS_MESSAGE_BYTES]);
 
-/* sim_launch.c. Open and close are for the thread that makes the stream and
+/* sim_signal.c. Around the life of each stream: while there is one, a fault in
+ * a kernel writes a line to stderr. */
+void iris_i_sim_signals_acquire(void);
+void iris_i_sim_signals_release(void);
+
+/* Takes the signals of faults out of a set of those to block: a fault whose
+ * signal is blocked ends the process without the program's handler. */
+void iris_i_sim_signals_unblock(sigset_t *set);
+
+/* Memory for handlers to run in, which the calling thread has until it ends: a
+ * kernel may have used up its stack. */
+#define SIM_SIGNAL_STACK_BYTES 65536
+void iris_i_sim_signals_stack(void *stack, size_t bytes);
+
+/* sim_launch.c. The calling thread's workgroup and its stream's parameters;
+ * NULL: it runs none. Allowed in signal handlers. */
+const struct iris_cpu_wg *
+iris_i_sim_running(const struct iris_backend_params **params_p);
+
+/* Open and close are for the thread that makes the stream and
  * for its worker; close joins the helpers. */
 void iris_i_sim_team_open(struct sim_team *team);
 void iris_i_sim_team_close(struct sim_team *team);

@@ -78,6 +78,7 @@ iris_status_t iris_i_sim_thread_start(const struct iris_backend_params *params,
     int ret;
 
     sigfillset(&all);
+    iris_i_sim_signals_unblock(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     ret = pthread_create(thread_p, NULL, entry, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -92,6 +93,16 @@ iris_status_t iris_i_sim_thread_start(const struct iris_backend_params *params,
     snprintf(name, sizeof name, "iris-s%d", params->rank);
     pthread_setname_np(*thread_p, name);
     return IRIS_OK;
+}
+
+const struct iris_cpu_wg *
+iris_i_sim_running(const struct iris_backend_params **params_p)
+{
+    if (current == NULL) {
+        return NULL;
+    }
+    *params_p = &current->stream->params;
+    return &current->cpu;
 }
 
 struct iris_cpu_wg *iris_cpu_self(void)
@@ -330,7 +341,9 @@ static bool wait_for_start(struct sim_team *team)
 static void *helper_main(void *argument)
 {
     struct sim_stream *stream = argument;
+    char handlers[SIM_SIGNAL_STACK_BYTES];
 
+    iris_i_sim_signals_stack(handlers, sizeof handlers);
     while (wait_for_start(&stream->team)) {
         work(stream);
     }

@@ -124,6 +124,7 @@ static void complete(struct sim_stream *stream)
 /* For a stream whose worker never started, or is done. */
 static void stream_free(struct sim_stream *stream)
 {
+    iris_i_sim_signals_release();
     pthread_cond_destroy(&stream->done);
     pthread_cond_destroy(&stream->work);
     pthread_mutex_destroy(&stream->lock);
@@ -134,7 +135,9 @@ static void *worker_main(void *argument)
 {
     struct sim_stream *stream = argument;
     struct sim_command *command;
+    char handlers[SIM_SIGNAL_STACK_BYTES];
 
+    iris_i_sim_signals_stack(handlers, sizeof handlers);
     while ((command = next_command(stream)) != NULL) {
         if (atomic_load(&stream->stop) == IRIS_OK) {
             execute(stream, command);
@@ -391,6 +394,7 @@ iris_status_t iris_i_sim_stream_create(struct iris_backend *backend,
     pthread_cond_init(&stream->done, &monotonic);
     pthread_condattr_destroy(&monotonic);
     iris_i_sim_team_open(&stream->team);
+    iris_i_sim_signals_acquire();
     status = iris_i_sim_thread_start(&stream->params, worker_main, stream,
                                      &stream->worker);
     if (status != IRIS_OK) {

@@ -119,6 +119,7 @@ static iris_status_t open_backend(iris_t *iris,
     static const struct iris_core_ops core_ops = {
         .keep_waiting = keep_waiting,
         .describe_late = iris_i_group_describe_late,
+        .locate = iris_i_context_locate,
     };
     const struct iris_settings *settings = iris->settings;
     struct iris_backend_params params = {

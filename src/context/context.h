@@ -63,6 +63,10 @@ iris_status_t iris_i_enter(const iris_t *iris, const char *call);
 iris_status_t iris_i_enter_output(const iris_t *iris, const char *call,
                                   const void *output, const char *name);
 
+/* core_ops.locate. */
+int iris_i_context_locate(void *core, const void *address,
+                          struct iris_location *place_p);
+
 /* ---- The library's own memory at the heap's start (layout.c) ---- */
 
 /* Bytes of it, in a job of so many ranks. */

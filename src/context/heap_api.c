@@ -131,3 +131,11 @@ iris_status_t iris_as_remote(const iris_t *iris, const void *ptr, int rank,
                                        remote_p)
                : status;
 }
+
+int iris_i_context_locate(void *core, const void *address,
+                          struct iris_location *place_p)
+{
+    const iris_t *iris = core;
+
+    return iris_i_heap_locate(&iris->heap, address, place_p);
+}

@@ -133,3 +133,24 @@ iris_status_t iris_i_heap_check_range(const struct iris_heap *heap,
     rank = owner_of(heap, start);
     return rank < 0 ? IRIS_OK : check_on_heap(heap, range, rank);
 }
+
+int iris_i_heap_locate(const struct iris_heap *heap, const void *address,
+                       struct iris_location *place_p)
+{
+    for (int rank = 0; rank < heap->log->num_ranks; rank++) {
+        size_t offset =
+            (size_t)((uintptr_t)address - (uintptr_t)heap->bases[rank]);
+
+        if (heap->bases[rank] != 0 && offset < heap->region.bytes) {
+            place_p->rank = rank;
+            place_p->offset = offset;
+            if (!iris_i_alloc_nearest(heap->alloc, offset, &place_p->start,
+                                      &place_p->bytes) ||
+                place_p->start < heap->reserved_bytes) {
+                place_p->bytes = 0; /* the library's own is none of theirs */
+            }
+            return 1;
+        }
+    }
+    return 0;
+}

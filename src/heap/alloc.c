@@ -8,6 +8,7 @@
 #include "heap/alloc.h"
 
 #include "heap/alloc_class.h"
+#include "heap/alloc_record.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -19,45 +20,6 @@
 
 #define RECORDS_FIRST 64
 #define RECORDS_LIMIT (1u << 31)
-
-/* A block of the heap, free or live. Records name each other by index, so that
- * the array can move. Record 0 is no block: it closes the ring of blocks in
- * address order, its `start` is the end of the heap, and as a link in a list
- * it means none. 24 bytes, so that even a live block with a free block on both
- * sides costs less than 64 bytes with the slack of growth by a quarter. */
-struct record {
-    uint32_t start;        /* in units */
-    uint32_t next;         /* neighbour in address order */
-    uint32_t prev : 31;    /* neighbour in address order */
-    uint32_t is_free : 1;  /* free block or spare record; 0 in record 0 */
-    uint32_t list_next;    /* in its class if free, its bucket if live, */
-    uint32_t list_prev;    /* or (next only) in the list of spare records */
-    uint32_t bucket_first; /* a slot of the hash table from start to live
-                            * record; says nothing about this record */
-};
-
-_Static_assert(sizeof(struct record) == 24, "the metadata bound counts on 24");
-
-struct iris_alloc {
-    pthread_mutex_t lock; /* of what changes, against who looks at figures */
-    struct record *records;
-    uint32_t capacity;   /* of records, and the number of buckets */
-    uint32_t touched;    /* records below this index have been used */
-    uint32_t spare;      /* first used record that describes no block now */
-    uint32_t in_use;     /* records that describe a block, and record 0 */
-    uint32_t units;      /* of the heap */
-    uint32_t used_units; /* in live blocks */
-    uint32_t peak_units;
-    uint32_t num_live;
-    /* Of the latest take, to undo it: the free block before the one it took in
-     * the list of that one's class (0: it was the first), and the peak. */
-    uint32_t undo_before;
-    uint32_t undo_peak_units;
-    unsigned unit_shift;           /* a unit is 1 << unit_shift bytes */
-    uint32_t row_map;              /* bit r: row_maps[r] is not 0 */
-    uint64_t row_maps[ROWS];       /* bit c: class c of the row has a block */
-    uint32_t class_first[CLASSES]; /* lists of free blocks, latest first */
-};
 
 /* The first class at or above `class` that has a block, or CLASSES. */
 static unsigned next_class(const struct iris_alloc *alloc, unsigned class)
@@ -78,18 +40,6 @@ static unsigned next_class(const struct iris_alloc *alloc, unsigned class)
         classes = alloc->row_maps[row];
     }
     return row * ROW_CLASSES + top_bit(classes & -classes);
-}
-
-static uint32_t block_units(const struct iris_alloc *alloc, uint32_t index)
-{
-    const struct record *record = &alloc->records[index];
-
-    return alloc->records[record->next].start - record->start;
-}
-
-static size_t to_bytes(const struct iris_alloc *alloc, uint32_t units)
-{
-    return (size_t)units << alloc->unit_shift;
 }
 
 /* Lists: of a class, and of a bucket. Writes to record 0's links are harmless
@@ -463,27 +413,6 @@ void iris_i_alloc_untake(struct iris_alloc *alloc, size_t offset)
 int iris_i_alloc_is_start(const struct iris_alloc *alloc, size_t offset)
 {
     return live_at(alloc, offset) != 0;
-}
-
-iris_status_t iris_i_alloc_find(const struct iris_alloc *alloc, size_t offset,
-                                size_t *start_p, size_t *bytes_p)
-{
-    const struct record *records = alloc->records;
-    size_t unit = offset >> alloc->unit_shift;
-    uint32_t index = records[0].next;
-
-    if (unit >= alloc->units) {
-        return IRIS_ERR_INVALID;
-    }
-    while (records[records[index].next].start <= unit) {
-        index = records[index].next;
-    }
-    if (records[index].is_free) {
-        return IRIS_ERR_INVALID;
-    }
-    *start_p = to_bytes(alloc, records[index].start);
-    *bytes_p = to_bytes(alloc, block_units(alloc, index));
-    return IRIS_OK;
 }
 
 void iris_i_alloc_stats(struct iris_alloc *alloc,

@@ -53,6 +53,13 @@ int iris_i_alloc_is_start(const struct iris_alloc *alloc, size_t offset);
 iris_status_t iris_i_alloc_find(const struct iris_alloc *alloc, size_t offset,
                                 size_t *start_p, size_t *bytes_p);
 
+/* The live allocation that contains `offset`, else the one that ends or begins
+ * nearest to it. 0: there is none, or a call is changing them right now. From
+ * any thread, also in the handler of a fault that is not the allocator's own.
+ */
+int iris_i_alloc_nearest(struct iris_alloc *alloc, size_t offset,
+                         size_t *start_p, size_t *bytes_p);
+
 /* Fills used, free, largest_free, peak, metadata bytes and num_allocs. */
 void iris_i_alloc_stats(struct iris_alloc *alloc,
                         struct iris_heap_stats *stats_p);

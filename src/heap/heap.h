@@ -119,6 +119,12 @@ iris_status_t iris_i_heap_translate(const struct iris_heap *heap,
 iris_status_t iris_i_heap_check_reachable(const struct iris_heap *heap,
                                           const char *call, int rank);
 
+/* Fills *place_p, or returns 0: the address is on no rank's heap. For messages
+ * about a kernel's fault, from its handler: heaps have their allocations in the
+ * same places. The heap is connected. */
+int iris_i_heap_locate(const struct iris_heap *heap, const void *address,
+                       struct iris_location *place_p);
+
 /* A range of memory that a call is to read or write. */
 struct iris_heap_range {
     const char *call; /* the public function */

@@ -34,9 +34,16 @@ static void describe_late(void *core, const void *word, char *text,
     text[0] = '\0';
 }
 
+static int locate(void *core, const void *address, struct iris_location *place_p)
+{
+    (void)core, (void)address, (void)place_p;
+    return 0;
+}
+
 static const struct iris_core_ops core_ops = {
     .keep_waiting = keep_waiting,
     .describe_late = describe_late,
+    .locate = locate,
 };
 
 static struct iris_backend *open_backend(int rank, const char *allocator)
