@@ -61,11 +61,9 @@ IRIS_API void *iris_stream_native(iris_t *iris, iris_stream_t *stream);
 IRIS_API void iris_stream_destroy(iris_t *iris, iris_stream_t *stream);
 
 /** Blocks until everything enqueued so far is done, and returns the error of
- *  the stream's work since the last synchronize, once: of several the first on
- *  the CPU; on a GPU, where what ends one kernel that waits ends all of this
- *  rank's, the last. There a stream that has got more meanwhile may return it
- *  again for that, and one whose native one the program has returns it even if
- *  Iris knows of no work there.
+ *  the context's work: the first, on whichever stream. It ends this rank's
+ *  kernels that wait, and every call that needs the device returns it from then
+ *  on, with the same message, until iris_clear_error().
  *
  *  IRIS_ERR_PEER_LOST    a kernel waited for a rank that died; the kernel was
  *                        ended

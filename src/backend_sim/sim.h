@@ -17,12 +17,33 @@
 
 struct sim_import;
 
+/* What ended work, until the fault is cleared. While `status` is not IRIS_OK,
+ * waiting workgroups of all streams end and commands are skipped. A synchronize
+ * makes it the instance's fault, once the stream that it began in has ended:
+ * only then all is known that its message says. */
+struct sim_stop {
+    _Atomic int status;        /* iris_status_t; written under the lock */
+    struct sim_stream *origin; /* where it began; NULL: that stream is gone */
+    char message[IRIS_MESSAGE_BYTES];
+    struct iris_cpu_wg
+        ended;              /* of the origin: lowest workgroup that it ended */
+    unsigned num_ended;     /* of the origin's kernel */
+    uint32_t num_unstarted; /* and those that it kept from starting, */
+    uint32_t grid;          /* of so many */
+    bool expired; /* it comes from a wait's deadline: `ended` is that one */
+};
+
 struct sim_backend {
     struct iris_backend base;
     struct iris_backend_params params;
     struct iris_heap_region heap; /* this rank's, for checks */
     struct sim_import *imports;   /* live heap_import()s, in no order */
-    bool abandoned; /* a kernel that could not be ended still uses the heaps */
+    bool abandoned; /* a kernel that could not be ended still uses the heaps,
+                     * and this */
+    pthread_mutex_t lock; /* guards the stop and the list of streams; taken
+                           * before a stream's */
+    struct sim_stop stop;
+    struct sim_stream *streams; /* live ones */
 };
 
 /* One launch, as workgroups see it. Lives in its command. */
@@ -60,7 +81,8 @@ struct sim_command;
 /* A stream: a worker thread and the commands it takes in order. */
 struct sim_stream {
     struct iris_stream base;
-    struct iris_backend_params params; /* a copy: may outlive the backend */
+    struct sim_backend *sim;
+    struct sim_stream *next; /* under the backend's lock */
     pthread_t worker;
     pthread_mutex_t lock; /* guards all down to abandoned; not the atomics */
     pthread_cond_t work;  /* a command came, or quit */
@@ -70,18 +92,10 @@ struct sim_stream {
     bool worker_sleeps;
     uint64_t wake_at;    /* fewest completed commands that a waiter waits for */
     const char *running; /* name of what the worker runs; NULL: nothing */
-    char stop_message[IRIS_MESSAGE_BYTES];
-    struct iris_cpu_wg ended; /* lowest workgroup ended by the stop */
-    unsigned num_ended;
-    bool expired;   /* the stop comes from a wait's deadline: `ended` is its */
-    bool abandoned; /* by stream_destroy(): the worker frees the stream */
+    bool abandoned;      /* by stream_destroy(): the worker frees the stream */
     atomic_bool quit;
     _Atomic uint64_t submitted; /* commands; written under the lock */
     _Atomic uint64_t completed; /* commands; written under the lock */
-    /* The stream's first error, an iris_status_t, until a synchronize returns
-     * it. While it is set, waiting workgroups end and commands are skipped.
-     * Written under the lock. */
-    _Atomic int stop;
     struct sim_team team;
 };
 
@@ -95,6 +109,17 @@ struct sim_spin {
  * zeroed *spin. */
 bool iris_i_sim_spin(struct sim_spin *spin);
 
+/* Between looks at work that a host waits for, and what a kernel gets to end
+ * after a stop: waiting ones need one poll. */
+#define SIM_TICK_NS 10000000
+#define SIM_GRACE_NS 1000000000
+
+/* Whether the stream has work that it has not done or skipped. */
+static inline bool iris_i_sim_busy(struct sim_stream *stream)
+{
+    return atomic_load(&stream->completed) != atomic_load(&stream->submitted);
+}
+
 /* Asks the core whether to go on waiting; sets this thread's message if not. */
 iris_status_t iris_i_sim_ask(const struct iris_backend_params *params);
 
@@ -104,9 +129,16 @@ iris_status_t iris_i_sim_thread_start(const struct iris_backend_params *params,
                                       void *(*entry)(void *), void *argument,
                                       pthread_t *thread_p);
 
-/* Makes `status` the stream's first error unless it has one. */
+/* Stops all work, which has not been stopped before: a kernel of the stream did
+ * what `message` says. */
 void iris_i_sim_stop(struct sim_stream *stream, iris_status_t status,
                      const char *message);
+
+static inline bool iris_i_sim_stopped(const struct sim_stream *stream)
+{
+    return atomic_load_explicit(&stream->sim->stop.status,
+                                memory_order_relaxed) != IRIS_OK;
+}
 
 /* sim_heap.c, sim_stream.c: slots of the tables. */
 iris_status_t iris_i_sim_heap_alloc(struct iris_backend *backend, size_t bytes,
@@ -140,10 +172,25 @@ iris_status_t iris_i_sim_launch(struct iris_stream *stream,
 iris_status_t iris_i_sim_check_access(const struct iris_cpu_wg *cpu,
                                       const struct iris_cpu_event *event);
 
-/* The stop's message, and behind it what the kernel waited for, unless it was
- * ended for what it did. The caller holds the lock. */
-void iris_i_sim_describe_stop(const struct sim_stream *stream, bool finished,
-                              char message[IRIS_MESSAGE_BYTES]);
+/* sim_fault.c. Notes a workgroup that the stop ends. */
+void iris_i_sim_note_end(struct sim_stream *stream,
+                         const struct iris_cpu_wg *cpu);
+
+/* Notes workgroups of a grid that do not start because of the stop. */
+void iris_i_sim_note_unstarted(struct sim_stream *stream, uint32_t count,
+                               uint32_t grid);
+
+/* Stops all work because the workgroup's wait has taken too long: what is
+ * reported is that wait, not those that end because of it. */
+void iris_i_sim_expire(struct sim_stream *stream,
+                       const struct iris_cpu_wg *cpu);
+
+/* IRIS_OK, or the instance's fault: makes it one if work was stopped, after the
+ * stream where that began has ended. */
+iris_status_t iris_i_sim_fault(struct sim_backend *sim);
+
+/* Slot of the table. */
+iris_status_t iris_i_sim_clear_fault(struct iris_backend *backend);
 
 /* sim_signal.c. Around the life of each stream: while there is one, a fault in
  * a kernel writes a line to stderr. */

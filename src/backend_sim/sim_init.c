@@ -105,6 +105,7 @@ static iris_status_t sim_open(const struct iris_backend_params *params,
     sim->base.memory = &memory_ops;
     sim->base.queue = &queue_ops;
     iris_i_backend_made(&sim->base);
+    pthread_mutex_init(&sim->lock, NULL);
     sim->params = *params;
     *backend_p = &sim->base;
     return IRIS_OK;
@@ -112,7 +113,12 @@ static iris_status_t sim_open(const struct iris_backend_params *params,
 
 static void sim_close(struct iris_backend *backend)
 {
-    free((struct sim_backend *)backend);
+    struct sim_backend *sim = (struct sim_backend *)backend;
+
+    if (!sim->abandoned) {
+        pthread_mutex_destroy(&sim->lock);
+        free(sim);
+    }
 }
 
 static void sim_info(const struct iris_backend *backend,
@@ -127,20 +133,13 @@ static void sim_info(const struct iris_backend *backend,
     info_p->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Every synchronise forgets its stream's error: there is nothing left to. */
-static iris_status_t sim_clear_fault(struct iris_backend *backend)
-{
-    iris_i_fault_clear(backend);
-    return IRIS_OK;
-}
-
 static const struct iris_device_ops device_ops = {
     .info = sim_info,
     .stream_create = iris_i_sim_stream_create,
     .stream_wrap = iris_i_no_stream_wrap,
     .stream_destroy = iris_i_sim_stream_destroy,
     .graph_destroy = iris_i_no_graph_destroy,
-    .clear_fault = sim_clear_fault,
+    .clear_fault = iris_i_sim_clear_fault,
     .close = sim_close,
 };
 

@@ -101,7 +101,7 @@ iris_i_sim_running(const struct iris_backend_params **params_p)
     if (current == NULL) {
         return NULL;
     }
-    *params_p = &current->stream->params;
+    *params_p = &current->stream->sim->params;
     return &current->cpu;
 }
 
@@ -114,25 +114,14 @@ struct iris_cpu_wg *iris_cpu_self(void)
  * Frames of the kernel are dropped as they are. */
 static _Noreturn void end_workgroup(struct sim_wg *self)
 {
-    struct sim_stream *stream = self->stream;
-
-    pthread_mutex_lock(&stream->lock);
-    if (!stream->expired && (stream->num_ended == 0 ||
-                             self->cpu.workgroup < stream->ended.workgroup)) {
-        stream->ended = self->cpu;
-    }
-    stream->num_ended++;
-    pthread_mutex_unlock(&stream->lock);
+    iris_i_sim_note_end(self->stream, &self->cpu);
     _longjmp(self->end, 1);
 }
 
-/* Ends the kernel if the workgroup's wait has taken longer than any may. The
- * host is to hear of this wait, not of those that end because of it. */
+/* Ends the kernel if the workgroup's wait has taken longer than any may. */
 static void check_deadline(struct sim_wg *self, int64_t now)
 {
-    const struct iris_backend_params *params = &self->stream->params;
-    struct sim_stream *stream = self->stream;
-    iris_status_t status;
+    const struct iris_backend_params *params = &self->stream->sim->params;
 
     if (params->device_timeout_ms == 0 || self->cpu.wait_address == NULL) {
         return;
@@ -144,17 +133,7 @@ static void check_deadline(struct sim_wg *self, int64_t now)
         self->wait_late = now >= self->wait_end_ns;
         return;
     }
-    status = iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
-                         "rank %d: a wait in a kernel is not over after %lld "
-                         "ms (IRIS_DEVICE_TIMEOUT_MS)",
-                         params->rank, (long long)params->device_timeout_ms);
-    iris_i_sim_stop(stream, status, iris_last_error());
-    pthread_mutex_lock(&stream->lock);
-    if (!stream->expired) {
-        stream->expired = true;
-        stream->ended = self->cpu;
-    }
-    pthread_mutex_unlock(&stream->lock);
+    iris_i_sim_expire(self->stream, &self->cpu);
     end_workgroup(self);
 }
 
@@ -172,7 +151,7 @@ static void ask_core(struct sim_wg *self)
         return;
     }
     self->next_ask_ns = now + ASK_NS;
-    status = iris_i_sim_ask(&self->stream->params);
+    status = iris_i_sim_ask(&self->stream->sim->params);
     if (status != IRIS_OK) {
         iris_i_sim_stop(self->stream, status, iris_last_error());
         end_workgroup(self);
@@ -185,7 +164,7 @@ void iris_cpu_observe(struct iris_cpu_wg *cpu,
     iris_status_t status = IRIS_OK;
 
     if (cpu->watched != 0) { /* first: a checker can say more than we */
-        status = iris_i_hooks_device(current->stream->params.hooks, event);
+        status = iris_i_hooks_device(current->stream->sim->params.hooks, event);
     }
     if (status == IRIS_OK && !event->after) {
         status = iris_i_sim_check_access(cpu, event);
@@ -218,8 +197,7 @@ void iris_cpu_poll(struct iris_cpu_wg *cpu)
         sched_yield();
         return;
     }
-    if (atomic_load_explicit(&self->stream->stop, memory_order_relaxed) !=
-        IRIS_OK) {
+    if (iris_i_sim_stopped(self->stream)) {
         end_workgroup(self);
     }
     if (cpu->polls++ < PAUSES) {
@@ -240,13 +218,13 @@ static void run_workgroup(struct sim_stream *stream, const struct sim_job *job,
     struct sim_wg self = {
         .cpu =
             {
-                .rank = stream->params.rank,
-                .num_ranks = stream->params.num_ranks,
+                .rank = stream->sim->params.rank,
+                .num_ranks = stream->sim->params.num_ranks,
                 .heap_base = job->heap.base,
                 .heap_bytes = job->heap.bytes,
                 .kernel = job->kernel->name,
                 .workgroup = id,
-                .watched = iris_i_hooks_watch_device(stream->params.hooks),
+                .watched = iris_i_hooks_watch_device(stream->sim->params.hooks),
                 .launch = job->event,
             },
         .stream = stream,
@@ -265,11 +243,6 @@ static void run_workgroup(struct sim_stream *stream, const struct sim_job *job,
         job->kernel->cpu_entry(&wg, job->args);
     }
     current = NULL;
-}
-
-static bool stopped(const struct sim_stream *stream)
-{
-    return atomic_load_explicit(&stream->stop, memory_order_relaxed) != IRIS_OK;
 }
 
 /* Takes one workgroup off the team's job; returns how many there were before,
@@ -308,8 +281,9 @@ static void work(struct sim_stream *stream)
         uint32_t grid = job->grid;
         uint32_t count = 1;
 
-        if (stopped(stream)) {
+        if (iris_i_sim_stopped(stream)) {
             count += atomic_exchange(&team->remaining, 0);
+            iris_i_sim_note_unstarted(stream, count, grid);
         } else {
             run_workgroup(stream, job, grid - remaining);
         }
@@ -391,8 +365,9 @@ static iris_status_t need_helpers(struct sim_stream *stream, uint32_t count)
     }
     team->helpers = helpers;
     while (status == IRIS_OK && team->num_helpers < count) {
-        status = iris_i_sim_thread_start(&stream->params, helper_main, stream,
-                                         &team->helpers[team->num_helpers]);
+        status =
+            iris_i_sim_thread_start(&stream->sim->params, helper_main, stream,
+                                    &team->helpers[team->num_helpers]);
         team->num_helpers += status == IRIS_OK;
     }
     return status;
@@ -436,15 +411,20 @@ static void wait_for_end(struct sim_team *team, uint32_t grid)
 
 static iris_status_t run(struct sim_stream *stream, const struct sim_job *job)
 {
-    int64_t threads = stream->params.num_cus;
+    int64_t threads = stream->sim->params.num_cus;
     iris_status_t status;
 
     if (threads > job->grid) {
         threads = job->grid;
     }
     if (threads <= 1) {
-        for (uint32_t id = 0; id < job->grid && !stopped(stream); id++) {
-            run_workgroup(stream, job, id);
+        uint32_t id = 0;
+
+        while (id < job->grid && !iris_i_sim_stopped(stream)) {
+            run_workgroup(stream, job, id++);
+        }
+        if (id < job->grid) {
+            iris_i_sim_note_unstarted(stream, job->grid - id, job->grid);
         }
         return IRIS_OK;
     }
@@ -462,7 +442,7 @@ iris_status_t iris_i_sim_run(struct sim_stream *stream, struct sim_job *job)
 {
     struct iris_host_event event = {
         .op = IRIS_HOST_KERNEL,
-        .rank = stream->params.rank,
+        .rank = stream->sim->params.rank,
         .target_rank = -1,
         .stream = stream,
         .kernel = job->kernel->name,
@@ -472,11 +452,12 @@ iris_status_t iris_i_sim_run(struct sim_stream *stream, struct sim_job *job)
     iris_status_t status;
     int stop;
 
-    iris_i_hooks_before(stream->params.hooks, &event);
+    iris_i_hooks_before(stream->sim->params.hooks, &event);
     job->event = event.id;
     status = run(stream, job);
-    stop = atomic_load(&stream->stop); /* what ended it, if anything did */
-    (void)iris_i_hooks_after(stream->params.hooks, &event,
+    stop = atomic_load(
+        &stream->sim->stop.status); /* what ended it, if anything did */
+    (void)iris_i_hooks_after(stream->sim->params.hooks, &event,
                              status == IRIS_OK ? (iris_status_t)stop : status);
     return status;
 }

@@ -17,11 +17,6 @@
 #define NS_PER_MS 1000000
 #define NS_PER_S 1000000000
 
-/* Between a synchronize's questions to the core. */
-#define TICK_NS (10 * NS_PER_MS)
-/* What kernels get to end after a stop: waiting ones need one poll. */
-#define GRACE_NS (1000 * NS_PER_MS)
-
 /* Vector members of an argument struct may want this much. */
 #define ARGS_ALIGNMENT 64
 
@@ -45,18 +40,6 @@ struct sim_command {
 iris_status_t iris_i_sim_ask(const struct iris_backend_params *params)
 {
     return params->core_ops->keep_waiting(params->core);
-}
-
-void iris_i_sim_stop(struct sim_stream *stream, iris_status_t status,
-                     const char *message)
-{
-    pthread_mutex_lock(&stream->lock);
-    if (atomic_load(&stream->stop) == IRIS_OK) {
-        snprintf(stream->stop_message, sizeof stream->stop_message, "%s",
-                 message);
-        atomic_store(&stream->stop, status);
-    }
-    pthread_mutex_unlock(&stream->lock);
 }
 
 /* ---- The worker ---- */
@@ -139,7 +122,7 @@ static void *worker_main(void *argument)
 
     iris_i_sim_signals_stack(handlers, sizeof handlers);
     while ((command = next_command(stream)) != NULL) {
-        if (atomic_load(&stream->stop) == IRIS_OK) {
+        if (!iris_i_sim_stopped(stream)) {
             execute(stream, command);
         }
         complete(stream);
@@ -256,7 +239,7 @@ iris_status_t iris_i_sim_launch(struct iris_stream *base,
 /* Waits for up to a tick; true once `target` commands are completed. */
 static bool wait_tick(struct sim_stream *stream, uint64_t target)
 {
-    int64_t end_ns = iris_i_now_ns() + TICK_NS;
+    int64_t end_ns = iris_i_now_ns() + SIM_TICK_NS;
     const struct timespec end = {
         .tv_sec = (time_t)(end_ns / NS_PER_S),
         .tv_nsec = (long)(end_ns % NS_PER_S),
@@ -274,10 +257,10 @@ static bool wait_tick(struct sim_stream *stream, uint64_t target)
     return atomic_load(&stream->completed) >= target;
 }
 
-/* Stops the stream if the core or the deadline says so. */
+/* Stops all work if the core or the deadline says so. */
 static void ask_whether_to_stop(struct sim_stream *stream, int64_t waited_ns)
 {
-    const struct iris_backend_params *params = &stream->params;
+    const struct iris_backend_params *params = &stream->sim->params;
     iris_status_t status = iris_i_sim_ask(params);
 
     if (status == IRIS_OK && params->timeout_ms > 0 &&
@@ -292,8 +275,8 @@ static void ask_whether_to_stop(struct sim_stream *stream, int64_t waited_ns)
     }
 }
 
-/* Waits for `target` commands. False if the stream was stopped and what runs
- * does not end. */
+/* Waits for `target` commands. False if work was stopped and what runs does not
+ * end. */
 static bool wait_completed(struct sim_stream *stream, uint64_t target)
 {
     struct sim_spin spin = {0};
@@ -310,65 +293,23 @@ static bool wait_completed(struct sim_stream *stream, uint64_t target)
            !wait_tick(stream, target)) {
         int64_t now = iris_i_now_ns();
 
-        if (atomic_load(&stream->stop) == IRIS_OK) {
+        if (!iris_i_sim_stopped(stream)) {
             ask_whether_to_stop(stream, now - start_ns);
         } else if (stop_ns == 0) {
             stop_ns = now;
-        } else if (now - stop_ns > GRACE_NS) {
+        } else if (now - stop_ns > SIM_GRACE_NS) {
             return false;
         }
     }
     return true;
 }
 
-/* Takes the stream's error, if any, and gives its message. False if commands
- * came meanwhile that are to be skipped first: a command never runs after an
- * earlier one was skipped, unless a synchronize has returned in between. */
-static bool take_error(struct sim_stream *stream, bool finished,
-                       char message[IRIS_MESSAGE_BYTES],
-                       iris_status_t *status_p)
+iris_status_t iris_i_sim_synchronize(struct iris_stream *base)
 {
-    bool taken = true;
+    struct sim_stream *stream = (struct sim_stream *)base;
 
-    *status_p = IRIS_OK;
-    if (atomic_load(&stream->stop) == IRIS_OK) {
-        return true;
-    }
-    pthread_mutex_lock(&stream->lock);
-    if (finished &&
-        atomic_load(&stream->completed) != atomic_load(&stream->submitted)) {
-        taken = false;
-    } else if (atomic_load(&stream->stop) != IRIS_OK) {
-        *status_p = (iris_status_t)atomic_load(&stream->stop);
-        iris_i_sim_describe_stop(stream, finished, message);
-    }
-    if (taken && finished) {
-        stream->num_ended = 0;
-        stream->expired = false;
-        atomic_store(&stream->stop, IRIS_OK);
-    }
-    pthread_mutex_unlock(&stream->lock);
-    return taken;
-}
-
-/* *finished_p is false if a kernel could not be ended; the stream then keeps
- * its error. */
-static iris_status_t synchronize(struct sim_stream *stream, bool *finished_p)
-{
-    char message[IRIS_MESSAGE_BYTES];
-    iris_status_t status;
-
-    do {
-        *finished_p = wait_completed(stream, atomic_load(&stream->submitted));
-    } while (!take_error(stream, *finished_p, message, &status));
-    return status == IRIS_OK ? IRIS_OK : iris_i_fail_again(status, message);
-}
-
-iris_status_t iris_i_sim_synchronize(struct iris_stream *stream)
-{
-    bool finished;
-
-    return synchronize((struct sim_stream *)stream, &finished);
+    (void)wait_completed(stream, atomic_load(&stream->submitted));
+    return iris_i_sim_fault(stream->sim);
 }
 
 /* ---- Creating and destroying ---- */
@@ -376,7 +317,7 @@ iris_status_t iris_i_sim_synchronize(struct iris_stream *stream)
 iris_status_t iris_i_sim_stream_create(struct iris_backend *backend,
                                        struct iris_stream **stream_p)
 {
-    const struct sim_backend *sim = (const struct sim_backend *)backend;
+    struct sim_backend *sim = (struct sim_backend *)backend;
     struct sim_stream *stream = calloc(1, sizeof *stream);
     pthread_condattr_t monotonic;
     iris_status_t status;
@@ -386,7 +327,7 @@ iris_status_t iris_i_sim_stream_create(struct iris_backend *backend,
     }
     stream->base.backend = backend;
     stream->wake_at = UINT64_MAX;
-    stream->params = sim->params;
+    stream->sim = sim;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&stream->lock, NULL);
@@ -395,30 +336,52 @@ iris_status_t iris_i_sim_stream_create(struct iris_backend *backend,
     pthread_condattr_destroy(&monotonic);
     iris_i_sim_team_open(&stream->team);
     iris_i_sim_signals_acquire();
-    status = iris_i_sim_thread_start(&stream->params, worker_main, stream,
+    status = iris_i_sim_thread_start(&stream->sim->params, worker_main, stream,
                                      &stream->worker);
     if (status != IRIS_OK) {
         iris_i_sim_team_close(&stream->team);
         stream_free(stream);
         return status;
     }
+    pthread_mutex_lock(&sim->lock);
+    stream->next = sim->streams;
+    sim->streams = stream;
+    pthread_mutex_unlock(&sim->lock);
     *stream_p = &stream->base;
     return IRIS_OK;
+}
+
+static void unlist(struct sim_stream *stream)
+{
+    struct sim_backend *sim = stream->sim;
+    struct sim_stream **link = &sim->streams;
+
+    pthread_mutex_lock(&sim->lock);
+    while (*link != stream) {
+        link = &(*link)->next;
+    }
+    *link = stream->next;
+    if (sim->stop.origin == stream) {
+        sim->stop.origin = NULL;
+    }
+    pthread_mutex_unlock(&sim->lock);
 }
 
 void iris_i_sim_stream_destroy(struct iris_stream *base)
 {
     struct sim_stream *stream = (struct sim_stream *)base;
-    struct sim_backend *sim = (struct sim_backend *)base->backend;
+    struct sim_backend *sim = stream->sim;
     pthread_t worker = stream->worker;
-    bool finished;
-    iris_status_t status = synchronize(stream, &finished);
+    bool known = iris_i_fault_check(&sim->base) != IRIS_OK;
+    bool finished = wait_completed(stream, atomic_load(&stream->submitted));
+    iris_status_t status = iris_i_sim_fault(sim);
 
     /* A rank that leaves on purpose ends its kernels itself. */
-    if (status != IRIS_OK && status != IRIS_ERR_STATE) {
+    if (!known && status != IRIS_OK && status != IRIS_ERR_STATE) {
         iris_i_error(NULL, "rank %d: work of a destroyed stream failed: %s",
                      sim->params.rank, iris_last_error());
     }
+    unlist(stream);
     pthread_mutex_lock(&stream->lock);
     stream->abandoned = !finished;
     atomic_store(&stream->quit, true);

@@ -176,6 +176,7 @@ static int stray_body(iris_t *iris, void *arg)
                      checked ? IRIS_ERR_INVALID : IRIS_OK);
         if (checked) {
             CHECK_EQUAL(check_message(iris, args.what), 0);
+            CHECK_OK(iris_clear_error(iris));
         }
         CHECK_OK(iris_barrier(iris, NULL, NULL));
     }

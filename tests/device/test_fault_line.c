@@ -196,7 +196,7 @@ static int no_context_body(iris_t *iris, void *arg)
         iris, iris_stream_synchronize(iris, NULL), IRIS_ERR_INVALID,
         "kernel make_fault, workgroup 1: iris_dev_init: the context is NULL",
         "pass iris_device_context()");
-    return 0;
+    return iris_clear_error(iris);
 }
 
 static void a_context_that_is_NULL_ends_the_kernel(void **state)

@@ -252,6 +252,7 @@ static int ending_body(iris_t *iris, void *arg)
         iris_launch(iris, exchange_values, 1, 64, &args, sizeof args, NULL));
     CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_MISMATCH);
     CHECK_MESSAGE("the observer's reason");
+    CHECK_OK(iris_clear_error(iris));
     iris_i_hooks_remove(&iris->hooks, &observer);
     CHECK_EQUAL(record.count, 3);
     CHECK_EQUAL(record.num_before, 4);

@@ -197,6 +197,7 @@ static int go(iris_t *iris, enum wrong wrong, int none, void *board)
     CHECK_MESSAGE(who);
     CHECK_MESSAGE(says[wrong][0]);
     CHECK_MESSAGE(says[wrong][1]);
+    CHECK_OK(iris_clear_error(iris));
     CHECK_OK(harness_read(iris, copy, board, sizeof copy));
     CHECK(memcmp(copy, zeros, sizeof copy) == 0);
     return 0;

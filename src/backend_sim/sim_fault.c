@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What ends work: the first kernel that fails, or the first wait for one, stops
+ * all streams of the instance until the fault is cleared.
+ */
+#include "config.h"
+
+#include "backend_sim/sim.h"
+
+#include "base/clock.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- Stopping ---- */
+
+/* The caller holds the lock. False: it had been stopped before. */
+static bool stop(struct sim_stream *stream, iris_status_t status,
+                 const char *message)
+{
+    struct sim_stop *stop = &stream->sim->stop;
+
+    if (atomic_load(&stop->status) != IRIS_OK) {
+        return false;
+    }
+    snprintf(stop->message, sizeof stop->message, "%s", message);
+    stop->origin = stream;
+    stop->num_ended = 0;
+    stop->num_unstarted = 0;
+    stop->expired = false;
+    atomic_store(&stop->status, status);
+    return true;
+}
+
+void iris_i_sim_stop(struct sim_stream *stream, iris_status_t status,
+                     const char *message)
+{
+    pthread_mutex_lock(&stream->sim->lock);
+    (void)stop(stream, status, message);
+    pthread_mutex_unlock(&stream->sim->lock);
+}
+
+void iris_i_sim_expire(struct sim_stream *stream, const struct iris_cpu_wg *cpu)
+{
+    const struct iris_backend_params *params = &stream->sim->params;
+    iris_status_t status =
+        iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                    "rank %d: a wait in a kernel is not over after %lld ms "
+                    "(IRIS_DEVICE_TIMEOUT_MS)",
+                    params->rank, (long long)params->device_timeout_ms);
+
+    pthread_mutex_lock(&stream->sim->lock);
+    if (stop(stream, status, iris_last_error())) {
+        stream->sim->stop.expired = true;
+        stream->sim->stop.ended = *cpu;
+    }
+    pthread_mutex_unlock(&stream->sim->lock);
+}
+
+void iris_i_sim_note_end(struct sim_stream *stream,
+                         const struct iris_cpu_wg *cpu)
+{
+    struct sim_stop *stop = &stream->sim->stop;
+
+    pthread_mutex_lock(&stream->sim->lock);
+    if (stop->origin == stream) {
+        if (!stop->expired &&
+            (stop->num_ended == 0 || cpu->workgroup < stop->ended.workgroup)) {
+            stop->ended = *cpu;
+        }
+        stop->num_ended++;
+    }
+    pthread_mutex_unlock(&stream->sim->lock);
+}
+
+void iris_i_sim_note_unstarted(struct sim_stream *stream, uint32_t count,
+                               uint32_t grid)
+{
+    struct sim_stop *stop = &stream->sim->stop;
+
+    pthread_mutex_lock(&stream->sim->lock);
+    if (stop->origin == stream) {
+        stop->num_unstarted += count;
+        stop->grid = grid;
+    }
+    pthread_mutex_unlock(&stream->sim->lock);
+}
+
+/* ---- What is said of it ---- */
+
+static void __attribute__((format(printf, 2, 3)))
+append(char message[IRIS_MESSAGE_BYTES], const char *format, ...)
+{
+    size_t used = strlen(message);
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(message + used, IRIS_MESSAGE_BYTES - used, format, list);
+    va_end(list);
+}
+
+/* " in a barrier for the value at 0x7f... (heap offset 64) to be >= 1 ..." */
+static void append_wait(const struct iris_backend_params *params,
+                        const struct iris_cpu_wg *ended,
+                        char message[IRIS_MESSAGE_BYTES])
+{
+    char late[64] = "";
+    size_t offset =
+        (size_t)((uintptr_t)ended->wait_address - (uintptr_t)ended->heap_base);
+
+    append(message, "%s for the value at %p (",
+           ended->wait_op == IRIS_OP_BARRIER ? " in a barrier" : "",
+           ended->wait_address);
+    if (offset < ended->heap_bytes) {
+        append(message, "heap offset %zu", offset);
+    } else {
+        append(message, "not on this rank's heap");
+    }
+    append(message, ") to be %s %lld and last saw %lld",
+           iris_i_cmp_name(ended->wait_cmp), (long long)ended->wait_value,
+           (long long)ended->wait_seen);
+    if (ended->wait_op == IRIS_OP_BARRIER) {
+        params->core_ops->describe_late(params->core, ended->wait_address, late,
+                                        sizeof late);
+    }
+    append(message, "%s%s", late[0] == '\0' ? "" : ": ", late);
+}
+
+/* Behind the stop's message what the kernel waited for, unless it was ended for
+ * what it did. The caller holds the lock. */
+static void describe(const struct sim_backend *sim,
+                     char message[IRIS_MESSAGE_BYTES])
+{
+    const struct sim_stop *stop = &sim->stop;
+    struct sim_stream *origin = stop->origin;
+
+    memcpy(message, stop->message, IRIS_MESSAGE_BYTES);
+    if (stop->num_ended > 0 && atomic_load(&stop->status) != IRIS_ERR_INVALID) {
+        append(message, "; kernel %s: workgroup %u waited", stop->ended.kernel,
+               stop->ended.workgroup);
+        if (stop->ended.wait_address != NULL) {
+            append_wait(&sim->params, &stop->ended, message);
+        }
+    }
+    if (stop->num_ended > 0) {
+        append(message, "; workgroups ended: %u", stop->num_ended);
+    }
+    /* Those that waited may have waited for these. */
+    if (stop->num_ended > 0 && stop->num_unstarted > 0 &&
+        atomic_load(&stop->status) == IRIS_ERR_TIMEOUT) {
+        append(message, "; %u of %u workgroups never started, see IRIS_SIM_CUS",
+               stop->num_unstarted, stop->grid);
+    }
+    if (origin == NULL || !iris_i_sim_busy(origin)) {
+        return;
+    }
+    pthread_mutex_lock(&origin->lock);
+    if (origin->running != NULL) {
+        append(message,
+               "; %s still runs: it does not wait by iris_wait_until() or the "
+               "like, so it cannot be ended",
+               origin->running);
+    }
+    pthread_mutex_unlock(&origin->lock);
+}
+
+/* ---- The instance's fault ---- */
+
+static void wait_a_tick(void)
+{
+    const struct timespec tick = {.tv_nsec = SIM_TICK_NS / 10};
+
+    nanosleep(&tick, NULL);
+}
+
+/* One that has work, of all or of the origin alone; the caller holds the
+ * lock. */
+static struct sim_stream *busy_stream(const struct sim_backend *sim, bool all)
+{
+    struct sim_stream *origin = sim->stop.origin;
+
+    if (!all) {
+        return origin != NULL && iris_i_sim_busy(origin) ? origin : NULL;
+    }
+    for (struct sim_stream *s = sim->streams; s != NULL; s = s->next) {
+        if (iris_i_sim_busy(s)) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+/* Locks the instance once its streams have skipped or ended what they had, or
+ * have had the time for it. Returns one that has not. */
+static struct sim_stream *lock_idle(struct sim_backend *sim, bool all)
+{
+    int64_t end_ns = iris_i_now_ns() + SIM_GRACE_NS;
+    struct sim_stream *busy;
+
+    pthread_mutex_lock(&sim->lock);
+    while ((busy = busy_stream(sim, all)) != NULL && iris_i_now_ns() < end_ns) {
+        pthread_mutex_unlock(&sim->lock);
+        wait_a_tick();
+        pthread_mutex_lock(&sim->lock);
+    }
+    return busy;
+}
+
+iris_status_t iris_i_sim_fault(struct sim_backend *sim)
+{
+    char message[IRIS_MESSAGE_BYTES];
+    iris_status_t status;
+
+    if (atomic_load(&sim->stop.status) == IRIS_OK) {
+        return IRIS_OK;
+    }
+    if (iris_i_fault_check(&sim->base) == IRIS_OK) {
+        (void)lock_idle(sim, false);
+        status = (iris_status_t)atomic_load(&sim->stop.status);
+        if (status != IRIS_OK) { /* it may have been cleared meanwhile */
+            describe(sim, message);
+            (void)iris_i_fault_set(&sim->base, status, message);
+        }
+        pthread_mutex_unlock(&sim->lock);
+    }
+    return iris_i_fault_check(&sim->base);
+}
+
+iris_status_t iris_i_sim_clear_fault(struct iris_backend *backend)
+{
+    struct sim_backend *sim = (struct sim_backend *)backend;
+    iris_status_t status = IRIS_OK;
+
+    if (atomic_load(&sim->stop.status) == IRIS_OK) {
+        return IRIS_OK;
+    }
+    if (lock_idle(sim, true) != NULL) {
+        status = iris_i_fail(NULL, IRIS_ERR_STATE,
+                             "rank %d: a kernel still runs and cannot be "
+                             "ended, so the error stays: it does not wait by "
+                             "iris_wait_until() or the like",
+                             sim->params.rank);
+    } else {
+        sim->stop.origin = NULL;
+        iris_i_fault_clear(&sim->base);
+        atomic_store(&sim->stop.status, IRIS_OK);
+    }
+    pthread_mutex_unlock(&sim->lock);
+    return status;
+}
