@@ -9,9 +9,9 @@
 
 #include "backend/calls.h"
 #include "backend/registry.h"
+#include "context/context.h"
 #include "context/placement.h"
 #include "control/bootstrap.h"
-#include "context/context.h"
 
 #include <stdarg.h>
 #include <stdio.h>
