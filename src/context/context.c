@@ -163,7 +163,7 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
 
     heap->backend = iris->backend;
     heap->hooks = &iris->hooks;
-    if (strcmp(iris->settings.check.text, "bounds") == 0) {
+    if (strcmp(iris->settings->check.text, "bounds") == 0) {
         heap->red_zone_bytes = IRIS_RED_ZONE_BYTES;
     }
     heap->stream = iris->queue.streams;
