@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a context says of itself.
+ * What a context says of itself and of its peers, and ends and clears.
  */
 #include "config.h"
 
 #include "context/context.h"
+
+#include "control/peers.h"
 
 int iris_rank(const iris_t *iris)
 {
@@ -48,4 +50,32 @@ const int64_t *iris_device_context(const iris_t *iris)
     return iris_i_enter(iris, "iris_device_context") == IRIS_OK
                ? iris->device_context
                : NULL;
+}
+
+void iris_interrupt(iris_t *iris)
+{
+    struct iris_control *control = iris == NULL ? NULL : iris->control;
+
+    if (control != NULL) {
+        atomic_store_explicit(&control->interrupted, 1, memory_order_relaxed);
+    }
+}
+
+int iris_lost_rank(iris_t *iris)
+{
+    if (iris_i_enter(iris, "iris_lost_rank") != IRIS_OK) {
+        return -1;
+    }
+    (void)iris_i_peers_check_all(iris->control);
+    return iris_i_peers_lost(iris->control);
+}
+
+iris_status_t iris_clear_error(iris_t *iris)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_clear_error");
+
+    return status == IRIS_OK
+               ? iris_i_fail_on(&iris->log,
+                                iris_i_device_clear_fault(iris->backend))
+               : status;
 }
