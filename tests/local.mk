@@ -19,9 +19,10 @@ include %D%/backend_hip/local.mk
 endif
 cmocka_tests = $(unit_tests) $(matrix_tests) $(rank_tests) $(hip_tests)
 shell_tests = %D%/amd_code.sh %D%/bench.sh %D%/check_structure.sh \
-	%D%/check_symbols.sh %D%/configure.sh %D%/device_compile.sh \
-	%D%/examples.sh %D%/hip.sh %D%/info.sh %D%/install.sh %D%/iriscc.sh \
-	%D%/launchers.sh %D%/man.sh %D%/readme.sh
+	%D%/check_structure_faults.sh %D%/check_symbols.sh %D%/configure.sh \
+	%D%/device_compile.sh %D%/examples.sh %D%/hip.sh %D%/info.sh \
+	%D%/install.sh %D%/iriscc.sh %D%/launchers.sh %D%/man.sh \
+	%D%/readme.sh
 
 # No test may hang the suite; a wrapper (valgrind) goes around the programs.
 TEST_TIMEOUT = 900
@@ -52,8 +53,8 @@ $(cmocka_tests): tests/libharness.la libirisi.la
 $(cmocka_tests): CPPFLAGS += -I$(top_srcdir)/tests $(CMOCKA_CFLAGS)
 $(cmocka_tests): LDADD = tests/libharness.la libirisi.la $(CMOCKA_LIBS)
 $(hip_tests): LDADD += libfakehip.la
-EXTRA_DIST += %D%/amd_code.awk %D%/amd_code.h %D%/check_structure.awk \
-	%D%/emu %D%/install_consumer.c %D%/leaks.supp
+EXTRA_DIST += %D%/amd_code.awk %D%/amd_code.h %D%/check_layers.awk \
+	%D%/check_structure.awk %D%/emu %D%/install_consumer.c %D%/leaks.supp
 print-matrix-tests: ; @echo $(matrix_tests)
 print-rank-tests: ; @echo $(matrix_tests) $(rank_tests)
 print-cmocka-tests: ; @echo $(cmocka_tests)
