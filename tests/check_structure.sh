@@ -13,8 +13,8 @@ cd "$here/.." || exit 1
 
 # The folders of src/ from low to high, commas between those of one height; and
 # those that no other folder includes.
-layers="base backend backend_sim,backend_hip control heap queue context
-    tensor,ccl,ops,trace"
+layers="base backend backend_sim,backend_hip control heap queue context \
+tensor,ccl,ops,trace"
 islands="backend_sim backend_hip"
 # Words that no name and no comment in src/ has: the field has better ones
 # (docs/architecture.md).
@@ -79,7 +79,7 @@ check_includes() {
 
 check_layers() {
     includes $(sources src) | awk -v rule=layers -v islands="$islands" \
-        -v layers="$(echo $layers)" -f "$here/check_layers.awk"
+        -v layers="$layers" -f "$here/check_layers.awk"
 }
 
 check_circles() {

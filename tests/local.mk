@@ -56,7 +56,8 @@ $(cmocka_tests): LDADD = tests/libharness.la libirisi.la $(CMOCKA_LIBS)
 $(hip_tests): LDADD += libfakehip.la
 EXTRA_DIST += %D%/amd_code.awk %D%/amd_code.h %D%/check_layers.awk \
 	%D%/check_structure.awk %D%/emu %D%/install_consumer.c %D%/leaks.supp
+print-tests: ; @echo $(TESTS)
 print-matrix-tests: ; @echo $(matrix_tests)
 print-rank-tests: ; @echo $(matrix_tests) $(rank_tests)
 print-cmocka-tests: ; @echo $(cmocka_tests)
-.PHONY: print-cmocka-tests print-matrix-tests print-rank-tests
+.PHONY: print-cmocka-tests print-matrix-tests print-rank-tests print-tests

@@ -14,6 +14,7 @@ trap 'rm -rf "$dir"' EXIT
 
 # The function of the script that is tested, by itself.
 sed -n '/^kernels_only() {/,/^}/p' "$srcdir/tools/iriscc.in" >"$dir/cut.sh"
+# shellcheck source=/dev/null
 . "$dir/cut.sh" && command -v kernels_only >/dev/null || exit 1
 
 first=$seed
