@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
 # What the scripts of this folder share: installing packages, building out of
@@ -25,9 +26,22 @@ have_package() {
     libopenmpi-dev) command -v mpicc && mpicc -showme:link ;;
     openmpi-bin) command -v mpirun ;;
     libamdhip64-dev) [ -e /usr/include/hip/hip_runtime.h ] ;;
+    libclang-rt-*-dev)
+        echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' |
+            clang -fsanitize=fuzzer,address -x c -o /dev/null - ;;
+    clang-format-14) command -v clang-format-14 ||
+        clang-format --version | grep ' 14\.' ;;
+    abigail-tools) command -v abidiff ;;
     libcmocka-dev) pkg-config --exists 'cmocka >= 1.1.5' ;;
     *) command -v "$1" ;;
     esac >/dev/null 2>&1
+}
+
+# The package with the sanitizers and the fuzzer of this system's clang.
+clang_runtime() {
+    local version
+    version=$(clang -dumpversion 2>/dev/null)
+    echo "libclang-rt-$(echo "${version:-14}" | cut -d. -f1)-dev"
 }
 
 # Installs those of the packages that are not here.
@@ -69,7 +83,8 @@ bootstrap() {
     (cd "$root" && autoreconf -i)
 }
 
-# Configures (once) and builds in FOLDER: build_in FOLDER CONFIGURE-ARGUMENT...
+# Configures (once) and builds in FOLDER, all or $build_what: build_in FOLDER
+# CONFIGURE-ARGUMENT...
 build_in() {
     local folder=$1
     shift
@@ -79,7 +94,8 @@ build_in() {
         if [ ! -e Makefile ] || [ "$(cat .configured 2>/dev/null)" != "$*" ]; then
             "$root/configure" "$@" && printf '%s\n' "$*" >.configured || exit 1
         fi
-        make -j"$jobs"
+        # shellcheck disable=SC2086 # a list
+        make -j"$jobs" ${build_what-}
     )
 }
 

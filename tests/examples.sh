@@ -14,7 +14,7 @@ trap 'rm -rf "$tmp"' EXIT
 export TMPDIR=$tmp # two mpiruns that share a folder get in each other's way
 for variable in $(compgen -e IRIS_); do
     case $variable in # where to run stays
-    *_BACKEND | *_MODULE_DIR | *_SIM_DEVICE | *_TEST_MAX_RANKS) ;;
+    *_BACKEND | *_MODULE_DIR | *_SIM_DEVICE | *_TEST_EXAMPLES | *_TEST_MAX_RANKS) ;;
     *) unset "$variable" ;;
     esac
 done
@@ -42,6 +42,10 @@ one() {
     [ "$verdict" = passed ] || { tail -n 30 "$log"; failed=$((failed + 1)); }
 }
 
+# IRIS_TEST_EXAMPLES=threads: 4 of them, and no other way.
+counts="1 2 4" threads_only=0
+[ "${IRIS_TEST_EXAMPLES-}" != threads ] || counts=4 threads_only=1
+
 # An odd size: a last tile and workgroups that have less.
 small="--bytes 40004 --iterations 2"
 count=0
@@ -51,9 +55,10 @@ for program in "$examples"/0?_*; do
     count=$((count + 1))
     # Word splitting is meant: options.
     # shellcheck disable=SC2086
-    for ranks in 1 2 4; do
+    for ranks in $counts; do
         one "$name, $ranks threads" $ranks "$program" -n $ranks $small
     done
+    [ $threads_only = 0 ] || continue
     # shellcheck disable=SC2086
     one "$name, 4 processes" 4 env IRIS_SPAWN=processes IRIS_NUM_RANKS=4 \
         "$program" $small

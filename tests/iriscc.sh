@@ -38,6 +38,8 @@ cat >"$dir/both.c" <<'EOF'
 
 /* { not a brace } */
 static const char *const names[] = {"one {", "two }"};
+static const char *const text = "three \
+{";
 const struct { int a, b; } table[] = {[1] = {.b = 2, .a = 1}};
 
 struct args { const int64_t *context; uint64_t *out; };
@@ -47,7 +49,7 @@ static uint64_t *unlike_cpp(size_t n, int class)
     uint64_t *words = malloc(n * sizeof *words); /* no cast */
     struct args args = (struct args){.out = words};
 
-    return class == '{' ? args.out : words;
+    return class == '{' || text[0] ? args.out : words;
 }
 
 IRIS_DEVICE uint64_t twice(uint64_t x)

@@ -8,9 +8,17 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 launch_env=$here/../scripts/launch-env
 : "${RANK_TESTS=}" "${MATRIX_TESTS=}" "${TEST_WRAPPER=}" "${MPIRUN=}"
-env_counts=4 mpi_counts=2 limit=300
-[ "${IRIS_TEST_LONG-}" != 1 ] ||
-    env_counts="1 2 4 8" mpi_counts="1 2 4 8" limit=3600
+# Once ranks have found each other it is all one who made them: a sample has
+# every number of ranks by environment, the matrix tests by the other two as
+# well, and test_sync by mpirun with every number. IRIS_TEST_MATRIX=all has all,
+# IRIS_TEST_MATRIX=one has each test once, by environment.
+children=1 matrix_env_counts="1 2 4 8" matrix_mpi_counts=4 env_counts=4 mpi_counts="" limit=300 all=0
+if [ "${IRIS_TEST_LONG-}" = 1 ] || [ "${IRIS_TEST_MATRIX-}" = all ]; then
+    matrix_mpi_counts="1 2 4 8" env_counts="1 2 4 8" mpi_counts="1 2 4 8"
+    limit=3600 all=1
+elif [ "${IRIS_TEST_MATRIX-}" = one ]; then
+    children=0 matrix_env_counts=4 matrix_mpi_counts="" MPIRUN=""
+fi
 failed=0
 tmp=$(mktemp -d)
 log=$tmp/log
@@ -34,9 +42,10 @@ one() { # LABEL COMMAND...
     fi
 }
 
-run() { # ENV-COUNTS MPI-COUNTS TEST...
-    local all_env_counts=$1 all_mpi_counts=$2 env_counts mpi_counts test count
-    shift 2
+run() { # CHILDREN ENV-COUNTS MPI-COUNTS TEST...
+    local children=$1 all_env_counts=$2 all_mpi_counts=$3
+    local env_counts mpi_counts test count
+    shift 3
     # Word splitting is meant: counts, and a wrapper with its options.
     # shellcheck disable=SC2086
     for test in "$@"; do
@@ -44,9 +53,10 @@ run() { # ENV-COUNTS MPI-COUNTS TEST...
         case $test in
         */test_mismatch) env_counts=3 mpi_counts=3 ;; # all it has
         */test_stray) mpi_counts=4 ;;
+        */test_sync) mpi_counts="1 2 4 8" ;;
         */test_heap) env_counts="$env_counts 3" ;;
         esac
-        one "$test, child processes" \
+        [ $children = 0 ] || one "$test, child processes" \
             env IRIS_SPAWN=processes $TEST_WRAPPER ./$test
         for count in $env_counts; do
             one "$test, $count by environment" \
@@ -62,7 +72,7 @@ run() { # ENV-COUNTS MPI-COUNTS TEST...
 
 [ -n "$RANK_TESTS$MATRIX_TESTS" ] || exit 77
 # shellcheck disable=SC2086
-run "1 2 4 8" "1 2 4 8" $MATRIX_TESTS
+run $children "$matrix_env_counts" "$matrix_mpi_counts" $MATRIX_TESTS
 # shellcheck disable=SC2086
-run "$env_counts" "$mpi_counts" $RANK_TESTS
+run $all "$env_counts" "$mpi_counts" $RANK_TESTS
 [ $failed = 0 ]

@@ -14,14 +14,16 @@ include %D%/heap/local.mk
 include %D%/queue/local.mk
 include %D%/context/local.mk
 include %D%/device/local.mk
+include %D%/fuzz/local.mk
 if FAKE_HIP
 include %D%/backend_hip/local.mk
 endif
 cmocka_tests = $(unit_tests) $(matrix_tests) $(rank_tests) $(hip_tests)
 shell_tests = %D%/amd_code.sh %D%/bench.sh %D%/check_structure.sh \
-	%D%/check_symbols.sh %D%/configure.sh %D%/device_compile.sh \
-	%D%/examples.sh %D%/hip.sh %D%/info.sh %D%/install.sh %D%/iriscc.sh \
-	%D%/launchers.sh %D%/man.sh %D%/readme.sh
+	%D%/check_structure_faults.sh %D%/check_symbols.sh %D%/configure.sh \
+	%D%/device_compile.sh %D%/examples.sh %D%/hip.sh %D%/info.sh \
+	%D%/install.sh %D%/iriscc.sh %D%/launchers.sh %D%/man.sh \
+	%D%/readme.sh
 
 # No test may hang the suite; a wrapper (valgrind) goes around the programs.
 TEST_TIMEOUT = 900
@@ -52,9 +54,10 @@ $(cmocka_tests): tests/libharness.la libirisi.la
 $(cmocka_tests): CPPFLAGS += -I$(top_srcdir)/tests $(CMOCKA_CFLAGS)
 $(cmocka_tests): LDADD = tests/libharness.la libirisi.la $(CMOCKA_LIBS)
 $(hip_tests): LDADD += libfakehip.la
-EXTRA_DIST += %D%/amd_code.awk %D%/amd_code.h %D%/check_structure.awk \
-	%D%/emu %D%/install_consumer.c %D%/leaks.supp
+EXTRA_DIST += %D%/amd_code.awk %D%/amd_code.h %D%/check_layers.awk \
+	%D%/check_structure.awk %D%/emu %D%/install_consumer.c %D%/leaks.supp
+print-tests: ; @echo $(TESTS)
 print-matrix-tests: ; @echo $(matrix_tests)
 print-rank-tests: ; @echo $(matrix_tests) $(rank_tests)
 print-cmocka-tests: ; @echo $(cmocka_tests)
-.PHONY: print-cmocka-tests print-matrix-tests print-rank-tests
+.PHONY: print-cmocka-tests print-matrix-tests print-rank-tests print-tests

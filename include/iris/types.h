@@ -52,9 +52,9 @@ typedef struct iris_bf16 {
     IRIS_FLOAT_TYPES(X, arg)
 /* clang-format on */
 
-/* Element types as values, for calls that take any: X(NAME, value, name, bytes).
- * Each of IRIS_TYPES is among them, by its name. Values never change meaning;
- * new ones come at the end. */
+/* Element types as values, for calls that take any: X(NAME, value, name,
+ * bytes). Each of IRIS_TYPES is among them, by its name. Values never change
+ * meaning; new ones come at the end. */
 /* clang-format off */
 #define IRIS_DTYPE_ROWS(X)                                                     \
     X(BOOL,        0, "bool",        1)                                        \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * How ranks meet: who am I, how many are we, and a key only we share. All that
- * follows (src/wire.h) is the same for every launcher.
+ * follows (rendezvous.h) is the same for every launcher.
  */
 #ifndef IRIS_SRC_CONTROL_BOOTSTRAP_H
 #define IRIS_SRC_CONTROL_BOOTSTRAP_H

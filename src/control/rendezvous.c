@@ -31,12 +31,30 @@ void iris_i_rendezvous_judge(struct iris_verdict *verdict, iris_status_t status)
     }
 }
 
+/* What another process says went wrong is one of our statuses, or nonsense. */
+static iris_status_t status_from(int32_t number)
+{
+    switch (number) {
+#define STATUS_CASE(name, value, text) \
+    case value:                        \
+        return IRIS_##name;
+        IRIS_STATUS_ROWS(STATUS_CASE)
+#undef STATUS_CASE
+    }
+    return IRIS_ERR_BOOTSTRAP;
+}
+
 iris_status_t iris_i_rendezvous_accept(const struct iris_verdict *verdict)
 {
-    return verdict->status == IRIS_OK
-               ? IRIS_OK
-               : iris_i_fail_again((iris_status_t)verdict->status,
-                                   verdict->message);
+    char message[IRIS_MESSAGE_BYTES];
+
+    if (verdict->status == IRIS_OK) {
+        return IRIS_OK;
+    }
+    /* A text from outside need not have an end. */
+    snprintf(message, sizeof message, "%.*s", (int)sizeof message - 1,
+             verdict->message);
+    return iris_i_fail_again(status_from(verdict->status), message);
 }
 
 void iris_i_rendezvous_send(int sock, const struct iris_verdict *verdict,
@@ -172,6 +190,7 @@ static iris_status_t join_as_peer(struct iris_rendezvous *rendezvous,
     }
     if (status != IRIS_OK &&
         (status != IRIS_ERR_LIMIT || verdict.status != IRIS_OK)) {
+        close_fd(&fd);
         return status;
     }
     /* From here on rank 0 counts on us: tell it what went wrong. */

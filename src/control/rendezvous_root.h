@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the two sides of the rendezvous share: rank 0's is wire_root.c, the
- * other ranks' is wire.c.
+ * What the two sides of the rendezvous share: rank 0's is rendezvous_root.c,
+ * the other ranks' is rendezvous.c.
  */
 #ifndef IRIS_SRC_CONTROL_RENDEZVOUS_ROOT_H
 #define IRIS_SRC_CONTROL_RENDEZVOUS_ROOT_H

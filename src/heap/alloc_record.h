@@ -14,7 +14,8 @@
  * the array can move. Record 0 is no block: it closes the ring of blocks in
  * address order, its `start` is the end of the heap, and as a link in a list
  * it means none. 24 bytes, so that even a live block with a free block on both
- * sides costs less than 64 bytes with the slack of growth by a quarter. */
+ * sides costs less than 64 bytes with the slack of a table that grows by a
+ * quarter. */
 struct record {
     uint32_t start;        /* in units */
     uint32_t next;         /* neighbour in address order */

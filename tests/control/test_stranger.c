@@ -7,7 +7,11 @@
 
 #include "support/harness.h"
 
+#include "base/socket.h"
+#include "control/rendezvous_root.h"
+
 #include <poll.h>
+#include <pthread.h>
 #include <pwd.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -216,6 +220,32 @@ static void visitors_that_talk_nonsense_end_the_meeting(void **state)
                     "a message in the meeting that is not of");
 }
 
+/* Takes one rank in as rank 0 would, and answers with a verdict whose text has
+ * no end, a status that is none, and a descriptor. */
+static void *answer_nonsense(void *arg)
+{
+    struct iris_verdict verdict = {.status = 77};
+    int sock = accept(*(int *)arg, NULL, NULL);
+
+    memset(verdict.message, 'x', sizeof verdict.message);
+    (void)iris_i_socket_send(sock, &verdict, sizeof verdict, sock);
+    close(sock);
+    return NULL;
+}
+
+static void a_rank_0_that_answers_nonsense_does_no_harm(void **state)
+{
+    int sock = squat("nonsense", getuid(), 1);
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(listen(sock, 1), 0);
+    assert_int_equal(pthread_create(&thread, NULL, answer_nonsense, &sock), 0);
+    init_in("nonsense", "1", IRIS_ERR_BOOTSTRAP, "xxxx");
+    pthread_join(thread, NULL);
+    close(sock);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +253,7 @@ int main(void)
         cmocka_unit_test(another_users_job_is_not_joined),
         cmocka_unit_test(visitors_that_say_nothing_are_nobody),
         cmocka_unit_test(visitors_that_talk_nonsense_end_the_meeting),
+        cmocka_unit_test(a_rank_0_that_answers_nonsense_does_no_harm),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
