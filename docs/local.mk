@@ -4,4 +4,5 @@
 dist_doc_DATA = CONTRIBUTING.md LICENSE NEWS.md README.md
 docsdir = $(docdir)/docs
 dist_docs_DATA = %D%/amd.md %D%/backends.md %D%/design-notes.md %D%/idea.svg \
-	%D%/kernels.md %D%/memory-model.md %D%/performance.md
+	%D%/kernels.md %D%/known-limits.md %D%/memory-model.md \
+	%D%/performance.md

@@ -20,53 +20,130 @@
 #include <iris/device/layout.h>
 
 #include "backend/backend.h"
-#include "base/log.h"
 
-extern const struct iris_backend_type iris_i_hip_type;
+#define HIP_MAX_DEVICES 256 /* more GPUs than a node has */
+#define HIP_PCI_BYTES 16    /* "0000:c1:00.0" */
+/* How long ended kernels may take before they are given up. */
+#define HIP_GRACE_NS 2000000000
 
-/* "0000:c1:00.0" */
-#define HIP_PCI_BYTES 16
+/* ---- Streams ----
+ *
+ * A stream is two numbers: `submitted` calls, of which `completed` are done.
+ * Both only grow; a stream is idle where they are equal, full where they are
+ * far apart, and a piece of memory that call n uses is free once n calls are
+ * completed. Behind them is a ring of events, each with the number that is
+ * completed when it has come. What is captured is not counted; of a stream that
+ * the program has, too, a wait of the host counts as a call that stands for the
+ * program's own work before it.
+ *
+ * Locks, in this order: a stream's lock, held over the call that enqueues,
+ * which a full queue of the driver's may hold up, so that who waits for the
+ * stream only tries it; the stage's; that of the list of streams, held over
+ * copies of single words and calls that never block; the watch's.
+ */
+#define HIP_EVENTS 16
+#define HIP_STREAM_WAITS 64
 
-/* Pinned memory in which pageable host memory is staged, so that its copies
- * are asynchronous: blocks of a bitmap. */
+struct hip_event {
+    hipEvent_t event; /* NULL: never needed so far */
+    uint64_t number;
+};
+
+/* A wait that a stream does without a kernel, so that it can be ended. */
+struct hip_wait {
+    uint64_t number;
+    uint64_t *place;
+    iris_cmp_t cmp; /* IRIS_CMP_EQ or IRIS_CMP_GE */
+    uint64_t value;
+};
+
+struct hip_stream {
+    struct iris_stream base;
+    struct hip_backend *hip;
+    hipStream_t native;
+    bool owned;
+    atomic_bool shared; /* the program has `native`, too, and may enqueue */
+
+    _Atomic uint64_t submitted;
+    _Atomic uint64_t completed;
+    _Atomic uint64_t wanted; /* the last that somebody waits for */
+
+    pthread_mutex_t lock; /* guards these: */
+    bool capturing;       /* as of the call that enqueues */
+    struct hip_event events[HIP_EVENTS];
+    uint64_t num_recorded; /* events so far */
+    uint64_t num_passed;   /* of them, have come */
+    uint64_t recorded;     /* number of the last event */
+
+    /* Under the lock of the list of streams. */
+    struct hip_stream *next;
+    uint64_t clear_at;
+    struct hip_wait waits[HIP_STREAM_WAITS]; /* a ring */
+    uint64_t first_wait;
+    uint64_t end_wait;
+};
+
+/* Pageable host memory is staged in pinned blocks, so that its copies are
+ * asynchronous; each with the work that used it last. */
 #define HIP_STAGE_BLOCKS 64
 #define HIP_STAGE_BLOCK_BYTES ((size_t)65536)
 
 struct hip_stage {
-    char *base;
-    _Atomic uint64_t used; /* bit i: block i */
+    pthread_mutex_t lock;
+    struct hip_stage_user {
+        const struct hip_stream *stream; /* NULL: none */
+        uint64_t number;
+    } users[HIP_STAGE_BLOCKS];
 };
 
-/* Addresses. What is used of them begins at a multiple of what offsets in a
- * heap may have to be multiples of. */
-struct hip_room {
+/* An instance's pinned memory, all of which the GPU maps. */
+struct hip_pinned {
+    struct iris_dev_watch watch;
+    uint64_t unread; /* streams write it */
+    _Alignas(4096) char blocks[HIP_STAGE_BLOCKS][HIP_STAGE_BLOCK_BYTES];
+};
+
+/* ---- Memory ---- */
+
+/* A range of addresses. What is used of it begins at a multiple of what offsets
+ * in a heap may have to be multiples of. */
+struct hip_addresses {
     char *base;
     size_t bytes;
     void *raw; /* as reserved */
     size_t raw_bytes;
 };
 
-struct hip_opened;
+/* Memory at an address of a heap, by the runtime's virtual memory calls. */
+struct hip_range {
+    struct hip_range *next;
+    char *at;
+    size_t bytes;
+    hipMemGenericAllocationHandle_t handle;
+};
+
+struct hip_vmem {
+    size_t granularity;             /* of mappings; 0: the pool allocator */
+    struct hip_addresses addresses; /* this rank's heap */
+    struct hip_range *ranges;
+    int num_devices; /* that use this rank's memory; its own is the first */
+    hipMemAccessDesc access[HIP_MAX_DEVICES];
+};
 
 /* A peer's heap as it is mapped here. */
 struct hip_import {
     struct hip_import *next;
     char *base;
     size_t bytes;
-    struct hip_opened *opened; /* NULL: not by IPC */
-    struct hip_room room;      /* of bytes 0: not by addresses of its own */
-    uint64_t borrowed;         /* a rank thread's: its generation; or 0 */
-    struct hip_import *next_borrowed;
+    bool local;                     /* a rank thread's, by its own pointer */
+    void *opened;                   /* else of the pool allocator: by IPC */
+    struct hip_addresses addresses; /* else of vmem */
 };
 
-struct hip_vmem;
-
 /* What a handle's bytes hold. A pid is unique only in its namespace, whose
- * number has 32 bits, and only at a time; an address, too. */
+ * number has 32 bits. */
 struct hip_handle {
-    uint64_t
-        generation; /* another one for each heap ever made in the process */
-    char *base;     /* in that process */
+    char *base; /* in that process */
     uint64_t bytes;
     uint32_t pid_namespace;
     int32_t pid;
@@ -74,39 +151,40 @@ struct hip_handle {
     int32_t vmem; /* the allocator, which all ranks must share */
     char pci[HIP_PCI_BYTES];
     union {
-        uint64_t offset; /* pool: of the heap in its allocation */
-        uint64_t backed; /* vmem: bytes of memory behind the descriptor */
+        uint64_t offset;    /* pool: of the heap in its allocation */
+        uint64_t committed; /* vmem: bytes of memory behind the descriptor */
     };
-    hipIpcMemHandle_t ipc; /* pool: of the whole allocation. Two handles of one
-                            * need not be equal. */
+    hipIpcMemHandle_t ipc; /* pool: of the whole allocation */
 };
 
-#if !IRIS_HIP_NVIDIA
-/* They are on the device once their module is. */
-static inline void hip_load_functions(hipModule_t module)
-{
-    (void)module;
-}
-#endif
+/* What the runtime has given and gets back. */
+struct hip_memory {
+    enum hip_memory_kind {
+        HIP_DEVICE,
+        HIP_PINNED,    /* of the host */
+        HIP_RANGE,     /* memory at an address, and the hold on it */
+        HIP_ADDRESSES, /* without memory */
+    } kind;
+    void *ptr;                              /* NULL: nothing */
+    size_t bytes;                           /* but for HIP_DEVICE */
+    hipMemGenericAllocationHandle_t handle; /* HIP_RANGE */
+};
+
+/* ---- The instance ---- */
 
 /* A kernel's code on this backend's device, found once. */
-struct hip_function {
-    const struct iris_kernel *kernel;
-    hipFunction_t function;
-};
-
 #define HIP_FUNCTION_SLOTS 256
 
-/* The watch, and a word behind it that streams write and nobody reads. */
-#define HIP_WATCH_BYTES (sizeof(struct iris_dev_watch) + sizeof(uint64_t))
-
-/* More GPUs than a node has. */
-#define HIP_MAX_DEVICES 256
+struct hip_function {
+    const struct iris_kernel *kernel;
+    uint64_t removed; /* images from the program, when it was found */
+    hipFunction_t function;
+};
 
 /* Native streams for what may not queue behind a kernel that waits; all of a
  * GPU's contexts in this process share them. */
 struct hip_services {
-    hipStream_t fill; /* new memory, which may find no room on the GPU */
+    hipStream_t fill; /* new memory; may find no compute unit free */
     hipStream_t copy; /* single words */
 };
 
@@ -120,95 +198,85 @@ struct hip_backend {
     char pci[HIP_PCI_BYTES];
     struct iris_device_info info;
     struct iris_heap_region heap;
-    uint64_t heap_generation;
-    uint64_t heap_leaving; /* the same while the heap is given back, else 0 */
-    struct hip_import *imports; /* live heap_import()s, in no order */
-    struct hip_vmem *vmem;      /* NULL: the pool allocator */
+    bool heap_freed;            /* while the heap is freed */
+    struct hip_import *imports; /* in no order */
+    struct hip_vmem vmem;
+    unsigned num_contexts; /* of this process on the GPU, when it was opened */
     struct hip_services services;
     struct hip_stream *filler; /* around services.fill */
     struct hip_stage stage;
-    struct iris_dev_watch *watch; /* pinned; the GPU maps it at info.watch */
+    bool warned_of_atomics;
 
-    /* Never held over a call of the runtime: who is to end kernels must get it
-     * while a call waits for them. Guards what the host does with the watch,
-     * these, and what streams say is its. */
-    pthread_mutex_t fault_lock;
-    unsigned num_stopping; /* threads that end kernels; `stop` stays */
-    bool claimed;        /* a report was taken, its claim could not be freed */
-    unsigned num_faults; /* so far; the last one is: */
-    iris_status_t fault;
-    char fault_message[IRIS_MESSAGE_BYTES];
+    pthread_mutex_t watch_lock;   /* for what the host changes of the watch */
+    struct hip_pinned *pinned;    /* the GPU maps it at info.watch */
+    struct iris_dev_watch *watch; /* its first part */
 
-    /* Taken before a stream's lock, and held over copies of single words and
-     * calls that never block only. Guards the list of streams. */
     pthread_mutex_t streams_lock;
     struct hip_stream *streams;
 
-    pthread_mutex_t lock; /* guards these: */
+    pthread_mutex_t functions_lock;
     struct hip_function functions[HIP_FUNCTION_SLOTS];
-    uint64_t images_removed;  /* from the program, when functions were found */
-    struct iris_stream *left; /* destroyed, but could not be waited for */
 
-    bool warned_of_atomics;
-
-    /* Set once, by iris_i_hip_abandon(): a kernel that could not be ended still
-     * uses the heaps, and all that is reached from here stays. */
-    atomic_bool abandoned;
-    struct hip_backend *next_abandoned;
+    /* A kernel that could not be ended still uses the heaps: all that can be
+     * reached from here stays. */
+    atomic_bool stuck;
 };
 
-/* A wait that a stream does without a kernel, so that it can be ended. */
-struct hip_wait {
-    bool taken;
-    uint64_t number; /* in the order they were enqueued, from 1; 0: not yet */
-    uint64_t *place;
-    iris_cmp_t cmp; /* IRIS_CMP_EQ or IRIS_CMP_GE */
-    uint64_t value;
-    bool forced;    /* the host has written there, to end it */
-    uint64_t saved; /* what was there before that */
-};
+/* ---- Slots; each function has the type of its slot ---- */
 
-#define HIP_STREAM_WAITS 64
+#define HIP_SLOT(table, slot, function) \
+    __typeof__(*((const struct iris_##table##_ops *)0)->slot) function
 
-struct hip_stream {
-    struct iris_stream base;
-    hipStream_t native;
-    bool owned;
-    struct hip_stream *next; /* of the backend's streams */
+HIP_SLOT(device, stream_create, iris_i_hip_stream_create);
+HIP_SLOT(device, stream_wrap, iris_i_hip_stream_wrap);
+HIP_SLOT(device, stream_destroy, iris_i_hip_stream_destroy);
+HIP_SLOT(device, graph_destroy, iris_i_hip_graph_destroy);
+HIP_SLOT(device, clear_fault, iris_i_hip_clear_fault);
 
-    /* Under the backend's fault_lock; the first may be read without. */
-    atomic_bool shared;   /* the program has `native`, too, and may enqueue */
-    uint64_t num_watched; /* pieces of work so far */
-    uint64_t num_hit;     /* those up to here may have been ended by a fault */
-    uint64_t num_told;    /* of those up to here a synchronize has told */
-    unsigned faults_seen; /* of the backend's, in num_hit */
+HIP_SLOT(memory, alloc, iris_i_hip_heap_alloc);
+HIP_SLOT(memory, free, iris_i_hip_heap_free);
+HIP_SLOT(memory, export, iris_i_hip_heap_export);
+HIP_SLOT(memory, import, iris_i_hip_heap_import);
+HIP_SLOT(memory, unimport, iris_i_hip_heap_unimport);
+HIP_SLOT(memory, commit, iris_i_hip_commit);
+HIP_SLOT(memory, decommit, iris_i_hip_decommit);
+HIP_SLOT(memory, export_range, iris_i_hip_export_range);
+HIP_SLOT(memory, import_range, iris_i_hip_import_range);
+HIP_SLOT(memory, hold_external, iris_i_hip_hold_external);
+HIP_SLOT(memory, release_external, iris_i_hip_release_external);
+HIP_SLOT(memory, map_external, iris_i_hip_map_external);
 
-    /* Guards all below. It is held over no call of the runtime that waits for
-     * the stream; a full one's calls do, those that ask about it as well while
-     * another thread's enqueues. */
-    pthread_mutex_t lock;
-    unsigned enqueuing; /* threads between the two calls below */
-    uint64_t num_given; /* calls outside of captures; of a graph its nodes */
-    struct hip_wait waits[HIP_STREAM_WAITS];
-    uint64_t num_waits;     /* so far */
-    uint64_t stage_orphans; /* blocks to give back once the stream is through */
+HIP_SLOT(queue, synchronize, iris_i_hip_synchronize);
+HIP_SLOT(queue, copy, iris_i_hip_copy);
+HIP_SLOT(queue, set, iris_i_hip_set);
+HIP_SLOT(queue, launch, iris_i_hip_launch);
+HIP_SLOT(queue, signal, iris_i_hip_signal);
+HIP_SLOT(queue, wait, iris_i_hip_wait);
+HIP_SLOT(queue, capture_begin, iris_i_hip_capture_begin);
+HIP_SLOT(queue, capture_end, iris_i_hip_capture_end);
+HIP_SLOT(queue, graph_launch, iris_i_hip_graph_launch);
+HIP_SLOT(queue, native, iris_i_hip_native);
 
-    /* Who waits for the stream is done once it is empty, or past the mark. One
-     * who enqueues sets the mark, so that waiting ends however much comes. */
-    unsigned num_waiting;
-    uint64_t turns;  /* waits of the host begun so far; each has its number */
-    uint64_t marked; /* the mark is behind all that those up to here wait for */
-    uint64_t passed; /* those up to here are done */
-    bool marking;    /* by a thread, without the lock */
-    hipEvent_t mark; /* NULL: never needed so far */
+/* ---- hip_init.c ---- */
 
-    /* Who enqueues to a full stream waits for an event in the middle of what it
-     * has. */
-    uint64_t num_done; /* of those given, whose work is known to be done */
-    uint64_t half_at; /* the event is behind so many given; 0: to be recorded */
-    bool halving;     /* by a thread, without the lock */
-    hipEvent_t half;  /* NULL: never needed so far */
-};
+/* An error of the runtime as a status: IRIS_OK, IRIS_ERR_NO_MEMORY or
+ * IRIS_ERR_DEVICE, with "rank 0, GPU 3: " before the message and the runtime's
+ * name and text behind it. The second: of this library's. */
+iris_status_t iris_i_hip_fail(const struct hip_backend *hip, hipError_t error,
+                              const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+iris_status_t iris_i_hip_refuse(const struct hip_backend *hip,
+                                iris_status_t status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- hip_quirks.c; seen with which runtime or driver is said there ---- */
+
+/* Whether streams write and wait for words by themselves. */
+#if IRIS_HIP_NVIDIA || IRIS_HIP_FAKE
+#define HIP_QUEUE_WAITS 1
+#else
+#define HIP_QUEUE_WAITS 0
+#endif
 
 /* What a thread of the program had before a call into the backend. */
 struct hip_before {
@@ -217,246 +285,162 @@ struct hip_before {
 };
 
 /* Between these two the calling thread's device is the backend's, and no
- * capture that some thread of the program has begun forbids it anything. */
+ * capture that some thread of the program has begun forbids it anything. Around
+ * all that is not a slot. */
 struct hip_before iris_i_hip_enter(const struct hip_backend *hip);
 void iris_i_hip_leave(const struct hip_backend *hip, struct hip_before before);
 
-/* Every error of the runtime becomes a status here: IRIS_ERR_NO_MEMORY or
- * IRIS_ERR_DEVICE, with the runtime's name and text behind the message. */
-iris_status_t iris_i_hip_fail(hipError_t error, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* Sets variables that the runtime reads when it begins. */
+void iris_i_hip_set_environment(void);
 
-/* What the runtime has given and gets back. */
-enum hip_kind {
-    HIP_MEMORY, /* of the device */
-    HIP_PINNED, /* of the host */
-    HIP_EXTENT, /* memory at an address, and the hold on it */
-    HIP_ROOM,   /* addresses */
-};
+/* Takes hold of the device for as long as the process lasts. */
+hipError_t iris_i_hip_attach(struct hip_backend *hip);
 
-struct hip_thing {
-    enum hip_kind kind;
-    void *ptr;                              /* NULL: nothing */
-    size_t bytes;                           /* but for HIP_MEMORY */
-    hipMemGenericAllocationHandle_t handle; /* HIP_EXTENT */
-};
-
-/* hip_waste.c. Gives things back, at the latest when the last context of this
- * process leaves the GPU, in the order they came here; between the first two,
- * which count contexts. The device is current. */
-void iris_i_hip_use_memory(struct hip_backend *hip);
-void iris_i_hip_leave_memory(struct hip_backend *hip);
-void iris_i_hip_discard(const struct hip_backend *hip,
-                        const struct hip_thing *thing);
-
-/* A context uses a rank thread's heap, by its owner's pointer, and no longer.
- * Nothing of the heap is given back between these: kernels may write there,
- * from other GPUs as well. */
-void iris_i_hip_borrow(struct hip_import *import, uint64_t generation);
-void iris_i_hip_unborrow(struct hip_import *import);
-
-/* Gives back now what is kept of the GPU; whether there was any. The second:
- * only what is mapped at these addresses. Both may wait for other contexts'
- * kernels. */
-bool iris_i_hip_flush(const struct hip_backend *hip);
-void iris_i_hip_flush_at(const struct hip_backend *hip, const void *at,
-                         size_t bytes);
-
-/* Pinned memory, maybe used before; the same size goes with the same flags. Of
- * unpin, ptr may be NULL. */
-hipError_t iris_i_hip_pin(const struct hip_backend *hip, size_t bytes,
-                          unsigned flags, void **ptr_p);
-void iris_i_hip_unpin(const struct hip_backend *hip, void *ptr, size_t bytes);
-
-/* Notes that a kernel of this backend cannot be ended. From then on no memory
- * is given back, whoever has it: that would wait for the kernel, or it may use
- * it. The process's end frees all the same. */
-void iris_i_hip_abandon(struct hip_backend *hip);
-bool iris_i_hip_keeps_all(void);
-
-/* hip_heap.c */
-iris_status_t iris_i_hip_heap_alloc(struct iris_backend *backend, size_t bytes,
-                                    struct iris_heap_region *region_p);
-void iris_i_hip_heap_free(struct iris_backend *backend,
-                          struct iris_heap_region *region);
-iris_status_t iris_i_hip_heap_export(struct iris_backend *backend,
-                                     const struct iris_heap_region *region,
-                                     struct iris_heap_handle *handle_p);
-iris_status_t iris_i_hip_heap_import(struct iris_backend *backend,
-                                     const struct iris_heap_handle *handle,
-                                     size_t bytes, void **base_p);
-void iris_i_hip_heap_unimport(struct iris_backend *backend, void *base,
-                              size_t bytes);
-
-/* hip_vmem.c: heaps as addresses that get memory when it is needed. Makes
- * hip->vmem and the backend's memory table. */
-iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip);
-void iris_i_hip_vmem_close(struct hip_backend *hip);
-
-/* What hip_heap.c does for such heaps, the device being current; free: on any
- * heap. A mapping has the window behind the heap, too. */
-iris_status_t iris_i_hip_vmem_alloc(struct hip_backend *hip, size_t bytes,
-                                    struct iris_heap_region *region_p);
-void iris_i_hip_vmem_free(struct hip_backend *hip);
-iris_status_t iris_i_hip_vmem_export(struct hip_backend *hip,
-                                     struct hip_handle *handle, int *fd_p);
-iris_status_t iris_i_hip_vmem_import(struct hip_backend *hip,
-                                     const struct hip_handle *theirs, int fd,
-                                     struct hip_import *import);
-void iris_i_hip_vmem_unimport(struct hip_backend *hip,
-                              struct hip_import *import);
-
-/* Whether the address is in a heap this backend has mapped: device memory. */
-bool iris_i_hip_is_heap(const struct hip_backend *hip, const void *ptr);
-
-/* hip_shared.c. Makes hip->services, which the backend holds until it leaves.
- * The device is current around all of these. */
-hipError_t iris_i_hip_services_share(struct hip_backend *hip);
-void iris_i_hip_services_leave(struct hip_backend *hip);
-
-/* A new stream, the caller's, that has had its first work. */
-hipError_t iris_i_hip_native_create(const struct hip_backend *hip,
-                                    hipStream_t *native_p);
-
-/* Gives one its first work. */
+/* Gives a stream its first work. */
 hipError_t iris_i_hip_give_first_work(const struct hip_backend *hip,
                                       hipStream_t native);
 
-/* hip_stream.c. Makes hip->services and what is around them. */
-iris_status_t iris_i_hip_services_open(struct hip_backend *hip);
-void iris_i_hip_services_close(struct hip_backend *hip);
+/* Makes the GPU take the memory that streams need, and warns where kernels of
+ * the contexts cannot all run at once. */
+void iris_i_hip_prepare(const struct hip_backend *hip);
 
-iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
-                                       struct iris_stream **stream_p);
-iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
-                                     struct iris_stream **stream_p);
-void *iris_i_hip_stream_native(struct iris_stream *stream);
-void iris_i_hip_stream_destroy(struct iris_stream *stream);
-iris_status_t iris_i_hip_synchronize(struct iris_stream *stream);
+/* Loads all of a module's functions now. */
+void iris_i_hip_load_functions(hipModule_t module);
 
-/* Gives back one that has no work. */
-void iris_i_hip_stream_free(struct hip_stream *stream);
+/* The GPU of a stream; left as it was where the runtime does not say. */
+hipError_t iris_i_hip_stream_device(hipStream_t native, int *device_p);
+
+/* Whether this is memory that the runtime does not know. */
+bool iris_i_hip_is_unknown(const hipPointerAttribute_t *what);
+
+/* How a descriptor is passed to be imported. */
+void *iris_i_hip_os_handle(int *fd);
+
+/* Why the program's memory cannot be held; NULL: it can. */
+const char *iris_i_hip_cannot_retain(void);
+
+/* ---- hip_deferred.c ---- */
+
+/* Contexts are counted from join to leave. What is freed later goes in the
+ * order it came, at the latest when the last of this process leaves the GPU:
+ * true. */
+void iris_i_hip_memory_join(struct hip_backend *hip);
+bool iris_i_hip_memory_leave(const struct hip_backend *hip);
+void iris_i_hip_free_later(const struct hip_backend *hip,
+                           const struct hip_memory *memory);
+
+/* Frees now what is deferred of the GPU (-1: of those that nobody uses) and,
+ * unless `bytes` is 0, mapped at these addresses; whether there was any. May
+ * wait for other contexts' kernels. */
+bool iris_i_hip_free_deferred(int device, const void *at, size_t bytes);
+
+/* A context uses a rank thread's heap, by its owner's pointer, or no longer. No
+ * heap is freed between: kernels may write there, from other GPUs as well. */
+void iris_i_hip_import_local(int count);
+
+/* Makes hip->pinned, of memory that may have been used before. */
+hipError_t iris_i_hip_pin(struct hip_backend *hip);
+
+/* Notes that a kernel of this backend cannot be ended. From then on no memory
+ * is freed, whoever has it: that would wait for the kernel, or the kernel may
+ * use it. The process's end frees all the same. */
+void iris_i_hip_stick(struct hip_backend *hip);
+bool iris_i_hip_any_stuck(void);
+
+/* ---- hip_heap.c, hip_peer.c, hip_vmem.c ---- */
+
+/* Whether the address is in a heap this backend has mapped: device memory. */
+bool iris_i_hip_is_heap(const struct hip_backend *hip, const void *ptr);
 
 /* Fills new memory of the heap with zeros, and waits for that, as for a stream:
  * IRIS_ERR_TIMEOUT and the like if it does not come to an end by itself. */
 iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base,
                               size_t bytes);
 
-/* Waits for what has been enqueued, as iris_i_hip_synchronize() does,
- * but leaves errors of that work for it. */
-iris_status_t iris_i_hip_stream_settle(struct hip_stream *stream);
+uint32_t iris_i_hip_pid_namespace(void);
 
-/* hip_enqueue.c. Around every call that gives the stream work, whether it
- * succeeds or not. If the stream is full the first waits, as
- * iris_i_hip_synchronize() does; what it returns then, if that is not
- * IRIS_OK, is the call's error. */
-iris_status_t iris_i_hip_enqueue_begin(struct hip_stream *stream);
-void iris_i_hip_enqueue_end(struct hip_stream *stream);
+/* Heaps as addresses that get memory when it is needed: makes hip->vmem, and
+ * what slots do for such heaps. A mapping has the window behind the heap. */
+iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip);
+iris_status_t iris_i_hip_vmem_alloc(struct hip_backend *hip, size_t bytes,
+                                    struct iris_heap_region *region_p);
+iris_status_t iris_i_hip_vmem_export(struct hip_backend *hip,
+                                     struct hip_handle *handle, int *fd_p);
+iris_status_t iris_i_hip_vmem_import(struct hip_backend *hip,
+                                     const struct hip_handle *theirs, int fd,
+                                     struct hip_import *import);
+void iris_i_hip_vmem_free(struct hip_backend *hip,
+                          struct hip_addresses *addresses);
 
-/* The same of one that takes the room of several. If they do not fit beside
- * what is in the stream the first waits for all of that. */
-iris_status_t iris_i_hip_enqueue_begin_many(struct hip_stream *stream,
-                                            size_t calls);
-void iris_i_hip_enqueue_end_many(struct hip_stream *stream, size_t calls);
+/* Maps memory for the first devices of `access`. The handle is the range's from
+ * then on, and released if that fails. */
+hipError_t iris_i_hip_range_map(struct hip_backend *hip,
+                                const struct hip_range *what, int num_devices);
 
-/* Whether nothing is left to do in the stream. Never blocks: false if that
- * cannot be asked now. The stream's lock is held. */
-bool iris_i_hip_is_idle(struct hip_stream *stream);
+/* A descriptor of memory, which is the caller's to close. */
+hipError_t iris_i_hip_export_fd(hipMemGenericAllocationHandle_t handle,
+                                int *fd_p);
 
-/* How a wait of the host went. */
-struct hip_outcome {
-    bool finished;     /* what was enqueued before is done */
-    bool empty;        /* and the stream was seen to have nothing left */
-    uint64_t work;     /* so many of its pieces of work are done then */
-    iris_status_t why; /* what made the host stop waiting, if anything did; its
-                        * message is this thread's */
-};
+/* ---- hip_stream.c, hip_queue.c, hip_copy.c, hip_signal.c, hip_graph.c ---- */
+
+/* Makes hip->services and what is around them. */
+iris_status_t iris_i_hip_streams_open(struct hip_backend *hip);
+void iris_i_hip_streams_close(struct hip_backend *hip);
+
+/* Calls `enqueue` with the stream's lock held, once there is room for so many
+ * calls of the runtime; its status, or why it was not called. */
+typedef iris_status_t (*hip_enqueue_t)(struct hip_stream *stream, void *what);
+iris_status_t iris_i_hip_enqueue(struct iris_stream *stream, size_t calls,
+                                 hip_enqueue_t enqueue, void *what);
+
+/* Brings `completed` up to date. hipErrorNotReady: there is more to come. The
+ * stream's lock is held. The second: of all streams that nobody enqueues to,
+ * and of one whose lock is held, or NULL. */
+hipError_t iris_i_hip_update(struct hip_stream *stream);
+void iris_i_hip_update_all(struct hip_backend *hip, struct hip_stream *held);
 
 #define HIP_WORK "work on a stream was"
 
-/* Waits until all that was enqueued before is done, or that cannot be had;
- * `what` is the subject of a message, with its verb. IRIS_OK, IRIS_ERR_STATE of
- * a stream that is captured, or IRIS_ERR_DEVICE. */
-iris_status_t iris_i_hip_drain(struct hip_stream *stream, const char *what,
-                               struct hip_outcome *end);
+/* Waits until all that was enqueued before is done, or that cannot be had:
+ * *finished_p. Returns the fault, if there is one. `what` is the subject of a
+ * message, with its verb. */
+iris_status_t iris_i_hip_wait_all(struct hip_stream *stream, const char *what,
+                                  bool *finished_p);
 
-/* hip_copy.c */
-iris_status_t iris_i_hip_stage_open(struct hip_backend *hip);
-void iris_i_hip_stage_close(struct hip_backend *hip);
+/* Whether so much is completed; 0 is all, and becomes what that is. */
+bool iris_i_hip_is_done(struct hip_stream *stream, uint64_t *target_p);
 
-/* Frees blocks of a stage, as bits. */
-void iris_i_hip_stage_give(struct hip_backend *hip, uint64_t blocks);
-iris_status_t iris_i_hip_copy(struct iris_stream *stream, void *dst,
-                              const void *src, size_t bytes);
-iris_status_t iris_i_hip_set(struct iris_stream *stream, void *dst, int value,
-                             size_t bytes);
-iris_status_t iris_i_hip_signal(struct iris_stream *stream, uint64_t *place,
-                                uint64_t value);
-iris_status_t iris_i_hip_wait(struct iris_stream *stream, uint64_t *place,
-                              iris_cmp_t cmp, uint64_t value);
+/* The stream is gone. */
+void iris_i_hip_stage_forget(struct hip_stream *stream);
 
-/* hip_fault.c. What stops a rank's waiting kernels, and the reports of those
- * that gave up by themselves. */
-iris_status_t iris_i_hip_watch_open(struct hip_backend *hip);
-void iris_i_hip_watch_close(struct hip_backend *hip);
+/* After a fault: writes what streams wait for without a kernel. A stream may
+ * miss the first of two for one word: call it again until they are done. */
+void iris_i_hip_end_waits(struct hip_backend *hip);
 
-/* Between these two this rank's waiting kernels end; `status` and this thread's
- * message are what streams that have work then return. */
-void iris_i_hip_stop_begin(struct hip_backend *hip, iris_status_t status);
-void iris_i_hip_stop_end(struct hip_backend *hip);
+/* What the stream itself waits for, as the end of a sentence; or nothing. */
+void iris_i_hip_describe_wait(struct hip_stream *stream, char *text,
+                              size_t bytes);
 
-/* From now on the program may give the stream work by itself. */
-void iris_i_hip_fault_share(struct hip_stream *stream);
-
-/* A stream gets a piece of work: what went wrong before is not its error. The
- * second: how many it has got, but for what threads are about to enqueue; the
- * stream's lock is held. */
-void iris_i_hip_fault_watch(struct hip_stream *stream);
-uint64_t iris_i_hip_fault_work(struct hip_stream *stream);
-
-/* After a stream has drained: takes a report, if there is one, and makes the
- * backend ready for the next kernels. */
-void iris_i_hip_collect(struct hip_backend *hip);
-
-/* After a stream has drained, as `end` says: what may have ended its work, once
- * for all that is done. message_p has IRIS_MESSAGE_BYTES. */
-iris_status_t iris_i_hip_fault_take(struct hip_stream *stream,
-                                    const struct hip_outcome *end,
-                                    char *message_p);
-
-/* Lets every wait that the backend's streams do without a kernel come true, in
- * the order they come: a stream may wait for another one. Of two for one word a
- * stream may miss the first, and one that a thread holds up is left out: call
- * it again until the stream that matters is through. A stream that is idle has
- * none any more, unless the program has it, too: those are not asked. */
-void iris_i_hip_force_waits(struct hip_backend *hip);
-
-/* After iris_i_hip_stop_begin(): adds to what streams return for what this one
- * waits by itself, if it does. */
-void iris_i_hip_tell_wait(struct hip_stream *stream);
-
-/* The stream is behind the waits up to this number: puts back what was there,
- * and what was added since, unless somebody has set it since. The stream's lock
- * is held. */
-void iris_i_hip_forget_waits(struct hip_stream *stream, uint64_t upto);
-
-/* hip_launch.c. Loads all of the program's GPU code now: later it could wait
- * for kernels that wait. */
-void iris_i_hip_load_images(struct hip_backend *hip);
-
-/* IRIS_OK, or IRIS_ERR_STATE if the stream is being captured, which what
- * `what` names would break; that error. */
-iris_status_t iris_i_hip_not_capturing(struct hip_stream *stream,
-                                       const char *what);
-iris_status_t iris_i_hip_fail_captured(const struct hip_stream *stream,
-                                       const char *what);
 bool iris_i_hip_capturing(struct hip_stream *stream);
-iris_status_t iris_i_hip_launch(struct iris_stream *stream,
-                                const struct iris_launch *launch);
-iris_status_t iris_i_hip_capture_begin(struct iris_stream *stream);
-iris_status_t iris_i_hip_capture_end(struct iris_stream *stream,
-                                     void **graph_p);
-iris_status_t iris_i_hip_graph_launch(struct iris_stream *stream, void *graph);
-void iris_i_hip_graph_destroy(struct iris_backend *backend, void *graph);
+iris_status_t iris_i_hip_fail_captured(const struct hip_backend *hip,
+                                       const char *what);
+
+/* ---- hip_fault.c, hip_launch.c ---- */
+
+iris_status_t iris_i_hip_watch_open(struct hip_backend *hip);
+
+/* Makes `status`, with this thread's message, the fault, and ends kernels that
+ * wait. */
+void iris_i_hip_raise(struct hip_backend *hip, iris_status_t status);
+
+/* The fault, which a lane may have reported just now; or IRIS_OK. */
+iris_status_t iris_i_hip_check(struct hip_backend *hip);
+
+/* Copies a word beside all streams that wait. */
+bool iris_i_hip_copy_word(struct hip_backend *hip, void *to, const void *from);
+
+/* Loads all of the program's GPU code now: later it could wait for kernels that
+ * wait. */
+void iris_i_hip_load_images(struct hip_backend *hip);
 
 #endif /* IRIS_SRC_BACKEND_HIP_HIP_H */

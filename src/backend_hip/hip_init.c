@@ -15,109 +15,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What this library asks in a thread would be an error while a capture in
- * global mode is under way in any other, and void that capture. */
-static hipStreamCaptureMode relax(void)
-{
-    hipStreamCaptureMode mode = hipStreamCaptureModeRelaxed;
-
-    if (hipThreadExchangeStreamCaptureMode(&mode) != hipSuccess) {
-        (void)hipGetLastError();
-        mode = hipStreamCaptureModeRelaxed; /* nothing to put back */
-    }
-    return mode;
-}
-
-static void unrelax(hipStreamCaptureMode mode)
-{
-    if (mode != hipStreamCaptureModeRelaxed &&
-        hipThreadExchangeStreamCaptureMode(&mode) != hipSuccess) {
-        (void)hipGetLastError();
-    }
-}
-
-#if IRIS_HIP_NVIDIA
-/* A thread of the program has a device in name only until it uses it, and CUDA
- * would make a context there if it were made current again: contexts are pushed
- * and popped. */
-struct hip_before iris_i_hip_enter(const struct hip_backend *hip)
-{
-    struct hip_before before = {.device = -1};
-
-    if (hipCtxPushCurrent(hip->context) == hipSuccess) {
-        before.device = hip->device;
-    }
-    before.mode = relax();
-    return before;
-}
-
-void iris_i_hip_leave(const struct hip_backend *hip, struct hip_before before)
-{
-    hipCtx_t left;
-
-    (void)hip;
-    unrelax(before.mode);
-    if (before.device >= 0) {
-        (void)hipCtxPopCurrent(&left);
-    }
-}
-
-/* The context is the runtime's own. It is kept for good, since memory whose
- * freeing is put off outlives its backend. */
-static hipError_t attach(struct hip_backend *hip)
-{
-    return hipDevicePrimaryCtxRetain(&hip->context, hip->device);
-}
-#else
-struct hip_before iris_i_hip_enter(const struct hip_backend *hip)
-{
-    struct hip_before before = {.device = -1};
-
-    if (hipGetDevice(&before.device) != hipSuccess) {
-        (void)hipGetLastError();
-        before.device = -1;
-    }
-    /* Even if it is the current one: to a thread that is new to the runtime
-     * that may mean nothing yet. */
-    if (hipSetDevice(hip->device) != hipSuccess) {
-        (void)hipGetLastError();
-    }
-    before.mode = relax();
-    return before;
-}
-
-void iris_i_hip_leave(const struct hip_backend *hip, struct hip_before before)
-{
-    unrelax(before.mode);
-    if (before.device >= 0 && before.device != hip->device) {
-        (void)hipSetDevice(before.device);
-    }
-}
-
-static hipError_t attach(struct hip_backend *hip)
-{
-    (void)hip;
-    return hipSuccess;
-}
-#endif
-
-iris_status_t iris_i_hip_fail(hipError_t error, const char *format, ...)
+/* "rank 0, GPU 3: ", the rest, and what the runtime says. */
+static iris_status_t fail(const struct hip_backend *hip, iris_status_t status,
+                          const char *tail, const char *format, va_list args)
 {
     char message[IRIS_MESSAGE_BYTES];
+
+    vsnprintf(message, sizeof message, format, args);
+    return iris_i_fail(NULL, status, "rank %d, GPU %d: %.700s%s",
+                       hip->params.rank, hip->device, message, tail);
+}
+
+iris_status_t iris_i_hip_refuse(const struct hip_backend *hip,
+                                iris_status_t status, const char *format, ...)
+{
     va_list args;
 
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    (void)fail(hip, status, "", format, args);
     va_end(args);
-    (void)hipGetLastError(); /* it is not the program's to find */
-    return iris_i_fail(NULL,
-                       error == hipErrorOutOfMemory ? IRIS_ERR_NO_MEMORY
-                                                    : IRIS_ERR_DEVICE,
-                       "%.700s: %s (%s)", message, hipGetErrorString(error),
-                       hipGetErrorName(error));
+    return status;
 }
 
-static iris_status_t count_devices(int *count_p)
+iris_status_t iris_i_hip_fail(const struct hip_backend *hip, hipError_t error,
+                              const char *format, ...)
+{
+    iris_status_t status =
+        error == hipErrorOutOfMemory ? IRIS_ERR_NO_MEMORY : IRIS_ERR_DEVICE;
+    char tail[256];
+    va_list args;
+
+    if (error == hipSuccess) {
+        return IRIS_OK;
+    }
+    (void)hipGetLastError(); /* it is not the program's to find */
+    snprintf(tail, sizeof tail, ": %s (%s)", hipGetErrorString(error),
+             hipGetErrorName(error));
+    va_start(args, format);
+    (void)fail(hip, status, tail, format, args);
+    va_end(args);
+    return status;
+}
+
+static iris_status_t hip_probe(int *count_p)
 {
     hipError_t error = hipGetDeviceCount(count_p);
 
@@ -132,11 +72,6 @@ static iris_status_t count_devices(int *count_p)
                        error == hipSuccess ? "no device"
                                            : hipGetErrorString(error),
                        IRIS_HIP_NVIDIA ? "nvidia-smi" : "rocminfo");
-}
-
-static iris_status_t hip_probe(int *num_devices_p)
-{
-    return count_devices(num_devices_p);
 }
 
 /* Which devices reach which: bit i of a mask for device i. */
@@ -173,7 +108,7 @@ static iris_status_t hip_survey(struct iris_survey *survey_p)
     struct iris_survey survey = {.num_devices = 0};
     int runtime = 0, driver = 0, count;
     char versions[2][32];
-    iris_status_t status = count_devices(&survey.num_devices);
+    iris_status_t status = hip_probe(&survey.num_devices);
 
     if (status != IRIS_OK) {
         return status;
@@ -215,42 +150,6 @@ static int attribute(const struct hip_backend *hip, hipDeviceAttribute_t which,
     return value;
 }
 
-/* Accelerator complex dies, from the kernel driver's topology: HIP does not
- * tell. 0: not told. */
-static int count_xccs(const struct hip_backend *hip)
-{
-    unsigned domain, bus, device, function;
-    unsigned long long location;
-
-    if (sscanf(hip->pci, "%x:%x:%x.%x", &domain, &bus, &device, &function) !=
-        4) {
-        return 0;
-    }
-    location = bus << 8 | device << 3 | function;
-    for (int node = 0; node < 256; node++) {
-        unsigned long long value, at = 0, in = 0, xccs = 0;
-        char path[96], key[64];
-        FILE *file;
-
-        snprintf(path, sizeof path,
-                 "/sys/class/kfd/kfd/topology/nodes/%d/properties", node);
-        file = fopen(path, "re");
-        if (file == NULL) {
-            return 0;
-        }
-        while (fscanf(file, "%63s %llu", key, &value) == 2) {
-            at = strcmp(key, "location_id") == 0 ? value : at;
-            in = strcmp(key, "domain") == 0 ? value : in;
-            xccs = strcmp(key, "num_xcc") == 0 ? value : xccs;
-        }
-        fclose(file);
-        if (at == location && in == domain) {
-            return (int)xccs;
-        }
-    }
-    return 0;
-}
-
 /* kHz of the clock that iris_d_clock() reads. */
 static int64_t clock_khz(const struct hip_backend *hip)
 {
@@ -275,104 +174,99 @@ static iris_status_t describe(struct hip_backend *hip)
         error = hipDeviceGetPCIBusId(hip->pci, sizeof hip->pci, hip->device);
     }
     if (error != hipSuccess) {
-        return iris_i_hip_fail(error, "rank %d: GPU %d does not tell its name",
-                               hip->params.rank, hip->device);
+        return iris_i_hip_fail(hip, error, "its name is not known");
     }
     info->device_id = hip->device;
     info->num_cus = attribute(hip, hipDeviceAttributeMultiprocessorCount, 1);
-    if (hip->params.ranks_on_device >
-        1) { /* kernels of all ranks wait for others */
-        info->num_cus /= hip->params.ranks_on_device;
-        info->num_cus += info->num_cus == 0;
-    }
+    /* Kernels of all ranks on the device wait for others. */
+    info->num_cus /= hip->params.ranks_on_device;
+    info->num_cus += info->num_cus == 0;
     info->wavefront = attribute(hip, hipDeviceAttributeWarpSize, 64);
     info->clock_khz = clock_khz(hip);
-    info->num_xccs = count_xccs(hip);
+    info->num_xccs = 0; /* HIP does not say */
     info->page_bytes = 1;
     info->has_graphs = 1;
     return IRIS_OK;
 }
 
-static iris_status_t fail_device(const struct hip_backend *hip,
-                                 hipError_t error)
+static const struct iris_backend_type hip_type;
+static const struct iris_device_ops device_ops;
+static const struct iris_memory_ops pool_ops, vmem_ops;
+static const struct iris_queue_ops queue_ops;
+
+static void destroy(struct hip_backend *hip)
 {
-    return iris_i_hip_fail(error, "rank %d cannot use GPU %d %s",
-                           hip->params.rank, hip->device, hip->info.name);
+    pthread_mutex_destroy(&hip->watch_lock);
+    pthread_mutex_destroy(&hip->streams_lock);
+    pthread_mutex_destroy(&hip->functions_lock);
+    pthread_mutex_destroy(&hip->stage.lock);
+    free(hip);
 }
 
 static void hip_close(struct iris_backend *backend)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     struct hip_before before = iris_i_hip_enter(hip);
-    /* Callbacks of copies may still come. */
-    bool keep = hip->abandoned || hip->left != NULL;
+    const struct hip_memory pinned = {.kind = HIP_PINNED, .ptr = hip->pinned};
 
-    if (!keep) {
-        iris_i_hip_stage_close(hip);
-    }
-    iris_i_hip_watch_close(hip);
-    iris_i_hip_services_close(hip);
-    iris_i_hip_leave_memory(hip);
+    iris_i_hip_free_later(hip, &pinned);
+    iris_i_hip_streams_close(hip);
     iris_i_hip_leave(hip, before);
-    if (!keep) {
-        iris_i_hip_vmem_close(hip);
-        pthread_mutex_destroy(&hip->lock);
-        pthread_mutex_destroy(&hip->streams_lock);
-        free(hip);
+    if (!hip->stuck) {
+        destroy(hip);
     }
 }
 
-static const struct iris_device_ops device_ops;
-static const struct iris_memory_ops memory_ops;
-static const struct iris_queue_ops queue_ops;
-
-static iris_status_t hip_open(const struct iris_backend_params *params,
-                              struct iris_backend **backend_p)
+/* What takes the device; close() undoes it. */
+static iris_status_t open_here(struct hip_backend *hip)
 {
-    struct hip_backend *hip = calloc(1, sizeof *hip);
-    iris_status_t status;
-    hipError_t error;
-    struct hip_before before;
+    iris_status_t status = describe(hip);
 
-    if (hip == NULL) {
-        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
-                           "no memory for the hip backend");
-    }
-    hip->base.type = &iris_i_hip_type;
-    hip->base.device = &device_ops;
-    hip->base.memory = &memory_ops;
-    hip->base.queue = &queue_ops;
-    iris_i_backend_made(&hip->base);
-    hip->params = *params;
-    pthread_mutex_init(&hip->lock, NULL);
-    pthread_mutex_init(&hip->streams_lock, NULL);
-    hip->device = params->device;
-    error = attach(hip);
-    status = error == hipSuccess ? IRIS_OK : fail_device(hip, error);
-    if (status != IRIS_OK) {
-        pthread_mutex_destroy(&hip->lock);
-        pthread_mutex_destroy(&hip->streams_lock);
-        free(hip);
-        return status;
-    }
-    before = iris_i_hip_enter(hip);
-    iris_i_hip_use_memory(hip);
-    status = describe(hip);
-    if (status == IRIS_OK && params->vmem) {
+    if (status == IRIS_OK && hip->params.vmem) {
         status = iris_i_hip_vmem_open(hip);
     }
     if (status == IRIS_OK) {
         status = iris_i_hip_watch_open(hip);
     }
     if (status == IRIS_OK) {
-        status = iris_i_hip_services_open(hip);
-    }
-    if (status == IRIS_OK) {
-        status = iris_i_hip_stage_open(hip);
+        status = iris_i_hip_streams_open(hip);
     }
     if (status == IRIS_OK) {
         iris_i_hip_load_images(hip);
     }
+    return status;
+}
+
+static iris_status_t hip_open(const struct iris_backend_params *params,
+                              struct iris_backend **backend_p)
+{
+    struct hip_backend *hip = calloc(1, sizeof *hip);
+    struct hip_before before;
+    iris_status_t status;
+
+    if (hip == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
+                           "no memory for the hip backend");
+    }
+    hip->base.type = &hip_type;
+    hip->base.device = &device_ops;
+    hip->base.memory = params->vmem ? &vmem_ops : &pool_ops;
+    hip->base.queue = &queue_ops;
+    iris_i_backend_made(&hip->base);
+    hip->params = *params;
+    hip->device = params->device;
+    pthread_mutex_init(&hip->watch_lock, NULL);
+    pthread_mutex_init(&hip->streams_lock, NULL);
+    pthread_mutex_init(&hip->functions_lock, NULL);
+    pthread_mutex_init(&hip->stage.lock, NULL);
+    status = iris_i_hip_fail(hip, iris_i_hip_attach(hip), "it cannot be used");
+    if (status != IRIS_OK) {
+        destroy(hip);
+        return status;
+    }
+    before = iris_i_hip_enter(hip);
+    iris_i_hip_memory_join(hip);
+    status = open_here(hip);
     iris_i_hip_leave(hip, before);
     if (status != IRIS_OK) {
         hip_close(&hip->base);
@@ -388,25 +282,17 @@ static void hip_info(const struct iris_backend *backend,
     *info_p = ((const struct hip_backend *)backend)->info;
 }
 
-/* Every synchronise forgets what ended its work. */
-static iris_status_t hip_clear_fault(struct iris_backend *backend)
-{
-    iris_i_fault_clear(backend);
-    return IRIS_OK;
-}
-
 static const struct iris_device_ops device_ops = {
     .info = hip_info,
     .stream_create = iris_i_hip_stream_create,
     .stream_wrap = iris_i_hip_stream_wrap,
     .stream_destroy = iris_i_hip_stream_destroy,
     .graph_destroy = iris_i_hip_graph_destroy,
-    .clear_fault = hip_clear_fault,
+    .clear_fault = iris_i_hip_clear_fault,
     .close = hip_close,
 };
 
-/* Of the pool allocator; hip_vmem.c has the other one. */
-static const struct iris_memory_ops memory_ops = {
+static const struct iris_memory_ops pool_ops = {
     .alloc = iris_i_hip_heap_alloc,
     .free = iris_i_hip_heap_free,
     .export = iris_i_hip_heap_export,
@@ -421,20 +307,40 @@ static const struct iris_memory_ops memory_ops = {
     .map_external = iris_i_no_map_external,
 };
 
+static const struct iris_memory_ops vmem_ops = {
+    .alloc = iris_i_hip_heap_alloc,
+    .free = iris_i_hip_heap_free,
+    .export = iris_i_hip_heap_export,
+    .import = iris_i_hip_heap_import,
+    .unimport = iris_i_hip_heap_unimport,
+    .commit = iris_i_hip_commit,
+    .decommit = iris_i_hip_decommit,
+    .export_range = iris_i_hip_export_range,
+    .import_range = iris_i_hip_import_range,
+    .hold_external = iris_i_hip_hold_external,
+    .release_external = iris_i_hip_release_external,
+    .map_external = iris_i_hip_map_external,
+};
+
 static const struct iris_queue_ops queue_ops = {
     .synchronize = iris_i_hip_synchronize,
     .copy = iris_i_hip_copy,
     .set = iris_i_hip_set,
     .launch = iris_i_hip_launch,
+#if HIP_QUEUE_WAITS
     .signal = iris_i_hip_signal,
     .wait = iris_i_hip_wait,
+#else
+    .signal = iris_i_no_signal,
+    .wait = iris_i_no_wait,
+#endif
     .capture_begin = iris_i_hip_capture_begin,
     .capture_end = iris_i_hip_capture_end,
     .graph_launch = iris_i_hip_graph_launch,
-    .native = iris_i_hip_stream_native,
+    .native = iris_i_hip_native,
 };
 
-const struct iris_backend_type iris_i_hip_type = {
+static const struct iris_backend_type hip_type = {
     .name = "hip",
     .is_gpu = 1,
     .probe = hip_probe,
@@ -448,19 +354,10 @@ iris_backend_module(const struct iris_module_core *core);
 const struct iris_backend_type *
 iris_backend_module(const struct iris_module_core *core)
 {
-    const struct iris_backend_type *type =
-        iris_i_module_open(core, &iris_i_hip_type);
+    const struct iris_backend_type *type = iris_i_module_open(core, &hip_type);
 
-    if (type == NULL) {
-        return NULL;
+    if (type != NULL) {
+        iris_i_hip_set_environment();
     }
-    /* Streams of many rank threads on one GPU must not share hardware queues:
-     * a kernel that waits would hold up the one it waits for. 32 is CUDA's
-     * most. */
-    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-    (void)setenv("GPU_MAX_HW_QUEUES", "16", 0);
-    /* Nor may loading a kernel wait for one that runs. This does not reach CUDA
-     * where the program has begun to use it; see hip_load_functions(). */
-    (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0);
     return type;
 }

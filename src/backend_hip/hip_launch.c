@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Launching kernels: finding a kernel's code for this GPU, once, and graphs.
+ * Launching kernels: finding a kernel's code for this GPU, once.
  */
 #include "config.h"
 
@@ -49,7 +49,7 @@ static hipError_t load_image(const struct hip_backend *hip, const void *image,
             free(one);
             return error;
         }
-        hip_load_functions(one->module);
+        iris_i_hip_load_functions(one->module);
         one->next = images;
         images = one;
     }
@@ -81,15 +81,15 @@ static iris_status_t fail_function(const struct hip_backend *hip,
     if (error == hipErrorNoBinaryForGpu || error == hipErrorInvalidImage ||
         error == hipErrorNotFound) {
         (void)hipGetLastError();
-        return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
-                           "rank %d: kernel %s has no code for GPU %d (%s): "
-                           "%s. Build the program with iriscc "
-                           "--offload-arch=<this GPU's>",
-                           hip->params.rank, kernel->name, hip->device,
-                           hip->info.name, hipGetErrorString(error));
+        return iris_i_hip_refuse(hip, IRIS_ERR_UNSUPPORTED,
+                                 "kernel %s has no code for %s: %s. Build the "
+                                 "program with iriscc --offload-arch=<this "
+                                 "GPU's>",
+                                 kernel->name, hip->info.name,
+                                 hipGetErrorString(error));
     }
-    return iris_i_hip_fail(error, "rank %d cannot load kernel %s on GPU %d",
-                           hip->params.rank, kernel->name, hip->device);
+    return iris_i_hip_fail(hip, error, "kernel %s cannot be loaded",
+                           kernel->name);
 }
 
 /* Looks a kernel up in its image. */
@@ -109,268 +109,75 @@ static iris_status_t load_function(const struct hip_backend *hip,
     if (error == hipSuccess) {
         error = hipModuleGetFunction(function_p, module, name);
     }
-    return error == hipSuccess ? IRIS_OK : fail_function(hip, kernel, error);
+    return fail_function(hip, kernel, error);
 }
 
-/* The kernel's code on this device, from the table or loaded into it. */
+/* The kernel's code on this device, from the table or loaded into it. Once an
+ * image has gone any kernel may be another. */
 static iris_status_t find_function(struct hip_backend *hip,
                                    const struct iris_kernel *kernel,
                                    hipFunction_t *function_p)
 {
-    size_t start = ((uintptr_t)kernel >> 4) % HIP_FUNCTION_SLOTS;
+    struct hip_function *slot =
+        &hip->functions[((uintptr_t)kernel >> 4) % HIP_FUNCTION_SLOTS];
     uint64_t removed = iris_i_images_removed();
-    struct hip_function *slot = NULL;
     iris_status_t status = IRIS_OK;
 
-    pthread_mutex_lock(&hip->lock);
-    if (hip->images_removed != removed) { /* any kernel may be another now */
-        memset(hip->functions, 0, sizeof hip->functions);
-        hip->images_removed = removed;
+    pthread_mutex_lock(&hip->functions_lock);
+    if (slot->kernel != kernel || slot->removed != removed) {
+        status = load_function(hip, kernel, &slot->function);
+        slot->kernel = status == IRIS_OK ? kernel : NULL;
+        slot->removed = removed;
     }
-    for (size_t i = 0; i < HIP_FUNCTION_SLOTS; i++) {
-        slot = &hip->functions[(start + i) % HIP_FUNCTION_SLOTS];
-        if (slot->kernel == NULL || slot->kernel == kernel) {
-            break;
-        }
-    }
-    if (slot->kernel == kernel) {
-        *function_p = slot->function;
-    } else {
-        status = load_function(hip, kernel, function_p);
-        if (status == IRIS_OK && slot->kernel == NULL) {
-            *slot = (struct hip_function){kernel, *function_p};
-        }
-    }
-    pthread_mutex_unlock(&hip->lock);
+    *function_p = slot->function;
+    pthread_mutex_unlock(&hip->functions_lock);
     return status;
 }
 
-static iris_status_t fail_launch(const struct hip_backend *hip,
-                                 const struct iris_launch *launch,
-                                 hipError_t error)
+/* A kernel that the program compiled with hipcc or nvcc itself has an entry. */
+static iris_status_t do_launch(struct hip_stream *stream, void *what)
 {
-    return iris_i_hip_fail(
-        error, "rank %d: launch of kernel %s, grid %u, block %u, on GPU %d",
-        hip->params.rank, launch->kernel->name, launch->grid, launch->block,
-        hip->device);
-}
-
-static iris_status_t launch_image(struct hip_stream *stream,
-                                  const struct iris_launch *launch)
-{
-    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
-    size_t bytes = launch->kernel->args_bytes;
+    struct hip_backend *hip = stream->hip;
+    const struct iris_launch *launch = what;
+    const struct iris_kernel *kernel = launch->kernel;
+    size_t bytes = kernel->args_bytes;
+    void *args[] = {(void *)launch->args};
     void *extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, (void *)launch->args,
                      HIP_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
                      HIP_LAUNCH_PARAM_END};
-    hipFunction_t function = NULL;
-    iris_status_t status = find_function(hip, launch->kernel, &function);
-    hipError_t error;
-
-    if (status != IRIS_OK) {
-        return status;
-    }
-    error = hipModuleLaunchKernel(function, launch->grid, 1, 1, launch->block,
-                                  1, 1, 0, stream->native, NULL, extra);
-    return error == hipSuccess ? IRIS_OK : fail_launch(hip, launch, error);
-}
-
-/* A kernel that the program compiled with hipcc or nvcc itself. */
-static iris_status_t launch_entry(struct hip_stream *stream,
-                                  const struct iris_launch *launch)
-{
-    struct hip_backend *hip = (struct hip_backend *)stream->base.backend;
-    void *args[] = {(void *)launch->args};
     dim3 grid = {launch->grid, 1, 1}, block = {launch->block, 1, 1};
-    hipError_t error = hipLaunchKernel(launch->kernel->gpu_entry, grid, block,
-                                       args, 0, stream->native);
-
-    return error == hipSuccess ? IRIS_OK : fail_launch(hip, launch, error);
-}
-
-iris_status_t iris_i_hip_launch(struct iris_stream *base,
-                                const struct iris_launch *launch)
-{
-    struct hip_stream *stream = (struct hip_stream *)base;
-    struct hip_backend *hip = (struct hip_backend *)base->backend;
-    const struct iris_kernel *kernel = launch->kernel;
-    iris_status_t status;
-    struct hip_before before;
-
-    if (kernel->gpu_image == NULL && kernel->gpu_entry == NULL) {
-        return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
-                           "rank %d: the program has no GPU version of kernel "
-                           "%s; build it with iriscc, or run it with "
-                           "IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu",
-                           hip->params.rank, kernel->name);
-    }
-    before = iris_i_hip_enter(hip);
-    status = iris_i_hip_enqueue_begin(stream);
-    if (status == IRIS_OK) {
-        status = kernel->gpu_entry != NULL ? launch_entry(stream, launch)
-                                           : launch_image(stream, launch);
-        iris_i_hip_enqueue_end(stream);
-    }
-    iris_i_hip_leave(hip, before);
-    return status;
-}
-
-/* ---- Graphs ---- */
-
-struct hip_graph {
-    hipGraphExec_t exec;
-    size_t num_nodes;
-};
-
-bool iris_i_hip_capturing(struct hip_stream *stream)
-{
-    hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
-    hipError_t error = hipStreamIsCapturing(stream->native, &status);
-
-    if (error != hipSuccess) {
-        (void)hipGetLastError();
-        /* The default stream, which would disturb another's capture. */
-        return error == hipErrorStreamCaptureImplicit;
-    }
-    return status != hipStreamCaptureStatusNone;
-}
-
-iris_status_t iris_i_hip_fail_captured(const struct hip_stream *stream,
-                                       const char *what)
-{
-    const struct hip_backend *hip =
-        (const struct hip_backend *)stream->base.backend;
-
-    return iris_i_fail(NULL, IRIS_ERR_STATE,
-                       "rank %d: %s cannot be captured in a graph; do it "
-                       "before or after the capture",
-                       hip->params.rank, what);
-}
-
-iris_status_t iris_i_hip_not_capturing(struct hip_stream *stream,
-                                       const char *what)
-{
-    return iris_i_hip_capturing(stream) ? iris_i_hip_fail_captured(stream, what)
-                                        : IRIS_OK;
-}
-
-iris_status_t iris_i_hip_capture_begin(struct iris_stream *base)
-{
-    struct hip_stream *stream = (struct hip_stream *)base;
-    struct hip_backend *hip = (struct hip_backend *)base->backend;
-    struct hip_before before = iris_i_hip_enter(hip);
-    iris_status_t status =
-        iris_i_hip_not_capturing(stream, "the beginning of a capture");
-    hipError_t error = hipSuccess;
-
-    /* Relaxed, since a kernel's image is loaded at its first launch, maybe in a
-     * capture, which the other modes forbid. As work that comes, so that no
-     * thread asks the stream meanwhile, having seen that it is not captured. */
-    if (status == IRIS_OK) {
-        status = iris_i_hip_enqueue_begin(stream);
-    }
-    if (status == IRIS_OK) {
-        error =
-            hipStreamBeginCapture(stream->native, hipStreamCaptureModeRelaxed);
-        iris_i_hip_enqueue_end(stream);
-    }
-    if (error != hipSuccess) {
-        status = iris_i_hip_fail(error, "rank %d: a capture cannot begin",
-                                 hip->params.rank);
-    }
-    iris_i_hip_leave(hip, before);
-    return status;
-}
-
-/* Makes what was captured ready to be launched. */
-static hipError_t make_ready(hipGraph_t captured, struct hip_graph *graph)
-{
-    hipError_t error = hipGraphGetNodes(captured, NULL, &graph->num_nodes);
-
-    graph->num_nodes += graph->num_nodes == 0; /* a launch is something */
-    return error == hipSuccess
-               ? hipGraphInstantiate(&graph->exec, captured, NULL, NULL, 0)
-               : error;
-}
-
-iris_status_t iris_i_hip_capture_end(struct iris_stream *base, void **graph_p)
-{
-    struct hip_stream *stream = (struct hip_stream *)base;
-    struct hip_backend *hip = (struct hip_backend *)base->backend;
-    hipStreamCaptureStatus capture = hipStreamCaptureStatusActive;
-    struct hip_graph *graph = calloc(1, sizeof *graph);
-    hipGraph_t captured = NULL;
+    hipFunction_t function = NULL;
     iris_status_t status = IRIS_OK;
     hipError_t error;
-    struct hip_before before;
 
-    before = iris_i_hip_enter(hip);
-    error = hipStreamIsCapturing(stream->native, &capture);
-    if (capture == hipStreamCaptureStatusNone) {
-        iris_i_hip_leave(hip, before);
-        free(graph);
-        return iris_i_fail(NULL, IRIS_ERR_STATE,
-                           "rank %d: iris_capture_end without "
-                           "iris_capture_begin on this stream",
-                           hip->params.rank);
-    }
-    if (error == hipSuccess) {
-        error = hipStreamEndCapture(stream->native, &captured);
-    }
-    if (error == hipSuccess) {
-        error =
-            graph == NULL ? hipErrorOutOfMemory : make_ready(captured, graph);
-    }
-    if (captured != NULL) {
-        (void)hipGraphDestroy(captured);
-    }
-    if (error != hipSuccess) {
-        status = iris_i_hip_fail(error, "rank %d: the capture gives no graph",
-                                 hip->params.rank);
-        free(graph);
+    if (kernel->gpu_entry != NULL) {
+        error = hipLaunchKernel(kernel->gpu_entry, grid, block, args, 0,
+                                stream->native);
     } else {
-        *graph_p = graph;
+        status = find_function(hip, kernel, &function);
+        if (status != IRIS_OK) {
+            return status;
+        }
+        error =
+            hipModuleLaunchKernel(function, launch->grid, 1, 1, launch->block,
+                                  1, 1, 0, stream->native, NULL, extra);
     }
-    iris_i_hip_leave(hip, before);
-    return status;
+    return iris_i_hip_fail(hip, error, "launch of kernel %s, grid %u, block %u",
+                           kernel->name, launch->grid, launch->block);
 }
 
-iris_status_t iris_i_hip_graph_launch(struct iris_stream *base, void *handle)
+iris_status_t iris_i_hip_launch(struct iris_stream *stream,
+                                const struct iris_launch *launch)
 {
-    const struct hip_graph *graph = handle;
-    size_t num_nodes = graph->num_nodes; /* it may be freed once it has run */
-    struct hip_stream *stream = (struct hip_stream *)base;
-    struct hip_backend *hip = (struct hip_backend *)base->backend;
-    struct hip_before before = iris_i_hip_enter(hip);
-    hipError_t error = hipSuccess;
-    iris_status_t status = iris_i_hip_enqueue_begin_many(stream, num_nodes);
+    const struct hip_backend *hip = (struct hip_backend *)stream->backend;
 
-    if (status != IRIS_OK) {
-        iris_i_hip_leave(hip, before);
-        return status;
+    if (launch->kernel->gpu_image == NULL &&
+        launch->kernel->gpu_entry == NULL) {
+        return iris_i_hip_refuse(hip, IRIS_ERR_UNSUPPORTED,
+                                 "the program has no GPU version of kernel "
+                                 "%s; build it with iriscc, or run it with "
+                                 "IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu",
+                                 launch->kernel->name);
     }
-    status = iris_i_hip_not_capturing(stream, "the launch of a graph");
-    if (status == IRIS_OK) {
-        error = hipGraphLaunch(graph->exec, stream->native);
-    }
-    iris_i_hip_enqueue_end_many(stream, num_nodes);
-    if (error != hipSuccess) {
-        status = iris_i_hip_fail(error, "rank %d: launch of a graph",
-                                 hip->params.rank);
-    }
-    iris_i_hip_leave(hip, before);
-    return status;
-}
-
-void iris_i_hip_graph_destroy(struct iris_backend *backend, void *handle)
-{
-    struct hip_graph *graph = handle;
-    struct hip_backend *hip = (struct hip_backend *)backend;
-    struct hip_before before = iris_i_hip_enter(hip);
-
-    if (!hip->abandoned && hipGraphExecDestroy(graph->exec) != hipSuccess) {
-        (void)hipGetLastError();
-    }
-    iris_i_hip_leave(hip, before);
-    free(graph);
+    return iris_i_hip_enqueue(stream, 1, do_launch, (void *)(uintptr_t)launch);
 }

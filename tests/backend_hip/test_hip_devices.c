@@ -282,7 +282,7 @@ static void a_refused_handle_names_rank_and_gpu(void **state)
 
     (void)state;
     run_view(&refused, IRIS_ERR_DEVICE,
-             "rank 2 cannot map the heap of rank 1, process", 0);
+             "rank 2, GPU 2: the heap of rank 1, process", 0);
 }
 
 static void pieces_that_make_no_sense_are_named(void **state)

@@ -241,9 +241,25 @@ static void heaps_grow_by_pieces_that_the_core_can_have(void **state)
     assert_int_equal(hip_found(&before), 0);
 }
 
+static void a_full_gpu_says_what_is_free_and_what_to_lower(void **state)
+{
+    iris_t *iris;
+
+    (void)state;
+    setenv("FAKEHIP_MEMORY", "1000000", 1);
+    assert_int_equal(iris_init(NULL, &iris), IRIS_ERR_NO_MEMORY);
+    assert_true(harness_message_has("rank 0"));
+    assert_true(harness_message_has("GPU 0"));
+    assert_true(harness_message_has("1000000 of 1000000 bytes are free"));
+    assert_true(harness_message_has("IRIS_HEAP_SIZE"));
+    assert_true(harness_message_has("out of memory (hipErrorOutOfMemory)"));
+    unsetenv("FAKEHIP_MEMORY");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_full_gpu_says_what_is_free_and_what_to_lower),
         cmocka_unit_test(a_peer_s_next_heap_is_not_taken_for_its_last),
         cmocka_unit_test(a_heap_stays_while_another_gpu_s_rank_thread_has_it),
         cmocka_unit_test(heaps_grow_by_pieces_that_the_core_can_have),

@@ -37,7 +37,7 @@ IRIS_KERNEL(step, struct step_args)
     }
 }
 
-static int foreign_body(iris_t *iris, void *arg)
+static int wrapped_body(iris_t *iris, void *arg)
 {
     struct step_args args;
     uint64_t *words, seen[3];
@@ -113,9 +113,9 @@ static void a_stream_of_the_program_s_own_keeps_one_order(void **state)
     struct hip_held before;
 
     (void)state;
-    harness_run(2, foreign_body, NULL);
+    harness_run(2, wrapped_body, NULL);
     hip_note(&before);
-    harness_run(2, foreign_body, NULL);
+    harness_run(2, wrapped_body, NULL);
     assert_int_equal(hip_found(&before), 0);
 }
 
@@ -265,7 +265,7 @@ static void a_copy_reads_host_memory_when_its_turn_comes(void **state)
 }
 
 /* More copies fail than the stage has blocks; then it still holds one. */
-static int orphans_body(iris_t *iris, void *arg)
+static int failing_body(iris_t *iris, void *arg)
 {
     uint64_t *words, host = 0;
     iris_stream_t *other;
@@ -295,7 +295,7 @@ static int orphans_body(iris_t *iris, void *arg)
 static void copies_that_fail_give_their_stage_back(void **state)
 {
     (void)state;
-    harness_run(1, orphans_body, NULL);
+    harness_run(1, failing_body, NULL);
 }
 
 /* ---- Memory of other GPUs ---- */
@@ -372,6 +372,7 @@ static int endless_body(iris_t *iris, void *arg)
         CHECK_OK(iris_wait_on_stream(iris, word, (iris_cmp_t)cmp, value, NULL));
         CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_TIMEOUT);
         CHECK_MESSAGE(text);
+        CHECK_OK(iris_clear_error(iris));
         CHECK_OK(iris_stream_synchronize(iris, NULL));
     }
     CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_LE, 0, NULL));
@@ -451,7 +452,7 @@ static void hang(int rank, struct proc_report *report, void *arg)
     (void)rank;
     (void)arg;
     if (iris != NULL) {
-        (void)fakehip_fail("hipStreamQuery:1+:600");
+        (void)fakehip_fail("hipStreamQuery:1+:600,hipEventQuery:1+:600");
         (void)iris_device_barrier(iris, NULL, NULL);
         proc_note(report, iris_stream_synchronize(iris, NULL));
         (void)iris_finalize(iris);

@@ -211,7 +211,7 @@ static int use_up(iris_t *iris, void *arg)
     /* The GPU has 10 MiB; the first piece is the library's own. */
     CHECK_STATUS(status, IRIS_ERR_NO_MEMORY);
     CHECK_EQUAL(count, 4);
-    CHECK_MESSAGE("no 2097152 bytes more for the heap on GPU");
+    CHECK_MESSAGE("no 2097152 bytes more for the heap");
     CHECK_MESSAGE("0 of 10485760 bytes are free");
     for (int i = 0; i < count; i++) {
         CHECK_EQUAL(works(iris, ptrs[i], PIECE), 0);

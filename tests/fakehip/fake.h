@@ -85,10 +85,6 @@ bool fake_range_remove(const void *ptr, enum fake_kind kind,
 /* Copies what is known of the range that holds an address. */
 bool fake_range_find(const void *ptr, struct fake_range *range_p);
 
-/* Whether a range is what the function says; it must not look for ranges. */
-bool fake_range_any(bool (*is)(const struct fake_range *range, void *arg),
-                    void *arg);
-
 /* Memory that other processes can map by its descriptor; a map of it. */
 hipError_t fake_memory_create(size_t bytes, int *fd_p);
 hipError_t fake_memory_map(int fd, size_t bytes, char **start_p);

@@ -72,15 +72,6 @@ FAKE_EXPORT hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle_p,
     return hipSuccess;
 }
 
-/* Whether a handle's memory is open on this device. */
-static bool is_open(const struct fake_range *range, void *inode)
-{
-    struct stat st;
-
-    return range->kind == FAKE_IMPORT && range->device == fake_device() &&
-           fstat(range->fd, &st) == 0 && st.st_ino == *(uint64_t *)inode;
-}
-
 static hipError_t open_handle(const struct handle *handle,
                               struct fake_range *range)
 {
@@ -127,9 +118,6 @@ FAKE_EXPORT hipError_t hipIpcOpenMemHandle(void **ptr_p,
     }
     if (error == hipSuccess && handle.pid == getpid()) {
         error = hipErrorInvalidContext;
-    }
-    if (error == hipSuccess && fake_range_any(is_open, &handle.inode)) {
-        error = hipErrorAlreadyMapped;
     }
     if (error == hipSuccess) {
         error = open_handle(&handle, &range);

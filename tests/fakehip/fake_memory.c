@@ -81,18 +81,6 @@ bool fake_range_find(const void *ptr, struct fake_range *range_p)
     return one != NULL;
 }
 
-bool fake_range_any(bool (*is)(const struct fake_range *range, void *arg),
-                    void *arg)
-{
-    const struct fake_range *one;
-
-    pthread_mutex_lock(&lock);
-    for (one = ranges; one != NULL && !is(one, arg); one = one->next) {
-    }
-    pthread_mutex_unlock(&lock);
-    return one != NULL;
-}
-
 void fakehip_count(struct fakehip_counts *counts_p)
 {
     const struct fake_range *one;

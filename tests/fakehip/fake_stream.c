@@ -36,6 +36,18 @@ static unsigned width(const struct fake_op *op)
     return op->kind == FAKE_LAUNCH ? op->launch.grid : 1;
 }
 
+/* Single words whole, as a GPU's engines do: something may wait for them. */
+static void copy(const struct fake_op *op)
+{
+    if (op->bytes == sizeof(uint64_t) &&
+        ((uintptr_t)op->dst | (uintptr_t)op->src) % sizeof(uint64_t) == 0) {
+        atomic_store((_Atomic uint64_t *)op->dst,
+                     atomic_load((_Atomic uint64_t *)(uintptr_t)op->src));
+    } else {
+        memmove(op->dst, op->src, op->bytes);
+    }
+}
+
 static void run(hipStream_t stream, const struct fake_op *op, unsigned id)
 {
     if (op->kind == FAKE_CALLBACK) {
@@ -49,7 +61,7 @@ static void run(hipStream_t stream, const struct fake_op *op, unsigned id)
     }
     switch (op->kind) {
     case FAKE_COPY:
-        memmove(op->dst, op->src, op->bytes);
+        copy(op);
         break;
     case FAKE_FILL:
         fake_fill(op->dst, (int)op->value, op->bytes);

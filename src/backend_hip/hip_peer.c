@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Peers' heaps: mapped by IPC handle, or by the descriptors of vmem, in another
+ * process, and used as they are by rank threads of the same one.
+ */
+#include "config.h"
+
+#include "backend_hip/hip.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+uint32_t iris_i_hip_pid_namespace(void)
+{
+    struct stat st;
+
+    return stat("/proc/self/ns/pid", &st) == 0 ? (uint32_t)st.st_ino : 0;
+}
+
+/* ---- Reach ---- */
+
+/* Is it a heap of another rank thread of this process? */
+static bool is_here(const struct hip_handle *theirs)
+{
+    return theirs->pid == getpid() &&
+           theirs->pid_namespace == iris_i_hip_pid_namespace();
+}
+
+/* Whether kernels here need peer access for the heap. On NVIDIA it takes a
+ * context on the peer's GPU, and opening a handle or mapping memory by request
+ * does it by itself. */
+static bool needs_access(const struct hip_backend *hip,
+                         const struct hip_handle *theirs)
+{
+    return !IRIS_HIP_NVIDIA || (!hip->params.vmem && is_here(theirs));
+}
+
+/* Says once if atomics on a peer's heap need not be atomic, as over PCIe. */
+static void warn_of_atomics(struct hip_backend *hip, int peer,
+                            const struct hip_handle *theirs)
+{
+    int native = 1;
+
+    if (hip->warned_of_atomics ||
+        hipDeviceGetP2PAttribute(&native, hipDevP2PAttrNativeAtomicSupported,
+                                 hip->device, peer) != hipSuccess ||
+        native) {
+        (void)hipGetLastError();
+        return;
+    }
+    hip->warned_of_atomics = true;
+    iris_i_warning(NULL,
+                   "the link from GPU %d (%s) of rank %d to GPU %d (%s) of "
+                   "rank %d has no atomics: iris_atomic_* and iris_signal_add "
+                   "on that rank's heap may lose updates, iris_store and "
+                   "iris_signal_set do not",
+                   hip->device, hip->pci, hip->params.rank, peer, theirs->pci,
+                   theirs->rank);
+}
+
+/* Gives kernels here access to the peer's GPU; *can_p: it can be had. */
+static hipError_t enable(const struct hip_backend *hip, int peer,
+                         const struct hip_handle *theirs, int *can_p)
+{
+    hipError_t error = hipDeviceCanAccessPeer(can_p, hip->device, peer);
+
+    if (error == hipSuccess && *can_p && needs_access(hip, theirs)) {
+        error = hipDeviceEnablePeerAccess(peer, 0);
+        (void)hipGetLastError();
+    }
+    return error == hipErrorPeerAccessAlreadyEnabled ? hipSuccess : error;
+}
+
+/* Can this rank's GPU reach the peer's? */
+static iris_status_t check_reach(struct hip_backend *hip,
+                                 const struct hip_handle *theirs)
+{
+    int peer, can = 0;
+    hipError_t error;
+
+    if (strcmp(hip->pci, theirs->pci) == 0) {
+        return hip->params.ranks_on_device > 1
+                   ? IRIS_OK
+                   : iris_i_fail(NULL, IRIS_ERR_BACKEND,
+                                 "ranks %d and %d are both on GPU %s; give "
+                                 "each rank its own, or let them share with "
+                                 "IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu",
+                                 hip->params.rank, theirs->rank, hip->pci);
+    }
+    error = hipDeviceGetByPCIBusId(&peer, theirs->pci);
+    if (error != hipSuccess) {
+        return iris_i_hip_fail(hip, error,
+                               "rank %d's GPU %s is not seen; let every rank "
+                               "see all GPUs (%s_VISIBLE_DEVICES)",
+                               theirs->rank, theirs->pci,
+                               IRIS_HIP_NVIDIA ? "CUDA" : "HIP");
+    }
+    error = enable(hip, peer, theirs, &can);
+    if (error == hipSuccess && can) {
+        warn_of_atomics(hip, peer, theirs);
+        return IRIS_OK;
+    }
+    return iris_i_fail(NULL, IRIS_ERR_UNREACHABLE,
+                       "GPU %d (%s) of rank %d cannot reach GPU %d (%s) of "
+                       "rank %d: %s. Use GPUs that are linked, or "
+                       "IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu",
+                       hip->device, hip->pci, hip->params.rank, peer,
+                       theirs->pci, theirs->rank,
+                       error == hipSuccess ? "no peer access between them"
+                                           : hipGetErrorString(error));
+}
+
+/* ---- Importing ---- */
+
+static iris_status_t import(struct hip_backend *hip,
+                            const struct hip_handle *theirs, int fd,
+                            struct hip_import *import)
+{
+    iris_status_t status = check_reach(hip, theirs);
+    hipError_t error;
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (is_here(theirs)) {
+        import->base = theirs->base;
+        import->local = true;
+        iris_i_hip_import_local(1);
+        return IRIS_OK;
+    }
+    if (hip->params.vmem) {
+        return iris_i_hip_vmem_import(hip, theirs, fd, import);
+    }
+    /* The runtime counts how often one is open: other contexts of this process
+     * may have it, too. */
+    error = hipIpcOpenMemHandle(&import->opened, theirs->ipc,
+                                hipIpcMemLazyEnablePeerAccess);
+    import->base = (char *)import->opened + theirs->offset;
+    return iris_i_hip_fail(hip, error,
+                           "the heap of rank %d, process %d on GPU %s, cannot "
+                           "be mapped",
+                           theirs->rank, (int)theirs->pid, theirs->pci);
+}
+
+/* Reads a peer's handle. */
+static iris_status_t read_handle(const struct hip_backend *hip,
+                                 const struct iris_heap_handle *handle,
+                                 size_t bytes, struct hip_handle *theirs)
+{
+    if (handle->num_bytes != sizeof *theirs) {
+        return iris_i_hip_refuse(hip, IRIS_ERR_MISMATCH,
+                                 "a peer's heap handle has %u bytes instead of "
+                                 "%zu: the ranks use different builds of this "
+                                 "library",
+                                 (unsigned)handle->num_bytes, sizeof *theirs);
+    }
+    memcpy(theirs, handle->bytes, sizeof *theirs);
+    if (theirs->bytes != bytes) {
+        return iris_i_hip_refuse(hip, IRIS_ERR_SYSTEM,
+                                 "a peer's heap has %llu bytes instead of %zu",
+                                 (unsigned long long)theirs->bytes, bytes);
+    }
+    if (theirs->vmem != hip->params.vmem) {
+        return iris_i_hip_refuse(hip, IRIS_ERR_MISMATCH,
+                                 "IRIS_ALLOCATOR=%s, but rank %d has another; "
+                                 "give all ranks the same",
+                                 hip->params.vmem ? "vmem" : "pool",
+                                 theirs->rank);
+    }
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_hip_heap_import(struct iris_backend *backend,
+                                     const struct iris_heap_handle *handle,
+                                     size_t bytes, void **base_p)
+{
+    struct hip_backend *hip = (struct hip_backend *)backend;
+    struct hip_import *mapped = calloc(1, sizeof *mapped);
+    struct hip_before before = iris_i_hip_enter(hip);
+    struct hip_handle theirs;
+    iris_status_t status =
+        mapped == NULL ? iris_i_hip_refuse(hip, IRIS_ERR_NO_MEMORY, "no memory")
+                       : read_handle(hip, handle, bytes, &theirs);
+
+    if (status == IRIS_OK) {
+        status = import(hip, &theirs, handle->fd, mapped);
+    }
+    iris_i_hip_leave(hip, before);
+    if (status != IRIS_OK) {
+        free(mapped);
+        return status;
+    }
+    mapped->bytes = hip->params.vmem ? hip->heap.bytes : bytes;
+    mapped->next = hip->imports;
+    hip->imports = mapped;
+    *base_p = mapped->base;
+    return IRIS_OK;
+}
+
+void iris_i_hip_heap_unimport(struct iris_backend *backend, void *base,
+                              size_t bytes)
+{
+    struct hip_backend *hip = (struct hip_backend *)backend;
+    struct hip_import **link = &hip->imports;
+    struct hip_import *mapped;
+    struct hip_before before = iris_i_hip_enter(hip);
+
+    (void)bytes;
+    while (*link != NULL && (*link)->base != base) {
+        link = &(*link)->next;
+    }
+    mapped = *link;
+    if (mapped == NULL) { /* nothing of ours */
+        iris_i_hip_leave(hip, before);
+        return;
+    }
+    *link = mapped->next;
+    if (mapped->local) {
+        iris_i_hip_import_local(-1);
+    } else if (hip->params.vmem) {
+        iris_i_hip_vmem_free(hip, &mapped->addresses);
+    } else if (!iris_i_hip_any_stuck()) {
+        (void)hipIpcCloseMemHandle(mapped->opened);
+        (void)hipGetLastError();
+    }
+    iris_i_hip_leave(hip, before);
+    free(mapped);
+}

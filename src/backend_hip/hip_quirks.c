@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Quirks of runtimes and drivers. Each says with which it was seen.
+ */
+#include "config.h"
+
+#include "backend_hip/hip.h"
+
+#include <stdlib.h>
+
+/* ---- The calling thread ---- */
+
+/* All: what this library asks in a thread would be an error while a capture in
+ * global mode is under way in any other, and void that capture. */
+static hipStreamCaptureMode exchange_mode(hipStreamCaptureMode mode)
+{
+    if (hipThreadExchangeStreamCaptureMode(&mode) != hipSuccess) {
+        (void)hipGetLastError();
+        mode = hipStreamCaptureModeRelaxed; /* nothing to put back */
+    }
+    return mode;
+}
+
+#if IRIS_HIP_NVIDIA
+/* CUDA 12 and 13: a thread of the program has a device in name only until it
+ * uses it, and to make it current again would make a context there. So contexts
+ * are pushed and popped. */
+static int make_current(const struct hip_backend *hip)
+{
+    return hipCtxPushCurrent(hip->context) == hipSuccess ? hip->device : -1;
+}
+
+static void put_back(const struct hip_backend *hip, int device)
+{
+    hipCtx_t left;
+
+    (void)hip;
+    if (device >= 0) {
+        (void)hipCtxPopCurrent(&left);
+    }
+}
+
+/* It is the runtime's own, and kept: memory whose freeing is deferred outlives
+ * its backend. */
+hipError_t iris_i_hip_attach(struct hip_backend *hip)
+{
+    return hipDevicePrimaryCtxRetain(&hip->context, hip->device);
+}
+#else
+/* HIP 5.2: even the device that is current is set, since to a thread that is
+ * new to the runtime that may mean nothing yet. */
+static int make_current(const struct hip_backend *hip)
+{
+    int device = -1;
+
+    if (hipGetDevice(&device) != hipSuccess) {
+        device = -1;
+    }
+    (void)hipSetDevice(hip->device);
+    (void)hipGetLastError();
+    return device;
+}
+
+static void put_back(const struct hip_backend *hip, int device)
+{
+    if (device >= 0 && device != hip->device) {
+        (void)hipSetDevice(device);
+    }
+}
+
+hipError_t iris_i_hip_attach(struct hip_backend *hip)
+{
+    (void)hip;
+    return hipSuccess;
+}
+#endif
+
+struct hip_before iris_i_hip_enter(const struct hip_backend *hip)
+{
+    int device = make_current(hip);
+
+    return (struct hip_before){device,
+                               exchange_mode(hipStreamCaptureModeRelaxed)};
+}
+
+void iris_i_hip_leave(const struct hip_backend *hip, struct hip_before before)
+{
+    if (before.mode != hipStreamCaptureModeRelaxed) {
+        (void)exchange_mode(before.mode);
+    }
+    put_back(hip, before.device);
+}
+
+/* CUDA 13.0: streams of many rank threads on one GPU must not share hardware
+ * queues, where a kernel that waits would hold up the one it waits for; 32 is
+ * the most. HIP: the same. Nor may loading a kernel wait for one that runs,
+ * which this does not reach where the program has begun to use CUDA. */
+void iris_i_hip_set_environment(void)
+{
+    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    (void)setenv("GPU_MAX_HW_QUEUES", "16", 0);
+    (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+}
+
+/* ---- Streams and graphs ---- */
+
+/* CUDA 13.0, H200: streams that have had no work share a queue: if one stream's
+ * first kernels wait, another's first may never run. So the first work is one
+ * that does not wait; an event does not count. */
+hipError_t iris_i_hip_give_first_work(const struct hip_backend *hip,
+                                      hipStream_t native)
+{
+#if HIP_QUEUE_WAITS
+    char *word = (char *)(uintptr_t)hip->info.watch +
+                 offsetof(struct hip_pinned, unread);
+    hipError_t error = hipStreamWriteValue64(native, word, 0, 0);
+
+    if (error != hipErrorNotSupported) {
+        return error;
+    }
+    (void)hipGetLastError();
+#else
+    (void)hip, (void)native;
+#endif
+    return hipSuccess;
+}
+
+#if HIP_QUEUE_WAITS
+/* CUDA 13.0, H200: a process has memory for some 34 streams and graphs on a GPU
+ * at first. To take more waits for all that runs there, and all other calls
+ * wait for that: for ever, if a kernel waits for a rank whose thread is in such
+ * a call. The memory stays when streams are gone. */
+#define NUM_STREAMS 256
+/* CUDA 13.0: so many streams run at once, whatever the environment asks for.
+ * Each context has a stream at least, and there are the two for all. */
+#define MOST_QUEUES 32
+
+static void make_streams(const struct hip_backend *hip)
+{
+    hipStream_t natives[NUM_STREAMS];
+    hipError_t error = hipSuccess;
+    int count = 0;
+
+    while (count < NUM_STREAMS && error == hipSuccess) {
+        error = hipStreamCreateWithFlags(&natives[count], hipStreamNonBlocking);
+        count += error == hipSuccess;
+    }
+    while (count > 0) {
+        (void)hipStreamDestroy(natives[--count]);
+    }
+    if (error != hipSuccess) {
+        (void)hipGetLastError();
+        iris_i_warning(NULL,
+                       "rank %d: GPU %d has no memory now for the streams and "
+                       "graphs of ranks that share it (%s): making one later "
+                       "may wait for kernels that wait for this rank. Leave "
+                       "the GPU more memory (IRIS_HEAP_SIZE)",
+                       hip->params.rank, hip->device, hipGetErrorString(error));
+    }
+}
+
+void iris_i_hip_prepare(const struct hip_backend *hip)
+{
+    const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    unsigned long queues = text == NULL ? 0 : strtoul(text, NULL, 10);
+
+    /* Before a second one's kernels can wait for the first's. Behind one that
+     * cannot be ended it would never come back. */
+    if (hip->num_contexts == 2 && !iris_i_hip_any_stuck()) {
+        make_streams(hip);
+    }
+    queues = queues < MOST_QUEUES ? queues : MOST_QUEUES;
+    if (hip->num_contexts + 1 == queues) {
+        iris_i_warning(NULL,
+                       "rank %d is context %u of this process on GPU %d, which "
+                       "runs %lu streams at once: kernels that wait for each "
+                       "other may wait for ever. Use fewer rank threads, or "
+                       "processes (IRIS_SPAWN=processes, mpirun)",
+                       hip->params.rank, hip->num_contexts, hip->device,
+                       queues);
+    }
+}
+#else
+void iris_i_hip_prepare(const struct hip_backend *hip)
+{
+    (void)hip;
+}
+#endif
+
+#if !IRIS_HIP_NVIDIA
+/* HIP has it since 5.6; the runtime may be newer than the headers. */
+extern hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device)
+    __attribute__((weak));
+#endif
+
+hipError_t iris_i_hip_stream_device(hipStream_t native, int *device_p)
+{
+#if !IRIS_HIP_NVIDIA
+    if (native == NULL || hipStreamGetDevice == NULL) {
+        return hipSuccess;
+    }
+#endif
+    return hipStreamGetDevice(native, device_p);
+}
+
+/* ---- Code ---- */
+
+#if IRIS_HIP_NVIDIA && CUDA_VERSION >= 12040
+/* Drivers before 12.4 do not have them. */
+extern __typeof__(cuModuleGetFunctionCount) cuModuleGetFunctionCount
+    __attribute__((weak));
+extern __typeof__(cuModuleEnumerateFunctions) cuModuleEnumerateFunctions
+    __attribute__((weak));
+extern __typeof__(cuFuncLoad) cuFuncLoad __attribute__((weak));
+
+/* CUDA 13.0: where the program has begun to use CUDA before this library could
+ * ask for eager loading, a kernel is loaded when it is launched first, and that
+ * waits for kernels that wait. */
+void iris_i_hip_load_functions(hipModule_t module)
+{
+    CUfunction *functions;
+    unsigned count = 0;
+
+    if (cuModuleGetFunctionCount == NULL ||
+        cuModuleEnumerateFunctions == NULL || cuFuncLoad == NULL ||
+        cuModuleGetFunctionCount(&count, module) != CUDA_SUCCESS) {
+        return;
+    }
+    functions = calloc(count, sizeof functions[0]);
+    if (functions != NULL &&
+        cuModuleEnumerateFunctions(functions, count, module) == CUDA_SUCCESS) {
+        for (unsigned i = 0; i < count; i++) {
+            (void)cuFuncLoad(functions[i]);
+        }
+    }
+    free(functions);
+}
+#else
+/* HIP: they are on the device once their module is. */
+void iris_i_hip_load_functions(hipModule_t module)
+{
+    (void)module;
+}
+#endif
+
+/* ---- Memory ---- */
+
+/* By its type, since memory of another GPU may have no address on this one. HIP
+ * before 6 has no type for it, and mostly returns an error. */
+bool iris_i_hip_is_unknown(const hipPointerAttribute_t *what)
+{
+#if IRIS_HIP_NVIDIA || HIP_VERSION_MAJOR >= 6
+    return what->type == hipMemoryTypeUnregistered;
+#else
+    return what->memoryType == hipMemoryTypeHost && what->hostPointer == NULL &&
+           what->devicePointer == NULL;
+#endif
+}
+
+#if IRIS_HIP_NVIDIA
+void *iris_i_hip_os_handle(int *fd)
+{
+    return (void *)(uintptr_t)*fd;
+}
+
+const char *iris_i_hip_cannot_retain(void)
+{
+    return NULL;
+}
+#else
+/* As HIP_VERSION counts it; 0: not known. */
+static int runtime_version(void)
+{
+    int version = 0;
+
+    return hipRuntimeGetVersion(&version) == hipSuccess ? version : 0;
+}
+
+/* HIP before 7.1 took the address of a descriptor to import, since then it
+ * takes the descriptor, as CUDA does. */
+void *iris_i_hip_os_handle(int *fd)
+{
+    int version = runtime_version();
+
+    return version != 0 && version < 70100000 ? (void *)fd
+                                              : (void *)(uintptr_t)*fd;
+}
+
+/* HIP before 7.14 crashes when it is asked for the handle of memory that its
+ * virtual memory calls did not make (rocm-systems #5807), and gives the handle
+ * of other memory without a hold on it (#2696). */
+const char *iris_i_hip_cannot_retain(void)
+{
+    return runtime_version() < 71400000
+               ? "HIP before 7.14 does not hold memory of the program's safely"
+               : NULL;
+}
+#endif
