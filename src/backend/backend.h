@@ -118,7 +118,8 @@ struct iris_core_ops {
 
     /* Fills *place_p, or returns 0: it is on no rank's heap. Called from the
      * handler of a signal, of a thread that runs a kernel. */
-    int (*locate)(void *core, const void *address, struct iris_location *place_p);
+    int (*locate)(void *core, const void *address,
+                  struct iris_location *place_p);
 };
 
 /* What the core tells an instance when it opens one. */
@@ -222,19 +223,20 @@ struct iris_memory_ops {
     /* Names the heap for other ranks, and with IRIS_COMMIT_PRIVATE the memory
      * at its start, if there is some. The descriptor in *handle_p, if any, is
      * the caller's to close. */
-    iris_status_t (*export)(struct iris_backend *backend,
-                            const struct iris_heap_region *region,
-                            struct iris_heap_handle *handle_p);
+    iris_status_t (*export_heap)(struct iris_backend *backend,
+                                 const struct iris_heap_region *region,
+                                 struct iris_heap_handle *handle_p);
 
     /* Maps a peer's heap from its handle, which stays the caller's. Works in
      * another process and in another rank thread of the same process.
      * IRIS_ERR_UNREACHABLE: this device has no access to that one's memory. */
-    iris_status_t (*import)(struct iris_backend *backend,
-                            const struct iris_heap_handle *handle, size_t bytes,
-                            void **base_p);
+    iris_status_t (*import_heap)(struct iris_backend *backend,
+                                 const struct iris_heap_handle *handle,
+                                 size_t bytes, void **base_p);
 
-    /* Undoes import; this rank's kernels no longer use it. */
-    void (*unimport)(struct iris_backend *backend, void *base, size_t bytes);
+    /* Undoes import_heap; this rank's kernels no longer use it. */
+    void (*unimport_heap)(struct iris_backend *backend, void *base,
+                          size_t bytes);
 
     /* Puts zeroed memory at `at`, where there is none, so that touching it
      * cannot fault, here and for all devices of this process that can reach
@@ -243,11 +245,12 @@ struct iris_memory_ops {
                             size_t bytes);
 
     /* Undoes one commit, import_range or map_external; nothing at `at`: does
-     * nothing. No device work uses it any more. free and unimport undo what is
-     * left. */
+     * nothing. No device work uses it any more. free and unimport_heap undo
+     * what is left. */
     void (*decommit)(struct iris_backend *backend, void *at, size_t bytes);
 
-    /* Names what commit or map_external has put at `at`, as export does. */
+    /* Names what commit or map_external has put at `at`, as export_heap does.
+     */
     iris_status_t (*export_range)(struct iris_backend *backend, void *at,
                                   struct iris_heap_handle *handle_p);
 

@@ -69,20 +69,20 @@ iris_status_t iris_i_memory_export(struct iris_backend *backend,
                                    const struct iris_heap_region *region,
                                    struct iris_heap_handle *handle_p)
 {
-    return backend->memory->export(backend, region, handle_p);
+    return backend->memory->export_heap(backend, region, handle_p);
 }
 
 iris_status_t iris_i_memory_import(struct iris_backend *backend,
                                    const struct iris_heap_handle *handle,
                                    size_t bytes, void **base_p)
 {
-    return backend->memory->import(backend, handle, bytes, base_p);
+    return backend->memory->import_heap(backend, handle, bytes, base_p);
 }
 
 void iris_i_memory_unimport(struct iris_backend *backend, void *base,
                             size_t bytes)
 {
-    backend->memory->unimport(backend, base, bytes);
+    backend->memory->unimport_heap(backend, base, bytes);
 }
 
 iris_status_t iris_i_memory_commit(struct iris_backend *backend, void *at,

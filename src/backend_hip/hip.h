@@ -235,9 +235,9 @@ HIP_SLOT(device, clear_fault, iris_i_hip_clear_fault);
 
 HIP_SLOT(memory, alloc, iris_i_hip_heap_alloc);
 HIP_SLOT(memory, free, iris_i_hip_heap_free);
-HIP_SLOT(memory, export, iris_i_hip_heap_export);
-HIP_SLOT(memory, import, iris_i_hip_heap_import);
-HIP_SLOT(memory, unimport, iris_i_hip_heap_unimport);
+HIP_SLOT(memory, export_heap, iris_i_hip_heap_export);
+HIP_SLOT(memory, import_heap, iris_i_hip_heap_import);
+HIP_SLOT(memory, unimport_heap, iris_i_hip_heap_unimport);
 HIP_SLOT(memory, commit, iris_i_hip_commit);
 HIP_SLOT(memory, decommit, iris_i_hip_decommit);
 HIP_SLOT(memory, export_range, iris_i_hip_export_range);

@@ -180,7 +180,7 @@ iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
     struct hip_backend *hip = (struct hip_backend *)backend;
     hipStreamCaptureStatus capture = hipStreamCaptureStatusNone;
     struct hip_before before = iris_i_hip_enter(hip);
-    struct hip_stream *stream;
+    struct hip_stream *stream = NULL;
     int device = hip->device;
     hipError_t error = hipStreamIsCapturing(native, &capture);
     iris_status_t status;

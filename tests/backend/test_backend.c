@@ -6,11 +6,14 @@
 
 #include <iris/device.h>
 
+#if IRIS_ON_CPU /* C that is no C++ */
 #include "backend/calls.h"
 #include "backend/registry.h"
+#include "base/settings.h"
+#endif
+
 #include "support/harness.h"
 #include "support/leaks.h"
-#include "base/settings.h"
 
 #include <limits.h>
 #include <stdatomic.h>
@@ -93,11 +96,13 @@ static int locate(void *core, const void *address,
     return 0;
 }
 
+#if IRIS_ON_CPU
 static const struct iris_core_ops core_ops = {
     .keep_waiting = keep_waiting,
     .describe_late = describe_late,
     .locate = locate,
 };
+#endif
 
 static struct iris_backend *open_one(const struct iris_backend_type *type,
                                      void *core)
