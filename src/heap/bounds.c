@@ -279,6 +279,12 @@ static iris_status_t observe_device(void *self,
 
 /* ---- Creating and destroying ---- */
 
+size_t iris_i_bounds_red_zone(const struct iris_settings *settings)
+{
+    return strcmp(settings->check.text, "bounds") == 0 ? IRIS_RED_ZONE_BYTES
+                                                       : 0;
+}
+
 iris_status_t iris_i_bounds_create(const struct iris_heap *heap,
                                    struct iris_bounds **bounds_p)
 {
