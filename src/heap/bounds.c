@@ -274,7 +274,7 @@ static iris_status_t observe_device(void *self,
     pthread_rwlock_rdlock(&bounds->lock);
     right = bounds->blind || is_right(bounds, event, why);
     pthread_rwlock_unlock(&bounds->lock);
-    return right ? IRIS_OK : iris_i_fail_access(event, why);
+    return right ? IRIS_OK : iris_i_fail_access(event, IRIS_ERR_INVALID, why);
 }
 
 /* ---- Creating and destroying ---- */
