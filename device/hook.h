@@ -254,7 +254,8 @@ IRIS_CPU_COLD void iris_d_after_barrier(struct iris_cpu_wg *cpu,
 IRIS_DEVICE void *iris_dev_as_remote(iris_dev_t dev, const void *ptr, int rank)
 {
 #if IRIS_ON_CPU
-    if (IRIS_UNLIKELY(iris_d_no_rank(dev, rank))) {
+    if (IRIS_UNLIKELY(iris_d_no_rank(dev, rank) ||
+                      iris_d_load_constant(&dev.heap_bases[rank]) == 0)) {
         iris_d_before(dev.cpu, ptr, 0, rank,
                       iris_d_packed(iris_d_reads(IRIS_OP_LOAD, rank, 1)));
     }

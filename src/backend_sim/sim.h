@@ -30,6 +30,7 @@ struct sim_stop {
     unsigned num_ended;     /* of the origin's kernel */
     uint32_t num_unstarted; /* and those that it kept from starting, */
     uint32_t grid;          /* of so many */
+    bool refused;           /* a kernel did what it may not: it did not wait */
     bool expired; /* it comes from a wait's deadline: `ended` is that one */
 };
 
@@ -129,10 +130,14 @@ iris_status_t iris_i_sim_thread_start(const struct iris_backend_params *params,
                                       void *(*entry)(void *), void *argument,
                                       pthread_t *thread_p);
 
-/* Stops all work, which has not been stopped before: a kernel of the stream did
- * what `message` says. */
+/* Stops all work unless it has been stopped before: what `message` says keeps
+ * the stream from going on. */
 void iris_i_sim_stop(struct sim_stream *stream, iris_status_t status,
                      const char *message);
+
+/* The same, because a kernel of the stream did what it may not: nothing is to
+ * be said about a wait. The message is this thread's last. */
+void iris_i_sim_refuse(struct sim_stream *stream, iris_status_t status);
 
 static inline bool iris_i_sim_stopped(const struct sim_stream *stream)
 {

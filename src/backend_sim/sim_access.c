@@ -39,7 +39,7 @@ iris_status_t iris_i_sim_check_access(const struct iris_cpu_wg *cpu,
         snprintf(why, sizeof why,
                  "the rank is out of range; the job has ranks 0 to %d",
                  cpu->num_ranks - 1);
-        return iris_i_fail_access(event, why);
+        return iris_i_fail_access(event, IRIS_ERR_INVALID, why);
     }
     if (iris_i_is_translated(event) &&
         (event->bytes > cpu->heap_bytes ||
@@ -50,13 +50,13 @@ iris_status_t iris_i_sim_check_access(const struct iris_cpu_wg *cpu,
                  offset < cpu->heap_bytes ? "goes past the end of"
                                           : "is not on",
                  (const void *)cpu->heap_base, cpu->heap_bytes);
-        return iris_i_fail_access(event, why);
+        return iris_i_fail_access(event, IRIS_ERR_INVALID, why);
     }
     if ((uintptr_t)event->address % alignment_of(event) != 0) {
         snprintf(why, sizeof why,
                  "the address is misaligned; it must be a multiple of %zu",
                  alignment_of(event));
-        return iris_i_fail_access(event, why);
+        return iris_i_fail_access(event, IRIS_ERR_INVALID, why);
     }
     return IRIS_OK;
 }

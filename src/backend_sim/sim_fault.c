@@ -30,6 +30,7 @@ static bool stop(struct sim_stream *stream, iris_status_t status,
     stop->num_ended = 0;
     stop->num_unstarted = 0;
     stop->expired = false;
+    stop->refused = false;
     atomic_store(&stop->status, status);
     return true;
 }
@@ -39,6 +40,15 @@ void iris_i_sim_stop(struct sim_stream *stream, iris_status_t status,
 {
     pthread_mutex_lock(&stream->sim->lock);
     (void)stop(stream, status, message);
+    pthread_mutex_unlock(&stream->sim->lock);
+}
+
+void iris_i_sim_refuse(struct sim_stream *stream, iris_status_t status)
+{
+    pthread_mutex_lock(&stream->sim->lock);
+    if (stop(stream, status, iris_last_error())) {
+        stream->sim->stop.refused = true;
+    }
     pthread_mutex_unlock(&stream->sim->lock);
 }
 
@@ -137,7 +147,7 @@ static void describe(const struct sim_backend *sim,
     struct sim_stream *origin = stop->origin;
 
     memcpy(message, stop->message, IRIS_MESSAGE_BYTES);
-    if (stop->num_ended > 0 && atomic_load(&stop->status) != IRIS_ERR_INVALID) {
+    if (stop->num_ended > 0 && !stop->refused) {
         append(message, "; kernel %s: workgroup %u waited", stop->ended.kernel,
                stop->ended.workgroup);
         if (stop->ended.wait_address != NULL) {

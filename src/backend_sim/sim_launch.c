@@ -170,7 +170,7 @@ void iris_cpu_observe(struct iris_cpu_wg *cpu,
         status = iris_i_sim_check_access(cpu, event);
     }
     if (status != IRIS_OK) {
-        iris_i_sim_stop(current->stream, status, iris_last_error());
+        iris_i_sim_refuse(current->stream, status);
         end_workgroup(current);
     }
 }
@@ -185,7 +185,7 @@ void iris_cpu_end(struct iris_cpu_wg *cpu, const char *why)
     status = iris_i_fail(NULL, IRIS_ERR_INVALID,
                          "rank %d: kernel %s, workgroup %u: %s", cpu->rank,
                          cpu->kernel, cpu->workgroup, why);
-    iris_i_sim_stop(current->stream, status, iris_last_error());
+    iris_i_sim_refuse(current->stream, status);
     end_workgroup(current);
 }
 

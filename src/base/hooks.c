@@ -141,9 +141,9 @@ bool iris_i_is_translated(const struct iris_cpu_event *event)
 }
 
 iris_status_t iris_i_fail_access(const struct iris_cpu_event *event,
-                                 const char *why)
+                                 iris_status_t status, const char *why)
 {
-    return iris_i_fail(NULL, IRIS_ERR_INVALID,
+    return iris_i_fail(NULL, status,
                        "rank %d: kernel %s, workgroup %u: %s of %zu bytes at "
                        "%p on rank %d: %s",
                        event->rank, event->kernel, event->workgroup,

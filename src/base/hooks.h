@@ -98,9 +98,9 @@ void iris_i_hooks_host(struct iris_hooks *hooks, struct iris_host_event *event);
 bool iris_i_is_translated(const struct iris_cpu_event *event);
 
 /* "rank 1: kernel scale, workgroup 3: atomic add of 4 bytes at 0x7f00 on rank
- * 0: <why>" is this thread's error now. Returns IRIS_ERR_INVALID. */
+ * 0: <why>" is this thread's error now. Returns `status`. */
 iris_status_t iris_i_fail_access(const struct iris_cpu_event *event,
-                                 const char *why);
+                                 iris_status_t status, const char *why);
 
 /* Whether anyone watches kernels; `hooks` may be NULL. */
 static inline int iris_i_hooks_watch_device(struct iris_hooks *hooks)

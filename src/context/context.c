@@ -163,9 +163,7 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
 
     heap->backend = iris->backend;
     heap->hooks = &iris->hooks;
-    if (strcmp(iris->settings->check.text, "bounds") == 0) {
-        heap->red_zone_bytes = IRIS_RED_ZONE_BYTES;
-    }
+    heap->red_zone_bytes = iris_i_bounds_red_zone(iris->settings);
     heap->stream = iris->queue.streams;
     status = iris_i_heap_open(heap, (size_t)iris->settings->heap_bytes.number,
                               iris_i_layout_bytes(iris->log.num_ranks));
@@ -208,14 +206,13 @@ static iris_status_t prepare(iris_t *iris,
 /* IRIS_CHECK, from the first allocation on. */
 static iris_status_t open_check(iris_t *iris)
 {
-    if (iris->heap.red_zone_bytes == 0) {
-        return IRIS_OK;
-    }
-    if (iris->placement.type->is_gpu) {
+    if (iris->heap.red_zone_bytes > 0 && iris->placement.type->is_gpu) {
         iris_i_warning(&iris->log, "IRIS_CHECK=bounds checks nothing on a GPU; "
                                    "set IRIS_SIM_DEVICE=cpu, too");
     }
-    return iris_i_bounds_create(&iris->heap, &iris->bounds);
+    return iris->heap.red_zone_bytes > 0
+               ? iris_i_bounds_create(&iris->heap, &iris->bounds)
+               : IRIS_OK;
 }
 
 /* What connect_peers() passes through the heap. */

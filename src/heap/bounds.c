@@ -274,10 +274,16 @@ static iris_status_t observe_device(void *self,
     pthread_rwlock_rdlock(&bounds->lock);
     right = bounds->blind || is_right(bounds, event, why);
     pthread_rwlock_unlock(&bounds->lock);
-    return right ? IRIS_OK : iris_i_fail_access(event, why);
+    return right ? IRIS_OK : iris_i_fail_access(event, IRIS_ERR_INVALID, why);
 }
 
 /* ---- Creating and destroying ---- */
+
+size_t iris_i_bounds_red_zone(const struct iris_settings *settings)
+{
+    return strcmp(settings->check.text, "bounds") == 0 ? IRIS_RED_ZONE_BYTES
+                                                       : 0;
+}
 
 iris_status_t iris_i_bounds_create(const struct iris_heap *heap,
                                    struct iris_bounds **bounds_p)

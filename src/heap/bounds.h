@@ -6,6 +6,7 @@
 #ifndef IRIS_SRC_HEAP_BOUNDS_H
 #define IRIS_SRC_HEAP_BOUNDS_H
 
+#include "base/settings.h"
 #include "heap/heap.h"
 
 /* Between two allocations while bounds are checked, beside what rounding
@@ -14,6 +15,9 @@
 #define IRIS_RED_ZONE_BYTES ((size_t)1024)
 
 struct iris_bounds;
+
+/* 0: bounds are not to be checked. */
+size_t iris_i_bounds_red_zone(const struct iris_settings *settings);
 
 /* Begins to watch a heap that is connected and has no allocations yet, through
  * its hooks, from whose events it learns of allocations. The heap outlives the

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The allocator's first range is the library's own, with memory committed. */
 static iris_status_t make_records(struct iris_heap *heap)
@@ -111,6 +112,36 @@ static iris_status_t map_peer(struct iris_heap *heap, int rank,
                                 base_p);
 }
 
+/* Ends a CPU kernel ahead of an operation on a heap that is not mapped. */
+static iris_status_t guard(void *self, const struct iris_cpu_event *event)
+{
+    const struct iris_heap *heap = self;
+    char why[128];
+
+    if (event->after || event->target_rank < 0 ||
+        event->target_rank >= heap->log->num_ranks ||
+        heap->reachable[event->target_rank]) {
+        return IRIS_OK;
+    }
+    snprintf(why, sizeof why,
+             "rank %d's heap is not mapped on rank %d: they are on different "
+             "nodes; ask iris_is_reachable() first",
+             event->target_rank, heap->log->rank);
+    return iris_i_fail_access(event, IRIS_ERR_UNREACHABLE, why);
+}
+
+static iris_status_t open_guard(struct iris_heap *heap)
+{
+    size_t num_ranks = (size_t)heap->log->num_ranks;
+
+    if (memchr(heap->reachable, 0, num_ranks) == NULL || heap->hooks == NULL) {
+        return IRIS_OK;
+    }
+    heap->guard.device = guard;
+    heap->guard.self = heap;
+    return iris_i_hooks_add(heap->hooks, &heap->guard);
+}
+
 iris_status_t iris_i_heap_connect(struct iris_heap *heap,
                                   struct iris_members *world,
                                   const struct iris_heap_peers *peers)
@@ -140,7 +171,7 @@ iris_status_t iris_i_heap_connect(struct iris_heap *heap,
         heap->bases[rank] = (int64_t)(uintptr_t)base;
         heap->reachable[rank] = 1;
     }
-    return IRIS_OK;
+    return open_guard(heap);
 }
 
 void iris_i_heap_disconnect(struct iris_heap *heap)
@@ -159,6 +190,9 @@ void iris_i_heap_disconnect(struct iris_heap *heap)
 void iris_i_heap_close(struct iris_heap *heap)
 {
     iris_i_heap_disconnect(heap);
+    if (heap->guard.device != NULL) {
+        iris_i_hooks_remove(heap->hooks, &heap->guard);
+    }
     if (heap->region.base != NULL) {
         iris_i_memory_free(heap->backend, &heap->region);
     }

@@ -29,6 +29,8 @@ struct iris_heap {
     struct iris_heap_region region;
     int64_t *bases;           /* of each rank's heap, as mapped here; 0: not */
     unsigned char *reachable; /* 1: bases[rank] is not 0 */
+    struct iris_observer guard; /* while there is an unreachable one: ends CPU
+                                 * kernels that touch it */
     struct iris_alloc *alloc;
     size_t reserved_bytes; /* the library's own, at offset 0 */
     size_t red_zone_bytes; /* left free behind each allocation */

@@ -133,7 +133,7 @@ static const struct {
 
 static int open_args(iris_t *iris, struct stray_args *args)
 {
-    static int32_t outside[ELEMENTS + 1];
+    static int32_t outside[2][ELEMENTS + 1]; /* one for each rank thread */
     void *array, *after, *freed, *signal;
 
     CHECK_OK(iris_malloc(iris, 4 * ELEMENTS, &array));
@@ -146,7 +146,7 @@ static int open_args(iris_t *iris, struct stray_args *args)
                                 .array = array,
                                 .after = after,
                                 .freed = freed,
-                                .outside = outside,
+                                .outside = outside[iris_rank(iris) % 2],
                                 .signal = signal};
     return 0;
 }
