@@ -135,6 +135,37 @@ hipError_t iris_i_hip_give_first_work(const struct hip_backend *hip,
  * Each context has a stream at least, and there are the two for all. */
 #define MOST_QUEUES 32
 
+/* The same for some 4000 kernels and copies in graphs. */
+#define NUM_NODES 16384
+
+/* Makes a graph of copies, which are never done. */
+static hipError_t make_graph(const struct hip_backend *hip, hipStream_t native)
+{
+    char *words = (char *)(uintptr_t)hip->info.watch +
+                  offsetof(struct hip_pinned, blocks);
+    hipGraphExec_t exec;
+    hipGraph_t graph = NULL;
+    hipError_t error =
+        hipStreamBeginCapture(native, hipStreamCaptureModeRelaxed);
+    hipError_t ended;
+
+    for (int i = 0; i < NUM_NODES && error == hipSuccess; i++) {
+        error = hipMemcpyAsync(words, words + 8, 8, hipMemcpyDefault, native);
+    }
+    ended = hipStreamEndCapture(native, &graph);
+    error = error == hipSuccess ? ended : error;
+    if (error == hipSuccess) {
+        error = hipGraphInstantiate(&exec, graph, NULL, NULL, 0);
+    }
+    if (error == hipSuccess) {
+        error = hipGraphExecDestroy(exec);
+    }
+    if (graph != NULL) {
+        (void)hipGraphDestroy(graph);
+    }
+    return error;
+}
+
 static void make_streams(const struct hip_backend *hip)
 {
     hipStream_t natives[NUM_STREAMS];
@@ -144,6 +175,9 @@ static void make_streams(const struct hip_backend *hip)
     while (count < NUM_STREAMS && error == hipSuccess) {
         error = hipStreamCreateWithFlags(&natives[count], hipStreamNonBlocking);
         count += error == hipSuccess;
+    }
+    if (error == hipSuccess) {
+        error = make_graph(hip, natives[0]);
     }
     while (count > 0) {
         (void)hipStreamDestroy(natives[--count]);

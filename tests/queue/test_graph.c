@@ -353,6 +353,7 @@ static int deadline_body(iris_t *iris, void *arg)
     CHECK_OK(iris_graph_launch(iris, graph, stream));
     CHECK_STATUS(iris_stream_synchronize(iris, stream), IRIS_ERR_TIMEOUT);
     CHECK_MESSAGE("(IRIS_DEVICE_TIMEOUT_MS)");
+    CHECK_OK(iris_clear_error(iris));
     CHECK_OK(harness_write(iris, word, &one, sizeof one));
     CHECK_OK(iris_graph_launch(iris, graph, stream));
     CHECK_OK(iris_stream_synchronize(iris, stream));
