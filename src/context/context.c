@@ -290,6 +290,19 @@ static iris_status_t write_bases(iris_t *iris)
     return status;
 }
 
+/* Base 0 is in the device context and in the world's words, too. */
+static iris_status_t agree_on_reach(iris_t *iris)
+{
+    int changed = 0;
+    iris_status_t status = iris_i_heap_agree_on_reach(&iris->heap, &changed);
+
+    if (status == IRIS_OK && changed) {
+        status = iris_i_layout_write_context(iris);
+    }
+    return status == IRIS_OK && changed ? iris_i_group_open_world(iris)
+                                        : status;
+}
+
 /* All ranks meet, whatever their own preparation gave (`status`), so that all
  * learn of a failure at once. */
 static iris_status_t join(iris_t *iris, const struct iris_bootstrap *bootstrap,
@@ -331,7 +344,7 @@ static iris_status_t join(iris_t *iris, const struct iris_bootstrap *bootstrap,
     }
     status = iris_i_rendezvous_agree(&rendezvous, status);
     iris_i_segment_release(rendezvous.segment); /* if it was not taken over */
-    return status;
+    return status == IRIS_OK ? agree_on_reach(iris) : status;
 }
 
 static iris_t *make(const struct iris_bootstrap *bootstrap,

@@ -174,15 +174,52 @@ iris_status_t iris_i_heap_connect(struct iris_heap *heap,
     return open_guard(heap);
 }
 
+static void unmap_peer(struct iris_heap *heap, int rank)
+{
+    iris_i_memory_unimport(heap->backend, (void *)(uintptr_t)heap->bases[rank],
+                           heap->region.bytes);
+    heap->bases[rank] = 0;
+    heap->reachable[rank] = 0;
+}
+
+static const struct iris_call_type reach_call = {.name = "iris_init"};
+
+/* Whether `rank` has said that it reaches this one. */
+static int is_reached_by(const struct iris_heap *heap, int rank)
+{
+    size_t bytes;
+    const unsigned char *theirs =
+        iris_i_agree_payload(heap->world, rank, &bytes);
+
+    return (size_t)heap->log->rank < bytes && theirs[heap->log->rank];
+}
+
+iris_status_t iris_i_heap_agree_on_reach(struct iris_heap *heap, int *changed_p)
+{
+    struct iris_call call = {.type = &reach_call,
+                             .payload = heap->reachable,
+                             .payload_bytes = (size_t)heap->log->num_ranks};
+    iris_status_t status = iris_i_agree(heap->world, &call);
+
+    *changed_p = 0;
+    for (int rank = 0; status == IRIS_OK && rank < heap->log->num_ranks;
+         rank++) {
+        if (heap->reachable[rank] && !is_reached_by(heap, rank)) {
+            iris_i_debug(heap->log, "rank %d does not reach rank %d", rank,
+                         heap->log->rank);
+            unmap_peer(heap, rank);
+            *changed_p = 1;
+        }
+    }
+    return status;
+}
+
 void iris_i_heap_disconnect(struct iris_heap *heap)
 {
     for (int rank = 0; heap->bases != NULL && rank < heap->log->num_ranks;
          rank++) {
         if (rank != heap->log->rank && heap->bases[rank] != 0) {
-            iris_i_memory_unimport(heap->backend,
-                                   (void *)(uintptr_t)heap->bases[rank],
-                                   heap->region.bytes);
-            heap->bases[rank] = 0;
+            unmap_peer(heap, rank);
         }
     }
 }

@@ -72,6 +72,12 @@ iris_status_t iris_i_heap_connect(struct iris_heap *heap,
                                   struct iris_members *world,
                                   const struct iris_heap_peers *peers);
 
+/* Collective, when all ranks have connected: whom a rank does not reach does
+ * not reach it either, so that no barrier waits for what cannot come.
+ * *changed_p: some peer has base 0 now. */
+iris_status_t iris_i_heap_agree_on_reach(struct iris_heap *heap,
+                                         int *changed_p);
+
 /* Unmaps the peers' heaps, which nothing of this rank uses any more. May be
  * called again. */
 void iris_i_heap_disconnect(struct iris_heap *heap);

@@ -24,10 +24,13 @@ static void refuse(int num_ranks, iris_status_t expected,
                    const char *const texts[])
 {
     struct hip_held before;
+    struct iris_config config;
     iris_status_t status;
 
+    iris_config_init(&config);
+    config.require_all = 1;
     hip_note(&before);
-    status = iris_spawn(NULL, num_ranks, nothing, NULL);
+    status = iris_spawn(&config, num_ranks, nothing, NULL);
     if (status != expected) {
         print_error("%s: %s\n", iris_status_string(status), iris_last_error());
     }
