@@ -17,18 +17,20 @@ static const struct iris_call_type broadcast_call = {
     .fields = {{.name = "bytes"}, {.name = "root"}, {.name = "position"}},
 };
 
-iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
-                           iris_group_t *group)
+static struct iris_host_event event_of(const iris_t *iris, enum iris_host_op op,
+                                       const iris_group_t *group)
+{
+    struct iris_host_event event = {
+        .op = op, .rank = iris->log.rank, .target_rank = -1, .group = group};
+
+    return event;
+}
+
+static iris_status_t barrier(iris_t *iris, iris_stream_t *stream,
+                             struct iris_group *group)
 {
     struct iris_call call = {.type = &barrier_call};
-    iris_status_t status = iris_i_enter(iris, "iris_barrier");
 
-    if (status == IRIS_OK) {
-        status = iris_i_group_resolve(iris, group, &group);
-    }
-    if (status != IRIS_OK) {
-        return status;
-    }
     iris_i_agree_begin(iris->control, call.type);
     call.status = iris_i_stream_resolve(&iris->queue, stream, &stream);
     if (call.status == IRIS_OK) {
@@ -37,9 +39,28 @@ iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
     return iris_i_agree(&group->members, &call);
 }
 
+iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
+                           iris_group_t *group)
+{
+    struct iris_host_event event;
+    iris_status_t status = iris_i_enter(iris, "iris_barrier");
+
+    if (status == IRIS_OK) {
+        status = iris_i_group_resolve(iris, group, &group);
+    }
+    if (status != IRIS_OK) {
+        return status;
+    }
+    event = event_of(iris, IRIS_HOST_BARRIER, group);
+    iris_i_hooks_before(&iris->hooks, &event);
+    return iris_i_hooks_after(&iris->hooks, &event,
+                              barrier(iris, stream, group));
+}
+
 iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
                                   iris_group_t *group)
 {
+    struct iris_host_event event;
     iris_status_t status = iris_i_enter(iris, "iris_device_barrier");
 
     if (status == IRIS_OK) {
@@ -49,18 +70,82 @@ iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
         status =
             iris_i_group_check_reachable(iris, group, "iris_device_barrier");
     }
-    return status == IRIS_OK
-               ? iris_i_kernel_barrier(&iris->queue, group->device, stream)
-               : status;
+    if (status != IRIS_OK) {
+        return status;
+    }
+    event = event_of(iris, IRIS_HOST_BARRIER, group);
+    event.stream = stream == NULL ? iris->queue.streams : stream;
+    iris_i_hooks_before(&iris->hooks, &event);
+    return iris_i_hooks_after(
+        &iris->hooks, &event,
+        iris_i_kernel_barrier(&iris->queue, group->device, stream));
+}
+
+static iris_status_t check_broadcast(const iris_t *iris, const void *data,
+                                     size_t bytes, int root,
+                                     const struct iris_group *group)
+{
+    if (root < 0 || root >= group->members.count) {
+        return iris_i_fail(
+            &iris->log, IRIS_ERR_INVALID,
+            "iris_broadcast: root %d is no index of a group of %d; pass 0 to "
+            "%d",
+            root, group->members.count, group->members.count - 1);
+    }
+    if (bytes > PTRDIFF_MAX) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "iris_broadcast: %zu bytes are more than memory can "
+                           "hold; check the size",
+                           bytes);
+    }
+    if (data == NULL && bytes != 0) {
+        return iris_i_fail(
+            &iris->log, IRIS_ERR_INVALID,
+            "iris_broadcast: data is NULL; pass memory of %zu bytes", bytes);
+    }
+    return IRIS_OK;
 }
 
 /* The root hands over the data a payload at a time. */
+static iris_status_t broadcast(struct iris_group *group, struct iris_call *call,
+                               char *data, size_t bytes, int root)
+{
+    size_t position = 0, got;
+
+    do {
+        size_t left = bytes - position;
+        size_t piece =
+            left < IRIS_PAYLOAD_BYTES ? left : (size_t)IRIS_PAYLOAD_BYTES;
+        const void *payload;
+        iris_status_t status;
+
+        call->fields[0] = bytes;
+        call->fields[1] = (uint64_t)root;
+        call->fields[2] = position;
+        if (group->index == root && piece != 0) {
+            call->payload = data + position;
+            call->payload_bytes = piece;
+        }
+        status = iris_i_agree(&group->members, call);
+        if (status != IRIS_OK) {
+            return status;
+        }
+        payload =
+            iris_i_agree_payload(&group->members, group->ranks[root], &got);
+        if (group->index != root && piece != 0) {
+            memcpy(data + position, payload, piece);
+        }
+        position += piece;
+    } while (position < bytes);
+    return IRIS_OK;
+}
+
 iris_status_t iris_broadcast(iris_t *iris, void *data, size_t bytes, int root,
                              iris_group_t *group)
 {
     struct iris_call call = {.type = &broadcast_call};
+    struct iris_host_event event;
     iris_status_t status = iris_i_enter(iris, "iris_broadcast");
-    size_t position = 0, got;
 
     if (status == IRIS_OK) {
         status = iris_i_group_resolve(iris, group, &group);
@@ -68,45 +153,12 @@ iris_status_t iris_broadcast(iris_t *iris, void *data, size_t bytes, int root,
     if (status != IRIS_OK) {
         return status;
     }
-    if (root < 0 || root >= group->members.count) {
-        call.status =
-            iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                        "iris_broadcast: root %d is no index of a "
-                        "group of %d; pass 0 to %d",
-                        root, group->members.count, group->members.count - 1);
-    } else if (bytes > PTRDIFF_MAX) {
-        call.status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                                  "iris_broadcast: %zu bytes are more than "
-                                  "memory can hold; check the size",
-                                  bytes);
-    } else if (data == NULL && bytes != 0) {
-        call.status = iris_i_fail(
-            &iris->log, IRIS_ERR_INVALID,
-            "iris_broadcast: data is NULL; pass memory of %zu bytes", bytes);
-    }
-    do {
-        size_t left = bytes - position;
-        size_t piece =
-            left < IRIS_PAYLOAD_BYTES ? left : (size_t)IRIS_PAYLOAD_BYTES;
-        const void *payload;
-
-        call.fields[0] = bytes;
-        call.fields[1] = (uint64_t)root;
-        call.fields[2] = position;
-        if (group->index == root && piece != 0) {
-            call.payload = (const char *)data + position;
-            call.payload_bytes = piece;
-        }
-        status = iris_i_agree(&group->members, &call);
-        if (status != IRIS_OK) {
-            return status;
-        }
-        payload =
-            iris_i_agree_payload(&group->members, group->ranks[root], &got);
-        if (group->index != root && piece != 0) {
-            memcpy((char *)data + position, payload, piece);
-        }
-        position += piece;
-    } while (position < bytes);
-    return IRIS_OK;
+    call.status = check_broadcast(iris, data, bytes, root, group);
+    event = event_of(iris, IRIS_HOST_BROADCAST, group);
+    event.address = data;
+    event.bytes = bytes;
+    event.target_rank = call.status == IRIS_OK ? group->ranks[root] : -1;
+    iris_i_hooks_before(&iris->hooks, &event);
+    return iris_i_hooks_after(&iris->hooks, &event,
+                              broadcast(group, &call, data, bytes, root));
 }

@@ -367,6 +367,7 @@ static iris_t *make(const struct iris_bootstrap *bootstrap,
     iris->heap.log = &iris->log;
     iris->queue.log = &iris->log;
     iris->queue.heap = &iris->heap;
+    iris->queue.hooks = &iris->hooks;
     iris->queue.warn_ms = settings->warn_ms.number;
     atomic_init(&iris->log.level, iris_i_log_level(settings->log_level.text));
     atomic_init(&iris->life, IRIS_LIFE_LIVE);

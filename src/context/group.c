@@ -347,17 +347,14 @@ static iris_status_t prepare(iris_t *iris, const int *ranks, int count,
     return IRIS_OK;
 }
 
-iris_status_t iris_group_create(iris_t *iris, const int *ranks, int count,
-                                iris_group_t **group_p)
+static iris_status_t create(iris_t *iris, const int *ranks, int count,
+                            iris_group_t **group_p)
 {
     struct iris_call call = {.type = &create_call};
-    iris_status_t status = iris_i_enter(iris, "iris_group_create");
     struct iris_group *group = NULL;
     uint16_t list[IRIS_RANKS_MAX];
+    iris_status_t status;
 
-    if (status != IRIS_OK) {
-        return status;
-    }
     call.status =
         group_p == NULL
             ? iris_i_fail(&iris->log, IRIS_ERR_INVALID,
@@ -391,6 +388,23 @@ iris_status_t iris_group_create(iris_t *iris, const int *ranks, int count,
     return IRIS_OK;
 }
 
+iris_status_t iris_group_create(iris_t *iris, const int *ranks, int count,
+                                iris_group_t **group_p)
+{
+    struct iris_host_event event = {.op = IRIS_HOST_GROUP_CREATE,
+                                    .target_rank = -1};
+    iris_status_t status = iris_i_enter(iris, "iris_group_create");
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    event.rank = iris->log.rank;
+    iris_i_hooks_before(&iris->hooks, &event);
+    status = create(iris, ranks, count, group_p);
+    event.group = status == IRIS_OK ? *group_p : NULL;
+    return iris_i_hooks_after(&iris->hooks, &event, status);
+}
+
 /* What leaves the group as it was, on every member, so that they may go on. */
 static int may_go_on(iris_status_t status)
 {
@@ -398,20 +412,12 @@ static int may_go_on(iris_status_t status)
            status != IRIS_ERR_TIMEOUT && status != IRIS_ERR_INTERRUPTED;
 }
 
-iris_status_t iris_group_destroy(iris_t *iris, iris_group_t *group)
+static iris_status_t destroy(iris_t *iris, struct iris_group *group)
 {
     struct iris_call call = {.type = &destroy_call};
-    iris_status_t status = iris_i_enter(iris, "iris_group_destroy");
     struct iris_group **link;
+    iris_status_t status = iris_i_agree(&group->members, &call);
 
-    if (status != IRIS_OK || group == NULL) {
-        return status;
-    }
-    status = iris_i_group_resolve(iris, group, &group);
-    if (status != IRIS_OK) {
-        return status;
-    }
-    status = iris_i_agree(&group->members, &call);
     if (may_go_on(status)) {
         return status;
     }
@@ -425,8 +431,26 @@ iris_status_t iris_group_destroy(iris_t *iris, iris_group_t *group)
     return status;
 }
 
-static const struct iris_group *look_up(const iris_t *iris,
-                                        const iris_group_t *group)
+iris_status_t iris_group_destroy(iris_t *iris, iris_group_t *group)
+{
+    struct iris_host_event event = {
+        .op = IRIS_HOST_GROUP_DESTROY, .target_rank = -1, .group = group};
+    iris_status_t status = iris_i_enter(iris, "iris_group_destroy");
+
+    if (status != IRIS_OK || group == NULL) {
+        return status;
+    }
+    status = iris_i_group_resolve(iris, group, &group);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    event.rank = iris->log.rank;
+    iris_i_hooks_before(&iris->hooks, &event);
+    return iris_i_hooks_after(&iris->hooks, &event, destroy(iris, group));
+}
+
+static const struct iris_group *find_group(const iris_t *iris,
+                                           const iris_group_t *group)
 {
     struct iris_group *found = NULL;
 
@@ -438,21 +462,21 @@ static const struct iris_group *look_up(const iris_t *iris,
 
 int iris_group_size(const iris_t *iris, const iris_group_t *group)
 {
-    const struct iris_group *found = look_up(iris, group);
+    const struct iris_group *found = find_group(iris, group);
 
     return found == NULL ? -1 : found->members.count;
 }
 
 int iris_group_index(const iris_t *iris, const iris_group_t *group)
 {
-    const struct iris_group *found = look_up(iris, group);
+    const struct iris_group *found = find_group(iris, group);
 
     return found == NULL ? -1 : found->index;
 }
 
 int iris_group_member(const iris_t *iris, const iris_group_t *group, int index)
 {
-    const struct iris_group *found = look_up(iris, group);
+    const struct iris_group *found = find_group(iris, group);
 
     return found == NULL || index < 0 || index >= found->members.count
                ? -1
@@ -462,7 +486,7 @@ int iris_group_member(const iris_t *iris, const iris_group_t *group, int index)
 struct iris_dev_group *iris_group_device(const iris_t *iris,
                                          const iris_group_t *group)
 {
-    const struct iris_group *found = look_up(iris, group);
+    const struct iris_group *found = find_group(iris, group);
 
     return found == NULL ? NULL : found->device;
 }

@@ -61,6 +61,8 @@ static struct iris_graph **find(struct iris_queue *queue,
 iris_status_t iris_i_graph_launch(struct iris_queue *queue, iris_graph_t *graph,
                                   iris_stream_t *stream)
 {
+    struct iris_host_event event = {
+        .op = IRIS_HOST_GRAPH, .rank = queue->log->rank, .target_rank = -1};
     iris_status_t status = iris_i_stream_resolve(queue, stream, &stream);
     int known;
 
@@ -76,8 +78,11 @@ iris_status_t iris_i_graph_launch(struct iris_queue *queue, iris_graph_t *graph,
                            "context; pass one that iris_capture_end gave",
                            (void *)graph);
     }
-    return iris_i_fail_on(queue->log,
-                          iris_i_queue_graph_launch(stream, graph->native));
+    event.stream = stream;
+    iris_i_hooks_before(queue->hooks, &event);
+    status = iris_i_queue_graph_launch(stream, graph->native);
+    return iris_i_hooks_after(queue->hooks, &event,
+                              iris_i_fail_on(queue->log, status));
 }
 
 void iris_i_graph_destroy(struct iris_queue *queue, iris_graph_t *graph)

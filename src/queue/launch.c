@@ -56,7 +56,7 @@ const int64_t *iris_i_queue_context(const struct iris_queue *queue)
     return queue->context;
 }
 
-iris_status_t iris_i_launch(struct iris_queue *queue,
+static iris_status_t launch(struct iris_queue *queue,
                             const struct iris_launch_request *request,
                             iris_stream_t *stream)
 {
@@ -73,4 +73,22 @@ iris_status_t iris_i_launch(struct iris_queue *queue,
         status = iris_i_queue_launch(stream, &launch);
     }
     return iris_i_fail_on(queue->log, status);
+}
+
+iris_status_t iris_i_launch(struct iris_queue *queue,
+                            const struct iris_launch_request *request,
+                            iris_stream_t *stream)
+{
+    struct iris_host_event event = {
+        .op = IRIS_HOST_LAUNCH,
+        .rank = queue->log->rank,
+        .target_rank = -1,
+        .stream = stream,
+        .kernel = request->kernel == NULL ? NULL : request->kernel->name,
+        .grid = request->grid,
+        .block = request->block};
+
+    iris_i_hooks_before(queue->hooks, &event);
+    return iris_i_hooks_after(queue->hooks, &event,
+                              launch(queue, request, stream));
 }

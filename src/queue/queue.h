@@ -11,6 +11,7 @@
 #include <iris/stream.h>
 
 #include "backend/calls.h"
+#include "base/hooks.h"
 #include "heap/heap.h"
 
 struct iris_graph {
@@ -23,8 +24,9 @@ struct iris_queue {
     struct iris_backend *backend;
     struct iris_heap *heap;
     const int64_t *context; /* what kernels start from, in device memory */
-    int64_t warn_ms;        /* a wait that takes longer says so; 0: none does */
-    pthread_mutex_t lock;   /* guards the lists */
+    struct iris_hooks *hooks;
+    int64_t warn_ms;      /* a wait that takes longer says so; 0: none does */
+    pthread_mutex_t lock; /* guards the lists */
     struct iris_stream *streams; /* the default one is first, and stays */
     struct iris_graph *graphs;
 };

@@ -144,15 +144,21 @@ iris_status_t iris_i_stream_synchronize(struct iris_queue *queue,
 {
     struct iris_control *control = queue->heap->control;
     atomic_uint *board = &control->ops->board(control, control->rank)->waiting;
+    struct iris_host_event event = {.op = IRIS_HOST_SYNCHRONIZE,
+                                    .rank = queue->log->rank,
+                                    .target_rank = -1,
+                                    .stream = stream};
     iris_status_t status;
 
+    iris_i_hooks_before(queue->hooks, &event);
     waiting.begin_ns = iris_i_now_ns();
     waiting.warn_ms = queue->warn_ms;
     atomic_fetch_add_explicit(board, 1, memory_order_relaxed);
     status = iris_i_queue_synchronize(stream);
     atomic_fetch_sub_explicit(board, 1, memory_order_relaxed);
     waiting.begin_ns = 0;
-    return iris_i_fail_on(queue->log, status);
+    return iris_i_hooks_after(queue->hooks, &event,
+                              iris_i_fail_on(queue->log, status));
 }
 
 iris_status_t iris_i_stream_synchronize_all(struct iris_queue *queue)

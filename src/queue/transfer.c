@@ -7,40 +7,82 @@
 #include "queue/kernels.h"
 #include "queue/queue.h"
 
+/* One copy or fill; target_rank is a peer whose memory it reads or writes, or
+ * -1. */
+struct work {
+    enum iris_host_op op;
+    void *dst;
+    const void *src;
+    int value;
+    size_t bytes;
+    int target_rank;
+};
+
+static iris_status_t check_work(struct iris_queue *queue,
+                                const struct work *work)
+{
+    const char *call =
+        work->op == IRIS_HOST_COPY ? "iris_memcpy" : "iris_memset";
+    const struct iris_heap_range to = {call, "dst", work->dst, work->bytes, 1};
+    const struct iris_heap_range from = {call, "src", work->src, work->bytes,
+                                         0};
+    iris_status_t status = iris_i_heap_check_range(queue->heap, &to);
+
+    return status == IRIS_OK && work->op == IRIS_HOST_COPY
+               ? iris_i_heap_check_range(queue->heap, &from)
+               : status;
+}
+
+static iris_status_t enqueue(struct iris_queue *queue, const struct work *work,
+                             iris_stream_t *stream)
+{
+    struct iris_host_event event = {.op = work->op,
+                                    .rank = queue->log->rank,
+                                    .target_rank = work->target_rank,
+                                    .stream = stream,
+                                    .address = work->dst,
+                                    .source = work->src,
+                                    .bytes = work->bytes,
+                                    .value = (uint64_t)work->value};
+    iris_status_t status = iris_i_stream_resolve(queue, stream, &stream);
+
+    if (status != IRIS_OK || work->bytes == 0) {
+        return status;
+    }
+    iris_i_hooks_before(queue->hooks, &event);
+    status = check_work(queue, work);
+    if (status == IRIS_OK) {
+        status =
+            work->op == IRIS_HOST_COPY
+                ? iris_i_queue_copy(stream, work->dst, work->src, work->bytes)
+                : iris_i_queue_set(stream, work->dst, work->value, work->bytes);
+    }
+    return iris_i_hooks_after(queue->hooks, &event,
+                              iris_i_fail_on(queue->log, status));
+}
+
 iris_status_t iris_i_copy(struct iris_queue *queue, void *dst, const void *src,
                           size_t bytes, iris_stream_t *stream)
 {
-    const struct iris_heap_range to = {"iris_memcpy", "dst", dst, bytes, 1};
-    const struct iris_heap_range from = {"iris_memcpy", "src", src, bytes, 0};
-    iris_status_t status = iris_i_stream_resolve(queue, stream, &stream);
+    const struct work work = {.op = IRIS_HOST_COPY,
+                              .dst = dst,
+                              .src = src,
+                              .bytes = bytes,
+                              .target_rank = -1};
 
-    if (status != IRIS_OK || bytes == 0) {
-        return status;
-    }
-    status = iris_i_heap_check_range(queue->heap, &to);
-    if (status == IRIS_OK) {
-        status = iris_i_heap_check_range(queue->heap, &from);
-    }
-    return status == IRIS_OK
-               ? iris_i_fail_on(queue->log,
-                                iris_i_queue_copy(stream, dst, src, bytes))
-               : status;
+    return enqueue(queue, &work, stream);
 }
 
 iris_status_t iris_i_fill(struct iris_queue *queue, void *dst, int value,
                           size_t bytes, iris_stream_t *stream)
 {
-    const struct iris_heap_range to = {"iris_memset", "dst", dst, bytes, 1};
-    iris_status_t status = iris_i_stream_resolve(queue, stream, &stream);
+    const struct work work = {.op = IRIS_HOST_SET,
+                              .dst = dst,
+                              .value = value,
+                              .bytes = bytes,
+                              .target_rank = -1};
 
-    if (status != IRIS_OK || bytes == 0) {
-        return status;
-    }
-    status = iris_i_heap_check_range(queue->heap, &to);
-    return status == IRIS_OK
-               ? iris_i_fail_on(queue->log,
-                                iris_i_queue_set(stream, dst, value, bytes))
-               : status;
+    return enqueue(queue, &work, stream);
 }
 
 /* Finds the far side: all of it is in this rank's heap as the program has it.
@@ -80,24 +122,28 @@ iris_status_t iris_i_enqueue_put(struct iris_queue *queue,
                                  const struct iris_transfer *what,
                                  iris_stream_t *stream)
 {
-    void *remote = NULL;
-    iris_status_t status = find_remote(queue, what, &stream, &remote);
+    struct work work = {.op = IRIS_HOST_COPY,
+                        .src = what->other,
+                        .bytes = what->bytes,
+                        .target_rank = what->rank};
+    iris_status_t status = find_remote(queue, what, &stream, &work.dst);
 
-    return status == IRIS_OK
-               ? iris_i_copy(queue, remote, what->other, what->bytes, stream)
-               : status;
+    return status == IRIS_OK ? enqueue(queue, &work, stream) : status;
 }
 
 iris_status_t iris_i_enqueue_get(struct iris_queue *queue,
                                  const struct iris_transfer *what,
                                  iris_stream_t *stream)
 {
+    struct work work = {.op = IRIS_HOST_COPY,
+                        .dst = what->other,
+                        .bytes = what->bytes,
+                        .target_rank = what->rank};
     void *remote = NULL;
     iris_status_t status = find_remote(queue, what, &stream, &remote);
 
-    return status == IRIS_OK
-               ? iris_i_copy(queue, what->other, remote, what->bytes, stream)
-               : status;
+    work.src = remote;
+    return status == IRIS_OK ? enqueue(queue, &work, stream) : status;
 }
 
 /* Also checks that it is one whole word of the program's. */
@@ -129,21 +175,43 @@ iris_status_t iris_i_enqueue_check_signal(struct iris_queue *queue,
     return find_signal(queue, what, &stream, &remote);
 }
 
+static struct iris_host_event event_of(const struct iris_queue *queue,
+                                       enum iris_host_op op,
+                                       const struct iris_transfer *what,
+                                       iris_stream_t *stream)
+{
+    struct iris_host_event event = {.op = op,
+                                    .rank = queue->log->rank,
+                                    .target_rank = what->rank,
+                                    .stream = stream,
+                                    .address = what->symmetric,
+                                    .bytes = what->bytes,
+                                    .value = what->value,
+                                    .cmp = what->cmp};
+
+    return event;
+}
+
 iris_status_t iris_i_enqueue_signal(struct iris_queue *queue,
                                     const struct iris_transfer *what,
                                     iris_stream_t *stream)
 {
+    struct iris_host_event event =
+        event_of(queue, IRIS_HOST_SIGNAL, what, stream);
     void *remote = NULL;
     iris_status_t status = find_signal(queue, what, &stream, &remote);
 
     if (status != IRIS_OK) {
         return status;
     }
+    iris_i_hooks_before(queue->hooks, &event);
     status = iris_i_queue_signal(stream, remote, what->value);
-    return status == IRIS_ERR_UNSUPPORTED
-               ? iris_i_kernel_signal(queue, what->symmetric, what->value,
-                                      what->rank, stream)
-               : iris_i_fail_on(queue->log, status);
+    if (status == IRIS_ERR_UNSUPPORTED) {
+        status = iris_i_kernel_signal(queue, what->symmetric, what->value,
+                                      what->rank, stream);
+    }
+    return iris_i_hooks_after(queue->hooks, &event,
+                              iris_i_fail_on(queue->log, status));
 }
 
 /* No queue adds by itself: always a kernel. */
@@ -151,19 +219,26 @@ iris_status_t iris_i_enqueue_signal_add(struct iris_queue *queue,
                                         const struct iris_transfer *what,
                                         iris_stream_t *stream)
 {
+    struct iris_host_event event =
+        event_of(queue, IRIS_HOST_SIGNAL, what, stream);
     void *remote = NULL;
     iris_status_t status = find_signal(queue, what, &stream, &remote);
 
-    return status == IRIS_OK
-               ? iris_i_kernel_signal_add(queue, what->symmetric, what->value,
-                                          what->rank, stream)
-               : status;
+    if (status != IRIS_OK) {
+        return status;
+    }
+    iris_i_hooks_before(queue->hooks, &event);
+    status = iris_i_kernel_signal_add(queue, what->symmetric, what->value,
+                                      what->rank, stream);
+    return iris_i_hooks_after(queue->hooks, &event, status);
 }
 
 iris_status_t iris_i_enqueue_wait(struct iris_queue *queue,
                                   const struct iris_transfer *what,
                                   iris_stream_t *stream)
 {
+    struct iris_host_event event =
+        event_of(queue, IRIS_HOST_WAIT, what, stream);
     void *own = NULL;
     iris_status_t status = find_signal(queue, what, &stream, &own);
 
@@ -177,9 +252,12 @@ iris_status_t iris_i_enqueue_wait(struct iris_queue *queue,
     if (status != IRIS_OK) {
         return status;
     }
+    iris_i_hooks_before(queue->hooks, &event);
     status = iris_i_queue_wait(stream, own, what->cmp, what->value);
-    return status == IRIS_ERR_UNSUPPORTED
-               ? iris_i_kernel_wait(queue, what->symmetric, what->cmp,
-                                    what->value, stream)
-               : iris_i_fail_on(queue->log, status);
+    if (status == IRIS_ERR_UNSUPPORTED) {
+        status = iris_i_kernel_wait(queue, what->symmetric, what->cmp,
+                                    what->value, stream);
+    }
+    return iris_i_hooks_after(queue->hooks, &event,
+                              iris_i_fail_on(queue->log, status));
 }
