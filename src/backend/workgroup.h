@@ -41,7 +41,7 @@ struct iris_cpu_job {
     uint64_t event; /* id of the host's event of this run; 0: none */
 };
 
-/* Around a run, from any thread: tells who watches. *event is the caller's to
+/* Around a run, from any thread: calls observers. *event is the caller's to
  * keep in between; `status` is what the run returned. */
 void iris_i_cpu_job_begin(struct iris_cpu_job *job,
                           struct iris_host_event *event);
