@@ -12,8 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "backend/backend.h"
-#include "base/hooks.h"
+#include "backend/workgroup.h"
 
 struct sim_import;
 
@@ -47,16 +46,6 @@ struct sim_backend {
     struct sim_stream *streams; /* live ones */
 };
 
-/* One launch, as workgroups see it. Lives in its command. */
-struct sim_job {
-    const struct iris_kernel *kernel;
-    uint32_t grid;
-    uint32_t block;
-    const void *args;
-    uint64_t event; /* id of the host's event of its run; 0: none */
-    struct iris_heap_region heap; /* this rank's */
-};
-
 /* The threads that run a stream's workgroups beside its worker. The worker
  * publishes a job by storing `remaining`; whoever takes one off it owns the
  * workgroup grid - remaining, and may read `job` until it has counted that
@@ -72,7 +61,7 @@ struct sim_team {
     uint32_t sleepers;
     bool worker_sleeps;
     atomic_bool quit;
-    const struct sim_job *job;
+    const struct iris_cpu_job *job;
     _Atomic uint32_t remaining;
     _Atomic uint32_t done;
 };
@@ -121,9 +110,6 @@ static inline bool iris_i_sim_busy(struct sim_stream *stream)
     return atomic_load(&stream->completed) != atomic_load(&stream->submitted);
 }
 
-/* Asks the core whether to go on waiting; sets this thread's message if not. */
-iris_status_t iris_i_sim_ask(const struct iris_backend_params *params);
-
 /* Starts a thread that takes no signals but those of its own faults, so that
  * the program's other handlers never run on it. IRIS_ERR_LIMIT */
 iris_status_t iris_i_sim_thread_start(const struct iris_backend_params *params,
@@ -134,10 +120,6 @@ iris_status_t iris_i_sim_thread_start(const struct iris_backend_params *params,
  * the stream from going on. */
 void iris_i_sim_stop(struct sim_stream *stream, iris_status_t status,
                      const char *message);
-
-/* The same, because a kernel of the stream did what it may not: nothing is to
- * be said about a wait. The message is this thread's last. */
-void iris_i_sim_refuse(struct sim_stream *stream, iris_status_t status);
 
 static inline bool iris_i_sim_stopped(const struct sim_stream *stream)
 {
@@ -172,23 +154,12 @@ iris_status_t iris_i_sim_set(struct iris_stream *stream, void *dst, int value,
 iris_status_t iris_i_sim_launch(struct iris_stream *stream,
                                 const struct iris_launch *launch);
 
-/* sim_access.c. Whether a workgroup may do what the event says; the message of
- * IRIS_ERR_INVALID names rank, kernel, workgroup, operation and remedy. */
-iris_status_t iris_i_sim_check_access(const struct iris_cpu_wg *cpu,
-                                      const struct iris_cpu_event *event);
-
-/* sim_fault.c. Notes a workgroup that the stop ends. */
-void iris_i_sim_note_end(struct sim_stream *stream,
-                         const struct iris_cpu_wg *cpu);
+/* sim_fault.c: what workgroups ask of their stream. */
+extern const struct iris_cpu_job_ops iris_i_sim_job_ops;
 
 /* Notes workgroups of a grid that do not start because of the stop. */
 void iris_i_sim_note_unstarted(struct sim_stream *stream, uint32_t count,
                                uint32_t grid);
-
-/* Stops all work because the workgroup's wait has taken too long: what is
- * reported is that wait, not those that end because of it. */
-void iris_i_sim_expire(struct sim_stream *stream,
-                       const struct iris_cpu_wg *cpu);
 
 /* IRIS_OK, or the instance's fault: makes it one if work was stopped, after the
  * stream where that began has ended. */
@@ -211,18 +182,14 @@ void iris_i_sim_signals_unblock(sigset_t *set);
 #define SIM_SIGNAL_STACK_BYTES 65536
 void iris_i_sim_signals_stack(void *stack, size_t bytes);
 
-/* sim_launch.c. The calling thread's workgroup and its stream's parameters;
- * NULL: it runs none. Allowed in signal handlers. */
-const struct iris_cpu_wg *
-iris_i_sim_running(const struct iris_backend_params **params_p);
-
-/* Open and close are for the thread that makes the stream and
+/* sim_launch.c. Open and close are for the thread that makes the stream and
  * for its worker; close joins the helpers. */
 void iris_i_sim_team_open(struct sim_team *team);
 void iris_i_sim_team_close(struct sim_team *team);
 
 /* Runs a job on the worker and its helpers; returns when every workgroup has
  * ended. IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY: nothing was run. */
-iris_status_t iris_i_sim_run(struct sim_stream *stream, struct sim_job *job);
+iris_status_t iris_i_sim_run(struct sim_stream *stream,
+                             struct iris_cpu_job *job);
 
 #endif /* IRIS_SRC_BACKEND_SIM_SIM_H */

@@ -43,38 +43,30 @@ void iris_i_sim_stop(struct sim_stream *stream, iris_status_t status,
     pthread_mutex_unlock(&stream->sim->lock);
 }
 
-void iris_i_sim_refuse(struct sim_stream *stream, iris_status_t status)
+/* What is reported of a wait that has expired is that wait, not those that end
+ * because of it. */
+static void stop_by_workgroup(void *stream, iris_status_t status,
+                              enum iris_cpu_stop why,
+                              const struct iris_cpu_wg *cpu)
 {
-    pthread_mutex_lock(&stream->sim->lock);
+    struct sim_backend *sim = ((struct sim_stream *)stream)->sim;
+
+    pthread_mutex_lock(&sim->lock);
     if (stop(stream, status, iris_last_error())) {
-        stream->sim->stop.refused = true;
+        sim->stop.refused = why == IRIS_CPU_STOP_REFUSED;
+        sim->stop.expired = why == IRIS_CPU_STOP_EXPIRED;
+        sim->stop.ended = *cpu;
     }
-    pthread_mutex_unlock(&stream->sim->lock);
+    pthread_mutex_unlock(&sim->lock);
 }
 
-void iris_i_sim_expire(struct sim_stream *stream, const struct iris_cpu_wg *cpu)
+/* Notes a workgroup that the stop ends. */
+static void note_end(void *stream, const struct iris_cpu_wg *cpu)
 {
-    const struct iris_backend_params *params = &stream->sim->params;
-    iris_status_t status =
-        iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
-                    "rank %d: a wait in a kernel is not over after %lld ms "
-                    "(IRIS_DEVICE_TIMEOUT_MS)",
-                    params->rank, (long long)params->device_timeout_ms);
+    struct sim_backend *sim = ((struct sim_stream *)stream)->sim;
+    struct sim_stop *stop = &sim->stop;
 
-    pthread_mutex_lock(&stream->sim->lock);
-    if (stop(stream, status, iris_last_error())) {
-        stream->sim->stop.expired = true;
-        stream->sim->stop.ended = *cpu;
-    }
-    pthread_mutex_unlock(&stream->sim->lock);
-}
-
-void iris_i_sim_note_end(struct sim_stream *stream,
-                         const struct iris_cpu_wg *cpu)
-{
-    struct sim_stop *stop = &stream->sim->stop;
-
-    pthread_mutex_lock(&stream->sim->lock);
+    pthread_mutex_lock(&sim->lock);
     if (stop->origin == stream) {
         if (!stop->expired &&
             (stop->num_ended == 0 || cpu->workgroup < stop->ended.workgroup)) {
@@ -82,8 +74,13 @@ void iris_i_sim_note_end(struct sim_stream *stream,
         }
         stop->num_ended++;
     }
-    pthread_mutex_unlock(&stream->sim->lock);
+    pthread_mutex_unlock(&sim->lock);
 }
+
+const struct iris_cpu_job_ops iris_i_sim_job_ops = {
+    .stop = stop_by_workgroup,
+    .ended = note_end,
+};
 
 void iris_i_sim_note_unstarted(struct sim_stream *stream, uint32_t count,
                                uint32_t grid)

@@ -1,30 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Running a launch's workgroups on threads, and what a running workgroup asks
- * of its thread: who it is, whether to go on waiting, who watches it.
+ * Running a launch's workgroups on a stream's threads.
  */
 #include "config.h"
 
 #include "backend_sim/sim.h"
 
 #include <iris/device/atomic.h>
-#include <iris/device/kernel.h>
 
 #include "base/clock.h"
 
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Polls of one wait before it gives the core away. */
-#define PAUSES 100
-/* Yields between looks at the clock. */
-#define YIELDS_PER_LOOK 16
-#define NS_PER_MS 1000000
-/* Time between a waiting workgroup's questions to the core. */
-#define ASK_NS 5000000
 
 /* Turns of a wait before it gives the core away, turns between looks at the
  * clock after that, and how long it keeps turning. Longer than a futex wake-up
@@ -33,21 +22,6 @@
 #define SPIN_PAUSES 30
 #define SPIN_TURNS_PER_LOOK 8
 #define SPIN_NS 50000
-
-/* A workgroup while it runs; lives in the frame that called the kernel. */
-struct sim_wg {
-    struct iris_cpu_wg cpu;
-    struct sim_stream *stream;
-    unsigned yields;
-    int64_t next_ask_ns; /* 0: has not waited yet */
-    int64_t wait_end_ns; /* of the wait under way; 0: not known yet */
-    bool wait_late;      /* that has passed; a few more looks, then it ends */
-    jmp_buf end;
-};
-
-/* The thread's own, like the processor it stands for: kernels reach it without
- * an argument. NULL outside a kernel. */
-static _Thread_local struct sim_wg *current;
 
 bool iris_i_sim_spin(struct sim_spin *spin)
 {
@@ -95,156 +69,6 @@ iris_status_t iris_i_sim_thread_start(const struct iris_backend_params *params,
     return IRIS_OK;
 }
 
-const struct iris_cpu_wg *
-iris_i_sim_running(const struct iris_backend_params **params_p)
-{
-    if (current == NULL) {
-        return NULL;
-    }
-    *params_p = &current->stream->sim->params;
-    return &current->cpu;
-}
-
-struct iris_cpu_wg *iris_cpu_self(void)
-{
-    return current != NULL ? &current->cpu : NULL;
-}
-
-/* Leaves the kernel, having noted for the host what the workgroup waited for.
- * Frames of the kernel are dropped as they are. */
-static _Noreturn void end_workgroup(struct sim_wg *self)
-{
-    iris_i_sim_note_end(self->stream, &self->cpu);
-    _longjmp(self->end, 1);
-}
-
-/* Ends the kernel if the workgroup's wait has taken longer than any may. */
-static void check_deadline(struct sim_wg *self, int64_t now)
-{
-    const struct iris_backend_params *params = &self->stream->sim->params;
-
-    if (params->device_timeout_ms == 0 || self->cpu.wait_address == NULL) {
-        return;
-    }
-    if (self->wait_end_ns == 0) {
-        self->wait_end_ns = now + params->device_timeout_ms * NS_PER_MS;
-    }
-    if (now < self->wait_end_ns || !self->wait_late) {
-        self->wait_late = now >= self->wait_end_ns;
-        return;
-    }
-    iris_i_sim_expire(self->stream, &self->cpu);
-    end_workgroup(self);
-}
-
-/* Asks the core now and then whether the wait still makes sense. */
-static void ask_core(struct sim_wg *self)
-{
-    int64_t now = iris_i_now_ns();
-    iris_status_t status;
-
-    check_deadline(self, now);
-    if (self->next_ask_ns == 0) {
-        self->next_ask_ns = now + ASK_NS;
-    }
-    if (now < self->next_ask_ns) {
-        return;
-    }
-    self->next_ask_ns = now + ASK_NS;
-    status = iris_i_sim_ask(&self->stream->sim->params);
-    if (status != IRIS_OK) {
-        iris_i_sim_stop(self->stream, status, iris_last_error());
-        end_workgroup(self);
-    }
-}
-
-void iris_cpu_observe(struct iris_cpu_wg *cpu,
-                      const struct iris_cpu_event *event)
-{
-    iris_status_t status = IRIS_OK;
-
-    if (cpu->watched != 0) { /* first: a checker can say more than we */
-        status = iris_i_hooks_device(current->stream->sim->params.hooks, event);
-    }
-    if (status == IRIS_OK && !event->after) {
-        status = iris_i_sim_check_access(cpu, event);
-    }
-    if (status != IRIS_OK) {
-        iris_i_sim_refuse(current->stream, status);
-        end_workgroup(current);
-    }
-}
-
-void iris_cpu_end(struct iris_cpu_wg *cpu, const char *why)
-{
-    iris_status_t status;
-
-    if (cpu == NULL) {
-        return;
-    }
-    status = iris_i_fail(NULL, IRIS_ERR_INVALID,
-                         "rank %d: kernel %s, workgroup %u: %s", cpu->rank,
-                         cpu->kernel, cpu->workgroup, why);
-    iris_i_sim_refuse(current->stream, status);
-    end_workgroup(current);
-}
-
-void iris_cpu_poll(struct iris_cpu_wg *cpu)
-{
-    struct sim_wg *self = current;
-
-    if (cpu == NULL || self == NULL) {
-        sched_yield();
-        return;
-    }
-    if (iris_i_sim_stopped(self->stream)) {
-        end_workgroup(self);
-    }
-    if (cpu->polls++ < PAUSES) {
-        self->wait_end_ns = 0; /* a new wait, or nearly */
-        self->wait_late = false;
-        iris_d_pause();
-        return;
-    }
-    sched_yield();
-    if (++self->yields % YIELDS_PER_LOOK == 0) {
-        ask_core(self);
-    }
-}
-
-static void run_workgroup(struct sim_stream *stream, const struct sim_job *job,
-                          uint32_t id)
-{
-    struct sim_wg self = {
-        .cpu =
-            {
-                .rank = stream->sim->params.rank,
-                .num_ranks = stream->sim->params.num_ranks,
-                .heap_base = job->heap.base,
-                .heap_bytes = job->heap.bytes,
-                .kernel = job->kernel->name,
-                .workgroup = id,
-                .watched = iris_i_hooks_watch_device(stream->sim->params.hooks),
-                .launch = job->event,
-            },
-        .stream = stream,
-    };
-    const iris_wg_t wg = {
-        .id = id,
-        .num_wgs = job->grid,
-        .num_lanes = job->block,
-        .cpu = &self.cpu,
-    };
-
-    current = &self;
-    /* end_workgroup() comes back here. Nothing below depends on a variable
-     * that changed since. */
-    if (_setjmp(self.end) == 0) {
-        job->kernel->cpu_entry(&wg, job->args);
-    }
-    current = NULL;
-}
-
 /* Takes one workgroup off the team's job; returns how many there were before,
  * 0 for none. */
 static uint32_t take(struct sim_team *team)
@@ -277,7 +101,7 @@ static void work(struct sim_stream *stream)
     uint32_t remaining;
 
     while ((remaining = take(team)) != 0) {
-        const struct sim_job *job = team->job;
+        const struct iris_cpu_job *job = team->job;
         uint32_t grid = job->grid;
         uint32_t count = 1;
 
@@ -285,7 +109,7 @@ static void work(struct sim_stream *stream)
             count += atomic_exchange(&team->remaining, 0);
             iris_i_sim_note_unstarted(stream, count, grid);
         } else {
-            run_workgroup(stream, job, grid - remaining);
+            iris_i_cpu_job_run(job, grid - remaining);
         }
         finish(team, grid, count);
     }
@@ -375,7 +199,7 @@ static iris_status_t need_helpers(struct sim_stream *stream, uint32_t count)
 
 /* Hands the job to the team. A helper that went to sleep before the store is
  * counted in `sleepers` by the time the lock is ours. */
-static void publish(struct sim_team *team, const struct sim_job *job)
+static void publish(struct sim_team *team, const struct iris_cpu_job *job)
 {
     uint32_t wake;
 
@@ -409,7 +233,8 @@ static void wait_for_end(struct sim_team *team, uint32_t grid)
     }
 }
 
-static iris_status_t run(struct sim_stream *stream, const struct sim_job *job)
+static iris_status_t run(struct sim_stream *stream,
+                         const struct iris_cpu_job *job)
 {
     int64_t threads = stream->sim->params.num_cus;
     iris_status_t status;
@@ -421,7 +246,7 @@ static iris_status_t run(struct sim_stream *stream, const struct sim_job *job)
         uint32_t id = 0;
 
         while (id < job->grid && !iris_i_sim_stopped(stream)) {
-            run_workgroup(stream, job, id++);
+            iris_i_cpu_job_run(job, id++);
         }
         if (id < job->grid) {
             iris_i_sim_note_unstarted(stream, job->grid - id, job->grid);
@@ -438,26 +263,14 @@ static iris_status_t run(struct sim_stream *stream, const struct sim_job *job)
     return IRIS_OK;
 }
 
-iris_status_t iris_i_sim_run(struct sim_stream *stream, struct sim_job *job)
+iris_status_t iris_i_sim_run(struct sim_stream *stream,
+                             struct iris_cpu_job *job)
 {
-    struct iris_host_event event = {
-        .op = IRIS_HOST_KERNEL,
-        .rank = stream->sim->params.rank,
-        .target_rank = -1,
-        .stream = stream,
-        .kernel = job->kernel->name,
-        .grid = job->grid,
-        .block = job->block,
-    };
+    struct iris_host_event event;
     iris_status_t status;
-    int stop;
 
-    iris_i_hooks_before(stream->sim->params.hooks, &event);
-    job->event = event.id;
+    iris_i_cpu_job_begin(job, &event);
     status = run(stream, job);
-    stop = atomic_load(
-        &stream->sim->stop.status); /* what ended it, if anything did */
-    (void)iris_i_hooks_after(stream->sim->params.hooks, &event,
-                             status == IRIS_OK ? (iris_status_t)stop : status);
+    iris_i_cpu_job_end(job, &event, status);
     return status;
 }

@@ -131,7 +131,7 @@ static void pass_on(size_t i, siginfo_t *info, void *context)
 static void handle(int number, siginfo_t *info, void *context)
 {
     const struct iris_backend_params *params;
-    const struct iris_cpu_wg *cpu = iris_i_sim_running(&params);
+    const struct iris_cpu_wg *cpu = iris_i_cpu_running(&params);
 
     if (cpu != NULL && info->si_code > 0) { /* a fault of this very thread */
         write_line(number, info->si_addr, params, cpu);

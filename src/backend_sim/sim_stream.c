@@ -33,14 +33,9 @@ struct sim_command {
     const void *src;
     int value;
     size_t bytes;
-    struct sim_job job;
+    struct iris_cpu_job job;
     _Alignas(ARGS_ALIGNMENT) unsigned char args[];
 };
-
-iris_status_t iris_i_sim_ask(const struct iris_backend_params *params)
-{
-    return params->core_ops->keep_waiting(params->core);
-}
 
 /* ---- The worker ---- */
 
@@ -225,11 +220,17 @@ iris_status_t iris_i_sim_launch(struct iris_stream *base,
     if (kernel->args_bytes > 0) {
         memcpy(command->args, launch->args, kernel->args_bytes);
     }
-    command->job.kernel = kernel;
-    command->job.grid = launch->grid;
-    command->job.block = launch->block;
-    command->job.args = command->args;
-    command->job.heap = ((struct sim_backend *)base->backend)->heap;
+    command->job = (struct iris_cpu_job){
+        .ops = &iris_i_sim_job_ops,
+        .stream = stream,
+        .params = &stream->sim->params,
+        .stopped = &stream->sim->stop.status,
+        .heap = stream->sim->heap,
+        .kernel = kernel,
+        .grid = launch->grid,
+        .block = launch->block,
+        .args = command->args,
+    };
     enqueue(stream, command);
     return IRIS_OK;
 }
@@ -261,7 +262,7 @@ static bool wait_tick(struct sim_stream *stream, uint64_t target)
 static void ask_whether_to_stop(struct sim_stream *stream, int64_t waited_ns)
 {
     const struct iris_backend_params *params = &stream->sim->params;
-    iris_status_t status = iris_i_sim_ask(params);
+    iris_status_t status = params->core_ops->keep_waiting(params->core);
 
     if (status == IRIS_OK && params->timeout_ms > 0 &&
         waited_ns / NS_PER_MS >= params->timeout_ms) {

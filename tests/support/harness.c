@@ -54,6 +54,7 @@ int harness_teardown(void **state)
 {
     DIR *dir = opendir(folder);
     struct dirent *entry;
+    const char *prefix;
     char path[600];
 
     (void)state;
@@ -67,6 +68,10 @@ int harness_teardown(void **state)
         closedir(dir);
     }
     leaks_forget_files();
+    prefix = getenv("IRIS_HEAP_BASES_PREFIX");
+    if (prefix != NULL && strncmp(prefix, folder, strlen(folder)) == 0) {
+        unsetenv("IRIS_HEAP_BASES_PREFIX"); /* another group may follow */
+    }
     return rmdir(folder);
 }
 

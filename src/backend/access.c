@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Whether a kernel's access is one it may make: a GPU would fault or corrupt,
- * the simulation says what is wrong.
+ * a CPU says what is wrong.
  */
 #include "config.h"
 
-#include "backend_sim/sim.h"
+#include "backend/workgroup.h"
 
 #include <stdio.h>
 
@@ -28,8 +28,8 @@ static size_t alignment_of(const struct iris_cpu_event *event)
     return event->bytes == 0 ? 1 : event->bytes;
 }
 
-iris_status_t iris_i_sim_check_access(const struct iris_cpu_wg *cpu,
-                                      const struct iris_cpu_event *event)
+iris_status_t iris_i_check_access(const struct iris_cpu_wg *cpu,
+                                  const struct iris_cpu_event *event)
 {
     uintptr_t offset = (uintptr_t)event->address - (uintptr_t)cpu->heap_base;
     bool of_a_rank = event->op != IRIS_OP_FENCE && event->op != IRIS_OP_BARRIER;

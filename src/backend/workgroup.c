@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a kernel on a CPU thread asks of that thread (iris/device/cpu.h): who it
+ * is, whether to go on waiting, who watches it.
+ */
+#include "config.h"
+
+#include "backend/workgroup.h"
+
+#include <iris/device/atomic.h>
+#include <iris/device/kernel.h>
+
+#include "base/clock.h"
+
+#include <sched.h>
+#include <setjmp.h>
+
+/* Polls of one wait before it gives the core away. */
+#define PAUSES 100
+/* Yields between looks at the clock. */
+#define YIELDS_PER_LOOK 16
+#define NS_PER_MS 1000000
+/* Time between a waiting workgroup's questions to the core. */
+#define ASK_NS 5000000
+
+/* A workgroup while it runs; lives in the frame that called the kernel. */
+struct workgroup {
+    struct iris_cpu_wg cpu;
+    const struct iris_cpu_job *job;
+    unsigned yields;
+    int64_t next_ask_ns; /* 0: has not waited yet */
+    int64_t wait_end_ns; /* of the wait under way; 0: not known yet */
+    bool wait_late;      /* that has passed; a few more looks, then it ends */
+    jmp_buf end;
+};
+
+/* The thread's own, like the processor it stands for: kernels reach it without
+ * an argument. NULL outside a kernel. */
+static _Thread_local struct workgroup *current;
+
+const struct iris_cpu_wg *
+iris_i_cpu_running(const struct iris_backend_params **params_p)
+{
+    if (current == NULL) {
+        return NULL;
+    }
+    *params_p = current->job->params;
+    return &current->cpu;
+}
+
+struct iris_cpu_wg *iris_cpu_self(void)
+{
+    return current != NULL ? &current->cpu : NULL;
+}
+
+/* Leaves the kernel, having noted for the host what the workgroup waited for.
+ * Frames of the kernel are dropped as they are. */
+static _Noreturn void end_workgroup(struct workgroup *self)
+{
+    self->job->ops->ended(self->job->stream, &self->cpu);
+    _longjmp(self->end, 1);
+}
+
+static _Noreturn void stop(struct workgroup *self, iris_status_t status,
+                           enum iris_cpu_stop why)
+{
+    self->job->ops->stop(self->job->stream, status, why, &self->cpu);
+    end_workgroup(self);
+}
+
+/* Ends the kernel if the workgroup's wait has taken longer than any may. */
+static void check_deadline(struct workgroup *self, int64_t now)
+{
+    const struct iris_backend_params *params = self->job->params;
+
+    if (params->device_timeout_ms == 0 || self->cpu.wait_address == NULL) {
+        return;
+    }
+    if (self->wait_end_ns == 0) {
+        self->wait_end_ns = now + params->device_timeout_ms * NS_PER_MS;
+    }
+    if (now < self->wait_end_ns || !self->wait_late) {
+        self->wait_late = now >= self->wait_end_ns;
+        return;
+    }
+    stop(self,
+         iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                     "rank %d: a wait in a kernel is not over after %lld ms "
+                     "(IRIS_DEVICE_TIMEOUT_MS)",
+                     params->rank, (long long)params->device_timeout_ms),
+         IRIS_CPU_STOP_EXPIRED);
+}
+
+/* Asks the core now and then whether the wait still makes sense. */
+static void ask_core(struct workgroup *self)
+{
+    const struct iris_backend_params *params = self->job->params;
+    int64_t now = iris_i_now_ns();
+    iris_status_t status;
+
+    check_deadline(self, now);
+    if (self->next_ask_ns == 0) {
+        self->next_ask_ns = now + ASK_NS;
+    }
+    if (now < self->next_ask_ns) {
+        return;
+    }
+    self->next_ask_ns = now + ASK_NS;
+    status = params->core_ops->keep_waiting(params->core);
+    if (status != IRIS_OK) {
+        stop(self, status, IRIS_CPU_STOP_ASKED);
+    }
+}
+
+void iris_cpu_observe(struct iris_cpu_wg *cpu,
+                      const struct iris_cpu_event *event)
+{
+    iris_status_t status = IRIS_OK;
+
+    if (cpu->watched != 0) { /* first: a checker can say more than we */
+        status = iris_i_hooks_device(current->job->params->hooks, event);
+    }
+    if (status == IRIS_OK && !event->after) {
+        status = iris_i_check_access(cpu, event);
+    }
+    if (status != IRIS_OK) {
+        stop(current, status, IRIS_CPU_STOP_REFUSED);
+    }
+}
+
+void iris_cpu_end(struct iris_cpu_wg *cpu, const char *why)
+{
+    if (cpu == NULL) {
+        return;
+    }
+    stop(current,
+         iris_i_fail(NULL, IRIS_ERR_INVALID,
+                     "rank %d: kernel %s, workgroup %u: %s", cpu->rank,
+                     cpu->kernel, cpu->workgroup, why),
+         IRIS_CPU_STOP_REFUSED);
+}
+
+void iris_cpu_poll(struct iris_cpu_wg *cpu)
+{
+    struct workgroup *self = current;
+
+    if (cpu == NULL || self == NULL) {
+        sched_yield();
+        return;
+    }
+    if (atomic_load_explicit(self->job->stopped, memory_order_relaxed) !=
+        IRIS_OK) {
+        end_workgroup(self);
+    }
+    if (cpu->polls++ < PAUSES) {
+        self->wait_end_ns = 0; /* a new wait, or nearly */
+        self->wait_late = false;
+        iris_d_pause();
+        return;
+    }
+    sched_yield();
+    if (++self->yields % YIELDS_PER_LOOK == 0) {
+        ask_core(self);
+    }
+}
+
+void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
+{
+    const struct iris_backend_params *params = job->params;
+    struct workgroup self = {
+        .cpu =
+            {
+                .rank = params->rank,
+                .num_ranks = params->num_ranks,
+                .heap_base = job->heap.base,
+                .heap_bytes = job->heap.bytes,
+                .kernel = job->kernel->name,
+                .workgroup = id,
+                .watched = iris_i_hooks_watch_device(params->hooks),
+                .launch = job->event,
+            },
+        .job = job,
+    };
+    const iris_wg_t wg = {
+        .id = id,
+        .num_wgs = job->grid,
+        .num_lanes = job->block,
+        .cpu = &self.cpu,
+    };
+
+    current = &self;
+    /* end_workgroup() comes back here. Nothing below depends on a variable
+     * that changed since. */
+    if (_setjmp(self.end) == 0) {
+        job->kernel->cpu_entry(&wg, job->args);
+    }
+    current = NULL;
+}
+
+void iris_i_cpu_job_begin(struct iris_cpu_job *job,
+                          struct iris_host_event *event)
+{
+    *event = (struct iris_host_event){
+        .op = IRIS_HOST_KERNEL,
+        .rank = job->params->rank,
+        .target_rank = -1,
+        .stream = job->stream,
+        .kernel = job->kernel->name,
+        .grid = job->grid,
+        .block = job->block,
+    };
+    iris_i_hooks_before(job->params->hooks, event);
+    job->event = event->id;
+}
+
+void iris_i_cpu_job_end(const struct iris_cpu_job *job,
+                        struct iris_host_event *event, iris_status_t status)
+{
+    int stopped = atomic_load(job->stopped); /* what ended it, if that did */
+
+    (void)iris_i_hooks_after(job->params->hooks, event,
+                             status == IRIS_OK ? (iris_status_t)stopped
+                                               : status);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Workgroups of kernels on CPU threads, for backends that run them there: which
+ * one a thread runs, when its waits end, who watches it.
+ */
+#ifndef IRIS_SRC_BACKEND_WORKGROUP_H
+#define IRIS_SRC_BACKEND_WORKGROUP_H
+
+#include "backend/backend.h"
+#include "base/hooks.h"
+
+/* Why a workgroup stops all work. */
+enum iris_cpu_stop {
+    IRIS_CPU_STOP_ASKED,   /* it waits, and the core said not to go on */
+    IRIS_CPU_STOP_EXPIRED, /* its wait has taken too long */
+    IRIS_CPU_STOP_REFUSED, /* it did what it may not; it does not wait */
+};
+
+/* What a workgroup asks of its backend, from its own thread. */
+struct iris_cpu_job_ops {
+    /* All work is to stop, for `status` with this thread's message, unless it
+     * has been stopped before. */
+    void (*stop)(void *stream, iris_status_t status, enum iris_cpu_stop why,
+                 const struct iris_cpu_wg *cpu);
+
+    /* This workgroup ends now, because work was stopped. */
+    void (*ended)(void *stream, const struct iris_cpu_wg *cpu);
+};
+
+/* One run of a kernel, as its workgroups see it. */
+struct iris_cpu_job {
+    const struct iris_cpu_job_ops *ops;
+    void *stream; /* first argument of the ops */
+    const struct iris_backend_params *params;
+    const _Atomic int *stopped;   /* not IRIS_OK: workgroups that wait end */
+    struct iris_heap_region heap; /* this rank's */
+    const struct iris_kernel *kernel; /* that has a cpu_entry */
+    uint32_t grid;
+    uint32_t block;
+    const void *args;
+    uint64_t event; /* id of the host's event of this run; 0: none */
+};
+
+/* Around a run, from any thread: calls observers. *event is the caller's to
+ * keep in between; `status` is what the run returned. */
+void iris_i_cpu_job_begin(struct iris_cpu_job *job,
+                          struct iris_host_event *event);
+void iris_i_cpu_job_end(const struct iris_cpu_job *job,
+                        struct iris_host_event *event, iris_status_t status);
+
+/* Runs one workgroup on the calling thread, until it returns or is ended.
+ * Frames of an ended kernel are dropped as they are. */
+void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id);
+
+/* The calling thread's workgroup and its rank's parameters; NULL: it runs none.
+ * Allowed in signal handlers. */
+const struct iris_cpu_wg *
+iris_i_cpu_running(const struct iris_backend_params **params_p);
+
+/* access.c. Whether a workgroup may do what the event says; the message of
+ * IRIS_ERR_INVALID names rank, kernel, workgroup, operation and remedy. */
+iris_status_t iris_i_check_access(const struct iris_cpu_wg *cpu,
+                                  const struct iris_cpu_event *event);
+
+#endif /* IRIS_SRC_BACKEND_WORKGROUP_H */

@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Pages that say what is in the code: links lead somewhere, quotations are what
+# the file has, and docs/architecture.md has every file and lock of src/.
+set -u
+export LC_ALL=C
+cd "$(dirname "$0")/.." || exit 1
+found=$(mktemp)
+trap 'rm -f "$found"' EXIT
+
+# Relative links in pages, without the part behind '#'.
+check_links() {
+    local page link
+    for page in *.md docs/*.md; do
+        grep -o '](\([^)#:]*\)\(#[^)]*\)\?)' "$page" |
+            sed 's/^](//; s/[#)].*//' | sort -u |
+            while read -r link; do
+                [ -z "$link" ] || [ -e "$(dirname "$page")/$link" ] ||
+                    echo "$page: a link to $link, which does not exist"
+            done
+    done
+}
+
+# A fenced block behind "<!-- PATH -->" is a part of that file. Prints each as
+# the file's name, the block's lines, and a line with a form feed.
+quotations() { # PAGE
+    awk '/^<!-- [^ ]* -->$/ { path = $2; next }
+        /^```/ && quoting { print "\f"; quoting = 0; path = ""; next }
+        /^```/ && path != "" { print path; quoting = 1; next }
+        quoting { print }' "$1"
+}
+
+check_quotations() {
+    local page line path='' block='' count=0
+    for page in docs/*.md; do
+        while IFS= read -r line; do
+            if [ -z "$path" ]; then
+                path=$line
+            elif [ "$line" != $'\f' ]; then
+                block+=$line$'\n'
+            else
+                count=$((count + 1))
+                [[ $(<"$path")$'\n' == *"$block"* ]] ||
+                    echo "$page: not in $path: ${block%%$'\n'*}"
+                path='' block=''
+            fi
+        done < <(quotations "$page")
+    done
+    [ "$count" -gt 0 ] || echo "docs: no page quotes a file"
+}
+
+check_architecture() {
+    local page=docs/architecture.md file lock
+    for file in src/*/*.[ch]; do
+        grep -q "\`\([a-z_]*/\)\?${file##*/}\`" "$page" ||
+            echo "$page: does not have $file"
+    done
+    # Names of locks with the file that declares them: "lock` ... in `FILE`".
+    grep -En '^[^(]*pthread_(mutex|rwlock)_t [a-z_]+( =.*)?;' src/*/*.[ch] |
+        sed -E 's/^src\/([^:]*):[0-9]*:.*_t ([a-z_]+)( =.*)?;.*/\1 \2/' |
+        sort | uniq -c |
+        while read -r count file lock; do
+            [ "$(grep -c "^| \`$lock\`.* in \`$file\`" "$page")" -ge "$count" ] ||
+                echo "$page: lacks $lock of $file"
+        done
+}
+
+{
+    check_links
+    check_quotations
+    check_architecture
+} >"$found"
+cat "$found"
+[ ! -s "$found" ] || exit 1
+echo "docs: nothing to complain about"
