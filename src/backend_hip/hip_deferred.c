@@ -11,6 +11,8 @@
 #include "backend_hip/hip.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 struct deferred {
     struct deferred *next;
@@ -95,9 +97,26 @@ bool iris_i_hip_free_deferred(int device, const void *at, size_t bytes)
     return any;
 }
 
+/* A forked child has none of its parent's memory or contexts; the lock is
+ * held. */
+static void forget_parent(void)
+{
+    static pid_t owner;
+
+    if (owner == getpid()) {
+        return;
+    }
+    owner = getpid();
+    memset(num_users, 0, sizeof num_users);
+    deferred = NULL;
+    num_imports = 0;
+    any_stuck = false;
+}
+
 void iris_i_hip_memory_join(struct hip_backend *hip)
 {
     pthread_mutex_lock(&deferred_lock);
+    forget_parent();
     hip->num_contexts = ++num_users[hip->device];
     pthread_mutex_unlock(&deferred_lock);
 }

@@ -7,11 +7,14 @@
 #include "backend_hip/hip.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* ---- Streams that all of a GPU's contexts in this process share ---- */
 
 static pthread_mutex_t services_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hip_services services[HIP_MAX_DEVICES]; /* under the lock */
+static pid_t services_owner; /* a forked child has none of its parent's */
 
 /* A new stream that has had its first work. */
 static hipError_t create_native(const struct hip_backend *hip,
@@ -46,6 +49,10 @@ static hipError_t join_services(struct hip_backend *hip)
     hipError_t error = hipSuccess;
 
     pthread_mutex_lock(&services_lock);
+    if (services_owner != getpid()) {
+        services_owner = getpid();
+        memset(services, 0, sizeof services);
+    }
     if (shared->fill == NULL) {
         error = create_native(hip, &shared->fill);
     }

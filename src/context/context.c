@@ -296,6 +296,7 @@ static iris_status_t agree_on_reach(iris_t *iris)
     int changed = 0;
     iris_status_t status = iris_i_heap_agree_on_reach(&iris->heap, &changed);
 
+    iris_i_agree_reset(iris->control);
     if (status == IRIS_OK && changed) {
         status = iris_i_layout_write_context(iris);
     }

@@ -120,6 +120,14 @@ void iris_i_agree_begin(struct iris_control *control,
     atomic_store_explicit(&board->busy, 1, memory_order_relaxed);
 }
 
+void iris_i_agree_reset(struct iris_control *control)
+{
+    struct iris_board *board = own_board(control);
+
+    write_name(board, "");
+    atomic_store_explicit(&board->calls, 0, memory_order_relaxed);
+}
+
 static void post(struct iris_members *members, const struct iris_call *call)
 {
     struct iris_control *control = members->control;

@@ -64,6 +64,9 @@ iris_status_t iris_i_agree(struct iris_members *members,
 void iris_i_agree_begin(struct iris_control *control,
                         const struct iris_call_type *type);
 
+/* Forgets, for what others are shown, the calls so far: those of init. */
+void iris_i_agree_reset(struct iris_control *control);
+
 /* What the member of rank `rank` posted as payload in the latest agreement;
  * valid until this rank's next one. */
 const void *iris_i_agree_payload(const struct iris_members *members, int rank,
