@@ -64,31 +64,21 @@ static int took(struct seen *seen, enum iris_host_op op, iris_status_t status,
     return 0;
 }
 
-#define TOOK(op, status)                            \
-    do {                                            \
-        if (took(&seen, op, status, &event) != 0) { \
-            return 1;                               \
-        }                                           \
-        CHECK_EQUAL(event.rank, iris_rank(iris));   \
+#define TOOK(op, status)                          \
+    do {                                          \
+        if (took(all, op, status, &event) != 0) { \
+            return 1;                             \
+        }                                         \
+        CHECK_EQUAL(event.rank, iris_rank(iris)); \
     } while (0)
 
-static int body(iris_t *iris, void *arg)
+static int on_a_stream(iris_t *iris, struct seen *all, uint64_t *words)
 {
     static const char host[64];
-    struct seen seen = {.count = 0};
-    const struct iris_observer observer = {.host = note, .self = &seen};
     struct iris_host_event event;
     struct nothing_args args = {0};
-    int next = (iris_rank(iris) + 1) % iris_num_ranks(iris), all[2] = {0, 1};
-    iris_group_t *group;
-    uint64_t *words;
-    void *none;
+    int next = (iris_rank(iris) + 1) % iris_num_ranks(iris);
 
-    (void)arg;
-    CHECK_OK(iris_i_hooks_add(&iris->hooks, &observer));
-    CHECK_OK(iris_calloc(iris, 64, 1, (void **)&words));
-    TOOK(IRIS_HOST_ALLOC, IRIS_OK);
-    CHECK(event.address == words && event.bytes == 64);
     CHECK_OK(iris_launch(iris, nothing, 3, 32, &args, sizeof args, NULL));
     TOOK(IRIS_HOST_LAUNCH, IRIS_OK);
     CHECK(strcmp(event.kernel, "nothing") == 0 && event.grid == 3);
@@ -110,6 +100,15 @@ static int body(iris_t *iris, void *arg)
     CHECK(event.cmp == IRIS_CMP_EQ && event.address == words + 7);
     CHECK_OK(iris_stream_synchronize(iris, NULL));
     TOOK(IRIS_HOST_SYNCHRONIZE, IRIS_OK);
+    return 0;
+}
+
+static int by_all(iris_t *iris, struct seen *all, uint64_t *words)
+{
+    struct iris_host_event event;
+    int ranks[2] = {0, 1};
+    iris_group_t *group;
+
     CHECK_OK(iris_device_barrier(iris, NULL, NULL));
     TOOK(IRIS_HOST_BARRIER, IRIS_OK);
     CHECK(event.stream != NULL);
@@ -119,11 +118,29 @@ static int body(iris_t *iris, void *arg)
     CHECK_OK(iris_broadcast(iris, words + 3, 8, 1, NULL));
     TOOK(IRIS_HOST_BROADCAST, IRIS_OK);
     CHECK_EQUAL(event.target_rank, 1);
-    CHECK_OK(iris_group_create(iris, all, 2, &group));
+    CHECK_OK(iris_group_create(iris, ranks, 2, &group));
     TOOK(IRIS_HOST_GROUP_CREATE, IRIS_OK);
     CHECK(event.group == group);
     CHECK_OK(iris_group_destroy(iris, group));
     TOOK(IRIS_HOST_GROUP_DESTROY, IRIS_OK);
+    return 0;
+}
+
+static int body(iris_t *iris, void *arg)
+{
+    struct seen seen = {.count = 0}, *const all = &seen;
+    const struct iris_observer observer = {.host = note, .self = &seen};
+    struct iris_host_event event;
+    uint64_t *words;
+    void *none;
+
+    (void)arg;
+    CHECK_OK(iris_i_hooks_add(&iris->hooks, &observer));
+    CHECK_OK(iris_calloc(iris, 64, 1, (void **)&words));
+    TOOK(IRIS_HOST_ALLOC, IRIS_OK);
+    CHECK(event.address == words && event.bytes == 64);
+    CHECK_EQUAL(on_a_stream(iris, &seen, words), 0);
+    CHECK_EQUAL(by_all(iris, &seen, words), 0);
     CHECK_STATUS(iris_malloc(iris, 0, &none), IRIS_ERR_INVALID);
     TOOK(IRIS_HOST_ALLOC, IRIS_ERR_INVALID);
     CHECK_OK(iris_free(iris, words));
