@@ -34,7 +34,8 @@ static void describe_late(void *core, const void *word, char *text,
     text[0] = '\0';
 }
 
-static int locate(void *core, const void *address, struct iris_location *place_p)
+static int locate(void *core, const void *address,
+                  struct iris_location *place_p)
 {
     (void)core, (void)address, (void)place_p;
     return 0;
