@@ -166,10 +166,9 @@ IRIS_API iris_status_t iris_put_signal_on_stream(
  *  system scope for all that follows. A signal that never comes is an error of
  *  iris_stream_synchronize(): where the stream itself waits, without a kernel
  *  (above), IRIS_DEVICE_TIMEOUT_MS does not count, only IRIS_TIMEOUT_MS. Iris
- *  ends such a wait by writing to the signal itself and puts back what was
- *  there before that synchronize returns; of GE with what was added meanwhile,
- *  of EQ a signal that comes just then may be lost. What comes after the wait
- *  runs though the signal never came: trust nothing it wrote. */
+ *  ends such a wait by writing to the signal what is waited for: set it anew
+ *  after iris_clear_error(). What comes after the wait runs though the signal
+ *  never came: trust nothing it wrote. */
 IRIS_API iris_status_t iris_wait_on_stream(iris_t *iris, uint64_t *signal,
                                            iris_cmp_t cmp, uint64_t value,
                                            iris_stream_t *stream);
