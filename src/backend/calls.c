@@ -19,24 +19,25 @@ void iris_i_device_info(const struct iris_backend *backend,
     backend->device->info(backend, info_p);
 }
 
-iris_status_t iris_i_stream_make(struct iris_backend *backend,
-                                 struct iris_stream **stream_p)
+iris_status_t iris_i_device_stream_create(struct iris_backend *backend,
+                                          struct iris_stream **stream_p)
 {
     return backend->device->stream_create(backend, stream_p);
 }
 
-iris_status_t iris_i_stream_wrap(struct iris_backend *backend, void *native,
-                                 struct iris_stream **stream_p)
+iris_status_t iris_i_device_stream_wrap(struct iris_backend *backend,
+                                        void *native,
+                                        struct iris_stream **stream_p)
 {
     return backend->device->stream_wrap(backend, native, stream_p);
 }
 
-void iris_i_stream_end(struct iris_stream *stream)
+void iris_i_device_stream_destroy(struct iris_stream *stream)
 {
     stream->backend->device->stream_destroy(stream);
 }
 
-void iris_i_graph_end(struct iris_backend *backend, void *graph)
+void iris_i_device_graph_destroy(struct iris_backend *backend, void *graph)
 {
     backend->device->graph_destroy(backend, graph);
 }

@@ -16,12 +16,13 @@ iris_status_t iris_i_device_open(const struct iris_backend_type *type,
                                  struct iris_backend **backend_p);
 void iris_i_device_info(const struct iris_backend *backend,
                         struct iris_device_info *info_p);
-iris_status_t iris_i_stream_make(struct iris_backend *backend,
-                                 struct iris_stream **stream_p);
-iris_status_t iris_i_stream_wrap(struct iris_backend *backend, void *native,
-                                 struct iris_stream **stream_p);
-void iris_i_stream_end(struct iris_stream *stream);
-void iris_i_graph_end(struct iris_backend *backend, void *graph);
+iris_status_t iris_i_device_stream_create(struct iris_backend *backend,
+                                          struct iris_stream **stream_p);
+iris_status_t iris_i_device_stream_wrap(struct iris_backend *backend,
+                                        void *native,
+                                        struct iris_stream **stream_p);
+void iris_i_device_stream_destroy(struct iris_stream *stream);
+void iris_i_device_graph_destroy(struct iris_backend *backend, void *graph);
 iris_status_t iris_i_device_clear_fault(struct iris_backend *backend);
 /* NULL is fine. */
 void iris_i_device_close(struct iris_backend *backend);

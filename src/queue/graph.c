@@ -102,6 +102,6 @@ void iris_i_graph_destroy(struct iris_queue *queue, iris_graph_t *graph)
                      (void *)graph);
         return;
     }
-    iris_i_graph_end(queue->backend, graph->native);
+    iris_i_device_graph_destroy(queue->backend, graph->native);
     free(graph);
 }

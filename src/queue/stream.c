@@ -36,7 +36,7 @@ static iris_status_t list(struct iris_queue *queue, iris_status_t status,
 iris_status_t iris_i_queue_open(struct iris_queue *queue)
 {
     pthread_mutex_init(&queue->lock, NULL);
-    return iris_i_stream_make(queue->backend, &queue->streams);
+    return iris_i_device_stream_create(queue->backend, &queue->streams);
 }
 
 void iris_i_queue_close(struct iris_queue *queue)
@@ -45,7 +45,7 @@ void iris_i_queue_close(struct iris_queue *queue)
         struct iris_stream *stream = queue->streams;
 
         queue->streams = stream->next;
-        iris_i_stream_end(stream);
+        iris_i_device_stream_destroy(stream);
     }
     while (queue->graphs != NULL) { /* no launch of any runs now */
         iris_i_graph_destroy(queue, queue->graphs);
@@ -86,7 +86,7 @@ iris_status_t iris_i_stream_create(struct iris_queue *queue,
                                    struct iris_stream **stream_p)
 {
     struct iris_stream *stream = NULL;
-    iris_status_t status = iris_i_stream_make(queue->backend, &stream);
+    iris_status_t status = iris_i_device_stream_create(queue->backend, &stream);
 
     return list(queue, status, stream, stream_p);
 }
@@ -96,7 +96,8 @@ iris_status_t iris_i_stream_create_around(struct iris_queue *queue,
                                           struct iris_stream **stream_p)
 {
     struct iris_stream *stream = NULL;
-    iris_status_t status = iris_i_stream_wrap(queue->backend, native, &stream);
+    iris_status_t status =
+        iris_i_device_stream_wrap(queue->backend, native, &stream);
 
     return list(queue, status, stream, stream_p);
 }
@@ -120,7 +121,7 @@ void iris_i_stream_destroy(struct iris_queue *queue, iris_stream_t *stream)
                      (void *)stream);
         return;
     }
-    iris_i_stream_end(stream);
+    iris_i_device_stream_destroy(stream);
 }
 
 void iris_i_stream_warn_late(const struct iris_log *log)

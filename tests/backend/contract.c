@@ -232,7 +232,7 @@ static void body_heap(struct iris_backend *backend)
     assert_true(handle.num_bytes <= IRIS_HANDLE_BYTES);
     assert_int_equal(iris_i_memory_import(backend, &handle, BYTES, &mapped),
                      IRIS_OK);
-    assert_int_equal(iris_i_stream_make(backend, &stream), IRIS_OK);
+    assert_int_equal(iris_i_device_stream_create(backend, &stream), IRIS_OK);
     memset(host, 1, sizeof host);
     iris_i_queue_copy(stream, host, region.base, PIECE);
     finish(stream);
@@ -243,7 +243,7 @@ static void body_heap(struct iris_backend *backend)
     finish(stream);
     assert_int_equal(host[0], 7);
     assert_int_equal(host[PIECE - 1], 7);
-    iris_i_stream_end(stream);
+    iris_i_device_stream_destroy(stream);
     iris_i_memory_unimport(backend, mapped, BYTES);
     if (handle.fd >= 0) {
         close(handle.fd);
@@ -269,7 +269,8 @@ static void body_stream(struct iris_backend *backend)
         struct iris_launch launch = {
             .kernel = fill, .grid = 5, .block = 64, .args = &args};
 
-        assert_int_equal(iris_i_stream_make(backend, &streams[i]), IRIS_OK);
+        assert_int_equal(iris_i_device_stream_create(backend, &streams[i]),
+                         IRIS_OK);
         assert_ptr_equal(streams[i]->backend, backend);
         args = (struct fill_args){(unsigned char *)region.base + i * PIECE,
                                   sizeof host, (unsigned char)(i + 1)};
@@ -283,7 +284,7 @@ static void body_stream(struct iris_backend *backend)
         for (size_t j = 0; j < sizeof host; j++) {
             assert_int_equal(host[j], i + 1);
         }
-        iris_i_stream_end(streams[i]);
+        iris_i_device_stream_destroy(streams[i]);
     }
     iris_i_memory_free(backend, &region);
 }
@@ -335,12 +336,12 @@ static void body_kernel_of_another_target(struct iris_backend *backend)
         .kernel = &none, .grid = 1, .block = 1, .args = ""};
     struct iris_stream *stream;
 
-    assert_int_equal(iris_i_stream_make(backend, &stream), IRIS_OK);
+    assert_int_equal(iris_i_device_stream_create(backend, &stream), IRIS_OK);
     assert_int_equal(iris_i_queue_launch(stream, &launch),
                      IRIS_ERR_UNSUPPORTED);
     assert_true(harness_message_has("none"));
     finish(stream);
-    iris_i_stream_end(stream);
+    iris_i_device_stream_destroy(stream);
 }
 
 static void a_kernel_of_another_target_is_refused(void **state)
@@ -362,11 +363,11 @@ static int run_plugin(struct iris_backend *backend,
 
     heap_make(backend, &region);
     args.out = region.base;
-    assert_int_equal(iris_i_stream_make(backend, &stream), IRIS_OK);
+    assert_int_equal(iris_i_device_stream_create(backend, &stream), IRIS_OK);
     assert_int_equal(iris_i_queue_launch(stream, &launch), IRIS_OK);
     assert_int_equal(iris_i_queue_copy(stream, &seen, region.base, 1), IRIS_OK);
     finish(stream);
-    iris_i_stream_end(stream);
+    iris_i_device_stream_destroy(stream);
     iris_i_memory_free(backend, &region);
     return seen;
 }
@@ -426,7 +427,7 @@ static void end_a_wait(const struct iris_backend_type *type)
         .kernel = stuck, .grid = 2, .block = 1, .args = &args};
 
     heap_make(backend, &region);
-    assert_int_equal(iris_i_stream_make(backend, &stream), IRIS_OK);
+    assert_int_equal(iris_i_device_stream_create(backend, &stream), IRIS_OK);
     write_context(stream, &region);
     atomic_store(&looks, 3);
     args.context = region.base;
@@ -436,7 +437,7 @@ static void end_a_wait(const struct iris_backend_type *type)
     assert_true(harness_message_has("enough of waiting"));
     assert_int_equal(iris_i_device_clear_fault(backend), IRIS_OK);
     finish(stream);
-    iris_i_stream_end(stream);
+    iris_i_device_stream_destroy(stream);
     iris_i_memory_free(backend, &region);
     iris_i_device_close(backend);
 }
