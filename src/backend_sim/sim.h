@@ -187,6 +187,11 @@ void iris_i_sim_signals_stack(void *stack, size_t bytes);
 void iris_i_sim_team_open(struct sim_team *team);
 void iris_i_sim_team_close(struct sim_team *team);
 
+/* sim_stream.c. Enqueues a run of the job, whose arguments are copied.
+ * IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_sim_enqueue_job(struct sim_stream *stream,
+                                     const struct iris_cpu_job *job);
+
 /* Runs a job on the worker and its helpers; returns when every workgroup has
  * ended. IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY: nothing was run. */
 iris_status_t iris_i_sim_run(struct sim_stream *stream,

@@ -200,37 +200,20 @@ iris_status_t iris_i_sim_set(struct iris_stream *stream, void *dst, int value,
     return IRIS_OK;
 }
 
-iris_status_t iris_i_sim_launch(struct iris_stream *base,
-                                const struct iris_launch *launch)
+iris_status_t iris_i_sim_enqueue_job(struct sim_stream *stream,
+                                     const struct iris_cpu_job *job)
 {
-    struct sim_stream *stream = (struct sim_stream *)base;
-    const struct iris_kernel *kernel = launch->kernel;
-    struct sim_command *command;
+    size_t args_bytes = job->kernel->args_bytes;
+    struct sim_command *command = command_create(COMMAND_LAUNCH, args_bytes);
 
-    if (kernel->cpu_entry == NULL) {
-        return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
-                           "kernel %s has no CPU version in this program; "
-                           "compile its IRIS_KERNEL for the CPU too",
-                           kernel->name);
-    }
-    command = command_create(COMMAND_LAUNCH, kernel->args_bytes);
     if (command == NULL) {
         return IRIS_ERR_NO_MEMORY;
     }
-    if (kernel->args_bytes > 0) {
-        memcpy(command->args, launch->args, kernel->args_bytes);
+    if (args_bytes > 0) {
+        memcpy(command->args, job->args, args_bytes);
     }
-    command->job = (struct iris_cpu_job){
-        .ops = &iris_i_sim_job_ops,
-        .stream = stream,
-        .params = &stream->sim->params,
-        .stopped = &stream->sim->stop.status,
-        .heap = stream->sim->heap,
-        .kernel = kernel,
-        .grid = launch->grid,
-        .block = launch->block,
-        .args = command->args,
-    };
+    command->job = *job;
+    command->job.args = command->args;
     enqueue(stream, command);
     return IRIS_OK;
 }

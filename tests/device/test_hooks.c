@@ -96,7 +96,7 @@ static void note_host(void *self, const struct iris_host_event *event)
 {
     struct record *record = self;
 
-    if (record->num_host < MAX_EVENTS) {
+    if (event->op == IRIS_HOST_KERNEL && record->num_host < MAX_EVENTS) {
         record->host[record->num_host++] = *event;
     }
 }
