@@ -97,11 +97,13 @@ static iris_status_t write_device(iris_t *iris, struct iris_group *group)
     for (size_t i = 0; i < count; i++) {
         int rank = group->ranks[i];
 
-        group->unreachable =
-            iris->heap.bases[rank] == 0 ? rank : group->unreachable;
+        iris_i_group_ranks(device)[i] = (uint64_t)rank;
+        if (iris->heap.bases[rank] == 0) {
+            group->unreachable = rank;
+            continue;
+        }
         device->words[2 * i] = (uint64_t)iris->heap.bases[rank] + offset +
                                (uint64_t)group->index * sizeof device->words[0];
-        iris_i_group_ranks(device)[i] = (uint64_t)rank;
     }
     status = iris_i_heap_write(&iris->heap, group->device, device, bytes);
     free(device);
