@@ -144,7 +144,7 @@ IRIS_API iris_status_t iris_config_set(struct iris_config *config,
  *  IRIS_ERR_LIMIT        no file descriptors or threads left
  *  IRIS_ERR_UNSUPPORTED  the backend lacks what a setting asks for, ranks on
  *                        several nodes, or MPI asked for and not built in
- *  IRIS_ERR_UNREACHABLE  a peer's GPU that this rank's has no access to
+ *  IRIS_ERR_UNREACHABLE  IRIS_REQUIRE_ALL=1, and a peer's heap cannot be mapped
  *  IRIS_ERR_PEER_LOST    a rank died meanwhile
  *  IRIS_ERR_TIMEOUT      a rank did not come
  *  IRIS_ERR_SYSTEM       a system call failed
@@ -167,7 +167,10 @@ IRIS_API iris_status_t iris_init(const struct iris_config *config,
  *  process run there: none of that may wait for what a peer does only once it
  *  has finalized. NULL is fine.
  *
- *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_MISMATCH
+ *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_INTERRUPTED
+ *  IRIS_ERR_MISMATCH     a peer called something else; or it finalizes another
+ *                        of its contexts first, so that each would wait for the
+ *                        other: the order is the same on every rank
  *  IRIS_ERR_STATE        already finalized, or the process forked; or a stream
  *                        is being captured, whose earlier work then may run on
  *  or the error of work on a stream, of any rank, such as IRIS_ERR_DEVICE */

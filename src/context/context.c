@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The context: init, finalize, and the checks between.
+ * The context: init, and the checks every call starts with.
  */
 #include "config.h"
 
@@ -21,21 +21,6 @@
 
 #define HELLO_MAGIC 0x49726973u
 #define HELLO_VERSION 2u
-
-/* Finalized contexts. They are never freed, but for what is large in them: a
- * call on one is caught however late it comes, and no new context has the
- * address of an old one. Leak checkers find them through this list. */
-static _Atomic(iris_t *) finalized;
-
-static void retire(iris_t *iris)
-{
-    free(iris->settings);
-    iris->settings = NULL;
-    iris->next_finalized = atomic_load(&finalized);
-    while (!atomic_compare_exchange_weak(&finalized, &iris->next_finalized,
-                                         iris)) {
-    }
-}
 
 iris_status_t iris_i_enter_output(const iris_t *iris, const char *call,
                                   const void *output, const char *name)
@@ -87,17 +72,6 @@ static iris_status_t keep_waiting(void *core)
                            "this rank has left the job");
     }
     return iris_i_peers_check_all(iris->control);
-}
-
-/* Frees what there is, in reverse order of making. */
-static void close_all(iris_t *iris)
-{
-    iris_i_queue_close(&iris->queue);
-    iris_i_group_close_all(iris);
-    iris_i_bounds_destroy(iris->bounds);
-    iris_i_heap_close(&iris->heap);
-    iris_i_device_close(iris->backend);
-    iris_i_control_close(iris->control);
 }
 
 /* Rank 0 says what the simulation runs on, where there was a choice. */
@@ -361,6 +335,7 @@ static iris_t *make(const struct iris_bootstrap *bootstrap,
         return NULL;
     }
     iris->pid = getpid();
+    iris->owner = pthread_self();
     iris->log.rank = bootstrap->rank;
     iris->log.num_ranks = bootstrap->num_ranks;
     *kept = *settings;
@@ -393,7 +368,7 @@ static iris_status_t start(const struct iris_settings *settings,
     if (status != IRIS_OK) {
         iris_i_fail_on(&iris->log, status);
         iris_i_peers_set_state(iris->control, IRIS_RANK_LEFT);
-        close_all(iris);
+        iris_i_close_all(iris);
         iris_i_endpoint_close(endpoint);
         free(iris->settings);
         free(iris);
@@ -403,6 +378,7 @@ static iris_status_t start(const struct iris_settings *settings,
                  "ready: backend %s, heap %zu bytes at %p, bootstrap %s",
                  iris->placement.name, iris->heap.region.bytes,
                  iris->heap.region.base, bootstrap->how);
+    iris_i_enlist(iris);
     *iris_p = iris;
     return IRIS_OK;
 }
@@ -439,48 +415,4 @@ iris_status_t iris_init(const struct iris_config *config, iris_t **iris_p)
         return loaded != IRIS_OK ? loaded : status;
     }
     return start(&settings, &bootstrap, loaded, iris_p);
-}
-
-static void end(iris_t *iris, enum iris_rank_state state)
-{
-    iris_i_peers_set_state(iris->control, state);
-    atomic_store_explicit(&iris->life, IRIS_LIFE_FINALIZED,
-                          memory_order_release);
-    close_all(iris);
-    retire(iris);
-}
-
-void iris_i_abandon(iris_t *iris)
-{
-    end(iris, IRIS_RANK_LEFT);
-}
-
-static const struct iris_call_type finalize_call = {.name = "iris_finalize"};
-
-iris_status_t iris_finalize(iris_t *iris)
-{
-    struct iris_call call = {.type = &finalize_call};
-    iris_status_t status;
-    char message[IRIS_MESSAGE_BYTES];
-
-    if (iris == NULL) {
-        return IRIS_OK;
-    }
-    status = iris_i_enter(iris, "iris_finalize");
-    if (status != IRIS_OK) {
-        return status;
-    }
-    iris_i_agree_begin(iris->control, call.type);
-    call.status = iris_i_stream_synchronize_all(&iris->queue);
-    status = iris_i_agree(&iris->world->members, &call);
-    snprintf(message, sizeof message, "%s", iris_last_error());
-    if (status == IRIS_OK) {
-        /* No memory is freed that a peer has mapped yet: GPUs' handles want it
-         * so. Who dies on the way takes nothing from those who agreed. */
-        iris_i_queue_close(&iris->queue);
-        iris_i_heap_disconnect(&iris->heap);
-        (void)iris_i_agree(&iris->world->members, &call);
-    }
-    end(iris, status == IRIS_OK ? IRIS_RANK_FINALIZED : IRIS_RANK_LEFT);
-    return status == IRIS_OK ? IRIS_OK : iris_i_fail_again(status, message);
 }

@@ -31,6 +31,8 @@ struct iris {
     pid_t pid; /* who made it: a fork must not use it */
     struct iris_log log;
     struct iris_settings *settings;
+    pthread_t owner;        /* the thread that made it */
+    iris_t *next_live;      /* of all that this process has */
     iris_t *next_finalized; /* of all that this process had */
     struct iris_placement placement;
     struct iris_backend *backend;
@@ -50,6 +52,14 @@ struct iris {
 iris_status_t iris_i_init(const struct iris_config *config,
                           const struct iris_bootstrap *bootstrap,
                           iris_t **iris_p);
+
+/* ---- Finalizing (finalize.c) ---- */
+
+/* Makes the context one of those this process has; its end undoes that. */
+void iris_i_enlist(iris_t *iris);
+
+/* Frees what there is of a context, in reverse order of making. */
+void iris_i_close_all(iris_t *iris);
 
 /* Ends a context without its peers: they get IRIS_ERR_PEER_LOST. */
 void iris_i_abandon(iris_t *iris);

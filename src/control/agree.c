@@ -214,6 +214,13 @@ static iris_status_t check_gave_up(const struct iris_members *members)
                            "on: finalize",
                            rank, rank == control->rank ? ", this one," : "");
     }
+    if (status == IRIS_ERR_MISMATCH) {
+        return iris_i_fail(control->log, status,
+                           "rank %d%s finalizes its contexts in another order "
+                           "than its peers; finalize them in the same order on "
+                           "every rank",
+                           rank, rank == control->rank ? ", this one," : "");
+    }
     return iris_i_fail(control->log, status,
                        "rank %d%s came too late to an earlier collective call "
                        "of this group (%s); the group cannot go on: finalize "
@@ -332,6 +339,12 @@ static iris_status_t check_on(struct wait *wait)
     if (atomic_load_explicit(&control->interrupted, memory_order_relaxed)) {
         (void)give_up(members, control->rank, IRIS_ERR_INTERRUPTED);
         return check_gave_up(members);
+    }
+    if (wait->call->keep_waiting != NULL) {
+        status = wait->call->keep_waiting(wait->call->arg);
+        if (status != IRIS_OK) {
+            return give_up(members, absent, status);
+        }
     }
     warn_late(wait);
     return iris_i_now_ns() < wait->deadline

@@ -34,6 +34,10 @@ struct iris_call {
     uint64_t fields[IRIS_CALL_FIELDS]; /* must be equal on all members */
     const void *payload;
     size_t payload_bytes; /* at most IRIS_PAYLOAD_BYTES */
+    /* Asked now and then while members are waited for; a status that is not
+     * IRIS_OK ends the group. NULL: nobody is asked. */
+    iris_status_t (*keep_waiting)(void *arg);
+    void *arg;
 };
 
 /* The members of a group, as agreements see them: one of its user's structs. */
@@ -53,9 +57,10 @@ uint64_t iris_i_call_text(const char *text);
 /* Blocks until every member has posted its call, and gives all the same
  * verdict: IRIS_OK; the failing member's status (with its own message here, or
  * one that names it); or IRIS_ERR_MISMATCH, saying what each called. What
- * members wrote before is visible after. IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT
- * and IRIS_ERR_INTERRUPTED end the group: later agreements fail the same way.
- * A wait that takes long logs one line saying for whom. */
+ * members wrote before is visible after. IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT,
+ * IRIS_ERR_INTERRUPTED and what keep_waiting() returns end the group: later
+ * agreements fail the same way. A wait that takes long logs one line saying for
+ * whom. */
 iris_status_t iris_i_agree(struct iris_members *members,
                            const struct iris_call *call);
 

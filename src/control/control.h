@@ -44,10 +44,15 @@ enum iris_rank_state {
 /* What one rank shows of itself; written by it alone. */
 struct iris_board {
     _Alignas(64) atomic_uint state;
-    atomic_uint busy;    /* in the collective call named below; 0: since then */
-    atomic_uint blames;  /* LEFT because of this rank + 1; 0: of itself */
-    atomic_uint waiting; /* threads that wait for a stream */
-    atomic_ullong calls; /* collective calls it has begun */
+    atomic_uint busy; /* in the collective call named below; 0: since then */
+    atomic_uint interrupted; /* LEFT because of iris_interrupt() */
+    atomic_uint blames;      /* LEFT because of this rank + 1; 0: of itself */
+    atomic_uint waiting;     /* threads that wait for a stream */
+    atomic_ullong calls;     /* collective calls it has begun */
+    atomic_ullong id; /* rank 0's: of this control plane, its alone on the
+                       * machine */
+    atomic_ullong elsewhere; /* the id of another context that its thread is
+                              * finalizing, before this one; 0: of none */
     _Atomic uint64_t name[IRIS_CALL_NAME_WORDS]; /* text of the last one */
 };
 

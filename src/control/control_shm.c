@@ -304,6 +304,14 @@ static struct shm_control *make(const struct iris_log *log, int num_ranks)
     return shm;
 }
 
+/* Ranks can tell by it which of their contexts is which of a peer's. */
+static uint64_t next_id(void)
+{
+    static atomic_uint count;
+
+    return ((uint64_t)getpid() << 32) + atomic_fetch_add(&count, 1) + 1;
+}
+
 iris_status_t iris_i_control_shm_open(const struct iris_log *log,
                                       struct iris_rendezvous *rendezvous,
                                       struct iris_endpoint *endpoint,
@@ -333,6 +341,9 @@ iris_status_t iris_i_control_shm_open(const struct iris_log *log,
     shm->segment = rendezvous->segment;
     rendezvous->segment = NULL;
     shm->endpoint = endpoint;
+    if (log->rank == 0) {
+        atomic_store(&shm_board(&shm->base, 0)->id, next_id());
+    }
     *control_p = &shm->base;
     return IRIS_OK;
 }

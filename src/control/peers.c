@@ -22,6 +22,13 @@ static enum fate fate_of(struct iris_control *control, int rank)
     return !alive && state != IRIS_RANK_FINALIZED ? DIED : PRESENT;
 }
 
+static int was_interrupted(struct iris_control *control, int rank)
+{
+    return atomic_load_explicit(
+               &control->ops->board(control, rank)->interrupted,
+               memory_order_relaxed) != 0;
+}
+
 /* Who made `rank`, which has left, leave. */
 static int find_origin(struct iris_control *control, int rank)
 {
@@ -51,6 +58,12 @@ iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
         fate = fate_of(control, rank);
     }
     atomic_compare_exchange_strong(&control->lost, &nobody, rank + 1);
+    if (fate == LEFT && was_interrupted(control, rank)) {
+        return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
+                           "rank %d (pid %d) was interrupted (iris_interrupt) "
+                           "and left the job; restart it",
+                           rank, control->pids[rank]);
+    }
     if (fate == LEFT) {
         return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
                            "rank %d (pid %d) left the job after an error; see "
@@ -99,6 +112,10 @@ void iris_i_peers_set_state(struct iris_control *control,
         return;
     }
     board = control->ops->board(control, control->rank);
+    atomic_store_explicit(&board->interrupted,
+                          (unsigned)atomic_load_explicit(&control->interrupted,
+                                                         memory_order_relaxed),
+                          memory_order_relaxed);
     atomic_store_explicit(&board->blames,
                           (unsigned)(iris_i_peers_lost(control) + 1),
                           memory_order_relaxed);

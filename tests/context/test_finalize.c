@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Contexts that ranks finalize in different orders: an error at once, where
+ * each would wait for the other.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+#include "support/leaks.h"
+
+#include "context/context.h"
+
+#include <string.h>
+
+#define CONTEXTS 3
+
+/* A context of the same ranks, who agree on its key by way of `iris`. */
+static int open_context(iris_t *iris, iris_t **context_p)
+{
+    struct iris_bootstrap bootstrap;
+    char key[IRIS_KEY_BYTES] = "";
+
+    if (iris_rank(iris) == 0) {
+        CHECK_OK(iris_i_bootstrap_random_key(key));
+    }
+    CHECK_OK(iris_broadcast(iris, key, sizeof key, 0, NULL));
+    iris_i_bootstrap_thread(key, iris_rank(iris), iris_num_ranks(iris),
+                            &bootstrap);
+    CHECK_OK(iris_i_init(NULL, &bootstrap, context_p));
+    return 0;
+}
+
+static int open_all(iris_t *iris, iris_t *contexts[CONTEXTS])
+{
+    for (int i = 0; i < CONTEXTS; i++) {
+        CHECK_EQUAL(open_context(iris, &contexts[i]), 0);
+    }
+    return 0;
+}
+
+/* Every rank begins with another one. Who is told first has left by the time
+ * the others come there. */
+static int turned(iris_t *iris, void *arg)
+{
+    int rank = iris_rank(iris), count = iris_num_ranks(iris);
+    iris_t *contexts[CONTEXTS];
+
+    (void)arg;
+    CHECK_EQUAL(open_all(iris, contexts), 0);
+    for (int i = 0; i < CONTEXTS; i++) {
+        iris_status_t status = iris_finalize(contexts[(rank + i) % count]);
+
+        CHECK(status != IRIS_ERR_TIMEOUT);
+        if (status == IRIS_ERR_MISMATCH) {
+            CHECK_MESSAGE("in the same order on every rank");
+        }
+    }
+    return iris_barrier(iris, NULL, NULL);
+}
+
+/* The first finalize of at least one rank is refused. */
+static int crossed(iris_t *iris, void *arg)
+{
+    int rank = iris_rank(iris), words[2] = {0, 0};
+    iris_t *contexts[CONTEXTS];
+    iris_status_t status;
+
+    (void)arg;
+    CHECK_EQUAL(open_all(iris, contexts), 0);
+    status = iris_finalize(contexts[rank]);
+    words[rank] = status;
+    CHECK(status != IRIS_ERR_TIMEOUT);
+    (void)iris_finalize(contexts[1 - rank]);
+    for (int root = 0; root < 2; root++) {
+        CHECK_OK(
+            iris_broadcast(iris, &words[root], sizeof words[root], root, NULL));
+    }
+    CHECK(words[0] == IRIS_ERR_MISMATCH || words[1] == IRIS_ERR_MISMATCH);
+    return iris_finalize(contexts[2]);
+}
+
+/* In one order all is well, also with others alive. */
+static int in_step(iris_t *iris, void *arg)
+{
+    iris_t *contexts[CONTEXTS];
+
+    (void)arg;
+    CHECK_EQUAL(open_all(iris, contexts), 0);
+    CHECK_OK(iris_finalize(contexts[1]));
+    CHECK_OK(iris_finalize(contexts[2]));
+    CHECK_OK(iris_barrier(contexts[0], NULL, NULL));
+    return iris_finalize(contexts[0]);
+}
+
+static void finalizing_in_different_orders_is_an_error_at_once(void **state)
+{
+    (void)state;
+    harness_run(2, crossed, NULL);
+    harness_run(3, turned, NULL);
+}
+
+static void finalizing_in_one_order_works_with_others_alive(void **state)
+{
+    (void)state;
+    harness_run(3, in_step, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finalizing_in_different_orders_is_an_error_at_once),
+        cmocka_unit_test(finalizing_in_one_order_works_with_others_alive),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
