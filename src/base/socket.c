@@ -178,18 +178,17 @@ iris_status_t iris_i_socket_accept(int listener, int *sock_p, pid_t *pid_p)
 
     if (sock < 0) {
         if (errno == EINTR || errno == ECONNABORTED) {
-            return IRIS_ERR_BOOTSTRAP;
+            return IRIS_ERR_STATE;
         }
         return iris_i_fail_fd(errno, "cannot accept a rank");
     }
     peer = peer_of(sock);
     if (peer.uid != geteuid()) {
-        iris_warning(NULL,
-                     "turned away pid %ld of uid %ld, which wanted to "
-                     "join a job of uid %ld",
-                     (long)peer.pid, (long)peer.uid, (long)geteuid());
         close(sock);
-        return IRIS_ERR_BOOTSTRAP;
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                           "turned away pid %ld of uid %ld, which wanted to "
+                           "join a job of uid %ld",
+                           (long)peer.pid, (long)peer.uid, (long)geteuid());
     }
     setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     *sock_p = sock;
@@ -241,7 +240,7 @@ iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
     return iris_i_fail_fd(errno, "cannot send to a rank");
 }
 
-static iris_status_t wait_readable(int sock, int64_t deadline)
+int iris_i_socket_await(int sock, int64_t deadline)
 {
     struct pollfd pollfd = {.fd = sock, .events = POLLIN};
     int ret;
@@ -250,11 +249,7 @@ static iris_status_t wait_readable(int sock, int64_t deadline)
         ret = poll(&pollfd, 1, iris_i_left_ms(deadline, 60000));
     } while ((ret < 0 && errno == EINTR) ||
              (ret == 0 && iris_i_now_ns() < deadline));
-    if (ret > 0) {
-        return IRIS_OK;
-    }
-    return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
-                       "a rank fell silent in the meeting");
+    return ret > 0;
 }
 
 iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
@@ -269,13 +264,14 @@ iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
                              .msg_iovlen = 1,
                              .msg_control = &control,
                              .msg_controllen = CMSG_LEN(sizeof(int))};
-    iris_status_t status = wait_readable(sock, deadline);
+    iris_status_t status = IRIS_OK;
     struct cmsghdr *header;
     ssize_t received;
     int fd = -1, resets = 0, lost = 0;
 
-    if (status != IRIS_OK) {
-        return status;
+    if (!iris_i_socket_await(sock, deadline)) {
+        return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                           "a rank fell silent in the meeting");
     }
     /* A side that closes with something unread resets the connection, but what
      * it said before is still there. */

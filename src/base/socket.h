@@ -33,8 +33,8 @@ iris_status_t iris_i_socket_connect(int sock, const char *key, int64_t deadline,
                                     const atomic_int *failed);
 
 /* Takes a waiting connection of this user. *pid_p is the other side's process.
- * IRIS_ERR_BOOTSTRAP: a stranger's, turned away; the caller may go on.
- * IRIS_ERR_LIMIT: the connection goes on waiting. */
+ * IRIS_ERR_BOOTSTRAP: another user's, turned away; IRIS_ERR_STATE: it has gone;
+ * the caller may go on. IRIS_ERR_LIMIT: the connection goes on waiting. */
 iris_status_t iris_i_socket_accept(int listener, int *sock_p, pid_t *pid_p);
 
 /* Room for a descriptor that goes along with a message. */
@@ -53,6 +53,9 @@ void iris_i_socket_attach(struct msghdr *message,
  * IRIS_SOCKET_PATIENCE_MS), IRIS_ERR_SYSTEM */
 iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
                                  int fd);
+
+/* Waits until there is something to receive, or until the deadline: 0. */
+int iris_i_socket_await(int sock, int64_t deadline);
 
 /* Receives one message of exactly `bytes`. *fd_p gets its descriptor or -1; it
  * is the caller's to close. IRIS_ERR_TIMEOUT, IRIS_ERR_PEER_LOST (closed),

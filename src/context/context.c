@@ -293,8 +293,8 @@ static iris_status_t join(iris_t *iris, const struct iris_bootstrap *bootstrap,
     struct iris_rendezvous rendezvous;
 
     snprintf(hello.message, sizeof hello.message, "%s", iris_last_error());
-    hello.status = iris_i_rendezvous_open(
-        bootstrap, iris->settings->timeout_ms.number, &rendezvous);
+    hello.status = iris_i_rendezvous_open(bootstrap, iris->settings, &iris->log,
+                                          &rendezvous);
     if (hello.status != IRIS_OK) {
         return status == IRIS_OK ? (iris_status_t)hello.status
                                  : iris_i_fail_again(status, hello.message);
@@ -393,6 +393,16 @@ iris_status_t iris_i_init(const struct iris_config *config,
     return start(&settings, bootstrap, status, iris_p);
 }
 
+/* Bad settings may be why a rank knows of no others, which wait for it: it
+ * comes all the same, to say so. */
+static void expect_others(struct iris_settings *settings)
+{
+    if (settings->rank.origin != IRIS_ORIGIN_DEFAULT &&
+        settings->num_ranks.origin == IRIS_ORIGIN_DEFAULT) {
+        settings->num_ranks.number = settings->rank.number + 2;
+    }
+}
+
 iris_status_t iris_init(const struct iris_config *config, iris_t **iris_p)
 {
     struct iris_settings settings;
@@ -407,6 +417,9 @@ iris_status_t iris_init(const struct iris_config *config, iris_t **iris_p)
     }
     loaded = iris_i_settings_load(config, &settings);
     snprintf(message, sizeof message, "%s", iris_last_error());
+    if (loaded != IRIS_OK) {
+        expect_others(&settings);
+    }
     status = iris_i_bootstrap(&settings, &bootstrap);
     if (loaded != IRIS_OK) {
         iris_i_fail_again(loaded, message);

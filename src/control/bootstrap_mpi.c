@@ -74,9 +74,10 @@ static iris_status_t ensure_mpi(void)
 
 /* MPI's own calls wait without end for a rank that does not come. After this
  * meeting all are there, so that what follows is short. */
-static iris_status_t meet(int64_t timeout_ms)
+static iris_status_t meet(const struct iris_settings *settings)
 {
-    int64_t deadline = iris_i_deadline(timeout_ms);
+    int64_t deadline = iris_i_deadline(settings->timeout_ms.number);
+    int64_t warn_at = iris_i_deadline(settings->warn_ms.number);
     MPI_Request request;
     int done = 0;
 
@@ -90,7 +91,15 @@ static iris_status_t meet(int64_t timeout_ms)
                                "not every rank of MPI_COMM_WORLD has come to "
                                "iris_init within %lld ms (IRIS_TIMEOUT_MS); "
                                "does every rank call it?",
-                               (long long)timeout_ms);
+                               (long long)settings->timeout_ms.number);
+        }
+        if (iris_i_now_ns() >= warn_at) {
+            warn_at = INT64_MAX;
+            iris_i_warning(NULL,
+                           "iris_init has waited %lld ms for the other ranks "
+                           "of MPI_COMM_WORLD; it waits on until "
+                           "IRIS_TIMEOUT_MS",
+                           (long long)settings->warn_ms.number);
         }
         sched_yield();
     }
@@ -127,7 +136,7 @@ static void local_place(int *local_rank_p, int *local_ranks_p)
     MPI_Comm_free(&node);
 }
 
-static iris_status_t bootstrap_mpi(int64_t timeout_ms,
+static iris_status_t bootstrap_mpi(const struct iris_settings *settings,
                                    struct iris_bootstrap *bootstrap_p)
 {
     struct iris_bootstrap bootstrap = {.how = "mpi"};
@@ -135,7 +144,7 @@ static iris_status_t bootstrap_mpi(int64_t timeout_ms,
     int local_ranks;
 
     if (status == IRIS_OK) {
-        status = meet(timeout_ms);
+        status = meet(settings);
     }
     if (status != IRIS_OK) {
         return status;
@@ -162,7 +171,7 @@ iris_status_t iris_i_bootstrap_mpi(const struct iris_settings *settings,
     iris_status_t status;
 
     pthread_mutex_lock(&mpi_lock);
-    status = bootstrap_mpi(settings->timeout_ms.number, bootstrap_p);
+    status = bootstrap_mpi(settings, bootstrap_p);
     pthread_mutex_unlock(&mpi_lock);
     return status;
 }

@@ -48,6 +48,9 @@ struct state {
     const struct iris_exchange *exchange;
     struct iris_control *control;
     struct peer *peers;
+    int64_t begin;
+    int64_t deadline;
+    int64_t warn_at;     /* INT64_MAX: not any more */
     iris_status_t own;   /* what peers are sent */
     iris_status_t first; /* to go wrong */
     char text[IRIS_MESSAGE_BYTES];
@@ -255,11 +258,20 @@ static iris_status_t progress(struct state *x)
 }
 
 /* Whether to go on, for the peers and the deadline. */
-static iris_status_t check(const struct state *x, int64_t deadline)
+static iris_status_t check(struct state *x)
 {
     iris_status_t status = iris_i_peers_check_all(x->control);
+    int64_t now = iris_i_now_ns();
 
-    if (status != IRIS_OK || iris_i_now_ns() < deadline) {
+    if (status == IRIS_OK && now >= x->warn_at) {
+        x->warn_at = INT64_MAX;
+        iris_i_warning(x->control->log,
+                       "new memory: this rank has waited %lld s for rank %d to "
+                       "share its own; it waits on until IRIS_TIMEOUT_MS",
+                       (long long)((now - x->begin) / 1000000000),
+                       first_open(x));
+    }
+    if (status != IRIS_OK || now < x->deadline) {
         return status;
     }
     return iris_i_fail(x->control->log, IRIS_ERR_TIMEOUT,
@@ -270,14 +282,13 @@ static iris_status_t check(const struct state *x, int64_t deadline)
 
 static void run(struct state *x)
 {
-    int64_t deadline = iris_i_deadline(x->control->timeout_ms);
     int64_t next_check = iris_i_now_ns() + CHECK_MS * 1000000;
 
     while (first_open(x) >= 0) {
         iris_status_t status = progress(x);
 
         if (status == IRIS_OK && iris_i_now_ns() >= next_check) {
-            status = check(x, deadline);
+            status = check(x);
             next_check = iris_i_now_ns() + CHECK_MS * 1000000;
         }
         if (status != IRIS_OK) {
@@ -291,8 +302,13 @@ iris_status_t iris_i_exchange(const struct iris_exchange *exchange,
                               iris_status_t status)
 {
     struct peer peers[exchange->control->num_ranks];
-    struct state x = {
-        .exchange = exchange, .control = exchange->control, .own = status};
+    struct state x = {.exchange = exchange,
+                      .control = exchange->control,
+                      .begin = iris_i_now_ns(),
+                      .deadline =
+                          iris_i_deadline(exchange->control->timeout_ms),
+                      .warn_at = iris_i_deadline(exchange->control->warn_ms),
+                      .own = status};
 
     note(&x, status);
     memset(peers, 0, sizeof peers);

@@ -63,6 +63,23 @@ void iris_i_rendezvous_send(int sock, const struct iris_verdict *verdict,
     (void)iris_i_socket_send(sock, verdict, sizeof *verdict, fd);
 }
 
+void iris_i_rendezvous_warn_late(struct iris_rendezvous *rendezvous,
+                                 const char *whom, const char *why)
+{
+    int64_t now = iris_i_now_ns();
+
+    if (now < rendezvous->warn_at) {
+        return;
+    }
+    rendezvous->warn_at = INT64_MAX;
+    iris_i_warning(rendezvous->log,
+                   "rank %d has waited %lld s in iris_init for %s, %s; it "
+                   "waits on until IRIS_TIMEOUT_MS",
+                   rendezvous->rank,
+                   (long long)((now - rendezvous->begin) / 1000000000), whom,
+                   why);
+}
+
 static void close_fd(int *fd_p)
 {
     if (*fd_p >= 0) {
@@ -100,12 +117,19 @@ static iris_status_t take_control(struct iris_rendezvous *rendezvous,
 }
 
 /* Receives from rank 0, and names it if it is to blame. */
-static iris_status_t receive_root(const struct iris_rendezvous *rendezvous,
+static iris_status_t receive_root(struct iris_rendezvous *rendezvous,
                                   void *data, size_t bytes, int *fd_p)
 {
-    iris_status_t status = iris_i_socket_receive(
-        rendezvous->sock, data, bytes, later(rendezvous->deadline), fd_p);
+    iris_status_t status;
 
+    if (rendezvous->warn_at < rendezvous->deadline &&
+        !iris_i_socket_await(rendezvous->sock, rendezvous->warn_at)) {
+        iris_i_rendezvous_warn_late(rendezvous, "rank 0",
+                                    "which waits for other ranks or is late "
+                                    "itself");
+    }
+    status = iris_i_socket_receive(rendezvous->sock, data, bytes,
+                                   later(rendezvous->deadline), fd_p);
     if (status != IRIS_ERR_PEER_LOST && status != IRIS_ERR_TIMEOUT) {
         return status;
     }
@@ -151,6 +175,25 @@ static iris_status_t agree_as_peer(struct iris_rendezvous *rendezvous,
     return status == IRIS_OK ? iris_i_rendezvous_accept(&joint) : status;
 }
 
+/* Connects to rank 0, which may be long in coming. */
+static iris_status_t connect_root(struct iris_rendezvous *rendezvous)
+{
+    const struct iris_bootstrap *bootstrap = rendezvous->bootstrap;
+
+    if (rendezvous->warn_at < rendezvous->deadline) {
+        iris_status_t status =
+            iris_i_socket_connect(rendezvous->sock, bootstrap->key,
+                                  rendezvous->warn_at, bootstrap->failed);
+
+        if (status != IRIS_ERR_TIMEOUT) {
+            return status;
+        }
+        iris_i_rendezvous_warn_late(rendezvous, "rank 0", "which has not come");
+    }
+    return iris_i_socket_connect(rendezvous->sock, bootstrap->key,
+                                 rendezvous->deadline, bootstrap->failed);
+}
+
 /* Says hello and hears the verdict; its descriptor in *fd_p. IRIS_ERR_LIMIT
  * may mean that the verdict is good and only the descriptor was lost: its
  * status tells. */
@@ -158,11 +201,8 @@ static iris_status_t say_hello(struct iris_rendezvous *rendezvous,
                                const struct iris_hello *own,
                                struct iris_verdict *verdict_p, int *fd_p)
 {
-    const struct iris_bootstrap *bootstrap = rendezvous->bootstrap;
-    iris_status_t status;
+    iris_status_t status = connect_root(rendezvous);
 
-    status = iris_i_socket_connect(rendezvous->sock, bootstrap->key,
-                                   rendezvous->deadline, bootstrap->failed);
     if (status != IRIS_OK) {
         return status;
     }
@@ -235,17 +275,21 @@ static iris_status_t open_sockets(struct iris_rendezvous *rendezvous)
 }
 
 iris_status_t iris_i_rendezvous_open(const struct iris_bootstrap *bootstrap,
-                                     int64_t timeout_ms,
+                                     const struct iris_settings *settings,
+                                     const struct iris_log *log,
                                      struct iris_rendezvous *rendezvous_p)
 {
-    struct iris_rendezvous rendezvous = {.bootstrap = bootstrap,
-                                         .rank = bootstrap->rank,
-                                         .num_ranks = bootstrap->num_ranks,
-                                         .num_expected = bootstrap->num_ranks,
-                                         .deadline =
-                                             iris_i_deadline(timeout_ms),
-                                         .sock = -1,
-                                         .spare = -1};
+    struct iris_rendezvous rendezvous = {
+        .bootstrap = bootstrap,
+        .rank = bootstrap->rank,
+        .num_ranks = bootstrap->num_ranks,
+        .num_expected = bootstrap->num_ranks,
+        .log = log,
+        .begin = iris_i_now_ns(),
+        .deadline = iris_i_deadline(settings->timeout_ms.number),
+        .warn_at = iris_i_deadline(settings->warn_ms.number),
+        .sock = -1,
+        .spare = -1};
     size_t num_ranks = (size_t)rendezvous.num_ranks;
     iris_status_t status;
 

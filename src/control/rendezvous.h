@@ -38,7 +38,12 @@ struct iris_rendezvous {
     int num_ranks;
     int num_expected; /* rank 0: processes that may come; more than num_ranks
                        * if some believe in a larger job */
+    const struct iris_log *log;
+    int64_t begin;
     int64_t deadline;
+    int64_t warn_at; /* a wait that lasts until then says so; INT64_MAX: not
+                      * any more */
+    unsigned num_turned_away; /* rank 0: connections of other users */
     int sock;   /* rank 0: the listener; others: to rank 0; -1: alone */
     int spare;  /* rank 0: a descriptor kept back to tell peers that there are
                  * none left */
@@ -50,11 +55,12 @@ struct iris_rendezvous {
 };
 
 /* Takes what the rendezvous needs, first thing: a rank that then runs out of
- * something can still say so to the others. `bootstrap` outlives the
+ * something can still say so to the others. `bootstrap` and `log` outlive the
  * rendezvous. iris_i_rendezvous_join() must follow. IRIS_ERR_LIMIT,
  * IRIS_ERR_NO_MEMORY, IRIS_ERR_BOOTSTRAP (key taken) */
 iris_status_t iris_i_rendezvous_open(const struct iris_bootstrap *bootstrap,
-                                     int64_t timeout_ms,
+                                     const struct iris_settings *settings,
+                                     const struct iris_log *log,
                                      struct iris_rendezvous *rendezvous_p);
 
 /* Joins. `hello` is this rank's, whose descriptor this closes; blocks until all

@@ -21,94 +21,6 @@
 /* How often to look whether a rank that waits for the others still lives. */
 #define POLL_MS 50
 
-static iris_status_t fail_other_namespace(const struct iris_hello *hello)
-{
-    return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
-                       "rank %d is in another PID namespace (container) than "
-                       "rank 0, so that they cannot watch each other; run all "
-                       "ranks in one container, or with --pid=host",
-                       hello->rank);
-}
-
-/* Where a backend was nobody's choice, one of the two may have found no GPU. */
-static iris_status_t fail_other_backend(const struct iris_hello *hello,
-                                        const struct iris_hello *own)
-{
-    const struct iris_hello *without = hello->message[0] != '\0' ? hello : own;
-    char why[IRIS_MESSAGE_BYTES] = "";
-
-    if (without->message[0] != '\0') {
-        snprintf(why, sizeof why, "; rank %d: %.700s", without->rank,
-                 without->message);
-    }
-    return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
-                       "rank %d uses backend %.16s, rank 0 uses %.16s; set "
-                       "IRIS_BACKEND alike on all ranks%s",
-                       hello->rank, hello->backend, own->backend, why);
-}
-
-/* What rank 0 thinks of a hello, given its own. */
-static iris_status_t judge(const struct iris_rendezvous *rendezvous,
-                           const struct iris_hello *hello)
-{
-    const struct iris_hello *own = &rendezvous->hellos[0];
-    int rank = hello->rank;
-
-    if (hello->magic != own->magic || hello->version != own->version) {
-        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
-                           "pid %d uses another version of Iris than rank 0",
-                           hello->pid);
-    }
-    if (hello->num_ranks != own->num_ranks) {
-        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
-                           "rank %d believes in a job of %d ranks, rank 0 in "
-                           "one of %d; give all the same IRIS_NUM_RANKS",
-                           rank, hello->num_ranks, own->num_ranks);
-    }
-    if (rank < 0 || rank >= own->num_ranks) {
-        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
-                           "rank %d is out of range: the job has %d ranks",
-                           rank, own->num_ranks);
-    }
-    if (rendezvous->hellos[rank].magic != 0) {
-        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
-                           "rank %d came twice: pid %d and pid %d; give each "
-                           "its own IRIS_RANK",
-                           rank, rendezvous->hellos[rank].pid, hello->pid);
-    }
-    if (hello->pid_namespace != own->pid_namespace) {
-        return fail_other_namespace(hello);
-    }
-    return IRIS_OK;
-}
-
-/* Do all ranks want the same job, and is every one prepared? */
-static iris_status_t compare(const struct iris_rendezvous *rendezvous,
-                             const struct iris_hello *hello)
-{
-    const struct iris_hello *own = &rendezvous->hellos[0];
-
-    if (hello->status != IRIS_OK) {
-        return iris_i_fail(NULL, (iris_status_t)hello->status,
-                           "rank %d of %d could not start: %.900s", hello->rank,
-                           own->num_ranks, hello->message);
-    }
-    if (own->status != IRIS_OK) {
-        return IRIS_OK;
-    }
-    if (strcmp(hello->backend, own->backend) != 0) {
-        return fail_other_backend(hello, own);
-    }
-    if (hello->heap_bytes != own->heap_bytes) {
-        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
-                           "rank %d has a heap of %llu bytes, rank 0 of %llu; "
-                           "set IRIS_HEAP_SIZE alike on all ranks",
-                           hello->rank, (unsigned long long)hello->heap_bytes,
-                           (unsigned long long)own->heap_bytes);
-    }
-    return IRIS_OK;
-}
-
 /* Trouble of rank 0 itself, as the others are to read of it. */
 static iris_status_t own_trouble(const struct iris_rendezvous *rendezvous,
                                  iris_status_t status)
@@ -119,8 +31,7 @@ static iris_status_t own_trouble(const struct iris_rendezvous *rendezvous,
         return status;
     }
     snprintf(why, sizeof why, "%s", iris_last_error());
-    return iris_i_fail(NULL, status, "rank 0 of %d could not start: %.900s",
-                       rendezvous->num_ranks, why);
+    return iris_i_fail(NULL, status, "rank 0 could not start: %.900s", why);
 }
 
 static void close_fd(int *fd_p)
@@ -145,6 +56,15 @@ static void dismiss(struct iris_rendezvous *rendezvous,
     }
 }
 
+/* One line however many there are, since anybody can make them; gather() logs
+ * their number. */
+static void note_turned_away(struct iris_rendezvous *rendezvous)
+{
+    if (rendezvous->num_turned_away++ == 0) {
+        iris_i_warning(rendezvous->log, "%s", iris_last_error());
+    }
+}
+
 /* Accepts; for want of descriptors the verdict is bad, and the one kept back
  * serves to say so. Returns the socket, or -1. */
 static int accept_peer(struct iris_rendezvous *rendezvous, pid_t *pid_p,
@@ -157,7 +77,9 @@ static int accept_peer(struct iris_rendezvous *rendezvous, pid_t *pid_p,
     if (status == IRIS_OK) {
         return sock;
     }
-    if (status != IRIS_ERR_BOOTSTRAP) {
+    if (status == IRIS_ERR_BOOTSTRAP) {
+        note_turned_away(rendezvous);
+    } else if (status != IRIS_ERR_STATE) {
         iris_i_rendezvous_judge(verdict, own_trouble(rendezvous, status));
         dismiss(rendezvous, verdict);
         if (rendezvous->spare < 0) {
@@ -205,16 +127,19 @@ static int take_peer(struct iris_rendezvous *rendezvous,
         close(sock); /* a dropped or half-open connection is nobody yet */
         return 0;
     }
-    judgement = status == IRIS_OK          ? judge(rendezvous, &hello)
+    judgement = status == IRIS_OK
+                    ? iris_i_rendezvous_check_hello(rendezvous, &hello)
                 : status == IRIS_ERR_LIMIT ? own_trouble(rendezvous, status)
                                            : status;
-    if (status == IRIS_OK && hello.num_ranks > rendezvous->num_expected) {
+    if (status == IRIS_OK && hello.status == IRIS_OK &&
+        hello.num_ranks > rendezvous->num_expected) {
         rendezvous->num_expected = hello.num_ranks;
     }
     if (judgement == IRIS_OK) {
         rendezvous->hellos[hello.rank] = hello;
         rendezvous->socks[hello.rank] = sock;
-        iris_i_rendezvous_judge(verdict, compare(rendezvous, &hello));
+        iris_i_rendezvous_judge(verdict,
+                                iris_i_rendezvous_compare(rendezvous, &hello));
         return 1;
     }
     iris_i_rendezvous_judge(verdict, judgement);
@@ -266,28 +191,49 @@ static iris_status_t check_here(const struct iris_rendezvous *rendezvous)
     return IRIS_OK;
 }
 
-static iris_status_t fail_absent(const struct iris_rendezvous *rendezvous)
+#define LIST_BYTES 128
+
+/* "rank 1, 4, 5": who has not come, as far as they fit. Returns how many
+ * have. */
+static int list_absent(const struct iris_rendezvous *rendezvous,
+                       char list[LIST_BYTES])
 {
     int num_present = 0;
-    char absent[128] = "";
-    size_t length = 0;
+    size_t length = (size_t)snprintf(list, LIST_BYTES, "rank");
 
     for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
         if (rendezvous->hellos[rank].magic != 0) {
             num_present++;
-        } else if (length < sizeof absent - 16) {
-            length += (size_t)snprintf(absent + length, sizeof absent - length,
-                                       "%s%d", length == 0 ? "" : ", ", rank);
+        } else if (length < LIST_BYTES - 16) {
+            length += (size_t)snprintf(list + length, LIST_BYTES - length,
+                                       "%s%d", length == 4 ? " " : ", ", rank);
         }
     }
+    return num_present;
+}
+
+static void warn_absent(struct iris_rendezvous *rendezvous)
+{
+    char absent[LIST_BYTES];
+
+    (void)list_absent(rendezvous, absent);
+    iris_i_rendezvous_warn_late(rendezvous, absent, "missing yet");
+}
+
+static iris_status_t fail_absent(const struct iris_rendezvous *rendezvous)
+{
+    char absent[LIST_BYTES];
+    int num_present = list_absent(rendezvous, absent);
+
     return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
                        "%d of %d ranks came before the deadline "
-                       "(IRIS_TIMEOUT_MS); missing: rank %s",
+                       "(IRIS_TIMEOUT_MS); missing: %s",
                        num_present, rendezvous->num_ranks, absent);
 }
 
 /* How long to wait for ranks that are not here. When something is wrong, that
- * is a little, so that they learn of it; they need not if they do anyway. */
+ * is a little, so that they learn of it too; they need not if they do anyway.
+ * Who is here has been told by then, and waits no longer. */
 static int64_t until_when(const struct iris_rendezvous *rendezvous)
 {
     int64_t soon =
@@ -302,7 +248,7 @@ static void gather(struct iris_rendezvous *rendezvous,
                    struct iris_verdict *verdict)
 {
     struct pollfd pollfd = {.fd = rendezvous->sock, .events = POLLIN};
-    int64_t deadline = rendezvous->deadline;
+    int64_t deadline = rendezvous->deadline, next_check = 0;
     int num_received = 1, received, hurried = 0;
 
     while (num_received < rendezvous->num_expected) {
@@ -311,12 +257,14 @@ static void gather(struct iris_rendezvous *rendezvous,
             deadline = hurried ? deadline : until_when(rendezvous);
             hurried = 1;
         }
-        if (poll(&pollfd, 1, iris_i_left_ms(deadline, POLL_MS)) > 0) {
-            received = take_peer(rendezvous, verdict);
-            num_received += received;
-        } else {
-            received = 0;
+        received = poll(&pollfd, 1, iris_i_left_ms(deadline, POLL_MS)) > 0 &&
+                   take_peer(rendezvous, verdict);
+        num_received += received;
+        /* However busy others keep us. */
+        if (iris_i_now_ns() >= next_check) {
             iris_i_rendezvous_judge(verdict, check_here(rendezvous));
+            warn_absent(rendezvous);
+            next_check = iris_i_now_ns() + POLL_MS * 1000000;
         }
         if (!received && iris_i_now_ns() >= deadline) {
             iris_i_rendezvous_judge(verdict, fail_absent(rendezvous));
@@ -325,6 +273,11 @@ static void gather(struct iris_rendezvous *rendezvous,
     }
     if (verdict->status != IRIS_OK) {
         dismiss(rendezvous, verdict);
+    }
+    if (rendezvous->num_turned_away > 1) {
+        iris_i_warning(rendezvous->log,
+                       "turned away %u connections of other users in all",
+                       rendezvous->num_turned_away);
     }
 }
 
@@ -387,8 +340,8 @@ iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
 {
     struct iris_verdict verdict = {.status = IRIS_OK};
 
-    iris_i_rendezvous_judge(&verdict,
-                            compare(rendezvous, &rendezvous->hellos[0]));
+    iris_i_rendezvous_judge(&verdict, iris_i_rendezvous_compare(
+                                          rendezvous, &rendezvous->hellos[0]));
     gather(rendezvous, &verdict);
     close_fd(&rendezvous->sock);
     close_fd(&rendezvous->spare);
@@ -417,8 +370,16 @@ static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank)
                            : rendezvous->deadline;
     struct iris_verdict own;
     iris_status_t status;
+    char whom[32];
     int fd = -1;
 
+    if (rendezvous->warn_at < deadline &&
+        !iris_i_socket_await(rendezvous->socks[rank], rendezvous->warn_at)) {
+        snprintf(whom, sizeof whom, "rank %d", rank);
+        iris_i_rendezvous_warn_late(rendezvous, whom,
+                                    "which has come but is "
+                                    "not done");
+    }
     status = iris_i_socket_receive(rendezvous->socks[rank], &own, sizeof own,
                                    deadline, &fd);
     close_fd(&fd);
@@ -431,8 +392,8 @@ static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank)
     return own.status == IRIS_OK
                ? IRIS_OK
                : iris_i_fail(NULL, (iris_status_t)own.status,
-                             "rank %d of %d could not start: %.900s", rank,
-                             rendezvous->num_ranks, own.message);
+                             "rank %d could not start: %.900s", rank,
+                             own.message);
 }
 
 iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,

@@ -29,6 +29,21 @@ iris_status_t iris_i_rendezvous_accept(const struct iris_verdict *verdict);
 void iris_i_rendezvous_send(int sock, const struct iris_verdict *verdict,
                             int fd);
 
+/* Logs one line once this rank has waited for long: for whom, and why they are
+ * waited for. */
+void iris_i_rendezvous_warn_late(struct iris_rendezvous *rendezvous,
+                                 const char *whom, const char *why);
+
+/* Whether a hello is one of this job and new, given rank 0's own. */
+iris_status_t
+iris_i_rendezvous_check_hello(const struct iris_rendezvous *rendezvous,
+                              const struct iris_hello *hello);
+
+/* Whether its rank is prepared, and for the same job as rank 0. */
+iris_status_t
+iris_i_rendezvous_compare(const struct iris_rendezvous *rendezvous,
+                          const struct iris_hello *hello);
+
 /* Rank 0's side of iris_i_rendezvous_join() and iris_i_rendezvous_agree(). */
 iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous);
 iris_status_t iris_i_rendezvous_root_agree(struct iris_rendezvous *rendezvous,

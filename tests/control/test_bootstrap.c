@@ -274,6 +274,7 @@ static void init_blames_the_value_before_the_rank(void **state)
     (void)state;
     setenv("IRIS_RANK", "1", 1);
     setenv("IRIS_NUM_RANKS", "two", 1);
+    setenv("IRIS_TIMEOUT_MS", "100", 1); /* for a rank 0 that is not there */
     assert_int_equal(iris_init(NULL, &iris), IRIS_ERR_CONFIG);
     assert_true(harness_message_has("IRIS_NUM_RANKS=\"two\""));
     assert_null(iris);

@@ -10,9 +10,12 @@
 #include "support/procs.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define RANKS 3
@@ -116,6 +119,61 @@ static void a_bad_value_on_one_rank_reaches_all_at_once(void **state)
         expect(RANKS, cus, IRIS_ERR_CONFIG, "IRIS_SIM_CUS=\"0\"");
         expect(RANKS, backend, IRIS_ERR_BACKEND, "\"quantum\"");
         expect(RANKS, prefix, IRIS_ERR_SYSTEM, "IRIS_HEAP_BASES_PREFIX");
+    }
+}
+
+/* It does not know how many ranks there are, nor, as rank 0, that any are. */
+static void a_bad_number_of_ranks_on_one_reaches_all_at_once(void **state)
+{
+    (void)state;
+    for (int rank = 0; rank < RANKS; rank++) {
+        const struct variable count[] = {{rank, "IRIS_NUM_RANKS", "many"}, END};
+
+        expect(RANKS, count, IRIS_ERR_CONFIG, "IRIS_NUM_RANKS=\"many\"");
+    }
+}
+
+struct turn {
+    int bad; /* the rank with a bad setting */
+    atomic_int told;
+};
+
+/* Rank 2 comes once rank 1 has got its answer: too late, if rank 0 answers only
+ * when it has waited long enough for rank 2. */
+static void join_in_turn(int rank, struct proc_report *report, void *arg)
+{
+    struct turn *turn = arg;
+
+    while (rank == 2 && atomic_load(&turn->told) == 0) {
+        poll(NULL, 0, 1);
+    }
+    if (rank == turn->bad) {
+        setenv("IRIS_HEAP_SIZE", "big", 1);
+    }
+    proc_init(report);
+    if (rank == 1) {
+        atomic_store(&turn->told, 1);
+    }
+}
+
+static void who_is_there_is_told_at_once_who_comes_later_too(void **state)
+{
+    (void)state;
+    for (int bad = 0; bad < 2; bad++) {
+        struct turn *turn = mmap(NULL, sizeof *turn, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        struct procs procs;
+
+        turn->bad = bad;
+        procs_start(&procs, RANKS, join_in_turn, turn);
+        procs_join(&procs);
+        for (int rank = 0; rank < RANKS; rank++) {
+            assert_int_equal(procs.reports[rank].status, IRIS_ERR_CONFIG);
+            assert_non_null(
+                strstr(procs.reports[rank].message, "IRIS_HEAP_SIZE=\"big\""));
+        }
+        procs_free(&procs);
+        munmap(turn, sizeof *turn);
     }
 }
 
@@ -243,6 +301,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forked_processes_meet_by_environment),
         cmocka_unit_test(a_bad_value_on_one_rank_reaches_all_at_once),
+        cmocka_unit_test(a_bad_number_of_ranks_on_one_reaches_all_at_once),
+        cmocka_unit_test(who_is_there_is_told_at_once_who_comes_later_too),
         cmocka_unit_test(ranks_that_want_different_jobs_are_told),
         cmocka_unit_test(a_second_rank_0_is_told_who_the_first_is),
         cmocka_unit_test(a_rank_that_does_not_come_is_named),

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Agreement on a call that the agreement's own files know nothing of: a call
+ * type of this test's, with fields that are text.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+
+#include "context/context.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+static const struct iris_call_type reduce_call = {
+    .name = "test_all_reduce",
+    .fields = {{.name = "count"},
+               {.name = "dtype", .kind = IRIS_FIELD_TEXT},
+               {.name = "op", .kind = IRIS_FIELD_TEXT},
+               {.name = "algorithm", .kind = IRIS_FIELD_TEXT},
+               {.name = "root"}},
+};
+
+static const struct iris_call_type gather_call = {
+    .name = "test_all_gather",
+    .fields = {{.name = "dtype", .kind = IRIS_FIELD_TEXT}},
+};
+
+static struct iris_call reduce(uint64_t count, const char *dtype,
+                               const char *op)
+{
+    struct iris_call call = {
+        .type = &reduce_call,
+        .fields = {count, iris_i_call_text(dtype), iris_i_call_text(op),
+                   iris_i_call_text("two_shot_ring"), (uint64_t)-1}};
+
+    return call;
+}
+
+static int equal_body(iris_t *iris, void *arg)
+{
+    struct iris_members *world = &iris->world->members;
+    struct iris_call call = reduce(4096, "bf16", "sum");
+    const char *payload;
+    size_t bytes;
+    char own[8];
+
+    (void)arg;
+    for (int round = 0; round < 3; round++) {
+        memset(own, 'a' + iris_rank(iris) + round, sizeof own);
+        call.payload = own;
+        call.payload_bytes = (size_t)iris_rank(iris); /* 0: none */
+        CHECK_OK(iris_i_agree(world, &call));
+        for (int rank = 0; rank < iris_num_ranks(iris); rank++) {
+            payload = iris_i_agree_payload(world, rank, &bytes);
+            CHECK_EQUAL(bytes, rank);
+            CHECK(bytes == 0 || payload[bytes - 1] == 'a' + rank + round);
+        }
+    }
+    return 0;
+}
+
+static void a_call_of_any_type_is_agreed_on(void **state)
+{
+    (void)state;
+    harness_run(2, equal_body, NULL);
+    harness_run(4, equal_body, NULL);
+}
+
+static int different_body(iris_t *iris, void *arg)
+{
+    struct iris_members *world = &iris->world->members;
+    int rank = iris_rank(iris);
+    struct iris_call call = reduce(4096, rank == 0 ? "bf16" : "fp8_e4m3",
+                                   rank == 0 ? "sum" : "max");
+    struct iris_call gather = {.type = &gather_call,
+                               .fields = {iris_i_call_text("f32")}};
+
+    (void)arg;
+    CHECK_STATUS(iris_i_agree(world, &call), IRIS_ERR_MISMATCH);
+    CHECK_MESSAGE("rank 0 called test_all_reduce(count 4096, dtype bf16, op "
+                  "sum, algorithm two_shot, root -1)");
+    CHECK_MESSAGE("rank 1 called test_all_reduce(count 4096, dtype fp8_e4m3, "
+                  "op max, algorithm two_shot, root -1)");
+    CHECK_STATUS(iris_i_agree(world, rank == 0 ? &call : &gather),
+                 IRIS_ERR_MISMATCH);
+    CHECK_MESSAGE("rank 0 called test_all_reduce(");
+    CHECK_MESSAGE("rank 1 called test_all_gather(dtype f32)");
+    call = reduce(1, "f32", "sum");
+    return iris_i_agree(world, &call); /* and all goes on */
+}
+
+static void calls_that_differ_are_printed_with_their_text(void **state)
+{
+    (void)state;
+    harness_run(2, different_body, NULL);
+}
+
+static int failing_body(iris_t *iris, void *arg)
+{
+    struct iris_members *world = &iris->world->members;
+    struct iris_call call = reduce(8, "f32", "sum");
+
+    (void)arg;
+    call.payload = "lost";
+    call.payload_bytes = 4;
+    if (iris_rank(iris) == 1) {
+        call.status =
+            iris_i_fail(&iris->log, IRIS_ERR_UNSUPPORTED, "no such reduction");
+    }
+    CHECK_STATUS(iris_i_agree(world, &call), IRIS_ERR_UNSUPPORTED);
+    CHECK_MESSAGE("no such reduction");
+    if (iris_rank(iris) != 1) {
+        CHECK_MESSAGE("rank 1 failed in test_all_reduce: ");
+    }
+    call = reduce(1, "f32", "sum");
+    return iris_i_agree(world, &call);
+}
+
+static void a_failed_preparation_fails_every_rank(void **state)
+{
+    (void)state;
+    harness_run(3, failing_body, NULL);
+}
+
+static int full_body(iris_t *iris, void *arg)
+{
+    struct iris_members *world = &iris->world->members;
+    struct iris_call call = reduce(1, "u8", "xor");
+    unsigned char own[IRIS_PAYLOAD_BYTES];
+    size_t bytes;
+
+    (void)arg;
+    memset(own, 1 + iris_rank(iris), sizeof own);
+    call.payload = own;
+    call.payload_bytes = sizeof own;
+    CHECK_OK(iris_i_agree(world, &call));
+    for (int rank = 0; rank < iris_num_ranks(iris); rank++) {
+        const unsigned char *payload =
+            iris_i_agree_payload(world, rank, &bytes);
+
+        CHECK_EQUAL(bytes, IRIS_PAYLOAD_BYTES);
+        for (size_t i = 0; i < bytes; i++) {
+            CHECK_EQUAL(payload[i], 1 + rank);
+        }
+    }
+    return 0;
+}
+
+static void a_payload_may_fill_its_place(void **state)
+{
+    (void)state;
+    harness_run(2, full_body, NULL);
+}
+
+static iris_status_t stop_waiting(void *arg)
+{
+    return iris_i_fail(NULL, IRIS_ERR_STATE, "rank 0 has waited %d times",
+                       ++*(int *)arg);
+}
+
+/* Rank 0 stops waiting of its own accord; rank 1 comes once it has. */
+static int impatient_body(iris_t *iris, void *arg)
+{
+    struct iris_call call = reduce(1, "f32", "sum");
+    atomic_int *over = arg;
+    int times = 0;
+
+    if (iris_rank(iris) == 0) {
+        call.keep_waiting = stop_waiting;
+        call.arg = &times;
+        CHECK_STATUS(iris_i_agree(&iris->world->members, &call),
+                     IRIS_ERR_STATE);
+        CHECK_EQUAL(times, 1);
+        CHECK_MESSAGE("rank 0 has waited 1 times");
+        atomic_store(over, 1);
+    }
+    while (atomic_load(over) == 0) {
+        sched_yield();
+    }
+    CHECK_STATUS(iris_i_agree(&iris->world->members, &call), IRIS_ERR_STATE);
+    return IRIS_ERR_STATE;
+}
+
+static void a_caller_may_end_its_wait(void **state)
+{
+    struct iris_config config;
+    atomic_int over = 0;
+
+    (void)state;
+    iris_config_init(&config);
+    config.spawn = "threads";
+    assert_int_equal(iris_spawn(&config, 2, impatient_body, &over),
+                     IRIS_ERR_STATE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_of_any_type_is_agreed_on),
+        cmocka_unit_test(calls_that_differ_are_printed_with_their_text),
+        cmocka_unit_test(a_failed_preparation_fails_every_rank),
+        cmocka_unit_test(a_payload_may_fill_its_place),
+        cmocka_unit_test(a_caller_may_end_its_wait),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}

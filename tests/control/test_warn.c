@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Waits of the host that take long: after IRIS_WARN_MS each logs one line that
+ * says what it waits for and whom. What is waited for comes once the line is
+ * there.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+#include "support/procs.h"
+
+#include <iris/device.h>
+
+#include "control/exchange.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RANKS 3
+#define WARN_MS 20
+
+/* Where harness_capture() has stderr go. */
+static const char *log_path(void)
+{
+    static _Thread_local char path[320];
+
+    snprintf(path, sizeof path, "%s/stderr", harness_folder());
+    return path;
+}
+
+/* For procs_join(), which looks for files that were left behind. */
+static void remove_log(void)
+{
+    assert_int_equal(unlink(log_path()), 0);
+}
+
+/* Whether stderr, which is captured, has the text. */
+static int is_logged(const char *text)
+{
+    char *all = calloc(1, 65536);
+    FILE *file;
+    int found = 0;
+
+    file = fopen(log_path(), "r");
+    if (file != NULL && all != NULL) {
+        (void)!fread(all, 1, 65535, file);
+        found = strstr(all, text) != NULL;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    free(all);
+    return found;
+}
+
+/* Gives up in the end, so that a test that fails ends. */
+static void await_logged(const char *text)
+{
+    for (int ms = 0; ms < 10000 && !is_logged(text); ms++) {
+        poll(NULL, 0, 1);
+    }
+}
+
+/* The captured text has `line`, once. */
+static void check_once(const char *captured, const char *line)
+{
+    const char *first = strstr(captured, line);
+
+    if (first == NULL || strstr(first + 1, line) != NULL) {
+        print_error("not once \"%s\" in:\n%s", line, captured);
+        fail();
+    }
+}
+
+/* Runs `body` as threads and as processes; `line` is logged once. */
+static void run(iris_rank_fn body, const char *line)
+{
+    static const char *const ways[] = {"threads", "processes"};
+
+    for (int way = 0; way < 2; way++) {
+        struct harness_capture capture;
+        struct iris_config config;
+        iris_status_t status;
+
+        iris_config_init(&config);
+        config.spawn = ways[way];
+        config.warn_ms = WARN_MS;
+        harness_capture(&capture);
+        status = iris_spawn(&config, 2, body, NULL);
+        harness_captured(&capture);
+        if (status != IRIS_OK) {
+            print_error("%s: %s\n%s", ways[way], iris_last_error(),
+                        capture.text);
+        }
+        assert_int_equal(status, IRIS_OK);
+        check_once(capture.text, line);
+        free(capture.text);
+    }
+}
+
+static int barrier_body(iris_t *iris, void *arg)
+{
+    void *ptr;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, 64, &ptr));
+    if (iris_rank(iris) == 1) {
+        await_logged("iris_barrier has waited");
+    }
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static void a_collective_call_says_for_whom_it_waits(void **state)
+{
+    (void)state;
+    run(barrier_body, "iris_barrier has waited 0 s for rank 1: after 1 "
+                      "collective calls it is outside the library since its "
+                      "iris_malloc; it waits on until IRIS_TIMEOUT_MS");
+}
+
+struct wait_args {
+    const int64_t *context;
+    uint64_t *word;
+};
+
+IRIS_KERNEL(wait_for_one, struct wait_args)
+{
+    (void)iris_wait_until_u64(iris_dev_init(args->context), args->word,
+                              IRIS_CMP_EQ, 1);
+}
+
+static int stream_body(iris_t *iris, void *arg)
+{
+    struct wait_args args = {.context = iris_device_context(iris)};
+
+    (void)arg;
+    CHECK_OK(iris_calloc(iris, 1, sizeof *args.word, (void **)&args.word));
+    if (iris_rank(iris) == 1) {
+        await_logged("a stream is not done");
+        return iris_signal_on_stream(iris, args.word, 1, 0, NULL);
+    }
+    CHECK_OK(iris_launch(iris, wait_for_one, 1, 1, &args, sizeof args, NULL));
+    return iris_stream_synchronize(iris, NULL);
+}
+
+static void a_stream_that_is_not_done_is_said_to(void **state)
+{
+    (void)state;
+    run(stream_body, "a stream is not done after 0 s");
+}
+
+/* ---- Init ---- */
+
+/* The rank *arg comes once the others have logged that it, or who waits for it,
+ * is missing. */
+static void come_late(int rank, struct proc_report *report, void *arg)
+{
+    iris_t *iris;
+
+    if (rank == *(const int *)arg) {
+        await_logged("rank 1 has waited");
+        await_logged(rank == 0 ? "rank 2 has waited" : "rank 0 has waited");
+    }
+    iris = proc_init(report);
+    if (iris != NULL) {
+        proc_finalize(report, iris);
+    }
+    proc_reach(report, 1);
+}
+
+static void init_says_for_whom_it_waits(void **state)
+{
+    static const char *const lines[2][2] = {
+        {"rank 1 has waited 0 s in iris_init for rank 0, which has not come; "
+         "it waits on until IRIS_TIMEOUT_MS",
+         "rank 2 has waited 0 s in iris_init for rank 0, which has not come"},
+        {"rank 0 has waited 0 s in iris_init for rank 2, missing yet",
+         "rank 1 has waited 0 s in iris_init for rank 0, which waits for other "
+         "ranks or is late itself"},
+    };
+
+    (void)state;
+    setenv("IRIS_WARN_MS", "20", 1);
+    for (int late = 0; late <= 2; late += 2) {
+        struct harness_capture capture;
+        struct procs procs;
+
+        harness_capture(&capture);
+        procs_start(&procs, RANKS, come_late, &late);
+        for (int rank = 0; rank < RANKS; rank++) {
+            procs_await(&procs, rank, 1);
+        }
+        harness_captured(&capture);
+        remove_log();
+        procs_join(&procs);
+        for (int rank = 0; rank < RANKS; rank++) {
+            assert_int_equal(procs.reports[rank].status, IRIS_OK);
+        }
+        for (int i = 0; i < 2; i++) {
+            check_once(capture.text, lines[late / 2][i]);
+        }
+        procs_free(&procs);
+        free(capture.text);
+    }
+    unsetenv("IRIS_WARN_MS");
+}
+
+/* ---- The exchange, over a control plane whose peer takes nothing ---- */
+
+static struct iris_board stub_boards[2];
+
+static struct iris_board *stub_board(struct iris_control *control, int rank)
+{
+    (void)control;
+    return &stub_boards[rank];
+}
+
+static int stub_alive(struct iris_control *control, int rank)
+{
+    (void)control;
+    (void)rank;
+    return 1;
+}
+
+static int stub_send(struct iris_control *control, int rank, const void *data,
+                     size_t bytes, int fd)
+{
+    (void)control;
+    (void)rank;
+    (void)data;
+    (void)bytes;
+    (void)fd;
+    return EAGAIN;
+}
+
+static iris_status_t stub_receive(struct iris_control *control, void *data,
+                                  size_t bytes, int timeout_ms,
+                                  struct iris_sender *sender_p)
+{
+    (void)data;
+    (void)bytes;
+    *sender_p = (struct iris_sender){.rank = -1, .fd = -1};
+    poll(NULL, 0, timeout_ms);
+    return is_logged("new memory")
+               ? iris_i_fail(control->log, IRIS_ERR_SYSTEM, "enough")
+               : IRIS_OK;
+}
+
+static void an_exchange_says_for_whom_it_waits(void **state)
+{
+    static const struct iris_control_ops ops = {.board = stub_board,
+                                                .alive = stub_alive,
+                                                .send = stub_send,
+                                                .receive = stub_receive};
+    const int pids[2] = {getpid() + 1, getpid()};
+    struct iris_log log = {.rank = 1, .num_ranks = 2};
+    struct iris_control control = {.ops = &ops,
+                                   .log = &log,
+                                   .rank = 1,
+                                   .num_ranks = 2,
+                                   .timeout_ms = 30000,
+                                   .warn_ms = WARN_MS,
+                                   .pids = pids};
+    struct iris_offer offer = {.handle = {.fd = -1}};
+    const struct iris_exchange exchange = {
+        .control = &control, .offers = &offer, .num_offers = 1};
+    struct harness_capture capture;
+    iris_status_t status;
+
+    (void)state;
+    harness_capture(&capture);
+    status = iris_i_exchange(&exchange, IRIS_OK);
+    harness_captured(&capture);
+    assert_int_equal(status, IRIS_ERR_SYSTEM);
+    check_once(capture.text, "[1/2] new memory: this rank has waited 0 s for "
+                             "rank 0 to share its own");
+    free(capture.text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(init_says_for_whom_it_waits),
+        cmocka_unit_test(a_collective_call_says_for_whom_it_waits),
+        cmocka_unit_test(a_stream_that_is_not_done_is_said_to),
+        cmocka_unit_test(an_exchange_says_for_whom_it_waits),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
