@@ -122,12 +122,45 @@ static void what_is_no_group_is_refused(void **state)
     harness_run(RANKS, other_members_groups, &(int){0});
 }
 
+/* What one member destroys while another uses it stays as it was. */
+static int destroy_against_use(iris_t *iris, void *arg)
+{
+    static const int pair[] = {0, 1};
+    int rank = iris_rank(iris), word = rank;
+    iris_group_t *group = NULL;
+
+    (void)arg;
+    CHECK_OK(iris_group_create(iris, pair, rank < 2 ? 2 : 0, &group));
+    for (int i = 0; rank < 2 && i < 2; i++) {
+        CHECK_STATUS(rank == i ? iris_group_destroy(iris, group)
+                               : iris_barrier(iris, NULL, group),
+                     IRIS_ERR_MISMATCH);
+        CHECK_MESSAGE("iris_group_destroy()");
+        CHECK_MESSAGE("iris_barrier()");
+        CHECK_EQUAL(iris_group_size(iris, group), 2);
+        CHECK_OK(iris_barrier(iris, NULL, group));
+        CHECK_OK(iris_broadcast(iris, &word, sizeof word, 1, group));
+        CHECK_EQUAL(word, 1);
+    }
+    if (rank < 2) {
+        CHECK_OK(iris_group_destroy(iris, group));
+    }
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static void a_group_destroyed_by_some_members_only_lives_on(void **state)
+{
+    (void)state;
+    harness_run(RANKS, destroy_against_use, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_that_differ_are_not_made),
         cmocka_unit_test(groups_run_out_and_come_back),
         cmocka_unit_test(what_is_no_group_is_refused),
+        cmocka_unit_test(a_group_destroyed_by_some_members_only_lives_on),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: MIT
-unit_tests += %D%/test_alloc %D%/test_bases
+unit_tests += %D%/test_alloc %D%/test_bases %D%/test_commit
 rank_tests += %D%/test_as_symmetric %D%/test_heap %D%/test_symmetric \
 	%D%/test_typed %D%/test_vmem
