@@ -112,6 +112,58 @@ static iris_status_t map_peer(struct iris_heap *heap, int rank,
                                 base_p);
 }
 
+iris_status_t iris_i_heap_connect(struct iris_heap *heap,
+                                  struct iris_members *world,
+                                  const struct iris_heap_peers *peers)
+{
+    size_t num_ranks = (size_t)heap->log->num_ranks;
+
+    heap->world = world;
+    heap->control = world->control;
+    heap->bases = calloc(num_ranks, sizeof heap->bases[0]);
+    heap->reachable = calloc(num_ranks, sizeof heap->reachable[0]);
+    if (heap->bases == NULL || heap->reachable == NULL) {
+        return iris_i_fail(heap->log, IRIS_ERR_NO_MEMORY, "no memory");
+    }
+    for (int rank = 0; rank < heap->log->num_ranks; rank++) {
+        void *base = NULL;
+        iris_status_t status =
+            map_peer(heap, rank, peers->handle(peers->arg, rank), &base);
+
+        if (status == IRIS_ERR_UNREACHABLE && !peers->require_all) {
+            iris_i_debug(heap->log, "rank %d is unreachable: %s", rank,
+                         iris_last_error());
+            continue;
+        }
+        if (status != IRIS_OK) {
+            return fail_import(heap, status);
+        }
+        heap->bases[rank] = (int64_t)(uintptr_t)base;
+        heap->reachable[rank] = 1;
+    }
+    return IRIS_OK;
+}
+
+static void unmap_peer(struct iris_heap *heap, int rank)
+{
+    iris_i_memory_unimport(heap->backend, (void *)(uintptr_t)heap->bases[rank],
+                           heap->region.bytes);
+    heap->bases[rank] = 0;
+    heap->reachable[rank] = 0;
+}
+
+static const struct iris_call_type reach_call = {.name = "iris_init"};
+
+/* Whether `rank` has said that it reaches this one. */
+static int is_reached_by(const struct iris_heap *heap, int rank)
+{
+    size_t bytes;
+    const unsigned char *theirs =
+        iris_i_agree_payload(heap->world, rank, &bytes);
+
+    return (size_t)heap->log->rank < bytes && theirs[heap->log->rank];
+}
+
 /* Ends a CPU kernel ahead of an operation on a heap that is not mapped. */
 static iris_status_t guard(void *self, const struct iris_cpu_event *event)
 {
@@ -142,58 +194,6 @@ static iris_status_t open_guard(struct iris_heap *heap)
     return iris_i_hooks_add(heap->hooks, &heap->guard);
 }
 
-iris_status_t iris_i_heap_connect(struct iris_heap *heap,
-                                  struct iris_members *world,
-                                  const struct iris_heap_peers *peers)
-{
-    size_t num_ranks = (size_t)heap->log->num_ranks;
-
-    heap->world = world;
-    heap->control = world->control;
-    heap->bases = calloc(num_ranks, sizeof heap->bases[0]);
-    heap->reachable = calloc(num_ranks, sizeof heap->reachable[0]);
-    if (heap->bases == NULL || heap->reachable == NULL) {
-        return iris_i_fail(heap->log, IRIS_ERR_NO_MEMORY, "no memory");
-    }
-    for (int rank = 0; rank < heap->log->num_ranks; rank++) {
-        void *base = NULL;
-        iris_status_t status =
-            map_peer(heap, rank, peers->handle(peers->arg, rank), &base);
-
-        if (status == IRIS_ERR_UNREACHABLE && !peers->require_all) {
-            iris_i_debug(heap->log, "rank %d is unreachable: %s", rank,
-                         iris_last_error());
-            continue;
-        }
-        if (status != IRIS_OK) {
-            return fail_import(heap, status);
-        }
-        heap->bases[rank] = (int64_t)(uintptr_t)base;
-        heap->reachable[rank] = 1;
-    }
-    return open_guard(heap);
-}
-
-static void unmap_peer(struct iris_heap *heap, int rank)
-{
-    iris_i_memory_unimport(heap->backend, (void *)(uintptr_t)heap->bases[rank],
-                           heap->region.bytes);
-    heap->bases[rank] = 0;
-    heap->reachable[rank] = 0;
-}
-
-static const struct iris_call_type reach_call = {.name = "iris_init"};
-
-/* Whether `rank` has said that it reaches this one. */
-static int is_reached_by(const struct iris_heap *heap, int rank)
-{
-    size_t bytes;
-    const unsigned char *theirs =
-        iris_i_agree_payload(heap->world, rank, &bytes);
-
-    return (size_t)heap->log->rank < bytes && theirs[heap->log->rank];
-}
-
 iris_status_t iris_i_heap_agree_on_reach(struct iris_heap *heap, int *changed_p)
 {
     struct iris_call call = {.type = &reach_call,
@@ -211,7 +211,7 @@ iris_status_t iris_i_heap_agree_on_reach(struct iris_heap *heap, int *changed_p)
             *changed_p = 1;
         }
     }
-    return status;
+    return status == IRIS_OK ? open_guard(heap) : status;
 }
 
 void iris_i_heap_disconnect(struct iris_heap *heap)
