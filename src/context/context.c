@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define HELLO_MAGIC 0x49726973u
-#define HELLO_VERSION 2u
+#define HELLO_VERSION 3u
 
 iris_status_t iris_i_enter_output(const iris_t *iris, const char *call,
                                   const void *output, const char *name)
@@ -170,6 +170,7 @@ static iris_status_t prepare(iris_t *iris,
         snprintf(hello->message, sizeof hello->message, "%s",
                  iris->placement.no_gpu);
         hello->heap_bytes = iris->heap.region.bytes;
+        hello->red_zones = strcmp(iris->settings->check.text, "bounds") == 0;
     } else {
         snprintf(hello->message, sizeof hello->message, "%s",
                  iris_last_error());

@@ -180,6 +180,7 @@ static void who_is_there_is_told_at_once_who_comes_later_too(void **state)
 static void ranks_that_want_different_jobs_are_told(void **state)
 {
     static const struct variable heap[] = {{1, "IRIS_HEAP_SIZE", "32M"}, END};
+    static const struct variable check[] = {{1, "IRIS_CHECK", "bounds"}, END};
     static const struct variable heap0[] = {{0, "IRIS_HEAP_SIZE", "32M"}, END};
     static const struct variable count[] = {{2, "IRIS_NUM_RANKS", "7"}, END};
     static const struct variable count0[] = {{0, "IRIS_NUM_RANKS", "2"}, END};
@@ -190,6 +191,7 @@ static void ranks_that_want_different_jobs_are_told(void **state)
            "rank 1 has a heap of 33554432 bytes, rank 0 of 16777216; set "
            "IRIS_HEAP_SIZE");
     expect(RANKS, heap0, IRIS_ERR_MISMATCH, "rank 0 of 33554432");
+    expect(RANKS, check, IRIS_ERR_MISMATCH, "set IRIS_CHECK alike");
     expect(RANKS, count, IRIS_ERR_MISMATCH,
            "rank 2 believes in a job of 7 ranks, rank 0 in one of 3");
     expect(RANKS, count0, IRIS_ERR_MISMATCH,
