@@ -473,3 +473,19 @@ const void *iris_i_agree_payload(const struct iris_members *members, int rank,
                                                          : IRIS_PAYLOAD_BYTES;
     return post->payload;
 }
+
+int iris_i_agree_all_called(const struct iris_members *members)
+{
+    const struct iris_post *own = peek(members, members->control->rank);
+
+    for (int i = 0; i < members->count; i++) {
+        const struct iris_post *post = peek(members, members->ranks[i]);
+
+        if (own == NULL || post == NULL ||
+            strncmp(own->signature, post->signature, sizeof own->signature) !=
+                0) {
+            return 0;
+        }
+    }
+    return 1;
+}

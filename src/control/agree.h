@@ -69,6 +69,11 @@ iris_status_t iris_i_agree(struct iris_members *members,
 void iris_i_agree_begin(struct iris_control *control,
                         const struct iris_call_type *type);
 
+/* 1 if all members made the same call, if not with the same fields, in the
+ * latest agreement: then all of them, whatever it gave, can go on to another
+ * one of that call's. The same on all members. */
+int iris_i_agree_all_called(const struct iris_members *members);
+
 /* Forgets, for what others are shown, the calls so far: those of init. */
 void iris_i_agree_reset(struct iris_control *control);
 

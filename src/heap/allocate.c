@@ -7,6 +7,8 @@
 
 #include "heap/heap.h"
 
+#include <stdio.h>
+
 static iris_status_t fail_full(struct iris_heap *heap, size_t bytes,
                                size_t alignment)
 {
@@ -127,6 +129,24 @@ static iris_status_t prepare(struct iris_heap *heap,
     return status;
 }
 
+static const struct iris_call_type undo_call = {.name = "iris_malloc"};
+
+/* Waits until all ranks have given back what they committed for an allocation
+ * that failed: else the next one may find the system's memory taken yet.
+ * Returns `status`, with the message it had. */
+static iris_status_t undone(struct iris_heap *heap, iris_status_t status)
+{
+    const struct iris_call call = {.type = &undo_call};
+    char message[IRIS_MESSAGE_BYTES];
+
+    if (!iris_i_agree_all_called(heap->world)) {
+        return status;
+    }
+    snprintf(message, sizeof message, "%s", iris_last_error());
+    (void)iris_i_agree(heap->world, &call);
+    return iris_i_fail_again(status, message);
+}
+
 /* Prepares, agrees, and undoes the preparation unless all agree: ranks that
  * differed in this call must not differ in the offsets of the next. */
 static iris_status_t allocate(struct iris_heap *heap,
@@ -154,7 +174,7 @@ static iris_status_t allocate(struct iris_heap *heap,
         if (call.status == IRIS_OK) {
             iris_i_alloc_untake(heap->alloc, offset);
         }
-        return status;
+        return undone(heap, status);
     }
     *ptr_p = (char *)heap->region.base + offset;
     return IRIS_OK;

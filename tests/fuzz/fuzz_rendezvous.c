@@ -157,7 +157,7 @@ static void be_root(const struct iris_bootstrap *bootstrap, struct input *input)
     int socks[NUM_RANKS], num_socks = 1 + (int)input_number(input, 1) % 3;
     iris_status_t status;
 
-    REQUIRE(iris_i_rendezvous_open(bootstrap, PATIENCE_MS, &rendezvous) ==
+    REQUIRE(iris_i_rendezvous_open(bootstrap, PATIENCE_MS, 0, &rendezvous) ==
             IRIS_OK);
     for (int i = 0; i < num_socks; i++) {
         read_script(&scripts[i], input);
@@ -206,7 +206,7 @@ static void be_peer(const struct iris_bootstrap *bootstrap, struct input *input)
     read_script(&stranger.script, input);
     REQUIRE(iris_i_socket_listen(key, 4, &stranger.listener) == IRIS_OK);
     REQUIRE(pthread_create(&thread, NULL, pose_as_root, &stranger) == 0);
-    REQUIRE(iris_i_rendezvous_open(bootstrap, 1000, &rendezvous) == IRIS_OK);
+    REQUIRE(iris_i_rendezvous_open(bootstrap, 1000, 0, &rendezvous) == IRIS_OK);
     status = iris_i_rendezvous_join(&rendezvous, &hello);
     check_status(status);
     if (status == IRIS_OK) {
