@@ -39,6 +39,17 @@ struct script {
     struct message messages[MESSAGES_MAX];
 };
 
+static iris_status_t start(const struct iris_bootstrap *bootstrap,
+                           int64_t timeout_ms,
+                           struct iris_rendezvous *rendezvous_p)
+{
+    static struct iris_settings settings;
+    static const struct iris_log log = {.rank = 0, .num_ranks = NUM_RANKS};
+
+    settings.timeout_ms.number = timeout_ms;
+    return iris_i_rendezvous_open(bootstrap, &settings, &log, rendezvous_p);
+}
+
 static char key[IRIS_KEY_BYTES];
 
 static struct iris_hello hello_of(int rank)
@@ -157,8 +168,7 @@ static void be_root(const struct iris_bootstrap *bootstrap, struct input *input)
     int socks[NUM_RANKS], num_socks = 1 + (int)input_number(input, 1) % 3;
     iris_status_t status;
 
-    REQUIRE(iris_i_rendezvous_open(bootstrap, PATIENCE_MS, 0, &rendezvous) ==
-            IRIS_OK);
+    REQUIRE(start(bootstrap, PATIENCE_MS, &rendezvous) == IRIS_OK);
     for (int i = 0; i < num_socks; i++) {
         read_script(&scripts[i], input);
         socks[i] = connect_to_root();
@@ -206,7 +216,7 @@ static void be_peer(const struct iris_bootstrap *bootstrap, struct input *input)
     read_script(&stranger.script, input);
     REQUIRE(iris_i_socket_listen(key, 4, &stranger.listener) == IRIS_OK);
     REQUIRE(pthread_create(&thread, NULL, pose_as_root, &stranger) == 0);
-    REQUIRE(iris_i_rendezvous_open(bootstrap, 1000, 0, &rendezvous) == IRIS_OK);
+    REQUIRE(start(bootstrap, 1000, &rendezvous) == IRIS_OK);
     status = iris_i_rendezvous_join(&rendezvous, &hello);
     check_status(status);
     if (status == IRIS_OK) {
