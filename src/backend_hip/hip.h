@@ -280,15 +280,17 @@ iris_status_t iris_i_hip_refuse(const struct hip_backend *hip,
 
 /* What a thread of the program had before a call into the backend. */
 struct hip_before {
-    int device; /* -1: none to put back */
+    int device; /* -1: nothing to put back */
     hipStreamCaptureMode mode;
 };
 
 /* Between these two the calling thread's device is the backend's, and no
- * capture that some thread of the program has begun forbids it anything. Around
- * all that is not a slot. */
+ * capture that some thread of the program has begun forbids it anything. Each
+ * slot that calls the runtime holds this as HIP_SCOPED, which leaves at the end
+ * of the block. */
 struct hip_before iris_i_hip_enter(const struct hip_backend *hip);
-void iris_i_hip_leave(const struct hip_backend *hip, struct hip_before before);
+void iris_i_hip_leave(const struct hip_before *before);
+#define HIP_SCOPED __attribute__((cleanup(iris_i_hip_leave)))
 
 /* Sets variables that the runtime reads when it begins. */
 void iris_i_hip_set_environment(void);

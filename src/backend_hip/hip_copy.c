@@ -236,21 +236,14 @@ static iris_status_t do_copy(struct hip_stream *stream, void *what)
 iris_status_t iris_i_hip_copy(struct iris_stream *base, void *dst,
                               const void *src, size_t bytes)
 {
-    const struct hip_backend *hip = (struct hip_backend *)base->backend;
     struct copy copy = {dst, src, bytes, false};
     iris_status_t status = iris_i_hip_enqueue(base, 1, do_copy, &copy);
-    struct hip_before before;
-    bool finished;
 
-    if (!copy.full) {
-        return status;
+    if (copy.full) {
+        status = iris_i_hip_synchronize(base);
+        status = status ? status : iris_i_hip_enqueue(base, 1, do_copy, &copy);
     }
-    before = iris_i_hip_enter(hip);
-    status =
-        iris_i_hip_wait_all((struct hip_stream *)base, HIP_WORK, &finished);
-    iris_i_hip_leave(hip, before);
-    return status == IRIS_OK ? iris_i_hip_enqueue(base, 1, do_copy, &copy)
-                             : status;
+    return status;
 }
 
 static iris_status_t do_set(struct hip_stream *stream, void *what)

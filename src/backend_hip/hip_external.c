@@ -90,12 +90,11 @@ iris_status_t iris_i_hip_hold_external(struct iris_backend *backend,
                                        struct iris_external *external_p)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    struct hip_before before = iris_i_hip_enter(hip);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     struct iris_external external;
     const char *why = hold(hip, (void *)(uintptr_t)ptr, bytes, &external);
 
     (void)hipGetLastError();
-    iris_i_hip_leave(hip, before);
     if (why != NULL) {
         return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
                            "memory at %p cannot be shared: %s", ptr, why);
@@ -109,13 +108,12 @@ void iris_i_hip_release_external(struct iris_backend *backend,
                                  struct iris_external *external)
 {
     const struct hip_backend *hip = (const struct hip_backend *)backend;
-    struct hip_before before = iris_i_hip_enter(hip);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
 
     if (external->cookie != NULL) {
         (void)hipMemRelease(handle_of(external));
         (void)hipGetLastError();
     }
-    iris_i_hip_leave(hip, before);
     external->cookie = NULL;
 }
 
@@ -127,10 +125,9 @@ iris_status_t iris_i_hip_map_external(struct iris_backend *backend, void *at,
     struct hip_backend *hip = (struct hip_backend *)backend;
     struct hip_range range = {
         .at = at, .bytes = external->bytes, .handle = handle_of(external)};
-    struct hip_before before = iris_i_hip_enter(hip);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     hipError_t error = iris_i_hip_range_map(hip, &range, hip->vmem.num_devices);
 
-    iris_i_hip_leave(hip, before);
     external->cookie = NULL;
     return iris_i_hip_fail(hip, error,
                            "%zu bytes of the program's own cannot be mapped "

@@ -188,24 +188,20 @@ static void reset(struct hip_backend *hip)
 iris_status_t iris_i_hip_clear_fault(struct iris_backend *backend)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    struct hip_before before;
-    const char *why = NULL;
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
+    const char *why = "the runtime does not work any more";
 
     if (iris_i_hip_check(hip) == IRIS_OK) {
         return IRIS_OK;
     }
-    before = iris_i_hip_enter(hip);
     if (!await_all(hip)) {
         why = "a kernel cannot be ended";
-    } else if (!free_claim(hip)) {
-        why = "the runtime does not work any more";
-    } else {
+    } else if (free_claim(hip)) {
         reset(hip);
+        return IRIS_OK;
     }
-    iris_i_hip_leave(hip, before);
-    return why == NULL ? IRIS_OK
-                       : iris_i_hip_refuse(hip, IRIS_ERR_STATE,
-                                           "the error stays, since %s; leave "
-                                           "with iris_finalize",
-                                           why);
+    return iris_i_hip_refuse(hip, IRIS_ERR_STATE,
+                             "the error stays, since %s; leave with "
+                             "iris_finalize",
+                             why);
 }

@@ -62,12 +62,9 @@ static hipError_t make_ready(struct hip_stream *stream, struct hip_graph *graph)
     hipGraph_t captured = NULL;
     hipError_t error = hipStreamEndCapture(stream->native, &captured);
 
-    if (error == hipSuccess) {
-        error = hipGraphGetNodes(captured, NULL, &graph->num_nodes);
-    }
-    if (error == hipSuccess) {
-        error = hipGraphInstantiate(&graph->exec, captured, NULL, NULL, 0);
-    }
+    error = error ? error : hipGraphGetNodes(captured, NULL, &graph->num_nodes);
+    error = error ? error
+                  : hipGraphInstantiate(&graph->exec, captured, NULL, NULL, 0);
     if (captured != NULL) {
         (void)hipGraphDestroy(captured);
     }
@@ -80,7 +77,7 @@ iris_status_t iris_i_hip_capture_end(struct iris_stream *base, void **graph_p)
     struct hip_stream *stream = (struct hip_stream *)base;
     const struct hip_backend *hip = (struct hip_backend *)base->backend;
     struct hip_graph *graph = calloc(1, sizeof *graph);
-    struct hip_before before = iris_i_hip_enter(hip);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     iris_status_t status =
         graph == NULL ? iris_i_hip_refuse(hip, IRIS_ERR_NO_MEMORY, "no memory")
         : iris_i_hip_capturing(stream)
@@ -90,7 +87,6 @@ iris_status_t iris_i_hip_capture_end(struct iris_stream *base, void **graph_p)
                                 "iris_capture_end without iris_capture_begin "
                                 "on this stream");
 
-    iris_i_hip_leave(hip, before);
     if (status != IRIS_OK) {
         free(graph);
         return status;
@@ -119,13 +115,12 @@ iris_status_t iris_i_hip_graph_launch(struct iris_stream *stream, void *handle)
 void iris_i_hip_graph_destroy(struct iris_backend *backend, void *handle)
 {
     const struct hip_backend *hip = (struct hip_backend *)backend;
-    struct hip_before before = iris_i_hip_enter(hip);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     struct hip_graph *graph = handle;
 
     if (!hip->stuck) {
         (void)hipGraphExecDestroy(graph->exec);
         (void)hipGetLastError();
     }
-    iris_i_hip_leave(hip, before);
     free(graph);
 }

@@ -95,12 +95,11 @@ iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base, size_t bytes)
         iris_i_hip_enqueue(&hip->filler->base, 1, do_zero, &memory);
     bool finished = true;
 
-    if (status == IRIS_OK) {
-        status = iris_i_hip_wait_all(hip->filler,
-                                     "filling new memory of the heap with "
-                                     "zeros (iris_init, iris_malloc) was",
-                                     &finished);
-    }
+    status = status ? status
+                    : iris_i_hip_wait_all(hip->filler,
+                                          "filling new memory of the heap with "
+                                          "zeros (iris_init, iris_malloc) was",
+                                          &finished);
     if (!finished) {
         iris_i_hip_stick(hip);
     }
@@ -111,20 +110,17 @@ iris_status_t iris_i_hip_heap_alloc(struct iris_backend *backend, size_t bytes,
                                     struct iris_heap_region *region_p)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    struct hip_before before = iris_i_hip_enter(hip);
-    iris_status_t status = hip->params.vmem
-                               ? iris_i_hip_vmem_alloc(hip, bytes, region_p)
-                               : pool_alloc(hip, bytes, region_p);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
 
-    iris_i_hip_leave(hip, before);
-    return status;
+    return hip->params.vmem ? iris_i_hip_vmem_alloc(hip, bytes, region_p)
+                            : pool_alloc(hip, bytes, region_p);
 }
 
 void iris_i_hip_heap_free(struct iris_backend *backend,
                           struct iris_heap_region *region)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    struct hip_before before = iris_i_hip_enter(hip);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
 
     hip->heap_freed = true;
     if (hip->params.vmem) {
@@ -132,7 +128,6 @@ void iris_i_hip_heap_free(struct iris_backend *backend,
     }
     free_memory(hip, region->cookie);
     hip->heap_freed = false;
-    iris_i_hip_leave(hip, before);
 }
 
 static iris_status_t pool_export(const struct hip_backend *hip,
@@ -163,7 +158,7 @@ iris_status_t iris_i_hip_heap_export(struct iris_backend *backend,
                                 .bytes = region->bytes,
                                 .rank = hip->params.rank,
                                 .vmem = hip->params.vmem};
-    struct hip_before before = iris_i_hip_enter(hip);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     int fd = -1;
     iris_status_t status = hip->params.vmem
                                ? iris_i_hip_vmem_export(hip, &handle, &fd)
@@ -175,7 +170,6 @@ iris_status_t iris_i_hip_heap_export(struct iris_backend *backend,
         handle_p->num_bytes = sizeof handle;
         memcpy(handle_p->bytes, &handle, sizeof handle);
     }
-    iris_i_hip_leave(hip, before);
     return status;
 }
 

@@ -170,9 +170,9 @@ static iris_status_t describe(struct hip_backend *hip)
     hipError_t error =
         hipDeviceGetName(info->name, sizeof info->name, hip->device);
 
-    if (error == hipSuccess) {
-        error = hipDeviceGetPCIBusId(hip->pci, sizeof hip->pci, hip->device);
-    }
+    error = error
+                ? error
+                : hipDeviceGetPCIBusId(hip->pci, sizeof hip->pci, hip->device);
     if (error != hipSuccess) {
         return iris_i_hip_fail(hip, error, "its name is not known");
     }
@@ -206,12 +206,11 @@ static void destroy(struct hip_backend *hip)
 static void hip_close(struct iris_backend *backend)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    struct hip_before before = iris_i_hip_enter(hip);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     const struct hip_memory pinned = {.kind = HIP_PINNED, .ptr = hip->pinned};
 
     iris_i_hip_free_later(hip, &pinned);
     iris_i_hip_streams_close(hip);
-    iris_i_hip_leave(hip, before);
     if (!hip->stuck) {
         destroy(hip);
     }
@@ -220,17 +219,16 @@ static void hip_close(struct iris_backend *backend)
 /* What takes the device; close() undoes it. */
 static iris_status_t open_here(struct hip_backend *hip)
 {
-    iris_status_t status = describe(hip);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
+    iris_status_t status;
 
+    iris_i_hip_memory_join(hip);
+    status = describe(hip);
     if (status == IRIS_OK && hip->params.vmem) {
         status = iris_i_hip_vmem_open(hip);
     }
-    if (status == IRIS_OK) {
-        status = iris_i_hip_watch_open(hip);
-    }
-    if (status == IRIS_OK) {
-        status = iris_i_hip_streams_open(hip);
-    }
+    status = status ? status : iris_i_hip_watch_open(hip);
+    status = status ? status : iris_i_hip_streams_open(hip);
     if (status == IRIS_OK) {
         iris_i_hip_load_images(hip);
     }
@@ -241,7 +239,6 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
                               struct iris_backend **backend_p)
 {
     struct hip_backend *hip = calloc(1, sizeof *hip);
-    struct hip_before before;
     iris_status_t status;
 
     if (hip == NULL) {
@@ -264,10 +261,7 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
         destroy(hip);
         return status;
     }
-    before = iris_i_hip_enter(hip);
-    iris_i_hip_memory_join(hip);
     status = open_here(hip);
-    iris_i_hip_leave(hip, before);
     if (status != IRIS_OK) {
         hip_close(&hip->base);
         return status;

@@ -106,9 +106,7 @@ static iris_status_t load_function(const struct hip_backend *hip,
     pthread_mutex_lock(&images_lock);
     error = load_image(hip, kernel->gpu_image, serial, &module);
     pthread_mutex_unlock(&images_lock);
-    if (error == hipSuccess) {
-        error = hipModuleGetFunction(function_p, module, name);
-    }
+    error = error ? error : hipModuleGetFunction(function_p, module, name);
     return fail_function(hip, kernel, error);
 }
 

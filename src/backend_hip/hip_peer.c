@@ -178,16 +178,13 @@ iris_status_t iris_i_hip_heap_import(struct iris_backend *backend,
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     struct hip_import *mapped = calloc(1, sizeof *mapped);
-    struct hip_before before = iris_i_hip_enter(hip);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     struct hip_handle theirs;
     iris_status_t status =
         mapped == NULL ? iris_i_hip_refuse(hip, IRIS_ERR_NO_MEMORY, "no memory")
                        : read_handle(hip, handle, bytes, &theirs);
 
-    if (status == IRIS_OK) {
-        status = import(hip, &theirs, handle->fd, mapped);
-    }
-    iris_i_hip_leave(hip, before);
+    status = status ? status : import(hip, &theirs, handle->fd, mapped);
     if (status != IRIS_OK) {
         free(mapped);
         return status;
@@ -205,7 +202,7 @@ void iris_i_hip_heap_unimport(struct iris_backend *backend, void *base,
     struct hip_backend *hip = (struct hip_backend *)backend;
     struct hip_import **link = &hip->imports;
     struct hip_import *mapped;
-    struct hip_before before = iris_i_hip_enter(hip);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
 
     (void)bytes;
     while (*link != NULL && (*link)->base != base) {
@@ -213,7 +210,6 @@ void iris_i_hip_heap_unimport(struct iris_backend *backend, void *base,
     }
     mapped = *link;
     if (mapped == NULL) { /* nothing of ours */
-        iris_i_hip_leave(hip, before);
         return;
     }
     *link = mapped->next;
@@ -225,6 +221,5 @@ void iris_i_hip_heap_unimport(struct iris_backend *backend, void *base,
         (void)hipIpcCloseMemHandle(mapped->opened);
         (void)hipGetLastError();
     }
-    iris_i_hip_leave(hip, before);
     free(mapped);
 }

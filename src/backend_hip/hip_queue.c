@@ -51,9 +51,7 @@ static hipError_t record(struct hip_stream *stream)
     if (one->event == NULL) {
         error = hipEventCreateWithFlags(&one->event, hipEventDisableTiming);
     }
-    if (error == hipSuccess) {
-        error = hipEventRecord(one->event, stream->native);
-    }
+    error = error ? error : hipEventRecord(one->event, stream->native);
     if (error != hipSuccess) {
         (void)hipGetLastError();
         return error;
@@ -122,9 +120,7 @@ bool iris_i_hip_is_done(struct hip_stream *stream, uint64_t *target_p)
             !iris_i_hip_capturing(stream)) {
             error = record(stream);
         }
-        if (error == hipSuccess) {
-            error = iris_i_hip_update(stream);
-        }
+        error = error ? error : iris_i_hip_update(stream);
         if (is_failure(error)) {
             complete_all(stream);
         }
@@ -281,13 +277,12 @@ iris_status_t iris_i_hip_enqueue(struct iris_stream *base, size_t calls,
                                  hip_enqueue_t enqueue, void *what)
 {
     struct hip_stream *stream = (struct hip_stream *)base;
-    struct hip_before before = iris_i_hip_enter(stream->hip);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(stream->hip);
     iris_status_t status = begin(stream, calls);
 
     if (status == IRIS_OK) {
         status = enqueue(stream, what);
         end(stream, calls);
     }
-    iris_i_hip_leave(stream->hip, before);
     return status;
 }

@@ -30,14 +30,12 @@ static int make_current(const struct hip_backend *hip)
     return hipCtxPushCurrent(hip->context) == hipSuccess ? hip->device : -1;
 }
 
-static void put_back(const struct hip_backend *hip, int device)
+static void put_back(int device)
 {
     hipCtx_t left;
 
-    (void)hip;
-    if (device >= 0) {
-        (void)hipCtxPopCurrent(&left);
-    }
+    (void)device;
+    (void)hipCtxPopCurrent(&left);
 }
 
 /* It is the runtime's own, and kept: memory whose freeing is deferred outlives
@@ -51,21 +49,17 @@ hipError_t iris_i_hip_attach(struct hip_backend *hip)
  * new to the runtime that may mean nothing yet. */
 static int make_current(const struct hip_backend *hip)
 {
-    int device = -1;
+    int device;
+    bool had = hipGetDevice(&device) == hipSuccess && device != hip->device;
 
-    if (hipGetDevice(&device) != hipSuccess) {
-        device = -1;
-    }
     (void)hipSetDevice(hip->device);
     (void)hipGetLastError();
-    return device;
+    return had ? device : -1;
 }
 
-static void put_back(const struct hip_backend *hip, int device)
+static void put_back(int device)
 {
-    if (device >= 0 && device != hip->device) {
-        (void)hipSetDevice(device);
-    }
+    (void)hipSetDevice(device);
 }
 
 hipError_t iris_i_hip_attach(struct hip_backend *hip)
@@ -83,12 +77,14 @@ struct hip_before iris_i_hip_enter(const struct hip_backend *hip)
                                exchange_mode(hipStreamCaptureModeRelaxed)};
 }
 
-void iris_i_hip_leave(const struct hip_backend *hip, struct hip_before before)
+void iris_i_hip_leave(const struct hip_before *before)
 {
-    if (before.mode != hipStreamCaptureModeRelaxed) {
-        (void)exchange_mode(before.mode);
+    if (before->mode != hipStreamCaptureModeRelaxed) {
+        (void)exchange_mode(before->mode);
     }
-    put_back(hip, before.device);
+    if (before->device >= 0) {
+        put_back(before->device);
+    }
 }
 
 /* CUDA 13.0: streams of many rank threads on one GPU must not share hardware
@@ -154,12 +150,8 @@ static hipError_t make_graph(const struct hip_backend *hip, hipStream_t native)
     }
     ended = hipStreamEndCapture(native, &graph);
     error = error == hipSuccess ? ended : error;
-    if (error == hipSuccess) {
-        error = hipGraphInstantiate(&exec, graph, NULL, NULL, 0);
-    }
-    if (error == hipSuccess) {
-        error = hipGraphExecDestroy(exec);
-    }
+    error = error ? error : hipGraphInstantiate(&exec, graph, NULL, NULL, 0);
+    error = error ? error : hipGraphExecDestroy(exec);
     if (graph != NULL) {
         (void)hipGraphDestroy(graph);
     }
@@ -176,9 +168,7 @@ static void make_streams(const struct hip_backend *hip)
         error = hipStreamCreateWithFlags(&natives[count], hipStreamNonBlocking);
         count += error == hipSuccess;
     }
-    if (error == hipSuccess) {
-        error = make_graph(hip, natives[0]);
-    }
+    error = error ? error : make_graph(hip, natives[0]);
     while (count > 0) {
         (void)hipStreamDestroy(natives[--count]);
     }

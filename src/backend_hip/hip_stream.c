@@ -23,9 +23,7 @@ static hipError_t create_native(const struct hip_backend *hip,
     hipStream_t native = NULL;
     hipError_t error = hipStreamCreateWithFlags(&native, hipStreamNonBlocking);
 
-    if (error == hipSuccess) {
-        error = iris_i_hip_give_first_work(hip, native);
-    }
+    error = error ? error : iris_i_hip_give_first_work(hip, native);
     if (error == hipSuccess) {
         *native_p = native;
     } else if (native != NULL) {
@@ -153,20 +151,17 @@ iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
                                        struct iris_stream **stream_p)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    struct hip_before before = iris_i_hip_enter(hip);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     struct hip_stream *stream = NULL;
     hipStream_t native = NULL;
     iris_status_t status = fail_create(hip, create_native(hip, &native));
 
-    if (status == IRIS_OK) {
-        status = create(hip, native, true, &stream);
-    }
+    status = status ? status : create(hip, native, true, &stream);
     if (status == IRIS_OK) {
         *stream_p = &stream->base;
     } else {
         destroy_native(&native);
     }
-    iris_i_hip_leave(hip, before);
     return status;
 }
 
@@ -186,15 +181,13 @@ iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     hipStreamCaptureStatus capture = hipStreamCaptureStatusNone;
-    struct hip_before before = iris_i_hip_enter(hip);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     struct hip_stream *stream = NULL;
     int device = hip->device;
     hipError_t error = hipStreamIsCapturing(native, &capture);
     iris_status_t status;
 
-    if (error == hipSuccess) {
-        error = iris_i_hip_stream_device(native, &device);
-    }
+    error = error ? error : iris_i_hip_stream_device(native, &device);
     if (error != hipSuccess) {
         status = iris_i_fail(NULL, IRIS_ERR_INVALID,
                              "iris_stream_wrap: native %p is no stream of GPU "
@@ -212,7 +205,6 @@ iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
         begin_work(hip, native, capture);
         status = create(hip, native, false, &stream);
     }
-    iris_i_hip_leave(hip, before);
     if (status == IRIS_OK) {
         *stream_p = &stream->base;
     }
@@ -229,16 +221,12 @@ iris_status_t iris_i_hip_synchronize(struct iris_stream *base)
 {
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
-    struct hip_before before = iris_i_hip_enter(hip);
-    iris_status_t status;
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     bool finished;
 
-    status = iris_i_hip_capturing(stream)
-                 ? iris_i_hip_fail_captured(hip, "waiting for a stream on the "
-                                                 "host")
-                 : iris_i_hip_wait_all(stream, HIP_WORK, &finished);
-    iris_i_hip_leave(hip, before);
-    return status;
+    return iris_i_hip_capturing(stream)
+               ? iris_i_hip_fail_captured(hip, "a wait of the host")
+               : iris_i_hip_wait_all(stream, HIP_WORK, &finished);
 }
 
 static void end_capture(struct hip_stream *stream)
@@ -260,7 +248,7 @@ void iris_i_hip_stream_destroy(struct iris_stream *base)
 {
     struct hip_stream *stream = (struct hip_stream *)base;
     struct hip_backend *hip = (struct hip_backend *)base->backend;
-    struct hip_before before = iris_i_hip_enter(hip);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     iris_status_t had = iris_i_hip_check(hip), status;
     bool finished;
 
@@ -276,5 +264,4 @@ void iris_i_hip_stream_destroy(struct iris_stream *base)
     } else {
         iris_i_hip_stick(hip);
     }
-    iris_i_hip_leave(hip, before);
 }

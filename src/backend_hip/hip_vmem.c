@@ -185,9 +185,8 @@ static iris_status_t commit(struct hip_backend *hip, void *at, size_t bytes)
         iris_i_hip_free_deferred(hip->device, NULL, 0)) {
         error = hipMemCreate(&range.handle, bytes, &prop, 0);
     }
-    if (error == hipSuccess) {
-        error = iris_i_hip_range_map(hip, &range, hip->vmem.num_devices);
-    }
+    error = error ? error
+                  : iris_i_hip_range_map(hip, &range, hip->vmem.num_devices);
     if (error != hipSuccess) {
         (void)hipMemGetInfo(&free_bytes, &total_bytes);
         return iris_i_hip_fail(hip, error,
@@ -207,24 +206,20 @@ iris_status_t iris_i_hip_commit(struct iris_backend *backend, void *at,
                                 size_t bytes)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    struct hip_before before = iris_i_hip_enter(hip);
-    iris_status_t status = commit(hip, at, bytes);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
 
-    iris_i_hip_leave(hip, before);
-    return status;
+    return commit(hip, at, bytes);
 }
 
 void iris_i_hip_decommit(struct iris_backend *backend, void *at, size_t bytes)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     struct hip_range *range = find(hip, at);
-    struct hip_before before;
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
 
     (void)bytes;
     if (range != NULL) {
-        before = iris_i_hip_enter(hip);
         unmap(hip, range);
-        iris_i_hip_leave(hip, before);
     }
 }
 
@@ -274,9 +269,7 @@ static iris_status_t import_at(struct hip_backend *hip, void *at,
         &range.handle, iris_i_hip_os_handle(&fd),
         hipMemHandleTypePosixFileDescriptor);
 
-    if (error == hipSuccess) {
-        error = iris_i_hip_range_map(hip, &range, 1);
-    }
+    error = error ? error : iris_i_hip_range_map(hip, &range, 1);
     return iris_i_hip_fail(hip, error,
                            "%llu bytes of a peer's heap cannot be mapped",
                            (unsigned long long)bytes);
@@ -287,12 +280,11 @@ iris_status_t iris_i_hip_export_range(struct iris_backend *backend, void *at,
                                       struct iris_heap_handle *handle_p)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    struct hip_before before = iris_i_hip_enter(hip);
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     uint64_t bytes = 0;
     int fd = -1;
     iris_status_t status = export_at(hip, at, &bytes, &fd);
 
-    iris_i_hip_leave(hip, before);
     if (status == IRIS_OK) {
         handle_p->fd = fd;
         handle_p->num_bytes = sizeof bytes;
@@ -306,8 +298,7 @@ iris_status_t iris_i_hip_import_range(struct iris_backend *backend, void *at,
                                       const struct iris_heap_handle *handle)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    struct hip_before before;
-    iris_status_t status;
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     uint64_t bytes;
 
     memcpy(&bytes, handle->bytes, sizeof bytes);
@@ -318,10 +309,7 @@ iris_status_t iris_i_hip_import_range(struct iris_backend *backend, void *at,
                                  "descriptor came",
                                  most);
     }
-    before = iris_i_hip_enter(hip);
-    status = import_at(hip, at, bytes, handle->fd);
-    iris_i_hip_leave(hip, before);
-    return status;
+    return import_at(hip, at, bytes, handle->fd);
 }
 
 iris_status_t iris_i_hip_vmem_export(struct hip_backend *hip,
