@@ -105,21 +105,31 @@ struct hip_pinned {
 
 /* ---- Memory ---- */
 
+/* What the runtime has given and gets back. */
+struct hip_memory {
+    enum hip_memory_kind {
+        HIP_DEVICE,
+        HIP_PINNED,    /* of the host */
+        HIP_RANGE,     /* memory at an address, and the hold on it */
+        HIP_ADDRESSES, /* without memory */
+    } kind;
+    void *ptr;                              /* NULL: nothing */
+    size_t bytes;                           /* but for HIP_DEVICE */
+    hipMemGenericAllocationHandle_t handle; /* HIP_RANGE */
+};
+
 /* A range of addresses. What is used of it begins at a multiple of what offsets
  * in a heap may have to be multiples of. */
 struct hip_addresses {
     char *base;
     size_t bytes;
-    void *raw; /* as reserved */
-    size_t raw_bytes;
+    struct hip_memory raw; /* as reserved */
 };
 
 /* Memory at an address of a heap, by the runtime's virtual memory calls. */
 struct hip_range {
     struct hip_range *next;
-    char *at;
-    size_t bytes;
-    hipMemGenericAllocationHandle_t handle;
+    struct hip_memory memory;
 };
 
 struct hip_vmem {
@@ -157,19 +167,6 @@ struct hip_handle {
     hipIpcMemHandle_t ipc; /* pool: of the whole allocation */
 };
 
-/* What the runtime has given and gets back. */
-struct hip_memory {
-    enum hip_memory_kind {
-        HIP_DEVICE,
-        HIP_PINNED,    /* of the host */
-        HIP_RANGE,     /* memory at an address, and the hold on it */
-        HIP_ADDRESSES, /* without memory */
-    } kind;
-    void *ptr;                              /* NULL: nothing */
-    size_t bytes;                           /* but for HIP_DEVICE */
-    hipMemGenericAllocationHandle_t handle; /* HIP_RANGE */
-};
-
 /* ---- The instance ---- */
 
 /* A kernel's code on this backend's device, found once. */
@@ -203,7 +200,7 @@ struct hip_backend {
     struct hip_vmem vmem;
     unsigned num_contexts; /* of this process on the GPU, when it was opened */
     struct hip_services services;
-    struct hip_stream *filler; /* around services.fill */
+    struct iris_stream *filler; /* around services.fill */
     struct hip_stage stage;
     bool warned_of_atomics;
 
@@ -282,12 +279,13 @@ iris_status_t iris_i_hip_refuse(const struct hip_backend *hip,
 struct hip_before {
     int device; /* -1: nothing to put back */
     hipStreamCaptureMode mode;
+    hipError_t error; /* that the program may still ask for */
 };
 
 /* Between these two the calling thread's device is the backend's, and no
- * capture that some thread of the program has begun forbids it anything. Each
- * slot that calls the runtime holds this as HIP_SCOPED, which leaves at the end
- * of the block. */
+ * capture that some thread of the program has begun forbids it anything. Errors
+ * of calls between are not the program's to find. Each slot that calls the
+ * runtime holds this as HIP_SCOPED, which leaves at the end of the block. */
 struct hip_before iris_i_hip_enter(const struct hip_backend *hip);
 void iris_i_hip_leave(const struct hip_before *before);
 #define HIP_SCOPED __attribute__((cleanup(iris_i_hip_leave)))
@@ -377,7 +375,7 @@ void iris_i_hip_vmem_free(struct hip_backend *hip,
 /* Maps memory for the first devices of `access`. The handle is the range's from
  * then on, and released if that fails. */
 hipError_t iris_i_hip_range_map(struct hip_backend *hip,
-                                const struct hip_range *what, int num_devices);
+                                const struct hip_memory *what, int num_devices);
 
 /* A descriptor of memory, which is the caller's to close. */
 hipError_t iris_i_hip_export_fd(hipMemGenericAllocationHandle_t handle,
@@ -394,6 +392,10 @@ void iris_i_hip_streams_close(struct hip_backend *hip);
 typedef iris_status_t (*hip_enqueue_t)(struct hip_stream *stream, void *what);
 iris_status_t iris_i_hip_enqueue(struct iris_stream *stream, size_t calls,
                                  hip_enqueue_t enqueue, void *what);
+
+bool iris_i_hip_capturing(struct hip_stream *stream);
+iris_status_t iris_i_hip_fail_captured(const struct hip_backend *hip,
+                                       const char *what);
 
 /* Brings `completed` up to date. hipErrorNotReady: there is more to come. The
  * stream's lock is held. The second: of all streams that nobody enqueues to,
@@ -415,17 +417,18 @@ bool iris_i_hip_is_done(struct hip_stream *stream, uint64_t *target_p);
 /* The stream is gone. */
 void iris_i_hip_stage_forget(struct hip_stream *stream);
 
-/* After a fault: writes what streams wait for without a kernel. A stream may
- * miss the first of two for one word: call it again until they are done. */
+/* After a fault: writes what streams wait for without a kernel. Update the
+ * streams first: memory of waits that are over may be something else's by now.
+ * A stream may miss the first of two for one word: call it again until they are
+ * done. */
 void iris_i_hip_end_waits(struct hip_backend *hip);
 
 /* What the stream itself waits for, as the end of a sentence; or nothing. */
 void iris_i_hip_describe_wait(struct hip_stream *stream, char *text,
                               size_t bytes);
 
-bool iris_i_hip_capturing(struct hip_stream *stream);
-iris_status_t iris_i_hip_fail_captured(const struct hip_backend *hip,
-                                       const char *what);
+/* Copies a word beside all streams that wait. */
+bool iris_i_hip_copy_word(struct hip_backend *hip, void *to, const void *from);
 
 /* ---- hip_fault.c, hip_launch.c ---- */
 
@@ -437,9 +440,6 @@ void iris_i_hip_raise(struct hip_backend *hip, iris_status_t status);
 
 /* The fault, which a lane may have reported just now; or IRIS_OK. */
 iris_status_t iris_i_hip_check(struct hip_backend *hip);
-
-/* Copies a word beside all streams that wait. */
-bool iris_i_hip_copy_word(struct hip_backend *hip, void *to, const void *from);
 
 /* Loads all of the program's GPU code now: later it could wait for kernels that
  * wait. */

@@ -147,11 +147,8 @@ static bool is_pageable(const struct hip_backend *hip, const void *ptr)
     }
     memset(&what, 0, sizeof what);
     error = hipPointerGetAttributes(&what, ptr);
-    if (error != hipSuccess) {
-        (void)hipGetLastError();
-        return error == hipErrorInvalidValue;
-    }
-    return iris_i_hip_is_unknown(&what);
+    return error == hipSuccess ? iris_i_hip_is_unknown(&what)
+                               : error == hipErrorInvalidValue;
 }
 
 struct copy {

@@ -50,7 +50,6 @@ static void free_now(const struct hip_memory *memory)
         (void)hipMemAddressFree(memory->ptr, memory->bytes);
         break;
     }
-    (void)hipGetLastError();
 }
 
 /* Whether it is of the device (-1: of one that nobody uses, where nobody else

@@ -94,7 +94,6 @@ iris_status_t iris_i_hip_hold_external(struct iris_backend *backend,
     struct iris_external external;
     const char *why = hold(hip, (void *)(uintptr_t)ptr, bytes, &external);
 
-    (void)hipGetLastError();
     if (why != NULL) {
         return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
                            "memory at %p cannot be shared: %s", ptr, why);
@@ -112,7 +111,6 @@ void iris_i_hip_release_external(struct iris_backend *backend,
 
     if (external->cookie != NULL) {
         (void)hipMemRelease(handle_of(external));
-        (void)hipGetLastError();
     }
     external->cookie = NULL;
 }
@@ -123,14 +121,12 @@ iris_status_t iris_i_hip_map_external(struct iris_backend *backend, void *at,
                                       struct iris_external *external)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    struct hip_range range = {
-        .at = at, .bytes = external->bytes, .handle = handle_of(external)};
+    const struct hip_memory range = {HIP_RANGE, at, external->bytes,
+                                     handle_of(external)};
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     hipError_t error = iris_i_hip_range_map(hip, &range, hip->vmem.num_devices);
 
     external->cookie = NULL;
-    return iris_i_hip_fail(hip, error,
-                           "%zu bytes of the program's own cannot be mapped "
-                           "behind the heap",
+    return iris_i_hip_fail(hip, error, "the program's %zu bytes are not mapped",
                            external->bytes);
 }

@@ -122,16 +122,6 @@ iris_status_t iris_i_hip_check(struct hip_backend *hip)
 
 /* ---- Clearing ---- */
 
-bool iris_i_hip_copy_word(struct hip_backend *hip, void *to, const void *from)
-{
-    bool copied = hipMemcpyAsync(to, from, sizeof(uint64_t), hipMemcpyDefault,
-                                 hip->services.copy) == hipSuccess &&
-                  hipStreamSynchronize(hip->services.copy) == hipSuccess;
-
-    (void)hipGetLastError();
-    return copied;
-}
-
 /* The word in device memory that lanes compete for goes back to 0. By a copy,
  * since a fill may be a kernel that finds no compute unit free. It shows as
  * well whether the runtime works. */
@@ -139,10 +129,9 @@ static bool free_claim(struct hip_backend *hip)
 {
     static const int64_t zero;
     int64_t *words = hip->heap.base;
-    size_t place =
-        IRIS_CONTEXT_OWN(hip->params.num_ranks, IRIS_CONTEXT_OWN_CLAIM);
 
-    return iris_i_hip_copy_word(hip, &words[place], &zero);
+    words += IRIS_CONTEXT_OWN(hip->params.num_ranks, IRIS_CONTEXT_OWN_CLAIM);
+    return iris_i_hip_copy_word(hip, words, &zero);
 }
 
 /* Whether all streams are done with what they had when this was asked first. */
@@ -165,12 +154,13 @@ static bool all_done(struct hip_backend *hip, bool first)
 static bool await_all(struct hip_backend *hip)
 {
     int64_t end = iris_i_now_ns() + HIP_GRACE_NS;
-    bool done = all_done(hip, true);
+    bool first = true, done;
 
-    while (!done && iris_i_now_ns() < end) {
+    while (!(done = all_done(hip, first)) && iris_i_now_ns() < end) {
+        first = false;
+        iris_i_hip_update_all(hip, NULL);
         iris_i_hip_end_waits(hip);
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-        done = all_done(hip, false);
     }
     return done;
 }

@@ -13,28 +13,6 @@ struct hip_graph {
     size_t num_nodes;
 };
 
-bool iris_i_hip_capturing(struct hip_stream *stream)
-{
-    hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
-    hipError_t error = hipStreamIsCapturing(stream->native, &status);
-
-    if (error != hipSuccess) {
-        (void)hipGetLastError();
-        /* The default stream, which would disturb another's capture. */
-        return error == hipErrorStreamCaptureImplicit;
-    }
-    return status != hipStreamCaptureStatusNone;
-}
-
-iris_status_t iris_i_hip_fail_captured(const struct hip_backend *hip,
-                                       const char *what)
-{
-    return iris_i_hip_refuse(hip, IRIS_ERR_STATE,
-                             "%s cannot be captured in a graph; do it before "
-                             "or after the capture",
-                             what);
-}
-
 /* Relaxed, since a kernel's image is loaded at its first launch, maybe in a
  * capture, which the other modes forbid. */
 static iris_status_t do_begin(struct hip_stream *stream, void *what)
@@ -120,7 +98,6 @@ void iris_i_hip_graph_destroy(struct iris_backend *backend, void *handle)
 
     if (!hip->stuck) {
         (void)hipGraphExecDestroy(graph->exec);
-        (void)hipGetLastError();
     }
     free(graph);
 }

@@ -91,15 +91,15 @@ static iris_status_t do_zero(struct hip_stream *stream, void *what)
 iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base, size_t bytes)
 {
     struct hip_memory memory = {.ptr = base, .bytes = bytes};
-    iris_status_t status =
-        iris_i_hip_enqueue(&hip->filler->base, 1, do_zero, &memory);
+    iris_status_t status = iris_i_hip_enqueue(hip->filler, 1, do_zero, &memory);
     bool finished = true;
 
-    status = status ? status
-                    : iris_i_hip_wait_all(hip->filler,
-                                          "filling new memory of the heap with "
-                                          "zeros (iris_init, iris_malloc) was",
-                                          &finished);
+    if (status == IRIS_OK) {
+        status = iris_i_hip_wait_all((struct hip_stream *)hip->filler,
+                                     "filling new memory of the heap "
+                                     "(iris_init, iris_malloc) was",
+                                     &finished);
+    }
     if (!finished) {
         iris_i_hip_stick(hip);
     }
@@ -143,8 +143,7 @@ static iris_status_t pool_export(const struct hip_backend *hip,
         handle->offset = (uint64_t)(handle->base - (char *)start);
         error = hipIpcGetMemHandle(&handle->ipc, region->cookie);
     }
-    return iris_i_hip_fail(hip, error,
-                           "the heap cannot be shared with other processes");
+    return iris_i_hip_fail(hip, error, "the heap cannot be shared");
 }
 
 iris_status_t iris_i_hip_heap_export(struct iris_backend *backend,

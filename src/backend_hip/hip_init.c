@@ -15,46 +15,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "rank 0, GPU 3: ", the rest, and what the runtime says. */
-static iris_status_t fail(const struct hip_backend *hip, iris_status_t status,
-                          const char *tail, const char *format, va_list args)
-{
-    char message[IRIS_MESSAGE_BYTES];
-
-    vsnprintf(message, sizeof message, format, args);
-    return iris_i_fail(NULL, status, "rank %d, GPU %d: %.700s%s",
-                       hip->params.rank, hip->device, message, tail);
-}
-
 iris_status_t iris_i_hip_refuse(const struct hip_backend *hip,
                                 iris_status_t status, const char *format, ...)
 {
+    char message[IRIS_MESSAGE_BYTES];
     va_list args;
 
     va_start(args, format);
-    (void)fail(hip, status, "", format, args);
+    vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    return status;
+    return iris_i_fail(NULL, status, "rank %d, GPU %d: %s", hip->params.rank,
+                       hip->device, message);
 }
 
 iris_status_t iris_i_hip_fail(const struct hip_backend *hip, hipError_t error,
                               const char *format, ...)
 {
-    iris_status_t status =
-        error == hipErrorOutOfMemory ? IRIS_ERR_NO_MEMORY : IRIS_ERR_DEVICE;
-    char tail[256];
+    char message[700]; /* there is room behind it */
     va_list args;
 
     if (error == hipSuccess) {
         return IRIS_OK;
     }
-    (void)hipGetLastError(); /* it is not the program's to find */
-    snprintf(tail, sizeof tail, ": %s (%s)", hipGetErrorString(error),
-             hipGetErrorName(error));
     va_start(args, format);
-    (void)fail(hip, status, tail, format, args);
+    vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    return status;
+    return iris_i_hip_refuse(hip,
+                             error == hipErrorOutOfMemory ? IRIS_ERR_NO_MEMORY
+                                                          : IRIS_ERR_DEVICE,
+                             "%s: %s (%s)", message, hipGetErrorString(error),
+                             hipGetErrorName(error));
 }
 
 static iris_status_t hip_probe(int *count_p)
@@ -62,13 +52,13 @@ static iris_status_t hip_probe(int *count_p)
     hipError_t error = hipGetDeviceCount(count_p);
 
     if (error == hipSuccess && *count_p > 0) {
+        *count_p = *count_p < HIP_MAX_DEVICES ? *count_p : HIP_MAX_DEVICES;
         return IRIS_OK;
     }
     (void)hipGetLastError();
     return iris_i_fail(NULL, IRIS_ERR_BACKEND,
-                       "backend \"hip\" finds no GPU it can use (%s): look at "
-                       "the driver with %s, or use IRIS_BACKEND=sim "
-                       "IRIS_SIM_DEVICE=cpu",
+                       "backend \"hip\" finds no GPU it can use (%s): run %s, "
+                       "or use IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu",
                        error == hipSuccess ? "no device"
                                            : hipGetErrorString(error),
                        IRIS_HIP_NVIDIA ? "nvidia-smi" : "rocminfo");
@@ -141,13 +131,11 @@ static iris_status_t hip_survey(struct iris_survey *survey_p)
 static int attribute(const struct hip_backend *hip, hipDeviceAttribute_t which,
                      int otherwise)
 {
-    int value = otherwise;
+    int value;
 
-    if (hipDeviceGetAttribute(&value, which, hip->device) != hipSuccess) {
-        (void)hipGetLastError();
-        return otherwise;
-    }
-    return value;
+    return hipDeviceGetAttribute(&value, which, hip->device) == hipSuccess
+               ? value
+               : otherwise;
 }
 
 /* kHz of the clock that iris_d_clock() reads. */

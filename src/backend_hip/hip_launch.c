@@ -36,24 +36,20 @@ static hipError_t load_image(const struct hip_backend *hip, const void *image,
                            one->device != hip->device)) {
         one = one->next;
     }
-    if (one == NULL) {
-        one = calloc(1, sizeof *one);
-        if (one == NULL) {
-            return hipErrorOutOfMemory;
-        }
-        one->image = image;
-        one->serial = serial;
-        one->device = hip->device;
-        error = hipModuleLoadData(&one->module, image);
-        if (error != hipSuccess) {
-            free(one);
-            return error;
-        }
-        iris_i_hip_load_functions(one->module);
-        one->next = images;
-        images = one;
+    if (one != NULL) {
+        *module_p = one->module;
+        return hipSuccess;
     }
-    *module_p = one->module;
+    one = malloc(sizeof *one);
+    error =
+        one == NULL ? hipErrorOutOfMemory : hipModuleLoadData(module_p, image);
+    if (error != hipSuccess) {
+        free(one);
+        return error;
+    }
+    iris_i_hip_load_functions(*module_p);
+    *one = (struct hip_image){images, image, serial, hip->device, *module_p};
+    images = one;
     return hipSuccess;
 }
 
@@ -63,9 +59,7 @@ static void load_ahead(void *argument, const void *image, uint64_t serial)
     hipModule_t module;
 
     pthread_mutex_lock(&images_lock);
-    if (load_image(argument, image, serial, &module) != hipSuccess) {
-        (void)hipGetLastError();
-    }
+    (void)load_image(argument, image, serial, &module);
     pthread_mutex_unlock(&images_lock);
 }
 
@@ -80,11 +74,9 @@ static iris_status_t fail_function(const struct hip_backend *hip,
 {
     if (error == hipErrorNoBinaryForGpu || error == hipErrorInvalidImage ||
         error == hipErrorNotFound) {
-        (void)hipGetLastError();
         return iris_i_hip_refuse(hip, IRIS_ERR_UNSUPPORTED,
-                                 "kernel %s has no code for %s: %s. Build the "
-                                 "program with iriscc --offload-arch=<this "
-                                 "GPU's>",
+                                 "kernel %s has no code for %s: %s. Build it "
+                                 "with iriscc --offload-arch=<this GPU's>",
                                  kernel->name, hip->info.name,
                                  hipGetErrorString(error));
     }
@@ -145,7 +137,7 @@ static iris_status_t do_launch(struct hip_stream *stream, void *what)
                      HIP_LAUNCH_PARAM_END};
     dim3 grid = {launch->grid, 1, 1}, block = {launch->block, 1, 1};
     hipFunction_t function = NULL;
-    iris_status_t status = IRIS_OK;
+    iris_status_t status;
     hipError_t error;
 
     if (kernel->gpu_entry != NULL) {
@@ -172,9 +164,9 @@ iris_status_t iris_i_hip_launch(struct iris_stream *stream,
     if (launch->kernel->gpu_image == NULL &&
         launch->kernel->gpu_entry == NULL) {
         return iris_i_hip_refuse(hip, IRIS_ERR_UNSUPPORTED,
-                                 "the program has no GPU version of kernel "
-                                 "%s; build it with iriscc, or run it with "
-                                 "IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu",
+                                 "no GPU version of kernel %s: build it with "
+                                 "iriscc, or use IRIS_BACKEND=sim "
+                                 "IRIS_SIM_DEVICE=cpu",
                                  launch->kernel->name);
     }
     return iris_i_hip_enqueue(stream, 1, do_launch, (void *)(uintptr_t)launch);

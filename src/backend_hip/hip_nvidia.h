@@ -27,11 +27,11 @@
 #define hipErrorNotSupported cudaErrorNotSupported
 #define hipErrorInvalidValue cudaErrorInvalidValue
 #define hipErrorStreamCaptureUnsupported cudaErrorStreamCaptureUnsupported
-#define hipErrorStreamCaptureInvalidated cudaErrorStreamCaptureInvalidated
 #define hipErrorStreamCaptureImplicit cudaErrorStreamCaptureImplicit
 #define hipGetErrorName cudaGetErrorName
 #define hipGetErrorString cudaGetErrorString
 #define hipGetLastError cudaGetLastError
+#define hipPeekAtLastError cudaPeekAtLastError
 
 /* ---- Devices ---- */
 
@@ -44,8 +44,7 @@
 #define hipDriverGetVersion cudaDriverGetVersion
 #define hipDeviceGetP2PAttribute cudaDeviceGetP2PAttribute
 #define hipDevP2PAttrNativeAtomicSupported cudaDevP2PAttrNativeAtomicSupported
-#define hipDeviceTotalMem(bytes_p, device) \
-    ((hipError_t)cuDeviceTotalMem(bytes_p, device))
+#define hipDeviceTotalMem(...) ((hipError_t)cuDeviceTotalMem(__VA_ARGS__))
 #define hipDeviceGetAttribute cudaDeviceGetAttribute
 #define hipDeviceAttribute_t enum cudaDeviceAttr
 #define hipDeviceAttributeMultiprocessorCount cudaDevAttrMultiProcessorCount
@@ -55,8 +54,7 @@
     ((hipError_t)cuDevicePrimaryCtxRetain(ctx, device))
 #define hipCtxPushCurrent(ctx) ((hipError_t)cuCtxPushCurrent(ctx))
 #define hipCtxPopCurrent(ctx) ((hipError_t)cuCtxPopCurrent(ctx))
-#define hipDeviceGetName(name, bytes, device) \
-    ((hipError_t)cuDeviceGetName(name, bytes, device))
+#define hipDeviceGetName(...) ((hipError_t)cuDeviceGetName(__VA_ARGS__))
 
 /* ---- Memory ---- */
 
@@ -125,8 +123,7 @@ static inline hipError_t hipMemAddressReserve(void **ptr, size_t bytes,
 
 #define hipMemAddressFree(ptr, bytes) \
     ((hipError_t)cuMemAddressFree((CUdeviceptr)(ptr), bytes))
-#define hipMemCreate(handle, bytes, prop, flags) \
-    ((hipError_t)cuMemCreate(handle, bytes, prop, flags))
+#define hipMemCreate(...) ((hipError_t)cuMemCreate(__VA_ARGS__))
 #define hipMemRelease(handle) ((hipError_t)cuMemRelease(handle))
 #define hipMemMap(ptr, bytes, offset, handle, flags) \
     ((hipError_t)cuMemMap((CUdeviceptr)(ptr), bytes, offset, handle, flags))
@@ -206,12 +203,10 @@ static inline hipError_t hipStreamGetDevice(hipStream_t stream, int *device)
 #define HIP_LAUNCH_PARAM_BUFFER_POINTER CU_LAUNCH_PARAM_BUFFER_POINTER
 #define HIP_LAUNCH_PARAM_BUFFER_SIZE CU_LAUNCH_PARAM_BUFFER_SIZE
 #define HIP_LAUNCH_PARAM_END CU_LAUNCH_PARAM_END
-#define hipModuleLoadData(module, image) \
-    ((hipError_t)cuModuleLoadData(module, image))
+#define hipModuleLoadData(...) ((hipError_t)cuModuleLoadData(__VA_ARGS__))
 #define hipModuleGetFunction(function, module, name) \
     ((hipError_t)cuModuleGetFunction(function, module, name))
 #define hipModuleLaunchKernel(...) (hipError_t) cuLaunchKernel(__VA_ARGS__)
-#define hipLaunchKernel(entry, grid, block, args, lds_bytes, stream) \
-    cudaLaunchKernel(entry, grid, block, args, lds_bytes, stream)
+#define hipLaunchKernel cudaLaunchKernel
 
 #endif /* IRIS_SRC_BACKEND_HIP_HIP_NVIDIA_H */

@@ -47,15 +47,13 @@ static void warn_of_atomics(struct hip_backend *hip, int peer,
         hipDeviceGetP2PAttribute(&native, hipDevP2PAttrNativeAtomicSupported,
                                  hip->device, peer) != hipSuccess ||
         native) {
-        (void)hipGetLastError();
         return;
     }
     hip->warned_of_atomics = true;
     iris_i_warning(NULL,
                    "the link from GPU %d (%s) of rank %d to GPU %d (%s) of "
                    "rank %d has no atomics: iris_atomic_* and iris_signal_add "
-                   "on that rank's heap may lose updates, iris_store and "
-                   "iris_signal_set do not",
+                   "there may lose updates",
                    hip->device, hip->pci, hip->params.rank, peer, theirs->pci,
                    theirs->rank);
 }
@@ -68,7 +66,6 @@ static hipError_t enable(const struct hip_backend *hip, int peer,
 
     if (error == hipSuccess && *can_p && needs_access(hip, theirs)) {
         error = hipDeviceEnablePeerAccess(peer, 0);
-        (void)hipGetLastError();
     }
     return error == hipErrorPeerAccessAlreadyEnabled ? hipSuccess : error;
 }
@@ -84,16 +81,15 @@ static iris_status_t check_reach(struct hip_backend *hip,
         return hip->params.ranks_on_device > 1
                    ? IRIS_OK
                    : iris_i_fail(NULL, IRIS_ERR_BACKEND,
-                                 "ranks %d and %d are both on GPU %s; give "
-                                 "each rank its own, or let them share with "
-                                 "IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu",
+                                 "ranks %d and %d are both on GPU %s; share "
+                                 "it with IRIS_BACKEND=sim IRIS_SIM_DEVICE=gpu",
                                  hip->params.rank, theirs->rank, hip->pci);
     }
     error = hipDeviceGetByPCIBusId(&peer, theirs->pci);
     if (error != hipSuccess) {
         return iris_i_hip_fail(hip, error,
-                               "rank %d's GPU %s is not seen; let every rank "
-                               "see all GPUs (%s_VISIBLE_DEVICES)",
+                               "rank %d's GPU %s is not seen; show every "
+                               "rank all GPUs (%s_VISIBLE_DEVICES)",
                                theirs->rank, theirs->pci,
                                IRIS_HIP_NVIDIA ? "CUDA" : "HIP");
     }
@@ -138,10 +134,9 @@ static iris_status_t import(struct hip_backend *hip,
     error = hipIpcOpenMemHandle(&import->opened, theirs->ipc,
                                 hipIpcMemLazyEnablePeerAccess);
     import->base = (char *)import->opened + theirs->offset;
-    return iris_i_hip_fail(hip, error,
-                           "the heap of rank %d, process %d on GPU %s, cannot "
-                           "be mapped",
-                           theirs->rank, (int)theirs->pid, theirs->pci);
+    return iris_i_hip_fail(
+        hip, error, "the heap of rank %d, process %d on GPU %s, is not mapped",
+        theirs->rank, (int)theirs->pid, theirs->pci);
 }
 
 /* Reads a peer's handle. */
@@ -151,9 +146,8 @@ static iris_status_t read_handle(const struct hip_backend *hip,
 {
     if (handle->num_bytes != sizeof *theirs) {
         return iris_i_hip_refuse(hip, IRIS_ERR_MISMATCH,
-                                 "a peer's heap handle has %u bytes instead of "
-                                 "%zu: the ranks use different builds of this "
-                                 "library",
+                                 "a peer's handle has %u bytes, not %zu: the "
+                                 "ranks use different builds of this library",
                                  (unsigned)handle->num_bytes, sizeof *theirs);
     }
     memcpy(theirs, handle->bytes, sizeof *theirs);
@@ -200,8 +194,7 @@ void iris_i_hip_heap_unimport(struct iris_backend *backend, void *base,
                               size_t bytes)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    struct hip_import **link = &hip->imports;
-    struct hip_import *mapped;
+    struct hip_import **link = &hip->imports, *mapped;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
 
     (void)bytes;
@@ -219,7 +212,6 @@ void iris_i_hip_heap_unimport(struct iris_backend *backend, void *base,
         iris_i_hip_vmem_free(hip, &mapped->addresses);
     } else if (!iris_i_hip_any_stuck()) {
         (void)hipIpcCloseMemHandle(mapped->opened);
-        (void)hipGetLastError();
     }
     free(mapped);
 }

@@ -36,6 +36,27 @@ static void raise_number(_Atomic uint64_t *number, uint64_t to)
     }
 }
 
+/* ---- Captures ---- */
+
+bool iris_i_hip_capturing(struct hip_stream *stream)
+{
+    hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
+    hipError_t error = hipStreamIsCapturing(stream->native, &status);
+
+    /* The second: the default stream, which would disturb another's capture. */
+    return error == hipSuccess ? status != hipStreamCaptureStatusNone
+                               : error == hipErrorStreamCaptureImplicit;
+}
+
+iris_status_t iris_i_hip_fail_captured(const struct hip_backend *hip,
+                                       const char *what)
+{
+    return iris_i_hip_refuse(hip, IRIS_ERR_STATE,
+                             "%s cannot be captured in a graph; do it before "
+                             "or after the capture",
+                             what);
+}
+
 /* ---- The ring of events; the stream's lock is held ---- */
 
 /* Records an event behind all that was submitted, if there is one left.
@@ -52,14 +73,11 @@ static hipError_t record(struct hip_stream *stream)
         error = hipEventCreateWithFlags(&one->event, hipEventDisableTiming);
     }
     error = error ? error : hipEventRecord(one->event, stream->native);
-    if (error != hipSuccess) {
-        (void)hipGetLastError();
-        return error;
+    if (error == hipSuccess) {
+        stream->recorded = one->number = stream->submitted;
+        stream->num_recorded++;
     }
-    one->number = stream->submitted;
-    stream->recorded = one->number;
-    stream->num_recorded++;
-    return hipSuccess;
+    return error;
 }
 
 /* Of a failed device, too: what it has left to do will not be done. */
@@ -92,9 +110,6 @@ hipError_t iris_i_hip_update(struct hip_stream *stream)
         if (error == hipSuccess) {
             complete_all(stream);
         }
-    }
-    if (error != hipSuccess) {
-        (void)hipGetLastError();
     }
     return error;
 }
@@ -198,6 +213,7 @@ static iris_status_t wait_for(struct hip_stream *stream, uint64_t target,
             ask(stream, what, now >= deadline);
         } else {
             grace = grace == INT64_MAX ? now + HIP_GRACE_NS : grace;
+            iris_i_hip_update_all(hip, NULL);
             iris_i_hip_end_waits(hip);
         }
     }
@@ -209,6 +225,17 @@ iris_status_t iris_i_hip_wait_all(struct hip_stream *stream, const char *what,
 {
     return wait_for(stream, stream->shared ? 0 : stream->submitted, what,
                     finished_p);
+}
+
+iris_status_t iris_i_hip_synchronize(struct iris_stream *base)
+{
+    struct hip_stream *stream = (struct hip_stream *)base;
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(stream->hip);
+    bool finished;
+
+    return iris_i_hip_capturing(stream)
+               ? iris_i_hip_fail_captured(stream->hip, "waiting for a stream")
+               : iris_i_hip_wait_all(stream, HIP_WORK, &finished);
 }
 
 /* ---- Enqueueing ---- */
@@ -238,14 +265,13 @@ static iris_status_t begin(struct hip_stream *stream, size_t calls)
     bool finished;
 
     pthread_mutex_lock(&stream->lock);
-    stream->capturing = iris_i_hip_capturing(stream);
-    while (status == IRIS_OK && !stream->capturing && is_full(stream, calls)) {
+    while (!(stream->capturing = iris_i_hip_capturing(stream)) &&
+           status == IRIS_OK && is_full(stream, calls)) {
         uint64_t target = room_for(stream, calls);
 
         pthread_mutex_unlock(&stream->lock);
         status = wait_for(stream, target, HIP_WORK, &finished);
         pthread_mutex_lock(&stream->lock);
-        stream->capturing = iris_i_hip_capturing(stream);
     }
     if (status != IRIS_OK) {
         pthread_mutex_unlock(&stream->lock);
@@ -264,11 +290,10 @@ static iris_status_t begin(struct hip_stream *stream, size_t calls)
 
 static void end(struct hip_stream *stream, size_t calls)
 {
-    if (!stream->capturing) {
-        stream->submitted += calls;
-        if (stream->submitted - stream->recorded >= EVENT_EVERY) {
-            (void)record(stream);
-        }
+    stream->submitted += stream->capturing ? 0 : calls;
+    if (!stream->capturing &&
+        stream->submitted - stream->recorded >= EVENT_EVERY) {
+        (void)record(stream);
     }
     pthread_mutex_unlock(&stream->lock);
 }

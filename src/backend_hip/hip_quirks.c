@@ -14,11 +14,9 @@
  * global mode is under way in any other, and void that capture. */
 static hipStreamCaptureMode exchange_mode(hipStreamCaptureMode mode)
 {
-    if (hipThreadExchangeStreamCaptureMode(&mode) != hipSuccess) {
-        (void)hipGetLastError();
-        mode = hipStreamCaptureModeRelaxed; /* nothing to put back */
-    }
-    return mode;
+    return hipThreadExchangeStreamCaptureMode(&mode) == hipSuccess
+               ? mode
+               : hipStreamCaptureModeRelaxed; /* nothing to put back */
 }
 
 #if IRIS_HIP_NVIDIA
@@ -53,7 +51,6 @@ static int make_current(const struct hip_backend *hip)
     bool had = hipGetDevice(&device) == hipSuccess && device != hip->device;
 
     (void)hipSetDevice(hip->device);
-    (void)hipGetLastError();
     return had ? device : -1;
 }
 
@@ -71,10 +68,11 @@ hipError_t iris_i_hip_attach(struct hip_backend *hip)
 
 struct hip_before iris_i_hip_enter(const struct hip_backend *hip)
 {
+    hipError_t error = hipPeekAtLastError();
     int device = make_current(hip);
 
-    return (struct hip_before){device,
-                               exchange_mode(hipStreamCaptureModeRelaxed)};
+    return (struct hip_before){
+        device, exchange_mode(hipStreamCaptureModeRelaxed), error};
 }
 
 void iris_i_hip_leave(const struct hip_before *before)
@@ -84,6 +82,9 @@ void iris_i_hip_leave(const struct hip_before *before)
     }
     if (before->device >= 0) {
         put_back(before->device);
+    }
+    if (before->error == hipSuccess) {
+        (void)hipGetLastError();
     }
 }
 
@@ -111,14 +112,11 @@ hipError_t iris_i_hip_give_first_work(const struct hip_backend *hip,
                  offsetof(struct hip_pinned, unread);
     hipError_t error = hipStreamWriteValue64(native, word, 0, 0);
 
-    if (error != hipErrorNotSupported) {
-        return error;
-    }
-    (void)hipGetLastError();
+    return error == hipErrorNotSupported ? hipSuccess : error;
 #else
     (void)hip, (void)native;
-#endif
     return hipSuccess;
+#endif
 }
 
 #if HIP_QUEUE_WAITS
@@ -173,12 +171,10 @@ static void make_streams(const struct hip_backend *hip)
         (void)hipStreamDestroy(natives[--count]);
     }
     if (error != hipSuccess) {
-        (void)hipGetLastError();
         iris_i_warning(NULL,
                        "rank %d: GPU %d has no memory now for the streams and "
                        "graphs of ranks that share it (%s): making one later "
-                       "may wait for kernels that wait for this rank. Leave "
-                       "the GPU more memory (IRIS_HEAP_SIZE)",
+                       "may hang; lower IRIS_HEAP_SIZE",
                        hip->params.rank, hip->device, hipGetErrorString(error));
     }
 }
@@ -198,8 +194,7 @@ void iris_i_hip_prepare(const struct hip_backend *hip)
         iris_i_warning(NULL,
                        "rank %d is context %u of this process on GPU %d, which "
                        "runs %lu streams at once: kernels that wait for each "
-                       "other may wait for ever. Use fewer rank threads, or "
-                       "processes (IRIS_SPAWN=processes, mpirun)",
+                       "other may hang; use processes (IRIS_SPAWN=processes)",
                        hip->params.rank, hip->num_contexts, hip->device,
                        queues);
     }

@@ -10,7 +10,13 @@
 
 #include <stdio.h>
 
-#if HIP_QUEUE_WAITS
+/* Beside all streams that wait. */
+bool iris_i_hip_copy_word(struct hip_backend *hip, void *to, const void *from)
+{
+    return hipMemcpyAsync(to, from, sizeof(uint64_t), hipMemcpyDefault,
+                          hip->services.copy) == hipSuccess &&
+           hipStreamSynchronize(hip->services.copy) == hipSuccess;
+}
 
 /* ---- The lists of waits; the lock of the list of streams is held ---- */
 
@@ -41,12 +47,10 @@ static bool holds(const struct hip_wait *wait, uint64_t seen)
 static const struct hip_wait *next_open(struct hip_stream *stream, uint64_t *i,
                                         uint64_t *seen_p)
 {
-    struct hip_backend *hip = stream->hip;
-
     for (; *i != stream->end_wait; ++*i) {
         const struct hip_wait *wait = wait_at(stream, *i);
 
-        if (iris_i_hip_copy_word(hip, seen_p, wait->place) &&
+        if (iris_i_hip_copy_word(stream->hip, seen_p, wait->place) &&
             !holds(wait, *seen_p)) {
             return wait;
         }
@@ -80,15 +84,11 @@ void iris_i_hip_describe_wait(struct hip_stream *stream, char *text,
 void iris_i_hip_end_waits(struct hip_backend *hip)
 {
     const struct hip_wait *wait;
-    uint64_t seen;
+    uint64_t seen, i;
 
-    iris_i_hip_update_all(hip, NULL); /* memory of waits that are over may be
-                                       * something else's by now */
     pthread_mutex_lock(&hip->streams_lock);
     for (struct hip_stream *stream = hip->streams; stream != NULL;
          stream = stream->next) {
-        uint64_t i;
-
         drop_completed(stream);
         for (i = stream->first_wait;
              (wait = next_open(stream, &i, &seen)) != NULL; i++) {
@@ -115,19 +115,10 @@ static bool list(struct hip_stream *stream, struct hip_wait *wait)
     return listed;
 }
 
-static void unlist(struct hip_stream *stream)
-{
-    struct hip_backend *hip = stream->hip;
-
-    pthread_mutex_lock(&hip->streams_lock);
-    stream->end_wait--;
-    pthread_mutex_unlock(&hip->streams_lock);
-}
-
 /* It is listed before the stream has it, so that a fault finds it. */
 static iris_status_t do_wait(struct hip_stream *stream, void *what)
 {
-    const struct hip_backend *hip = stream->hip;
+    struct hip_backend *hip = stream->hip;
     struct hip_wait *wait = what;
     hipError_t error;
 
@@ -142,7 +133,9 @@ static iris_status_t do_wait(struct hip_stream *stream, void *what)
         wait->cmp == IRIS_CMP_EQ ? hipStreamWaitValueEq : hipStreamWaitValueGte,
         UINT64_MAX);
     if (error != hipSuccess) {
-        unlist(stream);
+        pthread_mutex_lock(&hip->streams_lock);
+        stream->end_wait--;
+        pthread_mutex_unlock(&hip->streams_lock);
     }
     return error == hipErrorNotSupported
                ? IRIS_ERR_UNSUPPORTED
@@ -157,16 +150,16 @@ struct signal {
 
 static iris_status_t do_signal(struct hip_stream *stream, void *what)
 {
-    const struct hip_backend *hip = stream->hip;
     const struct signal *signal = what;
+    hipError_t error = hipSuccess;
 
     if (stream->capturing) {
         return IRIS_ERR_UNSUPPORTED;
     }
-    return iris_i_hip_fail(
-        hip,
-        hipStreamWriteValue64(stream->native, signal->place, signal->value, 0),
-        "a signal at %p", (void *)signal->place);
+    error =
+        hipStreamWriteValue64(stream->native, signal->place, signal->value, 0);
+    return iris_i_hip_fail(stream->hip, error, "a signal at %p",
+                           (void *)signal->place);
 }
 
 iris_status_t iris_i_hip_signal(struct iris_stream *stream, uint64_t *place,
@@ -188,19 +181,3 @@ iris_status_t iris_i_hip_wait(struct iris_stream *stream, uint64_t *place,
                ? iris_i_hip_enqueue(stream, 1, do_wait, &wait)
                : IRIS_ERR_UNSUPPORTED;
 }
-
-#else
-
-void iris_i_hip_describe_wait(struct hip_stream *stream, char *text,
-                              size_t bytes)
-{
-    (void)stream, (void)bytes;
-    text[0] = '\0';
-}
-
-void iris_i_hip_end_waits(struct hip_backend *hip)
-{
-    (void)hip;
-}
-
-#endif

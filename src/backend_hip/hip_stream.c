@@ -36,7 +36,6 @@ static void destroy_native(hipStream_t *native)
 {
     if (*native != NULL) {
         (void)hipStreamDestroy(*native);
-        (void)hipGetLastError();
     }
     *native = NULL;
 }
@@ -65,7 +64,7 @@ static hipError_t join_services(struct hip_backend *hip)
 /* ---- Creating and destroying ---- */
 
 static iris_status_t create(struct hip_backend *hip, hipStream_t native,
-                            bool owned, struct hip_stream **stream_p)
+                            bool owned, struct iris_stream **stream_p)
 {
     struct hip_stream *stream = calloc(1, sizeof *stream);
 
@@ -82,7 +81,7 @@ static iris_status_t create(struct hip_backend *hip, hipStream_t native,
     stream->next = hip->streams;
     hip->streams = stream;
     pthread_mutex_unlock(&hip->streams_lock);
-    *stream_p = stream;
+    *stream_p = &stream->base;
     return IRIS_OK;
 }
 
@@ -116,15 +115,10 @@ static void destroy(struct hip_stream *stream)
     free(stream);
 }
 
-static iris_status_t fail_create(const struct hip_backend *hip,
-                                 hipError_t error)
-{
-    return iris_i_hip_fail(hip, error, "no stream");
-}
-
 iris_status_t iris_i_hip_streams_open(struct hip_backend *hip)
 {
-    iris_status_t status = fail_create(hip, join_services(hip));
+    iris_status_t status =
+        iris_i_hip_fail(hip, join_services(hip), "no stream");
 
     if (status == IRIS_OK) {
         iris_i_hip_prepare(hip);
@@ -137,7 +131,7 @@ iris_status_t iris_i_hip_streams_open(struct hip_backend *hip)
 void iris_i_hip_streams_close(struct hip_backend *hip)
 {
     if (hip->filler != NULL && !hip->stuck) {
-        destroy(hip->filler);
+        destroy((struct hip_stream *)hip->filler);
     }
     pthread_mutex_lock(&services_lock);
     if (iris_i_hip_memory_leave(hip) && !iris_i_hip_any_stuck()) {
@@ -152,27 +146,25 @@ iris_status_t iris_i_hip_stream_create(struct iris_backend *backend,
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
-    struct hip_stream *stream = NULL;
     hipStream_t native = NULL;
-    iris_status_t status = fail_create(hip, create_native(hip, &native));
+    iris_status_t status =
+        iris_i_hip_fail(hip, create_native(hip, &native), "no stream");
 
-    status = status ? status : create(hip, native, true, &stream);
-    if (status == IRIS_OK) {
-        *stream_p = &stream->base;
-    } else {
+    status = status ? status : create(hip, native, true, stream_p);
+    if (status != IRIS_OK) {
         destroy_native(&native);
     }
     return status;
 }
 
-/* It may be new. One that has work, or is captured, is not. */
+/* It may be new. One that has work, or is captured, is not. An error is for who
+ * gives it work to find. */
 static void begin_work(const struct hip_backend *hip, hipStream_t native,
                        hipStreamCaptureStatus capture)
 {
     if (native != NULL && capture == hipStreamCaptureStatusNone &&
-        (hipStreamQuery(native) != hipSuccess ||
-         iris_i_hip_give_first_work(hip, native) != hipSuccess)) {
-        (void)hipGetLastError(); /* for who gives it work to find */
+        hipStreamQuery(native) == hipSuccess) {
+        (void)iris_i_hip_give_first_work(hip, native);
     }
 }
 
@@ -182,33 +174,25 @@ iris_status_t iris_i_hip_stream_wrap(struct iris_backend *backend, void *native,
     struct hip_backend *hip = (struct hip_backend *)backend;
     hipStreamCaptureStatus capture = hipStreamCaptureStatusNone;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
-    struct hip_stream *stream = NULL;
     int device = hip->device;
     hipError_t error = hipStreamIsCapturing(native, &capture);
-    iris_status_t status;
 
     error = error ? error : iris_i_hip_stream_device(native, &device);
     if (error != hipSuccess) {
-        status = iris_i_fail(NULL, IRIS_ERR_INVALID,
-                             "iris_stream_wrap: native %p is no stream of GPU "
-                             "%d: %s; pass a %s made on it",
-                             native, hip->device, hipGetErrorString(error),
-                             IRIS_HIP_NVIDIA ? "cudaStream_t" : "hipStream_t");
-        (void)hipGetLastError();
-    } else if (device != hip->device) {
-        status = iris_i_fail(NULL, IRIS_ERR_INVALID,
-                             "iris_stream_wrap: native %p is a stream of GPU "
-                             "%d, but rank %d has GPU %d; pass a stream made "
-                             "on it",
-                             native, device, hip->params.rank, hip->device);
-    } else {
-        begin_work(hip, native, capture);
-        status = create(hip, native, false, &stream);
+        return iris_i_fail(NULL, IRIS_ERR_INVALID,
+                           "iris_stream_wrap: native %p is no stream of GPU "
+                           "%d: %s; pass a stream made on it",
+                           native, hip->device, hipGetErrorString(error));
     }
-    if (status == IRIS_OK) {
-        *stream_p = &stream->base;
+    if (device != hip->device) {
+        return iris_i_fail(NULL, IRIS_ERR_INVALID,
+                           "iris_stream_wrap: native %p is a stream of GPU "
+                           "%d, but rank %d has GPU %d; pass a stream made "
+                           "on it",
+                           native, device, hip->params.rank, hip->device);
     }
-    return status;
+    begin_work(hip, native, capture);
+    return create(hip, native, false, stream_p);
 }
 
 void *iris_i_hip_native(struct iris_stream *stream)
@@ -217,30 +201,14 @@ void *iris_i_hip_native(struct iris_stream *stream)
     return ((struct hip_stream *)stream)->native;
 }
 
-iris_status_t iris_i_hip_synchronize(struct iris_stream *base)
-{
-    struct hip_stream *stream = (struct hip_stream *)base;
-    struct hip_backend *hip = (struct hip_backend *)base->backend;
-    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
-    bool finished;
-
-    return iris_i_hip_capturing(stream)
-               ? iris_i_hip_fail_captured(hip, "a wait of the host")
-               : iris_i_hip_wait_all(stream, HIP_WORK, &finished);
-}
-
 static void end_capture(struct hip_stream *stream)
 {
-    hipStreamCaptureStatus capture = hipStreamCaptureStatusNone;
     hipGraph_t graph = NULL;
 
-    /* An error is no capture: the default stream while another is captured. */
-    if (hipStreamIsCapturing(stream->native, &capture) == hipSuccess &&
-        capture != hipStreamCaptureStatusNone &&
+    if (iris_i_hip_capturing(stream) &&
         hipStreamEndCapture(stream->native, &graph) == hipSuccess) {
         (void)hipGraphDestroy(graph);
     }
-    (void)hipGetLastError();
 }
 
 /* One whose work does not end stays, with all that the work may use. */

@@ -49,52 +49,47 @@ static struct hip_range *find(const struct hip_backend *hip, const void *at)
 {
     struct hip_range *range = hip->vmem.ranges;
 
-    while (range != NULL && range->at != at) {
+    while (range != NULL && range->memory.ptr != at) {
         range = range->next;
     }
     return range;
 }
 
 hipError_t iris_i_hip_range_map(struct hip_backend *hip,
-                                const struct hip_range *what, int num_devices)
+                                const struct hip_memory *what, int num_devices)
 {
     struct hip_range *range = malloc(sizeof *range);
     hipError_t error = range == NULL ? hipErrorOutOfMemory : hipSuccess;
 
     if (error == hipSuccess) {
-        *range = *what;
         /* What was unmapped here may not be so yet. */
-        (void)iris_i_hip_free_deferred(hip->device, range->at, range->bytes);
-        error = hipMemMap(range->at, range->bytes, 0, range->handle, 0);
+        (void)iris_i_hip_free_deferred(hip->device, what->ptr, what->bytes);
+        error = hipMemMap(what->ptr, what->bytes, 0, what->handle, 0);
     }
     if (error == hipSuccess) {
-        error = hipMemSetAccess(range->at, range->bytes, hip->vmem.access,
+        error = hipMemSetAccess(what->ptr, what->bytes, hip->vmem.access,
                                 (size_t)num_devices);
-        if (error != hipSuccess) {
-            (void)hipMemUnmap(range->at, range->bytes);
+        if (error == hipSuccess) {
+            *range = (struct hip_range){hip->vmem.ranges, *what};
+            hip->vmem.ranges = range;
+            return hipSuccess;
         }
+        (void)hipMemUnmap(what->ptr, what->bytes);
     }
-    if (error != hipSuccess) {
-        (void)hipMemRelease(what->handle);
-        free(range);
-        return error;
-    }
-    range->next = hip->vmem.ranges;
-    hip->vmem.ranges = range;
-    return hipSuccess;
+    (void)hipMemRelease(what->handle);
+    free(range);
+    return error;
 }
 
 static void unmap(struct hip_backend *hip, struct hip_range *range)
 {
     struct hip_range **link = &hip->vmem.ranges;
-    const struct hip_memory memory = {HIP_RANGE, range->at, range->bytes,
-                                      range->handle};
 
     while (*link != range) {
         link = &(*link)->next;
     }
     *link = range->next;
-    iris_i_hip_free_later(hip, &memory);
+    iris_i_hip_free_later(hip, &range->memory);
     free(range);
 }
 
@@ -103,11 +98,7 @@ static void unmap(struct hip_backend *hip, struct hip_range *range)
 static void free_addresses(const struct hip_backend *hip,
                            struct hip_addresses *addresses)
 {
-    const struct hip_memory memory = {.kind = HIP_ADDRESSES,
-                                      .ptr = addresses->raw,
-                                      .bytes = addresses->raw_bytes};
-
-    iris_i_hip_free_later(hip, &memory);
+    iris_i_hip_free_later(hip, &addresses->raw);
     *addresses = (struct hip_addresses){.bytes = 0};
 }
 
@@ -118,14 +109,13 @@ static hipError_t reserve(const struct hip_backend *hip, size_t bytes,
     size_t granularity = hip->vmem.granularity;
     size_t unit =
         granularity < IRIS_ALIGNMENT_MAX ? IRIS_ALIGNMENT_MAX : granularity;
-    struct hip_addresses addresses = {.bytes = bytes,
-                                      .raw_bytes = bytes + unit};
-    hipError_t error = hipMemAddressReserve(&addresses.raw, addresses.raw_bytes,
-                                            granularity, NULL, 0);
+    struct hip_memory raw = {.kind = HIP_ADDRESSES, .bytes = bytes + unit};
+    hipError_t error =
+        hipMemAddressReserve(&raw.ptr, raw.bytes, granularity, NULL, 0);
+    char *base = (char *)round_up((uintptr_t)raw.ptr, unit);
 
     if (error == hipSuccess) {
-        addresses.base = (char *)round_up((uintptr_t)addresses.raw, unit);
-        *addresses_p = addresses;
+        *addresses_p = (struct hip_addresses){base, bytes, raw};
     }
     return error;
 }
@@ -133,15 +123,15 @@ static hipError_t reserve(const struct hip_backend *hip, size_t bytes,
 void iris_i_hip_vmem_free(struct hip_backend *hip,
                           struct hip_addresses *addresses)
 {
-    struct hip_range *range = hip->vmem.ranges;
+    struct hip_range *range = hip->vmem.ranges, *next;
 
-    while (range != NULL) {
-        struct hip_range *next = range->next;
+    for (; range != NULL; range = next) {
+        char *at = range->memory.ptr;
 
-        if ((size_t)(range->at - addresses->base) < addresses->bytes) {
+        next = range->next;
+        if ((size_t)(at - addresses->base) < addresses->bytes) {
             unmap(hip, range);
         }
-        range = next;
     }
     free_addresses(hip, addresses);
 }
@@ -156,18 +146,16 @@ iris_status_t iris_i_hip_vmem_alloc(struct hip_backend *hip, size_t bytes,
     hipError_t error = reserve(hip, 2 * heap_bytes, addresses);
 
     if (error != hipSuccess) {
-        return iris_i_hip_fail(hip, error,
-                               "no addresses for a heap of %zu bytes; lower "
-                               "IRIS_HEAP_SIZE, or use IRIS_ALLOCATOR=pool",
-                               bytes);
+        return iris_i_hip_fail(
+            hip, error, "no addresses for %zu bytes; lower IRIS_HEAP_SIZE",
+            bytes);
     }
-    region_p->base = addresses->base;
-    region_p->bytes = bytes;
-    region_p->window = heap_bytes;
-    region_p->window_bytes = heap_bytes;
-    region_p->commit = IRIS_COMMIT_PRIVATE;
-    region_p->guarded = 1;
-    region_p->cookie = NULL;
+    *region_p = (struct iris_heap_region){.base = addresses->base,
+                                          .bytes = bytes,
+                                          .window = heap_bytes,
+                                          .window_bytes = heap_bytes,
+                                          .commit = IRIS_COMMIT_PRIVATE,
+                                          .guarded = 1};
     hip->heap = *region_p;
     hip->heap.bytes = addresses->bytes;
     return IRIS_OK;
@@ -175,7 +163,7 @@ iris_status_t iris_i_hip_vmem_alloc(struct hip_backend *hip, size_t bytes,
 
 static iris_status_t commit(struct hip_backend *hip, void *at, size_t bytes)
 {
-    struct hip_range range = {.at = at, .bytes = bytes};
+    struct hip_memory range = {HIP_RANGE, at, bytes, 0};
     hipMemAllocationProp prop = properties(hip);
     size_t free_bytes = 0, total_bytes = 0;
     iris_status_t status;
@@ -189,11 +177,11 @@ static iris_status_t commit(struct hip_backend *hip, void *at, size_t bytes)
                   : iris_i_hip_range_map(hip, &range, hip->vmem.num_devices);
     if (error != hipSuccess) {
         (void)hipMemGetInfo(&free_bytes, &total_bytes);
-        return iris_i_hip_fail(hip, error,
-                               "no %zu bytes more for the heap, where %zu of "
-                               "%zu bytes are free; free some, or allocate "
-                               "less",
-                               bytes, free_bytes, total_bytes);
+        return iris_i_hip_fail(
+            hip, error,
+            "no %zu bytes more for the heap: %zu of %zu bytes "
+            "are free; free some, or allocate less",
+            bytes, free_bytes, total_bytes);
     }
     status = iris_i_hip_zero(hip, at, bytes);
     if (status != IRIS_OK) {
@@ -249,30 +237,27 @@ static iris_status_t export_at(struct hip_backend *hip, const void *at,
     const struct hip_range *range = find(hip, at);
 
     if (range == NULL) {
-        return iris_i_hip_refuse(hip, IRIS_ERR_SYSTEM,
-                                 "there is no memory at %p to share", at);
+        return iris_i_hip_refuse(hip, IRIS_ERR_SYSTEM, "no memory at %p", at);
     }
-    *bytes_p = range->bytes;
-    return iris_i_hip_fail(hip, iris_i_hip_export_fd(range->handle, fd_p),
-                           "%zu bytes of the heap cannot be shared with other "
-                           "processes; are there too many open descriptors "
-                           "(ulimit -n)?",
-                           range->bytes);
+    *bytes_p = range->memory.bytes;
+    return iris_i_hip_fail(
+        hip, iris_i_hip_export_fd(range->memory.handle, fd_p),
+        "%zu bytes cannot be shared; are too many files open (ulimit -n)?",
+        range->memory.bytes);
 }
 
 /* Maps another process's memory, whose descriptor stays the caller's. */
 static iris_status_t import_at(struct hip_backend *hip, void *at,
                                uint64_t bytes, int fd)
 {
-    struct hip_range range = {.at = at, .bytes = bytes};
+    struct hip_memory range = {HIP_RANGE, at, bytes, 0};
     hipError_t error = hipMemImportFromShareableHandle(
         &range.handle, iris_i_hip_os_handle(&fd),
         hipMemHandleTypePosixFileDescriptor);
 
     error = error ? error : iris_i_hip_range_map(hip, &range, 1);
-    return iris_i_hip_fail(hip, error,
-                           "%llu bytes of a peer's heap cannot be mapped",
-                           (unsigned long long)bytes);
+    return iris_i_hip_fail(hip, error, "%zu bytes of a peer are not mapped",
+                           (size_t)bytes);
 }
 
 /* A range's handle holds its size. */
@@ -304,10 +289,9 @@ iris_status_t iris_i_hip_import_range(struct iris_backend *backend, void *at,
     memcpy(&bytes, handle->bytes, sizeof bytes);
     if (handle->num_bytes != sizeof bytes || handle->fd < 0 || bytes > most ||
         bytes % hip->vmem.granularity != 0) {
-        return iris_i_hip_refuse(hip, IRIS_ERR_SYSTEM,
-                                 "a peer's memory is not %zu bytes, of which a "
-                                 "descriptor came",
-                                 most);
+        return iris_i_hip_refuse(
+            hip, IRIS_ERR_SYSTEM,
+            "a peer's memory is not %zu bytes with a descriptor", most);
     }
     return import_at(hip, at, bytes, handle->fd);
 }
@@ -324,21 +308,19 @@ iris_status_t iris_i_hip_vmem_import(struct hip_backend *hip,
                                      const struct hip_handle *theirs, int fd,
                                      struct hip_import *import)
 {
-    iris_status_t status =
-        iris_i_hip_fail(hip, reserve(hip, hip->heap.bytes, &import->addresses),
-                        "no addresses for the heap of rank %d; lower "
-                        "IRIS_HEAP_SIZE",
-                        theirs->rank);
+    iris_status_t status = iris_i_hip_fail(
+        hip, reserve(hip, hip->heap.bytes, &import->addresses),
+        "no addresses for rank %d; lower IRIS_HEAP_SIZE", theirs->rank);
 
     import->base = import->addresses.base;
     if (status != IRIS_OK || theirs->committed == 0) {
         return status;
     }
-    status = theirs->committed > hip->heap.window || fd < 0
-                 ? iris_i_hip_refuse(hip, IRIS_ERR_SYSTEM,
-                                     "rank %d's heap handle makes no sense",
-                                     theirs->rank)
-                 : import_at(hip, import->base, theirs->committed, fd);
+    status =
+        theirs->committed > hip->heap.window || fd < 0
+            ? iris_i_hip_refuse(hip, IRIS_ERR_SYSTEM,
+                                "rank %d's handle makes no sense", theirs->rank)
+            : import_at(hip, import->base, theirs->committed, fd);
     if (status != IRIS_OK) {
         free_addresses(hip, &import->addresses);
     }
@@ -347,43 +329,34 @@ iris_status_t iris_i_hip_vmem_import(struct hip_backend *hip,
 
 /* ---- Opening ---- */
 
+static void add_device(struct hip_vmem *vmem, int device)
+{
+    hipMemAccessDesc *access = &vmem->access[vmem->num_devices++];
+
+    memset(access, 0, sizeof *access);
+    access->location.type = hipMemLocationTypeDevice;
+    access->location.id = device;
+    access->flags = hipMemAccessFlagsProtReadWrite;
+}
+
 /* Whoever in this process may use the heap: rank threads on other devices
  * address it as we do. */
-static iris_status_t find_devices(struct hip_backend *hip)
+static void find_devices(struct hip_backend *hip)
 {
-    struct hip_vmem *vmem = &hip->vmem;
     int count = 0, can = 0;
 
+    add_device(&hip->vmem, hip->device);
     if (hip->params.ranks_on_device > 1 ||
         hipGetDeviceCount(&count) != hipSuccess) {
         count = 0;
     }
-    if (count > HIP_MAX_DEVICES) {
-        return iris_i_hip_refuse(hip, IRIS_ERR_LIMIT,
-                                 "%d GPUs are more than the %d that "
-                                 "IRIS_ALLOCATOR=vmem can give access to; show "
-                                 "fewer (%s_VISIBLE_DEVICES), or use "
-                                 "IRIS_ALLOCATOR=pool",
-                                 count, HIP_MAX_DEVICES,
-                                 IRIS_HIP_NVIDIA ? "CUDA" : "HIP");
-    }
-    for (int device = -1; device < count; device++) {
-        hipMemAccessDesc *access = &vmem->access[vmem->num_devices];
-
-        if (device == hip->device ||
-            (device >= 0 &&
-             (hipDeviceCanAccessPeer(&can, device, hip->device) != hipSuccess ||
-              !can))) {
-            continue;
+    for (int device = 0; device < count && device < HIP_MAX_DEVICES; device++) {
+        if (device != hip->device &&
+            hipDeviceCanAccessPeer(&can, device, hip->device) == hipSuccess &&
+            can) {
+            add_device(&hip->vmem, device);
         }
-        memset(access, 0, sizeof *access);
-        access->location.type = hipMemLocationTypeDevice;
-        access->location.id = device < 0 ? hip->device : device;
-        access->flags = hipMemAccessFlagsProtReadWrite;
-        vmem->num_devices++;
     }
-    (void)hipGetLastError();
-    return IRIS_OK;
 }
 
 iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip)
@@ -394,15 +367,12 @@ iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip)
         &granularity, &prop, hipMemAllocationGranularityRecommended);
 
     if (error != hipSuccess) {
-        return iris_i_hip_fail(hip, error,
-                               "no memory is mapped by request; use "
-                               "IRIS_ALLOCATOR=pool");
+        return iris_i_hip_fail(hip, error, "no vmem; use IRIS_ALLOCATOR=pool");
     }
     if (granularity == 0 || (granularity & (granularity - 1)) != 0) {
         return iris_i_hip_refuse(hip, IRIS_ERR_DEVICE,
-                                 "memory is mapped in pieces of %zu bytes, "
-                                 "which is no power of two; use "
-                                 "IRIS_ALLOCATOR=pool",
+                                 "vmem has pieces of %zu bytes, no power of "
+                                 "two; use IRIS_ALLOCATOR=pool",
                                  granularity);
     }
     hip->vmem.granularity = granularity;
@@ -412,5 +382,6 @@ iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip)
         page *= 2;
     }
     hip->info.page_bytes = page;
-    return find_devices(hip);
+    find_devices(hip);
+    return IRIS_OK;
 }

@@ -163,9 +163,14 @@ long long fake_setting(const char *name, long long otherwise)
 
 /* ---- Errors ---- */
 
+FAKE_EXPORT hipError_t hipPeekAtLastError(void)
+{
+    return fake_lost() != hipSuccess ? fake_lost() : last;
+}
+
 FAKE_EXPORT hipError_t hipGetLastError(void)
 {
-    hipError_t error = fake_lost() != hipSuccess ? fake_lost() : last;
+    hipError_t error = hipPeekAtLastError();
 
     last = hipSuccess;
     return error;
