@@ -178,9 +178,7 @@ static hipError_t put_staged(struct hip_stream *stream, const struct copy *copy,
     } else {
         memcpy(stage, copy->src, copy->bytes);
     }
-    return error == hipSuccess
-               ? copy_direct(stream, copy->dst, stage, copy->bytes)
-               : error;
+    return error ? error : copy_direct(stream, copy->dst, stage, copy->bytes);
 }
 
 static hipError_t get_staged(struct hip_stream *stream, const struct copy *copy,
@@ -189,7 +187,7 @@ static hipError_t get_staged(struct hip_stream *stream, const struct copy *copy,
     const struct errand empty = {copy->dst, stage, 0, copy->bytes, true};
     hipError_t error = copy_direct(stream, stage, copy->src, copy->bytes);
 
-    return error == hipSuccess ? send_errand(stream, &empty) : error;
+    return error ? error : send_errand(stream, &empty);
 }
 
 static hipError_t copy_staged(struct hip_stream *stream, struct copy *copy,

@@ -182,9 +182,8 @@ void iris_i_hip_free_later(const struct hip_backend *hip,
     }
     pthread_mutex_unlock(&deferred_lock);
     free(one);
-    if (!defer) {
-        (void)iris_i_hip_free_deferred(hip->device, NULL,
-                                       0); /* what came before goes before */
+    if (!defer) { /* what came before goes before */
+        (void)iris_i_hip_free_deferred(hip->device, NULL, 0);
         free_now(memory);
     }
 }

@@ -94,13 +94,12 @@ static void take_report(struct hip_backend *hip)
 
     while (*ready_of(hip) == 0 && iris_i_now_ns() < end) {
     }
+    snprintf(message, sizeof message,
+             "rank %d: a kernel waited for too long (IRIS_DEVICE_TIMEOUT_MS) "
+             "and was ended; it made no report",
+             hip->params.rank);
     if (*ready_of(hip) != 0) {
         describe_report(hip, message, sizeof message);
-    } else {
-        snprintf(message, sizeof message,
-                 "rank %d: a kernel waited for too long "
-                 "(IRIS_DEVICE_TIMEOUT_MS) and was ended; it made no report",
-                 hip->params.rank);
     }
     (void)iris_i_fault_set(&hip->base, IRIS_ERR_TIMEOUT, message);
 }

@@ -174,14 +174,12 @@ iris_status_t iris_i_hip_heap_export(struct iris_backend *backend,
 
 bool iris_i_hip_is_heap(const struct hip_backend *hip, const void *ptr)
 {
-    const struct hip_import *mapped = hip->imports;
+    uintptr_t at = (uintptr_t)ptr;
+    bool found = at - (uintptr_t)hip->heap.base < hip->heap.bytes;
 
-    if ((uintptr_t)ptr - (uintptr_t)hip->heap.base < hip->heap.bytes) {
-        return true;
+    for (const struct hip_import *one = hip->imports; one != NULL && !found;
+         one = one->next) {
+        found = at - (uintptr_t)one->base < one->bytes;
     }
-    while (mapped != NULL &&
-           (uintptr_t)ptr - (uintptr_t)mapped->base >= mapped->bytes) {
-        mapped = mapped->next;
-    }
-    return mapped != NULL;
+    return found;
 }

@@ -112,9 +112,8 @@ static iris_status_t hip_survey(struct iris_survey *survey_p)
     count = survey.num_devices < IRIS_SURVEY_DEVICES ? survey.num_devices
                                                      : IRIS_SURVEY_DEVICES;
     for (int device = 0; device < count; device++) {
-        size_t name_bytes = sizeof survey.devices[device].name;
-
-        if (hipDeviceGetName(survey.devices[device].name, (int)name_bytes,
+        if (hipDeviceGetName(survey.devices[device].name,
+                             sizeof survey.devices[device].name,
                              device) != hipSuccess ||
             hipDeviceGetPCIBusId(survey.devices[device].pci, HIP_PCI_BYTES,
                                  device) != hipSuccess ||
@@ -158,9 +157,8 @@ static iris_status_t describe(struct hip_backend *hip)
     hipError_t error =
         hipDeviceGetName(info->name, sizeof info->name, hip->device);
 
-    error = error
-                ? error
-                : hipDeviceGetPCIBusId(hip->pci, sizeof hip->pci, hip->device);
+    error = error ? error
+                  : hipDeviceGetPCIBusId(hip->pci, HIP_PCI_BYTES, hip->device);
     if (error != hipSuccess) {
         return iris_i_hip_fail(hip, error, "its name is not known");
     }

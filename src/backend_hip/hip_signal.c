@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Signals and waits that streams do without a kernel, where the runtime's
- * queues can (hip_quirks.h). A wait is listed until it is completed: a fault
+ * queues can (HIP_QUEUE_WAITS). A wait is listed until it is completed: a fault
  * writes what it waits for.
  */
 #include "config.h"
