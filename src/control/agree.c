@@ -15,7 +15,8 @@
 
 /* How a waiting rank spends its time: rounds of polling, in which it gives the
  * core away, then sleep; peers are checked on whenever a sleep ends. */
-#define SPIN_ROUNDS 64
+#define POLL_ROUNDS 16 /* of them before it does */
+#define SPIN_ROUNDS 80
 #define SLEEP_NS (10 * 1000000)
 
 /* One wait under way. */
@@ -142,7 +143,10 @@ static void post(struct iris_members *members, const struct iris_call *call)
         *drafted = call->type;
     }
     own->status = call->status;
-    memcpy(own->fields, call->fields, sizeof own->fields);
+    /* Peers have what is not written in their caches yet. */
+    if (memcmp(own->fields, call->fields, sizeof own->fields) != 0) {
+        memcpy(own->fields, call->fields, sizeof own->fields);
+    }
     own->payload_bytes = 0;
     if (call->status != IRIS_OK) {
         snprintf((char *)own->payload, IRIS_MESSAGE_BYTES, "%s",
@@ -362,7 +366,9 @@ static iris_status_t wait_for_all(struct iris_members *members,
         iris_status_t status;
 
         if (round < SPIN_ROUNDS) {
-            sched_yield();
+            if (round >= POLL_ROUNDS) {
+                sched_yield();
+            }
             continue;
         }
         if (wait.begin == 0) {
