@@ -54,10 +54,10 @@ const int64_t *iris_device_context(const iris_t *iris)
 
 void iris_interrupt(iris_t *iris)
 {
-    struct iris_control *control = iris == NULL ? NULL : iris->control;
-
-    if (control != NULL) {
-        atomic_store_explicit(&control->interrupted, 1, memory_order_relaxed);
+    if (iris != NULL && iris->control != NULL &&
+        atomic_load(&iris->life) == IRIS_LIFE_LIVE) {
+        atomic_store_explicit(&iris->control->interrupted, 1,
+                              memory_order_relaxed);
     }
 }
 
