@@ -9,6 +9,7 @@
 
 #include "backend/calls.h"
 #include "backend/registry.h"
+#include "base/environment.h"
 #include "context/context.h"
 #include "context/placement.h"
 #include "control/bootstrap.h"
@@ -80,16 +81,8 @@ static void gather_bad(struct info *info, iris_status_t status)
 static void gather_unknown(struct info *info)
 {
     for (char **variable = environ; *variable != NULL; variable++) {
-        size_t length = strcspn(*variable, "=");
-        int known = strncmp(*variable, "IRIS_", 5) != 0;
-
-        for (size_t i = 0; !known && i < INFO_SETTINGS; i++) {
-            const char *env = info->rows[i].row.env;
-
-            known =
-                strlen(env) == length && strncmp(env, *variable, length) == 0;
-        }
-        if (!known && info->num_unknown < INFO_UNKNOWN) {
+        if (iris_i_environment_is_unknown(*variable) &&
+            info->num_unknown < INFO_UNKNOWN) {
             info->unknown[info->num_unknown++] = *variable;
         }
     }

@@ -88,19 +88,35 @@ static int is_setting(const char *name)
     return 0;
 }
 
-static void check_one(const struct iris_log *log, const char *variable)
+/* Is the entry of the environment one that looks like a setting and is none?
+ * Gives its name then. An empty one is the same as none. */
+static int is_unknown(const char *variable, char name[NAME_BYTES + 1])
 {
-    char name[NAME_BYTES + 1];
     size_t length = strcspn(variable, "=");
-    const char *other;
 
-    if (variable[length] == '\0' || variable[length + 1] == '\0') {
-        return; /* empty, which is the same as none */
+    if (strncmp(variable, PREFIX, strlen(PREFIX)) != 0 ||
+        variable[length] == '\0' || variable[length + 1] == '\0') {
+        return 0;
     }
     length = length < NAME_BYTES ? length : NAME_BYTES;
     memcpy(name, variable, length);
     name[length] = '\0';
-    if (is_setting(name) || is_other(name)) {
+    return !is_setting(name) && !is_other(name);
+}
+
+int iris_i_environment_is_unknown(const char *variable)
+{
+    char name[NAME_BYTES + 1];
+
+    return is_unknown(variable, name);
+}
+
+static void check_one(const struct iris_log *log, const char *variable)
+{
+    char name[NAME_BYTES + 1];
+    const char *other;
+
+    if (!is_unknown(variable, name)) {
         return;
     }
     other = nearest(name);
@@ -121,8 +137,6 @@ void iris_i_environment_check(const struct iris_log *log)
     }
     for (char **variable = environ; variable != NULL && *variable != NULL;
          variable++) {
-        if (strncmp(*variable, PREFIX, strlen(PREFIX)) == 0) {
-            check_one(log, *variable);
-        }
+        check_one(log, *variable);
     }
 }
