@@ -11,7 +11,6 @@
 
 #if IRIS_ON_CPU /* C that is no C++ */
 #include "context/context.h"
-#endif
 
 #include <string.h>
 
@@ -23,6 +22,7 @@ struct seen {
     int count;
     struct iris_host_event events[MAX_EVENTS];
 };
+#endif
 
 static void note(void *self, const struct iris_host_event *event)
 {

@@ -170,8 +170,8 @@ struct touch_args {
     int32_t touch;
 };
 
-static void touch_more(iris_wg_t wg, iris_dev_t dev,
-                       const struct touch_args *args)
+IRIS_DEVICE void touch_more(iris_wg_t wg, iris_dev_t dev,
+                            const struct touch_args *args)
 {
     uint32_t *words = args->words;
 

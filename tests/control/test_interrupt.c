@@ -5,7 +5,6 @@
  */
 #include "config.h"
 
-#include "context/context.h"
 #include "support/harness.h"
 #include "support/leaks.h"
 #include "support/procs.h"
@@ -14,13 +13,17 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define RANKS 3
+
+#if IRIS_ON_CPU /* C that is no C++ */
+#include "context/context.h"
+
+#include <stdatomic.h>
 
 /* What the ranks of one run share, whether threads or processes. */
 struct shared {
@@ -32,6 +35,7 @@ struct shared {
 
 /* Rank 0's context, in its process. */
 static iris_t *_Atomic target;
+#endif
 
 static void on_alarm(int number)
 {
