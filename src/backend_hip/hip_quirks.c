@@ -132,11 +132,10 @@ hipError_t iris_i_hip_give_first_work(const struct hip_backend *hip,
 /* The same for some 4000 kernels and copies in graphs. */
 #define NUM_NODES 16384
 
-/* Makes a graph of copies, which are never done. */
-static hipError_t make_graph(const struct hip_backend *hip, hipStream_t native)
+/* Makes a graph of copies within the GPU's memory (no others take what kernels
+ * in graphs need), which are never done. */
+static hipError_t make_graph(hipStream_t native, uint64_t *words)
 {
-    char *words = (char *)(uintptr_t)hip->info.watch +
-                  offsetof(struct hip_pinned, blocks);
     hipGraphExec_t exec;
     hipGraph_t graph = NULL;
     hipError_t error =
@@ -144,7 +143,7 @@ static hipError_t make_graph(const struct hip_backend *hip, hipStream_t native)
     hipError_t ended;
 
     for (int i = 0; i < NUM_NODES && error == hipSuccess; i++) {
-        error = hipMemcpyAsync(words, words + 8, 8, hipMemcpyDefault, native);
+        error = hipMemcpyAsync(words, words + 1, 8, hipMemcpyDefault, native);
     }
     ended = hipStreamEndCapture(native, &graph);
     error = error == hipSuccess ? ended : error;
@@ -159,14 +158,17 @@ static hipError_t make_graph(const struct hip_backend *hip, hipStream_t native)
 static void make_streams(const struct hip_backend *hip)
 {
     hipStream_t natives[NUM_STREAMS];
-    hipError_t error = hipSuccess;
+    void *words = NULL;
+    hipError_t error =
+        hipExtMallocWithFlags(&words, 16, hipDeviceMallocFinegrained);
     int count = 0;
 
     while (count < NUM_STREAMS && error == hipSuccess) {
         error = hipStreamCreateWithFlags(&natives[count], hipStreamNonBlocking);
         count += error == hipSuccess;
     }
-    error = error ? error : make_graph(hip, natives[0]);
+    error = error ? error : make_graph(natives[0], words);
+    (void)hipFree(words);
     while (count > 0) {
         (void)hipStreamDestroy(natives[--count]);
     }
@@ -232,6 +234,19 @@ extern __typeof__(cuModuleEnumerateFunctions) cuModuleEnumerateFunctions
     __attribute__((weak));
 extern __typeof__(cuFuncLoad) cuFuncLoad __attribute__((weak));
 
+/* CUDA 13.0: a lane has 1 KB of its own at first. Memory for more is taken when
+ * a kernel that needs it is launched first, which waits for kernels that wait;
+ * so it is taken here. 1 KB on top is for tools that change kernels. */
+static void reserve_local(size_t bytes)
+{
+    size_t has = 0;
+
+    if (cudaDeviceGetLimit(&has, cudaLimitStackSize) == cudaSuccess &&
+        has < bytes) {
+        (void)cudaDeviceSetLimit(cudaLimitStackSize, bytes + 1024);
+    }
+}
+
 /* CUDA 13.0: where the program has begun to use CUDA before this library could
  * ask for eager loading, a kernel is loaded when it is launched first, and that
  * waits for kernels that wait. */
@@ -239,6 +254,7 @@ void iris_i_hip_load_functions(hipModule_t module)
 {
     CUfunction *functions;
     unsigned count = 0;
+    int most = 0, bytes;
 
     if (cuModuleGetFunctionCount == NULL ||
         cuModuleEnumerateFunctions == NULL || cuFuncLoad == NULL ||
@@ -249,10 +265,15 @@ void iris_i_hip_load_functions(hipModule_t module)
     if (functions != NULL &&
         cuModuleEnumerateFunctions(functions, count, module) == CUDA_SUCCESS) {
         for (unsigned i = 0; i < count; i++) {
+            bytes = 0;
             (void)cuFuncLoad(functions[i]);
+            (void)cuFuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+                                     functions[i]);
+            most = bytes > most ? bytes : most;
         }
     }
     free(functions);
+    reserve_local((size_t)most);
 }
 #else
 /* HIP: they are on the device once their module is. */
