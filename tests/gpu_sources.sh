@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Every source that has kernels can be read by a GPU compiler: the tests',
+# examples' and tools' GPU code, as iriscc cuts it out, goes through clang's
+# parser. No code is made; amd_code.sh and device_compile.sh look at that. What
+# only the fake HIP runtime runs is left out.
+
+srcdir=${srcdir:-$(dirname "$0")/..}
+iriscc=$PWD/iriscc
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+
+command -v clang-19 >/dev/null 2>&1 || {
+    echo "skipped: no clang-19"
+    exit 77
+}
+
+# In place of hipcc: the image, behind -o, is empty.
+cat >"$dir/parse" <<'EOF'
+#!/bin/sh
+for word; do
+    shift
+    [ "$word" = --genco ] || set -- "$@" "$word" # hipcc's own
+done
+clang-19 -nogpulib --rocm-path=/usr --hip-path=/usr --cuda-device-only \
+    -fsyntax-only "$@" || exit 1
+while [ "$1" != -o ]; do shift; done
+: >"$2"
+EOF
+# The C compiler makes an object that says it has kernels.
+cat >"$dir/parse_one" <<EOF
+#!/bin/sh
+object=\$(mktemp "$dir/XXXXXX.o")
+IRISCC_CC='cc -O0 -w' IRISCC_GPU_CC=$dir/parse IRISCC_PLATFORM=amd \\
+    IRISCC_ARCHS=gfx942 sh "$iriscc" -DIRIS_MODULE_DIR='""' -I. -Iinclude \\
+    -I"$srcdir/include" -I"$srcdir/src" -I"$srcdir/tests" -c "\$1" \\
+    -o "\$object" >"\$object.log" 2>&1 && exit
+echo "\$1: FAILED"
+grep -vE ': note: kernel .* has a CPU version only' "\$object.log" | head -n 20
+exit 1
+EOF
+chmod +x "$dir/parse" "$dir/parse_one"
+
+# Shows those files, of the lines it reads, that cannot be read.
+sources() {
+    xargs -P 2 -n 1 "$dir/parse_one"
+}
+
+failed=0
+grep -lE '^IRIS_KERNEL\(' "$srcdir"/tests/*/*.c "$srcdir"/examples/*.c \
+    "$srcdir"/bench/*.c "$srcdir"/tools/*.c | grep -v /backend_hip/ |
+    sources >"$dir/out" || failed=1
+cat "$dir/out"
+
+# A function of a kernel that is not marked for devices, and is cut away.
+cat >"$dir/unmarked.c" <<'EOF'
+#include <iris/device.h>
+static void helper(int *place)
+{
+    *place = 1;
+}
+struct args {
+    int *place;
+};
+IRIS_KERNEL(calls_helper, struct args)
+{
+    (void)wg;
+    helper(args->place);
+}
+EOF
+if echo "$dir/unmarked.c" | sources >"$dir/out"; then
+    echo "a kernel that calls a function of the host's: not seen"
+    failed=1
+fi
+[ $failed = 1 ] || echo "all are read, and a function of the host's is not"
+exit $failed
