@@ -155,20 +155,20 @@ static hipError_t make_graph(hipStream_t native, uint64_t *words)
     return error;
 }
 
-static void make_streams(const struct hip_backend *hip)
+static bool make_streams(const struct hip_backend *hip)
 {
     hipStream_t natives[NUM_STREAMS];
-    void *words = NULL;
+    struct hip_memory words = {.kind = HIP_DEVICE};
     hipError_t error =
-        hipExtMallocWithFlags(&words, 16, hipDeviceMallocFinegrained);
+        hipExtMallocWithFlags(&words.ptr, 16, hipDeviceMallocFinegrained);
     int count = 0;
 
     while (count < NUM_STREAMS && error == hipSuccess) {
         error = hipStreamCreateWithFlags(&natives[count], hipStreamNonBlocking);
         count += error == hipSuccess;
     }
-    error = error ? error : make_graph(natives[0], words);
-    (void)hipFree(words);
+    error = error ? error : make_graph(natives[0], words.ptr);
+    iris_i_hip_free_later(hip, &words);
     while (count > 0) {
         (void)hipStreamDestroy(natives[--count]);
     }
@@ -179,17 +179,20 @@ static void make_streams(const struct hip_backend *hip)
                        "may hang; lower IRIS_HEAP_SIZE",
                        hip->params.rank, hip->device, hipGetErrorString(error));
     }
+    return error == hipSuccess;
 }
 
 void iris_i_hip_prepare(const struct hip_backend *hip)
 {
+    static atomic_bool made[HIP_MAX_DEVICES];
     const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
     unsigned long queues = text == NULL ? 0 : strtoul(text, NULL, 10);
 
     /* Before a second one's kernels can wait for the first's. Behind one that
      * cannot be ended it would never come back. */
-    if (hip->num_contexts == 2 && !iris_i_hip_any_stuck()) {
-        make_streams(hip);
+    if (hip->num_contexts == 2 && !made[hip->device] &&
+        !iris_i_hip_any_stuck()) {
+        made[hip->device] = make_streams(hip);
     }
     queues = queues < MOST_QUEUES ? queues : MOST_QUEUES;
     if (hip->num_contexts + 1 == queues) {
