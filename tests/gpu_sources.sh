@@ -50,9 +50,21 @@ sources() {
 
 failed=0
 grep -lE '^IRIS_KERNEL\(' "$srcdir"/tests/*/*.c "$srcdir"/examples/*.c \
-    "$srcdir"/bench/*.c "$srcdir"/tools/*.c | grep -v /backend_hip/ |
-    sources >"$dir/out" || failed=1
+    "$srcdir"/bench/*.c "$srcdir"/tools/*.c |
+    grep -vE '/(backend_hip|support)/' >"$dir/sources"
+sources <"$dir/sources" >"$dir/out" || failed=1
 cat "$dir/out"
+
+# The Makefile's list of what iriscc compiles; the C compiler alone would leave
+# the GPU code out without a word.
+${MAKE:-make} -s print-kernel-objects | tr ' ' '\n' >"$dir/objects"
+while read -r source; do
+    name=${source#"$srcdir"/}
+    grep -qxE "${name%.c}\.(lo|o)" "$dir/objects" || {
+        echo "$name has kernels, but is not among kernel_objects (Makefile.am)"
+        failed=1
+    }
+done <"$dir/sources"
 
 # A function of a kernel that is not marked for devices, and is cut away.
 cat >"$dir/unmarked.c" <<'EOF'
