@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The program's images; they belong to its objects. */
@@ -20,6 +21,15 @@ static pthread_mutex_t images_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct iris_gpu_image *images;
 static uint64_t last_serial;
 static _Atomic uint64_t num_removed;
+
+/* Images that are visited now; a visit lives on its thread's stack. */
+struct visit {
+    const struct iris_gpu_image *image;
+    struct visit *next;
+};
+
+static struct visit *visits;
+static pthread_cond_t visit_ended = PTHREAD_COND_INITIALIZER;
 
 void iris_gpu_image_add(struct iris_gpu_image *image)
 {
@@ -39,11 +49,26 @@ void iris_gpu_image_add(struct iris_gpu_image *image)
     pthread_mutex_unlock(&images_lock);
 }
 
+/* The lock is held. */
+static bool is_visited(const struct iris_gpu_image *image)
+{
+    const struct visit *one = visits;
+
+    while (one != NULL && one->image != image) {
+        one = one->next;
+    }
+    return one != NULL;
+}
+
+/* Its memory goes next, so a visit of it has to end first. */
 void iris_gpu_image_remove(struct iris_gpu_image *image)
 {
     struct iris_gpu_image **link = &images;
 
     pthread_mutex_lock(&images_lock);
+    while (is_visited(image)) {
+        pthread_cond_wait(&visit_ended, &images_lock);
+    }
     while (*link != NULL && *link != image) {
         link = &(*link)->next;
     }
@@ -54,11 +79,45 @@ void iris_gpu_image_remove(struct iris_gpu_image *image)
     pthread_mutex_unlock(&images_lock);
 }
 
+/* The next to visit behind the one with that number; NULL: none. The list has
+ * them in descending order. The lock is held. */
+static const struct iris_gpu_image *next_below(uint64_t serial)
+{
+    const struct iris_gpu_image *one = images;
+
+    while (one != NULL && one->serial >= serial) {
+        one = one->next;
+    }
+    return one;
+}
+
+static void end_visit(const struct visit *visit)
+{
+    struct visit **link = &visits;
+
+    while (*link != visit) {
+        link = &(*link)->next;
+    }
+    *link = visit->next;
+    pthread_cond_broadcast(&visit_ended);
+}
+
+/* A visit holds no lock: a runtime that loads code may load a library, which
+ * waits for a thread of the program that is in dlopen() and adds an image. */
 void iris_i_each_image(iris_image_visit_t visit, void *arg)
 {
+    uint64_t serial = UINT64_MAX;
+    struct visit self;
+
     pthread_mutex_lock(&images_lock);
-    for (struct iris_gpu_image *one = images; one != NULL; one = one->next) {
-        visit(arg, one->image, one->serial);
+    while ((self.image = next_below(serial)) != NULL) {
+        serial = self.image->serial;
+        self.next = visits;
+        visits = &self;
+        pthread_mutex_unlock(&images_lock);
+        visit(arg, self.image->image, serial);
+        pthread_mutex_lock(&images_lock);
+        end_visit(&self);
     }
     pthread_mutex_unlock(&images_lock);
 }

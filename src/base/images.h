@@ -10,14 +10,14 @@
 
 #include <stdint.h>
 
-/* Must not ask for images itself. */
 typedef void (*iris_image_visit_t)(void *arg, const void *image,
                                    uint64_t serial);
 
-/* Visits each image of GPU code in the program. Thread-safe. */
+/* Visits each image of GPU code in the program. Others may be added meanwhile;
+ * what removes the one that is visited waits. Thread-safe. */
 void iris_i_each_image(iris_image_visit_t visit, void *arg);
 
-/* 0: it is none. Not from a visit. Thread-safe. */
+/* 0: it is none. Thread-safe. */
 uint64_t iris_i_image_serial(const void *image);
 uint64_t iris_i_images_removed(void);
 
