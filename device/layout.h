@@ -48,7 +48,10 @@ enum {
      * agent scope: it is never read by iris_d_load_constant(). The host sets it
      * to 0 behind the report. */
     IRIS_CONTEXT_OWN_CLAIM = 2,
-    IRIS_CONTEXT_OWN_WORDS = 4, /* one is spare */
+    /* A number that no other heap has: peers recognise the heap by it. It is
+     * written before the heap is exported, and never again. */
+    IRIS_CONTEXT_OWN_ID = 3,
+    IRIS_CONTEXT_OWN_WORDS = 4,
 };
 
 /* Where one of our words is in the device context of a job of n ranks, and how

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define HELLO_MAGIC 0x49726973u
-#define HELLO_VERSION 3u
+#define HELLO_VERSION 4u
 
 iris_status_t iris_i_enter_output(const iris_t *iris, const char *call,
                                   const void *output, const char *name)
@@ -148,6 +148,7 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
     if (status == IRIS_OK && *endpoint_p != NULL) {
         memcpy(hello->endpoint, (*endpoint_p)->name, sizeof hello->endpoint);
     }
+    status = status ? status : iris_i_layout_write_id(iris, &hello->heap_id);
     return status == IRIS_OK ? iris_i_heap_export(heap, &hello->handle)
                              : status;
 }
@@ -213,6 +214,11 @@ static const struct iris_heap_handle *handle_of(void *arg, int rank)
                : NULL;
 }
 
+static uint64_t id_of(void *arg, int rank)
+{
+    return ((const struct handles *)arg)->rendezvous->hellos[rank].heap_id;
+}
+
 /* What this rank does with what the rendezvous gave it. */
 static iris_status_t connect_peers(iris_t *iris,
                                    struct iris_rendezvous *rendezvous,
@@ -221,7 +227,11 @@ static iris_status_t connect_peers(iris_t *iris,
     struct handles handles = {rendezvous, iris->log.rank,
                               (int)iris->settings->nodes.number};
     const struct iris_heap_peers peers = {
-        handle_of, &handles, (int)iris->settings->require_all.number};
+        .handle = handle_of,
+        .id = id_of,
+        .arg = &handles,
+        .id_offset = iris_i_layout_id_offset(iris->log.num_ranks),
+        .require_all = (int)iris->settings->require_all.number};
     iris_status_t status = iris_i_control_shm_open(&iris->log, rendezvous,
                                                    *endpoint_p, &iris->control);
 

@@ -85,7 +85,11 @@ size_t iris_i_layout_bytes(int num_ranks);
 /* Where the device half of the group with this place is. */
 struct iris_dev_group *iris_i_layout_group(const iris_t *iris, int place);
 
-/* Writes the device context, at its start. */
+/* Writes the word that peers recognise the heap by, and where that is. */
+iris_status_t iris_i_layout_write_id(iris_t *iris, uint64_t *id_p);
+size_t iris_i_layout_id_offset(int num_ranks);
+
+/* Writes the device context, at its start, but for that word. */
 iris_status_t iris_i_layout_write_context(iris_t *iris);
 
 #endif /* IRIS_SRC_CONTEXT_CONTEXT_H */

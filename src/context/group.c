@@ -105,7 +105,7 @@ static iris_status_t write_device(iris_t *iris, struct iris_group *group)
         device->words[2 * i] = (uint64_t)iris->heap.bases[rank] + offset +
                                (uint64_t)group->index * sizeof device->words[0];
     }
-    status = iris_i_heap_write(&iris->heap, group->device, device, bytes);
+    status = iris_i_heap_copy(&iris->heap, group->device, device, bytes);
     free(device);
     return status;
 }

@@ -9,8 +9,10 @@
 
 #include <iris/device/layout.h>
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 static size_t round_up(size_t bytes)
 {
@@ -44,10 +46,31 @@ struct iris_dev_group *iris_i_layout_group(const iris_t *iris, int place)
                     (size_t)place * group_bytes(iris->log.num_ranks));
 }
 
+size_t iris_i_layout_id_offset(int num_ranks)
+{
+    return IRIS_CONTEXT_OWN(num_ranks, IRIS_CONTEXT_OWN_ID) * sizeof(int64_t);
+}
+
+iris_status_t iris_i_layout_write_id(iris_t *iris, uint64_t *id_p)
+{
+    char *place = iris->heap.region.base;
+    uint64_t id;
+
+    if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id) {
+        return iris_i_fail_errno(&iris->log, IRIS_ERR_SYSTEM, errno,
+                                 "no random number for the heap");
+    }
+    *id_p = id | 1; /* not that of empty memory */
+    return iris_i_heap_copy(
+        &iris->heap, place + iris_i_layout_id_offset(iris->log.num_ranks), id_p,
+        sizeof *id_p);
+}
+
+/* Peers may read the id, which is the last word, meanwhile. */
 iris_status_t iris_i_layout_write_context(iris_t *iris)
 {
     int num_ranks = iris->log.num_ranks;
-    size_t bytes = IRIS_CONTEXT_ALL_WORDS(num_ranks) * sizeof(int64_t);
+    size_t bytes = iris_i_layout_id_offset(num_ranks);
     int64_t *own, *words = calloc(1, bytes);
     iris_status_t status;
 
@@ -64,7 +87,7 @@ iris_status_t iris_i_layout_write_context(iris_t *iris)
         iris->settings->device_timeout_ms.number * iris->device.clock_khz;
     iris->device_context = iris->heap.region.base;
     iris->queue.context = iris->device_context;
-    status = iris_i_heap_write(&iris->heap, iris->device_context, words, bytes);
+    status = iris_i_heap_copy(&iris->heap, iris->device_context, words, bytes);
     free(words);
     return status;
 }

@@ -23,6 +23,7 @@ struct iris_hello {
     int32_t status; /* of its preparation; `message` says why, if not OK */
     uint64_t pid_namespace; /* iris_i_rendezvous_join() fills it in */
     uint64_t heap_bytes;
+    uint64_t heap_id;  /* a word on it */
     int32_t red_zones; /* between its allocations: IRIS_CHECK=bounds */
     char backend[16];
     char endpoint[IRIS_ENDPOINT_NAME_BYTES]; /* its socket; empty: none */

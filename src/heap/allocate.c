@@ -81,7 +81,7 @@ iris_status_t iris_i_heap_synchronize(struct iris_heap *heap)
     return iris_i_fail_on(heap->log, status);
 }
 
-iris_status_t iris_i_heap_write(struct iris_heap *heap, void *dst,
+iris_status_t iris_i_heap_copy(struct iris_heap *heap, void *dst,
                                 const void *src, size_t bytes)
 {
     iris_status_t status = iris_i_heap_synchronize(heap);

@@ -236,7 +236,7 @@ static iris_status_t copy(struct iris_heap *heap, const struct request *request,
         return status;
     }
     iris_i_agree_begin(heap->control, call.type);
-    call.status = iris_i_heap_write(heap, ptr, request->ptr, request->bytes);
+    call.status = iris_i_heap_copy(heap, ptr, request->ptr, request->bytes);
     call.fields[0] = request->bytes;
     status = iris_i_agree(heap->world, &call);
     if (status == IRIS_OK) {

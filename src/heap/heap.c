@@ -112,6 +112,50 @@ static iris_status_t map_peer(struct iris_heap *heap, int rank,
                                 base_p);
 }
 
+/* Some drivers have mapped other memory, without an error (ROCm/rocm-systems
+ * #11892). *wrong_p: this is not the peer's heap. */
+static iris_status_t check_peer(struct iris_heap *heap, int rank,
+                                const struct iris_heap_peers *peers,
+                                const char *base, int *wrong_p)
+{
+    uint64_t id = peers->id(peers->arg, rank), seen = 0;
+    iris_status_t status =
+        iris_i_heap_copy(heap, &seen, base + peers->id_offset, sizeof seen);
+
+    *wrong_p = status == IRIS_OK && seen != id;
+    return *wrong_p
+               ? iris_i_fail(heap->log, IRIS_ERR_SYSTEM,
+                             "what is mapped on rank %d as the heap of rank %d "
+                             "is other memory: it begins with %llx instead of "
+                             "%llx; start the job again, or set "
+                             "IRIS_ALLOCATOR=vmem",
+                             heap->log->rank, rank, (unsigned long long)seen,
+                             (unsigned long long)id)
+               : status;
+}
+
+/* Maps a peer's heap; once more if it is other memory. */
+static iris_status_t map_and_check(struct iris_heap *heap, int rank,
+                                   const struct iris_heap_peers *peers,
+                                   void **base_p)
+{
+    const struct iris_heap_handle *handle = peers->handle(peers->arg, rank);
+    iris_status_t status = IRIS_OK;
+    int wrong = 1;
+
+    for (int tries = 0; wrong && tries < 2; tries++) {
+        status = map_peer(heap, rank, handle, base_p);
+        if (status != IRIS_OK || rank == heap->log->rank) {
+            return status;
+        }
+        status = check_peer(heap, rank, peers, *base_p, &wrong);
+        if (status != IRIS_OK) {
+            iris_i_memory_unimport(heap->backend, *base_p, heap->region.bytes);
+        }
+    }
+    return status;
+}
+
 iris_status_t iris_i_heap_connect(struct iris_heap *heap,
                                   struct iris_members *world,
                                   const struct iris_heap_peers *peers)
@@ -127,8 +171,7 @@ iris_status_t iris_i_heap_connect(struct iris_heap *heap,
     }
     for (int rank = 0; rank < heap->log->num_ranks; rank++) {
         void *base = NULL;
-        iris_status_t status =
-            map_peer(heap, rank, peers->handle(peers->arg, rank), &base);
+        iris_status_t status = map_and_check(heap, rank, peers, &base);
 
         if (status == IRIS_ERR_UNREACHABLE && !peers->require_all) {
             iris_i_debug(heap->log, "rank %d is unreachable: %s", rank,

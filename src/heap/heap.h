@@ -60,12 +60,15 @@ iris_status_t iris_i_heap_open(struct iris_heap *heap, size_t bytes,
 iris_status_t iris_i_heap_export(const struct iris_heap *heap,
                                  struct iris_heap_handle *handle_p);
 
-/* Maps every peer's heap from its handle. One that cannot be mapped
+/* Maps every peer's heap from its handle, and looks whether it is the peer's:
+ * at `id_offset` each has a word of its own. One that cannot be mapped
  * (IRIS_ERR_UNREACHABLE, or handle() gives NULL) has base 0; with `require_all`
- * that fails. */
+ * that fails. IRIS_ERR_SYSTEM (other memory was mapped) */
 struct iris_heap_peers {
     const struct iris_heap_handle *(*handle)(void *arg, int rank);
+    uint64_t (*id)(void *arg, int rank);
     void *arg;
+    size_t id_offset;
     int require_all;
 };
 iris_status_t iris_i_heap_connect(struct iris_heap *heap,
@@ -205,8 +208,8 @@ void iris_i_external_close(struct iris_heap *heap);
 
 /* ---- Contents and files ---- */
 
-/* Copies host memory to the heap and waits for it. */
-iris_status_t iris_i_heap_write(struct iris_heap *heap, void *dst,
+/* Copies between host memory and a heap, and waits for it. */
+iris_status_t iris_i_heap_copy(struct iris_heap *heap, void *dst,
                                 const void *src, size_t bytes);
 
 /* Waits for the heap's stream; peers can see that this rank does. */

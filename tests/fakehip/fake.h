@@ -53,6 +53,9 @@ void fake_need_version(int version);
 /* A number from the environment. */
 long long fake_setting(const char *name, long long otherwise);
 
+/* Whether this runtime has the quirk (FAKEHIP_QUIRKS) now. */
+bool fake_quirk(const char *name);
+
 /* Set in a stream's callback, which may make no calls. */
 extern _Thread_local bool fake_in_callback;
 

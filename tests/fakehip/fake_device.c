@@ -161,6 +161,36 @@ long long fake_setting(const char *name, long long otherwise)
     return text == NULL ? otherwise : atoll(text);
 }
 
+bool fake_quirk(const char *name)
+{
+    static pthread_mutex_t seen_lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct {
+        char name[32];
+        long times;
+    } seen[16];
+    const char *list = getenv("FAKEHIP_QUIRKS");
+    size_t length = strlen(name), i = 0;
+    const char *at = list;
+    bool is;
+
+    while (at != NULL && (strncmp(at, name, length) != 0 ||
+                          strchr(",:", at[length]) == NULL)) {
+        at = strchr(at, ',');
+        at += at != NULL;
+    }
+    if (at == NULL || at[length] != ':') {
+        return at != NULL;
+    }
+    pthread_mutex_lock(&seen_lock);
+    while (seen[i].name[0] != '\0' && strcmp(seen[i].name, name) != 0) {
+        i++;
+    }
+    snprintf(seen[i].name, sizeof seen[i].name, "%s", name);
+    is = seen[i].times++ < atol(at + length + 1);
+    pthread_mutex_unlock(&seen_lock);
+    return is;
+}
+
 /* ---- Errors ---- */
 
 FAKE_EXPORT hipError_t hipPeekAtLastError(void)

@@ -87,6 +87,10 @@ static hipError_t open_handle(const struct handle *handle,
     }
     if (fstat(range->fd, &st) == 0 && st.st_ino == handle->inode &&
         (uint64_t)st.st_size == handle->bytes) {
+        if (fake_quirk("wrong-memory")) {
+            close(range->fd);
+            (void)fake_memory_create(range->bytes, &range->fd);
+        }
         error = fake_memory_map(range->fd, range->bytes, &range->start);
     }
     if (error == hipSuccess) {

@@ -15,6 +15,9 @@
  *   FAKEHIP_STREAM_WAITS  1: streams wait for words by themselves (0)
  *   FAKEHIP_VERSION  of HIP, as hipRuntimeGetVersion() tells it (7.14)
  *   FAKEHIP_FAIL     calls that fail; see fakehip_fail()
+ *   FAKEHIP_QUIRKS   what some HIP runtimes do, by name, with commas; "name:2":
+ *                    the first two times in this process
+ *     wrong-memory   an opened IPC handle maps other memory
  *
  * Here is what tests can ask of it beyond HIP.
  */
