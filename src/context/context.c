@@ -239,6 +239,7 @@ static iris_status_t connect_peers(iris_t *iris,
         return status;
     }
     *endpoint_p = NULL;
+    iris->control->interrupted = &iris->interrupted;
     iris->control->timeout_ms = iris->settings->timeout_ms.number;
     iris->control->warn_ms = iris->settings->warn_ms.number;
     status = iris_i_group_make_world(iris);

@@ -54,10 +54,8 @@ const int64_t *iris_device_context(const iris_t *iris)
 
 void iris_interrupt(iris_t *iris)
 {
-    if (iris != NULL && iris->control != NULL &&
-        atomic_load(&iris->life) == IRIS_LIFE_LIVE) {
-        atomic_store_explicit(&iris->control->interrupted, 1,
-                              memory_order_relaxed);
+    if (iris != NULL) { /* it stays, even when it has been finalized */
+        atomic_store_explicit(&iris->interrupted, 1, memory_order_relaxed);
     }
 }
 

@@ -138,10 +138,11 @@ struct iris_control {
     int rank;
     int num_ranks;
     int64_t timeout_ms;
-    int64_t warn_ms;        /* a wait that takes longer says so; 0: none does */
-    atomic_int lost;        /* the first rank found lost, + 1 */
-    atomic_int interrupted; /* iris_interrupt(): nothing waits any more */
-    const int *pids;        /* each rank's process; owned */
+    int64_t warn_ms; /* a wait that takes longer says so; 0: none does */
+    atomic_int lost; /* the first rank found lost, + 1 */
+    atomic_int *interrupted; /* not 0: nothing waits any more; outlives this.
+                              * NULL: nobody interrupts */
+    const int *pids;         /* each rank's process; owned */
 };
 
 /* 1 if the rank is one of another process. NULL is fine: 0. */

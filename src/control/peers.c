@@ -22,6 +22,12 @@ static enum fate fate_of(struct iris_control *control, int rank)
     return !alive && state != IRIS_RANK_FINALIZED ? DIED : PRESENT;
 }
 
+int iris_i_peers_interrupted(const struct iris_control *control)
+{
+    return control->interrupted != NULL &&
+           atomic_load_explicit(control->interrupted, memory_order_relaxed);
+}
+
 static int was_interrupted(struct iris_control *control, int rank)
 {
     return atomic_load_explicit(
@@ -86,7 +92,7 @@ iris_status_t iris_i_peers_check_all(struct iris_control *control)
     if (control == NULL) {
         return IRIS_OK;
     }
-    if (atomic_load_explicit(&control->interrupted, memory_order_relaxed)) {
+    if (iris_i_peers_interrupted(control)) {
         return iris_i_fail(control->log, IRIS_ERR_INTERRUPTED,
                            "rank %d was interrupted (iris_interrupt); only "
                            "iris_finalize may follow",
@@ -113,8 +119,7 @@ void iris_i_peers_set_state(struct iris_control *control,
     }
     board = control->ops->board(control, control->rank);
     atomic_store_explicit(&board->interrupted,
-                          (unsigned)atomic_load_explicit(&control->interrupted,
-                                                         memory_order_relaxed),
+                          (unsigned)iris_i_peers_interrupted(control),
                           memory_order_relaxed);
     atomic_store_explicit(&board->blames,
                           (unsigned)(iris_i_peers_lost(control) + 1),

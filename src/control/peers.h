@@ -17,6 +17,9 @@ iris_status_t iris_i_peers_check(struct iris_control *control, int rank);
  * order is not lost; and IRIS_ERR_INTERRUPTED. NULL is fine: IRIS_OK. */
 iris_status_t iris_i_peers_check_all(struct iris_control *control);
 
+/* Whether this rank was interrupted. */
+int iris_i_peers_interrupted(const struct iris_control *control);
+
 /* The first rank found lost, where it all began; -1: none. NULL is fine. */
 int iris_i_peers_lost(const struct iris_control *control);
 
