@@ -86,7 +86,7 @@ static int on_a_stream(iris_t *iris, struct seen *all, uint64_t *words)
     TOOK(IRIS_HOST_COPY, IRIS_OK);
     CHECK(event.address == words && event.source == host);
     CHECK_EQUAL(event.target_rank, -1);
-    CHECK_OK(iris_put_on_stream(iris, words + 1, host, 8, next, NULL));
+    CHECK_OK(iris_put_on_stream(iris, words + 4, host, 8, next, NULL));
     TOOK(IRIS_HOST_COPY, IRIS_OK);
     CHECK(event.target_rank == next && event.bytes == 8);
     CHECK_OK(iris_memset(iris, words + 2, 5, 8, NULL));

@@ -260,7 +260,8 @@ static int kernels_body(iris_t *iris, void *arg)
 
     (void)arg;
     CPU_ONLY(iris, "there a touch of another node is a fault of the GPU");
-    CHECK_OK(iris_calloc(iris, 1024, 1, (void **)&args.words));
+    CHECK_OK(iris_calloc(iris, RANKS, 1024, (void **)&args.words));
+    args.words += rank * 256; /* of who writes there */
     snprintf(text, sizeof text, "rank %d's heap is not mapped on rank", far);
     for (int i = 0; i < NUM_TOUCHES; i++) {
         if (i != BARRIER) {

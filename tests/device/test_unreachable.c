@@ -65,8 +65,8 @@ static int touch_body(iris_t *iris, void *arg)
     void *word;
 
     (void)arg;
-    CHECK_OK(iris_calloc(iris, 1, sizeof *args.word, &word));
-    args.word = word;
+    CHECK_OK(iris_calloc(iris, 4, sizeof *args.word, &word));
+    args.word = (uint32_t *)word + iris_rank(iris); /* who writes it */
     CHECK(iris_is_reachable(iris, iris_rank(iris)));
     CHECK(!iris_is_reachable(iris, 3 - iris_rank(iris)));
     for (int what = 0; what < NUM_TOUCHES; what++) {
