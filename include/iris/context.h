@@ -38,6 +38,8 @@ typedef struct iris iris_t;
       "", "symmetric heap of each rank, the same on all")                      \
     X(allocator, CHOICE, "IRIS_ALLOCATOR", "pool",                             \
       "pool torch vmem", "heap allocator; torch means pool")                   \
+    X(hip_memory, CHOICE, "IRIS_HIP_MEMORY", "auto",                           \
+      "auto fine uncached", "heaps on AMD GPUs; auto: pool fine, vmem uncached") \
     X(heap_bases_prefix, STRING, "IRIS_HEAP_BASES_PREFIX", "iris",             \
       "", "path prefix of <prefix>_rank_<r>_heap_bases.json")                  \
     X(heap_bases_files, FLAG, "IRIS_HEAP_BASES_FILES", "1",                    \

@@ -131,6 +131,8 @@ struct iris_backend_params {
     int num_cus;         /* workgroups at once, of a device that has no number
                           * of its own (the CPU) */
     int vmem;            /* heaps that grow and take external memory */
+    const char *memory;  /* of heaps, where a device has several: "auto", "fine"
+                          * (grained) or "uncached"; lives as long as `core` */
     size_t heap_bytes;   /* of each rank */
     int64_t timeout_ms;  /* of a synchronise; 0: none */
     int64_t device_timeout_ms;  /* of a wait inside a kernel; 0: none */
