@@ -56,7 +56,7 @@ FAKE_EXPORT hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t *handle_p,
 
     if (error == hipSuccess &&
         (!fake_range_find(ptr, &range) || range.kind != FAKE_MEMORY ||
-         fstat(range.fd, &st) != 0)) {
+         fstat(range.fd, &st) != 0 || fake_quirk("no-ipc"))) {
         error = hipErrorInvalidValue;
     }
     if (error != hipSuccess) {
@@ -122,6 +122,9 @@ FAKE_EXPORT hipError_t hipIpcOpenMemHandle(void **ptr_p,
     }
     if (error == hipSuccess && handle.pid == getpid()) {
         error = hipErrorInvalidContext;
+    }
+    if (error == hipSuccess && fake_quirk("open-fails")) {
+        error = hipErrorInvalidDevicePointer;
     }
     if (error == hipSuccess) {
         error = open_handle(&handle, &range);

@@ -14,6 +14,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* hipDeviceMallocUncached, of HIP since 5.7. */
+#define DEVICE_MALLOC_UNCACHED 0x3
+
 #define PAGE ((size_t)4096)
 /* Memory begins at a multiple of this. */
 #define LARGE_PAGE ((size_t)2 << 20)
@@ -233,7 +236,8 @@ FAKE_EXPORT hipError_t hipExtMallocWithFlags(void **ptr_p, size_t bytes,
         error = fake_refuse_capture();
     }
     if (error == hipSuccess &&
-        (bytes == 0 || flags != hipDeviceMallocFinegrained)) {
+        (bytes == 0 || (flags != hipDeviceMallocFinegrained &&
+                        flags != DEVICE_MALLOC_UNCACHED))) {
         error = hipErrorInvalidValue;
     }
     if (error != hipSuccess) {

@@ -17,7 +17,14 @@
  *   FAKEHIP_FAIL     calls that fail; see fakehip_fail()
  *   FAKEHIP_QUIRKS   what some HIP runtimes do, by name, with commas; "name:2":
  *                    the first two times in this process
- *     wrong-memory   an opened IPC handle maps other memory
+ *     wrong-memory   what a peer's handle maps is other memory
+ *     no-ipc         hipIpcGetMemHandle() fails
+ *     open-fails     hipIpcOpenMemHandle() fails
+ *     export-not-ready  hipMemExportToShareableHandle() says so
+ *     no-uncached    memory of this type cannot be created; or, with
+ *                    no-uncached-granularity, its granularity not be asked for
+ *     set-access-from-base  hipMemSetAccess() takes ranges only that begin
+ *                    where the addresses were reserved
  *
  * Here is what tests can ask of it beyond HIP.
  */
