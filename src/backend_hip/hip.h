@@ -38,8 +38,8 @@
  *
  * Locks, in this order: a stream's lock, held over the call that enqueues,
  * which a full queue of the driver's may hold up, so that who waits for the
- * stream only tries it; the stage's; that of the list of streams, held over
- * copies of single words and calls that never block; the watch's.
+ * stream only tries it; that of the list of streams, held over copies of single
+ * words and calls that never block; the watch's.
  */
 #define HIP_EVENTS 16
 #define HIP_STREAM_WAITS 64
@@ -88,12 +88,9 @@ struct hip_stream {
 #define HIP_STAGE_BLOCKS 64
 #define HIP_STAGE_BLOCK_BYTES ((size_t)65536)
 
-struct hip_stage {
-    pthread_mutex_t lock;
-    struct hip_stage_user {
-        const struct hip_stream *stream; /* NULL: none */
-        uint64_t number;
-    } users[HIP_STAGE_BLOCKS];
+struct hip_block {
+    const struct hip_stream *user; /* NULL: none */
+    uint64_t number;
 };
 
 /* An instance's pinned memory, all of which the GPU maps. */
@@ -201,15 +198,15 @@ struct hip_backend {
     unsigned num_contexts; /* of this process on the GPU, when it was opened */
     struct hip_services services;
     struct iris_stream *filler; /* around services.fill */
-    struct hip_stage stage;
     bool warned_of_atomics;
 
     pthread_mutex_t watch_lock;   /* for what the host changes of the watch */
     struct hip_pinned *pinned;    /* the GPU maps it at info.watch */
     struct iris_dev_watch *watch; /* its first part */
 
-    pthread_mutex_t streams_lock;
+    pthread_mutex_t streams_lock; /* guards these: */
     struct hip_stream *streams;
+    struct hip_block stage[HIP_STAGE_BLOCKS];
 
     pthread_mutex_t functions_lock;
     struct hip_function functions[HIP_FUNCTION_SLOTS];
@@ -219,40 +216,34 @@ struct hip_backend {
     atomic_bool stuck;
 };
 
-/* ---- Slots; each function has the type of its slot ---- */
+/* ---- Slots ---- */
 
-#define HIP_SLOT(table, slot, function) \
-    __typeof__(*((const struct iris_##table##_ops *)0)->slot) function
+/* What the backend's tables have: X(queue, copy) stands for the slot `copy` of
+ * struct iris_queue_ops, which is the function iris_i_hip_copy(). */
+/* clang-format off */
+#define HIP_DEVICE_SLOTS(X) \
+    X(device, info) X(device, close) X(device, clear_fault) \
+    X(device, stream_create) X(device, stream_wrap) X(device, stream_destroy) \
+    X(device, graph_destroy)
+#define HIP_HEAP_SLOTS(X) \
+    X(memory, alloc) X(memory, free) \
+    X(memory, export_heap) X(memory, import_heap) X(memory, unimport_heap)
+#define HIP_VMEM_SLOTS(X) \
+    X(memory, commit) X(memory, decommit) \
+    X(memory, export_range) X(memory, import_range) \
+    X(memory, hold_external) X(memory, release_external) X(memory, map_external)
+#define HIP_QUEUE_SLOTS(X) \
+    X(queue, synchronize) X(queue, copy) X(queue, set) X(queue, launch) \
+    X(queue, signal) X(queue, wait) X(queue, native) \
+    X(queue, capture_begin) X(queue, capture_end) X(queue, graph_launch)
+/* clang-format on */
 
-HIP_SLOT(device, stream_create, iris_i_hip_stream_create);
-HIP_SLOT(device, stream_wrap, iris_i_hip_stream_wrap);
-HIP_SLOT(device, stream_destroy, iris_i_hip_stream_destroy);
-HIP_SLOT(device, graph_destroy, iris_i_hip_graph_destroy);
-HIP_SLOT(device, clear_fault, iris_i_hip_clear_fault);
-
-HIP_SLOT(memory, alloc, iris_i_hip_heap_alloc);
-HIP_SLOT(memory, free, iris_i_hip_heap_free);
-HIP_SLOT(memory, export_heap, iris_i_hip_heap_export);
-HIP_SLOT(memory, import_heap, iris_i_hip_heap_import);
-HIP_SLOT(memory, unimport_heap, iris_i_hip_heap_unimport);
-HIP_SLOT(memory, commit, iris_i_hip_commit);
-HIP_SLOT(memory, decommit, iris_i_hip_decommit);
-HIP_SLOT(memory, export_range, iris_i_hip_export_range);
-HIP_SLOT(memory, import_range, iris_i_hip_import_range);
-HIP_SLOT(memory, hold_external, iris_i_hip_hold_external);
-HIP_SLOT(memory, release_external, iris_i_hip_release_external);
-HIP_SLOT(memory, map_external, iris_i_hip_map_external);
-
-HIP_SLOT(queue, synchronize, iris_i_hip_synchronize);
-HIP_SLOT(queue, copy, iris_i_hip_copy);
-HIP_SLOT(queue, set, iris_i_hip_set);
-HIP_SLOT(queue, launch, iris_i_hip_launch);
-HIP_SLOT(queue, signal, iris_i_hip_signal);
-HIP_SLOT(queue, wait, iris_i_hip_wait);
-HIP_SLOT(queue, capture_begin, iris_i_hip_capture_begin);
-HIP_SLOT(queue, capture_end, iris_i_hip_capture_end);
-HIP_SLOT(queue, graph_launch, iris_i_hip_graph_launch);
-HIP_SLOT(queue, native, iris_i_hip_native);
+#define HIP_DECLARE(table, slot) \
+    __typeof__(*((const struct iris_##table##_ops *)0)->slot) iris_i_hip_##slot;
+HIP_DEVICE_SLOTS(HIP_DECLARE)
+HIP_HEAP_SLOTS(HIP_DECLARE)
+HIP_VMEM_SLOTS(HIP_DECLARE)
+HIP_QUEUE_SLOTS(HIP_DECLARE)
 
 /* ---- hip_init.c ---- */
 
@@ -413,9 +404,6 @@ iris_status_t iris_i_hip_wait_all(struct hip_stream *stream, const char *what,
 
 /* Whether so much is completed; 0 is all, and becomes what that is. */
 bool iris_i_hip_is_done(struct hip_stream *stream, uint64_t *target_p);
-
-/* The stream is gone. */
-void iris_i_hip_stage_forget(struct hip_stream *stream);
 
 /* After a fault: writes what streams wait for without a kernel. Update the
  * streams first: memory of waits that are over may be something else's by now.

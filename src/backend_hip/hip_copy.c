@@ -15,61 +15,41 @@
 
 /* ---- The stage ---- */
 
-void iris_i_hip_stage_forget(struct hip_stream *stream)
-{
-    struct hip_stage *stage = &stream->hip->stage;
-
-    pthread_mutex_lock(&stage->lock);
-    for (size_t i = 0; i < HIP_STAGE_BLOCKS; i++) {
-        if (stage->users[i].stream == stream) {
-            stage->users[i].stream = NULL;
-        }
-    }
-    pthread_mutex_unlock(&stage->lock);
-}
-
-/* Whether the work that used the block is completed. */
-static bool is_free(const struct hip_stage_user *user)
-{
-    return user->stream == NULL || user->stream->completed >= user->number;
-}
-
-/* `count` free blocks in one piece: the first one's number, or as many as there
- * are. The lock is held. */
-static size_t find_blocks(const struct hip_stage *stage, size_t count)
-{
-    size_t run = 0;
-
-    for (size_t i = 0; i < HIP_STAGE_BLOCKS && run < count; i++) {
-        run = is_free(&stage->users[i]) ? run + 1 : 0;
-        if (run == count) {
-            return i + 1 - count;
-        }
-    }
-    return HIP_STAGE_BLOCKS;
-}
-
-/* Blocks for what the stream does next, or NULL. */
-static char *take_blocks(struct hip_stream *stream, size_t bytes)
+/* Takes as many free blocks in one piece for what the stream does next: the
+ * first one's number, or as many as there are. */
+static size_t take_blocks(const struct hip_stream *stream, size_t count)
 {
     struct hip_backend *hip = stream->hip;
-    struct hip_stage *stage = &hip->stage;
-    const struct hip_stage_user user = {stream,
-                                        stream->submitted + MORE_CALLS + 1};
+    size_t run = 0, end = 0;
+
+    pthread_mutex_lock(&hip->streams_lock);
+    for (; end < HIP_STAGE_BLOCKS && run < count; end++) {
+        const struct hip_block *block = &hip->stage[end];
+        bool is_free =
+            block->user == NULL || block->user->completed >= block->number;
+
+        run = is_free ? run + 1 : 0;
+    }
+    for (size_t i = end - run; i < end && run == count; i++) {
+        hip->stage[i].user = stream;
+        hip->stage[i].number = stream->submitted + MORE_CALLS + 1;
+    }
+    pthread_mutex_unlock(&hip->streams_lock);
+    return run == count ? end - run : HIP_STAGE_BLOCKS;
+}
+
+/* Pinned memory for what the stream does next, or NULL. */
+static char *take_stage(struct hip_stream *stream, size_t bytes)
+{
+    struct hip_backend *hip = stream->hip;
     size_t count =
         bytes / HIP_STAGE_BLOCK_BYTES + (bytes % HIP_STAGE_BLOCK_BYTES != 0);
-    size_t first;
+    size_t first = take_blocks(stream, count);
 
-    pthread_mutex_lock(&stage->lock);
-    first = find_blocks(stage, count);
     if (first == HIP_STAGE_BLOCKS && count <= HIP_STAGE_BLOCKS) {
         iris_i_hip_update_all(hip, stream);
-        first = find_blocks(stage, count);
+        first = take_blocks(stream, count);
     }
-    for (size_t i = 0; i < count && first < HIP_STAGE_BLOCKS; i++) {
-        stage->users[first + i] = user;
-    }
-    pthread_mutex_unlock(&stage->lock);
     return first == HIP_STAGE_BLOCKS ? NULL : hip->pinned->blocks[first];
 }
 
@@ -86,6 +66,7 @@ struct errand {
     int value;
     size_t bytes;
     bool writes_host; /* the program's memory; to be counted */
+    bool full;        /* the stage has no space, and nothing was done */
 };
 
 /* It is done, or will not be. */
@@ -151,13 +132,6 @@ static bool is_pageable(const struct hip_backend *hip, const void *ptr)
                                : error == hipErrorInvalidValue;
 }
 
-struct copy {
-    void *dst;
-    const void *src;
-    size_t bytes;
-    bool full; /* the stage has no room, and nothing was done */
-};
-
 /* The runtime's own, which makes the host wait for pageable memory. */
 static hipError_t copy_direct(struct hip_stream *stream, void *dst,
                               const void *src, size_t bytes)
@@ -167,10 +141,11 @@ static hipError_t copy_direct(struct hip_stream *stream, void *dst,
 
 /* From the host to the device: at once, if what the program has there is what
  * it is to be. */
-static hipError_t put_staged(struct hip_stream *stream, const struct copy *copy,
-                             char *stage)
+static hipError_t put_staged(struct hip_stream *stream,
+                             const struct errand *copy, char *stage)
 {
-    const struct errand fill = {stage, copy->src, 0, copy->bytes, false};
+    const struct errand fill = {
+        .dst = stage, .src = copy->src, .bytes = copy->bytes};
     hipError_t error = hipSuccess;
 
     if (atomic_load(&host_writers) != 0) {
@@ -181,19 +156,20 @@ static hipError_t put_staged(struct hip_stream *stream, const struct copy *copy,
     return error ? error : copy_direct(stream, copy->dst, stage, copy->bytes);
 }
 
-static hipError_t get_staged(struct hip_stream *stream, const struct copy *copy,
-                             char *stage)
+static hipError_t get_staged(struct hip_stream *stream,
+                             const struct errand *copy, char *stage)
 {
-    const struct errand empty = {copy->dst, stage, 0, copy->bytes, true};
+    struct errand empty = *copy;
     hipError_t error = copy_direct(stream, stage, copy->src, copy->bytes);
 
+    empty.src = stage;
     return error ? error : send_errand(stream, &empty);
 }
 
-static hipError_t copy_staged(struct hip_stream *stream, struct copy *copy,
+static hipError_t copy_staged(struct hip_stream *stream, struct errand *copy,
                               bool to_host)
 {
-    char *stage = take_blocks(stream, copy->bytes);
+    char *stage = take_stage(stream, copy->bytes);
 
     copy->full = stage == NULL;
     if (copy->full) {
@@ -207,8 +183,7 @@ static hipError_t copy_staged(struct hip_stream *stream, struct copy *copy,
 static iris_status_t do_copy(struct hip_stream *stream, void *what)
 {
     const struct hip_backend *hip = stream->hip;
-    struct copy *copy = what;
-    const struct errand both = {copy->dst, copy->src, 0, copy->bytes, true};
+    struct errand *copy = what;
     bool from_host = is_pageable(hip, copy->src);
     bool to_host = is_pageable(hip, copy->dst);
     hipError_t error;
@@ -219,7 +194,7 @@ static iris_status_t do_copy(struct hip_stream *stream, void *what)
         return iris_i_hip_fail_captured(
             hip, "a copy of host memory that is not pinned");
     } else {
-        error = from_host && to_host ? send_errand(stream, &both)
+        error = from_host && to_host ? send_errand(stream, copy)
                                      : copy_staged(stream, copy, to_host);
     }
     return iris_i_hip_fail(hip, error, "a copy of %zu bytes from %p to %p",
@@ -231,7 +206,8 @@ static iris_status_t do_copy(struct hip_stream *stream, void *what)
 iris_status_t iris_i_hip_copy(struct iris_stream *base, void *dst,
                               const void *src, size_t bytes)
 {
-    struct copy copy = {dst, src, bytes, false};
+    struct errand copy = {
+        .dst = dst, .src = src, .bytes = bytes, .writes_host = true};
     iris_status_t status = iris_i_hip_enqueue(base, 1, do_copy, &copy);
 
     if (copy.full) {
@@ -263,7 +239,8 @@ static iris_status_t do_set(struct hip_stream *stream, void *what)
 iris_status_t iris_i_hip_set(struct iris_stream *stream, void *dst, int value,
                              size_t bytes)
 {
-    struct errand fill = {dst, NULL, value, bytes, true};
+    struct errand fill = {
+        .dst = dst, .value = value, .bytes = bytes, .writes_host = true};
 
     return iris_i_hip_enqueue(stream, 1, do_set, &fill);
 }

@@ -106,8 +106,8 @@ iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base, size_t bytes)
     return status;
 }
 
-iris_status_t iris_i_hip_heap_alloc(struct iris_backend *backend, size_t bytes,
-                                    struct iris_heap_region *region_p)
+iris_status_t iris_i_hip_alloc(struct iris_backend *backend, size_t bytes,
+                               struct iris_heap_region *region_p)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
@@ -116,8 +116,8 @@ iris_status_t iris_i_hip_heap_alloc(struct iris_backend *backend, size_t bytes,
                             : pool_alloc(hip, bytes, region_p);
 }
 
-void iris_i_hip_heap_free(struct iris_backend *backend,
-                          struct iris_heap_region *region)
+void iris_i_hip_free(struct iris_backend *backend,
+                     struct iris_heap_region *region)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
@@ -146,7 +146,7 @@ static iris_status_t pool_export(const struct hip_backend *hip,
     return iris_i_hip_fail(hip, error, "the heap cannot be shared");
 }
 
-iris_status_t iris_i_hip_heap_export(struct iris_backend *backend,
+iris_status_t iris_i_hip_export_heap(struct iris_backend *backend,
                                      const struct iris_heap_region *region,
                                      struct iris_heap_handle *handle_p)
 {

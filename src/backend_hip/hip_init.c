@@ -112,13 +112,11 @@ static iris_status_t hip_survey(struct iris_survey *survey_p)
     count = survey.num_devices < IRIS_SURVEY_DEVICES ? survey.num_devices
                                                      : IRIS_SURVEY_DEVICES;
     for (int device = 0; device < count; device++) {
-        if (hipDeviceGetName(survey.devices[device].name,
-                             sizeof survey.devices[device].name,
-                             device) != hipSuccess ||
-            hipDeviceGetPCIBusId(survey.devices[device].pci, HIP_PCI_BYTES,
-                                 device) != hipSuccess ||
-            hipDeviceTotalMem(&survey.devices[device].memory_bytes, device) !=
-                hipSuccess) {
+        __typeof__(survey.devices[0]) *one = &survey.devices[device];
+
+        if (hipDeviceGetName(one->name, sizeof one->name, device) ||
+            hipDeviceGetPCIBusId(one->pci, HIP_PCI_BYTES, device) ||
+            hipDeviceTotalMem(&one->memory_bytes, device)) {
             (void)hipGetLastError();
         }
         survey_peers(&survey, device, count);
@@ -175,21 +173,39 @@ static iris_status_t describe(struct hip_backend *hip)
     return IRIS_OK;
 }
 
+void iris_i_hip_info(const struct iris_backend *backend,
+                     struct iris_device_info *info_p)
+{
+    *info_p = ((const struct hip_backend *)backend)->info;
+}
+
+#define SLOT(table, slot) .slot = iris_i_hip_##slot,
+static const struct iris_device_ops device_ops = {HIP_DEVICE_SLOTS(SLOT)};
+static const struct iris_queue_ops queue_ops = {HIP_QUEUE_SLOTS(SLOT)};
+static const struct iris_memory_ops vmem_ops = {HIP_HEAP_SLOTS(SLOT)
+                                                    HIP_VMEM_SLOTS(SLOT)};
+static const struct iris_memory_ops pool_ops = {
+    .commit = iris_i_all_committed,
+    .decommit = iris_i_no_decommit,
+    .export_range = iris_i_no_export_range,
+    .import_range = iris_i_no_import_range,
+    .hold_external = iris_i_no_hold_external,
+    .release_external = iris_i_no_release_external,
+    .map_external = iris_i_no_map_external,
+    HIP_HEAP_SLOTS(SLOT)};
+#undef SLOT
+
 static const struct iris_backend_type hip_type;
-static const struct iris_device_ops device_ops;
-static const struct iris_memory_ops pool_ops, vmem_ops;
-static const struct iris_queue_ops queue_ops;
 
 static void destroy(struct hip_backend *hip)
 {
     pthread_mutex_destroy(&hip->watch_lock);
     pthread_mutex_destroy(&hip->streams_lock);
     pthread_mutex_destroy(&hip->functions_lock);
-    pthread_mutex_destroy(&hip->stage.lock);
     free(hip);
 }
 
-static void hip_close(struct iris_backend *backend)
+void iris_i_hip_close(struct iris_backend *backend)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
@@ -241,7 +257,6 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
     pthread_mutex_init(&hip->watch_lock, NULL);
     pthread_mutex_init(&hip->streams_lock, NULL);
     pthread_mutex_init(&hip->functions_lock, NULL);
-    pthread_mutex_init(&hip->stage.lock, NULL);
     status = iris_i_hip_fail(hip, iris_i_hip_attach(hip), "it cannot be used");
     if (status != IRIS_OK) {
         destroy(hip);
@@ -249,76 +264,12 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
     }
     status = open_here(hip);
     if (status != IRIS_OK) {
-        hip_close(&hip->base);
+        iris_i_hip_close(&hip->base);
         return status;
     }
     *backend_p = &hip->base;
     return IRIS_OK;
 }
-
-static void hip_info(const struct iris_backend *backend,
-                     struct iris_device_info *info_p)
-{
-    *info_p = ((const struct hip_backend *)backend)->info;
-}
-
-static const struct iris_device_ops device_ops = {
-    .info = hip_info,
-    .stream_create = iris_i_hip_stream_create,
-    .stream_wrap = iris_i_hip_stream_wrap,
-    .stream_destroy = iris_i_hip_stream_destroy,
-    .graph_destroy = iris_i_hip_graph_destroy,
-    .clear_fault = iris_i_hip_clear_fault,
-    .close = hip_close,
-};
-
-static const struct iris_memory_ops pool_ops = {
-    .alloc = iris_i_hip_heap_alloc,
-    .free = iris_i_hip_heap_free,
-    .export_heap = iris_i_hip_heap_export,
-    .import_heap = iris_i_hip_heap_import,
-    .unimport_heap = iris_i_hip_heap_unimport,
-    .commit = iris_i_all_committed,
-    .decommit = iris_i_no_decommit,
-    .export_range = iris_i_no_export_range,
-    .import_range = iris_i_no_import_range,
-    .hold_external = iris_i_no_hold_external,
-    .release_external = iris_i_no_release_external,
-    .map_external = iris_i_no_map_external,
-};
-
-static const struct iris_memory_ops vmem_ops = {
-    .alloc = iris_i_hip_heap_alloc,
-    .free = iris_i_hip_heap_free,
-    .export_heap = iris_i_hip_heap_export,
-    .import_heap = iris_i_hip_heap_import,
-    .unimport_heap = iris_i_hip_heap_unimport,
-    .commit = iris_i_hip_commit,
-    .decommit = iris_i_hip_decommit,
-    .export_range = iris_i_hip_export_range,
-    .import_range = iris_i_hip_import_range,
-    .hold_external = iris_i_hip_hold_external,
-    .release_external = iris_i_hip_release_external,
-    .map_external = iris_i_hip_map_external,
-};
-
-static const struct iris_queue_ops queue_ops = {
-    .synchronize = iris_i_hip_synchronize,
-    .copy = iris_i_hip_copy,
-    .set = iris_i_hip_set,
-    .launch = iris_i_hip_launch,
-#if HIP_QUEUE_WAITS
-    .signal = iris_i_hip_signal,
-    .wait = iris_i_hip_wait,
-#else
-    .signal = iris_i_no_signal,
-    .wait = iris_i_no_wait,
-#endif
-    .capture_begin = iris_i_hip_capture_begin,
-    .capture_end = iris_i_hip_capture_end,
-    .graph_launch = iris_i_hip_graph_launch,
-    .native = iris_i_hip_native,
-};
 
 static const struct iris_backend_type hip_type = {
     .name = "hip",

@@ -166,7 +166,7 @@ static iris_status_t read_handle(const struct hip_backend *hip,
     return IRIS_OK;
 }
 
-iris_status_t iris_i_hip_heap_import(struct iris_backend *backend,
+iris_status_t iris_i_hip_import_heap(struct iris_backend *backend,
                                      const struct iris_heap_handle *handle,
                                      size_t bytes, void **base_p)
 {
@@ -190,7 +190,7 @@ iris_status_t iris_i_hip_heap_import(struct iris_backend *backend,
     return IRIS_OK;
 }
 
-void iris_i_hip_heap_unimport(struct iris_backend *backend, void *base,
+void iris_i_hip_unimport_heap(struct iris_backend *backend, void *base,
                               size_t bytes)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;

@@ -6,6 +6,7 @@
 
 #include "backend_hip/hip.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 /* ---- The calling thread ---- */
@@ -107,19 +108,15 @@ void iris_i_hip_set_environment(void)
 hipError_t iris_i_hip_give_first_work(const struct hip_backend *hip,
                                       hipStream_t native)
 {
-#if HIP_QUEUE_WAITS
     char *word = (char *)(uintptr_t)hip->info.watch +
                  offsetof(struct hip_pinned, unread);
-    hipError_t error = hipStreamWriteValue64(native, word, 0, 0);
+    hipError_t error = HIP_QUEUE_WAITS
+                           ? hipStreamWriteValue64(native, word, 0, 0)
+                           : hipErrorNotSupported;
 
     return error == hipErrorNotSupported ? hipSuccess : error;
-#else
-    (void)hip, (void)native;
-    return hipSuccess;
-#endif
 }
 
-#if HIP_QUEUE_WAITS
 /* CUDA 13.0, H200: a process has memory for some 34 streams and graphs on a GPU
  * at first. To take more waits for all that runs there, and all other calls
  * wait for that: for ever, if a kernel waits for a rank whose thread is in such
@@ -188,6 +185,9 @@ void iris_i_hip_prepare(const struct hip_backend *hip)
     const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
     unsigned long queues = text == NULL ? 0 : strtoul(text, NULL, 10);
 
+    if (!HIP_QUEUE_WAITS) {
+        return;
+    }
     /* Before a second one's kernels can wait for the first's. Behind one that
      * cannot be ended it would never come back. */
     if (hip->num_contexts == 2 && !made[hip->device] &&
@@ -204,12 +204,6 @@ void iris_i_hip_prepare(const struct hip_backend *hip)
                        queues);
     }
 }
-#else
-void iris_i_hip_prepare(const struct hip_backend *hip)
-{
-    (void)hip;
-}
-#endif
 
 #if !IRIS_HIP_NVIDIA
 /* HIP has it since 5.6; the runtime may be newer than the headers. */
@@ -300,23 +294,14 @@ bool iris_i_hip_is_unknown(const hipPointerAttribute_t *what)
 #endif
 }
 
-#if IRIS_HIP_NVIDIA
-void *iris_i_hip_os_handle(int *fd)
-{
-    return (void *)(uintptr_t)*fd;
-}
-
-const char *iris_i_hip_cannot_retain(void)
-{
-    return NULL;
-}
-#else
-/* As HIP_VERSION counts it; 0: not known. */
+/* As HIP_VERSION counts it; 0: not known. CUDA has none of what follows. */
 static int runtime_version(void)
 {
     int version = 0;
 
-    return hipRuntimeGetVersion(&version) == hipSuccess ? version : 0;
+    return IRIS_HIP_NVIDIA                                ? INT_MAX
+           : hipRuntimeGetVersion(&version) == hipSuccess ? version
+                                                          : 0;
 }
 
 /* HIP before 7.1 took the address of a descriptor to import, since then it
@@ -338,4 +323,3 @@ const char *iris_i_hip_cannot_retain(void)
                ? "HIP before 7.14 does not hold memory of the program's safely"
                : NULL;
 }
-#endif

@@ -167,7 +167,8 @@ iris_status_t iris_i_hip_signal(struct iris_stream *stream, uint64_t *place,
 {
     struct signal signal = {place, value};
 
-    return iris_i_hip_enqueue(stream, 1, do_signal, &signal);
+    return HIP_QUEUE_WAITS ? iris_i_hip_enqueue(stream, 1, do_signal, &signal)
+                           : IRIS_ERR_UNSUPPORTED;
 }
 
 /* GE is a signed comparison of the difference with 0, which is that of what is
@@ -177,7 +178,8 @@ iris_status_t iris_i_hip_wait(struct iris_stream *stream, uint64_t *place,
 {
     struct hip_wait wait = {.place = place, .cmp = cmp, .value = value};
 
-    return cmp == IRIS_CMP_EQ || (cmp == IRIS_CMP_GE && value <= INT64_MAX)
+    return HIP_QUEUE_WAITS && (cmp == IRIS_CMP_EQ ||
+                               (cmp == IRIS_CMP_GE && value <= INT64_MAX))
                ? iris_i_hip_enqueue(stream, 1, do_wait, &wait)
                : IRIS_ERR_UNSUPPORTED;
 }

@@ -95,6 +95,11 @@ static void unlist(struct hip_stream *stream)
         link = &(*link)->next;
     }
     *link = stream->next;
+    for (size_t i = 0; i < HIP_STAGE_BLOCKS; i++) {
+        if (hip->stage[i].user == stream) {
+            hip->stage[i].user = NULL;
+        }
+    }
     pthread_mutex_unlock(&hip->streams_lock);
 }
 
@@ -102,7 +107,6 @@ static void unlist(struct hip_stream *stream)
 static void destroy(struct hip_stream *stream)
 {
     unlist(stream);
-    iris_i_hip_stage_forget(stream);
     for (size_t i = 0; i < HIP_EVENTS; i++) {
         if (stream->events[i].event != NULL) {
             (void)hipEventDestroy(stream->events[i].event);
