@@ -115,14 +115,6 @@ struct hip_memory {
     hipMemGenericAllocationHandle_t handle; /* HIP_RANGE */
 };
 
-/* A range of addresses. What is used of it begins at a multiple of what offsets
- * in a heap may have to be multiples of. */
-struct hip_addresses {
-    char *base;
-    size_t bytes;
-    struct hip_memory raw; /* as reserved */
-};
-
 /* Memory at an address of a heap, by the runtime's virtual memory calls. */
 struct hip_range {
     struct hip_range *next;
@@ -130,8 +122,7 @@ struct hip_range {
 };
 
 struct hip_vmem {
-    size_t granularity;             /* of mappings; 0: the pool allocator */
-    struct hip_addresses addresses; /* this rank's heap */
+    size_t granularity; /* of mappings; 0: the pool allocator */
     struct hip_range *ranges;
     int num_devices; /* that use this rank's memory; its own is the first */
     hipMemAccessDesc access[HIP_MAX_DEVICES];
@@ -140,28 +131,10 @@ struct hip_vmem {
 /* A peer's heap as it is mapped here. */
 struct hip_import {
     struct hip_import *next;
-    char *base;
+    void *base;
     size_t bytes;
-    bool local;                     /* a rank thread's, by its own pointer */
-    void *opened;                   /* else of the pool allocator: by IPC */
-    struct hip_addresses addresses; /* else of vmem */
-};
-
-/* What a handle's bytes hold. A pid is unique only in its namespace, whose
- * number has 32 bits. */
-struct hip_handle {
-    char *base; /* in that process */
-    uint64_t bytes;
-    uint32_t pid_namespace;
-    int32_t pid;
-    int32_t rank;
-    int32_t vmem; /* the allocator, which all ranks must share */
-    char pci[HIP_PCI_BYTES];
-    union {
-        uint64_t offset;    /* pool: of the heap in its allocation */
-        uint64_t committed; /* vmem: bytes of memory behind the descriptor */
-    };
-    hipIpcMemHandle_t ipc; /* pool: of the whole allocation */
+    bool local;               /* a rank thread's, by its own pointer; else: */
+    struct hip_memory memory; /* the addresses of vmem, or what IPC opened */
 };
 
 /* ---- The instance ---- */
@@ -192,8 +165,9 @@ struct hip_backend {
     char pci[HIP_PCI_BYTES];
     struct iris_device_info info;
     struct iris_heap_region heap;
-    bool heap_freed;            /* while the heap is freed */
-    struct hip_import *imports; /* in no order */
+    struct hip_memory heap_memory; /* or addresses, as the runtime gave them */
+    bool heap_freed;               /* while the heap is freed */
+    struct hip_import *imports;    /* in no order */
     struct hip_vmem vmem;
     unsigned num_contexts; /* of this process on the GPU, when it was opened */
     struct hip_services services;
@@ -348,20 +322,20 @@ bool iris_i_hip_is_heap(const struct hip_backend *hip, const void *ptr);
 iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base,
                               size_t bytes);
 
-uint32_t iris_i_hip_pid_namespace(void);
-
 /* Heaps as addresses that get memory when it is needed: makes hip->vmem, and
  * what slots do for such heaps. A mapping has the window behind the heap. */
 iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip);
 iris_status_t iris_i_hip_vmem_alloc(struct hip_backend *hip, size_t bytes,
                                     struct iris_heap_region *region_p);
-iris_status_t iris_i_hip_vmem_export(struct hip_backend *hip,
-                                     struct hip_handle *handle, int *fd_p);
-iris_status_t iris_i_hip_vmem_import(struct hip_backend *hip,
-                                     const struct hip_handle *theirs, int fd,
+iris_status_t iris_i_hip_vmem_export(struct hip_backend *hip, const void *base,
+                                     uint64_t *committed_p, int *fd_p);
+iris_status_t iris_i_hip_vmem_import(struct hip_backend *hip, int rank,
+                                     uint64_t committed, int fd,
                                      struct hip_import *import);
+
+/* Frees memory or addresses, and what is mapped there. */
 void iris_i_hip_vmem_free(struct hip_backend *hip,
-                          struct hip_addresses *addresses);
+                          const struct hip_memory *memory);
 
 /* Maps memory for the first devices of `access`. The handle is the range's from
  * then on, and released if that fails. */

@@ -9,12 +9,6 @@
 
 #include <iris/heap.h>
 
-#include <string.h>
-#include <unistd.h>
-
-_Static_assert(sizeof(struct hip_handle) <= IRIS_HANDLE_BYTES,
-               "a hip handle fits in a heap handle");
-
 static void free_memory(const struct hip_backend *hip, void *raw)
 {
     const struct hip_memory memory = {.kind = HIP_DEVICE, .ptr = raw};
@@ -68,13 +62,13 @@ static iris_status_t pool_alloc(struct hip_backend *hip, size_t bytes,
     }
     region_p->base = (char *)raw + gap(raw);
     region_p->bytes = bytes;
-    region_p->cookie = raw;
     status = iris_i_hip_zero(hip, region_p->base, bytes);
     if (status != IRIS_OK) {
         free_memory(hip, raw);
         return status;
     }
     hip->heap = *region_p;
+    hip->heap_memory = (struct hip_memory){.kind = HIP_DEVICE, .ptr = raw};
     return IRIS_OK;
 }
 
@@ -122,54 +116,10 @@ void iris_i_hip_free(struct iris_backend *backend,
     struct hip_backend *hip = (struct hip_backend *)backend;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
 
+    (void)region;
     hip->heap_freed = true;
-    if (hip->params.vmem) {
-        iris_i_hip_vmem_free(hip, &hip->vmem.addresses);
-    }
-    free_memory(hip, region->cookie);
+    iris_i_hip_vmem_free(hip, &hip->heap_memory);
     hip->heap_freed = false;
-}
-
-static iris_status_t pool_export(const struct hip_backend *hip,
-                                 const struct iris_heap_region *region,
-                                 struct hip_handle *handle)
-{
-    hipDeviceptr_t start;
-    size_t bytes;
-    hipError_t error =
-        hipMemGetAddressRange(&start, &bytes, (hipDeviceptr_t)region->base);
-
-    if (error == hipSuccess) {
-        handle->offset = (uint64_t)(handle->base - (char *)start);
-        error = hipIpcGetMemHandle(&handle->ipc, region->cookie);
-    }
-    return iris_i_hip_fail(hip, error, "the heap cannot be shared");
-}
-
-iris_status_t iris_i_hip_export_heap(struct iris_backend *backend,
-                                     const struct iris_heap_region *region,
-                                     struct iris_heap_handle *handle_p)
-{
-    struct hip_backend *hip = (struct hip_backend *)backend;
-    struct hip_handle handle = {.pid_namespace = iris_i_hip_pid_namespace(),
-                                .pid = getpid(),
-                                .base = region->base,
-                                .bytes = region->bytes,
-                                .rank = hip->params.rank,
-                                .vmem = hip->params.vmem};
-    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
-    int fd = -1;
-    iris_status_t status = hip->params.vmem
-                               ? iris_i_hip_vmem_export(hip, &handle, &fd)
-                               : pool_export(hip, region, &handle);
-
-    if (status == IRIS_OK) {
-        memcpy(handle.pci, hip->pci, sizeof hip->pci);
-        handle_p->fd = fd;
-        handle_p->num_bytes = sizeof handle;
-        memcpy(handle_p->bytes, &handle, sizeof handle);
-    }
-    return status;
 }
 
 bool iris_i_hip_is_heap(const struct hip_backend *hip, const void *ptr)

@@ -13,10 +13,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* ---- Errors; the driver's numbers are the runtime's ---- */
+/* ---- Errors ---- */
 
-#define hipError_t cudaError_t
-#define hipSuccess cudaSuccess
+/* The runtime's and the driver's types differ, but not their numbers. */
+#define hipError_t unsigned
+#define hipSuccess 0U
 #define hipErrorNotReady cudaErrorNotReady
 #define hipErrorUnknown cudaErrorUnknown
 #define hipErrorOutOfMemory cudaErrorMemoryAllocation
@@ -44,17 +45,16 @@
 #define hipDriverGetVersion cudaDriverGetVersion
 #define hipDeviceGetP2PAttribute cudaDeviceGetP2PAttribute
 #define hipDevP2PAttrNativeAtomicSupported cudaDevP2PAttrNativeAtomicSupported
-#define hipDeviceTotalMem(...) ((hipError_t)cuDeviceTotalMem(__VA_ARGS__))
+#define hipDeviceTotalMem cuDeviceTotalMem
 #define hipDeviceGetAttribute cudaDeviceGetAttribute
 #define hipDeviceAttribute_t enum cudaDeviceAttr
 #define hipDeviceAttributeMultiprocessorCount cudaDevAttrMultiProcessorCount
 #define hipDeviceAttributeWarpSize cudaDevAttrWarpSize
 #define hipCtx_t CUcontext
-#define hipDevicePrimaryCtxRetain(ctx, device) \
-    ((hipError_t)cuDevicePrimaryCtxRetain(ctx, device))
-#define hipCtxPushCurrent(ctx) ((hipError_t)cuCtxPushCurrent(ctx))
-#define hipCtxPopCurrent(ctx) ((hipError_t)cuCtxPopCurrent(ctx))
-#define hipDeviceGetName(...) ((hipError_t)cuDeviceGetName(__VA_ARGS__))
+#define hipDevicePrimaryCtxRetain cuDevicePrimaryCtxRetain
+#define hipCtxPushCurrent cuCtxPushCurrent
+#define hipCtxPopCurrent cuCtxPopCurrent
+#define hipDeviceGetName cuDeviceGetName
 
 /* ---- Memory ---- */
 
@@ -90,7 +90,7 @@ hipMemGetAddressRange(hipDeviceptr_t *base, size_t *bytes, hipDeviceptr_t ptr)
     CUresult ret = cuMemGetAddressRange(&start, bytes, (CUdeviceptr)ptr);
 
     *base = (void *)start;
-    return (hipError_t)ret;
+    return ret;
 }
 
 /* ---- Memory by request ---- */
@@ -106,8 +106,7 @@ hipMemGetAddressRange(hipDeviceptr_t *base, size_t *bytes, hipDeviceptr_t ptr)
     CU_MEM_ALLOC_GRANULARITY_RECOMMENDED
 #define hipMemAccessDesc CUmemAccessDesc
 #define hipMemAccessFlagsProtReadWrite CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-#define hipMemGetAllocationGranularity(bytes, prop, option) \
-    ((hipError_t)cuMemGetAllocationGranularity(bytes, prop, option))
+#define hipMemGetAllocationGranularity cuMemGetAllocationGranularity
 
 static inline hipError_t hipMemAddressReserve(void **ptr, size_t bytes,
                                               size_t alignment, void *hint,
@@ -118,27 +117,23 @@ static inline hipError_t hipMemAddressReserve(void **ptr, size_t bytes,
         cuMemAddressReserve(&start, bytes, alignment, (CUdeviceptr)hint, flags);
 
     *ptr = (void *)start;
-    return (hipError_t)ret;
+    return ret;
 }
 
 #define hipMemAddressFree(ptr, bytes) \
-    ((hipError_t)cuMemAddressFree((CUdeviceptr)(ptr), bytes))
-#define hipMemCreate(...) ((hipError_t)cuMemCreate(__VA_ARGS__))
-#define hipMemRelease(handle) ((hipError_t)cuMemRelease(handle))
+    cuMemAddressFree((CUdeviceptr)(ptr), bytes)
+#define hipMemCreate cuMemCreate
+#define hipMemRelease cuMemRelease
 #define hipMemMap(ptr, bytes, offset, handle, flags) \
-    ((hipError_t)cuMemMap((CUdeviceptr)(ptr), bytes, offset, handle, flags))
-#define hipMemUnmap(ptr, bytes) \
-    ((hipError_t)cuMemUnmap((CUdeviceptr)(ptr), bytes))
+    cuMemMap((CUdeviceptr)(ptr), bytes, offset, handle, flags)
+#define hipMemUnmap(ptr, bytes) cuMemUnmap((CUdeviceptr)(ptr), bytes)
 #define hipMemSetAccess(ptr, bytes, access, count) \
-    ((hipError_t)cuMemSetAccess((CUdeviceptr)(ptr), bytes, access, count))
-#define hipMemExportToShareableHandle(shareable, handle, type, flags) \
-    ((hipError_t)cuMemExportToShareableHandle(shareable, handle, type, flags))
-#define hipMemImportFromShareableHandle(handle, shareable, type) \
-    ((hipError_t)cuMemImportFromShareableHandle(handle, shareable, type))
-#define hipMemRetainAllocationHandle(handle, ptr) \
-    ((hipError_t)cuMemRetainAllocationHandle(handle, ptr))
-#define hipMemGetAllocationPropertiesFromHandle(prop, handle) \
-    ((hipError_t)cuMemGetAllocationPropertiesFromHandle(prop, handle))
+    cuMemSetAccess((CUdeviceptr)(ptr), bytes, access, count)
+#define hipMemExportToShareableHandle cuMemExportToShareableHandle
+#define hipMemImportFromShareableHandle cuMemImportFromShareableHandle
+#define hipMemRetainAllocationHandle cuMemRetainAllocationHandle
+#define hipMemGetAllocationPropertiesFromHandle \
+    cuMemGetAllocationPropertiesFromHandle
 
 /* ---- Streams and graphs ---- */
 
@@ -186,15 +181,15 @@ static inline hipError_t hipStreamGetDevice(hipStream_t stream, int *device)
         ret = cuCtxGetDevice(device);
         (void)cuCtxPopCurrent(&context);
     }
-    return (hipError_t)ret;
+    return ret;
 }
 
 #define hipStreamWriteValue64(stream, ptr, value, flags) \
-    ((hipError_t)cuStreamWriteValue64(stream, (CUdeviceptr)(ptr), value, flags))
+    cuStreamWriteValue64(stream, (CUdeviceptr)(ptr), value, flags)
 #define hipStreamWaitValueGte CU_STREAM_WAIT_VALUE_GEQ
 #define hipStreamWaitValueEq CU_STREAM_WAIT_VALUE_EQ
 #define hipStreamWaitValue64(stream, ptr, value, flags, mask) \
-    ((hipError_t)cuStreamWaitValue64(stream, (CUdeviceptr)(ptr), value, flags))
+    cuStreamWaitValue64(stream, (CUdeviceptr)(ptr), value, flags)
 
 /* ---- Code ---- */
 
@@ -203,10 +198,9 @@ static inline hipError_t hipStreamGetDevice(hipStream_t stream, int *device)
 #define HIP_LAUNCH_PARAM_BUFFER_POINTER CU_LAUNCH_PARAM_BUFFER_POINTER
 #define HIP_LAUNCH_PARAM_BUFFER_SIZE CU_LAUNCH_PARAM_BUFFER_SIZE
 #define HIP_LAUNCH_PARAM_END CU_LAUNCH_PARAM_END
-#define hipModuleLoadData(...) ((hipError_t)cuModuleLoadData(__VA_ARGS__))
-#define hipModuleGetFunction(function, module, name) \
-    ((hipError_t)cuModuleGetFunction(function, module, name))
-#define hipModuleLaunchKernel(...) (hipError_t) cuLaunchKernel(__VA_ARGS__)
+#define hipModuleLoadData cuModuleLoadData
+#define hipModuleGetFunction cuModuleGetFunction
+#define hipModuleLaunchKernel cuLaunchKernel
 #define hipLaunchKernel cudaLaunchKernel
 
 #endif /* IRIS_SRC_BACKEND_HIP_HIP_NVIDIA_H */

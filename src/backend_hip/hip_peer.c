@@ -12,7 +12,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-uint32_t iris_i_hip_pid_namespace(void)
+/* What a handle's bytes hold. A pid is unique only in its namespace, whose
+ * number has 32 bits. */
+struct hip_handle {
+    char *base; /* in that process */
+    uint64_t bytes;
+    uint32_t pid_namespace;
+    int32_t pid;
+    int32_t rank;
+    int32_t vmem; /* the allocator, which all ranks must share */
+    char pci[HIP_PCI_BYTES];
+    union {
+        uint64_t offset;    /* pool: of the heap in its allocation */
+        uint64_t committed; /* vmem: bytes of memory behind the descriptor */
+    };
+    hipIpcMemHandle_t ipc; /* pool: of the whole allocation */
+};
+
+_Static_assert(sizeof(struct hip_handle) <= IRIS_HANDLE_BYTES,
+               "a hip handle fits in a heap handle");
+
+static uint32_t pid_namespace(void)
 {
     struct stat st;
 
@@ -24,8 +44,7 @@ uint32_t iris_i_hip_pid_namespace(void)
 /* Is it a heap of another rank thread of this process? */
 static bool is_here(const struct hip_handle *theirs)
 {
-    return theirs->pid == getpid() &&
-           theirs->pid_namespace == iris_i_hip_pid_namespace();
+    return theirs->pid == getpid() && theirs->pid_namespace == pid_namespace();
 }
 
 /* Whether kernels here need peer access for the heap. On NVIDIA it takes a
@@ -108,6 +127,50 @@ static iris_status_t check_reach(struct hip_backend *hip,
                                            : hipGetErrorString(error));
 }
 
+/* ---- Exporting ---- */
+
+static iris_status_t pool_export(const struct hip_backend *hip,
+                                 struct hip_handle *handle)
+{
+    hipDeviceptr_t start;
+    size_t bytes;
+    hipError_t error =
+        hipMemGetAddressRange(&start, &bytes, (hipDeviceptr_t)handle->base);
+
+    if (error == hipSuccess) {
+        handle->offset = (uint64_t)(handle->base - (char *)start);
+        error = hipIpcGetMemHandle(&handle->ipc, hip->heap_memory.ptr);
+    }
+    return iris_i_hip_fail(hip, error, "the heap cannot be shared");
+}
+
+iris_status_t iris_i_hip_export_heap(struct iris_backend *backend,
+                                     const struct iris_heap_region *region,
+                                     struct iris_heap_handle *handle_p)
+{
+    struct hip_backend *hip = (struct hip_backend *)backend;
+    struct hip_handle handle = {.pid_namespace = pid_namespace(),
+                                .pid = getpid(),
+                                .base = region->base,
+                                .bytes = region->bytes,
+                                .rank = hip->params.rank,
+                                .vmem = hip->params.vmem};
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
+    int fd = -1;
+    iris_status_t status =
+        hip->params.vmem
+            ? iris_i_hip_vmem_export(hip, handle.base, &handle.committed, &fd)
+            : pool_export(hip, &handle);
+
+    if (status == IRIS_OK) {
+        memcpy(handle.pci, hip->pci, sizeof hip->pci);
+        handle_p->fd = fd;
+        handle_p->num_bytes = sizeof handle;
+        memcpy(handle_p->bytes, &handle, sizeof handle);
+    }
+    return status;
+}
+
 /* ---- Importing ---- */
 
 static iris_status_t import(struct hip_backend *hip,
@@ -127,13 +190,14 @@ static iris_status_t import(struct hip_backend *hip,
         return IRIS_OK;
     }
     if (hip->params.vmem) {
-        return iris_i_hip_vmem_import(hip, theirs, fd, import);
+        return iris_i_hip_vmem_import(hip, theirs->rank, theirs->committed, fd,
+                                      import);
     }
     /* The runtime counts how often one is open: other contexts of this process
      * may have it, too. */
-    error = hipIpcOpenMemHandle(&import->opened, theirs->ipc,
+    error = hipIpcOpenMemHandle(&import->memory.ptr, theirs->ipc,
                                 hipIpcMemLazyEnablePeerAccess);
-    import->base = (char *)import->opened + theirs->offset;
+    import->base = (char *)import->memory.ptr + theirs->offset;
     return iris_i_hip_fail(
         hip, error, "the heap of rank %d, process %d on GPU %s, is not mapped",
         theirs->rank, (int)theirs->pid, theirs->pci);
@@ -209,9 +273,9 @@ void iris_i_hip_unimport_heap(struct iris_backend *backend, void *base,
     if (mapped->local) {
         iris_i_hip_import_local(-1);
     } else if (hip->params.vmem) {
-        iris_i_hip_vmem_free(hip, &mapped->addresses);
+        iris_i_hip_vmem_free(hip, &mapped->memory);
     } else if (!iris_i_hip_any_stuck()) {
-        (void)hipIpcCloseMemHandle(mapped->opened);
+        (void)hipIpcCloseMemHandle(mapped->memory.ptr);
     }
     free(mapped);
 }

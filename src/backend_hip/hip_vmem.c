@@ -45,14 +45,16 @@ static size_t round_up(size_t bytes, size_t unit)
 
 /* ---- Ranges ---- */
 
-static struct hip_range *find(const struct hip_backend *hip, const void *at)
+/* Where the range at this address is listed; the list's end if there is none.
+ */
+static struct hip_range **find(struct hip_backend *hip, const void *at)
 {
-    struct hip_range *range = hip->vmem.ranges;
+    struct hip_range **link = &hip->vmem.ranges;
 
-    while (range != NULL && range->memory.ptr != at) {
-        range = range->next;
+    while (*link != NULL && (*link)->memory.ptr != at) {
+        link = &(*link)->next;
     }
-    return range;
+    return link;
 }
 
 hipError_t iris_i_hip_range_map(struct hip_backend *hip,
@@ -81,13 +83,10 @@ hipError_t iris_i_hip_range_map(struct hip_backend *hip,
     return error;
 }
 
-static void unmap(struct hip_backend *hip, struct hip_range *range)
+static void unmap(struct hip_backend *hip, struct hip_range **link)
 {
-    struct hip_range **link = &hip->vmem.ranges;
+    struct hip_range *range = *link;
 
-    while (*link != range) {
-        link = &(*link)->next;
-    }
     *link = range->next;
     iris_i_hip_free_later(hip, &range->memory);
     free(range);
@@ -95,16 +94,11 @@ static void unmap(struct hip_backend *hip, struct hip_range *range)
 
 /* ---- Addresses ---- */
 
-static void free_addresses(const struct hip_backend *hip,
-                           struct hip_addresses *addresses)
-{
-    iris_i_hip_free_later(hip, &addresses->raw);
-    *addresses = (struct hip_addresses){.bytes = 0};
-}
-
-/* More than asked for, since runtimes are free to ignore an alignment. */
+/* Those that can be used begin at a multiple of what offsets in a heap may have
+ * to be multiples of. More than asked for are taken, since runtimes are free to
+ * ignore an alignment. */
 static hipError_t reserve(const struct hip_backend *hip, size_t bytes,
-                          struct hip_addresses *addresses_p)
+                          struct hip_memory *raw_p, void **base_p)
 {
     size_t granularity = hip->vmem.granularity;
     size_t unit =
@@ -112,28 +106,29 @@ static hipError_t reserve(const struct hip_backend *hip, size_t bytes,
     struct hip_memory raw = {.kind = HIP_ADDRESSES, .bytes = bytes + unit};
     hipError_t error =
         hipMemAddressReserve(&raw.ptr, raw.bytes, granularity, NULL, 0);
-    char *base = (char *)round_up((uintptr_t)raw.ptr, unit);
 
     if (error == hipSuccess) {
-        *addresses_p = (struct hip_addresses){base, bytes, raw};
+        *raw_p = raw;
+        *base_p = (char *)round_up((uintptr_t)raw.ptr, unit);
     }
     return error;
 }
 
 void iris_i_hip_vmem_free(struct hip_backend *hip,
-                          struct hip_addresses *addresses)
+                          const struct hip_memory *memory)
 {
-    struct hip_range *range = hip->vmem.ranges, *next;
+    struct hip_range **link = &hip->vmem.ranges;
 
-    for (; range != NULL; range = next) {
-        char *at = range->memory.ptr;
+    while (*link != NULL) {
+        uintptr_t at = (uintptr_t)(*link)->memory.ptr;
 
-        next = range->next;
-        if ((size_t)(at - addresses->base) < addresses->bytes) {
-            unmap(hip, range);
+        if (at - (uintptr_t)memory->ptr < memory->bytes) {
+            unmap(hip, link);
+        } else {
+            link = &(*link)->next;
         }
     }
-    free_addresses(hip, addresses);
+    iris_i_hip_free_later(hip, memory);
 }
 
 /* ---- Heaps ---- */
@@ -141,28 +136,31 @@ void iris_i_hip_vmem_free(struct hip_backend *hip,
 iris_status_t iris_i_hip_vmem_alloc(struct hip_backend *hip, size_t bytes,
                                     struct iris_heap_region *region_p)
 {
-    struct hip_addresses *addresses = &hip->vmem.addresses;
     size_t heap_bytes = round_up(bytes, hip->info.page_bytes);
-    hipError_t error = reserve(hip, 2 * heap_bytes, addresses);
+    hipError_t error =
+        reserve(hip, 2 * heap_bytes, &hip->heap_memory, &hip->heap.base);
 
     if (error != hipSuccess) {
         return iris_i_hip_fail(
             hip, error, "no addresses for %zu bytes; lower IRIS_HEAP_SIZE",
             bytes);
     }
-    *region_p = (struct iris_heap_region){.base = addresses->base,
+    *region_p = (struct iris_heap_region){.base = hip->heap.base,
                                           .bytes = bytes,
                                           .window = heap_bytes,
                                           .window_bytes = heap_bytes,
                                           .commit = IRIS_COMMIT_PRIVATE,
                                           .guarded = 1};
     hip->heap = *region_p;
-    hip->heap.bytes = addresses->bytes;
+    hip->heap.bytes = 2 * heap_bytes;
     return IRIS_OK;
 }
 
-static iris_status_t commit(struct hip_backend *hip, void *at, size_t bytes)
+iris_status_t iris_i_hip_commit(struct iris_backend *backend, void *at,
+                                size_t bytes)
 {
+    struct hip_backend *hip = (struct hip_backend *)backend;
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     struct hip_memory range = {HIP_RANGE, at, bytes, 0};
     hipMemAllocationProp prop = properties(hip);
     size_t free_bytes = 0, total_bytes = 0;
@@ -190,24 +188,15 @@ static iris_status_t commit(struct hip_backend *hip, void *at, size_t bytes)
     return status;
 }
 
-iris_status_t iris_i_hip_commit(struct iris_backend *backend, void *at,
-                                size_t bytes)
-{
-    struct hip_backend *hip = (struct hip_backend *)backend;
-    HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
-
-    return commit(hip, at, bytes);
-}
-
 void iris_i_hip_decommit(struct iris_backend *backend, void *at, size_t bytes)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
-    struct hip_range *range = find(hip, at);
+    struct hip_range **link = find(hip, at);
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
 
     (void)bytes;
-    if (range != NULL) {
-        unmap(hip, range);
+    if (*link != NULL) {
+        unmap(hip, link);
     }
 }
 
@@ -234,7 +223,7 @@ hipError_t iris_i_hip_export_fd(hipMemGenericAllocationHandle_t handle,
 static iris_status_t export_at(struct hip_backend *hip, const void *at,
                                uint64_t *bytes_p, int *fd_p)
 {
-    const struct hip_range *range = find(hip, at);
+    const struct hip_range *range = *find(hip, at);
 
     if (range == NULL) {
         return iris_i_hip_refuse(hip, IRIS_ERR_SYSTEM, "no memory at %p", at);
@@ -296,33 +285,30 @@ iris_status_t iris_i_hip_import_range(struct iris_backend *backend, void *at,
     return import_at(hip, at, bytes, handle->fd);
 }
 
-iris_status_t iris_i_hip_vmem_export(struct hip_backend *hip,
-                                     struct hip_handle *handle, int *fd_p)
+iris_status_t iris_i_hip_vmem_export(struct hip_backend *hip, const void *base,
+                                     uint64_t *committed_p, int *fd_p)
 {
-    return find(hip, handle->base) == NULL
-               ? IRIS_OK
-               : export_at(hip, handle->base, &handle->committed, fd_p);
+    return *find(hip, base) == NULL ? IRIS_OK
+                                    : export_at(hip, base, committed_p, fd_p);
 }
 
-iris_status_t iris_i_hip_vmem_import(struct hip_backend *hip,
-                                     const struct hip_handle *theirs, int fd,
+iris_status_t iris_i_hip_vmem_import(struct hip_backend *hip, int rank,
+                                     uint64_t committed, int fd,
                                      struct hip_import *import)
 {
     iris_status_t status = iris_i_hip_fail(
-        hip, reserve(hip, hip->heap.bytes, &import->addresses),
-        "no addresses for rank %d; lower IRIS_HEAP_SIZE", theirs->rank);
+        hip, reserve(hip, hip->heap.bytes, &import->memory, &import->base),
+        "no addresses for rank %d; lower IRIS_HEAP_SIZE", rank);
 
-    import->base = import->addresses.base;
-    if (status != IRIS_OK || theirs->committed == 0) {
+    if (status != IRIS_OK || committed == 0) {
         return status;
     }
-    status =
-        theirs->committed > hip->heap.window || fd < 0
-            ? iris_i_hip_refuse(hip, IRIS_ERR_SYSTEM,
-                                "rank %d's handle makes no sense", theirs->rank)
-            : import_at(hip, import->base, theirs->committed, fd);
+    status = committed > hip->heap.window || fd < 0
+                 ? iris_i_hip_refuse(hip, IRIS_ERR_SYSTEM,
+                                     "rank %d's handle makes no sense", rank)
+                 : import_at(hip, import->base, committed, fd);
     if (status != IRIS_OK) {
-        free_addresses(hip, &import->addresses);
+        iris_i_hip_free_later(hip, &import->memory);
     }
     return status;
 }
