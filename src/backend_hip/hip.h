@@ -174,9 +174,8 @@ struct hip_backend {
     struct iris_stream *filler; /* around services.fill */
     bool warned_of_atomics;
 
-    pthread_mutex_t watch_lock;   /* for what the host changes of the watch */
-    struct hip_pinned *pinned;    /* the GPU maps it at info.watch */
-    struct iris_dev_watch *watch; /* its first part */
+    pthread_mutex_t watch_lock; /* for what the host changes of the watch */
+    struct hip_pinned *pinned;  /* the GPU maps it at info.watch */
 
     pthread_mutex_t streams_lock; /* guards these: */
     struct hip_stream *streams;
@@ -323,12 +322,13 @@ iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base,
                               size_t bytes);
 
 /* Heaps as addresses that get memory when it is needed: makes hip->vmem, and
- * what slots do for such heaps. A mapping has the window behind the heap. */
+ * what slots do for such heaps. A mapping has the window behind the heap. What
+ * is exported is the memory that begins there; nothing, if there is none. */
 iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip);
 iris_status_t iris_i_hip_vmem_alloc(struct hip_backend *hip, size_t bytes,
                                     struct iris_heap_region *region_p);
-iris_status_t iris_i_hip_vmem_export(struct hip_backend *hip, const void *base,
-                                     uint64_t *committed_p, int *fd_p);
+iris_status_t iris_i_hip_vmem_export(struct hip_backend *hip, const void *at,
+                                     uint64_t *bytes_p, int *fd_p);
 iris_status_t iris_i_hip_vmem_import(struct hip_backend *hip, int rank,
                                      uint64_t committed, int fd,
                                      struct hip_import *import);

@@ -199,11 +199,11 @@ hipError_t iris_i_hip_pin(struct hip_backend *hip)
     hipError_t error = hipSuccess;
 
     pthread_mutex_lock(&deferred_lock);
-    while (*link != NULL && (any_stuck || (*link)->memory.kind != HIP_PINNED ||
-                             (*link)->device != hip->device)) {
-        link = &(*link)->next;
+    while ((one = *link) != NULL &&
+           (any_stuck || one->memory.kind != HIP_PINNED ||
+            one->device != hip->device)) {
+        link = &one->next;
     }
-    one = *link;
     if (one != NULL) {
         *link = one->next;
         pinned = one->memory.ptr;
@@ -215,9 +215,6 @@ hipError_t iris_i_hip_pin(struct hip_backend *hip)
                               hipHostMallocMapped | hipHostMallocCoherent |
                                   hipHostMallocPortable);
     }
-    if (error == hipSuccess) {
-        hip->pinned = pinned;
-        hip->watch = &hip->pinned->watch;
-    }
+    hip->pinned = error == hipSuccess ? pinned : NULL;
     return error;
 }

@@ -29,8 +29,8 @@ iris_status_t iris_i_hip_watch_open(struct hip_backend *hip)
     hipError_t error = iris_i_hip_pin(hip);
 
     if (error == hipSuccess) {
-        memset(hip->watch, 0, sizeof *hip->watch);
-        error = hipHostGetDevicePointer(&device, hip->watch, 0);
+        memset(&hip->pinned->watch, 0, sizeof hip->pinned->watch);
+        error = hipHostGetDevicePointer(&device, hip->pinned, 0);
     }
     hip->info.watch = (uint64_t)(uintptr_t)device;
     return iris_i_hip_fail(hip, error, "no %zu bytes of pinned memory",
@@ -40,12 +40,12 @@ iris_status_t iris_i_hip_watch_open(struct hip_backend *hip)
 /* Words of the watch, as the host shares them with kernels. */
 static _Atomic uint32_t *stop_of(struct hip_backend *hip)
 {
-    return (_Atomic uint32_t *)&hip->watch->stop;
+    return (_Atomic uint32_t *)&hip->pinned->watch.stop;
 }
 
 static _Atomic uint32_t *ready_of(struct hip_backend *hip)
 {
-    return (_Atomic uint32_t *)&hip->watch->ready;
+    return (_Atomic uint32_t *)&hip->pinned->watch.ready;
 }
 
 void iris_i_hip_raise(struct hip_backend *hip, iris_status_t status)
@@ -64,7 +64,7 @@ void iris_i_hip_raise(struct hip_backend *hip, iris_status_t status)
 static void describe_report(struct hip_backend *hip, char *message,
                             size_t bytes)
 {
-    const struct iris_dev_watch report = *hip->watch;
+    const struct iris_dev_watch report = hip->pinned->watch;
     const struct iris_backend_params *params = &hip->params;
     char late[64] = "";
 

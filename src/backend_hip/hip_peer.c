@@ -47,15 +47,6 @@ static bool is_here(const struct hip_handle *theirs)
     return theirs->pid == getpid() && theirs->pid_namespace == pid_namespace();
 }
 
-/* Whether kernels here need peer access for the heap. On NVIDIA it takes a
- * context on the peer's GPU, and opening a handle or mapping memory by request
- * does it by itself. */
-static bool needs_access(const struct hip_backend *hip,
-                         const struct hip_handle *theirs)
-{
-    return !IRIS_HIP_NVIDIA || (!hip->params.vmem && is_here(theirs));
-}
-
 /* Says once if atomics on a peer's heap need not be atomic, as over PCIe. */
 static void warn_of_atomics(struct hip_backend *hip, int peer,
                             const struct hip_handle *theirs)
@@ -77,13 +68,16 @@ static void warn_of_atomics(struct hip_backend *hip, int peer,
                    theirs->rank);
 }
 
-/* Gives kernels here access to the peer's GPU; *can_p: it can be had. */
+/* Gives kernels here access to the peer's GPU; *can_p: it can be had. On NVIDIA
+ * that takes a context on the peer's GPU, and opening a handle or mapping
+ * memory by request does it by itself. */
 static hipError_t enable(const struct hip_backend *hip, int peer,
                          const struct hip_handle *theirs, int *can_p)
 {
     hipError_t error = hipDeviceCanAccessPeer(can_p, hip->device, peer);
+    bool by_itself = IRIS_HIP_NVIDIA && (hip->params.vmem || !is_here(theirs));
 
-    if (error == hipSuccess && *can_p && needs_access(hip, theirs)) {
+    if (error == hipSuccess && *can_p && !by_itself) {
         error = hipDeviceEnablePeerAccess(peer, 0);
     }
     return error == hipErrorPeerAccessAlreadyEnabled ? hipSuccess : error;

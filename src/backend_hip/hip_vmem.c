@@ -220,13 +220,13 @@ hipError_t iris_i_hip_export_fd(hipMemGenericAllocationHandle_t handle,
     return error;
 }
 
-static iris_status_t export_at(struct hip_backend *hip, const void *at,
-                               uint64_t *bytes_p, int *fd_p)
+iris_status_t iris_i_hip_vmem_export(struct hip_backend *hip, const void *at,
+                                     uint64_t *bytes_p, int *fd_p)
 {
     const struct hip_range *range = *find(hip, at);
 
     if (range == NULL) {
-        return iris_i_hip_refuse(hip, IRIS_ERR_SYSTEM, "no memory at %p", at);
+        return IRIS_OK;
     }
     *bytes_p = range->memory.bytes;
     return iris_i_hip_fail(
@@ -257,8 +257,11 @@ iris_status_t iris_i_hip_export_range(struct iris_backend *backend, void *at,
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     uint64_t bytes = 0;
     int fd = -1;
-    iris_status_t status = export_at(hip, at, &bytes, &fd);
+    iris_status_t status = iris_i_hip_vmem_export(hip, at, &bytes, &fd);
 
+    if (status == IRIS_OK && bytes == 0) {
+        return iris_i_hip_refuse(hip, IRIS_ERR_SYSTEM, "no memory at %p", at);
+    }
     if (status == IRIS_OK) {
         handle_p->fd = fd;
         handle_p->num_bytes = sizeof bytes;
@@ -283,13 +286,6 @@ iris_status_t iris_i_hip_import_range(struct iris_backend *backend, void *at,
             "a peer's memory is not %zu bytes with a descriptor", most);
     }
     return import_at(hip, at, bytes, handle->fd);
-}
-
-iris_status_t iris_i_hip_vmem_export(struct hip_backend *hip, const void *base,
-                                     uint64_t *committed_p, int *fd_p)
-{
-    return *find(hip, base) == NULL ? IRIS_OK
-                                    : export_at(hip, base, committed_p, fd_p);
 }
 
 iris_status_t iris_i_hip_vmem_import(struct hip_backend *hip, int rank,
