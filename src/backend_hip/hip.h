@@ -148,11 +148,13 @@ struct hip_function {
     hipFunction_t function;
 };
 
-/* Native streams for what may not queue behind a kernel that waits; all of a
- * GPU's contexts in this process share them. */
-struct hip_services {
-    hipStream_t fill; /* new memory; may find no compute unit free */
-    hipStream_t copy; /* single words */
+/* What all of a GPU's contexts in this process share: also native streams for
+ * what may not queue behind a kernel that waits. */
+struct hip_gpu {
+    unsigned num_users;   /* open backends */
+    atomic_bool prepared; /* has memory for more streams */
+    hipStream_t fill;     /* new memory; may find no compute unit free */
+    hipStream_t copy;     /* single words */
 };
 
 struct hip_backend {
@@ -170,8 +172,8 @@ struct hip_backend {
     struct hip_import *imports;    /* in no order */
     struct hip_vmem vmem;
     unsigned num_contexts; /* of this process on the GPU, when it was opened */
-    struct hip_services services;
-    struct iris_stream *filler; /* around services.fill */
+    struct hip_gpu *gpu;
+    struct iris_stream *filler; /* around gpu->fill */
     bool warned_of_atomics;
 
     pthread_mutex_t watch_lock; /* for what the host changes of the watch */
@@ -285,9 +287,9 @@ const char *iris_i_hip_cannot_retain(void);
 
 /* ---- hip_deferred.c ---- */
 
-/* Contexts are counted from join to leave. What is freed later goes in the
- * order it came, at the latest when the last of this process leaves the GPU:
- * true. */
+/* Contexts are counted from join, which makes hip->gpu, to leave. What is freed
+ * later goes in the order it came, at the latest when the last of this process
+ * leaves the GPU: true. */
 void iris_i_hip_memory_join(struct hip_backend *hip);
 bool iris_i_hip_memory_leave(const struct hip_backend *hip);
 void iris_i_hip_free_later(const struct hip_backend *hip,
@@ -348,7 +350,7 @@ hipError_t iris_i_hip_export_fd(hipMemGenericAllocationHandle_t handle,
 
 /* ---- hip_stream.c, hip_queue.c, hip_copy.c, hip_signal.c, hip_graph.c ---- */
 
-/* Makes hip->services and what is around them. */
+/* Makes the GPU's streams, if there are none, and what is around them. */
 iris_status_t iris_i_hip_streams_open(struct hip_backend *hip);
 void iris_i_hip_streams_close(struct hip_backend *hip);
 

@@ -24,8 +24,8 @@ struct deferred {
 static pthread_mutex_t deferred_lock = PTHREAD_MUTEX_INITIALIZER;
 /* All under the lock. The newest is the first. */
 static struct deferred *deferred;
-/* Open backends of each GPU. */
-static unsigned num_users[HIP_MAX_DEVICES];
+/* But for the streams, which have a lock of their own. */
+static struct hip_gpu gpus[HIP_MAX_DEVICES];
 /* One has a kernel that could not be ended; may be read without. */
 static atomic_bool any_stuck;
 /* Imports of rank threads' heaps, which keep all heaps from being freed. */
@@ -60,7 +60,8 @@ static bool is_meant(const struct deferred *one, int device, const char *at,
 {
     const char *start = one->memory.ptr;
 
-    return (device < 0 ? num_users[one->device] == 0 : one->device == device) &&
+    return (device < 0 ? gpus[one->device].num_users == 0
+                       : one->device == device) &&
            (num_imports == 0 || !one->of_heap) &&
            (bytes == 0 ||
             (one->memory.kind == HIP_RANGE && start < at + bytes &&
@@ -106,7 +107,7 @@ static void forget_parent(void)
         return;
     }
     owner = getpid();
-    memset(num_users, 0, sizeof num_users);
+    memset(gpus, 0, sizeof gpus);
     deferred = NULL;
     num_imports = 0;
     any_stuck = false;
@@ -116,7 +117,8 @@ void iris_i_hip_memory_join(struct hip_backend *hip)
 {
     pthread_mutex_lock(&deferred_lock);
     forget_parent();
-    hip->num_contexts = ++num_users[hip->device];
+    hip->gpu = &gpus[hip->device];
+    hip->num_contexts = ++hip->gpu->num_users;
     pthread_mutex_unlock(&deferred_lock);
 }
 
@@ -125,7 +127,7 @@ bool iris_i_hip_memory_leave(const struct hip_backend *hip)
     bool last;
 
     pthread_mutex_lock(&deferred_lock);
-    last = --num_users[hip->device] == 0;
+    last = --hip->gpu->num_users == 0;
     pthread_mutex_unlock(&deferred_lock);
     if (last) {
         (void)iris_i_hip_free_deferred(hip->device, NULL, 0);
@@ -171,7 +173,7 @@ void iris_i_hip_free_later(const struct hip_backend *hip,
     one = malloc(sizeof *one);
     pthread_mutex_lock(&deferred_lock);
     in_use = any_stuck || (num_imports != 0 && hip->heap_freed);
-    defer = in_use || num_users[hip->device] > 1;
+    defer = in_use || hip->gpu->num_users > 1;
     if (one != NULL && defer) {
         *one =
             (struct deferred){deferred, hip->device, hip->heap_freed, *memory};

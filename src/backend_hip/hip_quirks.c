@@ -152,7 +152,7 @@ static hipError_t make_graph(hipStream_t native, uint64_t *words)
     return error;
 }
 
-static bool make_streams(const struct hip_backend *hip)
+static void make_streams(const struct hip_backend *hip)
 {
     hipStream_t natives[NUM_STREAMS];
     struct hip_memory words = {.kind = HIP_DEVICE};
@@ -176,12 +176,11 @@ static bool make_streams(const struct hip_backend *hip)
                        "may hang; lower IRIS_HEAP_SIZE",
                        hip->params.rank, hip->device, hipGetErrorString(error));
     }
-    return error == hipSuccess;
+    hip->gpu->prepared = error == hipSuccess;
 }
 
 void iris_i_hip_prepare(const struct hip_backend *hip)
 {
-    static atomic_bool made[HIP_MAX_DEVICES];
     const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
     unsigned long queues = text == NULL ? 0 : strtoul(text, NULL, 10);
 
@@ -190,9 +189,9 @@ void iris_i_hip_prepare(const struct hip_backend *hip)
     }
     /* Before a second one's kernels can wait for the first's. Behind one that
      * cannot be ended it would never come back. */
-    if (hip->num_contexts == 2 && !made[hip->device] &&
+    if (hip->num_contexts == 2 && !hip->gpu->prepared &&
         !iris_i_hip_any_stuck()) {
-        made[hip->device] = make_streams(hip);
+        make_streams(hip);
     }
     queues = queues < MOST_QUEUES ? queues : MOST_QUEUES;
     if (hip->num_contexts + 1 == queues) {

@@ -14,8 +14,8 @@
 bool iris_i_hip_copy_word(struct hip_backend *hip, void *to, const void *from)
 {
     return hipMemcpyAsync(to, from, sizeof(uint64_t), hipMemcpyDefault,
-                          hip->services.copy) == hipSuccess &&
-           hipStreamSynchronize(hip->services.copy) == hipSuccess;
+                          hip->gpu->copy) == hipSuccess &&
+           hipStreamSynchronize(hip->gpu->copy) == hipSuccess;
 }
 
 /* ---- The lists of waits; the lock of the list of streams is held ---- */

@@ -7,14 +7,10 @@
 #include "backend_hip/hip.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* ---- Streams that all of a GPU's contexts in this process share ---- */
 
 static pthread_mutex_t services_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct hip_services services[HIP_MAX_DEVICES]; /* under the lock */
-static pid_t services_owner; /* a forked child has none of its parent's */
 
 /* A new stream that has had its first work. */
 static hipError_t create_native(const struct hip_backend *hip,
@@ -40,23 +36,18 @@ static void destroy_native(hipStream_t *native)
     *native = NULL;
 }
 
-static hipError_t join_services(struct hip_backend *hip)
+static hipError_t join_services(const struct hip_backend *hip)
 {
-    struct hip_services *shared = &services[hip->device];
+    struct hip_gpu *gpu = hip->gpu;
     hipError_t error = hipSuccess;
 
     pthread_mutex_lock(&services_lock);
-    if (services_owner != getpid()) {
-        services_owner = getpid();
-        memset(services, 0, sizeof services);
+    if (gpu->fill == NULL) {
+        error = create_native(hip, &gpu->fill);
     }
-    if (shared->fill == NULL) {
-        error = create_native(hip, &shared->fill);
+    if (error == hipSuccess && gpu->copy == NULL) {
+        error = create_native(hip, &gpu->copy);
     }
-    if (error == hipSuccess && shared->copy == NULL) {
-        error = create_native(hip, &shared->copy);
-    }
-    hip->services = *shared;
     pthread_mutex_unlock(&services_lock);
     return error;
 }
@@ -126,7 +117,7 @@ iris_status_t iris_i_hip_streams_open(struct hip_backend *hip)
 
     if (status == IRIS_OK) {
         iris_i_hip_prepare(hip);
-        status = create(hip, hip->services.fill, false, &hip->filler);
+        status = create(hip, hip->gpu->fill, false, &hip->filler);
     }
     return status;
 }
@@ -139,8 +130,8 @@ void iris_i_hip_streams_close(struct hip_backend *hip)
     }
     pthread_mutex_lock(&services_lock);
     if (iris_i_hip_memory_leave(hip) && !iris_i_hip_any_stuck()) {
-        destroy_native(&services[hip->device].fill);
-        destroy_native(&services[hip->device].copy);
+        destroy_native(&hip->gpu->fill);
+        destroy_native(&hip->gpu->copy);
     }
     pthread_mutex_unlock(&services_lock);
 }
