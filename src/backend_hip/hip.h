@@ -21,6 +21,14 @@
 
 #include "backend/backend.h"
 
+/* HIP since 5.7 and 7. */
+#ifndef hipDeviceMallocUncached
+#define hipDeviceMallocUncached 0x3
+#endif
+#if IRIS_HIP_NVIDIA || !HAVE_DECL_HIPMEMALLOCATIONTYPEUNCACHED
+#define hipMemAllocationTypeUncached ((hipMemAllocationType)0x40000000)
+#endif
+
 #define HIP_MAX_DEVICES 256 /* more GPUs than a node has */
 #define HIP_PCI_BYTES 16    /* "0000:c1:00.0" */
 /* How long ended kernels may take before they are given up. */
@@ -123,8 +131,9 @@ struct hip_range {
 
 struct hip_vmem {
     size_t granularity; /* of mappings; 0: the pool allocator */
+    bool uncached;      /* the type of this rank's memory */
     struct hip_range *ranges;
-    int num_devices; /* that use this rank's memory; its own is the first */
+    int num_devices; /* that use this rank's memory; its own is the last */
     hipMemAccessDesc access[HIP_MAX_DEVICES];
 };
 
@@ -279,6 +288,18 @@ hipError_t iris_i_hip_stream_device(hipStream_t native, int *device_p);
 /* Whether this is memory that the runtime does not know. */
 bool iris_i_hip_is_unknown(const hipPointerAttribute_t *what);
 
+/* For a call that may fail by chance: false, or after a moment true, some
+ * times. `tries` begins as 0. */
+bool iris_i_hip_try_again(hipError_t error, int *tries);
+
+/* The type of memory for heaps that grow: hip->vmem.uncached. */
+iris_status_t iris_i_hip_choose_type(struct hip_backend *hip);
+
+/* Lets devices use memory that is mapped. */
+hipError_t iris_i_hip_set_access(const struct hip_backend *hip,
+                                 const struct hip_memory *what,
+                                 const hipMemAccessDesc *access, size_t count);
+
 /* How a descriptor is passed to be imported. */
 void *iris_i_hip_os_handle(int *fd);
 
@@ -339,8 +360,11 @@ iris_status_t iris_i_hip_vmem_import(struct hip_backend *hip, int rank,
 void iris_i_hip_vmem_free(struct hip_backend *hip,
                           const struct hip_memory *memory);
 
-/* Maps memory for the first devices of `access`. The handle is the range's from
- * then on, and released if that fails. */
+/* Of memory for this rank's heap. */
+hipMemAllocationProp iris_i_hip_properties(const struct hip_backend *hip);
+
+/* Maps memory for the last `num_devices` of `access`. The handle is the range's
+ * from then on, and released if that fails. */
 hipError_t iris_i_hip_range_map(struct hip_backend *hip,
                                 const struct hip_memory *what, int num_devices);
 

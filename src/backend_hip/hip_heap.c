@@ -9,6 +9,8 @@
 
 #include <iris/heap.h>
 
+#include <string.h>
+
 static void free_memory(const struct hip_backend *hip, void *raw)
 {
     const struct hip_memory memory = {.kind = HIP_DEVICE, .ptr = raw};
@@ -20,13 +22,15 @@ static void free_memory(const struct hip_backend *hip, void *raw)
 static void *allocate(const struct hip_backend *hip, size_t bytes,
                       hipError_t *error_p)
 {
+    unsigned flags = strcmp(hip->params.memory, "uncached") == 0
+                         ? hipDeviceMallocUncached
+                         : hipDeviceMallocFinegrained;
     void *raw = NULL;
 
-    *error_p = hipExtMallocWithFlags(&raw, bytes, hipDeviceMallocFinegrained);
+    *error_p = hipExtMallocWithFlags(&raw, bytes, flags);
     if (*error_p == hipErrorOutOfMemory &&
         iris_i_hip_free_deferred(hip->device, NULL, 0)) {
-        *error_p =
-            hipExtMallocWithFlags(&raw, bytes, hipDeviceMallocFinegrained);
+        *error_p = hipExtMallocWithFlags(&raw, bytes, flags);
     }
     return *error_p == hipSuccess ? raw : NULL;
 }

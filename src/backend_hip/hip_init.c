@@ -142,7 +142,9 @@ static int64_t clock_khz(const struct hip_backend *hip)
     (void)hip;
     return 1000000; /* nanoseconds */
 #elif HAVE_DECL_HIPDEVICEATTRIBUTEWALLCLOCKRATE
-    return attribute(hip, hipDeviceAttributeWallClockRate, 100000);
+    int khz = attribute(hip, hipDeviceAttributeWallClockRate, 0);
+
+    return khz > 0 ? khz : 100000; /* an emulator says 0 */
 #else
     (void)hip;
     return 100000; /* of every gfx9 */
@@ -253,6 +255,7 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
     hip->base.queue = &queue_ops;
     iris_i_backend_made(&hip->base);
     hip->params = *params;
+    hip->params.memory = params->memory == NULL ? "auto" : params->memory;
     hip->device = params->device;
     pthread_mutex_init(&hip->watch_lock, NULL);
     pthread_mutex_init(&hip->streams_lock, NULL);

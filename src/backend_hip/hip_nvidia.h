@@ -98,6 +98,7 @@ hipMemGetAddressRange(hipDeviceptr_t *base, size_t *bytes, hipDeviceptr_t ptr)
 #define hipMemGenericAllocationHandle_t CUmemGenericAllocationHandle
 #define hipMemAllocationProp CUmemAllocationProp
 #define requestedHandleType requestedHandleTypes
+#define hipMemAllocationType CUmemAllocationType
 #define hipMemAllocationTypePinned CU_MEM_ALLOCATION_TYPE_PINNED
 #define hipMemLocationTypeDevice CU_MEM_LOCATION_TYPE_DEVICE
 #define hipMemHandleTypePosixFileDescriptor \

@@ -26,6 +26,8 @@ struct hip_handle {
         uint64_t offset;    /* pool: of the heap in its allocation */
         uint64_t committed; /* vmem: bytes of memory behind the descriptor */
     };
+    int32_t error;         /* pool: why there is no `ipc`; 0: there is */
+    int32_t legacy;        /* with HSA_ENABLE_IPC_MODE_LEGACY=1 */
     hipIpcMemHandle_t ipc; /* pool: of the whole allocation */
 };
 
@@ -126,16 +128,23 @@ static iris_status_t check_reach(struct hip_backend *hip,
 static iris_status_t pool_export(const struct hip_backend *hip,
                                  struct hip_handle *handle)
 {
+    const char *legacy = getenv("HSA_ENABLE_IPC_MODE_LEGACY");
     hipDeviceptr_t start;
+    int tries = 0;
     size_t bytes;
     hipError_t error =
         hipMemGetAddressRange(&start, &bytes, (hipDeviceptr_t)handle->base);
 
-    if (error == hipSuccess) {
-        handle->offset = (uint64_t)(handle->base - (char *)start);
-        error = hipIpcGetMemHandle(&handle->ipc, hip->heap_memory.ptr);
+    if (error != hipSuccess) {
+        return iris_i_hip_fail(hip, error, "the heap cannot be shared");
     }
-    return iris_i_hip_fail(hip, error, "the heap cannot be shared");
+    handle->offset = (uint64_t)(handle->base - (char *)start);
+    do {
+        error = hipIpcGetMemHandle(&handle->ipc, hip->heap_memory.ptr);
+    } while (iris_i_hip_try_again(error, &tries));
+    handle->error = (int32_t)error;
+    handle->legacy = legacy != NULL && strcmp(legacy, "1") == 0;
+    return IRIS_OK;
 }
 
 iris_status_t iris_i_hip_export_heap(struct iris_backend *backend,
@@ -167,12 +176,39 @@ iris_status_t iris_i_hip_export_heap(struct iris_backend *backend,
 
 /* ---- Importing ---- */
 
+/* The runtime counts how often a handle is open: other contexts of this process
+ * may have it, too. */
+static iris_status_t pool_import(struct hip_backend *hip,
+                                 const struct hip_handle *theirs,
+                                 struct hip_import *import)
+{
+    hipError_t error;
+    int tries = 0;
+
+    if (theirs->error != hipSuccess) {
+        return iris_i_hip_fail(
+            hip, (hipError_t)theirs->error,
+            "rank %d, process %d on GPU %s, cannot share its heap with other "
+            "processes (hipIpcGetMemHandle); %sset IRIS_ALLOCATOR=vmem, or "
+            "IRIS_SPAWN=threads",
+            theirs->rank, (int)theirs->pid, theirs->pci,
+            theirs->legacy ? "unset HSA_ENABLE_IPC_MODE_LEGACY there, " : "");
+    }
+    do {
+        error = hipIpcOpenMemHandle(&import->memory.ptr, theirs->ipc,
+                                    hipIpcMemLazyEnablePeerAccess);
+    } while (iris_i_hip_try_again(error, &tries));
+    import->base = (char *)import->memory.ptr + theirs->offset;
+    return iris_i_hip_fail(
+        hip, error, "the heap of rank %d, process %d on GPU %s, is not mapped",
+        theirs->rank, (int)theirs->pid, theirs->pci);
+}
+
 static iris_status_t import(struct hip_backend *hip,
                             const struct hip_handle *theirs, int fd,
                             struct hip_import *import)
 {
     iris_status_t status = check_reach(hip, theirs);
-    hipError_t error;
 
     if (status != IRIS_OK) {
         return status;
@@ -183,18 +219,10 @@ static iris_status_t import(struct hip_backend *hip,
         iris_i_hip_import_local(1);
         return IRIS_OK;
     }
-    if (hip->params.vmem) {
-        return iris_i_hip_vmem_import(hip, theirs->rank, theirs->committed, fd,
-                                      import);
-    }
-    /* The runtime counts how often one is open: other contexts of this process
-     * may have it, too. */
-    error = hipIpcOpenMemHandle(&import->memory.ptr, theirs->ipc,
-                                hipIpcMemLazyEnablePeerAccess);
-    import->base = (char *)import->memory.ptr + theirs->offset;
-    return iris_i_hip_fail(
-        hip, error, "the heap of rank %d, process %d on GPU %s, is not mapped",
-        theirs->rank, (int)theirs->pid, theirs->pci);
+    return hip->params.vmem
+               ? iris_i_hip_vmem_import(hip, theirs->rank, theirs->committed,
+                                        fd, import)
+               : pool_import(hip, theirs, import);
 }
 
 /* Reads a peer's handle. */

@@ -8,6 +8,8 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 /* ---- The calling thread ---- */
 
@@ -280,6 +282,83 @@ void iris_i_hip_load_functions(hipModule_t module)
 #endif
 
 /* ---- Memory ---- */
+
+/* ROCm 10: a handle cannot be made or opened now and then (rocm-systems #8178,
+ * #10609, #11892), or a descriptor is not ready yet (pull request 8293). */
+bool iris_i_hip_try_again(hipError_t error, int *tries)
+{
+    if (error == hipSuccess || error == hipErrorOutOfMemory || ++*tries > 5) {
+        return false;
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    return true;
+}
+
+/* HIP before 7 has no uncached type, and later ones refuse to say its
+ * granularity (rocm-systems pull request 847): so a piece is made. NVIDIA's
+ * caches keep nothing that other devices change. */
+iris_status_t iris_i_hip_choose_type(struct hip_backend *hip)
+{
+    hipMemGenericAllocationHandle_t handle;
+    hipMemAllocationProp prop;
+    hipError_t error;
+
+    if (IRIS_HIP_NVIDIA || strcmp(hip->params.memory, "fine") == 0) {
+        return IRIS_OK;
+    }
+    hip->vmem.uncached = true;
+    prop = iris_i_hip_properties(hip);
+    error = hipMemCreate(&handle, hip->vmem.granularity, &prop, 0);
+    if (error == hipSuccess) {
+        (void)hipMemRelease(handle);
+    } else if (error == hipErrorOutOfMemory ||
+               strcmp(hip->params.memory, "uncached") == 0) {
+        return iris_i_hip_fail(hip, error,
+                               "no uncached vmem; leave out IRIS_HIP_MEMORY, "
+                               "or use IRIS_ALLOCATOR=pool");
+    } else {
+        hip->vmem.uncached = false;
+        iris_i_warning(NULL,
+                       "rank %d, GPU %d: this HIP has no uncached vmem; if "
+                       "values from other GPUs come late or never, use "
+                       "IRIS_ALLOCATOR=pool",
+                       hip->params.rank, hip->device);
+    }
+    return IRIS_OK;
+}
+
+/* Where the memory begins that is mapped without a gap up to an address. */
+static char *run_start(const struct hip_backend *hip, char *at)
+{
+    const struct hip_range *range = hip->vmem.ranges;
+
+    while (range != NULL) {
+        const struct hip_memory *memory = &range->memory;
+
+        range = range->next;
+        if ((char *)memory->ptr + memory->bytes == at) {
+            at = memory->ptr;
+            range = hip->vmem.ranges;
+        }
+    }
+    return at;
+}
+
+/* HIP 6.4 to 7.2 may refuse a range that does not begin with the first that is
+ * mapped in reserved addresses (rocm-systems #2516, #2667, pull request 6977):
+ * then access is set again for what is mapped before it, too. */
+hipError_t iris_i_hip_set_access(const struct hip_backend *hip,
+                                 const struct hip_memory *what,
+                                 const hipMemAccessDesc *access, size_t count)
+{
+    hipError_t error = hipMemSetAccess(what->ptr, what->bytes, access, count);
+    char *end = (char *)what->ptr + what->bytes;
+    char *start = run_start(hip, what->ptr);
+
+    return error == hipErrorInvalidValue && start != what->ptr
+               ? hipMemSetAccess(start, (size_t)(end - start), access, count)
+               : error;
+}
 
 /* By its type, since memory of another GPU may have no address on this one. HIP
  * before 6 has no type for it, and mostly returns an error. */

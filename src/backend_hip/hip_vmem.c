@@ -21,17 +21,13 @@
  * a heap is made of this many at most. */
 #define MOST_PIECES 128
 
-static hipMemAllocationProp properties(const struct hip_backend *hip)
+hipMemAllocationProp iris_i_hip_properties(const struct hip_backend *hip)
 {
     hipMemAllocationProp prop;
 
     memset(&prop, 0, sizeof prop);
-    /* Caches must not keep what other devices change. */
-#if !IRIS_HIP_NVIDIA && HAVE_DECL_HIPMEMALLOCATIONTYPEUNCACHED
-    prop.type = hipMemAllocationTypeUncached;
-#else
-    prop.type = hipMemAllocationTypePinned;
-#endif
+    prop.type = hip->vmem.uncached ? hipMemAllocationTypeUncached
+                                   : hipMemAllocationTypePinned;
     prop.requestedHandleType = hipMemHandleTypePosixFileDescriptor;
     prop.location.type = hipMemLocationTypeDevice;
     prop.location.id = hip->device;
@@ -69,8 +65,9 @@ hipError_t iris_i_hip_range_map(struct hip_backend *hip,
         error = hipMemMap(what->ptr, what->bytes, 0, what->handle, 0);
     }
     if (error == hipSuccess) {
-        error = hipMemSetAccess(what->ptr, what->bytes, hip->vmem.access,
-                                (size_t)num_devices);
+        error = iris_i_hip_set_access(
+            hip, what, &hip->vmem.access[hip->vmem.num_devices - num_devices],
+            (size_t)num_devices);
         if (error == hipSuccess) {
             *range = (struct hip_range){hip->vmem.ranges, *what};
             hip->vmem.ranges = range;
@@ -162,7 +159,7 @@ iris_status_t iris_i_hip_commit(struct iris_backend *backend, void *at,
     struct hip_backend *hip = (struct hip_backend *)backend;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     struct hip_memory range = {HIP_RANGE, at, bytes, 0};
-    hipMemAllocationProp prop = properties(hip);
+    hipMemAllocationProp prop = iris_i_hip_properties(hip);
     size_t free_bytes = 0, total_bytes = 0;
     iris_status_t status;
     hipError_t error = hipMemCreate(&range.handle, bytes, &prop, 0);
@@ -205,10 +202,13 @@ void iris_i_hip_decommit(struct iris_backend *backend, void *at, size_t bytes)
 hipError_t iris_i_hip_export_fd(hipMemGenericAllocationHandle_t handle,
                                 int *fd_p)
 {
-    int fd = -1;
-    hipError_t error = hipMemExportToShareableHandle(
-        &fd, handle, hipMemHandleTypePosixFileDescriptor, 0);
+    int fd = -1, tries = 0;
+    hipError_t error;
 
+    do {
+        error = hipMemExportToShareableHandle(
+            &fd, handle, hipMemHandleTypePosixFileDescriptor, 0);
+    } while (iris_i_hip_try_again(error, &tries));
     if (error == hipSuccess) {
         fd = iris_i_fd_above_stdio(fd);
         error = fd < 0 ? hipErrorUnknown : hipSuccess;
@@ -327,7 +327,6 @@ static void find_devices(struct hip_backend *hip)
 {
     int count = 0, can = 0;
 
-    add_device(&hip->vmem, hip->device);
     if (hip->params.ranks_on_device > 1 ||
         hipGetDeviceCount(&count) != hipSuccess) {
         count = 0;
@@ -339,11 +338,12 @@ static void find_devices(struct hip_backend *hip)
             add_device(&hip->vmem, device);
         }
     }
+    add_device(&hip->vmem, hip->device);
 }
 
 iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip)
 {
-    hipMemAllocationProp prop = properties(hip);
+    hipMemAllocationProp prop = iris_i_hip_properties(hip);
     size_t granularity = 0, page;
     hipError_t error = hipMemGetAllocationGranularity(
         &granularity, &prop, hipMemAllocationGranularityRecommended);
@@ -365,5 +365,5 @@ iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip)
     }
     hip->info.page_bytes = page;
     find_devices(hip);
-    return IRIS_OK;
+    return iris_i_hip_choose_type(hip);
 }

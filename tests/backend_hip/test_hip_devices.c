@@ -281,7 +281,7 @@ static void a_rank_that_finds_no_gpu_tells_the_others(void **state)
 static void a_refused_handle_names_rank_and_gpu(void **state)
 {
     static const struct view refused = {
-        "FAKEHIP_FAIL", {NULL, NULL, "hipIpcOpenMemHandle:2:1"}};
+        "FAKEHIP_FAIL", {NULL, NULL, "hipIpcOpenMemHandle:2+:1"}};
 
     (void)state;
     run_view(&refused, IRIS_ERR_DEVICE,

@@ -7,12 +7,27 @@
 
 #include "support/hip_job.h"
 
+#include <iris/device.h>
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/procs.h"
 
 #define RANKS 3
+
+#define GROWTH ((size_t)80 << 20) /* several pieces of a heap */
+
+static iris_status_t work_and_grow(iris_t *iris)
+{
+    iris_status_t status = hip_work(iris);
+    void *ptr = NULL;
+
+    for (int i = 0; i < 3 && status == IRIS_OK; i++) {
+        status = iris_calloc(iris, 1, GROWTH, &ptr);
+    }
+    return status == IRIS_OK ? iris_barrier(iris, NULL, NULL) : status;
+}
 
 static void work(int rank, struct proc_report *report, void *arg)
 {
@@ -21,10 +36,7 @@ static void work(int rank, struct proc_report *report, void *arg)
     (void)rank;
     (void)arg;
     if (iris != NULL) {
-        iris_status_t status = hip_work(iris);
-        iris_status_t met = iris_barrier(iris, NULL, NULL);
-
-        proc_note(report, status != IRIS_OK ? status : met);
+        proc_note(report, work_and_grow(iris));
         proc_finalize(report, iris);
     }
 }
@@ -70,14 +82,132 @@ static void run_well(const char *quirks)
     run(quirks, IRIS_OK, none);
 }
 
+/* Runs what a test does with each allocator. */
+static void with(const char *allocator)
+{
+    setenv("IRIS_ALLOCATOR", allocator, 1);
+    setenv("IRIS_HEAP_SIZE", "512M", 1);
+}
+
+static void without(void)
+{
+    unsetenv("IRIS_ALLOCATOR");
+    unsetenv("IRIS_HEAP_SIZE");
+}
+
 static void other_memory_than_the_peers_is_mapped_again_or_refused(void **state)
 {
+    static const char *const allocators[] = {"pool", "vmem"};
     static const char *const texts[] = {
         "is mapped on rank ", "is other memory: it begins with 0 instead of "};
 
     (void)state;
-    run_well("wrong-memory:1");
-    run("wrong-memory", IRIS_ERR_SYSTEM, texts);
+    for (int i = 0; i < 2; i++) {
+        with(allocators[i]);
+        run_well("wrong-memory:1");
+        run("wrong-memory", IRIS_ERR_SYSTEM, texts);
+    }
+    without();
+}
+
+static int thread_body(iris_t *iris, void *arg)
+{
+    (void)arg;
+    CHECK_OK(work_and_grow(iris));
+    return 0;
+}
+
+static void a_heap_that_cannot_be_shared_matters_to_processes_only(void **state)
+{
+    static const char *const why[] = {
+        "cannot share its heap with other processes (hipIpcGetMemHandle); set",
+        "IRIS_ALLOCATOR=vmem"};
+    static const char *const legacy[] = {
+        "unset HSA_ENABLE_IPC_MODE_LEGACY there", NULL};
+
+    (void)state;
+    with("pool");
+    run_well("no-ipc:2");
+    run("no-ipc", IRIS_ERR_DEVICE, why);
+    setenv("HSA_ENABLE_IPC_MODE_LEGACY", "1", 1);
+    run("no-ipc", IRIS_ERR_DEVICE, legacy);
+    unsetenv("HSA_ENABLE_IPC_MODE_LEGACY");
+    setenv("FAKEHIP_QUIRKS", "no-ipc", 1);
+    harness_run(RANKS, thread_body, NULL);
+    unsetenv("FAKEHIP_QUIRKS");
+    with("vmem");
+    run_well("no-ipc");
+    without();
+}
+
+static void what_fails_now_and_then_is_tried_again(void **state)
+{
+    (void)state;
+    with("pool");
+    run_well("open-fails:3");
+    with("vmem");
+    run_well("export-not-ready:4");
+    without();
+}
+
+static void memory_that_a_runtime_lacks_is_replaced_or_refused(void **state)
+{
+    static const char *const refused[] = {"no uncached vmem",
+                                          "leave out IRIS_HIP_MEMORY"};
+
+    (void)state;
+    with("vmem");
+    run_well("no-uncached-granularity");
+    setenv("IRIS_HIP_MEMORY", "uncached", 1);
+    run("no-uncached", IRIS_ERR_DEVICE, refused);
+    with("pool");
+    run_well("");
+    setenv("IRIS_HIP_MEMORY", "fine", 1);
+    run_well("");
+    with("vmem");
+    run_well("no-uncached");
+    unsetenv("IRIS_HIP_MEMORY");
+    without();
+}
+
+/* Behind the others, which would find what is captured as left behind. */
+static void memory_that_is_not_uncached_is_warned_of(void **state)
+{
+    struct harness_capture capture;
+    const char *text;
+
+    (void)state;
+    with("vmem");
+    for (int i = 0; i < 2; i++) {
+        setenv("FAKEHIP_QUIRKS",
+               i == 0 ? "no-uncached" : "no-uncached-granularity", 1);
+        harness_capture(&capture);
+        harness_run(RANKS, thread_body, NULL);
+        text = strstr(harness_captured(&capture), "has no uncached vmem");
+        assert_int_equal(text != NULL, i == 0);
+        free(capture.text);
+    }
+    unsetenv("FAKEHIP_QUIRKS");
+    without();
+}
+
+static void access_that_must_begin_at_the_first_is_set_from_there(void **state)
+{
+    (void)state;
+    with("vmem");
+    run_well("set-access-from-first");
+    without();
+}
+
+static void all_at_once_do_no_more_harm(void **state)
+{
+    (void)state;
+    with("pool");
+    run_well("wrong-memory:1,no-ipc:2,open-fails:2");
+    with("vmem");
+    run_well("wrong-memory:1,no-ipc,export-not-ready:3,no-uncached,"
+             "no-uncached-granularity,set-access-from-first");
+    without();
 }
 
 int main(void)
@@ -85,6 +215,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
             other_memory_than_the_peers_is_mapped_again_or_refused),
+        cmocka_unit_test(
+            a_heap_that_cannot_be_shared_matters_to_processes_only),
+        cmocka_unit_test(what_fails_now_and_then_is_tried_again),
+        cmocka_unit_test(memory_that_a_runtime_lacks_is_replaced_or_refused),
+        cmocka_unit_test(access_that_must_begin_at_the_first_is_set_from_there),
+        cmocka_unit_test(all_at_once_do_no_more_harm),
+        cmocka_unit_test(memory_that_is_not_uncached_is_warned_of),
     };
 
     return cmocka_run_group_tests(tests, hip_setup, harness_teardown);

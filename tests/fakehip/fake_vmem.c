@@ -204,13 +204,24 @@ static struct fake_mapping *mapping_at(const char *at)
     return one;
 }
 
+/* Whether nothing is mapped before it in its room; the lock is held. */
+static bool is_first(const struct fake_mapping *what)
+{
+    for (const struct fake_mapping *one = mappings; one != NULL;
+         one = one->next) {
+        if (one->room == what->room && one->at < what->at) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Whether the range is mapped, piece by piece, to its end; the lock is held. */
 static bool is_mapped(const char *at, size_t bytes)
 {
     const struct fake_mapping *one = mapping_at(at);
 
-    if (one != NULL && fake_quirk("set-access-from-base") &&
-        one->at != one->room->start) {
+    if (one != NULL && fake_quirk("set-access-from-first") && !is_first(one)) {
         return false;
     }
     while (one != NULL && one->bytes < bytes) {

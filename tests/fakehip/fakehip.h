@@ -23,8 +23,8 @@
  *     export-not-ready  hipMemExportToShareableHandle() says so
  *     no-uncached    memory of this type cannot be created; or, with
  *                    no-uncached-granularity, its granularity not be asked for
- *     set-access-from-base  hipMemSetAccess() takes ranges only that begin
- *                    where the addresses were reserved
+ *     set-access-from-first  hipMemSetAccess() takes ranges only that begin
+ *                    with the first that is mapped in reserved addresses
  *
  * Here is what tests can ask of it beyond HIP.
  */
