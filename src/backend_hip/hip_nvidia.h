@@ -80,7 +80,8 @@
 
 /* All memory of an NVIDIA GPU is fine-grained. */
 #define hipDeviceMallocFinegrained 0
-#define hipExtMallocWithFlags(ptr, bytes, flags) cudaMalloc(ptr, bytes)
+#define hipExtMallocWithFlags(ptr, bytes, flags) \
+    ((void)(flags), cudaMalloc(ptr, bytes))
 
 typedef void *hipDeviceptr_t;
 static inline hipError_t

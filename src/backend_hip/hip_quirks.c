@@ -183,26 +183,26 @@ static void make_streams(const struct hip_backend *hip)
 
 void iris_i_hip_prepare(const struct hip_backend *hip)
 {
-    const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    const char *variable =
+        IRIS_HIP_NVIDIA ? "CUDA_DEVICE_MAX_CONNECTIONS" : "GPU_MAX_HW_QUEUES";
+    const char *text = getenv(variable);
     unsigned long queues = text == NULL ? 0 : strtoul(text, NULL, 10);
 
-    if (!HIP_QUEUE_WAITS) {
-        return;
-    }
     /* Before a second one's kernels can wait for the first's. Behind one that
      * cannot be ended it would never come back. */
-    if (hip->num_contexts == 2 && !hip->gpu->prepared &&
+    if (HIP_QUEUE_WAITS && hip->num_contexts == 2 && !hip->gpu->prepared &&
         !iris_i_hip_any_stuck()) {
         make_streams(hip);
     }
-    queues = queues < MOST_QUEUES ? queues : MOST_QUEUES;
+    queues = IRIS_HIP_NVIDIA && queues > MOST_QUEUES ? MOST_QUEUES : queues;
     if (hip->num_contexts + 1 == queues) {
         iris_i_warning(NULL,
                        "rank %d is context %u of this process on GPU %d, which "
-                       "runs %lu streams at once: kernels that wait for each "
-                       "other may hang; use processes (IRIS_SPAWN=processes)",
-                       hip->params.rank, hip->num_contexts, hip->device,
-                       queues);
+                       "runs %lu streams at once (%s): kernels that wait for "
+                       "each other may hang; use processes "
+                       "(IRIS_SPAWN=processes)",
+                       hip->params.rank, hip->num_contexts, hip->device, queues,
+                       variable);
     }
 }
 

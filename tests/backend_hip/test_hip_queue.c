@@ -344,7 +344,7 @@ static void more_contexts_than_queues_are_warned_of(void **state)
 
     (void)state;
     share_one_gpu();
-    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", 1);
+    setenv("GPU_MAX_HW_QUEUES", "4", 1);
     harness_capture(&capture);
     harness_run(2, nothing_body, NULL);
     assert_null(strstr(harness_captured(&capture), "streams at once"));
@@ -353,7 +353,7 @@ static void more_contexts_than_queues_are_warned_of(void **state)
     harness_run(3, nothing_body, NULL);
     assert_non_null(strstr(harness_captured(&capture),
                            "is context 3 of this process on GPU 0, which runs "
-                           "4 streams at once"));
+                           "4 streams at once (GPU_MAX_HW_QUEUES)"));
     assert_non_null(strstr(capture.text, "IRIS_SPAWN=processes"));
     free(capture.text);
 }
