@@ -7,7 +7,7 @@ examples = %D%/00_load %D%/01_store %D%/02_all_load %D%/03_all_store \
 examplesdir = $(docdir)/examples
 examples_DATA = $(examples:=.c) $(examples_libexample_la_SOURCES)
 dist_examples_DATA = %D%/Makefile
-noinst_PROGRAMS = $(examples)
+noinst_PROGRAMS += $(examples)
 noinst_LTLIBRARIES += examples/libexample.la
 examples_libexample_la_SOURCES = %D%/example.c %D%/example.h \
 	%D%/example_table.c

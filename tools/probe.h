@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of iris-probe share: one rank's state, and the checks.
+ */
+#ifndef IRIS_TOOLS_PROBE_H
+#define IRIS_TOOLS_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <iris/iris.h>
+
+#include "probe_kernels.h"
+
+enum probe_verdict {
+    PROBE_OK, /* from here on each is worse than the one before */
+    PROBE_UNREACHABLE,
+    PROBE_WRONG,
+    PROBE_FAILED,
+    PROBE_HUNG
+};
+
+/* What one rank found. */
+struct probe_found {
+    enum probe_verdict verdict;
+    char text[512];
+};
+
+struct probe_options {
+    int num_ranks;
+    int64_t bytes;  /* of a large copy */
+    int64_t rounds; /* of flags and data */
+    int64_t from;   /* the first step; those before have been made */
+};
+
+/* In memory that rank processes share. */
+struct probe_shared {
+    struct probe_found found[PROBE_MOST_RANKS];
+};
+
+/* One rank. */
+struct probe {
+    iris_t *iris;
+    iris_stream_t *stream; /* beside the context's own */
+    struct probe_shared *shared;
+    struct probe_options options;
+    struct probe_args args; /* of the step at work */
+    int first;              /* ranks of it; all of them: second is -1 */
+    int second;
+};
+
+/* What is to be seen of two ranks, or of all. The members of a step call run(),
+ * then, when every one of them has, verify(), which may be NULL. They write
+ * *found_p if all calls succeeded and a value was wrong, or there is something
+ * to say; else it is as it was. */
+struct probe_check {
+    const char *name;
+    bool of_all;
+    iris_status_t (*run)(struct probe *probe, struct probe_found *found_p);
+    iris_status_t (*verify)(struct probe *probe, struct probe_found *found_p);
+};
+
+/* All of them, a NULL name at the end. */
+extern const struct probe_check probe_checks[];
+
+/* Runs a kernel with the step's arguments, and waits for it. */
+iris_status_t probe_launch(struct probe *probe,
+                           const struct iris_kernel *kernel, unsigned grid,
+                           unsigned block);
+
+/* Reads what the kernels of this rank found wrong. */
+iris_status_t probe_read_board(struct probe *probe,
+                               struct probe_found *found_p);
+
+/* How fast one rank's kernels of 1, 4, 16 ... workgroups write to the other,
+ * and how fast the other's memory is written by a copy on a stream. */
+iris_status_t probe_rate_run(struct probe *probe, struct probe_found *found_p);
+iris_status_t probe_rate_verify(struct probe *probe,
+                                struct probe_found *found_p);
+
+#endif /* IRIS_TOOLS_PROBE_H */

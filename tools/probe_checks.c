@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iris-probe: the host's half of each check but that of bandwidth.
+ */
+#include "config.h"
+
+#include "probe.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LANES 64u
+#define COPIED_BYTES sizeof((struct probe_board *)NULL)->in
+
+iris_status_t probe_launch(struct probe *probe,
+                           const struct iris_kernel *kernel, unsigned grid,
+                           unsigned block)
+{
+    iris_status_t status = iris_launch(probe->iris, kernel, grid, block,
+                                       &probe->args, sizeof probe->args, NULL);
+
+    return status == IRIS_OK ? iris_stream_synchronize(probe->iris, NULL)
+                             : status;
+}
+
+iris_status_t probe_read_board(struct probe *probe, struct probe_found *found_p)
+{
+    static const char *const whats[PROBE_NUM_WHATS] = {
+        "?",
+        "rank in the device context",
+        "ranks in the device context",
+        "address of a rank's heap",
+        "first word of the peer's heap",
+        "data",
+    };
+    struct probe_notes notes;
+    iris_status_t status = iris_memcpy_sync(
+        probe->iris, &notes, &probe->args.board->notes, sizeof notes);
+
+    if (status == IRIS_OK && notes.wrong != 0) {
+        found_p->verdict = PROBE_WRONG;
+        snprintf(found_p->text, sizeof found_p->text,
+                 "rank %d found %" PRIu64 " wrong; first: %s: expected "
+                 "0x%" PRIx64 ", found 0x%" PRIx64,
+                 probe->args.rank, notes.wrong,
+                 whats[notes.what < PROBE_NUM_WHATS ? notes.what : 0],
+                 notes.expected, notes.seen);
+    }
+    return status;
+}
+
+static iris_status_t run_context(struct probe *probe,
+                                 struct probe_found *found_p)
+{
+    iris_status_t status = probe_launch(probe, probe_context, 1, LANES);
+
+    return status == IRIS_OK ? probe_read_board(probe, found_p) : status;
+}
+
+static iris_status_t run_flag(struct probe *probe, struct probe_found *found_p)
+{
+    (void)found_p;
+    return probe_launch(probe, probe_flag, 1, LANES);
+}
+
+static iris_status_t run_data(struct probe *probe, struct probe_found *found_p)
+{
+    iris_status_t status = probe_launch(probe, probe_data, PROBE_GRID, LANES);
+
+    return status == IRIS_OK ? probe_read_board(probe, found_p) : status;
+}
+
+/* ---- Atomics ---- */
+
+static int num_members(const struct probe *probe)
+{
+    int count = 0;
+
+    for (uint64_t left = probe->args.members; left != 0; left &= left - 1) {
+        count++;
+    }
+    return count;
+}
+
+static iris_status_t run_atomics(struct probe *probe,
+                                 struct probe_found *found_p)
+{
+#define KERNEL(name, c_type, arg) probe_atomic_##name,
+    static const struct iris_kernel *const kernels[] = {IRIS_TYPES(KERNEL, )};
+#undef KERNEL
+    iris_status_t status = IRIS_OK;
+
+    (void)found_p;
+    probe->args.rounds = PROBE_UPDATES / (unsigned)num_members(probe);
+    for (size_t i = 0;
+         i < sizeof kernels / sizeof kernels[0] && status == IRIS_OK; i++) {
+        status = probe_launch(probe, kernels[i], PROBE_GRID, LANES);
+    }
+    return status;
+}
+
+/* Compares a cell, as a number. */
+static void check_cell(struct probe_found *found_p, const char *type,
+                       const char *verb, int expected, float seen)
+{
+    if (seen != (float)expected && found_p->verdict == PROBE_OK) {
+        found_p->verdict = PROBE_WRONG;
+        snprintf(found_p->text, sizeof found_p->text,
+                 "%s of %s: expected %d, found %g", verb, type, expected,
+                 (double)seen);
+    }
+}
+
+static iris_status_t verify_atomics(struct probe *probe,
+                                    struct probe_found *found_p)
+{
+    struct probe_board *board = malloc(sizeof *board);
+    int count = (int)probe->args.rounds * num_members(probe), largest = 0;
+    iris_status_t status = IRIS_ERR_NO_MEMORY;
+
+    for (int rank = 0; rank < probe->args.num_ranks; rank++) {
+        largest = probe->args.members >> rank & 1 ? rank + 1 : largest;
+    }
+    if (board != NULL) {
+        status = iris_memcpy_sync(probe->iris, board, probe->args.board,
+                                  sizeof *board);
+    }
+    if (status == IRIS_OK) {
+#define CHECK(name, c_type, arg)                          \
+    check_cell(found_p, #name, "add", count,              \
+               probe_float_##name(board->name[0]));       \
+    check_cell(found_p, #name, "compare-and-swap", count, \
+               probe_float_##name(board->name[1]));       \
+    check_cell(found_p, #name, "max", largest,            \
+               probe_float_##name(board->name[2]));
+        IRIS_TYPES(CHECK, )
+#undef CHECK
+    }
+    free(board);
+    return status;
+}
+
+/* ---- A copy beside a waiting kernel ---- */
+
+/* Copies from host memory to this rank's, from there to the peer's, and sets
+ * the peer's flag, all on the context's own stream. */
+static iris_status_t send(struct probe *probe, const uint64_t *words)
+{
+    struct probe_args *args = &probe->args;
+    struct probe_board *board = args->board;
+    iris_status_t status =
+        iris_memcpy(probe->iris, board->out, words, COPIED_BYTES, NULL);
+
+    if (status == IRIS_OK) {
+        status = iris_put_on_stream(probe->iris, board->in, board->out,
+                                    COPIED_BYTES, args->peer, NULL);
+    }
+    if (status == IRIS_OK) {
+        status = iris_signal_on_stream(probe->iris, &board->flag, 1, args->peer,
+                                       NULL);
+    }
+    return status == IRIS_OK ? iris_stream_synchronize(probe->iris, NULL)
+                             : status;
+}
+
+static void fill(uint64_t *words, int from, uint64_t salt)
+{
+    for (size_t i = 0; i < COPIED_BYTES / sizeof *words; i++) {
+        words[i] = probe_pattern(from, salt, i);
+    }
+}
+
+/* Each rank's kernel waits for the flag that the other's stream sets behind its
+ * copies, so they have to pass a kernel that waits. */
+static iris_status_t run_copy(struct probe *probe, struct probe_found *found_p)
+{
+    const struct probe_args *args = &probe->args;
+    uint64_t *words = malloc(COPIED_BYTES);
+    iris_status_t status = IRIS_ERR_NO_MEMORY;
+
+    (void)found_p;
+    if (words != NULL) {
+        fill(words, args->rank, args->salt);
+        status = iris_launch(probe->iris, probe_hold, 1, LANES, args,
+                             sizeof *args, probe->stream);
+    }
+    status = status == IRIS_OK ? send(probe, words) : status;
+    if (status == IRIS_OK) {
+        status = iris_stream_synchronize(probe->iris, probe->stream);
+    }
+    free(words);
+    return status;
+}
+
+static iris_status_t verify_copy(struct probe *probe,
+                                 struct probe_found *found_p)
+{
+    const struct probe_args *args = &probe->args;
+    uint64_t *words = malloc(2 * COPIED_BYTES);
+    iris_status_t status = IRIS_ERR_NO_MEMORY;
+    size_t count = COPIED_BYTES / sizeof *words, i = 0;
+
+    if (words != NULL) {
+        fill(words, args->peer, args->salt);
+        status = iris_memcpy_sync(probe->iris, words + count, args->board->in,
+                                  COPIED_BYTES);
+    }
+    while (status == IRIS_OK && i < count && words[i] == words[count + i]) {
+        i++;
+    }
+    if (status == IRIS_OK && i < count) {
+        found_p->verdict = PROBE_WRONG;
+        snprintf(found_p->text, sizeof found_p->text,
+                 "rank %d, word %zu of %zu: expected 0x%" PRIx64
+                 ", found 0x%" PRIx64,
+                 args->rank, i, count, words[i], words[count + i]);
+    }
+    free(words);
+    return status;
+}
+
+const struct probe_check probe_checks[] = {
+    {"context", false, run_context, NULL},
+    {"flag", false, run_flag, NULL},
+    {"data", false, run_data, NULL},
+    {"atomics", false, run_atomics, verify_atomics},
+    {"atomics", true, run_atomics, verify_atomics},
+    {"copy", false, run_copy, verify_copy},
+    {"bandwidth", false, probe_rate_run, probe_rate_verify},
+    {NULL, false, NULL, NULL},
+};
