@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # What the scripts of this folder share: installing packages, building out of
-# tree, running ranks.
+# tree, finding GPUs, running ranks for so long and no longer.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=$(nproc 2>/dev/null || echo 2)
@@ -103,4 +103,56 @@ build_in() {
 mpi_environment() {
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     export OMPI_MCA_rmaps_base_oversubscribe=1
+}
+
+# How many GPUs there are, and of which kind: $gpus, $platform. Tests say that
+# there are $IRIS_TEST_FAKE_GPUS of the fake runtime.
+# shellcheck disable=SC2034 # for the scripts that call it
+find_gpus() {
+    platform=fake
+    gpus=${IRIS_TEST_FAKE_GPUS:-0}
+    if [ "$gpus" != 0 ]; then
+        export FAKEHIP_DEVICES=$gpus
+        return
+    fi
+    platform=nvidia
+    gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
+    if [ "$gpus" = 0 ]; then
+        platform=amd
+        gpus=$(rocminfo 2>/dev/null | grep -c 'Name: *gfx')
+    fi
+}
+
+# Where what is for GPUs is built, and its logs: $build, $logs.
+# shellcheck disable=SC2034 # for the scripts that call it
+gpu_folders() {
+    export PATH=$PATH:/usr/local/cuda/bin:/opt/rocm/bin
+    build=${IRIS_GPU_BUILD:-$root/build/gpu}
+    [[ $build = /* ]] || build=$PWD/$build
+    logs=${IRIS_TEST_LOGS:-$build/logs}
+}
+
+# Runs a command for SECONDS at most: bounded SECONDS STACKS COMMAND... Of one
+# that takes longer, what its threads are doing is written to the file STACKS;
+# then it is ended, and the status is 124.
+bounded() {
+    local limit=$1 stacks=$2 pid watch ret i
+    shift 2
+    rm -f "$stacks"
+    timeout -k 10 $((limit + 120)) "$@" &
+    pid=$!
+    {
+        for ((i = 0; i < limit; i++)); do
+            sleep 1
+            kill -0 $pid || exit 0
+        done
+        "$root/scripts/stacks" $pid >"$stacks"
+        kill -s ALRM $pid # to timeout, its time is up
+    } >/dev/null 2>&1 &
+    watch=$!
+    wait $pid 2>/dev/null
+    ret=$?
+    kill $watch 2>/dev/null
+    wait $watch 2>/dev/null
+    return $ret
 }

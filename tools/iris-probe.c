@@ -18,7 +18,7 @@
  * the deadline. */
 #define MOST_HUNG 3
 
-static const char *const verdicts[] = {"ok", "unreachable", "wrong", "failed",
+static const char *const verdicts[] = {"ok", "no access", "wrong", "failed",
                                        "hung"};
 
 static void usage(FILE *file)

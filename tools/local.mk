@@ -8,3 +8,4 @@ noinst_PROGRAMS += iris-probe
 iris_probe_SOURCES = %D%/iris-probe.c %D%/probe.h %D%/probe_checks.c \
 	%D%/probe_kernels.h %D%/probe_rate.c
 iris_probe_LDADD = libiris.la
+EXTRA_DIST += %D%/probe.awk

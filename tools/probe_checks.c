@@ -93,7 +93,9 @@ static iris_status_t run_atomics(struct probe *probe,
     iris_status_t status = IRIS_OK;
 
     (void)found_p;
-    probe->args.rounds = PROBE_UPDATES / (unsigned)num_members(probe);
+    probe->args.rounds =
+        PROBE_UPDATES /
+        (probe->second < 0 ? (unsigned)probe->args.num_ranks : 2);
     for (size_t i = 0;
          i < sizeof kernels / sizeof kernels[0] && status == IRIS_OK; i++) {
         status = probe_launch(probe, kernels[i], PROBE_GRID, LANES);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FIRST_BUS 0x10
 
@@ -34,6 +35,7 @@ struct failure {
     long nth;
     bool ever_after;
     bool loses;
+    bool hangs;
     int error;
     long calls; /* so far */
 };
@@ -55,7 +57,8 @@ static bool parse(const char *item, struct failure *one)
     one->nth = atol(nth);
     one->ever_after = strchr(nth, '+') != NULL;
     one->loses = strcmp(error, "lost") == 0;
-    one->error = one->loses ? hipErrorLaunchFailure : atoi(error);
+    one->hangs = strcmp(error, "hang") == 0;
+    one->error = one->loses || one->hangs ? hipErrorLaunchFailure : atoi(error);
     return one->nth > 0 && one->error > 0;
 }
 
@@ -89,6 +92,7 @@ int fakehip_fail(const char *list)
 static hipError_t injected(const char *call)
 {
     int error = hipSuccess;
+    bool hangs = false;
 
     pthread_mutex_lock(&lock);
     if (num_failures < 0) {
@@ -105,12 +109,16 @@ static hipError_t injected(const char *call)
             (one->ever_after && one->calls > one->nth)) {
             error = one->error;
             num_failed++;
+            hangs = hangs || one->hangs;
             if (one->loses) {
                 atomic_store(&lost, error);
             }
         }
     }
     pthread_mutex_unlock(&lock);
+    while (hangs) {
+        pause();
+    }
     return (hipError_t)error;
 }
 

@@ -44,7 +44,9 @@ static void copy(const struct fake_op *op)
         atomic_store((_Atomic uint64_t *)op->dst,
                      atomic_load((_Atomic uint64_t *)(uintptr_t)op->src));
     } else {
-        memmove(op->dst, op->src, op->bytes);
+        bool torn = op->bytes >= 4096 && fake_setting("FAKEHIP_TORN_COPIES", 0);
+
+        memmove(op->dst, op->src, torn ? op->bytes - 64 : op->bytes);
     }
 }
 

@@ -14,6 +14,7 @@
  *   FAKEHIP_NO_ATOMICS  pairs whose links have no atomics
  *   FAKEHIP_STREAM_WAITS  1: streams wait for words by themselves (0)
  *   FAKEHIP_VERSION  of HIP, as hipRuntimeGetVersion() tells it (7.14)
+ *   FAKEHIP_TORN_COPIES  1: large copies leave out their end (0)
  *   FAKEHIP_FAIL     calls that fail; see fakehip_fail()
  *   FAKEHIP_QUIRKS   what some HIP runtimes do, by name, with commas; "name:2":
  *                    the first two times in this process
@@ -42,7 +43,8 @@
  *   nth    which of its calls in this process, from 1; "3+" is the third and
  *          all after it
  *   error  a hipError_t as a number, or "lost": from then on every call fails
- *          and kernels end, as on a GPU that fell off the bus
+ *          and kernels end, as on a GPU that fell off the bus; or "hang": the
+ *          call never returns
  *
  * Returns how many calls the list that was there has made fail. */
 FAKEHIP_API int fakehip_fail(const char *list);

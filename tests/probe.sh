@@ -1,0 +1,119 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# scripts/gpu-test probe over the fake HIP runtime with two GPUs: it comes to its
+# end, and sees each fault that is planted there, the others' way and no more.
+set -u
+[ -e .libs/libfakehip.so ] || { echo "left out: no fake runtime" && exit 77; }
+here=$(cd "$(dirname "$0")" && pwd)
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+export IRIS_GPU_BUILD=$PWD IRIS_TEST_FAKE_GPUS=2 IRIS_TEST_LOGS=$tmp/logs
+export LC_ALL=C
+unset IRIS_BACKEND IRIS_SIM_DEVICE IRIS_LOG_LEVEL FAKEHIP_FAIL
+failed=0
+
+fail() {
+    echo "FAILED: $*"
+    cat "$tmp/out"
+    failed=$((failed + 1))
+}
+
+probe() { # STATUS OPTION...
+    local expected=$1 ret
+    shift
+    "$here/../scripts/gpu-test" probe --built --mib 1 "$@" >"$tmp/out" 2>&1
+    ret=$?
+    [ $ret = "$expected" ] || fail "probe $* exits with $ret"
+}
+
+has() { # PATTERN
+    grep -qE -e "$1" "$tmp/out" || fail "no line like: $1"
+}
+
+lacks() { # PATTERN
+    ! grep -qE -e "$1" "$tmp/out" || fail "a line like: $1"
+}
+
+# The document as the expression wants it.
+json() { # EXPRESSION: true of the document `d`, and of its runs `r` by name
+    command -v python3 >/dev/null || return 0
+    python3 -c "import json, sys
+d = json.load(open(sys.argv[1]))
+r = {run['run']: run['steps'] for run in d['runs']}
+sys.exit(not ($1))" "$tmp/logs/probe.json" || fail "the JSON is not so: $1"
+}
+
+good='( +ok){6} *$'
+probe 0
+for run in one-threads one-processes all-threads all-processes; do
+    has "^$run-fine$good"
+    has "^$run-vmem$good"
+done
+has '^0 +ok *$'
+has '^all-threads-fine +0-1  1: [0-9.]+ .* stream: [0-9.]+$'
+has '^all is well$'
+lacks $'\033'
+json "len(r) == 12 and d['gpus'] == 2 and d['info']['version'] and
+    [s['verdict'] for s in r['all-processes-fine']] == ['ok'] * 6 and
+    {s['check'] for s in r['all-processes-fine']} == set(
+        'context flag data atomics copy bandwidth'.split()) and
+    'stream:' in r['one-threads-fine'][5]['text']"
+
+# Memory that the library does not have: neither good nor bad.
+if IRIS_HIP_MEMORY=uncached ./iris-info | grep -q 'note: IRIS_HIP_MEMORY'; then
+    probe 0 --only all-threads-uncached
+    has '^all-threads-uncached +not available .*IRIS_HIP_MEMORY is unknown'
+    json "r['all-threads-uncached'][0]['verdict'] == 'not available'"
+else
+    probe 0 --only all-threads-uncached
+    has "^all-threads-uncached$good"
+fi
+FAKEHIP_FAIL=hipMemGetAllocationGranularity:1+:801 probe 0 --only all-threads-vmem
+has '^all-threads-vmem +not available '
+
+# What is wrong between processes leaves threads as they were.
+FAKEHIP_FAIL=hipIpcOpenMemHandle:1+:1 probe 1 --only all-threads-fine \
+    --only all-processes-fine
+has "^all-threads-fine$good"
+has '^all-processes-fine( +failed){6} *$'
+has '^all-processes-fine: start: failed: .*is not mapped'
+has '^0 +failed *$'
+has '^1 failed$'
+
+FAKEHIP_DEVICES=3 IRIS_TEST_FAKE_GPUS=3 FAKEHIP_NO_PEER=0-2 probe 1 \
+    --only all-threads-fine
+has '^all-threads-fine +no access 1/3 '
+has '^0 +ok +no access *$'
+has '^1 +\. +ok *$'
+
+FAKEHIP_TORN_COPIES=1 probe 1 --only all-processes-fine
+has '^all-processes-fine +ok +ok +ok .* wrong '
+has ': copy 0-1: wrong: rank [01], word [0-9]+ of 4096: expected 0x'
+
+# A call never returns: the process is ended, and what comes after the check is
+# made by another, which has such a call, too.
+FAKEHIP_FAIL=hipModuleLaunchKernel:10:hang probe 1 --limit 2 \
+    --only all-threads-fine
+has '^all-threads-fine +ok +ok +ok +hung +ok +hung *$'
+has '^all-threads-fine: atomics 0-1: hung: '
+has '^2 failed$'
+grep -q hipModuleLaunchKernel "$tmp"/logs/probe-all-threads-fine.0.stacks ||
+    grep -q 'wchan: ' "$tmp"/logs/probe-all-threads-fine.0.stacks ||
+    fail "no stacks"
+
+probe 2 --only nonsense
+probe 2 --gpus none
+has '^usage: '
+probe 0 --help
+has '^usage: '
+probe 1 --gpus 9
+has '9, but this machine has 2'
+mkdir "$tmp/none"
+IRIS_GPU_BUILD=$tmp/none probe 1
+has 'has no iris-probe'
+IRIS_TEST_FAKE_GPUS=0 PATH=/usr/bin:/bin probe 77
+has 'skipped, since'
+
+[ $failed = 0 ] && echo "passed"
+[ $failed = 0 ]
