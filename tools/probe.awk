@@ -102,7 +102,7 @@ END {
     print line
     for (i = 1; i <= num_runs; i++)
         print row(run_name[i])
-    if (gpus > 1)
+    if (gpus > 1 && gpus <= 8) # a screen is not wider
         matrix()
     print "\nGB/s by workgroups, of the pair that is slowest at the most of them"
     for (i = 1; i <= num_runs; i++)
