@@ -135,6 +135,7 @@ gpu_folders() {
 # Runs a command for SECONDS at most: bounded SECONDS STACKS COMMAND... Of one
 # that takes longer, what its threads are doing is written to the file STACKS;
 # then it is ended, and the status is 124.
+# shellcheck disable=SC2064 # the traps mean the processes of now
 bounded() {
     local limit=$1 stacks=$2 pid watch ret i
     shift 2
@@ -150,8 +151,11 @@ bounded() {
         kill -s ALRM $pid # to timeout, its time is up
     } >/dev/null 2>&1 &
     watch=$!
+    # What runs in the background does not hear of Ctrl-C by itself.
+    trap "kill $pid $watch 2>/dev/null; exit 130" INT TERM
     wait $pid 2>/dev/null
     ret=$?
+    trap - INT TERM
     kill $watch 2>/dev/null
     wait $watch 2>/dev/null
     return $ret

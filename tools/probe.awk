@@ -39,8 +39,8 @@ function paint(text, verdict, columns) {
     worst[key] = key in worst ? worse($5, worst[key]) : $5
     if ($2 == "start" || $2 == "rest")
         whole[$1] = $5
-    if ($2 == "start" && $1 ~ /^all-/ && is_red($5))
-        none = worse($5, none == "" ? "ok" : none)
+    if ($2 == "start" && $3 == "-" && $1 ~ /^all-/ && is_red($5))
+        together[$1] = unpaired[$1] = $5
     if (is_red($5))
         red[++num_red] = $1 ": " $2 ($3 == "-" ? "" : $3 == "all" ? " of all" : " " $3 "-" $4) ": " $5 ($7 == "" ? "" : ": " $7)
     if ($5 == "not available")
@@ -49,6 +49,7 @@ function paint(text, verdict, columns) {
 
 # A pair of GPUs in the runs that have one for each rank.
 $1 ~ /^all-/ && $3 ~ /^[0-9]+$/ && $5 != "not available" {
+    delete unpaired[$1] # each pair was tried alone
     pair = $3 SUBSEP $4
     pair_verdict[pair] = pair in pair_verdict ? worse($5, pair_verdict[pair]) : $5
 }
@@ -74,11 +75,16 @@ function row(name,    i, key, verdict, line) {
         verdict = key in worst ? worst[key] : name in whole ? whole[name] : "not run"
         line = line paint(verdict (key in worst && total[key] > 1 && bad[key] > 0 ? " " bad[key] "/" total[key] : ""), verdict, 16)
     }
+    if (name in together && !(name in unpaired))
+        line = line paint("(all together: " together[name] ")", together[name], 1)
     return line
 }
 
 # A run that cannot even start counts for every pair.
-function matrix(    i, j, verdict, line) {
+function matrix(    i, j, name, none, verdict, line) {
+    for (name in unpaired)
+        none = worse(unpaired[name], none == "" ? "ok" : none)
+
     print "\nGPUs, the worst of all runs"
     line = "     "
     for (j = 1; j < gpus; j++)
