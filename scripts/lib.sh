@@ -105,7 +105,8 @@ mpi_environment() {
     export OMPI_MCA_rmaps_base_oversubscribe=1
 }
 
-# How many GPUs there are, and of which kind: $gpus, $platform. Tests say that
+# How many GPUs there are, and of which kind: $gpus, $platform. (A GPU that hangs
+# may hold up whoever asks.) Tests say that
 # there are $IRIS_TEST_FAKE_GPUS of the fake runtime.
 # shellcheck disable=SC2034 # for the scripts that call it
 find_gpus() {
@@ -116,10 +117,10 @@ find_gpus() {
         return
     fi
     platform=nvidia
-    gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
+    gpus=$(timeout -k 5 60 nvidia-smi -L 2>/dev/null | grep -c '^GPU')
     if [ "$gpus" = 0 ]; then
         platform=amd
-        gpus=$(rocminfo 2>/dev/null | grep -c 'Name: *gfx')
+        gpus=$(timeout -k 5 60 rocminfo 2>/dev/null | grep -c 'Name: *gfx')
     fi
 }
 
