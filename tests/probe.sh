@@ -50,6 +50,7 @@ good='( +ok){6} *$'
 probe 0
 for run in one-threads one-processes all-threads all-processes; do
     has "^$run-fine$good"
+    has "^$run-uncached$good"
     has "^$run-vmem$good"
 done
 has '^0 +ok *$'
@@ -62,17 +63,16 @@ json "len(r) == 12 and d['gpus'] == 2 and d['info']['version'] and
         'context flag data atomics copy bandwidth'.split()) and
     'stream:' in r['one-threads-fine'][5]['text']"
 
-# Memory that the library does not have: neither good nor bad.
-if IRIS_HIP_MEMORY=uncached ./iris-info | grep -q 'note: IRIS_HIP_MEMORY'; then
-    probe 0 --only all-threads-uncached
-    has '^all-threads-uncached +not available .*IRIS_HIP_MEMORY is unknown'
-    json "r['all-threads-uncached'][0]['verdict'] == 'not available'"
-else
-    probe 0 --only all-threads-uncached
-    has "^all-threads-uncached$good"
-fi
+# Memory that HIP does not have: neither good nor bad.
+FAKEHIP_FAIL=hipExtMallocWithFlags:1+:801 probe 0 --only all-threads-uncached
+has '^all-threads-uncached +not available .*no heap of'
+json "r['all-threads-uncached'][0]['verdict'] == 'not available'"
 FAKEHIP_FAIL=hipMemGetAllocationGranularity:1+:801 probe 0 --only all-threads-vmem
 has '^all-threads-vmem +not available '
+
+FAKEHIP_QUIRKS=no-uncached probe 0 --only all-threads-vmem
+has "^all-threads-vmem$good"
+has '^all-threads-vmem: note: .*this HIP has no uncached vmem'
 
 # What is wrong between processes leaves threads as they were.
 FAKEHIP_FAIL=hipIpcOpenMemHandle:1+:1 probe 1 --only all-threads-fine \
@@ -91,6 +91,11 @@ has '^all-processes-fine: start: failed: '
 has '^1 +\. +ok *$'
 json "[(s['first'], s['second']) for s in r['all-processes-fine']
     if s['check'] == 'flag'] == [(0, 1), (1, 2)]"
+
+FAKEHIP_QUIRKS=wrong-memory probe 1 --only all-threads-fine \
+    --only all-processes-fine
+has "^all-threads-fine$good"
+has '^all-processes-fine: start: failed: .*is other memory'
 
 IRIS_TEST_FAKE_GPUS=3 FAKEHIP_NO_PEER=0-2 probe 1 \
     --only all-threads-fine

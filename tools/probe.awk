@@ -28,6 +28,11 @@ function paint(text, verdict, columns) {
     return "\033[" (is_red(verdict) ? 31 : badness[verdict] == 1 ? 32 : 33) "m" text "\033[0m"
 }
 
+$2 == "note" {
+    note[++num_notes] = $1 ": note: " $7
+    next
+}
+
 {
     if (!($1 in run_number)) {
         run_number[$1] = ++num_runs
@@ -114,8 +119,10 @@ END {
     for (i = 1; i <= num_runs; i++)
         if (run_name[i] in shown)
             printf "%-24s%s\n", run_name[i], shown[run_name[i]]
-    if (num_red > 0)
+    if (num_red + num_notes > 0)
         print ""
+    for (i = 1; i <= num_notes && i <= 4; i++)
+        print substr(note[i], 1, 240)
     for (i = 1; i <= num_red && i <= 12; i++)
         print paint(substr(red[i], 1, 240), "hung", 1)
     if (num_red > 12)
