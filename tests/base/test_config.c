@@ -154,8 +154,8 @@ static void every_field_has_its_own_name_and_its_variables(void **state)
 #define ROW(field, kind, env, value, choices, help)                            \
     CHECK_NAME(in_case(#field, tolower, name), kind, choices, &config.field);  \
     CHECK_NAME(in_case(#field, toupper, name), kind, choices, &config.field);  \
-    CHECK_NAME(in_case(env + 5, tolower, name), kind, choices, &config.field); \
-    CHECK_NAME(in_case(env + 5, toupper, name), kind, choices, &config.field);
+    CHECK_NAME(in_case(&env[5], tolower, name), kind, choices, &config.field); \
+    CHECK_NAME(in_case(&env[5], toupper, name), kind, choices, &config.field);
     IRIS_CONFIG_ROWS(ROW)
 #undef ROW
 }
