@@ -19,11 +19,12 @@ if FAKE_HIP
 include %D%/backend_hip/local.mk
 endif
 cmocka_tests = $(unit_tests) $(matrix_tests) $(rank_tests) $(hip_tests)
-shell_tests = %D%/amd_code.sh %D%/bench.sh %D%/check_structure.sh \
-	%D%/check_structure_faults.sh %D%/check_symbols.sh %D%/configure.sh \
-	%D%/device_compile.sh %D%/docs.sh %D%/examples.sh %D%/gpu_sources.sh \
-	%D%/hip.sh %D%/info.sh %D%/install.sh %D%/iriscc.sh %D%/launchers.sh \
-	%D%/man.sh %D%/probe.sh %D%/readme.sh %D%/report.sh
+shell_tests = %D%/amd_code.sh %D%/amd_mutants.sh \
+	%D%/bench.sh %D%/check_structure.sh %D%/check_structure_faults.sh \
+	%D%/check_symbols.sh %D%/configure.sh %D%/device_compile.sh \
+	%D%/docs.sh %D%/examples.sh %D%/gpu_sources.sh %D%/hip.sh \
+	%D%/info.sh %D%/install.sh %D%/iriscc.sh %D%/launchers.sh %D%/man.sh \
+	%D%/probe.sh %D%/readme.sh %D%/report.sh
 
 # No test may hang the suite; a wrapper (valgrind) goes around the programs.
 TEST_TIMEOUT = 900
@@ -54,8 +55,8 @@ $(cmocka_tests): tests/libharness.la libirisi.la
 $(cmocka_tests): CPPFLAGS += -I$(top_srcdir)/tests $(CMOCKA_CFLAGS)
 $(cmocka_tests): LDADD = tests/libharness.la libirisi.la $(CMOCKA_LIBS)
 $(hip_tests): LDADD += libfakehip.la
-EXTRA_DIST += %D%/amd_code.awk %D%/amd_code.h %D%/check_layers.awk \
-	%D%/check_structure.awk %D%/emu %D%/install_consumer.c %D%/leaks.supp
+EXTRA_DIST += %D%/amd %D%/check_layers.awk %D%/check_structure.awk \
+	%D%/emu %D%/install_consumer.c %D%/leaks.supp
 print-tests: ; @echo $(TESTS)
 print-matrix-tests: ; @echo $(matrix_tests)
 print-rank-tests: ; @echo $(matrix_tests) $(rank_tests)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+#
+# Reads assembly for AMD GPUs: makes a list of events of each kernel and hands
+# it to check_kernel() of rules.awk. An event is what touches memory, orders it
+# or leads elsewhere: kinds[i], its instruction in texts[i], its cache bits in
+# bits[i], and all of these, as rules match it, in events[i].
+
+# One of them happened in this kernel. Two invalidations in a row are one.
+function event(kind, text) {
+    if (kind == "invalidate" && kinds[count] == kind)
+        text = texts[count--] "+" text
+    kinds[++count] = kind
+    texts[count] = text
+    bits[count] = kind ~ /^(load|store|atomic)$/ ? cache_bits(kind) : ""
+    events[count] = kind " " text (bits[count] == "" ? "" : " " bits[count])
+}
+
+# What the access says to caches. Of an update sc0, or glc, says only that the
+# old value comes back.
+function cache_bits(kind,    i, given, names, found) {
+    for (i = 2; i <= NF; i++)
+        given[$i]
+    split("sc0 sc1 nt glc slc scc", names, " ")
+    for (i = 1; i <= 6; i++)
+        if ((names[i] in given) && !(kind == "atomic" && names[i] ~ /sc0|glc/))
+            found = found (found == "" ? "" : " ") names[i]
+    return found
+}
+
+# The position of the first event after `from` that matches, or 0.
+function next_of(pattern, from,    i) {
+    for (i = from + 1; i <= count; i++)
+        if (events[i] ~ pattern)
+            return i
+    return 0
+}
+
+# How many events match.
+function number_of(pattern,    i, found) {
+    for (i = 1; i <= count; i++)
+        found += events[i] ~ pattern
+    return found + 0
+}
+
+# The texts of one kind between two events, joined with a comma.
+function between(kind, from, to,    i, found) {
+    for (i = from + 1; i < to; i++)
+        if (kinds[i] == kind)
+            found = found (found == "" ? "" : ", ") texts[i]
+    return found
+}
+
+# Whether some way from event `from` (0: the kernel's start) comes to what
+# matches `goal` before it comes to what matches `stop`: where that is, or 0.
+# What matches both stops.
+function reaches(from, goal, stop,    seen) {
+    return way(from + 1, goal, stop, seen)
+}
+
+function way(i, goal, stop, seen,    at) {
+    for (; i <= count && !(i in seen); i++) {
+        seen[i]
+        if (events[i] ~ stop || kinds[i] == "end")
+            return 0
+        if (events[i] ~ goal)
+            return i
+        if (kinds[i] == "jump")
+            return way(target[texts[i]], goal, stop, seen)
+        if (kinds[i] == "branch" &&
+            (at = way(target[texts[i]], goal, stop, seen)))
+            return at
+    }
+    return 0
+}
+
+# Whether some way leads from any event that matches `from` to `goal` before
+# `stop`. "start" is the kernel's.
+function leads(from, goal, stop,    i) {
+    if (from == "start")
+        return reaches(0, goal, stop)
+    for (i = 1; i <= count; i++)
+        if (events[i] ~ from && reaches(i, goal, stop))
+            return i
+    return 0
+}
+
+/^[A-Za-z0-9_]+:/ {
+    if ($1 ~ /_gpu:$/) {
+        kernel = $1
+        sub(/_gpu:$/, "", kernel)
+        count = 0
+        inside = 1
+    }
+    next
+}
+/\.type.*@function/ && $0 !~ /_gpu,@function/ {
+    kernel = $2
+    wrong("calls", "is a function of its own")
+}
+/^\.L[A-Za-z0-9_]+:/ && !/^\.Lfunc_end/ {
+    target[substr($1, 1, length($1) - 1)] = count + 1
+    event("label", "")
+}
+/^\.Lfunc_end/ && inside {
+    inside = 0
+    check_kernel()
+}
+/^;? *ScratchSize: [1-9]/ { wrong("private", "scratch: " $0) }
+/^;? *LDSByteSize: [1-9]/ { wrong("private", "LDS: " $0) }
+!inside { next }
+
+{ sub(/;.*/, "") } # comments
+NF == 0 { next }
+$1 ~ /^flat_/ { wrong("accesses", $1) }
+$1 ~ /^s_(swappc|setpc|call)/ { wrong("calls", $1) }
+$1 ~ /^(scratch_|buffer_(load|store)_|ds_(read|write|add|bpermute))/ {
+    wrong("private", $1)
+}
+$1 ~ /^global_load_/ { event("load", $1) }
+$1 ~ /^global_store_/ { event("store", $1) }
+$1 ~ /^global_atomic_/ { event("atomic", $1) }
+$1 ~ /^s_barrier/ { event("barrier", $1) }
+$1 ~ /^s_endpgm/ { event("end", "") }
+$1 ~ /^s_branch/ { event("jump", $2) }
+$1 ~ /^s_cbranch/ { event("branch", $2) }
+$1 ~ /^s_sleep/ { event("sleep", $1) }
+$1 == "s_waitcnt" && /vmcnt\(0\)/ { event("wait", "") }
+$1 == "buffer_wbl2" { event("writeback", whole()) }
+$1 ~ /^buffer_(inv|wbinv)/ { event("invalidate", whole()) }
+
+function whole() { # the instruction with single spaces
+    $1 = $1
+    return $0
+}

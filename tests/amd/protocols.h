@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Small kernels whose code for AMD GPUs tests/amd_code.sh reads: waits,
+ * signals, barriers, bulk copies. Their names say what must be found there;
+ * rules.awk knows how. The data that they are about are of 2 bytes, as nothing
+ * else here, or 16. GPU only.
+ */
+#ifndef AMD_PROTOCOLS_H
+#define AMD_PROTOCOLS_H
+
+#include <iris/device.h>
+
+struct protocol_args {
+    const int64_t *context;
+    void *heap;
+    uint16_t *data; /* on the heap, too */
+    uint64_t *signal;
+    uint64_t value;
+    size_t count;
+    struct iris_dev_group *group;
+    int peer;
+    iris_cmp_t cmp;
+};
+
+/* The data behind a wait: one load that must not be early. */
+#define AFTER                                                                \
+    iris_store_u16(dev, args->data + lane,                                   \
+                   iris_load_u16(dev, args->data + lane + 4096, args->peer), \
+                   args->peer)
+
+/* clang-format off */
+/* code_wait_<type>, code_test_<type> */
+#define ROW(name, c_type, arg)                                                 \
+    IRIS_KERNEL(code_wait_##name, struct protocol_args)                        \
+    {                                                                          \
+        iris_dev_t dev = iris_dev_init(args->context);                         \
+        uint32_t lane = iris_d_lane();                                         \
+        iris_wait_until_##name(dev, (c_type *)args->heap + lane, args->cmp,    \
+                               iris_d_value_##name(args->value));              \
+        AFTER;                                                                 \
+    }                                                                          \
+    IRIS_KERNEL(code_test_##name, struct protocol_args)                        \
+    {                                                                          \
+        iris_dev_t dev = iris_dev_init(args->context);                         \
+        uint32_t lane = iris_d_lane();                                         \
+        if (iris_test_##name(dev, (c_type *)args->heap + lane, args->cmp,      \
+                             iris_d_value_##name(args->value))) {              \
+            AFTER;                                                             \
+        }                                                                      \
+    }
+#ifdef AMD_CODE_SAMPLE
+ROW(u64, uint64_t, )
+#else
+IRIS_WORD_TYPES(ROW, )
+#endif
+#undef ROW
+
+/* code_signal_<how>: data, then a signal. */
+IRIS_KERNEL(code_signal_element, struct protocol_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint32_t lane = iris_d_lane();
+
+    iris_put_signal_u16(dev, args->data + lane + 4096, args->data + lane,
+                        args->signal + lane, args->value, args->peer);
+}
+
+IRIS_KERNEL(code_signal_wg_put, struct protocol_args)
+{
+    iris_wg_put_signal(wg, iris_dev_init(args->context), args->data, args->heap,
+                       args->count, args->signal, args->value, args->peer);
+}
+
+IRIS_KERNEL(code_signal_wg_put_add, struct protocol_args)
+{
+    iris_wg_put_signal_add(wg, iris_dev_init(args->context), args->data,
+                           args->heap, args->count, args->signal, args->value,
+                           args->peer);
+}
+
+/* The trap of the memory model: all lanes store, all come together, one says
+ * so. */
+IRIS_KERNEL(code_signal_wg_stores, struct protocol_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    IRIS_WG_LANES(wg, i, args->count) {
+        iris_store_u16(dev, args->data + i, (uint16_t)i, args->peer);
+    }
+    iris_wg_barrier(wg);
+    if (iris_wg_leader(wg)) {
+        iris_signal_set(dev, args->signal, args->value, args->peer);
+    }
+}
+
+/* Data of one rank, read by another. */
+IRIS_KERNEL(code_ranks, struct protocol_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    IRIS_WG_LANES(wg, i, args->count) {
+        iris_store_u16(dev, args->data + i, (uint16_t)i, args->peer);
+    }
+    iris_dev_barrier(wg, dev, args->group);
+    IRIS_WG_LANES(wg, i, args->count) {
+        iris_store_u16(dev, (uint16_t *)args->heap + i,
+                       iris_load_u16(dev, args->data + i, 0), args->peer);
+    }
+}
+
+IRIS_KERNEL(code_bulk_put, struct protocol_args)
+{
+    iris_wg_put(wg, iris_dev_init(args->context), args->data, args->heap,
+                args->count, args->peer);
+}
+
+IRIS_KERNEL(code_bulk_get, struct protocol_args)
+{
+    iris_wg_get(wg, iris_dev_init(args->context), args->heap, args->data,
+                args->count, args->peer);
+}
+
+IRIS_KERNEL(code_bulk_copy, struct protocol_args)
+{
+    iris_wg_copy(wg, iris_dev_init(args->context), args->heap, args->data,
+                 args->count, args->peer, 0);
+}
+/* clang-format on */
+
+#endif /* AMD_PROTOCOLS_H */

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: MIT
+#
+# What the code of a kernel for an AMD GPU has to be, with -v gpu=gfx942,
+# gfx950 or gfx90a. After assembly.awk. Prints one line for each rule: how many
+# kernels it was checked in, and what broke it. Exit status 1 if anything did.
+#
+# The tables are those of LLVM's "User Guide for AMDGPU Backend", Memory Model
+# gfx90a and gfx942, for global memory, and no workgroup in tgsplit mode.
+
+BEGIN {
+    says["accesses"] = "memory is reached by global_*, never flat_*"
+    says["calls"] = "no kernel calls a function"
+    says["private"] = "no scratch memory, no LDS"
+    says["barriers"] = "s_barrier comes after vmcnt(0) and no later store"
+    says["writeback"] = "vmcnt(0) between write-back and the write it is for"
+    says["float"] = "float atomics are compare-and-swap loops"
+    says["orders"] = "cache operations and waits of every order and scope"
+    says["bits"] = "each access has the cache bits of its scope"
+    says["waits"] = "waits poll and acquire at system scope, and rest"
+    says["signals"] = "signals are released behind their data, system scope"
+    says["ranks"] = "the rank barrier releases, announces, polls, acquires"
+    says["bulk"] = "bulk copies move 16 bytes an access, 4 under way"
+
+    if (gpu == "gfx90a") {
+        writeback["SYSTEM"] = "buffer_wbl2"
+        invalidate["SYSTEM"] = "buffer_invl2+buffer_wbinvl1_vol"
+        invalidate["AGENT"] = "buffer_wbinvl1_vol"
+        load_bits["SYSTEM"] = load_bits["AGENT"] = "glc"
+        load_bits["NT"] = store_bits["NT"] = "glc slc"
+    } else {
+        writeback["SYSTEM"] = "buffer_wbl2 sc0 sc1"
+        writeback["AGENT"] = "buffer_wbl2 sc1"
+        invalidate["SYSTEM"] = "buffer_inv sc0 sc1"
+        invalidate["AGENT"] = "buffer_inv sc1"
+        load_bits["SYSTEM"] = store_bits["SYSTEM"] = "sc0 sc1"
+        load_bits["AGENT"] = store_bits["AGENT"] = "sc1"
+        load_bits["WG"] = store_bits["WG"] = "sc0"
+        load_bits["NT"] = store_bits["NT"] = "nt"
+        atomic_bits["SYSTEM"] = "sc1"
+    }
+    # As rules match them, of system scope.
+    release = "^writeback " writeback["SYSTEM"] "$"
+    acquire = invalidate["SYSTEM"]
+    gsub(/\+/, "[+]", acquire)
+    acquire = "^invalidate " acquire "$"
+    poll = "^load [a-z0-9_]+ " load_bits["SYSTEM"] "$"
+    announcement = "^store global_store_dwordx2" tail(store_bits["SYSTEM"])
+    # The data of kernels in protocols.h: of a size that nothing else has.
+    data_load = "^load global_load_[us]?short"
+    data_store = "^store global_store_(short|dwordx4)"
+    write = "^(store|atomic) "
+    nothing = "^$"
+}
+
+function tail(text) {
+    return (text == "" ? "" : " " text) "$"
+}
+
+function wrong(name, what) {
+    # Its own array, which lanes index; scratch is where that goes.
+    if (name == "private" && kernel == "api_signals")
+        return
+    if (++faults[name] <= 5)
+        detail[name] = detail[name] "    " kernel ": " what "\n"
+}
+
+# A rule: `broken` is where it is, if anywhere.
+function rule(name, broken, what) {
+    if (broken)
+        wrong(name, what)
+}
+
+# Rules for every kernel -----------------------------------------------------
+
+function check_barriers(    i, waited) {
+    for (i = 1; i <= count; i++) {
+        if (kinds[i] == "wait")
+            waited = 1
+        else if (events[i] ~ /^(label|writeback|store|atomic) /)
+            waited = 0
+        else if (kinds[i] == "barrier") {
+            barriers++
+            rule("barriers", !waited, "stores may be in flight at s_barrier")
+        }
+    }
+}
+
+function check_floats() {
+    rule("float", next_of("^atomic .*_(pk_|(add|sub|min|max|fmin|fmax)_f)", 0),
+        "a float atomic, which may do nothing to fine-grained memory")
+    if (kernel !~ /^(code|api)_(add|sub|min|max)_(f16|bf16|f32|f64)(_|$)/)
+        return
+    float_kernels++
+    rule("float", !next_of("^atomic .*_cmpswap", 0), "has no compare-and-swap")
+}
+
+# Rules of orders.h: code_<op>_<type>_<order>_<scope> ------------------------
+
+# The data before and after have 16 bytes, and the operation is the rest. A
+# narrower scope may have wider operations only where the element is a part of
+# a word (word.h says why).
+function check_order(op, type, sem, scope,    kind, first, at, end, i) {
+    ordered++
+    if (type ~ /^(u8|u16|f16|bf16)$/ && op !~ /(load|store)$|^fence$/)
+        scope = "SYSTEM"
+    first = next_of("^store .*_dwordx4", 0)
+    end = next_of("^load .*_dwordx4", 0)
+    kind = op ~ /load$|^fetch$/ ? "load" : \
+        op ~ /store$|^(set|fence)$/ ? "store" : "atomic"
+    for (at = 1; at <= count && !is_operation(at, kind); at++)
+        ;
+    if (first == 0 || at > count || end == 0) {
+        wrong("orders", "not the operation that was looked for")
+        return
+    }
+    check_release(op, sem, scope, first, at)
+    check_acquire(op, sem, scope, op == "fence" ? first : at, end)
+    if (op == "fence") # what stands for its store is relaxed
+        scope = "WG"
+    for (i = at; i <= count; i++)
+        if (is_operation(i, kind))
+            check_bits(i, scope)
+}
+
+# Loads ahead of an update only guess.
+function is_operation(i, kind) {
+    return kinds[i] == kind && texts[i] !~ /_dwordx4$/
+}
+
+function check_bits(i, scope,    expected) {
+    expected = kinds[i] == "load" ? load_bits[scope] : \
+        kinds[i] == "store" ? store_bits[scope] : atomic_bits[scope]
+    with_bits++
+    rule("bits", bits[i] != expected,
+        "'" events[i] "' should have '" expected "'")
+}
+
+function check_release(op, sem, scope, first, at,    part) {
+    part = sem ~ /RELEASE|ACQ_REL/ && op !~ /load$|^fetch$/
+    expect_part("writeback", part ? writeback[scope] : "", first, at)
+    if (part && scope != "WG")
+        rule("orders", !waits(first, at),
+            "no vmcnt(0) between the data and " texts[at])
+}
+
+function check_acquire(op, sem, scope, at, end,    part, after, i) {
+    part = sem ~ /ACQUIRE|ACQ_REL/ && op !~ /store$|^set$/
+    after = at
+    if (op != "fence")
+        for (i = at; i <= count; i++) # a loop's last
+            if (kinds[i] == "atomic")
+                after = i
+    expect_part("invalidate", part ? invalidate[scope] : "", after, end)
+    if (part && scope != "WG")
+        rule("orders", !waits(after, next_of("^invalidate ", after)),
+            "no vmcnt(0) between " texts[at] " and invalidation")
+}
+
+# What is expected stands there, and nothing else of this kind is anywhere.
+function expect_part(kind, expected, from, to,    found, all) {
+    found = between(kind, from, to)
+    all = between(kind, 0, count + 1)
+    # LLVM 15 writes back at an acquiring fence, too: slow, but right.
+    if (kind == "writeback" && gpu == "gfx90a" && kernel ~ /fence.*ACQ/)
+        return
+    rule("orders", found != expected || all != expected,
+        kind " is '" all "', not '" expected "'" \
+        (found != all ? ", or not in its place" : ""))
+}
+
+function waits(from, to,    at) {
+    at = next_of("^wait ", from)
+    return at != 0 && at < to
+}
+
+# Rules of protocols.h and of the library's own kernels ----------------------
+
+# No other scope than the system's has anything to do here.
+function check_system(name) {
+    rule(name, number_of("^writeback ") != number_of(release),
+        "a release that is not of system scope")
+    rule(name, number_of("^invalidate ") != number_of(acquire),
+        "an acquire that is not of system scope")
+}
+
+# Every way from one look to the next, or to the end of the wait, leads over a
+# poll; and from a look to the data, and to other lanes, over an acquire.
+function check_polls(name) {
+    rule(name, !next_of("^sleep ", 0), "does not rest between looks")
+    rule(name, leads("^sleep ", "^(sleep|invalidate|barrier) ", poll),
+        "no poll of system scope between looks")
+    rule(name, leads("^sleep ", "^barrier |" data_load, acquire),
+        "no acquire of system scope behind the last poll")
+}
+
+function check_wait(    i) {
+    waited_for++
+    check_system("waits")
+    check_polls("waits")
+    if (kernel ~ /^code/)
+        check_first_poll()
+    rule("waits", leads("^invalidate ", poll, nothing),
+        "empties caches between looks")
+    if (gpu == "gfx90a") # whose stores have no bits to know them by
+        return
+    # The report of a wait that is given up.
+    for (i = 1; i <= count; i++)
+        if (events[i] ~ "^store .* " store_bits["SYSTEM"] "$")
+            rule("waits", !is_released(i), "the report is not released")
+}
+
+# Of writes and write-backs as they stand, a write-back is the one before i.
+function is_released(i) {
+    while (--i > 0 && events[i] !~ write "|^writeback ")
+        ;
+    return events[i] ~ release
+}
+
+function check_test() {
+    waited_for++
+    check_system("waits")
+    check_first_poll()
+}
+
+function check_first_poll() {
+    rule("waits", leads("start", "^load ", poll),
+        "the first look is not of system scope")
+    rule("waits", leads("start", data_load, acquire) ||
+        !next_of(data_load, 0), "the data behind it may be from before")
+}
+
+# code_signal_<how>: data, then a signal. One lane's, or a workgroup's.
+function check_signal(how,    signal, i) {
+    signals++
+    check_system("signals")
+    signal = how ~ /add$/ ? "^atomic .*_add_x2" tail(atomic_bits["SYSTEM"]) : \
+        announcement
+    if (gpu == "gfx90a") # a bulk copy's stores of 8 bytes have no other bits
+        signal = mark_released(signal)
+    if (!next_of(signal, 0)) {
+        wrong("signals", "no signal of system scope")
+        return
+    }
+    rule("signals", leads("start", signal, release),
+        "the signal is not released")
+    rule("signals", how !~ /^alone/ && !next_of(data_store, 0), "no data")
+    for (i = 1; i <= count; i++) {
+        if (events[i] ~ signal)
+            rule("signals", reaches(i, data_store, nothing),
+                "data behind the signal")
+        if (events[i] ~ data_store)
+            rule("signals", reaches(i, signal, release),
+                "no release between data and signal")
+        if (events[i] ~ data_store && how ~ /^wg/)
+            rule("signals", reaches(i, release, "^barrier "),
+                "lanes need not have stored before one releases")
+    }
+}
+
+# The first write behind a release gets a name of its own.
+function mark_released(pattern,    i) {
+    for (i = 1; i <= count; i++)
+        if (events[i] ~ pattern && is_released(i))
+            events[i] = "signal"
+    return "^signal$"
+}
+
+function check_rank_barrier(    first) {
+    rank_barriers++
+    first = next_of(release, 0)
+    check_system("ranks")
+    check_polls("ranks")
+    rule("ranks", leads("start", poll, release), "polls, and did not release")
+    rule("ranks", reaches(first, poll, announcement),
+        "polls, and did not announce at system scope")
+    rule("ranks", leads("start", "^writeback ", "^barrier "),
+        "releases before all lanes have come")
+    rule("ranks", kernel ~ /^code/ && !next_of(data_load, 0), "no data")
+    rule("ranks", leads("^invalidate ", data_load, "^barrier "),
+        "lanes go on before one has acquired")
+}
+
+function check_bulk(    i, loads, stores) {
+    bulks++
+    for (i = 1; i <= count; i++) {
+        loads += events[i] ~ /^load global_load_dwordx4$/
+        stores += events[i] ~ /^store global_store_dwordx4$/
+    }
+    rule("bulk", loads < 4 || stores < 4,
+        loads + 0 " loads, " stores + 0 " stores of 16 bytes")
+    rule("bulk", next_of("^(load|store) .*_dwordx4 ", 0), "has cache bits")
+}
+
+function check_kernel(    part, name) {
+    kernels++
+    check_barriers()
+    check_floats()
+    rule("writeback", leads("^writeback ", write, "^wait "),
+        "a write does not wait for the write-back")
+    name = kernel
+    sub(/_ACQ_REL_/, "_ACQREL_", name)
+    split(name, part, "_")
+    sub(/ACQREL/, "ACQ_REL", part[4])
+    if (part[4] ~ /^(RELAXED|ACQUIRE|RELEASE|ACQ_REL)$/)
+        check_order(part[2], part[3], part[4], part[5])
+    else if (name ~ /^code_wait_|^iris_k_wait$/)
+        check_wait()
+    else if (name ~ /^code_test_/)
+        check_test()
+    else if (name ~ /^code_ranks|^iris_k_barrier$/)
+        check_rank_barrier()
+    else if (name ~ /^iris_k_signal/)
+        check_signal(name ~ /add$/ ? "alone_add" : "alone")
+    else if (name ~ /^code_signal_/)
+        check_signal(substr(name, length("code_signal_") + 1))
+    if (name ~ /^code_(bulk|signal_wg_put)/)
+        check_bulk()
+}
+
+function result(name, number) {
+    if (number == 0)
+        wrong(name, "no such kernel was there to check")
+    printf "%s %s: %s (%d): %s\n%s", label, name, says[name], number,
+        faults[name] ? faults[name] " FAILED" : "ok", detail[name]
+    failed += faults[name]
+}
+
+END {
+    kernel = "all"
+    result("accesses", kernels)
+    result("calls", kernels)
+    result("private", kernels)
+    result("barriers", barriers)
+    result("writeback", kernels)
+    result("float", float_kernels)
+    result("orders", ordered)
+    result("bits", with_bits)
+    result("waits", waited_for)
+    result("signals", signals)
+    result("ranks", rank_barriers)
+    result("bulk", bulks)
+    exit failed > 0
+}

@@ -1,0 +1,200 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Whether the rules of amd_code.sh see protocol bugs: each of these edits makes
+# one in a copy of device/, and the rule that is named has to refuse its code
+# for gfx942. An edit that changes nothing, or does not compile, fails. Needs no
+# GPU, and half a minute of two processors.
+
+srcdir=${srcdir:-$(dirname "$0")/..}
+srcdir=$(cd "$srcdir" && pwd) || exit 1
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+. "$srcdir/tests/amd/lib.sh"
+
+command -v clang-19 >/dev/null 2>&1 || {
+    echo "skipped: clang-19 is not here"
+    exit 77
+}
+amd_kernels amd/orders.h >"$dir/orders.hip"
+amd_kernels amd/protocols.h >"$dir/protocols.hip"
+amd_kernels amd/orders.h amd/protocols.h >"$dir/all.hip"
+gpu=gfx942
+count=0
+failed=0
+
+# Makes and reads one: try NUMBER WHAT RULE FILE EDIT
+try() {
+    local own=$dir/$1 what="$gpu, $2" rule=$3 file=$4 edit=$5 part
+    case $rule in
+    none) part=all ;;
+    bits | orders) part=orders ;;
+    *) part=protocols ;;
+    esac
+    mkdir "$own" && cp -R "$srcdir/device" "$own/device" &&
+        amd_headers "$own/device" "$own/include" &&
+        cp "$dir/$part.hip" "$own/code.hip" || return 1
+    sed -E -i "$edit" "$own/device/$file" || return 1
+    if [ -n "$edit" ] && cmp -s "$srcdir/device/$file" "$own/device/$file"; then
+        echo "$what: FAILED, the edit changes nothing"
+        return 1
+    fi
+    if ! amd_compile "$own/code" "$own/include" $gpu clang-19 $amd_alone \
+        -DAMD_CODE_SAMPLE; then
+        echo "$what: FAILED, it does not compile"
+        head -20 "$own/code.log" | cut -c 1-240
+        return 1
+    fi
+    amd_read $gpu $gpu "$own/code.s" >"$own/read"
+    judge "$what" "$rule" "$own/read"
+}
+
+# judge WHAT RULE OUTPUT
+judge() {
+    if [ "$2" = none ]; then
+        grep FAILED "$3" || { echo "$1: accepted, ok" && return 0; }
+        echo "$1: FAILED, refused"
+    elif grep -q "^$gpu $2: .*FAILED$" "$3"; then
+        echo "$1: refused by $2, ok"
+        return 0
+    else
+        echo "$1: FAILED, $2 does not refuse it"
+        grep FAILED "$3"
+    fi
+    return 1
+}
+
+# Two at once. mutant WHAT RULE FILE EDIT
+mutant() {
+    count=$((count + 1))
+    [ $count -le 2 ] || collect $((count - 2))
+    try $count "$@" >"$dir/$count.out" 2>&1 &
+    pids[count]=$!
+}
+
+# Waits for one of them and shows its line.
+collect() {
+    wait "${pids[$1]}" || failed=$((failed + 1))
+    cat "$dir/$1.out"
+}
+
+mutant "no edit" none wait.h ""
+
+# What releases.
+mutant "stores at agent scope behind a system release" bits atomic.h \
+    '/void iris_d_store_u##bits\(/,/STORING/ s/(how = iris_d_released\(how\);) */\1 if (how.scope == IRIS_SCOPE_SYSTEM) { how.scope = IRIS_SCOPE_AGENT; } /'
+mutant "no write-back before a system release" orders atomic.h \
+    's/__builtin_amdgcn_fence\(__ATOMIC_RELEASE, ""\)/(void)0/'
+mutant "a system release that writes back for the agent" orders atomic.h \
+    's/__builtin_amdgcn_fence\(__ATOMIC_RELEASE, ""\)/__builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent")/'
+mutant "no wait between write-back and release" writeback atomic.h \
+    '/iris_d_order_t iris_d_released\(/,/^}/ s/__asm__ volatile\(.*//'
+mutant "releases that are none" orders order.h \
+    '/iris_bool_t iris_d_releases\(/,/^}/ s/return .*/return 0;/'
+mutant "a signal that is set relaxed" signals signal.h \
+    '/void iris_signal_set\(/,/^}/ s/IRIS_RELEASE/IRIS_RELAXED/'
+mutant "a signal that is added relaxed" signals signal.h \
+    '/void iris_signal_add\(/,/^}/ s/IRIS_RELEASE/IRIS_RELAXED/'
+mutant "a signal that is added at agent scope" signals signal.h \
+    '/void iris_signal_add\(/,/^}/ s/SCOPE_SYSTEM/SCOPE_AGENT/'
+mutant "a signal ahead of its element" signals signal.h \
+    '/void iris_put_signal_##name/,/^ *\}/ { /iris_put_##name/d; s/(iris_signal_set\(.*\); *)\\/\1 iris_put_##name(dev, from_ptr, to_ptr, to_rank); \\/ }'
+mutant "a bulk put that signals without a barrier" signals wg.h \
+    '/void iris_wg_put_signal\(/,/^}/ s/iris_wg_barrier\(wg\);//'
+mutant "a bulk put that adds without a barrier" signals wg.h \
+    '/void iris_wg_put_signal_add\(/,/^}/ s/iris_wg_barrier\(wg\);//'
+mutant "a workgroup barrier that waits for no stores" barriers atomic.h \
+    '/void iris_d_wg_barrier\(/,/^}/ s/__asm__ volatile\("s_waitcnt vmcnt\(0\)" ::: "memory"\);//'
+
+# Words and their scopes.
+mutant "a store that is no atomic" bits atomic.h \
+    's/#define IRIS_D_OP_STORE\(.*/#define IRIS_D_OP_STORE(order, scope) *p = value/'
+mutant "a store that says only nontemporal" bits atomic.h \
+    's/#define IRIS_D_OP_STORE\(.*/#define IRIS_D_OP_STORE(order, scope) __builtin_nontemporal_store(value, p)/'
+mutant "a load at workgroup scope" bits atomic.h \
+    's/(#define IRIS_D_LOAD\(p, order, scope\) __hip_atomic_load\(p, order, ).*/\1IRIS_D_WG)/'
+mutant "additions at agent scope" bits atomic.h \
+    '/#define IRIS_D_OP_ADD\(/,+1 s/value, order, scope\)/value, order, IRIS_D_AGENT)/'
+mutant "exchanges at agent scope" bits atomic.h \
+    '/#define IRIS_D_OP_XCHG\(/,+1 s/value, order, scope\)/value, order, IRIS_D_AGENT)/'
+mutant "compare-and-swap at workgroup scope" bits atomic.h \
+    's/IRIS_D_ORDER\((ACQUIRE|RELAXED)\), scope\)$/IRIS_D_ORDER(\1), IRIS_D_WG)/'
+mutant "float updates at agent scope" bits amo.h \
+    '/uint64_t iris_d_update\(/,/^}/ s/how.order = iris_d_released\(how.order\);.*/&\n how.order.scope = IRIS_SCOPE_AGENT;/'
+mutant "parts of a word at the scope of the caller" bits word.h \
+    's/how.scope = IRIS_SCOPE_SYSTEM;//'
+mutant "volatile accesses at workgroup scope" bits rma.h \
+    '/iris_load_volatile_##name/,/^IRIS_TYPES/ s/IRIS_SCOPE_SYSTEM/IRIS_SCOPE_WG/'
+mutant "volatile stores that are nontemporal only" bits rma.h \
+    's/iris_d_store\(to, sizeof\(c_type\), bits, */iris_d_store_hint(to, sizeof(c_type), bits, IRIS_CACHE_STREAMING); (void)(/'
+mutant "a volatile hint that is nontemporal only" bits atomic.h \
+    '/#define IRIS_D_HINTED_LOAD\(p, hint\)/,/^#define IRIS_D_HINTED_STORE/ s/__hip_atomic_load\(p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM\)/__builtin_nontemporal_load(p)/'
+mutant "writing through at agent scope" bits atomic.h \
+    '/__hip_atomic_store\(p, v, __ATOMIC_RELAXED,/,+1 s/SCOPE_SYSTEM/SCOPE_AGENT/'
+
+# What acquires.
+mutant "loads that acquire nothing" orders order.h \
+    's/IRIS_D_SCOPED\(OP, ACQUIRE, how\)/IRIS_D_SCOPED(OP, RELAXED, how)/'
+mutant "a signal that is fetched relaxed" orders signal.h \
+    's/IRIS_ACQUIRE,$/IRIS_RELAXED,/'
+mutant "waits that acquire nothing" waits wait.h \
+    '/void iris_d_polled\(/,/^}/ s/iris_d_fence\(.*//'
+mutant "waits that acquire at agent scope" waits wait.h \
+    '/void iris_d_polled\(/,/^}/ s/SCOPE_SYSTEM/SCOPE_AGENT/'
+mutant "polls at agent scope" waits wait.h \
+    '/uint64_t iris_d_peek\(/,/^}/ s/SCOPE_SYSTEM/SCOPE_AGENT/'
+mutant "polls at workgroup scope" waits wait.h \
+    '/uint64_t iris_d_peek\(/,/^}/ s/SCOPE_SYSTEM/SCOPE_WG/'
+mutant "polls that acquire each time" waits wait.h \
+    '/^#if IRIS_ON_HIP/,/^#else/ s/IRIS_D_POLL IRIS_RELAXED/IRIS_D_POLL IRIS_ACQUIRE/'
+mutant "waits that do not rest" waits atomic.h \
+    's/__builtin_amdgcn_s_sleep\(1\);//'
+mutant "a report that is not released" waits wait.h \
+    's/release = iris_d_order\(IRIS_RELEASE,/release = iris_d_order(IRIS_RELAXED,/'
+
+# The barrier between ranks.
+mutant "a rank barrier that announces at workgroup scope" ranks barrier.h \
+    's/IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM/IRIS_D_AHEAD, IRIS_SCOPE_WG/'
+mutant "a rank barrier that announces at agent scope" ranks barrier.h \
+    's/IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM/IRIS_D_AHEAD, IRIS_SCOPE_AGENT/'
+mutant "a rank barrier that releases at agent scope" ranks barrier.h \
+    's/IRIS_RELEASE, IRIS_SCOPE_SYSTEM\)\);$/IRIS_RELEASE, IRIS_SCOPE_AGENT));/'
+mutant "a rank barrier that releases nothing" ranks barrier.h \
+    's/iris_d_release_ahead\(\); .*//'
+mutant "a rank barrier that releases behind its announcement" ranks barrier.h \
+    's/iris_d_release_ahead\(\); .*//; s/^ *arrived = iris_d_condition.*/iris_d_release_ahead();\n&/'
+mutant "a rank barrier that does not wait for its lanes" ranks barrier.h \
+    '/void iris_dev_barrier\(/,/count = / s/iris_wg_barrier\(wg\);//'
+mutant "a rank barrier that lets its lanes go" ranks barrier.h \
+    '/iris_d_after_barrier\(/,/^}/ s/iris_wg_barrier\(wg\);//'
+
+# Speed, and what the hardware does in silence.
+mutant "bulk copies of one load at a time" bulk wg.h \
+    's/for \(; i \+ 3 \* step < count; i \+= 4 \* step\)/for (; 0;)/'
+mutant "bulk copies of 8 bytes" bulk wg.h \
+    's/skew == 0 +\? 4$/skew == 0 ? 3/'
+mutant "accesses that may be of any memory" accesses atomic.h \
+    's/return \(void \*\)\(__attribute__\(\(address_space\(1\)\)\) void \*\)address;/return (void *)address;/'
+
+# The same of the other family, whose stores have no bits to tell scopes by.
+gpu=gfx90a
+mutant "no edit" none wait.h ""
+mutant "no write-back before a system release" orders atomic.h \
+    's/__builtin_amdgcn_fence\(__ATOMIC_RELEASE, ""\)/(void)0/'
+mutant "a signal that is set relaxed" signals signal.h \
+    '/void iris_signal_set\(/,/^}/ s/IRIS_RELEASE/IRIS_RELAXED/'
+mutant "a bulk put that signals without a barrier" signals wg.h \
+    '/void iris_wg_put_signal\(/,/^}/ s/iris_wg_barrier\(wg\);//'
+mutant "waits that acquire at agent scope" waits wait.h \
+    '/void iris_d_polled\(/,/^}/ s/SCOPE_SYSTEM/SCOPE_AGENT/'
+mutant "polls at workgroup scope" waits wait.h \
+    '/uint64_t iris_d_peek\(/,/^}/ s/SCOPE_SYSTEM/SCOPE_WG/'
+mutant "a rank barrier that releases nothing" ranks barrier.h \
+    's/iris_d_release_ahead\(\); .*//'
+
+for i in $((count - 1)) $count; do
+    collect $i
+done
+echo "$count tried, $failed failed"
+[ $failed = 0 ]
