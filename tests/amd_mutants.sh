@@ -21,8 +21,6 @@ amd_kernels amd/orders.h >"$dir/orders.hip"
 amd_kernels amd/protocols.h >"$dir/protocols.hip"
 amd_kernels amd/orders.h amd/protocols.h >"$dir/all.hip"
 gpu=gfx942
-count=0
-failed=0
 
 # Makes and reads one: try NUMBER WHAT RULE FILE EDIT
 try() {
@@ -65,18 +63,9 @@ judge() {
     return 1
 }
 
-# Two at once. mutant WHAT RULE FILE EDIT
+# mutant WHAT RULE FILE EDIT
 mutant() {
-    count=$((count + 1))
-    [ $count -le 2 ] || collect $((count - 2))
-    try $count "$@" >"$dir/$count.out" 2>&1 &
-    pids[count]=$!
-}
-
-# Waits for one of them and shows its line.
-collect() {
-    wait "${pids[$1]}" || failed=$((failed + 1))
-    cat "$dir/$1.out"
+    amd_later try $((amd_count + 1)) "$@"
 }
 
 mutant "no edit" none wait.h ""
@@ -193,8 +182,6 @@ mutant "polls at workgroup scope" waits wait.h \
 mutant "a rank barrier that releases nothing" ranks barrier.h \
     's/iris_d_release_ahead\(\); .*//'
 
-for i in $((count - 1)) $count; do
-    collect $i
-done
-echo "$count tried, $failed failed"
-[ $failed = 0 ]
+amd_finish
+echo "$amd_count tried, $amd_failed failed"
+[ $amd_failed = 0 ]

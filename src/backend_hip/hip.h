@@ -260,10 +260,11 @@ struct hip_before {
 /* Between these two the calling thread's device is the backend's, and no
  * capture that some thread of the program has begun forbids it anything. Errors
  * of calls between are not the program's to find. Each slot that calls the
- * runtime holds this as HIP_SCOPED, which leaves at the end of the block. */
+ * runtime holds this as HIP_SCOPED, which leaves at the end of the block; older
+ * clangs see no use in that. */
 struct hip_before iris_i_hip_enter(const struct hip_backend *hip);
 void iris_i_hip_leave(const struct hip_before *before);
-#define HIP_SCOPED __attribute__((cleanup(iris_i_hip_leave)))
+#define HIP_SCOPED __attribute__((cleanup(iris_i_hip_leave), unused))
 
 /* Sets variables that the runtime reads when it begins. */
 void iris_i_hip_set_environment(void);
