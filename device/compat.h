@@ -39,6 +39,11 @@
  *   IRIS_D_PAUSED()      in a loop that waits, between polls
  *   IRIS_D_HALF_FENCES   1: there are fences that only acquire, without a
  *                        memory barrier, or only release
+ *   IRIS_D_BULK_DEPTH    GPUs: how many words of 16 bytes a lane of a long bulk
+ *                        copy loads in one round; 0: no rounds, four words are
+ *                        loaded, then stored
+ *   IRIS_D_BULK_MAX_DEPTH  the most of them that iris-bench tries
+ *   IRIS_D_UNROLL        GPUs: ahead of a loop that is to be unrolled
  * and for IRIS_KERNEL():
  *   IRIS_D_MAX_LANES(n)  GPUs: how many lanes a workgroup may have
  *   IRIS_D_GPU_IMAGE(name), IRIS_D_ENTER(wg), IRIS_D_WG_MEMBERS  the CPU: the

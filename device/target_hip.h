@@ -29,6 +29,18 @@
 #define IRIS_D_PAUSED() ((void)0)
 #define IRIS_D_HALF_FENCES 0
 
+/* Of 8 words of 16 bytes, two rounds are 64 registers: half of the 128 that a
+ * lane has where a workgroup may have 1024 lanes. `iris-bench --ops depth` says
+ * what other depths would be worth. Clang before 17 is not known to keep rounds
+ * in registers; 15 does not. */
+#if __clang_major__ < 17
+#define IRIS_D_BULK_DEPTH 0
+#else
+#define IRIS_D_BULK_DEPTH 8
+#endif
+#define IRIS_D_BULK_MAX_DEPTH 16
+#define IRIS_D_UNROLL _Pragma("unroll")
+
 /* HIP's own name for it is in hip_runtime.h, which images are compiled
  * without. */
 #define IRIS_D_MAX_LANES(n) __attribute__((amdgpu_flat_work_group_size(1, n)))

@@ -38,7 +38,7 @@ IRIS_DEVICE void iris_d_wg_bytes(iris_wg_t wg, void *to, const void *from,
 /* clang-format off */
 /* For u32: void iris_d_wg_u32(iris_wg_t wg, char *to, const char *from,
  * size_t count), `count` aligned words, lane by lane. Four loads are under way
- * before the first store waits for its value; more are no faster. */
+ * before the first store waits for its value. */
 #define IRIS_D_WG_WORDS(name)                                                  \
     IRIS_DEVICE void iris_d_wg_##name(iris_wg_t wg, char *to,                  \
                                       const char *from, size_t count)          \
@@ -64,6 +64,65 @@ IRIS_D_WG_WORDS(u128)
 #undef IRIS_D_WG_WORDS
 /* clang-format on */
 
+/* A lane's words of one round, a step apart. */
+IRIS_DEVICE void iris_d_wg_load(iris_d_u128_t *words, const iris_d_u128_t *from,
+                                size_t step, unsigned depth)
+{
+    IRIS_D_UNROLL
+    for (unsigned k = 0; k < depth; k++) {
+        words[k] = from[k * step];
+    }
+}
+
+IRIS_DEVICE void iris_d_wg_store(iris_d_u128_t *to, const iris_d_u128_t *words,
+                                 size_t step, unsigned depth)
+{
+    IRIS_D_UNROLL
+    for (unsigned k = 0; k < depth; k++) {
+        to[k * step] = words[k];
+    }
+}
+
+/* The rounds of a long copy of 16-byte words, `depth` words a lane in each;
+ * returns how many words they were.
+ *
+ * On gfx9 one counter, vmcnt, counts loads and stores and falls in the order of
+ * their issue: who waits for a load waits for every older store as well. With
+ * loads and stores by turns, each round would take a load's way and then a
+ * store's. Here the loads of two rounds are issued ahead, the stores of one
+ * between them. Behind the load that a store waits for are `depth` stores,
+ * `depth` loads and its round's other words, which LLVM waits for as
+ * vmcnt(3 * depth - 1). So a round's stores have the time of a whole round to
+ * arrive. LLVM knows that number only because every way into the loop issues
+ * the same. vmcnt counts to 63: `depth` is 21 at most. */
+IRIS_DEVICE size_t iris_d_wg_rounds(iris_wg_t wg, char *to, const char *from,
+                                    size_t count, unsigned depth)
+{
+    iris_d_u128_t *t = (iris_d_u128_t *)to + iris_d_lane();
+    const iris_d_u128_t *f = (const iris_d_u128_t *)from + iris_d_lane();
+    iris_d_u128_t even[IRIS_D_BULK_MAX_DEPTH], odd[IRIS_D_BULK_MAX_DEPTH];
+    size_t step = wg.num_lanes, round = depth * step, left = count;
+
+    if (depth == 0 || count < 3 * round) {
+        return 0;
+    }
+    iris_d_wg_load(even, f, step, depth);
+    iris_d_wg_load(odd, f + round, step, depth);
+    iris_d_wg_store(t, even, step, depth);
+    iris_d_wg_load(even, f + 2 * round, step, depth);
+    for (; left >= 5 * round; left -= 2 * round) {
+        f += 2 * round;
+        t += 2 * round;
+        iris_d_wg_store(t - round, odd, step, depth);
+        iris_d_wg_load(odd, f + round, step, depth);
+        iris_d_wg_store(t, even, step, depth);
+        iris_d_wg_load(even, f + 2 * round, step, depth);
+    }
+    iris_d_wg_store(t + round, odd, step, depth);
+    iris_d_wg_store(t + 2 * round, even, step, depth);
+    return count - left + 3 * round;
+}
+
 /* Fewer bytes than a word has, at the end of a range. */
 IRIS_DEVICE void iris_d_wg_few(iris_wg_t wg, char *to, const char *from,
                                size_t bytes)
@@ -74,9 +133,11 @@ IRIS_DEVICE void iris_d_wg_few(iris_wg_t wg, char *to, const char *from,
 }
 
 /* Words of the greatest width that both sides can be aligned to; what is left
- * at either end goes by bytes, so nothing outside is written. */
-IRIS_DEVICE_LARGE void iris_d_wg_bytes(iris_wg_t wg, void *to_ptr,
-                                       const void *from_ptr, size_t bytes)
+ * at either end goes by bytes, so nothing outside is written. `depth` is a
+ * constant of the caller's. */
+IRIS_DEVICE void iris_d_wg_bytes_deep(iris_wg_t wg, void *to_ptr,
+                                      const void *from_ptr, size_t bytes,
+                                      unsigned depth)
 {
     char *to = (char *)iris_d_global((uintptr_t)to_ptr);
     const char *from = (const char *)iris_d_global((uintptr_t)from_ptr);
@@ -95,7 +156,11 @@ IRIS_DEVICE_LARGE void iris_d_wg_bytes(iris_wg_t wg, void *to_ptr,
     done = head + (body << log);
     iris_d_wg_few(wg, to, from, head);
     if (log == 4) {
-        iris_d_wg_u128(wg, to + head, from + head, body);
+        size_t rounds =
+            iris_d_wg_rounds(wg, to + head, from + head, body, depth);
+
+        head += rounds << 4;
+        iris_d_wg_u128(wg, to + head, from + head, body - rounds);
     } else if (log == 3) {
         iris_d_wg_u64(wg, to + head, from + head, body);
     } else if (log == 2) {
@@ -106,6 +171,12 @@ IRIS_DEVICE_LARGE void iris_d_wg_bytes(iris_wg_t wg, void *to_ptr,
         iris_d_wg_u8(wg, to + head, from + head, body);
     }
     iris_d_wg_few(wg, to + done, from + done, bytes - done);
+}
+
+IRIS_DEVICE_LARGE void iris_d_wg_bytes(iris_wg_t wg, void *to, const void *from,
+                                       size_t bytes)
+{
+    iris_d_wg_bytes_deep(wg, to, from, bytes, IRIS_D_BULK_DEPTH);
 }
 #endif
 

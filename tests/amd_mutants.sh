@@ -159,8 +159,10 @@ mutant "a rank barrier that lets its lanes go" ranks barrier.h \
     '/iris_d_after_barrier\(/,/^}/ s/iris_wg_barrier\(wg\);//'
 
 # Speed, and what the hardware does in silence.
-mutant "bulk copies of one load at a time" bulk wg.h \
-    's/for \(; i \+ 3 \* step < count; i \+= 4 \* step\)/for (; 0;)/'
+mutant "bulk copies without rounds" bulk target_hip.h \
+    's/IRIS_D_BULK_DEPTH 8/IRIS_D_BULK_DEPTH 0/'
+mutant "bulk copies whose stores wait for the last loads" bulk wg.h \
+    's/iris_d_wg_load\(odd, f \+ round, step, depth\);//; s/^( *)iris_d_wg_store\(t ([-+]) round, odd/\1iris_d_wg_load(odd, f \2 round, step, depth);\n&/'
 mutant "bulk copies of 8 bytes" bulk wg.h \
     's/skew == 0 +\? 4$/skew == 0 ? 3/'
 mutant "accesses that may be of any memory" accesses atomic.h \

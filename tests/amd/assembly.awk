@@ -124,7 +124,11 @@ $1 ~ /^s_endpgm/ { event("end", "") }
 $1 ~ /^s_branch/ { event("jump", $2) }
 $1 ~ /^s_cbranch/ { event("branch", $2) }
 $1 ~ /^s_sleep/ { event("sleep", $1) }
-$1 == "s_waitcnt" && /vmcnt\(0\)/ { event("wait", "") }
+$1 == "s_waitcnt" && /vmcnt\([0-9]+\)/ {
+    sub(/.*vmcnt\(/, "")
+    sub(/\).*/, "")
+    event($0 == 0 ? "wait" : "await", $0 == 0 ? "" : $0)
+}
 $1 == "buffer_wbl2" { event("writeback", whole()) }
 $1 ~ /^buffer_(inv|wbinv)/ { event("invalidate", whole()) }
 
