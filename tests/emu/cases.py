@@ -292,6 +292,10 @@ def workgroups():
             ("put", "get", "copy"), sizes, places):
         yield Case("bulk " + op, f"emu_wg{op}", count=bytes_, heap=HEAP_AT + to,
                    more=MORE_AT + start, local=LOCAL_AT + start)
+    # Long for so few lanes: rounds of 1024 bytes, none, the least, with a loop.
+    for op, bytes_ in itertools.product(("put", "get", "copy"),
+                                        (3071, 3072, 5119, 5120, 9001)):
+        yield Case("bulk " + op, f"emu_wg{op}", count=bytes_, block=8)
     for bytes_, (to, start) in itertools.product(sizes, places[::3]):
         yield Case("bulk put and signal", "emu_wgputsignal", count=bytes_,
                    value=bytes_ + 7, heap=HEAP_AT + to, local=LOCAL_AT + start)
@@ -343,10 +347,14 @@ def wait_pack(case):
         case.values["value"])
 
 
-def library_signal():
-    alone = Case("kernels of the library", "iris_k_signal", block=64, value=77)
+def library_signal(kernel="iris_k_signal"):
+    alone = Case("kernels of the library", kernel, block=64, value=77)
     alone.pack = signal_pack(alone)
     return [alone]
+
+
+def library_signal_add():
+    return library_signal("iris_k_signal_add")
 
 
 class SignalAndWait(Case):
@@ -417,6 +425,7 @@ class Ended(Case):
 
 
 LIBRARY = {"iris_k_barrier": library_barrier, "iris_k_signal": library_signal,
+           "iris_k_signal_add": library_signal_add,
            "iris_k_wait": library_wait}
 
 

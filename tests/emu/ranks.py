@@ -60,7 +60,8 @@ class Kernels:
     """The kernels of the shared object, for the CPU."""
 
     class Kernel(ctypes.Structure):  # struct iris_kernel
-        _fields_ = [("name", ctypes.c_char_p), ("bytes", ctypes.c_size_t),
+        _fields_ = [("version", ctypes.c_size_t),
+                    ("name", ctypes.c_char_p), ("bytes", ctypes.c_size_t),
                     ("entry", ctypes.CFUNCTYPE(None, ctypes.c_void_p,
                                                ctypes.c_void_p)),
                     ("image", ctypes.c_void_p), ("gpu", ctypes.c_void_p)]
