@@ -51,6 +51,7 @@ struct bench_row {
     const char *op;
     const char *variant; /* element type or the like; "" if there is none */
     size_t bytes;        /* of one operation; 0 if it has no size */
+    unsigned grid;       /* workgroups, where points differ in them, else 0 */
     enum bench_pairs pairs;
     double median_us; /* of one operation; the slowest rank's */
     double min_us;
@@ -94,7 +95,7 @@ struct bench {
 };
 
 /* What the points of a group's operations differ in. */
-enum bench_axis { BENCH_BY_SIZE, BENCH_BY_TYPE, BENCH_ONCE };
+enum bench_axis { BENCH_BY_SIZE, BENCH_BY_TYPE, BENCH_BY_GRID, BENCH_ONCE };
 
 /* Operations of one kind. `open` and `close` are collective and may be NULL;
  * `run` fills in times, rate and wrong of *row_p, whose op, variant and bytes
@@ -110,9 +111,9 @@ struct bench_group {
     void (*close)(struct bench *b);
 };
 
-extern const struct bench_group bench_lanes, bench_bulk, bench_kernels,
-    bench_atomics, bench_sync, bench_launch, bench_stream, bench_heap,
-    bench_init;
+extern const struct bench_group bench_lanes, bench_bulk, bench_depth,
+    bench_kernels, bench_atomics, bench_sync, bench_launch, bench_stream,
+    bench_heap, bench_init;
 
 /* All of them, NULL at the end. */
 extern const struct bench_group *const bench_groups[];

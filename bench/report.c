@@ -41,8 +41,8 @@ static void csv_row(struct bench *b, const struct bench_row *row)
     }
     fprintf(out, "%s,%s,%s,%s,%d,%u,%u,%zu,%.6g,%.6g,%.6g,", row->group,
             row->op, row->variant, bench_pairs_names[row->pairs], b->num_ranks,
-            b->workgroups, b->options.block, row->bytes, row->median_us,
-            row->min_us, row->p90_us);
+            row->grid != 0 ? row->grid : b->workgroups, b->options.block,
+            row->bytes, row->median_us, row->min_us, row->p90_us);
     if (row->rate_unit[0] != '\0') {
         fprintf(out, "%.6g", row->rate);
     }

@@ -36,6 +36,12 @@ static const struct rma_op bulk_ops[] = {
     {rma_wg_copy, rma_memcpy_copy, COPY},
 };
 
+static const struct rma_op depth_ops[] = {
+    {rma_put_d0, NULL, PUT},  {rma_put_d4, NULL, PUT},  {rma_put_d8, NULL, PUT},
+    {rma_put_d16, NULL, PUT}, {rma_get_d0, NULL, GET},  {rma_get_d4, NULL, GET},
+    {rma_get_d8, NULL, GET},  {rma_get_d16, NULL, GET},
+};
+
 /* Buffers on the heap, and one in host memory to fill and check them from. */
 struct rma {
     char *src;
@@ -321,10 +327,24 @@ static iris_status_t run_kernels(struct bench *b, size_t op,
     return status;
 }
 
+static iris_status_t run_depths(struct bench *b, size_t op,
+                                struct bench_row *row_p)
+{
+    struct rma_point point = {.op = &depth_ops[op], .grid = row_p->grid};
+    iris_status_t status = run_point(b, &point, row_p);
+
+    bench_rate_bytes(row_p, row_p->bytes, NULL);
+    return status;
+}
+
 static const char *const lane_names[] = {"load", "store", "get",
                                          "put",  "copy",  NULL};
 static const char *const bulk_names[] = {"wg_put", "wg_get", "wg_copy", NULL};
 static const char *const kernel_names[] = {"kernel_put", "kernel_get", NULL};
+
+static const char *const depth_names[] = {"put_d0",  "put_d4",  "put_d8",
+                                          "put_d16", "get_d0",  "get_d4",
+                                          "get_d8",  "get_d16", NULL};
 
 const struct bench_group bench_lanes = {
     .name = "lanes",
@@ -359,5 +379,17 @@ const struct bench_group bench_kernels = {
     .min_bytes = 1,
     .open = rma_open,
     .run = run_kernels,
+    .close = rma_close,
+};
+
+const struct bench_group bench_depth = {
+    .name = "depth",
+    .text = "one bulk copy of the largest size by ever more workgroups, whose "
+            "lanes load 0 (no rounds), 4, 8 or 16 words ahead; GPUs differ",
+    .ops = depth_names,
+    .axis = BENCH_BY_GRID,
+    .min_bytes = 1,
+    .open = rma_open,
+    .run = run_depths,
     .close = rma_close,
 };

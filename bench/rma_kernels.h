@@ -86,17 +86,19 @@ struct rma_part {
 
 #if IRIS_ON_CPU
 #define RMA_TILE_BYTES SIZE_MAX /* a CPU copies best what is in one piece */
-#else
+#elif IRIS_D_BULK_DEPTH == 0
 #define RMA_TILE_BYTES ((size_t)65536)
+#else /* enough for rounds, which only long copies have */
+#define RMA_TILE_BYTES ((size_t)524288)
 #endif
 
-IRIS_DEVICE struct rma_part rma_part_of(iris_wg_t wg, size_t bytes)
+IRIS_DEVICE struct rma_part rma_part_of(iris_wg_t wg, size_t bytes, size_t tile)
 {
     size_t lines = (bytes + RMA_LINE_BYTES - 1) / RMA_LINE_BYTES;
     size_t share = (lines + wg.num_wgs - 1) / wg.num_wgs * RMA_LINE_BYTES;
     struct rma_part part;
 
-    part.bytes = share < RMA_TILE_BYTES ? share : RMA_TILE_BYTES;
+    part.bytes = share < tile ? share : tile;
     part.start = wg.id * part.bytes;
     part.step = wg.num_wgs * part.bytes;
     return part;
@@ -252,11 +254,12 @@ IRIS_KERNEL(rma_copy_plain, struct rma_args)
 /* clang-format off */
 /* Every turn, every tile: the statement, with `from` and `to` in this rank's
  * address space. */
-#define RMA_BULK(name, statement)                                              \
+#define RMA_BULK(name, statement) RMA_TILES(name, RMA_TILE_BYTES, statement)
+#define RMA_TILES(name, tile, statement)                                       \
     IRIS_KERNEL(name, struct rma_args)                                         \
     {                                                                          \
         iris_dev_t dev = iris_dev_init(args->context);                         \
-        struct rma_part part = rma_part_of(wg, args->bytes);                   \
+        struct rma_part part = rma_part_of(wg, args->bytes, tile);             \
         for (struct rma_turn t = rma_first(args, dev); t.left != 0;            \
              t = rma_next(args, dev, wg, t)) {                                 \
             for (size_t at = part.start; at < args->bytes; at += part.step) {  \
@@ -288,6 +291,31 @@ RMA_BULK(rma_memcpy_put, rma_memcpy(iris_dev_as_remote(dev, to, t.peer), from, n
 RMA_BULK(rma_memcpy_get, rma_memcpy(to, iris_dev_as_remote(dev, from, t.peer), n))
 RMA_BULK(rma_memcpy_copy, rma_memcpy(iris_dev_as_remote(dev, to, t.next),
                                      iris_dev_as_remote(dev, from, t.peer), n))
+/* clang-format on */
+
+/* A bulk copy with another depth than the target's own (device/wg.h); a CPU has
+ * none. */
+IRIS_DEVICE void rma_deep(iris_wg_t wg, void *to, const void *from,
+                          size_t bytes, unsigned depth)
+{
+#if IRIS_ON_CPU
+    (void)depth;
+    iris_d_wg_bytes(wg, to, from, bytes);
+#else
+    iris_d_wg_bytes_deep(wg, to, from, bytes, depth);
+#endif
+}
+
+/* clang-format off */
+#define RMA_DEPTH(depth)                                                       \
+    RMA_TILES(rma_put_d##depth, SIZE_MAX,                                      \
+              rma_deep(wg, iris_dev_as_remote(dev, to, t.peer), from, n, depth)) \
+    RMA_TILES(rma_get_d##depth, SIZE_MAX,                                      \
+              rma_deep(wg, to, iris_dev_as_remote(dev, from, t.peer), n, depth))
+RMA_DEPTH(0)
+RMA_DEPTH(4)
+RMA_DEPTH(8)
+RMA_DEPTH(16)
 /* clang-format on */
 
 #endif /* IRIS_BENCH_RMA_KERNELS_H */

@@ -9,13 +9,19 @@
 #include <string.h>
 
 const struct bench_group *const bench_groups[] = {
-    &bench_lanes,  &bench_bulk,   &bench_kernels, &bench_atomics, &bench_sync,
-    &bench_launch, &bench_stream, &bench_heap,    &bench_init,    NULL};
+    &bench_lanes,   &bench_bulk, &bench_depth,  &bench_kernels,
+    &bench_atomics, &bench_sync, &bench_launch, &bench_stream,
+    &bench_heap,    &bench_init, NULL};
 
 const char *const bench_type_names[] = {"u32", "u64", "f32", NULL};
 const char *const bench_pairs_names[] = {"ring", "all", "one", NULL};
 
-/* Points of a group's operation: the size or type of the i-th, or false. */
+/* Workgroups of a sweep, powers of two. */
+static const char *const grid_names[] = {"1 wg",  "2 wg",   "4 wg",
+                                         "8 wg",  "16 wg",  "32 wg",
+                                         "64 wg", "128 wg", "256 wg"};
+
+/* Points of a group's operation: size, type or grid of the i-th, or false. */
 static bool point(const struct bench *b, const struct bench_group *group,
                   size_t i, struct bench_row *row_p)
 {
@@ -36,6 +42,15 @@ static bool point(const struct bench *b, const struct bench_group *group,
             }
         }
         return false;
+    case BENCH_BY_GRID:
+        if (i >= sizeof grid_names / sizeof grid_names[0] ||
+            (i > 0 && 1 << i > iris_num_cus(b->iris))) {
+            return false;
+        }
+        row_p->bytes = options->max_bytes;
+        row_p->grid = 1u << i;
+        row_p->variant = grid_names[i];
+        return true;
     default:
         return i == 0;
     }

@@ -96,6 +96,11 @@ ways_of_running() {
     succeeds "1 rank" "$bench" --ranks 1 $tiny
     succeeds "workgroups as many as compute units" \
         "$bench" --workgroups 0 --block 7 --ops bulk,launch $tiny
+    succeeds "a sweep" "$bench" --ops put_d8 --sizes 8:4K --iterations 1 \
+        --format csv
+    grep -q '^depth,put_d8,1 wg,ring,2,1,256,4096,' out &&
+        grep -q '^depth,put_d8,2 wg,ring,2,2,256,4096,' out
+    verdict "a sweep has a row for each grid" $?
     succeeds "sizes below a word" "$bench" --ops bulk,stream --sizes 1:4 \
         --iterations 1
     # Open MPI leaks from parts it has unloaded: there is no name to suppress.
