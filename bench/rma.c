@@ -38,8 +38,8 @@ static const struct rma_op bulk_ops[] = {
 
 static const struct rma_op depth_ops[] = {
     {rma_put_d0, NULL, PUT},  {rma_put_d4, NULL, PUT},  {rma_put_d8, NULL, PUT},
-    {rma_put_d16, NULL, PUT}, {rma_get_d0, NULL, GET},  {rma_get_d4, NULL, GET},
-    {rma_get_d8, NULL, GET},  {rma_get_d16, NULL, GET},
+    {rma_put_d12, NULL, PUT}, {rma_get_d0, NULL, GET},  {rma_get_d4, NULL, GET},
+    {rma_get_d8, NULL, GET},  {rma_get_d12, NULL, GET},
 };
 
 /* Buffers on the heap, and one in host memory to fill and check them from. */
@@ -343,8 +343,8 @@ static const char *const bulk_names[] = {"wg_put", "wg_get", "wg_copy", NULL};
 static const char *const kernel_names[] = {"kernel_put", "kernel_get", NULL};
 
 static const char *const depth_names[] = {"put_d0",  "put_d4",  "put_d8",
-                                          "put_d16", "get_d0",  "get_d4",
-                                          "get_d8",  "get_d16", NULL};
+                                          "put_d12", "get_d0",  "get_d4",
+                                          "get_d8",  "get_d12", NULL};
 
 const struct bench_group bench_lanes = {
     .name = "lanes",
@@ -385,7 +385,7 @@ const struct bench_group bench_kernels = {
 const struct bench_group bench_depth = {
     .name = "depth",
     .text = "one bulk copy of the largest size by ever more workgroups, whose "
-            "lanes load 0 (no rounds), 4, 8 or 16 words ahead; GPUs differ",
+            "lanes load 0 (no rounds), 4, 8 or 12 words ahead; GPUs differ",
     .ops = depth_names,
     .axis = BENCH_BY_GRID,
     .min_bytes = 1,

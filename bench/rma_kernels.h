@@ -315,7 +315,7 @@ IRIS_DEVICE void rma_deep(iris_wg_t wg, void *to, const void *from,
 RMA_DEPTH(0)
 RMA_DEPTH(4)
 RMA_DEPTH(8)
-RMA_DEPTH(16)
+RMA_DEPTH(12)
 /* clang-format on */
 
 #endif /* IRIS_BENCH_RMA_KERNELS_H */

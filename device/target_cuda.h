@@ -30,7 +30,7 @@
 
 /* Loads wait for no stores here. More than four under way were no faster. */
 #define IRIS_D_BULK_DEPTH 0
-#define IRIS_D_BULK_MAX_DEPTH 16
+#define IRIS_D_BULK_MAX_DEPTH 12
 #define IRIS_D_UNROLL _Pragma("unroll")
 
 #define IRIS_D_MAX_LANES(n) __launch_bounds__(n)

@@ -38,7 +38,7 @@
 #else
 #define IRIS_D_BULK_DEPTH 8
 #endif
-#define IRIS_D_BULK_MAX_DEPTH 16
+#define IRIS_D_BULK_MAX_DEPTH 12
 #define IRIS_D_UNROLL _Pragma("unroll")
 
 /* HIP's own name for it is in hip_runtime.h, which images are compiled
