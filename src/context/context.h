@@ -29,7 +29,7 @@ enum iris_life {
 struct iris {
     atomic_uint life;
     atomic_int interrupted; /* by iris_interrupt() */
-    pid_t pid; /* who made it: a fork must not use it */
+    pid_t pid;              /* who made it: a fork must not use it */
     struct iris_log log;
     struct iris_settings *settings;
     pthread_t owner;        /* the thread that made it */

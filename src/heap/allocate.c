@@ -82,7 +82,7 @@ iris_status_t iris_i_heap_synchronize(struct iris_heap *heap)
 }
 
 iris_status_t iris_i_heap_copy(struct iris_heap *heap, void *dst,
-                                const void *src, size_t bytes)
+                               const void *src, size_t bytes)
 {
     iris_status_t status = iris_i_heap_synchronize(heap);
 

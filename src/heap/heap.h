@@ -210,7 +210,7 @@ void iris_i_external_close(struct iris_heap *heap);
 
 /* Copies between host memory and a heap, and waits for it. */
 iris_status_t iris_i_heap_copy(struct iris_heap *heap, void *dst,
-                                const void *src, size_t bytes);
+                               const void *src, size_t bytes);
 
 /* Waits for the heap's stream; peers can see that this rank does. */
 iris_status_t iris_i_heap_synchronize(struct iris_heap *heap);
