@@ -131,6 +131,7 @@ struct iris_backend_params {
     int num_cus;         /* workgroups at once, of a device that has no number
                           * of its own (the CPU) */
     int vmem;            /* heaps that grow and take external memory */
+    int vmem_if_needed;  /* if not, and heaps could not be shared otherwise */
     const char *memory;  /* of heaps, where a device has several: "auto", "fine"
                           * (grained) or "uncached"; lives as long as `core` */
     size_t heap_bytes;   /* of each rank */

@@ -293,6 +293,9 @@ bool iris_i_hip_is_unknown(const hipPointerAttribute_t *what);
  * times. `tries` begins as 0. */
 bool iris_i_hip_try_again(hipError_t error, int *tries);
 
+/* Whether memory of the pool can be shared with other processes. */
+bool iris_i_hip_can_share(const struct hip_backend *hip);
+
 /* The type of memory for heaps that grow: hip->vmem.uncached. */
 iris_status_t iris_i_hip_choose_type(struct hip_backend *hip);
 

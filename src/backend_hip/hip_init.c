@@ -220,6 +220,25 @@ void iris_i_hip_close(struct iris_backend *backend)
     }
 }
 
+/* Heaps by virtual memory calls, whose descriptors take another way to other
+ * processes; where these calls do not work either, what is shared fails. */
+static void use_vmem(struct hip_backend *hip)
+{
+    if (iris_i_hip_vmem_open(hip) != IRIS_OK) {
+        memset(&hip->vmem, 0, sizeof hip->vmem);
+        hip->info.page_bytes = 1;
+        return;
+    }
+    hip->params.vmem = 1;
+    hip->base.memory = &vmem_ops;
+    iris_i_warning(NULL,
+                   "rank %d, GPU %d: no IPC handle can be made "
+                   "(hipIpcGetMemHandle; is HSA_ENABLE_IPC_MODE_LEGACY set?), "
+                   "so heaps are shared by descriptors, as with "
+                   "IRIS_ALLOCATOR=vmem",
+                   hip->params.rank, hip->device);
+}
+
 /* What takes the device; close() undoes it. */
 static iris_status_t open_here(struct hip_backend *hip)
 {
@@ -230,6 +249,9 @@ static iris_status_t open_here(struct hip_backend *hip)
     status = describe(hip);
     if (status == IRIS_OK && hip->params.vmem) {
         status = iris_i_hip_vmem_open(hip);
+    } else if (status == IRIS_OK && hip->params.vmem_if_needed &&
+               hip->params.num_ranks > 1 && !iris_i_hip_can_share(hip)) {
+        use_vmem(hip);
     }
     status = status ? status : iris_i_hip_watch_open(hip);
     status = status ? status : iris_i_hip_streams_open(hip);

@@ -294,6 +294,27 @@ bool iris_i_hip_try_again(hipError_t error, int *tries)
     return true;
 }
 
+/* ROCm 7: with HSA_ENABLE_IPC_MODE_LEGACY=1, which images for containers set,
+ * no IPC handle can be made (rocm-systems #2209). */
+bool iris_i_hip_can_share(const struct hip_backend *hip)
+{
+    struct hip_memory memory = {.kind = HIP_DEVICE};
+    hipIpcMemHandle_t handle;
+    hipError_t error;
+    int tries = 0;
+
+    if (IRIS_HIP_NVIDIA ||
+        hipExtMallocWithFlags(&memory.ptr, 1, hipDeviceMallocFinegrained) !=
+            hipSuccess) {
+        return true;
+    }
+    do {
+        error = hipIpcGetMemHandle(&handle, memory.ptr);
+    } while (iris_i_hip_try_again(error, &tries));
+    iris_i_hip_free_later(hip, &memory);
+    return error == hipSuccess;
+}
+
 /* HIP before 7 has no uncached type, and later ones refuse to say its
  * granularity (rocm-systems pull request 847): so a piece is made. NVIDIA's
  * caches keep nothing that other devices change. */

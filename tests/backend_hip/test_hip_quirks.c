@@ -138,6 +138,7 @@ static void a_heap_that_cannot_be_shared_matters_to_processes_only(void **state)
     with("vmem");
     run_well("no-ipc");
     without();
+    run_well("no-ipc"); /* nobody chose an allocator */
 }
 
 static void what_fails_now_and_then_is_tried_again(void **state)
