@@ -25,7 +25,7 @@ for word; do
     [ "$word" = --genco ] || set -- "$@" "$word" # hipcc's own
 done
 clang-19 -nogpulib --rocm-path=/usr --hip-path=/usr --cuda-device-only \
-    -fsyntax-only "$@" || exit 1
+    -Werror=c11-extensions -fsyntax-only "$@" || exit 1
 while [ "$1" != -o ]; do shift; done
 : >"$2"
 EOF
