@@ -7,6 +7,8 @@
 
 #include "support/hip_job.h"
 
+#include <iris/device/layout.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +103,43 @@ static void gpus_that_cannot_reach_each_other_are_named(void **state)
     harness_run(2, nothing, NULL);
     REFUSE(4, IRIS_ERR_UNREACHABLE, "GPU 1 (0000:11:00.0) of rank 1",
            "GPU 2 (0000:12:00.0) of rank 2", "no peer access between them");
+    unsetenv("FAKEHIP_NO_PEER");
+}
+
+static int each_alone(iris_t *iris, void *arg)
+{
+    const int64_t *context = iris_device_context(iris);
+    int rank = iris_rank(iris), other = 1 - rank;
+    int64_t base = -1;
+    void *ptr, *remote;
+
+    (void)arg;
+    CHECK_EQUAL(iris_is_reachable(iris, rank), 1);
+    CHECK_EQUAL(iris_is_reachable(iris, other), 0);
+    CHECK_EQUAL(iris_heap_bases(iris)[other], 0);
+    CHECK_OK(iris_memcpy_sync(
+        iris, &base, context + IRIS_CONTEXT_HEAP_BASES + other, sizeof base));
+    CHECK_EQUAL(base, 0);
+    CHECK_OK(iris_calloc(iris, 1, (size_t)1 << 20, &ptr));
+    CHECK_STATUS(iris_as_remote(iris, ptr, other, &remote),
+                 IRIS_ERR_UNREACHABLE);
+    CHECK_STATUS(iris_device_barrier(iris, NULL, NULL), IRIS_ERR_UNREACHABLE);
+    CHECK_OK(iris_free(iris, ptr));
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static void a_reach_that_goes_one_way_is_none_for_both(void **state)
+{
+    static const char *const ways[] = {"0>1", "1>0"};
+    static const char *const allocators[] = {"pool", "vmem"};
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        setenv("FAKEHIP_NO_PEER", ways[i / 2], 1);
+        setenv("IRIS_ALLOCATOR", allocators[i % 2], 1);
+        harness_run(2, each_alone, NULL);
+    }
+    unsetenv("IRIS_ALLOCATOR");
     unsetenv("FAKEHIP_NO_PEER");
 }
 
@@ -306,6 +345,7 @@ int main(void)
         cmocka_unit_test(in_simulation_ranks_share_one_gpu),
         cmocka_unit_test(ranks_that_would_share_a_gpu_are_refused),
         cmocka_unit_test(gpus_that_cannot_reach_each_other_are_named),
+        cmocka_unit_test(a_reach_that_goes_one_way_is_none_for_both),
         cmocka_unit_test(a_peer_call_that_fails_is_an_error),
         cmocka_unit_test(without_a_gpu_hip_says_so_and_the_default_is_the_cpu),
         cmocka_unit_test(processes_open_each_heap_once),

@@ -422,14 +422,17 @@ FAKE_EXPORT hipError_t hipDeviceGetAttribute(int *value_p,
 
 /* ---- Peers ---- */
 
-/* Whether a list of pairs in the environment has this one. */
+/* Whether a list of pairs in the environment has this one; "0>1" is from the
+ * first to the second only. */
 static bool has_pair(const char *variable, int one, int other)
 {
     const char *pairs = getenv(variable);
     int a, b;
+    char way;
 
-    while (pairs != NULL && sscanf(pairs, "%d-%d", &a, &b) == 2) {
-        if ((a == one && b == other) || (a == other && b == one)) {
+    while (pairs != NULL && sscanf(pairs, "%d%c%d", &a, &way, &b) == 3) {
+        if ((a == one && b == other) ||
+            (a == other && b == one && way == '-')) {
             return true;
         }
         pairs = strchr(pairs, ',');

@@ -10,7 +10,8 @@
  *   FAKEHIP_CUS      workgroups of a kernel that run at once (4)
  *   FAKEHIP_MEMORY   bytes of each GPU (64 GiB)
  *   FAKEHIP_GRANULARITY  bytes of which mappings are multiples (2 MiB)
- *   FAKEHIP_NO_PEER  pairs that cannot reach each other: "0-1,2-3"
+ *   FAKEHIP_NO_PEER  pairs that cannot reach each other: "0-1,2-3"; "0>1":
+ *                    the first cannot reach the second
  *   FAKEHIP_NO_ATOMICS  pairs whose links have no atomics
  *   FAKEHIP_STREAM_WAITS  1: streams wait for words by themselves (0)
  *   FAKEHIP_VERSION  of HIP, as hipRuntimeGetVersion() tells it (7.14)
