@@ -333,6 +333,58 @@ static void any_thread_may_look_at_the_figures(void **state)
     harness_run(1, watched, NULL);
 }
 
+static int nothing(iris_t *iris, void *arg)
+{
+    (void)iris;
+    (void)arg;
+    return 0;
+}
+
+/* The status of a job with such a heap; that it is too small has to be said of
+ * the number of ranks, and what would do comes out in *least_p. */
+static iris_status_t try_heap(int num_ranks, int64_t bytes, int64_t *least_p)
+{
+    const char *least;
+    struct iris_config config;
+    char text[128];
+    iris_status_t status;
+
+    iris_config_init(&config);
+    config.heap_bytes = bytes;
+    status = iris_spawn(&config, num_ranks, nothing, NULL);
+    if (status == IRIS_OK) {
+        return status;
+    }
+    snprintf(text, sizeof text,
+             "a heap of %lld bytes is too small: with %d rank%s it takes at "
+             "least ",
+             (long long)bytes, num_ranks, num_ranks == 1 ? "" : "s");
+    least = strstr(iris_last_error(), text);
+    if (least == NULL) {
+        print_error("no \"%s\" in: %s\n", text, iris_last_error());
+        fail();
+    }
+    *least_p = strtoll(least + strlen(text), NULL, 10);
+    return status;
+}
+
+static void a_heap_that_is_too_small_says_what_would_do(void **state)
+{
+    (void)state;
+    for (int num_ranks = 1; num_ranks <= 2; num_ranks++) {
+        int64_t least = 0, again = 0;
+
+        if (!harness_fits(num_ranks)) {
+            continue;
+        }
+        assert_int_equal(try_heap(num_ranks, 4096, &least), IRIS_ERR_CONFIG);
+        assert_int_equal(try_heap(num_ranks, least - 1, &again),
+                         IRIS_ERR_CONFIG);
+        assert_int_equal(again, least);
+        assert_int_equal(try_heap(num_ranks, least, &again), IRIS_OK);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +394,7 @@ int main(void)
         cmocka_unit_test(a_full_heap_recovers),
         cmocka_unit_test(only_the_start_of_a_live_allocation_can_be_freed),
         cmocka_unit_test(any_thread_may_look_at_the_figures),
+        cmocka_unit_test(a_heap_that_is_too_small_says_what_would_do),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
