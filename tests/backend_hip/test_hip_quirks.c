@@ -14,6 +14,9 @@
 
 #include "support/procs.h"
 
+#define __HIP_PLATFORM_AMD__ 1
+#include <hip/hip_runtime_api.h>
+
 #define RANKS 3
 
 #define GROWTH ((size_t)80 << 20) /* several pieces of a heap */
@@ -211,6 +214,78 @@ static void all_at_once_do_no_more_harm(void **state)
     without();
 }
 
+/* The runtime keeps each thread's latest error until the program asks. */
+static int call_with_an_error_pending(iris_t *iris, void *arg)
+{
+    iris_stream_t *stream;
+    void *words;
+
+    (void)arg;
+    CHECK_EQUAL(hipSetDevice(99), hipErrorInvalidDevice);
+    CHECK_OK(iris_stream_create(iris, &stream));
+    CHECK_EQUAL(hipPeekAtLastError(), hipErrorInvalidDevice);
+    /* A poll that finds work under way puts "not ready" in its place, which no
+     * call of the runtime could undo. */
+    CHECK_OK(iris_calloc(iris, 1, GROWTH, &words));
+    CHECK_OK(iris_memset(iris, words, 1, 8, stream));
+    CHECK_OK(iris_stream_synchronize(iris, stream));
+    CHECK_OK(iris_free(iris, words));
+    CHECK(hipGetLastError() != hipSuccess);
+    return 0;
+}
+
+static void an_error_that_the_program_has_yet_to_ask_for_stays(void **state)
+{
+    static const char *const allocators[] = {"pool", "vmem"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        with(allocators[i]);
+        harness_run(1, call_with_an_error_pending, NULL);
+    }
+    without();
+}
+
+static iris_status_t make_and_free(void)
+{
+    iris_stream_t *stream = NULL;
+    iris_t *iris = NULL;
+    void *words = NULL;
+    iris_status_t status = iris_init(NULL, &iris);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    status = iris_calloc(iris, 1, GROWTH, &words);
+    status = status == IRIS_OK ? iris_stream_create(iris, &stream) : status;
+    status =
+        status == IRIS_OK ? iris_memset(iris, words, 1, 8, stream) : status;
+    status = status == IRIS_OK ? iris_stream_synchronize(iris, stream) : status;
+    status = status == IRIS_OK ? iris_free(iris, words) : status;
+    (void)iris_finalize(iris);
+    return status;
+}
+
+static void what_fails_in_a_call_leaves_no_error_to_the_program(void **state)
+{
+    static const char *const failures[] = {
+        "hipStreamCreateWithFlags:1+:2", "hipMemsetAsync:1+:2",
+        "hipMemCreate:1+:2", "hipExtMallocWithFlags:1+:2"};
+    int failed = 0;
+
+    (void)state;
+    (void)hipGetLastError();
+    assert_int_equal(hip_job(), IRIS_OK); /* its runtime calls fail, too */
+    assert_int_equal(hipPeekAtLastError(), hipSuccess);
+    for (int i = 0; i < 4; i++) {
+        (void)fakehip_fail(failures[i]);
+        failed += make_and_free() != IRIS_OK;
+        (void)fakehip_fail(NULL);
+        assert_int_equal(hipPeekAtLastError(), hipSuccess);
+    }
+    assert_true(failed > 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +294,8 @@ int main(void)
         cmocka_unit_test(
             a_heap_that_cannot_be_shared_matters_to_processes_only),
         cmocka_unit_test(what_fails_now_and_then_is_tried_again),
+        cmocka_unit_test(an_error_that_the_program_has_yet_to_ask_for_stays),
+        cmocka_unit_test(what_fails_in_a_call_leaves_no_error_to_the_program),
         cmocka_unit_test(memory_that_a_runtime_lacks_is_replaced_or_refused),
         cmocka_unit_test(access_that_must_begin_at_the_first_is_set_from_there),
         cmocka_unit_test(all_at_once_do_no_more_harm),
