@@ -8,7 +8,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 readme=$here/../README.md
 failed=0
 output=$(mktemp)
-trap 'rm -f "$output"' EXIT
+held=$(mktemp -p /dev/shm) || exit 77
+trap 'rm -f "$output" "$held"' EXIT
+head -c 4M /dev/zero >"$held" # so that less is free than there is
 module=${IRIS_MODULE_DIR-}/iris_hip.so # tests/hip.sh is about it
 for variable in $(compgen -e IRIS_); do
     unset "$variable"
@@ -96,9 +98,21 @@ has '^  IRIS_JOB_ID +a\\x0ab\\x09c +environment '
 
 info 0
 has '^  configure +'
+has '^  backends +sim(, hip .*)?$'
 has '^  compiler +.'
-has '^  /dev/shm +[0-9.]+ of [0-9.]+ MiB free$'
+has '^  modules +/'
+if grep -q '^#define HAVE_MPI 1' config.h; then
+    has '^  MPI +built in'
+else
+    has '^  MPI +not in this build'
+fi
+size=$(df --output=size -B 1 /dev/shm | awk 'NR == 2 { printf "%.1f", $1 / 1048576 }')
+has "^  /dev/shm +[0-9.]+ of $size MiB free\$"
 has '^Devices of sim$'
+! grep -q 'no such setting' "$output" || fail "a variable that none has set"
+IRIS_HEAP_SISE=1G IRIS_NONSENSE=0 info 0
+has '^  note: IRIS_HEAP_SISE is set, but there is no such setting$'
+has '^  note: IRIS_NONSENSE is set, but there is no such setting$'
 
 # As JSON: valid whatever the values are, and all that the text has.
 json() { # STATUS EXPRESSION: true of the document `d`
@@ -119,7 +133,8 @@ json 0 "[b['name'] for b in d['backends'] if b['in_use']] == ['sim'] and
         d['backends'][-1]['devices'][0]['memory_bytes'] > 0"
 json 0 "d['device']['compute_units'] == 4 and not d['device']['gpu'] and
         d['processors'] > 0 and
-        0 <= d['shared_memory']['free_bytes'] <= d['shared_memory']['bytes'] and
+        0 <= d['shared_memory']['free_bytes'] <=
+        d['shared_memory']['bytes'] - (4 << 20) and
         type(d['build']['mpi']) is bool and d['build']['compiler'] != ''"
 IRIS_HEAP_SIZE=64M json 0 "s['IRIS_HEAP_SIZE'] == {'name': 'IRIS_HEAP_SIZE',
     'value': '64M', 'default': '1G', 'origin': 'environment', 'bad': False,
