@@ -80,7 +80,7 @@ if [ -e .libs/libfakehip.so ]; then
     IRIS_BACKEND=sim info 0
     has '^  0  Fake Instinct$'
     FAKEHIP_DEVICES=4 FAKEHIP_NO_PEER=0-1 FAKEHIP_NO_ATOMICS=2-3 info 0
-    has '^          HIP 7\.14\.0, driver [0-9]+\.[0-9]+\.[0-9]+$'
+    has '^          HIP 7\.14\.0, driver 6\.4\.43483$'
     has '^  3  Fake Instinct, [0-9a-f]{4}:[0-9a-f]{2}:00\.0, 64\.0 GiB$'
     has '^    0   A  -  A  A$'
     has '^    1   -  A  A  A$'
