@@ -242,6 +242,34 @@ static void heaps_grow_by_pieces_that_the_core_can_have(void **state)
     assert_int_equal(hip_found(&before), 0);
 }
 
+/* What is committed is filled with zeros first, and then what is allocated. */
+static int fail_to_zero(iris_t *iris, void *arg)
+{
+    struct iris_heap_stats before, after;
+    void *ptr;
+
+    CHECK_OK(iris_heap_stats(iris, &before));
+    (void)fakehip_fail(arg);
+    CHECK(iris_calloc(iris, 1, before.largest_free_bytes, &ptr) != IRIS_OK);
+    CHECK(fakehip_fail(NULL) > 0);
+    CHECK_OK(iris_heap_stats(iris, &after));
+    CHECK_EQUAL(after.mapped_bytes, before.mapped_bytes);
+    CHECK_EQUAL(after.used_bytes, before.used_bytes);
+    return 0;
+}
+
+static void memory_that_cannot_be_zeroed_is_given_back(void **state)
+{
+    static char first[] = "hipMemsetAsync:1+:2";
+    static char second[] = "hipMemsetAsync:2+:2";
+
+    (void)state;
+    setenv("IRIS_ALLOCATOR", "vmem", 1);
+    harness_run(1, fail_to_zero, first);
+    harness_run(1, fail_to_zero, second);
+    unsetenv("IRIS_ALLOCATOR");
+}
+
 static void a_full_gpu_says_what_is_free_and_what_to_lower(void **state)
 {
     iris_t *iris;
@@ -264,6 +292,7 @@ int main(void)
         cmocka_unit_test(a_peer_s_next_heap_is_not_taken_for_its_last),
         cmocka_unit_test(a_heap_stays_while_another_gpu_s_rank_thread_has_it),
         cmocka_unit_test(heaps_grow_by_pieces_that_the_core_can_have),
+        cmocka_unit_test(memory_that_cannot_be_zeroed_is_given_back),
     };
 
     return cmocka_run_group_tests(tests, hip_setup, harness_teardown);
