@@ -63,12 +63,12 @@ judge() {
     return 1
 }
 
-# mutant WHAT RULE FILE EDIT: what is unedited, and every third of the others; all
+# mutant WHAT RULE FILE EDIT: what is unedited, and every sixth of the others; all
 # of them with IRIS_TEST_LONG=1.
 mutants=0
 mutant() {
     mutants=$((mutants + 1))
-    [ "${IRIS_TEST_LONG-}" = 1 ] || [ "$2" = none ] || [ $((mutants % 3)) = 0 ] ||
+    [ "${IRIS_TEST_LONG-}" = 1 ] || [ "$2" = none ] || [ $((mutants % 6)) = 0 ] ||
         return 0
     amd_later try $((amd_count + 1)) "$@"
 }
