@@ -373,12 +373,15 @@ hipError_t iris_i_hip_set_access(const struct hip_backend *hip,
                                  const hipMemAccessDesc *access, size_t count)
 {
     hipError_t error = hipMemSetAccess(what->ptr, what->bytes, access, count);
-    char *end = (char *)what->ptr + what->bytes;
-    char *start = run_start(hip, what->ptr);
+    char *start;
 
-    return error == hipErrorInvalidValue && start != what->ptr
-               ? hipMemSetAccess(start, (size_t)(end - start), access, count)
-               : error;
+    if (error != hipErrorInvalidValue) {
+        return error;
+    }
+    start = run_start(hip, what->ptr);
+    return hipMemSetAccess(start,
+                           (size_t)((char *)what->ptr - start) + what->bytes,
+                           access, count);
 }
 
 /* By its type, since memory of another GPU may have no address on this one. HIP
