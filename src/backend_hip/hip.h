@@ -162,6 +162,7 @@ struct hip_function {
 struct hip_gpu {
     unsigned num_users;   /* open backends */
     atomic_bool prepared; /* has memory for more streams */
+    atomic_bool shares;   /* IPC handles can be made */
     hipStream_t fill;     /* new memory; may find no compute unit free */
     hipStream_t copy;     /* single words */
 };

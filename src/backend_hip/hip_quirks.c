@@ -295,7 +295,8 @@ bool iris_i_hip_try_again(hipError_t error, int *tries)
 }
 
 /* ROCm 7: with HSA_ENABLE_IPC_MODE_LEGACY=1, which images for containers set,
- * no IPC handle can be made (rocm-systems #2209). */
+ * no IPC handle can be made (rocm-systems #2209). That is found out once: what
+ * is made for it stays until nobody else uses the GPU. */
 bool iris_i_hip_can_share(const struct hip_backend *hip)
 {
     struct hip_memory memory = {.kind = HIP_DEVICE};
@@ -303,7 +304,7 @@ bool iris_i_hip_can_share(const struct hip_backend *hip)
     hipError_t error;
     int tries = 0;
 
-    if (IRIS_HIP_NVIDIA ||
+    if (IRIS_HIP_NVIDIA || hip->gpu->shares ||
         hipExtMallocWithFlags(&memory.ptr, 1, hipDeviceMallocFinegrained) !=
             hipSuccess) {
         return true;
@@ -312,6 +313,7 @@ bool iris_i_hip_can_share(const struct hip_backend *hip)
         error = hipIpcGetMemHandle(&handle, memory.ptr);
     } while (iris_i_hip_try_again(error, &tries));
     iris_i_hip_free_later(hip, &memory);
+    hip->gpu->shares = error == hipSuccess;
     return error == hipSuccess;
 }
 
