@@ -71,5 +71,5 @@ AC_DEFUN([IRIS_HIP_FIND], [
   AC_CHECK_DECLS([hipDeviceAttributeWallClockRate, hipMemAllocationTypeUncached],
     [], [], [[#include <$gpu_header>]])
   CPPFLAGS=$iris_save_CPPFLAGS
-  iris_backends="sim, hip ($IRIS_GPU_PLATFORM: $IRIS_GPU_ARCHS, $IRIS_GPU_CC)"
+  iris_backends="sim, hip ($IRIS_GPU_PLATFORM${IRIS_GPU_CC:+: $IRIS_GPU_ARCHS, $IRIS_GPU_CC})"
 ])
