@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -94,6 +95,7 @@ struct iris_launch {
     unsigned grid;
     unsigned block;
     const void *args; /* copied before the slot returns */
+    bool own;         /* the library's: all its waits are the library's */
 };
 
 /* Where an address is. */

@@ -91,6 +91,14 @@ static void check_deadline(struct workgroup *self, int64_t now)
          IRIS_CPU_STOP_EXPIRED);
 }
 
+iris_status_t iris_i_cpu_late(const struct iris_backend_params *params)
+{
+    return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                       "rank %d: the stream is not done after %lld ms "
+                       "(IRIS_TIMEOUT_MS)",
+                       params->rank, (long long)params->timeout_ms);
+}
+
 /* Asks the core now and then whether the wait still makes sense. */
 static void ask_core(struct workgroup *self)
 {
@@ -107,6 +115,10 @@ static void ask_core(struct workgroup *self)
     }
     self->next_ask_ns = now + ASK_NS;
     status = params->core_ops->keep_waiting(params->core);
+    if (status == IRIS_OK && self->job->deadline_ns != 0 &&
+        now >= self->job->deadline_ns) {
+        status = iris_i_cpu_late(params);
+    }
     if (status != IRIS_OK) {
         stop(self, status, IRIS_CPU_STOP_ASKED);
     }

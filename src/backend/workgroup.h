@@ -39,6 +39,10 @@ struct iris_cpu_job {
     uint32_t block;
     const void *args;
     uint64_t event; /* id of the host's event of this run; 0: none */
+    bool own;       /* all its waits are the library's */
+    /* When its waits end with IRIS_ERR_TIMEOUT, since whoever waits for the
+     * stream runs it and so cannot say when it is time; 0: never. */
+    int64_t deadline_ns;
 };
 
 /* Around a run, from any thread: calls observers. *event is the caller's to
@@ -47,6 +51,9 @@ void iris_i_cpu_job_begin(struct iris_cpu_job *job,
                           struct iris_host_event *event);
 void iris_i_cpu_job_end(const struct iris_cpu_job *job,
                         struct iris_host_event *event, iris_status_t status);
+
+/* IRIS_ERR_TIMEOUT of a stream that is waited for, with its message. */
+iris_status_t iris_i_cpu_late(const struct iris_backend_params *params);
 
 /* Runs one workgroup on the calling thread, until it returns or is ended.
  * Frames of an ended kernel are dropped as they are. */

@@ -77,13 +77,17 @@ struct sim_stream {
     pthread_mutex_t lock; /* guards all down to abandoned; not the atomics */
     pthread_cond_t work;  /* a command came, or quit */
     pthread_cond_t done;  /* wake_at commands were completed */
-    struct sim_command *head;
+    struct sim_command *head; /* of those that nobody has begun */
     struct sim_command *tail;
-    bool worker_sleeps;
+    bool begun;          /* a command is being executed */
+    bool worker_sleeps;  /* until it is woken */
+    bool worker_naps;    /* for a moment: it leaves commands to the host */
+    int64_t enqueued_ns; /* when the last command came */
     uint64_t wake_at;    /* fewest completed commands that a waiter waits for */
     const char *running; /* name of what the worker runs; NULL: nothing */
     bool abandoned;      /* by stream_destroy(): the worker frees the stream */
     atomic_bool quit;
+    _Atomic unsigned prompt; /* synchronizes in a row right behind a command */
     _Atomic uint64_t submitted; /* commands; written under the lock */
     _Atomic uint64_t completed; /* commands; written under the lock */
     struct sim_team team;

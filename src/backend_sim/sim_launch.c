@@ -289,6 +289,7 @@ iris_status_t iris_i_sim_launch(struct iris_stream *base,
         .grid = launch->grid,
         .block = launch->block,
         .args = launch->args,
+        .own = launch->own,
     };
 
     return launch->kernel->cpu_entry != NULL

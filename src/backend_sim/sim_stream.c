@@ -17,6 +17,15 @@
 #define NS_PER_MS 1000000
 #define NS_PER_S 1000000000
 
+/* A host is prompt that has synchronized so often within so long behind its
+ * last command. A nap is long next to that, and short next to what a host that
+ * does not wait would notice; after so many a worker sleeps until it is woken.
+ */
+#define PROMPT_MIN 2
+#define PROMPT_NS 20000
+#define NAP_NS 200000
+#define NAPS 50
+
 /* Vector members of an argument struct may want this much. */
 #define ARGS_ALIGNMENT 64
 
@@ -37,7 +46,63 @@ struct sim_command {
     _Alignas(ARGS_ALIGNMENT) unsigned char args[];
 };
 
-/* ---- The worker ---- */
+static struct timespec at(int64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S),
+                             .tv_nsec = (long)(ns % NS_PER_S)};
+}
+
+/* ---- Who runs a command: the worker, or a host that waits for it ---- */
+
+/* Whether the host waits for each command at once, so that it will run the next
+ * one, too. */
+static bool is_prompt(const struct sim_stream *stream)
+{
+    return atomic_load_explicit(&stream->prompt, memory_order_relaxed) >=
+           PROMPT_MIN;
+}
+
+/* A host must come back when work is stopped: it runs nothing that may go on.
+ */
+static bool host_may_run(const struct sim_command *command)
+{
+    return command->kind != COMMAND_LAUNCH || command->job.own;
+}
+
+/* Begins the next command, if there is one that the caller may run and no other
+ * has been begun. Under the stream's lock. */
+static struct sim_command *begin(struct sim_stream *stream, bool host)
+{
+    struct sim_command *command = stream->head;
+
+    if (command == NULL || stream->begun || (host && !host_may_run(command))) {
+        return NULL;
+    }
+    stream->head = command->next;
+    stream->begun = true;
+    stream->running = command->kind == COMMAND_LAUNCH
+                          ? command->job.kernel->name
+                          : "a copy or fill";
+    return command;
+}
+
+/* Under the stream's lock. Beside a prompt host a worker that spins, or that
+ * has to be woken, takes the core that a peer needs: it naps, and what the host
+ * does not run within a nap is run then. */
+static void wait_for_work(struct sim_stream *stream, unsigned naps)
+{
+    if (is_prompt(stream) && naps < NAPS) {
+        const struct timespec end = at(iris_i_now_ns() + NAP_NS);
+
+        stream->worker_naps = true;
+        pthread_cond_timedwait(&stream->work, &stream->lock, &end);
+        stream->worker_naps = false;
+    } else {
+        stream->worker_sleeps = true;
+        pthread_cond_wait(&stream->work, &stream->lock);
+        stream->worker_sleeps = false;
+    }
+}
 
 /* Waits for the next command; NULL to quit. */
 static struct sim_command *next_command(struct sim_stream *stream)
@@ -45,22 +110,18 @@ static struct sim_command *next_command(struct sim_stream *stream)
     uint64_t taken = atomic_load(&stream->completed);
     struct sim_spin spin = {0};
     struct sim_command *command;
+    unsigned naps = 0;
 
-    while (atomic_load(&stream->submitted) == taken &&
+    while (!is_prompt(stream) && atomic_load(&stream->submitted) == taken &&
            !atomic_load(&stream->quit) && iris_i_sim_spin(&spin)) {
     }
     pthread_mutex_lock(&stream->lock);
-    stream->worker_sleeps = true;
-    while (stream->head == NULL && !atomic_load(&stream->quit)) {
-        pthread_cond_wait(&stream->work, &stream->lock);
+    while ((command = begin(stream, false)) == NULL &&
+           !(atomic_load(&stream->quit) && stream->head == NULL)) {
+        wait_for_work(stream, naps++);
     }
-    stream->worker_sleeps = false;
-    command = stream->head;
-    if (command != NULL) {
-        stream->head = command->next;
-        stream->running = command->kind == COMMAND_LAUNCH
-                              ? command->job.kernel->name
-                              : "a copy or fill";
+    if (command != NULL && naps != 0) {
+        atomic_store(&stream->prompt, 0);
     }
     pthread_mutex_unlock(&stream->lock);
     return command;
@@ -92,12 +153,25 @@ static void complete(struct sim_stream *stream)
 {
     pthread_mutex_lock(&stream->lock);
     stream->running = NULL;
+    stream->begun = false;
     if (atomic_fetch_add(&stream->completed, 1) + 1 >= stream->wake_at) {
         stream->wake_at = UINT64_MAX;
         pthread_cond_broadcast(&stream->done);
     }
     pthread_mutex_unlock(&stream->lock);
 }
+
+/* Once work was stopped commands are only counted. */
+static void run(struct sim_stream *stream, struct sim_command *command)
+{
+    if (!iris_i_sim_stopped(stream)) {
+        execute(stream, command);
+    }
+    complete(stream);
+    free(command);
+}
+
+/* ---- The worker ---- */
 
 /* For a stream whose worker never started, or is done. */
 static void stream_free(struct sim_stream *stream)
@@ -117,11 +191,7 @@ static void *worker_main(void *argument)
 
     iris_i_sim_signals_stack(handlers, sizeof handlers);
     while ((command = next_command(stream)) != NULL) {
-        if (!iris_i_sim_stopped(stream)) {
-            execute(stream, command);
-        }
-        complete(stream);
-        free(command);
+        run(stream, command);
     }
     iris_i_sim_team_close(&stream->team);
     if (stream->abandoned) {
@@ -162,8 +232,13 @@ static void enqueue(struct sim_stream *stream, struct sim_command *command)
         stream->tail->next = command;
     }
     stream->tail = command;
+    stream->enqueued_ns = iris_i_now_ns();
     atomic_fetch_add(&stream->submitted, 1);
-    wake = stream->worker_sleeps;
+    if (!host_may_run(command)) {
+        atomic_store(&stream->prompt, 0);
+    }
+    wake = stream->worker_sleeps ||
+           (stream->worker_naps && !host_may_run(command));
     pthread_mutex_unlock(&stream->lock);
     if (wake) {
         pthread_cond_signal(&stream->work);
@@ -223,11 +298,7 @@ iris_status_t iris_i_sim_enqueue_job(struct sim_stream *stream,
 /* Waits for up to a tick; true once `target` commands are completed. */
 static bool wait_tick(struct sim_stream *stream, uint64_t target)
 {
-    int64_t end_ns = iris_i_now_ns() + SIM_TICK_NS;
-    const struct timespec end = {
-        .tv_sec = (time_t)(end_ns / NS_PER_S),
-        .tv_nsec = (long)(end_ns % NS_PER_S),
-    };
+    const struct timespec end = at(iris_i_now_ns() + SIM_TICK_NS);
     int ret = 0;
 
     pthread_mutex_lock(&stream->lock);
@@ -249,14 +320,47 @@ static void ask_whether_to_stop(struct sim_stream *stream, int64_t waited_ns)
 
     if (status == IRIS_OK && params->timeout_ms > 0 &&
         waited_ns / NS_PER_MS >= params->timeout_ms) {
-        status = iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
-                             "rank %d: the stream is not done after %lld ms "
-                             "(IRIS_TIMEOUT_MS)",
-                             params->rank, (long long)params->timeout_ms);
+        status = iris_i_cpu_late(params);
     }
     if (status != IRIS_OK) {
         iris_i_sim_stop(stream, status, iris_last_error());
     }
+}
+
+/* Whether the host came right behind the last command. */
+static void note_promptness(struct sim_stream *stream, int64_t now)
+{
+    unsigned prompt = atomic_load(&stream->prompt);
+
+    if (now - stream->enqueued_ns > PROMPT_NS) {
+        atomic_store(&stream->prompt, 0);
+    } else if (prompt < PROMPT_MIN) {
+        atomic_store(&stream->prompt, prompt + 1);
+    }
+}
+
+/* Runs on the calling thread, which waits for `target` commands, those of them
+ * that it may and that nobody has begun: there is no thread to wake. */
+static void run_here(struct sim_stream *stream, uint64_t target)
+{
+    int64_t timeout_ms = stream->sim->params.timeout_ms;
+    int64_t now = iris_i_now_ns();
+    struct sim_command *command;
+
+    pthread_mutex_lock(&stream->lock);
+    note_promptness(stream, now);
+    while (atomic_load(&stream->completed) < target &&
+           (command = begin(stream, true)) != NULL) {
+        pthread_mutex_unlock(&stream->lock);
+        command->job.deadline_ns =
+            timeout_ms > 0 ? now + timeout_ms * NS_PER_MS : 0;
+        run(stream, command);
+        pthread_mutex_lock(&stream->lock);
+    }
+    if (stream->head != NULL && !stream->begun) {
+        pthread_cond_signal(&stream->work);
+    }
+    pthread_mutex_unlock(&stream->lock);
 }
 
 /* Waits for `target` commands. False if work was stopped and what runs does not
@@ -267,6 +371,7 @@ static bool wait_completed(struct sim_stream *stream, uint64_t target)
     int64_t start_ns;
     int64_t stop_ns = 0;
 
+    run_here(stream, target);
     while (atomic_load(&stream->completed) < target) {
         if (!iris_i_sim_spin(&spin)) {
             break;
@@ -315,7 +420,7 @@ iris_status_t iris_i_sim_stream_create(struct iris_backend *backend,
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&stream->lock, NULL);
-    pthread_cond_init(&stream->work, NULL);
+    pthread_cond_init(&stream->work, &monotonic);
     pthread_cond_init(&stream->done, &monotonic);
     pthread_condattr_destroy(&monotonic);
     iris_i_sim_team_open(&stream->team);

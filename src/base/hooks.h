@@ -19,7 +19,7 @@
 /* What happens on the host. */
 enum iris_host_op {
     IRIS_HOST_LAUNCH,        /* the call: kernel, grid, block, stream */
-    IRIS_HOST_KERNEL,        /* its run on the CPU, from the stream's thread */
+    IRIS_HOST_KERNEL,        /* its run on the CPU, from who runs it */
     IRIS_HOST_SYNCHRONIZE,   /* stream */
     IRIS_HOST_COPY,          /* address, source, bytes, stream, target_rank */
     IRIS_HOST_SET,           /* address, bytes, value, stream */

@@ -67,8 +67,8 @@ iris_status_t iris_launch(iris_t *iris, const struct iris_kernel *kernel,
                           unsigned grid, unsigned block, const void *args,
                           size_t args_bytes, iris_stream_t *stream)
 {
-    const struct iris_launch_request request = {kernel, grid, block, args,
-                                                args_bytes};
+    const struct iris_launch_request request = {kernel, grid,       block,
+                                                args,   args_bytes, false};
     iris_status_t status = iris_i_enter(iris, "iris_launch");
 
     return status == IRIS_OK ? iris_i_launch(&iris->queue, &request, stream)

@@ -12,8 +12,8 @@ static iris_status_t launch(struct iris_queue *queue,
                             const struct iris_kernel *kernel, unsigned block,
                             const void *args, iris_stream_t *stream)
 {
-    struct iris_launch_request request = {kernel, 1, block, args,
-                                          kernel->args_bytes};
+    struct iris_launch_request request = {
+        kernel, 1, block, args, kernel->args_bytes, true};
 
     return iris_i_launch(queue, &request, stream);
 }

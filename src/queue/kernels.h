@@ -9,6 +9,8 @@
 #include <iris/group.h>
 #include <iris/launch.h>
 
+#include <stdbool.h>
+
 struct iris_queue;
 
 /* A launch as a program asks for it. */
@@ -18,6 +20,7 @@ struct iris_launch_request {
     unsigned block;
     const void *args;
     size_t args_bytes;
+    bool own; /* one of the library's kernels */
 };
 
 /* What iris_launch() does and returns. */

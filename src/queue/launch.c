@@ -63,7 +63,8 @@ static iris_status_t launch(struct iris_queue *queue,
     struct iris_launch launch = {.kernel = request->kernel,
                                  .grid = request->grid,
                                  .block = request->block,
-                                 .args = request->args};
+                                 .args = request->args,
+                                 .own = request->own};
     iris_status_t status = iris_i_stream_resolve(queue, stream, &stream);
 
     if (status == IRIS_OK) {

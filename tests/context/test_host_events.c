@@ -17,7 +17,7 @@
 #define MAX_EVENTS 256
 
 /* What came, of this rank's own thread in this order; kernels on the CPU also
- * say so, from a stream's thread, and are left out. */
+ * say so, from whichever thread runs them, and are left out. */
 struct seen {
     int count;
     struct iris_host_event events[MAX_EVENTS];
