@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * float to and from the two 16-bit float types, in integer arithmetic: the same
- * bits on every target, whatever its hardware or its compiler flags do.
+ * float to and from the two 16-bit float types: the same bits on every target,
+ * whatever its hardware or its compiler flags do. In integer arithmetic, but
+ * where a GPU has the instruction; NaNs always, whose bits instructions choose.
  */
 #ifndef IRIS_DEVICE_HALF_H
 #define IRIS_DEVICE_HALF_H
@@ -14,18 +15,44 @@ typedef union iris_d_f32 {
     uint32_t bits;
 } iris_d_f32_t;
 
-/** The float that `half` is, exactly. A NaN stays a NaN and becomes quiet.
- *  Any lane, or the host. */
-IRIS_HOST_DEVICE float iris_f16_to_f32(iris_f16_t half)
+/* ---- Of what is no NaN ------------------------------------------------------
+ */
+#if IRIS_D_CONVERTS_F16 && IRIS_ON_CUDA
+IRIS_DEVICE float iris_d_f16_to_f32(uint16_t bits)
 {
-    uint32_t magnitude = half.bits & 0x7fffu;
+    float value;
+
+    __asm__("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+}
+
+IRIS_DEVICE uint16_t iris_d_f16_from_f32(float value)
+{
+    uint16_t bits;
+
+    __asm__("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+}
+#elif IRIS_D_CONVERTS_F16
+IRIS_DEVICE float iris_d_f16_to_f32(uint16_t bits)
+{
+    return (float)__builtin_bit_cast(_Float16, bits);
+}
+
+IRIS_DEVICE uint16_t iris_d_f16_from_f32(float value)
+{
+    return __builtin_bit_cast(uint16_t, (_Float16)value);
+}
+#else
+IRIS_HOST_DEVICE float iris_d_f16_to_f32(uint16_t bits)
+{
+    uint32_t magnitude = bits & 0x7fffu;
     uint32_t exponent = magnitude >> 10;
     uint32_t fraction = magnitude & 0x3ffu;
     iris_d_f32_t result;
 
     if (exponent == 31) {
-        result.bits = 0x7f800000u | fraction << 13;
-        result.bits |= fraction != 0 ? 0x400000u : 0;
+        result.bits = 0x7f800000u;
     } else if (exponent != 0) {
         result.bits = (magnitude << 13) + (112u << 23);
     } else if (fraction != 0) {
@@ -37,23 +64,18 @@ IRIS_HOST_DEVICE float iris_f16_to_f32(iris_f16_t half)
     } else {
         result.bits = 0;
     }
-    result.bits |= (uint32_t)(half.bits & 0x8000u) << 16;
+    result.bits |= (uint32_t)(bits & 0x8000u) << 16;
     return result.value;
 }
 
-/** `value` rounded to nearest, ties to even; too large becomes infinity, a NaN
- *  becomes a quiet NaN. Any lane, or the host. */
-IRIS_HOST_DEVICE iris_f16_t iris_f16_from_f32(float value)
+IRIS_HOST_DEVICE uint16_t iris_d_f16_from_f32(float value)
 {
     iris_d_f32_t input;
-    iris_f16_t result;
     uint32_t magnitude, half;
 
     input.value = value;
     magnitude = input.bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) {
-        half = 0x7e00u | (magnitude >> 13 & 0x3ffu);
-    } else if (magnitude >= 0x477ff000u) { /* 65520 and up */
+    if (magnitude >= 0x477ff000u) { /* 65520 and up */
         half = 0x7c00u;
     } else if (magnitude >= 0x38800000u) { /* 2^-14 and up: normal */
         half = magnitude - (112u << 23);
@@ -68,7 +90,58 @@ IRIS_HOST_DEVICE iris_f16_t iris_f16_from_f32(float value)
     } else {
         half = 0;
     }
-    result.bits = (uint16_t)(half | (input.bits >> 16 & 0x8000u));
+    return (uint16_t)(half | (input.bits >> 16 & 0x8000u));
+}
+#endif
+
+#if IRIS_D_CONVERTS_BF16
+IRIS_DEVICE uint16_t iris_d_bf16_from_f32(float value)
+{
+    uint16_t bits;
+
+    __asm__("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+}
+#else
+IRIS_HOST_DEVICE uint16_t iris_d_bf16_from_f32(float value)
+{
+    iris_d_f32_t input;
+
+    input.value = value;
+    return (uint16_t)((input.bits + 0x7fffu + (input.bits >> 16 & 1u)) >> 16);
+}
+#endif
+
+/* ---- Of anything ------------------------------------------------------------
+ */
+
+/** The float that `half` is, exactly. A NaN stays a NaN and becomes quiet.
+ *  Any lane, or the host. */
+IRIS_HOST_DEVICE float iris_f16_to_f32(iris_f16_t half)
+{
+    iris_d_f32_t result;
+
+    result.value = iris_d_f16_to_f32(half.bits);
+    if ((half.bits & 0x7fffu) > 0x7c00u) {
+        result.bits = (uint32_t)(half.bits & 0x8000u) << 16 | 0x7fc00000u |
+                      (uint32_t)(half.bits & 0x3ffu) << 13;
+    }
+    return result.value;
+}
+
+/** `value` rounded to nearest, ties to even; too large becomes infinity, a NaN
+ *  becomes a quiet NaN. Any lane, or the host. */
+IRIS_HOST_DEVICE iris_f16_t iris_f16_from_f32(float value)
+{
+    iris_d_f32_t input;
+    iris_f16_t result;
+
+    input.value = value;
+    result.bits = iris_d_f16_from_f32(value);
+    if ((input.bits & 0x7fffffffu) > 0x7f800000u) {
+        result.bits = (uint16_t)((input.bits >> 16 & 0x8000u) | 0x7e00u |
+                                 (input.bits >> 13 & 0x3ffu));
+    }
     return result;
 }
 
@@ -89,11 +162,9 @@ IRIS_HOST_DEVICE iris_bf16_t iris_bf16_from_f32(float value)
     iris_bf16_t result;
 
     input.value = value;
+    result.bits = iris_d_bf16_from_f32(value);
     if ((input.bits & 0x7fffffffu) > 0x7f800000u) {
         result.bits = (uint16_t)(input.bits >> 16 | 0x40u);
-    } else {
-        input.bits += 0x7fffu + (input.bits >> 16 & 1u);
-        result.bits = (uint16_t)(input.bits >> 16);
     }
     return result;
 }

@@ -21,6 +21,8 @@
 #define IRIS_D_WATCHED 0
 #define IRIS_D_PAUSED() ((void)0)
 #define IRIS_D_HALF_FENCES 0
+#define IRIS_D_CONVERTS_F16 0
+#define IRIS_D_CONVERTS_BF16 0
 
 /* This object's image, which iriscc puts there; its address is NULL in an
  * object that has none. */

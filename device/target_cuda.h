@@ -21,11 +21,15 @@
 #define IRIS_D_POLLS_PER_CHECK 1024u
 #define IRIS_D_PAUSED() ((void)0)
 
-/* Since Hopper. */
+/* Since Hopper, always, and since Ampere. */
 #if defined(__CUDA_ARCH__)
 #define IRIS_D_HALF_FENCES (__CUDA_ARCH__ >= 900)
+#define IRIS_D_CONVERTS_F16 1
+#define IRIS_D_CONVERTS_BF16 (__CUDA_ARCH__ >= 800)
 #else
 #define IRIS_D_HALF_FENCES 0
+#define IRIS_D_CONVERTS_F16 0
+#define IRIS_D_CONVERTS_BF16 0
 #endif
 
 /* Loads wait for no stores here. More than four under way were no faster. */

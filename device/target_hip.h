@@ -28,6 +28,12 @@
 #define IRIS_D_POLLS_PER_CHECK 1024u
 #define IRIS_D_PAUSED() ((void)0)
 #define IRIS_D_HALF_FENCES 0
+#if defined(__HIP_DEVICE_COMPILE__)
+#define IRIS_D_CONVERTS_F16 1
+#else
+#define IRIS_D_CONVERTS_F16 0
+#endif
+#define IRIS_D_CONVERTS_BF16 0
 
 /* Of 8 words of 16 bytes, two rounds are 64 registers: half of the 128 that a
  * lane has where a workgroup may have 1024 lanes. `iris-bench --ops depth` says
