@@ -37,6 +37,10 @@ struct iris_heap_stats {
                                     IRIS_HEAP_SIZE says. */
     size_t metadata_bytes;     /**< The allocator's own, outside the heap. */
     size_t num_allocs;         /**< Live allocations, a count. */
+    size_t num_deferred;       /**< What this rank has given to
+                                    iris_free_later() and is not free yet, a
+                                    count; the copies of iris_as_symmetric()
+                                    and what it shares, too. */
 };
 
 /** Allocates `bytes` on every rank's heap, at the same offset, aligned to
@@ -111,6 +115,39 @@ static inline iris_status_t iris_i_malloc_typed(iris_t *iris, int zeroed,
  *                        (foreign, interior or already freed)
  *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_free(iris_t *iris, void *ptr);
+
+/** Frees an allocation when every rank has said this of it, whatever else the
+ *  ranks free, and in whatever order: for a garbage collector, a destructor or
+ * a DLPack deleter, since iris_free() is collective. `ptr` is this rank's own
+ *  address of what iris_malloc(), iris_as_symmetric() and the like gave, and is
+ *  no longer used; kernels that were enqueued before may use it yet. Local,
+ *  never blocks, any thread, at any time up to the end of iris_finalize(),
+ *  which frees everything. NULL is fine and does nothing.
+ *
+ *  Memory goes at a later collective call: an allocation, iris_free(),
+ *  iris_as_symmetric(), or iris_barrier() of all ranks. Such a call frees what
+ *  every rank has released, as soon as the work is done that each had on its
+ *  streams when it did so; it does not wait for that, and costs nothing more
+ *  where some rank has released nothing. Only an allocation that would fail
+ *  for lack of memory waits for streams, as iris_free_deferred() does, and is
+ *  then tried once more. A rank that never releases its own keeps that
+ *  allocation on all ranks.
+ *
+ *  IRIS_ERR_INVALID      not the start of a live allocation of this heap, or
+ *                        given to this call before: iris_free() then gives that
+ *                        error, too
+ *  IRIS_ERR_STATE        the context is being finalized, or has been
+ *  IRIS_ERR_NO_MEMORY    no memory for a record; the allocation stays */
+IRIS_API iris_status_t iris_free_later(iris_t *iris, void *ptr);
+
+/** Frees now what every rank has given to iris_free_later(). Collective. Waits
+ *  for this rank's streams, as far as they had work when something was
+ *  released: none of that may wait for what this rank's host has yet to do.
+ *
+ *  IRIS_ERR_NO_MEMORY    no memory to compare what the ranks have released;
+ *                        nothing is freed
+ *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
+IRIS_API iris_status_t iris_free_deferred(iris_t *iris);
 
 /** Makes memory of the program's own symmetric: `bytes` bytes at `ptr`, memory
  *  of any device or of the host that this rank's device can copy from.

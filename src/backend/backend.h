@@ -289,6 +289,11 @@ struct iris_queue_ops {
      * deadline says stop, that becomes the fault and ends waiting kernels. */
     iris_status_t (*synchronize)(struct iris_stream *stream);
 
+    /* Whether all that was enqueued before a point is done; never waits. The
+     * first call, with *target_p 0, makes that point, and later ones pass on
+     * what it left there. 0 is always right: not as far as is known. */
+    int (*query)(struct iris_stream *stream, uint64_t *target_p);
+
     iris_status_t (*copy)(struct iris_stream *stream, void *dst,
                           const void *src, size_t bytes);
     iris_status_t (*set)(struct iris_stream *stream, void *dst, int value,
@@ -341,11 +346,12 @@ struct iris_backend {
     struct iris_fault fault;
 };
 
-/* A stream; instances embed it first. `next` is the core's until it destroys
- * the stream. */
+/* A stream; instances embed it first. `next` and `fence` are the core's until
+ * it destroys the stream, and 0 at the start. */
 struct iris_stream {
     struct iris_backend *backend;
     struct iris_stream *next;
+    uint64_t fence; /* what query is asked about */
 };
 
 /* Fills in a new instance; type and tables are set. */

@@ -135,6 +135,11 @@ iris_status_t iris_i_queue_synchronize(struct iris_stream *stream)
     return stream->backend->queue->synchronize(stream);
 }
 
+int iris_i_queue_query(struct iris_stream *stream, uint64_t *target_p)
+{
+    return stream->backend->queue->query(stream, target_p);
+}
+
 iris_status_t iris_i_queue_copy(struct iris_stream *stream, void *dst,
                                 const void *src, size_t bytes)
 {

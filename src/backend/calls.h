@@ -57,6 +57,7 @@ iris_status_t iris_i_memory_map_external(struct iris_backend *backend, void *at,
                                          struct iris_external *external);
 
 iris_status_t iris_i_queue_synchronize(struct iris_stream *stream);
+int iris_i_queue_query(struct iris_stream *stream, uint64_t *target_p);
 iris_status_t iris_i_queue_copy(struct iris_stream *stream, void *dst,
                                 const void *src, size_t bytes);
 iris_status_t iris_i_queue_set(struct iris_stream *stream, void *dst, int value,

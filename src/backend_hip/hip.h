@@ -218,7 +218,8 @@ struct hip_backend {
     X(memory, export_range) X(memory, import_range) \
     X(memory, hold_external) X(memory, release_external) X(memory, map_external)
 #define HIP_QUEUE_SLOTS(X) \
-    X(queue, synchronize) X(queue, copy) X(queue, set) X(queue, launch) \
+    X(queue, synchronize) X(queue, query) X(queue, copy) X(queue, set) \
+    X(queue, launch) \
     X(queue, signal) X(queue, wait) X(queue, native) \
     X(queue, capture_begin) X(queue, capture_end) X(queue, graph_launch)
 /* clang-format on */

@@ -238,6 +238,21 @@ iris_status_t iris_i_hip_synchronize(struct iris_stream *base)
                : iris_i_hip_wait_all(stream, HIP_WORK, &finished);
 }
 
+int iris_i_hip_query(struct iris_stream *base, uint64_t *target_p)
+{
+    struct hip_stream *stream = (struct hip_stream *)base;
+    HIP_SCOPED struct hip_before before = iris_i_hip_enter(stream->hip);
+
+    if (*target_p == 0 && !stream->shared) {
+        *target_p = stream->submitted;
+        if (*target_p == 0) {
+            return 1;
+        }
+    }
+    raise_number(&stream->wanted, *target_p);
+    return iris_i_hip_is_done(stream, target_p);
+}
+
 /* ---- Enqueueing ---- */
 
 static bool is_full(const struct hip_stream *stream, size_t calls)

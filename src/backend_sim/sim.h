@@ -151,6 +151,7 @@ iris_status_t iris_i_sim_stream_create(struct iris_backend *backend,
                                        struct iris_stream **stream_p);
 void iris_i_sim_stream_destroy(struct iris_stream *stream);
 iris_status_t iris_i_sim_synchronize(struct iris_stream *stream);
+int iris_i_sim_query(struct iris_stream *stream, uint64_t *target_p);
 iris_status_t iris_i_sim_copy(struct iris_stream *stream, void *dst,
                               const void *src, size_t bytes);
 iris_status_t iris_i_sim_set(struct iris_stream *stream, void *dst, int value,

@@ -160,6 +160,7 @@ static const struct iris_memory_ops memory_ops = {
 
 static const struct iris_queue_ops queue_ops = {
     .synchronize = iris_i_sim_synchronize,
+    .query = iris_i_sim_query,
     .copy = iris_i_sim_copy,
     .set = iris_i_sim_set,
     .launch = iris_i_sim_launch,

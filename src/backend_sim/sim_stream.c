@@ -401,6 +401,16 @@ iris_status_t iris_i_sim_synchronize(struct iris_stream *base)
     return iris_i_sim_fault(stream->sim);
 }
 
+int iris_i_sim_query(struct iris_stream *base, uint64_t *target_p)
+{
+    struct sim_stream *stream = (struct sim_stream *)base;
+
+    if (*target_p == 0) {
+        *target_p = atomic_load(&stream->submitted);
+    }
+    return atomic_load(&stream->completed) >= *target_p;
+}
+
 /* ---- Creating and destroying ---- */
 
 iris_status_t iris_i_sim_stream_create(struct iris_backend *backend,

@@ -7,6 +7,7 @@
 #include <iris/sync.h>
 
 #include "context/context.h"
+#include "heap/deferred.h"
 #include "queue/kernels.h"
 
 #include <string.h>
@@ -26,6 +27,21 @@ static struct iris_host_event event_of(const iris_t *iris, enum iris_host_op op,
     return event;
 }
 
+/* All ranks come here together, so deferred frees may follow. */
+static iris_status_t agree_and_free(iris_t *iris, struct iris_call *call)
+{
+    struct iris_deferred_plan plan;
+    iris_status_t status;
+
+    iris_i_deferred_post(&iris->heap, call, &plan);
+    status = iris_i_agree(&iris->world->members, call);
+    if (status == IRIS_OK) {
+        iris_i_deferred_judge(&iris->heap, &plan);
+        (void)iris_i_deferred_follow(&iris->heap, &plan);
+    }
+    return status;
+}
+
 static iris_status_t barrier(iris_t *iris, iris_stream_t *stream,
                              struct iris_group *group)
 {
@@ -36,7 +52,8 @@ static iris_status_t barrier(iris_t *iris, iris_stream_t *stream,
     if (call.status == IRIS_OK) {
         call.status = iris_i_stream_synchronize(&iris->queue, stream);
     }
-    return iris_i_agree(&group->members, &call);
+    return group == iris->world ? agree_and_free(iris, &call)
+                                : iris_i_agree(&group->members, &call);
 }
 
 iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,

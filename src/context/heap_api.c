@@ -7,6 +7,7 @@
 #include <iris/heap.h>
 
 #include "context/context.h"
+#include "heap/deferred.h"
 
 #include <string.h>
 
@@ -70,6 +71,24 @@ iris_status_t iris_free(iris_t *iris, void *ptr)
     iris_status_t status = iris_i_enter(iris, "iris_free");
 
     return status == IRIS_OK ? iris_i_heap_release(&iris->heap, ptr) : status;
+}
+
+iris_status_t iris_free_later(iris_t *iris, void *ptr)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_free_later");
+
+    return status == IRIS_OK && ptr != NULL
+               ? iris_i_deferred_add(&iris->heap, ptr)
+               : status;
+}
+
+iris_status_t iris_free_deferred(iris_t *iris)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_free_deferred");
+    size_t freed;
+
+    return status == IRIS_OK ? iris_i_deferred_free(&iris->heap, &freed)
+                             : status;
 }
 
 iris_status_t iris_as_symmetric(iris_t *iris, const void *ptr, size_t bytes,

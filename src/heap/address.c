@@ -20,6 +20,76 @@ size_t iris_i_heap_bytes_from(const struct iris_heap *heap, const void *ptr)
                : iris_i_external_bytes_from(heap, offset);
 }
 
+struct iris_alloc *iris_i_heap_alloc_at(struct iris_heap *heap, size_t offset,
+                                        size_t *start_p)
+{
+    *start_p = offset;
+    if (offset >= heap->region.bytes) {
+        return iris_i_external_find(heap, (char *)heap->region.base + offset,
+                                    start_p)
+                   ? heap->window
+                   : NULL;
+    }
+    return offset >= heap->reserved_bytes &&
+                   iris_i_alloc_is_start(heap->alloc, offset)
+               ? heap->alloc
+               : NULL;
+}
+
+/* Why `ptr`, at a heap offset, is not where an allocation starts. */
+static iris_status_t fail_start(const struct iris_heap *heap, const char *call,
+                                const void *ptr, size_t offset)
+{
+    size_t start, bytes;
+
+    if (iris_i_heap_bytes_from(heap, ptr) == 0) {
+        return iris_i_fail(
+            heap->log, IRIS_ERR_INVALID,
+            "%s of %p, which is not on this rank's heap (%p to %p); pass what "
+            "iris_malloc gave this rank",
+            call, ptr, heap->region.base,
+            (void *)((char *)heap->region.base + heap->region.bytes));
+    }
+    if (offset >= heap->region.bytes) {
+        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
+                           "%s of %p, which is inside of memory that "
+                           "iris_as_symmetric shares; pass what it gave",
+                           call, ptr);
+    }
+    if (offset < heap->reserved_bytes ||
+        iris_i_alloc_find(heap->alloc, offset, &start, &bytes) != IRIS_OK) {
+        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
+                           "%s of %p, heap offset %zu, where nothing is "
+                           "allocated; was it freed before? pass what "
+                           "iris_malloc gave, once",
+                           call, ptr, offset);
+    }
+    return iris_i_fail(heap->log, IRIS_ERR_INVALID,
+                       "%s of %p, which is %zu bytes into the allocation at "
+                       "heap offset %zu; pass its start",
+                       call, ptr, offset - start, start);
+}
+
+iris_status_t iris_i_heap_find_start(struct iris_heap *heap, const char *call,
+                                     const void *ptr, size_t *offset_p)
+{
+    size_t offset = (size_t)((uintptr_t)ptr - (uintptr_t)heap->region.base);
+    size_t start;
+    struct iris_alloc *alloc = iris_i_heap_alloc_at(heap, offset, &start);
+
+    if (alloc == NULL) {
+        return fail_start(heap, call, ptr, offset);
+    }
+    if (iris_i_alloc_mark(alloc, start) > 0) {
+        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
+                           "%s of %p, heap offset %zu, which was given to "
+                           "iris_free_later before; free an allocation once",
+                           call, ptr, offset);
+    }
+    *offset_p = offset;
+    return IRIS_OK;
+}
+
 iris_status_t iris_i_heap_check_reachable(const struct iris_heap *heap,
                                           const char *call, int rank)
 {

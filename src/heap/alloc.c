@@ -19,7 +19,7 @@
 #define SEARCH_MAX 64
 
 #define RECORDS_FIRST 64
-#define RECORDS_LIMIT (1u << 31)
+#define RECORDS_LIMIT (1u << 30)
 
 /* The first class at or above `class` that has a block, or CLASSES. */
 static unsigned next_class(const struct iris_alloc *alloc, unsigned class)
@@ -344,6 +344,7 @@ iris_status_t iris_i_alloc_take(struct iris_alloc *alloc, size_t bytes,
     alloc->undo_peak_units = alloc->peak_units;
     index = block_carve(alloc, index, start, need);
     list_push(alloc, bucket_of(alloc, start), index);
+    alloc->records[index].mark = 0;
     alloc->num_live++;
     alloc->used_units += need;
     if (alloc->used_units > alloc->peak_units) {
@@ -410,9 +411,28 @@ void iris_i_alloc_untake(struct iris_alloc *alloc, size_t offset)
     pthread_mutex_unlock(&alloc->lock);
 }
 
-int iris_i_alloc_is_start(const struct iris_alloc *alloc, size_t offset)
+int iris_i_alloc_mark(struct iris_alloc *alloc, size_t offset)
 {
-    return live_at(alloc, offset) != 0;
+    uint32_t index;
+    int mark;
+
+    pthread_mutex_lock(&alloc->lock);
+    index = live_at(alloc, offset);
+    mark = index == 0 ? -1 : (int)alloc->records[index].mark;
+    pthread_mutex_unlock(&alloc->lock);
+    return mark;
+}
+
+void iris_i_alloc_set_mark(struct iris_alloc *alloc, size_t offset, int mark)
+{
+    uint32_t index;
+
+    pthread_mutex_lock(&alloc->lock);
+    index = live_at(alloc, offset);
+    if (index != 0) {
+        alloc->records[index].mark = (unsigned)mark & 3;
+    }
+    pthread_mutex_unlock(&alloc->lock);
 }
 
 void iris_i_alloc_stats(struct iris_alloc *alloc,

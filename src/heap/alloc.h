@@ -12,8 +12,8 @@
 
 struct iris_alloc;
 
-/* Manages offsets [0, bytes). Of the calls below iris_i_alloc_stats() may be
- * made from any thread, the others from one at a time. The caller destroys it.
+/* Manages offsets [0, bytes). Of the calls below those that give and take are
+ * made from one thread at a time, the others from any. The caller destroys it.
  * IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_alloc_create(size_t bytes, struct iris_alloc **alloc_p);
 void iris_i_alloc_destroy(struct iris_alloc *alloc);
@@ -45,12 +45,20 @@ static inline iris_status_t iris_i_alloc_give(struct iris_alloc *alloc,
  * where it was, so that what comes next does not depend on the take. */
 void iris_i_alloc_untake(struct iris_alloc *alloc, size_t offset);
 
-/* 1 if a live allocation starts at `offset`. Constant time. */
-int iris_i_alloc_is_start(const struct iris_alloc *alloc, size_t offset);
+/* A mark that the allocator's user has on a live allocation: 0 to 3, and 0 from
+ * the start; -1: none starts at `offset`. Constant time. */
+int iris_i_alloc_mark(struct iris_alloc *alloc, size_t offset);
+void iris_i_alloc_set_mark(struct iris_alloc *alloc, size_t offset, int mark);
+
+/* 1 if a live allocation starts at `offset`. */
+static inline int iris_i_alloc_is_start(struct iris_alloc *alloc, size_t offset)
+{
+    return iris_i_alloc_mark(alloc, offset) >= 0;
+}
 
 /* The live allocation that contains `offset`: its start and size. For
  * messages and traces; need not be fast. IRIS_ERR_INVALID: none. */
-iris_status_t iris_i_alloc_find(const struct iris_alloc *alloc, size_t offset,
+iris_status_t iris_i_alloc_find(struct iris_alloc *alloc, size_t offset,
                                 size_t *start_p, size_t *bytes_p);
 
 /* The live allocation that contains `offset`, else the one that ends or begins

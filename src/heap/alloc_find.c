@@ -8,25 +8,30 @@
 
 #include "heap/alloc_record.h"
 
-iris_status_t iris_i_alloc_find(const struct iris_alloc *alloc, size_t offset,
+iris_status_t iris_i_alloc_find(struct iris_alloc *alloc, size_t offset,
                                 size_t *start_p, size_t *bytes_p)
 {
-    const struct record *records = alloc->records;
     size_t unit = offset >> alloc->unit_shift;
-    uint32_t index = records[0].next;
+    const struct record *records;
+    uint32_t index;
+    int is_live;
 
     if (unit >= alloc->units) {
         return IRIS_ERR_INVALID;
     }
+    pthread_mutex_lock(&alloc->lock);
+    records = alloc->records;
+    index = records[0].next;
     while (records[records[index].next].start <= unit) {
         index = records[index].next;
     }
-    if (records[index].is_free) {
-        return IRIS_ERR_INVALID;
+    is_live = !records[index].is_free;
+    if (is_live) {
+        *start_p = to_bytes(alloc, records[index].start);
+        *bytes_p = to_bytes(alloc, block_units(alloc, index));
     }
-    *start_p = to_bytes(alloc, records[index].start);
-    *bytes_p = to_bytes(alloc, block_units(alloc, index));
-    return IRIS_OK;
+    pthread_mutex_unlock(&alloc->lock);
+    return is_live ? IRIS_OK : IRIS_ERR_INVALID;
 }
 
 /* Units between a block and `unit`; 0: it is in the block. */

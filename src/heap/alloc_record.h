@@ -17,14 +17,15 @@
  * sides costs less than 64 bytes with the slack of a table that grows by a
  * quarter. */
 struct record {
-    uint32_t start;        /* in units */
-    uint32_t next;         /* neighbour in address order */
-    uint32_t prev : 31;    /* neighbour in address order */
-    uint32_t is_free : 1;  /* free block or spare record; 0 in record 0 */
-    uint32_t list_next;    /* in its class if free, its bucket if live, */
-    uint32_t list_prev;    /* or (next only) in the list of spare records */
-    uint32_t bucket_first; /* a slot of the hash table from start to live
-                            * record; says nothing about this record */
+    uint32_t start;          /* in units */
+    uint32_t next;           /* neighbour in address order */
+    uint32_t prev : 31;      /* neighbour in address order */
+    uint32_t is_free : 1;    /* free block or spare record; 0 in record 0 */
+    uint32_t list_next;      /* in its class if free, its bucket if live, */
+    uint32_t list_prev : 30; /* or (next only) in the list of spare records */
+    uint32_t mark : 2;       /* of a live block: its user's */
+    uint32_t bucket_first;   /* a slot of the hash table from start to live
+                              * record; says nothing about this record */
 };
 
 _Static_assert(sizeof(struct record) == 24, "the metadata bound counts on 24");

@@ -7,6 +7,8 @@
 
 #include "heap/heap.h"
 
+#include "heap/deferred.h"
+
 #include <stdio.h>
 
 static iris_status_t fail_full(struct iris_heap *heap, size_t bytes,
@@ -132,18 +134,24 @@ static iris_status_t prepare(struct iris_heap *heap,
 static const struct iris_call_type undo_call = {.name = "iris_malloc"};
 
 /* Waits until all ranks have given back what they committed for an allocation
- * that failed: else the next one may find the system's memory taken yet.
- * Returns `status`, with the message it had. */
-static iris_status_t undone(struct iris_heap *heap, iris_status_t status)
+ * that failed: else the next one may find the system's memory taken yet. If a
+ * rank is out of memory (`full`), deferred frees follow. Returns `status`, with
+ * the message it had. */
+static iris_status_t undone(struct iris_heap *heap, iris_status_t status,
+                            int full, struct iris_deferred_plan *plan)
 {
-    const struct iris_call call = {.type = &undo_call};
+    struct iris_call call = {.type = &undo_call};
     char message[IRIS_MESSAGE_BYTES];
 
+    plan->lister = -1;
     if (!iris_i_agree_all_called(heap->world)) {
         return status;
     }
     snprintf(message, sizeof message, "%s", iris_last_error());
-    (void)iris_i_agree(heap->world, &call);
+    iris_i_deferred_post_failure(heap, full, &call, plan);
+    if (iris_i_agree(heap->world, &call) == IRIS_OK) {
+        iris_i_deferred_judge(heap, plan);
+    }
     return iris_i_fail_again(status, message);
 }
 
@@ -151,7 +159,7 @@ static iris_status_t undone(struct iris_heap *heap, iris_status_t status)
  * differed in this call must not differ in the offsets of the next. */
 static iris_status_t allocate(struct iris_heap *heap,
                               const struct iris_heap_request *request,
-                              void **ptr_p)
+                              void **ptr_p, struct iris_deferred_plan *plan)
 {
     struct iris_call call = {.type = request->type, .status = request->checked};
     size_t offset = 0;
@@ -164,8 +172,10 @@ static iris_status_t allocate(struct iris_heap *heap,
     call.fields[0] = request->bytes;
     call.fields[1] = request->alignment;
     call.fields[2] = offset;
+    iris_i_deferred_post(heap, &call, plan);
     status = iris_i_agree(heap->world, &call);
     if (status == IRIS_OK) {
+        iris_i_deferred_judge(heap, plan);
         status = iris_i_heap_settle(heap);
     } else if (call.status == IRIS_OK) {
         iris_i_heap_rollback(heap);
@@ -174,15 +184,16 @@ static iris_status_t allocate(struct iris_heap *heap,
         if (call.status == IRIS_OK) {
             iris_i_alloc_untake(heap->alloc, offset);
         }
-        return undone(heap, status);
+        return undone(heap, status, call.status == IRIS_ERR_NO_MEMORY, plan);
     }
     *ptr_p = (char *)heap->region.base + offset;
     return IRIS_OK;
 }
 
-iris_status_t iris_i_heap_allocate(struct iris_heap *heap,
-                                   const struct iris_heap_request *request,
-                                   void **ptr_p)
+static iris_status_t allocate_watched(struct iris_heap *heap,
+                                      const struct iris_heap_request *request,
+                                      void **ptr_p,
+                                      struct iris_deferred_plan *plan)
 {
     struct iris_host_event event = {.op = IRIS_HOST_ALLOC,
                                     .rank = heap->log->rank,
@@ -191,51 +202,27 @@ iris_status_t iris_i_heap_allocate(struct iris_heap *heap,
     iris_status_t status;
 
     iris_i_hooks_before(heap->hooks, &event);
-    status = allocate(heap, request, ptr_p);
+    status = allocate(heap, request, ptr_p, plan);
     event.address = status == IRIS_OK ? *ptr_p : NULL;
     return iris_i_hooks_after(heap->hooks, &event, status);
 }
 
-/* The offset of a live allocation of the caller's that starts at ptr. */
-static iris_status_t find_start(const struct iris_heap *heap, const void *ptr,
-                                size_t *offset_p)
+iris_status_t iris_i_heap_allocate(struct iris_heap *heap,
+                                   const struct iris_heap_request *request,
+                                   void **ptr_p)
 {
-    size_t offset = (size_t)((uintptr_t)ptr - (uintptr_t)heap->region.base);
-    size_t start, bytes;
+    struct iris_deferred_plan plan;
+    iris_status_t status = allocate_watched(heap, request, ptr_p, &plan);
+    char message[IRIS_MESSAGE_BYTES];
 
-    if (iris_i_heap_bytes_from(heap, ptr) == 0) {
-        return iris_i_fail(
-            heap->log, IRIS_ERR_INVALID,
-            "iris_free of %p, which is not on this rank's heap "
-            "(%p to %p); pass what iris_malloc gave this rank",
-            ptr, heap->region.base,
-            (void *)((char *)heap->region.base + heap->region.bytes));
-    }
-    if (offset >= heap->region.bytes
-            ? iris_i_external_is_start(heap, ptr)
-            : offset >= heap->reserved_bytes &&
-                  iris_i_alloc_is_start(heap->alloc, offset)) {
-        *offset_p = offset;
+    if (status == IRIS_OK) {
+        (void)iris_i_deferred_follow(heap, &plan);
         return IRIS_OK;
     }
-    if (offset >= heap->region.bytes) {
-        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
-                           "iris_free of %p, which is inside of memory that "
-                           "iris_as_symmetric shares; pass what it gave",
-                           ptr);
-    }
-    if (offset < heap->reserved_bytes ||
-        iris_i_alloc_find(heap->alloc, offset, &start, &bytes) != IRIS_OK) {
-        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
-                           "iris_free of %p, heap offset %zu, where nothing is "
-                           "allocated; was it freed before? pass what "
-                           "iris_malloc gave, once",
-                           ptr, offset);
-    }
-    return iris_i_fail(heap->log, IRIS_ERR_INVALID,
-                       "iris_free of %p, which is %zu bytes into the "
-                       "allocation at heap offset %zu; pass its start",
-                       ptr, offset - start, start);
+    snprintf(message, sizeof message, "%s", iris_last_error());
+    return iris_i_deferred_follow(heap, &plan) > 0
+               ? allocate_watched(heap, request, ptr_p, &plan)
+               : iris_i_fail_again(status, message);
 }
 
 static const struct iris_call_type free_call = {
@@ -243,26 +230,51 @@ static const struct iris_call_type free_call = {
     .fields = {{.name = "offset"}},
 };
 
+/* Gives back the allocation at a heap offset, on which all ranks agree. */
+static void give(struct iris_heap *heap, size_t offset)
+{
+    if (offset >= heap->region.bytes) {
+        iris_i_external_release(heap, (char *)heap->region.base + offset);
+    } else {
+        iris_i_heap_give_back(heap, offset);
+    }
+}
+
 static iris_status_t release(struct iris_heap *heap, void *ptr)
 {
     struct iris_call call = {.type = &free_call, .fields = {SIZE_MAX}};
+    struct iris_deferred_plan plan;
     size_t offset = SIZE_MAX;
     iris_status_t status;
 
     if (ptr != NULL) {
-        call.status = find_start(heap, ptr, &offset);
+        call.status = iris_i_heap_find_start(heap, "iris_free", ptr, &offset);
         call.fields[0] = offset;
     }
+    iris_i_deferred_post(heap, &call, &plan);
     status = iris_i_agree(heap->world, &call);
-    if (status != IRIS_OK || ptr == NULL) {
+    if (status != IRIS_OK) {
         return status;
     }
-    if (offset >= heap->region.bytes) {
-        iris_i_external_release(heap, ptr);
-    } else {
-        iris_i_heap_give_back(heap, offset);
+    iris_i_deferred_judge(heap, &plan);
+    if (ptr != NULL) {
+        give(heap, offset);
     }
+    (void)iris_i_deferred_follow(heap, &plan);
     return IRIS_OK;
+}
+
+void iris_i_heap_give(struct iris_heap *heap, size_t offset)
+{
+    struct iris_host_event event = {.op = IRIS_HOST_FREE,
+                                    .rank = heap->log->rank,
+                                    .target_rank = -1,
+                                    .address =
+                                        (char *)heap->region.base + offset};
+
+    iris_i_hooks_before(heap->hooks, &event);
+    give(heap, offset);
+    (void)iris_i_hooks_after(heap->hooks, &event, IRIS_OK);
 }
 
 iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr)
@@ -289,4 +301,5 @@ void iris_i_heap_stats(const struct iris_heap *heap,
     stats_p->mapped_bytes =
         committed > heap->region.bytes ? heap->region.bytes : committed;
     stats_p->reserved_bytes = heap->region.bytes;
+    stats_p->num_deferred = heap->deferred.count;
 }

@@ -8,6 +8,8 @@
 
 #include "heap/heap.h"
 
+#include "heap/deferred.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +23,7 @@ struct iris_external_range {
 
 /* What each rank tells of its memory. */
 struct finding {
+    struct iris_deferred_post deferred;
     uint64_t bytes; /* of the whole allocation; 0: it cannot be shared */
     uint64_t offset;
 };
@@ -70,9 +73,19 @@ static struct iris_external_range *find_start(const struct iris_heap *heap,
     return one;
 }
 
-int iris_i_external_is_start(const struct iris_heap *heap, const void *ptr)
+int iris_i_external_find(const struct iris_heap *heap, const void *ptr,
+                         size_t *start_p)
 {
-    return find_start(heap, ptr) != NULL;
+    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&heap->externals_lock;
+    const struct iris_external_range *record;
+
+    pthread_mutex_lock(lock);
+    record = find_start(heap, ptr);
+    if (record != NULL) {
+        *start_p = record->start;
+    }
+    pthread_mutex_unlock(lock);
+    return record != NULL;
 }
 
 void iris_i_external_release(struct iris_heap *heap, const void *ptr)
@@ -154,7 +167,6 @@ static struct finding find(struct iris_heap *heap, struct request *request)
  * rank comes to the same. */
 static size_t agree(struct iris_heap *heap, const struct finding *own)
 {
-    struct iris_heap_stats stats;
     uint64_t most = own->bytes;
 
     if (own->bytes == 0) {
@@ -171,8 +183,17 @@ static size_t agree(struct iris_heap *heap, const struct finding *own)
         }
         most = theirs.bytes > most ? theirs.bytes : most;
     }
-    iris_i_alloc_stats(heap->window, &stats);
-    return most <= stats.largest_free_bytes ? (size_t)most : 0;
+    return (size_t)most;
+}
+
+static int fits(struct iris_heap *heap, size_t bytes)
+{
+    struct iris_heap_stats stats = {0};
+
+    if (bytes > 0) {
+        iris_i_alloc_stats(heap->window, &stats);
+    }
+    return bytes <= stats.largest_free_bytes;
 }
 
 /* Maps the memory of all ranks everywhere, or nothing. */
@@ -256,9 +277,8 @@ iris_status_t iris_i_external_share(struct iris_heap *heap,
     struct request request = {.ptr = ptr, .bytes = asked->bytes};
     struct finding finding = {0};
     struct iris_call call = {.type = asked->type,
-                             .fields = {asked->bytes, asked->alignment},
-                             .payload = &finding,
-                             .payload_bytes = sizeof finding};
+                             .fields = {asked->bytes, asked->alignment}};
+    struct iris_deferred_plan plan;
     iris_status_t status;
     size_t most = 0;
 
@@ -267,9 +287,16 @@ iris_status_t iris_i_external_share(struct iris_heap *heap,
     if (call.status == IRIS_OK) {
         finding = find(heap, &request);
     }
+    iris_i_deferred_post(heap, &call, &plan);
+    finding.deferred = plan.post;
+    call.payload = &finding;
+    call.payload_bytes = sizeof finding;
     status = iris_i_agree(heap->world, &call);
     if (status == IRIS_OK) {
+        iris_i_deferred_judge(heap, &plan);
         most = agree(heap, &finding);
+        (void)iris_i_deferred_follow(heap, &plan);
+        most = fits(heap, most) ? most : 0;
         status = most > 0 ? share(heap, &request, most, symmetric_p)
                           : copy(heap, &request, asked, symmetric_p);
     }

@@ -7,6 +7,8 @@
 
 #include "heap/heap.h"
 
+#include "heap/deferred.h"
+
 #include "control/peers.h"
 
 #include <poll.h>
@@ -56,6 +58,7 @@ iris_status_t iris_i_heap_open(struct iris_heap *heap, size_t bytes,
     iris_status_t status;
 
     pthread_mutex_init(&heap->externals_lock, NULL);
+    pthread_mutex_init(&heap->deferred.lock, NULL);
     if (bytes < 2 * reserved_bytes) {
         return iris_i_fail(heap->log, IRIS_ERR_CONFIG,
                            "a heap of %zu bytes is too small: with %d rank%s "
@@ -269,6 +272,7 @@ void iris_i_heap_disconnect(struct iris_heap *heap)
 
 void iris_i_heap_close(struct iris_heap *heap)
 {
+    iris_i_deferred_close(heap);
     iris_i_heap_disconnect(heap);
     if (heap->guard.device != NULL) {
         iris_i_hooks_remove(heap->hooks, &heap->guard);

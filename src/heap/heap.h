@@ -19,6 +19,29 @@
 
 struct iris_external_range;
 
+/* What this rank has released of its heap, by offset, in that order; deferred.c
+ * has it. Any thread appends; the rest is of the thread that makes collective
+ * calls. compared <= done <= fenced <= count. */
+struct iris_deferred {
+    pthread_mutex_t lock; /* of the list and its end */
+    int closed;
+    size_t *offsets;
+    size_t capacity;
+    atomic_size_t count;
+    size_t fenced;   /* so many were released before the latest fence */
+    size_t done;     /* streams are past a fence behind so many */
+    size_t compared; /* so many have been compared with all other ranks' */
+};
+
+/* How the heap learns that work on this rank's streams is done, which the queue
+ * knows. */
+struct iris_heap_fence {
+    /* 1 if all is done that was enqueued before the fence; with `anew` the
+     * fence is now. Never waits. */
+    int (*query)(void *arg, int anew);
+    void *arg;
+};
+
 struct iris_heap {
     const struct iris_log *log;
     struct iris_hooks *hooks; /* NULL: nobody watches */
@@ -48,6 +71,9 @@ struct iris_heap {
     struct iris_alloc *window; /* NULL: there is none */
     struct iris_external_range *externals;
     pthread_mutex_t externals_lock;
+
+    struct iris_deferred deferred;
+    struct iris_heap_fence fence;
 };
 
 /* Allocates this rank's heap and sets up the allocator, with memory committed
@@ -110,6 +136,9 @@ iris_status_t iris_i_heap_allocate(struct iris_heap *heap,
  * system. */
 iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr);
 
+/* This rank's part of it, once all ranks have agreed on the offset. */
+void iris_i_heap_give(struct iris_heap *heap, size_t offset);
+
 void iris_i_heap_stats(const struct iris_heap *heap,
                        struct iris_heap_stats *stats_p);
 
@@ -118,6 +147,17 @@ void iris_i_heap_stats(const struct iris_heap *heap,
 /* Bytes from `ptr` to the end of this rank's heap, or of the external memory it
  * is in; 0: it is in neither. */
 size_t iris_i_heap_bytes_from(const struct iris_heap *heap, const void *ptr);
+
+/* Where in the heap or its window a live allocation of the program's begins
+ * that is to be freed, and has not been released before. `call` is for
+ * messages. Any thread. IRIS_ERR_INVALID */
+iris_status_t iris_i_heap_find_start(struct iris_heap *heap, const char *call,
+                                     const void *ptr, size_t *offset_p);
+
+/* The allocator that the live allocation at that offset is of, and its start
+ * there; NULL: none of the program's begins there. Any thread. */
+struct iris_alloc *iris_i_heap_alloc_at(struct iris_heap *heap, size_t offset,
+                                        size_t *start_p);
 
 /* Where `rank` keeps `ptr`, of this rank's heap. `call` is for messages.
  * IRIS_ERR_INVALID (rank out of range, ptr not on the heap),
@@ -194,9 +234,12 @@ iris_status_t iris_i_external_share(struct iris_heap *heap,
                                     const void *ptr, void **symmetric_p,
                                     int *shared_p);
 
-/* Whether the address is the start of external memory, and its end: after an
- * agreement of all ranks about it. */
-int iris_i_external_is_start(const struct iris_heap *heap, const void *ptr);
+/* Whether the address is the start of external memory, and the start in the
+ * window of the allocation it is in. Any thread. */
+int iris_i_external_find(const struct iris_heap *heap, const void *ptr,
+                         size_t *start_p);
+
+/* Its end, after an agreement of all ranks about it. */
 void iris_i_external_release(struct iris_heap *heap, const void *ptr);
 
 /* Bytes from `offset` in the window to the end of the external memory there; 0:

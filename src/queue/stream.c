@@ -36,9 +36,26 @@ static iris_status_t list(struct iris_queue *queue, iris_status_t status,
     return IRIS_OK;
 }
 
+/* The heap's fence: a point in every stream. One that is made behind it has a
+ * point of its own, later. */
+static int query_fence(void *arg, int anew)
+{
+    struct iris_queue *queue = arg;
+    int done = 1;
+
+    pthread_mutex_lock(&queue->lock);
+    for (struct iris_stream *s = queue->streams; s != NULL; s = s->next) {
+        s->fence = anew ? 0 : s->fence;
+        done &= iris_i_queue_query(s, &s->fence);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return done;
+}
+
 iris_status_t iris_i_queue_open(struct iris_queue *queue)
 {
     pthread_mutex_init(&queue->lock, NULL);
+    queue->heap->fence = (struct iris_heap_fence){query_fence, queue};
     return iris_i_device_stream_create(queue->backend, &queue->streams);
 }
 

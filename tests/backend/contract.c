@@ -216,7 +216,10 @@ static void heap_make(struct iris_backend *backend,
 
 static void finish(struct iris_stream *stream)
 {
+    uint64_t target = 0;
+
     assert_int_equal(iris_i_queue_synchronize(stream), IRIS_OK);
+    assert_true(iris_i_queue_query(stream, &target));
 }
 
 static void body_heap(struct iris_backend *backend)
@@ -425,6 +428,7 @@ static void end_a_wait(const struct iris_backend_type *type)
     struct stuck_args args;
     struct iris_launch launch = {
         .kernel = stuck, .grid = 2, .block = 1, .args = &args};
+    uint64_t target = 0;
 
     heap_make(backend, &region);
     assert_int_equal(iris_i_device_stream_create(backend, &stream), IRIS_OK);
@@ -433,7 +437,11 @@ static void end_a_wait(const struct iris_backend_type *type)
     args.context = region.base;
     args.never = (uint64_t *)((char *)region.base + PIECE);
     assert_int_equal(iris_i_queue_launch(stream, &launch), IRIS_OK);
+    /* It is not done, unless launches are when they return. */
+    assert_true(!iris_i_queue_query(stream, &target) ||
+                iris_i_fault_check(backend) != IRIS_OK);
     assert_int_equal(iris_i_queue_synchronize(stream), IRIS_ERR_PEER_LOST);
+    assert_true(iris_i_queue_query(stream, &target));
     assert_true(harness_message_has("enough of waiting"));
     assert_int_equal(iris_i_device_clear_fault(backend), IRIS_OK);
     finish(stream);

@@ -169,6 +169,23 @@ static iris_status_t between_allocations(iris_t *iris, int rank, int victim)
     return status;
 }
 
+static iris_status_t between_deferred_frees(iris_t *iris, int rank, int victim)
+{
+    iris_status_t status = IRIS_OK;
+    void *ptrs[4];
+
+    (void)victim;
+    while (status == IRIS_OK) {
+        for (int i = 0; i < 4 && status == IRIS_OK; i++) {
+            status = iris_malloc(iris, 100000, &ptrs[i]);
+        }
+        for (int i = 0; i < 4 && status == IRIS_OK; i++) {
+            status = iris_free_later(iris, ptrs[(i + rank) % 4]);
+        }
+    }
+    return status;
+}
+
 static iris_status_t between_groups(iris_t *iris, int rank, int victim)
 {
     static const int all[RANKS] = {3, 1, 0, 2};
@@ -195,6 +212,7 @@ static const struct scenario scenarios[] = {
     {"in a launch", in_a_launch},
     {"between device barriers", between_device_barriers},
     {"between allocations", between_allocations},
+    {"between deferred frees", between_deferred_frees},
     {"between groups", between_groups},
 };
 

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Deferred free. An allocation has the same heap offset on every rank for as
+ * long as it lives, so offsets are what ranks compare. The rank that has
+ * released the fewest lists them, and the others say which they have, too.
+ */
+#include "config.h"
+
+#include "heap/deferred.h"
+
+#include "base/clock.h"
+#include "control/peers.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Marks of an allocation on this rank. */
+#define RELEASED 1 /* by the program */
+#define DONE 2     /* and by all that its streams had to do */
+
+/* Offsets in one post. */
+#define CHUNK (IRIS_PAYLOAD_BYTES / sizeof(uint64_t))
+
+#define GONE SIZE_MAX /* not released everywhere */
+#define NAP_NS 50000
+
+static const struct iris_call_type free_call = {
+    .name = "iris_free_deferred",
+    .fields = {{.name = "position"}},
+};
+
+/* ---- This rank's ---- */
+
+static int mark_of(struct iris_heap *heap, size_t offset)
+{
+    size_t start;
+    struct iris_alloc *alloc = iris_i_heap_alloc_at(heap, offset, &start);
+
+    return alloc == NULL ? -1 : iris_i_alloc_mark(alloc, start);
+}
+
+static void set_mark(struct iris_heap *heap, size_t offset, int mark)
+{
+    size_t start;
+    struct iris_alloc *alloc = iris_i_heap_alloc_at(heap, offset, &start);
+
+    if (alloc != NULL) {
+        iris_i_alloc_set_mark(alloc, start, mark);
+    }
+}
+
+/* One more in the list. The lock is held. */
+static iris_status_t append(struct iris_heap *heap, size_t offset)
+{
+    struct iris_deferred *deferred = &heap->deferred;
+
+    if (deferred->count == deferred->capacity) {
+        size_t capacity = deferred->capacity * 2 + 64;
+        size_t *offsets =
+            realloc(deferred->offsets, capacity * sizeof *offsets);
+
+        if (offsets == NULL) {
+            return iris_i_fail(heap->log, IRIS_ERR_NO_MEMORY,
+                               "iris_free_later: no memory for a record; the "
+                               "allocation stays");
+        }
+        deferred->offsets = offsets;
+        deferred->capacity = capacity;
+    }
+    set_mark(heap, offset, RELEASED);
+    deferred->offsets[deferred->count++] = offset;
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_deferred_add(struct iris_heap *heap, void *ptr)
+{
+    size_t offset = 0;
+    iris_status_t status;
+
+    pthread_mutex_lock(&heap->deferred.lock);
+    status =
+        heap->deferred.closed
+            ? iris_i_fail(heap->log, IRIS_ERR_STATE,
+                          "iris_free_later: the context is being "
+                          "finalized, which frees everything")
+            : iris_i_heap_find_start(heap, "iris_free_later", ptr, &offset);
+    status = status == IRIS_OK ? append(heap, offset) : status;
+    pthread_mutex_unlock(&heap->deferred.lock);
+    return status;
+}
+
+/* Looks how far the streams are. What they had to do when something was
+ * released may use it yet, so one fence at a time is behind all of that. */
+static void advance(struct iris_heap *heap)
+{
+    struct iris_deferred *deferred = &heap->deferred;
+    int anew = deferred->fenced == deferred->done;
+
+    if (anew) { /* first the number, then the fence behind all of these */
+        deferred->fenced = deferred->count;
+    }
+    if (deferred->fenced == deferred->done ||
+        !heap->fence.query(heap->fence.arg, anew)) {
+        return;
+    }
+    pthread_mutex_lock(&deferred->lock);
+    while (deferred->done < deferred->fenced) {
+        set_mark(heap, deferred->offsets[deferred->done++], DONE);
+    }
+    pthread_mutex_unlock(&deferred->lock);
+}
+
+/* Waits until the streams are done with all that is released by now. */
+static iris_status_t wait_for_streams(struct iris_heap *heap)
+{
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    int64_t deadline = iris_i_deadline(heap->control->timeout_ms);
+    size_t all = heap->deferred.count;
+    iris_status_t status = IRIS_OK;
+
+    for (advance(heap); status == IRIS_OK && heap->deferred.done < all;
+         advance(heap)) {
+        status = iris_i_peers_check_all(heap->control);
+        if (status == IRIS_OK && iris_i_now_ns() >= deadline) {
+            status = iris_i_fail(
+                heap->log, IRIS_ERR_TIMEOUT,
+                "rank %d: what has been released cannot be freed, since its "
+                "streams are not done after %lld ms (IRIS_TIMEOUT_MS); look at "
+                "what its kernels wait for",
+                heap->log->rank, (long long)heap->control->timeout_ms);
+        }
+        nanosleep(&nap, NULL);
+    }
+    return status;
+}
+
+/* Those that are freed leave the list; what was released meanwhile stays. */
+static void compact(struct iris_heap *heap)
+{
+    struct iris_deferred *deferred = &heap->deferred;
+    size_t kept = 0, gone;
+
+    pthread_mutex_lock(&deferred->lock);
+    for (size_t i = 0; i < deferred->done; i++) {
+        size_t offset = deferred->offsets[i];
+
+        if (mark_of(heap, offset) == DONE) {
+            deferred->offsets[kept++] = offset;
+        }
+    }
+    gone = deferred->done - kept;
+    memmove(deferred->offsets + kept, deferred->offsets + deferred->done,
+            (deferred->count - deferred->done) * sizeof *deferred->offsets);
+    deferred->count -= gone;
+    deferred->fenced -= gone;
+    deferred->done = kept;
+    deferred->compared = kept;
+    pthread_mutex_unlock(&deferred->lock);
+}
+
+/* ---- What all ranks have released ---- */
+
+/* One comparison under way. */
+struct comparison {
+    struct iris_heap *heap;
+    const struct iris_deferred_plan *plan;
+    size_t *offsets; /* the lister's, as far as they are known */
+    size_t known;
+    size_t compared;              /* of these */
+    unsigned char answers[CHUNK]; /* 1: this rank has released it, too */
+};
+
+/* This rank's part of one round: the lister's next offsets, the others' answers
+ * to those of the round before. */
+static void prepare_round(struct comparison *x, size_t next,
+                          struct iris_call *call)
+{
+    if (x->heap->log->rank == x->plan->lister) {
+        call->payload = x->offsets + x->known;
+        call->payload_bytes = next * sizeof x->offsets[0];
+        return;
+    }
+    for (size_t i = x->compared; i < x->known; i++) {
+        x->answers[i - x->compared] = mark_of(x->heap, x->offsets[i]) == DONE;
+    }
+    call->payload = x->answers;
+    call->payload_bytes = x->known - x->compared;
+}
+
+/* What the round has brought. */
+static void read_round(struct comparison *x, size_t next)
+{
+    size_t bytes;
+    const unsigned char *theirs;
+
+    for (int rank = 0; rank < x->heap->log->num_ranks; rank++) {
+        theirs = iris_i_agree_payload(x->heap->world, rank, &bytes);
+        for (size_t i = x->compared; rank != x->plan->lister && i < x->known;
+             i++) {
+            if (i - x->compared >= bytes || !theirs[i - x->compared]) {
+                x->offsets[i] = GONE;
+            }
+        }
+    }
+    x->compared = x->known;
+    theirs = iris_i_agree_payload(x->heap->world, x->plan->lister, &bytes);
+    if (bytes == next * sizeof x->offsets[0]) {
+        memcpy(x->offsets + x->known, theirs, bytes);
+    }
+    x->known += next;
+}
+
+static iris_status_t compare(struct comparison *x)
+{
+    struct iris_call call = {.type = &free_call};
+    size_t count = x->plan->count;
+
+    if (x->offsets == NULL) {
+        call.status = iris_i_fail(x->heap->log, IRIS_ERR_NO_MEMORY,
+                                  "no memory to compare what is released");
+    } else if (x->heap->log->rank == x->plan->lister) {
+        pthread_mutex_lock(&x->heap->deferred.lock);
+        memcpy(x->offsets, x->heap->deferred.offsets, count * sizeof(size_t));
+        pthread_mutex_unlock(&x->heap->deferred.lock);
+    }
+    while (x->compared < count) {
+        size_t next = count - x->known < CHUNK ? count - x->known : CHUNK;
+        iris_status_t status;
+
+        if (call.status == IRIS_OK) {
+            prepare_round(x, next, &call);
+        }
+        call.fields[0] = x->compared;
+        status = iris_i_agree(x->heap->world, &call);
+        if (status != IRIS_OK) {
+            return status;
+        }
+        read_round(x, next);
+    }
+    return IRIS_OK;
+}
+
+/* Frees, in the lister's order on every rank, since offsets depend on it. */
+static iris_status_t drain(struct iris_heap *heap,
+                           const struct iris_deferred_plan *plan,
+                           size_t *freed_p)
+{
+    struct comparison x = {.heap = heap,
+                           .plan = plan,
+                           .offsets =
+                               malloc(plan->count * sizeof x.offsets[0])};
+    iris_status_t status = compare(&x);
+    size_t freed = 0;
+
+    for (size_t i = 0; status == IRIS_OK && i < plan->count; i++) {
+        if (x.offsets[i] != GONE) {
+            iris_i_heap_give(heap, x.offsets[i]);
+            freed++;
+        }
+    }
+    if (status == IRIS_OK) {
+        compact(heap);
+        *freed_p = freed;
+    }
+    free(x.offsets);
+    return status;
+}
+
+/* ---- Calls ---- */
+
+static void attach(struct iris_deferred_plan *plan, struct iris_call *call)
+{
+    if (plan->post.count > 0) {
+        call->payload = &plan->post;
+        call->payload_bytes = sizeof plan->post;
+    }
+}
+
+void iris_i_deferred_post(struct iris_heap *heap, struct iris_call *call,
+                          struct iris_deferred_plan *plan)
+{
+    struct iris_deferred *deferred = &heap->deferred;
+
+    *plan = (struct iris_deferred_plan){.lister = -1};
+    if (deferred->count > 0) {
+        advance(heap);
+        plan->post.count = deferred->done;
+        plan->post.fresh = deferred->done - deferred->compared;
+        attach(plan, call);
+    }
+}
+
+void iris_i_deferred_post_failure(struct iris_heap *heap, int full,
+                                  struct iris_call *call,
+                                  struct iris_deferred_plan *plan)
+{
+    *plan = (struct iris_deferred_plan){
+        .lister = -1,
+        .waits = 1,
+        .post = {.count = heap->deferred.count, .fresh = full != 0}};
+    attach(plan, call);
+}
+
+void iris_i_deferred_judge(const struct iris_heap *heap,
+                           struct iris_deferred_plan *plan)
+{
+    uint64_t fewest = plan->post.count, fresh = 0;
+    int lister = heap->log->rank;
+
+    for (int rank = 0; fewest > 0 && rank < heap->log->num_ranks; rank++) {
+        struct iris_deferred_post post = {0};
+        size_t bytes;
+        const void *payload = iris_i_agree_payload(heap->world, rank, &bytes);
+
+        memcpy(&post, payload, bytes < sizeof post ? 0 : sizeof post);
+        if (post.count < fewest || (post.count == fewest && rank < lister)) {
+            fewest = post.count;
+            lister = rank;
+        }
+        fresh |= post.fresh;
+    }
+    plan->lister = fewest > 0 && fresh != 0 ? lister : -1;
+    plan->count = (size_t)fewest;
+}
+
+size_t iris_i_deferred_follow(struct iris_heap *heap,
+                              const struct iris_deferred_plan *plan)
+{
+    size_t freed = 0;
+
+    if (plan->lister >= 0) {
+        (void)(plan->waits ? iris_i_deferred_free(heap, &freed)
+                           : drain(heap, plan, &freed));
+    }
+    return freed;
+}
+
+iris_status_t iris_i_deferred_free(struct iris_heap *heap, size_t *freed_p)
+{
+    struct iris_call call = {.type = &free_call};
+    struct iris_deferred_plan plan;
+    iris_status_t status;
+
+    iris_i_agree_begin(heap->control, call.type);
+    call.status = wait_for_streams(heap);
+    iris_i_deferred_post(heap, &call, &plan);
+    status = iris_i_agree(heap->world, &call);
+    if (status == IRIS_OK) {
+        iris_i_deferred_judge(heap, &plan);
+        status = plan.lister >= 0 ? drain(heap, &plan, freed_p) : IRIS_OK;
+    }
+    return status;
+}
+
+void iris_i_deferred_close(struct iris_heap *heap)
+{
+    pthread_mutex_lock(&heap->deferred.lock);
+    heap->deferred.closed = 1;
+    free(heap->deferred.offsets);
+    heap->deferred.offsets = NULL;
+    heap->deferred.count = 0;
+    pthread_mutex_unlock(&heap->deferred.lock);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Deferred free: allocations that a rank has released at a time of its own, and
+ * that go when every rank has released them.
+ */
+#ifndef IRIS_SRC_HEAP_DEFERRED_H
+#define IRIS_SRC_HEAP_DEFERRED_H
+
+#include "heap/heap.h"
+
+/* What the post of a collective call says of this rank's deferred frees. */
+struct iris_deferred_post {
+    uint64_t count; /* released, and its streams are done with them */
+    uint64_t fresh; /* of these, not compared with the other ranks' yet */
+};
+
+/* What follows on one collective call of all ranks; the same on all. */
+struct iris_deferred_plan {
+    struct iris_deferred_post post; /* this rank's */
+    int waits;    /* for streams: this is all there is, or there is no memory */
+    int lister;   /* who says what it has released; -1: nothing follows */
+    size_t count; /* how many these are */
+};
+
+/* Releases an allocation. Any thread; never blocks. IRIS_ERR_INVALID,
+ * IRIS_ERR_STATE (the heap is closed), IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_deferred_add(struct iris_heap *heap, void *ptr);
+
+/* Before a collective call of all ranks: makes its plan and, without waiting,
+ * the payload of its post. The second: of one that comes because an allocation
+ * failed, on this rank for lack of memory if `full`. */
+void iris_i_deferred_post(struct iris_heap *heap, struct iris_call *call,
+                          struct iris_deferred_plan *plan);
+void iris_i_deferred_post_failure(struct iris_heap *heap, int full,
+                                  struct iris_call *call,
+                                  struct iris_deferred_plan *plan);
+
+/* When all have agreed on that call, before the next agreement. Any payload of
+ * the call begins with a struct iris_deferred_post. */
+void iris_i_deferred_judge(const struct iris_heap *heap,
+                           struct iris_deferred_plan *plan);
+
+/* What follows, collectively: frees what all ranks have released, and says how
+ * many that were. What goes wrong here is for the next call to report. */
+size_t iris_i_deferred_follow(struct iris_heap *heap,
+                              const struct iris_deferred_plan *plan);
+
+/* Collective: waits until this rank's streams are done with what it has
+ * released, then frees what all have. */
+iris_status_t iris_i_deferred_free(struct iris_heap *heap, size_t *freed_p);
+
+/* From now on nothing can be released. */
+void iris_i_deferred_close(struct iris_heap *heap);
+
+#endif /* IRIS_SRC_HEAP_DEFERRED_H */

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Deferred free: what each rank releases on its own goes when all have, in
+ * whatever order they did, and never while somebody may use it.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+
+#include "context/context.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MANY 100000
+#define THREADS 4
+#define EACH 200
+#define LARGE ((size_t)40 << 20) /* more than half of the heap */
+
+static struct iris_heap_stats stats_of(const iris_t *iris)
+{
+    struct iris_heap_stats stats = {0};
+
+    iris_heap_stats(iris, &stats);
+    return stats;
+}
+
+/* All is as it was. */
+static int check_start(const iris_t *iris, const struct iris_heap_stats *start)
+{
+    struct iris_heap_stats now = stats_of(iris);
+
+    CHECK_EQUAL(now.used_bytes, start->used_bytes);
+    CHECK_EQUAL(now.free_bytes, start->free_bytes);
+    CHECK_EQUAL(now.largest_free_bytes, start->largest_free_bytes);
+    CHECK_EQUAL(now.num_allocs, start->num_allocs);
+    CHECK_EQUAL(now.num_deferred, 0);
+    return 0;
+}
+
+/* An order of each rank's own. */
+static void shuffle(void **ptrs, size_t count, int rank)
+{
+    uint64_t state = (uint64_t)rank + 1;
+
+    for (size_t i = count - 1; i > 0; i--) {
+        size_t other;
+        void *ptr = ptrs[i];
+
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        other = (size_t)(state >> 33) % (i + 1);
+        ptrs[i] = ptrs[other];
+        ptrs[other] = ptr;
+    }
+}
+
+static int many(iris_t *iris, void *arg)
+{
+    struct iris_heap_stats start = stats_of(iris);
+    size_t count = harness_count(MANY, MANY / 10);
+    void **ptrs = malloc(count * sizeof *ptrs), *kept = arg;
+    int rank = iris_rank(iris);
+
+    CHECK(ptrs != NULL);
+    for (size_t i = 0; i < count; i++) {
+        CHECK_OK(iris_malloc(iris, 1 + i % 300, &ptrs[i]));
+    }
+    kept = ptrs[count / 2];
+    shuffle(ptrs, count, rank);
+    for (size_t i = 0; i < count; i++) {
+        if (rank != 0 || ptrs[i] != kept) {
+            CHECK_OK(iris_free_later(iris, ptrs[i]));
+        }
+    }
+    CHECK_OK(iris_free_deferred(iris));
+    /* What rank 0 still has, all have. */
+    CHECK_EQUAL(stats_of(iris).num_allocs, start.num_allocs + 1);
+    CHECK_EQUAL(stats_of(iris).num_deferred, rank != 0);
+    CHECK_OK(iris_memset(iris, kept, 1, 1, NULL));
+    CHECK_OK(iris_free_deferred(iris));
+    CHECK_EQUAL(stats_of(iris).num_allocs, start.num_allocs + 1);
+    if (rank == 0) {
+        CHECK_OK(iris_free_later(iris, kept));
+    }
+    CHECK_OK(iris_free_deferred(iris));
+    free(ptrs);
+    return check_start(iris, &start);
+}
+
+static void what_all_ranks_have_released_goes_in_any_order(void **state)
+{
+    (void)state;
+    harness_run_all(many, NULL);
+}
+
+/* Each call that may be followed by deferred frees. */
+static iris_status_t call_malloc(iris_t *iris)
+{
+    void *ptr;
+    iris_status_t status = iris_malloc(iris, 64, &ptr);
+
+    return status == IRIS_OK ? iris_free_later(iris, ptr) : status;
+}
+
+static iris_status_t call_free(iris_t *iris)
+{
+    return iris_free(iris, NULL);
+}
+
+static iris_status_t call_barrier(iris_t *iris)
+{
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static iris_status_t call_as_symmetric(iris_t *iris)
+{
+    static const char own[64];
+    void *ptr;
+    iris_status_t status = iris_as_symmetric(iris, own, 64, &ptr, NULL);
+
+    return status == IRIS_OK ? iris_free_later(iris, ptr) : status;
+}
+
+static iris_status_t (*const calls[])(iris_t *) = {
+    call_malloc, call_free, call_barrier, call_as_symmetric};
+#define CALLS (sizeof calls / sizeof calls[0])
+
+static int follow(iris_t *iris, void *arg)
+{
+    struct iris_heap_stats start = stats_of(iris);
+
+    (void)arg;
+    for (size_t i = 0; i < CALLS; i++) {
+        void *ptr;
+
+        CHECK_OK(iris_calloc(iris, 1, 64, &ptr));
+        CHECK_OK(iris_stream_synchronize(iris, NULL));
+        CHECK_OK(iris_free_later(iris, ptr));
+        CHECK_OK(calls[i](iris));
+        /* What two of them have allocated and released themselves. */
+        CHECK_EQUAL(stats_of(iris).num_deferred, i % 3 == 0);
+        CHECK_OK(iris_free_deferred(iris));
+        CHECK_EQUAL(check_start(iris, &start), 0);
+    }
+    return 0;
+}
+
+static void each_collective_call_frees_what_it_can(void **state)
+{
+    (void)state;
+    harness_run(1, follow, NULL);
+    harness_run(3, follow, NULL);
+}
+
+/* Rank 0 has something released, the others have not, or have it no more. */
+static int count_agreements(iris_t *iris, void *arg)
+{
+    void *one, *two;
+    uint64_t seq;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, 64, &one));
+    if (iris_rank(iris) == 0) {
+        CHECK_OK(iris_free_later(iris, one));
+    }
+    seq = iris->world->members.seq;
+    CHECK_OK(iris_malloc(iris, 64, &two));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_OK(iris_free(iris, NULL));
+    CHECK_EQUAL(iris->world->members.seq, seq + 3);
+    if (iris_rank(iris) != 0) {
+        CHECK_OK(iris_free_later(iris, two)); /* another one: none is common */
+    }
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    seq = iris->world->members.seq;
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_EQUAL(iris->world->members.seq, seq + 1);
+    CHECK_OK(iris_free_later(iris, iris_rank(iris) == 0 ? two : one));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_EQUAL(stats_of(iris).num_deferred, 0);
+    return 0;
+}
+
+static void where_nothing_is_new_a_call_is_one_agreement(void **state)
+{
+    (void)state;
+    harness_run(2, count_agreements, NULL);
+}
+
+/* Rank 0's stream waits for what its host does later. */
+static int busy(iris_t *iris, void *arg)
+{
+    struct iris_heap_stats start = stats_of(iris);
+    iris_stream_t *waits = NULL, *other = NULL;
+    uint64_t *word;
+    void *ptr;
+    int rank = iris_rank(iris);
+
+    (void)arg;
+    CHECK_OK(iris_stream_create(iris, &waits));
+    CHECK_OK(iris_stream_create(iris, &other));
+    CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
+    CHECK_OK(iris_calloc(iris, 1, 64, &ptr));
+    if (rank == 0) {
+        CHECK_OK(iris_wait_on_stream(iris, word, IRIS_CMP_EQ, 1, waits));
+    }
+    CHECK_OK(iris_free_later(iris, ptr));
+    for (size_t i = 0; i < CALLS; i++) {
+        CHECK_OK(calls[i](iris));
+    }
+    /* It, and what two of the calls have released themselves. */
+    CHECK_EQUAL(stats_of(iris).num_deferred, 3);
+    CHECK(harness_holds(iris, ptr, 64, 0));
+    if (rank == 0) {
+        CHECK_OK(iris_signal_on_stream(iris, word, 1, 0, other));
+    }
+    CHECK_OK(iris_free_deferred(iris));
+    CHECK_OK(iris_free(iris, word));
+    iris_stream_destroy(iris, waits);
+    iris_stream_destroy(iris, other);
+    return check_start(iris, &start);
+}
+
+static void nothing_goes_while_a_stream_may_use_it(void **state)
+{
+    (void)state;
+    harness_run(2, busy, NULL);
+}
+
+static int full(iris_t *iris, void *arg)
+{
+    struct iris_heap_stats start = stats_of(iris);
+    void *one, *two;
+    int rank = iris_rank(iris);
+
+    (void)arg;
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(iris_malloc(iris, LARGE, &one));
+        CHECK_OK(iris_free_later(iris, one));
+    }
+    CHECK_OK(iris_free_deferred(iris));
+    CHECK_EQUAL(check_start(iris, &start), 0);
+    CHECK_OK(iris_malloc(iris, LARGE, &one));
+    if (rank != 0) {
+        CHECK_OK(iris_free_later(iris, one));
+    }
+    CHECK_BAD(iris, iris_malloc(iris, LARGE, &two), IRIS_ERR_NO_MEMORY, "bytes",
+              "free some");
+    if (rank == 0) {
+        CHECK_OK(iris_free_later(iris, one));
+    }
+    CHECK_OK(iris_calloc(iris, LARGE, 1, &two));
+    CHECK_OK(iris_free(iris, two));
+    return check_start(iris, &start);
+}
+
+static void a_full_heap_frees_what_it_can_before_it_fails(void **state)
+{
+    (void)state;
+    harness_run(1, full, NULL);
+    harness_run(4, full, NULL);
+}
+
+struct thread {
+    iris_t *iris;
+    void *ptrs[EACH];
+    int failed;
+};
+
+static void *release_all(void *arg)
+{
+    struct thread *thread = arg;
+
+    for (int i = 0; i < EACH; i++) {
+        thread->failed +=
+            iris_free_later(thread->iris, thread->ptrs[i]) != IRIS_OK;
+    }
+    return NULL;
+}
+
+/* Threads release while the rank makes collective calls. */
+static int threads(iris_t *iris, void *arg)
+{
+    struct iris_heap_stats start = stats_of(iris);
+    struct thread all[THREADS];
+    pthread_t ids[THREADS];
+    void *ptr;
+
+    (void)arg;
+    for (int i = 0; i < THREADS * EACH; i++) {
+        all[i % THREADS].iris = iris;
+        all[i % THREADS].failed = 0;
+        CHECK_OK(iris_malloc(iris, 64, &all[i % THREADS].ptrs[i / THREADS]));
+    }
+    for (int i = 0; i < THREADS; i++) {
+        CHECK_EQUAL(pthread_create(&ids[i], NULL, release_all, &all[i]), 0);
+    }
+    for (int i = 0; i < EACH; i++) {
+        CHECK_OK(iris_malloc(iris, 64, &ptr));
+        CHECK_OK(iris_free(iris, ptr));
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(ids[i], NULL);
+        CHECK_EQUAL(all[i].failed, 0);
+    }
+    CHECK_OK(iris_free_deferred(iris));
+    return check_start(iris, &start);
+}
+
+static void any_thread_may_release(void **state)
+{
+    (void)state;
+    harness_run(2, threads, NULL);
+}
+
+static int gpu; /* there is one */
+
+/* Memory that is shared rather than copied, of the fake runtime. */
+static int shared(iris_t *iris, void *arg)
+{
+    void *fake = dlopen("libfakehip.so", RTLD_NOW | RTLD_NOLOAD), *own, *ptr;
+    int (*map)(int device, size_t bytes, int exportable, void **ptr_p);
+    struct iris_heap_stats window;
+    int is_shared = 0;
+
+    (void)arg;
+    *(void **)&map = fake == NULL ? NULL : dlsym(fake, "fakehip_map");
+    if (map == NULL || !harness_on_gpu(iris)) {
+        return harness_left_out(__func__, "the fake runtime gives it");
+    }
+    iris_i_alloc_stats(iris->heap.window, &window);
+    CHECK_EQUAL(map(iris_device_id(iris), (size_t)2 << 20, 1, &own), 0);
+    CHECK_OK(
+        iris_as_symmetric(iris, (char *)own + 256, 1000, &ptr, &is_shared));
+    CHECK_EQUAL(is_shared, 1);
+    CHECK_BAD(iris, iris_free_later(iris, (char *)ptr + 1), IRIS_ERR_INVALID,
+              "iris_free_later", "pass what it gave");
+    CHECK_OK(iris_free_later(iris, ptr));
+    CHECK_BAD(iris, iris_free_later(iris, ptr), IRIS_ERR_INVALID,
+              "given to iris_free_later before", "once");
+    CHECK(iris_is_symmetric(iris, ptr));
+    CHECK_OK(iris_free_deferred(iris));
+    CHECK(!iris_is_symmetric(iris, ptr));
+    CHECK_EQUAL(stats_of(iris).num_deferred, 0);
+    return 0;
+}
+
+static void shared_memory_of_the_programs_goes_the_same_way(void **state)
+{
+    (void)state;
+    if (!gpu) {
+        print_message("left out: sharing needs a GPU\n");
+        skip();
+    }
+    setenv("IRIS_ALLOCATOR", "vmem", 1);
+    harness_run(1, shared, NULL);
+    harness_run(2, shared, NULL);
+    unsetenv("IRIS_ALLOCATOR");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_all_ranks_have_released_goes_in_any_order),
+        cmocka_unit_test(each_collective_call_frees_what_it_can),
+        cmocka_unit_test(where_nothing_is_new_a_call_is_one_agreement),
+        cmocka_unit_test(nothing_goes_while_a_stream_may_use_it),
+        cmocka_unit_test(a_full_heap_frees_what_it_can_before_it_fails),
+        cmocka_unit_test(any_thread_may_release),
+        cmocka_unit_test(shared_memory_of_the_programs_goes_the_same_way),
+    };
+
+    gpu = harness_has_gpu(); /* before this process uses one */
+    setenv("IRIS_HEAP_SIZE", "64M", 1);
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
