@@ -149,6 +149,7 @@ IRIS_API iris_status_t iris_config_set(struct iris_config *config,
  *  IRIS_ERR_UNREACHABLE  IRIS_REQUIRE_ALL=1, and a peer's heap cannot be mapped
  *  IRIS_ERR_PEER_LOST    a rank died meanwhile
  *  IRIS_ERR_TIMEOUT      a rank did not come
+ *  IRIS_ERR_INTERRUPTED  this thread's wait check said so
  *  IRIS_ERR_SYSTEM       a system call failed
  *  IRIS_ERR_DEVICE       a call of the GPU's runtime failed
  *
@@ -196,6 +197,20 @@ IRIS_API iris_status_t iris_clear_error(iris_t *iris);
  *  peers; they are told. Local; never blocks. The context is live; NULL is
  *  fine. The only call that a signal handler may make. */
 IRIS_API void iris_interrupt(iris_t *iris);
+
+/** From now on every wait of this thread on the host, in any context and in
+ *  iris_init(), calls check(arg) when it has lasted for some milliseconds and
+ *  then about every 50 ms: an interpreter runs its handlers of signals there,
+ *  so that Ctrl-C ends a wait. 0: the wait goes on. Anything else interrupts
+ * the context that waits, as iris_interrupt() does, and the call returns
+ *  IRIS_ERR_INTERRUPTED; iris_init() then leaves nothing open. While check runs
+ *  the library holds no lock, and it may make every call that does not wait,
+ *  such as iris_free_later(). NULL: no check. Each thread has its own; local.
+ *
+ *  Not asked: MPI's own start and end, iris_spawn() itself while it waits for
+ *  its ranks, and iris_init() once all ranks have come and map each other's
+ *  heaps, or where ranks are threads and this is not rank 0. */
+IRIS_API void iris_set_wait_check(int (*check)(void *arg), void *arg);
 
 /** The rank that was lost, by its process's end or by leaving after an error;
  *  of several the first that was found, and where it all began. -1: none, or a

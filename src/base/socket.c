@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/shm.h"
+#include "base/wait_check.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -19,6 +20,9 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+
+/* How often a wait looks whether it is to end. */
+#define TICK_MS 50
 
 /* The user id is part of the name, so that users do not meet by accident. */
 static socklen_t make_address(const char *key, struct sockaddr_un *address)
@@ -141,6 +145,13 @@ static iris_status_t try_connect(int sock, const char *key)
     return IRIS_OK;
 }
 
+iris_status_t iris_i_socket_fail_ended(void)
+{
+    return iris_i_fail(NULL, IRIS_ERR_INTERRUPTED,
+                       "iris_init was interrupted while it waited for other "
+                       "ranks: the wait check said so (iris_set_wait_check)");
+}
+
 iris_status_t iris_i_socket_connect(int sock, const char *key, int64_t deadline,
                                     const atomic_int *failed)
 {
@@ -156,6 +167,9 @@ iris_status_t iris_i_socket_connect(int sock, const char *key, int64_t deadline,
             return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
                                "rank %d failed before the ranks had met",
                                atomic_load(failed) - 1);
+        }
+        if (iris_i_wait_is_ended()) {
+            return iris_i_socket_fail_ended();
         }
         if (iris_i_now_ns() >= deadline) {
             return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
@@ -246,7 +260,10 @@ int iris_i_socket_await(int sock, int64_t deadline)
     int ret;
 
     do {
-        ret = poll(&pollfd, 1, iris_i_left_ms(deadline, 60000));
+        ret = poll(&pollfd, 1, iris_i_left_ms(deadline, TICK_MS));
+        if (ret <= 0 && iris_i_wait_is_ended()) {
+            return -1;
+        }
     } while ((ret < 0 && errno == EINTR) ||
              (ret == 0 && iris_i_now_ns() < deadline));
     return ret > 0;
@@ -268,8 +285,12 @@ iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
     struct cmsghdr *header;
     ssize_t received;
     int fd = -1, resets = 0, lost = 0;
+    int here = iris_i_socket_await(sock, deadline);
 
-    if (!iris_i_socket_await(sock, deadline)) {
+    if (here < 0) {
+        return iris_i_socket_fail_ended();
+    }
+    if (here == 0) {
         return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
                            "a rank fell silent in the meeting");
     }

@@ -28,7 +28,8 @@ iris_status_t iris_i_socket_make(int *sock_p);
 /* Connects `sock` to the listener of `key`, trying until the deadline or until
  * *failed (may be NULL) is not 0: somebody says that it is in vain.
  * IRIS_ERR_TIMEOUT, IRIS_ERR_PEER_LOST (*failed), IRIS_ERR_BOOTSTRAP (the
- * listener is another user's) */
+ * listener is another user's), IRIS_ERR_INTERRUPTED (this thread's wait check)
+ */
 iris_status_t iris_i_socket_connect(int sock, const char *key, int64_t deadline,
                                     const atomic_int *failed);
 
@@ -54,14 +55,19 @@ void iris_i_socket_attach(struct msghdr *message,
 iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
                                  int fd);
 
-/* Waits until there is something to receive, or until the deadline: 0. */
+/* Waits until there is something to receive, or until the deadline: 0; -1: this
+ * thread's wait check has ended the wait. */
 int iris_i_socket_await(int sock, int64_t deadline);
 
 /* Receives one message of exactly `bytes`. *fd_p gets its descriptor or -1; it
- * is the caller's to close. IRIS_ERR_TIMEOUT, IRIS_ERR_PEER_LOST (closed),
+ * is the caller's to close. IRIS_ERR_TIMEOUT, IRIS_ERR_INTERRUPTED (as above,
+ * with this thread's message), IRIS_ERR_PEER_LOST (closed),
  * IRIS_ERR_LIMIT (the descriptor did not fit; the rest is there),
  * IRIS_ERR_BOOTSTRAP (not one of our messages) */
 iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
                                     int64_t deadline, int *fd_p);
+
+/* IRIS_ERR_INTERRUPTED, for a wait in iris_init() that the check has ended. */
+iris_status_t iris_i_socket_fail_ended(void);
 
 #endif /* IRIS_SRC_BASE_SOCKET_H */

@@ -71,7 +71,7 @@ static iris_status_t keep_waiting(void *core)
         return iris_i_fail(&iris->log, IRIS_ERR_STATE,
                            "this rank has left the job");
     }
-    return iris_i_peers_check_all(iris->control);
+    return iris_i_peers_keep_waiting(iris->control);
 }
 
 /* Rank 0 says what the simulation runs on, where there was a choice. */

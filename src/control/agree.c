@@ -340,6 +340,7 @@ static iris_status_t check_on(struct wait *wait)
     if (absent < 0) {
         return IRIS_OK;
     }
+    iris_i_peers_ask(control);
     if (iris_i_peers_interrupted(control)) {
         (void)give_up(members, control->rank, IRIS_ERR_INTERRUPTED);
         return check_gave_up(members);

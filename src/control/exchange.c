@@ -260,7 +260,7 @@ static iris_status_t progress(struct state *x)
 /* Whether to go on, for the peers and the deadline. */
 static iris_status_t check(struct state *x)
 {
-    iris_status_t status = iris_i_peers_check_all(x->control);
+    iris_status_t status = iris_i_peers_keep_waiting(x->control);
     int64_t now = iris_i_now_ns();
 
     if (status == IRIS_OK && now >= x->warn_at) {

@@ -7,6 +7,8 @@
 
 #include "control/peers.h"
 
+#include "base/wait_check.h"
+
 enum fate { PRESENT, LEFT, DIED };
 
 static enum fate fate_of(struct iris_control *control, int rank)
@@ -107,6 +109,20 @@ iris_status_t iris_i_peers_check_all(struct iris_control *control)
         }
     }
     return IRIS_OK;
+}
+
+void iris_i_peers_ask(struct iris_control *control)
+{
+    if (control != NULL && control->interrupted != NULL &&
+        iris_i_wait_is_ended()) {
+        atomic_store_explicit(control->interrupted, 1, memory_order_relaxed);
+    }
+}
+
+iris_status_t iris_i_peers_keep_waiting(struct iris_control *control)
+{
+    iris_i_peers_ask(control);
+    return iris_i_peers_check_all(control);
 }
 
 void iris_i_peers_set_state(struct iris_control *control,

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/socket.h"
+#include "base/wait_check.h"
 #include "control/rendezvous_root.h"
 
 #include <fcntl.h>
@@ -121,9 +122,15 @@ static iris_status_t receive_root(struct iris_rendezvous *rendezvous,
                                   void *data, size_t bytes, int *fd_p)
 {
     iris_status_t status;
+    int here = 1;
 
-    if (rendezvous->warn_at < rendezvous->deadline &&
-        !iris_i_socket_await(rendezvous->sock, rendezvous->warn_at)) {
+    if (rendezvous->warn_at < rendezvous->deadline) {
+        here = iris_i_socket_await(rendezvous->sock, rendezvous->warn_at);
+    }
+    if (here < 0) {
+        return iris_i_socket_fail_ended();
+    }
+    if (here == 0) {
         iris_i_rendezvous_warn_late(rendezvous, "rank 0",
                                     "which waits for other ranks or is late "
                                     "itself");
@@ -223,11 +230,15 @@ static iris_status_t join_as_peer(struct iris_rendezvous *rendezvous,
     iris_status_t status;
     int fd = -1;
 
+    if (rendezvous->bootstrap->failed != NULL) { /* ranks are threads */
+        iris_i_wait_pause();
+    }
     status = say_hello(rendezvous, hello, &verdict, &fd);
     close_fd(&hello->handle.fd);
     if (status == IRIS_OK) {
         status = iris_i_rendezvous_accept(&verdict);
     }
+    iris_i_wait_pause();
     if (status != IRIS_OK &&
         (status != IRIS_ERR_LIMIT || verdict.status != IRIS_OK)) {
         close_fd(&fd);
@@ -242,8 +253,11 @@ static iris_status_t join_as_peer(struct iris_rendezvous *rendezvous,
     return own.status == IRIS_OK ? IRIS_OK : agree_as_peer(rendezvous, &own);
 }
 
+/* Ranks may have used each other's memory until now, so nothing ended the wait
+ * for them since all had come. */
 static void leave(struct iris_rendezvous *rendezvous)
 {
+    iris_i_wait_resume();
     for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
         close_fd(&rendezvous->hellos[rank].handle.fd);
         close_fd(&rendezvous->socks[rank]);

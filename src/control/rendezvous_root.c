@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/socket.h"
+#include "base/wait_check.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -191,6 +192,13 @@ static iris_status_t check_here(const struct iris_rendezvous *rendezvous)
     return IRIS_OK;
 }
 
+static iris_status_t check_wait(const struct iris_rendezvous *rendezvous)
+{
+    return iris_i_wait_is_ended()
+               ? own_trouble(rendezvous, iris_i_socket_fail_ended())
+               : IRIS_OK;
+}
+
 #define LIST_BYTES 128
 
 /* "rank 1, 4, 5": who has not come, as far as they fit. Returns how many
@@ -263,8 +271,12 @@ static void gather(struct iris_rendezvous *rendezvous,
         /* However busy others keep us. */
         if (iris_i_now_ns() >= next_check) {
             iris_i_rendezvous_judge(verdict, check_here(rendezvous));
+            iris_i_rendezvous_judge(verdict, check_wait(rendezvous));
             warn_absent(rendezvous);
             next_check = iris_i_now_ns() + POLL_MS * 1000000;
+        }
+        if (verdict->status == IRIS_ERR_INTERRUPTED) {
+            break;
         }
         if (!received && iris_i_now_ns() >= deadline) {
             iris_i_rendezvous_judge(verdict, fail_absent(rendezvous));
@@ -343,6 +355,7 @@ iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
     iris_i_rendezvous_judge(&verdict, iris_i_rendezvous_compare(
                                           rendezvous, &rendezvous->hellos[0]));
     gather(rendezvous, &verdict);
+    iris_i_wait_pause(); /* until iris_i_rendezvous_agree() ends it */
     close_fd(&rendezvous->sock);
     close_fd(&rendezvous->spare);
     if (verdict.status == IRIS_OK) {

@@ -121,7 +121,7 @@ static iris_status_t wait_for_streams(struct iris_heap *heap)
 
     for (advance(heap); status == IRIS_OK && heap->deferred.done < all;
          advance(heap)) {
-        status = iris_i_peers_check_all(heap->control);
+        status = iris_i_peers_keep_waiting(heap->control);
         if (status == IRIS_OK && iris_i_now_ns() >= deadline) {
             status = iris_i_fail(
                 heap->log, IRIS_ERR_TIMEOUT,
