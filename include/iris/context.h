@@ -173,11 +173,26 @@ IRIS_API iris_status_t iris_init(const struct iris_config *config,
  *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_INTERRUPTED
  *  IRIS_ERR_MISMATCH     a peer called something else; or it finalizes another
  *                        of its contexts first, so that each would wait for the
- *                        other: the order is the same on every rank
+ *                        other: the order is the same on every rank, but for
+ *                        those given to iris_finalize_later()
  *  IRIS_ERR_STATE        already finalized, or the process forked; or a stream
  *                        is being captured, whose earlier work then may run on
  *  or the error of work on a stream, of any rank, such as IRIS_ERR_DEVICE */
 IRIS_API iris_status_t iris_finalize(iris_t *iris);
+
+/** iris_finalize() that does not wait, for a garbage collector: the context is
+ *  gone for this rank, whose work on streams goes on. A thread of the library
+ *  finishes that, then waits for every peer to finalize, in either way, and
+ *  frees everything; until then the heap stays mapped, here and for the peers.
+ *  Contexts may be given to this call in any order, another one on each rank.
+ *  It has no deadline but that of the work on streams: a rank may keep its
+ *  context for as long as it likes. When the process ends first, what is left
+ *  goes with it, and peers that finalize later still get IRIS_OK. What goes
+ *  wrong is logged. Local, never blocks, any thread; NULL is fine.
+ *
+ *  IRIS_ERR_STATE        already finalized, or the process forked
+ *  IRIS_ERR_LIMIT        no thread can be had: the context stays as it is */
+IRIS_API iris_status_t iris_finalize_later(iris_t *iris);
 
 /** Lets this rank's device work again after an error ended some of its work.
  *  What ends one piece of work (a peer that died, a deadline, an access that is

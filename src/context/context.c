@@ -66,8 +66,8 @@ static iris_status_t keep_waiting(void *core)
 
     iris_i_stream_warn_late(&iris->log);
     /* A rank that leaves waits for nobody. */
-    if (atomic_load_explicit(&iris->life, memory_order_acquire) !=
-        IRIS_LIFE_LIVE) {
+    if (atomic_load_explicit(&iris->life, memory_order_acquire) ==
+        IRIS_LIFE_FINALIZED) {
         return iris_i_fail(&iris->log, IRIS_ERR_STATE,
                            "this rank has left the job");
     }

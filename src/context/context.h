@@ -19,10 +19,13 @@
 
 /* A context's life.
  *   LIVE       between iris_init() and iris_finalize()
- *   FINALIZED  every call but iris_finalize's own return gives IRIS_ERR_STATE;
- *              the struct is never freed, so that such calls are caught */
+ *   LEAVING    after iris_finalize_later(): calls are refused as later on,
+ * while a thread of the library's finalizes it FINALIZED  every call but
+ * iris_finalize's own return gives IRIS_ERR_STATE; the struct is never freed,
+ * so that such calls are caught */
 enum iris_life {
     IRIS_LIFE_LIVE = 0x49726973,
+    IRIS_LIFE_LEAVING = 0x4c656176,
     IRIS_LIFE_FINALIZED = 0x64656164,
 };
 
@@ -58,6 +61,13 @@ iris_status_t iris_i_init(const struct iris_config *config,
 
 /* Makes the context one of those this process has; its end undoes that. */
 void iris_i_enlist(iris_t *iris);
+void iris_i_delist(iris_t *iris);
+
+/* The call by which ranks agree that a context ends. */
+extern const struct iris_call_type iris_i_finalize_call;
+
+/* Frees the context, whose rank shows `state` to its peers from now on. */
+void iris_i_end(iris_t *iris, enum iris_rank_state state);
 
 /* Frees what there is of a context, in reverse order of making. */
 void iris_i_close_all(iris_t *iris);

@@ -42,7 +42,7 @@ void iris_i_enlist(iris_t *iris)
     pthread_mutex_unlock(&live_lock);
 }
 
-static void delist(iris_t *iris)
+void iris_i_delist(iris_t *iris)
 {
     iris_t **link = &live;
 
@@ -130,28 +130,29 @@ void iris_i_close_all(iris_t *iris)
     iris_i_control_close(iris->control);
 }
 
-static void end(iris_t *iris, enum iris_rank_state state)
+void iris_i_end(iris_t *iris, enum iris_rank_state state)
 {
     iris_i_peers_set_state(iris->control, state);
     atomic_store_explicit(&iris->life, IRIS_LIFE_FINALIZED,
                           memory_order_release);
-    delist(iris);
+    iris_i_delist(iris);
     iris_i_close_all(iris);
     retire(iris);
 }
 
 void iris_i_abandon(iris_t *iris)
 {
-    end(iris, IRIS_RANK_LEFT);
+    iris_i_end(iris, IRIS_RANK_LEFT);
 }
 
-static const struct iris_call_type finalize_call = {.name = "iris_finalize"};
+const struct iris_call_type iris_i_finalize_call = {.name = "iris_finalize"};
 
 /* What all ranks do together before a context ends; it is this rank's last. */
 static iris_status_t part(iris_t *iris)
 {
-    struct iris_call call = {
-        .type = &finalize_call, .keep_waiting = check_order, .arg = iris};
+    struct iris_call call = {.type = &iris_i_finalize_call,
+                             .keep_waiting = check_order,
+                             .arg = iris};
     iris_status_t status;
 
     iris_i_agree_begin(iris->control, call.type);
@@ -182,7 +183,7 @@ iris_status_t iris_finalize(iris_t *iris)
     show_elsewhere(iris, id_of(iris));
     status = part(iris);
     snprintf(message, sizeof message, "%s", iris_last_error());
-    end(iris, status == IRIS_OK ? IRIS_RANK_FINALIZED : IRIS_RANK_LEFT);
+    iris_i_end(iris, status == IRIS_OK ? IRIS_RANK_FINALIZED : IRIS_RANK_LEFT);
     show_elsewhere(iris, 0);
     return status == IRIS_OK ? IRIS_OK : iris_i_fail_again(status, message);
 }

@@ -84,27 +84,6 @@ static void describe(const struct iris_post *post, char *text, size_t bytes)
     snprintf(text + length, bytes - length, ")");
 }
 
-/* The name on a board, which its rank may be changing. */
-static void read_name(const struct iris_board *board, char name[64])
-{
-    uint64_t words[IRIS_CALL_NAME_WORDS + 1] = {0};
-
-    for (int i = 0; i < IRIS_CALL_NAME_WORDS; i++) {
-        words[i] = atomic_load_explicit(&board->name[i], memory_order_relaxed);
-    }
-    snprintf(name, 64, "%s", (const char *)words);
-}
-
-static void write_name(struct iris_board *board, const char *name)
-{
-    uint64_t words[IRIS_CALL_NAME_WORDS] = {0};
-
-    memcpy(words, name, strnlen(name, sizeof words));
-    for (int i = 0; i < IRIS_CALL_NAME_WORDS; i++) {
-        atomic_store_explicit(&board->name[i], words[i], memory_order_relaxed);
-    }
-}
-
 /* ---- Posting ---- */
 
 static struct iris_board *own_board(struct iris_control *control)
@@ -117,7 +96,7 @@ void iris_i_agree_begin(struct iris_control *control,
 {
     struct iris_board *board = own_board(control);
 
-    write_name(board, type->name);
+    iris_i_peers_write_call(board, type->name);
     atomic_store_explicit(&board->busy, 1, memory_order_relaxed);
 }
 
@@ -125,7 +104,7 @@ void iris_i_agree_reset(struct iris_control *control)
 {
     struct iris_board *board = own_board(control);
 
-    write_name(board, "");
+    iris_i_peers_write_call(board, "");
     atomic_store_explicit(&board->calls, 0, memory_order_relaxed);
 }
 
@@ -254,7 +233,7 @@ static void describe_absent(struct iris_control *control, int rank, char *text,
         atomic_load_explicit(&late->calls, memory_order_relaxed);
     char name[64];
 
-    read_name(late, name);
+    iris_i_peers_read_call(late, name);
     snprintf(text, bytes, "after %llu collective calls it is %s %s%s", calls,
              busy    ? "busy in"
              : waits ? "waiting for a stream since its"
@@ -300,6 +279,18 @@ static void warn_late(struct wait *wait)
                    absent, what);
 }
 
+/* 1 if a rank can come no more. One that finalized is no loss, unless its
+ * process ended before it came here. */
+static int is_lost(const struct iris_members *members, int rank)
+{
+    struct iris_control *control = members->control;
+
+    return iris_i_peers_check(control, rank) != IRIS_OK ||
+           (!control->ops->alive(control, rank) &&
+            peek(members, rank) == NULL &&
+            iris_i_peers_fail_ended(control, rank) != IRIS_OK);
+}
+
 /* 1 if a member is lost, this thread's message saying which. One that has come
  * and is lost since counts, too: nobody should go on waiting for the rest. But
  * if all have come, the call is done. */
@@ -309,7 +300,7 @@ static int is_one_lost(const struct iris_members *members)
 
     for (int i = 0; i < members->count; i++) {
         if (members->ranks[i] != control->rank &&
-            iris_i_peers_check(control, members->ranks[i]) != IRIS_OK) {
+            is_lost(members, members->ranks[i])) {
             return first_absent(members) >= 0;
         }
     }

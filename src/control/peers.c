@@ -9,6 +9,9 @@
 
 #include "base/wait_check.h"
 
+#include <stdio.h>
+#include <string.h>
+
 enum fate { PRESENT, LEFT, DIED };
 
 static enum fate fate_of(struct iris_control *control, int rank)
@@ -84,6 +87,17 @@ iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
                        rank, control->pids[rank]);
 }
 
+iris_status_t iris_i_peers_fail_ended(struct iris_control *control, int rank)
+{
+    int nobody = 0;
+
+    atomic_compare_exchange_strong(&control->lost, &nobody, rank + 1);
+    return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
+                       "rank %d (pid %d) has finalized this context and ended; "
+                       "no call may count on it",
+                       rank, control->pids[rank]);
+}
+
 int iris_i_peers_lost(const struct iris_control *control)
 {
     return control == NULL ? -1 : atomic_load(&control->lost) - 1;
@@ -123,6 +137,26 @@ iris_status_t iris_i_peers_keep_waiting(struct iris_control *control)
 {
     iris_i_peers_ask(control);
     return iris_i_peers_check_all(control);
+}
+
+void iris_i_peers_read_call(const struct iris_board *board, char name[64])
+{
+    uint64_t words[IRIS_CALL_NAME_WORDS + 1] = {0};
+
+    for (int i = 0; i < IRIS_CALL_NAME_WORDS; i++) {
+        words[i] = atomic_load_explicit(&board->name[i], memory_order_relaxed);
+    }
+    snprintf(name, 64, "%s", (const char *)words);
+}
+
+void iris_i_peers_write_call(struct iris_board *board, const char *name)
+{
+    uint64_t words[IRIS_CALL_NAME_WORDS] = {0};
+
+    memcpy(words, name, strnlen(name, sizeof words));
+    for (int i = 0; i < IRIS_CALL_NAME_WORDS; i++) {
+        atomic_store_explicit(&board->name[i], words[i], memory_order_relaxed);
+    }
 }
 
 void iris_i_peers_set_state(struct iris_control *control,

@@ -30,6 +30,15 @@ int iris_i_peers_interrupted(const struct iris_control *control);
 /* The first rank found lost, where it all began; -1: none. NULL is fine. */
 int iris_i_peers_lost(const struct iris_control *control);
 
+/* IRIS_ERR_PEER_LOST: a rank that finalized has ended, and makes a call no more
+ * that others wait for. */
+iris_status_t iris_i_peers_fail_ended(struct iris_control *control, int rank);
+
+/* The call that a board shows, which its rank may be changing; and changing
+ * that of an own board. */
+void iris_i_peers_read_call(const struct iris_board *board, char name[64]);
+void iris_i_peers_write_call(struct iris_board *board, const char *name);
+
 /* Shows this rank's state to the others. NULL is fine. */
 void iris_i_peers_set_state(struct iris_control *control,
                             enum iris_rank_state state);

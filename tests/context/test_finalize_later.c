@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iris_finalize_later(): each rank lets go of its contexts in an order of its
+ * own, and at a time of its own.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+#include "support/leaks.h"
+#include "support/procs.h"
+
+#include "context/context.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CONTEXTS 4
+
+/* A context of the same ranks, who agree on its key by way of `iris`. */
+static int open_context(iris_t *iris, iris_t **context_p)
+{
+    struct iris_bootstrap bootstrap;
+    char key[IRIS_KEY_BYTES] = "";
+
+    if (iris_rank(iris) == 0) {
+        CHECK_OK(iris_i_bootstrap_random_key(key));
+    }
+    CHECK_OK(iris_broadcast(iris, key, sizeof key, 0, NULL));
+    iris_i_bootstrap_thread(key, iris_rank(iris), iris_num_ranks(iris),
+                            &bootstrap);
+    CHECK_OK(iris_i_init(NULL, &bootstrap, context_p));
+    return 0;
+}
+
+/* Finalized contexts stay, so that this can be asked. */
+static int has_ended(const iris_t *context)
+{
+    return atomic_load(&context->life) == IRIS_LIFE_FINALIZED;
+}
+
+static int await_end(const iris_t *context)
+{
+    for (int ms = 0; ms < 60000 && !has_ended(context); ms++) {
+        poll(NULL, 0, 1);
+    }
+    return has_ended(context);
+}
+
+/* Every rank begins with another one, and one rank waits now and then. */
+static int turned(iris_t *iris, void *arg)
+{
+    int rank = iris_rank(iris);
+    iris_t *contexts[CONTEXTS], *waits;
+
+    (void)arg;
+    for (int i = 0; i < CONTEXTS; i++) {
+        CHECK_EQUAL(open_context(iris, &contexts[i]), 0);
+    }
+    CHECK_EQUAL(open_context(iris, &waits), 0);
+    for (int i = 0; i < CONTEXTS; i++) {
+        iris_t *context = contexts[(rank + i) % CONTEXTS];
+
+        CHECK_OK(i % 2 == 1 && rank == 1 ? iris_finalize(context)
+                                         : iris_finalize_later(context));
+    }
+    CHECK_OK(iris_finalize(waits));
+    for (int i = 0; i < CONTEXTS; i++) {
+        CHECK(await_end(contexts[i]));
+    }
+    return 0;
+}
+
+static void contexts_can_be_let_go_of_in_any_order(void **state)
+{
+    (void)state;
+    harness_run(2, turned, NULL);
+    harness_run(4, turned, NULL);
+}
+
+/* Rank 0 lets go of a context whose stream yet waits for rank 1, which uses
+ * rank 0's heap meanwhile. */
+static int used_on(iris_t *iris, void *arg)
+{
+    int rank = iris_rank(iris);
+    uint64_t *words, value = 7;
+    iris_t *context;
+
+    (void)arg;
+    CHECK_EQUAL(open_context(iris, &context), 0);
+    CHECK_OK(iris_calloc(context, 2, sizeof *words, (void **)&words));
+    if (rank == 0) {
+        CHECK_OK(iris_wait_on_stream(context, &words[0], IRIS_CMP_EQ, 1, NULL));
+        CHECK_OK(iris_signal_on_stream(context, &words[1], 5, 1, NULL));
+        CHECK_OK(iris_finalize_later(context));
+        CHECK_OK(iris_barrier(iris, NULL, NULL));
+        CHECK(!has_ended(context));
+        CHECK_OK(iris_barrier(iris, NULL, NULL));
+        CHECK(await_end(context));
+        return 0;
+    }
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_EQUAL(iris_lost_rank(context), -1);
+    CHECK_OK(
+        iris_put_on_stream(context, &words[1], &value, sizeof value, 0, NULL));
+    CHECK_OK(iris_stream_synchronize(context, NULL));
+    value = 0;
+    CHECK_OK(
+        iris_get_on_stream(context, &value, &words[1], sizeof value, 0, NULL));
+    CHECK_OK(iris_stream_synchronize(context, NULL));
+    CHECK_EQUAL(value, 7);
+    CHECK_OK(iris_signal_on_stream(context, &words[0], 1, 0, NULL));
+    CHECK_OK(iris_wait_on_stream(context, &words[1], IRIS_CMP_EQ, 5, NULL));
+    CHECK_OK(iris_finalize(context));
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static void a_heap_stays_until_every_rank_has_left(void **state)
+{
+    (void)state;
+    harness_run(2, used_on, NULL);
+}
+
+static int refused(iris_t *iris, void *arg)
+{
+    iris_t *context;
+    void *ptr;
+
+    (void)arg;
+    CHECK_EQUAL(open_context(iris, &context), 0);
+    CHECK_OK(iris_malloc(context, 64, &ptr));
+    CHECK_OK(iris_finalize_later(context));
+    CHECK_STATUS(iris_finalize_later(context), IRIS_ERR_STATE);
+    CHECK_STATUS(iris_finalize(context), IRIS_ERR_STATE);
+    CHECK_STATUS(iris_free_later(context, ptr), IRIS_ERR_STATE);
+    CHECK_STATUS(iris_barrier(context, NULL, NULL), IRIS_ERR_STATE);
+    CHECK_EQUAL(iris_rank(context), -1);
+    CHECK_OK(iris_finalize_later(NULL));
+    CHECK(await_end(context));
+    return 0;
+}
+
+static void what_was_let_go_of_is_gone_for_this_rank(void **state)
+{
+    (void)state;
+    harness_run(1, refused, NULL);
+    harness_run(3, refused, NULL);
+}
+
+/* ---- Processes that end ---- */
+
+#define LET_GO 1
+
+/* Rank 0 lets go and ends. */
+static void let_go(iris_t *iris, struct proc_report *report, int killed)
+{
+    struct iris_control *control = iris->control;
+    uint64_t next = iris->world->members.seq + 1;
+
+    proc_note(report, iris_finalize_later(iris));
+    while (control->ops->peek(control, iris->world->members.place, 0, next) ==
+           NULL) {
+        poll(NULL, 0, 1);
+    }
+    proc_reach(report, LET_GO);
+    while (killed) {
+        pause();
+    }
+    exit(0); /* it holds yet what goes with the process */
+}
+
+/* The others finalize once rank 0's process has ended. */
+static void end_early(int rank, struct proc_report *report, void *arg)
+{
+    iris_t *iris = proc_init(report);
+    struct iris_control *control;
+
+    if (iris == NULL) {
+        return;
+    }
+    if (rank == 0) {
+        let_go(iris, report, *(int *)arg);
+    }
+    control = iris->control;
+    while (control->ops->alive(control, 0)) {
+        poll(NULL, 0, 1);
+    }
+    report->value = atomic_load(&control->ops->board(control, 0)->state);
+    proc_finalize(report, iris);
+}
+
+static void run_end_early(int killed)
+{
+    struct procs procs;
+
+    procs_start(&procs, 3, end_early, &killed);
+    procs_await(&procs, 0, LET_GO);
+    if (killed) {
+        procs_kill(&procs, 0);
+    }
+    procs_join(&procs);
+    for (int rank = 1; rank < 3; rank++) {
+        assert_int_equal(procs.reports[rank].value, IRIS_RANK_FINALIZED);
+        assert_int_equal(procs.reports[rank].finalize_status, IRIS_OK);
+    }
+    procs_free(&procs);
+}
+
+static void a_process_that_let_go_may_end_before_the_others(void **state)
+{
+    (void)state;
+    run_end_early(0);
+    run_end_early(1);
+}
+
+/* Rank 1 is killed while rank 0 waits for it behind the scenes. */
+static void outlive(int rank, struct proc_report *report, void *arg)
+{
+    iris_t *iris = proc_init(report);
+
+    (void)arg;
+    if (iris == NULL) {
+        return;
+    }
+    if (rank == 0) {
+        proc_note(report, iris_finalize_later(iris));
+    }
+    proc_reach(report, LET_GO);
+    while (rank == 1) {
+        pause();
+    }
+    report->value = await_end(iris);
+}
+
+static void who_let_go_is_not_held_by_a_rank_that_dies(void **state)
+{
+    struct procs procs;
+
+    (void)state;
+    procs_start(&procs, 2, outlive, NULL);
+    procs_await(&procs, 0, LET_GO);
+    procs_await(&procs, 1, LET_GO);
+    procs_kill(&procs, 1);
+    procs_join(&procs);
+    assert_int_equal(procs.reports[0].status, IRIS_OK);
+    assert_int_equal(procs.reports[0].value, 1);
+    procs_free(&procs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_process_that_let_go_may_end_before_the_others),
+        cmocka_unit_test(who_let_go_is_not_held_by_a_rank_that_dies),
+        cmocka_unit_test(contexts_can_be_let_go_of_in_any_order),
+        cmocka_unit_test(a_heap_stays_until_every_rank_has_left),
+        cmocka_unit_test(what_was_let_go_of_is_gone_for_this_rank),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
