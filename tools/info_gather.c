@@ -114,7 +114,7 @@ static void check_ranks(struct info *info)
         add_problem(info, "%s", iris_last_error());
         return;
     }
-    least = 2 * iris_i_layout_bytes(bootstrap.num_ranks);
+    least = iris_i_layout_least(&info->settings, bootstrap.num_ranks);
     if (bytes < least) {
         add_problem(info,
                     "a heap of %zu bytes (IRIS_HEAP_SIZE) is too small: with "

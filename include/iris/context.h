@@ -74,7 +74,10 @@ typedef struct iris iris_t;
       "", "ranks of the job, for the env bootstrap and iris_spawn()")          \
     X(job_id, STRING, "IRIS_JOB_ID", "",                                       \
       "", "name the ranks of one job share; empty: the launcher's, else "    \
-          "the parent process")
+          "the parent process")                                               \
+    X(heap_usable, FLAG, "IRIS_HEAP_USABLE", "0",                              \
+      "", "1: the heap size is what the program can allocate; the library's "  \
+          "own comes on top")
 /* clang-format on */
 
 #define IRIS_CONFIG_STRING(field) const char *field;

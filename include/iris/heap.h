@@ -74,6 +74,12 @@ IRIS_API iris_status_t iris_malloc_aligned(iris_t *iris, size_t bytes,
 IRIS_API iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size,
                                    void **ptr_p);
 
+/** iris_calloc() with an alignment, as iris_malloc_aligned() takes it. Statuses
+ *  as iris_calloc(). */
+IRIS_API iris_status_t iris_calloc_aligned(iris_t *iris, size_t count,
+                                           size_t size, size_t alignment,
+                                           void **ptr_p);
+
 /* Behind the two macros below. The pointer goes to its place as bytes, since
  * that place is no void pointer; a product that overflows is iris_calloc()'s
  * error. */

@@ -103,7 +103,8 @@ static iris_status_t open_backend(iris_t *iris,
         .vmem = strcmp(settings->allocator.text, "vmem") == 0,
         .vmem_if_needed = settings->allocator.origin == IRIS_ORIGIN_DEFAULT,
         .memory = settings->hip_memory.text,
-        .heap_bytes = (size_t)settings->heap_bytes.number,
+        .heap_bytes =
+            iris_i_layout_sizes(settings, iris->log.num_ranks).heap_bytes,
         .timeout_ms = settings->timeout_ms.number,
         .device_timeout_ms = settings->device_timeout_ms.number,
         .log = &iris->log,
@@ -130,10 +131,27 @@ static iris_status_t open_backend(iris_t *iris,
     return status;
 }
 
+static iris_status_t check_size(const iris_t *iris)
+{
+    int num_ranks = iris->log.num_ranks;
+    size_t least = iris_i_layout_least(iris->settings, num_ranks);
+
+    return (size_t)iris->settings->heap_bytes.number >= least
+               ? IRIS_OK
+               : iris_i_fail(&iris->log, IRIS_ERR_CONFIG,
+                             "a heap of %zu bytes is too small: with %d rank%s "
+                             "it takes at least %zu, half of them the "
+                             "library's own; raise IRIS_HEAP_SIZE",
+                             (size_t)iris->settings->heap_bytes.number,
+                             num_ranks, num_ranks == 1 ? "" : "s", least);
+}
+
 /* This rank's heap, and for messages about what comes to it an endpoint. */
 static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
                                struct iris_endpoint **endpoint_p)
 {
+    struct iris_layout_sizes sizes =
+        iris_i_layout_sizes(iris->settings, iris->log.num_ranks);
     struct iris_heap *heap = &iris->heap;
     iris_status_t status;
 
@@ -141,8 +159,10 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
     heap->hooks = &iris->hooks;
     heap->red_zone_bytes = iris_i_bounds_red_zone(iris->settings);
     heap->stream = iris->queue.streams;
-    status = iris_i_heap_open(heap, (size_t)iris->settings->heap_bytes.number,
-                              iris_i_layout_bytes(iris->log.num_ranks));
+    status = check_size(iris);
+    if (status == IRIS_OK) {
+        status = iris_i_heap_open(heap, sizes.heap_bytes, sizes.own_bytes);
+    }
     if (status == IRIS_OK && heap->region.commit == IRIS_COMMIT_PRIVATE &&
         iris->log.num_ranks > 1) {
         status = iris_i_endpoint_open(endpoint_p);

@@ -93,6 +93,17 @@ int iris_i_context_locate(void *core, const void *address,
 /* Bytes of it, in a job of so many ranks. */
 size_t iris_i_layout_bytes(int num_ranks);
 
+/* Bytes of a heap and of the library's own in it, as the settings want them. */
+struct iris_layout_sizes {
+    size_t heap_bytes;
+    size_t own_bytes;
+};
+struct iris_layout_sizes
+iris_i_layout_sizes(const struct iris_settings *settings, int num_ranks);
+
+/* The smallest heap size that a program may ask for. */
+size_t iris_i_layout_least(const struct iris_settings *settings, int num_ranks);
+
 /* Where the device half of the group with this place is. */
 struct iris_dev_group *iris_i_layout_group(const iris_t *iris, int place);
 

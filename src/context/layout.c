@@ -39,6 +39,29 @@ size_t iris_i_layout_bytes(int num_ranks)
     return context_bytes(num_ranks) + IRIS_PLACES * group_bytes(num_ranks);
 }
 
+/* Where the program says how much it can allocate, that begins where the
+ * largest alignment does, so that alignment costs it nothing. */
+struct iris_layout_sizes
+iris_i_layout_sizes(const struct iris_settings *settings, int num_ranks)
+{
+    struct iris_layout_sizes sizes = {
+        .heap_bytes = (size_t)settings->heap_bytes.number,
+        .own_bytes = iris_i_layout_bytes(num_ranks)};
+
+    if (settings->heap_usable.number) {
+        sizes.own_bytes =
+            (sizes.own_bytes + IRIS_ALIGNMENT_MAX - 1) & -IRIS_ALIGNMENT_MAX;
+        sizes.heap_bytes = round_up(sizes.heap_bytes) + sizes.own_bytes;
+    }
+    return sizes;
+}
+
+size_t iris_i_layout_least(const struct iris_settings *settings, int num_ranks)
+{
+    return settings->heap_usable.number ? 1
+                                        : 2 * iris_i_layout_bytes(num_ranks);
+}
+
 struct iris_dev_group *iris_i_layout_group(const iris_t *iris, int place)
 {
     return (void *)((char *)iris->heap.region.base +

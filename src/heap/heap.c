@@ -59,15 +59,6 @@ iris_status_t iris_i_heap_open(struct iris_heap *heap, size_t bytes,
 
     pthread_mutex_init(&heap->externals_lock, NULL);
     pthread_mutex_init(&heap->deferred.lock, NULL);
-    if (bytes < 2 * reserved_bytes) {
-        return iris_i_fail(heap->log, IRIS_ERR_CONFIG,
-                           "a heap of %zu bytes is too small: with %d rank%s "
-                           "it takes at least %zu, half of them the library's "
-                           "own; raise IRIS_HEAP_SIZE",
-                           bytes, heap->log->num_ranks,
-                           heap->log->num_ranks == 1 ? "" : "s",
-                           2 * reserved_bytes);
-    }
     heap->reserved_bytes = reserved_bytes;
     status = iris_i_memory_alloc(heap->backend, bytes, &heap->region);
     return status == IRIS_OK ? make_records(heap) : status;
