@@ -232,7 +232,8 @@ IRIS_API void iris_set_wait_check(int (*check)(void *arg), void *arg);
 
 /** The rank that was lost, by its process's end or by leaving after an error;
  *  of several the first that was found, and where it all began. -1: none, or a
- *  bad context. Looks at every peer. Local, does not block, any thread. */
+ *  bad context. Looks at every peer, by a system call for each that is another
+ *  process. Local, does not block, any thread, several at once. */
 IRIS_API int iris_lost_rank(iris_t *iris);
 
 /** This rank, 0 <= rank < iris_num_ranks(). -1 on a bad context. */

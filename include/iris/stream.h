@@ -40,8 +40,9 @@ IRIS_API iris_status_t iris_stream_create(iris_t *iris,
  *  hipStream_t or cudaStream_t of this rank's device, NULL its default stream.
  *  Work enqueued through either is in one order. The native stream stays the
  *  program's and outlives the result, which is the caller's until
- *  iris_stream_destroy(). Local.
- *  IRIS_ERR_UNSUPPORTED (no GPU), IRIS_ERR_INVALID (not a stream of this
+ *  iris_stream_destroy(). On the CPU NULL gives the context's default stream.
+ *  Local.
+ *  IRIS_ERR_UNSUPPORTED (no GPU, and native is not NULL), IRIS_ERR_INVALID (not a stream of this
  *  device, or stream_p is NULL), IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE,
  *  IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_stream_wrap(iris_t *iris, void *native,

@@ -119,6 +119,11 @@ iris_status_t iris_i_stream_create_around(struct iris_queue *queue,
     iris_status_t status =
         iris_i_device_stream_wrap(queue->backend, native, &stream);
 
+    /* A device without a runtime has one default stream, this rank's. */
+    if (status == IRIS_ERR_UNSUPPORTED && native == NULL) {
+        *stream_p = queue->streams;
+        return IRIS_OK;
+    }
     return list(queue, status, stream, stream_p);
 }
 
@@ -126,6 +131,10 @@ void iris_i_stream_destroy(struct iris_queue *queue, iris_stream_t *stream)
 {
     struct iris_stream *before;
 
+    if (stream == queue->streams) { /* wrapped above: it stays */
+        (void)iris_i_stream_synchronize(queue, stream);
+        return;
+    }
     pthread_mutex_lock(&queue->lock);
     for (before = queue->streams; before != NULL && before->next != stream;
          before = before->next) {

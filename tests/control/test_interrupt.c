@@ -12,6 +12,7 @@
 #include <iris/device.h>
 
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,10 +248,61 @@ static void the_rank_that_was_lost_is_known_without_a_wait(void **state)
     iris_interrupt(NULL);
 }
 
+#define SPINNING 1
+
+/* The threads of an interpreter that wait for a peer's store, each in a loop of
+ * its own. */
+static void *spin(void *arg)
+{
+    while (iris_lost_rank(arg) < 0) {
+    }
+    return NULL;
+}
+
+static void spin_beside(int rank, struct proc_report *report, void *arg)
+{
+    iris_t *iris = proc_init(report);
+    pthread_t threads[2];
+
+    (void)arg;
+    if (iris == NULL) {
+        return;
+    }
+    for (int i = 0; rank != 1 && i < 2; i++) {
+        pthread_create(&threads[i], NULL, spin, iris);
+    }
+    proc_reach(report, SPINNING);
+    while (rank == 1) {
+        pause();
+    }
+    proc_note(report, iris_barrier(iris, NULL, NULL));
+    for (int i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    report->value = iris_lost_rank(iris);
+    proc_finalize(report, iris);
+}
+
+static void threads_that_spin_learn_of_a_loss_while_another_waits(void **state)
+{
+    struct procs procs;
+
+    (void)state;
+    procs_start(&procs, 2, spin_beside, NULL);
+    procs_await(&procs, 0, SPINNING);
+    procs_await(&procs, 1, SPINNING);
+    procs_kill(&procs, 1);
+    procs_join(&procs);
+    assert_int_equal(procs.reports[0].status, IRIS_ERR_PEER_LOST);
+    assert_int_equal(procs.reports[0].value, 1);
+    procs_free(&procs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rank_that_was_lost_is_known_without_a_wait),
+        cmocka_unit_test(threads_that_spin_learn_of_a_loss_while_another_waits),
         cmocka_unit_test(a_barrier_can_be_interrupted),
         cmocka_unit_test(a_wait_for_a_kernel_can_be_interrupted),
         cmocka_unit_test(finalize_can_be_interrupted),

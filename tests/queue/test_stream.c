@@ -414,6 +414,45 @@ static void destroyed_and_foreign_streams_are_refused(void **state)
     harness_run_all(refused_body, NULL);
 }
 
+/* What is enqueued through either is in one order. */
+static int wrap_default(iris_t *iris, void *arg)
+{
+    iris_stream_t *wrapped = arg, *other;
+    struct board *board, seen;
+
+    CPU_ONLY(iris, "a GPU's runtime has a default stream of its own");
+    CHECK_OK(iris_calloc(iris, 1, sizeof *board, (void **)&board));
+    CHECK_OK(iris_stream_create(iris, &other));
+    CHECK_STATUS(iris_stream_wrap(iris, &seen, &wrapped), IRIS_ERR_UNSUPPORTED);
+    CHECK(wrapped == arg);
+    for (int i = 0; i < 2; i++) { /* it can be had again */
+        CHECK_OK(iris_stream_wrap(iris, NULL, &wrapped));
+        CHECK_OK(iris_memset(iris, board, 0, sizeof *board, NULL));
+        CHECK_OK(iris_stream_synchronize(iris, NULL));
+        CHECK_OK(
+            iris_wait_on_stream(iris, &board->flag, IRIS_CMP_EQ, 1, wrapped));
+        CHECK_OK(iris_memset(iris, &board->value, 5, 8, wrapped));
+        CHECK_OK(iris_memcpy(iris, &board->copy, &board->value, 8, NULL));
+        CHECK_OK(iris_memset(iris, &board->filled, 6, 8, wrapped));
+        CHECK_OK(iris_signal_on_stream(iris, &board->flag, 1, iris_rank(iris),
+                                       other));
+        iris_stream_destroy(iris, wrapped); /* waits */
+        CHECK_OK(iris_stream_synchronize(iris, other));
+        CHECK_OK(harness_read(iris, &seen, board, sizeof seen));
+        CHECK_EQUAL(seen.copy, 0x0505050505050505);
+        CHECK_EQUAL(seen.filled, 0x0606060606060606);
+    }
+    iris_stream_destroy(iris, other);
+    return iris_free(iris, board);
+}
+
+static void the_default_stream_of_the_cpu_can_be_wrapped(void **state)
+{
+    (void)state;
+    harness_run(1, wrap_default, NULL);
+    harness_run(2, wrap_default, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -426,6 +465,7 @@ int main(void)
         cmocka_unit_test(a_rank_may_be_far_ahead),
         cmocka_unit_test(threads_may_enqueue_and_destroy_finishes_the_work),
         cmocka_unit_test(destroyed_and_foreign_streams_are_refused),
+        cmocka_unit_test(the_default_stream_of_the_cpu_can_be_wrapped),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
