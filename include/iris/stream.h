@@ -42,9 +42,9 @@ IRIS_API iris_status_t iris_stream_create(iris_t *iris,
  *  program's and outlives the result, which is the caller's until
  *  iris_stream_destroy(). On the CPU NULL gives the context's default stream.
  *  Local.
- *  IRIS_ERR_UNSUPPORTED (no GPU, and native is not NULL), IRIS_ERR_INVALID (not a stream of this
- *  device, or stream_p is NULL), IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE,
- *  IRIS_ERR_STATE */
+ *  IRIS_ERR_UNSUPPORTED (no GPU, and native is not NULL), IRIS_ERR_INVALID (not
+ * a stream of this device, or stream_p is NULL), IRIS_ERR_NO_MEMORY,
+ * IRIS_ERR_DEVICE, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_stream_wrap(iris_t *iris, void *native,
                                         iris_stream_t **stream_p);
 
@@ -113,6 +113,20 @@ IRIS_API iris_status_t iris_memcpy_sync(iris_t *iris, void *dst,
  *  Asynchronous. 0 bytes touch nothing. Local. Statuses as iris_memcpy(). */
 IRIS_API iris_status_t iris_memset(iris_t *iris, void *dst, int value,
                                    size_t bytes, iris_stream_t *stream);
+
+/** Sets the words of this rank's device context that are about tracing, for
+ *  kernels that read them, as upstream's do: `words` has
+ *  IRIS_CONTEXT_TAIL_WORDS, 17, from IRIS_CONTEXT_TRACE_ENABLED on, in the
+ * order of <iris/device/layout.h>; they are 0 at the start, which means no
+ * tracing. In stream order: what was enqueued on the stream before reads the
+ * old words, what comes after the new ones. Kernels on other streams may
+ * meanwhile read some of either. Blocks until it is done. Local.
+ *
+ *  IRIS_ERR_INVALID (words is NULL, or not a stream of this context),
+ *  IRIS_ERR_STATE (also in a capture), or the error of work on the stream */
+IRIS_API iris_status_t iris_device_context_set_tracing(iris_t *iris,
+                                                       const int64_t *words,
+                                                       iris_stream_t *stream);
 
 /* ---- Remote memory access from the host, in stream order --------------------
  *

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define HELLO_MAGIC 0x49726973u
-#define HELLO_VERSION 4u
+#define HELLO_VERSION 5u
 
 iris_status_t iris_i_enter_output(const iris_t *iris, const char *call,
                                   const void *output, const char *name)

@@ -49,7 +49,7 @@ struct iris {
     struct iris_group *world;
     struct iris_group *groups; /* live ones but the world */
     pthread_mutex_t groups_lock;
-    int64_t *device_context; /* device memory, at offset 0 of the heap */
+    int64_t *device_context; /* device memory, at the heap's start */
 };
 
 /* iris_init() for ranks this process made: `bootstrap` says who they are. */
@@ -113,5 +113,9 @@ size_t iris_i_layout_id_offset(int num_ranks);
 
 /* Writes the device context, at its start, but for that word. */
 iris_status_t iris_i_layout_write_context(iris_t *iris);
+
+/* Writes its words about tracing, behind what the stream does, and waits. */
+iris_status_t iris_i_layout_write_tracing(iris_t *iris, const int64_t *words,
+                                          struct iris_stream *stream);
 
 #endif /* IRIS_SRC_CONTEXT_CONTEXT_H */

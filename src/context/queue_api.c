@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <iris/device/layout.h>
 #include <iris/graph.h>
 #include <iris/launch.h>
 #include <iris/stream.h>
@@ -58,6 +59,26 @@ iris_status_t iris_stream_synchronize(iris_t *iris, iris_stream_t *stream)
         status = iris_i_stream_resolve(&iris->queue, stream, &stream);
     }
     return status == IRIS_OK ? iris_i_stream_synchronize(&iris->queue, stream)
+                             : status;
+}
+
+iris_status_t iris_device_context_set_tracing(iris_t *iris,
+                                              const int64_t *words,
+                                              iris_stream_t *stream)
+{
+    iris_status_t status =
+        iris_i_enter(iris, "iris_device_context_set_tracing");
+
+    if (status == IRIS_OK && words == NULL) {
+        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                             "iris_device_context_set_tracing: words is NULL; "
+                             "pass %d of them",
+                             (int)IRIS_CONTEXT_TAIL_WORDS);
+    }
+    if (status == IRIS_OK) {
+        status = iris_i_stream_resolve(&iris->queue, stream, &stream);
+    }
+    return status == IRIS_OK ? iris_i_layout_write_tracing(iris, words, stream)
                              : status;
 }
 

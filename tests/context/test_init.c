@@ -128,6 +128,7 @@ static int check_context(iris_t *iris, void *arg)
 
     (void)arg;
     CHECK(iris_is_symmetric(iris, on_device));
+    CHECK((int64_t)(uintptr_t)on_device != bases[own]);
     CHECK_OK(harness_read(iris, context, on_device,
                           IRIS_CONTEXT_WORDS(num_ranks) * sizeof *context));
     CHECK_EQUAL(context[IRIS_CONTEXT_RANK], own);
@@ -150,6 +151,51 @@ static int check_context(iris_t *iris, void *arg)
     CHECK_EQUAL(IRIS_CONTEXT_WORDS(num_ranks), 2 + num_ranks + 17);
     /* Nobody writes a context that a peer still reads. */
     return iris_barrier(iris, NULL, NULL);
+}
+
+/* On one rank only: the others' words, and all that is around, stay. */
+static int set_tracing(iris_t *iris, void *arg)
+{
+    const int64_t *on_device = iris_device_context(iris);
+    int num_ranks = iris_num_ranks(iris), rank = iris_rank(iris);
+    int64_t before[IRIS_CONTEXT_ALL_WORDS(8)];
+    int64_t after[IRIS_CONTEXT_ALL_WORDS(8)];
+    int64_t words[IRIS_CONTEXT_TAIL_WORDS];
+    int first = IRIS_CONTEXT_TRACE_ENABLED + num_ranks;
+    size_t all = IRIS_CONTEXT_ALL_WORDS(num_ranks);
+    iris_stream_t *stream;
+
+    (void)arg;
+    CHECK_OK(iris_stream_create(iris, &stream));
+    CHECK_OK(harness_read(iris, before, on_device, all * sizeof *before));
+    for (int i = 0; i < IRIS_CONTEXT_TAIL_WORDS; i++) {
+        words[i] = rank == 0 ? 1000 + i : 0;
+        before[first + i] = words[i];
+    }
+    if (rank == 0) {
+        CHECK_OK(iris_device_context_set_tracing(iris, words, stream));
+    }
+    words[0] = 77; /* it is done */
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_OK(harness_read(iris, after, on_device, all * sizeof *after));
+    for (size_t i = 0; i < all; i++) {
+        CHECK_EQUAL(after[i], before[i]);
+    }
+    CHECK_BAD(iris, iris_device_context_set_tracing(iris, NULL, stream),
+              IRIS_ERR_INVALID, "words is NULL", "pass 17");
+    CHECK_STATUS(iris_device_context_set_tracing(iris, words, (void *)words),
+                 IRIS_ERR_INVALID);
+    CHECK_STATUS(iris_device_context_set_tracing(NULL, words, NULL),
+                 IRIS_ERR_INVALID);
+    iris_stream_destroy(iris, stream);
+    return 0;
+}
+
+static void the_words_about_tracing_can_be_set(void **state)
+{
+    (void)state;
+    harness_run(1, set_tracing, NULL);
+    harness_run(4, set_tracing, NULL);
 }
 
 static void the_device_context_has_its_public_layout(void **state)
@@ -229,6 +275,7 @@ int main(void)
         cmocka_unit_test(jobs_may_follow_each_other_again_and_again),
         cmocka_unit_test(several_contexts_live_side_by_side),
         cmocka_unit_test(the_device_context_has_its_public_layout),
+        cmocka_unit_test(the_words_about_tracing_can_be_set),
         cmocka_unit_test(too_many_ranks_are_refused_by_name),
         cmocka_unit_test(a_heap_too_small_for_the_library_is_refused),
     };
