@@ -46,6 +46,9 @@
  *                        loaded, then stored
  *   IRIS_D_BULK_MAX_DEPTH  the most of them that iris-bench tries
  *   IRIS_D_UNROLL        GPUs: ahead of a loop that is to be unrolled
+ *   iris_d_product_f32(), iris_d_product_f64()  a * b, rounded before anything
+ *                        is added to it: never a part of a fused multiply-add.
+ *                        (gcc on the CPU needs -ffp-contract=off for it.)
  * and for IRIS_KERNEL():
  *   IRIS_D_MAX_LANES(n)  GPUs: how many lanes a workgroup may have
  *   IRIS_D_GPU_IMAGE(name), IRIS_D_ENTER(wg), IRIS_D_WG_MEMBERS  the CPU: the

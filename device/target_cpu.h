@@ -24,6 +24,16 @@
 #define IRIS_D_CONVERTS_F16 0
 #define IRIS_D_CONVERTS_BF16 0
 
+IRIS_DEVICE float iris_d_product_f32(float a, float b)
+{
+    return a * b;
+}
+
+IRIS_DEVICE double iris_d_product_f64(double a, double b)
+{
+    return a * b;
+}
+
 /* This object's image, which iriscc puts there; its address is NULL in an
  * object that has none. */
 #ifdef __cplusplus

@@ -37,6 +37,16 @@
 #define IRIS_D_BULK_MAX_DEPTH 12
 #define IRIS_D_UNROLL _Pragma("unroll")
 
+IRIS_DEVICE float iris_d_product_f32(float a, float b)
+{
+    return __fmul_rn(a, b);
+}
+
+IRIS_DEVICE double iris_d_product_f64(double a, double b)
+{
+    return __dmul_rn(a, b);
+}
+
 #define IRIS_D_MAX_LANES(n) __launch_bounds__(n)
 
 #endif /* IRIS_DEVICE_TARGET_CUDA_H */

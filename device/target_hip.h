@@ -47,6 +47,18 @@
 #define IRIS_D_BULK_MAX_DEPTH 12
 #define IRIS_D_UNROLL _Pragma("unroll")
 
+IRIS_DEVICE float iris_d_product_f32(float a, float b)
+{
+#pragma clang fp contract(off)
+    return a * b;
+}
+
+IRIS_DEVICE double iris_d_product_f64(double a, double b)
+{
+#pragma clang fp contract(off)
+    return a * b;
+}
+
 /* HIP's own name for it is in hip_runtime.h, which images are compiled
  * without. */
 #define IRIS_D_MAX_LANES(n) __attribute__((amdgpu_flat_work_group_size(1, n)))

@@ -12,6 +12,7 @@ include %D%/control/local.mk
 include %D%/heap/local.mk
 include %D%/queue/local.mk
 include %D%/context/local.mk
+include %D%/tensor/local.mk
 libirisi_la_LIBADD = libirismpi.la
 libirismpi_la_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
 libirismpi_la_LIBADD = $(MPI_LIBS)

@@ -15,6 +15,7 @@
 #include <iris/stream.h>
 #include <iris/launch.h>
 #include <iris/sync.h>
+#include <iris/tensor.h>
 #include <iris/spawn.h>
 #include <iris/log.h>
 

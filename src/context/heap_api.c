@@ -80,7 +80,8 @@ iris_status_t iris_free(iris_t *iris, void *ptr)
 {
     iris_status_t status = iris_i_enter(iris, "iris_free");
 
-    return status == IRIS_OK ? iris_i_heap_release(&iris->heap, ptr) : status;
+    return status == IRIS_OK ? iris_i_heap_release(&iris->heap, ptr, IRIS_OK)
+                             : status;
 }
 
 iris_status_t iris_free_later(iris_t *iris, void *ptr)

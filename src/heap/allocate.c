@@ -109,6 +109,17 @@ static iris_status_t zero(struct iris_heap *heap, size_t offset, size_t bytes)
                              : iris_i_heap_synchronize(heap);
 }
 
+static iris_status_t fill(struct iris_heap *heap,
+                          const struct iris_heap_request *request,
+                          size_t offset)
+{
+    if (request->fill != NULL) {
+        return request->fill(request->arg,
+                             (char *)heap->region.base + offset);
+    }
+    return request->zero ? zero(heap, offset, request->bytes) : IRIS_OK;
+}
+
 /* This rank's part, before it meets the others. */
 static iris_status_t prepare(struct iris_heap *heap,
                              const struct iris_heap_request *request,
@@ -121,14 +132,26 @@ static iris_status_t prepare(struct iris_heap *heap,
                            "ptr_p is NULL; pass where to put the pointer");
     }
     status = take(heap, request->bytes, request->alignment, offset_p);
-    if (status == IRIS_OK && request->zero) {
-        status = zero(heap, *offset_p, request->bytes);
+    if (status == IRIS_OK) {
+        status = fill(heap, request, *offset_p);
         if (status != IRIS_OK) {
             iris_i_heap_rollback(heap);
             iris_i_alloc_untake(heap->alloc, *offset_p);
         }
     }
     return status;
+}
+
+/* Keeps the message of why the ranks do not agree. */
+static void end_fill(const struct iris_heap_request *request)
+{
+    char message[IRIS_MESSAGE_BYTES];
+
+    if (request->end_fill != NULL) {
+        snprintf(message, sizeof message, "%s", iris_last_error());
+        request->end_fill(request->arg);
+        (void)iris_i_fail_again(IRIS_OK, message);
+    }
 }
 
 static const struct iris_call_type undo_call = {.name = "iris_malloc"};
@@ -178,6 +201,7 @@ static iris_status_t allocate(struct iris_heap *heap,
         iris_i_deferred_judge(heap, plan);
         status = iris_i_heap_settle(heap);
     } else if (call.status == IRIS_OK) {
+        end_fill(request);
         iris_i_heap_rollback(heap);
     }
     if (status != IRIS_OK) {
@@ -240,14 +264,16 @@ static void give(struct iris_heap *heap, size_t offset)
     }
 }
 
-static iris_status_t release(struct iris_heap *heap, void *ptr)
+static iris_status_t release(struct iris_heap *heap, void *ptr,
+                             iris_status_t checked)
 {
-    struct iris_call call = {.type = &free_call, .fields = {SIZE_MAX}};
+    struct iris_call call = {
+        .type = &free_call, .status = checked, .fields = {SIZE_MAX}};
     struct iris_deferred_plan plan;
     size_t offset = SIZE_MAX;
     iris_status_t status;
 
-    if (ptr != NULL) {
+    if (ptr != NULL && checked == IRIS_OK) {
         call.status = iris_i_heap_find_start(heap, "iris_free", ptr, &offset);
         call.fields[0] = offset;
     }
@@ -277,7 +303,8 @@ void iris_i_heap_give(struct iris_heap *heap, size_t offset)
     (void)iris_i_hooks_after(heap->hooks, &event, IRIS_OK);
 }
 
-iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr)
+iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr,
+                                  iris_status_t checked)
 {
     struct iris_host_event event = {.op = IRIS_HOST_FREE,
                                     .rank = heap->log->rank,
@@ -285,7 +312,8 @@ iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr)
                                     .address = ptr};
 
     iris_i_hooks_before(heap->hooks, &event);
-    return iris_i_hooks_after(heap->hooks, &event, release(heap, ptr));
+    return iris_i_hooks_after(heap->hooks, &event,
+                              release(heap, ptr, checked));
 }
 
 void iris_i_heap_stats(const struct iris_heap *heap,

@@ -123,6 +123,12 @@ struct iris_heap_request {
     size_t alignment;
     int zero;              /* fill it */
     iris_status_t checked; /* what the caller found wrong with it already */
+    /* NULL, or enqueues what fills the memory, before the ranks agree: when the
+     * call returns on any rank, all have. If they do not agree, end_fill()
+     * waits for that work before the memory goes. */
+    iris_status_t (*fill)(void *arg, void *ptr);
+    void (*end_fill)(void *arg);
+    void *arg;
 };
 
 /* One allocation of all ranks. Nothing is taken, on any rank, unless all
@@ -133,8 +139,9 @@ iris_status_t iris_i_heap_allocate(struct iris_heap *heap,
 
 /* Frees an allocation on every rank: what iris_i_heap_allocate() or
  * iris_i_external_share() gave. Whole pieces of memory go back to the
- * system. */
-iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr);
+ * system. `checked`: what the caller found wrong with it already. */
+iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr,
+                                  iris_status_t checked);
 
 /* This rank's part of it, once all ranks have agreed on the offset. */
 void iris_i_heap_give(struct iris_heap *heap, size_t offset);

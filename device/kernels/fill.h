@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kernels behind tensors: fills with one value, with arange and linspace,
+ * and copies between any strides. Any grid, any block.
+ */
+#ifndef IRIS_DEVICE_KERNELS_FILL_H
+#define IRIS_DEVICE_KERNELS_FILL_H
+
+#include <iris/device/half.h>
+#include <iris/device/kernel.h>
+#include <iris/device/kernels/fill_args.h>
+
+/* ---- Contiguous: one value ---- */
+
+/* Bytes up to a multiple of 16. */
+IRIS_DEVICE size_t iris_d_lead(const void *data, size_t bytes)
+{
+    size_t lead = (0 - (uintptr_t)data) & 15;
+
+    return lead < bytes ? lead : bytes;
+}
+
+typedef union iris_d_words {
+    uint64_t halves[2];
+    iris_d_u128_t word;
+} iris_d_words_t;
+
+/* The pattern as it is `bytes` further on. */
+IRIS_DEVICE iris_d_words_t iris_d_rotated(const uint64_t *pattern, size_t bytes)
+{
+    uint64_t low = pattern[bytes >> 3 & 1], high = pattern[~bytes >> 3 & 1];
+    unsigned bits = (bytes & 7) * 8;
+    iris_d_words_t words;
+
+    words.halves[0] = bits == 0 ? low : low >> bits | high << (64 - bits);
+    words.halves[1] = bits == 0 ? high : high >> bits | low << (64 - bits);
+    return words;
+}
+
+IRIS_DEVICE uint8_t iris_d_pattern_byte(const uint64_t *pattern, size_t i)
+{
+    return (uint8_t)(pattern[i >> 3 & 1] >> (i & 7) * 8);
+}
+
+IRIS_KERNEL(iris_k_fill, struct iris_fill_args)
+{
+    uint8_t *data = (uint8_t *)args->data;
+    size_t lead = iris_d_lead(data, args->bytes);
+    size_t words = (args->bytes - lead) / 16, done = lead + words * 16;
+    iris_d_u128_t *body = (iris_d_u128_t *)(data + lead);
+    iris_d_u128_t word = iris_d_rotated(args->pattern, lead).word;
+
+    IRIS_LANES (wg, i, words) {
+        body[i] = word;
+    }
+    if (wg.id == 0) {
+        IRIS_WG_LANES (wg, i, lead) {
+            data[i] = iris_d_pattern_byte(args->pattern, i);
+        }
+        IRIS_WG_LANES (wg, i, args->bytes - done) {
+            data[done + i] = iris_d_pattern_byte(args->pattern, done + i);
+        }
+    }
+}
+
+/* ---- Any strides ---- */
+
+/* Where element `i`, counted with the last dimension fastest, is. */
+IRIS_DEVICE int64_t iris_d_offset(const struct iris_d_shape *shape,
+                                  const int64_t *strides, uint64_t i)
+{
+    int64_t offset = 0;
+
+    for (int d = shape->ndim - 1; d > 0; d--) {
+        uint64_t size = (uint64_t)shape->sizes[d];
+
+        offset += (int64_t)(i % size) * strides[d];
+        i /= size;
+    }
+    return offset + (int64_t)i * strides[0];
+}
+
+IRIS_DEVICE void iris_d_store_element(void *data, int64_t at, int32_t width,
+                                      const uint64_t *element)
+{
+    switch (width) {
+    case 1:
+        ((iris_d_u8_t *)data)[at] = (uint8_t)element[0];
+        break;
+    case 2:
+        ((iris_d_u16_t *)data)[at] = (uint16_t)element[0];
+        break;
+    case 4:
+        ((iris_d_u32_t *)data)[at] = (uint32_t)element[0];
+        break;
+    case 8:
+        ((iris_d_u64_t *)data)[at] = element[0];
+        break;
+    default:
+        ((iris_d_u64_t *)data)[2 * at] = element[0];
+        ((iris_d_u64_t *)data)[2 * at + 1] = element[1];
+        break;
+    }
+}
+
+IRIS_DEVICE void iris_d_load_element(const void *data, int64_t at,
+                                     int32_t width, uint64_t *element_p)
+{
+    element_p[1] = 0;
+    switch (width) {
+    case 1:
+        element_p[0] = ((const iris_d_u8_t *)data)[at];
+        break;
+    case 2:
+        element_p[0] = ((const iris_d_u16_t *)data)[at];
+        break;
+    case 4:
+        element_p[0] = ((const iris_d_u32_t *)data)[at];
+        break;
+    case 8:
+        element_p[0] = ((const iris_d_u64_t *)data)[at];
+        break;
+    default:
+        element_p[0] = ((const iris_d_u64_t *)data)[2 * at];
+        element_p[1] = ((const iris_d_u64_t *)data)[2 * at + 1];
+        break;
+    }
+}
+
+IRIS_KERNEL(iris_k_fill_strided, struct iris_fill_strided_args)
+{
+    IRIS_LANES (wg, i, args->shape.count) {
+        iris_d_store_element(args->data,
+                             iris_d_offset(&args->shape, args->strides, i),
+                             args->shape.width, args->element);
+    }
+}
+
+IRIS_KERNEL(iris_k_copy_strided, struct iris_copy_strided_args)
+{
+    IRIS_LANES (wg, i, args->shape.count) {
+        uint64_t element[2];
+
+        iris_d_load_element(args->from,
+                            iris_d_offset(&args->shape, args->from_strides, i),
+                            args->shape.width, element);
+        iris_d_store_element(args->to,
+                             iris_d_offset(&args->shape, args->to_strides, i),
+                             args->shape.width, element);
+    }
+}
+
+/* ---- Numbers in a row ----
+ *
+ * `count` elements, `stride` elements apart. Those that are dense are made in
+ * blocks: on the CPU loops that compilers vectorise, on a GPU 16 bytes that a
+ * lane stores at once. An element's index is that of its block and an int32_t,
+ * since every CPU can turn those into doubles by the vector. Both are exact, as
+ * is their sum. */
+#if IRIS_ON_CPU
+#define IRIS_D_BLOCK_BYTES 4096
+#else
+#define IRIS_D_BLOCK_BYTES 16
+#endif
+
+/* clang-format off */
+/* Defines the kernel NAME. NAME##_block(args, first, count, to) makes elements
+ * from the one of index `first` on; `args` is a copy that stores do not
+ * change. */
+#define IRIS_D_ROW(NAME, c_type)                                               \
+    typedef union NAME##_words {                                               \
+        c_type elements[IRIS_D_BLOCK_BYTES / sizeof(c_type)];                  \
+        iris_d_u128_t word;                                                    \
+    } NAME##_words_t;                                                          \
+    IRIS_DEVICE void NAME##_store(const struct iris_row_args *args,            \
+                                  int64_t first, c_type *to)                   \
+    {                                                                          \
+        IRIS_D_STORE_BLOCK(NAME)                                               \
+    }                                                                          \
+    IRIS_KERNEL(NAME, struct iris_row_args)                                    \
+    {                                                                          \
+        const struct iris_row_args own = *args;                                \
+        c_type *data = (c_type *)own.data;                                     \
+        const int64_t per_block = IRIS_D_BLOCK_BYTES / sizeof(c_type);         \
+        size_t count = (size_t)own.count;                                      \
+        size_t lead =                                                          \
+            iris_d_lead(data, count * sizeof(c_type)) / sizeof(c_type);        \
+        size_t blocks = own.stride == 1 ? (count - lead) / per_block : 0;      \
+        size_t done = lead + blocks * per_block;                               \
+                                                                               \
+        if (own.stride != 1) {                                                 \
+            IRIS_LANES (wg, i, count) {                                        \
+                NAME##_block(&own, (int64_t)i, 1, data + i * own.stride);      \
+            }                                                                  \
+            return;                                                            \
+        }                                                                      \
+        IRIS_LANES (wg, i, blocks) {                                           \
+            int64_t first = (int64_t)(lead + i * per_block);                   \
+            NAME##_store(&own, first, data + first);                           \
+        }                                                                      \
+        if (wg.id == 0) {                                                      \
+            IRIS_WG_LANES (wg, i, lead) {                                      \
+                NAME##_block(&own, (int64_t)i, 1, data + i);                   \
+            }                                                                  \
+            IRIS_WG_LANES (wg, i, count - done) {                              \
+                NAME##_block(&own, (int64_t)(done + i), 1, data + done + i);   \
+            }                                                                  \
+        }                                                                      \
+    }
+#if IRIS_ON_CPU
+#define IRIS_D_STORE_BLOCK(NAME)                                               \
+    NAME##_block(args, first, IRIS_D_BLOCK_BYTES / sizeof *to, to);
+#else
+#define IRIS_D_STORE_BLOCK(NAME)                                               \
+    NAME##_words_t block;                                                      \
+    NAME##_block(args, first, IRIS_D_BLOCK_BYTES / sizeof *to,                 \
+                 block.elements);                                              \
+    *(iris_d_u128_t *)to = block.word;
+#endif
+
+/* For u32: integers of 32 bits, signed or not. */
+#define IRIS_D_ARANGE_WHOLE(name, c_type)                                      \
+    IRIS_DEVICE void iris_k_arange_##name##_block(                             \
+        const struct iris_row_args *args, int64_t first, int32_t count,        \
+        c_type *to)                                                            \
+    {                                                                          \
+        c_type step = (c_type)args->whole_step;                                \
+        c_type value = (c_type)(args->whole_start +                            \
+                                args->whole_step * (uint64_t)first);           \
+        for (int32_t k = 0; k < count; k++) {                                  \
+            to[k] = value;                                                     \
+            value = (c_type)(value + step);                                    \
+        }                                                                      \
+    }                                                                          \
+    IRIS_D_ROW(iris_k_arange_##name, c_type)
+IRIS_D_ARANGE_WHOLE(u8, uint8_t)
+IRIS_D_ARANGE_WHOLE(u16, uint16_t)
+IRIS_D_ARANGE_WHOLE(u32, uint32_t)
+IRIS_D_ARANGE_WHOLE(u64, uint64_t)
+#undef IRIS_D_ARANGE_WHOLE
+
+/* Defines a kernel of which each element is made from its index. */
+#define IRIS_D_ROW_OF(NAME, c_type, ELEMENT)                                   \
+    IRIS_DEVICE void NAME##_block(const struct iris_row_args *args,            \
+                                  int64_t first, int32_t count, c_type *to)    \
+    {                                                                          \
+        for (int32_t k = 0; k < count; k++) {                                  \
+            to[k] = ELEMENT(args, first, k);                                   \
+        }                                                                      \
+    }                                                                          \
+    IRIS_D_ROW(NAME, c_type)
+/* clang-format on */
+
+IRIS_DEVICE double iris_d_arange_f64(const struct iris_row_args *args,
+                                     int64_t first, int32_t k)
+{
+    double index = (double)first + (double)k;
+
+    return args->start + iris_d_product_f64(args->step, index);
+}
+
+IRIS_DEVICE float iris_d_arange_f32(const struct iris_row_args *args,
+                                    int64_t first, int32_t k)
+{
+    return (float)iris_d_arange_f64(args, first, k);
+}
+
+/* The 16-bit floats' arithmetic is float's. */
+IRIS_DEVICE float iris_d_arange_half(const struct iris_row_args *args,
+                                     int64_t first, int32_t k)
+{
+    float index = (float)((double)first + (double)k);
+
+    return (float)args->start + iris_d_product_f32((float)args->step, index);
+}
+
+IRIS_DEVICE iris_f16_t iris_d_arange_f16(const struct iris_row_args *args,
+                                         int64_t first, int32_t k)
+{
+    return iris_f16_from_f32(iris_d_arange_half(args, first, k));
+}
+
+IRIS_DEVICE iris_bf16_t iris_d_arange_bf16(const struct iris_row_args *args,
+                                           int64_t first, int32_t k)
+{
+    return iris_bf16_from_f32(iris_d_arange_half(args, first, k));
+}
+
+IRIS_D_ROW_OF(iris_k_arange_f16, iris_f16_t, iris_d_arange_f16)
+IRIS_D_ROW_OF(iris_k_arange_bf16, iris_bf16_t, iris_d_arange_bf16)
+IRIS_D_ROW_OF(iris_k_arange_f32, float, iris_d_arange_f32)
+IRIS_D_ROW_OF(iris_k_arange_f64, double, iris_d_arange_f64)
+
+/* Both halves of a linspace are reckoned from their own end: `from` it goes
+ * `step` by `step`, `index` times. */
+typedef struct iris_d_way {
+    double from;
+    double step;
+    double index;
+} iris_d_way_t;
+
+IRIS_DEVICE iris_d_way_t iris_d_way(const struct iris_row_args *args,
+                                    int64_t first, int32_t k)
+{
+    double index = (double)first + (double)k;
+    iris_d_way_t way = {args->start, args->step, index};
+
+    if (first + k >= args->count / 2) {
+        way.from = args->end;
+        way.step = -args->step;
+        way.index = (double)(args->count - 1 - first) - (double)k;
+    }
+    return way;
+}
+
+IRIS_DEVICE double iris_d_linspace_f64(const struct iris_row_args *args,
+                                       int64_t first, int32_t k)
+{
+    iris_d_way_t way = iris_d_way(args, first, k);
+
+    return way.from + iris_d_product_f64(way.step, way.index);
+}
+
+IRIS_DEVICE float iris_d_linspace_f32(const struct iris_row_args *args,
+                                      int64_t first, int32_t k)
+{
+    iris_d_way_t way = iris_d_way(args, first, k);
+
+    return (float)way.from +
+           iris_d_product_f32((float)way.step, (float)way.index);
+}
+
+/* clang-format off */
+/* For f16: each operation rounded to the type, as that type's own would be; and
+ * the kernel. */
+#define IRIS_D_LINSPACE_HALF(name)                                             \
+    IRIS_DEVICE float iris_d_rounded_##name(float value)                       \
+    {                                                                          \
+        return iris_##name##_to_f32(iris_##name##_from_f32(value));            \
+    }                                                                          \
+    IRIS_DEVICE iris_##name##_t iris_d_linspace_##name(                        \
+        const struct iris_row_args *args, int64_t first, int32_t k)            \
+    {                                                                          \
+        iris_d_way_t way = iris_d_way(args, first, k);                         \
+        float index = iris_d_rounded_##name((float)way.index);                 \
+        float far =                                                            \
+            iris_d_rounded_##name(iris_d_product_f32((float)way.step, index)); \
+        return iris_##name##_from_f32((float)way.from + far);                  \
+    }                                                                          \
+    IRIS_D_ROW_OF(iris_k_linspace_##name, iris_##name##_t,                     \
+                  iris_d_linspace_##name)
+IRIS_D_LINSPACE_HALF(f16)
+IRIS_D_LINSPACE_HALF(bf16)
+#undef IRIS_D_LINSPACE_HALF
+
+/* For u32: integers of 32 bits, signed or not; only of 64 bits some are beyond
+ * int64_t. */
+#define IRIS_D_LINSPACE_WHOLE(name, c_type)                                    \
+    IRIS_DEVICE c_type iris_d_linspace_##name(                                 \
+        const struct iris_row_args *args, int64_t first, int32_t k)            \
+    {                                                                          \
+        double value = iris_d_linspace_f64(args, first, k);                    \
+        return value < 9223372036854775808.0 ? (c_type)(int64_t)value          \
+                                             : (c_type)(uint64_t)value;        \
+    }                                                                          \
+    IRIS_D_ROW_OF(iris_k_linspace_##name, c_type, iris_d_linspace_##name)
+IRIS_D_LINSPACE_WHOLE(u8, uint8_t)
+IRIS_D_LINSPACE_WHOLE(u16, uint16_t)
+IRIS_D_LINSPACE_WHOLE(u32, uint32_t)
+IRIS_D_LINSPACE_WHOLE(u64, uint64_t)
+#undef IRIS_D_LINSPACE_WHOLE
+/* clang-format on */
+
+IRIS_D_ROW_OF(iris_k_linspace_f32, float, iris_d_linspace_f32)
+IRIS_D_ROW_OF(iris_k_linspace_f64, double, iris_d_linspace_f64)
+#undef IRIS_D_ROW_OF
+#undef IRIS_D_ROW
+#undef IRIS_D_STORE_BLOCK
+
+#endif /* IRIS_DEVICE_KERNELS_FILL_H */

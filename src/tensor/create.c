@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Creating tensors: options, memory that is new or the program's, and the calls
+ * whose tensors hold one value.
+ */
+#include "config.h"
+
+#include "tensor/tensor.h"
+
+#include <string.h>
+
+void iris_tensor_options_init_sized(struct iris_tensor_options *options,
+                                    size_t size)
+{
+    struct iris_tensor_options none = {.size = size,
+                                       .dtype = IRIS_DTYPE_DEFAULT};
+
+    if (options != NULL && size >= sizeof options->size) {
+        memset(options, 0, size);
+        memcpy(options, &none, size < sizeof none ? size : sizeof none);
+    }
+}
+
+static iris_status_t check_options(const iris_t *iris,
+                                   const struct iris_tensor_request *request)
+{
+    const struct iris_tensor_options *options = &request->options;
+
+    if (options->dtype != IRIS_DTYPE_DEFAULT &&
+        iris_dtype_size((iris_dtype_t)options->dtype) == 0) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: dtype %d is none; pass an iris_dtype_t, or "
+                           "IRIS_DTYPE_DEFAULT",
+                           request->type->name, options->dtype);
+    }
+    if (options->format < IRIS_FORMAT_PRESERVE ||
+        options->format > IRIS_FORMAT_CHANNELS_LAST_3D) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: format %d is none; pass an "
+                           "iris_memory_format_t",
+                           request->type->name, (int)options->format);
+    }
+    return IRIS_OK;
+}
+
+/* Fields that the library does not know are behind those it does, and must be
+ * as iris_tensor_options_init() made them. */
+static iris_status_t read_options(const iris_t *iris,
+                                  const struct iris_tensor_options *options,
+                                  struct iris_tensor_request *request)
+{
+    size_t known = sizeof request->options;
+
+    iris_tensor_options_init(&request->options);
+    if (options == NULL) {
+        return IRIS_OK;
+    }
+    if (options->size < sizeof options->size || options->size > 16 * known) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: options of %zu bytes; call "
+                           "iris_tensor_options_init first",
+                           request->type->name, options->size);
+    }
+    for (size_t i = known; i < options->size; i++) {
+        if (((const char *)options)[i] != 0) {
+            return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                               "%s: an option at byte %zu that this library "
+                               "does not know; leave it out, or update Iris",
+                               request->type->name, i);
+        }
+    }
+    memcpy(&request->options, options,
+           options->size < known ? options->size : known);
+    return check_options(iris, request);
+}
+
+iris_status_t iris_i_tensor_begin(iris_t *iris,
+                                  const struct iris_call_type *type,
+                                  const struct iris_tensor_options *options,
+                                  struct iris_tensor_request *request_p)
+{
+    iris_status_t status = iris_i_enter(iris, type->name);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    memset(request_p, 0, sizeof *request_p);
+    request_p->type = type;
+    request_p->checked = read_options(iris, options, request_p);
+    return IRIS_OK;
+}
+
+iris_dtype_t iris_i_tensor_dtype(const struct iris_tensor_request *request,
+                                 iris_dtype_t preferred)
+{
+    return request->options.dtype == IRIS_DTYPE_DEFAULT
+               ? preferred
+               : (iris_dtype_t)request->options.dtype;
+}
+
+/* ---- In new memory ---- */
+
+/* A call on its way through the heap's allocation. */
+struct making {
+    iris_t *iris;
+    const struct iris_tensor_request *request;
+    iris_tensor_t tensor;
+    struct iris_stream *stream;
+};
+
+/* Without a stream of the program's the work on the default one is waited for
+ * first: in a capture of it that fails, and the fill does not become a part of
+ * the graph. */
+static iris_status_t fill_new(void *arg, void *ptr)
+{
+    struct making *making = arg;
+    const struct iris_tensor_request *request = making->request;
+    struct iris_queue *queue = &making->iris->queue;
+    int waits = request->options.stream == NULL;
+    iris_status_t status = IRIS_OK;
+
+    making->tensor.data = making->tensor.owner = ptr;
+    if (waits) {
+        status = iris_i_stream_synchronize(queue, making->stream);
+    }
+    if (status == IRIS_OK && iris_tensor_numel(&making->tensor) != 0) {
+        status = request->fill(making->iris, &making->tensor, request->arg,
+                               making->stream);
+    }
+    return status == IRIS_OK && waits
+               ? iris_i_stream_synchronize(queue, making->stream)
+               : status;
+}
+
+static void end_fill(void *arg)
+{
+    const struct making *making = arg;
+
+    (void)iris_i_stream_synchronize(&making->iris->queue, making->stream);
+}
+
+static iris_status_t create_new(struct making *making, iris_status_t checked,
+                                iris_tensor_t *tensor_p)
+{
+    const struct iris_tensor_request *request = making->request;
+    size_t bytes = checked == IRIS_OK ? iris_tensor_bytes(&making->tensor) : 0;
+    struct iris_heap_request heap = {.type = request->type,
+                                     .bytes = bytes,
+                                     .alignment = IRIS_ALIGNMENT,
+                                     .checked = checked,
+                                     .arg = making};
+    void *ptr;
+    iris_status_t status;
+
+    if (bytes == 0) {
+        heap.bytes = iris_dtype_size(request->dtype);
+    }
+    if (request->fill != NULL) {
+        heap.fill = fill_new;
+        heap.end_fill = end_fill;
+    }
+    status = iris_i_heap_allocate(&making->iris->heap, &heap, &ptr);
+    if (status == IRIS_OK) {
+        making->tensor.data = making->tensor.owner = ptr;
+        *tensor_p = making->tensor;
+    }
+    return status;
+}
+
+/* ---- In `out` ---- */
+
+static iris_status_t check_out(const iris_t *iris,
+                               const struct iris_tensor_request *request)
+{
+    const iris_tensor_t *out = request->options.out;
+    const char *call = request->type->name;
+    int64_t numel = iris_i_shape_numel(&request->shape);
+
+    if (iris_tensor_numel(out) != numel) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: the output tensor has %lld elements, but %lld "
+                           "are required; pass one of that many",
+                           call, (long long)iris_tensor_numel(out),
+                           (long long)numel);
+    }
+    if (out->dtype != request->dtype) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: the output tensor has dtype %s, but %s is "
+                           "required; pass one of it, or ask for another dtype",
+                           call, iris_dtype_name(out->dtype),
+                           iris_dtype_name(request->dtype));
+    }
+    if (!iris_tensor_is_symmetric(iris, out)) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: the output tensor, at %p, is not on the "
+                           "symmetric heap; pass one that a creation call made",
+                           call, out->data);
+    }
+    return IRIS_OK;
+}
+
+static iris_status_t create_in_out(struct making *making,
+                                   iris_tensor_t *tensor_p)
+{
+    const struct iris_tensor_request *request = making->request;
+    const iris_tensor_t *out = request->options.out;
+    int64_t strides[IRIS_TENSOR_DIMS_MAX];
+    iris_status_t status = check_out(making->iris, request);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (!iris_i_layout_reshape(out, &request->shape, strides)) {
+        return iris_i_fail(&making->iris->log, IRIS_ERR_INVALID,
+                           "%s: the output tensor's strides do not let it be "
+                           "seen in the shape that is asked for; pass a "
+                           "contiguous one, or one of that shape",
+                           request->type->name);
+    }
+    making->tensor =
+        iris_i_tensor_make(out->data, request->dtype, &request->shape, strides);
+    making->tensor.owner = out == tensor_p ? out->owner : NULL;
+    if (request->options.format != IRIS_FORMAT_PRESERVE &&
+        !iris_tensor_is_contiguous(&making->tensor, request->options.format)) {
+        return iris_i_fail(&making->iris->log, IRIS_ERR_INVALID,
+                           "%s: the output tensor is not in memory format %d; "
+                           "pass one that is, or no format",
+                           request->type->name, (int)request->options.format);
+    }
+    if (request->fill != NULL && iris_tensor_numel(out) != 0) {
+        status = request->fill(making->iris, &making->tensor, request->arg,
+                               making->stream);
+    }
+    if (status == IRIS_OK) {
+        *tensor_p = making->tensor;
+    }
+    return status;
+}
+
+iris_status_t iris_i_tensor_create(iris_t *iris,
+                                   const struct iris_tensor_request *request,
+                                   iris_tensor_t *tensor_p)
+{
+    struct making making = {.iris = iris, .request = request};
+    int64_t strides[IRIS_TENSOR_DIMS_MAX];
+    iris_status_t status = request->checked;
+
+    if (status == IRIS_OK && tensor_p == NULL) {
+        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                             "%s: tensor_p is NULL; pass where to put the "
+                             "tensor",
+                             request->type->name);
+    }
+    if (status == IRIS_OK) {
+        status = iris_i_shape_check(&iris->log, request->type->name,
+                                    &request->shape, request->dtype);
+    }
+    if (status == IRIS_OK) {
+        status = iris_i_stream_resolve(&iris->queue, request->options.stream,
+                                       &making.stream);
+    }
+    if (request->options.out != NULL) {
+        return status == IRIS_OK ? create_in_out(&making, tensor_p) : status;
+    }
+    if (status == IRIS_OK) {
+        iris_i_layout_strides(&request->shape, request->options.format,
+                              request->like, strides);
+        making.tensor =
+            iris_i_tensor_make(NULL, request->dtype, &request->shape, strides);
+    }
+    return create_new(&making, status, tensor_p);
+}
+
+/* ---- Tensors of one value ---- */
+
+static iris_status_t fill_value(iris_t *iris, const iris_tensor_t *tensor,
+                                const void *arg, iris_stream_t *stream)
+{
+    return iris_i_tensor_fill(iris, tensor, arg, stream);
+}
+
+/* The rest of a call, with a tensor that is filled with `value`. */
+static iris_status_t create_full(iris_t *iris,
+                                 struct iris_tensor_request *request,
+                                 iris_value_t value, iris_tensor_t *tensor_p)
+{
+    uint64_t element[2];
+
+    if (request->checked == IRIS_OK) {
+        request->checked =
+            iris_i_value_convert(&iris->log, request->type->name, "value",
+                                 value, request->dtype, element);
+    }
+    request->fill = fill_value;
+    request->arg = element;
+    return iris_i_tensor_create(iris, request, tensor_p);
+}
+
+iris_status_t iris_empty(iris_t *iris, iris_shape_t shape,
+                         const struct iris_tensor_options *options,
+                         iris_tensor_t *tensor_p)
+{
+    static const struct iris_call_type type = {"iris_empty",
+                                               IRIS_TENSOR_CALL_FIELDS};
+    struct iris_tensor_request request;
+    iris_status_t status = iris_i_tensor_begin(iris, &type, options, &request);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    request.shape = shape;
+    request.dtype = iris_i_tensor_dtype(&request, IRIS_DTYPE_F32);
+    return iris_i_tensor_create(iris, &request, tensor_p);
+}
+
+static iris_status_t create_constant(iris_t *iris,
+                                     const struct iris_call_type *type,
+                                     const iris_shape_t *shape,
+                                     const struct iris_tensor_options *options,
+                                     iris_tensor_t *tensor_p)
+{
+    struct iris_tensor_request request;
+    iris_status_t status = iris_i_tensor_begin(iris, type, options, &request);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    request.shape = *shape;
+    request.dtype = iris_i_tensor_dtype(&request, IRIS_DTYPE_F32);
+    return create_full(iris, &request,
+                       iris_value_int(strcmp(type->name, "iris_ones") == 0),
+                       tensor_p);
+}
+
+iris_status_t iris_zeros(iris_t *iris, iris_shape_t shape,
+                         const struct iris_tensor_options *options,
+                         iris_tensor_t *tensor_p)
+{
+    static const struct iris_call_type type = {"iris_zeros",
+                                               IRIS_TENSOR_CALL_FIELDS};
+
+    return create_constant(iris, &type, &shape, options, tensor_p);
+}
+
+iris_status_t iris_ones(iris_t *iris, iris_shape_t shape,
+                        const struct iris_tensor_options *options,
+                        iris_tensor_t *tensor_p)
+{
+    static const struct iris_call_type type = {"iris_ones",
+                                               IRIS_TENSOR_CALL_FIELDS};
+
+    return create_constant(iris, &type, &shape, options, tensor_p);
+}
+
+static iris_dtype_t dtype_of(iris_value_t value)
+{
+    switch (value.kind) {
+    case IRIS_VALUE_BOOL:
+        return IRIS_DTYPE_BOOL;
+    case IRIS_VALUE_INT:
+    case IRIS_VALUE_UINT:
+        return IRIS_DTYPE_I64;
+    case IRIS_VALUE_COMPLEX:
+        return IRIS_DTYPE_COMPLEX64;
+    default:
+        return IRIS_DTYPE_F32;
+    }
+}
+
+iris_status_t iris_full(iris_t *iris, iris_shape_t shape, iris_value_t value,
+                        const struct iris_tensor_options *options,
+                        iris_tensor_t *tensor_p)
+{
+    static const struct iris_call_type type = {"iris_full",
+                                               IRIS_TENSOR_CALL_FIELDS};
+    struct iris_tensor_request request;
+    iris_status_t status = iris_i_tensor_begin(iris, &type, options, &request);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    request.shape = shape;
+    request.dtype = iris_i_tensor_dtype(&request, dtype_of(value));
+    return create_full(iris, &request, value, tensor_p);
+}
+
+/* What is no tensor is every rank's error, as all that is wrong. */
+iris_status_t iris_zeros_like(iris_t *iris, const iris_tensor_t *like,
+                              const struct iris_tensor_options *options,
+                              iris_tensor_t *tensor_p)
+{
+    static const struct iris_call_type type = {"iris_zeros_like",
+                                               IRIS_TENSOR_CALL_FIELDS};
+    struct iris_tensor_request request;
+    iris_status_t status = iris_i_tensor_begin(iris, &type, options, &request);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (like == NULL && request.checked == IRIS_OK) {
+        request.checked =
+            iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                        "iris_zeros_like: like is NULL; pass a tensor");
+    }
+    if (request.checked == IRIS_OK) {
+        request.like = like;
+        request.shape = iris_i_tensor_shape(like);
+        request.dtype = iris_i_tensor_dtype(&request, like->dtype);
+    }
+    return create_full(iris, &request, iris_value_int(0), tensor_p);
+}
+
+iris_status_t iris_tensor_free(iris_t *iris, iris_tensor_t *tensor)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_tensor_free");
+    iris_status_t checked = IRIS_OK;
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (tensor == NULL || tensor->owner == NULL) {
+        checked = iris_i_fail(
+            &iris->log, IRIS_ERR_INVALID,
+            "iris_tensor_free: tensor %s; pass what a creation call gave, once",
+            tensor == NULL ? "is NULL"
+                           : "owns no memory: it is a view, or was "
+                             "freed before");
+    }
+    status = iris_i_heap_release(
+        &iris->heap, checked == IRIS_OK ? tensor->owner : NULL, checked);
+    if (status == IRIS_OK) {
+        tensor->data = tensor->owner = NULL;
+    }
+    return status;
+}

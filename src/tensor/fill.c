@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fills and copies of tensors of any strides: what of them is one range, and
+ * what takes a kernel that reckons each element's place.
+ */
+#include "config.h"
+
+#include "queue/kernels.h"
+#include "tensor/tensor.h"
+
+#include <iris/device/kernels/fill_args.h>
+
+#include <string.h>
+
+#define BLOCK 256           /* lanes of a workgroup */
+#define WG_BYTES (16 << 10) /* that are worth one */
+#define WGS_PER_CU 8
+
+iris_status_t iris_i_tensor_launch(iris_t *iris, enum iris_tensor_op op,
+                                   const iris_tensor_t *tensor,
+                                   const void *args, iris_stream_t *stream)
+{
+    const struct iris_kernel *kernel = iris_i_tensor_kernel(op, tensor->dtype);
+    size_t grid = iris_tensor_bytes(tensor) / WG_BYTES + 1;
+    size_t most = (size_t)iris->device.num_cus * WGS_PER_CU;
+    struct iris_launch_request request = {kernel,
+                                          (unsigned)(grid < most ? grid : most),
+                                          BLOCK, args, kernel->args_bytes};
+
+    return iris_i_launch(&iris->queue, &request, stream);
+}
+
+/* ---- Dimensions of one or two tensors, as few as they can be ---- */
+
+struct nest {
+    struct iris_d_shape shape;
+    int64_t strides[2][IRIS_D_DIMS_MAX];
+};
+
+/* Puts a dimension where the first tensor's strides fall; of equal ones behind
+ * the others. */
+static void insert(struct nest *nest, int64_t size, int64_t stride,
+                   int64_t other)
+{
+    int at = nest->shape.ndim++;
+
+    while (at > 0 && nest->strides[0][at - 1] < stride) {
+        nest->shape.sizes[at] = nest->shape.sizes[at - 1];
+        nest->strides[0][at] = nest->strides[0][at - 1];
+        nest->strides[1][at] = nest->strides[1][at - 1];
+        at--;
+    }
+    nest->shape.sizes[at] = size;
+    nest->strides[0][at] = stride;
+    nest->strides[1][at] = other;
+}
+
+static int joins(const struct nest *nest, int at)
+{
+    int64_t size = nest->shape.sizes[at];
+
+    return nest->strides[0][at - 1] == nest->strides[0][at] * size &&
+           nest->strides[1][at - 1] == nest->strides[1][at] * size;
+}
+
+/* Joins dimensions that are dense in each other, in both tensors. */
+static void join(struct nest *nest)
+{
+    int last = 0;
+
+    for (int i = 1; i < nest->shape.ndim; i++) {
+        nest->shape.sizes[last + 1] = nest->shape.sizes[i];
+        nest->strides[0][last + 1] = nest->strides[0][i];
+        nest->strides[1][last + 1] = nest->strides[1][i];
+        if (joins(nest, last + 1)) {
+            nest->shape.sizes[last + 1] *= nest->shape.sizes[last];
+        } else {
+            last++;
+            continue;
+        }
+        nest->shape.sizes[last] = nest->shape.sizes[last + 1];
+        nest->strides[0][last] = nest->strides[0][last + 1];
+        nest->strides[1][last] = nest->strides[1][last + 1];
+    }
+    nest->shape.ndim = nest->shape.ndim == 0 ? 0 : last + 1;
+}
+
+/* Elements of no dimension are one dimension of size 1. */
+static void nest_of(const iris_tensor_t *tensor, const iris_tensor_t *other,
+                    struct nest *nest_p)
+{
+    memset(nest_p, 0, sizeof *nest_p);
+    nest_p->shape.count = (uint64_t)iris_tensor_numel(tensor);
+    nest_p->shape.width = (int32_t)iris_dtype_size(tensor->dtype);
+    for (int i = 0; i < tensor->ndim; i++) {
+        if (tensor->shape[i] != 1) {
+            insert(nest_p, tensor->shape[i], tensor->strides[i],
+                   other->strides[i]);
+        }
+    }
+    join(nest_p);
+    if (nest_p->shape.ndim == 0) {
+        insert(nest_p, 1, 1, 1);
+    }
+}
+
+static int is_range(const struct nest *nest)
+{
+    return nest->shape.ndim == 1 && nest->strides[0][0] == 1 &&
+           nest->strides[1][0] == 1;
+}
+
+/* ---- Fills ---- */
+
+/* Repeats the first `width` bytes up to 16. */
+static void repeat(const void *element, size_t width, uint64_t *pattern_p)
+{
+    char *bytes = (char *)pattern_p;
+
+    for (size_t i = 0; i < 2 * sizeof *pattern_p; i += width) {
+        memcpy(bytes + i, element, width);
+    }
+}
+
+iris_status_t iris_i_tensor_fill(iris_t *iris, const iris_tensor_t *tensor,
+                                 const void *element, iris_stream_t *stream)
+{
+    struct nest nest;
+    uint64_t pattern[2];
+
+    nest_of(tensor, tensor, &nest);
+    repeat(element, (size_t)nest.shape.width, pattern);
+    if (is_range(&nest)) {
+        struct iris_fill_args args = {
+            tensor->data, iris_tensor_bytes(tensor), {pattern[0], pattern[1]}};
+
+        return iris_i_tensor_launch(iris, IRIS_TENSOR_FILL, tensor, &args,
+                                    stream);
+    }
+    {
+        struct iris_fill_strided_args args = {
+            .data = tensor->data,
+            .shape = nest.shape,
+            .element = {pattern[0], pattern[1]}};
+
+        memcpy(args.strides, nest.strides[0], sizeof args.strides);
+        return iris_i_tensor_launch(iris, IRIS_TENSOR_FILL_STRIDED, tensor,
+                                    &args, stream);
+    }
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iris_linspace(): the ends and the step in the arithmetic of the dtype, as
+ * PyTorch has them. A complex row is two rows of real numbers.
+ */
+#include "config.h"
+
+#include "tensor/tensor.h"
+
+#include <iris/device/half.h>
+#include <iris/device/kernels/fill_args.h>
+
+#include <string.h>
+
+static const char call[] = "iris_linspace";
+
+struct rows {
+    struct iris_row_args row[2];
+    int count;
+};
+
+/* An element's part as a double. */
+static double part_of(const unsigned char *element, iris_dtype_t dtype,
+                      int part)
+{
+    union {
+        int64_t i64;
+        uint64_t u64;
+        iris_f16_t f16;
+        iris_bf16_t bf16;
+        float f32;
+        double f64;
+    } bits = {.u64 = 0};
+    size_t bytes = iris_dtype_size(dtype);
+
+    switch (dtype) {
+    case IRIS_DTYPE_COMPLEX64:
+        memcpy(&bits, element + part * sizeof bits.f32, sizeof bits.f32);
+        return bits.f32;
+    case IRIS_DTYPE_COMPLEX128:
+        memcpy(&bits, element + part * sizeof bits.f64, sizeof bits.f64);
+        return bits.f64;
+    default:
+        memcpy(&bits, element, bytes);
+        break;
+    }
+    switch (dtype) {
+    case IRIS_DTYPE_F16:
+        return iris_f16_to_f32(bits.f16);
+    case IRIS_DTYPE_BF16:
+        return iris_bf16_to_f32(bits.bf16);
+    case IRIS_DTYPE_F32:
+        return bits.f32;
+    case IRIS_DTYPE_F64:
+        return bits.f64;
+    case IRIS_DTYPE_U64:
+        return (double)bits.u64;
+    default: /* the sign, from the highest bit of fewer */
+        return dtype >= IRIS_DTYPE_U8
+                   ? (double)bits.u64
+                   : (double)((int64_t)(bits.u64 << (64 - 8 * bytes)) >>
+                              (64 - 8 * bytes));
+    }
+}
+
+/* (end - start) / (count - 1), each operation rounded to the dtype. */
+static double step_of(double start, double end, int64_t count,
+                      iris_dtype_t dtype)
+{
+    float distance = (float)end - (float)start, steps = (float)(count - 1);
+
+    switch (dtype) {
+    case IRIS_DTYPE_F16:
+        distance = iris_f16_to_f32(iris_f16_from_f32(distance));
+        steps = iris_f16_to_f32(iris_f16_from_f32(steps));
+        return iris_f16_to_f32(iris_f16_from_f32(distance / steps));
+    case IRIS_DTYPE_BF16:
+        distance = iris_bf16_to_f32(iris_bf16_from_f32(distance));
+        steps = iris_bf16_to_f32(iris_bf16_from_f32(steps));
+        return iris_bf16_to_f32(iris_bf16_from_f32(distance / steps));
+    case IRIS_DTYPE_F32:
+    case IRIS_DTYPE_COMPLEX64:
+        return distance / steps;
+    default:
+        return (end - start) / (double)(count - 1);
+    }
+}
+
+static void plan_row(const unsigned char *start, const unsigned char *end,
+                     int part, const struct iris_tensor_request *request,
+                     struct iris_row_args *row)
+{
+    int64_t count = request->shape.sizes[0];
+
+    row->start = part_of(start, request->dtype, part);
+    row->end = count == 1 ? row->start : part_of(end, request->dtype, part);
+    row->step =
+        count < 2 ? 0 : step_of(row->start, row->end, count, request->dtype);
+}
+
+static iris_status_t plan(const iris_t *iris, iris_value_t start,
+                          iris_value_t end,
+                          const struct iris_tensor_request *request,
+                          struct rows *rows)
+{
+    unsigned char elements[2][16];
+    iris_dtype_t dtype = request->dtype;
+    iris_status_t status;
+
+    if (request->shape.sizes[0] < 0) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: steps is %lld; pass 0 or more", call,
+                           (long long)request->shape.sizes[0]);
+    }
+    rows->count =
+        1 + (dtype == IRIS_DTYPE_COMPLEX64 || dtype == IRIS_DTYPE_COMPLEX128);
+    if (dtype == IRIS_DTYPE_BOOL ||
+        (rows->count == 1 && (start.kind == IRIS_VALUE_COMPLEX ||
+                              end.kind == IRIS_VALUE_COMPLEX))) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: dtype %s from %s numbers; pass %s", call,
+                           iris_dtype_name(dtype),
+                           dtype == IRIS_DTYPE_BOOL ? "any" : "complex",
+                           dtype == IRIS_DTYPE_BOOL ? "one of numbers"
+                                                    : "a complex dtype");
+    }
+    status = iris_i_value_convert(&iris->log, call, "start", start, dtype,
+                                  elements[0]);
+    if (status == IRIS_OK) {
+        status = iris_i_value_convert(&iris->log, call, "end", end, dtype,
+                                      elements[1]);
+    }
+    for (int i = 0; i < rows->count && status == IRIS_OK; i++) {
+        plan_row(elements[0], elements[1], i, request, &rows->row[i]);
+    }
+    return status;
+}
+
+static iris_status_t fill_linspace(iris_t *iris, const iris_tensor_t *tensor,
+                                   const void *arg, iris_stream_t *stream)
+{
+    const struct rows *rows = arg;
+    size_t bytes = iris_dtype_size(tensor->dtype) / (size_t)rows->count;
+    iris_status_t status = IRIS_OK;
+
+    for (int i = 0; i < rows->count && status == IRIS_OK; i++) {
+        struct iris_row_args args = rows->row[i];
+
+        args.data = (char *)tensor->data + (size_t)i * bytes;
+        args.count = tensor->shape[0];
+        args.stride = args.count > 1 ? tensor->strides[0] : 1;
+        args.stride *= rows->count;
+        status = iris_i_tensor_launch(iris, IRIS_TENSOR_LINSPACE, tensor, &args,
+                                      stream);
+    }
+    return status;
+}
+
+iris_status_t iris_linspace(iris_t *iris, iris_value_t start, iris_value_t end,
+                            int64_t steps,
+                            const struct iris_tensor_options *options,
+                            iris_tensor_t *tensor_p)
+{
+    static const struct iris_call_type type = {call, IRIS_TENSOR_CALL_FIELDS};
+    int is_complex =
+        start.kind == IRIS_VALUE_COMPLEX || end.kind == IRIS_VALUE_COMPLEX;
+    struct iris_tensor_request request;
+    struct rows rows = {.count = 0};
+    iris_status_t status = iris_i_tensor_begin(iris, &type, options, &request);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    request.shape.ndim = 1;
+    request.shape.sizes[0] = steps;
+    request.dtype = iris_i_tensor_dtype(
+        &request, is_complex ? IRIS_DTYPE_COMPLEX64 : IRIS_DTYPE_F32);
+    request.fill = fill_linspace;
+    request.arg = &rows;
+    if (request.checked == IRIS_OK) {
+        request.checked = plan(iris, start, end, &request, &rows);
+    }
+    return iris_i_tensor_create(iris, &request, tensor_p);
+}

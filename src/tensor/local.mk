@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+libirisi_la_SOURCES += %D%/arange.c %D%/create.c %D%/fill.c %D%/kernels.c \
+	%D%/kernels.h %D%/layout.c %D%/linspace.c %D%/remote.c %D%/tensor.h \
+	%D%/value.c %D%/view.c
+# Its loops are to be vectorised, and a product is to be rounded before it is
+# added to (iris_d_product_f32() in device/compat.h), whatever else is wanted.
+%D%/kernels.lo: CFLAGS += -O3 -ffp-contract=off

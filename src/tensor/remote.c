@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tensors and the heaps they are on: is one symmetric, and where a peer keeps
+ * it.
+ */
+#include "config.h"
+
+#include "tensor/tensor.h"
+
+int iris_tensor_is_symmetric(const iris_t *iris, const iris_tensor_t *tensor)
+{
+    struct iris_tensor_extent extent;
+
+    if (iris_i_enter(iris, "iris_tensor_is_symmetric") != IRIS_OK ||
+        tensor == NULL) {
+        return 0;
+    }
+    extent = iris_i_tensor_extent(tensor);
+    return extent.bytes == 0 ||
+           iris_i_heap_bytes_from(&iris->heap, extent.start) >= extent.bytes;
+}
+
+/* What is no tensor of the heap comes before what is no rank, as upstream. A
+ * tensor without elements may have its address anywhere. */
+iris_status_t iris_tensor_as_remote(const iris_t *iris,
+                                    const iris_tensor_t *tensor, int rank,
+                                    iris_tensor_t *view_p)
+{
+    static const char call[] = "iris_tensor_as_remote";
+    iris_status_t status = iris_i_enter_output(iris, call, view_p, "view_p");
+    iris_tensor_t view;
+    void *remote;
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (tensor == NULL || !iris_tensor_is_symmetric(iris, tensor)) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: the tensor, at %p, is not on the symmetric "
+                           "heap; pass one that a creation call made",
+                           call, tensor == NULL ? NULL : tensor->data);
+    }
+    view = *tensor;
+    view.owner = NULL;
+    if (iris_tensor_numel(tensor) == 0 &&
+        iris_i_heap_bytes_from(&iris->heap, tensor->data) == 0) {
+        *view_p = view;
+        return IRIS_OK;
+    }
+    status =
+        iris_i_heap_translate(&iris->heap, call, tensor->data, rank, &remote);
+    if (status == IRIS_OK) {
+        view.data = remote;
+        *view_p = view;
+    }
+    return status;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Numbers of a program as elements of a dtype, converted and refused as PyTorch
+ * does it.
+ */
+#include "config.h"
+
+#include "tensor/tensor.h"
+
+#include <iris/device/half.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What a dtype holds: all from lowest to highest, as doubles; whole or not.
+ * 2^63 and 2^64 are the first that are too high for their types. */
+struct range {
+    double lowest;
+    double highest;
+    int is_signed;
+    int bits; /* of an integer; 0: a float */
+};
+
+static struct range range_of(iris_dtype_t dtype)
+{
+    struct range range = {.bits = (int)iris_dtype_size(dtype) * 8};
+
+    switch (dtype) {
+    case IRIS_DTYPE_I8:
+    case IRIS_DTYPE_I16:
+    case IRIS_DTYPE_I32:
+    case IRIS_DTYPE_I64:
+        range.is_signed = 1;
+        range.lowest = -ldexp(1, range.bits - 1);
+        range.highest = ldexp(1, range.bits - 1) - 1;
+        break;
+    case IRIS_DTYPE_U8:
+    case IRIS_DTYPE_U16:
+    case IRIS_DTYPE_U32:
+    case IRIS_DTYPE_U64:
+        range.highest = ldexp(1, range.bits) - 1;
+        break;
+    case IRIS_DTYPE_F16:
+        range = (struct range){-65504, 65504, 1, 0};
+        break;
+    case IRIS_DTYPE_BF16: /* 2^128 less one unit in the last place */
+        range = (struct range){-0x1.fep127, 0x1.fep127, 1, 0};
+        break;
+    case IRIS_DTYPE_F32:
+    case IRIS_DTYPE_COMPLEX64:
+        range = (struct range){-0x1.fffffep127, 0x1.fffffep127, 1, 0};
+        break;
+    default:
+        range = (struct range){-INFINITY, INFINITY, 1, 0};
+        break;
+    }
+    return range;
+}
+
+int iris_i_value_is_whole(iris_value_t value)
+{
+    return value.kind == IRIS_VALUE_BOOL || value.kind == IRIS_VALUE_INT ||
+           value.kind == IRIS_VALUE_UINT;
+}
+
+/* The real part, as near as a double is. */
+static double number_of(iris_value_t value)
+{
+    return value.kind == IRIS_VALUE_UINT  ? (double)value.as.u
+           : iris_i_value_is_whole(value) ? (double)value.as.i
+                                          : value.as.f[0];
+}
+
+/* What a program reads about it. */
+#define TEXT_BYTES 64
+static const char *text_of(iris_value_t value, char text[TEXT_BYTES])
+{
+    if (value.kind == IRIS_VALUE_UINT) {
+        snprintf(text, TEXT_BYTES, "%llu", (unsigned long long)value.as.u);
+    } else if (iris_i_value_is_whole(value)) {
+        snprintf(text, TEXT_BYTES, "%lld", (long long)value.as.i);
+    } else if (value.kind == IRIS_VALUE_FLOAT) {
+        snprintf(text, TEXT_BYTES, "%.17g", value.as.f[0]);
+    } else {
+        snprintf(text, TEXT_BYTES, "%.9g%+.9gi", value.as.f[0], value.as.f[1]);
+    }
+    return text;
+}
+
+static iris_status_t fail_range(const struct iris_log *log, const char *call,
+                                const char *name, iris_value_t value,
+                                iris_dtype_t dtype)
+{
+    struct range range = range_of(dtype);
+    char text[TEXT_BYTES];
+
+    return iris_i_fail(log, IRIS_ERR_INVALID,
+                       "%s: %s %s cannot be converted to %s, which holds %s "
+                       "from %.10g to %.10g; pass such a number, or ask for "
+                       "another dtype",
+                       call, name, text_of(value, text), iris_dtype_name(dtype),
+                       range.bits != 0 ? "whole numbers" : "real numbers",
+                       range.lowest, range.highest);
+}
+
+static int is_kind(iris_value_t value)
+{
+    return (unsigned)value.kind <= IRIS_VALUE_COMPLEX;
+}
+
+static int is_complex(iris_dtype_t dtype)
+{
+    return dtype == IRIS_DTYPE_COMPLEX64 || dtype == IRIS_DTYPE_COMPLEX128;
+}
+
+/* Whole numbers below 0 wrap around in unsigned dtypes, down to -MAX. */
+static int whole_fits(iris_value_t value, struct range range)
+{
+    uint64_t size = value.as.i < 0 && value.kind == IRIS_VALUE_INT
+                        ? 0 - value.as.u
+                        : value.as.u;
+    uint64_t most =
+        range.bits == 64 ? UINT64_MAX : ((uint64_t)1 << range.bits) - 1;
+
+    if (range.is_signed) {
+        most >>= 1;
+        most += value.kind == IRIS_VALUE_INT && value.as.i < 0;
+    }
+    return size <= most;
+}
+
+/* As an integer of the dtype's, in the low bytes of *bits_p; 0: out of range.
+ */
+static int to_integer(iris_value_t value, iris_dtype_t dtype, uint64_t *bits_p)
+{
+    struct range range = range_of(dtype);
+    double number = number_of(value);
+
+    if (iris_i_value_is_whole(value)) {
+        *bits_p = value.as.u;
+        return whole_fits(value, range);
+    }
+    /* Written so that NaN fails. The highest of 64 bits is rounded up, to what
+     * does not fit. */
+    if (!(number >= range.lowest && number <= range.highest &&
+          number < ldexp(1, range.bits - range.is_signed))) {
+        return 0;
+    }
+    *bits_p = number < 0 ? (uint64_t)(int64_t)number : (uint64_t)number;
+    return 1;
+}
+
+/* Infinity and NaN stay what they are. */
+static int float_fits(double number, iris_dtype_t dtype)
+{
+    struct range range = range_of(dtype);
+
+    return isnan(number) || isinf(number) ||
+           (number >= range.lowest && number <= range.highest);
+}
+
+static void put_f32(float number, iris_dtype_t dtype, void *element_p)
+{
+    iris_f16_t f16 = iris_f16_from_f32(number);
+    iris_bf16_t bf16 = iris_bf16_from_f32(number);
+
+    if (dtype == IRIS_DTYPE_F16) {
+        memcpy(element_p, &f16, sizeof f16);
+    } else if (dtype == IRIS_DTYPE_BF16) {
+        memcpy(element_p, &bf16, sizeof bf16);
+    } else {
+        memcpy(element_p, &number, sizeof number);
+    }
+}
+
+/* The float nearest to the value: whole numbers are rounded once. */
+static float to_f32(iris_value_t value)
+{
+    return value.kind == IRIS_VALUE_UINT  ? (float)value.as.u
+           : iris_i_value_is_whole(value) ? (float)value.as.i
+                                          : (float)value.as.f[0];
+}
+
+static void put_float(iris_value_t value, iris_dtype_t dtype, char *element_p)
+{
+    double parts[2] = {number_of(value),
+                       value.kind == IRIS_VALUE_COMPLEX ? value.as.f[1] : 0};
+    float imaginary = (float)parts[1];
+
+    if (dtype == IRIS_DTYPE_F64) {
+        memcpy(element_p, parts, sizeof parts[0]);
+    } else if (dtype == IRIS_DTYPE_COMPLEX128) {
+        memcpy(element_p, parts, sizeof parts);
+    } else if (dtype == IRIS_DTYPE_COMPLEX64) {
+        put_f32(to_f32(value), IRIS_DTYPE_F32, element_p);
+        memcpy(element_p + sizeof imaginary, &imaginary, sizeof imaginary);
+    } else {
+        put_f32(to_f32(value), dtype, element_p);
+    }
+}
+
+static int convert(iris_value_t value, iris_dtype_t dtype, void *element_p)
+{
+    int has_imaginary = value.kind == IRIS_VALUE_COMPLEX && value.as.f[1] != 0;
+    struct range range = range_of(dtype);
+    uint64_t bits;
+
+    if (dtype == IRIS_DTYPE_BOOL) {
+        bits = number_of(value) != 0 || has_imaginary;
+        memcpy(element_p, &bits, 1);
+        return 1;
+    }
+    if (has_imaginary && !is_complex(dtype)) {
+        return 0;
+    }
+    if (range.bits != 0) {
+        if (!to_integer(value, dtype, &bits)) {
+            return 0;
+        }
+        memcpy(element_p, &bits, iris_dtype_size(dtype));
+        return 1;
+    }
+    if (!float_fits(number_of(value), dtype) ||
+        (has_imaginary && !float_fits(value.as.f[1], dtype))) {
+        return 0;
+    }
+    put_float(value, dtype, element_p);
+    return 1;
+}
+
+static iris_status_t check_kind(const struct iris_log *log, const char *call,
+                                const char *name, iris_value_t value)
+{
+    return is_kind(value)
+               ? IRIS_OK
+               : iris_i_fail(log, IRIS_ERR_INVALID,
+                             "%s: %s is of kind %d, which is none; make it by "
+                             "IRIS_VALUE()",
+                             call, name, (int)value.kind);
+}
+
+iris_status_t iris_i_value_convert(const struct iris_log *log, const char *call,
+                                   const char *name, iris_value_t value,
+                                   iris_dtype_t dtype, void *element_p)
+{
+    iris_status_t status = check_kind(log, call, name, value);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    return convert(value, dtype, element_p)
+               ? IRIS_OK
+               : fail_range(log, call, name, value, dtype);
+}
+
+iris_status_t iris_i_value_f64(const struct iris_log *log, const char *call,
+                               const char *name, iris_value_t value,
+                               double *number_p)
+{
+    return iris_i_value_convert(log, call, name, value, IRIS_DTYPE_F64,
+                                number_p);
+}
+
+iris_status_t iris_i_value_i64(const struct iris_log *log, const char *call,
+                               const char *name, iris_value_t value,
+                               int64_t *number_p)
+{
+    return iris_i_value_convert(log, call, name, value, IRIS_DTYPE_I64,
+                                number_p);
+}
