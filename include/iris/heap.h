@@ -170,7 +170,9 @@ IRIS_API iris_status_t iris_free_deferred(iris_t *iris);
  *  that can be exported as a file descriptor, and mapped in one piece; `ptr` is
  *  equally far into it; and the largest allocation fits into address space as
  *  large as the heap's own, which all memory so shared has together. What is
- *  mapped on the peers is the whole allocation that `ptr` is in.
+ *  mapped on the peers is the whole allocation that `ptr` is in, and once: who
+ *  shares the same or another part of it again, before it is freed, gets
+ *  addresses in the same place, as often to be freed.
  *
  *  Otherwise it is memory as iris_malloc() gives, to which the contents are
  *  copied once, on the default stream, which this call waits for. *shared_p is

@@ -248,6 +248,40 @@ IRIS_API iris_status_t iris_tensor_as_remote(const iris_t *iris,
                                              const iris_tensor_t *tensor,
                                              int rank, iris_tensor_t *view_p);
 
+/** iris_as_symmetric() of the memory that a tensor's elements are in, whatever
+ *  its strides: *symmetric_p is the same tensor on the heap, which the caller
+ *  frees with iris_tensor_free(). Collective; every rank's tensor spans as many
+ *  bytes. Where memory is shared, the same tensor, or another of the same
+ *  memory, comes to lie in the same place, and the memory stays until each has
+ *  been freed; a copy is a copy, each time anew. shared_p may be NULL. Statuses
+ *  as iris_as_symmetric(). */
+IRIS_API iris_status_t iris_tensor_as_symmetric(iris_t *iris,
+                                                const iris_tensor_t *tensor,
+                                                iris_tensor_t *symmetric_p,
+                                                int *shared_p);
+
+/** Copies the elements of `from` to those of `to`, of the same shape and dtype
+ *  and any strides, on the stream. Asynchronous. What is one range of memory in
+ *  both goes as iris_memcpy() goes; else a kernel copies, and both must be
+ *  memory that this rank's device reaches. They may not overlap. Local.
+ *  IRIS_ERR_INVALID (shape or dtype differ, a range that leaves the heap) and
+ *  those of iris_memcpy() and iris_launch() */
+IRIS_API iris_status_t iris_tensor_copy(iris_t *iris, const iris_tensor_t *to,
+                                        const iris_tensor_t *from,
+                                        iris_stream_t *stream);
+
+/** Writes a tensor's dtype, shape and elements as text, which ends with a 0
+ *  byte and is cut to `bytes` bytes. Of more than 1,000 elements each
+ *  dimension's first and last three are shown. Copies them to the host in order
+ *  with the default stream, and waits for it. Local. *needed_p, which may be
+ *  NULL: bytes of the whole text, the 0 byte included.
+ *  IRIS_ERR_INVALID (tensor is NULL, or text and bytes is not 0) and those of
+ *  iris_memcpy_sync() */
+IRIS_API iris_status_t iris_tensor_format(iris_t *iris,
+                                          const iris_tensor_t *tensor,
+                                          char *text, size_t bytes,
+                                          size_t *needed_p);
+
 /* ---- Shapes and values -----------------------------------------------------
  */
 

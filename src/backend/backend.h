@@ -86,7 +86,8 @@ struct iris_survey {
 struct iris_external {
     size_t bytes;  /* of the whole allocation, which is what can be mapped */
     size_t offset; /* in it, of what was asked for */
-    void *cookie;  /* the backend's hold on it */
+    void *cookie;  /* the backend's hold on it; of an allocation that is mapped
+                    * still the same as before, of any other another */
 };
 
 /* One launch, as iris_launch() checked it. */

@@ -114,8 +114,7 @@ static iris_status_t fill(struct iris_heap *heap,
                           size_t offset)
 {
     if (request->fill != NULL) {
-        return request->fill(request->arg,
-                             (char *)heap->region.base + offset);
+        return request->fill(request->arg, (char *)heap->region.base + offset);
     }
     return request->zero ? zero(heap, offset, request->bytes) : IRIS_OK;
 }
@@ -312,8 +311,7 @@ iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr,
                                     .address = ptr};
 
     iris_i_hooks_before(heap->hooks, &event);
-    return iris_i_hooks_after(heap->hooks, &event,
-                              release(heap, ptr, checked));
+    return iris_i_hooks_after(heap->hooks, &event, release(heap, ptr, checked));
 }
 
 void iris_i_heap_stats(const struct iris_heap *heap,

@@ -13,12 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An allocation of the program that is mapped in the window. */
+/* A part of an allocation of the program that is mapped in the window. Of one
+ * allocation there may be several, and the same part more than once: it is
+ * mapped once, as long as any is there. */
 struct iris_external_range {
     struct iris_external_range *next;
-    size_t start;  /* in the window, of the whole allocation */
-    size_t offset; /* in the window, of what was asked for */
-    size_t bytes;  /* of that */
+    size_t start;       /* in the window, of the whole allocation */
+    size_t offset;      /* in the window, of what was asked for */
+    size_t bytes;       /* of that */
+    const void *cookie; /* by which the allocation is known again */
 };
 
 /* What each rank tells of its memory. */
@@ -26,6 +29,7 @@ struct finding {
     struct iris_deferred_post deferred;
     uint64_t bytes; /* of the whole allocation; 0: it cannot be shared */
     uint64_t offset;
+    uint64_t mapped; /* 1 + where in the window it is already; 0: nowhere */
 };
 
 static const struct iris_call_type share_call = {
@@ -51,9 +55,11 @@ size_t iris_i_external_bytes_from(const struct iris_heap *heap, size_t offset)
     size_t bytes = 0;
 
     pthread_mutex_lock(lock);
-    for (one = heap->externals; one != NULL && bytes == 0; one = one->next) {
-        if (offset - one->offset < one->bytes) {
-            bytes = one->bytes - (offset - one->offset);
+    for (one = heap->externals; one != NULL; one = one->next) {
+        size_t into = offset - one->offset;
+
+        if (into < one->bytes && one->bytes - into > bytes) {
+            bytes = one->bytes - into;
         }
     }
     pthread_mutex_unlock(lock);
@@ -92,6 +98,7 @@ void iris_i_external_release(struct iris_heap *heap, const void *ptr)
 {
     struct iris_external_range *record = find_start(heap, ptr);
     struct iris_external_range **link = &heap->externals;
+    const struct iris_external_range *rest;
 
     pthread_mutex_lock(&heap->externals_lock);
     while (*link != record) {
@@ -99,8 +106,13 @@ void iris_i_external_release(struct iris_heap *heap, const void *ptr)
     }
     *link = record->next;
     pthread_mutex_unlock(&heap->externals_lock);
-    iris_i_heap_unmap(heap, heap->region.window + record->start);
-    iris_i_alloc_give(heap->window, record->start);
+    for (rest = heap->externals; rest != NULL && rest->start != record->start;
+         rest = rest->next) {
+    }
+    if (rest == NULL) {
+        iris_i_heap_unmap(heap, heap->region.window + record->start);
+        iris_i_alloc_give(heap->window, record->start);
+    }
     free(record);
 }
 
@@ -160,14 +172,22 @@ static struct finding find(struct iris_heap *heap, struct request *request)
     request->found = 1;
     finding.bytes = request->external.bytes;
     finding.offset = request->external.offset;
+    request->record->cookie = request->external.cookie;
+    for (const struct iris_external_range *one = heap->externals;
+         one != NULL && finding.mapped == 0; one = one->next) {
+        finding.mapped =
+            one->cookie == request->external.cookie ? one->start + 1 : 0;
+    }
     return finding;
 }
 
 /* Bytes of the largest allocation if all ranks can share theirs, else 0. Every
- * rank comes to the same. */
-static size_t agree(struct iris_heap *heap, const struct finding *own)
+ * rank comes to the same. *mapped_p: all of them are mapped, in one place. */
+static size_t agree(struct iris_heap *heap, const struct finding *own,
+                    int *mapped_p)
 {
     uint64_t most = own->bytes;
+    int mapped = own->mapped != 0;
 
     if (own->bytes == 0) {
         return 0;
@@ -182,7 +202,9 @@ static size_t agree(struct iris_heap *heap, const struct finding *own)
             return 0;
         }
         most = theirs.bytes > most ? theirs.bytes : most;
+        mapped &= theirs.mapped == own->mapped;
     }
+    *mapped_p = mapped;
     return (size_t)most;
 }
 
@@ -194,6 +216,22 @@ static int fits(struct iris_heap *heap, size_t bytes)
         iris_i_alloc_stats(heap->window, &stats);
     }
     return bytes <= stats.largest_free_bytes;
+}
+
+/* Keeps the record of what is mapped at `start`. */
+static void *keep(struct iris_heap *heap, struct request *request, size_t start)
+{
+    struct iris_external_range *record = request->record;
+
+    record->start = start;
+    record->offset = start + request->external.offset;
+    record->bytes = request->bytes;
+    request->record = NULL;
+    pthread_mutex_lock(&heap->externals_lock);
+    record->next = heap->externals;
+    heap->externals = record;
+    pthread_mutex_unlock(&heap->externals_lock);
+    return (char *)heap->region.base + heap->region.window + record->offset;
 }
 
 /* Maps the memory of all ranks everywhere, or nothing. */
@@ -229,18 +267,7 @@ static iris_status_t share(struct iris_heap *heap, struct request *request,
         }
         return status;
     }
-    *request->record = (struct iris_external_range){
-        .next = heap->externals,
-        .start = start,
-        .offset = start + request->external.offset,
-        .bytes = request->bytes,
-    };
-    pthread_mutex_lock(&heap->externals_lock);
-    heap->externals = request->record;
-    pthread_mutex_unlock(&heap->externals_lock);
-    request->record = NULL;
-    *symmetric_p =
-        (char *)heap->region.base + offer.offset + request->external.offset;
+    *symmetric_p = keep(heap, request, start);
     return IRIS_OK;
 }
 
@@ -281,6 +308,7 @@ iris_status_t iris_i_external_share(struct iris_heap *heap,
     struct iris_deferred_plan plan;
     iris_status_t status;
     size_t most = 0;
+    int mapped = 0;
 
     iris_i_agree_begin(heap->control, call.type);
     call.status = check(heap, &request, symmetric_p);
@@ -294,9 +322,14 @@ iris_status_t iris_i_external_share(struct iris_heap *heap,
     status = iris_i_agree(heap->world, &call);
     if (status == IRIS_OK) {
         iris_i_deferred_judge(heap, &plan);
-        most = agree(heap, &finding);
+        most = agree(heap, &finding, &mapped);
+        if (mapped) { /* ahead of frees that could unmap it */
+            *symmetric_p = keep(heap, &request, (size_t)finding.mapped - 1);
+        }
         (void)iris_i_deferred_follow(heap, &plan);
         most = fits(heap, most) ? most : 0;
+    }
+    if (status == IRIS_OK && !mapped) {
         status = most > 0 ? share(heap, &request, most, symmetric_p)
                           : copy(heap, &request, asked, symmetric_p);
     }

@@ -79,7 +79,7 @@ static iris_status_t count_real(const iris_t *iris, const struct span *span,
                                 int64_t *count_p)
 {
     double start = numbers[0], end = numbers[1], step = numbers[2];
-    double count = ceil((end - start) / step);
+    double quotient = (end - start) / step;
 
     if (step == 0) {
         return fail_count(iris, span, dtype, step_is_0);
@@ -91,11 +91,11 @@ static iris_status_t count_real(const iris_t *iris, const struct span *span,
     if (step > 0 ? start >= end : start <= end) {
         return fail_count(iris, span, dtype, no_range);
     }
-    if (!(count < 0x1p63)) {
+    if (!(quotient < 0x1p62)) {
         return fail_count(iris, span, dtype,
                           "too many elements; pass a larger step");
     }
-    *count_p = (int64_t)count;
+    *count_p = (int64_t)quotient + ((double)(int64_t)quotient < quotient);
     return IRIS_OK;
 }
 

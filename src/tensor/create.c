@@ -210,6 +210,12 @@ static iris_status_t create_in_out(struct making *making,
     if (status != IRIS_OK) {
         return status;
     }
+    if (!iris_i_layout_is_aligned(out->data, out->dtype)) {
+        return iris_i_fail(&making->iris->log, IRIS_ERR_INVALID,
+                           "%s: the output tensor, at %p, is not aligned to "
+                           "its elements; pass one that is",
+                           request->type->name, out->data);
+    }
     if (!iris_i_layout_reshape(out, &request->shape, strides)) {
         return iris_i_fail(&making->iris->log, IRIS_ERR_INVALID,
                            "%s: the output tensor's strides do not let it be "

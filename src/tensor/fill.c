@@ -122,6 +122,20 @@ static void repeat(const void *element, size_t width, uint64_t *pattern_p)
     }
 }
 
+static iris_status_t fill_strided(iris_t *iris, const iris_tensor_t *tensor,
+                                  const struct nest *nest,
+                                  const uint64_t *element,
+                                  iris_stream_t *stream)
+{
+    struct iris_fill_strided_args args = {.data = tensor->data,
+                                          .shape = nest->shape,
+                                          .element = {element[0], element[1]}};
+
+    memcpy(args.strides, nest->strides[0], sizeof args.strides);
+    return iris_i_tensor_launch(iris, IRIS_TENSOR_FILL_STRIDED, tensor, &args,
+                                stream);
+}
+
 iris_status_t iris_i_tensor_fill(iris_t *iris, const iris_tensor_t *tensor,
                                  const void *element, iris_stream_t *stream)
 {
@@ -137,14 +151,70 @@ iris_status_t iris_i_tensor_fill(iris_t *iris, const iris_tensor_t *tensor,
         return iris_i_tensor_launch(iris, IRIS_TENSOR_FILL, tensor, &args,
                                     stream);
     }
-    {
-        struct iris_fill_strided_args args = {
-            .data = tensor->data,
-            .shape = nest.shape,
-            .element = {pattern[0], pattern[1]}};
+    return fill_strided(iris, tensor, &nest, pattern, stream);
+}
 
-        memcpy(args.strides, nest.strides[0], sizeof args.strides);
-        return iris_i_tensor_launch(iris, IRIS_TENSOR_FILL_STRIDED, tensor,
-                                    &args, stream);
+/* ---- Copies ---- */
+
+static iris_status_t check_copy(const iris_t *iris, const iris_tensor_t *to,
+                                const iris_tensor_t *from)
+{
+    int same = to != NULL && from != NULL && to->dtype == from->dtype &&
+               to->ndim == from->ndim;
+
+    for (int i = 0; same && i < to->ndim; i++) {
+        same = to->shape[i] == from->shape[i];
     }
+    return same ? IRIS_OK
+                : iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                              "iris_tensor_copy: a tensor is NULL, or they "
+                              "differ in dtype or shape; pass two that do not");
+}
+
+static iris_status_t check_range(const iris_t *iris, const char *name,
+                                 const iris_tensor_t *tensor, int writes)
+{
+    struct iris_tensor_extent extent = iris_i_tensor_extent(tensor);
+    const struct iris_heap_range range = {"iris_tensor_copy", name,
+                                          extent.start, extent.bytes, writes};
+
+    return iris_i_heap_check_range(&iris->heap, &range);
+}
+
+static iris_status_t copy_strided(iris_t *iris, const iris_tensor_t *to,
+                                  const iris_tensor_t *from,
+                                  const struct nest *nest,
+                                  iris_stream_t *stream)
+{
+    struct iris_copy_strided_args args = {
+        .to = to->data, .from = from->data, .shape = nest->shape};
+    iris_status_t status = check_range(iris, "to", to, 1);
+
+    if (status == IRIS_OK) {
+        status = check_range(iris, "from", from, 0);
+    }
+    memcpy(args.to_strides, nest->strides[0], sizeof args.to_strides);
+    memcpy(args.from_strides, nest->strides[1], sizeof args.from_strides);
+    return status == IRIS_OK
+               ? iris_i_tensor_launch(iris, IRIS_TENSOR_COPY_STRIDED, to, &args,
+                                      stream)
+               : status;
+}
+
+iris_status_t iris_tensor_copy(iris_t *iris, const iris_tensor_t *to,
+                               const iris_tensor_t *from, iris_stream_t *stream)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_tensor_copy");
+    struct nest nest;
+
+    if (status == IRIS_OK) {
+        status = check_copy(iris, to, from);
+    }
+    if (status != IRIS_OK || iris_tensor_numel(to) == 0) {
+        return status;
+    }
+    nest_of(to, from, &nest);
+    return is_range(&nest) ? iris_i_copy(&iris->queue, to->data, from->data,
+                                         iris_tensor_bytes(to), stream)
+                           : copy_strided(iris, to, from, &nest, stream);
 }

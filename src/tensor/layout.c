@@ -220,6 +220,13 @@ int iris_i_layout_reshape(const iris_tensor_t *tensor,
 
 /* ---- Memory ---- */
 
+int iris_i_layout_is_aligned(const void *data, iris_dtype_t dtype)
+{
+    size_t bytes = iris_dtype_size(dtype);
+
+    return (uintptr_t)data % (bytes < 8 ? bytes : 8) == 0;
+}
+
 struct iris_tensor_extent iris_i_tensor_extent(const iris_tensor_t *tensor)
 {
     int64_t first = 0, last = 0;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-libirisi_la_SOURCES += %D%/arange.c %D%/create.c %D%/fill.c %D%/kernels.c \
+libirisi_la_SOURCES += %D%/arange.c %D%/create.c %D%/fill.c \
+	%D%/format.c %D%/kernels.c \
 	%D%/kernels.h %D%/layout.c %D%/linspace.c %D%/remote.c %D%/tensor.h \
 	%D%/value.c %D%/view.c
 # Its loops are to be vectorised, and a product is to be rounded before it is

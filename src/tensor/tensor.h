@@ -81,6 +81,9 @@ void iris_i_layout_strides(const iris_shape_t *shape,
 int iris_i_layout_reshape(const iris_tensor_t *tensor,
                           const iris_shape_t *shape, int64_t *strides_p);
 
+/* Whether a kernel may load and store elements there. */
+int iris_i_layout_is_aligned(const void *data, iris_dtype_t dtype);
+
 /* The bytes that the elements are in; 0 without elements. */
 struct iris_tensor_extent {
     char *start;

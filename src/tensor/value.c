@@ -22,6 +22,11 @@ struct range {
     int bits; /* of an integer; 0: a float */
 };
 
+static double power_of_two(int exponent)
+{
+    return exponent == 64 ? 0x1p64 : (double)((uint64_t)1 << exponent);
+}
+
 static struct range range_of(iris_dtype_t dtype)
 {
     struct range range = {.bits = (int)iris_dtype_size(dtype) * 8};
@@ -32,14 +37,14 @@ static struct range range_of(iris_dtype_t dtype)
     case IRIS_DTYPE_I32:
     case IRIS_DTYPE_I64:
         range.is_signed = 1;
-        range.lowest = -ldexp(1, range.bits - 1);
-        range.highest = ldexp(1, range.bits - 1) - 1;
+        range.lowest = -power_of_two(range.bits - 1);
+        range.highest = power_of_two(range.bits - 1) - 1;
         break;
     case IRIS_DTYPE_U8:
     case IRIS_DTYPE_U16:
     case IRIS_DTYPE_U32:
     case IRIS_DTYPE_U64:
-        range.highest = ldexp(1, range.bits) - 1;
+        range.highest = power_of_two(range.bits) - 1;
         break;
     case IRIS_DTYPE_F16:
         range = (struct range){-65504, 65504, 1, 0};
@@ -144,7 +149,7 @@ static int to_integer(iris_value_t value, iris_dtype_t dtype, uint64_t *bits_p)
     /* Written so that NaN fails. The highest of 64 bits is rounded up, to what
      * does not fit. */
     if (!(number >= range.lowest && number <= range.highest &&
-          number < ldexp(1, range.bits - range.is_signed))) {
+          number < power_of_two(range.bits - range.is_signed))) {
         return 0;
     }
     *bits_p = number < 0 ? (uint64_t)(int64_t)number : (uint64_t)number;
@@ -207,7 +212,7 @@ static int convert(iris_value_t value, iris_dtype_t dtype, void *element_p)
     uint64_t bits;
 
     if (dtype == IRIS_DTYPE_BOOL) {
-        bits = number_of(value) != 0 || has_imaginary;
+        bits = number_of(value) != 0; /* of a complex one the real part */
         memcpy(element_p, &bits, 1);
         return 1;
     }

@@ -78,6 +78,12 @@ iris_status_t iris_tensor_wrap(void *data, iris_dtype_t dtype,
                                ? "view_p is NULL; pass where to put the view"
                                : "data is NULL; pass memory of the elements");
     }
+    if (!iris_i_layout_is_aligned(data, dtype)) {
+        return iris_i_fail(NULL, IRIS_ERR_INVALID,
+                           "iris_tensor_wrap: data %p is not aligned to "
+                           "elements of %s; pass memory that is",
+                           data, iris_dtype_name(dtype));
+    }
     iris_i_layout_strides(&shape, IRIS_FORMAT_CONTIGUOUS, NULL, strides);
     *view_p = iris_i_tensor_make(data, dtype, &shape, strides);
     return IRIS_OK;

@@ -22,7 +22,8 @@ static int first(iris_t *iris, void *arg)
         CHECK_EQUAL(seen[i], iris_rank(iris) + 4 * i);
     }
     CHECK_OK(iris_tensor_free(iris, &tensor));
-    CHECK_OK(iris_full(iris, IRIS_SHAPE(2, 3), iris_value_float(2.5), NULL, &tensor));
+    CHECK_OK(iris_full(iris, IRIS_SHAPE(2, 3), iris_value_float(2.5), NULL,
+                       &tensor));
     CHECK_OK(harness_read(iris, floats, tensor.data, sizeof floats));
     for (int i = 0; i < 6; i++) {
         CHECK(floats[i] == 2.5f);

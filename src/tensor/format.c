@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A tensor as text, in brackets as NumPy and PyTorch have it.
+ */
+#include "config.h"
+
+#include "tensor/tensor.h"
+
+#include <iris/device/half.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALL_ELEMENTS                                        \
+    1000 /* that are shown; of more, the ends of dimensions \
+          */
+#define END_ELEMENTS 3
+
+/* A text in its making: it may need more than there is place for. */
+struct text {
+    char *start;
+    size_t bytes;
+    size_t length;
+};
+
+static void append(struct text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void append(struct text *text, const char *format, ...)
+{
+    size_t left = text->length < text->bytes ? text->bytes - text->length : 0;
+    va_list args;
+    int length;
+
+    va_start(args, format);
+    length = vsnprintf(left == 0 ? NULL : text->start + text->length, left,
+                       format, args);
+    va_end(args);
+    text->length += length > 0 ? (size_t)length : 0;
+}
+
+/* What is shown of a tensor: with `ends`, of longer dimensions the ends. */
+struct summary {
+    const iris_tensor_t *tensor;
+    int ends;
+    unsigned char *elements; /* that are shown, one after another */
+    size_t element_bytes;
+    size_t count; /* so far */
+};
+
+static int is_left_out(const struct summary *summary, int dim, int64_t i)
+{
+    return summary->ends && summary->tensor->shape[dim] > 2 * END_ELEMENTS &&
+           i >= END_ELEMENTS && i < summary->tensor->shape[dim] - END_ELEMENTS;
+}
+
+/* The index behind what is left out at i. */
+static int64_t skip(const struct summary *summary, int dim, int64_t i)
+{
+    return is_left_out(summary, dim, i)
+               ? summary->tensor->shape[dim] - END_ELEMENTS
+               : i;
+}
+
+/* ---- To the host ---- */
+
+static iris_status_t fetch_one(iris_t *iris, struct summary *summary,
+                               int64_t offset)
+{
+    size_t bytes = summary->element_bytes;
+    const char *from =
+        (const char *)summary->tensor->data + offset * (int64_t)bytes;
+    unsigned char *to = summary->elements + summary->count++ * bytes;
+
+    return iris_i_copy(&iris->queue, to, from, bytes, NULL);
+}
+
+/* Enqueues copies of what is shown from dimension `dim` on, in order. */
+static iris_status_t fetch(iris_t *iris, struct summary *summary, int dim,
+                           int64_t offset)
+{
+    const iris_tensor_t *tensor = summary->tensor;
+    iris_status_t status = IRIS_OK;
+
+    if (dim == tensor->ndim) {
+        return fetch_one(iris, summary, offset);
+    }
+    for (int64_t i = 0; i < tensor->shape[dim] && status == IRIS_OK; i++) {
+        i = skip(summary, dim, i);
+        status =
+            fetch(iris, summary, dim + 1, offset + i * tensor->strides[dim]);
+    }
+    return status;
+}
+
+static size_t count_shown(const struct summary *summary)
+{
+    size_t count = 1;
+
+    for (int dim = 0; dim < summary->tensor->ndim; dim++) {
+        int64_t size = summary->tensor->shape[dim];
+
+        count *= summary->ends && size > 2 * END_ELEMENTS ? 2 * END_ELEMENTS
+                                                          : (size_t)size;
+    }
+    return count;
+}
+
+/* A contiguous tensor of which all is shown comes in one piece. */
+static iris_status_t fetch_all(iris_t *iris, struct summary *summary)
+{
+    const iris_tensor_t *tensor = summary->tensor;
+    size_t count = count_shown(summary);
+    iris_status_t status = IRIS_OK, ended;
+
+    summary->elements = malloc(count * summary->element_bytes + 1);
+    if (summary->elements == NULL) {
+        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+                           "iris_tensor_format: no memory for %zu elements",
+                           count);
+    }
+    if (count != 0) {
+        status =
+            !summary->ends &&
+                    iris_tensor_is_contiguous(tensor, IRIS_FORMAT_CONTIGUOUS)
+                ? iris_i_copy(&iris->queue, summary->elements, tensor->data,
+                              iris_tensor_bytes(tensor), NULL)
+                : fetch(iris, summary, 0, 0);
+    }
+    ended = iris_stream_synchronize(iris, NULL); /* whatever was enqueued */
+    summary->count = 0;
+    return status == IRIS_OK ? ended : status;
+}
+
+/* ---- As text ---- */
+
+union number {
+    uint8_t u8;
+    uint16_t u16;
+    uint32_t u32;
+    uint64_t u64;
+    int8_t i8;
+    int16_t i16;
+    int32_t i32;
+    int64_t i64;
+    iris_f16_t f16;
+    iris_bf16_t bf16;
+    float f32[2];
+    double f64[2];
+};
+
+static void append_whole(struct text *text, const union number *number,
+                         iris_dtype_t dtype)
+{
+    switch (dtype) {
+    case IRIS_DTYPE_BOOL:
+        append(text, number->u8 != 0 ? "true" : "false");
+        break;
+    case IRIS_DTYPE_I8:
+        append(text, "%d", number->i8);
+        break;
+    case IRIS_DTYPE_I16:
+        append(text, "%d", number->i16);
+        break;
+    case IRIS_DTYPE_I32:
+        append(text, "%d", (int)number->i32);
+        break;
+    case IRIS_DTYPE_I64:
+        append(text, "%lld", (long long)number->i64);
+        break;
+    default: /* unsigned, the rest of the word is 0 */
+        append(text, "%llu", (unsigned long long)number->u64);
+        break;
+    }
+}
+
+/* As many digits as tell the type's numbers apart, for people. */
+static void append_number(struct text *text, const union number *number,
+                          iris_dtype_t dtype)
+{
+    switch (dtype) {
+    case IRIS_DTYPE_F16:
+        append(text, "%.4g", (double)iris_f16_to_f32(number->f16));
+        break;
+    case IRIS_DTYPE_BF16:
+        append(text, "%.4g", (double)iris_bf16_to_f32(number->bf16));
+        break;
+    case IRIS_DTYPE_F32:
+        append(text, "%.6g", (double)number->f32[0]);
+        break;
+    case IRIS_DTYPE_F64:
+        append(text, "%.6g", number->f64[0]);
+        break;
+    case IRIS_DTYPE_COMPLEX64:
+        append(text, "%.6g%+.6gi", (double)number->f32[0],
+               (double)number->f32[1]);
+        break;
+    case IRIS_DTYPE_COMPLEX128:
+        append(text, "%.6g%+.6gi", number->f64[0], number->f64[1]);
+        break;
+    default:
+        append_whole(text, number, dtype);
+        break;
+    }
+}
+
+static void append_element(struct text *text, struct summary *summary)
+{
+    union number number = {.f64 = {0, 0}};
+
+    memcpy(&number, summary->elements + summary->count * summary->element_bytes,
+           summary->element_bytes);
+    summary->count++;
+    append_number(text, &number, summary->tensor->dtype);
+}
+
+/* What stands between two elements of a dimension: a line for each row. */
+static void append_between(struct text *text, const struct summary *summary,
+                           int dim)
+{
+    int lines = summary->tensor->ndim - 1 - dim;
+
+    append(text, lines == 0 ? ", " : ",");
+    for (int i = 0; i < lines; i++) {
+        append(text, "\n");
+    }
+    append(text, "%*s", lines == 0 ? 0 : dim + 1, "");
+}
+
+static void append_dims(struct text *text, struct summary *summary, int dim)
+{
+    if (dim == summary->tensor->ndim) {
+        append_element(text, summary);
+        return;
+    }
+    append(text, "[");
+    for (int64_t i = 0; i < summary->tensor->shape[dim]; i++) {
+        if (i > 0) {
+            append_between(text, summary, dim);
+        }
+        if (is_left_out(summary, dim, i)) {
+            append(text, "...");
+            append_between(text, summary, dim);
+        }
+        i = skip(summary, dim, i);
+        append_dims(text, summary, dim + 1);
+    }
+    append(text, "]");
+}
+
+static void append_head(struct text *text, const iris_tensor_t *tensor)
+{
+    append(text, "%s (", iris_dtype_name(tensor->dtype));
+    for (int i = 0; i < tensor->ndim; i++) {
+        append(text, i == 0 ? "%lld" : ", %lld", (long long)tensor->shape[i]);
+    }
+    append(text, tensor->ndim > 1 ? ")\n" : ") ");
+}
+
+iris_status_t iris_tensor_format(iris_t *iris, const iris_tensor_t *tensor,
+                                 char *text, size_t bytes, size_t *needed_p)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_tensor_format");
+    struct text whole = {text, bytes, 0};
+    struct summary summary = {.tensor = tensor};
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (tensor == NULL || (text == NULL && bytes != 0) ||
+        iris_dtype_size(tensor->dtype) == 0) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "iris_tensor_format: the tensor is NULL or of no "
+                           "dtype, or text is NULL; pass a tensor, and where "
+                           "to put %zu bytes",
+                           bytes);
+    }
+    summary.ends = iris_tensor_numel(tensor) > ALL_ELEMENTS;
+    summary.element_bytes = iris_dtype_size(tensor->dtype);
+    status = fetch_all(iris, &summary);
+    if (status == IRIS_OK) {
+        append_head(&whole, tensor);
+        append_dims(&whole, &summary, 0);
+        if (needed_p != NULL) {
+            *needed_p = whole.length + 1;
+        }
+    }
+    free(summary.elements);
+    return status;
+}
