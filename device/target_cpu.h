@@ -18,6 +18,10 @@
 #define IRIS_CPU_CONST \
     __attribute__((const, weak, noinline, nothrow, visibility("hidden")))
 
+/* A function compiled for x86 CPUs that iris_d_has_avx2(). */
+#define IRIS_D_AVX2 \
+    __attribute__((target("avx2,f16c"), noinline, unused)) static
+
 #define IRIS_D_WATCHED 0
 #define IRIS_D_PAUSED() ((void)0)
 #define IRIS_D_HALF_FENCES 0

@@ -9,6 +9,7 @@
 #include <iris/device/half.h>
 #include <iris/device/kernel.h>
 #include <iris/device/kernels/fill_args.h>
+#include <iris/device/vector.h>
 
 /* ---- Contiguous: one value ---- */
 
@@ -163,6 +164,29 @@ IRIS_KERNEL(iris_k_copy_strided, struct iris_copy_strided_args)
 #define IRIS_D_BLOCK_BYTES 16
 #endif
 
+/* `count` floats as 16-bit floats. */
+IRIS_DEVICE void iris_d_f16_row(iris_f16_t *to, const float *from,
+                                int32_t count)
+{
+#if IRIS_ON_CPU && IRIS_ON_X86
+    if (iris_d_has_avx2()) {
+        iris_d_f16_row_avx2(to, from, count);
+        return;
+    }
+#endif
+    for (int32_t k = 0; k < count; k++) {
+        to[k] = iris_f16_from_f32(from[k]);
+    }
+}
+
+IRIS_DEVICE void iris_d_bf16_row(iris_bf16_t *to, const float *from,
+                                 int32_t count)
+{
+    for (int32_t k = 0; k < count; k++) {
+        to[k] = iris_bf16_from_f32(from[k]);
+    }
+}
+
 /* clang-format off */
 /* Defines the kernel NAME. NAME##_block(args, first, count, to) makes elements
  * from the one of index `first` on; `args` is a copy that stores do not
@@ -177,7 +201,8 @@ IRIS_KERNEL(iris_k_copy_strided, struct iris_copy_strided_args)
     {                                                                          \
         IRIS_D_STORE_BLOCK(NAME)                                               \
     }                                                                          \
-    IRIS_KERNEL(NAME, struct iris_row_args)                                    \
+    IRIS_DEVICE void NAME##_dense(iris_wg_t wg,                                \
+                                  const struct iris_row_args *args)            \
     {                                                                          \
         const struct iris_row_args own = *args;                                \
         c_type *data = (c_type *)own.data;                                     \
@@ -185,15 +210,9 @@ IRIS_KERNEL(iris_k_copy_strided, struct iris_copy_strided_args)
         size_t count = (size_t)own.count;                                      \
         size_t lead =                                                          \
             iris_d_lead(data, count * sizeof(c_type)) / sizeof(c_type);        \
-        size_t blocks = own.stride == 1 ? (count - lead) / per_block : 0;      \
+        size_t blocks = (count - lead) / per_block;                            \
         size_t done = lead + blocks * per_block;                               \
                                                                                \
-        if (own.stride != 1) {                                                 \
-            IRIS_LANES (wg, i, count) {                                        \
-                NAME##_block(&own, (int64_t)i, 1, data + i * own.stride);      \
-            }                                                                  \
-            return;                                                            \
-        }                                                                      \
         IRIS_LANES (wg, i, blocks) {                                           \
             int64_t first = (int64_t)(lead + i * per_block);                   \
             NAME##_store(&own, first, data + first);                           \
@@ -206,6 +225,19 @@ IRIS_KERNEL(iris_k_copy_strided, struct iris_copy_strided_args)
                 NAME##_block(&own, (int64_t)(done + i), 1, data + done + i);   \
             }                                                                  \
         }                                                                      \
+    }                                                                          \
+    IRIS_D_WIDE(NAME, wg, args, struct iris_row_args)                          \
+    IRIS_KERNEL(NAME, struct iris_row_args)                                    \
+    {                                                                          \
+        c_type *data = (c_type *)args->data;                                   \
+        if (args->stride == 1) {                                               \
+            IRIS_D_RUN_WIDE(NAME, wg, args);                                   \
+            return;                                                            \
+        }                                                                      \
+        IRIS_LANES (wg, i, (size_t)args->count) {                              \
+            NAME##_block(args, (int64_t)i, 1,                                  \
+                         data + (int64_t)i * args->stride);                    \
+        }                                                                      \
     }
 #if IRIS_ON_CPU
 #define IRIS_D_STORE_BLOCK(NAME)                                               \
@@ -216,6 +248,24 @@ IRIS_KERNEL(iris_k_copy_strided, struct iris_copy_strided_args)
     NAME##_block(args, first, IRIS_D_BLOCK_BYTES / sizeof *to,                 \
                  block.elements);                                              \
     *(iris_d_u128_t *)to = block.word;
+#endif
+/* Runs NAME##_dense(), on a CPU that has wider vectors than all have with
+ * those. */
+#if IRIS_ON_CPU && IRIS_ON_X86
+#define IRIS_D_WIDE(NAME, wg, args, ARGS)                                      \
+    IRIS_D_AVX2 void NAME##_wide(iris_wg_t wg, const ARGS *args)               \
+    {                                                                          \
+        NAME##_dense(wg, args);                                                \
+    }
+#define IRIS_D_RUN_WIDE(NAME, wg, args)                                        \
+    if (iris_d_has_avx2()) {                                                   \
+        NAME##_wide(wg, args);                                                 \
+    } else {                                                                   \
+        NAME##_dense(wg, args);                                                \
+    }
+#else
+#define IRIS_D_WIDE(NAME, wg, args, ARGS)
+#define IRIS_D_RUN_WIDE(NAME, wg, args) NAME##_dense(wg, args)
 #endif
 
 /* For u32: integers of 32 bits, signed or not. */
@@ -265,29 +315,41 @@ IRIS_DEVICE float iris_d_arange_f32(const struct iris_row_args *args,
     return (float)iris_d_arange_f64(args, first, k);
 }
 
-/* The 16-bit floats' arithmetic is float's. */
-IRIS_DEVICE float iris_d_arange_half(const struct iris_row_args *args,
-                                     int64_t first, int32_t k)
+/* The 16-bit floats' arithmetic is float's. An index that an int32_t holds is
+ * turned into a float by the vector; of a larger one that is not worth it. */
+IRIS_DEVICE void iris_d_arange_half(const struct iris_row_args *args,
+                                    int64_t first, int32_t count, float *to)
 {
-    float index = (float)((double)first + (double)k);
+    float start = (float)args->start, step = (float)args->step;
 
-    return (float)args->start + iris_d_product_f32((float)args->step, index);
+    if (first + count <= INT32_MAX) {
+        for (int32_t k = 0; k < count; k++) {
+            to[k] =
+                start + iris_d_product_f32(step, (float)((int32_t)first + k));
+        }
+        return;
+    }
+    for (int32_t k = 0; k < count; k++) {
+        to[k] = start + iris_d_product_f32(step, (float)(first + k));
+    }
 }
 
-IRIS_DEVICE iris_f16_t iris_d_arange_f16(const struct iris_row_args *args,
-                                         int64_t first, int32_t k)
-{
-    return iris_f16_from_f32(iris_d_arange_half(args, first, k));
-}
-
-IRIS_DEVICE iris_bf16_t iris_d_arange_bf16(const struct iris_row_args *args,
-                                           int64_t first, int32_t k)
-{
-    return iris_bf16_from_f32(iris_d_arange_half(args, first, k));
-}
-
-IRIS_D_ROW_OF(iris_k_arange_f16, iris_f16_t, iris_d_arange_f16)
-IRIS_D_ROW_OF(iris_k_arange_bf16, iris_bf16_t, iris_d_arange_bf16)
+/* clang-format off */
+/* For f16: made as floats, a piece at a time, and converted. */
+#define IRIS_D_ARANGE_HALF(name)                                               \
+    IRIS_DEVICE void iris_k_arange_##name##_block(                             \
+        const struct iris_row_args *args, int64_t first, int32_t count,        \
+        iris_##name##_t *to)                                                   \
+    {                                                                          \
+        float numbers[IRIS_D_BLOCK_BYTES / sizeof *to];                        \
+        iris_d_arange_half(args, first, count, numbers);                       \
+        iris_d_##name##_row(to, numbers, count);                               \
+    }                                                                          \
+    IRIS_D_ROW(iris_k_arange_##name, iris_##name##_t)
+/* clang-format on */
+IRIS_D_ARANGE_HALF(f16)
+IRIS_D_ARANGE_HALF(bf16)
+#undef IRIS_D_ARANGE_HALF
 IRIS_D_ROW_OF(iris_k_arange_f32, float, iris_d_arange_f32)
 IRIS_D_ROW_OF(iris_k_arange_f64, double, iris_d_arange_f64)
 
@@ -376,5 +438,7 @@ IRIS_D_ROW_OF(iris_k_linspace_f64, double, iris_d_linspace_f64)
 #undef IRIS_D_ROW_OF
 #undef IRIS_D_ROW
 #undef IRIS_D_STORE_BLOCK
+#undef IRIS_D_WIDE
+#undef IRIS_D_RUN_WIDE
 
 #endif /* IRIS_DEVICE_KERNELS_FILL_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one object of the library with kernels, for the CPU and, where iriscc has
- * a GPU compiler, for GPUs.
+ * The object with the kernels of signals and barriers, for the CPU and, where
+ * iriscc has a GPU compiler, for GPUs.
  */
 #include "queue/kernels.h"
 

@@ -28,14 +28,34 @@ struct span {
     iris_value_t step;
 };
 
+/* The three as doubles, and as whole numbers where those are wanted. */
+static iris_status_t read_span(const iris_t *iris, const struct span *span,
+                               int whole, double *real_p, int64_t *whole_p)
+{
+    static const char *const names[] = {"start", "end", "step"};
+    const iris_value_t values[] = {span->start, span->end, span->step};
+    iris_status_t status = IRIS_OK;
+
+    for (int i = 0; i < 3 && status == IRIS_OK; i++) {
+        const struct iris_argument argument = {&iris->log, "iris_arange",
+                                               names[i], values[i]};
+
+        status = iris_i_value_convert(&argument, IRIS_DTYPE_F64, &real_p[i]);
+        if (status == IRIS_OK && whole) {
+            status =
+                iris_i_value_convert(&argument, IRIS_DTYPE_I64, &whole_p[i]);
+        }
+    }
+    return status;
+}
+
 static iris_status_t fail_count(const iris_t *iris, const struct span *span,
                                 iris_dtype_t dtype, const char *why)
 {
     double numbers[3] = {0};
+    int64_t whole[3];
 
-    (void)iris_i_value_f64(&iris->log, "", "", span->start, &numbers[0]);
-    (void)iris_i_value_f64(&iris->log, "", "", span->end, &numbers[1]);
-    (void)iris_i_value_f64(&iris->log, "", "", span->step, &numbers[2]);
+    (void)read_span(iris, span, 0, numbers, whole);
     return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                        "iris_arange: %s (start %.17g, end %.17g, step %.17g, "
                        "dtype %s)",
@@ -97,25 +117,6 @@ static iris_status_t count_real(const iris_t *iris, const struct span *span,
     }
     *count_p = (int64_t)quotient + ((double)(int64_t)quotient < quotient);
     return IRIS_OK;
-}
-
-/* The three as doubles, and as whole numbers where those are wanted. */
-static iris_status_t read_span(const iris_t *iris, const struct span *span,
-                               int whole, double *real_p, int64_t *whole_p)
-{
-    static const char *const names[] = {"start", "end", "step"};
-    const iris_value_t values[] = {span->start, span->end, span->step};
-    iris_status_t status = IRIS_OK;
-
-    for (int i = 0; i < 3 && status == IRIS_OK; i++) {
-        status = iris_i_value_f64(&iris->log, "iris_arange", names[i],
-                                  values[i], &real_p[i]);
-        if (status == IRIS_OK && whole) {
-            status = iris_i_value_i64(&iris->log, "iris_arange", names[i],
-                                      values[i], &whole_p[i]);
-        }
-    }
-    return status;
 }
 
 /* Fills in the row but for where it is. */

@@ -291,11 +291,12 @@ static iris_status_t create_full(iris_t *iris,
                                  iris_value_t value, iris_tensor_t *tensor_p)
 {
     uint64_t element[2];
+    const struct iris_argument argument = {&iris->log, request->type->name,
+                                           "value", value};
 
     if (request->checked == IRIS_OK) {
         request->checked =
-            iris_i_value_convert(&iris->log, request->type->name, "value",
-                                 value, request->dtype, element);
+            iris_i_value_convert(&argument, request->dtype, element);
     }
     request->fill = fill_value;
     request->arg = element;

@@ -103,6 +103,8 @@ static iris_status_t plan(const iris_t *iris, iris_value_t start,
                           const struct iris_tensor_request *request,
                           struct rows *rows)
 {
+    const struct iris_argument first = {&iris->log, call, "start", start};
+    const struct iris_argument last = {&iris->log, call, "end", end};
     unsigned char elements[2][16];
     iris_dtype_t dtype = request->dtype;
     iris_status_t status;
@@ -124,11 +126,9 @@ static iris_status_t plan(const iris_t *iris, iris_value_t start,
                            dtype == IRIS_DTYPE_BOOL ? "one of numbers"
                                                     : "a complex dtype");
     }
-    status = iris_i_value_convert(&iris->log, call, "start", start, dtype,
-                                  elements[0]);
+    status = iris_i_value_convert(&first, dtype, elements[0]);
     if (status == IRIS_OK) {
-        status = iris_i_value_convert(&iris->log, call, "end", end, dtype,
-                                      elements[1]);
+        status = iris_i_value_convert(&last, dtype, elements[1]);
     }
     for (int i = 0; i < rows->count && status == IRIS_OK; i++) {
         plan_row(elements[0], elements[1], i, request, &rows->row[i]);

@@ -93,19 +93,17 @@ struct iris_tensor_extent iris_i_tensor_extent(const iris_tensor_t *tensor);
 
 /* ---- Numbers (value.c) ---- */
 
-/* `value` as an element, converted as iris_full() says; `name` is of the
- * argument. IRIS_ERR_INVALID */
-iris_status_t iris_i_value_convert(const struct iris_log *log, const char *call,
-                                   const char *name, iris_value_t value,
-                                   iris_dtype_t dtype, void *element_p);
+/* A number that a call got as its argument `name`. */
+struct iris_argument {
+    const struct iris_log *log;
+    const char *call;
+    const char *name;
+    iris_value_t value;
+};
 
-/* `value` as a double; as a whole number, cut off, which must fit. */
-iris_status_t iris_i_value_f64(const struct iris_log *log, const char *call,
-                               const char *name, iris_value_t value,
-                               double *number_p);
-iris_status_t iris_i_value_i64(const struct iris_log *log, const char *call,
-                               const char *name, iris_value_t value,
-                               int64_t *number_p);
+/* As an element, converted as iris_full() says. IRIS_ERR_INVALID */
+iris_status_t iris_i_value_convert(const struct iris_argument *argument,
+                                   iris_dtype_t dtype, void *element_p);
 int iris_i_value_is_whole(iris_value_t value);
 
 /* ---- Fills (fill.c) ---- */

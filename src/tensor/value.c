@@ -93,18 +93,18 @@ static const char *text_of(iris_value_t value, char text[TEXT_BYTES])
     return text;
 }
 
-static iris_status_t fail_range(const struct iris_log *log, const char *call,
-                                const char *name, iris_value_t value,
+static iris_status_t fail_range(const struct iris_argument *argument,
                                 iris_dtype_t dtype)
 {
     struct range range = range_of(dtype);
     char text[TEXT_BYTES];
 
-    return iris_i_fail(log, IRIS_ERR_INVALID,
+    return iris_i_fail(argument->log, IRIS_ERR_INVALID,
                        "%s: %s %s cannot be converted to %s, which holds %s "
                        "from %.10g to %.10g; pass such a number, or ask for "
                        "another dtype",
-                       call, name, text_of(value, text), iris_dtype_name(dtype),
+                       argument->call, argument->name,
+                       text_of(argument->value, text), iris_dtype_name(dtype),
                        range.bits != 0 ? "whole numbers" : "real numbers",
                        range.lowest, range.highest);
 }
@@ -234,43 +234,17 @@ static int convert(iris_value_t value, iris_dtype_t dtype, void *element_p)
     return 1;
 }
 
-static iris_status_t check_kind(const struct iris_log *log, const char *call,
-                                const char *name, iris_value_t value)
-{
-    return is_kind(value)
-               ? IRIS_OK
-               : iris_i_fail(log, IRIS_ERR_INVALID,
-                             "%s: %s is of kind %d, which is none; make it by "
-                             "IRIS_VALUE()",
-                             call, name, (int)value.kind);
-}
-
-iris_status_t iris_i_value_convert(const struct iris_log *log, const char *call,
-                                   const char *name, iris_value_t value,
+iris_status_t iris_i_value_convert(const struct iris_argument *argument,
                                    iris_dtype_t dtype, void *element_p)
 {
-    iris_status_t status = check_kind(log, call, name, value);
-
-    if (status != IRIS_OK) {
-        return status;
+    if (!is_kind(argument->value)) {
+        return iris_i_fail(argument->log, IRIS_ERR_INVALID,
+                           "%s: %s is of kind %d, which is none; make it by "
+                           "IRIS_VALUE()",
+                           argument->call, argument->name,
+                           (int)argument->value.kind);
     }
-    return convert(value, dtype, element_p)
+    return convert(argument->value, dtype, element_p)
                ? IRIS_OK
-               : fail_range(log, call, name, value, dtype);
-}
-
-iris_status_t iris_i_value_f64(const struct iris_log *log, const char *call,
-                               const char *name, iris_value_t value,
-                               double *number_p)
-{
-    return iris_i_value_convert(log, call, name, value, IRIS_DTYPE_F64,
-                                number_p);
-}
-
-iris_status_t iris_i_value_i64(const struct iris_log *log, const char *call,
-                               const char *name, iris_value_t value,
-                               int64_t *number_p)
-{
-    return iris_i_value_convert(log, call, name, value, IRIS_DTYPE_I64,
-                                number_p);
+               : fail_range(argument, dtype);
 }

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Filling tensors by size, beside iris_memset of the same memory.
+ */
+#include "config.h"
+
+#include "bench.h"
+
+#include <iris/device/half.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ENQUEUED 256
+#define STEP (1.0 / 1024) /* of arange, exact in all float types */
+#define VALUE 42
+
+enum { ZEROS, FULL, ARANGE };
+
+static const char *const fill_names[] = {
+    "zeros",      "full_f32",    "full_i8",   "arange_f32", "arange_f64",
+    "arange_f16", "arange_bf16", "arange_i8", "arange_i64", NULL};
+
+static const struct {
+    int what;
+    iris_dtype_t dtype;
+} fill_ops[] = {
+    {ZEROS, IRIS_DTYPE_F32},   {FULL, IRIS_DTYPE_F32},
+    {FULL, IRIS_DTYPE_I8},     {ARANGE, IRIS_DTYPE_F32},
+    {ARANGE, IRIS_DTYPE_F64},  {ARANGE, IRIS_DTYPE_F16},
+    {ARANGE, IRIS_DTYPE_BF16}, {ARANGE, IRIS_DTYPE_I8},
+    {ARANGE, IRIS_DTYPE_I64},
+};
+
+struct fill {
+    iris_tensor_t memory; /* on the heap */
+    unsigned char *host;
+};
+
+struct fill_point {
+    int what;
+    iris_tensor_t out; /* as many elements as the point has */
+};
+
+static iris_status_t fill_open(struct bench *b)
+{
+    struct fill *fill = calloc(1, sizeof *fill);
+    struct iris_tensor_options options;
+
+    if (fill == NULL) {
+        return IRIS_ERR_NO_MEMORY;
+    }
+    b->state = fill;
+    fill->host = malloc(b->options.max_bytes);
+    if (fill->host == NULL) {
+        return IRIS_ERR_NO_MEMORY;
+    }
+    iris_tensor_options_init(&options);
+    options.dtype = IRIS_DTYPE_U8;
+    return iris_empty(b->iris, IRIS_SHAPE((int64_t)b->options.max_bytes),
+                      &options, &fill->memory);
+}
+
+static void fill_close(struct bench *b)
+{
+    struct fill *fill = b->state;
+
+    if (fill == NULL) {
+        return;
+    }
+    (void)iris_tensor_free(b->iris, &fill->memory);
+    free(fill->host);
+    free(fill);
+}
+
+static iris_status_t enqueue(struct bench *b, const void *arg)
+{
+    const struct fill_point *point = arg;
+    struct iris_tensor_options options;
+    int64_t count = iris_tensor_numel(&point->out);
+    iris_tensor_t result;
+
+    iris_tensor_options_init(&options);
+    options.dtype = (int)point->out.dtype;
+    options.out = &point->out;
+    switch (point->what) {
+    case ZEROS:
+        return iris_zeros(b->iris, IRIS_SHAPE(count), &options, &result);
+    case FULL:
+        return iris_full(b->iris, IRIS_SHAPE(count), iris_value_int(VALUE),
+                         &options, &result);
+    default:
+        if (point->out.dtype < IRIS_DTYPE_F16) {
+            return iris_arange(b->iris, iris_value_int(0),
+                               iris_value_int(count), iris_value_int(1),
+                               &options, &result);
+        }
+        return iris_arange(b->iris, iris_value_int(0),
+                           iris_value_float((double)count * STEP),
+                           iris_value_float(STEP), &options, &result);
+    }
+}
+
+static iris_status_t enqueue_memset(struct bench *b, const void *arg)
+{
+    const struct fill_point *point = arg;
+
+    return iris_memset(b->iris, point->out.data, 1,
+                       iris_tensor_bytes(&point->out), NULL);
+}
+
+static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
+                         bool reference)
+{
+    return bench_enqueue(b, reference ? enqueue_memset : enqueue, arg, reps);
+}
+
+/* The element as the host makes it. */
+static void expect(const struct fill_point *point, size_t i,
+                   unsigned char *element_p)
+{
+    double number = point->what == ZEROS  ? 0
+                    : point->what == FULL ? VALUE
+                                          : (double)i * STEP;
+    int64_t whole = point->what == FULL ? VALUE : (int64_t)i;
+    float f32 = (float)number;
+    iris_f16_t f16 = iris_f16_from_f32(f32);
+    iris_bf16_t bf16 = iris_bf16_from_f32(f32);
+
+    switch (point->out.dtype) {
+    case IRIS_DTYPE_F16:
+        memcpy(element_p, &f16, sizeof f16);
+        break;
+    case IRIS_DTYPE_BF16:
+        memcpy(element_p, &bf16, sizeof bf16);
+        break;
+    case IRIS_DTYPE_F32:
+        memcpy(element_p, &f32, sizeof f32);
+        break;
+    case IRIS_DTYPE_F64:
+        memcpy(element_p, &number, sizeof number);
+        break;
+    default:
+        memcpy(element_p, &whole, iris_dtype_size(point->out.dtype));
+        break;
+    }
+}
+
+static iris_status_t verify(struct bench *b, const struct fill_point *point,
+                            uint64_t *wrong_p)
+{
+    struct fill *fill = b->state;
+    size_t width = iris_dtype_size(point->out.dtype);
+    size_t count = (size_t)iris_tensor_numel(&point->out);
+    iris_status_t status = run(b, point, 1, true);
+    unsigned char wanted[8];
+
+    status = status == IRIS_OK ? run(b, point, 1, false) : status;
+    if (status == IRIS_OK) {
+        status = bench_copy(b, fill->host, point->out.data, count * width);
+    }
+    for (size_t i = 0; i < count && status == IRIS_OK; i++) {
+        expect(point, i, wanted);
+        *wrong_p += memcmp(fill->host + i * width, wanted, width) != 0;
+    }
+    return status == IRIS_OK ? bench_sum(b, wrong_p) : status;
+}
+
+static iris_status_t run_fill(struct bench *b, size_t op,
+                              struct bench_row *row_p)
+{
+    struct fill *fill = b->state;
+    struct fill_point point = {.what = fill_ops[op].what, .out = fill->memory};
+    struct bench_work work = {.run = run,
+                              .arg = &point,
+                              .max_reps = MAX_ENQUEUED,
+                              .has_reference = true};
+    iris_status_t status;
+
+    point.out.dtype = fill_ops[op].dtype;
+    point.out.shape[0] =
+        (int64_t)(row_p->bytes / iris_dtype_size(point.out.dtype));
+    row_p->variant = iris_dtype_name(point.out.dtype);
+    status = verify(b, &point, &row_p->wrong);
+    if (status == IRIS_OK) {
+        status = bench_measure(b, &work, row_p);
+    }
+    bench_rate_bytes(row_p, row_p->bytes, "iris_memset");
+    return status;
+}
+
+const struct bench_group bench_fill = {
+    .name = "fill",
+    .text = "filling a tensor of this rank's, beside iris_memset",
+    .ops = fill_names,
+    .axis = BENCH_BY_SIZE,
+    .min_bytes = 8,
+    .open = fill_open,
+    .run = run_fill,
+    .close = fill_close,
+};
