@@ -23,9 +23,13 @@ iris_status_t iris_i_tensor_launch(iris_t *iris, enum iris_tensor_op op,
     const struct iris_kernel *kernel = iris_i_tensor_kernel(op, tensor->dtype);
     size_t grid = iris_tensor_bytes(tensor) / WG_BYTES + 1;
     size_t most = (size_t)iris->device.num_cus * WGS_PER_CU;
-    struct iris_launch_request request = {kernel,
-                                          (unsigned)(grid < most ? grid : most),
-                                          BLOCK, args, kernel->args_bytes};
+    struct iris_launch_request request = {
+        .kernel = kernel,
+        .grid = (unsigned)(grid < most ? grid : most),
+        .block = BLOCK,
+        .args = args,
+        .args_bytes = kernel->args_bytes,
+        .own = true};
 
     return iris_i_launch(&iris->queue, &request, stream);
 }
