@@ -1,389 +1,426 @@
 /* SPDX-License-Identifier: MIT
  *
- * Creating tensors: dtypes, shapes, values, `out`, streams, on every rank.
+ * Tensors and heaps: which are symmetric, a peer's, and the program's own
+ * memory as a tensor of the heap.
  */
 #include "config.h"
 
 #include "support/harness.h"
 
-#include <iris/device/half.h>
+#include <iris/device.h>
 
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define MAX_BYTES (20000 * 16)
+/* ---- is_symmetric ---- */
 
-static const iris_dtype_t dtypes[] = {
-#define DTYPE(NAME, value, name, bytes) IRIS_DTYPE_##NAME,
-    IRIS_DTYPE_ROWS(DTYPE)
-#undef DTYPE
-};
+static int is_symmetric(iris_t *iris, void *arg)
+{
+    static const iris_dtype_t dtypes[] = {IRIS_DTYPE_F16, IRIS_DTYPE_F32,
+                                          IRIS_DTYPE_F64, IRIS_DTYPE_I32,
+                                          IRIS_DTYPE_I64};
+    const iris_shape_t shapes[] = {IRIS_SHAPE(100), IRIS_SHAPE(10, 10),
+                                   IRIS_SHAPE(2, 5, 10),
+                                   IRIS_SHAPE(2, 5, 2, 5)};
+    struct iris_tensor_options options;
+    double memory[100];
+    iris_tensor_t tensors[20], outside, view;
 
-#define NUM_DTYPES (sizeof dtypes / sizeof dtypes[0])
+    (void)arg;
+    iris_tensor_options_init(&options);
+    for (int i = 0; i < 20; i++) {
+        options.dtype = (int)dtypes[i % 5];
+        CHECK_OK(iris_full(iris, shapes[i / 5], iris_value_int(i), &options,
+                           &tensors[i]));
+    }
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQUAL(iris_tensor_is_symmetric(iris, &tensors[i]), 1);
+        CHECK_OK(iris_tensor_slice(&tensors[i], 0, 1, 2, 1, &view));
+        CHECK_EQUAL(iris_tensor_is_symmetric(iris, &view), 1);
+        CHECK_OK(
+            iris_tensor_wrap(memory, dtypes[i % 5], shapes[i / 5], &outside));
+        CHECK_EQUAL(iris_tensor_is_symmetric(iris, &outside), 0);
+        CHECK_OK(iris_tensor_free(iris, &tensors[i]));
+    }
+    CHECK_OK(iris_tensor_wrap(NULL, IRIS_DTYPE_F32, IRIS_SHAPE(0), &outside));
+    CHECK_EQUAL(iris_tensor_is_symmetric(iris, &outside), 1);
+    CHECK_EQUAL(iris_tensor_is_symmetric(iris, NULL), 0);
+    CHECK_EQUAL(iris_tensor_is_symmetric(NULL, &outside), 0);
+    return 0;
+}
 
-static struct iris_tensor_options asking(int dtype)
+static void tensors_of_the_heap_are_symmetric_and_others_not(void **state)
+{
+    (void)state;
+    harness_run_all(is_symmetric, NULL);
+}
+
+/* Every element counts, wherever its strides lead. */
+static int leaves_heap(iris_t *iris, void *arg)
+{
+    struct iris_heap_stats stats = {0};
+    iris_tensor_t tensor, view;
+    char *base = (char *)(uintptr_t)iris_heap_bases(iris)[iris_rank(iris)];
+
+    (void)arg;
+    iris_heap_stats(iris, &stats);
+    CHECK_OK(iris_zeros(iris, IRIS_SHAPE(8), NULL, &tensor));
+    view = tensor;
+    view.data = base + stats.heap_bytes - 32;
+    CHECK_EQUAL(iris_tensor_is_symmetric(iris, &view), 1);
+    view.shape[0] = 9;
+    CHECK_EQUAL(iris_tensor_is_symmetric(iris, &view), 0);
+    view = tensor;
+    view.data = base + 28;
+    view.strides[0] = -1;
+    CHECK_EQUAL(iris_tensor_is_symmetric(iris, &view), 1);
+    view.data = base + 24;
+    CHECK_EQUAL(iris_tensor_is_symmetric(iris, &view), 0);
+    return iris_tensor_free(iris, &tensor) != IRIS_OK;
+}
+
+static void a_tensor_that_leaves_the_heap_is_not_symmetric(void **state)
+{
+    (void)state;
+    harness_run(2, leaves_heap, NULL);
+}
+
+static int of_another_context(iris_t *iris, void *arg)
+{
+    struct iris_config config;
+    iris_tensor_t own, other;
+    iris_t *second;
+
+    (void)arg;
+    if (iris_num_ranks(iris) != 1 || harness_launched() != 0) {
+        return 0;
+    }
+    iris_config_init(&config);
+    config.bootstrap = "env";
+    config.rank = 0;
+    config.num_ranks = 1;
+    config.job_id = "tensor-second";
+    CHECK_OK(iris_init(&config, &second));
+    CHECK_OK(iris_zeros(iris, IRIS_SHAPE(4), NULL, &own));
+    CHECK_OK(iris_zeros(second, IRIS_SHAPE(4), NULL, &other));
+    CHECK_EQUAL(iris_tensor_is_symmetric(iris, &own), 1);
+    CHECK_EQUAL(iris_tensor_is_symmetric(second, &own), 0);
+    CHECK_EQUAL(iris_tensor_is_symmetric(iris, &other), 0);
+    CHECK_EQUAL(iris_tensor_is_symmetric(second, &other), 1);
+    CHECK_OK(iris_tensor_free(second, &other));
+    CHECK_OK(iris_finalize(second));
+    return iris_tensor_free(iris, &own) != IRIS_OK;
+}
+
+static void each_context_knows_its_own_tensors(void **state)
+{
+    (void)state;
+    harness_run(1, of_another_context, NULL);
+}
+
+/* ---- as_remote ---- */
+
+static int identity(iris_t *iris, iris_dtype_t dtype)
 {
     struct iris_tensor_options options;
+    const int64_t *bases = iris_heap_bases(iris);
+    int rank = iris_rank(iris), num_ranks = iris_num_ranks(iris);
+    const int swapped[] = {1, 0};
+    iris_tensor_t tensor, part, view;
 
     iris_tensor_options_init(&options);
-    options.dtype = dtype;
-    return options;
+    options.dtype = (int)dtype;
+    CHECK_OK(iris_zeros(iris, IRIS_SHAPE(6, 8), &options, &tensor));
+    CHECK_OK(iris_tensor_slice(&tensor, 1, 2, 8, 3, &part));
+    CHECK_OK(iris_tensor_permute(&part, swapped, &part));
+    for (int r = 0; r < num_ranks; r++) {
+        CHECK_OK(iris_tensor_as_remote(iris, &part, r, &view));
+        CHECK_EQUAL((intptr_t)view.data - bases[r],
+                    (intptr_t)part.data - bases[rank]);
+        CHECK_EQUAL(view.dtype, dtype);
+        CHECK_EQUAL(view.shape[0], 2);
+        CHECK_EQUAL(view.strides[0], 3);
+        CHECK_EQUAL(view.strides[1], 8);
+        CHECK(view.owner == NULL);
+        CHECK(r != rank || view.data == part.data);
+    }
+    return iris_tensor_free(iris, &tensor) != IRIS_OK;
 }
 
-/* A small whole number as an element of any dtype. */
-static void element_of(int number, iris_dtype_t dtype, void *element)
+static int as_remote(iris_t *iris, void *arg)
 {
-    int64_t whole = dtype == IRIS_DTYPE_BOOL ? number != 0 : number;
-    iris_f16_t f16 = iris_f16_from_f32((float)number);
-    iris_bf16_t bf16 = iris_bf16_from_f32((float)number);
-    float f32[2] = {(float)number, 0};
-    double f64[2] = {number, 0};
-    size_t bytes = iris_dtype_size(dtype);
+    int num_ranks = iris_num_ranks(iris);
+    float memory[4];
+    iris_tensor_t tensor, outside, none, view = {.ndim = 5};
 
-    switch (dtype) {
-    case IRIS_DTYPE_F16:
-        memcpy(element, &f16, bytes);
-        break;
-    case IRIS_DTYPE_BF16:
-        memcpy(element, &bf16, bytes);
-        break;
-    case IRIS_DTYPE_F32:
-    case IRIS_DTYPE_COMPLEX64:
-        memcpy(element, f32, bytes);
-        break;
-    case IRIS_DTYPE_F64:
-    case IRIS_DTYPE_COMPLEX128:
-        memcpy(element, f64, bytes);
-        break;
-    default:
-        memcpy(element, &whole, bytes);
-        break;
-    }
+    (void)arg;
+    CHECK_EQUAL(identity(iris, IRIS_DTYPE_F16), 0);
+    CHECK_EQUAL(identity(iris, IRIS_DTYPE_BF16), 0);
+    CHECK_EQUAL(identity(iris, IRIS_DTYPE_F32), 0);
+    CHECK_OK(iris_zeros(iris, IRIS_SHAPE(4), NULL, &tensor));
+    CHECK_OK(iris_tensor_wrap(memory, IRIS_DTYPE_F32, IRIS_SHAPE(4), &outside));
+    /* Not symmetric comes before no rank. */
+    CHECK_BAD(iris, iris_tensor_as_remote(iris, &outside, -1, &view),
+              IRIS_ERR_INVALID, "is not on the symmetric heap",
+              "a creation call made");
+    CHECK_BAD(iris, iris_tensor_as_remote(iris, &tensor, num_ranks, &view),
+              IRIS_ERR_INVALID, "is out of range", "pass one of them");
+    CHECK_BAD(iris, iris_tensor_as_remote(iris, &tensor, -1, &view),
+              IRIS_ERR_INVALID, "rank -1 is out of range", "pass one of them");
+    CHECK_BAD(iris, iris_tensor_as_remote(iris, &tensor, 0, NULL),
+              IRIS_ERR_INVALID, "view_p", "pass");
+    CHECK_EQUAL(view.ndim, 5);
+    CHECK_OK(iris_zeros(iris, IRIS_SHAPE(0, 3), NULL, &none));
+    CHECK_OK(iris_tensor_as_remote(iris, &none, num_ranks - 1, &view));
+    CHECK_EQUAL(iris_tensor_numel(&view), 0);
+    CHECK_OK(iris_tensor_free(iris, &none));
+    return iris_tensor_free(iris, &tensor) != IRIS_OK;
 }
 
-/* Whether element i of a contiguous tensor is start + step * i. */
-static int holds(iris_t *iris, const iris_tensor_t *tensor, int start, int step)
+static void a_peers_tensor_is_at_the_same_place_of_its_heap(void **state)
 {
-    static _Thread_local unsigned char seen[MAX_BYTES];
-    size_t width = iris_dtype_size(tensor->dtype);
-    int64_t count = iris_tensor_numel(tensor);
-    unsigned char wanted[16];
-
-    CHECK(iris_tensor_bytes(tensor) <= MAX_BYTES);
-    if (count != 0) {
-        CHECK_OK(
-            harness_read(iris, seen, tensor->data, iris_tensor_bytes(tensor)));
-    }
-    for (int64_t i = 0; i < count; i++) {
-        element_of(start + step * (int)i, tensor->dtype, wanted);
-        CHECK_EQUAL(memcmp(seen + (size_t)i * width, wanted, width), 0);
-    }
-    return 0;
+    (void)state;
+    harness_run_all(as_remote, NULL);
 }
 
-/* ---- The matrix: dtypes, shapes, functions ---- */
-
-static const iris_shape_t shapes[] = {
-    {1, {1}},          {1, {5}},
-    {2, {2, 3}},       {3, {3, 4, 5}},
-    {3, {1, 1, 1}},    {2, {10, 20}},
-    {0, {0}},          {1, {0}},
-    {2, {0, 7}},       {2, {3, 0}},
-    {2, {100, 100}},   {1, {4099}},
-    {4, {2, 3, 4, 5}}, {8, {1, 2, 1, 2, 1, 2, 1, 2}},
+struct add_args {
+    float *data;
+    int64_t stride;
+    float value;
 };
 
-#define NUM_SHAPES (sizeof shapes / sizeof shapes[0])
-
-static int is_new(iris_t *iris, const iris_tensor_t *tensor,
-                  const iris_shape_t *shape, iris_dtype_t dtype)
+IRIS_KERNEL(add_to_tensor, struct add_args)
 {
-    int64_t stride = 1;
-
-    CHECK_EQUAL(tensor->dtype, dtype);
-    CHECK_EQUAL(tensor->ndim, shape->ndim);
-    for (int i = shape->ndim - 1; i >= 0; i--) {
-        CHECK_EQUAL(tensor->shape[i], shape->sizes[i]);
-        CHECK_EQUAL(tensor->strides[i], stride);
-        stride *= shape->sizes[i] > 1 ? shape->sizes[i] : 1;
+    IRIS_LANES (wg, i, 16) {
+        args->data[(int64_t)i * args->stride] += args->value + (float)i;
     }
-    CHECK(tensor->data != NULL && tensor->owner == tensor->data);
-    CHECK(iris_tensor_is_contiguous(tensor, IRIS_FORMAT_CONTIGUOUS));
-    CHECK(iris_tensor_is_symmetric(iris, tensor));
+}
+
+/* Each rank's kernel adds to every second element of the next rank's. */
+static int device_writes(iris_t *iris, void *arg)
+{
+    int rank = iris_rank(iris), num_ranks = iris_num_ranks(iris);
+    int before = (rank + num_ranks - 1) % num_ranks;
+    struct add_args args;
+    iris_tensor_t tensor, part, view;
+    float seen[32];
+
+    (void)arg;
+    CHECK_OK(iris_full(iris, IRIS_SHAPE(32), iris_value_float(1000.0 * rank),
+                       NULL, &tensor));
+    CHECK_OK(iris_tensor_slice(&tensor, 0, 1, 32, 2, &part));
+    CHECK_OK(iris_tensor_as_remote(iris, &part, (rank + 1) % num_ranks, &view));
+    args.data = view.data;
+    args.stride = view.strides[0];
+    args.value = 100.0f * (float)(rank + 1);
+    CHECK_OK(iris_launch(iris, add_to_tensor, 2, 64, &args, sizeof args, NULL));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_OK(harness_read(iris, seen, tensor.data, sizeof seen));
+    for (int i = 0; i < 32; i++) {
+        int added = i % 2 == 0 ? 0 : 100 * (before + 1) + i / 2;
+
+        CHECK(seen[i] == (float)(1000 * rank + added));
+    }
+    return iris_tensor_free(iris, &tensor) != IRIS_OK;
+}
+
+static void kernels_write_a_peers_tensor_through_its_strides(void **state)
+{
+    (void)state;
+    harness_run_all(device_writes, NULL);
+}
+
+/* ---- The device context as a tensor ---- */
+
+static int context_words(iris_t *iris, void *arg)
+{
+    int num_ranks = iris_num_ranks(iris);
+    size_t count = iris_context_words(num_ranks);
+    iris_tensor_t words;
+    int64_t seen[2 + 64 + 64];
+
+    (void)arg;
+    CHECK(count <= sizeof seen / sizeof seen[0]);
+    CHECK_OK(iris_tensor_wrap((void *)(uintptr_t)iris_device_context(iris),
+                              IRIS_DTYPE_I64, IRIS_SHAPE((int64_t)count),
+                              &words));
+    CHECK_EQUAL(iris_tensor_is_symmetric(iris, &words), 1);
+    CHECK_OK(harness_read(iris, seen, words.data, iris_tensor_bytes(&words)));
+    CHECK_EQUAL(seen[IRIS_CONTEXT_RANK], iris_rank(iris));
+    CHECK_EQUAL(seen[IRIS_CONTEXT_NUM_RANKS], num_ranks);
+    for (int r = 0; r < num_ranks; r++) {
+        CHECK_EQUAL(seen[IRIS_CONTEXT_HEAP_BASES + r],
+                    iris_heap_bases(iris)[r]);
+    }
     return 0;
 }
 
-/* The next rank's tensor holds that rank's values as soon as this rank's call
- * has returned: nothing is between. */
-static int next_holds(iris_t *iris, const iris_tensor_t *tensor, int own,
-                      int per_rank, int step)
+static void the_context_has_its_length_and_fields(void **state)
+{
+    (void)state;
+    harness_run_all(context_words, NULL);
+}
+
+/* ---- as_symmetric ---- */
+
+/* Rows 1 and 3, columns 2, 4 and 6 of a matrix of the program's, which other
+ * ranks then read. */
+static int share_host(iris_t *iris, void *arg)
 {
     int rank = iris_rank(iris), next = (rank + 1) % iris_num_ranks(iris);
-    iris_tensor_t view;
+    int32_t matrix[5][8], bytes[27], shared = 7;
+    iris_tensor_t all, part, twin[2], view;
 
-    CHECK_OK(iris_tensor_as_remote(iris, tensor, next, &view));
-    CHECK_EQUAL(holds(iris, &view, own + per_rank * (next - rank), step), 0);
-    return 0;
-}
-
-static int create_one(iris_t *iris, const iris_shape_t *shape,
-                      iris_dtype_t dtype)
-{
-    struct iris_tensor_options options = asking((int)dtype);
-    int value = 1 + iris_rank(iris);
-    iris_tensor_t zeros, ones, full, like, empty;
-
-    CHECK_OK(iris_empty(iris, *shape, &options, &empty));
-    CHECK_EQUAL(is_new(iris, &empty, shape, dtype), 0);
-    CHECK_OK(iris_zeros(iris, *shape, &options, &zeros));
-    CHECK_EQUAL(is_new(iris, &zeros, shape, dtype), 0);
-    CHECK_EQUAL(next_holds(iris, &zeros, 0, 0, 0), 0);
-    CHECK_OK(iris_ones(iris, *shape, &options, &ones));
-    CHECK_EQUAL(is_new(iris, &ones, shape, dtype), 0);
-    CHECK_EQUAL(next_holds(iris, &ones, 1, 0, 0), 0);
-    CHECK_OK(iris_full(iris, *shape, iris_value_int(value), &options, &full));
-    CHECK_EQUAL(is_new(iris, &full, shape, dtype), 0);
-    CHECK_EQUAL(next_holds(iris, &full, value, 1, 0), 0);
-    CHECK_OK(iris_zeros_like(iris, &full, NULL, &like));
-    CHECK_EQUAL(is_new(iris, &like, shape, dtype), 0);
-    CHECK_EQUAL(next_holds(iris, &like, 0, 0, 0), 0);
-    CHECK_OK(iris_tensor_free(iris, &like));
-    CHECK_OK(iris_tensor_free(iris, &full));
-    CHECK_OK(iris_tensor_free(iris, &ones));
-    CHECK_OK(iris_tensor_free(iris, &zeros));
-    return iris_tensor_free(iris, &empty) != IRIS_OK;
-}
-
-static int create_each(iris_t *iris, void *arg)
-{
     (void)arg;
-    for (size_t s = 0; s < NUM_SHAPES; s++) {
-        for (size_t d = 0; d < NUM_DTYPES; d++) {
-            CHECK_EQUAL(create_one(iris, &shapes[s], dtypes[d]), 0);
+    for (int i = 0; i < 40; i++) {
+        matrix[i / 8][i % 8] = 1000 * rank + i;
+    }
+    CHECK_OK(iris_tensor_wrap(matrix, IRIS_DTYPE_I32, IRIS_SHAPE(5, 8), &all));
+    CHECK_OK(iris_tensor_slice(&all, 0, 1, 5, 2, &part));
+    CHECK_OK(iris_tensor_slice(&part, 1, 2, 7, 2, &part));
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(iris_tensor_as_symmetric(iris, &part, &twin[i], &shared));
+        CHECK_EQUAL(shared, 0);
+        CHECK_EQUAL(iris_tensor_is_symmetric(iris, &twin[i]), 1);
+        CHECK_EQUAL(twin[i].shape[1], 3);
+        CHECK_EQUAL(twin[i].strides[0], 16);
+        CHECK_EQUAL(twin[i].strides[1], 2);
+        CHECK_OK(iris_tensor_as_remote(iris, &twin[i], next, &view));
+        CHECK_OK(harness_read(iris, bytes, view.data, 21 * sizeof(int32_t)));
+        for (int k = 0; k < 6; k++) {
+            CHECK_EQUAL(bytes[16 * (k / 3) + 2 * (k % 3)],
+                        1000 * next + 8 * (1 + 2 * (k / 3)) + 2 + 2 * (k % 3) +
+                            500 * i);
+        }
+        /* A second copy is of what is there then. */
+        for (int k = 0; k < 40; k++) {
+            matrix[k / 8][k % 8] += 500;
         }
     }
-    return 0;
-}
-
-static void every_dtype_and_shape_is_filled_on_every_rank(void **state)
-{
-    (void)state;
-    harness_run_all(create_each, NULL);
-}
-
-static int number_each(iris_t *iris, void *arg)
-{
-    int start = 3 * iris_rank(iris);
-    iris_tensor_t tensor;
-
-    (void)arg;
-    for (size_t d = 0; d < NUM_DTYPES; d++) {
-        struct iris_tensor_options options = asking((int)dtypes[d]);
-        /* So that bf16 and i8 hold all. */
-        int count = 100;
-
-        if (dtypes[d] == IRIS_DTYPE_BOOL) {
-            continue;
-        }
-        CHECK_OK(iris_linspace(iris, iris_value_int(start),
-                               iris_value_int(start + count - 1), count,
-                               &options, &tensor));
-        CHECK_EQUAL(tensor.dtype, dtypes[d]);
-        CHECK_EQUAL(next_holds(iris, &tensor, start, 3, 1), 0);
-        CHECK_OK(iris_tensor_free(iris, &tensor));
-        if (dtypes[d] >= IRIS_DTYPE_COMPLEX64) {
-            continue;
-        }
-        CHECK_OK(iris_arange(iris, iris_value_int(start),
-                             iris_value_int(start + count), iris_value_int(1),
-                             &options, &tensor));
-        CHECK_EQUAL(tensor.dtype, dtypes[d]);
-        CHECK_EQUAL(next_holds(iris, &tensor, start, 3, 1), 0);
-        CHECK_OK(iris_tensor_free(iris, &tensor));
-    }
-    return 0;
-}
-
-static void rows_of_numbers_count_from_each_ranks_own(void **state)
-{
-    (void)state;
-    harness_run_all(number_each, NULL);
-}
-
-/* Long enough for many blocks and workgroups, and odd. */
-static int number_many(iris_t *iris, void *arg)
-{
-    struct iris_tensor_options options = asking(IRIS_DTYPE_I32);
-    int start = 100000 * iris_rank(iris);
-    iris_tensor_t tensor;
-
-    (void)arg;
-    CHECK_OK(iris_arange(iris, iris_value_int(start),
-                         iris_value_int(start + 2 * 77777), iris_value_int(2),
-                         &options, &tensor));
-    CHECK_EQUAL(next_holds(iris, &tensor, start, 100000, 2), 0);
-    CHECK_OK(iris_tensor_free(iris, &tensor));
-    options.dtype = IRIS_DTYPE_F32;
-    CHECK_OK(iris_arange(iris, iris_value_int(start),
-                         iris_value_int(start + 77777), iris_value_int(1),
-                         &options, &tensor));
-    CHECK_EQUAL(next_holds(iris, &tensor, start, 100000, 1), 0);
-    return iris_tensor_free(iris, &tensor) != IRIS_OK;
-}
-
-static void long_rows_have_every_element(void **state)
-{
-    (void)state;
-    harness_run(1, number_many, NULL);
-    harness_run(2, number_many, NULL);
-}
-
-/* ---- dtypes by default ---- */
-
-static int default_dtypes(iris_t *iris, void *arg)
-{
-    const iris_value_t one = iris_value_int(1), two = iris_value_float(2);
-    const struct {
-        iris_value_t value;
-        iris_dtype_t dtype;
-    } fulls[] = {
-        {iris_value_bool(1), IRIS_DTYPE_BOOL},
-        {iris_value_int(2), IRIS_DTYPE_I64},
-        {iris_value_float(2), IRIS_DTYPE_F32},
-        {iris_value_complex(2, 3), IRIS_DTYPE_COMPLEX64},
-    };
-    iris_tensor_t t;
-
-    (void)arg;
-    for (size_t i = 0; i < sizeof fulls / sizeof fulls[0]; i++) {
-        CHECK_OK(iris_full(iris, IRIS_SHAPE(2), fulls[i].value, NULL, &t));
-        CHECK_EQUAL(t.dtype, fulls[i].dtype);
-        CHECK_OK(iris_tensor_free(iris, &t));
-    }
-    CHECK_OK(iris_ones(iris, IRIS_SHAPE(2), NULL, &t));
-    CHECK_EQUAL(t.dtype, IRIS_DTYPE_F32);
-    CHECK_OK(iris_tensor_free(iris, &t));
-    CHECK_OK(iris_arange(iris, one, iris_value_int(9), one, NULL, &t));
-    CHECK_EQUAL(t.dtype, IRIS_DTYPE_I64);
-    CHECK_OK(iris_tensor_free(iris, &t));
-    CHECK_OK(iris_arange(iris, one, iris_value_int(9), two, NULL, &t));
-    CHECK_EQUAL(t.dtype, IRIS_DTYPE_F32);
-    CHECK_OK(iris_tensor_free(iris, &t));
-    CHECK_OK(iris_linspace(iris, one, one, 4, NULL, &t));
-    CHECK_EQUAL(t.dtype, IRIS_DTYPE_F32);
-    CHECK_OK(iris_tensor_free(iris, &t));
-    CHECK_OK(iris_linspace(iris, one, iris_value_complex(0, 1), 4, NULL, &t));
-    CHECK_EQUAL(t.dtype, IRIS_DTYPE_COMPLEX64);
-    return iris_tensor_free(iris, &t) != IRIS_OK;
-}
-
-static void without_a_dtype_the_numbers_decide(void **state)
-{
-    (void)state;
-    harness_run(2, default_dtypes, NULL);
-}
-
-static void the_type_of_a_number_decides_its_kind(void **state)
-{
-    const unsigned char byte = 200;
-    const uint64_t large = UINT64_MAX;
-    const _Bool yes = 1;
-
-    (void)state;
-    assert_int_equal(IRIS_VALUE(-3).kind, IRIS_VALUE_INT);
-    assert_int_equal(IRIS_VALUE(-3).as.i, -3);
-    assert_int_equal(IRIS_VALUE(byte).as.i, 200);
-    assert_int_equal(IRIS_VALUE(large).kind, IRIS_VALUE_UINT);
-    assert_true(IRIS_VALUE(large).as.u == UINT64_MAX);
-    assert_int_equal(IRIS_VALUE(yes).kind, IRIS_VALUE_BOOL);
-    assert_int_equal(IRIS_VALUE(2.5f).kind, IRIS_VALUE_FLOAT);
-    assert_true(IRIS_VALUE(2.5).as.f[0] == 2.5);
-    assert_int_equal(IRIS_SHAPE(4, 5, 6).ndim, 3);
-    assert_int_equal(IRIS_SHAPE(4, 5, 6).sizes[2], 6);
-    assert_int_equal(IRIS_SCALAR_SHAPE.ndim, 0);
-}
-
-/* ---- Streams ---- */
-
-static int on_stream(iris_t *iris, void *arg)
-{
-    struct iris_tensor_options options = asking(IRIS_DTYPE_I32);
-    int rank = iris_rank(iris);
-    iris_tensor_t tensor;
-
-    (void)arg;
-    CHECK_OK(iris_stream_create(iris, &options.stream));
-    CHECK_OK(iris_full(iris, IRIS_SHAPE(5000), iris_value_int(rank + 7),
-                       &options, &tensor));
-    CHECK_OK(iris_barrier(iris, options.stream, NULL));
-    CHECK_EQUAL(next_holds(iris, &tensor, rank + 7, 1, 0), 0);
+    CHECK(twin[0].data != twin[1].data);
+    CHECK_EQUAL(iris_tensor_is_symmetric(iris, &part), 0);
     CHECK_OK(iris_barrier(iris, NULL, NULL));
-    options.out = &tensor;
-    CHECK_OK(iris_ones(iris, IRIS_SHAPE(5000), &options, &tensor));
-    CHECK_OK(iris_stream_synchronize(iris, options.stream));
-    CHECK_EQUAL(holds(iris, &tensor, 1, 0), 0);
-    iris_stream_destroy(iris, options.stream);
-    CHECK_OK(iris_barrier(iris, NULL, NULL));
-    CHECK_BAD(iris, iris_ones(iris, IRIS_SHAPE(5000), &options, &tensor),
-              IRIS_ERR_INVALID, "not a live stream", "iris_stream_create");
-    return iris_tensor_free(iris, &tensor) != IRIS_OK;
-}
-
-static void with_a_stream_the_fill_is_in_its_order(void **state)
-{
-    (void)state;
-    harness_run(1, on_stream, NULL);
-    harness_run(4, on_stream, NULL);
-}
-
-/* ---- Many ---- */
-
-static int make_and_free(iris_t *iris, void *arg)
-{
-    size_t count =
-        iris_num_ranks(iris) == 1 ? 100000 : harness_count(100000, 4000);
-    struct iris_heap_stats before = {0}, after = {0};
-    iris_tensor_t kept[7] = {{0}};
-
-    (void)arg;
-    iris_heap_stats(iris, &before);
-    for (size_t i = 0; i < count; i++) {
-        iris_tensor_t *one = &kept[i % 7];
-        iris_shape_t shape = IRIS_SHAPE(1 + (int64_t)(i * 37 % 50), 3);
-
-        if (one->owner != NULL) {
-            CHECK_OK(iris_tensor_free(iris, one));
-        }
-        CHECK_OK(i % 2 == 0 ? iris_empty(iris, shape, NULL, one)
-                            : iris_zeros(iris, shape, NULL, one));
-    }
-    for (int i = 0; i < 7; i++) {
-        CHECK_OK(iris_tensor_free(iris, &kept[i]));
-    }
-    iris_heap_stats(iris, &after);
-    CHECK_EQUAL(after.used_bytes, before.used_bytes);
-    CHECK_EQUAL(after.num_allocs, before.num_allocs);
-    CHECK_EQUAL(after.largest_free_bytes, before.largest_free_bytes);
+    CHECK_OK(iris_tensor_free(iris, &twin[0]));
+    CHECK_OK(iris_tensor_free(iris, &twin[1]));
+    CHECK_OK(iris_tensor_slice(&all, 0, 2, 2, 1, &part));
+    CHECK_OK(iris_tensor_as_symmetric(iris, &part, &twin[0], &shared));
+    CHECK_EQUAL(iris_tensor_numel(&twin[0]), 0);
+    CHECK_OK(iris_tensor_free(iris, &twin[0]));
+    CHECK_STATUS(iris_tensor_as_symmetric(iris, NULL, &twin[0], NULL),
+                 IRIS_ERR_INVALID);
+    CHECK_MESSAGE("ptr is NULL");
+    CHECK_STATUS(iris_tensor_as_symmetric(iris, &all, NULL, NULL),
+                 IRIS_ERR_INVALID);
+    CHECK_MESSAGE("symmetric_p is NULL");
     return 0;
 }
 
-static void a_hundred_thousand_leave_the_heap_as_it_was(void **state)
+static void a_strided_tensor_of_the_host_is_copied_to_the_heap(void **state)
 {
     (void)state;
-    harness_run(1, make_and_free, NULL);
-    harness_run(2, make_and_free, NULL);
+    harness_run_all(share_host, NULL);
+}
+
+#define PIECE ((size_t)2 << 20) /* what GPUs map memory in */
+
+/* Two slices of one allocation, and one of them twice. */
+static int share_twice(iris_t *iris, void *arg)
+{
+    int (*map)(int device, size_t bytes, int exportable, void **ptr_p);
+    void (*unmap)(void *ptr, size_t bytes);
+    void *fake = dlopen("libfakehip.so", RTLD_NOW | RTLD_NOLOAD), *ptr;
+    iris_tensor_t all, part[3], twin[3];
+    int shared, rank = iris_rank(iris);
+
+    (void)arg;
+    if (!harness_on_gpu(iris) || fake == NULL) {
+        return harness_left_out(__func__, "only the fake runtime tells");
+    }
+    *(void **)&map = dlsym(fake, "fakehip_map");
+    *(void **)&unmap = dlsym(fake, "fakehip_unmap");
+    CHECK_EQUAL(map(iris_device_id(iris), PIECE, 1, &ptr), 0);
+    CHECK_OK(
+        iris_tensor_wrap(ptr, IRIS_DTYPE_U8, IRIS_SHAPE((int64_t)PIECE), &all));
+    CHECK_OK(iris_tensor_slice(&all, 0, 512, 1024, 1, &part[0]));
+    part[1] = part[0];
+    CHECK_OK(iris_tensor_slice(&all, 0, 768, 4096, 2, &part[2]));
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(iris_tensor_as_symmetric(iris, &part[i], &twin[i], &shared));
+        CHECK_EQUAL(shared, 1);
+    }
+    CHECK(twin[1].data == twin[0].data);
+    CHECK((char *)twin[2].data == (char *)twin[0].data + 256);
+    CHECK_OK(iris_memset(iris, (char *)ptr + 768, 10 + rank, 256, NULL));
+    CHECK(harness_holds(iris, (char *)twin[0].data + 256, 256, 10 + rank));
+    /* As often to be freed: what is left stays. */
+    CHECK_OK(iris_tensor_free(iris, &twin[0]));
+    CHECK_EQUAL(iris_tensor_is_symmetric(iris, &twin[1]), 1);
+    CHECK(harness_holds(iris, (char *)twin[1].data + 256, 256, 10 + rank));
+    CHECK_OK(iris_tensor_free(iris, &twin[1]));
+    CHECK_EQUAL(iris_tensor_is_symmetric(iris, &twin[2]), 1);
+    unmap(ptr, PIECE);
+    /* Other memory, maybe at the same address, is not taken for the first. */
+    CHECK_EQUAL(map(iris_device_id(iris), PIECE, 1, &ptr), 0);
+    CHECK_OK(
+        iris_tensor_wrap(ptr, IRIS_DTYPE_U8, IRIS_SHAPE((int64_t)PIECE), &all));
+    CHECK_OK(iris_tensor_slice(&all, 0, 512, 1024, 1, &part[0]));
+    CHECK_OK(iris_tensor_as_symmetric(iris, &part[0], &twin[0], &shared));
+    CHECK_EQUAL(shared, 1);
+    CHECK_OK(iris_memset(iris, twin[0].data, 1, 512, NULL));
+    CHECK(harness_holds(iris, twin[2].data, 256, 10 + rank));
+    CHECK_OK(iris_tensor_free(iris, &twin[2]));
+    CHECK_OK(iris_tensor_free(iris, &twin[0]));
+    unmap(ptr, PIECE);
+    return 0;
+}
+
+static int gpu; /* there is one */
+static char allocator[32];
+
+static int use_vmem(void **state)
+{
+    const char *before = getenv("IRIS_ALLOCATOR");
+
+    (void)state;
+    snprintf(allocator, sizeof allocator, "%s", before == NULL ? "" : before);
+    return gpu ? setenv("IRIS_ALLOCATOR", "vmem", 1) : 0;
+}
+
+static int use_what_was(void **state)
+{
+    (void)state;
+    return setenv("IRIS_ALLOCATOR", allocator, 1);
+}
+
+static void memory_that_is_shared_again_is_mapped_once(void **state)
+{
+    (void)state;
+    if (!gpu) {
+        print_message("left out: sharing needs a GPU\n");
+        skip();
+    }
+    harness_run(1, share_twice, NULL);
+    harness_run(2, share_twice, NULL);
+    harness_run(4, share_twice, NULL);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_dtype_and_shape_is_filled_on_every_rank),
-        cmocka_unit_test(rows_of_numbers_count_from_each_ranks_own),
-        cmocka_unit_test(long_rows_have_every_element),
-        cmocka_unit_test(without_a_dtype_the_numbers_decide),
-        cmocka_unit_test(the_type_of_a_number_decides_its_kind),
-        cmocka_unit_test(with_a_stream_the_fill_is_in_its_order),
-        cmocka_unit_test(a_hundred_thousand_leave_the_heap_as_it_was),
+        cmocka_unit_test(tensors_of_the_heap_are_symmetric_and_others_not),
+        cmocka_unit_test(a_tensor_that_leaves_the_heap_is_not_symmetric),
+        cmocka_unit_test(each_context_knows_its_own_tensors),
+        cmocka_unit_test(a_peers_tensor_is_at_the_same_place_of_its_heap),
+        cmocka_unit_test(kernels_write_a_peers_tensor_through_its_strides),
+        cmocka_unit_test(the_context_has_its_length_and_fields),
+        cmocka_unit_test(a_strided_tensor_of_the_host_is_copied_to_the_heap),
+        cmocka_unit_test_setup_teardown(
+            memory_that_is_shared_again_is_mapped_once, use_vmem, use_what_was),
     };
 
+    gpu = harness_has_gpu(); /* before this process uses one */
+    setenv("IRIS_HEAP_SIZE", "16M", 1);
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
 }
