@@ -5,4 +5,5 @@ dist_doc_DATA = CONTRIBUTING.md LICENSE NEWS.md README.md
 docsdir = $(docdir)/docs
 dist_docs_DATA = %D%/amd.md %D%/architecture.md %D%/architecture.svg \
 	%D%/backends.md %D%/idea.svg %D%/kernels.md \
-	%D%/known-limits.md %D%/memory-model.md %D%/performance.md
+	%D%/known-limits.md %D%/memory-model.md %D%/performance.md \
+	%D%/tensors.md
