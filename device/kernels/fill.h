@@ -26,15 +26,14 @@ typedef union iris_d_words {
     iris_d_u128_t word;
 } iris_d_words_t;
 
-/* The pattern as it is `bytes` further on. */
-IRIS_DEVICE iris_d_words_t iris_d_rotated(const uint64_t *pattern, size_t bytes)
+/* The pattern as it is `bytes` further on: a multiple of an element's, or of 8,
+ * so that only elements of 16 bytes look different there. */
+IRIS_DEVICE iris_d_words_t iris_d_from(const uint64_t *pattern, size_t bytes)
 {
-    uint64_t low = pattern[bytes >> 3 & 1], high = pattern[~bytes >> 3 & 1];
-    unsigned bits = (bytes & 7) * 8;
     iris_d_words_t words;
 
-    words.halves[0] = bits == 0 ? low : low >> bits | high << (64 - bits);
-    words.halves[1] = bits == 0 ? high : high >> bits | low << (64 - bits);
+    words.halves[0] = pattern[bytes >> 3 & 1];
+    words.halves[1] = pattern[~bytes >> 3 & 1];
     return words;
 }
 
@@ -49,7 +48,7 @@ IRIS_KERNEL(iris_k_fill, struct iris_fill_args)
     size_t lead = iris_d_lead(data, args->bytes);
     size_t words = (args->bytes - lead) / 16, done = lead + words * 16;
     iris_d_u128_t *body = (iris_d_u128_t *)(data + lead);
-    iris_d_u128_t word = iris_d_rotated(args->pattern, lead).word;
+    iris_d_u128_t word = iris_d_from(args->pattern, lead).word;
 
     IRIS_LANES (wg, i, words) {
         body[i] = word;

@@ -9,7 +9,8 @@
 
 /* ---- Contiguous: one value ---- */
 
-/* `pattern` is the element over and over, from the first byte on. */
+/* `pattern` is the element over and over, from the first byte on. `data` is a
+ * multiple of the element's size, or of 8. */
 struct iris_fill_args {
     void *data;
     uint64_t bytes;

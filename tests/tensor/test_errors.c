@@ -130,6 +130,57 @@ static void out_may_be_a_part_with_gaps(void **state)
     harness_run(2, fill_parts, NULL);
 }
 
+/* From an address that is a multiple of 8 bytes, or of the element's size, but
+ * not of 16, to another: neither side of it is touched. */
+static int fill_between(iris_t *iris, iris_dtype_t dtype)
+{
+    struct iris_tensor_options options = asking((int)dtype, NULL);
+    size_t width = iris_dtype_size(dtype), step = width < 8 ? width : 8;
+    iris_value_t value = dtype < IRIS_DTYPE_COMPLEX64
+                             ? iris_value_int(37)
+                             : iris_value_complex(3, 5);
+    unsigned char seen[512], one[16];
+    iris_tensor_t all, part, result;
+
+    CHECK_OK(iris_full(iris, IRIS_SHAPE(1), value, &options, &all));
+    CHECK_OK(harness_read(iris, one, all.data, width));
+    CHECK_OK(iris_tensor_free(iris, &all));
+    CHECK_OK(
+        iris_zeros(iris, IRIS_SHAPE((int64_t)(512 / width)), &options, &all));
+    CHECK_OK(iris_tensor_wrap((char *)all.data + step, dtype,
+                              IRIS_SHAPE((int64_t)(400 / width)), &part));
+    options = asking((int)dtype, &part);
+    CHECK_OK(iris_full(iris, IRIS_SHAPE((int64_t)(400 / width)), value,
+                       &options, &result));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_OK(harness_read(iris, seen, all.data, sizeof seen));
+    for (size_t i = 0; i < sizeof seen; i++) {
+        int inside = i >= step && i < step + 400 / width * width;
+
+        CHECK_EQUAL(seen[i], inside ? one[(i - step) % width] : 0);
+    }
+    return iris_tensor_free(iris, &all) != IRIS_OK;
+}
+
+static int fill_between_each(iris_t *iris, void *arg)
+{
+    static const iris_dtype_t widths[] = {IRIS_DTYPE_U8, IRIS_DTYPE_I16,
+                                          IRIS_DTYPE_I32, IRIS_DTYPE_COMPLEX64,
+                                          IRIS_DTYPE_COMPLEX128};
+
+    (void)arg;
+    for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
+        CHECK_EQUAL(fill_between(iris, widths[i]), 0);
+    }
+    return 0;
+}
+
+static void a_fill_begins_and_ends_where_it_should(void **state)
+{
+    (void)state;
+    harness_run(1, fill_between_each, NULL);
+}
+
 static int refuse_out(iris_t *iris, void *arg)
 {
     struct iris_tensor_options options;
@@ -345,6 +396,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(out_is_filled_and_seen_in_the_asked_shape),
         cmocka_unit_test(out_may_be_a_part_with_gaps),
+        cmocka_unit_test(a_fill_begins_and_ends_where_it_should),
         cmocka_unit_test(a_wrong_out_is_refused_in_upstreams_order),
         cmocka_unit_test(what_makes_no_sense_is_refused_on_all_ranks),
         cmocka_unit_test(numbers_that_do_not_fit_are_refused),
