@@ -9,8 +9,8 @@
 #include <iris/device/half.h>
 
 #if IRIS_ON_CPU && IRIS_ON_X86
-/* Vectors of 32 bytes. All CPUs that have them convert f16, too, which not every
- * compiler can ask for. */
+/* Vectors of 32 bytes. All CPUs that have them convert f16, too, which not
+ * every compiler can ask for. */
 IRIS_DEVICE iris_bool_t iris_d_has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") != 0;
