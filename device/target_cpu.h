@@ -22,6 +22,24 @@
 #define IRIS_D_AVX2 \
     __attribute__((target("avx2,f16c"), noinline, unused)) static
 
+/* What a kernel's loop is in, where it is worth a version for each of the
+ * machine's vector units; the program's start picks one. Such a choice is made
+ * too early for sanitizers. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define IRIS_CPU_CLONES
+#elif defined(__x86_64__) && defined(__GLIBC__) && defined(__OPTIMIZE__)
+#if defined(__clang__)
+#define IRIS_CPU_CLONES \
+    __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define IRIS_CPU_CLONES \
+    __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#endif
+#else
+#define IRIS_CPU_CLONES
+#endif
+#define IRIS_D_CLONED static IRIS_CPU_CLONES
+
 #define IRIS_D_WATCHED 0
 #define IRIS_D_PAUSED() ((void)0)
 #define IRIS_D_HALF_FENCES 0

@@ -33,6 +33,8 @@ have_package() {
         clang-format --version | grep ' 14\.' ;;
     abigail-tools) command -v abidiff ;;
     libcmocka-dev) pkg-config --exists 'cmocka >= 1.1.5' ;;
+    librandom123-dev)
+        echo '#include <Random123/philox.h>' | cc -fsyntax-only -x c - ;;
     *) command -v "$1" ;;
     esac >/dev/null 2>&1
 }

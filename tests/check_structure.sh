@@ -66,13 +66,19 @@ code_lines() { # PATTERN FILE...
         }' "$@"
 }
 
+# What programs include of device/ needs nothing else; kernels/random.h is
+# compiled into the library only, with Random123.
 check_includes() {
     includes $(sources src include | grep -v '^src/backend_hip/') |
         grep -E '[<"](hip/|cuda|rocm)' |
         because "only backend_hip includes HIP or CUDA headers"
     includes $(sources device) |
         grep -vE ':<(stdint\.h|stddef\.h|iris\/types\.h|iris\/device\/[a-z_/]+\.h)>$|include IRIS_TARGET_HEADER$' |
+        grep -v '^device/kernels/random\.h:[0-9]*:<Random123/philox\.h>$' |
         because "device\\/ includes only itself, stdint, stddef, iris\\/types.h"
+    includes $(sources include device bench tools examples) |
+        grep -E '<iris/device/kernels/random\.h>' |
+        because "only src\\/ includes iris\\/device\\/kernels\\/random.h"
     includes include/iris/types.h | grep -vE ':<std(int|def)\.h>$' |
         because "iris\\/types.h includes only stdint and stddef"
 }

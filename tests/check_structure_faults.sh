@@ -59,6 +59,10 @@ plant_includes() {
     plant src/heap/hip_inside.c "only backend_hip includes HIP" \
         '#include <hip/hip_runtime_api.h>'
     plant device/stdio.h "device/ includes only itself" '#include <stdio.h>'
+    plant device/rng.h "device/ includes only itself" \
+        '#include <Random123/philox.h>'
+    plant device/users.h "only src/ includes iris/device/kernels/random.h" \
+        '#include <iris/device/kernels/random.h>'
     plant include/iris/types.h "iris/types.h includes only" '#include <limits.h>'
     mkdir -p src/nowhere
     echo '#include "base/log.h"' >src/nowhere/other.c

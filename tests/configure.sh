@@ -31,4 +31,8 @@ for backend in hip all; do
 done
 refuses --with-backend=cuda "sim, hip, all"
 refuses --with-mpi=/nowhere "/nowhere"
+refuses --with-random123=/nowhere "/nowhere"
+refuses --without-random123 "makes random numbers"
+refuses --with-mpi=no "install librandom123-dev" \
+    ac_cv_header_Random123_philox_h=no
 [ $failed = 0 ]

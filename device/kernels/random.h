@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kernels behind iris_rand(), iris_randn() and iris_randint(): numbers from
+ * Philox4x32-10 (Salmon et al., SC 2011), as Random123 has it. Included in the
+ * library only, so that programs do without Random123.
+ */
+#ifndef IRIS_DEVICE_KERNELS_RANDOM_H
+#define IRIS_DEVICE_KERNELS_RANDOM_H
+
+#include <iris/device/half.h>
+#include <iris/device/kernel.h>
+#include <iris/device/kernels/normal.h>
+#include <iris/device/kernels/random_args.h>
+
+/* What Random123 is to do here, whatever it thinks of the compiler. */
+#if IRIS_ON_HIP
+#define R123_CUDA_DEVICE __host__ __device__
+#endif
+#define R123_ASSERT(condition) ((void)0)
+#define R123_USE_SSE 0
+#define R123_USE_X86INTRIN_H 0
+#include <Random123/philox.h>
+
+struct iris_d_philox {
+    uint32_t word[4];
+};
+
+/* Philox of a counter. */
+IRIS_DEVICE struct iris_d_philox iris_d_philox(const struct iris_random_args *a,
+                                               struct iris_d_philox counter)
+{
+    philox4x32_ctr_t block = {
+        {counter.word[0], counter.word[1], counter.word[2], counter.word[3]}};
+    const philox4x32_key_t key = {
+        {(uint32_t)a->seed, (uint32_t)(a->seed >> 32)}};
+
+    block = philox4x32_R(10, block, key);
+    for (int i = 0; i < 4; i++) {
+        counter.word[i] = block.v[i];
+    }
+    return counter;
+}
+
+/* Block `i` of what is asked for. */
+IRIS_DEVICE struct iris_d_philox iris_d_block(const struct iris_random_args *a,
+                                              uint64_t i)
+{
+    struct iris_d_philox counter = {
+        {(uint32_t)(a->offset + i), (uint32_t)((a->offset + i) >> 32),
+         (uint32_t)a->sequence, (uint32_t)(a->sequence >> 32)}};
+
+    return iris_d_philox(a, counter);
+}
+
+IRIS_DEVICE uint64_t iris_d_double_word(struct iris_d_philox block, int i)
+{
+    return (uint64_t)block.word[2 * i + 1] << 32 | block.word[2 * i];
+}
+
+/* Blocks in all, and how many numbers of block `i` are wanted. */
+IRIS_DEVICE uint64_t iris_d_blocks(const struct iris_random_args *a,
+                                   uint64_t per_block)
+{
+    return a->count / per_block + (a->count % per_block != 0);
+}
+
+IRIS_DEVICE uint64_t iris_d_numbers(const struct iris_random_args *a,
+                                    uint64_t i, uint64_t per_block)
+{
+    return i < a->count / per_block ? per_block : a->count % per_block;
+}
+
+/* Where number `i` is. */
+IRIS_DEVICE int64_t iris_d_place(const struct iris_random_args *a, uint64_t i)
+{
+    int64_t place = a->ndim == 0 ? (int64_t)i : 0;
+
+    for (int d = a->ndim - 1; d >= 0; d--) {
+        place += (int64_t)(i % (uint64_t)a->sizes[d]) * a->strides[d];
+        i /= (uint64_t)a->sizes[d];
+    }
+    return place;
+}
+
+/* ---- [0, 1): a multiple of 2^-p, where p is the type's precision ---- */
+
+IRIS_DEVICE void iris_d_uniform_f32(const struct iris_random_args *a,
+                                    uint64_t i, float *values)
+{
+    struct iris_d_philox block = iris_d_block(a, i);
+
+    for (int j = 0; j < 4; j++) {
+        values[j] = (float)(int32_t)(block.word[j] >> 8) * 0x1p-24f;
+    }
+}
+
+IRIS_DEVICE void iris_d_uniform_f64(const struct iris_random_args *a,
+                                    uint64_t i, double *values)
+{
+    struct iris_d_philox block = iris_d_block(a, i);
+
+    for (int j = 0; j < 2; j++) {
+        values[j] =
+            (double)(int64_t)(iris_d_double_word(block, j) >> 11) * 0x1p-53;
+    }
+}
+
+IRIS_DEVICE void iris_d_uniform_f16(const struct iris_random_args *a,
+                                    uint64_t i, iris_f16_t *values)
+{
+    struct iris_d_philox block = iris_d_block(a, i);
+
+    for (int j = 0; j < 4; j++) {
+        values[j] =
+            iris_f16_from_f32((float)(int32_t)(block.word[j] >> 21) * 0x1p-11f);
+    }
+}
+
+IRIS_DEVICE void iris_d_uniform_bf16(const struct iris_random_args *a,
+                                     uint64_t i, iris_bf16_t *values)
+{
+    struct iris_d_philox block = iris_d_block(a, i);
+
+    for (int j = 0; j < 4; j++) {
+        values[j] =
+            iris_bf16_from_f32((float)(int32_t)(block.word[j] >> 24) * 0x1p-8f);
+    }
+}
+
+/* ---- Normal ---- */
+
+IRIS_DEVICE void iris_d_normals_f32(const struct iris_random_args *a,
+                                    uint64_t i, float *values)
+{
+    struct iris_d_philox block = iris_d_block(a, i);
+
+    for (int j = 0; j < 4; j += 2) {
+        iris_d_normal_f32(block.word[j], block.word[j + 1], a->half, &values[j],
+                          &values[j + 1]);
+    }
+}
+
+IRIS_DEVICE void iris_d_normals_f64(const struct iris_random_args *a,
+                                    uint64_t i, double *values)
+{
+    struct iris_d_philox block = iris_d_block(a, i);
+
+    iris_d_normal_f64(iris_d_double_word(block, 0),
+                      iris_d_double_word(block, 1), a->half, &values[0],
+                      &values[1]);
+}
+
+IRIS_DEVICE void iris_d_normals_f16(const struct iris_random_args *a,
+                                    uint64_t i, iris_f16_t *values)
+{
+    float wide[4];
+
+    iris_d_normals_f32(a, i, wide);
+    for (int j = 0; j < 4; j++) {
+        values[j] = iris_f16_from_f32(wide[j]);
+    }
+}
+
+IRIS_DEVICE void iris_d_normals_bf16(const struct iris_random_args *a,
+                                     uint64_t i, iris_bf16_t *values)
+{
+    float wide[4];
+
+    iris_d_normals_f32(a, i, wide);
+    for (int j = 0; j < 4; j++) {
+        values[j] = iris_bf16_from_f32(wide[j]);
+    }
+}
+
+/* ---- Integers ----
+ * The upper half of range times a random word is each integer below `range`
+ * equally often if those words are passed over whose lower half is less than
+ * the bias (Lemire, ACM TOMACS 29, 2019). Then the number draws again, as often
+ * as it takes: Philox of the block, whose words are as good as a counter that
+ * nobody else has. */
+
+IRIS_DEVICE uint64_t iris_d_below32(const struct iris_random_args *a,
+                                    struct iris_d_philox block, int j)
+{
+    uint64_t product = block.word[j] * a->range;
+
+    while ((uint32_t)product < (uint32_t)a->bias) {
+        block = iris_d_philox(a, block);
+        product = block.word[j] * a->range;
+    }
+    return a->low + (product >> 32);
+}
+
+IRIS_DEVICE uint64_t iris_d_below64(const struct iris_random_args *a,
+                                    struct iris_d_philox block, int j)
+{
+    iris_d_uint128_t product =
+        (iris_d_uint128_t)iris_d_double_word(block, j) * a->range;
+
+    while ((uint64_t)product < a->bias) {
+        block = iris_d_philox(a, block);
+        product = (iris_d_uint128_t)iris_d_double_word(block, j) * a->range;
+    }
+    return a->low + (uint64_t)(product >> 64);
+}
+
+/* An integer as an element; the host has seen that it fits. */
+#define IRIS_D_AS_SELF(type, bits) ((type)(bits))
+#define IRIS_D_AS_FLOAT(type, bits) ((type)(int64_t)(bits))
+#define IRIS_D_AS_F16(type, bits) iris_f16_from_f32((float)(int64_t)(bits))
+#define IRIS_D_AS_BF16(type, bits) iris_bf16_from_f32((float)(int64_t)(bits))
+
+/* X(name, type, per block, below, AS). Ranges to 2^32 take a word for each
+ * number, larger ones two. */
+/* clang-format off */
+#define IRIS_D_INTEGER_ROWS(X)                                                 \
+    X(integer_u8,   uint8_t,     4, iris_d_below32, IRIS_D_AS_SELF)            \
+    X(integer_u16,  uint16_t,    4, iris_d_below32, IRIS_D_AS_SELF)            \
+    X(integer_u32,  uint32_t,    4, iris_d_below32, IRIS_D_AS_SELF)            \
+    X(integer_u64,  uint64_t,    4, iris_d_below32, IRIS_D_AS_SELF)            \
+    X(integer_f16,  iris_f16_t,  4, iris_d_below32, IRIS_D_AS_F16)             \
+    X(integer_bf16, iris_bf16_t, 4, iris_d_below32, IRIS_D_AS_BF16)            \
+    X(integer_f32,  float,       4, iris_d_below32, IRIS_D_AS_FLOAT)           \
+    X(integer_f64,  double,      4, iris_d_below32, IRIS_D_AS_FLOAT)           \
+    X(wide_u64,     uint64_t,    2, iris_d_below64, IRIS_D_AS_SELF)            \
+    X(wide_f64,     double,      2, iris_d_below64, IRIS_D_AS_FLOAT)
+
+#define IRIS_D_INTEGERS(name, type, per_block, below, AS)                      \
+    IRIS_DEVICE void iris_d_##name(const struct iris_random_args *a,           \
+                                   uint64_t i, type *values)                   \
+    {                                                                          \
+        struct iris_d_philox block = iris_d_block(a, i);                        \
+        for (int j = 0; j < per_block; j++) {                                  \
+            values[j] = AS(type, below(a, block, j));                          \
+        }                                                                      \
+    }
+IRIS_D_INTEGER_ROWS(IRIS_D_INTEGERS)
+#undef IRIS_D_INTEGERS
+
+/* X(name, type, numbers per block, ...) */
+#define IRIS_D_REAL_ROWS(X)                                                    \
+    X(uniform_f16,  iris_f16_t,  4, , )                                        \
+    X(uniform_bf16, iris_bf16_t, 4, , )                                        \
+    X(uniform_f32,  float,       4, , )                                        \
+    X(uniform_f64,  double,      2, , )                                        \
+    X(normals_f16,  iris_f16_t,  4, , )                                        \
+    X(normals_bf16, iris_bf16_t, 4, , )                                        \
+    X(normals_f32,  float,       4, , )                                        \
+    X(normals_f64,  double,      2, , )
+
+/* Defines the kernel iris_k_uniform_f32 and so on, of the functions below it:
+ * one writes all whole blocks of dense numbers, which GPUs do at once if the
+ * address allows it; the other any block. */
+#define IRIS_D_RANDOM_KERNEL(name, type, per_block, below, AS)                 \
+    typedef struct iris_d_##name##_block {                                     \
+        type values[per_block];                                                \
+    } __attribute__((aligned(per_block * sizeof(type)),                        \
+                     may_alias)) iris_d_##name##_block_t;                      \
+    IRIS_D_CLONED void iris_d_##name##_whole(                                  \
+        iris_wg_t wg, const struct iris_random_args *args)                     \
+    {                                                                          \
+        const struct iris_random_args own = *args;                             \
+        type *data = (type *)own.data;                                         \
+        IRIS_LANES (wg, i, own.count / per_block) {                            \
+            iris_d_##name##_block_t block;                                     \
+            iris_d_##name(&own, i, block.values);                              \
+            if (!IRIS_ON_CPU && (uintptr_t)data % sizeof block == 0) {         \
+                ((iris_d_##name##_block_t *)data)[i] = block;                  \
+            } else {                                                           \
+                for (int j = 0; j < per_block; j++) {                          \
+                    data[i * per_block + j] = block.values[j];                 \
+                }                                                              \
+            }                                                                  \
+        }                                                                      \
+    }                                                                          \
+    IRIS_DEVICE void iris_d_##name##_any(const struct iris_random_args *args,  \
+                                         uint64_t i)                           \
+    {                                                                          \
+        type values[per_block];                                                \
+        iris_d_##name(args, i, values);                                        \
+        for (uint64_t j = 0; j < iris_d_numbers(args, i, per_block); j++) {    \
+            ((type *)args->data)[iris_d_place(args, i * per_block + j)] =      \
+                values[j];                                                     \
+        }                                                                      \
+    }                                                                          \
+    IRIS_KERNEL(iris_k_##name, struct iris_random_args)                        \
+    {                                                                          \
+        if (args->ndim != 0) {                                                 \
+            IRIS_LANES (wg, i, iris_d_blocks(args, per_block)) {               \
+                iris_d_##name##_any(args, i);                                  \
+            }                                                                  \
+            return;                                                            \
+        }                                                                      \
+        iris_d_##name##_whole(wg, args);                                       \
+        if (wg.id == 0 && iris_wg_leader(wg) && args->count % per_block) {     \
+            iris_d_##name##_any(args, args->count / per_block);                \
+        }                                                                      \
+    }
+IRIS_D_REAL_ROWS(IRIS_D_RANDOM_KERNEL)
+IRIS_D_INTEGER_ROWS(IRIS_D_RANDOM_KERNEL)
+#undef IRIS_D_RANDOM_KERNEL
+/* clang-format on */
+
+#endif /* IRIS_DEVICE_KERNELS_RANDOM_H */
