@@ -7,4 +7,6 @@ nobase_irisinclude_HEADERS = %D%/amo.h %D%/atomic.h %D%/barrier.h \
 	%D%/target_hip.h %D%/translate.h %D%/value.h %D%/vector.h %D%/wait.h %D%/wg.h \
 	%D%/word.h %D%/kernels/barrier.h \
 	%D%/kernels/fill.h %D%/kernels/fill_args.h \
-	%D%/kernels/signal.h
+	%D%/kernels/random_args.h %D%/kernels/signal.h
+# These two are compiled into the library only.
+noinst_HEADERS = %D%/kernels/normal.h %D%/kernels/random.h

@@ -16,6 +16,7 @@
 #include <iris/launch.h>
 #include <iris/sync.h>
 #include <iris/tensor.h>
+#include <iris/random.h>
 #include <iris/spawn.h>
 #include <iris/log.h>
 

@@ -371,6 +371,7 @@ static iris_t *make(const struct iris_bootstrap *bootstrap,
     iris->pid = getpid();
     iris->owner = pthread_self();
     iris->log.rank = bootstrap->rank;
+    iris->generator = iris_generator_make(0, (uint64_t)bootstrap->rank);
     iris->log.num_ranks = bootstrap->num_ranks;
     *kept = *settings;
     iris->settings = kept;

@@ -9,6 +9,8 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include <iris/random.h>
+
 #include "base/hooks.h"
 #include "base/settings.h"
 #include "context/group.h"
@@ -46,6 +48,7 @@ struct iris {
     struct iris_control *control;
     struct iris_heap heap;
     struct iris_queue queue;
+    iris_generator_t generator; /* the one that calls without one use */
     struct iris_group *world;
     struct iris_group *groups; /* live ones but the world */
     pthread_mutex_t groups_lock;

@@ -4,3 +4,4 @@ matrix_tests += %D%/test_create %D%/test_errors %D%/test_remote
 rank_tests += %D%/test_copy %D%/test_page %D%/test_values
 EXTRA_DIST += %D%/cases.def %D%/make_cases.py
 %D%/test_values.$(OBJEXT): %D%/cases.def
+rank_tests += %D%/test_random
