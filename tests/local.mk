@@ -54,7 +54,7 @@ endif
 # Tests see internal names, so they link the convenience library instead.
 $(cmocka_tests): tests/libharness.la libirisi.la
 $(cmocka_tests): CPPFLAGS += -I$(top_srcdir)/tests $(CMOCKA_CFLAGS)
-$(cmocka_tests): LDADD = tests/libharness.la libirisi.la $(CMOCKA_LIBS)
+$(cmocka_tests): LDADD = tests/libharness.la libirisi.la $(CMOCKA_LIBS) -lm
 $(hip_tests): LDADD += libfakehip.la
 EXTRA_DIST += %D%/amd %D%/check_layers.awk %D%/check_structure.awk \
 	%D%/emu %D%/install_consumer.c %D%/leaks.supp

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The transform from random bits to normal numbers, on the host: how far it is
+ * from Box's and Muller's formula, and how far its tails reach.
+ */
+#include "config.h"
+
+#include "tensor/draw.h"
+
+#include <math.h>
+
+#include <iris/device/kernels/normal.h>
+
+#define PAIRS harness_count(20000000, 300000)
+
+static uint64_t random_bits(void)
+{
+    static uint64_t i;
+
+    return draw_double_word(iris_generator_make(2026, 11), i++);
+}
+
+/* Bits of which now and then all but a few are 0, or 1: radii at both ends,
+ * angles next to the axes. */
+static uint64_t bits_of(int width, size_t i)
+{
+    uint64_t bits = random_bits() >> (64 - width);
+    unsigned shift = (unsigned)(random_bits() % (unsigned)width);
+
+    if (i % 7 == 0) {
+        bits >>= shift;
+    } else if (i % 7 == 1) {
+        bits = ~(bits >> shift) & (UINT64_MAX >> (64 - width));
+    }
+    return bits;
+}
+
+struct pair {
+    long double c, s;
+};
+
+/* The formula in long double. The angle is taken from the nearest axis, and the
+ * logarithm of what is near 1 by way of the difference, both exact. */
+static struct pair pair_of(uint64_t radius, uint64_t angle, int width, int half)
+{
+    long double turn = ldexpl(1, width);
+    uint64_t quarter_turn = (uint64_t)1 << (width - 2);
+    uint64_t quarter =
+        ((angle + quarter_turn / 2) & (UINT64_MAX >> (64 - width))) >>
+        (width - 2);
+    int64_t rest =
+        (int64_t)((angle - quarter * quarter_turn) << (64 - width)) >>
+        (64 - width);
+    long double x = 2 * acosl(-1) * (long double)rest / turn;
+    uint64_t below = (UINT64_MAX >> (64 - width)) - (radius | 1) + 1;
+    long double log = (radius | 1) >> (width - 1) != 0
+                          ? log1pl(-(long double)below / turn)
+                          : logl((long double)(radius | 1) / turn);
+    long double r = sqrtl(-(half ? 1 : 2) * log);
+    long double c = cosl(x), s = sinl(x);
+    const struct pair pairs[] = {
+        {r * c, r * s}, {r * -s, r * c}, {r * -c, r * -s}, {r * s, r * -c}};
+
+    return pairs[quarter];
+}
+
+/* How many units in the last of `bits` places `seen` is away. */
+static double units(long double seen, long double expected, int bits)
+{
+    int exponent;
+
+    (void)frexpl(expected, &exponent);
+    return expected == 0
+               ? (double)fabsl(seen)
+               : (double)(fabsl(seen - expected) / ldexpl(1, exponent - bits));
+}
+
+static void numbers_are_what_the_formula_says(void **state)
+{
+    double worst32 = 0, worst64 = 0;
+
+    (void)state;
+    for (size_t i = 0; i < PAIRS; i++) {
+        uint32_t r32 = (uint32_t)bits_of(32, i), a32 = (uint32_t)bits_of(32, i);
+        uint64_t r64 = bits_of(64, i), a64 = bits_of(64, i);
+        int half = i % 2 == 1;
+        struct pair want32 = pair_of(r32, a32, 32, half);
+        struct pair want64 = pair_of(r64, a64, 64, half);
+        float c32, s32;
+        double c64, s64;
+
+        iris_d_normal_f32(r32, a32, half, &c32, &s32);
+        iris_d_normal_f64(r64, a64, half, &c64, &s64);
+        worst32 = fmax(
+            worst32, fmax(units(c32, want32.c, 24), units(s32, want32.s, 24)));
+        worst64 = fmax(
+            worst64, fmax(units(c64, want64.c, 53), units(s64, want64.s, 53)));
+    }
+    print_message("at most %.2f units of f32, %.2f of f64\n", worst32, worst64);
+    assert_true(worst32 < 4);
+    assert_true(worst64 < 4);
+}
+
+static void tails_reach_beyond_five_and_a_half_deviations(void **state)
+{
+    float c, s;
+    double wide_c, wide_s;
+
+    (void)state;
+    iris_d_normal_f32(0, 0, 0, &c, &s);
+    assert_true(c > 6.65f && c < 6.67f && s == 0);
+    iris_d_normal_f32(1, 0x80000000u, 0, &c, &s);
+    assert_true(c < -6.65f && c > -6.67f && s == 0);
+    iris_d_normal_f32(UINT32_MAX, 0x40000000u, 0, &c, &s);
+    assert_true(c == 0 && s > 0 && s < 2.2e-5f);
+    iris_d_normal_f64(0, (uint64_t)3 << 62, 0, &wide_c, &wide_s);
+    assert_true(wide_c == 0 && wide_s < -9.41 && wide_s > -9.43);
+    iris_d_normal_f64(UINT64_MAX, 0, 0, &wide_c, &wide_s);
+    assert_true(wide_s == 0 && wide_c > 0 && wide_c < 3.3e-10);
+}
+
+static void the_larger_the_bits_the_smaller_the_number(void **state)
+{
+    float before = INFINITY, c, s;
+
+    (void)state;
+    for (uint64_t bits = 1; bits <= UINT32_MAX; bits += 1 + bits / 1000) {
+        iris_d_normal_f32((uint32_t)bits, 0, 0, &c, &s);
+        assert_true(c <= before);
+        before = c;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_what_the_formula_says),
+        cmocka_unit_test(tails_reach_beyond_five_and_a_half_deviations),
+        cmocka_unit_test(the_larger_the_bits_the_smaller_the_number),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
