@@ -52,6 +52,13 @@ IRIS_API int iris_group_index(const iris_t *iris, const iris_group_t *group);
 IRIS_API int iris_group_member(const iris_t *iris, const iris_group_t *group,
                                int index);
 
+/** Index in the group `to` of the rank that is member `index` of `from`; -1 if
+ *  that rank is not in `to`, the index is out of range, or on a bad context or
+ *  group. Of all ranks (NULL) the index is the rank: with `from` NULL it is
+ *  that of a rank of the job. */
+IRIS_API int iris_group_translate(const iris_t *iris, const iris_group_t *from,
+                                  int index, const iris_group_t *to);
+
 /** The group as kernels take it (iris_dev_barrier()): a struct in device
  *  memory, owned by the group. NULL on a bad context or group. */
 IRIS_API struct iris_dev_group *iris_group_device(const iris_t *iris,

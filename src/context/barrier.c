@@ -15,7 +15,7 @@
 static const struct iris_call_type barrier_call = {.name = "iris_barrier"};
 static const struct iris_call_type broadcast_call = {
     .name = "iris_broadcast",
-    .fields = {{.name = "bytes"}, {.name = "root"}, {.name = "position"}},
+    .fields = IRIS_BROADCAST_FIELDS,
 };
 
 static struct iris_host_event event_of(const iris_t *iris, enum iris_host_op op,
@@ -98,16 +98,28 @@ iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
         iris_i_kernel_barrier(&iris->queue, group->device, stream));
 }
 
+iris_status_t iris_i_group_check_root(const iris_t *iris,
+                                      const struct iris_group *group,
+                                      const char *call, int root)
+{
+    return root >= 0 && root < group->members.count
+               ? IRIS_OK
+               : iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                             "%s: root %d is no index of a group of %d; pass 0 "
+                             "to %d",
+                             call, root, group->members.count,
+                             group->members.count - 1);
+}
+
 static iris_status_t check_broadcast(const iris_t *iris, const void *data,
                                      size_t bytes, int root,
                                      const struct iris_group *group)
 {
-    if (root < 0 || root >= group->members.count) {
-        return iris_i_fail(
-            &iris->log, IRIS_ERR_INVALID,
-            "iris_broadcast: root %d is no index of a group of %d; pass 0 to "
-            "%d",
-            root, group->members.count, group->members.count - 1);
+    iris_status_t status =
+        iris_i_group_check_root(iris, group, "iris_broadcast", root);
+
+    if (status != IRIS_OK) {
+        return status;
     }
     if (bytes > PTRDIFF_MAX) {
         return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
@@ -124,9 +136,11 @@ static iris_status_t check_broadcast(const iris_t *iris, const void *data,
 }
 
 /* The root hands over the data a payload at a time. */
-static iris_status_t broadcast(struct iris_group *group, struct iris_call *call,
-                               char *data, size_t bytes, int root)
+iris_status_t iris_i_group_broadcast(struct iris_group *group,
+                                     struct iris_call *call, void *ptr,
+                                     size_t bytes, int root)
 {
+    char *data = ptr;
     size_t position = 0, got;
 
     do {
@@ -176,6 +190,7 @@ iris_status_t iris_broadcast(iris_t *iris, void *data, size_t bytes, int root,
     event.bytes = bytes;
     event.target_rank = call.status == IRIS_OK ? group->ranks[root] : -1;
     iris_i_hooks_before(&iris->hooks, &event);
-    return iris_i_hooks_after(&iris->hooks, &event,
-                              broadcast(group, &call, data, bytes, root));
+    return iris_i_hooks_after(
+        &iris->hooks, &event,
+        iris_i_group_broadcast(group, &call, data, bytes, root));
 }

@@ -42,6 +42,23 @@ iris_status_t iris_i_group_check_reachable(const iris_t *iris,
                                            const struct iris_group *group,
                                            const char *call);
 
+/* IRIS_ERR_INVALID if `root` is no index of the group. */
+iris_status_t iris_i_group_check_root(const iris_t *iris,
+                                      const struct iris_group *group,
+                                      const char *call, int root);
+
+/* What iris_broadcast() does, in a call of a type with these fields. */
+#define IRIS_BROADCAST_FIELDS                \
+    {                                        \
+        {.name = "bytes"}, {.name = "root"}, \
+        {                                    \
+            .name = "position"               \
+        }                                    \
+    }
+iris_status_t iris_i_group_broadcast(struct iris_group *group,
+                                     struct iris_call *call, void *ptr,
+                                     size_t bytes, int root);
+
 /* core_ops.describe_late. */
 void iris_i_group_describe_late(void *core, const void *word, char *text,
                                 size_t bytes);
