@@ -17,6 +17,7 @@
 #include <iris/sync.h>
 #include <iris/tensor.h>
 #include <iris/random.h>
+#include <iris/broadcast.h>
 #include <iris/spawn.h>
 #include <iris/log.h>
 

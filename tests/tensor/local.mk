@@ -4,5 +4,5 @@ matrix_tests += %D%/test_create %D%/test_errors %D%/test_remote
 rank_tests += %D%/test_copy %D%/test_page %D%/test_values
 EXTRA_DIST += %D%/cases.def %D%/make_cases.py
 %D%/test_values.$(OBJEXT): %D%/cases.def
-rank_tests += %D%/test_random
+rank_tests += %D%/test_random %D%/test_tensor_broadcast
 unit_tests += %D%/test_normal %D%/test_randint %D%/test_random_statistics
