@@ -23,7 +23,7 @@ cmocka_tests = $(unit_tests) $(matrix_tests) $(rank_tests) $(hip_tests)
 shell_tests = %D%/amd_code.sh %D%/amd_host.sh %D%/amd_mutants.sh \
 	%D%/bench.sh %D%/check_structure.sh %D%/check_structure_faults.sh \
 	%D%/check_symbols.sh %D%/configure.sh %D%/device_compile.sh \
-	%D%/docs.sh %D%/examples.sh %D%/gpu_sources.sh %D%/hip.sh \
+	%D%/dlpack.sh %D%/docs.sh %D%/examples.sh %D%/gpu_sources.sh %D%/hip.sh \
 	%D%/info.sh %D%/install.sh %D%/iriscc.sh %D%/launchers.sh %D%/man.sh \
 	%D%/probe.sh %D%/readme.sh %D%/report.sh
 

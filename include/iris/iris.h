@@ -18,6 +18,7 @@
 #include <iris/tensor.h>
 #include <iris/random.h>
 #include <iris/broadcast.h>
+#include <iris/dlpack.h>
 #include <iris/spawn.h>
 #include <iris/log.h>
 

@@ -54,6 +54,14 @@ struct iris_heap_region {
     void *cookie;
 };
 
+/* Whose memory heaps are, to other libraries: the host's, or that of a GPU of
+ * one vendor's runtime. */
+enum iris_memory_kind {
+    IRIS_MEMORY_HOST,
+    IRIS_MEMORY_CUDA,
+    IRIS_MEMORY_ROCM,
+};
+
 /* What an open instance is. */
 struct iris_device_info {
     char name[64];
@@ -65,6 +73,7 @@ struct iris_device_info {
     uint64_t watch;    /* struct iris_dev_watch as kernels map it; 0: none */
     size_t page_bytes; /* memory comes in multiples of this */
     int has_graphs;    /* 0: capture_begin is unsupported */
+    enum iris_memory_kind memory;
 };
 
 /* What this machine has of a backend's devices, without opening one: for

@@ -16,7 +16,7 @@
 /* Both sides are built together; a module left behind by another build is
  * refused: one of another version, or for which what both sides use has other
  * sizes. A change that keeps all sizes counts the version up. */
-#define IRIS_MODULE_VERSION "iris " PACKAGE_VERSION " module 4"
+#define IRIS_MODULE_VERSION "iris " PACKAGE_VERSION " module 5"
 #define IRIS_MODULE_STRUCTS(X) \
     X(iris_module_core)        \
     X(iris_backend)            \

@@ -172,6 +172,9 @@ static iris_status_t describe(struct hip_backend *hip)
     info->num_xccs = 0; /* HIP does not say */
     info->page_bytes = 1;
     info->has_graphs = 1;
+    info->memory = IRIS_HIP_FAKE     ? IRIS_MEMORY_HOST
+                   : IRIS_HIP_NVIDIA ? IRIS_MEMORY_CUDA
+                                     : IRIS_MEMORY_ROCM;
     return IRIS_OK;
 }
 

@@ -78,28 +78,24 @@ static iris_status_t share_nothing(iris_t *iris,
     return status;
 }
 
-iris_status_t iris_tensor_as_symmetric(iris_t *iris,
-                                       const iris_tensor_t *tensor,
-                                       iris_tensor_t *symmetric_p,
-                                       int *shared_p)
+iris_status_t iris_i_tensor_share(iris_t *iris,
+                                  const struct iris_tensor_share *what,
+                                  iris_tensor_t *symmetric_p, int *shared_p)
 {
-    static const struct iris_call_type type = {"iris_tensor_as_symmetric",
-                                               IRIS_TENSOR_CALL_FIELDS};
-    struct iris_heap_request request = {.type = &type,
-                                        .alignment = IRIS_ALIGNMENT};
+    const iris_tensor_t *tensor = what->tensor;
+    struct iris_heap_request request = {.type = what->type,
+                                        .alignment = IRIS_ALIGNMENT,
+                                        .checked = what->checked};
     struct iris_tensor_extent extent = {NULL, 1}; /* no tensor: no memory */
-    iris_status_t status = iris_i_enter(iris, type.name);
+    iris_status_t status;
     iris_tensor_t result;
     void *symmetric;
 
-    if (status != IRIS_OK) {
-        return status;
-    }
-    if (tensor != NULL) {
+    if (what->checked == IRIS_OK && tensor != NULL) {
         extent = iris_i_tensor_extent(tensor);
     }
     if (extent.bytes == 0) {
-        return share_nothing(iris, &type, tensor, symmetric_p, shared_p);
+        return share_nothing(iris, what->type, tensor, symmetric_p, shared_p);
     }
     request.bytes = extent.bytes;
     status = iris_i_external_share(&iris->heap, &request, extent.start,
@@ -112,4 +108,19 @@ iris_status_t iris_tensor_as_symmetric(iris_t *iris,
         *symmetric_p = result;
     }
     return status;
+}
+
+iris_status_t iris_tensor_as_symmetric(iris_t *iris,
+                                       const iris_tensor_t *tensor,
+                                       iris_tensor_t *symmetric_p,
+                                       int *shared_p)
+{
+    static const struct iris_call_type type = {"iris_tensor_as_symmetric",
+                                               IRIS_TENSOR_CALL_FIELDS};
+    const struct iris_tensor_share what = {.type = &type, .tensor = tensor};
+    iris_status_t status = iris_i_enter(iris, type.name);
+
+    return status == IRIS_OK
+               ? iris_i_tensor_share(iris, &what, symmetric_p, shared_p)
+               : status;
 }

@@ -91,6 +91,20 @@ struct iris_tensor_extent {
 };
 struct iris_tensor_extent iris_i_tensor_extent(const iris_tensor_t *tensor);
 
+/* ---- On the heap (remote.c) ---- */
+
+/* What iris_tensor_as_symmetric() does, in a call of another name with the same
+ * fields; `checked`: what is wrong already, the tensor is not looked at then.
+ */
+struct iris_tensor_share {
+    const struct iris_call_type *type;
+    const iris_tensor_t *tensor;
+    iris_status_t checked;
+};
+iris_status_t iris_i_tensor_share(iris_t *iris,
+                                  const struct iris_tensor_share *what,
+                                  iris_tensor_t *symmetric_p, int *shared_p);
+
 /* ---- Numbers (value.c) ---- */
 
 /* A number that a call got as its argument `name`. */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tensors to and from other libraries, PyTorch's and NumPy's among them, by
+ * DLPack. Its structs are in <dlpack/dlpack.h>, which need not be there.
+ */
+#ifndef IRIS_DLPACK_H
+#define IRIS_DLPACK_H
+
+#include <iris/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct DLManagedTensor;
+struct DLManagedTensorVersioned;
+
+/** A tensor for another library, without a copy: what a Python object's
+ *  __dlpack__() puts into a capsule named "dltensor_versioned" or, in the form
+ *  before version 1.0, "dltensor". Its device is DLPack's CPU, CUDA or ROCm
+ * with iris_device_id(). It may be a view, of a peer's memory, too.
+ *
+ *  The memory stays the caller's, who frees it when the other library has let
+ *  go, by the struct's deleter, and not before. The deleter touches no memory
+ *  but the struct, so it may run on any thread and at any time, after
+ *  iris_finalize(), too; elements may not be touched any more then. The caller
+ *  has synchronised the streams that write the tensor, or orders the other
+ *  library's work behind them. Local, does not block.
+ *
+ *  IRIS_ERR_INVALID (tensor NULL or none, managed_p NULL), IRIS_ERR_NO_MEMORY,
+ *  IRIS_ERR_STATE */
+IRIS_API iris_status_t
+iris_tensor_to_dlpack(iris_t *iris, const iris_tensor_t *tensor,
+                      struct DLManagedTensorVersioned **managed_p);
+IRIS_API iris_status_t
+iris_tensor_to_dlpack_unversioned(iris_t *iris, const iris_tensor_t *tensor,
+                                  struct DLManagedTensor **managed_p);
+
+/** Another library's tensor on the heap, as iris_tensor_as_symmetric() puts it
+ *  there: shared where that can be, else copied. Collective over the job.
+ *  On success `managed` is consumed: its deleter has been called, as the memory
+ *  that is shared stays by itself. After an error it is still the caller's. It
+ *  may be in the host's memory or in that of this rank's device; the caller has
+ *  waited for what writes it.
+ *
+ *  IRIS_ERR_INVALID      managed is NULL, of a version of DLPack this library
+ *                        does not know, of a dtype Iris has not, has more than
+ *                        IRIS_TENSOR_DIMS_MAX dimensions, or is on a device
+ *                        this rank's cannot copy from
+ *  and those of iris_tensor_as_symmetric() */
+IRIS_API iris_status_t
+iris_tensor_from_dlpack(iris_t *iris, struct DLManagedTensorVersioned *managed,
+                        iris_tensor_t *symmetric_p, int *shared_p);
+IRIS_API iris_status_t iris_tensor_from_dlpack_unversioned(
+    iris_t *iris, struct DLManagedTensor *managed, iris_tensor_t *symmetric_p,
+    int *shared_p);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* IRIS_DLPACK_H */

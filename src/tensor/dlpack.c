@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tensors as DLPack's, and DLPack's as tensors.
+ */
+#include "config.h"
+
+#include <iris/dlpack.h>
+
+#include "tensor/dlpack_abi.h"
+#include "tensor/tensor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct dlpack_dtype dtypes[] = {
+    [IRIS_DTYPE_BOOL] = {DLPACK_BOOL, 8, 1},
+    [IRIS_DTYPE_I8] = {DLPACK_INT, 8, 1},
+    [IRIS_DTYPE_I16] = {DLPACK_INT, 16, 1},
+    [IRIS_DTYPE_I32] = {DLPACK_INT, 32, 1},
+    [IRIS_DTYPE_I64] = {DLPACK_INT, 64, 1},
+    [IRIS_DTYPE_U8] = {DLPACK_UINT, 8, 1},
+    [IRIS_DTYPE_U16] = {DLPACK_UINT, 16, 1},
+    [IRIS_DTYPE_U32] = {DLPACK_UINT, 32, 1},
+    [IRIS_DTYPE_U64] = {DLPACK_UINT, 64, 1},
+    [IRIS_DTYPE_F16] = {DLPACK_FLOAT, 16, 1},
+    [IRIS_DTYPE_BF16] = {DLPACK_BFLOAT, 16, 1},
+    [IRIS_DTYPE_F32] = {DLPACK_FLOAT, 32, 1},
+    [IRIS_DTYPE_F64] = {DLPACK_FLOAT, 64, 1},
+    [IRIS_DTYPE_COMPLEX64] = {DLPACK_COMPLEX, 64, 1},
+    [IRIS_DTYPE_COMPLEX128] = {DLPACK_COMPLEX, 128, 1},
+};
+
+#define NUM_DTYPES ((int)(sizeof dtypes / sizeof dtypes[0]))
+
+/* ---- To ---- */
+
+/* What a consumer has: one of the structs, with the arrays it points to. All of
+ * it is this block of memory, so that letting go of it needs no context. */
+struct exported {
+    union {
+        struct DLManagedTensorVersioned versioned;
+        struct DLManagedTensor unversioned;
+    } as;
+    int64_t shape[IRIS_TENSOR_DIMS_MAX];
+    int64_t strides[IRIS_TENSOR_DIMS_MAX];
+};
+
+static void let_go(struct DLManagedTensorVersioned *self)
+{
+    free(self);
+}
+
+static void let_go_unversioned(struct DLManagedTensor *self)
+{
+    free(self);
+}
+
+static void describe(const iris_t *iris, const iris_tensor_t *tensor,
+                     struct exported *exported, struct dlpack_tensor *to)
+{
+    static const int32_t device_types[] = {[IRIS_MEMORY_HOST] = DLPACK_CPU,
+                                           [IRIS_MEMORY_CUDA] = DLPACK_CUDA,
+                                           [IRIS_MEMORY_ROCM] = DLPACK_ROCM};
+
+    memcpy(exported->shape, tensor->shape, sizeof exported->shape);
+    memcpy(exported->strides, tensor->strides, sizeof exported->strides);
+    to->data = tensor->data;
+    to->device_type = device_types[iris->device.memory];
+    to->device_id = to->device_type == DLPACK_CPU ? 0 : iris->device.device_id;
+    to->ndim = tensor->ndim;
+    to->dtype = dtypes[tensor->dtype];
+    to->shape = exported->shape;
+    to->strides = exported->strides;
+}
+
+static iris_status_t export_tensor(const iris_t *iris, const char *call,
+                                   const iris_tensor_t *tensor,
+                                   const void *managed_p,
+                                   struct exported **exported_p)
+{
+    iris_status_t status =
+        iris_i_enter_output(iris, call, managed_p, "managed_p");
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (tensor == NULL || iris_dtype_size(tensor->dtype) == 0 ||
+        tensor->ndim < 0 || tensor->ndim > IRIS_TENSOR_DIMS_MAX) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: tensor is NULL or none; pass one that a call "
+                           "has made",
+                           call);
+    }
+    *exported_p = calloc(1, sizeof **exported_p);
+    return *exported_p != NULL
+               ? IRIS_OK
+               : iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+                             "%s: no memory for a DLPack tensor", call);
+}
+
+iris_status_t iris_tensor_to_dlpack(iris_t *iris, const iris_tensor_t *tensor,
+                                    struct DLManagedTensorVersioned **managed_p)
+{
+    struct exported *exported;
+    iris_status_t status = export_tensor(iris, "iris_tensor_to_dlpack", tensor,
+                                         managed_p, &exported);
+
+    if (status == IRIS_OK) {
+        struct DLManagedTensorVersioned *managed = &exported->as.versioned;
+
+        describe(iris, tensor, exported, &managed->tensor);
+        managed->major = DLPACK_ABI_MAJOR;
+        managed->minor = DLPACK_ABI_MINOR;
+        managed->deleter = let_go;
+        *managed_p = managed;
+    }
+    return status;
+}
+
+iris_status_t
+iris_tensor_to_dlpack_unversioned(iris_t *iris, const iris_tensor_t *tensor,
+                                  struct DLManagedTensor **managed_p)
+{
+    struct exported *exported;
+    iris_status_t status =
+        export_tensor(iris, "iris_tensor_to_dlpack_unversioned", tensor,
+                      managed_p, &exported);
+
+    if (status == IRIS_OK) {
+        struct DLManagedTensor *managed = &exported->as.unversioned;
+
+        describe(iris, tensor, exported, &managed->tensor);
+        managed->deleter = let_go_unversioned;
+        *managed_p = managed;
+    }
+    return status;
+}
+
+/* ---- From ---- */
+
+static int dtype_of(struct dlpack_dtype dtype)
+{
+    for (int i = 0; i < NUM_DTYPES; i++) {
+        if (memcmp(&dtypes[i], &dtype, sizeof dtype) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Whether this rank's device can copy from there. */
+static int is_near(const iris_t *iris, const struct dlpack_tensor *from)
+{
+    int own = iris->device.device_id;
+
+    switch (from->device_type) {
+    case DLPACK_CPU:
+        return 1;
+    case DLPACK_CUDA:
+        return iris->device.memory == IRIS_MEMORY_CUDA &&
+               from->device_id == own;
+    case DLPACK_CUDA_HOST:
+    case DLPACK_CUDA_MANAGED:
+        return iris->device.memory == IRIS_MEMORY_CUDA;
+    case DLPACK_ROCM:
+        return iris->device.memory == IRIS_MEMORY_ROCM &&
+               from->device_id == own;
+    case DLPACK_ROCM_HOST:
+        return iris->device.memory == IRIS_MEMORY_ROCM;
+    default:
+        return 0;
+    }
+}
+
+/* The tensor as one of ours, still where it is. */
+static iris_status_t read_tensor(const iris_t *iris, const char *call,
+                                 const struct dlpack_tensor *from,
+                                 iris_tensor_t *tensor_p)
+{
+    int64_t dense = 1;
+    iris_shape_t shape = {.ndim = from->ndim};
+    int dtype = dtype_of(from->dtype);
+    iris_status_t status;
+
+    if (dtype < 0) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: elements of type code %d with %d bits in %d "
+                           "lanes; pass a dtype of <iris/types.h>",
+                           call, from->dtype.code, from->dtype.bits,
+                           from->dtype.lanes);
+    }
+    if (!is_near(iris, from)) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: the tensor is on device %d of type %d, which "
+                           "this rank's cannot copy from; move it to the "
+                           "rank's device first",
+                           call, from->device_id, from->device_type);
+    }
+    for (int i = 0; i < from->ndim && i < IRIS_TENSOR_DIMS_MAX; i++) {
+        shape.sizes[i] = from->shape[i];
+    }
+    status = iris_i_shape_check(&iris->log, call, &shape, (iris_dtype_t)dtype);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    memset(tensor_p, 0, sizeof *tensor_p);
+    tensor_p->data = (char *)from->data + from->byte_offset;
+    tensor_p->dtype = (iris_dtype_t)dtype;
+    tensor_p->ndim = from->ndim;
+    for (int i = from->ndim - 1; i >= 0; i--) {
+        tensor_p->shape[i] = from->shape[i];
+        tensor_p->strides[i] = from->strides == NULL ? dense : from->strides[i];
+        dense *= from->shape[i];
+    }
+    return IRIS_OK;
+}
+
+/* Collective, whatever this rank has found wrong with its own. */
+static iris_status_t import_tensor(iris_t *iris,
+                                   const struct iris_call_type *type,
+                                   const struct dlpack_tensor *from,
+                                   iris_tensor_t *symmetric_p, int *shared_p)
+{
+    iris_tensor_t tensor;
+    struct iris_tensor_share what = {.type = type, .tensor = &tensor};
+
+    what.checked =
+        from == NULL
+            ? iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                          "%s: managed is NULL, or of another version of "
+                          "DLPack than %d.x; pass one of that, or the "
+                          "unversioned struct to its own call",
+                          type->name, DLPACK_ABI_MAJOR)
+            : read_tensor(iris, type->name, from, &tensor);
+    return iris_i_tensor_share(iris, &what, symmetric_p, shared_p);
+}
+
+iris_status_t iris_tensor_from_dlpack(iris_t *iris,
+                                      struct DLManagedTensorVersioned *managed,
+                                      iris_tensor_t *symmetric_p, int *shared_p)
+{
+    static const struct iris_call_type type = {"iris_tensor_from_dlpack",
+                                               IRIS_TENSOR_CALL_FIELDS};
+    iris_status_t status = iris_i_enter(iris, type.name);
+
+    if (status == IRIS_OK) {
+        status =
+            import_tensor(iris, &type,
+                          managed == NULL || managed->major != DLPACK_ABI_MAJOR
+                              ? NULL
+                              : &managed->tensor,
+                          symmetric_p, shared_p);
+    }
+    if (status == IRIS_OK && managed->deleter != NULL) {
+        managed->deleter(managed);
+    }
+    return status;
+}
+
+iris_status_t
+iris_tensor_from_dlpack_unversioned(iris_t *iris,
+                                    struct DLManagedTensor *managed,
+                                    iris_tensor_t *symmetric_p, int *shared_p)
+{
+    static const struct iris_call_type type = {
+        "iris_tensor_from_dlpack_unversioned", IRIS_TENSOR_CALL_FIELDS};
+    iris_status_t status = iris_i_enter(iris, type.name);
+
+    if (status == IRIS_OK) {
+        status = import_tensor(iris, &type,
+                               managed == NULL ? NULL : &managed->tensor,
+                               symmetric_p, shared_p);
+    }
+    if (status == IRIS_OK && managed->deleter != NULL) {
+        managed->deleter(managed);
+    }
+    return status;
+}
