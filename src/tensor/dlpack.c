@@ -64,7 +64,7 @@ static void describe(const iris_t *iris, const iris_tensor_t *tensor,
 
     memcpy(exported->shape, tensor->shape, sizeof exported->shape);
     memcpy(exported->strides, tensor->strides, sizeof exported->strides);
-    to->data = tensor->data;
+    to->data = iris_tensor_numel(tensor) == 0 ? NULL : tensor->data;
     to->device_type = device_types[iris->device.memory];
     to->device_id = to->device_type == DLPACK_CPU ? 0 : iris->device.device_id;
     to->ndim = tensor->ndim;

@@ -150,9 +150,9 @@ def check_views(imported, other_dtypes, fill):
         peer = (rank + 1) % num_ranks
         seen = contents(tensor, 15 * BYTES[number], peer)
         mine = contents(tensor, 15 * BYTES[number], rank)
-        must(seen != before or name == "bool", name + ": written")
-        must((seen == mine) == (num_ranks == 1 or name == "bool"),
-             name + ": each rank's own")
+        if name != "bool":  # which has not as many values as there are ranks
+            must(seen != before, name + ": written")
+            must((seen == mine) == (num_ranks == 1), name + ": each rank's own")
         barrier()
         del array
         free(tensor)
