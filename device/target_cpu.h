@@ -21,24 +21,15 @@
 /* A function compiled for x86 CPUs that iris_d_has_avx2(). */
 #define IRIS_D_AVX2 \
     __attribute__((target("avx2,f16c"), noinline, unused)) static
-
-/* What a kernel's loop is in, where it is worth a version for each of the
- * machine's vector units; the program's start picks one. Such a choice is made
- * too early for sanitizers. */
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define IRIS_CPU_CLONES
-#elif defined(__x86_64__) && defined(__GLIBC__) && defined(__OPTIMIZE__)
+/* The same of iris_d_has_avx512(). Of its builtins clang and gcc name one
+ * differently: gcc's takes what masked lanes are, and a mask. */
+#define IRIS_D_AVX512 \
+    __attribute__((target("avx512f"), noinline, unused)) static
 #if defined(__clang__)
-#define IRIS_CPU_CLONES \
-    __attribute__((target_clones("avx512f", "avx2", "default")))
+#define IRIS_D_MUL512(builtin, type, a, b) builtin(a, b)
 #else
-#define IRIS_CPU_CLONES \
-    __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#define IRIS_D_MUL512(builtin, type, a, b) builtin##_mask(a, b, (type){0}, 255)
 #endif
-#else
-#define IRIS_CPU_CLONES
-#endif
-#define IRIS_D_CLONED static IRIS_CPU_CLONES
 
 #define IRIS_D_WATCHED 0
 #define IRIS_D_PAUSED() ((void)0)

@@ -11,6 +11,7 @@
 #include <iris/device/kernel.h>
 #include <iris/device/kernels/normal.h>
 #include <iris/device/kernels/random_args.h>
+#include <iris/device/vector.h>
 
 /* What Random123 is to do here, whatever it thinks of the compiler. */
 #if IRIS_ON_HIP
@@ -237,26 +238,26 @@ IRIS_DEVICE uint64_t iris_d_below64(const struct iris_random_args *a,
 IRIS_D_INTEGER_ROWS(IRIS_D_INTEGERS)
 #undef IRIS_D_INTEGERS
 
-/* X(name, type, numbers per block, ...) */
+/* X(name, type, numbers per block, what makes dense ones, ) */
 #define IRIS_D_REAL_ROWS(X)                                                    \
-    X(uniform_f16,  iris_f16_t,  4, , )                                        \
-    X(uniform_bf16, iris_bf16_t, 4, , )                                        \
-    X(uniform_f32,  float,       4, , )                                        \
-    X(uniform_f64,  double,      2, , )                                        \
-    X(normals_f16,  iris_f16_t,  4, , )                                        \
-    X(normals_bf16, iris_bf16_t, 4, , )                                        \
-    X(normals_f32,  float,       4, , )                                        \
-    X(normals_f64,  double,      2, , )
+    X(uniform_f16,  iris_f16_t,  4, iris_d_uniform_f16_whole, )                \
+    X(uniform_bf16, iris_bf16_t, 4, iris_d_uniform_bf16_whole, )               \
+    X(uniform_f32,  float,       4, iris_d_uniform_f32_fast, )                 \
+    X(uniform_f64,  double,      2, iris_d_uniform_f64_whole, )                \
+    X(normals_f16,  iris_f16_t,  4, iris_d_normals_f16_whole, )                \
+    X(normals_bf16, iris_bf16_t, 4, iris_d_normals_bf16_whole, )               \
+    X(normals_f32,  float,       4, iris_d_normals_f32_whole, )                \
+    X(normals_f64,  double,      2, iris_d_normals_f64_whole, )
 
-/* Defines the kernel iris_k_uniform_f32 and so on, of the functions below it:
- * one writes all whole blocks of dense numbers, which GPUs do at once if the
- * address allows it; the other any block. */
-#define IRIS_D_RANDOM_KERNEL(name, type, per_block, below, AS)                 \
+/* Defines iris_d_uniform_f32_whole() and so on, which writes this workgroup's
+ * share of the whole blocks of dense numbers: GPUs a block at once, if the
+ * address allows it. */
+#define IRIS_D_RANDOM_WHOLE(name, type, per_block, below, AS)                  \
     typedef struct iris_d_##name##_block {                                     \
         type values[per_block];                                                \
     } __attribute__((aligned(per_block * sizeof(type)),                        \
                      may_alias)) iris_d_##name##_block_t;                      \
-    IRIS_D_CLONED void iris_d_##name##_whole(                                  \
+    IRIS_DEVICE void iris_d_##name##_whole(                                    \
         iris_wg_t wg, const struct iris_random_args *args)                     \
     {                                                                          \
         const struct iris_random_args own = *args;                             \
@@ -272,7 +273,54 @@ IRIS_D_INTEGER_ROWS(IRIS_D_INTEGERS)
                 }                                                              \
             }                                                                  \
         }                                                                      \
-    }                                                                          \
+    }
+IRIS_D_REAL_ROWS(IRIS_D_RANDOM_WHOLE)
+IRIS_D_INTEGER_ROWS(IRIS_D_RANDOM_WHOLE)
+#undef IRIS_D_RANDOM_WHOLE
+/* clang-format on */
+
+#if IRIS_ON_CPU && IRIS_ON_X86
+typedef void (*iris_d_uniform_row_t)(float *to, uint64_t seed,
+                                     uint64_t sequence, uint64_t block,
+                                     uint64_t count);
+
+/* A workgroup's share by a row function, which makes multiples of `unit`. */
+IRIS_DEVICE void iris_d_uniform_rows(iris_wg_t wg,
+                                     const struct iris_random_args *args,
+                                     iris_d_uniform_row_t row, uint64_t unit)
+{
+    float *data = (float *)args->data;
+    size_t blocks = args->count / 4, i = iris_d_share(wg, wg.id, blocks);
+    size_t end = iris_d_share(wg, wg.id + 1, blocks), done;
+
+    done = (end - i) / unit * unit;
+    row(data + 4 * i, args->seed, args->sequence, args->offset + i, done);
+    for (i += done; i < end; i++) {
+        iris_d_uniform_f32(args, i, data + 4 * i);
+    }
+}
+#endif
+
+IRIS_DEVICE void iris_d_uniform_f32_fast(iris_wg_t wg,
+                                         const struct iris_random_args *args)
+{
+#if IRIS_ON_CPU && IRIS_ON_X86
+    if (iris_d_has_avx512()) {
+        iris_d_uniform_rows(wg, args, iris_d_uniform_row_512, 32);
+        return;
+    }
+    if (iris_d_has_avx2()) {
+        iris_d_uniform_rows(wg, args, iris_d_uniform_row_256, 16);
+        return;
+    }
+#endif
+    iris_d_uniform_f32_whole(wg, args);
+}
+
+/* clang-format off */
+/* Defines the kernel iris_k_uniform_f32 and so on. What is not dense, or less
+ * than a block, goes element by element. */
+#define IRIS_D_RANDOM_KERNEL(name, type, per_block, dense)                     \
     IRIS_DEVICE void iris_d_##name##_any(const struct iris_random_args *args,  \
                                          uint64_t i)                           \
     {                                                                          \
@@ -291,13 +339,19 @@ IRIS_D_INTEGER_ROWS(IRIS_D_INTEGERS)
             }                                                                  \
             return;                                                            \
         }                                                                      \
-        iris_d_##name##_whole(wg, args);                                       \
+        dense(wg, args);                                                       \
         if (wg.id == 0 && iris_wg_leader(wg) && args->count % per_block) {     \
             iris_d_##name##_any(args, args->count / per_block);                \
         }                                                                      \
     }
-IRIS_D_REAL_ROWS(IRIS_D_RANDOM_KERNEL)
-IRIS_D_INTEGER_ROWS(IRIS_D_RANDOM_KERNEL)
+#define IRIS_D_REAL_KERNEL(name, type, per_block, dense, AS)                   \
+    IRIS_D_RANDOM_KERNEL(name, type, per_block, dense)
+#define IRIS_D_INTEGER_KERNEL(name, type, per_block, below, AS)                \
+    IRIS_D_RANDOM_KERNEL(name, type, per_block, iris_d_##name##_whole)
+IRIS_D_REAL_ROWS(IRIS_D_REAL_KERNEL)
+IRIS_D_INTEGER_ROWS(IRIS_D_INTEGER_KERNEL)
+#undef IRIS_D_INTEGER_KERNEL
+#undef IRIS_D_REAL_KERNEL
 #undef IRIS_D_RANDOM_KERNEL
 /* clang-format on */
 

@@ -92,9 +92,13 @@ static iris_status_t fill(iris_t *iris, const iris_tensor_t *tensor,
     };
     size_t grid = iris_tensor_bytes(tensor) / WG_BYTES + 1;
     size_t most = (size_t)iris->device.num_cus * WGS_PER_CU;
-    struct iris_launch_request request = {kernel,
-                                          (unsigned)(grid < most ? grid : most),
-                                          BLOCK, &args, sizeof args};
+    struct iris_launch_request request = {
+        .kernel = kernel,
+        .grid = (unsigned)(grid < most ? grid : most),
+        .block = BLOCK,
+        .args = &args,
+        .args_bytes = sizeof args,
+        .own = true};
 
     if (numbers->kind == IRIS_RANDOM_INTEGER) {
         args.bias = ((uint64_t)1 << 32) % numbers->range;
