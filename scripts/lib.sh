@@ -33,6 +33,10 @@ have_package() {
         clang-format --version | grep ' 14\.' ;;
     abigail-tools) command -v abidiff ;;
     libcmocka-dev) pkg-config --exists 'cmocka >= 1.1.5' ;;
+    libdlpack-dev)
+        echo '#include <dlpack/dlpack.h>' | cc -fsyntax-only -x c - ;;
+    python3-numpy) python3 -c 'import numpy' ||
+        /usr/bin/python3 -c 'import numpy' ;;
     librandom123-dev)
         echo '#include <Random123/philox.h>' | cc -fsyntax-only -x c - ;;
     *) command -v "$1" ;;
