@@ -45,7 +45,7 @@
  *                        copy loads in one round; 0: no rounds, four words are
  *                        loaded, then stored
  *   IRIS_D_BULK_MAX_DEPTH  the most of them that iris-bench tries
- *   IRIS_D_UNROLL        GPUs: ahead of a loop that is to be unrolled
+ *   IRIS_D_UNROLL        ahead of a loop that is to be unrolled on GPUs
  *   iris_d_product_f32(), iris_d_product_f64()  a * b, rounded before anything
  *                        is added to it: never a part of a fused multiply-add.
  *                        (gcc on the CPU needs -ffp-contract=off for it.)

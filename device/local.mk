@@ -4,8 +4,12 @@ nobase_irisinclude_HEADERS = %D%/amo.h %D%/atomic.h %D%/barrier.h \
 	%D%/kernel.h \
 	%D%/layout.h %D%/op.h %D%/order.h %D%/rma.h %D%/signal.h \
 	%D%/signals.h %D%/target_cpu.h %D%/target_cuda.h \
-	%D%/target_hip.h %D%/translate.h %D%/value.h %D%/vector.h %D%/wait.h %D%/wg.h \
-	%D%/word.h %D%/kernels/barrier.h \
+	%D%/target_hip.h %D%/translate.h %D%/value.h %D%/vector.h %D%/wait.h \
+	%D%/wg.h %D%/word.h %D%/kernels/barrier.h \
+	%D%/kernels/ccl_args.h %D%/kernels/ccl_fold.h \
+	%D%/kernels/ccl_meet.h %D%/kernels/ccl_move.h \
+	%D%/kernels/ccl_packet.h %D%/kernels/ccl_reduce.h \
+	%D%/kernels/ccl_share.h %D%/kernels/ccl_space.h \
 	%D%/kernels/fill.h %D%/kernels/fill_args.h \
 	%D%/kernels/random_args.h %D%/kernels/signal.h
 # These two are compiled into the library only.

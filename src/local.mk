@@ -13,6 +13,7 @@ include %D%/heap/local.mk
 include %D%/queue/local.mk
 include %D%/context/local.mk
 include %D%/tensor/local.mk
+include %D%/ccl/local.mk
 libirisi_la_LIBADD = libirismpi.la
 libirismpi_la_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
 libirismpi_la_LIBADD = $(MPI_LIBS)

@@ -77,7 +77,20 @@ typedef struct iris iris_t;
           "the parent process")                                               \
     X(heap_usable, FLAG, "IRIS_HEAP_USABLE", "0",                              \
       "", "1: the heap size is what the program can allocate; the library's "  \
-          "own comes on top")
+          "own comes on top")                                                 \
+    X(ccl_bytes, BYTES, "IRIS_CCL_SIZE", "16M",                                \
+      "", "heap for collectives, at most an eighth of it")                     \
+    X(all_reduce, CHOICE, "IRIS_ALL_REDUCE", "auto",                           \
+      "auto one_shot two_shot one_shot_packet two_shot_packet",                \
+      "variant of iris_all_reduce() where the call names none")                \
+    X(all_gather, CHOICE, "IRIS_ALL_GATHER", "auto",                           \
+      "auto push pull packet", "the same of iris_all_gather()")                \
+    X(reduce_scatter, CHOICE, "IRIS_REDUCE_SCATTER", "auto",                   \
+      "auto direct packet", "the same of iris_reduce_scatter()")               \
+    X(all_to_all, CHOICE, "IRIS_ALL_TO_ALL", "auto",                           \
+      "auto push pull packet", "the same of iris_all_to_all()")                \
+    X(ccl_broadcast, CHOICE, "IRIS_CCL_BROADCAST", "auto",                     \
+      "auto push pull packet", "the same of iris_ccl_broadcast()")
 /* clang-format on */
 
 #define IRIS_CONFIG_STRING(field) const char *field;

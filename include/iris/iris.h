@@ -19,6 +19,7 @@
 #include <iris/random.h>
 #include <iris/broadcast.h>
 #include <iris/dlpack.h>
+#include <iris/ccl.h>
 #include <iris/spawn.h>
 #include <iris/log.h>
 

@@ -362,6 +362,10 @@ struct iris_stream {
     struct iris_backend *backend;
     struct iris_stream *next;
     uint64_t fence; /* what query is asked about */
+    /* The core's own, 0 at first: its number among the rank's streams, and how
+     * often the host has waited for it. */
+    uint64_t number;
+    atomic_ullong waits;
 };
 
 /* Fills in a new instance; type and tables are set. */

@@ -31,6 +31,14 @@ enum iris_life {
     IRIS_LIFE_FINALIZED = 0x64656164,
 };
 
+/* What a layer above keeps with a context or a group. */
+struct iris_extension {
+    void (*close)(struct iris_extension *self); /* before that ends */
+};
+
+/* NULL is fine. */
+void iris_i_extension_close(struct iris_extension *extension);
+
 struct iris {
     atomic_uint life;
     atomic_int interrupted; /* by iris_interrupt() */
@@ -52,7 +60,8 @@ struct iris {
     struct iris_group *world;
     struct iris_group *groups; /* live ones but the world */
     pthread_mutex_t groups_lock;
-    int64_t *device_context; /* device memory, at the heap's start */
+    int64_t *device_context;    /* device memory, at the heap's start */
+    struct iris_extension *ccl; /* of collectives; NULL: not used yet */
 };
 
 /* iris_init() for ranks this process made: `bootstrap` says who they are. */

@@ -120,10 +120,18 @@ static iris_status_t check_order(void *arg)
     return IRIS_OK;
 }
 
+void iris_i_extension_close(struct iris_extension *extension)
+{
+    if (extension != NULL) {
+        extension->close(extension);
+    }
+}
+
 void iris_i_close_all(iris_t *iris)
 {
     iris_i_queue_close(&iris->queue);
     iris_i_group_close_all(iris);
+    iris_i_extension_close(iris->ccl);
     iris_i_bounds_destroy(iris->bounds);
     iris_i_heap_close(&iris->heap);
     iris_i_device_close(iris->backend);

@@ -161,7 +161,11 @@ void iris_i_group_close_all(iris_t *iris)
         struct iris_group *group = iris->groups;
 
         iris->groups = group->next;
+        iris_i_extension_close(group->ccl);
         free(group);
+    }
+    if (iris->world != NULL) {
+        iris_i_extension_close(iris->world->ccl);
     }
     free(iris->world);
 }
@@ -429,6 +433,7 @@ static iris_status_t destroy(iris_t *iris, struct iris_group *group)
     *link = group->next;
     pthread_mutex_unlock(&iris->groups_lock);
     iris->control->ops->place_release(iris->control, group->members.place);
+    iris_i_extension_close(group->ccl);
     free(group);
     return status;
 }

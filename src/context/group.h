@@ -12,6 +12,7 @@
 #include "control/agree.h"
 
 struct iris_dev_group;
+struct iris_extension;
 
 struct iris_group {
     struct iris_group *next;     /* in the context's list */
@@ -19,7 +20,8 @@ struct iris_group {
     int index;                   /* this rank's place among the members */
     int unreachable;             /* a member whose heap is not mapped here */
     struct iris_dev_group *device;
-    int ranks[]; /* in the job, in group order */
+    struct iris_extension *ccl; /* of collectives; NULL: not used yet */
+    int ranks[];                /* in the job, in group order */
 };
 
 /* Makes the group of all ranks, which lives as long as the context; its device

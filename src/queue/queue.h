@@ -28,6 +28,7 @@ struct iris_queue {
     int64_t warn_ms;      /* a wait that takes longer says so; 0: none does */
     pthread_mutex_t lock; /* guards the lists */
     struct iris_stream *streams; /* the default one is first, and stays */
+    uint64_t num_streams;        /* made so far, but the default one */
     struct iris_graph *graphs;
 };
 
@@ -61,6 +62,23 @@ iris_status_t iris_i_stream_synchronize(struct iris_queue *queue,
 
 /* Synchronises every stream; the first error. */
 iris_status_t iris_i_stream_synchronize_all(struct iris_queue *queue);
+
+/* A place in a stream's work: what it had been given then. {0, 0} is in no
+ * stream. */
+struct iris_stream_mark {
+    uint64_t stream; /* its number and 1 */
+    uint64_t waits;
+};
+struct iris_stream_mark iris_i_stream_mark(struct iris_stream *stream);
+
+/* Whether the mark is one of this stream's. */
+int iris_i_stream_mark_is_of(const struct iris_stream_mark *mark,
+                             const struct iris_stream *stream);
+
+/* Whether the host knows that the stream has got there: it has waited for it
+ * since, or destroyed it. */
+int iris_i_stream_mark_is_done(struct iris_queue *queue,
+                               const struct iris_stream_mark *mark);
 
 /* Called by what waits for device work, now and then: logs the line of a wait
  * of this thread that takes long. */

@@ -29,6 +29,7 @@ static iris_status_t list(struct iris_queue *queue, iris_status_t status,
     }
     /* Behind the default stream, which stays first. */
     pthread_mutex_lock(&queue->lock);
+    stream->number = ++queue->num_streams;
     stream->next = queue->streams->next;
     queue->streams->next = stream;
     pthread_mutex_unlock(&queue->lock);
@@ -190,8 +191,41 @@ iris_status_t iris_i_stream_synchronize(struct iris_queue *queue,
     status = iris_i_queue_synchronize(stream);
     atomic_fetch_sub_explicit(board, 1, memory_order_relaxed);
     waiting.begin_ns = 0;
+    if (status == IRIS_OK) {
+        atomic_fetch_add_explicit(&stream->waits, 1, memory_order_relaxed);
+    }
     return iris_i_hooks_after(queue->hooks, &event,
                               iris_i_fail_on(queue->log, status));
+}
+
+struct iris_stream_mark iris_i_stream_mark(struct iris_stream *stream)
+{
+    struct iris_stream_mark mark = {
+        stream->number + 1,
+        atomic_load_explicit(&stream->waits, memory_order_relaxed)};
+
+    return mark;
+}
+
+int iris_i_stream_mark_is_of(const struct iris_stream_mark *mark,
+                             const struct iris_stream *stream)
+{
+    return mark->stream == stream->number + 1;
+}
+
+int iris_i_stream_mark_is_done(struct iris_queue *queue,
+                               const struct iris_stream_mark *mark)
+{
+    struct iris_stream *s;
+    int done;
+
+    pthread_mutex_lock(&queue->lock);
+    for (s = queue->streams; s != NULL && !iris_i_stream_mark_is_of(mark, s);
+         s = s->next) {
+    }
+    done = s == NULL || iris_i_stream_mark(s).waits != mark->waits;
+    pthread_mutex_unlock(&queue->lock);
+    return done;
 }
 
 iris_status_t iris_i_stream_synchronize_all(struct iris_queue *queue)

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the host gives to the kernels of collectives: their arguments, and how a
+ * workspace is laid out.
+ */
+#ifndef IRIS_DEVICE_KERNELS_CCL_ARGS_H
+#define IRIS_DEVICE_KERNELS_CCL_ARGS_H
+
+#include <iris/device/compat.h>
+
+/* Bytes that a lane of a GPU combines at a time. */
+#define IRIS_CCL_DEVICE_BLOCK 16
+
+/* One rank's workspace: words that never change, in its own memory, and behind
+ * them, at offsets that are the same on all members, words that change. Nothing
+ * is ever reset but by iris_d_ccl_clear().
+ *   epochs[w]      steps that workgroup w has done, and IRIS_CCL_BUSY
+ *   hellos[p][w][i][k]  what member i's workgroup w said of itself in its last
+ *                  step of parity p: words of a packet (below)
+ *   tables[w][d][i]  where this rank maps member i's buffer, in (d = 0) or out,
+ *                  as that has said in its last hello; of this rank's own use
+ *   byes[w][i]     the last step that member i's workgroup w has ended
+ *   cleared[i]     workgroups of member i that have cleared its packets, in all
+ *   slots[p][i]    packets of member i, of its last step of parity p
+ *
+ * A packet is 8 bytes of data in two words of 8 bytes, each half data, half
+ * flag. Data and flag arrive in one store, so no fence orders them. The flag is
+ * the low half of the step's number.
+ *
+ * Why two parities suffice: a step ends on a rank when that has heard in it, at
+ * least by way of others, from every member. So each member has begun the step
+ * and has done with the one before. What the next step overwrites is of the
+ * step before that one. */
+struct iris_ccl_space {
+    int64_t count;      /* members */
+    int64_t index;      /* this rank's place among them */
+    int64_t max_wgs;    /* workgroups of a kernel at most */
+    int64_t slot_bytes; /* data of one slot; its packets take twice that */
+    int64_t epochs;     /* offsets from here, in bytes */
+    int64_t hellos;
+    int64_t tables;
+    int64_t byes;
+    int64_t cleared;
+    int64_t slots;
+    int64_t bytes; /* of all */
+    /* Behind: where this rank maps each member's workspace, each one's rank. */
+};
+
+enum {
+    IRIS_CCL_HELLO_WORDS = 5, /* in and out, two each, and the call */
+    IRIS_CCL_HELLO_SPACE = 8,
+    IRIS_CCL_LINE = 128,
+};
+
+/* In a word of epochs: a kernel is between its begin and its end. */
+#define IRIS_CCL_BUSY ((uint64_t)1 << 63)
+
+IRIS_HOST_DEVICE int64_t *iris_i_ccl_members(struct iris_ccl_space *space)
+{
+    return (int64_t *)(void *)(space + 1);
+}
+
+IRIS_HOST_DEVICE int64_t iris_i_ccl_line(int64_t bytes)
+{
+    return (bytes + IRIS_CCL_LINE - 1) / IRIS_CCL_LINE * IRIS_CCL_LINE;
+}
+
+/* Fills in the offsets, from the four numbers before them. */
+IRIS_HOST_DEVICE void iris_i_ccl_lay_out(struct iris_ccl_space *space)
+{
+    int64_t n = space->count, wgs = space->max_wgs;
+
+    space->epochs =
+        iris_i_ccl_line((int64_t)sizeof *space + 2 * n * (int64_t)sizeof n);
+    space->hellos = space->epochs + iris_i_ccl_line(wgs * 8);
+    space->tables =
+        space->hellos + iris_i_ccl_line(2 * wgs * n * IRIS_CCL_HELLO_SPACE * 8);
+    space->byes = space->tables + iris_i_ccl_line(2 * wgs * n * 8);
+    space->cleared = space->byes + iris_i_ccl_line(wgs * n * 8);
+    space->slots = space->cleared + iris_i_ccl_line(n * 8);
+    space->bytes = space->slots + 2 * n * 2 * space->slot_bytes;
+}
+
+/* What every kernel starts from. */
+struct iris_ccl_start {
+    const int64_t *context;
+    struct iris_ccl_space *space; /* this rank's */
+    uint32_t call;  /* a number that differs where members' calls do */
+    uint32_t steps; /* how many steps the kernel takes */
+};
+
+/* ---- Reductions that read the buffers where they are ---- */
+
+/* Which part of the buffers a rank combines, and who gets it. */
+enum iris_ccl_shape {
+    IRIS_CCL_WHOLE,   /* all of it, for itself: one shot */
+    IRIS_CCL_TO_ALL,  /* its share of it, for all: two shots */
+    IRIS_CCL_SCATTER, /* the part that is its own, for itself */
+};
+
+struct iris_ccl_reduce_args {
+    struct iris_ccl_start start;
+    const void *in; /* on the heap, as out */
+    void *out;
+    uint64_t bytes; /* of out; of IRIS_CCL_SCATTER in is `count` times that */
+    int32_t kind;   /* enum iris_d_kind */
+    int32_t op;     /* iris_reduce_op_t */
+    int32_t shape;
+    int32_t async; /* 1: peers may read `in` after the end */
+};
+
+/* ---- What only moves, the same way ---- */
+
+/* For member i, this rank being member r, `bytes` bytes move
+ *   push  from this rank's in  + i * in_of_peer  + r * in_of_self
+ *         to member i's   out  + i * out_of_peer + r * out_of_self
+ *   pull  from member i's  in, to this rank's out, the same way. */
+struct iris_ccl_move_args {
+    struct iris_ccl_start start;
+    const void *in; /* on the heap, as out */
+    void *out;
+    uint64_t bytes;
+    uint64_t in_of_peer;
+    uint64_t in_of_self;
+    uint64_t out_of_peer;
+    uint64_t out_of_self;
+    int32_t pull;
+    int32_t root;  /* not -1: only this member's in is read */
+    int32_t async; /* 1: peers may read `in` after the end; pull only */
+};
+
+/* ---- By packets ---- */
+
+#define IRIS_CCL_UNIT_BYTES 8    /* bytes of data in a packet */
+#define IRIS_CCL_PACKET_BYTES 16 /* bytes of a packet */
+
+enum iris_ccl_exchange {
+    IRIS_CCL_REDUCE_ONE,   /* all_reduce, all to all members */
+    IRIS_CCL_REDUCE_TWO,   /* all_reduce, a share to each, the sums to all */
+    IRIS_CCL_REDUCE_PARTS, /* reduce_scatter */
+    IRIS_CCL_GATHER,       /* all_gather */
+    IRIS_CCL_SWAP,         /* all_to_all */
+    IRIS_CCL_SPREAD,       /* broadcast */
+};
+
+/* `in` and `out` have `bytes` bytes for each member that they have a part of,
+ * one behind the other. A step takes `piece` bytes of each part. */
+struct iris_ccl_packet_args {
+    struct iris_ccl_start start;
+    const void *in;
+    void *out;
+    uint64_t bytes;
+    uint64_t piece;
+    int32_t kind; /* enum iris_d_kind */
+    int32_t op;   /* iris_reduce_op_t */
+    int32_t exchange;
+    int32_t root;
+};
+
+#endif /* IRIS_DEVICE_KERNELS_CCL_ARGS_H */

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The arithmetic of reductions: blocks of elements, combined one member after
+ * the other in the group's order, with the same bits on every target.
+ */
+#ifndef IRIS_DEVICE_KERNELS_CCL_FOLD_H
+#define IRIS_DEVICE_KERNELS_CCL_FOLD_H
+
+#include <iris/device/value.h>
+#include <iris/device/kernels/ccl_args.h>
+#include <iris/device/atomic.h>
+
+/* What one lane combines at a time, in bytes: the widest access of a GPU, on
+ * the CPU enough for loops that the compiler vectorises. */
+#if IRIS_ON_CPU
+#define IRIS_CCL_BLOCK 512
+#else
+#define IRIS_CCL_BLOCK IRIS_CCL_DEVICE_BLOCK
+#endif
+
+/* clang-format off */
+/* What sums of each type are kept in: 16-bit floats in float, so that they are
+ * rounded once, at the end. Integers wrap around. */
+#define IRIS_D_SUM_i8 int8_t
+#define IRIS_D_SUM_u8 uint8_t
+#define IRIS_D_SUM_i16 int16_t
+#define IRIS_D_SUM_u16 uint16_t
+#define IRIS_D_SUM_i32 int32_t
+#define IRIS_D_SUM_u32 uint32_t
+#define IRIS_D_SUM_i64 int64_t
+#define IRIS_D_SUM_u64 uint64_t
+#define IRIS_D_SUM_f16 float
+#define IRIS_D_SUM_bf16 float
+#define IRIS_D_SUM_f32 float
+#define IRIS_D_SUM_f64 double
+
+/* A block as each type sees it, and its sums. */
+#define IRIS_D_ROW(name, c_type, arg)                                          \
+    c_type name[IRIS_CCL_BLOCK / sizeof(c_type)];
+typedef union iris_d_block {
+    uint32_t words[IRIS_CCL_BLOCK / 4];
+    IRIS_TYPES(IRIS_D_ROW, )
+} iris_d_block_t;
+#undef IRIS_D_ROW
+#define IRIS_D_ROW(name, c_type, arg)                                          \
+    IRIS_D_SUM_##name name[IRIS_CCL_BLOCK / sizeof(c_type)];
+typedef union iris_d_sums {
+    IRIS_TYPES(IRIS_D_ROW, )
+} iris_d_sums_t;
+#undef IRIS_D_ROW
+
+/* For i32: int32_t iris_d_merge_i32(iris_reduce_op_t op, int32_t a, int32_t b),
+ * a being of the earlier members. */
+#define IRIS_D_ROW(name, c_type, arg)                                          \
+    IRIS_DEVICE c_type iris_d_merge_##name(iris_reduce_op_t op, c_type a,      \
+                                           c_type b)                           \
+    {                                                                          \
+        return op == IRIS_REDUCE_SUM       ? (c_type)((uint64_t)a + (uint64_t)b) \
+               : op == IRIS_REDUCE_PRODUCT ? (c_type)((uint64_t)a * (uint64_t)b) \
+               : op == IRIS_REDUCE_MIN     ? (b < a ? b : a)                   \
+               : op == IRIS_REDUCE_MAX     ? (a < b ? b : a)                   \
+               : op == IRIS_REDUCE_BAND    ? (c_type)(a & b)                   \
+               : op == IRIS_REDUCE_BOR     ? (c_type)(a | b)                   \
+                                           : (c_type)(a ^ b);                  \
+    }
+IRIS_INTEGER_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
+
+/* For f32: of a NaN and a number the least and the greatest are the number; of
+ * two zeros it is the earlier member's. */
+#define IRIS_D_ROW(name, c_type)                                               \
+    IRIS_DEVICE c_type iris_d_merge_##name(iris_reduce_op_t op, c_type a,      \
+                                           c_type b)                           \
+    {                                                                          \
+        return op == IRIS_REDUCE_SUM       ? a + b                             \
+               : op == IRIS_REDUCE_PRODUCT ? a * b                             \
+               : op == IRIS_REDUCE_MIN     ? (b < a || a != a ? b : a)         \
+                                           : (a < b || a != a ? b : a);        \
+    }
+IRIS_D_ROW(f32, float)
+IRIS_D_ROW(f64, double)
+#undef IRIS_D_ROW
+#define iris_d_merge_f16 iris_d_merge_f32
+#define iris_d_merge_bf16 iris_d_merge_f32
+
+/* An element as its sum's type, and back: for f16 iris_d_widen_f16() and
+ * iris_d_narrow_f16(). Processors differ in which NaN they make; the result is
+ * always the same one. */
+#define IRIS_D_ROW(name, c_type, arg)                                          \
+    IRIS_DEVICE c_type iris_d_widen_##name(c_type value) { return value; }
+IRIS_INTEGER_TYPES(IRIS_D_ROW, )
+IRIS_D_ROW(f32, float, )
+IRIS_D_ROW(f64, double, )
+#undef IRIS_D_ROW
+#define iris_d_widen_f16 iris_f16_to_f32
+#define iris_d_widen_bf16 iris_bf16_to_f32
+
+#define IRIS_D_ROW(name, c_type, arg)                                          \
+    IRIS_DEVICE c_type iris_d_narrow_##name(c_type value) { return value; }
+IRIS_INTEGER_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
+IRIS_DEVICE float iris_d_narrow_f32(float value)
+{
+    return value != value ? iris_d_value_f32(0x7fc00000u) : value;
+}
+IRIS_DEVICE double iris_d_narrow_f64(double value)
+{
+    return value != value ? iris_d_value_f64((uint64_t)0x7ff80000u << 32)
+                          : value;
+}
+IRIS_DEVICE iris_f16_t iris_d_narrow_f16(float value)
+{
+    return iris_f16_from_f32(iris_d_narrow_f32(value));
+}
+IRIS_DEVICE iris_bf16_t iris_d_narrow_bf16(float value)
+{
+    return iris_bf16_from_f32(iris_d_narrow_f32(value));
+}
+
+/* For f32, of n elements: iris_d_begin_f32() makes them sums, iris_d_combine_f32()
+ * combines sums with them, iris_d_finish_f32() makes sums elements. n and op
+ * are constants by the time these loops are compiled. */
+#define IRIS_D_ROW(name, c_type, arg)                                          \
+    IRIS_DEVICE void iris_d_begin_##name(IRIS_D_SUM_##name *sums,              \
+                                         const c_type *from, size_t n)         \
+    {                                                                          \
+        IRIS_D_UNROLL                                                          \
+        for (size_t i = 0; i < n; i++) {                                       \
+            sums[i] = iris_d_widen_##name(from[i]);                            \
+        }                                                                      \
+    }                                                                          \
+    IRIS_DEVICE void iris_d_merge_all_##name(                                  \
+        iris_reduce_op_t op, IRIS_D_SUM_##name *sums, const c_type *from,      \
+        size_t n)                                                              \
+    {                                                                          \
+        IRIS_D_UNROLL                                                          \
+        for (size_t i = 0; i < n; i++) {                                       \
+            sums[i] =                                                          \
+                iris_d_merge_##name(op, sums[i], iris_d_widen_##name(from[i])); \
+        }                                                                      \
+    }                                                                          \
+    IRIS_DEVICE void iris_d_finish_##name(                                     \
+        c_type *to, const IRIS_D_SUM_##name *sums, size_t n)                   \
+    {                                                                          \
+        IRIS_D_UNROLL                                                          \
+        for (size_t i = 0; i < n; i++) {                                       \
+            to[i] = iris_d_narrow_##name(sums[i]);                             \
+        }                                                                      \
+    }
+IRIS_TYPES(IRIS_D_ROW, )
+#undef IRIS_D_ROW
+
+#define IRIS_D_CASE(name, op)                                                  \
+    case op:                                                                   \
+        iris_d_merge_all_##name(op, sums, from, n);                            \
+        break;
+#define IRIS_D_ROW(name, c_type, arg)                                          \
+    IRIS_DEVICE void iris_d_combine_##name(                                    \
+        iris_reduce_op_t op, IRIS_D_SUM_##name *sums, const c_type *from,      \
+        size_t n)                                                              \
+    {                                                                          \
+        switch (op) {                                                          \
+            IRIS_D_CASE(name, IRIS_REDUCE_SUM)                                 \
+            IRIS_D_CASE(name, IRIS_REDUCE_PRODUCT)                             \
+            IRIS_D_CASE(name, IRIS_REDUCE_MIN)                                 \
+            IRIS_D_CASE(name, IRIS_REDUCE_MAX)                                 \
+            arg(name)                                                          \
+        default: /* the host has refused it */                                 \
+            break;                                                             \
+        }                                                                      \
+    }
+#define IRIS_D_BITWISE(name)                                                   \
+    IRIS_D_CASE(name, IRIS_REDUCE_BAND)                                        \
+    IRIS_D_CASE(name, IRIS_REDUCE_BOR)                                         \
+    IRIS_D_CASE(name, IRIS_REDUCE_BXOR)
+#define IRIS_D_NO_MORE(name)
+IRIS_INTEGER_TYPES(IRIS_D_ROW, IRIS_D_BITWISE)
+IRIS_FLOAT_TYPES(IRIS_D_ROW, IRIS_D_NO_MORE)
+#undef IRIS_D_NO_MORE
+#undef IRIS_D_BITWISE
+#undef IRIS_D_ROW
+#undef IRIS_D_CASE
+
+/* The three for a block of any kind, or its first `bytes`, a constant. */
+#define IRIS_D_ROW(name, c_type, arg)                                          \
+    case IRIS_D_KIND_##name:                                                   \
+        arg(name, bytes / sizeof(c_type));                                     \
+        break;
+#define IRIS_D_BEGIN(name, n) iris_d_begin_##name(sums->name, from->name, n)
+#define IRIS_D_COMBINE(name, n)                                                \
+    iris_d_combine_##name(op, sums->name, from->name, n)
+#define IRIS_D_FINISH(name, n) iris_d_finish_##name(to->name, sums->name, n)
+IRIS_DEVICE void iris_d_fold_begin(enum iris_d_kind kind, iris_d_sums_t *sums,
+                                   const iris_d_block_t *from, size_t bytes)
+{
+    switch (kind) {
+        IRIS_TYPES(IRIS_D_ROW, IRIS_D_BEGIN)
+    default:
+        break;
+    }
+}
+
+IRIS_DEVICE void iris_d_fold(enum iris_d_kind kind, iris_reduce_op_t op,
+                             iris_d_sums_t *sums, const iris_d_block_t *from,
+                             size_t bytes)
+{
+    switch (kind) {
+        IRIS_TYPES(IRIS_D_ROW, IRIS_D_COMBINE)
+    default:
+        break;
+    }
+}
+
+IRIS_DEVICE void iris_d_fold_finish(enum iris_d_kind kind, iris_d_block_t *to,
+                                    const iris_d_sums_t *sums, size_t bytes)
+{
+    switch (kind) {
+        IRIS_TYPES(IRIS_D_ROW, IRIS_D_FINISH)
+    default:
+        break;
+    }
+}
+#undef IRIS_D_FINISH
+#undef IRIS_D_COMBINE
+#undef IRIS_D_BEGIN
+#undef IRIS_D_ROW
+/* clang-format on */
+
+#endif /* IRIS_DEVICE_KERNELS_CCL_FOLD_H */

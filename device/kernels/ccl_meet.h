@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How workgroups of a group's members begin and end a step in which they reach
+ * into each other's buffers: hello says where those are, bye that they are done
+ * with.
+ */
+#ifndef IRIS_DEVICE_KERNELS_CCL_MEET_H
+#define IRIS_DEVICE_KERNELS_CCL_MEET_H
+
+#include <iris/device/kernels/ccl_space.h>
+
+/* Words of a hello. Buffers are offsets from the start of the member's heap, so
+ * that they need not be the same on all members. */
+enum {
+    IRIS_CCL_IN_LOW,
+    IRIS_CCL_IN_HIGH,
+    IRIS_CCL_OUT_LOW,
+    IRIS_CCL_OUT_HIGH,
+    IRIS_CCL_CALL,
+};
+
+/* Member i's hello to this workgroup is at this offset from hellos. */
+IRIS_DEVICE size_t iris_d_ccl_hello_at(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                       uint32_t i)
+{
+    size_t wgs = (size_t)iris_d_ccl_word(&ccl->space->max_wgs);
+    size_t parity = (size_t)(ccl->epoch & 1);
+
+    return ((parity * wgs + wg.id) * ccl->count + i) * IRIS_CCL_HELLO_SPACE * 8;
+}
+
+/* What this rank says in word k. */
+IRIS_DEVICE uint32_t iris_d_ccl_says(const iris_d_ccl_t *ccl, const void *in,
+                                     const void *out, uint32_t k)
+{
+    uint64_t from = (uint64_t)((uintptr_t)in - ccl->dev.heap_base);
+    uint64_t to = (uint64_t)((uintptr_t)out - ccl->dev.heap_base);
+
+    return k == IRIS_CCL_CALL      ? ccl->call
+           : k == IRIS_CCL_IN_LOW  ? (uint32_t)from
+           : k == IRIS_CCL_IN_HIGH ? (uint32_t)(from >> 32)
+           : k == IRIS_CCL_OUT_LOW ? (uint32_t)to
+                                   : (uint32_t)(to >> 32);
+}
+
+/* A member that makes another call never says what is waited for. The CPU
+ * reports that at once, a GPU when the wait's deadline has passed. */
+IRIS_DEVICE void iris_d_ccl_await_call(const iris_d_ccl_t *ccl,
+                                       const void *half)
+{
+    uint64_t expected = iris_d_ccl_half(ccl->call, iris_d_ccl_flag(ccl));
+#if IRIS_ON_CPU
+    if (iris_d_ccl_await(ccl, half) != expected) {
+        iris_cpu_end(ccl->dev.cpu,
+                     "members of a group made different collective calls, or "
+                     "with different counts, types, operations or options; all "
+                     "members make the same calls in the same order");
+    }
+#else
+    (void)iris_d_wait(
+        ccl->dev, half,
+        iris_d_ccl_condition(IRIS_D_KIND_u64, IRIS_CMP_EQ, expected));
+#endif
+}
+
+/* Says to this workgroup of every member where this rank's buffers are, and
+ * waits until they all have. Their kernels have begun then: what came before on
+ * their streams is done and visible. Called by all lanes of the workgroup. */
+IRIS_DEVICE void iris_d_ccl_hello(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                  const void *in, const void *out)
+{
+    uint32_t flag = iris_d_ccl_flag(ccl);
+    size_t mine = iris_d_ccl_hello_at(wg, ccl, ccl->index);
+
+    iris_d_release_ahead();
+    IRIS_WG_LANES (wg, i, (size_t)ccl->count * IRIS_CCL_HELLO_WORDS) {
+        uint32_t k = (uint32_t)i % IRIS_CCL_HELLO_WORDS;
+        uint32_t to = iris_d_ccl_after(ccl, (uint32_t)i / IRIS_CCL_HELLO_WORDS);
+        char *hello = iris_d_ccl_peer(ccl, to, &ccl->space->hellos) + mine;
+
+        iris_d_store_u64(
+            (iris_d_u64_t *)hello + k,
+            iris_d_ccl_half(iris_d_ccl_says(ccl, in, out, k), flag),
+            iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
+    }
+    IRIS_WG_LANES (wg, i, (size_t)ccl->count * IRIS_CCL_HELLO_WORDS) {
+        uint32_t k = (uint32_t)i % IRIS_CCL_HELLO_WORDS;
+        uint32_t from =
+            iris_d_ccl_after(ccl, (uint32_t)i / IRIS_CCL_HELLO_WORDS);
+        const char *half = iris_d_ccl_own(ccl, &ccl->space->hellos) +
+                           iris_d_ccl_hello_at(wg, ccl, from) + k * 8;
+
+        if (k == IRIS_CCL_CALL) {
+            iris_d_ccl_await_call(ccl, half);
+        } else {
+            (void)iris_d_ccl_await(ccl, half);
+        }
+    }
+    iris_wg_barrier(wg);
+}
+
+/* The buffer that member i named in its hello, as this rank maps it; `low` is
+ * IRIS_CCL_IN_LOW or IRIS_CCL_OUT_LOW. */
+IRIS_DEVICE uint64_t iris_d_ccl_named(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                      uint32_t i, uint32_t low)
+{
+    iris_d_u64_t *hello =
+        (iris_d_u64_t *)(iris_d_ccl_own(ccl, &ccl->space->hellos) +
+                         iris_d_ccl_hello_at(wg, ccl, i));
+    uint64_t offset =
+        iris_d_load_u64(&hello[low], iris_d_ccl_relaxed()) & 0xffffffffu;
+    int64_t rank =
+        iris_d_ccl_word(&iris_i_ccl_members(ccl->space)[ccl->count + i]);
+
+    offset |= iris_d_load_u64(&hello[low + 1], iris_d_ccl_relaxed()) << 32;
+    return (uint64_t)iris_d_load_constant(&ccl->dev.heap_bases[rank]) + offset;
+}
+
+/* Where the members' buffers of this step are: each an address, in the group's
+ * order. */
+typedef struct iris_d_ccl_tables {
+    const iris_d_u64_t *in;
+    const iris_d_u64_t *out;
+} iris_d_ccl_tables_t;
+
+IRIS_DEVICE char *iris_d_ccl_at(const iris_d_u64_t *table, uint32_t i)
+{
+    return (char *)iris_d_global((uintptr_t)table[i]);
+}
+
+/* iris_d_ccl_hello(), and tables of what the members have said. Called by all
+ * lanes. */
+IRIS_DEVICE iris_d_ccl_tables_t iris_d_ccl_meet(iris_wg_t wg,
+                                                const iris_d_ccl_t *ccl,
+                                                const void *in, const void *out)
+{
+    iris_d_u64_t *table =
+        (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->tables) +
+        2 * (size_t)wg.id * ccl->count;
+    iris_d_ccl_tables_t tables = {table, table + ccl->count};
+
+    iris_d_ccl_hello(wg, ccl, in, out);
+    IRIS_WG_LANES (wg, i, 2 * (size_t)ccl->count) {
+        table[i] = i < ccl->count
+                       ? iris_d_ccl_named(wg, ccl, (uint32_t)i, IRIS_CCL_IN_LOW)
+                       : iris_d_ccl_named(wg, ccl, (uint32_t)i - ccl->count,
+                                          IRIS_CCL_OUT_LOW);
+    }
+    iris_wg_barrier(wg);
+    return tables;
+}
+
+/* Waits until this workgroup of every member has ended the step: what it wrote
+ * is visible here, and it reads this rank's buffers no more. Called by all
+ * lanes. */
+IRIS_DEVICE void iris_d_ccl_bye(iris_wg_t wg, const iris_d_ccl_t *ccl)
+{
+    iris_d_condition_t ended =
+        iris_d_ccl_condition(IRIS_D_KIND_u64, IRIS_CMP_GE, ccl->epoch);
+    size_t first = (size_t)wg.id * ccl->count;
+
+    iris_wg_barrier(wg);
+    iris_d_release_ahead(); /* of all that the workgroup wrote */
+    IRIS_WG_LANES (wg, i, ccl->count) {
+        uint32_t to = iris_d_ccl_after(ccl, (uint32_t)i);
+        char *byes = iris_d_ccl_peer(ccl, to, &ccl->space->byes);
+
+        iris_d_store_u64((iris_d_u64_t *)byes + first + ccl->index, ccl->epoch,
+                         iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
+    }
+    IRIS_WG_LANES (wg, i, ccl->count) {
+        (void)iris_d_wait(
+            ccl->dev,
+            (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->byes) + first + i,
+            ended);
+    }
+    iris_wg_barrier(wg);
+}
+
+#endif /* IRIS_DEVICE_KERNELS_CCL_MEET_H */

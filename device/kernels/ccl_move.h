@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Collectives that only move: all_gather, all_to_all and broadcast between the
+ * members' buffers where they are, by writing into theirs or reading from them.
+ */
+#ifndef IRIS_DEVICE_KERNELS_CCL_MOVE_H
+#define IRIS_DEVICE_KERNELS_CCL_MOVE_H
+
+#include <iris/device/kernels/ccl_meet.h>
+
+/* Bytes of this workgroup's share are a multiple of this. */
+#define IRIS_CCL_GRAIN 128
+
+IRIS_DEVICE void iris_d_ccl_move(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                 const struct iris_ccl_move_args *args,
+                                 iris_d_ccl_tables_t tables, uint32_t i)
+{
+    size_t grains = (args->bytes + IRIS_CCL_GRAIN - 1) / IRIS_CCL_GRAIN;
+    size_t begin = iris_d_share(wg, wg.id, grains) * IRIS_CCL_GRAIN;
+    size_t end = iris_d_share(wg, wg.id + 1, grains) * IRIS_CCL_GRAIN;
+    const char *from = iris_d_ccl_at(tables.in, args->pull ? i : ccl->index) +
+                       i * args->in_of_peer + ccl->index * args->in_of_self +
+                       begin;
+    char *to = iris_d_ccl_at(tables.out, args->pull ? ccl->index : i) +
+               i * args->out_of_peer + ccl->index * args->out_of_self + begin;
+
+    end = end < args->bytes ? end : args->bytes;
+    if (from != to && begin < end) {
+        iris_d_wg_bytes(wg, to, from, end - begin);
+    }
+}
+
+IRIS_KERNEL(iris_k_ccl_move, struct iris_ccl_move_args)
+{
+    iris_d_ccl_t ccl = iris_d_ccl_begin(wg, &args->start);
+    iris_d_ccl_tables_t tables;
+    uint32_t reader;
+
+    ccl.epoch++;
+    tables = iris_d_ccl_meet(wg, &ccl, args->in, args->out);
+    for (uint32_t i = 0; i < ccl.count; i++) {
+        uint32_t peer = iris_d_ccl_after(&ccl, i);
+
+        reader = args->pull ? peer : ccl.index;
+        if (args->root < 0 || reader == (uint32_t)args->root) {
+            iris_d_ccl_move(wg, &ccl, args, tables, peer);
+        }
+    }
+    if (!args->async) {
+        iris_d_ccl_bye(wg, &ccl);
+    }
+    iris_d_ccl_end(wg, &ccl);
+}
+
+#endif /* IRIS_DEVICE_KERNELS_CCL_MOVE_H */

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Collectives by packets: data travels with its flag into the receivers'
+ * workspaces, so no barrier comes before or after. Twice the bytes, the least
+ * time for few of them; and buffers may be any memory of the rank's.
+ *
+ * The packets are those of NCCL's low-latency protocol (LL), the all-pairs
+ * exchange in one shot and in two that of mscclpp's allreduce_allpair_packet
+ * and allreduce_packet.
+ */
+#ifndef IRIS_DEVICE_KERNELS_CCL_PACKET_H
+#define IRIS_DEVICE_KERNELS_CCL_PACKET_H
+
+#include <iris/device/kernels/ccl_fold.h>
+#include <iris/device/kernels/ccl_meet.h>
+#include <iris/device/kernels/ccl_share.h>
+
+/* How many members' packets a lane polls at a time. */
+#if IRIS_ON_CPU
+#define IRIS_CCL_POLLED 1
+#else
+#define IRIS_CCL_POLLED 4
+#endif
+
+/* One step. `in` and `out` are where its piece begins. */
+typedef struct iris_d_ccl_step {
+    iris_d_ccl_t ccl;
+    const char *in;
+    char *out;
+    size_t bytes;      /* of the piece */
+    size_t units;      /* of a part of a full piece */
+    size_t part;       /* bytes from a member's part to the next one's */
+    size_t slot_bytes; /* of a slot's packets */
+    char *slots;       /* this rank's, of the step's parity */
+    size_t mine;       /* from a member's `slots` to this rank's slot there */
+} iris_d_ccl_step_t;
+
+IRIS_DEVICE size_t iris_d_ccl_units(size_t bytes)
+{
+    return (bytes + IRIS_CCL_UNIT_BYTES - 1) / IRIS_CCL_UNIT_BYTES;
+}
+
+/* Unit u of a part of so many bytes; what is behind the end is 0. Parts are
+ * aligned for their elements only. */
+IRIS_DEVICE uint64_t iris_d_ccl_take(const char *part, size_t bytes, size_t u)
+{
+    const char *from = part + u * IRIS_CCL_UNIT_BYTES;
+    size_t left = bytes - u * IRIS_CCL_UNIT_BYTES;
+    uint64_t data = 0;
+
+    if (left >= IRIS_CCL_UNIT_BYTES && ((uintptr_t)from & 7) == 0) {
+        return *(const iris_d_u64_t *)from;
+    }
+    if (left >= IRIS_CCL_UNIT_BYTES && ((uintptr_t)from & 3) == 0) {
+        data = ((const iris_d_u32_t *)from)[1];
+        return data << 32 | ((const iris_d_u32_t *)from)[0];
+    }
+    IRIS_D_UNROLL
+    for (unsigned i = 0; i < IRIS_CCL_UNIT_BYTES; i++) {
+        data |= i < left ? (uint64_t)(uint8_t)from[i] << (8 * i) : 0;
+    }
+    return data;
+}
+
+IRIS_DEVICE void iris_d_ccl_give(char *part, size_t bytes, size_t u,
+                                 uint64_t data)
+{
+    char *to = part + u * IRIS_CCL_UNIT_BYTES;
+    size_t left = bytes - u * IRIS_CCL_UNIT_BYTES;
+
+    if (left >= IRIS_CCL_UNIT_BYTES && ((uintptr_t)to & 7) == 0) {
+        *(iris_d_u64_t *)to = data;
+        return;
+    }
+    if (left >= IRIS_CCL_UNIT_BYTES && ((uintptr_t)to & 3) == 0) {
+        ((iris_d_u32_t *)to)[0] = (uint32_t)data;
+        ((iris_d_u32_t *)to)[1] = (uint32_t)(data >> 32);
+        return;
+    }
+    IRIS_D_UNROLL
+    for (unsigned i = 0; i < IRIS_CCL_UNIT_BYTES; i++) {
+        if (i < left) {
+            to[i] = (char)(data >> (8 * i));
+        }
+    }
+}
+
+/* Member i's slots of this step, as this rank maps them. */
+IRIS_DEVICE char *iris_d_ccl_slots(const iris_d_ccl_step_t *step, uint32_t i)
+{
+    const iris_d_ccl_t *ccl = &step->ccl;
+    size_t parity = (size_t)(ccl->epoch & 1) * ccl->count * step->slot_bytes;
+
+    return iris_d_ccl_peer(ccl, i, &ccl->space->slots) + parity;
+}
+
+IRIS_DEVICE void iris_d_ccl_send(const iris_d_ccl_step_t *step, char *slot,
+                                 size_t u, uint64_t data)
+{
+    uint32_t flag = iris_d_ccl_flag(&step->ccl);
+    iris_d_u64_t *halves = (iris_d_u64_t *)(slot + u * IRIS_CCL_PACKET_BYTES);
+
+    iris_d_store_u64(halves, iris_d_ccl_half((uint32_t)data, flag),
+                     iris_d_ccl_relaxed());
+    iris_d_store_u64(halves + 1, iris_d_ccl_half((uint32_t)(data >> 32), flag),
+                     iris_d_ccl_relaxed());
+}
+
+/* One poll of a packet: 1 if both halves are this step's. */
+IRIS_DEVICE iris_bool_t iris_d_ccl_poll(const iris_d_ccl_step_t *step,
+                                        const char *packet, uint64_t *data_p)
+{
+    uint32_t flag = iris_d_ccl_flag(&step->ccl);
+    iris_d_u64_t *halves = (iris_d_u64_t *)packet;
+    uint64_t low = iris_d_load_u64(halves, iris_d_ccl_relaxed());
+    uint64_t high = iris_d_load_u64(halves + 1, iris_d_ccl_relaxed());
+
+    *data_p = high << 32 | (uint32_t)low;
+    return (uint32_t)(low >> 32) == flag && (uint32_t)(high >> 32) == flag;
+}
+
+/* Waits for the packets of unit u in `count` slots from `slot` on, at most
+ * IRIS_CCL_POLLED; all are polled before the first is waited for. Packet
+ * `skip`, which is this rank's own, is left out. */
+IRIS_DEVICE void iris_d_ccl_receive(const iris_d_ccl_step_t *step,
+                                    const char *slot, size_t u, uint32_t count,
+                                    uint32_t skip, uint64_t *data)
+{
+    const char *missing, *packet = slot + u * IRIS_CCL_PACKET_BYTES;
+    iris_bool_t waits = 0, lacks;
+    iris_d_waiting_t wait;
+
+    for (;;) {
+        lacks = 0;
+        missing = packet;
+        IRIS_D_UNROLL
+        for (uint32_t k = 0; k < IRIS_CCL_POLLED; k++) {
+            if (k < count && k != skip &&
+                !iris_d_ccl_poll(step, packet + k * step->slot_bytes,
+                                 &data[k])) {
+                missing = packet + k * step->slot_bytes;
+                lacks = 1;
+            }
+        }
+        if (!lacks) {
+            break;
+        }
+        if (!waits) {
+            wait = iris_d_wait_begin(
+                step->ccl.dev, missing + 4,
+                iris_d_ccl_condition(IRIS_D_KIND_u32, IRIS_CMP_EQ,
+                                     iris_d_ccl_flag(&step->ccl)));
+            waits = 1;
+        }
+        wait.ptr = missing + 4;
+        iris_d_wait_poll(step->ccl.dev, &wait);
+    }
+    if (waits) {
+        iris_d_wait_end(step->ccl.dev);
+    }
+}
+
+/* ---- Reductions ---------------------------------------------------------- */
+
+/* Combines unit u of all members, `own` being this rank's. */
+IRIS_DEVICE uint64_t iris_d_ccl_sum(const iris_d_ccl_step_t *step,
+                                    const struct iris_ccl_packet_args *args,
+                                    size_t u, uint64_t own)
+{
+    enum iris_d_kind kind = (enum iris_d_kind)args->kind;
+    iris_reduce_op_t op = (iris_reduce_op_t)args->op;
+    uint32_t count = step->ccl.count, index = step->ccl.index;
+    iris_d_block_t block;
+    iris_d_sums_t sums;
+
+    for (uint32_t first = 0; first < count; first += IRIS_CCL_POLLED) {
+        uint64_t data[IRIS_CCL_POLLED] = {0};
+
+        iris_d_ccl_receive(step, step->slots + first * step->slot_bytes, u,
+                           count - first, index - first, data);
+        for (uint32_t k = 0; k < IRIS_CCL_POLLED && first + k < count; k++) {
+            uint64_t unit = first + k == index ? own : data[0];
+
+            block.words[0] = (uint32_t)unit;
+            block.words[1] = (uint32_t)(unit >> 32);
+            if (first + k == 0) {
+                iris_d_fold_begin(kind, &sums, &block, IRIS_CCL_UNIT_BYTES);
+            } else {
+                iris_d_fold(kind, op, &sums, &block, IRIS_CCL_UNIT_BYTES);
+            }
+            IRIS_D_UNROLL
+            for (uint32_t j = 1; j < IRIS_CCL_POLLED; j++) {
+                data[j - 1] = data[j]; /* registers cannot be indexed */
+            }
+        }
+    }
+    iris_d_fold_finish(kind, &block, &sums, IRIS_CCL_UNIT_BYTES);
+    return (uint64_t)block.words[1] << 32 | block.words[0];
+}
+
+/* What this rank sends to member i: all, a share, or a part. */
+IRIS_DEVICE iris_d_ccl_share_t iris_d_ccl_meant(const iris_d_ccl_step_t *step,
+                                                int exchange, uint32_t i)
+{
+    iris_d_ccl_share_t all = {0, step->bytes};
+
+    if (exchange == IRIS_CCL_REDUCE_TWO) {
+        return iris_d_ccl_share(i, step->ccl.count, step->bytes);
+    }
+    if (exchange == IRIS_CCL_REDUCE_PARTS) {
+        all.begin = i * step->part;
+    }
+    return all;
+}
+
+/* Combines unit u of this rank's share or part, and of a share sends the sum to
+ * all. */
+IRIS_DEVICE void
+iris_d_ccl_exchange_unit(const iris_d_ccl_step_t *step,
+                         const struct iris_ccl_packet_args *args,
+                         iris_d_ccl_share_t mine, size_t u)
+{
+    iris_bool_t shares = args->exchange == IRIS_CCL_REDUCE_TWO;
+    uint32_t count = shares ? step->ccl.count : 1;
+    uint64_t sum = iris_d_ccl_sum(
+        step, args, u, iris_d_ccl_take(step->in + mine.begin, mine.bytes, u));
+
+    iris_d_ccl_give(step->out + (shares ? mine.begin : 0), mine.bytes, u, sum);
+    for (uint32_t i = 1; i < count; i++) {
+        uint32_t peer = iris_d_ccl_after(&step->ccl, i);
+        char *slot = iris_d_ccl_slots(step, peer) + step->mine;
+
+        iris_d_ccl_send(step, slot + step->slot_bytes / 2, u, sum);
+    }
+}
+
+/* A lane combines the units that it sent, so it reads no unit of `in` after
+ * another lane has written it: in and out may be the same. */
+IRIS_DEVICE void iris_d_ccl_exchange(iris_wg_t wg,
+                                     const iris_d_ccl_step_t *step,
+                                     const struct iris_ccl_packet_args *args)
+{
+    uint32_t count = step->ccl.count;
+    iris_d_ccl_share_t mine =
+        iris_d_ccl_meant(step, args->exchange, step->ccl.index);
+
+    for (uint32_t i = 1; i < count; i++) {
+        uint32_t peer = iris_d_ccl_after(&step->ccl, i);
+        iris_d_ccl_share_t share = iris_d_ccl_meant(step, args->exchange, peer);
+        char *slot = iris_d_ccl_slots(step, peer) + step->mine;
+
+        IRIS_LANES (wg, u, step->units) {
+            if (u < iris_d_ccl_units(share.bytes)) {
+                iris_d_ccl_send(
+                    step, slot, u,
+                    iris_d_ccl_take(step->in + share.begin, share.bytes, u));
+            }
+        }
+    }
+    IRIS_LANES (wg, u, step->units) {
+        if (u < iris_d_ccl_units(mine.bytes)) {
+            iris_d_ccl_exchange_unit(step, args, mine, u);
+        }
+    }
+}
+
+/* ---- What only moves ----------------------------------------------------- */
+
+/* What member i sent: its part, or with `shares` its share of one. */
+IRIS_DEVICE iris_d_ccl_share_t iris_d_ccl_of(const iris_d_ccl_step_t *step,
+                                             iris_bool_t shares, uint32_t i)
+{
+    iris_d_ccl_share_t part = {i * step->part, step->bytes};
+
+    return shares ? iris_d_ccl_share(i, step->ccl.count, step->bytes) : part;
+}
+
+/* Puts unit u of the other members where it belongs. Of shares the last ones
+ * may have no such unit. */
+IRIS_DEVICE void iris_d_ccl_collect_unit(const iris_d_ccl_step_t *step,
+                                         size_t u, iris_bool_t shares)
+{
+    uint32_t count = step->ccl.count;
+
+    while (u >=
+           iris_d_ccl_units(iris_d_ccl_of(step, shares, count - 1).bytes)) {
+        count--;
+    }
+    for (uint32_t first = 0; first < count; first += IRIS_CCL_POLLED) {
+        const char *slot = step->slots + first * step->slot_bytes +
+                           (shares ? step->slot_bytes / 2 : 0);
+        uint64_t data[IRIS_CCL_POLLED] = {0};
+
+        iris_d_ccl_receive(step, slot, u, count - first,
+                           step->ccl.index - first, data);
+        IRIS_D_UNROLL
+        for (uint32_t k = 0; k < IRIS_CCL_POLLED; k++) {
+            iris_d_ccl_share_t part = iris_d_ccl_of(step, shares, first + k);
+
+            if (first + k < count && first + k != step->ccl.index) {
+                iris_d_ccl_give(step->out + part.begin, part.bytes, u, data[k]);
+            }
+        }
+    }
+}
+
+IRIS_DEVICE void iris_d_ccl_collect(iris_wg_t wg, const iris_d_ccl_step_t *step,
+                                    iris_bool_t shares)
+{
+    size_t most = iris_d_ccl_units(iris_d_ccl_of(step, shares, 0).bytes);
+
+    IRIS_LANES (wg, u, step->units) {
+        if (u < most) {
+            iris_d_ccl_collect_unit(step, u, shares);
+        }
+    }
+}
+
+/* Sends each other member its part, or all of them the one that there is
+ * (`part` is 0), and keeps this rank's own. */
+IRIS_DEVICE void iris_d_ccl_deal(iris_wg_t wg, const iris_d_ccl_step_t *step,
+                                 size_t part)
+{
+    uint32_t index = step->ccl.index, count = step->ccl.count;
+    size_t units = iris_d_ccl_units(step->bytes);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t to = iris_d_ccl_after(&step->ccl, i);
+        const char *from = step->in + to * part;
+        char *slot = iris_d_ccl_slots(step, to) + step->mine;
+
+        IRIS_LANES (wg, u, step->units) {
+            if (u < units && i == 0) {
+                iris_d_ccl_give(step->out + index * step->part, step->bytes, u,
+                                iris_d_ccl_take(from, step->bytes, u));
+            } else if (u < units) {
+                iris_d_ccl_send(step, slot, u,
+                                iris_d_ccl_take(from, step->bytes, u));
+            }
+        }
+    }
+}
+
+/* The members have to meet, since who only receives would hear from the root
+ * alone, who only sends from nobody. */
+IRIS_DEVICE void iris_d_ccl_spread(iris_wg_t wg, const iris_d_ccl_step_t *step,
+                                   uint32_t root)
+{
+    uint64_t data;
+
+    if (step->ccl.index == root) {
+        iris_d_ccl_deal(wg, step, 0);
+    }
+    iris_d_ccl_hello(wg, &step->ccl, NULL, NULL);
+    if (step->ccl.index == root) {
+        return;
+    }
+    IRIS_LANES (wg, u, step->units) {
+        if (u < iris_d_ccl_units(step->bytes)) {
+            iris_d_ccl_receive(step, step->slots + root * step->slot_bytes, u,
+                               1, IRIS_CCL_POLLED, &data);
+            iris_d_ccl_give(step->out, step->bytes, u, data);
+        }
+    }
+}
+
+IRIS_DEVICE void iris_d_ccl_one_step(iris_wg_t wg, iris_d_ccl_step_t *step,
+                                     const struct iris_ccl_packet_args *args)
+{
+    step->slots = iris_d_ccl_slots(step, step->ccl.index);
+    if (args->exchange == IRIS_CCL_SPREAD) {
+        step->part = 0;
+        iris_d_ccl_spread(wg, step, (uint32_t)args->root);
+        return;
+    }
+    if (args->exchange == IRIS_CCL_GATHER || args->exchange == IRIS_CCL_SWAP) {
+        iris_d_ccl_deal(wg, step,
+                        args->exchange == IRIS_CCL_GATHER ? 0 : step->part);
+    } else {
+        iris_d_ccl_exchange(wg, step, args);
+    }
+    if (args->exchange != IRIS_CCL_REDUCE_ONE &&
+        args->exchange != IRIS_CCL_REDUCE_PARTS) {
+        iris_d_ccl_collect(wg, step, args->exchange == IRIS_CCL_REDUCE_TWO);
+    }
+}
+
+/* Unit u of each member's part is the affair of one workgroup, in every step of
+ * a kernel and on every member, so that what iris_ccl_space says of two
+ * parities is true of each workgroup by itself. The next kernel divides the
+ * units in another way, so workgroups of one of several steps end it together.
+ */
+IRIS_KERNEL(iris_k_ccl_packet, struct iris_ccl_packet_args)
+{
+    iris_d_ccl_step_t step;
+    size_t done;
+
+    step.ccl = iris_d_ccl_begin(wg, &args->start);
+    step.part = args->bytes;
+    step.slot_bytes = 2 * (size_t)iris_d_ccl_word(&step.ccl.space->slot_bytes);
+    step.mine = step.ccl.index * step.slot_bytes;
+    step.units = iris_d_ccl_units(
+        args->exchange == IRIS_CCL_REDUCE_TWO
+            ? iris_d_ccl_share(0, step.ccl.count, args->piece).bytes
+            : args->piece);
+    for (done = 0; done < args->bytes; done += args->piece) {
+        step.in = (const char *)iris_d_global((uintptr_t)args->in) + done;
+        step.out = (char *)iris_d_global((uintptr_t)args->out) + done;
+        step.bytes =
+            args->bytes - done < args->piece ? args->bytes - done : args->piece;
+        step.ccl.epoch++;
+        iris_d_ccl_one_step(wg, &step, args);
+    }
+    if (done > args->piece) {
+        iris_d_ccl_bye(wg, &step.ccl);
+    }
+    iris_d_ccl_end(wg, &step.ccl);
+}
+
+#endif /* IRIS_DEVICE_KERNELS_CCL_PACKET_H */

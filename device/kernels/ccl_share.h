@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How the members of a group divide a buffer among themselves.
+ */
+#ifndef IRIS_DEVICE_KERNELS_CCL_SHARE_H
+#define IRIS_DEVICE_KERNELS_CCL_SHARE_H
+
+#include <iris/device/compat.h>
+
+/* Member i's share of so many bytes: equal ones, in units of 16 bytes; the last
+ * ones may be shorter, or empty. */
+typedef struct iris_d_ccl_share {
+    size_t begin;
+    size_t bytes;
+} iris_d_ccl_share_t;
+
+IRIS_DEVICE iris_d_ccl_share_t iris_d_ccl_share(uint32_t i, uint32_t count,
+                                                size_t bytes)
+{
+    size_t each = ((bytes + count - 1) / count + 15) / 16 * 16;
+    iris_d_ccl_share_t share = {i * each, 0};
+
+    if (share.begin < bytes) {
+        share.bytes = bytes - share.begin < each ? bytes - share.begin : each;
+    }
+    return share;
+}
+
+#endif /* IRIS_DEVICE_KERNELS_CCL_SHARE_H */

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Collectives on streams: all_reduce, all_gather, reduce_scatter, all_to_all
+ * and broadcast between the members of a group.
+ */
+#ifndef IRIS_CCL_H
+#define IRIS_CCL_H
+
+#include <iris/group.h>
+#include <iris/stream.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How a collective is done: X(NAME, value, name). Values never change meaning;
+ * new ones come at the end. */
+/* clang-format off */
+#define IRIS_CCL_VARIANT_ROWS(X)                                               \
+    X(AUTO,            0, "auto")            /* the best one that can */       \
+    X(ONE_SHOT,        1, "one_shot")        /* everybody reads all */         \
+    X(TWO_SHOT,        2, "two_shot")        /* and combines a share for all */\
+    X(ONE_SHOT_PACKET, 3, "one_shot_packet") /* data travels with flags */     \
+    X(TWO_SHOT_PACKET, 4, "two_shot_packet")                                   \
+    X(DIRECT,          5, "direct")          /* reads where it lies */         \
+    X(PACKET,          6, "packet")                                            \
+    X(PUSH,            7, "push")            /* writes where it belongs */     \
+    X(PULL,            8, "pull")            /* reads from where it is */
+/* clang-format on */
+
+/** IRIS_CCL_AUTO and so on. Which a collective has:
+ *    all_reduce      ONE_SHOT, TWO_SHOT, ONE_SHOT_PACKET, TWO_SHOT_PACKET
+ *    reduce_scatter  DIRECT, PACKET
+ *    all_gather, all_to_all, broadcast  PUSH, PULL, PACKET
+ *  Those with packets need no memory on the heap, and work in place always. All
+ *  of them give the same bits. */
+typedef enum iris_ccl_variant {
+#define IRIS_CCL_VARIANT_ENUM(NAME, value, name) IRIS_CCL_##NAME = value,
+    IRIS_CCL_VARIANT_ROWS(IRIS_CCL_VARIANT_ENUM)
+#undef IRIS_CCL_VARIANT_ENUM
+} iris_ccl_variant_t;
+
+/** Name of a variant, such as "two_shot". Never NULL; the string is static. An
+ *  unknown value gives "?". */
+IRIS_API const char *iris_ccl_variant_name(iris_ccl_variant_t variant);
+
+/** Memory on the heap by which collectives of one group meet. Opaque. */
+typedef struct iris_ccl_workspace iris_ccl_workspace_t;
+
+/** What a call may say beyond its arguments. All members say the same, but for
+ *  stream and workspace. New fields come at the end. */
+struct iris_ccl_options {
+    size_t size;                     /**< Set by iris_ccl_options_init(). */
+    iris_stream_t *stream;           /**< NULL: the default stream. */
+    iris_group_t *group;             /**< NULL: all ranks. */
+    iris_ccl_workspace_t *workspace; /**< NULL: the group's own. */
+    int num_cus; /**< Workgroups at most; 0: as many as are worth it. */
+    iris_ccl_variant_t all_reduce; /**< AUTO: what IRIS_ALL_REDUCE says. */
+    iris_ccl_variant_t all_gather;
+    iris_ccl_variant_t reduce_scatter;
+    iris_ccl_variant_t all_to_all;
+    iris_ccl_variant_t broadcast;
+    int async; /**< 1: no barrier at the end. The result is there, but members
+                    may still read this rank's input. */
+};
+
+/** Makes every field NULL or 0. Local, cannot fail. */
+#define iris_ccl_options_init(options) \
+    iris_ccl_options_init_sized((options), sizeof *(options))
+IRIS_API void iris_ccl_options_init_sized(struct iris_ccl_options *options,
+                                          size_t size);
+
+/* ---- Collectives ------------------------------------------------------------
+ *
+ * All members of the group make the same calls in the same order, each with its
+ * own buffers. A call enqueues on the stream and does not block the host, but
+ * for a full stream, and the first call of a group, which makes its workspace
+ * (below). When the stream has done it the result is there, and the rank's own
+ * buffers may be written again. No barrier is needed between calls.
+ *
+ * Any count is legal; 0 does nothing. `in` and `out` are aligned for their
+ * elements, and are memory that kernels of this rank can use. On the heap
+ * (iris_malloc()), on all members alike, they are used where they are; if not,
+ * variants with packets carry the data, at half the bandwidth. They are the
+ * same place, as each call says, or do not overlap; all members alike.
+ *
+ * Reductions are deterministic: each element is combined in the group's order,
+ * member 0 first, whatever the variant, the number of workgroups, the place in
+ * the buffer or the device. f16 and bf16 are added and multiplied as f32 and
+ * rounded once, at the end. Integers wrap around. MIN and MAX of a NaN and a
+ * number are the number; of +0 and -0 the earlier member's. A result that is a
+ * NaN is always the same one, quiet and positive. BAND, BOR and BXOR are for
+ * integers and bool; other reductions of bool are not defined, of complex ones
+ * SUM is.
+ *
+ * `options` may be NULL: all fields as iris_ccl_options_init() makes them.
+ *
+ * IRIS_ERR_INVALID      in or out is NULL (and count is not 0), misaligned,
+ * past the end of a heap, or overlaps; no such type, operation for the type,
+ * root, group, stream or workspace; a field of options is out of range: the
+ * message says which is right; a variant that the collective does not have, or
+ *                       that needs buffers on the heap or apart
+ * IRIS_ERR_STATE        the workspace was last used on another stream, whose
+ *                       work may not be done; a group that is not all of the
+ *                       job came before iris_ccl_prepare()
+ * IRIS_ERR_UNREACHABLE  a member's heap is not mapped here
+ * IRIS_ERR_UNSUPPORTED  the library has no kernels for this GPU
+ * IRIS_ERR_DEVICE; of a full stream IRIS_ERR_PEER_LOST and IRIS_ERR_TIMEOUT; of
+ * the first call also what iris_all_reduce_preamble() returns
+ *
+ * A member that does not come, or makes another call, is an error of
+ * iris_stream_synchronize(). The workspace is not to be used after that. */
+
+/** out[i] is the reduction of all members' in[i], for i < count. `in` may be
+ *  `out`, but not with ONE_SHOT. */
+IRIS_API iris_status_t iris_all_reduce(iris_t *iris, const void *in, void *out,
+                                       size_t count, iris_dtype_t dtype,
+                                       iris_reduce_op_t op,
+                                       const struct iris_ccl_options *options);
+
+/** out has count elements of each member, in group order: what it has in `in`.
+ *  `in` may be this rank's own part of `out`. */
+IRIS_API iris_status_t iris_all_gather(iris_t *iris, const void *in, void *out,
+                                       size_t count, iris_dtype_t dtype,
+                                       const struct iris_ccl_options *options);
+
+/** in has count elements for each member, in group order; out[i] is the
+ *  reduction of what all have for this one. `out` may be this rank's own part
+ *  of `in`. */
+IRIS_API iris_status_t iris_reduce_scatter(
+    iris_t *iris, const void *in, void *out, size_t count, iris_dtype_t dtype,
+    iris_reduce_op_t op, const struct iris_ccl_options *options);
+
+/** in has count elements for each member, in group order, and out gets count
+ *  elements from each. `in` may be `out`, but not with PUSH and PULL. */
+IRIS_API iris_status_t iris_all_to_all(iris_t *iris, const void *in, void *out,
+                                       size_t count, iris_dtype_t dtype,
+                                       const struct iris_ccl_options *options);
+
+/** out gets count elements of member index `root`'s in; others' in is not
+ *  looked at. `in` may be `out`. (iris_broadcast() is for the host's data.) */
+IRIS_API iris_status_t iris_ccl_broadcast(
+    iris_t *iris, const void *in, void *out, size_t count, iris_dtype_t dtype,
+    int root, const struct iris_ccl_options *options);
+
+/* ---- Memory -----------------------------------------------------------------
+ *
+ * Workspaces come from one allocation on the heap, IRIS_CCL_SIZE bytes, at most
+ * an eighth of it. The first call of a group that is all of the job makes that,
+ * and a group's first call the group's workspace: both block the host until all
+ * members come, and cannot be captured. */
+
+/** Makes that allocation. Collective over the job; blocks the host. To be
+ * called before the first collective of a group that is not all of the job.
+ * Calls after the first do nothing, on all ranks.
+ *
+ *  IRIS_ERR_NO_MEMORY    the heap has no space for it
+ *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE,
+ *  IRIS_ERR_DEVICE */
+IRIS_API iris_status_t iris_ccl_prepare(iris_t *iris);
+
+/** Makes the workspace that a call with these options would make, so that no
+ *  later call blocks: before a capture. Collective over the group.
+ *
+ *  IRIS_ERR_NO_MEMORY    the workspaces' memory is used up: raise IRIS_CCL_SIZE
+ *  IRIS_ERR_STATE        see iris_ccl_prepare()
+ *  IRIS_ERR_INVALID, IRIS_ERR_UNREACHABLE, IRIS_ERR_MISMATCH,
+ *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_DEVICE */
+IRIS_API iris_status_t
+iris_all_reduce_preamble(iris_t *iris, const struct iris_ccl_options *options);
+
+/** Makes another workspace for a group, for another stream or graph: those that
+ *  run at the same time need one each. Collective over the group. The caller's
+ *  until iris_ccl_workspace_destroy(), or until the group or the context ends.
+ *  Statuses as iris_all_reduce_preamble(). */
+IRIS_API iris_status_t iris_ccl_workspace_create(
+    iris_t *iris, iris_group_t *group, iris_ccl_workspace_t **workspace_p);
+
+/** Frees a workspace that no stream and no graph uses any more. Collective over
+ *  its group; blocks. NULL is fine.
+ *
+ *  IRIS_ERR_INVALID      not a live workspace of this context that
+ *                        iris_ccl_workspace_create() gave
+ *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
+IRIS_API iris_status_t
+iris_ccl_workspace_destroy(iris_t *iris, iris_ccl_workspace_t *workspace);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* IRIS_CCL_H */

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Collectives as the files of this folder see them: one call, the memory it
+ * uses, how it is to be done.
+ */
+#ifndef IRIS_SRC_CCL_CCL_H
+#define IRIS_SRC_CCL_CCL_H
+
+#include <iris/ccl.h>
+#include <iris/device/kernels/ccl_args.h>
+
+#include "context/context.h"
+
+/* ---- Memory (space.c) ---- */
+
+/* A group's memory on one rank. */
+struct iris_ccl_workspace {
+    struct iris_ccl_workspace *next; /* of the context's */
+    struct iris_group *group;
+    int is_own; /* the group's, which the program never sees */
+    size_t offset;
+    struct iris_ccl_space *device;
+    size_t slot_bytes;
+    int max_cus;  /* workgroups that run at once on every member */
+    int best_cus; /* of them, those that have a processor to themselves */
+    struct iris_stream_mark used; /* by whom it was last used */
+};
+
+/* The workspace that the options mean; the group's own is made if it must be.
+ * `call` is the public function. */
+iris_status_t iris_i_ccl_workspace(iris_t *iris, const char *call,
+                                   const struct iris_ccl_options *options,
+                                   struct iris_group *group,
+                                   struct iris_ccl_workspace **workspace_p);
+
+/* For tests: every workgroup of this rank's workspace, which nobody uses, has
+ * done so many steps. All members say the same. */
+iris_status_t iris_i_ccl_set_epoch(iris_t *iris,
+                                   struct iris_ccl_workspace *workspace,
+                                   uint64_t epoch);
+
+/* ---- One call ---- */
+
+enum iris_ccl_op {
+    IRIS_CCL_ALL_REDUCE,
+    IRIS_CCL_ALL_GATHER,
+    IRIS_CCL_REDUCE_SCATTER,
+    IRIS_CCL_ALL_TO_ALL,
+    IRIS_CCL_BROADCAST,
+    IRIS_CCL_NUM_OPS,
+};
+
+struct iris_ccl_call {
+    const char *name; /* the public function */
+    enum iris_ccl_op op;
+    const void *in;
+    void *out;
+    size_t count;
+    iris_dtype_t dtype;
+    iris_reduce_op_t reduce; /* of what reduces */
+    int root;                /* of a broadcast */
+    struct iris_ccl_options options;
+
+    /* What follows from that. */
+    struct iris_group *group;
+    struct iris_ccl_workspace *workspace;
+    size_t bytes; /* of `count` elements */
+    size_t in_bytes;
+    size_t out_bytes;
+    int kind;     /* enum iris_d_kind, of what reduces */
+    int on_heap;  /* in and out are */
+    int in_place; /* they overlap, in the way that is allowed */
+    iris_ccl_variant_t variant;
+};
+
+/* ---- Checks (check.c) ---- */
+
+/* Takes over the options and finds the group. IRIS_ERR_INVALID */
+iris_status_t iris_i_ccl_take_options(iris_t *iris, struct iris_ccl_call *call,
+                                      const struct iris_ccl_options *options);
+
+/* Checks the arguments and fills in sizes, kind, on_heap, in_place. */
+iris_status_t iris_i_ccl_check(const iris_t *iris, struct iris_ccl_call *call);
+
+/* ---- How (choose.c) ---- */
+
+/* Fills in the variant. IRIS_ERR_INVALID: the one asked for cannot be. */
+iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call);
+
+/* Workgroups for so many bytes of work of each rank. */
+unsigned iris_i_ccl_grid(const iris_t *iris, const struct iris_ccl_call *call,
+                         size_t bytes, size_t bytes_per_wg);
+
+/* ---- Launches (launch.c) ---- */
+
+/* Enqueues the call, of more than one member and more than no element. */
+iris_status_t iris_i_ccl_launch(iris_t *iris, const struct iris_ccl_call *call);
+
+#endif /* IRIS_SRC_CCL_CCL_H */

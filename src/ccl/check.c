@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is asked of a collective, checked: options, types, sizes, buffers.
+ */
+#include "config.h"
+
+#include "ccl/ccl.h"
+
+#include <iris/constants.h>
+#include <iris/device/value.h>
+
+#include <string.h>
+
+void iris_ccl_options_init_sized(struct iris_ccl_options *options, size_t size)
+{
+    memset(options, 0, size);
+    options->size = size;
+}
+
+/* A struct of an older or newer header has fewer or more fields. */
+static iris_status_t copy_options(const iris_t *iris,
+                                  struct iris_ccl_call *call,
+                                  const struct iris_ccl_options *options)
+{
+    const char *bytes = (const char *)options;
+
+    iris_ccl_options_init(&call->options);
+    if (options == NULL) {
+        return IRIS_OK;
+    }
+    if (options->size < sizeof options->size || options->size > 4096) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: options of %zu bytes; call "
+                           "iris_ccl_options_init() before setting fields",
+                           call->name, options->size);
+    }
+    for (size_t i = sizeof *options; i < options->size; i++) {
+        if (bytes[i] != 0) {
+            return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                               "%s: options set a field that this library "
+                               "does not know; use a newer one",
+                               call->name);
+        }
+    }
+    memcpy(&call->options, options,
+           options->size < sizeof *options ? options->size : sizeof *options);
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_ccl_take_options(iris_t *iris, struct iris_ccl_call *call,
+                                      const struct iris_ccl_options *options)
+{
+    iris_status_t status = copy_options(iris, call, options);
+
+    if (status == IRIS_OK) {
+        status = iris_i_group_resolve(iris, call->options.group, &call->group);
+    }
+    if (status == IRIS_OK) {
+        status = iris_i_stream_resolve(&iris->queue, call->options.stream,
+                                       &call->options.stream);
+    }
+    if (status == IRIS_OK &&
+        (call->options.async < 0 || call->options.async > 1)) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: async is %d; pass 0 or 1", call->name,
+                           call->options.async);
+    }
+    return status;
+}
+
+/* ---- Types and operations ---- */
+
+/* The kind that kernels reduce a type as, and how many of it an element has; 0:
+ * none. */
+static int kind_of(iris_dtype_t dtype, iris_reduce_op_t op, int *kind_p)
+{
+    int bitwise = op == IRIS_REDUCE_BAND || op == IRIS_REDUCE_BOR ||
+                  op == IRIS_REDUCE_BXOR;
+
+    switch (dtype) {
+#define CASE(name, NAME, is_integer)  \
+    case IRIS_DTYPE_##NAME:           \
+        *kind_p = IRIS_D_KIND_##name; \
+        return !bitwise || (is_integer);
+        CASE(i8, I8, 1)
+        CASE(i16, I16, 1)
+        CASE(i32, I32, 1)
+        CASE(i64, I64, 1)
+        CASE(u8, U8, 1)
+        CASE(u16, U16, 1)
+        CASE(u32, U32, 1)
+        CASE(u64, U64, 1)
+        CASE(f16, F16, 0)
+        CASE(bf16, BF16, 0)
+        CASE(f32, F32, 0)
+        CASE(f64, F64, 0)
+#undef CASE
+    case IRIS_DTYPE_BOOL:
+        *kind_p = IRIS_D_KIND_u8;
+        return bitwise;
+    case IRIS_DTYPE_COMPLEX64:
+        *kind_p = IRIS_D_KIND_f32;
+        return op == IRIS_REDUCE_SUM ? 2 : 0;
+    case IRIS_DTYPE_COMPLEX128:
+        *kind_p = IRIS_D_KIND_f64;
+        return op == IRIS_REDUCE_SUM ? 2 : 0;
+    }
+    return 0;
+}
+
+static int reduces(const struct iris_ccl_call *call)
+{
+    return call->op == IRIS_CCL_ALL_REDUCE ||
+           call->op == IRIS_CCL_REDUCE_SCATTER;
+}
+
+static iris_status_t check_types(const iris_t *iris, struct iris_ccl_call *call)
+{
+    int members = call->group->members.count;
+
+    if (iris_dtype_size(call->dtype) == 0) {
+        return iris_i_fail(
+            &iris->log, IRIS_ERR_INVALID,
+            "%s: dtype %d is no element type; pass IRIS_DTYPE_F32 "
+            "or the like",
+            call->name, (int)call->dtype);
+    }
+    if (reduces(call) && kind_of(call->dtype, call->reduce, &call->kind) == 0) {
+        return iris_i_fail(
+            &iris->log, IRIS_ERR_INVALID,
+            "%s: op %s (%d) of %s is not defined; pass SUM, "
+            "PRODUCT, MIN or MAX of numbers, SUM of complex ones, "
+            "BAND, BOR or BXOR of integers or bool",
+            call->name, iris_reduce_op_name(call->reduce), (int)call->reduce,
+            iris_dtype_name(call->dtype));
+    }
+    if (call->op == IRIS_CCL_BROADCAST &&
+        (call->root < 0 || call->root >= members)) {
+        return iris_i_fail(
+            &iris->log, IRIS_ERR_INVALID,
+            "%s: root %d is no index of a group of %d; pass 0 to "
+            "%d",
+            call->name, call->root, members, members - 1);
+    }
+    return IRIS_OK;
+}
+
+/* ---- Buffers ---- */
+
+static iris_status_t check_sizes(const iris_t *iris, struct iris_ccl_call *call)
+{
+    size_t element = iris_dtype_size(call->dtype);
+    size_t members = (size_t)call->group->members.count;
+
+    if (call->count > PTRDIFF_MAX / element / members) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: count %zu of %s for %zu members is more than "
+                           "memory can hold; check the count",
+                           call->name, call->count,
+                           iris_dtype_name(call->dtype), members);
+    }
+    call->bytes = call->count * element;
+    call->in_bytes = call->bytes;
+    call->out_bytes = call->bytes;
+    if (call->op == IRIS_CCL_REDUCE_SCATTER ||
+        call->op == IRIS_CCL_ALL_TO_ALL) {
+        call->in_bytes *= members;
+    }
+    if (call->op == IRIS_CCL_ALL_GATHER || call->op == IRIS_CCL_ALL_TO_ALL) {
+        call->out_bytes *= members;
+    }
+    return IRIS_OK;
+}
+
+static iris_status_t check_buffer(const iris_t *iris,
+                                  const struct iris_ccl_call *call,
+                                  const struct iris_heap_range *range)
+{
+    size_t element = iris_dtype_size(call->dtype);
+    size_t alignment = element < 8 ? element : 8;
+
+    if (((uintptr_t)range->ptr & (alignment - 1)) != 0) {
+        return iris_i_fail(
+            &iris->log, IRIS_ERR_INVALID,
+            "%s: %s %p is not aligned for %s; pass a multiple of "
+            "%zu",
+            call->name, range->name, range->ptr, iris_dtype_name(call->dtype),
+            alignment);
+    }
+    return iris_i_heap_check_range(&iris->heap, range);
+}
+
+/* Whether in and out overlap as the call allows it: *in_place_p, or an error.
+ */
+static iris_status_t check_overlap(const iris_t *iris,
+                                   struct iris_ccl_call *call)
+{
+    size_t part = (size_t)call->group->index * call->bytes;
+    uintptr_t in = (uintptr_t)call->in, out = (uintptr_t)call->out;
+
+    if (in >= out + call->out_bytes || out >= in + call->in_bytes) {
+        return IRIS_OK;
+    }
+    if (call->op == IRIS_CCL_ALL_GATHER) {
+        call->in_place = in == out + part;
+    } else if (call->op == IRIS_CCL_REDUCE_SCATTER) {
+        call->in_place = out == in + part;
+    } else {
+        call->in_place = in == out;
+    }
+    return call->in_place
+               ? IRIS_OK
+               : iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                             "%s: in %p (%zu bytes) and out %p (%zu bytes) "
+                             "overlap; pass the same place, as %s takes it, or "
+                             "memory apart",
+                             call->name, call->in, call->in_bytes, call->out,
+                             call->out_bytes, call->name);
+}
+
+static iris_status_t check_buffers(const iris_t *iris,
+                                   struct iris_ccl_call *call)
+{
+    struct iris_heap_range in = {call->name, "in", call->in, call->in_bytes, 0};
+    struct iris_heap_range out = {call->name, "out", call->out, call->out_bytes,
+                                  1};
+    int looks =
+        call->op != IRIS_CCL_BROADCAST || call->group->index == call->root;
+    iris_status_t status = IRIS_OK;
+
+    if (looks) {
+        status = check_buffer(iris, call, &in);
+    } else {
+        call->in = call->out; /* which peers may be told */
+    }
+    if (status == IRIS_OK) {
+        status = check_buffer(iris, call, &out);
+    }
+    if (status == IRIS_OK && looks) {
+        status = check_overlap(iris, call);
+    }
+    call->on_heap = iris_i_heap_bytes_from(&iris->heap, call->in) > 0 &&
+                    iris_i_heap_bytes_from(&iris->heap, call->out) > 0;
+    return status;
+}
+
+iris_status_t iris_i_ccl_check(const iris_t *iris, struct iris_ccl_call *call)
+{
+    iris_status_t status = check_types(iris, call);
+
+    if (status == IRIS_OK) {
+        status = check_sizes(iris, call);
+    }
+    return status == IRIS_OK && call->count > 0 ? check_buffers(iris, call)
+                                                : status;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How a collective is done: the variant that the call or the environment asks
+ * for, else the table's; and how many workgroups do it.
+ */
+#include "config.h"
+
+#include "ccl/ccl.h"
+
+#include <string.h>
+
+/* Which variants a collective has, and what each needs of the buffers. */
+enum { ON_HEAP = 1, APART = 2 };
+struct kind {
+    iris_ccl_variant_t variant;
+    int needs;
+};
+static const struct kind kinds[IRIS_CCL_NUM_OPS][5] = {
+    [IRIS_CCL_ALL_REDUCE] = {{IRIS_CCL_ONE_SHOT, ON_HEAP | APART},
+                             {IRIS_CCL_TWO_SHOT, ON_HEAP},
+                             {IRIS_CCL_ONE_SHOT_PACKET, 0},
+                             {IRIS_CCL_TWO_SHOT_PACKET, 0}},
+    [IRIS_CCL_ALL_GATHER] = {{IRIS_CCL_PUSH, ON_HEAP},
+                             {IRIS_CCL_PULL, ON_HEAP},
+                             {IRIS_CCL_PACKET, 0}},
+    [IRIS_CCL_REDUCE_SCATTER] = {{IRIS_CCL_DIRECT, ON_HEAP},
+                                 {IRIS_CCL_PACKET, 0}},
+    [IRIS_CCL_ALL_TO_ALL] = {{IRIS_CCL_PUSH, ON_HEAP | APART},
+                             {IRIS_CCL_PULL, ON_HEAP | APART},
+                             {IRIS_CCL_PACKET, 0}},
+    [IRIS_CCL_BROADCAST] = {{IRIS_CCL_PUSH, ON_HEAP},
+                            {IRIS_CCL_PULL, ON_HEAP},
+                            {IRIS_CCL_PACKET, 0}},
+};
+
+/* What is best, the first row that fits: for groups of at most so many members
+ * and at most so many bytes (of `count` elements). */
+struct row {
+    enum iris_ccl_op op;
+    int on_gpu;
+    int members;
+    size_t bytes;
+    iris_ccl_variant_t variant;
+};
+#define KB ((size_t)1 << 10)
+#define ANY_BYTES SIZE_MAX
+#define ANY_MEMBERS INT32_MAX
+static const struct row table[] = {
+    {IRIS_CCL_ALL_REDUCE, 1, 2, 256 * KB, IRIS_CCL_ONE_SHOT_PACKET},
+    {IRIS_CCL_ALL_REDUCE, 1, 4, 64 * KB, IRIS_CCL_ONE_SHOT_PACKET},
+    {IRIS_CCL_ALL_REDUCE, 1, 8, 16 * KB, IRIS_CCL_ONE_SHOT_PACKET},
+    {IRIS_CCL_ALL_REDUCE, 1, ANY_MEMBERS, 4 * KB, IRIS_CCL_ONE_SHOT_PACKET},
+    {IRIS_CCL_ALL_REDUCE, 1, ANY_MEMBERS, 512 * KB, IRIS_CCL_TWO_SHOT_PACKET},
+    {IRIS_CCL_ALL_REDUCE, 0, ANY_MEMBERS, 2 * KB, IRIS_CCL_ONE_SHOT_PACKET},
+    {IRIS_CCL_ALL_REDUCE, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_TWO_SHOT},
+    {IRIS_CCL_ALL_REDUCE, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_TWO_SHOT},
+    {IRIS_CCL_ALL_GATHER, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET},
+    {IRIS_CCL_ALL_GATHER, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PUSH},
+    {IRIS_CCL_ALL_GATHER, 0, ANY_MEMBERS, 1 * KB, IRIS_CCL_PACKET},
+    {IRIS_CCL_ALL_GATHER, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL},
+    {IRIS_CCL_REDUCE_SCATTER, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET},
+    {IRIS_CCL_REDUCE_SCATTER, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_DIRECT},
+    {IRIS_CCL_REDUCE_SCATTER, 0, ANY_MEMBERS, 1 * KB, IRIS_CCL_PACKET},
+    {IRIS_CCL_REDUCE_SCATTER, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_DIRECT},
+    {IRIS_CCL_ALL_TO_ALL, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET},
+    {IRIS_CCL_ALL_TO_ALL, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PUSH},
+    {IRIS_CCL_ALL_TO_ALL, 0, ANY_MEMBERS, 1 * KB, IRIS_CCL_PACKET},
+    {IRIS_CCL_ALL_TO_ALL, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL},
+    {IRIS_CCL_BROADCAST, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET},
+    {IRIS_CCL_BROADCAST, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL},
+    {IRIS_CCL_BROADCAST, 0, ANY_MEMBERS, 1 * KB, IRIS_CCL_PACKET},
+    {IRIS_CCL_BROADCAST, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL},
+};
+
+const char *iris_ccl_variant_name(iris_ccl_variant_t variant)
+{
+    switch (variant) {
+#define CASE(NAME, value, name) \
+    case IRIS_CCL_##NAME:       \
+        return name;
+        IRIS_CCL_VARIANT_ROWS(CASE)
+#undef CASE
+    }
+    return "?";
+}
+
+static int on_gpu(const iris_t *iris)
+{
+    return iris->device.wavefront > 1;
+}
+
+/* What the call asks for, else the environment; the names are settings' own
+ * choices. */
+static iris_ccl_variant_t asked(const iris_t *iris,
+                                const struct iris_ccl_call *call)
+{
+    const struct iris_ccl_options *options = &call->options;
+    const struct iris_settings *settings = iris->settings;
+    const struct {
+        iris_ccl_variant_t variant;
+        const char *setting;
+    } of[IRIS_CCL_NUM_OPS] = {
+        {options->all_reduce, settings->all_reduce.text},
+        {options->all_gather, settings->all_gather.text},
+        {options->reduce_scatter, settings->reduce_scatter.text},
+        {options->all_to_all, settings->all_to_all.text},
+        {options->broadcast, settings->ccl_broadcast.text},
+    };
+
+    if (of[call->op].variant != IRIS_CCL_AUTO) {
+        return of[call->op].variant;
+    }
+#define ROW(NAME, value, name)                     \
+    if (strcmp(of[call->op].setting, name) == 0) { \
+        return IRIS_CCL_##NAME;                    \
+    }
+    IRIS_CCL_VARIANT_ROWS(ROW)
+#undef ROW
+    return IRIS_CCL_AUTO;
+}
+
+/* What the variant needs of buffers; -1: the collective has no such one. */
+static int needs(enum iris_ccl_op op, iris_ccl_variant_t variant)
+{
+    for (size_t i = 0; kinds[op][i].variant != IRIS_CCL_AUTO; i++) {
+        if (kinds[op][i].variant == variant) {
+            return kinds[op][i].needs;
+        }
+    }
+    return -1;
+}
+
+static int can(const struct iris_ccl_call *call, int needs)
+{
+    return needs >= 0 && !((needs & ON_HEAP) && !call->on_heap) &&
+           !((needs & APART) && call->in_place);
+}
+
+/* What a collective of any buffers can be done by. */
+static iris_ccl_variant_t fallback(enum iris_ccl_op op)
+{
+    return op == IRIS_CCL_ALL_REDUCE ? IRIS_CCL_TWO_SHOT_PACKET
+                                     : IRIS_CCL_PACKET;
+}
+
+static iris_ccl_variant_t best(const iris_t *iris,
+                               const struct iris_ccl_call *call)
+{
+    const struct row *row = table;
+
+    while (row->op != call->op || row->on_gpu != on_gpu(iris) ||
+           row->members < call->group->members.count ||
+           row->bytes < call->bytes) {
+        row++;
+    }
+    /* Packets in several steps are for those who have no choice. */
+    if (row->variant == IRIS_CCL_ONE_SHOT_PACKET &&
+        call->bytes > call->workspace->slot_bytes) {
+        return call->on_heap ? IRIS_CCL_TWO_SHOT : fallback(call->op);
+    }
+    return can(call, needs(call->op, row->variant)) ? row->variant
+                                                    : fallback(call->op);
+}
+
+iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
+{
+    iris_ccl_variant_t variant = asked(iris, call);
+    int needed = needs(call->op, variant);
+
+    if (call->options.num_cus < 0 ||
+        call->options.num_cus > call->workspace->max_cus) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: num_cus is %d; pass 1 to %d, or 0 for as many "
+                           "as are worth it",
+                           call->name, call->options.num_cus,
+                           call->workspace->max_cus);
+    }
+    if (variant == IRIS_CCL_AUTO) {
+        call->variant = best(iris, call);
+        return IRIS_OK;
+    }
+    if (needed < 0) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: it has no variant %s (%d); pass one that "
+                           "iris/ccl.h lists for it, or IRIS_CCL_AUTO",
+                           call->name, iris_ccl_variant_name(variant),
+                           (int)variant);
+    }
+    if (!can(call, needed)) {
+        return iris_i_fail(
+            &iris->log, IRIS_ERR_INVALID,
+            "%s: variant %s needs %s; pass such, or IRIS_CCL_AUTO", call->name,
+            iris_ccl_variant_name(variant),
+            (needed & ON_HEAP) && !call->on_heap
+                ? "in and out on the symmetric heap (iris_malloc)"
+                : "in and out that are not the same memory");
+    }
+    call->variant = variant;
+    return IRIS_OK;
+}
+
+unsigned iris_i_ccl_grid(const iris_t *iris, const struct iris_ccl_call *call,
+                         size_t bytes, size_t bytes_per_wg)
+{
+    size_t worth = (bytes + bytes_per_wg - 1) / bytes_per_wg;
+    size_t most = call->options.num_cus > 0 ? (size_t)call->options.num_cus
+                                            : (size_t)call->workspace->best_cus;
+
+    if (call->options.num_cus > 0 && !on_gpu(iris)) {
+        return (
+            unsigned)most; /* so that tests can have more than are worth it */
+    }
+    worth = worth < 1 ? 1 : worth;
+    return (unsigned)(worth < most ? worth : most);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The public collectives: checked, given a workspace and a variant, enqueued.
+ */
+#include "config.h"
+
+#include "ccl/ccl.h"
+
+/* A workspace has one stream at a time. Another may take it over once the host
+ * knows that the last one's work is done. */
+static iris_status_t use_workspace(iris_t *iris,
+                                   const struct iris_ccl_call *call)
+{
+    struct iris_ccl_workspace *workspace = call->workspace;
+
+    if (!iris_i_stream_mark_is_of(&workspace->used, call->options.stream) &&
+        !iris_i_stream_mark_is_done(&iris->queue, &workspace->used)) {
+        return iris_i_fail(&iris->log, IRIS_ERR_STATE,
+                           "%s: the workspace was last used on another stream, "
+                           "whose work may not be done; call "
+                           "iris_stream_synchronize for that one, or give this "
+                           "one a workspace of its own "
+                           "(iris_ccl_workspace_create)",
+                           call->name);
+    }
+    workspace->used = iris_i_stream_mark(call->options.stream);
+    return IRIS_OK;
+}
+
+/* Of one member: what it has is what it gets. */
+static iris_status_t copy(iris_t *iris, const struct iris_ccl_call *call)
+{
+    return call->in == call->out
+               ? IRIS_OK
+               : iris_i_copy(&iris->queue, call->out, call->in, call->bytes,
+                             call->options.stream);
+}
+
+static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
+{
+    iris_status_t status;
+
+    if (call->count == 0 || call->group->members.count == 1) {
+        return call->count == 0 ? IRIS_OK : copy(iris, call);
+    }
+    status = iris_i_ccl_workspace(iris, call->name, &call->options, call->group,
+                                  &call->workspace);
+    if (status == IRIS_OK) {
+        status = iris_i_ccl_choose(iris, call);
+    }
+    if (status == IRIS_OK) {
+        status = use_workspace(iris, call);
+    }
+    return status == IRIS_OK ? iris_i_ccl_launch(iris, call) : status;
+}
+
+static iris_status_t run(iris_t *iris, struct iris_ccl_call *call,
+                         const struct iris_ccl_options *options)
+{
+    iris_status_t status = iris_i_enter(iris, call->name);
+
+    if (status == IRIS_OK) {
+        status = iris_i_ccl_take_options(iris, call, options);
+    }
+    if (status == IRIS_OK) {
+        status = iris_i_ccl_check(iris, call);
+    }
+    return status == IRIS_OK ? enqueue(iris, call) : status;
+}
+
+iris_status_t iris_all_reduce(iris_t *iris, const void *in, void *out,
+                              size_t count, iris_dtype_t dtype,
+                              iris_reduce_op_t op,
+                              const struct iris_ccl_options *options)
+{
+    struct iris_ccl_call call = {.name = "iris_all_reduce",
+                                 .op = IRIS_CCL_ALL_REDUCE,
+                                 .in = in,
+                                 .out = out,
+                                 .count = count,
+                                 .dtype = dtype,
+                                 .reduce = op};
+
+    return run(iris, &call, options);
+}
+
+iris_status_t iris_all_gather(iris_t *iris, const void *in, void *out,
+                              size_t count, iris_dtype_t dtype,
+                              const struct iris_ccl_options *options)
+{
+    struct iris_ccl_call call = {.name = "iris_all_gather",
+                                 .op = IRIS_CCL_ALL_GATHER,
+                                 .in = in,
+                                 .out = out,
+                                 .count = count,
+                                 .dtype = dtype};
+
+    return run(iris, &call, options);
+}
+
+iris_status_t iris_reduce_scatter(iris_t *iris, const void *in, void *out,
+                                  size_t count, iris_dtype_t dtype,
+                                  iris_reduce_op_t op,
+                                  const struct iris_ccl_options *options)
+{
+    struct iris_ccl_call call = {.name = "iris_reduce_scatter",
+                                 .op = IRIS_CCL_REDUCE_SCATTER,
+                                 .in = in,
+                                 .out = out,
+                                 .count = count,
+                                 .dtype = dtype,
+                                 .reduce = op};
+
+    return run(iris, &call, options);
+}
+
+iris_status_t iris_all_to_all(iris_t *iris, const void *in, void *out,
+                              size_t count, iris_dtype_t dtype,
+                              const struct iris_ccl_options *options)
+{
+    struct iris_ccl_call call = {.name = "iris_all_to_all",
+                                 .op = IRIS_CCL_ALL_TO_ALL,
+                                 .in = in,
+                                 .out = out,
+                                 .count = count,
+                                 .dtype = dtype};
+
+    return run(iris, &call, options);
+}
+
+iris_status_t iris_ccl_broadcast(iris_t *iris, const void *in, void *out,
+                                 size_t count, iris_dtype_t dtype, int root,
+                                 const struct iris_ccl_options *options)
+{
+    struct iris_ccl_call call = {.name = "iris_ccl_broadcast",
+                                 .op = IRIS_CCL_BROADCAST,
+                                 .in = in,
+                                 .out = out,
+                                 .count = count,
+                                 .dtype = dtype,
+                                 .root = root};
+
+    return run(iris, &call, options);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kernels of collectives (device/kernels/), for the CPU and, where iriscc
+ * has a GPU compiler, for GPUs.
+ */
+#include "ccl/kernels.h"
+
+#include <iris/device/kernels/ccl_move.h>
+#include <iris/device/kernels/ccl_packet.h>
+#include <iris/device/kernels/ccl_reduce.h>
+
+const struct iris_kernel *const iris_i_ccl_reduce_kernel = iris_k_ccl_reduce;
+const struct iris_kernel *const iris_i_ccl_move_kernel = iris_k_ccl_move;
+const struct iris_kernel *const iris_i_ccl_packet_kernel = iris_k_ccl_packet;

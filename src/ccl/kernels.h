@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kernels of collectives, to be launched with the arguments of
+ * <iris/device/kernels/ccl_args.h>. C and C++: kernels.c is compiled for GPUs,
+ * too.
+ */
+#ifndef IRIS_SRC_CCL_KERNELS_H
+#define IRIS_SRC_CCL_KERNELS_H
+
+#include <iris/types.h>
+
+extern const struct iris_kernel *const iris_i_ccl_reduce_kernel;
+extern const struct iris_kernel *const iris_i_ccl_move_kernel;
+extern const struct iris_kernel *const iris_i_ccl_packet_kernel;
+
+#endif /* IRIS_SRC_CCL_KERNELS_H */

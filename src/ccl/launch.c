@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Collectives as launches: which kernel, with how many workgroups and what
+ * arguments.
+ */
+#include "config.h"
+
+#include "ccl/ccl.h"
+
+#include "ccl/kernels.h"
+#include "queue/kernels.h"
+
+/* Lanes of a workgroup, and work for which another one is worth it: on a GPU
+ * one access of each lane, on the CPU what takes longer than waking a thread.
+ */
+#define LANES 512
+#define CPU_BYTES_PER_WG ((size_t)128 << 10)
+
+static size_t bytes_per_wg(const iris_t *iris, size_t access)
+{
+    return iris->device.wavefront > 1 ? LANES * access : CPU_BYTES_PER_WG;
+}
+
+/* A number that members which make different calls do not share, but by chance.
+ */
+static uint32_t call_number(const struct iris_ccl_call *call, unsigned grid)
+{
+    const uint64_t words[] = {(uint64_t)call->op,
+                              (uint64_t)call->variant,
+                              call->count,
+                              (uint64_t)call->dtype,
+                              (uint64_t)call->reduce,
+                              (uint64_t)call->root,
+                              grid};
+    uint64_t hash = 0x9e3779b97f4a7c15u;
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        hash = (hash ^ words[i]) * 0xd6e8feb86659fd93u;
+        hash ^= hash >> 32;
+    }
+    return (uint32_t)hash;
+}
+
+static struct iris_ccl_start start(const iris_t *iris,
+                                   const struct iris_ccl_call *call,
+                                   unsigned grid, uint32_t steps)
+{
+    struct iris_ccl_start start;
+
+    start.context = iris_i_queue_context(&iris->queue);
+    start.space = call->workspace->device;
+    start.call = call_number(call, grid);
+    start.steps = steps;
+    return start;
+}
+
+static iris_status_t launch(iris_t *iris, const struct iris_ccl_call *call,
+                            const struct iris_kernel *kernel, unsigned grid,
+                            const void *args)
+{
+    struct iris_launch_request request = {
+        kernel, grid, LANES, args, kernel->args_bytes, true};
+
+    return iris_i_launch(&iris->queue, &request, call->options.stream);
+}
+
+static iris_status_t launch_reduce(iris_t *iris,
+                                   const struct iris_ccl_call *call)
+{
+    size_t members = (size_t)call->group->members.count;
+    int two_shot = call->variant == IRIS_CCL_TWO_SHOT;
+    struct iris_ccl_reduce_args args;
+    unsigned grid = iris_i_ccl_grid(
+        iris, call, two_shot ? call->bytes / members : call->bytes,
+        bytes_per_wg(iris, IRIS_CCL_DEVICE_BLOCK));
+
+    args.start = start(iris, call, grid, 1);
+    args.in = call->in;
+    args.out = call->out;
+    args.bytes = call->bytes;
+    args.kind = call->kind;
+    args.op = (int32_t)call->reduce;
+    args.shape = two_shot                             ? IRIS_CCL_TO_ALL
+                 : call->variant == IRIS_CCL_ONE_SHOT ? IRIS_CCL_WHOLE
+                                                      : IRIS_CCL_SCATTER;
+    args.async = call->options.async;
+    return launch(iris, call, iris_i_ccl_reduce_kernel, grid, &args);
+}
+
+static iris_status_t launch_move(iris_t *iris, const struct iris_ccl_call *call)
+{
+    struct iris_ccl_move_args args;
+    unsigned grid = iris_i_ccl_grid(iris, call, call->bytes,
+                                    bytes_per_wg(iris, IRIS_CCL_DEVICE_BLOCK));
+    int pull = call->variant == IRIS_CCL_PULL;
+    int all_to_all = call->op == IRIS_CCL_ALL_TO_ALL;
+    int parts = call->op != IRIS_CCL_BROADCAST;
+
+    args.start = start(iris, call, grid, 1);
+    args.in = call->in;
+    args.out = call->out;
+    args.bytes = call->bytes;
+    args.in_of_peer = all_to_all && !pull ? call->bytes : 0;
+    args.in_of_self = all_to_all && pull ? call->bytes : 0;
+    args.out_of_peer = parts && pull ? call->bytes : 0;
+    args.out_of_self = parts && !pull ? call->bytes : 0;
+    args.pull = pull;
+    args.root = call->op == IRIS_CCL_BROADCAST ? call->root : -1;
+    args.async = pull && call->options.async;
+    return launch(iris, call, iris_i_ccl_move_kernel, grid, &args);
+}
+
+/* Bytes of a part that one step takes. */
+static size_t piece_of(const struct iris_ccl_call *call)
+{
+    size_t slot = call->workspace->slot_bytes;
+
+    return call->variant == IRIS_CCL_TWO_SHOT_PACKET
+               ? (size_t)call->group->members.count * (slot / 2)
+               : slot;
+}
+
+static iris_status_t launch_packet(iris_t *iris,
+                                   const struct iris_ccl_call *call)
+{
+    static const int exchanges[IRIS_CCL_NUM_OPS] = {
+        IRIS_CCL_REDUCE_ONE, IRIS_CCL_GATHER, IRIS_CCL_REDUCE_PARTS,
+        IRIS_CCL_SWAP, IRIS_CCL_SPREAD};
+    size_t piece = piece_of(call), members = (size_t)call->group->members.count;
+    int shares = call->variant == IRIS_CCL_TWO_SHOT_PACKET;
+    struct iris_ccl_packet_args args;
+    unsigned grid;
+
+    args.in = call->in;
+    args.out = call->out;
+    args.bytes = call->bytes;
+    args.piece = piece < call->bytes ? piece : call->bytes;
+    args.kind = call->kind;
+    args.op = (int32_t)call->reduce;
+    args.exchange = shares ? (int)IRIS_CCL_REDUCE_TWO : exchanges[call->op];
+    args.root = call->root;
+    grid =
+        iris_i_ccl_grid(iris, call, shares ? args.piece / members : args.piece,
+                        bytes_per_wg(iris, IRIS_CCL_UNIT_BYTES));
+    args.start = start(iris, call, grid,
+                       (uint32_t)((call->bytes + args.piece - 1) / args.piece));
+    return launch(iris, call, iris_i_ccl_packet_kernel, grid, &args);
+}
+
+iris_status_t iris_i_ccl_launch(iris_t *iris, const struct iris_ccl_call *call)
+{
+    switch (call->variant) {
+    case IRIS_CCL_ONE_SHOT:
+    case IRIS_CCL_TWO_SHOT:
+    case IRIS_CCL_DIRECT:
+        return launch_reduce(iris, call);
+    case IRIS_CCL_PUSH:
+    case IRIS_CCL_PULL:
+        return launch_move(iris, call);
+    default: /* those with packets */
+        return launch_packet(iris, call);
+    }
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The other collectives, and groups: each variant moves every element to where
+ * it belongs and touches nothing else, in groups of any shape.
+ */
+#include "config.h"
+
+#include "ccl/play.h"
+
+#define MOST ((size_t)128 << 10)
+
+static struct play first_play(enum play_op op)
+{
+    struct play play = {
+        .op = op, .type = &case_types[10], .reduce = IRIS_REDUCE_SUM};
+
+    iris_ccl_options_init(&play.options);
+    return play;
+}
+
+static int each_variant(struct play_board *board, struct play *play)
+{
+    iris_ccl_variant_t variant;
+
+    for (int i = 0; i <= 4; i++) {
+        variant = i == 4 ? IRIS_CCL_AUTO : play_variant(play->op, i);
+        if ((i == 4 || variant != IRIS_CCL_AUTO) && play_can(play, variant)) {
+            play_set_variant(play, variant);
+            play->round++;
+            CHECK_EQUAL(play_and_check(board, play), 0);
+        }
+    }
+    return 0;
+}
+
+/* One collective in many ways. */
+static int ways_body(iris_t *iris, void *arg)
+{
+    static const size_t counts[] = {0, 1, 3, 4, 31, 128, 1031};
+    struct play play = first_play(*(enum play_op *)arg);
+    struct play_board board;
+
+    CHECK_EQUAL(play_open(iris, MOST + 256, &board), 0);
+    for (size_t i = 0; i < 24; i++) {
+        play.type = &case_types[(5 * i) % case_num_types];
+        play.reduce = (iris_reduce_op_t)(i % 4);
+        play.count = counts[i % 7];
+        play.shift = i % 4;
+        play.in_place = i % 2 == 1;
+        play.root = (int)i % iris_num_ranks(iris);
+        play.options.num_cus = (int)(i % 3);
+        CHECK_EQUAL(each_variant(&board, &play), 0);
+    }
+    return 0;
+}
+
+static void run_ways(enum play_op op)
+{
+    harness_run_all(ways_body, &op);
+    harness_run(3, ways_body, &op);
+}
+
+static void all_gather_gives_all_parts_in_order(void **state)
+{
+    (void)state;
+    run_ways(PLAY_ALL_GATHER);
+}
+
+static void reduce_scatter_gives_each_its_part(void **state)
+{
+    (void)state;
+    run_ways(PLAY_REDUCE_SCATTER);
+}
+
+static void all_to_all_transposes(void **state)
+{
+    (void)state;
+    run_ways(PLAY_ALL_TO_ALL);
+}
+
+static void broadcast_gives_all_the_roots(void **state)
+{
+    (void)state;
+    run_ways(PLAY_BROADCAST);
+}
+
+/* The ranks of a group's shape that this rank is in; returns how many. */
+static int shape_of(int shape, int rank, int num_ranks, int *ranks)
+{
+    int count = 0;
+
+    for (int r = 0; r < num_ranks; r++) {
+        int member = shape == 0   ? r / 2 == rank / 2  /* pairs */
+                     : shape == 1 ? 1                  /* all, reversed */
+                     : shape == 2 ? r >= num_ranks - 3 /* the last ones */
+                     : shape == 3 ? r * r % 3 == rank * rank % 3 /* uneven */
+                                  : r % 2 == rank % 2;
+        if (member) {
+            ranks[count++] = r;
+        }
+    }
+    for (int i = 0; shape == 1 && i < count / 2; i++) {
+        int other = ranks[i];
+
+        ranks[i] = ranks[count - 1 - i];
+        ranks[count - 1 - i] = other;
+    }
+    return shape == 2 && rank < num_ranks - 3 ? 0 : count;
+}
+
+/* All collectives in groups of every shape, two kinds of group by turns. */
+static int groups_body(iris_t *iris, void *arg)
+{
+    struct play_board board;
+    iris_group_t *groups[5];
+    int ranks[CASES_MEMBERS];
+
+    (void)arg;
+    CHECK_EQUAL(play_open(iris, MOST, &board), 0);
+    CHECK_OK(iris_ccl_prepare(iris));
+    for (int shape = 0; shape < 5; shape++) {
+        int count =
+            shape_of(shape, iris_rank(iris), iris_num_ranks(iris), ranks);
+
+        CHECK_OK(iris_group_create(iris, ranks, count, &groups[shape]));
+    }
+    for (int i = 0; i < 5 * PLAY_NUM_OPS; i++) {
+        struct play play = first_play((enum play_op)(i / 5));
+
+        play.options.group = groups[i % 5];
+        if (play.options.group == NULL) {
+            continue;
+        }
+        play.count = 1 + 37 * (size_t)i;
+        play.round = 10 * (uint64_t)i;
+        play.root = i % iris_group_size(iris, play.options.group);
+        CHECK_EQUAL(each_variant(&board, &play), 0);
+    }
+    for (int shape = 0; shape < 5; shape++) {
+        CHECK_OK(iris_group_destroy(iris, groups[shape]));
+    }
+    return 0;
+}
+
+static void groups_of_any_shape_work(void **state)
+{
+    (void)state;
+    harness_run(4, groups_body, NULL);
+    harness_run(8, groups_body, NULL);
+}
+
+/* What comes from malloc() travels in packets, of several steps each. */
+static int off_heap_body(iris_t *iris, void *arg)
+{
+    struct play_board board = {.iris = iris};
+
+    (void)arg;
+    CPU_ONLY(iris, "memory off the heap is the host's");
+    for (int op = 0; op < PLAY_NUM_OPS; op++) {
+        struct play play = first_play((enum play_op)op);
+
+        play.off_heap = 1;
+        for (play.count = 5; play.count < 50000; play.count *= 9) {
+            play.in_place = !play.in_place;
+            play.options.num_cus = (int)(play.count % 4);
+            CHECK_EQUAL(each_variant(&board, &play), 0);
+        }
+    }
+    return 0;
+}
+
+static void memory_off_the_heap_works(void **state)
+{
+    (void)state;
+    harness_run(2, off_heap_body, NULL);
+    harness_run(4, off_heap_body, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_gather_gives_all_parts_in_order),
+        cmocka_unit_test(reduce_scatter_gives_each_its_part),
+        cmocka_unit_test(all_to_all_transposes),
+        cmocka_unit_test(broadcast_gives_all_the_roots),
+        cmocka_unit_test(groups_of_any_shape_work),
+        cmocka_unit_test(memory_off_the_heap_works),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
