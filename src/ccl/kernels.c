@@ -3,6 +3,7 @@
  * The kernels of collectives (device/kernels/), for the CPU and, where iriscc
  * has a GPU compiler, for GPUs.
  */
+#define IRIS_MAX_LANES 512 /* what they are launched with */
 #include "ccl/kernels.h"
 
 #include <iris/device/kernels/ccl_move.h>

@@ -104,7 +104,7 @@ static struct sizes sizes_of(const iris_t *iris, const struct play *play)
     return sizes;
 }
 
-static void expect(const iris_t *iris, const struct play *play, char *to)
+size_t play_expect(const iris_t *iris, const struct play *play, char *to)
 {
     struct sizes sizes = sizes_of(iris, play);
     size_t bytes = play->count * play->type->bytes;
@@ -125,6 +125,7 @@ static void expect(const iris_t *iris, const struct play *play, char *to)
             play->type->fill(to + i * bytes, first, play->count, seeds[i]);
         }
     }
+    return sizes.out * play->type->bytes;
 }
 
 /* ---- One call ---- */
@@ -165,7 +166,7 @@ static int make_images(const iris_t *iris, const struct play *play,
           images->expected != NULL && images->seen != NULL);
     play->type->fill(images->in, 0, sizes.in,
                      case_seed(iris_rank(iris), play->round));
-    expect(iris, play, images->expected);
+    play_expect(iris, play, images->expected);
     return 0;
 }
 

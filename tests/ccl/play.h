@@ -51,6 +51,9 @@ int play_can(const struct play *play, iris_ccl_variant_t variant);
  * has to come out, guards and input included. 0: all is well. */
 int play_and_check(struct play_board *board, const struct play *play);
 
+/* What has to come out of it; returns how many bytes. */
+size_t play_expect(const iris_t *iris, const struct play *play, char *to);
+
 /* The call alone. */
 iris_status_t play_call(iris_t *iris, const struct play *play, const void *in,
                         void *out);
