@@ -148,7 +148,8 @@ IRIS_API iris_status_t iris_ccl_broadcast(
  * Workspaces come from one allocation on the heap, IRIS_CCL_SIZE bytes, at most
  * an eighth of it. The first call of a group that is all of the job makes that,
  * and a group's first call the group's workspace: both block the host until all
- * members come, and cannot be captured. */
+ * members come, and wait for the default stream, which is not being captured
+ * then. */
 
 /** Makes that allocation. Collective over the job; blocks the host. To be
  * called before the first collective of a group that is not all of the job.
@@ -160,7 +161,7 @@ IRIS_API iris_status_t iris_ccl_broadcast(
 IRIS_API iris_status_t iris_ccl_prepare(iris_t *iris);
 
 /** Makes the workspace that a call with these options would make, so that no
- *  later call blocks: before a capture. Collective over the group.
+ *  later call blocks. Collective over the group.
  *
  *  IRIS_ERR_NO_MEMORY    the workspaces' memory is used up: raise IRIS_CCL_SIZE
  *  IRIS_ERR_STATE        see iris_ccl_prepare()

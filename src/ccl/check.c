@@ -77,6 +77,9 @@ static int kind_of(iris_dtype_t dtype, iris_reduce_op_t op, int *kind_p)
     int bitwise = op == IRIS_REDUCE_BAND || op == IRIS_REDUCE_BOR ||
                   op == IRIS_REDUCE_BXOR;
 
+    if ((unsigned)op > IRIS_REDUCE_BXOR) {
+        return 0;
+    }
     switch (dtype) {
 #define CASE(name, NAME, is_integer)  \
     case IRIS_DTYPE_##NAME:           \

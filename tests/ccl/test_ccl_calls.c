@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is asked of a collective: what is wrong says so and does nothing,
+ * options of other headers' sizes, workspaces and who may use them.
+ */
+#include "config.h"
+
+#include "ccl/play.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT 64
+
+/* Calls that are refused on every rank alike. */
+static int refused_body(iris_t *iris, void *arg)
+{
+    struct iris_ccl_options options;
+    float *in, *out;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, COUNT * sizeof *in * 4, (void **)&in));
+    CHECK_OK(iris_malloc(iris, COUNT * sizeof *in * 4, (void **)&out));
+    iris_ccl_options_init(&options);
+#define REFUSED(call, argument, remedy) \
+    CHECK_BAD(iris, call, IRIS_ERR_INVALID, argument, remedy)
+    REFUSED(iris_all_reduce(iris, NULL, out, COUNT, IRIS_DTYPE_F32,
+                            IRIS_REDUCE_SUM, NULL),
+            "in is NULL", "pass");
+    REFUSED(iris_all_reduce(iris, in, NULL, COUNT, IRIS_DTYPE_F32,
+                            IRIS_REDUCE_SUM, NULL),
+            "out is NULL", "pass");
+    REFUSED(iris_all_reduce(iris, (char *)in + 2, out, COUNT, IRIS_DTYPE_F32,
+                            IRIS_REDUCE_SUM, NULL),
+            "not aligned for f32", "multiple of 4");
+    REFUSED(iris_all_reduce(iris, in, in + 1, COUNT, IRIS_DTYPE_F32,
+                            IRIS_REDUCE_SUM, NULL),
+            "overlap", "memory apart");
+    REFUSED(iris_all_reduce(iris, in, out, SIZE_MAX / 2, IRIS_DTYPE_F32,
+                            IRIS_REDUCE_SUM, NULL),
+            "count", "check the count");
+    REFUSED(iris_all_reduce(iris, in, out, (size_t)1 << 30, IRIS_DTYPE_F32,
+                            IRIS_REDUCE_SUM, NULL),
+            "in", "heap");
+    REFUSED(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
+                            IRIS_REDUCE_BAND, NULL),
+            "op band", "pass SUM");
+    REFUSED(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_BOOL,
+                            IRIS_REDUCE_SUM, NULL),
+            "of bool", "BAND");
+    REFUSED(iris_all_reduce(iris, in, out, COUNT, (iris_dtype_t)77,
+                            IRIS_REDUCE_SUM, NULL),
+            "dtype 77", "IRIS_DTYPE_F32");
+    REFUSED(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
+                            (iris_reduce_op_t)9, NULL),
+            "(9)", "pass SUM");
+    REFUSED(iris_ccl_broadcast(iris, in, out, COUNT, IRIS_DTYPE_F32, 2, NULL),
+            "root 2", "pass 0 to 1");
+    options.all_reduce = IRIS_CCL_PUSH;
+    REFUSED(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
+                            IRIS_REDUCE_SUM, &options),
+            "no variant push", "iris/ccl.h");
+    options.all_reduce = IRIS_CCL_ONE_SHOT;
+    REFUSED(iris_all_reduce(iris, in, in, COUNT, IRIS_DTYPE_F32,
+                            IRIS_REDUCE_SUM, &options),
+            "variant one_shot", "not the same memory");
+    options.all_reduce = IRIS_CCL_AUTO;
+    options.num_cus = 100000;
+    REFUSED(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
+                            IRIS_REDUCE_SUM, &options),
+            "num_cus is 100000", "pass 1 to");
+    options.num_cus = 0;
+    options.async = 3;
+    REFUSED(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
+                            IRIS_REDUCE_SUM, &options),
+            "async is 3", "pass 0 or 1");
+    options.async = 0;
+    options.workspace = (iris_ccl_workspace_t *)(void *)in;
+    REFUSED(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
+                            IRIS_REDUCE_SUM, &options),
+            "workspace", "iris_ccl_workspace_create");
+    REFUSED(iris_ccl_workspace_destroy(iris, options.workspace), "not a live",
+            "once");
+    options.size = 3;
+    REFUSED(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
+                            IRIS_REDUCE_SUM, &options),
+            "options of 3 bytes", "iris_ccl_options_init");
+#undef REFUSED
+    /* Nothing of that has cost anything. */
+    CHECK_OK(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
+                             IRIS_REDUCE_SUM, NULL));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    return 0;
+}
+
+static void what_is_wrong_says_so(void **state)
+{
+    (void)state;
+    harness_run(2, refused_body, NULL);
+}
+
+static int nothing_body(iris_t *iris, void *arg)
+{
+    (void)arg;
+    CHECK_OK(iris_all_reduce(iris, NULL, NULL, 0, IRIS_DTYPE_F32,
+                             IRIS_REDUCE_SUM, NULL));
+    CHECK_OK(iris_all_gather(iris, NULL, NULL, 0, IRIS_DTYPE_COMPLEX64, NULL));
+    CHECK_OK(iris_reduce_scatter(iris, NULL, NULL, 0, IRIS_DTYPE_I8,
+                                 IRIS_REDUCE_BXOR, NULL));
+    CHECK_OK(iris_all_to_all(iris, NULL, NULL, 0, IRIS_DTYPE_BOOL, NULL));
+    CHECK_OK(iris_ccl_broadcast(iris, NULL, NULL, 0, IRIS_DTYPE_F64, 0, NULL));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    return 0;
+}
+
+static void nothing_is_legal(void **state)
+{
+    (void)state;
+    harness_run_all(nothing_body, NULL);
+}
+
+/* A program with an older header has fewer options, one with a newer more. */
+static int sizes_body(iris_t *iris, void *arg)
+{
+    union {
+        struct iris_ccl_options options;
+        char bytes[sizeof(struct iris_ccl_options) + 16];
+    } space;
+    int32_t *in;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, sizeof *in, (void **)&in));
+    memset(&space, 0x7f, sizeof space);
+    iris_ccl_options_init_sized(&space.options,
+                                offsetof(struct iris_ccl_options, all_reduce));
+    CHECK_OK(iris_all_reduce(iris, in, in, 1, IRIS_DTYPE_I32, IRIS_REDUCE_SUM,
+                             &space.options));
+    iris_ccl_options_init_sized(&space.options, sizeof space);
+    CHECK_OK(iris_all_reduce(iris, in, in, 1, IRIS_DTYPE_I32, IRIS_REDUCE_SUM,
+                             &space.options));
+    space.bytes[sizeof space - 1] = 1;
+    CHECK_BAD(iris,
+              iris_all_reduce(iris, in, in, 1, IRIS_DTYPE_I32, IRIS_REDUCE_SUM,
+                              &space.options),
+              IRIS_ERR_INVALID, "does not know", "newer");
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    return 0;
+}
+
+static void options_may_be_of_another_header(void **state)
+{
+    (void)state;
+    harness_run(2, sizes_body, NULL);
+}
+
+/* Bools combine as bits, complex numbers by their two halves. */
+static int pairs_body(iris_t *iris, void *arg)
+{
+    int num_ranks = iris_num_ranks(iris), rank = iris_rank(iris);
+    float mine[2] = {(float)rank + 0.5f, -1.0f}, sum[2];
+    unsigned char any[2] = {(unsigned char)(rank == 1), 0}, result[2];
+    char *buffer;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, 64, (void **)&buffer));
+    CHECK_OK(harness_write(iris, buffer, mine, sizeof mine));
+    CHECK_OK(iris_all_reduce(iris, buffer, buffer, 1, IRIS_DTYPE_COMPLEX64,
+                             IRIS_REDUCE_SUM, NULL));
+    CHECK_OK(harness_read(iris, sum, buffer, sizeof sum));
+    CHECK_EQUAL((int)(2 * sum[0]), num_ranks * num_ranks);
+    CHECK_EQUAL((int)sum[1], -num_ranks);
+    CHECK_OK(harness_write(iris, buffer, any, sizeof any));
+    CHECK_OK(iris_all_reduce(iris, buffer, buffer, 2, IRIS_DTYPE_BOOL,
+                             IRIS_REDUCE_BOR, NULL));
+    CHECK_OK(harness_read(iris, result, buffer, sizeof result));
+    CHECK_EQUAL(result[0], num_ranks > 1);
+    CHECK_EQUAL(result[1], 0);
+    return 0;
+}
+
+static void bools_and_complex_numbers_reduce(void **state)
+{
+    (void)state;
+    harness_run_all(pairs_body, NULL);
+}
+
+/* ---- Workspaces ---- */
+
+static int streams_body(iris_t *iris, void *arg)
+{
+    struct iris_ccl_options options[2];
+    iris_ccl_workspace_t *workspace;
+    iris_stream_t *stream;
+    uint64_t *buffers, seen[2], ranks = (uint64_t)iris_num_ranks(iris);
+
+    (void)arg;
+    CHECK_OK(iris_calloc(iris, 2, sizeof *buffers, (void **)&buffers));
+    CHECK_OK(iris_stream_create(iris, &stream));
+    iris_ccl_options_init(&options[0]);
+    iris_ccl_options_init(&options[1]);
+    options[1].stream = stream;
+#define REDUCE(i)                                                      \
+    iris_all_reduce(iris, &buffers[i], &buffers[i], 1, IRIS_DTYPE_U64, \
+                    IRIS_REDUCE_SUM, &options[i])
+    CHECK_OK(REDUCE(0));
+    CHECK_BAD(iris, REDUCE(1), IRIS_ERR_STATE, "another stream",
+              "iris_ccl_workspace_create");
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_OK(REDUCE(1)); /* which is known to be done now */
+    CHECK_BAD(iris, REDUCE(0), IRIS_ERR_STATE, "another stream",
+              "iris_stream_synchronize");
+    iris_stream_destroy(iris, stream);
+    CHECK_OK(REDUCE(0)); /* so it is with a stream that is gone */
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+
+    CHECK_OK(iris_stream_create(iris, &stream));
+    CHECK_OK(iris_ccl_workspace_create(iris, NULL, &workspace));
+    options[1].stream = stream;
+    options[1].workspace = workspace;
+    for (seen[0] = 0; seen[0] < 2; seen[0]++) {
+        CHECK_OK(harness_write(iris, &buffers[seen[0]], &(uint64_t){1},
+                               sizeof(uint64_t)));
+    }
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    for (int i = 0; i < 10; i++) { /* by turns, or one stream ahead */
+        CHECK_OK(REDUCE(iris_rank(iris) % 2 ? i % 2 : i / 5));
+    }
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_OK(iris_stream_synchronize(iris, stream));
+    CHECK_OK(harness_read(iris, seen, buffers, sizeof seen));
+    CHECK_EQUAL(seen[0], ranks * ranks * ranks * ranks * ranks);
+    CHECK_EQUAL(seen[1], seen[0]);
+#undef REDUCE
+    CHECK_OK(iris_ccl_workspace_destroy(iris, workspace));
+    CHECK_OK(iris_ccl_workspace_destroy(iris, NULL));
+    return 0;
+}
+
+static void each_stream_has_a_workspace(void **state)
+{
+    (void)state;
+    harness_run(2, streams_body, NULL);
+    harness_run(4, streams_body, NULL);
+}
+
+static int prepare_body(iris_t *iris, void *arg)
+{
+    int rank = iris_rank(iris), pair[2] = {rank / 2 * 2, rank / 2 * 2 + 1};
+    struct iris_ccl_options options;
+    uint32_t *word, seen, mine = 1u << rank;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, sizeof *word, (void **)&word));
+    iris_ccl_options_init(&options);
+    CHECK_OK(iris_group_create(iris, pair, 2, &options.group));
+    CHECK_BAD(iris, iris_all_reduce_preamble(iris, &options), IRIS_ERR_STATE,
+              "group of 2 of 4", "iris_ccl_prepare");
+    CHECK_OK(iris_ccl_prepare(iris));
+    CHECK_OK(iris_ccl_prepare(iris));
+    for (int i = 0; i < 40; i++) { /* a group's memory is free after it */
+        CHECK_OK(harness_write(iris, word, &mine, sizeof mine));
+        CHECK_OK(iris_all_reduce(iris, word, word, 1, IRIS_DTYPE_U32,
+                                 IRIS_REDUCE_BOR, &options));
+        CHECK_OK(harness_read(iris, &seen, word, sizeof seen));
+        CHECK_EQUAL(seen, 3u << pair[0]);
+        CHECK_OK(iris_group_destroy(iris, options.group));
+        CHECK_OK(iris_group_create(iris, pair, 2, &options.group));
+    }
+    return 0;
+}
+
+static void groups_take_turns_with_the_memory(void **state)
+{
+    (void)state;
+    harness_run(4, prepare_body, NULL);
+}
+
+/* ---- Members that do not play along ---- */
+
+static int mismatch_body(iris_t *iris, void *arg)
+{
+    struct iris_ccl_options options;
+    char *buffer;
+
+    (void)arg;
+    CPU_ONLY(iris, "a GPU reports it when a deadline has passed");
+    CHECK_OK(iris_calloc(iris, 1, 4096, (void **)&buffer));
+    iris_ccl_options_init(&options);
+    options.all_reduce = IRIS_CCL_TWO_SHOT;
+    CHECK_OK(iris_all_reduce(iris, buffer, buffer,
+                             100 + (size_t)iris_rank(iris), IRIS_DTYPE_F32,
+                             IRIS_REDUCE_SUM, &options));
+    CHECK_BAD(iris, iris_stream_synchronize(iris, NULL), IRIS_ERR_INVALID,
+              "different collective calls", "the same calls");
+    CHECK_OK(iris_clear_error(iris));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    /* The workspace was left in the middle of a step. */
+    CHECK_OK(iris_all_reduce(iris, buffer, buffer, 100, IRIS_DTYPE_F32,
+                             IRIS_REDUCE_SUM, &options));
+    CHECK_BAD(iris, iris_stream_synchronize(iris, NULL), IRIS_ERR_INVALID,
+              "did not end", "workspace");
+    CHECK_OK(iris_clear_error(iris));
+    CHECK_OK(iris_ccl_workspace_create(iris, NULL, &options.workspace));
+    CHECK_OK(iris_all_reduce(iris, buffer, buffer, 100, IRIS_DTYPE_F32,
+                             IRIS_REDUCE_SUM, &options));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    return 0;
+}
+
+static void members_that_differ_are_told(void **state)
+{
+    (void)state;
+    harness_run(2, mismatch_body, NULL);
+}
+
+static int absent_body(iris_t *iris, void *arg)
+{
+    struct iris_ccl_options options;
+    uint32_t *word;
+
+    (void)arg;
+    CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
+    iris_ccl_options_init(&options);
+    CHECK_OK(iris_all_reduce_preamble(iris, &options));
+    for (int i = 0; i < 4; i++) {
+        options.all_reduce = play_variant(PLAY_ALL_REDUCE, i);
+        if (iris_rank(iris) == 0 && options.all_reduce != IRIS_CCL_ONE_SHOT) {
+            CHECK_OK(iris_ccl_workspace_create(iris, NULL, &options.workspace));
+            CHECK_OK(iris_all_reduce(iris, word, word, 1, IRIS_DTYPE_U32,
+                                     IRIS_REDUCE_SUM, &options));
+            CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_TIMEOUT);
+            CHECK_MESSAGE("IRIS_DEVICE_TIMEOUT_MS");
+            CHECK_OK(iris_clear_error(iris));
+        } else if (options.all_reduce != IRIS_CCL_ONE_SHOT) {
+            CHECK_OK(iris_ccl_workspace_create(iris, NULL, &options.workspace));
+        }
+        CHECK_OK(iris_barrier(iris, NULL, NULL));
+    }
+    return 0;
+}
+
+static void a_member_that_does_not_come_ends_the_wait(void **state)
+{
+    (void)state;
+    setenv("IRIS_DEVICE_TIMEOUT_MS", "100", 1);
+    harness_run(2, absent_body, NULL);
+    unsetenv("IRIS_DEVICE_TIMEOUT_MS");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_wrong_says_so),
+        cmocka_unit_test(nothing_is_legal),
+        cmocka_unit_test(options_may_be_of_another_header),
+        cmocka_unit_test(bools_and_complex_numbers_reduce),
+        cmocka_unit_test(each_stream_has_a_workspace),
+        cmocka_unit_test(groups_take_turns_with_the_memory),
+        cmocka_unit_test(members_that_differ_are_told),
+        cmocka_unit_test(a_member_that_does_not_come_ends_the_wait),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}

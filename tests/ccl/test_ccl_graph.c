@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Collectives in graphs: captured once, launched many times, between calls that
+ * are not.
+ */
+#include "config.h"
+
+#include "ccl/play.h"
+
+#include <stdio.h>
+
+#define REPLAYS 25
+
+/* Each call of the graph makes the next one's input. */
+static int capture(iris_t *iris, uint32_t *words, const size_t *counts,
+                   struct iris_ccl_options *options, iris_graph_t **graph_p)
+{
+    CHECK_OK(iris_capture_begin(iris, options->stream));
+    for (int i = 0; play_variant(PLAY_ALL_REDUCE, i) != IRIS_CCL_AUTO; i++) {
+        options->all_reduce = play_variant(PLAY_ALL_REDUCE, i);
+        if (options->all_reduce != IRIS_CCL_ONE_SHOT) {
+            CHECK_OK(iris_all_reduce(iris, words, words, counts[i],
+                                     IRIS_DTYPE_U32, IRIS_REDUCE_SUM, options));
+        }
+    }
+    options->all_reduce = IRIS_CCL_AUTO;
+    return iris_capture_end(iris, options->stream, graph_p) != IRIS_OK;
+}
+
+/* What count[i] elements each become, multiplied by the number of ranks. */
+static void reduce(uint32_t *expected, const size_t *counts, uint32_t ranks)
+{
+    for (int i = 1; i < 4; i++) {
+        for (size_t k = 0; k < counts[i]; k++) {
+            expected[k] *= ranks;
+        }
+    }
+}
+
+static int replay_body(iris_t *iris, void *arg)
+{
+    static const size_t counts[] = {0, 3000, 17, 700};
+    static uint32_t seen[8][3000];
+    uint32_t *words, *mine = seen[iris_rank(iris)], expected[3000];
+    uint32_t ranks = (uint32_t)iris_num_ranks(iris);
+    struct iris_ccl_options options;
+    iris_graph_t *graph;
+
+    (void)arg;
+    iris_ccl_options_init(&options);
+    CHECK_OK(iris_malloc(iris, sizeof expected, (void **)&words));
+    for (uint32_t k = 0; k < 3000; k++) {
+        expected[k] = 2 * k + 1; /* odd: products stay different */
+    }
+    CHECK_OK(harness_write(iris, words, expected, sizeof expected));
+    CHECK_OK(iris_stream_create(iris, &options.stream));
+    CHECK_OK(iris_all_reduce_preamble(iris, &options));
+    CHECK_EQUAL(capture(iris, words, counts, &options, &graph), 0);
+    for (int i = 0; i < REPLAYS; i++) {
+        CHECK_OK(iris_graph_launch(iris, graph, options.stream));
+        reduce(expected, counts, ranks);
+        if (i % 4 == 0) { /* one that is in no graph, between them */
+            CHECK_OK(iris_all_reduce(iris, words, words, 1, IRIS_DTYPE_U32,
+                                     IRIS_REDUCE_SUM, &options));
+            expected[0] *= ranks;
+        }
+    }
+    CHECK_OK(iris_stream_synchronize(iris, options.stream));
+    CHECK_OK(harness_read(iris, mine, words, sizeof expected));
+    for (size_t k = 0; k < 3000; k++) {
+        CHECK_EQUAL(mine[k], expected[k]);
+    }
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    iris_graph_destroy(iris, graph);
+    iris_stream_destroy(iris, options.stream);
+    return 0;
+}
+
+static void a_captured_call_can_be_replayed(void **state)
+{
+    (void)state;
+    harness_run_all(replay_body, NULL);
+}
+
+/* The group's workspace is made before, or not at all. */
+static int first_body(iris_t *iris, void *arg)
+{
+    struct iris_ccl_options options;
+    iris_graph_t *graph;
+    uint32_t *word;
+
+    (void)arg;
+    iris_ccl_options_init(&options);
+    CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
+    CHECK_OK(iris_stream_create(iris, &options.stream));
+    CHECK_OK(iris_capture_begin(iris, options.stream));
+    CHECK_OK(iris_all_reduce(iris, word, word, 1, IRIS_DTYPE_U32,
+                             IRIS_REDUCE_SUM, &options));
+    CHECK_OK(iris_capture_end(iris, options.stream, &graph));
+    CHECK_OK(iris_graph_launch(iris, graph, options.stream));
+    CHECK_OK(iris_stream_synchronize(iris, options.stream));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    iris_graph_destroy(iris, graph);
+    iris_stream_destroy(iris, options.stream);
+    return 0;
+}
+
+static void the_first_call_can_be_captured_on_a_stream_of_its_own(void **state)
+{
+    (void)state;
+    harness_run(2, first_body, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_captured_call_can_be_replayed),
+        cmocka_unit_test(the_first_call_can_be_captured_on_a_stream_of_its_own),
+    };
+
+    if (!harness_has_gpu()) {
+        printf("left out: graphs need a GPU\n");
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
