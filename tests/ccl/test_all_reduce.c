@@ -40,16 +40,19 @@ static int each_variant(struct play_board *board, struct play play)
 static int types_body(iris_t *iris, void *arg)
 {
     static const size_t counts[] = {1, 3, 1031, 130, 64, 257, 4100};
+    size_t step = iris_num_ranks(iris) == 2 || iris_num_ranks(iris) == 3
+                      ? 1
+                      : 4 - 3 * harness_count(1, 0);
     struct play_board board;
     struct play play = first_play();
 
     (void)arg;
     CHECK_EQUAL(play_open(iris, 8 * 4100 + 64, &board), 0);
     for (size_t t = 0; t < case_num_types; t++) {
-        for (int op = IRIS_REDUCE_SUM; op <= IRIS_REDUCE_BXOR; op++) {
+        for (size_t op = t % step; op <= IRIS_REDUCE_BXOR; op += step) {
             play.type = &case_types[t];
             play.reduce = (iris_reduce_op_t)op;
-            play.count = counts[(t + (size_t)op) % 7];
+            play.count = counts[(t + op) % 7];
             play.round += 10;
             play.in_place = op & 1;
             if (case_reduces(play.type, play.reduce)) {

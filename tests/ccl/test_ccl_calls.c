@@ -13,17 +13,10 @@
 #define COUNT 64
 
 /* Calls that are refused on every rank alike. */
-static int refused_body(iris_t *iris, void *arg)
-{
-    struct iris_ccl_options options;
-    float *in, *out;
-
-    (void)arg;
-    CHECK_OK(iris_malloc(iris, COUNT * sizeof *in * 4, (void **)&in));
-    CHECK_OK(iris_malloc(iris, COUNT * sizeof *in * 4, (void **)&out));
-    iris_ccl_options_init(&options);
 #define REFUSED(call, argument, remedy) \
     CHECK_BAD(iris, call, IRIS_ERR_INVALID, argument, remedy)
+static int refused_arguments(iris_t *iris, float *in, float *out)
+{
     REFUSED(iris_all_reduce(iris, NULL, out, COUNT, IRIS_DTYPE_F32,
                             IRIS_REDUCE_SUM, NULL),
             "in is NULL", "pass");
@@ -56,6 +49,14 @@ static int refused_body(iris_t *iris, void *arg)
             "(9)", "pass SUM");
     REFUSED(iris_ccl_broadcast(iris, in, out, COUNT, IRIS_DTYPE_F32, 2, NULL),
             "root 2", "pass 0 to 1");
+    return 0;
+}
+
+static int refused_options(iris_t *iris, float *in, float *out)
+{
+    struct iris_ccl_options options;
+
+    iris_ccl_options_init(&options);
     options.all_reduce = IRIS_CCL_PUSH;
     REFUSED(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
                             IRIS_REDUCE_SUM, &options),
@@ -85,7 +86,19 @@ static int refused_body(iris_t *iris, void *arg)
     REFUSED(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
                             IRIS_REDUCE_SUM, &options),
             "options of 3 bytes", "iris_ccl_options_init");
+    return 0;
+}
 #undef REFUSED
+
+static int refused_body(iris_t *iris, void *arg)
+{
+    float *in, *out;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, COUNT * sizeof *in * 4, (void **)&in));
+    CHECK_OK(iris_malloc(iris, COUNT * sizeof *in * 4, (void **)&out));
+    CHECK_EQUAL(refused_arguments(iris, in, out), 0);
+    CHECK_EQUAL(refused_options(iris, in, out), 0);
     /* Nothing of that has cost anything. */
     CHECK_OK(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
                              IRIS_REDUCE_SUM, NULL));

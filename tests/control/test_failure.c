@@ -153,6 +153,24 @@ static iris_status_t between_device_barriers(iris_t *iris, int rank, int victim)
     return status;
 }
 
+static iris_status_t between_collectives(iris_t *iris, int rank, int victim)
+{
+    iris_status_t status;
+    void *words;
+
+    (void)rank;
+    (void)victim;
+    status = iris_calloc(iris, 100000, 4, &words);
+    for (size_t count = 1; status == IRIS_OK; count = count * 7 % 99991) {
+        status = iris_all_reduce(iris, words, words, count, IRIS_DTYPE_U32,
+                                 IRIS_REDUCE_SUM, NULL);
+        if (status == IRIS_OK) {
+            status = iris_stream_synchronize(iris, NULL);
+        }
+    }
+    return status;
+}
+
 static iris_status_t between_allocations(iris_t *iris, int rank, int victim)
 {
     iris_status_t status = IRIS_OK;
@@ -211,6 +229,7 @@ static const struct scenario scenarios[] = {
     {"in a device barrier", in_device_barrier},
     {"in a launch", in_a_launch},
     {"between device barriers", between_device_barriers},
+    {"between collectives", between_collectives},
     {"between allocations", between_allocations},
     {"between deferred frees", between_deferred_frees},
     {"between groups", between_groups},
