@@ -88,7 +88,8 @@ typedef long long iris_d_long8_t __attribute__((vector_size(64)));
                                           uint64_t sequence, uint64_t block,   \
                                           uint64_t count)                      \
     {                                                                          \
-        const iris_d_wide_##BITS##_t zero = {0}, steps = {IRIS_D_STEPS_##BITS}; \
+        const iris_d_wide_##BITS##_t zero = {0};                               \
+        const iris_d_wide_##BITS##_t steps = {IRIS_D_STEPS_##BITS};            \
         iris_d_wide_##BITS##_t a[4], b[4], c[4], d[4];                         \
                                                                                \
         for (uint64_t i = 0; i < count; i += 4 * LANES) {                      \

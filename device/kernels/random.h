@@ -230,7 +230,7 @@ IRIS_DEVICE uint64_t iris_d_below64(const struct iris_random_args *a,
     IRIS_DEVICE void iris_d_##name(const struct iris_random_args *a,           \
                                    uint64_t i, type *values)                   \
     {                                                                          \
-        struct iris_d_philox block = iris_d_block(a, i);                        \
+        struct iris_d_philox block = iris_d_block(a, i);                       \
         for (int j = 0; j < per_block; j++) {                                  \
             values[j] = AS(type, below(a, block, j));                          \
         }                                                                      \

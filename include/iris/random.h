@@ -45,11 +45,12 @@ IRIS_API iris_generator_t *iris_default_generator(iris_t *iris);
 /* Each makes a tensor as <iris/tensor.h> says of all that create one, and of
  * `out`, `format` and `stream`. Element i, counted with the last dimension
  * fastest, whatever the memory format is, comes of block offset + i / n of the
- * generator, whose offset a call that succeeds raises by the blocks it took. n, the elements that a block gives, is 4; 2 for f64 and
- * complex64, and for integers in a range of more than 2^32; 1 for complex128.
- * A program that makes n elements a block at a time, with offsets set, gets
- * the elements of one call. Each rank makes its own numbers: without `out` the
- * call is collective, the generators may differ.
+ * generator, whose offset a call that succeeds raises by the blocks it took. n,
+ * the elements that a block gives, is 4; 2 for f64 and complex64, and for
+ * integers in a range of more than 2^32; 1 for complex128. So a program that
+ * makes elements in pieces of whole blocks gets those of one call. Each rank
+ * makes its own numbers: without `out` the call is collective, the generators
+ * may differ.
  *
  * Statuses as for creation. Also IRIS_ERR_INVALID: a dtype without such
  * numbers. */
