@@ -52,6 +52,8 @@ failed=0
 grep -lE '^IRIS_KERNEL\(' "$srcdir"/tests/*/*.c "$srcdir"/examples/*.c \
     "$srcdir"/bench/*.c "$srcdir"/tools/*.c |
     grep -vE '/(backend_hip|support)/' >"$dir/sources"
+# The library's own are in headers of device/.
+printf '%s\n' "$srcdir"/src/*/*kernels.c >>"$dir/sources"
 sources <"$dir/sources" >"$dir/out" || failed=1
 cat "$dir/out"
 
