@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The transform from random bits to normal numbers, on the host: how far it is
- * from Box's and Muller's formula, and how far its tails reach.
+ * What kernels of random numbers are made of, on the host: how far normal
+ * numbers are from Box's and Muller's formula and their tails reach, and rows.
  */
 #include "config.h"
 
@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include <iris/device/kernels/normal.h>
+#include <iris/device/vector.h>
 
 #define PAIRS harness_count(20000000, 300000)
 
@@ -131,9 +132,39 @@ static void the_larger_the_bits_the_smaller_the_number(void **state)
     }
 }
 
+#if IRIS_ON_X86
+/* Rows of uniform numbers, where a block's number goes past 32 bits. */
+static void check_row(void (*row)(float *, uint64_t, uint64_t, uint64_t,
+                                  uint64_t))
+{
+    const iris_generator_t start = {0x123456789abcdef0u, 0xfedcba9876543210u,
+                                    0xffffffe0u};
+    float numbers[4 * 64];
+
+    row(numbers, start.seed, start.sequence, start.offset, 64);
+    for (size_t i = 0; i < 4 * 64; i++) {
+        assert_true(numbers[i] == (float)(draw_word(start, i) >> 8) * 0x1p-24f);
+    }
+}
+
+static void vectors_of_any_width_make_the_same_numbers(void **state)
+{
+    (void)state;
+    if (iris_d_has_avx2()) {
+        check_row(iris_d_uniform_row_256);
+    }
+    if (iris_d_has_avx512()) {
+        check_row(iris_d_uniform_row_512);
+    }
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+#if IRIS_ON_X86
+        cmocka_unit_test(vectors_of_any_width_make_the_same_numbers),
+#endif
         cmocka_unit_test(numbers_are_what_the_formula_says),
         cmocka_unit_test(tails_reach_beyond_five_and_a_half_deviations),
         cmocka_unit_test(the_larger_the_bits_the_smaller_the_number),
