@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""Iris for Python: tensors on a symmetric heap that every rank's kernels reach.
+
+    import iris_c
+    ctx = iris_c.iris(heap_size=1 << 30)
+    x = ctx.zeros(1024, dtype=torch.float32)
+
+docs/python.md is the manual.
+"""
+
+from ._context import Iris, iris
+from ._errors import (
+    BackendError,
+    BootstrapError,
+    ConfigError,
+    DeadlineError,
+    DeviceError,
+    InvalidError,
+    IrisError,
+    LimitError,
+    MismatchError,
+    OutOfMemoryError,
+    PeerLostError,
+    StateError,
+    SystemCallError,
+    UnreachableError,
+    UnsupportedError,
+    WaitInterrupted,
+)
+from ._lib import call as _call
+from ._log import DEBUG, ERROR, INFO, WARNING, set_logger_level
+
+#: The version of the library that was loaded.
+__version__: str = _call.iris_version().decode()
+
+__all__ = [
+    "BackendError",
+    "BootstrapError",
+    "ConfigError",
+    "DEBUG",
+    "DeadlineError",
+    "DeviceError",
+    "ERROR",
+    "INFO",
+    "InvalidError",
+    "Iris",
+    "IrisError",
+    "LimitError",
+    "MismatchError",
+    "OutOfMemoryError",
+    "PeerLostError",
+    "StateError",
+    "SystemCallError",
+    "UnreachableError",
+    "UnsupportedError",
+    "WARNING",
+    "WaitInterrupted",
+    "iris",
+    "set_logger_level",
+]

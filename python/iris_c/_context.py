@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: MIT
+"""A context: one rank's view of the job, as class Iris."""
+
+import atexit
+import ctypes
+import os
+import sys
+import weakref
+from typing import Any, Dict, List, Optional
+
+from . import _arrays, _bootstrap, _lib, _log
+from ._errors import StateError
+from ._lib import call
+from ._prototypes import HeapStats
+
+#: This process's live contexts, oldest first.
+_live: "List[weakref.ref[Iris]]" = []
+
+
+def _allocator(allocator_type: str) -> str:
+    """As upstream: the environment has the last word."""
+    name = os.environ.get("IRIS_ALLOCATOR", allocator_type).lower()
+    # Iris' vmem heap grows by pieces and frees them, which upstream calls so.
+    return "vmem" if name == "vmem_chunked" else name
+
+
+def _config(settings: Dict[str, Any]) -> Any:
+    """A struct iris_config of these settings, and what it borrows."""
+    config = ctypes.create_string_buffer(call.iris_config_size())
+    call.iris_config_init_sized(config, len(config))
+    borrowed = []
+    for name, value in settings.items():
+        text = str(int(value) if isinstance(value, bool) else value).encode()
+        borrowed.append(text)
+        call.iris_config_set(config, name.encode(), text)
+    return config, borrowed
+
+
+def _open(settings: Dict[str, Any]) -> int:
+    folder = _lib.module_folder()
+    if folder is not None and "IRIS_MODULE_DIR" not in os.environ:
+        settings.setdefault("module_dir", folder)
+    for name, text in _bootstrap.settings_of_group().items():
+        settings.setdefault(name, text)
+    config, _borrowed = _config(settings)
+    handle = ctypes.c_void_p()
+    call.iris_init(config, ctypes.byref(handle))
+    return handle.value or 0
+
+
+class Iris:
+    """One rank: its symmetric heap, and the tensors on it.
+
+    Collective calls, which all ranks make in the same order, come from one
+    thread at a time; what only asks may come from any.
+
+    Args:
+        heap_size: bytes of each rank's heap; None: IRIS_HEAP_SIZE, or 1 GiB.
+        allocator_type: "torch" (a pool) or "vmem" (grows as needed);
+            IRIS_ALLOCATOR overrides it.
+        arrays: "torch" or "numpy": what tensors are; None: torch where it is
+            installed.
+        settings: any other setting of the library by its name, such as
+            `backend="sim"` or `timeout_ms=5000`.
+    """
+
+    def __init__(
+        self,
+        heap_size: Optional[int] = None,
+        allocator_type: str = "torch",
+        *,
+        arrays: Optional[str] = None,
+        **settings: Any,
+    ) -> None:
+        self._handle: Optional[int] = None
+        self._pid = os.getpid()
+        self._arrays = _arrays.arrays(arrays)
+        settings["allocator"] = _allocator(allocator_type)
+        if heap_size is not None:
+            settings["heap_bytes"] = heap_size
+        self._handle = _open(settings)
+        self.cur_rank: int = call.iris_rank(self._handle)
+        self.num_ranks: int = call.iris_num_ranks(self._handle)
+        self.gpu_id: int = call.iris_device_id(self._handle)
+        self.heap_size: int = self.heap_stats()["heap_bytes"]
+        _log.follow(self)
+        _live.append(weakref.ref(self))
+
+    @property
+    def handle(self) -> int:
+        """The iris_t that the library's calls take, as a number."""
+        if self._handle is None:
+            raise StateError("this context has been finalized")
+        if self._pid != os.getpid():
+            raise StateError(
+                "this context belongs to the process that forked this one;"
+                " make one here with iris_c.iris()"
+            )
+        return self._handle
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "an Iris context is its process's own and cannot be pickled:"
+            " call iris_c.iris() in each process"
+        )
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<iris_c.Iris, finalized>"
+        return (
+            f"<iris_c.Iris rank {self.cur_rank} of {self.num_ranks},"
+            f" {self.heap_size} bytes, backend {self.backend_name}>"
+        )
+
+    @property
+    def backend_name(self) -> str:
+        """The backend in use: "sim" or "hip"."""
+        name: bytes = call.iris_backend_name(self.handle)
+        return name.decode()
+
+    def get_rank(self) -> int:
+        """This rank, from 0."""
+        return self.cur_rank
+
+    def get_num_ranks(self) -> int:
+        """How many ranks the job has."""
+        return self.num_ranks
+
+    def get_device_id(self) -> int:
+        """The number of this rank's GPU; 0 on the CPU."""
+        return self.gpu_id
+
+    def get_cu_count(self) -> int:
+        """Workgroups that the device runs at once for sure: a GPU's compute
+        units, or this rank's share of them."""
+        count: int = call.iris_num_cus(self.handle)
+        return count
+
+    def lost_rank(self) -> int:
+        """The rank that was lost, -1: none. Does not block: for loops that
+        wait for a peer's memory."""
+        rank: int = call.iris_lost_rank(self.handle)
+        return rank
+
+    def heap_bases_list(self) -> List[int]:
+        """Where each rank's heap is in this rank's address space; 0: not
+        mapped here."""
+        return list(call.iris_heap_bases(self.handle)[: self.num_ranks])
+
+    def get_device_context(self) -> Any:
+        """The device context that kernels start from, int64: rank, number of
+        ranks, heap bases, then 17 words for tracing. The library's own memory,
+        not a copy."""
+        words = call.iris_context_words(self.num_ranks)
+        address = call.iris_device_context(self.handle)
+        return self._arrays.view(address, 4, (words,), None, self)
+
+    def get_heap_bases(self) -> Any:
+        """The heap bases on the device, int64, one for each rank."""
+        return self.get_device_context()[2 : 2 + self.num_ranks]
+
+    def heap_stats(self) -> Dict[str, int]:
+        """Figures of this rank's heap, struct iris_heap_stats by name."""
+        stats = HeapStats()
+        call.iris_heap_stats_sized(
+            self.handle, ctypes.byref(stats), ctypes.sizeof(stats)
+        )
+        return {
+            name: getattr(stats, name)
+            for name, *_ in HeapStats._fields_
+            if name != "size"
+        }
+
+    def malloc(self, bytes: int, alignment: Optional[int] = None) -> int:
+        """The address of new memory on the heap, at the same offset on every
+        rank. Collective. For what is freed by hand, with free()."""
+        address = ctypes.c_void_p()
+        if alignment is None:
+            alignment = call.iris_alignment()
+        call.iris_malloc_aligned(
+            self.handle, bytes, alignment, ctypes.byref(address)
+        )
+        return address.value or 0
+
+    def free(self, address: int) -> None:
+        """Frees what malloc() gave. Collective."""
+        call.iris_free(self.handle, address)
+
+    def barrier(self, stream: Any = None, group: Any = None) -> None:
+        """Waits until the device's work is done, or the stream's if one is
+        given, and until every rank is here."""
+        call.iris_barrier(self.handle, None, None)
+
+    def device_barrier(self, group: Any = None) -> None:
+        """Enqueues a barrier of the ranks' devices; does not block."""
+        call.iris_device_barrier(self.handle, None, None)
+
+    def broadcast(self, value: Any, src: int = 0) -> Any:
+        """The value of rank `src`, on every rank. Collective."""
+        from ._broadcast import broadcast
+
+        return broadcast(self, value, src)
+
+    def debug(self, message: object) -> None:
+        """Prints a message with the rank, if the level is DEBUG."""
+        _log.write("debug", self.handle, message)
+
+    def info(self, message: object) -> None:
+        """Prints a message with the rank, if the level is INFO or lower."""
+        _log.write("info", self.handle, message)
+
+    def warning(self, message: object) -> None:
+        """Prints a warning with the rank."""
+        _log.write("warning", self.handle, message)
+
+    def error(self, message: object) -> None:
+        """Prints an error with the rank."""
+        _log.write("error", self.handle, message)
+
+    def finalize(self) -> None:
+        """Leaves the job: waits until every rank has come to its finalize().
+        Collective; doing it again does nothing. A context that a program does
+        not finalize is finalized when Python ends."""
+        if self._handle is None or self._pid != os.getpid():
+            return
+        handle, self._handle = self._handle, None
+        call.iris_finalize(handle)
+
+    def __enter__(self) -> "Iris":
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if kind is not None and self._handle is not None:
+            # Peers may be waiting for what this rank will not do any more.
+            call.iris_interrupt(self._handle)
+        self.finalize()
+
+
+@atexit.register
+def _finalize_all() -> None:
+    """What is live when Python ends leaves in order. A program that an
+    exception ended does not wait for its peers."""
+    died = getattr(sys, "last_value", None) is not None
+    for reference in _live:
+        context = reference()
+        if context is None or context._handle is None:
+            continue
+        if died and context._pid == os.getpid():
+            call.iris_interrupt(context._handle)
+        context.finalize()
+
+
+def iris(
+    heap_size: Optional[int] = None,
+    allocator_type: str = "torch",
+    **more: Any,
+) -> Iris:
+    """Joins the job and returns this rank's context. Collective. Arguments as
+    class Iris."""
+    return Iris(heap_size, allocator_type, **more)

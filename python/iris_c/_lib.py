@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""Finds libiris, loads it, and gives its calls as functions that raise.
+
+`call.iris_malloc(...)` is the C function: where that returns a status, an
+error is raised here, with the text of iris_last_error().
+"""
+
+import ctypes
+import os
+from pathlib import Path
+from typing import Any, Iterator, List, Optional
+
+from . import _errors, _prototypes
+
+#: Where a wheel keeps the library and the backends' modules.
+WHEEL_FOLDER = Path(__file__).resolve().parent / "lib"
+
+
+def _build_trees() -> Iterator[Path]:
+    """Libraries that a checkout of the sources has built, newest first."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / "src" / "libiris.map").exists():
+        return
+    found = list(root.glob(".libs/libiris.so"))
+    found += root.glob("build/*/.libs/libiris.so")
+    yield from sorted(found, key=lambda path: -path.stat().st_mtime)
+
+
+def _candidates() -> Iterator[str]:
+    """Where the library may be, the first that is there is taken: what the
+    user says, the wheel's own, the build tree's, the system's."""
+    named = os.environ.get("IRIS_C_LIBRARY")
+    if named:
+        yield named
+        return
+    if (WHEEL_FOLDER / "libiris.so").exists():
+        yield str(WHEEL_FOLDER / "libiris.so")
+    yield from map(str, _build_trees())
+    yield "libiris.so.0"
+    yield "libiris.so"
+
+
+def _load() -> ctypes.CDLL:
+    tried: List[str] = []
+    for name in _candidates():
+        try:
+            return ctypes.CDLL(name)
+        except OSError as error:
+            tried.append(f"{name}: {error}")
+    raise ImportError(
+        "iris_c needs the library libiris and cannot load it. Install a wheel"
+        " that holds it, or name the file in IRIS_C_LIBRARY. Tried: "
+        + "; ".join(tried)
+    )
+
+
+def _absent(name: str) -> Any:
+    def refuse(*_: Any) -> Any:
+        raise _errors.UnsupportedError(
+            f"the libiris that was loaded, {path}, has no {name}():"
+            " it is older than this package"
+        )
+
+    return refuse
+
+
+def _checked(function: Any) -> Any:
+    """The C function without its status: an error is raised."""
+
+    def checked(*args: Any) -> None:
+        status = function(*args)
+        if status != 0:
+            raise error_of(status)
+
+    return checked
+
+
+class _Calls:
+    """The public calls of <iris/iris.h>, by name."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        for name, (result, *arguments) in _prototypes.ROWS.items():
+            function = getattr(library, name, None)
+            if function is None:
+                setattr(self, name, _absent(name))
+                continue
+            checked = result is _prototypes.STATUS
+            function.restype = ctypes.c_int if checked else result
+            function.argtypes = arguments
+            setattr(self, name, _checked(function) if checked else function)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{name} is no call of the library")
+
+
+_library = _load()
+
+#: The file that was loaded, as its loader was asked for it.
+path: str = _library._name
+
+#: The library's calls.
+call = _Calls(_library)
+
+
+def error_of(status: int) -> _errors.IrisError:
+    """The exception of a status that a call has just returned."""
+    name = call.iris_status_string(status).decode()
+    text = call.iris_last_error().decode(errors="replace")
+    kind = _errors.BY_STATUS.get(name, _errors.IrisError)
+    return kind(text or call.iris_status_text(status).decode())
+
+
+def raw(name: str) -> Any:
+    """A C function as it is, without the check of its status: for callbacks
+    and finalizers, which must not raise."""
+    return _library[name]
+
+
+def module_folder() -> Optional[Path]:
+    """Where the backends' modules lie beside the library; None: elsewhere."""
+    folder = Path(path).resolve().parent
+    return folder if (folder / "iris_hip.so").exists() else None

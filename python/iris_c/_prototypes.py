@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""The library's calls as ctypes sees them: structs, and one row for each call.
+
+tests/python compares the rows with src/libiris.map, so that no call is
+forgotten.
+"""
+
+import ctypes as c
+from typing import Any, Dict, Tuple
+
+STATUS = "status"  # a result to check: an error is raised
+Address = c.c_void_p
+Handle = c.c_void_p  # of a context, stream, group or graph
+Text = c.c_char_p
+
+
+class HeapStats(c.Structure):
+    """struct iris_heap_stats."""
+
+    _fields_ = [
+        (name, c.c_size_t)
+        for name in (
+            "size",
+            "heap_bytes",
+            "used_bytes",
+            "free_bytes",
+            "largest_free_bytes",
+            "peak_bytes",
+            "mapped_bytes",
+            "reserved_bytes",
+            "metadata_bytes",
+            "num_allocs",
+        )
+    ]
+
+
+_out = c.POINTER(c.c_void_p)
+_words = c.POINTER(c.c_int64)
+
+#: Name: what it returns, what it takes. Variadic calls list what is fixed.
+ROWS: Dict[str, Tuple[Any, ...]] = {
+    # <iris/status.h>, <iris/constants.h>
+    "iris_status_string": (Text, c.c_int),
+    "iris_status_text": (Text, c.c_int),
+    "iris_last_error": (Text,),
+    "iris_version": (Text,),
+    "iris_dtype_size": (c.c_size_t, c.c_int),
+    "iris_dtype_name": (Text, c.c_int),
+    "iris_reduce_op_name": (Text, c.c_int),
+    "iris_config_size": (c.c_size_t,),
+    "iris_context_words": (c.c_size_t, c.c_int),
+    "iris_alignment": (c.c_size_t,),
+    "iris_alignment_max": (c.c_size_t,),
+    "iris_launch_args_max": (c.c_size_t,),
+    "iris_launch_block_max": (c.c_uint,),
+    "iris_kernel_version": (c.c_size_t,),
+    # <iris/context.h>
+    "iris_config_init_sized": (None, Address, c.c_size_t),
+    "iris_config_set": (STATUS, Address, Text, Text),
+    "iris_init": (STATUS, Address, _out),
+    "iris_finalize": (STATUS, Handle),
+    "iris_clear_error": (STATUS, Handle),
+    "iris_interrupt": (None, Handle),
+    "iris_lost_rank": (c.c_int, Handle),
+    "iris_rank": (c.c_int, Handle),
+    "iris_num_ranks": (c.c_int, Handle),
+    "iris_device_id": (c.c_int, Handle),
+    "iris_num_cus": (c.c_int, Handle),
+    "iris_backend_name": (Text, Handle),
+    "iris_heap_bases": (_words, Handle),
+    "iris_device_context": (Address, Handle),
+    # <iris/heap.h>
+    "iris_malloc": (STATUS, Handle, c.c_size_t, _out),
+    "iris_malloc_aligned": (STATUS, Handle, c.c_size_t, c.c_size_t, _out),
+    "iris_calloc": (STATUS, Handle, c.c_size_t, c.c_size_t, _out),
+    "iris_free": (STATUS, Handle, Address),
+    "iris_as_symmetric": (
+        STATUS,
+        Handle,
+        Address,
+        c.c_size_t,
+        _out,
+        c.POINTER(c.c_int),
+    ),
+    "iris_heap_stats_sized": (
+        STATUS,
+        Handle,
+        c.POINTER(HeapStats),
+        c.c_size_t,
+    ),
+    "iris_is_symmetric": (c.c_int, Handle, Address),
+    "iris_is_reachable": (c.c_int, Handle, c.c_int),
+    "iris_as_remote": (STATUS, Handle, Address, c.c_int, _out),
+    # <iris/group.h>, <iris/sync.h>
+    "iris_group_create": (STATUS, Handle, c.POINTER(c.c_int), c.c_int, _out),
+    "iris_group_destroy": (STATUS, Handle, Handle),
+    "iris_group_size": (c.c_int, Handle, Handle),
+    "iris_group_index": (c.c_int, Handle, Handle),
+    "iris_group_member": (c.c_int, Handle, Handle, c.c_int),
+    "iris_group_device": (Address, Handle, Handle),
+    "iris_barrier": (STATUS, Handle, Handle, Handle),
+    "iris_device_barrier": (STATUS, Handle, Handle, Handle),
+    "iris_broadcast": (
+        STATUS,
+        Handle,
+        Address,
+        c.c_size_t,
+        c.c_int,
+        Handle,
+    ),
+    # <iris/stream.h>, <iris/graph.h>, <iris/launch.h>
+    "iris_stream_create": (STATUS, Handle, _out),
+    "iris_stream_wrap": (STATUS, Handle, Address, _out),
+    "iris_stream_native": (Address, Handle, Handle),
+    "iris_stream_destroy": (None, Handle, Handle),
+    "iris_stream_synchronize": (STATUS, Handle, Handle),
+    "iris_memcpy": (STATUS, Handle, Address, Address, c.c_size_t, Handle),
+    "iris_memcpy_sync": (STATUS, Handle, Address, Address, c.c_size_t),
+    "iris_memset": (STATUS, Handle, Address, c.c_int, c.c_size_t, Handle),
+    "iris_put_on_stream": (
+        STATUS,
+        Handle,
+        Address,
+        Address,
+        c.c_size_t,
+        c.c_int,
+        Handle,
+    ),
+    "iris_get_on_stream": (
+        STATUS,
+        Handle,
+        Address,
+        Address,
+        c.c_size_t,
+        c.c_int,
+        Handle,
+    ),
+    "iris_signal_on_stream": (
+        STATUS,
+        Handle,
+        Address,
+        c.c_uint64,
+        c.c_int,
+        Handle,
+    ),
+    "iris_put_signal_on_stream": (
+        STATUS,
+        Handle,
+        Address,
+        Address,
+        c.c_size_t,
+        Address,
+        c.c_uint64,
+        c.c_int,
+        c.c_int,
+        Handle,
+    ),
+    "iris_wait_on_stream": (
+        STATUS,
+        Handle,
+        Address,
+        c.c_int,
+        c.c_uint64,
+        Handle,
+    ),
+    "iris_capture_begin": (STATUS, Handle, Handle),
+    "iris_capture_end": (STATUS, Handle, Handle, _out),
+    "iris_graph_launch": (STATUS, Handle, Handle, Handle),
+    "iris_graph_destroy": (None, Handle, Handle),
+    "iris_launch": (
+        STATUS,
+        Handle,
+        Address,
+        c.c_uint,
+        c.c_uint,
+        Address,
+        c.c_size_t,
+        Handle,
+    ),
+    # <iris/log.h>: variadic; see _log.py
+    "iris_log_set_level": (None, Handle, c.c_int),
+    "iris_debug": (None, Handle, Text),
+    "iris_info": (None, Handle, Text),
+    "iris_warning": (None, Handle, Text),
+    "iris_error": (None, Handle, Text),
+}
+
+#: Calls that Python has no use for: of objects that iriscc compiles, of kernels
+#: on the CPU, and iris_spawn(), which forks; iris_c.spawn() does not.
+NOT_CALLED = (
+    "iris_gpu_image_add",
+    "iris_gpu_image_remove",
+    "iris_cpu_end",
+    "iris_cpu_observe",
+    "iris_cpu_poll",
+    "iris_cpu_self",
+    "iris_spawn",
+)
