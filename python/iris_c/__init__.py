@@ -28,7 +28,9 @@ from ._errors import (
     WaitInterrupted,
 )
 from ._lib import call as _call
+from ._groups import Group
 from ._log import DEBUG, ERROR, INFO, WARNING, set_logger_level
+from ._spawn import RankError, spawn
 
 #: The version of the library that was loaded.
 __version__: str = _call.iris_version().decode()
@@ -41,6 +43,7 @@ __all__ = [
     "DeadlineError",
     "DeviceError",
     "ERROR",
+    "Group",
     "INFO",
     "InvalidError",
     "Iris",
@@ -49,6 +52,7 @@ __all__ = [
     "MismatchError",
     "OutOfMemoryError",
     "PeerLostError",
+    "RankError",
     "StateError",
     "SystemCallError",
     "UnreachableError",
@@ -57,4 +61,5 @@ __all__ = [
     "WaitInterrupted",
     "iris",
     "set_logger_level",
+    "spawn",
 ]

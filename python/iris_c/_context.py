@@ -6,12 +6,15 @@ import ctypes
 import os
 import sys
 import weakref
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 from . import _arrays, _bootstrap, _lib, _log
-from ._errors import StateError
+from ._broadcast import broadcast
+from ._errors import IrisError, StateError
+from ._groups import Group, Groups, group_barrier
 from ._lib import call
 from ._prototypes import HeapStats
+from ._streams import Streams
 
 #: This process's live contexts, oldest first.
 _live: "List[weakref.ref[Iris]]" = []
@@ -83,6 +86,8 @@ class Iris:
         self.num_ranks: int = call.iris_num_ranks(self._handle)
         self.gpu_id: int = call.iris_device_id(self._handle)
         self.heap_size: int = self.heap_stats()["heap_bytes"]
+        self._groups = Groups(self)
+        self._streams = Streams(self)
         _log.follow(self)
         _live.append(weakref.ref(self))
 
@@ -186,20 +191,56 @@ class Iris:
         """Frees what malloc() gave. Collective."""
         call.iris_free(self.handle, address)
 
+    def group(self, ranks: Sequence[int]) -> Group:
+        """A group of these ranks, in this order, for `group=`. Collective over
+        the whole job: each rank names the members of its own group, or [] to
+        be in none."""
+        return Group(self, ranks)
+
     def barrier(self, stream: Any = None, group: Any = None) -> None:
         """Waits until the device's work is done, or the stream's if one is
-        given, and until every rank is here."""
-        call.iris_barrier(self.handle, None, None)
+        given, and until every member of the group is here. Collective over the
+        group; None: all ranks.
+
+        Args:
+            stream: a torch.cuda.Stream, or the address of a stream.
+            group: of ctx.group(), a list of ranks, or a process group of
+                torch.distributed. A list's first use is collective over the
+                whole job; a process group's is not.
+        """
+        if stream is None:
+            self._streams.synchronize_device()
+        handle = self._streams.handle_of(stream)
+        if self._groups.is_torchs_alone(group):
+            call.iris_stream_synchronize(self.handle, handle)
+            group_barrier(group)
+            return
+        call.iris_barrier(self.handle, handle, self._groups.handle_of(group))
 
     def device_barrier(self, group: Any = None) -> None:
-        """Enqueues a barrier of the ranks' devices; does not block."""
-        call.iris_device_barrier(self.handle, None, None)
+        """Enqueues a barrier of the members' devices on torch's current stream,
+        and does not wait for it: later work there starts when every member has
+        got to its own. Can be captured in a graph.
 
-    def broadcast(self, value: Any, src: int = 0) -> Any:
-        """The value of rank `src`, on every rank. Collective."""
-        from ._broadcast import broadcast
+        A group's first use, but for those of ctx.group(), is collective over
+        the whole job and must not be captured.
+        """
+        members = self._groups.handle_of(group)
+        call.iris_device_barrier(
+            self.handle, self._streams.current(), members
+        )
 
-        return broadcast(self, value, src)
+    def broadcast(self, value: Any, src: int = 0, group: Any = None) -> Any:
+        """The value of rank `src`, on every member of the group. Collective
+        over the group.
+
+        Tensors, arrays and lists of numbers come as NumPy arrays on every
+        rank, src too; any other value that can be pickled as what it is.
+
+        Raises:
+            ValueError: the value is None, or src is not in the group.
+        """
+        return broadcast(self, value, src, group)
 
     def debug(self, message: object) -> None:
         """Prints a message with the rank, if the level is DEBUG."""
@@ -236,18 +277,26 @@ class Iris:
         self.finalize()
 
 
-@atexit.register
-def _finalize_all() -> None:
-    """What is live when Python ends leaves in order. A program that an
-    exception ended does not wait for its peers."""
-    died = getattr(sys, "last_value", None) is not None
+def finalize_all(died: bool) -> None:
+    """Every live context leaves the job; after an exception without waiting
+    for its peers."""
     for reference in _live:
         context = reference()
         if context is None or context._handle is None:
             continue
         if died and context._pid == os.getpid():
             call.iris_interrupt(context._handle)
-        context.finalize()
+        try:
+            context.finalize()
+        except IrisError:
+            # That peers do not come along is no news after a failure.
+            if not died:
+                raise
+
+
+@atexit.register
+def _at_exit() -> None:
+    finalize_all(died=getattr(sys, "last_value", None) is not None)
 
 
 def iris(

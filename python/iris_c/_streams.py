@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""Streams of torch as the library takes them."""
+
+import ctypes
+import sys
+from typing import Any, Dict, Optional
+
+from ._lib import call
+
+
+def native_of(stream: Any) -> int:
+    """The hipStream_t or cudaStream_t of a torch stream, or the number that a
+    program has of one; 0: the runtime's default stream."""
+    native = getattr(stream, "cuda_stream", stream)
+    if not isinstance(native, int):
+        raise TypeError(
+            f"stream={stream!r}: takes None, a torch.cuda.Stream, or the"
+            " address of a stream"
+        )
+    return native
+
+
+class Streams:
+    """A context's wrapped streams. They are kept: destroying one would wait
+    for its work."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._wrapped: Dict[int, Optional[int]] = {}
+        self.on_gpu = call.iris_stream_native(context.handle, None) is not None
+
+    def handle_of(self, stream: Any) -> Optional[int]:
+        """The iris_stream_t around a stream; None: the context's own."""
+        if stream is None or not self.on_gpu:
+            return None
+        native = native_of(stream)
+        if native not in self._wrapped:
+            handle = ctypes.c_void_p()
+            call.iris_stream_wrap(
+                self._context.handle, native, ctypes.byref(handle)
+            )
+            self._wrapped[native] = handle.value
+        return self._wrapped[native]
+
+    def _cuda(self) -> Any:
+        torch = sys.modules.get("torch")
+        if self.on_gpu and torch is not None and torch.cuda.is_initialized():
+            return torch.cuda
+        return None
+
+    def current(self) -> Optional[int]:
+        """The stream that torch's work goes to now; else the context's."""
+        cuda = self._cuda()
+        if cuda is None:
+            return None
+        return self.handle_of(cuda.current_stream(self._context.gpu_id))
+
+    def synchronize_device(self) -> None:
+        """Waits for all that torch has put on this rank's device."""
+        cuda = self._cuda()
+        if cuda is not None:
+            cuda.synchronize(self._context.gpu_id)
