@@ -32,6 +32,8 @@ have_package() {
     clang-format-14) command -v clang-format-14 ||
         clang-format --version | grep ' 14\.' ;;
     abigail-tools) command -v abidiff ;;
+    python3-*) # Debian's own Python has it, whichever python3 is first
+        /usr/bin/python3 -c "import ${1#python3-}" ;;
     libcmocka-dev) pkg-config --exists 'cmocka >= 1.1.5' ;;
     libdlpack-dev)
         echo '#include <dlpack/dlpack.h>' | cc -fsyntax-only -x c - ;;

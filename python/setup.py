@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Puts the built library into the wheel and names the wheel for its platform.
+
+scripts/python-wheel says in IRIS_C_BUNDLE where the library was built. Without
+it the wheel has none, and is for any platform: it uses the system's libiris.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+from setuptools import Distribution, setup
+from setuptools.command.build_py import build_py
+
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:  # before setuptools 70.1
+    from wheel.bdist_wheel import bdist_wheel
+
+BUNDLE = os.environ.get("IRIS_C_BUNDLE", "")
+#: Of the folder where libtool leaves what it links.
+FILES = ("libiris.so", "iris_hip.so")
+#: What every Linux that the manylinux tags are for has.
+GLIBC = re.compile(r"lib(c|m|dl|rt|pthread)\.so|ld-linux")
+
+
+def elf(path, option):
+    """What readelf says of a library."""
+    command = ["readelf", "--wide", option, str(path)]
+    return subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, universal_newlines=True
+    ).stdout
+
+
+def needs(library):
+    """The libraries that a library is linked with."""
+    return re.findall(r"NEEDED.*\[(.*)\]", elf(library, "-d"))
+
+
+def platform():
+    """The wheel's platform: the oldest glibc that has all symbols that libiris
+    uses; of one that needs more than glibc (MPI) just this kind of machine."""
+    library = Path(BUNDLE) / "libiris.so"
+    plain = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    if not all(GLIBC.match(name) for name in needs(library)):
+        return plain
+    symbols = re.findall(r"GLIBC_2\.(\d+)", elf(library, "-V"))
+    minor = max(int(number) for number in symbols)
+    return plain.replace("linux", f"manylinux_2_{minor}")
+
+
+def belongs(name):
+    """Whether a file is there, and is for more than Iris' own tests."""
+    path = Path(BUNDLE) / name
+    return path.exists() and "libfakehip.so" not in needs(path)
+
+
+class WithLibrary(build_py):
+    """The package and, in its folder lib, the library."""
+
+    def run(self):
+        super().run()
+        if not BUNDLE:
+            return
+        folder = Path(self.build_lib) / "iris_c" / "lib"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in filter(belongs, FILES):
+            shutil.copyfile(Path(BUNDLE) / name, folder / name)
+            subprocess.run(["strip", "-g", str(folder / name)], check=True)
+
+
+class ForPlatform(bdist_wheel):
+    """No part is compiled for one version of Python, but the library is for
+    one platform."""
+
+    def get_tag(self):
+        return ("py3", "none", platform() if BUNDLE else "any")
+
+
+class Bundle(Distribution):
+    """A library that is bundled goes where platform's files go."""
+
+    def has_ext_modules(self):
+        return bool(BUNDLE)
+
+
+setup(
+    distclass=Bundle,
+    cmdclass={"build_py": WithLibrary, "bdist_wheel": ForPlatform},
+)
