@@ -1,42 +1,49 @@
 # SPDX-License-Identifier: MIT
 """Memory as arrays of the library that the program uses: torch or NumPy.
 
-Nothing here copies. An array keeps the object that owns its memory, and lets
-go of it when the last view of the array is gone.
+Nothing here copies. An array keeps what owns its memory, and lets go of it when
+the last view of the array is gone.
 """
 
 import ctypes
-from typing import Any, Optional, Sequence
+from typing import Any, Optional, Tuple
 
+from . import _random
 from ._errors import UnsupportedError
+from ._structs import Tensor
+from ._values import DTYPE_DEFAULT, FORMATS, tensor
 
-#: Names of enum iris_dtype, in the order of their values, as torch's and as
-#: NumPy's; None: that one has no such type.
-_TORCH = (
+#: enum iris_dtype in the order of its values, as torch names its types.
+_NAMES = (
     "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16"
     " float32 float64 complex64 complex128"
 ).split()
-_NUMPY = [name if name != "bfloat16" else None for name in _TORCH]
-BYTES = (1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16)
+
+_BFLOAT16 = _NAMES.index("bfloat16")
+
+
+def _mismatch(asked: Any, own: Any) -> RuntimeError:
+    return RuntimeError(
+        f"Device mismatch: requested device {asked} but Iris instance is on"
+        f" device {own}. Iris only supports tensors on its own device."
+    )
 
 
 class _Memory:
-    """`shape` elements at an address, as NumPy's array interface has them."""
+    """A tensor's memory, as NumPy's array interface has it."""
 
-    def __init__(self, address: int, dtype: int, shape: Sequence[int],
-                 strides: Optional[Sequence[int]], keep: Any) -> None:
+    def __init__(self, made: Tensor, keep: Any) -> None:
         import numpy
 
-        kind = numpy.dtype(_NUMPY[dtype])
+        kind = numpy.dtype(_NAMES[made.dtype])
+        self.keep = keep
         self.__array_interface__ = {
             "version": 3,
             "typestr": kind.str,
-            "data": (address, False),
-            "shape": tuple(shape),
-            "strides": strides
-            and tuple(stride * kind.itemsize for stride in strides),
+            "data": (made.data, False),
+            "shape": made.sizes(),
+            "strides": tuple(step * kind.itemsize for step in made.steps()),
         }
-        self._keep = keep
 
 
 class NumpyArrays:
@@ -44,20 +51,63 @@ class NumpyArrays:
 
     name = "numpy"
 
-    def __init__(self) -> None:
+    def __init__(self, device_id: Optional[int]) -> None:
         import numpy
 
-        self._numpy = numpy
-
-    def view(self, address: int, dtype: int, shape: Sequence[int],
-             strides: Optional[Sequence[int]], keep: Any) -> Any:
-        if _NUMPY[dtype] is None:
+        if device_id is not None:
             raise UnsupportedError(
-                f"NumPy has no type for {_TORCH[dtype]}; use torch"
+                "NumPy arrays cannot be on a GPU: install torch, or set"
+                " IRIS_BACKEND=sim and IRIS_SIM_DEVICE=cpu"
             )
-        return self._numpy.asarray(
-            _Memory(address, dtype, shape, strides, keep)
-        )
+        self._numpy = numpy
+        self.device = "cpu"
+
+    def array(self, made: Tensor, keep: Any) -> Any:
+        """The tensor's memory as an array that keeps `keep`."""
+        if made.dtype == _BFLOAT16:
+            raise UnsupportedError("NumPy has no type for bfloat16; use torch")
+        return self._numpy.asarray(_Memory(made, keep))
+
+    def dtype_of(self, dtype: Any, kind: str = "") -> int:
+        """A dtype as the library's; None: its rule."""
+        if dtype is None:
+            return DTYPE_DEFAULT
+        name = self._numpy.dtype(dtype).name
+        if name not in _NAMES:
+            raise TypeError(f"dtype {name}: takes {', '.join(_NAMES)}")
+        return _NAMES.index(name)
+
+    def tensor_of(self, array: Any) -> Tensor:
+        """An array as the library takes it."""
+        if not isinstance(array, self._numpy.ndarray):
+            raise TypeError(f"a NumPy array is needed, not {type(array)}")
+        bytes = array.itemsize
+        if any(step % bytes for step in array.strides):
+            raise ValueError("the array's strides are no whole elements")
+        steps = tuple(step // bytes for step in array.strides)
+        dtype = self.dtype_of(array.dtype)
+        return tensor(array.ctypes.data, dtype, array.shape, steps)
+
+    def generator_of(self, generator: Any) -> Any:
+        """A generator as the library takes it; None: the context's own."""
+        if generator is None or isinstance(generator, _random.Generator):
+            return generator
+        return _random.Generator(int(generator.integers(1 << 63)))
+
+    def format_of(self, name: Any) -> int:
+        """A memory format by its name."""
+        return FORMATS[name or "preserve_format"]
+
+    def check(self, layout: Any, device: Any) -> None:
+        """That a layout and a device are what there is."""
+        if layout is not None:
+            raise ValueError(f"Layout {layout} not supported with NumPy.")
+        if device not in (None, "cpu"):
+            raise _mismatch(device, "cpu")
+
+    def with_gradient(self, array: Any) -> Any:
+        """Refuses: only torch has gradients."""
+        raise ValueError("requires_grad=True: NumPy arrays have no gradients")
 
 
 class TorchArrays:
@@ -65,44 +115,98 @@ class TorchArrays:
 
     name = "torch"
 
-    def __init__(self) -> None:
+    def __init__(self, device_id: Optional[int]) -> None:
         import torch
 
         self._torch = torch
+        self.device = torch.device("cpu")
+        if device_id is not None:
+            self.device = torch.device("cuda", device_id)
+        self._types = [getattr(torch, name, None) for name in _NAMES]
 
-    def view(self, address: int, dtype: int, shape: Sequence[int],
-             strides: Optional[Sequence[int]], keep: Any) -> Any:
+    def array(self, made: Tensor, keep: Any) -> Any:
+        """The tensor's memory as a tensor of torch that keeps `keep`."""
+        kind = self._types[made.dtype]
+        if kind is None:
+            raise UnsupportedError(
+                f"this version of torch has no {_NAMES[made.dtype]}"
+            )
+        if 0 in made.sizes():
+            return self._torch.empty(made.sizes(), dtype=kind)
+        last = sum((n - 1) * s for n, s in zip(made.sizes(), made.steps()))
+        bytes = (last + 1) * self._torch.empty((), dtype=kind).element_size()
+        memory = (ctypes.c_ubyte * bytes).from_address(made.data)
+        memory.keep = keep  # type: ignore[attr-defined]
+        flat = self._torch.frombuffer(memory, dtype=kind)
+        return flat.as_strided(made.sizes(), made.steps())
+
+    def dtype_of(self, dtype: Any, kind: str = "") -> int:
+        """A dtype as the library's; None: torch's own default of that kind,
+        or the library's rule."""
         torch = self._torch
-        kind = getattr(torch, _TORCH[dtype])
-        count = 1
-        for size, stride in zip(shape, strides or shape):
-            count = count * size if strides is None else (
-                count + (size - 1) * stride)
-        if count <= 0 or 0 in shape:
-            return torch.empty(tuple(shape), dtype=kind)
-        memory = (ctypes.c_ubyte * (count * BYTES[dtype])).from_address(
-            address)
-        memory._keep = keep
-        flat = torch.frombuffer(memory, dtype=kind)
-        if strides is None:
-            return flat.view(tuple(shape))
-        return flat.as_strided(tuple(shape), tuple(strides))
+        if dtype is None and kind == "float":
+            dtype = torch.get_default_dtype()
+        if dtype is None and kind == "complex":
+            wide = torch.get_default_dtype() == torch.float64
+            dtype = torch.complex128 if wide else torch.complex64
+        if dtype is None:
+            return DTYPE_DEFAULT
+        if not isinstance(dtype, torch.dtype) or dtype not in self._types:
+            raise TypeError(f"dtype {dtype}: takes {', '.join(_NAMES)}")
+        return self._types.index(dtype)
+
+    def tensor_of(self, array: Any) -> Tensor:
+        """A tensor of torch as the library takes it."""
+        if not isinstance(array, self._torch.Tensor):
+            raise TypeError(f"a torch tensor is needed, not {type(array)}")
+        dtype = self.dtype_of(array.dtype)
+        return tensor(array.data_ptr(), dtype, array.shape, array.stride())
+
+    def generator_of(self, generator: Any) -> Any:
+        """A generator as the library takes it, drawn from torch's."""
+        if isinstance(generator, _random.Generator):
+            return generator
+        return _random.drawn_from(self._torch, generator)
+
+    def format_of(self, format: Any) -> int:
+        """A memory format of torch's."""
+        return FORMATS[str(format or "preserve_format").split(".")[-1]]
+
+    def check(self, layout: Any, device: Any) -> None:
+        """That a layout and a device are what there is."""
+        if layout not in (None, self._torch.strided):
+            raise ValueError(
+                f"Layout {layout} not supported."
+                " Only torch.strided is currently supported."
+            )
+        if device is None:
+            return
+        asked = self._torch.device(device)
+        if asked.type != self.device.type or asked.index not in (
+            None,
+            self.device.index,
+        ):
+            raise _mismatch(device, self.device)
+
+    def with_gradient(self, array: Any) -> Any:
+        """The tensor, with autograd recording what becomes of it."""
+        return array.requires_grad_()
 
 
-def arrays(name: Optional[str]) -> Any:
-    """The program's arrays: "torch", "numpy", or None: torch where it is
+def choose(name: Optional[str]) -> Any:
+    """The kind of arrays: "torch", "numpy", or None: torch where it is
     installed."""
     if name not in (None, "torch", "numpy"):
         raise ValueError(f'arrays={name!r}: takes "torch" or "numpy"')
-    if name != "numpy":
+    for module, kind in (("torch", TorchArrays), ("numpy", NumpyArrays)):
+        if name not in (None, module):
+            continue
         try:
-            return TorchArrays()
+            __import__(module)
+            return kind
         except ImportError:
-            if name == "torch":
+            if name is not None:
                 raise
-    try:
-        return NumpyArrays()
-    except ImportError as error:
-        raise ImportError(
-            "iris_c returns torch tensors or NumPy arrays; install either"
-        ) from error
+    raise ImportError(
+        "iris_c returns torch tensors or NumPy arrays; install either"
+    )

@@ -13,8 +13,10 @@ from ._broadcast import broadcast
 from ._errors import IrisError, StateError
 from ._groups import Group, Groups, group_barrier
 from ._lib import call
-from ._prototypes import HeapStats
 from ._streams import Streams
+from ._structs import HeapStats
+from ._tensors import Tensors
+from ._values import INT64, tensor
 
 #: This process's live contexts, oldest first.
 _live: "List[weakref.ref[Iris]]" = []
@@ -51,7 +53,7 @@ def _open(settings: Dict[str, Any]) -> int:
     return handle.value or 0
 
 
-class Iris:
+class Iris(Tensors):
     """One rank: its symmetric heap, and the tensors on it.
 
     Collective calls, which all ranks make in the same order, come from one
@@ -77,17 +79,22 @@ class Iris:
     ) -> None:
         self._handle: Optional[int] = None
         self._pid = os.getpid()
-        self._arrays = _arrays.arrays(arrays)
+        kind = _arrays.choose(arrays)
         settings["allocator"] = _allocator(allocator_type)
         if heap_size is not None:
             settings["heap_bytes"] = heap_size
         self._handle = _open(settings)
+        self._streams = Streams(self)
+        self._groups = Groups(self)
+        try:
+            self._arrays = kind(self._streams.device_id())
+        except Exception:
+            self.finalize()
+            raise
         self.cur_rank: int = call.iris_rank(self._handle)
         self.num_ranks: int = call.iris_num_ranks(self._handle)
         self.gpu_id: int = call.iris_device_id(self._handle)
-        self.heap_size: int = self.heap_stats()["heap_bytes"]
-        self._groups = Groups(self)
-        self._streams = Streams(self)
+        self.heap_size = int(self._heap_stats().heap_bytes)
         _log.follow(self)
         _live.append(weakref.ref(self))
 
@@ -135,6 +142,20 @@ class Iris:
         """The number of this rank's GPU; 0 on the CPU."""
         return self.gpu_id
 
+    def get_device(self) -> Any:
+        """The device of the heap: a torch.device; with NumPy "cpu"."""
+        return self._arrays.device
+
+    @property
+    def device(self) -> str:
+        """get_device() as text, such as "cuda:0"."""
+        return str(self._arrays.device)
+
+    @property
+    def heap_bases(self) -> Any:
+        """get_heap_bases()."""
+        return self.get_heap_bases()
+
     def get_cu_count(self) -> int:
         """Workgroups that the device runs at once for sure: a GPU's compute
         units, or this rank's share of them."""
@@ -158,7 +179,7 @@ class Iris:
         not a copy."""
         words = call.iris_context_words(self.num_ranks)
         address = call.iris_device_context(self.handle)
-        return self._arrays.view(address, 4, (words,), None, self)
+        return self._array(tensor(address, INT64, (words,), (1,)))
 
     def get_heap_bases(self) -> Any:
         """The heap bases on the device, int64, one for each rank."""
@@ -166,15 +187,19 @@ class Iris:
 
     def heap_stats(self) -> Dict[str, int]:
         """Figures of this rank's heap, struct iris_heap_stats by name."""
+        stats = self._heap_stats()
+        return {name: getattr(stats, name) for name in HeapStats.names()}
+
+    def num_deferred(self) -> int:
+        """How many tensors this rank has let go that are not free yet."""
+        return int(self._heap_stats().num_deferred)
+
+    def _heap_stats(self) -> HeapStats:
         stats = HeapStats()
         call.iris_heap_stats_sized(
             self.handle, ctypes.byref(stats), ctypes.sizeof(stats)
         )
-        return {
-            name: getattr(stats, name)
-            for name, *_ in HeapStats._fields_
-            if name != "size"
-        }
+        return stats
 
     def malloc(self, bytes: int, alignment: Optional[int] = None) -> int:
         """The address of new memory on the heap, at the same offset on every
@@ -226,9 +251,7 @@ class Iris:
         the whole job and must not be captured.
         """
         members = self._groups.handle_of(group)
-        call.iris_device_barrier(
-            self.handle, self._streams.current(), members
-        )
+        call.iris_device_barrier(self.handle, self._streams.current(), members)
 
     def broadcast(self, value: Any, src: int = 0, group: Any = None) -> Any:
         """The value of rank `src`, on every member of the group. Collective

@@ -67,7 +67,7 @@ def ranks_of(group: Any) -> Tuple[int, ...]:
     from torch.distributed import distributed_c10d as c10d
 
     return tuple(
-        c10d._get_global_rank(group, index)
+        c10d._get_global_rank(group, index)  # type: ignore[no-untyped-call]
         for index in range(dist.get_world_size(group))
     )
 

@@ -113,7 +113,7 @@ def error_of(status: int) -> _errors.IrisError:
 def raw(name: str) -> Any:
     """A C function as it is, without the check of its status: for callbacks
     and finalizers, which must not raise."""
-    return _library[name]
+    return getattr(_library, name, call.__dict__[name])
 
 
 def module_folder() -> Optional[Path]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The library's calls as ctypes sees them: structs, and one row for each call.
+"""The library's calls as ctypes sees them, one row for each.
 
 tests/python compares the rows with src/libiris.map, so that no call is
 forgotten.
@@ -8,33 +8,17 @@ forgotten.
 import ctypes as c
 from typing import Any, Dict, Tuple
 
+from ._structs import HeapStats, Shape, Tensor, TensorOptions, Value
+
 STATUS = "status"  # a result to check: an error is raised
 Address = c.c_void_p
 Handle = c.c_void_p  # of a context, stream, group or graph
 Text = c.c_char_p
 
 
-class HeapStats(c.Structure):
-    """struct iris_heap_stats."""
-
-    _fields_ = [
-        (name, c.c_size_t)
-        for name in (
-            "size",
-            "heap_bytes",
-            "used_bytes",
-            "free_bytes",
-            "largest_free_bytes",
-            "peak_bytes",
-            "mapped_bytes",
-            "reserved_bytes",
-            "metadata_bytes",
-            "num_allocs",
-        )
-    ]
-
-
 _out = c.POINTER(c.c_void_p)
+_tensor = c.POINTER(Tensor)
+_options = c.POINTER(TensorOptions)
 _words = c.POINTER(c.c_int64)
 
 #: Name: what it returns, what it takes. Variadic calls list what is fixed.
@@ -91,6 +75,45 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
     "iris_is_symmetric": (c.c_int, Handle, Address),
     "iris_is_reachable": (c.c_int, Handle, c.c_int),
     "iris_as_remote": (STATUS, Handle, Address, c.c_int, _out),
+    "iris_free_later": (STATUS, Handle, Address),
+    "iris_free_deferred": (STATUS, Handle),
+    # <iris/tensor.h>, <iris/random.h>
+    "iris_tensor_options_init_sized": (None, _options, c.c_size_t),
+    "iris_empty": (STATUS, Handle, Shape, _options, _tensor),
+    "iris_zeros": (STATUS, Handle, Shape, _options, _tensor),
+    "iris_ones": (STATUS, Handle, Shape, _options, _tensor),
+    "iris_full": (STATUS, Handle, Shape, Value, _options, _tensor),
+    "iris_zeros_like": (STATUS, Handle, _tensor, _options, _tensor),
+    "iris_arange": (STATUS, Handle, Value, Value, Value, _options, _tensor),
+    "iris_linspace": (
+        STATUS,
+        Handle,
+        Value,
+        Value,
+        c.c_int64,
+        _options,
+        _tensor,
+    ),
+    "iris_rand": (STATUS, Handle, Shape, _options, _tensor),
+    "iris_randn": (STATUS, Handle, Shape, _options, _tensor),
+    "iris_randint": (
+        STATUS,
+        Handle,
+        c.c_int64,
+        c.c_int64,
+        Shape,
+        _options,
+        _tensor,
+    ),
+    "iris_tensor_is_symmetric": (c.c_int, Handle, _tensor),
+    "iris_tensor_as_remote": (STATUS, Handle, _tensor, c.c_int, _tensor),
+    "iris_tensor_as_symmetric": (
+        STATUS,
+        Handle,
+        _tensor,
+        _tensor,
+        c.POINTER(c.c_int),
+    ),
     # <iris/group.h>, <iris/sync.h>
     "iris_group_create": (STATUS, Handle, c.POINTER(c.c_int), c.c_int, _out),
     "iris_group_destroy": (STATUS, Handle, Handle),

@@ -29,6 +29,13 @@ class Streams:
         self._wrapped: Dict[int, Optional[int]] = {}
         self.on_gpu = call.iris_stream_native(context.handle, None) is not None
 
+    def device_id(self) -> Optional[int]:
+        """The number of this rank's GPU; None: it has none."""
+        if not self.on_gpu:
+            return None
+        device: int = call.iris_device_id(self._context.handle)
+        return device
+
     def handle_of(self, stream: Any) -> Optional[int]:
         """The iris_stream_t around a stream; None: the context's own."""
         if stream is None or not self.on_gpu:
@@ -60,3 +67,15 @@ class Streams:
         cuda = self._cuda()
         if cuda is not None:
             cuda.synchronize(self._context.gpu_id)
+
+    def settle(self) -> None:
+        """Before memory that was let go is given out anew: the library knows
+        of its own work on it, not of torch's."""
+        if self._cuda() is not None and self._context.num_deferred():
+            self.synchronize_device()
+
+    def finish_fill(self) -> None:
+        """After a fill that was enqueued: on the CPU nothing else orders what
+        the program does next behind it."""
+        if not self.on_gpu:
+            call.iris_stream_synchronize(self._context.handle, None)

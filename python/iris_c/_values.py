@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""Python's sizes, numbers and options as the library takes them."""
+
+import ctypes as c
+import numbers
+from typing import Any, Iterable, Optional, Sequence, Tuple
+
+from ._lib import call
+from ._structs import DIMS_MAX, Shape, Tensor, TensorOptions, Value
+
+#: IRIS_DTYPE_DEFAULT
+DTYPE_DEFAULT = -1
+
+#: Of enum iris_dtype
+INT64 = 4
+
+#: Of enum iris_value_kind
+FLOAT, COMPLEX = 3, 4
+
+#: enum iris_memory_format, by torch's names
+FORMATS = {
+    "preserve_format": 0,
+    "contiguous_format": 1,
+    "channels_last": 2,
+    "channels_last_3d": 3,
+}
+
+
+def options(
+    dtype: int = DTYPE_DEFAULT,
+    format: int = 0,
+    out: Optional[Tensor] = None,
+    stream: Optional[int] = None,
+    generator: Any = None,
+) -> TensorOptions:
+    """What a creation call is asked for."""
+    made = TensorOptions()
+    call.iris_tensor_options_init_sized(c.byref(made), c.sizeof(made))
+    made.dtype = dtype
+    made.format = format
+    made.out = c.pointer(out) if out is not None else None
+    made.stream = stream
+    if generator is not None:
+        made.generator = c.addressof(generator)
+        made.keep = generator
+    return made
+
+
+def flat_size(size: Sequence[Any]) -> Tuple[int, ...]:
+    """Sizes given as numbers or as one collection of them, however nested."""
+    while len(size) == 1 and isinstance(size[0], Iterable):
+        size = tuple(size[0])
+    return tuple(int(number) for number in size)
+
+
+def shape(size: Sequence[Any]) -> Shape:
+    """Sizes as the library takes them."""
+    sizes = flat_size(size)
+    if len(sizes) > DIMS_MAX:
+        raise ValueError(
+            f"a tensor of {len(sizes)} dimensions; it takes {DIMS_MAX} at most"
+        )
+    return Shape(len(sizes), (c.c_int64 * DIMS_MAX)(*sizes))
+
+
+def tensor(
+    data: int, dtype: int, sizes: Sequence[int], steps: Sequence[int]
+) -> Tensor:
+    """Memory of the program's as a tensor without an owner."""
+    dims = shape([tuple(sizes)])
+    strides = (c.c_int64 * DIMS_MAX)(*steps)
+    return Tensor(data, dtype, dims.ndim, dims.sizes, strides, None)
+
+
+def value(number: Any) -> Value:
+    """A number of Python, NumPy or torch as the library takes it."""
+    if hasattr(number, "item"):
+        number = number.item()
+    made = Value()
+    if isinstance(number, bool):
+        made.kind, made.number.i = 0, number
+    elif isinstance(number, numbers.Integral):
+        whole = int(number)
+        if not -(1 << 63) <= whole < 1 << 64:
+            raise ValueError(f"{whole} does not fit into 64 bits")
+        made.kind = 1 if whole < 1 << 63 else 2
+        made.number.u = whole & ((1 << 64) - 1)
+    elif isinstance(number, numbers.Real):
+        made.kind, made.number.f[0] = FLOAT, float(number)
+    elif isinstance(number, numbers.Complex):
+        made.kind = COMPLEX
+        made.number.f[:] = (complex(number).real, complex(number).imag)
+    else:
+        raise TypeError(f"{number!r} is no number")
+    return made
