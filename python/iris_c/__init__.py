@@ -30,6 +30,7 @@ from ._errors import (
 from ._lib import call as _call
 from ._groups import Group
 from ._log import DEBUG, ERROR, INFO, WARNING, set_logger_level
+from ._random import Generator
 from ._spawn import RankError, spawn
 
 #: The version of the library that was loaded.
@@ -43,6 +44,7 @@ __all__ = [
     "DeadlineError",
     "DeviceError",
     "ERROR",
+    "Generator",
     "Group",
     "INFO",
     "InvalidError",

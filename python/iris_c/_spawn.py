@@ -42,17 +42,16 @@ class _Outcome:
         return error
 
 
-def _report(connection: Connection, outcome: _Outcome) -> None:
+def _packed(outcome: _Outcome) -> bytes:
     # Plain pickle copies: multiprocessing's own pickler would share tensors'
     # memory, which ends with this process.
     try:
-        data = pickle.dumps(outcome)
+        return pickle.dumps(outcome)
     except Exception as error:
         if not outcome.failed:
             outcome.text = f"has a result that cannot be pickled: {error}"
         outcome.value, outcome.failed = None, True
-        data = pickle.dumps(outcome)
-    connection.send_bytes(data)
+        return pickle.dumps(outcome)
 
 
 def _child(
@@ -66,13 +65,14 @@ def _child(
     can learn of it, so that it is the first."""
     os.environ.update(environment)
     try:
-        value = fn(rank, *args)
+        # A result may lie on the heap, which goes with the context.
+        data = _packed(_Outcome(rank, fn(rank, *args), False, ""))
         # A fork()ed child of multiprocessing runs no atexit functions.
         _context.finalize_all(died=False)
-        _report(connection, _Outcome(rank, value, False, ""))
+        connection.send_bytes(data)
     except BaseException as error:
         text = "failed:\n" + traceback.format_exc()
-        _report(connection, _Outcome(rank, error, True, text))
+        connection.send_bytes(_packed(_Outcome(rank, error, True, text)))
         _context.finalize_all(died=True)
 
 

@@ -102,6 +102,7 @@ static void settings_and_the_suites_own_are_known(void **state)
     (void)state;
     expect("IRIS_NUM_RANKS", "");
     expect("IRIS_TEST_WHATEVER", "");
+    expect("IRIS_C_LIBRARY", "");
     expect("IRIS_GPU_BUILD", "");
     expect("IRISH", "");
 }

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the Python package share: a context, and which arrays."""
+
+import functools
+import gc
+import os
+import unittest
+
+import iris_c
+
+#: "numpy" or "torch": what tensors are in this run.
+ARRAYS = os.environ.get("IRIS_TEST_ARRAYS", "numpy")
+
+
+def needs_torch(test):
+    """Leaves a test out where tensors are NumPy's."""
+    return unittest.skipUnless(ARRAYS == "torch", "a test of torch")(test)
+
+
+def needs_ranks(count):
+    """Leaves a test out where the job has fewer ranks."""
+    few = int(os.environ.get("IRIS_NUM_RANKS", "1")) < count
+    return unittest.skipIf(few, f"a test of {count} ranks")
+
+
+@functools.lru_cache(maxsize=None)
+def context():
+    """The context that all tests of one process share."""
+    return iris_c.iris(heap_size=4 << 20, arrays=ARRAYS)
+
+
+def library():
+    """numpy or torch itself."""
+    return __import__(ARRAYS)
+
+
+def address(array):
+    """Where an array's first element is."""
+    return array.data_ptr() if ARRAYS == "torch" else array.ctypes.data
+
+
+def plain(array):
+    """An array's elements as Python's numbers."""
+    return array.tolist()
+
+
+def dtype_name(array):
+    return str(array.dtype).split(".")[-1]
+
+
+def collect():
+    """Frees what was let go on all ranks."""
+    gc.collect()
+    context().barrier()
+
+
+class TestCase(unittest.TestCase):
+    """A test of all ranks, which begin and end together."""
+
+    def setUp(self):
+        self.ctx = context()
+        self.rank = self.ctx.get_rank()
+        self.ranks = self.ctx.get_num_ranks()
+        self.ctx.barrier()
+
+    def tearDown(self):
+        self.ctx.barrier()

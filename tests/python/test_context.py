@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""A context: who it says it is, barriers, broadcast, groups."""
+
+import pickle
+import unittest
+
+import iris_c
+import support
+
+
+class Context(support.TestCase):
+    def test_the_device_context_has_rank_ranks_and_bases(self):
+        words = support.plain(self.ctx.get_device_context())
+        bases = support.plain(self.ctx.get_heap_bases())
+        self.assertEqual(words[:2], [self.rank, self.ranks])
+        self.assertEqual(words[2 : 2 + self.ranks], bases)
+        self.assertEqual(len(words), 2 + self.ranks + 17)
+        self.assertEqual(bases, self.ctx.heap_bases_list())
+        self.assertEqual(len(set(bases)), self.ranks)
+
+    def test_upstreams_attributes_are_there(self):
+        self.assertEqual(self.ctx.cur_rank, self.rank)
+        self.assertEqual(self.ctx.num_ranks, self.ranks)
+        self.assertEqual(self.ctx.get_device_id(), self.ctx.gpu_id)
+        self.assertEqual(str(self.ctx.get_device()), "cpu")
+        self.assertEqual(self.ctx.device, "cpu")
+        self.assertGreater(self.ctx.get_cu_count(), 0)
+        self.assertEqual(self.ctx.lost_rank(), -1)
+
+    def test_a_broadcast_brings_any_value_from_any_rank(self):
+        values = [42, 3.25, True, "text", {"a": [1]}, (1, "x"), b"bytes"]
+        for src in range(self.ranks):
+            for value in values:
+                mine = value if self.rank == src else None
+                got = self.ctx.broadcast(mine, src=src)
+                self.assertEqual(got, value)
+                self.assertIs(type(got), type(value))
+
+    def test_a_broadcast_of_an_array_is_a_numpy_array(self):
+        import numpy
+
+        for src in range(self.ranks):
+            for dtype in ("int32", "int64", "float16", "float32"):
+                sent = numpy.arange(24).reshape(2, 3, 4).astype(dtype)[:, ::2]
+                got = self.ctx.broadcast(
+                    sent if self.rank == src else None, src
+                )
+                self.assertEqual(got.tolist(), sent.tolist())
+                self.assertEqual(got.dtype, sent.dtype)
+                self.assertFalse(numpy.shares_memory(got, sent))
+
+    def test_a_broadcast_of_a_list_of_numbers_is_an_array(self):
+        got = self.ctx.broadcast([1, 2.5])
+        self.assertEqual(got.tolist(), [1, 2.5])
+
+    def test_a_broadcast_of_none_is_an_error_on_every_rank(self):
+        with self.assertRaisesRegex(ValueError, "Root must provide a value"):
+            self.ctx.broadcast(None)
+
+    def test_a_broadcast_from_no_rank_is_an_error(self):
+        with self.assertRaisesRegex(ValueError, "src=99"):
+            self.ctx.broadcast(1, src=99)
+
+    def test_barriers_take_no_group_a_list_and_a_group(self):
+        everybody = list(range(self.ranks))
+        group = self.ctx.group(everybody[::-1])
+        self.assertEqual(group.index(), self.ranks - 1 - self.rank)
+        for members in (None, everybody, group):
+            self.ctx.barrier(group=members)
+            self.ctx.device_barrier(group=members)
+        self.ctx.barrier()
+        group.destroy()
+
+    @support.needs_ranks(4)
+    def test_disjoint_groups_broadcast_side_by_side(self):
+        mine = [self.rank // 2 * 2 + 1, self.rank // 2 * 2]
+        got = self.ctx.broadcast(self.rank, src=mine[0], group=mine)
+        self.assertEqual(got, mine[0])
+
+    @support.needs_ranks(2)
+    def test_a_rank_outside_a_group_is_told_so(self):
+        group = self.ctx.group([0])
+        if self.rank != 0:
+            with self.assertRaisesRegex(ValueError, "not in the group"):
+                self.ctx.barrier(group=group)
+        group.destroy()
+
+    def test_a_group_that_is_none_is_an_error(self):
+        with self.assertRaisesRegex(TypeError, "takes None"):
+            self.ctx.barrier(group="all")
+
+    def test_a_context_cannot_be_pickled(self):
+        with self.assertRaisesRegex(TypeError, "cannot be pickled"):
+            pickle.dumps(self.ctx)
+
+    def test_a_level_that_is_none_is_an_error(self):
+        with self.assertRaisesRegex(ValueError, "iris_c.DEBUG"):
+            iris_c.set_logger_level(7)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: MIT
+"""Tensors: values, dtypes and errors as PyTorch's, on the heap without a copy."""
+
+import math
+import unittest
+
+import support
+from support import plain
+
+DTYPES = "int8 int16 int32 int64 float16 float32 float64 bool".split()
+SHAPES = [(1,), (5,), (2, 3), (3, 4, 5), (1, 1, 1), (10, 20), (0,), (), (2, 0)]
+
+
+def dtype(name):
+    """A dtype of numpy's or torch's."""
+    if support.ARRAYS == "torch":
+        return getattr(support.library(), name)
+    return support.library().dtype(name)
+
+
+class Creation(support.TestCase):
+    def test_zeros_and_ones_have_the_shape_and_dtype_asked_for(self):
+        for name in DTYPES:
+            for shape in SHAPES:
+                zeros = self.ctx.zeros(*shape, dtype=dtype(name))
+                ones = self.ctx.ones(shape, dtype=dtype(name))
+                for array, value in ((zeros, 0), (ones, 1)):
+                    self.assertEqual(tuple(array.shape), shape)
+                    self.assertEqual(support.dtype_name(array), name)
+                    self.assertTrue((array == value).all())
+                    self.assertTrue(self.ctx.is_symmetric(array))
+
+    def test_sizes_may_be_nested(self):
+        for array in (
+            self.ctx.zeros(2, 3),
+            self.ctx.zeros([2, 3]),
+            self.ctx.zeros(((2, 3),)),
+            self.ctx.empty([[2, 3]]),
+        ):
+            self.assertEqual(tuple(array.shape), (2, 3))
+
+    def test_without_a_dtype_the_numbers_decide(self):
+        for array, name in (
+            (self.ctx.zeros(2), "float32"),
+            (self.ctx.full((2,), 2.5), "float32"),
+            (self.ctx.full((2,), 7), "int64"),
+            (self.ctx.full((2,), 1j), "complex64"),
+            (self.ctx.arange(3), "int64"),
+            (self.ctx.arange(3.0), "float32"),
+            (self.ctx.linspace(0, 1, 3), "float32"),
+            (self.ctx.randint(5, (2,)), "int64"),
+            (self.ctx.rand(2), "float32"),
+        ):
+            self.assertEqual(support.dtype_name(array), name)
+
+    def test_full_cuts_off_what_an_integer_cannot_have(self):
+        array = self.ctx.full((3,), 2.5, dtype=dtype("int32"))
+        self.assertEqual(plain(array), [2, 2, 2])
+
+    def test_arange_counts_as_python_does(self):
+        for numbers in ((5,), (0, 10, 2), (2, 9), (10, 0, -3), (-5, 5, 3)):
+            self.assertEqual(
+                plain(self.ctx.arange(*numbers)), list(range(*numbers))
+            )
+        quarter = self.ctx.arange(0, 1, 0.25)
+        self.assertEqual(plain(quarter), [0, 0.25, 0.5, 0.75])
+
+    def test_arange_without_elements_is_an_error(self):
+        for numbers in ((0, 10, 0), (0, 10, -1), (10, 0), (5, 5)):
+            with self.assertRaises(ValueError):
+                self.ctx.arange(*numbers)
+
+    def test_linspace_has_both_ends(self):
+        for steps in (5, (5,), [[5]]):
+            array = self.ctx.linspace(-1, 3, steps)
+            self.assertEqual(plain(array), [-1, 0, 1, 2, 3])
+        array = self.ctx.linspace(0, 1 + 1j, 3)
+        self.assertEqual(plain(array), [0, 0.5 + 0.5j, 1 + 1j])
+
+    def test_random_numbers_are_in_range(self):
+        numbers = self.ctx.rand(1000)
+        self.assertTrue(((numbers >= 0) & (numbers < 1)).all())
+        self.assertTrue(0.4 < float(numbers.mean()) < 0.6)
+        numbers = self.ctx.randn(2000)
+        self.assertTrue(abs(float(numbers.mean())) < 0.2)
+        self.assertTrue(0.8 < float(numbers.std()) < 1.2)
+        for arguments, low, high in (
+            ((10, (500,)), 0, 10),
+            ((-5, 5, (500,)), -5, 5),
+        ):
+            numbers = self.ctx.randint(*arguments)
+            self.assertEqual(set(plain(numbers)), set(range(low, high)))
+
+    def test_randint_says_how_many_arguments_it_takes(self):
+        with self.assertRaisesRegex(ValueError, "2 or 3 positional arguments"):
+            self.ctx.randint(5)
+
+    def test_the_same_generator_gives_the_same_numbers_again(self):
+        import iris_c
+
+        first = self.ctx.rand(10, generator=iris_c.Generator(7))
+        generator = iris_c.Generator(7)
+        self.assertEqual(
+            plain(first), plain(self.ctx.rand(10, generator=generator))
+        )
+        self.assertNotEqual(
+            plain(first), plain(self.ctx.rand(10, generator=generator))
+        )
+        generator.manual_seed(7)
+        self.assertEqual(
+            plain(first), plain(self.ctx.rand(10, generator=generator))
+        )
+
+    def test_a_library_generator_decides_too(self):
+        if support.ARRAYS == "torch":
+            import torch
+
+            def made():
+                return torch.Generator().manual_seed(5)
+
+        else:
+            import numpy
+
+            def made():
+                return numpy.random.default_rng(5)
+
+        self.assertEqual(
+            plain(self.ctx.randn(9, generator=made())),
+            plain(self.ctx.randn(9, generator=made())),
+        )
+
+    def test_zeros_like_takes_shape_and_dtype_from_anywhere(self):
+        outside = support.library().ones((2, 3), dtype=dtype("int16"))
+        array = self.ctx.zeros_like(outside)
+        self.assertEqual(plain(array), [[0, 0, 0], [0, 0, 0]])
+        self.assertEqual(support.dtype_name(array), "int16")
+        array = self.ctx.zeros_like(array, dtype=dtype("float64"))
+        self.assertEqual(support.dtype_name(array), "float64")
+
+    def test_a_device_or_a_layout_that_is_not_this_is_an_error(self):
+        self.ctx.zeros(1, device="cpu")
+        with self.assertRaisesRegex(RuntimeError, "Device mismatch: requested"):
+            self.ctx.zeros(1, device="cuda:0")
+        layout = "sparse"
+        if support.ARRAYS == "torch":
+            layout = support.library().sparse_coo
+        with self.assertRaisesRegex(ValueError, "Layout .* not supported"):
+            self.ctx.zeros(1, layout=layout)
+
+
+class Out(support.TestCase):
+    def test_out_of_the_same_shape_is_what_comes_back(self):
+        out = self.ctx.zeros(2, 3)
+        self.assertIs(self.ctx.ones(2, 3, out=out), out)
+        self.assertTrue((out == 1).all())
+        self.assertIs(self.ctx.full((2, 3), 4, out=out, dtype=out.dtype), out)
+        self.assertTrue((out == 4).all())
+        self.ctx.randn(2, 3, out=out)
+        self.assertFalse((out == 4).any())
+
+    def test_out_of_another_shape_is_the_same_memory(self):
+        out = self.ctx.zeros(6)
+        array = self.ctx.ones(2, 3, out=out)
+        self.assertEqual(tuple(array.shape), (2, 3))
+        self.assertEqual(support.address(array), support.address(out))
+        self.assertEqual(plain(out), [1] * 6)
+
+    def test_an_out_that_does_not_do_is_an_error(self):
+        out = self.ctx.zeros(6)
+        elsewhere = support.library().zeros(6, dtype=dtype("float32"))
+        with self.assertRaisesRegex(RuntimeError, "6.*7"):
+            self.ctx.zeros(7, out=out)
+        with self.assertRaisesRegex(RuntimeError, "f32.*i32"):
+            self.ctx.zeros(6, out=out, dtype=dtype("int32"))
+        with self.assertRaisesRegex(RuntimeError, "heap"):
+            self.ctx.zeros(6, out=elsewhere)
+
+
+class Symmetric(support.TestCase):
+    def test_tensors_have_the_same_place_on_every_rank(self):
+        array = self.ctx.zeros(100)
+        base = self.ctx.heap_bases_list()[self.rank]
+        offset = support.address(array) - base
+        self.assertEqual(self.ctx.broadcast(offset), offset)
+
+    def test_only_what_is_on_the_heap_is_symmetric(self):
+        array = self.ctx.zeros(4, 6)
+        self.assertTrue(self.ctx.is_symmetric(array[1:, ::2]))
+        outside = support.library().zeros(4)
+        self.assertFalse(self.ctx.is_symmetric(outside))
+
+    def test_what_is_written_to_a_peers_memory_arrives(self):
+        array = self.ctx.full((4, 3), -1, dtype=dtype("int32"))
+        self.ctx.barrier()
+        peer = (self.rank + 1) % self.ranks
+        view = self.ctx.as_remote(array[1:, ::2], peer)
+        bases = self.ctx.heap_bases_list()
+        self.assertEqual(
+            support.address(view) - bases[peer],
+            support.address(array[1:, ::2]) - bases[self.rank],
+        )
+        view[:] = self.rank
+        self.ctx.barrier()
+        left = (self.rank - 1) % self.ranks
+        self.assertEqual(plain(array[0]), [-1] * 3)
+        self.assertEqual(plain(array[1:]), [[left, -1, left]] * 3)
+
+    def test_as_remote_refuses_a_wrong_rank_and_a_wrong_tensor(self):
+        array = self.ctx.zeros(4)
+        for rank in (-1, self.ranks):
+            with self.assertRaisesRegex(ValueError, str(rank)):
+                self.ctx.as_remote(array, rank)
+        with self.assertRaisesRegex(ValueError, "heap"):
+            self.ctx.as_remote(support.library().zeros(4), 0)
+
+    def test_as_symmetric_brings_the_contents(self):
+        outside = support.library().arange(12).reshape(3, 4) + self.rank
+        array = self.ctx.as_symmetric(outside)
+        self.assertTrue(self.ctx.is_symmetric(array))
+        self.assertEqual(plain(array), plain(outside))
+        view = self.ctx.as_remote(array, 0)
+        self.assertEqual(int(view[0][0]), 0)
+        self.ctx.barrier()
+
+
+@support.needs_torch
+class Torch(support.TestCase):
+    def test_memory_formats_are_torchs(self):
+        import torch
+
+        for shape, format in (
+            ((2, 3, 4, 5), torch.channels_last),
+            ((2, 3, 4, 5, 6), torch.channels_last_3d),
+        ):
+            like = torch.empty(shape, memory_format=format)
+            for array in (
+                self.ctx.zeros_like(like),
+                self.ctx.empty(shape, memory_format=format),
+            ):
+                self.assertEqual(array.stride(), like.stride())
+            array = self.ctx.zeros_like(
+                like, memory_format=torch.contiguous_format
+            )
+            self.assertTrue(array.is_contiguous())
+
+    def test_gradients_are_recorded(self):
+        array = self.ctx.full((3,), 2.0, requires_grad=True)
+        (array * array).sum().backward()
+        self.assertEqual(plain(array.grad), [4, 4, 4])
+
+    def test_bfloat16_and_complex_are_there(self):
+        import torch
+
+        array = self.ctx.full((3,), 1.5, dtype=torch.bfloat16)
+        self.assertEqual(array.dtype, torch.bfloat16)
+        self.assertEqual(plain(array), [1.5] * 3)
+        array = self.ctx.full((2,), 1 + 2j, dtype=torch.complex128)
+        self.assertEqual(plain(array), [1 + 2j] * 2)
+
+    def test_torchs_default_dtype_is_the_default(self):
+        import torch
+
+        torch.set_default_dtype(torch.float64)
+        try:
+            for array, kind in (
+                (self.ctx.zeros(2), torch.float64),
+                (self.ctx.arange(2.0), torch.float64),
+                (self.ctx.full((1,), 1j), torch.complex128),
+            ):
+                self.assertEqual(array.dtype, kind)
+        finally:
+            torch.set_default_dtype(torch.float32)
+
+    def test_torchs_seed_decides_random_numbers(self):
+        import torch
+
+        torch.manual_seed(3)
+        first = plain(self.ctx.rand(8))
+        second = plain(self.ctx.rand(8))
+        torch.manual_seed(3)
+        self.assertEqual(plain(self.ctx.rand(8)), first)
+        self.assertNotEqual(first, second)
+
+    def test_values_are_torchs(self):
+        import torch
+
+        for name in ("int32", "int64", "float16", "float32", "float64"):
+            kind = getattr(torch, name)
+            for numbers in ((0, 17, 3), (5, -6, -2)):
+                self.assertTrue(
+                    torch.equal(
+                        self.ctx.arange(*numbers, dtype=kind),
+                        torch.arange(*numbers, dtype=kind),
+                    )
+                )
+        for kind in (torch.float32, torch.float64):
+            # How torch rounds between the ends differs between its versions.
+            ours = self.ctx.linspace(-math.pi, 9, 101, dtype=kind)
+            theirs = torch.linspace(-math.pi, 9, 101, dtype=kind)
+            torch.testing.assert_close(ours, theirs)
+            self.assertEqual(plain(ours[::100]), plain(theirs[::100]))
+
+
+if __name__ == "__main__":
+    unittest.main()
