@@ -3,12 +3,12 @@
 
 import atexit
 import ctypes
+import gc
 import os
 import sys
-import weakref
 from typing import Any, Dict, List, Optional, Sequence
 
-from . import _arrays, _bootstrap, _lib, _log
+from . import _arrays, _bootstrap, _interrupt, _lib, _log
 from ._broadcast import broadcast
 from ._errors import IrisError, StateError
 from ._groups import Group, Groups, group_barrier
@@ -18,8 +18,10 @@ from ._structs import HeapStats
 from ._tensors import Tensors
 from ._values import INT64, tensor
 
-#: This process's live contexts, oldest first.
-_live: "List[weakref.ref[Iris]]" = []
+#: What this process has joined and not left yet, oldest first. That a context
+#: is out of use is no reason to leave: leaving is collective, and peers may use
+#: theirs.
+_joined: "List[Iris]" = []
 
 
 def _allocator(allocator_type: str) -> str:
@@ -48,9 +50,18 @@ def _open(settings: Dict[str, Any]) -> int:
     for name, text in _bootstrap.settings_of_group().items():
         settings.setdefault(name, text)
     config, _borrowed = _config(settings)
+    _interrupt.watch(call.iris_set_wait_check)
     handle = ctypes.c_void_p()
     call.iris_init(config, ctypes.byref(handle))
     return handle.value or 0
+
+
+def _stats_of(handle: Optional[int]) -> HeapStats:
+    stats = HeapStats()
+    call.iris_heap_stats_sized(
+        handle, ctypes.byref(stats), ctypes.sizeof(stats)
+    )
+    return stats
 
 
 class Iris(Tensors):
@@ -78,30 +89,32 @@ class Iris(Tensors):
         **settings: Any,
     ) -> None:
         self._handle: Optional[int] = None
+        self._ended = False
+        self._by_hand = 0
         self._pid = os.getpid()
         kind = _arrays.choose(arrays)
         settings["allocator"] = _allocator(allocator_type)
         if heap_size is not None:
             settings["heap_bytes"] = heap_size
         self._handle = _open(settings)
+        _joined.append(self)
         self._streams = Streams(self)
         self._groups = Groups(self)
         try:
             self._arrays = kind(self._streams.device_id())
         except Exception:
-            self.finalize()
+            self._leave()
             raise
         self.cur_rank: int = call.iris_rank(self._handle)
         self.num_ranks: int = call.iris_num_ranks(self._handle)
         self.gpu_id: int = call.iris_device_id(self._handle)
         self.heap_size = int(self._heap_stats().heap_bytes)
         _log.follow(self)
-        _live.append(weakref.ref(self))
 
     @property
     def handle(self) -> int:
         """The iris_t that the library's calls take, as a number."""
-        if self._handle is None:
+        if self._handle is None or self._ended:
             raise StateError("this context has been finalized")
         if self._pid != os.getpid():
             raise StateError(
@@ -117,7 +130,7 @@ class Iris(Tensors):
         )
 
     def __repr__(self) -> str:
-        if self._handle is None:
+        if self._handle is None or self._ended:
             return "<iris_c.Iris, finalized>"
         return (
             f"<iris_c.Iris rank {self.cur_rank} of {self.num_ranks},"
@@ -195,11 +208,7 @@ class Iris(Tensors):
         return int(self._heap_stats().num_deferred)
 
     def _heap_stats(self) -> HeapStats:
-        stats = HeapStats()
-        call.iris_heap_stats_sized(
-            self.handle, ctypes.byref(stats), ctypes.sizeof(stats)
-        )
-        return stats
+        return _stats_of(self.handle)
 
     def malloc(self, bytes: int, alignment: Optional[int] = None) -> int:
         """The address of new memory on the heap, at the same offset on every
@@ -210,11 +219,13 @@ class Iris(Tensors):
         call.iris_malloc_aligned(
             self.handle, bytes, alignment, ctypes.byref(address)
         )
+        self._by_hand += 1
         return address.value or 0
 
     def free(self, address: int) -> None:
         """Frees what malloc() gave. Collective."""
         call.iris_free(self.handle, address)
+        self._by_hand -= 1
 
     def group(self, ranks: Sequence[int]) -> Group:
         """A group of these ranks, in this order, for `group=`. Collective over
@@ -283,11 +294,30 @@ class Iris(Tensors):
 
     def finalize(self) -> None:
         """Leaves the job: waits until every rank has come to its finalize().
-        Collective; doing it again does nothing. A context that a program does
-        not finalize is finalized when Python ends."""
-        if self._handle is None or self._pid != os.getpid():
+        Collective; doing it again does nothing. Nothing else can be called
+        then.
+
+        Tensors that the program still has stay as they are: their memory, and
+        with it this rank's leaving, then lasts until Python ends, as it does
+        for a context that is not finalized at all.
+        """
+        if self._handle is None or self._ended or self._pid != os.getpid():
             return
+        self._ended = True
+        if self._num_tensors() > 0:
+            gc.collect()
+        if self._num_tensors() == 0:
+            self._leave()
+
+    def _num_tensors(self) -> int:
+        """Tensors that the program has, other than views."""
+        stats = _stats_of(self._handle)
+        return int(stats.num_allocs - stats.num_deferred - self._by_hand)
+
+    def _leave(self) -> None:
+        """Ends the context, and the memory of its tensors."""
         handle, self._handle = self._handle, None
+        _joined.remove(self)
         call.iris_finalize(handle)
 
     def __enter__(self) -> "Iris":
@@ -300,17 +330,14 @@ class Iris(Tensors):
         self.finalize()
 
 
-def finalize_all(died: bool) -> None:
-    """Every live context leaves the job; after an exception without waiting
-    for its peers."""
-    for reference in _live:
-        context = reference()
-        if context is None or context._handle is None:
-            continue
-        if died and context._pid == os.getpid():
+def leave_all(died: bool) -> None:
+    """Leaves every job that this process is in; after an exception without
+    waiting for peers."""
+    for context in [c for c in _joined if c._pid == os.getpid()]:
+        if died:
             call.iris_interrupt(context._handle)
         try:
-            context.finalize()
+            context._leave()
         except IrisError:
             # That peers do not come along is no news after a failure.
             if not died:
@@ -319,7 +346,7 @@ def finalize_all(died: bool) -> None:
 
 @atexit.register
 def _at_exit() -> None:
-    finalize_all(died=getattr(sys, "last_value", None) is not None)
+    leave_all(died=getattr(sys, "last_value", None) is not None)
 
 
 def iris(

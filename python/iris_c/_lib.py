@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any, Iterator, List, Optional
 
-from . import _errors, _prototypes
+from . import _errors, _interrupt, _prototypes
 
 #: Where a wheel keeps the library and the backends' modules.
 WHEEL_FOLDER = Path(__file__).resolve().parent / "lib"
@@ -69,6 +69,7 @@ def _checked(function: Any) -> Any:
 
     def checked(*args: Any) -> None:
         status = function(*args)
+        _interrupt.raise_if_interrupted()
         if status != 0:
             raise error_of(status)
 

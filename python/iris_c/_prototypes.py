@@ -8,6 +8,7 @@ forgotten.
 import ctypes as c
 from typing import Any, Dict, Tuple
 
+from . import _interrupt
 from ._structs import HeapStats, Shape, Tensor, TensorOptions, Value
 
 STATUS = "status"  # a result to check: an error is raised
@@ -45,6 +46,7 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
     "iris_finalize": (STATUS, Handle),
     "iris_clear_error": (STATUS, Handle),
     "iris_interrupt": (None, Handle),
+    "iris_set_wait_check": (None, _interrupt.Check, Address),
     "iris_lost_rank": (c.c_int, Handle),
     "iris_rank": (c.c_int, Handle),
     "iris_num_ranks": (c.c_int, Handle),

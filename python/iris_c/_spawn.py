@@ -68,12 +68,12 @@ def _child(
         # A result may lie on the heap, which goes with the context.
         data = _packed(_Outcome(rank, fn(rank, *args), False, ""))
         # A fork()ed child of multiprocessing runs no atexit functions.
-        _context.finalize_all(died=False)
+        _context.leave_all(died=False)
         connection.send_bytes(data)
     except BaseException as error:
         text = "failed:\n" + traceback.format_exc()
         connection.send_bytes(_packed(_Outcome(rank, error, True, text)))
-        _context.finalize_all(died=True)
+        _context.leave_all(died=True)
 
 
 def _death(rank: int, process: Any) -> _Outcome:

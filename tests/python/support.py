@@ -4,7 +4,10 @@
 import functools
 import gc
 import os
+import subprocess
+import sys
 import unittest
+import uuid
 
 import iris_c
 
@@ -65,3 +68,35 @@ class TestCase(unittest.TestCase):
 
     def tearDown(self):
         self.ctx.barrier()
+
+
+def start(program, ranks=1):
+    """Processes of a program that are the ranks of a job of their own, with
+    pipes to both ends."""
+    job = f"test-python-{uuid.uuid4().hex}"
+    begin = f"""
+import gc, os, signal, sys, iris_c
+def iris(): return iris_c.iris(1 << 20, arrays={ARRAYS!r})
+"""
+    return [
+        subprocess.Popen(
+            [sys.executable, "-c", begin + program],
+            env=dict(
+                os.environ,
+                IRIS_RANK=str(rank),
+                IRIS_NUM_RANKS=str(ranks),
+                IRIS_JOB_ID=job,
+            ),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            universal_newlines=True,
+        )
+        for rank in range(ranks)
+    ]
+
+
+def finish(processes):
+    """The exit statuses and the texts of processes."""
+    texts = [process.communicate()[0] for process in processes]
+    return [process.returncode for process in processes], texts

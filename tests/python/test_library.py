@@ -29,8 +29,9 @@ class Library(support.TestCase):
     def test_every_status_has_an_exception_of_its_own(self):
         for status in range(-15, 0):
             error = _lib.error_of(status)
-            self.assertIn(error.status, _lib.call.iris_status_string(
-                status).decode())
+            self.assertIn(
+                error.status, _lib.call.iris_status_string(status).decode()
+            )
             self.assertIsNot(type(error), iris_c.IrisError)
             self.assertTrue(str(error))
 

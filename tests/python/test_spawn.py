@@ -42,14 +42,13 @@ def heap_array_of(rank):
 
 class Spawn(unittest.TestCase):
     def test_results_come_by_rank(self):
-        self.assertEqual(
-            iris_c.spawn(exchange, 2, (10,)), [[10] * 4, [0] * 4]
-        )
+        self.assertEqual(iris_c.spawn(exchange, 2, (10,)), [[10] * 4, [0] * 4])
 
     def test_a_result_on_the_heap_is_a_copy(self):
         results = iris_c.spawn(heap_array_of, 2, start_method="fork")
-        self.assertEqual([array.tolist() for array in results],
-                         [[0, 0], [1, 1]])
+        self.assertEqual(
+            [array.tolist() for array in results], [[0, 0], [1, 1]]
+        )
 
     def test_the_first_failure_is_the_error_and_its_cause(self):
         with self.assertRaisesRegex(iris_c.RankError, "rank 1 failed") as seen:
@@ -59,7 +58,9 @@ class Spawn(unittest.TestCase):
         self.assertIn("raise KeyError", str(seen.exception))
 
     def test_a_rank_that_is_killed_is_named(self):
-        with self.assertRaisesRegex(iris_c.RankError, "1 was killed by SIGKIL"):
+        with self.assertRaisesRegex(
+            iris_c.RankError, "1 was killed by SIGKIL"
+        ):
             iris_c.spawn(die_on_one, 3, start_method="fork")
 
     def test_a_result_that_cannot_be_pickled_is_an_error(self):

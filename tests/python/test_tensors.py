@@ -139,7 +139,9 @@ class Creation(support.TestCase):
 
     def test_a_device_or_a_layout_that_is_not_this_is_an_error(self):
         self.ctx.zeros(1, device="cpu")
-        with self.assertRaisesRegex(RuntimeError, "Device mismatch: requested"):
+        with self.assertRaisesRegex(
+            RuntimeError, "Device mismatch: requested"
+        ):
             self.ctx.zeros(1, device="cuda:0")
         layout = "sparse"
         if support.ARRAYS == "torch":

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""How contexts and processes end. Each test runs programs of its own."""
+
+import unittest
+
+import support
+
+
+def run(program, ranks=1):
+    """The exit statuses and the texts of a program's ranks."""
+    return support.finish(support.start(program, ranks))
+
+
+class End(unittest.TestCase):
+    def assert_quiet(self, program, ranks=1):
+        self.assertEqual(run(program, ranks), ([0] * ranks, [""] * ranks))
+
+    def test_tensors_may_be_there_when_python_ends(self):
+        self.assert_quiet("ctx = iris(); x = ctx.ones(5); y = x[2:]", 2)
+
+    def test_a_context_need_not_be_kept_or_finalized(self):
+        self.assert_quiet("x = iris().ones(5); assert x[1] == 1", 2)
+
+    def test_tensors_outlive_the_end_of_their_context(self):
+        self.assert_quiet(
+            """
+ctx = iris()
+x = ctx.full((5,), 3)
+ctx.finalize()
+ctx.finalize()
+x += 1
+assert x.tolist() == [4] * 5
+try: ctx.barrier()
+except iris_c.StateError as error: assert "finalized" in str(error)
+else: raise AssertionError
+ctx = iris()
+y = ctx.ones(5)
+assert x.tolist() == [4] * 5
+""",
+            2,
+        )
+
+    def test_contexts_end_in_any_order(self):
+        self.assert_quiet(
+            """
+contexts = [iris() for _ in range(3)]
+tensors = [context.ones(3) for context in contexts]
+rank = contexts[0].get_rank()
+del tensors[rank]
+contexts[1].finalize()
+del contexts[rank]
+gc.collect()
+""",
+            2,
+        )
+
+    def test_a_context_without_tensors_leaves_at_once(self):
+        self.assert_quiet(
+            """
+with iris() as ctx:
+    x = [ctx.ones(5)]
+    x.append(x)
+    del x
+assert ctx._handle is None
+"""
+        )
+
+    def test_a_child_process_is_told_that_the_context_is_not_its_own(self):
+        self.assert_quiet(
+            """
+ctx = iris()
+x = ctx.ones(5)
+child = os.fork()
+try:
+    ctx.barrier()
+    assert child
+except iris_c.StateError as error:
+    assert not child and "forked" in str(error)
+if not child: sys.exit()
+assert os.waitpid(child, 0)[1] == 0
+ctx.barrier()
+assert x.tolist() == [1] * 5
+"""
+        )
+
+    def test_a_rank_that_raises_ends_its_peers_wait(self):
+        codes, texts = run(
+            """
+ctx = iris()
+x = ctx.ones(5)
+if ctx.get_rank() == 1: raise KeyError("of rank 1")
+ctx.barrier()
+""",
+            3,
+        )
+        self.assertEqual(codes, [1, 1, 1])
+        self.assertIn("KeyError: 'of rank 1'", texts[1])
+        for text in (texts[0], texts[2]):
+            self.assertRegex(text, "(MismatchError|PeerLostError): .*rank 1")
+
+
+if __name__ == "__main__":
+    unittest.main()
