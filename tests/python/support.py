@@ -79,21 +79,26 @@ import gc, os, signal, sys, iris_c
 def iris(): return iris_c.iris(1 << 20, arrays={ARRAYS!r})
 """
     return [
-        subprocess.Popen(
+        start_process(
             [sys.executable, "-c", begin + program],
-            env=dict(
-                os.environ,
-                IRIS_RANK=str(rank),
-                IRIS_NUM_RANKS=str(ranks),
-                IRIS_JOB_ID=job,
-            ),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            universal_newlines=True,
+            IRIS_RANK=str(rank),
+            IRIS_NUM_RANKS=str(ranks),
+            IRIS_JOB_ID=job,
         )
         for rank in range(ranks)
     ]
+
+
+def start_process(command, **environment):
+    """A process with pipes to both ends."""
+    return subprocess.Popen(
+        command,
+        env=dict(os.environ, **environment),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+    )
 
 
 def finish(processes):

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""Under torch.distributed: ranks and groups are those of its process groups."""
+
+import os
+import sys
+import tempfile
+import unittest
+
+import support
+
+PROGRAM = """
+import sys, torch, torch.distributed as dist, iris_c
+store, rank = sys.argv[1], int(sys.argv[2])
+dist.init_process_group(
+    "gloo", init_method="file://" + store, rank=rank, world_size=3
+)
+pair = dist.new_group([0, 1])
+for _ in range(2):
+    ctx = iris_c.iris(1 << 20)
+    assert (ctx.get_rank(), ctx.get_num_ranks()) == (rank, 3)
+    x = ctx.full((4,), rank)
+    # The members alone know of this barrier.
+    if rank < 2: ctx.barrier(group=pair)
+    ctx.barrier(group=dist.group.WORLD)
+    assert ctx.as_remote(x, 2).tolist() == [2] * 4
+    # The first use here makes a group, which is collective.
+    ctx.device_barrier(group=pair if rank < 2 else [2])
+    if rank < 2:
+        assert ctx.broadcast(rank, src=1, group=pair) == 1
+        ctx.barrier(group=pair)
+    ctx.barrier()
+"""
+
+
+@support.needs_torch
+class ProcessGroup(unittest.TestCase):
+    def test_ranks_and_groups_are_those_of_torch(self):
+        with tempfile.TemporaryDirectory() as folder:
+            store = os.path.join(folder, "store")
+            processes = [
+                support.start_process(
+                    [sys.executable, "-c", PROGRAM, store, str(rank)]
+                )
+                for rank in range(3)
+            ]
+            self.assertEqual(
+                support.finish(processes), ([0, 0, 0], ["", "", ""])
+            )
+
+
+if __name__ == "__main__":
+    unittest.main()
