@@ -26,7 +26,7 @@ shell_tests = %D%/amd_code.sh %D%/amd_host.sh %D%/amd_mutants.sh \
 	%D%/check_symbols.sh %D%/configure.sh %D%/device_compile.sh \
 	%D%/dlpack.sh %D%/docs.sh %D%/examples.sh %D%/gpu_sources.sh %D%/hip.sh \
 	%D%/info.sh %D%/install.sh %D%/iriscc.sh %D%/launchers.sh %D%/man.sh \
-	%D%/probe.sh %D%/readme.sh %D%/report.sh
+	%D%/probe.sh %D%/python.sh %D%/readme.sh %D%/report.sh
 
 # No test may hang the suite; a wrapper (valgrind) goes around the programs.
 TEST_TIMEOUT = 900
@@ -58,7 +58,12 @@ $(cmocka_tests): CPPFLAGS += -I$(top_srcdir)/tests $(CMOCKA_CFLAGS)
 $(cmocka_tests): LDADD = tests/libharness.la libirisi.la $(CMOCKA_LIBS) -lm
 $(hip_tests): LDADD += libfakehip.la
 EXTRA_DIST += %D%/amd %D%/check_layers.awk %D%/check_structure.awk \
-	%D%/emu %D%/install_consumer.c %D%/leaks.supp
+	%D%/emu %D%/install_consumer.c %D%/leaks.supp \
+	%D%/python/support.py %D%/python/test_context.py \
+	%D%/python/test_end.py %D%/python/test_interrupt.py \
+	%D%/python/test_library.py %D%/python/test_lifetime.py \
+	%D%/python/test_process_group.py %D%/python/test_spawn.py \
+	%D%/python/test_tensors.py
 print-tests: ; @echo $(TESTS)
 print-matrix-tests: ; @echo $(matrix_tests)
 print-rank-tests: ; @echo $(matrix_tests) $(rank_tests)

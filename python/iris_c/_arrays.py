@@ -122,6 +122,8 @@ class TorchArrays:
         self.device = torch.device("cpu")
         if device_id is not None:
             self.device = torch.device("cuda", device_id)
+            # As upstream: what the program makes on "cuda" is on this GPU.
+            torch.cuda.set_device(self.device)
         self._types = [getattr(torch, name, None) for name in _NAMES]
 
     def array(self, made: Tensor, keep: Any) -> Any:

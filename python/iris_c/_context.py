@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from . import _arrays, _bootstrap, _interrupt, _lib, _log
 from ._broadcast import broadcast
-from ._errors import IrisError, StateError
+from ._errors import IrisError, StateError, WaitInterrupted
 from ._groups import Group, Groups, group_barrier
 from ._lib import call
 from ._streams import Streams
@@ -318,8 +318,14 @@ class Iris(Tensors):
     def _leave(self) -> None:
         """Ends the context, and the memory of its tensors."""
         handle, self._handle = self._handle, None
+        self._ended = True
         _joined.remove(self)
-        call.iris_finalize(handle)
+        try:
+            call.iris_finalize(handle)
+        except WaitInterrupted:
+            # That is how the wait before it ended; whoever it was for has
+            # heard of it.
+            pass
 
     def __enter__(self) -> "Iris":
         return self
@@ -328,7 +334,12 @@ class Iris(Tensors):
         if kind is not None and self._handle is not None:
             # Peers may be waiting for what this rank will not do any more.
             call.iris_interrupt(self._handle)
-        self.finalize()
+        try:
+            self.finalize()
+        except IrisError:
+            # The program's own exception is the one to see.
+            if kind is None:
+                raise
 
 
 def leave_all(died: bool) -> None:

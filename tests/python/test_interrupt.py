@@ -8,8 +8,8 @@ import support
 
 # Rank 0 waits for rank 1, which waits for a line of input.
 PROGRAM = """
-print("begun", flush=True)
 try:
+    print("begun", flush=True)
     if os.environ["IRIS_RANK"] == "0":
         {}
     else:

@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The Python package: the wheel that this build makes, installed by itself, runs
+# its example and the tests, with NumPy only and with torch.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+: "${MAKE:=make}" "${IRIS_TEST_PYTHON=}"
+unset MAKEFLAGS MFLAGS MAKELEVEL
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+has() { # PYTHON MODULE...
+    local python=$1
+    shift
+    "$python" -c "import $(IFS=,; echo "$*")" 2>/dev/null
+}
+
+# Debian's own has what Debian's packages bring, whichever comes first in PATH.
+for python in $IRIS_TEST_PYTHON python3 /usr/bin/python3; do
+    has "$python" numpy setuptools wheel pip venv && break
+    python=
+done
+[ -n "$python" ] || {
+    echo "left out: no Python with numpy, setuptools, wheel, pip and venv"
+    exit 77
+}
+
+step() { # NAME COMMAND...: its output matters where it fails
+    local name=$1
+    shift
+    if timeout -k 10 300 "$@" >"$tmp/log" 2>&1; then
+        echo "passed: $name"
+        return
+    fi
+    echo "FAILED ($?): $name"
+    tail -n 60 "$tmp/log"
+    failed=$((failed + 1))
+}
+
+step "the wheel is made" "$MAKE" wheel PYTHON="$python" wheel_folder="$tmp"
+# Without what Python would fetch from elsewhere: this may run without a network.
+step "a virtual environment is made" \
+    "$python" -m venv --system-site-packages --without-pip "$tmp/venv"
+venv=$tmp/venv/bin/python
+step "the wheel is installed" "$venv" -m pip --disable-pip-version-check \
+    install -q --no-index --no-deps "$tmp"/iris_c-*.whl
+[ $failed = 0 ] || exit 1
+
+# What is found must be the wheel's, wherever this test lies.
+unset IRIS_C_LIBRARY PYTHONPATH
+export IRIS_HEAP_BASES_FILES=0 IRIS_LOG_LEVEL=warning IRIS_SIM_CUS=2
+export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu PYTHONDONTWRITEBYTECODE=1
+cd "$here/python" || exit 1
+"$venv" -c "import iris_c._lib as lib; print(lib.path)" | grep -q "^$tmp/venv/" ||
+    { echo "FAILED: the library is not the wheel's"; exit 1; }
+step "what is installed is told" "$venv" -m iris_c
+
+ranks() { # ARRAYS RANKS TEST...
+    local arrays=$1 count=$2
+    shift 2
+    step "$*, $count with $arrays" env IRIS_TEST_ARRAYS="$arrays" \
+        "$here/../scripts/launch-env" -n "$count" "$venv" -m unittest -q "$@"
+}
+
+rank_tests="test_context test_lifetime test_tensors"
+# shellcheck disable=SC2086 # a list
+{
+    ranks numpy 1 $rank_tests test_library
+    ranks numpy 2 $rank_tests
+    ranks numpy 4 $rank_tests
+}
+export IRIS_TEST_ARRAYS=numpy
+for test in end interrupt spawn; do
+    step "test_$test" "$venv" -m unittest -q test_$test
+done
+example=$here/../python/examples/rows.py
+# As if torch were not installed.
+echo 'raise ImportError("hidden")' >"$tmp/torch.py"
+step "the example, with NumPy only" env PYTHONPATH="$tmp" "$venv" "$example"
+
+if has "$venv" torch; then
+    ranks torch 2 test_lifetime test_tensors
+    export IRIS_TEST_ARRAYS=torch
+    step "test_process_group" "$venv" -m unittest -q test_process_group
+    step "the example, with torch" \
+        "$here/../scripts/launch-env" -n 2 "$venv" "$example"
+else
+    echo "left out: torch is not installed"
+fi
+[ $failed = 0 ]
