@@ -28,13 +28,15 @@ done
 }
 
 step() { # NAME COMMAND...: its output matters where it fails
-    local name=$1
+    local name=$1 ret
     shift
-    if timeout -k 10 300 "$@" >"$tmp/log" 2>&1; then
+    timeout -k 10 300 "$@" >"$tmp/log" 2>&1
+    ret=$?
+    if [ $ret = 0 ]; then
         echo "passed: $name"
         return
     fi
-    echo "FAILED ($?): $name"
+    echo "FAILED ($ret): $name"
     tail -n 60 "$tmp/log"
     failed=$((failed + 1))
 }

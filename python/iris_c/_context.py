@@ -13,6 +13,7 @@ from ._broadcast import broadcast
 from ._errors import IrisError, StateError, WaitInterrupted
 from ._groups import Group, Groups, group_barrier
 from ._lib import call
+from ._random import Generator
 from ._streams import Streams
 from ._structs import HeapStats
 from ._tensors import Tensors
@@ -194,6 +195,14 @@ class Iris(Tensors):
         words = call.iris_context_words(self.num_ranks)
         address = call.iris_device_context(self.handle)
         return self._array(tensor(address, INT64, (words,), (1,)))
+
+    @property
+    def default_generator(self) -> Generator:
+        """The context's own generator, which random functions use without
+        another one where arrays are NumPy's: of seed 0, with the rank as its
+        sequence. Its manual_seed() and its fields set it."""
+        address = call.iris_default_generator(self.handle)
+        return Generator.from_address(address)
 
     def get_heap_bases(self) -> Any:
         """The heap bases on the device, int64, one for each rank."""

@@ -107,6 +107,17 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
         _options,
         _tensor,
     ),
+    "iris_default_generator": (Address, Handle),
+    "iris_tensor_free": (STATUS, Handle, _tensor),
+    "iris_tensor_copy": (STATUS, Handle, _tensor, _tensor, Handle),
+    "iris_tensor_format": (
+        STATUS,
+        Handle,
+        _tensor,
+        Text,
+        c.c_size_t,
+        c.POINTER(c.c_size_t),
+    ),
     "iris_tensor_is_symmetric": (c.c_int, Handle, _tensor),
     "iris_tensor_as_remote": (STATUS, Handle, _tensor, c.c_int, _tensor),
     "iris_tensor_as_symmetric": (
@@ -211,7 +222,8 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
 }
 
 #: Calls that Python has no use for: of objects that iriscc compiles, of kernels
-#: on the CPU, and iris_spawn(), which forks; iris_c.spawn() does not.
+#: on the CPU, iris_spawn(), which runs a C function, and views, which torch and
+#: NumPy make themselves.
 NOT_CALLED = (
     "iris_gpu_image_add",
     "iris_gpu_image_remove",
@@ -220,4 +232,12 @@ NOT_CALLED = (
     "iris_cpu_poll",
     "iris_cpu_self",
     "iris_spawn",
+    "iris_tensor_wrap",
+    "iris_tensor_numel",
+    "iris_tensor_bytes",
+    "iris_tensor_is_contiguous",
+    "iris_tensor_slice",
+    "iris_tensor_select",
+    "iris_tensor_permute",
+    "iris_tensor_reshape",
 )

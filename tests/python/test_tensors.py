@@ -111,6 +111,15 @@ class Creation(support.TestCase):
             plain(first), plain(self.ctx.rand(10, generator=generator))
         )
 
+    def test_ranks_draw_numbers_of_their_own_from_the_contexts(self):
+        generator = self.ctx.default_generator
+        self.assertEqual(generator.sequence, self.rank)
+        generator.manual_seed(4)
+        mine = self.ctx.rand(6, generator=generator)
+        first = self.ctx.broadcast(mine, src=0)
+        self.assertEqual(plain(mine) == plain(first), self.rank == 0)
+        self.assertEqual(generator.offset, 2)
+
     def test_a_library_generator_decides_too(self):
         if support.ARRAYS == "torch":
             import torch
