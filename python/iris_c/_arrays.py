@@ -46,6 +46,23 @@ class _Memory:
         }
 
 
+class _GpuMemory:
+    """Elements on a GPU, as torch takes them from other libraries. There are
+    types that the interface cannot name, so all go as types of their size."""
+
+    _KINDS = {1: "|i1", 2: "<i2", 4: "<i4", 8: "<i8", 16: "<c16"}
+
+    def __init__(self, address: int, count: int, bytes: int, keep: Any):
+        self.keep = keep
+        self.__cuda_array_interface__ = {
+            "version": 2,
+            "typestr": self._KINDS[bytes],
+            "data": (address, False),
+            "shape": (count,),
+            "strides": None,
+        }
+
+
 class NumpyArrays:
     """The program uses NumPy arrays."""
 
@@ -133,14 +150,22 @@ class TorchArrays:
             raise UnsupportedError(
                 f"this version of torch has no {_NAMES[made.dtype]}"
             )
-        if 0 in made.sizes():
-            return self._torch.empty(made.sizes(), dtype=kind)
-        last = sum((n - 1) * s for n, s in zip(made.sizes(), made.steps()))
-        bytes = (last + 1) * self._torch.empty((), dtype=kind).element_size()
-        memory = (ctypes.c_ubyte * bytes).from_address(made.data)
-        memory.keep = keep  # type: ignore[attr-defined]
-        flat = self._torch.frombuffer(memory, dtype=kind)
+        steps = zip(made.sizes(), made.steps())
+        # Of a tensor without elements the memory of one is kept.
+        count = 1 + sum(max(size - 1, 0) * step for size, step in steps)
+        flat = self._flat(made.data, count, kind, keep)
         return flat.as_strided(made.sizes(), made.steps())
+
+    def _flat(self, address: int, count: int, kind: Any, keep: Any) -> Any:
+        """`count` elements at an address."""
+        torch = self._torch
+        bytes = torch.empty((), dtype=kind).element_size()
+        if self.device.type == "cuda":
+            memory = _GpuMemory(address, count, bytes, keep)
+            return torch.as_tensor(memory, device=self.device).view(kind)
+        buffer = (ctypes.c_ubyte * (count * bytes)).from_address(address)
+        buffer.keep = keep
+        return torch.frombuffer(buffer, dtype=kind)
 
     def dtype_of(self, dtype: Any, kind: str = "") -> int:
         """A dtype as the library's; None: torch's own default of that kind,

@@ -1,28 +1,21 @@
 # SPDX-License-Identifier: MIT
 """A context: one rank's view of the job, as class Iris."""
 
-import atexit
 import ctypes
-import gc
 import os
-import sys
 from typing import Any, Dict, List, Optional, Sequence
 
 from . import _arrays, _bootstrap, _interrupt, _lib, _log
 from ._broadcast import broadcast
-from ._errors import IrisError, StateError, WaitInterrupted
+from ._errors import IrisError
 from ._groups import Group, Groups, group_barrier
 from ._lib import call
 from ._random import Generator
+from ._session import Session
 from ._streams import Streams
 from ._structs import HeapStats
 from ._tensors import Tensors
 from ._values import INT64, tensor
-
-#: What this process has joined and not left yet, oldest first. That a context
-#: is out of use is no reason to leave: leaving is collective, and peers may use
-#: theirs.
-_joined: "List[Iris]" = []
 
 
 def _allocator(allocator_type: str) -> str:
@@ -58,14 +51,6 @@ def _open(settings: Dict[str, Any]) -> int:
     return handle.value or 0
 
 
-def _stats_of(handle: Optional[int]) -> HeapStats:
-    stats = HeapStats()
-    call.iris_heap_stats_sized(
-        handle, ctypes.byref(stats), ctypes.sizeof(stats)
-    )
-    return stats
-
-
 class Iris(Tensors):
     """One rank: its symmetric heap, and the tensors on it.
 
@@ -90,40 +75,28 @@ class Iris(Tensors):
         arrays: Optional[str] = None,
         **settings: Any,
     ) -> None:
-        self._handle: Optional[int] = None
-        self._ended = False
-        self._by_hand = 0
-        self._pid = os.getpid()
         kind = _arrays.choose(arrays)
         settings["allocator"] = _allocator(allocator_type)
         if heap_size is not None:
             settings["heap_bytes"] = heap_size
-        self._handle = _open(settings)
-        _joined.append(self)
-        self._streams = Streams(self)
-        self._groups = Groups(self)
+        self._session = Session(_open(settings))
+        self._streams = Streams(self._session)
+        self._groups = Groups(self._session)
         try:
             self._arrays = kind(self._streams.device_id())
         except Exception:
-            self._leave()
+            self._session.leave()
             raise
-        self.cur_rank: int = call.iris_rank(self._handle)
-        self.num_ranks: int = call.iris_num_ranks(self._handle)
-        self.gpu_id: int = call.iris_device_id(self._handle)
-        self.heap_size = int(self._heap_stats().heap_bytes)
+        self.cur_rank = self._session.rank
+        self.num_ranks = self._session.num_ranks
+        self.gpu_id: int = call.iris_device_id(self.handle)
+        self.heap_size = int(self._session.stats().heap_bytes)
         _log.follow(self)
 
     @property
     def handle(self) -> int:
         """The iris_t that the library's calls take, as a number."""
-        if self._handle is None or self._ended:
-            raise StateError("this context has been finalized")
-        if self._pid != os.getpid():
-            raise StateError(
-                "this context belongs to the process that forked this one;"
-                " make one here with iris_c.iris()"
-            )
-        return self._handle
+        return self._session.handle
 
     def __reduce__(self) -> Any:
         raise TypeError(
@@ -132,7 +105,7 @@ class Iris(Tensors):
         )
 
     def __repr__(self) -> str:
-        if self._handle is None or self._ended:
+        if self._session.is_closed:
             return "<iris_c.Iris, finalized>"
         return (
             f"<iris_c.Iris rank {self.cur_rank} of {self.num_ranks},"
@@ -209,16 +182,10 @@ class Iris(Tensors):
         return self.get_device_context()[2 : 2 + self.num_ranks]
 
     def heap_stats(self) -> Dict[str, int]:
-        """Figures of this rank's heap, struct iris_heap_stats by name."""
-        stats = self._heap_stats()
+        """Figures of this rank's heap, struct iris_heap_stats by name. What
+        this rank has let go and some other has not is num_deferred."""
+        stats = self._session.stats()
         return {name: getattr(stats, name) for name in HeapStats.names()}
-
-    def num_deferred(self) -> int:
-        """How many tensors this rank has let go that are not free yet."""
-        return int(self._heap_stats().num_deferred)
-
-    def _heap_stats(self) -> HeapStats:
-        return _stats_of(self.handle)
 
     def malloc(self, bytes: int, alignment: Optional[int] = None) -> int:
         """The address of new memory on the heap, at the same offset on every
@@ -229,19 +196,17 @@ class Iris(Tensors):
         call.iris_malloc_aligned(
             self.handle, bytes, alignment, ctypes.byref(address)
         )
-        self._by_hand += 1
         return address.value or 0
 
     def free(self, address: int) -> None:
         """Frees what malloc() gave. Collective."""
         call.iris_free(self.handle, address)
-        self._by_hand -= 1
 
     def group(self, ranks: Sequence[int]) -> Group:
         """A group of these ranks, in this order, for `group=`. Collective over
         the whole job: each rank names the members of its own group, or [] to
         be in none."""
-        return Group(self, ranks)
+        return Group(self._session, ranks)
 
     def barrier(self, stream: Any = None, group: Any = None) -> None:
         """Waits until the device's work is done, or the stream's if one is
@@ -266,7 +231,7 @@ class Iris(Tensors):
     def device_barrier(self, group: Any = None) -> None:
         """Enqueues a barrier of the members' devices on torch's current stream,
         and does not wait for it: later work there starts when every member has
-        got to its own. Can be captured in a graph.
+        got to its own. Can be captured in a graph. On the CPU it waits.
 
         A group's first use, but for those of ctx.group(), is collective over
         the whole job and must not be captured.
@@ -303,71 +268,33 @@ class Iris(Tensors):
         _log.write("error", self.handle, message)
 
     def finalize(self) -> None:
-        """Leaves the job: waits until every rank has come to its finalize().
-        Collective; doing it again does nothing. Nothing else can be called
-        then.
+        """Leaves the job; nothing else can be called then, and doing it again
+        does nothing. Waits until every rank has done so, unless this process
+        has other contexts too, which ranks may finalize in any order.
 
-        Tensors that the program still has stay as they are: their memory, and
-        with it this rank's leaving, then lasts until Python ends, as it does
-        for a context that is not finalized at all.
+        Tensors that the program still has stay as they are: the rank leaves
+        when the last of them is gone, or Python ends. A context that is not
+        finalized is left when it and its tensors are gone.
         """
-        if self._handle is None or self._ended or self._pid != os.getpid():
-            return
-        self._ended = True
-        if self._num_tensors() > 0:
-            gc.collect()
-        if self._num_tensors() == 0:
-            self._leave()
+        self._session.close()
 
-    def _num_tensors(self) -> int:
-        """Tensors that the program has, other than views."""
-        stats = _stats_of(self._handle)
-        return int(stats.num_allocs - stats.num_deferred - self._by_hand)
-
-    def _leave(self) -> None:
-        """Ends the context, and the memory of its tensors."""
-        handle, self._handle = self._handle, None
-        self._ended = True
-        _joined.remove(self)
-        try:
-            call.iris_finalize(handle)
-        except WaitInterrupted:
-            # That is how the wait before it ended; whoever it was for has
-            # heard of it.
-            pass
+    def __del__(self) -> None:
+        session = getattr(self, "_session", None)
+        if session is not None:
+            session.let_go()
 
     def __enter__(self) -> "Iris":
         return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
-        if kind is not None and self._handle is not None:
-            # Peers may be waiting for what this rank will not do any more.
-            call.iris_interrupt(self._handle)
+        if kind is not None:
+            self._session.interrupt()
         try:
             self.finalize()
         except IrisError:
             # The program's own exception is the one to see.
             if kind is None:
                 raise
-
-
-def leave_all(died: bool) -> None:
-    """Leaves every job that this process is in; after an exception without
-    waiting for peers."""
-    for context in [c for c in _joined if c._pid == os.getpid()]:
-        if died:
-            call.iris_interrupt(context._handle)
-        try:
-            context._leave()
-        except IrisError:
-            # That peers do not come along is no news after a failure.
-            if not died:
-                raise
-
-
-@atexit.register
-def _at_exit() -> None:
-    leave_all(died=getattr(sys, "last_value", None) is not None)
 
 
 def iris(

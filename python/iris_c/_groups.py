@@ -6,21 +6,22 @@ from typing import Any, Dict, Optional, Sequence, Tuple
 
 from . import _bootstrap
 from ._lib import call
+from ._session import Session
 
 
 class Group:
     """An ordered subset of the job's ranks, made by ctx.group()."""
 
-    def __init__(self, context: Any, ranks: Sequence[int]) -> None:
-        self._context = context
+    def __init__(self, session: Session, ranks: Sequence[int]) -> None:
+        self._session = session
         self._handle: Optional[int] = None
         self.ranks = tuple(ranks)
         # A rank outside names no group, as the library has it.
-        members = self.ranks if context.cur_rank in self.ranks else ()
+        members = self.ranks if session.rank in self.ranks else ()
         list_of_ranks = (ctypes.c_int * len(members))(*members)
         handle = ctypes.c_void_p()
         call.iris_group_create(
-            context.handle, list_of_ranks, len(members), ctypes.byref(handle)
+            session.handle, list_of_ranks, len(members), ctypes.byref(handle)
         )
         self._handle = handle.value
 
@@ -40,14 +41,14 @@ class Group:
 
     def index(self) -> int:
         """This rank's place in it, from 0."""
-        index: int = call.iris_group_index(self._context.handle, self.handle)
+        index: int = call.iris_group_index(self._session.handle, self.handle)
         return index
 
     def destroy(self) -> None:
         """Frees it. Collective over its members."""
         handle, self._handle = self._handle, None
         if handle is not None:
-            call.iris_group_destroy(self._context.handle, handle)
+            call.iris_group_destroy(self._session.handle, handle)
 
 
 def ranks_of(group: Any) -> Tuple[int, ...]:
@@ -83,8 +84,8 @@ class Groups:
     """A context's groups by their members. One that is not there yet is made,
     which is collective over the whole job."""
 
-    def __init__(self, context: Any) -> None:
-        self._context = context
+    def __init__(self, session: Session) -> None:
+        self._session = session
         self._made: Dict[Tuple[int, ...], Group] = {}
 
     def is_torchs_alone(self, group: Any) -> bool:
@@ -96,7 +97,7 @@ class Groups:
         return ranks not in self._made and not self._is_all(ranks)
 
     def _is_all(self, ranks: Tuple[int, ...]) -> bool:
-        return ranks == tuple(range(self._context.num_ranks))
+        return ranks == tuple(range(self._session.num_ranks))
 
     def handle_of(self, group: Any) -> Optional[int]:
         """The group as the library's calls take it; None: all ranks."""
@@ -108,5 +109,5 @@ class Groups:
         if self._is_all(ranks):
             return None
         if ranks not in self._made:
-            self._made[ranks] = Group(self._context, ranks)
+            self._made[ranks] = Group(self._session, ranks)
         return self._made[ranks].handle

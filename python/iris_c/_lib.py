@@ -112,9 +112,9 @@ def error_of(status: int) -> _errors.IrisError:
 
 
 def raw(name: str) -> Any:
-    """A C function as it is, without the check of its status: for callbacks
-    and finalizers, which must not raise."""
-    return getattr(_library, name, call.__dict__[name])
+    """A C function as it is, without the check of its status: for finalizers,
+    which must not raise. One that is not there fails."""
+    return getattr(_library, name, lambda *_: -1)
 
 
 def module_folder() -> Optional[Path]:

@@ -11,7 +11,7 @@ import uuid
 from multiprocessing.connection import Connection, wait
 from typing import Any, Callable, Dict, List, Sequence
 
-from . import _context
+from . import _session
 from ._errors import IrisError
 
 
@@ -68,12 +68,12 @@ def _child(
         # A result may lie on the heap, which goes with the context.
         data = _packed(_Outcome(rank, fn(rank, *args), False, ""))
         # A fork()ed child of multiprocessing runs no atexit functions.
-        _context.leave_all(died=False)
+        _session.leave_all(died=False)
         connection.send_bytes(data)
     except BaseException as error:
         text = "failed:\n" + traceback.format_exc()
         connection.send_bytes(_packed(_Outcome(rank, error, True, text)))
-        _context.leave_all(died=True)
+        _session.leave_all(died=True)
 
 
 def _death(rank: int, process: Any) -> _Outcome:

@@ -6,6 +6,7 @@ import sys
 from typing import Any, Dict, Optional
 
 from ._lib import call
+from ._session import Session
 
 
 def native_of(stream: Any) -> int:
@@ -24,16 +25,16 @@ class Streams:
     """A context's wrapped streams. They are kept: destroying one would wait
     for its work."""
 
-    def __init__(self, context: Any) -> None:
-        self._context = context
+    def __init__(self, session: Session) -> None:
+        self._session = session
         self._wrapped: Dict[int, Optional[int]] = {}
-        self.on_gpu = call.iris_stream_native(context.handle, None) is not None
+        self.on_gpu = call.iris_stream_native(session.handle, None) is not None
 
     def device_id(self) -> Optional[int]:
         """The number of this rank's GPU; None: it has none."""
         if not self.on_gpu:
             return None
-        device: int = call.iris_device_id(self._context.handle)
+        device: int = call.iris_device_id(self._session.handle)
         return device
 
     def handle_of(self, stream: Any) -> Optional[int]:
@@ -44,7 +45,7 @@ class Streams:
         if native not in self._wrapped:
             handle = ctypes.c_void_p()
             call.iris_stream_wrap(
-                self._context.handle, native, ctypes.byref(handle)
+                self._session.handle, native, ctypes.byref(handle)
             )
             self._wrapped[native] = handle.value
         return self._wrapped[native]
@@ -60,22 +61,22 @@ class Streams:
         cuda = self._cuda()
         if cuda is None:
             return None
-        return self.handle_of(cuda.current_stream(self._context.gpu_id))
+        return self.handle_of(cuda.current_stream(self.device_id()))
 
     def synchronize_device(self) -> None:
         """Waits for all that torch has put on this rank's device."""
         cuda = self._cuda()
         if cuda is not None:
-            cuda.synchronize(self._context.gpu_id)
+            cuda.synchronize(self.device_id())
 
     def settle(self) -> None:
         """Before memory that was let go is given out anew: the library knows
         of its own work on it, not of torch's."""
-        if self._cuda() is not None and self._context.num_deferred():
+        if self._cuda() is not None and self._session.stats().num_deferred:
             self.synchronize_device()
 
-    def finish_fill(self) -> None:
-        """After a fill that was enqueued: on the CPU nothing else orders what
+    def finish(self) -> None:
+        """After something was enqueued: on the CPU nothing else orders what
         the program does next behind it."""
         if not self.on_gpu:
-            call.iris_stream_synchronize(self._context.handle, None)
+            call.iris_stream_synchronize(self._session.handle, None)

@@ -9,23 +9,9 @@ import ctypes
 from typing import Any, Optional
 
 from . import _values
-from ._lib import call, raw
+from ._lib import call
+from ._session import Owner, Session
 from ._structs import Tensor, TensorOptions
-
-_free_later = raw("iris_free_later")
-
-
-class Owner:
-    """An allocation that goes when this object does, at any time and from any
-    thread: the library frees it once all ranks have let go."""
-
-    def __init__(self, context: Any, address: int) -> None:
-        # The context has to live as long as its memory is looked at.
-        self._context = context
-        self._arguments = (context.handle, address)
-
-    def __del__(self, free_later: Any = _free_later) -> None:
-        free_later(*self._arguments)
 
 
 def _kind(*numbers: Any) -> str:
@@ -51,6 +37,7 @@ class Tensors:
 
     _arrays: Any
     _streams: Any
+    _session: Session
 
     @property
     def handle(self) -> int:
@@ -311,12 +298,11 @@ class Tensors:
         if out is None:
             array = self._array(made)
         else:
-            self._streams.finish_fill()
+            self._streams.finish()
             same = tuple(out.shape) == made.sizes()
             array = out if same else out.reshape(made.sizes())
         return self._arrays.with_gradient(array) if requires_grad else array
 
     def _array(self, made: Tensor) -> Any:
         """A tensor of the library's as an array of the program's."""
-        owner = Owner(self, made.owner) if made.owner else self
-        return self._arrays.array(made, owner)
+        return self._arrays.array(made, Owner(self._session, made.owner))

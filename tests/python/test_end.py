@@ -61,7 +61,7 @@ with iris() as ctx:
     x = [ctx.ones(5)]
     x.append(x)
     del x
-assert ctx._handle is None
+assert not ctx._session.is_own()
 """
         )
 
