@@ -68,7 +68,7 @@ def ranks_of(group: Any) -> Tuple[int, ...]:
     from torch.distributed import distributed_c10d as c10d
 
     return tuple(
-        c10d._get_global_rank(group, index)  # type: ignore[no-untyped-call]
+        c10d._get_global_rank(group, index)
         for index in range(dist.get_world_size(group))
     )
 
