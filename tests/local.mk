@@ -60,10 +60,11 @@ $(hip_tests): LDADD += libfakehip.la
 EXTRA_DIST += %D%/amd %D%/check_layers.awk %D%/check_structure.awk \
 	%D%/emu %D%/install_consumer.c %D%/leaks.supp \
 	%D%/python/support.py %D%/python/test_context.py \
-	%D%/python/test_end.py %D%/python/test_interrupt.py \
+	%D%/python/test_end.py %D%/python/test_gpu.py \
+	%D%/python/test_interrupt.py \
 	%D%/python/test_library.py %D%/python/test_lifetime.py \
 	%D%/python/test_process_group.py %D%/python/test_spawn.py \
-	%D%/python/test_tensors.py
+	%D%/python/test_tensors.py %D%/python/triton_kernel.py
 print-tests: ; @echo $(TESTS)
 print-matrix-tests: ; @echo $(matrix_tests)
 print-rank-tests: ; @echo $(matrix_tests) $(rank_tests)

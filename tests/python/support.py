@@ -75,7 +75,7 @@ def start(program, ranks=1):
     pipes to both ends."""
     job = f"test-python-{uuid.uuid4().hex}"
     begin = f"""
-import gc, os, signal, sys, iris_c
+import gc, os, signal, sys, {ARRAYS}, iris_c
 def iris(): return iris_c.iris(1 << 20, arrays={ARRAYS!r})
 """
     return [

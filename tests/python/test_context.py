@@ -22,8 +22,8 @@ class Context(support.TestCase):
         self.assertEqual(self.ctx.cur_rank, self.rank)
         self.assertEqual(self.ctx.num_ranks, self.ranks)
         self.assertEqual(self.ctx.get_device_id(), self.ctx.gpu_id)
-        self.assertEqual(str(self.ctx.get_device()), "cpu")
-        self.assertEqual(self.ctx.device, "cpu")
+        self.assertEqual(str(self.ctx.get_device()), self.ctx.device)
+        self.assertRegex(self.ctx.device, "^(cpu|cuda:[0-9]+)$")
         self.assertGreater(self.ctx.get_cu_count(), 0)
         self.assertEqual(self.ctx.lost_rank(), -1)
 
