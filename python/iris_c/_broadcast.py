@@ -5,7 +5,6 @@ import ctypes
 import pickle
 from typing import Any, Optional, Tuple
 
-from ._groups import ranks_of
 from ._lib import call
 
 #: What is sent first: how long the description of the value is.
@@ -15,7 +14,10 @@ _LENGTH = ctypes.c_int64
 class _Sender:
     """Bytes from one member of a group to all."""
 
-    def __init__(self, context: Any, root: int, group: Optional[int]) -> None:
+    def __init__(self, context: Any, src: int, group: Optional[int]) -> None:
+        root = call.iris_group_translate(context.handle, None, src, group)
+        if root < 0:
+            raise ValueError(f"src={src} is no rank of the group")
         self._context = context
         self._to = (root, group)
         self.is_root = call.iris_group_index(context.handle, group) == root
@@ -65,19 +67,10 @@ def _describe(value: Any) -> Tuple[Any, Any]:
     return ("array", array.dtype.str, array.shape), array
 
 
-def _root_of(context: Any, src: int, members: Any) -> int:
-    """Which member rank `src` is."""
-    ranks = range(context.num_ranks) if members is None else ranks_of(members)
-    if src not in ranks:
-        raise ValueError(f"src={src} is not among the ranks {list(ranks)}")
-    return ranks.index(src)
-
-
 def broadcast(context: Any, value: Any, src: int, members: Any) -> Any:
     """Rank `src`'s value. Arrays are not pickled: their bytes follow the
     description straight from where they are."""
-    root = _root_of(context, src, members)
-    sender = _Sender(context, root, context._groups.handle_of(members))
+    sender = _Sender(context, src, context._groups.handle_of(members))
     head, array = _describe(value) if sender.is_root else (None, None)
     head = sender.send_object(head)
     if head[0] == "object":

@@ -58,7 +58,8 @@ class Iris(Tensors):
     thread at a time; what only asks may come from any.
 
     Args:
-        heap_size: bytes of each rank's heap; None: IRIS_HEAP_SIZE, or 1 GiB.
+        heap_size: bytes that each rank's tensors can have; None:
+            IRIS_HEAP_SIZE, or 1 GiB.
         allocator_type: "torch" (a pool) or "vmem" (grows as needed);
             IRIS_ALLOCATOR overrides it.
         arrays: "torch" or "numpy": what tensors are; None: torch where it is
@@ -79,6 +80,8 @@ class Iris(Tensors):
         settings["allocator"] = _allocator(allocator_type)
         if heap_size is not None:
             settings["heap_bytes"] = heap_size
+        # As upstream: what is asked for is what tensors can have.
+        settings.setdefault("heap_usable", True)
         self._session = Session(_open(settings))
         self._streams = Streams(self._session)
         self._groups = Groups(self._session)
@@ -90,7 +93,7 @@ class Iris(Tensors):
         self.cur_rank = self._session.rank
         self.num_ranks = self._session.num_ranks
         self.gpu_id: int = call.iris_device_id(self.handle)
-        self.heap_size = int(self._session.stats().heap_bytes)
+        self.heap_size = int(heap_size or self._session.stats().free_bytes)
         _log.follow(self)
 
     @property

@@ -114,6 +114,7 @@ def error_of(status: int) -> _errors.IrisError:
 def raw(name: str) -> Any:
     """A C function as it is, without the check of its status: for finalizers,
     which must not raise. One that is not there fails."""
+    assert name in _prototypes.ROWS, name
     return getattr(_library, name, lambda *_: -1)
 
 

@@ -44,6 +44,7 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
     "iris_config_set": (STATUS, Address, Text, Text),
     "iris_init": (STATUS, Address, _out),
     "iris_finalize": (STATUS, Handle),
+    "iris_finalize_later": (STATUS, Handle),
     "iris_clear_error": (STATUS, Handle),
     "iris_interrupt": (None, Handle),
     "iris_set_wait_check": (None, _interrupt.Check, Address),
@@ -59,6 +60,14 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
     "iris_malloc": (STATUS, Handle, c.c_size_t, _out),
     "iris_malloc_aligned": (STATUS, Handle, c.c_size_t, c.c_size_t, _out),
     "iris_calloc": (STATUS, Handle, c.c_size_t, c.c_size_t, _out),
+    "iris_calloc_aligned": (
+        STATUS,
+        Handle,
+        c.c_size_t,
+        c.c_size_t,
+        c.c_size_t,
+        _out,
+    ),
     "iris_free": (STATUS, Handle, Address),
     "iris_as_symmetric": (
         STATUS,
@@ -133,6 +142,7 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
     "iris_group_size": (c.c_int, Handle, Handle),
     "iris_group_index": (c.c_int, Handle, Handle),
     "iris_group_member": (c.c_int, Handle, Handle, c.c_int),
+    "iris_group_translate": (c.c_int, Handle, Handle, c.c_int, Handle),
     "iris_group_device": (Address, Handle, Handle),
     "iris_barrier": (STATUS, Handle, Handle, Handle),
     "iris_device_barrier": (STATUS, Handle, Handle, Handle),
@@ -222,8 +232,9 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
 }
 
 #: Calls that Python has no use for: of objects that iriscc compiles, of kernels
-#: on the CPU, iris_spawn(), which runs a C function, and views, which torch and
-#: NumPy make themselves.
+#: on the CPU, iris_spawn(), which runs a C function; views, which torch and
+#: NumPy make themselves; DLPack's, whose tensors do not keep their memory; and
+#: broadcast of numbers and tensors, since values here may be of any type.
 NOT_CALLED = (
     "iris_gpu_image_add",
     "iris_gpu_image_remove",
@@ -240,4 +251,11 @@ NOT_CALLED = (
     "iris_tensor_select",
     "iris_tensor_permute",
     "iris_tensor_reshape",
+    "iris_tensor_to_dlpack",
+    "iris_tensor_to_dlpack_unversioned",
+    "iris_tensor_from_dlpack",
+    "iris_tensor_from_dlpack_unversioned",
+    "iris_broadcast_value",
+    "iris_tensor_broadcast",
+    "iris_tensor_broadcast_new",
 )
