@@ -52,7 +52,7 @@ step "the wheel is installed" "$venv" -m pip --disable-pip-version-check \
 
 # What is found must be the wheel's, wherever this test lies.
 unset IRIS_C_LIBRARY PYTHONPATH
-export IRIS_HEAP_BASES_FILES=0 IRIS_LOG_LEVEL=warning IRIS_SIM_CUS=2
+export OMP_NUM_THREADS=1 IRIS_HEAP_BASES_FILES=0 IRIS_LOG_LEVEL=warning IRIS_SIM_CUS=2
 export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu PYTHONDONTWRITEBYTECODE=1
 cd "$here/python" || exit 1
 "$venv" -c "import iris_c._lib as lib; print(lib.path)" | grep -q "^$tmp/venv/" ||
