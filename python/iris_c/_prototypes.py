@@ -56,6 +56,7 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
     "iris_backend_name": (Text, Handle),
     "iris_heap_bases": (_words, Handle),
     "iris_device_context": (Address, Handle),
+    "iris_device_context_set_tracing": (STATUS, Handle, _words, Handle),
     # <iris/heap.h>
     "iris_malloc": (STATUS, Handle, c.c_size_t, _out),
     "iris_malloc_aligned": (STATUS, Handle, c.c_size_t, c.c_size_t, _out),
