@@ -44,8 +44,7 @@ def _open(settings: Dict[str, Any]) -> int:
     for name, text in _bootstrap.settings_of_group().items():
         settings.setdefault(name, text)
     config, _borrowed = _config(settings)
-    if hasattr(_lib._library, "iris_set_wait_check"):
-        _interrupt.watch(call.iris_set_wait_check)
+    _interrupt.watch(call.iris_set_wait_check)
     handle = ctypes.c_void_p()
     call.iris_init(config, ctypes.byref(handle))
     return handle.value or 0

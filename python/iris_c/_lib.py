@@ -113,9 +113,9 @@ def error_of(status: int) -> _errors.IrisError:
 
 def raw(name: str) -> Any:
     """A C function as it is, without the check of its status: for finalizers,
-    which must not raise. One that is not there fails."""
+    which must not raise."""
     assert name in _prototypes.ROWS, name
-    return getattr(_library, name, lambda *_: -1)
+    return getattr(_library, name)
 
 
 def module_folder() -> Optional[Path]:
