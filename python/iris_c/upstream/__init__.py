@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""Runs programs written for ROCm's Iris, unchanged, on this library.
+
+    python -m iris_c.upstream -n 4 program.py
+    python -m iris_c.upstream -n 2 pytest tests/unittests
+
+Upstream's Python package is the user's: installed, or a checkout named by
+--upstream or IRIS_UPSTREAM. Nothing of it is in this project. What changes is
+what lies under it: its symmetric heap is ours, and without a GPU so are the
+calls of a GPU's runtime, and Triton interprets kernels on the CPU.
+
+Each module here supplies one thing and says why it is needed. All of them wait
+for the import of what they change (imports.py), so that a program pays for
+nothing that it does not use. docs/upstream.md is the manual.
+"""
+
+import os
+
+#: Set for ranks and for the processes that they start: "cpu" or "gpu".
+DEVICE_VARIABLE = "IRIS_C_UPSTREAM_DEVICE"
+
+#: The versions of Triton that this package is tested with. Its interpreter is
+#: changed from outside, so others may differ in what has to be.
+TRITON_VERSIONS = ("3.9.0",)
+
+
+def device() -> str:
+    """ "gpu" where upstream's own calls of the GPU's runtime are used, else
+    "cpu"."""
+    return os.environ.get(DEVICE_VARIABLE, "")

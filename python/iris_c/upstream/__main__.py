@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""python -m iris_c.upstream: starts the ranks of a program and waits."""
+
+import argparse
+import glob
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Dict, List, Optional
+
+from . import DEVICE_VARIABLE, TRITON_VERSIONS
+
+HERE = Path(__file__).resolve().parent
+
+#: How long ranks have to end by themselves once one of them has failed.
+GRACE_S = 10.0
+
+
+def _arguments(words: Optional[List[str]] = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m iris_c.upstream",
+        description="Runs a program written for ROCm's Iris, or its tests, on"
+        " this library. Without a GPU, Triton interprets its kernels.",
+        epilog="A program that starts its own ranks takes -n 1 and its own"
+        " option for their number.",
+    )
+    parser.add_argument("-n", type=int, default=1, metavar="RANKS",
+                        help="ranks to start (1)")
+    parser.add_argument("--upstream", default=os.environ.get("IRIS_UPSTREAM"),
+                        metavar="FOLDER",
+                        help="checkout of upstream (IRIS_UPSTREAM); else the"
+                        " installed package iris")
+    parser.add_argument("--device", choices=("auto", "cpu", "gpu"),
+                        default="auto",
+                        help="what kernels run on; auto: a GPU if there is one")
+    parser.add_argument("--any-triton", action="store_true",
+                        help="do not ask for Triton "
+                        + " or ".join(TRITON_VERSIONS))
+    parser.add_argument("program", help="a Python file, or pytest")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...",
+                        help="the program's own")
+    given = parser.parse_args(words)
+    if given.n < 1:
+        parser.error(f"-n {given.n}: takes 1 rank or more")
+    return given
+
+
+def _has_gpu() -> bool:
+    return os.path.exists("/dev/kfd") or bool(glob.glob("/dev/nvidia[0-9]*"))
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def environment(given: argparse.Namespace) -> Dict[str, str]:
+    """What all ranks have in their environment."""
+    device = given.device
+    if device == "auto":
+        device = "gpu" if _has_gpu() else "cpu"
+    path = [str(HERE / "site"), str(HERE.parents[1])]
+    if given.upstream:
+        path.append(os.path.abspath(given.upstream))
+    path += filter(None, [os.environ.get("PYTHONPATH")])
+    found = dict(os.environ, **{
+        DEVICE_VARIABLE: device,
+        "PYTHONPATH": os.pathsep.join(path),
+        "WORLD_SIZE": str(given.n),
+        "LOCAL_WORLD_SIZE": str(given.n),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(_free_port()),
+    })
+    if device == "cpu":
+        found["TRITON_INTERPRET"] = "1"
+        found.setdefault("IRIS_BACKEND", "sim")
+        found.setdefault("IRIS_SIM_DEVICE", "cpu")
+        # Ranks share the cores, and torch would start a thread for each core
+        # in each of them.
+        found.setdefault("OMP_NUM_THREADS", "1")
+    return found
+
+
+def _start(given: argparse.Namespace) -> List["subprocess.Popen[bytes]"]:
+    shared = environment(given)
+    command = [sys.executable, "-m", "iris_c.upstream.rank"]
+    if given.any_triton:
+        command.append("--any-triton")
+    command += [given.program, *given.arguments]
+    return [
+        subprocess.Popen(command, env=dict(
+            shared, RANK=str(rank), LOCAL_RANK=str(rank)))
+        for rank in range(given.n)
+    ]
+
+
+def _end(ranks: List["subprocess.Popen[bytes]"]) -> None:
+    """Ends ranks that wait for one that has failed and will not come."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for rank in ranks:
+            if rank.poll() is None:
+                rank.send_signal(number)
+        _wait(ranks, GRACE_S)
+
+
+def _wait(ranks: List["subprocess.Popen[bytes]"], seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while any(rank.poll() is None for rank in ranks):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def run(given: argparse.Namespace) -> int:
+    """Starts the ranks; the status of the first one that failed, else 0."""
+    ranks = _start(given)
+    failed = 0
+    try:
+        while any(rank.poll() is None for rank in ranks):
+            codes = [rank.returncode for rank in ranks if rank.returncode]
+            if codes and not _wait(ranks, GRACE_S):
+                failed = codes[0]
+                break
+            time.sleep(0.02)
+    finally:
+        _end(ranks)
+    failed = failed or next((r.returncode for r in ranks if r.returncode), 0)
+    return failed if failed >= 0 else 128 - failed
+
+
+if __name__ == "__main__":
+    sys.exit(run(_arguments()))

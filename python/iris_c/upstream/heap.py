@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""This library's heap in the place of upstream's SymmetricHeap.
+
+Upstream's host class asks its heap for memory, for the heap bases and whether a
+tensor is symmetric; everything else it does with torch. So this is where a
+program of upstream's comes to use this library.
+"""
+
+from typing import Any, List
+
+import torch
+
+import iris_c
+from . import cuda, device, polls
+
+
+class _Allocator:
+    """What upstream's code and tests ask of heap.allocator."""
+
+    def __init__(self, heap: "SymmetricHeap") -> None:
+        self._heap = heap
+
+    def get_base_address(self) -> int:
+        return self._heap.base
+
+    def get_minimum_allocation_size(self) -> int:
+        return 0
+
+    def get_device(self) -> torch.device:
+        return self._heap.get_device()
+
+    def owns_tensor(self, tensor: torch.Tensor) -> bool:
+        return self._heap.is_symmetric(tensor)
+
+    def allocate(self, num_elements: int, dtype: torch.dtype,
+                 alignment: int = 1024) -> torch.Tensor:
+        return self._heap.allocate(num_elements, dtype, alignment)
+
+    def close(self) -> None:
+        """Upstream's host class calls this as Python lets it go, which is at
+        another moment on each rank; tensors may still be in use. The heap goes
+        with the last of them."""
+
+
+class SymmetricHeap:
+    """One rank's heap, with the interface of upstream's class."""
+
+    def __init__(self, heap_size: int, device_id: int, cur_rank: int,
+                 num_ranks: int, allocator_type: str = "torch") -> None:
+        self._context = iris_c.iris(heap_size, allocator_type)
+        polls.contexts.add(self._context)
+        self.heap_size = heap_size
+        self.device_id = device_id
+        self.cur_rank = cur_rank
+        self.num_ranks = num_ranks
+        self.fd_conns = None
+        self.allocator = _Allocator(self)
+        self._device = torch.device("cuda", device_id)
+        bases = self._context.heap_bases_list()
+        self.base = bases[cur_rank]
+        self._reach = self._context.heap_size
+        self.heap_bases = torch.tensor(
+            self._peers(bases), dtype=torch.int64, device=self._device)
+
+    def _peers(self, bases: List[int]) -> List[int]:
+        """The bases that kernels use."""
+        return bases
+
+    def get_device(self) -> torch.device:
+        return self._device
+
+    def get_heap_bases(self) -> torch.Tensor:
+        return self.heap_bases
+
+    def refresh_peer_access(self) -> None:
+        """Peers reach new memory at once; upstream has a barrier here, which
+        iris_malloc() is, too."""
+
+    def allocate(self, num_elements: int, dtype: torch.dtype,
+                 alignment: int = 1024) -> torch.Tensor:
+        """Memory at the same offset on every rank. Collective."""
+        tensor = self._context.allocate(num_elements, dtype, alignment)
+        if device() != "gpu":
+            cuda.mark(tensor, self._device)
+        return tensor
+
+    def on_symmetric_heap(self, tensor: torch.Tensor) -> bool:
+        """Upstream's rule: an empty tensor is on every heap."""
+        if tensor.numel() == 0:
+            return True
+        address = int(tensor.data_ptr())
+        return self.base <= address < self.base + self._reach
+
+    def is_symmetric(self, tensor: torch.Tensor) -> bool:
+        return self.on_symmetric_heap(tensor)
+
+    def as_symmetric(self, external_tensor: torch.Tensor) -> torch.Tensor:
+        """As upstream's "torch" allocator: a copy on the heap."""
+        if not external_tensor.is_cuda:
+            raise RuntimeError("Can only import CUDA tensors")
+        if not external_tensor.is_contiguous():
+            raise RuntimeError(
+                "Only contiguous tensors can be imported;"
+                " call .contiguous() before as_symmetric()")
+        new = self.allocate(external_tensor.numel(), external_tensor.dtype)
+        return new.reshape(external_tensor.shape).copy_(external_tensor)
+
+
+def apply(module: Any) -> None:
+    module.SymmetricHeap = SymmetricHeap

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Launches of interpreted kernels.
+
+Triton's interpreter puts its own calls into triton.language before each launch
+and, again, before each call of one kernel function by another: most of the
+time of a small kernel. In a process where every kernel is interpreted they can
+stay. It also copies each argument's whole storage to the CPU and back, which
+would write a symmetric heap over what peers have written meanwhile; here it is
+the CPU's memory in the first place.
+"""
+
+import types
+from typing import Any, Callable, List, Optional
+
+#: Takes a launch for later and says so, or None: graphs.py.
+recorder: Optional[Callable[[Callable[[], None]], bool]] = None
+
+#: Errors that reach the program as they are, not as the interpreter's text.
+plain_errors: List[type] = []
+
+#: The kernel that runs, for messages.
+current = ""
+
+
+def _patch_for_good(interpreter: Any) -> None:
+    import triton.language as tl
+
+    anywhere = types.SimpleNamespace(
+        __globals__={"tl": tl, "core": tl.core})
+    interpreter._patch_lang(anywhere)
+    interpreter._patch_lang = lambda fn: interpreter._LangPatchScope()
+
+
+def _cause(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _stay(self: Any, args: Any, kwargs: Any) -> Any:
+    return args, kwargs
+
+
+def _nothing(self: Any, *_: Any) -> None:
+    pass
+
+
+def apply(module: Any) -> None:
+    from triton.runtime import interpreter
+
+    _patch_for_good(interpreter)
+    executor = interpreter.GridExecutor
+    executor._init_args_hst = _stay
+    executor._restore_args_dev = _nothing
+    original = executor.__call__
+
+    def run(self: Any, args: Any, kwargs: Any) -> None:
+        global current
+        before, current = current, self.fn.__name__
+        try:
+            original(self, *args, **kwargs)
+        except interpreter.InterpreterError as error:
+            cause = _cause(error)
+            if isinstance(cause, tuple(plain_errors)):
+                raise cause from None
+            raise
+        finally:
+            current = before
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> None:
+        launch = lambda: run(self, args, kwargs)  # noqa: E731
+        if recorder is None or not recorder(launch):
+            launch()
+
+    executor.__call__ = call

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Stands for upstream's iris.host.platform.hip where there is no GPU.
+
+Upstream's module loads a GPU's runtime as it is imported and fails without
+one. What only asks about the device is answered here; what handles a GPU's
+memory exists, so that it can be imported, and says why it cannot be called.
+"""
+
+import os
+
+_device = 0
+
+
+def count_devices():
+    """Each rank has a device of its own."""
+    return max(1, int(os.environ.get("WORLD_SIZE", "1")))
+
+
+def set_device(gpu_id):
+    global _device
+    _device = gpu_id
+
+
+def get_device_id():
+    return _device
+
+
+def get_cu_count(device_id=None):
+    """As many as the library's own simulation has."""
+    return int(os.environ.get("IRIS_SIM_CUS") or 4)
+
+
+def get_num_xcc(device_id=None):
+    return 1
+
+
+def get_rocm_version():
+    """What upstream says where there is no ROCm."""
+    return (-1, -1)
+
+
+def get_wall_clock_rate(device_id):
+    """In kHz, of the clock that kernels read (clocks.py)."""
+    return 100_000
+
+
+def get_arch_string(device_id=None):
+    return "cpu"
+
+
+class _Absent:
+    """A call of HIP itself, by name."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def __call__(self, *_, **__):
+        raise RuntimeError(
+            f"{self._name} is a call of a GPU's runtime, and there is no GPU:"
+            " iris_c.upstream runs this program on the CPU"
+        )
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return _Absent(name)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""Ends loops in interpreted kernels that wait for what cannot come.
+
+A kernel that waits reads the same words again and again. On a GPU the
+instances of one launch run side by side; the interpreter runs one after
+another, so waiting for what a later instance writes would hang for ever. And a
+peer that has died writes nothing: its rank is asked for while a kernel waits.
+"""
+
+import os
+import time
+import weakref
+from typing import Any, Dict, Tuple
+
+from . import launch
+
+#: Contexts whose peers a wait may be for.
+contexts: "weakref.WeakSet[Any]" = weakref.WeakSet()
+
+#: Reads in a row that found nothing new, before peers are looked at.
+_LOOK_EVERY = 256
+
+#: With nobody else to write, so many are a wait without end.
+_ALONE = 20_000
+
+#: Words that are remembered: heap bases are read at every access.
+_WORDS = 64
+
+
+class WaitError(RuntimeError):
+    """A kernel waits for what cannot come."""
+
+
+class PeerLostError(RuntimeError):
+    """A kernel waits, and a peer has gone."""
+
+
+def _limit_s(has_later: bool) -> float:
+    """How long a wait may last, 0: for ever. One that a later instance may be
+    meant to end has the deadline of the host's waits, too."""
+    device = int(os.environ.get("IRIS_DEVICE_TIMEOUT_MS") or 0)
+    if device or not has_later:
+        return device / 1e3
+    return int(os.environ.get("IRIS_TIMEOUT_MS") or 300_000) / 1e3
+
+
+class _Polls:
+    """What the running kernel has read since it last saw something new."""
+
+    def __init__(self, builder: Any) -> None:
+        self._builder = builder
+        self._seen: Dict[Tuple[int, int], int] = {}
+        self._stale = 0
+        self._since = 0.0
+
+    def progress(self, *_: Any) -> None:
+        self._stale = 0
+        self._seen.clear()
+
+    def read(self, pointers: Any, values: Any) -> None:
+        if pointers.size == 0:
+            return
+        key = (int(pointers.flat[0]), pointers.size)
+        value = hash(values.tobytes())
+        if self._seen.get(key) == value:
+            self._stale += 1
+            if self._stale % _LOOK_EVERY == 0:
+                self._look(key[0])
+            return
+        if len(self._seen) >= _WORDS:
+            self._seen.clear()
+        self._seen[key] = value
+        self._stale = 0
+
+    def _look(self, address: int) -> None:
+        now = time.monotonic()
+        if self._stale == _LOOK_EVERY:
+            self._since = now
+        for context in list(contexts):
+            lost = context.lost_rank()
+            if lost >= 0:
+                raise PeerLostError(
+                    f"rank {lost} was lost while {self._where()} waited for"
+                    f" {self._word(address)}")
+        alone = int(os.environ.get("WORLD_SIZE", "1")) == 1
+        limit = _limit_s(self._has_later())
+        late = limit and now - self._since > limit
+        if late or (alone and self._stale >= _ALONE):
+            raise WaitError(self._why(address, now - self._since))
+        # Ranks share the cores: let the one that is waited for run.
+        time.sleep(0 if self._stale < 16 * _LOOK_EVERY else 1e-3)
+
+    def _has_later(self) -> bool:
+        """Whether instances of this launch have not yet run."""
+        sizes = self._builder.grid_dim
+        last = tuple(size - 1 for size in sizes)
+        return tuple(self._builder.grid_idx) != last
+
+    def _where(self) -> str:
+        return f"instance {tuple(self._builder.grid_idx)} of {launch.current}()"
+
+    @staticmethod
+    def _word(address: int) -> str:
+        for context in list(contexts):
+            for rank, base in enumerate(context.heap_bases_list()):
+                if base <= address < base + context.heap_size:
+                    return (f"the word at offset {address - base} of rank"
+                            f" {rank}'s heap")
+        return f"the word at {address:#x}"
+
+    def _why(self, address: int, seconds: float) -> str:
+        text = (f"{self._where()} has waited {seconds:.1f} s for"
+                f" {self._word(address)}, which nobody writes.")
+        if self._has_later():
+            return text + (
+                " Without a GPU the instances of one launch run one after"
+                f" another, and of the grid {tuple(self._builder.grid_dim)}"
+                " the later ones have not started: if one of them is to write"
+                " it, launch it as a kernel of its own, before this one. A"
+                " peer that only needs longer is given more time by"
+                " IRIS_DEVICE_TIMEOUT_MS.")
+        return text + (" It is the launch's last instance, so a peer would"
+                       " have to.")
+
+
+def apply(module: Any) -> None:
+    from triton.runtime import interpreter
+
+    builder = interpreter.InterpreterBuilder
+    polls = _Polls(interpreter.interpreter_builder)
+    launch.plain_errors += [WaitError, PeerLostError]
+    for name in ("create_masked_load", "create_atomic_cas",
+                 "create_atomic_rmw"):
+        _watch_reads(builder, name, polls)
+    store = builder.create_masked_store
+
+    def create_masked_store(self: Any, *args: Any, **kwargs: Any) -> Any:
+        polls.progress()
+        return store(self, *args, **kwargs)
+
+    builder.create_masked_store = create_masked_store
+
+
+def _watch_reads(builder: Any, name: str, polls: _Polls) -> None:
+    original = getattr(builder, name)
+    # The pointers: of rmw(op, pointers, ...) the second, else the first.
+    at = 1 if name == "create_atomic_rmw" else 0
+
+    def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        polls.read(args[at].data, result.data)
+        return result
+
+    setattr(builder, name, watched)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""One rank: python -m iris_c.upstream.rank PROGRAM|pytest ARGUMENTS."""
+
+import importlib.metadata
+import os
+import runpy
+import sys
+from typing import List
+
+from . import TRITON_VERSIONS, device, imports
+
+
+def _check_triton() -> None:
+    """Says at once what otherwise shows as an odd error in some kernel."""
+    try:
+        found = importlib.metadata.version("triton")
+    except importlib.metadata.PackageNotFoundError:
+        sys.exit("iris_c.upstream: Triton is not installed: pip install"
+                 f" triton=={TRITON_VERSIONS[0]}")
+    if found not in TRITON_VERSIONS:
+        sys.exit(f"iris_c.upstream: Triton {found} is installed, and this"
+                 f" package supplies what the interpreter of"
+                 f" {' or '.join(TRITON_VERSIONS)} lacks; --any-triton tries"
+                 " it all the same")
+
+
+def _run_pytest(arguments: List[str]) -> int:
+    """Upstream's tests expect a process group that is there."""
+    import torch.distributed as dist
+
+    dist.init_process_group(
+        "nccl" if device() == "gpu" else "gloo",
+        rank=int(os.environ["RANK"]),
+        world_size=int(os.environ["WORLD_SIZE"]),
+    )
+    import pytest
+
+    try:
+        return int(pytest.main(arguments))
+    finally:
+        dist.destroy_process_group()
+
+
+def main(arguments: List[str]) -> int:
+    any_triton = arguments[:1] == ["--any-triton"]
+    program, *rest = arguments[1:] if any_triton else arguments
+    imports.install()
+    if device() != "gpu" and not any_triton:
+        _check_triton()
+    if program == "pytest":
+        return _run_pytest(rest)
+    sys.argv = [program, *rest]
+    sys.path[0] = os.path.dirname(os.path.abspath(program))
+    runpy.run_path(program, run_name="__main__")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

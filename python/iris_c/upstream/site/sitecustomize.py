@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+"""Python imports this as it starts, in a rank and in every process that the
+rank starts: programs that make their own ranks are served, too."""
+
+import importlib.util
+import os
+import sys
+
+
+def _next_sitecustomize() -> None:
+    """The one that this file hides is imported, too."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    path = [at for at in sys.path if os.path.abspath(at or ".") != here]
+    finder = importlib.machinery.PathFinder
+    spec = finder.find_spec("sitecustomize", path)
+    if spec is not None and spec.loader is not None:
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+
+
+if os.environ.get("IRIS_C_UPSTREAM_DEVICE"):
+    from iris_c.upstream import imports
+
+    imports.install()
+_next_sitecustomize()
