@@ -24,12 +24,31 @@ def _unchanged(value: Any, *_: Any, **__: Any) -> Any:
     return value
 
 
+def _see_constexprs() -> None:
+    """The interpreter finds a constexpr parameter by the text of its
+    annotation, and knows it as tl.constexpr only."""
+    from triton.runtime.interpreter import GridExecutor
+
+    original = GridExecutor.__init__
+
+    def __init__(self: Any, fn: Any, names: Any, *rest: Any) -> None:
+        original(self, fn, names, *rest)
+        self.constexprs = [
+            name for name in names
+            if str(fn.__annotations__.get(name)).endswith(".constexpr")
+            or name in self.constexprs
+        ]
+
+    GridExecutor.__init__ = __init__
+
+
 def apply(module: Any) -> None:
     import triton
     import triton.language as tl
     from triton.experimental.gluon import language as gl
     from triton.experimental.gluon.language import _layouts
 
+    _see_constexprs()
     module.jit = triton.jit
     if hasattr(module, "aggregate"):
         module.aggregate = tl.core._aggregate

@@ -11,7 +11,15 @@ from typing import Any, List
 import torch
 
 import iris_c
-from . import cuda, device, polls
+from iris_c import _arrays
+
+from . import cuda, device, lives, polls
+
+#: Room for what the library itself keeps on a heap.
+_OWN = 1 << 20
+
+_KINDS = {getattr(torch, name): kind
+          for kind, name in enumerate(_arrays._TORCH)}
 
 
 class _Allocator:
@@ -47,7 +55,9 @@ class SymmetricHeap:
 
     def __init__(self, heap_size: int, device_id: int, cur_rank: int,
                  num_ranks: int, allocator_type: str = "torch") -> None:
-        self._context = iris_c.iris(heap_size, allocator_type)
+        lives.finalize_gone()
+        self._context = iris_c.iris(heap_size + _OWN, allocator_type)
+        lives.follow(self._context)
         polls.contexts.add(self._context)
         self.heap_size = heap_size
         self.device_id = device_id
@@ -79,10 +89,22 @@ class SymmetricHeap:
     def allocate(self, num_elements: int, dtype: torch.dtype,
                  alignment: int = 1024) -> torch.Tensor:
         """Memory at the same offset on every rank. Collective."""
-        tensor = self._context.allocate(num_elements, dtype, alignment)
+        tensor = self._tensor(num_elements, dtype, alignment)
         if device() != "gpu":
             cuda.mark(tensor, self._device)
         return tensor
+
+    def _tensor(self, count: int, dtype: torch.dtype,
+                alignment: int) -> torch.Tensor:
+        kind = _KINDS[dtype]
+        size = max(1, count) * _arrays.BYTES[kind]
+        try:
+            address = self._context.malloc(size, alignment)
+        except iris_c.OutOfMemoryError as error:
+            raise MemoryError("Heap out of memory") from error
+        whole = self._context._arrays.view(
+            address, kind, (max(1, count),), None, self._context)
+        return whole[:count]
 
     def on_symmetric_heap(self, tensor: torch.Tensor) -> bool:
         """Upstream's rule: an empty tensor is on every heap."""

@@ -9,18 +9,14 @@ program has it.
 import importlib
 import importlib.abc
 import importlib.machinery
-import importlib.util
 import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Optional, Sequence
 
 from . import device
 
-HERE = Path(__file__).resolve().parent
-
-#: Modules of upstream that a file of ours stands for.
-REPLACED_ON_CPU = {"iris.host.platform.hip": "platform_calls.py"}
+#: Modules of upstream that one of ours stands for.
+REPLACED_ON_CPU = {"iris.host.platform.hip": "platform_calls"}
 
 #: Which module of ours changes which one, once that has been executed.
 CHANGED = {"iris.host.memory.symmetric_heap": ["heap"]}
@@ -53,6 +49,19 @@ class _Changing(importlib.abc.Loader):
         return getattr(self._loader, name)
 
 
+class _Standing(importlib.abc.Loader):
+    """Gives a module of ours, under the name of another."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def create_module(self, spec: Any) -> ModuleType:
+        return importlib.import_module(f"{__package__}.{self._name}")
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It has been executed under its own name."""
+
+
 class Finder(importlib.abc.MetaPathFinder):
     """Finds the modules that are replaced or changed before others do."""
 
@@ -63,8 +72,8 @@ class Finder(importlib.abc.MetaPathFinder):
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         if name in self._replaced:
-            file = HERE / self._replaced[name]
-            return importlib.util.spec_from_file_location(name, file)
+            loader = _Standing(self._replaced[name])
+            return importlib.machinery.ModuleSpec(name, loader)
         if name not in self._changed:
             return None
         spec = self._from_others(name, path, target)
