@@ -8,7 +8,7 @@ import runpy
 import sys
 from typing import List
 
-from . import TRITON_VERSIONS, device, imports
+from . import TRITON_VERSIONS, device, imports, results
 
 
 def _check_triton() -> None:
@@ -51,10 +51,8 @@ def _run_pytest(arguments: List[str]) -> int:
     )
     import pytest
 
-    # Ranks that write a report need a file each.
-    own = [word.replace("{rank}", os.environ["RANK"]) for word in arguments]
     try:
-        return int(pytest.main(own, plugins=[_Quicker()]))
+        return int(pytest.main(arguments, plugins=[_Quicker(), *results.plugins()]))
     finally:
         dist.destroy_process_group()
 
