@@ -11,15 +11,13 @@ from typing import Any, List
 import torch
 
 import iris_c
-from iris_c import _arrays
+from iris_c import _values
+from iris_c._tensors import Owner
 
 from . import cuda, device, lives, polls
 
 #: Room for what the library itself keeps on a heap.
 _OWN = 1 << 20
-
-_KINDS = {getattr(torch, name): kind
-          for kind, name in enumerate(_arrays._TORCH)}
 
 
 class _Allocator:
@@ -96,15 +94,15 @@ class SymmetricHeap:
 
     def _tensor(self, count: int, dtype: torch.dtype,
                 alignment: int) -> torch.Tensor:
-        kind = _KINDS[dtype]
-        size = max(1, count) * _arrays.BYTES[kind]
+        context, size = self._context, max(1, count) * dtype.itemsize
         try:
-            address = self._context.malloc(size, alignment)
+            address = context.malloc(size, alignment)
         except iris_c.OutOfMemoryError as error:
             raise MemoryError("Heap out of memory") from error
-        whole = self._context._arrays.view(
-            address, kind, (max(1, count),), None, self._context)
-        return whole[:count]
+        kind = context._arrays.dtype_of(dtype)
+        memory = _values.tensor(address, kind, (max(1, count),), (1,))
+        owner = Owner(context, address)
+        return context._arrays.array(memory, owner)[:count]
 
     def on_symmetric_heap(self, tensor: torch.Tensor) -> bool:
         """Upstream's rule: an empty tensor is on every heap."""
