@@ -6,6 +6,7 @@ tensor is symmetric; everything else it does with torch. So this is where a
 program of upstream's comes to use this library.
 """
 
+import os
 from typing import Any, List
 
 import torch
@@ -18,6 +19,16 @@ from . import cuda, device, lives, polls
 
 #: Room for what the library itself keeps on a heap.
 _OWN = 1 << 20
+
+
+def _allocator(asked: str) -> str:
+    """The kind of heap that upstream's programs ask for. Without a GPU there
+    is one kind, as in upstream's simulation."""
+    kind = os.environ.get("IRIS_ALLOCATOR", asked).lower()
+    if kind not in ("torch", "vmem"):
+        raise ValueError(f"Unknown allocator type: {kind}."
+                         " Supported: 'torch', 'vmem'")
+    return kind if device() == "gpu" else "torch"
 
 
 class _Allocator:
@@ -54,7 +65,8 @@ class SymmetricHeap:
     def __init__(self, heap_size: int, device_id: int, cur_rank: int,
                  num_ranks: int, allocator_type: str = "torch") -> None:
         lives.finalize_gone()
-        self._context = iris_c.iris(heap_size + _OWN, allocator_type)
+        self._context = iris_c.iris(
+            heap_size + _OWN, _allocator(allocator_type))
         lives.follow(self._context)
         polls.contexts.add(self._context)
         self.heap_size = heap_size
@@ -83,6 +95,9 @@ class SymmetricHeap:
     def refresh_peer_access(self) -> None:
         """Peers reach new memory at once; upstream has a barrier here, which
         iris_malloc() is, too."""
+
+    def barrier(self) -> None:
+        self._context.barrier()
 
     def allocate(self, num_elements: int, dtype: torch.dtype,
                  alignment: int = 1024) -> torch.Tensor:

@@ -1,21 +1,54 @@
 # SPDX-License-Identifier: MIT
 """Process groups of NCCL are Gloo's without a GPU.
 
-NCCL moves a GPU's memory only. Upstream's programs ask for it by name.
+NCCL moves a GPU's memory only, and upstream's programs ask for it by name. They
+also ask which one they have, and choose by it what may be sent: the answer
+stays "nccl".
 """
 
+import weakref
 from typing import Any
+
+#: Groups that a program has asked NCCL for; None: the default group.
+_nccl: "weakref.WeakSet[Any]" = weakref.WeakSet()
+_default_is_nccl = False
+
+
+def _is_nccl(backend: Any) -> bool:
+    return backend is None or "nccl" in str(backend).lower()
 
 
 def apply(module: Any) -> None:
-    original = module.init_process_group
+    start, make, ask = (
+        module.init_process_group, module.new_group, module.get_backend)
 
     def init_process_group(
         backend: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
+        global _default_is_nccl
         kwargs.pop("device_id", None)
-        if backend is None or "nccl" in str(backend):
+        _default_is_nccl = _is_nccl(backend)
+        if _default_is_nccl:
             backend = "gloo"
-        return original(backend, *args, **kwargs)
+        return start(backend, *args, **kwargs)
+
+    def new_group(*args: Any, **kwargs: Any) -> Any:
+        backend = kwargs.get("backend")
+        inherited = backend is None and _default_is_nccl
+        if backend is not None and _is_nccl(backend):
+            kwargs["backend"] = "gloo"
+            inherited = True
+        kwargs.pop("device_id", None)
+        group = make(*args, **kwargs)
+        if inherited and group is not module.GroupMember.NON_GROUP_MEMBER:
+            _nccl.add(group)
+        return group
+
+    def get_backend(group: Any = None) -> str:
+        real: str = ask(group)
+        asked = _default_is_nccl if group is None else group in _nccl
+        return "nccl" if asked and real == "gloo" else real
 
     module.init_process_group = init_process_group
+    module.new_group = new_group
+    module.get_backend = get_backend

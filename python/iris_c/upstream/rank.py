@@ -45,7 +45,7 @@ def _run_pytest(arguments: List[str]) -> int:
 
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group(
-        "nccl" if device() == "gpu" else "gloo",
+        "nccl",
         rank=int(os.environ["RANK"]),
         world_size=int(os.environ["WORLD_SIZE"]),
     )
