@@ -6,6 +6,7 @@ tensor is symmetric; everything else it does with torch. So this is where a
 program of upstream's comes to use this library.
 """
 
+import ctypes
 import os
 from typing import Any, List
 
@@ -13,6 +14,7 @@ import torch
 
 import iris_c
 from iris_c import _values
+from iris_c._lib import call
 from iris_c._tensors import Owner
 
 from . import cuda, device, lives, polls
@@ -64,10 +66,10 @@ class SymmetricHeap:
 
     def __init__(self, heap_size: int, device_id: int, cur_rank: int,
                  num_ranks: int, allocator_type: str = "torch") -> None:
-        lives.finalize_gone()
+        lives.leave_unused()
         self._context = iris_c.iris(
             heap_size + _OWN, _allocator(allocator_type))
-        lives.follow(self._context)
+        lives.follow(self, self._context)
         polls.contexts.add(self._context)
         self.heap_size = heap_size
         self.device_id = device_id
@@ -110,14 +112,17 @@ class SymmetricHeap:
     def _tensor(self, count: int, dtype: torch.dtype,
                 alignment: int) -> torch.Tensor:
         context, size = self._context, max(1, count) * dtype.itemsize
+        memory = ctypes.c_void_p()
         try:
-            address = context.malloc(size, alignment)
+            call.iris_malloc_aligned(
+                context.handle, size, alignment, ctypes.byref(memory))
         except iris_c.OutOfMemoryError as error:
             raise MemoryError("Heap out of memory") from error
+        address = memory.value or 0
         kind = context._arrays.dtype_of(dtype)
-        memory = _values.tensor(address, kind, (max(1, count),), (1,))
+        whole = _values.tensor(address, kind, (max(1, count),), (1,))
         owner = Owner(context, address)
-        return context._arrays.array(memory, owner)[:count]
+        return context._arrays.array(whole, owner)[:count]
 
     def on_symmetric_heap(self, tensor: torch.Tensor) -> bool:
         """Upstream's rule: an empty tensor is on every heap."""

@@ -80,9 +80,22 @@ class Heap(unittest.TestCase):
         SymmetricHeap(1 << 20, self.me, self.me, self.all)
         self.assertEqual(view.tolist(), [self.me] * 2)
 
-    def test_contexts_that_all_let_go_are_finalized(self) -> None:
+    def test_contexts_that_all_let_go_are_left(self) -> None:
         for _ in range(3):
             heap = SymmetricHeap(1 << 20, self.me, self.me, self.all)
+            heap.allocate(4, torch.int32)
             del heap
             gc.collect()
         self.assertLessEqual(len(lives._gone), 2)
+
+    def test_a_context_stays_while_one_rank_uses_it(self) -> None:
+        heap = SymmetricHeap(1 << 20, self.me, self.me, self.all)
+        kept = heap.allocate(4, torch.int32).fill_(9)
+        if self.me == 0:
+            kept = None
+        del heap
+        gc.collect()
+        SymmetricHeap(1 << 20, self.me, self.me, self.all)
+        if kept is not None:
+            self.assertEqual(kept.tolist(), [9] * 4)
+        dist.barrier()
