@@ -44,6 +44,13 @@ def _limit_s(has_later: bool) -> float:
     return int(os.environ.get("IRIS_TIMEOUT_MS") or 300_000) / 1e3
 
 
+def _is_alone() -> bool:
+    """Whether no other rank can write. A program that starts its ranks itself
+    is one rank by the environment, and several by its contexts."""
+    counts = [context.num_ranks for context in list(contexts)]
+    return max([int(os.environ.get("WORLD_SIZE", "1")), *counts]) == 1
+
+
 class _Polls:
     """What the running kernel has read since it last saw something new."""
 
@@ -82,10 +89,9 @@ class _Polls:
                 raise PeerLostError(
                     f"rank {lost} was lost while {self._where()} waited for"
                     f" {self._word(address)}")
-        alone = int(os.environ.get("WORLD_SIZE", "1")) == 1
         limit = _limit_s(self._has_later())
         late = limit and now - self._since > limit
-        if late or (alone and self._stale >= _ALONE):
+        if late or (_is_alone() and self._stale >= _ALONE):
             raise WaitError(self._why(address, now - self._since))
         # Ranks share the cores: let the one that is waited for run.
         time.sleep(0 if self._stale < 16 * _LOOK_EVERY else 1e-3)

@@ -38,12 +38,16 @@ def reads_much(x, out, COUNT: tl.constexpr):
 
 
 class Peers:
-    """A context whose rank 1 has died."""
+    """A context of two ranks, of which rank `lost` has died."""
 
     heap_size = 1 << 20
+    num_ranks = 2
+
+    def __init__(self, lost: int) -> None:
+        self._lost = lost
 
     def lost_rank(self) -> int:
-        return 1
+        return self._lost
 
     def heap_bases_list(self) -> list:
         return []
@@ -52,6 +56,10 @@ class Peers:
 class Polls(unittest.TestCase):
     def setUp(self) -> None:
         self.flags = torch.zeros(2, dtype=torch.int32)
+
+    def joins(self, peers: Peers) -> None:
+        contexts.add(peers)
+        self.addCleanup(contexts.discard, peers)
 
     def test_waiting_for_a_later_instance_is_an_error(self) -> None:
         with self.assertRaises(WaitError) as caught:
@@ -66,14 +74,13 @@ class Polls(unittest.TestCase):
         self.assertEqual(self.flags.tolist(), [1, 1])
 
     def test_a_lost_peer_ends_a_wait(self) -> None:
-        peers = Peers()
-        contexts.add(peers)
-        self.addCleanup(contexts.discard, peers)
+        self.joins(Peers(1))
         with self.assertRaisesRegex(PeerLostError, "rank 1 was lost"):
             first_waits_for_last[(1,)](self.flags)
 
     def test_with_peers_the_deadline_ends_a_wait(self) -> None:
-        deadline = {"IRIS_DEVICE_TIMEOUT_MS": "20", "WORLD_SIZE": "2"}
+        self.joins(Peers(-1))
+        deadline = {"IRIS_DEVICE_TIMEOUT_MS": "20"}
         with mock.patch.dict(os.environ, deadline):
             with self.assertRaisesRegex(WaitError, "nobody writes"):
                 first_waits_for_last[(2,)](self.flags)

@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Programs for upstream's Python package on this library: what is supplied to
+# torch and to Triton's interpreter, by kernels of our own; the examples in
+# Python; and what scripts/upstream-test says where it cannot run. Upstream's
+# own tests are that script's.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+source=$PWD
+build=$OLDPWD
+here=$source/tests/python/upstream
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+python=${PYTHON:-python3}
+
+report() { # LABEL STATUS: of what wrote $tmp/log
+    if [ "$2" = 0 ]; then
+        echo "passed: $1"
+    else
+        echo "FAILED ($2): $1"
+        tail -n 40 "$tmp/log"
+        failed=$((failed + 1))
+    fi
+}
+
+# upstream-test without what it needs: 77, and a line that says what.
+refuses() { # TEXT ARGUMENT...
+    local text=$1 status
+    shift
+    env -u IRIS_UPSTREAM python3 scripts/upstream-test "$@" >"$tmp/log" 2>&1
+    status=$?
+    [ "$status" != 77 ] || { grep -q "$text" "$tmp/log" && status=0; }
+    report "upstream-test $*: $text" "$status"
+}
+
+if ! command -v python3 >/dev/null; then
+    echo "skipped: python3 is not installed"
+    exit 77
+fi
+refuses 'name a checkout'
+refuses 'is no checkout' "$tmp"
+mkdir -p "$tmp/upstream/tests/unittests"
+PYTHON=$tmp/none refuses 'lacks what this needs' "$tmp/upstream"
+
+pinned=$(sed -n 's/^TRITON_VERSIONS = ("\([^"]*\)".*/\1/p' \
+    python/iris_c/upstream/__init__.py)
+if ! found=$("$python" -c 'import numpy, torch, triton
+print(triton.__version__)' 2>"$tmp/log"); then
+    echo "skipped: $python has no Triton and torch: $(tail -n 1 "$tmp/log")"
+    exit $((failed ? 1 : 77))
+elif [ "$found" != "$pinned" ]; then
+    echo "skipped: $python has Triton $found, and these are for $pinned"
+    exit $((failed ? 1 : 77))
+fi
+
+export PYTHONPATH=$source/python PYTHONDONTWRITEBYTECODE=1
+export IRIS_C_LIBRARY=$build/.libs/libiris.so IRIS_HEAP_BASES_FILES=0
+unset IRIS_BACKEND IRIS_SIM_DEVICE IRIS_SIMULATION IRIS_ALLOCATOR
+
+ranks() { # RANKS PROGRAM ARGUMENT...
+    local count=$1
+    shift
+    (cd "$tmp" && timeout -k 10 400 "$python" -m iris_c.upstream \
+        --device cpu -n "$count" "$@") >"$tmp/log" 2>&1
+    report "$count ranks: ${1##*/} ${*:2}" $?
+}
+
+ranks 1 "$here/run.py" one_rank
+ranks 2 "$here/run.py" two_ranks
+ranks 2 "$here/lose_peer.py"
+grep -q 'ended: rank 1 was lost while instance (0, 0, 0) of wait' \
+    "$tmp/log" || report 'the message says which rank' 1
+ranks 2 "$source/examples/python/message_passing.py"
+ranks 4 "$source/examples/python/all_reduce.py"
+ranks 4 "$source/examples/python/producer_consumer.py"
+
+
+# The launcher's status is that of the first rank that failed.
+echo 'import os, sys; sys.exit(7 * int(os.environ["RANK"]))' >"$tmp/fail.py"
+"$python" -m iris_c.upstream --device cpu -n 2 "$tmp/fail.py" >"$tmp/log" 2>&1
+status=$?
+[ "$status" = 7 ]
+report "a rank that ends with 7 ends the launcher with $status" $?
+exit $((failed > 0))
