@@ -3,14 +3,7 @@
 # Installed as they lie here, so that the README's links lead somewhere.
 dist_doc_DATA = CONTRIBUTING.md LICENSE NEWS.md README.md
 docsdir = $(docdir)/docs
-dist_docs_DATA = %D%/amd.md \
-	%D%/architecture.md \
-	%D%/architecture.svg \
-	%D%/backends.md \
-	%D%/idea.svg \
-	%D%/kernels.md \
-	%D%/known-limits.md \
-	%D%/memory-model.md \
-	%D%/performance.md \
-	%D%/python.md \
-	%D%/tensors.md
+dist_docs_DATA = %D%/amd.md %D%/architecture.md %D%/architecture.svg \
+	%D%/backends.md %D%/from-iris.md %D%/idea.svg %D%/kernels.md \
+	%D%/known-limits.md %D%/memory-model.md %D%/performance.md \
+	%D%/python.md %D%/tensors.md %D%/upstream.md

@@ -66,8 +66,31 @@ check_architecture() {
         done
 }
 
+# Names in the tables of docs/from-iris.md: the second column's are in the
+# headers, the third's in the Python package.
+check_from_iris() {
+    local page=docs/from-iris.md name
+    column() { awk -F'|' -v at="$1" '/^\|/ { print $at }' "$page"; }
+    # shellcheck disable=SC2016 # backquotes are what is looked for
+    column 3 | grep -o '`iris_[a-z0-9_]*`' | tr -d '`' | sort -u |
+        while read -r name; do
+            grep -rqw "$name" include device ||
+                echo "$page: no header has $name"
+        done
+    # shellcheck disable=SC2016
+    column 4 | grep -o '`\(ctx\|iris_c\)\.[A-Za-z_.]*`' | tr -d '`' | sort -u |
+        while read -r name; do
+            case $name in
+            ctx.*) grep -rqE "def ${name#*.}\(|self\.${name#*.}:" python/iris_c/_*.py ;;
+            iris_c.triton.*) grep -q "^def ${name##*.}(" python/iris_c/triton.py ;;
+            *) grep -q "\"${name#*.}\"" python/iris_c/__init__.py ;;
+            esac || echo "$page: the Python package has no $name"
+        done
+}
+
 {
     check_links
+    check_from_iris
     check_quotations
     check_architecture
 } >"$found"

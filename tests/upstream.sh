@@ -13,7 +13,7 @@ here=$source/tests/python/upstream
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 failed=0
-python=${PYTHON:-python3}
+python=${IRIS_TEST_PYTHON:-python3}
 
 report() { # LABEL STATUS: of what wrote $tmp/log
     if [ "$2" = 0 ]; then

@@ -15,9 +15,9 @@ import torch
 import iris_c
 from iris_c import _values
 from iris_c._lib import call
-from iris_c._tensors import Owner
+from iris_c._session import Owner
 
-from . import cuda, device, lives, polls
+from . import cuda, device
 
 #: Room for what the library itself keeps on a heap.
 _OWN = 1 << 20
@@ -66,11 +66,8 @@ class SymmetricHeap:
 
     def __init__(self, heap_size: int, device_id: int, cur_rank: int,
                  num_ranks: int, allocator_type: str = "torch") -> None:
-        lives.leave_unused()
         self._context = iris_c.iris(
             heap_size + _OWN, _allocator(allocator_type))
-        lives.follow(self, self._context)
-        polls.contexts.add(self._context)
         self.heap_size = heap_size
         self.device_id = device_id
         self.cur_rank = cur_rank
@@ -121,7 +118,7 @@ class SymmetricHeap:
         address = memory.value or 0
         kind = context._arrays.dtype_of(dtype)
         whole = _values.tensor(address, kind, (max(1, count),), (1,))
-        owner = Owner(context, address)
+        owner = Owner(context._session, address)
         return context._arrays.array(whole, owner)[:count]
 
     def on_symmetric_heap(self, tensor: torch.Tensor) -> bool:

@@ -9,13 +9,12 @@ peer that has died writes nothing: its rank is asked for while a kernel waits.
 
 import os
 import time
-import weakref
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, List, Tuple
+
+from iris_c import _session
+from iris_c._lib import call
 
 from . import launch
-
-#: Contexts whose peers a wait may be for.
-contexts: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 #: Reads in a row that found nothing new, before peers are looked at.
 _LOOK_EVERY = 256
@@ -47,8 +46,30 @@ def _limit_s(has_later: bool) -> float:
 def _is_alone() -> bool:
     """Whether no other rank can write. A program that starts its ranks itself
     is one rank by the environment, and several by its contexts."""
-    counts = [context.num_ranks for context in list(contexts)]
+    counts = [context.num_ranks for context in contexts()]
     return max([int(os.environ.get("WORLD_SIZE", "1")), *counts]) == 1
+
+
+class _Peers:
+    """One context, of those that this process has joined."""
+
+    def __init__(self, session: Any) -> None:
+        self._handle = session.handle
+        self.num_ranks: int = session.num_ranks
+        self.heap_bytes = int(session.stats().heap_bytes)
+
+    def lost_rank(self) -> int:
+        rank: int = call.iris_lost_rank(self._handle)
+        return rank
+
+    def bases(self) -> List[int]:
+        return list(call.iris_heap_bases(self._handle)[: self.num_ranks])
+
+
+def contexts() -> List[Any]:
+    """Whose peers a wait may be for."""
+    return [_Peers(session) for session in _session._joined
+            if session.is_own() and not session.is_closed]
 
 
 class _Polls:
@@ -83,7 +104,7 @@ class _Polls:
         now = time.monotonic()
         if self._stale == _LOOK_EVERY:
             self._since = now
-        for context in list(contexts):
+        for context in contexts():
             lost = context.lost_rank()
             if lost >= 0:
                 raise PeerLostError(
@@ -107,9 +128,9 @@ class _Polls:
 
     @staticmethod
     def _word(address: int) -> str:
-        for context in list(contexts):
-            for rank, base in enumerate(context.heap_bases_list()):
-                if base <= address < base + context.heap_size:
+        for context in contexts():
+            for rank, base in enumerate(context.bases()):
+                if base <= address < base + context.heap_bytes:
                     return (f"the word at offset {address - base} of rank"
                             f" {rank}'s heap")
         return f"the word at {address:#x}"

@@ -10,7 +10,6 @@ import iris_c
 import torch
 import triton
 import triton.language as tl
-from iris_c.upstream import polls
 from iris_c.upstream.polls import PeerLostError
 
 
@@ -22,7 +21,6 @@ def wait(flag):
 
 def main():
     ctx = iris_c.iris(1 << 20, arrays="torch")
-    polls.contexts.add(ctx)
     flag = ctx.zeros(1, dtype=torch.int32)
     ctx.barrier()
     if ctx.get_rank() == 1:

@@ -8,7 +8,8 @@ from unittest import mock
 import torch
 import triton
 import triton.language as tl
-from iris_c.upstream.polls import PeerLostError, WaitError, contexts
+from iris_c.upstream import polls
+from iris_c.upstream.polls import PeerLostError, WaitError
 
 
 @triton.jit
@@ -40,7 +41,7 @@ def reads_much(x, out, COUNT: tl.constexpr):
 class Peers:
     """A context of two ranks, of which rank `lost` has died."""
 
-    heap_size = 1 << 20
+    heap_bytes = 1 << 20
     num_ranks = 2
 
     def __init__(self, lost: int) -> None:
@@ -49,7 +50,7 @@ class Peers:
     def lost_rank(self) -> int:
         return self._lost
 
-    def heap_bases_list(self) -> list:
+    def bases(self) -> list:
         return []
 
 
@@ -58,8 +59,9 @@ class Polls(unittest.TestCase):
         self.flags = torch.zeros(2, dtype=torch.int32)
 
     def joins(self, peers: Peers) -> None:
-        contexts.add(peers)
-        self.addCleanup(contexts.discard, peers)
+        patch = mock.patch.object(polls, "contexts", lambda: [peers])
+        patch.start()
+        self.addCleanup(patch.stop)
 
     def test_waiting_for_a_later_instance_is_an_error(self) -> None:
         with self.assertRaises(WaitError) as caught:
