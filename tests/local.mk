@@ -66,16 +66,7 @@ EXTRA_DIST += %D%/amd %D%/check_layers.awk %D%/check_structure.awk \
 	%D%/python/test_library.py %D%/python/test_lifetime.py \
 	%D%/python/test_process_group.py %D%/python/test_spawn.py \
 	%D%/python/test_tensors.py %D%/python/triton_kernel.py
-EXTRA_DIST += \
-	%D%/python/upstream/lose_peer.py %D%/python/upstream/run.py \
-	%D%/python/upstream/test_aggregates.py \
-	%D%/python/upstream/test_atomics.py \
-	%D%/python/upstream/test_brain_floats.py \
-	%D%/python/upstream/test_clocks.py %D%/python/upstream/test_creation.py \
-	%D%/python/upstream/test_cuda.py %D%/python/upstream/test_gluon.py \
-	%D%/python/upstream/test_graphs.py %D%/python/upstream/test_heap.py \
-	%D%/python/upstream/test_imports.py %D%/python/upstream/test_polls.py \
-	%D%/python/upstream/test_process_groups.py
+include %D%/python/upstream/local.mk
 print-tests: ; @echo $(TESTS)
 print-matrix-tests: ; @echo $(matrix_tests)
 print-rank-tests: ; @echo $(matrix_tests) $(rank_tests)
