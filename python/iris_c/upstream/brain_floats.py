@@ -40,7 +40,7 @@ def apply(module: Any) -> None:
 def _is(handle: Any) -> bool:
     import triton.language as tl
 
-    return handle.dtype.scalar == tl.bfloat16
+    return bool(handle.dtype.scalar == tl.bfloat16)
 
 
 def _wrapped(interpreter: Any, output: Any) -> Any:

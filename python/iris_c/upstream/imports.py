@@ -38,7 +38,8 @@ class _Changing(importlib.abc.Loader):
         self._changes = changes
 
     def create_module(self, spec: Any) -> Optional[ModuleType]:
-        return self._loader.create_module(spec)
+        made: Optional[ModuleType] = self._loader.create_module(spec)
+        return made
 
     def exec_module(self, module: ModuleType) -> None:
         self._loader.exec_module(module)

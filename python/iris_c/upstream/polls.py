@@ -47,7 +47,7 @@ def _is_alone() -> bool:
     """Whether no other rank can write. A program that starts its ranks itself
     is one rank by the environment, and several by its contexts."""
     counts = [context.num_ranks for context in contexts()]
-    return max([int(os.environ.get("WORLD_SIZE", "1")), *counts]) == 1
+    return bool(max([int(os.environ.get("WORLD_SIZE", "1")), *counts]) == 1)
 
 
 class _Peers:
