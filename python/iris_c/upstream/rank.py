@@ -52,7 +52,8 @@ def _run_pytest(arguments: List[str]) -> int:
     import pytest
 
     try:
-        return int(pytest.main(arguments, plugins=[_Quicker(), *results.plugins()]))
+        plugins = [_Quicker(), *results.plugins()]
+        return int(pytest.main(arguments, plugins=plugins))
     finally:
         dist.destroy_process_group()
 

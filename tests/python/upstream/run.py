@@ -14,7 +14,8 @@ MODULES = {
     "one_rank": ["test_brain_floats", "test_aggregates", "test_gluon",
                  "test_clocks", "test_cuda", "test_graphs", "test_polls",
                  "test_imports"],
-    "two_ranks": ["test_atomics", "test_creation", "test_process_groups", "test_heap"],
+    "two_ranks": ["test_atomics", "test_creation", "test_process_groups",
+                  "test_heap"],
 }
 
 
