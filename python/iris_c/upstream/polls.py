@@ -17,7 +17,10 @@ from iris_c._lib import call
 from . import launch
 
 #: Reads in a row that found nothing new, before peers are looked at.
-_LOOK_EVERY = 256
+_LOOK_EVERY = 32
+
+#: The longest sleep between two looks, in seconds.
+_SLEEP_S = 4e-3
 
 #: With nobody else to write, so many are a wait without end.
 _ALONE = 20_000
@@ -112,10 +115,13 @@ class _Polls:
                     f" {self._word(address)}")
         limit = _limit_s(self._has_later())
         late = limit and now - self._since > limit
-        if late or (_is_alone() and self._stale >= _ALONE):
+        alone = _is_alone()
+        if late or (alone and self._stale >= _ALONE):
             raise WaitError(self._why(address, now - self._since))
-        # Ranks share the cores: let the one that is waited for run.
-        time.sleep(0 if self._stale < 16 * _LOOK_EVERY else 1e-3)
+        # Ranks share the cores, and a poll takes as long as a hundred
+        # thousand instructions: let the one that is waited for run.
+        looks = self._stale // _LOOK_EVERY
+        time.sleep(0 if alone else min(looks * 1e-4, _SLEEP_S))
 
     def _has_later(self) -> bool:
         """Whether instances of this launch have not yet run."""
