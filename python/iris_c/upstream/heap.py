@@ -19,7 +19,7 @@ from iris_c._session import Owner
 
 from . import cuda, device
 
-#: Room for what the library itself keeps on a heap.
+#: Upstream's programs count on a heap without any gaps between tensors.
 _OWN = 1 << 20
 
 
