@@ -74,7 +74,9 @@ void harness_run_all(iris_rank_fn body, void *arg);
  * one GPU, if there is one. */
 int harness_run_sim(int num_ranks, iris_rank_fn body, void *arg);
 
-/* 1 in a long run (IRIS_TEST_LONG=1): `count` as it is, else a sample. */
+/* How many rounds a long loop has: `count` in a long run (IRIS_TEST_LONG=1),
+ * else `sample`; of either the IRIS_TEST_SCALE-th part, at least 1, where ranks
+ * are emulated. */
 size_t harness_count(size_t count, size_t sample);
 
 /* Whether the context's kernels run on a GPU: the host cannot touch the heap,
