@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Atomics that Triton's interpreter lacks: adding bfloat16, exchanging floats.
+"""Atomics that Triton's interpreter lacks: adding 16-bit floats, exchanging
+floats.
 
-Its own are the processor's, so they hold between ranks. These are made of
-them: an exchange of floats is one of their bits, and an addition is tried by
-compare-and-swap until no other rank came between.
+Its others are the processor's, so they hold between ranks; its addition of
+float16 holds in one process only, and upstream's all-reduce lost some at 4
+ranks. These are made of the others: an exchange of floats is one of their bits,
+and an addition is tried by compare-and-swap until no other rank came between.
 """
 
 from typing import Any
@@ -28,7 +30,7 @@ def apply(module: Any) -> None:
         floats = np.issubdtype(val.data.dtype, np.floating)
         if op == kinds.XCHG and floats:
             return _exchange(self, interpreter, ptr, val, mask, sem)
-        if op == kinds.FADD and val.dtype.scalar == tl.bfloat16:
+        if op == kinds.FADD and val.dtype.scalar in (tl.bfloat16, tl.float16):
             return _add(self, interpreter, ptr, val, mask, sem)
         return original(self, op, ptr, val, mask, sem, scope)
 
@@ -45,13 +47,25 @@ def _exchange(self: Any, interpreter: Any, ptr: Any, val: Any, mask: Any,
     return interpreter.TensorHandle(old.view(val.data.dtype), val.dtype.scalar)
 
 
+def _half_to_float(bits: Any) -> Any:
+    return bits.view(np.float16).astype(np.float32)
+
+
+def _float_to_half(values: Any) -> Any:
+    return values.astype(np.float16).view(np.uint16)
+
+
 def _add(self: Any, interpreter: Any, ptr: Any, val: Any, mask: Any,
          sem: Any) -> Any:
     calls = interpreter._interpreter
     order = self.ir_sem_to_interpreter_sem[sem]
     shape = np.broadcast_shapes(ptr.data.shape, val.data.shape)
     pointers = np.broadcast_to(ptr.data, shape).ravel()
-    values = widened(np.broadcast_to(val.data, shape).ravel())
+    half = val.data.dtype == np.float16
+    wide, narrow = (
+        (_half_to_float, _float_to_half) if half else (widened, narrowed))
+    bits = np.ascontiguousarray(val.data).view(np.uint16)
+    values = wide(np.broadcast_to(bits, shape).ravel())
     pending = np.flatnonzero(np.broadcast_to(mask.data, shape).ravel())
     result = np.zeros(pointers.size, np.uint16)
     while pending.size:
@@ -59,9 +73,10 @@ def _add(self: Any, interpreter: Any, ptr: Any, val: Any, mask: Any,
         everyone = np.ones(at.size, bool)
         old = calls.load(at, everyone, np.zeros(at.size, np.uint16),
                          np.dtype(np.uint16))
-        new = narrowed(widened(old) + values[pending])
+        new = narrow(wide(old) + values[pending])
         found = calls.atomic_cas(at, old, new, order)
         done = found == old
         result[pending[done]] = old[done]
         pending = pending[~done]
-    return interpreter.TensorHandle(result.reshape(shape), val.dtype.scalar)
+    result = result.reshape(shape).view(val.data.dtype)
+    return interpreter.TensorHandle(result, val.dtype.scalar)

@@ -77,7 +77,6 @@ class SymmetricHeap:
         self._device = torch.device("cuda", device_id)
         bases = self._context.heap_bases_list()
         self.base = bases[cur_rank]
-        self._reach = self._context.heap_size
         self.heap_bases = torch.tensor(
             self._peers(bases), dtype=torch.int64, device=self._device)
 
@@ -125,8 +124,8 @@ class SymmetricHeap:
         """Upstream's rule: an empty tensor is on every heap."""
         if tensor.numel() == 0:
             return True
-        address = int(tensor.data_ptr())
-        return self.base <= address < self.base + self._reach
+        handle, address = self._context.handle, tensor.data_ptr()
+        return bool(call.iris_is_symmetric(handle, address))
 
     def is_symmetric(self, tensor: torch.Tensor) -> bool:
         return self.on_symmetric_heap(tensor)

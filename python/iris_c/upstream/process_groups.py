@@ -18,6 +18,34 @@ def _is_nccl(backend: Any) -> bool:
     return backend is None or "nccl" in str(backend).lower()
 
 
+class _Done:
+    """The work of a call that has finished."""
+
+    def wait(self) -> None:
+        pass
+
+
+def _all_to_all(dist: Any) -> Any:
+    """Gloo has none: each pair of ranks sends and receives."""
+
+    def all_to_all(outputs: Any, inputs: Any, group: Any = None,
+                   async_op: bool = False) -> Any:
+        ranks = dist.get_process_group_ranks(group or dist.group.WORLD)
+        work = []
+        for place, rank in enumerate(ranks):
+            if rank == dist.get_rank():
+                outputs[place].copy_(inputs[place])
+                continue
+            sent = inputs[place].contiguous()
+            work.append(dist.isend(sent, rank, group))
+            work.append(dist.irecv(outputs[place], rank, group))
+        for one in work:
+            one.wait()
+        return _Done() if async_op else None
+
+    return all_to_all
+
+
 def apply(module: Any) -> None:
     start, make, ask = (
         module.init_process_group, module.new_group, module.get_backend)
@@ -52,3 +80,4 @@ def apply(module: Any) -> None:
     module.init_process_group = init_process_group
     module.new_group = new_group
     module.get_backend = get_backend
+    module.all_to_all = _all_to_all(module)

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from iris_c.upstream.heap import SymmetricHeap
 
-ROUNDS = 40
+ROUNDS = 100
 
 
 @triton.jit
@@ -39,14 +39,23 @@ class Atomics(unittest.TestCase):
         del self.heap
         gc.collect()
 
-    def test_no_addition_of_bfloat16_is_lost(self) -> None:
-        sums = self.heap.allocate(4, torch.bfloat16).zero_()
-        dist.barrier()
-        add_to[(1,)](sums, self.heap.heap_bases, self.me, 0, ROUNDS, 8)
-        dist.barrier()
-        if self.me == 0:
-            # Each word has two lanes of each rank.
-            self.assertEqual(sums.tolist(), [2.0 * ROUNDS * self.all] * 4)
+    def test_no_addition_is_lost(self) -> None:
+        for kind in (torch.bfloat16, torch.float16, torch.float32,
+                     torch.float64, torch.int32):
+            self.check_sums(kind)
+
+    def check_sums(self, kind) -> None:
+        sums = self.heap.allocate(1024, kind).zero_()
+        # Sums stay where bfloat16 has every integer.
+        for _ in range(ROUNDS // 25):
+            dist.barrier()
+            add_to[(1,)](sums, self.heap.heap_bases, self.me, 0, 25, 2048)
+            dist.barrier()
+            if self.me == 0:
+                # Each word has two lanes of each rank.
+                wrong = (sums != 50.0 * self.all).sum().item()
+                self.assertEqual(wrong, 0, f"{kind}")
+                sums.zero_()
 
     def test_exchanges_of_floats_give_the_old_value(self) -> None:
         for kind in (torch.float32, torch.float64):

@@ -21,3 +21,11 @@ class ProcessGroups(unittest.TestCase):
         plain = dist.new_group(ranks, backend="gloo")
         self.assertEqual(dist.get_backend(plain), "gloo")
         self.assertIsNotNone(dist.new_group([0]))
+
+    def test_all_to_all_brings_each_its_part(self) -> None:
+        me, world = dist.get_rank(), dist.get_world_size()
+        inputs = [torch.full((2,), 10.0 * me + to) for to in range(world)]
+        outputs = [torch.zeros(2) for _ in range(world)]
+        dist.all_to_all(outputs, inputs)
+        self.assertEqual([out[0].item() for out in outputs],
+                         [10.0 * rank + me for rank in range(world)])
