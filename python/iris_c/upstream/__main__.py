@@ -120,6 +120,8 @@ def _wait(ranks: List["subprocess.Popen[bytes]"], seconds: float) -> bool:
 
 def run(given: argparse.Namespace) -> int:
     """Starts the ranks; the status of the first one that failed, else 0."""
+    # Without this the ranks would outlive a launcher that is told to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     ranks = _start(given)
     failed = 0
     try:
