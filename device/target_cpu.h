@@ -28,7 +28,7 @@
 #if defined(__clang__)
 #define IRIS_D_MUL512(builtin, type, a, b) builtin(a, b)
 #else
-#define IRIS_D_MUL512(builtin, type, a, b) builtin##_mask(a, b, (type){0}, 255)
+#define IRIS_D_MUL512(builtin, type, a, b) builtin##_mask(a, b, (type)(a), 255)
 #endif
 
 #define IRIS_D_WATCHED 0

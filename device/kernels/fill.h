@@ -173,6 +173,7 @@ IRIS_DEVICE void iris_d_f16_row(iris_f16_t *to, const float *from,
         return;
     }
 #endif
+    IRIS_D_UNROLL
     for (int32_t k = 0; k < count; k++) {
         to[k] = iris_f16_from_f32(from[k]);
     }
@@ -181,6 +182,7 @@ IRIS_DEVICE void iris_d_f16_row(iris_f16_t *to, const float *from,
 IRIS_DEVICE void iris_d_bf16_row(iris_bf16_t *to, const float *from,
                                  int32_t count)
 {
+    IRIS_D_UNROLL
     for (int32_t k = 0; k < count; k++) {
         to[k] = iris_bf16_from_f32(from[k]);
     }
@@ -276,6 +278,7 @@ IRIS_DEVICE void iris_d_bf16_row(iris_bf16_t *to, const float *from,
         c_type step = (c_type)args->whole_step;                                \
         c_type value = (c_type)(args->whole_start +                            \
                                 args->whole_step * (uint64_t)first);           \
+        IRIS_D_UNROLL                                                          \
         for (int32_t k = 0; k < count; k++) {                                  \
             to[k] = value;                                                     \
             value = (c_type)(value + step);                                    \
@@ -293,6 +296,7 @@ IRIS_D_ARANGE_WHOLE(u64, uint64_t)
     IRIS_DEVICE void NAME##_block(const struct iris_row_args *args,            \
                                   int64_t first, int32_t count, c_type *to)    \
     {                                                                          \
+        IRIS_D_UNROLL                                                          \
         for (int32_t k = 0; k < count; k++) {                                  \
             to[k] = ELEMENT(args, first, k);                                   \
         }                                                                      \
@@ -322,12 +326,14 @@ IRIS_DEVICE void iris_d_arange_half(const struct iris_row_args *args,
     float start = (float)args->start, step = (float)args->step;
 
     if (first + count <= INT32_MAX) {
+        IRIS_D_UNROLL
         for (int32_t k = 0; k < count; k++) {
             to[k] =
                 start + iris_d_product_f32(step, (float)((int32_t)first + k));
         }
         return;
     }
+    IRIS_D_UNROLL
     for (int32_t k = 0; k < count; k++) {
         to[k] = start + iris_d_product_f32(step, (float)(first + k));
     }

@@ -325,10 +325,15 @@ IRIS_DEVICE void iris_d_uniform_f32_fast(iris_wg_t wg,
                                          uint64_t i)                           \
     {                                                                          \
         type values[per_block];                                                \
+        uint64_t count = iris_d_numbers(args, i, per_block), first;            \
         iris_d_##name(args, i, values);                                        \
-        for (uint64_t j = 0; j < iris_d_numbers(args, i, per_block); j++) {    \
-            ((type *)args->data)[iris_d_place(args, i * per_block + j)] =      \
-                values[j];                                                     \
+        first = i * per_block;                                                 \
+        IRIS_D_UNROLL /* so that the values stay in registers */               \
+        for (uint64_t j = 0; j < per_block; j++) {                             \
+            if (j < count) {                                                   \
+                ((type *)args->data)[iris_d_place(args, first + j)] =          \
+                    values[j];                                                 \
+            }                                                                  \
         }                                                                      \
     }                                                                          \
     IRIS_KERNEL(iris_k_##name, struct iris_random_args)                        \

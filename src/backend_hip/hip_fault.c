@@ -127,10 +127,11 @@ iris_status_t iris_i_hip_check(struct hip_backend *hip)
 static bool free_claim(struct hip_backend *hip)
 {
     static const int64_t zero;
-    int64_t *words = hip->heap.base;
+    size_t word =
+        IRIS_CONTEXT_OWN(hip->params.num_ranks, IRIS_CONTEXT_OWN_CLAIM);
+    char *context = (char *)hip->heap.base + IRIS_CONTEXT_OFFSET;
 
-    words += IRIS_CONTEXT_OWN(hip->params.num_ranks, IRIS_CONTEXT_OWN_CLAIM);
-    return iris_i_hip_copy_word(hip, words, &zero);
+    return iris_i_hip_copy_word(hip, context + word * sizeof zero, &zero);
 }
 
 /* Whether all streams are done with what they had when this was asked first. */

@@ -14,11 +14,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* The device context is not at the heap's own address: what looks memory up by
- * where it starts, as Triton's interpreter does, would take one for the other.
- */
-#define CONTEXT_OFFSET ((size_t)IRIS_ALIGNMENT)
-
 static size_t round_up(size_t bytes)
 {
     return (bytes + IRIS_ALIGNMENT - 1) / IRIS_ALIGNMENT * IRIS_ALIGNMENT;
@@ -41,7 +36,7 @@ IRIS_STATIC_ASSERT(IRIS_RANKS_MAX <= IRIS_CONTEXT_READABLE &&
 
 size_t iris_i_layout_bytes(int num_ranks)
 {
-    return CONTEXT_OFFSET + context_bytes(num_ranks) +
+    return IRIS_CONTEXT_OFFSET + context_bytes(num_ranks) +
            IRIS_PLACES * group_bytes(num_ranks);
 }
 
@@ -70,14 +65,14 @@ size_t iris_i_layout_least(const struct iris_settings *settings, int num_ranks)
 
 struct iris_dev_group *iris_i_layout_group(const iris_t *iris, int place)
 {
-    return (void *)((char *)iris->heap.region.base + CONTEXT_OFFSET +
+    return (void *)((char *)iris->heap.region.base + IRIS_CONTEXT_OFFSET +
                     context_bytes(iris->log.num_ranks) +
                     (size_t)place * group_bytes(iris->log.num_ranks));
 }
 
 size_t iris_i_layout_id_offset(int num_ranks)
 {
-    return CONTEXT_OFFSET +
+    return IRIS_CONTEXT_OFFSET +
            IRIS_CONTEXT_OWN(num_ranks, IRIS_CONTEXT_OWN_ID) * sizeof(int64_t);
 }
 
@@ -100,7 +95,7 @@ iris_status_t iris_i_layout_write_id(iris_t *iris, uint64_t *id_p)
 iris_status_t iris_i_layout_write_context(iris_t *iris)
 {
     int num_ranks = iris->log.num_ranks;
-    size_t bytes = iris_i_layout_id_offset(num_ranks) - CONTEXT_OFFSET;
+    size_t bytes = iris_i_layout_id_offset(num_ranks) - IRIS_CONTEXT_OFFSET;
     int64_t *own, *words = calloc(1, bytes);
     iris_status_t status;
 
@@ -116,7 +111,7 @@ iris_status_t iris_i_layout_write_context(iris_t *iris)
     own[IRIS_CONTEXT_OWN_TIMEOUT] =
         iris->settings->device_timeout_ms.number * iris->device.clock_khz;
     iris->device_context =
-        (void *)((char *)iris->heap.region.base + CONTEXT_OFFSET);
+        (void *)((char *)iris->heap.region.base + IRIS_CONTEXT_OFFSET);
     iris->queue.context = iris->device_context;
     status = iris_i_heap_copy(&iris->heap, iris->device_context, words, bytes);
     free(words);

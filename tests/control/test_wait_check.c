@@ -12,7 +12,6 @@
 #include <iris/device.h>
 
 #include <poll.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,11 +45,12 @@ static int never(void *arg)
 
 /* ---- With a context ---- */
 
-static atomic_int over; /* rank 0 has returned from its wait */
+static int over; /* rank 0 has returned from its wait */
 
 static void await_over(void)
 {
-    for (int ms = 0; ms < 60000 && !atomic_load(&over); ms++) {
+    for (int ms = 0; ms < 60000 && !__atomic_load_n(&over, __ATOMIC_ACQUIRE);
+         ms++) {
         poll(NULL, 0, 1);
     }
 }
@@ -69,7 +69,7 @@ static int in_barrier(iris_t *iris, void *arg)
     }
     CHECK_STATUS(iris_barrier(iris, NULL, NULL), IRIS_ERR_INTERRUPTED);
     CHECK_MESSAGE("rank 0");
-    atomic_store(&over, 1);
+    __atomic_store_n(&over, 1, __ATOMIC_RELEASE);
     CHECK_EQUAL(asked.count, rank == 0 ? ASKS : 0);
     CHECK_EQUAL(asked.released, rank == 0 ? IRIS_OK : IRIS_ERR_STATE);
     CHECK_STATUS(iris_finalize(iris), IRIS_ERR_INTERRUPTED);
@@ -105,7 +105,7 @@ static int in_kernel(iris_t *iris, void *arg)
     CHECK_OK(iris_launch(iris, wait_in_vain, 1, 1, &args, sizeof args, NULL));
     CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_INTERRUPTED);
     CHECK_EQUAL(asked.count, ASKS);
-    atomic_store(&over, 1);
+    __atomic_store_n(&over, 1, __ATOMIC_RELEASE);
     iris_set_wait_check(NULL, NULL);
     return IRIS_ERR_INTERRUPTED;
 }
@@ -142,7 +142,7 @@ static void run(iris_rank_fn body)
 
     iris_config_init(&config);
     config.spawn = "threads";
-    atomic_store(&over, 0);
+    __atomic_store_n(&over, 0, __ATOMIC_RELEASE);
     leaks_note(&before);
     status = iris_spawn(&config, 2, body, NULL);
     if (status != IRIS_ERR_INTERRUPTED) {

@@ -43,8 +43,8 @@ static int edges_body(iris_t *iris, void *arg)
     OURS(iris_memset(iris, first, 0, 16, NULL));
     OURS(iris_memcpy(iris, first, host, 16, NULL));
 #undef OURS
-    CHECK_OK(iris_memcpy_sync(iris, host, first, sizeof host)); /* reading is
-                                                                 * harmless */
+    CHECK_OK(iris_memcpy_sync(iris, host, /* reading is harmless */
+                              iris_device_context(iris), sizeof host));
     CHECK_EQUAL(host[0], iris_rank(iris));
     return iris_barrier(iris, NULL, NULL);
 }
