@@ -23,9 +23,9 @@ enum {
     IRIS_CONTEXT_TAIL_WORDS = 17, /* trace_enabled and all after it */
 };
 
-/* Where it is in its rank's heap, in bytes. It is not at the heap's own address:
- * what looks memory up by where it starts, as Triton's interpreter does, would
- * take one for the other. */
+/* Where it is in its rank's heap, in bytes. Not at the heap's own address: what
+ * looks memory up by where it starts, as Triton's interpreter does, would take
+ * one for the other. */
 #define IRIS_CONTEXT_OFFSET ((size_t)256)
 
 /* Words in the device context of a job of n ranks. */
