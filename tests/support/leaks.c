@@ -18,7 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Milliseconds that a joined thread gets to leave /proc. */
+/* Milliseconds that a joined thread gets to leave /proc, and one that ends by
+ * itself to unmap what it has. */
 #define PATIENCE 2000
 
 static int count_entries(const char *path)
@@ -87,21 +88,27 @@ void leaks_note(struct leaks *leaks_p)
     count(leaks_p);
 }
 
+/* What a real GPU's runtime holds for as long as the process lives is left out:
+ * descriptors and threads. */
+static void count_ours(struct leaks *leaks_p, const struct leaks *before)
+{
+    count(leaks_p);
+    if (getenv("IRIS_TEST_GPU") != NULL) {
+        leaks_p->fds = before->fds;
+        leaks_p->threads = before->threads;
+    }
+}
+
 int leaks_found(const struct leaks *before)
 {
-    /* A real GPU's runtime has descriptors and threads of its own for as long
-     * as the process lives. */
-    int real_gpu = getenv("IRIS_TEST_GPU") != NULL;
     struct leaks now;
 
-    count(&now);
-    if (real_gpu) {
-        now.fds = before->fds;
-        now.threads = before->threads;
-    }
-    for (int ms = 0; now.threads > before->threads && ms < PATIENCE; ms++) {
+    count_ours(&now, before);
+    for (int ms = 0; ms < PATIENCE && (now.threads > before->threads ||
+                                       now.mappings > before->mappings);
+         ms++) {
         poll(NULL, 0, 1);
-        count(&now);
+        count_ours(&now, before);
     }
     if (now.fds <= before->fds && now.mappings <= before->mappings &&
         now.threads <= before->threads) {
