@@ -191,11 +191,10 @@ IRIS_DEVICE void iris_d_ccl_end(iris_wg_t wg, const iris_d_ccl_t *ccl)
     uint32_t max_wgs = (uint32_t)iris_d_ccl_word(&ccl->space->max_wgs);
 
     iris_wg_barrier(wg); /* every lane has read the epoch */
-    if (iris_wg_leader(wg)) {
-        for (uint32_t w = wg.id; w < max_wgs; w += wg.num_wgs) {
-            iris_d_store_u64(iris_d_ccl_epoch(ccl, w), ccl->epoch,
-                             iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
-        }
+    IRIS_WG_LANES (wg, i, (max_wgs - wg.id + wg.num_wgs - 1) / wg.num_wgs) {
+        iris_d_store_u64(
+            iris_d_ccl_epoch(ccl, wg.id + (uint32_t)i * wg.num_wgs), ccl->epoch,
+            iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
     }
 }
 
