@@ -14,6 +14,7 @@
  * one access of each lane, on the CPU what takes longer than waking a thread.
  */
 #define LANES 512
+#define LEAST_LANES 64
 #define CPU_BYTES_PER_WG ((size_t)128 << 10)
 
 static size_t bytes_per_wg(const iris_t *iris, size_t access)
@@ -54,12 +55,27 @@ static struct iris_ccl_start start(const iris_t *iris,
     return start;
 }
 
+/* Lanes that a workgroup has use for: a few more wavefronts take longer to
+ * start than a small message to travel. The same on all members. */
+static unsigned lanes_for(const struct iris_ccl_call *call, unsigned grid)
+{
+    size_t accesses =
+        (call->bytes + IRIS_CCL_UNIT_BYTES - 1) / IRIS_CCL_UNIT_BYTES;
+
+    if (grid > 1 || accesses >= LANES) {
+        return LANES;
+    }
+    return accesses <= LEAST_LANES ? LEAST_LANES
+                                   : (unsigned)(accesses + LEAST_LANES - 1) /
+                                         LEAST_LANES * LEAST_LANES;
+}
+
 static iris_status_t launch(iris_t *iris, const struct iris_ccl_call *call,
                             const struct iris_kernel *kernel, unsigned grid,
                             const void *args)
 {
     struct iris_launch_request request = {
-        kernel, grid, LANES, args, kernel->args_bytes, true};
+        kernel, grid, lanes_for(call, grid), args, kernel->args_bytes, true};
 
     return iris_i_launch(&iris->queue, &request, call->options.stream);
 }
