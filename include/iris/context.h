@@ -78,7 +78,7 @@ typedef struct iris iris_t;
     X(heap_usable, FLAG, "IRIS_HEAP_USABLE", "0",                              \
       "", "1: the heap size is what the program can allocate; the library's "  \
           "own comes on top")                                                 \
-    X(ccl_bytes, BYTES, "IRIS_CCL_SIZE", "16M",                                \
+    X(ccl_bytes, BYTES, "IRIS_CCL_SIZE", "64M",                                \
       "", "heap for collectives, at most an eighth of it")                     \
     X(all_reduce, CHOICE, "IRIS_ALL_REDUCE", "auto",                           \
       "auto one_shot two_shot one_shot_packet two_shot_packet",                \

@@ -17,6 +17,7 @@ struct iris_ccl {
     struct iris_extension extension; /* of the context */
     char *memory;
     size_t bytes;
+    size_t most_slot_bytes;
     struct iris_alloc *alloc; /* of offsets in it */
     struct iris_ccl_workspace *workspaces;
 };
@@ -29,9 +30,12 @@ struct group_space {
 };
 
 /* A workspace takes at most one in so many of the bytes there are. Its slots
- * have at most so many bytes, and at least. */
+ * have at most so many bytes, and at least: on a GPU packets that go in one
+ * step are the fastest way up to a megabyte, on the CPU memory is copied
+ * better. */
 #define WORKSPACES 4
-#define SLOT_BYTES_MAX ((size_t)64 << 10)
+#define GPU_SLOT_BYTES_MAX ((size_t)1 << 20)
+#define CPU_SLOT_BYTES_MAX ((size_t)64 << 10)
 #define SLOT_BYTES_MIN ((size_t)256)
 
 static const struct iris_call_type prepare_call = {
@@ -80,6 +84,8 @@ static iris_status_t make_ccl(const iris_t *iris, size_t bytes,
     }
     ccl->extension.close = close_ccl;
     ccl->bytes = bytes;
+    ccl->most_slot_bytes =
+        iris->device.wavefront > 1 ? GPU_SLOT_BYTES_MAX : CPU_SLOT_BYTES_MAX;
     *ccl_p = ccl;
     return IRIS_OK;
 }
@@ -173,7 +179,7 @@ static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
     struct iris_ccl_space space = {.count = group->members.count,
                                    .index = group->index,
                                    .max_wgs = (int64_t)max_wgs,
-                                   .slot_bytes = (int64_t)SLOT_BYTES_MAX};
+                                   .slot_bytes = (int64_t)ccl->most_slot_bytes};
 
     iris_i_ccl_lay_out(&space);
     while (space.slot_bytes > (int64_t)SLOT_BYTES_MIN &&
