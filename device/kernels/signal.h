@@ -7,14 +7,8 @@
 #define IRIS_DEVICE_KERNELS_SIGNAL_H
 
 #include <iris/device/kernel.h>
+#include <iris/device/kernels/signal_args.h>
 #include <iris/device/signal.h>
-
-struct iris_signal_args {
-    const int64_t *context;
-    uint64_t *signal; /* symmetric, in this rank's address space */
-    uint64_t value;
-    int32_t to_rank;
-};
 
 /* Both release, with the signal, all that the stream did before. */
 IRIS_KERNEL(iris_k_signal, struct iris_signal_args)
@@ -32,13 +26,6 @@ IRIS_KERNEL(iris_k_signal_add, struct iris_signal_args)
                         args->to_rank);
     }
 }
-
-struct iris_wait_args {
-    const int64_t *context;
-    const uint64_t *signal; /* this rank's own */
-    iris_cmp_t cmp;
-    uint64_t value;
-};
 
 /* What was released with the signal is there for what the stream does next. */
 IRIS_KERNEL(iris_k_wait, struct iris_wait_args)

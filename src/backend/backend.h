@@ -152,6 +152,8 @@ struct iris_backend_params {
     const struct iris_log *log; /* who speaks in messages */
     const struct iris_core_ops *core_ops;
     void *core;
+    /* The library's own, with struct iris_wait_args; NULL: it has no use. */
+    const struct iris_kernel *wait;
     /* Who watches CPU kernels, asked at each launch; NULL: nobody. */
     struct iris_hooks *hooks;
 };

@@ -105,6 +105,8 @@ struct hip_block {
 struct hip_pinned {
     struct iris_dev_watch watch;
     uint64_t unread; /* streams write it */
+    uint64_t copied; /* the same */
+    _Atomic uint64_t released;
     _Alignas(4096) char blocks[HIP_STAGE_BLOCKS][HIP_STAGE_BLOCK_BYTES];
 };
 
@@ -160,11 +162,12 @@ struct hip_function {
 /* What all of a GPU's contexts in this process share: also native streams for
  * what may not queue behind a kernel that waits. */
 struct hip_gpu {
-    unsigned num_users;   /* open backends */
-    atomic_bool prepared; /* has memory for more streams */
-    atomic_bool shares;   /* IPC handles can be made */
-    hipStream_t fill;     /* new memory; may find no compute unit free */
-    hipStream_t copy;     /* single words */
+    atomic_uint num_users; /* open backends */
+    atomic_bool tried;     /* whether copies pass kernels that wait */
+    atomic_bool prepared;  /* has memory for more streams */
+    atomic_bool shares;    /* IPC handles can be made */
+    hipStream_t fill;      /* new memory; may find no compute unit free */
+    hipStream_t copy;      /* single words */
 };
 
 struct hip_backend {

@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * Launching kernels: finding a kernel's code for this GPU, once.
+ * Launching kernels: finding a kernel's code for this GPU, once. Ahead of the
+ * first launch of ranks that share a GPU, whether copies pass kernels that
+ * wait.
  */
 #include "config.h"
 
 #include "backend_hip/hip.h"
 
+#include <iris/device/kernels/signal_args.h>
+
 #include "backend/module.h"
+#include "base/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+/* How long a copy may take beside a kernel that waits. */
+#define COPY_MS 1000
+#define NAP_NS 20000
 
 /* An image of GPU code that is loaded on a device, for all contexts of the
  * process together. It stays: where the program unloads an object with its
@@ -124,22 +134,101 @@ static iris_status_t find_function(struct hip_backend *hip,
     return status;
 }
 
+static hipError_t launch_code(hipFunction_t function, hipStream_t native,
+                              const struct iris_launch *launch, size_t bytes)
+{
+    void *extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, (void *)launch->args,
+                     HIP_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                     HIP_LAUNCH_PARAM_END};
+
+    return hipModuleLaunchKernel(function, launch->grid, 1, 1, launch->block, 1,
+                                 1, 0, native, NULL, extra);
+}
+
+/* ---- Whether copies pass kernels that wait ---- */
+
+static pthread_mutex_t try_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Has a kernel wait for the host. */
+static bool start_wait(struct hip_stream *stream)
+{
+    struct hip_backend *hip = stream->hip;
+    char *pinned = (char *)(uintptr_t)hip->info.watch;
+    struct iris_wait_args args = {
+        .context = (void *)((char *)hip->heap.base + IRIS_CONTEXT_OFFSET),
+        .signal = (void *)(pinned + offsetof(struct hip_pinned, released)),
+        .cmp = IRIS_CMP_NE};
+    const struct iris_launch launch = {.grid = 1, .block = 1, .args = &args};
+    hipFunction_t function;
+
+    hip->pinned->released = 0;
+    return find_function(hip, hip->params.wait, &function) == IRIS_OK &&
+           launch_code(function, stream->native, &launch, sizeof args) ==
+               hipSuccess;
+}
+
+/* Half of what a wait inside a kernel may take is less than all of it. */
+static bool copy_in_time(const struct hip_backend *hip)
+{
+    int64_t most = hip->params.device_timeout_ms;
+    int64_t ms = most > 0 && most / 2 < COPY_MS ? most / 2 : COPY_MS;
+    int64_t deadline = iris_i_deadline(ms);
+    hipStream_t native = hip->gpu->copy;
+    hipError_t error =
+        hipMemcpyAsync(&hip->pinned->copied, hip->heap.base, sizeof(uint64_t),
+                       hipMemcpyDefault, native);
+
+    error = error ? error : hipStreamQuery(native);
+    while (error == hipErrorNotReady && iris_i_now_ns() < deadline) {
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        error = hipStreamQuery(native);
+    }
+    return error != hipErrorNotReady;
+}
+
+/* Streams may share a hardware queue, where a copy waits behind another rank's
+ * kernel, and that for the copy. Launches of other ranks wait for the answer,
+ * so no kernel of theirs is in the way. */
+static void try_copy(struct hip_stream *stream)
+{
+    struct hip_backend *hip = stream->hip;
+
+    if (hip->gpu->num_users < 2 || hip->gpu->tried || stream->capturing ||
+        hip->params.wait == NULL || hip->params.wait->gpu_image == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&try_lock);
+    if (!hip->gpu->tried && start_wait(stream) && !copy_in_time(hip)) {
+        iris_i_warning(NULL,
+                       "rank %d, GPU %d: a copy does not pass a kernel that "
+                       "waits on another stream: ranks that share the GPU may "
+                       "hang; %s, or use processes (IRIS_SPAWN=processes)",
+                       hip->params.rank, hip->device,
+                       IRIS_HIP_NVIDIA
+                           ? "raise CUDA_DEVICE_MAX_CONNECTIONS"
+                           : "raise GPU_MAX_HW_QUEUES, set "
+                             "DEBUG_HIP_DYNAMIC_QUEUES=0 or HSA_ENABLE_SDMA=0");
+    }
+    hip->pinned->released = 1;
+    hip->gpu->tried = true;
+    pthread_mutex_unlock(&try_lock);
+}
+
+/* ---- Launching ---- */
+
 /* A kernel that the program compiled with hipcc or nvcc itself has an entry. */
 static iris_status_t do_launch(struct hip_stream *stream, void *what)
 {
     struct hip_backend *hip = stream->hip;
     const struct iris_launch *launch = what;
     const struct iris_kernel *kernel = launch->kernel;
-    size_t bytes = kernel->args_bytes;
     void *args[] = {(void *)launch->args};
-    void *extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, (void *)launch->args,
-                     HIP_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
-                     HIP_LAUNCH_PARAM_END};
     dim3 grid = {launch->grid, 1, 1}, block = {launch->block, 1, 1};
     hipFunction_t function = NULL;
     iris_status_t status;
     hipError_t error;
 
+    try_copy(stream);
     if (kernel->gpu_entry != NULL) {
         error = hipLaunchKernel(kernel->gpu_entry, grid, block, args, 0,
                                 stream->native);
@@ -149,8 +238,7 @@ static iris_status_t do_launch(struct hip_stream *stream, void *what)
             return status;
         }
         error =
-            hipModuleLaunchKernel(function, launch->grid, 1, 1, launch->block,
-                                  1, 1, 0, stream->native, NULL, extra);
+            launch_code(function, stream->native, launch, kernel->args_bytes);
     }
     return iris_i_hip_fail(hip, error, "launch of kernel %s, grid %u, block %u",
                            kernel->name, launch->grid, launch->block);

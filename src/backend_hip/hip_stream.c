@@ -132,6 +132,7 @@ void iris_i_hip_streams_close(struct hip_backend *hip)
     if (iris_i_hip_memory_leave(hip) && !iris_i_hip_any_stuck()) {
         destroy_native(&hip->gpu->fill);
         destroy_native(&hip->gpu->copy);
+        hip->gpu->tried = false; /* the next ones may share a queue */
     }
     pthread_mutex_unlock(&services_lock);
 }

@@ -12,6 +12,7 @@
 #include "control/rendezvous.h"
 #include "control/segment.h"
 #include "heap/bounds.h"
+#include "queue/kernels.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -106,6 +107,7 @@ static iris_status_t open_backend(iris_t *iris,
         .heap_bytes =
             iris_i_layout_sizes(settings, iris->log.num_ranks).heap_bytes,
         .timeout_ms = settings->timeout_ms.number,
+        .wait = iris_i_wait_kernel(),
         .device_timeout_ms = settings->device_timeout_ms.number,
         .log = &iris->log,
         .core_ops = &core_ops,

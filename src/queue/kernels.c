@@ -47,6 +47,11 @@ iris_status_t iris_i_kernel_signal_add(struct iris_queue *queue,
     return launch(queue, iris_k_signal_add, 1, &args, stream);
 }
 
+const struct iris_kernel *iris_i_wait_kernel(void)
+{
+    return iris_k_wait;
+}
+
 iris_status_t iris_i_kernel_wait(struct iris_queue *queue,
                                  const uint64_t *signal, iris_cmp_t cmp,
                                  uint64_t value, iris_stream_t *stream)

@@ -31,6 +31,9 @@ iris_status_t iris_i_launch(struct iris_queue *queue,
 /* What kernels start from. */
 const int64_t *iris_i_queue_context(const struct iris_queue *queue);
 
+/* What iris_i_kernel_wait() launches. */
+const struct iris_kernel *iris_i_wait_kernel(void);
+
 /* All of these return what iris_i_launch() returns. */
 iris_status_t iris_i_kernel_barrier(struct iris_queue *queue,
                                     struct iris_dev_group *group,

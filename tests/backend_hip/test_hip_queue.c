@@ -358,6 +358,43 @@ static void more_contexts_than_queues_are_warned_of(void **state)
     free(capture.text);
 }
 
+static int launch_body(iris_t *iris, void *arg)
+{
+    (void)arg;
+    CHECK_OK(iris_device_barrier(iris, NULL, NULL));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    return 0;
+}
+
+static void a_copy_that_waits_for_a_kernel_is_warned_of_once(void **state)
+{
+    static const char *const quirks[] = {"", "copy-behind-kernel:1",
+                                         "copy-behind-kernel:1", ""};
+    static const int ranks[] = {3, 1, 3, 3};
+    static const char warning[] = "a copy does not pass a kernel that waits";
+    struct harness_capture capture;
+    const char *first;
+
+    (void)state;
+    share_one_gpu();
+    for (int i = 0; i < 4; i++) {
+        setenv("FAKEHIP_QUIRKS", quirks[i], 1);
+        harness_capture(&capture);
+        harness_run(ranks[i], launch_body, NULL);
+        first = strstr(harness_captured(&capture), warning);
+        assert_int_equal(first != NULL, i == 2);
+        if (first != NULL) {
+            assert_non_null(strstr(first, "raise GPU_MAX_HW_QUEUES, set "
+                                          "DEBUG_HIP_DYNAMIC_QUEUES=0 or "
+                                          "HSA_ENABLE_SDMA=0, or use "
+                                          "processes (IRIS_SPAWN=processes)"));
+            assert_null(strstr(first + 1, warning));
+        }
+        free(capture.text);
+    }
+    unsetenv("FAKEHIP_QUIRKS");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +407,7 @@ int main(void)
         cmocka_unit_test(rank_threads_make_streams_while_others_wait),
         cmocka_unit_test(memory_that_runs_out_says_so_while_others_wait),
         cmocka_unit_test(more_contexts_than_queues_are_warned_of),
+        cmocka_unit_test(a_copy_that_waits_for_a_kernel_is_warned_of_once),
     };
 
     return cmocka_run_group_tests(tests, hip_setup, harness_teardown);

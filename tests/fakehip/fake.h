@@ -127,6 +127,8 @@ struct fake_op {
     struct fake_op *next;
     enum fake_op_kind kind;
     bool takes_no_room; /* in its stream: a graph's kernels and copies */
+    bool queued;        /* behind kernels that came before to other streams */
+    uint64_t number;    /* of all there were */
     void *dst;
     const void *src;
     uint64_t value;

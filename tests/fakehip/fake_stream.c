@@ -85,13 +85,28 @@ static void run(hipStream_t stream, const struct fake_op *op, unsigned id)
 /* Whose first work it is: as on CUDA, that of new streams shares a queue. */
 static hipStream_t newcomers[FAKE_MAX_DEVICES];
 
+/* Whether another stream has a kernel to do that came before. */
+static bool is_behind(hipStream_t own, uint64_t number)
+{
+    for (hipStream_t one = streams; one != NULL; one = one->next) {
+        for (struct fake_op *op = one->head; op != NULL; op = op->next) {
+            if (one->device == own->device && one != own &&
+                op->kind == FAKE_LAUNCH && op->number < number) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* Whether the stream's head may begin; the lock is held. */
 static bool may_begin(hipStream_t stream)
 {
     if (newcomers[stream->device] == NULL && stream->completed == 0) {
         newcomers[stream->device] = stream;
     }
-    return newcomers[stream->device] == stream || stream->completed != 0;
+    return (newcomers[stream->device] == stream || stream->completed != 0) &&
+           !(stream->head->queued && is_behind(stream, stream->head->number));
 }
 
 /* Takes the head off its stream; the lock is held. */
@@ -165,12 +180,12 @@ static void *thread_main(void *argument)
 /* Sees to it that there are threads for the operation; the lock is held. */
 static bool need_threads(hipStream_t stream, const struct fake_op *op)
 {
-    unsigned need = width(op), cus = (unsigned)fake_setting("FAKEHIP_CUS", 4);
+    unsigned cus = (unsigned)fake_setting("FAKEHIP_CUS", 4);
+    unsigned need = width(op) < cus ? width(op) : cus;
     sigset_t all, before;
     pthread_t thread;
     int ret = 0;
 
-    need = need < cus ? need : cus;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (ret == 0 && stream->threads < need) {
@@ -195,8 +210,7 @@ struct fake_op *fake_op_copy(const struct fake_op *op, const void *args)
     if (copy != NULL) {
         memcpy(copy, op, sizeof *op);
         copy->next = NULL;
-        copy->begun = 0;
-        copy->done = 0;
+        copy->begun = copy->done = 0;
         if (bytes != 0) {
             memcpy(copy->args, args, bytes);
         }
@@ -206,6 +220,7 @@ struct fake_op *fake_op_copy(const struct fake_op *op, const void *args)
 
 static hipError_t push(hipStream_t stream, struct fake_op *op)
 {
+    static uint64_t pushed;
     struct fake_op **link = &stream->head;
 
     if (stream->capture != NULL) {
@@ -220,6 +235,9 @@ static hipError_t push(hipStream_t stream, struct fake_op *op)
         link = &(*link)->next;
     }
     *link = op;
+    op->number = ++pushed;
+    op->queued = op->kind == FAKE_COPY && is_behind(stream, pushed) &&
+                 fake_quirk("copy-behind-kernel");
     stream->submitted++;
     stream->held += !op->takes_no_room;
     pthread_cond_broadcast(&stream->work);

@@ -27,6 +27,8 @@
  *                    no-uncached-granularity, its granularity not be asked for
  *     set-access-from-first  hipMemSetAccess() takes ranges only that begin
  *                    with the first that is mapped in reserved addresses
+ *     copy-behind-kernel  a copy waits for kernels that came before to other
+ *                    streams of the GPU
  *
  * Here is what tests can ask of it beyond HIP.
  */

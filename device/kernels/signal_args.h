@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the kernels of signal.h are launched with.
+ */
+#ifndef IRIS_DEVICE_KERNELS_SIGNAL_ARGS_H
+#define IRIS_DEVICE_KERNELS_SIGNAL_ARGS_H
+
+#include <stdint.h>
+
+#include <iris/types.h>
+
+struct iris_signal_args {
+    const int64_t *context;
+    uint64_t *signal; /* symmetric, in this rank's address space */
+    uint64_t value;
+    int32_t to_rank;
+};
+
+struct iris_wait_args {
+    const int64_t *context;
+    const uint64_t *signal; /* this rank's own */
+    iris_cmp_t cmp;
+    uint64_t value;
+};
+
+#endif /* IRIS_DEVICE_KERNELS_SIGNAL_ARGS_H */
