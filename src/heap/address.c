@@ -20,20 +20,19 @@ size_t iris_i_heap_bytes_from(const struct iris_heap *heap, const void *ptr)
                : iris_i_external_bytes_from(heap, offset);
 }
 
-struct iris_alloc *iris_i_heap_alloc_at(struct iris_heap *heap, size_t offset,
-                                        size_t *start_p)
+int iris_i_heap_mark(struct iris_heap *heap, size_t name, int mark)
 {
-    *start_p = offset;
-    if (offset >= heap->region.bytes) {
-        return iris_i_external_find(heap, (char *)heap->region.base + offset,
-                                    start_p)
-                   ? heap->window
-                   : NULL;
+    if (name >= heap->region.bytes) {
+        return iris_i_external_mark(heap, name, mark);
     }
-    return offset >= heap->reserved_bytes &&
-                   iris_i_alloc_is_start(heap->alloc, offset)
-               ? heap->alloc
-               : NULL;
+    if (name < heap->reserved_bytes ||
+        !iris_i_alloc_is_start(heap->alloc, name)) {
+        return -1;
+    }
+    if (mark >= 0) {
+        iris_i_alloc_set_mark(heap->alloc, name, mark);
+    }
+    return iris_i_alloc_mark(heap->alloc, name);
 }
 
 /* Why `ptr`, at a heap offset, is not where an allocation starts. */
@@ -71,22 +70,25 @@ static iris_status_t fail_start(const struct iris_heap *heap, const char *call,
 }
 
 iris_status_t iris_i_heap_find_start(struct iris_heap *heap, const char *call,
-                                     const void *ptr, size_t *offset_p)
+                                     const void *ptr, int newest,
+                                     size_t *name_p)
 {
     size_t offset = (size_t)((uintptr_t)ptr - (uintptr_t)heap->region.base);
-    size_t start;
-    struct iris_alloc *alloc = iris_i_heap_alloc_at(heap, offset, &start);
+    size_t name = offset;
+    int mark = offset < heap->region.bytes
+                   ? iris_i_heap_mark(heap, name, -1)
+                   : iris_i_external_find(heap, ptr, newest, &name);
 
-    if (alloc == NULL) {
+    if (mark < 0) {
         return fail_start(heap, call, ptr, offset);
     }
-    if (iris_i_alloc_mark(alloc, start) > 0) {
+    if (mark > 0) {
         return iris_i_fail(heap->log, IRIS_ERR_INVALID,
                            "%s of %p, heap offset %zu, which was given to "
                            "iris_free_later before; free an allocation once",
                            call, ptr, offset);
     }
-    *offset_p = offset;
+    *name_p = name;
     return IRIS_OK;
 }
 

@@ -253,13 +253,13 @@ static const struct iris_call_type free_call = {
     .fields = {{.name = "offset"}},
 };
 
-/* Gives back the allocation at a heap offset, on which all ranks agree. */
-static void give(struct iris_heap *heap, size_t offset)
+/* Gives back an allocation on whose name all ranks agree. */
+static void give(struct iris_heap *heap, size_t name)
 {
-    if (offset >= heap->region.bytes) {
-        iris_i_external_release(heap, (char *)heap->region.base + offset);
+    if (name >= heap->region.bytes) {
+        iris_i_external_release(heap, name);
     } else {
-        iris_i_heap_give_back(heap, offset);
+        iris_i_heap_give_back(heap, name);
     }
 }
 
@@ -269,12 +269,12 @@ static iris_status_t release(struct iris_heap *heap, void *ptr,
     struct iris_call call = {
         .type = &free_call, .status = checked, .fields = {SIZE_MAX}};
     struct iris_deferred_plan plan;
-    size_t offset = SIZE_MAX;
+    size_t name = SIZE_MAX;
     iris_status_t status;
 
     if (ptr != NULL && checked == IRIS_OK) {
-        call.status = iris_i_heap_find_start(heap, "iris_free", ptr, &offset);
-        call.fields[0] = offset;
+        call.status = iris_i_heap_find_start(heap, "iris_free", ptr, 1, &name);
+        call.fields[0] = (uintptr_t)ptr - (uintptr_t)heap->region.base;
     }
     iris_i_deferred_post(heap, &call, &plan);
     status = iris_i_agree(heap->world, &call);
@@ -283,22 +283,24 @@ static iris_status_t release(struct iris_heap *heap, void *ptr,
     }
     iris_i_deferred_judge(heap, &plan);
     if (ptr != NULL) {
-        give(heap, offset);
+        give(heap, name);
     }
     (void)iris_i_deferred_follow(heap, &plan);
     return IRIS_OK;
 }
 
-void iris_i_heap_give(struct iris_heap *heap, size_t offset)
+void iris_i_heap_give(struct iris_heap *heap, size_t name)
 {
-    struct iris_host_event event = {.op = IRIS_HOST_FREE,
-                                    .rank = heap->log->rank,
-                                    .target_rank = -1,
-                                    .address =
-                                        (char *)heap->region.base + offset};
+    struct iris_host_event event = {
+        .op = IRIS_HOST_FREE,
+        .rank = heap->log->rank,
+        .target_rank = -1,
+        .address = name >= heap->region.bytes
+                       ? iris_i_external_address(heap, name)
+                       : (char *)heap->region.base + name};
 
     iris_i_hooks_before(heap->hooks, &event);
-    give(heap, offset);
+    give(heap, name);
     (void)iris_i_hooks_after(heap->hooks, &event, IRIS_OK);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deferred free. An allocation has the same heap offset on every rank for as
- * long as it lives, so offsets are what ranks compare. The rank that has
- * released the fewest lists them, and the others say which they have, too.
+ * Deferred free. An allocation has the same name on every rank for as long as
+ * it lives (iris_i_heap_find_start()), so names are what ranks compare. The
+ * rank that has released the fewest lists them, and the others say which they
+ * have, too.
  */
 #include "config.h"
 
@@ -19,7 +20,7 @@
 #define RELEASED 1 /* by the program */
 #define DONE 2     /* and by all that its streams had to do */
 
-/* Offsets in one post. */
+/* Names in one post. */
 #define CHUNK (IRIS_PAYLOAD_BYTES / sizeof(uint64_t))
 
 #define GONE SIZE_MAX /* not released everywhere */
@@ -32,50 +33,31 @@ static const struct iris_call_type free_call = {
 
 /* ---- This rank's ---- */
 
-static int mark_of(struct iris_heap *heap, size_t offset)
-{
-    size_t start;
-    struct iris_alloc *alloc = iris_i_heap_alloc_at(heap, offset, &start);
-
-    return alloc == NULL ? -1 : iris_i_alloc_mark(alloc, start);
-}
-
-static void set_mark(struct iris_heap *heap, size_t offset, int mark)
-{
-    size_t start;
-    struct iris_alloc *alloc = iris_i_heap_alloc_at(heap, offset, &start);
-
-    if (alloc != NULL) {
-        iris_i_alloc_set_mark(alloc, start, mark);
-    }
-}
-
 /* One more in the list. The lock is held. */
-static iris_status_t append(struct iris_heap *heap, size_t offset)
+static iris_status_t append(struct iris_heap *heap, size_t name)
 {
     struct iris_deferred *deferred = &heap->deferred;
 
     if (deferred->count == deferred->capacity) {
         size_t capacity = deferred->capacity * 2 + 64;
-        size_t *offsets =
-            realloc(deferred->offsets, capacity * sizeof *offsets);
+        size_t *names = realloc(deferred->names, capacity * sizeof *names);
 
-        if (offsets == NULL) {
+        if (names == NULL) {
             return iris_i_fail(heap->log, IRIS_ERR_NO_MEMORY,
                                "iris_free_later: no memory for a record; the "
                                "allocation stays");
         }
-        deferred->offsets = offsets;
+        deferred->names = names;
         deferred->capacity = capacity;
     }
-    set_mark(heap, offset, RELEASED);
-    deferred->offsets[deferred->count++] = offset;
+    (void)iris_i_heap_mark(heap, name, RELEASED);
+    deferred->names[deferred->count++] = name;
     return IRIS_OK;
 }
 
 iris_status_t iris_i_deferred_add(struct iris_heap *heap, void *ptr)
 {
-    size_t offset = 0;
+    size_t name = 0;
     iris_status_t status;
 
     pthread_mutex_lock(&heap->deferred.lock);
@@ -84,8 +66,8 @@ iris_status_t iris_i_deferred_add(struct iris_heap *heap, void *ptr)
             ? iris_i_fail(heap->log, IRIS_ERR_STATE,
                           "iris_free_later: the context is being "
                           "finalized, which frees everything")
-            : iris_i_heap_find_start(heap, "iris_free_later", ptr, &offset);
-    status = status == IRIS_OK ? append(heap, offset) : status;
+            : iris_i_heap_find_start(heap, "iris_free_later", ptr, 0, &name);
+    status = status == IRIS_OK ? append(heap, name) : status;
     pthread_mutex_unlock(&heap->deferred.lock);
     return status;
 }
@@ -106,7 +88,7 @@ static void advance(struct iris_heap *heap)
     }
     pthread_mutex_lock(&deferred->lock);
     while (deferred->done < deferred->fenced) {
-        set_mark(heap, deferred->offsets[deferred->done++], DONE);
+        (void)iris_i_heap_mark(heap, deferred->names[deferred->done++], DONE);
     }
     pthread_mutex_unlock(&deferred->lock);
 }
@@ -143,15 +125,15 @@ static void compact(struct iris_heap *heap)
 
     pthread_mutex_lock(&deferred->lock);
     for (size_t i = 0; i < deferred->done; i++) {
-        size_t offset = deferred->offsets[i];
+        size_t name = deferred->names[i];
 
-        if (mark_of(heap, offset) == DONE) {
-            deferred->offsets[kept++] = offset;
+        if (iris_i_heap_mark(heap, name, -1) == DONE) {
+            deferred->names[kept++] = name;
         }
     }
     gone = deferred->done - kept;
-    memmove(deferred->offsets + kept, deferred->offsets + deferred->done,
-            (deferred->count - deferred->done) * sizeof *deferred->offsets);
+    memmove(deferred->names + kept, deferred->names + deferred->done,
+            (deferred->count - deferred->done) * sizeof *deferred->names);
     deferred->count -= gone;
     deferred->fenced -= gone;
     deferred->done = kept;
@@ -165,24 +147,25 @@ static void compact(struct iris_heap *heap)
 struct comparison {
     struct iris_heap *heap;
     const struct iris_deferred_plan *plan;
-    size_t *offsets; /* the lister's, as far as they are known */
+    size_t *names; /* the lister's, as far as they are known */
     size_t known;
     size_t compared;              /* of these */
     unsigned char answers[CHUNK]; /* 1: this rank has released it, too */
 };
 
-/* This rank's part of one round: the lister's next offsets, the others' answers
+/* This rank's part of one round: the lister's next names, the others' answers
  * to those of the round before. */
 static void prepare_round(struct comparison *x, size_t next,
                           struct iris_call *call)
 {
     if (x->heap->log->rank == x->plan->lister) {
-        call->payload = x->offsets + x->known;
-        call->payload_bytes = next * sizeof x->offsets[0];
+        call->payload = x->names + x->known;
+        call->payload_bytes = next * sizeof x->names[0];
         return;
     }
     for (size_t i = x->compared; i < x->known; i++) {
-        x->answers[i - x->compared] = mark_of(x->heap, x->offsets[i]) == DONE;
+        x->answers[i - x->compared] =
+            iris_i_heap_mark(x->heap, x->names[i], -1) == DONE;
     }
     call->payload = x->answers;
     call->payload_bytes = x->known - x->compared;
@@ -199,14 +182,14 @@ static void read_round(struct comparison *x, size_t next)
         for (size_t i = x->compared; rank != x->plan->lister && i < x->known;
              i++) {
             if (i - x->compared >= bytes || !theirs[i - x->compared]) {
-                x->offsets[i] = GONE;
+                x->names[i] = GONE;
             }
         }
     }
     x->compared = x->known;
     theirs = iris_i_agree_payload(x->heap->world, x->plan->lister, &bytes);
-    if (bytes == next * sizeof x->offsets[0]) {
-        memcpy(x->offsets + x->known, theirs, bytes);
+    if (bytes == next * sizeof x->names[0]) {
+        memcpy(x->names + x->known, theirs, bytes);
     }
     x->known += next;
 }
@@ -216,12 +199,12 @@ static iris_status_t compare(struct comparison *x)
     struct iris_call call = {.type = &free_call};
     size_t count = x->plan->count;
 
-    if (x->offsets == NULL) {
+    if (x->names == NULL) {
         call.status = iris_i_fail(x->heap->log, IRIS_ERR_NO_MEMORY,
                                   "no memory to compare what is released");
     } else if (x->heap->log->rank == x->plan->lister) {
         pthread_mutex_lock(&x->heap->deferred.lock);
-        memcpy(x->offsets, x->heap->deferred.offsets, count * sizeof(size_t));
+        memcpy(x->names, x->heap->deferred.names, count * sizeof(size_t));
         pthread_mutex_unlock(&x->heap->deferred.lock);
     }
     while (x->compared < count) {
@@ -241,21 +224,20 @@ static iris_status_t compare(struct comparison *x)
     return IRIS_OK;
 }
 
-/* Frees, in the lister's order on every rank, since offsets depend on it. */
+/* Frees, in the lister's order on every rank, since names depend on it. */
 static iris_status_t drain(struct iris_heap *heap,
                            const struct iris_deferred_plan *plan,
                            size_t *freed_p)
 {
     struct comparison x = {.heap = heap,
                            .plan = plan,
-                           .offsets =
-                               malloc(plan->count * sizeof x.offsets[0])};
+                           .names = malloc(plan->count * sizeof x.names[0])};
     iris_status_t status = compare(&x);
     size_t freed = 0;
 
     for (size_t i = 0; status == IRIS_OK && i < plan->count; i++) {
-        if (x.offsets[i] != GONE) {
-            iris_i_heap_give(heap, x.offsets[i]);
+        if (x.names[i] != GONE) {
+            iris_i_heap_give(heap, x.names[i]);
             freed++;
         }
     }
@@ -263,7 +245,7 @@ static iris_status_t drain(struct iris_heap *heap,
         compact(heap);
         *freed_p = freed;
     }
-    free(x.offsets);
+    free(x.names);
     return status;
 }
 
@@ -357,8 +339,8 @@ void iris_i_deferred_close(struct iris_heap *heap)
 {
     pthread_mutex_lock(&heap->deferred.lock);
     heap->deferred.closed = 1;
-    free(heap->deferred.offsets);
-    heap->deferred.offsets = NULL;
+    free(heap->deferred.names);
+    heap->deferred.names = NULL;
     heap->deferred.count = 0;
     pthread_mutex_unlock(&heap->deferred.lock);
 }

@@ -22,6 +22,8 @@ struct iris_external_range {
     size_t offset;      /* in the window, of what was asked for */
     size_t bytes;       /* of that */
     const void *cookie; /* by which the allocation is known again */
+    size_t name;
+    int mark;
 };
 
 /* What each rank tells of its memory. */
@@ -66,37 +68,64 @@ size_t iris_i_external_bytes_from(const struct iris_heap *heap, size_t offset)
     return bytes;
 }
 
-static struct iris_external_range *find_start(const struct iris_heap *heap,
-                                              const void *ptr)
+/* The lock is held, or nobody else changes the list. */
+static struct iris_external_range *by_name(const struct iris_heap *heap,
+                                           size_t name)
 {
-    size_t offset = (size_t)((uintptr_t)ptr - (uintptr_t)heap->region.base) -
-                    heap->region.window;
     struct iris_external_range *one = heap->externals;
 
-    while (one != NULL && one->offset != offset) {
+    while (one != NULL && one->name != name) {
         one = one->next;
     }
     return one;
 }
 
-int iris_i_external_find(const struct iris_heap *heap, const void *ptr,
-                         size_t *start_p)
+/* The newest is the first in the list. */
+int iris_i_external_find(struct iris_heap *heap, const void *ptr, int newest,
+                         size_t *name_p)
 {
-    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&heap->externals_lock;
-    const struct iris_external_range *record;
+    size_t offset = (size_t)((uintptr_t)ptr - (uintptr_t)heap->region.base) -
+                    heap->region.window;
+    const struct iris_external_range *one;
+    int mark = -1;
 
-    pthread_mutex_lock(lock);
-    record = find_start(heap, ptr);
-    if (record != NULL) {
-        *start_p = record->start;
+    pthread_mutex_lock(&heap->externals_lock);
+    for (one = heap->externals; one != NULL && (mark != 0 || !newest);
+         one = one->next) {
+        if (one->offset == offset && (one->mark == 0 || mark != 0)) {
+            mark = one->mark;
+            *name_p = one->name;
+        }
     }
-    pthread_mutex_unlock(lock);
-    return record != NULL;
+    pthread_mutex_unlock(&heap->externals_lock);
+    return mark;
 }
 
-void iris_i_external_release(struct iris_heap *heap, const void *ptr)
+int iris_i_external_mark(struct iris_heap *heap, size_t name, int mark)
 {
-    struct iris_external_range *record = find_start(heap, ptr);
+    struct iris_external_range *one;
+    int is = -1;
+
+    pthread_mutex_lock(&heap->externals_lock);
+    one = by_name(heap, name);
+    if (one != NULL) {
+        one->mark = mark < 0 ? one->mark : mark;
+        is = one->mark;
+    }
+    pthread_mutex_unlock(&heap->externals_lock);
+    return is;
+}
+
+void *iris_i_external_address(struct iris_heap *heap, size_t name)
+{
+    const struct iris_external_range *one = by_name(heap, name);
+
+    return (char *)heap->region.base + heap->region.window + one->offset;
+}
+
+void iris_i_external_release(struct iris_heap *heap, size_t name)
+{
+    struct iris_external_range *record = by_name(heap, name);
     struct iris_external_range **link = &heap->externals;
     const struct iris_external_range *rest;
 
@@ -226,6 +255,7 @@ static void *keep(struct iris_heap *heap, struct request *request, size_t start)
     record->start = start;
     record->offset = start + request->external.offset;
     record->bytes = request->bytes;
+    record->name = heap->region.bytes + heap->num_shared++;
     request->record = NULL;
     pthread_mutex_lock(&heap->externals_lock);
     record->next = heap->externals;

@@ -19,13 +19,13 @@
 
 struct iris_external_range;
 
-/* What this rank has released of its heap, by offset, in that order; deferred.c
+/* What this rank has released of its heap, by name, in that order; deferred.c
  * has it. Any thread appends; the rest is of the thread that makes collective
  * calls. compared <= done <= fenced <= count. */
 struct iris_deferred {
     pthread_mutex_t lock; /* of the list and its end */
     int closed;
-    size_t *offsets;
+    size_t *names;
     size_t capacity;
     atomic_size_t count;
     size_t fenced;   /* so many were released before the latest fence */
@@ -70,6 +70,7 @@ struct iris_heap {
     /* External memory, mapped into the window behind the heap. */
     struct iris_alloc *window; /* NULL: there is none */
     struct iris_external_range *externals;
+    size_t num_shared; /* so far; the same on every rank */
     pthread_mutex_t externals_lock;
 
     struct iris_deferred deferred;
@@ -143,8 +144,8 @@ iris_status_t iris_i_heap_allocate(struct iris_heap *heap,
 iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr,
                                   iris_status_t checked);
 
-/* This rank's part of it, once all ranks have agreed on the offset. */
-void iris_i_heap_give(struct iris_heap *heap, size_t offset);
+/* This rank's part of it, once all ranks have agreed on the name. */
+void iris_i_heap_give(struct iris_heap *heap, size_t name);
 
 void iris_i_heap_stats(const struct iris_heap *heap,
                        struct iris_heap_stats *stats_p);
@@ -155,16 +156,21 @@ void iris_i_heap_stats(const struct iris_heap *heap,
  * is in; 0: it is in neither. */
 size_t iris_i_heap_bytes_from(const struct iris_heap *heap, const void *ptr);
 
-/* Where in the heap or its window a live allocation of the program's begins
- * that is to be freed, and has not been released before. `call` is for
- * messages. Any thread. IRIS_ERR_INVALID */
+/* What a live allocation of the program's is called, by one name on all ranks:
+ * its heap offset; of external memory, which may be shared more than once at
+ * one address, a number behind all of these that never comes again.
+ *
+ * The one that begins at `ptr` and has not been released before; of several the
+ * newest or the oldest. Ranks release the oldest first, each at a time of its
+ * own, so the newest is the same for all. `call` is for messages. Any thread.
+ * IRIS_ERR_INVALID */
 iris_status_t iris_i_heap_find_start(struct iris_heap *heap, const char *call,
-                                     const void *ptr, size_t *offset_p);
+                                     const void *ptr, int newest,
+                                     size_t *name_p);
 
-/* The allocator that the live allocation at that offset is of, and its start
- * there; NULL: none of the program's begins there. Any thread. */
-struct iris_alloc *iris_i_heap_alloc_at(struct iris_heap *heap, size_t offset,
-                                        size_t *start_p);
+/* Sets the mark of an allocation, unless it is negative, and returns it; -1:
+ * there is none of that name. Any thread. */
+int iris_i_heap_mark(struct iris_heap *heap, size_t name, int mark);
 
 /* Where `rank` keeps `ptr`, of this rank's heap. `call` is for messages.
  * IRIS_ERR_INVALID (rank out of range, ptr not on the heap),
@@ -241,13 +247,20 @@ iris_status_t iris_i_external_share(struct iris_heap *heap,
                                     const void *ptr, void **symmetric_p,
                                     int *shared_p);
 
-/* Whether the address is the start of external memory, and the start in the
- * window of the allocation it is in. Any thread. */
-int iris_i_external_find(const struct iris_heap *heap, const void *ptr,
-                         size_t *start_p);
+/* What external memory that begins at `ptr` is called, as
+ * iris_i_heap_find_start() chooses, and its mark, not 0 if all that begins
+ * there has one; -1: nothing begins there. Any thread. */
+int iris_i_external_find(struct iris_heap *heap, const void *ptr, int newest,
+                         size_t *name_p);
+
+/* What iris_i_heap_mark() does for external memory. */
+int iris_i_external_mark(struct iris_heap *heap, size_t name, int mark);
+
+/* Where it is; it is there. */
+void *iris_i_external_address(struct iris_heap *heap, size_t name);
 
 /* Its end, after an agreement of all ranks about it. */
-void iris_i_external_release(struct iris_heap *heap, const void *ptr);
+void iris_i_external_release(struct iris_heap *heap, size_t name);
 
 /* Bytes from `offset` in the window to the end of the external memory there; 0:
  * there is none. */

@@ -317,24 +317,39 @@ static void any_thread_may_release(void **state)
 
 static int gpu; /* there is one */
 
-/* Memory that is shared rather than copied, of the fake runtime. */
-static int shared(iris_t *iris, void *arg)
+/* Memory that is shared rather than copied, of the fake runtime; NULL: this is
+ * not it. */
+static char *make_own(iris_t *iris)
 {
-    void *fake = dlopen("libfakehip.so", RTLD_NOW | RTLD_NOLOAD), *own, *ptr;
+    void *fake = dlopen("libfakehip.so", RTLD_NOW | RTLD_NOLOAD), *own = NULL;
     int (*map)(int device, size_t bytes, int exportable, void **ptr_p);
-    struct iris_heap_stats window;
+
+    *(void **)&map = fake == NULL ? NULL : dlsym(fake, "fakehip_map");
+    return map == NULL || !harness_on_gpu(iris) ||
+                   map(iris_device_id(iris), (size_t)2 << 20, 1, &own) != 0
+               ? NULL
+               : own;
+}
+
+static int share(iris_t *iris, char *own, void **ptr_p)
+{
     int is_shared = 0;
 
+    CHECK_OK(iris_as_symmetric(iris, own, 1000, ptr_p, &is_shared));
+    CHECK_EQUAL(is_shared, 1);
+    return 0;
+}
+
+static int shared(iris_t *iris, void *arg)
+{
+    char *own = make_own(iris);
+    void *ptr;
+
     (void)arg;
-    *(void **)&map = fake == NULL ? NULL : dlsym(fake, "fakehip_map");
-    if (map == NULL || !harness_on_gpu(iris)) {
+    if (own == NULL) {
         return harness_left_out(__func__, "the fake runtime gives it");
     }
-    iris_i_alloc_stats(iris->heap.window, &window);
-    CHECK_EQUAL(map(iris_device_id(iris), (size_t)2 << 20, 1, &own), 0);
-    CHECK_OK(
-        iris_as_symmetric(iris, (char *)own + 256, 1000, &ptr, &is_shared));
-    CHECK_EQUAL(is_shared, 1);
+    CHECK_EQUAL(share(iris, own + 256, &ptr), 0);
     CHECK_BAD(iris, iris_free_later(iris, (char *)ptr + 1), IRIS_ERR_INVALID,
               "iris_free_later", "pass what it gave");
     CHECK_OK(iris_free_later(iris, ptr));
@@ -343,6 +358,45 @@ static int shared(iris_t *iris, void *arg)
     CHECK(iris_is_symmetric(iris, ptr));
     CHECK_OK(iris_free_deferred(iris));
     CHECK(!iris_is_symmetric(iris, ptr));
+    CHECK_EQUAL(stats_of(iris).num_deferred, 0);
+    return 0;
+}
+
+/* Four of one allocation, three of them at one address. Ranks release the same
+ * ones, however many each has released. */
+static int shared_more_than_once(iris_t *iris, void *arg)
+{
+    char *own = make_own(iris);
+    int first = iris_rank(iris) == 0;
+    void *ptr[3], *other;
+
+    (void)arg;
+    if (own == NULL) {
+        return harness_left_out(__func__, "the fake runtime gives it");
+    }
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQUAL(share(iris, own + 256, &ptr[i]), 0);
+        CHECK(ptr[i] == ptr[0]);
+    }
+    CHECK_EQUAL(share(iris, own + 4096, &other), 0);
+    CHECK_OK(iris_free_later(iris, ptr[0]));
+    CHECK_OK(first ? iris_free_later(iris, ptr[0]) : IRIS_OK);
+    CHECK_OK(iris_free_deferred(iris));
+    CHECK_EQUAL(stats_of(iris).num_deferred, first);
+    /* One of two waits on one rank, and the other goes. */
+    CHECK_OK(iris_free(iris, ptr[0]));
+    CHECK_OK(iris_free(iris, other));
+    CHECK(!iris_is_symmetric(iris, other));
+    CHECK(iris_is_symmetric(iris, ptr[0]));
+    CHECK_EQUAL(stats_of(iris).num_deferred, first);
+    if (first) {
+        CHECK_BAD(iris, iris_free_later(iris, ptr[0]), IRIS_ERR_INVALID,
+                  "given to iris_free_later before", "once");
+    } else {
+        CHECK_OK(iris_free_later(iris, ptr[0]));
+    }
+    CHECK_OK(iris_free_deferred(iris));
+    CHECK(!iris_is_symmetric(iris, ptr[0]));
     CHECK_EQUAL(stats_of(iris).num_deferred, 0);
     return 0;
 }
@@ -357,6 +411,8 @@ static void shared_memory_of_the_programs_goes_the_same_way(void **state)
     setenv("IRIS_ALLOCATOR", "vmem", 1);
     harness_run(1, shared, NULL);
     harness_run(2, shared, NULL);
+    harness_run(2, shared_more_than_once, NULL);
+    harness_run(4, shared_more_than_once, NULL);
     unsetenv("IRIS_ALLOCATOR");
 }
 
