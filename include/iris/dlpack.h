@@ -20,21 +20,27 @@ struct DLManagedTensorVersioned;
  *  before version 1.0, "dltensor". Its device is DLPack's CPU, CUDA or ROCm
  * with iris_device_id(). It may be a view, of a peer's memory, too.
  *
- *  The memory stays the caller's, who frees it when the other library has let
- *  go, by the struct's deleter, and not before. The deleter touches no memory
- *  but the struct, so it may run on any thread and at any time, after
- *  iris_finalize(), too; elements may not be touched any more then. The caller
- *  has synchronised the streams that write the tensor, or orders the other
- *  library's work behind them. Local, does not block.
+ *  A tensor that owns its memory hands it over: *tensor is a view from then on,
+ *  and the struct's deleter releases the memory as iris_free_later() does, so
+ *  that it goes when every rank's has run, or has released its own by that
+ *  call. What is exported of a view, such as a copy of *tensor with owner NULL,
+ *  keeps nothing: its memory stays the owner's, who frees it when the other
+ *  library has let go, and not before.
+ *
+ *  The deleter may run on any thread and at any time; after iris_finalize(),
+ *  which frees everything, elements may not be touched any more, and it frees
+ *  the struct alone. The other library calls it when its own work is over, of
+ *  which Iris knows nothing. The caller has synchronised the streams that write
+ *  the tensor, or orders the other library's work behind them. Local, does not
+ *  block.
  *
  *  IRIS_ERR_INVALID (tensor NULL or none, managed_p NULL), IRIS_ERR_NO_MEMORY,
- *  IRIS_ERR_STATE */
+ *  IRIS_ERR_STATE; *tensor is as it was then */
 IRIS_API iris_status_t
-iris_tensor_to_dlpack(iris_t *iris, const iris_tensor_t *tensor,
+iris_tensor_to_dlpack(iris_t *iris, iris_tensor_t *tensor,
                       struct DLManagedTensorVersioned **managed_p);
-IRIS_API iris_status_t
-iris_tensor_to_dlpack_unversioned(iris_t *iris, const iris_tensor_t *tensor,
-                                  struct DLManagedTensor **managed_p);
+IRIS_API iris_status_t iris_tensor_to_dlpack_unversioned(
+    iris_t *iris, iris_tensor_t *tensor, struct DLManagedTensor **managed_p);
 
 /** Another library's tensor on the heap, as iris_tensor_as_symmetric() puts it
  *  there: shared where that can be, else copied. Collective over the job.

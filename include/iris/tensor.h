@@ -181,7 +181,8 @@ IRIS_API iris_status_t iris_linspace(iris_t *iris, iris_value_t start,
 
 /** Frees a tensor's memory on every rank and makes *tensor one without.
  *  Collective, as iris_free(), which says what must be over by then. Views of
- *  the memory are not to be used any more.
+ *  the memory are not to be used any more. What iris_tensor_to_dlpack() has
+ *  handed over is freed by the other library, and *tensor is a view.
  *  IRIS_ERR_INVALID (a view, or freed already) and those of iris_free() */
 IRIS_API iris_status_t iris_tensor_free(iris_t *iris, iris_tensor_t *tensor);
 

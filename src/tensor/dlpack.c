@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct dlpack_dtype dtypes[] = {
     [IRIS_DTYPE_BOOL] = {DLPACK_BOOL, 8, 1},
@@ -35,7 +36,8 @@ static const struct dlpack_dtype dtypes[] = {
 /* ---- To ---- */
 
 /* What a consumer has: one of the structs, with the arrays it points to. All of
- * it is this block of memory, so that letting go of it needs no context. */
+ * it is this block of memory, so that letting go of it needs no context that
+ * lives. */
 struct exported {
     union {
         struct DLManagedTensorVersioned versioned;
@@ -43,19 +45,36 @@ struct exported {
     } as;
     int64_t shape[IRIS_TENSOR_DIMS_MAX];
     int64_t strides[IRIS_TENSOR_DIMS_MAX];
+    iris_t *iris;
+    void *owner; /* the memory that goes with it; NULL: none does */
 };
+
+/* Contexts stay for those who ask whether they have ended. Their memory has
+ * gone then, which is no error here. */
+static void release(struct exported *exported)
+{
+    iris_t *iris = exported->iris;
+
+    if (exported->owner != NULL && iris->pid == getpid() &&
+        atomic_load_explicit(&iris->life, memory_order_acquire) ==
+            IRIS_LIFE_LIVE) {
+        (void)iris_free_later(iris, exported->owner);
+    }
+    free(exported);
+}
 
 static void let_go(struct DLManagedTensorVersioned *self)
 {
-    free(self);
+    release((struct exported *)self);
 }
 
 static void let_go_unversioned(struct DLManagedTensor *self)
 {
-    free(self);
+    release((struct exported *)self);
 }
 
-static void describe(const iris_t *iris, const iris_tensor_t *tensor,
+/* The memory is the consumer's from now on, if it was the tensor's. */
+static void describe(iris_t *iris, iris_tensor_t *tensor,
                      struct exported *exported, struct dlpack_tensor *to)
 {
     static const int32_t device_types[] = {[IRIS_MEMORY_HOST] = DLPACK_CPU,
@@ -71,6 +90,9 @@ static void describe(const iris_t *iris, const iris_tensor_t *tensor,
     to->dtype = dtypes[tensor->dtype];
     to->shape = exported->shape;
     to->strides = exported->strides;
+    exported->iris = iris;
+    exported->owner = tensor->owner;
+    tensor->owner = NULL;
 }
 
 static iris_status_t export_tensor(const iris_t *iris, const char *call,
@@ -98,7 +120,7 @@ static iris_status_t export_tensor(const iris_t *iris, const char *call,
                              "%s: no memory for a DLPack tensor", call);
 }
 
-iris_status_t iris_tensor_to_dlpack(iris_t *iris, const iris_tensor_t *tensor,
+iris_status_t iris_tensor_to_dlpack(iris_t *iris, iris_tensor_t *tensor,
                                     struct DLManagedTensorVersioned **managed_p)
 {
     struct exported *exported;
@@ -118,7 +140,7 @@ iris_status_t iris_tensor_to_dlpack(iris_t *iris, const iris_tensor_t *tensor,
 }
 
 iris_status_t
-iris_tensor_to_dlpack_unversioned(iris_t *iris, const iris_tensor_t *tensor,
+iris_tensor_to_dlpack_unversioned(iris_t *iris, iris_tensor_t *tensor,
                                   struct DLManagedTensor **managed_p)
 {
     struct exported *exported;

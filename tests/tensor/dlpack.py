@@ -37,6 +37,13 @@ class Options(ctypes.Structure):
                 ("stream", ctypes.c_void_p), ("generator", ctypes.c_void_p)]
 
 
+class Stats(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in (
+        "size", "heap_bytes", "used_bytes", "free_bytes", "largest_free_bytes",
+        "peak_bytes", "mapped_bytes", "reserved_bytes", "metadata_bytes",
+        "num_allocs", "num_deferred")]
+
+
 lib = ctypes.CDLL(sys.argv[1])
 lib.iris_last_error.restype = ctypes.c_char_p
 lib.iris_full.argtypes = [ctypes.c_void_p, Shape, Value, ctypes.c_void_p,
@@ -80,8 +87,14 @@ def full(dtype, shape, value):
     return tensor
 
 
-def free(tensor):
-    check(lib.iris_tensor_free(iris, ctypes.byref(tensor)))
+def allocations():
+    """On this rank's heap, when what all have released is freed."""
+    check(lib.iris_free_deferred(iris))
+    stats = Stats()
+    check(lib.iris_heap_stats_sized(iris, ctypes.byref(stats),
+                                    ctypes.c_size_t(ctypes.sizeof(stats))))
+    must(stats.num_deferred == 0, "all ranks have let go")
+    return stats.num_allocs
 
 
 def barrier():
@@ -154,8 +167,9 @@ def check_views(imported, other_dtypes, fill):
             must(seen != before, name + ": written")
             must((seen == mine) == (num_ranks == 1), name + ": each rank's own")
         barrier()
+        before = allocations()
         del array
-        free(tensor)
+        must(allocations() == before - 1, name + ": goes with the array")
 
 
 def check_numpy():
@@ -196,8 +210,9 @@ def take_array(array, capsule, expected, imported):
     must(own[0] != contents(tensor, 1, peer)[0] or num_ranks == 1 or
          own[0] == 0, "each rank's own")
     barrier()
+    before = allocations()
     del seen
-    free(tensor)
+    must(allocations() == before - 1, "what was taken goes with the array")
 
 
 def check_torch():
@@ -214,14 +229,16 @@ def check_torch():
                 lambda array, value: array.fill_(value))
     array = torch.arange(24.0).reshape(4, 6)[:, ::2] + rank
     take_array(array, dlpack.to_dlpack(array), b"", imported)
-    # Views of other strides come as they are.
+    # Views of other strides come as they are, and keep nothing.
     tensor = full(11, (4, 6), rank)
     whole = imported(tensor)
     tensor.strides[0], tensor.strides[1] = 1, 4
     tensor.shape[0], tensor.shape[1] = 4, 6
+    before = allocations()
     must(imported(tensor).stride() == (1, 4), "strides")
+    must(allocations() == before, "a view keeps nothing")
     del whole
-    free(tensor)
+    must(allocations() == before - 1, "the whole goes with its array")
     return torch.__version__, full(11, (3,), 5), imported
 
 

@@ -134,8 +134,53 @@ static int keep_body(iris_t *iris, void *arg)
     CHECK_OK(iris_tensor_to_dlpack(iris, &tensor, &other));
     CHECK_EQUAL(pthread_create(&thread, NULL, let_go, other), 0);
     CHECK_EQUAL(pthread_join(thread, NULL), 0);
-    CHECK_OK(iris_tensor_free(iris, &tensor));
     return 0;
+}
+
+static struct iris_heap_stats stats_of(const iris_t *iris)
+{
+    struct iris_heap_stats stats = {0};
+
+    iris_heap_stats(iris, &stats);
+    return stats;
+}
+
+/* One rank exports its tensor, the other releases its own. */
+static int hand_over_body(iris_t *iris, void *arg)
+{
+    struct DLManagedTensorVersioned *owning, *borrowing;
+    size_t before = stats_of(iris).num_allocs;
+    iris_tensor_t tensor;
+    pthread_t thread;
+
+    (void)arg;
+    CHECK_OK(iris_zeros(iris, IRIS_SHAPE(3), NULL, &tensor));
+    if (iris_rank(iris) == 0) {
+        CHECK_BAD(iris, iris_tensor_to_dlpack(iris, &tensor, NULL),
+                  IRIS_ERR_INVALID, "managed_p", "NULL");
+        CHECK(tensor.owner != NULL);
+        CHECK_OK(iris_tensor_to_dlpack(iris, &tensor, &owning));
+        CHECK(tensor.owner == NULL);
+        CHECK_OK(iris_tensor_to_dlpack(iris, &tensor, &borrowing));
+        borrowing->deleter(borrowing);
+        CHECK_EQUAL(stats_of(iris).num_deferred, 0);
+        CHECK_EQUAL(pthread_create(&thread, NULL, let_go, owning), 0);
+        CHECK_EQUAL(pthread_join(thread, NULL), 0);
+    } else {
+        CHECK_OK(iris_free_later(iris, tensor.owner));
+    }
+    CHECK_EQUAL(stats_of(iris).num_deferred, 1);
+    CHECK_OK(iris_free_deferred(iris));
+    CHECK_EQUAL(stats_of(iris).num_allocs, before);
+    CHECK_EQUAL(stats_of(iris).num_deferred, 0);
+    return 0;
+}
+
+static void letting_go_of_a_tensor_that_owns_memory_frees_it(void **state)
+{
+    (void)state;
+    harness_run(1, hand_over_body, NULL);
+    harness_run(2, hand_over_body, NULL);
 }
 
 static void letting_go_needs_neither_thread_nor_context(void **state)
@@ -310,6 +355,7 @@ int main(void)
         cmocka_unit_test(structs_are_those_of_the_header),
         cmocka_unit_test(a_struct_says_what_the_tensor_is),
         cmocka_unit_test(letting_go_needs_neither_thread_nor_context),
+        cmocka_unit_test(letting_go_of_a_tensor_that_owns_memory_frees_it),
         cmocka_unit_test(a_tensor_of_others_comes_onto_every_heap),
         cmocka_unit_test(what_cannot_be_taken_is_refused_on_every_rank),
     };
