@@ -162,6 +162,45 @@ void bench_graph_drop(struct bench *b);
 iris_status_t bench_measure(struct bench *b, const struct bench_work *work,
                             struct bench_row *row_p);
 
+/* ---- tensor.c ---- */
+
+/* b->state of operations that fill a tensor. */
+struct bench_tensor {
+    iris_tensor_t memory; /* on the heap, of the largest size */
+    unsigned char *host;
+};
+
+struct bench_tensor_op {
+    int what;
+    iris_dtype_t dtype;
+};
+
+/* One size of one of them. */
+struct bench_tensor_point {
+    const struct bench_tensor_kind *kind;
+    int what;
+    iris_tensor_t out; /* as many elements as the point has */
+};
+
+struct bench_tensor_kind {
+    const struct bench_tensor_op *ops;
+    uint32_t max_enqueued;
+    bench_enqueue_fn enqueue; /* `arg` is the point */
+    /* Adds how many elements of all ranks are wrong. Collective. */
+    iris_status_t (*verify)(struct bench *b,
+                            const struct bench_tensor_point *point,
+                            uint64_t *wrong_p);
+};
+
+iris_status_t bench_tensor_open(struct bench *b, size_t host_bytes);
+void bench_tensor_close(struct bench *b);
+iris_status_t bench_tensor_run(struct bench *b,
+                               const struct bench_tensor_kind *kind, size_t op,
+                               struct bench_row *row_p);
+
+/* Enqueues iris_memset of a point's memory. */
+iris_status_t bench_tensor_memset(struct bench *b, const void *arg);
+
 /* Fills in times from single operations timed on this rank, in any order
  * (`samples` gets sorted): of each figure the slowest rank's. Idle ranks pass
  * count 0. Collective. */

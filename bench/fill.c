@@ -8,7 +8,6 @@
 
 #include <iris/device/half.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MAX_ENQUEUED 256
@@ -21,10 +20,7 @@ static const char *const fill_names[] = {
     "zeros",      "full_f32",    "full_i8",   "arange_f32", "arange_f64",
     "arange_f16", "arange_bf16", "arange_i8", "arange_i64", NULL};
 
-static const struct {
-    int what;
-    iris_dtype_t dtype;
-} fill_ops[] = {
+static const struct bench_tensor_op fill_ops[] = {
     {ZEROS, IRIS_DTYPE_F32},   {FULL, IRIS_DTYPE_F32},
     {FULL, IRIS_DTYPE_I8},     {ARANGE, IRIS_DTYPE_F32},
     {ARANGE, IRIS_DTYPE_F64},  {ARANGE, IRIS_DTYPE_F16},
@@ -32,50 +28,14 @@ static const struct {
     {ARANGE, IRIS_DTYPE_I64},
 };
 
-struct fill {
-    iris_tensor_t memory; /* on the heap */
-    unsigned char *host;
-};
-
-struct fill_point {
-    int what;
-    iris_tensor_t out; /* as many elements as the point has */
-};
-
 static iris_status_t fill_open(struct bench *b)
 {
-    struct fill *fill = calloc(1, sizeof *fill);
-    struct iris_tensor_options options;
-
-    if (fill == NULL) {
-        return IRIS_ERR_NO_MEMORY;
-    }
-    b->state = fill;
-    fill->host = malloc(b->options.max_bytes);
-    if (fill->host == NULL) {
-        return IRIS_ERR_NO_MEMORY;
-    }
-    iris_tensor_options_init(&options);
-    options.dtype = IRIS_DTYPE_U8;
-    return iris_empty(b->iris, IRIS_SHAPE((int64_t)b->options.max_bytes),
-                      &options, &fill->memory);
-}
-
-static void fill_close(struct bench *b)
-{
-    struct fill *fill = b->state;
-
-    if (fill == NULL) {
-        return;
-    }
-    (void)iris_tensor_free(b->iris, &fill->memory);
-    free(fill->host);
-    free(fill);
+    return bench_tensor_open(b, b->options.max_bytes);
 }
 
 static iris_status_t enqueue(struct bench *b, const void *arg)
 {
-    const struct fill_point *point = arg;
+    const struct bench_tensor_point *point = arg;
     struct iris_tensor_options options;
     int64_t count = iris_tensor_numel(&point->out);
     iris_tensor_t result;
@@ -101,22 +61,8 @@ static iris_status_t enqueue(struct bench *b, const void *arg)
     }
 }
 
-static iris_status_t enqueue_memset(struct bench *b, const void *arg)
-{
-    const struct fill_point *point = arg;
-
-    return iris_memset(b->iris, point->out.data, 1,
-                       iris_tensor_bytes(&point->out), NULL);
-}
-
-static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
-                         bool reference)
-{
-    return bench_enqueue(b, reference ? enqueue_memset : enqueue, arg, reps);
-}
-
 /* The element as the host makes it. */
-static void expect(const struct fill_point *point, size_t i,
+static void expect(const struct bench_tensor_point *point, size_t i,
                    unsigned char *element_p)
 {
     double number = point->what == ZEROS  ? 0
@@ -146,22 +92,23 @@ static void expect(const struct fill_point *point, size_t i,
     }
 }
 
-static iris_status_t verify(struct bench *b, const struct fill_point *point,
+static iris_status_t verify(struct bench *b,
+                            const struct bench_tensor_point *point,
                             uint64_t *wrong_p)
 {
-    struct fill *fill = b->state;
+    const struct bench_tensor *state = b->state;
     size_t width = iris_dtype_size(point->out.dtype);
     size_t count = (size_t)iris_tensor_numel(&point->out);
-    iris_status_t status = run(b, point, 1, true);
+    iris_status_t status = bench_tensor_memset(b, point);
     unsigned char wanted[8];
 
-    status = status == IRIS_OK ? run(b, point, 1, false) : status;
+    status = status == IRIS_OK ? enqueue(b, point) : status;
     if (status == IRIS_OK) {
-        status = bench_copy(b, fill->host, point->out.data, count * width);
+        status = bench_copy(b, state->host, point->out.data, count * width);
     }
     for (size_t i = 0; i < count && status == IRIS_OK; i++) {
         expect(point, i, wanted);
-        *wrong_p += memcmp(fill->host + i * width, wanted, width) != 0;
+        *wrong_p += memcmp(state->host + i * width, wanted, width) != 0;
     }
     return status == IRIS_OK ? bench_sum(b, wrong_p) : status;
 }
@@ -169,24 +116,12 @@ static iris_status_t verify(struct bench *b, const struct fill_point *point,
 static iris_status_t run_fill(struct bench *b, size_t op,
                               struct bench_row *row_p)
 {
-    struct fill *fill = b->state;
-    struct fill_point point = {.what = fill_ops[op].what, .out = fill->memory};
-    struct bench_work work = {.run = run,
-                              .arg = &point,
-                              .max_reps = MAX_ENQUEUED,
-                              .has_reference = true};
-    iris_status_t status;
+    static const struct bench_tensor_kind kind = {.ops = fill_ops,
+                                                  .max_enqueued = MAX_ENQUEUED,
+                                                  .enqueue = enqueue,
+                                                  .verify = verify};
 
-    point.out.dtype = fill_ops[op].dtype;
-    point.out.shape[0] =
-        (int64_t)(row_p->bytes / iris_dtype_size(point.out.dtype));
-    row_p->variant = iris_dtype_name(point.out.dtype);
-    status = verify(b, &point, &row_p->wrong);
-    if (status == IRIS_OK) {
-        status = bench_measure(b, &work, row_p);
-    }
-    bench_rate_bytes(row_p, row_p->bytes, "iris_memset");
-    return status;
+    return bench_tensor_run(b, &kind, op, row_p);
 }
 
 const struct bench_group bench_fill = {
@@ -197,5 +132,5 @@ const struct bench_group bench_fill = {
     .min_bytes = 8,
     .open = fill_open,
     .run = run_fill,
-    .close = fill_close,
+    .close = bench_tensor_close,
 };

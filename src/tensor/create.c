@@ -320,22 +320,27 @@ iris_status_t iris_empty(iris_t *iris, iris_shape_t shape,
     return iris_i_tensor_create(iris, &request, tensor_p);
 }
 
+struct constant {
+    struct iris_call_type type;
+    int64_t value;
+};
+
 static iris_status_t create_constant(iris_t *iris,
-                                     const struct iris_call_type *type,
+                                     const struct constant *constant,
                                      const iris_shape_t *shape,
                                      const struct iris_tensor_options *options,
                                      iris_tensor_t *tensor_p)
 {
     struct iris_tensor_request request;
-    iris_status_t status = iris_i_tensor_begin(iris, type, options, &request);
+    iris_status_t status =
+        iris_i_tensor_begin(iris, &constant->type, options, &request);
 
     if (status != IRIS_OK) {
         return status;
     }
     request.shape = *shape;
     request.dtype = iris_i_tensor_dtype(&request, IRIS_DTYPE_F32);
-    return create_full(iris, &request,
-                       iris_value_int(strcmp(type->name, "iris_ones") == 0),
+    return create_full(iris, &request, iris_value_int(constant->value),
                        tensor_p);
 }
 
@@ -343,20 +348,20 @@ iris_status_t iris_zeros(iris_t *iris, iris_shape_t shape,
                          const struct iris_tensor_options *options,
                          iris_tensor_t *tensor_p)
 {
-    static const struct iris_call_type type = {"iris_zeros",
-                                               IRIS_TENSOR_CALL_FIELDS};
+    static const struct constant zeros = {
+        {"iris_zeros", IRIS_TENSOR_CALL_FIELDS}, 0};
 
-    return create_constant(iris, &type, &shape, options, tensor_p);
+    return create_constant(iris, &zeros, &shape, options, tensor_p);
 }
 
 iris_status_t iris_ones(iris_t *iris, iris_shape_t shape,
                         const struct iris_tensor_options *options,
                         iris_tensor_t *tensor_p)
 {
-    static const struct iris_call_type type = {"iris_ones",
-                                               IRIS_TENSOR_CALL_FIELDS};
+    static const struct constant ones = {{"iris_ones", IRIS_TENSOR_CALL_FIELDS},
+                                         1};
 
-    return create_constant(iris, &type, &shape, options, tensor_p);
+    return create_constant(iris, &ones, &shape, options, tensor_p);
 }
 
 static iris_dtype_t dtype_of(iris_value_t value)

@@ -127,17 +127,21 @@ static iris_status_t create(iris_t *iris, struct iris_tensor_request *request,
     return status;
 }
 
+struct distribution {
+    struct iris_call_type type;
+    enum iris_random_kind kind;
+};
+
 static iris_status_t create_real(iris_t *iris,
-                                 const struct iris_call_type *type,
+                                 const struct distribution *distribution,
                                  const iris_shape_t *shape,
                                  const struct iris_tensor_options *options,
                                  iris_tensor_t *tensor_p)
 {
     struct iris_tensor_request request;
-    struct numbers numbers = {.kind = strcmp(type->name, "iris_rand") == 0
-                                          ? IRIS_RANDOM_UNIFORM
-                                          : IRIS_RANDOM_NORMAL};
-    iris_status_t status = iris_i_tensor_begin(iris, type, options, &request);
+    struct numbers numbers = {.kind = distribution->kind};
+    iris_status_t status =
+        iris_i_tensor_begin(iris, &distribution->type, options, &request);
 
     if (status != IRIS_OK) {
         return status;
@@ -150,7 +154,7 @@ static iris_status_t create_real(iris_t *iris,
             &iris->log, IRIS_ERR_INVALID,
             "%s: dtype %s has no such numbers; ask for a float or a complex "
             "dtype, or call iris_randint",
-            type->name, iris_dtype_name(request.dtype));
+            distribution->type.name, iris_dtype_name(request.dtype));
     }
     return create(iris, &request, &numbers, tensor_p);
 }
@@ -159,20 +163,20 @@ iris_status_t iris_rand(iris_t *iris, iris_shape_t shape,
                         const struct iris_tensor_options *options,
                         iris_tensor_t *tensor_p)
 {
-    static const struct iris_call_type type = {"iris_rand",
-                                               IRIS_TENSOR_CALL_FIELDS};
+    static const struct distribution uniform = {
+        {"iris_rand", IRIS_TENSOR_CALL_FIELDS}, IRIS_RANDOM_UNIFORM};
 
-    return create_real(iris, &type, &shape, options, tensor_p);
+    return create_real(iris, &uniform, &shape, options, tensor_p);
 }
 
 iris_status_t iris_randn(iris_t *iris, iris_shape_t shape,
                          const struct iris_tensor_options *options,
                          iris_tensor_t *tensor_p)
 {
-    static const struct iris_call_type type = {"iris_randn",
-                                               IRIS_TENSOR_CALL_FIELDS};
+    static const struct distribution normal = {
+        {"iris_randn", IRIS_TENSOR_CALL_FIELDS}, IRIS_RANDOM_NORMAL};
 
-    return create_real(iris, &type, &shape, options, tensor_p);
+    return create_real(iris, &normal, &shape, options, tensor_p);
 }
 
 /* ---- Integers ---- */
