@@ -27,7 +27,7 @@ shell_tests = %D%/amd_code.sh %D%/amd_host.sh %D%/amd_mutants.sh \
 	%D%/device_compile.sh %D%/dlpack.sh %D%/docs.sh %D%/examples.sh \
 	%D%/gpu_sources.sh %D%/hip.sh %D%/info.sh %D%/install.sh \
 	%D%/iriscc.sh %D%/launchers.sh %D%/man.sh %D%/probe.sh %D%/python.sh \
-	%D%/readme.sh %D%/report.sh %D%/upstream.sh
+	%D%/readme.sh %D%/report.sh %D%/rounding.sh %D%/upstream.sh
 
 # No test may hang the suite; a wrapper (valgrind) goes around the programs.
 TEST_TIMEOUT = 900
