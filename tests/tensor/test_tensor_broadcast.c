@@ -326,6 +326,49 @@ static void what_makes_no_sense_is_refused_on_every_member(void **state)
     harness_run(4, refused_body, NULL);
 }
 
+/* Ranks 0 and 1 are on one node, 2 and 3 on the other. */
+static int nodes_body(iris_t *iris, void *arg)
+{
+    int rank = iris_rank(iris), pair[2] = {rank / 2 * 2, rank / 2 * 2 + 1};
+    struct iris_heap_stats before, after;
+    iris_value_t value = iris_value_int(rank);
+    iris_tensor_t tensor, made;
+    iris_group_t *node;
+    float seen;
+
+    (void)arg;
+    CHECK_OK(iris_group_create(iris, pair, 2, &node));
+    CHECK_OK(iris_full(iris, IRIS_SHAPE(5), IRIS_VALUE(1.5f + (float)rank),
+                       NULL, &tensor));
+    /* Numbers come from everywhere, tensors within a node. */
+    CHECK_OK(iris_broadcast_value(iris, &value, 3, NULL));
+    CHECK_EQUAL(value.as.i, 3);
+    CHECK_OK(iris_tensor_broadcast(iris, &tensor, 1, node, NULL));
+    CHECK_OK(harness_read(iris, &seen, tensor.data, sizeof seen));
+    CHECK(seen == 1.5f + (float)pair[1]);
+    CHECK_OK(iris_heap_stats(iris, &before));
+    for (int root = 0; root < 4; root++) {
+        CHECK_STATUS(iris_tensor_broadcast(iris, &tensor, root, NULL, NULL),
+                     IRIS_ERR_UNREACHABLE);
+        CHECK_MESSAGE("heap is not mapped on rank");
+        CHECK_STATUS(iris_tensor_broadcast_new(iris, &tensor, root, &made),
+                     IRIS_ERR_UNREACHABLE);
+        CHECK_MESSAGE("heap is not mapped on rank");
+    }
+    CHECK_OK(iris_heap_stats(iris, &after));
+    CHECK_EQUAL(after.used_bytes, before.used_bytes);
+    CHECK_OK(iris_tensor_free(iris, &tensor));
+    return iris_group_destroy(iris, node);
+}
+
+static void a_root_out_of_reach_is_an_error_of_every_member(void **state)
+{
+    (void)state;
+    setenv("IRIS_NODES", "2", 1);
+    harness_run(4, nodes_body, NULL);
+    unsetenv("IRIS_NODES");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +376,7 @@ int main(void)
         cmocka_unit_test(tensors_of_any_strides_come_from_any_root),
         cmocka_unit_test(tensors_come_to_ranks_that_do_not_know_them),
         cmocka_unit_test(what_makes_no_sense_is_refused_on_every_member),
+        cmocka_unit_test(a_root_out_of_reach_is_an_error_of_every_member),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
