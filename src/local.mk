@@ -14,6 +14,7 @@ include %D%/queue/local.mk
 include %D%/context/local.mk
 include %D%/tensor/local.mk
 include %D%/ccl/local.mk
+include %D%/ops/local.mk
 libirisi_la_LIBADD = libirismpi.la
 libirismpi_la_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
 libirismpi_la_LIBADD = $(MPI_LIBS)

@@ -14,6 +14,7 @@ include %D%/heap/local.mk
 include %D%/queue/local.mk
 include %D%/context/local.mk
 include %D%/ccl/local.mk
+include %D%/ops/local.mk
 include %D%/device/local.mk
 include %D%/tensor/local.mk
 include %D%/fuzz/local.mk

@@ -237,6 +237,16 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
 #: NumPy make themselves; DLPack's, whose tensors do not keep their memory; and
 #: broadcast of numbers and tensors, since values here may be of any type.
 NOT_CALLED = (
+    "iris_ops_options_init_sized",
+    "iris_ops_workspace_destroy",
+    "iris_matmul_all_reduce",
+    "iris_all_gather_matmul",
+    "iris_matmul_all_gather",
+    "iris_matmul_reduce_scatter",
+    "iris_matmul_all_reduce_preamble",
+    "iris_all_gather_matmul_preamble",
+    "iris_matmul_all_gather_preamble",
+    "iris_matmul_reduce_scatter_preamble",
     "iris_gpu_image_add",
     "iris_gpu_image_remove",
     "iris_cpu_end",

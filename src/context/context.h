@@ -62,6 +62,7 @@ struct iris {
     pthread_mutex_t groups_lock;
     int64_t *device_context;    /* device memory, at the heap's start */
     struct iris_extension *ccl; /* of collectives; NULL: not used yet */
+    struct iris_extension *ops; /* the same of fused operations */
 };
 
 /* iris_init() for ranks this process made: `bootstrap` says who they are. */

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is asked of a fused operation, checked: options, tensors, sizes.
+ */
+#include "config.h"
+
+#include "ops/ops.h"
+
+#include <iris/constants.h>
+
+#include "ops/kernels.h"
+
+#include <string.h>
+
+void iris_ops_options_init_sized(struct iris_ops_options *options, size_t size)
+{
+    memset(options, 0, size);
+    options->size = size;
+}
+
+/* A struct of an older header has fewer fields. */
+static iris_status_t take_options(iris_t *iris, struct iris_ops_call *call,
+                                  const struct iris_ops_options *options)
+{
+    iris_status_t status;
+
+    iris_ops_options_init(&call->options);
+    if (options != NULL && (options->size < sizeof options->size ||
+                            options->size > sizeof *options)) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: options of %zu bytes; call "
+                           "iris_ops_options_init() before setting fields, and "
+                           "use a library as new as the header",
+                           call->name, options->size);
+    }
+    if (options != NULL) {
+        memcpy(&call->options, options, options->size);
+    }
+    status = iris_i_group_resolve(iris, call->options.group, &call->group);
+    if (status == IRIS_OK) {
+        status = iris_i_stream_resolve(&iris->queue, call->options.stream,
+                                       &call->options.stream);
+    }
+    if (status == IRIS_OK && (unsigned)call->options.bias_by_row > 1) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: bias_by_row is %d; pass 0 or 1", call->name,
+                           call->options.bias_by_row);
+    }
+    return status;
+}
+
+/* ---- Tensors ---- */
+
+static iris_status_t check_matrix(const iris_t *iris,
+                                  const struct iris_ops_call *call,
+                                  const char *name, const iris_tensor_t *tensor)
+{
+    if (tensor == NULL) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID, "%s: %s is NULL",
+                           call->name, name);
+    }
+    if (tensor->ndim != 2 || tensor->shape[0] < 0 || tensor->shape[1] < 0) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: %s has %d dimensions; pass a matrix, of two",
+                           call->name, name, tensor->ndim);
+    }
+    if (iris_i_matmul_kernel(tensor->dtype) == NULL ||
+        (call->b != NULL && tensor->dtype != call->b->dtype)) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: %s is of %s; pass f32, f16 or bf16, the same "
+                           "for a, b and out",
+                           call->name, name, iris_dtype_name(tensor->dtype));
+    }
+    return tensor->data != NULL || iris_tensor_numel(tensor) == 0
+               ? IRIS_OK
+               : iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                             "%s: %s has no memory", call->name, name);
+}
+
+/* The bytes from the first element to the last, in any order of them; there is
+ * one. */
+static void extent_of(const iris_tensor_t *tensor, uintptr_t *begin_p,
+                      uintptr_t *end_p)
+{
+    intptr_t width = (intptr_t)iris_dtype_size(tensor->dtype);
+    intptr_t low = 0, high = width;
+
+    for (int i = 0; i < tensor->ndim; i++) {
+        intptr_t reach =
+            (intptr_t)((tensor->shape[i] - 1) * tensor->strides[i]) * width;
+
+        low += reach < 0 ? reach : 0;
+        high += reach > 0 ? reach : 0;
+    }
+    *begin_p = (uintptr_t)tensor->data + (uintptr_t)low;
+    *end_p = (uintptr_t)tensor->data + (uintptr_t)high;
+}
+
+static int overlap(const iris_tensor_t *one, const iris_tensor_t *other)
+{
+    uintptr_t begin, end, other_begin, other_end;
+
+    if (iris_tensor_numel(one) == 0 || iris_tensor_numel(other) == 0) {
+        return 0;
+    }
+    extent_of(one, &begin, &end);
+    extent_of(other, &other_begin, &other_end);
+    return begin < other_end && other_begin < end;
+}
+
+static iris_status_t check_tensors(const iris_t *iris,
+                                   const struct iris_ops_call *call)
+{
+    const iris_tensor_t *out = call->out;
+    iris_status_t status = check_matrix(iris, call, "b", call->b);
+
+    if (status == IRIS_OK) {
+        status = check_matrix(iris, call, "a", call->a);
+    }
+    if (status == IRIS_OK) {
+        status = check_matrix(iris, call, "out", out);
+    }
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (out->shape[1] > 1 && out->strides[1] != 1) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: the elements of a row of out are %lld apart; "
+                           "pass one whose rows are dense",
+                           call->name, (long long)out->strides[1]);
+    }
+    if (out->shape[0] > 1 && out->strides[0] < out->shape[1]) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: rows of out, %lld apart, overlap", call->name,
+                           (long long)out->strides[0]);
+    }
+    if (overlap(out, call->a) || overlap(out, call->b)) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: out overlaps a or b; pass another", call->name);
+    }
+    return IRIS_OK;
+}
+
+static iris_status_t check_bias(const iris_t *iris,
+                                const struct iris_ops_call *call, int64_t rows)
+{
+    const iris_tensor_t *bias = call->options.bias;
+    int64_t count = call->options.bias_by_row ? rows : call->n;
+
+    if (bias == NULL || (bias->ndim == 1 && bias->dtype == call->b->dtype &&
+                         bias->shape[0] == count && bias->data != NULL &&
+                         !overlap(call->out, bias))) {
+        return IRIS_OK;
+    }
+    return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                       "%s: bias has to be a tensor of %lld elements of %s, "
+                       "one for each %s, apart from out",
+                       call->name, (long long)count,
+                       iris_dtype_name(call->b->dtype),
+                       call->options.bias_by_row ? "row" : "column");
+}
+
+/* ---- Sizes ---- */
+
+struct iris_ops_share iris_i_ops_share(const struct iris_ops_call *call,
+                                       int64_t rows, int64_t member)
+{
+    int64_t each = rows / call->members, more = rows % call->members;
+    struct iris_ops_share share = {each * member +
+                                       (member < more ? member : more),
+                                   each + (member < more)};
+
+    return share;
+}
+
+int64_t iris_i_ops_most(const struct iris_ops_call *call, int64_t rows)
+{
+    return (rows + call->members - 1) / call->members;
+}
+
+/* Which of the sizes are shares, and that all of them fit. */
+static iris_status_t check_sizes(const iris_t *iris, struct iris_ops_call *call)
+{
+    const int64_t *a = call->a->shape, *b = call->b->shape;
+    const int64_t *out = call->out->shape;
+    int64_t rows, columns, out_rows;
+
+    call->k = b[0];
+    call->n = b[1];
+    call->m = call->op == IRIS_OPS_MATMUL_REDUCE_SCATTER ? a[0] : out[0];
+    call->by_column = call->op == IRIS_OPS_ALL_GATHER_MATMUL &&
+                      a[0] == call->m && a[1] != call->k;
+    rows = iris_i_ops_share(call, call->m, call->index).rows;
+    columns = iris_i_ops_share(call, call->k, call->index).rows;
+    out_rows = call->op == IRIS_OPS_MATMUL_REDUCE_SCATTER ? rows : call->m;
+    if (call->op == IRIS_OPS_MATMUL_ALL_REDUCE || call->by_column ||
+        call->op == IRIS_OPS_MATMUL_REDUCE_SCATTER) {
+        rows = call->m;
+    }
+    columns = call->by_column ? columns : call->k;
+    if (a[0] == rows && a[1] == columns && out[0] == out_rows &&
+        out[1] == call->n && call->m > 0 && call->n > 0 && call->k > 0) {
+        return check_bias(iris, call,
+                          call->op == IRIS_OPS_ALL_GATHER_MATMUL ? call->m
+                                                                 : rows);
+    }
+    return iris_i_fail(
+        &iris->log, IRIS_ERR_INVALID,
+        "%s: a (%lld, %lld), b (%lld, %lld) and out (%lld, "
+        "%lld) do not fit; for this b and member %lld of %lld a "
+        "has to be (%lld, %lld) and out (%lld, %lld), none of "
+        "the whole sizes 0",
+        call->name, (long long)a[0], (long long)a[1], (long long)b[0],
+        (long long)b[1], (long long)out[0], (long long)out[1],
+        (long long)call->index, (long long)call->members, (long long)rows,
+        (long long)columns, (long long)out_rows, (long long)call->n);
+}
+
+/* Whether the collective can work in `out` itself: its rows follow each other,
+ * and shares of them are equal. The same on all members. */
+static int is_direct(const struct iris_ops_call *call)
+{
+    const iris_tensor_t *out = call->out;
+    int dense = out->shape[0] <= 1 || out->strides[0] == out->shape[1];
+
+    return dense && (call->op == IRIS_OPS_MATMUL_ALL_REDUCE ||
+                     call->m % call->members == 0);
+}
+
+/* Elements that are kept besides a, b and out, as operations.c lays them out.
+ */
+static int64_t elements(const struct iris_ops_call *call)
+{
+    int64_t most_rows = iris_i_ops_most(call, call->m);
+    int64_t most_columns = iris_i_ops_most(call, call->k);
+
+    if (call->members == 1) {
+        return 0;
+    }
+    switch (call->op) {
+    case IRIS_OPS_MATMUL_ALL_REDUCE:
+        return call->direct ? 0 : call->m * call->n;
+    case IRIS_OPS_MATMUL_ALL_GATHER:
+        return call->direct ? 0 : call->members * most_rows * call->n;
+    case IRIS_OPS_ALL_GATHER_MATMUL:
+        return call->by_column
+                   ? call->members * call->m * most_columns + call->m * call->k
+                   : call->members * most_rows * call->k;
+    default:
+        return call->members * most_rows * call->n;
+    }
+}
+
+iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
+                               const struct iris_ops_options *options)
+{
+    iris_status_t status = iris_i_enter(iris, call->name);
+
+    if (status == IRIS_OK) {
+        status = take_options(iris, call, options);
+    }
+    if (status == IRIS_OK) {
+        status = check_tensors(iris, call);
+    }
+    if (status != IRIS_OK) {
+        return status;
+    }
+    call->members = call->group->members.count;
+    call->index = call->group->index;
+    status = check_sizes(iris, call);
+    if (status == IRIS_OK) {
+        call->direct = is_direct(call);
+        call->workspace =
+            (size_t)elements(call) * iris_dtype_size(call->b->dtype);
+    }
+    return status;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kernels of fused operations, to be launched with the arguments of
+ * <iris/device/kernels/matmul_args.h>. C and C++: kernels.c is compiled for
+ * GPUs, too.
+ */
+#ifndef IRIS_SRC_OPS_KERNELS_H
+#define IRIS_SRC_OPS_KERNELS_H
+
+#include <iris/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The product of matrices of this type; NULL: there is none. */
+const struct iris_kernel *iris_i_matmul_kernel(iris_dtype_t dtype);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* IRIS_SRC_OPS_KERNELS_H */

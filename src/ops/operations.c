@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The public operations: checked, given memory, and enqueued as products and
+ * collectives.
+ */
+#include "config.h"
+
+#include "ops/ops.h"
+
+#include <iris/ccl.h>
+#include <iris/constants.h>
+
+/* ---- Matrices ---- */
+
+static iris_tensor_t matrix(char *data, iris_dtype_t dtype, int64_t rows,
+                            int64_t columns)
+{
+    iris_tensor_t matrix = {.data = data,
+                            .dtype = dtype,
+                            .ndim = 2,
+                            .shape = {rows, columns},
+                            .strides = {columns, 1}};
+
+    return matrix;
+}
+
+static iris_tensor_t rows_of(const iris_tensor_t *tensor,
+                             struct iris_ops_share share)
+{
+    iris_tensor_t part = *tensor;
+
+    part.data =
+        (char *)tensor->data + share.begin * tensor->strides[0] *
+                                   (int64_t)iris_dtype_size(tensor->dtype);
+    part.shape[0] = share.rows;
+    return part;
+}
+
+static iris_tensor_t columns_of(const iris_tensor_t *tensor,
+                                struct iris_ops_share share)
+{
+    iris_tensor_t part = *tensor;
+
+    part.data =
+        (char *)tensor->data + share.begin * tensor->strides[1] *
+                                   (int64_t)iris_dtype_size(tensor->dtype);
+    part.shape[1] = share.rows;
+    return part;
+}
+
+/* Rows of the workspace, which has as many columns. */
+static iris_tensor_t kept_rows(const struct iris_ops_call *call, int64_t begin,
+                               int64_t rows, int64_t columns)
+{
+    size_t at = (size_t)(begin * columns) * iris_dtype_size(call->b->dtype);
+
+    return matrix(call->memory + at, call->b->dtype, rows, columns);
+}
+
+/* ---- Steps ---- */
+
+static struct iris_ccl_options collective(const struct iris_ops_call *call)
+{
+    struct iris_ccl_options options;
+
+    iris_ccl_options_init(&options);
+    options.stream = call->options.stream;
+    options.group = call->options.group;
+    return options;
+}
+
+/* The product of rows of `a`, those from `bias_begin` on of all that a bias by
+ * row is for. Of a sum member 0's bias counts. */
+static iris_status_t multiply(iris_t *iris, const struct iris_ops_call *call,
+                              iris_tensor_t a, iris_tensor_t out,
+                              int64_t bias_begin)
+{
+    int is_sum = call->op == IRIS_OPS_MATMUL_ALL_REDUCE ||
+                 call->op == IRIS_OPS_MATMUL_REDUCE_SCATTER;
+    struct iris_ops_product product = {
+        .a = a,
+        .b = *call->b,
+        .out = out,
+        .bias = is_sum && call->index != 0 ? NULL : call->options.bias,
+        .bias_by_row = call->options.bias_by_row,
+        .bias_begin = call->options.bias_by_row ? bias_begin : 0};
+
+    return iris_i_ops_product(iris, &product, call->options.stream);
+}
+
+static iris_status_t copy(iris_t *iris, const struct iris_ops_call *call,
+                          iris_tensor_t to, iris_tensor_t from)
+{
+    return iris_tensor_numel(&from) == 0
+               ? IRIS_OK
+               : iris_tensor_copy(iris, &to, &from, call->options.stream);
+}
+
+static iris_status_t gather(iris_t *iris, const struct iris_ops_call *call,
+                            char *memory, int64_t elements)
+{
+    struct iris_ccl_options options = collective(call);
+    size_t bytes = (size_t)elements * iris_dtype_size(call->b->dtype);
+
+    return iris_all_gather(iris, memory + (size_t)call->index * bytes, memory,
+                           (size_t)elements, call->b->dtype, &options);
+}
+
+/* ---- The operations ---- */
+
+static iris_status_t matmul_all_reduce(iris_t *iris,
+                                       const struct iris_ops_call *call)
+{
+    struct iris_ccl_options options = collective(call);
+    iris_tensor_t sum =
+        call->direct ? *call->out : kept_rows(call, 0, call->m, call->n);
+    iris_status_t status = multiply(iris, call, *call->a, sum, 0);
+
+    if (status == IRIS_OK) {
+        status = iris_all_reduce(iris, sum.data, sum.data,
+                                 (size_t)(call->m * call->n), sum.dtype,
+                                 IRIS_REDUCE_SUM, &options);
+    }
+    return status == IRIS_OK && !call->direct
+               ? copy(iris, call, *call->out, sum)
+               : status;
+}
+
+static iris_status_t matmul_all_gather(iris_t *iris,
+                                       const struct iris_ops_call *call)
+{
+    int64_t most = iris_i_ops_most(call, call->m);
+    struct iris_ops_share share = iris_i_ops_share(call, call->m, call->index);
+    iris_tensor_t own =
+        call->direct ? rows_of(call->out, share)
+                     : kept_rows(call, call->index * most, share.rows, call->n);
+    iris_status_t status = multiply(iris, call, *call->a, own, 0);
+
+    if (status == IRIS_OK) {
+        status =
+            gather(iris, call, call->direct ? call->out->data : call->memory,
+                   most * call->n);
+    }
+    for (int64_t i = 0; i < call->members && !call->direct; i++) {
+        share = iris_i_ops_share(call, call->m, i);
+        if (status == IRIS_OK) {
+            status = copy(iris, call, rows_of(call->out, share),
+                          kept_rows(call, i * most, share.rows, call->n));
+        }
+    }
+    return status;
+}
+
+/* Members' rows one below the other, with a gap where a share has one less. */
+static iris_status_t gather_rows(iris_t *iris, const struct iris_ops_call *call)
+{
+    int64_t most = iris_i_ops_most(call, call->m);
+    int64_t step = call->m % call->members == 0 ? call->members : 1;
+    iris_status_t status =
+        copy(iris, call,
+             kept_rows(call, call->index * most, call->a->shape[0], call->k),
+             *call->a);
+
+    if (status == IRIS_OK) {
+        status = gather(iris, call, call->memory, most * call->k);
+    }
+    for (int64_t i = 0; i < call->members && status == IRIS_OK; i += step) {
+        struct iris_ops_share share = iris_i_ops_share(call, call->m, i);
+
+        share.rows *= step; /* equal shares follow each other */
+        status =
+            multiply(iris, call, kept_rows(call, i * most, share.rows, call->k),
+                     rows_of(call->out, share), share.begin);
+    }
+    return status;
+}
+
+/* Where member i's columns are kept, a matrix of their own. */
+static iris_tensor_t kept_columns(const struct iris_ops_call *call, int64_t i)
+{
+    size_t each = (size_t)(call->m * iris_i_ops_most(call, call->k)) *
+                  iris_dtype_size(call->b->dtype);
+
+    return matrix(call->memory + (size_t)i * each, call->b->dtype, call->m,
+                  iris_i_ops_share(call, call->k, i).rows);
+}
+
+/* Members' columns are put together behind where they were gathered. */
+static iris_status_t gather_columns(iris_t *iris,
+                                    const struct iris_ops_call *call)
+{
+    int64_t most = iris_i_ops_most(call, call->k);
+    iris_tensor_t whole = matrix(kept_columns(call, call->members).data,
+                                 call->b->dtype, call->m, call->k);
+    iris_status_t status =
+        copy(iris, call, kept_columns(call, call->index), *call->a);
+
+    if (status == IRIS_OK) {
+        status = gather(iris, call, call->memory, call->m * most);
+    }
+    for (int64_t i = 0; i < call->members && status == IRIS_OK; i++) {
+        status = copy(iris, call,
+                      columns_of(&whole, iris_i_ops_share(call, call->k, i)),
+                      kept_columns(call, i));
+    }
+    return status == IRIS_OK ? multiply(iris, call, whole, *call->out, 0)
+                             : status;
+}
+
+/* The products of all, each member's rows at the same distance. */
+static iris_status_t spread_products(iris_t *iris,
+                                     const struct iris_ops_call *call)
+{
+    int64_t most = iris_i_ops_most(call, call->m);
+    int64_t step = call->m % call->members == 0 ? call->members : 1;
+    iris_status_t status = IRIS_OK;
+
+    for (int64_t i = 0; i < call->members && status == IRIS_OK; i += step) {
+        struct iris_ops_share share = iris_i_ops_share(call, call->m, i);
+
+        share.rows *= step;
+        status = multiply(iris, call, rows_of(call->a, share),
+                          kept_rows(call, i * most, share.rows, call->n),
+                          share.begin);
+    }
+    return status;
+}
+
+static iris_status_t matmul_reduce_scatter(iris_t *iris,
+                                           const struct iris_ops_call *call)
+{
+    struct iris_ccl_options options = collective(call);
+    int64_t most = iris_i_ops_most(call, call->m);
+    iris_tensor_t own =
+        kept_rows(call, call->index * most, call->out->shape[0], call->n);
+    iris_status_t status = spread_products(iris, call);
+
+    if (status == IRIS_OK) {
+        status = iris_reduce_scatter(
+            iris, call->memory, call->direct ? call->out->data : own.data,
+            (size_t)(most * call->n), own.dtype, IRIS_REDUCE_SUM, &options);
+    }
+    return status == IRIS_OK && !call->direct
+               ? copy(iris, call, *call->out, own)
+               : status;
+}
+
+static iris_status_t enqueue(iris_t *iris, const struct iris_ops_call *call)
+{
+    if (call->members == 1) {
+        return multiply(iris, call, *call->a, *call->out, 0);
+    }
+    switch (call->op) {
+    case IRIS_OPS_MATMUL_ALL_REDUCE:
+        return matmul_all_reduce(iris, call);
+    case IRIS_OPS_ALL_GATHER_MATMUL:
+        return call->by_column ? gather_columns(iris, call)
+                               : gather_rows(iris, call);
+    case IRIS_OPS_MATMUL_ALL_GATHER:
+        return matmul_all_gather(iris, call);
+    default:
+        return matmul_reduce_scatter(iris, call);
+    }
+}
+
+static iris_status_t run(iris_t *iris, struct iris_ops_call *call,
+                         const struct iris_ops_options *options)
+{
+    iris_status_t status = iris_i_ops_check(iris, call, options);
+
+    if (status == IRIS_OK) {
+        status = iris_i_ops_workspace(iris, call);
+    }
+    return status == IRIS_OK ? enqueue(iris, call) : status;
+}
+
+/* Every rank has to be told if the arguments are wrong on one. */
+static iris_status_t prepare(iris_t *iris, struct iris_ops_call *call,
+                             const struct iris_ops_options *options,
+                             iris_ops_workspace_t **workspace_p)
+{
+    iris_status_t status =
+        iris_i_enter_output(iris, call->name, workspace_p, "workspace_p");
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    status = iris_i_ops_check(iris, call, options);
+    return iris_i_ops_make_workspace(iris, call, status, workspace_p);
+}
+
+#define OPERATION(which, OP)                                              \
+    iris_status_t iris_##which(                                           \
+        iris_t *iris, const iris_tensor_t *a, const iris_tensor_t *b,     \
+        const iris_tensor_t *out, const struct iris_ops_options *options) \
+    {                                                                     \
+        struct iris_ops_call call = {.name = "iris_" #which,              \
+                                     .op = IRIS_OPS_##OP,                 \
+                                     .a = a,                              \
+                                     .b = b,                              \
+                                     .out = out};                         \
+                                                                          \
+        return run(iris, &call, options);                                 \
+    }                                                                     \
+                                                                          \
+    iris_status_t iris_##which##_preamble(                                \
+        iris_t *iris, const iris_tensor_t *a, const iris_tensor_t *b,     \
+        const iris_tensor_t *out, const struct iris_ops_options *options, \
+        iris_ops_workspace_t **workspace_p)                               \
+    {                                                                     \
+        struct iris_ops_call call = {.name = "iris_" #which "_preamble",  \
+                                     .op = IRIS_OPS_##OP,                 \
+                                     .a = a,                              \
+                                     .b = b,                              \
+                                     .out = out};                         \
+                                                                          \
+        return prepare(iris, &call, options, workspace_p);                \
+    }
+
+OPERATION(matmul_all_reduce, MATMUL_ALL_REDUCE)
+OPERATION(all_gather_matmul, ALL_GATHER_MATMUL)
+OPERATION(matmul_all_gather, MATMUL_ALL_GATHER)
+OPERATION(matmul_reduce_scatter, MATMUL_REDUCE_SCATTER)

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Workspaces of fused operations: those of the program, and the one that calls
+ * of all ranks use without one.
+ */
+#include "config.h"
+
+#include "ops/ops.h"
+
+#include <iris/constants.h>
+
+#include <stdlib.h>
+
+struct iris_ops_workspace {
+    struct iris_ops_workspace *next;
+    char *memory;
+    size_t bytes;
+    struct iris_stream_mark used; /* by whom it was last used */
+};
+
+/* A context's share in all of this. */
+struct iris_ops {
+    struct iris_extension extension;
+    struct iris_ops_workspace *workspaces; /* the program's */
+    struct iris_ops_workspace own;         /* memory NULL: there is none yet */
+};
+
+static const struct iris_call_type allocations[] = {
+#define TYPE(op, call)                                   \
+    [IRIS_OPS_##op] = {.name = (call),                   \
+                       .fields = {{.name = "bytes"},     \
+                                  {.name = "alignment"}, \
+                                  {.name = "offset"}}}
+    TYPE(MATMUL_ALL_REDUCE, "iris_matmul_all_reduce_preamble"),
+    TYPE(ALL_GATHER_MATMUL, "iris_all_gather_matmul_preamble"),
+    TYPE(MATMUL_ALL_GATHER, "iris_matmul_all_gather_preamble"),
+    TYPE(MATMUL_REDUCE_SCATTER, "iris_matmul_reduce_scatter_preamble"),
+#undef TYPE
+};
+
+static void close_ops(struct iris_extension *extension)
+{
+    struct iris_ops *ops = (struct iris_ops *)extension;
+
+    while (ops->workspaces != NULL) {
+        struct iris_ops_workspace *workspace = ops->workspaces;
+
+        ops->workspaces = workspace->next;
+        free(workspace);
+    }
+    free(ops);
+}
+
+static struct iris_ops *ops_of(iris_t *iris)
+{
+    struct iris_ops *ops = (struct iris_ops *)iris->ops;
+
+    if (ops == NULL) {
+        ops = calloc(1, sizeof *ops);
+        if (ops != NULL) {
+            ops->extension.close = close_ops;
+            iris->ops = &ops->extension;
+        }
+    }
+    return ops;
+}
+
+/* An operation that needs none has one of a byte, so that all ranks do the
+ * same. */
+static iris_status_t allocate(iris_t *iris, const struct iris_ops_call *call,
+                              iris_status_t checked, char **memory_p)
+{
+    struct iris_heap_request request = {
+        .type = &allocations[call->op],
+        .bytes = call->workspace == 0 ? 1 : call->workspace,
+        .alignment = IRIS_ALIGNMENT,
+        .checked = checked};
+    void *memory;
+    iris_status_t status = iris_i_heap_allocate(&iris->heap, &request, &memory);
+
+    if (status == IRIS_OK) {
+        *memory_p = memory;
+    }
+    return status;
+}
+
+iris_status_t iris_i_ops_make_workspace(iris_t *iris,
+                                        const struct iris_ops_call *call,
+                                        iris_status_t checked,
+                                        iris_ops_workspace_t **workspace_p)
+{
+    struct iris_ops *ops = ops_of(iris);
+    struct iris_ops_workspace *workspace = calloc(1, sizeof *workspace);
+    iris_status_t status = checked;
+
+    if (status == IRIS_OK && (ops == NULL || workspace == NULL)) {
+        status = iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+                             "%s: no memory for a workspace", call->name);
+    }
+    status = allocate(iris, call, status,
+                      workspace == NULL ? NULL : &workspace->memory);
+    if (status != IRIS_OK) {
+        free(workspace);
+        return status;
+    }
+    workspace->bytes = call->workspace;
+    workspace->next = ops->workspaces;
+    ops->workspaces = workspace;
+    *workspace_p = workspace;
+    return IRIS_OK;
+}
+
+/* The link to a workspace of the program's; NULL: it is none. */
+static struct iris_ops_workspace **find(iris_t *iris,
+                                        const iris_ops_workspace_t *workspace)
+{
+    struct iris_ops *ops = (struct iris_ops *)iris->ops;
+    struct iris_ops_workspace **link = ops == NULL ? NULL : &ops->workspaces;
+
+    while (link != NULL && *link != workspace) {
+        link = *link == NULL ? NULL : &(*link)->next;
+    }
+    return link;
+}
+
+iris_status_t iris_ops_workspace_destroy(iris_t *iris,
+                                         iris_ops_workspace_t *workspace)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_ops_workspace_destroy");
+    struct iris_ops_workspace **link;
+    char *memory;
+
+    if (status != IRIS_OK || workspace == NULL) {
+        return status;
+    }
+    link = find(iris, workspace);
+    if (link == NULL) {
+        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                             "iris_ops_workspace_destroy: %p is not a live "
+                             "workspace of this context; pass one that a "
+                             "preamble gave",
+                             (void *)workspace);
+    }
+    memory = link == NULL ? NULL : workspace->memory;
+    status = iris_i_heap_release(&iris->heap, memory, status);
+    if (status == IRIS_OK) {
+        *link = workspace->next;
+        free(workspace);
+    }
+    return status;
+}
+
+/* ---- The one of a call ---- */
+
+/* Makes the own one, or a larger one. The old one's memory goes when the work
+ * is done that used it. */
+static iris_status_t grow(iris_t *iris, const struct iris_ops_call *call,
+                          struct iris_ops_workspace *own)
+{
+    char *memory, *old = own->memory;
+    iris_status_t status;
+
+    if (call->members != iris->log.num_ranks) {
+        return iris_i_fail(&iris->log, IRIS_ERR_STATE,
+                           "%s: a group of %lld of %d ranks needs a workspace; "
+                           "call %s on all ranks and pass what it gives",
+                           call->name, (long long)call->members,
+                           iris->log.num_ranks, allocations[call->op].name);
+    }
+    status = allocate(iris, call, IRIS_OK, &memory);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    own->memory = memory;
+    own->bytes = call->workspace;
+    return iris_free_later(iris, old);
+}
+
+static iris_status_t too_small(const iris_t *iris,
+                               const struct iris_ops_call *call)
+{
+    return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+                       "%s: the workspace has %zu bytes, this call needs %zu; "
+                       "make one by %s for its sizes",
+                       call->name, call->options.workspace->bytes,
+                       call->workspace, allocations[call->op].name);
+}
+
+/* As a collective's: it has one stream at a time. */
+static iris_status_t use(iris_t *iris, struct iris_ops_call *call,
+                         struct iris_ops_workspace *workspace)
+{
+    struct iris_stream *stream = call->options.stream;
+
+    if (!iris_i_stream_mark_is_of(&workspace->used, stream) &&
+        !iris_i_stream_mark_is_done(&iris->queue, &workspace->used)) {
+        return iris_i_fail(&iris->log, IRIS_ERR_STATE,
+                           "%s: the workspace was last used on another stream, "
+                           "whose work may not be done; call "
+                           "iris_stream_synchronize for that one, or give this "
+                           "one a workspace of its own (%s)",
+                           call->name, allocations[call->op].name);
+    }
+    workspace->used = iris_i_stream_mark(stream);
+    call->memory = workspace->memory;
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_ops_workspace(iris_t *iris, struct iris_ops_call *call)
+{
+    struct iris_ops_workspace *workspace = call->options.workspace;
+    struct iris_ops *ops = ops_of(iris);
+    iris_status_t status = IRIS_OK;
+
+    if (ops == NULL) {
+        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+                           "%s: no memory for a workspace", call->name);
+    }
+    if (workspace != NULL && find(iris, workspace) == NULL) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: workspace %p is not a live one of this "
+                           "context; pass one that a preamble gave, or NULL",
+                           call->name, (void *)workspace);
+    }
+    if (call->workspace == 0) {
+        return IRIS_OK;
+    }
+    if (workspace != NULL && workspace->bytes < call->workspace) {
+        return too_small(iris, call);
+    }
+    if (workspace == NULL) {
+        workspace = &ops->own;
+        if (workspace->bytes < call->workspace) {
+            status = grow(iris, call, workspace);
+        }
+    }
+    return status == IRIS_OK ? use(iris, call, workspace) : status;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fused operations as calls: what is refused, workspaces, graphs.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+
+#include <string.h>
+
+struct board {
+    float *memory;
+    iris_tensor_t a, b, out;
+};
+
+/* Matrices for 2 ranks, (8, 4) times (4, 6), all ones and twos. */
+static int open_board(iris_t *iris, struct board *board)
+{
+    iris_tensor_t tensor = {.dtype = IRIS_DTYPE_F32, .ndim = 2};
+    float ones[256];
+
+    for (int i = 0; i < 256; i++) {
+        ones[i] = i < 64 ? 1 : 2;
+    }
+    CHECK_OK(iris_malloc(iris, sizeof ones, (void **)&board->memory));
+    CHECK_OK(harness_write(iris, board->memory, ones, sizeof ones));
+    board->a = board->b = board->out = tensor;
+    board->a.data = board->memory;
+    board->b.data = board->memory + 64;
+    board->out.data = board->memory + 128;
+    board->a.shape[0] = board->out.shape[0] = 8;
+    board->a.shape[1] = board->b.shape[0] = 4;
+    board->b.shape[1] = board->out.shape[1] = 6;
+    board->a.strides[0] = 4;
+    board->b.strides[0] = board->out.strides[0] = 6;
+    board->a.strides[1] = board->b.strides[1] = board->out.strides[1] = 1;
+    return 0;
+}
+
+static int has(iris_t *iris, const struct board *board, int count, float value)
+{
+    float seen[128];
+
+    CHECK_OK(harness_read(iris, seen, board->out.data, sizeof seen));
+    for (int i = 0; i < 128; i++) {
+        CHECK(seen[i] == (i < count ? value : 2));
+    }
+    return 0;
+}
+
+#define CHECK_REFUSED(call, status, what) \
+    do {                                  \
+        CHECK_STATUS(call, status);       \
+        CHECK_MESSAGE(what);              \
+    } while (0)
+
+static int refused_body(iris_t *iris, void *arg)
+{
+    struct board board, good;
+    struct iris_ops_options options;
+    iris_ops_workspace_t *none = (iris_ops_workspace_t *)&options;
+
+    (void)arg;
+    iris_ops_options_init(&options);
+    CHECK_EQUAL(open_board(iris, &good), 0);
+#define TRY(edit, what)                                                        \
+    board = good;                                                              \
+    edit;                                                                      \
+    CHECK_REFUSED(iris_matmul_all_reduce(iris, &board.a, &board.b, &board.out, \
+                                         &options),                            \
+                  IRIS_ERR_INVALID, what)
+    TRY(board.a.ndim = 3, "a has 3 dimensions");
+    TRY(board.a.dtype = IRIS_DTYPE_I32, "a is of i32");
+    TRY(board.out.dtype = IRIS_DTYPE_F16, "out is of f16");
+    TRY(board.b.data = NULL, "b has no memory");
+    TRY(board.a.shape[1] = 3, "a has to be (8, 4)");
+    TRY(board.out.shape[0] = 7, "do not fit");
+    TRY(board.out.strides[1] = 2, "rows are dense");
+    TRY(board.out.strides[0] = 5, "overlap");
+    TRY(board.out.data = good.memory + 60, "out overlaps");
+    TRY(options.bias = &board.a, "bias has to be a tensor of 6 elements");
+    options.bias = NULL;
+    TRY(options.bias_by_row = 2, "bias_by_row is 2");
+    options.bias_by_row = 0;
+    TRY(options.workspace = none, "is not a live one");
+    options.workspace = NULL;
+    TRY(options.size = 3, "options of 3 bytes");
+#undef TRY
+    CHECK_REFUSED(iris_matmul_all_reduce(iris, NULL, &good.b, &good.out, NULL),
+                  IRIS_ERR_INVALID, "a is NULL");
+    CHECK_STATUS(
+        iris_matmul_all_reduce(NULL, &good.a, &good.b, &good.out, NULL),
+        IRIS_ERR_INVALID);
+    CHECK_OK(iris_ops_workspace_destroy(iris, NULL));
+    return has(iris, &good, 0, 0);
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    (void)state;
+    harness_run(1, refused_body, NULL);
+    harness_run(2, refused_body, NULL);
+}
+
+static int workspace_body(iris_t *iris, void *arg)
+{
+    struct iris_ops_options options;
+    struct board board;
+    iris_tensor_t small;
+    iris_stream_t *stream;
+
+    (void)arg;
+    iris_ops_options_init(&options);
+    CHECK_EQUAL(open_board(iris, &board), 0);
+    board.out.shape[0] = 4;
+    small = board.a;
+    small.shape[0] = 2;
+    board.out.shape[0] = 1;
+    CHECK_OK(iris_matmul_reduce_scatter_preamble(
+        iris, &small, &board.b, &board.out, &options, &options.workspace));
+    board.out.shape[0] = 4;
+    CHECK_REFUSED(iris_matmul_reduce_scatter(iris, &board.a, &board.b,
+                                             &board.out, &options),
+                  IRIS_ERR_NO_MEMORY, "has 48 bytes, this call needs 192");
+    CHECK_OK(iris_ops_workspace_destroy(iris, options.workspace));
+    CHECK_STATUS(iris_ops_workspace_destroy(iris, options.workspace),
+                 IRIS_ERR_INVALID);
+    CHECK_OK(iris_matmul_reduce_scatter_preamble(
+        iris, &board.a, &board.b, &board.out, NULL, &options.workspace));
+    CHECK_OK(iris_stream_create(iris, &stream));
+    CHECK_OK(iris_matmul_reduce_scatter(iris, &board.a, &board.b, &board.out,
+                                        &options));
+    options.stream = stream;
+    CHECK_REFUSED(iris_matmul_reduce_scatter(iris, &board.a, &board.b,
+                                             &board.out, &options),
+                  IRIS_ERR_STATE, "last used on another stream");
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_OK(iris_matmul_reduce_scatter(iris, &board.a, &board.b, &board.out,
+                                        &options));
+    CHECK_OK(iris_stream_synchronize(iris, stream));
+    iris_stream_destroy(iris, stream);
+    return has(iris, &board, 24, 16);
+}
+
+static void a_workspace_that_does_not_do_is_refused(void **state)
+{
+    (void)state;
+    harness_run(2, workspace_body, NULL);
+}
+
+/* The library's own workspace becomes larger while work uses it. */
+static int larger_body(iris_t *iris, void *arg)
+{
+    struct iris_heap_stats before, after;
+    struct board board;
+    iris_tensor_t a, out;
+
+    (void)arg;
+    CHECK_EQUAL(open_board(iris, &board), 0);
+    CHECK_OK(iris_ccl_prepare(iris));
+    iris_heap_stats(iris, &before);
+    a = board.a;
+    out = board.out;
+    for (int64_t m = 2; m <= 8; m += 2) {
+        a.shape[0] = m;
+        out.shape[0] = m / 2;
+        CHECK_OK(iris_matmul_reduce_scatter(iris, &a, &board.b, &out, NULL));
+    }
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_OK(iris_free_deferred(iris));
+    iris_heap_stats(iris, &after);
+    CHECK_EQUAL(after.num_allocs, before.num_allocs + 1);
+    return has(iris, &board, 24, 16);
+}
+
+static void the_own_workspace_becomes_larger(void **state)
+{
+    (void)state;
+    harness_run(2, larger_body, NULL);
+}
+
+static int half_body(iris_t *iris, void *arg)
+{
+    struct iris_ops_options options;
+    struct board board;
+    int self = iris_rank(iris);
+
+    (void)arg;
+    iris_ops_options_init(&options);
+    CHECK_EQUAL(open_board(iris, &board), 0);
+    if (self < 2) {
+        int ranks[2] = {0, 1};
+
+        CHECK_OK(iris_group_create(iris, ranks, 2, &options.group));
+        board.out.shape[0] = 4;
+        CHECK_REFUSED(iris_matmul_reduce_scatter(iris, &board.a, &board.b,
+                                                 &board.out, &options),
+                      IRIS_ERR_STATE, "a group of 2 of 3 ranks needs");
+        CHECK_OK(iris_group_destroy(iris, options.group));
+    } else {
+        CHECK_OK(iris_group_create(iris, &self, 1, &options.group));
+        CHECK_OK(iris_matmul_reduce_scatter(iris, &board.a, &board.b,
+                                            &board.out, &options));
+        CHECK_OK(iris_stream_synchronize(iris, NULL));
+        CHECK_OK(iris_group_destroy(iris, options.group));
+        return has(iris, &board, 48, 8);
+    }
+    return 0;
+}
+
+static void a_smaller_group_needs_a_workspace(void **state)
+{
+    (void)state;
+    harness_run(3, half_body, NULL);
+}
+
+/* A captured call, replayed. */
+static int graph_body(iris_t *iris, void *arg)
+{
+    size_t times = harness_count(1000, 20);
+    struct board board;
+    iris_stream_t *stream;
+    iris_graph_t *graph;
+    struct iris_ops_options options;
+
+    (void)arg;
+    iris_ops_options_init(&options);
+    CHECK_EQUAL(open_board(iris, &board), 0);
+    board.out.shape[0] = 4;
+    CHECK_OK(iris_all_reduce_preamble(iris, NULL));
+    CHECK_OK(iris_matmul_reduce_scatter_preamble(
+        iris, &board.a, &board.b, &board.out, NULL, &options.workspace));
+    CHECK_OK(iris_stream_create(iris, &stream));
+    options.stream = stream;
+    CHECK_OK(iris_capture_begin(iris, stream));
+    CHECK_OK(iris_matmul_reduce_scatter(iris, &board.a, &board.b, &board.out,
+                                        &options));
+    CHECK_OK(iris_capture_end(iris, stream, &graph));
+    for (size_t i = 0; i < times; i++) {
+        CHECK_OK(iris_graph_launch(iris, graph, stream));
+    }
+    CHECK_OK(iris_stream_synchronize(iris, stream));
+    iris_graph_destroy(iris, graph);
+    iris_stream_destroy(iris, stream);
+    return has(iris, &board, 24, 16);
+}
+
+static void a_captured_call_is_replayed(void **state)
+{
+    (void)state;
+    if (!harness_has_gpu()) {
+        skip(); /* graphs need one */
+    }
+    harness_run(2, graph_body, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(a_workspace_that_does_not_do_is_refused),
+        cmocka_unit_test(the_own_workspace_becomes_larger),
+        cmocka_unit_test(a_smaller_group_needs_a_workspace),
+        cmocka_unit_test(a_captured_call_is_replayed),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
