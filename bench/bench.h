@@ -20,6 +20,10 @@ enum bench_pairs { BENCH_RING, BENCH_ALL, BENCH_ONE };
 
 enum bench_format { BENCH_TABLE, BENCH_CSV, BENCH_JSON };
 
+/* How collectives are called, bits in the order of bench_calls_names: replayed
+ * in a graph, enqueued one by one, or each waited for. */
+enum bench_calls { BENCH_GRAPH = 1, BENCH_EAGER = 2, BENCH_WAITED = 4 };
+
 /* Element types of the atomics; the order of bench_type_names. */
 enum bench_type { BENCH_U32, BENCH_U64, BENCH_F32, BENCH_NUM_TYPES };
 
@@ -29,6 +33,7 @@ struct bench_options {
     unsigned block;      /* lanes of a workgroup */
     size_t min_bytes;    /* powers of two */
     size_t max_bytes;
+    int size_shift;     /* each size is 1 << size_shift times the last */
     int64_t iterations; /* operations of a point; 0: as `seconds` allow */
     double seconds;     /* time for a point */
     size_t live;        /* allocations alive while malloc is measured */
@@ -39,7 +44,12 @@ struct bench_options {
     const char *output; /* NULL: stdout */
     const char *ops;    /* comma-separated names, checked; "all" */
     bool types[BENCH_NUM_TYPES];
-    bool graph; /* capture what is enqueued, where that can be done */
+    unsigned dtypes;   /* of collectives: 1 << IRIS_DTYPE_... */
+    unsigned variants; /* 1 << IRIS_CCL_... */
+    unsigned calls;    /* enum bench_calls */
+    bool peer;         /* measure NCCL, RCCL or MPI beside them */
+    const char *tune;  /* the tuning file to write; NULL: none */
+    bool graph;        /* capture what is enqueued, where that can be done */
     bool progress;
     bool targets;
 };
@@ -62,6 +72,13 @@ struct bench_row {
     double reference_rate;
     double ratio;   /* rate / reference_rate */
     uint64_t wrong; /* values found wrong, on all ranks */
+
+    /* Of collectives only. */
+    const char *calls; /* of bench_calls_names; NULL: no collective */
+    iris_dtype_t dtype;
+    iris_ccl_variant_t how;
+    double bus_rate;     /* what each link carries, whatever the ranks */
+    double reference_us; /* median; 0: no peer */
 };
 
 /* Survives iris_spawn(): in memory that rank processes made here share with
@@ -75,7 +92,15 @@ struct bench_shared {
     double init_shm_bytes; /* more in use with all ranks up than before */
 };
 
+struct bench;
 struct bench_report;
+struct bench_peer;
+
+/* What a function enqueues, captured for the point being measured. */
+struct bench_graph {
+    iris_status_t (*one)(struct bench *b, const void *arg);
+    iris_graph_t *graph; /* NULL: none */
+};
 
 /* One rank while it runs. */
 struct bench {
@@ -89,13 +114,22 @@ struct bench {
     size_t points_done; /* for the progress line */
     size_t points;
     int64_t start_ns;
-    void *state;         /* of the group that is open */
-    iris_graph_t *graph; /* of the point being measured; NULL: none */
-    bool no_graph;       /* this point cannot be captured */
+    void *state;                  /* of the group that is open */
+    struct bench_graph graphs[2]; /* the operation and its reference */
+    uint32_t graph_ops;           /* operations of a graph of this point */
+    bool no_graph;                /* this point cannot be captured */
+    bool wait_each;               /* of this point's calls */
+    struct bench_peer *peer;      /* NULL: none */
 };
 
 /* What the points of a group's operations differ in. */
-enum bench_axis { BENCH_BY_SIZE, BENCH_BY_TYPE, BENCH_BY_GRID, BENCH_ONCE };
+enum bench_axis {
+    BENCH_BY_SIZE,
+    BENCH_BY_TYPE,
+    BENCH_BY_GRID,
+    BENCH_BY_CALL, /* collectives: size, element type, variant, graph or not */
+    BENCH_ONCE
+};
 
 /* Operations of one kind. `open` and `close` are collective and may be NULL;
  * `run` fills in times, rate and wrong of *row_p, whose op, variant and bytes
@@ -119,6 +153,9 @@ extern const struct bench_group bench_lanes, bench_bulk, bench_depth,
 extern const struct bench_group *const bench_groups[];
 extern const char *const bench_type_names[];
 extern const char *const bench_pairs_names[];
+extern const char *const bench_calls_names[];
+extern const char *const bench_dtype_names[];   /* by iris_dtype_t */
+extern const char *const bench_variant_names[]; /* by iris_ccl_variant_t */
 
 /* ---- options.c, usage.c ---- */
 
@@ -144,17 +181,19 @@ struct bench_work {
     const void *arg;
     uint32_t max_reps;  /* 0: no limit */
     uint32_t per_rep;   /* operations counted for each of reps; 0: one */
+    uint32_t step;      /* reps come in multiples of it; 0: any number */
     bool has_reference; /* run() can also do the reference */
 };
 
 /* Does `reps` times what one(b, arg) enqueues on the default stream, and waits
- * until it is done. `arg` is the same throughout a point. */
+ * until it is done. `arg` is the same throughout a point, and there are at most
+ * two such functions in it. */
 typedef iris_status_t (*bench_enqueue_fn)(struct bench *b, const void *arg);
 iris_status_t bench_enqueue(struct bench *b, bench_enqueue_fn one,
                             const void *arg, uint32_t reps);
 
 /* Forgets what was captured, at the end of a point. */
-void bench_graph_drop(struct bench *b);
+void bench_graphs_drop(struct bench *b);
 
 /* Warms up, finds how many operations make a batch long enough, times batches
  * that all ranks begin together, and takes the slowest rank of each. Fills
@@ -221,7 +260,7 @@ double bench_quantile(double *samples, size_t count, double fraction);
 /* CLOCK_MONOTONIC. */
 int64_t bench_now_ns(void);
 
-/* ---- Peers ---- */
+/* ---- Pairs of ranks ---- */
 
 /* The ranks a rank works with: `count` from `first` on, past the last comes 0.
  * None if it is idle. */
@@ -235,6 +274,81 @@ bool bench_is_peer(const struct bench *b, int rank, int peer);
 /* Copies between host memory and this rank's heap, and waits. */
 iris_status_t bench_copy(struct bench *b, void *dst, const void *src,
                          size_t bytes);
+
+/* ---- collectives.c, ccl_values.c ---- */
+
+enum bench_ccl_op {
+    BENCH_ALL_REDUCE,
+    BENCH_ALL_GATHER,
+    BENCH_REDUCE_SCATTER,
+    BENCH_ALL_TO_ALL,
+    BENCH_BROADCAST
+};
+
+/* One collective, ours or a peer's, of all ranks: a sum, or from rank 0. */
+struct bench_ccl {
+    int num_ranks;
+    enum bench_ccl_op op;
+    size_t count; /* elements, as the call takes it */
+    iris_dtype_t dtype;
+    iris_ccl_variant_t variant;
+    int num_cus;
+    void *in; /* on the heap, as out */
+    void *out;
+};
+
+/* Whether the variant is one of the operation's; `ordered`: and gives the same
+ * bits as all others. */
+bool bench_ccl_has(enum bench_ccl_op op, iris_ccl_variant_t variant,
+                   bool ordered);
+
+/* The call whose larger buffer has at most so many bytes, between the buffers
+ * of the group, which is open. */
+struct bench_ccl bench_ccl_call(const struct bench *b, enum bench_ccl_op op,
+                                size_t bytes, iris_dtype_t dtype);
+
+/* Times the call, and beside it the peer's if there is one. Collective. */
+iris_status_t bench_ccl_time(struct bench *b, const struct bench_ccl *call,
+                             struct bench_row *row_p);
+
+/* The share of the larger buffer that each rank's link carries, as NCCL's own
+ * tests count it. */
+double bench_ccl_bus_share(const struct bench_ccl *call);
+
+/* Fills `in`; counts what is wrong in `out`. `host` holds the larger buffer.
+ * Both wait. */
+iris_status_t bench_ccl_fill(struct bench *b, const struct bench_ccl *call,
+                             void *host);
+iris_status_t bench_ccl_check(struct bench *b, const struct bench_ccl *call,
+                              void *host, uint64_t *wrong_p);
+
+/* ---- tune.c ---- */
+
+/* Measures variants and grids of the selected collectives and writes the tuning
+ * file. Collective; all ranks get the same status. */
+iris_status_t bench_tune(struct bench *b);
+
+/* ---- peer.c, peer_mpi.c, peer_nccl.c ---- */
+
+/* Another library, with its collectives for the job's device. One of each
+ * rank. A function that fails has printed why, on rank 0. */
+struct bench_peer {
+    const char *name;
+    bool on_stream; /* enqueues; else a call is done when it returns */
+    bool (*has)(const struct bench_ccl *call); /* this element type */
+    bool (*call)(struct bench_peer *peer, const struct bench_ccl *call);
+    void (*close)(struct bench_peer *peer);
+};
+
+/* The peer for this job, or IRIS_ERR_UNSUPPORTED, the reason printed.
+ * Collective: all ranks get one or none. */
+iris_status_t bench_peer_open(struct bench *b);
+void bench_peer_close(struct bench *b);
+
+/* Each of them: NULL, and *why_p a string that lasts, if it cannot be had. The
+ * second is collective. */
+struct bench_peer *bench_peer_mpi(int num_ranks, const char **why_p);
+struct bench_peer *bench_peer_nccl(struct bench *b, const char **why_p);
 
 /* ---- report.c, table.c ---- */
 

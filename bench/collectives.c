@@ -1,33 +1,80 @@
 /* SPDX-License-Identifier: MIT
  *
- * Collectives on the default stream, of f32 by the size of the larger buffer.
+ * Collectives on the default stream, by the size of the larger buffer, with
+ * another library's beside them.
  */
 #include "config.h"
 
 #include "bench.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Enqueued ahead of the host's wait. */
 #define MAX_ENQUEUED 200
 
-enum { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST };
+/* Operations of a graph, up to a size and beyond. */
+#define SMALL_BYTES ((size_t)1 << 20)
+#define GRAPH_OPS_SMALL 50
+#define GRAPH_OPS_LARGE 10
 
-static const char *const names[] = {"all_reduce",     "all_gather",
-                                    "reduce_scatter", "all_to_all",
-                                    "broadcast",      NULL};
+static const char *const names[] = {[BENCH_ALL_REDUCE] = "all_reduce",
+                                    [BENCH_ALL_GATHER] = "all_gather",
+                                    [BENCH_REDUCE_SCATTER] = "reduce_scatter",
+                                    [BENCH_ALL_TO_ALL] = "all_to_all",
+                                    [BENCH_BROADCAST] = "broadcast",
+                                    NULL};
+
+/* Variants of each operation by their names, so that the list holds for a
+ * library that has fewer; after the bar those that add up in any order. */
+static const char *const variants[] = {
+    [BENCH_ALL_REDUCE] = "auto one_shot two_shot one_shot_packet "
+                         "two_shot_packet | atomic spinlock ring",
+    [BENCH_ALL_GATHER] = "auto push pull packet |",
+    [BENCH_REDUCE_SCATTER] = "auto direct packet |",
+    [BENCH_ALL_TO_ALL] = "auto push pull packet |",
+    [BENCH_BROADCAST] = "auto push pull packet |"};
 
 struct collectives {
-    float *in; /* on the heap, as out */
-    float *out;
-    float *host;
+    void *in; /* on the heap, as out */
+    void *out;
+    void *host;
 };
 
-struct point {
-    size_t op;
-    size_t count; /* elements, as the call takes it */
-};
+bool bench_ccl_has(enum bench_ccl_op op, iris_ccl_variant_t variant,
+                   bool ordered)
+{
+    const char *name = iris_ccl_variant_name(variant);
+    const char *bar = strchr(variants[op], '|');
+    size_t length = strlen(name);
+
+    for (const char *at = variants[op]; *at != '\0' && (!ordered || at < bar);
+         at += strcspn(at, " "), at += strspn(at, " ")) {
+        if (strncmp(at, name, length) == 0 && strcspn(at, " ") == length) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A graph of the default stream cannot have a first call; and whether there can
+ * be one decides how points are called. */
+static iris_status_t prepare(struct bench *b)
+{
+    iris_status_t status = iris_all_reduce_preamble(b->iris, NULL);
+    iris_graph_t *graph = NULL;
+
+    if (status != IRIS_OK || !b->options.graph) {
+        return status;
+    }
+    b->options.graph = iris_capture_begin(b->iris, NULL) == IRIS_OK;
+    if (b->options.graph) {
+        status = iris_capture_end(b->iris, NULL, &graph);
+        iris_graph_destroy(b->iris, graph);
+    }
+    return status;
+}
 
 static iris_status_t collectives_open(struct bench *b)
 {
@@ -42,12 +89,11 @@ static iris_status_t collectives_open(struct bench *b)
     if (c->host == NULL) {
         return IRIS_ERR_NO_MEMORY;
     }
-    status = iris_malloc(b->iris, b->options.max_bytes, (void **)&c->in);
+    status = iris_malloc(b->iris, b->options.max_bytes, &c->in);
     if (status == IRIS_OK) {
-        status = iris_malloc(b->iris, b->options.max_bytes, (void **)&c->out);
+        status = iris_malloc(b->iris, b->options.max_bytes, &c->out);
     }
-    /* A graph of the default stream cannot have a first call. */
-    return status == IRIS_OK ? iris_all_reduce_preamble(b->iris, NULL) : status;
+    return status == IRIS_OK ? prepare(b) : status;
 }
 
 static void collectives_close(struct bench *b)
@@ -63,117 +109,183 @@ static void collectives_close(struct bench *b)
     free(c);
 }
 
+struct bench_ccl bench_ccl_call(const struct bench *b, enum bench_ccl_op op,
+                                size_t bytes, iris_dtype_t dtype)
+{
+    const struct collectives *c = b->state;
+    bool is_whole = op == BENCH_ALL_REDUCE || op == BENCH_BROADCAST;
+    size_t parts = is_whole ? 1 : (size_t)b->num_ranks;
+
+    return (struct bench_ccl){.num_ranks = b->num_ranks,
+                              .op = op,
+                              .count = bytes / iris_dtype_size(dtype) / parts,
+                              .dtype = dtype,
+                              .in = c->in,
+                              .out = c->out};
+}
+
 static iris_status_t enqueue(struct bench *b, const void *arg)
 {
-    const struct point *point = arg;
-    struct collectives *c = b->state;
-    size_t count = point->count;
+    const struct bench_ccl *call = arg;
+    size_t count = call->count;
+    struct iris_ccl_options options;
 
-    switch (point->op) {
-    case ALL_REDUCE:
-        return iris_all_reduce(b->iris, c->in, c->out, count, IRIS_DTYPE_F32,
-                               IRIS_REDUCE_SUM, NULL);
-    case ALL_GATHER:
-        return iris_all_gather(b->iris, c->in, c->out, count, IRIS_DTYPE_F32,
-                               NULL);
-    case REDUCE_SCATTER:
-        return iris_reduce_scatter(b->iris, c->in, c->out, count,
-                                   IRIS_DTYPE_F32, IRIS_REDUCE_SUM, NULL);
-    case ALL_TO_ALL:
-        return iris_all_to_all(b->iris, c->in, c->out, count, IRIS_DTYPE_F32,
-                               NULL);
+    iris_ccl_options_init(&options);
+    options.num_cus = call->num_cus;
+    options.all_reduce = options.all_gather = options.reduce_scatter =
+        options.all_to_all = options.broadcast = call->variant;
+    switch (call->op) {
+    case BENCH_ALL_REDUCE:
+        return iris_all_reduce(b->iris, call->in, call->out, count, call->dtype,
+                               IRIS_REDUCE_SUM, &options);
+    case BENCH_ALL_GATHER:
+        return iris_all_gather(b->iris, call->in, call->out, count, call->dtype,
+                               &options);
+    case BENCH_REDUCE_SCATTER:
+        return iris_reduce_scatter(b->iris, call->in, call->out, count,
+                                   call->dtype, IRIS_REDUCE_SUM, &options);
+    case BENCH_ALL_TO_ALL:
+        return iris_all_to_all(b->iris, call->in, call->out, count, call->dtype,
+                               &options);
     default:
-        return iris_ccl_broadcast(b->iris, c->in, c->out, count, IRIS_DTYPE_F32,
-                                  0, NULL);
+        return iris_ccl_broadcast(b->iris, call->in, call->out, count,
+                                  call->dtype, 0, &options);
     }
+}
+
+static iris_status_t enqueue_peer(struct bench *b, const void *arg)
+{
+    return b->peer->call(b->peer, arg) ? IRIS_OK : IRIS_ERR_DEVICE;
+}
+
+/* What the stream need not be asked for, or each call is waited for. */
+static iris_status_t run_each(struct bench *b, bench_enqueue_fn one,
+                              const void *arg, uint32_t reps)
+{
+    bool must_wait = one == enqueue || b->peer->on_stream;
+    iris_status_t status = IRIS_OK;
+
+    while (reps-- != 0 && status == IRIS_OK) {
+        status = one(b, arg);
+        if (status == IRIS_OK && must_wait) {
+            status = iris_stream_synchronize(b->iris, NULL);
+        }
+    }
+    return status;
 }
 
 static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
                          bool reference)
 {
-    (void)reference;
-    return bench_enqueue(b, enqueue, arg, reps);
+    bench_enqueue_fn one = reference ? enqueue_peer : enqueue;
+    bool on_stream = !reference || b->peer->on_stream;
+
+    return b->wait_each || !on_stream ? run_each(b, one, arg, reps)
+                                      : bench_enqueue(b, one, arg, reps);
 }
 
-/* What a rank has in its i-th element: small integers, which add up exactly. */
-static float value_of(int rank, size_t i)
+iris_status_t bench_ccl_time(struct bench *b, const struct bench_ccl *call,
+                             struct bench_row *row_p)
 {
-    return (float)((i * 7 + (size_t)rank * 3) % 61);
+    struct bench_work work = {.run = run,
+                              .arg = call,
+                              .max_reps = MAX_ENQUEUED,
+                              .has_reference =
+                                  b->peer != NULL && b->peer->has(call)};
+
+    b->graph_ops =
+        row_p->bytes <= SMALL_BYTES ? GRAPH_OPS_SMALL : GRAPH_OPS_LARGE;
+    if (b->options.graph && !b->no_graph) {
+        work.step = b->graph_ops;
+    }
+    return bench_measure(b, &work, row_p);
 }
 
-/* What the i-th element of the result is to be. */
-static float expected(const struct bench *b, const struct point *point,
-                      size_t i)
-{
-    size_t first = point->op == REDUCE_SCATTER || point->op == ALL_TO_ALL
-                       ? (size_t)b->rank * point->count
-                       : 0;
-    float sum = 0;
-
-    if (point->op == BROADCAST) {
-        return value_of(0, i);
-    }
-    if (point->op == ALL_GATHER || point->op == ALL_TO_ALL) {
-        return value_of((int)(i / point->count), first + i % point->count);
-    }
-    for (int rank = 0; rank < b->num_ranks; rank++) {
-        sum += value_of(rank, first + i);
-    }
-    return sum;
-}
-
-static iris_status_t verify(struct bench *b, const struct point *point,
-                            uint64_t *wrong_p)
+/* One call by the library or the peer, and what it left in `out`. */
+static iris_status_t verify(struct bench *b, const struct bench_ccl *call,
+                            bool reference, uint64_t *wrong_p)
 {
     struct collectives *c = b->state;
-    size_t ranks = (size_t)b->num_ranks;
-    size_t parts =
-        point->op == ALL_GATHER || point->op == ALL_TO_ALL ? ranks : 1;
-    size_t count = b->options.max_bytes / sizeof *c->host;
-    iris_status_t status;
+    iris_status_t status =
+        iris_memset(b->iris, c->out, 0xff, b->options.max_bytes, NULL);
 
-    for (size_t i = 0; i < count; i++) {
-        c->host[i] = value_of(b->rank, i);
-    }
-    status = bench_copy(b, c->in, c->host, count * sizeof *c->host);
-    status = status == IRIS_OK ? enqueue(b, point) : status;
-    count = parts * point->count;
     if (status == IRIS_OK) {
-        status = bench_copy(b, c->host, c->out, count * sizeof *c->host);
+        status = bench_ccl_fill(b, call, c->host);
     }
-    for (size_t i = 0; i < count && status == IRIS_OK; i++) {
-        *wrong_p += c->host[i] != expected(b, point, i);
+    if (status == IRIS_OK && reference && call->op == BENCH_BROADCAST &&
+        b->rank == 0) {
+        /* MPI's is in place: its root sends what it has there. */
+        status = bench_copy(b, c->out, c->in,
+                            call->count * iris_dtype_size(call->dtype));
     }
-    return status == IRIS_OK ? bench_sum(b, wrong_p) : status;
+    /* The peer may write into another rank's `out` at once. */
+    status = status == IRIS_OK ? iris_barrier(b->iris, NULL, NULL) : status;
+    status = status == IRIS_OK ? run(b, call, 1, reference) : status;
+    return status == IRIS_OK ? bench_ccl_check(b, call, c->host, wrong_p)
+                             : status;
+}
+
+double bench_ccl_bus_share(const struct bench_ccl *call)
+{
+    double n = call->num_ranks;
+
+    return call->op == BENCH_BROADCAST    ? 1
+           : call->op == BENCH_ALL_REDUCE ? 2 * (n - 1) / n
+                                          : (n - 1) / n;
+}
+
+static iris_status_t measure(struct bench *b, const struct bench_ccl *call,
+                             struct bench_row *row_p)
+{
+    bool has_peer = b->peer != NULL && b->peer->has(call);
+    iris_status_t status = verify(b, call, false, &row_p->wrong);
+
+    if (status == IRIS_ERR_INVALID &&
+        !bench_ccl_has(call->op, call->variant, true)) {
+        return IRIS_OK; /* the variant lacks this element type */
+    }
+    if (status == IRIS_OK && has_peer) {
+        status = verify(b, call, true, &row_p->wrong);
+    }
+    status = status == IRIS_OK ? bench_sum(b, &row_p->wrong) : status;
+    if (status == IRIS_OK) {
+        status = bench_ccl_time(b, call, row_p);
+    }
+    bench_rate_bytes(row_p, row_p->bytes, has_peer ? b->peer->name : NULL);
+    row_p->bus_rate = row_p->rate * bench_ccl_bus_share(call);
+    return status;
 }
 
 static iris_status_t run_collectives(struct bench *b, size_t op,
                                      struct bench_row *row_p)
 {
-    size_t parts = op == ALL_REDUCE || op == BROADCAST ? 1 : b->num_ranks;
-    struct point point = {op, row_p->bytes / sizeof(float) / parts};
-    struct bench_work work = {
-        .run = run, .arg = &point, .max_reps = MAX_ENQUEUED};
+    struct bench_ccl call =
+        bench_ccl_call(b, (enum bench_ccl_op)op, row_p->bytes, row_p->dtype);
+    bool as_graph = strcmp(row_p->calls, "graph") == 0;
     iris_status_t status;
 
-    if (point.count == 0) {
+    call.variant = row_p->how;
+    if (call.count == 0) {
         return IRIS_OK;
     }
-    status = verify(b, &point, &row_p->wrong);
-    if (status == IRIS_OK) {
-        status = bench_measure(b, &work, row_p);
+    b->no_graph = !as_graph;
+    b->wait_each = strcmp(row_p->calls, "waited") == 0;
+    status = measure(b, &call, row_p);
+    b->wait_each = false;
+    /* Too few for a graph, or what cannot be captured. */
+    if (as_graph && b->graphs[0].graph == NULL) {
+        row_p->calls = "eager";
     }
-    bench_rate_bytes(row_p, row_p->bytes, NULL);
     return status;
 }
 
 const struct bench_group bench_collectives = {
     .name = "collectives",
-    .text = "of all ranks, f32, enqueued on a stream, by bytes of the larger "
+    .text = "of all ranks, enqueued on a stream, by bytes of the larger "
             "buffer, of which the rate is",
     .ops = names,
-    .axis = BENCH_BY_SIZE,
-    .min_bytes = sizeof(float),
+    .axis = BENCH_BY_CALL,
+    .min_bytes = 1,
     .open = collectives_open,
     .run = run_collectives,
     .close = collectives_close,

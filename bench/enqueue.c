@@ -7,13 +7,15 @@
 
 #include "bench.h"
 
-/* Operations of one graph. */
+/* Operations of one graph, where a point says nothing else. */
 #define GRAPH_OPS 50
 
-void bench_graph_drop(struct bench *b)
+void bench_graphs_drop(struct bench *b)
 {
-    iris_graph_destroy(b->iris, b->graph);
-    b->graph = NULL;
+    for (int i = 0; i < 2; i++) {
+        iris_graph_destroy(b->iris, b->graphs[i].graph);
+        b->graphs[i].graph = NULL;
+    }
 }
 
 static iris_status_t enqueue(struct bench *b, bench_enqueue_fn one,
@@ -27,9 +29,14 @@ static iris_status_t enqueue(struct bench *b, bench_enqueue_fn one,
     return status;
 }
 
-/* Captures GRAPH_OPS operations, once for a point. What cannot be captured is
- * enqueued one by one from then on. */
-static iris_status_t capture(struct bench *b, bench_enqueue_fn one,
+static uint32_t ops_of_graph(const struct bench *b)
+{
+    return b->graph_ops != 0 ? b->graph_ops : GRAPH_OPS;
+}
+
+/* Captures a graph's operations, once for a point and function. What cannot be
+ * captured is enqueued one by one from then on. */
+static iris_status_t capture(struct bench *b, struct bench_graph *to,
                              const void *arg)
 {
     iris_status_t status = iris_capture_begin(b->iris, NULL), ended;
@@ -38,30 +45,42 @@ static iris_status_t capture(struct bench *b, bench_enqueue_fn one,
         b->options.graph = false;
         return IRIS_OK;
     }
-    status = enqueue(b, one, arg, GRAPH_OPS);
-    ended = iris_capture_end(b->iris, NULL, &b->graph);
+    status = enqueue(b, to->one, arg, ops_of_graph(b));
+    ended = iris_capture_end(b->iris, NULL, &to->graph);
     if (status == IRIS_ERR_STATE) { /* pageable memory, say */
-        if (ended == IRIS_OK) {
-            bench_graph_drop(b);
-        }
+        bench_graphs_drop(b);
         b->no_graph = true;
         return IRIS_OK;
     }
     return status == IRIS_OK ? ended : status;
 }
 
+/* Where the function's graph is, or is to be. */
+static struct bench_graph *slot_of(struct bench *b, bench_enqueue_fn one)
+{
+    struct bench_graph *slot = &b->graphs[0];
+
+    if (slot->graph != NULL && slot->one != one) {
+        slot++;
+    }
+    slot->one = one;
+    return slot;
+}
+
 iris_status_t bench_enqueue(struct bench *b, bench_enqueue_fn one,
                             const void *arg, uint32_t reps)
 {
+    struct bench_graph *slot = slot_of(b, one);
+    uint32_t ops = ops_of_graph(b);
     iris_status_t status = IRIS_OK;
 
-    if (b->options.graph && !b->no_graph && b->graph == NULL &&
-        reps >= GRAPH_OPS) {
-        status = capture(b, one, arg);
+    if (b->options.graph && !b->no_graph && slot->graph == NULL &&
+        reps >= ops) {
+        status = capture(b, slot, arg);
     }
-    for (; b->graph != NULL && reps >= GRAPH_OPS && status == IRIS_OK;
-         reps -= GRAPH_OPS) {
-        status = iris_graph_launch(b->iris, b->graph, NULL);
+    for (; slot->graph != NULL && reps >= ops && status == IRIS_OK;
+         reps -= ops) {
+        status = iris_graph_launch(b->iris, slot->graph, NULL);
     }
     if (status == IRIS_OK) {
         status = enqueue(b, one, arg, reps);

@@ -51,6 +51,20 @@ void bench_json_begin(struct bench *b)
     fprintf(out, "},\n \"results\": [");
 }
 
+static void print_collective(FILE *out, const struct bench_row *row)
+{
+    bool has_peer = row->reference != NULL;
+
+    fprintf(out, ", ");
+    print_text(out, "dtype", iris_dtype_name(row->dtype));
+    fprintf(out, ", ");
+    print_text(out, "calls", row->calls);
+    print_number(out, "bus_rate", row->bus_rate, true);
+    print_number(out, "reference_us", row->reference_us, has_peer);
+    print_number(out, "time_ratio", row->median_us / row->reference_us,
+                 has_peer);
+}
+
 void bench_json_row(struct bench *b, const struct bench_row *row)
 {
     FILE *out = b->report->out;
@@ -76,7 +90,11 @@ void bench_json_row(struct bench *b, const struct bench_row *row)
     print_text(out, "reference", has_reference ? row->reference : "");
     print_number(out, "reference_rate", row->reference_rate, has_reference);
     print_number(out, "ratio", row->ratio, has_reference);
-    fprintf(out, ", \"wrong\": %llu}", (unsigned long long)row->wrong);
+    fprintf(out, ", \"wrong\": %llu", (unsigned long long)row->wrong);
+    if (row->calls != NULL) {
+        print_collective(out, row);
+    }
+    fprintf(out, "}");
 }
 
 void bench_json_verdict(struct bench *b, const struct bench_verdict *verdict)

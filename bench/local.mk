@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: MIT
 bin_PROGRAMS += iris-bench
 iris_bench_SOURCES = %D%/amo.c %D%/amo_kernels.h %D%/bench.h \
-	%D%/collectives.c %D%/enqueue.c %D%/fill.c \
+	%D%/ccl_values.c %D%/collectives.c %D%/enqueue.c %D%/fill.c \
 	%D%/heap.c %D%/init.c %D%/json.c %D%/launch.c %D%/measure.c \
-	%D%/options.c %D%/random.c %D%/report.c %D%/report.h %D%/rma.c %D%/rma_kernels.h \
-	%D%/run.c %D%/stream.c %D%/sync.c %D%/table.c %D%/targets.c %D%/tensor.c \
+	%D%/options.c %D%/peer.c %D%/peer_nccl.c %D%/random.c %D%/report.c \
+	%D%/report.h %D%/rma.c %D%/rma_kernels.h %D%/run.c %D%/stream.c \
+	%D%/sync.c %D%/table.c %D%/targets.c %D%/tensor.c %D%/tune.c \
 	%D%/usage.c tools/iris-bench.c tools/json.c tools/json.h
-iris_bench_LDADD = libirisi.la
+iris_bench_LDADD = bench/libpeermpi.la libirisi.la
+# MPI's headers are this file's alone.
+noinst_LTLIBRARIES += bench/libpeermpi.la
+bench_libpeermpi_la_SOURCES = %D%/peer_mpi.c
+bench_libpeermpi_la_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
+bench_libpeermpi_la_LIBADD = $(MPI_LIBS)

@@ -135,6 +135,14 @@ struct plan {
     size_t batches;
 };
 
+/* As many or more that the work can have. */
+static uint32_t in_steps(const struct bench_work *work, uint32_t reps)
+{
+    uint32_t step = work->step != 0 ? work->step : 1;
+
+    return (reps + step - 1) / step * step;
+}
+
 static uint32_t max_reps(const struct bench_work *work)
 {
     return work->max_reps != 0 ? work->max_reps : MAX_REPS;
@@ -150,7 +158,7 @@ static iris_status_t plan_by_time(struct bench *b,
     double budget_us = b->options.seconds * BENCH_US_PER_S / parts;
     double goal_us =
         budget_us / BATCHES > MIN_BATCH_US ? budget_us / BATCHES : MIN_BATCH_US;
-    uint32_t most = max_reps(work), reps = 1;
+    uint32_t most = max_reps(work), reps = in_steps(work, 1);
     double us = 0;
     iris_status_t status = time_batch(b, work, reps, false, &us);
 
@@ -161,7 +169,8 @@ static iris_status_t plan_by_time(struct bench *b,
         }
         us = 1.1 * goal_us / (us > 0.01 ? us : 0.01);
         us = us > MAX_GROWTH ? MAX_GROWTH : us;
-        reps = us * reps >= most ? most : (uint32_t)(us * reps) + 1;
+        reps = us * reps >= most ? most
+                                 : in_steps(work, (uint32_t)(us * reps) + 1);
         status = time_batch(b, work, reps, false, &us);
     }
     us = us > goal_us / 4 ? us : goal_us / 4;
@@ -218,6 +227,7 @@ static void fill_row(const struct bench_work *work, const struct plan *plan,
     row_p->p90_us = bench_quantile(samples, count, 0.9) / operations;
     if (work->has_reference) {
         reference_us = bench_quantile(samples + count, count, 0.5) / operations;
+        row_p->reference_us = reference_us;
         row_p->reference_rate = 1 / reference_us;
         row_p->ratio = reference_us / row_p->median_us;
     }

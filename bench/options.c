@@ -25,6 +25,11 @@ enum {
     INIT_RANKS,
     INIT_HEAP,
     OUTPUT,
+    DTYPES,
+    VARIANTS,
+    CALLS,
+    PEER,
+    TUNE,
     TARGETS,
     NO_GRAPH,
     NO_PROGRESS
@@ -45,6 +50,11 @@ static const struct option long_options[] = {
     {"init-heap", required_argument, NULL, INIT_HEAP},
     {"format", required_argument, NULL, 'f'},
     {"output", required_argument, NULL, OUTPUT},
+    {"dtypes", required_argument, NULL, DTYPES},
+    {"variants", required_argument, NULL, VARIANTS},
+    {"calls", required_argument, NULL, CALLS},
+    {"peer", no_argument, NULL, PEER},
+    {"tune", required_argument, NULL, TUNE},
     {"targets", no_argument, NULL, TARGETS},
     {"no-graph", no_argument, NULL, NO_GRAPH},
     {"no-progress", no_argument, NULL, NO_PROGRESS},
@@ -105,24 +115,27 @@ static bool is_power(int64_t bytes)
 static bool parse_sizes(const char *value, struct bench_options *options)
 {
     char text[64];
-    char *colon;
-    int64_t least, most;
+    char *rest = text;
+    int64_t parts[3] = {1, 1, 2}; /* least, most, factor */
+    size_t count = 0;
+    bool ok = true;
 
     snprintf(text, sizeof text, "%s", value);
-    colon = strchr(text, ':');
-    if (colon != NULL) {
-        *colon = '\0';
+    for (; rest != NULL && ok; count++) {
+        ok = count < 3 &&
+             parse_number(strsep(&rest, ":"), true, 1, INT64_C(1) << 40,
+                          &parts[count]) &&
+             is_power(parts[count]);
     }
-    if (!parse_number(text, true, 1, INT64_C(1) << 40, &least) ||
-        !parse_number(colon == NULL ? text : colon + 1, true, 1,
-                      INT64_C(1) << 40, &most) ||
-        !is_power(least) || !is_power(most) || least > most) {
+    parts[1] = count == 1 ? parts[0] : parts[1];
+    if (!ok || parts[0] > parts[1] || parts[2] == 1) {
         return complain("sizes", value,
-                        "MIN:MAX or one size, in bytes, powers of two, with "
-                        "K, M or G");
+                        "MIN:MAX, MIN:MAX:FACTOR or one size, in bytes, powers "
+                        "of two, with K, M or G");
     }
-    options->min_bytes = (size_t)least;
-    options->max_bytes = (size_t)most;
+    options->min_bytes = (size_t)parts[0];
+    options->max_bytes = (size_t)parts[1];
+    options->size_shift = __builtin_ctzll((unsigned long long)parts[2]);
     return true;
 }
 
@@ -156,6 +169,67 @@ static bool parse_types(const char *value, struct bench_options *options)
         options->types[type] = true;
     }
     return true;
+}
+
+/* Bits of the names in the list; `all` are allowed. */
+static bool parse_bits(const char *option, const char *value,
+                       const char *const *names, unsigned all, unsigned *bits_p)
+{
+    char text[256], wants[256] = "several of all";
+    char *rest = text, *name;
+    unsigned bits = 0;
+    bool ok = true;
+
+    snprintf(text, sizeof text, "%s", value);
+    while (ok && (name = strsep(&rest, ",")) != NULL) {
+        int bit = find(names, name);
+
+        ok = strcmp(name, "all") == 0 || (bit >= 0 && (all >> bit & 1) != 0);
+        bits |= bit >= 0 ? 1u << bit : all;
+    }
+    if (ok) {
+        *bits_p = bits;
+        return true;
+    }
+    for (int i = 0; names[i] != NULL; i++) {
+        size_t length = strlen(wants);
+
+        if ((all >> i & 1) != 0) {
+            snprintf(wants + length, sizeof wants - length, ", %s", names[i]);
+        }
+    }
+    return complain(option, value, wants);
+}
+
+/* Those of numbers, which add up. */
+#define DTYPES_ALL (((2u << IRIS_DTYPE_F64) - 1) & ~(1u << IRIS_DTYPE_BOOL))
+#define CALLS_ALL (BENCH_GRAPH | BENCH_EAGER | BENCH_WAITED)
+
+static unsigned all_variants(void)
+{
+    unsigned all = 0;
+
+    for (int i = 0; bench_variant_names[i] != NULL; i++) {
+        all |= 1u << i;
+    }
+    return all;
+}
+
+/* What only collectives have. */
+static bool set_of_collectives(int key, const char *option, const char *value,
+                               struct bench_options *options)
+{
+    switch (key) {
+    case DTYPES:
+        return parse_bits(option, value, bench_dtype_names, DTYPES_ALL,
+                          &options->dtypes);
+    case VARIANTS:
+        return parse_bits(option, value, bench_variant_names, all_variants(),
+                          &options->variants);
+    default:
+        return parse_bits(option, value, bench_calls_names, CALLS_ALL,
+                          &options->calls);
+    }
 }
 
 /* Does one name of the list stand for the operation? */
@@ -267,6 +341,13 @@ static bool set(int key, const char *option, const char *value,
     case OUTPUT:
         options->output = value;
         return true;
+    case TUNE:
+        options->tune = value;
+        return true;
+    case DTYPES:
+    case VARIANTS:
+    case CALLS:
+        return set_of_collectives(key, option, value, options);
     case 'p':
         ok = parse_choice(option, value, bench_pairs_names, &choice);
         options->pairs = (enum bench_pairs)choice;
@@ -316,6 +397,10 @@ bool bench_options_parse(int argc, char **argv, struct bench_options *options_p,
                                         .init_heap_bytes = (size_t)1 << 30,
                                         .ops = "all",
                                         .types = {[BENCH_U64] = true},
+                                        .dtypes = 1u << IRIS_DTYPE_F32,
+                                        .variants = 1u << IRIS_CCL_AUTO,
+                                        .calls = BENCH_GRAPH,
+                                        .size_shift = 1,
                                         .graph = true,
                                         .progress = true};
     while ((key = getopt_long(argc, argv, "n:g:b:s:o:t:p:f:lh", long_options,
@@ -326,6 +411,8 @@ bool bench_options_parse(int argc, char **argv, struct bench_options *options_p,
             return false;
         } else if (key == TARGETS) {
             options_p->targets = true;
+        } else if (key == PEER) {
+            options_p->peer = true;
         } else if (key == NO_GRAPH) {
             options_p->graph = false;
         } else if (key == NO_PROGRESS) {

@@ -28,7 +28,25 @@ static void csv_begin(struct bench *b)
                 ? "target,limit,measured,held\n"
                 : "group,op,variant,pairs,ranks,workgroups,block,bytes,"
                   "median_us,min_us,p90_us,rate,rate_unit,reference,"
-                  "reference_rate,ratio,wrong\n");
+                  "reference_rate,ratio,wrong,dtype,calls,bus_rate,"
+                  "reference_us,time_ratio\n");
+}
+
+/* The columns that only collectives fill. */
+static void csv_collective(FILE *out, const struct bench_row *row)
+{
+    if (row->calls == NULL) {
+        fprintf(out, ",,,,\n");
+        return;
+    }
+    fprintf(out, "%s,%s,%.6g,", iris_dtype_name(row->dtype), row->calls,
+            row->bus_rate);
+    if (row->reference != NULL) {
+        fprintf(out, "%.6g,%.6g\n", row->reference_us,
+                row->median_us / row->reference_us);
+    } else {
+        fprintf(out, ",\n");
+    }
 }
 
 static void csv_row(struct bench *b, const struct bench_row *row)
@@ -53,7 +71,8 @@ static void csv_row(struct bench *b, const struct bench_row *row)
     } else {
         fprintf(out, ",,");
     }
-    fprintf(out, ",%llu\n", (unsigned long long)row->wrong);
+    fprintf(out, ",%llu,", (unsigned long long)row->wrong);
+    csv_collective(out, row);
 }
 
 static void csv_verdict(struct bench *b, const struct bench_verdict *verdict)

@@ -19,15 +19,84 @@ const struct bench_group *const bench_groups[] = {
 
 const char *const bench_type_names[] = {"u32", "u64", "f32", NULL};
 const char *const bench_pairs_names[] = {"ring", "all", "one", NULL};
+const char *const bench_calls_names[] = {"graph", "eager", "waited", NULL};
+/* clang-format off */
+const char *const bench_dtype_names[] = {
+#define NAME(NAME, value, name, bytes) [value] = name,
+    IRIS_DTYPE_ROWS(NAME)
+#undef NAME
+    NULL};
+const char *const bench_variant_names[] = {
+#define NAME(NAME, value, name) [value] = name,
+    IRIS_CCL_VARIANT_ROWS(NAME)
+#undef NAME
+    NULL};
+/* clang-format on */
 
 /* Workgroups of a sweep, powers of two. */
 static const char *const grid_names[] = {"1 wg",  "2 wg",   "4 wg",
                                          "8 wg",  "16 wg",  "32 wg",
                                          "64 wg", "128 wg", "256 wg"};
 
+/* The i-th bit that is set of a mask; counts *i down by those that are. */
+static int nth_bit(unsigned mask, size_t *i)
+{
+    for (int bit = 0; bit < 32; bit++) {
+        if ((mask >> bit & 1) != 0 && (*i)-- == 0) {
+            return bit;
+        }
+    }
+    return -1;
+}
+
+static unsigned count_bits(unsigned mask)
+{
+    size_t i = 32;
+
+    (void)nth_bit(mask, &i);
+    return (unsigned)(32 - i);
+}
+
+/* The i-th point of a collective: graphs and not beside each other, then
+ * variants, element types, sizes. */
+static bool call_point(const struct bench *b, size_t op, size_t i,
+                       struct bench_row *row_p)
+{
+    const struct bench_options *options = &b->options;
+    unsigned calls = options->calls;
+    unsigned variants = 0;
+    size_t sizes, dtype;
+
+    for (int v = 0; v < 32; v++) {
+        bool is_asked = (options->variants >> v & 1) != 0;
+
+        if (is_asked && bench_ccl_has((enum bench_ccl_op)op,
+                                      (iris_ccl_variant_t)v, false)) {
+            variants |= 1u << v;
+        }
+    }
+    if (!options->graph && (calls & BENCH_GRAPH) != 0) {
+        calls = (calls & ~(unsigned)BENCH_GRAPH) | BENCH_EAGER;
+    }
+    if (variants == 0) {
+        return false;
+    }
+    sizes = i / count_bits(calls) / count_bits(variants);
+    dtype = sizes % count_bits(options->dtypes);
+    sizes /= count_bits(options->dtypes);
+    row_p->bytes = options->min_bytes << ((size_t)options->size_shift * sizes);
+    row_p->dtype = (iris_dtype_t)nth_bit(options->dtypes, &dtype);
+    sizes = i % count_bits(calls);
+    i = i / count_bits(calls) % count_bits(variants);
+    row_p->calls = bench_calls_names[nth_bit(calls, &sizes)];
+    row_p->how = (iris_ccl_variant_t)nth_bit(variants, &i);
+    row_p->variant = iris_ccl_variant_name(row_p->how);
+    return row_p->bytes <= options->max_bytes;
+}
+
 /* Points of a group's operation: size, type or grid of the i-th, or false. */
 static bool point(const struct bench *b, const struct bench_group *group,
-                  size_t i, struct bench_row *row_p)
+                  size_t op, size_t i, struct bench_row *row_p)
 {
     const struct bench_options *options = &b->options;
     size_t bytes = options->min_bytes;
@@ -36,7 +105,7 @@ static bool point(const struct bench *b, const struct bench_group *group,
     switch (group->axis) {
     case BENCH_BY_SIZE:
         bytes = bytes < group->min_bytes ? group->min_bytes : bytes;
-        row_p->bytes = bytes << i;
+        row_p->bytes = bytes << ((size_t)options->size_shift * i);
         return row_p->bytes <= options->max_bytes;
     case BENCH_BY_TYPE:
         for (; type < BENCH_NUM_TYPES; type++) {
@@ -55,6 +124,8 @@ static bool point(const struct bench *b, const struct bench_group *group,
         row_p->grid = 1u << i;
         row_p->variant = grid_names[i];
         return true;
+    case BENCH_BY_CALL:
+        return call_point(b, op, i, row_p);
     default:
         return i == 0;
     }
@@ -72,7 +143,7 @@ static size_t count_points(const struct bench *b)
             size_t i = 0;
 
             while (bench_selected(b->options.ops, group, group->ops[op]) &&
-                   point(b, group, i, &row)) {
+                   point(b, group, op, i, &row)) {
                 i++;
             }
             points += i;
@@ -103,13 +174,14 @@ static iris_status_t run_points(struct bench *b,
                                 .rate_unit = "",
                                 .pairs = b->options.pairs};
 
-        if (!point(b, group, i, &row)) {
+        if (!point(b, group, op, i, &row)) {
             break;
         }
         bench_progress(b, &row);
         b->no_graph = false;
+        b->graph_ops = 0;
         status = group->run(b, op, &row);
-        bench_graph_drop(b);
+        bench_graphs_drop(b);
         b->points_done++;
         if (status == IRIS_OK && row.median_us > 0) {
             count_wrong(b, &row);
@@ -140,7 +212,7 @@ iris_status_t bench_run_op(struct bench *b, const struct bench_group *group,
 
 iris_status_t bench_run(struct bench *b)
 {
-    iris_status_t status = IRIS_OK;
+    iris_status_t status = b->options.peer ? bench_peer_open(b) : IRIS_OK;
 
     b->points = count_points(b);
     for (size_t g = 0; bench_groups[g] != NULL; g++) {
@@ -153,5 +225,6 @@ iris_status_t bench_run(struct bench *b)
         }
     }
     bench_progress(b, NULL);
+    bench_peer_close(b);
     return status;
 }

@@ -44,11 +44,21 @@ static bool same(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
+static void print_group(struct bench_report *report,
+                        const struct bench_row *row)
+{
+    for (size_t g = 0; bench_groups[g] != NULL; g++) {
+        if (same(bench_groups[g]->name, row->group)) {
+            fprintf(report->out, "\n%s, %s: %s\n", row->group,
+                    bench_pairs_names[row->pairs], bench_groups[g]->text);
+        }
+    }
+}
+
 /* Column heads, whenever what they say changes. */
 static void print_head(struct bench_report *report, const struct bench_row *row)
 {
     const struct bench_row *last = &report->last;
-    const struct bench_group *group = NULL;
     char rate[32] = "", reference[32] = "";
     bool same_group =
         same(last->group, row->group) && last->pairs == row->pairs;
@@ -57,14 +67,11 @@ static void print_head(struct bench_report *report, const struct bench_row *row)
         (row->bytes == 0 || same(last->op, row->op))) {
         return;
     }
-    for (size_t g = 0; bench_groups[g] != NULL; g++) {
-        if (same(bench_groups[g]->name, row->group)) {
-            group = bench_groups[g];
-        }
+    if (!same_group) {
+        print_group(report, row);
     }
-    if (group != NULL && !same_group) {
-        fprintf(report->out, "\n%s, %s: %s\n", group->name,
-                bench_pairs_names[row->pairs], group->text);
+    if (row->calls != NULL) {
+        return; /* print_collective() has its own */
     }
     snprintf(rate, sizeof rate, "%s", row->rate_unit);
     if (row->reference != NULL) {
@@ -83,13 +90,40 @@ static void print_head(struct bench_report *report, const struct bench_row *row)
     fprintf(report->out, "\n");
 }
 
-void bench_table_row(struct bench *b, const struct bench_row *row)
+/* Of collectives times are compared, not rates: the last columns are the peer's
+ * time and this library's as a share of it. */
+static void print_collective(struct bench_report *report,
+                             const struct bench_row *row)
 {
-    struct bench_report *report = b->report;
+    const struct bench_row *last = &report->last;
+    char bytes[24], how[64], peer[48];
+
+    if (!same(last->op, row->op) || last->calls == NULL) {
+        snprintf(peer, sizeof peer, "%s us",
+                 row->reference != NULL ? row->reference : "");
+        fprintf(report->out, "\n%-14s %-34s %8s %11s %11s %11s %9s %9s",
+                "collective", "type, variant, calls", "bytes", "median us",
+                "min us", "p90 us", "GB/s", "bus GB/s");
+        fprintf(report->out, row->reference != NULL ? " %19s %7s\n" : "\n",
+                peer, "time x");
+    }
+    snprintf(how, sizeof how, "%s, %s, %s", iris_dtype_name(row->dtype),
+             row->variant, row->calls);
+    fprintf(report->out, "%-14s %-34s %8s %11.3f %11.3f %11.3f %9.3f %9.3f",
+            row->op, how, bench_bytes_string(row->bytes, bytes), row->median_us,
+            row->min_us, row->p90_us, row->rate, row->bus_rate);
+    if (row->reference != NULL) {
+        fprintf(report->out, " %19.3f %7.3f", row->reference_us,
+                row->median_us / row->reference_us);
+    }
+}
+
+static void print_other(struct bench_report *report,
+                        const struct bench_row *row)
+{
     bool has_both = row->bytes != 0 && row->variant[0] != '\0';
     char name[64], bytes[24];
 
-    print_head(report, row);
     snprintf(name, sizeof name, "%s%s%s", row->op, has_both ? ", " : "",
              has_both ? row->variant : "");
     fprintf(report->out, "%-16s %10s %12.4f %12.4f %12.4f", name,
@@ -102,6 +136,14 @@ void bench_table_row(struct bench *b, const struct bench_row *row)
     if (row->reference != NULL) {
         fprintf(report->out, " %12.4f %7.3f", row->reference_rate, row->ratio);
     }
+}
+
+void bench_table_row(struct bench *b, const struct bench_row *row)
+{
+    struct bench_report *report = b->report;
+
+    print_head(report, row);
+    (row->calls != NULL ? print_collective : print_other)(report, row);
     if (row->wrong != 0) {
         fprintf(report->out, "  %llu VALUES WRONG",
                 (unsigned long long)row->wrong);

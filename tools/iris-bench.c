@@ -47,15 +47,18 @@ static int rank_main(iris_t *iris, void *arg)
     if (status != IRIS_OK) {
         return (int)status;
     }
-    status = b.options.targets ? bench_run_targets(&b) : bench_run(&b);
+    status = b.options.tune != NULL ? bench_tune(&b)
+             : b.options.targets    ? bench_run_targets(&b)
+                                    : bench_run(&b);
     closed = bench_report_close(&b);
     return (int)(status != IRIS_OK ? status : closed);
 }
 
 static bool needs_init(const struct bench_options *options)
 {
-    return options->targets ||
-           bench_selected(options->ops, &bench_init, bench_init.ops[0]);
+    return options->tune == NULL &&
+           (options->targets ||
+            bench_selected(options->ops, &bench_init, bench_init.ops[0]));
 }
 
 /* Where nobody said otherwise: quiet, no files left in the working folder, a

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What collectives are given and must come to, of any element type.
+ */
+#include "config.h"
+
+#include "bench.h"
+
+#include <iris/device/half.h>
+#include <string.h>
+
+/* Values are 0 to 12: sums of up to 20 ranks are exact even in bf16, and
+ * integers that wrap around do so in every library. Elements repeat after as
+ * many, which is what makes filling and comparing fast. */
+#define PERIOD 13
+#define MAX_ELEMENT 16
+
+static unsigned value_of(int rank, size_t i)
+{
+    return (unsigned)((i * 7 + (size_t)rank * 3) % PERIOD);
+}
+
+/* Writes `value` as an element. */
+static void encode(iris_dtype_t dtype, unsigned value, void *element)
+{
+    float f32 = (float)value;
+    double f64 = value;
+    uint64_t bits = value;
+    iris_f16_t f16 = iris_f16_from_f32(f32);
+    iris_bf16_t bf16 = iris_bf16_from_f32(f32);
+    const void *from = dtype == IRIS_DTYPE_F32    ? (void *)&f32
+                       : dtype == IRIS_DTYPE_F64  ? (void *)&f64
+                       : dtype == IRIS_DTYPE_F16  ? (void *)&f16
+                       : dtype == IRIS_DTYPE_BF16 ? (void *)&bf16
+                                                  : (void *)&bits;
+
+    memcpy(element, from, iris_dtype_size(dtype)); /* little-endian */
+}
+
+/* What repeats from the first element of a part on: what a rank has, or of rank
+ * -1 everybody's sum. */
+struct pattern {
+    size_t element; /* bytes */
+    char bytes[PERIOD * MAX_ELEMENT];
+};
+
+static struct pattern pattern_of(const struct bench_ccl *call, int rank,
+                                 size_t first)
+{
+    struct pattern pattern = {.element = iris_dtype_size(call->dtype)};
+
+    for (size_t i = 0; i < PERIOD; i++) {
+        unsigned value = rank < 0 ? 0 : value_of(rank, first + i);
+
+        for (int r = 0; rank < 0 && r < call->num_ranks; r++) {
+            value += value_of(r, first + i);
+        }
+        encode(call->dtype, value, &pattern.bytes[i * pattern.element]);
+    }
+    return pattern;
+}
+
+/* Whether each rank's part of a buffer is another's. */
+static bool is_parted(const struct bench_ccl *call, bool out)
+{
+    return call->op == BENCH_ALL_TO_ALL ||
+           call->op == (out ? BENCH_ALL_GATHER : BENCH_REDUCE_SCATTER);
+}
+
+static size_t count_of(const struct bench_ccl *call, bool out)
+{
+    return call->count * (is_parted(call, out) ? (size_t)call->num_ranks : 1);
+}
+
+iris_status_t bench_ccl_fill(struct bench *b, const struct bench_ccl *call,
+                             void *host)
+{
+    struct pattern pattern = pattern_of(call, b->rank, 0);
+    size_t bytes = count_of(call, false) * pattern.element;
+    size_t period = PERIOD * pattern.element;
+
+    for (size_t i = 0; i < bytes; i += period) {
+        memcpy((char *)host + i, pattern.bytes,
+               bytes - i < period ? bytes - i : period);
+    }
+    return bench_copy(b, call->in, host, bytes);
+}
+
+static uint64_t count_wrong(const char *part, size_t count,
+                            const struct pattern *pattern)
+{
+    uint64_t wrong = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t left = count - i;
+
+        /* All that repeats at once, as a rule. */
+        if (left >= PERIOD && i % PERIOD == 0 &&
+            memcmp(part + i * pattern->element, pattern->bytes,
+                   PERIOD * pattern->element) == 0) {
+            i += PERIOD - 1;
+            continue;
+        }
+        wrong += memcmp(part + i * pattern->element,
+                        &pattern->bytes[i % PERIOD * pattern->element],
+                        pattern->element) != 0;
+    }
+    return wrong;
+}
+
+iris_status_t bench_ccl_check(struct bench *b, const struct bench_ccl *call,
+                              void *host, uint64_t *wrong_p)
+{
+    size_t element = iris_dtype_size(call->dtype);
+    size_t count = count_of(call, true);
+    size_t first = is_parted(call, false) ? (size_t)b->rank * call->count : 0;
+    int parts = is_parted(call, true) ? call->num_ranks : 1;
+    iris_status_t status = bench_copy(b, host, call->out, count * element);
+
+    for (int part = 0; part < parts && status == IRIS_OK; part++) {
+        int rank =
+            call->op == BENCH_ALL_REDUCE || call->op == BENCH_REDUCE_SCATTER
+                ? -1
+                : part;
+        struct pattern pattern = pattern_of(call, rank, first);
+
+        *wrong_p +=
+            count_wrong((char *)host + (size_t)part * call->count * element,
+                        call->count, &pattern);
+    }
+    return status;
+}

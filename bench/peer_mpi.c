@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The CPU's peer: MPI's collectives over the same buffers, of a job that mpirun
+ * started.
+ */
+#include "config.h"
+
+#include "bench.h"
+
+#include <stdio.h>
+
+#if HAVE_MPI
+#include <mpi.h>
+
+/* MPI has no 16-bit floats. */
+static MPI_Datatype type_of(iris_dtype_t dtype)
+{
+    switch (dtype) {
+    case IRIS_DTYPE_I8:
+        return MPI_INT8_T;
+    case IRIS_DTYPE_I16:
+        return MPI_INT16_T;
+    case IRIS_DTYPE_I32:
+        return MPI_INT32_T;
+    case IRIS_DTYPE_I64:
+        return MPI_INT64_T;
+    case IRIS_DTYPE_U8:
+        return MPI_UINT8_T;
+    case IRIS_DTYPE_U16:
+        return MPI_UINT16_T;
+    case IRIS_DTYPE_U32:
+        return MPI_UINT32_T;
+    case IRIS_DTYPE_U64:
+        return MPI_UINT64_T;
+    case IRIS_DTYPE_F32:
+        return MPI_FLOAT;
+    case IRIS_DTYPE_F64:
+        return MPI_DOUBLE;
+    default:
+        return MPI_DATATYPE_NULL;
+    }
+}
+
+static bool has(const struct bench_ccl *call)
+{
+    return type_of(call->dtype) != MPI_DATATYPE_NULL &&
+           call->count <= INT32_MAX;
+}
+
+static bool do_call(struct bench_peer *peer, const struct bench_ccl *call)
+{
+    MPI_Datatype type = type_of(call->dtype);
+    int count = (int)call->count, ret;
+
+    (void)peer;
+    switch (call->op) {
+    case BENCH_ALL_REDUCE:
+        ret = MPI_Allreduce(call->in, call->out, count, type, MPI_SUM,
+                            MPI_COMM_WORLD);
+        break;
+    case BENCH_ALL_GATHER:
+        ret = MPI_Allgather(call->in, count, type, call->out, count, type,
+                            MPI_COMM_WORLD);
+        break;
+    case BENCH_REDUCE_SCATTER:
+        ret = MPI_Reduce_scatter_block(call->in, call->out, count, type,
+                                       MPI_SUM, MPI_COMM_WORLD);
+        break;
+    case BENCH_ALL_TO_ALL:
+        ret = MPI_Alltoall(call->in, count, type, call->out, count, type,
+                           MPI_COMM_WORLD);
+        break;
+    default:
+        ret = MPI_Bcast(call->out, count, type, 0, MPI_COMM_WORLD);
+        break;
+    }
+    return ret == MPI_SUCCESS;
+}
+
+static void do_close(struct bench_peer *peer)
+{
+    (void)peer; /* MPI is the library's, which ends it */
+}
+
+struct bench_peer *bench_peer_mpi(int num_ranks, const char **why_p)
+{
+    static char name[32];
+    static struct bench_peer peer = {name, false, has, do_call, do_close};
+    int is_up = 0, size = 0;
+
+    MPI_Initialized(&is_up);
+    if (is_up) {
+        MPI_Comm_size(MPI_COMM_WORLD, &size);
+    }
+    if (size != num_ranks) {
+        *why_p = "MPI has not started the ranks; run mpirun -n RANKS "
+                 "iris-bench --peer, with IRIS_BOOTSTRAP unset";
+        return NULL;
+    }
+#ifdef OMPI_MAJOR_VERSION
+    snprintf(name, sizeof name, "Open MPI %d.%d.%d", OMPI_MAJOR_VERSION,
+             OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
+#else
+    snprintf(name, sizeof name, "MPI");
+#endif
+    return &peer;
+}
+
+#else /* !HAVE_MPI */
+
+struct bench_peer *bench_peer_mpi(int num_ranks, const char **why_p)
+{
+    (void)num_ranks;
+    *why_p = "the peer on a CPU is Open MPI, and this build is without; "
+             "configure --with-mpi";
+    return NULL;
+}
+
+#endif
