@@ -23,7 +23,7 @@ include %D%/backend_hip/local.mk
 endif
 cmocka_tests = $(unit_tests) $(matrix_tests) $(rank_tests) $(hip_tests)
 shell_tests = %D%/amd_code.sh %D%/amd_host.sh %D%/amd_mutants.sh \
-	%D%/amd_node.sh %D%/bench.sh %D%/check_structure.sh \
+	%D%/amd_node.sh %D%/bench.sh %D%/bench_ccl.sh %D%/check_structure.sh \
 	%D%/check_structure_faults.sh %D%/check_symbols.sh %D%/configure.sh \
 	%D%/device_compile.sh %D%/dlpack.sh %D%/docs.sh %D%/examples.sh \
 	%D%/gpu_sources.sh %D%/hip.sh %D%/info.sh %D%/install.sh \
@@ -59,7 +59,7 @@ $(cmocka_tests): tests/libharness.la libirisi.la
 $(cmocka_tests): CPPFLAGS += -I$(top_srcdir)/tests $(CMOCKA_CFLAGS)
 $(cmocka_tests): LDADD = tests/libharness.la libirisi.la $(CMOCKA_LIBS) -lm
 $(hip_tests): LDADD += libfakehip.la
-EXTRA_DIST += %D%/amd %D%/check_layers.awk %D%/check_structure.awk \
+EXTRA_DIST += %D%/amd %D%/fake_rccl.c %D%/check_layers.awk %D%/check_structure.awk \
 	%D%/emu %D%/install_consumer.c %D%/leaks.supp \
 	%D%/python/support.py %D%/python/test_context.py \
 	%D%/python/test_end.py %D%/python/test_gpu.py \
