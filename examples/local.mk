@@ -2,7 +2,7 @@
 examples = %D%/00_load %D%/01_store %D%/02_all_load %D%/03_all_store \
 	%D%/04_atomic_add %D%/05_atomic_xchg \
 	%D%/06_message_passing_load_store %D%/07_message_passing_put \
-	%D%/08_one_shot_all_reduce
+	%D%/08_one_shot_all_reduce %D%/09_all_reduce
 # Examples use what is public. Their sources are installed with a Makefile.
 examplesdir = $(docdir)/examples
 examples_DATA = $(examples:=.c) $(examples_libexample_la_SOURCES)
