@@ -36,8 +36,9 @@ void bench_json_begin(struct bench *b)
     print_text(out, "version", about->version);
     fprintf(out, ", ");
     print_text(out, "backend", about->backend);
-    fprintf(out, ", \"device\": %d, \"cus\": %d, \"ranks\": %d, ",
-            about->device, about->cus, b->num_ranks);
+    fprintf(out, ", \"device\": %d, \"gpu\": %s, \"cus\": %d, \"ranks\": %d, ",
+            about->device, about->on_gpu ? "true" : "false", about->cus,
+            b->num_ranks);
     print_text(out, "ranks_as", about->ranks_as);
     fprintf(out, ", \"workgroups\": %u, \"block\": %u, ", b->workgroups,
             b->options.block);

@@ -129,6 +129,7 @@ static void describe(struct bench *b, const char *ranks_as,
     about_p->compiler = "unknown compiler";
 #endif
     about_p->device = iris_device_id(b->iris);
+    about_p->on_gpu = iris_stream_native(b->iris, NULL) != NULL;
     about_p->cus = iris_num_cus(b->iris);
     about_p->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
     gethostname(about_p->hostname, sizeof about_p->hostname - 1);

@@ -16,6 +16,7 @@ struct bench_metadata {
     const char *ranks_as; /* "threads" or "processes" */
     const char *compiler;
     int device;
+    bool on_gpu;
     int cus;
     int cores;
     char hostname[256];
