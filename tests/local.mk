@@ -61,7 +61,7 @@ $(cmocka_tests): LDADD = tests/libharness.la libirisi.la $(CMOCKA_LIBS) -lm
 $(hip_tests): LDADD += libfakehip.la
 EXTRA_DIST += %D%/amd %D%/fake_rccl.c %D%/check_layers.awk %D%/check_structure.awk \
 	%D%/emu %D%/install_consumer.c %D%/leaks.supp \
-	%D%/python/support.py %D%/python/test_context.py \
+	%D%/python/support.py %D%/python/test_ccl.py %D%/python/test_context.py \
 	%D%/python/test_end.py %D%/python/test_gpu.py \
 	%D%/python/test_interrupt.py \
 	%D%/python/test_library.py %D%/python/test_lifetime.py \

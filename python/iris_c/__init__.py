@@ -8,6 +8,7 @@
 docs/python.md is the manual.
 """
 
+from . import ccl
 from ._context import Iris, iris
 from ._errors import (
     BackendError,
@@ -61,6 +62,7 @@ __all__ = [
     "UnsupportedError",
     "WARNING",
     "WaitInterrupted",
+    "ccl",
     "iris",
     "set_logger_level",
     "spawn",

@@ -105,6 +105,27 @@ class NumpyArrays:
         dtype = self.dtype_of(array.dtype)
         return tensor(array.ctypes.data, dtype, array.shape, steps)
 
+    def check_memory(self, array: Any) -> None:
+        """That kernels can use an array's memory: any that NumPy has."""
+
+    def is_contiguous(self, array: Any) -> bool:
+        """Whether elements lie one behind another, the last index first."""
+        return bool(array.flags.c_contiguous)
+
+    def like(self, array: Any) -> Any:
+        """Memory of the program's own for as many elements."""
+        return self._numpy.empty_like(array)
+
+    def parts_together(self, array: Any, shape: Tuple[int, ...]) -> Any:
+        """Of an array of (rows, parts, elements) a copy of (parts, rows,
+        elements)."""
+        rows = array.reshape(shape)
+        return self._numpy.ascontiguousarray(rows.swapaxes(0, 1))
+
+    def parts_apart(self, parts: Any, out: Any, shape: Any) -> None:
+        """The other way."""
+        out.reshape(shape)[...] = parts.swapaxes(0, 1)
+
     def generator_of(self, generator: Any) -> Any:
         """A generator as the library takes it; None: the context's own."""
         if generator is None or isinstance(generator, _random.Generator):
@@ -188,6 +209,33 @@ class TorchArrays:
             raise TypeError(f"a torch tensor is needed, not {type(array)}")
         dtype = self.dtype_of(array.dtype)
         return tensor(array.data_ptr(), dtype, array.shape, array.stride())
+
+    def check_memory(self, array: Any) -> None:
+        """That kernels can use a tensor's memory."""
+        if not isinstance(array, self._torch.Tensor):
+            raise TypeError(f"a torch tensor is needed, not {type(array)}")
+        # The memory's own device: upstream's programs see "cuda" on the CPU.
+        device = array.untyped_storage().device
+        if device != self.device:
+            raise _mismatch(device, self.device)
+
+    def is_contiguous(self, array: Any) -> bool:
+        """Whether elements lie one behind another, the last index first."""
+        return bool(array.is_contiguous())
+
+    def like(self, array: Any) -> Any:
+        """Memory of the program's own for as many elements."""
+        return self._torch.empty_like(array)
+
+    def parts_together(self, array: Any, shape: Tuple[int, ...]) -> Any:
+        """Of a tensor of (rows, parts, elements) a copy of (parts, rows,
+        elements)."""
+        rows = array.detach().reshape(shape)
+        return rows.transpose(0, 1).contiguous()
+
+    def parts_apart(self, parts: Any, out: Any, shape: Any) -> None:
+        """The other way."""
+        out.detach().view(shape).copy_(parts.transpose(0, 1))
 
     def generator_of(self, generator: Any) -> Any:
         """A generator as the library takes it, drawn from torch's."""

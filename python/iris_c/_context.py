@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from . import _arrays, _bootstrap, _interrupt, _lib, _log
 from ._broadcast import broadcast
+from ._ccl import CCL
 from ._errors import IrisError
 from ._groups import Group, Groups, group_barrier
 from ._lib import call
@@ -93,6 +94,9 @@ class Iris(Tensors):
         self.num_ranks = self._session.num_ranks
         self.gpu_id: int = call.iris_device_id(self.handle)
         self.heap_size = int(heap_size or self._session.stats().free_bytes)
+        self.ccl = CCL(
+            self._session, self._streams, self._groups, self._arrays
+        )
         _log.follow(self)
 
     @property

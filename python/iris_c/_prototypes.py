@@ -9,7 +9,7 @@ import ctypes as c
 from typing import Any, Dict, Tuple
 
 from . import _interrupt
-from ._structs import HeapStats, Shape, Tensor, TensorOptions, Value
+from ._structs import CclOptions, HeapStats, Shape, Tensor, TensorOptions, Value
 
 STATUS = "status"  # a result to check: an error is raised
 Address = c.c_void_p
@@ -21,6 +21,9 @@ _out = c.POINTER(c.c_void_p)
 _tensor = c.POINTER(Tensor)
 _options = c.POINTER(TensorOptions)
 _words = c.POINTER(c.c_int64)
+_ccl_options = c.POINTER(CclOptions)
+#: Of a collective: context, in, out, count, dtype.
+_collective = (Handle, Address, Address, c.c_size_t, c.c_int)
 
 #: Name: what it returns, what it takes. Variadic calls list what is fixed.
 ROWS: Dict[str, Tuple[Any, ...]] = {
@@ -137,6 +140,19 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
         _tensor,
         c.POINTER(c.c_int),
     ),
+    "iris_tensor_numel": (c.c_int64, _tensor),
+    # <iris/ccl.h>
+    "iris_ccl_variant_name": (Text, c.c_int),
+    "iris_ccl_options_init_sized": (None, _ccl_options, c.c_size_t),
+    "iris_all_reduce": (STATUS, *_collective, c.c_int, _ccl_options),
+    "iris_all_gather": (STATUS, *_collective, _ccl_options),
+    "iris_reduce_scatter": (STATUS, *_collective, c.c_int, _ccl_options),
+    "iris_all_to_all": (STATUS, *_collective, _ccl_options),
+    "iris_ccl_broadcast": (STATUS, *_collective, c.c_int, _ccl_options),
+    "iris_ccl_prepare": (STATUS, Handle),
+    "iris_all_reduce_preamble": (STATUS, Handle, _ccl_options),
+    "iris_ccl_workspace_create": (STATUS, Handle, Handle, _out),
+    "iris_ccl_workspace_destroy": (STATUS, Handle, Handle),
     # <iris/group.h>, <iris/sync.h>
     "iris_group_create": (STATUS, Handle, c.POINTER(c.c_int), c.c_int, _out),
     "iris_group_destroy": (STATUS, Handle, Handle),
@@ -255,7 +271,6 @@ NOT_CALLED = (
     "iris_cpu_self",
     "iris_spawn",
     "iris_tensor_wrap",
-    "iris_tensor_numel",
     "iris_tensor_bytes",
     "iris_tensor_is_contiguous",
     "iris_tensor_slice",
@@ -269,16 +284,4 @@ NOT_CALLED = (
     "iris_broadcast_value",
     "iris_tensor_broadcast",
     "iris_tensor_broadcast_new",
-    # Collectives are not in the package yet.
-    "iris_all_gather",
-    "iris_all_reduce",
-    "iris_all_reduce_preamble",
-    "iris_all_to_all",
-    "iris_ccl_broadcast",
-    "iris_ccl_options_init_sized",
-    "iris_ccl_prepare",
-    "iris_ccl_variant_name",
-    "iris_ccl_workspace_create",
-    "iris_ccl_workspace_destroy",
-    "iris_reduce_scatter",
 )

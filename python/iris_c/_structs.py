@@ -82,3 +82,25 @@ class TensorOptions(c.Structure):
         ("stream", c.c_void_p),
         ("generator", c.c_void_p),
     ]
+
+
+class CclOptions(c.Structure):
+    """struct iris_ccl_options."""
+
+    #: Collectives, each a field with its variant.
+    VARIANTS = (
+        "all_reduce",
+        "all_gather",
+        "reduce_scatter",
+        "all_to_all",
+        "broadcast",
+    )
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("stream", c.c_void_p),
+        ("group", c.c_void_p),
+        ("workspace", c.c_void_p),
+        ("num_cus", c.c_int),
+        *((name, c.c_int) for name in VARIANTS),
+        ("async", c.c_int),
+    ]

@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: MIT
+"""ctx.ccl: collectives between the members of a group, on torch's stream."""
+
+import ctypes
+from typing import Any, Optional, Tuple
+
+from ._errors import UnsupportedError
+from ._groups import Groups
+from ._lib import call
+from ._session import Session
+from ._streams import Streams
+from ._structs import CclOptions, Tensor
+from .ccl import VARIANTS, Config, ReduceOp
+
+
+class Workspace:
+    """Memory on the heap by which collectives of one group meet. Two streams,
+    or a stream and a graph, that run at the same time need one each."""
+
+    def __init__(
+        self, session: Session, handle: Optional[int] = None, keep: Any = None
+    ) -> None:
+        self._session = session
+        self._is_own = handle is None
+        self._handle = handle
+        self._keep = keep  # the group, which ends the workspace with itself
+
+    @property
+    def handle(self) -> Optional[int]:
+        """The iris_ccl_workspace_t; None: the group's own."""
+        if self._handle is None and not self._is_own:
+            raise ValueError("this workspace has been destroyed")
+        return self._handle
+
+    def destroy(self) -> None:
+        """Frees it when no stream and no graph uses it any more. Collective
+        over its group. A group's own stays as long as the group."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            call.iris_ccl_workspace_destroy(self._session.handle, handle)
+
+
+def _operation(op: Any) -> int:
+    """A reduction by our ReduceOp, or by another library's of that name."""
+    if op is None:
+        return int(ReduceOp.SUM)
+    name = getattr(op, "name", str(op))
+    if name not in ReduceOp.__members__:
+        raise ValueError(
+            f"op={op!r}: takes ReduceOp." + ", ".join(ReduceOp.__members__)
+        )
+    return int(ReduceOp[name])
+
+
+class CCL:
+    """Collectives with upstream's names. All members of the group make the
+    same calls in the same order.
+
+    What their arguments have in common:
+        output_tensor, input_tensor: contiguous, of one dtype, on this rank's
+            device. On the heap, on every member, they are used where they are;
+            elsewhere they cost twice the bandwidth.
+        group: as ctx.barrier() takes it; None: all ranks. Before the first
+            collective of a job that is not of all ranks, all call prepare().
+        async_op: True: without the barrier at the end: the result is there,
+            but peers may still read this rank's input.
+        config: an iris_c.ccl.Config; None: what is best.
+        workspace: of workspace(); None: the group's own.
+
+    A call is put on torch's current stream, and can be captured in a graph. On
+    the CPU it has ended when it returns.
+    """
+
+    def __init__(
+        self, session: Session, streams: Streams, groups: Groups, arrays: Any
+    ) -> None:
+        self._session = session
+        self._streams = streams
+        self._groups = groups
+        self._arrays = arrays
+
+    def all_reduce(
+        self,
+        output_tensor: Any,
+        input_tensor: Any,
+        op: Any = None,
+        group: Any = None,
+        async_op: bool = False,
+        config: Optional[Config] = None,
+        workspace: Optional[Workspace] = None,
+    ) -> Workspace:
+        """Every member's output is the reduction of all inputs, which may be
+        the output. Returns the workspace, for the next call."""
+        self._refuse_gluon("all_reduce", config)
+        options = self._options(group, async_op, config, workspace)
+        out, given = self._pair(output_tensor, input_tensor)
+        count = call.iris_tensor_numel(given)
+        self._expect("all_reduce", out, count, "as many elements as the input")
+        self._run(
+            "all_reduce", options, given, out, count, _operation(op)
+        )
+        return workspace or Workspace(self._session)
+
+    def all_reduce_preamble(
+        self,
+        output_tensor: Any,
+        input_tensor: Any,
+        config: Optional[Config] = None,
+        workspace: Optional[Workspace] = None,
+        group: Any = None,
+    ) -> Workspace:
+        """Makes the workspace that the group's first call would make, so that
+        none blocks. Collective over the group. The tensors are for programs
+        that pass them: a workspace serves any."""
+        options = self._options(group, False, config, workspace)
+        call.iris_all_reduce_preamble(self._handle, ctypes.byref(options))
+        return workspace or Workspace(self._session)
+
+    def all_gather(
+        self,
+        output_tensor: Any,
+        input_tensor: Any,
+        group: Any = None,
+        async_op: bool = False,
+        config: Optional[Config] = None,
+        workspace: Optional[Workspace] = None,
+    ) -> None:
+        """The output is all members' inputs one behind another, along the
+        first dimension: of (M, N) it is (M * members, N). The input may be
+        this rank's part of the output."""
+        options = self._options(group, async_op, config, workspace)
+        out, given = self._pair(output_tensor, input_tensor)
+        count = call.iris_tensor_numel(given)
+        size = self._size(options)
+        self._expect(
+            "all_gather", out, count * size, f"{size} times the input's"
+        )
+        if given.ndim and out.sizes()[1:] != given.sizes()[1:]:
+            # As upstream: rows of another length would come out torn.
+            rows = (size * given.sizes()[0], *given.sizes()[1:])
+            raise ValueError(
+                f"Output tensor shape {out.sizes()} does not match expected"
+                f" shape {rows}"
+            )
+        self._run("all_gather", options, given, out, count)
+
+    def reduce_scatter(
+        self,
+        output_tensor: Any,
+        input_tensor: Any,
+        op: Any = None,
+        group: Any = None,
+        async_op: bool = False,
+        config: Optional[Config] = None,
+        workspace: Optional[Workspace] = None,
+    ) -> None:
+        """The input has one part for each member along the first dimension;
+        the output is the reduction of what all have for this one. The output
+        may be this rank's part of the input."""
+        self._refuse_gluon("reduce_scatter", config)
+        options = self._options(group, async_op, config, workspace)
+        out, given = self._pair(output_tensor, input_tensor)
+        count = call.iris_tensor_numel(out)
+        size = self._size(options)
+        self._expect(
+            "reduce_scatter", given, count * size, f"{size} times the output's"
+        )
+        self._run(
+            "reduce_scatter", options, given, out, count, _operation(op)
+        )
+
+    def all_to_all(
+        self,
+        output_tensor: Any,
+        input_tensor: Any,
+        group: Any = None,
+        async_op: bool = False,
+        config: Optional[Config] = None,
+        workspace: Optional[Workspace] = None,
+    ) -> None:
+        """The input has one part for each member along the last dimension, and
+        the output gets one from each there: of (M, N * members) columns go and
+        come. Tensors of one dimension need no copy; flatten those whose parts
+        lie along the first."""
+        options = self._options(group, async_op, config, workspace)
+        size = self._size(options)
+        shape = self._parts(output_tensor, input_tensor, size)
+        if shape[0] == 1:
+            self._exchange(options, output_tensor, input_tensor, size)
+            return
+        # Parts that go to one member must lie together.
+        sent = self._arrays.parts_together(input_tensor, shape)
+        come = self._arrays.like(sent)
+        self._exchange(options, come, sent, size)
+        self._arrays.parts_apart(come, output_tensor, shape)
+
+    def broadcast(
+        self,
+        output_tensor: Any,
+        input_tensor: Any,
+        src: int = 0,
+        group: Any = None,
+        async_op: bool = False,
+        config: Optional[Config] = None,
+        workspace: Optional[Workspace] = None,
+    ) -> None:
+        """Every member's output is the input of rank `src`; the others' are
+        not looked at, and may be the output. (ctx.broadcast() is for values of
+        the host.)"""
+        options = self._options(group, async_op, config, workspace)
+        out, given = self._pair(output_tensor, input_tensor)
+        count = call.iris_tensor_numel(given)
+        self._expect("broadcast", out, count, "as many elements as the input")
+        root = call.iris_group_translate(
+            self._handle, None, src, options.group
+        )
+        if root < 0:
+            raise ValueError(f"src={src} is no rank of the group")
+        self._run("broadcast", options, given, out, count, root)
+
+    def prepare(self) -> None:
+        """Makes the memory that workspaces come from. Collective over the
+        job, needed before the first collective of a group that is not all of
+        it; a second call does nothing."""
+        call.iris_ccl_prepare(self._handle)
+
+    def workspace(self, group: Any = None) -> Workspace:
+        """Another workspace for a group, for another stream or a graph.
+        Collective over the group. It lasts until its destroy(), or until the
+        group or the context ends."""
+        members = self._groups.handle_of(group)
+        made = ctypes.c_void_p()
+        call.iris_ccl_workspace_create(
+            self._handle, members, ctypes.byref(made)
+        )
+        return Workspace(self._session, made.value, group)
+
+    @property
+    def _handle(self) -> int:
+        return self._session.handle
+
+    def _size(self, options: CclOptions) -> int:
+        size: int = call.iris_group_size(self._handle, options.group)
+        return size
+
+    @staticmethod
+    def _refuse_gluon(name: str, config: Optional[Config]) -> None:
+        if config is not None and config.use_gluon:
+            raise ValueError(
+                f"{name} does not support use_gluon=True. Use default config"
+                " (use_gluon=False)."
+            )
+
+    def _options(
+        self,
+        group: Any,
+        async_op: bool,
+        config: Optional[Config],
+        workspace: Optional[Workspace],
+    ) -> CclOptions:
+        """What a call says beyond its tensors, as the library takes it."""
+        made = CclOptions()
+        call.iris_ccl_options_init_sized(
+            ctypes.byref(made), ctypes.sizeof(made)
+        )
+        made.stream = self._streams.current()
+        made.group = self._groups.handle_of(group)
+        made.workspace = workspace.handle if workspace else None
+        setattr(made, "async", int(bool(async_op)))
+        if config is None:
+            return made
+        if config.comm_sms is not None:
+            # Programs ask for as many as their own GPU had.
+            made.num_cus = min(config.comm_sms, call.iris_num_cus(self._handle))
+        for operation in CclOptions.VARIANTS:
+            name = config.variant_of(operation)
+            if name not in VARIANTS:
+                raise UnsupportedError(
+                    f"the libiris that was loaded has no variant {name} of"
+                    f" {operation}; it has {', '.join(VARIANTS)}"
+                )
+            setattr(made, operation, VARIANTS[name])
+        return made
+
+    def _pair(self, output: Any, input: Any) -> Tuple[Tensor, Tensor]:
+        """Two arrays as the library takes them."""
+        found = []
+        for name, array in (("output", output), ("input", input)):
+            self._arrays.check_memory(array)
+            seen = self._arrays.tensor_of(array)
+            if not self._arrays.is_contiguous(array):
+                raise ValueError(
+                    f"{name}_tensor of shape {seen.sizes()} and strides"
+                    f" {seen.steps()} is not contiguous; pass one that is"
+                )
+            found.append(seen)
+        out, given = found
+        if out.dtype != given.dtype:
+            raise ValueError(
+                f"output_tensor is of {output.dtype}, input_tensor of"
+                f" {input.dtype}; pass tensors of one dtype"
+            )
+        return out, given
+
+    @staticmethod
+    def _expect(name: str, tensor: Tensor, count: int, what: str) -> None:
+        found = call.iris_tensor_numel(tensor)
+        if found != count:
+            which = "input" if name == "reduce_scatter" else "output"
+            raise ValueError(
+                f"{name}: {which}_tensor has {found} elements, and must have"
+                f" {count}, {what}"
+            )
+
+    @staticmethod
+    def _parts(output: Any, input: Any, size: int) -> Tuple[int, int, int]:
+        """Rows, parts in each row, elements of each part."""
+        shape = tuple(input.shape)
+        if tuple(output.shape) != shape:
+            raise ValueError(
+                f"all_to_all: output_tensor is of shape"
+                f" {tuple(output.shape)}, input_tensor of {shape}; pass"
+                " tensors of one shape"
+            )
+        columns = shape[-1] if shape else 1
+        if columns % size != 0:
+            raise ValueError(
+                f"all_to_all: the last of {shape} is no multiple of the"
+                f" group's {size} members"
+            )
+        rows = 1
+        for length in shape[:-1]:
+            rows *= length
+        return rows, size, columns // size
+
+    def _exchange(
+        self, options: CclOptions, output: Any, input: Any, size: int
+    ) -> None:
+        out, given = self._pair(output, input)
+        count = call.iris_tensor_numel(given) // size
+        self._run("all_to_all", options, given, out, count)
+
+    def _run(
+        self,
+        name: str,
+        options: CclOptions,
+        given: Tensor,
+        out: Tensor,
+        count: int,
+        *last: int,
+    ) -> None:
+        """Enqueues the collective; `last` is the operation or the root."""
+        public = "ccl_broadcast" if name == "broadcast" else name
+        function = getattr(call, f"iris_{public}")
+        function(
+            self._handle,
+            given.data,
+            out.data,
+            count,
+            given.dtype,
+            *last,
+            ctypes.byref(options),
+        )
+        self._streams.finish()
