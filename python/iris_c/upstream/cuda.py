@@ -13,6 +13,7 @@ from typing import Any, Dict, List
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils import _device
 
 from . import platform_calls
 
@@ -79,9 +80,19 @@ def _marked(values: Any) -> Any:
     return None
 
 
+def _default(func: Any) -> Any:
+    """The device of set_default_device(), or of a device as a context manager,
+    for calls that make tensors. Torch's own way comes after what is done here,
+    and would ask for a GPU."""
+    device = _device.CURRENT_DEVICE
+    if device is None or func not in _device._device_constructors():
+        return None
+    return device
+
+
 def _asked(func: Any, args: Any, kwargs: Dict[str, Any]) -> Any:
     """The device that a call names, and the call with the CPU in its place."""
-    device = kwargs.get("device")
+    device = kwargs.get("device") or _default(func)
     if device is not None:
         kwargs = dict(kwargs, device=_CPU)
         return _numbered(device), args, kwargs

@@ -25,6 +25,7 @@ CHANGED_ON_CPU = {
     "torch.distributed": ["process_groups"],
     "triton": ["launch", "polls", "brain_floats", "atomics", "aggregates"],
     "triton.experimental.gluon": ["gluon"],
+    "triton.language.extra.libdevice": ["libdevice"],
     "iris.host.memory.tensors": ["creation"],
     "iris.mem.utils": ["clocks"],
 }

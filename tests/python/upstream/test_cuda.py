@@ -14,6 +14,18 @@ class CudaIsCpu(unittest.TestCase):
         self.assertFalse(torch.zeros(3).is_cuda)
         self.assertEqual(str(torch.ones(1, device="cuda:1").device), "cuda:1")
 
+    def test_a_default_device_is_where_tensors_are_made(self) -> None:
+        torch.set_default_device("cuda")
+        try:
+            self.assertEqual(str(torch.zeros(3).device), "cuda:0")
+            self.assertTrue(torch.tensor([1]).is_cuda)
+            self.assertFalse(torch.zeros(3, device="cpu").is_cuda)
+        finally:
+            torch.set_default_device(None)
+        with torch.device("cuda"):
+            self.assertTrue(torch.ones(2).is_cuda)
+        self.assertFalse(torch.ones(2).is_cuda)
+
     def test_what_is_computed_inherits_the_device(self) -> None:
         x = torch.ones(2, 3, device="cuda")
         for one in (x + 1, x[0], x.t(), x.T, torch.stack([x, x]),
