@@ -43,9 +43,12 @@ class ProcessGroup(unittest.TestCase):
                 )
                 for rank in range(3)
             ]
-            self.assertEqual(
-                support.finish(processes), ([0, 0, 0], ["", "", ""])
-            )
+            statuses, texts = support.finish(processes)
+            self.assertEqual(statuses, [0, 0, 0], "".join(texts))
+            # Some versions of Gloo say that they have connected.
+            lines = "".join(texts).splitlines()
+            said = [line for line in lines if not line.startswith("[Gloo]")]
+            self.assertEqual(said, [])
 
 
 if __name__ == "__main__":
