@@ -9,7 +9,7 @@ EXTRA_DIST += %D%/README.md %D%/pyproject.toml %D%/setup.py \
 	%D%/iris_c/_interrupt.py %D%/iris_c/_lib.py %D%/iris_c/_log.py \
 	%D%/iris_c/_prototypes.py %D%/iris_c/_random.py %D%/iris_c/_session.py %D%/iris_c/_spawn.py \
 	%D%/iris_c/_streams.py %D%/iris_c/_structs.py %D%/iris_c/_tensors.py \
-	%D%/iris_c/_values.py %D%/iris_c/py.typed
+	%D%/iris_c/_values.py %D%/iris_c/torch_backend.py %D%/iris_c/py.typed
 # What runs upstream's programs, and Triton's device calls.
 EXTRA_DIST += \
 	%D%/iris_c/triton.py %D%/iris_c/upstream/__init__.py \
@@ -18,7 +18,7 @@ EXTRA_DIST += \
 	%D%/iris_c/upstream/clocks.py %D%/iris_c/upstream/creation.py \
 	%D%/iris_c/upstream/cuda.py %D%/iris_c/upstream/gluon.py \
 	%D%/iris_c/upstream/graphs.py %D%/iris_c/upstream/heap.py \
-	%D%/iris_c/upstream/imports.py %D%/iris_c/upstream/launch.py \
+	%D%/iris_c/upstream/imports.py %D%/iris_c/upstream/launch.py %D%/iris_c/upstream/libdevice.py \
 	%D%/iris_c/upstream/platform_calls.py \
 	%D%/iris_c/upstream/polls.py %D%/iris_c/upstream/process_groups.py \
 	%D%/iris_c/upstream/rank.py %D%/iris_c/upstream/results.py \

@@ -66,7 +66,7 @@ ranks() { # ARRAYS RANKS TEST...
         "$here/../scripts/launch-env" -n "$count" "$venv" -m unittest -q "$@"
 }
 
-rank_tests="test_context test_lifetime test_tensors"
+rank_tests="test_ccl test_context test_lifetime test_tensors"
 # shellcheck disable=SC2086 # a list
 {
     ranks numpy 1 $rank_tests test_library
@@ -83,9 +83,12 @@ echo 'raise ImportError("hidden")' >"$tmp/torch.py"
 step "the example, with NumPy only" env PYTHONPATH="$tmp" "$venv" "$example"
 
 if has "$venv" torch; then
-    ranks torch 2 test_lifetime test_tensors
+    ranks torch 2 test_ccl test_lifetime test_tensors
+    ranks torch 4 test_ccl
     export IRIS_TEST_ARRAYS=torch
-    step "test_process_group" "$venv" -m unittest -q test_process_group
+    for test in process_group torch_backend; do
+        step "test_$test" "$venv" -m unittest -q "test_$test"
+    done
     step "the example, with torch" \
         "$here/../scripts/launch-env" -n 2 "$venv" "$example"
 else

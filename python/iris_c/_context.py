@@ -42,8 +42,9 @@ def _open(settings: Dict[str, Any]) -> int:
     folder = _lib.module_folder()
     if folder is not None and "IRIS_MODULE_DIR" not in os.environ:
         settings.setdefault("module_dir", folder)
-    for name, text in _bootstrap.settings_of_group().items():
-        settings.setdefault(name, text)
+    if "rank" not in settings:
+        for name, text in _bootstrap.settings_of_group().items():
+            settings.setdefault(name, text)
     config, _borrowed = _config(settings)
     _interrupt.watch(call.iris_set_wait_check)
     handle = ctypes.c_void_p()

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""The library's collectives as a backend of torch.distributed:
+
+    import iris_c.torch_backend
+    torch.distributed.init_process_group("iris")
+
+Torch's own tensors are not on a symmetric heap, so their data goes by packets;
+each process group has a heap of its own for these. Of what the library has no
+collective for, such as send and gather, torch says that it has no backend.
+"""
+
+import uuid
+from typing import Any, List
+
+import torch
+import torch.distributed as dist
+
+from ._context import Iris
+from .ccl import ReduceOp
+
+#: Bytes of a group's heap, of which an eighth carries packets.
+HEAP_BYTES = 256 << 20
+
+
+def _done(result: Any) -> Any:
+    """The work of a call whose result is in torch's current stream."""
+    future: Any = torch.futures.Future()
+    future.set_result(result)
+    return torch._C._distributed_c10d._create_work_from_future(future)
+
+
+def _name_of(op: Any) -> str:
+    for name in ReduceOp.__members__:
+        if op == getattr(dist.ReduceOp, name):
+            return name
+    raise ValueError(
+        "the backend iris reduces by " + ", ".join(ReduceOp.__members__)
+    )
+
+
+class IrisProcessGroup(dist.ProcessGroup):
+    """A process group: a job of the library's own, with its members as
+    ranks."""
+
+    def __init__(self, context: Iris) -> None:
+        super().__init__(context.get_rank(), context.get_num_ranks())
+        self._context = context
+        self._ccl = context.ccl
+
+    def getBackendName(self) -> str:
+        """As init_process_group() names it."""
+        return "iris"
+
+    def allreduce(self, tensors: List[Any], opts: Any = None) -> Any:
+        """Each tensor becomes the reduction of all ranks'."""
+        op = _name_of(opts.reduceOp) if opts is not None else None
+        for tensor in tensors:
+            both = tensor.contiguous()
+            self._ccl.all_reduce(both, both, op and ReduceOp[op])
+            _put_back(both, tensor)
+        return _done(tensors)
+
+    def allreduce_coalesced(self, tensors: List[Any], opts: Any = None) -> Any:
+        """As allreduce."""
+        return self.allreduce(tensors, opts)
+
+    def broadcast(self, tensors: List[Any], opts: Any) -> Any:
+        """Each tensor becomes rank opts.rootRank's."""
+        for tensor in tensors:
+            both = tensor.contiguous()
+            self._ccl.broadcast(both, both, opts.rootRank)
+            _put_back(both, tensor)
+        return _done(tensors)
+
+    def _allgather_base(self, output: Any, input: Any, opts: Any = None) -> Any:
+        self._ccl.all_gather(output.view(-1), input.contiguous().view(-1))
+        return _done(output)
+
+    def allgather(
+        self, outputs: List[List[Any]], inputs: List[Any], opts: Any = None
+    ) -> Any:
+        """Rank r's tensor becomes the r-th of the list."""
+        for parts, input in zip(outputs, inputs):
+            whole = input.new_empty(len(parts), input.numel())
+            self._allgather_base(whole, input)
+            for part, row in zip(parts, whole):
+                part.copy_(row.view_as(part))
+        return _done(outputs)
+
+    def _reduce_scatter_base(self, output: Any, input: Any, opts: Any) -> Any:
+        op = ReduceOp[_name_of(opts.reduceOp)]
+        given = input.contiguous().view(-1)
+        self._ccl.reduce_scatter(output.view(-1), given, op)
+        return _done(output)
+
+    def reduce_scatter(
+        self, outputs: List[Any], inputs: List[List[Any]], opts: Any
+    ) -> Any:
+        """The r-th of the list is reduced to rank r."""
+        for output, parts in zip(outputs, inputs):
+            whole = torch.stack([part.contiguous() for part in parts])
+            self._reduce_scatter_base(output, whole, opts)
+        return _done(outputs)
+
+    def alltoall_base(
+        self,
+        output: Any,
+        input: Any,
+        output_sizes: List[int],
+        input_sizes: List[int],
+        opts: Any = None,
+    ) -> Any:
+        """Equal parts along the first dimension go and come."""
+        if len(set(output_sizes)) > 1 or len(set(input_sizes)) > 1:
+            raise ValueError("the backend iris has no parts of unequal sizes")
+        self._ccl.all_to_all(output.view(-1), input.contiguous().view(-1))
+        return _done(output)
+
+    def barrier(self, opts: Any = None) -> Any:
+        """Waits until all are here."""
+        self._context.barrier()
+        return _done(None)
+
+
+def _put_back(result: Any, tensor: Any) -> None:
+    if result.data_ptr() != tensor.data_ptr():
+        tensor.copy_(result)
+
+
+def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:
+    """A group's own job: rank 0 makes up a name that no other job has."""
+    if rank == 0:
+        store.set("iris_job", f"torch-{uuid.uuid4().hex}")
+    return IrisProcessGroup(
+        Iris(
+            HEAP_BYTES,
+            arrays="torch",
+            bootstrap="env",
+            rank=rank,
+            num_ranks=size,
+            job_id=store.get("iris_job").decode(),
+            timeout_ms=int(timeout.total_seconds() * 1000),
+        )
+    )
+
+
+dist.Backend.register_backend("iris", _create, devices=["cpu", "cuda"])

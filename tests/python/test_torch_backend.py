@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""torch.distributed with the library's collectives as its backend."""
+
+import os
+import sys
+import tempfile
+import unittest
+
+import support
+
+PROGRAM = """
+import sys, torch, torch.distributed as dist, iris_c.torch_backend
+store, rank = sys.argv[1], int(sys.argv[2])
+dist.init_process_group(
+    "iris", init_method="file://" + store, rank=rank, world_size=3
+)
+full, equal = torch.full, torch.testing.assert_close
+mine = full((2,), float(rank))
+x = mine.clone()
+dist.all_reduce(x)
+equal(x, full((2,), 3.0))
+# Torch's tensors need not be contiguous.
+x = torch.arange(6.0).reshape(2, 3).t() * (rank + 1)
+dist.all_reduce(x, op=dist.ReduceOp.MAX)
+equal(x, torch.arange(6.0).reshape(2, 3).t() * 3)
+x = mine.clone()
+dist.broadcast(x, 1)
+equal(x, full((2,), 1.0))
+rows = [torch.zeros(2) for _ in range(3)]
+dist.all_gather(rows, mine)
+equal(torch.stack(rows), torch.arange(3.0)[:, None].expand(3, 2))
+x = torch.zeros(6)
+dist.all_gather_into_tensor(x, mine)
+equal(x, torch.tensor([0.0, 0, 1, 1, 2, 2]))
+x = torch.zeros(2)
+dist.reduce_scatter_tensor(x, torch.arange(6.0) + rank)
+equal(x, torch.tensor([6.0, 9.0]) + 6 * rank - 3)
+dist.reduce_scatter(x, [mine + peer for peer in range(3)])
+equal(x, full((2,), 3.0 + 3 * rank))
+x = torch.zeros(3, 2)
+dist.all_to_all_single(x, torch.arange(6.0).reshape(3, 2) + 10 * rank)
+equal(x[:, 0], 10 * torch.arange(3.0) + 2 * rank)
+dist.all_reduce(x, async_op=True).wait()
+dist.barrier()
+pair = dist.new_group([1, 2])
+if rank > 0:
+    x = mine.clone()
+    dist.all_reduce(x, group=pair)
+    equal(x, full((2,), 3.0))
+found = [{"rank": rank}]
+dist.broadcast_object_list(found, src=2)
+assert found == [{"rank": 2}], found
+torch.manual_seed(rank)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 2))
+model(torch.randn(3, 4)).sum().backward()
+for kept in (model.module.weight, model.module.weight.grad):
+    x = kept.detach().clone()
+    dist.broadcast(x, 0)
+    equal(x, kept.detach(), rtol=0, atol=0)
+try:
+    dist.all_reduce(x, op=dist.ReduceOp.AVG)
+    raise AssertionError("AVG is not refused")
+except ValueError as error:
+    assert "SUM, PRODUCT" in str(error), error
+dist.destroy_process_group()
+"""
+
+
+@support.needs_torch
+class TorchBackend(unittest.TestCase):
+    def test_torchs_collectives_are_the_librarys(self):
+        with tempfile.TemporaryDirectory() as folder:
+            store = os.path.join(folder, "store")
+            processes = [
+                support.start_process(
+                    [sys.executable, "-c", PROGRAM, store, str(rank)]
+                )
+                for rank in range(3)
+            ]
+            self.assertEqual(
+                support.finish(processes), ([0, 0, 0], ["", "", ""])
+            )
+
+
+if __name__ == "__main__":
+    unittest.main()
