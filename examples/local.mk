@@ -7,7 +7,8 @@ examples = %D%/00_load %D%/01_store %D%/02_all_load %D%/03_all_store \
 examplesdir = $(docdir)/examples
 examples_DATA = $(examples:=.c) $(examples_libexample_la_SOURCES)
 dist_examples_DATA = %D%/Makefile
-EXTRA_DIST += %D%/python/all_reduce.py %D%/python/message_passing.py \
+EXTRA_DIST += %D%/python/all_reduce.py %D%/python/gradients.py \
+	%D%/python/message_passing.py \
 	%D%/python/producer_consumer.py
 noinst_PROGRAMS += $(examples)
 noinst_LTLIBRARIES += examples/libexample.la

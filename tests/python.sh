@@ -46,6 +46,11 @@ step "the wheel is made" "$MAKE" wheel PYTHON="$python" wheel_folder="$tmp"
 step "a virtual environment is made" \
     "$python" -m venv --system-site-packages --without-pip "$tmp/venv"
 venv=$tmp/venv/bin/python
+# Of a virtual environment's own Python the system is what that was made from.
+"$python" -c 'import os, numpy
+print(os.path.dirname(os.path.dirname(numpy.__file__)))' >"$tmp/site"
+has "$venv" numpy || cp "$tmp/site" "$("$venv" -c 'import sysconfig
+print(sysconfig.get_path("purelib"))')/beside.pth"
 step "the wheel is installed" "$venv" -m pip --disable-pip-version-check \
     install -q --no-index --no-deps "$tmp"/iris_c-*.whl
 [ $failed = 0 ] || exit 1
@@ -81,6 +86,9 @@ example=$here/../python/examples/rows.py
 # As if torch were not installed.
 echo 'raise ImportError("hidden")' >"$tmp/torch.py"
 step "the example, with NumPy only" env PYTHONPATH="$tmp" "$venv" "$example"
+collective=$here/../examples/python/gradients.py
+step "the example of collectives, with NumPy only" \
+    env PYTHONPATH="$tmp" "$venv" "$collective"
 
 if has "$venv" torch; then
     ranks torch 2 test_ccl test_lifetime test_tensors
@@ -91,6 +99,8 @@ if has "$venv" torch; then
     done
     step "the example, with torch" \
         "$here/../scripts/launch-env" -n 2 "$venv" "$example"
+    step "the example of collectives, with torch" \
+        "$here/../scripts/launch-env" -n 2 "$venv" "$collective"
 else
     echo "left out: torch is not installed"
 fi

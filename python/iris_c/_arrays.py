@@ -215,7 +215,8 @@ class TorchArrays:
         if not isinstance(array, self._torch.Tensor):
             raise TypeError(f"a torch tensor is needed, not {type(array)}")
         # The memory's own device: upstream's programs see "cuda" on the CPU.
-        device = array.untyped_storage().device
+        storage = getattr(array, "untyped_storage", array.storage)
+        device = storage().device
         if device != self.device:
             raise _mismatch(device, self.device)
 

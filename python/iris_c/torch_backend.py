@@ -18,6 +18,9 @@ import torch.distributed as dist
 from ._context import Iris
 from .ccl import ReduceOp
 
+if not hasattr(dist.Backend, "backend_capability"):
+    raise ImportError("iris_c.torch_backend needs torch 2.1 or newer")
+
 #: Bytes of a group's heap, of which an eighth carries packets.
 HEAP_BYTES = 256 << 20
 

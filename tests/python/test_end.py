@@ -68,6 +68,9 @@ assert not ctx._session.is_own()
     def test_a_child_process_is_told_that_the_context_is_not_its_own(self):
         self.assert_quiet(
             """
+import warnings
+# Python warns of a fork beside threads, such as the library's.
+warnings.simplefilter("ignore", DeprecationWarning)
 ctx = iris()
 x = ctx.ones(5)
 child = os.fork()

@@ -3,12 +3,14 @@
 
 import gc
 import unittest
+from unittest import mock
 
 import torch
 import torch.distributed as dist
 import triton
 import triton.language as tl
 from iris_c.upstream.heap import SymmetricHeap
+from triton.runtime import interpreter
 
 ROUNDS = 100
 
@@ -29,6 +31,29 @@ def exchange(pointer, out, value):
     tl.store(out, tl.atomic_xchg(pointer, value))
 
 
+@triton.jit
+def add_one(pointer, out):
+    tl.store(out, tl.atomic_add(pointer, 1.0))
+
+
+class AnotherRank:
+    """The interpreter's calls, with another rank's addition before the first
+    compare-and-swap."""
+
+    def __init__(self, calls, word) -> None:
+        self._calls, self._word = calls, word
+        self.came = False
+
+    def __getattr__(self, name):
+        return getattr(self._calls, name)
+
+    def atomic_cas(self, *args):
+        if not self.came:
+            self._word.add_(4)
+        self.came = True
+        return self._calls.atomic_cas(*args)
+
+
 class Atomics(unittest.TestCase):
     def setUp(self) -> None:
         self.me, self.all = dist.get_rank(), dist.get_world_size()
@@ -43,6 +68,16 @@ class Atomics(unittest.TestCase):
         for kind in (torch.bfloat16, torch.float16, torch.float32,
                      torch.float64, torch.int32):
             self.check_sums(kind)
+
+    def test_an_addition_of_16_bits_begins_anew_if_another_came(self) -> None:
+        for kind in (torch.bfloat16, torch.float16):
+            word = torch.ones(1, dtype=kind)
+            old = torch.zeros(1, dtype=kind)
+            other = AnotherRank(interpreter._interpreter, word)
+            with mock.patch.object(interpreter, "_interpreter", other):
+                add_one[(1,)](word, old)
+            self.assertTrue(other.came, f"{kind}")
+            self.assertEqual((old.item(), word.item()), (5, 6), f"{kind}")
 
     def check_sums(self, kind) -> None:
         sums = self.heap.allocate(1024, kind).zero_()
