@@ -2,6 +2,7 @@
 """ctx.ccl: collectives between the members of a group, on torch's stream."""
 
 import ctypes
+import sys
 from typing import Any, Optional, Tuple
 
 from ._errors import UnsupportedError
@@ -40,12 +41,23 @@ class Workspace:
             call.iris_ccl_workspace_destroy(self._session.handle, handle)
 
 
+def _torchs_name(op: Any) -> Optional[str]:
+    """What a reduction of torch.distributed is called there: its types differ
+    between versions, and some have no names."""
+    dist = sys.modules.get("torch.distributed")
+    kind = getattr(dist, "ReduceOp", None)
+    if kind is None or not isinstance(op, (kind, type(kind.SUM))):
+        return None
+    names = ReduceOp.__members__
+    return next((name for name in names if op == getattr(kind, name)), None)
+
+
 def _operation(op: Any) -> int:
-    """A reduction by our ReduceOp, or by another library's of that name."""
+    """A reduction by our ReduceOp, or by upstream's or torch's of that name."""
     if op is None:
         return int(ReduceOp.SUM)
-    name = getattr(op, "name", str(op))
-    if name not in ReduceOp.__members__:
+    name = _torchs_name(op) or getattr(op, "name", None)
+    if name is None or name not in ReduceOp.__members__:
         raise ValueError(
             f"op={op!r}: takes ReduceOp." + ", ".join(ReduceOp.__members__)
         )

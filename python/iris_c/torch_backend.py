@@ -16,7 +16,6 @@ import torch
 import torch.distributed as dist
 
 from ._context import Iris
-from .ccl import ReduceOp
 
 if not hasattr(dist.Backend, "backend_capability"):
     raise ImportError("iris_c.torch_backend needs torch 2.1 or newer")
@@ -30,15 +29,6 @@ def _done(result: Any) -> Any:
     future: Any = torch.futures.Future()
     future.set_result(result)
     return torch._C._distributed_c10d._create_work_from_future(future)
-
-
-def _name_of(op: Any) -> str:
-    for name in ReduceOp.__members__:
-        if op == getattr(dist.ReduceOp, name):
-            return name
-    raise ValueError(
-        "the backend iris reduces by " + ", ".join(ReduceOp.__members__)
-    )
 
 
 class IrisProcessGroup(dist.ProcessGroup):
@@ -56,10 +46,10 @@ class IrisProcessGroup(dist.ProcessGroup):
 
     def allreduce(self, tensors: List[Any], opts: Any = None) -> Any:
         """Each tensor becomes the reduction of all ranks'."""
-        op = _name_of(opts.reduceOp) if opts is not None else None
+        op = opts.reduceOp if opts is not None else None
         for tensor in tensors:
             both = tensor.contiguous()
-            self._ccl.all_reduce(both, both, op and ReduceOp[op])
+            self._ccl.all_reduce(both, both, op)
             _put_back(both, tensor)
         return _done(tensors)
 
@@ -91,9 +81,8 @@ class IrisProcessGroup(dist.ProcessGroup):
         return _done(outputs)
 
     def _reduce_scatter_base(self, output: Any, input: Any, opts: Any) -> Any:
-        op = ReduceOp[_name_of(opts.reduceOp)]
         given = input.contiguous().view(-1)
-        self._ccl.reduce_scatter(output.view(-1), given, op)
+        self._ccl.reduce_scatter(output.view(-1), given, opts.reduceOp)
         return _done(output)
 
     def reduce_scatter(
