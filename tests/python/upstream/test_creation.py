@@ -4,6 +4,7 @@
 import gc
 import types
 import unittest
+from unittest import mock
 
 import torch
 import torch.distributed as dist
@@ -29,6 +30,16 @@ def zeros(heap, out=None):
 
 
 class Creation(unittest.TestCase):
+    def test_a_tensor_that_is_there_is_filled_by_its_rank_alone(self) -> None:
+        module = types.SimpleNamespace(**{
+            name: mock.Mock() for name in creation._FILLING})
+        creation.apply(module)
+        heap = mock.Mock()
+        module.zeros(heap, 3, out=torch.ones(3))
+        heap.barrier.assert_not_called()
+        module.zeros(heap, 3)
+        heap.barrier.assert_called_once()
+
     def test_a_peers_first_put_is_not_lost(self) -> None:
         module = types.SimpleNamespace(**{
             name: zeros for name in creation._FILLING})
