@@ -81,6 +81,8 @@ check_from_iris() {
     column 4 | grep -o '`\(ctx\|iris_c\)\.[A-Za-z_.]*`' | tr -d '`' | sort -u |
         while read -r name; do
             case $name in
+            ctx.ccl.*) grep -q "def ${name##*.}(" python/iris_c/_ccl.py ;;
+            iris_c.ccl.*) grep -q "^class ${name##*.}(\?" python/iris_c/ccl.py ;;
             ctx.*) grep -rqE "def ${name#*.}\(|self\.${name#*.}:" python/iris_c/_*.py ;;
             iris_c.triton.*) grep -q "^def ${name##*.}(" python/iris_c/triton.py ;;
             *) grep -q "\"${name#*.}\"" python/iris_c/__init__.py ;;

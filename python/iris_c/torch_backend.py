@@ -20,7 +20,7 @@ from ._context import Iris
 if not hasattr(dist.Backend, "backend_capability"):
     raise ImportError("iris_c.torch_backend needs torch 2.1 or newer")
 
-#: Bytes of a group's heap, of which an eighth carries packets.
+#: Bytes of a group's heap, of which an eighth at most carries packets.
 HEAP_BYTES = 256 << 20
 
 
