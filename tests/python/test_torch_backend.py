@@ -9,7 +9,7 @@ import unittest
 import support
 
 PROGRAM = """
-import sys, torch, torch.distributed as dist, iris_c.torch_backend
+import os, sys, torch, torch.distributed as dist, iris_c.torch_backend
 store, rank = sys.argv[1], int(sys.argv[2])
 dist.init_process_group(
     "iris", init_method="file://" + store, rank=rank, world_size=3
@@ -41,7 +41,13 @@ x = torch.zeros(3, 2)
 dist.all_to_all_single(x, torch.arange(6.0).reshape(3, 2) + 10 * rank)
 equal(x[:, 0], 10 * torch.arange(3.0) + 2 * rank)
 dist.all_reduce(x, async_op=True).wait()
+late = store + ".late"
+if rank == 0:
+    # Without a barrier the others are through before it is there.
+    sum(range(10 ** 6))
+    open(late, "w").close()
 dist.barrier()
+assert os.path.exists(late)
 pair = dist.new_group([1, 2])
 if rank > 0:
     x = mine.clone()

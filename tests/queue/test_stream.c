@@ -436,9 +436,10 @@ static int wrap_default(iris_t *iris, void *arg)
         CHECK_OK(iris_memset(iris, &board->filled, 6, 8, wrapped));
         CHECK_OK(iris_signal_on_stream(iris, &board->flag, 1, iris_rank(iris),
                                        other));
-        iris_stream_destroy(iris, wrapped); /* waits */
+        iris_stream_destroy(iris, wrapped);
+        /* It has waited: reading through the library would wait as well. */
+        memcpy(&seen, board, sizeof seen);
         CHECK_OK(iris_stream_synchronize(iris, other));
-        CHECK_OK(harness_read(iris, &seen, board, sizeof seen));
         CHECK_EQUAL(seen.copy, 0x0505050505050505);
         CHECK_EQUAL(seen.filled, 0x0606060606060606);
     }
