@@ -155,6 +155,8 @@ IRIS_API iris_status_t iris_ccl_broadcast(
  * called before the first collective of a group that is not all of the job.
  * Calls after the first do nothing, on all ranks.
  *
+ *  IRIS_ERR_CONFIG       the file that IRIS_CCL_TUNING names cannot be read, or
+ *                        a line of it (the message says which) is no rule
  *  IRIS_ERR_NO_MEMORY    the heap has no space for it
  *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE,
  *  IRIS_ERR_DEVICE */
@@ -164,8 +166,10 @@ IRIS_API iris_status_t iris_ccl_prepare(iris_t *iris);
  *  later call blocks. Collective over the group.
  *
  *  IRIS_ERR_NO_MEMORY    the workspaces' memory is used up: raise IRIS_CCL_SIZE
- *  IRIS_ERR_STATE        see iris_ccl_prepare()
- *  IRIS_ERR_INVALID, IRIS_ERR_UNREACHABLE, IRIS_ERR_MISMATCH,
+ *  IRIS_ERR_STATE, IRIS_ERR_CONFIG  see iris_ccl_prepare()
+ *  IRIS_ERR_MISMATCH     members made different calls, or have different rules
+ *                        from IRIS_CCL_TUNING
+ *  IRIS_ERR_INVALID, IRIS_ERR_UNREACHABLE,
  *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_DEVICE */
 IRIS_API iris_status_t
 iris_all_reduce_preamble(iris_t *iris, const struct iris_ccl_options *options);

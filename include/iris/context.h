@@ -90,7 +90,10 @@ typedef struct iris iris_t;
     X(all_to_all, CHOICE, "IRIS_ALL_TO_ALL", "auto",                           \
       "auto push pull packet", "the same of iris_all_to_all()")                \
     X(ccl_broadcast, CHOICE, "IRIS_CCL_BROADCAST", "auto",                     \
-      "auto push pull packet", "the same of iris_ccl_broadcast()")
+      "auto push pull packet", "the same of iris_ccl_broadcast()")             \
+    X(ccl_tuning, STRING, "IRIS_CCL_TUNING", "",                               \
+      "", "file that says which variant is best, such as iris-bench --tune "   \
+          "writes; empty: the library's own table")
 /* clang-format on */
 
 #define IRIS_CONFIG_STRING(field) const char *field;

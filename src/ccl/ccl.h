@@ -11,7 +11,59 @@
 
 #include "context/context.h"
 
-/* ---- Memory (space.c) ---- */
+enum iris_ccl_op {
+    IRIS_CCL_ALL_REDUCE,
+    IRIS_CCL_ALL_GATHER,
+    IRIS_CCL_REDUCE_SCATTER,
+    IRIS_CCL_ALL_TO_ALL,
+    IRIS_CCL_BROADCAST,
+    IRIS_CCL_NUM_OPS,
+};
+
+/* ---- What a context has (space.c) ---- */
+
+/* What is best for an operation on such a device, in groups of at most so many
+ * members and for at most so many bytes (of `count` elements). */
+struct iris_ccl_rule {
+    enum iris_ccl_op op;
+    int on_gpu;
+    int members;
+    size_t bytes;
+    iris_ccl_variant_t variant;
+    int cus; /* workgroups at most; 0: as many as are worth it */
+};
+
+/* The rules of a tuning file, which come before the library's own. */
+struct iris_ccl_tuning {
+    struct iris_ccl_rule *rules;
+    size_t count;
+    uint64_t hash; /* the same on all members that have the same rules */
+};
+
+struct iris_ccl {
+    struct iris_extension extension; /* of the context */
+    char *memory;
+    size_t bytes;
+    size_t most_slot_bytes;
+    struct iris_alloc *alloc; /* of offsets in it */
+    struct iris_ccl_workspace *workspaces;
+    struct iris_ccl_tuning tuning;
+};
+
+static inline struct iris_ccl *iris_i_ccl_of(const iris_t *iris)
+{
+    return (struct iris_ccl *)iris->ccl;
+}
+
+/* Makes all that, once. Collective over the job. */
+iris_status_t iris_i_ccl_prepare(iris_t *iris);
+
+/* Reads the file that IRIS_CCL_TUNING names (tuning.c). IRIS_ERR_CONFIG says
+ * which line is wrong. */
+iris_status_t iris_i_ccl_read_tuning(const iris_t *iris,
+                                     struct iris_ccl_tuning *tuning_p);
+
+/* ---- Workspaces (workspace.c) ---- */
 
 /* A group's memory on one rank. */
 struct iris_ccl_workspace {
@@ -41,15 +93,6 @@ iris_status_t iris_i_ccl_set_epoch(iris_t *iris,
 
 /* ---- One call ---- */
 
-enum iris_ccl_op {
-    IRIS_CCL_ALL_REDUCE,
-    IRIS_CCL_ALL_GATHER,
-    IRIS_CCL_REDUCE_SCATTER,
-    IRIS_CCL_ALL_TO_ALL,
-    IRIS_CCL_BROADCAST,
-    IRIS_CCL_NUM_OPS,
-};
-
 struct iris_ccl_call {
     const char *name; /* the public function */
     enum iris_ccl_op op;
@@ -71,6 +114,7 @@ struct iris_ccl_call {
     int on_heap;  /* in and out are */
     int in_place; /* they overlap, in the way that is allowed */
     iris_ccl_variant_t variant;
+    int cus; /* workgroups at most; 0: as many as are worth it */
 };
 
 /* ---- Checks (check.c) ---- */
@@ -84,7 +128,16 @@ iris_status_t iris_i_ccl_check(const iris_t *iris, struct iris_ccl_call *call);
 
 /* ---- How (choose.c) ---- */
 
-/* Fills in the variant. IRIS_ERR_INVALID: the one asked for cannot be. */
+/* The collective of that name, such as "all_reduce"; -1: there is none. */
+int iris_i_ccl_find_op(const char *name);
+
+/* The collective's variant of that name that auto may take; IRIS_CCL_AUTO: it
+ * has no such one. */
+iris_ccl_variant_t iris_i_ccl_find_variant(enum iris_ccl_op op,
+                                           const char *name);
+
+/* Fills in the variant and cus. IRIS_ERR_INVALID: the one asked for cannot be.
+ */
 iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call);
 
 /* Workgroups for so many bytes of work of each rank. */

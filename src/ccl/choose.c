@@ -33,43 +33,36 @@ static const struct kind kinds[IRIS_CCL_NUM_OPS][5] = {
                             {IRIS_CCL_PACKET, 0}},
 };
 
-/* What is best, the first row that fits: for groups of at most so many members
- * and at most so many bytes (of `count` elements). */
-struct row {
-    enum iris_ccl_op op;
-    int on_gpu;
-    int members;
-    size_t bytes;
-    iris_ccl_variant_t variant;
-};
+/* What is best: the first one that fits. */
 #define KB ((size_t)1 << 10)
 #define ANY_BYTES SIZE_MAX
 #define ANY_MEMBERS INT32_MAX
-static const struct row table[] = {
-    {IRIS_CCL_ALL_REDUCE, 1, 2, 256 * KB, IRIS_CCL_ONE_SHOT_PACKET},
-    {IRIS_CCL_ALL_REDUCE, 1, 4, 64 * KB, IRIS_CCL_ONE_SHOT_PACKET},
-    {IRIS_CCL_ALL_REDUCE, 1, 8, 16 * KB, IRIS_CCL_ONE_SHOT_PACKET},
-    {IRIS_CCL_ALL_REDUCE, 1, ANY_MEMBERS, 4 * KB, IRIS_CCL_ONE_SHOT_PACKET},
-    {IRIS_CCL_ALL_REDUCE, 1, ANY_MEMBERS, 512 * KB, IRIS_CCL_TWO_SHOT_PACKET},
-    {IRIS_CCL_ALL_REDUCE, 0, ANY_MEMBERS, 2 * KB, IRIS_CCL_ONE_SHOT_PACKET},
-    {IRIS_CCL_ALL_REDUCE, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_TWO_SHOT},
-    {IRIS_CCL_ALL_REDUCE, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_TWO_SHOT},
-    {IRIS_CCL_ALL_GATHER, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET},
-    {IRIS_CCL_ALL_GATHER, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PUSH},
-    {IRIS_CCL_ALL_GATHER, 0, ANY_MEMBERS, 1 * KB, IRIS_CCL_PACKET},
-    {IRIS_CCL_ALL_GATHER, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL},
-    {IRIS_CCL_REDUCE_SCATTER, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET},
-    {IRIS_CCL_REDUCE_SCATTER, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_DIRECT},
-    {IRIS_CCL_REDUCE_SCATTER, 0, ANY_MEMBERS, 1 * KB, IRIS_CCL_PACKET},
-    {IRIS_CCL_REDUCE_SCATTER, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_DIRECT},
-    {IRIS_CCL_ALL_TO_ALL, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET},
-    {IRIS_CCL_ALL_TO_ALL, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PUSH},
-    {IRIS_CCL_ALL_TO_ALL, 0, ANY_MEMBERS, 1 * KB, IRIS_CCL_PACKET},
-    {IRIS_CCL_ALL_TO_ALL, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL},
-    {IRIS_CCL_BROADCAST, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET},
-    {IRIS_CCL_BROADCAST, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL},
-    {IRIS_CCL_BROADCAST, 0, ANY_MEMBERS, 1 * KB, IRIS_CCL_PACKET},
-    {IRIS_CCL_BROADCAST, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL},
+static const struct iris_ccl_rule table[] = {
+    {IRIS_CCL_ALL_REDUCE, 1, 2, 256 * KB, IRIS_CCL_ONE_SHOT_PACKET, 0},
+    {IRIS_CCL_ALL_REDUCE, 1, 4, 64 * KB, IRIS_CCL_ONE_SHOT_PACKET, 0},
+    {IRIS_CCL_ALL_REDUCE, 1, 8, 16 * KB, IRIS_CCL_ONE_SHOT_PACKET, 0},
+    {IRIS_CCL_ALL_REDUCE, 1, ANY_MEMBERS, 4 * KB, IRIS_CCL_ONE_SHOT_PACKET, 0},
+    {IRIS_CCL_ALL_REDUCE, 1, ANY_MEMBERS, 512 * KB, IRIS_CCL_TWO_SHOT_PACKET,
+     0},
+    {IRIS_CCL_ALL_REDUCE, 0, ANY_MEMBERS, 2 * KB, IRIS_CCL_ONE_SHOT_PACKET, 0},
+    {IRIS_CCL_ALL_REDUCE, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_TWO_SHOT, 0},
+    {IRIS_CCL_ALL_REDUCE, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_TWO_SHOT, 0},
+    {IRIS_CCL_ALL_GATHER, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET, 0},
+    {IRIS_CCL_ALL_GATHER, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PUSH, 0},
+    {IRIS_CCL_ALL_GATHER, 0, ANY_MEMBERS, 1 * KB, IRIS_CCL_PACKET, 0},
+    {IRIS_CCL_ALL_GATHER, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL, 0},
+    {IRIS_CCL_REDUCE_SCATTER, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET, 0},
+    {IRIS_CCL_REDUCE_SCATTER, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_DIRECT, 0},
+    {IRIS_CCL_REDUCE_SCATTER, 0, ANY_MEMBERS, 1 * KB, IRIS_CCL_PACKET, 0},
+    {IRIS_CCL_REDUCE_SCATTER, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_DIRECT, 0},
+    {IRIS_CCL_ALL_TO_ALL, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET, 0},
+    {IRIS_CCL_ALL_TO_ALL, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PUSH, 0},
+    {IRIS_CCL_ALL_TO_ALL, 0, ANY_MEMBERS, 1 * KB, IRIS_CCL_PACKET, 0},
+    {IRIS_CCL_ALL_TO_ALL, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL, 0},
+    {IRIS_CCL_BROADCAST, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET, 0},
+    {IRIS_CCL_BROADCAST, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL, 0},
+    {IRIS_CCL_BROADCAST, 0, ANY_MEMBERS, 1 * KB, IRIS_CCL_PACKET, 0},
+    {IRIS_CCL_BROADCAST, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL, 0},
 };
 
 const char *iris_ccl_variant_name(iris_ccl_variant_t variant)
@@ -130,6 +123,35 @@ static int needs(enum iris_ccl_op op, iris_ccl_variant_t variant)
     return -1;
 }
 
+int iris_i_ccl_find_op(const char *name)
+{
+    static const char *const names[IRIS_CCL_NUM_OPS] = {
+        [IRIS_CCL_ALL_REDUCE] = "all_reduce",
+        [IRIS_CCL_ALL_GATHER] = "all_gather",
+        [IRIS_CCL_REDUCE_SCATTER] = "reduce_scatter",
+        [IRIS_CCL_ALL_TO_ALL] = "all_to_all",
+        [IRIS_CCL_BROADCAST] = "broadcast",
+    };
+    int op = IRIS_CCL_NUM_OPS - 1;
+
+    while (op >= 0 && strcmp(names[op], name) != 0) {
+        op--;
+    }
+    return op;
+}
+
+iris_ccl_variant_t iris_i_ccl_find_variant(enum iris_ccl_op op,
+                                           const char *name)
+{
+    size_t i = 0;
+
+    while (kinds[op][i].variant != IRIS_CCL_AUTO &&
+           strcmp(iris_ccl_variant_name(kinds[op][i].variant), name) != 0) {
+        i++;
+    }
+    return kinds[op][i].variant;
+}
+
 static int can(const struct iris_ccl_call *call, int needs)
 {
     return needs >= 0 && !((needs & ON_HEAP) && !call->on_heap) &&
@@ -143,23 +165,58 @@ static iris_ccl_variant_t fallback(enum iris_ccl_op op)
                                      : IRIS_CCL_PACKET;
 }
 
+static int fits(const iris_t *iris, const struct iris_ccl_call *call,
+                const struct iris_ccl_rule *rule)
+{
+    return rule->op == call->op && rule->on_gpu == on_gpu(iris) &&
+           rule->members >= call->group->members.count &&
+           rule->bytes >= call->bytes;
+}
+
+/* The tuning file's rule; NULL: it has none for this call and its buffers. */
+static const struct iris_ccl_rule *tuned(const iris_t *iris,
+                                         const struct iris_ccl_call *call)
+{
+    const struct iris_ccl_tuning *tuning = &iris_i_ccl_of(iris)->tuning;
+
+    for (size_t i = 0; i < tuning->count; i++) {
+        const struct iris_ccl_rule *rule = &tuning->rules[i];
+
+        if (fits(iris, call, rule) &&
+            can(call, needs(call->op, rule->variant))) {
+            return rule;
+        }
+    }
+    return NULL;
+}
+
 static iris_ccl_variant_t best(const iris_t *iris,
                                const struct iris_ccl_call *call)
 {
-    const struct row *row = table;
+    const struct iris_ccl_rule *rule = table;
 
-    while (row->op != call->op || row->on_gpu != on_gpu(iris) ||
-           row->members < call->group->members.count ||
-           row->bytes < call->bytes) {
-        row++;
+    while (!fits(iris, call, rule)) {
+        rule++;
     }
     /* Packets in several steps are for those who have no choice. */
-    if (row->variant == IRIS_CCL_ONE_SHOT_PACKET &&
+    if (rule->variant == IRIS_CCL_ONE_SHOT_PACKET &&
         call->bytes > call->workspace->slot_bytes) {
         return call->on_heap ? IRIS_CCL_TWO_SHOT : fallback(call->op);
     }
-    return can(call, needs(call->op, row->variant)) ? row->variant
-                                                    : fallback(call->op);
+    return can(call, needs(call->op, rule->variant)) ? rule->variant
+                                                     : fallback(call->op);
+}
+
+static void choose_best(const iris_t *iris, struct iris_ccl_call *call)
+{
+    const struct iris_ccl_rule *rule = tuned(iris, call);
+
+    call->variant = rule != NULL ? rule->variant : best(iris, call);
+    if (rule != NULL && call->cus == 0) {
+        call->cus = rule->cus < call->workspace->max_cus
+                        ? rule->cus
+                        : call->workspace->max_cus;
+    }
 }
 
 iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
@@ -175,8 +232,9 @@ iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
                            call->name, call->options.num_cus,
                            call->workspace->max_cus);
     }
+    call->cus = call->options.num_cus;
     if (variant == IRIS_CCL_AUTO) {
-        call->variant = best(iris, call);
+        choose_best(iris, call);
         return IRIS_OK;
     }
     if (needed < 0) {
@@ -203,10 +261,10 @@ unsigned iris_i_ccl_grid(const iris_t *iris, const struct iris_ccl_call *call,
                          size_t bytes, size_t bytes_per_wg)
 {
     size_t worth = (bytes + bytes_per_wg - 1) / bytes_per_wg;
-    size_t most = call->options.num_cus > 0 ? (size_t)call->options.num_cus
-                                            : (size_t)call->workspace->best_cus;
+    size_t most =
+        call->cus > 0 ? (size_t)call->cus : (size_t)call->workspace->best_cus;
 
-    if (call->options.num_cus > 0 && !on_gpu(iris)) {
+    if (call->cus > 0 && !on_gpu(iris)) {
         return (
             unsigned)most; /* so that tests can have more than are worth it */
     }

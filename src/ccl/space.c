@@ -1,58 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workspaces: one allocation on every heap, of which each rank takes pieces by
- * itself, since an allocation of the heap's is the affair of all ranks, and a
- * group's first collective that of its members only.
+ * What a context has for collectives: one allocation on every heap, of which
+ * each rank takes pieces by itself, and what the tuning file says.
  */
 #include "config.h"
 
 #include "ccl/ccl.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-/* A context's share in all of this. */
-struct iris_ccl {
-    struct iris_extension extension; /* of the context */
-    char *memory;
-    size_t bytes;
-    size_t most_slot_bytes;
-    struct iris_alloc *alloc; /* of offsets in it */
-    struct iris_ccl_workspace *workspaces;
-};
-
-/* A group's. */
-struct group_space {
-    struct iris_extension extension; /* of the group */
-    struct iris_ccl *ccl;
-    struct iris_group *group;
-};
-
-/* A workspace takes at most one in so many of the bytes there are. Its slots
- * have at most so many bytes, and at least: on a GPU packets that go in one
- * step are the fastest way up to a megabyte, on the CPU memory is copied
- * better. */
-#define WORKSPACES 4
+/* Slots have at most so many bytes: on a GPU packets that go in one step are
+ * the fastest way up to a megabyte, on the CPU memory is copied better. */
 #define GPU_SLOT_BYTES_MAX ((size_t)1 << 20)
 #define CPU_SLOT_BYTES_MAX ((size_t)64 << 10)
-#define SLOT_BYTES_MIN ((size_t)256)
 
 static const struct iris_call_type prepare_call = {
     .name = "iris_ccl_prepare",
     .fields = {{.name = "bytes"}, {.name = "alignment"}, {.name = "offset"}},
 };
-static const struct iris_call_type workspace_call = {
-    .name = "iris_all_reduce_preamble"};
-static const struct iris_call_type destroy_call = {
-    .name = "iris_ccl_workspace_destroy"};
-
-static struct iris_ccl *ccl_of(const iris_t *iris)
-{
-    return (struct iris_ccl *)iris->ccl;
-}
-
-/* ---- The allocation of all ranks ---- */
 
 static void close_ccl(struct iris_extension *extension)
 {
@@ -65,10 +30,12 @@ static void close_ccl(struct iris_extension *extension)
         free(workspace);
     }
     iris_i_alloc_destroy(ccl->alloc);
+    free(ccl->tuning.rules);
     free(ccl);
 }
 
-/* This rank's part, before the others'. */
+/* This rank's part, before the others'. What is made is the caller's even if
+ * the tuning file is wrong. */
 static iris_status_t make_ccl(const iris_t *iris, size_t bytes,
                               struct iris_ccl **ccl_p)
 {
@@ -87,10 +54,10 @@ static iris_status_t make_ccl(const iris_t *iris, size_t bytes,
     ccl->most_slot_bytes =
         iris->device.wavefront > 1 ? GPU_SLOT_BYTES_MAX : CPU_SLOT_BYTES_MAX;
     *ccl_p = ccl;
-    return IRIS_OK;
+    return iris_i_ccl_read_tuning(iris, &ccl->tuning);
 }
 
-static iris_status_t prepare(iris_t *iris)
+iris_status_t iris_i_ccl_prepare(iris_t *iris)
 {
     size_t most = iris->heap.region.bytes / 8;
     size_t asked = (size_t)iris->settings->ccl_bytes.number;
@@ -118,382 +85,6 @@ iris_status_t iris_ccl_prepare(iris_t *iris)
 {
     iris_status_t status = iris_i_enter(iris, "iris_ccl_prepare");
 
-    return status == IRIS_OK && iris->ccl == NULL ? prepare(iris) : status;
-}
-
-/* ---- Workspaces ---- */
-
-/* What members tell each other of themselves. */
-struct share {
-    uint64_t num_cus;
-    uint64_t best_cus;
-    uint64_t offset; /* of the workspace, from the heap's start */
-};
-
-/* Workgroups of this rank that need not share a processor. */
-static uint64_t best_cus(const iris_t *iris)
-{
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    long each = processors / iris->log.num_ranks;
-
-    if (iris->device.wavefront > 1) {
-        return (uint64_t)iris->device.num_cus;
-    }
-    each = each < 1 ? 1 : each;
-    return (uint64_t)(each < iris->device.num_cus ? each
-                                                  : iris->device.num_cus);
-}
-
-static struct share posted(const struct iris_group *group, int member)
-{
-    struct share share;
-    size_t bytes;
-    const void *payload =
-        iris_i_agree_payload(&group->members, group->ranks[member], &bytes);
-
-    memcpy(&share, payload, sizeof share);
-    return share;
-}
-
-/* The least of what members have. */
-static struct share least(const struct iris_group *group)
-{
-    struct share least = posted(group, 0);
-
-    for (int i = 1; i < group->members.count; i++) {
-        struct share share = posted(group, i);
-
-        least.num_cus =
-            share.num_cus < least.num_cus ? share.num_cus : least.num_cus;
-        least.best_cus =
-            share.best_cus < least.best_cus ? share.best_cus : least.best_cus;
-    }
-    return least;
-}
-
-/* Lays out a workspace with the largest slots that it may have. */
-static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
-                                     const struct iris_group *group,
-                                     uint64_t max_wgs)
-{
-    struct iris_ccl_space space = {.count = group->members.count,
-                                   .index = group->index,
-                                   .max_wgs = (int64_t)max_wgs,
-                                   .slot_bytes = (int64_t)ccl->most_slot_bytes};
-
-    iris_i_ccl_lay_out(&space);
-    while (space.slot_bytes > (int64_t)SLOT_BYTES_MIN &&
-           (size_t)space.bytes > ccl->bytes / WORKSPACES) {
-        space.slot_bytes /= 2;
-        iris_i_ccl_lay_out(&space);
-    }
-    return space;
-}
-
-static iris_status_t fill(iris_t *iris, void *memory, size_t bytes)
-{
-    iris_status_t status = iris_i_heap_synchronize(&iris->heap);
-
-    if (status == IRIS_OK) {
-        status = iris_i_queue_set(iris->heap.stream, memory, 0, bytes);
-    }
-    return status != IRIS_OK ? iris_i_fail_on(&iris->log, status)
-                             : iris_i_heap_synchronize(&iris->heap);
-}
-
-/* This rank's part: takes the memory, and clears it before anybody can have
- * sent a packet there. */
-static iris_status_t take(iris_t *iris, struct iris_ccl *ccl,
-                          const struct iris_ccl_space *space,
-                          struct iris_ccl_workspace *workspace)
-{
-    iris_status_t status = iris_i_alloc_take(
-        ccl->alloc, (size_t)space->bytes, IRIS_ALIGNMENT, &workspace->offset);
-
-    if (status != IRIS_OK) {
-        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
-                           "a workspace of %lld bytes for collectives of %d "
-                           "ranks does not fit in what is left of %zu; raise "
-                           "IRIS_CCL_SIZE or IRIS_HEAP_SIZE, or destroy groups",
-                           (long long)space->bytes,
-                           workspace->group->members.count, ccl->bytes);
-    }
-    workspace->device = (void *)(ccl->memory + workspace->offset);
-    status = fill(iris, workspace->device, (size_t)space->bytes);
-    if (status != IRIS_OK) {
-        (void)iris_i_alloc_give(ccl->alloc, workspace->offset);
-    }
-    return status;
-}
-
-/* Writes what never changes: the layout, and where the members' are. */
-static iris_status_t write_device(iris_t *iris,
-                                  const struct iris_ccl_space *space,
-                                  struct iris_ccl_workspace *workspace)
-{
-    struct iris_group *group = workspace->group;
-    size_t n = (size_t)group->members.count;
-    size_t bytes = sizeof *space + 2 * n * sizeof(int64_t);
-    struct iris_ccl_space *copy = malloc(bytes);
-    iris_status_t status;
-
-    if (copy == NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
-                           "no memory for collectives");
-    }
-    *copy = *space;
-    for (size_t i = 0; i < n; i++) {
-        iris_i_ccl_members(copy)[i] = iris->heap.bases[group->ranks[i]] +
-                                      (int64_t)posted(group, (int)i).offset;
-        iris_i_ccl_members(copy)[n + i] = group->ranks[i];
-    }
-    status = iris_i_heap_copy(&iris->heap, workspace->device, copy, bytes);
-    free(copy);
-    return status;
-}
-
-/* The members' three agreements: on what they have, on where each has its
- * memory, and that all is written. */
-static iris_status_t agree_on(iris_t *iris, struct iris_ccl *ccl,
-                              struct iris_ccl_workspace *workspace)
-{
-    struct iris_group *group = workspace->group;
-    struct share share = {.num_cus = (uint64_t)iris->device.num_cus,
-                          .best_cus = best_cus(iris)};
-    struct iris_call call = {.type = &workspace_call,
-                             .payload = &share,
-                             .payload_bytes = sizeof share};
-    struct iris_ccl_space space;
-    int taken;
-    iris_status_t status = iris_i_agree(&group->members, &call);
-
-    if (status != IRIS_OK) {
-        return status;
-    }
-    workspace->max_cus = (int)least(group).num_cus;
-    workspace->best_cus = (int)least(group).best_cus;
-    space = lay_out(ccl, group, (uint64_t)workspace->max_cus);
-    workspace->slot_bytes = (size_t)space.slot_bytes;
-    call.status = take(iris, ccl, &space, workspace);
-    taken = call.status == IRIS_OK;
-    share.offset =
-        (uint64_t)((char *)workspace->device - (char *)iris->heap.region.base);
-    status = iris_i_agree(&group->members, &call);
-    if (status == IRIS_OK) {
-        call.payload_bytes = 0;
-        call.status = write_device(iris, &space, workspace);
-        status = iris_i_agree(&group->members, &call);
-    }
-    if (status != IRIS_OK && taken) {
-        (void)iris_i_alloc_give(ccl->alloc, workspace->offset);
-    }
-    return status;
-}
-
-/* Forgets a workspace. */
-static void drop(struct iris_ccl *ccl, struct iris_ccl_workspace *workspace)
-{
-    struct iris_ccl_workspace **link = &ccl->workspaces;
-
-    while (*link != workspace) {
-        link = &(*link)->next;
-    }
-    *link = workspace->next;
-    (void)iris_i_alloc_give(ccl->alloc, workspace->offset);
-    free(workspace);
-}
-
-static void close_group(struct iris_extension *extension)
-{
-    struct group_space *space = (struct group_space *)extension;
-    struct iris_ccl_workspace *next, *workspace = space->ccl->workspaces;
-
-    for (; workspace != NULL; workspace = next) {
-        next = workspace->next;
-        if (workspace->group == space->group) {
-            drop(space->ccl, workspace);
-        }
-    }
-    free(space);
-}
-
-/* Sees to it that the workspaces of a group end with it. */
-static iris_status_t extend(const iris_t *iris, struct iris_group *group)
-{
-    struct group_space *space;
-
-    if (group->ccl != NULL) {
-        return IRIS_OK;
-    }
-    space = calloc(1, sizeof *space);
-    if (space == NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
-                           "no memory for collectives");
-    }
-    space->extension.close = close_group;
-    space->ccl = ccl_of(iris);
-    space->group = group;
-    group->ccl = &space->extension;
-    return IRIS_OK;
-}
-
-static iris_status_t create(iris_t *iris, struct iris_group *group, int is_own,
-                            struct iris_ccl_workspace **workspace_p)
-{
-    struct iris_ccl_workspace *workspace;
-    struct iris_ccl *ccl;
-    iris_status_t status = IRIS_OK;
-
-    if (iris->ccl == NULL) {
-        if (group->members.count < iris->log.num_ranks) {
-            return iris_i_fail(
-                &iris->log, IRIS_ERR_STATE,
-                "collectives of a group of %d of %d ranks need memory that all "
-                "ranks make together; call iris_ccl_prepare on all of them "
-                "first",
-                group->members.count, iris->log.num_ranks);
-        }
-        status = prepare(iris);
-    }
-    if (status == IRIS_OK) {
-        status = extend(iris, group);
-    }
-    workspace = status == IRIS_OK ? calloc(1, sizeof *workspace) : NULL;
-    if (workspace == NULL) {
-        return status != IRIS_OK ? status
-                                 : iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
-                                               "no memory for collectives");
-    }
-    ccl = ccl_of(iris);
-    workspace->group = group;
-    workspace->is_own = is_own;
-    iris_i_agree_begin(iris->control, &workspace_call);
-    status = agree_on(iris, ccl, workspace);
-    if (status != IRIS_OK) {
-        free(workspace);
-        return status;
-    }
-    workspace->next = ccl->workspaces;
-    ccl->workspaces = workspace;
-    *workspace_p = workspace;
-    return IRIS_OK;
-}
-
-/* The live workspace that is `asked`, or the group's own; NULL: there is none.
- */
-static struct iris_ccl_workspace *find(const iris_t *iris,
-                                       const iris_ccl_workspace_t *asked,
-                                       const struct iris_group *group)
-{
-    struct iris_ccl_workspace *workspace =
-        iris->ccl == NULL ? NULL : ccl_of(iris)->workspaces;
-
-    while (workspace != NULL &&
-           (asked != NULL ? workspace != asked || workspace->is_own
-                          : workspace->group != group || !workspace->is_own)) {
-        workspace = workspace->next;
-    }
-    return workspace;
-}
-
-iris_status_t iris_i_ccl_workspace(iris_t *iris, const char *call,
-                                   const struct iris_ccl_options *options,
-                                   struct iris_group *group,
-                                   struct iris_ccl_workspace **workspace_p)
-{
-    struct iris_ccl_workspace *workspace =
-        find(iris, options->workspace, group);
-    iris_status_t status;
-
-    if (workspace != NULL && workspace->group == group) {
-        *workspace_p = workspace;
-        return IRIS_OK;
-    }
-    if (options->workspace != NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                           "%s: workspace %p is not a live one of this group; "
-                           "pass what iris_ccl_workspace_create gave for it, "
-                           "or NULL",
-                           call, (void *)options->workspace);
-    }
-    status = iris_i_group_check_reachable(iris, group, call);
-    return status == IRIS_OK ? create(iris, group, 1, workspace_p) : status;
-}
-
-iris_status_t iris_i_ccl_set_epoch(iris_t *iris,
-                                   struct iris_ccl_workspace *workspace,
-                                   uint64_t epoch)
-{
-    struct iris_ccl_space space =
-        lay_out(ccl_of(iris), workspace->group, (uint64_t)workspace->max_cus);
-    uint64_t cleared = (epoch >> 32) * (uint64_t)workspace->max_cus;
-    char *device = (char *)workspace->device;
-    iris_status_t status = IRIS_OK;
-
-    for (int w = 0; w < workspace->max_cus && status == IRIS_OK; w++) {
-        status = iris_i_heap_copy(&iris->heap, device + space.epochs + 8 * w,
-                                  &epoch, sizeof epoch);
-    }
-    for (int i = 0; i < workspace->group->members.count && status == IRIS_OK;
-         i++) {
-        status = iris_i_heap_copy(&iris->heap, device + space.cleared + 8 * i,
-                                  &cleared, sizeof cleared);
-    }
-    return status;
-}
-
-/* ---- What the program calls ---- */
-
-iris_status_t iris_all_reduce_preamble(iris_t *iris,
-                                       const struct iris_ccl_options *options)
-{
-    struct iris_ccl_call call = {.name = "iris_all_reduce_preamble"};
-    iris_status_t status = iris_i_enter(iris, call.name);
-
-    if (status == IRIS_OK) {
-        status = iris_i_ccl_take_options(iris, &call, options);
-    }
-    return status == IRIS_OK
-               ? iris_i_ccl_workspace(iris, call.name, &call.options,
-                                      call.group, &call.workspace)
-               : status;
-}
-
-iris_status_t iris_ccl_workspace_create(iris_t *iris, iris_group_t *group,
-                                        iris_ccl_workspace_t **workspace_p)
-{
-    const char *call = "iris_ccl_workspace_create";
-    iris_status_t status =
-        iris_i_enter_output(iris, call, workspace_p, "workspace_p");
-
-    if (status == IRIS_OK) {
-        status = iris_i_group_resolve(iris, group, &group);
-    }
-    if (status == IRIS_OK) {
-        status = iris_i_group_check_reachable(iris, group, call);
-    }
-    return status == IRIS_OK ? create(iris, group, 0, workspace_p) : status;
-}
-
-iris_status_t iris_ccl_workspace_destroy(iris_t *iris,
-                                         iris_ccl_workspace_t *workspace)
-{
-    struct iris_call call = {.type = &destroy_call};
-    iris_status_t status = iris_i_enter(iris, "iris_ccl_workspace_destroy");
-
-    if (status != IRIS_OK || workspace == NULL) {
-        return status;
-    }
-    if (find(iris, workspace, NULL) == NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                           "iris_ccl_workspace_destroy: %p is not a live "
-                           "workspace; pass what iris_ccl_workspace_create "
-                           "gave, once",
-                           (void *)workspace);
-    }
-    status = iris_i_agree(&workspace->group->members, &call);
-    if (status == IRIS_OK) {
-        drop(ccl_of(iris), workspace);
-    }
-    return status;
+    return status == IRIS_OK && iris->ccl == NULL ? iris_i_ccl_prepare(iris)
+                                                  : status;
 }

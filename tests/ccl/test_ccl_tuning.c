@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tuning file: its rules come before the library's, and what is wrong in it
+ * is an error that says where.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+
+#include "ccl/ccl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A file that IRIS_CCL_TUNING names. */
+static void tune(const char *name, const char *text)
+{
+    char path[256];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/%s", harness_folder(), name);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    setenv("IRIS_CCL_TUNING", path, 1);
+}
+
+/* What is chosen for an all_reduce of so many bytes, on the heap. */
+static int choose(iris_t *iris, char *buffer, size_t bytes,
+                  struct iris_ccl_call *call)
+{
+    *call = (struct iris_ccl_call){.name = "test",
+                                   .op = IRIS_CCL_ALL_REDUCE,
+                                   .in = buffer,
+                                   .out = buffer,
+                                   .count = bytes,
+                                   .dtype = IRIS_DTYPE_U8,
+                                   .reduce = IRIS_REDUCE_SUM};
+    CHECK_OK(iris_i_ccl_take_options(iris, call, NULL));
+    CHECK_OK(iris_i_ccl_check(iris, call));
+    CHECK_OK(iris_i_ccl_workspace(iris, "test", &call->options, call->group,
+                                  &call->workspace));
+    CHECK_OK(iris_i_ccl_choose(iris, call));
+    return 0;
+}
+
+/* Rules of another collective, device or smaller group do not count, nor one
+ * whose variant cannot: one_shot does not work in place. Of others the first
+ * one does. */
+static const char rules[] =
+    "# op device members bytes variant cus\n"
+    "\n"
+    "all_gather cpu any any push 0\n"
+    "all_reduce cpu 1 any two_shot_packet 0\n"
+    "all_reduce gpu 1 any two_shot_packet 0 # smaller groups'\n"
+    "all_reduce cpu 2 100 one_shot 0\n"
+    "all_reduce gpu 2 100 one_shot 0\r\n"
+    "\tall_reduce cpu 2 100 two_shot   1\n"
+    "\tall_reduce gpu 2 100 two_shot   1\n"
+    "all_reduce cpu any 3000 two_shot_packet 2000000000\n"
+    "all_reduce gpu any 3000 two_shot_packet 2000000000\n"
+    "all_reduce cpu any 3001 one_shot_packet 0\n"
+    "all_reduce gpu any 3001 one_shot_packet 0";
+
+static int rules_body(iris_t *iris, void *arg)
+{
+    struct iris_ccl_call call;
+    char *buffer;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, 1 << 20, (void **)&buffer));
+    CHECK_EQUAL(choose(iris, buffer, 100, &call), 0);
+    CHECK_EQUAL(call.variant, IRIS_CCL_TWO_SHOT);
+    CHECK_EQUAL(call.cus, 1);
+    CHECK_EQUAL(choose(iris, buffer, 101, &call), 0);
+    CHECK_EQUAL(call.variant, IRIS_CCL_TWO_SHOT_PACKET);
+    CHECK_EQUAL(call.cus, call.workspace->max_cus);
+    CHECK_EQUAL(choose(iris, buffer, 3001, &call), 0);
+    CHECK_EQUAL(call.variant, IRIS_CCL_ONE_SHOT_PACKET);
+    CHECK_EQUAL(choose(iris, buffer, 1 << 20, &call), 0); /* the library's */
+    CHECK_EQUAL(call.variant, IRIS_CCL_TWO_SHOT);
+    CHECK_EQUAL(call.cus, 0);
+    return 0;
+}
+
+static void rules_come_before_the_table(void **state)
+{
+    (void)state;
+    tune("rules", rules);
+    harness_run(2, rules_body, NULL);
+    unsetenv("IRIS_CCL_TUNING");
+}
+
+/* Rules are read by all ranks' first collective. */
+static int wrong_body(iris_t *iris, void *arg)
+{
+    const char *const *expected = arg;
+
+    CHECK_BAD(iris, iris_ccl_prepare(iris), IRIS_ERR_CONFIG, expected[0],
+              expected[1]);
+    return 0;
+}
+
+static void what_is_wrong_says_where(void **state)
+{
+    static const char *const cases[][3] = {
+        {"all_reduce gpu 2 any two_shot 0\n\nreduce gpu 2 any two_shot 0\n",
+         "wrong:3: 'reduce'", "all_reduce, all_gather"},
+        {"all_reduce tpu 2 any two_shot 0\n", "wrong:1: 'tpu'", "gpu or cpu"},
+        {"all_reduce gpu 0 any two_shot 0\n", "wrong:1: '0'", "1 or more"},
+        {"all_reduce gpu 2 64K two_shot 0\n", "wrong:1: '64K'", "bytes"},
+        {"all_reduce gpu 2 -1 two_shot 0\n", "wrong:1: '-1'", "bytes"},
+        {"all_reduce gpu 2 any push 0\n", "wrong:1: 'push'", "a variant"},
+        {"all_reduce gpu 2 any auto 0\n", "wrong:1: 'auto'", "a variant"},
+        {"all_reduce gpu 2 any two_shot some\n", "'some'", "workgroups"},
+        {"all_reduce gpu 2 any two_shot\n", "wrong:1: 5 words", "a rule has"},
+        {"all_reduce gpu 2 any two_shot 0 0\n", "7 words", "a rule has"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tune("wrong", cases[i][0]);
+        harness_run(2, wrong_body, (void *)&cases[i][1]);
+    }
+    setenv("IRIS_CCL_TUNING", "/nonexistent/rules", 1);
+    harness_run(2, wrong_body,
+                (void *)&(const char *const[]){"/nonexistent/rules",
+                                               "iris-bench --tune"});
+    setenv("IRIS_CCL_TUNING", harness_folder(), 1);
+    harness_run(
+        2, wrong_body,
+        (void *)&(const char *const[]){"cannot be read", "iris-bench --tune"});
+    unsetenv("IRIS_CCL_TUNING");
+}
+
+/* Ranks that would choose differently learn it before they do. */
+static int differing_body(iris_t *iris, void *arg)
+{
+    struct iris_ccl *ccl;
+
+    (void)arg;
+    CHECK_OK(iris_ccl_prepare(iris));
+    ccl = iris_i_ccl_of(iris);
+    CHECK_EQUAL(ccl->tuning.count, 11);
+    ccl->tuning.hash += (uint64_t)iris_rank(iris);
+    CHECK_BAD(iris, iris_all_reduce_preamble(iris, NULL), IRIS_ERR_MISMATCH,
+              "IRIS_CCL_TUNING", "rank 1");
+    return 0;
+}
+
+static void members_have_the_same_rules(void **state)
+{
+    (void)state;
+    tune("rules", rules);
+    harness_run(2, differing_body, NULL);
+    unsetenv("IRIS_CCL_TUNING");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rules_come_before_the_table),
+        cmocka_unit_test(what_is_wrong_says_where),
+        cmocka_unit_test(members_have_the_same_rules),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
