@@ -36,6 +36,21 @@ IRIS_D_AVX2 void iris_d_f16_row_avx2(iris_f16_t *to, const float *from,
     }
 }
 
+/* iris_f16_to_f32() of `count` elements. Of a NaN it is a quiet one, too. */
+IRIS_D_AVX2 void iris_d_f32_row_avx2(float *to, const iris_f16_t *from,
+                                     size_t count)
+{
+    size_t k = 0;
+
+    for (; k + 8 <= count; k += 8) {
+        *(iris_d_float8_t *)(to + k) =
+            __builtin_ia32_vcvtph2ps256(*(const iris_d_short8_t *)(from + k));
+    }
+    for (; k < count; k++) {
+        to[k] = iris_f16_to_f32(from[k]);
+    }
+}
+
 IRIS_DEVICE iris_bool_t iris_d_has_avx512(void)
 {
     return __builtin_cpu_supports("avx512f");

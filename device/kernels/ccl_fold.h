@@ -10,13 +10,8 @@
 #include <iris/device/kernels/ccl_args.h>
 #include <iris/device/atomic.h>
 
-/* What one lane combines at a time, in bytes: the widest access of a GPU, on
- * the CPU enough for loops that the compiler vectorises. */
-#if IRIS_ON_CPU
-#define IRIS_CCL_BLOCK 512
-#else
+/* What one lane combines at a time, in bytes: the widest access of a GPU. */
 #define IRIS_CCL_BLOCK IRIS_CCL_DEVICE_BLOCK
-#endif
 
 /* clang-format off */
 /* What sums of each type are kept in: 16-bit floats in float, so that they are

@@ -8,33 +8,53 @@
 
 #include <iris/device/kernels/ccl_fold.h>
 #include <iris/device/kernels/ccl_meet.h>
+#include <iris/device/kernels/ccl_rows.h>
 #include <iris/device/kernels/ccl_share.h>
 
-/* How many members' loads a lane has under way. A CPU starts loads ahead by
- * itself. */
-#if IRIS_ON_CPU
-#define IRIS_CCL_BATCH 1
-#else
-#define IRIS_CCL_BATCH 4
-#endif
+/* One workgroup's work: `share` of what is in the members' buffers is combined
+ * and goes to `copies` of them, this rank's first, `to` bytes from the start of
+ * each. */
+typedef struct iris_d_ccl_work {
+    iris_d_ccl_t ccl;
+    iris_d_ccl_tables_t tables;
+    iris_d_ccl_share_t share;
+    uint32_t copies;
+    size_t to;
+} iris_d_ccl_work_t;
+
+/* Where the i-th copy of what is at `at` in the share goes. */
+IRIS_DEVICE char *iris_d_ccl_result(const iris_d_ccl_work_t *work, uint32_t i,
+                                    size_t at)
+{
+    uint32_t member = iris_d_ccl_after(&work->ccl, i);
+
+    return iris_d_ccl_at(work->tables.out, member) + work->to + at;
+}
 
 #if IRIS_ON_CPU
-IRIS_DEVICE void iris_d_ccl_load(iris_d_block_t *to, const char *from,
-                                 size_t bytes)
+#define IRIS_CCL_PIECE IRIS_CCL_ROW
+
+IRIS_DEVICE void iris_d_ccl_reduce(const iris_d_ccl_work_t *work,
+                                   const struct iris_ccl_reduce_args *args,
+                                   size_t at, size_t bytes)
 {
-    if (bytes == sizeof *to) {
-        iris_d_copy_bytes(to, from, sizeof *to);
-    } else {
-        iris_d_copy_bytes(to, from, bytes);
+    iris_d_ccl_row_t row;
+    char *own = iris_d_ccl_result(work, 0, at);
+
+    row.in = work->tables.in;
+    row.at = work->share.begin + at;
+    row.count = work->ccl.count;
+    row.op = (iris_reduce_op_t)args->op;
+    iris_d_ccl_reduce_row((enum iris_d_kind)args->kind, row, bytes, own);
+    for (uint32_t i = 1; i < work->copies; i++) {
+        iris_d_copy_bytes(iris_d_ccl_result(work, i, at), own, bytes);
     }
 }
-
-IRIS_DEVICE void iris_d_ccl_store(char *to, const iris_d_block_t *from,
-                                  size_t bytes)
-{
-    iris_d_copy_bytes(to, from, bytes);
-}
 #else
+#define IRIS_CCL_PIECE IRIS_CCL_BLOCK
+/* How many members' loads a lane has under way. */
+#define IRIS_CCL_BATCH 4
+
 IRIS_DEVICE void iris_d_load_wide(uint32_t *words, const char *from)
 {
     union {
@@ -127,7 +147,6 @@ IRIS_DEVICE void iris_d_ccl_store(char *to, const iris_d_block_t *from,
         }
     }
 }
-#endif
 
 /* Combines the members' blocks at `at`, in the group's order. */
 IRIS_DEVICE void iris_d_ccl_combine(const iris_d_ccl_t *ccl,
@@ -166,42 +185,53 @@ IRIS_DEVICE void iris_d_ccl_combine(const iris_d_ccl_t *ccl,
     iris_d_fold_finish(kind, result, &sums, sizeof *result);
 }
 
-/* All loads of a block are before its stores, and only this rank reads and
+IRIS_DEVICE void iris_d_ccl_reduce(const iris_d_ccl_work_t *work,
+                                   const struct iris_ccl_reduce_args *args,
+                                   size_t at, size_t bytes)
+{
+    iris_d_block_t result;
+
+    iris_d_ccl_combine(&work->ccl, args, work->tables.in,
+                       work->share.begin + at, bytes, &result);
+    for (uint32_t i = 0; i < work->copies; i++) {
+        iris_d_ccl_store(iris_d_ccl_result(work, i, at), &result, bytes);
+    }
+}
+#endif
+
+/* All loads of a piece are before its stores, and only this rank reads and
  * writes those places of the members' buffers: in and out may be the same. */
 IRIS_KERNEL(iris_k_ccl_reduce, struct iris_ccl_reduce_args)
 {
-    iris_d_ccl_t ccl = iris_d_ccl_begin(wg, &args->start);
-    iris_d_ccl_share_t share = {0, args->bytes};
-    uint32_t copies = args->shape == IRIS_CCL_TO_ALL ? ccl.count : 1;
-    iris_d_ccl_tables_t tables;
-    size_t to = 0;
+    iris_d_ccl_work_t work;
 
-    ccl.epoch++;
+    work.ccl = iris_d_ccl_begin(wg, &args->start);
+    work.ccl.epoch++;
+    work.share.begin = 0;
+    work.share.bytes = args->bytes;
+    work.copies = 1;
+    work.to = 0;
     if (args->shape == IRIS_CCL_TO_ALL) {
-        share = iris_d_ccl_share(ccl.index, ccl.count, args->bytes);
-        to = share.begin;
+        work.share =
+            iris_d_ccl_share(work.ccl.index, work.ccl.count, args->bytes);
+        work.copies = work.ccl.count;
+        work.to = work.share.begin;
     } else if (args->shape == IRIS_CCL_SCATTER) {
-        share.begin = ccl.index * args->bytes;
+        work.share.begin = work.ccl.index * args->bytes;
     }
-    tables = iris_d_ccl_meet(wg, &ccl, args->in, args->out);
-    IRIS_LANES (wg, b, (share.bytes + IRIS_CCL_BLOCK - 1) / IRIS_CCL_BLOCK) {
-        size_t at = b * IRIS_CCL_BLOCK;
-        size_t bytes = share.bytes - at < IRIS_CCL_BLOCK ? share.bytes - at
-                                                         : IRIS_CCL_BLOCK;
-        iris_d_block_t result;
+    work.tables = iris_d_ccl_meet(wg, &work.ccl, args->in, args->out);
+    IRIS_LANES (wg, b,
+                (work.share.bytes + IRIS_CCL_PIECE - 1) / IRIS_CCL_PIECE) {
+        size_t at = b * IRIS_CCL_PIECE;
+        size_t left = work.share.bytes - at;
 
-        iris_d_ccl_combine(&ccl, args, tables.in, share.begin + at, bytes,
-                           &result);
-        for (uint32_t i = 0; i < copies; i++) {
-            iris_d_ccl_store(
-                iris_d_ccl_at(tables.out, iris_d_ccl_after(&ccl, i)) + to + at,
-                &result, bytes);
-        }
+        iris_d_ccl_reduce(&work, args, at,
+                          left < IRIS_CCL_PIECE ? left : IRIS_CCL_PIECE);
     }
-    if (copies != 1 || !args->async) {
-        iris_d_ccl_bye(wg, &ccl);
+    if (work.copies != 1 || !args->async) {
+        iris_d_ccl_bye(wg, &work.ccl);
     }
-    iris_d_ccl_end(wg, &ccl);
+    iris_d_ccl_end(wg, &work.ccl);
 }
 
 #endif /* IRIS_DEVICE_KERNELS_CCL_REDUCE_H */
