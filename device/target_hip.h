@@ -34,6 +34,13 @@
 #define IRIS_D_CONVERTS_F16 0
 #endif
 #define IRIS_D_CONVERTS_BF16 0
+/* Cache bits of a store of system scope. */
+#if defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) || \
+    defined(__gfx950__)
+#define IRIS_D_SYSTEM_BITS " sc0 sc1"
+#else
+#define IRIS_D_SYSTEM_BITS ""
+#endif
 
 /* Of 8 words of 16 bytes, two rounds are 64 registers: half of the 128 that a
  * lane has where a workgroup may have 1024 lanes. `iris-bench --ops depth` says

@@ -170,6 +170,12 @@ mutant "bulk copies whose stores wait for the last loads" bulk wg.h \
     's/iris_d_wg_load\(odd, f \+ round, step, depth\);//; s/^( *)iris_d_wg_store\(t ([-+]) round, odd/\1iris_d_wg_load(odd, f \2 round, step, depth);\n&/'
 mutant "bulk copies of 8 bytes" bulk wg.h \
     's/skew == 0 +\? 4$/skew == 0 ? 3/'
+mutant "packets that stay in a cache" ccl target_hip.h \
+    's/" sc0 sc1"/""/'
+mutant "packets in two stores" ccl atomic.h \
+    '/void iris_d_store_pair\(/,/^}/ s/#elif IRIS_ON_HIP/#elif 0/'
+mutant "reductions by less than 16 bytes" ccl kernels/ccl_reduce.h \
+    '/void iris_d_ccl_store\(/,/^}/ s/iris_d_store_wide.*//'
 mutant "accesses that may be of any memory" accesses atomic.h \
     's/return \(void \*\)\(__attribute__\(\(address_space\(1\)\)\) void \*\)address;/return (void *)address;/'
 

@@ -98,12 +98,10 @@ IRIS_DEVICE void iris_d_ccl_send(const iris_d_ccl_step_t *step, char *slot,
                                  size_t u, uint64_t data)
 {
     uint32_t flag = iris_d_ccl_flag(&step->ccl);
-    iris_d_u64_t *halves = (iris_d_u64_t *)(slot + u * IRIS_CCL_PACKET_BYTES);
 
-    iris_d_store_u64(halves, iris_d_ccl_half((uint32_t)data, flag),
-                     iris_d_ccl_relaxed());
-    iris_d_store_u64(halves + 1, iris_d_ccl_half((uint32_t)(data >> 32), flag),
-                     iris_d_ccl_relaxed());
+    iris_d_store_pair((iris_d_u64_t *)(slot + u * IRIS_CCL_PACKET_BYTES),
+                      iris_d_ccl_half((uint32_t)data, flag),
+                      iris_d_ccl_half((uint32_t)(data >> 32), flag));
 }
 
 /* One poll of a packet: 1 if both halves are this step's. */
@@ -111,10 +109,9 @@ IRIS_DEVICE iris_bool_t iris_d_ccl_poll(const iris_d_ccl_step_t *step,
                                         const char *packet, uint64_t *data_p)
 {
     uint32_t flag = iris_d_ccl_flag(&step->ccl);
-    iris_d_u64_t *halves = (iris_d_u64_t *)packet;
-    uint64_t low = iris_d_load_u64(halves, iris_d_ccl_relaxed());
-    uint64_t high = iris_d_load_u64(halves + 1, iris_d_ccl_relaxed());
+    uint64_t low, high;
 
+    iris_d_load_pair((iris_d_u64_t *)packet, &low, &high);
     *data_p = high << 32 | (uint32_t)low;
     return (uint32_t)(low >> 32) == flag && (uint32_t)(high >> 32) == flag;
 }

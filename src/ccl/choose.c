@@ -42,22 +42,22 @@ static const struct iris_ccl_rule table[] = {
     {IRIS_CCL_ALL_REDUCE, 1, 4, 64 * KB, IRIS_CCL_ONE_SHOT_PACKET, 0},
     {IRIS_CCL_ALL_REDUCE, 1, 8, 16 * KB, IRIS_CCL_ONE_SHOT_PACKET, 0},
     {IRIS_CCL_ALL_REDUCE, 1, ANY_MEMBERS, 4 * KB, IRIS_CCL_ONE_SHOT_PACKET, 0},
-    {IRIS_CCL_ALL_REDUCE, 1, ANY_MEMBERS, 512 * KB, IRIS_CCL_TWO_SHOT_PACKET,
+    {IRIS_CCL_ALL_REDUCE, 1, ANY_MEMBERS, 256 * KB, IRIS_CCL_TWO_SHOT_PACKET,
      0},
-    {IRIS_CCL_ALL_REDUCE, 0, ANY_MEMBERS, 2 * KB, IRIS_CCL_ONE_SHOT_PACKET, 0},
+    {IRIS_CCL_ALL_REDUCE, 0, ANY_MEMBERS, 64, IRIS_CCL_ONE_SHOT_PACKET, 0},
     {IRIS_CCL_ALL_REDUCE, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_TWO_SHOT, 0},
     {IRIS_CCL_ALL_REDUCE, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_TWO_SHOT, 0},
     {IRIS_CCL_ALL_GATHER, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET, 0},
     {IRIS_CCL_ALL_GATHER, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PUSH, 0},
-    {IRIS_CCL_ALL_GATHER, 0, ANY_MEMBERS, 1 * KB, IRIS_CCL_PACKET, 0},
+    {IRIS_CCL_ALL_GATHER, 0, ANY_MEMBERS, 64, IRIS_CCL_PACKET, 0},
     {IRIS_CCL_ALL_GATHER, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL, 0},
     {IRIS_CCL_REDUCE_SCATTER, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET, 0},
     {IRIS_CCL_REDUCE_SCATTER, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_DIRECT, 0},
-    {IRIS_CCL_REDUCE_SCATTER, 0, ANY_MEMBERS, 1 * KB, IRIS_CCL_PACKET, 0},
+    {IRIS_CCL_REDUCE_SCATTER, 0, ANY_MEMBERS, 32, IRIS_CCL_PACKET, 0},
     {IRIS_CCL_REDUCE_SCATTER, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_DIRECT, 0},
     {IRIS_CCL_ALL_TO_ALL, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET, 0},
     {IRIS_CCL_ALL_TO_ALL, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PUSH, 0},
-    {IRIS_CCL_ALL_TO_ALL, 0, ANY_MEMBERS, 1 * KB, IRIS_CCL_PACKET, 0},
+    {IRIS_CCL_ALL_TO_ALL, 0, ANY_MEMBERS, 64, IRIS_CCL_PACKET, 0},
     {IRIS_CCL_ALL_TO_ALL, 0, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL, 0},
     {IRIS_CCL_BROADCAST, 1, ANY_MEMBERS, 32 * KB, IRIS_CCL_PACKET, 0},
     {IRIS_CCL_BROADCAST, 1, ANY_MEMBERS, ANY_BYTES, IRIS_CCL_PULL, 0},
@@ -190,6 +190,18 @@ static const struct iris_ccl_rule *tuned(const iris_t *iris,
     return NULL;
 }
 
+/* Bytes of an all_reduce that one step takes. */
+static size_t step_bytes(const struct iris_ccl_call *call,
+                         iris_ccl_variant_t variant)
+{
+    size_t slot = call->workspace->slot_bytes;
+
+    return variant == IRIS_CCL_ONE_SHOT_PACKET ? slot
+           : variant == IRIS_CCL_TWO_SHOT_PACKET
+               ? (size_t)call->group->members.count * (slot / 2)
+               : SIZE_MAX;
+}
+
 static iris_ccl_variant_t best(const iris_t *iris,
                                const struct iris_ccl_call *call)
 {
@@ -198,10 +210,10 @@ static iris_ccl_variant_t best(const iris_t *iris,
     while (!fits(iris, call, rule)) {
         rule++;
     }
-    /* Packets in several steps are for those who have no choice. */
-    if (rule->variant == IRIS_CCL_ONE_SHOT_PACKET &&
-        call->bytes > call->workspace->slot_bytes) {
-        return call->on_heap ? IRIS_CCL_TWO_SHOT : fallback(call->op);
+    /* Packets in several steps are for those who have no choice: each step
+     * waits for all members. */
+    if (call->on_heap && call->bytes > step_bytes(call, rule->variant)) {
+        return IRIS_CCL_TWO_SHOT;
     }
     return can(call, needs(call->op, rule->variant)) ? rule->variant
                                                      : fallback(call->op);

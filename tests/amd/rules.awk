@@ -19,6 +19,7 @@ BEGIN {
     says["waits"] = "waits poll and acquire at system scope, and rest"
     says["signals"] = "signals are released behind their data, system scope"
     says["ranks"] = "the rank barrier releases, announces, polls, acquires"
+    says["ccl"] = "collectives move 16 bytes an access, packets in one store"
     says["bulk"] = "bulk copies move 16 bytes an access, many under way"
 
     if (gpu == "gfx90a") {
@@ -305,6 +306,23 @@ function check_bulk(    i, waited, deep) {
     rule("bulk", next_of("^(load|store) .*_dwordx4 ", 0), "has cache bits")
 }
 
+# Elements that are moved or combined, and packets, travel by 16 bytes; packets
+# to another GPU, whose caches must not keep them. Nobody polls with a cache.
+function check_collective(    packets) {
+    collectives++
+    packets = kernel ~ /packet$/
+    check_system("ccl")
+    # Behind a poll it is the report of a wait.
+    rule("ccl", !packets && !leads("^load global_load_dwordx4$",
+        "^store global_store_dwordx4$", poll), "moves by less than 16 bytes")
+    rule("ccl", packets && !next_of("^store global_store_dwordx4" \
+        tail(store_bits["SYSTEM"]), 0), "no packet in one store")
+    # Which packets are polled again depends on which have come.
+    rule("ccl", packets ? !next_of(poll, 0) : \
+        leads("^sleep ", "^(sleep|invalidate|barrier) ", poll),
+        "no poll of system scope between looks")
+}
+
 function check_kernel(    part, name) {
     kernels++
     check_barriers()
@@ -327,6 +345,8 @@ function check_kernel(    part, name) {
         check_signal(name ~ /add$/ ? "alone_add" : "alone")
     else if (name ~ /^code_signal_/)
         check_signal(substr(name, length("code_signal_") + 1))
+    if (name ~ /^iris_k_ccl_/)
+        check_collective()
     if (name ~ /^code_(bulk|signal_wg_put)/)
         check_bulk()
 }
@@ -352,6 +372,7 @@ END {
     result("waits", waited_for)
     result("signals", signals)
     result("ranks", rank_barriers)
+    result("ccl", collectives)
     result("bulk", bulks)
     exit failed > 0
 }
