@@ -1,12 +1,60 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a CPU does by the vector and no compiler makes of plain code: builtins,
- * as in atomic.h, but of single CPUs, which are asked for them.
+ * What a target does by the vector and no compiler makes of plain code:
+ * builtins and asm, as in atomic.h, on CPUs of single ones, which are asked for
+ * them.
  */
 #ifndef IRIS_DEVICE_VECTOR_H
 #define IRIS_DEVICE_VECTOR_H
 
+#include <iris/device/atomic.h>
 #include <iris/device/half.h>
+
+/* Two words of 8 bytes next to each other, aligned to 16, relaxed and of system
+ * scope: each arrives whole, and where the target has one access for both, they
+ * travel together. What each of them says must not depend on the other. */
+IRIS_DEVICE void iris_d_store_pair(iris_d_u64_t *to, uint64_t low,
+                                   uint64_t high)
+{
+#if IRIS_ON_CUDA
+    __asm__ volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};"
+                     :
+                     : "l"(__cvta_generic_to_global(to)), "l"(low), "l"(high)
+                     : "memory");
+#elif IRIS_ON_HIP
+    typedef uint64_t pair_t __attribute__((vector_size(16)));
+    pair_t pair = {low, high};
+
+    /* The registers of so wide a store must not be written right behind it. */
+    __asm__ volatile("global_store_dwordx4 %0, %1, off" IRIS_D_SYSTEM_BITS
+                     "\n\ts_nop 0"
+                     :
+                     : "v"(to), "v"(pair)
+                     : "memory");
+#else
+    iris_d_store_u64(to, low, iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));
+    iris_d_store_u64(to + 1, high,
+                     iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));
+#endif
+}
+
+/* On AMD two loads: one that the compiler does not know would have to be waited
+ * for at once, and several are under way. */
+IRIS_DEVICE void iris_d_load_pair(iris_d_u64_t *from, uint64_t *low_p,
+                                  uint64_t *high_p)
+{
+#if IRIS_ON_CUDA
+    __asm__ volatile("ld.relaxed.sys.global.v2.b64 {%0, %1}, [%2];"
+                     : "=l"(*low_p), "=l"(*high_p)
+                     : "l"(__cvta_generic_to_global(from))
+                     : "memory");
+#else
+    *low_p =
+        iris_d_load_u64(from, iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));
+    *high_p = iris_d_load_u64(from + 1,
+                              iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));
+#endif
+}
 
 #if IRIS_ON_CPU && IRIS_ON_X86
 /* Vectors of 32 bytes. All CPUs that have them convert f16, too, which not

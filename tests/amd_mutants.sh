@@ -172,7 +172,7 @@ mutant "bulk copies of 8 bytes" bulk wg.h \
     's/skew == 0 +\? 4$/skew == 0 ? 3/'
 mutant "packets that stay in a cache" ccl target_hip.h \
     's/" sc0 sc1"/""/'
-mutant "packets in two stores" ccl atomic.h \
+mutant "packets in two stores" ccl vector.h \
     '/void iris_d_store_pair\(/,/^}/ s/#elif IRIS_ON_HIP/#elif 0/'
 mutant "reductions by less than 16 bytes" ccl kernels/ccl_reduce.h \
     '/void iris_d_ccl_store\(/,/^}/ s/iris_d_store_wide.*//'

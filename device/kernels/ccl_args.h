@@ -18,8 +18,10 @@
  *   hellos[p][w][i][k]  what member i's workgroup w said of itself in its last
  *                  step of parity p: words of a packet (below)
  *   tables[w][d][i]  where this rank maps member i's buffer, in (d = 0) or out,
- *                  as that has said in its last hello; of this rank's own use
+ *                  as that has said in its last hello; of this rank's own use,
+ *                  as are a few words behind each workgroup's
  *   byes[w][i]     the last step that member i's workgroup w has ended
+ *   locks[w]       not 0: a member's workgroup w adds to this rank's output
  *   cleared[i]     workgroups of member i that have cleared its packets, in all
  *   slots[p][i]    packets of member i, of its last step of parity p
  *
@@ -40,6 +42,7 @@ struct iris_ccl_space {
     int64_t hellos;
     int64_t tables;
     int64_t byes;
+    int64_t locks;
     int64_t cleared;
     int64_t slots;
     int64_t bytes; /* of all */
@@ -49,6 +52,7 @@ struct iris_ccl_space {
 enum {
     IRIS_CCL_HELLO_WORDS = 5, /* in and out, two each, and the call */
     IRIS_CCL_HELLO_SPACE = 8,
+    IRIS_CCL_TABLE_SPARE = 3,
     IRIS_CCL_LINE = 128,
 };
 
@@ -75,8 +79,10 @@ IRIS_HOST_DEVICE void iris_i_ccl_lay_out(struct iris_ccl_space *space)
     space->hellos = space->epochs + iris_i_ccl_line(wgs * 8);
     space->tables =
         space->hellos + iris_i_ccl_line(2 * wgs * n * IRIS_CCL_HELLO_SPACE * 8);
-    space->byes = space->tables + iris_i_ccl_line(2 * wgs * n * 8);
-    space->cleared = space->byes + iris_i_ccl_line(wgs * n * 8);
+    space->byes = space->tables +
+                  iris_i_ccl_line(wgs * (2 * n + IRIS_CCL_TABLE_SPARE) * 8);
+    space->locks = space->byes + iris_i_ccl_line(wgs * n * 8);
+    space->cleared = space->locks + iris_i_ccl_line(wgs * 8);
     space->slots = space->cleared + iris_i_ccl_line(n * 8);
     space->bytes = space->slots + 2 * n * 2 * space->slot_bytes;
 }
@@ -96,6 +102,10 @@ enum iris_ccl_shape {
     IRIS_CCL_WHOLE,   /* all of it, for itself: one shot */
     IRIS_CCL_TO_ALL,  /* its share of it, for all: two shots */
     IRIS_CCL_SCATTER, /* the part that is its own, for itself */
+    /* Those that do not keep the order. */
+    IRIS_CCL_ADDED,  /* each adds its own to all outputs, by atomics */
+    IRIS_CCL_LOCKED, /* the same by plain accesses, under locks */
+    IRIS_CCL_RINGED, /* a share goes around, and the sum once more */
 };
 
 struct iris_ccl_reduce_args {

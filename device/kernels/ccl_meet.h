@@ -136,7 +136,7 @@ IRIS_DEVICE iris_d_ccl_tables_t iris_d_ccl_meet(iris_wg_t wg,
 {
     iris_d_u64_t *table =
         (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->tables) +
-        2 * (size_t)wg.id * ccl->count;
+        (size_t)wg.id * (2 * ccl->count + IRIS_CCL_TABLE_SPARE);
     iris_d_ccl_tables_t tables = {table, table + ccl->count};
 
     iris_d_ccl_hello(wg, ccl, in, out);

@@ -25,7 +25,10 @@ extern "C" {
     X(DIRECT,          5, "direct")          /* reads where it lies */         \
     X(PACKET,          6, "packet")                                            \
     X(PUSH,            7, "push")            /* writes where it belongs */     \
-    X(PULL,            8, "pull")            /* reads from where it is */
+    X(PULL,            8, "pull")            /* reads from where it is */      \
+    X(ATOMIC,          9, "atomic")          /* adds to everybody's output */  \
+    X(SPINLOCK,       10, "spinlock")        /* the same, under locks */       \
+    X(RING,           11, "ring")            /* from neighbour to neighbour */
 /* clang-format on */
 
 /** IRIS_CCL_AUTO and so on. Which a collective has:
@@ -33,7 +36,13 @@ extern "C" {
  *    reduce_scatter  DIRECT, PACKET
  *    all_gather, all_to_all, broadcast  PUSH, PULL, PACKET
  *  Those with packets need no memory on the heap, and work in place always. All
- *  of them give the same bits. */
+ *  of them give the same bits.
+ *
+ *  all_reduce has three more, for comparison, that AUTO never takes, since they
+ *  do not add in the group's order and round to the element's type each time:
+ *  ATOMIC and SPINLOCK, of SUM only, whose bits differ from run to run, and from
+ *  member to member, and RING, whose bits depend on the count. All need the
+ *  heap; but for RING, in and out apart. `out` need not be zero before. */
 typedef enum iris_ccl_variant {
 #define IRIS_CCL_VARIANT_ENUM(NAME, value, name) IRIS_CCL_##NAME = value,
     IRIS_CCL_VARIANT_ROWS(IRIS_CCL_VARIANT_ENUM)

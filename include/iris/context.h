@@ -81,7 +81,8 @@ typedef struct iris iris_t;
     X(ccl_bytes, BYTES, "IRIS_CCL_SIZE", "64M",                                \
       "", "heap for collectives, at most an eighth of it")                     \
     X(all_reduce, CHOICE, "IRIS_ALL_REDUCE", "auto",                           \
-      "auto one_shot two_shot one_shot_packet two_shot_packet",                \
+      "auto one_shot two_shot one_shot_packet two_shot_packet atomic "         \
+          "spinlock ring",                                                     \
       "variant of iris_all_reduce() where the call names none")                \
     X(all_gather, CHOICE, "IRIS_ALL_GATHER", "auto",                           \
       "auto push pull packet", "the same of iris_all_gather()")                \

@@ -9,17 +9,23 @@
 
 #include <string.h>
 
-/* Which variants a collective has, and what each needs of the buffers. */
-enum { ON_HEAP = 1, APART = 2 };
+/* Which variants a collective has, and what each needs: of the buffers, and
+ * that the operation is SUM. Those that do not keep the order of addition are
+ * only taken by name. */
+enum { ON_HEAP = 1, APART = 2, SUM = 4, BY_NAME = 8 };
 struct kind {
     iris_ccl_variant_t variant;
     int needs;
 };
-static const struct kind kinds[IRIS_CCL_NUM_OPS][5] = {
+static const struct kind kinds[IRIS_CCL_NUM_OPS][8] = {
     [IRIS_CCL_ALL_REDUCE] = {{IRIS_CCL_ONE_SHOT, ON_HEAP | APART},
                              {IRIS_CCL_TWO_SHOT, ON_HEAP},
                              {IRIS_CCL_ONE_SHOT_PACKET, 0},
-                             {IRIS_CCL_TWO_SHOT_PACKET, 0}},
+                             {IRIS_CCL_TWO_SHOT_PACKET, 0},
+                             {IRIS_CCL_ATOMIC, ON_HEAP | APART | SUM | BY_NAME},
+                             {IRIS_CCL_SPINLOCK,
+                              ON_HEAP | APART | SUM | BY_NAME},
+                             {IRIS_CCL_RING, ON_HEAP | BY_NAME}},
     [IRIS_CCL_ALL_GATHER] = {{IRIS_CCL_PUSH, ON_HEAP},
                              {IRIS_CCL_PULL, ON_HEAP},
                              {IRIS_CCL_PACKET, 0}},
@@ -149,13 +155,15 @@ iris_ccl_variant_t iris_i_ccl_find_variant(enum iris_ccl_op op,
            strcmp(iris_ccl_variant_name(kinds[op][i].variant), name) != 0) {
         i++;
     }
-    return kinds[op][i].variant;
+    return (kinds[op][i].needs & BY_NAME) ? IRIS_CCL_AUTO
+                                          : kinds[op][i].variant;
 }
 
 static int can(const struct iris_ccl_call *call, int needs)
 {
     return needs >= 0 && !((needs & ON_HEAP) && !call->on_heap) &&
-           !((needs & APART) && call->in_place);
+           !((needs & APART) && call->in_place) &&
+           !((needs & SUM) && call->reduce != IRIS_REDUCE_SUM);
 }
 
 /* What a collective of any buffers can be done by. */
@@ -263,7 +271,9 @@ iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
             iris_ccl_variant_name(variant),
             (needed & ON_HEAP) && !call->on_heap
                 ? "in and out on the symmetric heap (iris_malloc)"
-                : "in and out that are not the same memory");
+            : (needed & APART) && call->in_place
+                ? "in and out that are not the same memory"
+                : "operation SUM");
     }
     call->variant = variant;
     return IRIS_OK;

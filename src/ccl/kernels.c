@@ -9,7 +9,10 @@
 #include <iris/device/kernels/ccl_move.h>
 #include <iris/device/kernels/ccl_packet.h>
 #include <iris/device/kernels/ccl_reduce.h>
+#include <iris/device/kernels/ccl_unordered.h>
 
 const struct iris_kernel *const iris_i_ccl_reduce_kernel = iris_k_ccl_reduce;
 const struct iris_kernel *const iris_i_ccl_move_kernel = iris_k_ccl_move;
 const struct iris_kernel *const iris_i_ccl_packet_kernel = iris_k_ccl_packet;
+const struct iris_kernel *const iris_i_ccl_unordered_kernel =
+    iris_k_ccl_unordered;

@@ -12,5 +12,6 @@
 extern const struct iris_kernel *const iris_i_ccl_reduce_kernel;
 extern const struct iris_kernel *const iris_i_ccl_move_kernel;
 extern const struct iris_kernel *const iris_i_ccl_packet_kernel;
+extern const struct iris_kernel *const iris_i_ccl_unordered_kernel;
 
 #endif /* IRIS_SRC_CCL_KERNELS_H */

@@ -80,27 +80,47 @@ static iris_status_t launch(iris_t *iris, const struct iris_ccl_call *call,
     return iris_i_launch(&iris->queue, &request, call->options.stream);
 }
 
-static iris_status_t launch_reduce(iris_t *iris,
-                                   const struct iris_ccl_call *call)
+/* Which part of the buffers a variant combines at a time. */
+static enum iris_ccl_shape shape_of(iris_ccl_variant_t variant)
 {
-    size_t members = (size_t)call->group->members.count;
-    int two_shot = call->variant == IRIS_CCL_TWO_SHOT;
+    switch (variant) {
+    case IRIS_CCL_ONE_SHOT:
+        return IRIS_CCL_WHOLE;
+    case IRIS_CCL_TWO_SHOT:
+        return IRIS_CCL_TO_ALL;
+    case IRIS_CCL_ATOMIC:
+        return IRIS_CCL_ADDED;
+    case IRIS_CCL_SPINLOCK:
+        return IRIS_CCL_LOCKED;
+    case IRIS_CCL_RING:
+        return IRIS_CCL_RINGED;
+    default:
+        return IRIS_CCL_SCATTER;
+    }
+}
+
+static iris_status_t launch_reduce(iris_t *iris,
+                                   const struct iris_ccl_call *call,
+                                   const struct iris_kernel *kernel)
+{
+    uint32_t members = (uint32_t)call->group->members.count;
+    enum iris_ccl_shape shape = shape_of(call->variant);
+    int shares = shape == IRIS_CCL_TO_ALL || shape == IRIS_CCL_RINGED;
     struct iris_ccl_reduce_args args;
     unsigned grid = iris_i_ccl_grid(
-        iris, call, two_shot ? call->bytes / members : call->bytes,
+        iris, call, shares ? call->bytes / members : call->bytes,
         bytes_per_wg(iris, IRIS_CCL_DEVICE_BLOCK));
 
-    args.start = start(iris, call, grid, 1);
+    args.start =
+        start(iris, call, grid, shape == IRIS_CCL_RINGED ? 2 * members - 1 : 1);
     args.in = call->in;
     args.out = call->out;
     args.bytes = call->bytes;
     args.kind = call->kind;
     args.op = (int32_t)call->reduce;
-    args.shape = two_shot                             ? IRIS_CCL_TO_ALL
-                 : call->variant == IRIS_CCL_ONE_SHOT ? IRIS_CCL_WHOLE
-                                                      : IRIS_CCL_SCATTER;
+    args.shape = (int32_t)shape;
     args.async = call->options.async;
-    return launch(iris, call, iris_i_ccl_reduce_kernel, grid, &args);
+    return launch(iris, call, kernel, grid, &args);
 }
 
 static iris_status_t launch_move(iris_t *iris, const struct iris_ccl_call *call)
@@ -169,7 +189,11 @@ iris_status_t iris_i_ccl_launch(iris_t *iris, const struct iris_ccl_call *call)
     case IRIS_CCL_ONE_SHOT:
     case IRIS_CCL_TWO_SHOT:
     case IRIS_CCL_DIRECT:
-        return launch_reduce(iris, call);
+        return launch_reduce(iris, call, iris_i_ccl_reduce_kernel);
+    case IRIS_CCL_ATOMIC:
+    case IRIS_CCL_SPINLOCK:
+    case IRIS_CCL_RING:
+        return launch_reduce(iris, call, iris_i_ccl_unordered_kernel);
     case IRIS_CCL_PUSH:
     case IRIS_CCL_PULL:
         return launch_move(iris, call);
