@@ -7,7 +7,8 @@ nobase_irisinclude_HEADERS = %D%/amo.h %D%/atomic.h %D%/barrier.h \
 	%D%/target_hip.h %D%/translate.h %D%/value.h %D%/vector.h %D%/wait.h \
 	%D%/wg.h %D%/word.h %D%/kernels/barrier.h \
 	%D%/kernels/ccl_args.h %D%/kernels/ccl_fold.h \
-	%D%/kernels/ccl_meet.h %D%/kernels/ccl_move.h \
+	%D%/kernels/ccl_matrix.h %D%/kernels/ccl_meet.h \
+	%D%/kernels/ccl_move.h \
 	%D%/kernels/ccl_packet.h %D%/kernels/ccl_reduce.h \
 	%D%/kernels/ccl_rows.h %D%/kernels/ccl_share.h \
 	%D%/kernels/ccl_space.h %D%/kernels/ccl_unordered.h \

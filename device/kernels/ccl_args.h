@@ -117,6 +117,13 @@ struct iris_ccl_reduce_args {
     int32_t op;     /* iris_reduce_op_t */
     int32_t shape;
     int32_t async; /* 1: peers may read `in` after the end */
+    /* Of matrices: rows of `bytes` bytes, not 0. */
+    uint64_t rows;
+    uint64_t in_pitch;
+    uint64_t out_pitch;
+    int32_t striding; /* 1: rows go to members by turns */
+    int32_t own_rows; /* 1: of a share, for itself only */
+    int32_t rings;    /* 2: odd workgroups go around the other way */
 };
 
 /* ---- What only moves, the same way ---- */
@@ -134,6 +141,9 @@ struct iris_ccl_move_args {
     uint64_t in_of_self;
     uint64_t out_of_peer;
     uint64_t out_of_self;
+    uint64_t rows; /* not 0: so many times, so far apart */
+    uint64_t in_pitch;
+    uint64_t out_pitch;
     int32_t pull;
     int32_t root;  /* not -1: only this member's in is read */
     int32_t async; /* 1: peers may read `in` after the end; pull only */

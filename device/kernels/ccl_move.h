@@ -11,6 +11,7 @@
 /* Bytes of this workgroup's share are a multiple of this. */
 #define IRIS_CCL_GRAIN 128
 
+/* Each workgroup has its part of the bytes; of a matrix, whole rows. */
 IRIS_DEVICE void iris_d_ccl_move(iris_wg_t wg, const iris_d_ccl_t *ccl,
                                  const struct iris_ccl_move_args *args,
                                  iris_d_ccl_tables_t tables, uint32_t i)
@@ -18,15 +19,25 @@ IRIS_DEVICE void iris_d_ccl_move(iris_wg_t wg, const iris_d_ccl_t *ccl,
     size_t grains = (args->bytes + IRIS_CCL_GRAIN - 1) / IRIS_CCL_GRAIN;
     size_t begin = iris_d_share(wg, wg.id, grains) * IRIS_CCL_GRAIN;
     size_t end = iris_d_share(wg, wg.id + 1, grains) * IRIS_CCL_GRAIN;
+    size_t row = 0, rows = 1;
     const char *from = iris_d_ccl_at(tables.in, args->pull ? i : ccl->index) +
-                       i * args->in_of_peer + ccl->index * args->in_of_self +
-                       begin;
+                       i * args->in_of_peer + ccl->index * args->in_of_self;
     char *to = iris_d_ccl_at(tables.out, args->pull ? ccl->index : i) +
-               i * args->out_of_peer + ccl->index * args->out_of_self + begin;
+               i * args->out_of_peer + ccl->index * args->out_of_self;
 
     end = end < args->bytes ? end : args->bytes;
-    if (from != to && begin < end) {
-        iris_d_wg_bytes(wg, to, from, end - begin);
+    if (args->rows != 0) {
+        begin = 0;
+        end = args->bytes;
+        row = wg.id;
+        rows = args->rows;
+    }
+    if (from == to || begin >= end) {
+        return;
+    }
+    for (; row < rows; row += wg.num_wgs) {
+        iris_d_wg_bytes(wg, to + row * args->out_pitch + begin,
+                        from + row * args->in_pitch + begin, end - begin);
     }
 }
 

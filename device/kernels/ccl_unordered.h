@@ -151,11 +151,11 @@ IRIS_DEVICE void iris_d_ccl_add_to_all(const iris_d_ccl_loose_t *loose)
 
 /* Ends a step and begins the next: what this workgroup wrote is visible to the
  * member behind, and what the one before wrote here. */
-IRIS_DEVICE void iris_d_ccl_pass(iris_d_ccl_loose_t *loose, uint32_t before)
+IRIS_DEVICE void iris_d_ccl_pass(iris_d_ccl_loose_t *loose, uint32_t before,
+                                 uint32_t behind)
 {
     iris_d_ccl_t *ccl = &loose->ccl;
     size_t first = (size_t)loose->wg.id * ccl->count;
-    uint32_t behind = iris_d_ccl_after(ccl, 1);
 
     iris_wg_barrier(loose->wg);
     if (iris_wg_leader(loose->wg)) {
@@ -198,7 +198,10 @@ IRIS_DEVICE void iris_d_ccl_take_share(const iris_d_ccl_loose_t *loose,
 IRIS_DEVICE void iris_d_ccl_go_around(iris_d_ccl_loose_t *loose)
 {
     uint32_t count = loose->ccl.count, index = loose->ccl.index;
-    uint32_t before = iris_d_ccl_after(&loose->ccl, count - 1);
+    iris_bool_t turned = loose->args->rings == 2 && (loose->wg.id & 1) != 0;
+    uint32_t behind = iris_d_ccl_after(&loose->ccl, turned ? count - 1 : 1);
+    uint32_t before = iris_d_ccl_after(&loose->ccl, turned ? 1 : count - 1);
+    uint32_t place = turned ? count - index : index; /* in this ring */
     const char *own = iris_d_ccl_at(loose->tables.in, index);
     const char *first = iris_d_ccl_at(loose->tables.in, before);
     const char *theirs = iris_d_ccl_at(loose->tables.out, before);
@@ -207,10 +210,10 @@ IRIS_DEVICE void iris_d_ccl_go_around(iris_d_ccl_loose_t *loose)
     for (uint32_t s = 0; s < 2 * (count - 1); s++) {
         uint32_t back = s < count - 1 ? s + 1 : s - (count - 1);
         iris_d_ccl_share_t share = iris_d_ccl_share(
-            (index + count - back) % count, count, loose->args->bytes);
+            (place + count - back) % count, count, loose->args->bytes);
 
         if (s > 0) {
-            iris_d_ccl_pass(loose, before);
+            iris_d_ccl_pass(loose, before, behind);
         }
         if (s < count - 1) {
             iris_d_ccl_merge(loose, (s == 0 ? first : theirs) + share.begin,

@@ -40,8 +40,8 @@ extern "C" {
  *
  *  all_reduce has three more, for comparison, that AUTO never takes, since they
  *  do not add in the group's order and round to the element's type each time:
- *  ATOMIC and SPINLOCK, of SUM only, whose bits differ from run to run, and from
- *  member to member, and RING, whose bits depend on the count. All need the
+ *  ATOMIC and SPINLOCK, of SUM only, whose bits differ from run to run, and
+ * from member to member, and RING, whose bits depend on the count. All need the
  *  heap; but for RING, in and out apart. `out` need not be zero before. */
 typedef enum iris_ccl_variant {
 #define IRIS_CCL_VARIANT_ENUM(NAME, value, name) IRIS_CCL_##NAME = value,
@@ -56,6 +56,14 @@ IRIS_API const char *iris_ccl_variant_name(iris_ccl_variant_t variant);
 /** Memory on the heap by which collectives of one group meet. Opaque. */
 typedef struct iris_ccl_workspace iris_ccl_workspace_t;
 
+/** Which rows a member combines, where members divide them: all_reduce, and
+ *  reduce_scatter with own_rows. The result has the same bits. */
+typedef enum iris_ccl_distribution {
+    IRIS_CCL_DISTRIBUTION_AUTO = 0,
+    IRIS_CCL_STRIDING = 1, /**< Of n members member i: rows i, i + n, ... */
+    IRIS_CCL_BLOCK = 2 /**< The i-th of n parts, as equal as can be; AUTO. */
+} iris_ccl_distribution_t;
+
 /** What a call may say beyond its arguments. All members say the same, but for
  *  stream and workspace. New fields come at the end. */
 struct iris_ccl_options {
@@ -69,8 +77,15 @@ struct iris_ccl_options {
     iris_ccl_variant_t reduce_scatter;
     iris_ccl_variant_t all_to_all;
     iris_ccl_variant_t broadcast;
-    int async; /**< 1: no barrier at the end. The result is there, but members
-                    may still read this rank's input. */
+    int async;   /**< 1: no barrier at the end. The result is there, but members
+                      may still read this rank's input. */
+    size_t rows; /**< Not 0: buffers have so many rows (below). */
+    size_t in_stride;  /**< Elements from a row of in to the next; 0: dense. */
+    size_t out_stride; /**< The same of out. */
+    iris_ccl_distribution_t distribution; /**< Of rows, over the members. */
+    int own_rows;  /**< 1, of reduce_scatter with rows: in and out have the same
+                        shape, and a member writes the rows that are its own. */
+    int num_rings; /**< Of RING: 2: half goes around the other way. 0: 1. */
 };
 
 /** Makes every field NULL or 0. Local, cannot fail. */
@@ -151,6 +166,18 @@ IRIS_API iris_status_t iris_all_to_all(iris_t *iris, const void *in, void *out,
 IRIS_API iris_status_t iris_ccl_broadcast(
     iris_t *iris, const void *in, void *out, size_t count, iris_dtype_t dtype,
     int root, const struct iris_ccl_options *options);
+
+/* ---- Rows -------------------------------------------------------------------
+ *
+ * With options.rows = M a call is of matrices on the heap, and its count N the
+ * elements of a row:
+ *   all_reduce, broadcast  in and out have M rows of N
+ *   all_gather      in has M rows of N, out those of all members, W * M rows
+ *   all_to_all      both have M rows of W * N; columns r * N to (r + 1) * N go
+ *                   to member r, and come from it
+ *   reduce_scatter  in has W * M rows of N, out M; with own_rows both have M
+ * Variants are TWO_SHOT, PUSH, PULL and DIRECT; strides are the same on all
+ * members, and in place those of in and out. */
 
 /* ---- Memory -----------------------------------------------------------------
  *

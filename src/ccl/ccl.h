@@ -107,12 +107,15 @@ struct iris_ccl_call {
     /* What follows from that. */
     struct iris_group *group;
     struct iris_ccl_workspace *workspace;
-    size_t bytes; /* of `count` elements */
-    size_t in_bytes;
+    size_t bytes;    /* of `count` elements */
+    size_t in_bytes; /* from the first of a buffer to the last */
     size_t out_bytes;
-    int kind;     /* enum iris_d_kind, of what reduces */
-    int on_heap;  /* in and out are */
-    int in_place; /* they overlap, in the way that is allowed */
+    size_t in_pitch; /* bytes from row to row */
+    size_t out_pitch;
+    size_t work_bytes; /* `bytes` of all rows */
+    int kind;          /* enum iris_d_kind, of what reduces */
+    int on_heap;       /* in and out are */
+    int in_place;      /* they overlap, in the way that is allowed */
     iris_ccl_variant_t variant;
     int cus; /* workgroups at most; 0: as many as are worth it */
 };

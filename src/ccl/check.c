@@ -47,6 +47,39 @@ static iris_status_t copy_options(const iris_t *iris,
     return IRIS_OK;
 }
 
+/* Fields whose ranges depend on nothing else. */
+static iris_status_t check_ranges(const iris_t *iris,
+                                  const struct iris_ccl_call *call)
+{
+    const struct iris_ccl_options *options = &call->options;
+    const struct {
+        const char *name;
+        int value;
+        int most;
+    } fields[] = {
+        {"async", options->async, 1},
+        {"distribution", (int)options->distribution, IRIS_CCL_BLOCK},
+        {"own_rows", options->own_rows, 1},
+        {"num_rings", options->num_rings, 2},
+    };
+
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (fields[i].value < 0 || fields[i].value > fields[i].most) {
+            return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                               "%s: %s is %d; pass 0 to %d", call->name,
+                               fields[i].name, fields[i].value, fields[i].most);
+        }
+    }
+    if (options->rows == 0 && (options->in_stride != 0 ||
+                               options->out_stride != 0 || options->own_rows)) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: in_stride, out_stride and own_rows are for "
+                           "matrices; pass rows, or leave them 0",
+                           call->name);
+    }
+    return IRIS_OK;
+}
+
 iris_status_t iris_i_ccl_take_options(iris_t *iris, struct iris_ccl_call *call,
                                       const struct iris_ccl_options *options)
 {
@@ -59,13 +92,7 @@ iris_status_t iris_i_ccl_take_options(iris_t *iris, struct iris_ccl_call *call,
         status = iris_i_stream_resolve(&iris->queue, call->options.stream,
                                        &call->options.stream);
     }
-    if (status == IRIS_OK &&
-        (call->options.async < 0 || call->options.async > 1)) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                           "%s: async is %d; pass 0 or 1", call->name,
-                           call->options.async);
-    }
-    return status;
+    return status == IRIS_OK ? check_ranges(iris, call) : status;
 }
 
 /* ---- Types and operations ---- */
@@ -150,6 +177,44 @@ static iris_status_t check_types(const iris_t *iris, struct iris_ccl_call *call)
 
 /* ---- Buffers ---- */
 
+/* Strides and sizes of a call of matrices: a stride is no less than a row, and
+ * no matrix more than memory can hold. */
+static iris_status_t check_rows(const iris_t *iris, struct iris_ccl_call *call)
+{
+    const struct iris_ccl_options *options = &call->options;
+    size_t element = iris_dtype_size(call->dtype);
+    size_t members = (size_t)call->group->members.count;
+    size_t width =
+        call->op == IRIS_CCL_ALL_TO_ALL ? members * call->count : call->count;
+    size_t in_stride = options->in_stride == 0 ? width : options->in_stride;
+    size_t out_stride = options->out_stride == 0 ? width : options->out_stride;
+    size_t most = in_stride > out_stride ? in_stride : out_stride;
+    size_t in_rows = options->rows, out_rows = options->rows;
+
+    if (in_stride < width || out_stride < width) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: in_stride is %zu, out_stride %zu, and a row "
+                           "has %zu elements; pass that or more, or 0",
+                           call->name, options->in_stride, options->out_stride,
+                           width);
+    }
+    if (most > 0 && options->rows > PTRDIFF_MAX / element / members / most) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: rows is %zu, of %zu elements: more than memory "
+                           "can hold; check rows and strides",
+                           call->name, options->rows, most);
+    }
+    in_rows *=
+        call->op == IRIS_CCL_REDUCE_SCATTER && !options->own_rows ? members : 1;
+    out_rows *= call->op == IRIS_CCL_ALL_GATHER ? members : 1;
+    call->in_pitch = in_stride * element;
+    call->out_pitch = out_stride * element;
+    call->in_bytes = (in_rows - 1) * call->in_pitch + width * element;
+    call->out_bytes = (out_rows - 1) * call->out_pitch + width * element;
+    call->work_bytes = options->rows * call->bytes;
+    return IRIS_OK;
+}
+
 static iris_status_t check_sizes(const iris_t *iris, struct iris_ccl_call *call)
 {
     size_t element = iris_dtype_size(call->dtype);
@@ -163,8 +228,12 @@ static iris_status_t check_sizes(const iris_t *iris, struct iris_ccl_call *call)
                            iris_dtype_name(call->dtype), members);
     }
     call->bytes = call->count * element;
+    call->work_bytes = call->bytes;
     call->in_bytes = call->bytes;
     call->out_bytes = call->bytes;
+    if (call->options.rows != 0) {
+        return check_rows(iris, call);
+    }
     if (call->op == IRIS_CCL_REDUCE_SCATTER ||
         call->op == IRIS_CCL_ALL_TO_ALL) {
         call->in_bytes *= members;
@@ -193,12 +262,21 @@ static iris_status_t check_buffer(const iris_t *iris,
     return iris_i_heap_check_range(&iris->heap, range);
 }
 
+/* Bytes from a member's part of a buffer to the next one's. */
+static size_t part_of(const struct iris_ccl_call *call)
+{
+    return call->options.rows == 0 ? call->bytes
+           : call->op == IRIS_CCL_ALL_GATHER
+               ? call->options.rows * call->out_pitch
+               : call->options.rows * call->in_pitch;
+}
+
 /* Whether in and out overlap as the call allows it: *in_place_p, or an error.
  */
 static iris_status_t check_overlap(const iris_t *iris,
                                    struct iris_ccl_call *call)
 {
-    size_t part = (size_t)call->group->index * call->bytes;
+    size_t part = (size_t)call->group->index * part_of(call);
     uintptr_t in = (uintptr_t)call->in, out = (uintptr_t)call->out;
 
     if (in >= out + call->out_bytes || out >= in + call->in_bytes) {
@@ -206,11 +284,12 @@ static iris_status_t check_overlap(const iris_t *iris,
     }
     if (call->op == IRIS_CCL_ALL_GATHER) {
         call->in_place = in == out + part;
-    } else if (call->op == IRIS_CCL_REDUCE_SCATTER) {
+    } else if (call->op == IRIS_CCL_REDUCE_SCATTER && !call->options.own_rows) {
         call->in_place = out == in + part;
     } else {
         call->in_place = in == out;
     }
+    call->in_place = call->in_place && call->in_pitch == call->out_pitch;
     return call->in_place
                ? IRIS_OK
                : iris_i_fail(&iris->log, IRIS_ERR_INVALID,

@@ -12,30 +12,30 @@
 /* Which variants a collective has, and what each needs: of the buffers, and
  * that the operation is SUM. Those that do not keep the order of addition are
  * only taken by name. */
-enum { ON_HEAP = 1, APART = 2, SUM = 4, BY_NAME = 8 };
+enum { ON_HEAP = 1, APART = 2, SUM = 4, BY_NAME = 8, ROWS = 16 };
 struct kind {
     iris_ccl_variant_t variant;
     int needs;
 };
 static const struct kind kinds[IRIS_CCL_NUM_OPS][8] = {
     [IRIS_CCL_ALL_REDUCE] = {{IRIS_CCL_ONE_SHOT, ON_HEAP | APART},
-                             {IRIS_CCL_TWO_SHOT, ON_HEAP},
+                             {IRIS_CCL_TWO_SHOT, ON_HEAP | ROWS},
                              {IRIS_CCL_ONE_SHOT_PACKET, 0},
                              {IRIS_CCL_TWO_SHOT_PACKET, 0},
                              {IRIS_CCL_ATOMIC, ON_HEAP | APART | SUM | BY_NAME},
                              {IRIS_CCL_SPINLOCK,
                               ON_HEAP | APART | SUM | BY_NAME},
                              {IRIS_CCL_RING, ON_HEAP | BY_NAME}},
-    [IRIS_CCL_ALL_GATHER] = {{IRIS_CCL_PUSH, ON_HEAP},
-                             {IRIS_CCL_PULL, ON_HEAP},
+    [IRIS_CCL_ALL_GATHER] = {{IRIS_CCL_PUSH, ON_HEAP | ROWS},
+                             {IRIS_CCL_PULL, ON_HEAP | ROWS},
                              {IRIS_CCL_PACKET, 0}},
-    [IRIS_CCL_REDUCE_SCATTER] = {{IRIS_CCL_DIRECT, ON_HEAP},
+    [IRIS_CCL_REDUCE_SCATTER] = {{IRIS_CCL_DIRECT, ON_HEAP | ROWS},
                                  {IRIS_CCL_PACKET, 0}},
-    [IRIS_CCL_ALL_TO_ALL] = {{IRIS_CCL_PUSH, ON_HEAP | APART},
-                             {IRIS_CCL_PULL, ON_HEAP | APART},
+    [IRIS_CCL_ALL_TO_ALL] = {{IRIS_CCL_PUSH, ON_HEAP | APART | ROWS},
+                             {IRIS_CCL_PULL, ON_HEAP | APART | ROWS},
                              {IRIS_CCL_PACKET, 0}},
-    [IRIS_CCL_BROADCAST] = {{IRIS_CCL_PUSH, ON_HEAP},
-                            {IRIS_CCL_PULL, ON_HEAP},
+    [IRIS_CCL_BROADCAST] = {{IRIS_CCL_PUSH, ON_HEAP | ROWS},
+                            {IRIS_CCL_PULL, ON_HEAP | ROWS},
                             {IRIS_CCL_PACKET, 0}},
 };
 
@@ -163,7 +163,8 @@ static int can(const struct iris_ccl_call *call, int needs)
 {
     return needs >= 0 && !((needs & ON_HEAP) && !call->on_heap) &&
            !((needs & APART) && call->in_place) &&
-           !((needs & SUM) && call->reduce != IRIS_REDUCE_SUM);
+           !((needs & SUM) && call->reduce != IRIS_REDUCE_SUM) &&
+           !(!(needs & ROWS) && call->options.rows != 0);
 }
 
 /* What a collective of any buffers can be done by. */
@@ -178,7 +179,7 @@ static int fits(const iris_t *iris, const struct iris_ccl_call *call,
 {
     return rule->op == call->op && rule->on_gpu == on_gpu(iris) &&
            rule->members >= call->group->members.count &&
-           rule->bytes >= call->bytes;
+           rule->bytes >= (call->options.rows == 0 ? call->bytes : ANY_BYTES);
 }
 
 /* The tuning file's rule; NULL: it has none for this call and its buffers. */
@@ -218,6 +219,9 @@ static iris_ccl_variant_t best(const iris_t *iris,
     while (!fits(iris, call, rule)) {
         rule++;
     }
+    if (call->options.rows != 0) {
+        return rule->variant; /* the only one, possible or not */
+    }
     /* Packets in several steps are for those who have no choice: each step
      * waits for all members. */
     if (call->on_heap && call->bytes > step_bytes(call, rule->variant)) {
@@ -255,7 +259,8 @@ iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
     call->cus = call->options.num_cus;
     if (variant == IRIS_CCL_AUTO) {
         choose_best(iris, call);
-        return IRIS_OK;
+        variant = call->variant;
+        needed = needs(call->op, variant);
     }
     if (needed < 0) {
         return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
@@ -273,7 +278,9 @@ iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
                 ? "in and out on the symmetric heap (iris_malloc)"
             : (needed & APART) && call->in_place
                 ? "in and out that are not the same memory"
-                : "operation SUM");
+            : (needed & SUM) && call->reduce != IRIS_REDUCE_SUM
+                ? "operation SUM"
+                : "buffers without rows");
     }
     call->variant = variant;
     return IRIS_OK;

@@ -30,10 +30,19 @@ static iris_status_t use_workspace(iris_t *iris,
 /* Of one member: what it has is what it gets. */
 static iris_status_t copy(iris_t *iris, const struct iris_ccl_call *call)
 {
-    return call->in == call->out
-               ? IRIS_OK
-               : iris_i_copy(&iris->queue, call->out, call->in, call->bytes,
-                             call->options.stream);
+    size_t rows = call->options.rows == 0 ? 1 : call->options.rows;
+    iris_status_t status = IRIS_OK;
+
+    for (size_t i = 0; i < rows && status == IRIS_OK; i++) {
+        char *to = (char *)call->out + i * call->out_pitch;
+        const char *from = (const char *)call->in + i * call->in_pitch;
+
+        if (to != from) {
+            status = iris_i_copy(&iris->queue, to, from, call->bytes,
+                                 call->options.stream);
+        }
+    }
+    return status;
 }
 
 static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)

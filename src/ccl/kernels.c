@@ -6,6 +6,7 @@
 #define IRIS_MAX_LANES 512 /* what they are launched with */
 #include "ccl/kernels.h"
 
+#include <iris/device/kernels/ccl_matrix.h>
 #include <iris/device/kernels/ccl_move.h>
 #include <iris/device/kernels/ccl_packet.h>
 #include <iris/device/kernels/ccl_reduce.h>
@@ -16,3 +17,4 @@ const struct iris_kernel *const iris_i_ccl_move_kernel = iris_k_ccl_move;
 const struct iris_kernel *const iris_i_ccl_packet_kernel = iris_k_ccl_packet;
 const struct iris_kernel *const iris_i_ccl_unordered_kernel =
     iris_k_ccl_unordered;
+const struct iris_kernel *const iris_i_ccl_matrix_kernel = iris_k_ccl_matrix;

@@ -10,6 +10,7 @@
 #include <iris/types.h>
 
 extern const struct iris_kernel *const iris_i_ccl_reduce_kernel;
+extern const struct iris_kernel *const iris_i_ccl_matrix_kernel;
 extern const struct iris_kernel *const iris_i_ccl_move_kernel;
 extern const struct iris_kernel *const iris_i_ccl_packet_kernel;
 extern const struct iris_kernel *const iris_i_ccl_unordered_kernel;

@@ -32,6 +32,12 @@ static uint32_t call_number(const struct iris_ccl_call *call, unsigned grid)
                               (uint64_t)call->dtype,
                               (uint64_t)call->reduce,
                               (uint64_t)call->root,
+                              call->options.rows,
+                              call->in_pitch,
+                              call->out_pitch,
+                              (uint64_t)call->options.distribution,
+                              (uint64_t)call->options.own_rows,
+                              (uint64_t)call->options.num_rings,
                               grid};
     uint64_t hash = 0x9e3779b97f4a7c15u;
 
@@ -81,9 +87,9 @@ static iris_status_t launch(iris_t *iris, const struct iris_ccl_call *call,
 }
 
 /* Which part of the buffers a variant combines at a time. */
-static enum iris_ccl_shape shape_of(iris_ccl_variant_t variant)
+static enum iris_ccl_shape shape_of(const struct iris_ccl_call *call)
 {
-    switch (variant) {
+    switch (call->variant) {
     case IRIS_CCL_ONE_SHOT:
         return IRIS_CCL_WHOLE;
     case IRIS_CCL_TWO_SHOT:
@@ -95,7 +101,7 @@ static enum iris_ccl_shape shape_of(iris_ccl_variant_t variant)
     case IRIS_CCL_RING:
         return IRIS_CCL_RINGED;
     default:
-        return IRIS_CCL_SCATTER;
+        return call->options.own_rows ? IRIS_CCL_TO_ALL : IRIS_CCL_SCATTER;
     }
 }
 
@@ -104,11 +110,11 @@ static iris_status_t launch_reduce(iris_t *iris,
                                    const struct iris_kernel *kernel)
 {
     uint32_t members = (uint32_t)call->group->members.count;
-    enum iris_ccl_shape shape = shape_of(call->variant);
+    enum iris_ccl_shape shape = shape_of(call);
     int shares = shape == IRIS_CCL_TO_ALL || shape == IRIS_CCL_RINGED;
     struct iris_ccl_reduce_args args;
     unsigned grid = iris_i_ccl_grid(
-        iris, call, shares ? call->bytes / members : call->bytes,
+        iris, call, shares ? call->work_bytes / members : call->work_bytes,
         bytes_per_wg(iris, IRIS_CCL_DEVICE_BLOCK));
 
     args.start =
@@ -120,26 +126,39 @@ static iris_status_t launch_reduce(iris_t *iris,
     args.op = (int32_t)call->reduce;
     args.shape = (int32_t)shape;
     args.async = call->options.async;
+    args.rows = call->options.rows;
+    args.in_pitch = call->in_pitch;
+    args.out_pitch = call->out_pitch;
+    args.striding = call->options.distribution == IRIS_CCL_STRIDING;
+    args.own_rows = call->options.own_rows;
+    args.rings = call->options.num_rings;
     return launch(iris, call, kernel, grid, &args);
 }
 
 static iris_status_t launch_move(iris_t *iris, const struct iris_ccl_call *call)
 {
     struct iris_ccl_move_args args;
-    unsigned grid = iris_i_ccl_grid(iris, call, call->bytes,
+    unsigned grid = iris_i_ccl_grid(iris, call, call->work_bytes,
                                     bytes_per_wg(iris, IRIS_CCL_DEVICE_BLOCK));
     int pull = call->variant == IRIS_CCL_PULL;
     int all_to_all = call->op == IRIS_CCL_ALL_TO_ALL;
     int parts = call->op != IRIS_CCL_BROADCAST;
+    size_t part;
 
     args.start = start(iris, call, grid, 1);
     args.in = call->in;
     args.out = call->out;
     args.bytes = call->bytes;
+    part = call->op == IRIS_CCL_ALL_GATHER && call->options.rows != 0
+               ? call->options.rows * call->out_pitch
+               : call->bytes;
+    args.rows = call->options.rows;
+    args.in_pitch = call->in_pitch;
+    args.out_pitch = call->out_pitch;
     args.in_of_peer = all_to_all && !pull ? call->bytes : 0;
     args.in_of_self = all_to_all && pull ? call->bytes : 0;
-    args.out_of_peer = parts && pull ? call->bytes : 0;
-    args.out_of_self = parts && !pull ? call->bytes : 0;
+    args.out_of_peer = parts && pull ? part : 0;
+    args.out_of_self = parts && !pull ? part : 0;
     args.pull = pull;
     args.root = call->op == IRIS_CCL_BROADCAST ? call->root : -1;
     args.async = pull && call->options.async;
@@ -189,7 +208,10 @@ iris_status_t iris_i_ccl_launch(iris_t *iris, const struct iris_ccl_call *call)
     case IRIS_CCL_ONE_SHOT:
     case IRIS_CCL_TWO_SHOT:
     case IRIS_CCL_DIRECT:
-        return launch_reduce(iris, call, iris_i_ccl_reduce_kernel);
+        return launch_reduce(iris, call,
+                             call->options.rows == 0
+                                 ? iris_i_ccl_reduce_kernel
+                                 : iris_i_ccl_matrix_kernel);
     case IRIS_CCL_ATOMIC:
     case IRIS_CCL_SPINLOCK:
     case IRIS_CCL_RING:

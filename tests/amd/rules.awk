@@ -66,7 +66,7 @@ function wrong(name, what) {
     # LLVM before 17 keeps in no register what several types see, and what a long
     # loop fills: right, and slower.
     if (name == "private" && label ~ /clang 1[0-6]$/ &&
-        kernel ~ /^iris_k_(ccl_(reduce|packet|unordered)$|arange_|linspace_)/)
+        kernel ~ /^iris_k_(ccl_(reduce|packet|unordered|matrix)$|arange_|linspace_)/)
         return
     if (++faults[name] <= 5)
         detail[name] = detail[name] "    " kernel ": " what "\n"

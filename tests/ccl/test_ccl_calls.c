@@ -74,7 +74,7 @@ static int refused_options(iris_t *iris, float *in, float *out)
     options.async = 3;
     REFUSED(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
                             IRIS_REDUCE_SUM, &options),
-            "async is 3", "pass 0 or 1");
+            "async is 3", "pass 0 to 1");
     options.async = 0;
     options.workspace = (iris_ccl_workspace_t *)(void *)in;
     REFUSED(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,

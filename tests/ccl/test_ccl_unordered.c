@@ -53,6 +53,7 @@ static int integers_body(iris_t *iris, void *arg)
                 play.in_place = i % 4 == 1;
             }
             play.options.all_reduce = variants[v];
+            play.options.num_rings = (int)(i % 4 == 2 ? 2 : i % 2);
             play.round++;
             CHECK_EQUAL(play_and_check(&board, &play), 0);
         }

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reductions of matrices where they are: members divide the rows, and each
+ * combines whole ones. A kernel of its own, since what says which rows would
+ * cost the other one registers.
+ */
+#ifndef IRIS_DEVICE_KERNELS_CCL_MATRIX_H
+#define IRIS_DEVICE_KERNELS_CCL_MATRIX_H
+
+#include <iris/device/kernels/ccl_reduce.h>
+
+/* The rows of a matrix that a rank combines: all of its part, or its share of
+ * all rows. */
+typedef struct iris_d_ccl_rows {
+    size_t first;
+    size_t step;
+    size_t count;
+    size_t in_first; /* the part's, in `in` */
+} iris_d_ccl_rows_t;
+
+IRIS_DEVICE iris_d_ccl_rows_t iris_d_ccl_own_rows(
+    const iris_d_ccl_t *ccl, const struct iris_ccl_reduce_args *args)
+{
+    size_t index = ccl->index, count = ccl->count;
+    iris_d_ccl_rows_t rows = {0, 1, args->rows, index * args->rows};
+
+    if (args->shape == IRIS_CCL_SCATTER) {
+        return rows;
+    }
+    rows.in_first = 0;
+    rows.first = index;
+    rows.step = count;
+    rows.count = (args->rows + count - 1 - index) / count;
+    if (!args->striding) {
+        rows.first = index * args->rows / count;
+        rows.step = 1;
+        rows.count = (index + 1) * args->rows / count - rows.first;
+    }
+    return rows;
+}
+
+/* Only this rank reads and writes its rows' places in the members' buffers: in
+ * and out may be the same. */
+IRIS_KERNEL(iris_k_ccl_matrix, struct iris_ccl_reduce_args)
+{
+    size_t pieces = (args->bytes + IRIS_CCL_PIECE - 1) / IRIS_CCL_PIECE;
+    iris_d_ccl_rows_t rows;
+    iris_d_ccl_work_t work;
+
+    work.ccl = iris_d_ccl_begin(wg, &args->start);
+    work.ccl.epoch++;
+    work.copies =
+        args->shape == IRIS_CCL_TO_ALL && !args->own_rows ? work.ccl.count : 1;
+    rows = iris_d_ccl_own_rows(&work.ccl, args);
+    work.tables = iris_d_ccl_meet(wg, &work.ccl, args->in, args->out);
+    /* A workgroup has whole rows: no division finds an element's. */
+    for (size_t k = wg.id; k < rows.count; k += wg.num_wgs) {
+        size_t row = rows.first + k * rows.step;
+
+        work.share.begin = (rows.in_first + row) * args->in_pitch;
+        work.to = row * args->out_pitch;
+        IRIS_WG_LANES (wg, piece, pieces) {
+            size_t at = piece * IRIS_CCL_PIECE, left = args->bytes - at;
+
+            iris_d_ccl_reduce(&work, args, at,
+                              left < IRIS_CCL_PIECE ? left : IRIS_CCL_PIECE);
+        }
+    }
+    if (work.copies != 1 || !args->async) {
+        iris_d_ccl_bye(wg, &work.ccl);
+    }
+    iris_d_ccl_end(wg, &work.ccl);
+}
+
+#endif /* IRIS_DEVICE_KERNELS_CCL_MATRIX_H */
