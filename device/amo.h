@@ -63,7 +63,7 @@ IRIS_DEVICE void iris_d_maybe_spinning(iris_dev_t dev)
 #endif
 }
 
-#if IRIS_ON_CPU
+#if IRIS_D_HOOKED
 IRIS_DEVICE uint64_t iris_d_amo_packed(iris_d_amo_t how)
 {
     size_t bytes = iris_d_kind_bytes(how.kind);
@@ -85,18 +85,18 @@ IRIS_DEVICE iris_bool_t iris_d_may_spin(iris_d_amo_t how)
 
 /* Before an atomic: the spin count, the hook, and the place to update. `value`
  * is what it writes or updates with. */
-IRIS_DEVICE void *iris_d_amo_begin(iris_dev_t dev, const void *ptr,
+IRIS_DEVICE void *iris_d_amo_begin(iris_dev_t *dev, const void *ptr,
                                    uint64_t value, iris_d_amo_t how)
 {
-    void *place = iris_d_translate(dev, ptr, how.rank);
+    void *place = iris_d_translate(*dev, ptr, how.rank);
 
     if (iris_d_may_spin(how)) {
-        iris_d_maybe_spinning(dev);
+        iris_d_maybe_spinning(*dev);
     }
     (void)value;
     IRIS_D_HOOK(
-        iris_d_suspect(dev, ptr, how.rank, iris_d_kind_bytes(how.kind)),
-        iris_d_before(dev.cpu, ptr, value, how.rank, iris_d_amo_packed(how)));
+        iris_d_suspect(*dev, ptr, how.rank, iris_d_kind_bytes(how.kind)),
+        IRIS_D_CALL(before, *dev, ptr, value, how.rank, iris_d_amo_packed(how)));
     return place;
 }
 
@@ -105,7 +105,7 @@ IRIS_DEVICE void iris_d_amo_end(iris_dev_t dev, uint64_t old, iris_d_amo_t how)
 {
     (void)dev, (void)old, (void)how;
     IRIS_D_HOOK(dev.watched,
-                iris_d_after(dev.cpu, how.op != IRIS_OP_LOAD, old));
+                IRIS_D_CALL(after, dev, how.op != IRIS_OP_LOAD, old));
 }
 
 /* The update as a compare-and-swap loop: for what a target has not natively,
@@ -185,7 +185,7 @@ IRIS_DEVICE uint64_t iris_d_amo_at(void *place, uint64_t value,
 IRIS_DEVICE uint64_t iris_d_amo(iris_dev_t dev, void *ptr, uint64_t value,
                                 iris_d_amo_t how)
 {
-    void *place = iris_d_amo_begin(dev, ptr, value, how);
+    void *place = iris_d_amo_begin(&dev, ptr, value, how);
     uint64_t old = iris_d_amo_at(place, value, how);
 
     iris_d_amo_end(dev, old, how);
@@ -199,8 +199,8 @@ IRIS_DEVICE uint64_t iris_d_amo_cas(iris_dev_t dev, void *ptr,
     void *place;
     uint64_t old;
 
-    IRIS_D_HOOK(dev.watched, iris_d_expects(dev.cpu, expected));
-    place = iris_d_amo_begin(dev, ptr, desired, how);
+    IRIS_D_HOOK(dev.watched, IRIS_D_CALL(expects, dev, expected));
+    place = iris_d_amo_begin(&dev, ptr, desired, how);
     old = iris_d_cas(place, iris_d_kind_bytes(how.kind), expected, desired,
                      how.order);
     iris_d_amo_end(dev, old, how);
@@ -210,7 +210,7 @@ IRIS_DEVICE uint64_t iris_d_amo_cas(iris_dev_t dev, void *ptr,
 IRIS_DEVICE uint64_t iris_d_amo_load(iris_dev_t dev, const void *ptr,
                                      iris_d_amo_t how)
 {
-    const void *place = iris_d_amo_begin(dev, ptr, 0, how);
+    const void *place = iris_d_amo_begin(&dev, ptr, 0, how);
     uint64_t seen = iris_d_load(place, iris_d_kind_bytes(how.kind), how.order);
 
     iris_d_amo_end(dev, seen, how);
@@ -220,7 +220,7 @@ IRIS_DEVICE uint64_t iris_d_amo_load(iris_dev_t dev, const void *ptr,
 IRIS_DEVICE void iris_d_amo_store(iris_dev_t dev, void *ptr, uint64_t value,
                                   iris_d_amo_t how)
 {
-    void *place = iris_d_amo_begin(dev, ptr, value, how);
+    void *place = iris_d_amo_begin(&dev, ptr, value, how);
 
     iris_d_store(place, iris_d_kind_bytes(how.kind), value, how.order);
     iris_d_amo_end(dev, 0, how);

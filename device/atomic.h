@@ -330,29 +330,36 @@ IRIS_DEVICE void iris_d_pause(void)
 /* clang-format off */
 #if IRIS_ON_HIP
 IRIS_DEVICE uint32_t iris_d_lane(void)
-{
-    return __builtin_amdgcn_workitem_id_x();
-}
+{ return __builtin_amdgcn_workitem_id_x(); }
 IRIS_DEVICE uint32_t iris_d_num_lanes(void)
-{
-    return __builtin_amdgcn_workgroup_size_x();
-}
+{ return __builtin_amdgcn_workgroup_size_x(); }
 IRIS_DEVICE uint32_t iris_d_wg_id(void)
-{
-    return __builtin_amdgcn_workgroup_id_x();
-}
+{ return __builtin_amdgcn_workgroup_id_x(); }
 IRIS_DEVICE uint32_t iris_d_num_wgs(void)
-{
-    return __builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x();
-}
+{ return __builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x(); }
+/* HW_ID: bits 8 to 15 are compute unit, array and engine. XCC_ID: 4 bits. */
+IRIS_DEVICE uint32_t iris_d_cu_id(void)
+{ return __builtin_amdgcn_s_getreg(4 | 8 << 6 | 7 << 11); }
+IRIS_DEVICE uint32_t iris_d_xcc_id(void)
+{ return IRIS_D_HAS_XCC ? __builtin_amdgcn_s_getreg(20 | 3 << 11) : 0; }
 #elif IRIS_ON_CUDA
 IRIS_DEVICE uint32_t iris_d_lane(void) { return threadIdx.x; }
 IRIS_DEVICE uint32_t iris_d_num_lanes(void) { return blockDim.x; }
 IRIS_DEVICE uint32_t iris_d_wg_id(void) { return blockIdx.x; }
 IRIS_DEVICE uint32_t iris_d_num_wgs(void) { return gridDim.x; }
+IRIS_DEVICE uint32_t iris_d_xcc_id(void) { return 0; }
+IRIS_DEVICE uint32_t iris_d_cu_id(void)
+{
+    uint32_t id;
+
+    __asm__ volatile("mov.u32 %0, %%smid;" : "=r"(id));
+    return id;
+}
 #else
 IRIS_DEVICE uint32_t iris_d_lane(void) { return 0; }
 IRIS_DEVICE uint32_t iris_d_num_lanes(void) { return 1; }
+IRIS_DEVICE uint32_t iris_d_xcc_id(void) { return 0; }
+IRIS_DEVICE uint32_t iris_d_cu_id(void) { return 0; }
 #endif
 /* clang-format on */
 

@@ -37,6 +37,7 @@
  *   IRIS_D_WATCHED       1: waits read struct iris_dev_watch
  *   IRIS_D_POLLS_PER_CHECK  how often they do
  *   IRIS_D_PAUSED()      in a loop that waits, between polls
+ *   IRIS_D_CAN_TRACE     1: kernels themselves record what they do
  *   IRIS_D_HALF_FENCES   1: there are fences that only acquire, without a
  *                        memory barrier, or only release
  *   IRIS_D_CONVERTS_F16, IRIS_D_CONVERTS_BF16  1: what is compiled has
@@ -65,6 +66,15 @@
 #else
 #include <iris/device/target_cuda.h>
 #endif
+
+/* A program compiled with IRIS_TRACE as 1 records what its kernels do, where
+ * the target can (IRIS_D_CAN_TRACE): on the CPU observers do that in any
+ * case. IRIS_D_HOOKED: operations have hooks. */
+#ifndef IRIS_TRACE
+#define IRIS_TRACE 0
+#endif
+#define IRIS_D_TRACES (IRIS_TRACE && IRIS_D_CAN_TRACE)
+#define IRIS_D_HOOKED (IRIS_ON_CPU || IRIS_D_TRACES)
 
 #define IRIS_UNLIKELY(condition) __builtin_expect((condition) ? 1 : 0, 0)
 

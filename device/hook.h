@@ -7,6 +7,7 @@
 #define IRIS_DEVICE_HOOK_H
 
 #include <iris/device/op.h>
+#include <iris/device/record.h>
 #include <iris/device/translate.h>
 
 /* One operation, or one side of it. */
@@ -53,8 +54,12 @@ IRIS_DEVICE iris_d_access_t iris_d_ordered(iris_d_access_t access,
  * arguments, so that the branch not taken stays small; else the loop would not
  * be unswitched, and not vectorised.
  *
- * On a GPU it is nothing yet: here trace records will be written. */
-#if IRIS_ON_CPU
+ * On a GPU it is nothing, unless the program is compiled with IRIS_TRACE: then
+ * records are written while that is enabled.
+ *
+ * IRIS_D_CALL(what, dev, ...) is such a call, of iris_d_<what>(). IRIS_D_HOOK_CPU
+ * is the hook of what has no iris_dev_t: CPU only. */
+#if IRIS_D_HOOKED
 #define IRIS_D_HOOK(condition, call)    \
     do {                                \
         if (IRIS_UNLIKELY(condition)) { \
@@ -63,6 +68,42 @@ IRIS_DEVICE iris_d_access_t iris_d_ordered(iris_d_access_t access,
     } while (0)
 #else
 #define IRIS_D_HOOK(condition, call) ((void)0)
+#endif
+#if IRIS_ON_CPU
+#define IRIS_D_HOOK_CPU(cpu, call) \
+    IRIS_D_HOOK((cpu) != NULL && (cpu)->watched, call)
+#else
+#define IRIS_D_HOOK_CPU(cpu, call) ((void)(cpu))
+#endif
+#if IRIS_D_TRACES
+#define IRIS_D_CALL(what, dev, ...) iris_d_traced_##what(&(dev), __VA_ARGS__)
+#else
+#define IRIS_D_CALL(what, dev, ...) iris_d_##what((dev).cpu, __VA_ARGS__)
+#endif
+
+#if IRIS_D_HOOKED
+/* What an access is but for its rank, in one word (record.h has its bits). */
+IRIS_DEVICE uint64_t iris_d_packed(iris_d_access_t access)
+{
+    return (uint64_t)access.op | (access.write ? IRIS_D_WRITE : 0) |
+           (uint64_t)(access.order.sem & 15) << 16 |
+           (uint64_t)(access.order.scope & 15) << 20 |
+           (uint64_t)(access.cmp & 15) << 24 |
+           (uint64_t)access.bytes << IRIS_D_BYTES_SHIFT;
+}
+
+/* The same of a bulk copy's read and of a barrier, which are the workgroup's. */
+IRIS_DEVICE uint64_t iris_d_bulk(enum iris_op op, size_t bytes)
+{
+    return iris_d_packed(iris_d_reads(op, 0, bytes)) | IRIS_D_ONCE;
+}
+
+IRIS_DEVICE uint64_t iris_d_barrier_packed(iris_scope_t scope)
+{
+    return IRIS_D_ONCE |
+           iris_d_packed(iris_d_ordered(iris_d_reads(IRIS_OP_BARRIER, -1, 0),
+                                        iris_d_order(IRIS_ACQ_REL, scope)));
+}
 #endif
 
 #if IRIS_ON_CPU
@@ -88,30 +129,6 @@ IRIS_DEVICE uintptr_t iris_d_suspect(iris_dev_t dev, const void *ptr, int rank,
     return iris_d_watched(dev, rank) | (uintptr_t)(bytes > dev.heap_bytes) |
            (uintptr_t)(offset > dev.heap_bytes - bytes) |
            (offset & (bytes - 1) & 7);
-}
-
-/* What an access is but for its rank, in one word. */
-#define IRIS_D_WRITE ((uint64_t)1 << 12)
-#define IRIS_D_BYTES_SHIFT 28
-IRIS_DEVICE uint64_t iris_d_packed(iris_d_access_t access)
-{
-    return (uint64_t)access.op | (access.write ? IRIS_D_WRITE : 0) |
-           (uint64_t)(access.order.sem & 15) << 16 |
-           (uint64_t)(access.order.scope & 15) << 20 |
-           (uint64_t)(access.cmp & 15) << 24 |
-           (uint64_t)access.bytes << IRIS_D_BYTES_SHIFT;
-}
-
-/* The same of a bulk copy's read and of a barrier. */
-IRIS_DEVICE uint64_t iris_d_bulk(enum iris_op op, size_t bytes)
-{
-    return iris_d_packed(iris_d_reads(op, 0, bytes));
-}
-
-IRIS_DEVICE uint64_t iris_d_barrier_packed(iris_scope_t scope)
-{
-    return iris_d_packed(iris_d_ordered(iris_d_reads(IRIS_OP_BARRIER, -1, 0),
-                                        iris_d_order(IRIS_ACQ_REL, scope)));
 }
 
 /* Makes an event of the workgroup's latest operation. */
@@ -238,6 +255,158 @@ IRIS_CPU_COLD void iris_d_after_barrier(struct iris_cpu_wg *cpu,
         iris_d_after(cpu, 0, 0);
     }
 }
+
+/* Around an event of the program's own, which may have operations inside. */
+IRIS_CPU_COLD uint64_t iris_d_before_span(struct iris_cpu_wg *cpu, uint64_t what)
+{
+    if (cpu == NULL) {
+        return 0;
+    }
+    iris_d_before(cpu, NULL, 0, cpu->rank, what);
+    return cpu->num_ops;
+}
+
+IRIS_CPU_COLD void iris_d_after_span(struct iris_cpu_wg *cpu, uint64_t id,
+                                     uint64_t what)
+{
+    struct iris_cpu_event *event;
+
+    if (cpu != NULL && cpu->watched != 0) {
+        event = iris_d_event(cpu, NULL, cpu->rank, what);
+        event->id = id;
+        iris_d_after(cpu, 0, 0);
+    }
+}
+#elif IRIS_D_TRACES
+IRIS_DEVICE uintptr_t iris_d_watched(iris_dev_t dev, int rank)
+{
+    (void)rank;
+    return dev.watched;
+}
+
+IRIS_DEVICE uintptr_t iris_d_watched2(iris_dev_t dev, int rank, int other)
+{
+    (void)rank, (void)other;
+    return dev.watched;
+}
+
+IRIS_DEVICE uintptr_t iris_d_suspect(iris_dev_t dev, const void *ptr, int rank,
+                                     size_t bytes)
+{
+    (void)ptr, (void)rank, (void)bytes;
+    return dev.watched;
+}
+#endif
+
+#if IRIS_D_TRACES
+#if IRIS_ON_CPU /* a stand-in for a GPU, or the simulation: observers record */
+#define IRIS_D_OBSERVED(dev, call) \
+    do {                           \
+        if ((dev)->cpu != NULL) {  \
+            call;                  \
+            return;                \
+        }                          \
+    } while (0)
+#else
+#define IRIS_D_OBSERVED(dev, call) ((void)0)
+#endif
+
+IRIS_DEVICE void iris_d_open(iris_dev_t *dev, const void *address,
+                             uint64_t value, int rank, uint64_t what)
+{
+    dev->open.slot = iris_d_record(*dev, address, value, rank, what);
+    dev->open.value = value;
+    dev->open.what = what;
+}
+
+IRIS_DEVICE void iris_d_traced_before(iris_dev_t *dev, const void *address,
+                                      uint64_t value, int rank, uint64_t what)
+{
+    IRIS_D_OBSERVED(dev, iris_d_before(dev->cpu, address, value, rank, what));
+    iris_d_open(dev, address, value, rank, what);
+}
+
+IRIS_DEVICE void iris_d_traced_after(iris_dev_t *dev, iris_bool_t write,
+                                     uint64_t seen)
+{
+    (void)write;
+    IRIS_D_OBSERVED(dev, iris_d_after(dev->cpu, write, seen));
+    iris_d_record_end(*dev, dev->open, seen, 1);
+}
+
+/* Of the two sides the one that may be far is recorded. */
+IRIS_DEVICE void iris_d_traced_before_both(iris_dev_t *dev, const void *from,
+                                           int from_rank, const void *to,
+                                           int to_rank, uint64_t what)
+{
+    iris_bool_t reads = (what & 0xfff) == IRIS_OP_GET;
+
+    IRIS_D_OBSERVED(dev, iris_d_before_both(dev->cpu, from, from_rank, to,
+                                            to_rank, what));
+    iris_d_open(dev, reads ? from : to, 0, reads ? from_rank : to_rank,
+                what | (reads ? 0 : IRIS_D_WRITE));
+}
+
+IRIS_DEVICE void iris_d_traced_after_both(iris_dev_t *dev, uint64_t value)
+{
+    IRIS_D_OBSERVED(dev, iris_d_after_both(dev->cpu, value));
+    iris_d_record_end(*dev, dev->open, value, 1);
+}
+
+IRIS_DEVICE void iris_d_traced_after_wait(iris_dev_t *dev, const void *address,
+                                          size_t bytes, uint64_t seen,
+                                          iris_bool_t held)
+{
+    (void)bytes;
+    IRIS_D_OBSERVED(dev,
+                    iris_d_after_wait(dev->cpu, address, bytes, seen, held));
+    if (held && dev->open.slot != IRIS_D_NO_SLOT) { /* of several words one */
+        iris_d_put64(*dev, IRIS_D_COLUMN_ADDRESS, dev->open.slot,
+                     (uintptr_t)address);
+    }
+    iris_d_record_end(*dev, dev->open, seen, held);
+}
+
+IRIS_DEVICE void iris_d_traced_before_barrier(iris_dev_t *dev,
+                                              const void *group, uint64_t what)
+{
+    IRIS_D_OBSERVED(dev, iris_d_before_barrier(dev->cpu, group, what));
+    iris_d_open(dev, group, 0, -1, what);
+}
+
+IRIS_DEVICE void iris_d_traced_after_barrier(iris_dev_t *dev, const void *group,
+                                             uint64_t what)
+{
+    (void)group, (void)what;
+    IRIS_D_OBSERVED(dev, iris_d_after_barrier(dev->cpu, group, what));
+    iris_d_record_end(*dev, dev->open, 0, 1);
+}
+
+IRIS_DEVICE void iris_d_traced_expects(iris_dev_t *dev, uint64_t expected)
+{
+    (void)dev, (void)expected;
+    IRIS_D_OBSERVED(dev, iris_d_expects(dev->cpu, expected));
+    dev->open.expected = expected;
+}
+
+IRIS_DEVICE uint64_t iris_d_traced_before_span(iris_dev_t *dev, uint64_t what)
+{
+#if IRIS_ON_CPU
+    if (dev->cpu != NULL) {
+        return iris_d_before_span(dev->cpu, what);
+    }
+#endif
+    return iris_d_record(*dev, NULL, 0, dev->rank, what);
+}
+
+IRIS_DEVICE void iris_d_traced_after_span(iris_dev_t *dev, uint64_t id,
+                                          uint64_t what)
+{
+    IRIS_D_OBSERVED(dev, iris_d_after_span(dev->cpu, id, what));
+    dev->open.slot = (uint32_t)id;
+    dev->open.what = what;
+    iris_d_record_end(*dev, dev->open, 0, 1);
+}
 #endif
 
 /* The calling thread's workgroup, for the hooks of what has no iris_dev_t. */
@@ -270,13 +439,13 @@ IRIS_DEVICE void iris_fence(iris_sem_t sem, iris_scope_t scope)
 {
     IRIS_UNUSED struct iris_cpu_wg *cpu = IRIS_D_SELF();
 
-    IRIS_D_HOOK(cpu != NULL && cpu->watched,
+    IRIS_D_HOOK_CPU(cpu,
                 iris_d_before(cpu, NULL, 0, -1,
                               iris_d_packed(iris_d_ordered(
                                   iris_d_reads(IRIS_OP_FENCE, -1, 0),
                                   iris_d_order(sem, scope)))));
     iris_d_fence(iris_d_order(sem, scope));
-    IRIS_D_HOOK(cpu != NULL && cpu->watched, iris_d_after(cpu, 0, 0));
+    IRIS_D_HOOK_CPU(cpu, iris_d_after(cpu, 0, 0));
 }
 
 #endif /* IRIS_DEVICE_HOOK_H */

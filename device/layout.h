@@ -53,10 +53,13 @@ enum {
      * agent scope: it is never read by iris_d_load_constant(). The host sets it
      * to 0 behind the report. */
     IRIS_CONTEXT_OWN_CLAIM = 2,
+    /* Of tracing: where the column of values begins, behind which is that of
+     * what each event was (record.h). */
+    IRIS_CONTEXT_OWN_TRACE = 3,
     /* A number that no other heap has: peers recognise the heap by it. It is
      * written before the heap is exported, and never again. */
-    IRIS_CONTEXT_OWN_ID = 3,
-    IRIS_CONTEXT_OWN_WORDS = 4,
+    IRIS_CONTEXT_OWN_ID = 4,
+    IRIS_CONTEXT_OWN_WORDS = 5,
 };
 
 /* Where one of our words is in the device context of a job of n ranks, and how

@@ -23,6 +23,7 @@ enum iris_op {
     IRIS_OP_ATOMIC_MIN = 12,
     IRIS_OP_ATOMIC_MAX = 13,
     IRIS_OP_FENCE = 64,
+    IRIS_OP_OWN = 1024, /* from here on, the program's own but for the next */
     IRIS_OP_WAIT = 3072,
     IRIS_OP_BARRIER = 3073,
 };

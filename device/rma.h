@@ -33,16 +33,16 @@
     iris_d_packed(iris_d_reads(IRIS_OP_##op, 0, bytes))
 #define IRIS_D_BEFORE_LOAD(dev, ptr, rank, bytes)                              \
     IRIS_D_HOOK(iris_d_watched(dev, rank),                                     \
-                iris_d_before((dev).cpu, ptr, 0, rank,                         \
+                IRIS_D_CALL(before, dev, ptr, 0, rank,                         \
                               IRIS_D_PLAIN(LOAD, bytes)))
 #define IRIS_D_AFTER_LOAD(dev, rank, bits)                                     \
-    IRIS_D_HOOK(iris_d_watched(dev, rank), iris_d_after((dev).cpu, 0, bits))
+    IRIS_D_HOOK(iris_d_watched(dev, rank), IRIS_D_CALL(after, dev, 0, bits))
 #define IRIS_D_BEFORE_STORE(dev, ptr, rank, bytes, bits)                       \
     IRIS_D_HOOK(iris_d_watched(dev, rank),                                     \
-                iris_d_before((dev).cpu, ptr, bits, rank,                      \
+                IRIS_D_CALL(before, dev, ptr, bits, rank,                      \
                               IRIS_D_PLAIN(STORE, bytes) | IRIS_D_WRITE))
 #define IRIS_D_AFTER_STORE(dev, rank)                                          \
-    IRIS_D_HOOK(iris_d_watched(dev, rank), iris_d_after((dev).cpu, 1, 0))
+    IRIS_D_HOOK(iris_d_watched(dev, rank), IRIS_D_CALL(after, dev, 1, 0))
 
 /** iris_load: the element that from_rank keeps at `ptr`. For f32:
  *      float iris_load_f32(iris_dev_t dev, const float *ptr, int from_rank);
@@ -110,13 +110,13 @@ IRIS_TYPES(IRIS_D_ROW, )
         const void *from = iris_d_translate(dev, from_ptr, from_rank);         \
         c_type value;                                                          \
         IRIS_D_HOOK(iris_d_watched(dev, from_rank),                            \
-                    iris_d_before_both(dev.cpu, from_ptr, from_rank, to_ptr,   \
+                    IRIS_D_CALL(before_both, dev, from_ptr, from_rank, to_ptr,   \
                                        dev.rank,                               \
                                        IRIS_D_PLAIN(GET, sizeof(c_type))));    \
         value = *(const c_type *)from;                                         \
         *to_ptr = value;                                                       \
         IRIS_D_HOOK(iris_d_watched(dev, from_rank),                            \
-                    iris_d_after_both(dev.cpu, iris_d_bits_##name(value)));    \
+                    IRIS_D_CALL(after_both, dev, iris_d_bits_##name(value)));    \
     }                                                                          \
     IRIS_DEVICE void iris_get_masked_##name(                                   \
         iris_dev_t dev, const c_type *from_ptr, c_type *to_ptr, int from_rank, \
@@ -144,13 +144,13 @@ IRIS_TYPES(IRIS_D_ROW, )
         void *to = iris_d_translate(dev, to_ptr, to_rank);                     \
         c_type value;                                                          \
         IRIS_D_HOOK(iris_d_watched(dev, to_rank),                              \
-                    iris_d_before_both(dev.cpu, from_ptr, dev.rank, to_ptr,    \
+                    IRIS_D_CALL(before_both, dev, from_ptr, dev.rank, to_ptr,    \
                                        to_rank,                                \
                                        IRIS_D_PLAIN(PUT, sizeof(c_type))));    \
         value = *from_ptr;                                                     \
         *(c_type *)to = value;                                                 \
         IRIS_D_HOOK(iris_d_watched(dev, to_rank),                              \
-                    iris_d_after_both(dev.cpu, iris_d_bits_##name(value)));    \
+                    IRIS_D_CALL(after_both, dev, iris_d_bits_##name(value)));    \
     }                                                                          \
     IRIS_DEVICE void iris_put_masked_##name(                                   \
         iris_dev_t dev, const c_type *from_ptr, c_type *to_ptr, int to_rank,   \
@@ -180,13 +180,13 @@ IRIS_TYPES(IRIS_D_ROW, )
         const void *from = iris_d_translate(dev, src_ptr, from_rank);          \
         c_type value;                                                          \
         IRIS_D_HOOK(iris_d_watched2(dev, from_rank, to_rank),                  \
-                    iris_d_before_both(dev.cpu, src_ptr, from_rank, dst_ptr,   \
+                    IRIS_D_CALL(before_both, dev, src_ptr, from_rank, dst_ptr,   \
                                        to_rank,                                \
                                        IRIS_D_PLAIN(COPY, sizeof(c_type))));   \
         value = *(const c_type *)from;                                         \
         *(c_type *)to = value;                                                 \
         IRIS_D_HOOK(iris_d_watched2(dev, from_rank, to_rank),                  \
-                    iris_d_after_both(dev.cpu, iris_d_bits_##name(value)));    \
+                    IRIS_D_CALL(after_both, dev, iris_d_bits_##name(value)));    \
     }                                                                          \
     IRIS_DEVICE void iris_copy_masked_##name(                                  \
         iris_dev_t dev, const c_type *src_ptr, c_type *dst_ptr, int from_rank, \

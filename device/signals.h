@@ -65,7 +65,7 @@ IRIS_DEVICE_LARGE size_t iris_d_scan(IRIS_UNUSED iris_dev_t dev,
             iris_d_reached(&set.signals[i], condition, &seen)) {
             indices_p[found++] = i;
             IRIS_D_HOOK(dev.watched,
-                        iris_d_after_wait(dev.cpu, &set.signals[i],
+                        IRIS_D_CALL(after_wait, dev, &set.signals[i],
                                           sizeof(uint64_t), seen, 1));
         }
     }
@@ -79,10 +79,10 @@ IRIS_DEVICE_LARGE size_t iris_d_test_scan(iris_dev_t dev, iris_d_signals_t set,
 {
     size_t bytes = set.count * sizeof(uint64_t), found;
 
-    iris_d_wait_hook(dev, set.signals, bytes, condition);
+    iris_d_wait_hook(&dev, set.signals, bytes, condition);
     found = iris_d_scan(dev, set, condition, indices_p);
     IRIS_D_HOOK(found == 0 && dev.watched,
-                iris_d_after_wait(dev.cpu, set.signals, bytes, 0, 0));
+                IRIS_D_CALL(after_wait, dev, set.signals, bytes, 0, 0));
     return found;
 }
 
@@ -93,7 +93,7 @@ IRIS_DEVICE_LARGE size_t iris_d_wait_scan(iris_dev_t dev, iris_d_signals_t set,
 {
     size_t found;
 
-    iris_d_wait_hook(dev, set.signals, set.count * sizeof(uint64_t), condition);
+    iris_d_wait_hook(&dev, set.signals, set.count * sizeof(uint64_t), condition);
     found = iris_d_scan(dev, set, condition, indices_p);
     if (found == 0) {
         size_t first = iris_d_first_signal(set.count, set.status);

@@ -32,6 +32,7 @@
 #endif
 
 #define IRIS_D_WATCHED 0
+#define IRIS_D_CAN_TRACE 0
 #define IRIS_D_PAUSED() ((void)0)
 #define IRIS_D_HALF_FENCES 0
 #define IRIS_D_CONVERTS_F16 0

@@ -19,6 +19,7 @@
  * they are for are milliseconds. */
 #define IRIS_D_WATCHED 1
 #define IRIS_D_POLLS_PER_CHECK 1024u
+#define IRIS_D_CAN_TRACE 1
 #define IRIS_D_PAUSED() ((void)0)
 
 /* Since Hopper, always, and since Ampere. */

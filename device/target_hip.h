@@ -26,6 +26,13 @@
  * they are for are milliseconds. */
 #define IRIS_D_WATCHED 1
 #define IRIS_D_POLLS_PER_CHECK 1024u
+#define IRIS_D_CAN_TRACE 1
+#if defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) || \
+    defined(__gfx950__)
+#define IRIS_D_HAS_XCC 1
+#else
+#define IRIS_D_HAS_XCC 0
+#endif
 #define IRIS_D_PAUSED() ((void)0)
 #define IRIS_D_HALF_FENCES 0
 #if defined(__HIP_DEVICE_COMPILE__)

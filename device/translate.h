@@ -11,6 +11,17 @@
 #include <iris/device/layout.h>
 #include <iris/device/word.h>
 
+#if IRIS_D_TRACES
+#define IRIS_D_NO_SLOT 0xffffffffu
+/* An event that a lane has begun to record; what it is about, until its end. */
+typedef struct iris_d_open {
+    uint32_t slot;
+    uint64_t value;
+    uint64_t what;
+    uint64_t expected;
+} iris_d_open_t;
+#endif
+
 /** The job, as a lane sees it; iris_dev_init() makes one. Passed by value, so
  *  that its fields stay in registers. */
 typedef struct iris_dev {
@@ -22,8 +33,33 @@ typedef struct iris_dev {
     uintptr_t watched;       /* a copy of cpu's: its test can be hoisted */
     size_t heap_bytes;       /* the same of every rank */
     struct iris_cpu_wg *cpu; /* NULL outside a kernel */
+#elif IRIS_D_TRACES
+    uintptr_t watched; /* not 0: `trace` is not NULL */
+#endif
+#if IRIS_D_TRACES
+    const int64_t *trace; /* the context's words about it; NULL: not enabled */
+    iris_d_open_t open;
 #endif
 } iris_dev_t;
+
+#if IRIS_D_TRACES
+/* Where observers watch, they record. */
+IRIS_DEVICE void iris_d_init_trace(iris_dev_t *dev, const int64_t *context)
+{
+    const int64_t *words =
+        context + IRIS_CONTEXT_TRACE_ENABLED + (size_t)dev->num_ranks;
+    iris_bool_t enabled = iris_d_load_constant(words) != 0;
+
+#if IRIS_ON_CPU
+    enabled = enabled && dev->cpu == NULL;
+    dev->watched |= enabled;
+#else
+    dev->watched = enabled;
+#endif
+    dev->trace = enabled ? words : NULL;
+    dev->open.slot = IRIS_D_NO_SLOT;
+}
+#endif
 
 /** Reads the device context (iris_device_context() on the host) once, at the
  *  start of a kernel. Any lane; orders nothing. */
@@ -47,6 +83,9 @@ IRIS_DEVICE iris_dev_t iris_dev_init(const int64_t *context)
     dev.cpu = cpu;
     dev.watched = dev.cpu != NULL ? dev.cpu->watched : 0;
     dev.heap_bytes = dev.cpu != NULL ? dev.cpu->heap_bytes : 0;
+#endif
+#if IRIS_D_TRACES
+    iris_d_init_trace(&dev, context);
 #endif
     return dev;
 }

@@ -86,18 +86,18 @@ IRIS_DEVICE iris_bool_t iris_d_reached(const void *ptr,
 
 /* Before a wait or test of local words, `bytes` of them. Tests may be called
  * over and over, so they count as a possible spin loop. */
-IRIS_DEVICE void iris_d_wait_hook(iris_dev_t dev, const void *ptr, size_t bytes,
+IRIS_DEVICE void iris_d_wait_hook(iris_dev_t *dev, const void *ptr, size_t bytes,
                                   iris_d_condition_t condition)
 {
     iris_d_access_t access =
-        iris_d_ordered(iris_d_reads(IRIS_OP_WAIT, dev.rank, bytes),
+        iris_d_ordered(iris_d_reads(IRIS_OP_WAIT, dev->rank, bytes),
                        iris_d_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM));
 
-    iris_d_maybe_spinning(dev);
+    iris_d_maybe_spinning(*dev);
     access.cmp = condition.cmp;
     (void)ptr, (void)access;
-    IRIS_D_HOOK(iris_d_suspect(dev, ptr, dev.rank, bytes),
-                iris_d_before(dev.cpu, ptr, condition.value, dev.rank,
+    IRIS_D_HOOK(iris_d_suspect(*dev, ptr, dev->rank, bytes),
+                IRIS_D_CALL(before, *dev, ptr, condition.value, dev->rank,
                               iris_d_packed(access)));
 }
 
@@ -243,17 +243,17 @@ IRIS_DEVICE uint64_t iris_d_wait(iris_dev_t dev, const void *ptr,
     iris_d_waiting_t wait;
     uint64_t seen;
 
-    iris_d_wait_hook(dev, ptr, bytes, condition);
+    iris_d_wait_hook(&dev, ptr, bytes, condition);
     if (iris_d_reached(ptr, condition, &seen)) {
         IRIS_D_HOOK(dev.watched,
-                    iris_d_after_wait(dev.cpu, ptr, bytes, seen, 1));
+                    IRIS_D_CALL(after_wait, dev, ptr, bytes, seen, 1));
         return seen;
     }
     wait = iris_d_wait_begin(dev, ptr, condition);
     do {
         iris_d_wait_poll(dev, &wait);
     } while (!iris_d_reached(ptr, condition, &seen));
-    IRIS_D_HOOK(dev.watched, iris_d_after_wait(dev.cpu, ptr, bytes, seen, 1));
+    IRIS_D_HOOK(dev.watched, IRIS_D_CALL(after_wait, dev, ptr, bytes, seen, 1));
     iris_d_wait_end(dev);
     return seen;
 }
@@ -265,10 +265,10 @@ IRIS_DEVICE iris_bool_t iris_d_test(iris_dev_t dev, const void *ptr,
     iris_bool_t held;
     uint64_t seen;
 
-    iris_d_wait_hook(dev, ptr, bytes, condition);
+    iris_d_wait_hook(&dev, ptr, bytes, condition);
     held = iris_d_reached(ptr, condition, &seen);
     IRIS_D_HOOK(dev.watched,
-                iris_d_after_wait(dev.cpu, ptr, bytes, seen, held));
+                IRIS_D_CALL(after_wait, dev, ptr, bytes, seen, held));
     return held;
 }
 

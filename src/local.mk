@@ -15,7 +15,8 @@ include %D%/context/local.mk
 include %D%/tensor/local.mk
 include %D%/ccl/local.mk
 include %D%/ops/local.mk
-libirisi_la_LIBADD = libirismpi.la
+include %D%/trace/local.mk
+libirisi_la_LIBADD = libirismpi.la $(ZLIB_LIBS)
 libirismpi_la_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
 libirismpi_la_LIBADD = $(MPI_LIBS)
 libiris_la_SOURCES =

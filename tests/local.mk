@@ -17,6 +17,7 @@ include %D%/ccl/local.mk
 include %D%/ops/local.mk
 include %D%/device/local.mk
 include %D%/tensor/local.mk
+include %D%/trace/local.mk
 include %D%/fuzz/local.mk
 if FAKE_HIP
 include %D%/backend_hip/local.mk

@@ -16,6 +16,7 @@
 #include <iris/device/kernel.h>
 #include <iris/device/wg.h>
 #include <iris/device/barrier.h>
+#include <iris/device/trace.h>
 #include <iris/device/generic.h>
 
 #endif /* IRIS_DEVICE_H */

@@ -22,6 +22,7 @@
 #include <iris/ccl.h>
 #include <iris/ops.h>
 #include <iris/spawn.h>
+#include <iris/trace.h>
 #include <iris/log.h>
 
 #endif /* IRIS_IRIS_H */

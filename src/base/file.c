@@ -95,13 +95,16 @@ static int write_unnamed(const char *folder, const char *path, const void *data,
     return ret;
 }
 
-/* A new file in the folder, under a name that nobody could have put there
- * before; -1 with errno set. */
-static int open_aside(const char *folder, char aside[PATH_MAX + 32])
+int iris_i_file_open_aside(const char *path, char aside[PATH_MAX + 32])
 {
+    char folder[PATH_MAX];
     uint64_t number;
     int fd = -1, ret;
 
+    if (!folder_of(path, folder)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
     for (int tries = 0; fd < 0 && tries < NAME_TRIES; tries++) {
         if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) {
             return -1;
@@ -123,11 +126,10 @@ static int open_aside(const char *folder, char aside[PATH_MAX + 32])
 }
 
 /* The next best: written under a name of its own, then renamed. */
-static int write_aside(const char *folder, const char *path, const void *data,
-                       size_t bytes)
+static int write_aside(const char *path, const void *data, size_t bytes)
 {
     char aside[PATH_MAX + 32];
-    int fd = open_aside(folder, aside), ret;
+    int fd = iris_i_file_open_aside(path, aside), ret;
 
     if (fd < 0) {
         return errno;
@@ -154,5 +156,5 @@ int iris_i_file_write(const char *path, const void *data, size_t bytes)
         return ENAMETOOLONG;
     }
     ret = write_unnamed(folder, path, data, bytes, &can);
-    return can ? ret : write_aside(folder, path, data, bytes);
+    return can ? ret : write_aside(path, data, bytes);
 }

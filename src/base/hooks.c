@@ -120,6 +120,8 @@ static const char *op_name(enum iris_op op)
         return "fence";
     case IRIS_OP_BARRIER:
         return "barrier";
+    case IRIS_OP_OWN:
+        return "event";
     }
     return "operation";
 }
@@ -136,7 +138,7 @@ bool iris_i_is_translated(const struct iris_cpu_event *event)
     case IRIS_OP_BARRIER:
         return false;
     default:
-        return true;
+        return event->op < IRIS_OP_OWN;
     }
 }
 

@@ -32,6 +32,8 @@ enum iris_host_op {
     IRIS_HOST_BROADCAST,     /* address, bytes, group, target_rank: the root */
     IRIS_HOST_GROUP_CREATE,  /* after it group */
     IRIS_HOST_GROUP_DESTROY, /* group */
+    IRIS_HOST_COLLECTIVE,    /* address, source, bytes, group, stream; kernel is
+                              * the public call's name */
 };
 
 /* One of them. What does not apply is 0 or NULL, a rank -1. */

@@ -60,9 +60,10 @@ struct iris {
     struct iris_group *world;
     struct iris_group *groups; /* live ones but the world */
     pthread_mutex_t groups_lock;
-    int64_t *device_context;    /* device memory, at the heap's start */
-    struct iris_extension *ccl; /* of collectives; NULL: not used yet */
-    struct iris_extension *ops; /* the same of fused operations */
+    int64_t *device_context;      /* device memory, at the heap's start */
+    struct iris_extension *ccl;   /* of collectives; NULL: not used yet */
+    struct iris_extension *ops;   /* the same of fused operations */
+    struct iris_extension *trace; /* NULL: not enabled */
 };
 
 /* iris_init() for ranks this process made: `bootstrap` says who they are. */

@@ -12,7 +12,7 @@ import struct
 
 HEAP = 1 << 16  # bytes of a heap, and of a rank's own memory
 RANKS = 2
-OWN_WORDS = 17 + 4  # of the device context behind the heap bases
+OWN_WORDS = 17 + 5  # of the device context behind the heap bases
 CPU_WG = struct.Struct("<IIIxxxxQ")
 
 

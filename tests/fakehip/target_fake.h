@@ -14,6 +14,9 @@
 #define IRIS_D_WATCHED 1
 #define IRIS_D_POLLS_PER_CHECK 8u
 
+#undef IRIS_D_CAN_TRACE
+#define IRIS_D_CAN_TRACE 1
+
 #undef IRIS_D_GPU_IMAGE
 #define IRIS_D_GPU_IMAGE(name) name
 #undef IRIS_D_ENTER

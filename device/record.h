@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Records of operations: what one has, and how a GPU writes it into the columns
+ * of the device context, where upstream Iris's kernels write theirs.
+ */
+#ifndef IRIS_DEVICE_RECORD_H
+#define IRIS_DEVICE_RECORD_H
+
+#include <iris/device/atomic.h>
+#include <iris/device/op.h>
+#include <iris/device/translate.h>
+
+/* Bits of the word that says what an operation is (iris_d_packed()), but for
+ * its rank: the low 12 are enum iris_op, from 16 on 4 each are order, scope and
+ * comparison. */
+#define IRIS_D_WRITE ((uint64_t)1 << 12)
+#define IRIS_D_HELD ((uint64_t)1 << 13) /* after a wait or test: it holds */
+#define IRIS_D_ONCE ((uint64_t)1 << 14) /* all lanes do it together */
+#define IRIS_D_BYTES_SHIFT 28
+
+/* Bytes as the column has them. */
+IRIS_HOST_DEVICE int32_t iris_d_record_payload(uint64_t bytes)
+{
+    return bytes > INT32_MAX ? INT32_MAX : (int32_t)bytes;
+}
+
+/* Whether there has been no space for so long that the counter stays where it
+ * is: it must not begin again at 0. */
+IRIS_HOST_DEVICE iris_bool_t iris_d_record_full(uint32_t counter)
+{
+    return counter >= (uint32_t)3 << 30;
+}
+
+/* What a word is after an operation that read `seen`: what a wait for it will
+ * see. Of integers; unsigned ones where that matters. */
+IRIS_HOST_DEVICE uint64_t iris_d_record_value(enum iris_op op, uint64_t value,
+                                              uint64_t seen, uint64_t expected)
+{
+    switch (op) {
+    case IRIS_OP_LOAD:
+    case IRIS_OP_WAIT:
+        return seen;
+    case IRIS_OP_ATOMIC_ADD:
+        return seen + value;
+    case IRIS_OP_ATOMIC_SUB:
+        return seen - value;
+    case IRIS_OP_ATOMIC_CAS:
+        return seen == expected ? value : seen;
+    case IRIS_OP_ATOMIC_XOR:
+        return seen ^ value;
+    case IRIS_OP_ATOMIC_AND:
+        return seen & value;
+    case IRIS_OP_ATOMIC_OR:
+        return seen | value;
+    case IRIS_OP_ATOMIC_MIN:
+        return seen < value ? seen : value;
+    case IRIS_OP_ATOMIC_MAX:
+        return seen > value ? seen : value;
+    default:
+        return value;
+    }
+}
+
+#if IRIS_D_TRACES
+/* The column with that number, from upstream's first; behind upstream's are
+ * values, and what each event was. */
+enum {
+    IRIS_D_COLUMN_EVENT_ID = 0,
+    IRIS_D_COLUMN_PID = 1,
+    IRIS_D_COLUMN_PID_M = 2,
+    IRIS_D_COLUMN_PID_N = 3,
+    IRIS_D_COLUMN_CUR_RANK = 4,
+    IRIS_D_COLUMN_TARGET_RANK = 5,
+    IRIS_D_COLUMN_XCC_ID = 6,
+    IRIS_D_COLUMN_CU_ID = 7,
+    IRIS_D_COLUMN_TIMESTAMP = 8,
+    IRIS_D_COLUMN_ADDRESS = 9,
+    IRIS_D_COLUMN_END = 10,
+    IRIS_D_COLUMN_OP_INDEX = 11,
+    IRIS_D_COLUMN_PAYLOAD = 12,
+};
+
+/* A word of the context about tracing, by its name in layout.h. */
+IRIS_DEVICE uintptr_t iris_d_trace_word(iris_dev_t dev, unsigned word)
+{
+    return (uintptr_t)iris_d_load_constant(
+        &dev.trace[word - IRIS_CONTEXT_TRACE_ENABLED]);
+}
+
+IRIS_DEVICE void iris_d_put32(iris_dev_t dev, unsigned column, uint32_t slot,
+                              int32_t value)
+{
+    int32_t *words = (int32_t *)iris_d_global(
+        iris_d_trace_word(dev, IRIS_CONTEXT_TRACE_BUFFERS + column));
+
+    words[slot] = value;
+}
+
+IRIS_DEVICE void iris_d_put64(iris_dev_t dev, unsigned column, uint32_t slot,
+                              uint64_t value)
+{
+    uint64_t *words = (uint64_t *)iris_d_global(
+        iris_d_trace_word(dev, IRIS_CONTEXT_TRACE_BUFFERS + column));
+
+    words[slot] = value;
+}
+
+/* Our own two columns; 0: there are none, somebody else has set the words. */
+IRIS_DEVICE void iris_d_put_own(iris_dev_t dev, uint32_t slot, uint64_t value,
+                                uint64_t what)
+{
+    uintptr_t place = (uintptr_t)iris_d_load_constant(
+        &dev.trace[IRIS_CONTEXT_TAIL_WORDS + IRIS_CONTEXT_OWN_TRACE]);
+    size_t max =
+        (size_t)iris_d_trace_word(dev, IRIS_CONTEXT_TRACE_MAX_EVENTS);
+    size_t column = (max * sizeof(uint64_t) + 255) / 256 * 256;
+
+    if (place != 0) {
+        ((uint64_t *)iris_d_global(place))[slot] = value;
+        ((uint64_t *)iris_d_global(place + column))[slot] = what;
+    }
+}
+
+/* A place for one event; IRIS_D_NO_SLOT: none. */
+IRIS_DEVICE uint32_t iris_d_record_slot(iris_dev_t dev)
+{
+    iris_d_order_t relaxed = iris_d_order(IRIS_RELAXED, IRIS_SCOPE_AGENT);
+    void *counter =
+        iris_d_global(iris_d_trace_word(dev, IRIS_CONTEXT_TRACE_COUNTER));
+    void *op_index =
+        iris_d_global(iris_d_trace_word(dev, IRIS_CONTEXT_TRACE_OP_INDEX));
+    uint32_t slot, op;
+
+    if (iris_d_record_full((uint32_t)iris_d_load(counter, 4, relaxed))) {
+        return IRIS_D_NO_SLOT;
+    }
+    slot = (uint32_t)iris_d_fetch(counter, 4, IRIS_D_FETCH_ADD, 1, relaxed);
+    op = (uint32_t)iris_d_fetch(op_index, 4, IRIS_D_FETCH_ADD, 1, relaxed);
+    if (slot >= iris_d_trace_word(dev, IRIS_CONTEXT_TRACE_MAX_EVENTS)) {
+        return IRIS_D_NO_SLOT;
+    }
+    iris_d_put32(dev, IRIS_D_COLUMN_OP_INDEX, slot, (int32_t)op);
+    return slot;
+}
+
+/* The begin of an event; returns its place. The clock is read last. */
+IRIS_DEVICE_LARGE uint32_t iris_d_record(iris_dev_t dev, const void *address,
+                                         uint64_t value, int rank,
+                                         uint64_t what)
+{
+    uint32_t slot;
+
+    if ((what & IRIS_D_ONCE) != 0 && iris_d_lane() != 0) {
+        return IRIS_D_NO_SLOT;
+    }
+    slot = iris_d_record_slot(dev);
+    if (slot == IRIS_D_NO_SLOT) {
+        return slot;
+    }
+    iris_d_put32(dev, IRIS_D_COLUMN_EVENT_ID, slot, (int32_t)(what & 0xfff));
+    iris_d_put32(dev, IRIS_D_COLUMN_PID, slot, (int32_t)iris_d_wg_id());
+    iris_d_put32(dev, IRIS_D_COLUMN_PID_M, slot, (int32_t)iris_d_wg_id());
+    iris_d_put32(dev, IRIS_D_COLUMN_PID_N, slot, 0);
+    iris_d_put32(dev, IRIS_D_COLUMN_CUR_RANK, slot, dev.rank);
+    iris_d_put32(dev, IRIS_D_COLUMN_TARGET_RANK, slot, rank);
+    iris_d_put32(dev, IRIS_D_COLUMN_XCC_ID, slot, (int32_t)iris_d_xcc_id());
+    iris_d_put32(dev, IRIS_D_COLUMN_CU_ID, slot, (int32_t)iris_d_cu_id());
+    iris_d_put64(dev, IRIS_D_COLUMN_ADDRESS, slot, (uintptr_t)address);
+    iris_d_put64(dev, IRIS_D_COLUMN_END, slot, 0);
+    iris_d_put32(dev, IRIS_D_COLUMN_PAYLOAD, slot,
+                 iris_d_record_payload(what >> IRIS_D_BYTES_SHIFT));
+    iris_d_put_own(dev, slot, value, what);
+    iris_d_put64(dev, IRIS_D_COLUMN_TIMESTAMP, slot, iris_d_clock());
+    return slot;
+}
+
+/* What the word was, once that is known. */
+IRIS_DEVICE void iris_d_record_seen(iris_dev_t dev, iris_d_open_t open,
+                                    uint64_t seen, iris_bool_t held)
+{
+    if (open.slot != IRIS_D_NO_SLOT) {
+        iris_d_put_own(dev, open.slot,
+                       iris_d_record_value((enum iris_op)(open.what & 0xfff),
+                                           open.value, seen, open.expected),
+                       open.what | (held ? IRIS_D_HELD : 0));
+    }
+}
+
+/* The end of an event. A clock may say the same twice, and 0 is no end. */
+IRIS_DEVICE_LARGE void iris_d_record_end(iris_dev_t dev, iris_d_open_t open,
+                                         uint64_t seen, iris_bool_t held)
+{
+    uint64_t now = iris_d_clock();
+
+    if (open.slot != IRIS_D_NO_SLOT) {
+        iris_d_record_seen(dev, open, seen, held);
+        iris_d_put64(dev, IRIS_D_COLUMN_END, open.slot, now);
+    }
+}
+#endif
+
+#endif /* IRIS_DEVICE_RECORD_H */

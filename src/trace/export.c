@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Exporting: the files of all ranks, and what makes one of them.
+ */
+#include "config.h"
+
+#include "trace/trace.h"
+
+#include "trace/out.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct iris_call_type export_call = {
+    .name = "iris_trace_export",
+    .fields = {{.name = "file"}, {.name = "merge"}},
+};
+
+/* Where the ending begins in a file's name; NULL: it has none of ours. */
+static const char *ending_of(const char *file)
+{
+    size_t length = strlen(file);
+
+    if (length > 8 && strcmp(file + length - 8, ".json.gz") == 0) {
+        return file + length - 8;
+    }
+    return length > 5 && strcmp(file + length - 5, ".json") == 0
+               ? file + length - 5
+               : NULL;
+}
+
+/* The file of one rank, from that of all. */
+static void rank_path(const char *file, int rank, char path[PATH_MAX])
+{
+    const char *ending = ending_of(file);
+
+    snprintf(path, PATH_MAX, "%.*s_rank%d%s", (int)(ending - file), file, rank,
+             ending);
+}
+
+static iris_status_t check(const iris_t *iris, const char *file)
+{
+    if (file == NULL || ending_of(file) == NULL ||
+        strlen(file) > PATH_MAX - 64) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "iris_trace_export: file is %.200s; pass a name "
+                           "that ends in .json or .json.gz",
+                           file == NULL ? "NULL" : file);
+    }
+    if (iris_i_out_is_gz(file) && !iris_i_out_has_gz()) {
+        return iris_i_fail(&iris->log, IRIS_ERR_UNSUPPORTED,
+                           "iris_trace_export: this build of Iris has no zlib, "
+                           "so it cannot write %.200s; leave .gz out of the "
+                           "name, or build with zlib1g-dev",
+                           file);
+    }
+    return IRIS_OK;
+}
+
+static uint64_t hash(const char *text)
+{
+    uint64_t sum = 0xcbf29ce484222325u;
+
+    while (text != NULL && *text != '\0') {
+        sum = (sum ^ (unsigned char)*text++) * 0x100000001b3u;
+    }
+    return sum >> 1; /* fields are printed as signed numbers */
+}
+
+/* All ranks come to what `status` is on any. */
+static iris_status_t agree(iris_t *iris, iris_status_t status,
+                           const char *file, int merge)
+{
+    struct iris_call call = {.type = &export_call, .status = status};
+
+    call.fields[0] = hash(file);
+    call.fields[1] = merge != 0;
+    return iris_i_agree(&iris->world->members, &call);
+}
+
+static iris_status_t prepare(iris_t *iris, struct iris_trace *trace,
+                             const char *file)
+{
+    iris_status_t status = check(iris, file);
+
+    if (status == IRIS_OK) {
+        status = iris_i_stream_synchronize_all(&iris->queue);
+    }
+    return status == IRIS_OK ? iris_i_trace_measure_device(trace, 0) : status;
+}
+
+static iris_status_t export_trace(iris_t *iris, struct iris_trace *trace,
+                                  const char *file, int merge)
+{
+    char path[PATH_MAX];
+    iris_status_t status =
+        agree(iris, prepare(iris, trace, file), file, merge);
+
+    if (status == IRIS_OK) {
+        status = iris_i_trace_measure_ranks(trace, 0, IRIS_OK);
+    }
+    if (status != IRIS_OK) {
+        return status;
+    }
+    rank_path(file, iris->log.rank, path);
+    status = agree(iris, iris_i_trace_write(trace, path), file, merge);
+    if (status == IRIS_OK) {
+        iris_i_info(&iris->log,
+                    "wrote trace %s; clocks are exact to %lld ns between ranks "
+                    "and %lld ns to the device",
+                    path, (long long)trace->clock.rank_error_ns,
+                    (long long)trace->clock.device_error_ns);
+    }
+    return status;
+}
+
+iris_status_t iris_trace_export(iris_t *iris, const char *file, int merge)
+{
+    struct iris_trace *trace = iris_i_trace_of(iris, "iris_trace_export");
+
+    return trace == NULL ? IRIS_ERR_STATE
+                         : export_trace(iris, trace, file, merge);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The life of a context's trace: its memory on the heap, the device context's
+ * words about it, enabling, resetting, counting.
+ */
+#include "config.h"
+
+#include "trace/trace.h"
+
+#include <iris/device/layout.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNTER_OFFSET 0
+#define OP_INDEX_OFFSET (IRIS_TRACE_OP_INDEX_WORD * sizeof(int32_t))
+#define HEADER_BYTES 256
+#define MAX_EVENTS ((size_t)1 << 30)
+#define MIN_CALLS 4096
+
+static const struct iris_call_type enable_call = {
+    .name = "iris_trace_enable",
+    .fields = {{.name = "bytes"}, {.name = "alignment"}, {.name = "offset"}},
+};
+
+/* ---- Where things are ---- */
+
+size_t iris_i_trace_width(enum iris_trace_column column)
+{
+    switch (column) {
+    case IRIS_TRACE_TIMESTAMP:
+    case IRIS_TRACE_ADDRESS:
+    case IRIS_TRACE_END:
+    case IRIS_TRACE_VALUE:
+    case IRIS_TRACE_WHAT:
+        return sizeof(int64_t);
+    default:
+        return sizeof(int32_t);
+    }
+}
+
+size_t iris_i_trace_offset(size_t max_events, enum iris_trace_column column)
+{
+    size_t offset = HEADER_BYTES;
+
+    for (int i = 0; i < (int)column; i++) {
+        size_t bytes = max_events * iris_i_trace_width(i);
+
+        offset += (bytes + IRIS_ALIGNMENT - 1) / IRIS_ALIGNMENT *
+                  IRIS_ALIGNMENT;
+    }
+    return offset;
+}
+
+size_t iris_i_trace_bytes(size_t max_events)
+{
+    return iris_i_trace_offset(max_events, IRIS_TRACE_COLUMNS);
+}
+
+/* ---- Counters and words ---- */
+
+static iris_status_t zero_counters(struct iris_trace *trace)
+{
+    static const char zeros[HEADER_BYTES];
+
+    return iris_i_heap_copy(&trace->iris->heap, trace->memory, zeros,
+                            sizeof zeros);
+}
+
+iris_status_t iris_i_trace_count(struct iris_trace *trace, uint64_t *count_p)
+{
+    uint32_t count;
+    iris_status_t status =
+        iris_i_heap_copy(&trace->iris->heap, &count,
+                         trace->memory + COUNTER_OFFSET, sizeof count);
+
+    if (status == IRIS_OK) {
+        *count_p = count;
+    }
+    return status;
+}
+
+/* Upstream's words, and the addresses of the columns that are ours. */
+static iris_status_t write_words(struct iris_trace *trace)
+{
+    int64_t words[IRIS_CONTEXT_TAIL_WORDS];
+    int64_t own = (int64_t)(uintptr_t)(trace->memory +
+                                       iris_i_trace_offset(trace->max_events,
+                                                           IRIS_TRACE_VALUE));
+    int64_t *word =
+        trace->iris->device_context +
+        IRIS_CONTEXT_OWN(trace->iris->log.num_ranks, IRIS_CONTEXT_OWN_TRACE);
+    int64_t *buffers =
+        words + IRIS_CONTEXT_TRACE_BUFFERS - IRIS_CONTEXT_TRACE_ENABLED;
+    int64_t base = (int64_t)(uintptr_t)trace->memory;
+    iris_status_t status;
+
+    words[0] = 1;
+    words[1] = (int64_t)trace->max_events;
+    words[2] = base + COUNTER_OFFSET;
+    words[3] = base + (int64_t)OP_INDEX_OFFSET;
+    for (int i = 0; i < IRIS_CONTEXT_TRACE_NUM_BUFFERS; i++) {
+        buffers[i] = base + (int64_t)iris_i_trace_offset(trace->max_events, i);
+    }
+    status = iris_i_heap_copy(&trace->iris->heap, word, &own, sizeof own);
+    return status == IRIS_OK
+               ? iris_i_layout_write_tracing(trace->iris, words,
+                                             trace->iris->queue.streams)
+               : status;
+}
+
+/* ---- Making and ending ---- */
+
+static void free_trace(struct iris_trace *trace)
+{
+    for (unsigned i = 0; i < trace->num_kernels; i++) {
+        free(trace->kernels[i]);
+    }
+    pthread_mutex_destroy(&trace->lock);
+    free(trace->notes);
+    free(trace->calls);
+    free(trace);
+}
+
+/* The heap with the columns goes soon, too. */
+static void close_trace(struct iris_extension *extension)
+{
+    struct iris_trace *trace = (struct iris_trace *)extension;
+
+    iris_i_hooks_remove(&trace->iris->hooks, &trace->observer);
+    free_trace(trace);
+}
+
+static iris_status_t make_trace(iris_t *iris, size_t max_events,
+                                struct iris_trace **trace_p)
+{
+    static atomic_uint generations;
+    struct iris_trace *trace = calloc(1, sizeof *trace);
+
+    if (trace != NULL) {
+        trace->extension.close = close_trace;
+        trace->iris = iris;
+        trace->observer.device = iris_i_trace_device;
+        trace->observer.host = iris_i_trace_host;
+        trace->observer.self = trace;
+        trace->generation = atomic_fetch_add(&generations, 1) + 1;
+        trace->max_events = max_events;
+        trace->max_calls =
+            max_events / 2 > MIN_CALLS ? max_events / 2 : MIN_CALLS;
+        trace->notes = calloc(max_events, sizeof *trace->notes);
+        trace->calls = calloc(trace->max_calls, sizeof *trace->calls);
+        pthread_mutex_init(&trace->lock, NULL);
+    }
+    if (trace == NULL || trace->notes == NULL || trace->calls == NULL) {
+        if (trace != NULL) {
+            free_trace(trace);
+        }
+        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+                           "iris_trace_enable: no memory for %zu events; pass "
+                           "a smaller max_events",
+                           max_events);
+    }
+    *trace_p = trace;
+    return IRIS_OK;
+}
+
+static iris_status_t check_and_make(iris_t *iris, size_t max_events,
+                                    struct iris_trace **trace_p)
+{
+    if (max_events == 0 || max_events > MAX_EVENTS) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "iris_trace_enable: max_events is %zu; pass 1 to %zu",
+                           max_events, MAX_EVENTS);
+    }
+    return make_trace(iris, max_events, trace_p);
+}
+
+/* What iris_trace_enable() did before, on every rank. Kernels see the words
+ * change before the memory goes. */
+static iris_status_t end_earlier(iris_t *iris)
+{
+    struct iris_trace *trace = (struct iris_trace *)iris->trace;
+    const int64_t none[IRIS_CONTEXT_TAIL_WORDS] = {0};
+    iris_status_t status;
+
+    if (trace == NULL) {
+        return IRIS_OK;
+    }
+    status = iris_i_layout_write_tracing(iris, none, iris->queue.streams);
+    iris_i_hooks_remove(&iris->hooks, &trace->observer);
+    status = iris_i_heap_release(&iris->heap, trace->memory, status);
+    iris->trace = NULL;
+    free_trace(trace);
+    return status;
+}
+
+static iris_status_t start(struct iris_trace *trace)
+{
+    iris_status_t status = zero_counters(trace);
+
+    if (status == IRIS_OK) {
+        status = write_words(trace);
+    }
+    if (status == IRIS_OK) {
+        status = iris_i_trace_measure_device(trace, 1);
+    }
+    return status;
+}
+
+static iris_status_t enable(iris_t *iris, size_t max_events)
+{
+    struct iris_trace *trace = NULL;
+    struct iris_heap_request request = {.type = &enable_call,
+                                        .alignment = IRIS_ALIGNMENT};
+    void *memory;
+    iris_status_t status;
+
+    request.checked = check_and_make(iris, max_events, &trace);
+    request.bytes = trace != NULL ? iris_i_trace_bytes(max_events) : max_events;
+    status = iris_i_heap_allocate(&iris->heap, &request, &memory);
+    if (status != IRIS_OK) {
+        if (trace != NULL) {
+            free_trace(trace);
+        }
+        return status;
+    }
+    trace->memory = memory;
+    iris->trace = &trace->extension;
+    status = start(trace);
+    if (status == IRIS_OK) {
+        status = iris_i_hooks_add(&iris->hooks, &trace->observer);
+    }
+    return iris_i_trace_measure_ranks(trace, 1, status);
+}
+
+iris_status_t iris_trace_enable(iris_t *iris, size_t max_events)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_trace_enable");
+
+    if (status == IRIS_OK) {
+        status = end_earlier(iris);
+    }
+    return status == IRIS_OK ? enable(iris, max_events) : status;
+}
+
+/* ---- Asking and resetting ---- */
+
+struct iris_trace *iris_i_trace_of(const iris_t *iris, const char *call)
+{
+    if (iris_i_enter(iris, call) != IRIS_OK) {
+        return NULL;
+    }
+    if (iris->trace == NULL) {
+        (void)iris_i_fail(&iris->log, IRIS_ERR_STATE,
+                          "%s: tracing is not enabled; call iris_trace_enable "
+                          "first",
+                          call);
+    }
+    return (struct iris_trace *)iris->trace;
+}
+
+iris_status_t iris_trace_reset(iris_t *iris)
+{
+    struct iris_trace *trace = iris_i_trace_of(iris, "iris_trace_reset");
+
+    if (trace == NULL) {
+        return IRIS_ERR_STATE;
+    }
+    atomic_store(&trace->num_calls, 0);
+    return zero_counters(trace);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+iris_status_t iris_trace_counts(iris_t *iris,
+                                struct iris_trace_counts *counts_p)
+{
+    struct iris_trace *trace = iris_i_trace_of(iris, "iris_trace_counts");
+    uint64_t device, host;
+    iris_status_t status;
+
+    if (trace == NULL) {
+        return IRIS_ERR_STATE;
+    }
+    status = iris_i_trace_count(trace, &device);
+    if (status == IRIS_OK && counts_p != NULL) {
+        host = atomic_load(&trace->num_calls);
+        counts_p->device_events = least(device, trace->max_events);
+        counts_p->host_events = least(host, trace->max_calls);
+        counts_p->dropped = device + host - counts_p->device_events -
+                            counts_p->host_events;
+    }
+    return status;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Recording on the CPU: operations of kernels go where GPUs write theirs, calls
+ * of the host into an array of their own.
+ */
+#include "config.h"
+
+#include "trace/trace.h"
+
+#include <iris/device/record.h>
+
+#include "base/clock.h"
+
+#include <string.h>
+
+/* Operations and calls under way on one thread, the latest last. A kernel that
+ * was ended leaves some behind: the oldest go first. */
+#define MAX_OPEN 32
+
+struct open {
+    uint64_t id;     /* of the event, before and after */
+    uint64_t launch; /* of an operation; of a call 0 */
+    unsigned workgroup;
+    bool is_call;
+    size_t slot;
+};
+
+static _Thread_local struct {
+    unsigned generation; /* whose all this is */
+    unsigned number;     /* of the thread, in that trace */
+    unsigned num_open;
+    struct open open[MAX_OPEN];
+    const char *kernel; /* the last one's name, and its number */
+    uint32_t kernel_number;
+} mine;
+
+static void enter(struct iris_trace *trace)
+{
+    if (mine.generation != trace->generation) {
+        mine.generation = trace->generation;
+        mine.number = atomic_fetch_add(&trace->num_threads, 1);
+        mine.num_open = 0;
+        mine.kernel = NULL;
+    }
+}
+
+static void push(const struct open *open)
+{
+    if (mine.num_open == MAX_OPEN) {
+        memmove(&mine.open[0], &mine.open[1],
+                sizeof mine.open - sizeof mine.open[0]);
+        mine.num_open--;
+    }
+    mine.open[mine.num_open++] = *open;
+}
+
+/* Whether the event began here; *open_p has its slot then. */
+static bool pop(struct open *open_p)
+{
+    for (unsigned i = mine.num_open; i-- > 0;) {
+        const struct open *open = &mine.open[i];
+
+        if (open->id == open_p->id && open->launch == open_p->launch &&
+            open->workgroup == open_p->workgroup &&
+            open->is_call == open_p->is_call) {
+            open_p->slot = open->slot;
+            mine.num_open = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- Operations of kernels ---- */
+
+static int32_t *words(const struct iris_trace *trace,
+                      enum iris_trace_column column)
+{
+    return (void *)(trace->memory +
+                    iris_i_trace_offset(trace->max_events, column));
+}
+
+static int64_t *longs(const struct iris_trace *trace,
+                      enum iris_trace_column column)
+{
+    return (void *)(trace->memory +
+                    iris_i_trace_offset(trace->max_events, column));
+}
+
+/* Of an operation with two sides one is recorded: the one that may be far.
+ * Fences and barriers of workgroups know no context on a GPU, so they are not
+ * recorded anywhere. */
+static bool is_recorded(const struct iris_cpu_event *event)
+{
+    switch (event->op) {
+    case IRIS_OP_FENCE:
+        return false;
+    case IRIS_OP_BARRIER:
+        return event->scope == IRIS_SCOPE_SYSTEM;
+    case IRIS_OP_GET:
+        return !event->write;
+    case IRIS_OP_PUT:
+    case IRIS_OP_COPY:
+        return event->write != 0;
+    default:
+        return true;
+    }
+}
+
+static uint64_t packed(const struct iris_cpu_event *event)
+{
+    return (uint64_t)event->op | (event->write ? IRIS_D_WRITE : 0) |
+           (event->held ? IRIS_D_HELD : 0) |
+           (uint64_t)(event->sem & 15) << 16 |
+           (uint64_t)(event->scope & 15) << 20 |
+           (uint64_t)(event->cmp & 15) << 24 |
+           (uint64_t)event->bytes << IRIS_D_BYTES_SHIFT;
+}
+
+static void fill(struct iris_trace *trace, size_t slot,
+                 const struct iris_cpu_event *event)
+{
+    words(trace, IRIS_TRACE_EVENT_ID)[slot] = (int32_t)event->op;
+    words(trace, IRIS_TRACE_PID)[slot] = (int32_t)event->workgroup;
+    words(trace, IRIS_TRACE_PID_M)[slot] = (int32_t)event->workgroup;
+    words(trace, IRIS_TRACE_PID_N)[slot] = 0;
+    words(trace, IRIS_TRACE_CUR_RANK)[slot] = event->rank;
+    words(trace, IRIS_TRACE_TARGET_RANK)[slot] = event->target_rank;
+    words(trace, IRIS_TRACE_XCC_ID)[slot] = 0;
+    words(trace, IRIS_TRACE_CU_ID)[slot] = (int32_t)mine.number;
+    longs(trace, IRIS_TRACE_ADDRESS)[slot] = (int64_t)(uintptr_t)event->address;
+    longs(trace, IRIS_TRACE_END)[slot] = 0;
+    words(trace, IRIS_TRACE_PAYLOAD)[slot] = iris_d_record_payload(event->bytes);
+    longs(trace, IRIS_TRACE_VALUE)[slot] = (int64_t)event->value;
+    longs(trace, IRIS_TRACE_WHAT)[slot] = (int64_t)packed(event);
+    if (mine.kernel != event->kernel) {
+        mine.kernel = event->kernel;
+        mine.kernel_number = iris_i_trace_kernel(trace, event->kernel);
+    }
+    trace->notes[slot].launch = event->launch;
+    trace->notes[slot].kernel = mine.kernel_number;
+    longs(trace, IRIS_TRACE_TIMESTAMP)[slot] = iris_i_now_ns();
+}
+
+static void begin(struct iris_trace *trace, const struct iris_cpu_event *event,
+                  struct open *open)
+{
+    _Atomic uint32_t *counters = (void *)trace->memory;
+    uint32_t op_index;
+
+    if (iris_d_record_full(
+            atomic_load_explicit(counters, memory_order_relaxed))) {
+        return;
+    }
+    open->slot = atomic_fetch_add(counters, 1);
+    op_index =
+        atomic_fetch_add(&counters[IRIS_TRACE_OP_INDEX_WORD], 1);
+    if (open->slot >= trace->max_events) {
+        return;
+    }
+    words(trace, IRIS_TRACE_OP_INDEX)[open->slot] = (int32_t)op_index;
+    push(open);
+    fill(trace, open->slot, event);
+}
+
+/* A clock may say the same twice, and an end of 0 means that there is none. */
+static int64_t end_of(int64_t begun)
+{
+    int64_t now = iris_i_now_ns();
+
+    return now > begun ? now : begun + 1;
+}
+
+static void end(struct iris_trace *trace, const struct iris_cpu_event *event,
+                size_t slot)
+{
+    int64_t *ends = longs(trace, IRIS_TRACE_END);
+
+    ends[slot] = end_of(longs(trace, IRIS_TRACE_TIMESTAMP)[slot]);
+    longs(trace, IRIS_TRACE_WHAT)[slot] = (int64_t)packed(event);
+    longs(trace, IRIS_TRACE_VALUE)[slot] = (int64_t)iris_d_record_value(
+        event->op, event->value, event->seen, event->expected);
+    if (event->op == IRIS_OP_WAIT && event->held) {
+        longs(trace, IRIS_TRACE_ADDRESS)[slot] =
+            (int64_t)(uintptr_t)event->address;
+    }
+}
+
+iris_status_t iris_i_trace_device(void *self,
+                                  const struct iris_cpu_event *event)
+{
+    struct iris_trace *trace = self;
+    struct open open = {.id = event->id,
+                        .launch = event->launch,
+                        .workgroup = event->workgroup};
+
+    if (!is_recorded(event)) {
+        return IRIS_OK;
+    }
+    enter(trace);
+    if (!event->after) {
+        begin(trace, event, &open);
+    } else if (pop(&open)) {
+        end(trace, event, open.slot);
+    }
+    return IRIS_OK;
+}
+
+/* ---- Calls of the host ---- */
+
+/* A place for a call; NULL: there is no more space. */
+static struct iris_trace_call *take(struct iris_trace *trace,
+                                    struct open *open)
+{
+    struct iris_trace_call *call;
+
+    enter(trace);
+    open->slot = atomic_fetch_add(&trace->num_calls, 1);
+    if (open->slot >= trace->max_calls) {
+        return NULL;
+    }
+    push(open);
+    call = &trace->calls[open->slot];
+    *call = (struct iris_trace_call){.thread = mine.number};
+    return call;
+}
+
+void iris_i_trace_host(void *self, const struct iris_host_event *event)
+{
+    struct iris_trace *trace = self;
+    struct open open = {.id = event->id, .is_call = true};
+    struct iris_trace_call *call;
+
+    if (!event->after) {
+        call = take(trace, &open);
+        if (call != NULL) {
+            call->event = *event;
+            call->kernel = iris_i_trace_kernel(trace, event->kernel);
+            call->begin_ns = iris_i_now_ns();
+        }
+        return;
+    }
+    enter(trace);
+    if (pop(&open)) {
+        call = &trace->calls[open.slot];
+        call->event = *event;
+        call->end_ns = end_of(call->begin_ns);
+    }
+}
+
+uint64_t iris_trace_begin(iris_t *iris, int event)
+{
+    struct iris_trace *trace =
+        iris_i_enter(iris, "iris_trace_begin") == IRIS_OK
+            ? (struct iris_trace *)iris->trace
+            : NULL;
+    struct open open = {.is_call = true};
+    struct iris_trace_call *call;
+
+    if (trace == NULL) {
+        return 0;
+    }
+    call = take(trace, &open);
+    if (call == NULL) {
+        return 0;
+    }
+    mine.num_open--; /* the program keeps it */
+    call->event.rank = iris->log.rank;
+    call->event.target_rank = -1;
+    call->user = event;
+    call->begin_ns = iris_i_now_ns();
+    return open.slot + 1;
+}
+
+void iris_trace_end(iris_t *iris, uint64_t span)
+{
+    struct iris_trace *trace =
+        span != 0 && iris_i_enter(iris, "iris_trace_end") == IRIS_OK
+            ? (struct iris_trace *)iris->trace
+            : NULL;
+
+    if (trace != NULL && span <= trace->max_calls) {
+        struct iris_trace_call *call = &trace->calls[span - 1];
+
+        call->end_ns = end_of(call->begin_ns);
+    }
+}

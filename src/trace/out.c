@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A file that is written in pieces, compressed if its name says so, and has its
+ * name once it is complete.
+ */
+#include "config.h"
+
+#include "trace/out.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#if HAVE_ZLIB
+#include <zlib.h>
+#endif
+
+/* The longest piece that one iris_i_out_print() makes. */
+#define PIECE_BYTES 1024
+
+int iris_i_out_is_gz(const char *path)
+{
+    size_t length = strlen(path);
+
+    return length > 3 && strcmp(path + length - 3, ".gz") == 0;
+}
+
+int iris_i_out_has_gz(void)
+{
+    return HAVE_ZLIB;
+}
+
+static void fail(struct iris_out *out, int error)
+{
+    if (out->failed == 0) {
+        out->failed = error != 0 ? error : EIO;
+    }
+}
+
+static void open_gz(struct iris_out *out)
+{
+#if HAVE_ZLIB
+    int fd = dup(out->fd);
+
+    out->gz = fd < 0 ? NULL : gzdopen(fd, "wb3");
+    if (out->gz == NULL) {
+        fail(out, fd < 0 ? errno : ENOMEM);
+        if (fd >= 0) {
+            close(fd);
+        }
+    }
+#else
+    fail(out, ENOTSUP);
+#endif
+}
+
+void iris_i_out_open(struct iris_out *out, const char *path)
+{
+    out->path = path;
+    out->gz = NULL;
+    out->failed = 0;
+    out->used = 0;
+    out->fd = iris_i_file_open_aside(path, out->aside);
+    if (out->fd < 0) {
+        fail(out, errno);
+    } else if (iris_i_out_is_gz(path)) {
+        open_gz(out);
+    }
+}
+
+/* Passes on what the buffer holds. */
+static void flush(struct iris_out *out)
+{
+    size_t done = 0;
+
+    while (done < out->used && out->failed == 0) {
+        ssize_t ret = -1;
+
+        errno = 0;
+#if HAVE_ZLIB
+        if (out->gz != NULL) {
+            int put = gzwrite(out->gz, out->buffer + done,
+                              (unsigned)(out->used - done));
+
+            ret = put == 0 ? -1 : put;
+        }
+#endif
+        if (out->gz == NULL) {
+            ret = write(out->fd, out->buffer + done, out->used - done);
+        }
+        if (ret < 0 && errno != EINTR) {
+            fail(out, errno);
+        }
+        done += ret > 0 ? (size_t)ret : 0;
+    }
+    out->used = 0;
+}
+
+void iris_i_out_write(struct iris_out *out, const char *text, size_t bytes)
+{
+    while (bytes > 0 && out->failed == 0) {
+        size_t space = sizeof out->buffer - out->used;
+        size_t piece = bytes < space ? bytes : space;
+
+        memcpy(out->buffer + out->used, text, piece);
+        out->used += piece;
+        text += piece;
+        bytes -= piece;
+        if (out->used == sizeof out->buffer) {
+            flush(out);
+        }
+    }
+}
+
+void iris_i_out_print(struct iris_out *out, const char *format, ...)
+{
+    va_list args;
+    int length;
+
+    if (sizeof out->buffer - out->used < PIECE_BYTES) {
+        flush(out);
+    }
+    va_start(args, format);
+    length = vsnprintf(out->buffer + out->used, PIECE_BYTES, format, args);
+    va_end(args);
+    if (length < 0 || length >= PIECE_BYTES) {
+        fail(out, EOVERFLOW);
+    } else {
+        out->used += (size_t)length;
+    }
+}
+
+/* Bytes of the UTF-8 character that begins there; 0: none does. */
+static size_t utf8_bytes(const unsigned char *c)
+{
+    size_t bytes = c[0] < 0x80                 ? 1
+                   : c[0] >= 0xc2 && c[0] < 0xe0 ? 2
+                   : c[0] >= 0xe0 && c[0] < 0xf0 ? 3
+                   : c[0] >= 0xf0 && c[0] < 0xf5 ? 4
+                                                 : 0;
+
+    for (size_t i = 1; i < bytes; i++) {
+        if ((c[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] >= 0xa0) ||
+        (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] >= 0x90)) {
+        return 0;
+    }
+    return bytes;
+}
+
+void iris_i_out_string(struct iris_out *out, const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text;
+
+    iris_i_out_write(out, "\"", 1);
+    while (*c != '\0') {
+        size_t bytes = utf8_bytes(c);
+
+        if (*c == '"' || *c == '\\') {
+            iris_i_out_print(out, "\\%c", *c);
+        } else if (*c < 0x20 || bytes == 0) {
+            iris_i_out_print(out, "\\u%04x", *c);
+        } else {
+            iris_i_out_write(out, (const char *)c, bytes);
+        }
+        c += bytes == 0 ? 1 : bytes;
+    }
+    iris_i_out_write(out, "\"", 1);
+}
+
+void iris_i_out_us(struct iris_out *out, int64_t ns)
+{
+    uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+
+    iris_i_out_print(out, "%s%llu.%03llu", ns < 0 ? "-" : "",
+                     (unsigned long long)(size / 1000),
+                     (unsigned long long)(size % 1000));
+}
+
+static void close_gz(struct iris_out *out)
+{
+#if HAVE_ZLIB
+    if (out->gz != NULL) {
+        errno = 0;
+        if (gzclose(out->gz) != Z_OK) {
+            fail(out, errno);
+        }
+    }
+#endif
+    out->gz = NULL;
+}
+
+int iris_i_out_close(struct iris_out *out, int keep)
+{
+    flush(out);
+    close_gz(out);
+    if (out->fd >= 0) {
+        if (close(out->fd) != 0) {
+            fail(out, errno);
+        }
+        if (keep && out->failed == 0 && rename(out->aside, out->path) != 0) {
+            fail(out, errno);
+        }
+        if (!keep || out->failed != 0) {
+            unlink(out->aside);
+        }
+    }
+    out->fd = -1;
+    return out->failed;
+}

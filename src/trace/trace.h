@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What one context has recorded: operations of kernels in columns on its heap,
+ * host calls in an array, and how their times compare.
+ */
+#ifndef IRIS_SRC_TRACE_TRACE_H
+#define IRIS_SRC_TRACE_TRACE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include <iris/trace.h>
+
+#include "context/context.h"
+
+/* The columns in the order of the device context's words. */
+enum iris_trace_column {
+    IRIS_TRACE_EVENT_ID,
+    IRIS_TRACE_PID,
+    IRIS_TRACE_PID_M,
+    IRIS_TRACE_PID_N,
+    IRIS_TRACE_CUR_RANK,
+    IRIS_TRACE_TARGET_RANK,
+    IRIS_TRACE_XCC_ID,
+    IRIS_TRACE_CU_ID,
+    IRIS_TRACE_TIMESTAMP,
+    IRIS_TRACE_ADDRESS,
+    IRIS_TRACE_END, /* duration_cycles: when it ended; 0: it has not */
+    IRIS_TRACE_OP_INDEX,
+    IRIS_TRACE_PAYLOAD,
+    /* Ours, behind upstream's. */
+    IRIS_TRACE_VALUE, /* what the word is after the operation */
+    IRIS_TRACE_WHAT,  /* iris_d_packed(), and IRIS_D_HELD */
+    IRIS_TRACE_COLUMNS,
+};
+
+/* What a recorded operation of the CPU also has. */
+struct iris_trace_note {
+    uint64_t launch; /* the host event of the kernel's run */
+    uint32_t kernel; /* its name's number */
+};
+
+/* One call of the host. */
+struct iris_trace_call {
+    int64_t begin_ns;
+    int64_t end_ns; /* 0: it has not ended */
+    struct iris_host_event event;
+    uint32_t kernel; /* its name's number, in place of event.kernel */
+    uint32_t thread;
+    int user; /* an event of the program's own: its id; else 0 */
+};
+
+/* How a clock of device ticks becomes this host's nanoseconds, and those become
+ * rank 0's. */
+struct iris_trace_clock {
+    int64_t ticks, ns; /* at one time, the first measured pair */
+    double ns_per_tick;
+    int64_t device_error_ns;
+    int64_t least_ns, most_ns; /* what offset_ns can be */
+    int64_t offset_ns; /* to add for rank 0's clock */
+    int64_t rank_error_ns;
+    int64_t start_ns; /* of the trace, by rank 0's clock: time 0 of files */
+};
+
+/* The counters are in lines of their own, since all lanes add to both. */
+#define IRIS_TRACE_OP_INDEX_WORD 32
+#define IRIS_TRACE_CLOCK_OFFSET 192
+
+#define IRIS_TRACE_NAME_BYTES 48
+#define IRIS_TRACE_NAMES 256
+#define IRIS_TRACE_KERNELS 1024
+
+struct iris_trace {
+    struct iris_extension extension;
+    iris_t *iris;
+    struct iris_observer observer;
+    unsigned generation; /* no other trace of this process has it */
+    char *memory;        /* on the heap */
+    size_t max_events;
+    struct iris_trace_note *notes; /* one for each event; CPU only */
+    struct iris_trace_call *calls;
+    size_t max_calls;
+    _Atomic uint64_t num_calls; /* dropped ones included */
+    atomic_uint num_threads;
+    struct iris_trace_clock clock;
+    pthread_mutex_t lock; /* guards the names */
+    char *kernels[IRIS_TRACE_KERNELS];
+    unsigned num_kernels;
+    struct {
+        int event;
+        char name[IRIS_TRACE_NAME_BYTES];
+    } names[IRIS_TRACE_NAMES];
+    unsigned num_names;
+};
+
+/* The context's trace, or NULL and IRIS_ERR_STATE: it has none. `call` is for
+ * the message. */
+struct iris_trace *iris_i_trace_of(const iris_t *iris, const char *call);
+
+/* ---- Memory (memory.c) ---- */
+
+/* Bytes of the whole, where a column begins, and of one of its elements. */
+size_t iris_i_trace_bytes(size_t max_events);
+size_t iris_i_trace_offset(size_t max_events, enum iris_trace_column column);
+size_t iris_i_trace_width(enum iris_trace_column column);
+
+/* Events that kernels have begun, dropped ones included. Synchronizes the
+ * heap's stream. */
+iris_status_t iris_i_trace_count(struct iris_trace *trace, uint64_t *count_p);
+
+/* ---- Observing (observe.c) ---- */
+
+iris_status_t iris_i_trace_device(void *self,
+                                  const struct iris_cpu_event *event);
+void iris_i_trace_host(void *self, const struct iris_host_event *event);
+
+/* ---- Names (names.c) ---- */
+
+/* The number of a kernel's name, which is copied; 0 is none. */
+uint32_t iris_i_trace_kernel(struct iris_trace *trace, const char *name);
+
+/* What the event of that id is called; `text` is for those without a name. */
+const char *iris_i_trace_event_name(struct iris_trace *trace, int event,
+                                    char text[IRIS_TRACE_NAME_BYTES]);
+const char *iris_i_trace_call_name(const struct iris_trace_call *call);
+
+/* ---- Clocks (clock.c) ---- */
+
+/* Measures a pair of the device's clock and the host's. With `first` it is
+ * where the conversion begins, else it makes that exacter. Waits for the
+ * default stream. */
+iris_status_t iris_i_trace_measure_device(struct iris_trace *trace, int first);
+
+/* Measures this rank's clock against rank 0's, after its own preparation, which
+ * went as `status` says, and with `first` agrees on when
+ * the trace began. Collective. */
+iris_status_t iris_i_trace_measure_ranks(struct iris_trace *trace, int first,
+                                         iris_status_t status);
+
+/* Nanoseconds since the trace began, of the device's ticks and of this host's
+ * clock. */
+int64_t iris_i_trace_device_ns(const struct iris_trace_clock *clock,
+                               int64_t ticks);
+int64_t iris_i_trace_host_ns(const struct iris_trace_clock *clock, int64_t ns);
+
+/* ---- Reading and writing (columns.c, write.c) ---- */
+
+/* Some of the recorded operations, in host memory: the columns one behind the
+ * other. */
+#define IRIS_TRACE_CHUNK 16384
+struct iris_trace_chunk {
+    size_t first;
+    size_t count;
+    char *columns[IRIS_TRACE_COLUMNS];
+    char *memory;
+};
+
+iris_status_t iris_i_trace_chunk_open(struct iris_trace *trace,
+                                      struct iris_trace_chunk *chunk);
+void iris_i_trace_chunk_close(struct iris_trace_chunk *chunk);
+
+/* Fetches those from `first` on, `count` of them, at most IRIS_TRACE_CHUNK. */
+iris_status_t iris_i_trace_chunk_read(struct iris_trace *trace,
+                                      struct iris_trace_chunk *chunk,
+                                      size_t first, size_t count);
+
+/* One element, of either width. */
+int64_t iris_i_trace_at(const struct iris_trace_chunk *chunk,
+                        enum iris_trace_column column, size_t i);
+
+/* Writes this rank's file, whole or not at all. */
+iris_status_t iris_i_trace_write(struct iris_trace *trace, const char *path);
+
+/* A failure to write `path`, whose errno was `error`, as the caller's. */
+iris_status_t iris_i_trace_fail_write(const struct iris_trace *trace,
+                                      const char *path, int error);
+
+#endif /* IRIS_SRC_TRACE_TRACE_H */

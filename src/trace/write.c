@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One rank's file: Chrome trace events of upstream Iris's schema 1.1, with what
+ * we know beyond it.
+ */
+#include "config.h"
+
+#include "trace/trace.h"
+
+#include <iris/device/record.h>
+
+#include "trace/out.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How often the counter of bytes to a peer is written, at most. */
+#define COUNTER_NS 20000
+#define CUS_PER_XCC 256
+#define MAX_TRACKS (16 * CUS_PER_XCC)
+
+/* Bytes that went to or came from one peer. */
+struct peer {
+    uint64_t bytes;
+    uint64_t written; /* what the last counter said */
+    int64_t next_ns;
+};
+
+struct writer {
+    struct iris_trace *trace;
+    struct iris_out *out;
+    struct peer *peers;
+    int64_t last_ns; /* the latest time there was */
+    uint64_t num_device, num_calls, dropped;
+    int is_first;                         /* no event has been written */
+    unsigned char seen[MAX_TRACKS];       /* tracks that have their name */
+    unsigned char seen_hosts[MAX_TRACKS]; /* the same of host threads */
+};
+
+static void begin_event(struct writer *writer)
+{
+    iris_i_out_print(writer->out, "%s\n", writer->is_first ? "" : ",");
+    writer->is_first = 0;
+}
+
+static int own_rank(const struct writer *writer)
+{
+    return writer->trace->iris->log.rank;
+}
+
+/* ---- Names of processes and tracks ---- */
+
+static void write_process(struct writer *writer)
+{
+    begin_event(writer);
+    iris_i_out_print(writer->out,
+                     "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,"
+                     "\"args\":{\"name\":\"Rank %d\"}},\n"
+                     "{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%d,"
+                     "\"args\":{\"sort_index\":%d}}",
+                     own_rank(writer), own_rank(writer), own_rank(writer),
+                     own_rank(writer));
+}
+
+static void name_track(struct writer *writer, unsigned char *seen,
+                       const char *track, const char *name)
+{
+    if (*seen) {
+        return;
+    }
+    *seen = 1;
+    begin_event(writer);
+    iris_i_out_print(writer->out,
+                     "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,"
+                     "\"tid\":\"%s\",\"args\":{\"name\":\"%s\"}}",
+                     own_rank(writer), track, name);
+}
+
+static void track_of(struct writer *writer, unsigned xcc, unsigned cu,
+                     char track[32])
+{
+    char name[64];
+
+    snprintf(track, 32, "XCC%u_CU%u", xcc, cu);
+    if (writer->trace->iris->device.clock_khz == 0) {
+        snprintf(name, sizeof name, "workgroups, thread %u", cu);
+    } else {
+        snprintf(name, sizeof name, "XCC %u, CU %u", xcc, cu);
+    }
+    name_track(writer,
+               &writer->seen[(xcc * CUS_PER_XCC + cu) % MAX_TRACKS], track,
+               name);
+}
+
+/* ---- Times and bytes ---- */
+
+/* "ph", "ts" and "dur"; what has not ended is an instant. */
+static void write_times(struct writer *writer, int64_t begin, int64_t end)
+{
+    iris_i_out_print(writer->out, "\"ph\":\"%s\",\"ts\":",
+                     end > begin ? "X" : "i");
+    iris_i_out_us(writer->out, begin);
+    if (end > begin) {
+        iris_i_out_print(writer->out, ",\"dur\":");
+        iris_i_out_us(writer->out, end - begin);
+    } else {
+        iris_i_out_print(writer->out, ",\"s\":\"t\"");
+    }
+    writer->last_ns = begin > writer->last_ns ? begin : writer->last_ns;
+}
+
+static void write_counter(struct writer *writer, int rank, int64_t ns)
+{
+    struct peer *peer = &writer->peers[rank];
+
+    begin_event(writer);
+    iris_i_out_print(writer->out,
+                     "{\"name\":\"bytes with rank %d\",\"cat\":\"iris\","
+                     "\"ph\":\"C\",\"pid\":%d,\"ts\":",
+                     rank, own_rank(writer));
+    iris_i_out_us(writer->out, ns);
+    iris_i_out_print(writer->out, ",\"args\":{\"bytes\":%llu}}",
+                     (unsigned long long)peer->bytes);
+    peer->written = peer->bytes;
+    peer->next_ns = ns + COUNTER_NS;
+}
+
+/* Counts what goes to or comes from another rank. */
+static void count_bytes(struct writer *writer, int rank, uint64_t bytes,
+                        int64_t ns)
+{
+    if (rank < 0 || rank >= writer->trace->iris->log.num_ranks ||
+        rank == own_rank(writer) || bytes == 0) {
+        return;
+    }
+    writer->peers[rank].bytes += bytes;
+    if (ns >= writer->peers[rank].next_ns) {
+        write_counter(writer, rank, ns);
+    }
+}
+
+static void write_last_counters(struct writer *writer)
+{
+    for (int rank = 0; rank < writer->trace->iris->log.num_ranks; rank++) {
+        if (writer->peers[rank].bytes != writer->peers[rank].written) {
+            write_counter(writer, rank, writer->last_ns);
+        }
+    }
+}
+
+/* ---- Operations of kernels ---- */
+
+/* Whether others may wait for what it writes. */
+static int is_signal(uint64_t what)
+{
+    iris_sem_t sem = (iris_sem_t)(what >> 16 & 15);
+    iris_scope_t scope = (iris_scope_t)(what >> 20 & 15);
+
+    return (what & IRIS_D_WRITE) != 0 && scope == IRIS_SCOPE_SYSTEM &&
+           (sem == IRIS_RELEASE || sem == IRIS_ACQ_REL) &&
+           what >> IRIS_D_BYTES_SHIFT >= sizeof(uint32_t);
+}
+
+/* What we know beyond upstream's schema. */
+static void write_own(struct writer *writer,
+                      const struct iris_trace_chunk *chunk, size_t i)
+{
+    const struct iris_trace *trace = writer->trace;
+    const struct iris_trace_note *note = &trace->notes[chunk->first + i];
+    uint64_t what = (uint64_t)iris_i_trace_at(chunk, IRIS_TRACE_WHAT, i);
+    uint64_t address = (uint64_t)iris_i_trace_at(chunk, IRIS_TRACE_ADDRESS, i);
+    uint64_t offset =
+        address - (uint64_t)trace->iris->heap.bases[trace->iris->log.rank];
+
+    if (address != 0 && offset < trace->iris->heap.region.bytes) {
+        iris_i_out_print(writer->out, ",\"offset\":%llu",
+                         (unsigned long long)offset);
+    }
+    if (is_signal(what) || (what & IRIS_D_HELD) != 0) {
+        iris_i_out_print(
+            writer->out, ",\"%s\":1,\"value\":\"0x%llx\"",
+            is_signal(what) ? "signal" : "held",
+            (unsigned long long)iris_i_trace_at(chunk, IRIS_TRACE_VALUE, i));
+    }
+    if (note->kernel != 0) {
+        iris_i_out_print(writer->out, ",\"launch\":%llu,\"kernel\":",
+                         (unsigned long long)note->launch);
+        iris_i_out_string(writer->out, trace->kernels[note->kernel - 1]);
+    }
+}
+
+static void write_args(struct writer *writer,
+                       const struct iris_trace_chunk *chunk, size_t i)
+{
+    static const struct {
+        const char *name;
+        enum iris_trace_column column;
+    } plain[] = {
+        {"program_id", IRIS_TRACE_PID},    {"pid_m", IRIS_TRACE_PID_M},
+        {"pid_n", IRIS_TRACE_PID_N},       {"target_rank", IRIS_TRACE_TARGET_RANK},
+        {"xcc_id", IRIS_TRACE_XCC_ID},     {"cu_id", IRIS_TRACE_CU_ID},
+        {"op_index", IRIS_TRACE_OP_INDEX}, {"payload_size", IRIS_TRACE_PAYLOAD},
+    };
+
+    iris_i_out_print(
+        writer->out, ",\"args\":{\"address\":\"0x%llx\"",
+        (unsigned long long)iris_i_trace_at(chunk, IRIS_TRACE_ADDRESS, i));
+    for (size_t k = 0; k < sizeof plain / sizeof plain[0]; k++) {
+        iris_i_out_print(writer->out, ",\"%s\":%lld", plain[k].name,
+                         (long long)iris_i_trace_at(chunk, plain[k].column, i));
+    }
+    write_own(writer, chunk, i);
+    iris_i_out_print(writer->out, "}}");
+}
+
+static void write_operation(struct writer *writer,
+                            const struct iris_trace_chunk *chunk, size_t i)
+{
+    struct iris_trace *trace = writer->trace;
+    int64_t end = iris_i_trace_at(chunk, IRIS_TRACE_END, i);
+    int64_t begin = iris_i_trace_device_ns(
+        &trace->clock, iris_i_trace_at(chunk, IRIS_TRACE_TIMESTAMP, i));
+    char text[IRIS_TRACE_NAME_BYTES], track[32];
+
+    track_of(writer, (unsigned)iris_i_trace_at(chunk, IRIS_TRACE_XCC_ID, i),
+             (unsigned)iris_i_trace_at(chunk, IRIS_TRACE_CU_ID, i), track);
+    begin_event(writer);
+    iris_i_out_print(writer->out, "{\"name\":");
+    iris_i_out_string(
+        writer->out,
+        iris_i_trace_event_name(
+            trace, (int)iris_i_trace_at(chunk, IRIS_TRACE_EVENT_ID, i), text));
+    iris_i_out_print(writer->out,
+                     ",\"cat\":\"iris\",\"pid\":%d,\"tid\":\"%s\",",
+                     (int)iris_i_trace_at(chunk, IRIS_TRACE_CUR_RANK, i),
+                     track);
+    end = end == 0 ? 0 : iris_i_trace_device_ns(&trace->clock, end);
+    write_times(writer, begin, end == begin ? begin + 1 : end);
+    write_args(writer, chunk, i);
+    count_bytes(writer, (int)iris_i_trace_at(chunk, IRIS_TRACE_TARGET_RANK, i),
+                (uint64_t)iris_i_trace_at(chunk, IRIS_TRACE_PAYLOAD, i), begin);
+}
+
+static iris_status_t write_operations(struct writer *writer)
+{
+    struct iris_trace_chunk chunk;
+    iris_status_t status = iris_i_trace_chunk_open(writer->trace, &chunk);
+
+    for (size_t first = 0; status == IRIS_OK && first < writer->num_device &&
+                           writer->out->failed == 0;
+         first += IRIS_TRACE_CHUNK) {
+        size_t left = writer->num_device - first;
+
+        status = iris_i_trace_chunk_read(
+            writer->trace, &chunk, first,
+            left < IRIS_TRACE_CHUNK ? left : IRIS_TRACE_CHUNK);
+        for (size_t i = 0; status == IRIS_OK && i < chunk.count; i++) {
+            write_operation(writer, &chunk, i);
+        }
+    }
+    iris_i_trace_chunk_close(&chunk);
+    return status;
+}
+
+/* ---- Calls of the host ---- */
+
+static void write_pointer(struct writer *writer, const char *name,
+                          const void *pointer)
+{
+    if (pointer != NULL) {
+        iris_i_out_print(writer->out, ",\"%s\":\"0x%llx\"", name,
+                         (unsigned long long)(uintptr_t)pointer);
+    }
+}
+
+static void write_call_args(struct writer *writer,
+                            const struct iris_trace_call *call)
+{
+    const struct iris_host_event *event = &call->event;
+
+    iris_i_out_print(writer->out, ",\"args\":{\"id\":%llu,\"status\":%d",
+                     (unsigned long long)event->id, (int)event->status);
+    if (call->kernel != 0) {
+        iris_i_out_print(writer->out, ",\"kernel\":");
+        iris_i_out_string(writer->out,
+                          writer->trace->kernels[call->kernel - 1]);
+    }
+    if (event->grid != 0) {
+        iris_i_out_print(writer->out, ",\"grid\":%u,\"block\":%u", event->grid,
+                         event->block);
+    }
+    if (event->target_rank >= 0) {
+        iris_i_out_print(writer->out, ",\"target_rank\":%d",
+                         event->target_rank);
+    }
+    if (event->bytes != 0) {
+        iris_i_out_print(writer->out, ",\"payload_size\":%zu", event->bytes);
+    }
+    if (event->op == IRIS_HOST_SIGNAL || event->op == IRIS_HOST_WAIT) {
+        iris_i_out_print(writer->out, ",\"value\":\"0x%llx\"",
+                         (unsigned long long)event->value);
+    }
+    write_pointer(writer, "address", event->address);
+    write_pointer(writer, "source", event->source);
+    write_pointer(writer, "stream", event->stream);
+    write_pointer(writer, "group", event->group);
+    iris_i_out_print(writer->out, "}}");
+}
+
+/* A kernel's run is on the track of the thread that runs its workgroups. */
+static void write_call(struct writer *writer,
+                       const struct iris_trace_call *call)
+{
+    const struct iris_trace_clock *clock = &writer->trace->clock;
+    int64_t begin = iris_i_trace_host_ns(clock, call->begin_ns);
+    char text[IRIS_TRACE_NAME_BYTES], track[32], name[64];
+
+    if (call->user == 0 && call->event.op == IRIS_HOST_KERNEL) {
+        track_of(writer, 0, call->thread, track);
+    } else {
+        snprintf(track, sizeof track, "host_%u", call->thread);
+        snprintf(name, sizeof name, "host, thread %u", call->thread);
+        name_track(writer, &writer->seen_hosts[call->thread % MAX_TRACKS],
+                   track, name);
+    }
+    begin_event(writer);
+    iris_i_out_print(writer->out, "{\"name\":");
+    iris_i_out_string(writer->out, call->user != 0
+                                       ? iris_i_trace_event_name(
+                                             writer->trace, call->user, text)
+                                       : iris_i_trace_call_name(call));
+    iris_i_out_print(writer->out,
+                     ",\"cat\":\"%s\",\"pid\":%d,\"tid\":\"%s\",",
+                     call->user != 0 ? "iris_user" : "iris_host",
+                     own_rank(writer), track);
+    write_times(writer, begin,
+                call->end_ns == 0 ? 0
+                                  : iris_i_trace_host_ns(clock, call->end_ns));
+    write_call_args(writer, call);
+    if (call->event.op == IRIS_HOST_COPY && call->user == 0) {
+        count_bytes(writer, call->event.target_rank, call->event.bytes, begin);
+    }
+}
+
+/* ---- About the file ---- */
+
+static void write_command_line(struct writer *writer)
+{
+    char text[1024];
+    FILE *file = fopen("/proc/self/cmdline", "re");
+    size_t bytes =
+        file == NULL ? 0 : fread(text, 1, sizeof text - 1, file);
+
+    if (file != NULL) {
+        fclose(file);
+    }
+    for (size_t i = 0; i + 1 < bytes; i++) {
+        text[i] = text[i] == '\0' ? ' ' : text[i];
+    }
+    text[bytes] = '\0';
+    iris_i_out_string(writer->out, text);
+}
+
+static void write_fields(struct iris_out *out)
+{
+    static const char *const fields[][2] = {
+        {"name", "Event type name (e.g., 'put', 'get', 'load', 'store')"},
+        {"cat", "iris: of a kernel; iris_host: a call; iris_user: the "
+                "program's own"},
+        {"ts", "Start in microseconds since timestamp_offset"},
+        {"pid", "Rank"},
+        {"tid", "XCC{id}_CU{id}, on the CPU its thread; host_{thread}"},
+        {"ph", "X: it has ended; i: it has not; C, M, s, f: as in Chrome"},
+        {"dur", "Duration in microseconds"},
+    };
+
+    iris_i_out_print(out, ",\n\"fields\":{");
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        iris_i_out_print(out, "%s\"%s\":\"%s\"", i == 0 ? "" : ",",
+                         fields[i][0], fields[i][1]);
+    }
+    iris_i_out_print(out, "}");
+}
+
+static void write_metadata(struct writer *writer)
+{
+    const struct iris_trace *trace = writer->trace;
+    const iris_t *iris = trace->iris;
+    struct iris_out *out = writer->out;
+    char host[256] = "";
+
+    (void)gethostname(host, sizeof host - 1);
+    iris_i_out_print(
+        out,
+        "\n],\n\"displayTimeUnit\":\"ns\",\n\"metadata\":{\"schema_version\":"
+        "\"1.1\",\"num_events\":%llu,\"rank\":%d,\"world_size\":%d,"
+        "\"max_events\":%zu,\"host_events\":%llu,\"dropped\":%llu,"
+        "\"time_unit\":\"us\",\"timestamp_offset\":%lld,"
+        "\"clock_offset_ns\":%lld,\"clock_error_ns\":%lld,"
+        "\"device_clock_error_ns\":%lld,\"aligned\":\"rank 0's clock\"",
+        (unsigned long long)writer->num_device, iris->log.rank,
+        iris->log.num_ranks, trace->max_events,
+        (unsigned long long)writer->num_calls,
+        (unsigned long long)writer->dropped, (long long)trace->clock.start_ns,
+        (long long)trace->clock.offset_ns,
+        (long long)trace->clock.rank_error_ns,
+        (long long)trace->clock.device_error_ns);
+    write_fields(out);
+    iris_i_out_print(out, ",\n\"process_name\":");
+    iris_i_out_string(out, program_invocation_short_name);
+    iris_i_out_print(out, ",\"command_line\":");
+    write_command_line(writer);
+    iris_i_out_print(out, ",\"hostname\":");
+    iris_i_out_string(out, host);
+    iris_i_out_print(out, ",\"gpu_device_name\":");
+    iris_i_out_string(out, iris->device.name);
+    iris_i_out_print(out, ",\"gpu_cu_count\":%d,\"gpu_num_xcc\":%d}}\n",
+                     iris->device.num_cus, iris->device.num_xccs);
+}
+
+/* ---- The whole ---- */
+
+iris_status_t iris_i_trace_fail_write(const struct iris_trace *trace,
+                                      const char *path, int error)
+{
+    return iris_i_fail_errno(
+        &trace->iris->log, IRIS_ERR_SYSTEM, error,
+        "iris_trace_export: cannot write %.600s; %s", path,
+        error == ENOSPC || error == EDQUOT
+            ? "free some space there, or choose another folder"
+            : "choose another file");
+}
+
+static void count(struct writer *writer, uint64_t device)
+{
+    const struct iris_trace *trace = writer->trace;
+    uint64_t calls = atomic_load(&trace->num_calls);
+
+    writer->num_device = device < trace->max_events ? device
+                                                    : trace->max_events;
+    writer->num_calls = calls < trace->max_calls ? calls : trace->max_calls;
+    writer->dropped = device + calls - writer->num_device - writer->num_calls;
+    if (writer->dropped > 0) {
+        iris_i_warning(&trace->iris->log,
+                       "the trace lacks %llu events, for which there was no "
+                       "space; pass more to iris_trace_enable",
+                       (unsigned long long)writer->dropped);
+    }
+}
+
+static iris_status_t write_all(struct writer *writer, const char *path)
+{
+    iris_status_t status;
+    int error;
+
+    iris_i_out_open(writer->out, path);
+    iris_i_out_print(writer->out, "{\"traceEvents\":[");
+    write_process(writer);
+    status = write_operations(writer);
+    for (uint64_t i = 0; i < writer->num_calls; i++) {
+        write_call(writer, &writer->trace->calls[i]);
+    }
+    write_last_counters(writer);
+    write_metadata(writer);
+    error = iris_i_out_close(writer->out, status == IRIS_OK);
+    return status == IRIS_OK && error != 0
+               ? iris_i_trace_fail_write(writer->trace, path, error)
+               : status;
+}
+
+iris_status_t iris_i_trace_write(struct iris_trace *trace, const char *path)
+{
+    struct writer *writer = calloc(1, sizeof *writer);
+    uint64_t device = 0;
+    iris_status_t status = iris_i_trace_count(trace, &device);
+
+    if (writer != NULL) {
+        writer->out = malloc(sizeof *writer->out);
+        writer->peers =
+            calloc((size_t)trace->iris->log.num_ranks, sizeof *writer->peers);
+    }
+    if (writer == NULL || writer->out == NULL || writer->peers == NULL) {
+        status = iris_i_fail(&trace->iris->log, IRIS_ERR_NO_MEMORY,
+                             "no memory to write the trace");
+    } else if (status == IRIS_OK) {
+        writer->trace = trace;
+        writer->is_first = 1;
+        count(writer, device);
+        status = write_all(writer, path);
+    }
+    if (writer != NULL) {
+        free(writer->peers);
+        free(writer->out);
+    }
+    free(writer);
+    return status;
+}

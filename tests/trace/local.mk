@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+matrix_tests += %D%/test_trace
