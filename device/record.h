@@ -190,9 +190,10 @@ IRIS_DEVICE void iris_d_record_seen(iris_dev_t dev, iris_d_open_t open,
 IRIS_DEVICE_LARGE void iris_d_record_end(iris_dev_t dev, iris_d_open_t open,
                                          uint64_t seen, iris_bool_t held)
 {
-    uint64_t now = iris_d_clock();
+    uint64_t now;
 
     if (open.slot != IRIS_D_NO_SLOT) {
+        now = iris_d_clock();
         iris_d_record_seen(dev, open, seen, held);
         iris_d_put64(dev, IRIS_D_COLUMN_END, open.slot, now);
     }
