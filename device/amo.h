@@ -96,7 +96,8 @@ IRIS_DEVICE void *iris_d_amo_begin(iris_dev_t *dev, const void *ptr,
     (void)value;
     IRIS_D_HOOK(
         iris_d_suspect(*dev, ptr, how.rank, iris_d_kind_bytes(how.kind)),
-        IRIS_D_CALL(before, *dev, ptr, value, how.rank, iris_d_amo_packed(how)));
+        IRIS_D_CALL(before, *dev, ptr, value, how.rank,
+                    iris_d_amo_packed(how)));
     return place;
 }
 

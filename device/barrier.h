@@ -39,11 +39,11 @@ IRIS_DEVICE void iris_d_announce(IRIS_UNUSED iris_dev_t dev,
     IRIS_D_HOOK(
         dev.watched,
         IRIS_D_CALL(before, dev,
-                      (uint64_t *)(uintptr_t)ours->arrivals + ours->index,
-                      epoch, (int)iris_i_group_ranks(ours)[i],
-                      iris_d_packed(iris_d_ordered(
-                          iris_d_writes(IRIS_OP_STORE, 0, sizeof epoch),
-                          iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM)))));
+                    (uint64_t *)(uintptr_t)ours->arrivals + ours->index, epoch,
+                    (int)iris_i_group_ranks(ours)[i],
+                    iris_d_packed(iris_d_ordered(
+                        iris_d_writes(IRIS_OP_STORE, 0, sizeof epoch),
+                        iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM)))));
     iris_d_store(iris_d_global((uintptr_t)where), sizeof epoch, epoch,
                  iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
     iris_i_group_words(ours)[2 * (size_t)i + 1] = epoch;
@@ -113,13 +113,14 @@ IRIS_DEVICE_LARGE void iris_dev_barrier(iris_wg_t wg, iris_dev_t dev,
     where =
         iris_d_group_word(&words[2 * (iris_d_lane() % IRIS_DEV_GROUP_LANES)]);
     IRIS_D_HOOK(dev.watched,
-                IRIS_D_CALL(before_barrier, dev, ours, iris_d_barrier_packed(IRIS_SCOPE_SYSTEM)));
+                IRIS_D_CALL(before_barrier, dev, ours,
+                            iris_d_barrier_packed(IRIS_SCOPE_SYSTEM)));
     if (iris_d_lane() < IRIS_DEV_GROUP_LANES) {
         iris_d_await_members(dev, ours, count, where);
     }
     IRIS_D_HOOK(dev.watched,
                 IRIS_D_CALL(after_barrier, dev, ours,
-                                     iris_d_barrier_packed(IRIS_SCOPE_SYSTEM)));
+                            iris_d_barrier_packed(IRIS_SCOPE_SYSTEM)));
     iris_wg_barrier(wg);
 }
 

@@ -57,8 +57,8 @@ IRIS_DEVICE iris_d_access_t iris_d_ordered(iris_d_access_t access,
  * On a GPU it is nothing, unless the program is compiled with IRIS_TRACE: then
  * records are written while that is enabled.
  *
- * IRIS_D_CALL(what, dev, ...) is such a call, of iris_d_<what>(). IRIS_D_HOOK_CPU
- * is the hook of what has no iris_dev_t: CPU only. */
+ * IRIS_D_CALL(what, dev, ...) is such a call, of iris_d_<what>().
+ * IRIS_D_HOOK_CPU is the hook of what has no iris_dev_t: CPU only. */
 #if IRIS_D_HOOKED
 #define IRIS_D_HOOK(condition, call)    \
     do {                                \
@@ -92,7 +92,8 @@ IRIS_DEVICE uint64_t iris_d_packed(iris_d_access_t access)
            (uint64_t)access.bytes << IRIS_D_BYTES_SHIFT;
 }
 
-/* The same of a bulk copy's read and of a barrier, which are the workgroup's. */
+/* The same of a bulk copy's read and of a barrier, which are the workgroup's.
+ */
 IRIS_DEVICE uint64_t iris_d_bulk(enum iris_op op, size_t bytes)
 {
     return iris_d_packed(iris_d_reads(op, 0, bytes)) | IRIS_D_ONCE;
@@ -257,7 +258,8 @@ IRIS_CPU_COLD void iris_d_after_barrier(struct iris_cpu_wg *cpu,
 }
 
 /* Around an event of the program's own, which may have operations inside. */
-IRIS_CPU_COLD uint64_t iris_d_before_span(struct iris_cpu_wg *cpu, uint64_t what)
+IRIS_CPU_COLD uint64_t iris_d_before_span(struct iris_cpu_wg *cpu,
+                                          uint64_t what)
 {
     if (cpu == NULL) {
         return 0;
@@ -299,7 +301,8 @@ IRIS_DEVICE uintptr_t iris_d_suspect(iris_dev_t dev, const void *ptr, int rank,
 #endif
 
 #if IRIS_D_TRACES
-#if IRIS_ON_CPU /* a stand-in for a GPU, or the simulation: observers record */
+#if IRIS_ON_CPU /* a stand-in for a GPU, or the simulation: observers record \
+                 */
 #define IRIS_D_OBSERVED(dev, call) \
     do {                           \
         if ((dev)->cpu != NULL) {  \
@@ -314,7 +317,8 @@ IRIS_DEVICE uintptr_t iris_d_suspect(iris_dev_t dev, const void *ptr, int rank,
 IRIS_DEVICE void iris_d_open(iris_dev_t *dev, const void *address,
                              uint64_t value, int rank, uint64_t what)
 {
-    if (dev->trace == NULL) { /* a stand-in's doubt, of what GPUs do not check */
+    if (dev->trace ==
+        NULL) { /* a stand-in's doubt, of what GPUs do not check */
         return;
     }
     dev->open.slot = iris_d_record(*dev, address, value, rank, what);
@@ -344,8 +348,8 @@ IRIS_DEVICE void iris_d_traced_before_both(iris_dev_t *dev, const void *from,
 {
     iris_bool_t reads = (what & 0xfff) == IRIS_OP_GET;
 
-    IRIS_D_OBSERVED(dev, iris_d_before_both(dev->cpu, from, from_rank, to,
-                                            to_rank, what));
+    IRIS_D_OBSERVED(
+        dev, iris_d_before_both(dev->cpu, from, from_rank, to, to_rank, what));
     iris_d_open(dev, reads ? from : to, 0, reads ? from_rank : to_rank,
                 what | (reads ? 0 : IRIS_D_WRITE));
 }
@@ -442,11 +446,10 @@ IRIS_DEVICE void iris_fence(iris_sem_t sem, iris_scope_t scope)
 {
     IRIS_UNUSED struct iris_cpu_wg *cpu = IRIS_D_SELF();
 
-    IRIS_D_HOOK_CPU(cpu,
-                iris_d_before(cpu, NULL, 0, -1,
-                              iris_d_packed(iris_d_ordered(
-                                  iris_d_reads(IRIS_OP_FENCE, -1, 0),
-                                  iris_d_order(sem, scope)))));
+    IRIS_D_HOOK_CPU(cpu, iris_d_before(cpu, NULL, 0, -1,
+                                       iris_d_packed(iris_d_ordered(
+                                           iris_d_reads(IRIS_OP_FENCE, -1, 0),
+                                           iris_d_order(sem, scope)))));
     iris_d_fence(iris_d_order(sem, scope));
     IRIS_D_HOOK_CPU(cpu, iris_d_after(cpu, 0, 0));
 }

@@ -110,9 +110,9 @@ IRIS_DEVICE void iris_d_put_own(iris_dev_t dev, uint32_t slot, uint64_t value,
                                 uint64_t what)
 {
     uintptr_t place = (uintptr_t)iris_d_load_constant(
-        &dev.trace[IRIS_CONTEXT_TAIL_WORDS + IRIS_CONTEXT_OWN_TRACE]);
-    size_t max =
-        (size_t)iris_d_trace_word(dev, IRIS_CONTEXT_TRACE_MAX_EVENTS);
+        &dev.trace[(unsigned)IRIS_CONTEXT_TAIL_WORDS +
+                   (unsigned)IRIS_CONTEXT_OWN_TRACE]);
+    size_t max = (size_t)iris_d_trace_word(dev, IRIS_CONTEXT_TRACE_MAX_EVENTS);
     size_t column = (max * sizeof(uint64_t) + 255) / 256 * 256;
 
     if (place != 0) {

@@ -66,7 +66,7 @@ IRIS_DEVICE_LARGE size_t iris_d_scan(IRIS_UNUSED iris_dev_t dev,
             indices_p[found++] = i;
             IRIS_D_HOOK(dev.watched,
                         IRIS_D_CALL(after_wait, dev, &set.signals[i],
-                                          sizeof(uint64_t), seen, 1));
+                                    sizeof(uint64_t), seen, 1));
         }
     }
     return found;
@@ -93,7 +93,8 @@ IRIS_DEVICE_LARGE size_t iris_d_wait_scan(iris_dev_t dev, iris_d_signals_t set,
 {
     size_t found;
 
-    iris_d_wait_hook(&dev, set.signals, set.count * sizeof(uint64_t), condition);
+    iris_d_wait_hook(&dev, set.signals, set.count * sizeof(uint64_t),
+                     condition);
     found = iris_d_scan(dev, set, condition, indices_p);
     if (found == 0) {
         size_t first = iris_d_first_signal(set.count, set.status);

@@ -33,8 +33,7 @@ IRIS_DEVICE iris_dev_trace_span_t iris_dev_trace_begin(iris_dev_t dev,
 IRIS_DEVICE void iris_dev_trace_end(iris_dev_t dev, iris_dev_trace_span_t span)
 {
     (void)dev, (void)span;
-    IRIS_D_HOOK(dev.watched,
-                IRIS_D_CALL(after_span, dev, span.id, span.what));
+    IRIS_D_HOOK(dev.watched, IRIS_D_CALL(after_span, dev, span.id, span.what));
 }
 
 #endif /* IRIS_DEVICE_TRACE_H */

@@ -86,8 +86,8 @@ IRIS_DEVICE iris_bool_t iris_d_reached(const void *ptr,
 
 /* Before a wait or test of local words, `bytes` of them. Tests may be called
  * over and over, so they count as a possible spin loop. */
-IRIS_DEVICE void iris_d_wait_hook(iris_dev_t *dev, const void *ptr, size_t bytes,
-                                  iris_d_condition_t condition)
+IRIS_DEVICE void iris_d_wait_hook(iris_dev_t *dev, const void *ptr,
+                                  size_t bytes, iris_d_condition_t condition)
 {
     iris_d_access_t access =
         iris_d_ordered(iris_d_reads(IRIS_OP_WAIT, dev->rank, bytes),
@@ -98,7 +98,7 @@ IRIS_DEVICE void iris_d_wait_hook(iris_dev_t *dev, const void *ptr, size_t bytes
     (void)ptr, (void)access;
     IRIS_D_HOOK(iris_d_suspect(*dev, ptr, dev->rank, bytes),
                 IRIS_D_CALL(before, *dev, ptr, condition.value, dev->rank,
-                              iris_d_packed(access)));
+                            iris_d_packed(access)));
 }
 
 /* A wait that did not succeed at once. */

@@ -20,9 +20,8 @@ IRIS_DEVICE void iris_wg_barrier(iris_wg_t wg)
     IRIS_UNUSED struct iris_cpu_wg *cpu = IRIS_D_SELF();
 
     (void)wg;
-    IRIS_D_HOOK_CPU(
-        cpu,
-        iris_d_before(cpu, NULL, 0, -1, iris_d_barrier_packed(IRIS_SCOPE_WG)));
+    IRIS_D_HOOK_CPU(cpu, iris_d_before(cpu, NULL, 0, -1,
+                                       iris_d_barrier_packed(IRIS_SCOPE_WG)));
     iris_d_wg_barrier();
     IRIS_D_HOOK_CPU(cpu, iris_d_after(cpu, 0, 0));
 }
@@ -196,8 +195,7 @@ IRIS_DEVICE void iris_wg_put(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
 
         IRIS_D_HOOK(iris_d_suspect(dev, to_ptr, to_rank, bytes),
                     IRIS_D_CALL(before_both, dev, from_ptr, dev.rank, to_ptr,
-                                       to_rank,
-                                       iris_d_bulk(IRIS_OP_PUT, bytes)));
+                                to_rank, iris_d_bulk(IRIS_OP_PUT, bytes)));
         iris_d_wg_bytes(wg, to, from_ptr, bytes);
         IRIS_D_HOOK(dev.watched, IRIS_D_CALL(after_both, dev, 0));
     }
@@ -213,8 +211,7 @@ IRIS_DEVICE void iris_wg_get(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
 
         IRIS_D_HOOK(iris_d_suspect(dev, from_ptr, from_rank, bytes),
                     IRIS_D_CALL(before_both, dev, from_ptr, from_rank, to_ptr,
-                                       dev.rank,
-                                       iris_d_bulk(IRIS_OP_GET, bytes)));
+                                dev.rank, iris_d_bulk(IRIS_OP_GET, bytes)));
         iris_d_wg_bytes(wg, to_ptr, from, bytes);
         IRIS_D_HOOK(dev.watched, IRIS_D_CALL(after_both, dev, 0));
     }
@@ -233,8 +230,7 @@ IRIS_DEVICE void iris_wg_copy(iris_wg_t wg, iris_dev_t dev, const void *src_ptr,
         IRIS_D_HOOK(iris_d_suspect(dev, src_ptr, from_rank, bytes) |
                         iris_d_suspect(dev, dst_ptr, to_rank, bytes),
                     IRIS_D_CALL(before_both, dev, src_ptr, from_rank, dst_ptr,
-                                       to_rank,
-                                       iris_d_bulk(IRIS_OP_COPY, bytes)));
+                                to_rank, iris_d_bulk(IRIS_OP_COPY, bytes)));
         iris_d_wg_bytes(wg, to, from, bytes);
         IRIS_D_HOOK(dev.watched, IRIS_D_CALL(after_both, dev, 0));
     }

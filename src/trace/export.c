@@ -6,10 +6,12 @@
 
 #include "trace/trace.h"
 
+#include "trace/merge.h"
 #include "trace/out.h"
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct iris_call_type export_call = {
@@ -69,8 +71,8 @@ static uint64_t hash(const char *text)
 }
 
 /* All ranks come to what `status` is on any. */
-static iris_status_t agree(iris_t *iris, iris_status_t status,
-                           const char *file, int merge)
+static iris_status_t agree(iris_t *iris, iris_status_t status, const char *file,
+                           int merge)
 {
     struct iris_call call = {.type = &export_call, .status = status};
 
@@ -90,12 +92,40 @@ static iris_status_t prepare(iris_t *iris, struct iris_trace *trace,
     return status == IRIS_OK ? iris_i_trace_measure_device(trace, 0) : status;
 }
 
+/* Rank 0's part: all ranks have written theirs. */
+static iris_status_t merge_files(iris_t *iris, const char *file)
+{
+    size_t num_ranks = (size_t)iris->log.num_ranks;
+    char *memory = malloc(num_ranks * PATH_MAX);
+    char **paths = malloc(num_ranks * sizeof *paths);
+    struct iris_merge_report report;
+    iris_status_t status = IRIS_OK;
+
+    if (memory == NULL || paths == NULL) {
+        status = iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+                             "no memory to merge traces");
+    }
+    for (size_t i = 0; status == IRIS_OK && i < num_ranks; i++) {
+        paths[i] = memory + i * PATH_MAX;
+        rank_path(file, (int)i, paths[i]);
+    }
+    if (status == IRIS_OK &&
+        iris_i_merge(paths, (int)num_ranks, file, &report) != 0) {
+        status = iris_i_fail(&iris->log, IRIS_ERR_SYSTEM,
+                             "iris_trace_export: %s; free some space there, or "
+                             "choose another file",
+                             report.error);
+    }
+    free(paths);
+    free(memory);
+    return status;
+}
+
 static iris_status_t export_trace(iris_t *iris, struct iris_trace *trace,
                                   const char *file, int merge)
 {
     char path[PATH_MAX];
-    iris_status_t status =
-        agree(iris, prepare(iris, trace, file), file, merge);
+    iris_status_t status = agree(iris, prepare(iris, trace, file), file, merge);
 
     if (status == IRIS_OK) {
         status = iris_i_trace_measure_ranks(trace, 0, IRIS_OK);
@@ -111,6 +141,10 @@ static iris_status_t export_trace(iris_t *iris, struct iris_trace *trace,
                     "and %lld ns to the device",
                     path, (long long)trace->clock.rank_error_ns,
                     (long long)trace->clock.device_error_ns);
+    }
+    if (status == IRIS_OK && merge) {
+        status = iris->log.rank == 0 ? merge_files(iris, file) : IRIS_OK;
+        status = agree(iris, status, file, merge);
     }
     return status;
 }

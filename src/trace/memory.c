@@ -46,8 +46,8 @@ size_t iris_i_trace_offset(size_t max_events, enum iris_trace_column column)
     for (int i = 0; i < (int)column; i++) {
         size_t bytes = max_events * iris_i_trace_width(i);
 
-        offset += (bytes + IRIS_ALIGNMENT - 1) / IRIS_ALIGNMENT *
-                  IRIS_ALIGNMENT;
+        offset +=
+            (bytes + IRIS_ALIGNMENT - 1) / IRIS_ALIGNMENT * IRIS_ALIGNMENT;
     }
     return offset;
 }
@@ -168,9 +168,10 @@ static iris_status_t check_and_make(iris_t *iris, size_t max_events,
                                     struct iris_trace **trace_p)
 {
     if (max_events == 0 || max_events > MAX_EVENTS) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                           "iris_trace_enable: max_events is %zu; pass 1 to %zu",
-                           max_events, MAX_EVENTS);
+        return iris_i_fail(
+            &iris->log, IRIS_ERR_INVALID,
+            "iris_trace_enable: max_events is %zu; pass 1 to %zu", max_events,
+            MAX_EVENTS);
     }
     return make_trace(iris, max_events, trace_p);
 }
@@ -290,8 +291,8 @@ iris_status_t iris_trace_counts(iris_t *iris,
         host = atomic_load(&trace->num_calls);
         counts_p->device_events = least(device, trace->max_events);
         counts_p->host_events = least(host, trace->max_calls);
-        counts_p->dropped = device + host - counts_p->device_events -
-                            counts_p->host_events;
+        counts_p->dropped =
+            device + host - counts_p->device_events - counts_p->host_events;
     }
     return status;
 }

@@ -110,8 +110,7 @@ static bool is_recorded(const struct iris_cpu_event *event)
 static uint64_t packed(const struct iris_cpu_event *event)
 {
     return (uint64_t)event->op | (event->write ? IRIS_D_WRITE : 0) |
-           (event->held ? IRIS_D_HELD : 0) |
-           (uint64_t)(event->sem & 15) << 16 |
+           (event->held ? IRIS_D_HELD : 0) | (uint64_t)(event->sem & 15) << 16 |
            (uint64_t)(event->scope & 15) << 20 |
            (uint64_t)(event->cmp & 15) << 24 |
            (uint64_t)event->bytes << IRIS_D_BYTES_SHIFT;
@@ -130,7 +129,8 @@ static void fill(struct iris_trace *trace, size_t slot,
     words(trace, IRIS_TRACE_CU_ID)[slot] = (int32_t)mine.number;
     longs(trace, IRIS_TRACE_ADDRESS)[slot] = (int64_t)(uintptr_t)event->address;
     longs(trace, IRIS_TRACE_END)[slot] = 0;
-    words(trace, IRIS_TRACE_PAYLOAD)[slot] = iris_d_record_payload(event->bytes);
+    words(trace, IRIS_TRACE_PAYLOAD)[slot] =
+        iris_d_record_payload(event->bytes);
     longs(trace, IRIS_TRACE_VALUE)[slot] = (int64_t)event->value;
     longs(trace, IRIS_TRACE_WHAT)[slot] = (int64_t)packed(event);
     if (mine.kernel != event->kernel) {
@@ -153,8 +153,7 @@ static void begin(struct iris_trace *trace, const struct iris_cpu_event *event,
         return;
     }
     open->slot = atomic_fetch_add(counters, 1);
-    op_index =
-        atomic_fetch_add(&counters[IRIS_TRACE_OP_INDEX_WORD], 1);
+    op_index = atomic_fetch_add(&counters[IRIS_TRACE_OP_INDEX_WORD], 1);
     if (open->slot >= trace->max_events) {
         return;
     }
@@ -209,8 +208,7 @@ iris_status_t iris_i_trace_device(void *self,
 /* ---- Calls of the host ---- */
 
 /* A place for a call; NULL: there is no more space. */
-static struct iris_trace_call *take(struct iris_trace *trace,
-                                    struct open *open)
+static struct iris_trace_call *take(struct iris_trace *trace, struct open *open)
 {
     struct iris_trace_call *call;
 
@@ -250,10 +248,9 @@ void iris_i_trace_host(void *self, const struct iris_host_event *event)
 
 uint64_t iris_trace_begin(iris_t *iris, int event)
 {
-    struct iris_trace *trace =
-        iris_i_enter(iris, "iris_trace_begin") == IRIS_OK
-            ? (struct iris_trace *)iris->trace
-            : NULL;
+    struct iris_trace *trace = iris_i_enter(iris, "iris_trace_begin") == IRIS_OK
+                                   ? (struct iris_trace *)iris->trace
+                                   : NULL;
     struct open open = {.is_call = true};
     struct iris_trace_call *call;
 

@@ -137,7 +137,7 @@ void iris_i_out_print(struct iris_out *out, const char *format, ...)
 /* Bytes of the UTF-8 character that begins there; 0: none does. */
 static size_t utf8_bytes(const unsigned char *c)
 {
-    size_t bytes = c[0] < 0x80                 ? 1
+    size_t bytes = c[0] < 0x80                   ? 1
                    : c[0] >= 0xc2 && c[0] < 0xe0 ? 2
                    : c[0] >= 0xe0 && c[0] < 0xf0 ? 3
                    : c[0] >= 0xf0 && c[0] < 0xf5 ? 4

@@ -57,7 +57,7 @@ struct iris_trace_clock {
     double ns_per_tick;
     int64_t device_error_ns;
     int64_t least_ns, most_ns; /* what offset_ns can be */
-    int64_t offset_ns; /* to add for rank 0's clock */
+    int64_t offset_ns;         /* to add for rank 0's clock */
     int64_t rank_error_ns;
     int64_t start_ns; /* of the trace, by rank 0's clock: time 0 of files */
 };

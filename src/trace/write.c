@@ -90,9 +90,8 @@ static void track_of(struct writer *writer, unsigned xcc, unsigned cu,
     } else {
         snprintf(name, sizeof name, "XCC %u, CU %u", xcc, cu);
     }
-    name_track(writer,
-               &writer->seen[(xcc * CUS_PER_XCC + cu) % MAX_TRACKS], track,
-               name);
+    name_track(writer, &writer->seen[(xcc * CUS_PER_XCC + cu) % MAX_TRACKS],
+               track, name);
 }
 
 /* ---- Times and bytes ---- */
@@ -100,8 +99,8 @@ static void track_of(struct writer *writer, unsigned xcc, unsigned cu,
 /* "ph", "ts" and "dur"; what has not ended is an instant. */
 static void write_times(struct writer *writer, int64_t begin, int64_t end)
 {
-    iris_i_out_print(writer->out, "\"ph\":\"%s\",\"ts\":",
-                     end > begin ? "X" : "i");
+    iris_i_out_print(writer->out,
+                     "\"ph\":\"%s\",\"ts\":", end > begin ? "X" : "i");
     iris_i_out_us(writer->out, begin);
     if (end > begin) {
         iris_i_out_print(writer->out, ",\"dur\":");
@@ -199,10 +198,14 @@ static void write_args(struct writer *writer,
         const char *name;
         enum iris_trace_column column;
     } plain[] = {
-        {"program_id", IRIS_TRACE_PID},    {"pid_m", IRIS_TRACE_PID_M},
-        {"pid_n", IRIS_TRACE_PID_N},       {"target_rank", IRIS_TRACE_TARGET_RANK},
-        {"xcc_id", IRIS_TRACE_XCC_ID},     {"cu_id", IRIS_TRACE_CU_ID},
-        {"op_index", IRIS_TRACE_OP_INDEX}, {"payload_size", IRIS_TRACE_PAYLOAD},
+        {"program_id", IRIS_TRACE_PID},
+        {"pid_m", IRIS_TRACE_PID_M},
+        {"pid_n", IRIS_TRACE_PID_N},
+        {"target_rank", IRIS_TRACE_TARGET_RANK},
+        {"xcc_id", IRIS_TRACE_XCC_ID},
+        {"cu_id", IRIS_TRACE_CU_ID},
+        {"op_index", IRIS_TRACE_OP_INDEX},
+        {"payload_size", IRIS_TRACE_PAYLOAD},
     };
 
     iris_i_out_print(
@@ -233,10 +236,9 @@ static void write_operation(struct writer *writer,
         writer->out,
         iris_i_trace_event_name(
             trace, (int)iris_i_trace_at(chunk, IRIS_TRACE_EVENT_ID, i), text));
-    iris_i_out_print(writer->out,
-                     ",\"cat\":\"iris\",\"pid\":%d,\"tid\":\"%s\",",
-                     (int)iris_i_trace_at(chunk, IRIS_TRACE_CUR_RANK, i),
-                     track);
+    iris_i_out_print(
+        writer->out, ",\"cat\":\"iris\",\"pid\":%d,\"tid\":\"%s\",",
+        (int)iris_i_trace_at(chunk, IRIS_TRACE_CUR_RANK, i), track);
     end = end == 0 ? 0 : iris_i_trace_device_ns(&trace->clock, end);
     write_times(writer, begin, end == begin ? begin + 1 : end);
     write_args(writer, chunk, i);
@@ -332,8 +334,7 @@ static void write_call(struct writer *writer,
                                        ? iris_i_trace_event_name(
                                              writer->trace, call->user, text)
                                        : iris_i_trace_call_name(call));
-    iris_i_out_print(writer->out,
-                     ",\"cat\":\"%s\",\"pid\":%d,\"tid\":\"%s\",",
+    iris_i_out_print(writer->out, ",\"cat\":\"%s\",\"pid\":%d,\"tid\":\"%s\",",
                      call->user != 0 ? "iris_user" : "iris_host",
                      own_rank(writer), track);
     write_times(writer, begin,
@@ -351,8 +352,7 @@ static void write_command_line(struct writer *writer)
 {
     char text[1024];
     FILE *file = fopen("/proc/self/cmdline", "re");
-    size_t bytes =
-        file == NULL ? 0 : fread(text, 1, sizeof text - 1, file);
+    size_t bytes = file == NULL ? 0 : fread(text, 1, sizeof text - 1, file);
 
     if (file != NULL) {
         fclose(file);
@@ -439,8 +439,8 @@ static void count(struct writer *writer, uint64_t device)
     const struct iris_trace *trace = writer->trace;
     uint64_t calls = atomic_load(&trace->num_calls);
 
-    writer->num_device = device < trace->max_events ? device
-                                                    : trace->max_events;
+    writer->num_device =
+        device < trace->max_events ? device : trace->max_events;
     writer->num_calls = calls < trace->max_calls ? calls : trace->max_calls;
     writer->dropped = device + calls - writer->num_device - writer->num_calls;
     if (writer->dropped > 0) {

@@ -35,8 +35,7 @@ IRIS_KERNEL(exchange, struct exchange_args)
     iris_dev_trace_span_t span = iris_dev_trace_begin(dev, PHASE);
     int partner = (dev.rank + dev.num_ranks / 2) % dev.num_ranks;
 
-    IRIS_WG_LANES(wg, i, LANES)
-    {
+    IRIS_WG_LANES (wg, i, LANES) {
         int64_t value = iris_load(dev, &args->data[i], partner);
 
         iris_store(dev, &args->data[LANES + i], value + 1, partner);
@@ -78,8 +77,7 @@ static int read_words(iris_t *iris, int64_t words[IRIS_CONTEXT_TAIL_WORDS])
 static int read_column(iris_t *iris, const int64_t *words, int column,
                        size_t width, void *to)
 {
-    CHECK_OK(harness_read(iris, to,
-                          (const void *)(uintptr_t)words[4 + column],
+    CHECK_OK(harness_read(iris, to, (const void *)(uintptr_t)words[4 + column],
                           NUM_EVENTS * width));
     return 0;
 }
@@ -161,10 +159,10 @@ static int enabled(iris_t *iris, void *arg)
     CHECK_EQUAL(words[0], 1);
     CHECK_EQUAL(words[1], MAX_EVENTS);
     CHECK(run_exchange(iris, memory) == 0);
-    CHECK_OK(harness_read(iris, &counters[0],
-                          (const void *)(uintptr_t)words[2], 4));
-    CHECK_OK(harness_read(iris, &counters[1],
-                          (const void *)(uintptr_t)words[3], 4));
+    CHECK_OK(
+        harness_read(iris, &counters[0], (const void *)(uintptr_t)words[2], 4));
+    CHECK_OK(
+        harness_read(iris, &counters[1], (const void *)(uintptr_t)words[3], 4));
     CHECK_EQUAL(counters[0], NUM_EVENTS);
     CHECK_EQUAL(counters[1], NUM_EVENTS);
     CHECK(check_columns(iris, words) == 0);
@@ -202,8 +200,8 @@ static int overfull(iris_t *iris, void *arg)
     CHECK_EQUAL(counts.device_events, 3);
     CHECK_EQUAL(counts.dropped, NUM_EVENTS - 3);
     /* Behind the third element of a column nothing is written. */
-    CHECK_OK(harness_read(iris, pid, (const void *)(uintptr_t)words[8],
-                          sizeof pid));
+    CHECK_OK(
+        harness_read(iris, pid, (const void *)(uintptr_t)words[8], sizeof pid));
     memset(guard, 0, sizeof guard);
     CHECK(memcmp(pid + 3, guard, sizeof pid - 12) == 0);
     /* Enabling again makes space. */

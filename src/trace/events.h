@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The events of a trace file, ours or upstream's, one after the other.
+ */
+#ifndef IRIS_SRC_TRACE_EVENTS_H
+#define IRIS_SRC_TRACE_EVENTS_H
+
+#include "trace/json.h"
+
+/* One event. What it does not have is 0 or empty, ranks -1. */
+struct iris_event {
+    char name[64];
+    char cat[16];
+    char ph; /* X, i, M, C, s, f */
+    int64_t ts_ns;
+    int64_t dur_ns;
+    int pid;
+    char tid[32];
+    int target_rank;
+    int64_t program_id;
+    uint64_t address;
+    uint64_t offset;
+    int has_offset;
+    uint64_t payload;
+    uint64_t value;
+    int signal; /* others may wait for what it writes */
+    int held;   /* a wait that ended so */
+    uint64_t launch;
+    char kernel[64];
+    const char *raw; /* as it is in the file, until the next one */
+    size_t raw_bytes;
+    size_t ts_begin, ts_end; /* where in `raw` the number of "ts" is */
+};
+
+/* What a file says of itself. */
+struct iris_trace_file {
+    int rank; /* -1: of several */
+    int world_size;
+    int ticks; /* times are upstream's cycles of 10 ns, not microseconds */
+    uint64_t num_events, host_events, dropped;
+    int64_t clock_error_ns, device_error_ns;
+    char process[64], host[64];
+};
+
+/* Reads the file from the start: calls `event` for each event, and fills
+ * *file_p. The file may say late what its times are: see ticks above. 0; or -1,
+ * with why in `json->error`; or what `event` returns if that is not 0. */
+int iris_i_events_read(struct iris_json *json, struct iris_trace_file *file_p,
+                       int (*event)(void *arg, const struct iris_event *event),
+                       void *arg);
+
+#endif /* IRIS_SRC_TRACE_EVENTS_H */

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One trace of several ranks' files, with arrows between their events.
+ */
+#include "config.h"
+
+#include "trace/merge.h"
+
+#include "trace/flows.h"
+#include "trace/out.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct merge {
+    char *const *paths;
+    int count;
+    struct iris_json *json;
+    struct iris_out *out;
+    struct iris_flows flows;
+    struct iris_merge_report *report;
+    struct iris_trace_file total;
+    int64_t first_ns; /* the earliest time of all files */
+    int num_ticks;    /* files with upstream's times */
+    int is_first;
+};
+
+static int fail(struct merge *merge, const char *why)
+{
+    snprintf(merge->report->error, sizeof merge->report->error, "%s", why);
+    return -1;
+}
+
+/* ---- First pass: what there is ---- */
+
+static int look(void *arg, const struct iris_event *event)
+{
+    struct merge *merge = arg;
+
+    if (event->ph != 'M' && event->ts_ns < merge->first_ns) {
+        merge->first_ns = event->ts_ns;
+    }
+    if (iris_i_flows_add(&merge->flows, event) != 0) {
+        return fail(merge, "no memory for signals and waits");
+    }
+    return 0;
+}
+
+static void add_file(struct merge *merge, const struct iris_trace_file *file)
+{
+    struct iris_trace_file *total = &merge->total;
+
+    merge->num_ticks += file->ticks;
+    total->num_events += file->num_events;
+    total->host_events += file->host_events;
+    total->dropped += file->dropped;
+    if (file->world_size > total->world_size) {
+        total->world_size = file->world_size;
+    }
+    if (file->clock_error_ns > total->clock_error_ns) {
+        total->clock_error_ns = file->clock_error_ns;
+    }
+    if (file->device_error_ns > total->device_error_ns) {
+        total->device_error_ns = file->device_error_ns;
+    }
+}
+
+static int read_one(struct merge *merge, const char *path,
+                    struct iris_trace_file *file_p,
+                    int (*event)(void *arg, const struct iris_event *event))
+{
+    int ret = iris_i_json_open(merge->json, path);
+
+    if (ret == 0) {
+        ret = iris_i_events_read(merge->json, file_p, event, merge);
+        iris_i_json_close(merge->json);
+    }
+    if (ret != 0 && merge->report->error[0] == '\0') {
+        fail(merge, merge->json->error);
+    }
+    return ret;
+}
+
+static int read_all(struct merge *merge,
+                    int (*event)(void *arg, const struct iris_event *event),
+                    int is_first_pass)
+{
+    struct iris_trace_file file;
+
+    for (int i = 0; i < merge->count; i++) {
+        if (read_one(merge, merge->paths[i], &file, event) != 0) {
+            return -1;
+        }
+        if (is_first_pass) {
+            add_file(merge, &file);
+        }
+    }
+    return 0;
+}
+
+/* ---- Second pass: copying ---- */
+
+static void begin_event(struct merge *merge)
+{
+    iris_i_out_print(merge->out, "%s\n", merge->is_first ? "" : ",");
+    merge->is_first = 0;
+}
+
+/* Of upstream's files the earliest time becomes 0, as upstream's own merge has
+ * it; ours have a common time 0 already. */
+static int copy(void *arg, const struct iris_event *event)
+{
+    struct merge *merge = arg;
+
+    begin_event(merge);
+    merge->report->events += event->ph != 'M';
+    if (merge->num_ticks == 0 || event->ts_end == 0) {
+        iris_i_out_write(merge->out, event->raw, event->raw_bytes);
+        return 0;
+    }
+    iris_i_out_write(merge->out, event->raw, event->ts_begin);
+    iris_i_out_print(merge->out, "%lld",
+                     (long long)((event->ts_ns - merge->first_ns) / 1000));
+    iris_i_out_write(merge->out, event->raw + event->ts_end,
+                     event->raw_bytes - event->ts_end);
+    return 0;
+}
+
+/* ---- Arrows ---- */
+
+static void write_end(struct merge *merge, const char *phase, const char *name,
+                      unsigned long long id, const struct iris_flow_end *end)
+{
+    begin_event(merge);
+    iris_i_out_print(merge->out,
+                     "{\"name\":\"%s\",\"cat\":\"iris_flow\",\"ph\":\"%s\","
+                     "\"id\":%llu,\"pid\":%d,\"tid\":\"%s\",\"ts\":",
+                     name, phase, id, end->pid, end->tid);
+    iris_i_out_us(merge->out, end->ns);
+    iris_i_out_print(merge->out, phase[0] == 'f' ? ",\"bp\":\"e\"}" : "}");
+}
+
+static void write_flows(struct merge *merge)
+{
+    const struct iris_flows *flows = &merge->flows;
+    unsigned long long id = 0;
+
+    for (size_t i = 0; i < flows->waits.count; i++) {
+        const struct iris_flow_point *wait = &flows->waits.points[i];
+        const struct iris_flow_point *signal =
+            iris_i_flows_signal_of(flows, wait);
+
+        if (signal == NULL) {
+            continue;
+        }
+        merge->report->joined++;
+        if (signal->at.ns > wait->end_ns) {
+            int64_t early = signal->at.ns - wait->end_ns;
+
+            merge->report->early++;
+            if (early > merge->report->worst_early_ns) {
+                merge->report->worst_early_ns = early;
+            }
+        }
+        write_end(merge, "s", "signal", ++id, &signal->at);
+        write_end(merge, "f", "signal", id, &wait->at);
+    }
+    for (size_t i = 0; i < flows->signals.count; i++) {
+        const struct iris_flow_point *signal = &flows->signals.points[i];
+
+        if (signal->put.pid >= 0) {
+            write_end(merge, "s", "put", ++id, &signal->put);
+            write_end(merge, "f", "put", id, &signal->at);
+        }
+    }
+    merge->report->signals = flows->signals.count;
+    merge->report->waits = flows->waits.count;
+}
+
+/* ---- The whole ---- */
+
+static void write_metadata(struct merge *merge)
+{
+    const struct iris_trace_file *total = &merge->total;
+    int ticks = merge->num_ticks > 0;
+
+    iris_i_out_print(
+        merge->out,
+        "\n],\n\"displayTimeUnit\":\"ns\",\n\"metadata\":{\"schema_version\":"
+        "\"1.1\",\"total_events\":%llu,\"num_events\":%llu,"
+        "\"host_events\":%llu,\"dropped\":%llu,\"world_size\":%d,"
+        "\"time_unit\":\"%s\",\"timestamp_offset\":%lld,"
+        "\"clock_error_ns\":%lld,\"device_clock_error_ns\":%lld,"
+        "\"aligned\":\"%s\"}}\n",
+        (unsigned long long)merge->report->events,
+        (unsigned long long)total->num_events,
+        (unsigned long long)total->host_events,
+        (unsigned long long)total->dropped, total->world_size,
+        ticks ? "cycles (s_memrealtime @ 100MHz)" : "us",
+        ticks ? (long long)(merge->first_ns / 1000) : 0,
+        (long long)total->clock_error_ns, (long long)total->device_error_ns,
+        ticks ? "minimum timestamp across all ranks" : "rank 0's clock");
+}
+
+static int write_all(struct merge *merge, const char *path)
+{
+    int ret, error;
+
+    iris_i_out_open(merge->out, path);
+    iris_i_out_print(merge->out, "{\"traceEvents\":[");
+    ret = read_all(merge, copy, 0);
+    if (ret == 0) {
+        write_flows(merge);
+        write_metadata(merge);
+    }
+    error = iris_i_out_close(merge->out, ret == 0);
+    if (ret == 0 && error != 0) {
+        snprintf(merge->report->error, sizeof merge->report->error,
+                 "cannot write %.200s: %s", path, strerror(error));
+        return -1;
+    }
+    return ret;
+}
+
+static int merge_files(struct merge *merge, const char *path)
+{
+    if (read_all(merge, look, 1) != 0) {
+        return -1;
+    }
+    if (merge->num_ticks != 0 && merge->num_ticks != merge->count) {
+        return fail(merge, "some of the files have times in cycles, others in "
+                           "microseconds; merge files of one kind");
+    }
+    iris_i_flows_sort(&merge->flows);
+    return write_all(merge, path);
+}
+
+int iris_i_merge(char *const *paths, int count, const char *out,
+                 struct iris_merge_report *report_p)
+{
+    struct merge merge = {.paths = paths,
+                          .count = count,
+                          .report = report_p,
+                          .first_ns = INT64_MAX,
+                          .is_first = 1};
+    int ret;
+
+    memset(report_p, 0, sizeof *report_p);
+    merge.json = malloc(sizeof *merge.json);
+    merge.out = malloc(sizeof *merge.out);
+    if (merge.json == NULL || merge.out == NULL ||
+        iris_i_flows_open(&merge.flows) != 0) {
+        ret = fail(&merge, "no memory");
+    } else {
+        ret = merge_files(&merge, out);
+    }
+    iris_i_flows_close(&merge.flows);
+    free(merge.json);
+    free(merge.out);
+    return ret;
+}
