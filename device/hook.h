@@ -338,7 +338,7 @@ IRIS_DEVICE void iris_d_traced_after(iris_dev_t *dev, iris_bool_t write,
 {
     (void)write;
     IRIS_D_OBSERVED(dev, iris_d_after(dev->cpu, write, seen));
-    iris_d_record_end(*dev, dev->open, seen, 1);
+    iris_d_record_end(*dev, dev->open, seen, 0);
 }
 
 /* Of the two sides the one that may be far is recorded. */
@@ -357,7 +357,7 @@ IRIS_DEVICE void iris_d_traced_before_both(iris_dev_t *dev, const void *from,
 IRIS_DEVICE void iris_d_traced_after_both(iris_dev_t *dev, uint64_t value)
 {
     IRIS_D_OBSERVED(dev, iris_d_after_both(dev->cpu, value));
-    iris_d_record_end(*dev, dev->open, value, 1);
+    iris_d_record_end(*dev, dev->open, value, 0);
 }
 
 IRIS_DEVICE void iris_d_traced_after_wait(iris_dev_t *dev, const void *address,
@@ -386,7 +386,7 @@ IRIS_DEVICE void iris_d_traced_after_barrier(iris_dev_t *dev, const void *group,
 {
     (void)group, (void)what;
     IRIS_D_OBSERVED(dev, iris_d_after_barrier(dev->cpu, group, what));
-    iris_d_record_end(*dev, dev->open, 0, 1);
+    iris_d_record_end(*dev, dev->open, 0, 0);
 }
 
 IRIS_DEVICE void iris_d_traced_expects(iris_dev_t *dev, uint64_t expected)
@@ -412,7 +412,7 @@ IRIS_DEVICE void iris_d_traced_after_span(iris_dev_t *dev, uint64_t id,
     IRIS_D_OBSERVED(dev, iris_d_after_span(dev->cpu, id, what));
     dev->open.slot = (uint32_t)id;
     dev->open.what = what;
-    iris_d_record_end(*dev, dev->open, 0, 1);
+    iris_d_record_end(*dev, dev->open, 0, 0);
 }
 #endif
 

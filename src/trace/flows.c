@@ -71,7 +71,7 @@ static int append(struct iris_flow_list *list,
 static int add_signal(struct iris_flows *flows, const struct iris_event *event,
                       struct iris_flow_point *point)
 {
-    const struct iris_flow_put *put = put_of(flows, event);
+    struct iris_flow_put *put = put_of(flows, event);
 
     point->rank = event->target_rank;
     point->at = end_at(event, event->ts_ns);
@@ -80,6 +80,7 @@ static int add_signal(struct iris_flows *flows, const struct iris_event *event,
         put->launch == event->launch && put->program_id == event->program_id &&
         put->target == event->target_rank) {
         point->put = put->at;
+        put->at.tid[0] = '\0'; /* the next signal is not this put's */
     }
     return append(&flows->signals, point);
 }

@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: MIT
 matrix_tests += %D%/test_trace
+rank_tests += %D%/test_export

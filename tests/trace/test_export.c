@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Exported traces: what files say is what observers have seen, arrows join the
+ * right pairs, and no signal is seen before it was sent.
+ */
+#define IRIS_TRACE 1 /* before the device API */
+#include "config.h"
+
+#include "support/harness.h"
+
+#include <iris/device.h>
+
+#include "context/context.h"
+#include "trace/events.h"
+#include "trace/merge.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RANKS 4
+#define WORDS 16
+
+struct ring_args {
+    const int64_t *context;
+    uint64_t *data;
+    uint64_t *signal; /* from the rank before this one */
+    uint64_t *answer; /* from the rank behind it */
+    uint64_t rounds;
+};
+
+/* Rounds of a put to the next rank, its signal, and an answer to it. */
+IRIS_KERNEL(ring, struct ring_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    int next = (dev.rank + 1) % dev.num_ranks;
+    int last = (dev.rank + dev.num_ranks - 1) % dev.num_ranks;
+
+    for (uint64_t round = 1; round <= args->rounds; round++) {
+        iris_wg_put_signal(wg, dev, args->data, args->data + WORDS,
+                           WORDS * sizeof(uint64_t), args->signal, round,
+                           next);
+        if (iris_wg_leader(wg)) {
+            (void)iris_wait_until_u64(dev, args->signal, IRIS_CMP_EQ, round);
+            iris_signal_add(dev, args->answer, 1, last);
+            (void)iris_wait_until_u64(dev, args->answer, IRIS_CMP_GE, round);
+        }
+        iris_wg_barrier(wg);
+    }
+}
+
+static int run_ring(iris_t *iris, uint64_t rounds)
+{
+    struct ring_args args = {.context = iris_device_context(iris),
+                             .rounds = rounds};
+    void *memory;
+
+    CHECK_OK(iris_calloc(iris, 1, 4096, &memory));
+    args.data = memory;
+    args.signal = args.data + 2 * WORDS;
+    args.answer = args.signal + 1;
+    CHECK_OK(iris_launch(iris, ring, 1, 1, &args, sizeof args, NULL));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    return 0;
+}
+
+/* ---- Reading back ---- */
+
+struct seen {
+    uint64_t puts, stores, adds, waits, flows, counters, spans, calls;
+    uint64_t without_end;
+};
+
+static int look(void *arg, const struct iris_event *event)
+{
+    struct seen *seen = arg;
+
+    seen->puts += strcmp(event->name, "put") == 0 && event->ph == 'X';
+    seen->stores += strcmp(event->name, "store") == 0;
+    seen->adds += strcmp(event->name, "atomic_add") == 0;
+    seen->waits += strcmp(event->name, "wait") == 0;
+    seen->spans += strcmp(event->name, "my \"phase\"") == 0;
+    seen->flows += event->ph == 'f';
+    seen->counters += event->ph == 'C';
+    seen->calls += strcmp(event->cat, "iris_host") == 0;
+    seen->without_end += event->ph == 'i';
+    return 0;
+}
+
+static int read_file(const char *path, struct seen *seen,
+                     struct iris_trace_file *file)
+{
+    struct iris_json *json = malloc(sizeof *json);
+    int ret;
+
+    memset(seen, 0, sizeof *seen);
+    ret = iris_i_json_open(json, path);
+    if (ret == 0) {
+        ret = iris_i_events_read(json, file, look, seen);
+        iris_i_json_close(json);
+    }
+    if (ret != 0) {
+        print_error("%s\n", json->error);
+    }
+    free(json);
+    return ret;
+}
+
+struct file {
+    char name[300];
+    int merge;
+};
+
+#define ROUNDS 20
+
+static int check_files(iris_t *iris, const struct file *file)
+{
+    uint64_t n = (uint64_t)iris_num_ranks(iris);
+    struct iris_trace_file about;
+    struct seen seen;
+    char path[400];
+    char *dot = strstr(file->name, ".json");
+
+    snprintf(path, sizeof path, "%.*s_rank%d%s", (int)(dot - file->name),
+             file->name, iris_rank(iris), dot);
+    CHECK(read_file(path, &seen, &about) == 0);
+    CHECK_EQUAL(about.rank, iris_rank(iris));
+    CHECK_EQUAL(about.world_size, n);
+    CHECK_EQUAL(about.num_events, 5 * ROUNDS);
+    CHECK_EQUAL(seen.puts, ROUNDS);
+    CHECK_EQUAL(seen.stores, ROUNDS);
+    CHECK_EQUAL(seen.adds, ROUNDS);
+    CHECK_EQUAL(seen.waits, 2 * ROUNDS);
+    CHECK_EQUAL(seen.spans, 1);
+    CHECK_EQUAL(seen.without_end, 0);
+    CHECK(n == 1 || seen.counters > 0);
+    CHECK(seen.calls >= 3);
+    if (iris_rank(iris) == 0 && file->merge) {
+        CHECK(read_file(file->name, &seen, &about) == 0);
+        CHECK_EQUAL(seen.puts, n * ROUNDS);
+        CHECK_EQUAL(seen.waits, n * 2 * ROUNDS);
+        CHECK_EQUAL(seen.flows, n * 3 * ROUNDS);
+    }
+    return 0;
+}
+
+static int exported(iris_t *iris, void *arg)
+{
+    const struct file *file = arg;
+    uint64_t span;
+
+    CHECK_OK(iris_trace_enable(iris, 1000));
+    CHECK_OK(iris_trace_name(iris, 2051, "my \"phase\""));
+    span = iris_trace_begin(iris, 2051);
+    CHECK(span != 0);
+    CHECK(run_ring(iris, ROUNDS) == 0);
+    iris_trace_end(iris, span);
+    CHECK_OK(iris_trace_export(iris, file->name, file->merge));
+    CHECK(check_files(iris, file) == 0);
+    return 0;
+}
+
+static void run_exported(const char *name, int merge)
+{
+    struct file file = {.merge = merge};
+
+    snprintf(file.name, sizeof file.name, "%s/%s", harness_folder(), name);
+    harness_run_all(exported, &file);
+}
+
+static void a_merged_trace_has_all_and_joins_signals_and_waits(void **state)
+{
+    (void)state;
+    run_exported("merged.json", 1);
+}
+
+static void a_rank_has_a_file_of_its_own(void **state)
+{
+    (void)state;
+    run_exported("alone.json", 0);
+}
+
+#if HAVE_ZLIB
+static void a_name_with_gz_is_compressed(void **state)
+{
+    char path[400];
+    unsigned char magic[2] = {0};
+    FILE *stream;
+
+    (void)state;
+    run_exported("small.json.gz", 1);
+    snprintf(path, sizeof path, "%s/small.json.gz", harness_folder());
+    stream = fopen(path, "r");
+    if (stream != NULL) { /* no launcher of other ranks had the test */
+        assert_int_equal(fread(magic, 1, 2, stream), 2);
+        fclose(stream);
+        assert_int_equal(magic[0], 0x1f);
+        assert_int_equal(magic[1], 0x8b);
+    }
+}
+#endif
+
+/* ---- One clock ---- */
+
+static int timed(iris_t *iris, void *arg)
+{
+    size_t rounds = harness_count(1000000 / RANKS / 2, 2500);
+    struct iris_merge_report report;
+    char *paths[RANKS], out[400];
+    const char *name = arg;
+
+    CHECK_OK(iris_trace_enable(iris, 5 * rounds));
+    CHECK(run_ring(iris, rounds) == 0);
+    CHECK_OK(iris_trace_export(iris, name, 0));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    if (iris_rank(iris) != 0) {
+        return 0;
+    }
+    for (int i = 0; i < RANKS; i++) {
+        paths[i] = malloc(400);
+        snprintf(paths[i], 400, "%.*s_rank%d.json", (int)strlen(name) - 5, name,
+                 i);
+    }
+    snprintf(out, sizeof out, "%s.all.json", name);
+    CHECK_EQUAL(iris_i_merge(paths, RANKS, out, &report), 0);
+    CHECK_EQUAL(report.waits, 2 * rounds * RANKS);
+    CHECK_EQUAL(report.joined, report.waits);
+    CHECK_EQUAL(report.early, 0);
+    for (int i = 0; i < RANKS; i++) {
+        unlink(paths[i]);
+        free(paths[i]);
+    }
+    unlink(out);
+    return 0;
+}
+
+static void no_signal_is_seen_before_it_was_sent(void **state)
+{
+    char name[300];
+
+    (void)state;
+    snprintf(name, sizeof name, "%s/clock.json", harness_folder());
+    harness_run_sim(RANKS, timed, name);
+}
+
+/* ---- The disk ---- */
+
+static int full(iris_t *iris, void *arg)
+{
+    const char *folder = arg;
+    char name[400];
+
+    CHECK_OK(iris_trace_enable(iris, 100));
+    CHECK(run_ring(iris, 5) == 0);
+    snprintf(name, sizeof name, "%s/trace.json", folder);
+    CHECK_STATUS(iris_trace_export(iris, name, 1), IRIS_ERR_SYSTEM);
+    return 0;
+}
+
+/* The rank's file is there as a folder: nothing takes its place, and nothing is
+ * left beside it. */
+static void what_cannot_be_written_leaves_nothing(void **state)
+{
+    char folder[300], path[400];
+
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/taken", harness_folder());
+    assert_int_equal(mkdir(folder, 0700), 0);
+    snprintf(path, sizeof path, "%s/trace_rank0.json", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    harness_run(1, full, folder);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_merged_trace_has_all_and_joins_signals_and_waits),
+        cmocka_unit_test(a_rank_has_a_file_of_its_own),
+#if HAVE_ZLIB
+        cmocka_unit_test(a_name_with_gz_is_compressed),
+#endif
+        cmocka_unit_test(no_signal_is_seen_before_it_was_sent),
+        cmocka_unit_test(what_cannot_be_written_leaves_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
