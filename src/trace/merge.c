@@ -174,6 +174,8 @@ static void write_flows(struct merge *merge)
             write_end(merge, "f", "put", id, &signal->at);
         }
     }
+    merge->report->clock_error_ns = merge->total.clock_error_ns;
+    merge->report->device_error_ns = merge->total.device_error_ns;
     merge->report->signals = flows->signals.count;
     merge->report->waits = flows->waits.count;
 }

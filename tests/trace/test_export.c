@@ -40,8 +40,7 @@ IRIS_KERNEL(ring, struct ring_args)
 
     for (uint64_t round = 1; round <= args->rounds; round++) {
         iris_wg_put_signal(wg, dev, args->data, args->data + WORDS,
-                           WORDS * sizeof(uint64_t), args->signal, round,
-                           next);
+                           WORDS * sizeof(uint64_t), args->signal, round, next);
         if (iris_wg_leader(wg)) {
             (void)iris_wait_until_u64(dev, args->signal, IRIS_CMP_EQ, round);
             iris_signal_add(dev, args->answer, 1, last);
@@ -63,6 +62,7 @@ static int run_ring(iris_t *iris, uint64_t rounds)
     args.answer = args.signal + 1;
     CHECK_OK(iris_launch(iris, ring, 1, 1, &args, sizeof args, NULL));
     CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_OK(iris_free(iris, memory));
     return 0;
 }
 
@@ -204,20 +204,15 @@ static void a_name_with_gz_is_compressed(void **state)
 
 /* ---- One clock ---- */
 
-static int timed(iris_t *iris, void *arg)
+#define CLOCK_ROUNDS 2500
+
+/* What the files of all ranks say. On a GPU each rank measures the device's
+ * clock by itself, which has an error that the files know. */
+static int check_clock(iris_t *iris, const char *name)
 {
-    size_t rounds = harness_count(1000000 / RANKS / 2, 2500);
     struct iris_merge_report report;
     char *paths[RANKS], out[400];
-    const char *name = arg;
 
-    CHECK_OK(iris_trace_enable(iris, 5 * rounds));
-    CHECK(run_ring(iris, rounds) == 0);
-    CHECK_OK(iris_trace_export(iris, name, 0));
-    CHECK_OK(iris_barrier(iris, NULL, NULL));
-    if (iris_rank(iris) != 0) {
-        return 0;
-    }
     for (int i = 0; i < RANKS; i++) {
         paths[i] = malloc(400);
         snprintf(paths[i], 400, "%.*s_rank%d.json", (int)strlen(name) - 5, name,
@@ -225,14 +220,36 @@ static int timed(iris_t *iris, void *arg)
     }
     snprintf(out, sizeof out, "%s.all.json", name);
     CHECK_EQUAL(iris_i_merge(paths, RANKS, out, &report), 0);
-    CHECK_EQUAL(report.waits, 2 * rounds * RANKS);
+    CHECK_EQUAL(report.waits, 2 * CLOCK_ROUNDS * RANKS);
     CHECK_EQUAL(report.joined, report.waits);
-    CHECK_EQUAL(report.early, 0);
+    CHECK(report.worst_early_ns <= 2 * report.device_error_ns);
+    if (!harness_on_gpu(iris)) {
+        CHECK_EQUAL(report.device_error_ns, 0);
+        CHECK_EQUAL(report.early, 0);
+    }
     for (int i = 0; i < RANKS; i++) {
         unlink(paths[i]);
         free(paths[i]);
     }
     unlink(out);
+    return 0;
+}
+
+/* A million pairs of a signal and the wait that it ended in a long run. */
+static int timed(iris_t *iris, void *arg)
+{
+    size_t times = harness_count(1000000 / (2 * CLOCK_ROUNDS * RANKS), 1);
+
+    CHECK_OK(iris_trace_enable(iris, 5 * CLOCK_ROUNDS));
+    for (size_t i = 0; i < times; i++) {
+        CHECK_OK(iris_trace_reset(iris));
+        CHECK(run_ring(iris, CLOCK_ROUNDS) == 0);
+        CHECK_OK(iris_trace_export(iris, arg, 0));
+        if (iris_rank(iris) == 0) {
+            CHECK(check_clock(iris, arg) == 0);
+        }
+        CHECK_OK(iris_barrier(iris, NULL, NULL));
+    }
     return 0;
 }
 
