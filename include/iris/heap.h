@@ -146,6 +146,14 @@ IRIS_API iris_status_t iris_free(iris_t *iris, void *ptr);
  *  IRIS_ERR_NO_MEMORY    no memory for a record; the allocation stays */
 IRIS_API iris_status_t iris_free_later(iris_t *iris, void *ptr);
 
+/** Names the allocation of this rank's heap that `ptr` is in, for messages and
+ *  traces: iris_name(iris, inbox, "inbox"). The name is copied, has at most 47
+ *  characters, and goes with the allocation; NULL takes it away. Not
+ *  collective. Thread-safe. IRIS_ERR_INVALID (nothing is allocated there, the
+ *  name is too long), IRIS_ERR_NO_MEMORY */
+IRIS_API iris_status_t iris_name(iris_t *iris, const void *ptr,
+                                 const char *name);
+
 /** Frees now what every rank has given to iris_free_later(). Collective. Waits
  *  for this rank's streams, as far as they had work when something was
  *  released: none of that may wait for what this rank's host has yet to do.

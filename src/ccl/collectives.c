@@ -63,6 +63,22 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
     return status == IRIS_OK ? iris_i_ccl_launch(iris, call) : status;
 }
 
+static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
+{
+    struct iris_host_event event = {.op = IRIS_HOST_COLLECTIVE,
+                                    .rank = iris->log.rank,
+                                    .target_rank = -1,
+                                    .stream = call->options.stream,
+                                    .group = call->group,
+                                    .kernel = call->name,
+                                    .address = call->out,
+                                    .source = call->in,
+                                    .bytes = call->bytes};
+
+    iris_i_hooks_before(&iris->hooks, &event);
+    return iris_i_hooks_after(&iris->hooks, &event, enqueue(iris, call));
+}
+
 static iris_status_t run(iris_t *iris, struct iris_ccl_call *call,
                          const struct iris_ccl_options *options)
 {
@@ -74,7 +90,7 @@ static iris_status_t run(iris_t *iris, struct iris_ccl_call *call,
     if (status == IRIS_OK) {
         status = iris_i_ccl_check(iris, call);
     }
-    return status == IRIS_OK ? enqueue(iris, call) : status;
+    return status == IRIS_OK ? enqueue_watched(iris, call) : status;
 }
 
 iris_status_t iris_all_reduce(iris_t *iris, const void *in, void *out,

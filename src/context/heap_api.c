@@ -138,6 +138,14 @@ iris_status_t iris_heap_stats_sized(const iris_t *iris,
     return IRIS_OK;
 }
 
+iris_status_t iris_name(iris_t *iris, const void *ptr, const char *name)
+{
+    iris_status_t status = iris_i_enter(iris, "iris_name");
+
+    return status == IRIS_OK ? iris_i_heap_set_name(&iris->heap, ptr, name)
+                             : status;
+}
+
 int iris_is_symmetric(const iris_t *iris, const void *ptr)
 {
     return iris_i_enter(iris, "iris_is_symmetric") == IRIS_OK &&

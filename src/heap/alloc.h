@@ -61,6 +61,12 @@ static inline int iris_i_alloc_is_start(struct iris_alloc *alloc, size_t offset)
 iris_status_t iris_i_alloc_find(struct iris_alloc *alloc, size_t offset,
                                 size_t *start_p, size_t *bytes_p);
 
+/* Calls `call` for each live allocation, in the order of their starts; it calls
+ * nothing of the allocator. */
+void iris_i_alloc_each(struct iris_alloc *alloc,
+                       void (*call)(void *arg, size_t start, size_t bytes),
+                       void *arg);
+
 /* The live allocation that contains `offset`, else the one that ends or begins
  * nearest to it. 0: there is none, or a call is changing them right now. From
  * any thread, also in the handler of a fault that is not the allocator's own.

@@ -67,3 +67,18 @@ int iris_i_alloc_nearest(struct iris_alloc *alloc, size_t offset,
     pthread_mutex_unlock(&alloc->lock);
     return nearest != 0;
 }
+
+void iris_i_alloc_each(struct iris_alloc *alloc,
+                       void (*call)(void *arg, size_t start, size_t bytes),
+                       void *arg)
+{
+    pthread_mutex_lock(&alloc->lock);
+    for (uint32_t i = alloc->records[0].next; i != 0;
+         i = alloc->records[i].next) {
+        if (!alloc->records[i].is_free) {
+            call(arg, to_bytes(alloc, alloc->records[i].start),
+                 to_bytes(alloc, block_units(alloc, i)));
+        }
+    }
+    pthread_mutex_unlock(&alloc->lock);
+}

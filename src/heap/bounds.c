@@ -127,19 +127,23 @@ static void describe_nearest(const struct iris_bounds *bounds, size_t offset,
 {
     const struct range *before = at > 0 ? &bounds->ranges[at - 1] : NULL;
     const struct range *after = at < bounds->count ? &bounds->ranges[at] : NULL;
+    char name[IRIS_NAME_BYTES + 4];
 
     if (after != NULL &&
         (before == NULL ||
          after->start - offset < offset - before->start - before->bytes)) {
         snprintf(why, WHY_BYTES,
                  "heap offset %zu is not allocated; the nearest allocation, of "
-                 "%zu bytes at heap offset %zu, begins %zu bytes after it",
-                 offset, after->bytes, after->start, after->start - offset);
+                 "%zu bytes at heap offset %zu%s, begins %zu bytes after it",
+                 offset, after->bytes, after->start,
+                 iris_i_heap_describe(bounds->heap, after->start, name),
+                 after->start - offset);
     } else if (before != NULL) {
         snprintf(why, WHY_BYTES,
                  "heap offset %zu is not allocated; the nearest allocation, of "
-                 "%zu bytes at heap offset %zu, ends %zu bytes before it",
+                 "%zu bytes at heap offset %zu%s, ends %zu bytes before it",
                  offset, before->bytes, before->start,
+                 iris_i_heap_describe(bounds->heap, before->start, name),
                  offset - before->start - before->bytes);
     } else {
         snprintf(why, WHY_BYTES,
@@ -174,6 +178,7 @@ static bool is_allocated(struct iris_bounds *bounds, size_t offset,
     size_t at = rank_of(bounds, offset);
     const struct range *range = at > 0 ? &bounds->ranges[at - 1] : NULL;
     size_t into = range != NULL ? offset - range->start : 0;
+    char name[IRIS_NAME_BYTES + 4];
 
     if (range != NULL && into < range->bytes + IRIS_RED_ZONE_BYTES) {
         if (into <= range->bytes && bytes <= range->bytes - into) {
@@ -181,9 +186,10 @@ static bool is_allocated(struct iris_bounds *bounds, size_t offset,
         }
         snprintf(why, WHY_BYTES,
                  "that is an overrun: it ends %zu bytes past the end of the "
-                 "allocation of %zu bytes at heap offset %zu; allocate more, "
+                 "allocation of %zu bytes at heap offset %zu%s; allocate more, "
                  "or pass fewer",
-                 into + bytes - range->bytes, range->bytes, range->start);
+                 into + bytes - range->bytes, range->bytes, range->start,
+                 iris_i_heap_describe(bounds->heap, range->start, name));
     } else if (!was_freed(bounds, offset, why)) {
         describe_nearest(bounds, offset, at, why);
     }

@@ -58,6 +58,7 @@ iris_status_t iris_i_heap_open(struct iris_heap *heap, size_t bytes,
     iris_status_t status;
 
     pthread_mutex_init(&heap->externals_lock, NULL);
+    pthread_mutex_init(&heap->names_lock, NULL);
     pthread_mutex_init(&heap->deferred.lock, NULL);
     heap->reserved_bytes = reserved_bytes;
     status = iris_i_memory_alloc(heap->backend, bytes, &heap->region);
@@ -272,6 +273,7 @@ void iris_i_heap_close(struct iris_heap *heap)
         iris_i_memory_free(heap->backend, &heap->region);
     }
     iris_i_external_close(heap);
+    iris_i_heap_names_close(heap);
     iris_i_alloc_destroy(heap->window);
     iris_i_alloc_destroy(heap->alloc);
     free(heap->offers);

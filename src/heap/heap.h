@@ -75,6 +75,9 @@ struct iris_heap {
 
     struct iris_deferred deferred;
     struct iris_heap_fence fence;
+
+    struct iris_heap_name *names; /* of allocations (name.c) */
+    pthread_mutex_t names_lock;
 };
 
 /* Allocates this rank's heap and sets up the allocator, with memory committed
@@ -268,6 +271,27 @@ size_t iris_i_external_bytes_from(const struct iris_heap *heap, size_t offset);
 
 /* Forgets what is left; the backend unmaps it. */
 void iris_i_external_close(struct iris_heap *heap);
+
+/* ---- Names (name.c) ---- */
+
+#define IRIS_NAME_BYTES 48
+
+/* Names the allocation that `ptr` is in; NULL or empty: takes the name away.
+ * IRIS_ERR_INVALID, IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_heap_set_name(struct iris_heap *heap, const void *ptr,
+                                   const char *text);
+
+/* ' "inbox"', for messages, or an empty text. Returns `text`. */
+const char *iris_i_heap_describe(const struct iris_heap *heap, size_t start,
+                                 char text[IRIS_NAME_BYTES + 4]);
+
+/* What was at `start` has been freed. */
+void iris_i_heap_unname(struct iris_heap *heap, size_t start);
+void iris_i_heap_names_close(struct iris_heap *heap);
+
+/* Writes what is allocated to the file, whole or not at all. */
+iris_status_t iris_i_allocations_write(struct iris_heap *heap,
+                                       const char *path);
 
 /* ---- Contents and files ---- */
 

@@ -121,6 +121,21 @@ static iris_status_t merge_files(iris_t *iris, const char *file)
     return status;
 }
 
+/* What iris-trace resolve needs. */
+static iris_status_t write_beside(iris_t *iris, const char *file)
+{
+    char prefix[PATH_MAX - 64], path[PATH_MAX];
+    iris_status_t status;
+
+    snprintf(prefix, sizeof prefix, "%.*s", (int)(ending_of(file) - file),
+             file);
+    status = iris_i_bases_write(&iris->heap, prefix);
+    snprintf(path, sizeof path, "%s_rank_%d_allocations.json", prefix,
+             iris->log.rank);
+    return status == IRIS_OK ? iris_i_allocations_write(&iris->heap, path)
+                             : status;
+}
+
 static iris_status_t export_trace(iris_t *iris, struct iris_trace *trace,
                                   const char *file, int merge)
 {
@@ -134,7 +149,11 @@ static iris_status_t export_trace(iris_t *iris, struct iris_trace *trace,
         return status;
     }
     rank_path(file, iris->log.rank, path);
-    status = agree(iris, iris_i_trace_write(trace, path), file, merge);
+    status = iris_i_trace_write(trace, path);
+    if (status == IRIS_OK) {
+        status = write_beside(iris, file);
+    }
+    status = agree(iris, status, file, merge);
     if (status == IRIS_OK) {
         iris_i_info(&iris->log,
                     "wrote trace %s; clocks are exact to %lld ns between ranks "
