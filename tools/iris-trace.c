@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "tools/trace.h"
+#include "trace.h"
 
 #include "trace/merge.h"
 
@@ -25,15 +25,18 @@ static const char usage[] =
     "Reads traces of Iris programs, also compressed ones.\n"
     "\n"
     "summary: operations, bytes, times, kernels, who moved how much to whom.\n"
-    "resolve: of addresses in a trace (*.json, *.json.gz), or one on each line\n"
+    "resolve: of addresses in a trace (*.json, *.json.gz), or one on each "
+    "line\n"
     "of another file or stdin: whose heap, heap offset, allocation.\n"
     "merge: one trace of all ranks' files, with arrows from signals to waits.\n"
     "diff: what takes how much longer in the second trace.\n"
     "report: a page with timeline, matrix and the longest waits.\n"
     "export: a schedule for LogGOPSim; wants a merged trace.\n"
     "\n"
-    "  -b, --bases=PREFIX  of files PREFIX_rank_0_heap_bases.json and, if they\n"
-    "                      are there, PREFIX_rank_0_allocations.json (default:\n"
+    "  -b, --bases=PREFIX  of files PREFIX_rank_0_heap_bases.json and, if "
+    "they\n"
+    "                      are there, PREFIX_rank_0_allocations.json "
+    "(default:\n"
     "                      iris, as IRIS_HEAP_BASES_PREFIX has it)\n"
     "  -f, --format=NAME   of export: goal\n"
     "  -o, --output=FILE   write to it\n"
@@ -95,15 +98,13 @@ int trace_merge(void)
     }
     printf("%s: %llu events; of %llu waits %llu are joined with their signal",
            trace_options.output, (unsigned long long)report.events,
-           (unsigned long long)report.waits,
-           (unsigned long long)report.joined);
+           (unsigned long long)report.waits, (unsigned long long)report.joined);
     if (report.early != 0) {
         printf(", %llu of which seem to end before it, by %lld ns at most "
                "(clocks are exact to %lld ns)",
                (unsigned long long)report.early,
                (long long)report.worst_early_ns,
-               (long long)(report.clock_error_ns +
-                           2 * report.device_error_ns));
+               (long long)(report.clock_error_ns + 2 * report.device_error_ns));
     }
     printf("\n");
     return trace_close(stdout);
@@ -175,15 +176,17 @@ int main(int argc, char **argv)
         }
         if (trace_options.num_files < parts[i].least ||
             trace_options.num_files > parts[i].most) {
-            fprintf(stderr, "iris-trace %s: %d files; iris-trace --help says "
-                            "how many it takes\n",
+            fprintf(stderr,
+                    "iris-trace %s: %d files; iris-trace --help says "
+                    "how many it takes\n",
                     parts[i].name, trace_options.num_files);
             return 2;
         }
         return parts[i].run();
     }
-    fprintf(stderr, "iris-trace: %s is nothing it does; iris-trace --help says "
-                    "more\n",
+    fprintf(stderr,
+            "iris-trace: %s is nothing it does; iris-trace --help says "
+            "more\n",
             argv[optind]);
     return 2;
 }

@@ -77,11 +77,11 @@ void trace_sort(struct trace_rows *rows);
 /* ---- Options and parts ---- */
 
 struct trace_options {
-    const char *output;   /* NULL: stdout */
-    const char *bases;    /* prefix of heap-bases files */
-    const char *format;   /* of export */
-    int rank;             /* -1: any */
-    int quiet;            /* no progress */
+    const char *output; /* NULL: stdout */
+    const char *bases;  /* prefix of heap-bases files */
+    const char *format; /* of export */
+    int rank;           /* -1: any */
+    int quiet;          /* no progress */
     char **files;
     int num_files;
 };

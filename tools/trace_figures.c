@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "tools/trace.h"
+#include "trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -130,8 +130,7 @@ static int grow_matrix(struct trace_figures *figures, int num_ranks)
         return -1;
     }
     for (int i = 0; i < figures->num_ranks; i++) {
-        memcpy(&matrix[i * num_ranks],
-               &figures->matrix[i * figures->num_ranks],
+        memcpy(&matrix[i * num_ranks], &figures->matrix[i * figures->num_ranks],
                (size_t)figures->num_ranks * sizeof *matrix);
     }
     free(figures->matrix);
@@ -143,8 +142,8 @@ static int grow_matrix(struct trace_figures *figures, int num_ranks)
 static int add_to_matrix(struct trace_figures *figures,
                          const struct iris_event *event)
 {
-    int most = event->pid > event->target_rank ? event->pid
-                                               : event->target_rank;
+    int most =
+        event->pid > event->target_rank ? event->pid : event->target_rank;
     struct trace_pair *pair;
 
     if (event->pid < 0 || most >= MAX_RANKS) {
@@ -154,8 +153,9 @@ static int add_to_matrix(struct trace_figures *figures,
         return -1;
     }
     if (event->target_rank >= 0 && !trace_is_wait(event)) {
-        pair = &figures->matrix[event->pid * figures->num_ranks +
-                                event->target_rank];
+        pair =
+            &figures
+                 ->matrix[event->pid * figures->num_ranks + event->target_rank];
         pair->count++;
         pair->bytes += event->payload;
     }

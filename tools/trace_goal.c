@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "tools/trace.h"
+#include "trace.h"
 
 #include "trace/flows.h"
 
@@ -53,8 +53,7 @@ static struct item item_of(const struct iris_flow_end *at)
 static struct item *list_messages(const struct iris_flows *flows,
                                   size_t *count_p)
 {
-    struct item *items =
-        malloc((2 * flows->waits.count + 1) * sizeof *items);
+    struct item *items = malloc((2 * flows->waits.count + 1) * sizeof *items);
     size_t count = 0;
 
     for (size_t i = 0; items != NULL && i < flows->waits.count; i++) {
@@ -154,8 +153,9 @@ int trace_export(void)
 
     if (trace_options.format == NULL ||
         strcmp(trace_options.format, "goal") != 0) {
-        fprintf(stderr, "iris-trace export: --format=%s; goal is what there "
-                        "is\n",
+        fprintf(stderr,
+                "iris-trace export: --format=%s; goal is what there "
+                "is\n",
                 trace_options.format == NULL ? "" : trace_options.format);
         return 2;
     }

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "tools/trace.h"
+#include "trace.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -43,7 +43,7 @@ struct place {
     int rank;
     uint64_t offset;
     const struct allocation *allocation; /* NULL: none is known there */
-    int is_own; /* the library's */
+    int is_own;                          /* the library's */
 };
 
 /* ---- Reading the files ---- */
@@ -161,8 +161,7 @@ static int read_space(const char *path, struct space *space)
     }
     if (iris_i_json_next(json) == IRIS_JSON_OBJECT) {
         ret = 0;
-        while (ret == 0 &&
-               (token = iris_i_json_next(json)) == IRIS_JSON_KEY) {
+        while (ret == 0 && (token = iris_i_json_next(json)) == IRIS_JSON_KEY) {
             ret = read_member(json, space);
         }
     }

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "tools/trace.h"
+#include "trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,10 +47,9 @@ static void print_matrix(const struct trace_figures *figures)
     for (int from = 0; from < shown; from++) {
         printf("%8d", from);
         for (int to = 0; to < shown; to++) {
-            printf(" %12llu",
-                   (unsigned long long)figures
-                       ->matrix[from * figures->num_ranks + to]
-                       .bytes);
+            printf(" %12llu", (unsigned long long)figures
+                                  ->matrix[from * figures->num_ranks + to]
+                                  .bytes);
         }
         printf("\n");
     }
@@ -75,10 +74,10 @@ int trace_summary(void)
     printf("%llu events of %d ranks in %.1f us; %.1f us in waits; %llu events "
            "were dropped\n",
            (unsigned long long)figures.num_events, figures.num_ranks,
-           trace_us(&figures, figures.num_events == 0
-                                  ? 0
-                                  : (uint64_t)(figures.last_ns -
-                                               figures.first_ns)),
+           trace_us(&figures,
+                    figures.num_events == 0
+                        ? 0
+                        : (uint64_t)(figures.last_ns - figures.first_ns)),
            trace_us(&figures, figures.wait_ns),
            (unsigned long long)total.dropped);
     printf("clocks are exact to %lld ns between ranks, %lld ns to devices\n",
@@ -112,7 +111,8 @@ static void print_difference(const struct trace_figures *both,
                              const struct trace_row *a,
                              const struct trace_row *b)
 {
-    double before = trace_us(&both[0], a->ns), after = trace_us(&both[1], b->ns);
+    double before = trace_us(&both[0], a->ns),
+           after = trace_us(&both[1], b->ns);
     char ratio[32] = "-";
 
     if (before > 0) {

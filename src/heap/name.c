@@ -126,8 +126,9 @@ static void print_text(FILE *file, const char *text)
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
 
-        fprintf(file, c < 0x20 || c >= 0x7f || c == '"' || c == '\\' ? "\\u%04x"
-                                                                     : "%c",
+        fprintf(file,
+                c < 0x20 || c >= 0x7f || c == '"' || c == '\\' ? "\\u%04x"
+                                                               : "%c",
                 c);
     }
 }

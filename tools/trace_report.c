@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iris-trace report: one page with a timeline, the matrix and the longest
+ * waits. It needs nothing but a browser.
+ */
+#include "config.h"
+
+#include "json.h"
+#include "trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BINS 1000
+#define MAX_TRACKS 256
+
+/* One track of the timeline: what took most of each bin, and how much of it. */
+struct track {
+    int pid;
+    char tid[32];
+    float share[BINS];
+    short row[BINS]; /* of figures.events; -1: nothing */
+};
+
+struct timeline {
+    const struct trace_figures *figures; /* of the first reading */
+    struct track *tracks;
+    int count;
+    int left_out; /* tracks for which there was no space */
+};
+
+static struct track *track_of(struct timeline *timeline,
+                              const struct iris_event *event)
+{
+    struct track *track;
+
+    for (int i = 0; i < timeline->count; i++) {
+        track = &timeline->tracks[i];
+        if (track->pid == event->pid && strcmp(track->tid, event->tid) == 0) {
+            return track;
+        }
+    }
+    if (timeline->count == MAX_TRACKS) {
+        timeline->left_out = 1;
+        return NULL;
+    }
+    track = &timeline->tracks[timeline->count++];
+    memset(track, 0, sizeof *track);
+    track->pid = event->pid;
+    memcpy(track->tid, event->tid, sizeof track->tid);
+    for (int i = 0; i < BINS; i++) {
+        track->row[i] = -1;
+    }
+    return track;
+}
+
+static short row_of(const struct trace_figures *figures,
+                    const struct iris_event *event)
+{
+    for (size_t i = 0; i < figures->events.count; i++) {
+        if (strcmp(figures->events.rows[i].name, event->name) == 0 &&
+            strcmp(figures->events.rows[i].cat, event->cat) == 0) {
+            return (short)i;
+        }
+    }
+    return -1;
+}
+
+/* What encloses others (a kernel's run, an event of the program's) shows only
+ * where nothing else is. */
+static int is_around(const struct iris_event *event)
+{
+    return strcmp(event->name, "kernel") == 0;
+}
+
+static int draw(void *arg, const struct iris_event *event)
+{
+    struct timeline *timeline = arg;
+    const struct trace_figures *figures = timeline->figures;
+    double width = (double)(figures->last_ns - figures->first_ns + 1) / BINS;
+    double begin = (double)(event->ts_ns - figures->first_ns) / width;
+    double end =
+        (double)(event->ts_ns + event->dur_ns - figures->first_ns) / width;
+    struct track *track = track_of(timeline, event);
+    short row = row_of(figures, event);
+
+    for (int i = (int)begin; track != NULL && i <= (int)end && i < BINS; i++) {
+        double from = begin > i ? begin : i, to = end < i + 1 ? end : i + 1;
+        float share = is_around(event) ? 1e-6f : (float)(to - from + 1e-5);
+
+        if (share > track->share[i]) {
+            track->share[i] = share;
+            track->row[i] = row;
+        }
+    }
+    return 0;
+}
+
+static int compare_tracks(const void *left, const void *right)
+{
+    const struct track *a = left, *b = right;
+
+    return a->pid != b->pid ? a->pid - b->pid : strcmp(a->tid, b->tid);
+}
+
+/* ---- The page ---- */
+
+/* JSON inside of a script: no text may end that. */
+static void print_text(FILE *file, const char *text)
+{
+    char safe[128];
+    size_t length = 0;
+
+    for (; *text != '\0' && length + 1 < sizeof safe; text++) {
+        safe[length++] =
+            *text == '<' || *text == '>' || *text == '&' ? '_' : *text;
+    }
+    safe[length] = '\0';
+    json_string(file, safe);
+}
+
+/* Runs of bins with the same row: [first, how many, row]. */
+static void print_track(FILE *file, const struct track *track)
+{
+    int first = 1;
+
+    fprintf(file, "{\"rank\":%d,\"name\":", track->pid);
+    print_text(file, track->tid);
+    fprintf(file, ",\"runs\":[");
+    for (int i = 0; i < BINS;) {
+        int end = i + 1;
+
+        while (end < BINS && track->row[end] == track->row[i]) {
+            end++;
+        }
+        if (track->row[i] >= 0) {
+            fprintf(file, "%s[%d,%d,%d]", first ? "" : ",", i, end - i,
+                    track->row[i]);
+            first = 0;
+        }
+        i = end;
+    }
+    fprintf(file, "]}");
+}
+
+static void print_rows(FILE *file, const struct trace_figures *figures,
+                       const struct trace_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct trace_row *row = &rows->rows[i];
+
+        fprintf(file, "%s\n[", i == 0 ? "" : ",");
+        print_text(file, row->name);
+        fprintf(file, ",%llu,%llu,%.3f,%.3f,%.3f,%.3f]",
+                (unsigned long long)row->count, (unsigned long long)row->bytes,
+                trace_us(figures, row->ns),
+                trace_us(figures, trace_percentile(row, 50)),
+                trace_us(figures, trace_percentile(row, 99)),
+                trace_us(figures, row->max_ns));
+    }
+}
+
+static void print_waits(FILE *file, const struct trace_figures *figures)
+{
+    for (int i = 0; i < figures->num_top; i++) {
+        const struct iris_event *event = &figures->top[i].event;
+
+        fprintf(file, "%s\n[%d,", i == 0 ? "" : ",", event->pid);
+        print_text(file, event->name);
+        fprintf(file, ",");
+        print_text(file, event->kernel);
+        fprintf(file, ",%lld,\"0x%llx\",%.3f,%.3f]",
+                (long long)event->program_id,
+                (unsigned long long)event->address,
+                trace_us(figures, (uint64_t)(event->ts_ns - figures->first_ns)),
+                trace_us(figures, (uint64_t)event->dur_ns));
+    }
+}
+
+static void print_data(FILE *file, const struct timeline *timeline)
+{
+    const struct trace_figures *figures = timeline->figures;
+    size_t cells = (size_t)figures->num_ranks * (size_t)figures->num_ranks;
+
+    fprintf(file,
+            "{\"us\":%.3f,\"bins\":%d,\"ranks\":%d,\"events\":%llu,"
+            "\"wait_us\":%.3f,\"left_out\":%d,\"matrix\":[",
+            trace_us(figures, (uint64_t)(figures->last_ns - figures->first_ns)),
+            BINS, figures->num_ranks, (unsigned long long)figures->num_events,
+            trace_us(figures, figures->wait_ns), timeline->left_out);
+    for (size_t i = 0; i < cells; i++) {
+        fprintf(file, "%s%llu", i == 0 ? "" : ",",
+                (unsigned long long)figures->matrix[i].bytes);
+    }
+    fprintf(file, "],\"rows\":[");
+    print_rows(file, figures, &figures->events);
+    fprintf(file, "],\"waits\":[");
+    print_waits(file, figures);
+    fprintf(file, "],\"tracks\":[");
+    for (int i = 0; i < timeline->count; i++) {
+        fprintf(file, "%s\n", i == 0 ? "" : ",");
+        print_track(file, &timeline->tracks[i]);
+    }
+    fprintf(file, "]}");
+}
+
+static const char page_begin[] =
+    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width\">\n"
+    "<title>Iris trace</title><style>\n"
+    "body{font:14px/1.4 sans-serif;margin:1rem;color:#222;background:#fff}\n"
+    "h2{font-size:1.1rem;margin:1.5rem 0 .5rem}\n"
+    "div.wide{overflow-x:auto}\n"
+    "table{border-collapse:collapse}\n"
+    "td,th{padding:.15rem .6rem;text-align:right;border:1px solid #ddd}\n"
+    "td.t,th.t{text-align:left}\n"
+    "canvas{width:100%;display:block}\n"
+    "#legend span{display:inline-block;margin-right:1rem}\n"
+    "#legend i{display:inline-block;width:.8em;height:.8em;"
+    "margin-right:.3em}\n"
+    "</style></head><body>\n<h1>Iris trace</h1><p id=\"about\"></p>\n"
+    "<h2>Timeline</h2><div id=\"legend\"></div>"
+    "<canvas id=\"line\"></canvas><p id=\"where\">&nbsp;</p>\n"
+    "<h2>Bytes between ranks</h2><div class=\"wide\">"
+    "<table id=\"matrix\"></table></div>\n"
+    "<h2>Longest waits</h2><div class=\"wide\">"
+    "<table id=\"waits\"></table></div>\n"
+    "<h2>Operations</h2><div class=\"wide\">"
+    "<table id=\"rows\"></table></div>\n"
+    "<script>\nconst d=";
+
+static const char page_end[] =
+    ";\n"
+    "const q=i=>document.getElementById(i);\n"
+    "const color=i=>`hsl(${i*137%360} 60% ${45+i%3*8}%)`;\n"
+    "q('about').textContent=`${d.events} events of ${d.ranks} ranks in "
+    "${d.us.toFixed(1)} us; ${d.wait_us.toFixed(1)} us in waits`+"
+    "(d.left_out?'; only the first 256 tracks are drawn':'');\n"
+    "function cell(r,x,t){const c=document.createElement(t?'th':'td');"
+    "c.textContent=x;if(typeof x==='string')c.className='t';"
+    "r.appendChild(c);return c}\n"
+    "function table(id,head,rows){const t=q(id);let r=t.insertRow();"
+    "head.forEach(h=>cell(r,h,1));rows.forEach(w=>{r=t.insertRow();"
+    "w.forEach(x=>cell(r,x))})}\n"
+    "table('rows',['operation','count','bytes','total us','p50 us','p99 us',"
+    "'max us'],d.rows);\n"
+    "table('waits',['rank','what','kernel','workgroup','address','at us',"
+    "'us'],d.waits);\n"
+    "const top_=Math.max(1,...d.matrix);let r=q('matrix').insertRow();"
+    "cell(r,'from \\\\ to',1);\n"
+    "for(let j=0;j<d.ranks;j++)cell(r,j,1);\n"
+    "for(let i=0;i<d.ranks;i++){r=q('matrix').insertRow();cell(r,i,1);"
+    "for(let j=0;j<d.ranks;j++){const b=d.matrix[i*d.ranks+j];"
+    "const c=cell(r,b);c.style.background=`rgb(220 80 40 / ${b/top_*.8})`}}\n"
+    "const used=new Set();d.tracks.forEach(t=>t.runs.forEach(x=>"
+    "used.add(x[2])));\n"
+    "[...used].sort((a,b)=>a-b).forEach(i=>{const s=document.createElement("
+    "'span');const k=document.createElement('i');k.style.background=color(i);"
+    "s.append(k,d.rows[i][0]);q('legend').append(s)});\n"
+    "const H=18,L=130,c=q('line');\n"
+    "function draw(){const w=c.clientWidth,p=devicePixelRatio||1;"
+    "c.style.height=d.tracks.length*H+'px';c.width=w*p;"
+    "c.height=d.tracks.length*H*p;const g=c.getContext('2d');g.scale(p,p);"
+    "g.font='11px sans-serif';d.tracks.forEach((t,y)=>{g.fillStyle='#222';"
+    "g.fillText(`rank ${t.rank} ${t.name}`,0,y*H+12,L-6);"
+    "const s=(w-L)/d.bins;t.runs.forEach(x=>{g.fillStyle=color(x[2]);"
+    "g.fillRect(L+x[0]*s,y*H+1,Math.max(x[1]*s,.5),H-3)})})}\n"
+    "c.onmousemove=e=>{const t=d.tracks[Math.floor(e.offsetY/H)];"
+    "const b=Math.floor((e.offsetX-L)/(c.clientWidth-L)*d.bins);"
+    "const x=t&&t.runs.find(x=>x[0]<=b&&b<x[0]+x[1]);"
+    "q('where').textContent=x?`rank ${t.rank}, ${t.name}, "
+    "${(b/d.bins*d.us).toFixed(2)} us: ${d.rows[x[2]][0]}`:'\\u00a0'};\n"
+    "addEventListener('resize',draw);draw();\n"
+    "</script></body></html>\n";
+
+static int write_page(const struct timeline *timeline)
+{
+    FILE *file = trace_open();
+
+    if (file == NULL) {
+        return 1;
+    }
+    fputs(page_begin, file);
+    print_data(file, timeline);
+    fputs(page_end, file);
+    return trace_close(file);
+}
+
+/* The second reading draws, once the first has said from when to when. */
+int trace_report(void)
+{
+    struct trace_figures figures = {.first_ns = INT64_MAX}, again = figures;
+    struct timeline timeline = {.figures = &figures};
+    const char *path = trace_options.files[0];
+    int ret = trace_read(path, &figures, NULL, NULL);
+
+    if (ret == 0) {
+        trace_sort(&figures.events);
+        timeline.tracks = malloc(MAX_TRACKS * sizeof *timeline.tracks);
+        ret = timeline.tracks == NULL
+                  ? -1
+                  : trace_read(path, &again, draw, &timeline);
+    }
+    if (ret == 0) {
+        if (figures.num_events == 0) {
+            figures.first_ns = figures.last_ns;
+        }
+        qsort(timeline.tracks, (size_t)timeline.count, sizeof *timeline.tracks,
+              compare_tracks);
+        ret = write_page(&timeline);
+    }
+    free(timeline.tracks);
+    trace_free(&figures);
+    trace_free(&again);
+    return ret != 0;
+}
