@@ -19,6 +19,7 @@
 struct allocation {
     uint64_t offset;
     uint64_t bytes;
+    int is_freed;
     char name[64];
 };
 
@@ -79,9 +80,10 @@ static int read_bases(struct iris_json *json, struct space *space)
     return token == IRIS_JSON_ARRAY_END ? 0 : -1;
 }
 
-static int read_allocation(struct iris_json *json, struct space *space)
+static int read_allocation(struct iris_json *json, struct space *space,
+                           int is_freed)
 {
-    struct allocation one = {0};
+    struct allocation one = {.is_freed = is_freed};
     enum iris_json_token token;
     char key[32];
 
@@ -108,12 +110,13 @@ static int read_allocation(struct iris_json *json, struct space *space)
     return 0;
 }
 
-static int read_allocations(struct iris_json *json, struct space *space)
+static int read_allocations(struct iris_json *json, struct space *space,
+                            int is_freed)
 {
     enum iris_json_token token;
 
     while ((token = iris_i_json_next(json)) == IRIS_JSON_OBJECT) {
-        if (read_allocation(json, space) != 0) {
+        if (read_allocation(json, space, is_freed) != 0) {
             return -1;
         }
     }
@@ -131,7 +134,10 @@ static int read_member(struct iris_json *json, struct space *space)
         return read_bases(json, space);
     }
     if (strcmp(key, "allocations") == 0 && token == IRIS_JSON_ARRAY) {
-        return read_allocations(json, space);
+        return read_allocations(json, space, 0);
+    }
+    if (strcmp(key, "freed") == 0 && token == IRIS_JSON_ARRAY) {
+        return read_allocations(json, space, 1);
     }
     if (strcmp(key, "rank") == 0) {
         space->rank = (int)strtol(json->text, NULL, 10);
@@ -283,11 +289,13 @@ static void print_place(const struct place *place)
     if (place->is_own) {
         printf(", the library's own");
     } else if (allocation != NULL && allocation->name[0] != '\0') {
-        printf(", %s + %llu of %llu bytes", allocation->name,
+        printf(", %s%s + %llu of %llu bytes", allocation->name,
+               allocation->is_freed ? " (freed since)" : "",
                (unsigned long long)(place->offset - allocation->offset),
                (unsigned long long)allocation->bytes);
     } else if (allocation != NULL) {
-        printf(", allocation at %llu + %llu of %llu bytes",
+        printf(", %s at %llu + %llu of %llu bytes",
+               allocation->is_freed ? "freed allocation" : "allocation",
                (unsigned long long)allocation->offset,
                (unsigned long long)(place->offset - allocation->offset),
                (unsigned long long)allocation->bytes);

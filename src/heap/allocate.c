@@ -259,7 +259,7 @@ static void give(struct iris_heap *heap, size_t name)
     if (name >= heap->region.bytes) {
         iris_i_external_release(heap, name);
     } else {
-        iris_i_heap_unname(heap, name);
+        iris_i_heap_note_free(heap, name);
         iris_i_heap_give_back(heap, name);
     }
 }

@@ -76,7 +76,8 @@ struct iris_heap {
     struct iris_deferred deferred;
     struct iris_heap_fence fence;
 
-    struct iris_heap_name *names; /* of allocations (name.c) */
+    struct iris_heap_name *names;  /* of allocations (name.c) */
+    struct iris_heap_freed *freed; /* NULL: none were */
     pthread_mutex_t names_lock;
 };
 
@@ -285,8 +286,8 @@ iris_status_t iris_i_heap_set_name(struct iris_heap *heap, const void *ptr,
 const char *iris_i_heap_describe(const struct iris_heap *heap, size_t start,
                                  char text[IRIS_NAME_BYTES + 4]);
 
-/* What was at `start` has been freed. */
-void iris_i_heap_unname(struct iris_heap *heap, size_t start);
+/* The allocation at `offset` is about to be freed. */
+void iris_i_heap_note_free(struct iris_heap *heap, size_t offset);
 void iris_i_heap_names_close(struct iris_heap *heap);
 
 /* Writes what is allocated to the file, whole or not at all. */

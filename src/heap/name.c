@@ -19,6 +19,17 @@ struct iris_heap_name {
     char text[IRIS_NAME_BYTES];
 };
 
+/* The latest allocations that were freed, for the list. */
+#define NUM_FREED 1024
+struct iris_heap_freed {
+    unsigned count; /* so far */
+    struct {
+        size_t start;
+        size_t bytes;
+        char name[IRIS_NAME_BYTES];
+    } all[NUM_FREED]; /* a ring */
+};
+
 /* The link to the name of the allocation at `start`, or to where it would be.
  * Under the lock. */
 static struct iris_heap_name **link_of(struct iris_heap *heap, size_t start)
@@ -31,7 +42,7 @@ static struct iris_heap_name **link_of(struct iris_heap *heap, size_t start)
     return link;
 }
 
-void iris_i_heap_unname(struct iris_heap *heap, size_t start)
+static void unname(struct iris_heap *heap, size_t start)
 {
     struct iris_heap_name **link, *name;
 
@@ -45,11 +56,43 @@ void iris_i_heap_unname(struct iris_heap *heap, size_t start)
     pthread_mutex_unlock(&heap->names_lock);
 }
 
+/* Under the lock. Without memory the list lacks what was freed. */
+static void note_freed(struct iris_heap *heap, size_t start, size_t bytes)
+{
+    const struct iris_heap_name *name = *link_of(heap, start);
+    unsigned at;
+
+    if (heap->freed == NULL) {
+        heap->freed = calloc(1, sizeof *heap->freed);
+    }
+    if (heap->freed != NULL) {
+        at = heap->freed->count++ % NUM_FREED;
+        heap->freed->all[at].start = start;
+        heap->freed->all[at].bytes = bytes;
+        snprintf(heap->freed->all[at].name, IRIS_NAME_BYTES, "%s",
+                 name != NULL ? name->text : "");
+    }
+}
+
+void iris_i_heap_note_free(struct iris_heap *heap, size_t offset)
+{
+    size_t start, bytes;
+
+    if (iris_i_alloc_find(heap->alloc, offset, &start, &bytes) == IRIS_OK) {
+        pthread_mutex_lock(&heap->names_lock);
+        note_freed(heap, start, bytes);
+        pthread_mutex_unlock(&heap->names_lock);
+        unname(heap, start);
+    }
+}
+
 void iris_i_heap_names_close(struct iris_heap *heap)
 {
     while (heap->names != NULL) {
-        iris_i_heap_unname(heap, heap->names->start);
+        unname(heap, heap->names->start);
     }
+    free(heap->freed);
+    heap->freed = NULL;
 }
 
 static iris_status_t set_name(struct iris_heap *heap, size_t start,
@@ -93,7 +136,7 @@ iris_status_t iris_i_heap_set_name(struct iris_heap *heap, const void *ptr,
                            strlen(text), IRIS_NAME_BYTES - 1);
     }
     if (text == NULL || text[0] == '\0') {
-        iris_i_heap_unname(heap, start);
+        unname(heap, start);
         return IRIS_OK;
     }
     return set_name(heap, start, text);
@@ -133,7 +176,20 @@ static void print_text(FILE *file, const char *text)
     }
 }
 
-static void print_one(void *arg, size_t start, size_t bytes)
+static void print_one(struct list *list, size_t start, size_t bytes,
+                      const char *name)
+{
+    fprintf(list->file, "%s\n    {\"offset\": %zu, \"bytes\": %zu",
+            list->count++ == 0 ? "" : ",", start, bytes);
+    if (name != NULL && name[0] != '\0') {
+        fprintf(list->file, ", \"name\": \"");
+        print_text(list->file, name);
+        fprintf(list->file, "\"");
+    }
+    fprintf(list->file, "}");
+}
+
+static void print_live(void *arg, size_t start, size_t bytes)
 {
     struct list *list = arg;
     struct iris_heap_name *name;
@@ -141,17 +197,24 @@ static void print_one(void *arg, size_t start, size_t bytes)
     if (start < list->heap->reserved_bytes) {
         return;
     }
-    fprintf(list->file, "%s\n    {\"offset\": %zu, \"bytes\": %zu",
-            list->count++ == 0 ? "" : ",", start, bytes);
     pthread_mutex_lock(&list->heap->names_lock);
     name = *link_of(list->heap, start);
-    if (name != NULL) {
-        fprintf(list->file, ", \"name\": \"");
-        print_text(list->file, name->text);
-        fprintf(list->file, "\"");
-    }
+    print_one(list, start, bytes, name != NULL ? name->text : NULL);
     pthread_mutex_unlock(&list->heap->names_lock);
-    fprintf(list->file, "}");
+}
+
+/* The latest first. */
+static void print_freed(struct list *list)
+{
+    const struct iris_heap_freed *freed = list->heap->freed;
+    unsigned count = freed == NULL ? 0 : freed->count;
+
+    for (unsigned i = 0; i < count && i < NUM_FREED; i++) {
+        unsigned at = (count - 1 - i) % NUM_FREED;
+
+        print_one(list, freed->all[at].start, freed->all[at].bytes,
+                  freed->all[at].name);
+    }
 }
 
 /* For the caller to free; NULL: no memory. */
@@ -168,7 +231,10 @@ static char *print_list(struct iris_heap *heap, size_t *bytes_p)
             "  \"reserved_bytes\": %zu,\n  \"allocations\": [",
             heap->log->rank, heap->log->num_ranks, heap->region.bytes,
             heap->reserved_bytes);
-    iris_i_alloc_each(heap->alloc, print_one, &list);
+    iris_i_alloc_each(heap->alloc, print_live, &list);
+    fprintf(list.file, "\n  ],\n  \"freed\": [");
+    list.count = 0;
+    print_freed(&list);
     fprintf(list.file, "\n  ]\n}\n");
     if (fclose(list.file) != 0) {
         free(text);

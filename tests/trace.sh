@@ -1,0 +1,147 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Examples that record what they do: their traces are read by a JSON reader and
+# by iris-trace, whose answers are looked at. Damaged files give errors.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+build=$PWD
+src=$here/..
+if ! command -v python3 >/dev/null; then
+    echo "skipped: no python3"
+    exit 77
+fi
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+# The observer that counts sees kernels of the simulation on the CPU.
+export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_TIMEOUT_MS=60000
+export IRIS_HEAP_BASES_PREFIX=$tmp/at_init
+
+check() { # LABEL COMMAND...
+    local label=$1
+    shift
+    if "$@" >"$tmp/out" 2>&1; then
+        echo "passed: $label: $(tail -n 1 "$tmp/out")"
+    else
+        echo "FAILED: $label"
+        tail -n 20 "$tmp/out"
+        failed=1
+    fi
+}
+
+# The command fails with status 1 and says WORD.
+refused() { # LABEL WORD COMMAND...
+    local label=$1 word=$2 ret
+    shift 2
+    timeout 60 "$@" >"$tmp/out" 2>&1
+    ret=$?
+    if [ $ret = 1 ] && grep -q "$word" "$tmp/out"; then
+        echo "passed: $label"
+    else
+        echo "FAILED ($ret): $label"
+        tail -n 5 "$tmp/out"
+        failed=1
+    fi
+}
+
+# The example with that name, made to record, as $tmp/NAME.
+build_one() {
+    # shellcheck disable=SC2086 # the compiler may be a command with options
+    ./libtool --silent --mode=link --tag=CC ${CC-cc} ${CFLAGS-} -std=gnu11 \
+        -include "$here/trace/traced.h" -I"$build" -I"$build/include" \
+        -I"$src/include" -I"$src/src" -I"$src/examples" -no-install \
+        -o "$tmp/$1" "$src/examples/$1.c" examples/libexample.la libirisi.la \
+        -lpthread -lm
+}
+
+for name in 00_load 03_all_store 06_message_passing_load_store \
+    07_message_passing_put 08_one_shot_all_reduce; do
+    case $name in *_load*) bytes=1004 ;; *) bytes=4004 ;; esac
+    check "$name compiles" build_one $name
+    export TRACED_FILE=$tmp/$name.json
+    check "$name runs" "$tmp/$name" -n 4 --bytes $bytes --iterations 1
+    cp "$tmp/out" "$tmp/$name.out"
+    check "$name: trace" python3 "$here/trace/check.py" "$TRACED_FILE" \
+        "$tmp/$name.out"
+done
+
+tool=./iris-trace
+put=$tmp/07_message_passing_put
+check "summary" $tool summary "$put.json"
+grep -q '^wait ' "$tmp/out" && grep -q '^put ' "$tmp/out" &&
+    grep -q '^pass_messages' "$tmp/out" ||
+    { echo "FAILED: summary lacks what there is"; failed=1; }
+check "merge" $tool merge -o "$tmp/again.json" "$put"_rank?.json
+cmp "$tmp/again.json" "$put.json" ||
+    { echo "FAILED: the tool merges otherwise than the library"; failed=1; }
+check "diff" $tool diff "$put.json" "$tmp/again.json"
+check "export" $tool export -f goal -o "$tmp/goal" "$put.json"
+sends=$(grep -c ': send ' "$tmp/goal") receives=$(grep -c ': recv ' "$tmp/goal")
+[ "$sends" -gt 0 ] && [ "$sends" = "$receives" ] ||
+    { echo "FAILED: $sends sends, $receives receives"; failed=1; }
+check "report" $tool report -o "$tmp/report.html" "$put.json"
+[ "$(grep -c '^</script></body></html>$' "$tmp/report.html")" = 1 ] ||
+    { echo "FAILED: no whole page"; failed=1; }
+
+# Every address of the trace has its place.
+check "resolve" $tool resolve -b "$put" "$put.json"
+! grep -vE 'rank [0-3], heap offset [0-9]*, (freed allocation at|the library)' \
+    "$tmp/out" | tail -n 3 | grep . ||
+    { echo "FAILED: resolve lacks places"; failed=1; }
+python3 -c 'import json, sys
+for event in json.load(open(sys.argv[1]))["traceEvents"]:
+    if event.get("cat") == "iris" and "address" in event["args"]:
+        print("pc", event["args"]["address"], "store")' "${put}_rank1.json" \
+    >"$tmp/addresses"
+check "resolve a list" $tool resolve -b "$put" -r 1 "$tmp/addresses"
+[ "$(grep -cE '^0x[0-9a-f]*: rank 1, heap offset [0-9]*, ' "$tmp/out")" = \
+    "$(wc -l <"$tmp/addresses")" ] ||
+    { echo "FAILED: resolve leaves addresses out"; failed=1; }
+
+# Upstream's own form: cycles, and no more fields than its schema has.
+for rank in 0 1; do
+    cat >"$tmp/up_rank$rank.json" <<END
+{"traceEvents": [
+  {"name": "put", "cat": "iris", "ts": 10${rank}00, "pid": $rank,
+   "tid": "XCC0_CU1", "args": {"program_id": 3, "target_rank": 1,
+   "address": "0x7f0000001000", "payload_size": 64}, "ph": "X", "dur": 50},
+  {"name": "process_name", "ph": "M", "pid": $rank,
+   "args": {"name": "Rank $rank"}}], "displayTimeUnit": "ns",
+ "metadata": {"schema_version": "1.1", "num_events": 1, "rank": $rank,
+  "world_size": 2, "time_unit": "raw cycles (s_memrealtime @ 100MHz)"}}
+END
+done
+check "upstream's files" $tool merge -o "$tmp/up.json" "$tmp"/up_rank?.json
+python3 -c 'import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+assert [e["ts"] for e in events if e["ph"] == "X"] == [0, 100], events
+' "$tmp/up.json" || { echo "FAILED: upstream's times"; failed=1; }
+refused "files of two kinds" "one kind" \
+    $tool merge -o "$tmp/x.json" "$tmp/up_rank0.json" "${put}_rank1.json"
+
+# Damaged files: an error with the byte, and no crash.
+for bytes in 0 1 17 1000 5001; do
+    head -c $bytes "$put.json" >"$tmp/cut.json"
+    refused "cut after $bytes bytes" "byte $bytes: " $tool summary "$tmp/cut.json"
+done
+refused "no such file" "No such file" $tool summary "$tmp/none.json"
+python3 - "$put.json" "$tmp/bad" <<'END'
+import random, sys
+random.seed(7)
+data = open(sys.argv[1], "rb").read()[:20000]
+for i in range(200):
+    bad = bytearray(data)
+    for _ in range(random.randint(1, 8)):
+        bad[random.randrange(len(bad))] = random.choice(b'{}[]",:\\0e-\xff\x00')
+    open(f"{sys.argv[2]}{i}.json", "wb").write(bad)
+END
+for ((i = 0; i < 200; i++)); do
+    timeout 60 $tool summary "$tmp/bad$i.json" >/dev/null 2>"$tmp/err"
+    ret=$?
+    if [ $ret != 1 ] || ! grep -q 'byte [0-9]*: ' "$tmp/err"; then
+        echo "FAILED ($ret): damaged file $i"
+        failed=1
+    fi
+done
+[ $failed = 0 ]

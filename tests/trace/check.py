@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""Whether traces are what docs/tracing.md says: every begin has an end, arrows
+join the right pairs, counts are those that an observer printed.
+
+check.py MERGED OBSERVED: OBSERVED has lines `observed RANK COUNT`."""
+
+import gzip
+import json
+import sys
+
+FIELDS = ("program_id", "pid_m", "pid_n", "target_rank", "address", "xcc_id",
+          "cu_id", "op_index", "payload_size")
+
+
+def load(path):
+    opener = gzip.open if path.endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def nanoseconds(number):
+    return round(number * 1000)
+
+
+def check_events(events):
+    for event in events:
+        if event["ph"] in "CMsf":
+            continue
+        assert event["ph"] == "X", f"without end: {event}"
+        assert event["dur"] > 0 and event["ts"] >= 0, event
+        if event["cat"] == "iris":
+            assert all(field in event["args"] for field in FIELDS), event
+            args = event["args"]
+            assert event["tid"] == f"XCC{args['xcc_id']}_CU{args['cu_id']}"
+
+
+def slice_of(index, flow, at_end):
+    """The operation that an arrow's end is in."""
+    ts = nanoseconds(flow["ts"]) + at_end
+    return index.get((flow["pid"], flow["tid"], ts), [])
+
+
+def check_arrows(events):
+    begins, ends, starts = {}, {}, {}
+    for event in events:
+        if event["ph"] == "X" and event["cat"] == "iris":
+            place = event["pid"], event["tid"]
+            ts = nanoseconds(event["ts"])
+            begins.setdefault(place + (ts,), []).append(event)
+            end = ts + nanoseconds(event["dur"])
+            ends.setdefault(place + (end,), []).append(event)
+        elif event["ph"] == "s":
+            assert event["id"] not in starts, "two arrows of one id"
+            starts[event["id"]] = event
+    arrows = [event for event in events if event["ph"] == "f"]
+    assert len(arrows) == len(starts)
+    joined = 0
+    for arrow in arrows:
+        start = starts[arrow["id"]]
+        assert start["ts"] <= arrow["ts"], f"backwards: {start} {arrow}"
+        if arrow["name"] != "signal":
+            continue
+        pairs = [(signal, wait)
+                 for signal in slice_of(begins, start, 0)
+                 for wait in slice_of(ends, arrow, 1)
+                 if signal["args"].get("signal") and wait["args"].get("held")
+                 and signal["args"]["target_rank"] == wait["pid"]
+                 and signal["args"]["offset"] == wait["args"]["offset"]
+                 and signal["args"]["value"] == wait["args"]["value"]]
+        assert len(pairs) == 1, f"not a pair: {start} {arrow}"
+        joined += 1
+    return joined
+
+
+def check_counts(trace, path, observed):
+    total = 0
+    for line in open(observed, encoding="utf-8"):
+        if not line.startswith("observed "):
+            continue
+        _, rank, count = line.split()
+        alone = load(path.replace(".json", f"_rank{rank}.json"))
+        of_kernels = [event for event in alone["traceEvents"]
+                      if event.get("cat") == "iris" and event["ph"] == "X"]
+        assert alone["metadata"]["schema_version"] == "1.1"
+        assert alone["metadata"]["dropped"] == 0
+        assert len(of_kernels) == alone["metadata"]["num_events"]
+        assert len(of_kernels) == int(count), (len(of_kernels), count)
+        total += int(count)
+    assert total > 0 and trace["metadata"]["num_events"] == total
+
+
+def main():
+    path, observed = sys.argv[1:]
+    trace = load(path)
+    events = trace["traceEvents"]
+    check_events(events)
+    joined = check_arrows(events)
+    check_counts(trace, path, observed)
+    names = {event["name"] for event in events}
+    assert {"process_name", "thread_name", "launch", "kernel"} <= names
+    print(f"{len(events)} events, {joined} waits joined")
+
+
+main()
