@@ -351,7 +351,6 @@ IRIS_DEVICE uint32_t iris_d_xcc_id(void) { return 0; }
 IRIS_DEVICE uint32_t iris_d_cu_id(void)
 {
     uint32_t id;
-
     __asm__ volatile("mov.u32 %0, %%smid;" : "=r"(id));
     return id;
 }

@@ -69,17 +69,20 @@ done
 tool=./iris-trace
 put=$tmp/07_message_passing_put
 check "summary" $tool summary "$put.json"
-grep -q '^wait ' "$tmp/out" && grep -q '^put ' "$tmp/out" &&
-    grep -q '^pass_messages' "$tmp/out" ||
-    { echo "FAILED: summary lacks what there is"; failed=1; }
+for word in wait put pass_messages; do
+    grep -q "^$word " "$tmp/out" ||
+        { echo "FAILED: summary lacks $word"; failed=1; }
+done
 check "merge" $tool merge -o "$tmp/again.json" "$put"_rank?.json
 cmp "$tmp/again.json" "$put.json" ||
     { echo "FAILED: the tool merges otherwise than the library"; failed=1; }
 check "diff" $tool diff "$put.json" "$tmp/again.json"
 check "export" $tool export -f goal -o "$tmp/goal" "$put.json"
 sends=$(grep -c ': send ' "$tmp/goal") receives=$(grep -c ': recv ' "$tmp/goal")
-[ "$sends" -gt 0 ] && [ "$sends" = "$receives" ] ||
-    { echo "FAILED: $sends sends, $receives receives"; failed=1; }
+if [ "$sends" = 0 ] || [ "$sends" != "$receives" ]; then
+    echo "FAILED: $sends sends, $receives receives"
+    failed=1
+fi
 check "report" $tool report -o "$tmp/report.html" "$put.json"
 [ "$(grep -c '^</script></body></html>$' "$tmp/report.html")" = 1 ] ||
     { echo "FAILED: no whole page"; failed=1; }
