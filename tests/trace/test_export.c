@@ -41,6 +41,7 @@ IRIS_KERNEL(ring, struct ring_args)
     for (uint64_t round = 1; round <= args->rounds; round++) {
         iris_wg_put_signal(wg, dev, args->data, args->data + WORDS,
                            WORDS * sizeof(uint64_t), args->signal, round, next);
+        (void)iris_load(dev, args->data, next);
         if (iris_wg_leader(wg)) {
             (void)iris_wait_until_u64(dev, args->signal, IRIS_CMP_EQ, round);
             iris_signal_add(dev, args->answer, 1, last);
@@ -70,7 +71,7 @@ static int run_ring(iris_t *iris, uint64_t rounds)
 
 struct seen {
     uint64_t puts, stores, adds, waits, flows, counters, spans, calls;
-    uint64_t without_end;
+    uint64_t without_end, held;
 };
 
 static int look(void *arg, const struct iris_event *event)
@@ -85,6 +86,7 @@ static int look(void *arg, const struct iris_event *event)
     seen->flows += event->ph == 'f';
     seen->counters += event->ph == 'C';
     seen->calls += strcmp(event->cat, "iris_host") == 0;
+    seen->held += event->held;
     seen->without_end += event->ph == 'i';
     return 0;
 }
@@ -128,11 +130,12 @@ static int check_files(iris_t *iris, const struct file *file)
     CHECK(read_file(path, &seen, &about) == 0);
     CHECK_EQUAL(about.rank, iris_rank(iris));
     CHECK_EQUAL(about.world_size, n);
-    CHECK_EQUAL(about.num_events, 5 * ROUNDS);
+    CHECK_EQUAL(about.num_events, 6 * ROUNDS);
     CHECK_EQUAL(seen.puts, ROUNDS);
     CHECK_EQUAL(seen.stores, ROUNDS);
     CHECK_EQUAL(seen.adds, ROUNDS);
     CHECK_EQUAL(seen.waits, 2 * ROUNDS);
+    CHECK_EQUAL(seen.held, 2 * ROUNDS);
     CHECK_EQUAL(seen.spans, 1);
     CHECK_EQUAL(seen.without_end, 0);
     CHECK(n == 1 || seen.counters > 0);
@@ -240,7 +243,7 @@ static int timed(iris_t *iris, void *arg)
 {
     size_t times = harness_count(1000000 / (2 * CLOCK_ROUNDS * RANKS), 1);
 
-    CHECK_OK(iris_trace_enable(iris, 5 * CLOCK_ROUNDS));
+    CHECK_OK(iris_trace_enable(iris, 6 * CLOCK_ROUNDS));
     for (size_t i = 0; i < times; i++) {
         CHECK_OK(iris_trace_reset(iris));
         CHECK(run_ring(iris, CLOCK_ROUNDS) == 0);

@@ -199,7 +199,13 @@ static int overfull(iris_t *iris, void *arg)
     CHECK_OK(iris_trace_counts(iris, &counts));
     CHECK_EQUAL(counts.device_events, 3);
     CHECK_EQUAL(counts.dropped, NUM_EVENTS - 3);
-    /* Behind the third element of a column nothing is written. */
+    /* The first events stay, and behind the third element of a column nothing
+     * is written. */
+    CHECK_OK(harness_read(iris, pid, (const void *)(uintptr_t)words[4],
+                          sizeof pid));
+    CHECK_EQUAL(pid[0], PHASE);
+    CHECK_EQUAL(pid[1], IRIS_OP_LOAD);
+    CHECK_EQUAL(pid[2], IRIS_OP_STORE);
     CHECK_OK(
         harness_read(iris, pid, (const void *)(uintptr_t)words[8], sizeof pid));
     memset(guard, 0, sizeof guard);
