@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Names of allocations: in the list of what is allocated, and in messages.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+
+#include <iris/device.h>
+
+#include "context/context.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The list of this rank's allocations. */
+static int read_list(iris_t *iris, char *text, size_t bytes)
+{
+    char path[400];
+    FILE *file;
+    size_t length;
+
+    snprintf(path, sizeof path, "%s/list_%d.json", harness_folder(),
+             iris_rank(iris));
+    CHECK_OK(iris_i_allocations_write(&iris->heap, path));
+    file = fopen(path, "re");
+    CHECK(file != NULL);
+    length = fread(text, 1, bytes - 1, file);
+    fclose(file);
+    text[length] = '\0';
+    return 0;
+}
+
+static int named(iris_t *iris, void *arg)
+{
+    char text[4096], expected[200];
+    const char *freed;
+    char *inbox, *outbox;
+    size_t offset;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, 512, (void **)&inbox));
+    CHECK_OK(iris_malloc(iris, 1024, (void **)&outbox));
+    offset = (size_t)(inbox - (char *)(uintptr_t)iris_heap_bases(
+                                  iris)[iris_rank(iris)]);
+    CHECK_OK(iris_name(iris, inbox + 100, "in\"box"));
+    CHECK_OK(iris_name(iris, outbox, "outbox"));
+    CHECK_OK(iris_name(iris, outbox, NULL));
+    CHECK(read_list(iris, text, sizeof text) == 0);
+    snprintf(expected, sizeof expected,
+             "{\"offset\": %zu, \"bytes\": 512, \"name\": \"in\\u0022box\"},",
+             offset);
+    CHECK(strstr(text, expected) != NULL);
+    CHECK(strstr(text, "outbox") == NULL);
+    CHECK_OK(iris_free(iris, inbox));
+    CHECK(read_list(iris, text, sizeof text) == 0);
+    freed = strstr(text, "\"freed\"");
+    CHECK(freed != NULL && strstr(freed, "in\\u0022box") != NULL);
+    *(char *)(uintptr_t)freed = '\0';
+    CHECK(strstr(text, "box") == NULL);
+    CHECK_BAD(iris, iris_name(iris, inbox, "late"), IRIS_ERR_INVALID,
+              "nothing is allocated", "iris_malloc");
+    CHECK_BAD(iris, iris_name(iris, &text, "stack"), IRIS_ERR_INVALID,
+              "nothing is allocated", "iris_malloc");
+    memset(text, 'x', 60);
+    text[60] = '\0';
+    CHECK_BAD(iris, iris_name(iris, outbox, text), IRIS_ERR_INVALID, "60",
+              "at most");
+    return 0;
+}
+
+static void names_are_in_the_list_of_allocations(void **state)
+{
+    (void)state;
+    harness_run(2, named, NULL);
+}
+
+struct overrun_args {
+    const int64_t *context;
+    uint32_t *inbox;
+};
+
+IRIS_KERNEL(overrun, struct overrun_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    iris_store(dev, &args->inbox[64], 1, dev.rank);
+}
+
+static int strayed(iris_t *iris, void *arg)
+{
+    struct overrun_args args = {.context = iris_device_context(iris)};
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, 256, (void **)&args.inbox));
+    CHECK_OK(iris_name(iris, args.inbox, "inbox"));
+    CHECK_OK(iris_launch(iris, overrun, 1, 1, &args, sizeof args, NULL));
+    CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_INVALID);
+    CHECK_MESSAGE("\"inbox\"");
+    return 0;
+}
+
+static void the_bounds_checker_says_the_name(void **state)
+{
+    (void)state;
+    setenv("IRIS_CHECK", "bounds", 1);
+    harness_run(1, strayed, NULL);
+    unsetenv("IRIS_CHECK");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_in_the_list_of_allocations),
+        cmocka_unit_test(the_bounds_checker_says_the_name),
+    };
+
+    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
+}
