@@ -98,6 +98,7 @@ static int strayed(iris_t *iris, void *arg)
     CHECK_OK(iris_launch(iris, overrun, 1, 1, &args, sizeof args, NULL));
     CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_INVALID);
     CHECK_MESSAGE("\"inbox\"");
+    CHECK_OK(iris_clear_error(iris));
     return 0;
 }
 
