@@ -6,14 +6,10 @@
 
 #include <iris/device.h>
 
-struct clock_args {
-    int64_t *place;
-};
-
 /* A device without a clock of its own has nobody launch it. */
-IRIS_KERNEL(iris_trace_clock, struct clock_args)
+IRIS_KERNEL(iris_k_trace_clock, struct iris_trace_clock_args)
 {
-#if IRIS_D_WATCHED
+#if !IRIS_ON_CPU || IRIS_D_WATCHED
     if (wg.id == 0 && iris_wg_leader(wg)) {
         *args->place = (int64_t)iris_d_clock();
     }
@@ -22,15 +18,7 @@ IRIS_KERNEL(iris_trace_clock, struct clock_args)
 #endif
 }
 
-iris_status_t iris_i_trace_launch_clock(struct iris_queue *queue,
-                                        int64_t *place)
+const struct iris_kernel *iris_i_trace_clock_kernel(void)
 {
-    const struct clock_args args = {place};
-    const struct iris_launch launch = {.kernel = iris_trace_clock,
-                                       .grid = 1,
-                                       .block = 1,
-                                       .args = &args,
-                                       .own = true};
-
-    return iris_i_queue_launch(queue->streams, &launch);
+    return iris_k_trace_clock;
 }

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel that reads the device's clock.
+ * The kernel that reads the device's clock. Read by compilers for GPUs, too.
  */
 #ifndef IRIS_SRC_TRACE_KERNELS_H
 #define IRIS_SRC_TRACE_KERNELS_H
 
-#include "queue/queue.h"
+#include <stdint.h>
 
-/* Enqueues on the default stream what writes the device's clock to `place`, on
- * the heap; no observer sees it. Not for devices whose clock_khz is 0. */
-iris_status_t iris_i_trace_launch_clock(struct iris_queue *queue,
-                                        int64_t *place);
+#include <iris/launch.h>
+
+struct iris_trace_clock_args {
+    int64_t *place; /* on the heap: gets the clock */
+};
+
+/* Not for devices whose clock_khz is 0. */
+const struct iris_kernel *iris_i_trace_clock_kernel(void);
 
 #endif /* IRIS_SRC_TRACE_KERNELS_H */

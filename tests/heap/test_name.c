@@ -8,7 +8,9 @@
 
 #include <iris/device.h>
 
+#if IRIS_ON_CPU /* C that is no C++ */
 #include "context/context.h"
+#endif
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,9 +10,11 @@
 
 #include <iris/device.h>
 
+#if IRIS_ON_CPU /* C that is no C++ */
 #include "context/context.h"
 #include "trace/events.h"
 #include "trace/merge.h"
+#endif
 
 #include <stdio.h>
 #include <stdlib.h>

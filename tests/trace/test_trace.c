@@ -10,7 +10,9 @@
 
 #include <iris/device.h>
 
+#if IRIS_ON_CPU /* C that is no C++ */
 #include "context/context.h"
+#endif
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,8 +203,8 @@ static int overfull(iris_t *iris, void *arg)
     CHECK_EQUAL(counts.dropped, NUM_EVENTS - 3);
     /* The first events stay, and behind the third element of a column nothing
      * is written. */
-    CHECK_OK(harness_read(iris, pid, (const void *)(uintptr_t)words[4],
-                          sizeof pid));
+    CHECK_OK(
+        harness_read(iris, pid, (const void *)(uintptr_t)words[4], sizeof pid));
     CHECK_EQUAL(pid[0], PHASE);
     CHECK_EQUAL(pid[1], IRIS_OP_LOAD);
     CHECK_EQUAL(pid[2], IRIS_OP_STORE);
