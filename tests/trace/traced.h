@@ -44,8 +44,8 @@ static int traced_main(iris_t *iris, void *arg)
 
     (void)iris_i_hooks_add(&iris->hooks, &observer);
     ret = ret != 0 ? ret : traced->fn(iris, traced->arg);
-    ret = ret != 0 ? ret
-                   : (int)iris_trace_export(iris, getenv("TRACED_FILE"), 1);
+    ret =
+        ret != 0 ? ret : (int)iris_trace_export(iris, getenv("TRACED_FILE"), 1);
     printf("observed %d %lu\n", iris_rank(iris), (unsigned long)count);
     iris_i_hooks_remove(&iris->hooks, &observer);
     return ret;
