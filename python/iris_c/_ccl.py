@@ -5,7 +5,6 @@ import ctypes
 import sys
 from typing import Any, Optional, Tuple
 
-from ._errors import UnsupportedError
 from ._groups import Groups
 from ._lib import call
 from ._session import Session
@@ -285,13 +284,8 @@ class CCL:
             # Programs ask for as many as their own GPU had.
             made.num_cus = min(config.comm_sms, call.iris_num_cus(self._handle))
         for operation in CclOptions.VARIANTS:
-            name = config.variant_of(operation)
-            if name not in VARIANTS:
-                raise UnsupportedError(
-                    f"the libiris that was loaded has no variant {name} of"
-                    f" {operation}; it has {', '.join(VARIANTS)}"
-                )
-            setattr(made, operation, VARIANTS[name])
+            setattr(made, operation, VARIANTS[config.variant_of(operation)])
+        made.num_rings = min(config.all_reduce_num_rings, 2)
         return made
 
     def _pair(self, output: Any, input: Any) -> Tuple[Tensor, Tensor]:

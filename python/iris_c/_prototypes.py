@@ -253,6 +253,14 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
 #: NumPy make themselves; DLPack's, whose tensors do not keep their memory; and
 #: broadcast of numbers and tensors, since values here may be of any type.
 NOT_CALLED = (
+    "iris_name",
+    "iris_trace_begin",
+    "iris_trace_counts",
+    "iris_trace_enable",
+    "iris_trace_end",
+    "iris_trace_export",
+    "iris_trace_name",
+    "iris_trace_reset",
     "iris_ops_options_init_sized",
     "iris_ops_workspace_destroy",
     "iris_matmul_all_reduce",

@@ -103,4 +103,10 @@ class CclOptions(c.Structure):
         ("num_cus", c.c_int),
         *((name, c.c_int) for name in VARIANTS),
         ("async", c.c_int),
+        ("rows", c.c_size_t),
+        ("in_stride", c.c_size_t),
+        ("out_stride", c.c_size_t),
+        ("distribution", c.c_int),
+        ("own_rows", c.c_int),
+        ("num_rings", c.c_int),
     ]

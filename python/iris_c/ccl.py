@@ -6,7 +6,7 @@ The collectives themselves are methods of `ctx.ccl`.
 
 import enum
 from dataclasses import dataclass
-from typing import Dict, Optional
+from typing import Dict, Optional, Tuple
 
 from ._lib import call
 
@@ -50,6 +50,23 @@ _UPSTREAM: Dict[str, Dict[str, str]] = {
     "broadcast": {},
 }
 
+#: Ours: what the table in include/iris/ccl.h says.
+_OURS: Dict[str, Tuple[str, ...]] = {
+    "all_reduce": (
+        "one_shot",
+        "two_shot",
+        "one_shot_packet",
+        "two_shot_packet",
+        "atomic",
+        "spinlock",
+        "ring",
+    ),
+    "all_gather": ("push", "pull", "packet"),
+    "all_to_all": ("push", "pull", "packet"),
+    "reduce_scatter": ("direct", "packet"),
+    "broadcast": ("push", "pull", "packet"),
+}
+
 #: Fields that are numbers above zero.
 _POSITIVE = (
     "block_size_m",
@@ -70,12 +87,15 @@ class Config:
     """How a collective is done. All members of its group say the same.
 
     Upstream's fields in upstream's order, then two of our own. Of these
-    `comm_sms` and the variants decide something; the others say how upstream's
-    kernels cut tensors into tiles, and are checked, and without effect.
+    `comm_sms`, the variants and the number of rings decide something; the
+    others say how upstream's kernels cut tensors into tiles, and are checked,
+    and without effect.
 
     Args:
         comm_sms: compute units to use at most, of those that the device has;
             None: as many as are worth it.
+        all_reduce_num_rings: of "ring"; two go around in both directions, and
+            more are two.
         all_reduce_variant: "auto", upstream's "atomic", "ring", "two_shot",
             "one_shot" or "spinlock", or another of docs/collectives.md.
         all_gather_variant: "auto", "push", "pull", "packet"; upstream's
@@ -150,7 +170,7 @@ class Config:
         """The variant of a collective by the library's name for it."""
         field = f"{operation}_variant"
         asked = getattr(self, field)
-        names = {name: name for name in VARIANTS}
+        names = {name: name for name in ("auto", *_OURS[operation])}
         names.update(_UPSTREAM[operation])
         if asked not in names:
             raise ValueError(

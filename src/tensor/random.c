@@ -11,7 +11,6 @@
 #include "tensor/random_kernels.h"
 #include "tensor/tensor.h"
 
-
 #define BLOCK 256           /* lanes of a workgroup */
 #define WG_BYTES (16 << 10) /* that are worth one */
 #define WGS_PER_CU 8
