@@ -172,6 +172,11 @@ static void describe_late(void *core, const void *word, char *text,
     text[0] = '\0';
 }
 
+static void note_wait(void *core, struct iris_wait_note *note)
+{
+    (void)core, (void)note;
+}
+
 static int locate(void *core, const void *address,
                   struct iris_location *location_p)
 {
@@ -183,8 +188,8 @@ static int locate(void *core, const void *address,
 static void gather_device(struct info *info,
                           const struct iris_placement *placement)
 {
-    static const struct iris_core_ops core_ops = {keep_waiting, describe_late,
-                                                  locate};
+    static const struct iris_core_ops core_ops = {
+        keep_waiting, describe_late, note_wait, note_wait, locate};
     struct iris_backend_params params = {
         .num_ranks = 1,
         .device = placement->device,

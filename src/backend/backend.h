@@ -116,6 +116,31 @@ struct iris_location {
     size_t bytes;
 };
 
+/* A wait inside a kernel that has taken a while, as the flight record keeps it.
+ * Zeroed at first, but for `slot`. */
+struct iris_wait_note {
+    int slot;  /* the core's; -1 at first */
+    int ended; /* 1: the kernel ends because of a deadline or a peer */
+    const struct iris_stream *stream;
+    const char *kernel;
+    uint32_t workgroup;
+    uint32_t grid;
+    uint32_t begun; /* workgroups of the grid; 0: not known */
+    uint32_t done;
+    int own;             /* the kernel is the library's */
+    int op;              /* enum iris_op; 0: repeats atomic operations */
+    const void *address; /* this rank's, of the word; NULL: not known */
+    iris_cmp_t cmp;
+    int64_t value;
+    int64_t seen;
+    int is_known;       /* the core's, as are the next three; 0: a new wait */
+    int64_t first_seen;
+    int64_t last_seen;
+    int64_t change_ns;
+    int64_t begin_ns;
+    int64_t now_ns;
+};
+
 /* What a backend asks of the core; `core` comes back as first argument. All are
  * thread-safe, and never NULL. */
 struct iris_core_ops {
@@ -127,6 +152,13 @@ struct iris_core_ops {
      * for: "rank 2 has not come to ..."; of another word an empty text. */
     void (*describe_late)(void *core, const void *word, char *text,
                           size_t bytes);
+
+    /* Keeps what a workgroup waits for where other processes can read it;
+     * called again while it does. */
+    void (*note_wait)(void *core, struct iris_wait_note *note);
+
+    /* The wait of that note is over. */
+    void (*wait_over)(void *core, struct iris_wait_note *note);
 
     /* Fills *place_p, or returns 0: it is on no rank's heap. Called from the
      * handler of a signal, of a thread that runs a kernel. */

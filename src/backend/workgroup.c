@@ -31,6 +31,8 @@ struct workgroup {
     int64_t next_ask_ns; /* 0: has not waited yet */
     int64_t wait_end_ns; /* of the wait under way; 0: not known yet */
     bool wait_late;      /* that has passed; a few more looks, then it ends */
+    int64_t wait_begin_ns;      /* of the same; 0: not known yet */
+    struct iris_wait_note note; /* what the flight record has of it */
     jmp_buf end;
 };
 
@@ -53,6 +55,33 @@ struct iris_cpu_wg *iris_cpu_self(void)
     return current != NULL ? &current->cpu : NULL;
 }
 
+/* Puts the wait under way into the flight record. Nothing says that a wait is
+ * over: readers see that its time stands still. */
+static void note_wait(struct workgroup *self, int64_t now, int ended)
+{
+    const struct iris_backend_params *params = self->job->params;
+    struct iris_wait_note *note = &self->note;
+    const struct iris_cpu_wg *cpu = &self->cpu;
+
+    if (note->begin_ns != self->wait_begin_ns ||
+        note->address != cpu->wait_address || note->value != cpu->wait_value) {
+        note->is_known = 0;
+    }
+    note->ended = ended;
+    note->address = cpu->wait_address;
+    note->op = cpu->wait_address == NULL ? 0 : (int)cpu->wait_op;
+    note->cmp = cpu->wait_cmp;
+    note->value = cpu->wait_value;
+    note->seen = cpu->wait_seen;
+    note->begin_ns = self->wait_begin_ns == 0 ? now : self->wait_begin_ns;
+    note->now_ns = now;
+    if (!ended || note->begun == 0) {
+        self->job->ops->progress(self->job->stream, cpu, note->grid,
+                                 &note->begun, &note->done);
+    }
+    params->core_ops->note_wait(params->core, note);
+}
+
 /* Leaves the kernel, having noted for the host what the workgroup waited for.
  * Frames of the kernel are dropped as they are. */
 static _Noreturn void end_workgroup(struct workgroup *self)
@@ -64,6 +93,9 @@ static _Noreturn void end_workgroup(struct workgroup *self)
 static _Noreturn void stop(struct workgroup *self, iris_status_t status,
                            enum iris_cpu_stop why)
 {
+    if (why != IRIS_CPU_STOP_REFUSED) { /* while others have not ended yet */
+        note_wait(self, iris_i_now_ns(), 1);
+    }
     self->job->ops->stop(self->job->stream, status, why, &self->cpu);
     end_workgroup(self);
 }
@@ -106,6 +138,7 @@ static void ask_core(struct workgroup *self)
     int64_t now = iris_i_now_ns();
     iris_status_t status;
 
+    self->wait_begin_ns = self->wait_begin_ns ? self->wait_begin_ns : now;
     check_deadline(self, now);
     if (self->next_ask_ns == 0) {
         self->next_ask_ns = now + ASK_NS;
@@ -114,6 +147,7 @@ static void ask_core(struct workgroup *self)
         return;
     }
     self->next_ask_ns = now + ASK_NS;
+    note_wait(self, now, 0);
     status = params->core_ops->keep_waiting(params->core);
     if (status == IRIS_OK && self->job->deadline_ns != 0 &&
         now >= self->job->deadline_ns) {
@@ -162,10 +196,12 @@ void iris_cpu_poll(struct iris_cpu_wg *cpu)
     }
     if (atomic_load_explicit(self->job->stopped, memory_order_relaxed) !=
         IRIS_OK) {
+        note_wait(self, iris_i_now_ns(), 1);
         end_workgroup(self);
     }
     if (cpu->polls++ < PAUSES) {
         self->wait_end_ns = 0; /* a new wait, or nearly */
+        self->wait_begin_ns = 0;
         self->wait_late = false;
         iris_d_pause();
         return;
@@ -192,6 +228,12 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
                 .launch = job->event,
             },
         .job = job,
+        .note = {.slot = -1,
+                 .stream = job->stream,
+                 .kernel = job->kernel->name,
+                 .workgroup = id,
+                 .grid = job->grid,
+                 .own = job->own},
     };
     const iris_wg_t wg = {
         .id = id,
@@ -207,6 +249,9 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
         job->kernel->cpu_entry(&wg, job->args);
     }
     current = NULL;
+    if (self.note.slot >= 0) {
+        params->core_ops->wait_over(params->core, &self.note);
+    }
 }
 
 void iris_i_cpu_job_begin(struct iris_cpu_job *job,

@@ -25,6 +25,11 @@ struct iris_cpu_job_ops {
 
     /* This workgroup ends now, because work was stopped. */
     void (*ended)(void *stream, const struct iris_cpu_wg *cpu);
+
+    /* How many workgroups of the grid have begun, and are done; 0: not known
+     * any more. */
+    void (*progress)(void *stream, const struct iris_cpu_wg *cpu, uint32_t grid,
+                     uint32_t *begun_p, uint32_t *done_p);
 };
 
 /* One run of a kernel, as its workgroups see it. */

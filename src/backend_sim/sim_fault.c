@@ -77,9 +77,27 @@ static void note_end(void *stream, const struct iris_cpu_wg *cpu)
     pthread_mutex_unlock(&sim->lock);
 }
 
+/* After a stop what has not begun is not counted any more. One thread alone
+ * runs the grid in order. */
+static void count_progress(void *arg, const struct iris_cpu_wg *cpu,
+                           uint32_t grid, uint32_t *begun_p, uint32_t *done_p)
+{
+    struct sim_stream *stream = arg;
+    struct sim_team *team = &stream->team;
+    uint32_t remaining = atomic_load(&team->remaining);
+    bool alone = stream->sim->params.num_cus <= 1 || grid <= 1;
+
+    *begun_p = alone ? cpu->workgroup + 1 : grid - remaining;
+    *done_p = alone ? cpu->workgroup : atomic_load(&team->done);
+    if (iris_i_sim_stopped(stream)) {
+        *begun_p = *done_p = 0;
+    }
+}
+
 const struct iris_cpu_job_ops iris_i_sim_job_ops = {
     .stop = stop_by_workgroup,
     .ended = note_end,
+    .progress = count_progress,
 };
 
 void iris_i_sim_note_unstarted(struct sim_stream *stream, uint32_t count,

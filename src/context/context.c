@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define HELLO_MAGIC 0x49726973u
-#define HELLO_VERSION 5u
+#define HELLO_VERSION 6u
 
 iris_status_t iris_i_enter_output(const iris_t *iris, const char *call,
                                   const void *output, const char *name)
@@ -94,6 +94,8 @@ static iris_status_t open_backend(iris_t *iris,
     static const struct iris_core_ops core_ops = {
         .keep_waiting = keep_waiting,
         .describe_late = iris_i_group_describe_late,
+        .note_wait = iris_i_note_wait,
+        .wait_over = iris_i_wait_over,
         .locate = iris_i_context_locate,
     };
     const struct iris_settings *settings = iris->settings;
@@ -266,7 +268,8 @@ static iris_status_t connect_peers(iris_t *iris,
     iris->control->interrupted = &iris->interrupted;
     iris->control->timeout_ms = iris->settings->timeout_ms.number;
     iris->control->warn_ms = iris->settings->warn_ms.number;
-    status = iris_i_group_make_world(iris);
+    status = iris_i_recorder_open(iris);
+    status = status ? status : iris_i_group_make_world(iris);
     if (status == IRIS_OK) {
         status =
             iris_i_heap_connect(&iris->heap, &iris->world->members, &peers);

@@ -54,6 +54,7 @@ struct iris {
     struct iris_hooks hooks;
     struct iris_bounds *bounds; /* NULL: bounds are not checked */
     struct iris_control *control;
+    struct iris_observer recorder; /* the flight recorder */
     struct iris_heap heap;
     struct iris_queue queue;
     iris_generator_t generator; /* the one that calls without one use */
@@ -101,6 +102,22 @@ iris_status_t iris_i_enter_output(const iris_t *iris, const char *call,
 /* core_ops.locate. */
 int iris_i_context_locate(void *core, const void *address,
                           struct iris_location *place_p);
+
+/* ---- The flight recorder (recorder.c) ---- */
+
+/* From here on host calls and kernels' waits are in the control segment; the
+ * control plane is open. IRIS_ERR_LIMIT */
+iris_status_t iris_i_recorder_open(iris_t *iris);
+
+/* Before the control plane goes. */
+void iris_i_recorder_close(iris_t *iris);
+
+/* What ended work is forgotten. */
+void iris_i_recorder_clear(iris_t *iris);
+
+/* core_ops.note_wait, .wait_over. */
+void iris_i_note_wait(void *core, struct iris_wait_note *note);
+void iris_i_wait_over(void *core, struct iris_wait_note *note);
 
 /* ---- The library's own memory at the heap's start (layout.c) ---- */
 

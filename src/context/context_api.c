@@ -72,8 +72,12 @@ iris_status_t iris_clear_error(iris_t *iris)
 {
     iris_status_t status = iris_i_enter(iris, "iris_clear_error");
 
-    return status == IRIS_OK
-               ? iris_i_fail_on(&iris->log,
-                                iris_i_device_clear_fault(iris->backend))
-               : status;
+    if (status == IRIS_OK) {
+        status = iris_i_fail_on(&iris->log,
+                                iris_i_device_clear_fault(iris->backend));
+    }
+    if (status == IRIS_OK) {
+        iris_i_recorder_clear(iris);
+    }
+    return status;
 }

@@ -137,6 +137,7 @@ void iris_i_close_all(iris_t *iris)
     iris_i_bounds_destroy(iris->bounds);
     iris_i_heap_close(&iris->heap);
     iris_i_device_close(iris->backend);
+    iris_i_recorder_close(iris);
     iris_i_control_close(iris->control);
 }
 

@@ -52,23 +52,29 @@ static int find_late(const struct iris_group *group, const void *word)
                : -1;
 }
 
-void iris_i_group_describe_late(void *core, const void *word, char *text,
-                                size_t bytes)
+int iris_i_group_expected(iris_t *iris, const void *word)
 {
-    iris_t *iris = core;
     const struct iris_group *group = iris->world;
     int late;
 
-    text[0] = '\0';
     pthread_mutex_lock(&iris->groups_lock);
     late = find_late(group, word);
     for (group = iris->groups; group != NULL && late < 0; group = group->next) {
         late = find_late(group, word);
     }
+    pthread_mutex_unlock(&iris->groups_lock);
+    return late;
+}
+
+void iris_i_group_describe_late(void *core, const void *word, char *text,
+                                size_t bytes)
+{
+    int late = iris_i_group_expected(core, word);
+
+    text[0] = '\0';
     if (late >= 0) {
         snprintf(text, bytes, "rank %d has not come to it", late);
     }
-    pthread_mutex_unlock(&iris->groups_lock);
 }
 
 static const struct iris_call_type create_call = {.name = "iris_group_create"};

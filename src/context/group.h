@@ -65,4 +65,7 @@ iris_status_t iris_i_group_broadcast(struct iris_group *group,
 void iris_i_group_describe_late(void *core, const void *word, char *text,
                                 size_t bytes);
 
+/* The rank whose arrival that word of this rank's heap is; -1: nobody's. */
+int iris_i_group_expected(iris_t *iris, const void *word);
+
 #endif /* IRIS_SRC_CONTEXT_GROUP_H */

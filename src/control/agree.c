@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "control/peers.h"
+#include "control/record.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@ struct wait {
     int64_t begin;
     int64_t deadline;
     int64_t warn_at; /* INT64_MAX: not any more */
+    int note;        /* its slot in the flight record; -1: none */
 };
 
 /* ---- Describing calls ---- */
@@ -352,10 +354,11 @@ static iris_status_t wait_for_all(struct iris_members *members,
                                   const struct iris_call *call)
 {
     struct iris_control *control = members->control;
-    struct wait wait = {.members = members, .call = call};
+    struct wait wait = {.members = members, .call = call, .note = -1};
+    iris_status_t status = IRIS_OK;
 
-    for (unsigned round = 0; first_absent(members) >= 0; round++) {
-        iris_status_t status;
+    for (unsigned round = 0; status == IRIS_OK && first_absent(members) >= 0;
+         round++) {
 
         if (round < SPIN_ROUNDS) {
             if (round >= POLL_ROUNDS) {
@@ -370,12 +373,12 @@ static iris_status_t wait_for_all(struct iris_members *members,
         }
         control->ops->wait(control, members->place, SLEEP_NS, are_all_here,
                            members);
+        wait.note =
+            iris_i_agree_note(members, call->type->name, wait.begin, wait.note);
         status = check_on(&wait);
-        if (status != IRIS_OK) {
-            return status;
-        }
     }
-    return IRIS_OK;
+    iris_i_record_wait_over(control->record, wait.note, status != IRIS_OK);
+    return status;
 }
 
 /* ---- The verdict ---- */

@@ -74,6 +74,11 @@ void iris_i_agree_begin(struct iris_control *control,
  * one of that call's. The same on all members. */
 int iris_i_agree_all_called(const struct iris_members *members);
 
+/* Puts into the flight record that this call waits, since `begin_ns`, and for
+ * whom (agree_note.c). `slot` is -1 the first time; returns the one it has. */
+int iris_i_agree_note(const struct iris_members *members, const char *call,
+                      int64_t begin_ns, int slot);
+
 /* Forgets, for what others are shown, the calls so far: those of init. */
 void iris_i_agree_reset(struct iris_control *control);
 

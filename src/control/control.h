@@ -131,6 +131,8 @@ struct iris_control_ops {
     void (*close)(struct iris_control *control);
 };
 
+struct iris_record;
+
 /* Implementations embed it first. */
 struct iris_control {
     const struct iris_control_ops *ops;
@@ -143,6 +145,11 @@ struct iris_control {
     atomic_int *interrupted; /* not 0: nothing waits any more; outlives this.
                               * NULL: nobody interrupts */
     const int *pids;         /* each rank's process; owned */
+    struct iris_record *record; /* this rank's flight record; NULL: none */
+    int reports_fd; /* what reports read the records of all ranks from; the
+                     * control plane's. -1: nothing */
+    _Atomic uint64_t *reported; /* the rank that reports an incident, + 1 */
+    _Atomic uint64_t *num_reports;
 };
 
 /* 1 if the rank is one of another process. NULL is fine: 0. */

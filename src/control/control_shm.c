@@ -297,6 +297,7 @@ static struct shm_control *make(const struct iris_log *log, int num_ranks)
     shm->base.log = log;
     shm->base.rank = log->rank;
     shm->base.num_ranks = num_ranks;
+    shm->base.reports_fd = -1;
     shm->base.pids = shm->pids;
     for (int rank = 0; rank < num_ranks; rank++) {
         shm->peers[rank].pidfd = -1;
@@ -310,6 +311,23 @@ static uint64_t next_id(void)
     static atomic_uint count;
 
     return ((uint64_t)getpid() << 32) + atomic_fetch_add(&count, 1) + 1;
+}
+
+static void open_record(struct shm_control *shm)
+{
+    struct iris_segment_header *header = iris_i_segment_header(shm->segment);
+
+    shm->base.record =
+        iris_i_segment_open_record(shm->segment, shm->base.rank);
+    shm->base.reports_fd = shm->segment->fd;
+    shm->base.reported = &header->reported;
+    shm->base.num_reports = &header->num_reports;
+    if (shm->base.record == NULL) {
+        iris_i_warning(shm->base.log,
+                       "no flight record of this rank, so that reports of "
+                       "hangs say less: %s",
+                       iris_last_error());
+    }
 }
 
 iris_status_t iris_i_control_shm_open(const struct iris_log *log,
@@ -341,6 +359,7 @@ iris_status_t iris_i_control_shm_open(const struct iris_log *log,
     shm->segment = rendezvous->segment;
     rendezvous->segment = NULL;
     shm->endpoint = endpoint;
+    open_record(shm);
     if (log->rank == 0) {
         atomic_store(&shm_board(&shm->base, 0)->id, next_id());
     }

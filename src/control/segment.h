@@ -7,6 +7,23 @@
 #define IRIS_SRC_CONTROL_SEGMENT_H
 
 #include "control/control.h"
+#include "control/record.h"
+
+#define IRIS_SEGMENT_MAGIC UINT64_C(0x6c72746373697269) /* "irisctrl" */
+#define IRIS_SEGMENT_VERSION 1u
+
+/* The first page: what a reader that has only a descriptor goes by. All other
+ * places follow from num_ranks. */
+struct iris_segment_header {
+    uint64_t magic;
+    uint32_t version; /* of the layout of all that follows */
+    uint32_t num_ranks;
+    uint64_t bytes;
+    uint64_t record_bytes;
+    int64_t start_ns; /* monotonic */
+    _Atomic uint64_t reported; /* who reports the incident, + 1; 0: nobody */
+    _Atomic uint64_t num_reports;
+};
 
 /* Where one group's members post. */
 struct iris_place {
@@ -50,5 +67,17 @@ struct iris_place *iris_i_segment_place(struct iris_segment *segment,
  * IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_segment_commit_place(struct iris_segment *segment,
                                           int place);
+
+/* The record of a rank, for its owner alone. NULL: there is no memory for it,
+ * and the rank goes on without; this thread's message says why. */
+struct iris_record *iris_i_segment_open_record(struct iris_segment *segment,
+                                               int rank);
+struct iris_segment_header *
+iris_i_segment_header(struct iris_segment *segment);
+
+/* Where these are, from the start of the segment, and how long it is. */
+size_t iris_i_segment_board_at(int rank);
+size_t iris_i_segment_record_at(int num_ranks, int rank);
+size_t iris_i_segment_bytes(int num_ranks);
 
 #endif /* IRIS_SRC_CONTROL_SEGMENT_H */

@@ -96,6 +96,11 @@ static void describe_late(void *core, const void *word, char *text,
     text[0] = '\0';
 }
 
+static void note_wait(void *core, struct iris_wait_note *note)
+{
+    (void)core, (void)note;
+}
+
 static int locate(void *core, const void *address,
                   struct iris_location *place_p)
 {
@@ -106,6 +111,8 @@ static int locate(void *core, const void *address,
 #if IRIS_ON_CPU
 static const struct iris_core_ops core_ops = {
     .keep_waiting = keep_waiting,
+    .note_wait = note_wait,
+    .wait_over = note_wait,
     .describe_late = describe_late,
     .locate = locate,
 };

@@ -220,10 +220,19 @@ static void ended(void *stream, const struct iris_cpu_wg *cpu)
     (void)stream, (void)cpu; /* the message says enough */
 }
 
+static void progress(void *stream, const struct iris_cpu_wg *cpu, uint32_t grid,
+                     uint32_t *begun_p, uint32_t *done_p)
+{
+    (void)stream, (void)grid;
+    *begun_p = cpu->workgroup + 1;
+    *done_p = cpu->workgroup;
+}
+
 static iris_status_t launch(struct iris_stream *stream,
                             const struct iris_launch *launch)
 {
-    static const struct iris_cpu_job_ops ops = {.stop = stop, .ended = ended};
+    static const struct iris_cpu_job_ops ops = {
+        .stop = stop, .ended = ended, .progress = progress};
     struct malloc_backend *backend = (struct malloc_backend *)stream->backend;
     struct iris_host_event event;
     struct iris_cpu_job job = {.ops = &ops,

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The flight recorder: an observer that keeps host calls, and the core's part
+ * in keeping what kernels wait for. Always on, so it takes no lock on the way.
+ */
+#include "config.h"
+
+#include "context/context.h"
+
+#include "base/clock.h"
+#include "control/record.h"
+
+#include <string.h>
+
+/* A wait this old may look at its peers' words: once, so to speak. */
+#define OLD_NS 1000000000
+
+static struct iris_record *record_of(const iris_t *iris)
+{
+    return iris->control == NULL ? NULL : iris->control->record;
+}
+
+/* ---- Host calls ---- */
+
+static uint64_t offset_of(const iris_t *iris, const void *address, int rank)
+{
+    uintptr_t at = (uintptr_t)address;
+    uintptr_t own = (uintptr_t)iris->heap.region.base;
+
+    if (at - own < iris->heap.region.bytes) {
+        return at - own;
+    }
+    if (rank < 0 || rank >= iris->log.num_ranks || iris->heap.bases == NULL) {
+        return IRIS_RECORD_NOWHERE;
+    }
+    at -= (uintptr_t)iris->heap.bases[rank];
+    return at < iris->heap.region.bytes ? at : IRIS_RECORD_NOWHERE;
+}
+
+static void copy_name(char name[IRIS_RECORD_NAME], const char *from)
+{
+    if (from != NULL) {
+        memcpy(name, from, strnlen(from, IRIS_RECORD_NAME - 1));
+    }
+}
+
+static void count_bytes(struct iris_record *record,
+                        const struct iris_host_event *event)
+{
+    int peer = event->target_rank < IRIS_RECORD_PEERS ? event->target_rank
+                                                      : IRIS_RECORD_PEERS - 1;
+
+    if (event->op == IRIS_HOST_COPY && event->status == IRIS_OK && peer >= 0) {
+        atomic_fetch_add_explicit(&record->peer_bytes[peer], event->bytes,
+                                  memory_order_relaxed);
+    }
+}
+
+static void count_heap(iris_t *iris, struct iris_record *record,
+                       const struct iris_host_event *event)
+{
+    struct iris_heap_stats stats;
+
+    if (event->op == IRIS_HOST_ALLOC || event->op == IRIS_HOST_FREE) {
+        iris_i_heap_stats(&iris->heap, &stats);
+        atomic_store_explicit(&record->heap_used, stats.used_bytes,
+                              memory_order_relaxed);
+    }
+}
+
+/* A call that launched: the stream is one, then. */
+static void count_launch(const iris_t *iris, struct iris_record *record,
+                         const struct iris_host_event *event)
+{
+    const void *stream =
+        event->stream == NULL ? iris->queue.streams : event->stream;
+    int slot;
+
+    if (event->op != IRIS_HOST_LAUNCH || event->status != IRIS_OK) {
+        return;
+    }
+    slot = iris_i_record_stream_slot(record, (uintptr_t)stream);
+    if (slot >= 0) {
+        atomic_fetch_add_explicit(&record->launched[slot], 1,
+                                  memory_order_relaxed);
+    }
+}
+
+static void record_call(iris_t *iris, struct iris_record *record,
+                        const struct iris_host_event *event)
+{
+    int64_t now = iris_i_record_now_ns();
+    struct iris_record_call call = {
+        .id = event->id,
+        .begin_ns = now,
+        .end_ns = event->after ? now : 0,
+        .stream = (uintptr_t)event->stream,
+        .offset = offset_of(iris, event->address, event->target_rank),
+        .bytes = event->bytes,
+        .value = event->value,
+        .op = (int16_t)event->op,
+        .cmp = (int16_t)event->cmp,
+        .status = event->status,
+        .target_rank = event->target_rank,
+        .grid = event->grid,
+    };
+
+    copy_name(call.kernel, event->kernel);
+    if (!event->after) {
+        iris_i_record_begin(record, &call);
+        return;
+    }
+    iris_i_record_end(record, &call);
+    count_bytes(record, event);
+    count_heap(iris, record, event);
+    count_launch(iris, record, event);
+}
+
+/* ---- Runs of kernels on the CPU: one at a time on each stream ---- */
+
+static void record_kernel(struct iris_record *record,
+                          const struct iris_host_event *event)
+{
+    int slot = iris_i_record_stream_slot(record, (uintptr_t)event->stream);
+    struct iris_record_stream stream;
+
+    if (slot < 0) {
+        return;
+    }
+    iris_i_record_read_stream(record, slot, &stream);
+    stream.address = (uintptr_t)event->stream;
+    stream.number = ((const struct iris_stream *)event->stream)->number;
+    if (event->after) {
+        stream.done = stream.begun;
+    } else {
+        stream.begun++;
+        stream.begin_ns = iris_i_record_now_ns();
+        stream.grid = event->grid;
+        memset(stream.kernel, 0, sizeof stream.kernel);
+        copy_name(stream.kernel, event->kernel);
+    }
+    iris_i_record_stream(record, slot, &stream);
+}
+
+static void observe(void *self, const struct iris_host_event *event)
+{
+    iris_t *iris = self;
+    struct iris_record *record = record_of(iris);
+
+    if (record == NULL) {
+        return;
+    }
+    if (event->op == IRIS_HOST_KERNEL) {
+        record_kernel(record, event);
+    } else {
+        record_call(iris, record, event);
+    }
+}
+
+/* ---- Waits in kernels ---- */
+
+/* A peer's word at the same offset that would do: a sign that it was written
+ * there instead. Only where the host can read heaps, and words of 8 bytes. */
+static int find_holder(const iris_t *iris, const struct iris_record_wait *wait)
+{
+    uint64_t at = wait->offset - wait->alloc;
+
+    if (iris->placement.type->is_gpu || wait->alloc_bytes == 0 ||
+        wait->offset % sizeof(uint64_t) != 0 ||
+        at + sizeof(uint64_t) > wait->alloc_bytes) {
+        return -1;
+    }
+    for (int rank = 0; rank < iris->log.num_ranks; rank++) {
+        const _Atomic int64_t *word;
+
+        if (rank == iris->log.rank || iris->heap.bases[rank] == 0) {
+            continue;
+        }
+        word = (const void *)(uintptr_t)((uint64_t)iris->heap.bases[rank] +
+                                         wait->offset);
+        if (iris_i_record_holds(
+                wait->cmp, atomic_load_explicit(word, memory_order_relaxed),
+                wait->value)) {
+            return rank;
+        }
+    }
+    return -1;
+}
+
+/* Where the word is, and whose arrival it may be. */
+static void find_word(iris_t *iris, const struct iris_wait_note *note,
+                      struct iris_record_wait *wait)
+{
+    uint64_t offset = offset_of(iris, note->address, -1);
+    size_t start = 0, bytes = 0;
+    int expected;
+
+    wait->offset = offset;
+    wait->kind = note->op == 0 ? IRIS_WAIT_SPIN : IRIS_WAIT_KERNEL;
+    if (note->address == NULL || offset == IRIS_RECORD_NOWHERE) {
+        return;
+    }
+    expected = iris_i_group_expected(iris, note->address);
+    if (expected >= 0) {
+        wait->kind = IRIS_WAIT_BARRIER;
+        wait->num_expected = 1;
+        wait->expected[0] = (int16_t)expected;
+    } else if (offset >= iris->heap.reserved_bytes &&
+               iris_i_alloc_find(iris->heap.alloc, offset, &start, &bytes) ==
+                   IRIS_OK) {
+        wait->alloc = start;
+        wait->alloc_bytes = bytes;
+    }
+}
+
+void iris_i_note_wait(void *core, struct iris_wait_note *note)
+{
+    iris_t *iris = core;
+    struct iris_record_wait wait = {
+        .ended = note->ended,
+        .begin_ns = note->begin_ns,
+        .update_ns = note->now_ns,
+        .stream = (uintptr_t)note->stream,
+        .value = note->value,
+        .seen = note->seen,
+        .cmp = (int32_t)note->cmp,
+        .workgroup = note->workgroup,
+        .grid = note->grid,
+        .begun = note->begun,
+        .done = note->done,
+        .own = note->own,
+        .held_on = -1,
+    };
+
+    if (!note->is_known) {
+        note->is_known = 1;
+        note->first_seen = note->seen;
+        note->change_ns = 0;
+        note->last_seen = note->seen;
+    }
+    if (note->seen != note->last_seen) {
+        note->last_seen = note->seen;
+        note->change_ns = note->now_ns;
+    }
+    wait.first_seen = note->first_seen;
+    wait.change_ns = note->change_ns;
+    copy_name(wait.name, note->kernel);
+    find_word(iris, note, &wait);
+    if (wait.kind == IRIS_WAIT_KERNEL &&
+        (note->ended || note->now_ns - note->begin_ns > OLD_NS)) {
+        wait.held_on = find_holder(iris, &wait);
+    }
+    note->slot = iris_i_record_wait(record_of(iris), note->slot, &wait);
+}
+
+void iris_i_wait_over(void *core, struct iris_wait_note *note)
+{
+    iris_i_record_wait_over(record_of(core), note->slot, note->ended);
+    note->slot = -1;
+}
+
+/* ---- Opening and closing ---- */
+
+iris_status_t iris_i_recorder_open(iris_t *iris)
+{
+    struct iris_record *record = record_of(iris);
+
+    iris->recorder = (struct iris_observer){.host = observe, .self = iris};
+    if (record == NULL) {
+        return IRIS_OK;
+    }
+    record->num_cus = iris->device.num_cus;
+    record->heap_bytes = iris->heap.region.bytes;
+    iris_i_record_open(record, iris->log.rank, iris->settings->job_id.text);
+    return iris_i_hooks_add(&iris->hooks, &iris->recorder);
+}
+
+void iris_i_recorder_close(iris_t *iris)
+{
+    iris_i_hooks_remove(&iris->hooks, &iris->recorder);
+}
+
+void iris_i_recorder_clear(iris_t *iris)
+{
+    uint64_t ours = (uint64_t)iris->log.rank + 1;
+
+    iris_i_record_forget(record_of(iris));
+    if (iris->control->reported != NULL) { /* the next one is another incident */
+        atomic_compare_exchange_strong(iris->control->reported, &ours, 0);
+    }
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing the flight record. Nothing here takes a lock or waits: a cell has one
+ * writer at a time, and readers see by its counter whether they got it whole.
+ */
+#include "config.h"
+
+#include "control/record.h"
+
+#include <iris/types.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000
+
+int64_t iris_i_record_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* ---- Cells ---- */
+
+/* The first store of the counter stays ahead of the words, the last one behind
+ * them. On x86 all of these are plain stores. */
+static void write_cell(_Atomic uint64_t *seq, const void *value, size_t bytes)
+{
+    uint64_t before = atomic_load_explicit(seq, memory_order_relaxed);
+    size_t words = bytes / sizeof before;
+    const uint64_t *from = value;
+
+    atomic_store_explicit(seq, before | 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    for (size_t i = 0; i < words; i++) {
+        atomic_store_explicit(&seq[1 + i], from[i], memory_order_relaxed);
+    }
+    atomic_store_explicit(seq, (before | 1) + 1, memory_order_release);
+}
+
+static void read_own(const _Atomic uint64_t *seq, void *value_p, size_t bytes)
+{
+    uint64_t *to = value_p;
+
+    for (size_t i = 0; i < bytes / sizeof *to; i++) {
+        to[i] = atomic_load_explicit(&seq[1 + i], memory_order_relaxed);
+    }
+}
+
+#define WHOLE_WORDS(type) \
+    _Static_assert(sizeof(struct type) % sizeof(uint64_t) == 0, "whole words")
+WHOLE_WORDS(iris_record_call);
+WHOLE_WORDS(iris_record_wait);
+WHOLE_WORDS(iris_record_stream);
+#undef WHOLE_WORDS
+
+/* ---- The rank ---- */
+
+/* The name, in parentheses, may have any character but ends at the last one.
+ */
+uint64_t iris_i_record_process(int pid, char *state_p)
+{
+    char path[64], text[1024];
+    unsigned long long start = 0;
+    const char *rest;
+    size_t length;
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    file = fopen(path, "re");
+    if (file == NULL) {
+        return 0;
+    }
+    length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[length] = '\0';
+    rest = strrchr(text, ')');
+    if (rest == NULL ||
+        sscanf(rest,
+               ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+               "%*s %*s %*s %*s %llu",
+               state_p, &start) != 2) {
+        return 0;
+    }
+    return start;
+}
+
+void iris_i_record_open(struct iris_record *record, int rank, const char *job)
+{
+    char state;
+
+    record->rank = rank;
+    record->pid = (int32_t)getpid();
+    record->start_ticks = iris_i_record_process(record->pid, &state);
+    snprintf(record->job, sizeof record->job, "%s", job == NULL ? "" : job);
+    atomic_store_explicit(&record->opened, 1, memory_order_release);
+}
+
+/* ---- Calls ---- */
+
+static struct iris_call_cell *cell_of(struct iris_record *record, uint64_t id)
+{
+    return &record->calls_ring[id % IRIS_RECORD_CALLS];
+}
+
+void iris_i_record_begin(struct iris_record *record,
+                         const struct iris_record_call *call)
+{
+    write_cell(&cell_of(record, call->id)->seq, call, sizeof *call);
+    atomic_store_explicit(&record->last_call, call->id, memory_order_relaxed);
+    atomic_fetch_add_explicit(&record->calls, 1, memory_order_relaxed);
+}
+
+/* The slot may be a newer call's by now. */
+void iris_i_record_end(struct iris_record *record,
+                       const struct iris_record_call *call)
+{
+    struct iris_call_cell *cell = cell_of(record, call->id);
+    struct iris_record_call begun;
+
+    read_own(&cell->seq, &begun, sizeof begun);
+    if (begun.id == call->id) {
+        begun.offset = call->offset;
+        begun.status = call->status;
+        begun.end_ns = call->end_ns;
+        write_cell(&cell->seq, &begun, sizeof begun);
+    }
+}
+
+/* ---- Streams ---- */
+
+int iris_i_record_stream_slot(struct iris_record *record, uint64_t address)
+{
+    for (int i = 0; i < IRIS_RECORD_STREAMS; i++) {
+        uint64_t seen = atomic_load_explicit(&record->stream_address[i],
+                                             memory_order_relaxed);
+
+        if (seen == address ||
+            (seen == 0 &&
+             (atomic_compare_exchange_strong(&record->stream_address[i], &seen,
+                                             address) ||
+              seen == address))) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+void iris_i_record_stream(struct iris_record *record, int slot,
+                          const struct iris_record_stream *stream)
+{
+    write_cell(&record->streams[slot].seq, stream, sizeof *stream);
+}
+
+void iris_i_record_read_stream(const struct iris_record *record, int slot,
+                               struct iris_record_stream *stream_p)
+{
+    read_own(&record->streams[slot].seq, stream_p, sizeof *stream_p);
+}
+
+/* ---- Waits ---- */
+
+static int claim(struct iris_record *record)
+{
+    for (unsigned owner = IRIS_OWNER_NONE; owner <= IRIS_OWNER_PAST;
+         owner += IRIS_OWNER_PAST) {
+        for (int i = 0; i < IRIS_RECORD_WAITS; i++) {
+            unsigned seen = owner;
+
+            if (atomic_compare_exchange_strong(&record->owners[i], &seen,
+                                               IRIS_OWNER_THREAD)) {
+                return i;
+            }
+        }
+    }
+    atomic_fetch_add_explicit(&record->unlisted_waits, 1, memory_order_relaxed);
+    return -1;
+}
+
+int iris_i_record_wait(struct iris_record *record, int slot,
+                       const struct iris_record_wait *wait)
+{
+    if (record == NULL) {
+        return -1;
+    }
+    if (slot < 0) {
+        slot = claim(record);
+    }
+    if (slot >= 0) {
+        write_cell(&record->waits[slot].seq, wait, sizeof *wait);
+    }
+    return slot;
+}
+
+void iris_i_record_wait_over(struct iris_record *record, int slot, int ended)
+{
+    if (record != NULL && slot >= 0) {
+        atomic_store_explicit(&record->owners[slot],
+                              ended ? IRIS_OWNER_PAST : IRIS_OWNER_NONE,
+                              memory_order_release);
+    }
+}
+
+void iris_i_record_forget(struct iris_record *record)
+{
+    for (int i = 0; record != NULL && i < IRIS_RECORD_WAITS; i++) {
+        unsigned past = IRIS_OWNER_PAST;
+
+        atomic_compare_exchange_strong(&record->owners[i], &past,
+                                       IRIS_OWNER_NONE);
+    }
+}
+
+int iris_i_record_holds(int cmp, int64_t seen, int64_t value)
+{
+    switch (cmp) {
+    case IRIS_CMP_EQ:
+        return seen == value;
+    case IRIS_CMP_NE:
+        return seen != value;
+    case IRIS_CMP_LT:
+        return seen < value;
+    case IRIS_CMP_LE:
+        return seen <= value;
+    case IRIS_CMP_GT:
+        return seen > value;
+    case IRIS_CMP_GE:
+        return seen >= value;
+    default:
+        return 0;
+    }
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The flight record of a rank, in the control segment: its last host calls, its
+ * streams and the waits under way, for readers in other processes.
+ */
+#ifndef IRIS_SRC_CONTROL_RECORD_H
+#define IRIS_SRC_CONTROL_RECORD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Calls have slots by their number; runs of kernels have numbers, too, and no
+ * slots, so that of so many every second may be unused. */
+#define IRIS_RECORD_CALLS 2048
+#define IRIS_RECORD_WAITS 128
+#define IRIS_RECORD_STREAMS 16
+#define IRIS_RECORD_PEERS 64 /* counted one by one; the last has the rest */
+#define IRIS_RECORD_NAME 48
+#define IRIS_RECORD_JOB 64
+#define IRIS_RECORD_EXPECTED 8
+#define IRIS_RECORD_NOWHERE UINT64_MAX /* an offset: not on the rank's heap */
+
+/* One host call. */
+struct iris_record_call {
+    uint64_t id;       /* of its events; 0: nothing was here yet */
+    int64_t begin_ns;  /* of the coarse clock */
+    int64_t end_ns;    /* 0: it is under way */
+    uint64_t stream;   /* its address in the process; 0: the default one */
+    uint64_t offset;   /* of `address`, on this rank's heap or the target's */
+    uint64_t bytes;
+    uint64_t value;
+    int16_t op;        /* enum iris_host_op */
+    int16_t cmp;
+    int32_t status;
+    int32_t target_rank;
+    uint32_t grid;
+    char kernel[IRIS_RECORD_NAME];
+};
+
+enum iris_record_kind {
+    IRIS_WAIT_KERNEL,    /* a workgroup waits for a word */
+    IRIS_WAIT_BARRIER,   /* the same in a barrier, for its member */
+    IRIS_WAIT_SPIN,      /* a workgroup repeats atomic operations */
+    IRIS_WAIT_AGREEMENT, /* a host call waits for members */
+};
+
+/* One wait that has taken a while. */
+struct iris_record_wait {
+    int32_t kind;
+    int32_t ended;       /* 1: by a deadline or a peer's death */
+    int64_t begin_ns;    /* when it was first seen to wait */
+    int64_t update_ns;   /* when it was last seen to */
+    int64_t change_ns;   /* when `seen` was another for the last time; 0 */
+    uint64_t stream;     /* as in calls */
+    uint64_t offset;     /* of the word */
+    uint64_t alloc;      /* the allocation that it is in, and its bytes; 0: */
+    uint64_t alloc_bytes; /* none of the program's */
+    int64_t value;
+    int64_t seen;
+    int64_t first_seen;
+    int32_t cmp;
+    uint32_t workgroup;
+    uint32_t grid;
+    uint32_t begun; /* workgroups of the grid; 0: not known */
+    uint32_t done;
+    int32_t own;          /* the kernel is the library's */
+    int32_t held_on;      /* a rank whose word would do; -1: none known */
+    uint32_t num_expected; /* ranks it waits for; 0: not known */
+    int16_t expected[IRIS_RECORD_EXPECTED]; /* the first of them */
+    char name[IRIS_RECORD_NAME];            /* of the kernel or the call */
+};
+
+/* What runs on one stream. */
+struct iris_record_stream {
+    uint64_t address; /* 0: unused */
+    uint64_t number;
+    uint64_t begun; /* kernels, of those that the CPU runs */
+    uint64_t done;
+    int64_t begin_ns; /* of the last begun */
+    uint32_t grid;
+    char kernel[IRIS_RECORD_NAME];
+};
+
+/* A value that one thread writes and others read whole: `seq` is odd while it
+ * is written. All in words, since readers are other processes. */
+#define IRIS_RECORD_WORDS(type) \
+    ((sizeof(struct type) + sizeof(uint64_t) - 1) / sizeof(uint64_t))
+#define IRIS_RECORD_CELL(name, type)                       \
+    struct name {                                          \
+        _Atomic uint64_t seq;                              \
+        _Atomic uint64_t words[IRIS_RECORD_WORDS(type)];   \
+    }
+IRIS_RECORD_CELL(iris_call_cell, iris_record_call);
+IRIS_RECORD_CELL(iris_wait_cell, iris_record_wait);
+IRIS_RECORD_CELL(iris_stream_cell, iris_record_stream);
+
+_Static_assert(sizeof(struct iris_call_cell) == 128, "two cache lines");
+
+enum iris_wait_owner {
+    IRIS_OWNER_NONE,
+    IRIS_OWNER_THREAD, /* it is under way */
+    IRIS_OWNER_PAST,   /* it was ended, which reports want to know */
+};
+
+/* All of one rank. It alone writes, from any of its threads. */
+struct iris_record {
+    _Alignas(64) atomic_uint opened; /* 1: what follows is filled in */
+    int32_t rank;
+    int32_t pid;
+    int32_t num_cus;      /* workgroups at once; 0: not known */
+    uint64_t start_ticks; /* of the process, as /proc/PID/stat has it */
+    uint64_t heap_bytes;
+    char job[IRIS_RECORD_JOB]; /* IRIS_JOB_ID, may be empty */
+    _Alignas(64) _Atomic uint64_t last_call; /* id of the newest */
+    _Atomic uint64_t calls;                  /* begun */
+    _Atomic uint64_t heap_used;
+    _Atomic uint64_t unlisted_waits; /* that found no slot */
+    _Atomic uint64_t peer_bytes[IRIS_RECORD_PEERS]; /* copied by the host */
+    _Atomic uint64_t stream_address[IRIS_RECORD_STREAMS];
+    _Atomic uint64_t launched[IRIS_RECORD_STREAMS];
+    atomic_uint owners[IRIS_RECORD_WAITS]; /* enum iris_wait_owner */
+    struct iris_stream_cell streams[IRIS_RECORD_STREAMS];
+    struct iris_wait_cell waits[IRIS_RECORD_WAITS];
+    _Alignas(64) struct iris_call_cell calls_ring[IRIS_RECORD_CALLS];
+};
+
+/* Fills in what stays the same. `job` may be NULL. */
+void iris_i_record_open(struct iris_record *record, int rank, const char *job);
+
+/* The time that records have: a few milliseconds behind, and an order cheaper
+ * than the exact one. */
+int64_t iris_i_record_now_ns(void);
+
+/* A call begins, whose id is not 0; ends: of *call id, offset, status and end
+ * are read. */
+void iris_i_record_begin(struct iris_record *record,
+                         const struct iris_record_call *call);
+void iris_i_record_end(struct iris_record *record,
+                       const struct iris_record_call *call);
+
+/* The stream's slot, made if need be; -1: there are none left. */
+int iris_i_record_stream_slot(struct iris_record *record, uint64_t address);
+
+/* Changes a stream's; one thread at a time runs its kernels. */
+void iris_i_record_stream(struct iris_record *record, int slot,
+                          const struct iris_record_stream *stream);
+void iris_i_record_read_stream(const struct iris_record *record, int slot,
+                               struct iris_record_stream *stream_p);
+
+/* Writes a wait to its slot, or if `slot` is -1 to a new one. Returns the slot;
+ * -1: there is none, or no record. */
+int iris_i_record_wait(struct iris_record *record, int slot,
+                       const struct iris_record_wait *wait);
+
+/* Gives the slot back. One whose wait was ended stays readable for as long as
+ * there are others. -1 is fine. */
+void iris_i_record_wait_over(struct iris_record *record, int slot, int ended);
+
+/* Forgets the waits that were ended. NULL is fine. */
+void iris_i_record_forget(struct iris_record *record);
+
+/* Whether `seen` CMP `value`, both signed. */
+int iris_i_record_holds(int cmp, int64_t seen, int64_t value);
+
+/* Reads the start time of a process and its state ('R', 'S', 'T', 'Z', ...).
+ * 0: there is no such process. */
+uint64_t iris_i_record_process(int pid, char *state_p);
+
+#endif /* IRIS_SRC_CONTROL_RECORD_H */
