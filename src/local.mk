@@ -9,6 +9,7 @@ include %D%/base/local.mk
 include %D%/backend/local.mk
 include %D%/backend_sim/local.mk
 include %D%/control/local.mk
+include %D%/report/local.mk
 include %D%/heap/local.mk
 include %D%/queue/local.mk
 include %D%/context/local.mk

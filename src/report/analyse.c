@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which ranks can go on. What is not known counts as able to: a job is called
+ * hung only if nobody is left who could end its waits.
+ */
+#include "config.h"
+
+#include "report/report.h"
+
+#include "base/hooks.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+int iris_i_report_is_lost(const struct iris_report_rank *rank)
+{
+    int ended = rank->process == IRIS_PROCESS_GONE ||
+                rank->process == IRIS_PROCESS_ZOMBIE;
+
+    return rank->state == IRIS_RANK_LEFT ||
+           (rank->known && ended && rank->state != IRIS_RANK_FINALIZED);
+}
+
+int iris_i_report_is_stopped(const struct iris_report_rank *rank)
+{
+    return rank->process == 'T' || rank->process == 't';
+}
+
+/* ---- Waits ---- */
+
+int iris_i_wait_is_in_kernel(const struct iris_record_wait *wait)
+{
+    return wait->kind == IRIS_WAIT_KERNEL || wait->kind == IRIS_WAIT_BARRIER;
+}
+
+int iris_i_wait_is_collective(const struct iris_record_wait *wait)
+{
+    return iris_i_wait_is_in_kernel(wait) && wait->own &&
+           strcmp(wait->name, "iris_k_wait") != 0;
+}
+
+/* One that repeats atomic operations may get on each time: only if something
+ * ended it, it did not. */
+int iris_i_wait_counts(const struct iris_report_rank *rank, int wait)
+{
+    return rank->waits[wait].ended ||
+           (rank->waits_live[wait] && rank->waits[wait].kind != IRIS_WAIT_SPIN);
+}
+
+/* A wait goes on if its time does, or if nobody is there to move it. */
+static void find_live(struct iris_report_rank *rank,
+                      const struct iris_report_rank *before)
+{
+    int stands = iris_i_report_is_stopped(rank) || iris_i_report_is_lost(rank);
+
+    for (int i = 0; i < rank->num_waits; i++) {
+        const struct iris_record_wait *wait = &rank->waits[i];
+
+        rank->waits_live[i] = (char)stands;
+        for (int j = 0; j < before->num_waits; j++) {
+            const struct iris_record_wait *old = &before->waits[j];
+
+            if (old->begin_ns == wait->begin_ns &&
+                old->workgroup == wait->workgroup &&
+                old->stream == wait->stream &&
+                wait->update_ns > old->update_ns) {
+                rank->waits_live[i] = 1;
+            }
+        }
+    }
+}
+
+/* ---- Whether anything of a rank may go on ---- */
+
+static int blocks(int op)
+{
+    return op == IRIS_HOST_SYNCHRONIZE || op == IRIS_HOST_ALLOC ||
+           op == IRIS_HOST_FREE || op == IRIS_HOST_BARRIER ||
+           op == IRIS_HOST_BROADCAST || op == IRIS_HOST_GROUP_CREATE ||
+           op == IRIS_HOST_GROUP_DESTROY;
+}
+
+static int host_is_free(const struct iris_report_rank *rank)
+{
+    for (int i = 0; i < rank->num_waits; i++) {
+        if (iris_i_wait_counts(rank, i)) {
+            if (rank->waits[i].kind == IRIS_WAIT_AGREEMENT ||
+                rank->waits[i].ended) {
+                return 0;
+            }
+        }
+    }
+    for (int i = 0; i < rank->num_open; i++) {
+        if (blocks(rank->open[i].op)) {
+            return 0;
+        }
+    }
+    return !rank->busy;
+}
+
+/* A kernel of which a workgroup does not wait. */
+static int stream_is_free(const struct iris_report_rank *rank,
+                          const struct iris_record_stream *stream)
+{
+    uint32_t waiting = 0, under_way = 0;
+    int known = 0;
+
+    if (stream->begun == stream->done) {
+        return 0;
+    }
+    for (int i = 0; i < rank->num_waits; i++) {
+        const struct iris_record_wait *wait = &rank->waits[i];
+
+        if (wait->stream != stream->address || !iris_i_wait_counts(rank, i)) {
+            continue;
+        }
+        waiting++;
+        if (wait->begun != 0) {
+            known = 1;
+            under_way = wait->begun - wait->done;
+        }
+    }
+    return waiting == 0 || (known && waiting < under_way);
+}
+
+static int is_free(const struct iris_report_rank *rank)
+{
+    int waits = 0;
+
+    if (!rank->known || iris_i_report_is_lost(rank) ||
+        iris_i_report_is_stopped(rank) || rank->state == IRIS_RANK_FINALIZED) {
+        return !rank->known && rank->state != IRIS_RANK_LEFT;
+    }
+    for (int i = 0; i < rank->num_waits; i++) {
+        waits += iris_i_wait_counts(rank, i);
+    }
+    if (waits == 0 || host_is_free(rank)) {
+        return 1;
+    }
+    for (int i = 0; i < rank->num_streams; i++) {
+        if (stream_is_free(rank, &rank->streams[i])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- Who can go on in the end ---- */
+
+static int is_rank(const struct iris_report *report, int rank)
+{
+    return rank >= 0 && rank < report->num_ranks;
+}
+
+/* An agreement needs all it waits for, a signal may come from anybody else. */
+static int can_end(const struct iris_report *report, int rank,
+                   const struct iris_record_wait *wait, const char *moves)
+{
+    if (wait->num_expected > 0) {
+        for (uint32_t i = 0;
+             i < wait->num_expected && i < IRIS_RECORD_EXPECTED; i++) {
+            if (!is_rank(report, wait->expected[i]) ||
+                !moves[wait->expected[i]]) {
+                return 0;
+            }
+        }
+        return 1;
+    }
+    for (int other = 0; other < report->num_ranks; other++) {
+        if (other != rank && moves[other]) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int one_can_end(const struct iris_report *report, int rank,
+                       const char *moves)
+{
+    const struct iris_report_rank *r = &report->ranks[rank];
+
+    for (int i = 0; i < r->num_waits; i++) {
+        if (iris_i_wait_counts(r, i) &&
+            can_end(report, rank, &r->waits[i], moves)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* From those that may go on now to those whose waits they may end, until there
+ * are no more. A stopped rank counts if `stopped` says so. */
+static void spread(const struct iris_report *report, int stopped, char *moves)
+{
+    int more = 1;
+
+    for (int i = 0; i < report->num_ranks; i++) {
+        const struct iris_report_rank *rank = &report->ranks[i];
+
+        moves[i] = rank->is_free ||
+                   (char)(stopped && iris_i_report_is_stopped(rank) &&
+                          !iris_i_report_is_lost(rank));
+    }
+    while (more) {
+        more = 0;
+        for (int i = 0; i < report->num_ranks; i++) {
+            const struct iris_report_rank *rank = &report->ranks[i];
+
+            if (!moves[i] && !iris_i_report_is_lost(rank) &&
+                !iris_i_report_is_stopped(rank) &&
+                one_can_end(report, i, moves)) {
+                moves[i] = 1;
+                more = 1;
+            }
+        }
+    }
+}
+
+/* ---- The verdict ---- */
+
+struct counts {
+    int lost;
+    int finalized;
+    int waiting;    /* ranks that wait, for whatever time */
+    int waiting_on; /* of those with a wait that is old */
+    int stuck;      /* that can go on no more, unless a stopped one does */
+    int hung;       /* nor then */
+};
+
+static int has_old_wait(const struct iris_report *report,
+                        const struct iris_report_rank *rank)
+{
+    for (int i = 0; i < rank->num_waits; i++) {
+        const struct iris_record_wait *wait = &rank->waits[i];
+
+        if (wait->ended || (rank->waits_live[i] &&
+                            report->now_ns - wait->begin_ns >
+                                IRIS_REPORT_OLD_NS)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void count(const struct iris_report *report, char *moves, char *hung,
+                  struct counts *counts)
+{
+    memset(counts, 0, sizeof *counts);
+    spread(report, 0, moves);
+    spread(report, 1, hung);
+    for (int i = 0; i < report->num_ranks; i++) {
+        const struct iris_report_rank *rank = &report->ranks[i];
+        int waits = has_old_wait(report, rank);
+
+        hung[i] = (char)!hung[i];
+        counts->lost += iris_i_report_is_lost(rank);
+        counts->finalized += rank->state == IRIS_RANK_FINALIZED;
+        counts->waiting_on += waits;
+        counts->stuck += waits && !moves[i] && !iris_i_report_is_lost(rank);
+        counts->hung += waits && hung[i] && !iris_i_report_is_lost(rank);
+    }
+}
+
+void iris_i_report_judge(struct iris_report *report,
+                         const struct iris_report *before)
+{
+    char moves[report->num_ranks], hung[report->num_ranks];
+    struct counts counts;
+
+    for (int i = 0; i < report->num_ranks; i++) {
+        struct iris_report_rank *rank = &report->ranks[i];
+
+        find_live(rank, &before->ranks[i]);
+        rank->is_free = (char)is_free(rank);
+    }
+    count(report, moves, hung, &counts);
+    report->verdict = counts.lost > 0         ? IRIS_VERDICT_LOST
+                      : counts.hung > 0       ? IRIS_VERDICT_HUNG
+                      : counts.stuck > 0      ? IRIS_VERDICT_STOPPED
+                      : counts.waiting_on > 0 ? IRIS_VERDICT_LATE
+                                              : IRIS_VERDICT_RUNNING;
+    iris_i_report_explain(report, hung);
+}
+
+iris_status_t iris_i_report_make(int fd, int apart_ms,
+                                 struct iris_report **report_p)
+{
+    const struct timespec apart = {.tv_sec = apart_ms / 1000,
+                                   .tv_nsec = apart_ms % 1000 * 1000000};
+    struct iris_report *before, *report;
+    iris_status_t status = iris_i_report_read(fd, &before);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    nanosleep(&apart, NULL);
+    status = iris_i_report_read(fd, &report);
+    if (status == IRIS_OK && report->num_ranks == before->num_ranks) {
+        iris_i_report_judge(report, before);
+        *report_p = report;
+    } else if (status == IRIS_OK) {
+        free(report);
+        status = iris_i_fail(NULL, IRIS_ERR_INVALID,
+                             "the control segment changes its size");
+    }
+    free(before);
+    return status;
+}

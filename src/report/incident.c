@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The report that a job writes of itself when a deadline passes or a rank dies:
+ * once, by the first rank that meets it. (The lowest live one may be stopped,
+ * or wait for nothing and never notice.)
+ */
+#include "config.h"
+
+#include "report/report.h"
+
+#include "base/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Between the two readings: what waits is noted every 5 or 10 ms, on a machine
+ * that is busy less often. */
+#define APART_MS 100
+
+/* Log lines are of limited length, and so are the pieces of a longer one. */
+static void log_lines(const struct iris_log *log, char *text)
+{
+    char *rest = NULL;
+
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        iris_i_error(log, "%s", line);
+    }
+}
+
+/* What `print` prints, for the caller to free; NULL: no memory. */
+static char *render(const struct iris_report *report,
+                    void (*print)(const struct iris_report *report, FILE *out),
+                    size_t *bytes_p)
+{
+    char *text = NULL;
+    FILE *out = open_memstream(&text, bytes_p);
+
+    if (out == NULL) {
+        return NULL;
+    }
+    print(report, out);
+    return fclose(out) == 0 ? text : NULL;
+}
+
+static void write_json(const struct iris_control *control,
+                       const struct iris_report *report, const char *prefix)
+{
+    unsigned long long n = atomic_fetch_add(control->num_reports, 1);
+    size_t bytes = 0;
+    char *text = render(report, iris_i_report_json, &bytes);
+    char path[4096];
+    int ret = 0;
+
+    if ((size_t)snprintf(path, sizeof path, "%s_report_%llu.json", prefix, n) <
+            sizeof path &&
+        text != NULL) {
+        ret = iris_i_file_write(path, text, bytes);
+    }
+    if (ret != 0) {
+        iris_i_warning(control->log, "the report is not in %s: %s", path,
+                       strerror(ret));
+    }
+    free(text);
+}
+
+/* The thread's message is what its caller is about to return. */
+static void write_report(struct iris_control *control, const char *prefix)
+{
+    struct iris_report *report;
+    char *text;
+    size_t bytes;
+
+    if (iris_i_report_make(control->reports_fd, APART_MS, &report) != IRIS_OK) {
+        iris_i_warning(control->log, "no report of what the ranks do: %s",
+                       iris_last_error());
+        return;
+    }
+    text = render(report, iris_i_report_text, &bytes);
+    if (text != NULL) {
+        log_lines(control->log, text);
+    }
+    free(text);
+    if (prefix[0] != '\0') {
+        write_json(control, report, prefix);
+    }
+    free(report);
+}
+
+void iris_i_report_incident(struct iris_control *control, const char *prefix)
+{
+    uint64_t nobody = 0;
+    char message[IRIS_MESSAGE_BYTES];
+
+    if (control->reports_fd < 0 ||
+        !atomic_compare_exchange_strong(control->reported, &nobody,
+                                        (uint64_t)control->rank + 1)) {
+        return;
+    }
+    snprintf(message, sizeof message, "%s", iris_last_error());
+    write_report(control, prefix);
+    (void)iris_i_fail_again(IRIS_OK, message);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reports of a job: what the flight records of its ranks say, read at two
+ * moments, and who waits for whom. Needs a descriptor of the control segment
+ * and nothing else, so that any process of the same user can make one.
+ */
+#ifndef IRIS_SRC_REPORT_REPORT_H
+#define IRIS_SRC_REPORT_REPORT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "control/control.h"
+#include "control/record.h"
+
+/* Calls of a rank that are under way, at most. */
+#define IRIS_REPORT_OPEN_CALLS 8
+#define IRIS_REPORT_SIGNALS 16
+#define IRIS_REPORT_CAUSE 512
+/* A wait this old is worth a word. */
+#define IRIS_REPORT_OLD_NS 1000000000
+
+/* What a process is, beyond what /proc says. */
+#define IRIS_PROCESS_GONE 'X'
+#define IRIS_PROCESS_ZOMBIE 'Z'
+
+/* How things stand, worst last. */
+enum iris_verdict {
+    IRIS_VERDICT_RUNNING, /* nobody waits for long */
+    IRIS_VERDICT_LATE,    /* somebody waits for what may still come */
+    IRIS_VERDICT_STOPPED, /* for a rank that somebody stopped */
+    IRIS_VERDICT_HUNG,    /* for what can come no more */
+    IRIS_VERDICT_LOST,    /* for a rank that died or left */
+};
+
+/* One rank as it was. */
+struct iris_report_rank {
+    int pid;
+    int known;    /* it has a record; else only the next three are filled in */
+    unsigned state; /* enum iris_rank_state */
+    int busy;       /* in the collective call `call` */
+    char call[64];  /* the last it has begun, after `calls` of them */
+    uint64_t calls;
+    char process; /* 'R', 'S', 'T', 'Z', 'X' and so on; as ps has it */
+    int num_cus;
+    uint64_t heap_bytes;
+    uint64_t heap_used;
+    uint64_t host_calls;
+    uint64_t peer_bytes[IRIS_RECORD_PEERS];
+    uint64_t launched[IRIS_RECORD_STREAMS];
+    char job[IRIS_RECORD_JOB];
+    struct iris_record_call begun;    /* the newest; id 0: none */
+    struct iris_record_call finished; /* the newest that is over */
+    struct iris_record_call signals[IRIS_REPORT_SIGNALS]; /* the newest of those
+                                                           * on streams */
+    int num_open;
+    struct iris_record_call open[IRIS_REPORT_OPEN_CALLS];
+    int num_streams;
+    struct iris_record_stream streams[IRIS_RECORD_STREAMS];
+    int num_waits;
+    struct iris_record_wait waits[IRIS_RECORD_WAITS];
+    char waits_live[IRIS_RECORD_WAITS]; /* 1: it went on between two reads */
+    char is_free; /* something of it may go on: it may end others' waits */
+};
+
+struct iris_report {
+    int num_ranks;
+    uint64_t job; /* rank 0's process, and its how manieth job; 0: not known */
+    int64_t start_ns;
+    int64_t now_ns;
+    enum iris_verdict verdict;
+    char cause[IRIS_REPORT_CAUSE];
+    int root; /* the rank that the cause is about; -1: none */
+    struct iris_report_rank ranks[];
+};
+
+/* A job's segment: IRIS_ERR_INVALID, it is something else; IRIS_ERR_MISMATCH,
+ * of another version of Iris. *num_ranks_p: its ranks. */
+iris_status_t iris_i_report_check(int fd, int *num_ranks_p);
+
+/* Reads all ranks twice, `apart_ms` apart, and judges. The caller frees it by
+ * free(). IRIS_ERR_NO_MEMORY, and as above. */
+iris_status_t iris_i_report_make(int fd, int apart_ms,
+                                 struct iris_report **report_p);
+
+/* A workgroup that waits; the waits of a kernel that the library has launched
+ * for a collective; whether one wait is among those that count. */
+int iris_i_wait_is_in_kernel(const struct iris_record_wait *wait);
+int iris_i_wait_is_collective(const struct iris_record_wait *wait);
+int iris_i_wait_counts(const struct iris_report_rank *rank, int wait);
+
+/* The cause, in a sentence, of the verdict (cause.c); `hung` has for each rank
+ * whether it can go on no more. */
+void iris_i_report_explain(struct iris_report *report, const char *hung);
+
+/* One reading (snapshot.c); and what it says (analyse.c), given the one before.
+ */
+iris_status_t iris_i_report_read(int fd, struct iris_report **report_p);
+void iris_i_report_judge(struct iris_report *report,
+                         const struct iris_report *before);
+
+/* The report as text (text.c), as JSON (json.c); both have all of it. */
+void iris_i_report_text(const struct iris_report *report, FILE *out);
+void iris_i_report_json(const struct iris_report *report, FILE *out);
+
+/* Words for what is in a report (words.c). The texts of the first are static,
+ * the others fill what they are given. */
+const char *iris_i_verdict_name(enum iris_verdict verdict);
+const char *iris_i_host_op_name(int op);
+const char *iris_i_process_name(char process);
+const char *iris_i_state_name(unsigned state);
+void iris_i_describe_wait(const struct iris_report *report, int rank,
+                          const struct iris_record_wait *wait, char *text,
+                          size_t bytes);
+void iris_i_describe_call(const struct iris_record_call *call, char *text,
+                          size_t bytes);
+void iris_i_describe_doing(const struct iris_report *report, int rank,
+                           char *text, size_t bytes);
+
+/* A rank whose process or whose context has ended without the others. */
+int iris_i_report_is_lost(const struct iris_report_rank *rank);
+int iris_i_report_is_stopped(const struct iris_report_rank *rank);
+
+/* ---- Finding jobs (find.c) ---- */
+
+/* Opens, to read, the segment of the nth job (from 0) that the process has;
+ * -1, with errno: ENOENT, it has no more; ESRCH, no such process; EACCES. */
+int iris_i_report_open(int pid, int n);
+
+/* Writes the report of this incident, unless another rank does or has done it:
+ * to stderr, and if `prefix` is not empty to <prefix>_report_<n>.json. What
+ * keeps it from being written is logged. (incident.c) */
+void iris_i_report_incident(struct iris_control *control, const char *prefix);
+
+#endif /* IRIS_SRC_REPORT_REPORT_H */

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is in a report, in words.
+ */
+#include "config.h"
+
+#include "report/report.h"
+
+#include "backend/backend.h"
+#include "base/hooks.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+static double seconds(int64_t ns)
+{
+    return ns < 0 ? 0 : (double)ns / 1e9;
+}
+
+static void __attribute__((format(printf, 3, 4)))
+append(char *text, size_t bytes, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(text + used, bytes - used, format, list);
+    va_end(list);
+}
+
+const char *iris_i_verdict_name(enum iris_verdict verdict)
+{
+    static const char *const names[] = {"RUNNING", "LATE", "STOPPED", "HUNG",
+                                        "LOST"};
+
+    return names[verdict];
+}
+
+const char *iris_i_host_op_name(int op)
+{
+    static const char *const names[] = {
+        [IRIS_HOST_LAUNCH] = "launch",
+        [IRIS_HOST_KERNEL] = "kernel",
+        [IRIS_HOST_SYNCHRONIZE] = "synchronize",
+        [IRIS_HOST_COPY] = "copy",
+        [IRIS_HOST_SET] = "memset",
+        [IRIS_HOST_SIGNAL] = "signal",
+        [IRIS_HOST_WAIT] = "wait",
+        [IRIS_HOST_GRAPH] = "graph launch",
+        [IRIS_HOST_ALLOC] = "malloc",
+        [IRIS_HOST_FREE] = "free",
+        [IRIS_HOST_BARRIER] = "barrier",
+        [IRIS_HOST_BROADCAST] = "broadcast",
+        [IRIS_HOST_GROUP_CREATE] = "group create",
+        [IRIS_HOST_GROUP_DESTROY] = "group destroy",
+    };
+
+    return op >= 0 && op < (int)(sizeof names / sizeof names[0]) ? names[op]
+                                                                 : "call";
+}
+
+const char *iris_i_process_name(char process)
+{
+    switch (process) {
+    case 'R':
+        return "running";
+    case 'S':
+    case 'D':
+    case 'I':
+        return "sleeping";
+    case 'T':
+    case 't':
+        return "stopped";
+    case IRIS_PROCESS_ZOMBIE:
+        return "dead, not reaped";
+    case IRIS_PROCESS_GONE:
+        return "gone";
+    default:
+        return "not known";
+    }
+}
+
+const char *iris_i_state_name(unsigned state)
+{
+    static const char *const names[] = {"joining", "running", "finalized",
+                                        "left"};
+
+    return state < sizeof names / sizeof names[0] ? names[state] : "not known";
+}
+
+/* ---- Waits ---- */
+
+static const char *cmp_name(int cmp)
+{
+    return cmp >= IRIS_CMP_EQ && cmp <= IRIS_CMP_GE
+               ? iris_i_cmp_name((iris_cmp_t)cmp)
+               : "CMP?";
+}
+
+/* "word 3 of the allocation at heap offset 4096 (64 bytes)" */
+static void describe_word(const struct iris_record_wait *wait, char *text,
+                          size_t bytes)
+{
+    if (wait->offset == IRIS_RECORD_NOWHERE) {
+        append(text, bytes, "a word that is not on its heap");
+    } else if (wait->alloc_bytes != 0 && wait->offset >= wait->alloc) {
+        append(text, bytes,
+               "byte %llu of the allocation at heap offset %llu (%llu bytes)",
+               (unsigned long long)(wait->offset - wait->alloc),
+               (unsigned long long)wait->alloc,
+               (unsigned long long)wait->alloc_bytes);
+    } else {
+        append(text, bytes, "the word at heap offset %llu",
+               (unsigned long long)wait->offset);
+    }
+}
+
+static void describe_expected(const struct iris_record_wait *wait, char *text,
+                              size_t bytes)
+{
+    append(text, bytes, "for rank%s", wait->num_expected > 1 ? "s" : "");
+    for (uint32_t i = 0; i < wait->num_expected && i < IRIS_RECORD_EXPECTED;
+         i++) {
+        append(text, bytes, "%s %d", i == 0 ? "" : ",", wait->expected[i]);
+    }
+    if (wait->num_expected > IRIS_RECORD_EXPECTED) {
+        append(text, bytes, " and %u more",
+               wait->num_expected - IRIS_RECORD_EXPECTED);
+    }
+}
+
+void iris_i_describe_wait(const struct iris_report *report, int rank,
+                          const struct iris_record_wait *wait, char *text,
+                          size_t bytes)
+{
+    double age = seconds(wait->update_ns - wait->begin_ns);
+
+    (void)report, (void)rank;
+    text[0] = '\0';
+    if (wait->kind == IRIS_WAIT_AGREEMENT) {
+        append(text, bytes, "%s waits ", wait->name);
+        describe_expected(wait, text, bytes);
+        append(text, bytes, ", %.1f s", age);
+        return;
+    }
+    append(text, bytes, "kernel %s, workgroup %u of %u, ", wait->name,
+           wait->workgroup, wait->grid);
+    if (wait->kind == IRIS_WAIT_SPIN) {
+        append(text, bytes, "repeats atomic operations, %.1f s", age);
+        return;
+    }
+    append(text, bytes, "waits ");
+    if (wait->num_expected > 0) {
+        append(text, bytes, "in a barrier ");
+        describe_expected(wait, text, bytes);
+        append(text, bytes, ", ");
+    }
+    append(text, bytes, "for ");
+    describe_word(wait, text, bytes);
+    append(text, bytes, " to be %s %lld; it is %lld", cmp_name(wait->cmp),
+           (long long)wait->value, (long long)wait->seen);
+    if (wait->change_ns == 0) {
+        append(text, bytes, " all along, %.1f s", age);
+    } else {
+        append(text, bytes, ", was %lld at first and last changed %.1f s ago, "
+                            "%.1f s",
+               (long long)wait->first_seen,
+               seconds(wait->update_ns - wait->change_ns), age);
+    }
+}
+
+/* ---- Calls ---- */
+
+void iris_i_describe_call(const struct iris_record_call *call, char *text,
+                          size_t bytes)
+{
+    text[0] = '\0';
+    append(text, bytes, "%s", iris_i_host_op_name(call->op));
+    if (call->kernel[0] != '\0') {
+        append(text, bytes, " of %s, grid %u", call->kernel, call->grid);
+    }
+    if (call->target_rank >= 0) {
+        append(text, bytes, " to rank %d", call->target_rank);
+    }
+    if (call->offset != IRIS_RECORD_NOWHERE && call->op != IRIS_HOST_LAUNCH) {
+        append(text, bytes, " at heap offset %llu",
+               (unsigned long long)call->offset);
+    }
+    if (call->bytes != 0) {
+        append(text, bytes, ", %llu bytes", (unsigned long long)call->bytes);
+    }
+    if (call->op == IRIS_HOST_WAIT) {
+        append(text, bytes, ", %s %lld", cmp_name(call->cmp),
+               (long long)call->value);
+    } else if (call->op == IRIS_HOST_SIGNAL) {
+        append(text, bytes, ", value %lld", (long long)call->value);
+    }
+    if (call->end_ns != 0 && call->status != IRIS_OK) {
+        append(text, bytes, ", %s",
+               iris_status_string((iris_status_t)call->status));
+    }
+}
+
+/* ---- What a rank does ---- */
+
+static int describe_stream(const struct iris_report *report,
+                           const struct iris_report_rank *rank, char *text,
+                           size_t bytes)
+{
+    for (int i = 0; i < rank->num_streams; i++) {
+        const struct iris_record_stream *stream = &rank->streams[i];
+
+        if (stream->begun != stream->done) {
+            append(text, bytes, "runs kernel %s on stream %llu, %.1f s",
+                   stream->kernel, (unsigned long long)stream->number,
+                   seconds(report->now_ns - stream->begin_ns));
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void describe_host(const struct iris_report *report,
+                          const struct iris_report_rank *rank, char *text,
+                          size_t bytes)
+{
+    if (rank->busy) {
+        append(text, bytes, "is in %s", rank->call);
+    } else if (rank->num_open > 0) {
+        append(text, bytes, "is in %s, %.1f s",
+               iris_i_host_op_name(rank->open[0].op),
+               seconds(report->now_ns - rank->open[0].begin_ns));
+    } else if (rank->finished.id != 0) {
+        append(text, bytes,
+               "is outside the library since its %s, %.1f s (%s)",
+               iris_i_host_op_name(rank->finished.op),
+               seconds(report->now_ns - rank->finished.end_ns),
+               iris_i_process_name(rank->process));
+    } else {
+        append(text, bytes, "is outside the library since iris_init (%s)",
+               iris_i_process_name(rank->process));
+    }
+}
+
+void iris_i_describe_doing(const struct iris_report *report, int i, char *text,
+                           size_t bytes)
+{
+    const struct iris_report_rank *rank = &report->ranks[i];
+
+    text[0] = '\0';
+    if (!rank->known) {
+        append(text, bytes, "has no flight record");
+        return;
+    }
+    if (rank->state == IRIS_RANK_LEFT) {
+        append(text, bytes, "left the job after an error");
+        return;
+    }
+    if (iris_i_report_is_lost(rank)) {
+        append(text, bytes, "died (pid %d)", rank->pid);
+        return;
+    }
+    if (rank->state == IRIS_RANK_FINALIZED) {
+        append(text, bytes, "has finalized");
+        return;
+    }
+    if (iris_i_report_is_stopped(rank)) {
+        append(text, bytes, "is stopped (pid %d)", rank->pid);
+        return;
+    }
+    for (int w = 0; w < rank->num_waits; w++) {
+        if (iris_i_wait_counts(rank, w) && !rank->is_free) {
+            iris_i_describe_wait(report, i, &rank->waits[w], text, bytes);
+            return;
+        }
+    }
+    if (!describe_stream(report, rank, text, bytes)) {
+        describe_host(report, rank, text, bytes);
+    }
+}
