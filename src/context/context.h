@@ -112,6 +112,10 @@ iris_status_t iris_i_recorder_open(iris_t *iris);
 /* Before the control plane goes. */
 void iris_i_recorder_close(iris_t *iris);
 
+/* A call of all ranks or of the device gave `status`: the job's report is
+ * written if that is a deadline or the loss of a peer. */
+void iris_i_recorder_failed(iris_t *iris, iris_status_t status);
+
 /* What ended work is forgotten. */
 void iris_i_recorder_clear(iris_t *iris);
 

@@ -194,6 +194,7 @@ iris_status_t iris_finalize(iris_t *iris)
     show_elsewhere(iris, id_of(iris));
     status = part(iris);
     snprintf(message, sizeof message, "%s", iris_last_error());
+    iris_i_recorder_failed(iris, status);
     iris_i_end(iris, status == IRIS_OK ? IRIS_RANK_FINALIZED : IRIS_RANK_LEFT);
     show_elsewhere(iris, 0);
     return status == IRIS_OK ? IRIS_OK : iris_i_fail_again(status, message);

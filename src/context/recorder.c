@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "control/record.h"
+#include "report/report.h"
 
 #include <string.h>
 
@@ -86,6 +87,13 @@ static void count_launch(const iris_t *iris, struct iris_record *record,
     }
 }
 
+void iris_i_recorder_failed(iris_t *iris, iris_status_t status)
+{
+    if (status == IRIS_ERR_TIMEOUT || status == IRIS_ERR_PEER_LOST) {
+        iris_i_report_incident(iris->control, iris->settings->report.text);
+    }
+}
+
 static void record_call(iris_t *iris, struct iris_record *record,
                         const struct iris_host_event *event)
 {
@@ -111,6 +119,7 @@ static void record_call(iris_t *iris, struct iris_record *record,
         return;
     }
     iris_i_record_end(record, &call);
+    iris_i_recorder_failed(iris, event->status);
     count_bytes(record, event);
     count_heap(iris, record, event);
     count_launch(iris, record, event);

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iris-top: what the ranks of a job do, from outside: lists jobs, prints the
+ * report of one, or a table that follows it. Reads only; runs no debugger.
+ */
+#include "config.h"
+
+#include "top.h"
+
+#include <iris/iris.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Between the readings of a report: long for what is noted every 5 or 10 ms. */
+#define APART_MS 300
+
+static void usage(FILE *file)
+{
+    fprintf(
+        file,
+        "usage: iris-top [option]... [JOB|PID]\n"
+        "Shows what the ranks of a job do and wait for, and the likely cause\n"
+        "if it hangs. PID is the process of any rank that has not ended; JOB\n"
+        "its IRIS_JOB_ID, or PID.N for the Nth job of process PID. Without\n"
+        "either: the jobs of this user. Works on stopped ranks, and shows\n"
+        "killed ones as the others have them. Changes nothing.\n\n"
+        "  -j, --json      the report as JSON\n"
+        "  -l, --live      a table that follows the job, until it ends\n"
+        "  -V, --version   the version\n"
+        "  -h, --help      this text\n\n"
+        "Exit status: 0; 1 if there is no such process or job, or it may not\n"
+        "be read; 2 for a bad option; 3 if the job is hung or lost, or\n"
+        "stopped.\n");
+}
+
+static int is_number(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+
+    return digits > 0 && digits < 10 && text[digits] == '\0';
+}
+
+static int fail_process(int pid)
+{
+    if (errno == ENOENT) {
+        fprintf(stderr,
+                "iris-top: process %d has no Iris job; pass the process of a "
+                "rank, between iris_init and iris_finalize\n",
+                pid);
+    } else {
+        fprintf(stderr, "iris-top: process %d: %s%s\n", pid, strerror(errno),
+                errno == ESRCH ? "; for a rank that ended pass another one's"
+                : errno == EACCES
+                    ? "; it is another user's, or may not be looked at"
+                    : "");
+    }
+    return -1;
+}
+
+/* The segment that the argument means; -1, having said why. */
+static int open_job(const char *name)
+{
+    int fd;
+
+    if (is_number(name)) {
+        fd = iris_i_report_open(atoi(name), 0);
+        if (fd >= 0) {
+            return fd;
+        }
+        if (errno != ESRCH) {
+            return fail_process(atoi(name));
+        }
+    }
+    fd = top_find_job(name);
+    if (fd < 0 && is_number(name)) {
+        errno = ESRCH;
+        return fail_process(atoi(name));
+    }
+    if (fd < 0) {
+        fprintf(stderr,
+                "iris-top: no job %s of this user; iris-top alone lists them\n",
+                name);
+    }
+    return fd;
+}
+
+static int print_report(int fd, int json)
+{
+    struct iris_report *report;
+    int status;
+
+    if (iris_i_report_make(fd, APART_MS, &report) != IRIS_OK) {
+        fprintf(stderr, "iris-top: %s\n", iris_last_error());
+        return 1;
+    }
+    if (json) {
+        iris_i_report_json(report, stdout);
+    } else {
+        iris_i_report_text(report, stdout);
+    }
+    status = report->verdict >= IRIS_VERDICT_STOPPED ? 3 : 0;
+    free(report);
+    return fflush(stdout) == 0 ? status : 1;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'},
+        {"live", no_argument, NULL, 'l'},
+        {"version", no_argument, NULL, 'V'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    int option, json = 0, live = 0, fd, status;
+
+    while ((option = getopt_long(argc, argv, "jlVh", options, NULL)) != -1) {
+        switch (option) {
+        case 'j':
+            json = 1;
+            break;
+        case 'l':
+            live = 1;
+            break;
+        case 'V':
+            printf("iris-top %s\n", iris_version());
+            return 0;
+        case 'h':
+            usage(stdout);
+            return 0;
+        default:
+            usage(stderr);
+            return 2;
+        }
+    }
+    if (optind + 1 < argc || (json && live) ||
+        (optind == argc && (json || live))) {
+        usage(stderr);
+        return 2;
+    }
+    if (optind == argc) {
+        return top_list();
+    }
+    fd = open_job(argv[optind]);
+    if (fd < 0) {
+        return 1;
+    }
+    status = live ? top_live(fd) : print_report(fd, json);
+    close(fd);
+    return status;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files of iris-top share.
+ */
+#ifndef IRIS_TOOLS_TOP_H
+#define IRIS_TOOLS_TOP_H
+
+#include "report/report.h"
+
+/* Prints the jobs that this user's processes have. */
+int top_list(void);
+
+/* The segment of the job of that name: its IRIS_JOB_ID, or PID.N. -1: there is
+ * none. */
+int top_find_job(const char *name);
+
+/* Prints a table again and again, until all ranks have ended or left. */
+int top_live(int fd);
+
+#endif /* IRIS_TOOLS_TOP_H */

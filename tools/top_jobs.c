@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The jobs on this machine that may be read, through all processes in /proc.
+ */
+#include "config.h"
+
+#include "top.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define JOBS 256
+
+/* Jobs that were visited: each is found in every one of its processes. */
+struct visit {
+    int count;
+    struct {
+        dev_t dev;
+        ino_t ino;
+    } jobs[JOBS];
+    const char *name; /* the one looked for; NULL: print all */
+    int fd;           /* of that one; -1 */
+};
+
+static int is_new(struct visit *visit, int fd)
+{
+    struct stat stat;
+
+    if (fstat(fd, &stat) != 0) {
+        return 0;
+    }
+    for (int i = 0; i < visit->count; i++) {
+        if (visit->jobs[i].dev == stat.st_dev &&
+            visit->jobs[i].ino == stat.st_ino) {
+            return 0;
+        }
+    }
+    if (visit->count < JOBS) {
+        visit->jobs[visit->count].dev = stat.st_dev;
+        visit->jobs[visit->count++].ino = stat.st_ino;
+    }
+    return 1;
+}
+
+static void name_of(const struct iris_report *report, char name[32])
+{
+    snprintf(name, 32, "%llu.%llu", (unsigned long long)(report->job >> 32),
+             (unsigned long long)(report->job & UINT32_MAX));
+}
+
+static int is_wanted(const struct visit *visit,
+                     const struct iris_report *report)
+{
+    char name[32];
+
+    name_of(report, name);
+    if (strcmp(visit->name, name) == 0) {
+        return 1;
+    }
+    for (int i = 0; i < report->num_ranks; i++) {
+        if (strcmp(visit->name, report->ranks[i].job) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void print_job(const struct iris_report *report)
+{
+    const char *id = report->ranks[0].job;
+    char name[32];
+
+    name_of(report, name);
+    printf("%-16s %5d %9.1f  %-20s", name, report->num_ranks,
+           (double)(report->now_ns - report->start_ns) / 1e9,
+           id[0] == '\0' ? "-" : id);
+    for (int i = 0; i < report->num_ranks && i < 8; i++) {
+        printf("%s%d", i == 0 ? "" : ",", report->ranks[i].pid);
+    }
+    printf("%s\n", report->num_ranks > 8 ? ",..." : "");
+}
+
+/* Takes or closes fd. */
+static void visit_job(struct visit *visit, int fd)
+{
+    struct iris_report *report;
+
+    if (is_new(visit, fd) && iris_i_report_read(fd, &report) == IRIS_OK) {
+        if (visit->name == NULL) {
+            print_job(report);
+        } else if (visit->fd < 0 && is_wanted(visit, report)) {
+            visit->fd = dup(fd);
+        }
+        free(report);
+    }
+    close(fd);
+}
+
+static void visit_all(struct visit *visit)
+{
+    struct dirent *entry;
+    DIR *folder = opendir("/proc");
+
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        int pid = atoi(entry->d_name), fd;
+
+        for (int n = 0; pid > 0 && (fd = iris_i_report_open(pid, n)) >= 0;
+             n++) {
+            visit_job(visit, fd);
+        }
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+}
+
+int top_list(void)
+{
+    struct visit visit = {.fd = -1};
+
+    printf("%-16s %5s %9s  %-20s%s\n", "JOB", "RANKS", "SECONDS", "IRIS_JOB_ID",
+           "PROCESSES");
+    visit_all(&visit);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+int top_find_job(const char *name)
+{
+    struct visit visit = {.name = name, .fd = -1};
+
+    visit_all(&visit);
+    return visit.fd;
+}
