@@ -429,7 +429,8 @@ static void explain_late(struct iris_report *report)
         late = report->ranks[i].is_free ? i : -1;
     }
     say_ranks(report, waiting);
-    say(report, " wait for what may still come");
+    say(report, " wait%s for what may still come",
+        mark_waiting(report, waiting) == 1 ? "s" : "");
     if (late >= 0) {
         iris_i_describe_doing(report, late, doing, sizeof doing);
         say(report, ": rank %d %s", late, doing);

@@ -8,6 +8,7 @@
 
 #include "report/report.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 
 #include <stdlib.h>
@@ -16,6 +17,11 @@
 /* Between the two readings: what waits is noted every 5 or 10 ms, on a machine
  * that is busy less often. */
 #define APART_MS 100
+/* In the word that says who reports: it is not done yet. */
+#define WRITING ((uint64_t)1 << 32)
+/* How long others stay for that, the reporter being killed, say. */
+#define STAY_NS 1000000000
+#define NAP_NS 2000000
 
 /* Log lines are of limited length, and so are the pieces of a longer one. */
 static void log_lines(const struct iris_log *log, char *text)
@@ -87,17 +93,34 @@ static void write_report(struct iris_control *control, const char *prefix)
     free(report);
 }
 
+/* A rank that fails while another one reports stays for it to be seen: it would
+ * be said to have left. */
+static void stay(const struct iris_control *control)
+{
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    int64_t end = iris_i_now_ns() + STAY_NS;
+
+    while ((atomic_load(control->reported) & WRITING) != 0 &&
+           iris_i_now_ns() < end) {
+        nanosleep(&nap, NULL);
+    }
+}
+
 void iris_i_report_incident(struct iris_control *control, const char *prefix)
 {
-    uint64_t nobody = 0;
+    uint64_t nobody = 0, ours = (uint64_t)control->rank + 1;
     char message[IRIS_MESSAGE_BYTES];
 
-    if (control->reports_fd < 0 ||
-        !atomic_compare_exchange_strong(control->reported, &nobody,
-                                        (uint64_t)control->rank + 1)) {
+    if (control->reports_fd < 0) {
+        return;
+    }
+    if (!atomic_compare_exchange_strong(control->reported, &nobody,
+                                        ours | WRITING)) {
+        stay(control);
         return;
     }
     snprintf(message, sizeof message, "%s", iris_last_error());
     write_report(control, prefix);
+    atomic_store(control->reported, ours);
     (void)iris_i_fail_again(IRIS_OK, message);
 }

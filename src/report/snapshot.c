@@ -20,9 +20,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* How often a cell is read again that was being written. */
+#define TRIES 100
+
 /* A record as it was at one moment: three readings in a row, of which the
  * middle one counts where the counters of the others are the same. */
 struct reading {
+    int fd;
+    size_t at;
     struct iris_record first;
     struct iris_record record;
     struct iris_record last;
@@ -79,7 +84,27 @@ iris_status_t iris_i_report_check(int fd, int *num_ranks_p)
 
 /* ---- Cells ---- */
 
-/* Whether the cell at `at` bytes of the record was whole. */
+/* The cell alone: all of it is read in less time than its writer lets go by. */
+static int take_again(const struct reading *reading, size_t at, void *value_p,
+                      size_t bytes)
+{
+    size_t from = reading->at + at;
+    uint64_t first, last;
+
+    for (int i = 0; i < TRIES; i++) {
+        if (!read_at(reading->fd, &first, sizeof first, from) ||
+            !read_at(reading->fd, value_p, bytes, from + sizeof first) ||
+            !read_at(reading->fd, &last, sizeof last, from)) {
+            return 0;
+        }
+        if (first % 2 == 0 && first == last) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Whether there is a cell at `at` bytes of the record, and it was whole. */
 static int take(const struct reading *reading, size_t at, void *value_p,
                 size_t bytes)
 {
@@ -88,8 +113,11 @@ static int take(const struct reading *reading, size_t at, void *value_p,
     memcpy(&first, (const char *)&reading->first + at, sizeof first);
     memcpy(&seq, (const char *)&reading->record + at, sizeof seq);
     memcpy(&last, (const char *)&reading->last + at, sizeof last);
-    if (seq == 0 || seq % 2 != 0 || first != seq || last != seq) {
+    if (seq == 0) {
         return 0;
+    }
+    if (seq % 2 != 0 || first != seq || last != seq) {
+        return take_again(reading, at, value_p, bytes);
     }
     memcpy(value_p, (const char *)&reading->record + at + sizeof seq, bytes);
     return 1;
@@ -233,6 +261,8 @@ static int read_rank(int fd, const struct iris_report *report, int i,
         (struct iris_report_rank *)&report->ranks[i];
     struct iris_board board;
 
+    reading->fd = fd;
+    reading->at = at;
     if (!read_at(fd, &board, sizeof board, iris_i_segment_board_at(i)) ||
         !read_at(fd, &reading->first, sizeof reading->first, at) ||
         !read_at(fd, &reading->record, sizeof reading->record, at) ||
