@@ -65,7 +65,7 @@ static iris_status_t keep_waiting(void *core)
 {
     iris_t *iris = core;
 
-    iris_i_stream_warn_late(&iris->log);
+    iris_i_recorder_warn_late(iris);
     /* A rank that leaves waits for nobody. */
     if (atomic_load_explicit(&iris->life, memory_order_acquire) ==
         IRIS_LIFE_FINALIZED) {

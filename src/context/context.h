@@ -116,6 +116,10 @@ void iris_i_recorder_close(iris_t *iris);
  * written if that is a deadline or the loss of a peer. */
 void iris_i_recorder_failed(iris_t *iris, iris_status_t status);
 
+/* Logs the line of this thread's wait for a stream, when that takes long: what
+ * is waited for, and for whom. */
+void iris_i_recorder_warn_late(iris_t *iris);
+
 /* What ended work is forgotten. */
 void iris_i_recorder_clear(iris_t *iris);
 

@@ -205,6 +205,26 @@ void iris_i_record_wait_over(struct iris_record *record, int slot, int ended)
     }
 }
 
+int iris_i_record_find_wait(const struct iris_record *record,
+                            struct iris_record_wait *wait_p)
+{
+    for (int i = 0; record != NULL && i < IRIS_RECORD_WAITS; i++) {
+        const struct iris_wait_cell *cell = &record->waits[i];
+        uint64_t seq = atomic_load_explicit(&cell->seq, memory_order_acquire);
+
+        if (atomic_load(&record->owners[i]) != IRIS_OWNER_THREAD) {
+            continue;
+        }
+        read_own(&cell->seq, wait_p, sizeof *wait_p);
+        atomic_thread_fence(memory_order_acquire);
+        if (seq % 2 == 0 && wait_p->kind != IRIS_WAIT_AGREEMENT &&
+            atomic_load_explicit(&cell->seq, memory_order_relaxed) == seq) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 void iris_i_record_forget(struct iris_record *record)
 {
     for (int i = 0; record != NULL && i < IRIS_RECORD_WAITS; i++) {

@@ -156,6 +156,11 @@ int iris_i_record_wait(struct iris_record *record, int slot,
  * there are others. -1 is fine. */
 void iris_i_record_wait_over(struct iris_record *record, int slot, int ended);
 
+/* A wait of this rank's that is under way, not that of a host call. 0: there is
+ * none. NULL is fine. */
+int iris_i_record_find_wait(const struct iris_record *record,
+                            struct iris_record_wait *wait_p);
+
 /* Forgets the waits that were ended. NULL is fine. */
 void iris_i_record_forget(struct iris_record *record);
 

@@ -80,9 +80,9 @@ int iris_i_stream_mark_is_of(const struct iris_stream_mark *mark,
 int iris_i_stream_mark_is_done(struct iris_queue *queue,
                                const struct iris_stream_mark *mark);
 
-/* Called by what waits for device work, now and then: logs the line of a wait
- * of this thread that takes long. */
-void iris_i_stream_warn_late(const struct iris_log *log);
+/* Called by what waits for device work, now and then: how long this thread has
+ * waited, once, when that is so long that a line should say so; else -1. */
+int64_t iris_i_stream_late_ms(void);
 
 /* ---- Work (transfer.c, launch.c) ---- */
 

@@ -154,7 +154,7 @@ void iris_i_stream_destroy(struct iris_queue *queue, iris_stream_t *stream)
     iris_i_device_stream_destroy(stream);
 }
 
-void iris_i_stream_warn_late(const struct iris_log *log)
+int64_t iris_i_stream_late_ms(void)
 {
     int64_t ms;
 
@@ -163,14 +163,11 @@ void iris_i_stream_warn_late(const struct iris_log *log)
     }
     ms = waiting.begin_ns == 0 ? 0
                                : (iris_i_now_ns() - waiting.begin_ns) / 1000000;
-    if (waiting.warn_ms != 0 && ms >= waiting.warn_ms) {
-        waiting.begin_ns = 0;
-        iris_i_warning(log,
-                       "a stream is not done after %lld s; it is waited for "
-                       "until IRIS_TIMEOUT_MS. Which kernel waits, and for "
-                       "what, IRIS_DEVICE_TIMEOUT_MS makes it report",
-                       (long long)(ms / 1000));
+    if (waiting.warn_ms == 0 || ms < waiting.warn_ms) {
+        return -1;
     }
+    waiting.begin_ns = 0;
+    return ms;
 }
 
 iris_status_t iris_i_stream_synchronize(struct iris_queue *queue,

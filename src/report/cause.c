@@ -121,7 +121,7 @@ static void explain_lost(struct iris_report *report)
     if (mark_waiting(report, waiting) > 0) {
         say(report, "; ");
         say_ranks(report, waiting);
-        say(report, " waited or wait for the others");
+        say(report, " cannot go on without it");
     }
 }
 
@@ -224,10 +224,9 @@ static int explain_missing(struct iris_report *report)
     }
     report->root = other;
     iris_i_describe_doing(report, other, doing, sizeof doing);
-    say(report, "rank %d has not come to %s, where ", other, wait->name);
+    say(report, "rank %d has not come to %s, unlike ", other, wait->name);
     say_ranks(report, in);
-    say(report, " wait%s: rank %d %s", strchr(report->cause, ',') ? "" : "s",
-        other, doing);
+    say(report, ": rank %d %s", other, doing);
     return 1;
 }
 
@@ -277,7 +276,13 @@ static void say_why_not(struct iris_report *report, int rank,
     const struct iris_record_call *astray =
         find_sent(report, wait->offset, -1, rank);
 
-    if (sent != NULL) {
+    if (sent != NULL &&
+        iris_i_record_holds(wait->cmp, (int64_t)sent->value, wait->value)) {
+        say(report,
+            "; rank %d has enqueued that signal, behind what waits: it has "
+            "not run",
+            sender_of(report, sent));
+    } else if (sent != NULL) {
         say(report, "; rank %d sent it %lld: a wrong value or too few",
             sender_of(report, sent), (long long)sent->value);
     } else if (astray != NULL) {
@@ -301,7 +306,7 @@ static void say_signal(struct iris_report *report, int rank,
     char text[DOING];
 
     report->root = rank;
-    iris_i_describe_wait(report, rank, wait, text, sizeof text);
+    iris_i_describe_wait(wait, text, sizeof text);
     say(report, "rank %d: %s", rank, text);
 }
 

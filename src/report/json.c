@@ -70,14 +70,13 @@ static void print_call(const struct iris_record_call *call, FILE *out)
             call->target_rank, call->status);
 }
 
-static void print_wait(const struct iris_report *report, int rank,
-                       const struct iris_record_wait *wait, FILE *out)
+static void print_wait(const struct iris_record_wait *wait, FILE *out)
 {
     static const char *const kinds[] = {"kernel", "barrier", "spin",
                                         "agreement"};
     char text[600];
 
-    iris_i_describe_wait(report, rank, wait, text, sizeof text);
+    iris_i_describe_wait(wait, text, sizeof text);
     fprintf(out, "{");
     print_text("kind",
                wait->kind >= 0 && wait->kind <= IRIS_WAIT_AGREEMENT
@@ -126,9 +125,9 @@ static void print_stream(const struct iris_report_rank *rank, int i, FILE *out)
     fprintf(out, "}");
 }
 
-static void print_lists(const struct iris_report *report, int i, FILE *out)
+static void print_lists(const struct iris_report_rank *rank, int num_ranks,
+                        FILE *out)
 {
-    const struct iris_report_rank *rank = &report->ranks[i];
     int first = 1;
 
     fprintf(out, ",\n    \"under_way\": [");
@@ -144,12 +143,12 @@ static void print_lists(const struct iris_report *report, int i, FILE *out)
     for (int w = 0; w < rank->num_waits; w++) {
         if (rank->waits_live[w] || rank->waits[w].ended) {
             fprintf(out, "%s\n      ", first ? "" : ",");
-            print_wait(report, i, &rank->waits[w], out);
+            print_wait(&rank->waits[w], out);
             first = 0;
         }
     }
     fprintf(out, "],\n    \"bytes_to\": [");
-    for (int p = 0; p < report->num_ranks && p < IRIS_RECORD_PEERS; p++) {
+    for (int p = 0; p < num_ranks && p < IRIS_RECORD_PEERS; p++) {
         fprintf(out, "%s%llu", p == 0 ? "" : ", ",
                 (unsigned long long)rank->peer_bytes[p]);
     }
@@ -182,7 +181,7 @@ static void print_rank(const struct iris_report *report, int i, FILE *out)
     print_call(&rank->begun, out);
     fprintf(out, ",\n    \"last_finished\": ");
     print_call(&rank->finished, out);
-    print_lists(report, i, out);
+    print_lists(rank, report->num_ranks, out);
     fprintf(out, "}");
 }
 

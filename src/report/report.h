@@ -109,8 +109,7 @@ const char *iris_i_verdict_name(enum iris_verdict verdict);
 const char *iris_i_host_op_name(int op);
 const char *iris_i_process_name(char process);
 const char *iris_i_state_name(unsigned state);
-void iris_i_describe_wait(const struct iris_report *report, int rank,
-                          const struct iris_record_wait *wait, char *text,
+void iris_i_describe_wait(const struct iris_record_wait *wait, char *text,
                           size_t bytes);
 void iris_i_describe_call(const struct iris_record_call *call, char *text,
                           size_t bytes);

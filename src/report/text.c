@@ -72,7 +72,7 @@ static void print_waits(const struct iris_report *report, int i, FILE *out)
         if (!rank->waits_live[w] && !wait->ended) {
             continue;
         }
-        iris_i_describe_wait(report, i, wait, text, sizeof text);
+        iris_i_describe_wait(wait, text, sizeof text);
         fprintf(out, "    %s: %s\n", wait->ended ? "ended" : "waits", text);
         if (wait->begun != 0) {
             fprintf(out, "      of %u workgroups %u had begun, %u were done\n",

@@ -129,16 +129,14 @@ static void describe_expected(const struct iris_record_wait *wait, char *text,
     }
 }
 
-void iris_i_describe_wait(const struct iris_report *report, int rank,
-                          const struct iris_record_wait *wait, char *text,
+void iris_i_describe_wait(const struct iris_record_wait *wait, char *text,
                           size_t bytes)
 {
     double age = seconds(wait->update_ns - wait->begin_ns);
 
-    (void)report, (void)rank;
     text[0] = '\0';
     if (wait->kind == IRIS_WAIT_AGREEMENT) {
-        append(text, bytes, "%s waits ", wait->name);
+        append(text, bytes, "waits in %s ", wait->name);
         describe_expected(wait, text, bytes);
         append(text, bytes, ", %.1f s", age);
         return;
@@ -270,7 +268,7 @@ void iris_i_describe_doing(const struct iris_report *report, int i, char *text,
     }
     for (int w = 0; w < rank->num_waits; w++) {
         if (iris_i_wait_counts(rank, w) && !rank->is_free) {
-            iris_i_describe_wait(report, i, &rank->waits[w], text, bytes);
+            iris_i_describe_wait(&rank->waits[w], text, bytes);
             return;
         }
     }
