@@ -73,6 +73,57 @@ static void find_live(struct iris_report_rank *rank,
 
 /* ---- Whether anything of a rank may go on ---- */
 
+static int waits_moved(const struct iris_report_rank *rank,
+                       const struct iris_report_rank *before)
+{
+    for (int i = 0; i < rank->num_waits; i++) {
+        const struct iris_record_wait *wait = &rank->waits[i];
+
+        for (int j = 0; j < before->num_waits; j++) {
+            const struct iris_record_wait *old = &before->waits[j];
+
+            if (old->begin_ns == wait->begin_ns && old->stream == wait->stream &&
+                old->workgroup == wait->workgroup &&
+                (old->begun != wait->begun || old->done != wait->done ||
+                 old->seen != wait->seen)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Whether the rank did anything between the readings: what it did may have
+ * ended a wait that has not noticed yet. */
+static int has_moved(const struct iris_report_rank *rank,
+                     const struct iris_report_rank *before)
+{
+    if (rank->host_calls != before->host_calls ||
+        rank->calls != before->calls || rank->busy != before->busy ||
+        rank->finished.id != before->finished.id ||
+        rank->num_streams != before->num_streams) {
+        return 1;
+    }
+    for (int i = 0; i < rank->num_streams; i++) {
+        if (rank->streams[i].begun != before->streams[i].begun ||
+            rank->streams[i].done != before->streams[i].done) {
+            return 1;
+        }
+    }
+    return waits_moved(rank, before);
+}
+
+/* What a deadline or a death has ended moves no more. */
+static int has_ended(const struct iris_report_rank *rank)
+{
+    int ended = 0;
+
+    for (int i = 0; i < rank->num_waits; i++) {
+        ended |= rank->waits[i].ended;
+    }
+    return ended;
+}
+
 static int blocks(int op)
 {
     return op == IRIS_HOST_SYNCHRONIZE || op == IRIS_HOST_ALLOC ||
@@ -124,7 +175,8 @@ static int stream_is_free(const struct iris_report_rank *rank,
     return waiting == 0 || (known && waiting < under_way);
 }
 
-static int is_free(const struct iris_report_rank *rank)
+static int is_free(const struct iris_report_rank *rank,
+                   const struct iris_report_rank *before)
 {
     int waits = 0;
 
@@ -135,7 +187,8 @@ static int is_free(const struct iris_report_rank *rank)
     for (int i = 0; i < rank->num_waits; i++) {
         waits += iris_i_wait_counts(rank, i);
     }
-    if (waits == 0 || host_is_free(rank)) {
+    if (waits == 0 || host_is_free(rank) ||
+        (!has_ended(rank) && has_moved(rank, before))) {
         return 1;
     }
     for (int i = 0; i < rank->num_streams; i++) {
@@ -236,7 +289,7 @@ static int has_old_wait(const struct iris_report *report,
 
         if (wait->ended || (rank->waits_live[i] &&
                             report->now_ns - wait->begin_ns >
-                                IRIS_REPORT_OLD_NS)) {
+                                report->old_ns)) {
             return 1;
         }
     }
@@ -272,7 +325,7 @@ void iris_i_report_judge(struct iris_report *report,
         struct iris_report_rank *rank = &report->ranks[i];
 
         find_live(rank, &before->ranks[i]);
-        rank->is_free = (char)is_free(rank);
+        rank->is_free = (char)is_free(rank, &before->ranks[i]);
     }
     count(report, moves, hung, &counts);
     report->verdict = counts.lost > 0         ? IRIS_VERDICT_LOST

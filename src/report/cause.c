@@ -390,8 +390,8 @@ static int explain_spin(struct iris_report *report, int ended)
             const struct iris_record_wait *wait = &rank->waits[w];
 
             if (!is_spin(wait) || (ended && !wait->ended) ||
-                (!ended && wait->update_ns - wait->begin_ns <
-                               IRIS_REPORT_OLD_NS)) {
+                (!ended &&
+                 wait->update_ns - wait->begin_ns < report->old_ns)) {
                 continue;
             }
             say_signal(report, i, wait);

@@ -17,7 +17,7 @@
 #define IRIS_REPORT_OPEN_CALLS 8
 #define IRIS_REPORT_SIGNALS 16
 #define IRIS_REPORT_CAUSE 512
-/* A wait this old is worth a word. */
+/* What old_ns is unless it is changed before the verdict. */
 #define IRIS_REPORT_OLD_NS 1000000000
 
 /* What a process is, beyond what /proc says. */
@@ -68,6 +68,7 @@ struct iris_report {
     uint64_t job; /* rank 0's process, and its how manieth job; 0: not known */
     int64_t start_ns;
     int64_t now_ns;
+    int64_t old_ns; /* a wait this old is worth a word */
     enum iris_verdict verdict;
     char cause[IRIS_REPORT_CAUSE];
     int root; /* the rank that the cause is about; -1: none */

@@ -299,6 +299,7 @@ iris_status_t iris_i_report_read(int fd, struct iris_report **report_p)
     }
     report->num_ranks = num_ranks;
     report->root = -1;
+    report->old_ns = IRIS_REPORT_OLD_NS;
     for (int i = 0; i < num_ranks && whole; i++) {
         whole = read_rank(fd, report, i, reading);
     }
