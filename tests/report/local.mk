@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: MIT
-unit_tests += %D%/test_hangs %D%/test_healthy
+unit_tests += %D%/test_hangs %D%/test_healthy %D%/test_top
 EXTRA_DIST += %D%/hangs.def %D%/script.h
 %D%/test_hangs.$(OBJEXT): %D%/hangs.def

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iris-top beside a job: stopped and killed ranks, names of jobs, and what it
+ * says when there is nothing to be shown.
+ */
+#include "config.h"
+
+#include "report/script.h"
+
+#include <sys/wait.h>
+
+/* What a job with nobody to end it may take, for a test that fails. */
+#define TRIES 200
+
+struct output {
+    char text[65536];
+    int status;
+};
+
+static void run_top(struct output *output, const char *arguments)
+{
+    char command[256];
+    FILE *pipe;
+    size_t length;
+
+    snprintf(command, sizeof command, "./iris-top %s 2>&1", arguments);
+    pipe = popen(command, "r");
+    assert_non_null(pipe);
+    length = fread(output->text, 1, sizeof output->text - 1, pipe);
+    output->text[length] = '\0';
+    output->status = WEXITSTATUS(pclose(pipe));
+}
+
+static void check_has(const struct output *output, const char *text)
+{
+    if (strstr(output->text, text) == NULL) {
+        print_error("no \"%s\" in\n%s", text, output->text);
+        fail();
+    }
+}
+
+/* Runs iris-top until it says so. */
+static void await(struct output *output, const char *arguments,
+                  const char *text)
+{
+    for (int i = 0; i < TRIES; i++) {
+        run_top(output, arguments);
+        if (strstr(output->text, text) != NULL) {
+            return;
+        }
+    }
+    check_has(output, text);
+}
+
+static pid_t start(struct job *job, const char *const *scripts)
+{
+    pid_t pid;
+
+    open_job(job, scripts);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct iris_config config;
+
+        iris_config_init(&config);
+        config.spawn = "processes";
+        config.job_id = "kitchen";
+        config.log_level = "off";
+        (void)iris_spawn(&config, count_ranks(scripts), body, job);
+        _exit(0);
+    }
+    for (int i = 0; i < count_ranks(scripts); i++) {
+        while (((volatile pid_t *)job->shared->pids)[i] == 0) {
+            poll(NULL, 0, 1);
+        }
+    }
+    return pid;
+}
+
+static void end(struct job *job, pid_t pid)
+{
+    for (int i = 0; i < count_ranks(job->scripts); i++) {
+        kill(job->shared->pids[i], SIGKILL);
+    }
+    waitpid(pid, NULL, 0);
+    close_job(job);
+}
+
+/* Every bracket that opens is closed, outside strings. */
+static void check_json(const char *text)
+{
+    int depth = 0, quoted = 0;
+
+    for (const char *c = text; *c != '\0'; c++) {
+        if (quoted) {
+            c += *c == '\\';
+            quoted = *c != '"';
+            continue;
+        }
+        quoted = *c == '"';
+        depth += (*c == '{' || *c == '[') - (*c == '}' || *c == ']');
+        assert_true(depth > 0 || c[1] == '\n' || c[1] == '\0' || c[0] == '\n');
+    }
+    assert_int_equal(depth, 0);
+}
+
+static void a_stopped_rank_is_shown_by_itself_and_by_others(void **state)
+{
+    static const char *const scripts[] = {"w0=1", "T", NULL};
+    static struct output output;
+    struct job job;
+    pid_t pid = start(&job, scripts);
+    char argument[64];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        snprintf(argument, sizeof argument, "%d", job.shared->pids[i]);
+        await(&output, argument, "STOPPED: rank 1 (pid ");
+        assert_int_equal(output.status, 3);
+        check_has(&output, "is stopped, by SIGSTOP or a debugger; rank 0 can");
+        check_has(&output, "waits: kernel step, workgroup 0 of 1, waits for "
+                           "byte 0 of the allocation");
+        check_has(&output, "under way: call");
+    }
+    snprintf(argument, sizeof argument, "--json %d", job.shared->pids[0]);
+    run_top(&output, argument);
+    check_json(output.text);
+    check_has(&output, "{\"schema\": \"iris-report 1\", "
+                       "\"verdict\": \"STOPPED\"");
+    check_has(&output, "\"root\": 1");
+    run_top(&output, "kitchen");
+    check_has(&output, "STOPPED: ");
+    run_top(&output, "");
+    assert_int_equal(output.status, 0);
+    check_has(&output, "kitchen");
+    end(&job, pid);
+}
+
+static void a_killed_rank_is_shown_by_the_others(void **state)
+{
+    static const char *const scripts[] = {"l", "K", NULL};
+    static struct output output;
+    struct job job;
+    pid_t pid = start(&job, scripts);
+    char argument[64];
+
+    (void)state;
+    snprintf(argument, sizeof argument, "%d", job.shared->pids[0]);
+    await(&output, argument, "LOST: rank 1 (pid ");
+    assert_int_equal(output.status, 3);
+    check_has(&output, "died after its iris_barrier");
+    check_has(&output, "last finished: call");
+    end(&job, pid);
+}
+
+static void what_cannot_be_shown_is_said(void **state)
+{
+    static struct output output;
+    char argument[64];
+
+    (void)state;
+    snprintf(argument, sizeof argument, "%d", getpid());
+    run_top(&output, argument);
+    assert_int_equal(output.status, 1);
+    check_has(&output, "has no Iris job");
+    run_top(&output, "99999999");
+    assert_int_equal(output.status, 1);
+    check_has(&output, "No such process");
+    run_top(&output, "no-such-job");
+    assert_int_equal(output.status, 1);
+    check_has(&output, "no job no-such-job of this user");
+    run_top(&output, "--live");
+    assert_int_equal(output.status, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stopped_rank_is_shown_by_itself_and_by_others),
+        cmocka_unit_test(a_killed_rank_is_shown_by_the_others),
+        cmocka_unit_test(what_cannot_be_shown_is_said),
+    };
+
+    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
+}
