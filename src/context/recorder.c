@@ -82,8 +82,7 @@ static void count_launch(const iris_t *iris, struct iris_record *record,
     }
     slot = iris_i_record_stream_slot(record, (uintptr_t)stream);
     if (slot >= 0) {
-        atomic_fetch_add_explicit(&record->launched[slot], 1,
-                                  memory_order_relaxed);
+        iris_i_record_launched(record, slot);
     }
 }
 
@@ -94,30 +93,37 @@ void iris_i_recorder_failed(iris_t *iris, iris_status_t status)
     }
 }
 
-static void record_call(iris_t *iris, struct iris_record *record,
-                        const struct iris_host_event *event)
+static void begin_call(const iris_t *iris, struct iris_record *record,
+                       const struct iris_host_event *event)
 {
-    int64_t now = iris_i_record_now_ns();
     struct iris_record_call call = {
         .id = event->id,
-        .begin_ns = now,
-        .end_ns = event->after ? now : 0,
+        .begin_ns = iris_i_record_now_ns(),
         .stream = (uintptr_t)event->stream,
         .offset = offset_of(iris, event->address, event->target_rank),
         .bytes = event->bytes,
         .value = event->value,
         .op = (int16_t)event->op,
         .cmp = (int16_t)event->cmp,
-        .status = event->status,
         .target_rank = event->target_rank,
         .grid = event->grid,
     };
 
     copy_name(call.kernel, event->kernel);
-    if (!event->after) {
-        iris_i_record_begin(record, &call);
-        return;
-    }
+    iris_i_record_begin(record, &call);
+}
+
+static void end_call(iris_t *iris, struct iris_record *record,
+                     const struct iris_host_event *event)
+{
+    struct iris_record_call call;
+
+    call.id = event->id;
+    call.end_ns = iris_i_record_now_ns();
+    call.offset = offset_of(iris, event->address, event->target_rank);
+    call.op = (int16_t)event->op;
+    call.cmp = (int16_t)event->cmp;
+    call.status = event->status;
     iris_i_record_end(record, &call);
     iris_i_recorder_failed(iris, event->status);
     count_bytes(record, event);
@@ -131,24 +137,20 @@ static void record_kernel(struct iris_record *record,
                           const struct iris_host_event *event)
 {
     int slot = iris_i_record_stream_slot(record, (uintptr_t)event->stream);
-    struct iris_record_stream stream;
+    struct iris_record_stream kernel = {.address = (uintptr_t)event->stream};
 
     if (slot < 0) {
         return;
     }
-    iris_i_record_read_stream(record, slot, &stream);
-    stream.address = (uintptr_t)event->stream;
-    stream.number = ((const struct iris_stream *)event->stream)->number;
     if (event->after) {
-        stream.done = stream.begun;
-    } else {
-        stream.begun++;
-        stream.begin_ns = iris_i_record_now_ns();
-        stream.grid = event->grid;
-        memset(stream.kernel, 0, sizeof stream.kernel);
-        copy_name(stream.kernel, event->kernel);
+        iris_i_record_kernel_done(record, slot);
+        return;
     }
-    iris_i_record_stream(record, slot, &stream);
+    kernel.number = ((const struct iris_stream *)event->stream)->number;
+    kernel.begin_ns = iris_i_record_now_ns();
+    kernel.grid = event->grid;
+    copy_name(kernel.kernel, event->kernel);
+    iris_i_record_kernel(record, slot, &kernel);
 }
 
 static void observe(void *self, const struct iris_host_event *event)
@@ -156,13 +158,12 @@ static void observe(void *self, const struct iris_host_event *event)
     iris_t *iris = self;
     struct iris_record *record = record_of(iris);
 
-    if (record == NULL) {
-        return;
-    }
     if (event->op == IRIS_HOST_KERNEL) {
         record_kernel(record, event);
+    } else if (event->after) {
+        end_call(iris, record, event);
     } else {
-        record_call(iris, record, event);
+        begin_call(iris, record, event);
     }
 }
 

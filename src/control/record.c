@@ -107,28 +107,51 @@ static struct iris_call_cell *cell_of(struct iris_record *record, uint64_t id)
     return &record->calls_ring[id % IRIS_RECORD_CALLS];
 }
 
+/* Without a bus lock: two threads at once may lose one of a count. */
+static void raise(_Atomic uint64_t *count)
+{
+    atomic_store_explicit(
+        count, atomic_load_explicit(count, memory_order_relaxed) + 1,
+        memory_order_relaxed);
+}
+
 void iris_i_record_begin(struct iris_record *record,
                          const struct iris_record_call *call)
 {
     write_cell(&cell_of(record, call->id)->seq, call, sizeof *call);
-    atomic_store_explicit(&record->last_call, call->id, memory_order_relaxed);
-    atomic_fetch_add_explicit(&record->calls, 1, memory_order_relaxed);
+    raise(&record->calls);
 }
 
-/* The slot may be a newer call's by now. */
+/* Where a member of that struct is, in words. */
+#define WORD(type, member) (offsetof(struct type, member) / sizeof(uint64_t))
+_Static_assert(WORD(iris_record_call, op) == WORD(iris_record_call, status),
+               "one word has both");
+
+static void write_word(struct iris_call_cell *cell, size_t word,
+                       const struct iris_record_call *call)
+{
+    atomic_store_explicit(&cell->words[word], ((const uint64_t *)call)[word],
+                          memory_order_relaxed);
+}
+
+/* Only what has changed, since every call pays for it. The slot may be a newer
+ * call's by now. */
 void iris_i_record_end(struct iris_record *record,
                        const struct iris_record_call *call)
 {
     struct iris_call_cell *cell = cell_of(record, call->id);
-    struct iris_record_call begun;
+    uint64_t seq = atomic_load_explicit(&cell->seq, memory_order_relaxed) | 1;
 
-    read_own(&cell->seq, &begun, sizeof begun);
-    if (begun.id == call->id) {
-        begun.offset = call->offset;
-        begun.status = call->status;
-        begun.end_ns = call->end_ns;
-        write_cell(&cell->seq, &begun, sizeof begun);
+    if (atomic_load_explicit(&cell->words[WORD(iris_record_call, id)],
+                             memory_order_relaxed) != call->id) {
+        return;
     }
+    atomic_store_explicit(&cell->seq, seq, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    write_word(cell, WORD(iris_record_call, end_ns), call);
+    write_word(cell, WORD(iris_record_call, offset), call);
+    write_word(cell, WORD(iris_record_call, op), call);
+    atomic_store_explicit(&cell->seq, seq + 1, memory_order_release);
 }
 
 /* ---- Streams ---- */
@@ -150,16 +173,36 @@ int iris_i_record_stream_slot(struct iris_record *record, uint64_t address)
     return -1;
 }
 
-void iris_i_record_stream(struct iris_record *record, int slot,
-                          const struct iris_record_stream *stream)
+void iris_i_record_launched(struct iris_record *record, int slot)
 {
-    write_cell(&record->streams[slot].seq, stream, sizeof *stream);
+    raise(&record->launched[slot]);
 }
 
-void iris_i_record_read_stream(const struct iris_record *record, int slot,
-                               struct iris_record_stream *stream_p)
+void iris_i_record_kernel(struct iris_record *record, int slot,
+                          const struct iris_record_stream *stream)
 {
-    read_own(&record->streams[slot].seq, stream_p, sizeof *stream_p);
+    struct iris_stream_cell *cell = &record->streams[slot];
+    struct iris_record_stream kernel = *stream;
+
+    kernel.begun =
+        1 + atomic_load_explicit(&cell->words[WORD(iris_record_stream, begun)],
+                                 memory_order_relaxed);
+    kernel.done =
+        atomic_load_explicit(&cell->words[WORD(iris_record_stream, done)],
+                             memory_order_relaxed);
+    write_cell(&cell->seq, &kernel, sizeof kernel);
+}
+
+/* One word, which readers get whole: the counter stays. */
+void iris_i_record_kernel_done(struct iris_record *record, int slot)
+{
+    struct iris_stream_cell *cell = &record->streams[slot];
+
+    atomic_store_explicit(
+        &cell->words[WORD(iris_record_stream, done)],
+        atomic_load_explicit(&cell->words[WORD(iris_record_stream, begun)],
+                             memory_order_relaxed),
+        memory_order_release);
 }
 
 /* ---- Waits ---- */

@@ -111,8 +111,7 @@ struct iris_record {
     uint64_t start_ticks; /* of the process, as /proc/PID/stat has it */
     uint64_t heap_bytes;
     char job[IRIS_RECORD_JOB]; /* IRIS_JOB_ID, may be empty */
-    _Alignas(64) _Atomic uint64_t last_call; /* id of the newest */
-    _Atomic uint64_t calls;                  /* begun */
+    _Alignas(64) _Atomic uint64_t calls; /* begun */
     _Atomic uint64_t heap_used;
     _Atomic uint64_t unlisted_waits; /* that found no slot */
     _Atomic uint64_t peer_bytes[IRIS_RECORD_PEERS]; /* copied by the host */
@@ -131,8 +130,8 @@ void iris_i_record_open(struct iris_record *record, int rank, const char *job);
  * than the exact one. */
 int64_t iris_i_record_now_ns(void);
 
-/* A call begins, whose id is not 0; ends: of *call id, offset, status and end
- * are read. */
+/* A call begins, whose id is not 0; ends: of *call id, offset, op, cmp, status
+ * and end are read. */
 void iris_i_record_begin(struct iris_record *record,
                          const struct iris_record_call *call);
 void iris_i_record_end(struct iris_record *record,
@@ -141,11 +140,13 @@ void iris_i_record_end(struct iris_record *record,
 /* The stream's slot, made if need be; -1: there are none left. */
 int iris_i_record_stream_slot(struct iris_record *record, uint64_t address);
 
-/* Changes a stream's; one thread at a time runs its kernels. */
-void iris_i_record_stream(struct iris_record *record, int slot,
+void iris_i_record_launched(struct iris_record *record, int slot);
+
+/* A kernel begins on the stream, of which the counts are set here; is over. One
+ * thread at a time runs a stream's kernels. */
+void iris_i_record_kernel(struct iris_record *record, int slot,
                           const struct iris_record_stream *stream);
-void iris_i_record_read_stream(const struct iris_record *record, int slot,
-                               struct iris_record_stream *stream_p);
+void iris_i_record_kernel_done(struct iris_record *record, int slot);
 
 /* Writes a wait to its slot, or if `slot` is -1 to a new one. Returns the slot;
  * -1: there is none, or no record. */

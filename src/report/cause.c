@@ -333,9 +333,10 @@ static int follow(const struct iris_report *report, int rank, char *marked)
 static int explain_signals(struct iris_report *report, const char *hung)
 {
     char waiting[report->num_ranks];
-    int count = 0, first = -1;
+    int count = 0, present = 0, first = -1;
 
     for (int i = report->num_ranks - 1; i >= 0; i--) {
+        present += report->ranks[i].state != IRIS_RANK_FINALIZED;
         waiting[i] = hung[i] && find_wait(report, i, is_signal) != NULL;
         count += waiting[i];
         first = waiting[i] ? i : first;
@@ -344,9 +345,12 @@ static int explain_signals(struct iris_report *report, const char *hung)
         return 0;
     }
     if (count > 1) {
-        say(report, "a circle: ");
+        say(report, "%s", count == present ? "a circle: " : "");
         say_ranks(report, waiting);
-        say(report, " wait for signals of each other. ");
+        say(report, count == present
+                        ? " wait for signals of each other. "
+                        : " wait for signals, and nobody else is left to send "
+                          "them. ");
     }
     say_signal(report, first, find_wait(report, first, is_signal));
     say_why_not(report, first, find_wait(report, first, is_signal));

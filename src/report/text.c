@@ -73,7 +73,7 @@ static void print_waits(const struct iris_report *report, int i, FILE *out)
             continue;
         }
         iris_i_describe_wait(wait, text, sizeof text);
-        fprintf(out, "    %s: %s\n", wait->ended ? "ended" : "waits", text);
+        fprintf(out, "    %s: %s\n", wait->ended ? "ended" : "wait", text);
         if (wait->begun != 0) {
             fprintf(out, "      of %u workgroups %u had begun, %u were done\n",
                     wait->grid, wait->begun, wait->done);
