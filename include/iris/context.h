@@ -94,7 +94,7 @@ typedef struct iris iris_t;
       "auto push pull packet", "the same of iris_ccl_broadcast()")             \
     X(ccl_tuning, STRING, "IRIS_CCL_TUNING", "",                               \
       "", "file that says which variant is best, such as iris-bench --tune "   \
-          "writes; empty: the library's own table") \
+          "writes; empty: the library's own table")                              \
     X(report, STRING, "IRIS_REPORT", "",                                       \
       "", "path prefix of <prefix>_report_<n>.json, written when a deadline "  \
           "passes or a rank dies; empty: none")

@@ -133,7 +133,7 @@ struct iris_wait_note {
     iris_cmp_t cmp;
     int64_t value;
     int64_t seen;
-    int is_known;       /* the core's, as are the next three; 0: a new wait */
+    int is_known; /* the core's, as are the next three; 0: a new wait */
     int64_t first_seen;
     int64_t last_seen;
     int64_t change_ns;

@@ -28,10 +28,10 @@ struct workgroup {
     struct iris_cpu_wg cpu;
     const struct iris_cpu_job *job;
     unsigned yields;
-    int64_t next_ask_ns; /* 0: has not waited yet */
-    int64_t wait_end_ns; /* of the wait under way; 0: not known yet */
-    bool wait_late;      /* that has passed; a few more looks, then it ends */
-    int64_t wait_begin_ns;      /* of the same; 0: not known yet */
+    int64_t next_ask_ns;   /* 0: has not waited yet */
+    int64_t wait_end_ns;   /* of the wait under way; 0: not known yet */
+    bool wait_late;        /* that has passed; a few more looks, then it ends */
+    int64_t wait_begin_ns; /* of the same; 0: not known yet */
     struct iris_wait_note note; /* what the flight record has of it */
     jmp_buf end;
 };

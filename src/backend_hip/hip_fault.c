@@ -22,6 +22,7 @@
  * Kernels of other processes may have their turns on the GPU in between. */
 #define READY_NS 100000000
 #define NAP_NS 100000
+#define NS_PER_MS 1000000
 
 iris_status_t iris_i_hip_watch_open(struct hip_backend *hip)
 {
@@ -86,6 +87,32 @@ static void describe_report(struct hip_backend *hip, char *message,
         late[0] == '\0' ? ". Look at who should have written it" : ": ", late);
 }
 
+/* Which kernel it was, and on which stream, a lane does not know. */
+static void note_report(struct hip_backend *hip)
+{
+    const struct iris_dev_watch report = hip->pinned->watch;
+    const struct iris_backend_params *params = &hip->params;
+    int64_t now = iris_i_now_ns();
+    struct iris_wait_note note = {
+        .slot = -1,
+        .ended = 1,
+        .kernel = "of a GPU",
+        .workgroup = report.workgroup,
+        .op = report.op,
+        .address = (char *)hip->heap.base + report.offset,
+        .cmp = (iris_cmp_t)report.cmp,
+        .value = (int64_t)report.expected,
+        .seen = (int64_t)report.seen,
+        .begin_ns = now - (int64_t)(report.waited /
+                                    (uint64_t)hip->info.clock_khz) *
+                              NS_PER_MS,
+        .now_ns = now,
+    };
+
+    params->core_ops->note_wait(params->core, &note);
+    params->core_ops->wait_over(params->core, &note);
+}
+
 /* A lane has set `stop`: the one that has the claim makes its report next. */
 static void take_report(struct hip_backend *hip)
 {
@@ -100,6 +127,7 @@ static void take_report(struct hip_backend *hip)
              hip->params.rank);
     if (*ready_of(hip) != 0) {
         describe_report(hip, message, sizeof message);
+        note_report(hip);
     }
     (void)iris_i_fault_set(&hip->base, IRIS_ERR_TIMEOUT, message);
 }

@@ -313,7 +313,8 @@ void iris_i_recorder_clear(iris_t *iris)
     uint64_t ours = (uint64_t)iris->log.rank + 1;
 
     iris_i_record_forget(record_of(iris));
-    if (iris->control->reported != NULL) { /* the next one is another incident */
+    if (iris->control->reported !=
+        NULL) { /* the next one is another incident */
         atomic_compare_exchange_strong(iris->control->reported, &ours, 0);
     }
 }

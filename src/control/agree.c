@@ -359,7 +359,6 @@ static iris_status_t wait_for_all(struct iris_members *members,
 
     for (unsigned round = 0; status == IRIS_OK && first_absent(members) >= 0;
          round++) {
-
         if (round < SPIN_ROUNDS) {
             if (round >= POLL_ROUNDS) {
                 sched_yield();

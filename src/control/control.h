@@ -142,9 +142,9 @@ struct iris_control {
     int64_t timeout_ms;
     int64_t warn_ms; /* a wait that takes longer says so; 0: none does */
     atomic_int lost; /* the first rank found lost, + 1 */
-    atomic_int *interrupted; /* not 0: nothing waits any more; outlives this.
-                              * NULL: nobody interrupts */
-    const int *pids;         /* each rank's process; owned */
+    atomic_int *interrupted;    /* not 0: nothing waits any more; outlives this.
+                                 * NULL: nobody interrupts */
+    const int *pids;            /* each rank's process; owned */
     struct iris_record *record; /* this rank's flight record; NULL: none */
     int reports_fd; /* what reports read the records of all ranks from; the
                      * control plane's. -1: nothing */

@@ -317,8 +317,7 @@ static void open_record(struct shm_control *shm)
 {
     struct iris_segment_header *header = iris_i_segment_header(shm->segment);
 
-    shm->base.record =
-        iris_i_segment_open_record(shm->segment, shm->base.rank);
+    shm->base.record = iris_i_segment_open_record(shm->segment, shm->base.rank);
     shm->base.reports_fd = shm->segment->fd;
     shm->base.reported = &header->reported;
     shm->base.num_reports = &header->num_reports;

@@ -110,9 +110,9 @@ static struct iris_call_cell *cell_of(struct iris_record *record, uint64_t id)
 /* Without a bus lock: two threads at once may lose one of a count. */
 static void raise(_Atomic uint64_t *count)
 {
-    atomic_store_explicit(
-        count, atomic_load_explicit(count, memory_order_relaxed) + 1,
-        memory_order_relaxed);
+    atomic_store_explicit(count,
+                          atomic_load_explicit(count, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
 }
 
 void iris_i_record_begin(struct iris_record *record,
@@ -163,10 +163,9 @@ int iris_i_record_stream_slot(struct iris_record *record, uint64_t address)
                                              memory_order_relaxed);
 
         if (seen == address ||
-            (seen == 0 &&
-             (atomic_compare_exchange_strong(&record->stream_address[i], &seen,
-                                             address) ||
-              seen == address))) {
+            (seen == 0 && (atomic_compare_exchange_strong(
+                               &record->stream_address[i], &seen, address) ||
+                           seen == address))) {
             return i;
         }
     }
@@ -187,9 +186,8 @@ void iris_i_record_kernel(struct iris_record *record, int slot,
     kernel.begun =
         1 + atomic_load_explicit(&cell->words[WORD(iris_record_stream, begun)],
                                  memory_order_relaxed);
-    kernel.done =
-        atomic_load_explicit(&cell->words[WORD(iris_record_stream, done)],
-                             memory_order_relaxed);
+    kernel.done = atomic_load_explicit(
+        &cell->words[WORD(iris_record_stream, done)], memory_order_relaxed);
     write_cell(&cell->seq, &kernel, sizeof kernel);
 }
 

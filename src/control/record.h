@@ -22,14 +22,14 @@
 
 /* One host call. */
 struct iris_record_call {
-    uint64_t id;       /* of its events; 0: nothing was here yet */
-    int64_t begin_ns;  /* of the coarse clock */
-    int64_t end_ns;    /* 0: it is under way */
-    uint64_t stream;   /* its address in the process; 0: the default one */
-    uint64_t offset;   /* of `address`, on this rank's heap or the target's */
+    uint64_t id;      /* of its events; 0: nothing was here yet */
+    int64_t begin_ns; /* of the coarse clock */
+    int64_t end_ns;   /* 0: it is under way */
+    uint64_t stream;  /* its address in the process; 0: the default one */
+    uint64_t offset;  /* of `address`, on this rank's heap or the target's */
     uint64_t bytes;
     uint64_t value;
-    int16_t op;        /* enum iris_host_op */
+    int16_t op; /* enum iris_host_op */
     int16_t cmp;
     int32_t status;
     int32_t target_rank;
@@ -47,13 +47,13 @@ enum iris_record_kind {
 /* One wait that has taken a while. */
 struct iris_record_wait {
     int32_t kind;
-    int32_t ended;       /* 1: by a deadline or a peer's death */
-    int64_t begin_ns;    /* when it was first seen to wait */
-    int64_t update_ns;   /* when it was last seen to */
-    int64_t change_ns;   /* when `seen` was another for the last time; 0 */
-    uint64_t stream;     /* as in calls */
-    uint64_t offset;     /* of the word */
-    uint64_t alloc;      /* the allocation that it is in, and its bytes; 0: */
+    int32_t ended;        /* 1: by a deadline or a peer's death */
+    int64_t begin_ns;     /* when it was first seen to wait */
+    int64_t update_ns;    /* when it was last seen to */
+    int64_t change_ns;    /* when `seen` was another for the last time; 0 */
+    uint64_t stream;      /* as in calls */
+    uint64_t offset;      /* of the word */
+    uint64_t alloc;       /* the allocation that it is in, and its bytes; 0: */
     uint64_t alloc_bytes; /* none of the program's */
     int64_t value;
     int64_t seen;
@@ -63,8 +63,8 @@ struct iris_record_wait {
     uint32_t grid;
     uint32_t begun; /* workgroups of the grid; 0: not known */
     uint32_t done;
-    int32_t own;          /* the kernel is the library's */
-    int32_t held_on;      /* a rank whose word would do; -1: none known */
+    int32_t own;           /* the kernel is the library's */
+    int32_t held_on;       /* a rank whose word would do; -1: none known */
     uint32_t num_expected; /* ranks it waits for; 0: not known */
     int16_t expected[IRIS_RECORD_EXPECTED]; /* the first of them */
     char name[IRIS_RECORD_NAME];            /* of the kernel or the call */
@@ -85,10 +85,10 @@ struct iris_record_stream {
  * is written. All in words, since readers are other processes. */
 #define IRIS_RECORD_WORDS(type) \
     ((sizeof(struct type) + sizeof(uint64_t) - 1) / sizeof(uint64_t))
-#define IRIS_RECORD_CELL(name, type)                       \
-    struct name {                                          \
-        _Atomic uint64_t seq;                              \
-        _Atomic uint64_t words[IRIS_RECORD_WORDS(type)];   \
+#define IRIS_RECORD_CELL(name, type)                     \
+    struct name {                                        \
+        _Atomic uint64_t seq;                            \
+        _Atomic uint64_t words[IRIS_RECORD_WORDS(type)]; \
     }
 IRIS_RECORD_CELL(iris_call_cell, iris_record_call);
 IRIS_RECORD_CELL(iris_wait_cell, iris_record_wait);
@@ -110,10 +110,10 @@ struct iris_record {
     int32_t num_cus;      /* workgroups at once; 0: not known */
     uint64_t start_ticks; /* of the process, as /proc/PID/stat has it */
     uint64_t heap_bytes;
-    char job[IRIS_RECORD_JOB]; /* IRIS_JOB_ID, may be empty */
+    char job[IRIS_RECORD_JOB];           /* IRIS_JOB_ID, may be empty */
     _Alignas(64) _Atomic uint64_t calls; /* begun */
     _Atomic uint64_t heap_used;
-    _Atomic uint64_t unlisted_waits; /* that found no slot */
+    _Atomic uint64_t unlisted_waits;                /* that found no slot */
     _Atomic uint64_t peer_bytes[IRIS_RECORD_PEERS]; /* copied by the host */
     _Atomic uint64_t stream_address[IRIS_RECORD_STREAMS];
     _Atomic uint64_t launched[IRIS_RECORD_STREAMS];

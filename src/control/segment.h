@@ -20,7 +20,7 @@ struct iris_segment_header {
     uint32_t num_ranks;
     uint64_t bytes;
     uint64_t record_bytes;
-    int64_t start_ns; /* monotonic */
+    int64_t start_ns;          /* monotonic */
     _Atomic uint64_t reported; /* who reports the incident, + 1; 0: nobody */
     _Atomic uint64_t num_reports;
 };
@@ -72,8 +72,7 @@ iris_status_t iris_i_segment_commit_place(struct iris_segment *segment,
  * and the rank goes on without; this thread's message says why. */
 struct iris_record *iris_i_segment_open_record(struct iris_segment *segment,
                                                int rank);
-struct iris_segment_header *
-iris_i_segment_header(struct iris_segment *segment);
+struct iris_segment_header *iris_i_segment_header(struct iris_segment *segment);
 
 /* Where these are, from the start of the segment, and how long it is. */
 size_t iris_i_segment_board_at(int rank);

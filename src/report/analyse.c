@@ -82,7 +82,8 @@ static int waits_moved(const struct iris_report_rank *rank,
         for (int j = 0; j < before->num_waits; j++) {
             const struct iris_record_wait *old = &before->waits[j];
 
-            if (old->begin_ns == wait->begin_ns && old->stream == wait->stream &&
+            if (old->begin_ns == wait->begin_ns &&
+                old->stream == wait->stream &&
                 old->workgroup == wait->workgroup &&
                 (old->begun != wait->begun || old->done != wait->done ||
                  old->seen != wait->seen)) {
@@ -211,8 +212,8 @@ static int can_end(const struct iris_report *report, int rank,
                    const struct iris_record_wait *wait, const char *moves)
 {
     if (wait->num_expected > 0) {
-        for (uint32_t i = 0;
-             i < wait->num_expected && i < IRIS_RECORD_EXPECTED; i++) {
+        for (uint32_t i = 0; i < wait->num_expected && i < IRIS_RECORD_EXPECTED;
+             i++) {
             if (!is_rank(report, wait->expected[i]) ||
                 !moves[wait->expected[i]]) {
                 return 0;
@@ -251,9 +252,9 @@ static void spread(const struct iris_report *report, int stopped, char *moves)
     for (int i = 0; i < report->num_ranks; i++) {
         const struct iris_report_rank *rank = &report->ranks[i];
 
-        moves[i] = rank->is_free ||
-                   (char)(stopped && iris_i_report_is_stopped(rank) &&
-                          !iris_i_report_is_lost(rank));
+        moves[i] =
+            rank->is_free || (char)(stopped && iris_i_report_is_stopped(rank) &&
+                                    !iris_i_report_is_lost(rank));
     }
     while (more) {
         more = 0;
@@ -288,8 +289,7 @@ static int has_old_wait(const struct iris_report *report,
         const struct iris_record_wait *wait = &rank->waits[i];
 
         if (wait->ended || (rank->waits_live[i] &&
-                            report->now_ns - wait->begin_ns >
-                                report->old_ns)) {
+                            report->now_ns - wait->begin_ns > report->old_ns)) {
             return 1;
         }
     }

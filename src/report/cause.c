@@ -138,8 +138,7 @@ static void explain_stopped(struct iris_report *report)
     (void)mark_waiting(report, waiting);
     if (report->root >= 0) {
         waiting[report->root] = 0;
-        say(report,
-            "rank %d (pid %d) is stopped, by SIGSTOP or a debugger; ",
+        say(report, "rank %d (pid %d) is stopped, by SIGSTOP or a debugger; ",
             report->root, report->ranks[report->root].pid);
     }
     say_ranks(report, waiting);
@@ -165,8 +164,7 @@ static int explain_residency(struct iris_report *report, int rank)
             "%u of %u workgroups of kernel %s on rank %d never started, and "
             "those that did wait: workgroups that wait for each other must "
             "all run at once, and this device runs %d",
-            wait->grid - wait->begun, wait->grid, wait->name, rank,
-            r->num_cus);
+            wait->grid - wait->begun, wait->grid, wait->name, rank, r->num_cus);
         return 1;
     }
     return 0;
@@ -316,8 +314,7 @@ static int follow(const struct iris_report *report, int rank, char *marked)
 {
     memset(marked, 0, (size_t)report->num_ranks);
     while (!marked[rank]) {
-        const struct iris_record_wait *wait =
-            find_wait(report, rank, is_known);
+        const struct iris_record_wait *wait = find_wait(report, rank, is_known);
 
         if (wait == NULL || find_wait(report, rank, is_signal) != NULL ||
             wait->expected[0] < 0 || wait->expected[0] >= report->num_ranks) {
@@ -394,8 +391,7 @@ static int explain_spin(struct iris_report *report, int ended)
             const struct iris_record_wait *wait = &rank->waits[w];
 
             if (!is_spin(wait) || (ended && !wait->ended) ||
-                (!ended &&
-                 wait->update_ns - wait->begin_ns < report->old_ns)) {
+                (!ended && wait->update_ns - wait->begin_ns < report->old_ns)) {
                 continue;
             }
             say_signal(report, i, wait);

@@ -118,8 +118,8 @@ static void print_stream(const struct iris_report_rank *rank, int i, FILE *out)
             "\"done\": %llu, \"grid\": %u, ",
             i == 0 ? "" : ",", (unsigned long long)stream->number,
             (unsigned long long)rank->launched[i],
-            (unsigned long long)stream->begun,
-            (unsigned long long)stream->done, stream->grid);
+            (unsigned long long)stream->begun, (unsigned long long)stream->done,
+            stream->grid);
     print_text("kernel", stream->kernel, out);
     print_time("begin_ns", stream->begin_ns, out);
     fprintf(out, "}");

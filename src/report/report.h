@@ -36,7 +36,7 @@ enum iris_verdict {
 /* One rank as it was. */
 struct iris_report_rank {
     int pid;
-    int known;    /* it has a record; else only the next three are filled in */
+    int known; /* it has a record; else only the next three are filled in */
     unsigned state; /* enum iris_rank_state */
     int busy;       /* in the collective call `call` */
     char call[64];  /* the last it has begun, after `calls` of them */

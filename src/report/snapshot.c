@@ -145,10 +145,10 @@ static void take_call(struct iris_report_rank *rank,
     if (call->id > rank->begun.id) {
         rank->begun = *call;
     }
-    if (call->end_ns != 0 && (rank->finished.id == 0 ||
-                              call->end_ns > rank->finished.end_ns ||
-                              (call->end_ns == rank->finished.end_ns &&
-                               call->id > rank->finished.id))) {
+    if (call->end_ns != 0 &&
+        (rank->finished.id == 0 || call->end_ns > rank->finished.end_ns ||
+         (call->end_ns == rank->finished.end_ns &&
+          call->id > rank->finished.id))) {
         rank->finished = *call;
     }
     if (call->op == IRIS_HOST_SIGNAL) {
@@ -289,8 +289,8 @@ iris_status_t iris_i_report_read(int fd, struct iris_report **report_p)
     if (status != IRIS_OK) {
         return status;
     }
-    report = calloc(1, sizeof *report +
-                           (size_t)num_ranks * sizeof report->ranks[0]);
+    report =
+        calloc(1, sizeof *report + (size_t)num_ranks * sizeof report->ranks[0]);
     reading = aligned_alloc(64, sizeof *reading);
     if (report == NULL || reading == NULL) {
         free(report);

@@ -141,8 +141,11 @@ void iris_i_describe_wait(const struct iris_record_wait *wait, char *text,
         append(text, bytes, ", %.1f s", age);
         return;
     }
-    append(text, bytes, "kernel %s, workgroup %u of %u, ", wait->name,
-           wait->workgroup, wait->grid);
+    append(text, bytes, "kernel %s, workgroup %u", wait->name, wait->workgroup);
+    if (wait->grid != 0) {
+        append(text, bytes, " of %u", wait->grid);
+    }
+    append(text, bytes, ", ");
     if (wait->kind == IRIS_WAIT_SPIN) {
         append(text, bytes, "repeats atomic operations, %.1f s", age);
         return;
@@ -160,8 +163,9 @@ void iris_i_describe_wait(const struct iris_record_wait *wait, char *text,
     if (wait->change_ns == 0) {
         append(text, bytes, " all along, %.1f s", age);
     } else {
-        append(text, bytes, ", was %lld at first and last changed %.1f s ago, "
-                            "%.1f s",
+        append(text, bytes,
+               ", was %lld at first and last changed %.1f s ago, "
+               "%.1f s",
                (long long)wait->first_seen,
                seconds(wait->update_ns - wait->change_ns), age);
     }
@@ -229,8 +233,7 @@ static void describe_host(const struct iris_report *report,
                iris_i_host_op_name(rank->open[0].op),
                seconds(report->now_ns - rank->open[0].begin_ns));
     } else if (rank->finished.id != 0) {
-        append(text, bytes,
-               "is outside the library since its %s, %.1f s (%s)",
+        append(text, bytes, "is outside the library since its %s, %.1f s (%s)",
                iris_i_host_op_name(rank->finished.op),
                seconds(report->now_ns - rank->finished.end_ns),
                iris_i_process_name(rank->process));

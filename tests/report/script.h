@@ -259,8 +259,8 @@ static int body(iris_t *iris, void *arg)
     int status;
 
     job->shared->pids[iris_rank(iris)] = getpid();
-    CHECK_OK(iris_calloc(iris, WORDS, sizeof(uint64_t),
-                         (void **)&player.words));
+    CHECK_OK(
+        iris_calloc(iris, WORDS, sizeof(uint64_t), (void **)&player.words));
     CHECK_OK(iris_calloc(iris, 512, sizeof(float), (void **)&player.data));
     CHECK_OK(iris_stream_create(iris, &player.other));
     CHECK_OK(iris_all_reduce_preamble(iris, NULL));

@@ -29,9 +29,8 @@ static const struct hang hangs[] = {
 /* The line of the report with its cause, for the caller to free; NULL. */
 static char *cause_of(const char *text)
 {
-    static const char *const verdicts[] = {"] RUNNING: ", "] LATE: ",
-                                           "] STOPPED: ", "] HUNG: ",
-                                           "] LOST: "};
+    static const char *const verdicts[] = {
+        "] RUNNING: ", "] LATE: ", "] STOPPED: ", "] HUNG: ", "] LOST: "};
 
     for (int i = 0; i < 5; i++) {
         const char *at = strstr(text, verdicts[i]);

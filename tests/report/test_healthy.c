@@ -59,8 +59,8 @@ static void judge(const struct job *job, struct iris_report *report,
     iris_i_report_judge(report, before);
     job->shared->judged++;
     if (report->verdict > IRIS_VERDICT_LATE) {
-        printf("\"%s\" \"%s\" is called %s\n", job->scripts[0],
-               job->scripts[1], iris_i_verdict_name(report->verdict));
+        printf("\"%s\" \"%s\" is called %s\n", job->scripts[0], job->scripts[1],
+               iris_i_verdict_name(report->verdict));
         iris_i_report_text(report, stdout);
         job->shared->wrong++;
     }
