@@ -59,7 +59,7 @@ struct iris_host_event {
 
 /* One that watches. Its functions are called from any thread, several at once;
  * a NULL one is not called. They make no calls of Iris and do not wait for
- * other ranks. */
+ * other ranks, but for the recorder's on the way out of a call that failed. */
 struct iris_observer {
     /* IRIS_OK; else the kernel ends, and this status with this thread's message
      * is what the stream returns. */
