@@ -253,6 +253,8 @@ static void take_record(const struct reading *reading,
     take_streams(reading, rank);
 }
 
+/* The board comes last: a rank may finalize and then end, so that one whose
+ * process had ended shows on it whether it had finalized. */
 static int read_rank(int fd, const struct iris_report *report, int i,
                      struct reading *reading)
 {
@@ -263,17 +265,19 @@ static int read_rank(int fd, const struct iris_report *report, int i,
 
     reading->fd = fd;
     reading->at = at;
-    if (!read_at(fd, &board, sizeof board, iris_i_segment_board_at(i)) ||
-        !read_at(fd, &reading->first, sizeof reading->first, at) ||
+    if (!read_at(fd, &reading->first, sizeof reading->first, at) ||
         !read_at(fd, &reading->record, sizeof reading->record, at) ||
         !read_at(fd, &reading->last, sizeof reading->last, at)) {
         return 0;
     }
-    take_board(&board, rank);
     rank->process = '?';
     if (atomic_load(&reading->record.opened) == 1) {
         take_record(reading, rank);
     }
+    if (!read_at(fd, &board, sizeof board, iris_i_segment_board_at(i))) {
+        return 0;
+    }
+    take_board(&board, rank);
     return 1;
 }
 
