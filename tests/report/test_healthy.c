@@ -38,6 +38,8 @@ static const char *const programs[][RANKS] = {
     {"c L y b", "h b", "c b"},
     {"w0=1 y b", "c s0,1,0 y b", "h b"},
     {"c 2 c", "c"},
+    {"w0=1 2 c s0,1,0"},
+    {"w1=1 2 c s0,1,1", "w0=1 s1,1,0"},
     {"2 c s0,1,0 w1=1", "w2=1 s1,1,0", "h s2,1,1"},
 };
 
