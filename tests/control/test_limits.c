@@ -107,7 +107,7 @@ static void a_stream_without_a_thread_is_refused(void **state)
 
 static int init_with_small_files(void *arg)
 {
-    struct rlimit limit = {1 << 20, RLIM_INFINITY};
+    struct rlimit limit = {2 << 20, RLIM_INFINITY};
     struct iris_config config;
     struct leaks before;
     iris_t *iris = NULL;
@@ -116,7 +116,7 @@ static int init_with_small_files(void *arg)
     leaks_note(&before);
     setrlimit(RLIMIT_FSIZE, &limit);
     CHECK_STATUS(iris_init(NULL, &iris), IRIS_ERR_LIMIT);
-    CHECK_MESSAGE("RLIMIT_FSIZE (ulimit -f), 1048576 bytes");
+    CHECK_MESSAGE("RLIMIT_FSIZE (ulimit -f), 2097152 bytes");
     CHECK_MESSAGE("[0/1]");
     /* The heap fits, what the ranks share does not. */
     iris_config_init(&config);

@@ -106,9 +106,47 @@ static void the_report_names_the_cause(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* All ranks meet a deadline at once: one writes, to stderr and to the file. */
+static void one_rank_writes_the_report_once(void **state)
+{
+    static const char *const scripts[] = {"w0=1", "w0=1", "w0=1", NULL};
+    struct harness_capture capture;
+    struct iris_config config;
+    char prefix[256], path[300], text[64] = "";
+    const char *first;
+    struct job job;
+    FILE *file;
+
+    (void)state;
+    open_job(&job, scripts);
+    snprintf(prefix, sizeof prefix, "%s/hang", harness_folder());
+    iris_config_init(&config);
+    config.report = prefix;
+    config.device_timeout_ms = DEADLINE_MS;
+    harness_capture(&capture);
+    assert_int_equal(iris_spawn(&config, 3, body, &job), IRIS_ERR_TIMEOUT);
+    harness_captured(&capture);
+    close_job(&job);
+    first = strstr(capture.text, "] job ");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "] job "));
+    snprintf(path, sizeof path, "%s_report_0.json", prefix);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    (void)!fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    assert_non_null(strstr(text, "\"schema\": \"iris-report 1\", \"verdict\": "
+                                 "\"HUNG\""));
+    assert_int_equal(unlink(path), 0);
+    snprintf(path, sizeof path, "%s_report_1.json", prefix);
+    assert_int_not_equal(access(path, F_OK), 0);
+    free(capture.text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_rank_writes_the_report_once),
         cmocka_unit_test(the_report_names_the_cause),
     };
 
