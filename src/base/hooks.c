@@ -9,6 +9,9 @@
 
 #include "base/log.h"
 
+/* Ids of runs have this bit. */
+#define FIRST_RUN (UINT64_C(1) << 63)
+
 /* What is counted first is there when the count is seen; what is uncounted last
  * is not called in vain. */
 static void count(struct iris_hooks *hooks,
@@ -66,10 +69,18 @@ iris_status_t iris_i_hooks_device(struct iris_hooks *hooks,
     return status;
 }
 
+static uint64_t next_id(struct iris_hooks *hooks,
+                        const struct iris_host_event *event)
+{
+    return event->op == IRIS_HOST_KERNEL
+               ? (atomic_fetch_add(&hooks->last_run, 1) + 1) | FIRST_RUN
+               : atomic_fetch_add(&hooks->last_call, 1) + 1;
+}
+
 void iris_i_hooks_host(struct iris_hooks *hooks, struct iris_host_event *event)
 {
     if (event->id == 0) {
-        event->id = atomic_fetch_add(&hooks->last_id, 1) + 1;
+        event->id = next_id(hooks, event);
     }
     for (size_t i = 0; i < IRIS_MAX_OBSERVERS; i++) {
         const struct iris_observer *observer =

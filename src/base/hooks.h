@@ -38,8 +38,9 @@ enum iris_host_op {
 
 /* One of them. What does not apply is 0 or NULL, a rank -1. */
 struct iris_host_event {
-    uint64_t id; /* of the operation, from 1 in each context: before and after
-                  * have the same; iris_i_hooks_before() sets it */
+    uint64_t id; /* of the operation, from 1 in each context, a kernel's run from
+                  * 2^63 + 1: before and after have the same;
+                  * iris_i_hooks_before() sets it */
     enum iris_host_op op;
     int after;            /* 1: it has happened, or failed */
     iris_status_t status; /* then: what it returned */
@@ -73,8 +74,14 @@ struct iris_observer {
 struct iris_hooks {
     atomic_uint num_device; /* observers that have such a function */
     atomic_uint num_host;
-    _Atomic uint64_t last_id; /* of host events */
     const struct iris_observer *_Atomic observers[IRIS_MAX_OBSERVERS];
+    /* What is written is on cache lines of its own: the program's threads count
+     * calls, those that run kernels count runs, and all read what is above. */
+    char apart[64];
+    _Atomic uint64_t last_call;
+    char apart_too[64];
+    _Atomic uint64_t last_run;
+    char from_what_follows[64];
 };
 
 /* *observer is the caller's, and stays where it is until it has been removed.

@@ -9,9 +9,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Calls have slots by their number; runs of kernels have numbers, too, and no
- * slots, so that of so many every second may be unused. */
-#define IRIS_RECORD_CALLS 2048
+#define IRIS_RECORD_CALLS 1024
 #define IRIS_RECORD_WAITS 128
 #define IRIS_RECORD_STREAMS 16
 #define IRIS_RECORD_PEERS 64 /* counted one by one; the last has the rest */
