@@ -38,8 +38,8 @@ enum iris_host_op {
 
 /* One of them. What does not apply is 0 or NULL, a rank -1. */
 struct iris_host_event {
-    uint64_t id; /* of the operation, from 1 in each context, a kernel's run from
-                  * 2^63 + 1: before and after have the same;
+    uint64_t id; /* of the operation, from 1 in each context, a kernel's run
+                  * from 2^63 + 1: before and after have the same;
                   * iris_i_hooks_before() sets it */
     enum iris_host_op op;
     int after;            /* 1: it has happened, or failed */
