@@ -53,6 +53,7 @@ const char *iris_i_host_op_name(int op)
         [IRIS_HOST_BROADCAST] = "broadcast",
         [IRIS_HOST_GROUP_CREATE] = "group create",
         [IRIS_HOST_GROUP_DESTROY] = "group destroy",
+        [IRIS_HOST_COLLECTIVE] = "collective",
     };
 
     return op >= 0 && op < (int)(sizeof names / sizeof names[0]) ? names[op]
