@@ -10,6 +10,7 @@
 
 #include <iris/device.h>
 
+#if IRIS_ON_CPU /* C that is no C++, and kernels that only CPUs run */
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -294,5 +295,7 @@ static void close_job(struct job *job)
 {
     munmap(job->shared, sizeof *job->shared);
 }
+
+#endif /* IRIS_ON_CPU */
 
 #endif /* IRIS_TESTS_REPORT_SCRIPT_H */

@@ -8,6 +8,7 @@
 
 #include "report/script.h"
 
+#if IRIS_ON_CPU
 #define DEADLINE_MS 500
 #define NEVER_MS 60000
 
@@ -152,3 +153,5 @@ int main(void)
 
     return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
 }
+
+#endif /* IRIS_ON_CPU */

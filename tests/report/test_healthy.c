@@ -7,6 +7,7 @@
 
 #include "report/script.h"
 
+#if IRIS_ON_CPU
 #if IRIS_ON_CPU /* C that is no C++ */
 #include "report/report.h"
 #endif
@@ -136,3 +137,5 @@ int main(void)
 
     return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
 }
+
+#endif /* IRIS_ON_CPU */

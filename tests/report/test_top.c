@@ -7,6 +7,7 @@
 
 #include "report/script.h"
 
+#if IRIS_ON_CPU
 #include <sys/wait.h>
 
 /* What a job with nobody to end it may take, for a test that fails. */
@@ -183,3 +184,5 @@ int main(void)
 
     return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
 }
+
+#endif /* IRIS_ON_CPU */
