@@ -153,9 +153,12 @@ static int check_files(iris_t *iris, const struct file *file)
 
 static int exported(iris_t *iris, void *arg)
 {
-    const struct file *file = arg;
+    struct file own = *(const struct file *)arg;
+    const struct file *file = &own;
     uint64_t span;
 
+    /* Ranks of a launcher have folders of their own. */
+    CHECK_OK(iris_broadcast(iris, own.name, sizeof own.name, 0, NULL));
     CHECK_OK(iris_trace_enable(iris, 1000));
     CHECK_OK(iris_trace_name(iris, 2051, "my \"phase\""));
     span = iris_trace_begin(iris, 2051);
@@ -244,14 +247,17 @@ static int check_clock(iris_t *iris, const char *name)
 static int timed(iris_t *iris, void *arg)
 {
     size_t times = harness_count(1000000 / (2 * CLOCK_ROUNDS * RANKS), 1);
+    char name[300];
 
+    memcpy(name, arg, sizeof name);
+    CHECK_OK(iris_broadcast(iris, name, sizeof name, 0, NULL));
     CHECK_OK(iris_trace_enable(iris, 6 * CLOCK_ROUNDS));
     for (size_t i = 0; i < times; i++) {
         CHECK_OK(iris_trace_reset(iris));
         CHECK(run_ring(iris, CLOCK_ROUNDS) == 0);
-        CHECK_OK(iris_trace_export(iris, arg, 0));
+        CHECK_OK(iris_trace_export(iris, name, 0));
         if (iris_rank(iris) == 0) {
-            CHECK(check_clock(iris, arg) == 0);
+            CHECK(check_clock(iris, name) == 0);
         }
         CHECK_OK(iris_barrier(iris, NULL, NULL));
     }
@@ -260,7 +266,7 @@ static int timed(iris_t *iris, void *arg)
 
 static void no_signal_is_seen_before_it_was_sent(void **state)
 {
-    char name[300];
+    char name[300] = "";
 
     (void)state;
     snprintf(name, sizeof name, "%s/clock.json", harness_folder());

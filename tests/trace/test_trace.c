@@ -250,6 +250,7 @@ static int wrong(iris_t *iris, void *arg)
     CHECK_BAD(iris, iris_trace_name(iris, PHASE, NULL), IRIS_ERR_INVALID,
               "name", "pass at most");
     snprintf(file, sizeof file, "%s/none/trace.json", harness_folder());
+    CHECK_OK(iris_broadcast(iris, file, sizeof file, 0, NULL));
     CHECK_STATUS(iris_trace_export(iris, file, 0), IRIS_ERR_SYSTEM);
     CHECK_STATUS(iris_trace_export(iris, "/dev/full/trace.json", 0),
                  IRIS_ERR_SYSTEM);

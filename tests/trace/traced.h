@@ -40,7 +40,7 @@ static int traced_main(iris_t *iris, void *arg)
     _Atomic unsigned long count = 0;
     struct iris_observer observer = {
         .device = traced_count, .host = NULL, .self = &count};
-    int ret = (int)iris_trace_enable(iris, 100000);
+    int ret = (int)iris_trace_enable(iris, 300000);
 
     (void)iris_i_hooks_add(&iris->hooks, &observer);
     ret = ret != 0 ? ret : traced->fn(iris, traced->arg);
