@@ -11,18 +11,7 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-#define NS_PER_S 1000000000
-
-int64_t iris_i_record_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
 
 /* ---- Cells ---- */
 
@@ -148,7 +137,15 @@ void iris_i_record_end(struct iris_record *record,
     }
     atomic_store_explicit(&cell->seq, seq, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
-    write_word(cell, WORD(iris_record_call, end_ns), call);
+    if (call->end_ns != 0) {
+        write_word(cell, WORD(iris_record_call, end_ns), call);
+    } else {
+        atomic_store_explicit(
+            &cell->words[WORD(iris_record_call, end_ns)],
+            atomic_load_explicit(&cell->words[WORD(iris_record_call, begin_ns)],
+                                 memory_order_relaxed),
+            memory_order_relaxed);
+    }
     write_word(cell, WORD(iris_record_call, offset), call);
     write_word(cell, WORD(iris_record_call, op), call);
     atomic_store_explicit(&cell->seq, seq + 1, memory_order_release);

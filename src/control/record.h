@@ -20,11 +20,11 @@
 
 /* One host call. */
 struct iris_record_call {
-    uint64_t id;      /* of its events; 0: nothing was here yet */
-    int64_t begin_ns; /* of the coarse clock */
-    int64_t end_ns;   /* 0: it is under way */
-    uint64_t stream;  /* its address in the process; 0: the default one */
-    uint64_t offset;  /* of `address`, on this rank's heap or the target's */
+    uint64_t id; /* of its events; 0: nothing was here yet */
+    int64_t begin_ns;
+    int64_t end_ns;  /* 0: it is under way; of what does not block: begin_ns */
+    uint64_t stream; /* its address in the process; 0: the default one */
+    uint64_t offset; /* of `address`, on this rank's heap or the target's */
     uint64_t bytes;
     uint64_t value;
     int16_t op; /* enum iris_host_op */
@@ -124,12 +124,8 @@ struct iris_record {
 /* Fills in what stays the same. `job` may be NULL. */
 void iris_i_record_open(struct iris_record *record, int rank, const char *job);
 
-/* The time that records have: a few milliseconds behind, and an order cheaper
- * than the exact one. */
-int64_t iris_i_record_now_ns(void);
-
 /* A call begins, whose id is not 0; ends: of *call id, offset, op, cmp, status
- * and end are read. */
+ * and end are read; an end of 0 means when it began. */
 void iris_i_record_begin(struct iris_record *record,
                          const struct iris_record_call *call);
 void iris_i_record_end(struct iris_record *record,
