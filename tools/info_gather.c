@@ -188,8 +188,8 @@ static int locate(void *core, const void *address,
 static void gather_device(struct info *info,
                           const struct iris_placement *placement)
 {
-    static const struct iris_core_ops core_ops = {
-        keep_waiting, describe_late, note_wait, note_wait, locate};
+    static const struct iris_core_ops core_ops = {keep_waiting, describe_late,
+                                                  note_wait, note_wait, locate};
     struct iris_backend_params params = {
         .num_ranks = 1,
         .device = placement->device,

@@ -103,9 +103,9 @@ static void note_report(struct hip_backend *hip)
         .cmp = (iris_cmp_t)report.cmp,
         .value = (int64_t)report.expected,
         .seen = (int64_t)report.seen,
-        .begin_ns = now - (int64_t)(report.waited /
-                                    (uint64_t)hip->info.clock_khz) *
-                              NS_PER_MS,
+        .begin_ns =
+            now - (int64_t)(report.waited / (uint64_t)hip->info.clock_khz) *
+                      NS_PER_MS,
         .now_ns = now,
     };
 
