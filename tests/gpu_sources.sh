@@ -49,9 +49,14 @@ sources() {
 }
 
 failed=0
-grep -lE '^IRIS_KERNEL\(' "$srcdir"/tests/*/*.c "$srcdir"/examples/*.c \
-    "$srcdir"/bench/*.c "$srcdir"/tools/*.c |
-    grep -vE '/(backend_hip|support)/' >"$dir/sources"
+# With kernels of their own, or of a header.
+{
+    grep -lE '^IRIS_KERNEL\(' "$srcdir"/tests/*/*.c "$srcdir"/examples/*.c \
+        "$srcdir"/bench/*.c "$srcdir"/tools/*.c
+    for header in $(grep -lE '^IRIS_KERNEL\(' "$srcdir"/tests/*/*.h); do
+        grep -lF "\"${header#"$srcdir"/tests/}\"" "$srcdir"/tests/*/*.c
+    done
+} | grep -vE '/(backend_hip|support)/' | sort -u >"$dir/sources"
 # The library's own are in headers of device/.
 printf '%s\n' "$srcdir"/src/*/*kernels.c >>"$dir/sources"
 sources <"$dir/sources" >"$dir/out" || failed=1
