@@ -37,6 +37,7 @@ dnl IRIS_SUMMARY: what configure decided.
 AC_DEFUN([IRIS_SUMMARY], [AC_MSG_NOTICE([
   iris $PACKAGE_VERSION
     backends   $iris_backends
+    BLAS       $iris_blas
     MPI        $iris_mpi_found
     CMocka     $iris_cmocka
     compiler   $CC $CFLAGS

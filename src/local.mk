@@ -15,7 +15,6 @@ include %D%/queue/local.mk
 include %D%/context/local.mk
 include %D%/tensor/local.mk
 include %D%/ccl/local.mk
-include %D%/ops/local.mk
 include %D%/trace/local.mk
 libirisi_la_LIBADD = libirismpi.la $(ZLIB_LIBS)
 libirismpi_la_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
@@ -27,7 +26,9 @@ libiris_la_LDFLAGS = -version-info 0:0:0 -no-undefined \
 EXTRA_libiris_la_DEPENDENCIES = %D%/libiris.map
 EXTRA_DIST += %D%/libiris.map
 # Loaded when it is asked for, so that the library does without the runtime.
+pkglib_LTLIBRARIES =
 if HAVE_HIP
-pkglib_LTLIBRARIES = iris_hip.la
+pkglib_LTLIBRARIES += iris_hip.la
 include %D%/backend_hip/local.mk
 endif
+include %D%/ops/local.mk

@@ -63,7 +63,7 @@ typedef struct iris iris_t;
     X(check, CHOICE, "IRIS_CHECK", "none",                                     \
       "none bounds", "bounds: end CPU kernels that leave what is allocated")      \
     X(module_dir, STRING, "IRIS_MODULE_DIR", "",                               \
-      "", "folder of loadable backends; empty: where make install put them")   \
+      "", "folder of loadable modules; empty: where make install put them")   \
     X(bootstrap, CHOICE, "IRIS_BOOTSTRAP", "auto",                             \
       "auto mpi env", "how ranks meet")                                        \
     X(spawn, CHOICE, "IRIS_SPAWN", "threads",                                  \
@@ -97,7 +97,10 @@ typedef struct iris iris_t;
           "writes; empty: the library's own table")                              \
     X(report, STRING, "IRIS_REPORT", "",                                       \
       "", "path prefix of <prefix>_report_<n>.json, written when a deadline "  \
-          "passes or a rank dies; empty: none")
+          "passes or a rank dies; empty: none")                            \
+    X(blas, CHOICE, "IRIS_BLAS", "auto",                                       \
+      "auto none cblas cublas",                                                \
+      "library for products of matrices; auto: the device's, if it is there")
 /* clang-format on */
 
 #define IRIS_CONFIG_STRING(field) const char *field;

@@ -65,6 +65,7 @@ struct iris {
     struct iris_extension *ccl;   /* of collectives; NULL: not used yet */
     struct iris_extension *ops;   /* the same of fused operations */
     struct iris_extension *trace; /* NULL: not enabled */
+    struct iris_extension *blas;  /* the library of products */
 };
 
 /* iris_init() for ranks this process made: `bootstrap` says who they are. */

@@ -131,6 +131,7 @@ void iris_i_close_all(iris_t *iris)
 {
     iris_i_queue_close(&iris->queue);
     iris_i_group_close_all(iris);
+    iris_i_extension_close(iris->blas);
     iris_i_extension_close(iris->ops);
     iris_i_extension_close(iris->ccl);
     iris_i_extension_close(iris->trace);

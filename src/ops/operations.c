@@ -69,11 +69,15 @@ static struct iris_ccl_options collective(const struct iris_ops_call *call)
     return options;
 }
 
-/* The product of rows of `a`, those from `bias_begin` on of all that a bias by
- * row is for. Of a sum member 0's bias counts. */
+/* The product of rows of a matrix that has `whole`, those from `begin` on,
+ * which a bias by row is for. Of a sum member 0's bias counts. */
+struct part {
+    int64_t begin;
+    int64_t whole;
+};
 static iris_status_t multiply(iris_t *iris, const struct iris_ops_call *call,
                               iris_tensor_t a, iris_tensor_t out,
-                              int64_t bias_begin)
+                              struct part part)
 {
     int is_sum = call->op == IRIS_OPS_MATMUL_ALL_REDUCE ||
                  call->op == IRIS_OPS_MATMUL_REDUCE_SCATTER;
@@ -83,9 +87,17 @@ static iris_status_t multiply(iris_t *iris, const struct iris_ops_call *call,
         .out = out,
         .bias = is_sum && call->index != 0 ? NULL : call->options.bias,
         .bias_by_row = call->options.bias_by_row,
-        .bias_begin = call->options.bias_by_row ? bias_begin : 0};
+        .begin = part.begin,
+        .whole = part.whole};
 
     return iris_i_ops_product(iris, &product, call->options.stream);
+}
+
+static struct part all_of(const iris_tensor_t *a)
+{
+    struct part part = {0, a->shape[0]};
+
+    return part;
 }
 
 static iris_status_t copy(iris_t *iris, const struct iris_ops_call *call,
@@ -114,7 +126,7 @@ static iris_status_t matmul_all_reduce(iris_t *iris,
     struct iris_ccl_options options = collective(call);
     iris_tensor_t sum =
         call->direct ? *call->out : kept_rows(call, 0, call->m, call->n);
-    iris_status_t status = multiply(iris, call, *call->a, sum, 0);
+    iris_status_t status = multiply(iris, call, *call->a, sum, all_of(call->a));
 
     if (status == IRIS_OK) {
         status = iris_all_reduce(iris, sum.data, sum.data,
@@ -134,7 +146,7 @@ static iris_status_t matmul_all_gather(iris_t *iris,
     iris_tensor_t own =
         call->direct ? rows_of(call->out, share)
                      : kept_rows(call, call->index * most, share.rows, call->n);
-    iris_status_t status = multiply(iris, call, *call->a, own, 0);
+    iris_status_t status = multiply(iris, call, *call->a, own, all_of(call->a));
 
     if (status == IRIS_OK) {
         status =
@@ -168,9 +180,9 @@ static iris_status_t gather_rows(iris_t *iris, const struct iris_ops_call *call)
         struct iris_ops_share share = iris_i_ops_share(call, call->m, i);
 
         share.rows *= step; /* equal shares follow each other */
-        status =
-            multiply(iris, call, kept_rows(call, i * most, share.rows, call->k),
-                     rows_of(call->out, share), share.begin);
+        status = multiply(
+            iris, call, kept_rows(call, i * most, share.rows, call->k),
+            rows_of(call->out, share), (struct part){share.begin, call->m});
     }
     return status;
 }
@@ -203,8 +215,9 @@ static iris_status_t gather_columns(iris_t *iris,
                       columns_of(&whole, iris_i_ops_share(call, call->k, i)),
                       kept_columns(call, i));
     }
-    return status == IRIS_OK ? multiply(iris, call, whole, *call->out, 0)
-                             : status;
+    return status == IRIS_OK
+               ? multiply(iris, call, whole, *call->out, all_of(&whole))
+               : status;
 }
 
 /* The products of all, each member's rows at the same distance. */
@@ -221,7 +234,7 @@ static iris_status_t spread_products(iris_t *iris,
         share.rows *= step;
         status = multiply(iris, call, rows_of(call->a, share),
                           kept_rows(call, i * most, share.rows, call->n),
-                          share.begin);
+                          (struct part){share.begin, call->m});
     }
     return status;
 }
@@ -248,7 +261,7 @@ static iris_status_t matmul_reduce_scatter(iris_t *iris,
 static iris_status_t enqueue(iris_t *iris, const struct iris_ops_call *call)
 {
     if (call->members == 1) {
-        return multiply(iris, call, *call->a, *call->out, 0);
+        return multiply(iris, call, *call->a, *call->out, all_of(call->a));
     }
     switch (call->op) {
     case IRIS_OPS_MATMUL_ALL_REDUCE:

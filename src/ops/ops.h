@@ -67,7 +67,13 @@ iris_status_t iris_i_ops_make_workspace(iris_t *iris,
                                         iris_status_t checked,
                                         iris_ops_workspace_t **workspace_p);
 
-/* ---- The product (product.c) ---- */
+/* ---- The product (product.c, blas.c) ---- */
+
+/* The library that multiplies for this context, and its state; NULL: the core's
+ * own kernels do. The first call loads it. */
+struct iris_blas;
+iris_status_t iris_i_ops_blas(iris_t *iris, const struct iris_blas **blas_p,
+                              void **state_p);
 
 /* Rows of a result: where they are, and which of the bias they get. */
 struct iris_ops_product {
@@ -76,7 +82,8 @@ struct iris_ops_product {
     iris_tensor_t out;
     const iris_tensor_t *bias; /* NULL: none */
     int bias_by_row;
-    int64_t bias_begin; /* row of the bias that is the first one's */
+    int64_t begin; /* in the product that this is a part of, of whose bits it */
+    int64_t whole; /* is to be, which has so many rows, and a bias for all */
 };
 
 /* Enqueues out = a * b + bias. */

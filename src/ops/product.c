@@ -9,6 +9,7 @@
 #include <iris/constants.h>
 #include <iris/device/kernels/matmul_args.h>
 
+#include "ops/blas_cpu.h"
 #include "ops/kernels.h"
 #include "queue/kernels.h"
 
@@ -33,10 +34,10 @@ static struct iris_d_matrix bias_of(const struct iris_ops_product *product)
 
     if (product->bias != NULL) {
         stride = product->bias->strides[0];
-        matrix.data = (const char *)product->bias->data +
-                      product->bias_begin * stride *
-                          (int64_t)iris_dtype_size(product->bias->dtype);
         matrix.row = product->bias_by_row ? stride : 0;
+        matrix.data = (const char *)product->bias->data +
+                      product->begin * matrix.row *
+                          (int64_t)iris_dtype_size(product->bias->dtype);
         matrix.col = product->bias_by_row ? 0 : stride;
     }
     return matrix;
@@ -51,25 +52,91 @@ static unsigned grid_for(const iris_t *iris, uint64_t elements)
     return (unsigned)(grid < most ? grid : most);
 }
 
+/* By the kernels of the library's own. */
+static iris_status_t launch_plain(iris_t *iris,
+                                  const struct iris_blas_product *what,
+                                  iris_stream_t *stream)
+{
+    struct iris_matmul_args args = {.a = what->a,
+                                    .b = what->b,
+                                    .bias = what->bias,
+                                    .out = what->out,
+                                    .out_row = what->out_row,
+                                    .m = (uint64_t)what->m,
+                                    .n = (uint64_t)what->n,
+                                    .k = (uint64_t)what->k};
+    struct iris_launch_request request = {iris_i_matmul_kernel(what->dtype),
+                                          grid_for(iris, args.m * args.n),
+                                          LANES,
+                                          &args,
+                                          sizeof args,
+                                          true};
+
+    return iris_i_launch(&iris->queue, &request, stream);
+}
+
+static iris_status_t launch_on_cpu(iris_t *iris,
+                                   const struct iris_blas_cpu_args *args,
+                                   iris_stream_t *stream)
+{
+    struct iris_launch_request request = {iris_i_blas_kernel(), 1,   1, args,
+                                          sizeof *args,         true};
+
+    return iris_i_launch(&iris->queue, &request, stream);
+}
+
+static iris_status_t enqueue_on_gpu(iris_t *iris,
+                                    const struct iris_blas_cpu_args *args,
+                                    iris_stream_t *stream)
+{
+    char why[IRIS_BLAS_WHY_BYTES] = "";
+    struct iris_stream *resolved;
+    iris_status_t status =
+        iris_i_stream_resolve(&iris->queue, stream, &resolved);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    status = args->blas->product(args->state, &args->what,
+                                 iris_i_queue_native(resolved), why);
+    if (status == IRIS_ERR_UNSUPPORTED) {
+        return launch_plain(iris, &args->what, stream);
+    }
+    return status == IRIS_OK
+               ? IRIS_OK
+               : iris_i_fail(&iris->log, status, "a product by %s: %s",
+                             args->blas->name, why);
+}
+
 iris_status_t iris_i_ops_product(iris_t *iris,
                                  const struct iris_ops_product *product,
                                  iris_stream_t *stream)
 {
-    const struct iris_kernel *kernel = iris_i_matmul_kernel(product->out.dtype);
-    struct iris_matmul_args args = {
-        .a = matrix_of(&product->a),
-        .b = matrix_of(&product->b),
-        .bias = bias_of(product),
-        .out = product->out.data,
-        .out_row = product->out.strides[0],
-        .m = (uint64_t)product->out.shape[0],
-        .n = (uint64_t)product->out.shape[1],
-        .k = (uint64_t)product->a.shape[1],
-    };
-    struct iris_launch_request request = {
-        kernel, grid_for(iris, args.m * args.n), LANES, &args, sizeof args,
-        true};
+    struct iris_blas_cpu_args args = {
+        .backend = iris->backend,
+        .what = {.a = matrix_of(&product->a),
+                 .b = matrix_of(&product->b),
+                 .bias = bias_of(product),
+                 .out = product->out.data,
+                 .out_row = product->out.strides[0],
+                 .m = product->out.shape[0],
+                 .n = product->out.shape[1],
+                 .k = product->a.shape[1],
+                 .begin = product->begin,
+                 .whole = product->whole,
+                 .dtype = product->out.dtype}};
+    iris_status_t status = IRIS_OK;
 
-    return args.m == 0 ? IRIS_OK
-                       : iris_i_launch(&iris->queue, &request, stream);
+    if (args.what.m == 0) {
+        return IRIS_OK;
+    }
+    status = iris_i_ops_blas(iris, &args.blas, &args.state);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (args.blas == NULL || !iris_i_blas_takes(&args.what)) {
+        return launch_plain(iris, &args.what, stream);
+    }
+    return args.blas->on_gpu ? enqueue_on_gpu(iris, &args, stream)
+                             : launch_on_cpu(iris, &args, stream);
 }

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which library multiplies matrices for a context, and its module.
+ */
+#include "config.h"
+
+#include "ops/ops.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ops/blas.h"
+
+/* A context's library. */
+struct choice {
+    struct iris_extension extension;
+    const struct iris_blas *blas; /* NULL: the core's own kernels */
+    void *state;
+};
+
+/* Libraries that this build knows. `blas` is set once, by its module. */
+static struct entry {
+    const char *name;
+    int built;
+    int on_gpu;
+    const struct iris_blas *blas;
+} entries[] = {
+    {"cblas", HAVE_CBLAS, 0, NULL},
+    {"cublas", HAVE_CUBLAS, 1, NULL},
+};
+#define NUM_ENTRIES (sizeof entries / sizeof entries[0])
+
+/* Guards what modules change in the entries. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- Modules ---- */
+
+/* What the module's entry gives, or NULL with why. */
+static const struct iris_blas *load(const char *name, const char *folder,
+                                    char *why, size_t bytes)
+{
+    const struct iris_blas *blas = NULL;
+    iris_blas_entry_t enter = NULL;
+    char path[1024];
+    void *module;
+
+    snprintf(path, sizeof path, "%s/iris_%s.so",
+             folder[0] != '\0' ? folder : IRIS_MODULE_DIR, name);
+    module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (module == NULL) {
+        snprintf(why, bytes, "%s", dlerror());
+        return NULL;
+    }
+    *(void **)&enter = dlsym(module, IRIS_BLAS_SYMBOL);
+    if (enter != NULL) {
+        blas = enter(IRIS_BLAS_VERSION);
+    }
+    if (blas == NULL) {
+        snprintf(why, bytes, "%.400s belongs to another build of Iris", path);
+        dlclose(module);
+    }
+    return blas;
+}
+
+static const struct iris_blas *blas_of(const iris_t *iris, struct entry *entry,
+                                       char *why, size_t bytes)
+{
+    const struct iris_blas *blas;
+
+    if (!entry->built) {
+        snprintf(why, bytes, "this build has no module of it");
+        return NULL;
+    }
+    pthread_mutex_lock(&lock);
+    if (entry->blas == NULL) {
+        entry->blas =
+            load(entry->name, iris->settings->module_dir.text, why, bytes);
+    }
+    blas = entry->blas;
+    pthread_mutex_unlock(&lock);
+    return blas;
+}
+
+/* ---- The choice ---- */
+
+/* The tests' GPU runs what is for the CPU. */
+static int is_gpu(const iris_t *iris)
+{
+    return !IRIS_HIP_FAKE && iris->device.wavefront > 1;
+}
+
+/* The one that is named, else the device's. */
+static struct entry *find(const iris_t *iris, const char *name)
+{
+    for (size_t i = 0; i < NUM_ENTRIES; i++) {
+        if (strcmp(name, "auto") == 0 ? entries[i].on_gpu == is_gpu(iris)
+                                      : strcmp(name, entries[i].name) == 0) {
+            return &entries[i];
+        }
+    }
+    return NULL;
+}
+
+/* Ranks of this machine share its processors, each with as many threads. */
+static int threads_of(const iris_t *iris)
+{
+    long each = sysconf(_SC_NPROCESSORS_ONLN) / iris->log.num_ranks;
+
+    return each < 1 ? 1 : (int)each;
+}
+
+static void say_missing(const iris_t *iris, const char *name, const char *why)
+{
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+
+    if (!atomic_flag_test_and_set(&said)) {
+        iris_i_info(&iris->log,
+                    "products of matrices take the library's own loop, which "
+                    "is slow: no %s: %s",
+                    name, why);
+    }
+}
+
+static iris_status_t refuse(const iris_t *iris, const char *name,
+                            const char *why)
+{
+    return iris_i_fail(&iris->log, IRIS_ERR_BACKEND,
+                       "IRIS_BLAS=%s cannot be used: %s. Install what is "
+                       "missing (IRIS_MODULE_DIR says where modules are), or "
+                       "leave IRIS_BLAS out",
+                       name, why);
+}
+
+/* Fills in the choice. A library's thread that leaves what is allocated could
+ * not be told from the program's, so with bounds checked there is none. */
+static iris_status_t choose(iris_t *iris, struct choice *choice)
+{
+    const char *wanted = iris->settings->blas.text;
+    struct entry *entry = find(iris, wanted);
+    char why[512] = "";
+    iris_status_t status = IRIS_ERR_BACKEND;
+    const struct iris_blas *blas = NULL;
+
+    if (entry == NULL || iris->bounds != NULL) {
+        return IRIS_OK;
+    }
+    if (entry->on_gpu != is_gpu(iris)) {
+        snprintf(why, sizeof why, "it is not for this rank's device, %s",
+                 iris->device.name);
+    } else {
+        blas = blas_of(iris, entry, why, sizeof why);
+    }
+    if (blas != NULL) {
+        status = blas->open(threads_of(iris), &choice->state, why);
+    }
+    if (status == IRIS_OK) {
+        choice->blas = blas;
+        iris_i_debug(&iris->log, "products of matrices by %s: %s", blas->name,
+                     blas->describe());
+        return IRIS_OK;
+    }
+    if (strcmp(wanted, "auto") != 0) {
+        return refuse(iris, wanted, why);
+    }
+    say_missing(iris, entry->name, why);
+    return IRIS_OK;
+}
+
+static void close_choice(struct iris_extension *extension)
+{
+    struct choice *choice = (struct choice *)extension;
+
+    if (choice->blas != NULL) {
+        choice->blas->close(choice->state);
+    }
+    free(choice);
+}
+
+iris_status_t iris_i_ops_blas(iris_t *iris, const struct iris_blas **blas_p,
+                              void **state_p)
+{
+    struct choice *choice = (struct choice *)iris->blas;
+    iris_status_t status = IRIS_OK;
+
+    if (choice == NULL) {
+        choice = calloc(1, sizeof *choice);
+        if (choice == NULL) {
+            return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+                               "no memory for a product's library");
+        }
+        choice->extension.close = close_choice;
+        status = choose(iris, choice);
+        if (status != IRIS_OK) {
+            free(choice);
+            return status;
+        }
+        iris->blas = &choice->extension;
+    }
+    *blas_p = choice->blas;
+    *state_p = choice->state;
+    return IRIS_OK;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Products by a BLAS library, which is in a loadable module, so that Iris runs
+ * without one: what the core and such a module tell each other.
+ */
+#ifndef IRIS_SRC_OPS_BLAS_H
+#define IRIS_SRC_OPS_BLAS_H
+
+#include <iris/device/kernels/matmul_args.h>
+#include <iris/status.h>
+#include <iris/types.h>
+
+/* Both sides are built together. A change of what is below counts it up. */
+#define IRIS_BLAS_VERSION "iris " PACKAGE_VERSION " blas 1"
+
+/* out = a * b + bias. Rows of `out` are dense; those of a product of `whole`
+ * rows from row `begin` on. */
+struct iris_blas_product {
+    struct iris_d_matrix a;
+    struct iris_d_matrix b;
+    struct iris_d_matrix bias; /* data NULL: none */
+    void *out;
+    int64_t out_row;
+    int64_t m;
+    int64_t n;
+    int64_t k;
+    int64_t begin;
+    int64_t whole;
+    iris_dtype_t dtype; /* f32, f16 or bf16 */
+};
+
+/* Matrices of f32 that a CPU library takes as they are: rows of `a` and `out`
+ * are dense, and those of `b`, or its columns if b_by_column is set. */
+struct iris_blas_f32 {
+    const float *a;
+    const float *b;
+    float *out;
+    int64_t m;
+    int64_t n;
+    int64_t k;
+    int64_t a_row;
+    int64_t b_line; /* elements from one row, or column, of b to the next */
+    int64_t out_row;
+    int b_by_column;
+};
+
+/* Why open or product failed. */
+#define IRIS_BLAS_WHY_BYTES 192
+
+/* A library. Static and const; slots are thread-safe but on one state, and none
+ * is NULL. */
+struct iris_blas {
+    const char *name; /* what users type */
+    int on_gpu;       /* product is called, else multiply */
+
+    /* Which version of which library, for people. */
+    const char *(*describe)(void);
+
+    /* Makes what a context keeps; the core closes it once its work is done.
+     * `threads`: that the library may use in this process, at least 1. */
+    iris_status_t (*open)(int threads, void **state_p, char *why);
+    void (*close)(void *state);
+
+    /* On a CPU, in a kernel's thread: out = a * b. Each element's bits depend
+     * on m, n, k, b_by_column, its row, its column and on nothing but the
+     * numbers that it is made of. */
+    void (*multiply)(void *state, const struct iris_blas_f32 *what);
+
+    /* On a GPU: enqueues it on the runtime's stream. The bits do not depend on
+     * how rows are cut. IRIS_ERR_UNSUPPORTED: the library has nothing for such
+     * matrices, and the core's own kernel has to do. */
+    iris_status_t (*product)(void *state, const struct iris_blas_product *what,
+                             void *stream, char *why);
+};
+
+/* The one symbol a module exports. NULL: built for another core. */
+#define IRIS_BLAS_SYMBOL "iris_blas_module"
+typedef const struct iris_blas *(*iris_blas_entry_t)(const char *version);
+
+#endif /* IRIS_SRC_OPS_BLAS_H */

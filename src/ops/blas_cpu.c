@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A product by a CPU library, as a kernel of one workgroup, so that it runs in
+ * the stream's order. Such a library gives a row other bits for another number
+ * of rows, or at another place among them. So the whole product is cut into
+ * blocks of rows, each one call, and a product of a part of it computes the
+ * blocks that it has rows of, each row at its place, with zeros for the rest.
+ */
+#include "config.h"
+
+#include "ops/blas_cpu.h"
+
+#include <iris/device/half.h>
+#include <iris/device/kernel.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_ROWS 256
+/* Of a matrix b that has to be converted, so much at a time. */
+#define PANEL_ELEMENTS ((int64_t)4 << 20)
+
+/* One call's, and where it is in the product. */
+struct work {
+    const struct iris_blas_cpu_args *args;
+    const struct iris_blas_product *what;
+    float *a;      /* BLOCK_ROWS by k, or NULL: none is converted */
+    float *b;      /* a panel, or NULL */
+    float *out;    /* BLOCK_ROWS by the panel's width */
+    int64_t width; /* of panels */
+    int64_t col;   /* the panel */
+    int64_t cols;
+    int64_t row; /* the block, in the whole product */
+    int64_t rows;
+    int64_t first; /* of the rows that are wanted, in the block */
+    int64_t wanted;
+};
+
+/* ---- Numbers ---- */
+
+static float load(const void *data, int64_t at, iris_dtype_t dtype)
+{
+    switch (dtype) {
+    case IRIS_DTYPE_F16:
+        return iris_f16_to_f32(((const iris_f16_t *)data)[at]);
+    case IRIS_DTYPE_BF16:
+        return iris_bf16_to_f32(((const iris_bf16_t *)data)[at]);
+    default:
+        return ((const float *)data)[at];
+    }
+}
+
+static void store(void *data, int64_t at, iris_dtype_t dtype, float value)
+{
+    switch (dtype) {
+    case IRIS_DTYPE_F16:
+        ((iris_f16_t *)data)[at] = iris_f16_from_f32(value);
+        break;
+    case IRIS_DTYPE_BF16:
+        ((iris_bf16_t *)data)[at] = iris_bf16_from_f32(value);
+        break;
+    default:
+        ((float *)data)[at] = value;
+    }
+}
+
+/* A loop for each type, which the compiler can make vectors of. */
+#define LOAD_LINE(DTYPE)                                         \
+    for (int64_t i = 0; i < count; i++) {                        \
+        to[i] = load(data, at + i * stride, IRIS_DTYPE_##DTYPE); \
+    }
+static void load_line(float *to, const void *data, int64_t at, int64_t stride,
+                      int64_t count, iris_dtype_t dtype)
+{
+    switch (dtype) {
+    case IRIS_DTYPE_F16:
+        LOAD_LINE(F16)
+        break;
+    case IRIS_DTYPE_BF16:
+        LOAD_LINE(BF16)
+        break;
+    default:
+        LOAD_LINE(F32)
+    }
+}
+#undef LOAD_LINE
+
+static int fits(int64_t stride, int64_t least)
+{
+    return stride >= least && stride <= INT32_MAX;
+}
+
+/* ---- Matrices as the library takes them ---- */
+
+static int a_is_fine(const struct iris_blas_product *what)
+{
+    return what->dtype == IRIS_DTYPE_F32 && what->a.col == 1 &&
+           fits(what->a.row, what->k);
+}
+
+static int b_is_by_column(const struct iris_blas_product *what)
+{
+    return what->b.col != 1 && what->b.row == 1;
+}
+
+static int b_is_fine(const struct iris_blas_product *what)
+{
+    if (what->dtype != IRIS_DTYPE_F32) {
+        return 0;
+    }
+    return b_is_by_column(what)
+               ? fits(what->b.col, what->k)
+               : what->b.col == 1 && fits(what->b.row, what->n);
+}
+
+/* Rows or columns of b, whichever has its elements together. */
+static void load_panel(struct work *work)
+{
+    const struct iris_blas_product *what = work->what;
+    int by_column = b_is_by_column(what);
+    int64_t lines = by_column ? work->cols : what->k;
+    int64_t length = by_column ? what->k : work->cols;
+
+    for (int64_t i = 0; i < lines; i++) {
+        load_line(work->b + i * length, what->b.data,
+                  work->col * what->b.col +
+                      i * (by_column ? what->b.col : what->b.row),
+                  by_column ? what->b.row : what->b.col, length, what->dtype);
+    }
+}
+
+/* Row `row` of the block is row `row - first` of those that are wanted, which
+ * begin somewhere in what the call has. */
+static int64_t row_in_call(const struct work *work, int64_t row)
+{
+    return work->row + row - work->what->begin;
+}
+
+static void load_rows(struct work *work)
+{
+    const struct iris_blas_product *what = work->what;
+
+    memset(work->a, 0, (size_t)(work->rows * what->k) * sizeof(float));
+    for (int64_t i = work->first; i < work->first + work->wanted; i++) {
+        load_line(work->a + i * what->k, what->a.data,
+                  row_in_call(work, i) * what->a.row, what->a.col, what->k,
+                  what->dtype);
+    }
+}
+
+/* From `sum`, which may be the result itself. */
+static void store_rows(const struct work *work, const float *sum,
+                       int64_t sum_row)
+{
+    const struct iris_blas_product *what = work->what;
+    const struct iris_d_matrix *bias = &what->bias;
+
+    for (int64_t i = work->first; i < work->first + work->wanted; i++) {
+        int64_t row = row_in_call(work, i);
+
+        for (int64_t j = 0; j < work->cols; j++) {
+            int64_t col = work->col + j;
+            float value = sum[i * sum_row + j];
+
+            if (bias->data != NULL) {
+                value += load(bias->data, row * bias->row + col * bias->col,
+                              what->dtype);
+            }
+            store(what->out, row * what->out_row + col, what->dtype, value);
+        }
+    }
+}
+
+/* ---- The product ---- */
+
+/* A library may take another way where there is one row or one column only, on
+ * which strides may have a part: those are copied. */
+static int is_direct(const struct work *work)
+{
+    const struct iris_blas_product *what = work->what;
+
+    return work->wanted == work->rows && work->rows > 1 && work->cols > 1 &&
+           what->dtype == IRIS_DTYPE_F32;
+}
+
+static void multiply_block(struct work *work)
+{
+    const struct iris_blas_product *what = work->what;
+    int direct = is_direct(work);
+    int64_t top = row_in_call(work, 0); /* of a direct block */
+    int by_column = b_is_by_column(what);
+    struct iris_blas_f32 call = {.a = work->a,
+                                 .b = work->b,
+                                 .out = work->out,
+                                 .m = work->rows,
+                                 .n = work->cols,
+                                 .k = what->k,
+                                 .a_row = what->k,
+                                 .b_line = by_column ? what->k : work->cols,
+                                 .out_row = work->cols,
+                                 .b_by_column = by_column};
+
+    if (direct && a_is_fine(what)) {
+        call.a = (const float *)what->a.data + top * what->a.row;
+        call.a_row = what->a.row;
+    } else {
+        load_rows(work);
+    }
+    if (b_is_fine(what)) {
+        call.b = what->b.data;
+        call.b_line = by_column ? what->b.col : what->b.row;
+    }
+    if (direct && fits(what->out_row, work->cols)) {
+        call.out = (float *)what->out + top * what->out_row + work->col;
+        call.out_row = what->out_row;
+    }
+    work->args->blas->multiply(work->args->state, &call);
+    if (call.out == work->out || what->bias.data != NULL) {
+        store_rows(work, call.out, call.out_row);
+    }
+}
+
+static void multiply_panel(struct work *work)
+{
+    const struct iris_blas_product *what = work->what;
+    int64_t end = what->begin + what->m;
+
+    for (work->row = what->begin / BLOCK_ROWS * BLOCK_ROWS; work->row < end;
+         work->row += BLOCK_ROWS) {
+        int64_t last = work->row + BLOCK_ROWS;
+
+        work->rows = (last < what->whole ? last : what->whole) - work->row;
+        work->first = work->row < what->begin ? what->begin - work->row : 0;
+        work->wanted = (last < end ? last : end) - work->row - work->first;
+        multiply_block(work);
+    }
+}
+
+/* Columns of a panel: all, or as many as are converted at a time. */
+static int64_t panel_width(const struct iris_blas_product *what)
+{
+    int64_t width = PANEL_ELEMENTS / what->k / 64 * 64;
+
+    if (b_is_fine(what)) {
+        return what->n;
+    }
+    width = width < 64 ? 64 : width;
+    return width < what->n ? width : what->n;
+}
+
+/* What has to be converted goes to memory that is freed at once. */
+static iris_status_t multiply(const struct iris_blas_cpu_args *args)
+{
+    const struct iris_blas_product *what = &args->what;
+    struct work work = {.args = args, .what = what};
+    int64_t rows = what->whole < BLOCK_ROWS ? what->whole : BLOCK_ROWS;
+    int64_t width = panel_width(what);
+    int64_t panel = b_is_fine(what) ? 0 : width * what->k;
+    float *memory =
+        malloc((size_t)(rows * what->k + rows * width + panel) * sizeof(float));
+
+    if (memory == NULL) {
+        return IRIS_ERR_NO_MEMORY;
+    }
+    work.a = memory;
+    work.out = work.a + rows * what->k;
+    work.b = work.out + rows * width;
+    for (work.col = 0; work.col < what->n; work.col += width) {
+        work.cols = what->n - work.col < width ? what->n - work.col : width;
+        if (panel > 0) {
+            load_panel(&work);
+        }
+        multiply_panel(&work);
+    }
+    free(memory);
+    return IRIS_OK;
+}
+
+IRIS_KERNEL(iris_k_blas, struct iris_blas_cpu_args)
+{
+    if (multiply(args) != IRIS_OK) {
+        iris_i_fault_set(args->backend, IRIS_ERR_NO_MEMORY,
+                         "no memory to convert matrices for a product by a "
+                         "BLAS library; use IRIS_BLAS=none");
+    }
+}
+
+const struct iris_kernel *iris_i_blas_kernel(void)
+{
+    return iris_k_blas;
+}
+
+int iris_i_blas_takes(const struct iris_blas_product *what)
+{
+    return what->n <= INT32_MAX && what->k <= INT32_MAX;
+}
