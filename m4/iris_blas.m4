@@ -1,12 +1,12 @@
 dnl SPDX-License-Identifier: MIT
 dnl
-dnl IRIS_BLAS: --with-blas=auto (modules for the libraries that are found), yes
-dnl or DIR (one for CPUs, or an error) or no. Needs IRIS_BACKEND's GPU platform.
+dnl IRIS_BLAS: --with-blas=auto (a module for CBLAS if it is found), yes
+dnl or DIR (one, or an error) or no. The library itself is linked with none.
 AC_DEFUN([IRIS_BLAS], [
   AC_ARG_WITH([blas], [AS_HELP_STRING([--with-blas@<:@=DIR|yes|no|auto@:>@],
-    [products by CBLAS (OpenBLAS), on NVIDIA GPUs by cuBLASLt @<:@auto@:>@])],
+    [products by CBLAS (OpenBLAS) @<:@auto@:>@])],
     [], [with_blas=auto])
-  have_cblas=0 have_cublas=0 CBLAS_CPPFLAGS= CBLAS_LIBS=
+  have_cblas=0 CBLAS_CPPFLAGS= CBLAS_LIBS=
   AS_CASE([$with_blas], [no], [], [yes|auto], [IRIS_BLAS_FIND],
     [CBLAS_CPPFLAGS="-I$with_blas/include" CBLAS_LIBS="-L$with_blas/lib"
      IRIS_BLAS_FIND])
@@ -14,19 +14,11 @@ AC_DEFUN([IRIS_BLAS], [
     [AC_MSG_ERROR([--with-blas=$with_blas: no working CBLAS found. m4_normalize(
       [Install libopenblas-dev, name the folder that holds include/cblas.h with
        --with-blas=DIR, or configure --without-blas])])])
-  AS_IF([test "$with_blas" != no && test "$IRIS_GPU_PLATFORM" = nvidia], [
-    iris_save_CPPFLAGS=$CPPFLAGS CPPFLAGS="$CPPFLAGS $HIP_CPPFLAGS"
-    AC_CHECK_HEADER([cublasLt.h], [have_cublas=1])
-    CPPFLAGS=$iris_save_CPPFLAGS])
   iris_blas=
   AS_IF([test $have_cblas = 1], [iris_blas="cblas ($CBLAS_LIBS)"])
-  AS_IF([test $have_cublas = 1], [iris_blas="$iris_blas cublas"])
   AS_IF([test -z "$iris_blas"], [iris_blas="none (install libopenblas-dev)"])
   AC_DEFINE_UNQUOTED([HAVE_CBLAS], [$have_cblas], [1 if there is a cblas module])
-  AC_DEFINE_UNQUOTED([HAVE_CUBLAS], [$have_cublas],
-    [1 if there is a cublas module])
   AM_CONDITIONAL([HAVE_CBLAS], [test $have_cblas = 1])
-  AM_CONDITIONAL([HAVE_CUBLAS], [test $have_cublas = 1])
   m4_map_args([AC_SUBST], [with_blas], [CBLAS_CPPFLAGS], [CBLAS_LIBS])
 ])
 

@@ -64,13 +64,21 @@ static void store(void *data, int64_t at, iris_dtype_t dtype, float value)
     }
 }
 
+/* Elements of a matrix, `stride` apart. */
+struct line {
+    const void *data;
+    int64_t at;
+    int64_t stride;
+    int64_t count;
+};
+
 /* A loop for each type, which the compiler can make vectors of. */
-#define LOAD_LINE(DTYPE)                                         \
-    for (int64_t i = 0; i < count; i++) {                        \
-        to[i] = load(data, at + i * stride, IRIS_DTYPE_##DTYPE); \
+#define LOAD_LINE(DTYPE)                                                    \
+    for (int64_t i = 0; i < line.count; i++) {                              \
+        to[i] =                                                             \
+            load(line.data, line.at + i * line.stride, IRIS_DTYPE_##DTYPE); \
     }
-static void load_line(float *to, const void *data, int64_t at, int64_t stride,
-                      int64_t count, iris_dtype_t dtype)
+static void load_line(float *to, struct line line, iris_dtype_t dtype)
 {
     switch (dtype) {
     case IRIS_DTYPE_F16:
@@ -122,10 +130,12 @@ static void load_panel(struct work *work)
     int64_t length = by_column ? what->k : work->cols;
 
     for (int64_t i = 0; i < lines; i++) {
-        load_line(work->b + i * length, what->b.data,
-                  work->col * what->b.col +
-                      i * (by_column ? what->b.col : what->b.row),
-                  by_column ? what->b.row : what->b.col, length, what->dtype);
+        struct line line = {what->b.data,
+                            work->col * what->b.col +
+                                i * (by_column ? what->b.col : what->b.row),
+                            by_column ? what->b.row : what->b.col, length};
+
+        load_line(work->b + i * length, line, what->dtype);
     }
 }
 
@@ -142,9 +152,10 @@ static void load_rows(struct work *work)
 
     memset(work->a, 0, (size_t)(work->rows * what->k) * sizeof(float));
     for (int64_t i = work->first; i < work->first + work->wanted; i++) {
-        load_line(work->a + i * what->k, what->a.data,
-                  row_in_call(work, i) * what->a.row, what->a.col, what->k,
-                  what->dtype);
+        struct line line = {what->a.data, row_in_call(work, i) * what->a.row,
+                            what->a.col, what->k};
+
+        load_line(work->a + i * what->k, line, what->dtype);
     }
 }
 

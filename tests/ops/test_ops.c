@@ -2,7 +2,8 @@
  *
  * Fused operations: every rank has the bits of the products, each summed in the
  * order of k, and of the collective, whatever the shape, the type, the strides,
- * the group.
+ * the group. With the library's own products, whose order is known; those of a
+ * BLAS have test_ops_blas.c.
  */
 #include "config.h"
 
@@ -483,5 +484,6 @@ int main(void)
         cmocka_unit_test(a_group_has_a_workspace_of_its_own),
     };
 
+    setenv("IRIS_BLAS", "none", 1);
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
 }
