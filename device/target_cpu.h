@@ -31,6 +31,13 @@
 #define IRIS_D_MUL512(builtin, type, a, b) builtin##_mask(a, b, (type)(a), 255)
 #endif
 
+/* Of two builtins the compiler's. */
+#if defined(__clang__)
+#define IRIS_D_GCC_CLANG(gcc, clang) clang
+#else
+#define IRIS_D_GCC_CLANG(gcc, clang) gcc
+#endif
+
 #define IRIS_D_WATCHED 0
 #define IRIS_D_CAN_TRACE 0
 #define IRIS_D_PAUSED() ((void)0)

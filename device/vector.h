@@ -56,6 +56,36 @@ IRIS_DEVICE void iris_d_load_pair(iris_d_u64_t *from, uint64_t *low_p,
 #endif
 }
 
+/* ---- Stores past the cache ----
+ *
+ * Lines of what is not going to stay in the cache need not be read into it
+ * first, as plain stores do. Whether `bytes` are that many: half of a large
+ * server's cache for a few cores. */
+IRIS_DEVICE iris_bool_t iris_d_past_cache(size_t bytes)
+{
+    return IRIS_ON_CPU && IRIS_ON_X86 && bytes >= (size_t)16 << 20;
+}
+
+/* Such a store, which only iris_d_past_fence() orders before others. */
+IRIS_DEVICE void iris_d_store_past(iris_d_u128_t *to, iris_d_u128_t word)
+{
+#if IRIS_ON_CPU && IRIS_ON_X86
+    typedef long long pair_t __attribute__((vector_size(16), may_alias));
+
+    IRIS_D_GCC_CLANG(__builtin_ia32_movntdq((pair_t *)to, (pair_t)word),
+                     __builtin_nontemporal_store(word, to));
+#else
+    *to = word;
+#endif
+}
+
+IRIS_DEVICE void iris_d_past_fence(void)
+{
+#if IRIS_ON_CPU && IRIS_ON_X86
+    __builtin_ia32_sfence();
+#endif
+}
+
 #if IRIS_ON_CPU && IRIS_ON_X86
 /* Vectors of 32 bytes. All CPUs that have them convert f16, too, which not
  * every compiler can ask for. */
@@ -64,6 +94,7 @@ IRIS_DEVICE iris_bool_t iris_d_has_avx2(void)
     return __builtin_cpu_supports("avx2") != 0;
 }
 
+typedef int iris_d_int8_t __attribute__((vector_size(32)));
 typedef float iris_d_float8_t
     __attribute__((vector_size(32), may_alias, aligned(4)));
 typedef short iris_d_short8_t
@@ -81,6 +112,21 @@ IRIS_D_AVX2 void iris_d_f16_row_avx2(iris_f16_t *to, const float *from,
     }
     for (; k < count; k++) {
         to[k] = iris_f16_from_f32(from[k]);
+    }
+}
+
+/* start + step * i of `count` indices from `first` on, a multiple of 8. */
+IRIS_D_AVX2 void iris_d_f16_line_avx2(iris_f16_t *to, float start, float step,
+                                      int32_t first, int32_t count)
+{
+    const iris_d_int8_t steps = {0, 1, 2, 3, 4, 5, 6, 7};
+
+    for (int32_t k = 0; k < count; k += 8) {
+        iris_d_float8_t index =
+            __builtin_convertvector(steps + (first + k), iris_d_float8_t);
+
+        *(iris_d_short8_t *)(to + k) =
+            __builtin_ia32_vcvtps2ph256(start + step * index, 0);
     }
 }
 
@@ -107,7 +153,8 @@ IRIS_DEVICE iris_bool_t iris_d_has_avx512(void)
 typedef long long iris_d_long8_t __attribute__((vector_size(64)));
 
 /* Philox4x32-10 of `count` counters from `block` on, a multiple of 4 * LANES,
- * as floats in [0, 1): what iris_d_uniform_f32() makes of each. A counter's
+ * as floats or doubles in [0, 1): what iris_d_uniform_f32() and _f64() make of
+ * each. A counter's
  * words are in the low halves of lanes of 64 bits, where the multiplication
  * takes them; what it leaves in the upper halves goes when two words are joined
  * to a lane. Compilers do not come to this by themselves. */
@@ -130,30 +177,49 @@ typedef long long iris_d_long8_t __attribute__((vector_size(64)));
 #define IRIS_D_UPPER_512(a, b)                                                 \
     __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
 
-#define IRIS_D_UNIFORM_ROW(BITS, LANES, TARGET)                                \
+#define IRIS_D_UNIFORM_TYPES(BITS, TARGET)                                     \
     typedef unsigned long long iris_d_wide_##BITS##_t                          \
         __attribute__((vector_size(BITS / 8)));                                \
+    typedef unsigned long long iris_d_out_##BITS##_t                           \
+        __attribute__((vector_size(BITS / 8), aligned(4), may_alias));         \
     typedef unsigned iris_d_narrow_##BITS##_t                                  \
         __attribute__((vector_size(BITS / 8)));                                \
     typedef int iris_d_signed_##BITS##_t                                       \
         __attribute__((vector_size(BITS / 8)));                                \
     typedef float iris_d_floats_##BITS##_t                                     \
-        __attribute__((vector_size(BITS / 8), aligned(4), may_alias));         \
-    TARGET iris_d_floats_##BITS##_t iris_d_floats_##BITS(                      \
+        __attribute__((vector_size(BITS / 8)));                                \
+    typedef double iris_d_doubles_##BITS##_t                                   \
+        __attribute__((vector_size(BITS / 8)));                                \
+    TARGET iris_d_wide_##BITS##_t iris_d_f32_of_##BITS(                 \
         iris_d_wide_##BITS##_t words)                                          \
     {                                                                          \
-        return __builtin_convertvector(                                        \
-                   (iris_d_signed_##BITS##_t)(                                 \
-                       (iris_d_narrow_##BITS##_t)words >> 8),                  \
-                   iris_d_floats_##BITS##_t) * 0x1p-24f;                       \
+        return (iris_d_wide_##BITS##_t)(                                       \
+            __builtin_convertvector(                                           \
+                (iris_d_signed_##BITS##_t)(                                    \
+                    (iris_d_narrow_##BITS##_t)words >> 8),                     \
+                iris_d_floats_##BITS##_t) * 0x1p-24f);                         \
     }                                                                          \
-    TARGET void iris_d_uniform_row_##BITS(float *to, uint64_t seed,            \
+    /* The 21 upper bits and the 32 lower ones as what doubles' mantissas */   \
+    /* add to 2^31 and to 2^-1. All of it is exact. */                         \
+    TARGET iris_d_wide_##BITS##_t iris_d_f64_of_##BITS(                 \
+        iris_d_wide_##BITS##_t words)                                          \
+    {                                                                          \
+        iris_d_wide_##BITS##_t upper = words >> 43 | 0x41e0000000000000u;      \
+        iris_d_wide_##BITS##_t lower =                                         \
+            (words >> 11 & 0xffffffffu) | 0x3fe0000000000000u;                 \
+        return (iris_d_wide_##BITS##_t)(                                       \
+            (iris_d_doubles_##BITS##_t)upper - (0x1p31 + 0x1p-1) +             \
+            (iris_d_doubles_##BITS##_t)lower);                                 \
+    }
+#define IRIS_D_UNIFORM_ROW(name, BITS, LANES, TARGET)                          \
+    TARGET void iris_d_##name##_row_##BITS(void *to, uint64_t seed,            \
                                           uint64_t sequence, uint64_t block,   \
                                           uint64_t count)                      \
     {                                                                          \
         const iris_d_wide_##BITS##_t zero = {0};                               \
         const iris_d_wide_##BITS##_t steps = {IRIS_D_STEPS_##BITS};            \
         iris_d_wide_##BITS##_t a[4], b[4], c[4], d[4];                         \
+        iris_d_out_##BITS##_t *out = (iris_d_out_##BITS##_t *)to;              \
                                                                                \
         for (uint64_t i = 0; i < count; i += 4 * LANES) {                      \
             uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);     \
@@ -177,19 +243,24 @@ typedef long long iris_d_long8_t __attribute__((vector_size(64)));
                 key0 += 0x9e3779b9u;                                           \
                 key1 += 0xbb67ae85u;                                           \
             }                                                                  \
-            for (int u = 0; u < 4; u++, to += 4 * LANES) {                     \
+            for (int u = 0; u < 4; u++) {                                      \
                 iris_d_wide_##BITS##_t ab = (a[u] & 0xffffffffu) | b[u] << 32; \
                 iris_d_wide_##BITS##_t cd = (c[u] & 0xffffffffu) | d[u] << 32; \
-                ((iris_d_floats_##BITS##_t *)to)[0] = iris_d_floats_##BITS(    \
-                    IRIS_D_LOWER_##BITS(ab, cd));                   \
-                ((iris_d_floats_##BITS##_t *)to)[1] = iris_d_floats_##BITS(    \
-                    IRIS_D_UPPER_##BITS(ab, cd));                   \
+                *out++ = iris_d_##name##_of_##BITS(                            \
+                    IRIS_D_LOWER_##BITS(ab, cd));                              \
+                *out++ = iris_d_##name##_of_##BITS(                            \
+                    IRIS_D_UPPER_##BITS(ab, cd));                              \
             }                                                                  \
         }                                                                      \
     }
-IRIS_D_UNIFORM_ROW(256, 4, IRIS_D_AVX2)
-IRIS_D_UNIFORM_ROW(512, 8, IRIS_D_AVX512)
+IRIS_D_UNIFORM_TYPES(256, IRIS_D_AVX2)
+IRIS_D_UNIFORM_TYPES(512, IRIS_D_AVX512)
+IRIS_D_UNIFORM_ROW(f32, 256, 4, IRIS_D_AVX2)
+IRIS_D_UNIFORM_ROW(f32, 512, 8, IRIS_D_AVX512)
+IRIS_D_UNIFORM_ROW(f64, 256, 4, IRIS_D_AVX2)
+IRIS_D_UNIFORM_ROW(f64, 512, 8, IRIS_D_AVX512)
 #undef IRIS_D_UNIFORM_ROW
+#undef IRIS_D_UNIFORM_TYPES
 /* clang-format on */
 
 #endif

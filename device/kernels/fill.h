@@ -50,8 +50,15 @@ IRIS_KERNEL(iris_k_fill, struct iris_fill_args)
     iris_d_u128_t *body = (iris_d_u128_t *)(data + lead);
     iris_d_u128_t word = iris_d_from(args->pattern, lead).word;
 
-    IRIS_LANES (wg, i, words) {
-        body[i] = word;
+    if (iris_d_past_cache(args->bytes)) {
+        IRIS_LANES (wg, i, words) {
+            iris_d_store_past(body + i, word);
+        }
+        iris_d_past_fence();
+    } else {
+        IRIS_LANES (wg, i, words) {
+            body[i] = word;
+        }
     }
     if (wg.id == 0) {
         IRIS_WG_LANES (wg, i, lead) {
@@ -158,65 +165,61 @@ IRIS_KERNEL(iris_k_copy_strided, struct iris_copy_strided_args)
  * since every CPU can turn those into doubles by the vector. Both are exact, as
  * is their sum. */
 #if IRIS_ON_CPU
-#define IRIS_D_BLOCK_BYTES 4096
+#define IRIS_D_BLOCK_BYTES(bytes) (bytes)
 #else
-#define IRIS_D_BLOCK_BYTES 16
+#define IRIS_D_BLOCK_BYTES(bytes) 16
 #endif
-
-/* `count` floats as 16-bit floats. */
-IRIS_DEVICE void iris_d_f16_row(iris_f16_t *to, const float *from,
-                                int32_t count)
-{
-#if IRIS_ON_CPU && IRIS_ON_X86
-    if (iris_d_has_avx2()) {
-        iris_d_f16_row_avx2(to, from, count);
-        return;
-    }
-#endif
-    IRIS_D_UNROLL
-    for (int32_t k = 0; k < count; k++) {
-        to[k] = iris_f16_from_f32(from[k]);
-    }
-}
-
-IRIS_DEVICE void iris_d_bf16_row(iris_bf16_t *to, const float *from,
-                                 int32_t count)
-{
-    IRIS_D_UNROLL
-    for (int32_t k = 0; k < count; k++) {
-        to[k] = iris_bf16_from_f32(from[k]);
-    }
-}
+/* On the CPU: few enough that a core still stores one block past the cache as
+ * it reckons the next, and more for integers, whose blocks begin slowly. */
+#define IRIS_D_FEW_BYTES 512
+#define IRIS_D_MANY_BYTES 4096
 
 /* clang-format off */
 /* Defines the kernel NAME. NAME##_block(args, first, count, to) makes elements
  * from the one of index `first` on; `args` is a copy that stores do not
  * change. */
-#define IRIS_D_ROW(NAME, c_type)                                               \
+#define IRIS_D_ROW(NAME, c_type, BYTES)                                        \
     typedef union NAME##_words {                                               \
-        c_type elements[IRIS_D_BLOCK_BYTES / sizeof(c_type)];                  \
-        iris_d_u128_t word;                                                    \
+        c_type elements[IRIS_D_BLOCK_BYTES(BYTES) / sizeof(c_type)];           \
+        iris_d_u128_t words[IRIS_D_BLOCK_BYTES(BYTES) / 16];                   \
     } NAME##_words_t;                                                          \
     IRIS_DEVICE void NAME##_store(const struct iris_row_args *args,            \
                                   int64_t first, c_type *to)                   \
     {                                                                          \
         IRIS_D_STORE_BLOCK(NAME)                                               \
     }                                                                          \
+    IRIS_DEVICE void NAME##_store_past(const struct iris_row_args *args,       \
+                                       int64_t first, c_type *to)              \
+    {                                                                          \
+        NAME##_words_t block;                                                  \
+        NAME##_block(args, first, sizeof block / sizeof *to, block.elements);  \
+        for (size_t i = 0; i < sizeof block / 16; i++) {                       \
+            iris_d_store_past((iris_d_u128_t *)to + i, block.words[i]);        \
+        }                                                                      \
+    }                                                                          \
     IRIS_DEVICE void NAME##_dense(iris_wg_t wg,                                \
                                   const struct iris_row_args *args)            \
     {                                                                          \
         const struct iris_row_args own = *args;                                \
         c_type *data = (c_type *)own.data;                                     \
-        const int64_t per_block = IRIS_D_BLOCK_BYTES / sizeof(c_type);         \
+        const int64_t per_block = sizeof(NAME##_words_t) / sizeof(c_type);     \
         size_t count = (size_t)own.count;                                      \
         size_t lead =                                                          \
             iris_d_lead(data, count * sizeof(c_type)) / sizeof(c_type);        \
         size_t blocks = (count - lead) / per_block;                            \
         size_t done = lead + blocks * per_block;                               \
                                                                                \
-        IRIS_LANES (wg, i, blocks) {                                           \
-            int64_t first = (int64_t)(lead + i * per_block);                   \
-            NAME##_store(&own, first, data + first);                           \
+        if (iris_d_past_cache(count * sizeof(c_type))) {                       \
+            IRIS_LANES (wg, i, blocks) {                                       \
+                int64_t first = (int64_t)(lead + i * per_block);               \
+                NAME##_store_past(&own, first, data + first);                  \
+            }                                                                  \
+            iris_d_past_fence();                                               \
+        } else {                                                               \
+            IRIS_LANES (wg, i, blocks) {                                       \
+                int64_t first = (int64_t)(lead + i * per_block);               \
+                NAME##_store(&own, first, data + first);                       \
+            }                                                                  \
         }                                                                      \
         if (wg.id == 0) {                                                      \
             IRIS_WG_LANES (wg, i, lead) {                                      \
@@ -242,13 +245,12 @@ IRIS_DEVICE void iris_d_bf16_row(iris_bf16_t *to, const float *from,
     }
 #if IRIS_ON_CPU
 #define IRIS_D_STORE_BLOCK(NAME)                                               \
-    NAME##_block(args, first, IRIS_D_BLOCK_BYTES / sizeof *to, to);
+    NAME##_block(args, first, sizeof(NAME##_words_t) / sizeof *to, to);
 #else
 #define IRIS_D_STORE_BLOCK(NAME)                                               \
     NAME##_words_t block;                                                      \
-    NAME##_block(args, first, IRIS_D_BLOCK_BYTES / sizeof *to,                 \
-                 block.elements);                                              \
-    *(iris_d_u128_t *)to = block.word;
+    NAME##_block(args, first, sizeof block / sizeof *to, block.elements);      \
+    *(iris_d_u128_t *)to = block.words[0];
 #endif
 /* Runs NAME##_dense(), on a CPU that has wider vectors than all have with
  * those. */
@@ -284,7 +286,7 @@ IRIS_DEVICE void iris_d_bf16_row(iris_bf16_t *to, const float *from,
             value = (c_type)(value + step);                                    \
         }                                                                      \
     }                                                                          \
-    IRIS_D_ROW(iris_k_arange_##name, c_type)
+    IRIS_D_ROW(iris_k_arange_##name, c_type, IRIS_D_MANY_BYTES)
 IRIS_D_ARANGE_WHOLE(u8, uint8_t)
 IRIS_D_ARANGE_WHOLE(u16, uint16_t)
 IRIS_D_ARANGE_WHOLE(u32, uint32_t)
@@ -301,7 +303,7 @@ IRIS_D_ARANGE_WHOLE(u64, uint64_t)
             to[k] = ELEMENT(args, first, k);                                   \
         }                                                                      \
     }                                                                          \
-    IRIS_D_ROW(NAME, c_type)
+    IRIS_D_ROW(NAME, c_type, IRIS_D_FEW_BYTES)
 /* clang-format on */
 
 IRIS_DEVICE double iris_d_arange_f64(const struct iris_row_args *args,
@@ -320,41 +322,57 @@ IRIS_DEVICE float iris_d_arange_f32(const struct iris_row_args *args,
 
 /* The 16-bit floats' arithmetic is float's. An index that an int32_t holds is
  * turned into a float by the vector; of a larger one that is not worth it. */
-IRIS_DEVICE void iris_d_arange_half(const struct iris_row_args *args,
-                                    int64_t first, int32_t count, float *to)
+IRIS_DEVICE float iris_d_arange_half(const struct iris_row_args *args,
+                                     float index)
 {
-    float start = (float)args->start, step = (float)args->step;
+    return (float)args->start + iris_d_product_f32((float)args->step, index);
+}
 
-    if (first + count <= INT32_MAX) {
+IRIS_DEVICE void iris_k_arange_f16_block(const struct iris_row_args *args,
+                                         int64_t first, int32_t count,
+                                         iris_f16_t *to)
+{
+#if IRIS_ON_CPU && IRIS_ON_X86
+    if (first + count <= INT32_MAX && count % 8 == 0 && iris_d_has_avx2()) {
+        iris_d_f16_line_avx2(to, (float)args->start, (float)args->step,
+                             (int32_t)first, count);
+        return;
+    }
+#endif
+    IRIS_D_UNROLL
+    for (int32_t k = 0; k < count; k++) {
+        to[k] = iris_f16_from_f32(iris_d_arange_half(args, (float)(first + k)));
+    }
+}
+
+/* As a float. A row with a finite start and step has no NaN. */
+IRIS_DEVICE iris_bool_t iris_d_is_finite(double value)
+{
+    return (float)value - (float)value == 0.0f;
+}
+
+IRIS_DEVICE void iris_k_arange_bf16_block(const struct iris_row_args *args,
+                                          int64_t first, int32_t count,
+                                          iris_bf16_t *to)
+{
+    if (first + count <= INT32_MAX && iris_d_is_finite(args->start) &&
+        iris_d_is_finite(args->step)) {
         IRIS_D_UNROLL
         for (int32_t k = 0; k < count; k++) {
-            to[k] =
-                start + iris_d_product_f32(step, (float)((int32_t)first + k));
+            to[k].bits = iris_d_bf16_from_f32(
+                iris_d_arange_half(args, (float)((int32_t)first + k)));
         }
         return;
     }
     IRIS_D_UNROLL
     for (int32_t k = 0; k < count; k++) {
-        to[k] = start + iris_d_product_f32(step, (float)(first + k));
+        to[k] =
+            iris_bf16_from_f32(iris_d_arange_half(args, (float)(first + k)));
     }
 }
 
-/* clang-format off */
-/* For f16: made as floats, a piece at a time, and converted. */
-#define IRIS_D_ARANGE_HALF(name)                                               \
-    IRIS_DEVICE void iris_k_arange_##name##_block(                             \
-        const struct iris_row_args *args, int64_t first, int32_t count,        \
-        iris_##name##_t *to)                                                   \
-    {                                                                          \
-        float numbers[IRIS_D_BLOCK_BYTES / sizeof *to];                        \
-        iris_d_arange_half(args, first, count, numbers);                       \
-        iris_d_##name##_row(to, numbers, count);                               \
-    }                                                                          \
-    IRIS_D_ROW(iris_k_arange_##name, iris_##name##_t)
-/* clang-format on */
-IRIS_D_ARANGE_HALF(f16)
-IRIS_D_ARANGE_HALF(bf16)
-#undef IRIS_D_ARANGE_HALF
+IRIS_D_ROW(iris_k_arange_f16, iris_f16_t, IRIS_D_FEW_BYTES / 2)
+IRIS_D_ROW(iris_k_arange_bf16, iris_bf16_t, IRIS_D_FEW_BYTES / 2)
 IRIS_D_ROW_OF(iris_k_arange_f32, float, iris_d_arange_f32)
 IRIS_D_ROW_OF(iris_k_arange_f64, double, iris_d_arange_f64)
 
@@ -443,6 +461,9 @@ IRIS_D_ROW_OF(iris_k_linspace_f64, double, iris_d_linspace_f64)
 #undef IRIS_D_ROW_OF
 #undef IRIS_D_ROW
 #undef IRIS_D_STORE_BLOCK
+#undef IRIS_D_MANY_BYTES
+#undef IRIS_D_FEW_BYTES
+#undef IRIS_D_BLOCK_BYTES
 #undef IRIS_D_WIDE
 #undef IRIS_D_RUN_WIDE
 

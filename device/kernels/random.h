@@ -243,7 +243,7 @@ IRIS_D_INTEGER_ROWS(IRIS_D_INTEGERS)
     X(uniform_f16,  iris_f16_t,  4, iris_d_uniform_f16_whole, )                \
     X(uniform_bf16, iris_bf16_t, 4, iris_d_uniform_bf16_whole, )               \
     X(uniform_f32,  float,       4, iris_d_uniform_f32_fast, )                 \
-    X(uniform_f64,  double,      2, iris_d_uniform_f64_whole, )                \
+    X(uniform_f64,  double,      2, iris_d_uniform_f64_fast, )                 \
     X(normals_f16,  iris_f16_t,  4, iris_d_normals_f16_whole, )                \
     X(normals_bf16, iris_bf16_t, 4, iris_d_normals_bf16_whole, )               \
     X(normals_f32,  float,       4, iris_d_normals_f32_whole, )                \
@@ -280,42 +280,60 @@ IRIS_D_INTEGER_ROWS(IRIS_D_RANDOM_WHOLE)
 /* clang-format on */
 
 #if IRIS_ON_CPU && IRIS_ON_X86
-typedef void (*iris_d_uniform_row_t)(float *to, uint64_t seed,
-                                     uint64_t sequence, uint64_t block,
-                                     uint64_t count);
+typedef void (*iris_d_uniform_row_t)(void *to, uint64_t seed, uint64_t sequence,
+                                     uint64_t block, uint64_t count);
 
-/* A workgroup's share by a row function, which makes multiples of `unit`. */
-IRIS_DEVICE void iris_d_uniform_rows(iris_wg_t wg,
-                                     const struct iris_random_args *args,
-                                     iris_d_uniform_row_t row, uint64_t unit)
+/* What every row function makes a multiple of. */
+#define IRIS_D_ROW_BLOCKS 32
+
+/* Blocks from `i` on by a row function, those that end before `end`; returns
+ * the first one that it did not make. */
+IRIS_DEVICE size_t iris_d_uniform_rows(const struct iris_random_args *args,
+                                       size_t i, size_t end,
+                                       iris_d_uniform_row_t row)
 {
-    float *data = (float *)args->data;
-    size_t blocks = args->count / 4, i = iris_d_share(wg, wg.id, blocks);
-    size_t end = iris_d_share(wg, wg.id + 1, blocks), done;
+    iris_d_u128_t *data = (iris_d_u128_t *)args->data;
+    size_t done = (end - i) / IRIS_D_ROW_BLOCKS * IRIS_D_ROW_BLOCKS;
 
-    done = (end - i) / unit * unit;
-    row(data + 4 * i, args->seed, args->sequence, args->offset + i, done);
-    for (i += done; i < end; i++) {
-        iris_d_uniform_f32(args, i, data + 4 * i);
-    }
+    row((char *)data + 16 * i, args->seed, args->sequence, args->offset + i,
+        done);
+    return i + done;
 }
 #endif
 
-IRIS_DEVICE void iris_d_uniform_f32_fast(iris_wg_t wg,
-                                         const struct iris_random_args *args)
-{
+/* clang-format off */
+/* Defines iris_d_uniform_f32_fast(), which does what iris_d_uniform_f32_whole()
+ * does, and f64's. */
 #if IRIS_ON_CPU && IRIS_ON_X86
-    if (iris_d_has_avx512()) {
-        iris_d_uniform_rows(wg, args, iris_d_uniform_row_512, 32);
-        return;
+#define IRIS_D_FAST(name, type, per_block)                                     \
+    IRIS_DEVICE void iris_d_uniform_##name##_fast(                             \
+        iris_wg_t wg, const struct iris_random_args *args)                     \
+    {                                                                          \
+        type *data = (type *)args->data;                                       \
+        size_t blocks = args->count / per_block;                               \
+        size_t i = iris_d_share(wg, wg.id, blocks);                            \
+        size_t end = iris_d_share(wg, wg.id + 1, blocks);                      \
+        if (iris_d_has_avx512()) {                                             \
+            i = iris_d_uniform_rows(args, i, end, iris_d_##name##_row_512);    \
+        } else if (iris_d_has_avx2()) {                                        \
+            i = iris_d_uniform_rows(args, i, end, iris_d_##name##_row_256);    \
+        }                                                                      \
+        for (; i < end; i++) {                                                 \
+            iris_d_uniform_##name(args, i, data + per_block * i);              \
+        }                                                                      \
     }
-    if (iris_d_has_avx2()) {
-        iris_d_uniform_rows(wg, args, iris_d_uniform_row_256, 16);
-        return;
+#else
+#define IRIS_D_FAST(name, type, per_block)                                     \
+    IRIS_DEVICE void iris_d_uniform_##name##_fast(                             \
+        iris_wg_t wg, const struct iris_random_args *args)                     \
+    {                                                                          \
+        iris_d_uniform_##name##_whole(wg, args);                               \
     }
 #endif
-    iris_d_uniform_f32_whole(wg, args);
-}
+IRIS_D_FAST(f32, float, 4)
+IRIS_D_FAST(f64, double, 2)
+#undef IRIS_D_FAST
+/* clang-format on */
 
 /* clang-format off */
 /* Defines the kernel iris_k_uniform_f32 and so on. What is not dense, or less

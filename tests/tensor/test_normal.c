@@ -134,16 +134,23 @@ static void the_larger_the_bits_the_smaller_the_number(void **state)
 
 #if IRIS_ON_X86
 /* Rows of uniform numbers, where a block's number goes past 32 bits. */
-static void check_row(void (*row)(float *, uint64_t, uint64_t, uint64_t,
-                                  uint64_t))
+typedef void (*row_t)(void *, uint64_t, uint64_t, uint64_t, uint64_t);
+
+static void check_rows(row_t row_f32, row_t row_f64)
 {
     const iris_generator_t start = {0x123456789abcdef0u, 0xfedcba9876543210u,
                                     0xffffffe0u};
     float numbers[4 * 64];
+    double wide[2 * 64];
 
-    row(numbers, start.seed, start.sequence, start.offset, 64);
+    row_f32(numbers, start.seed, start.sequence, start.offset, 64);
     for (size_t i = 0; i < 4 * 64; i++) {
         assert_true(numbers[i] == (float)(draw_word(start, i) >> 8) * 0x1p-24f);
+    }
+    row_f64(wide, start.seed, start.sequence, start.offset, 64);
+    for (size_t i = 0; i < 2 * 64; i++) {
+        assert_true(wide[i] ==
+                    (double)(draw_double_word(start, i) >> 11) * 0x1p-53);
     }
 }
 
@@ -151,10 +158,10 @@ static void vectors_of_any_width_make_the_same_numbers(void **state)
 {
     (void)state;
     if (iris_d_has_avx2()) {
-        check_row(iris_d_uniform_row_256);
+        check_rows(iris_d_f32_row_256, iris_d_f64_row_256);
     }
     if (iris_d_has_avx512()) {
-        check_row(iris_d_uniform_row_512);
+        check_rows(iris_d_f32_row_512, iris_d_f64_row_512);
     }
 }
 #endif
