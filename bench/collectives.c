@@ -29,8 +29,8 @@ static const char *const names[] = {[BENCH_ALL_REDUCE] = "all_reduce",
 /* Variants of each operation by their names, so that the list holds for a
  * library that has fewer; after the bar those that add up in any order. */
 static const char *const variants[] = {
-    [BENCH_ALL_REDUCE] = "auto one_shot two_shot one_shot_packet "
-                         "two_shot_packet | atomic spinlock ring",
+    [BENCH_ALL_REDUCE] = ("auto one_shot two_shot one_shot_packet "
+                          "two_shot_packet | atomic spinlock ring"),
     [BENCH_ALL_GATHER] = "auto push pull packet |",
     [BENCH_REDUCE_SCATTER] = "auto direct packet |",
     [BENCH_ALL_TO_ALL] = "auto push pull packet |",
