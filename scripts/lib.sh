@@ -39,6 +39,7 @@ have_package() {
         echo '#include <dlpack/dlpack.h>' | cc -fsyntax-only -x c - ;;
     librandom123-dev)
         echo '#include <Random123/philox.h>' | cc -fsyntax-only -x c - ;;
+    libopenblas-dev) echo "#include <cblas.h>" | cc -fsyntax-only -x c - ;;
     zlib1g-dev) echo "#include <zlib.h>" | cc -fsyntax-only -x c - ;;
     *) command -v "$1" ;;
     esac >/dev/null 2>&1
