@@ -70,7 +70,8 @@ IRIS_DEVICE iris_bool_t iris_d_past_cache(size_t bytes)
 IRIS_DEVICE void iris_d_store_past(iris_d_u128_t *to, iris_d_u128_t word)
 {
 #if IRIS_ON_CPU && IRIS_ON_X86
-    typedef long long pair_t __attribute__((vector_size(16), may_alias));
+    typedef long long pair_t
+        __attribute__((vector_size(16), may_alias, unused));
 
     IRIS_D_GCC_CLANG(__builtin_ia32_movntdq((pair_t *)to, (pair_t)word),
                      __builtin_nontemporal_store(word, to));
