@@ -9,7 +9,7 @@
 #include "report/script.h"
 
 #if IRIS_ON_CPU
-#define DEADLINE_MS 500
+#define DEADLINE_MS 1000
 #define NEVER_MS 60000
 
 struct hang {
