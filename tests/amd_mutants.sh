@@ -17,17 +17,19 @@ command -v clang-19 >/dev/null 2>&1 || {
     echo "skipped: clang-19 is not here"
     exit 77
 }
-amd_kernels amd/orders.h >"$dir/orders.hip"
-amd_kernels amd/protocols.h >"$dir/protocols.hip"
-amd_kernels amd/orders.h amd/protocols.h >"$dir/all.hip"
+amd_kernels signal.h amd/orders.h >"$dir/orders.hip"
+amd_kernels barrier.h amd/protocols.h >"$dir/protocols.hip"
+amd_kernels "ccl_*.h" >"$dir/ccl.hip"
+amd_kernels "*.h" amd/orders.h amd/protocols.h >"$dir/all.hip"
 gpu=gfx942
 
 # Makes and reads one: try NUMBER WHAT RULE FILE EDIT
 try() {
     local own=$dir/$1 what="$gpu, $2" rule=$3 file=$4 edit=$5 part
     case $rule in
-    none) part=all ;;
+    none | accesses | writeback) part=all ;;
     bits | orders) part=orders ;;
+    ccl) part=ccl ;;
     *) part=protocols ;;
     esac
     mkdir "$own" && cp -R "$srcdir/device" "$own/device" &&
@@ -63,13 +65,12 @@ judge() {
     return 1
 }
 
-# mutant WHAT RULE FILE EDIT: what is unedited, and every sixth of the others; all
-# of them with IRIS_TEST_LONG=1.
+# mutant WHAT RULE FILE EDIT: every sixth of them; all with IRIS_TEST_LONG=1. What
+# is unedited amd_code.sh reads, too.
 mutants=0
 mutant() {
     mutants=$((mutants + 1))
-    [ "${IRIS_TEST_LONG-}" = 1 ] || [ "$2" = none ] || [ $((mutants % 6)) = 0 ] ||
-        return 0
+    [ "${IRIS_TEST_LONG-}" = 1 ] || [ $((mutants % 6)) = 0 ] || return 0
     amd_later try $((amd_count + 1)) "$@"
 }
 
@@ -161,7 +162,7 @@ mutant "a rank barrier that releases behind its announcement" ranks barrier.h \
 mutant "a rank barrier that does not wait for its lanes" ranks barrier.h \
     '/void iris_dev_barrier\(/,/count = / s/iris_wg_barrier\(wg\);//'
 mutant "a rank barrier that lets its lanes go" ranks barrier.h \
-    '/iris_d_after_barrier\(/,/^}/ s/iris_wg_barrier\(wg\);//'
+    '/IRIS_D_CALL\(after_barrier/,/^}/ s/iris_wg_barrier\(wg\);//'
 
 # Speed, and what the hardware does in silence.
 mutant "bulk copies without rounds" bulk target_hip.h \

@@ -16,13 +16,15 @@ amd_headers() {
     mkdir -p "$2/iris" && ln -s "$1" "$2/iris/device"
 }
 
-# A file of kernels, on stdout: amd_kernels HEADER...
+# A file of kernels, on stdout: those of headers of tests/, and of the library's
+# whose names match: amd_kernels PATTERN HEADER...
 amd_kernels() {
-    local header
+    local header pattern=$1
+    shift
     for header; do
         echo "#include <$header>"
     done
-    for header in "$srcdir"/device/kernels/*.h; do
+    for header in "$srcdir"/device/kernels/$pattern; do
         echo "#include <iris/device/kernels/${header##*/}>"
     done
 }
