@@ -297,13 +297,10 @@ FAKE_EXPORT hipError_t hipEventQuery(hipEvent_t event)
         return fake_leave(error);
     }
     pthread_mutex_lock(&fake_streams_lock);
-    if (event->stream != NULL &&
-        fake_stream_find(event->stream, &stream) == hipSuccess &&
-        stream->completed < event->target) {
-        error = hipErrorNotReady;
-    } else {
-        error = fake_lost();
-    }
+    error = event->stream != NULL &&
+                    fake_stream_find(event->stream, &stream) == hipSuccess
+                ? fake_stream_done(stream, event->target)
+                : fake_lost();
     pthread_mutex_unlock(&fake_streams_lock);
     return fake_leave(error);
 }

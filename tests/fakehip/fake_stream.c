@@ -36,26 +36,10 @@ static unsigned width(const struct fake_op *op)
     return op->kind == FAKE_LAUNCH ? op->launch.grid : 1;
 }
 
-/* Single words whole, as a GPU's engines do: something may wait for them. */
-static void copy(const struct fake_op *op)
-{
-    if (op->bytes == sizeof(uint64_t) &&
-        ((uintptr_t)op->dst | (uintptr_t)op->src) % sizeof(uint64_t) == 0) {
-        atomic_store((_Atomic uint64_t *)op->dst,
-                     atomic_load((_Atomic uint64_t *)(uintptr_t)op->src));
-    } else {
-        bool torn = op->bytes >= 4096 && fake_setting("FAKEHIP_TORN_COPIES", 0);
-
-        memmove(op->dst, op->src, torn ? op->bytes - 64 : op->bytes);
-    }
-}
-
 static void run(hipStream_t stream, const struct fake_op *op, unsigned id)
 {
     if (op->kind == FAKE_CALLBACK) {
-        fake_in_callback = true;
-        op->callback(stream, op->error, op->argument);
-        fake_in_callback = false;
+        fake_call_back(stream, op);
         return;
     }
     if (op->error != hipSuccess) {
@@ -63,7 +47,7 @@ static void run(hipStream_t stream, const struct fake_op *op, unsigned id)
     }
     switch (op->kind) {
     case FAKE_COPY:
-        copy(op);
+        fake_copy(op->dst, op->src, op->bytes);
         break;
     case FAKE_FILL:
         fake_fill(op->dst, (int)op->value, op->bytes);
@@ -469,8 +453,7 @@ FAKE_EXPORT hipError_t hipStreamQuery(hipStream_t handle)
         error = fake_stream_lock_idle(handle, &stream);
     }
     if (error == hipSuccess) {
-        error = stream->completed != stream->submitted ? hipErrorNotReady
-                                                       : fake_lost();
+        error = fake_stream_done(stream, stream->submitted);
         pthread_mutex_unlock(&fake_streams_lock);
     }
     return fake_leave(error);

@@ -48,4 +48,13 @@ struct fake_op *fake_op_copy(const struct fake_op *op, const void *args);
 /* For another stream of the calling thread's GPU, or graph of so many nodes. */
 void fake_make_room(unsigned nodes);
 
+/* ---- fake_late.c ---- */
+
+/* A stream's copy, and its callback. */
+void fake_copy(void *dst, const void *src, size_t bytes);
+void fake_call_back(hipStream_t stream, const struct fake_op *op);
+
+/* What a query says of so many operations; the lock is held. */
+hipError_t fake_stream_done(const struct ihipStream_t *stream, uint64_t target);
+
 #endif /* IRIS_TESTS_FAKEHIP_FAKE_STREAM_H */

@@ -16,6 +16,8 @@
  *   FAKEHIP_STREAM_WAITS  1: streams wait for words by themselves (0)
  *   FAKEHIP_VERSION  of HIP, as hipRuntimeGetVersion() tells it (7.14)
  *   FAKEHIP_TORN_COPIES  1: large copies leave out their end (0)
+ *   FAKEHIP_LATE     a seed: streams, copies, callbacks and queries are as late
+ *                    as HIP allows (0: they are not)
  *   FAKEHIP_FAIL     calls that fail; see fakehip_fail()
  *   FAKEHIP_QUIRKS   what some HIP runtimes do, by name, with commas; "name:2":
  *                    the first two times in this process
@@ -27,6 +29,8 @@
  *                    no-uncached-granularity, its granularity not be asked for
  *     set-access-from-first  hipMemSetAccess() takes ranges only that begin
  *                    with the first that is mapped in reserved addresses
+ *     query-before-callback  streams and events are done while a callback at
+ *                    the end has yet to run
  *     copy-behind-kernel  a copy waits for kernels that came before to other
  *                    streams of the GPU
  *
