@@ -7,7 +7,6 @@
 
 #include "backend_hip/hip.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Calls of a copy that is staged beyond the first, at most. */
@@ -53,66 +52,6 @@ static char *take_stage(struct hip_stream *stream, size_t bytes)
     return first == HIP_STAGE_BLOCKS ? NULL : hip->pinned->blocks[first];
 }
 
-/* ---- What the host does when a stream gets there ---- */
-
-/* Errands of this process that will write to the program's host memory. While
- * there are any, on whatever stream, that memory is read in stream order only:
- * the reader's stream may wait for theirs. */
-static atomic_uint host_writers;
-
-struct errand {
-    void *dst;
-    const void *src; /* NULL: fill with `value` */
-    int value;
-    size_t bytes;
-    bool writes_host; /* the program's memory; to be counted */
-    bool full;        /* the stage has no space, and nothing was done */
-};
-
-/* It is done, or will not be. */
-static void end_errand(struct errand *errand)
-{
-    if (errand->writes_host) {
-        atomic_fetch_sub(&host_writers, 1);
-    }
-    free(errand);
-}
-
-/* Of a GPU that has failed it may come at any time, or when the backend is
- * gone. */
-static void run_errand(hipStream_t stream, hipError_t error, void *argument)
-{
-    struct errand *errand = argument;
-
-    (void)stream;
-    if (error == hipSuccess && errand->src != NULL) {
-        memcpy(errand->dst, errand->src, errand->bytes);
-    } else if (error == hipSuccess) {
-        memset(errand->dst, errand->value, errand->bytes);
-    }
-    end_errand(errand);
-}
-
-static hipError_t send_errand(struct hip_stream *stream,
-                              const struct errand *what)
-{
-    struct errand *errand = malloc(sizeof *errand);
-    hipError_t error;
-
-    if (errand == NULL) {
-        return hipErrorOutOfMemory;
-    }
-    *errand = *what;
-    if (errand->writes_host) {
-        atomic_fetch_add(&host_writers, 1);
-    }
-    error = hipStreamAddCallback(stream->native, run_errand, errand, 0);
-    if (error != hipSuccess) {
-        end_errand(errand);
-    }
-    return error;
-}
-
 /* ---- Copies ---- */
 
 /* Memory that the GPU does not know: neither device nor pinned. Where that
@@ -139,17 +78,18 @@ static hipError_t copy_direct(struct hip_stream *stream, void *dst,
     return hipMemcpyAsync(dst, src, bytes, hipMemcpyDefault, stream->native);
 }
 
-/* From the host to the device: at once, if what the program has there is what
- * it is to be. */
+/* From the host to the device. The stage is filled at once, unless an errand of
+ * this process has yet to write the source: then in the stream's order, since
+ * the stream may wait for that errand's. */
 static hipError_t put_staged(struct hip_stream *stream,
-                             const struct errand *copy, char *stage)
+                             const struct hip_errand *copy, char *stage)
 {
-    const struct errand fill = {
+    const struct hip_errand fill = {
         .dst = stage, .src = copy->src, .bytes = copy->bytes};
     hipError_t error = hipSuccess;
 
-    if (atomic_load(&host_writers) != 0) {
-        error = send_errand(stream, &fill);
+    if (iris_i_hip_errand_writes(copy->src, copy->bytes)) {
+        error = iris_i_hip_send_errand(stream, &fill);
     } else {
         memcpy(stage, copy->src, copy->bytes);
     }
@@ -157,45 +97,51 @@ static hipError_t put_staged(struct hip_stream *stream,
 }
 
 static hipError_t get_staged(struct hip_stream *stream,
-                             const struct errand *copy, char *stage)
+                             const struct hip_errand *copy, char *stage)
 {
-    struct errand empty = *copy;
+    struct hip_errand empty = *copy;
     hipError_t error = copy_direct(stream, stage, copy->src, copy->bytes);
 
     empty.src = stage;
-    return error ? error : send_errand(stream, &empty);
+    return error ? error : iris_i_hip_send_errand(stream, &empty);
 }
 
-static hipError_t copy_staged(struct hip_stream *stream, struct errand *copy,
+struct copy {
+    struct hip_errand what;
+    bool full; /* the stage has no space, and nothing was done */
+};
+
+static hipError_t copy_staged(struct hip_stream *stream, struct copy *copy,
                               bool to_host)
 {
-    char *stage = take_stage(stream, copy->bytes);
+    char *stage = take_stage(stream, copy->what.bytes);
 
     copy->full = stage == NULL;
     if (copy->full) {
         return hipSuccess;
     }
     stream->submitted += MORE_CALLS;
-    return to_host ? get_staged(stream, copy, stage)
-                   : put_staged(stream, copy, stage);
+    return to_host ? get_staged(stream, &copy->what, stage)
+                   : put_staged(stream, &copy->what, stage);
 }
 
 static iris_status_t do_copy(struct hip_stream *stream, void *what)
 {
     const struct hip_backend *hip = stream->hip;
-    struct errand *copy = what;
+    struct copy *call = what;
+    const struct hip_errand *copy = &call->what;
     bool from_host = is_pageable(hip, copy->src);
     bool to_host = is_pageable(hip, copy->dst);
     hipError_t error;
 
-    if (copy->full || (!from_host && !to_host)) {
+    if (call->full || (!from_host && !to_host)) {
         error = copy_direct(stream, copy->dst, copy->src, copy->bytes);
     } else if (stream->capturing) {
         return iris_i_hip_fail_captured(
             hip, "a copy of host memory that is not pinned");
     } else {
-        error = from_host && to_host ? send_errand(stream, copy)
-                                     : copy_staged(stream, copy, to_host);
+        error = from_host && to_host ? iris_i_hip_send_errand(stream, copy)
+                                     : copy_staged(stream, call, to_host);
     }
     return iris_i_hip_fail(hip, error, "a copy of %zu bytes from %p to %p",
                            copy->bytes, copy->src, copy->dst);
@@ -206,8 +152,7 @@ static iris_status_t do_copy(struct hip_stream *stream, void *what)
 iris_status_t iris_i_hip_copy(struct iris_stream *base, void *dst,
                               const void *src, size_t bytes)
 {
-    struct errand copy = {
-        .dst = dst, .src = src, .bytes = bytes, .writes_host = true};
+    struct copy copy = {.what = {.dst = dst, .src = src, .bytes = bytes}};
     iris_status_t status = iris_i_hip_enqueue(base, 1, do_copy, &copy);
 
     if (copy.full) {
@@ -220,7 +165,7 @@ iris_status_t iris_i_hip_copy(struct iris_stream *base, void *dst,
 static iris_status_t do_set(struct hip_stream *stream, void *what)
 {
     const struct hip_backend *hip = stream->hip;
-    const struct errand *fill = what;
+    const struct hip_errand *fill = what;
     hipError_t error;
 
     if (!is_pageable(hip, fill->dst)) {
@@ -230,7 +175,7 @@ static iris_status_t do_set(struct hip_stream *stream, void *what)
         return iris_i_hip_fail_captured(
             hip, "a fill of host memory that is not pinned");
     } else {
-        error = send_errand(stream, fill);
+        error = iris_i_hip_send_errand(stream, fill);
     }
     return iris_i_hip_fail(hip, error, "a fill of %zu bytes at %p", fill->bytes,
                            fill->dst);
@@ -239,8 +184,7 @@ static iris_status_t do_set(struct hip_stream *stream, void *what)
 iris_status_t iris_i_hip_set(struct iris_stream *stream, void *dst, int value,
                              size_t bytes)
 {
-    struct errand fill = {
-        .dst = dst, .value = value, .bytes = bytes, .writes_host = true};
+    struct hip_errand fill = {.dst = dst, .value = value, .bytes = bytes};
 
     return iris_i_hip_enqueue(stream, 1, do_set, &fill);
 }

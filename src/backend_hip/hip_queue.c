@@ -87,15 +87,24 @@ static void complete_all(struct hip_stream *stream)
     stream->num_passed = stream->num_recorded;
 }
 
+/* A stream is not done before its errands have run, whatever the runtime says:
+ * HIP's marker of a callback completes before the callback runs. */
+static hipError_t unless_before(uint64_t limit, uint64_t number,
+                                hipError_t error)
+{
+    return error == hipSuccess && number > limit ? hipErrorNotReady : error;
+}
+
 hipError_t iris_i_hip_update(struct hip_stream *stream)
 {
+    uint64_t limit = iris_i_hip_errand_limit(stream);
     hipError_t error = hipSuccess;
 
     while (error == hipSuccess && stream->num_passed != stream->num_recorded) {
         struct hip_event *one =
             &stream->events[stream->num_passed % HIP_EVENTS];
 
-        error = hipEventQuery(one->event);
+        error = unless_before(limit, one->number, hipEventQuery(one->event));
         if (error == hipSuccess) {
             raise_number(&stream->completed, one->number);
             stream->num_passed++;
@@ -107,6 +116,7 @@ hipError_t iris_i_hip_update(struct hip_stream *stream)
         error = stream->shared || iris_i_hip_capturing(stream)
                     ? hipErrorNotReady
                     : hipStreamQuery(stream->native);
+        error = unless_before(limit, stream->submitted, error);
         if (error == hipSuccess) {
             complete_all(stream);
         }
@@ -137,6 +147,7 @@ bool iris_i_hip_is_done(struct hip_stream *stream, uint64_t *target_p)
         }
         error = error ? error : iris_i_hip_update(stream);
         if (is_failure(error)) {
+            iris_i_hip_call_off_errands(stream);
             complete_all(stream);
         }
         pthread_mutex_unlock(&stream->lock);

@@ -97,6 +97,7 @@ static void unlist(struct hip_stream *stream)
 /* Frees one that has no work. */
 static void destroy(struct hip_stream *stream)
 {
+    iris_i_hip_call_off_errands(stream);
     unlist(stream);
     for (size_t i = 0; i < HIP_EVENTS; i++) {
         if (stream->events[i].event != NULL) {
