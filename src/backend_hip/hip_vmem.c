@@ -11,15 +11,8 @@
 
 #include <iris/heap.h>
 
-#include "base/fd.h"
-
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Each piece costs every process a mapping, and while it travels a descriptor:
- * a heap is made of this many at most. */
-#define MOST_PIECES 128
 
 hipMemAllocationProp iris_i_hip_properties(const struct hip_backend *hip)
 {
@@ -170,6 +163,10 @@ iris_status_t iris_i_hip_commit(struct iris_backend *backend, void *at,
     }
     error = error ? error
                   : iris_i_hip_range_map(hip, &range, hip->vmem.num_devices);
+    if (error != hipSuccess &&
+        iris_i_hip_lacks_descriptors(hip, bytes, &status)) {
+        return status;
+    }
     if (error != hipSuccess) {
         (void)hipMemGetInfo(&free_bytes, &total_bytes);
         return iris_i_hip_fail(
@@ -199,40 +196,23 @@ void iris_i_hip_decommit(struct iris_backend *backend, void *at, size_t bytes)
 
 /* ---- Other processes ---- */
 
-hipError_t iris_i_hip_export_fd(hipMemGenericAllocationHandle_t handle,
-                                int *fd_p)
-{
-    int fd = -1, tries = 0;
-    hipError_t error;
-
-    do {
-        error = hipMemExportToShareableHandle(
-            &fd, handle, hipMemHandleTypePosixFileDescriptor, 0);
-    } while (iris_i_hip_try_again(error, &tries));
-    if (error == hipSuccess) {
-        fd = iris_i_fd_above_stdio(fd);
-        error = fd < 0 ? hipErrorUnknown : hipSuccess;
-    }
-    if (error == hipSuccess) {
-        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-        *fd_p = fd;
-    }
-    return error;
-}
-
 iris_status_t iris_i_hip_vmem_export(struct hip_backend *hip, const void *at,
                                      uint64_t *bytes_p, int *fd_p)
 {
     const struct hip_range *range = *find(hip, at);
+    iris_status_t status;
+    hipError_t error;
 
     if (range == NULL) {
         return IRIS_OK;
     }
     *bytes_p = range->memory.bytes;
-    return iris_i_hip_fail(
-        hip, iris_i_hip_export_fd(range->memory.handle, fd_p),
-        "%zu bytes cannot be shared; are too many files open (ulimit -n)?",
-        range->memory.bytes);
+    error = iris_i_hip_export_fd(range->memory.handle, fd_p);
+    return error != hipSuccess && iris_i_hip_lacks_descriptors(
+                                      hip, range->memory.bytes, &status)
+               ? status
+               : iris_i_hip_fail(hip, error, "%zu bytes cannot be shared",
+                                 range->memory.bytes);
 }
 
 /* Maps another process's memory, whose descriptor stays the caller's. */
@@ -240,13 +220,18 @@ static iris_status_t import_at(struct hip_backend *hip, void *at,
                                uint64_t bytes, int fd)
 {
     struct hip_memory range = {HIP_RANGE, at, bytes, 0};
+    iris_status_t status;
     hipError_t error = hipMemImportFromShareableHandle(
         &range.handle, iris_i_hip_os_handle(&fd),
         hipMemHandleTypePosixFileDescriptor);
 
     error = error ? error : iris_i_hip_range_map(hip, &range, 1);
-    return iris_i_hip_fail(hip, error, "%zu bytes of a peer are not mapped",
-                           (size_t)bytes);
+    return error != hipSuccess &&
+                   iris_i_hip_lacks_descriptors(hip, bytes, &status)
+               ? status
+               : iris_i_hip_fail(hip, error,
+                                 "%zu bytes of a peer are not mapped",
+                                 (size_t)bytes);
 }
 
 /* A range's handle holds its size. */
@@ -360,7 +345,7 @@ iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip)
     hip->vmem.granularity = granularity;
     /* The core commits a heap in pieces of no less. */
     page = granularity < IRIS_COMMIT_BYTES ? IRIS_COMMIT_BYTES : granularity;
-    while (page < hip->params.heap_bytes / MOST_PIECES) {
+    while (page < hip->params.heap_bytes / HIP_MOST_PIECES) {
         page *= 2;
     }
     hip->info.page_bytes = page;

@@ -221,7 +221,7 @@ FAKE_EXPORT hipError_t hipMemExportToShareableHandle(
     if (one == NULL || one->prop.requestedHandleType != type) {
         error = hipErrorInvalidValue;
     } else {
-        fd = dup(one->fd);
+        fd = fake_quirk("one-descriptor") ? one->fd : dup(one->fd);
         error = fd < 0 ? hipErrorOutOfMemory : hipSuccess;
     }
     pthread_mutex_unlock(&fake_vmem_lock);

@@ -29,6 +29,8 @@
  *                    no-uncached-granularity, its granularity not be asked for
  *     set-access-from-first  hipMemSetAccess() takes ranges only that begin
  *                    with the first that is mapped in reserved addresses
+ *     one-descriptor  hipMemExportToShareableHandle() gives the descriptor that
+ *                    the runtime keeps for the handle
  *     query-before-callback  streams and events are done while a callback at
  *                    the end has yet to run
  *     copy-behind-kernel  a copy waits for kernels that came before to other
