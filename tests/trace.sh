@@ -120,6 +120,9 @@ python3 -c 'import json, sys
 events = json.load(open(sys.argv[1]))["traceEvents"]
 assert [e["ts"] for e in events if e["ph"] == "X"] == [0, 100], events
 ' "$tmp/up.json" || { echo "FAILED: upstream's times"; failed=1; }
+check "upstream's summary" $tool summary "$tmp/up.json"
+grep -q "the trace does not say how exact its clocks are" "$tmp/out" ||
+    { echo "FAILED: a summary invents how exact clocks are"; failed=1; }
 refused "files of two kinds" "one kind" \
     $tool merge -o "$tmp/x.json" "$tmp/up_rank0.json" "${put}_rank1.json"
 

@@ -100,10 +100,13 @@ int trace_merge(void)
            trace_options.output, (unsigned long long)report.events,
            (unsigned long long)report.waits, (unsigned long long)report.joined);
     if (report.early != 0) {
-        printf(", %llu of which seem to end before it, by %lld ns at most "
-               "(clocks are exact to %lld ns)",
+        printf(", %llu of which seem to end before it, by %lld ns at most",
                (unsigned long long)report.early,
-               (long long)report.worst_early_ns,
+               (long long)report.worst_early_ns);
+    }
+    if (report.early != 0 && report.clock_error_ns >= 0 &&
+        report.device_error_ns >= 0) {
+        printf(" (clocks are exact to %lld ns)",
                (long long)(report.clock_error_ns + 2 * report.device_error_ns));
     }
     printf("\n");

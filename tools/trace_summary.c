@@ -55,6 +55,24 @@ static void print_matrix(const struct trace_figures *figures)
     }
 }
 
+/* The worst of all files; -1: one of them does not say. */
+static int64_t worse(int64_t a, int64_t b)
+{
+    return a < 0 || b < 0 ? -1 : a > b ? a : b;
+}
+
+static void print_clocks(const struct iris_trace_file *total)
+{
+    if (total->clock_error_ns < 0 || total->device_error_ns < 0) {
+        printf("the trace does not say how exact its clocks are\n");
+    } else {
+        printf("clocks are exact to %lld ns between ranks, %lld ns to "
+               "devices\n",
+               (long long)total->clock_error_ns,
+               (long long)total->device_error_ns);
+    }
+}
+
 int trace_summary(void)
 {
     struct trace_figures figures = {.first_ns = INT64_MAX};
@@ -64,6 +82,10 @@ int trace_summary(void)
     for (int i = 0; ret == 0 && i < trace_options.num_files; i++) {
         ret = trace_read(trace_options.files[i], &figures, NULL, NULL);
         total.dropped += figures.file.dropped;
+        total.clock_error_ns =
+            worse(total.clock_error_ns, figures.file.clock_error_ns);
+        total.device_error_ns =
+            worse(total.device_error_ns, figures.file.device_error_ns);
     }
     if (ret != 0) {
         trace_free(&figures);
@@ -80,9 +102,7 @@ int trace_summary(void)
                         : (uint64_t)(figures.last_ns - figures.first_ns)),
            trace_us(&figures, figures.wait_ns),
            (unsigned long long)total.dropped);
-    printf("clocks are exact to %lld ns between ranks, %lld ns to devices\n",
-           (long long)figures.file.clock_error_ns,
-           (long long)figures.file.device_error_ns);
+    print_clocks(&total);
     print_rows(&figures, &figures.events, "operation");
     print_rows(&figures, &figures.kernels, "kernel");
     print_matrix(&figures);

@@ -10,29 +10,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A number of microseconds, with decimals, as nanoseconds. What is too large
- * becomes the largest. */
+/* Times go up to 73 years, so that sums of two of them, and differences of such
+ * sums, fit into 64 bits. */
+#define TIME_MAX ((int64_t)1 << 61)
+
+static int64_t clamp(double ns)
+{
+    return ns > (double)TIME_MAX    ? TIME_MAX
+           : ns < -(double)TIME_MAX ? -TIME_MAX
+                                    : (int64_t)ns;
+}
+
+/* A number of microseconds, with decimals, as nanoseconds. A time that is too
+ * large becomes the largest. */
 static int64_t nanoseconds(const char *text)
 {
     int negative = *text == '-', decimals = 3;
     int64_t ns = 0;
-    double real;
 
     if (strpbrk(text, "eE") != NULL) {
-        real = strtod(text, NULL) * 1000;
-        return real > 9e18    ? INT64_MAX
-               : real < -9e18 ? INT64_MIN
-                              : (int64_t)real;
+        return clamp(strtod(text, NULL) * 1000);
     }
     text += negative;
     for (; *text >= '0' && *text <= '9'; text++) {
-        ns = ns > INT64_MAX / 100000 ? ns : ns * 10 + (*text - '0');
+        ns = ns > TIME_MAX / 1000 ? ns : ns * 10 + (*text - '0');
     }
     text += *text == '.';
+    if (ns > TIME_MAX / 1000) {
+        return negative ? -TIME_MAX : TIME_MAX;
+    }
     for (; decimals > 0; decimals--) {
         ns = ns * 10 + (*text >= '0' && *text <= '9' ? *text++ - '0' : 0);
     }
+    ns = ns < TIME_MAX ? ns : TIME_MAX;
     return negative ? -ns : ns;
+}
+
+/* How exact a clock is, in nanoseconds. */
+static int64_t error_of(const char *text)
+{
+    int64_t ns = strtoll(text, NULL, 10);
+
+    return ns < 0 ? 0 : ns < TIME_MAX ? ns : TIME_MAX;
 }
 
 static void copy_text(const struct iris_json *json, char *to, size_t size)
@@ -161,6 +180,7 @@ static int read_event(struct iris_json *json, struct iris_event *event)
         return -1;
     }
     event->raw = iris_i_json_kept(json, &event->raw_bytes);
+    event->dur_ns = event->dur_ns > 0 ? event->dur_ns : 0;
     if (event->ts_end != 0) {
         event->ts_begin -= begin;
         event->ts_end -= begin;
@@ -208,9 +228,9 @@ static void set_metadata(const struct iris_json *json, const char *key,
     } else if (strcmp(key, "dropped") == 0) {
         file->dropped = strtoull(json->text, NULL, 10);
     } else if (strcmp(key, "clock_error_ns") == 0) {
-        file->clock_error_ns = strtoll(json->text, NULL, 10);
+        file->clock_error_ns = error_of(json->text);
     } else if (strcmp(key, "device_clock_error_ns") == 0) {
-        file->device_error_ns = strtoll(json->text, NULL, 10);
+        file->device_error_ns = error_of(json->text);
     } else if (strcmp(key, "time_unit") == 0) {
         file->ticks = strstr(json->text, "cycles") != NULL;
     } else if (strcmp(key, "process_name") == 0) {
@@ -248,6 +268,7 @@ int iris_i_events_read(struct iris_json *json, struct iris_trace_file *file_p,
 
     memset(file_p, 0, sizeof *file_p);
     file_p->rank = -1;
+    file_p->clock_error_ns = file_p->device_error_ns = -1;
     if (token != IRIS_JSON_OBJECT) {
         iris_i_json_fail(json, "no trace: it does not begin with an object");
         return -1;

@@ -7,7 +7,9 @@
 
 #include "trace/json.h"
 
-/* One event. What it does not have is 0 or empty, ranks -1. */
+/* One event. What it does not have is 0 or empty, ranks -1. Times are 2^61 ns
+ * at most, on either side of 0, and durations are not negative: readers may add
+ * and subtract a few of them. */
 struct iris_event {
     char name[64];
     char cat[16];
@@ -38,7 +40,7 @@ struct iris_trace_file {
     int world_size;
     int ticks; /* times are upstream's cycles of 10 ns, not microseconds */
     uint64_t num_events, host_events, dropped;
-    int64_t clock_error_ns, device_error_ns;
+    int64_t clock_error_ns, device_error_ns; /* -1: the file does not say */
     char process[64], host[64];
 };
 

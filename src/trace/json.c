@@ -43,12 +43,17 @@ enum iris_json_token iris_i_json_fail(struct iris_json *json, const char *what)
 
 /* ---- Bytes ---- */
 
-/* Saves what is kept before the buffer is filled anew. */
+/* Saves what is kept before the buffer is filled anew. A limit: a few packed
+ * kilobytes may be hundreds of megabytes of one string. */
 static int save_kept(struct iris_json *json)
 {
     size_t bytes = json->filled - json->kept_from;
     char *kept;
 
+    if (json->kept_bytes + bytes > IRIS_JSON_KEPT) {
+        iris_i_json_fail(json, "an event of more than 1 MiB");
+        return -1;
+    }
     if (json->kept_bytes + bytes + 1 > json->kept_capacity) {
         size_t capacity = 2 * (json->kept_bytes + bytes) + 4096;
 

@@ -10,6 +10,7 @@
 
 #define IRIS_JSON_DEPTH 64
 #define IRIS_JSON_TEXT 4096
+#define IRIS_JSON_KEPT (1 << 20) /* bytes that are kept at most */
 
 enum iris_json_token {
     IRIS_JSON_END, /* of the whole */

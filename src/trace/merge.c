@@ -47,6 +47,12 @@ static int look(void *arg, const struct iris_event *event)
     return 0;
 }
 
+/* The worse of two errors; -1 is worst: it is not known. */
+static int64_t worse(int64_t a, int64_t b)
+{
+    return a < 0 || b < 0 ? -1 : a > b ? a : b;
+}
+
 static void add_file(struct merge *merge, const struct iris_trace_file *file)
 {
     struct iris_trace_file *total = &merge->total;
@@ -58,12 +64,9 @@ static void add_file(struct merge *merge, const struct iris_trace_file *file)
     if (file->world_size > total->world_size) {
         total->world_size = file->world_size;
     }
-    if (file->clock_error_ns > total->clock_error_ns) {
-        total->clock_error_ns = file->clock_error_ns;
-    }
-    if (file->device_error_ns > total->device_error_ns) {
-        total->device_error_ns = file->device_error_ns;
-    }
+    total->clock_error_ns = worse(total->clock_error_ns, file->clock_error_ns);
+    total->device_error_ns =
+        worse(total->device_error_ns, file->device_error_ns);
 }
 
 static int read_one(struct merge *merge, const char *path,
@@ -182,6 +185,20 @@ static void write_flows(struct merge *merge)
 
 /* ---- The whole ---- */
 
+static void write_clocks(struct merge *merge)
+{
+    const struct iris_trace_file *total = &merge->total;
+
+    if (total->clock_error_ns >= 0) {
+        iris_i_out_print(merge->out, "\"clock_error_ns\":%lld,",
+                         (long long)total->clock_error_ns);
+    }
+    if (total->device_error_ns >= 0) {
+        iris_i_out_print(merge->out, "\"device_clock_error_ns\":%lld,",
+                         (long long)total->device_error_ns);
+    }
+}
+
 static void write_metadata(struct merge *merge)
 {
     const struct iris_trace_file *total = &merge->total;
@@ -192,17 +209,17 @@ static void write_metadata(struct merge *merge)
         "\n],\n\"displayTimeUnit\":\"ns\",\n\"metadata\":{\"schema_version\":"
         "\"1.1\",\"total_events\":%llu,\"num_events\":%llu,"
         "\"host_events\":%llu,\"dropped\":%llu,\"world_size\":%d,"
-        "\"time_unit\":\"%s\",\"timestamp_offset\":%lld,"
-        "\"clock_error_ns\":%lld,\"device_clock_error_ns\":%lld,"
-        "\"aligned\":\"%s\"}}\n",
+        "\"time_unit\":\"%s\",\"timestamp_offset\":%lld,",
         (unsigned long long)merge->report->events,
         (unsigned long long)total->num_events,
         (unsigned long long)total->host_events,
         (unsigned long long)total->dropped, total->world_size,
         ticks ? "cycles (s_memrealtime @ 100MHz)" : "us",
-        ticks ? (long long)(merge->first_ns / 1000) : 0,
-        (long long)total->clock_error_ns, (long long)total->device_error_ns,
-        ticks ? "minimum timestamp across all ranks" : "rank 0's clock");
+        ticks ? (long long)(merge->first_ns / 1000) : 0);
+    write_clocks(merge);
+    iris_i_out_print(merge->out, "\"aligned\":\"%s\"}}\n",
+                     ticks ? "minimum timestamp across all ranks"
+                           : "rank 0's clock");
 }
 
 static int write_all(struct merge *merge, const char *path)
@@ -233,6 +250,9 @@ static int merge_files(struct merge *merge, const char *path)
     if (merge->num_ticks != 0 && merge->num_ticks != merge->count) {
         return fail(merge, "some of the files have times in cycles, others in "
                            "microseconds; merge files of one kind");
+    }
+    if (merge->first_ns == INT64_MAX) { /* there are no events */
+        merge->first_ns = 0;
     }
     iris_i_flows_sort(&merge->flows);
     return write_all(merge, path);
