@@ -55,6 +55,14 @@ build_one() {
         -lpthread -lm
 }
 
+# The program of this folder with that name, as $tmp/NAME.
+build_own() {
+    # shellcheck disable=SC2086 # the compiler may be a command with options
+    ./libtool --silent --mode=link --tag=CC ${CC-cc} ${CFLAGS-} -std=gnu11 \
+        -I"$build" -I"$build/include" -I"$src/include" -no-install \
+        -o "$tmp/$1" "$here/trace/$1.c" libiris.la -lpthread
+}
+
 for name in 00_load 03_all_store 06_message_passing_load_store \
     07_message_passing_put 08_one_shot_all_reduce; do
     case $name in *_load*) bytes=1004 ;; *) bytes=4004 ;; esac
@@ -101,6 +109,28 @@ check "resolve a list" $tool resolve -b "$put" -r 1 "$tmp/addresses"
 [ "$(grep -cE '^0x[0-9a-f]*: rank 1, heap offset [0-9]*, ' "$tmp/out")" = \
     "$(wc -l <"$tmp/addresses")" ] ||
     { echo "FAILED: resolve leaves addresses out"; failed=1; }
+
+# A profiler's line has other numbers ahead of the address.
+address=$(head -n 1 "$tmp/addresses" | cut -d ' ' -f 2)
+printf 'line 12: size 0x40 of %s\nat abc 0x7 to %s\n17 %s\nno 0x10 here\n17 cd\n' \
+    "$address" "$address" "${address#0x}" >"$tmp/lines"
+check "resolve lines with several numbers" $tool resolve -b "$put" -r 1 "$tmp/lines"
+[ "$(grep -c "^$address: rank 1, heap offset" "$tmp/out")" = 3 ] &&
+    grep -q "^0x10: on no rank's heap$" "$tmp/out" &&
+    grep -q '^17 cd$' "$tmp/out" ||
+    { echo "FAILED: resolve takes the wrong number of a line"; failed=1; }
+
+# Memory that was allocated again and again belongs to who had it then.
+check "reused compiles" build_own reused
+check "reused runs" "$tmp/reused" "$tmp/reused.json"
+check "resolve reused memory" $tool resolve -b "$tmp/reused" "$tmp/reused.json"
+grep -o '^store by rank 0.*' "$tmp/out" | grep -o 'owner_[0-9]*' >"$tmp/owners"
+seq -f 'owner_%g' 0 199 | cmp - "$tmp/owners" ||
+    { echo "FAILED: events belong to later owners of their memory"; failed=1; }
+grep '^store by rank 0' "$tmp/out" | head -n 1 | grep -o '0x[0-9a-f]*' >"$tmp/one"
+check "resolve a reused address" $tool resolve -b "$tmp/reused" -r 0 "$tmp/one"
+grep -q 'owner_199 (freed since) .*; 199 earlier allocations had this' "$tmp/out" ||
+    { echo "FAILED: no word of earlier owners"; failed=1; }
 
 # Upstream's own form: cycles, and no more fields than its schema has.
 for rank in 0 1; do

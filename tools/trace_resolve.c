@@ -1,385 +1,207 @@
 /* SPDX-License-Identifier: MIT
  *
- * iris-trace resolve: what addresses are, by the files of heap bases and
- * allocations of the program that had them.
+ * iris-trace resolve: what addresses in a trace or in a list are.
  */
 #include "config.h"
 
 #include "trace.h"
+#include "trace_places.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#define MAX_RANKS 4096
-
-struct allocation {
-    uint64_t offset;
-    uint64_t bytes;
-    int is_freed;
-    char name[64];
-};
-
-/* One rank's files. */
-struct space {
-    int rank;
-    uint64_t *bases;
-    size_t num_bases;
-    uint64_t heap_bytes; /* 0: not known */
-    uint64_t reserved_bytes;
-    struct allocation *allocations;
-    size_t num_allocations;
-};
-
-struct spaces {
-    struct space *spaces;
-    int count;
-};
-
-/* Whose heap an address is on. */
-struct place {
-    int rank;
-    uint64_t offset;
-    const struct allocation *allocation; /* NULL: none is known there */
-    int is_own;                          /* the library's */
-};
-
-/* ---- Reading the files ---- */
-
-static int grow(void **array, size_t count, size_t size)
+static void print_allocation(const struct trace_place *place,
+                             const struct trace_allocation *allocation)
 {
-    void *more;
-
-    if ((count & (count - 1)) != 0) { /* there is space to the next power */
-        return 0;
+    if (allocation->name[0] != '\0') {
+        printf("%s%s", allocation->name,
+               allocation->is_freed ? " (freed since)" : "");
+    } else {
+        printf("%s at %llu",
+               allocation->is_freed ? "freed allocation" : "allocation",
+               (unsigned long long)allocation->offset);
     }
-    more = realloc(*array, (count == 0 ? 1 : 2 * count) * size);
-    if (more == NULL) {
-        return -1;
-    }
-    *array = more;
-    return 0;
+    printf(" + %llu of %llu bytes",
+           (unsigned long long)(place->offset - allocation->offset),
+           (unsigned long long)allocation->bytes);
 }
 
-static int read_bases(struct iris_json *json, struct space *space)
+static void print_place(const struct trace_space *space,
+                        const struct trace_place *place,
+                        const struct trace_moment *moment)
 {
-    enum iris_json_token token;
-
-    while ((token = iris_i_json_next(json)) == IRIS_JSON_STRING ||
-           token == IRIS_JSON_NUMBER) {
-        if (space->num_bases == MAX_RANKS ||
-            grow((void **)&space->bases, space->num_bases,
-                 sizeof *space->bases) != 0) {
-            return -1;
-        }
-        space->bases[space->num_bases++] = strtoull(json->text, NULL, 0);
-    }
-    return token == IRIS_JSON_ARRAY_END ? 0 : -1;
-}
-
-static int read_allocation(struct iris_json *json, struct space *space,
-                           int is_freed)
-{
-    struct allocation one = {.is_freed = is_freed};
-    enum iris_json_token token;
-    char key[32];
-
-    while ((token = iris_i_json_next(json)) == IRIS_JSON_KEY) {
-        snprintf(key, sizeof key, "%.31s", json->text);
-        token = iris_i_json_next(json);
-        if (strcmp(key, "offset") == 0) {
-            one.offset = strtoull(json->text, NULL, 0);
-        } else if (strcmp(key, "bytes") == 0) {
-            one.bytes = strtoull(json->text, NULL, 0);
-        } else if (strcmp(key, "name") == 0) {
-            snprintf(one.name, sizeof one.name, "%.63s", json->text);
-        }
-        if (iris_i_json_skip(json, token) == IRIS_JSON_ERROR) {
-            return -1;
-        }
-    }
-    if (token != IRIS_JSON_OBJECT_END ||
-        grow((void **)&space->allocations, space->num_allocations,
-             sizeof one) != 0) {
-        return -1;
-    }
-    space->allocations[space->num_allocations++] = one;
-    return 0;
-}
-
-static int read_allocations(struct iris_json *json, struct space *space,
-                            int is_freed)
-{
-    enum iris_json_token token;
-
-    while ((token = iris_i_json_next(json)) == IRIS_JSON_OBJECT) {
-        if (read_allocation(json, space, is_freed) != 0) {
-            return -1;
-        }
-    }
-    return token == IRIS_JSON_ARRAY_END ? 0 : -1;
-}
-
-static int read_member(struct iris_json *json, struct space *space)
-{
-    enum iris_json_token token;
-    char key[32];
-
-    snprintf(key, sizeof key, "%.31s", json->text);
-    token = iris_i_json_next(json);
-    if (strcmp(key, "heap_bases") == 0 && token == IRIS_JSON_ARRAY) {
-        return read_bases(json, space);
-    }
-    if (strcmp(key, "allocations") == 0 && token == IRIS_JSON_ARRAY) {
-        return read_allocations(json, space, 0);
-    }
-    if (strcmp(key, "freed") == 0 && token == IRIS_JSON_ARRAY) {
-        return read_allocations(json, space, 1);
-    }
-    if (strcmp(key, "rank") == 0) {
-        space->rank = (int)strtol(json->text, NULL, 10);
-    } else if (strcmp(key, "heap_bytes") == 0) {
-        space->heap_bytes = strtoull(json->text, NULL, 0);
-    } else if (strcmp(key, "reserved_bytes") == 0) {
-        space->reserved_bytes = strtoull(json->text, NULL, 0);
-    }
-    return iris_i_json_skip(json, token) == IRIS_JSON_ERROR ? -1 : 0;
-}
-
-/* 0; 1: there is no such file; -1, having complained. */
-static int read_space(const char *path, struct space *space)
-{
-    struct iris_json *json = malloc(sizeof *json);
-    enum iris_json_token token = IRIS_JSON_ERROR;
-    int ret = -1;
-
-    if (access(path, F_OK) != 0 && errno == ENOENT) {
-        free(json);
-        return 1;
-    }
-    if (json == NULL || iris_i_json_open(json, path) != 0) {
-        fprintf(stderr, "iris-trace: %s\n", json ? json->error : "no memory");
-        free(json);
-        return -1;
-    }
-    if (iris_i_json_next(json) == IRIS_JSON_OBJECT) {
-        ret = 0;
-        while (ret == 0 && (token = iris_i_json_next(json)) == IRIS_JSON_KEY) {
-            ret = read_member(json, space);
-        }
-    }
-    if (ret != 0 || token != IRIS_JSON_OBJECT_END) {
-        iris_i_json_fail(json, "not what a program with Iris writes");
-        fprintf(stderr, "iris-trace: %s\n", json->error);
-        ret = -1;
-    }
-    iris_i_json_close(json);
-    free(json);
-    return ret;
-}
-
-static int read_rank(struct spaces *spaces, int rank)
-{
-    struct space space = {.rank = rank};
-    char path[PATH_MAX];
-    int ret;
-
-    snprintf(path, sizeof path, "%.3000s_rank_%d_heap_bases.json",
-             trace_options.bases, rank);
-    ret = read_space(path, &space);
-    if (ret != 0) {
-        return ret;
-    }
-    snprintf(path, sizeof path, "%.3000s_rank_%d_allocations.json",
-             trace_options.bases, rank);
-    if (read_space(path, &space) < 0 ||
-        grow((void **)&spaces->spaces, (size_t)spaces->count, sizeof space) !=
-            0) {
-        free(space.bases);
-        free(space.allocations);
-        return -1;
-    }
-    spaces->spaces[spaces->count++] = space;
-    return 0;
-}
-
-static int read_spaces(struct spaces *spaces)
-{
-    size_t num_ranks = 1;
-
-    for (size_t rank = 0; rank < num_ranks; rank++) {
-        if (read_rank(spaces, (int)rank) < 0) {
-            return -1;
-        }
-        if (spaces->count > 0 && spaces->spaces[0].num_bases > num_ranks) {
-            num_ranks = spaces->spaces[0].num_bases;
-        }
-    }
-    if (spaces->count == 0) {
-        fprintf(stderr,
-                "iris-trace resolve: there is no %s_rank_0_heap_bases.json; "
-                "name the files by --bases=PREFIX\n",
-                trace_options.bases);
-        return -1;
-    }
-    return 0;
-}
-
-static void free_spaces(struct spaces *spaces)
-{
-    for (int i = 0; i < spaces->count; i++) {
-        free(spaces->spaces[i].bases);
-        free(spaces->spaces[i].allocations);
-    }
-    free(spaces->spaces);
-}
-
-/* ---- Addresses ---- */
-
-static const struct allocation *allocation_at(const struct space *space,
-                                              uint64_t offset)
-{
-    for (size_t i = 0; i < space->num_allocations; i++) {
-        if (offset - space->allocations[i].offset <
-            space->allocations[i].bytes) {
-            return &space->allocations[i];
-        }
-    }
-    return NULL;
-}
-
-/* Whether the address is on a heap as this rank has them mapped. Without the
- * size of heaps the nearest base below it counts. Allocations are at the same
- * offsets on all ranks. */
-static int find(const struct space *space, uint64_t address,
-                struct place *place_p)
-{
-    int best = -1;
-
-    for (size_t i = 0; i < space->num_bases; i++) {
-        uint64_t offset = address - space->bases[i];
-
-        if (space->bases[i] == 0 || address < space->bases[i] ||
-            (space->heap_bytes != 0 && offset >= space->heap_bytes)) {
-            continue;
-        }
-        if (best < 0 || space->bases[i] > space->bases[best]) {
-            best = (int)i;
-        }
-    }
-    if (best < 0) {
-        return 0;
-    }
-    place_p->rank = best;
-    place_p->offset = address - space->bases[best];
-    place_p->allocation = allocation_at(space, place_p->offset);
-    place_p->is_own = place_p->offset < space->reserved_bytes;
-    return 1;
-}
-
-static void print_place(const struct place *place)
-{
-    const struct allocation *allocation = place->allocation;
-
     printf("rank %d, heap offset %llu", place->rank,
            (unsigned long long)place->offset);
     if (place->is_own) {
         printf(", the library's own");
-    } else if (allocation != NULL && allocation->name[0] != '\0') {
-        printf(", %s%s + %llu of %llu bytes", allocation->name,
-               allocation->is_freed ? " (freed since)" : "",
-               (unsigned long long)(place->offset - allocation->offset),
-               (unsigned long long)allocation->bytes);
-    } else if (allocation != NULL) {
-        printf(", %s at %llu + %llu of %llu bytes",
-               allocation->is_freed ? "freed allocation" : "allocation",
-               (unsigned long long)allocation->offset,
-               (unsigned long long)(place->offset - allocation->offset),
-               (unsigned long long)allocation->bytes);
+        return;
+    }
+    if (place->allocation == NULL) {
+        printf("%s", moment->is_known && space->num_allocations > 0
+                         ? ", where no allocation of the list was alive then"
+                         : "");
+        return;
+    }
+    printf(", ");
+    print_allocation(place, place->allocation);
+    if (place->other != NULL) {
+        printf(", or ");
+        print_allocation(place, place->other);
+        printf(" (the device's clock is exact to %lld ns)",
+               (long long)moment->error_ns);
+    }
+    if (place->num_others > 0) {
+        printf("; %d earlier allocation%s had this memory, too",
+               place->num_others, place->num_others == 1 ? "" : "s");
     }
 }
 
 /* Ranks of different processes may have different things at one address: all of
- * them are named. */
-static void resolve(const struct spaces *spaces, uint64_t address, int rank)
+ * them are named. An address that is only tried prints nothing unless it is on
+ * a heap. Returns how many places there are. */
+static int resolve(const struct trace_spaces *spaces, uint64_t address,
+                   int is_tried)
 {
-    struct place place, last = {.rank = -1};
+    static const struct trace_moment unknown;
+    struct trace_place place, last = {.rank = -1};
     int found = 0;
 
-    printf("0x%llx: ", (unsigned long long)address);
     for (int i = 0; i < spaces->count; i++) {
-        if ((rank >= 0 && spaces->spaces[i].rank != rank) ||
-            !find(&spaces->spaces[i], address, &place) ||
+        const struct trace_space *space = &spaces->spaces[i];
+
+        if ((trace_options.rank >= 0 && space->rank != trace_options.rank) ||
+            !trace_find_place(space, address, &unknown, &place) ||
             (place.rank == last.rank && place.offset == last.offset)) {
             continue;
         }
         if (found++ > 0) {
-            printf("; in rank %d's address space ", spaces->spaces[i].rank);
+            printf("; in rank %d's address space ", space->rank);
+        } else {
+            printf("0x%llx: ", (unsigned long long)address);
         }
-        print_place(&place);
+        print_place(space, &place, &unknown);
         last = place;
     }
-    printf("%s\n", found ? "" : "on no rank's heap");
+    if (found) {
+        printf("\n");
+    } else if (!is_tried) {
+        printf("0x%llx: on no rank's heap\n", (unsigned long long)address);
+    }
+    return found;
 }
 
 /* ---- What addresses come from ---- */
 
-/* The first number of a line that looks like an address, as profilers print
- * them; a line without one is passed on. */
-static int resolve_lines(const struct spaces *spaces, FILE *file)
+/* The next word of the line that is a number, from *at_p on: with 0x ahead, or
+ * without. 0: there is none. */
+static int next_number(const char **at_p, int with_0x, uint64_t *number_p)
+{
+    const char *at = *at_p;
+
+    while (*at != '\0') {
+        size_t prefix = at[0] == '0' && (at[1] == 'x' || at[1] == 'X') ? 2 : 0;
+        size_t digits = strspn(at + prefix, "0123456789abcdefABCDEF");
+        size_t word = prefix + digits;
+
+        while (isalnum((unsigned char)at[word]) || at[word] == '_') {
+            word++;
+        }
+        if (digits > 0 && word == prefix + digits && (prefix > 0) == with_0x) {
+            errno = 0;
+            *number_p = strtoull(at + prefix, NULL, 16);
+            *at_p = at + word;
+            if (errno == 0) {
+                return 1;
+            }
+        }
+        at += word > 0 ? word : 1;
+    }
+    return 0;
+}
+
+/* The first number of the line that is on a heap, those that say 0x first:
+ * sizes, line numbers and times may be ahead of it. */
+static int resolve_one_of(const struct trace_spaces *spaces, const char *line)
+{
+    uint64_t number;
+
+    for (int with_0x = 1; with_0x >= 0; with_0x--) {
+        const char *at = line;
+
+        while (next_number(&at, with_0x, &number)) {
+            if (resolve(spaces, number, 1)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Lines as profilers print them; one without an address is passed on. */
+static int resolve_lines(const struct trace_spaces *spaces, FILE *file)
 {
     char *line = NULL;
     size_t capacity = 0;
 
     while (getline(&line, &capacity, file) > 0) {
-        const char *at = strstr(line, "0x");
-        char *end;
-        uint64_t address;
+        const char *at = line;
+        uint64_t number;
 
-        at = at == NULL ? line : at;
-        while (isspace((unsigned char)*at)) {
-            at++;
+        if (resolve_one_of(spaces, line)) {
+            continue;
         }
-        errno = 0;
-        address = strtoull(at, &end, 16);
-        if (end == at || errno != 0) {
-            fputs(line, stdout);
+        if (next_number(&at, 1, &number)) {
+            (void)resolve(spaces, number, 0);
         } else {
-            resolve(spaces, address, trace_options.rank);
+            fputs(line, stdout);
         }
     }
     free(line);
     return 0;
 }
 
+/* What resolve_event() works with. */
+struct events {
+    const struct trace_spaces *spaces;
+    struct iris_trace_file file; /* of the first reading */
+};
+
 /* An event's address is the one that its rank used, on its own heap; whose
- * memory it meant is the target. */
+ * memory it meant is the target. Births and deaths in a rank's list are by the
+ * clock of its host, as events are, but for the error of the device's. */
 static int resolve_event(void *arg, const struct iris_event *event)
 {
-    const struct spaces *spaces = arg;
-    struct place place;
+    const struct events *events = arg;
+    const struct trace_spaces *spaces = events->spaces;
+    const struct trace_moment moment = {.is_known = !events->file.ticks,
+                                        .ns = event->ts_ns,
+                                        .error_ns =
+                                            events->file.device_error_ns > 0
+                                                ? events->file.device_error_ns
+                                                : 0};
+    struct trace_place place;
 
     if (event->address == 0 || strcmp(event->cat, "iris") != 0) {
         return 0;
     }
+    printf("%s by rank %d at 0x%llx: ", event->name, event->pid,
+           (unsigned long long)event->address);
     for (int i = 0; i < spaces->count; i++) {
-        if (spaces->spaces[i].rank == event->pid &&
-            find(&spaces->spaces[i], event->address, &place)) {
+        const struct trace_space *space = &spaces->spaces[i];
+
+        if (space->rank == event->pid &&
+            trace_find_place(space, event->address, &moment, &place)) {
             if (event->target_rank >= 0 && place.rank == event->pid) {
                 place.rank = event->target_rank;
             }
-            printf("%s by rank %d at 0x%llx: ", event->name, event->pid,
-                   (unsigned long long)event->address);
-            print_place(&place);
+            print_place(space, &place, &moment);
             printf("\n");
             return 0;
         }
     }
-    printf("%s by rank %d at 0x%llx: on no rank's heap\n", event->name,
-           event->pid, (unsigned long long)event->address);
+    printf("on no rank's heap\n");
     return 0;
 }
 
@@ -391,17 +213,29 @@ static int is_trace(const char *path)
            (length > 8 && strcmp(path + length - 8, ".json.gz") == 0);
 }
 
-static int resolve_file(const struct spaces *spaces, const char *path)
+/* The first reading says how exact times are, which files have at their end. */
+static int resolve_trace(const struct trace_spaces *spaces, const char *path)
 {
-    struct trace_figures figures = {.first_ns = INT64_MAX};
+    struct trace_figures figures = {.first_ns = INT64_MAX}, again = figures;
+    struct events events = {.spaces = spaces};
+    int ret = trace_read(path, &figures, NULL, NULL);
+
+    if (ret == 0) {
+        events.file = figures.file;
+        ret = trace_read(path, &again, resolve_event, &events);
+    }
+    trace_free(&figures);
+    trace_free(&again);
+    return ret;
+}
+
+static int resolve_file(const struct trace_spaces *spaces, const char *path)
+{
     FILE *file;
     int ret;
 
     if (is_trace(path)) {
-        ret = trace_read(path, &figures, resolve_event,
-                         (void *)(uintptr_t)spaces);
-        trace_free(&figures);
-        return ret;
+        return resolve_trace(spaces, path);
     }
     file = fopen(path, "re");
     if (file == NULL) {
@@ -415,14 +249,14 @@ static int resolve_file(const struct spaces *spaces, const char *path)
 
 int trace_resolve(void)
 {
-    struct spaces spaces = {0};
-    int ret = read_spaces(&spaces);
+    struct trace_spaces spaces = {0};
+    int ret = trace_spaces_read(&spaces);
 
     if (ret == 0) {
         ret = trace_options.num_files == 0
                   ? resolve_lines(&spaces, stdin)
                   : resolve_file(&spaces, trace_options.files[0]);
     }
-    free_spaces(&spaces);
+    trace_spaces_free(&spaces);
     return ret != 0 ? 1 : trace_close(stdout);
 }

@@ -209,6 +209,7 @@ static iris_status_t allocate(struct iris_heap *heap,
         }
         return undone(heap, status, call.status == IRIS_ERR_NO_MEMORY, plan);
     }
+    iris_i_heap_note_alloc(heap, offset);
     *ptr_p = (char *)heap->region.base + offset;
     return IRIS_OK;
 }

@@ -76,7 +76,7 @@ struct iris_heap {
     struct iris_deferred deferred;
     struct iris_heap_fence fence;
 
-    struct iris_heap_name *names;  /* of allocations (name.c) */
+    struct iris_heap_lives *lives; /* of allocations (name.c); NULL: none yet */
     struct iris_heap_freed *freed; /* NULL: none were */
     pthread_mutex_t names_lock;
 };
@@ -273,7 +273,7 @@ size_t iris_i_external_bytes_from(const struct iris_heap *heap, size_t offset);
 /* Forgets what is left; the backend unmaps it. */
 void iris_i_external_close(struct iris_heap *heap);
 
-/* ---- Names (name.c) ---- */
+/* ---- Names and lives (name.c) ---- */
 
 #define IRIS_NAME_BYTES 48
 
@@ -286,13 +286,16 @@ iris_status_t iris_i_heap_set_name(struct iris_heap *heap, const void *ptr,
 const char *iris_i_heap_describe(const struct iris_heap *heap, size_t start,
                                  char text[IRIS_NAME_BYTES + 4]);
 
-/* The allocation at `offset` is about to be freed. */
+/* All ranks have agreed on the allocation at `start`; the one at `offset` is
+ * about to be freed. */
+void iris_i_heap_note_alloc(struct iris_heap *heap, size_t start);
 void iris_i_heap_note_free(struct iris_heap *heap, size_t offset);
 void iris_i_heap_names_close(struct iris_heap *heap);
 
-/* Writes what is allocated to the file, whole or not at all. */
-iris_status_t iris_i_allocations_write(struct iris_heap *heap,
-                                       const char *path);
+/* Writes the allocations, live ones and the latest that were freed, to the
+ * file, whole or not at all. Times count from `start_ns` of this host. */
+iris_status_t iris_i_allocations_write(struct iris_heap *heap, const char *path,
+                                       int64_t start_ns);
 
 /* ---- Contents and files ---- */
 

@@ -121,9 +121,11 @@ static iris_status_t merge_files(iris_t *iris, const char *file)
     return status;
 }
 
-/* What iris-trace resolve needs. */
-static iris_status_t write_beside(iris_t *iris, const char *file)
+/* What iris-trace resolve needs, in the times of the trace. */
+static iris_status_t write_beside(iris_t *iris, const struct iris_trace *trace,
+                                  const char *file)
 {
+    int64_t start_ns = -iris_i_trace_host_ns(&trace->clock, 0);
     char prefix[PATH_MAX - 64], path[PATH_MAX];
     iris_status_t status;
 
@@ -132,8 +134,9 @@ static iris_status_t write_beside(iris_t *iris, const char *file)
     status = iris_i_bases_write(&iris->heap, prefix);
     snprintf(path, sizeof path, "%s_rank_%d_allocations.json", prefix,
              iris->log.rank);
-    return status == IRIS_OK ? iris_i_allocations_write(&iris->heap, path)
-                             : status;
+    return status == IRIS_OK
+               ? iris_i_allocations_write(&iris->heap, path, start_ns)
+               : status;
 }
 
 static iris_status_t export_trace(iris_t *iris, struct iris_trace *trace,
@@ -151,7 +154,7 @@ static iris_status_t export_trace(iris_t *iris, struct iris_trace *trace,
     rank_path(file, iris->log.rank, path);
     status = iris_i_trace_write(trace, path);
     if (status == IRIS_OK) {
-        status = write_beside(iris, file);
+        status = write_beside(iris, trace, file);
     }
     status = agree(iris, status, file, merge);
     if (status == IRIS_OK) {

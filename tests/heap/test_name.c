@@ -25,7 +25,7 @@ static int read_list(iris_t *iris, char *text, size_t bytes)
 
     snprintf(path, sizeof path, "%s/list_%d.json", harness_folder(),
              iris_rank(iris));
-    CHECK_OK(iris_i_allocations_write(&iris->heap, path));
+    CHECK_OK(iris_i_allocations_write(&iris->heap, path, 0));
     file = fopen(path, "re");
     CHECK(file != NULL);
     length = fread(text, 1, bytes - 1, file);
@@ -51,7 +51,8 @@ static int named(iris_t *iris, void *arg)
     CHECK_OK(iris_name(iris, outbox, NULL));
     CHECK(read_list(iris, text, sizeof text) == 0);
     snprintf(expected, sizeof expected,
-             "{\"offset\": %zu, \"bytes\": 512, \"name\": \"in\\u0022box\"},",
+             "{\"offset\": %zu, \"bytes\": 512, \"name\": \"in\\u0022box\", "
+             "\"born_ns\": ",
              offset);
     CHECK(strstr(text, expected) != NULL);
     CHECK(strstr(text, "outbox") == NULL);

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What an address was: the files of heap bases and allocations of a program.
+ */
+#include "config.h"
+
+#include "trace_places.h"
+
+#include "trace.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_RANKS 4096
+
+/* ---- Reading the files ---- */
+
+static int grow(void **array, size_t count, size_t size)
+{
+    void *more;
+
+    if ((count & (count - 1)) != 0) { /* there is space to the next power */
+        return 0;
+    }
+    more = realloc(*array, (count == 0 ? 1 : 2 * count) * size);
+    if (more == NULL) {
+        return -1;
+    }
+    *array = more;
+    return 0;
+}
+
+static int read_bases(struct iris_json *json, struct trace_space *space)
+{
+    enum iris_json_token token;
+
+    while ((token = iris_i_json_next(json)) == IRIS_JSON_STRING ||
+           token == IRIS_JSON_NUMBER) {
+        if (space->num_bases == MAX_RANKS ||
+            grow((void **)&space->bases, space->num_bases,
+                 sizeof *space->bases) != 0) {
+            return -1;
+        }
+        space->bases[space->num_bases++] = strtoull(json->text, NULL, 0);
+    }
+    return token == IRIS_JSON_ARRAY_END ? 0 : -1;
+}
+
+static int64_t time_of(const char *text)
+{
+    int64_t ns = strtoll(text, NULL, 10);
+
+    return ns > TRACE_ALWAYS    ? TRACE_ALWAYS
+           : ns < -TRACE_ALWAYS ? -TRACE_ALWAYS
+                                : ns;
+}
+
+static int read_allocation(struct iris_json *json, struct trace_space *space,
+                           int is_freed)
+{
+    struct trace_allocation one = {.is_freed = is_freed,
+                                   .born_ns = -TRACE_ALWAYS,
+                                   .died_ns = TRACE_ALWAYS};
+    enum iris_json_token token;
+    char key[32];
+
+    while ((token = iris_i_json_next(json)) == IRIS_JSON_KEY) {
+        snprintf(key, sizeof key, "%.31s", json->text);
+        token = iris_i_json_next(json);
+        if (strcmp(key, "offset") == 0) {
+            one.offset = strtoull(json->text, NULL, 0);
+        } else if (strcmp(key, "bytes") == 0) {
+            one.bytes = strtoull(json->text, NULL, 0);
+        } else if (strcmp(key, "born_ns") == 0) {
+            one.born_ns = time_of(json->text);
+        } else if (strcmp(key, "died_ns") == 0) {
+            one.died_ns = time_of(json->text);
+        } else if (strcmp(key, "name") == 0) {
+            snprintf(one.name, sizeof one.name, "%.63s", json->text);
+        }
+        if (iris_i_json_skip(json, token) == IRIS_JSON_ERROR) {
+            return -1;
+        }
+    }
+    if (token != IRIS_JSON_OBJECT_END ||
+        grow((void **)&space->allocations, space->num_allocations,
+             sizeof one) != 0) {
+        return -1;
+    }
+    space->allocations[space->num_allocations++] = one;
+    return 0;
+}
+
+static int read_allocations(struct iris_json *json, struct trace_space *space,
+                            int is_freed)
+{
+    enum iris_json_token token;
+
+    while ((token = iris_i_json_next(json)) == IRIS_JSON_OBJECT) {
+        if (read_allocation(json, space, is_freed) != 0) {
+            return -1;
+        }
+    }
+    return token == IRIS_JSON_ARRAY_END ? 0 : -1;
+}
+
+static int read_member(struct iris_json *json, struct trace_space *space)
+{
+    enum iris_json_token token;
+    char key[32];
+
+    snprintf(key, sizeof key, "%.31s", json->text);
+    token = iris_i_json_next(json);
+    if (strcmp(key, "heap_bases") == 0 && token == IRIS_JSON_ARRAY) {
+        return read_bases(json, space);
+    }
+    if (strcmp(key, "allocations") == 0 && token == IRIS_JSON_ARRAY) {
+        return read_allocations(json, space, 0);
+    }
+    if (strcmp(key, "freed") == 0 && token == IRIS_JSON_ARRAY) {
+        return read_allocations(json, space, 1);
+    }
+    if (strcmp(key, "rank") == 0) {
+        space->rank = (int)strtol(json->text, NULL, 10);
+    } else if (strcmp(key, "heap_bytes") == 0) {
+        space->heap_bytes = strtoull(json->text, NULL, 0);
+    } else if (strcmp(key, "reserved_bytes") == 0) {
+        space->reserved_bytes = strtoull(json->text, NULL, 0);
+    }
+    return iris_i_json_skip(json, token) == IRIS_JSON_ERROR ? -1 : 0;
+}
+
+/* 0; 1: there is no such file; -1, having complained. */
+static int read_space(const char *path, struct trace_space *space)
+{
+    struct iris_json *json = malloc(sizeof *json);
+    enum iris_json_token token = IRIS_JSON_ERROR;
+    int ret = -1;
+
+    if (access(path, F_OK) != 0 && errno == ENOENT) {
+        free(json);
+        return 1;
+    }
+    if (json == NULL || iris_i_json_open(json, path) != 0) {
+        fprintf(stderr, "iris-trace: %s\n", json ? json->error : "no memory");
+        free(json);
+        return -1;
+    }
+    if (iris_i_json_next(json) == IRIS_JSON_OBJECT) {
+        ret = 0;
+        while (ret == 0 && (token = iris_i_json_next(json)) == IRIS_JSON_KEY) {
+            ret = read_member(json, space);
+        }
+    }
+    if (ret != 0 || token != IRIS_JSON_OBJECT_END) {
+        iris_i_json_fail(json, "not what a program with Iris writes");
+        fprintf(stderr, "iris-trace: %s\n", json->error);
+        ret = -1;
+    }
+    iris_i_json_close(json);
+    free(json);
+    return ret;
+}
+
+static int compare_allocations(const void *left, const void *right)
+{
+    const struct trace_allocation *a = left, *b = right;
+
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static void sort_allocations(struct trace_space *space)
+{
+    uint64_t most = 0;
+
+    if (space->num_allocations > 1) {
+        qsort(space->allocations, space->num_allocations,
+              sizeof *space->allocations, compare_allocations);
+    }
+    for (size_t i = 0; i < space->num_allocations; i++) {
+        struct trace_allocation *one = &space->allocations[i];
+
+        one->bytes = one->bytes < UINT64_MAX - one->offset
+                         ? one->bytes
+                         : UINT64_MAX - one->offset;
+        most =
+            one->offset + one->bytes > most ? one->offset + one->bytes : most;
+        one->most_end = most;
+    }
+}
+
+static int read_rank(struct trace_spaces *spaces, int rank)
+{
+    struct trace_space space = {.rank = rank};
+    char path[PATH_MAX];
+    int ret;
+
+    snprintf(path, sizeof path, "%.3000s_rank_%d_heap_bases.json",
+             trace_options.bases, rank);
+    ret = read_space(path, &space);
+    if (ret != 0) {
+        return ret;
+    }
+    snprintf(path, sizeof path, "%.3000s_rank_%d_allocations.json",
+             trace_options.bases, rank);
+    if (read_space(path, &space) < 0 ||
+        grow((void **)&spaces->spaces, (size_t)spaces->count, sizeof space) !=
+            0) {
+        free(space.bases);
+        free(space.allocations);
+        return -1;
+    }
+    sort_allocations(&space);
+    spaces->spaces[spaces->count++] = space;
+    return 0;
+}
+
+int trace_spaces_read(struct trace_spaces *spaces)
+{
+    size_t num_ranks = 1;
+
+    for (size_t rank = 0; rank < num_ranks; rank++) {
+        if (read_rank(spaces, (int)rank) < 0) {
+            return -1;
+        }
+        if (spaces->count > 0 && spaces->spaces[0].num_bases > num_ranks) {
+            num_ranks = spaces->spaces[0].num_bases;
+        }
+    }
+    if (spaces->count == 0) {
+        fprintf(stderr,
+                "iris-trace resolve: there is no %s_rank_0_heap_bases.json; "
+                "name the files by --bases=PREFIX\n",
+                trace_options.bases);
+        return -1;
+    }
+    return 0;
+}
+
+void trace_spaces_free(struct trace_spaces *spaces)
+{
+    for (int i = 0; i < spaces->count; i++) {
+        free(spaces->spaces[i].bases);
+        free(spaces->spaces[i].allocations);
+    }
+    free(spaces->spaces);
+}
+
+/* ---- Addresses ---- */
+
+/* How long before its birth or after its death that is; 0: it was alive. */
+static int64_t distance(const struct trace_allocation *one, int64_t ns)
+{
+    return ns < one->born_ns   ? one->born_ns - ns
+           : ns > one->died_ns ? ns - one->died_ns
+                               : 0;
+}
+
+/* Takes an allocation that has had the place into account. */
+static void consider(const struct trace_allocation *one,
+                     const struct trace_moment *moment,
+                     struct trace_place *place)
+{
+    const struct trace_allocation *best = place->allocation;
+
+    if (!moment->is_known) { /* the latest */
+        place->num_others += best != NULL;
+        if (best == NULL || one->born_ns > best->born_ns ||
+            (one->born_ns == best->born_ns && !one->is_freed)) {
+            place->allocation = one;
+        }
+        return;
+    }
+    if (distance(one, moment->ns) > moment->error_ns) {
+        return;
+    }
+    if (best == NULL ||
+        distance(one, moment->ns) < distance(best, moment->ns)) {
+        place->allocation = one;
+        place->other = best;
+    } else {
+        place->other = one;
+    }
+}
+
+static void find_allocation(const struct trace_space *space,
+                            const struct trace_moment *moment,
+                            struct trace_place *place)
+{
+    size_t low = 0, high = space->num_allocations;
+
+    while (low < high) { /* the first that begins behind the place */
+        size_t middle = low + (high - low) / 2;
+
+        if (space->allocations[middle].offset <= place->offset) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    while (low > 0 && space->allocations[low - 1].most_end > place->offset) {
+        const struct trace_allocation *one = &space->allocations[--low];
+
+        if (place->offset - one->offset < one->bytes) {
+            consider(one, moment, place);
+        }
+    }
+}
+
+int trace_find_place(const struct trace_space *space, uint64_t address,
+                     const struct trace_moment *moment,
+                     struct trace_place *place_p)
+{
+    int best = -1;
+
+    for (size_t i = 0; i < space->num_bases; i++) {
+        uint64_t offset = address - space->bases[i];
+
+        if (space->bases[i] == 0 || address < space->bases[i] ||
+            (space->heap_bytes != 0 && offset >= space->heap_bytes)) {
+            continue;
+        }
+        if (best < 0 || space->bases[i] > space->bases[best]) {
+            best = (int)i;
+        }
+    }
+    if (best < 0) {
+        return 0;
+    }
+    *place_p = (struct trace_place){.rank = best,
+                                    .offset = address - space->bases[best]};
+    place_p->is_own = place_p->offset < space->reserved_bytes;
+    find_allocation(space, moment, place_p);
+    return 1;
+}
