@@ -115,10 +115,12 @@ address=$(head -n 1 "$tmp/addresses" | cut -d ' ' -f 2)
 printf 'line 12: size 0x40 of %s\nat abc 0x7 to %s\n17 %s\nno 0x10 here\n17 cd\n' \
     "$address" "$address" "${address#0x}" >"$tmp/lines"
 check "resolve lines with several numbers" $tool resolve -b "$put" -r 1 "$tmp/lines"
-[ "$(grep -c "^$address: rank 1, heap offset" "$tmp/out")" = 3 ] &&
-    grep -q "^0x10: on no rank's heap$" "$tmp/out" &&
-    grep -q '^17 cd$' "$tmp/out" ||
-    { echo "FAILED: resolve takes the wrong number of a line"; failed=1; }
+if [ "$(grep -c "^$address: rank 1, heap offset" "$tmp/out")" != 3 ] ||
+    ! grep -q "^0x10: on no rank's heap$" "$tmp/out" ||
+    ! grep -q '^17 cd$' "$tmp/out"; then
+    echo "FAILED: resolve takes the wrong number of a line"
+    failed=1
+fi
 
 # Memory that was allocated again and again belongs to who had it then.
 check "reused compiles" build_own reused
@@ -131,6 +133,26 @@ grep '^store by rank 0' "$tmp/out" | head -n 1 | grep -o '0x[0-9a-f]*' >"$tmp/on
 check "resolve a reused address" $tool resolve -b "$tmp/reused" -r 0 "$tmp/one"
 grep -q 'owner_199 (freed since) .*; 199 earlier allocations had this' "$tmp/out" ||
     { echo "FAILED: no word of earlier owners"; failed=1; }
+
+# Every byte is in the matrix, from the rank that had it to the one that got it,
+# and in the schedule: with a put's or get's signal of 8 bytes where there is one.
+check "moves compiles" build_own moves
+moved() { # KIND FROM_0_TO_1 FROM_1_TO_0
+    check "moves: $1" "$tmp/moves" "$1" "$tmp/moves.json"
+    check "moves: $1, summary" $tool summary "$tmp/moves.json"
+    [ "$(tail -n 2 "$tmp/out" | tr -s ' ')" = " 0 0 $2
+ 1 $3 0" ] || { echo "FAILED: $1: not the matrix $2, $3"; failed=1; }
+    check "moves: $1, schedule" \
+        $tool export -f goal -o "$tmp/moves.goal" "$tmp/moves.json"
+    [ "$(awk '/^rank/ { rank = $2 } /: (send|recv) / { sum[$2 rank] += $3 }
+        END { print sum["send0"], sum["recv1"], sum["send1"], sum["recv0"] }' \
+        "$tmp/moves.goal")" = "$2 $2 $3 $3" ] ||
+        { echo "FAILED: $1: the schedule has other bytes"; failed=1; }
+}
+moved puts 2568 2568
+moved gets 8 2568
+moved stream 2560 256
+moved collectives 4680 4720
 
 # Upstream's own form: cycles, and no more fields than its schema has.
 for rank in 0 1; do
@@ -153,6 +175,19 @@ assert [e["ts"] for e in events if e["ph"] == "X"] == [0, 100], events
 check "upstream's summary" $tool summary "$tmp/up.json"
 grep -q "the trace does not say how exact its clocks are" "$tmp/out" ||
     { echo "FAILED: a summary invents how exact clocks are"; failed=1; }
+python3 - "$tmp/loads.json" <<'END'
+import json, sys
+def event(name, ts):
+    return {"name": name, "cat": "iris", "ph": "X", "ts": ts, "dur": 1,
+            "pid": 0, "tid": "t", "args": {"target_rank": 1,
+                                           "payload_size": 7}}
+json.dump({"traceEvents": [event("load", 1), event("store", 2),
+                           event("load", 3), event("atomic_add", 4)]},
+          open(sys.argv[1], "w"))
+END
+check "summary of loads" $tool summary "$tmp/loads.json"
+[ "$(tail -n 2 "$tmp/out" | tr -s ' ')" = " 0 0 14
+ 1 14 0" ] || { echo "FAILED: loads go the wrong way in the matrix"; failed=1; }
 refused "files of two kinds" "one kind" \
     $tool merge -o "$tmp/x.json" "$tmp/up_rank0.json" "${put}_rank1.json"
 

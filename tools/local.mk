@@ -13,7 +13,8 @@ iris_probe_LDADD = libiris.la
 EXTRA_DIST += %D%/probe.awk
 bin_PROGRAMS += iris-trace
 iris_trace_SOURCES = %D%/iris-trace.c %D%/json.c %D%/json.h %D%/trace.h \
-	%D%/trace_figures.c %D%/trace_goal.c %D%/trace_places.c \
-	%D%/trace_places.h %D%/trace_report.c %D%/trace_resolve.c \
+	%D%/trace_figures.c %D%/trace_goal.c %D%/trace_messages.c \
+	%D%/trace_messages.h %D%/trace_places.c %D%/trace_places.h \
+	%D%/trace_report.c %D%/trace_resolve.c \
 	%D%/trace_summary.c
 iris_trace_LDADD = libirisi.la

@@ -46,7 +46,7 @@ struct trace_figures {
     struct iris_trace_file file;
     struct trace_rows events;
     struct trace_rows kernels;
-    struct trace_pair *matrix; /* from rank to rank */
+    struct trace_pair *matrix; /* data from rank to rank */
     int num_ranks;
     struct trace_wait top[TRACE_TOP]; /* the longest first */
     int num_top;
@@ -67,6 +67,9 @@ uint64_t trace_percentile(const struct trace_row *row, int percent);
 
 /* Nanoseconds of what the file has: upstream's cycles are 10 ns. */
 double trace_us(const struct trace_figures *figures, uint64_t ns);
+
+/* Whether it is a kernel's run. */
+int trace_is_run(const struct iris_event *event);
 
 /* Whether it is a wait, of a kernel or on a stream. */
 int trace_is_wait(const struct iris_event *event);

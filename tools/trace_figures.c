@@ -6,6 +6,8 @@
 
 #include "trace.h"
 
+#include "trace/transfers.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -139,12 +141,29 @@ static int grow_matrix(struct trace_figures *figures, int num_ranks)
     return 0;
 }
 
+static int add_transfer(void *arg, const struct iris_transfer_of *transfer)
+{
+    struct trace_figures *figures = arg;
+    int most = transfer->from > transfer->to ? transfer->from : transfer->to;
+    struct trace_pair *pair;
+
+    if (most >= MAX_RANKS) {
+        return 0;
+    }
+    if (most >= figures->num_ranks && grow_matrix(figures, most + 1) != 0) {
+        return -1;
+    }
+    pair = &figures->matrix[transfer->from * figures->num_ranks + transfer->to];
+    pair->count++;
+    pair->bytes += transfer->bytes;
+    return 0;
+}
+
 static int add_to_matrix(struct trace_figures *figures,
                          const struct iris_event *event)
 {
     int most =
         event->pid > event->target_rank ? event->pid : event->target_rank;
-    struct trace_pair *pair;
 
     if (event->pid < 0 || most >= MAX_RANKS) {
         return 0;
@@ -152,14 +171,14 @@ static int add_to_matrix(struct trace_figures *figures,
     if (most >= figures->num_ranks && grow_matrix(figures, most + 1) != 0) {
         return -1;
     }
-    if (event->target_rank >= 0 && !trace_is_wait(event)) {
-        pair =
-            &figures
-                 ->matrix[event->pid * figures->num_ranks + event->target_rank];
-        pair->count++;
-        pair->bytes += event->payload;
-    }
-    return 0;
+    return iris_i_transfers(event, add_transfer, figures);
+}
+
+int trace_is_run(const struct iris_event *event)
+{
+    return strcmp(event->cat, "iris_kernel") == 0 ||
+           (strcmp(event->name, "kernel") == 0 &&
+            strcmp(event->cat, "iris_host") == 0); /* before 2026-12 */
 }
 
 int trace_is_wait(const struct iris_event *event)
@@ -211,8 +230,7 @@ static int take_event(void *arg, const struct iris_event *event)
         figures->last_ns = event->ts_ns + event->dur_ns;
     }
     ret = add_to(&figures->events, event->name, event->cat, event);
-    if (strcmp(event->name, "kernel") == 0 &&
-        strcmp(event->cat, "iris_host") == 0) {
+    if (trace_is_run(event)) {
         ret |= add_to(&figures->kernels, event->kernel, "run", event);
     } else if (event->kernel[0] != '\0' && strcmp(event->cat, "iris") == 0 &&
                trace_is_wait(event)) {

@@ -1,31 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
  * iris-trace export: the messages of a trace as a schedule in the GOAL language
- * of LogGOPSim (Hoefler, Siebert and Lumsdaine, ICPP 2009).
+ * of LogGOPSim (Hoefler, Siebert and Lumsdaine, ICPP 2009). trace_messages.c
+ * has what a message is.
  */
 #include "config.h"
 
 #include "trace.h"
-
-#include "trace/flows.h"
+#include "trace_messages.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* One end of a message, or what a rank calculates before it. */
-struct item {
-    int rank;
-    char tid[20]; /* what of one track comes in order */
-    int64_t ns;
-    int is_send;
-    int peer;
-    uint64_t bytes;
-    uint64_t tag;
-};
-
 static int compare_items(const void *left, const void *right)
 {
-    const struct item *a = left, *b = right;
+    const struct trace_item *a = left, *b = right;
 
     if (a->rank != b->rank) {
         return a->rank - b->rank;
@@ -36,119 +25,119 @@ static int compare_items(const void *left, const void *right)
     return (a->tag > b->tag) - (a->tag < b->tag);
 }
 
-static int take(void *arg, const struct iris_event *event)
+/* ---- Printing ---- */
+
+/* One rank's part of the items, in the order of time. */
+struct part {
+    FILE *file;
+    const struct trace_item *items;
+    long count;
+};
+
+static int is_same_batch(const struct trace_item *a, const struct trace_item *b)
 {
-    return iris_i_flows_add(arg, event);
+    return a->batch != 0 && a->batch == b->batch;
 }
 
-static struct item item_of(const struct iris_flow_end *at)
+/* The latest item of the same track that is no part of the same step; -1. */
+static long before(const struct part *part, long i)
 {
-    struct item item = {.rank = at->pid, .ns = at->ns};
+    const struct trace_item *item = &part->items[i];
 
-    memcpy(item.tid, at->tid, sizeof item.tid);
-    return item;
-}
-
-/* Every wait whose signal is known is a message from the one to the other. */
-static struct item *list_messages(const struct iris_flows *flows,
-                                  size_t *count_p)
-{
-    struct item *items = malloc((2 * flows->waits.count + 1) * sizeof *items);
-    size_t count = 0;
-
-    for (size_t i = 0; items != NULL && i < flows->waits.count; i++) {
-        const struct iris_flow_point *wait = &flows->waits.points[i];
-        const struct iris_flow_point *signal =
-            iris_i_flows_signal_of(flows, wait);
-
-        if (signal == NULL || signal->at.pid == wait->at.pid) {
-            continue;
-        }
-        items[count] = item_of(&signal->at);
-        items[count].is_send = 1;
-        items[count].peer = wait->at.pid;
-        items[count + 1] = item_of(&wait->at);
-        items[count + 1].peer = signal->at.pid;
-        items[count].bytes = items[count + 1].bytes = signal->bytes;
-        items[count].tag = items[count + 1].tag = count / 2 + 1;
-        count += 2;
-    }
-    if (items != NULL && count > 1) {
-        qsort(items, count, sizeof *items, compare_items);
-    }
-    *count_p = count;
-    return items;
-}
-
-/* The latest item of the same track, or -1. */
-static long before(const struct item *items, long first, long i)
-{
-    for (long k = i - 1; k >= first; k--) {
-        if (strcmp(items[k].tid, items[i].tid) == 0) {
+    for (long k = i - 1; k >= 0; k--) {
+        if (strcmp(part->items[k].tid, item->tid) == 0 &&
+            !is_same_batch(&part->items[k], item)) {
             return k;
         }
     }
     return -1;
 }
 
-/* Labels: l<2 * i> is what item i waits for in time, l<2 * i + 1> itself. */
-static void print_item(FILE *file, const struct item *items, long first, long i)
+/* Item i waits for item `last` and for all that is one step with that. */
+static void print_requires(const struct part *part, long i, long last)
 {
-    const struct item *item = &items[i];
-    long last = before(items, first, i);
-    long label = 2 * (i - first);
-    int64_t gap = last < 0 ? 0 : item->ns - items[last].ns;
+    const struct trace_item *step = &part->items[last];
 
-    fprintf(file, "l%ld: calc %lld\n", label, (long long)(gap > 0 ? gap : 0));
-    fprintf(file, "l%ld: %s %llub %s %d tag %llu\n", label + 1,
-            item->is_send ? "send" : "recv", (unsigned long long)item->bytes,
-            item->is_send ? "to" : "from", item->peer,
-            (unsigned long long)item->tag);
-    fprintf(file, "l%ld requires l%ld\n", label + 1, label);
-    if (last >= 0) {
-        fprintf(file, "l%ld requires l%ld\n", label, 2 * (last - first) + 1);
+    fprintf(part->file, "l%ld requires l%ld\n", 2 * i, 2 * last + 1);
+    for (long k = last - 1; k >= 0; k--) {
+        if (strcmp(part->items[k].tid, step->tid) != 0) {
+            continue;
+        }
+        if (!is_same_batch(&part->items[k], step)) {
+            break;
+        }
+        fprintf(part->file, "l%ld requires l%ld\n", 2 * i, 2 * k + 1);
     }
 }
 
-static void print_goal(FILE *file, const struct item *items, long count,
+/* Labels: l<2 * i> is what item i waits for in time, l<2 * i + 1> itself. An
+ * item without a track is done by the network: it waits for nothing. */
+static void print_item(const struct part *part, long i)
+{
+    const struct trace_item *item = &part->items[i];
+    long last = item->tid[0] == '\0' ? -1 : before(part, i);
+    int64_t gap = last < 0 ? 0 : item->ns - part->items[last].ns;
+
+    fprintf(part->file, "l%ld: calc %lld\n", 2 * i,
+            (long long)(gap > 0 ? gap : 0));
+    fprintf(part->file, "l%ld: %s %llub %s %d tag %llu\n", 2 * i + 1,
+            item->is_send ? "send" : "recv", (unsigned long long)item->bytes,
+            item->is_send ? "to" : "from", item->peer,
+            (unsigned long long)item->tag);
+    fprintf(part->file, "l%ld requires l%ld\n", 2 * i + 1, 2 * i);
+    if (last >= 0) {
+        print_requires(part, i, last);
+    }
+}
+
+static void print_goal(FILE *file, const struct trace_items *items,
                        int num_ranks)
 {
-    long i = 0;
+    size_t first = 0;
 
     fprintf(file, "num_ranks %d\n", num_ranks);
     for (int rank = 0; rank < num_ranks; rank++) {
-        long first = i;
+        struct part part = {file, items->items + first, 0};
 
         fprintf(file, "\nrank %d {\n", rank);
-        for (; i < count && items[i].rank == rank; i++) {
-            print_item(file, items, first, i);
+        while (first < items->count && items->items[first].rank == rank) {
+            print_item(&part, part.count++);
+            first++;
         }
-        if (i == first) {
+        if (part.count == 0) {
             fprintf(file, "l0: calc 0\n");
         }
         fprintf(file, "}\n");
     }
 }
 
-static int write_goal(const struct iris_flows *flows, int num_ranks)
+static int write_goal(struct trace_messages *messages, int num_ranks)
 {
-    size_t count;
-    struct item *items = list_messages(flows, &count);
-    FILE *file = items == NULL ? NULL : trace_open();
+    struct trace_items items = {0};
+    FILE *file =
+        trace_messages_list(messages, &items) != 0 ? NULL : trace_open();
     int ret = 1;
 
     if (file != NULL) {
-        print_goal(file, items, (long)count, num_ranks);
+        if (items.count > 1) {
+            qsort(items.items, items.count, sizeof *items.items, compare_items);
+        }
+        print_goal(file, &items, num_ranks);
         ret = trace_close(file);
     }
-    free(items);
+    free(items.items);
     return ret;
+}
+
+static int take(void *arg, const struct iris_event *event)
+{
+    return trace_messages_add(arg, event);
 }
 
 int trace_export(void)
 {
     struct trace_figures figures = {.first_ns = INT64_MAX};
-    struct iris_flows flows;
+    struct trace_messages messages;
     int ret;
 
     if (trace_options.format == NULL ||
@@ -159,15 +148,14 @@ int trace_export(void)
                 trace_options.format == NULL ? "" : trace_options.format);
         return 2;
     }
-    ret = iris_i_flows_open(&flows);
+    ret = trace_messages_open(&messages);
     if (ret == 0) {
-        ret = trace_read(trace_options.files[0], &figures, take, &flows);
+        ret = trace_read(trace_options.files[0], &figures, take, &messages);
     }
     if (ret == 0) {
-        iris_i_flows_sort(&flows);
-        ret = write_goal(&flows, figures.num_ranks);
+        ret = write_goal(&messages, figures.num_ranks);
     }
-    iris_i_flows_close(&flows);
+    trace_messages_close(&messages);
     trace_free(&figures);
     return ret == 0 ? 0 : 1;
 }

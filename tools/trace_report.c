@@ -70,7 +70,7 @@ static short row_of(const struct trace_figures *figures,
  * where nothing else is. */
 static int is_around(const struct iris_event *event)
 {
-    return strcmp(event->name, "kernel") == 0;
+    return trace_is_run(event);
 }
 
 static int draw(void *arg, const struct iris_event *event)

@@ -38,8 +38,10 @@ static void print_matrix(const struct trace_figures *figures)
     int shown =
         figures->num_ranks < MATRIX_RANKS ? figures->num_ranks : MATRIX_RANKS;
 
-    printf("\nbytes, from the rank at the left to or from the one above%s\n%8s",
-           shown < figures->num_ranks ? " (the first 16)" : "", "");
+    printf(
+        "\nbytes of data that went from the rank at the left to the one above%s"
+        "\n%8s",
+        shown < figures->num_ranks ? " (the first 16)" : "", "");
     for (int to = 0; to < shown; to++) {
         printf(" %12d", to);
     }

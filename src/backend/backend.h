@@ -106,6 +106,7 @@ struct iris_launch {
     unsigned block;
     const void *args; /* copied before the slot returns */
     bool own;         /* the library's: all its waits are the library's */
+    uint64_t call;    /* id of the host's event of the call; 0: none */
 };
 
 /* Where an address is. */

@@ -265,6 +265,7 @@ void iris_i_cpu_job_begin(struct iris_cpu_job *job,
         .kernel = job->kernel->name,
         .grid = job->grid,
         .block = job->block,
+        .value = job->call,
     };
     iris_i_hooks_before(job->params->hooks, event);
     job->event = event->id;

@@ -43,7 +43,8 @@ struct iris_cpu_job {
     uint32_t grid;
     uint32_t block;
     const void *args;
-    uint64_t event; /* id of the host's event of this run; 0: none */
+    uint64_t call;  /* of the launch: id of the host's event; 0: none */
+    uint64_t event; /* the same of this run */
     bool own;       /* all its waits are the library's */
     /* When its waits end with IRIS_ERR_TIMEOUT, since whoever waits for the
      * stream runs it and so cannot say when it is time; 0: never. */

@@ -290,6 +290,7 @@ iris_status_t iris_i_sim_launch(struct iris_stream *base,
         .block = launch->block,
         .args = launch->args,
         .own = launch->own,
+        .call = launch->call,
     };
 
     return launch->kernel->cpu_entry != NULL

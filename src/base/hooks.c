@@ -10,7 +10,7 @@
 #include "base/log.h"
 
 /* Ids of runs have this bit. */
-#define FIRST_RUN (UINT64_C(1) << 63)
+#define FIRST_RUN (UINT64_C(1) << 52)
 
 /* What is counted first is there when the count is seen; what is uncounted last
  * is not called in vain. */

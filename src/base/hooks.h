@@ -19,7 +19,8 @@
 /* What happens on the host. */
 enum iris_host_op {
     IRIS_HOST_LAUNCH,        /* the call: kernel, grid, block, stream */
-    IRIS_HOST_KERNEL,        /* its run on the CPU, from who runs it */
+    IRIS_HOST_KERNEL,        /* its run on the CPU, from the thread that runs
+                              * it; value: the id of the launch's event, or 0 */
     IRIS_HOST_SYNCHRONIZE,   /* stream */
     IRIS_HOST_COPY,          /* address, source, bytes, stream, target_rank */
     IRIS_HOST_SET,           /* address, bytes, value, stream */
@@ -32,15 +33,17 @@ enum iris_host_op {
     IRIS_HOST_BROADCAST,     /* address, bytes, group, target_rank: the root */
     IRIS_HOST_GROUP_CREATE,  /* after it group */
     IRIS_HOST_GROUP_DESTROY, /* group */
-    IRIS_HOST_COLLECTIVE,    /* address, source, bytes, group, stream; kernel is
-                              * the public call's name */
+    IRIS_HOST_COLLECTIVE,    /* address, source, bytes, group, stream, count,
+                              * type, value: a broadcast's root; kernel is the
+                              * public call's name */
 };
 
 /* One of them. What does not apply is 0 or NULL, a rank -1. */
 struct iris_host_event {
     uint64_t id; /* of the operation, from 1 in each context, a kernel's run
-                  * from 2^63 + 1: before and after have the same;
-                  * iris_i_hooks_before() sets it */
+                  * from 2^52 + 1, so that all are exact as numbers of JSON:
+                  * before and after have the same; iris_i_hooks_before() sets
+                  * it */
     enum iris_host_op op;
     int after;            /* 1: it has happened, or failed */
     iris_status_t status; /* then: what it returned */
@@ -56,6 +59,8 @@ struct iris_host_event {
     size_t bytes;
     uint64_t value;
     iris_cmp_t cmp;
+    size_t count;     /* elements */
+    const char *type; /* their type's name */
 };
 
 /* One that watches. Its functions are called from any thread, several at once;

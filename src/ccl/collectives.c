@@ -6,6 +6,8 @@
 
 #include "ccl/ccl.h"
 
+#include <iris/constants.h>
+
 /* A workspace has one stream at a time. Another may take it over once the host
  * knows that the last one's work is done. */
 static iris_status_t use_workspace(iris_t *iris,
@@ -73,7 +75,10 @@ static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
                                     .kernel = call->name,
                                     .address = call->out,
                                     .source = call->in,
-                                    .bytes = call->bytes};
+                                    .bytes = call->work_bytes,
+                                    .value = (uint64_t)call->root,
+                                    .count = call->count,
+                                    .type = iris_dtype_name(call->dtype)};
 
     iris_i_hooks_before(&iris->hooks, &event);
     return iris_i_hooks_after(&iris->hooks, &event, enqueue(iris, call));

@@ -58,13 +58,14 @@ const int64_t *iris_i_queue_context(const struct iris_queue *queue)
 
 static iris_status_t launch(struct iris_queue *queue,
                             const struct iris_launch_request *request,
-                            iris_stream_t *stream)
+                            iris_stream_t *stream, uint64_t call)
 {
     struct iris_launch launch = {.kernel = request->kernel,
                                  .grid = request->grid,
                                  .block = request->block,
                                  .args = request->args,
-                                 .own = request->own};
+                                 .own = request->own,
+                                 .call = call};
     iris_status_t status = iris_i_stream_resolve(queue, stream, &stream);
 
     if (status == IRIS_OK) {
@@ -91,5 +92,5 @@ iris_status_t iris_i_launch(struct iris_queue *queue,
 
     iris_i_hooks_before(queue->hooks, &event);
     return iris_i_hooks_after(queue->hooks, &event,
-                              launch(queue, request, stream));
+                              launch(queue, request, stream, event.id));
 }

@@ -95,6 +95,7 @@ static const struct field arg_fields[] = {
     FIELD("held", INT, held),
     FIELD("launch", U64, launch),
     FIELD("kernel", TEXT, kernel),
+    FIELD("members", TEXT, members),
     {NULL, TEXT, 0, 0},
 };
 

@@ -7,6 +7,8 @@
 
 #include "trace/json.h"
 
+#define IRIS_EVENT_MEMBERS 512
+
 /* One event. What it does not have is 0 or empty, ranks -1. Times are 2^61 ns
  * at most, on either side of 0, and durations are not negative: readers may add
  * and subtract a few of them. */
@@ -29,6 +31,7 @@ struct iris_event {
     int held;   /* a wait that ended so */
     uint64_t launch;
     char kernel[64];
+    char members[IRIS_EVENT_MEMBERS]; /* of a collective: ranks, "0-3,6" */
     const char *raw; /* as it is in the file, until the next one */
     size_t raw_bytes;
     size_t ts_begin, ts_end; /* where in `raw` the number of "ts" is */

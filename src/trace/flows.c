@@ -16,7 +16,6 @@ struct iris_flow_put {
     int64_t program_id;
     uint64_t launch;
     int target;
-    uint64_t bytes;
     struct iris_flow_end at;
 };
 
@@ -75,14 +74,12 @@ static int add_signal(struct iris_flows *flows, const struct iris_event *event,
     struct iris_flow_put *put = put_of(flows, event);
 
     point->rank = event->target_rank;
-    point->bytes = event->payload;
     point->at = end_at(event, event->ts_ns);
     point->put.pid = -1;
     if (put->at.tid[0] != '\0' && put->at.pid == event->pid &&
         put->launch == event->launch && put->program_id == event->program_id &&
         put->target == event->target_rank) {
         point->put = put->at;
-        point->bytes += put->bytes;
         put->at.tid[0] = '\0'; /* the next signal is not this put's */
     }
     return append(&flows->signals, point);
@@ -103,7 +100,6 @@ int iris_i_flows_add(struct iris_flows *flows, const struct iris_event *event)
         put->program_id = event->program_id;
         put->launch = event->launch;
         put->target = event->target_rank;
-        put->bytes = event->payload;
         put->at = end_at(event, event->ts_ns);
     }
     if (event->signal && event->has_offset) {

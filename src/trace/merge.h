@@ -15,7 +15,7 @@ struct iris_merge_report {
     uint64_t joined; /* waits whose signal is known */
     uint64_t early;  /* of these, that ended before their signal began */
     int64_t worst_early_ns;
-    int64_t clock_error_ns;  /* the files' worst, between ranks; -1: not known */
+    int64_t clock_error_ns; /* the files' worst, between ranks; -1: not known */
     int64_t device_error_ns; /* and to the devices */
     char error[320];
 };

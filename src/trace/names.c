@@ -92,7 +92,50 @@ const char *iris_i_trace_event_name(struct iris_trace *trace, int event,
     return text;
 }
 
-const char *iris_i_trace_call_name(const struct iris_trace_call *call)
+/* The peer whose heap that is on, as this rank has it mapped; -1: nobody's. */
+static int peer_at(const struct iris_heap *heap, const void *address)
+{
+    for (int rank = 0; rank < heap->log->num_ranks; rank++) {
+        if (rank != heap->log->rank && heap->bases[rank] != 0 &&
+            (uint64_t)(uintptr_t)address - (uint64_t)heap->bases[rank] <
+                heap->region.bytes) {
+            return rank;
+        }
+    }
+    return -1;
+}
+
+int iris_i_trace_target(const struct iris_trace *trace,
+                        const struct iris_trace_call *call)
+{
+    const struct iris_heap *heap = &trace->iris->heap;
+    int rank = call->event.target_rank;
+
+    if (rank >= 0 || call->user != 0 ||
+        (call->event.op != IRIS_HOST_COPY && call->event.op != IRIS_HOST_SET)) {
+        return rank;
+    }
+    rank = peer_at(heap, call->event.address);
+    return rank >= 0 || call->event.op == IRIS_HOST_SET
+               ? rank
+               : peer_at(heap, call->event.source);
+}
+
+static const char *copy_name(const struct iris_trace *trace,
+                             const struct iris_trace_call *call)
+{
+    int target = iris_i_trace_target(trace, call);
+
+    if (target < 0 || target == trace->iris->log.rank) {
+        return "host copy";
+    }
+    return peer_at(&trace->iris->heap, call->event.address) >= 0
+               ? "put on stream"
+               : "get on stream";
+}
+
+static const char *plain_name(const struct iris_trace *trace,
+                              const struct iris_trace_call *call)
 {
     switch (call->event.op) {
     case IRIS_HOST_LAUNCH:
@@ -102,7 +145,7 @@ const char *iris_i_trace_call_name(const struct iris_trace_call *call)
     case IRIS_HOST_SYNCHRONIZE:
         return "synchronize";
     case IRIS_HOST_COPY:
-        return "host copy";
+        return copy_name(trace, call);
     case IRIS_HOST_SET:
         return "host set";
     case IRIS_HOST_SIGNAL:
@@ -127,6 +170,33 @@ const char *iris_i_trace_call_name(const struct iris_trace_call *call)
         return "collective";
     }
     return "call";
+}
+
+/* Names that a program chose may be of any length. */
+void iris_i_trace_call_name(const struct iris_trace *trace,
+                            const struct iris_trace_call *call,
+                            char text[IRIS_TRACE_CALL_BYTES])
+{
+    const char *plain = plain_name(trace, call);
+    const char *kernel =
+        call->kernel == 0 ? "" : trace->kernels[call->kernel - 1];
+
+    switch (call->event.op) {
+    case IRIS_HOST_KERNEL:
+        snprintf(text, IRIS_TRACE_CALL_BYTES, "%.100s", kernel);
+        break;
+    case IRIS_HOST_LAUNCH:
+        snprintf(text, IRIS_TRACE_CALL_BYTES, "launch %.100s", kernel);
+        break;
+    case IRIS_HOST_COLLECTIVE:
+        kernel += strncmp(kernel, "iris_", 5) == 0 ? 5 : 0;
+        kernel += strncmp(kernel, "ccl_", 4) == 0 ? 4 : 0;
+        snprintf(text, IRIS_TRACE_CALL_BYTES, "%.60s %zu %.20s", kernel,
+                 call->event.count, call->event.type);
+        break;
+    default:
+        snprintf(text, IRIS_TRACE_CALL_BYTES, "%s", plain);
+    }
 }
 
 static iris_status_t set_name(struct iris_trace *trace, int event,

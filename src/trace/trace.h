@@ -45,7 +45,8 @@ struct iris_trace_call {
     int64_t begin_ns;
     int64_t end_ns; /* 0: it has not ended */
     struct iris_host_event event;
-    uint32_t kernel; /* its name's number, in place of event.kernel */
+    uint32_t kernel;  /* its name's number, in place of event.kernel */
+    uint32_t members; /* of a collective's group: that text's number */
     uint32_t thread;
     int user; /* an event of the program's own: its id; else 0 */
 };
@@ -122,7 +123,16 @@ uint32_t iris_i_trace_kernel(struct iris_trace *trace, const char *name);
 /* What the event of that id is called; `text` is for those without a name. */
 const char *iris_i_trace_event_name(struct iris_trace *trace, int event,
                                     char text[IRIS_TRACE_NAME_BYTES]);
-const char *iris_i_trace_call_name(const struct iris_trace_call *call);
+/* What a call is called in the trace: "all_reduce 4096 f32". */
+#define IRIS_TRACE_CALL_BYTES 128
+void iris_i_trace_call_name(const struct iris_trace *trace,
+                            const struct iris_trace_call *call,
+                            char text[IRIS_TRACE_CALL_BYTES]);
+
+/* The rank whose memory a call reads or writes beside this rank's own, also by
+ * a pointer of iris_as_remote(); -1: none. */
+int iris_i_trace_target(const struct iris_trace *trace,
+                        const struct iris_trace_call *call);
 
 /* ---- Clocks (clock.c) ---- */
 

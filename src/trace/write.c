@@ -9,7 +9,7 @@
 
 #include <iris/device/record.h>
 
-#include "trace/out.h"
+#include "trace/writer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,66 +20,42 @@
 /* How often the counter of bytes to a peer is written, at most. */
 #define COUNTER_NS 20000
 #define CUS_PER_XCC 256
-#define MAX_TRACKS (16 * CUS_PER_XCC)
 
-/* Bytes that went to or came from one peer. */
-struct peer {
-    uint64_t bytes;
-    uint64_t written; /* what the last counter said */
-    int64_t next_ns;
-};
-
-struct writer {
-    struct iris_trace *trace;
-    struct iris_out *out;
-    struct peer *peers;
-    int64_t last_ns; /* the latest time there was */
-    uint64_t num_device, num_calls, dropped;
-    int is_first;                         /* no event has been written */
-    unsigned char seen[MAX_TRACKS];       /* tracks that have their name */
-    unsigned char seen_hosts[MAX_TRACKS]; /* the same of host threads */
-};
-
-static void begin_event(struct writer *writer)
+void iris_i_writer_begin(struct iris_writer *writer)
 {
     iris_i_out_print(writer->out, "%s\n", writer->is_first ? "" : ",");
     writer->is_first = 0;
 }
 
-static int own_rank(const struct writer *writer)
-{
-    return writer->trace->iris->log.rank;
-}
-
 /* ---- Names of processes and tracks ---- */
 
-static void write_process(struct writer *writer)
+static void write_process(struct iris_writer *writer)
 {
-    begin_event(writer);
+    iris_i_writer_begin(writer);
     iris_i_out_print(writer->out,
                      "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,"
                      "\"args\":{\"name\":\"Rank %d\"}},\n"
                      "{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%d,"
                      "\"args\":{\"sort_index\":%d}}",
-                     own_rank(writer), own_rank(writer), own_rank(writer),
-                     own_rank(writer));
+                     iris_i_writer_rank(writer), iris_i_writer_rank(writer),
+                     iris_i_writer_rank(writer), iris_i_writer_rank(writer));
 }
 
-static void name_track(struct writer *writer, unsigned char *seen,
-                       const char *track, const char *name)
+void iris_i_writer_name_track(struct iris_writer *writer, unsigned char *seen,
+                              const char *track, const char *name)
 {
     if (*seen) {
         return;
     }
     *seen = 1;
-    begin_event(writer);
+    iris_i_writer_begin(writer);
     iris_i_out_print(writer->out,
                      "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,"
                      "\"tid\":\"%s\",\"args\":{\"name\":\"%s\"}}",
-                     own_rank(writer), track, name);
+                     iris_i_writer_rank(writer), track, name);
 }
 
-static void track_of(struct writer *writer, unsigned xcc, unsigned cu,
+static void track_of(struct iris_writer *writer, unsigned xcc, unsigned cu,
                      char track[32])
 {
     char name[64];
@@ -90,14 +66,14 @@ static void track_of(struct writer *writer, unsigned xcc, unsigned cu,
     } else {
         snprintf(name, sizeof name, "XCC %u, CU %u", xcc, cu);
     }
-    name_track(writer, &writer->seen[(xcc * CUS_PER_XCC + cu) % MAX_TRACKS],
-               track, name);
+    iris_i_writer_name_track(
+        writer, &writer->seen[(xcc * CUS_PER_XCC + cu) % IRIS_WRITER_TRACKS],
+        track, name);
 }
 
 /* ---- Times and bytes ---- */
 
-/* "ph", "ts" and "dur"; what has not ended is an instant. */
-static void write_times(struct writer *writer, int64_t begin, int64_t end)
+void iris_i_writer_times(struct iris_writer *writer, int64_t begin, int64_t end)
 {
     iris_i_out_print(writer->out,
                      "\"ph\":\"%s\",\"ts\":", end > begin ? "X" : "i");
@@ -111,15 +87,15 @@ static void write_times(struct writer *writer, int64_t begin, int64_t end)
     writer->last_ns = begin > writer->last_ns ? begin : writer->last_ns;
 }
 
-static void write_counter(struct writer *writer, int rank, int64_t ns)
+static void write_counter(struct iris_writer *writer, int rank, int64_t ns)
 {
-    struct peer *peer = &writer->peers[rank];
+    struct iris_writer_peer *peer = &writer->peers[rank];
 
-    begin_event(writer);
+    iris_i_writer_begin(writer);
     iris_i_out_print(writer->out,
                      "{\"name\":\"bytes with rank %d\",\"cat\":\"iris\","
                      "\"ph\":\"C\",\"pid\":%d,\"ts\":",
-                     rank, own_rank(writer));
+                     rank, iris_i_writer_rank(writer));
     iris_i_out_us(writer->out, ns);
     iris_i_out_print(writer->out, ",\"args\":{\"bytes\":%llu}}",
                      (unsigned long long)peer->bytes);
@@ -127,12 +103,11 @@ static void write_counter(struct writer *writer, int rank, int64_t ns)
     peer->next_ns = ns + COUNTER_NS;
 }
 
-/* Counts what goes to or comes from another rank. */
-static void count_bytes(struct writer *writer, int rank, uint64_t bytes,
-                        int64_t ns)
+void iris_i_writer_count_bytes(struct iris_writer *writer, int rank,
+                               uint64_t bytes, int64_t ns)
 {
     if (rank < 0 || rank >= writer->trace->iris->log.num_ranks ||
-        rank == own_rank(writer) || bytes == 0) {
+        rank == iris_i_writer_rank(writer) || bytes == 0) {
         return;
     }
     writer->peers[rank].bytes += bytes;
@@ -141,7 +116,7 @@ static void count_bytes(struct writer *writer, int rank, uint64_t bytes,
     }
 }
 
-static void write_last_counters(struct writer *writer)
+static void write_last_counters(struct iris_writer *writer)
 {
     for (int rank = 0; rank < writer->trace->iris->log.num_ranks; rank++) {
         if (writer->peers[rank].bytes != writer->peers[rank].written) {
@@ -164,7 +139,7 @@ static int is_signal(uint64_t what)
 }
 
 /* What we know beyond upstream's schema. */
-static void write_own(struct writer *writer,
+static void write_own(struct iris_writer *writer,
                       const struct iris_trace_chunk *chunk, size_t i)
 {
     const struct iris_trace *trace = writer->trace;
@@ -191,7 +166,7 @@ static void write_own(struct writer *writer,
     }
 }
 
-static void write_args(struct writer *writer,
+static void write_args(struct iris_writer *writer,
                        const struct iris_trace_chunk *chunk, size_t i)
 {
     static const struct {
@@ -219,7 +194,7 @@ static void write_args(struct writer *writer,
     iris_i_out_print(writer->out, "}}");
 }
 
-static void write_operation(struct writer *writer,
+static void write_operation(struct iris_writer *writer,
                             const struct iris_trace_chunk *chunk, size_t i)
 {
     struct iris_trace *trace = writer->trace;
@@ -230,7 +205,7 @@ static void write_operation(struct writer *writer,
 
     track_of(writer, (unsigned)iris_i_trace_at(chunk, IRIS_TRACE_XCC_ID, i),
              (unsigned)iris_i_trace_at(chunk, IRIS_TRACE_CU_ID, i), track);
-    begin_event(writer);
+    iris_i_writer_begin(writer);
     iris_i_out_print(writer->out, "{\"name\":");
     iris_i_out_string(
         writer->out,
@@ -240,13 +215,14 @@ static void write_operation(struct writer *writer,
         writer->out, ",\"cat\":\"iris\",\"pid\":%d,\"tid\":\"%s\",",
         (int)iris_i_trace_at(chunk, IRIS_TRACE_CUR_RANK, i), track);
     end = end == 0 ? 0 : iris_i_trace_device_ns(&trace->clock, end);
-    write_times(writer, begin, end == begin ? begin + 1 : end);
+    iris_i_writer_times(writer, begin, end == begin ? begin + 1 : end);
     write_args(writer, chunk, i);
-    count_bytes(writer, (int)iris_i_trace_at(chunk, IRIS_TRACE_TARGET_RANK, i),
-                (uint64_t)iris_i_trace_at(chunk, IRIS_TRACE_PAYLOAD, i), begin);
+    iris_i_writer_count_bytes(
+        writer, (int)iris_i_trace_at(chunk, IRIS_TRACE_TARGET_RANK, i),
+        (uint64_t)iris_i_trace_at(chunk, IRIS_TRACE_PAYLOAD, i), begin);
 }
 
-static iris_status_t write_operations(struct writer *writer)
+static iris_status_t write_operations(struct iris_writer *writer)
 {
     struct iris_trace_chunk chunk;
     iris_status_t status = iris_i_trace_chunk_open(writer->trace, &chunk);
@@ -267,88 +243,9 @@ static iris_status_t write_operations(struct writer *writer)
     return status;
 }
 
-/* ---- Calls of the host ---- */
-
-static void write_pointer(struct writer *writer, const char *name,
-                          const void *pointer)
-{
-    if (pointer != NULL) {
-        iris_i_out_print(writer->out, ",\"%s\":\"0x%llx\"", name,
-                         (unsigned long long)(uintptr_t)pointer);
-    }
-}
-
-static void write_call_args(struct writer *writer,
-                            const struct iris_trace_call *call)
-{
-    const struct iris_host_event *event = &call->event;
-
-    iris_i_out_print(writer->out, ",\"args\":{\"id\":%llu,\"status\":%d",
-                     (unsigned long long)event->id, (int)event->status);
-    if (call->kernel != 0) {
-        iris_i_out_print(writer->out, ",\"kernel\":");
-        iris_i_out_string(writer->out,
-                          writer->trace->kernels[call->kernel - 1]);
-    }
-    if (event->grid != 0) {
-        iris_i_out_print(writer->out, ",\"grid\":%u,\"block\":%u", event->grid,
-                         event->block);
-    }
-    if (event->target_rank >= 0) {
-        iris_i_out_print(writer->out, ",\"target_rank\":%d",
-                         event->target_rank);
-    }
-    if (event->bytes != 0) {
-        iris_i_out_print(writer->out, ",\"payload_size\":%zu", event->bytes);
-    }
-    if (event->op == IRIS_HOST_SIGNAL || event->op == IRIS_HOST_WAIT) {
-        iris_i_out_print(writer->out, ",\"value\":\"0x%llx\"",
-                         (unsigned long long)event->value);
-    }
-    write_pointer(writer, "address", event->address);
-    write_pointer(writer, "source", event->source);
-    write_pointer(writer, "stream", event->stream);
-    write_pointer(writer, "group", event->group);
-    iris_i_out_print(writer->out, "}}");
-}
-
-/* A kernel's run is on the track of the thread that runs its workgroups. */
-static void write_call(struct writer *writer,
-                       const struct iris_trace_call *call)
-{
-    const struct iris_trace_clock *clock = &writer->trace->clock;
-    int64_t begin = iris_i_trace_host_ns(clock, call->begin_ns);
-    char text[IRIS_TRACE_NAME_BYTES], track[32], name[64];
-
-    if (call->user == 0 && call->event.op == IRIS_HOST_KERNEL) {
-        track_of(writer, 0, call->thread, track);
-    } else {
-        snprintf(track, sizeof track, "host_%u", call->thread);
-        snprintf(name, sizeof name, "host, thread %u", call->thread);
-        name_track(writer, &writer->seen_hosts[call->thread % MAX_TRACKS],
-                   track, name);
-    }
-    begin_event(writer);
-    iris_i_out_print(writer->out, "{\"name\":");
-    iris_i_out_string(writer->out, call->user != 0
-                                       ? iris_i_trace_event_name(
-                                             writer->trace, call->user, text)
-                                       : iris_i_trace_call_name(call));
-    iris_i_out_print(writer->out, ",\"cat\":\"%s\",\"pid\":%d,\"tid\":\"%s\",",
-                     call->user != 0 ? "iris_user" : "iris_host",
-                     own_rank(writer), track);
-    write_times(writer, begin,
-                call->end_ns == 0 ? 0
-                                  : iris_i_trace_host_ns(clock, call->end_ns));
-    write_call_args(writer, call);
-    if (call->event.op == IRIS_HOST_COPY && call->user == 0) {
-        count_bytes(writer, call->event.target_rank, call->event.bytes, begin);
-    }
-}
-
 /* ---- About the file ---- */
 
-static void write_command_line(struct writer *writer)
+static void write_command_line(struct iris_writer *writer)
 {
     char text[1024];
     FILE *file = fopen("/proc/self/cmdline", "re");
@@ -385,7 +282,7 @@ static void write_fields(struct iris_out *out)
     iris_i_out_print(out, "}");
 }
 
-static void write_metadata(struct writer *writer)
+static void write_metadata(struct iris_writer *writer)
 {
     const struct iris_trace *trace = writer->trace;
     const iris_t *iris = trace->iris;
@@ -434,7 +331,7 @@ iris_status_t iris_i_trace_fail_write(const struct iris_trace *trace,
             : "choose another file");
 }
 
-static void count(struct writer *writer, uint64_t device)
+static void count(struct iris_writer *writer, uint64_t device)
 {
     const struct iris_trace *trace = writer->trace;
     uint64_t calls = atomic_load(&trace->num_calls);
@@ -451,7 +348,7 @@ static void count(struct writer *writer, uint64_t device)
     }
 }
 
-static iris_status_t write_all(struct writer *writer, const char *path)
+static iris_status_t write_all(struct iris_writer *writer, const char *path)
 {
     iris_status_t status;
     int error;
@@ -460,8 +357,8 @@ static iris_status_t write_all(struct writer *writer, const char *path)
     iris_i_out_print(writer->out, "{\"traceEvents\":[");
     write_process(writer);
     status = write_operations(writer);
-    for (uint64_t i = 0; i < writer->num_calls; i++) {
-        write_call(writer, &writer->trace->calls[i]);
+    if (status == IRIS_OK) {
+        status = iris_i_writer_calls(writer);
     }
     write_last_counters(writer);
     write_metadata(writer);
@@ -473,7 +370,7 @@ static iris_status_t write_all(struct writer *writer, const char *path)
 
 iris_status_t iris_i_trace_write(struct iris_trace *trace, const char *path)
 {
-    struct writer *writer = calloc(1, sizeof *writer);
+    struct iris_writer *writer = calloc(1, sizeof *writer);
     uint64_t device = 0;
     iris_status_t status = iris_i_trace_count(trace, &device);
 

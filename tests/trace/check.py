@@ -40,6 +40,10 @@ def slice_of(index, flow, at_end):
     return index.get((flow["pid"], flow["tid"], ts), [])
 
 
+def key_of(arrow):
+    return arrow["cat"], arrow["id"]
+
+
 def check_arrows(events):
     begins, ends, starts = {}, {}, {}
     for event in events:
@@ -50,13 +54,13 @@ def check_arrows(events):
             end = ts + nanoseconds(event["dur"])
             ends.setdefault(place + (end,), []).append(event)
         elif event["ph"] == "s":
-            assert event["id"] not in starts, "two arrows of one id"
-            starts[event["id"]] = event
+            assert key_of(event) not in starts, "two arrows of one id"
+            starts[key_of(event)] = event
     arrows = [event for event in events if event["ph"] == "f"]
     assert len(arrows) == len(starts)
     joined = 0
     for arrow in arrows:
-        start = starts[arrow["id"]]
+        start = starts[key_of(arrow)]
         assert start["ts"] <= arrow["ts"], f"backwards: {start} {arrow}"
         if arrow["name"] != "signal":
             continue
@@ -70,6 +74,36 @@ def check_arrows(events):
         assert len(pairs) == 1, f"not a pair: {start} {arrow}"
         joined += 1
     return joined
+
+
+def numbers_of(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [number for item in value for number in numbers_of(item)]
+    return [value] if isinstance(value, int) else []
+
+
+def check_kernels(events):
+    """Kernels' runs are on tracks of streams, under their kernels' names, and
+    an arrow comes to each from its launch."""
+    assert all(abs(number) < 2 ** 53 for number in numbers_of(events))
+    runs = [event for event in events if event.get("cat") == "iris_kernel"]
+    launches = {(event["pid"], nanoseconds(event["ts"])): event
+                for event in events if event["name"].startswith("launch ")}
+    starts = {key_of(event): event for event in events
+              if event["ph"] == "s" and event["cat"] == "iris_launch"}
+    ends = {(event["pid"], event["tid"], event["ts"]): event
+            for event in events
+            if event["ph"] == "f" and event["cat"] == "iris_launch"}
+    assert runs and len(ends) == len(starts)
+    for run in runs:
+        assert run["name"] == run["args"]["kernel"], run
+        assert run["tid"].startswith("stream_"), run
+        arrow = starts[key_of(ends[run["pid"], run["tid"], run["ts"]])]
+        launch = launches[arrow["pid"], nanoseconds(arrow["ts"])]
+        assert arrow["tid"] == launch["tid"] and run["pid"] == launch["pid"]
+        assert launch["name"] == "launch " + run["name"], (launch, run)
 
 
 def check_counts(trace, path, observed):
@@ -99,7 +133,8 @@ def main():
     joined = check_arrows(events)
     check_counts(trace, path, observed)
     names = {event["name"] for event in events}
-    assert {"process_name", "thread_name", "launch", "kernel"} <= names
+    assert {"process_name", "thread_name"} <= names
+    check_kernels(events)
     print(f"{len(events)} events, {joined} waits joined")
 
 

@@ -85,9 +85,10 @@ static int look(void *arg, const struct iris_event *event)
     seen->adds += strcmp(event->name, "atomic_add") == 0;
     seen->waits += strcmp(event->name, "wait") == 0;
     seen->spans += strcmp(event->name, "my \"phase\"") == 0;
-    seen->flows += event->ph == 'f';
+    seen->flows += event->ph == 'f' && strcmp(event->cat, "iris_flow") == 0;
     seen->counters += event->ph == 'C';
-    seen->calls += strcmp(event->cat, "iris_host") == 0;
+    seen->calls += strcmp(event->cat, "iris_host") == 0 ||
+                   strcmp(event->cat, "iris_kernel") == 0;
     seen->held += event->held;
     seen->without_end += event->ph == 'i';
     return 0;

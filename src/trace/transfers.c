@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which bytes an event of a trace moved, from which rank to which.
+ */
+#include "config.h"
+
+#include "trace/transfers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_RANKS 4096
+
+struct visit {
+    int (*each)(void *arg, const struct iris_transfer_of *transfer);
+    void *arg;
+};
+
+static int is_any(const char *name, const char *const *names)
+{
+    while (*names != NULL && strcmp(name, *names) != 0) {
+        names++;
+    }
+    return *names != NULL;
+}
+
+int iris_i_is_fetch(const struct iris_event *event)
+{
+    static const char *const names[] = {"load", "get", "get on stream",
+                                        "host broadcast", NULL};
+
+    return is_any(event->name, names);
+}
+
+int iris_i_is_collective(const struct iris_event *event)
+{
+    return event->members[0] != '\0';
+}
+
+static int moves_nothing(const struct iris_event *event)
+{
+    static const char *const names[] = {"wait", "wait on stream", "barrier",
+                                        NULL};
+
+    return event->target_rank < 0 || event->pid < 0 ||
+           is_any(event->name, names);
+}
+
+/* ---- Collectives ---- */
+
+/* Calls for each rank of a list such as "0-3,6"; how many there are. */
+static int each_member(const char *members, void (*call)(void *arg, int rank),
+                       void *arg)
+{
+    int count = 0;
+    char *end;
+
+    while (*members != '\0' && count < MAX_RANKS) {
+        long first = strtol(members, &end, 10), last = first;
+
+        if (*end == '-') {
+            last = strtol(end + 1, &end, 10);
+        }
+        for (; first >= 0 && first <= last && count < MAX_RANKS; first++) {
+            call(arg, (int)first);
+            count++;
+        }
+        if (end == members) {
+            break;
+        }
+        members = end + (*end == ',');
+    }
+    return count;
+}
+
+struct members {
+    int own_rank;
+    int own; /* place of that; -1: it is no member */
+    int count;
+    int ranks[MAX_RANKS];
+};
+
+static void add_member(void *arg, int rank)
+{
+    struct members *members = arg;
+
+    members->own = rank == members->own_rank ? members->count : members->own;
+    members->ranks[members->count++] = rank;
+}
+
+/* Bytes of the part that is the member's. */
+static uint64_t share(uint64_t bytes, int count, int member)
+{
+    return bytes / (uint64_t)count +
+           ((uint64_t)member < bytes % (uint64_t)count);
+}
+
+static uint64_t sent_to(const struct iris_event *event,
+                        const struct members *members, int to)
+{
+    if (strcmp(event->kernel, "iris_all_reduce") == 0) {
+        return share(event->payload, members->count, to) +
+               share(event->payload, members->count, members->own);
+    }
+    return strcmp(event->kernel, "iris_ccl_broadcast") == 0 &&
+                   event->target_rank != event->pid
+               ? 0
+               : event->payload;
+}
+
+static int visit_collective(const struct iris_event *event,
+                            const struct visit *visit)
+{
+    struct members *members = malloc(sizeof *members);
+    int ret = 0;
+
+    if (members == NULL) {
+        return -1;
+    }
+    members->own_rank = event->pid;
+    members->own = -1;
+    members->count = 0;
+    each_member(event->members, add_member, members);
+    for (int i = 0; ret == 0 && members->own >= 0 && i < members->count; i++) {
+        const struct iris_transfer_of one = {event->pid, members->ranks[i],
+                                             sent_to(event, members, i)};
+
+        if (i != members->own && one.bytes != 0) {
+            ret = visit->each(visit->arg, &one);
+        }
+    }
+    free(members);
+    return ret;
+}
+
+int iris_i_transfers(const struct iris_event *event,
+                     int (*each)(void *arg,
+                                 const struct iris_transfer_of *transfer),
+                     void *arg)
+{
+    const struct visit visit = {each, arg};
+    struct iris_transfer_of one = {event->pid, event->target_rank,
+                                   event->payload};
+
+    if (event->ph != 'X' && event->ph != 'i') {
+        return 0;
+    }
+    if (iris_i_is_collective(event)) {
+        return visit_collective(event, &visit);
+    }
+    if (moves_nothing(event)) {
+        return 0;
+    }
+    if (iris_i_is_fetch(event)) {
+        one.from = event->target_rank;
+        one.to = event->pid;
+    }
+    return each(arg, &one);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls of the host in one rank's file, kernels' runs on the CPU, and arrows
+ * from the ones to the others.
+ */
+#include "config.h"
+
+#include "trace/writer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static int is_run(const struct iris_trace_call *call)
+{
+    return call->user == 0 && call->event.op == IRIS_HOST_KERNEL;
+}
+
+/* ---- Tracks ---- */
+
+/* Streams are numbered as they come; the last number is for all others. */
+static unsigned stream_of(struct iris_writer *writer, const void *stream)
+{
+    unsigned i = 0;
+
+    while (i < writer->num_streams && writer->streams[i] != stream) {
+        i++;
+    }
+    if (i == writer->num_streams && i < IRIS_WRITER_STREAMS) {
+        writer->streams[writer->num_streams++] = stream;
+    }
+    return i;
+}
+
+/* A kernel's run is on the track of its stream, a call on that of its thread.
+ */
+static void call_track(struct iris_writer *writer,
+                       const struct iris_trace_call *call, char track[32])
+{
+    char name[64];
+    unsigned number;
+
+    if (is_run(call)) {
+        number = stream_of(writer, call->event.stream);
+        snprintf(track, 32, "stream_%u", number);
+        snprintf(name, sizeof name, "stream %u%s", number,
+                 call->event.stream == writer->trace->iris->queue.streams
+                     ? ", the default"
+                     : "");
+        iris_i_writer_name_track(writer, &writer->seen_streams[number], track,
+                                 name);
+    } else {
+        snprintf(track, 32, "host_%u", call->thread);
+        snprintf(name, sizeof name, "host, thread %u", call->thread);
+        iris_i_writer_name_track(
+            writer, &writer->seen_hosts[call->thread % IRIS_WRITER_TRACKS],
+            track, name);
+    }
+}
+
+/* ---- Arrows from launches to runs ---- */
+
+static int compare_ids(const void *left, const void *right)
+{
+    const struct iris_trace_call *const *a = left, *const *b = right;
+
+    return ((*a)->event.id > (*b)->event.id) -
+           ((*a)->event.id < (*b)->event.id);
+}
+
+static iris_status_t list_launches(struct iris_writer *writer)
+{
+    const struct iris_trace *trace = writer->trace;
+    size_t count = 0;
+
+    writer->launches =
+        malloc((writer->num_calls + 1) * sizeof *writer->launches);
+    if (writer->launches == NULL) {
+        return iris_i_fail(&trace->iris->log, IRIS_ERR_NO_MEMORY,
+                           "no memory to write the trace");
+    }
+    for (uint64_t i = 0; i < writer->num_calls; i++) {
+        if (trace->calls[i].user == 0 &&
+            trace->calls[i].event.op == IRIS_HOST_LAUNCH) {
+            writer->launches[count++] = &trace->calls[i];
+        }
+    }
+    qsort(writer->launches, count, sizeof *writer->launches, compare_ids);
+    writer->num_launches = count;
+    return IRIS_OK;
+}
+
+/* One end of an arrow. Its id is the run's number, with the rank above it: in
+ * merged traces ranks must not share any. */
+static void write_end(struct iris_writer *writer, const char *phase,
+                      uint64_t id, const struct iris_trace_call *at)
+{
+    char track[32];
+
+    call_track(writer, at, track);
+    iris_i_writer_begin(writer);
+    iris_i_out_print(writer->out,
+                     "{\"name\":\"launch\",\"cat\":\"iris_launch\","
+                     "\"ph\":\"%s\",\"id\":%llu,\"pid\":%d,\"tid\":\"%s\","
+                     "\"ts\":",
+                     phase, (unsigned long long)id, iris_i_writer_rank(writer),
+                     track);
+    iris_i_out_us(writer->out,
+                  iris_i_trace_host_ns(&writer->trace->clock, at->begin_ns));
+    iris_i_out_print(writer->out, phase[0] == 'f' ? ",\"bp\":\"e\"}" : "}");
+}
+
+static void write_arrow(struct iris_writer *writer,
+                        const struct iris_trace_call *run)
+{
+    const struct iris_trace_call key = {.event = {.id = run->event.value}};
+    const struct iris_trace_call *wanted = &key, **launch;
+    uint64_t id = (run->event.id & UINT32_MAX) |
+                  (uint64_t)iris_i_writer_rank(writer) << 32;
+
+    launch = bsearch(&wanted, writer->launches, writer->num_launches,
+                     sizeof *writer->launches, compare_ids);
+    if (launch != NULL) {
+        write_end(writer, "s", id, *launch);
+        write_end(writer, "f", id, run);
+    }
+}
+
+/* ---- Calls ---- */
+
+static void write_pointer(struct iris_writer *writer, const char *name,
+                          const void *pointer)
+{
+    if (pointer != NULL) {
+        iris_i_out_print(writer->out, ",\"%s\":\"0x%llx\"", name,
+                         (unsigned long long)(uintptr_t)pointer);
+    }
+}
+
+static void write_call_args(struct iris_writer *writer,
+                            const struct iris_trace_call *call)
+{
+    const struct iris_host_event *event = &call->event;
+    int target = iris_i_trace_target(writer->trace, call);
+
+    iris_i_out_print(writer->out, ",\"args\":{\"id\":%llu,\"status\":%d",
+                     (unsigned long long)event->id, (int)event->status);
+    if (call->kernel != 0) {
+        iris_i_out_print(writer->out, ",\"kernel\":");
+        iris_i_out_string(writer->out,
+                          writer->trace->kernels[call->kernel - 1]);
+    }
+    if (event->grid != 0) {
+        iris_i_out_print(writer->out, ",\"grid\":%u,\"block\":%u", event->grid,
+                         event->block);
+    }
+    if (call->members != 0) {
+        iris_i_out_print(writer->out, ",\"members\":");
+        iris_i_out_string(writer->out,
+                          writer->trace->kernels[call->members - 1]);
+    }
+    if (target >= 0) {
+        iris_i_out_print(writer->out, ",\"target_rank\":%d", target);
+    }
+    if (event->bytes != 0) {
+        iris_i_out_print(writer->out, ",\"payload_size\":%zu", event->bytes);
+    }
+    if (event->op == IRIS_HOST_SIGNAL || event->op == IRIS_HOST_WAIT) {
+        iris_i_out_print(writer->out, ",\"value\":\"0x%llx\"",
+                         (unsigned long long)event->value);
+    }
+    write_pointer(writer, "address", event->address);
+    write_pointer(writer, "source", event->source);
+    write_pointer(writer, "stream", event->stream);
+    write_pointer(writer, "group", event->group);
+    iris_i_out_print(writer->out, "}}");
+}
+
+static void write_call_name(struct iris_writer *writer,
+                            const struct iris_trace_call *call)
+{
+    char own[IRIS_TRACE_NAME_BYTES], text[IRIS_TRACE_CALL_BYTES];
+
+    if (call->user == 0) {
+        iris_i_trace_call_name(writer->trace, call, text);
+    }
+    iris_i_out_print(writer->out, "{\"name\":");
+    iris_i_out_string(writer->out, call->user == 0
+                                       ? text
+                                       : iris_i_trace_event_name(
+                                             writer->trace, call->user, own));
+}
+
+static void write_call(struct iris_writer *writer,
+                       const struct iris_trace_call *call)
+{
+    const struct iris_trace_clock *clock = &writer->trace->clock;
+    int64_t begin = iris_i_trace_host_ns(clock, call->begin_ns);
+    char track[32];
+
+    call_track(writer, call, track);
+    iris_i_writer_begin(writer);
+    write_call_name(writer, call);
+    iris_i_out_print(writer->out, ",\"cat\":\"%s\",\"pid\":%d,\"tid\":\"%s\",",
+                     call->user != 0 ? "iris_user"
+                     : is_run(call)  ? "iris_kernel"
+                                     : "iris_host",
+                     iris_i_writer_rank(writer), track);
+    iris_i_writer_times(
+        writer, begin,
+        call->end_ns == 0 ? 0 : iris_i_trace_host_ns(clock, call->end_ns));
+    write_call_args(writer, call);
+    if (is_run(call)) {
+        write_arrow(writer, call);
+    }
+    if (call->event.op == IRIS_HOST_COPY && call->user == 0) {
+        iris_i_writer_count_bytes(writer,
+                                  iris_i_trace_target(writer->trace, call),
+                                  call->event.bytes, begin);
+    }
+}
+
+iris_status_t iris_i_writer_calls(struct iris_writer *writer)
+{
+    iris_status_t status = list_launches(writer);
+
+    /* The default stream is the first, if it has a kernel or not. */
+    (void)stream_of(writer, writer->trace->iris->queue.streams);
+    for (uint64_t i = 0; status == IRIS_OK && i < writer->num_calls; i++) {
+        write_call(writer, &writer->trace->calls[i]);
+    }
+    free(writer->launches);
+    return status;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the files that write a rank's trace share.
+ */
+#ifndef IRIS_SRC_TRACE_WRITER_H
+#define IRIS_SRC_TRACE_WRITER_H
+
+#include "trace/out.h"
+#include "trace/trace.h"
+
+#define IRIS_WRITER_TRACKS 4096
+#define IRIS_WRITER_STREAMS 256
+
+/* Bytes that went to or came from one peer. */
+struct iris_writer_peer {
+    uint64_t bytes;
+    uint64_t written; /* what the last counter said */
+    int64_t next_ns;
+};
+
+struct iris_writer {
+    struct iris_trace *trace;
+    struct iris_out *out;
+    struct iris_writer_peer *peers;
+    int64_t last_ns; /* the latest time there was */
+    uint64_t num_device, num_calls, dropped;
+    int is_first;                             /* no event has been written */
+    const void *streams[IRIS_WRITER_STREAMS]; /* by their numbers */
+    unsigned num_streams;
+    const struct iris_trace_call **launches; /* by their ids */
+    size_t num_launches;
+    unsigned char seen[IRIS_WRITER_TRACKS]; /* tracks that have their name */
+    unsigned char seen_hosts[IRIS_WRITER_TRACKS]; /* the same of threads */
+    unsigned char seen_streams[IRIS_WRITER_STREAMS + 1];
+};
+
+static inline int iris_i_writer_rank(const struct iris_writer *writer)
+{
+    return writer->trace->iris->log.rank;
+}
+
+/* ---- Pieces of events (write.c) ---- */
+
+void iris_i_writer_begin(struct iris_writer *writer);
+
+/* Gives the track its name, unless *seen says that it has one. */
+void iris_i_writer_name_track(struct iris_writer *writer, unsigned char *seen,
+                              const char *track, const char *name);
+
+/* "ph", "ts" and "dur"; an event that has not ended is an instant. */
+void iris_i_writer_times(struct iris_writer *writer, int64_t begin,
+                         int64_t end);
+
+/* Counts what goes to or comes from another rank. */
+void iris_i_writer_count_bytes(struct iris_writer *writer, int rank,
+                               uint64_t bytes, int64_t ns);
+
+/* ---- Calls of the host (write_calls.c) ---- */
+
+/* Writes them all. IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_writer_calls(struct iris_writer *writer);
+
+#endif /* IRIS_SRC_TRACE_WRITER_H */

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The messages of a trace: every byte that went from one rank to another is in
+ * one of them.
+ */
+#include "config.h"
+
+#include "trace_messages.h"
+
+#include "trace/transfers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of one workgroup's operations (or of one call's) that are one message.
+ * A pile with from = to has no bytes: it counts the workgroup's signals and
+ * waits, in `phase`. */
+struct trace_pile {
+    int is_used;
+    int pid; /* of who did it */
+    int from, to;
+    uint64_t launch;
+    int64_t program_id;
+    uint64_t phase;
+    uint64_t bytes;
+    struct iris_flow_end at; /* of the latest operation */
+};
+
+/* A rank's call of a collective. */
+struct trace_call {
+    struct iris_event event; /* its fields, but for the raw text */
+    size_t order;            /* in the file */
+    uint64_t number;         /* of this rank's calls with these members */
+};
+
+int trace_messages_open(struct trace_messages *messages)
+{
+    memset(messages, 0, sizeof *messages);
+    return iris_i_flows_open(&messages->flows);
+}
+
+void trace_messages_close(struct trace_messages *messages)
+{
+    free(messages->calls);
+    free(messages->piles);
+    iris_i_flows_close(&messages->flows);
+}
+
+static struct iris_flow_end end_at(const struct iris_event *event)
+{
+    struct iris_flow_end end = {.pid = event->pid, .ns = event->ts_ns};
+
+    snprintf(end.tid, sizeof end.tid, "%.19s", event->tid);
+    return end;
+}
+
+/* ---- Piles ---- */
+
+static int is_pile(const struct trace_pile *a, const struct trace_pile *b)
+{
+    return a->pid == b->pid && a->from == b->from && a->to == b->to &&
+           a->launch == b->launch && a->program_id == b->program_id &&
+           (a->from == a->to || a->phase == b->phase);
+}
+
+/* Where the pile is, or the free place for it. A phase pile's `phase` counts,
+ * so that it is not part of its key. */
+static struct trace_pile *place_of(struct trace_pile *piles, size_t num_places,
+                                   const struct trace_pile *key)
+{
+    uint64_t hash = (uint64_t)key->pid * 1000003 + key->launch;
+    size_t at;
+
+    hash = hash * 1000003 + (uint64_t)key->program_id;
+    hash = hash * 1000003 + (uint64_t)key->from;
+    hash = hash * 1000003 + (uint64_t)key->to;
+    hash = hash * 1000003 + (key->from == key->to ? 0 : key->phase);
+    at = (size_t)(hash * 0x9e3779b97f4a7c15u >> 20) & (num_places - 1);
+    while (piles[at].is_used && !is_pile(&piles[at], key)) {
+        at = (at + 1) & (num_places - 1);
+    }
+    return &piles[at];
+}
+
+static int grow_piles(struct trace_messages *messages)
+{
+    size_t num_places =
+        messages->num_places == 0 ? 1024 : 2 * messages->num_places;
+    struct trace_pile *piles = calloc(num_places, sizeof *piles);
+
+    if (piles == NULL) {
+        return -1;
+    }
+    for (size_t i = 0; i < messages->num_places; i++) {
+        if (messages->piles[i].is_used) {
+            *place_of(piles, num_places, &messages->piles[i]) =
+                messages->piles[i];
+        }
+    }
+    free(messages->piles);
+    messages->piles = piles;
+    messages->num_places = num_places;
+    return 0;
+}
+
+/* NULL: no memory. */
+static struct trace_pile *pile_of(struct trace_messages *messages,
+                                  const struct trace_pile *key)
+{
+    struct trace_pile *pile;
+
+    if (2 * messages->num_piles >= messages->num_places &&
+        grow_piles(messages) != 0) {
+        return NULL;
+    }
+    pile = place_of(messages->piles, messages->num_places, key);
+    if (!pile->is_used) {
+        *pile = *key;
+        pile->is_used = 1;
+        messages->num_piles++;
+    }
+    return pile;
+}
+
+static struct trace_pile key_of(const struct iris_event *event, int from,
+                                int to)
+{
+    struct trace_pile key = {.pid = event->pid,
+                             .from = from,
+                             .to = to,
+                             .launch = event->launch,
+                             .program_id = event->program_id};
+
+    return key;
+}
+
+/* How many signals and waits the event's workgroup has had. */
+static uint64_t *phase_of(struct trace_messages *messages,
+                          const struct iris_event *event)
+{
+    struct trace_pile key = key_of(event, event->pid, event->pid);
+    struct trace_pile *pile = pile_of(messages, &key);
+
+    return pile == NULL ? NULL : &pile->phase;
+}
+
+/* ---- Taking events ---- */
+
+struct taking {
+    struct trace_messages *messages;
+    const struct iris_event *event;
+};
+
+static int add_bytes(void *arg, const struct iris_transfer_of *transfer)
+{
+    const struct taking *taking = arg;
+    const struct iris_event *event = taking->event;
+    struct trace_pile key = key_of(event, transfer->from, transfer->to);
+    struct trace_pile *pile;
+    uint64_t *phase;
+
+    if (transfer->from == transfer->to) {
+        return 0;
+    }
+    if (strcmp(event->cat, "iris") != 0) { /* a call by itself */
+        key.program_id = (int64_t)taking->messages->num_piles;
+        key.launch = UINT64_MAX;
+    } else if (iris_i_is_fetch(event)) {
+        phase = phase_of(taking->messages, event);
+        if (phase == NULL) {
+            return -1;
+        }
+        key.phase = *phase;
+    }
+    pile = pile_of(taking->messages, &key);
+    if (pile == NULL) {
+        return -1;
+    }
+    pile->bytes += transfer->bytes;
+    pile->at = end_at(event);
+    return 0;
+}
+
+/* The signal takes what its workgroup has put to that rank. */
+static int take_pile(struct trace_messages *messages,
+                     const struct iris_event *event)
+{
+    struct iris_flow_list *signals = &messages->flows.signals;
+    struct trace_pile key = key_of(event, event->pid, event->target_rank);
+    struct trace_pile *pile;
+
+    if (event->target_rank == event->pid) {
+        return 0;
+    }
+    pile = pile_of(messages, &key);
+    if (pile == NULL) {
+        return -1;
+    }
+    signals->points[signals->count - 1].bytes = pile->bytes;
+    pile->bytes = 0;
+    return 0;
+}
+
+static int add_call(struct trace_messages *messages,
+                    const struct iris_event *event)
+{
+    size_t count = messages->num_calls;
+    void *more;
+
+    if ((count & (count - 1)) == 0) { /* no space to the next power */
+        more = realloc(messages->calls,
+                       (count == 0 ? 1 : 2 * count) * sizeof *messages->calls);
+        if (more == NULL) {
+            return -1;
+        }
+        messages->calls = more;
+    }
+    messages->calls[count] = (struct trace_call){*event, count, 0};
+    messages->num_calls++;
+    return 0;
+}
+
+int trace_messages_add(struct trace_messages *messages,
+                       const struct iris_event *event)
+{
+    struct taking taking = {messages, event};
+    size_t num_signals = messages->flows.signals.count;
+    size_t num_waits = messages->flows.waits.count;
+    uint64_t *phase;
+
+    if (iris_i_is_collective(event)) {
+        return add_call(messages, event);
+    }
+    if (iris_i_flows_add(&messages->flows, event) != 0 ||
+        iris_i_transfers(event, add_bytes, &taking) != 0) {
+        return -1;
+    }
+    if (messages->flows.signals.count == num_signals &&
+        messages->flows.waits.count == num_waits) {
+        return 0;
+    }
+    phase = phase_of(messages, event);
+    if (phase == NULL) {
+        return -1;
+    }
+    ++*phase;
+    return messages->flows.signals.count > num_signals
+               ? take_pile(messages, event)
+               : 0;
+}
+
+/* ---- Listing messages ---- */
+
+/* Adds both ends of a message; an end without a track is the network's. */
+static int add_message(struct trace_items *items, const struct trace_item *send,
+                       const struct trace_item *receive)
+{
+    if (items->count + 2 > items->capacity) {
+        size_t capacity = 2 * items->capacity + 1024;
+        void *more = realloc(items->items, capacity * sizeof *items->items);
+
+        if (more == NULL) {
+            return -1;
+        }
+        items->items = more;
+        items->capacity = capacity;
+    }
+    for (int i = 0; i < 2; i++) {
+        struct trace_item *item = &items->items[items->count + (size_t)i];
+
+        *item = i == 0 ? *send : *receive;
+        item->is_send = i == 0;
+        item->peer = i == 0 ? receive->rank : send->rank;
+        item->bytes = send->bytes;
+        item->tag = items->count / 2 + 1;
+    }
+    items->count += 2;
+    return 0;
+}
+
+static struct trace_item item_at(const struct iris_flow_end *at)
+{
+    struct trace_item item = {.rank = at->pid, .ns = at->ns};
+
+    memcpy(item.tid, at->tid, sizeof item.tid);
+    return item;
+}
+
+static struct trace_item item_of_network(int rank, int64_t ns)
+{
+    struct trace_item item = {.rank = rank, .ns = ns};
+
+    return item;
+}
+
+/* A signal that several waits saw has its bytes in the first one's message. */
+static int list_waits(struct trace_messages *messages,
+                      struct trace_items *items)
+{
+    struct iris_flows *flows = &messages->flows;
+
+    for (size_t i = 0; i < flows->waits.count; i++) {
+        const struct iris_flow_point *wait = &flows->waits.points[i];
+        const struct iris_flow_point *found =
+            iris_i_flows_signal_of(flows, wait);
+        struct iris_flow_point *signal;
+        struct trace_item send, receive;
+
+        if (found == NULL || found->at.pid == wait->at.pid) {
+            continue;
+        }
+        signal = &flows->signals.points[found - flows->signals.points];
+        send = item_at(&signal->at);
+        receive = item_at(&wait->at);
+        send.bytes = signal->bytes;
+        signal->bytes = 0;
+        if (add_message(items, &send, &receive) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Signals that no wait saw. */
+static int list_signals(const struct trace_messages *messages,
+                        struct trace_items *items)
+{
+    const struct iris_flow_list *signals = &messages->flows.signals;
+
+    for (size_t i = 0; i < signals->count; i++) {
+        const struct iris_flow_point *signal = &signals->points[i];
+        struct trace_item send = item_at(&signal->at);
+        struct trace_item receive =
+            item_of_network(signal->rank, signal->at.ns);
+
+        send.bytes = signal->bytes;
+        if (send.bytes != 0 && add_message(items, &send, &receive) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int list_piles(const struct trace_messages *messages,
+                      struct trace_items *items)
+{
+    for (size_t i = 0; i < messages->num_places; i++) {
+        const struct trace_pile *pile = &messages->piles[i];
+        struct trace_item send = item_of_network(pile->from, pile->at.ns);
+        struct trace_item receive = item_of_network(pile->to, pile->at.ns);
+
+        if (pile->bytes == 0) {
+            continue;
+        }
+        *(pile->from == pile->pid ? &send : &receive) = item_at(&pile->at);
+        send.bytes = pile->bytes;
+        if (add_message(items, &send, &receive) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- Collectives ---- */
+
+static int compare_by_rank(const void *left, const void *right)
+{
+    const struct trace_call *a = left, *b = right;
+    int order = strcmp(a->event.members, b->event.members);
+
+    if (order != 0) {
+        return order;
+    }
+    return a->event.pid != b->event.pid
+               ? a->event.pid - b->event.pid
+               : (a->order > b->order) - (a->order < b->order);
+}
+
+static int compare_by_number(const void *left, const void *right)
+{
+    const struct trace_call *a = left, *b = right;
+    int order = strcmp(a->event.members, b->event.members);
+
+    if (order != 0) {
+        return order;
+    }
+    return a->number != b->number ? (a->number > b->number ? 1 : -1)
+                                  : a->event.pid - b->event.pid;
+}
+
+/* A group's members make the same calls in the same order. */
+static void number_calls(struct trace_messages *messages)
+{
+    struct trace_call *calls = messages->calls;
+
+    if (messages->num_calls < 2) {
+        return;
+    }
+    qsort(calls, messages->num_calls, sizeof *calls, compare_by_rank);
+    for (size_t i = 1; i < messages->num_calls; i++) {
+        if (calls[i].event.pid == calls[i - 1].event.pid &&
+            strcmp(calls[i].event.members, calls[i - 1].event.members) == 0) {
+            calls[i].number = calls[i - 1].number + 1;
+        }
+    }
+    qsort(calls, messages->num_calls, sizeof *calls, compare_by_number);
+}
+
+struct listing {
+    const struct trace_messages *messages;
+    struct trace_items *items;
+    const struct trace_call *call;
+};
+
+/* The end that a member's call is; all that the call sends and receives is one
+ * step of its track. */
+static struct trace_item item_of_call(const struct trace_messages *messages,
+                                      const struct trace_call *call)
+{
+    struct iris_flow_end at = end_at(&call->event);
+    struct trace_item item = item_at(&at);
+
+    item.batch = (uint64_t)(call - messages->calls) + 1;
+    return item;
+}
+
+static int list_transfer(void *arg, const struct iris_transfer_of *transfer)
+{
+    const struct listing *listing = arg;
+    const struct trace_messages *messages = listing->messages;
+    struct trace_call key = *listing->call;
+    const struct trace_call *peer;
+    struct trace_item send = item_of_call(messages, listing->call), receive;
+
+    key.event.pid = transfer->to;
+    peer = bsearch(&key, messages->calls, messages->num_calls, sizeof key,
+                   compare_by_number);
+    receive = peer != NULL ? item_of_call(messages, peer)
+                           : item_of_network(transfer->to, send.ns);
+    send.bytes = transfer->bytes;
+    return add_message(listing->items, &send, &receive);
+}
+
+static int list_calls(struct trace_messages *messages,
+                      struct trace_items *items)
+{
+    struct listing listing = {messages, items, NULL};
+
+    number_calls(messages);
+    for (size_t i = 0; i < messages->num_calls; i++) {
+        listing.call = &messages->calls[i];
+        if (iris_i_transfers(&listing.call->event, list_transfer, &listing) !=
+            0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int trace_messages_list(struct trace_messages *messages,
+                        struct trace_items *items_p)
+{
+    iris_i_flows_sort(&messages->flows);
+    return list_waits(messages, items_p) != 0 ||
+                   list_signals(messages, items_p) != 0 ||
+                   list_piles(messages, items_p) != 0 ||
+                   list_calls(messages, items_p) != 0
+               ? -1
+               : 0;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The messages of a trace: every byte that went from one rank to another is in
+ * one of them.
+ */
+#ifndef IRIS_TOOLS_TRACE_MESSAGES_H
+#define IRIS_TOOLS_TRACE_MESSAGES_H
+
+#include "trace/flows.h"
+
+/* One end of a message. */
+struct trace_item {
+    int rank;
+    char tid[20]; /* items of one track come in order; empty: of none */
+    int64_t ns;
+    int is_send;
+    int peer;
+    uint64_t bytes;
+    uint64_t tag;
+    uint64_t batch; /* not 0: items of one track with it are one step */
+};
+
+struct trace_items {
+    struct trace_item *items;
+    size_t count, capacity;
+};
+
+struct trace_pile;
+struct trace_call;
+
+struct trace_messages {
+    struct iris_flows flows;
+    struct trace_pile *piles; /* a hash table of bytes that go together */
+    size_t num_piles, num_places;
+    struct trace_call *calls; /* of collectives */
+    size_t num_calls;
+};
+
+int trace_messages_open(struct trace_messages *messages);
+void trace_messages_close(struct trace_messages *messages);
+
+/* Takes an event into account, in the order of the file. 0; -1: no memory. */
+int trace_messages_add(struct trace_messages *messages,
+                       const struct iris_event *event);
+
+/* All ends of all messages, once, when all events are there; the caller frees
+ * the list.
+ *
+ * - A signal that a wait saw is a message to the waiting rank. It has its own
+ *   bytes and those of all puts, stores and atomics of its workgroup to that
+ *   rank since the workgroup's last signal to it.
+ * - A workgroup's loads and gets from one rank, between two of its signals or
+ *   waits, are a message from that rank, for which nobody there waits.
+ * - A copy on a stream is a message.
+ * - A collective is a message from each member to each other, see transfers.h.
+ * - What no signal told is a message that nobody at the other rank waits for.
+ *
+ * 0; -1: no memory. */
+int trace_messages_list(struct trace_messages *messages,
+                        struct trace_items *items_p);
+
+#endif /* IRIS_TOOLS_TRACE_MESSAGES_H */
