@@ -22,6 +22,11 @@ int iris_i_report_is_lost(const struct iris_report_rank *rank)
            (rank->known && ended && rank->state != IRIS_RANK_FINALIZED);
 }
 
+int iris_i_report_has_ended(const struct iris_report_rank *rank)
+{
+    return rank->state == IRIS_RANK_FINALIZED || iris_i_report_is_lost(rank);
+}
+
 int iris_i_report_is_stopped(const struct iris_report_rank *rank)
 {
     return rank->process == 'T' || rank->process == 't';
@@ -275,9 +280,9 @@ static void spread(const struct iris_report *report, int stopped, char *moves)
 
 struct counts {
     int lost;
-    int finalized;
-    int waiting;    /* ranks that wait, for whatever time */
-    int waiting_on; /* of those with a wait that is old */
+    int ended;      /* finalized or lost */
+    int stopped;    /* of the others */
+    int waiting_on; /* ranks with a wait that is old */
     int stuck;      /* that can go on no more, unless a stopped one does */
     int hung;       /* nor then */
 };
@@ -308,7 +313,9 @@ static void count(const struct iris_report *report, char *moves, char *hung,
 
         hung[i] = (char)!hung[i];
         counts->lost += iris_i_report_is_lost(rank);
-        counts->finalized += rank->state == IRIS_RANK_FINALIZED;
+        counts->ended += iris_i_report_has_ended(rank);
+        counts->stopped +=
+            !iris_i_report_has_ended(rank) && iris_i_report_is_stopped(rank);
         counts->waiting_on += waits;
         counts->stuck += waits && !moves[i] && !iris_i_report_is_lost(rank);
         counts->hung += waits && hung[i] && !iris_i_report_is_lost(rank);
@@ -320,6 +327,7 @@ void iris_i_report_judge(struct iris_report *report,
 {
     char moves[report->num_ranks], hung[report->num_ranks];
     struct counts counts;
+    int all_stopped;
 
     for (int i = 0; i < report->num_ranks; i++) {
         struct iris_report_rank *rank = &report->ranks[i];
@@ -328,11 +336,13 @@ void iris_i_report_judge(struct iris_report *report,
         rank->is_free = (char)is_free(rank, &before->ranks[i]);
     }
     count(report, moves, hung, &counts);
-    report->verdict = counts.lost > 0         ? IRIS_VERDICT_LOST
-                      : counts.hung > 0       ? IRIS_VERDICT_HUNG
-                      : counts.stuck > 0      ? IRIS_VERDICT_STOPPED
-                      : counts.waiting_on > 0 ? IRIS_VERDICT_LATE
-                                              : IRIS_VERDICT_RUNNING;
+    all_stopped = counts.stopped > 0 &&
+                  counts.stopped + counts.ended == report->num_ranks;
+    report->verdict = counts.lost > 0                   ? IRIS_VERDICT_LOST
+                      : counts.hung > 0                 ? IRIS_VERDICT_HUNG
+                      : counts.stuck > 0 || all_stopped ? IRIS_VERDICT_STOPPED
+                      : counts.waiting_on > 0           ? IRIS_VERDICT_LATE
+                                                        : IRIS_VERDICT_RUNNING;
     iris_i_report_explain(report, hung);
 }
 

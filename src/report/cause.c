@@ -9,21 +9,12 @@
 
 #include "base/hooks.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 #define DOING 400
 
-static void __attribute__((format(printf, 2, 3)))
-say(struct iris_report *report, const char *format, ...)
-{
-    size_t used = strlen(report->cause);
-    va_list list;
-
-    va_start(list, format);
-    vsnprintf(report->cause + used, sizeof report->cause - used, format, list);
-    va_end(list);
-}
+#define say(report, ...) \
+    iris_i_report_append((report)->cause, sizeof(report)->cause, __VA_ARGS__)
 
 /* "ranks 0, 2" of those that are marked. */
 static void say_ranks(struct iris_report *report, const char *marked)
@@ -125,22 +116,53 @@ static void explain_lost(struct iris_report *report)
     }
 }
 
-static void explain_stopped(struct iris_report *report)
+/* The first stopped rank becomes the root; how many there are. */
+static int mark_stopped(struct iris_report *report, char *marked)
 {
-    char waiting[report->num_ranks];
+    int count = 0;
+
+    for (int i = report->num_ranks - 1; i >= 0; i--) {
+        const struct iris_report_rank *rank = &report->ranks[i];
+
+        marked[i] = (char)(iris_i_report_is_stopped(rank) &&
+                           !iris_i_report_has_ended(rank));
+        count += marked[i];
+        report->root = marked[i] ? i : report->root;
+    }
+    return count;
+}
+
+static int count_live(const struct iris_report *report)
+{
+    int count = 0;
 
     for (int i = 0; i < report->num_ranks; i++) {
-        if (iris_i_report_is_stopped(&report->ranks[i])) {
-            report->root = i;
-            break;
-        }
+        count += !iris_i_report_has_ended(&report->ranks[i]);
+    }
+    return count;
+}
+
+static void explain_stopped(struct iris_report *report)
+{
+    char waiting[report->num_ranks], stopped[report->num_ranks];
+    int count = mark_stopped(report, stopped);
+
+    if (count == count_live(report)) {
+        say_ranks(report, stopped);
+        say(report,
+            " %s stopped, by SIGSTOP or a debugger%s; kill -CONT lets "
+            "%s go on",
+            count == 1 ? "is" : "are",
+            count == 1 ? "" : ": all ranks that have not ended",
+            count == 1 ? "it" : "them");
+        return;
     }
     (void)mark_waiting(report, waiting);
-    if (report->root >= 0) {
-        waiting[report->root] = 0;
-        say(report, "rank %d (pid %d) is stopped, by SIGSTOP or a debugger; ",
-            report->root, report->ranks[report->root].pid);
+    for (int i = 0; i < report->num_ranks; i++) {
+        waiting[i] = (char)(waiting[i] && !stopped[i]);
     }
+    say(report, "rank %d (pid %d) is stopped, by SIGSTOP or a debugger; ",
+        report->root, report->ranks[report->root].pid);
     say_ranks(report, waiting);
     say(report, " can go on no sooner than it; kill -CONT lets it");
 }
@@ -443,6 +465,17 @@ static void explain_late(struct iris_report *report)
     }
 }
 
+static void explain_running(struct iris_report *report)
+{
+    char stopped[report->num_ranks];
+
+    say(report, "no rank has waited for long");
+    if (mark_stopped(report, stopped) > 0) {
+        say(report, "; stopped, by SIGSTOP or a debugger: ");
+        say_ranks(report, stopped);
+    }
+}
+
 void iris_i_report_explain(struct iris_report *report, const char *hung)
 {
     switch (report->verdict) {
@@ -459,7 +492,7 @@ void iris_i_report_explain(struct iris_report *report, const char *hung)
         explain_late(report);
         break;
     case IRIS_VERDICT_RUNNING:
-        say(report, "no rank has waited for long");
+        explain_running(report);
         break;
     }
 }

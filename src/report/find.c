@@ -11,9 +11,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* What one process may have of them. */
@@ -38,11 +40,66 @@ static int may_be_segment(const char *path)
            strstr(target, "(deleted)") != NULL;
 }
 
-/* Opens it if it is a segment, of any version; -1. */
-static int open_segment(const char *path)
+/* Whether the user is the process's. /proc/PID itself may be root's. */
+static int is_of(int pid, uid_t user)
 {
-    int num_ranks, fd = open(path, O_RDONLY | O_CLOEXEC);
+    char path[64], line[256];
+    unsigned ids[4];
+    int found = 0;
+    FILE *file;
 
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    file = fopen(path, "re");
+    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "Uid: %u %u %u %u", &ids[0], &ids[1], &ids[2],
+                   &ids[3]) == 4) {
+            found = ids[0] == user || ids[1] == user || ids[2] == user ||
+                    ids[3] == user;
+            break;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return found;
+}
+
+/* Memory, and of the folder's kind: of a file system that a program serves
+ * reads may never return. */
+static int is_memory(int fd, const struct stat *file)
+{
+    struct stat folder;
+    struct statfs system;
+
+    return (fstatfs(fd, &system) == 0 && system.f_type == TMPFS_MAGIC) ||
+           (stat("/dev/shm", &folder) == 0 && folder.st_dev == file->st_dev);
+}
+
+/* Whether the descriptor, which only stands for the file and has not opened it,
+ * is what it is called: any process may give anything such a name. */
+static int is_what_it_says(int place, int pid)
+{
+    struct stat file;
+
+    return fstat(place, &file) == 0 && S_ISREG(file.st_mode) &&
+           file.st_nlink == 0 && is_of(pid, file.st_uid) &&
+           is_memory(place, &file);
+}
+
+/* Opens it if it is a segment, of any version; -1. Opening a FIFO or a device
+ * may block or do something: so nothing is opened before it is looked at. */
+static int open_segment(const char *path, int pid)
+{
+    int num_ranks, fd = -1, place = open(path, O_PATH | O_CLOEXEC);
+    char again[64];
+
+    if (place >= 0 && is_what_it_says(place, pid)) {
+        snprintf(again, sizeof again, "/proc/self/fd/%d", place);
+        fd = open(again, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    }
+    if (place >= 0) {
+        close(place);
+    }
     if (fd >= 0 && iris_i_report_check(fd, &num_ranks) == IRIS_ERR_INVALID) {
         close(fd);
         fd = -1;
@@ -50,7 +107,7 @@ static int open_segment(const char *path)
     return fd;
 }
 
-/* Descriptors of one file are one. */
+/* Descriptors of one file are one; more than so many jobs are none. */
 static int is_new(int fd, struct seen *seen, int *count)
 {
     struct stat stat;
@@ -63,9 +120,10 @@ static int is_new(int fd, struct seen *seen, int *count)
             return 0;
         }
     }
-    if (*count < SEEN) {
-        seen[(*count)++] = (struct seen){stat.st_dev, stat.st_ino};
+    if (*count == SEEN) {
+        return 0;
     }
+    seen[(*count)++] = (struct seen){stat.st_dev, stat.st_ino};
     return 1;
 }
 
@@ -87,7 +145,7 @@ int iris_i_report_open(int pid, int n)
         int fd;
 
         snprintf(path, sizeof path, "/proc/%d/fd/%s", pid, entry->d_name);
-        fd = may_be_segment(path) ? open_segment(path) : -1;
+        fd = may_be_segment(path) ? open_segment(path, pid) : -1;
         if (fd < 0) {
             continue;
         }

@@ -7,18 +7,21 @@
 
 #include "report/report.h"
 
-/* Names come from another process: whatever is not plain is escaped. */
+/* Whatever is not fit for a terminal has been escaped when it was read. */
 static void print_string(const char *text, FILE *out)
 {
     fputc('"', out);
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0';
-         c++) {
-        if (*c == '"' || *c == '\\') {
-            fprintf(out, "\\%c", *c);
-        } else if (*c < 0x20 || *c >= 0x7f) {
-            fprintf(out, "\\u%04x", *c);
+    while (*text != '\0') {
+        size_t length = iris_i_report_char(text);
+
+        if (*text == '"' || *text == '\\') {
+            fputc('\\', out);
+        }
+        if (length == 0) {
+            fprintf(out, "\\u%04x", (unsigned char)*text++);
         } else {
-            fputc(*c, out);
+            fwrite(text, 1, length, out);
+            text += length;
         }
     }
     fputc('"', out);

@@ -28,7 +28,7 @@
 enum iris_verdict {
     IRIS_VERDICT_RUNNING, /* nobody waits for long */
     IRIS_VERDICT_LATE,    /* somebody waits for what may still come */
-    IRIS_VERDICT_STOPPED, /* for a rank that somebody stopped */
+    IRIS_VERDICT_STOPPED, /* for a rank that was stopped; or all ranks are */
     IRIS_VERDICT_HUNG,    /* for what can come no more */
     IRIS_VERDICT_LOST,    /* for a rank that died or left */
 };
@@ -117,9 +117,28 @@ void iris_i_describe_call(const struct iris_record_call *call, char *text,
 void iris_i_describe_doing(const struct iris_report *report, int rank,
                            char *text, size_t bytes);
 
+/* ---- Text of other processes (escape.c) ---- */
+
+/* Bytes of the character at `text`; 0 if it is not to be printed as it is: a
+ * control character, or no UTF-8. */
+size_t iris_i_report_char(const char *text);
+
+/* Escapes such bytes of a field of at most 256 bytes as "\x1b", in its place.
+ * All text that is read of a job goes through here, and is cut if it gets too
+ * long.
+ */
+void iris_i_report_clean(char *text, size_t bytes);
+
+/* Adds to what is in `text`. */
+void __attribute__((format(printf, 3, 4)))
+iris_i_report_append(char *text, size_t bytes, const char *format, ...);
+
 /* A rank whose process or whose context has ended without the others. */
 int iris_i_report_is_lost(const struct iris_report_rank *rank);
 int iris_i_report_is_stopped(const struct iris_report_rank *rank);
+
+/* Nothing more comes of it: it finalized, or is lost. */
+int iris_i_report_has_ended(const struct iris_report_rank *rank);
 
 /* ---- Finding jobs (find.c) ---- */
 

@@ -141,7 +141,7 @@ static void take_signal(struct iris_report_rank *rank,
 static void take_call(struct iris_report_rank *rank,
                       struct iris_record_call *call)
 {
-    call->kernel[sizeof call->kernel - 1] = '\0';
+    iris_i_report_clean(call->kernel, sizeof call->kernel);
     if (call->id > rank->begun.id) {
         rank->begun = *call;
     }
@@ -185,7 +185,7 @@ static void take_waits(const struct reading *reading,
                   sizeof *wait)) {
             continue;
         }
-        wait->name[sizeof wait->name - 1] = '\0';
+        iris_i_report_clean(wait->name, sizeof wait->name);
         wait->ended = owner == IRIS_OWNER_PAST || wait->ended;
         rank->num_waits++;
     }
@@ -205,7 +205,7 @@ static void take_streams(const struct reading *reading,
                   sizeof *stream)) {
             *stream = (struct iris_record_stream){.address = address};
         }
-        stream->kernel[sizeof stream->kernel - 1] = '\0';
+        iris_i_report_clean(stream->kernel, sizeof stream->kernel);
         rank->launched[rank->num_streams++] =
             atomic_load(&reading->record.launched[i]);
     }
@@ -220,6 +220,7 @@ static void take_board(const struct iris_board *board,
     rank->busy = atomic_load(&board->busy) != 0;
     rank->calls = atomic_load(&board->calls);
     iris_i_peers_read_call(board, rank->call);
+    iris_i_report_clean(rank->call, sizeof rank->call);
 }
 
 /* A process of the same number may be another by now. */
@@ -247,7 +248,8 @@ static void take_record(const struct reading *reading,
     for (int i = 0; i < IRIS_RECORD_PEERS; i++) {
         rank->peer_bytes[i] = atomic_load(&record->peer_bytes[i]);
     }
-    memcpy(rank->job, record->job, sizeof rank->job - 1);
+    memcpy(rank->job, record->job, sizeof rank->job);
+    iris_i_report_clean(rank->job, sizeof rank->job);
     take_calls(reading, rank);
     take_waits(reading, rank);
     take_streams(reading, rank);

@@ -9,7 +9,6 @@
 #include "backend/backend.h"
 #include "base/hooks.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 static double seconds(int64_t ns)
@@ -17,16 +16,7 @@ static double seconds(int64_t ns)
     return ns < 0 ? 0 : (double)ns / 1e9;
 }
 
-static void __attribute__((format(printf, 3, 4)))
-append(char *text, size_t bytes, const char *format, ...)
-{
-    size_t used = strlen(text);
-    va_list list;
-
-    va_start(list, format);
-    vsnprintf(text + used, bytes - used, format, list);
-    va_end(list);
-}
+#define append iris_i_report_append
 
 const char *iris_i_verdict_name(enum iris_verdict verdict)
 {

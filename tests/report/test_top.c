@@ -13,6 +13,10 @@
 /* What a job with nobody to end it may take, for a test that fails. */
 #define TRIES 200
 
+/* The job that a test has started and not ended: if it failed, that is left. */
+static struct job *started;
+static pid_t started_as;
+
 struct output {
     char text[65536];
     int status;
@@ -53,7 +57,8 @@ static void await(struct output *output, const char *arguments,
     check_has(output, text);
 }
 
-static pid_t start(struct job *job, const char *const *scripts)
+static pid_t start_as(struct job *job, const char *const *scripts,
+                      const char *spawn)
 {
     pid_t pid;
 
@@ -63,8 +68,9 @@ static pid_t start(struct job *job, const char *const *scripts)
     if (pid == 0) {
         struct iris_config config;
 
+        setpgid(0, 0);
         iris_config_init(&config);
-        config.spawn = "processes";
+        config.spawn = spawn;
         config.job_id = "kitchen";
         config.log_level = "off";
         (void)iris_spawn(&config, count_ranks(scripts), body, job);
@@ -75,7 +81,14 @@ static pid_t start(struct job *job, const char *const *scripts)
             poll(NULL, 0, 1);
         }
     }
+    started = job;
+    started_as = pid;
     return pid;
+}
+
+static pid_t start(struct job *job, const char *const *scripts)
+{
+    return start_as(job, scripts, "processes");
 }
 
 static void end(struct job *job, pid_t pid)
@@ -85,6 +98,18 @@ static void end(struct job *job, pid_t pid)
     }
     waitpid(pid, NULL, 0);
     close_job(job);
+    started = NULL;
+}
+
+/* After each test: the job's processes are a group of their own. */
+static int end_what_is_left(void **state)
+{
+    (void)state;
+    if (started_as != 0 && started != NULL) {
+        kill(-started_as, SIGKILL);
+        started = NULL;
+    }
+    return 0;
 }
 
 /* Every bracket that opens is closed, outside strings. */
@@ -154,6 +179,26 @@ static void a_killed_rank_is_shown_by_the_others(void **state)
     end(&job, pid);
 }
 
+/* Nobody waits: they are stopped, and do not run. */
+static void ranks_that_are_all_stopped_do_not_run(void **state)
+{
+    static const char *const spawns[] = {"processes", "threads"};
+    static const char *const scripts[] = {"T l", "T l", NULL};
+    static struct output output;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct job job;
+        pid_t pid = start_as(&job, scripts, spawns[i]);
+        char argument[64];
+
+        snprintf(argument, sizeof argument, "%d", job.shared->pids[0]);
+        await(&output, argument, "STOPPED: ranks 0, 1 are stopped");
+        assert_int_equal(output.status, 3);
+        end(&job, pid);
+    }
+}
+
 static void what_cannot_be_shown_is_said(void **state)
 {
     static struct output output;
@@ -177,9 +222,15 @@ static void what_cannot_be_shown_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stopped_rank_is_shown_by_itself_and_by_others),
-        cmocka_unit_test(a_killed_rank_is_shown_by_the_others),
-        cmocka_unit_test(what_cannot_be_shown_is_said),
+        cmocka_unit_test_setup_teardown(
+            a_stopped_rank_is_shown_by_itself_and_by_others, NULL,
+            end_what_is_left),
+        cmocka_unit_test_setup_teardown(a_killed_rank_is_shown_by_the_others,
+                                        NULL, end_what_is_left),
+        cmocka_unit_test_setup_teardown(ranks_that_are_all_stopped_do_not_run,
+                                        NULL, end_what_is_left),
+        cmocka_unit_test_setup_teardown(what_cannot_be_shown_is_said, NULL,
+                                        end_what_is_left),
     };
 
     return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);

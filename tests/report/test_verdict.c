@@ -178,6 +178,22 @@ static void a_stopped_rank_is_no_hang(void **state)
                      IRIS_VERDICT_STOPPED);
 }
 
+/* One that waits for nobody, beside one that runs and beside none. */
+static void who_is_stopped_is_told_whether_others_wait_or_not(void **state)
+{
+    struct readings r = make(2);
+
+    (void)state;
+    r.now->ranks[1].process = 'T';
+    assert_int_equal(judge(&r, "stopped, by SIGSTOP or a debugger: rank 1"),
+                     IRIS_VERDICT_RUNNING);
+    r = make(2);
+    r.now->ranks[0].state = IRIS_RANK_FINALIZED;
+    r.now->ranks[1].process = 't';
+    assert_int_equal(judge(&r, "rank 1 is stopped, by SIGSTOP"),
+                     IRIS_VERDICT_STOPPED);
+}
+
 static void one_that_finalized_is_not_lost_when_it_ends(void **state)
 {
     (void)state;
@@ -262,6 +278,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_moved_may_have_ended_the_wait),
         cmocka_unit_test(a_workgroup_that_computes_may_end_the_wait),
         cmocka_unit_test(a_stopped_rank_is_no_hang),
+        cmocka_unit_test(who_is_stopped_is_told_whether_others_wait_or_not),
         cmocka_unit_test(one_that_finalized_is_not_lost_when_it_ends),
         cmocka_unit_test(strange_numbers_do_no_harm),
         cmocka_unit_test(what_is_no_segment_is_refused),

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Text of other processes, made fit for a terminal. A record may hold any
+ * bytes: a job id or a kernel's name could move the cursor or fake a line.
+ */
+#include "config.h"
+
+#include "report/report.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+/* Code points that are printed: not the control characters of ASCII and Latin
+ * 1, and none that turns the direction of writing or separates lines. */
+static int is_printed(uint32_t code)
+{
+    return code >= 0x20 && !(code >= 0x7f && code < 0xa0) &&
+           !(code >= 0xd800 && code < 0xe000) && code <= 0x10ffff &&
+           code != 0x61c && code != 0x200e && code != 0x200f &&
+           !(code >= 0x2028 && code <= 0x202e) &&
+           !(code >= 0x2066 && code <= 0x2069);
+}
+
+size_t iris_i_report_char(const char *text)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *c = (const unsigned char *)text;
+    size_t bytes = c[0] < 0x80   ? 1
+                   : c[0] < 0xc0 ? 0
+                   : c[0] < 0xe0 ? 2
+                   : c[0] < 0xf0 ? 3
+                   : c[0] < 0xf8 ? 4
+                                 : 0;
+    uint32_t code = bytes <= 1 ? c[0] : c[0] & (0x7fu >> bytes);
+
+    for (size_t i = 1; i < bytes; i++) {
+        if ((c[i] & 0xc0) != 0x80) { /* the text's end is no such byte, too */
+            return 0;
+        }
+        code = code << 6 | (c[i] & 0x3fu);
+    }
+    return bytes != 0 && code >= least[bytes] && is_printed(code) ? bytes : 0;
+}
+
+void iris_i_report_clean(char *text, size_t bytes)
+{
+    char raw[256];
+    size_t used = 0;
+
+    snprintf(raw, sizeof raw, "%.*s", (int)(bytes - 1), text);
+    for (const char *c = raw; *c != '\0';) {
+        size_t length = iris_i_report_char(c);
+        char piece[8];
+
+        if (length == 0) {
+            length = 1;
+            snprintf(piece, sizeof piece, "\\x%02x", (unsigned char)*c);
+        } else {
+            snprintf(piece, sizeof piece, "%.*s", (int)length, c);
+        }
+        if (used + strlen(piece) >= bytes) {
+            break;
+        }
+        memcpy(text + used, piece, strlen(piece));
+        used += strlen(piece);
+        c += length;
+    }
+    text[used] = '\0';
+}
+
+/* A text that is too long ends with a whole character. */
+void iris_i_report_append(char *text, size_t bytes, const char *format, ...)
+{
+    size_t used = strlen(text), at;
+    va_list list;
+    int length;
+
+    va_start(list, format);
+    length = vsnprintf(text + used, bytes - used, format, list);
+    va_end(list);
+    if (length < 0 || (size_t)length < bytes - used) {
+        return;
+    }
+    at = strlen(text);
+    while (at > used && ((unsigned char)text[at - 1] & 0xc0) == 0x80) {
+        at--;
+    }
+    if (at > used && iris_i_report_char(text + at - 1) == 0) {
+        text[at - 1] = '\0';
+    }
+}
