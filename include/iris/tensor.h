@@ -26,7 +26,19 @@ typedef struct iris_shape {
 
 /** A tensor: a plain struct, the caller's own, to copy and to look into.
  * Element (i, j, ...) is at data + (i * strides[0] + j * strides[1] + ...)
- * elements. */
+ * elements.
+ *
+ * Every call checks the tensors that it is given. It returns IRIS_ERR_INVALID,
+ * and a call that has no status returns 0, for a tensor that is NULL or that
+ * has
+ * - fewer than 0 or more than IRIS_TENSOR_DIMS_MAX dimensions,
+ * - a negative size, or a dtype that does not exist,
+ * - more elements than memory can hold, or elements that span more than the
+ *   address space with these strides,
+ * - elements, and data that is NULL or not aligned to the smaller of an element
+ *   and 8 bytes.
+ * A call that reads or writes the elements also refuses a tensor that begins on
+ * a rank's heap and leaves it, or that runs into a heap. */
 typedef struct iris_tensor {
     void *data; /**< The first element: symmetric, or in a peer's heap. */
     iris_dtype_t dtype;
@@ -191,7 +203,7 @@ IRIS_API iris_status_t iris_tensor_free(iris_t *iris, iris_tensor_t *tensor);
  * A view has no memory of its own: nobody frees it. IRIS_ERR_INVALID says what
  * was wrong; *view_p is then as it was, and may be the tensor itself. */
 
-/** Elements; bytes of as many elements. */
+/** Elements; bytes of as many elements. Only ndim, shape and dtype matter. */
 IRIS_API int64_t iris_tensor_numel(const iris_tensor_t *tensor);
 IRIS_API size_t iris_tensor_bytes(const iris_tensor_t *tensor);
 

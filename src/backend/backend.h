@@ -50,7 +50,8 @@ struct iris_heap_region {
                           * begin that are for external memory */
     size_t window_bytes; /* 0: there are none */
     enum iris_commit commit;
-    int guarded; /* nothing else begins where the heap ends */
+    int guarded;        /* nothing else begins where the heap ends */
+    size_t ahead_bytes; /* that nothing else has, ahead of every mapping */
     void *cookie;
 };
 

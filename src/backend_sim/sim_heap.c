@@ -96,6 +96,7 @@ iris_status_t iris_i_sim_heap_alloc(struct iris_backend *backend, size_t bytes,
     region_p->bytes = bytes;
     region_p->commit = IRIS_COMMIT_SHARED;
     region_p->guarded = 1;
+    region_p->ahead_bytes = iris_i_shm_guard_bytes();
     region_p->cookie = mapping;
     ((struct sim_backend *)backend)->heap = *region_p;
     return IRIS_OK;

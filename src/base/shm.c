@@ -148,23 +148,26 @@ void iris_i_shm_decommit(int fd, size_t offset, size_t bytes)
     }
 }
 
-/* A page that nobody can touch is behind every mapping, so that what begins
- * there is known to be past the end. */
-static size_t mapped_bytes(size_t bytes)
+/* A page that nobody can touch is ahead of every mapping and behind it, so that
+ * an address there is known to be outside of it. */
+size_t iris_i_shm_guard_bytes(void)
 {
-    return page_up(bytes) + page_up(1);
+    return page_up(1);
 }
 
 void iris_i_shm_unmap(void *base, size_t bytes)
 {
-    munmap(base, mapped_bytes(bytes));
+    size_t guard = iris_i_shm_guard_bytes();
+
+    munmap((char *)base - guard, guard + page_up(bytes) + guard);
 }
 
 /* Takes twice the addresses and gives back what is around the range. */
 iris_status_t iris_i_shm_map(int fd, size_t bytes, void **base_p)
 {
-    size_t length = mapped_bytes(bytes), alignment = page_up(1);
-    char *range, *base;
+    size_t guard = iris_i_shm_guard_bytes(), alignment = guard;
+    size_t length = guard + page_up(bytes) + guard;
+    char *range, *base, *first;
     int ret;
 
     while (alignment <= bytes / 2) {
@@ -178,18 +181,20 @@ iris_status_t iris_i_shm_map(int fd, size_t bytes, void **base_p)
         ret = length > SIZE_MAX / 4 ? ENOMEM : errno;
         goto fail;
     }
-    base = range + (alignment - (uintptr_t)range % alignment) % alignment;
+    base = range + guard;
+    base += (alignment - (uintptr_t)base % alignment) % alignment;
+    first = base - guard;
     if (mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
              0) == MAP_FAILED) {
         ret = errno;
         munmap(range, length + alignment);
         goto fail;
     }
-    if (base > range) {
-        munmap(range, (size_t)(base - range));
+    if (first > range) {
+        munmap(range, (size_t)(first - range));
     }
-    if (base < range + alignment) {
-        munmap(base + length, (size_t)(range + alignment - base));
+    if (first < range + alignment) {
+        munmap(first + length, (size_t)(range + alignment - first));
     }
     *base_p = base;
     return IRIS_OK;

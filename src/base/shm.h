@@ -26,10 +26,12 @@ iris_status_t iris_i_shm_commit(int fd, size_t offset, size_t bytes);
 void iris_i_shm_decommit(int fd, size_t offset, size_t bytes);
 
 /* Maps the whole file, at a multiple of the largest power of two up to `bytes`:
- * what is aligned in the file is aligned in memory. Behind it is a page that
- * nobody can touch. The caller unmaps. IRIS_ERR_NO_MEMORY */
+ * what is aligned in the file is aligned in memory. Ahead of it and behind it
+ * are iris_i_shm_guard_bytes(), a page, that nobody can touch. The caller
+ * unmaps. IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_shm_map(int fd, size_t bytes, void **base_p);
 void iris_i_shm_unmap(void *base, size_t bytes);
+size_t iris_i_shm_guard_bytes(void);
 
 /* iris_i_fail_errno() for a call that makes descriptors: EMFILE and ENFILE are
  * IRIS_ERR_LIMIT, and the message says which limit. */

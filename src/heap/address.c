@@ -185,6 +185,39 @@ static iris_status_t check_on_heap(const struct iris_heap *heap,
     return IRIS_OK;
 }
 
+/* Memory that begins outside of every heap: it neither runs into one nor begins
+ * on the page ahead of one, which is nobody's, and it does not leave what
+ * iris_as_symmetric() has mapped. */
+static iris_status_t check_off_heap(const struct iris_heap *heap,
+                                    const struct iris_heap_range *range)
+{
+    uintptr_t start = (uintptr_t)range->ptr;
+    size_t mapped = iris_i_heap_bytes_from(heap, range->ptr);
+
+    for (int rank = 0; rank < heap->log->num_ranks; rank++) {
+        uintptr_t base = (uintptr_t)heap->bases[rank];
+        size_t ahead = base - start;
+
+        if (base > start &&
+            (ahead < range->bytes || ahead <= heap->region.ahead_bytes)) {
+            return iris_i_fail(heap->log, IRIS_ERR_INVALID,
+                               "%s: %zu bytes from %s %p begin %zu bytes ahead "
+                               "of rank %d's heap; pass memory from "
+                               "iris_malloc, or memory apart from it",
+                               range->call, range->bytes, range->name,
+                               range->ptr, ahead, rank);
+        }
+    }
+    return mapped == 0 || mapped >= range->bytes
+               ? IRIS_OK
+               : iris_i_fail(heap->log, IRIS_ERR_INVALID,
+                             "%s: %zu bytes from %s %p go past the end of "
+                             "memory that iris_as_symmetric shares, %zu bytes "
+                             "away; copy less",
+                             range->call, range->bytes, range->name, range->ptr,
+                             mapped);
+}
+
 iris_status_t iris_i_heap_check_range(const struct iris_heap *heap,
                                       const struct iris_heap_range *range)
 {
@@ -203,7 +236,8 @@ iris_status_t iris_i_heap_check_range(const struct iris_heap *heap,
                            range->call, range->bytes, range->name, range->ptr);
     }
     rank = owner_of(heap, start);
-    return rank < 0 ? IRIS_OK : check_on_heap(heap, range, rank);
+    return rank < 0 ? check_off_heap(heap, range)
+                    : check_on_heap(heap, range, rank);
 }
 
 int iris_i_heap_locate(const struct iris_heap *heap, const void *address,

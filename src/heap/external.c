@@ -160,6 +160,9 @@ void iris_i_external_close(struct iris_heap *heap)
 static iris_status_t check(struct iris_heap *heap,
                            const struct request *request, void **symmetric_p)
 {
+    const struct iris_heap_range range = {"iris_as_symmetric", "ptr",
+                                          request->ptr, request->bytes, 0};
+
     if (request->ptr == NULL || request->bytes == 0 || symmetric_p == NULL) {
         return iris_i_fail(heap->log, IRIS_ERR_INVALID, "iris_as_symmetric: %s",
                            request->ptr == NULL
@@ -175,7 +178,7 @@ static iris_status_t check(struct iris_heap *heap,
                            "use it as it is",
                            request->ptr);
     }
-    return IRIS_OK;
+    return iris_i_heap_check_range(heap, &range);
 }
 
 /* Takes hold of the memory if it can be shared. */

@@ -202,9 +202,9 @@ struct iris_heap_range {
     int writes;
 };
 
-/* Is it memory at all and, if it begins in or at the end of some rank's heap,
- * all within that heap, committed, and not the library's own if it is written?
- * IRIS_ERR_INVALID */
+/* IRIS_ERR_INVALID: the range is no memory. It may begin in or at the end of a
+ * rank's heap, and then all of it has to be within that heap, committed and, if
+ * it is written, not the library's own. Else it may not run into a heap. */
 iris_status_t iris_i_heap_check_range(const struct iris_heap *heap,
                                       const struct iris_heap_range *range);
 

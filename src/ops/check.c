@@ -8,14 +8,17 @@
 
 #include <iris/constants.h>
 
+#include "context/tensor_check.h"
 #include "ops/kernels.h"
 
 #include <string.h>
 
 void iris_ops_options_init_sized(struct iris_ops_options *options, size_t size)
 {
-    memset(options, 0, size);
-    options->size = size;
+    if (options != NULL && size >= sizeof options->size) {
+        memset(options, 0, size);
+        options->size = size;
+    }
 }
 
 /* A struct of an older header has fewer fields. */
@@ -55,57 +58,35 @@ static iris_status_t check_matrix(const iris_t *iris,
                                   const struct iris_ops_call *call,
                                   const char *name, const iris_tensor_t *tensor)
 {
-    if (tensor == NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID, "%s: %s is NULL",
-                           call->name, name);
+    const struct iris_named_argument argument = {&iris->log, call->name, name};
+    iris_status_t status = iris_i_tensor_check_access(
+        &iris->heap, &argument, tensor, tensor == call->out);
+
+    if (status != IRIS_OK) {
+        return status;
     }
-    if (tensor->ndim != 2 || tensor->shape[0] < 0 || tensor->shape[1] < 0) {
+    if (tensor->ndim != 2) {
         return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "%s: %s has %d dimensions; pass a matrix, of two",
                            call->name, name, tensor->ndim);
     }
-    if (iris_i_matmul_kernel(tensor->dtype) == NULL ||
-        (call->b != NULL && tensor->dtype != call->b->dtype)) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                           "%s: %s is of %s; pass f32, f16 or bf16, the same "
-                           "for a, b and out",
-                           call->name, name, iris_dtype_name(tensor->dtype));
-    }
-    return tensor->data != NULL || iris_tensor_numel(tensor) == 0
+    return iris_i_matmul_kernel(tensor->dtype) != NULL &&
+                   (call->b == NULL || tensor->dtype == call->b->dtype)
                ? IRIS_OK
                : iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                             "%s: %s has no memory", call->name, name);
+                             "%s: %s is of %s; pass f32, f16 or bf16, the same "
+                             "for a, b and out",
+                             call->name, name, iris_dtype_name(tensor->dtype));
 }
 
-/* The bytes from the first element to the last, in any order of them; there is
- * one. */
-static void extent_of(const iris_tensor_t *tensor, uintptr_t *begin_p,
-                      uintptr_t *end_p)
-{
-    intptr_t width = (intptr_t)iris_dtype_size(tensor->dtype);
-    intptr_t low = 0, high = width;
-
-    for (int i = 0; i < tensor->ndim; i++) {
-        intptr_t reach =
-            (intptr_t)((tensor->shape[i] - 1) * tensor->strides[i]) * width;
-
-        low += reach < 0 ? reach : 0;
-        high += reach > 0 ? reach : 0;
-    }
-    *begin_p = (uintptr_t)tensor->data + (uintptr_t)low;
-    *end_p = (uintptr_t)tensor->data + (uintptr_t)high;
-}
-
+/* Both tensors have been checked. */
 static int overlap(const iris_tensor_t *one, const iris_tensor_t *other)
 {
-    uintptr_t begin, end, other_begin, other_end;
+    struct iris_tensor_extent a = iris_i_tensor_extent(one);
+    struct iris_tensor_extent b = iris_i_tensor_extent(other);
 
-    if (iris_tensor_numel(one) == 0 || iris_tensor_numel(other) == 0) {
-        return 0;
-    }
-    extent_of(one, &begin, &end);
-    extent_of(other, &other_begin, &other_end);
-    return begin < other_end && other_begin < end;
+    return a.bytes != 0 && b.bytes != 0 && a.start < b.start + b.bytes &&
+           b.start < a.start + a.bytes;
 }
 
 static iris_status_t check_tensors(const iris_t *iris,
@@ -145,12 +126,18 @@ static iris_status_t check_bias(const iris_t *iris,
                                 const struct iris_ops_call *call, int64_t rows)
 {
     const iris_tensor_t *bias = call->options.bias;
+    const struct iris_named_argument argument = {&iris->log, call->name,
+                                                 "bias"};
     int64_t count = call->options.bias_by_row ? rows : call->n;
+    iris_status_t status = IRIS_OK;
 
-    if (bias == NULL || (bias->ndim == 1 && bias->dtype == call->b->dtype &&
-                         bias->shape[0] == count && bias->data != NULL &&
-                         !overlap(call->out, bias))) {
-        return IRIS_OK;
+    if (bias != NULL) {
+        status = iris_i_tensor_check_access(&iris->heap, &argument, bias, 0);
+    }
+    if (bias == NULL || status != IRIS_OK ||
+        (bias->ndim == 1 && bias->dtype == call->b->dtype &&
+         bias->shape[0] == count && !overlap(call->out, bias))) {
+        return status;
     }
     return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                        "%s: bias has to be a tensor of %lld elements of %s, "
@@ -251,6 +238,25 @@ static int64_t elements(const struct iris_ops_call *call)
     }
 }
 
+/* Matrices whose strides are 0 may be larger than memory, and then what is kept
+ * of them cannot be counted. No operation keeps more than this. */
+static iris_status_t check_workspace(const iris_t *iris,
+                                     const struct iris_ops_call *call)
+{
+    double wide = (double)(call->n > call->k ? call->n : call->k);
+    double members = (double)call->members;
+
+    return (members + 1) * ((double)call->m + members) * (wide + members) <
+                   0x1p58
+               ? IRIS_OK
+               : iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                             "%s: a product of %lld rows, %lld columns and "
+                             "depth %lld needs more memory than there can be; "
+                             "check the shapes",
+                             call->name, (long long)call->m, (long long)call->n,
+                             (long long)call->k);
+}
+
 iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
                                const struct iris_ops_options *options)
 {
@@ -268,6 +274,9 @@ iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
     call->members = call->group->members.count;
     call->index = call->group->index;
     status = check_sizes(iris, call);
+    if (status == IRIS_OK) {
+        status = check_workspace(iris, call);
+    }
     if (status == IRIS_OK) {
         call->direct = is_direct(call);
         call->workspace =

@@ -117,12 +117,12 @@ static iris_status_t prepare(const struct broadcast *cast,
                              const iris_tensor_t *tensor)
 {
     iris_t *iris = cast->iris;
+    const struct iris_named_argument argument = {&iris->log, cast->type->name,
+                                                 "tensor"};
+    iris_status_t status = iris_i_tensor_check(&argument, tensor);
 
-    if (tensor == NULL || iris_dtype_size(tensor->dtype) == 0) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                           "%s: tensor is NULL or none; pass one with the "
-                           "root's shape and dtype",
-                           cast->type->name);
+    if (status != IRIS_OK) {
+        return status;
     }
     if (cast->group->index != cast->root) {
         return IRIS_OK;
@@ -245,9 +245,10 @@ static iris_status_t check_new(const struct broadcast *cast,
 {
     iris_t *iris = cast->iris;
     const char *call = cast->type->name;
+    const struct iris_named_argument argument = {&iris->log, call,
+                                                 "the root's tensor"};
     iris_status_t status =
         iris_i_group_check_root(iris, cast->group, call, cast->root);
-    iris_shape_t shape;
 
     if (status == IRIS_OK && tensor_p == NULL) {
         status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
@@ -258,14 +259,7 @@ static iris_status_t check_new(const struct broadcast *cast,
     if (status != IRIS_OK || cast->group->index != cast->root) {
         return status;
     }
-    if (tensor == NULL || iris_dtype_size(tensor->dtype) == 0) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                           "%s: the root's tensor is NULL or none; pass the "
-                           "one to broadcast",
-                           call);
-    }
-    shape = iris_i_tensor_shape(tensor);
-    status = iris_i_shape_check(&iris->log, call, &shape, tensor->dtype);
+    status = iris_i_tensor_check_access(&iris->heap, &argument, tensor, 0);
     if (status == IRIS_OK) {
         *named_p = name_tensor(iris, tensor);
     }

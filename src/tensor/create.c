@@ -174,8 +174,14 @@ static iris_status_t check_out(const iris_t *iris,
 {
     const iris_tensor_t *out = request->options.out;
     const char *call = request->type->name;
+    const struct iris_named_argument argument = {&iris->log, call,
+                                                 "the output tensor"};
     int64_t numel = iris_i_shape_numel(&request->shape);
+    iris_status_t status = iris_i_tensor_check(&argument, out);
 
+    if (status != IRIS_OK) {
+        return status;
+    }
     if (iris_tensor_numel(out) != numel) {
         return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "%s: the output tensor has %lld elements, but %lld "
@@ -210,12 +216,6 @@ static iris_status_t create_in_out(struct making *making,
     if (status != IRIS_OK) {
         return status;
     }
-    if (!iris_i_layout_is_aligned(out->data, out->dtype)) {
-        return iris_i_fail(&making->iris->log, IRIS_ERR_INVALID,
-                           "%s: the output tensor, at %p, is not aligned to "
-                           "its elements; pass one that is",
-                           request->type->name, out->data);
-    }
     if (!iris_i_layout_reshape(out, &request->shape, strides)) {
         return iris_i_fail(&making->iris->log, IRIS_ERR_INVALID,
                            "%s: the output tensor's strides do not let it be "
@@ -248,6 +248,8 @@ iris_status_t iris_i_tensor_create(iris_t *iris,
                                    iris_tensor_t *tensor_p)
 {
     struct making making = {.iris = iris, .request = request};
+    const struct iris_named_argument shape = {&iris->log, request->type->name,
+                                              "the shape"};
     int64_t strides[IRIS_TENSOR_DIMS_MAX];
     iris_status_t status = request->checked;
 
@@ -258,8 +260,7 @@ iris_status_t iris_i_tensor_create(iris_t *iris,
                              request->type->name);
     }
     if (status == IRIS_OK) {
-        status = iris_i_shape_check(&iris->log, request->type->name,
-                                    &request->shape, request->dtype);
+        status = iris_i_shape_check(&shape, &request->shape, request->dtype);
     }
     if (status == IRIS_OK) {
         status = iris_i_stream_resolve(&iris->queue, request->options.stream,
@@ -396,7 +397,7 @@ iris_status_t iris_full(iris_t *iris, iris_shape_t shape, iris_value_t value,
     return create_full(iris, &request, value, tensor_p);
 }
 
-/* What is no tensor is every rank's error, as all that is wrong. */
+/* A malformed `like` is an error on every rank, as all that is wrong. */
 iris_status_t iris_zeros_like(iris_t *iris, const iris_tensor_t *like,
                               const struct iris_tensor_options *options,
                               iris_tensor_t *tensor_p)
@@ -409,10 +410,11 @@ iris_status_t iris_zeros_like(iris_t *iris, const iris_tensor_t *like,
     if (status != IRIS_OK) {
         return status;
     }
-    if (like == NULL && request.checked == IRIS_OK) {
-        request.checked =
-            iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                        "iris_zeros_like: like is NULL; pass a tensor");
+    if (request.checked == IRIS_OK) {
+        const struct iris_named_argument argument = {&iris->log, type.name,
+                                                     "like"};
+
+        request.checked = iris_i_tensor_check(&argument, like);
     }
     if (request.checked == IRIS_OK) {
         request.like = like;

@@ -100,18 +100,17 @@ static iris_status_t export_tensor(const iris_t *iris, const char *call,
                                    const void *managed_p,
                                    struct exported **exported_p)
 {
+    struct iris_named_argument argument = {NULL, call, "tensor"};
     iris_status_t status =
         iris_i_enter_output(iris, call, managed_p, "managed_p");
 
     if (status != IRIS_OK) {
         return status;
     }
-    if (tensor == NULL || iris_dtype_size(tensor->dtype) == 0 ||
-        tensor->ndim < 0 || tensor->ndim > IRIS_TENSOR_DIMS_MAX) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                           "%s: tensor is NULL or none; pass one that a call "
-                           "has made",
-                           call);
+    argument.log = &iris->log;
+    status = iris_i_tensor_check(&argument, tensor);
+    if (status != IRIS_OK) {
+        return status;
     }
     *exported_p = calloc(1, sizeof **exported_p);
     return *exported_p != NULL
@@ -199,6 +198,8 @@ static iris_status_t read_tensor(const iris_t *iris, const char *call,
                                  const struct dlpack_tensor *from,
                                  iris_tensor_t *tensor_p)
 {
+    const struct iris_named_argument argument = {&iris->log, call,
+                                                 "the DLPack tensor"};
     int64_t dense = 1;
     iris_shape_t shape = {.ndim = from->ndim};
     int dtype = dtype_of(from->dtype);
@@ -218,21 +219,35 @@ static iris_status_t read_tensor(const iris_t *iris, const char *call,
                            "rank's device first",
                            call, from->device_id, from->device_type);
     }
+    if (from->shape == NULL && from->ndim > 0) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: the DLPack tensor has %d dimensions, and its "
+                           "shape is NULL; pass their sizes",
+                           call, from->ndim);
+    }
     for (int i = 0; i < from->ndim && i < IRIS_TENSOR_DIMS_MAX; i++) {
         shape.sizes[i] = from->shape[i];
     }
-    status = iris_i_shape_check(&iris->log, call, &shape, (iris_dtype_t)dtype);
+    status = iris_i_shape_check(&argument, &shape, (iris_dtype_t)dtype);
     if (status != IRIS_OK) {
         return status;
     }
     memset(tensor_p, 0, sizeof *tensor_p);
-    tensor_p->data = (char *)from->data + from->byte_offset;
+    if (from->byte_offset > UINTPTR_MAX - (uintptr_t)from->data) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: the DLPack tensor's byte_offset %llu overflows "
+                           "the address space; check it",
+                           call, (unsigned long long)from->byte_offset);
+    }
+    if (from->data != NULL) {
+        tensor_p->data = (char *)from->data + from->byte_offset;
+    }
     tensor_p->dtype = (iris_dtype_t)dtype;
     tensor_p->ndim = from->ndim;
     for (int i = from->ndim - 1; i >= 0; i--) {
         tensor_p->shape[i] = from->shape[i];
         tensor_p->strides[i] = from->strides == NULL ? dense : from->strides[i];
-        dense *= from->shape[i];
+        dense *= from->shape[i] > 1 ? from->shape[i] : 1;
     }
     return IRIS_OK;
 }

@@ -163,26 +163,29 @@ iris_status_t iris_i_tensor_fill(iris_t *iris, const iris_tensor_t *tensor,
 static iris_status_t check_copy(const iris_t *iris, const iris_tensor_t *to,
                                 const iris_tensor_t *from)
 {
-    int same = to != NULL && from != NULL && to->dtype == from->dtype &&
-               to->ndim == from->ndim;
+    static const char call[] = "iris_tensor_copy";
+    const struct iris_named_argument to_argument = {&iris->log, call, "to"};
+    const struct iris_named_argument from_argument = {&iris->log, call, "from"};
+    iris_status_t status =
+        iris_i_tensor_check_access(&iris->heap, &to_argument, to, 1);
+    int same;
 
+    if (status == IRIS_OK) {
+        status =
+            iris_i_tensor_check_access(&iris->heap, &from_argument, from, 0);
+    }
+    if (status != IRIS_OK) {
+        return status;
+    }
+    same = to->dtype == from->dtype && to->ndim == from->ndim;
     for (int i = 0; same && i < to->ndim; i++) {
         same = to->shape[i] == from->shape[i];
     }
     return same ? IRIS_OK
                 : iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                              "iris_tensor_copy: a tensor is NULL, or they "
-                              "differ in dtype or shape; pass two that do not");
-}
-
-static iris_status_t check_range(const iris_t *iris, const char *name,
-                                 const iris_tensor_t *tensor, int writes)
-{
-    struct iris_tensor_extent extent = iris_i_tensor_extent(tensor);
-    const struct iris_heap_range range = {"iris_tensor_copy", name,
-                                          extent.start, extent.bytes, writes};
-
-    return iris_i_heap_check_range(&iris->heap, &range);
+                              "%s: the tensors differ in dtype or shape; pass "
+                              "two that agree",
+                              call);
 }
 
 static iris_status_t copy_strided(iris_t *iris, const iris_tensor_t *to,
@@ -192,17 +195,11 @@ static iris_status_t copy_strided(iris_t *iris, const iris_tensor_t *to,
 {
     struct iris_copy_strided_args args = {
         .to = to->data, .from = from->data, .shape = nest->shape};
-    iris_status_t status = check_range(iris, "to", to, 1);
 
-    if (status == IRIS_OK) {
-        status = check_range(iris, "from", from, 0);
-    }
     memcpy(args.to_strides, nest->strides[0], sizeof args.to_strides);
     memcpy(args.from_strides, nest->strides[1], sizeof args.from_strides);
-    return status == IRIS_OK
-               ? iris_i_tensor_launch(iris, IRIS_TENSOR_COPY_STRIDED, to, &args,
-                                      stream)
-               : status;
+    return iris_i_tensor_launch(iris, IRIS_TENSOR_COPY_STRIDED, to, &args,
+                                stream);
 }
 
 iris_status_t iris_tensor_copy(iris_t *iris, const iris_tensor_t *to,

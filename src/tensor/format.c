@@ -261,22 +261,28 @@ static void append_head(struct text *text, const iris_tensor_t *tensor)
 iris_status_t iris_tensor_format(iris_t *iris, const iris_tensor_t *tensor,
                                  char *text, size_t bytes, size_t *needed_p)
 {
-    iris_status_t status = iris_i_enter(iris, "iris_tensor_format");
+    static const char call[] = "iris_tensor_format";
+    struct iris_named_argument argument = {NULL, call, "tensor"};
+    iris_status_t status = iris_i_enter(iris, call);
     struct text whole = {text, bytes, 0};
     struct summary summary = {.tensor = tensor};
+    int64_t numel;
 
     if (status != IRIS_OK) {
         return status;
     }
-    if (tensor == NULL || (text == NULL && bytes != 0) ||
-        iris_dtype_size(tensor->dtype) == 0) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                           "iris_tensor_format: the tensor is NULL or of no "
-                           "dtype, or text is NULL; pass a tensor, and where "
-                           "to put %zu bytes",
-                           bytes);
+    argument.log = &iris->log;
+    status = iris_i_tensor_check_access(&iris->heap, &argument, tensor, 0);
+    if (status != IRIS_OK) {
+        return status;
     }
-    summary.ends = iris_tensor_numel(tensor) > ALL_ELEMENTS;
+    if (text == NULL && bytes != 0) {
+        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                           "%s: text is NULL; pass where to put %zu bytes",
+                           call, bytes);
+    }
+    numel = iris_tensor_numel(tensor);
+    summary.ends = numel > ALL_ELEMENTS || numel == 0; /* (2^40, 0), too */
     summary.element_bytes = iris_dtype_size(tensor->dtype);
     status = fetch_all(iris, &summary);
     if (status == IRIS_OK) {

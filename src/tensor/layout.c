@@ -1,50 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shapes and strides: what may be asked for, which strides a format means, and
- * the bytes that a tensor's elements are in.
+ * Shapes and strides: which strides a format means, and reshaping.
  */
 #include "config.h"
 
 #include "tensor/tensor.h"
 
 #include <string.h>
-
-iris_status_t iris_i_shape_check(const struct iris_log *log, const char *call,
-                                 const iris_shape_t *shape, iris_dtype_t dtype)
-{
-    size_t bytes = iris_dtype_size(dtype);
-    int64_t most = bytes == 0 ? 0 : (int64_t)(PTRDIFF_MAX / bytes);
-
-    if (bytes == 0) {
-        return iris_i_fail(log, IRIS_ERR_INVALID,
-                           "%s: dtype %d is none; pass an iris_dtype_t", call,
-                           (int)dtype);
-    }
-    if (shape->ndim < 0 || shape->ndim > IRIS_TENSOR_DIMS_MAX) {
-        return iris_i_fail(log, IRIS_ERR_INVALID,
-                           "%s: a shape of %d dimensions; pass 0 to %d", call,
-                           shape->ndim, IRIS_TENSOR_DIMS_MAX);
-    }
-    for (int i = 0; i < shape->ndim; i++) {
-        int64_t size = shape->sizes[i];
-
-        if (size < 0) {
-            return iris_i_fail(log, IRIS_ERR_INVALID,
-                               "%s: dimension %d of the shape has size %lld; "
-                               "pass 0 or more",
-                               call, i, (long long)size);
-        }
-        if (size > most) {
-            return iris_i_fail(log, IRIS_ERR_INVALID,
-                               "%s: with dimension %d, of size %lld, the shape "
-                               "has more elements of %zu bytes than memory can "
-                               "hold; pass less",
-                               call, i, (long long)size, bytes);
-        }
-        most /= size > 1 ? size : 1;
-    }
-    return IRIS_OK;
-}
 
 int64_t iris_i_shape_numel(const iris_shape_t *shape)
 {
@@ -164,8 +126,12 @@ void iris_i_layout_strides(const iris_shape_t *shape,
 int iris_tensor_is_contiguous(const iris_tensor_t *tensor,
                               iris_memory_format_t format)
 {
-    const int *order = order_of(tensor->ndim, format);
+    const int *order;
 
+    if (iris_i_view_check("iris_tensor_is_contiguous", tensor) != IRIS_OK) {
+        return 0;
+    }
+    order = order_of(tensor->ndim, format);
     return iris_tensor_numel(tensor) == 0 ||
            is_dense(tensor, order == NULL ? natural : order);
 }
@@ -216,33 +182,4 @@ int iris_i_layout_reshape(const iris_tensor_t *tensor,
         return 0;
     }
     return next < 0;
-}
-
-/* ---- Memory ---- */
-
-int iris_i_layout_is_aligned(const void *data, iris_dtype_t dtype)
-{
-    size_t bytes = iris_dtype_size(dtype);
-
-    return (uintptr_t)data % (bytes < 8 ? bytes : 8) == 0;
-}
-
-struct iris_tensor_extent iris_i_tensor_extent(const iris_tensor_t *tensor)
-{
-    int64_t first = 0, last = 0;
-    int64_t bytes = (int64_t)iris_dtype_size(tensor->dtype);
-    struct iris_tensor_extent extent = {tensor->data, 0};
-
-    if (iris_tensor_numel(tensor) == 0) {
-        return extent;
-    }
-    for (int i = 0; i < tensor->ndim; i++) {
-        int64_t way = (tensor->shape[i] - 1) * tensor->strides[i];
-
-        first += way < 0 ? way : 0;
-        last += way > 0 ? way : 0;
-    }
-    extent.start += first * bytes;
-    extent.bytes = (size_t)((last - first + 1) * bytes);
-    return extent;
 }

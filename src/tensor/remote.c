@@ -9,10 +9,15 @@
 
 int iris_tensor_is_symmetric(const iris_t *iris, const iris_tensor_t *tensor)
 {
+    static const char call[] = "iris_tensor_is_symmetric";
+    struct iris_named_argument argument = {NULL, call, "tensor"};
     struct iris_tensor_extent extent;
 
-    if (iris_i_enter(iris, "iris_tensor_is_symmetric") != IRIS_OK ||
-        tensor == NULL) {
+    if (iris_i_enter(iris, call) != IRIS_OK) {
+        return 0;
+    }
+    argument.log = &iris->log;
+    if (iris_i_tensor_check(&argument, tensor) != IRIS_OK) {
         return 0;
     }
     extent = iris_i_tensor_extent(tensor);
@@ -27,6 +32,7 @@ iris_status_t iris_tensor_as_remote(const iris_t *iris,
                                     iris_tensor_t *view_p)
 {
     static const char call[] = "iris_tensor_as_remote";
+    struct iris_named_argument argument = {NULL, call, "tensor"};
     iris_status_t status = iris_i_enter_output(iris, call, view_p, "view_p");
     iris_tensor_t view;
     void *remote;
@@ -34,11 +40,16 @@ iris_status_t iris_tensor_as_remote(const iris_t *iris,
     if (status != IRIS_OK) {
         return status;
     }
-    if (tensor == NULL || !iris_tensor_is_symmetric(iris, tensor)) {
+    argument.log = &iris->log;
+    status = iris_i_tensor_check(&argument, tensor);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (!iris_tensor_is_symmetric(iris, tensor)) {
         return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "%s: the tensor, at %p, is not on the symmetric "
                            "heap; pass one that a creation call made",
-                           call, tensor == NULL ? NULL : tensor->data);
+                           call, tensor->data);
     }
     view = *tensor;
     view.owner = NULL;
@@ -86,12 +97,18 @@ iris_status_t iris_i_tensor_share(iris_t *iris,
     struct iris_heap_request request = {.type = what->type,
                                         .alignment = IRIS_ALIGNMENT,
                                         .checked = what->checked};
-    struct iris_tensor_extent extent = {NULL, 1}; /* no tensor: no memory */
+    const struct iris_named_argument argument = {&iris->log, what->type->name,
+                                                 "tensor"};
+    struct iris_tensor_extent extent = {NULL, 1}; /* of a malformed tensor */
     iris_status_t status;
     iris_tensor_t result;
     void *symmetric;
 
-    if (what->checked == IRIS_OK && tensor != NULL) {
+    if (request.checked == IRIS_OK) {
+        request.checked =
+            iris_i_tensor_check_access(&iris->heap, &argument, tensor, 0);
+    }
+    if (request.checked == IRIS_OK) {
         extent = iris_i_tensor_extent(tensor);
     }
     if (extent.bytes == 0) {

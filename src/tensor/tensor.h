@@ -10,6 +10,7 @@
 #include <iris/tensor.h>
 
 #include "context/context.h"
+#include "context/tensor_check.h"
 #include "tensor/kernels.h"
 
 /* ---- Creation (create.c) ---- */
@@ -58,11 +59,6 @@ iris_status_t iris_i_tensor_create(iris_t *iris,
 
 /* ---- Layouts (layout.c) ---- */
 
-/* IRIS_ERR_INVALID: too many dimensions, a negative size, or more elements than
- * there can be. `log` may be NULL. */
-iris_status_t iris_i_shape_check(const struct iris_log *log, const char *call,
-                                 const iris_shape_t *shape, iris_dtype_t dtype);
-
 int64_t iris_i_shape_numel(const iris_shape_t *shape);
 iris_shape_t iris_i_tensor_shape(const iris_tensor_t *tensor);
 
@@ -81,15 +77,11 @@ void iris_i_layout_strides(const iris_shape_t *shape,
 int iris_i_layout_reshape(const iris_tensor_t *tensor,
                           const iris_shape_t *shape, int64_t *strides_p);
 
-/* Whether a kernel may load and store elements there. */
-int iris_i_layout_is_aligned(const void *data, iris_dtype_t dtype);
+/* ---- Views (view.c) ---- */
 
-/* The bytes that the elements are in; 0 without elements. */
-struct iris_tensor_extent {
-    char *start;
-    size_t bytes;
-};
-struct iris_tensor_extent iris_i_tensor_extent(const iris_tensor_t *tensor);
+/* iris_i_tensor_check() of the argument `tensor` of a call without a context.
+ */
+iris_status_t iris_i_view_check(const char *call, const iris_tensor_t *tensor);
 
 /* ---- On the heap (remote.c) ---- */
 

@@ -8,32 +8,47 @@
 
 #include <string.h>
 
+/* Of a shape alone: `data` and strides may still be missing. */
 int64_t iris_tensor_numel(const iris_tensor_t *tensor)
 {
-    int64_t numel = 1;
+    static const struct iris_named_argument argument = {
+        NULL, "iris_tensor_numel", "tensor"};
+    iris_shape_t shape;
 
-    for (int i = 0; i < tensor->ndim; i++) {
-        numel *= tensor->shape[i];
+    if (tensor == NULL) {
+        (void)iris_i_tensor_check(&argument, tensor);
+        return 0;
     }
-    return numel;
+    shape = iris_i_tensor_shape(tensor);
+    return iris_i_shape_check(&argument, &shape, tensor->dtype) == IRIS_OK
+               ? iris_i_shape_numel(&shape)
+               : 0;
 }
 
 size_t iris_tensor_bytes(const iris_tensor_t *tensor)
 {
-    return (size_t)iris_tensor_numel(tensor) * iris_dtype_size(tensor->dtype);
+    int64_t numel = iris_tensor_numel(tensor);
+
+    return numel == 0 ? 0 : (size_t)numel * iris_dtype_size(tensor->dtype);
+}
+
+iris_status_t iris_i_view_check(const char *call, const iris_tensor_t *tensor)
+{
+    const struct iris_named_argument argument = {NULL, call, "tensor"};
+
+    return iris_i_tensor_check(&argument, tensor);
 }
 
 static iris_status_t check_arguments(const char *call,
                                      const iris_tensor_t *tensor,
                                      const iris_tensor_t *view_p)
 {
-    if (tensor == NULL || view_p == NULL) {
-        return iris_i_fail(NULL, IRIS_ERR_INVALID, "%s: %s", call,
-                           tensor == NULL
-                               ? "tensor is NULL; pass a tensor"
-                               : "view_p is NULL; pass where to put the view");
+    if (view_p == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_INVALID,
+                           "%s: view_p is NULL; pass where to put the view",
+                           call);
     }
-    return IRIS_OK;
+    return iris_i_view_check(call, tensor);
 }
 
 /* Counts a dimension below 0 from the end. */
@@ -56,37 +71,40 @@ static iris_status_t find_dim(const char *call, const iris_tensor_t *tensor,
     return IRIS_OK;
 }
 
+/* A tensor without elements may have no memory to point into. */
 static void move(iris_tensor_t *view, int64_t elements)
 {
-    view->data =
-        (char *)view->data + elements * (int64_t)iris_dtype_size(view->dtype);
+    int64_t bytes = elements * (int64_t)iris_dtype_size(view->dtype);
+
+    view->data = (void *)((uintptr_t)view->data + (uintptr_t)bytes);
 }
 
 iris_status_t iris_tensor_wrap(void *data, iris_dtype_t dtype,
                                iris_shape_t shape, iris_tensor_t *view_p)
 {
+    static const char call[] = "iris_tensor_wrap";
+    static const struct iris_named_argument argument = {NULL, call,
+                                                        "the shape"};
     int64_t strides[IRIS_TENSOR_DIMS_MAX];
-    iris_status_t status =
-        iris_i_shape_check(NULL, "iris_tensor_wrap", &shape, dtype);
+    iris_status_t status = iris_i_shape_check(&argument, &shape, dtype);
+    iris_tensor_t view;
 
     if (status != IRIS_OK) {
         return status;
     }
-    if (view_p == NULL || (data == NULL && iris_i_shape_numel(&shape) != 0)) {
-        return iris_i_fail(NULL, IRIS_ERR_INVALID, "iris_tensor_wrap: %s",
-                           view_p == NULL
-                               ? "view_p is NULL; pass where to put the view"
-                               : "data is NULL; pass memory of the elements");
-    }
-    if (!iris_i_layout_is_aligned(data, dtype)) {
+    if (!iris_i_tensor_is_aligned(data, dtype)) {
         return iris_i_fail(NULL, IRIS_ERR_INVALID,
-                           "iris_tensor_wrap: data %p is not aligned to "
-                           "elements of %s; pass memory that is",
-                           data, iris_dtype_name(dtype));
+                           "%s: data %p is not aligned to elements of %s; pass "
+                           "memory that is",
+                           call, data, iris_dtype_name(dtype));
     }
     iris_i_layout_strides(&shape, IRIS_FORMAT_CONTIGUOUS, NULL, strides);
-    *view_p = iris_i_tensor_make(data, dtype, &shape, strides);
-    return IRIS_OK;
+    view = iris_i_tensor_make(data, dtype, &shape, strides);
+    status = check_arguments(call, &view, view_p);
+    if (status == IRIS_OK) {
+        *view_p = view;
+    }
+    return status;
 }
 
 /* Where Python begins or ends a slice of `size` elements. */

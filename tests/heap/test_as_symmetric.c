@@ -175,10 +175,11 @@ static void memory_of_the_host_is_copied(void **state)
     harness_run_all(copy_host, NULL);
 }
 
+#define LARGE ((size_t)2 << 30) /* more than the heap */
 static int misuse(iris_t *iris, void *arg)
 {
     char own[64] = {0};
-    void *symmetric = arg, *heap;
+    void *symmetric = arg, *heap, *large = malloc(LARGE);
     int shared = 7;
 
     CHECK_OK(iris_malloc(iris, 64, &heap));
@@ -190,14 +191,15 @@ static int misuse(iris_t *iris, void *arg)
               IRIS_ERR_INVALID, "symmetric_p is NULL", "pass where");
     CHECK_BAD(iris, iris_as_symmetric(iris, heap, 64, &symmetric, &shared),
               IRIS_ERR_INVALID, "is on the heap already", "use it as it is");
-    CHECK_STATUS(iris_as_symmetric(iris, own, SIZE_MAX / 2, &symmetric, NULL),
+    CHECK_STATUS(iris_as_symmetric(iris, own, SIZE_MAX, &symmetric, NULL),
+                 IRIS_ERR_INVALID);
+    CHECK_STATUS(iris_as_symmetric(iris, large, LARGE, &symmetric, NULL),
                  IRIS_ERR_NO_MEMORY);
+    free(large);
     CHECK_STATUS(iris_as_symmetric(NULL, own, 64, &symmetric, NULL),
                  IRIS_ERR_INVALID);
-    CHECK(symmetric == arg);
-    CHECK_EQUAL(shared, 7);
-    CHECK_OK(iris_free(iris, heap));
-    return 0;
+    CHECK(symmetric == arg && shared == 7);
+    return iris_free(iris, heap) != IRIS_OK;
 }
 
 static void what_makes_no_sense_is_refused(void **state)

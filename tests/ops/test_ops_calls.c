@@ -72,7 +72,7 @@ static int refused_body(iris_t *iris, void *arg)
     TRY(board.a.ndim = 3, "a has 3 dimensions");
     TRY(board.a.dtype = IRIS_DTYPE_I32, "a is of i32");
     TRY(board.out.dtype = IRIS_DTYPE_F16, "out is of f16");
-    TRY(board.b.data = NULL, "b has no memory");
+    TRY(board.b.data = NULL, "its data is NULL");
     TRY(board.a.shape[1] = 3, "a has to be (8, 4)");
     TRY(board.out.shape[0] = 7, "do not fit");
     TRY(board.out.strides[1] = 2, "rows are dense");

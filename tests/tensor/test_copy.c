@@ -206,7 +206,7 @@ static int copy_remote(iris_t *iris, void *arg)
     }
     CHECK_BAD(iris, iris_tensor_copy(iris, &got, &other, NULL),
               IRIS_ERR_INVALID, "differ in dtype or shape",
-              "pass two that do not");
+              "pass two that agree");
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     CHECK_OK(iris_tensor_free(iris, &got));
     return iris_tensor_free(iris, &own) != IRIS_OK;
@@ -264,7 +264,7 @@ static int texts(iris_t *iris, void *arg)
                             1);
     CHECK_OK(iris_tensor_format(iris, &t, NULL, 0, NULL));
     CHECK_BAD(iris, iris_tensor_format(iris, NULL, cut, 8, NULL),
-              IRIS_ERR_INVALID, "the tensor is NULL", "pass a tensor");
+              IRIS_ERR_INVALID, "tensor is NULL", "pass a tensor");
     CHECK_OK(iris_tensor_free(iris, &t));
     options.dtype = IRIS_DTYPE_BF16;
     CHECK_OK(iris_full(iris, IRIS_SCALAR_SHAPE, iris_value_float(0.1), &options,

@@ -218,7 +218,8 @@ static int refuse_out(iris_t *iris, void *arg)
               "iris_linspace");
     out.data = (char *)out.data + 2;
     CHECK_BAD(iris, iris_zeros(iris, IRIS_SHAPE(6), &options, &result),
-              IRIS_ERR_INVALID, "is not aligned", "pass one that is");
+              IRIS_ERR_INVALID, "is not aligned",
+              "pass memory that is aligned");
     out.data = out.owner;
     return iris_tensor_free(iris, &out) != IRIS_OK;
 }
@@ -242,7 +243,7 @@ static int refuse(iris_t *iris, void *arg)
               IRIS_ERR_INVALID, "dimension 1 of the shape has size -3",
               "pass 0 or more");
     CHECK_BAD(iris, iris_zeros(iris, many, NULL, &t), IRIS_ERR_INVALID,
-              "a shape of 9 dimensions", "pass 0 to 8");
+              "the shape has 9 dimensions", "pass 0 to 8");
     CHECK_BAD(iris,
               iris_zeros(iris, IRIS_SHAPE((int64_t)1 << 40, (int64_t)1 << 40),
                          NULL, &t),

@@ -310,7 +310,7 @@ static int share_host(iris_t *iris, void *arg)
     CHECK_OK(iris_tensor_free(iris, &twin[0]));
     CHECK_STATUS(iris_tensor_as_symmetric(iris, NULL, &twin[0], NULL),
                  IRIS_ERR_INVALID);
-    CHECK_MESSAGE("ptr is NULL");
+    CHECK_MESSAGE("tensor is NULL");
     CHECK_STATUS(iris_tensor_as_symmetric(iris, &all, NULL, NULL),
                  IRIS_ERR_INVALID);
     CHECK_MESSAGE("symmetric_p is NULL");
