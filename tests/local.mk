@@ -24,8 +24,8 @@ if FAKE_HIP
 include %D%/backend_hip/local.mk
 endif
 cmocka_tests = $(unit_tests) $(matrix_tests) $(rank_tests) $(hip_tests)
-shell_tests = %D%/amd_code.sh %D%/amd_host.sh %D%/amd_mutants.sh \
-	%D%/amd_node.sh %D%/bench.sh %D%/bench_ccl.sh %D%/check_structure.sh \
+shell_tests = %D%/amd_code.sh %D%/amd_emu.sh %D%/amd_host.sh \
+	%D%/amd_mutants.sh %D%/amd_node.sh %D%/bench.sh %D%/bench_ccl.sh %D%/check_structure.sh \
 	%D%/check_structure_faults.sh %D%/check_symbols.sh %D%/configure.sh \
 	%D%/device_compile.sh %D%/dlpack.sh %D%/docs.sh %D%/examples.sh \
 	%D%/gpu_sources.sh %D%/hip.sh %D%/info.sh %D%/install.sh \

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The cases of scripts/amd-emu: which kernel, on what memory, with what
-arguments. A kernel that no case runs is an error, so that none is forgotten."""
+arguments. library.py has those of device/kernels/."""
 import ctypes
 import itertools
 import random
 import struct
 
-from ranks import HEAP, RANKS
+from ranks import HEAP, OWN_WORDS, RANKS
 
 LANES, BLOCK = 100, 128  # two wavefronts, the second not full
 SEMS, SCOPES, COMPARISONS, HINTS = range(4), range(3), range(6), range(7)
@@ -42,7 +42,7 @@ class Case:
                  heap=HEAP_AT, more=MORE_AT, local=LOCAL_AT, members=RANKS,
                  **values):
         self.group, self.both, self.grid, self.block = group, both, grid, block
-        self.members = members  # of the group; those past the ranks are there
+        self.size = members  # of the group; those past the ranks are there
         self.kernel = kernel
         self.at = heap, more, local
         self.values = {"count": LANES, "value": 0, "peer": None, "from": 0,
@@ -50,10 +50,15 @@ class Case:
         self.parts = []  # (region or None for both heaps, place, bytes)
         self.pack = self.common
         self.expect = None  # else: instead of what the CPU does
+        self.idle = False  # changes no memory
+        self.traced = None  # else: how it records, and what (library.py)
 
     def __str__(self):
         told = {k: v for k, v in self.values.items() if v}
         return f"{self.kernel} {told} {self.at}"
+
+    def seed(self):
+        return f"{self.kernel} {self.values}"
 
     def put(self, region, place, values, size):
         """Sets what is in memory, else random, before the kernel starts."""
@@ -63,10 +68,10 @@ class Case:
         return self
 
     def images(self, rank):
-        seed = random.Random(f"{self.kernel} {self.values}")
+        seed = random.Random(self.seed())
         images = [bytearray(seed.randbytes(HEAP)) for _ in range(RANKS + 1)]
         for r in range(RANKS):
-            n, ranks = self.members, [m % RANKS for m in range(self.members)]
+            n, ranks = self.size, [m % RANKS for m in range(self.size)]
             struct.pack_into(f"<iiQ{3 * n}Q", images[r], GROUP, n, r, 0,
                              *[0] * 2 * n, *ranks)
             struct.pack_into(f"<{n}Q", images[r], arrivals_of(n),
@@ -79,9 +84,9 @@ class Case:
     def set_addresses(self, memory, rank, known):
         """Where the arrivals are, here and at each member. No two memories have
         the same, so they are unknown, 0, when memories are compared."""
-        here, arrivals = memory.heaps[rank], arrivals_of(self.members)
+        here, arrivals = memory.heaps[rank], arrivals_of(self.size)
         places = {GROUP + 8: here + arrivals}
-        for member in range(self.members):
+        for member in range(self.size):
             places[GROUP + 16 + 16 * member] = \
                 memory.heaps[member] + arrivals + 8 * rank \
                 if member < RANKS else here + PAST + 8 * member
@@ -363,6 +368,7 @@ class SignalAndWait(Case):
     def __init__(self):
         super().__init__("kernels of the library", "iris_k_wait", both=True,
                          block=64, value=5)
+        self.idle = True
         self.put(None, HEAP_AT, [0], 8)
 
     def kernel_in(self, rank):
@@ -375,6 +381,7 @@ class SignalAndWait(Case):
 def library_wait():
     there = Case("kernels of the library", "iris_k_wait", block=64, value=3)
     there.put(None, HEAP_AT, [4], 8)
+    there.idle = True
     there.pack = wait_pack(there)
     return [there, SignalAndWait()]
 
@@ -385,6 +392,8 @@ class Ended(Case):
     what device/layout.h says instead."""
 
     WATCH, OP_WAIT, TICKS = 0x8000, 3072, 1000
+    # The first of our words of the device context, from its end (layout.h).
+    OWN = -OWN_WORDS
     STRUCT = struct.Struct("<IIiiiIIIQQQQ")  # struct iris_dev_watch
 
     def __init__(self, stop):
@@ -398,14 +407,14 @@ class Ended(Case):
         self.put(RANKS, self.WATCH, [stop] + [0] * 7, 8)
 
     def arguments(self, memory, rank):
-        own = -4  # of the device context
-        memory.context[own:own + 3] = [memory.local + self.WATCH, self.TICKS, 0]
+        memory.context[self.OWN:self.OWN + 3] = [memory.local + self.WATCH,
+                                                 self.TICKS, 0]
         return self.common(memory, rank)
 
     def ended(self, memory, rank):
         """What is wrong, or None."""
-        claim = memory.context[-2]
-        memory.context[-4:-1] = [0, 0, 0]
+        claim = memory.context[self.OWN + 2]
+        memory.context[self.OWN:self.OWN + 3] = [0, 0, 0]
         local = memory.read()[RANKS]
         results = struct.unpack_from(f"<{LANES}Q", local, LOCAL_AT)
         watch = list(self.STRUCT.unpack_from(local, self.WATCH))
@@ -424,18 +433,8 @@ class Ended(Case):
         return None
 
 
-LIBRARY = {"iris_k_barrier": library_barrier, "iris_k_signal": library_signal,
-           "iris_k_signal_add": library_signal_add,
-           "iris_k_wait": library_wait}
-
-
-def cases(kernels):
-    made = [*accesses(), *atomics(), *waits(), *workgroups(), *two_ranks(),
-            *(Ended(stop) for stop in (0, 1) for _ in range(RANKS))]
-    for name in sorted(kernels):
-        if name in LIBRARY:
-            made += LIBRARY[name]()
-    missed = set(kernels) - {case.kernel for case in made}
-    if missed:
-        raise RuntimeError(f"no case runs {', '.join(sorted(missed))}")
-    return made
+def cases():
+    return [*accesses(), *atomics(), *waits(), *workgroups(), *two_ranks(),
+            *(Ended(stop) for stop in (0, 1) for _ in range(RANKS)),
+            *library_barrier(), *library_signal(), *library_signal_add(),
+            *library_wait()]

@@ -48,7 +48,8 @@ class Emulator:
     - Atomics are atomic between processes; its own read, compute and write, and
       take no 16-byte operand. Stores of one and two bytes touch just those;
       its own write back the word around.
-    - s_sleep gives the core to other ranks; s_memrealtime tells the time.
+    - s_sleep gives the core to other ranks; s_memrealtime tells the time;
+      s_getpc_b64 tells where tables of constants are.
     - Denormal numbers count, as the kernels' descriptors say; it flushes them.
     """
 
@@ -77,6 +78,8 @@ class Emulator:
                 return lambda sgpr, vgpr: c.emu_skip(sgpr, pc, 8)
         if bits(word, 31, 16) == 0xBF8E:  # s_sleep
             return lambda sgpr, vgpr: c.emu_sleep(sgpr, pc)
+        if bits(word, 31, 23) == 0x17d and bits(word, 15, 8) == 0x1c:
+            return lambda sgpr, vgpr: c.emu_getpc(sgpr, pc, bits(word, 22, 16))
         if bits(word, 31, 18) == 0x30 << 8 | 0x25:  # s_memrealtime
             return lambda sgpr, vgpr: c.emu_clock(sgpr, pc, bits(word, 12, 6))
         if bits(word, 31, 26) == 0x37 and bits(word, 15, 14) == 2:

@@ -191,6 +191,14 @@ void emu_sleep(uint32_t *sgpr, uint32_t pc)
     next_instruction(sgpr, pc, 4);
 }
 
+/* s_getpc_b64: where the next instruction is. */
+void emu_getpc(uint32_t *sgpr, uint32_t pc, uint32_t result)
+{
+    next_instruction(sgpr, pc, 4);
+    sgpr[result] = sgpr[pc];
+    sgpr[result + 1] = sgpr[pc + 1];
+}
+
 /* s_memrealtime: 100 MHz. */
 void emu_clock(uint32_t *sgpr, uint32_t pc, uint32_t result)
 {

@@ -12,7 +12,7 @@ import struct
 
 HEAP = 1 << 16  # bytes of a heap, and of a rank's own memory
 RANKS = 2
-OWN_WORDS = 17 + 5  # of the device context behind the heap bases
+TAIL_WORDS, OWN_WORDS = 17, 5  # of the device context: layout.h
 CPU_WG = struct.Struct("<IIIxxxxQ")
 
 
@@ -27,7 +27,7 @@ class Memory:
             heaps[r] = self.map(files[r])
         self.heaps = [heaps[r] for r in range(RANKS)]
         self.local = self.map(-1)
-        words = [rank, RANKS, *self.heaps] + [0] * OWN_WORDS
+        words = [rank, RANKS, *self.heaps] + [0] * (TAIL_WORDS + OWN_WORDS)
         self.context = (ctypes.c_int64 * len(words))(*words)
 
     def map(self, file):

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Runs every kernel of cases.h emulated and on the CPU and compares all memory,
 bit for bit. scripts/amd-emu builds what this needs and starts it:
-run.py OBJECT LIBRARY
+run.py LIBRARY OBJECT TRACED, which is the object of the same kernels compiled
+with IRIS_TRACE. run.py LIBRARY runs the CPU's only, and those of device/kernels
+only: whether each has cases that run.
 """
 import collections
 import ctypes
@@ -12,8 +14,7 @@ import sys
 import time
 import traceback
 
-import cases
-import emulator
+import library
 import ranks
 
 MESSAGES = 4  # differences shown of each group
@@ -22,12 +23,17 @@ MESSAGES = 4  # differences shown of each group
 class Rank:
     """One process: runs its cases and keeps count."""
 
-    def __init__(self, rank, library, meet, shared):
+    def __init__(self, rank, shared_object, meet, shared):
         self.rank = rank
         self.meet = meet
-        self.cpu = ranks.Kernels(library)
-        self.gpu = emulator.Object(sys.argv[1])
-        emulator.Emulator(library)
+        self.cpu = ranks.Kernels(shared_object)
+        if len(sys.argv) > 2:
+            import emulator
+            self.gpu, self.traced = (emulator.Object(path)
+                                     for path in sys.argv[2:])
+            emulator.Emulator(shared_object)
+        else:
+            self.gpu = self.traced = self.cpu
         self.alone = [ranks.Memory(ranks.files(), rank) for _ in range(2)]
         self.shared = [ranks.Memory(files, rank) for files in shared]
         self.ran = collections.Counter()
@@ -49,41 +55,74 @@ class Rank:
                     f"{native[region][at:at + 8].hex()}")
         return None
 
+    def set_up(self, case, memory, images):
+        """A case of both ranks: each writes its own heap."""
+        if not case.both:
+            memory.write(images)
+            return
+        self.meet.wait()
+        ctypes.memmove(memory.heaps[self.rank], images[self.rank], ranks.HEAP)
+        ctypes.memmove(memory.local, images[-1], ranks.HEAP)
+        case.set_addresses(memory, self.rank, True)
+        self.meet.wait()
+
+    def launch(self, case, memory, kernels):
+        """What is wrong, or None."""
+        try:
+            args = case.arguments(memory, self.rank)
+            kernels.launch(case.kernel_in(self.rank), case.grid, case.block,
+                           args)
+        except Exception as error:  # what the emulator cannot do
+            if case.both:
+                self.meet.abort()
+                raise
+            return f"does not run: {error}"
+        if case.both:
+            self.meet.wait()
+            case.set_addresses(memory, self.rank, False)
+            self.meet.wait()
+        return None
+
+    def run_emulated(self, case, memory, images):
+        """The same as launch(), and looks at what is recorded."""
+        self.set_up(case, memory, images)
+        if not case.traced:
+            return self.launch(case, memory, self.gpu)
+        case.traced.clear(memory)
+        case.traced.words(memory, 1)
+        trouble = self.launch(case, memory, self.traced)
+        case.traced.words(memory, 0)
+        trouble = trouble or case.traced.wrong(memory, self.rank)
+        case.traced.clear(memory)
+        return trouble
+
     def run(self, case):
         """Both versions on the same memory; a case of both ranks starts in
         both at once."""
-        memories = self.shared if case.both else self.alone
+        emulated, native = self.shared if case.both else self.alone
         images = case.images(self.rank)
         start = time.monotonic()
-        trouble = None
-        for memory, kernels in zip(memories, (self.gpu, self.cpu)):
-            if case.both:  # each rank writes its own heap
-                self.meet.wait()
-                ctypes.memmove(memory.heaps[self.rank], images[self.rank],
-                               ranks.HEAP)
-                ctypes.memmove(memory.local, images[-1], ranks.HEAP)
-                case.set_addresses(memory, self.rank, True)
-                self.meet.wait()
-            else:
-                memory.write(images)
-            try:
-                args = case.arguments(memory, self.rank)
-                kernels.launch(case.kernel_in(self.rank), case.grid, case.block,
-                               args)
-            except Exception as error:  # what the emulator cannot do
-                trouble = f"does not run: {error}"
-                if case.both:
-                    self.meet.abort()
-                    raise
-            if case.both:
-                self.meet.wait()
-                case.set_addresses(memory, self.rank, False)
-                self.meet.wait()
-            if case.expect:
-                trouble = trouble or case.expect(memory, self.rank)
-                break
+        trouble = self.run_emulated(case, emulated, images)
+        if case.expect:
+            trouble = trouble or case.expect(emulated, self.rank)
         else:
-            trouble = trouble or self.compare(memories)
+            self.set_up(case, native, images)
+            trouble = self.launch(case, native, self.cpu) or trouble
+            if case.traced:
+                case.traced.clear(native)
+            trouble = trouble or self.compare((emulated, native))
+        self.count(case, trouble, time.monotonic() - start)
+
+    def run_native(self, case):
+        """The CPU's version only: whether it does anything."""
+        memory = self.shared[0] if case.both else self.alone[0]
+        images = case.images(self.rank)
+        start = time.monotonic()
+        self.set_up(case, memory, images)
+        before = memory.read()
+        trouble = self.launch(case, memory, self.cpu)
+        if not trouble and not case.idle and memory.read() == before:
+            trouble = "changes nothing"
         self.count(case, trouble, time.monotonic() - start)
 
     def count(self, case, trouble, seconds):
@@ -96,20 +135,26 @@ class Rank:
 
 
 def work(rank, meet, shared, results):
-    library = ctypes.CDLL(sys.argv[2])
-    me = Rank(rank, library, meet, shared)
-    alone = [c for c in cases.cases(me.gpu.kernels()) if not c.both]
-    both = [c for c in cases.cases(me.gpu.kernels()) if c.both]
+    shared_object = ctypes.CDLL(sys.argv[1])
+    library.Packed.use(shared_object)
+    me = Rank(rank, shared_object, meet, shared)
+    native = len(sys.argv) == 2
+    every = [case for case in library.every(me.cpu.by_name)
+             if not native or (case.kernel.startswith("iris_k_") and
+                               not case.traced)]
+    run = me.run_native if native else me.run
+    alone = [case for case in every if not case.both]
+    both = [case for case in every if case.both]
     mine = alone[rank::ranks.RANKS]
     told = time.monotonic()
     for i, case in enumerate(mine):
-        me.run(case)
+        run(case)
         if time.monotonic() - told > 20:
             told = time.monotonic()
             print(f"rank {rank}: {i + 1} of {len(mine)} cases of one rank, "
                   f"at {case.group}", flush=True)
     for case in both:
-        me.run(case)
+        run(case)
     results.put((rank, me.ran, me.same, me.seconds))
 
 

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What library.py has to know of the library's kernels: where the members of
+ * their arguments are, values of enums, and how a workspace is laid out.
+ */
+#include <stddef.h>
+
+#include <iris/device/kernels/ccl_fold.h>
+#include <iris/device/kernels/ccl_space.h>
+#include <iris/device/kernels/fill_args.h>
+#include <iris/device/kernels/matmul_args.h>
+#include <iris/device/kernels/random_args.h>
+
+struct emu_name {
+    const char *name;
+    size_t at; /* of a member; or the value */
+    size_t bytes;
+};
+
+/* clang-format off */
+#define MEMBER(type, member)                                                   \
+    {#type "." #member, offsetof(struct type, member),                         \
+     sizeof ((struct type *)0)->member}
+#define ALL(type) {#type, 0, sizeof(struct type)}
+#define START(type)                                                            \
+    ALL(type), MEMBER(type, start.context), MEMBER(type, start.space),         \
+    MEMBER(type, start.call), MEMBER(type, start.steps),                       \
+    MEMBER(type, in), MEMBER(type, out), MEMBER(type, bytes)
+
+const struct emu_name emu_members[] = {
+    START(iris_ccl_reduce_args), MEMBER(iris_ccl_reduce_args, kind),
+    MEMBER(iris_ccl_reduce_args, op), MEMBER(iris_ccl_reduce_args, shape),
+    MEMBER(iris_ccl_reduce_args, rows), MEMBER(iris_ccl_reduce_args, in_pitch),
+    MEMBER(iris_ccl_reduce_args, out_pitch),
+    MEMBER(iris_ccl_reduce_args, striding),
+    MEMBER(iris_ccl_reduce_args, own_rows), MEMBER(iris_ccl_reduce_args, rings),
+
+    START(iris_ccl_move_args), MEMBER(iris_ccl_move_args, in_of_peer),
+    MEMBER(iris_ccl_move_args, in_of_self),
+    MEMBER(iris_ccl_move_args, out_of_peer),
+    MEMBER(iris_ccl_move_args, out_of_self), MEMBER(iris_ccl_move_args, rows),
+    MEMBER(iris_ccl_move_args, in_pitch), MEMBER(iris_ccl_move_args, out_pitch),
+    MEMBER(iris_ccl_move_args, pull), MEMBER(iris_ccl_move_args, root),
+
+    START(iris_ccl_packet_args), MEMBER(iris_ccl_packet_args, piece),
+    MEMBER(iris_ccl_packet_args, kind), MEMBER(iris_ccl_packet_args, op),
+    MEMBER(iris_ccl_packet_args, exchange), MEMBER(iris_ccl_packet_args, root),
+
+    ALL(iris_fill_args), MEMBER(iris_fill_args, data),
+    MEMBER(iris_fill_args, bytes), MEMBER(iris_fill_args, pattern),
+    ALL(iris_fill_strided_args), MEMBER(iris_fill_strided_args, data),
+    MEMBER(iris_fill_strided_args, shape.sizes),
+    MEMBER(iris_fill_strided_args, shape.ndim),
+    MEMBER(iris_fill_strided_args, shape.width),
+    MEMBER(iris_fill_strided_args, shape.count),
+    MEMBER(iris_fill_strided_args, strides),
+    MEMBER(iris_fill_strided_args, element),
+    ALL(iris_copy_strided_args), MEMBER(iris_copy_strided_args, to),
+    MEMBER(iris_copy_strided_args, from),
+    MEMBER(iris_copy_strided_args, shape.sizes),
+    MEMBER(iris_copy_strided_args, shape.ndim),
+    MEMBER(iris_copy_strided_args, shape.width),
+    MEMBER(iris_copy_strided_args, shape.count),
+    MEMBER(iris_copy_strided_args, to_strides),
+    MEMBER(iris_copy_strided_args, from_strides),
+    ALL(iris_row_args), MEMBER(iris_row_args, data),
+    MEMBER(iris_row_args, count), MEMBER(iris_row_args, stride),
+    MEMBER(iris_row_args, whole_start), MEMBER(iris_row_args, whole_step),
+    MEMBER(iris_row_args, start), MEMBER(iris_row_args, step),
+    MEMBER(iris_row_args, end),
+
+    ALL(iris_random_args), MEMBER(iris_random_args, data),
+    MEMBER(iris_random_args, count), MEMBER(iris_random_args, ndim),
+    MEMBER(iris_random_args, half), MEMBER(iris_random_args, sizes),
+    MEMBER(iris_random_args, strides), MEMBER(iris_random_args, seed),
+    MEMBER(iris_random_args, sequence), MEMBER(iris_random_args, offset),
+    MEMBER(iris_random_args, low), MEMBER(iris_random_args, range),
+    MEMBER(iris_random_args, bias),
+
+    ALL(iris_matmul_args), MEMBER(iris_matmul_args, a.data),
+    MEMBER(iris_matmul_args, a.row), MEMBER(iris_matmul_args, a.col),
+    MEMBER(iris_matmul_args, b.data), MEMBER(iris_matmul_args, b.row),
+    MEMBER(iris_matmul_args, b.col), MEMBER(iris_matmul_args, bias.data),
+    MEMBER(iris_matmul_args, bias.row), MEMBER(iris_matmul_args, bias.col),
+    MEMBER(iris_matmul_args, out), MEMBER(iris_matmul_args, out_row),
+    MEMBER(iris_matmul_args, m), MEMBER(iris_matmul_args, n),
+    MEMBER(iris_matmul_args, k),
+    {NULL, 0, 0}};
+
+#define VALUE(name) {#name, (size_t)name, 0}
+#define KIND(name, T, arg) VALUE(IRIS_D_KIND_##name),
+const struct emu_name emu_values[] = {
+    IRIS_TYPES(KIND, )
+    VALUE(IRIS_REDUCE_SUM), VALUE(IRIS_REDUCE_PRODUCT), VALUE(IRIS_REDUCE_MIN),
+    VALUE(IRIS_REDUCE_MAX), VALUE(IRIS_REDUCE_BAND), VALUE(IRIS_REDUCE_BOR),
+    VALUE(IRIS_REDUCE_BXOR),
+    VALUE(IRIS_CCL_WHOLE), VALUE(IRIS_CCL_TO_ALL), VALUE(IRIS_CCL_SCATTER),
+    VALUE(IRIS_CCL_ADDED), VALUE(IRIS_CCL_LOCKED), VALUE(IRIS_CCL_RINGED),
+    VALUE(IRIS_CCL_REDUCE_ONE), VALUE(IRIS_CCL_REDUCE_TWO),
+    VALUE(IRIS_CCL_REDUCE_PARTS), VALUE(IRIS_CCL_GATHER),
+    VALUE(IRIS_CCL_SWAP), VALUE(IRIS_CCL_SPREAD),
+    VALUE(IRIS_OP_STORE), VALUE(IRIS_OP_ATOMIC_ADD), VALUE(IRIS_OP_WAIT),
+    VALUE(IRIS_OP_BARRIER), VALUE(IRIS_CONTEXT_OWN_WATCH),
+    VALUE(IRIS_CONTEXT_OWN_TIMEOUT), VALUE(IRIS_CONTEXT_OWN_CLAIM),
+    VALUE(IRIS_CONTEXT_OWN_TRACE), VALUE(IRIS_CONTEXT_OWN_WORDS),
+    VALUE(IRIS_CONTEXT_TRACE_ENABLED), VALUE(IRIS_CONTEXT_TRACE_MAX_EVENTS),
+    VALUE(IRIS_CONTEXT_TRACE_COUNTER), VALUE(IRIS_CONTEXT_TRACE_OP_INDEX),
+    VALUE(IRIS_CONTEXT_TRACE_BUFFERS), VALUE(IRIS_CONTEXT_TRACE_NUM_BUFFERS),
+    VALUE(IRIS_CONTEXT_TAIL_WORDS),
+    {NULL, 0, 0}};
+/* clang-format on */
+
+/* The workspace of member `index` of two at `space`, with one workgroup at
+ * most: laid out, every word of the part that changes 0. Returns its bytes. */
+size_t emu_lay_out(struct iris_ccl_space *space, int64_t index,
+                   int64_t slot_bytes)
+{
+    struct iris_ccl_space laid = {
+        .count = 2, .index = index, .max_wgs = 1, .slot_bytes = slot_bytes};
+
+    iris_i_ccl_lay_out(&laid);
+    for (int64_t i = 0; i < laid.bytes; i++) {
+        ((char *)space)[i] = 0;
+    }
+    *space = laid;
+    return (size_t)laid.bytes;
+}
+
+/* Tells the workspace where the members' are, by address 0 nothing; then it
+ * forgets the addresses that it has heard of as well. */
+void emu_members_are(struct iris_ccl_space *space, int64_t first, int64_t other)
+{
+    int64_t *members = iris_i_ccl_members(space);
+
+    members[0] = first;
+    members[1] = other;
+    members[2] = 0;
+    members[3] = 1;
+    for (int64_t at = space->hellos; first == 0 && at < space->byes; at++) {
+        ((char *)space)[at] = 0;
+    }
+}

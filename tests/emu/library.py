@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: MIT
+"""Cases for the kernels of device/kernels/, and for kernels that record what
+they do. library.c says where the members of their arguments are."""
+import ctypes
+import itertools
+import random
+import struct
+
+import cases
+from cases import HEAP_AT, LANES, LOCAL_AT, MORE_AT, TYPES, Case, encoded, some
+from ranks import HEAP, OWN_WORDS, RANKS, TAIL_WORDS
+
+GROUP_NAME = "kernels of the library: "
+SPACE, SLOT_BYTES = 0xA000, 512  # a rank's workspace on its heap
+FLOATS = ["f16", "bf16", "f32", "f64"]
+
+
+class Name(ctypes.Structure):  # struct emu_name
+    _fields_ = [("name", ctypes.c_char_p), ("at", ctypes.c_size_t),
+                ("bytes", ctypes.c_size_t)]
+
+
+def table(library, symbol):
+    names = {}
+    for row in (Name * 1000).in_dll(library, symbol):
+        if not row.name:
+            return names
+        names[row.name.decode()] = (row.at, row.bytes)
+    raise RuntimeError(f"{symbol} has no end")
+
+
+def heap(offset):
+    return lambda memory, rank: memory.heaps[rank] + offset
+
+
+def local(offset):
+    return lambda memory, rank: memory.local + offset
+
+
+class Packed(Case):
+    """A kernel whose arguments are members of a struct, by their names. Those
+    that are not named are 0."""
+    library = members = values_of = None
+
+    @classmethod
+    def use(cls, library):
+        cls.library = library
+        cls.members = table(library, "emu_members")
+        cls.values_of = {name: at for name, (at, _) in
+                         table(library, "emu_values").items()}
+
+    def __init__(self, group, kernel, type_, args, **values):
+        self.type, self.args = type_, args
+        super().__init__(GROUP_NAME + group, kernel, **values)
+        self.pack = self.packed
+
+    def __str__(self):
+        told = {k: v for k, v in self.args.items()
+                if v and not callable(v)}
+        return f"{self.kernel} {told}"
+
+    def seed(self):
+        return str(self)
+
+    def packed(self, memory, rank):
+        data = bytearray(self.members[self.type][1])
+        for name, value in self.args.items():
+            at, size = self.members[f"{self.type}.{name}"]
+            if callable(value):
+                value = value(memory, rank)
+            elif isinstance(value, str):
+                value = self.values_of[value]
+            if isinstance(value, float):
+                struct.pack_into("<d", data, at, value)
+                continue
+            for i, word in enumerate(value if isinstance(value, list)
+                                     else [value]):
+                width = 8 if isinstance(value, list) else size
+                data[at + i * width:at + (i + 1) * width] = \
+                    (word & (1 << 8 * width) - 1).to_bytes(width, "little")
+        return bytes(data)
+
+
+# Tensors ---------------------------------------------------------------------
+
+def fills():
+    for at, size in ((0, 1000), (8, 1000), (0, 0), (5, 3), (8, 100), (1, 77)):
+        pattern = 0x0102030405060708 if at == 8 else 0x4343434343434343
+        case = Packed("fills and copies", "iris_k_fill", "iris_fill_args", {
+            "data": local(LOCAL_AT + at), "bytes": size,
+            "pattern": [pattern, pattern]}, grid=2)
+        case.idle = size == 0
+        yield case
+    for width in (1, 2, 4, 8, 16):
+        shape = {"shape.sizes": [3, 5, 7], "shape.ndim": 3,
+                 "shape.width": width, "shape.count": 105}
+        yield Packed("fills and copies", "iris_k_fill_strided",
+                     "iris_fill_strided_args", shape | {
+                         "data": local(LOCAL_AT), "strides": [1, 30, 4],
+                         "element": [0x1122334455667788, 99]})
+        yield Packed("fills and copies", "iris_k_copy_strided",
+                     "iris_copy_strided_args", shape | {
+                         "to": local(LOCAL_AT), "from": heap(HEAP_AT),
+                         "to_strides": [35, 7, 1],
+                         "from_strides": [1, 30, 4]})
+
+
+ROWS = {"u8": 1, "u16": 2, "u32": 4, "u64": 8,
+        "f16": 2, "bf16": 2, "f32": 4, "f64": 8}
+
+
+def rows():
+    for (name, size), (at, count, stride) in itertools.product(
+            ROWS.items(), ((0, 300, 1), (1, 33, 1), (0, 50, 3), (3, 2, 1))):
+        place = {"data": local(LOCAL_AT + at * size), "count": count,
+                 "stride": stride}
+        yield Packed("arange", f"iris_k_arange_{name}", "iris_row_args",
+                     place | {"whole_start": 250, "whole_step": -7,
+                              "start": -3.25, "step": 0.37}, grid=2)
+        ends = [(-1.5, 7.3), (100.0, -100.0)]
+        if name == "u64":
+            ends += [(1.0, 18446744073709549568.0), (-9e18, 9.2e18)]
+        for start, end in ends if count > 1 else ():
+            yield Packed("linspace", f"iris_k_linspace_{name}",
+                         "iris_row_args", place | {
+                             "start": start, "end": end,
+                             "step": (end - start) / (count - 1)}, grid=2)
+
+
+def random_numbers():
+    kernels = [f"{kind}_{name}" for kind in ("uniform", "normals")
+               for name in FLOATS]
+    kernels += [f"integer_{name}" for name in ROWS] + ["wide_u64", "wide_f64"]
+    for kernel, (at, count, strided) in itertools.product(kernels, (
+            (0, 203, 0), (16, 64, 0), (8, 37, 0), (0, 30, 1), (0, 1, 0))):
+        args = {"data": local(LOCAL_AT + at), "count": count, "seed": 1 << 33,
+                "sequence": 7, "offset": (1 << 32) - 3, "low": 5}
+        if strided:
+            args |= {"ndim": 2, "sizes": [6, 5], "strides": [1, 7]}
+        if kernel.startswith("normals"):
+            args["half"] = at // 16
+        # So that some numbers draw again.
+        bits = 64 if kernel.startswith("wide") else 32
+        args["range"] = 77 if at else (1 << bits) // 3 * 2
+        args["bias"] = (1 << bits) % args["range"]
+        yield Packed("random numbers", f"iris_k_{kernel}", "iris_random_args",
+                     args, grid=1 if at else 2)
+
+
+def products():
+    m, n, k = 5, 7, 13
+    for name, bias, turned in itertools.product(("f16", "bf16", "f32"), (0, 1),
+                                                (0, 1)):
+        rng = random.Random(f"{name} {bias} {turned}")
+        size = TYPES[name][0]
+        case = Packed("products", f"iris_k_matmul_{name}", "iris_matmul_args", {
+            "a.data": heap(HEAP_AT), "a.row": 1 if turned else k,
+            "a.col": m if turned else 1, "b.data": heap(MORE_AT), "b.row": n,
+            "b.col": 1, "bias.data": local(0x2000) if bias else 0,
+            "bias.row": 0, "bias.col": 1, "out": local(LOCAL_AT),
+            "out_row": n, "m": m, "n": n, "k": k})
+        for region, at, count in ((None, HEAP_AT, m * k),
+                                  (None, MORE_AT, k * n), (RANKS, 0x2000, n)):
+            # Of as many bits that the products do not fit into a float.
+            case.put(region, at, [encoded(name, rng.randint(-1000, 1000) / 1024)
+                                  if name != "f32" else
+                                  encoded(name, rng.uniform(-1, 1))
+                                  for _ in range(count)], size)
+        yield case
+
+
+# Collectives -----------------------------------------------------------------
+
+class Collective(Packed):
+    """A launch in both ranks, which meet in their workspaces."""
+
+    def __init__(self, kernel, type_, name, args, **values):
+        start = {"start.context": lambda memory, _: self.context(memory),
+                 "start.space": heap(SPACE), "start.call": 4711,
+                 "start.steps": 1, "in": heap(HEAP_AT), "out": heap(MORE_AT)}
+        super().__init__("collectives", kernel, type_, start | args, both=True,
+                         **{"block": 128} | values)
+        rng = random.Random(str(self))
+        for rank in range(RANKS):
+            self.put(rank, HEAP_AT,
+                     some(name, rng, 0x2000 // TYPES[name][0], False),
+                     TYPES[name][0])
+
+    def images(self, rank):
+        images = [bytearray(image) for image in super().images(rank)]
+        for r in range(RANKS):
+            space = (ctypes.c_char * (HEAP - SPACE)).from_buffer(
+                images[r], SPACE)
+            self.library.emu_lay_out.restype = ctypes.c_size_t
+            used = self.library.emu_lay_out(
+                space, ctypes.c_int64(r), ctypes.c_int64(SLOT_BYTES))
+            del space
+            if used > HEAP - SPACE:
+                raise RuntimeError(f"a workspace takes {used} bytes")
+        return [bytes(image) for image in images]
+
+    def set_addresses(self, memory, rank, known):
+        super().set_addresses(memory, rank, known)
+        self.library.emu_members_are(
+            ctypes.c_void_p(memory.heaps[rank] + SPACE),
+            *(ctypes.c_int64((base + SPACE) * known) for base in memory.heaps))
+
+
+def reductions():
+    kernel, type_ = "iris_k_ccl_reduce", "iris_ccl_reduce_args"
+    every = [("WHOLE", name, "SUM", 96) for name in TYPES]
+    every += [("WHOLE", "f32", op, 100) for op in ("PRODUCT", "MIN", "MAX")]
+    every += [("WHOLE", "u16", op, 38) for op in ("BAND", "BOR", "BXOR")]
+    every += [(shape, "f32", "SUM", bytes_) for shape in ("TO_ALL", "SCATTER")
+              for bytes_ in (4, 1000)]
+    every += [("TO_ALL", "bf16", "SUM", 2006)]
+    unordered = [(shape, name, "SUM", 1000) for shape in ("LOCKED", "RINGED")
+                 for name in ("f32", "i64", "f16")]
+    unordered += [("ADDED", name, "SUM", 256) for name in ("f32", "u8", "f64")]
+    for i, (shape, name, op, bytes_) in enumerate(every + unordered):
+        args = {"kind": f"IRIS_D_KIND_{name}", "op": f"IRIS_REDUCE_{op}",
+                "shape": f"IRIS_CCL_{shape}", "bytes": bytes_, "rings": 1}
+        if shape == "RINGED":
+            args["start.steps"] = 3
+        if i % 5 == 4 and shape in ("WHOLE", "TO_ALL"):
+            args["in"] = heap(HEAP_AT + TYPES[name][0])  # not for blocks
+        if i % 5 == 2 and shape == "TO_ALL":
+            args["out"] = args.get("in", heap(HEAP_AT))
+        yield Collective(kernel if i < len(every) else "iris_k_ccl_unordered",
+                         type_, name, args)
+    for shape, striding, own in (("TO_ALL", 0, 0), ("TO_ALL", 1, 0),
+                                 ("TO_ALL", 1, 1), ("SCATTER", 0, 0)):
+        yield Collective("iris_k_ccl_matrix", type_, "f32", {
+            "kind": "IRIS_D_KIND_f32", "op": "IRIS_REDUCE_SUM",
+            "shape": f"IRIS_CCL_{shape}", "bytes": 100, "rows": 5,
+            "in_pitch": 128, "out_pitch": 104, "striding": striding,
+            "own_rows": own})
+
+
+def moves():
+    for pull, bytes_ in itertools.product((0, 1), (8, 37, 3000)):
+        out = "out_of_peer" if pull else "out_of_self"
+        into = "in_of_self" if pull else "in_of_peer"
+        for args in ({out: bytes_}, {out: bytes_, into: bytes_},
+                     {"root": 1, out: 0}):
+            yield Collective("iris_k_ccl_move", "iris_ccl_move_args", "u8",
+                             {"bytes": bytes_, "pull": pull, "root": -1} | args)
+        yield Collective("iris_k_ccl_move", "iris_ccl_move_args", "u8", {
+            "bytes": 40, "pull": pull, "root": -1, "rows": 3, "in_pitch": 48,
+            "out_pitch": 64, out: 192})
+
+
+def packets():
+    exchanges = "REDUCE_ONE REDUCE_TWO REDUCE_PARTS GATHER SWAP SPREAD".split()
+    for exchange, (name, bytes_, piece, at) in itertools.product(exchanges, (
+            ("f32", 4, 8, 0), ("f16", 102, 104, 0), ("f64", 512, 512, 0),
+            ("u8", 37, 40, 1), ("i32", 700, 256, 4))):
+        yield Collective("iris_k_ccl_packet", "iris_ccl_packet_args", name, {
+            "kind": f"IRIS_D_KIND_{name}", "op": "IRIS_REDUCE_SUM",
+            "exchange": f"IRIS_CCL_{exchange}", "bytes": bytes_,
+            "piece": piece, "root": 1, "in": heap(HEAP_AT + at),
+            "start.steps": -(-bytes_ // piece)}, block=64)
+
+
+# Kernels that record what they do --------------------------------------------
+
+class Traced:
+    """Has a case's kernel record, in columns of its rank's own memory, and says
+    what is wrong with the records. What else the kernel does stays the same."""
+
+    AT, EVENTS, COLUMNS = 0xC000, 128, 15  # two of them Iris's own
+    COUNTERS = AT - 16
+
+    def __init__(self, case, events):
+        self.case, self.events = case, events
+        case.group, case.traced = "kernels that record events", self
+
+    def words(self, memory, on):
+        value = Packed.values_of
+        base = RANKS
+        places = [memory.local + self.AT + 8 * self.EVENTS * i
+                  for i in range(self.COLUMNS)]
+
+        def put(name, word, more=0):
+            memory.context[base + value["IRIS_CONTEXT_" + name] + more] = \
+                word * on
+
+        put("TRACE_ENABLED", 1)
+        put("TRACE_MAX_EVENTS", self.EVENTS)
+        put("TRACE_COUNTER", memory.local + self.COUNTERS)
+        put("TRACE_OP_INDEX", memory.local + self.COUNTERS + 4)
+        for i in range(value["IRIS_CONTEXT_TRACE_NUM_BUFFERS"]):
+            put("TRACE_BUFFERS", places[i], i)
+        own = RANKS + 2 + value["IRIS_CONTEXT_TAIL_WORDS"]
+        memory.context[own + value["IRIS_CONTEXT_OWN_TRACE"]] = \
+            places[value["IRIS_CONTEXT_TRACE_NUM_BUFFERS"]] * on
+
+    def clear(self, memory):
+        ctypes.memset(memory.local + self.COUNTERS, 0, HEAP - self.COUNTERS)
+
+    def wrong(self, memory, rank):
+        """What is wrong with the records, or None."""
+        wanted = {}
+        for name, count in self.events.items():
+            wanted[Packed.values_of["IRIS_OP_" + name]] = count
+        data = memory.read()[RANKS]
+        slots, ops = struct.unpack_from("<II", data, self.COUNTERS)
+        if slots != ops or slots > self.EVENTS:
+            return f"{slots} places and {ops} numbers were taken"
+        column = [struct.unpack_from(
+            f"<{slots}{'Q' if i in (8, 9, 10) else 'i'}", data,
+            self.AT + 8 * self.EVENTS * i) for i in range(self.COLUMNS - 2)]
+        found = {event: column[0].count(event) for event in set(column[0])}
+        if found != wanted:
+            return f"events {found}, not {wanted}"
+        if set(column[4]) - {rank} or sorted(column[11]) != list(range(slots)):
+            return f"ranks {set(column[4])}, numbers {sorted(column[11])}"
+        if any(not 0 < begin <= end for begin, end in
+               zip(column[8], column[10])):
+            return "an event ends before it begins"
+        return None
+
+
+def traced():
+    """A case of each of the library's kernels that wait or signal, and of a few
+    operations."""
+    wanted = {"iris_k_barrier": {"BARRIER": 1, "STORE": 2, "WAIT": 2},
+              "iris_k_ccl_reduce": {"WAIT": 4}, "iris_k_ccl_move": {"WAIT": 4},
+              "iris_k_ccl_matrix": {"WAIT": 4},
+              "iris_k_ccl_unordered": {"WAIT": 5}, "iris_k_ccl_packet": {},
+              "iris_k_signal": {"STORE": 1}, "iris_k_wait": {"WAIT": 1},
+              "iris_k_signal_add": {"ATOMIC_ADD": 1}}
+    made = [case for make in (cases.library_barrier, cases.library_signal,
+                              cases.library_signal_add, cases.library_wait,
+                              reductions, moves, packets) for case in make()]
+    for case in made:
+        # How often a lock is waited for depends on the other rank.
+        if case.kernel in wanted and "IRIS_CCL_LOCKED" not in str(case):
+            yield Traced(case, wanted.pop(case.kernel)).case
+    for op, event in (("store", "STORE"), ("signaladd", "ATOMIC_ADD")):
+        yield Traced(cases.one_lane("", op, "u64"), {event: LANES}).case
+    yield Traced(cases.atomic("", "add", "f32", 0, 2),
+                 {"ATOMIC_ADD": LANES}).case
+
+
+def every(kernels):
+    """All cases. A kernel that none runs is an error, so that none is
+    forgotten."""
+    values = Packed.values_of
+    if (values["IRIS_CONTEXT_TAIL_WORDS"], values["IRIS_CONTEXT_OWN_WORDS"]) \
+            != (TAIL_WORDS, OWN_WORDS):
+        raise RuntimeError("ranks.py makes another device context than layout.h")
+    made = [*cases.cases(), *fills(), *rows(), *random_numbers(), *products(),
+            *reductions(), *moves(), *packets(), *traced()]
+    run = {case.kernel for case in made}
+    for missed, what in ((set(kernels) - run, "no case runs"),
+                         (run - set(kernels), "there is no")):
+        if missed:
+            raise RuntimeError(f"{what} {', '.join(sorted(missed))}")
+    return made
