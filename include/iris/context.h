@@ -239,6 +239,15 @@ IRIS_API iris_status_t iris_clear_error(iris_t *iris);
  *  fine. The only call that a signal handler may make. */
 IRIS_API void iris_interrupt(iris_t *iris);
 
+/** Says why this rank is about to leave the job, for the messages of its peers:
+ *  "rank 1 (pid 77) left the job: KeyError: 'x'". Up to 191 bytes of `reason`
+ *  are kept; NULL: none. Then call iris_interrupt() and iris_finalize() after a
+ *  failure, or iris_finalize() alone at a program's regular end. A peer that
+ *  has called something other than iris_finalize() by then gets
+ *  IRIS_ERR_PEER_LOST with the reason, where it would get IRIS_ERR_MISMATCH.
+ *  Local, never blocks; on a bad context it does nothing. */
+IRIS_API void iris_set_leave_reason(iris_t *iris, const char *reason);
+
 /** From now on every wait of this thread on the host, in any context and in
  *  iris_init(), calls check(arg) when it has lasted for some milliseconds and
  *  then about every 50 ms: an interpreter runs its handlers of signals there,

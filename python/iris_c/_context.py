@@ -293,14 +293,14 @@ class Iris(Tensors):
     def __enter__(self) -> "Iris":
         return self
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        if kind is not None:
-            self._session.interrupt()
+    def __exit__(self, kind: Any, error: Any, _: Any) -> None:
+        if error is not None:
+            self._session.interrupt(error)
         try:
             self.finalize()
         except IrisError:
             # The program's own exception is the one to see.
-            if kind is None:
+            if error is None:
                 raise
 
 

@@ -50,6 +50,7 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
     "iris_finalize_later": (STATUS, Handle),
     "iris_clear_error": (STATUS, Handle),
     "iris_interrupt": (None, Handle),
+    "iris_set_leave_reason": (None, Handle, Text),
     "iris_set_wait_check": (None, _interrupt.Check, Address),
     "iris_lost_rank": (c.c_int, Handle),
     "iris_rank": (c.c_int, Handle),

@@ -11,6 +11,7 @@ import ctypes
 import gc
 import os
 import sys
+import traceback
 from typing import List, Optional, Set
 
 from ._errors import IrisError, StateError, WaitInterrupted
@@ -115,9 +116,15 @@ class Session:
             # That is how an earlier wait ended, and its caller was told.
             pass
 
-    def interrupt(self) -> None:
+    def give_reason(self, reason: str) -> None:
+        """Tells peers why this rank leaves."""
+        if self.is_own():
+            call.iris_set_leave_reason(self._handle, reason.encode())
+
+    def interrupt(self, error: BaseException) -> None:
         """Peers will wait in vain for what this rank has yet to do."""
         if self.is_own():
+            self.give_reason(_described(error))
             call.iris_interrupt(self._handle)
 
     def _forget(self) -> None:
@@ -139,20 +146,41 @@ class Owner:
         self._session.remove(self, self._address)
 
 
-def leave_all(died: bool) -> None:
+def _described(error: BaseException) -> str:
+    """An exception in a line, as the end of its traceback has it."""
+    text = "".join(traceback.format_exception_only(type(error), error))
+    return " ".join(text.split())
+
+
+def leave_all(error: Optional[BaseException] = None) -> None:
     """Leaves every job that this process is in; after an exception without
     waiting for peers."""
     for session in [session for session in _joined if session.is_own()]:
-        if died:
-            session.interrupt()
+        if error is not None:
+            session.interrupt(error)
         try:
             session.leave()
         except IrisError:
             # That peers do not come along is no news after a failure.
-            if not died:
+            if error is None:
                 raise
+
+
+def _fail_at_exit() -> None:
+    """Makes 1 the status of the process. Python has decided on it already, and
+    prints what a function of atexit raises without counting it: the C library
+    calls _exit(1) when Python has ended."""
+    libc = ctypes.CDLL(None)
+    libc.__cxa_atexit(libc._exit, 1, None)
 
 
 @atexit.register
 def _at_exit() -> None:
-    leave_all(died=getattr(sys, "last_value", None) is not None)
+    error: Optional[BaseException] = getattr(sys, "last_value", None)
+    for session in _joined:
+        session.give_reason("its program has ended")
+    try:
+        leave_all(error)
+    except IrisError as failure:
+        print(f"iris_c: at the program's end: {failure}", file=sys.stderr)
+        _fail_at_exit()

@@ -68,12 +68,12 @@ def _child(
         # A result may lie on the heap, which goes with the context.
         data = _packed(_Outcome(rank, fn(rank, *args), False, ""))
         # A fork()ed child of multiprocessing runs no atexit functions.
-        _session.leave_all(died=False)
+        _session.leave_all()
         connection.send_bytes(data)
     except BaseException as error:
         text = "failed:\n" + traceback.format_exc()
         connection.send_bytes(_packed(_Outcome(rank, error, True, text)))
-        _session.leave_all(died=True)
+        _session.leave_all(error)
 
 
 def _death(rank: int, process: Any) -> _Outcome:

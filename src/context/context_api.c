@@ -59,6 +59,13 @@ void iris_interrupt(iris_t *iris)
     }
 }
 
+void iris_set_leave_reason(iris_t *iris, const char *reason)
+{
+    if (iris_i_enter(iris, "iris_set_leave_reason") == IRIS_OK) {
+        iris_i_peers_write_reason(iris->control, reason ? reason : "");
+    }
+}
+
 int iris_lost_rank(iris_t *iris)
 {
     if (iris_i_enter(iris, "iris_lost_rank") != IRIS_OK) {

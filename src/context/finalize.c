@@ -169,6 +169,13 @@ static iris_status_t part(iris_t *iris)
 
     iris_i_agree_begin(iris->control, call.type);
     call.status = iris_i_stream_synchronize_all(&iris->queue);
+    if (iris_i_peers_interrupted(iris->control)) {
+        /* Peers would take this call for one that they should make. */
+        return iris_i_fail(&iris->log, IRIS_ERR_INTERRUPTED,
+                           "rank %d, this one, was interrupted "
+                           "(iris_interrupt) and leaves the job",
+                           iris->log.rank);
+    }
     status = iris_i_agree(&iris->world->members, &call);
     if (status == IRIS_OK) {
         /* No memory is freed that a peer has mapped yet: GPUs' handles want it

@@ -388,12 +388,21 @@ static int same_call(const struct iris_post *a, const struct iris_post *b)
            memcmp(a->fields, b->fields, sizeof a->fields) == 0;
 }
 
-/* Reported the same on every rank: what each rank called, as far as it fits. */
+/* The same on every rank: what each called, or which one leaves and why. */
 static iris_status_t fail_mismatch(const struct iris_members *members)
 {
+    struct iris_control *control = members->control;
+    const struct iris_post *own = peek(members, control->rank);
     char text[640] = "", call[128];
     size_t length = 0;
 
+    describe(own, call, sizeof call);
+    for (int i = 0; i < members->count; i++) {
+        if (!same_call(own, peek(members, members->ranks[i])) &&
+            iris_i_peers_check_leaving(control, members->ranks[i], call)) {
+            return IRIS_ERR_PEER_LOST;
+        }
+    }
     for (int i = 0; i < members->count && length + 160 < sizeof text; i++) {
         int rank = members->ranks[i];
         const struct iris_post *post = peek(members, rank);
@@ -408,14 +417,14 @@ static iris_status_t fail_mismatch(const struct iris_members *members)
                                    "%srank %d called %s", i == 0 ? "" : ", ",
                                    rank, call);
     }
-    return iris_i_fail(members->control->log, IRIS_ERR_MISMATCH,
+    return iris_i_fail(control->log, IRIS_ERR_MISMATCH,
                        "collective call %llu of the group differs: %s; make "
                        "the same calls in the same order on every rank",
                        (unsigned long long)members->seq, text);
 }
 
-/* The verdict is a function of the posts alone, so every rank comes to the
- * same. */
+/* The verdict is a function of the posts, and of what leaving members said
+ * before theirs, so every rank comes to the same. */
 static iris_status_t judge(const struct iris_members *members)
 {
     const struct iris_post *own = peek(members, members->control->rank);

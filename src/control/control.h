@@ -29,6 +29,10 @@
 #define IRIS_SIGNATURE_BYTES 160
 #define IRIS_CALL_NAME_WORDS 4
 
+/* Why a rank leaves: 191 characters at most. */
+#define IRIS_REASON_WORDS 24
+#define IRIS_REASON_BYTES (8 * IRIS_REASON_WORDS)
+
 /* A rank's life, as its peers see it. Only the rank itself moves it on.
  *   JOINING    from the rendezvous until init is complete
  *   RUNNING    may be waited for
@@ -54,6 +58,8 @@ struct iris_board {
     atomic_ullong elsewhere; /* the id of another context that its thread is
                               * finalizing, before this one; 0: of none */
     _Atomic uint64_t name[IRIS_CALL_NAME_WORDS]; /* text of the last one */
+    _Atomic uint64_t reason[IRIS_REASON_WORDS];  /* why it leaves; empty: it
+                                                  * has not said */
 };
 
 /* What one member posts for one agreement. A member can only post agreement

@@ -9,7 +9,6 @@
 
 #include "base/wait_check.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum fate { PRESENT, LEFT, DIED };
@@ -59,6 +58,7 @@ static int find_origin(struct iris_control *control, int rank)
 iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
 {
     enum fate fate = fate_of(control, rank);
+    char reason[IRIS_REASON_BYTES];
     int nobody = 0;
 
     if (fate == PRESENT) {
@@ -69,6 +69,13 @@ iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
         fate = fate_of(control, rank);
     }
     atomic_compare_exchange_strong(&control->lost, &nobody, rank + 1);
+    iris_i_peers_read_reason(control, rank, reason);
+    if (fate == LEFT && reason[0] != '\0') {
+        return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
+                           "rank %d (pid %d) left the job: %s; see its own "
+                           "output, then restart the job",
+                           rank, control->pids[rank], reason);
+    }
     if (fate == LEFT && was_interrupted(control, rank)) {
         return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
                            "rank %d (pid %d) was interrupted (iris_interrupt) "
@@ -139,23 +146,78 @@ iris_status_t iris_i_peers_keep_waiting(struct iris_control *control)
     return iris_i_peers_check_all(control);
 }
 
+/* Reads words that their rank may be changing as a text of up to `bytes` - 1
+ * characters. */
+static void read_words(const _Atomic uint64_t *words, size_t count, char *text,
+                       size_t bytes)
+{
+    size_t length = 0;
+
+    for (size_t i = 0; i < count && length + sizeof words[i] <= bytes; i++) {
+        uint64_t word = atomic_load_explicit(&words[i], memory_order_relaxed);
+
+        memcpy(text + length, &word, sizeof word);
+        length += sizeof word;
+    }
+    text[length < bytes ? length : bytes - 1] = '\0';
+}
+
+static void write_words(_Atomic uint64_t *words, size_t count, const char *text)
+{
+    size_t left = strlen(text);
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t word = 0;
+        size_t bytes = left < sizeof word ? left : sizeof word;
+
+        memcpy(&word, text, bytes);
+        text += bytes;
+        left -= bytes;
+        atomic_store_explicit(&words[i], word, memory_order_relaxed);
+    }
+}
+
 void iris_i_peers_read_call(const struct iris_board *board, char name[64])
 {
-    uint64_t words[IRIS_CALL_NAME_WORDS + 1] = {0};
-
-    for (int i = 0; i < IRIS_CALL_NAME_WORDS; i++) {
-        words[i] = atomic_load_explicit(&board->name[i], memory_order_relaxed);
-    }
-    snprintf(name, 64, "%s", (const char *)words);
+    read_words(board->name, IRIS_CALL_NAME_WORDS, name, 64);
 }
 
 void iris_i_peers_write_call(struct iris_board *board, const char *name)
 {
-    uint64_t words[IRIS_CALL_NAME_WORDS] = {0};
+    write_words(board->name, IRIS_CALL_NAME_WORDS, name);
+}
 
-    memcpy(words, name, strnlen(name, sizeof words));
-    for (int i = 0; i < IRIS_CALL_NAME_WORDS; i++) {
-        atomic_store_explicit(&board->name[i], words[i], memory_order_relaxed);
+void iris_i_peers_read_reason(struct iris_control *control, int rank,
+                              char reason[IRIS_REASON_BYTES])
+{
+    read_words(control->ops->board(control, rank)->reason, IRIS_REASON_WORDS,
+               reason, IRIS_REASON_BYTES);
+    for (char *next = reason; *next != '\0'; next++) {
+        if ((unsigned char)*next < ' ' || *next == 0x7f) {
+            *next = ' ';
+        }
+    }
+}
+
+iris_status_t iris_i_peers_check_leaving(struct iris_control *control, int rank,
+                                         const char *call)
+{
+    char reason[IRIS_REASON_BYTES];
+
+    iris_i_peers_read_reason(control, rank, reason);
+    return reason[0] == '\0'
+               ? IRIS_OK
+               : iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
+                             "rank %d (pid %d) left the job: %s; this rank "
+                             "called %s, which every member has to make",
+                             rank, control->pids[rank], reason, call);
+}
+
+void iris_i_peers_write_reason(struct iris_control *control, const char *reason)
+{
+    if (control != NULL) {
+        write_words(control->ops->board(control, control->rank)->reason,
+                    IRIS_REASON_WORDS, reason);
     }
 }
 

@@ -39,6 +39,19 @@ iris_status_t iris_i_peers_fail_ended(struct iris_control *control, int rank);
 void iris_i_peers_read_call(const struct iris_board *board, char name[64]);
 void iris_i_peers_write_call(struct iris_board *board, const char *name);
 
+/* Why `rank` leaves, in printable characters; empty if it has not said. */
+void iris_i_peers_read_reason(struct iris_control *control, int rank,
+                              char reason[IRIS_REASON_BYTES]);
+
+/* IRIS_ERR_PEER_LOST: `rank`, which does not make this rank's `call`, has said
+ * why it leaves. */
+iris_status_t iris_i_peers_check_leaving(struct iris_control *control, int rank,
+                                         const char *call);
+
+/* Shows why this rank leaves to the others. NULL is fine. */
+void iris_i_peers_write_reason(struct iris_control *control,
+                               const char *reason);
+
 /* Shows this rank's state to the others. NULL is fine. */
 void iris_i_peers_set_state(struct iris_control *control,
                             enum iris_rank_state state);

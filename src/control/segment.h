@@ -10,7 +10,7 @@
 #include "control/record.h"
 
 #define IRIS_SEGMENT_MAGIC UINT64_C(0x6c72746373697269) /* "irisctrl" */
-#define IRIS_SEGMENT_VERSION 1u
+#define IRIS_SEGMENT_VERSION 2u
 
 /* The first page: what a reader that has only a descriptor goes by. All other
  * places follow from num_ranks. */

@@ -64,7 +64,7 @@ static void begin(iris_t *iris, struct shared *shared)
 }
 
 /* Runs `body` as threads and as processes; the job ends with `expected`. */
-static void run(iris_rank_fn body, iris_status_t expected)
+static void run_for(iris_rank_fn body, iris_status_t expected, const char *text)
 {
     static const char *const ways[] = {"threads", "processes"};
 
@@ -81,16 +81,21 @@ static void run(iris_rank_fn body, iris_status_t expected)
         leaks_note(&before);
         status = iris_spawn(&config, RANKS, body, shared);
         atomic_store(&target, NULL);
-        if (status != expected || !harness_message_has("interrupted")) {
+        if (status != expected || !harness_message_has(text)) {
             print_error("%s: %s: %s\n", ways[way], iris_status_string(status),
                         iris_last_error());
         }
         assert_int_equal(status, expected);
-        assert_true(harness_message_has("interrupted"));
+        assert_true(harness_message_has(text));
         assert_int_equal(atomic_load(&shared->right), RANKS);
         assert_int_equal(leaks_found(&before), 0);
         munmap(shared, sizeof *shared);
     }
+}
+
+static void run(iris_rank_fn body, iris_status_t expected)
+{
+    run_for(body, expected, "interrupted");
 }
 
 /* Ranks 0 and 1 wait for rank 2, which interrupts rank 0. */
@@ -203,6 +208,51 @@ static void finalize_can_be_interrupted(void **state)
     run(finalize_body, IRIS_ERR_INTERRUPTED);
 }
 
+/* Rank 0 leaves for a reason of its own, with or without an interrupt; the
+ * others make a call that it does not make. */
+static int leave_for(iris_t *iris, void *arg, int interrupt)
+{
+    struct shared *shared = arg;
+    int rank = iris_rank(iris);
+
+    if (rank == 0) {
+        iris_set_leave_reason(iris, "a\tbug");
+        if (interrupt) {
+            iris_interrupt(iris);
+        }
+        CHECK_STATUS(iris_finalize(iris),
+                     interrupt ? IRIS_ERR_INTERRUPTED : IRIS_ERR_MISMATCH);
+    } else {
+        CHECK_STATUS(iris_barrier(iris, NULL, NULL), IRIS_ERR_PEER_LOST);
+        CHECK_MESSAGE("rank 0 (pid");
+        CHECK_MESSAGE("left the job: a bug;");
+    }
+    atomic_fetch_add(&shared->right, 1);
+    return IRIS_ERR_PEER_LOST;
+}
+
+static int fail_body(iris_t *iris, void *arg)
+{
+    return leave_for(iris, arg, 1);
+}
+
+static int end_body(iris_t *iris, void *arg)
+{
+    return leave_for(iris, arg, 0);
+}
+
+static void peers_learn_why_a_rank_failed(void **state)
+{
+    (void)state;
+    run_for(fail_body, IRIS_ERR_PEER_LOST, "");
+}
+
+static void peers_learn_why_a_rank_ended(void **state)
+{
+    (void)state;
+    run_for(end_body, IRIS_ERR_PEER_LOST, "");
+}
+
 /* Rank 1 ends at the first sign; the others make no call but the question. */
 static void ask_who_is_lost(int rank, struct proc_report *report, void *arg)
 {
@@ -306,6 +356,8 @@ int main(void)
         cmocka_unit_test(a_barrier_can_be_interrupted),
         cmocka_unit_test(a_wait_for_a_kernel_can_be_interrupted),
         cmocka_unit_test(finalize_can_be_interrupted),
+        cmocka_unit_test(peers_learn_why_a_rank_failed),
+        cmocka_unit_test(peers_learn_why_a_rank_ended),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);

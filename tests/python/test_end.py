@@ -99,7 +99,47 @@ ctx.barrier()
         self.assertEqual(codes, [1, 1, 1])
         self.assertIn("KeyError: 'of rank 1'", texts[1])
         for text in (texts[0], texts[2]):
-            self.assertRegex(text, "(MismatchError|PeerLostError): .*rank 1")
+            self.assertRegex(
+                text,
+                r"PeerLostError: .*rank 1 \(pid \d+\) left the job: KeyError:"
+                " 'of rank 1'",
+            )
+
+    def test_a_with_block_tells_its_exception_to_peers(self):
+        codes, texts = run(
+            """
+with iris() as ctx:
+    if ctx.get_rank() == 1: raise ValueError("two\\nlines")
+    ctx.barrier()
+""",
+            2,
+        )
+        self.assertEqual(codes, [1, 1])
+        self.assertIn("left the job: ValueError: two lines;", texts[0])
+
+    def test_a_rank_that_ends_early_is_lost_to_its_peers(self):
+        for end in ("sys.exit(0)", "sys.exit(3)"):
+            codes, texts = run(
+                f"""
+ctx = iris()
+x = ctx.ones(5)
+if ctx.get_rank() == 1: {end}
+ctx.barrier()
+""",
+                3,
+            )
+            self.assertEqual(codes, [1, 1, 1])
+            self.assertNotIn("Traceback", texts[1])
+            self.assertRegex(
+                texts[1],
+                "at the program's end: .*rank 0 called iris_barrier\\(\\)",
+            )
+            for text in (texts[0], texts[2]):
+                self.assertRegex(
+                    text,
+                    "PeerLostError: .*rank 1 .* left the job: its program has"
+                    " ended; this rank called iris_barrier",
+                )
 
 
 if __name__ == "__main__":
