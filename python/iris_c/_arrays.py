@@ -91,7 +91,10 @@ class NumpyArrays:
             return DTYPE_DEFAULT
         name = self._numpy.dtype(dtype).name
         if name not in _NAMES:
-            raise TypeError(f"dtype {name}: takes {', '.join(_NAMES)}")
+            raise TypeError(
+                f"dtype={dtype!r} is not a type of these arrays; pass one of"
+                f" {', '.join(_NAMES)}"
+            )
         return _NAMES.index(name)
 
     def tensor_of(self, array: Any) -> Tensor:
@@ -199,8 +202,17 @@ class TorchArrays:
             dtype = torch.complex128 if wide else torch.complex64
         if dtype is None:
             return DTYPE_DEFAULT
+        # Torch takes Python's types, too; names are for NumPy's users.
+        plain = {bool: "bool", int: "int64", float: "float64"}
+        name = plain.get(dtype, dtype)
+        if isinstance(name, str) and name in _NAMES:
+            return _NAMES.index(name)
         if not isinstance(dtype, torch.dtype) or dtype not in self._types:
-            raise TypeError(f"dtype {dtype}: takes {', '.join(_NAMES)}")
+            raise TypeError(
+                f"dtype={dtype!r} is not a type of these tensors; pass a"
+                " torch.dtype such as torch.float32, or one of these names:"
+                f" {', '.join(_NAMES)}"
+            )
         return self._types.index(dtype)
 
     def tensor_of(self, array: Any) -> Tensor:

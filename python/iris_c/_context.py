@@ -2,8 +2,9 @@
 """A context: one rank's view of the job, as class Iris."""
 
 import ctypes
+import numbers
 import os
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 from . import _arrays, _bootstrap, _interrupt, _lib, _log
 from ._broadcast import broadcast
@@ -38,6 +39,13 @@ def _config(settings: Dict[str, Any]) -> Any:
     return config, borrowed
 
 
+def _bytes(heap_size: Any) -> Any:
+    """1e9 is as good as 10**9."""
+    if isinstance(heap_size, float) and heap_size.is_integer():
+        return int(heap_size)
+    return heap_size
+
+
 def _open(settings: Dict[str, Any]) -> int:
     folder = _lib.module_folder()
     if folder is not None and "IRIS_MODULE_DIR" not in os.environ:
@@ -59,8 +67,8 @@ class Iris(Tensors):
     thread at a time; what only asks may come from any.
 
     Args:
-        heap_size: bytes that each rank's tensors can have; None:
-            IRIS_HEAP_SIZE, or 1 GiB.
+        heap_size: bytes that each rank's tensors can have, as a number or as
+            text such as "64M" or "1G"; None: IRIS_HEAP_SIZE, or 1 GiB.
         allocator_type: "torch" (a pool) or "vmem" (grows as needed);
             IRIS_ALLOCATOR overrides it.
         arrays: "torch" or "numpy": what tensors are; None: torch where it is
@@ -71,7 +79,7 @@ class Iris(Tensors):
 
     def __init__(
         self,
-        heap_size: Optional[int] = None,
+        heap_size: Union[int, str, None] = None,
         allocator_type: str = "torch",
         *,
         arrays: Optional[str] = None,
@@ -80,7 +88,7 @@ class Iris(Tensors):
         kind = _arrays.choose(arrays)
         settings["allocator"] = _allocator(allocator_type)
         if heap_size is not None:
-            settings["heap_bytes"] = heap_size
+            settings["heap_bytes"] = _bytes(heap_size)
         # As upstream: what is asked for is what tensors can have.
         settings.setdefault("heap_usable", True)
         self._session = Session(_open(settings))
@@ -94,7 +102,10 @@ class Iris(Tensors):
         self.cur_rank = self._session.rank
         self.num_ranks = self._session.num_ranks
         self.gpu_id: int = call.iris_device_id(self.handle)
-        self.heap_size = int(heap_size or self._session.stats().free_bytes)
+        # Text is for the library to read.
+        self.heap_size: int = self._session.stats().free_bytes
+        if isinstance(heap_size, numbers.Real):
+            self.heap_size = int(heap_size)
         self.ccl = CCL(
             self._session, self._streams, self._groups, self._arrays
         )
@@ -305,7 +316,7 @@ class Iris(Tensors):
 
 
 def iris(
-    heap_size: Optional[int] = None,
+    heap_size: Union[int, str, None] = None,
     allocator_type: str = "torch",
     **more: Any,
 ) -> Iris:

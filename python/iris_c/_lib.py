@@ -103,10 +103,16 @@ path: str = _library._name
 call = _Calls(_library)
 
 
+#: Settings that messages tell a program to change, as arguments of iris().
+_ARGUMENTS = {"IRIS_HEAP_SIZE": "heap_size", "IRIS_CCL_SIZE": "ccl_bytes"}
+
+
 def error_of(status: int) -> _errors.IrisError:
     """The exception of a status that a call has just returned."""
     name = call.iris_status_string(status).decode()
     text = call.iris_last_error().decode(errors="replace")
+    for variable, argument in _ARGUMENTS.items():
+        text = text.replace(variable, f"{argument}= ({variable})")
     kind = _errors.BY_STATUS.get(name, _errors.IrisError)
     return kind(text or call.iris_status_text(status).decode())
 

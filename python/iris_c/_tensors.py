@@ -227,6 +227,7 @@ class Tensors:
                 f" {len(args)}"
             )
         low, high, size = args if len(args) == 3 else (0, *args)
+        low, high = (_values.whole(bound, "bound") for bound in (low, high))
         asked = self._asked(layout, device, out, self._drawing(generator))
         asked.dtype = self._arrays.dtype_of(dtype)
         shape = _values.shape([size])

@@ -3,6 +3,7 @@
 
 import ctypes as c
 import numbers
+import operator
 from typing import Any, Iterable, Optional, Sequence, Tuple
 
 from ._lib import call
@@ -46,11 +47,25 @@ def options(
     return made
 
 
+def whole(number: Any, what: str) -> int:
+    """A whole number; what is none, such as 2.5, is refused."""
+    try:
+        return operator.index(number)
+    except TypeError:
+        raise TypeError(
+            f"{what} {number!r} is not a whole number; pass an int"
+        ) from None
+
+
 def flat_size(size: Sequence[Any]) -> Tuple[int, ...]:
     """Sizes given as numbers or as one collection of them, however nested."""
-    while len(size) == 1 and isinstance(size[0], Iterable):
+    while (
+        len(size) == 1
+        and isinstance(size[0], Iterable)
+        and not isinstance(size[0], str)
+    ):
         size = tuple(size[0])
-    return tuple(int(number) for number in size)
+    return tuple(whole(number, "size") for number in size)
 
 
 def shape(size: Sequence[Any]) -> Shape:

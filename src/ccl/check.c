@@ -9,6 +9,7 @@
 #include <iris/constants.h>
 #include <iris/device/value.h>
 
+#include <stdio.h>
 #include <string.h>
 
 void iris_ccl_options_init_sized(struct iris_ccl_options *options, size_t size)
@@ -144,6 +145,23 @@ static int reduces(const struct iris_ccl_call *call)
            call->op == IRIS_CCL_REDUCE_SCATTER;
 }
 
+static iris_status_t fail_operation(const iris_t *iris,
+                                    const struct iris_ccl_call *call)
+{
+    const char *name = iris_reduce_op_name(call->reduce);
+    char number[16];
+
+    if (strcmp(name, "?") == 0) {
+        snprintf(number, sizeof number, "(%d)", (int)call->reduce);
+        name = number;
+    }
+    return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                       "%s: op %s of %s is not defined; pass SUM, PRODUCT, MIN "
+                       "or MAX of numbers, SUM of complex ones, BAND, BOR or "
+                       "BXOR of integers or bool",
+                       call->name, name, iris_dtype_name(call->dtype));
+}
+
 static iris_status_t check_types(const iris_t *iris, struct iris_ccl_call *call)
 {
     int members = call->group->members.count;
@@ -156,13 +174,7 @@ static iris_status_t check_types(const iris_t *iris, struct iris_ccl_call *call)
             call->name, (int)call->dtype);
     }
     if (reduces(call) && kind_of(call->dtype, call->reduce, &call->kind) == 0) {
-        return iris_i_fail(
-            &iris->log, IRIS_ERR_INVALID,
-            "%s: op %s (%d) of %s is not defined; pass SUM, "
-            "PRODUCT, MIN or MAX of numbers, SUM of complex ones, "
-            "BAND, BOR or BXOR of integers or bool",
-            call->name, iris_reduce_op_name(call->reduce), (int)call->reduce,
-            iris_dtype_name(call->dtype));
+        return fail_operation(iris, call);
     }
     if (call->op == IRIS_CCL_BROADCAST &&
         (call->root < 0 || call->root >= members)) {

@@ -37,7 +37,7 @@ static int refused_arguments(iris_t *iris, float *in, float *out)
             "in", "heap");
     REFUSED(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
                             IRIS_REDUCE_BAND, NULL),
-            "op band", "pass SUM");
+            "op band of f32", "pass SUM");
     REFUSED(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_BOOL,
                             IRIS_REDUCE_SUM, NULL),
             "of bool", "BAND");

@@ -89,6 +89,14 @@ class Context(support.TestCase):
         with self.assertRaisesRegex(TypeError, "takes None"):
             self.ctx.barrier(group="all")
 
+    def test_a_heap_size_may_be_text(self):
+        for size in ("1M", "1048576", 1048576.0, 1 << 20):
+            with iris_c.iris(size, arrays=support.ARRAYS) as ctx:
+                self.assertEqual(ctx.heap_size, 1 << 20)
+                self.assertEqual(ctx.heap_stats()["free_bytes"], 1 << 20)
+        with self.assertRaisesRegex(ValueError, "1X"):
+            iris_c.iris("1X", arrays=support.ARRAYS)
+
     def test_a_context_cannot_be_pickled(self):
         with self.assertRaisesRegex(TypeError, "cannot be pickled"):
             pickle.dumps(self.ctx)

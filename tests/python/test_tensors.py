@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Tensors: values, dtypes and errors as PyTorch's, on the heap, not copied."""
 
+import copy
 import math
+import pickle
 import unittest
 
 import support
@@ -56,6 +58,41 @@ class Creation(support.TestCase):
     def test_full_cuts_off_what_an_integer_cannot_have(self):
         array = self.ctx.full((3,), 2.5, dtype=dtype("int32"))
         self.assertEqual(plain(array), [2, 2, 2])
+
+    def test_a_size_that_is_not_whole_is_an_error(self):
+        for make in (
+            lambda: self.ctx.zeros(2.5),
+            lambda: self.ctx.full((2.5,), 1),
+            lambda: self.ctx.linspace(0, 1, 2.5),
+            lambda: self.ctx.zeros("2"),
+            lambda: self.ctx.randint(2.5, (2,)),
+        ):
+            with self.assertRaisesRegex(TypeError, "'?2.*not a whole number"):
+                make()
+
+    def test_a_dtype_may_be_a_name_or_a_type_of_pythons(self):
+        for dtype, name in (
+            ("float32", "float32"),
+            ("int16", "int16"),
+            (float, "float64"),
+            (bool, "bool"),
+        ):
+            made = self.ctx.zeros(3, dtype=dtype)
+            self.assertEqual(support.dtype_name(made), name)
+        with self.assertRaisesRegex(TypeError, "flat32"):
+            self.ctx.zeros(3, dtype="flat32")
+
+    def test_a_full_heap_names_pythons_argument(self):
+        with self.assertRaisesRegex(
+            MemoryError, r"raise heap_size= \(IRIS_HEAP_SIZE\)"
+        ):
+            self.ctx.zeros(1 << 40)
+
+    def test_copies_and_pickles_are_not_on_the_heap(self):
+        made = self.ctx.full((3,), 7)
+        for copied in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+            self.assertEqual(plain(copied), [7, 7, 7])
+            self.assertFalse(self.ctx.is_symmetric(copied))
 
     def test_arange_counts_as_python_does(self):
         for numbers in ((5,), (0, 10, 2), (2, 9), (10, 0, -3), (-5, 5, 3)):
