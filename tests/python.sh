@@ -94,7 +94,7 @@ if has "$venv" torch; then
     ranks torch 2 test_ccl test_lifetime test_tensors
     ranks torch 4 test_ccl
     export IRIS_TEST_ARRAYS=torch
-    for test in process_group torch_backend; do
+    for test in process_group torch_backend triton; do
         step "test_$test" "$venv" -m unittest -q "test_$test"
     done
     step "the example, with torch" \

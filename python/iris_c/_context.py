@@ -6,7 +6,7 @@ import numbers
 import os
 from typing import Any, Dict, List, Optional, Sequence, Union
 
-from . import _arrays, _bootstrap, _interrupt, _lib, _log
+from . import _arrays, _bootstrap, _interrupt, _kernels, _lib, _log
 from ._broadcast import broadcast
 from ._ccl import CCL
 from ._errors import IrisError
@@ -91,7 +91,7 @@ class Iris(Tensors):
             settings["heap_bytes"] = _bytes(heap_size)
         # As upstream: what is asked for is what tensors can have.
         settings.setdefault("heap_usable", True)
-        self._session = Session(_open(settings))
+        self._session = Session(_open(settings), settings.get("timeout_ms"))
         self._streams = Streams(self._session)
         self._groups = Groups(self._session)
         try:
@@ -110,6 +110,7 @@ class Iris(Tensors):
             self._session, self._streams, self._groups, self._arrays
         )
         _log.follow(self)
+        _kernels.prepare()
 
     @property
     def handle(self) -> int:
@@ -183,6 +184,7 @@ class Iris(Tensors):
         """The device context that kernels start from, int64: rank, number of
         ranks, heap bases, then 17 words for tracing. The library's own memory,
         not a copy."""
+        _kernels.prepare()
         words = call.iris_context_words(self.num_ranks)
         address = call.iris_device_context(self.handle)
         return self._array(tensor(address, INT64, (words,), (1,)))

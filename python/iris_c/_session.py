@@ -12,7 +12,7 @@ import gc
 import os
 import sys
 import traceback
-from typing import List, Optional, Set
+from typing import Any, List, Optional, Set
 
 from ._errors import IrisError, StateError, WaitInterrupted
 from ._lib import call, raw
@@ -28,8 +28,10 @@ _joined: "List[Session]" = []
 class Session:
     """An iris_t, and who looks at its memory."""
 
-    def __init__(self, handle: int) -> None:
+    def __init__(self, handle: int, timeout_ms: Any = None) -> None:
         self._handle: Optional[int] = handle
+        #: What the program has set; None: IRIS_TIMEOUT_MS.
+        self.timeout_ms = timeout_ms
         self._pid = os.getpid()
         self._owners: Set[int] = set()
         self._is_closed = False

@@ -9,6 +9,10 @@ same place is meant. Needs Triton, which `import iris_c` alone does not.
 import triton
 import triton.language as tl
 
+from . import _kernels
+
+_kernels.prepare()
+
 
 @triton.jit
 def translate(pointer, from_rank, to_rank, heap_bases):

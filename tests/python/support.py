@@ -73,17 +73,23 @@ class TestCase(unittest.TestCase):
 def start(program, ranks=1):
     """Processes of a program that are the ranks of a job of their own, with
     pipes to both ends."""
-    job = f"test-python-{uuid.uuid4().hex}"
     begin = f"""
 import gc, os, signal, sys, {ARRAYS}, iris_c
 def iris(): return iris_c.iris(1 << 20, arrays={ARRAYS!r})
 """
+    return start_ranks([sys.executable, "-c", begin + program], ranks)
+
+
+def start_ranks(command, ranks, **environment):
+    """The same of any command."""
+    job = f"test-python-{uuid.uuid4().hex}"
     return [
         start_process(
-            [sys.executable, "-c", begin + program],
+            command,
             IRIS_RANK=str(rank),
             IRIS_NUM_RANKS=str(ranks),
             IRIS_JOB_ID=job,
+            **environment,
         )
         for rank in range(ranks)
     ]

@@ -45,16 +45,12 @@ def _nothing(self: Any, *_: Any) -> None:
     pass
 
 
-def apply(module: Any) -> None:
-    from triton.runtime import interpreter
+def report(interpreter: Any) -> None:
+    """Has the name of the kernel that runs, and raises plain errors as they
+    are."""
+    original = interpreter.GridExecutor.__call__
 
-    _patch_for_good(interpreter)
-    executor = interpreter.GridExecutor
-    executor._init_args_hst = _stay
-    executor._restore_args_dev = _nothing
-    original = executor.__call__
-
-    def run(self: Any, args: Any, kwargs: Any) -> None:
+    def run(self: Any, *args: Any, **kwargs: Any) -> None:
         global current
         before, current = current, self.fn.__name__
         try:
@@ -67,8 +63,21 @@ def apply(module: Any) -> None:
         finally:
             current = before
 
+    interpreter.GridExecutor.__call__ = run
+
+
+def apply(module: Any) -> None:
+    from triton.runtime import interpreter
+
+    _patch_for_good(interpreter)
+    executor = interpreter.GridExecutor
+    executor._init_args_hst = _stay
+    executor._restore_args_dev = _nothing
+    report(interpreter)
+    run = executor.__call__
+
     def call(self: Any, *args: Any, **kwargs: Any) -> None:
-        launch = lambda: run(self, args, kwargs)  # noqa: E731
+        launch = lambda: run(self, *args, **kwargs)  # noqa: E731
         if recorder is None or not recorder(launch):
             launch()
 

@@ -25,6 +25,9 @@ _SLEEP_S = 4e-3
 #: With nobody else to write, so many are a wait without end.
 _ALONE = 20_000
 
+#: IRIS_TIMEOUT_MS where it is not set.
+_DEADLINE_MS = 300_000
+
 #: Words that are remembered: heap bases are read at every access.
 _WORDS = 64
 
@@ -37,13 +40,16 @@ class PeerLostError(RuntimeError):
     """A kernel waits, and a peer has gone."""
 
 
-def _limit_s(has_later: bool) -> float:
-    """How long a wait may last, 0: for ever. One that a later instance may be
-    meant to end has the deadline of the host's waits, too."""
+def _limit_s() -> float:
+    """How long a wait may last, 0: for ever. A kernel runs on the host here,
+    whose waits have a deadline."""
     device = int(os.environ.get("IRIS_DEVICE_TIMEOUT_MS") or 0)
-    if device or not has_later:
+    if device:
         return device / 1e3
-    return int(os.environ.get("IRIS_TIMEOUT_MS") or 300_000) / 1e3
+    asked = [session.timeout_ms for session in _session._joined
+             if session.timeout_ms is not None]
+    asked += [os.environ.get("IRIS_TIMEOUT_MS") or _DEADLINE_MS]
+    return int(asked[0]) / 1e3
 
 
 def _is_alone() -> bool:
@@ -113,7 +119,7 @@ class _Polls:
                 raise PeerLostError(
                     f"rank {lost} was lost while {self._where()} waited for"
                     f" {self._word(address)}")
-        limit = _limit_s(self._has_later())
+        limit = _limit_s()
         late = limit and now - self._since > limit
         alone = _is_alone()
         if late or (alone and self._stale >= _ALONE):
@@ -153,7 +159,16 @@ class _Polls:
                 " peer that only needs longer is given more time by"
                 " IRIS_DEVICE_TIMEOUT_MS.")
         return text + (" It is the launch's last instance, so a peer would"
-                       " have to.")
+                       " have to. IRIS_DEVICE_TIMEOUT_MS gives it more time.")
+
+
+_READS = ("create_masked_load", "create_atomic_cas", "create_atomic_rmw")
+
+
+def fits(interpreter: Any) -> bool:
+    """Whether this version of the interpreter has what is changed."""
+    return all(hasattr(interpreter.InterpreterBuilder, name)
+               for name in (*_READS, "create_masked_store"))
 
 
 def apply(module: Any) -> None:
@@ -162,8 +177,7 @@ def apply(module: Any) -> None:
     builder = interpreter.InterpreterBuilder
     polls = _Polls(interpreter.interpreter_builder)
     launch.plain_errors += [WaitError, PeerLostError]
-    for name in ("create_masked_load", "create_atomic_cas",
-                 "create_atomic_rmw"):
+    for name in _READS:
         _watch_reads(builder, name, polls)
     store = builder.create_masked_store
 
