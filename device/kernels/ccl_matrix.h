@@ -31,10 +31,12 @@ IRIS_DEVICE iris_d_ccl_rows_t iris_d_ccl_own_rows(
     rows.first = index;
     rows.step = count;
     rows.count = (args->rows + count - 1 - index) / count;
-    if (!args->striding) {
-        rows.first = index * args->rows / count;
+    if (!args->striding) { /* the first blocks have the extra rows */
+        size_t each = args->rows / count, extra = args->rows % count;
+
+        rows.first = index * each + (index < extra ? index : extra);
         rows.step = 1;
-        rows.count = (index + 1) * args->rows / count - rows.first;
+        rows.count = each + (index < extra);
     }
     return rows;
 }

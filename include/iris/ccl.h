@@ -60,8 +60,10 @@ typedef struct iris_ccl_workspace iris_ccl_workspace_t;
  *  reduce_scatter with own_rows. The result has the same bits. */
 typedef enum iris_ccl_distribution {
     IRIS_CCL_DISTRIBUTION_AUTO = 0,
-    IRIS_CCL_STRIDING = 1, /**< Of n members member i: rows i, i + n, ... */
-    IRIS_CCL_BLOCK = 2 /**< The i-th of n parts, as equal as can be; AUTO. */
+    IRIS_CCL_STRIDING = 1, /**< Member i of n has rows i, i + n, i + 2 n, ... */
+    IRIS_CCL_BLOCK = 2 /**< Member i of n has the i-th of n blocks of rows. The
+                            first (rows mod n) blocks have one row more than the
+                            others, as in iris/ops.h. AUTO takes this one. */
 } iris_ccl_distribution_t;
 
 /** What a call may say beyond its arguments. All members say the same, but for

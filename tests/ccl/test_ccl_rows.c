@@ -42,14 +42,18 @@ static uint32_t sum(int num_ranks, size_t row, size_t column)
     return all;
 }
 
-/* Whether this rank writes a row, of a share of them. */
+/* Whether this rank writes a row. Of blocks, the first (rows mod ranks) have
+ * one row more than the others. */
 static int is_own(const struct shape *shape, size_t rank, size_t ranks,
                   size_t row)
 {
-    return shape->distribution == IRIS_CCL_STRIDING
-               ? row % ranks == rank
-               : row >= rank * shape->rows / ranks &&
-                     row < (rank + 1) * shape->rows / ranks;
+    size_t each = shape->rows / ranks, extra = shape->rows % ranks;
+
+    if (shape->distribution == IRIS_CCL_STRIDING) {
+        return row % ranks == rank;
+    }
+    return (row < extra * (each + 1) ? row / (each + 1)
+                                     : (row - extra) / each) == rank;
 }
 
 /* What element (row, column) of out has to be. */
@@ -158,6 +162,7 @@ static int shapes_body(iris_t *iris, void *arg)
         {3, 257, 11, 0, IRIS_CCL_BLOCK, IRIS_CCL_PULL, 1},
         {16, 64, 64, 64, IRIS_CCL_STRIDING, 0, 0},
         {2, 600, 3, 9, 0, IRIS_CCL_PUSH, 3},
+        {11, 9, 0, 0, IRIS_CCL_BLOCK, IRIS_CCL_PULL, 0},
     };
     struct memory memory;
 
