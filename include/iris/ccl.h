@@ -164,7 +164,9 @@ IRIS_API iris_status_t iris_all_to_all(iris_t *iris, const void *in, void *out,
                                        const struct iris_ccl_options *options);
 
 /** out gets count elements of member index `root`'s in; others' in is not
- *  looked at. `in` may be `out`. (iris_broadcast() is for the host's data.) */
+ *  looked at. `in` may be `out`. The members' `out` decides the variant: the
+ *  root's `in` may be off the heap, unless options.rows is set.
+ *  (iris_broadcast() is for the host's data.) */
 IRIS_API iris_status_t iris_ccl_broadcast(
     iris_t *iris, const void *in, void *out, size_t count, iris_dtype_t dtype,
     int root, const struct iris_ccl_options *options);

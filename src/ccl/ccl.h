@@ -114,7 +114,8 @@ struct iris_ccl_call {
     size_t out_pitch;
     size_t work_bytes; /* `bytes` of all rows */
     int kind;          /* enum iris_d_kind, of what reduces */
-    int on_heap;       /* in and out are */
+    int on_heap;       /* peers can reach in and out, or will */
+    int in_on_heap;    /* of a broadcast's root it need not be, for that */
     int in_place;      /* they overlap, in the way that is allowed */
     iris_ccl_variant_t variant;
     int cus; /* workgroups at most; 0: as many as are worth it */

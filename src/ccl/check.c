@@ -312,6 +312,14 @@ static iris_status_t check_overlap(const iris_t *iris,
                              call->out_bytes, call->name);
 }
 
+/* Whether a copy of `in` in `out` serves as well. Only the root of a broadcast
+ * has an `in`, and the other members do not know where that is: it must not
+ * decide the variant. Matrices are on the heap always. */
+static int can_stage(const struct iris_ccl_call *call)
+{
+    return call->op == IRIS_CCL_BROADCAST && call->options.rows == 0;
+}
+
 static iris_status_t check_buffers(const iris_t *iris,
                                    struct iris_ccl_call *call)
 {
@@ -333,8 +341,9 @@ static iris_status_t check_buffers(const iris_t *iris,
     if (status == IRIS_OK && looks) {
         status = check_overlap(iris, call);
     }
-    call->on_heap = iris_i_heap_bytes_from(&iris->heap, call->in) > 0 &&
-                    iris_i_heap_bytes_from(&iris->heap, call->out) > 0;
+    call->in_on_heap = iris_i_heap_bytes_from(&iris->heap, call->in) > 0;
+    call->on_heap = iris_i_heap_bytes_from(&iris->heap, call->out) > 0 &&
+                    (call->in_on_heap || can_stage(call));
     return status;
 }
 

@@ -47,6 +47,20 @@ static iris_status_t copy(iris_t *iris, const struct iris_ccl_call *call)
     return status;
 }
 
+/* Peers read or are sent the root's `in` where it is. One that is off the heap
+ * goes to the root's own `out` first, where the data belongs anyway. */
+static iris_status_t stage(iris_t *iris, struct iris_ccl_call *call)
+{
+    iris_status_t status;
+
+    if (call->variant == IRIS_CCL_PACKET || call->in_on_heap) {
+        return IRIS_OK;
+    }
+    status = copy(iris, call);
+    call->in = call->out;
+    return status;
+}
+
 static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
 {
     iris_status_t status;
@@ -61,6 +75,9 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
     }
     if (status == IRIS_OK) {
         status = use_workspace(iris, call);
+    }
+    if (status == IRIS_OK && call->op == IRIS_CCL_BROADCAST) {
+        status = stage(iris, call);
     }
     return status == IRIS_OK ? iris_i_ccl_launch(iris, call) : status;
 }

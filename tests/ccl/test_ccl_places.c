@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where the buffers of a collective are: on the heap or off it, not on every
+ * member alike. What decides how a call is done is what all members know.
+ */
+#include "config.h"
+
+#include "ccl/play.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BYTES ((size_t)64 << 10) /* of a buffer */
+
+/* Buffers on this rank's heap, and the same of memory that its kernels reach
+ * and that is not on it, on any device: the next rank's. */
+struct places {
+    iris_t *iris;
+    char *on[2]; /* in, out */
+    char *off[2];
+    char *image; /* host memory */
+};
+
+static int places_open(iris_t *iris, struct places *places)
+{
+    int next = (iris_rank(iris) + 1) % iris_num_ranks(iris);
+    char *lent;
+
+    places->iris = iris;
+    places->image = malloc(2 * BYTES);
+    CHECK(places->image != NULL);
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(iris_malloc(iris, BYTES, (void **)&places->on[i]));
+        CHECK_OK(iris_malloc(iris, BYTES, (void **)&lent));
+        CHECK_OK(iris_as_remote(iris, lent, next, (void **)&places->off[i]));
+    }
+    return 0;
+}
+
+/* Which of a rank's buffers are off the heap. */
+enum { IN_OFF = 1, OUT_OFF = 2 };
+
+static void describe(const struct play *play, const char *what, int off,
+                     char text[160])
+{
+    snprintf(text, 160, "%s: op %d, root %d, %zu %s, in %s, out %s", what,
+             (int)play->op, play->root, play->count, play->type->name,
+             off & IN_OFF ? "off" : "on", off & OUT_OFF ? "off" : "on");
+}
+
+/* Makes the call with buffers at such places; whoever has no `in` of its own
+ * passes none. */
+static iris_status_t make_call(struct places *places, const struct play *play,
+                               int off)
+{
+    iris_t *iris = places->iris;
+    char *in = off & IN_OFF ? places->off[0] : places->on[0];
+    char *out = off & OUT_OFF ? places->off[1] : places->on[1];
+    size_t elements = play->count * (size_t)iris_num_ranks(iris);
+    iris_status_t status;
+
+    memset(places->image, 0x5a, BYTES);
+    status = harness_write(iris, out, places->image, BYTES);
+    play->type->fill(places->image, 0, elements,
+                     case_seed(iris_rank(iris), play->round));
+    if (status == IRIS_OK) {
+        status = harness_write(iris, in, places->image,
+                               elements * play->type->bytes);
+    }
+    if (play->op == PLAY_BROADCAST && iris_rank(iris) != play->root) {
+        in = NULL;
+    }
+    status = status == IRIS_OK ? play_call(iris, play, in, out) : status;
+    return status == IRIS_OK ? iris_stream_synchronize(iris, NULL) : status;
+}
+
+static int check_result(struct places *places, const struct play *play, int off)
+{
+    char *expected = places->image + BYTES;
+    char text[160];
+    size_t bytes = play_expect(places->iris, play, expected);
+
+    CHECK_OK(harness_read(places->iris, places->image,
+                          off & OUT_OFF ? places->off[1] : places->on[1],
+                          BYTES));
+    describe(play, "the result", off, text);
+    CHECK(memcmp(places->image, expected, bytes) == 0 ||
+          harness_failed(__FILE__, __LINE__, text, 0, 1) == 0);
+    return 0;
+}
+
+static const size_t counts[] = {1, 7, 200, 1500};
+
+static struct play play_of(enum play_op op, size_t count, uint64_t round)
+{
+    struct play play = {.op = op,
+                        .type = &case_types[case_num_types - 2], /* f32 */
+                        .reduce = IRIS_REDUCE_SUM,
+                        .count = count,
+                        .round = round};
+
+    iris_ccl_options_init(&play.options);
+    return play;
+}
+
+/* ---- A broadcast's root alone has an `in` ---- */
+
+static int broadcast_once(struct places *places, const struct play *play,
+                          int off)
+{
+    CHECK_OK(make_call(places, play, off));
+    CHECK_EQUAL(check_result(places, play, off), 0);
+    CHECK_OK(iris_barrier(places->iris, NULL, NULL)); /* before it is written */
+    return 0;
+}
+
+static int broadcast_body(iris_t *iris, void *arg)
+{
+    struct places places;
+    uint64_t round = 0;
+
+    (void)arg;
+    CHECK_EQUAL(places_open(iris, &places), 0);
+    for (size_t k = 0; k < 4 * sizeof counts / sizeof counts[0]; k++) {
+        for (int off = 0; off < 4; off++) {
+            struct play play = play_of(PLAY_BROADCAST, counts[k / 4], ++round);
+            iris_ccl_variant_t variant = /* all, and auto */
+                play_variant(PLAY_BROADCAST, (int)(k % 4));
+
+            play_set_variant(&play, variant);
+            play.root = (int)(round % (uint64_t)iris_num_ranks(iris));
+            if (!(off & OUT_OFF) || variant == IRIS_CCL_AUTO ||
+                variant == IRIS_CCL_PACKET) {
+                CHECK_EQUAL(broadcast_once(&places, &play, off), 0);
+            } else {
+                CHECK_BAD(iris, make_call(&places, &play, off),
+                          IRIS_ERR_INVALID, "on the symmetric heap", "pass");
+            }
+        }
+    }
+    free(places.image);
+    return 0;
+}
+
+static void a_root_may_have_its_input_anywhere(void **state)
+{
+    (void)state;
+    harness_run(2, broadcast_body, NULL);
+    harness_run(3, broadcast_body, NULL);
+}
+
+/* ---- The same places on all members ---- */
+
+static int alike_body(iris_t *iris, void *arg)
+{
+    struct places places;
+    uint64_t round = 0;
+
+    (void)arg;
+    CHECK_EQUAL(places_open(iris, &places), 0);
+    for (int i = 0; i < 4 * PLAY_BROADCAST; i++) {
+        for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
+            struct play play =
+                play_of((enum play_op)(i / 4), counts[k], ++round);
+
+            CHECK_OK(make_call(&places, &play, i % 4));
+            CHECK_EQUAL(check_result(&places, &play, i % 4), 0);
+            CHECK_OK(iris_barrier(iris, NULL, NULL));
+        }
+    }
+    free(places.image);
+    return 0;
+}
+
+static void buffers_may_be_anywhere_on_all_members_alike(void **state)
+{
+    (void)state;
+    harness_run(2, alike_body, NULL);
+    harness_run(3, alike_body, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_root_may_have_its_input_anywhere),
+        cmocka_unit_test(buffers_may_be_anywhere_on_all_members_alike),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
