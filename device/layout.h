@@ -67,6 +67,24 @@ enum {
 #define IRIS_CONTEXT_OWN(n, word) (IRIS_CONTEXT_WORDS(n) + (size_t)(word))
 #define IRIS_CONTEXT_ALL_WORDS(n) IRIS_CONTEXT_OWN(n, IRIS_CONTEXT_OWN_WORDS)
 
+/* A collective call as members tell each other of it. The host makes and reads
+ * it (backend/mismatch.h). */
+struct iris_dev_call {
+    uint64_t what;     /* which, of which type, how */
+    uint64_t sizes[3]; /* count and rows, or the sizes of a product */
+};
+
+/* Two members that are at the same step with different calls. */
+struct iris_dev_mismatch {
+    int32_t rank;   /* who found it */
+    int32_t other;  /* the other rank; -1: the workspace was left in a step */
+    uint64_t count; /* of calls so far, this one included; 32 bits */
+    struct iris_dev_call own;
+    struct iris_dev_call theirs;
+};
+
+IRIS_STATIC_ASSERT(sizeof(struct iris_dev_mismatch) == 80, "layout");
+
 /* What waiting lanes of a GPU and the host report to each other, in host memory
  * that the GPU maps. All zero at the start. A lane that has waited for too long
  * writes the report, then 1 to `stop`, then `ready`; one that comes after it
@@ -81,11 +99,13 @@ struct iris_dev_watch {
     int32_t cmp;        /* iris_cmp_t */
     uint32_t workgroup; /* its id in the grid */
     uint32_t lane;      /* its place in the workgroup */
-    uint32_t bytes;     /* of the word waited for */
+    uint32_t bytes;     /* of the word waited for; 0: this is no such report,
+                         * but one of `mismatch` */
     uint64_t offset;    /* of that word on the rank's heap */
     uint64_t expected;  /* what it was compared with; signs are extended */
     uint64_t seen;      /* what it was last, the same */
     uint64_t waited;    /* ticks */
+    struct iris_dev_mismatch mismatch;
 };
 
 IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, stop) == 0, "layout");
@@ -100,7 +120,8 @@ IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, offset) == 32, "layout");
 IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, expected) == 40, "layout");
 IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, seen) == 48, "layout");
 IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, waited) == 56, "layout");
-IRIS_STATIC_ASSERT(sizeof(struct iris_dev_watch) == 64, "layout");
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, mismatch) == 64, "layout");
+IRIS_STATIC_ASSERT(sizeof(struct iris_dev_watch) == 144, "layout");
 
 /* One group on one rank, in the symmetric heap at the same offset on every
  * member. Epochs and arrivals only grow, so nothing is ever reset.

@@ -6,7 +6,7 @@
 #ifndef IRIS_DEVICE_KERNELS_CCL_ARGS_H
 #define IRIS_DEVICE_KERNELS_CCL_ARGS_H
 
-#include <iris/device/compat.h>
+#include <iris/device/layout.h>
 
 /* Bytes that a lane of a GPU combines at a time. */
 #define IRIS_CCL_DEVICE_BLOCK 16
@@ -14,7 +14,10 @@
 /* One rank's workspace: words that never change, in its own memory, and behind
  * them, at offsets that are the same on all members, words that change. Nothing
  * is ever reset but by iris_d_ccl_clear().
- *   epochs[w]      steps that workgroup w has done, and IRIS_CCL_BUSY
+ *   call           what this rank calls, in words of enum iris_ccl_call_word:
+ *                  peers read it that have waited for a while
+ *   epochs[w]      steps that workgroup w has done, and IRIS_CCL_BUSY; behind
+ *                  these, how often it has cleared the packets
  *   hellos[p][w][i][k]  what member i's workgroup w said of itself in its last
  *                  step of parity p: words of a packet (below)
  *   tables[w][d][i]  where this rank maps member i's buffer, in (d = 0) or out,
@@ -26,8 +29,26 @@
  *   slots[p][i]    packets of member i, of its last step of parity p
  *
  * A packet is 8 bytes of data in two words of 8 bytes, each half data, half
- * flag. Data and flag arrive in one store, so no fence orders them. The flag is
- * the low half of the step's number.
+ * flag. Data and flag arrive in one store, so no fence orders them. A flag has
+ * the low IRIS_CCL_EPOCH_BITS bits of the step's number, and behind them
+ * IRIS_CCL_CHECK_BITS bits of the call's number, others in each of the two
+ * words. So a packet of another call is never taken for one of this call's, but
+ * by a chance of 1 in 2^24, and costs no more than one without a check. Who
+ * waits for a packet or a hello that does not come looks at the peers' `call`
+ * now and then: one that is at the same step with another call is a mismatch
+ * (iris_d_ccl_look()). Each member of the group finds out by itself, since a
+ * step ends nowhere before all members have begun the same call:
+ *   - whoever ends a step has heard, at least by way of others, from all
+ *     members, by packets and hellos that are of its own call;
+ *   - so while members differ, none of them ends the step, and their `call`
+ *     words stay as they are.
+ * A call that only some members make shifts the others' next calls by its
+ * steps: they meet it, and differ from it or, if they are equal, are it.
+ *
+ * What lies in a slot is of any earlier step. Its flag must not be one of this
+ * step's, so before the bits of the step's number begin anew all members clear
+ * their packets, once in 2^20 steps. Flags of step 0 are those of cleared
+ * packets, and of no step.
  *
  * Why two parities suffice: a step ends on a rank when that has heard in it, at
  * least by way of others, from every member. So each member has begun the step
@@ -38,7 +59,8 @@ struct iris_ccl_space {
     int64_t index;      /* this rank's place among them */
     int64_t max_wgs;    /* workgroups of a kernel at most */
     int64_t slot_bytes; /* data of one slot; its packets take twice that */
-    int64_t epochs;     /* offsets from here, in bytes */
+    int64_t call;       /* offsets from here, in bytes */
+    int64_t epochs;
     int64_t hellos;
     int64_t tables;
     int64_t byes;
@@ -56,8 +78,23 @@ enum {
     IRIS_CCL_LINE = 128,
 };
 
-/* In a word of epochs: a kernel is between its begin and its end. */
+/* In a word of epochs: a kernel is between its begin and its end, or members
+ * differed: the workspace is of no use any more. */
 #define IRIS_CCL_BUSY ((uint64_t)1 << 63)
+
+/* Bits of a flag. The wider a step's number, the rarer all packets are cleared;
+ * the wider the check, the rarer two calls share it by chance. */
+enum { IRIS_CCL_EPOCH_BITS = 20, IRIS_CCL_CHECK_BITS = 12 };
+
+/* What a rank says of its call. The first word is written last: the number of
+ * the step before the call's first, and 1, and below it the call's number. */
+enum iris_ccl_call_word {
+    IRIS_CCL_CALL_BEGUN,
+    IRIS_CCL_CALL_WHAT, /* struct iris_dev_call */
+    IRIS_CCL_CALL_SIZES,
+    IRIS_CCL_CALL_COUNT = IRIS_CCL_CALL_SIZES + 3, /* of calls, in all */
+    IRIS_CCL_CALL_WORDS,
+};
 
 IRIS_HOST_DEVICE int64_t *iris_i_ccl_members(struct iris_ccl_space *space)
 {
@@ -74,9 +111,10 @@ IRIS_HOST_DEVICE void iris_i_ccl_lay_out(struct iris_ccl_space *space)
 {
     int64_t n = space->count, wgs = space->max_wgs;
 
-    space->epochs =
+    space->call =
         iris_i_ccl_line((int64_t)sizeof *space + 2 * n * (int64_t)sizeof n);
-    space->hellos = space->epochs + iris_i_ccl_line(wgs * 8);
+    space->epochs = space->call + iris_i_ccl_line(IRIS_CCL_CALL_WORDS * 8);
+    space->hellos = space->epochs + iris_i_ccl_line(2 * wgs * 8);
     space->tables =
         space->hellos + iris_i_ccl_line(2 * wgs * n * IRIS_CCL_HELLO_SPACE * 8);
     space->byes = space->tables +
@@ -91,6 +129,7 @@ IRIS_HOST_DEVICE void iris_i_ccl_lay_out(struct iris_ccl_space *space)
 struct iris_ccl_start {
     const int64_t *context;
     struct iris_ccl_space *space; /* this rank's */
+    struct iris_dev_call what;
     uint32_t call;  /* a number that differs where members' calls do */
     uint32_t steps; /* how many steps the kernel takes */
 };

@@ -43,26 +43,6 @@ IRIS_DEVICE uint32_t iris_d_ccl_says(const iris_d_ccl_t *ccl, const void *in,
                                    : (uint32_t)(to >> 32);
 }
 
-/* A member that makes another call never says what is waited for. The CPU
- * reports that at once, a GPU when the wait's deadline has passed. */
-IRIS_DEVICE void iris_d_ccl_await_call(const iris_d_ccl_t *ccl,
-                                       const void *half)
-{
-    uint64_t expected = iris_d_ccl_half(ccl->call, iris_d_ccl_flag(ccl));
-#if IRIS_ON_CPU
-    if (iris_d_ccl_await(ccl, half) != expected) {
-        iris_cpu_end(ccl->dev.cpu,
-                     "members of a group made different collective calls, or "
-                     "with different counts, types, operations or options; all "
-                     "members make the same calls in the same order");
-    }
-#else
-    (void)iris_d_wait(
-        ccl->dev, half,
-        iris_d_ccl_condition(IRIS_D_KIND_u64, IRIS_CMP_EQ, expected));
-#endif
-}
-
 /* Says to this workgroup of every member where this rank's buffers are, and
  * waits until they all have. Their kernels have begun then: what came before on
  * their streams is done and visible. Called by all lanes of the workgroup. */
@@ -91,9 +71,11 @@ IRIS_DEVICE void iris_d_ccl_hello(iris_wg_t wg, const iris_d_ccl_t *ccl,
                            iris_d_ccl_hello_at(wg, ccl, from) + k * 8;
 
         if (k == IRIS_CCL_CALL) {
-            iris_d_ccl_await_call(ccl, half);
+            /* Who makes another call never says what is waited for. */
+            iris_d_ccl_wait(ccl, half, IRIS_CMP_EQ,
+                            iris_d_ccl_half(ccl->call, flag));
         } else {
-            (void)iris_d_ccl_await(ccl, half);
+            iris_d_ccl_await(ccl, half);
         }
     }
     iris_wg_barrier(wg);

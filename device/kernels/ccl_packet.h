@@ -34,6 +34,7 @@ typedef struct iris_d_ccl_step {
     size_t slot_bytes; /* of a slot's packets */
     char *slots;       /* this rank's, of the step's parity */
     size_t mine;       /* from a member's `slots` to this rank's slot there */
+    iris_d_ccl_flags_t flags;
 } iris_d_ccl_step_t;
 
 IRIS_DEVICE size_t iris_d_ccl_units(size_t bytes)
@@ -98,23 +99,22 @@ IRIS_DEVICE char *iris_d_ccl_slots(const iris_d_ccl_step_t *step, uint32_t i)
 IRIS_DEVICE void iris_d_ccl_send(const iris_d_ccl_step_t *step, char *slot,
                                  size_t u, uint64_t data)
 {
-    uint32_t flag = iris_d_ccl_flag(&step->ccl);
-
-    iris_d_store_pair((iris_d_u64_t *)(slot + u * IRIS_CCL_PACKET_BYTES),
-                      iris_d_ccl_half((uint32_t)data, flag),
-                      iris_d_ccl_half((uint32_t)(data >> 32), flag));
+    iris_d_store_pair(
+        (iris_d_u64_t *)(slot + u * IRIS_CCL_PACKET_BYTES),
+        iris_d_ccl_half((uint32_t)data, step->flags.low),
+        iris_d_ccl_half((uint32_t)(data >> 32), step->flags.high));
 }
 
-/* One poll of a packet: 1 if both halves are this step's. */
+/* One poll of a packet: 1 if both halves are this call's and this step's. */
 IRIS_DEVICE iris_bool_t iris_d_ccl_poll(const iris_d_ccl_step_t *step,
                                         const char *packet, uint64_t *data_p)
 {
-    uint32_t flag = iris_d_ccl_flag(&step->ccl);
     uint64_t low, high;
 
     iris_d_load_pair((iris_d_u64_t *)packet, &low, &high);
     *data_p = high << 32 | (uint32_t)low;
-    return (uint32_t)(low >> 32) == flag && (uint32_t)(high >> 32) == flag;
+    return (uint32_t)(low >> 32) == step->flags.low &&
+           (uint32_t)(high >> 32) == step->flags.high;
 }
 
 /* Waits for the packets of unit u in `count` slots from `slot` on, at most
@@ -126,7 +126,7 @@ IRIS_DEVICE void iris_d_ccl_receive(const iris_d_ccl_step_t *step,
 {
     const char *missing, *packet = slot + u * IRIS_CCL_PACKET_BYTES;
     iris_bool_t waits = 0, lacks;
-    iris_d_waiting_t wait;
+    iris_d_ccl_waiting_t waiting;
 
     for (;;) {
         lacks = 0;
@@ -144,14 +144,14 @@ IRIS_DEVICE void iris_d_ccl_receive(const iris_d_ccl_step_t *step,
             break;
         }
         if (!waits) {
-            wait = iris_d_wait_begin(
-                step->ccl.dev, missing + 4,
+            waiting = iris_d_ccl_wait_begin(
+                &step->ccl, missing + 4,
                 iris_d_ccl_condition(IRIS_D_KIND_u32, IRIS_CMP_EQ,
-                                     iris_d_ccl_flag(&step->ccl)));
+                                     step->flags.low));
             waits = 1;
         }
-        wait.ptr = missing + 4;
-        iris_d_wait_poll(step->ccl.dev, &wait);
+        waiting.wait.ptr = missing + 4;
+        iris_d_ccl_wait_poll(&step->ccl, &waiting);
     }
     if (waits) {
         iris_d_wait_end(step->ccl.dev);
@@ -366,6 +366,7 @@ IRIS_DEVICE void iris_d_ccl_one_step(iris_wg_t wg, iris_d_ccl_step_t *step,
                                      const struct iris_ccl_packet_args *args)
 {
     step->slots = iris_d_ccl_slots(step, step->ccl.index);
+    step->flags = iris_d_ccl_flags(&step->ccl);
     if (args->exchange == IRIS_CCL_SPREAD) {
         step->part = 0;
         iris_d_ccl_spread(wg, step, (uint32_t)args->root);

@@ -16,6 +16,7 @@ typedef struct iris_d_ccl {
     uint32_t count;
     uint32_t index;
     uint32_t call;
+    uint64_t begun; /* as the first word of `call` has it */
     uint64_t epoch; /* of the step under way */
 } iris_d_ccl_t;
 
@@ -40,9 +41,26 @@ IRIS_DEVICE char *iris_d_ccl_peer(const iris_d_ccl_t *ccl, uint32_t i,
     return (char *)iris_d_global(base) + iris_d_ccl_word(where);
 }
 
+/* The flag of hellos. */
 IRIS_DEVICE uint32_t iris_d_ccl_flag(const iris_d_ccl_t *ccl)
 {
     return (uint32_t)ccl->epoch;
+}
+
+/* The flags of a packet's two words. */
+typedef struct iris_d_ccl_flags {
+    uint32_t low;
+    uint32_t high;
+} iris_d_ccl_flags_t;
+
+IRIS_DEVICE iris_d_ccl_flags_t iris_d_ccl_flags(const iris_d_ccl_t *ccl)
+{
+    uint32_t step = (uint32_t)ccl->epoch << IRIS_CCL_CHECK_BITS;
+    iris_d_ccl_flags_t flags = {
+        step | (ccl->call & ((1u << IRIS_CCL_CHECK_BITS) - 1)),
+        step | ccl->call >> (32 - IRIS_CCL_CHECK_BITS)};
+
+    return flags;
 }
 
 /* Member `index` counted on from this rank: who comes `i`th after it. */
@@ -75,57 +93,202 @@ IRIS_DEVICE iris_d_condition_t iris_d_ccl_condition(enum iris_d_kind kind,
     return condition;
 }
 
-/* Waits for a half of a packet of this step; returns it. Acquires. */
-IRIS_DEVICE uint64_t iris_d_ccl_await(const iris_d_ccl_t *ccl, const void *half)
+/* ---- Members that differ ------------------------------------------------- */
+
+/* Word k of what member i says of its call. */
+IRIS_DEVICE uint64_t iris_d_ccl_told(const iris_d_ccl_t *ccl, uint32_t i,
+                                     uint32_t k)
+{
+    return iris_d_load_u64(
+        (iris_d_u64_t *)iris_d_ccl_peer(ccl, i, &ccl->space->call) + k,
+        iris_d_ccl_relaxed());
+}
+
+IRIS_DEVICE struct iris_dev_call iris_d_ccl_call_of(const iris_d_ccl_t *ccl,
+                                                    uint32_t i)
+{
+    struct iris_dev_call call;
+
+    call.what = iris_d_ccl_told(ccl, i, IRIS_CCL_CALL_WHAT);
+    IRIS_D_UNROLL
+    for (uint32_t k = 0; k < 3; k++) {
+        call.sizes[k] = iris_d_ccl_told(ccl, i, IRIS_CCL_CALL_SIZES + k);
+    }
+    return call;
+}
+
+#if IRIS_ON_CPU
+/* Ends the kernel, the stream's next synchronize returns IRIS_ERR_MISMATCH; the
+ * library's (backend/workgroup.c). Returns only where there is none. */
+void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
+                         const struct iris_dev_mismatch *mismatch);
+#endif
+
+/* Ends the kernel. The workspace is of no use any more: a later kernel would
+ * take the same step again. Where nobody is there to tell, the host's deadline
+ * ends it. */
+IRIS_DEVICE void iris_d_ccl_end_mismatch(const iris_d_ccl_t *ccl,
+                                         const struct iris_dev_mismatch *what)
+{
+#if IRIS_ON_CPU
+    iris_i_cpu_mismatch(ccl->dev.cpu, what);
+#endif
+#if IRIS_D_WATCHED
+    iris_d_u64_t *epochs =
+        (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->epochs);
+    int64_t max_wgs = iris_d_ccl_word(&ccl->space->max_wgs);
+
+    if (iris_d_watch(ccl->dev) != NULL) {
+        iris_d_mismatch_report(ccl->dev, what);
+        for (int64_t w = 0; w < max_wgs; w++) {
+            (void)iris_d_or_u64(&epochs[w], IRIS_CCL_BUSY,
+                                iris_d_ccl_relaxed());
+        }
+        iris_d_end_lane();
+    }
+#endif
+}
+
+IRIS_DEVICE void iris_d_ccl_differ(const iris_d_ccl_t *ccl, uint32_t i)
+{
+    struct iris_dev_mismatch mismatch;
+
+    mismatch.rank = (int32_t)ccl->dev.rank;
+    mismatch.other = (int32_t)iris_d_ccl_word(
+        &iris_i_ccl_members(ccl->space)[ccl->count + i]);
+    mismatch.count = iris_d_ccl_told(ccl, ccl->index, IRIS_CCL_CALL_COUNT);
+    mismatch.own = iris_d_ccl_call_of(ccl, ccl->index);
+    mismatch.theirs = iris_d_ccl_call_of(ccl, i);
+    iris_d_ccl_end_mismatch(ccl, &mismatch);
+}
+
+/* Whether a member has begun another call at this step; ends the kernel then.
+ * One that is ahead has heard from this rank, one that is behind has yet to
+ * come. */
+IRIS_DEVICE void iris_d_ccl_look(const iris_d_ccl_t *ccl)
+{
+    for (uint32_t i = 0; i < ccl->count; i++) {
+        uint64_t begun = iris_d_ccl_told(ccl, i, IRIS_CCL_CALL_BEGUN);
+
+        if (begun >> 32 == ccl->begun >> 32 && begun != ccl->begun &&
+            begun != 0) {
+            iris_d_ccl_differ(ccl, i);
+        }
+    }
+}
+
+/* ---- Waits --------------------------------------------------------------- */
+
+/* A wait for members that may make another call. */
+typedef struct iris_d_ccl_waiting {
+    iris_d_waiting_t wait;
+    uint32_t polls;
+} iris_d_ccl_waiting_t;
+
+/* When a wait looks at the peers: not while they may come any moment, since
+ * looking takes their word's line from them; then often enough to know of
+ * another call before it is known that who made it has left. */
+#define IRIS_CCL_POLLS_BEFORE_LOOK 128u
+#define IRIS_CCL_POLLS_PER_LOOK 16u
+
+IRIS_DEVICE iris_d_ccl_waiting_t iris_d_ccl_wait_begin(
+    const iris_d_ccl_t *ccl, const void *ptr, iris_d_condition_t condition)
+{
+    iris_d_ccl_waiting_t waiting = {iris_d_wait_begin(ccl->dev, ptr, condition),
+                                    0};
+
+    return waiting;
+}
+
+IRIS_DEVICE void iris_d_ccl_wait_poll(const iris_d_ccl_t *ccl,
+                                      iris_d_ccl_waiting_t *waiting)
+{
+    iris_d_wait_poll(ccl->dev, &waiting->wait);
+    waiting->polls++;
+    if (IRIS_UNLIKELY(waiting->polls >= IRIS_CCL_POLLS_BEFORE_LOOK &&
+                      waiting->polls % IRIS_CCL_POLLS_PER_LOOK == 0)) {
+        iris_d_ccl_look(ccl);
+    }
+}
+
+/* Waits for a word of this rank's that all members write who make this call.
+ * Acquires. */
+IRIS_DEVICE void iris_d_ccl_wait(const iris_d_ccl_t *ccl, const void *word,
+                                 iris_cmp_t cmp, uint64_t value)
+{
+    iris_d_condition_t condition =
+        iris_d_ccl_condition(IRIS_D_KIND_u64, cmp, value);
+    iris_d_ccl_waiting_t waiting;
+    uint64_t seen;
+
+    if (iris_d_reached(word, condition, &seen)) {
+        return;
+    }
+    waiting = iris_d_ccl_wait_begin(ccl, word, condition);
+    do {
+        iris_d_ccl_wait_poll(ccl, &waiting);
+    } while (!iris_d_reached(word, condition, &seen));
+    iris_d_wait_end(ccl->dev);
+}
+
+/* Waits for a word of a hello of this step. Acquires. */
+IRIS_DEVICE void iris_d_ccl_await(const iris_d_ccl_t *ccl, const void *half)
 {
     uint32_t flag = iris_d_ccl_flag(ccl);
-    iris_d_waiting_t wait;
-    uint64_t seen = iris_d_peek(half, IRIS_D_KIND_u64);
+    iris_d_ccl_waiting_t waiting;
 
-    if ((uint32_t)(seen >> 32) != flag) {
-        wait = iris_d_wait_begin(
-            ccl->dev, (const char *)half + 4,
+    if ((uint32_t)(iris_d_peek(half, IRIS_D_KIND_u64) >> 32) != flag) {
+        waiting = iris_d_ccl_wait_begin(
+            ccl, (const char *)half + 4,
             iris_d_ccl_condition(IRIS_D_KIND_u32, IRIS_CMP_EQ, flag));
         do {
-            iris_d_wait_poll(ccl->dev, &wait);
-            seen = iris_d_peek(half, IRIS_D_KIND_u64);
-        } while ((uint32_t)(seen >> 32) != flag);
+            iris_d_ccl_wait_poll(ccl, &waiting);
+        } while ((uint32_t)(iris_d_peek(half, IRIS_D_KIND_u64) >> 32) != flag);
         iris_d_wait_end(ccl->dev);
     }
     iris_d_polled();
-    return seen;
 }
 
 /* ---- Begin and end ------------------------------------------------------- */
 
-/* Clears this rank's packets, once in 2^32 steps: the flags begin anew, and one
- * of last time's must not be taken for one of this time's. All workgroups of
- * all members are waited for, since who has cleared its own share may get
- * packets in another's. Workgroup w counts for those that its grid lacks, too,
- * so that each rank counts to max_wgs whatever its grid is.
+/* Where workgroup w counts its steps. */
+IRIS_DEVICE iris_d_u64_t *iris_d_ccl_epoch(const iris_d_ccl_t *ccl, uint32_t w)
+{
+    return (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->epochs) + w;
+}
+
+/* Clears this rank's packets: the flags begin anew, and one of last time's must
+ * not be taken for one of this time's. All workgroups of all members are waited
+ * for, since who has cleared its own share may get packets in another's.
+ * Workgroup w counts for those that its grid lacks, too, so that each rank
+ * counts max_wgs a time, whatever its grid is.
  *
  * Nobody has packets of an earlier step under way: their receivers have waited
  * for each of them. */
 IRIS_DEVICE void iris_d_ccl_clear(iris_wg_t wg, const iris_d_ccl_t *ccl)
 {
-    uint64_t max_wgs = (uint64_t)iris_d_ccl_word(&ccl->space->max_wgs);
-    uint64_t rounds = ccl->epoch >> 32, counts = 0;
+    uint32_t max_wgs = (uint32_t)iris_d_ccl_word(&ccl->space->max_wgs);
+    iris_d_u64_t *times = iris_d_ccl_epoch(ccl, max_wgs);
+    uint64_t time = iris_d_load_u64(&times[wg.id], iris_d_ccl_relaxed()) + 1;
     iris_d_u64_t *hellos =
         (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->hellos);
     iris_d_u64_t *slots =
         (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->slots);
     size_t bytes = (size_t)(iris_d_ccl_word(&ccl->space->bytes) -
                             iris_d_ccl_word(&ccl->space->slots));
+    uint32_t counts = (max_wgs - wg.id + wg.num_wgs - 1) / wg.num_wgs;
 
-    IRIS_LANES (wg, i, 2 * max_wgs * ccl->count * IRIS_CCL_HELLO_SPACE) {
+    IRIS_LANES (wg, i,
+                2 * (size_t)max_wgs * ccl->count * IRIS_CCL_HELLO_SPACE) {
         iris_d_store_u64(&hellos[i], 0, iris_d_ccl_relaxed());
     }
     IRIS_LANES (wg, i, bytes / 8) {
         iris_d_store_u64(&slots[i], 0, iris_d_ccl_relaxed());
     }
-    iris_wg_barrier(wg);
-    for (uint64_t w = wg.id; w < max_wgs; w += wg.num_wgs) {
-        counts++;
+    iris_wg_barrier(wg); /* every lane has read the time */
+    IRIS_WG_LANES (wg, i, counts) {
+        iris_d_store_u64(&times[wg.id + i * wg.num_wgs], time,
+                         iris_d_ccl_relaxed());
     }
     IRIS_WG_LANES (wg, i, ccl->count) {
         (void)iris_d_add_u64((iris_d_u64_t *)iris_d_ccl_peer(
@@ -135,23 +298,61 @@ IRIS_DEVICE void iris_d_ccl_clear(iris_wg_t wg, const iris_d_ccl_t *ccl)
                              iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
     }
     IRIS_WG_LANES (wg, i, ccl->count) {
-        (void)iris_d_wait(
-            ccl->dev,
-            (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->cleared) + i,
-            iris_d_ccl_condition(IRIS_D_KIND_u64, IRIS_CMP_GE,
-                                 rounds * max_wgs));
+        iris_d_ccl_wait(
+            ccl, (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->cleared) + i,
+            IRIS_CMP_GE, time * max_wgs);
     }
     iris_wg_barrier(wg);
 }
 
-/* Where this workgroup counts its steps. */
-IRIS_DEVICE iris_d_u64_t *iris_d_ccl_epoch(const iris_d_ccl_t *ccl, uint32_t w)
+/* Says what this rank calls, in its own memory: it costs peers nothing that do
+ * not ask. Called by one lane of the first workgroup. */
+IRIS_DEVICE void iris_d_ccl_tell(const iris_d_ccl_t *ccl,
+                                 const struct iris_ccl_start *start)
 {
-    return (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->epochs) + w;
+    iris_d_u64_t *words =
+        (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->call);
+
+    iris_d_store_u64(&words[IRIS_CCL_CALL_WHAT], start->what.what,
+                     iris_d_ccl_relaxed());
+    IRIS_D_UNROLL
+    for (uint32_t k = 0; k < 3; k++) {
+        iris_d_store_u64(&words[IRIS_CCL_CALL_SIZES + k], start->what.sizes[k],
+                         iris_d_ccl_relaxed());
+    }
+#if IRIS_ON_CPU /* nobody else writes it, and an atomic takes its time */
+    iris_d_store_u64(&words[IRIS_CCL_CALL_COUNT],
+                     words[IRIS_CCL_CALL_COUNT] + 1, iris_d_ccl_relaxed());
+    iris_d_store_u64(&words[IRIS_CCL_CALL_BEGUN], ccl->begun,
+                     iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
+#else /* what is not waited for */
+    (void)iris_d_add_u64(&words[IRIS_CCL_CALL_COUNT], 1, iris_d_ccl_relaxed());
+    iris_d_store_u64(&words[IRIS_CCL_CALL_BEGUN], ccl->begun,
+                     iris_d_ccl_relaxed());
+#endif
 }
 
-/* What a kernel begins with. Flag 0 is that of no step: cleared packets have
- * it. A kernel whose steps would take the flag past it begins 2^32 anew. */
+/* The workspace is in use, or was left in the middle of a step. */
+IRIS_DEVICE void iris_d_ccl_refuse(const iris_d_ccl_t *ccl)
+{
+    struct iris_dev_mismatch mismatch = {0};
+
+#if IRIS_ON_CPU
+    iris_cpu_end(ccl->dev.cpu,
+                 "the workspace is in use by a collective on another "
+                 "stream, or one that used it did not end; give each "
+                 "stream a workspace of its own "
+                 "(iris_ccl_workspace_create)");
+#endif
+    mismatch.rank = (int32_t)ccl->dev.rank;
+    mismatch.other = -1;
+    iris_d_ccl_end_mismatch(ccl, &mismatch);
+}
+
+/* What a kernel begins with. Flags of step 0 are those of no step: cleared
+ * packets have them. A kernel whose steps would take the flags past it begins
+ * anew; one that takes more steps than there are flags has each packet's last
+ * one but two steps old, which is no other. */
 IRIS_DEVICE iris_d_ccl_t iris_d_ccl_begin(iris_wg_t wg,
                                           const struct iris_ccl_start *start)
 {
@@ -166,17 +367,17 @@ IRIS_DEVICE iris_d_ccl_t iris_d_ccl_begin(iris_wg_t wg,
 #if IRIS_ON_CPU
     ccl.epoch = iris_d_or_u64(iris_d_ccl_epoch(&ccl, wg.id), IRIS_CCL_BUSY,
                               iris_d_order(IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM));
-    if (IRIS_UNLIKELY((ccl.epoch & IRIS_CCL_BUSY) != 0)) {
-        iris_cpu_end(wg.cpu,
-                     "the workspace is in use by a collective on another "
-                     "stream, or one that used it did not end; give each "
-                     "stream a workspace of its own "
-                     "(iris_ccl_workspace_create)");
-    }
 #else
     ccl.epoch = *iris_d_ccl_epoch(&ccl, wg.id);
 #endif
-    next = ((ccl.epoch >> 32) + 1) << 32;
+    if (IRIS_UNLIKELY((ccl.epoch & IRIS_CCL_BUSY) != 0)) {
+        iris_d_ccl_refuse(&ccl);
+    }
+    ccl.begun = (ccl.epoch + 1) << 32 | ccl.call;
+    if (wg.id == 0 && iris_wg_leader(wg)) {
+        iris_d_ccl_tell(&ccl, start);
+    }
+    next = ((ccl.epoch >> IRIS_CCL_EPOCH_BITS) + 1) << IRIS_CCL_EPOCH_BITS;
     if (IRIS_UNLIKELY(next - ccl.epoch <= start->steps)) {
         ccl.epoch = next;
         iris_d_ccl_clear(wg, &ccl);

@@ -10,6 +10,7 @@
 #include <iris/device/atomic.h>
 #include <iris/device/kernel.h>
 
+#include "backend/mismatch.h"
 #include "base/clock.h"
 
 #include <sched.h>
@@ -184,6 +185,19 @@ void iris_cpu_end(struct iris_cpu_wg *cpu, const char *why)
                      "rank %d: kernel %s, workgroup %u: %s", cpu->rank,
                      cpu->kernel, cpu->workgroup, why),
          IRIS_CPU_STOP_REFUSED);
+}
+
+void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
+                         const struct iris_dev_mismatch *mismatch)
+{
+    char text[IRIS_MESSAGE_BYTES];
+    iris_status_t status;
+
+    if (cpu == NULL) {
+        return;
+    }
+    status = iris_i_mismatch_describe(mismatch, text, sizeof text);
+    stop(current, iris_i_fail(NULL, status, "%s", text), IRIS_CPU_STOP_REFUSED);
 }
 
 void iris_cpu_poll(struct iris_cpu_wg *cpu)

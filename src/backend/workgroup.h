@@ -6,6 +6,8 @@
 #ifndef IRIS_SRC_BACKEND_WORKGROUP_H
 #define IRIS_SRC_BACKEND_WORKGROUP_H
 
+#include <iris/device/layout.h>
+
 #include "backend/backend.h"
 #include "base/hooks.h"
 
@@ -69,6 +71,11 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id);
  * Allowed in signal handlers. */
 const struct iris_cpu_wg *
 iris_i_cpu_running(const struct iris_backend_params **params_p);
+
+/* Ends the calling thread's kernel, whose members differ; as iris_cpu_end().
+ * Kernels of collectives call it (device/kernels/ccl_space.h). */
+void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
+                         const struct iris_dev_mismatch *mismatch);
 
 /* access.c. Whether a workgroup may do what the event says; the message of
  * IRIS_ERR_INVALID names rank, kernel, workgroup, operation and remedy. */

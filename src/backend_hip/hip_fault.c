@@ -10,6 +10,8 @@
 
 #include <iris/device/op.h>
 
+#include "backend/mismatch.h"
+
 #include "base/clock.h"
 
 #include <stdio.h>
@@ -118,6 +120,8 @@ static void take_report(struct hip_backend *hip)
 {
     char message[IRIS_MESSAGE_BYTES];
     int64_t end = iris_i_now_ns() + READY_NS;
+    const struct iris_dev_watch *report = &hip->pinned->watch;
+    iris_status_t status = IRIS_ERR_TIMEOUT;
 
     while (*ready_of(hip) == 0 && iris_i_now_ns() < end) {
     }
@@ -125,11 +129,14 @@ static void take_report(struct hip_backend *hip)
              "rank %d: a kernel waited for too long (IRIS_DEVICE_TIMEOUT_MS) "
              "and was ended; it made no report",
              hip->params.rank);
-    if (*ready_of(hip) != 0) {
+    if (*ready_of(hip) != 0 && report->bytes == 0) {
+        status = iris_i_mismatch_describe(&report->mismatch, message,
+                                          sizeof message);
+    } else if (*ready_of(hip) != 0) {
         describe_report(hip, message, sizeof message);
         note_report(hip);
     }
-    (void)iris_i_fault_set(&hip->base, IRIS_ERR_TIMEOUT, message);
+    (void)iris_i_fault_set(&hip->base, status, message);
 }
 
 iris_status_t iris_i_hip_check(struct hip_backend *hip)

@@ -4,7 +4,8 @@ iris_hip_la_SOURCES = %D%/hip.h %D%/hip_copy.c %D%/hip_deferred.c %D%/hip_descri
 	%D%/hip_init.c %D%/hip_launch.c %D%/hip_nvidia.h %D%/hip_peer.c \
 	%D%/hip_queue.c %D%/hip_quirks.c %D%/hip_signal.c \
 	%D%/hip_stream.c %D%/hip_vmem.c \
-	src/backend/backend.c src/backend/module.c src/backend/stubs.c
+	src/backend/backend.c src/backend/mismatch.c src/backend/module.c \
+	src/backend/stubs.c src/base/constants.c
 iris_hip_la_CPPFLAGS = $(AM_CPPFLAGS) $(HIP_CPPFLAGS)
 iris_hip_la_LIBADD = $(HIP_LIBS)
 iris_hip_la_LDFLAGS = -module -avoid-version -shared \

@@ -22,9 +22,24 @@ static size_t bytes_per_wg(const iris_t *iris, size_t access)
     return iris->device.wavefront > 1 ? LANES * access : CPU_BYTES_PER_WG;
 }
 
+/* What members compare, and what messages say of a call. */
+static struct iris_compared compared(const struct iris_ccl_call *call)
+{
+    struct iris_compared compared = {
+        .op = (int)call->op,
+        .dtype = (int)call->dtype,
+        .reduce = (int)call->reduce,
+        .variant = (int)call->variant,
+        .root = call->root,
+        .sizes = {call->count, call->options.rows}};
+
+    return iris_i_fused() == NULL ? compared : *iris_i_fused();
+}
+
 /* A number that members which make different calls do not share, but by chance.
  */
-static uint32_t call_number(const struct iris_ccl_call *call, unsigned grid)
+static uint32_t call_number(const struct iris_ccl_call *call, unsigned grid,
+                            const struct iris_dev_call *what)
 {
     const uint64_t words[] = {(uint64_t)call->op,
                               (uint64_t)call->variant,
@@ -38,7 +53,12 @@ static uint32_t call_number(const struct iris_ccl_call *call, unsigned grid)
                               (uint64_t)call->options.distribution,
                               (uint64_t)call->options.own_rows,
                               (uint64_t)call->options.num_rings,
-                              grid};
+                              (uint64_t)call->options.async,
+                              grid,
+                              what->what,
+                              what->sizes[0],
+                              what->sizes[1],
+                              what->sizes[2]};
     uint64_t hash = 0x9e3779b97f4a7c15u;
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -52,11 +72,13 @@ static struct iris_ccl_start start(const iris_t *iris,
                                    const struct iris_ccl_call *call,
                                    unsigned grid, uint32_t steps)
 {
+    struct iris_compared what = compared(call);
     struct iris_ccl_start start;
 
     start.context = iris_i_queue_context(&iris->queue);
     start.space = call->workspace->device;
-    start.call = call_number(call, grid);
+    start.what = iris_i_compared_pack(&what);
+    start.call = call_number(call, grid, &start.what);
     start.steps = steps;
     return start;
 }

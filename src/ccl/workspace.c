@@ -334,18 +334,12 @@ iris_status_t iris_i_ccl_set_epoch(iris_t *iris,
 {
     struct iris_ccl_space space = lay_out(iris_i_ccl_of(iris), workspace->group,
                                           (uint64_t)workspace->max_cus);
-    uint64_t cleared = (epoch >> 32) * (uint64_t)workspace->max_cus;
     char *device = (char *)workspace->device;
     iris_status_t status = IRIS_OK;
 
     for (int w = 0; w < workspace->max_cus && status == IRIS_OK; w++) {
         status = iris_i_heap_copy(&iris->heap, device + space.epochs + 8 * w,
                                   &epoch, sizeof epoch);
-    }
-    for (int i = 0; i < workspace->group->members.count && status == IRIS_OK;
-         i++) {
-        status = iris_i_heap_copy(&iris->heap, device + space.cleared + 8 * i,
-                                  &cleared, sizeof cleared);
     }
     return status;
 }

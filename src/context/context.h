@@ -11,6 +11,7 @@
 
 #include <iris/random.h>
 
+#include "backend/mismatch.h"
 #include "base/hooks.h"
 #include "base/settings.h"
 #include "context/group.h"
@@ -99,6 +100,13 @@ iris_status_t iris_i_enter(const iris_t *iris, const char *call);
 /* The same, and that an output argument, `name`, is not NULL. */
 iris_status_t iris_i_enter_output(const iris_t *iris, const char *call,
                                   const void *output, const char *name);
+
+/* ---- Fused operations (fused.c) ---- */
+
+/* Collectives that this thread calls are a part of this operation, and are
+ * compared as it; NULL: of none. */
+void iris_i_fused_set(const struct iris_compared *call);
+const struct iris_compared *iris_i_fused(void);
 
 /* core_ops.locate. */
 int iris_i_context_locate(void *core, const void *address,

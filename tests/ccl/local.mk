@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 matrix_tests += %D%/test_all_reduce %D%/test_collectives
 rank_tests += %D%/test_ccl_calls %D%/test_ccl_graph %D%/test_ccl_places \
+	%D%/test_ccl_mismatch \
 	%D%/test_ccl_rows %D%/test_ccl_tuning %D%/test_ccl_unordered \
 	%D%/test_rounds
 ccl_common = %D%/cases.c %D%/cases.h %D%/play.c %D%/play.h
@@ -9,5 +10,6 @@ tests_ccl_test_collectives_SOURCES = $(ccl_common) %D%/test_collectives.c
 tests_ccl_test_rounds_SOURCES = $(ccl_common) %D%/test_rounds.c
 tests_ccl_test_ccl_calls_SOURCES = $(ccl_common) %D%/test_ccl_calls.c
 tests_ccl_test_ccl_graph_SOURCES = $(ccl_common) %D%/test_ccl_graph.c
+tests_ccl_test_ccl_mismatch_SOURCES = $(ccl_common) %D%/test_ccl_mismatch.c
 tests_ccl_test_ccl_places_SOURCES = $(ccl_common) %D%/test_ccl_places.c
 tests_ccl_test_ccl_unordered_SOURCES = $(ccl_common) %D%/test_ccl_unordered.c

@@ -193,7 +193,7 @@ static void calls_without_a_barrier_at_the_end_do(void **state)
  * there. */
 static int wrap_body(iris_t *iris, void *arg)
 {
-    static const uint64_t starts[] = {0xfffffffa, 0x1fffffffe, 0xffffffff};
+    static const uint64_t starts[] = {0xffffa, 0x2ffffe, 0xfffff, 0xffffffff};
     struct rounds rounds = {0};
     struct iris_ccl_workspace *workspace;
 
@@ -256,7 +256,7 @@ static int stale_body(iris_t *iris, void *arg)
         }
         CHECK_EQUAL(sum, expected);
         CHECK_OK(iris_barrier(iris, NULL, NULL));
-        CHECK_OK(iris_i_ccl_set_epoch(iris, workspace, 0xffffffff));
+        CHECK_OK(iris_i_ccl_set_epoch(iris, workspace, 0xfffff));
         CHECK_OK(iris_barrier(iris, NULL, NULL));
         value += 50;
     }

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is said of members of a group that make different collective calls.
+ */
+#include "config.h"
+
+#include <iris/ccl.h>
+#include <iris/constants.h>
+
+#include "backend/mismatch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Where the parts are in struct iris_dev_call's `what`. */
+enum { DTYPE_AT = 8, REDUCE_AT = 16, VARIANT_AT = 24, ROOT_AT = 32 };
+
+#define CALL_TEXT 256
+
+struct iris_dev_call iris_i_compared_pack(const struct iris_compared *call)
+{
+    struct iris_dev_call packed = {
+        .what = (uint64_t)(call->op & 0xff) |
+                (uint64_t)(call->dtype & 0xff) << DTYPE_AT |
+                (uint64_t)(call->reduce & 0xff) << REDUCE_AT |
+                (uint64_t)(call->variant & 0xff) << VARIANT_AT |
+                (uint64_t)(call->root & 0xffff) << ROOT_AT};
+
+    memcpy(packed.sizes, call->sizes, sizeof packed.sizes);
+    return packed;
+}
+
+static struct iris_compared unpack(const struct iris_dev_call *packed)
+{
+    struct iris_compared call = {
+        .op = (int)(packed->what & 0xff),
+        .dtype = (int)(packed->what >> DTYPE_AT & 0xff),
+        .reduce = (int)(packed->what >> REDUCE_AT & 0xff),
+        .variant = (int)(packed->what >> VARIANT_AT & 0xff),
+        .root = (int)(packed->what >> ROOT_AT & 0xffff)};
+
+    memcpy(call.sizes, packed->sizes, sizeof call.sizes);
+    return call;
+}
+
+static const char *op_name(int op)
+{
+    static const char *const names[] = {
+#define ROW(NAME, name) name,
+        IRIS_COMPARED_ROWS(ROW)
+#undef ROW
+    };
+
+    return op < IRIS_COMPARED_NUM_OPS ? names[op] : "another call";
+}
+
+static const char *variant_name(int variant)
+{
+    switch (variant) {
+#define ROW(NAME, value, name) \
+    case value:                \
+        return name;
+        IRIS_CCL_VARIANT_ROWS(ROW)
+#undef ROW
+    default:
+        return "?";
+    }
+}
+
+/* "iris_all_reduce of 500 f32"; what most calls differ in. */
+static void say(const struct iris_compared *call, char text[CALL_TEXT])
+{
+    const unsigned long long sizes[] = {call->sizes[0], call->sizes[1],
+                                        call->sizes[2]};
+    const char *dtype = iris_dtype_name((iris_dtype_t)call->dtype);
+
+    if (call->op > IRIS_COMPARED_BROADCAST) {
+        snprintf(text, CALL_TEXT, "%s of %s, M %llu, N %llu, K %llu",
+                 op_name(call->op), dtype, sizes[0], sizes[1], sizes[2]);
+    } else if (sizes[1] != 0) {
+        snprintf(text, CALL_TEXT, "%s of %llu rows of %llu %s",
+                 op_name(call->op), sizes[1], sizes[0], dtype);
+    } else {
+        snprintf(text, CALL_TEXT, "%s of %llu %s", op_name(call->op), sizes[0],
+                 dtype);
+    }
+}
+
+/* Behind that, where it is the same of both, what else there is. */
+static void say_more(const struct iris_compared *call, char text[CALL_TEXT])
+{
+    size_t used = strlen(text);
+
+    if (call->op == IRIS_COMPARED_ALL_REDUCE ||
+        call->op == IRIS_COMPARED_REDUCE_SCATTER) {
+        snprintf(text + used, CALL_TEXT - used, " (%s, variant %s)",
+                 iris_reduce_op_name((iris_reduce_op_t)call->reduce),
+                 variant_name(call->variant));
+    } else if (call->op == IRIS_COMPARED_BROADCAST) {
+        snprintf(text + used, CALL_TEXT - used, " (root %d, variant %s)",
+                 call->root, variant_name(call->variant));
+    } else {
+        snprintf(text + used, CALL_TEXT - used, " (variant %s)",
+                 variant_name(call->variant));
+    }
+}
+
+iris_status_t iris_i_mismatch_describe(const struct iris_dev_mismatch *mismatch,
+                                       char *text, size_t bytes)
+{
+    struct iris_compared own = unpack(&mismatch->own);
+    struct iris_compared theirs = unpack(&mismatch->theirs);
+    char mine[CALL_TEXT], other[CALL_TEXT];
+    const char *hint = "";
+
+    if (mismatch->other < 0) {
+        snprintf(text, bytes,
+                 "rank %d: a collective that used the workspace did not end; "
+                 "make another one (iris_ccl_workspace_create)",
+                 mismatch->rank);
+        return IRIS_ERR_INVALID;
+    }
+    say(&own, mine);
+    say(&theirs, other);
+    if (strcmp(mine, other) == 0) {
+        say_more(&own, mine);
+        say_more(&theirs, other);
+        hint = own.variant != theirs.variant
+                   ? ", with buffers on the heap on all members or on none"
+               : strcmp(mine, other) == 0 ? ", with the same options"
+                                          : "";
+    }
+    snprintf(text, bytes,
+             "rank %d: members of a group made different collective calls: "
+             "rank %d calls %s, this rank %s, call %llu of the group; all "
+             "members make the same calls in the same order%s",
+             mismatch->rank, mismatch->other, other, mine,
+             (unsigned long long)(uint32_t)mismatch->count, hint);
+    return IRIS_ERR_MISMATCH;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls that members of a group compare: how they are packed, and what is said
+ * of two that differ.
+ */
+#ifndef IRIS_SRC_BACKEND_MISMATCH_H
+#define IRIS_SRC_BACKEND_MISMATCH_H
+
+#include <stddef.h>
+
+#include <iris/device/layout.h>
+
+/* The public functions: X(NAME, name). The collectives are in the order of enum
+ * iris_ccl_op, the products in that of enum iris_ops_op. */
+#define IRIS_COMPARED_ROWS(X)                      \
+    X(ALL_REDUCE, "iris_all_reduce")               \
+    X(ALL_GATHER, "iris_all_gather")               \
+    X(REDUCE_SCATTER, "iris_reduce_scatter")       \
+    X(ALL_TO_ALL, "iris_all_to_all")               \
+    X(BROADCAST, "iris_ccl_broadcast")             \
+    X(MATMUL_ALL_REDUCE, "iris_matmul_all_reduce") \
+    X(ALL_GATHER_MATMUL, "iris_all_gather_matmul") \
+    X(MATMUL_ALL_GATHER, "iris_matmul_all_gather") \
+    X(MATMUL_REDUCE_SCATTER, "iris_matmul_reduce_scatter")
+
+enum iris_compared_op {
+#define IRIS_COMPARED_ENUM(NAME, name) IRIS_COMPARED_##NAME,
+    IRIS_COMPARED_ROWS(IRIS_COMPARED_ENUM)
+#undef IRIS_COMPARED_ENUM
+        IRIS_COMPARED_NUM_OPS,
+};
+
+/* A call, of which struct iris_dev_call has what fits. */
+struct iris_compared {
+    int op; /* enum iris_compared_op */
+    int dtype;
+    int reduce;
+    int variant;
+    int root;
+    uint64_t sizes[3]; /* count and rows, or M, N and K of a product */
+};
+
+struct iris_dev_call iris_i_compared_pack(const struct iris_compared *call);
+
+/* The message of IRIS_ERR_MISMATCH or, of a workspace that was left in the
+ * middle of a step, of IRIS_ERR_INVALID: the status. */
+iris_status_t iris_i_mismatch_describe(const struct iris_dev_mismatch *mismatch,
+                                       char *text, size_t bytes);
+
+#endif /* IRIS_SRC_BACKEND_MISMATCH_H */
