@@ -104,8 +104,9 @@ struct hip_block {
 /* An instance's pinned memory, all of which the GPU maps. */
 struct hip_pinned {
     struct iris_dev_watch watch;
-    uint64_t unread; /* streams write it */
-    uint64_t copied; /* the same */
+    uint64_t unread;       /* streams write it */
+    uint64_t copied;       /* the same */
+    _Atomic int64_t clock; /* a kernel writes it; 0: not yet */
     _Atomic uint64_t released;
     _Alignas(4096) char blocks[HIP_STAGE_BLOCKS][HIP_STAGE_BLOCK_BYTES];
 };
@@ -246,6 +247,10 @@ iris_status_t iris_i_hip_refuse(const struct hip_backend *hip,
                                 iris_status_t status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* An attribute of the device; the third if the runtime does not know it. */
+int iris_i_hip_attribute(const struct hip_backend *hip,
+                         hipDeviceAttribute_t which, int otherwise);
+
 /* ---- hip_quirks.c; seen with which runtime or driver is said there ---- */
 
 /* Whether streams write and wait for words by themselves. */
@@ -300,6 +305,9 @@ bool iris_i_hip_try_again(hipError_t error, int *tries);
 
 /* Whether memory of the pool can be shared with other processes. */
 bool iris_i_hip_can_share(const struct hip_backend *hip);
+
+/* Whether the GPU is of the generation of MI200, or an older one. */
+bool iris_i_hip_is_mi200(const struct hip_backend *hip);
 
 /* The type of memory for heaps that grow: hip->vmem.uncached. */
 iris_status_t iris_i_hip_choose_type(struct hip_backend *hip);
@@ -478,5 +486,14 @@ iris_status_t iris_i_hip_check(struct hip_backend *hip);
 /* Loads all of the program's GPU code now: later it could wait for kernels that
  * wait. */
 void iris_i_hip_load_images(struct hip_backend *hip);
+
+/* Launches a kernel of the library for one lane; false: it cannot be. */
+bool iris_i_hip_launch_lane(struct hip_backend *hip, hipStream_t native,
+                            const struct iris_kernel *kernel, const void *args);
+
+/* ---- hip_clock.c ---- */
+
+/* Makes info.clock_khz, once streams and kernels are there. */
+void iris_i_hip_find_clock(struct hip_backend *hip);
 
 #endif /* IRIS_SRC_BACKEND_HIP_HIP_H */

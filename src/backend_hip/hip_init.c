@@ -125,30 +125,14 @@ static iris_status_t hip_survey(struct iris_survey *survey_p)
     return IRIS_OK;
 }
 
-static int attribute(const struct hip_backend *hip, hipDeviceAttribute_t which,
-                     int otherwise)
+int iris_i_hip_attribute(const struct hip_backend *hip,
+                         hipDeviceAttribute_t which, int otherwise)
 {
     int value;
 
     return hipDeviceGetAttribute(&value, which, hip->device) == hipSuccess
                ? value
                : otherwise;
-}
-
-/* kHz of the clock that iris_d_clock() reads. */
-static int64_t clock_khz(const struct hip_backend *hip)
-{
-#if IRIS_HIP_NVIDIA
-    (void)hip;
-    return 1000000; /* nanoseconds */
-#elif HAVE_DECL_HIPDEVICEATTRIBUTEWALLCLOCKRATE
-    int khz = attribute(hip, hipDeviceAttributeWallClockRate, 0);
-
-    return khz > 0 ? khz : 100000; /* an emulator says 0 */
-#else
-    (void)hip;
-    return 100000; /* of every gfx9 */
-#endif
 }
 
 static iris_status_t describe(struct hip_backend *hip)
@@ -163,12 +147,12 @@ static iris_status_t describe(struct hip_backend *hip)
         return iris_i_hip_fail(hip, error, "its name is not known");
     }
     info->device_id = hip->device;
-    info->num_cus = attribute(hip, hipDeviceAttributeMultiprocessorCount, 1);
+    info->num_cus =
+        iris_i_hip_attribute(hip, hipDeviceAttributeMultiprocessorCount, 1);
     /* Kernels of all ranks on the device wait for others. */
     info->num_cus /= hip->params.ranks_on_device;
     info->num_cus += info->num_cus == 0;
-    info->wavefront = attribute(hip, hipDeviceAttributeWarpSize, 64);
-    info->clock_khz = clock_khz(hip);
+    info->wavefront = iris_i_hip_attribute(hip, hipDeviceAttributeWarpSize, 64);
     info->num_xccs = 0; /* HIP does not say */
     info->page_bytes = 1;
     info->has_graphs = 1;
@@ -260,6 +244,7 @@ static iris_status_t open_here(struct hip_backend *hip)
     status = status ? status : iris_i_hip_streams_open(hip);
     if (status == IRIS_OK) {
         iris_i_hip_load_images(hip);
+        iris_i_hip_find_clock(hip);
     }
     return status;
 }

@@ -33,6 +33,8 @@ struct hip_image {
     hipModule_t module;
 };
 
+/* Held over all that loads code: with ROCm 7.2.3 threads that load at once may
+ * wait for each other for ever (legacy-rocm-build #6577). */
 static pthread_mutex_t images_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct hip_image *images;
 
@@ -107,8 +109,8 @@ static iris_status_t load_function(const struct hip_backend *hip,
     snprintf(name, sizeof name, "%s_gpu", kernel->name);
     pthread_mutex_lock(&images_lock);
     error = load_image(hip, kernel->gpu_image, serial, &module);
-    pthread_mutex_unlock(&images_lock);
     error = error ? error : hipModuleGetFunction(function_p, module, name);
+    pthread_mutex_unlock(&images_lock);
     return fail_function(hip, kernel, error);
 }
 
@@ -145,6 +147,18 @@ static hipError_t launch_code(hipFunction_t function, hipStream_t native,
                                  1, 0, native, NULL, extra);
 }
 
+bool iris_i_hip_launch_lane(struct hip_backend *hip, hipStream_t native,
+                            const struct iris_kernel *kernel, const void *args)
+{
+    const struct iris_launch launch = {.grid = 1, .block = 1, .args = args};
+    hipFunction_t function;
+
+    return kernel != NULL && kernel->gpu_image != NULL &&
+           find_function(hip, kernel, &function) == IRIS_OK &&
+           launch_code(function, native, &launch, kernel->args_bytes) ==
+               hipSuccess;
+}
+
 /* ---- Whether copies pass kernels that wait ---- */
 
 static pthread_mutex_t try_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -158,13 +172,9 @@ static bool start_wait(struct hip_stream *stream)
         .context = (void *)((char *)hip->heap.base + IRIS_CONTEXT_OFFSET),
         .signal = (void *)(pinned + offsetof(struct hip_pinned, released)),
         .cmp = IRIS_CMP_NE};
-    const struct iris_launch launch = {.grid = 1, .block = 1, .args = &args};
-    hipFunction_t function;
 
     hip->pinned->released = 0;
-    return find_function(hip, hip->params.wait, &function) == IRIS_OK &&
-           launch_code(function, stream->native, &launch, sizeof args) ==
-               hipSuccess;
+    return iris_i_hip_launch_lane(hip, stream->native, hip->params.wait, &args);
 }
 
 /* Half of what a wait inside a kernel may take is less than all of it. */
@@ -193,8 +203,7 @@ static void try_copy(struct hip_stream *stream)
 {
     struct hip_backend *hip = stream->hip;
 
-    if (hip->gpu->num_users < 2 || hip->gpu->tried || stream->capturing ||
-        hip->params.wait == NULL || hip->params.wait->gpu_image == NULL) {
+    if (hip->gpu->num_users < 2 || hip->gpu->tried || stream->capturing) {
         return;
     }
     pthread_mutex_lock(&try_lock);

@@ -317,6 +317,27 @@ bool iris_i_hip_can_share(const struct hip_backend *hip)
     return error == hipSuccess;
 }
 
+/* The compute capability of gfx906 to gfx90a is 9.0, that of gfx942 9.4. */
+bool iris_i_hip_is_mi200(const struct hip_backend *hip)
+{
+#if IRIS_HIP_NVIDIA
+    (void)hip;
+    return false;
+#else
+    return iris_i_hip_attribute(hip, hipDeviceAttributeComputeCapabilityMajor,
+                                9) == 9 &&
+           iris_i_hip_attribute(hip, hipDeviceAttributeComputeCapabilityMinor,
+                                4) == 0;
+#endif
+}
+
+/* Kernels of MI200 that wait for each other in ordinary memory hang: what a
+ * peer writes there is not seen (openxla/xla #48069). */
+static bool cannot_share_ordinary(const struct hip_backend *hip)
+{
+    return hip->params.num_ranks > 1 && iris_i_hip_is_mi200(hip);
+}
+
 /* HIP before 7 has no uncached type, and later ones refuse to say its
  * granularity (rocm-systems pull request 847): so a piece is made. NVIDIA's
  * caches keep nothing that other devices change. */
@@ -339,6 +360,12 @@ iris_status_t iris_i_hip_choose_type(struct hip_backend *hip)
         return iris_i_hip_fail(hip, error,
                                "no uncached vmem; leave out IRIS_HIP_MEMORY, "
                                "or use IRIS_ALLOCATOR=pool");
+    } else if (cannot_share_ordinary(hip)) {
+        return iris_i_hip_refuse(
+            hip, IRIS_ERR_DEVICE,
+            "this HIP has no uncached vmem, and in other vmem kernels of an "
+            "MI200 hang that wait for peers; use IRIS_ALLOCATOR=pool "
+            "(IRIS_HIP_MEMORY=fine tries it all the same)");
     } else {
         hip->vmem.uncached = false;
         iris_i_warning(NULL,

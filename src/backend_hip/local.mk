@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-iris_hip_la_SOURCES = %D%/hip.h %D%/hip_copy.c %D%/hip_deferred.c %D%/hip_descriptor.c \
+iris_hip_la_SOURCES = %D%/hip.h %D%/hip_clock.c %D%/hip_copy.c %D%/hip_deferred.c %D%/hip_descriptor.c \
 	%D%/hip_errand.c %D%/hip_external.c %D%/hip_fault.c %D%/hip_graph.c %D%/hip_heap.c \
 	%D%/hip_init.c %D%/hip_launch.c %D%/hip_nvidia.h %D%/hip_peer.c \
 	%D%/hip_queue.c %D%/hip_quirks.c %D%/hip_signal.c \

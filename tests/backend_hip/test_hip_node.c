@@ -13,6 +13,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "context/context.h"
+
 #define PIECE ((size_t)2 << 20)
 #define GROWTH ((size_t)40 << 20) /* several pieces of a heap */
 #define HANG_S 60
@@ -107,11 +109,83 @@ static void descriptors_that_run_out_are_not_called_memory(void **state)
     without_vmem();
 }
 
+/* ---- Loading ---- */
+
+static int load_body(iris_t *iris, void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(iris_device_barrier(iris, NULL, NULL));
+    }
+    return iris_stream_synchronize(iris, NULL);
+}
+
+static void rank_threads_load_code_one_by_one(void **state)
+{
+    (void)state;
+    setenv("FAKEHIP_QUIRKS", "load-deadlock", 1);
+    alarm(HANG_S);
+    harness_run(8, load_body, NULL);
+    alarm(0);
+    unsetenv("FAKEHIP_QUIRKS");
+}
+
+/* ---- MI200 ---- */
+
+static int clock_body(iris_t *iris, void *arg)
+{
+    CHECK_EQUAL(iris->device.clock_khz, *(const int64_t *)arg);
+    return 0;
+}
+
+static void a_clock_that_the_runtime_does_not_know_is_measured(void **state)
+{
+    int64_t khz = 100000;
+
+    (void)state;
+    harness_run(2, clock_body, &khz);
+    khz = 25000;
+    setenv("FAKEHIP_MI200", "1", 1);
+    harness_run(2, clock_body, &khz);
+    unsetenv("FAKEHIP_MI200");
+}
+
+static int nothing_body(iris_t *iris, void *arg)
+{
+    (void)iris, (void)arg;
+    return 0;
+}
+
+/* Kernels of several ranks would hang there. */
+static void mi200_s_share_no_ordinary_memory(void **state)
+{
+    iris_status_t status;
+
+    (void)state;
+    with_vmem();
+    setenv("FAKEHIP_MI200", "1", 1);
+    harness_run(2, nothing_body, NULL);
+    setenv("FAKEHIP_QUIRKS", "no-uncached", 1);
+    harness_run(1, nothing_body, NULL);
+    status = iris_spawn(NULL, 2, nothing_body, NULL);
+    assert_int_equal(status, IRIS_ERR_DEVICE);
+    assert_true(harness_message_has("an MI200 hang that wait for peers; use "
+                                    "IRIS_ALLOCATOR=pool"));
+    setenv("IRIS_HIP_MEMORY", "fine", 1);
+    harness_run(2, nothing_body, NULL);
+    unsetenv("IRIS_HIP_MEMORY");
+    unsetenv("FAKEHIP_MI200");
+    without_vmem();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_descriptor_that_the_runtime_keeps_is_left_open),
         cmocka_unit_test(descriptors_that_run_out_are_not_called_memory),
+        cmocka_unit_test(rank_threads_load_code_one_by_one),
+        cmocka_unit_test(a_clock_that_the_runtime_does_not_know_is_measured),
+        cmocka_unit_test(mi200_s_share_no_ordinary_memory),
     };
 
     return cmocka_run_group_tests(tests, hip_setup, harness_teardown);

@@ -417,6 +417,12 @@ FAKE_EXPORT hipError_t hipDeviceGetAttribute(int *value_p,
     case hipDeviceAttributeWarpSize:
         *value_p = 64;
         return hipSuccess;
+    case hipDeviceAttributeComputeCapabilityMajor:
+        *value_p = 9;
+        return hipSuccess;
+    case hipDeviceAttributeComputeCapabilityMinor:
+        *value_p = fake_setting("FAKEHIP_MI200", 0) != 0 ? 0 : 4;
+        return hipSuccess;
     default:
         return fake_leave(hipErrorInvalidValue);
     }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "fake_stream.h"
 
@@ -34,13 +35,31 @@ struct ihipModule_t {
     int device;
 };
 
-/* 100 MHz, as Instinct's. */
+/* 100 MHz, as MI300's, or the 25 of MI200. */
 static uint64_t ticks(void)
 {
+    uint64_t mhz = fake_setting("FAKEHIP_MI200", 0) != 0 ? 25 : 100;
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 100000000 + (uint64_t)now.tv_nsec / 10;
+    return (uint64_t)now.tv_sec * mhz * 1000000 +
+           (uint64_t)now.tv_nsec * mhz / 1000;
+}
+
+/* Threads that load at the same time never come back. */
+static atomic_int loading;
+
+static void load(void)
+{
+    bool many = atomic_fetch_add(&loading, 1) > 0;
+
+    if (fake_quirk("load-deadlock")) {
+        while (many) {
+            pause();
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    atomic_fetch_sub(&loading, 1);
 }
 
 static void end_workgroup(struct fake_workgroup *self)
@@ -91,6 +110,7 @@ FAKE_EXPORT hipError_t hipModuleLoadData(hipModule_t *module_p,
     if (error != hipSuccess) {
         return fake_leave(error);
     }
+    load();
     module = calloc(1, sizeof *module);
     if (module == NULL) {
         return fake_leave(hipErrorOutOfMemory);
@@ -111,6 +131,7 @@ FAKE_EXPORT hipError_t hipModuleGetFunction(hipFunction_t *function_p,
     if (error != hipSuccess) {
         return error;
     }
+    load();
     snprintf(known, sizeof known, "%s_gpu", module->kernel.name);
     if (strcmp(name, known) != 0) {
         return fake_leave(hipErrorNotFound);

@@ -16,6 +16,7 @@
  *   FAKEHIP_STREAM_WAITS  1: streams wait for words by themselves (0)
  *   FAKEHIP_VERSION  of HIP, as hipRuntimeGetVersion() tells it (7.14)
  *   FAKEHIP_TORN_COPIES  1: large copies leave out their end (0)
+ *   FAKEHIP_MI200    1: GPUs are MI200, their clocks run at 25 MHz (0: MI300)
  *   FAKEHIP_LATE     a seed: streams, copies, callbacks and queries are as late
  *                    as HIP allows (0: they are not)
  *   FAKEHIP_FAIL     calls that fail; see fakehip_fail()
@@ -29,6 +30,7 @@
  *                    no-uncached-granularity, its granularity not be asked for
  *     set-access-from-first  hipMemSetAccess() takes ranges only that begin
  *                    with the first that is mapped in reserved addresses
+ *     load-deadlock  threads that load code at the same time never come back
  *     one-descriptor  hipMemExportToShareableHandle() gives the descriptor that
  *                    the runtime keeps for the handle
  *     query-before-callback  streams and events are done while a callback at
