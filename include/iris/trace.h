@@ -39,7 +39,8 @@ enum iris_trace_event {
  *  again, it begins anew with another size. No kernel of this rank runs.
  *
  *  IRIS_ERR_INVALID   max_events is 0 or more than 2^30
- *  IRIS_ERR_NO_MEMORY the heap has too little, on any rank
+ *  IRIS_ERR_NO_MEMORY the heap has too little, on any rank: the message says
+ *                     what it takes
  *  IRIS_ERR_MISMATCH  ranks called differently
  *  IRIS_ERR_LIMIT     too many observers watch the context */
 IRIS_API iris_status_t iris_trace_enable(iris_t *iris, size_t max_events);
@@ -59,23 +60,31 @@ struct iris_trace_counts {
 IRIS_API iris_status_t iris_trace_counts(iris_t *iris,
                                          struct iris_trace_counts *counts_p);
 
-/** Writes what has been recorded as Chrome trace events: of `dir/trace.json`
- *  this rank's `dir/trace_rank0.json`, and if `merge` is not 0, rank 0 then
- *  makes `dir/trace.json` of all ranks' files, with arrows from signals to the
- *  waits they ended. Names that end in .gz are compressed. Beside them go
- *  `dir/trace_rank_0_heap_bases.json` and `dir/trace_rank_0_allocations.json`,
- *  with which `iris-trace resolve` finds what an address is. A file has its
- *  name once it is complete. Logs what was dropped, and how exact times are.
+/** Writes what this rank has recorded as Chrome trace events: of
+ *  `dir/trace.json` rank 0's file is `dir/trace_rank0.json`. Names that end in
+ *  .gz are compressed. Beside it go `dir/trace_rank_0_heap_bases.json` and
+ *  `dir/trace_rank_0_allocations.json`, with which `iris-trace resolve` finds
+ *  what an address was. A file has its name once it is complete. Logs what was
+ *  dropped, and how exact times are. Waits for all streams of this rank; if
+ *  their work has failed or a peer is lost, it logs that and writes all the
+ *  same. Recording goes on.
  *
- *  Collective over the job; every rank passes the same arguments. Waits for all
- *  streams of this rank. Recording goes on.
+ *  With `merge` 0 that is all: the call is local, and succeeds when other ranks
+ *  are dead. Else it is collective over the job, every rank passes the same
+ *  arguments, and rank 0 makes `dir/trace.json` of all ranks' files, with
+ *  arrows from signals to the waits they ended. If a rank is lost or late, this
+ *  one writes its own files, and returns the error; `iris-trace merge` makes
+ *  one trace of the files there are.
  *
  *  IRIS_ERR_STATE        tracing is not enabled
  *  IRIS_ERR_INVALID      file is NULL, or has no .json or .json.gz at its end
  *  IRIS_ERR_UNSUPPORTED  the name ends in .gz, and Iris was built without zlib
- *  IRIS_ERR_SYSTEM       a file could not be written, on any rank: the disk is
- *                        full, the folder missing
- *  IRIS_ERR_MISMATCH     ranks called differently */
+ *  IRIS_ERR_SYSTEM       a file could not be written, with `merge` on any rank:
+ *                        the disk is full, the folder missing
+ *  IRIS_ERR_DEVICE       records could not be read from the GPU
+ *  With `merge`, too:
+ *  IRIS_ERR_MISMATCH     ranks called differently
+ *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT  this rank's own files are written */
 IRIS_API iris_status_t iris_trace_export(iris_t *iris, const char *file,
                                          int merge);
 

@@ -43,6 +43,7 @@ void iris_i_extension_close(struct iris_extension *extension);
 struct iris {
     atomic_uint life;
     atomic_int interrupted; /* by iris_interrupt() */
+    atomic_int heedless;    /* not 0: waits on streams go on without a peer */
     pid_t pid;              /* who made it: a fork must not use it */
     struct iris_log log;
     struct iris_settings *settings;

@@ -39,8 +39,8 @@ iris_status_t iris_i_trace_chunk_read(struct iris_trace *trace,
         const char *from = trace->memory +
                            iris_i_trace_offset(trace->max_events, i) +
                            first * width;
-        iris_status_t status = iris_i_heap_copy(
-            &trace->iris->heap, chunk->columns[i], from, count * width);
+        iris_status_t status =
+            iris_i_trace_read(trace, chunk->columns[i], from, count * width);
 
         if (status != IRIS_OK) {
             return status;

@@ -81,17 +81,6 @@ static iris_status_t agree(iris_t *iris, iris_status_t status, const char *file,
     return iris_i_agree(&iris->world->members, &call);
 }
 
-static iris_status_t prepare(iris_t *iris, struct iris_trace *trace,
-                             const char *file)
-{
-    iris_status_t status = check(iris, file);
-
-    if (status == IRIS_OK) {
-        status = iris_i_stream_synchronize_all(&iris->queue);
-    }
-    return status == IRIS_OK ? iris_i_trace_measure_device(trace, 0) : status;
-}
-
 /* Rank 0's part: all ranks have written theirs. */
 static iris_status_t merge_files(iris_t *iris, const char *file)
 {
@@ -139,24 +128,17 @@ static iris_status_t write_beside(iris_t *iris, const struct iris_trace *trace,
                : status;
 }
 
-static iris_status_t export_trace(iris_t *iris, struct iris_trace *trace,
-                                  const char *file, int merge)
+static iris_status_t write_files(iris_t *iris, struct iris_trace *trace,
+                                 const char *file)
 {
     char path[PATH_MAX];
-    iris_status_t status = agree(iris, prepare(iris, trace, file), file, merge);
+    iris_status_t status;
 
-    if (status == IRIS_OK) {
-        status = iris_i_trace_measure_ranks(trace, 0, IRIS_OK);
-    }
-    if (status != IRIS_OK) {
-        return status;
-    }
     rank_path(file, iris->log.rank, path);
     status = iris_i_trace_write(trace, path);
     if (status == IRIS_OK) {
         status = write_beside(iris, trace, file);
     }
-    status = agree(iris, status, file, merge);
     if (status == IRIS_OK) {
         iris_i_info(&iris->log,
                     "wrote trace %s; clocks are exact to %lld ns between ranks "
@@ -164,9 +146,91 @@ static iris_status_t export_trace(iris_t *iris, struct iris_trace *trace,
                     path, (long long)trace->clock.rank_error_ns,
                     (long long)trace->clock.device_error_ns);
     }
-    if (status == IRIS_OK && merge) {
+    return status;
+}
+
+/* Reads and writes though the device has a fault, which stays as it was: a
+ * GPU copies nothing while it has one. Nothing of the old work runs any more
+ * when it is cleared. */
+static iris_status_t write_past_fault(iris_t *iris, struct iris_trace *trace,
+                                      const char *file)
+{
+    iris_status_t fault = iris_i_fault_check(iris->backend), status;
+    char message[IRIS_MESSAGE_BYTES];
+
+    if (fault == IRIS_OK || !iris->placement.type->is_gpu) {
+        return write_files(iris, trace, file);
+    }
+    snprintf(message, sizeof message, "%s", iris_last_error());
+    status = iris_i_device_clear_fault(iris->backend);
+    if (status != IRIS_OK) {
+        return iris_i_fail_on(&iris->log, status);
+    }
+    status = write_files(iris, trace, file);
+    (void)iris_i_fault_set(iris->backend, fault, message);
+    return status;
+}
+
+/* What ended work on streams, such as the loss of a peer, is when a trace is
+ * wanted: it is no error of this. */
+iris_status_t iris_i_trace_write_own(struct iris_trace *trace, const char *file)
+{
+    iris_t *iris = trace->iris;
+    iris_status_t status = iris_i_stream_synchronize_all(&iris->queue);
+
+    atomic_fetch_add(&iris->heedless, 1);
+    if (status == IRIS_OK) {
+        status = iris_i_trace_measure_device(trace, 0);
+    }
+    if (status != IRIS_OK) {
+        iris_i_warning(&iris->log,
+                       "iris_trace_export: the trace is written, though work "
+                       "of this rank has ended: %s",
+                       iris_last_error());
+    }
+    status = write_past_fault(iris, trace, file);
+    atomic_fetch_sub(&iris->heedless, 1);
+    return status;
+}
+
+/* A rank that is lost or late sends no more: what this one has is written all
+ * the same. Returns `status`, with its message. */
+static iris_status_t write_alone(iris_t *iris, struct iris_trace *trace,
+                                 const char *file, iris_status_t status)
+{
+    char message[IRIS_MESSAGE_BYTES];
+
+    if (status != IRIS_ERR_PEER_LOST && status != IRIS_ERR_TIMEOUT &&
+        status != IRIS_ERR_STATE) {
+        return status;
+    }
+    snprintf(message, sizeof message, "%s", iris_last_error());
+    if (iris_i_trace_write_own(trace, file) == IRIS_OK) {
+        iris_i_warning(&iris->log,
+                       "iris_trace_export: only this rank's own file of %s is "
+                       "written; iris-trace merge makes one of all there are",
+                       file);
+    }
+    return iris_i_fail_again(status, message);
+}
+
+static iris_status_t export_all(iris_t *iris, struct iris_trace *trace,
+                                const char *file)
+{
+    iris_status_t checked = check(iris, file);
+    iris_status_t status = agree(iris, checked, file, 1);
+
+    if (status == IRIS_OK) {
+        status = iris_i_trace_measure_ranks(trace, 0, IRIS_OK);
+    }
+    if (status != IRIS_OK) {
+        return checked == IRIS_OK ? write_alone(iris, trace, file, status)
+                                  : status;
+    }
+    status = agree(iris, iris_i_trace_write_own(trace, file), file, 1);
+    if (status == IRIS_OK) {
         status = iris->log.rank == 0 ? merge_files(iris, file) : IRIS_OK;
-        status = agree(iris, status, file, merge);
+        status = agree(iris, status, file, 1);
     }
     return status;
 }
@@ -174,7 +238,14 @@ static iris_status_t export_trace(iris_t *iris, struct iris_trace *trace,
 iris_status_t iris_trace_export(iris_t *iris, const char *file, int merge)
 {
     struct iris_trace *trace = iris_i_trace_of(iris, "iris_trace_export");
+    iris_status_t status;
 
-    return trace == NULL ? IRIS_ERR_STATE
-                         : export_trace(iris, trace, file, merge);
+    if (trace == NULL) {
+        return IRIS_ERR_STATE;
+    }
+    if (merge) {
+        return export_all(iris, trace, file);
+    }
+    status = check(iris, file);
+    return status == IRIS_OK ? iris_i_trace_write_own(trace, file) : status;
 }

@@ -67,12 +67,21 @@ static iris_status_t zero_counters(struct iris_trace *trace)
                             sizeof zeros);
 }
 
+iris_status_t iris_i_trace_read(struct iris_trace *trace, void *to,
+                                const void *from, size_t bytes)
+{
+    if (trace->iris->placement.type->is_gpu) {
+        return iris_i_heap_copy(&trace->iris->heap, to, from, bytes);
+    }
+    memcpy(to, from, bytes);
+    return IRIS_OK;
+}
+
 iris_status_t iris_i_trace_count(struct iris_trace *trace, uint64_t *count_p)
 {
     uint32_t count;
-    iris_status_t status =
-        iris_i_heap_copy(&trace->iris->heap, &count,
-                         trace->memory + COUNTER_OFFSET, sizeof count);
+    iris_status_t status = iris_i_trace_read(
+        trace, &count, trace->memory + COUNTER_OFFSET, sizeof count);
 
     if (status == IRIS_OK) {
         *count_p = count;
@@ -208,6 +217,25 @@ static iris_status_t start(struct iris_trace *trace)
     return status;
 }
 
+/* Says what it takes, if this rank's heap has too little. */
+static iris_status_t fail_full(iris_t *iris, size_t max_events,
+                               iris_status_t status)
+{
+    size_t bytes = iris_i_trace_bytes(max_events);
+    struct iris_heap_stats stats;
+
+    iris_i_heap_stats(&iris->heap, &stats);
+    return status != IRIS_ERR_NO_MEMORY || stats.largest_free_bytes >= bytes
+               ? status
+               : iris_i_fail(&iris->log, status,
+                             "iris_trace_enable: %zu events take %zu bytes of "
+                             "the symmetric heap, where %zu of %zu bytes are "
+                             "free, %zu in one piece; pass a smaller "
+                             "max_events, or raise IRIS_HEAP_SIZE",
+                             max_events, bytes, stats.free_bytes,
+                             iris->heap.region.bytes, stats.largest_free_bytes);
+}
+
 static iris_status_t enable(iris_t *iris, size_t max_events)
 {
     struct iris_trace *trace = NULL;
@@ -220,10 +248,11 @@ static iris_status_t enable(iris_t *iris, size_t max_events)
     request.bytes = trace != NULL ? iris_i_trace_bytes(max_events) : max_events;
     status = iris_i_heap_allocate(&iris->heap, &request, &memory);
     if (status != IRIS_OK) {
-        if (trace != NULL) {
-            free_trace(trace);
+        if (trace == NULL) {
+            return status;
         }
-        return status;
+        free_trace(trace);
+        return fail_full(iris, max_events, status);
     }
     trace->memory = memory;
     iris->trace = &trace->extension;
@@ -286,7 +315,10 @@ iris_status_t iris_trace_counts(iris_t *iris,
     if (trace == NULL) {
         return IRIS_ERR_STATE;
     }
-    status = iris_i_trace_count(trace, &device);
+    status = iris_i_heap_synchronize(&iris->heap);
+    if (status == IRIS_OK) {
+        status = iris_i_trace_count(trace, &device);
+    }
     if (status == IRIS_OK && counts_p != NULL) {
         host = atomic_load(&trace->num_calls);
         counts_p->device_events = least(device, trace->max_events);

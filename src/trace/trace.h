@@ -105,8 +105,12 @@ size_t iris_i_trace_bytes(size_t max_events);
 size_t iris_i_trace_offset(size_t max_events, enum iris_trace_column column);
 size_t iris_i_trace_width(enum iris_trace_column column);
 
-/* Events that kernels have begun, dropped ones included. Synchronizes the
- * heap's stream. */
+/* Copies from the columns to host memory; on the CPU also when the backend has
+ * a fault. */
+iris_status_t iris_i_trace_read(struct iris_trace *trace, void *to,
+                                const void *from, size_t bytes);
+
+/* Events that kernels have begun, dropped ones included. */
 iris_status_t iris_i_trace_count(struct iris_trace *trace, uint64_t *count_p);
 
 /* ---- Observing (observe.c) ---- */
@@ -177,6 +181,11 @@ iris_status_t iris_i_trace_chunk_read(struct iris_trace *trace,
 /* One element, of either width. */
 int64_t iris_i_trace_at(const struct iris_trace_chunk *chunk,
                         enum iris_trace_column column, size_t i);
+
+/* Writes this rank's files of `file`, which export.c has checked, and none of
+ * another; a fault of the device does not keep it from that. */
+iris_status_t iris_i_trace_write_own(struct iris_trace *trace,
+                                     const char *file);
 
 /* Writes this rank's file, whole or not at all. */
 iris_status_t iris_i_trace_write(struct iris_trace *trace, const char *path);

@@ -257,6 +257,7 @@ static int timed(iris_t *iris, void *arg)
         CHECK_OK(iris_trace_reset(iris));
         CHECK(run_ring(iris, CLOCK_ROUNDS) == 0);
         CHECK_OK(iris_trace_export(iris, name, 0));
+        CHECK_OK(iris_barrier(iris, NULL, NULL));
         if (iris_rank(iris) == 0) {
             CHECK(check_clock(iris, name) == 0);
         }

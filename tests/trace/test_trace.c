@@ -231,6 +231,7 @@ static void what_finds_no_space_is_counted(void **state)
 
 static int wrong(iris_t *iris, void *arg)
 {
+    struct iris_heap_stats stats;
     char file[512];
     size_t rank = (size_t)iris_rank(iris);
 
@@ -239,6 +240,9 @@ static int wrong(iris_t *iris, void *arg)
               "pass 1 to");
     CHECK_BAD(iris, iris_trace_enable(iris, (size_t)1 << 31), IRIS_ERR_INVALID,
               "max_events", "pass 1 to");
+    CHECK_OK(iris_heap_stats(iris, &stats));
+    CHECK_BAD(iris, iris_trace_enable(iris, stats.free_bytes / 80 + 1),
+              IRIS_ERR_NO_MEMORY, "events take", "raise IRIS_HEAP_SIZE");
     CHECK_STATUS(iris_trace_enable(iris, 10 + rank * 1000), IRIS_ERR_MISMATCH);
     CHECK_OK(iris_trace_enable(iris, 10));
     CHECK_BAD(iris, iris_trace_export(iris, NULL, 0), IRIS_ERR_INVALID, "file",
