@@ -154,6 +154,68 @@ moved gets 8 2568
 moved stream 2560 256
 moved collectives 4680 4720
 
+# IRIS_TRACE: programs that know nothing of it, whichever way they end. The trace
+# has each rank's store, and the program's status is its own.
+check "ending compiles" build_own ending
+traced_from_outside() { # LABEL STATUS COMMAND...
+    local label=$1 status=$2 ret=0 pids=() pid
+    shift 2
+    rm -f "$tmp"/outside*
+    for rank in ${RANKS-none}; do
+        if [ "$rank" != none ]; then
+            export IRIS_RANK=$rank IRIS_NUM_RANKS=2 IRIS_JOB_ID=outside$$
+        fi
+        (cd "$tmp" && IRIS_TRACE=outside.json timeout 100 "$@") \
+            >"$tmp/out$rank" 2>&1 &
+        pids+=($!)
+    done
+    for pid in "${pids[@]}"; do
+        wait "$pid"
+        ret=$?
+    done
+    unset IRIS_RANK IRIS_NUM_RANKS IRIS_JOB_ID
+    if [ $ret = "$status" ] && $tool summary "$tmp/outside.json" >"$tmp/out" &&
+        grep -q '^store  *2 ' "$tmp/out" && grep -q '^2 ranks\|of 2 ranks' "$tmp/out"; then
+        echo "passed: IRIS_TRACE, $label"
+    else
+        echo "FAILED ($ret): IRIS_TRACE, $label"
+        tail -n 5 "$tmp"/out*
+        failed=1
+    fi
+}
+for how in finalize:0 later:7 exit:5; do
+    RANKS="0 1" traced_from_outside "${how%:*}" "${how#*:}" "$tmp/ending" "${how%:*}"
+done
+IRIS_NUM_RANKS=2 traced_from_outside fail 3 "$tmp/ending" fail
+IRIS_NUM_RANKS=2 IRIS_SPAWN=processes \
+    traced_from_outside "fail, processes" 3 "$tmp/ending" fail
+if ! IRIS_TRACE=$tmp/none/t.json "$tmp/ending" finalize >"$tmp/out" 2>&1 ||
+    ! grep -q 'IRIS_TRACE: .*cannot write' "$tmp/out"; then
+    echo "FAILED: IRIS_TRACE to a folder that is not there"
+    failed=1
+fi
+# Ranks that differ in it are told so.
+(cd "$tmp" && IRIS_RANK=0 IRIS_NUM_RANKS=2 IRIS_JOB_ID=differ$$ \
+    IRIS_TRACE=differ.json timeout 100 "$tmp/ending" finalize >"$tmp/out0" 2>&1) &
+IRIS_RANK=1 IRIS_NUM_RANKS=2 IRIS_JOB_ID=differ$$ \
+    timeout 100 "$tmp/ending" finalize >"$tmp/out1" 2>&1
+wait
+if ! grep -q 'IRIS_TRACE or none, alike' "$tmp/out0" ||
+    ! grep -q 'IRIS_TRACE or none, alike' "$tmp/out1"; then
+    echo "FAILED: ranks differ in IRIS_TRACE and do not say so"
+    tail -n 3 "$tmp/out0" "$tmp/out1"
+    failed=1
+fi
+# A program that traces by itself: both files are there, the later one as well.
+rm -f "$tmp"/outside*
+check "IRIS_TRACE of a program that traces" \
+    env IRIS_TRACE="$tmp/outside.json" "$tmp/moves" puts "$tmp/moves.json"
+check "its own trace" $tool summary "$tmp/moves.json"
+grep '^put ' "$tmp/out" >"$tmp/own"
+check "the trace from outside" $tool summary "$tmp/outside.json"
+grep '^put ' "$tmp/out" | cmp - "$tmp/own" ||
+    { echo "FAILED: IRIS_TRACE lacks what the program records"; failed=1; }
+
 # Upstream's own form: cycles, and no more fields than its schema has.
 for rank in 0 1; do
     cat >"$tmp/up_rank$rank.json" <<END

@@ -100,7 +100,10 @@ typedef struct iris iris_t;
           "passes or a rank dies; empty: none")                            \
     X(blas, CHOICE, "IRIS_BLAS", "auto",                                       \
       "auto none cblas cublas",                                                \
-      "library for products of matrices; auto: the device's, if it is there")
+      "library for products of matrices; auto: the device's, if it is there")  \
+    X(trace, STRING, "IRIS_TRACE", "",                                         \
+      "", "file such as trace.json: every rank records what it does and "      \
+          "writes it there at its end; empty: none")
 /* clang-format on */
 
 #define IRIS_CONFIG_STRING(field) const char *field;

@@ -422,6 +422,7 @@ static iris_status_t start(const struct iris_settings *settings,
                  iris->placement.name, iris->heap.region.bytes,
                  iris->heap.region.base, bootstrap->how);
     iris_i_enlist(iris);
+    iris_i_life_ops.begun(iris);
     *iris_p = iris;
     return IRIS_OK;
 }

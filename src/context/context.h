@@ -70,6 +70,27 @@ struct iris {
     struct iris_extension *blas;  /* the library of products */
 };
 
+/* What a layer above does with every context, where settings ask for it: the
+ * trace of IRIS_TRACE (trace/automatic.c). None of these fails, and all leave
+ * this thread's error alone. */
+struct iris_life_ops {
+    /* The context is complete. Collective: all ranks call it from iris_init().
+     */
+    void (*begun)(iris_t *iris);
+
+    /* This rank leaves the job; its heap and its peers are there. Local. With
+     * `waits` 0 it waits for no stream. */
+    void (*ending)(iris_t *iris, int waits);
+
+    /* The context goes; its peers have agreed to it if `state` is
+     * IRIS_RANK_FINALIZED, and do not wait for this. */
+    void (*ended)(iris_t *iris, enum iris_rank_state state);
+};
+extern const struct iris_life_ops iris_i_life_ops;
+
+/* What a traced rank's heap is larger by. */
+#define IRIS_TRACE_HEAP_BYTES ((size_t)44 << 20)
+
 /* iris_init() for ranks this process made: `bootstrap` says who they are. */
 iris_status_t iris_i_init(const struct iris_config *config,
                           const struct iris_bootstrap *bootstrap,

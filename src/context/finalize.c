@@ -148,12 +148,14 @@ void iris_i_end(iris_t *iris, enum iris_rank_state state)
     atomic_store_explicit(&iris->life, IRIS_LIFE_FINALIZED,
                           memory_order_release);
     iris_i_delist(iris);
+    iris_i_life_ops.ended(iris, state);
     iris_i_close_all(iris);
     retire(iris);
 }
 
 void iris_i_abandon(iris_t *iris)
 {
+    iris_i_life_ops.ending(iris, 0);
     iris_i_end(iris, IRIS_RANK_LEFT);
 }
 
@@ -199,6 +201,7 @@ iris_status_t iris_finalize(iris_t *iris)
     if (status != IRIS_OK) {
         return status;
     }
+    iris_i_life_ops.ending(iris, 1);
     show_elsewhere(iris, id_of(iris));
     status = part(iris);
     snprintf(message, sizeof message, "%s", iris_last_error());

@@ -77,6 +77,9 @@ static iris_status_t part(iris_t *iris)
     iris->control->timeout_ms = 0;
     iris->control->warn_ms = 0;
     call.status = finish_streams(iris);
+    pthread_rwlock_rdlock(&exit_lock);
+    iris_i_life_ops.ending(iris, call.status == IRIS_OK);
+    pthread_rwlock_unlock(&exit_lock);
     if (call.status == IRIS_OK) {
         iris_i_peers_set_state(iris->control, IRIS_RANK_FINALIZED);
     }

@@ -92,7 +92,8 @@ iris_i_rendezvous_compare(const struct iris_rendezvous *rendezvous,
     if (hello->heap_bytes != own->heap_bytes) {
         return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
                            "rank %d has a heap of %llu bytes, rank 0 of %llu; "
-                           "set IRIS_HEAP_SIZE alike on all ranks",
+                           "set IRIS_HEAP_SIZE, and IRIS_TRACE or none, alike "
+                           "on all ranks",
                            hello->rank, (unsigned long long)hello->heap_bytes,
                            (unsigned long long)own->heap_bytes);
     }

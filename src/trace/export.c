@@ -6,6 +6,7 @@
 
 #include "trace/trace.h"
 
+#include "base/clock.h"
 #include "trace/merge.h"
 #include "trace/out.h"
 
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const struct iris_call_type export_call = {
     .name = "iris_trace_export",
@@ -32,8 +34,7 @@ static const char *ending_of(const char *file)
                : NULL;
 }
 
-/* The file of one rank, from that of all. */
-static void rank_path(const char *file, int rank, char path[PATH_MAX])
+void iris_i_trace_rank_path(const char *file, int rank, char path[PATH_MAX])
 {
     const char *ending = ending_of(file);
 
@@ -41,7 +42,7 @@ static void rank_path(const char *file, int rank, char path[PATH_MAX])
              ending);
 }
 
-static iris_status_t check(const iris_t *iris, const char *file)
+iris_status_t iris_i_trace_check_file(const iris_t *iris, const char *file)
 {
     if (file == NULL || ending_of(file) == NULL ||
         strlen(file) > PATH_MAX - 64) {
@@ -81,8 +82,7 @@ static iris_status_t agree(iris_t *iris, iris_status_t status, const char *file,
     return iris_i_agree(&iris->world->members, &call);
 }
 
-/* Rank 0's part: all ranks have written theirs. */
-static iris_status_t merge_files(iris_t *iris, const char *file)
+iris_status_t iris_i_trace_merge(iris_t *iris, const char *file)
 {
     size_t num_ranks = (size_t)iris->log.num_ranks;
     char *memory = malloc(num_ranks * PATH_MAX);
@@ -96,7 +96,7 @@ static iris_status_t merge_files(iris_t *iris, const char *file)
     }
     for (size_t i = 0; status == IRIS_OK && i < num_ranks; i++) {
         paths[i] = memory + i * PATH_MAX;
-        rank_path(file, (int)i, paths[i]);
+        iris_i_trace_rank_path(file, (int)i, paths[i]);
     }
     if (status == IRIS_OK &&
         iris_i_merge(paths, (int)num_ranks, file, &report) != 0) {
@@ -134,7 +134,7 @@ static iris_status_t write_files(iris_t *iris, struct iris_trace *trace,
     char path[PATH_MAX];
     iris_status_t status;
 
-    rank_path(file, iris->log.rank, path);
+    iris_i_trace_rank_path(file, iris->log.rank, path);
     status = iris_i_trace_write(trace, path);
     if (status == IRIS_OK) {
         status = write_beside(iris, trace, file);
@@ -171,26 +171,63 @@ static iris_status_t write_past_fault(iris_t *iris, struct iris_trace *trace,
     return status;
 }
 
-/* What ended work on streams, such as the loss of a peer, is when a trace is
- * wanted: it is no error of this. */
-iris_status_t iris_i_trace_write_own(struct iris_trace *trace, const char *file)
+/* Writes once streams are done, or not to be waited for any longer (`ended`):
+ * what ended their work, such as the loss of a peer, is when a trace is wanted.
+ * It is no error of this. */
+static iris_status_t write_ended(struct iris_trace *trace, const char *file,
+                                 iris_status_t ended)
 {
     iris_t *iris = trace->iris;
-    iris_status_t status = iris_i_stream_synchronize_all(&iris->queue);
+    iris_status_t status;
 
     atomic_fetch_add(&iris->heedless, 1);
-    if (status == IRIS_OK) {
-        status = iris_i_trace_measure_device(trace, 0);
+    if (ended == IRIS_OK) {
+        ended = iris_i_trace_measure_device(trace, 0);
     }
-    if (status != IRIS_OK) {
+    if (ended != IRIS_OK) {
         iris_i_warning(&iris->log,
-                       "iris_trace_export: the trace is written, though work "
-                       "of this rank has ended: %s",
+                       "the trace is written, though work of this rank has "
+                       "ended: %s",
                        iris_last_error());
     }
     status = write_past_fault(iris, trace, file);
     atomic_fetch_sub(&iris->heedless, 1);
     return status;
+}
+
+iris_status_t iris_i_trace_write_own(struct iris_trace *trace, const char *file)
+{
+    return write_ended(trace, file,
+                       iris_i_stream_synchronize_all(&trace->iris->queue));
+}
+
+/* Whether streams are done, or are within a moment. */
+static int is_idle(const struct iris_heap_fence *fence)
+{
+    const struct timespec nap = {.tv_nsec = 1000000};
+    int64_t deadline = iris_i_deadline(100);
+    int idle = fence->query(fence->arg, 1);
+
+    while (!idle && iris_i_now_ns() < deadline) {
+        nanosleep(&nap, NULL);
+        idle = fence->query(fence->arg, 0);
+    }
+    return idle;
+}
+
+iris_status_t iris_i_trace_write_now(struct iris_trace *trace, const char *file)
+{
+    iris_t *iris = trace->iris;
+
+    if (is_idle(&iris->heap.fence)) {
+        return iris_i_trace_write_own(trace, file);
+    }
+    if (iris->placement.type->is_gpu) {
+        return iris_i_fail(&iris->log, IRIS_ERR_STATE,
+                           "no trace is written while kernels run; call "
+                           "iris_stream_synchronize before the program ends");
+    }
+    return write_past_fault(iris, trace, file);
 }
 
 /* A rank that is lost or late sends no more: what this one has is written all
@@ -217,7 +254,7 @@ static iris_status_t write_alone(iris_t *iris, struct iris_trace *trace,
 static iris_status_t export_all(iris_t *iris, struct iris_trace *trace,
                                 const char *file)
 {
-    iris_status_t checked = check(iris, file);
+    iris_status_t checked = iris_i_trace_check_file(iris, file);
     iris_status_t status = agree(iris, checked, file, 1);
 
     if (status == IRIS_OK) {
@@ -229,7 +266,7 @@ static iris_status_t export_all(iris_t *iris, struct iris_trace *trace,
     }
     status = agree(iris, iris_i_trace_write_own(trace, file), file, 1);
     if (status == IRIS_OK) {
-        status = iris->log.rank == 0 ? merge_files(iris, file) : IRIS_OK;
+        status = iris->log.rank == 0 ? iris_i_trace_merge(iris, file) : IRIS_OK;
         status = agree(iris, status, file, 1);
     }
     return status;
@@ -246,6 +283,6 @@ iris_status_t iris_trace_export(iris_t *iris, const char *file, int merge)
     if (merge) {
         return export_all(iris, trace, file);
     }
-    status = check(iris, file);
+    status = iris_i_trace_check_file(iris, file);
     return status == IRIS_OK ? iris_i_trace_write_own(trace, file) : status;
 }

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IRIS_TRACE: a trace of any program. Enabled when a context begins, written by
+ * each rank when its part in the job ends, merged by the last of them.
+ */
+#include "config.h"
+
+#include "trace/trace.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Events that are recorded: IRIS_TRACE_HEAP_BYTES has space for them. Fewer
+ * where memory is short, down to the second number. */
+#define MAX_EVENTS ((size_t)1 << 19)
+#define LEAST_EVENTS ((size_t)1 << 13)
+
+/* A context that is traced, from its begin to its end. */
+struct automatic {
+    struct automatic *next;
+    iris_t *iris;
+    enum { RECORDS, WRITES, WRITTEN } state;
+    char file[PATH_MAX]; /* the program may change its folder */
+};
+
+/* All of this process. A program that exits without iris_finalize() has its
+ * traces written by a handler, which waits for those that another thread
+ * writes just then. */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t written = PTHREAD_COND_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct automatic *list;
+
+/* Under the lock. */
+static struct automatic *find(const iris_t *iris)
+{
+    struct automatic *one = list;
+
+    while (one != NULL && (one->iris != iris || one->iris->pid != getpid())) {
+        one = one->next;
+    }
+    return one;
+}
+
+/* Nothing that happens here changes the program's errors. */
+static void write_own(const struct automatic *one, int waits)
+{
+    iris_t *iris = one->iris;
+    struct iris_trace *trace = (struct iris_trace *)iris->trace;
+    char message[IRIS_MESSAGE_BYTES];
+
+    if (trace == NULL) { /* an iris_trace_enable() of the program failed */
+        return;
+    }
+    snprintf(message, sizeof message, "%s", iris_last_error());
+    if ((waits ? iris_i_trace_write_own(trace, one->file)
+               : iris_i_trace_write_now(trace, one->file)) != IRIS_OK) {
+        iris_i_warning(&iris->log, "IRIS_TRACE: %s", iris_last_error());
+    }
+    (void)iris_i_fail_again(IRIS_OK, message);
+}
+
+/* Ranks that left one by one leave it to the last of them, which finds the
+ * files of all others. Two that end at once do it both, with one result. */
+static void merge_if_complete(const struct automatic *one)
+{
+    iris_t *iris = one->iris;
+    char path[PATH_MAX], message[IRIS_MESSAGE_BYTES];
+
+    for (int rank = 0; rank < iris->log.num_ranks; rank++) {
+        iris_i_trace_rank_path(one->file, rank, path);
+        if (access(path, F_OK) != 0) {
+            return;
+        }
+    }
+    snprintf(message, sizeof message, "%s", iris_last_error());
+    if (iris_i_trace_merge(iris, one->file) != IRIS_OK) {
+        iris_i_warning(&iris->log, "IRIS_TRACE: %s", iris_last_error());
+    } else {
+        iris_i_info(&iris->log, "wrote trace %s of all ranks", one->file);
+    }
+    (void)iris_i_fail_again(IRIS_OK, message);
+}
+
+static void at_exit(void)
+{
+    pthread_mutex_lock(&list_lock);
+    for (struct automatic *one = list; one != NULL; one = one->next) {
+        while (one->state == WRITES && one->iris->pid == getpid()) {
+            pthread_cond_wait(&written, &list_lock);
+        }
+        if (one->state == RECORDS && one->iris->pid == getpid()) {
+            one->state = WRITTEN;
+            write_own(one, 0);
+            merge_if_complete(one);
+        }
+    }
+    pthread_mutex_unlock(&list_lock);
+}
+
+static void prepare(void)
+{
+    (void)atexit(at_exit);
+}
+
+/* ---- Lives of contexts ---- */
+
+static void set_path(struct automatic *one, const char *file)
+{
+    char folder[PATH_MAX / 2] = "";
+
+    if (file[0] != '/' && getcwd(folder, sizeof folder) == NULL) {
+        folder[0] = '\0';
+    }
+    snprintf(one->file, sizeof one->file, "%s%s%.1500s", folder,
+             folder[0] != '\0' ? "/" : "", file);
+}
+
+/* Files of an earlier run must not be taken for this one's. */
+static void remove_old(const iris_t *iris, const char *file)
+{
+    char path[PATH_MAX];
+
+    iris_i_trace_rank_path(file, iris->log.rank, path);
+    (void)unlink(path);
+    if (iris->log.rank == 0) {
+        (void)unlink(file);
+    }
+}
+
+/* All ranks come to the same, which iris_trace_enable() agrees on. */
+static iris_status_t enable(iris_t *iris)
+{
+    size_t events = MAX_EVENTS;
+    iris_status_t status = iris_trace_enable(iris, events);
+
+    while (status == IRIS_ERR_NO_MEMORY && events > LEAST_EVENTS) {
+        events /= 8;
+        status = iris_trace_enable(iris, events);
+    }
+    return status;
+}
+
+static void begun(iris_t *iris)
+{
+    const char *file = iris->settings->trace.text;
+    struct automatic *one;
+
+    if (file[0] == '\0') {
+        return;
+    }
+    one = calloc(1, sizeof *one);
+    if (one == NULL || iris_i_trace_check_file(iris, file) != IRIS_OK) {
+        iris_i_warning(&iris->log, "IRIS_TRACE: %s",
+                       one == NULL ? "no memory" : iris_last_error());
+        free(one);
+        return;
+    }
+    one->iris = iris;
+    set_path(one, file);
+    remove_old(iris, one->file);
+    if (enable(iris) != IRIS_OK) {
+        iris_i_warning(&iris->log, "IRIS_TRACE: nothing is recorded: %s",
+                       iris_last_error());
+        free(one);
+        return;
+    }
+    (void)pthread_once(&once, prepare);
+    pthread_mutex_lock(&list_lock);
+    one->next = list;
+    list = one;
+    pthread_mutex_unlock(&list_lock);
+}
+
+static void ending(iris_t *iris, int waits)
+{
+    struct automatic *one;
+
+    pthread_mutex_lock(&list_lock);
+    one = find(iris);
+    if (one == NULL || one->state != RECORDS) {
+        pthread_mutex_unlock(&list_lock);
+        return;
+    }
+    one->state = WRITES;
+    pthread_mutex_unlock(&list_lock);
+    write_own(one, waits);
+    pthread_mutex_lock(&list_lock);
+    one->state = WRITTEN;
+    pthread_cond_broadcast(&written);
+    pthread_mutex_unlock(&list_lock);
+}
+
+static struct automatic *take(const iris_t *iris)
+{
+    struct automatic **link, *one;
+
+    pthread_mutex_lock(&list_lock);
+    one = find(iris);
+    for (link = &list; one != NULL && *link != one; link = &(*link)->next) {
+    }
+    if (one != NULL) {
+        *link = one->next;
+    }
+    pthread_mutex_unlock(&list_lock);
+    return one;
+}
+
+static void ended(iris_t *iris, enum iris_rank_state state)
+{
+    struct automatic *one = take(iris);
+
+    if (one != NULL && (state != IRIS_RANK_FINALIZED || iris->log.rank == 0)) {
+        merge_if_complete(one);
+    }
+    free(one);
+}
+
+const struct iris_life_ops iris_i_life_ops = {
+    .begun = begun,
+    .ending = ending,
+    .ended = ended,
+};
