@@ -140,10 +140,16 @@ static void close_trace(struct iris_extension *extension)
     free_trace(trace);
 }
 
+static unsigned next_generation(void)
+{
+    static atomic_uint generations;
+
+    return atomic_fetch_add(&generations, 1) + 1;
+}
+
 static iris_status_t make_trace(iris_t *iris, size_t max_events,
                                 struct iris_trace **trace_p)
 {
-    static atomic_uint generations;
     struct iris_trace *trace = calloc(1, sizeof *trace);
 
     if (trace != NULL) {
@@ -152,7 +158,7 @@ static iris_status_t make_trace(iris_t *iris, size_t max_events,
         trace->observer.device = iris_i_trace_device;
         trace->observer.host = iris_i_trace_host;
         trace->observer.self = trace;
-        trace->generation = atomic_fetch_add(&generations, 1) + 1;
+        trace->generation = next_generation();
         trace->max_events = max_events;
         trace->max_calls =
             max_events / 2 > MIN_CALLS ? max_events / 2 : MIN_CALLS;
@@ -217,6 +223,14 @@ static iris_status_t start(struct iris_trace *trace)
     return status;
 }
 
+static void place(struct iris_trace *trace, char *memory)
+{
+    trace->memory = memory;
+    for (int i = 0; i < IRIS_TRACE_COLUMNS; i++) {
+        trace->columns[i] = memory + iris_i_trace_offset(trace->max_events, i);
+    }
+}
+
 /* Says what it takes, if this rank's heap has too little. */
 static iris_status_t fail_full(iris_t *iris, size_t max_events,
                                iris_status_t status)
@@ -254,7 +268,7 @@ static iris_status_t enable(iris_t *iris, size_t max_events)
         free_trace(trace);
         return fail_full(iris, max_events, status);
     }
-    trace->memory = memory;
+    place(trace, memory);
     iris->trace = &trace->extension;
     status = start(trace);
     if (status == IRIS_OK) {
@@ -296,6 +310,8 @@ iris_status_t iris_trace_reset(iris_t *iris)
     if (trace == NULL) {
         return IRIS_ERR_STATE;
     }
+    trace->generation = next_generation(); /* threads forget what is open */
+    atomic_store(&trace->num_threads, 0);
     atomic_store(&trace->num_calls, 0);
     return zero_counters(trace);
 }

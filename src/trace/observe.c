@@ -19,6 +19,26 @@
  * was ended leaves some behind: the oldest go first. */
 #define MAX_OPEN 32
 
+/* Accesses of a lane loop that are one event: the next one has the address
+ * behind the last one's, and is alike in all else. A loop that copies and adds
+ * has three such series at once. */
+#define MAX_SERIES 4
+#define SERIES_BYTES ((uint64_t)1 << 30)
+#define SERIES_ACCESS 16 /* bytes of one access, at most */
+#define SERIES_LOOK 32   /* accesses between looks at the clock */
+#define SERIES_PAUSE_NS 50000
+
+struct series {
+    size_t slot; /* of its event */
+    enum iris_op op;
+    int target_rank;
+    size_t bytes; /* of one access */
+    uintptr_t next;
+    uint32_t lanes;
+    uint32_t looked; /* `lanes` at the last look at the clock */
+    int64_t looked_ns;
+};
+
 struct open {
     uint64_t id;     /* of the event, before and after */
     uint64_t launch; /* of an operation; of a call 0 */
@@ -34,6 +54,12 @@ static _Thread_local struct {
     struct open open[MAX_OPEN];
     const char *kernel; /* the last one's name, and its number */
     uint32_t kernel_number;
+    uint64_t launch; /* whose series these are */
+    unsigned workgroup;
+    unsigned num_series;
+    unsigned oldest; /* the next to be replaced */
+    uint64_t joined; /* id of the access under way that joined one */
+    struct series series[MAX_SERIES];
 } mine;
 
 static void enter(struct iris_trace *trace)
@@ -42,6 +68,8 @@ static void enter(struct iris_trace *trace)
         mine.generation = trace->generation;
         mine.number = atomic_fetch_add(&trace->num_threads, 1);
         mine.num_open = 0;
+        mine.num_series = 0;
+        mine.joined = 0;
         mine.kernel = NULL;
     }
 }
@@ -78,15 +106,13 @@ static bool pop(struct open *open_p)
 static int32_t *words(const struct iris_trace *trace,
                       enum iris_trace_column column)
 {
-    return (void *)(trace->memory +
-                    iris_i_trace_offset(trace->max_events, column));
+    return (void *)trace->columns[column];
 }
 
 static int64_t *longs(const struct iris_trace *trace,
                       enum iris_trace_column column)
 {
-    return (void *)(trace->memory +
-                    iris_i_trace_offset(trace->max_events, column));
+    return (void *)trace->columns[column];
 }
 
 /* Of an operation with two sides one is recorded: the one that may be far.
@@ -141,7 +167,16 @@ static void fill(struct iris_trace *trace, size_t slot,
     }
     trace->notes[slot].launch = event->launch;
     trace->notes[slot].kernel = mine.kernel_number;
+    trace->notes[slot].lanes = 1;
     longs(trace, IRIS_TRACE_TIMESTAMP)[slot] = iris_i_now_ns();
+}
+
+/* A clock may say the same twice, and an end of 0 means that there is none. */
+static int64_t end_of(int64_t begun)
+{
+    int64_t now = iris_i_now_ns();
+
+    return now > begun ? now : begun + 1;
 }
 
 static void begin(struct iris_trace *trace, const struct iris_cpu_event *event,
@@ -164,14 +199,6 @@ static void begin(struct iris_trace *trace, const struct iris_cpu_event *event,
     fill(trace, open->slot, event);
 }
 
-/* A clock may say the same twice, and an end of 0 means that there is none. */
-static int64_t end_of(int64_t begun)
-{
-    int64_t now = iris_i_now_ns();
-
-    return now > begun ? now : begun + 1;
-}
-
 static void end(struct iris_trace *trace, const struct iris_cpu_event *event,
                 size_t slot)
 {
@@ -187,6 +214,121 @@ static void end(struct iris_trace *trace, const struct iris_cpu_event *event,
     }
 }
 
+/* ---- Series of accesses ---- */
+
+/* Plain accesses of lanes: what a GPU's compiler may join as well. Bulk copies
+ * are larger. */
+static bool may_join(const struct iris_cpu_event *event)
+{
+    return event->op <= IRIS_OP_COPY && event->bytes <= SERIES_ACCESS &&
+           event->sem == IRIS_RELAXED;
+}
+
+/* The end as it is known: that of the last access for which the clock was read,
+ * and what those after it take if they take as long. */
+static void end_series(struct iris_trace *trace, struct series *series)
+{
+    int64_t begun = longs(trace, IRIS_TRACE_TIMESTAMP)[series->slot];
+    int64_t since = series->lanes - series->looked, now = iris_i_now_ns();
+    int64_t ns = series->looked_ns +
+                 (series->looked_ns - begun) * since / series->looked;
+
+    if (since > 0) {
+        longs(trace, IRIS_TRACE_END)[series->slot] = ns < now ? ns : now;
+    }
+}
+
+/* Ahead of what is no part of one. */
+static void end_all_series(struct iris_trace *trace)
+{
+    for (unsigned i = 0; i < mine.num_series; i++) {
+        end_series(trace, &mine.series[i]);
+    }
+    mine.num_series = 0;
+    mine.joined = 0;
+}
+
+static struct series *series_of(const struct iris_cpu_event *event)
+{
+    for (unsigned i = 0; i < mine.num_series; i++) {
+        struct series *series = &mine.series[i];
+
+        if (series->next == (uintptr_t)event->address &&
+            series->op == event->op &&
+            series->target_rank == event->target_rank &&
+            series->bytes == event->bytes &&
+            series->lanes * series->bytes < SERIES_BYTES) {
+            return series;
+        }
+    }
+    return NULL;
+}
+
+/* After an access that joined: looks at the clock now and then. */
+static void look(struct iris_trace *trace, struct series *series)
+{
+    uint32_t lanes = series->lanes;
+    int64_t last = series->looked_ns;
+
+    if (lanes % SERIES_LOOK != 0 && (lanes & (lanes - 1)) != 0) {
+        return;
+    }
+    series->looked = lanes;
+    series->looked_ns = iris_i_now_ns();
+    longs(trace, IRIS_TRACE_END)[series->slot] = series->looked_ns;
+    if (series->looked_ns - last > SERIES_PAUSE_NS) {
+        series->next = 0; /* something else took time: what follows is new */
+    }
+}
+
+/* Whether the access is a further one of a series. */
+static bool join(struct iris_trace *trace, const struct iris_cpu_event *event)
+{
+    struct series *series;
+
+    if (mine.launch != event->launch || mine.workgroup != event->workgroup ||
+        !may_join(event)) {
+        end_all_series(trace);
+        return false;
+    }
+    series = series_of(event);
+    if (series == NULL) {
+        return false;
+    }
+    series->lanes++;
+    series->next += event->bytes;
+    trace->notes[series->slot].lanes = series->lanes;
+    words(trace, IRIS_TRACE_PAYLOAD)[series->slot] =
+        iris_d_record_payload(series->lanes * event->bytes);
+    mine.joined = event->id;
+    look(trace, series);
+    return true;
+}
+
+/* A plain access that has an event of its own may be the first of a series. */
+static void begin_series(struct iris_trace *trace, size_t slot,
+                         const struct iris_cpu_event *event)
+{
+    struct series *series;
+
+    mine.launch = event->launch;
+    mine.workgroup = event->workgroup;
+    if (mine.num_series < MAX_SERIES) {
+        series = &mine.series[mine.num_series++];
+    } else {
+        series = &mine.series[mine.oldest++ % MAX_SERIES];
+        end_series(trace, series);
+    }
+    *series = (struct series){.slot = slot,
+                              .op = event->op,
+                              .target_rank = event->target_rank,
+                              .bytes = event->bytes,
+                              .next = (uintptr_t)event->address + event->bytes,
+                              .lanes = 1,
+                              .looked = 1};
+    series->looked_ns = longs(trace, IRIS_TRACE_END)[slot];
+}
+
 iris_status_t iris_i_trace_device(void *self,
                                   const struct iris_cpu_event *event)
 {
@@ -195,14 +337,24 @@ iris_status_t iris_i_trace_device(void *self,
                         .launch = event->launch,
                         .workgroup = event->workgroup};
 
+    enter(trace);
     if (!is_recorded(event)) {
+        if (event->op == IRIS_OP_FENCE || event->op == IRIS_OP_BARRIER) {
+            end_all_series(trace);
+        }
         return IRIS_OK;
     }
-    enter(trace);
     if (!event->after) {
-        begin(trace, event, &open);
+        if (!join(trace, event)) {
+            begin(trace, event, &open);
+        }
+    } else if (mine.joined == event->id && mine.joined != 0) {
+        mine.joined = 0;
     } else if (pop(&open)) {
         end(trace, event, open.slot);
+        if (may_join(event)) {
+            begin_series(trace, open.slot, event);
+        }
     }
     return IRIS_OK;
 }

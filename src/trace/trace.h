@@ -39,6 +39,7 @@ enum iris_trace_column {
 struct iris_trace_note {
     uint64_t launch; /* the host event of the kernel's run */
     uint32_t kernel; /* its name's number */
+    uint32_t lanes;  /* accesses that this event stands for; see observe.c */
 };
 
 /* One call of the host. */
@@ -78,6 +79,7 @@ struct iris_trace {
     struct iris_observer observer;
     unsigned generation; /* no other trace of this process has it */
     char *memory;        /* on the heap */
+    char *columns[IRIS_TRACE_COLUMNS]; /* there */
     size_t max_events;
     struct iris_trace_note *notes; /* one for each event; CPU only */
     struct iris_trace_call *calls;

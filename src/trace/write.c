@@ -159,6 +159,9 @@ static void write_own(struct iris_writer *writer,
             is_signal(what) ? "signal" : "held",
             (unsigned long long)iris_i_trace_at(chunk, IRIS_TRACE_VALUE, i));
     }
+    if (note->lanes > 1) {
+        iris_i_out_print(writer->out, ",\"lanes\":%u", note->lanes);
+    }
     if (note->kernel != 0) {
         iris_i_out_print(writer->out, ",\"launch\":%llu,\"kernel\":",
                          (unsigned long long)note->launch);

@@ -116,11 +116,11 @@ def check_counts(trace, path, observed):
         of_kernels = [event for event in alone["traceEvents"]
                       if event.get("cat") == "iris" and event["ph"] == "X"]
         assert alone["metadata"]["schema_version"] == "1.1"
+        accesses = sum(event["args"].get("lanes", 1) for event in of_kernels)
         # A spin loop of the program's own has as many events as it has turns.
         dropped = alone["metadata"]["dropped"]
         assert len(of_kernels) == alone["metadata"]["num_events"]
-        assert len(of_kernels) + dropped == int(count), (
-            len(of_kernels), dropped, count)
+        assert accesses + dropped == int(count), (accesses, dropped, count)
         total += len(of_kernels)
     assert total > 0 and trace["metadata"]["num_events"] == total
 

@@ -52,8 +52,19 @@ IRIS_KERNEL(exchange, struct exchange_args)
 
 static const int expected_ops[] = {PHASE, IRIS_OP_LOAD, IRIS_OP_STORE,
                                    IRIS_OP_WAIT};
-static const size_t expected_counts[] = {1, LANES, LANES + 1, 1};
 #define NUM_EVENTS (1 + LANES + LANES + 1 + 1)
+#define NUM_BYTES ((2 * LANES + 1) * 8)
+
+/* On the CPU the loop's loads are one event, and so are its stores. */
+static size_t loop_events(iris_t *iris)
+{
+    return harness_on_gpu(iris) ? LANES : 1;
+}
+
+static size_t num_events(iris_t *iris)
+{
+    return 1 + 2 * loop_events(iris) + 1 + 1;
+}
 
 static int run_exchange(iris_t *iris, void *memory)
 {
@@ -119,7 +130,9 @@ static int check_columns(iris_t *iris, const int64_t *words)
     int64_t begin[NUM_EVENTS], end[NUM_EVENTS], address[NUM_EVENTS];
     int partner =
         (iris_rank(iris) + iris_num_ranks(iris) / 2) % iris_num_ranks(iris);
-    size_t count;
+    const size_t loop = loop_events(iris), all = num_events(iris);
+    const size_t expected_counts[] = {1, loop, loop + 1, 1};
+    size_t count, bytes = 0;
 
     CHECK(read_column(iris, words, 0, 4, id) == 0);
     CHECK(read_column(iris, words, 4, 4, cur) == 0);
@@ -130,20 +143,21 @@ static int check_columns(iris_t *iris, const int64_t *words)
     CHECK(read_column(iris, words, 12, 4, payload) == 0);
     for (size_t k = 0; k < sizeof expected_ops / sizeof *expected_ops; k++) {
         count = 0;
-        for (int i = 0; i < NUM_EVENTS; i++) {
+        for (size_t i = 0; i < all; i++) {
             count += id[i] == expected_ops[k];
         }
         CHECK_EQUAL(count, expected_counts[k]);
     }
-    for (int i = 0; i < NUM_EVENTS; i++) {
+    for (size_t i = 0; i < all; i++) {
         CHECK_EQUAL(cur[i], iris_rank(iris));
         CHECK(begin[i] > 0 && end[i] >= begin[i]);
         if (id[i] == IRIS_OP_LOAD || id[i] == IRIS_OP_STORE) {
             CHECK_EQUAL(target[i], partner);
-            CHECK_EQUAL(payload[i], 8);
             CHECK(iris_is_symmetric(iris, (void *)(uintptr_t)address[i]));
+            bytes += (size_t)payload[i];
         }
     }
+    CHECK_EQUAL(bytes, NUM_BYTES);
     return 0;
 }
 
@@ -165,11 +179,11 @@ static int enabled(iris_t *iris, void *arg)
         harness_read(iris, &counters[0], (const void *)(uintptr_t)words[2], 4));
     CHECK_OK(
         harness_read(iris, &counters[1], (const void *)(uintptr_t)words[3], 4));
-    CHECK_EQUAL(counters[0], NUM_EVENTS);
-    CHECK_EQUAL(counters[1], NUM_EVENTS);
+    CHECK_EQUAL(counters[0], num_events(iris));
+    CHECK_EQUAL(counters[1], num_events(iris));
     CHECK(check_columns(iris, words) == 0);
     CHECK_OK(iris_trace_counts(iris, &counts));
-    CHECK_EQUAL(counts.device_events, NUM_EVENTS);
+    CHECK_EQUAL(counts.device_events, num_events(iris));
     CHECK_EQUAL(counts.dropped, 0);
     CHECK_OK(iris_trace_reset(iris));
     CHECK_OK(iris_trace_counts(iris, &counts));
@@ -200,7 +214,7 @@ static int overfull(iris_t *iris, void *arg)
     CHECK(run_exchange(iris, memory) == 0);
     CHECK_OK(iris_trace_counts(iris, &counts));
     CHECK_EQUAL(counts.device_events, 3);
-    CHECK_EQUAL(counts.dropped, NUM_EVENTS - 3);
+    CHECK_EQUAL(counts.dropped, num_events(iris) - 3);
     /* The first events stay, and behind the third element of a column nothing
      * is written. */
     CHECK_OK(
@@ -218,7 +232,7 @@ static int overfull(iris_t *iris, void *arg)
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     CHECK(run_exchange(iris, memory) == 0);
     CHECK_OK(iris_trace_counts(iris, &counts));
-    CHECK_EQUAL(counts.device_events, NUM_EVENTS);
+    CHECK_EQUAL(counts.device_events, num_events(iris));
     CHECK_EQUAL(counts.dropped, 0);
     return 0;
 }
@@ -227,6 +241,78 @@ static void what_finds_no_space_is_counted(void **state)
 {
     (void)state;
     harness_run(RANKS, overfull, NULL);
+}
+
+/* ---- Loops ---- */
+
+#define ELEMENTS 1000
+
+struct loop_args {
+    const int64_t *context;
+    float *data;
+    int stride;
+};
+
+/* Copies and adds: three series side by side, if the stride is 1. */
+IRIS_KERNEL(add_up, struct loop_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    int partner = (dev.rank + dev.num_ranks / 2) % dev.num_ranks;
+    float *sum = args->data + 2 * ELEMENTS;
+
+    IRIS_LANES (wg, i, ELEMENTS / (size_t)args->stride) {
+        size_t at = i * (size_t)args->stride;
+        float a = iris_load(dev, &args->data[at], partner);
+        float b = iris_load(dev, &args->data[ELEMENTS + at], dev.rank);
+
+        iris_store(dev, &sum[at], a + b, dev.rank);
+    }
+}
+
+static int run_loop(iris_t *iris, struct loop_args *args, uint64_t *count_p)
+{
+    struct iris_trace_counts counts;
+
+    CHECK_OK(iris_trace_reset(iris));
+    CHECK_OK(iris_launch(iris, add_up, 1, 1, args, sizeof *args, NULL));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_OK(iris_trace_counts(iris, &counts));
+    CHECK_EQUAL(counts.dropped, 0);
+    *count_p = counts.device_events;
+    return 0;
+}
+
+/* A loop that is interrupted for long may be some events more. */
+static int looped(iris_t *iris, void *arg)
+{
+    struct loop_args args = {iris_device_context(iris), NULL, 1};
+    int64_t words[IRIS_CONTEXT_TAIL_WORDS];
+    int32_t payload[3 * ELEMENTS];
+    uint64_t count, bytes = 0;
+
+    (void)arg;
+    CHECK_OK(iris_calloc(iris, 3 * ELEMENTS, 4, (void **)&args.data));
+    CHECK_OK(iris_trace_enable(iris, 4 * ELEMENTS));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK(run_loop(iris, &args, &count) == 0);
+    CHECK(harness_on_gpu(iris) ? count == 3 * ELEMENTS : count < ELEMENTS);
+    CHECK(read_words(iris, words) == 0);
+    CHECK_OK(harness_read(iris, payload, (const void *)(uintptr_t)words[4 + 12],
+                          count * sizeof *payload));
+    for (uint64_t i = 0; i < count; i++) {
+        bytes += (uint64_t)payload[i];
+    }
+    CHECK_EQUAL(bytes, 3 * ELEMENTS * sizeof(float));
+    args.stride = 2;
+    CHECK(run_loop(iris, &args, &count) == 0);
+    CHECK_EQUAL(count, 3 * ELEMENTS / 2);
+    return 0;
+}
+
+static void accesses_of_a_loop_that_go_on_are_one_event(void **state)
+{
+    (void)state;
+    harness_run(RANKS, looped, NULL);
 }
 
 static int wrong(iris_t *iris, void *arg)
@@ -273,6 +359,7 @@ int main(void)
         cmocka_unit_test(nothing_is_recorded_unless_enabled),
         cmocka_unit_test(columns_have_what_upstreams_have),
         cmocka_unit_test(what_finds_no_space_is_counted),
+        cmocka_unit_test(accesses_of_a_loop_that_go_on_are_one_event),
         cmocka_unit_test(wrong_arguments_are_refused),
     };
 
