@@ -229,7 +229,7 @@ iris_status_t iris_i_heap_check_range(const struct iris_heap *heap,
                            "%s: %s is NULL; pass memory of %zu bytes",
                            range->call, range->name, range->bytes);
     }
-    if (range->bytes > PTRDIFF_MAX || start > UINTPTR_MAX - range->bytes) {
+    if (range->bytes > PTRDIFF_MAX / 2 || start > UINTPTR_MAX - range->bytes) {
         return iris_i_fail(heap->log, IRIS_ERR_INVALID,
                            "%s: %zu bytes from %s %p overflow the address "
                            "space; check the size",

@@ -29,7 +29,8 @@ static iris_status_t take_options(iris_t *iris, struct iris_ops_call *call,
 
     iris_ops_options_init(&call->options);
     if (options != NULL && (options->size < sizeof options->size ||
-                            options->size > sizeof *options)) {
+                            options->size > sizeof *options ||
+                            options->size % sizeof(void *) != 0)) {
         return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "%s: options of %zu bytes; call "
                            "iris_ops_options_init() before setting fields, and "

@@ -24,6 +24,11 @@ static iris_status_t check(const struct iris_queue *queue,
                            "%zu, this library takes %d); recompile it",
                            kernel->name, kernel->version, IRIS_KERNEL_VERSION);
     }
+    if (kernel->name == NULL) {
+        return iris_i_fail(queue->log, IRIS_ERR_INVALID,
+                           "iris_launch: the kernel has no name; pass what "
+                           "IRIS_KERNEL defined");
+    }
     if (launch->grid == 0 || launch->block == 0 ||
         launch->block > IRIS_LAUNCH_BLOCK_MAX) {
         return iris_i_fail(queue->log, IRIS_ERR_INVALID,

@@ -86,7 +86,7 @@ static iris_tensor_t own_tensor(const iris_t *iris,
     iris_tensor_t tensor;
 
     memset(&tensor, 0, sizeof tensor);
-    tensor.data = (char *)iris->heap.region.base + named->offset;
+    tensor.data = (void *)((uintptr_t)iris->heap.region.base + named->offset);
     tensor.dtype = (iris_dtype_t)named->dtype;
     tensor.ndim = named->ndim;
     memcpy(tensor.shape, named->shape, sizeof tensor.shape);

@@ -55,7 +55,8 @@ static iris_status_t read_options(const iris_t *iris,
     if (options == NULL) {
         return IRIS_OK;
     }
-    if (options->size < sizeof options->size || options->size > 16 * known) {
+    if (options->size < sizeof options->size || options->size > 16 * known ||
+        options->size % sizeof(void *) != 0) { /* half a field */
         return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "%s: options of %zu bytes; call "
                            "iris_tensor_options_init first",

@@ -250,12 +250,16 @@ static iris_status_t complete(const iris_tensor_t *tensor, iris_shape_t *shape)
 iris_status_t iris_tensor_reshape(const iris_tensor_t *tensor,
                                   iris_shape_t shape, iris_tensor_t *view_p)
 {
+    static const struct iris_named_argument argument = {
+        NULL, "iris_tensor_reshape", "the shape"};
     int64_t strides[IRIS_TENSOR_DIMS_MAX];
-    iris_status_t status =
-        check_arguments("iris_tensor_reshape", tensor, view_p);
+    iris_status_t status = check_arguments(argument.call, tensor, view_p);
 
     if (status == IRIS_OK) {
         status = complete(tensor, &shape);
+    }
+    if (status == IRIS_OK) { /* sizes beside one of 0 */
+        status = iris_i_shape_check(&argument, &shape, tensor->dtype);
     }
     if (status != IRIS_OK) {
         return status;

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+rank_tests += %D%/test_malformed
 unit_tests += %D%/test_view
 matrix_tests += %D%/test_create %D%/test_errors %D%/test_remote
 rank_tests += %D%/test_copy %D%/test_large %D%/test_page %D%/test_values
