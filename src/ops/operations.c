@@ -276,6 +276,23 @@ static iris_status_t enqueue(iris_t *iris, const struct iris_ops_call *call)
     }
 }
 
+/* The collective's members compare the whole operation: its own count says
+ * nothing of K, and M and N only together. */
+static iris_status_t enqueue_compared(iris_t *iris,
+                                      const struct iris_ops_call *call)
+{
+    const struct iris_compared compared = {
+        .op = IRIS_COMPARED_MATMUL_ALL_REDUCE + (int)call->op,
+        .dtype = (int)call->b->dtype,
+        .sizes = {(uint64_t)call->m, (uint64_t)call->n, (uint64_t)call->k}};
+    iris_status_t status;
+
+    iris_i_fused_set(&compared);
+    status = enqueue(iris, call);
+    iris_i_fused_set(NULL);
+    return status;
+}
+
 static iris_status_t run(iris_t *iris, struct iris_ops_call *call,
                          const struct iris_ops_options *options)
 {
@@ -284,7 +301,7 @@ static iris_status_t run(iris_t *iris, struct iris_ops_call *call,
     if (status == IRIS_OK) {
         status = iris_i_ops_workspace(iris, call);
     }
-    return status == IRIS_OK ? enqueue(iris, call) : status;
+    return status == IRIS_OK ? enqueue_compared(iris, call) : status;
 }
 
 /* Every rank has to be told if the arguments are wrong on one. */

@@ -254,6 +254,71 @@ static void a_captured_call_is_replayed(void **state)
     harness_run(2, graph_body, NULL);
 }
 
+/* Sizes that the collective's own count does not tell: K, or M and N with the
+ * same product. */
+typedef iris_status_t operation_fn(iris_t *iris, const iris_tensor_t *a,
+                                   const iris_tensor_t *b,
+                                   const iris_tensor_t *out,
+                                   const struct iris_ops_options *options);
+
+static void shape(iris_tensor_t *tensor, int64_t rows, int64_t columns)
+{
+    tensor->shape[0] = rows;
+    tensor->shape[1] = columns;
+    tensor->strides[0] = columns;
+}
+
+static int differ(iris_t *iris, operation_fn *operation, struct board board,
+                  const char *name)
+{
+    int ranks[2] = {0, 1}, self = iris_rank(iris);
+    const char *k[2] = {"K 3", "K 4"};
+    struct iris_ops_options options;
+
+    iris_ops_options_init(&options);
+    CHECK_OK(iris_group_create(iris, ranks, 2, &options.group));
+    CHECK_OK(operation(iris, &board.a, &board.b, &board.out, &options));
+    CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_MISMATCH);
+    CHECK_MESSAGE(name);
+    CHECK_MESSAGE(k[0]);
+    CHECK_MESSAGE(k[1]);
+    CHECK_MESSAGE(self == 0 ? "rank 1 calls" : "rank 0 calls");
+    CHECK_OK(iris_clear_error(iris));
+    CHECK_OK(iris_group_destroy(iris, options.group));
+    return 0;
+}
+
+static int sizes_body(iris_t *iris, void *arg)
+{
+    struct board board;
+    int64_t k = iris_rank(iris) == 0 ? 3 : 4;
+
+    (void)arg;
+    CHECK_EQUAL(open_board(iris, &board), 0);
+    shape(&board.b, k, 6);
+    shape(&board.a, 8, k);
+    shape(&board.out, 8, 6);
+    CHECK_EQUAL(differ(iris, iris_matmul_all_reduce, board,
+                       "iris_matmul_all_reduce of f32, M 8, N 6"),
+                0);
+    shape(&board.out, 4, 6);
+    CHECK_EQUAL(differ(iris, iris_matmul_reduce_scatter, board,
+                       "iris_matmul_reduce_scatter of f32, M 8, N 6"),
+                0);
+    shape(&board.a, 4, k);
+    shape(&board.out, 8, 6);
+    CHECK_EQUAL(differ(iris, iris_matmul_all_gather, board,
+                       "iris_matmul_all_gather of f32, M 8, N 6"),
+                0);
+    return 0;
+}
+
+static void sizes_that_differ_are_found_by_all(void **state)
+{
+    (void)state;
+    harness_run(2, sizes_body, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +327,7 @@ int main(void)
         cmocka_unit_test(the_own_workspace_becomes_larger),
         cmocka_unit_test(a_smaller_group_needs_a_workspace),
         cmocka_unit_test(a_captured_call_is_replayed),
+        cmocka_unit_test(sizes_that_differ_are_found_by_all),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
