@@ -44,10 +44,16 @@ IRIS_API iris_status_t iris_capture_end(iris_t *iris, iris_stream_t *stream,
  *  make them at once. One of more nodes than fit beside what the stream has, a
  *  thousand together, waits until the stream is empty, and should not itself
  *  wait for a peer and then have a thousand writes, waits or fills: such a
- *  launch cannot be ended. IRIS_ERR_INVALID, IRIS_ERR_DEVICE,
- *  IRIS_ERR_STATE; of a full stream (iris_stream_t), for which a launch is as
- *  many calls as the graph has nodes, IRIS_ERR_PEER_LOST and IRIS_ERR_TIMEOUT
- */
+ *  launch cannot be ended.
+ *
+ *  A launch uses the workspaces of the collectives and fused operations that
+ *  were captured by iris_capture_begin(), as if they were called on `stream`
+ *  now: IRIS_ERR_STATE if one was last used on another stream whose work may
+ *  not be done, or has been destroyed.
+ *
+ *  IRIS_ERR_INVALID, IRIS_ERR_DEVICE, IRIS_ERR_STATE; of a full stream
+ *  (iris_stream_t), for which a launch is as many calls as the graph has nodes,
+ *  IRIS_ERR_PEER_LOST and IRIS_ERR_TIMEOUT */
 IRIS_API iris_status_t iris_graph_launch(iris_t *iris, iris_graph_t *graph,
                                          iris_stream_t *stream);
 

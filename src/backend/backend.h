@@ -25,6 +25,7 @@
 
 struct iris_kernel;
 struct iris_backend;
+struct iris_graph;
 struct iris_stream;
 
 /* How one rank's memory is named to another: bytes, and for some backends a
@@ -400,10 +401,11 @@ struct iris_stream {
     struct iris_backend *backend;
     struct iris_stream *next;
     uint64_t fence; /* what query is asked about */
-    /* The core's own, 0 at first: its number among the rank's streams, and how
-     * often the host has waited for it. */
+    /* The core's own, 0 at first: its number among the rank's streams, how
+     * often the host has waited for it, and what it captures. */
     uint64_t number;
     atomic_ullong waits;
+    struct iris_graph *capturing;
 };
 
 /* Fills in a new instance; type and tables are set. */

@@ -42,6 +42,7 @@ struct iris_ccl_tuning {
 
 struct iris_ccl {
     struct iris_extension extension; /* of the context */
+    struct iris_queue *queue;        /* the context's */
     char *memory;
     size_t bytes;
     size_t most_slot_bytes;

@@ -13,10 +13,8 @@
 static iris_status_t use_workspace(iris_t *iris,
                                    const struct iris_ccl_call *call)
 {
-    struct iris_ccl_workspace *workspace = call->workspace;
-
-    if (!iris_i_stream_mark_is_of(&workspace->used, call->options.stream) &&
-        !iris_i_stream_mark_is_done(&iris->queue, &workspace->used)) {
+    if (!iris_i_stream_mark_take(&iris->queue, &call->workspace->used,
+                                 call->options.stream)) {
         return iris_i_fail(&iris->log, IRIS_ERR_STATE,
                            "%s: the workspace was last used on another stream, "
                            "whose work may not be done; call "
@@ -25,7 +23,6 @@ static iris_status_t use_workspace(iris_t *iris,
                            "(iris_ccl_workspace_create)",
                            call->name);
     }
-    workspace->used = iris_i_stream_mark(call->options.stream);
     return IRIS_OK;
 }
 

@@ -76,6 +76,7 @@ iris_status_t iris_i_ccl_prepare(iris_t *iris)
         }
         return status;
     }
+    ccl->queue = &iris->queue;
     ccl->memory = memory;
     iris->ccl = &ccl->extension;
     return IRIS_OK;

@@ -203,6 +203,7 @@ static void drop(struct iris_ccl *ccl, struct iris_ccl_workspace *workspace)
 {
     struct iris_ccl_workspace **link = &ccl->workspaces;
 
+    iris_i_stream_mark_forget(ccl->queue, &workspace->used);
     while (*link != workspace) {
         link = &(*link)->next;
     }

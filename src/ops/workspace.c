@@ -144,6 +144,7 @@ iris_status_t iris_ops_workspace_destroy(iris_t *iris,
     memory = link == NULL ? NULL : workspace->memory;
     status = iris_i_heap_release(&iris->heap, memory, status);
     if (status == IRIS_OK) {
+        iris_i_stream_mark_forget(&iris->queue, &workspace->used);
         *link = workspace->next;
         free(workspace);
     }
@@ -171,6 +172,7 @@ static iris_status_t grow(iris_t *iris, const struct iris_ops_call *call,
     if (status != IRIS_OK) {
         return status;
     }
+    iris_i_stream_mark_forget(&iris->queue, &own->used);
     own->memory = memory;
     own->bytes = call->workspace;
     return iris_free_later(iris, old);
@@ -192,8 +194,7 @@ static iris_status_t use(iris_t *iris, struct iris_ops_call *call,
 {
     struct iris_stream *stream = call->options.stream;
 
-    if (!iris_i_stream_mark_is_of(&workspace->used, stream) &&
-        !iris_i_stream_mark_is_done(&iris->queue, &workspace->used)) {
+    if (!iris_i_stream_mark_take(&iris->queue, &workspace->used, stream)) {
         return iris_i_fail(&iris->log, IRIS_ERR_STATE,
                            "%s: the workspace was last used on another stream, "
                            "whose work may not be done; call "
@@ -201,7 +202,6 @@ static iris_status_t use(iris_t *iris, struct iris_ops_call *call,
                            "one a workspace of its own (%s)",
                            call->name, allocations[call->op].name);
     }
-    workspace->used = iris_i_stream_mark(stream);
     call->memory = workspace->memory;
     return IRIS_OK;
 }

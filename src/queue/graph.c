@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Graphs: the rank's list of them, and the backend's captures.
+ * Graphs: the rank's list of them, the backend's captures, and the memory that
+ * launches may use on one stream at a time only.
  */
 #include "config.h"
 
@@ -8,19 +9,22 @@
 
 #include <stdlib.h>
 
-iris_status_t iris_i_capture_begin(struct iris_queue *queue,
-                                   iris_stream_t *stream)
+static void free_graph(struct iris_graph *graph)
 {
-    iris_status_t status = iris_i_stream_resolve(queue, stream, &stream);
-
-    return status == IRIS_OK
-               ? iris_i_fail_on(queue->log, iris_i_queue_capture_begin(stream))
-               : status;
+    if (graph != NULL) {
+        free(graph->uses);
+    }
+    free(graph);
 }
 
-iris_status_t iris_i_capture_end(struct iris_queue *queue,
-                                 iris_stream_t *stream,
-                                 struct iris_graph **graph_p)
+void iris_i_capture_drop(struct iris_stream *stream)
+{
+    free_graph(stream->capturing);
+    stream->capturing = NULL;
+}
+
+iris_status_t iris_i_capture_begin(struct iris_queue *queue,
+                                   iris_stream_t *stream)
 {
     iris_status_t status = iris_i_stream_resolve(queue, stream, &stream);
     struct iris_graph *graph;
@@ -33,11 +37,41 @@ iris_status_t iris_i_capture_end(struct iris_queue *queue,
         return iris_i_fail(queue->log, IRIS_ERR_NO_MEMORY,
                            "no memory for a graph");
     }
-    status = iris_i_queue_capture_end(stream, &graph->native);
+    status = iris_i_queue_capture_begin(stream);
     if (status != IRIS_OK) {
-        free(graph);
+        free_graph(graph);
         return iris_i_fail_on(queue->log, status);
     }
+    iris_i_capture_drop(stream);
+    stream->capturing = graph;
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_capture_end(struct iris_queue *queue,
+                                 iris_stream_t *stream,
+                                 struct iris_graph **graph_p)
+{
+    iris_status_t status = iris_i_stream_resolve(queue, stream, &stream);
+    struct iris_graph *graph;
+    void *native;
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    /* The program may have begun the capture by its runtime's own call. */
+    graph = stream->capturing == NULL ? calloc(1, sizeof *graph)
+                                      : stream->capturing;
+    stream->capturing = NULL;
+    if (graph == NULL) {
+        return iris_i_fail(queue->log, IRIS_ERR_NO_MEMORY,
+                           "no memory for a graph");
+    }
+    status = iris_i_queue_capture_end(stream, &native);
+    if (status != IRIS_OK) {
+        free_graph(graph);
+        return iris_i_fail_on(queue->log, status);
+    }
+    graph->native = native;
     pthread_mutex_lock(&queue->lock);
     graph->next = queue->graphs;
     queue->graphs = graph;
@@ -45,6 +79,105 @@ iris_status_t iris_i_capture_end(struct iris_queue *queue,
     *graph_p = graph;
     return IRIS_OK;
 }
+
+/* ---- Memory that one stream at a time may use ---- */
+
+static int may_take(struct iris_queue *queue,
+                    const struct iris_stream_mark *mark,
+                    const struct iris_stream *stream)
+{
+    return iris_i_stream_mark_is_of(mark, stream) ||
+           iris_i_stream_mark_is_done(queue, mark);
+}
+
+/* Notes that launches of the graph will use it; 0: no memory. */
+static int note_use(struct iris_graph *graph, struct iris_stream_mark *mark)
+{
+    struct iris_stream_mark **uses;
+
+    for (size_t i = 0; i < graph->num_uses; i++) {
+        if (graph->uses[i] == mark) {
+            return 1;
+        }
+    }
+    uses = realloc(graph->uses, (graph->num_uses + 1) * sizeof(*uses));
+    if (uses != NULL) {
+        graph->uses = uses;
+        uses[graph->num_uses++] = mark;
+    }
+    return uses != NULL;
+}
+
+int iris_i_stream_mark_take(struct iris_queue *queue,
+                            struct iris_stream_mark *mark,
+                            struct iris_stream *stream)
+{
+    if (stream->capturing != NULL && note_use(stream->capturing, mark)) {
+        return 1;
+    }
+    if (!may_take(queue, mark, stream)) {
+        return 0;
+    }
+    *mark = iris_i_stream_mark(stream);
+    return 1;
+}
+
+static void forget_use(struct iris_graph *graph,
+                       const struct iris_stream_mark *mark)
+{
+    for (size_t i = 0; i < graph->num_uses; i++) {
+        if (graph->uses[i] == mark) {
+            graph->uses[i] = graph->uses[--graph->num_uses];
+            graph->is_stale = 1;
+            return;
+        }
+    }
+}
+
+void iris_i_stream_mark_forget(struct iris_queue *queue,
+                               const struct iris_stream_mark *mark)
+{
+    pthread_mutex_lock(&queue->lock);
+    for (struct iris_graph *g = queue->graphs; g != NULL; g = g->next) {
+        forget_use(g, mark);
+    }
+    for (struct iris_stream *s = queue->streams; s != NULL; s = s->next) {
+        if (s->capturing != NULL) {
+            forget_use(s->capturing, mark);
+        }
+    }
+    pthread_mutex_unlock(&queue->lock);
+}
+
+/* Takes for a launch all that the graph uses, or nothing. */
+static iris_status_t take_uses(struct iris_queue *queue,
+                               const struct iris_graph *graph,
+                               struct iris_stream *stream)
+{
+    if (graph->is_stale) {
+        return iris_i_fail(
+            queue->log, IRIS_ERR_STATE,
+            "iris_graph_launch: a workspace that a captured call "
+            "uses is gone; capture the calls again");
+    }
+    for (size_t i = 0; i < graph->num_uses; i++) {
+        if (!may_take(queue, graph->uses[i], stream)) {
+            return iris_i_fail(
+                queue->log, IRIS_ERR_STATE,
+                "iris_graph_launch: a workspace that a captured call uses was "
+                "last used on another stream, whose work may not be done; call "
+                "iris_stream_synchronize for that one, or capture the call "
+                "with a workspace of its own (iris_ccl_workspace_create, the "
+                "preamble of a fused operation)");
+        }
+    }
+    for (size_t i = 0; i < graph->num_uses; i++) {
+        *graph->uses[i] = iris_i_stream_mark(stream);
+    }
+    return IRIS_OK;
+}
+
+/* ---- Launches ---- */
 
 /* The link that holds the graph, or NULL; the lock is held. */
 static struct iris_graph **find(struct iris_queue *queue,
@@ -78,6 +211,10 @@ iris_status_t iris_i_graph_launch(struct iris_queue *queue, iris_graph_t *graph,
                            "context; pass one that iris_capture_end gave",
                            (void *)graph);
     }
+    status = take_uses(queue, graph, stream);
+    if (status != IRIS_OK) {
+        return status;
+    }
     event.stream = stream;
     iris_i_hooks_before(queue->hooks, &event);
     status = iris_i_queue_graph_launch(stream, graph->native);
@@ -103,5 +240,5 @@ void iris_i_graph_destroy(struct iris_queue *queue, iris_graph_t *graph)
         return;
     }
     iris_i_device_graph_destroy(queue->backend, graph->native);
-    free(graph);
+    free_graph(graph);
 }

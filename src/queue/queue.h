@@ -16,7 +16,10 @@
 
 struct iris_graph {
     struct iris_graph *next;
-    void *native; /* the backend's */
+    void *native;                   /* the backend's */
+    struct iris_stream_mark **uses; /* of memory that one stream may use */
+    size_t num_uses;
+    int is_stale; /* some of that memory is gone */
 };
 
 struct iris_queue {
@@ -80,6 +83,19 @@ int iris_i_stream_mark_is_of(const struct iris_stream_mark *mark,
 int iris_i_stream_mark_is_done(struct iris_queue *queue,
                                const struct iris_stream_mark *mark);
 
+/* Memory that one stream at a time may use, of which the mark says by whom it
+ * was last used: `stream` is the next. 0: the work of another may not be done.
+ * A stream that is being captured uses nothing; each launch of the graph will
+ * (graph.c). */
+int iris_i_stream_mark_take(struct iris_queue *queue,
+                            struct iris_stream_mark *mark,
+                            struct iris_stream *stream);
+
+/* That memory goes, and with it the mark: graphs that use it are not launched
+ * any more. */
+void iris_i_stream_mark_forget(struct iris_queue *queue,
+                               const struct iris_stream_mark *mark);
+
 /* Called by what waits for device work, now and then: how long this thread has
  * waited, once, when that is so long that a line should say so; else -1. */
 int64_t iris_i_stream_late_ms(void);
@@ -128,6 +144,9 @@ iris_status_t iris_i_capture_begin(struct iris_queue *queue,
 iris_status_t iris_i_capture_end(struct iris_queue *queue,
                                  iris_stream_t *stream,
                                  struct iris_graph **graph_p);
+
+/* What the stream captures, if anything, is nobody's any more. */
+void iris_i_capture_drop(struct iris_stream *stream);
 iris_status_t iris_i_graph_launch(struct iris_queue *queue, iris_graph_t *graph,
                                   iris_stream_t *stream);
 void iris_i_graph_destroy(struct iris_queue *queue, iris_graph_t *graph);

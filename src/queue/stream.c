@@ -66,6 +66,7 @@ void iris_i_queue_close(struct iris_queue *queue)
         struct iris_stream *stream = queue->streams;
 
         queue->streams = stream->next;
+        iris_i_capture_drop(stream);
         iris_i_device_stream_destroy(stream);
     }
     while (queue->graphs != NULL) { /* no launch of any runs now */
@@ -151,6 +152,7 @@ void iris_i_stream_destroy(struct iris_queue *queue, iris_stream_t *stream)
                      (void *)stream);
         return;
     }
+    iris_i_capture_drop(stream);
     iris_i_device_stream_destroy(stream);
 }
 
@@ -189,6 +191,7 @@ iris_status_t iris_i_stream_synchronize(struct iris_queue *queue,
     atomic_fetch_sub_explicit(board, 1, memory_order_relaxed);
     waiting.begin_ns = 0;
     if (status == IRIS_OK) {
+        iris_i_capture_drop(stream); /* one that the runtime has ended */
         atomic_fetch_add_explicit(&stream->waits, 1, memory_order_relaxed);
     }
     return iris_i_hooks_after(queue->hooks, &event,

@@ -111,11 +111,141 @@ static void the_first_call_can_be_captured_on_a_stream_of_its_own(void **state)
     harness_run(2, first_body, NULL);
 }
 
+/* A workspace has one stream at a time, whoever captured its calls. */
+static iris_status_t reduce_word(iris_t *iris, uint32_t *word,
+                                 const struct iris_ccl_options *options,
+                                 iris_reduce_op_t op)
+{
+    return iris_all_reduce(iris, word, word, 1, IRIS_DTYPE_U32, op, options);
+}
+
+static int capture_word(iris_t *iris, uint32_t *word,
+                        const struct iris_ccl_options *options,
+                        iris_reduce_op_t op, iris_graph_t **graph_p)
+{
+    CHECK_OK(iris_capture_begin(iris, options->stream));
+    CHECK_OK(reduce_word(iris, word, options, op));
+    CHECK_OK(iris_capture_end(iris, options->stream, graph_p));
+    return 0;
+}
+
+static int streams_body(iris_t *iris, void *arg)
+{
+    struct iris_ccl_options one, other;
+    iris_graph_t *graph;
+    uint32_t *word;
+
+    (void)arg;
+    iris_ccl_options_init(&one);
+    iris_ccl_options_init(&other);
+    CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
+    CHECK_OK(iris_stream_create(iris, &one.stream));
+    CHECK_OK(iris_stream_create(iris, &other.stream));
+    CHECK_OK(iris_all_reduce_preamble(iris, &one));
+    /* Capturing uses nothing, so another stream may be at work. */
+    CHECK_OK(reduce_word(iris, word, &other, IRIS_REDUCE_SUM));
+    CHECK_EQUAL(capture_word(iris, word, &one, IRIS_REDUCE_SUM, &graph), 0);
+    CHECK_BAD(iris, iris_graph_launch(iris, graph, one.stream), IRIS_ERR_STATE,
+              "last used on another stream", "iris_stream_synchronize");
+    CHECK_OK(iris_graph_launch(iris, graph, other.stream));
+    CHECK_BAD(iris, reduce_word(iris, word, &one, IRIS_REDUCE_SUM),
+              IRIS_ERR_STATE, "last used on another stream",
+              "iris_stream_synchronize");
+    CHECK_OK(iris_stream_synchronize(iris, other.stream));
+    CHECK_OK(iris_graph_launch(iris, graph, one.stream));
+    CHECK_BAD(iris, iris_graph_launch(iris, graph, other.stream),
+              IRIS_ERR_STATE, "last used on another stream",
+              "iris_stream_synchronize");
+    CHECK_BAD(iris, reduce_word(iris, word, &other, IRIS_REDUCE_SUM),
+              IRIS_ERR_STATE, "last used on another stream",
+              "iris_stream_synchronize");
+    CHECK_OK(iris_stream_synchronize(iris, one.stream));
+    iris_graph_destroy(iris, graph);
+    iris_stream_destroy(iris, one.stream);
+    iris_stream_destroy(iris, other.stream);
+    return 0;
+}
+
+static void a_graph_takes_the_workspace_where_it_is_launched(void **state)
+{
+    (void)state;
+    harness_run(2, streams_body, NULL);
+}
+
+static int gone_body(iris_t *iris, void *arg)
+{
+    struct iris_ccl_options options;
+    iris_graph_t *graph;
+    uint32_t *word;
+
+    (void)arg;
+    iris_ccl_options_init(&options);
+    CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
+    CHECK_OK(iris_stream_create(iris, &options.stream));
+    CHECK_OK(iris_ccl_workspace_create(iris, NULL, &options.workspace));
+    CHECK_EQUAL(capture_word(iris, word, &options, IRIS_REDUCE_SUM, &graph), 0);
+    CHECK_OK(iris_graph_launch(iris, graph, options.stream));
+    CHECK_OK(iris_stream_synchronize(iris, options.stream));
+    CHECK_OK(iris_ccl_workspace_destroy(iris, options.workspace));
+    CHECK_BAD(iris, iris_graph_launch(iris, graph, options.stream),
+              IRIS_ERR_STATE, "is gone", "capture");
+    iris_graph_destroy(iris, graph);
+    iris_stream_destroy(iris, options.stream);
+    return 0;
+}
+
+static void a_graph_does_not_outlive_its_workspace(void **state)
+{
+    (void)state;
+    harness_run(2, gone_body, NULL);
+}
+
+/* Graphs of members that captured different calls. */
+static int mismatch_body(iris_t *iris, void *arg)
+{
+    struct iris_ccl_options options;
+    iris_graph_t *graph;
+    uint32_t *word;
+
+    (void)arg;
+    iris_ccl_options_init(&options);
+    CHECK_OK(iris_calloc(iris, 1, sizeof *word, (void **)&word));
+    CHECK_OK(iris_stream_create(iris, &options.stream));
+    CHECK_OK(iris_all_reduce_preamble(iris, &options));
+    CHECK_EQUAL(
+        capture_word(iris, word, &options,
+                     iris_rank(iris) == 1 ? IRIS_REDUCE_MAX : IRIS_REDUCE_SUM,
+                     &graph),
+        0);
+    CHECK_OK(reduce_word(iris, word, &options, IRIS_REDUCE_BOR));
+    CHECK_OK(iris_graph_launch(iris, graph, options.stream));
+    CHECK_STATUS(iris_stream_synchronize(iris, options.stream),
+                 IRIS_ERR_MISMATCH);
+    CHECK_MESSAGE("call 2 of the group");
+    CHECK_MESSAGE("(max, ");
+    CHECK_MESSAGE("(sum, ");
+    CHECK_OK(iris_clear_error(iris));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    iris_graph_destroy(iris, graph);
+    iris_stream_destroy(iris, options.stream);
+    return 0;
+}
+
+static void captured_calls_that_differ_are_found(void **state)
+{
+    (void)state;
+    harness_run(2, mismatch_body, NULL);
+    harness_run(3, mismatch_body, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_captured_call_can_be_replayed),
         cmocka_unit_test(the_first_call_can_be_captured_on_a_stream_of_its_own),
+        cmocka_unit_test(a_graph_takes_the_workspace_where_it_is_launched),
+        cmocka_unit_test(a_graph_does_not_outlive_its_workspace),
+        cmocka_unit_test(captured_calls_that_differ_are_found),
     };
 
     if (!harness_has_gpu()) {
