@@ -128,7 +128,8 @@ IRIS_HOST_DEVICE void iris_i_ccl_lay_out(struct iris_ccl_space *space)
 /* What every kernel starts from. */
 struct iris_ccl_start {
     const int64_t *context;
-    struct iris_ccl_space *space; /* this rank's */
+    struct iris_ccl_space *space; /* this rank's; NULL: of packets, for a
+                                   * group of one */
     struct iris_dev_call what;
     uint32_t call;  /* a number that differs where members' calls do */
     uint32_t steps; /* how many steps the kernel takes */

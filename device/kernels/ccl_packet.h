@@ -384,6 +384,37 @@ IRIS_DEVICE void iris_d_ccl_one_step(iris_wg_t wg, iris_d_ccl_step_t *step,
     }
 }
 
+/* A reduction of one member, which has no workspace: its NaNs become the one
+ * that results have. */
+IRIS_DEVICE void iris_d_ccl_alone(iris_wg_t wg,
+                                  const struct iris_ccl_packet_args *args)
+{
+    const void *in = iris_d_global((uintptr_t)args->in);
+    void *out = iris_d_global((uintptr_t)args->out);
+
+    switch (args->kind) {
+/* clang-format off */
+#define IRIS_D_QUIET(name, bits, infinity, quiet)                              \
+    case IRIS_D_KIND_##name:                                                   \
+        IRIS_LANES (wg, i, args->bytes / sizeof(bits)) {                       \
+            bits word = ((const bits *)in)[i];                                 \
+            bits magnitude = (bits)(word << 1);                                \
+            ((bits *)out)[i] = magnitude > (bits)((infinity) << 1) ? (quiet)   \
+                                                                   : word;     \
+        }                                                                      \
+        break;
+        /* clang-format on */
+        IRIS_D_QUIET(f16, iris_d_u16_t, 0x7c00u, 0x7e00)
+        IRIS_D_QUIET(bf16, iris_d_u16_t, 0x7f80u, 0x7fc0)
+        IRIS_D_QUIET(f32, iris_d_u32_t, 0x7f800000u, 0x7fc00000)
+        IRIS_D_QUIET(f64, iris_d_u64_t, (uint64_t)0x7ff << 52,
+                     (uint64_t)0xfff << 51)
+#undef IRIS_D_QUIET
+    default: /* the host copies them */
+        break;
+    }
+}
+
 /* Unit u of each member's part is the affair of one workgroup, in every step of
  * a kernel and on every member, so that what iris_ccl_space says of two
  * parities is true of each workgroup by itself. The next kernel divides the
@@ -394,6 +425,10 @@ IRIS_KERNEL(iris_k_ccl_packet, struct iris_ccl_packet_args)
     iris_d_ccl_step_t step;
     size_t done;
 
+    if (args->start.space == NULL) {
+        iris_d_ccl_alone(wg, args);
+        return;
+    }
     step.ccl = iris_d_ccl_begin(wg, &args->start);
     step.part = args->bytes;
     step.slot_bytes = 2 * (size_t)iris_d_ccl_word(&step.ccl.space->slot_bytes);

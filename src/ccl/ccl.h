@@ -79,6 +79,14 @@ struct iris_ccl_workspace {
     struct iris_stream_mark used; /* by whom it was last used */
 };
 
+/* The live workspace that the options mean; NULL: the group's own, which is not
+ * made yet. IRIS_ERR_INVALID: it is not one of the group's. */
+iris_status_t
+iris_i_ccl_known_workspace(const iris_t *iris, const char *call,
+                           const struct iris_ccl_options *options,
+                           const struct iris_group *group,
+                           struct iris_ccl_workspace **workspace_p);
+
 /* The workspace that the options mean; the group's own is made if it must be.
  * `call` is the public function. */
 iris_status_t iris_i_ccl_workspace(iris_t *iris, const char *call,
@@ -107,8 +115,8 @@ struct iris_ccl_call {
 
     /* What follows from that. */
     struct iris_group *group;
-    struct iris_ccl_workspace *workspace;
-    size_t bytes;    /* of `count` elements */
+    struct iris_ccl_workspace *workspace; /* NULL: of one member */
+    size_t bytes;                         /* of `count` elements */
     size_t in_bytes; /* from the first of a buffer to the last */
     size_t out_bytes;
     size_t in_pitch; /* bytes from row to row */
@@ -153,5 +161,10 @@ unsigned iris_i_ccl_grid(const iris_t *iris, const struct iris_ccl_call *call,
 
 /* Enqueues the call, of more than one member and more than no element. */
 iris_status_t iris_i_ccl_launch(iris_t *iris, const struct iris_ccl_call *call);
+
+/* Enqueues a reduction of one member, of row i of its buffers. */
+iris_status_t iris_i_ccl_launch_alone(iris_t *iris,
+                                      const struct iris_ccl_call *call,
+                                      size_t i);
 
 #endif /* IRIS_SRC_CCL_CCL_H */

@@ -196,9 +196,10 @@ static int fits(const iris_t *iris, const struct iris_ccl_call *call,
 static const struct iris_ccl_rule *tuned(const iris_t *iris,
                                          const struct iris_ccl_call *call)
 {
-    const struct iris_ccl_tuning *tuning = &iris_i_ccl_of(iris)->tuning;
+    const struct iris_ccl *ccl = iris_i_ccl_of(iris);
+    const struct iris_ccl_tuning *tuning = ccl == NULL ? NULL : &ccl->tuning;
 
-    for (size_t i = 0; i < tuning->count; i++) {
+    for (size_t i = 0; tuning != NULL && i < tuning->count; i++) {
         const struct iris_ccl_rule *rule = &tuning->rules[i];
 
         if (fits(iris, call, rule) &&
@@ -213,7 +214,8 @@ static const struct iris_ccl_rule *tuned(const iris_t *iris,
 static size_t step_bytes(const struct iris_ccl_call *call,
                          iris_ccl_variant_t variant)
 {
-    size_t slot = call->workspace->slot_bytes;
+    size_t slot = call->workspace == NULL ? SIZE_MAX / IRIS_CCL_UNIT_BYTES
+                                          : call->workspace->slot_bytes;
 
     return variant == IRIS_CCL_ONE_SHOT_PACKET ? slot
            : variant == IRIS_CCL_TWO_SHOT_PACKET
@@ -241,15 +243,21 @@ static iris_ccl_variant_t best(const iris_t *iris,
                                                      : fallback(call->op);
 }
 
+/* Workgroups that a call may have. */
+static int max_cus(const iris_t *iris, const struct iris_ccl_call *call)
+{
+    return call->workspace == NULL ? iris->device.num_cus
+                                   : call->workspace->max_cus;
+}
+
 static void choose_best(const iris_t *iris, struct iris_ccl_call *call)
 {
     const struct iris_ccl_rule *rule = tuned(iris, call);
 
     call->variant = rule != NULL ? rule->variant : best(iris, call);
     if (rule != NULL && call->cus == 0) {
-        call->cus = rule->cus < call->workspace->max_cus
-                        ? rule->cus
-                        : call->workspace->max_cus;
+        call->cus =
+            rule->cus < max_cus(iris, call) ? rule->cus : max_cus(iris, call);
     }
 }
 
@@ -259,12 +267,12 @@ iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
     int needed = needs(call->op, variant);
 
     if (call->options.num_cus < 0 ||
-        call->options.num_cus > call->workspace->max_cus) {
+        call->options.num_cus > max_cus(iris, call)) {
         return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "%s: num_cus is %d; pass 1 to %d, or 0 for as many "
                            "as are worth it",
                            call->name, call->options.num_cus,
-                           call->workspace->max_cus);
+                           max_cus(iris, call));
     }
     call->cus = call->options.num_cus;
     if (variant == IRIS_CCL_AUTO) {
@@ -300,8 +308,9 @@ unsigned iris_i_ccl_grid(const iris_t *iris, const struct iris_ccl_call *call,
                          size_t bytes, size_t bytes_per_wg)
 {
     size_t worth = (bytes + bytes_per_wg - 1) / bytes_per_wg;
-    size_t most =
-        call->cus > 0 ? (size_t)call->cus : (size_t)call->workspace->best_cus;
+    size_t most = call->cus > 0             ? (size_t)call->cus
+                  : call->workspace == NULL ? (size_t)max_cus(iris, call)
+                                            : (size_t)call->workspace->best_cus;
 
     if (call->cus > 0 && !on_gpu(iris)) {
         return (

@@ -7,6 +7,7 @@
 #include "ccl/ccl.h"
 
 #include <iris/constants.h>
+#include <iris/device/value.h>
 
 /* A workspace has one stream at a time. Another may take it over once the host
  * knows that the last one's work is done. */
@@ -26,7 +27,16 @@ static iris_status_t use_workspace(iris_t *iris,
     return IRIS_OK;
 }
 
-/* Of one member: what it has is what it gets. */
+/* Whether what reduces has NaNs, of which results have one only. */
+static int has_nans(const struct iris_ccl_call *call)
+{
+    return (call->op == IRIS_CCL_ALL_REDUCE ||
+            call->op == IRIS_CCL_REDUCE_SCATTER) &&
+           (call->kind == IRIS_D_KIND_f16 || call->kind == IRIS_D_KIND_bf16 ||
+            call->kind == IRIS_D_KIND_f32 || call->kind == IRIS_D_KIND_f64);
+}
+
+/* Of one member: what it has is what it gets, row by row. */
 static iris_status_t copy(iris_t *iris, const struct iris_ccl_call *call)
 {
     size_t rows = call->options.rows == 0 ? 1 : call->options.rows;
@@ -36,12 +46,27 @@ static iris_status_t copy(iris_t *iris, const struct iris_ccl_call *call)
         char *to = (char *)call->out + i * call->out_pitch;
         const char *from = (const char *)call->in + i * call->in_pitch;
 
-        if (to != from) {
+        if (has_nans(call)) {
+            status = iris_i_ccl_launch_alone(iris, call, i);
+        } else if (to != from) {
             status = iris_i_copy(&iris->queue, to, from, call->bytes,
                                  call->options.stream);
         }
     }
     return status;
+}
+
+/* A member alone needs no workspace, but the same options as members of larger
+ * groups. */
+static iris_status_t enqueue_alone(iris_t *iris, struct iris_ccl_call *call)
+{
+    iris_status_t status = iris_i_ccl_known_workspace(
+        iris, call->name, &call->options, call->group, &call->workspace);
+
+    if (status == IRIS_OK) {
+        status = iris_i_ccl_choose(iris, call);
+    }
+    return status == IRIS_OK ? copy(iris, call) : status;
 }
 
 /* Peers read or are sent the root's `in` where it is. One that is off the heap
@@ -63,7 +88,7 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
     iris_status_t status;
 
     if (call->count == 0 || call->group->members.count == 1) {
-        return call->count == 0 ? IRIS_OK : copy(iris, call);
+        return call->count == 0 ? IRIS_OK : enqueue_alone(iris, call);
     }
     status = iris_i_ccl_workspace(iris, call->name, &call->options, call->group,
                                   &call->workspace);

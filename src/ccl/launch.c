@@ -41,24 +41,16 @@ static struct iris_compared compared(const struct iris_ccl_call *call)
 static uint32_t call_number(const struct iris_ccl_call *call, unsigned grid,
                             const struct iris_dev_call *what)
 {
-    const uint64_t words[] = {(uint64_t)call->op,
-                              (uint64_t)call->variant,
-                              call->count,
-                              (uint64_t)call->dtype,
-                              (uint64_t)call->reduce,
-                              (uint64_t)call->root,
-                              call->options.rows,
-                              call->in_pitch,
-                              call->out_pitch,
-                              (uint64_t)call->options.distribution,
-                              (uint64_t)call->options.own_rows,
-                              (uint64_t)call->options.num_rings,
-                              (uint64_t)call->options.async,
-                              grid,
-                              what->what,
-                              what->sizes[0],
-                              what->sizes[1],
-                              what->sizes[2]};
+    /* Small ones share a word: each takes its time. */
+    const uint64_t small = (uint64_t)call->op | (uint64_t)call->variant << 4 |
+                           (uint64_t)call->options.distribution << 12 |
+                           (uint64_t)call->options.own_rows << 16 |
+                           (uint64_t)call->options.num_rings << 20 |
+                           (uint64_t)call->options.async << 24 |
+                           (uint64_t)grid << 32;
+    const uint64_t words[] = {small,           call->count,   call->in_pitch,
+                              call->out_pitch, what->what,    what->sizes[0],
+                              what->sizes[1],  what->sizes[2]};
     uint64_t hash = 0x9e3779b97f4a7c15u;
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -221,6 +213,23 @@ static iris_status_t launch_packet(iris_t *iris,
                         bytes_per_wg(iris, IRIS_CCL_UNIT_BYTES));
     args.start = start(iris, call, grid,
                        (uint32_t)((call->bytes + args.piece - 1) / args.piece));
+    return launch(iris, call, iris_i_ccl_packet_kernel, grid, &args);
+}
+
+iris_status_t iris_i_ccl_launch_alone(iris_t *iris,
+                                      const struct iris_ccl_call *call,
+                                      size_t i)
+{
+    struct iris_ccl_packet_args args = {
+        .start.context = iris_i_queue_context(&iris->queue),
+        .in = (const char *)call->in + i * call->in_pitch,
+        .out = (char *)call->out + i * call->out_pitch,
+        .bytes = call->bytes,
+        .kind = call->kind,
+    };
+    unsigned grid = iris_i_ccl_grid(iris, call, args.bytes,
+                                    bytes_per_wg(iris, IRIS_CCL_UNIT_BYTES));
+
     return launch(iris, call, iris_i_ccl_packet_kernel, grid, &args);
 }
 

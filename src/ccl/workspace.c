@@ -305,25 +305,39 @@ static struct iris_ccl_workspace *find(const iris_t *iris,
     return workspace;
 }
 
-iris_status_t iris_i_ccl_workspace(iris_t *iris, const char *call,
-                                   const struct iris_ccl_options *options,
-                                   struct iris_group *group,
-                                   struct iris_ccl_workspace **workspace_p)
+iris_status_t
+iris_i_ccl_known_workspace(const iris_t *iris, const char *call,
+                           const struct iris_ccl_options *options,
+                           const struct iris_group *group,
+                           struct iris_ccl_workspace **workspace_p)
 {
     struct iris_ccl_workspace *workspace =
         find(iris, options->workspace, group);
-    iris_status_t status;
 
-    if (workspace != NULL && workspace->group == group) {
-        *workspace_p = workspace;
-        return IRIS_OK;
-    }
-    if (options->workspace != NULL) {
+    if (options->workspace != NULL &&
+        (workspace == NULL || workspace->group != group)) {
         return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "%s: workspace %p is not a live one of this group; "
                            "pass what iris_ccl_workspace_create gave for it, "
                            "or NULL",
                            call, (void *)options->workspace);
+    }
+    *workspace_p = workspace;
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_ccl_workspace(iris_t *iris, const char *call,
+                                   const struct iris_ccl_options *options,
+                                   struct iris_group *group,
+                                   struct iris_ccl_workspace **workspace_p)
+{
+    struct iris_ccl_workspace *workspace = NULL;
+    iris_status_t status =
+        iris_i_ccl_known_workspace(iris, call, options, group, &workspace);
+
+    if (status != IRIS_OK || workspace != NULL) {
+        *workspace_p = workspace;
+        return status;
     }
     status = iris_i_group_check_reachable(iris, group, call);
     return status == IRIS_OK ? create(iris, group, 1, workspace_p) : status;

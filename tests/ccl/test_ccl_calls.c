@@ -112,6 +112,103 @@ static void what_is_wrong_says_so(void **state)
     harness_run(2, refused_body, NULL);
 }
 
+/* ---- A group of one ---- */
+
+static int alone_body(iris_t *iris, void *arg)
+{
+    int self = iris_rank(iris);
+    struct iris_ccl_options options;
+    float *in, *out;
+
+    (void)arg;
+    iris_ccl_options_init(&options);
+    CHECK_OK(iris_malloc(iris, COUNT * sizeof *in * 4, (void **)&in));
+    CHECK_OK(iris_malloc(iris, COUNT * sizeof *in * 4, (void **)&out));
+    if (iris_num_ranks(iris) == 1) {
+        CHECK_EQUAL(refused_options(iris, in, out), 0);
+    }
+    CHECK_OK(iris_group_create(iris, &self, 1, &options.group));
+    options.num_cus = -1;
+    CHECK_BAD(iris,
+              iris_all_gather(iris, in, out, COUNT, IRIS_DTYPE_F32, &options),
+              IRIS_ERR_INVALID, "num_cus is -1", "pass 1 to");
+    options.num_cus = 0;
+    options.broadcast = IRIS_CCL_RING;
+    CHECK_BAD(
+        iris,
+        iris_ccl_broadcast(iris, in, out, COUNT, IRIS_DTYPE_F32, 0, &options),
+        IRIS_ERR_INVALID, "no variant ring", "iris/ccl.h");
+    options.all_reduce = IRIS_CCL_ATOMIC;
+    CHECK_BAD(iris,
+              iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
+                              IRIS_REDUCE_MAX, &options),
+              IRIS_ERR_INVALID, "variant atomic", "operation SUM");
+    return 0;
+}
+
+static void a_group_of_one_refuses_what_others_do(void **state)
+{
+    (void)state;
+    harness_run(1, alone_body, NULL);
+    harness_run(2, alone_body, NULL);
+}
+
+/* Every NaN becomes the same, in matrices and in place, too; what is none stays
+ * as it is. */
+static const uint32_t nans_in[] = {0x7fc12345, 0xffc00000, 0x7f800001,
+                                   0x80000000, 0x3f800001, 0xff800000,
+                                   0xffffffff};
+static const uint32_t nans_out[] = {0x7fc00000, 0x7fc00000, 0x7fc00000,
+                                    0x80000000, 0x3f800001, 0xff800000,
+                                    0x7fc00000};
+
+static int nans_body(iris_t *iris, void *arg)
+{
+    static const uint16_t half_in[] = {0x7e01, 0xfe00, 0x7c01, 0x8000, 0x7c00};
+    static const uint16_t half_out[] = {0x7e00, 0x7e00, 0x7e00, 0x8000, 0x7c00};
+    struct iris_ccl_options options;
+    int self = iris_rank(iris);
+    uint32_t *in, *out, seen[16];
+
+    (void)arg;
+    iris_ccl_options_init(&options);
+    CHECK_OK(iris_group_create(iris, &self, 1, &options.group));
+    CHECK_OK(iris_malloc(iris, sizeof seen, (void **)&in));
+    CHECK_OK(iris_calloc(iris, 1, sizeof seen, (void **)&out));
+    CHECK_OK(harness_write(iris, in, nans_in, sizeof nans_in));
+    CHECK_OK(iris_reduce_scatter(iris, in, out, 7, IRIS_DTYPE_F32,
+                                 IRIS_REDUCE_MIN, &options));
+    CHECK_OK(harness_read(iris, seen, out, sizeof nans_out));
+    CHECK(memcmp(seen, nans_out, sizeof nans_out) == 0);
+    CHECK_OK(iris_all_reduce(iris, in, in, 7, IRIS_DTYPE_I32, IRIS_REDUCE_SUM,
+                             &options));
+    CHECK_OK(iris_all_gather(iris, in, out, 7, IRIS_DTYPE_F32, &options));
+    CHECK_OK(harness_read(iris, seen, out, sizeof nans_in));
+    CHECK(memcmp(seen, nans_in, sizeof nans_in) == 0);
+    options.rows = 2;
+    options.in_stride = options.out_stride = 4;
+    CHECK_OK(iris_all_reduce(iris, in, in, 3, IRIS_DTYPE_F32, IRIS_REDUCE_SUM,
+                             &options));
+    CHECK_OK(harness_read(iris, seen, in, sizeof nans_in));
+    CHECK(memcmp(seen, nans_out, 3 * sizeof seen[0]) == 0);
+    CHECK(memcmp(seen + 3, nans_in + 3, 3 * sizeof seen[0]) == 0);
+    CHECK_EQUAL(seen[6], nans_out[6]);
+    options.rows = options.in_stride = options.out_stride = 0;
+    CHECK_OK(harness_write(iris, in, half_in, sizeof half_in));
+    CHECK_OK(iris_all_reduce(iris, in, in, 5, IRIS_DTYPE_F16, IRIS_REDUCE_SUM,
+                             &options));
+    CHECK_OK(harness_read(iris, seen, in, sizeof half_out));
+    CHECK(memcmp(seen, half_out, sizeof half_out) == 0);
+    return 0;
+}
+
+static void a_group_of_one_has_one_nan(void **state)
+{
+    (void)state;
+    harness_run(1, nans_body, NULL);
+    harness_run(3, nans_body, NULL);
+}
+
 static int nothing_body(iris_t *iris, void *arg)
 {
     (void)arg;
@@ -363,6 +460,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_wrong_says_so),
+        cmocka_unit_test(a_group_of_one_refuses_what_others_do),
+        cmocka_unit_test(a_group_of_one_has_one_nan),
         cmocka_unit_test(nothing_is_legal),
         cmocka_unit_test(options_may_be_of_another_header),
         cmocka_unit_test(bools_and_complex_numbers_reduce),
