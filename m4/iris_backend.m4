@@ -9,7 +9,9 @@ AC_DEFUN([IRIS_BACKEND], [
   AC_ARG_WITH([hip-platform], [AS_HELP_STRING([--with-hip-platform=amd|nvidia],
     [GPUs of the hip backend @<:@what is found@:>@])])
   AC_ARG_WITH([rocm], [AS_HELP_STRING([--with-rocm=DIR],
-    [ROCm's folder @<:@/opt/rocm, /usr@:>@])], [], [with_rocm=/opt/rocm])
+    [ROCm's folder @<:@ROCM_PATH, /opt/rocm, that of hipcc@:>@])],
+    [rocm_named=--with-rocm],
+    [with_rocm=${ROCM_PATH:-/opt/rocm} rocm_named=${ROCM_PATH:+ROCM_PATH}])
   AC_ARG_WITH([cuda], [AS_HELP_STRING([--with-cuda=DIR],
     [CUDA's folder @<:@that of nvcc@:>@])], [], [with_cuda=/usr/local/cuda])
   AC_ARG_WITH([gpu-arch], [AS_HELP_STRING([--with-gpu-arch=LIST],
@@ -49,14 +51,7 @@ AC_DEFUN([IRIS_HIP_FIND], [
       CC="$CC -I$fake -include $fake/choose_fake.h"
       HIP_LIBS="-Wl,`pwd`/.libs/libfakehip.so,-rpath,`pwd`/.libs"],
     [amd], [IRIS_GPU_CC=$HIPCC HIP_LIBS=-lamdhip64
-      AS_IF([test -d "$with_rocm/include"],
-        [HIP_CPPFLAGS="-I$with_rocm/include $HIP_CPPFLAGS"
-         HIP_LIBS="-L$with_rocm/lib $HIP_LIBS"])
-      echo 'void f(void) {}' >conftest.hip
-      for arch in gfx90a gfx942 gfx950; do
-        $HIPCC --genco --offload-arch=$arch -o conftest.co conftest.hip 2>/dev/null &&
-          IRIS_GPU_ARCHS=${IRIS_GPU_ARCHS:+$IRIS_GPU_ARCHS,}$arch
-      done],
+      IRIS_HIP_ROCM],
     [hip_nvidia=1 IRIS_GPU_CC=$NVCC gpu_header=cuda_runtime_api.h
       cuda=`AS_DIRNAME(["$NVCC"])`/..
       HIP_CPPFLAGS="-I$cuda/include" HIP_LIBS="-Wl,-rpath,$cuda/lib64"
@@ -72,4 +67,37 @@ AC_DEFUN([IRIS_HIP_FIND], [
     [], [], [[#include <$gpu_header>]])
   CPPFLAGS=$iris_save_CPPFLAGS
   iris_backends="sim, hip ($IRIS_GPU_PLATFORM${IRIS_GPU_CC:+: $IRIS_GPU_ARCHS, $IRIS_GPU_CC})"
+])
+
+dnl IRIS_HIP_ROCM: headers that belong to hipcc, and GPUs that it compiles for.
+AC_DEFUN([IRIS_HIP_ROCM], [
+  version_h=include/hip/hip_version.h
+  AS_IF([test -z "$rocm_named" && test ! -e "$with_rocm/$version_h"],
+    [rocm=`readlink -f "$HIPCC"` && rocm=`AS_DIRNAME(["$rocm"])`/..
+     AS_IF([test -e "$rocm/$version_h"], [with_rocm=`cd "$rocm" && pwd`])])
+  AS_IF([test -e "$with_rocm/$version_h"],
+    [AS_IF([test "$with_rocm" != /usr], [HIP_CPPFLAGS="-I$with_rocm/include $HIP_CPPFLAGS"
+       HIP_LIBS="-L$with_rocm/lib $HIP_LIBS"])],
+    [test -n "$rocm_named"], [AC_MSG_ERROR([$rocm_named=$with_rocm: no $version_h m4_normalize(
+      [there; name the folder of a ROCm that has HIP's headers])])])
+  iris_save_CPPFLAGS=$CPPFLAGS CPPFLAGS="$CPPFLAGS $HIP_CPPFLAGS"
+  AC_COMPUTE_INT([hip_major], [HIP_VERSION_MAJOR], [[#include <hip/hip_version.h>]], [hip_major=])
+  AC_COMPUTE_INT([hip_minor], [HIP_VERSION_MINOR], [[#include <hip/hip_version.h>]], [hip_minor=])
+  CPPFLAGS=$iris_save_CPPFLAGS
+  hipcc_version=`$HIPCC --version 2>/dev/null | sed -n 's/^HIP version: *\(@<:@0-9@:>@*\.@<:@0-9@:>@*\).*/\1/p'`
+  AS_CASE([$hipcc_version:$hip_major], [:*|*:], [],
+    [$hip_major.$hip_minor:*], [],
+    [AC_MSG_ERROR([the headers are of HIP $hip_major.$hip_minor, but $HIPCC is of m4_normalize(
+      [$hipcc_version; name the folder of one ROCm with --with-rocm or ROCM_PATH])])])
+  echo 'void f(void) {}' >conftest.hip
+  for arch in `echo "${with_gpu_arch:-gfx90a,gfx942,gfx950}" | tr , ' '`; do
+    AS_IF([$HIPCC --genco --offload-arch=$arch -o conftest.co conftest.hip 2>conftest.why],
+      [IRIS_GPU_ARCHS=${IRIS_GPU_ARCHS:+$IRIS_GPU_ARCHS,}$arch],
+      [test -n "$with_gpu_arch"], [IRIS_GPU_ARCHS= && break])
+  done
+  why=`tail -n 1 conftest.why`
+  AS_IF([test -z "$IRIS_GPU_ARCHS"],
+    [AC_MSG_ERROR([$HIPCC does not compile for ${with_gpu_arch:-gfx90a, gfx942 or gfx950}: m4_normalize(
+      [$why. Name GPUs that it knows with --with-gpu-arch, or
+       another ROCm with --with-rocm])])])
 ])

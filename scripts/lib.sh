@@ -113,23 +113,30 @@ mpi_environment() {
     export OMPI_MCA_rmaps_base_oversubscribe=1
 }
 
-# How many GPUs there are, and of which kind: $gpus, $platform. (A GPU that hangs
+# How many GPUs there are, of which kind, and what configure needs for them:
+# $gpus, $platform, $gpu_options. (A GPU that hangs
 # may hold up whoever asks.) Tests say that
 # there are $IRIS_TEST_FAKE_GPUS of the fake runtime.
 # shellcheck disable=SC2034 # for the scripts that call it
 find_gpus() {
     platform=fake
+    gpu_options="--with-backend=hip --with-hip-platform=fake"
     gpus=${IRIS_TEST_FAKE_GPUS:-0}
     if [ "$gpus" != 0 ]; then
         export FAKEHIP_DEVICES=$gpus
         return
     fi
+    # ROCm's programs, wherever it is.
+    [ -z "${ROCM_PATH-}" ] || PATH=$ROCM_PATH/bin:$PATH
     platform=nvidia
     gpus=$(timeout -k 5 60 nvidia-smi -L 2>/dev/null | grep -c '^GPU')
     if [ "$gpus" = 0 ]; then
         platform=amd
         gpus=$(timeout -k 5 60 rocminfo 2>/dev/null | grep -c 'Name: *gfx')
     fi
+    gpu_options="--with-backend=hip --with-hip-platform=$platform"
+    [ $platform != amd ] || [ -z "${ROCM_PATH-}" ] ||
+        gpu_options="$gpu_options --with-rocm=$ROCM_PATH"
 }
 
 # Where what is for GPUs is built, and its logs: $build, $logs.

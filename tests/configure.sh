@@ -10,8 +10,14 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failed=0
 
+# What the runs before found out is taken over, but for what is tried here.
+configure() { # ARGUMENT...
+    [ ! -e cache ] || sed -i '/^ac_cv_\(env_\|path_[HMN]\|header_\(hip\|Random\)\|have_decl_hip\)/d' cache
+    "$here/../configure" -q --cache-file=cache "$@"
+}
+
 refuses() { # ARGUMENT TEXT [VARIABLE=VALUE...]
-    if (cd "$folder" && "$here/../configure" -q "$1" "${@:3}") \
+    if (cd "$folder" && configure "$1" "${@:3}") \
         >"$folder/out" 2>&1; then
         echo "FAILED: configure $1 succeeded"
         failed=1
@@ -29,6 +35,57 @@ for backend in hip all; do
     refuses --with-backend=$backend "hipcc (AMD) or nvcc (NVIDIA)" \
         ac_cv_path_HIPCC= ac_cv_path_NVCC=
 done
+# A ROCm in a folder of its own, whose hipcc knows some GPUs.
+rocm() { # FOLDER VERSION-OF-HEADERS VERSION-OF-HIPCC GPU...
+    mkdir -p "$folder/$1/include/hip" "$folder/$1/bin" "$folder/$1/lib"
+    printf '#define HIP_VERSION_MAJOR %d\n#define HIP_VERSION_MINOR %d\n' \
+        "${2%.*}" "${2#*.}" >"$folder/$1/include/hip/hip_version.h"
+    echo 'typedef int hipDeviceAttribute_t;' \
+        >"$folder/$1/include/hip/hip_runtime_api.h"
+    cat >"$folder/$1/bin/hipcc" <<END
+#!/bin/sh
+[ "\$*" != --version ] || { echo "HIP version: $3.123-0" && exit 0; }
+for word; do
+    case " ${*:4} " in
+    *" \${word#--offload-arch=} "*) exit 0 ;;
+    esac
+done
+echo "error: unknown GPU" >&2
+exit 1
+END
+    chmod +x "$folder/$1/bin/hipcc"
+}
+
+accepts() { # TEXT VARIABLE=VALUE... ARGUMENT...
+    if (cd "$folder" && unset ROCM_PATH && export "${2?}" && configure \
+        --with-backend=hip --with-hip-platform=amd "${@:3}") \
+        >"$folder/out" 2>&1 && grep -q -- "$1" "$folder/config.h"; then
+        echo "passed: configure with ${2%%=*} ${*:3}"
+    else
+        echo "FAILED: configure ${*:2} has no \"$1\":"
+        tail -n 5 "$folder/out"
+        failed=1
+    fi
+}
+
+rocm rocm-7.2 7.2 7.2 gfx942 gfx950
+rocm mixed 5.2 7.2 gfx942
+rocm blind 7.2 7.2 gfx1201
+export HIPCC="" NVCC=""
+amd="--with-hip-platform=amd"
+accepts "amd: gfx942,gfx950, $folder/rocm-7.2/bin/hipcc" \
+    ROCM_PATH="$folder/rocm-7.2"
+accepts "amd: gfx942, $folder/rocm-7.2/bin/hipcc" PATH="$folder/rocm-7.2/bin:$PATH" \
+    --with-gpu-arch=gfx942
+refuses --with-backend=hip "headers are of HIP 5.2, but $folder/mixed/bin/hipcc is of 7.2" \
+    $amd --with-rocm="$folder/mixed"
+refuses --with-backend=hip "does not compile for gfx90a, gfx942 or gfx950: error: unknown GPU" \
+    $amd --with-rocm="$folder/blind"
+refuses --with-backend=hip "does not compile for gfx942,gfx90a" \
+    $amd --with-rocm="$folder/rocm-7.2" --with-gpu-arch=gfx942,gfx90a
+refuses --with-backend=hip "ROCM_PATH=/nowhere: no include/hip/hip_version.h" \
+    $amd ROCM_PATH=/nowhere HIPCC="$folder/rocm-7.2/bin/hipcc"
+unset HIPCC NVCC
 refuses --with-backend=cuda "sim, hip, all"
 refuses --with-mpi=/nowhere "/nowhere"
 refuses --with-random123=/nowhere "/nowhere"

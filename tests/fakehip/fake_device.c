@@ -401,33 +401,6 @@ FAKE_EXPORT hipError_t hipDeviceGetByPCIBusId(int *device_p, const char *text)
     return hipSuccess;
 }
 
-FAKE_EXPORT hipError_t hipDeviceGetAttribute(int *value_p,
-                                             hipDeviceAttribute_t which,
-                                             int device)
-{
-    hipError_t error = enter_for(__func__, device);
-
-    if (error != hipSuccess) {
-        return fake_leave(error);
-    }
-    switch ((int)which) {
-    case hipDeviceAttributeMultiprocessorCount:
-        *value_p = (int)fake_setting("FAKEHIP_CUS", 4);
-        return hipSuccess;
-    case hipDeviceAttributeWarpSize:
-        *value_p = 64;
-        return hipSuccess;
-    case hipDeviceAttributeComputeCapabilityMajor:
-        *value_p = 9;
-        return hipSuccess;
-    case hipDeviceAttributeComputeCapabilityMinor:
-        *value_p = fake_setting("FAKEHIP_MI200", 0) != 0 ? 0 : 4;
-        return hipSuccess;
-    default:
-        return fake_leave(hipErrorInvalidValue);
-    }
-}
-
 /* ---- Peers ---- */
 
 /* Whether a list of pairs in the environment has this one; "0>1" is from the

@@ -35,6 +35,35 @@ struct ihipModule_t {
     int device;
 };
 
+/* Every device has the same. */
+FAKE_EXPORT hipError_t hipDeviceGetAttribute(int *value_p,
+                                             hipDeviceAttribute_t which,
+                                             int device)
+{
+    hipError_t error = fake_enter(__func__);
+
+    (void)device;
+    if (error != hipSuccess) {
+        return fake_leave(error);
+    }
+    switch ((int)which) {
+    case hipDeviceAttributeMultiprocessorCount:
+        *value_p = (int)fake_setting("FAKEHIP_CUS", 4);
+        return hipSuccess;
+    case hipDeviceAttributeWarpSize:
+        *value_p = 64;
+        return hipSuccess;
+    case hipDeviceAttributeComputeCapabilityMajor:
+        *value_p = 9;
+        return hipSuccess;
+    case hipDeviceAttributeComputeCapabilityMinor:
+        *value_p = fake_setting("FAKEHIP_MI200", 0) != 0 ? 0 : 4;
+        return hipSuccess;
+    default:
+        return fake_leave(hipErrorInvalidValue);
+    }
+}
+
 /* 100 MHz, as MI300's, or the 25 of MI200. */
 static uint64_t ticks(void)
 {
