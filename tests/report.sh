@@ -48,6 +48,15 @@ echo "planted-user@planted-host.example.org:/home/someone/x 10.20.30.40 fe80::1:
     "00:11:22:aa:bb:cc Serial Number: 4711abc GPU-0123456789abcdef planted_host" \
     "planted-user" >"$tmp/logs/planted.log"
 
+# A machine's files.
+mkdir -p "$tmp/sys/amdgpu/parameters" "$tmp/nodes/4/io_links/0" "$tmp/proc/77/fd"
+echo 1 >"$tmp/sys/amdgpu/parameters/noretry"
+printf '%s\n' "type 11" "node_from 4" "node_to 5" "weight 15" "min_bandwidth 50000" \
+    "max_bandwidth 64000" "flags 1" >"$tmp/nodes/4/io_links/0/properties"
+ln -s /dev/kfd "$tmp/proc/77/fd/3"
+echo trainer >"$tmp/proc/77/comm"
+export IRIS_TEST_MODULES=$tmp/sys IRIS_TEST_TOPOLOGY=$tmp/nodes IRIS_TEST_PROCESSES=$tmp/proc
+
 # A kernel's launch that never returns, in the suite and in the probe.
 export IRIS_TEST_LIMIT=1
 FAKEHIP_FAIL=hipModuleLaunchKernel:1:hang runs 1 bench
@@ -77,6 +86,11 @@ done
 ! command -v gdb >/dev/null ||
     has logs/bench.stacks 'hipModuleLaunchKernel|injected|ptrace'
 has rerun/probe.txt '^all-threads-vmem .* hung '
+has driver.txt '^amdgpu/parameters/noretry = 1$'
+has driver.txt '^ +1 trainer$'
+has topology.txt '^4 > 5: type 11, weight 15, 50000 to 64000 MB/s, flags 1, sdma $'
+has machine.txt '^descriptors of this shell: [0-9]+, limit ([0-9]+|unlimited), at most '
+has machine.txt '^/proc/sys/fs/file-nr: [0-9]'
 has environment.txt '^HIP_PLANTED=HOST$'
 has logs/planted.log '^USER@HOST:/home/USER/x ADDRESS ADDRESS ADDRESS Serial Number: SERIAL'
 lacks 'planted-|4711abc|someone|10\.20\.30|0123456789abcdef|OTHER='
