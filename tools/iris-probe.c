@@ -290,13 +290,14 @@ static iris_status_t do_check(struct probe *probe,
     return status;
 }
 
-/* All ranks at once, where that is no pair. */
+/* All ranks at once. */
 static iris_status_t do_all(struct probe *probe,
                             const struct probe_check *check, int64_t *step)
 {
     bool hung;
 
-    if (probe->args.num_ranks == 2 || (*step)++ < probe->options.from) {
+    if ((probe->args.num_ranks == 2 && check->members == PROBE_OF_MORE) ||
+        (*step)++ < probe->options.from) {
         return IRIS_OK;
     }
     choose(probe, 0, -1);
@@ -326,8 +327,9 @@ static int rank_main(iris_t *iris, void *arg)
     }
     for (const struct probe_check *check = probe_checks;
          check->name != NULL && status == IRIS_OK; check++) {
-        status = check->of_all ? do_all(&probe, check, &step)
-                               : do_check(&probe, check, &step);
+        status = check->members == PROBE_OF_PAIRS
+                     ? do_check(&probe, check, &step)
+                     : do_all(&probe, check, &step);
     }
     iris_stream_destroy(iris, probe.stream);
     return (int)status;

@@ -8,7 +8,7 @@ iris_top_LDADD = libirisi.la
 # For scripts/gpu-test, from the build folder: not installed.
 noinst_PROGRAMS += iris-probe
 iris_probe_SOURCES = %D%/iris-probe.c %D%/probe.h %D%/probe_checks.c \
-	%D%/probe_kernels.h %D%/probe_rate.c
+	%D%/probe_kernels.h %D%/probe_library.c %D%/probe_rate.c
 iris_probe_LDADD = libiris.la
 EXTRA_DIST += %D%/probe.awk
 bin_PROGRAMS += iris-trace

@@ -56,7 +56,11 @@ struct probe {
  * to say; else it is as it was. */
 struct probe_check {
     const char *name;
-    bool of_all;
+    enum {
+        PROBE_OF_PAIRS,
+        PROBE_OF_MORE, /* all ranks, where they are no pair */
+        PROBE_OF_ALL   /* all ranks */
+    } members;
     iris_status_t (*run)(struct probe *probe, struct probe_found *found_p);
     iris_status_t (*verify)(struct probe *probe, struct probe_found *found_p);
 };
@@ -72,6 +76,10 @@ iris_status_t probe_launch(struct probe *probe,
 /* Reads what the kernels of this rank found wrong. */
 iris_status_t probe_read_board(struct probe *probe,
                                struct probe_found *found_p);
+
+/* The library's collectives by each variant, a graph of one, a tensor. */
+iris_status_t probe_library_run(struct probe *probe,
+                                struct probe_found *found_p);
 
 /* How fast one rank's kernels of 1, 4, 16 ... workgroups write to the other,
  * and how fast the other's memory is written by a copy on a stream. */

@@ -224,12 +224,13 @@ static iris_status_t verify_copy(struct probe *probe,
 }
 
 const struct probe_check probe_checks[] = {
-    {"context", false, run_context, NULL},
-    {"flag", false, run_flag, NULL},
-    {"data", false, run_data, NULL},
-    {"atomics", false, run_atomics, verify_atomics},
-    {"atomics", true, run_atomics, verify_atomics},
-    {"copy", false, run_copy, verify_copy},
-    {"bandwidth", false, probe_rate_run, probe_rate_verify},
-    {NULL, false, NULL, NULL},
+    {"context", PROBE_OF_PAIRS, run_context, NULL},
+    {"flag", PROBE_OF_PAIRS, run_flag, NULL},
+    {"data", PROBE_OF_PAIRS, run_data, NULL},
+    {"atomics", PROBE_OF_PAIRS, run_atomics, verify_atomics},
+    {"atomics", PROBE_OF_MORE, run_atomics, verify_atomics},
+    {"copy", PROBE_OF_PAIRS, run_copy, verify_copy},
+    {"library", PROBE_OF_ALL, probe_library_run, NULL},
+    {"bandwidth", PROBE_OF_PAIRS, probe_rate_run, probe_rate_verify},
+    {NULL, PROBE_OF_PAIRS, NULL, NULL},
 };
