@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Tracing: what kernels and the host do, with times, as a file that Perfetto
- * and iris-trace(1) open. docs/tracing.md is the guide.
+ * and iris-trace(1) open. docs/tracing.md is the guide. IRIS_TRACE=trace.json
+ * in the environment does it for any program.
  */
 #ifndef IRIS_TRACE_H
 #define IRIS_TRACE_H
@@ -30,7 +31,8 @@ enum iris_trace_event {
 /** Records from now on: operations of kernels, up to `max_events` of them in
  *  memory of the symmetric heap (80 bytes each), and half as many calls of the
  *  host, at least 4096. When there is no more space, events are counted and
- *  dropped; what has been recorded stays. Kernels on the CPU are always
+ *  dropped; what has been recorded stays. On the CPU a lane loop's accesses of
+ *  contiguous elements are one operation. Kernels on the CPU are always
  *  recorded; those on a GPU if they were compiled by `iriscc --trace`, or with
  *  IRIS_TRACE defined as 1. Kernels that run already are not.
  *

@@ -24,9 +24,11 @@ static void count(struct iris_hooks *hooks,
 iris_status_t iris_i_hooks_add(struct iris_hooks *hooks,
                                const struct iris_observer *observer)
 {
-    for (size_t i = 0; i < IRIS_MAX_OBSERVERS; i++) {
+    for (unsigned i = 0; i < IRIS_MAX_OBSERVERS; i++) {
         const struct iris_observer *none = NULL;
+        unsigned slots = i; /* if so many were looked at, one more is */
 
+        atomic_compare_exchange_strong(&hooks->num_slots, &slots, i + 1);
         if (atomic_compare_exchange_strong(&hooks->observers[i], &none,
                                            observer)) {
             count(hooks, observer, 1);
@@ -54,9 +56,10 @@ void iris_i_hooks_remove(struct iris_hooks *hooks,
 iris_status_t iris_i_hooks_device(struct iris_hooks *hooks,
                                   const struct iris_cpu_event *event)
 {
+    unsigned num_slots = atomic_load(&hooks->num_slots);
     iris_status_t status = IRIS_OK;
 
-    for (size_t i = 0; i < IRIS_MAX_OBSERVERS; i++) {
+    for (unsigned i = 0; i < num_slots; i++) {
         const struct iris_observer *observer =
             atomic_load(&hooks->observers[i]);
 
@@ -79,10 +82,12 @@ static uint64_t next_id(struct iris_hooks *hooks,
 
 void iris_i_hooks_host(struct iris_hooks *hooks, struct iris_host_event *event)
 {
+    unsigned num_slots = atomic_load(&hooks->num_slots);
+
     if (event->id == 0) {
         event->id = next_id(hooks, event);
     }
-    for (size_t i = 0; i < IRIS_MAX_OBSERVERS; i++) {
+    for (unsigned i = 0; i < num_slots; i++) {
         const struct iris_observer *observer =
             atomic_load(&hooks->observers[i]);
 

@@ -79,6 +79,7 @@ struct iris_observer {
 struct iris_hooks {
     atomic_uint num_device; /* observers that have such a function */
     atomic_uint num_host;
+    atomic_uint num_slots; /* behind these there has never been one */
     const struct iris_observer *_Atomic observers[IRIS_MAX_OBSERVERS];
     /* What is written is on cache lines of its own: the program's threads count
      * calls, those that run kernels count runs, and all read what is above. */
