@@ -50,16 +50,20 @@ IRIS_DEVICE iris_d_amo_t iris_d_amo_of(enum iris_op op, enum iris_d_kind kind,
 
 /* A kernel's own spin loop polls over and over; every 64th poll is treated as a
  * wait that has polled that often. */
-IRIS_DEVICE void iris_d_maybe_spinning(iris_dev_t dev)
+IRIS_DEVICE void iris_d_maybe_spinning(iris_dev_t dev, const void *place,
+                                       size_t bytes)
 {
 #if IRIS_ON_CPU
     if (dev.cpu != NULL && IRIS_UNLIKELY((++dev.cpu->spins & 63u) == 0)) {
         dev.cpu->polls += 63;
+        dev.cpu->spin_address = place;
+        dev.cpu->spin_bytes = (unsigned)bytes;
         iris_cpu_poll(dev.cpu);
+        dev.cpu->spin_address = NULL;
     }
     IRIS_D_PAUSED();
 #else
-    (void)dev;
+    (void)dev, (void)place, (void)bytes;
 #endif
 }
 
@@ -91,7 +95,7 @@ IRIS_DEVICE void *iris_d_amo_begin(iris_dev_t *dev, const void *ptr,
     void *place = iris_d_translate(*dev, ptr, how.rank);
 
     if (iris_d_may_spin(how)) {
-        iris_d_maybe_spinning(*dev);
+        iris_d_maybe_spinning(*dev, place, iris_d_kind_bytes(how.kind));
     }
     (void)value;
     IRIS_D_HOOK(

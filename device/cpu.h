@@ -70,6 +70,11 @@ struct iris_cpu_wg {
     iris_cmp_t wait_cmp;
     int64_t wait_value;
     int64_t wait_seen;
+    int wait_unsigned;        /* both are unsigned */
+    unsigned wait_bytes;      /* of the word */
+    const void *spin_address; /* while a spin loop polls: what it repeats
+                               * operations on; NULL: not known */
+    unsigned spin_bytes;
 };
 
 /* The calling thread's workgroup, or NULL outside a kernel. */

@@ -93,7 +93,7 @@ IRIS_DEVICE void iris_d_wait_hook(iris_dev_t *dev, const void *ptr,
         iris_d_ordered(iris_d_reads(IRIS_OP_WAIT, dev->rank, bytes),
                        iris_d_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM));
 
-    iris_d_maybe_spinning(*dev);
+    iris_d_maybe_spinning(*dev, ptr, bytes);
     access.cmp = condition.cmp;
     (void)ptr, (void)access;
     IRIS_D_HOOK(iris_d_suspect(*dev, ptr, dev->rank, bytes),
@@ -218,6 +218,8 @@ IRIS_DEVICE iris_d_waiting_t iris_d_wait_begin(iris_dev_t dev, const void *ptr,
         dev.cpu->wait_op = condition.op;
         dev.cpu->wait_cmp = condition.cmp;
         dev.cpu->wait_value = iris_d_reported(condition.kind, condition.value);
+        dev.cpu->wait_unsigned = !iris_d_less(condition.kind, ~(uint64_t)0, 0);
+        dev.cpu->wait_bytes = (unsigned)iris_d_kind_bytes(condition.kind);
     }
 #endif
 #if IRIS_D_WATCHED

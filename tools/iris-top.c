@@ -25,11 +25,16 @@ static void usage(FILE *file)
         file,
         "usage: iris-top [option]... [JOB|PID]\n"
         "Shows what the ranks of a job do and wait for, and the likely cause\n"
-        "if it hangs. PID is the process of any rank that has not ended; JOB\n"
-        "its IRIS_JOB_ID, or PID.N for the Nth job of process PID. Without\n"
-        "either: the jobs of this user. Works on stopped ranks, and shows\n"
-        "killed ones as the others have them. Changes nothing.\n\n"
+        "if it hangs. PID is the process of any rank that has not ended, or "
+        "one\n"
+        "that started it, such as mpirun; JOB its IRIS_JOB_ID, or PID.N for "
+        "the\n"
+        "Nth job of process PID. Without either: the jobs of this user. Works\n"
+        "on stopped ranks, and shows killed ones as the others have them.\n"
+        "Changes nothing.\n\n"
         "  -j, --json      the report as JSON\n"
+        "  -c, --calls     the last 1,024 host calls of each rank, dead or "
+        "not\n"
         "  -l, --live      a table that follows the job, until it ends\n"
         "  -V, --version   the version\n"
         "  -h, --help      this text\n\n"
@@ -48,10 +53,11 @@ static int is_number(const char *text)
 static int fail_process(int pid)
 {
     if (errno == ENOENT) {
-        fprintf(stderr,
-                "iris-top: process %d has no Iris job; pass the process of a "
-                "rank, between iris_init and iris_finalize\n",
-                pid);
+        fprintf(
+            stderr,
+            "iris-top: process %d has no Iris job, and has started none; "
+            "pass the process of a rank, between iris_init and iris_finalize\n",
+            pid);
     } else {
         fprintf(stderr, "iris-top: process %d: %s%s\n", pid, strerror(errno),
                 errno == ESRCH ? "; for a rank that ended pass another one's"
@@ -68,11 +74,16 @@ static int open_job(const char *name)
     int fd;
 
     if (is_number(name)) {
+        int why;
+
         fd = iris_i_report_open(atoi(name), 0);
+        why = errno;
+        fd = fd < 0 && why != ESRCH ? top_find_below(atoi(name)) : fd;
         if (fd >= 0) {
             return fd;
         }
-        if (errno != ESRCH) {
+        if (why != ESRCH) {
+            errno = why;
             return fail_process(atoi(name));
         }
     }
@@ -111,18 +122,19 @@ static int print_report(int fd, int json)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'},
-        {"live", no_argument, NULL, 'l'},
-        {"version", no_argument, NULL, 'V'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"json", no_argument, NULL, 'j'}, {"calls", no_argument, NULL, 'c'},
+        {"live", no_argument, NULL, 'l'}, {"version", no_argument, NULL, 'V'},
+        {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0},
     };
-    int option, json = 0, live = 0, fd, status;
+    int option, json = 0, live = 0, calls = 0, fd, status;
 
-    while ((option = getopt_long(argc, argv, "jlVh", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "jclVh", options, NULL)) != -1) {
         switch (option) {
         case 'j':
             json = 1;
+            break;
+        case 'c':
+            calls = 1;
             break;
         case 'l':
             live = 1;
@@ -138,8 +150,8 @@ int main(int argc, char **argv)
             return 2;
         }
     }
-    if (optind + 1 < argc || (json && live) ||
-        (optind == argc && (json || live))) {
+    if (optind + 1 < argc || json + live + calls > 1 ||
+        (optind == argc && (json || live || calls))) {
         usage(stderr);
         return 2;
     }
@@ -150,7 +162,9 @@ int main(int argc, char **argv)
     if (fd < 0) {
         return 1;
     }
-    status = live ? top_live(fd) : print_report(fd, json);
+    status = live    ? top_live(fd)
+             : calls ? top_calls(fd)
+                     : print_report(fd, json);
     close(fd);
     return status;
 }

@@ -3,7 +3,8 @@ bin_PROGRAMS += iris-info iris-top
 iris_info_SOURCES = %D%/info.h %D%/info_check.c %D%/info_check.h \
 	%D%/info_gather.c %D%/info_json.c %D%/info_text.c %D%/iris-info.c %D%/json.c %D%/json.h
 iris_info_LDADD = libirisi.la
-iris_top_SOURCES = %D%/iris-top.c %D%/top.h %D%/top_jobs.c %D%/top_live.c
+iris_top_SOURCES = %D%/iris-top.c %D%/top.h %D%/top_calls.c \
+	%D%/top_jobs.c %D%/top_live.c
 iris_top_LDADD = libirisi.la
 # For scripts/gpu-test, from the build folder: not installed.
 noinst_PROGRAMS += iris-probe

@@ -14,6 +14,13 @@ int top_list(void);
  * none. */
 int top_find_job(const char *name);
 
+/* The first job of a process that this one has started, itself or by others:
+ * mpirun, or a program that spawned its ranks. -1. */
+int top_find_below(int pid);
+
+/* Prints the calls that the records of all ranks have. */
+int top_calls(int fd);
+
 /* Prints a table again and again, until all ranks have ended or left. */
 int top_live(int fd);
 

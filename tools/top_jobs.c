@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #define JOBS 256
+/* Processes between a rank and who has started it all. */
+#define DEPTH 64
 
 /* Jobs that were visited: each is found in every one of its processes. */
 struct visit {
@@ -133,4 +135,58 @@ int top_find_job(const char *name)
 
     visit_all(&visit);
     return visit.fd;
+}
+
+/* ---- Processes below another one ---- */
+
+/* A process, from its line in /proc; 0: it is gone. */
+static int parent_of(int pid)
+{
+    char path[64], text[1024];
+    const char *rest;
+    size_t length;
+    int parent = 0;
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    file = fopen(path, "re");
+    if (file == NULL) {
+        return 0;
+    }
+    length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[length] = '\0';
+    rest = strrchr(text, ')'); /* a name may have any character */
+    return rest != NULL && sscanf(rest, ") %*c %d", &parent) == 1 ? parent : 0;
+}
+
+/* Whether it is below `pid`; parents may change, but for so many steps. */
+static int is_below(int process, int pid)
+{
+    for (int i = 0; i < DEPTH && process > 1; i++) {
+        process = parent_of(process);
+        if (process == pid) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int top_find_below(int pid)
+{
+    struct dirent *entry;
+    DIR *folder = opendir("/proc");
+    int fd = -1;
+
+    while (folder != NULL && fd < 0 && (entry = readdir(folder)) != NULL) {
+        int process = atoi(entry->d_name);
+
+        if (process > 0 && is_below(process, pid)) {
+            fd = iris_i_report_open(process, 0);
+        }
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return fd;
 }

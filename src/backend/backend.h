@@ -132,7 +132,9 @@ struct iris_wait_note {
     uint32_t done;
     int own;             /* the kernel is the library's */
     int op;              /* enum iris_op; 0: repeats atomic operations */
-    const void *address; /* this rank's, of the word; NULL: not known */
+    const void *address; /* as this rank has it, of the word; NULL: not known */
+    uint32_t bytes;      /* of the word */
+    int is_unsigned;     /* value and seen are */
     iris_cmp_t cmp;
     int64_t value;
     int64_t seen;

@@ -56,6 +56,37 @@ struct iris_cpu_wg *iris_cpu_self(void)
     return current != NULL ? &current->cpu : NULL;
 }
 
+/* A word that a spin loop works on; it may be any rank's. */
+static int64_t read_spun(const struct iris_cpu_wg *cpu)
+{
+    const void *at = cpu->spin_address;
+
+    if (at == NULL || (cpu->spin_bytes != 4 && cpu->spin_bytes != 8)) {
+        return 0;
+    }
+    return cpu->spin_bytes == 8
+               ? atomic_load_explicit((const _Atomic int64_t *)at,
+                                      memory_order_relaxed)
+               : (int64_t)atomic_load_explicit((const _Atomic int32_t *)at,
+                                               memory_order_relaxed);
+}
+
+/* What the workgroup waits for, or if it does not wait, repeats operations on.
+ */
+static void take_word(struct iris_wait_note *note,
+                      const struct iris_cpu_wg *cpu)
+{
+    int waits = cpu->wait_address != NULL;
+
+    note->op = waits ? (int)cpu->wait_op : 0;
+    note->address = waits ? cpu->wait_address : cpu->spin_address;
+    note->bytes = waits ? cpu->wait_bytes : cpu->spin_bytes;
+    note->is_unsigned = cpu->wait_unsigned;
+    note->cmp = cpu->wait_cmp;
+    note->value = cpu->wait_value;
+    note->seen = waits ? cpu->wait_seen : read_spun(cpu);
+}
+
 /* Puts the wait under way into the flight record. Nothing says that a wait is
  * over: readers see that its time stands still. */
 static void note_wait(struct workgroup *self, int64_t now, int ended)
@@ -65,15 +96,12 @@ static void note_wait(struct workgroup *self, int64_t now, int ended)
     const struct iris_cpu_wg *cpu = &self->cpu;
 
     if (note->begin_ns != self->wait_begin_ns ||
-        note->address != cpu->wait_address || note->value != cpu->wait_value) {
+        (cpu->wait_address != NULL && (note->address != cpu->wait_address ||
+                                       note->value != cpu->wait_value))) {
         note->is_known = 0;
     }
     note->ended = ended;
-    note->address = cpu->wait_address;
-    note->op = cpu->wait_address == NULL ? 0 : (int)cpu->wait_op;
-    note->cmp = cpu->wait_cmp;
-    note->value = cpu->wait_value;
-    note->seen = cpu->wait_seen;
+    take_word(note, cpu);
     note->begin_ns = self->wait_begin_ns == 0 ? now : self->wait_begin_ns;
     note->now_ns = now;
     if (!ended || note->begun == 0) {

@@ -126,6 +126,8 @@ static iris_status_t take(iris_t *iris, struct iris_ccl *ccl,
                            workspace->group->members.count, ccl->bytes);
     }
     workspace->device = (void *)(ccl->memory + workspace->offset);
+    iris_i_group_set_workspace(iris, workspace->group, workspace->device,
+                               (size_t)space->bytes);
     status = fill(iris, workspace->device, (size_t)space->bytes);
     if (status != IRIS_OK) {
         (void)iris_i_alloc_give(ccl->alloc, workspace->offset);

@@ -52,28 +52,57 @@ static int find_late(const struct iris_group *group, const void *word)
                : -1;
 }
 
-int iris_i_group_expected(iris_t *iris, const void *word)
+static int note(const struct iris_group *group, const void *word,
+                struct iris_record_wait *wait)
+{
+    int late = find_late(group, word);
+
+    if (late < 0 &&
+        (uintptr_t)word - group->workspace >= group->workspace_bytes) {
+        return 0;
+    }
+    if (late >= 0) {
+        wait->kind = IRIS_WAIT_BARRIER;
+        wait->num_expected = 1;
+        wait->expected[0] = (int16_t)late;
+    }
+    wait->group = group->members.place;
+    iris_i_record_members(wait, group->ranks, group->members.count);
+    return 1;
+}
+
+void iris_i_group_note(iris_t *iris, const void *word,
+                       struct iris_record_wait *wait)
 {
     const struct iris_group *group = iris->world;
-    int late;
+    int found;
 
     pthread_mutex_lock(&iris->groups_lock);
-    late = find_late(group, word);
-    for (group = iris->groups; group != NULL && late < 0; group = group->next) {
-        late = find_late(group, word);
+    found = note(group, word, wait);
+    for (group = iris->groups; group != NULL && !found; group = group->next) {
+        found = note(group, word, wait);
     }
     pthread_mutex_unlock(&iris->groups_lock);
-    return late;
+}
+
+void iris_i_group_set_workspace(iris_t *iris, struct iris_group *group,
+                                const void *memory, size_t bytes)
+{
+    pthread_mutex_lock(&iris->groups_lock);
+    group->workspace = (uintptr_t)memory;
+    group->workspace_bytes = bytes;
+    pthread_mutex_unlock(&iris->groups_lock);
 }
 
 void iris_i_group_describe_late(void *core, const void *word, char *text,
                                 size_t bytes)
 {
-    int late = iris_i_group_expected(core, word);
+    struct iris_record_wait wait = {.num_expected = 0};
 
+    iris_i_group_note(core, word, &wait);
     text[0] = '\0';
-    if (late >= 0) {
-        snprintf(text, bytes, "rank %d has not come to it", late);
+    if (wait.num_expected > 0) {
+        snprintf(text, bytes, "rank %d has not come to it", wait.expected[0]);
     }
 }
 

@@ -10,6 +10,7 @@
 #include <iris/group.h>
 
 #include "control/agree.h"
+#include "control/record.h"
 
 struct iris_dev_group;
 struct iris_extension;
@@ -21,7 +22,9 @@ struct iris_group {
     int unreachable;             /* a member whose heap is not mapped here */
     struct iris_dev_group *device;
     struct iris_extension *ccl; /* of collectives; NULL: not used yet */
-    int ranks[];                /* in the job, in group order */
+    uintptr_t workspace;        /* of those, the latest made; under the lock */
+    size_t workspace_bytes;
+    int ranks[]; /* in the job, in group order */
 };
 
 /* Makes the group of all ranks, which lives as long as the context; its device
@@ -65,7 +68,13 @@ iris_status_t iris_i_group_broadcast(struct iris_group *group,
 void iris_i_group_describe_late(void *core, const void *word, char *text,
                                 size_t bytes);
 
-/* The rank whose arrival that word of this rank's heap is; -1: nobody's. */
-int iris_i_group_expected(iris_t *iris, const void *word);
+/* Notes the group that waits for that word of this rank's heap, in a barrier or
+ * in its workspace for collectives: and of a barrier whose arrival it is. */
+void iris_i_group_note(iris_t *iris, const void *word,
+                       struct iris_record_wait *wait);
+
+/* Where this rank's words of the group's collectives are. */
+void iris_i_group_set_workspace(iris_t *iris, struct iris_group *group,
+                                const void *memory, size_t bytes);
 
 #endif /* IRIS_SRC_CONTEXT_GROUP_H */

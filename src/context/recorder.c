@@ -90,6 +90,8 @@ void iris_i_recorder_failed(iris_t *iris, iris_status_t status)
 {
     if (status == IRIS_ERR_TIMEOUT || status == IRIS_ERR_PEER_LOST) {
         iris_i_report_incident(iris->control, iris->settings->report.text);
+    } else if (status == IRIS_ERR_MISMATCH) {
+        iris_i_report_mismatch(iris->control, iris->settings->report.text);
     }
 }
 
@@ -109,6 +111,12 @@ static void begin_call(const iris_t *iris, struct iris_record *record,
         .grid = event->grid,
     };
 
+    if (event->op == IRIS_HOST_COLLECTIVE || event->op == IRIS_HOST_BARRIER) {
+        call.value = event->group == NULL
+                         ? 0
+                         : (uint64_t)((const struct iris_group *)event->group)
+                               ->members.place;
+    }
     copy_name(call.kernel, event->kernel);
     iris_i_record_begin(record, &call);
 }
@@ -179,57 +187,114 @@ static void observe(void *self, const struct iris_host_event *event)
 
 /* ---- Waits in kernels ---- */
 
-/* A peer's word at the same offset that would do: a sign that it was written
- * there instead. Only where the host can read heaps, and words of 8 bytes. */
-static int find_holder(const iris_t *iris, const struct iris_record_wait *wait)
+/* A word of 4 or 8 bytes, as it is reported. */
+static int64_t read_word(uintptr_t at, const struct iris_wait_note *note)
 {
-    uint64_t at = wait->offset - wait->alloc;
+    uint32_t small;
+
+    if (note->bytes == sizeof(uint64_t)) {
+        return atomic_load_explicit((const _Atomic int64_t *)at,
+                                    memory_order_relaxed);
+    }
+    small = atomic_load_explicit((const _Atomic uint32_t *)at,
+                                 memory_order_relaxed);
+    return note->is_unsigned ? (int64_t)small : (int32_t)small;
+}
+
+/* Peers whose word at the same offset would do. It may be their own signal, or
+ * one that went astray. Only where the host can read heaps. */
+static uint64_t find_holders(const iris_t *iris,
+                             const struct iris_wait_note *note,
+                             const struct iris_record_wait *wait)
+{
+    uint64_t at = wait->offset - wait->alloc, held = 0;
 
     if (iris->placement.type->is_gpu || wait->alloc_bytes == 0 ||
-        wait->offset % sizeof(uint64_t) != 0 ||
-        at + sizeof(uint64_t) > wait->alloc_bytes) {
-        return -1;
+        (note->bytes != 4 && note->bytes != 8) ||
+        wait->offset % note->bytes != 0 ||
+        at + note->bytes > wait->alloc_bytes) {
+        return 0;
     }
-    for (int rank = 0; rank < iris->log.num_ranks; rank++) {
-        const _Atomic int64_t *word;
+    for (int rank = 0; rank < iris->log.num_ranks && rank < 64; rank++) {
+        uint64_t base = (uint64_t)iris->heap.bases[rank];
 
-        if (rank == iris->log.rank || iris->heap.bases[rank] == 0) {
-            continue;
+        if (rank != iris->log.rank && base != 0 &&
+            iris_i_record_holds(
+                wait, read_word((uintptr_t)(base + wait->offset), note))) {
+            held |= (uint64_t)1 << rank;
         }
-        word = (const void *)(uintptr_t)((uint64_t)iris->heap.bases[rank] +
-                                         wait->offset);
-        if (iris_i_record_holds(
-                wait->cmp, atomic_load_explicit(word, memory_order_relaxed),
-                wait->value)) {
+    }
+    return held;
+}
+
+/* Whose heap the address is on; -1: nobody's. */
+static int owner_of(const iris_t *iris, const void *address)
+{
+    for (int rank = 0; address != NULL && iris->heap.bases != NULL &&
+                       rank < iris->log.num_ranks;
+         rank++) {
+        uint64_t base = (uint64_t)iris->heap.bases[rank];
+
+        if (base != 0 && (uintptr_t)address - base < iris->heap.region.bytes) {
             return rank;
         }
     }
     return -1;
 }
 
+/* Allocations are at the same place on every rank. */
+static void find_allocation(iris_t *iris, struct iris_record_wait *wait)
+{
+    char name[IRIS_NAME_BYTES + 4];
+    size_t start = 0, bytes = 0, length;
+
+    if (wait->offset < iris->heap.reserved_bytes ||
+        iris_i_alloc_find(iris->heap.alloc, wait->offset, &start, &bytes) !=
+            IRIS_OK) {
+        return;
+    }
+    wait->alloc = start;
+    wait->alloc_bytes = bytes;
+    iris_i_heap_describe(&iris->heap, start, name); /* in quotes */
+    length = strlen(name);
+    if (length > 3) {
+        memcpy(wait->word, name + 2, length - 3);
+    }
+}
+
 /* Where the word is, and whose arrival it may be. */
 static void find_word(iris_t *iris, const struct iris_wait_note *note,
                       struct iris_record_wait *wait)
 {
-    uint64_t offset = offset_of(iris, note->address, -1);
-    size_t start = 0, bytes = 0;
-    int expected;
-
-    wait->offset = offset;
     wait->kind = note->op == 0 ? IRIS_WAIT_SPIN : IRIS_WAIT_KERNEL;
-    if (note->address == NULL || offset == IRIS_RECORD_NOWHERE) {
+    wait->word_rank = offset_of(iris, note->address, -1) != IRIS_RECORD_NOWHERE
+                          ? iris->log.rank
+                          : owner_of(iris, note->address);
+    wait->offset = offset_of(iris, note->address, wait->word_rank);
+    if (note->address == NULL || wait->offset == IRIS_RECORD_NOWHERE) {
+        wait->offset = IRIS_RECORD_NOWHERE;
         return;
     }
-    expected = iris_i_group_expected(iris, note->address);
-    if (expected >= 0) {
-        wait->kind = IRIS_WAIT_BARRIER;
-        wait->num_expected = 1;
-        wait->expected[0] = (int16_t)expected;
-    } else if (offset >= iris->heap.reserved_bytes &&
-               iris_i_alloc_find(iris->heap.alloc, offset, &start, &bytes) ==
-                   IRIS_OK) {
-        wait->alloc = start;
-        wait->alloc_bytes = bytes;
+    if (note->op != 0) {
+        iris_i_group_note(iris, note->address, wait);
+    }
+    if (wait->group < 0) {
+        find_allocation(iris, wait);
+    }
+}
+
+/* A wait that is another than that of the last note; one that has changed. */
+static void follow(struct iris_wait_note *note)
+{
+    if (!note->is_known) {
+        note->is_known = 1;
+        note->first_seen = note->seen;
+        note->change_ns = 0;
+        note->last_seen = note->seen;
+    }
+    if (note->seen != note->last_seen) {
+        note->last_seen = note->seen;
+        note->change_ns = note->now_ns;
     }
 }
 
@@ -244,31 +309,23 @@ void iris_i_note_wait(void *core, struct iris_wait_note *note)
         .value = note->value,
         .seen = note->seen,
         .cmp = (int32_t)note->cmp,
+        .is_unsigned = note->is_unsigned,
         .workgroup = note->workgroup,
         .grid = note->grid,
         .begun = note->begun,
         .done = note->done,
         .own = note->own,
-        .held_on = -1,
+        .group = -1,
     };
 
-    if (!note->is_known) {
-        note->is_known = 1;
-        note->first_seen = note->seen;
-        note->change_ns = 0;
-        note->last_seen = note->seen;
-    }
-    if (note->seen != note->last_seen) {
-        note->last_seen = note->seen;
-        note->change_ns = note->now_ns;
-    }
+    follow(note);
     wait.first_seen = note->first_seen;
     wait.change_ns = note->change_ns;
     copy_name(wait.name, note->kernel);
     find_word(iris, note, &wait);
     if (wait.kind == IRIS_WAIT_KERNEL &&
         (note->ended || note->now_ns - note->begin_ns > OLD_NS)) {
-        wait.held_on = find_holder(iris, &wait);
+        wait.held = find_holders(iris, note, &wait);
     }
     note->slot = iris_i_record_wait(record_of(iris), note->slot, &wait);
 }
@@ -310,12 +367,14 @@ iris_status_t iris_i_recorder_open(iris_t *iris)
     record->num_cus = iris->device.num_cus;
     record->heap_bytes = iris->heap.region.bytes;
     iris_i_record_open(record, iris->log.rank, iris->settings->job_id.text);
+    iris_i_report_watch(iris->control, iris->settings->report.text);
     return iris_i_hooks_add(&iris->hooks, &iris->recorder);
 }
 
 void iris_i_recorder_close(iris_t *iris)
 {
     iris_i_hooks_remove(&iris->hooks, &iris->recorder);
+    iris_i_report_unwatch(iris->control);
 }
 
 void iris_i_recorder_clear(iris_t *iris)

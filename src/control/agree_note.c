@@ -38,10 +38,12 @@ int iris_i_agree_note(const struct iris_members *members, const char *call,
         .offset = IRIS_RECORD_NOWHERE,
         .value = members->place,
         .seen = (int64_t)members->seq,
-        .held_on = -1,
+        .word_rank = -1,
+        .group = members->place,
     };
 
     list_absent(members, &wait);
+    iris_i_record_members(&wait, members->ranks, members->count);
     snprintf(wait.name, sizeof wait.name, "%s", call);
     return iris_i_record_wait(members->control->record, slot, &wait);
 }

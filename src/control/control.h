@@ -156,6 +156,7 @@ struct iris_control {
                      * control plane's. -1: nothing */
     _Atomic uint64_t *reported; /* the rank that reports an incident, + 1 */
     _Atomic uint64_t *num_reports;
+    _Atomic int64_t *last_report_ns;
 };
 
 /* 1 if the rank is one of another process. NULL is fine: 0. */

@@ -320,6 +320,7 @@ static void open_record(struct shm_control *shm)
     shm->base.record = iris_i_segment_open_record(shm->segment, shm->base.rank);
     shm->base.reports_fd = shm->segment->fd;
     shm->base.reported = &header->reported;
+    shm->base.last_report_ns = &header->last_ns;
     shm->base.num_reports = &header->num_reports;
     if (shm->base.record == NULL) {
         iris_i_warning(shm->base.log,

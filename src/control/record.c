@@ -84,6 +84,7 @@ void iris_i_record_open(struct iris_record *record, int rank, const char *job)
 
     record->rank = rank;
     record->pid = (int32_t)getpid();
+    record->tid = (int32_t)gettid();
     record->start_ticks = iris_i_record_process(record->pid, &state);
     snprintf(record->job, sizeof record->job, "%s", job == NULL ? "" : job);
     atomic_store_explicit(&record->opened, 1, memory_order_release);
@@ -234,6 +235,15 @@ int iris_i_record_wait(struct iris_record *record, int slot,
     return slot;
 }
 
+void iris_i_record_members(struct iris_record_wait *wait, const int *ranks,
+                           int count)
+{
+    wait->num_members = (uint32_t)count;
+    for (int i = 0; i < count && i < IRIS_RECORD_EXPECTED; i++) {
+        wait->members[i] = (int16_t)ranks[i];
+    }
+}
+
 void iris_i_record_wait_over(struct iris_record *record, int slot, int ended)
 {
     if (record != NULL && slot >= 0) {
@@ -273,21 +283,27 @@ void iris_i_record_forget(struct iris_record *record)
     }
 }
 
-int iris_i_record_holds(int cmp, int64_t seen, int64_t value)
+int iris_i_record_holds(const struct iris_record_wait *wait, int64_t seen)
 {
-    switch (cmp) {
+    /* With its highest bit turned, an unsigned number compares as a signed one.
+     */
+    uint64_t turn = wait->is_unsigned ? (uint64_t)1 << 63 : 0;
+    int64_t a = (int64_t)((uint64_t)seen ^ turn);
+    int64_t b = (int64_t)((uint64_t)wait->value ^ turn);
+
+    switch (wait->cmp) {
     case IRIS_CMP_EQ:
-        return seen == value;
+        return a == b;
     case IRIS_CMP_NE:
-        return seen != value;
+        return a != b;
     case IRIS_CMP_LT:
-        return seen < value;
+        return a < b;
     case IRIS_CMP_LE:
-        return seen <= value;
+        return a <= b;
     case IRIS_CMP_GT:
-        return seen > value;
+        return a > b;
     case IRIS_CMP_GE:
-        return seen >= value;
+        return a >= b;
     default:
         return 0;
     }

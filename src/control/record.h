@@ -26,8 +26,8 @@ struct iris_record_call {
     uint64_t stream; /* its address in the process; 0: the default one */
     uint64_t offset; /* of `address`, on this rank's heap or the target's */
     uint64_t bytes;
-    uint64_t value;
-    int16_t op; /* enum iris_host_op */
+    uint64_t value; /* of a collective: the number of its group */
+    int16_t op;     /* enum iris_host_op */
     int16_t cmp;
     int32_t status;
     int32_t target_rank;
@@ -62,10 +62,17 @@ struct iris_record_wait {
     uint32_t begun; /* workgroups of the grid; 0: not known */
     uint32_t done;
     int32_t own;           /* the kernel is the library's */
-    int32_t held_on;       /* a rank whose word would do; -1: none known */
+    int32_t is_unsigned;   /* value and seen are */
+    int32_t word_rank;     /* whose heap `offset` is on */
+    uint64_t held;         /* ranks, bit by bit, whose word would do; of the
+                            * first 64, and where that is known */
     uint32_t num_expected; /* ranks it waits for; 0: not known */
     int16_t expected[IRIS_RECORD_EXPECTED]; /* the first of them */
-    char name[IRIS_RECORD_NAME];            /* of the kernel or the call */
+    int32_t group;        /* its number; 0: all ranks; -1: it is of no group */
+    uint32_t num_members; /* of that */
+    int16_t members[IRIS_RECORD_EXPECTED]; /* the first of them */
+    char word[IRIS_RECORD_NAME]; /* iris_name() of the allocation, or empty */
+    char name[IRIS_RECORD_NAME]; /* of the kernel or the call */
 };
 
 /* What runs on one stream. */
@@ -106,6 +113,7 @@ struct iris_record {
     int32_t rank;
     int32_t pid;
     int32_t num_cus;      /* workgroups at once; 0: not known */
+    int32_t tid;          /* of the thread that made the context */
     uint64_t start_ticks; /* of the process, as /proc/PID/stat has it */
     uint64_t heap_bytes;
     char job[IRIS_RECORD_JOB];           /* IRIS_JOB_ID, may be empty */
@@ -147,6 +155,10 @@ void iris_i_record_kernel_done(struct iris_record *record, int slot);
 int iris_i_record_wait(struct iris_record *record, int slot,
                        const struct iris_record_wait *wait);
 
+/* Fills in the members of the wait's group. */
+void iris_i_record_members(struct iris_record_wait *wait, const int *ranks,
+                           int count);
+
 /* Gives the slot back. One whose wait was ended stays readable for as long as
  * there are others. -1 is fine. */
 void iris_i_record_wait_over(struct iris_record *record, int slot, int ended);
@@ -159,8 +171,8 @@ int iris_i_record_find_wait(const struct iris_record *record,
 /* Forgets the waits that were ended. NULL is fine. */
 void iris_i_record_forget(struct iris_record *record);
 
-/* Whether `seen` CMP `value`, both signed. */
-int iris_i_record_holds(int cmp, int64_t seen, int64_t value);
+/* Whether `seen` is what is waited for, of such a type. */
+int iris_i_record_holds(const struct iris_record_wait *wait, int64_t seen);
 
 /* Reads the start time of a process and its state ('R', 'S', 'T', 'Z', ...).
  * 0: there is no such process. */

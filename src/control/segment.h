@@ -23,6 +23,7 @@ struct iris_segment_header {
     int64_t start_ns;          /* monotonic */
     _Atomic uint64_t reported; /* who reports the incident, + 1; 0: nobody */
     _Atomic uint64_t num_reports;
+    _Atomic int64_t last_ns; /* of the last report that was not an incident's */
 };
 
 /* Where one group's members post. */

@@ -16,23 +16,9 @@
 #define say(report, ...) \
     iris_i_report_append((report)->cause, sizeof(report)->cause, __VA_ARGS__)
 
-/* "ranks 0, 2" of those that are marked. */
 static void say_ranks(struct iris_report *report, const char *marked)
 {
-    int count = 0, said = 0;
-
-    for (int i = 0; i < report->num_ranks; i++) {
-        count += marked[i] != 0;
-    }
-    say(report, "rank%s", count == 1 ? "" : "s");
-    for (int i = 0; i < report->num_ranks && said < 8; i++) {
-        if (marked[i]) {
-            say(report, "%s%d", said++ == 0 ? " " : ", ", i);
-        }
-    }
-    if (count > said) {
-        say(report, " and %d more", count - said);
-    }
+    iris_i_describe_ranks(report, marked, report->cause, sizeof report->cause);
 }
 
 /* The first wait of a rank that counts and is of that sort; NULL: none. */
@@ -71,7 +57,7 @@ static int is_known(const struct iris_record_wait *wait)
     return wait->num_expected > 0;
 }
 
-static int mark_waiting(const struct iris_report *report, char *marked)
+int iris_i_report_mark_waiting(const struct iris_report *report, char *marked)
 {
     int count = 0;
 
@@ -109,62 +95,11 @@ static void explain_lost(struct iris_report *report)
             report->ranks[report->root].call,
             (unsigned long long)report->ranks[report->root].calls);
     }
-    if (mark_waiting(report, waiting) > 0) {
+    if (iris_i_report_mark_waiting(report, waiting) > 0) {
         say(report, "; ");
         say_ranks(report, waiting);
         say(report, " cannot go on without it");
     }
-}
-
-/* The first stopped rank becomes the root; how many there are. */
-static int mark_stopped(struct iris_report *report, char *marked)
-{
-    int count = 0;
-
-    for (int i = report->num_ranks - 1; i >= 0; i--) {
-        const struct iris_report_rank *rank = &report->ranks[i];
-
-        marked[i] = (char)(iris_i_report_is_stopped(rank) &&
-                           !iris_i_report_has_ended(rank));
-        count += marked[i];
-        report->root = marked[i] ? i : report->root;
-    }
-    return count;
-}
-
-static int count_live(const struct iris_report *report)
-{
-    int count = 0;
-
-    for (int i = 0; i < report->num_ranks; i++) {
-        count += !iris_i_report_has_ended(&report->ranks[i]);
-    }
-    return count;
-}
-
-static void explain_stopped(struct iris_report *report)
-{
-    char waiting[report->num_ranks], stopped[report->num_ranks];
-    int count = mark_stopped(report, stopped);
-
-    if (count == count_live(report)) {
-        say_ranks(report, stopped);
-        say(report,
-            " %s stopped, by SIGSTOP or a debugger%s; kill -CONT lets "
-            "%s go on",
-            count == 1 ? "is" : "are",
-            count == 1 ? "" : ": all ranks that have not ended",
-            count == 1 ? "it" : "them");
-        return;
-    }
-    (void)mark_waiting(report, waiting);
-    for (int i = 0; i < report->num_ranks; i++) {
-        waiting[i] = (char)(waiting[i] && !stopped[i]);
-    }
-    say(report, "rank %d (pid %d) is stopped, by SIGSTOP or a debugger; ",
-        report->root, report->ranks[report->root].pid);
-    say_ranks(report, waiting);
-    say(report, " can go on no sooner than it; kill -CONT lets it");
 }
 
 /* ---- Nobody can go on ---- */
@@ -192,7 +127,45 @@ static int explain_residency(struct iris_report *report, int rank)
     return 0;
 }
 
-/* Two ranks in different collectives of the library. */
+/* Whether the rank is in the group of that wait, as far as is known. */
+static int is_member(const struct iris_record_wait *wait, int rank)
+{
+    if (wait->group < 0 || wait->num_members > IRIS_RECORD_EXPECTED) {
+        return 1;
+    }
+    for (uint32_t i = 0; i < wait->num_members; i++) {
+        if (wait->members[i] == rank) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void say_call(struct iris_report *report,
+                     const struct iris_record_wait *wait)
+{
+    say(report, "%s", wait->name);
+    iris_i_describe_group(wait, report->cause, sizeof report->cause);
+}
+
+/* "rank 0 is in iris_barrier of group 1 (ranks 0, 1) while rank 1 is in ..." */
+static void say_both(struct iris_report *report, int rank,
+                     const struct iris_record_wait *wait, int other,
+                     const struct iris_record_wait *others)
+{
+    report->root = rank;
+    say(report, "rank %d is in ", rank);
+    say_call(report, wait);
+    say(report, " while rank %d is in ", other);
+    say_call(report, others);
+    if (wait->group != others->group &&
+        (wait->group == 0 || others->group == 0)) {
+        say(report, " (rank %d's is of all ranks)",
+            wait->group == 0 ? rank : other);
+    }
+}
+
+/* Two members of a group in different collectives of the library. */
 static int explain_mismatch(struct iris_report *report)
 {
     const struct iris_record_wait *first = NULL;
@@ -205,12 +178,41 @@ static int explain_mismatch(struct iris_report *report)
         if (wait != NULL && first == NULL) {
             first = wait;
             of = i;
-        } else if (wait != NULL && strcmp(wait->name, first->name) != 0) {
-            report->root = of;
-            say(report,
-                "rank %d is in %s while rank %d is in %s: all members make "
-                "the same collective calls in the same order",
-                of, first->name, i, wait->name);
+        } else if (wait != NULL && strcmp(wait->name, first->name) != 0 &&
+                   is_member(first, i) && is_member(wait, of)) {
+            say_both(report, of, first, i, wait);
+            say(report, ": all members make the same collective calls in the "
+                        "same order");
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int knows_group(const struct iris_record_wait *wait)
+{
+    return wait->group >= 0;
+}
+
+/* Two that are members of each other's groups wait in calls of both. */
+static int explain_groups(struct iris_report *report)
+{
+    for (int i = 0; i < report->num_ranks; i++) {
+        const struct iris_record_wait *wait = find_wait(report, i, knows_group);
+
+        for (int j = i + 1; wait != NULL && j < report->num_ranks; j++) {
+            const struct iris_record_wait *other =
+                find_wait(report, j, knows_group);
+
+            if (other == NULL || other->group == wait->group ||
+                strcmp(other->name, wait->name) != 0 || !is_member(wait, j) ||
+                !is_member(other, i)) {
+                continue;
+            }
+            say_both(report, i, wait, j, other);
+            say(report, ": both are members of both groups, and call in "
+                        "different orders; likely: one of them passes the "
+                        "wrong group");
             return 1;
         }
     }
@@ -231,12 +233,16 @@ static int explain_missing(struct iris_report *report)
 
         in[i] = w != NULL;
         wait = w != NULL ? w : wait;
-        if (w == NULL && report->ranks[i].state != IRIS_RANK_FINALIZED) {
+    }
+    for (int i = report->num_ranks - 1; i >= 0 && wait != NULL; i--) {
+        if (!in[i] && is_member(wait, i) &&
+            report->ranks[i].state != IRIS_RANK_FINALIZED) {
             other = i;
         }
     }
-    if (wait != NULL && wait->num_expected > 0) {
-        other = in[wait->expected[0]] ? other : wait->expected[0];
+    if (wait != NULL && wait->num_expected > 0 && wait->expected[0] >= 0 &&
+        wait->expected[0] < report->num_ranks && !in[wait->expected[0]]) {
+        other = wait->expected[0];
     }
     if (wait == NULL || other < 0 ||
         find_wait(report, other, is_signal) != NULL) {
@@ -244,80 +250,12 @@ static int explain_missing(struct iris_report *report)
     }
     report->root = other;
     iris_i_describe_doing(report, other, doing, sizeof doing);
-    say(report, "rank %d has not come to %s, unlike ", other, wait->name);
+    say(report, "rank %d has not come to ", other);
+    say_call(report, wait);
+    say(report, ", unlike ");
     say_ranks(report, in);
     say(report, ": rank %d %s", other, doing);
     return 1;
-}
-
-/* A signal on a stream, of any rank, to that word; its newest to `to`, or if
- * that is -1 to any other rank than `not_to`. */
-static const struct iris_record_call *
-find_sent(const struct iris_report *report, uint64_t offset, int to, int not_to)
-{
-    const struct iris_record_call *found = NULL;
-
-    for (int i = 0; i < report->num_ranks; i++) {
-        for (int s = 0; s < IRIS_REPORT_SIGNALS; s++) {
-            const struct iris_record_call *call = &report->ranks[i].signals[s];
-
-            if (call->id == 0 || call->offset != offset ||
-                (to >= 0 ? call->target_rank != to
-                         : call->target_rank == not_to)) {
-                continue;
-            }
-            if (found == NULL || call->begin_ns >= found->begin_ns) {
-                found = call;
-            }
-        }
-    }
-    return found;
-}
-
-static int sender_of(const struct iris_report *report,
-                     const struct iris_record_call *call)
-{
-    for (int i = 0; i < report->num_ranks; i++) {
-        const struct iris_record_call *first = report->ranks[i].signals;
-
-        if (call >= first && call < first + IRIS_REPORT_SIGNALS) {
-            return i;
-        }
-    }
-    return -1;
-}
-
-/* What is known of the word that is waited for. */
-static void say_why_not(struct iris_report *report, int rank,
-                        const struct iris_record_wait *wait)
-{
-    const struct iris_record_call *sent =
-        find_sent(report, wait->offset, rank, -1);
-    const struct iris_record_call *astray =
-        find_sent(report, wait->offset, -1, rank);
-
-    if (sent != NULL &&
-        iris_i_record_holds(wait->cmp, (int64_t)sent->value, wait->value)) {
-        say(report,
-            "; rank %d has enqueued that signal, behind what waits: it has "
-            "not run",
-            sender_of(report, sent));
-    } else if (sent != NULL) {
-        say(report, "; rank %d sent it %lld: a wrong value or too few",
-            sender_of(report, sent), (long long)sent->value);
-    } else if (astray != NULL) {
-        say(report, "; rank %d sent it to rank %d instead: the wrong rank",
-            sender_of(report, astray), astray->target_rank);
-    } else if (wait->held_on >= 0) {
-        say(report,
-            "; the same word of rank %d does hold it: was it sent to the "
-            "wrong rank?",
-            wait->held_on);
-    } else if (wait->seen != 0) {
-        say(report, "; it was written, with a wrong value or too few times");
-    } else {
-        say(report, "; nobody has written it: the signal is missing");
-    }
 }
 
 static void say_signal(struct iris_report *report, int rank,
@@ -364,15 +302,14 @@ static int explain_signals(struct iris_report *report, const char *hung)
         return 0;
     }
     if (count > 1) {
-        say(report, "%s", count == present ? "a circle: " : "");
         say_ranks(report, waiting);
-        say(report, count == present
-                        ? " wait for signals of each other. "
-                        : " wait for signals, and nobody else is left to send "
-                          "them. ");
+        say(report,
+            " wait for signals, and nobody else is left to send them%s. ",
+            count == present ? "; likely: each other's" : "");
     }
     say_signal(report, first, find_wait(report, first, is_signal));
-    say_why_not(report, first, find_wait(report, first, is_signal));
+    iris_i_report_explain_word(report, first,
+                               find_wait(report, first, is_signal));
     return 1;
 }
 
@@ -417,24 +354,42 @@ static int explain_spin(struct iris_report *report, int ended)
                 continue;
             }
             say_signal(report, i, wait);
-            say(report, ": a lock that its owner has not released, or a "
-                        "flag that nobody sets?");
+            say(report, "; likely: a lock that is not released (its word does "
+                        "not tell the owner), or a flag that nobody sets");
             return 1;
         }
     }
     return 0;
 }
 
-static void explain_hung(struct iris_report *report, const char *hung)
+static void explain_waits(struct iris_report *report, const char *hung)
 {
     for (int i = 0; i < report->num_ranks; i++) {
         if (hung[i] && explain_residency(report, i)) {
             return;
         }
     }
-    if (!explain_mismatch(report) && !explain_spin(report, 1) &&
-        !explain_missing(report) && !explain_signals(report, hung)) {
+    if (!explain_groups(report) && !explain_mismatch(report) &&
+        !explain_spin(report, 1) && !explain_missing(report) &&
+        !explain_signals(report, hung)) {
         explain_circle(report, hung);
+    }
+}
+
+/* Nobody that Iris knows of can go on; of other threads it knows nothing. */
+static void explain_hung(struct iris_report *report, const char *hung)
+{
+    explain_waits(report, hung);
+    for (int i = 0; i < report->num_ranks; i++) {
+        int helpers = report->ranks[i].helpers;
+
+        if (helpers > 0 && !iris_i_report_has_ended(&report->ranks[i])) {
+            say(report,
+                "; not certain: the process of rank %d has %d other thread%s, "
+                "which may still send",
+                i, helpers, helpers == 1 ? "" : "s");
+            return;
+        }
     }
 }
 
@@ -448,7 +403,7 @@ static void explain_late(struct iris_report *report)
     if (explain_spin(report, 0)) {
         return;
     }
-    (void)mark_waiting(report, waiting);
+    (void)iris_i_report_mark_waiting(report, waiting);
     for (int i = 0; i < report->num_ranks && late < 0; i++) {
         late = report->ranks[i].is_free && !waiting[i] ? i : -1;
     }
@@ -457,22 +412,11 @@ static void explain_late(struct iris_report *report)
     }
     say_ranks(report, waiting);
     say(report, " wait%s for what may still come",
-        mark_waiting(report, waiting) == 1 ? "s" : "");
+        iris_i_report_mark_waiting(report, waiting) == 1 ? "s" : "");
     if (late >= 0) {
         iris_i_describe_doing(report, late, doing, sizeof doing);
         say(report, ": rank %d %s", late, doing);
         report->root = late;
-    }
-}
-
-static void explain_running(struct iris_report *report)
-{
-    char stopped[report->num_ranks];
-
-    say(report, "no rank has waited for long");
-    if (mark_stopped(report, stopped) > 0) {
-        say(report, "; stopped, by SIGSTOP or a debugger: ");
-        say_ranks(report, stopped);
     }
 }
 
@@ -483,16 +427,18 @@ void iris_i_report_explain(struct iris_report *report, const char *hung)
         explain_lost(report);
         break;
     case IRIS_VERDICT_STOPPED:
-        explain_stopped(report);
+        iris_i_report_explain_stopped(report);
         break;
     case IRIS_VERDICT_HUNG:
         explain_hung(report, hung);
+        break;
+    case IRIS_VERDICT_MISMATCH: /* the message of who met it has it */
         break;
     case IRIS_VERDICT_LATE:
         explain_late(report);
         break;
     case IRIS_VERDICT_RUNNING:
-        explain_running(report);
+        iris_i_report_explain_running(report);
         break;
     }
 }

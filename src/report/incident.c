@@ -22,6 +22,9 @@
 /* How long others stay for that, the reporter being killed, say. */
 #define STAY_NS 1000000000
 #define NAP_NS 2000000
+/* All ranks meet a mismatch, and a launcher sends a signal to all of them: one
+ * of them writes. */
+#define TURN_NS 1000000000
 
 /* Log lines are of limited length, and so are the pieces of a longer one. */
 static void log_lines(const struct iris_log *log, char *text)
@@ -70,19 +73,12 @@ static void write_json(const struct iris_control *control,
     free(text);
 }
 
-/* The thread's message is what its caller is about to return. */
-static void write_report(struct iris_control *control, const char *prefix)
+static void print(struct iris_control *control,
+                  const struct iris_report *report, const char *prefix)
 {
-    struct iris_report *report;
-    char *text;
     size_t bytes;
+    char *text = render(report, iris_i_report_text, &bytes);
 
-    if (iris_i_report_make(control->reports_fd, APART_MS, &report) != IRIS_OK) {
-        iris_i_warning(control->log, "no report of what the ranks do: %s",
-                       iris_last_error());
-        return;
-    }
-    text = render(report, iris_i_report_text, &bytes);
     if (text != NULL) {
         log_lines(control->log, text);
     }
@@ -90,6 +86,25 @@ static void write_report(struct iris_control *control, const char *prefix)
     if (prefix[0] != '\0') {
         write_json(control, report, prefix);
     }
+}
+
+/* `mismatch` is the cause if that is known already, else NULL. The thread's
+ * message is what its caller is about to return. */
+static void write_report(struct iris_control *control, const char *prefix,
+                         const char *mismatch)
+{
+    struct iris_report *report;
+
+    if (iris_i_report_make(control->reports_fd, APART_MS, &report) != IRIS_OK) {
+        iris_i_warning(control->log, "no report of what the ranks do: %s",
+                       iris_last_error());
+        return;
+    }
+    if (mismatch != NULL) { /* one that left since then left because of it */
+        report->verdict = IRIS_VERDICT_MISMATCH;
+        snprintf(report->cause, sizeof report->cause, "%s", mismatch);
+    }
+    print(control, report, prefix);
     free(report);
 }
 
@@ -120,7 +135,34 @@ void iris_i_report_incident(struct iris_control *control, const char *prefix)
         return;
     }
     snprintf(message, sizeof message, "%s", iris_last_error());
-    write_report(control, prefix);
+    write_report(control, prefix, NULL);
     atomic_store(control->reported, ours);
     (void)iris_i_fail_again(IRIS_OK, message);
+}
+
+/* Whether nobody of the job has done it in the last second. */
+static int take_turn(struct iris_control *control)
+{
+    int64_t now = iris_i_now_ns(), last = atomic_load(control->last_report_ns);
+
+    return control->reports_fd >= 0 && (last == 0 || now - last > TURN_NS) &&
+           atomic_compare_exchange_strong(control->last_report_ns, &last, now);
+}
+
+void iris_i_report_mismatch(struct iris_control *control, const char *prefix)
+{
+    char message[IRIS_MESSAGE_BYTES];
+
+    if (take_turn(control)) {
+        snprintf(message, sizeof message, "%s", iris_last_error());
+        write_report(control, prefix, message);
+        (void)iris_i_fail_again(IRIS_OK, message);
+    }
+}
+
+void iris_i_report_asked(struct iris_control *control, const char *prefix)
+{
+    if (take_turn(control)) {
+        write_report(control, prefix, NULL);
+    }
 }

@@ -89,6 +89,8 @@ static void print_wait(const struct iris_record_wait *wait, FILE *out)
     fprintf(out, ", ");
     print_text("name", wait->name, out);
     fprintf(out, ", ");
+    print_text("word", wait->word, out);
+    fprintf(out, ", ");
     print_text("text", text, out);
     fprintf(out, ", \"ended\": %s", wait->ended ? "true" : "false");
     print_time("begin_ns", wait->begin_ns, out);
@@ -99,12 +101,14 @@ static void print_wait(const struct iris_record_wait *wait, FILE *out)
             ", \"allocation\": %llu, \"allocation_bytes\": %llu, \"cmp\": %d, "
             "\"value\": %lld, \"seen\": %lld, \"first_seen\": %lld, "
             "\"workgroup\": %u, \"grid\": %u, \"begun\": %u, \"done\": %u, "
-            "\"held_on\": %d, \"num_expected\": %u, \"expected\": [",
+            "\"held\": %llu, \"group\": %d, \"num_expected\": %u, "
+            "\"expected\": [",
             (unsigned long long)wait->alloc,
             (unsigned long long)wait->alloc_bytes, wait->cmp,
             (long long)wait->value, (long long)wait->seen,
             (long long)wait->first_seen, wait->workgroup, wait->grid,
-            wait->begun, wait->done, wait->held_on, wait->num_expected);
+            wait->begun, wait->done, (unsigned long long)wait->held,
+            wait->group, wait->num_expected);
     for (uint32_t i = 0; i < wait->num_expected && i < IRIS_RECORD_EXPECTED;
          i++) {
         fprintf(out, "%s%d", i == 0 ? "" : ", ", wait->expected[i]);

@@ -16,7 +16,8 @@
 /* Calls of a rank that are under way, at most. */
 #define IRIS_REPORT_OPEN_CALLS 8
 #define IRIS_REPORT_SIGNALS 16
-#define IRIS_REPORT_CAUSE 512
+#define IRIS_REPORT_KERNELS 8
+#define IRIS_REPORT_CAUSE 900
 /* What old_ns is unless it is changed before the verdict. */
 #define IRIS_REPORT_OLD_NS 1000000000
 
@@ -26,16 +27,18 @@
 
 /* How things stand, worst last. */
 enum iris_verdict {
-    IRIS_VERDICT_RUNNING, /* nobody waits for long */
-    IRIS_VERDICT_LATE,    /* somebody waits for what may still come */
-    IRIS_VERDICT_STOPPED, /* for a rank that was stopped; or all ranks are */
-    IRIS_VERDICT_HUNG,    /* for what can come no more */
-    IRIS_VERDICT_LOST,    /* for a rank that died or left */
+    IRIS_VERDICT_RUNNING,  /* nobody waits for long */
+    IRIS_VERDICT_LATE,     /* somebody waits for what may still come */
+    IRIS_VERDICT_STOPPED,  /* for a rank that was stopped; or all ranks are */
+    IRIS_VERDICT_MISMATCH, /* members made different calls, and got an error */
+    IRIS_VERDICT_HUNG,     /* for what can come no more */
+    IRIS_VERDICT_LOST,     /* for a rank that died or left */
 };
 
 /* One rank as it was. */
 struct iris_report_rank {
     int pid;
+    int tid;
     int known; /* it has a record; else only the next three are filled in */
     unsigned state; /* enum iris_rank_state */
     int busy;       /* in the collective call `call` */
@@ -51,8 +54,13 @@ struct iris_report_rank {
     char job[IRIS_RECORD_JOB];
     struct iris_record_call begun;    /* the newest; id 0: none */
     struct iris_record_call finished; /* the newest that is over */
-    struct iris_record_call signals[IRIS_REPORT_SIGNALS]; /* the newest of those
-                                                           * on streams */
+    /* The newest signals and waits on streams, and kernels that it launched. */
+    struct iris_record_call signals[IRIS_REPORT_SIGNALS];
+    struct iris_record_call stream_waits[IRIS_REPORT_SIGNALS];
+    char kernels[IRIS_REPORT_KERNELS][IRIS_RECORD_NAME];
+    int num_kernels;
+    int helpers; /* threads of its process that are no rank's or the library's
+                  */
     int num_open;
     struct iris_record_call open[IRIS_REPORT_OPEN_CALLS];
     int num_streams;
@@ -90,9 +98,29 @@ int iris_i_wait_is_in_kernel(const struct iris_record_wait *wait);
 int iris_i_wait_is_collective(const struct iris_record_wait *wait);
 int iris_i_wait_counts(const struct iris_report_rank *rank, int wait);
 
+/* The same of two verdicts (stopped.c). */
+void iris_i_report_explain_stopped(struct iris_report *report);
+void iris_i_report_explain_running(struct iris_report *report);
+
+/* Marks the ranks that wait; returns how many. (cause.c) */
+int iris_i_report_mark_waiting(const struct iris_report *report, char *marked);
+
+/* What is known of the word that a wait of `rank` is for, and a guess (word.c).
+ */
+void iris_i_report_explain_word(struct iris_report *report, int rank,
+                                const struct iris_record_wait *wait);
+
 /* The cause, in a sentence, of the verdict (cause.c); `hung` has for each rank
  * whether it can go on no more. */
 void iris_i_report_explain(struct iris_report *report, const char *hung);
+
+/* Counts the helpers of all ranks, from /proc (helpers.c). */
+void iris_i_report_count_helpers(struct iris_report *report);
+
+/* The calls that the record of a rank has, the oldest first; returns how many.
+ * -1: it cannot be read. (snapshot.c) */
+int iris_i_report_calls(int fd, int rank,
+                        struct iris_record_call calls[IRIS_RECORD_CALLS]);
 
 /* One reading (snapshot.c); and what it says (analyse.c), given the one before.
  */
@@ -110,6 +138,13 @@ const char *iris_i_verdict_name(enum iris_verdict verdict);
 const char *iris_i_host_op_name(int op);
 const char *iris_i_process_name(char process);
 const char *iris_i_state_name(unsigned state);
+/* "byte 8 of "inbox""; "ranks 0, 2". */
+void iris_i_describe_word(const struct iris_record_wait *wait, char *text,
+                          size_t bytes);
+void iris_i_describe_ranks(const struct iris_report *report, const char *marked,
+                           char *text, size_t bytes);
+void iris_i_describe_group(const struct iris_record_wait *wait, char *text,
+                           size_t bytes);
 void iris_i_describe_wait(const struct iris_record_wait *wait, char *text,
                           size_t bytes);
 void iris_i_describe_call(const struct iris_record_call *call, char *text,
@@ -150,5 +185,20 @@ int iris_i_report_open(int pid, int n);
  * to stderr, and if `prefix` is not empty to <prefix>_report_<n>.json. What
  * keeps it from being written is logged. (incident.c) */
 void iris_i_report_incident(struct iris_control *control, const char *prefix);
+
+/* The same of a call that members made differently, this thread's message
+ * saying how; and of a job that somebody asks about. Once a second for the job.
+ */
+void iris_i_report_mismatch(struct iris_control *control, const char *prefix);
+void iris_i_report_asked(struct iris_control *control, const char *prefix);
+
+/* ---- SIGUSR2 (on_signal.c) ---- */
+
+/* From here on SIGUSR2 to this process prints the report of the job, unless the
+ * program has a handler or ignores it. `prefix` lives until _unwatch(). */
+void iris_i_report_watch(struct iris_control *control, const char *prefix);
+
+/* Waits for a report under way. One that was not watched is fine. */
+void iris_i_report_unwatch(struct iris_control *control);
 
 #endif /* IRIS_SRC_REPORT_REPORT_H */

@@ -123,18 +123,31 @@ static int take(const struct reading *reading, size_t at, void *value_p,
     return 1;
 }
 
-static void take_signal(struct iris_report_rank *rank,
-                        const struct iris_record_call *call)
+/* Keeps the newest. */
+static void keep(struct iris_record_call kept[IRIS_REPORT_SIGNALS],
+                 const struct iris_record_call *call)
 {
     int oldest = 0;
 
     for (int i = 1; i < IRIS_REPORT_SIGNALS; i++) {
-        if (rank->signals[i].id < rank->signals[oldest].id) {
+        if (kept[i].id < kept[oldest].id) {
             oldest = i;
         }
     }
-    if (call->id > rank->signals[oldest].id) {
-        rank->signals[oldest] = *call;
+    if (call->id > kept[oldest].id) {
+        kept[oldest] = *call;
+    }
+}
+
+static void keep_kernel(struct iris_report_rank *rank, const char *name)
+{
+    int i = 0;
+
+    while (i < rank->num_kernels && strcmp(rank->kernels[i], name) != 0) {
+        i++;
+    }
+    if (i == rank->num_kernels && i < IRIS_REPORT_KERNELS) {
+        memcpy(rank->kernels[rank->num_kernels++], name, IRIS_RECORD_NAME);
     }
 }
 
@@ -152,7 +165,11 @@ static void take_call(struct iris_report_rank *rank,
         rank->finished = *call;
     }
     if (call->op == IRIS_HOST_SIGNAL) {
-        take_signal(rank, call);
+        keep(rank->signals, call);
+    } else if (call->op == IRIS_HOST_WAIT) {
+        keep(rank->stream_waits, call);
+    } else if (call->op == IRIS_HOST_LAUNCH) {
+        keep_kernel(rank, call->kernel);
     }
     if (call->end_ns == 0 && rank->num_open < IRIS_REPORT_OPEN_CALLS) {
         rank->open[rank->num_open++] = *call;
@@ -186,6 +203,7 @@ static void take_waits(const struct reading *reading,
             continue;
         }
         iris_i_report_clean(wait->name, sizeof wait->name);
+        iris_i_report_clean(wait->word, sizeof wait->word);
         wait->ended = owner == IRIS_OWNER_PAST || wait->ended;
         rank->num_waits++;
     }
@@ -240,6 +258,7 @@ static void take_record(const struct reading *reading,
 
     rank->known = 1;
     rank->pid = record->pid;
+    rank->tid = record->tid;
     rank->process = process_of(record);
     rank->num_cus = record->num_cus;
     rank->heap_bytes = record->heap_bytes;
@@ -320,6 +339,39 @@ iris_status_t iris_i_report_read(int fd, struct iris_report **report_p)
     report->start_ns = header.start_ns;
     report->job = atomic_load(&board.id);
     report->now_ns = iris_i_now_ns();
+    iris_i_report_count_helpers(report);
     *report_p = report;
     return IRIS_OK;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const struct iris_record_call *first = a, *second = b;
+
+    return (first->id > second->id) - (first->id < second->id);
+}
+
+int iris_i_report_calls(int fd, int rank,
+                        struct iris_record_call calls[IRIS_RECORD_CALLS])
+{
+    struct reading reading = {.fd = fd};
+    int num_ranks = 0, count = 0;
+
+    if (iris_i_report_check(fd, &num_ranks) != IRIS_OK || rank < 0 ||
+        rank >= num_ranks) {
+        return -1;
+    }
+    reading.at = iris_i_segment_record_at(num_ranks, rank);
+    for (size_t i = 0; i < IRIS_RECORD_CALLS; i++) {
+        struct iris_record_call *call = &calls[count];
+
+        if (take_again(&reading, offsetof(struct iris_record, calls_ring[i]),
+                       call, sizeof *call) &&
+            call->id != 0 && call->id % IRIS_RECORD_CALLS == i) {
+            iris_i_report_clean(call->kernel, sizeof call->kernel);
+            count++;
+        }
+    }
+    qsort(calls, (size_t)count, sizeof calls[0], compare_ids);
+    return count;
 }

@@ -6,7 +6,11 @@
 
 #include "report/report.h"
 
+#include <string.h>
+
 #define LINE 900
+/* Ranks that each have lines of their own, though they do the same. */
+#define ALIKE 4
 
 static double ago(const struct iris_report *report, int64_t ns)
 {
@@ -106,15 +110,116 @@ static void print_rank(const struct iris_report *report, int i, FILE *out)
     print_waits(report, i, out);
 }
 
+/* ---- Ranks that are told in one line ---- */
+
+enum sort {
+    ALONE,   /* told by itself */
+    GOES_ON, /* nothing of it waits */
+    WAITS,   /* its host does, in a call of a group, and nothing else */
+};
+
+/* Its only wait that counts goes to *wait_p. */
+static enum sort sort_of(const struct iris_report *report, int i,
+                         const struct iris_record_wait **wait_p)
+{
+    const struct iris_report_rank *rank = &report->ranks[i];
+    int waits = 0;
+
+    for (int w = 0; w < rank->num_waits; w++) {
+        if (rank->waits_live[w] || rank->waits[w].ended) {
+            *wait_p = &rank->waits[w];
+            waits++;
+        }
+    }
+    if (i == report->root || !rank->known || rank->state != IRIS_RANK_RUNNING ||
+        iris_i_report_is_lost(rank) || iris_i_report_is_stopped(rank)) {
+        return ALONE;
+    }
+    return waits == 0                                             ? GOES_ON
+           : waits == 1 && (*wait_p)->kind == IRIS_WAIT_AGREEMENT ? WAITS
+                                                                  : ALONE;
+}
+
+static int is_like(const struct iris_report *report, int i, int j)
+{
+    const struct iris_record_wait *a = NULL, *b = NULL;
+    enum sort sort = sort_of(report, i, &a);
+
+    return sort != ALONE && sort_of(report, j, &b) == sort &&
+           (sort == GOES_ON ||
+            (strcmp(a->name, b->name) == 0 && a->group == b->group &&
+             a->num_expected == b->num_expected && a->ended == b->ended &&
+             memcmp(a->expected, b->expected, sizeof a->expected) == 0));
+}
+
+/* "0-3, 5" */
+static void print_numbers(const char *marked, int count, FILE *out)
+{
+    const char *comma = "";
+
+    for (int i = 0; i < count; i++) {
+        int last = i;
+
+        if (!marked[i]) {
+            continue;
+        }
+        while (last + 1 < count && marked[last + 1]) {
+            last++;
+        }
+        fprintf(out, "%s%d", comma, i);
+        if (last > i) {
+            fprintf(out, "-%d", last);
+        }
+        comma = ", ";
+        i = last;
+    }
+}
+
+/* Prints rank i and those that are like it, if they are many, and marks them
+ * as told. */
+static void print_alike(const struct iris_report *report, int i, char *told,
+                        FILE *out)
+{
+    const struct iris_record_wait *wait = NULL;
+    char like[report->num_ranks], text[LINE];
+    int count = 0;
+
+    for (int j = 0; j < report->num_ranks; j++) {
+        like[j] =
+            (char)(j >= i && !told[j] && (j == i || is_like(report, i, j)));
+        count += like[j];
+    }
+    if (count <= ALIKE) {
+        print_rank(report, i, out);
+        return;
+    }
+    fprintf(out, "  %d ranks (", count);
+    print_numbers(like, report->num_ranks, out);
+    if (sort_of(report, i, &wait) == GOES_ON) {
+        fprintf(out, "): nothing of them waits\n");
+    } else {
+        iris_i_describe_wait(wait, text, sizeof text);
+        fprintf(out, "): each %s\n", text);
+    }
+    for (int j = i; j < report->num_ranks; j++) {
+        told[j] = told[j] || like[j];
+    }
+}
+
 void iris_i_report_text(const struct iris_report *report, FILE *out)
 {
+    char told[report->num_ranks];
+
     fprintf(out, "%s: %s\n", iris_i_verdict_name(report->verdict),
             report->cause);
     fprintf(out, "job %llu.%llu: %d rank%s, for %.1f s\n",
             (unsigned long long)(report->job >> 32),
             (unsigned long long)(report->job & UINT32_MAX), report->num_ranks,
             report->num_ranks == 1 ? "" : "s", ago(report, report->start_ns));
+    memset(told, 0, sizeof told);
     for (int i = 0; i < report->num_ranks; i++) {
-        print_rank(report, i, out);
+        if (!told[i]) {
+            print_alike(report, i, told, out);
+        }
     }
 }

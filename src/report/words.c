@@ -20,8 +20,8 @@ static double seconds(int64_t ns)
 
 const char *iris_i_verdict_name(enum iris_verdict verdict)
 {
-    static const char *const names[] = {"RUNNING", "LATE", "STOPPED", "HUNG",
-                                        "LOST"};
+    static const char *const names[] = {"RUNNING",  "LATE", "STOPPED",
+                                        "MISMATCH", "HUNG", "LOST"};
 
     return names[verdict];
 }
@@ -88,36 +88,106 @@ static const char *cmp_name(int cmp)
                : "CMP?";
 }
 
-/* "word 3 of the allocation at heap offset 4096 (64 bytes)" */
-static void describe_word(const struct iris_record_wait *wait, char *text,
-                          size_t bytes)
+void iris_i_describe_ranks(const struct iris_report *report, const char *marked,
+                           char *text, size_t bytes)
 {
-    if (wait->offset == IRIS_RECORD_NOWHERE) {
-        append(text, bytes, "a word that is not on its heap");
-    } else if (wait->alloc_bytes != 0 && wait->offset >= wait->alloc) {
-        append(text, bytes,
-               "byte %llu of the allocation at heap offset %llu (%llu bytes)",
-               (unsigned long long)(wait->offset - wait->alloc),
-               (unsigned long long)wait->alloc,
-               (unsigned long long)wait->alloc_bytes);
-    } else {
-        append(text, bytes, "the word at heap offset %llu",
-               (unsigned long long)wait->offset);
+    int count = 0, said = 0;
+
+    for (int i = 0; i < report->num_ranks; i++) {
+        count += marked[i] != 0;
+    }
+    append(text, bytes, "rank%s", count == 1 ? "" : "s");
+    for (int i = 0; i < report->num_ranks && said < 8; i++) {
+        if (marked[i]) {
+            append(text, bytes, "%s%d", said++ == 0 ? " " : ", ", i);
+        }
+    }
+    if (count > said) {
+        append(text, bytes, " and %d more", count - said);
     }
 }
 
-static void describe_expected(const struct iris_record_wait *wait, char *text,
-                              size_t bytes)
+static void describe_list(const char *before, const int16_t *ranks,
+                          uint32_t count, char *text, size_t bytes)
 {
-    append(text, bytes, "for rank%s", wait->num_expected > 1 ? "s" : "");
-    for (uint32_t i = 0; i < wait->num_expected && i < IRIS_RECORD_EXPECTED;
-         i++) {
-        append(text, bytes, "%s %d", i == 0 ? "" : ",", wait->expected[i]);
+    append(text, bytes, "%srank%s", before, count > 1 ? "s" : "");
+    for (uint32_t i = 0; i < count && i < IRIS_RECORD_EXPECTED; i++) {
+        append(text, bytes, "%s %d", i == 0 ? "" : ",", ranks[i]);
     }
-    if (wait->num_expected > IRIS_RECORD_EXPECTED) {
-        append(text, bytes, " and %u more",
-               wait->num_expected - IRIS_RECORD_EXPECTED);
+    if (count > IRIS_RECORD_EXPECTED) {
+        append(text, bytes, " and %u more", count - IRIS_RECORD_EXPECTED);
     }
+}
+
+/* Nothing of the group of all ranks: most calls are of that. */
+void iris_i_describe_group(const struct iris_record_wait *wait, char *text,
+                           size_t bytes)
+{
+    if (wait->group > 0) {
+        append(text, bytes, " of group %d (", wait->group);
+        describe_list("", wait->members, wait->num_members, text, bytes);
+        append(text, bytes, ")");
+    }
+}
+
+void iris_i_describe_word(const struct iris_record_wait *wait, char *text,
+                          size_t bytes)
+{
+    unsigned long long at = wait->offset - wait->alloc;
+
+    if (wait->offset == IRIS_RECORD_NOWHERE) {
+        append(text, bytes, "a word that is not on its heap");
+    } else if (wait->alloc_bytes == 0 || wait->offset < wait->alloc) {
+        append(text, bytes, "the word at heap offset %llu",
+               (unsigned long long)wait->offset);
+    } else if (wait->word[0] != '\0') {
+        append(text, bytes, "byte %llu of \"%s\"", at, wait->word);
+    } else {
+        append(text, bytes,
+               "byte %llu of the allocation at heap offset %llu (%llu bytes)",
+               at, (unsigned long long)wait->alloc,
+               (unsigned long long)wait->alloc_bytes);
+    }
+}
+
+static void describe_value(const struct iris_record_wait *wait, int64_t value,
+                           char *text, size_t bytes)
+{
+    if (wait->is_unsigned) {
+        append(text, bytes, "%llu", (unsigned long long)value);
+    } else {
+        append(text, bytes, "%lld", (long long)value);
+    }
+}
+
+static void describe_seen(const struct iris_record_wait *wait, char *text,
+                          size_t bytes)
+{
+    append(text, bytes, " to be %s ", cmp_name(wait->cmp));
+    describe_value(wait, wait->value, text, bytes);
+    append(text, bytes, "; it is ");
+    describe_value(wait, wait->seen, text, bytes);
+    if (wait->change_ns == 0) {
+        append(text, bytes, " all along, ");
+        return;
+    }
+    append(text, bytes, ", was ");
+    describe_value(wait, wait->first_seen, text, bytes);
+    append(text, bytes, " at first and last changed %.1f s ago, ",
+           seconds(wait->update_ns - wait->change_ns));
+}
+
+static void describe_spin(const struct iris_record_wait *wait, char *text,
+                          size_t bytes)
+{
+    append(text, bytes, "repeats atomic operations");
+    if (wait->word_rank >= 0 && wait->offset != IRIS_RECORD_NOWHERE) {
+        append(text, bytes, " on ");
+        iris_i_describe_word(wait, text, bytes);
+        append(text, bytes, " of rank %d, which is %lld", wait->word_rank,
+               (long long)wait->seen);
+    }
+    append(text, bytes, ", ");
 }
 
 void iris_i_describe_wait(const struct iris_record_wait *wait, char *text,
@@ -127,8 +197,9 @@ void iris_i_describe_wait(const struct iris_record_wait *wait, char *text,
 
     text[0] = '\0';
     if (wait->kind == IRIS_WAIT_AGREEMENT) {
-        append(text, bytes, "waits in %s ", wait->name);
-        describe_expected(wait, text, bytes);
+        append(text, bytes, "waits in %s", wait->name);
+        iris_i_describe_group(wait, text, bytes);
+        describe_list(" for ", wait->expected, wait->num_expected, text, bytes);
         append(text, bytes, ", %.1f s", age);
         return;
     }
@@ -138,28 +209,21 @@ void iris_i_describe_wait(const struct iris_record_wait *wait, char *text,
     }
     append(text, bytes, ", ");
     if (wait->kind == IRIS_WAIT_SPIN) {
-        append(text, bytes, "repeats atomic operations, %.1f s", age);
+        describe_spin(wait, text, bytes);
+        append(text, bytes, "%.1f s", age);
         return;
     }
     append(text, bytes, "waits ");
     if (wait->num_expected > 0) {
-        append(text, bytes, "in a barrier ");
-        describe_expected(wait, text, bytes);
+        append(text, bytes, "in a barrier");
+        iris_i_describe_group(wait, text, bytes);
+        describe_list(" for ", wait->expected, wait->num_expected, text, bytes);
         append(text, bytes, ", ");
     }
     append(text, bytes, "for ");
-    describe_word(wait, text, bytes);
-    append(text, bytes, " to be %s %lld; it is %lld", cmp_name(wait->cmp),
-           (long long)wait->value, (long long)wait->seen);
-    if (wait->change_ns == 0) {
-        append(text, bytes, " all along, %.1f s", age);
-    } else {
-        append(text, bytes,
-               ", was %lld at first and last changed %.1f s ago, "
-               "%.1f s",
-               (long long)wait->first_seen,
-               seconds(wait->update_ns - wait->change_ns), age);
-    }
+    iris_i_describe_word(wait, text, bytes);
+    describe_seen(wait, text, bytes);
+    append(text, bytes, "%.1f s", age);
 }
 
 /* ---- Calls ---- */
@@ -183,10 +247,13 @@ void iris_i_describe_call(const struct iris_record_call *call, char *text,
         append(text, bytes, ", %llu bytes", (unsigned long long)call->bytes);
     }
     if (call->op == IRIS_HOST_WAIT) {
-        append(text, bytes, ", %s %lld", cmp_name(call->cmp),
-               (long long)call->value);
+        append(text, bytes, ", %s %llu", cmp_name(call->cmp),
+               (unsigned long long)call->value);
     } else if (call->op == IRIS_HOST_SIGNAL) {
-        append(text, bytes, ", value %lld", (long long)call->value);
+        append(text, bytes, ", value %llu", (unsigned long long)call->value);
+    } else if (call->value != 0 && (call->op == IRIS_HOST_COLLECTIVE ||
+                                    call->op == IRIS_HOST_BARRIER)) {
+        append(text, bytes, ", group %llu", (unsigned long long)call->value);
     }
     if (call->end_ns != 0 && call->status != IRIS_OK) {
         append(text, bytes, ", %s",

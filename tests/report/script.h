@@ -12,6 +12,7 @@
 
 #if IRIS_ON_CPU /* C that is no C++, and kernels that only CPUs run */
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -33,12 +34,18 @@
  *   WN>V        the stream waits
  *   L           a kernel takes the lock of rank 0, and keeps it
  *   PG          a kernel of G workgroups whose every one waits for all
+ *   uN          a kernel waits for word N to be >= 2^63, unsigned
  *   B R G       a barrier, an all-reduce, an all-gather on the stream
+ *   pG          a barrier of the host in group G, 1 or 2, which the last two
+ *               ranks make
+ *   dG rG       the same, and an all-reduce, on the stream
  *   b m         a barrier of the host, an iris_malloc
+ *   n H         names the words, starts a thread that does nothing
  *   2           the next steps are on another stream
  *   y           waits for the streams
  *   l           stays outside until the report is there
  *   c h         a kernel runs, the host stays outside, for two more reports
+ *   U           sends SIGUSR2 to its process, twice
  *   T K E       stops its process, kills it, returns an error */
 struct shared {
     pid_t pids[RANKS];
@@ -79,6 +86,9 @@ IRIS_KERNEL(step, struct step_args)
     case '>':
         (void)iris_wait_until_u64(dev, word, IRIS_CMP_GE, args->value);
         break;
+    case 'u':
+        (void)iris_wait_until_u64(dev, word, IRIS_CMP_GE, (uint64_t)1 << 63);
+        break;
     case 's':
         iris_signal_set(dev, word, args->value, args->rank);
         break;
@@ -111,6 +121,10 @@ struct player {
     iris_stream_t *other;
     uint64_t *words;
     float *data;
+    iris_group_t *groups[2];
+    pthread_t helper;
+    int has_helper;
+    atomic_int helper_ends;
 };
 
 static int is_reported(void)
@@ -163,12 +177,36 @@ static int launch(struct player *player, int what, const int *numbers)
                        player->stream);
 }
 
+static int reduce_in_group(struct player *player, int group)
+{
+    struct iris_ccl_options options;
+
+    iris_ccl_options_init(&options);
+    options.group = player->groups[group];
+    return iris_all_reduce(player->iris, player->data, player->data + 64, 64,
+                           IRIS_DTYPE_F32, IRIS_REDUCE_SUM, &options);
+}
+
+/* One of which Iris does not know what it may do. */
+static void *do_nothing(void *end)
+{
+    while (atomic_load((atomic_int *)end) == 0) {
+        poll(NULL, 0, 1);
+    }
+    return NULL;
+}
+
 static int play_stream(struct player *player, const char *text,
                        const int *numbers)
 {
     iris_t *iris = player->iris;
 
     switch (text[0]) {
+    case 'd':
+        return iris_device_barrier(iris, player->stream,
+                                   player->groups[numbers[0] - 1]);
+    case 'r':
+        return reduce_in_group(player, numbers[0] - 1);
     case 'S':
         return iris_signal_on_stream(iris, player->words + numbers[0],
                                      (uint64_t)numbers[1], numbers[2],
@@ -204,6 +242,14 @@ static int play_step(struct player *player, const char *text)
         return iris_malloc(player->iris, 64, &ptr);
     case 'y':
         return iris_stream_synchronize(player->iris, player->stream);
+    case 'p':
+        return iris_barrier(player->iris, NULL, player->groups[numbers[0] - 1]);
+    case 'n':
+        return iris_name(player->iris, player->words, "inbox");
+    case 'H':
+        player->has_helper = pthread_create(&player->helper, NULL, do_nothing,
+                                            &player->helper_ends) == 0;
+        return !player->has_helper;
     case '2':
         player->stream = player->other;
         return 0;
@@ -215,6 +261,8 @@ static int play_step(struct player *player, const char *text)
             poll(NULL, 0, 1);
         }
         return 0;
+    case 'U':
+        return kill(getpid(), SIGUSR2) != 0 || kill(getpid(), SIGUSR2) != 0;
     case 'T':
         return raise(SIGSTOP);
     case 'K':
@@ -253,6 +301,27 @@ static void let_go(const struct job *job)
     }
 }
 
+static iris_status_t make_groups(struct player *player)
+{
+    int n = iris_num_ranks(player->iris), rank = iris_rank(player->iris);
+    const int ranks[2] = {n - 2, n - 1};
+    struct iris_ccl_options options;
+    iris_status_t status = IRIS_OK;
+
+    for (int i = 0; i < 2 && n >= 2 && status == IRIS_OK; i++) {
+        status = iris_group_create(player->iris, ranks, rank >= n - 2 ? 2 : 0,
+                                   &player->groups[i]);
+    }
+    if (status == IRIS_OK) {
+        status = iris_ccl_prepare(player->iris);
+    }
+    iris_ccl_options_init(&options);
+    options.group = player->groups[0];
+    return status == IRIS_OK && options.group != NULL
+               ? iris_all_reduce_preamble(player->iris, &options)
+               : status;
+}
+
 static int body(iris_t *iris, void *arg)
 {
     const struct job *job = arg;
@@ -265,8 +334,13 @@ static int body(iris_t *iris, void *arg)
     CHECK_OK(iris_calloc(iris, 512, sizeof(float), (void **)&player.data));
     CHECK_OK(iris_stream_create(iris, &player.other));
     CHECK_OK(iris_all_reduce_preamble(iris, NULL));
+    CHECK_OK(make_groups(&player));
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     status = play(&player, job->scripts[iris_rank(iris)]);
+    if (player.has_helper) {
+        atomic_store(&player.helper_ends, 1);
+        pthread_join(player.helper, NULL);
+    }
     if (status != 0) {
         let_go(job);
     }

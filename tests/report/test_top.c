@@ -199,6 +199,69 @@ static void ranks_that_are_all_stopped_do_not_run(void **state)
     }
 }
 
+/* Of the process that spawned the ranks and has no job itself. */
+static void the_process_that_started_the_ranks_is_enough(void **state)
+{
+    static const char *const scripts[] = {"T l", "T l", NULL};
+    static struct output output;
+    struct job job;
+    pid_t pid = start(&job, scripts);
+    char argument[64];
+
+    (void)state;
+    assert_int_not_equal(pid, job.shared->pids[0]);
+    snprintf(argument, sizeof argument, "%d", pid);
+    await(&output, argument, "STOPPED: ranks 0, 1 are stopped");
+    end(&job, pid);
+}
+
+static void calls_are_listed_of_the_dead_too(void **state)
+{
+    static const char *const scripts[] = {"m l", "m K", NULL};
+    static struct output output;
+    struct job job;
+    pid_t pid = start(&job, scripts);
+    char argument[64];
+    int lines = 0;
+
+    (void)state;
+    snprintf(argument, sizeof argument, "%d", job.shared->pids[0]);
+    await(&output, argument, "LOST: rank 1 (pid ");
+    snprintf(argument, sizeof argument, "--calls %d", job.shared->pids[0]);
+    run_top(&output, argument);
+    assert_int_equal(output.status, 0);
+    check_has(&output, "RANK       CALL");
+    check_has(&output, "\n   1          1 ");
+    check_has(&output, "malloc at heap offset ");
+    for (const char *c = output.text; (c = strstr(c, "\n   1 ")) != NULL; c++) {
+        lines++;
+    }
+    assert_true(lines > 4);
+    end(&job, pid);
+}
+
+/* A program's own stay; the library's does not, when the context has gone. */
+static void no_handler_of_the_program_is_replaced(void **state)
+{
+    struct sigaction action;
+    struct iris_config config;
+    iris_t *iris;
+
+    (void)state;
+    iris_config_init(&config);
+    for (int own = 0; own < 2; own++) {
+        signal(SIGUSR2, own ? SIG_IGN : SIG_DFL);
+        assert_int_equal(iris_init(&config, &iris), IRIS_OK);
+        assert_int_equal(sigaction(SIGUSR2, NULL, &action), 0);
+        assert_true((action.sa_handler == SIG_IGN) == own);
+        assert_true(action.sa_handler != SIG_DFL);
+        assert_int_equal(iris_finalize(iris), IRIS_OK);
+        assert_int_equal(sigaction(SIGUSR2, NULL, &action), 0);
+        assert_true(action.sa_handler == (own ? SIG_IGN : SIG_DFL));
+    }
+    signal(SIGUSR2, SIG_DFL);
+}
+
 static void what_cannot_be_shown_is_said(void **state)
 {
     static struct output output;
@@ -229,6 +292,12 @@ int main(void)
                                         NULL, end_what_is_left),
         cmocka_unit_test_setup_teardown(ranks_that_are_all_stopped_do_not_run,
                                         NULL, end_what_is_left),
+        cmocka_unit_test_setup_teardown(
+            the_process_that_started_the_ranks_is_enough, NULL,
+            end_what_is_left),
+        cmocka_unit_test_setup_teardown(calls_are_listed_of_the_dead_too, NULL,
+                                        end_what_is_left),
+        cmocka_unit_test(no_handler_of_the_program_is_replaced),
         cmocka_unit_test_setup_teardown(what_cannot_be_shown_is_said, NULL,
                                         end_what_is_left),
     };

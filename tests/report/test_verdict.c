@@ -63,7 +63,7 @@ static struct iris_record_wait *add_wait(struct readings *r, int rank,
         wait->update_ns = both[i]->now_ns;
         wait->num_expected = expected >= 0;
         wait->expected[0] = (int16_t)expected;
-        wait->held_on = -1;
+        wait->group = -1;
         wait->grid = 1;
     }
     return wait;
@@ -178,6 +178,43 @@ static void a_stopped_rank_is_no_hang(void **state)
                      IRIS_VERDICT_STOPPED);
 }
 
+/* Lines of the report that have `text`. */
+static int count_lines(const struct iris_report *report, const char *text)
+{
+    char *all = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&all, &bytes);
+    int count = 0;
+
+    iris_i_report_text(report, out);
+    fclose(out);
+    for (const char *c = all; (c = strstr(c, text)) != NULL; c++) {
+        count++;
+    }
+    free(all);
+    return count;
+}
+
+static void ranks_that_do_the_same_are_one_line(void **state)
+{
+    struct readings r = make(48);
+
+    (void)state;
+    iris_i_report_judge(r.now, r.before);
+    assert_int_equal(count_lines(r.now, "\n"), 3);
+    assert_int_equal(
+        count_lines(r.now, "  48 ranks (0-47): nothing of them waits\n"), 1);
+    for (int i = 0; i < 47; i++) {
+        add_wait(&r, i == 7 ? 47 : i, 7);
+    }
+    r.now->cause[0] = '\0';
+    iris_i_report_judge(r.now, r.before);
+    assert_int_equal(
+        count_lines(r.now, "  47 ranks (0-6, 8-47): each waits in "), 1);
+    assert_int_equal(count_lines(r.now, "  rank 7 (pid "), 1);
+    (void)judge(&r, "rank 7 is outside the library");
+}
+
 /* One that waits for nobody, beside one that runs and beside none. */
 static void who_is_stopped_is_told_whether_others_wait_or_not(void **state)
 {
@@ -278,6 +315,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_moved_may_have_ended_the_wait),
         cmocka_unit_test(a_workgroup_that_computes_may_end_the_wait),
         cmocka_unit_test(a_stopped_rank_is_no_hang),
+        cmocka_unit_test(ranks_that_do_the_same_are_one_line),
         cmocka_unit_test(who_is_stopped_is_told_whether_others_wait_or_not),
         cmocka_unit_test(one_that_finalized_is_not_lost_when_it_ends),
         cmocka_unit_test(strange_numbers_do_no_harm),
