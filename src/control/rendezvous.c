@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The rendezvous, seen from the other ranks:
- *   peer -> 0  hello (+ heap descriptor)
+ *   peer -> 0  hello (+ heap descriptor);   0 -> peer  heard
  *   0 -> peer  verdict (+ control descriptor), then every rank's hello
  *   peer -> 0  verdict on what it took home;   0 -> peer  the joint verdict
  */
@@ -182,23 +182,81 @@ static iris_status_t agree_as_peer(struct iris_rendezvous *rendezvous,
     return status == IRIS_OK ? iris_i_rendezvous_accept(&joint) : status;
 }
 
+/* ---- A rank 0 that cannot have its key ---- */
+
+/* How often a rank looks whether that is why rank 0 is silent. */
+#define ASK_NS (100 * 1000000LL)
+
+void iris_i_rendezvous_refusal_key(const struct iris_rendezvous *rendezvous,
+                                   char key[IRIS_REFUSAL_KEY_BYTES])
+{
+    snprintf(key, IRIS_REFUSAL_KEY_BYTES, "refusal/%s",
+             rendezvous->bootstrap->key);
+}
+
+/* Somebody else has the key: rank 0 tells so by another. IRIS_OK if it does
+ * not, else what it tells. */
+static iris_status_t hear_refusal(const struct iris_rendezvous *rendezvous)
+{
+    struct iris_verdict verdict = {.status = IRIS_OK};
+    char key[IRIS_REFUSAL_KEY_BYTES];
+    iris_status_t status;
+    int sock, fd = -1;
+
+    if (rendezvous->bootstrap->failed != NULL ||
+        iris_i_socket_make(&sock) != IRIS_OK) {
+        return IRIS_OK;
+    }
+    iris_i_rendezvous_refusal_key(rendezvous, key);
+    status = iris_i_socket_connect(sock, key, 0, NULL);
+    if (status == IRIS_OK) {
+        status = iris_i_socket_receive(sock, &verdict, sizeof verdict,
+                                       iris_i_deadline(IRIS_SOCKET_PATIENCE_MS),
+                                       &fd);
+    }
+    close(sock);
+    close_fd(&fd);
+    return status == IRIS_OK && verdict.status < 0
+               ? iris_i_rendezvous_accept(&verdict)
+               : IRIS_OK;
+}
+
 /* Connects to rank 0, which may be long in coming. */
 static iris_status_t connect_root(struct iris_rendezvous *rendezvous)
 {
     const struct iris_bootstrap *bootstrap = rendezvous->bootstrap;
+    iris_status_t status;
 
-    if (rendezvous->warn_at < rendezvous->deadline) {
-        iris_status_t status =
-            iris_i_socket_connect(rendezvous->sock, bootstrap->key,
-                                  rendezvous->warn_at, bootstrap->failed);
+    for (;;) {
+        int64_t next = iris_i_now_ns() + ASK_NS;
+        int is_last = next >= rendezvous->deadline;
 
-        if (status != IRIS_ERR_TIMEOUT) {
+        status = iris_i_socket_connect(rendezvous->sock, bootstrap->key,
+                                       is_last ? rendezvous->deadline : next,
+                                       bootstrap->failed);
+        if (status != IRIS_ERR_TIMEOUT || is_last) {
+            return status;
+        }
+        status = hear_refusal(rendezvous);
+        if (status != IRIS_OK) {
             return status;
         }
         iris_i_rendezvous_warn_late(rendezvous, "rank 0", "which has not come");
     }
-    return iris_i_socket_connect(rendezvous->sock, bootstrap->key,
-                                 rendezvous->deadline, bootstrap->failed);
+}
+
+/* Waits for whoever has rank 0's key to say a word. Rank 0 says at once that it
+ * has heard us. IRIS_OK: there is one, or the wait is over without. */
+static iris_status_t await_word(const struct iris_rendezvous *rendezvous)
+{
+    iris_status_t status = IRIS_OK;
+
+    while (status == IRIS_OK && iris_i_now_ns() < later(rendezvous->deadline) &&
+           iris_i_socket_await(rendezvous->sock, iris_i_now_ns() + ASK_NS) ==
+               0) {
+        status = hear_refusal(rendezvous);
+    }
+    return status;
 }
 
 /* Says hello and hears the verdict; its descriptor in *fd_p. IRIS_ERR_LIMIT
@@ -217,8 +275,14 @@ static iris_status_t say_hello(struct iris_rendezvous *rendezvous,
     status =
         iris_i_socket_send(rendezvous->sock, own, sizeof *own, own->handle.fd);
     if (status == IRIS_OK || status == IRIS_ERR_PEER_LOST) {
-        status = receive_root(rendezvous, verdict_p, sizeof *verdict_p, fd_p);
+        status = await_word(rendezvous);
     }
+    do {
+        close_fd(fd_p); /* what has only heard us sends none */
+        status = status == IRIS_OK ? receive_root(rendezvous, verdict_p,
+                                                  sizeof *verdict_p, fd_p)
+                                   : status;
+    } while (status == IRIS_OK && verdict_p->status == IRIS_VERDICT_HEARD);
     return status;
 }
 
@@ -282,10 +346,11 @@ static iris_status_t open_sockets(struct iris_rendezvous *rendezvous)
     status =
         iris_i_socket_listen(rendezvous->bootstrap->key,
                              rendezvous->num_ranks + 16, &rendezvous->sock);
-    if (status == IRIS_OK) {
-        rendezvous->spare = fcntl(rendezvous->sock, F_DUPFD_CLOEXEC, 0);
+    if (status != IRIS_OK) {
+        return iris_i_rendezvous_root_refuse(rendezvous, status);
     }
-    return status;
+    rendezvous->spare = fcntl(rendezvous->sock, F_DUPFD_CLOEXEC, 0);
+    return IRIS_OK;
 }
 
 iris_status_t iris_i_rendezvous_open(const struct iris_bootstrap *bootstrap,

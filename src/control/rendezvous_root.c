@@ -19,6 +19,9 @@
 /* When something is wrong, late ranks have this long to come and be told. */
 #define LINGER_MS 2000
 
+/* When rank 0 cannot have its key, those who wait for it ask within 100 ms. */
+#define REFUSAL_MS 1000
+
 /* How often to look whether a rank that waits for the others still lives. */
 #define POLL_MS 50
 
@@ -114,6 +117,7 @@ static iris_status_t receive_hello(int sock, pid_t pid,
 static int take_peer(struct iris_rendezvous *rendezvous,
                      struct iris_verdict *verdict)
 {
+    const struct iris_verdict heard = {.status = IRIS_VERDICT_HEARD};
     struct iris_hello hello;
     iris_status_t status, judgement;
     pid_t pid = 0;
@@ -137,6 +141,7 @@ static int take_peer(struct iris_rendezvous *rendezvous,
         rendezvous->num_expected = hello.num_ranks;
     }
     if (judgement == IRIS_OK) {
+        iris_i_rendezvous_send(sock, &heard, -1);
         rendezvous->hellos[hello.rank] = hello;
         rendezvous->socks[hello.rank] = sock;
         iris_i_rendezvous_judge(verdict,
@@ -346,6 +351,48 @@ static void announce(struct iris_rendezvous *rendezvous,
                      iris_last_error());
         }
     }
+}
+
+/* Tells whoever asks by the key for that, until all have been told. */
+static void tell_refusal(const struct iris_rendezvous *rendezvous, int listener,
+                         const struct iris_verdict *verdict)
+{
+    struct pollfd pollfd = {.fd = listener, .events = POLLIN};
+    int64_t deadline = iris_i_deadline(REFUSAL_MS);
+    int num_told = 1, sock;
+    pid_t pid;
+
+    while (num_told < rendezvous->num_ranks && iris_i_now_ns() < deadline &&
+           iris_i_now_ns() < rendezvous->deadline && !iris_i_wait_is_ended()) {
+        if (poll(&pollfd, 1, iris_i_left_ms(deadline, POLL_MS)) > 0 &&
+            iris_i_socket_accept(listener, &sock, &pid) == IRIS_OK) {
+            iris_i_rendezvous_send(sock, verdict, -1);
+            close(sock);
+            num_told++;
+        }
+    }
+}
+
+iris_status_t
+iris_i_rendezvous_root_refuse(const struct iris_rendezvous *rendezvous,
+                              iris_status_t status)
+{
+    struct iris_verdict verdict = {.status = IRIS_OK};
+    char key[IRIS_REFUSAL_KEY_BYTES], own[IRIS_MESSAGE_BYTES];
+    int listener;
+
+    if (rendezvous->bootstrap->failed != NULL) {
+        return status; /* ranks are threads, and see it there */
+    }
+    snprintf(own, sizeof own, "%s", iris_last_error());
+    iris_i_rendezvous_judge(&verdict, own_trouble(rendezvous, status));
+    iris_i_rendezvous_refusal_key(rendezvous, key);
+    if (iris_i_socket_listen(key, rendezvous->num_ranks, &listener) ==
+        IRIS_OK) {
+        tell_refusal(rendezvous, listener, &verdict);
+        close(listener);
+    }
+    return iris_i_fail_again(status, own);
 }
 
 iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)

@@ -8,6 +8,11 @@
 
 #include "control/rendezvous.h"
 
+/* A verdict's status that is none yet: rank 0 has heard this rank's hello. */
+#define IRIS_VERDICT_HEARD 1
+
+#define IRIS_REFUSAL_KEY_BYTES 128
+
 /* How it went: from rank 0 to all, and from each to rank 0 at the end. */
 struct iris_verdict {
     int32_t status;
@@ -29,6 +34,10 @@ iris_status_t iris_i_rendezvous_accept(const struct iris_verdict *verdict);
 void iris_i_rendezvous_send(int sock, const struct iris_verdict *verdict,
                             int fd);
 
+/* The key by which a rank 0 that cannot have its own tells the others why. */
+void iris_i_rendezvous_refusal_key(const struct iris_rendezvous *rendezvous,
+                                   char key[IRIS_REFUSAL_KEY_BYTES]);
+
 /* Logs one line once this rank has waited for long: for whom, and why they are
  * waited for. */
 void iris_i_rendezvous_warn_late(struct iris_rendezvous *rendezvous,
@@ -43,6 +52,12 @@ iris_i_rendezvous_check_hello(const struct iris_rendezvous *rendezvous,
 iris_status_t
 iris_i_rendezvous_compare(const struct iris_rendezvous *rendezvous,
                           const struct iris_hello *hello);
+
+/* Rank 0 cannot listen, for `status` and with this thread's message: tells
+ * that to the ranks which come soon, and returns it. */
+iris_status_t
+iris_i_rendezvous_root_refuse(const struct iris_rendezvous *rendezvous,
+                              iris_status_t status);
 
 /* Rank 0's side of iris_i_rendezvous_join() and iris_i_rendezvous_agree(). */
 iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous);

@@ -90,6 +90,68 @@ static void a_name_that_is_taken_is_told_with_its_holder(void **state)
     close(sock);
 }
 
+/* Rank 1, which nothing but rank 0's word can end in time. */
+static void __attribute__((noreturn)) wait_as_rank_1(int result)
+{
+    struct iris_config config;
+    iris_t *iris = NULL;
+    char text[256];
+
+    iris_config_init(&config);
+    config.rank = 1;
+    config.num_ranks = 2;
+    config.job_id = "silent";
+    config.timeout_ms = 120000;
+    snprintf(text, sizeof text, "%d %s", (int)iris_init(&config, &iris),
+             iris_last_error());
+    (void)!write(result, text, strlen(text) + 1);
+    _exit(0);
+}
+
+/* The squatter takes connections and says nothing, or does not even listen. */
+static void check_told(int listens)
+{
+    int sock = squat("silent", getuid(), 1), result[2], peer = -1;
+    char text[256] = "", expected[16];
+    struct iris_config config;
+    iris_t *iris = NULL;
+    pid_t pid;
+
+    assert_true(sock >= 0);
+    assert_int_equal(pipe(result), 0);
+    assert_true(!listens || listen(sock, 4) == 0);
+    pid = fork();
+    if (pid == 0) {
+        wait_as_rank_1(result[1]);
+    }
+    if (listens) {
+        peer = accept(sock, NULL, NULL);
+        assert_true(peer >= 0);
+    }
+    iris_config_init(&config);
+    config.rank = 0;
+    config.num_ranks = 2;
+    config.job_id = "silent";
+    assert_int_equal(iris_init(&config, &iris), IRIS_ERR_BOOTSTRAP);
+    assert_true(harness_message_has("rank 0 of job \"job-silent\" is already"));
+    assert_true(read(result[0], text, sizeof text - 1) > 0);
+    snprintf(expected, sizeof expected, "%d ", (int)IRIS_ERR_BOOTSTRAP);
+    assert_memory_equal(text, expected, strlen(expected));
+    assert_non_null(strstr(text, "rank 0 could not start"));
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    close(peer);
+    close(sock);
+    close(result[0]);
+    close(result[1]);
+}
+
+static void ranks_are_told_that_somebody_has_rank_0s_name(void **state)
+{
+    (void)state;
+    check_told(1);
+    check_told(0);
+}
+
 /* Becomes another user, takes the name of root's job, and waits. */
 static void __attribute__((noreturn))
 hold_as_nobody(uid_t uid, int ready, int done)
@@ -250,6 +312,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_name_that_is_taken_is_told_with_its_holder),
+        cmocka_unit_test(ranks_are_told_that_somebody_has_rank_0s_name),
         cmocka_unit_test(another_users_job_is_not_joined),
         cmocka_unit_test(visitors_that_say_nothing_are_nobody),
         cmocka_unit_test(visitors_that_talk_nonsense_end_the_meeting),
