@@ -8,13 +8,16 @@
 
 #include "base/fd.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Against others that write the same file at the same time. */
@@ -55,6 +58,116 @@ static int folder_of(const char *path, char folder[PATH_MAX])
     return 1;
 }
 
+/* ---- Names of files in the making ---- */
+
+#define ASIDE_PREFIX ".iris-"
+#define ASIDE_SUFFIX ".tmp"
+#define ASIDE_DIGITS 16
+
+static int is_aside(const char *name)
+{
+    size_t prefix = strlen(ASIDE_PREFIX);
+
+    return strncmp(name, ASIDE_PREFIX, prefix) == 0 &&
+           strspn(name + prefix, "0123456789abcdef") == ASIDE_DIGITS &&
+           strcmp(name + prefix + ASIDE_DIGITS, ASIDE_SUFFIX) == 0;
+}
+
+/* Removes it if it is a file of this user's that nobody has locked. */
+static void remove_if_left(int dir, const char *name)
+{
+    struct stat stat;
+    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    if (fd < 0) {
+        return;
+    }
+    if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) &&
+        stat.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        unlinkat(dir, name, 0);
+    }
+    close(fd);
+}
+
+static void remove_left(const char *folder)
+{
+    DIR *dir = opendir(folder[0] == '\0' ? "." : folder);
+    const struct dirent *entry;
+
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        if (is_aside(entry->d_name)) {
+            remove_if_left(dirfd(dir), entry->d_name);
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+}
+
+/* Makes and locks a file under a new name; -1 with errno set. Another writer
+ * may take it for one that is left before it is locked: then it has gone. */
+static int make_aside(const char *folder, char aside[PATH_MAX + 32])
+{
+    struct stat stat;
+    uint64_t number;
+    int fd;
+
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) {
+        return -1;
+    }
+    snprintf(aside, PATH_MAX + 32, "%s" ASIDE_PREFIX "%016llx" ASIDE_SUFFIX,
+             folder, (unsigned long long)number);
+    fd = open(aside, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, MODE);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &stat) == 0 &&
+        stat.st_nlink == 0) {
+        close(fd);
+        errno = EEXIST;
+        return -1;
+    }
+    return fd;
+}
+
+static int open_aside(const char *folder, struct iris_file *file)
+{
+    int ret;
+
+    remove_left(folder);
+    file->fd = -1;
+    for (int tries = 0; file->fd < 0 && tries < NAME_TRIES; tries++) {
+        file->fd = make_aside(folder, file->aside);
+        if (file->fd < 0 && errno != EEXIST) {
+            break;
+        }
+    }
+    if (file->fd < 0) {
+        return errno;
+    }
+    file->fd = iris_i_fd_above_stdio(file->fd); /* which keeps the lock */
+    if (file->fd < 0) {
+        ret = errno;
+        unlink(file->aside);
+        return ret;
+    }
+    return 0;
+}
+
+/* ---- Files in the making ---- */
+
+int iris_i_file_open(const char *path, struct iris_file *file_p)
+{
+    char folder[PATH_MAX];
+
+    file_p->aside[0] = '\0';
+    file_p->fd = -1;
+    if (!folder_of(path, folder)) {
+        return ENAMETOOLONG;
+    }
+    file_p->fd =
+        iris_i_fd_above_stdio(open(folder[0] == '\0' ? "." : folder,
+                                   O_TMPFILE | O_RDWR | O_CLOEXEC, MODE));
+    return file_p->fd >= 0 ? 0 : open_aside(folder, file_p);
+}
+
 /* Gives the unnamed file its name, in place of an older one of that name. */
 static int name_it(int fd, const char *path)
 {
@@ -72,89 +185,65 @@ static int name_it(int fd, const char *path)
     return errno;
 }
 
-/* Writes a file that has no name before it is complete. *can_p is 0 if the file
- * system or a missing /proc does not allow that, and nothing is there then. */
-static int write_unnamed(const char *folder, const char *path, const void *data,
-                         size_t bytes, int *can_p)
+/* The unnamed file cannot be named, for want of /proc or of the file system's
+ * help: a copy of it can. */
+static int copy_aside(int from, const char *path, struct iris_file *copy_p)
 {
-    int fd =
-        iris_i_fd_above_stdio(open(folder[0] == '\0' ? "." : folder,
-                                   O_TMPFILE | O_WRONLY | O_CLOEXEC, MODE));
+    char folder[PATH_MAX], piece[4096];
+    ssize_t bytes;
+    off_t at = 0;
     int ret;
 
-    *can_p = fd >= 0;
-    if (fd < 0) {
-        return errno;
+    (void)folder_of(path, folder);
+    ret = open_aside(folder, copy_p);
+    while (ret == 0 && (bytes = pread(from, piece, sizeof piece, at)) != 0) {
+        ret = bytes < 0 ? errno : write_all(copy_p->fd, piece, (size_t)bytes);
+        at += bytes;
     }
-    ret = write_all(fd, data, bytes);
-    if (ret == 0) {
-        ret = name_it(fd, path);
-        *can_p = ret == 0;
-    }
-    close(fd);
     return ret;
 }
 
-int iris_i_file_open_aside(const char *path, char aside[PATH_MAX + 32])
+static int rename_aside(struct iris_file *file, const char *path, int ret)
 {
-    char folder[PATH_MAX];
-    uint64_t number;
-    int fd = -1, ret;
-
-    if (!folder_of(path, folder)) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    for (int tries = 0; fd < 0 && tries < NAME_TRIES; tries++) {
-        if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) {
-            return -1;
-        }
-        snprintf(aside, PATH_MAX + 32, "%s.iris-%016llx.tmp", folder,
-                 (unsigned long long)number);
-        fd = open(aside, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC,
-                  MODE);
-        if (fd < 0 && errno != EEXIST) {
-            return -1;
-        }
-    }
-    if (fd >= 0 && (fd = iris_i_fd_above_stdio(fd)) < 0) {
-        ret = errno;
-        unlink(aside);
-        errno = ret;
-    }
-    return fd;
-}
-
-/* The next best: written under a name of its own, then renamed. */
-static int write_aside(const char *path, const void *data, size_t bytes)
-{
-    char aside[PATH_MAX + 32];
-    int fd = iris_i_file_open_aside(path, aside), ret;
-
-    if (fd < 0) {
-        return errno;
-    }
-    ret = write_all(fd, data, bytes);
-    if (close(fd) != 0 && ret == 0) {
+    if (file->fd >= 0 && ret == 0 && rename(file->aside, path) != 0) {
         ret = errno;
     }
-    if (ret == 0 && rename(aside, path) != 0) {
-        ret = errno;
+    if (file->fd >= 0 && ret != 0) {
+        unlink(file->aside);
     }
-    if (ret != 0) {
-        unlink(aside);
+    if (file->fd >= 0 && close(file->fd) != 0 && ret == 0) {
+        ret = errno; /* the disk of another machine is full */
+        unlink(path);
     }
     return ret;
+}
+
+int iris_i_file_close(struct iris_file *file, const char *path, int keep)
+{
+    struct iris_file copy = {.fd = -1};
+    int ret = 0;
+
+    if (file->aside[0] != '\0') {
+        ret = rename_aside(file, path, keep ? 0 : ECANCELED);
+    } else if (keep && (ret = name_it(file->fd, path)) != 0) {
+        ret = rename_aside(&copy, path, copy_aside(file->fd, path, &copy));
+    }
+    if (file->aside[0] == '\0' && close(file->fd) != 0 && ret == 0) {
+        ret = errno;
+    }
+    file->fd = -1;
+    return keep ? ret : 0;
 }
 
 int iris_i_file_write(const char *path, const void *data, size_t bytes)
 {
-    char folder[PATH_MAX];
-    int can = 0, ret;
+    struct iris_file file;
+    int ret = iris_i_file_open(path, &file), closed;
 
-    if (!folder_of(path, folder)) {
-        return ENAMETOOLONG;
+    if (ret != 0) {
+        return ret;
     }
-    ret = write_unnamed(folder, path, data, bytes, &can);
-    return can ? ret : write_aside(path, data, bytes);
+    ret = write_all(file.fd, data, bytes);
+    closed = iris_i_file_close(&file, path, ret == 0);
+    return ret != 0 ? ret : closed;
 }

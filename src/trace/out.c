@@ -7,8 +7,6 @@
 
 #include "trace/out.h"
 
-#include "base/file.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -44,7 +42,7 @@ static void fail(struct iris_out *out, int error)
 static void open_gz(struct iris_out *out)
 {
 #if HAVE_ZLIB
-    int fd = dup(out->fd);
+    int fd = dup(out->file.fd);
 
     out->gz = fd < 0 ? NULL : gzdopen(fd, "wb3");
     if (out->gz == NULL) {
@@ -60,13 +58,15 @@ static void open_gz(struct iris_out *out)
 
 void iris_i_out_open(struct iris_out *out, const char *path)
 {
+    int error;
+
     out->path = path;
     out->gz = NULL;
     out->failed = 0;
     out->used = 0;
-    out->fd = iris_i_file_open_aside(path, out->aside);
-    if (out->fd < 0) {
-        fail(out, errno);
+    error = iris_i_file_open(path, &out->file);
+    if (error != 0) {
+        fail(out, error);
     } else if (iris_i_out_is_gz(path)) {
         open_gz(out);
     }
@@ -90,7 +90,7 @@ static void flush(struct iris_out *out)
         }
 #endif
         if (out->gz == NULL) {
-            ret = write(out->fd, out->buffer + done, out->used - done);
+            ret = write(out->file.fd, out->buffer + done, out->used - done);
         }
         if (ret < 0 && errno != EINTR) {
             fail(out, errno);
@@ -201,17 +201,13 @@ int iris_i_out_close(struct iris_out *out, int keep)
 {
     flush(out);
     close_gz(out);
-    if (out->fd >= 0) {
-        if (close(out->fd) != 0) {
-            fail(out, errno);
-        }
-        if (keep && out->failed == 0 && rename(out->aside, out->path) != 0) {
-            fail(out, errno);
-        }
-        if (!keep || out->failed != 0) {
-            unlink(out->aside);
+    if (out->file.fd >= 0) {
+        int error =
+            iris_i_file_close(&out->file, out->path, keep && out->failed == 0);
+
+        if (error != 0) {
+            fail(out, error);
         }
     }
-    out->fd = -1;
     return out->failed;
 }

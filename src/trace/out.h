@@ -6,18 +6,18 @@
 #ifndef IRIS_SRC_TRACE_OUT_H
 #define IRIS_SRC_TRACE_OUT_H
 
-#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <iris/status.h>
 
+#include "base/file.h"
+
 struct iris_out {
-    const char *path; /* the caller's */
-    char aside[PATH_MAX + 32];
-    int fd;
-    void *gz;   /* zlib's; NULL: not compressed */
-    int failed; /* errno of the first failure; 0: none */
+    const char *path;      /* the caller's */
+    struct iris_file file; /* fd -1: there is none */
+    void *gz;              /* zlib's; NULL: not compressed */
+    int failed;            /* errno of the first failure; 0: none */
     size_t used;
     char buffer[1 << 16];
 };
@@ -26,7 +26,7 @@ struct iris_out {
 int iris_i_out_is_gz(const char *path);
 int iris_i_out_has_gz(void);
 
-/* Makes the file under a name of its own beside `path`. After any failure here
+/* Makes the file, which has no name yet. After any failure here
  * or below iris_i_out_close() says what it was, once. */
 void iris_i_out_open(struct iris_out *out, const char *path);
 

@@ -8,12 +8,14 @@
 #include "base/file.h"
 #include "support/harness.h"
 #include "support/mounts.h"
+#include "trace/out.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -175,6 +177,68 @@ static void links_of_others_lead_nowhere(void **state)
     in_child(write_aside_among_links);
 }
 
+/* A process that is killed while it writes a file, or a trace. */
+static void be_killed(int traces)
+{
+    struct iris_file file;
+    struct iris_out out;
+    char path[512];
+
+    path_of("whole", path);
+    if (fork() != 0) {
+        wait(NULL);
+        return;
+    }
+    if (traces) {
+        iris_i_out_open(&out, path);
+        iris_i_out_print(&out, "half of");
+    } else if (iris_i_file_open(path, &file) == 0) {
+        (void)!write(file.fd, "half of", 7);
+    }
+    kill(getpid(), SIGKILL);
+}
+
+static int write_and_be_killed(void)
+{
+    be_killed(0);
+    CHECK_EQUAL(count_files(), 0);
+    be_killed(1);
+    CHECK_EQUAL(count_files(), 0);
+    return 0;
+}
+
+/* What is left then goes with the next file, but nobody's who still writes. */
+static int write_aside_and_be_killed(void)
+{
+    struct iris_file file;
+    char path[512], other[512];
+
+    if (!forbid_unnamed()) {
+        return SKIPPED;
+    }
+    path_of("mine", path);
+    path_of("other", other);
+    CHECK_EQUAL(iris_i_file_open(path, &file), 0);
+    be_killed(0);
+    be_killed(1);
+    CHECK_EQUAL(count_files(), 2); /* mine, and the last one's */
+    CHECK_EQUAL(iris_i_file_write(other, "other", 5), 0);
+    CHECK_EQUAL(count_files(), 2);
+    CHECK_EQUAL(write(file.fd, "mine", 4), 4);
+    CHECK_EQUAL(iris_i_file_close(&file, path, 1), 0);
+    CHECK_EQUAL(holds(path, "mine"), 0);
+    CHECK_EQUAL(count_files(), 2);
+    CHECK_EQUAL(unlink(path) | unlink(other), 0);
+    return 0;
+}
+
+static void a_writer_that_is_killed_leaves_nothing_for_long(void **state)
+{
+    (void)state;
+    in_child(write_and_be_killed);
+    in_child(write_aside_and_be_killed);
+}
+
 static int write_on_a_full_disk(void)
 {
     static char zeros[4096];
@@ -231,6 +295,7 @@ int main(void)
         cmocka_unit_test(a_file_is_replaced_whole_with_the_mode_of_the_umask),
         cmocka_unit_test(without_unnamed_files_it_is_the_same),
         cmocka_unit_test(links_of_others_lead_nowhere),
+        cmocka_unit_test(a_writer_that_is_killed_leaves_nothing_for_long),
         cmocka_unit_test(a_full_disk_is_an_error_that_leaves_nothing),
         cmocka_unit_test(what_cannot_be_a_file_is_an_error),
     };
