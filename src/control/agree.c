@@ -7,6 +7,7 @@
 #include "control/agree.h"
 
 #include "base/clock.h"
+#include "control/circle.h"
 #include "control/peers.h"
 #include "control/record.h"
 
@@ -201,9 +202,9 @@ static iris_status_t check_gave_up(const struct iris_members *members)
     }
     if (status == IRIS_ERR_MISMATCH) {
         return iris_i_fail(control->log, status,
-                           "rank %d%s finalizes its contexts in another order "
-                           "than its peers; finalize them in the same order on "
-                           "every rank",
+                           "rank %d%s calls, or finalizes its contexts, in "
+                           "another order than its peers; make the same calls "
+                           "in the same order on every rank",
                            rank, rank == control->rank ? ", this one," : "");
     }
     return iris_i_fail(control->log, status,
@@ -333,6 +334,10 @@ static iris_status_t check_on(struct wait *wait)
     if (absent < 0) {
         return IRIS_OK;
     }
+    status = iris_i_circle_check(members, wait->call->type->name, absent);
+    if (status != IRIS_OK) {
+        return status;
+    }
     iris_i_peers_ask(control);
     if (iris_i_peers_interrupted(control)) {
         (void)give_up(members, control->rank, IRIS_ERR_INTERRUPTED);
@@ -375,6 +380,9 @@ static iris_status_t wait_for_all(struct iris_members *members,
         wait.note =
             iris_i_agree_note(members, call->type->name, wait.begin, wait.note);
         status = check_on(&wait);
+    }
+    if (wait.begin != 0) {
+        iris_i_circle_leave(members);
     }
     iris_i_record_wait_over(control->record, wait.note, status != IRIS_OK);
     return status;

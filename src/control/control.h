@@ -60,6 +60,7 @@ struct iris_board {
     _Atomic uint64_t name[IRIS_CALL_NAME_WORDS]; /* text of the last one */
     _Atomic uint64_t reason[IRIS_REASON_WORDS];  /* why it leaves; empty: it
                                                   * has not said */
+    _Atomic uint64_t waits; /* for whom, in which agreement (circle.c) */
 };
 
 /* What one member posts for one agreement. A member can only post agreement

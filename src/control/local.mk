@@ -2,6 +2,7 @@
 libirisi_la_SOURCES += %D%/agree.c %D%/agree.h %D%/agree_note.c \
 	%D%/bootstrap.h \
 	%D%/bootstrap_env.c %D%/bootstrap_select.c %D%/bootstrap_thread.c \
+	%D%/circle.c %D%/circle.h \
 	%D%/control.h %D%/control_shm.c %D%/endpoint.c %D%/endpoint.h \
 	%D%/exchange.c %D%/exchange.h %D%/peers.c %D%/peers.h \
 	%D%/record.c %D%/record.h %D%/rendezvous.c %D%/rendezvous.h %D%/rendezvous_hello.c \

@@ -7,6 +7,7 @@
 
 #include "support/harness.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,6 +210,73 @@ static void broadcasts_that_differ_touch_nothing(void **state)
     harness_run(RANKS, different_broadcasts, NULL);
 }
 
+/* ---- Calls of different groups ---- */
+
+struct pair {
+    iris_status_t (*calls[2])(iris_t *iris, iris_group_t *group);
+    atomic_int told;
+    atomic_int seen; /* ranks whose message has the circle */
+};
+
+static iris_status_t barrier_of_all(iris_t *iris, iris_group_t *group)
+{
+    (void)group;
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static iris_status_t barrier_of_group(iris_t *iris, iris_group_t *group)
+{
+    return iris_barrier(iris, NULL, group);
+}
+
+static iris_status_t allocate(iris_t *iris, iris_group_t *group)
+{
+    void *ptr;
+
+    (void)group;
+    return iris_malloc(iris, 64, &ptr);
+}
+
+/* Rank 0 and rank 1 call differently; rank 2 waits in the call of all. */
+static int call_across(iris_t *iris, void *arg)
+{
+    struct pair *pair = arg;
+    int ranks[] = {0, 1}, rank = iris_rank(iris);
+    iris_group_t *group;
+
+    CHECK_OK(iris_group_create(iris, ranks, rank < 2 ? 2 : 0, &group));
+    CHECK_STATUS(pair->calls[rank == 0 ? 0 : 1](iris, group),
+                 IRIS_ERR_MISMATCH);
+    CHECK_MESSAGE("in the same order on every rank");
+    atomic_fetch_add(&pair->told, 1);
+    atomic_fetch_add(&pair->seen, harness_message_has("which waits in iris_"));
+    return 0;
+}
+
+/* No group goes on after it, so ranks cannot finalize together. */
+static void calls_of_different_groups_are_told_at_once(void **state)
+{
+    struct pair pairs[] = {{.calls = {iris_group_destroy, allocate}},
+                           {.calls = {iris_group_destroy, barrier_of_all}},
+                           {.calls = {barrier_of_group, allocate}}};
+
+    (void)state;
+    if (harness_launched() != 0) {
+        print_message("ranks of a launcher are not made here\n");
+        skip();
+    }
+    setenv("IRIS_TIMEOUT_MS", "120000", 1);
+    setenv("IRIS_SPAWN", "threads", 1); /* `told` is one memory */
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        assert_int_equal(iris_spawn(NULL, RANKS, call_across, &pairs[i]),
+                         IRIS_ERR_MISMATCH);
+        assert_int_equal(atomic_load(&pairs[i].told), RANKS);
+        assert_true(atomic_load(&pairs[i].seen) > 0);
+    }
+    unsetenv("IRIS_TIMEOUT_MS");
+    unsetenv("IRIS_SPAWN");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +284,7 @@ int main(void)
         cmocka_unit_test(calls_that_differ_are_told_to_all_and_undone),
         cmocka_unit_test(one_ranks_bad_argument_fails_all_and_names_it),
         cmocka_unit_test(broadcasts_that_differ_touch_nothing),
+        cmocka_unit_test(calls_of_different_groups_are_told_at_once),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);

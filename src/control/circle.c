@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Ranks that wait for each other in calls of different groups: none of them can
+ * go on, which is known at once.
+ */
+#include "config.h"
+
+#include "control/circle.h"
+
+#include "control/peers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Longer circles wait until the deadline. */
+#define WAITS_MAX 16
+
+/* What a board's `waits` says: at which place, for which rank, in which
+ * agreement. 0: for none. */
+#define PLACE_BITS 8
+#define RANK_BITS 16
+
+static uint64_t word_of(int place, int rank, uint64_t seq)
+{
+    return seq << (PLACE_BITS + RANK_BITS) | (uint64_t)place << RANK_BITS |
+           ((uint64_t)rank + 1);
+}
+
+static int rank_in(uint64_t word)
+{
+    return (int)(word & ((1u << RANK_BITS) - 1)) - 1;
+}
+
+static int place_in(uint64_t word)
+{
+    return (int)(word >> RANK_BITS & ((1u << PLACE_BITS) - 1));
+}
+
+_Static_assert(IRIS_PLACES <= 1 << PLACE_BITS, "a word names every place");
+
+static void show(const struct iris_members *members, uint64_t word)
+{
+    struct iris_control *control = members->control;
+
+    atomic_store_explicit(&control->ops->board(control, control->rank)->waits,
+                          word, memory_order_release);
+}
+
+void iris_i_circle_leave(const struct iris_members *members)
+{
+    show(members, 0);
+}
+
+/* The waits of the others in a circle, from the rank that is waited for. */
+struct circle {
+    int count;
+    uint64_t words[WAITS_MAX];
+};
+
+/* For whom `rank` waits, if that one has not come there; else -1. Then it stays
+ * so until the one comes, or somebody gives up. */
+static int waits_for(struct iris_control *control, int rank, uint64_t *word_p)
+{
+    uint64_t word = atomic_load_explicit(
+        &control->ops->board(control, rank)->waits, memory_order_acquire);
+    int other = rank_in(word), place = place_in(word);
+
+    if (word == 0 || other < 0 || other >= control->num_ranks ||
+        place >= IRIS_PLACES ||
+        control->ops->peek(control, place, other,
+                           word >> (PLACE_BITS + RANK_BITS)) != NULL) {
+        return -1;
+    }
+    *word_p = word;
+    return other;
+}
+
+/* Follows who waits for whom, from `absent` back to this rank. Returns whether
+ * it leads back. */
+static int follow(struct iris_control *control, int absent,
+                  struct circle *circle_p)
+{
+    circle_p->count = 0;
+    while (absent >= 0 && absent != control->rank) {
+        if (circle_p->count == WAITS_MAX) {
+            return 0;
+        }
+        absent =
+            waits_for(control, absent, &circle_p->words[circle_p->count++]);
+    }
+    return absent >= 0;
+}
+
+/* Their bits of two walks. */
+static int same(const struct circle *one, const struct circle *other)
+{
+    return one->count == other->count &&
+           memcmp(one->words, other->words,
+                  (size_t)one->count * sizeof one->words[0]) == 0;
+}
+
+static iris_status_t fail(const struct iris_members *members, const char *call,
+                          int absent, const struct circle *circle)
+{
+    struct iris_control *control = members->control;
+    unsigned mark =
+        ((unsigned)-IRIS_ERR_MISMATCH << 16) | ((unsigned)control->rank + 1);
+    char text[600], name[64];
+    size_t length =
+        (size_t)snprintf(text, sizeof text, "rank %d waits in %s for rank %d",
+                         control->rank, call, absent);
+
+    for (int i = 0; i < circle->count; i++) {
+        iris_i_peers_read_call(control->ops->board(control, absent), name);
+        absent = rank_in(circle->words[i]);
+        if (length + 100 < sizeof text) {
+            length += (size_t)snprintf(text + length, sizeof text - length,
+                                       ", which waits in %s for rank %d", name,
+                                       absent);
+        }
+    }
+    /* Our own first: who learns of another one may go on to this. */
+    control->ops->fail(control, members->place, mark);
+    for (int i = 0; i < circle->count; i++) {
+        control->ops->fail(control, place_in(circle->words[i]), mark);
+    }
+    return iris_i_fail(control->log, IRIS_ERR_MISMATCH,
+                       "%s: these calls are of different groups, and none of "
+                       "them can end; make the same calls in the same order on "
+                       "every rank",
+                       text);
+}
+
+/* A wait may end while the next one is looked at, and then another one begin:
+ * that a second walk sees the same means that none has. */
+iris_status_t iris_i_circle_check(const struct iris_members *members,
+                                  const char *call, int absent)
+{
+    struct iris_control *control = members->control;
+    struct circle circle, again;
+
+    show(members, word_of(members->place, absent, members->seq));
+    return follow(control, absent, &circle) &&
+                   follow(control, absent, &again) && same(&circle, &again)
+               ? fail(members, call, absent, &circle)
+               : IRIS_OK;
+}
