@@ -249,28 +249,83 @@ IRIS_D_INTEGER_ROWS(IRIS_D_INTEGERS)
     X(normals_f32,  float,       4, iris_d_normals_f32_whole, )                \
     X(normals_f64,  double,      2, iris_d_normals_f64_whole, )
 
+/* Defines iris_d_uniform_f32_wide() and so on, which writes this workgroup's
+ * share of the blocks that GPUs store by 16 bytes: as many blocks at once as fill
+ * those, or one that has more. Returns how many of all blocks these are. Blocks
+ * come in at the end and move down, since registers cannot be indexed. */
+#if IRIS_ON_CPU
+#define IRIS_D_RANDOM_WIDE(name, type, per_block, below, AS)                   \
+    IRIS_DEVICE uint64_t iris_d_##name##_wide(                                 \
+        iris_wg_t wg, const struct iris_random_args *args)                     \
+    {                                                                          \
+        (void)wg, (void)args;                                                  \
+        return 0;                                                              \
+    }
+#else
+#define IRIS_D_NEW_WORDS(type, per_block) (per_block * sizeof(type) / 4)
+#define IRIS_D_WIDE_WORDS(type, per_block)                                     \
+    (IRIS_D_NEW_WORDS(type, per_block) < 4 ? 4                                 \
+                                           : IRIS_D_NEW_WORDS(type, per_block))
+#define IRIS_D_RANDOM_WIDE(name, type, per_block, below, AS)                   \
+    IRIS_DEVICE uint64_t iris_d_##name##_wide(                                 \
+        iris_wg_t wg, const struct iris_random_args *args)                     \
+    {                                                                          \
+        const uint64_t words = IRIS_D_WIDE_WORDS(type, per_block);             \
+        const uint64_t added = IRIS_D_NEW_WORDS(type, per_block);              \
+        const uint64_t blocks = words / added;                                 \
+        iris_d_u128_t *data = (iris_d_u128_t *)args->data;                     \
+        uint64_t count = args->count / (blocks * per_block);                   \
+        union {                                                                \
+            type values[per_block];                                            \
+            uint32_t words[IRIS_D_NEW_WORDS(type, per_block)];                 \
+        } one;                                                                 \
+        union {                                                                \
+            uint32_t words[IRIS_D_WIDE_WORDS(type, per_block)];                \
+            iris_d_u128_t wide[IRIS_D_WIDE_WORDS(type, per_block) / 4];        \
+        } all = {{0}};                                                         \
+                                                                               \
+        if ((uintptr_t)data % sizeof *data != 0) {                             \
+            return 0;                                                          \
+        }                                                                      \
+        IRIS_LANES (wg, i, count) {                                            \
+            for (uint64_t b = 0; b < blocks; b++) {                            \
+                iris_d_##name(args, i * blocks + b, one.values);               \
+                IRIS_D_UNROLL                                                  \
+                for (uint64_t k = 0; k < words; k++) {                         \
+                    all.words[k] = k + added < words                           \
+                                       ? all.words[k + added]                  \
+                                       : one.words[k + added - words];         \
+                }                                                              \
+            }                                                                  \
+            IRIS_D_UNROLL                                                      \
+            for (uint64_t k = 0; k < words / 4; k++) {                         \
+                data[i * (words / 4) + k] = all.wide[k];                       \
+            }                                                                  \
+        }                                                                      \
+        return count * blocks;                                                 \
+    }
+#endif
+IRIS_D_REAL_ROWS(IRIS_D_RANDOM_WIDE)
+IRIS_D_INTEGER_ROWS(IRIS_D_RANDOM_WIDE)
+#undef IRIS_D_RANDOM_WIDE
+#undef IRIS_D_WIDE_WORDS
+#undef IRIS_D_NEW_WORDS
+
 /* Defines iris_d_uniform_f32_whole() and so on, which writes this workgroup's
- * share of the whole blocks of dense numbers: GPUs a block at once, if the
- * address allows it. */
+ * share of the whole blocks of dense numbers. */
 #define IRIS_D_RANDOM_WHOLE(name, type, per_block, below, AS)                  \
-    typedef struct iris_d_##name##_block {                                     \
-        type values[per_block];                                                \
-    } __attribute__((aligned(per_block * sizeof(type)),                        \
-                     may_alias)) iris_d_##name##_block_t;                      \
     IRIS_DEVICE void iris_d_##name##_whole(                                    \
         iris_wg_t wg, const struct iris_random_args *args)                     \
     {                                                                          \
         const struct iris_random_args own = *args;                             \
         type *data = (type *)own.data;                                         \
-        IRIS_LANES (wg, i, own.count / per_block) {                            \
-            iris_d_##name##_block_t block;                                     \
-            iris_d_##name(&own, i, block.values);                              \
-            if (!IRIS_ON_CPU && (uintptr_t)data % sizeof block == 0) {         \
-                ((iris_d_##name##_block_t *)data)[i] = block;                  \
-            } else {                                                           \
-                for (int j = 0; j < per_block; j++) {                          \
-                    data[i * per_block + j] = block.values[j];                 \
-                }                                                              \
+        uint64_t first = iris_d_##name##_wide(wg, &own);                       \
+                                                                               \
+        IRIS_LANES (wg, i, own.count / per_block - first) {                    \
+            type values[per_block];                                            \
+            iris_d_##name(&own, first + i, values);                            \
+            for (int j = 0; j < per_block; j++) {                              \
+                data[(first + i) * per_block + j] = values[j];                 \
             }                                                                  \
         }                                                                      \
     }
