@@ -15,33 +15,57 @@ trap 'exit 1' HUP INT TERM
 
 amd_headers "$srcdir/device" "$dir/include" || exit 1
 
-# check GPU COMPILER OPTION...
+narrow=(ccl_{reduce,matrix,move,packet,unordered} fill random matmul)
+
+# check WHAT GPU COMPILER OPTION...: `all`; `traced`, the library's kernels that
+# record what they do; or `narrow`, the library's for one type each.
 check() {
-    local gpu=$1 name label
-    shift
+    local what=$1 gpu=$2 name label options=() rules=()
+    shift 2
     name=$(mktemp -d "$dir/check.XXXXXX")/code
     label="$gpu, $("$@" --version 2>/dev/null |
         sed -n 's/.*\(clang\) version \([0-9]*\).*/\1 \2/p' | head -n 1)"
-    amd_kernels "*.h" amd/orders.h amd/protocols.h support/device_api.h >"$name.hip"
-    if ! amd_compile "$name" "$dir/include" "$gpu" "$@"; then
+    if [ "$what" = all ]; then
+        amd_kernels "*.h" amd/orders.h amd/protocols.h support/device_api.h
+        rules=(-v all=1)
+    elif [ "$what" = traced ]; then
+        amd_kernels "[bs]*.h"
+        echo '#include <amd/narrow.h>'
+        options=(-DIRIS_TRACE=1 "${narrow[@]/#ccl/-DAMD_NARROW_ccl}")
+        options=("${options[@]:0:6}")
+        rules=(-v traced=1)
+        label+=" traced"
+    else
+        echo '#include <amd/narrow.h>'
+        options=("${narrow[@]/#/-DAMD_NARROW_}")
+        label+=" narrow"
+    fi >"$name.hip"
+    if ! amd_compile "$name" "$dir/include" "$gpu" "$@" "${options[@]}"; then
         echo "$label: FAILED, does not compile"
         head -40 "$name.log" | cut -c 1-240
         return 1
     fi
-    amd_read "$label" "$gpu" "$name.s"
+    amd_read "$label" "$gpu" "$name.s" "${rules[@]}"
 }
 
 if command -v clang-19 >/dev/null 2>&1; then
-    amd_later check gfx942 clang-19 $amd_alone
-    [ "${IRIS_TEST_LONG-}" != 1 ] ||
-        amd_later check gfx90a clang-19 $amd_alone
+    amd_later check all gfx942 clang-19 "${amd_alone[@]}"
+    amd_later check traced gfx942 clang-19 "${amd_alone[@]}"
+    # As the newest clang is called, so that it is seen if that cannot work.
+    amd_later check narrow gfx950 clang-19 "${amd_alone[@]}" \
+        -isystem "$(clang-19 -print-resource-dir)/include"
+    if [ "${IRIS_TEST_LONG-}" = 1 ]; then
+        amd_later check all gfx90a clang-19 "${amd_alone[@]}"
+        amd_later check traced gfx90a clang-19 "${amd_alone[@]}"
+    fi
 fi
 if command -v hipcc >/dev/null 2>&1; then
-    amd_later check gfx90a hipcc
+    amd_later check all gfx90a hipcc
 fi
 if amd_newest_clang; then
     for gpu in gfx90a gfx942 gfx950; do
-        amd_later check $gpu "${amd_newest[@]}"
+        amd_later check all $gpu "${amd_newest[@]}"
+        amd_later check traced $gpu "${amd_newest[@]}"
     done
 fi
 if [ $amd_count = 0 ]; then

@@ -3,8 +3,8 @@
 #
 # Whether the rules of amd_code.sh see protocol bugs: each of these edits makes
 # one in a copy of device/, and the rule that is named has to refuse its code
-# for gfx942. An edit that changes nothing, or does not compile, fails. Needs no
-# GPU; IRIS_TEST_LONG=1 tries all, which takes half a minute of two processors.
+# for gfx942, gfx950 or gfx90a. An edit that changes nothing, or does not
+# compile, fails. Compiled is only what the rule needs to see. Needs no GPU.
 
 srcdir=${srcdir:-$(dirname "$0")/..}
 srcdir=$(cd "$srcdir" && pwd) || exit 1
@@ -17,21 +17,43 @@ command -v clang-19 >/dev/null 2>&1 || {
     echo "skipped: clang-19 is not here"
     exit 77
 }
+amd_kernels signal.h >"$dir/traced.hip"
 amd_kernels signal.h amd/orders.h >"$dir/orders.hip"
 amd_kernels barrier.h amd/protocols.h >"$dir/protocols.hip"
-amd_kernels "ccl_*.h" >"$dir/ccl.hip"
-amd_kernels "*.h" amd/orders.h amd/protocols.h >"$dir/all.hip"
+echo '#include <amd/narrow.h>' >"$dir/narrow.hip"
+{
+    cat "$dir"/{orders,protocols,narrow}.hip
+} >"$dir/none.hip"
 gpu=gfx942
+
+# What is compiled to see whether a rule refuses an edit of a file: sets $part,
+# a file's name, and $options. part_for RULE FILE
+part_for() {
+    local kernels=${2#kernels/}
+    part=narrow options=(-DAMD_CODE_SAMPLE)
+    case "$1 $2" in
+    none*) part=none options+=(-DAMD_{waits,signals,ranks,bulk}
+        -DAMD_NARROW_{ccl_{reduce,move,packet,unordered},fill,matmul}) ;;
+    waits* | signals* | ranks* | bulk*) part=protocols options+=("-DAMD_$1") ;;
+    bits* | orders* | accesses* | writeback*) part=orders ;;
+    records*) part=traced options=(-DIRIS_TRACE=1) ;;
+    *kernels/ccl_space.h | *kernels/ccl_meet.h) ;;
+    *kernels/*) options+=("-DAMD_NARROW_${kernels%.h}") ;;
+    packets* | ccl*) options+=(-DAMD_NARROW_ccl_packet) ;;
+    fma*) options+=(-DAMD_NARROW_matmul) ;;
+    esac
+    case "$part ${options[*]}" in
+    narrow*NARROW*) ;;
+    narrow*) options+=(-DAMD_NARROW_ccl_reduce) ;;
+    esac
+}
 
 # Makes and reads one: try NUMBER WHAT RULE FILE EDIT
 try() {
-    local own=$dir/$1 what="$gpu, $2" rule=$3 file=$4 edit=$5 part
-    case $rule in
-    none | accesses | writeback) part=all ;;
-    bits | orders) part=orders ;;
-    ccl) part=ccl ;;
-    *) part=protocols ;;
-    esac
+    local own=$dir/$1 what="$gpu, $2" rule=$3 file=$4 edit=$5 part options
+    local traced=0
+    part_for "$rule" "$file"
+    [ "$part" != traced ] || traced=1
     mkdir "$own" && cp -R "$srcdir/device" "$own/device" &&
         amd_headers "$own/device" "$own/include" &&
         cp "$dir/$part.hip" "$own/code.hip" || return 1
@@ -40,14 +62,17 @@ try() {
         echo "$what: FAILED, the edit changes nothing"
         return 1
     fi
-    if ! amd_compile "$own/code" "$own/include" $gpu clang-19 $amd_alone \
-        -DAMD_CODE_SAMPLE; then
+    if ! amd_compile "$own/code" "$own/include" $gpu clang-19 "${amd_alone[@]}" \
+        "${options[@]}"; then
         echo "$what: FAILED, it does not compile"
         head -20 "$own/code.log" | cut -c 1-240
         return 1
     fi
-    amd_read $gpu $gpu "$own/code.s" >"$own/read"
+    amd_read $gpu $gpu "$own/code.s" -v traced=$traced >"$own/read"
     judge "$what" "$rule" "$own/read"
+    local ret=$?
+    rm -rf "$own"
+    return $ret
 }
 
 # judge WHAT RULE OUTPUT
@@ -65,12 +90,9 @@ judge() {
     return 1
 }
 
-# mutant WHAT RULE FILE EDIT: every sixth of them; all with IRIS_TEST_LONG=1. What
-# is unedited amd_code.sh reads, too.
-mutants=0
+# mutant WHAT RULE FILE EDIT; AMD_MUTANTS=PATTERN leaves out the others.
 mutant() {
-    mutants=$((mutants + 1))
-    [ "${IRIS_TEST_LONG-}" = 1 ] || [ $((mutants % 6)) = 0 ] || return 0
+    [[ "$gpu, $1" == *${AMD_MUTANTS-}* ]] || return 0
     amd_later try $((amd_count + 1)) "$@"
 }
 
@@ -196,6 +218,8 @@ mutant "polls at workgroup scope" waits wait.h \
 mutant "a rank barrier that releases nothing" ranks barrier.h \
     's/iris_d_release_ahead\(\); .*//'
 
+. "$srcdir/tests/amd/library_mutants.sh"
+
 amd_finish
-echo "$amd_count of $mutants tried, $amd_failed failed"
+echo "$amd_count tried, $amd_failed failed"
 [ $amd_failed = 0 ]

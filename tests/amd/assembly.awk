@@ -3,7 +3,10 @@
 # Reads assembly for AMD GPUs: makes a list of events of each kernel and hands
 # it to check_kernel() of rules.awk. An event is what touches memory, orders it
 # or leads elsewhere: kinds[i], its instruction in texts[i], its cache bits in
-# bits[i], and all of these, as rules match it, in events[i].
+# bits[i], and all of these, as rules match it, in events[i]. Of a packet
+# kernel's load of two registers place[i] is the address; looked_at[i, 0] and
+# looked_at[i, 1] are there if an instruction behind it reads that one, and
+# compared[i, 0], compared[i, 1] if it compares all of it.
 
 # One of them happened in this kernel. Two invalidations in a row are one.
 function event(kind, text) {
@@ -25,6 +28,48 @@ function cache_bits(kind,    i, given, names, found) {
         if ((names[i] in given) && !(kind == "atomic" && names[i] ~ /sc0|glc/))
             found = found (found == "" ? "" : " ") names[i]
     return found
+}
+
+# A load of two registers: what it says of them, and that they are loaded.
+function load_pair(    first, offset) {
+    if ($1 !~ /_dwordx2$/ || $2 !~ /^v\[/)
+        return
+    first = substr($2, 3) + 0
+    loaded[first] = count " 0"
+    loaded[first + 1] = count " 1"
+    offset = $0 ~ /offset:/ ? $0 : ""
+    sub(/.*offset:/, "", offset)
+    place[count] = $3 " " $4 " " (offset + 0)
+}
+
+# Registers that a load filled and this instruction reads; its first operand is
+# what it writes, unless it stores.
+function look_at(    n, i, j, operands, last) {
+    n = split($0, operands, /[ \t,]+/)
+    for (i = $1 ~ /^(global_store|v_cmp)/ ? 2 : 3; i <= n; i++)
+        if (match(operands[i], /v\[?[0-9]/)) {
+            j = substr(operands[i], RSTART + 1)
+            sub(/^\[/, "", j)
+            last = j
+            if (!sub(/^[0-9]+:/, "", last))
+                last = j
+            for (j += 0; j <= last + 0; j++)
+                if (j in loaded) {
+                    split(loaded[j], one_load, " ")
+                    looked_at[one_load[1], one_load[2]]
+                    if ($1 ~ /^v_cmp.*_[ui](32|64)(_e..)?$/)
+                        compared[one_load[1], one_load[2]]
+                }
+        }
+    if ($1 !~ /^(global_store|v_cmp|s_)/ && match(operands[2], /^v\[?[0-9]/)) {
+        j = substr(operands[2], 2)
+        sub(/^\[/, "", j)
+        last = j
+        if (!sub(/^[0-9]+:/, "", last))
+            last = j
+        for (j += 0; j <= last + 0; j++)
+            delete loaded[j]
+    }
 }
 
 # The position of the first event after `from` that matches, or 0.
@@ -90,6 +135,10 @@ function leads(from, goal, stop,    i) {
         sub(/_gpu:$/, "", kernel)
         count = 0
         inside = 1
+        split("", place)
+        split("", loaded)
+        split("", looked_at)
+        split("", compared)
     }
     next
 }
@@ -116,7 +165,15 @@ $1 ~ /^s_(swappc|setpc|call)/ { wrong("calls", $1) }
 $1 ~ /^(scratch_|buffer_(load|store)_|ds_(read|write|add|bpermute))/ {
     wrong("private", $1)
 }
-$1 ~ /^global_load_/ { event("load", $1) }
+kernel ~ /packet$/ { look_at() }
+$1 ~ /^v_(pk_)?(fma|dot)/ && kernel ~ /^iris_k_/ && contracts() {
+    wrong("fma", $0)
+}
+$1 ~ /^global_load_/ {
+    event("load", $1)
+    if (kernel ~ /packet$/)
+        load_pair()
+}
 $1 ~ /^global_store_/ { event("store", $1) }
 $1 ~ /^global_atomic_/ { event("atomic", $1) }
 $1 ~ /^s_barrier/ { event("barrier", $1) }

@@ -7,7 +7,12 @@
 
 # Where what is downloaded stays: below the build folder.
 amd_cache=${IRIS_TEST_CACHE:-$PWD/amd-newest}
-amd_alone='-nogpulib --rocm-path=/usr --hip-path=/usr' # clang without ROCm
+# A clang without ROCm, and without HIP's headers, of which kernels need the words
+# for where code runs. clang's own take half a second to read.
+amd_alone=(-nogpulib -nogpuinc -include stdlib.h)
+for amd_word in host device global shared constant; do
+    amd_alone+=("-D__${amd_word}__=__attribute__((${amd_word}))")
+done
 amd_failed=0
 amd_count=0
 
@@ -30,18 +35,26 @@ amd_kernels() {
 }
 
 # Compiles $1.hip for a GPU to $1.s: amd_compile NAME INCLUDES GPU COMPILER...
+# Code for gfx950 by a clang that has never heard of it is that of gfx942, whose
+# memory model is the same, out of what headers have for gfx950.
 amd_compile() {
-    local name=$1 includes=$2 gpu=$3
+    local name=$1 includes=$2 gpu=$3 arch=("--offload-arch=$3")
     shift 3
-    "$@" -x hip --offload-arch="$gpu" --cuda-device-only -std=c++20 -O3 \
+    if [ "$gpu" = gfx950 ] && [ "$1" = clang-19 ]; then
+        arch=(--offload-arch=gfx942 -U__gfx942__ -D__gfx950__)
+    fi
+    "$@" -x hip "${arch[@]}" --cuda-device-only -std=c++20 -O3 \
         -DIRIS_I_IMAGE=1 -I"$includes" -I"$srcdir/include" \
         -I"$srcdir/tests" -S -o "$name.s" "$name.hip" >"$name.log" 2>&1
 }
 
-# Reads what came out: amd_read LABEL GPU ASSEMBLY
+# Reads what came out: amd_read LABEL GPU ASSEMBLY OPTION...
 amd_read() {
-    awk -v label="$1" -v gpu="$2" -f "$srcdir/tests/amd/assembly.awk" \
-        -f "$srcdir/tests/amd/rules.awk" "$3"
+    local label=$1 gpu=$2 code=$3
+    shift 3
+    awk -v label="$label" -v gpu="$gpu" "$@" \
+        -f "$srcdir/tests/amd/assembly.awk" -f "$srcdir/tests/amd/rules.awk" \
+        -f "$srcdir/tests/amd/library.awk" "$code"
 }
 
 # Runs a command on another processor, two at once; its lines are shown in the
@@ -99,16 +112,12 @@ wheel.extractall(sys.argv[2], names)
     return $ret
 }
 
-# The newest clang there is: sets $amd_newest, what to call it with. It comes
-# without HIP's headers, of which kernels need the words for where code runs.
+# The newest clang there is: sets $amd_newest, what to call it with. Only the
+# headers that are its own come from the package, the others from this machine.
 amd_newest_clang() {
-    local zig=$amd_cache/ziglang/ziglang word
+    local zig=$amd_cache/ziglang/ziglang
     amd_fetch ziglang && chmod +x "$zig/zig" || return 1
-    amd_newest=("$zig/zig" clang -nogpulib -nogpuinc -nostdinc
-        -isystem "$zig/lib/include")
-    for word in host device global shared constant; do
-        amd_newest+=("-D__${word}__=__attribute__((${word}))")
-    done
+    amd_newest=("$zig/zig" clang "${amd_alone[@]}" -isystem "$zig/lib/include")
 }
 
 # The newest headers of HIP there are: sets $amd_newest_headers.

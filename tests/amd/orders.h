@@ -73,13 +73,23 @@ struct code_args {
 
 /* Operations that are one instruction, in loops, and inside a wider word. A
  * sample of them has one of each. */
+#ifdef AMD_CODE_SAMPLE
+SCOPES(load, u64, uint64_t, ACQUIRE, LOAD)
+SCOPES(store, u64, uint64_t, RELEASE, STORE)
+SCOPES(store, u64, uint64_t, RELAXED, STORE)
+SCOPES(cas, u64, uint64_t, ACQ_REL, CAS)
+SCOPES(add, u64, uint64_t, RELEASE, FETCH)
+SCOPES(add, f32, float, ACQ_REL, FETCH)
+SCOPES(xchg, u32, uint32_t, RELAXED, FETCH)
+SCOPES(add, f16, iris_f16_t, RELEASE, FETCH)
+SCOPES(fence, u32, uint32_t, ACQ_REL, FENCE)
+#else
 #define ROW(name, c_type, arg)                                                 \
     ORDERS(load, name, c_type, LOAD)                                           \
     ORDERS(store, name, c_type, STORE)                                         \
     ORDERS(cas, name, c_type, CAS)                                             \
     ORDERS(add, name, c_type, FETCH)
 ROW(u64, uint64_t, )
-#ifndef AMD_CODE_SAMPLE
 ROW(u8, uint8_t, )
 ROW(u16, uint16_t, )
 ROW(u32, uint32_t, )
@@ -98,14 +108,10 @@ ROW(i64, int64_t, )
 ORDERS(add, f64, double, FETCH)
 ORDERS(max, f64, double, FETCH)
 ORDERS(min, bf16, iris_bf16_t, FETCH)
-#else
-SCOPES(add, f32, float, ACQ_REL, FETCH)
-SCOPES(xchg, u32, uint32_t, RELAXED, FETCH)
-SCOPES(max, i64, int64_t, ACQUIRE, FETCH)
-#endif
 #undef ROW
 ORDERS(add, f16, iris_f16_t, FETCH)
 ORDERS(fence, u32, uint32_t, FENCE)
+#endif
 
 /* Signals have their order in them, volatile accesses are relaxed at system
  * scope or at the one that a hint asks for. Same shape, same rules. NT and PLAIN
@@ -149,9 +155,9 @@ CODE(fetch, u64, uint64_t, ACQUIRE, SYSTEM, SEEN)
     CODE(wbstore, name, c_type, RELAXED, PLAIN, HINT_STORE)                    \
     CODE(load, name, c_type, RELAXED, PLAIN, PLAIN_LOAD)                       \
     CODE(store, name, c_type, RELAXED, PLAIN, PLAIN_STORE)
-ROW(u8, uint8_t, )
 ROW(f64, double, )
 #ifndef AMD_CODE_SAMPLE
+ROW(u8, uint8_t, )
 ROW(f16, iris_f16_t, )
 ROW(i32, int32_t, )
 #endif

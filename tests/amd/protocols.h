@@ -10,6 +10,14 @@
 
 #include <iris/device.h>
 
+/* A sample has those groups only that are asked for by name. */
+#ifndef AMD_CODE_SAMPLE
+#define AMD_waits
+#define AMD_signals
+#define AMD_ranks
+#define AMD_bulk
+#endif
+
 struct protocol_args {
     const int64_t *context;
     void *heap;
@@ -29,6 +37,7 @@ struct protocol_args {
                    args->peer)
 
 /* clang-format off */
+#ifdef AMD_waits
 /* code_wait_<type>, code_test_<type> */
 #define ROW(name, c_type, arg)                                                 \
     IRIS_KERNEL(code_wait_##name, struct protocol_args)                        \
@@ -54,7 +63,9 @@ ROW(u64, uint64_t, )
 IRIS_WORD_TYPES(ROW, )
 #endif
 #undef ROW
+#endif
 
+#ifdef AMD_signals
 /* code_signal_<how>: data, then a signal. */
 IRIS_KERNEL(code_signal_element, struct protocol_args)
 {
@@ -93,6 +104,9 @@ IRIS_KERNEL(code_signal_wg_stores, struct protocol_args)
     }
 }
 
+#endif
+
+#ifdef AMD_ranks
 /* Data of one rank, read by another. */
 IRIS_KERNEL(code_ranks, struct protocol_args)
 {
@@ -108,6 +122,9 @@ IRIS_KERNEL(code_ranks, struct protocol_args)
     }
 }
 
+#endif
+
+#ifdef AMD_bulk
 IRIS_KERNEL(code_bulk_put, struct protocol_args)
 {
     iris_wg_put(wg, iris_dev_init(args->context), args->data, args->heap,
@@ -125,6 +142,7 @@ IRIS_KERNEL(code_bulk_copy, struct protocol_args)
     iris_wg_copy(wg, iris_dev_init(args->context), args->heap, args->data,
                  args->count, args->peer, 0);
 }
+#endif
 /* clang-format on */
 
 #endif /* AMD_PROTOCOLS_H */

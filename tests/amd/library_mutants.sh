@@ -1,0 +1,144 @@
+# shellcheck shell=bash disable=SC2034
+# SPDX-License-Identifier: MIT
+#
+# Of amd_mutants.sh those that plant a bug in the kernels of the library, or in
+# what those alone need to be right.
+
+# In a function, from its name to its end: within FUNCTION EDIT...
+within() {
+    echo "/ $1\\(/,/^}/ { $2 }"
+}
+
+# The same planted for each family of GPUs: where stores have bits, and where
+# they have none.
+for gpu in gfx942 gfx90a; do
+    mutant "a hello without a release" meet kernels/ccl_meet.h \
+        "$(within iris_d_ccl_hello 's/iris_d_release_ahead\(\);.*//')"
+    mutant "a hello that does not wait for its lanes" meet kernels/ccl_meet.h \
+        "$(within iris_d_ccl_hello 's/iris_wg_barrier\(wg\);//')"
+    mutant "a hello whose low words are constants" meet kernels/ccl_meet.h \
+        's/iris_d_load_u64\(&hello\[low\], iris_d_ccl_relaxed\(\)\)/(uint64_t)iris_d_load_constant((const int64_t *)\&hello[low])/'
+    mutant "a hello whose words are plain" meet kernels/ccl_meet.h \
+        's/iris_d_load_u64\(&hello\[low( \+ 1)?\], iris_d_ccl_relaxed\(\)\)/hello[low\1]/'
+    mutant "a hello that acquires nothing" locks kernels/ccl_space.h \
+        "$(within iris_d_ccl_await 's/iris_d_polled\(\);//')"
+    mutant "a goodbye without a barrier" data kernels/ccl_meet.h \
+        "/ iris_d_ccl_bye\(/,/release/ s/iris_wg_barrier\(wg\);//"
+    mutant "a goodbye without a release" data kernels/ccl_meet.h \
+        "$(within iris_d_ccl_bye 's/iris_d_release_ahead\(\);.*//')"
+    mutant "a goodbye that is not waited for" data kernels/ccl_meet.h \
+        "$(within iris_d_ccl_bye 's/\(void\)iris_d_wait\(/(void)(/')"
+    mutant "packets that are polled by plain loads" packets vector.h \
+        '/ iris_d_load_pair\(/,/^}/ { s/iris_d_load_u64\(from, .*/from[0];/; s/iris_d_load_u64\(from \+ 1,$/from[1]; (void)(/ }'
+    mutant "packets of which one word is polled plainly" packets vector.h \
+        '/ iris_d_load_pair\(/,/^}/ s/iris_d_load_u64\(from \+ 1,$/from[1]; (void)(/'
+    mutant "packets of which one flag is compared" packets \
+        kernels/ccl_packet.h 's/ && \(uint32_t\)\(high >> 32\) == flag//'
+    mutant "fills of 4 bytes" wide kernels/fill.h \
+        's/body\[i\] = word;/((volatile iris_d_u32_t *)body)[4 * i] = (uint32_t)args->pattern[0];/'
+    mutant "products that are contracted with sums" fma target_hip.h \
+        's/#pragma clang fp contract\(off\)//'
+    mutant "records that take a place without a look" records record.h \
+        's/if \(iris_d_record_full\(.*/if (0) {/'
+done
+
+gpu=gfx942
+# Words between members.
+mutant "a hello at agent scope" scopes kernels/ccl_meet.h \
+    "$(within iris_d_ccl_hello 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
+mutant "a hello that is released at agent scope" meet kernels/ccl_meet.h \
+    "$(within iris_d_ccl_hello 's/iris_d_release_ahead\(\);/iris_d_fence(iris_d_order(IRIS_RELEASE, IRIS_SCOPE_AGENT));/')"
+mutant "a hello whose high words are constants" meet kernels/ccl_meet.h \
+    's/iris_d_load_u64\(&hello\[low \+ 1\], iris_d_ccl_relaxed\(\)\)/(uint64_t)iris_d_load_constant((const int64_t *)\&hello[low + 1])/'
+mutant "a hello whose words are read at agent scope" scopes kernels/ccl_space.h \
+    "$(within iris_d_ccl_relaxed 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
+mutant "a hello that is polled at agent scope" scopes kernels/ccl_space.h \
+    "$(within iris_d_ccl_await 's/iris_d_peek\(half, IRIS_D_KIND_u64\)/iris_d_load((void *)(uintptr_t)half, 8, iris_d_order(IRIS_RELAXED, IRIS_SCOPE_AGENT))/')"
+mutant "a table of constants" meet kernels/ccl_meet.h \
+    "$(within '\*iris_d_ccl_at' 's/\(uintptr_t\)table\[i\]/(uintptr_t)iris_d_load_constant((const int64_t *)\&table[i])/')"
+mutant "a table that is read before it is made" meet kernels/ccl_meet.h \
+    '/ iris_d_ccl_meet\(/,/^}/ s/iris_wg_barrier\(wg\);//'
+mutant "a goodbye at agent scope" scopes kernels/ccl_meet.h \
+    "$(within iris_d_ccl_bye 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
+mutant "a goodbye at workgroup scope" scopes kernels/ccl_meet.h \
+    "$(within iris_d_ccl_bye 's/SCOPE_SYSTEM/SCOPE_WG/')"
+mutant "a goodbye that is released at agent scope" data kernels/ccl_meet.h \
+    "$(within iris_d_ccl_bye 's/iris_d_release_ahead\(\);/iris_d_fence(iris_d_order(IRIS_RELEASE, IRIS_SCOPE_AGENT));/')"
+mutant "a goodbye that is released behind its word" data kernels/ccl_meet.h \
+    "$(within iris_d_ccl_bye 's/iris_d_release_ahead\(\);.*//; s/\(void\)iris_d_wait\(/iris_d_release_ahead();\n&/')"
+mutant "a goodbye ahead of the data" data kernels/ccl_reduce.h \
+    '/IRIS_KERNEL\(/,/^}/ { s/iris_d_ccl_bye\(wg, &work.ccl\);//; s/^    IRIS_LANES/iris_d_ccl_bye(wg, \&work.ccl);\n&/ }'
+mutant "moves without a goodbye" data kernels/ccl_move.h \
+    's/iris_d_ccl_bye\(wg, &ccl\);//'
+mutant "rows without a goodbye" data kernels/ccl_matrix.h \
+    's/iris_d_ccl_bye\(wg, &work.ccl\);//'
+mutant "a kernel that counts its steps too early" data kernels/ccl_space.h \
+    "$(within iris_d_ccl_end 's/iris_wg_barrier\(wg\);.*//')"
+mutant "steps that are counted at agent scope" scopes kernels/ccl_space.h \
+    "$(within iris_d_ccl_end 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
+mutant "cleared packets without a barrier" data kernels/ccl_space.h \
+    '/ iris_d_ccl_clear\(/,/counts\+\+/ s/iris_wg_barrier\(wg\);//'
+mutant "cleared packets that are counted relaxed" data kernels/ccl_space.h \
+    "$(within iris_d_ccl_clear 's/IRIS_RELEASE/IRIS_RELAXED/')"
+mutant "cleared packets that are counted at agent scope" scopes \
+    kernels/ccl_space.h "$(within iris_d_ccl_clear 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
+
+# Packets.
+mutant "packets that are polled at agent scope" packets vector.h \
+    '/ iris_d_load_pair\(/,/^}/ s/SCOPE_SYSTEM/SCOPE_AGENT/'
+mutant "packets that are polled at workgroup scope" packets vector.h \
+    '/ iris_d_load_pair\(/,/^}/ s/SCOPE_SYSTEM/SCOPE_WG/'
+mutant "packets that are polled by words of 4 bytes" packets vector.h \
+    '/ iris_d_load_pair\(/,/^}/ { s/iris_d_load_u64\(from( \+ 1)?,(.*|$)/iris_d_load_u32((iris_d_u32_t *)(from\1), iris_d_ahead()) | (uint64_t)iris_d_load_u32((iris_d_u32_t *)(from\1) + 1, iris_d_ahead()) << 32; (void)(iris_d_ahead());/; s/^ +iris_d_order\(.*// }; s/^IRIS_DEVICE void iris_d_load_pair/IRIS_DEVICE iris_d_order_t iris_d_ahead(void) { return iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM); }\n&/'
+mutant "packets of whose flag half is compared" packets \
+    kernels/ccl_packet.h 's/\(uint32_t\)\(high >> 32\) == flag/(uint16_t)(high >> 32) == (uint16_t)flag/'
+mutant "packets that are stored at agent scope" packets target_hip.h \
+    's/" sc0 sc1"/" sc1"/'
+gpu=gfx950
+mutant "packets without cache bits" packets target_hip.h \
+    '/Cache bits of a store/,/#define/ s/defined\(__gfx950__\)/0/'
+gpu=gfx942
+
+# Without an order.
+mutant "a ring that passes on relaxed" data kernels/ccl_unordered.h \
+    "$(within iris_d_ccl_pass 's/IRIS_RELEASE/IRIS_RELAXED/')"
+mutant "a ring that passes on at agent scope" scopes kernels/ccl_unordered.h \
+    "$(within iris_d_ccl_pass 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
+mutant "a ring that passes on before all lanes have stored" data \
+    kernels/ccl_unordered.h \
+    '/ iris_d_ccl_pass\(/,/iris_wg_leader/ s/iris_wg_barrier\(.*//'
+mutant "an unlock that is relaxed" data kernels/ccl_unordered.h \
+    "$(within iris_d_ccl_add_locked 's/IRIS_RELEASE/IRIS_RELAXED/')"
+mutant "an unlock at agent scope" scopes kernels/ccl_unordered.h \
+    "$(within iris_d_ccl_add_locked 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
+mutant "an unlock before all lanes have stored" data kernels/ccl_unordered.h \
+    '/ iris_d_ccl_merge\(loose, to, from/,/iris_wg_leader/ s/iris_wg_barrier\(.*//'
+mutant "a lock that is taken relaxed" locks kernels/ccl_unordered.h \
+    "$(within iris_d_ccl_lock 's/IRIS_ACQUIRE/IRIS_RELAXED/')"
+mutant "a lock that is taken at agent scope" scopes kernels/ccl_unordered.h \
+    "$(within iris_d_ccl_lock 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
+mutant "additions at agent scope" scopes kernels/ccl_unordered.h \
+    "$(within iris_d_ccl_add 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
+mutant "outputs that are 0 too late" data kernels/ccl_unordered.h \
+    "$(within iris_d_ccl_zero 's/iris_wg_barrier\(wg\);//')"
+mutant "addresses that are used before they are there" meet \
+    kernels/ccl_unordered.h \
+    '/ iris_d_ccl_merge\(/,/work.ccl = / { /spare\[2\]/,/work/ s/iris_wg_barrier\(wg\);// }'
+mutant "addresses that are stored while they are in use" data \
+    kernels/ccl_unordered.h 's/iris_wg_barrier\(wg\); .. the words are not in use ..//'
+
+# Bytes, products, records.
+mutant "rows of 8 bytes at a time" wide kernels/fill.h \
+    's/\*\(iris_d_u128_t \*\)to = block.words\[0\];/((volatile iris_d_u64_t *)to)[0] = block.words[0][0]; ((volatile iris_d_u64_t *)to)[1] = block.words[0][2];/'
+mutant "random numbers that are stored one by one" wide kernels/random.h \
+    's/if \(\(uintptr_t\)data % sizeof \*data != 0\) \{/if (1) {/'
+mutant "random numbers of 8 bytes at a time" wide kernels/random.h \
+    's/data\[i \* \(words \/ 4\) \+ k\] = all.wide\[k\];/((volatile uint64_t *)data)[i] = all.words[0]; /'
+mutant "rows that are contracted" fma kernels/fill.h \
+    's/iris_d_product_f64\(way.step, way.index\)/way.step * way.index/'
+mutant "a product that is contracted" fma kernels/matmul.h \
+    's/sum \+= iris_d_product_f32\(/sum = __builtin_fmaf(/; s/to_f32\(b\[\(int64_t\)k \* args->b.row\]\)\)/to_f32(b[(int64_t)k * args->b.row]), sum)/'
+mutant "records whose number is read at workgroup scope" records record.h \
+    "$(within iris_d_record_slot 's/SCOPE_AGENT/SCOPE_WG/')"
+mutant "records that take a place at system scope" records record.h \
+    "$(within iris_d_record_slot 's/SCOPE_AGENT/SCOPE_SYSTEM/')"

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The library's kernels for one type and one operation each, which compile in a
+ * tenth of the time. AMD_NARROW_<header> picks those of a header.
+ */
+#ifndef AMD_NARROW_H
+#define AMD_NARROW_H
+
+#include <iris/device/kernel.h>
+
+/* Headers define bodies only; NARROW makes the kernel, of arguments some of
+ * which are constants. */
+#undef IRIS_KERNEL
+#define IRIS_KERNEL(name, ARGS) \
+    IRIS_DEVICE void name##_body(iris_wg_t wg, const ARGS *args)
+#define NARROW(name, ARGS, CONSTANTS)                                          \
+    extern "C" __global__ void IRIS_D_MAX_LANES(512) name##_gpu(ARGS args)     \
+    {                                                                          \
+        iris_wg_t wg = {iris_d_wg_id(), iris_d_num_wgs(), iris_d_num_lanes()}; \
+        CONSTANTS;                                                             \
+        name##_body(wg, &args);                                                \
+    }
+
+#ifdef AMD_NARROW_ccl_reduce
+#include <iris/device/kernels/ccl_reduce.h>
+NARROW(iris_k_ccl_reduce, struct iris_ccl_reduce_args,
+       (args.kind = IRIS_D_KIND_f32, args.op = IRIS_REDUCE_SUM))
+#endif
+
+#ifdef AMD_NARROW_ccl_matrix
+#include <iris/device/kernels/ccl_matrix.h>
+NARROW(iris_k_ccl_matrix, struct iris_ccl_reduce_args,
+       (args.kind = IRIS_D_KIND_f32, args.op = IRIS_REDUCE_SUM))
+#endif
+
+#ifdef AMD_NARROW_ccl_move
+#include <iris/device/kernels/ccl_move.h>
+NARROW(iris_k_ccl_move, struct iris_ccl_move_args, (void)0)
+#endif
+
+#ifdef AMD_NARROW_ccl_packet
+#include <iris/device/kernels/ccl_packet.h>
+NARROW(iris_k_ccl_packet, struct iris_ccl_packet_args,
+       (args.kind = IRIS_D_KIND_f32, args.op = IRIS_REDUCE_SUM,
+        args.exchange = IRIS_CCL_REDUCE_TWO))
+#endif
+
+#ifdef AMD_NARROW_ccl_unordered
+#include <iris/device/kernels/ccl_unordered.h>
+NARROW(iris_k_ccl_unordered, struct iris_ccl_reduce_args,
+       (args.kind = IRIS_D_KIND_f32, args.op = IRIS_REDUCE_SUM))
+#endif
+
+#ifdef AMD_NARROW_fill
+#include <iris/device/kernels/fill.h>
+NARROW(iris_k_fill, struct iris_fill_args, (void)0)
+NARROW(iris_k_arange_f16, struct iris_row_args, (void)0)
+NARROW(iris_k_linspace_f64, struct iris_row_args, (void)0)
+#endif
+
+#ifdef AMD_NARROW_random
+#include <iris/device/kernels/random.h>
+NARROW(iris_k_uniform_f32, struct iris_random_args, (void)0)
+NARROW(iris_k_uniform_f16, struct iris_random_args, (void)0)
+NARROW(iris_k_uniform_f64, struct iris_random_args, (void)0)
+#endif
+
+#ifdef AMD_NARROW_matmul
+#include <iris/device/kernels/matmul.h>
+NARROW(iris_k_matmul_f32, struct iris_matmul_args, (void)0)
+#endif
+
+#endif /* AMD_NARROW_H */
