@@ -21,6 +21,9 @@
 /* A function compiled for x86 CPUs that iris_d_has_avx2(). */
 #define IRIS_D_AVX2 \
     __attribute__((target("avx2,f16c"), noinline, unused)) static
+/* The same of iris_d_has_fma(). */
+#define IRIS_D_FMA \
+    __attribute__((target("avx2,f16c,fma"), noinline, unused)) static
 /* The same of iris_d_has_avx512(). Of its builtins clang and gcc name one
  * differently: gcc's takes what masked lanes are, and a mask. */
 #define IRIS_D_AVX512 \

@@ -48,6 +48,16 @@ IRIS_DEVICE double iris_d_product_f64(double a, double b)
     return __dmul_rn(a, b);
 }
 
+IRIS_DEVICE float iris_d_fused_f32(float a, float b, float c)
+{
+    return __fmaf_rn(a, b, c);
+}
+
+IRIS_DEVICE double iris_d_fused_f64(double a, double b, double c)
+{
+    return __fma_rn(a, b, c);
+}
+
 #define IRIS_D_MAX_LANES(n) __launch_bounds__(n)
 
 #endif /* IRIS_DEVICE_TARGET_CUDA_H */

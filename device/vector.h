@@ -87,12 +87,33 @@ IRIS_DEVICE void iris_d_past_fence(void)
 #endif
 }
 
+/* a * b + c, rounded once: the same bits everywhere. target_cuda.h has CUDA's.
+ * On a CPU without FMA it is a call of the C library. */
+#if IRIS_ON_CPU || IRIS_ON_HIP
+IRIS_DEVICE float iris_d_fused_f32(float a, float b, float c)
+{
+    return __builtin_fmaf(a, b, c);
+}
+
+IRIS_DEVICE double iris_d_fused_f64(double a, double b, double c)
+{
+    return __builtin_fma(a, b, c);
+}
+
+#endif
+
 #if IRIS_ON_CPU && IRIS_ON_X86
 /* Vectors of 32 bytes. All CPUs that have them convert f16, too, which not
  * every compiler can ask for. */
 IRIS_DEVICE iris_bool_t iris_d_has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") != 0;
+}
+
+/* Those that fuse multiplications with additions, too. */
+IRIS_DEVICE iris_bool_t iris_d_has_fma(void)
+{
+    return iris_d_has_avx2() && __builtin_cpu_supports("fma") != 0;
 }
 
 typedef int iris_d_int8_t __attribute__((vector_size(32)));

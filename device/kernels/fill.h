@@ -256,12 +256,12 @@ IRIS_KERNEL(iris_k_copy_strided, struct iris_copy_strided_args)
  * those. */
 #if IRIS_ON_CPU && IRIS_ON_X86
 #define IRIS_D_WIDE(NAME, wg, args, ARGS)                                      \
-    IRIS_D_AVX2 void NAME##_wide(iris_wg_t wg, const ARGS *args)               \
+    IRIS_D_FMA void NAME##_wide(iris_wg_t wg, const ARGS *args)                \
     {                                                                          \
         NAME##_dense(wg, args);                                                \
     }
 #define IRIS_D_RUN_WIDE(NAME, wg, args)                                        \
-    if (iris_d_has_avx2()) {                                                   \
+    if (iris_d_has_fma()) {                                                    \
         NAME##_wide(wg, args);                                                 \
     } else {                                                                   \
         NAME##_dense(wg, args);                                                \
@@ -377,7 +377,8 @@ IRIS_D_ROW_OF(iris_k_arange_f32, float, iris_d_arange_f32)
 IRIS_D_ROW_OF(iris_k_arange_f64, double, iris_d_arange_f64)
 
 /* Both halves of a linspace are reckoned from their own end: `from` it goes
- * `step` by `step`, `index` times. */
+ * `step` by `step`, `index` times. The sum is fused with the product, as in
+ * PyTorch's code for GPUs and for all CPUs that have FMA. */
 typedef struct iris_d_way {
     double from;
     double step;
@@ -403,7 +404,7 @@ IRIS_DEVICE double iris_d_linspace_f64(const struct iris_row_args *args,
 {
     iris_d_way_t way = iris_d_way(args, first, k);
 
-    return way.from + iris_d_product_f64(way.step, way.index);
+    return iris_d_fused_f64(way.step, way.index, way.from);
 }
 
 IRIS_DEVICE float iris_d_linspace_f32(const struct iris_row_args *args,
@@ -411,8 +412,7 @@ IRIS_DEVICE float iris_d_linspace_f32(const struct iris_row_args *args,
 {
     iris_d_way_t way = iris_d_way(args, first, k);
 
-    return (float)way.from +
-           iris_d_product_f32((float)way.step, (float)way.index);
+    return iris_d_fused_f32((float)way.step, (float)way.index, (float)way.from);
 }
 
 /* clang-format off */

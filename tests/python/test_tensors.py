@@ -343,12 +343,22 @@ class Torch(support.TestCase):
                         torch.arange(*numbers, dtype=kind),
                     )
                 )
-        for kind in (torch.float32, torch.float64):
-            # How torch rounds between the ends differs between its versions.
-            ours = self.ctx.linspace(-math.pi, 9, 101, dtype=kind).cpu()
-            theirs = torch.linspace(-math.pi, 9, 101, dtype=kind)
-            torch.testing.assert_close(ours, theirs)
-            self.assertEqual(plain(ours[::100]), plain(theirs[::100]))
+
+    def test_linspace_is_torchs_bit_for_bit(self):
+        import torch
+
+        if "FMA" not in open("/proc/cpuinfo").read().upper():
+            self.skipTest("torch does not fuse on this CPU")
+        lines = [(-math.pi, 9, 101), (19, -62, 895), (0, 120, 47), (5, -3, 21)]
+        names = "int8 int16 int32 int64 float16 bfloat16 float32 float64"
+        for name in [*names.split(), "complex64", "complex128"]:
+            kind = getattr(torch, name)
+            for line in lines:
+                ours = self.ctx.linspace(*line, dtype=kind).cpu()
+                self.assertTrue(
+                    torch.equal(ours, torch.linspace(*line, dtype=kind)),
+                    f"{name} {line}",
+                )
 
 
 if __name__ == "__main__":

@@ -1,14 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Prints cases.def: what PyTorch makes of full, arange and linspace, bit for
-bit. Run it as: python3 make_cases.py >cases.def
+bit. Run it as: python3 make_cases.py >cases.def, or name some of the three:
+PyTorch 2.9 divides by zero in arange of integers with a step below 1.
 
 PyTorch's kernels on CPUs give other last bits with other vector units: the first
 element of each vector is rounded, and sums may be fused with products. So each
 case runs with none, with AVX2 and with AVX-512, and element by element. Where
 all agree the bits are the case's; else EXACT is 0, and the case is what the
 plain kernels give. Unsigned types of more than 8 bits, which PyTorch's CPU kernels
-lack, are taken from i64."""
+lack, are taken from i64.
+
+A linspace is what CPUs with FMA give, which is what GPUs give."""
 
 import os
 import subprocess
@@ -93,25 +96,6 @@ def arange_of(start, end, step, dtype):
     return row, torch.stack(single).to(dtype) if single else row
 
 
-def linspace_of(start, end, steps, dtype):
-    row = torch.linspace(start, end, steps, dtype=dtype)
-    if dtype.is_complex:
-        part = torch.float32 if dtype == torch.complex64 else torch.float64
-        parts = [linspace_of(a, b, steps, part)[1] for a, b in (
-            (complex(start).real, complex(end).real),
-            (complex(start).imag, complex(end).imag))]
-        return row, torch.complex(*parts)
-    if not dtype.is_floating_point or steps < 2:
-        return row, row
-    first, last = torch.tensor(start, dtype=dtype), torch.tensor(end,
-                                                                 dtype=dtype)
-    step = (last - first) / torch.tensor(steps - 1, dtype=dtype)
-    single = [first + step * torch.tensor(i, dtype=dtype) if i < steps // 2
-              else last - step * torch.tensor(steps - 1 - i, dtype=dtype)
-              for i in range(steps)]
-    return row, torch.stack(single)
-
-
 def both_bits(make):
     """The bits of the row, with a mark if its elements alone have others."""
     try:
@@ -152,8 +136,9 @@ def linspace():
     for name in WHOLE + REAL + ["COMPLEX64", "COMPLEX128"]:
         for start, end, steps in lines + (both if name[0] == "C" else both[:1]):
             yield "LINSPACE(%s, %s, %s, %d" % (
-                name, number(start), number(end), steps), both_bits(
-                    lambda: linspace_of(start, end, steps, TYPES[name]))
+                name, number(start), number(end), steps), bits(
+                    lambda: torch.linspace(start, end, steps,
+                                           dtype=TYPES[name]))
     for name, width in UNSIGNED.items():
         for start, end, steps in ((0, 10, 5), (100, 0, 101), (0, 60000, 7)):
             yield "LINSPACE(%s, %s, %s, %d" % (
@@ -162,23 +147,30 @@ def linspace():
                                            dtype=torch.int64), width)
 
 
+ROWS = {"full": full, "arange": arange, "linspace": linspace}
+
+
 def run(capability):
-    lines = subprocess.run([sys.executable, __file__, "rows"], check=True,
+    lines = subprocess.run([sys.executable, *sys.argv, "--rows"], check=True,
                            env=dict(os.environ, ATEN_CPU_CAPABILITY=capability),
                            stdout=subprocess.PIPE, text=True).stdout
     return lines.splitlines()
 
 
 def main():
-    if sys.argv[1:] == ["rows"]:
-        for rows in (full(), arange(), linspace()):
-            for call, result in rows:
+    calls = [word for word in sys.argv[1:] if word in ROWS] or list(ROWS)
+    if sys.argv[-1] == "--rows":
+        for name in calls:
+            for call, result in ROWS[name]():
                 print(call + "|" + result)
         return
-    print("/* Made by make_cases.py with PyTorch %s. */" % torch.__version__)
+    print("/* Made by make_cases.py with PyTorch %s: %s. */" % (
+        torch.__version__, ", ".join(calls)))
     for plain, *others in zip(*map(run, ("default", "avx2", "avx512"))):
+        if plain.startswith("LINSPACE"):
+            plain = others[0]
         call, result = plain.split("|")
-        exact = others == [plain, plain] and not result.endswith("*")
+        exact = set(others) == {plain} and not result.endswith("*")
         print('%s, %d, "%s")' % (call, exact, result.rstrip("*")))
 
 
