@@ -13,7 +13,7 @@ EXTRA_DIST += %D%/README.md %D%/pyproject.toml %D%/setup.py \
 # What runs upstream's programs, and Triton's device calls.
 EXTRA_DIST += \
 	%D%/iris_c/triton.py %D%/iris_c/upstream/__init__.py \
-	%D%/iris_c/upstream/__main__.py %D%/iris_c/upstream/aggregates.py \
+	%D%/iris_c/upstream/__main__.py %D%/iris_c/upstream/aggregates.py %D%/iris_c/upstream/alone.py \
 	%D%/iris_c/upstream/atomics.py %D%/iris_c/upstream/brain_floats.py \
 	%D%/iris_c/upstream/clocks.py %D%/iris_c/upstream/creation.py \
 	%D%/iris_c/upstream/cuda.py %D%/iris_c/upstream/gluon.py \

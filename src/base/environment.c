@@ -24,6 +24,7 @@ static int is_other(const char *name)
 {
     return strncmp(name, "IRIS_TEST_", strlen("IRIS_TEST_")) == 0 ||
            strncmp(name, "IRIS_C_", strlen("IRIS_C_")) == 0 ||
+           strcmp(name, "IRIS_UPSTREAM") == 0 ||
            strcmp(name, "IRIS_GPU_BUILD") == 0;
 }
 

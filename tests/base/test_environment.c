@@ -103,6 +103,7 @@ static void settings_and_the_suites_own_are_known(void **state)
     expect("IRIS_NUM_RANKS", "");
     expect("IRIS_TEST_WHATEVER", "");
     expect("IRIS_C_LIBRARY", "");
+    expect("IRIS_UPSTREAM", "");
     expect("IRIS_GPU_BUILD", "");
     expect("IRISH", "");
 }

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Dict, List, Optional
 
 from . import DEVICE_VARIABLE, TRITON_VERSIONS
+from .platform_calls import SIMULATED_CUS
 
 HERE = Path(__file__).resolve().parent
 
@@ -72,19 +73,37 @@ def environment(given: argparse.Namespace) -> Dict[str, str]:
     found = dict(os.environ, **{
         DEVICE_VARIABLE: device,
         "PYTHONPATH": os.pathsep.join(path),
-        "WORLD_SIZE": str(given.n),
-        "LOCAL_WORLD_SIZE": str(given.n),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(_free_port()),
     })
     if device == "cpu":
         found["TRITON_INTERPRET"] = "1"
         found.setdefault("IRIS_BACKEND", "sim")
         found.setdefault("IRIS_SIM_DEVICE", "cpu")
+        found.setdefault("IRIS_SIM_CUS", str(SIMULATED_CUS))
         # Ranks share the cores, and torch would start a thread for each core
         # in each of them.
         found.setdefault("OMP_NUM_THREADS", "1")
     return found
+
+
+def _places(given: argparse.Namespace) -> List[Dict[str, str]]:
+    """What each rank has in its environment besides, as torchrun sets it. One
+    process alone has none of it: the program may start its own ranks, and
+    takes a RANK for a launcher's. alone.py serves one that does not.
+    """
+    if given.n == 1:
+        return [{}]
+    port = str(_free_port())
+    return [
+        {
+            "RANK": str(rank),
+            "LOCAL_RANK": str(rank),
+            "WORLD_SIZE": str(given.n),
+            "LOCAL_WORLD_SIZE": str(given.n),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port,
+        }
+        for rank in range(given.n)
+    ]
 
 
 def _start(given: argparse.Namespace) -> List["subprocess.Popen[bytes]"]:
@@ -94,9 +113,8 @@ def _start(given: argparse.Namespace) -> List["subprocess.Popen[bytes]"]:
         command.append("--any-triton")
     command += [given.program, *given.arguments]
     return [
-        subprocess.Popen(command, env=dict(
-            shared, RANK=str(rank), LOCAL_RANK=str(rank)))
-        for rank in range(given.n)
+        subprocess.Popen(command, env={**shared, **place})
+        for place in _places(given)
     ]
 
 
@@ -121,7 +139,8 @@ def _wait(ranks: List["subprocess.Popen[bytes]"], seconds: float) -> bool:
 def run(given: argparse.Namespace) -> int:
     """Starts the ranks; the status of the first one that failed, else 0."""
     # Without this the ranks would outlive a launcher that is told to end.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda signum, _: sys.exit(128 + signum))
     ranks = _start(given)
     failed = 0
     try:

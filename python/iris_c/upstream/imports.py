@@ -19,7 +19,10 @@ from . import device
 REPLACED_ON_CPU = {"iris.host.platform.hip": "platform_calls"}
 
 #: Which module of ours changes which one, once that has been executed.
-CHANGED = {"iris.host.memory.symmetric_heap": ["heap"]}
+CHANGED = {
+    "iris.host.memory.symmetric_heap": ["heap"],
+    "torch.distributed": ["alone"],
+}
 CHANGED_ON_CPU = {
     "torch": ["cuda", "graphs"],
     "torch.distributed": ["process_groups"],
@@ -71,7 +74,9 @@ class Finder(importlib.abc.MetaPathFinder):
     def __init__(self) -> None:
         cpu = device() != "gpu"
         self._replaced = REPLACED_ON_CPU if cpu else {}
-        self._changed = dict(CHANGED, **(CHANGED_ON_CPU if cpu else {}))
+        self._changed = dict(CHANGED)
+        for name, changes in (CHANGED_ON_CPU if cpu else {}).items():
+            self._changed[name] = CHANGED.get(name, []) + changes
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         if name in self._replaced:
