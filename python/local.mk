@@ -19,6 +19,7 @@ EXTRA_DIST += \
 	%D%/iris_c/upstream/cuda.py %D%/iris_c/upstream/gluon.py \
 	%D%/iris_c/upstream/graphs.py %D%/iris_c/upstream/heap.py \
 	%D%/iris_c/upstream/imports.py %D%/iris_c/upstream/launch.py %D%/iris_c/upstream/libdevice.py \
+	%D%/iris_c/upstream/origami.py \
 	%D%/iris_c/upstream/platform_calls.py \
 	%D%/iris_c/upstream/polls.py %D%/iris_c/upstream/process_groups.py \
 	%D%/iris_c/upstream/rank.py %D%/iris_c/upstream/results.py \

@@ -76,11 +76,62 @@ ranks 2 "$source/examples/python/message_passing.py"
 ranks 4 "$source/examples/python/all_reduce.py"
 ranks 4 "$source/examples/python/producer_consumer.py"
 
+# The launcher on a program of its own: its status is $status, its text in the
+# log. Programs that import no torch are quick.
+launch() { # ARGUMENT...
+    "$python" -m iris_c.upstream --device cpu --any-triton "$@" >"$tmp/log" 2>&1
+    status=$?
+}
 
 # The launcher's status is that of the first rank that failed.
 echo 'import os, sys; sys.exit(7 * int(os.environ["RANK"]))' >"$tmp/fail.py"
-"$python" -m iris_c.upstream --device cpu -n 2 "$tmp/fail.py" >"$tmp/log" 2>&1
-status=$?
+launch -n 2 "$tmp/fail.py"
 [ "$status" = 7 ]
 report "a rank that ends with 7 ends the launcher with $status" $?
+
+# A program alone may start its own ranks: no launcher's variables are there.
+echo 'import os; print([name for name in os.environ if "RANK" in name])' \
+    >"$tmp/alone.py"
+(unset "${!IRIS_@}" && launch -n 1 "$tmp/alone.py"; grep -qx '\[\]' "$tmp/log")
+report "one process alone has no RANK" $?
+echo 'import torch.distributed as dist
+dist.init_process_group("gloo"); print(dist.get_rank(), dist.get_world_size())' \
+    >"$tmp/group.py"
+launch -n 1 "$tmp/group.py" && grep -qx '0 1' "$tmp/log"
+report "one process alone is rank 0 of 1" $?
+
+# SIGINT ends the ranks, also where a shell has started this in the background.
+echo 'import os, signal
+print(os.getpid(), flush=True)
+signal.pause()' >"$tmp/pause.py"
+"$python" -m iris_c.upstream --device cpu --any-triton -n 2 "$tmp/pause.py" \
+    >"$tmp/log" 2>&1 &
+launcher=$!
+for ((i = 0; i < 600; i++)); do
+    [ "$(wc -l <"$tmp/log")" = 2 ] && break
+    sleep 0.1
+done
+kill -INT $launcher
+wait $launcher
+status=$?
+left=$(grep -x '[0-9]*' "$tmp/log" | xargs -r ps -o pid= -p | wc -l)
+[ "$status $left" = "130 0" ]
+report "SIGINT: status $status, $left ranks left" $?
+
+# What tritonBLAS lacks is said ahead; a relative folder will do.
+echo 'import iris' >"$tmp/needs.py"
+mkdir -p "$tmp/blas/include/tritonblas"
+echo 'import origami
+def f(x: origami.problem_t): pass' >"$tmp/blas/include/tritonblas/origami.py"
+echo 'from . import origami' >"$tmp/blas/include/tritonblas/__init__.py"
+launch --tritonblas "$tmp/none" "$tmp/needs.py"
+[ "$status" = 2 ] && grep -q 'imports tritonblas, which is not' "$tmp/log"
+report "a missing tritonblas is said" $?
+(cd "$tmp" && launch --tritonblas blas "$tmp/needs.py"
+    [ "$status" = 2 ] && grep -q -e '--stand-in supplies' "$tmp/log")
+report "a missing origami is said" $?
+echo 'import tritonblas' >"$tmp/needs.py"
+(cd "$tmp" && launch --stand-in --tritonblas blas "$tmp/needs.py"
+    [ "$status" = 0 ])
+report "the stand-in has origami's names" $?
 exit $((failed > 0))

@@ -19,6 +19,9 @@ import os
 #: Set for ranks and for the processes that they start: "cpu" or "gpu".
 DEVICE_VARIABLE = "IRIS_C_UPSTREAM_DEVICE"
 
+#: Set where a module of ours stands for origami, which tritonBLAS imports.
+STAND_IN_VARIABLE = "IRIS_C_UPSTREAM_STAND_IN"
+
 #: The versions of Triton that this package is tested with. Its interpreter is
 #: changed from outside, so others may differ in what has to be.
 TRITON_VERSIONS = ("3.9.0",)

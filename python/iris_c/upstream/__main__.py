@@ -3,7 +3,9 @@
 
 import argparse
 import glob
+import importlib.machinery
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -12,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Dict, List, Optional
 
-from . import DEVICE_VARIABLE, TRITON_VERSIONS
+from . import DEVICE_VARIABLE, STAND_IN_VARIABLE, TRITON_VERSIONS
 from .platform_calls import SIMULATED_CUS
 
 HERE = Path(__file__).resolve().parent
@@ -35,6 +37,14 @@ def _arguments(words: Optional[List[str]] = None) -> argparse.Namespace:
                         metavar="FOLDER",
                         help="checkout of upstream (IRIS_UPSTREAM); else the"
                         " installed package iris")
+    parser.add_argument("--tritonblas", default=os.environ.get("TRITONBLAS"),
+                        metavar="FOLDER",
+                        help="checkout of tritonBLAS, which upstream imports,"
+                        " or the folder that holds the package (TRITONBLAS);"
+                        " else the installed one")
+    parser.add_argument("--stand-in", action="store_true",
+                        help="supply the names of origami, which tritonBLAS"
+                        " imports, if it is not installed")
     parser.add_argument("--device", choices=("auto", "cpu", "gpu"),
                         default="auto",
                         help="what kernels run on; auto: a GPU if there is one")
@@ -69,6 +79,10 @@ def environment(given: argparse.Namespace) -> Dict[str, str]:
     path = [str(HERE / "site"), str(HERE.parents[1])]
     if given.upstream:
         path.append(os.path.abspath(given.upstream))
+    if given.tritonblas:
+        inner = os.path.join(given.tritonblas, "include")
+        path.append(os.path.abspath(
+            inner if os.path.isdir(inner) else given.tritonblas))
     path += filter(None, [os.environ.get("PYTHONPATH")])
     found = dict(os.environ, **{
         DEVICE_VARIABLE: device,
@@ -82,7 +96,42 @@ def environment(given: argparse.Namespace) -> Dict[str, str]:
         # Ranks share the cores, and torch would start a thread for each core
         # in each of them.
         found.setdefault("OMP_NUM_THREADS", "1")
+    if given.stand_in and _place("origami", found) is None:
+        found[STAND_IN_VARIABLE] = "1"
     return found
+
+
+def _place(module: str, environment: Dict[str, str]) -> Optional[Path]:
+    """The folder of a module that ranks would import; None: they have none."""
+    path = environment["PYTHONPATH"].split(os.pathsep) + sys.path
+    spec = importlib.machinery.PathFinder.find_spec(module, path)
+    return Path(spec.origin).parent if spec and spec.origin else None
+
+
+def _is_upstreams(program: str) -> bool:
+    """Whether a program imports upstream's package."""
+    if program == "pytest":
+        return True
+    try:
+        text = Path(program).read_text()
+    except (OSError, UnicodeError):
+        return False
+    return bool(re.search(r"^\s*(import|from) iris\b", text, re.MULTILINE))
+
+
+def missing(given: argparse.Namespace, environment: Dict[str, str]) -> str:
+    """What a program of upstream's cannot be imported without; "": nothing."""
+    if not _is_upstreams(given.program):
+        return ""
+    folder = _place("tritonblas", environment)
+    if folder is None:
+        return ("upstream imports tritonblas, which is not installed:"
+                " --tritonblas names a checkout of tritonBLAS")
+    needs = (folder / "origami.py").exists()
+    if needs and not given.stand_in and _place("origami", environment) is None:
+        return ("tritonblas imports origami, which is not installed:"
+                " --stand-in supplies its names, which is enough for upstream")
+    return ""
 
 
 def _places(given: argparse.Namespace) -> List[Dict[str, str]]:
@@ -106,8 +155,9 @@ def _places(given: argparse.Namespace) -> List[Dict[str, str]]:
     ]
 
 
-def _start(given: argparse.Namespace) -> List["subprocess.Popen[bytes]"]:
-    shared = environment(given)
+def _start(
+    given: argparse.Namespace, shared: Dict[str, str]
+) -> List["subprocess.Popen[bytes]"]:
     command = [sys.executable, "-m", "iris_c.upstream.rank"]
     if given.any_triton:
         command.append("--any-triton")
@@ -138,10 +188,15 @@ def _wait(ranks: List["subprocess.Popen[bytes]"], seconds: float) -> bool:
 
 def run(given: argparse.Namespace) -> int:
     """Starts the ranks; the status of the first one that failed, else 0."""
+    shared = environment(given)
+    lacks = missing(given, shared)
+    if lacks:
+        print(f"iris_c.upstream: {lacks}", file=sys.stderr)
+        return 2
     # Without this the ranks would outlive a launcher that is told to end.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda signum, _: sys.exit(128 + signum))
-    ranks = _start(given)
+    ranks = _start(given, shared)
     failed = 0
     try:
         while any(rank.poll() is None for rank in ranks):

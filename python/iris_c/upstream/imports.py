@@ -9,11 +9,12 @@ program has it.
 import importlib
 import importlib.abc
 import importlib.machinery
+import os
 import sys
 from types import ModuleType
 from typing import Any, Optional, Sequence
 
-from . import device
+from . import STAND_IN_VARIABLE, device
 
 #: Modules of upstream that one of ours stands for.
 REPLACED_ON_CPU = {"iris.host.platform.hip": "platform_calls"}
@@ -74,6 +75,8 @@ class Finder(importlib.abc.MetaPathFinder):
     def __init__(self) -> None:
         cpu = device() != "gpu"
         self._replaced = REPLACED_ON_CPU if cpu else {}
+        if os.environ.get(STAND_IN_VARIABLE):
+            self._replaced = dict(self._replaced, origami="origami")
         self._changed = dict(CHANGED)
         for name, changes in (CHANGED_ON_CPU if cpu else {}).items():
             self._changed[name] = CHANGED.get(name, []) + changes

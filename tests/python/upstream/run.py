@@ -13,7 +13,7 @@ import torch.distributed as dist
 MODULES = {
     "one_rank": ["test_brain_floats", "test_aggregates", "test_gluon",
                  "test_clocks", "test_cuda", "test_graphs", "test_polls",
-                 "test_imports", "test_libdevice"],
+                 "test_imports", "test_launch", "test_libdevice"],
     "two_ranks": ["test_atomics", "test_creation", "test_process_groups",
                   "test_heap"],
 }
