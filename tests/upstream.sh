@@ -43,6 +43,9 @@ refuses 'name a checkout'
 refuses 'is no checkout' "$tmp"
 mkdir -p "$tmp/upstream/tests/unittests"
 PYTHON=$tmp/none refuses 'lacks what this needs' "$tmp/upstream"
+[ "$(grep -c '^\(own\|launched\) [0-3][0-9]_[^ ]*\.py ' scripts/upstream-programs)" = \
+    "$(grep -vc '^#' scripts/upstream-programs)" ]
+report "upstream-programs has rows of programs only" $?
 
 pinned=$(sed -n 's/^TRITON_VERSIONS = ("\([^"]*\)".*/\1/p' \
     python/iris_c/upstream/__init__.py)
