@@ -12,6 +12,8 @@
 #endif
 #define IRIS_HOST_DEVICE IRIS_DEVICE
 #define IRIS_DEVICE_LARGE static inline __attribute__((unused))
+/* A function that its callers keep apart from their own code. */
+#define IRIS_CPU_APART static __attribute__((noinline, unused))
 #define IRIS_CPU_COLD static __attribute__((cold, noinline, unused))
 /* A function whose result depends on its arguments only, and that compilers may
  * not see through: weak, one for each program. */

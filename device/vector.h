@@ -102,6 +102,22 @@ IRIS_DEVICE double iris_d_fused_f64(double a, double b, double c)
 
 #endif
 
+#if IRIS_ON_CPU
+/* Copies by such stores; `to` is aligned to 16, the ranges are apart. */
+IRIS_DEVICE void iris_d_copy_past(char *to, const char *from, size_t bytes)
+{
+    size_t whole = bytes / sizeof(iris_d_u128_t) * sizeof(iris_d_u128_t);
+
+    for (size_t i = 0; i < whole; i += sizeof(iris_d_u128_t)) {
+        iris_d_u128_t word;
+
+        iris_d_copy_bytes(&word, from + i, sizeof word);
+        iris_d_store_past((iris_d_u128_t *)(void *)(to + i), word);
+    }
+    iris_d_copy_bytes(to + whole, from + whole, bytes - whole);
+}
+#endif
+
 #if IRIS_ON_CPU && IRIS_ON_X86
 /* Vectors of 32 bytes. All CPUs that have them convert f16, too, which not
  * every compiler can ask for. */

@@ -26,6 +26,8 @@
  *   byes[w][i]     the last step that member i's workgroup w has ended
  *   locks[w]       not 0: a member's workgroup w adds to this rank's output
  *   cleared[i]     workgroups of member i that have cleared its packets, in all
+ *   stages[p]      copies of input that is off the heap, and sums of it, in
+ *                  pieces: on the CPU (ccl_stage.h)
  *   slots[p][i]    packets of member i, of its last step of parity p
  *
  * A packet is 8 bytes of data in two words of 8 bytes, each half data, half
@@ -55,17 +57,19 @@
  * and has done with the one before. What the next step overwrites is of the
  * step before that one. */
 struct iris_ccl_space {
-    int64_t count;      /* members */
-    int64_t index;      /* this rank's place among them */
-    int64_t max_wgs;    /* workgroups of a kernel at most */
-    int64_t slot_bytes; /* data of one slot; its packets take twice that */
-    int64_t call;       /* offsets from here, in bytes */
+    int64_t count;       /* members */
+    int64_t index;       /* this rank's place among them */
+    int64_t max_wgs;     /* workgroups of a kernel at most */
+    int64_t slot_bytes;  /* data of one slot; its packets take twice that */
+    int64_t stage_bytes; /* of one stage; 0: there are none */
+    int64_t call;        /* offsets from here, in bytes */
     int64_t epochs;
     int64_t hellos;
     int64_t tables;
     int64_t byes;
     int64_t locks;
     int64_t cleared;
+    int64_t stages;
     int64_t slots;
     int64_t bytes; /* of all */
     /* Behind: where this rank maps each member's workspace, each one's rank. */
@@ -106,7 +110,7 @@ IRIS_HOST_DEVICE int64_t iris_i_ccl_line(int64_t bytes)
     return (bytes + IRIS_CCL_LINE - 1) / IRIS_CCL_LINE * IRIS_CCL_LINE;
 }
 
-/* Fills in the offsets, from the four numbers before them. */
+/* Fills in the offsets, from the five numbers before them. */
 IRIS_HOST_DEVICE void iris_i_ccl_lay_out(struct iris_ccl_space *space)
 {
     int64_t n = space->count, wgs = space->max_wgs;
@@ -121,7 +125,8 @@ IRIS_HOST_DEVICE void iris_i_ccl_lay_out(struct iris_ccl_space *space)
                   iris_i_ccl_line(wgs * (2 * n + IRIS_CCL_TABLE_SPARE) * 8);
     space->locks = space->byes + iris_i_ccl_line(wgs * n * 8);
     space->cleared = space->locks + iris_i_ccl_line(wgs * 8);
-    space->slots = space->cleared + iris_i_ccl_line(n * 8);
+    space->stages = space->cleared + iris_i_ccl_line(n * 8);
+    space->slots = space->stages + iris_i_ccl_line(2 * space->stage_bytes);
     space->bytes = space->slots + 2 * n * 2 * space->slot_bytes;
 }
 
@@ -133,6 +138,19 @@ struct iris_ccl_start {
     struct iris_dev_call what;
     uint32_t call;  /* a number that differs where members' calls do */
     uint32_t steps; /* how many steps the kernel takes */
+};
+
+/* Bytes of a workgroup's share of a buffer, where input goes through stages,
+ * are a multiple of this. */
+#define IRIS_CCL_STAGE_GRAIN 128
+
+/* How input goes through stages, where a member's buffers are off the heap. */
+struct iris_ccl_staging {
+    uint64_t region; /* bytes of a stage for each workgroup */
+    uint64_t piece;  /* bytes of each part that a workgroup stages at a time */
+    uint64_t pieces; /* how often, at most */
+    int32_t staged;  /* 1: this rank's input is, on the CPU only */
+    int32_t unused;
 };
 
 /* ---- Reductions that read the buffers where they are ---- */
@@ -164,6 +182,7 @@ struct iris_ccl_reduce_args {
     int32_t striding; /* 1: rows go to members by turns */
     int32_t own_rows; /* 1: of a share, for itself only */
     int32_t rings;    /* 2: odd workgroups go around the other way */
+    struct iris_ccl_staging staging;
 };
 
 /* ---- What only moves, the same way ---- */
@@ -187,6 +206,7 @@ struct iris_ccl_move_args {
     int32_t pull;
     int32_t root;  /* not -1: only this member's in is read */
     int32_t async; /* 1: peers may read `in` after the end; pull only */
+    struct iris_ccl_staging staging;
 };
 
 /* ---- By packets ---- */

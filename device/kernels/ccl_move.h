@@ -7,6 +7,7 @@
 #define IRIS_DEVICE_KERNELS_CCL_MOVE_H
 
 #include <iris/device/kernels/ccl_meet.h>
+#include <iris/device/kernels/ccl_stage.h>
 
 /* Bytes of this workgroup's share are a multiple of this. */
 #define IRIS_CCL_GRAIN 128
@@ -44,11 +45,23 @@ IRIS_DEVICE void iris_d_ccl_move(iris_wg_t wg, const iris_d_ccl_t *ccl,
 IRIS_KERNEL(iris_k_ccl_move, struct iris_ccl_move_args)
 {
     iris_d_ccl_t ccl = iris_d_ccl_begin(wg, &args->start);
+    const void *in = args->in;
     iris_d_ccl_tables_t tables;
     uint32_t reader;
 
     ccl.epoch++;
-    tables = iris_d_ccl_meet(wg, &ccl, args->in, args->out);
+#if IRIS_ON_CPU
+    if (IRIS_UNLIKELY(args->staging.staged)) {
+        in = iris_d_ccl_move_first(wg, ccl, args);
+    }
+#endif
+    tables = iris_d_ccl_meet(wg, &ccl, in, args->out);
+#if IRIS_ON_CPU
+    if (iris_d_ccl_num_staged(&ccl, tables.in) != 0) {
+        iris_d_ccl_move_staged(wg, ccl, args, tables);
+        return;
+    }
+#endif
     for (uint32_t i = 0; i < ccl.count; i++) {
         uint32_t peer = iris_d_ccl_after(&ccl, i);
 

@@ -10,6 +10,7 @@
 #include <iris/device/kernels/ccl_meet.h>
 #include <iris/device/kernels/ccl_rows.h>
 #include <iris/device/kernels/ccl_share.h>
+#include <iris/device/kernels/ccl_stage.h>
 
 /* One workgroup's work: `share` of what is in the members' buffers is combined
  * and goes to `copies` of them, this rank's first, `to` bytes from the start of
@@ -203,6 +204,7 @@ IRIS_DEVICE void iris_d_ccl_reduce(const iris_d_ccl_work_t *work,
  * writes those places of the members' buffers: in and out may be the same. */
 IRIS_KERNEL(iris_k_ccl_reduce, struct iris_ccl_reduce_args)
 {
+    const void *in = args->in;
     iris_d_ccl_work_t work;
 
     work.ccl = iris_d_ccl_begin(wg, &args->start);
@@ -219,7 +221,18 @@ IRIS_KERNEL(iris_k_ccl_reduce, struct iris_ccl_reduce_args)
     } else if (args->shape == IRIS_CCL_SCATTER) {
         work.share.begin = work.ccl.index * args->bytes;
     }
-    work.tables = iris_d_ccl_meet(wg, &work.ccl, args->in, args->out);
+#if IRIS_ON_CPU
+    if (IRIS_UNLIKELY(args->staging.staged)) {
+        in = iris_d_ccl_reduce_first(wg, work.ccl, args);
+    }
+#endif
+    work.tables = iris_d_ccl_meet(wg, &work.ccl, in, args->out);
+#if IRIS_ON_CPU
+    if (iris_d_ccl_num_staged(&work.ccl, work.tables.in) != 0) {
+        iris_d_ccl_reduce_staged(wg, work.ccl, args, work.tables);
+        return;
+    }
+#endif
     IRIS_LANES (wg, b,
                 (work.share.bytes + IRIS_CCL_PIECE - 1) / IRIS_CCL_PIECE) {
         size_t at = b * IRIS_CCL_PIECE;

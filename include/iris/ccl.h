@@ -35,8 +35,9 @@ extern "C" {
  *    all_reduce      ONE_SHOT, TWO_SHOT, ONE_SHOT_PACKET, TWO_SHOT_PACKET
  *    reduce_scatter  DIRECT, PACKET
  *    all_gather, all_to_all, broadcast  PUSH, PULL, PACKET
- *  Those with packets need no memory on the heap, and work in place always. All
- *  of them give the same bits.
+ *  Those with packets need no memory on the heap, and work in place always. On
+ * a CPU that is true of all but ONE_SHOT, unless options.rows is set. All of
+ * them give the same bits.
  *
  *  all_reduce has three more, for comparison, that AUTO never takes, since they
  *  do not add in the group's order and round to the element's type each time:
@@ -106,9 +107,12 @@ IRIS_API void iris_ccl_options_init_sized(struct iris_ccl_options *options,
  *
  * Any count is legal; 0 does nothing. `in` and `out` are aligned for their
  * elements, and are memory that kernels of this rank can use. On the heap
- * (iris_malloc()), on all members alike, they are used where they are; if not,
- * variants with packets carry the data, at half the bandwidth. They are the
- * same place, as each call says, or do not overlap; all members alike.
+ * (iris_malloc()) they are used where they are. On a CPU a member whose buffers
+ * are off the heap copies its input through its workspace, at most a few times
+ * slower; members may differ in where their buffers are. On a GPU variants with
+ * packets carry the data, at half the bandwidth, and all members' buffers are
+ * on the heap or none. in and out are the same place, as each call says, or do
+ * not overlap; all members alike.
  *
  * Reductions are deterministic: each element is combined in the group's order,
  * member 0 first, whatever the variant, the number of workgroups, the place in

@@ -46,6 +46,7 @@ struct iris_ccl {
     char *memory;
     size_t bytes;
     size_t most_slot_bytes;
+    int stages;               /* workspaces have stages (ccl_stage.h) */
     struct iris_alloc *alloc; /* of offsets in it */
     struct iris_ccl_workspace *workspaces;
     struct iris_ccl_tuning tuning;
@@ -74,8 +75,9 @@ struct iris_ccl_workspace {
     size_t offset;
     struct iris_ccl_space *device;
     size_t slot_bytes;
-    int max_cus;  /* workgroups that run at once on every member */
-    int best_cus; /* of them, those that have a processor to themselves */
+    size_t stage_bytes; /* 0: input off the heap is not staged */
+    int max_cus;        /* workgroups that run at once on every member */
+    int best_cus;       /* of them, those that have a processor to themselves */
     struct iris_stream_mark used; /* by whom it was last used */
 };
 
@@ -127,7 +129,9 @@ struct iris_ccl_call {
     int in_on_heap;    /* of a broadcast's root it need not be, for that */
     int in_place;      /* they overlap, in the way that is allowed */
     iris_ccl_variant_t variant;
-    int cus; /* workgroups at most; 0: as many as are worth it */
+    int cus;    /* workgroups at most; 0: as many as are worth it */
+    int staged; /* peers read this rank's input in its workspace (ccl_stage.h)
+                 */
 };
 
 /* ---- Checks (check.c) ---- */

@@ -11,31 +11,32 @@
 
 /* Which variants a collective has, and what each needs: of the buffers, and
  * that the operation is SUM. Those that do not keep the order of addition are
- * only taken by name. */
-enum { ON_HEAP = 1, APART = 2, SUM = 4, BY_NAME = 8, ROWS = 16 };
+ * only taken by name. STAGES: without rows and where workspaces have stages,
+ * the variant takes any buffers. */
+enum { ON_HEAP = 1, APART = 2, SUM = 4, BY_NAME = 8, ROWS = 16, STAGES = 32 };
 struct kind {
     iris_ccl_variant_t variant;
     int needs;
 };
 static const struct kind kinds[IRIS_CCL_NUM_OPS][8] = {
     [IRIS_CCL_ALL_REDUCE] = {{IRIS_CCL_ONE_SHOT, ON_HEAP | APART},
-                             {IRIS_CCL_TWO_SHOT, ON_HEAP | ROWS},
+                             {IRIS_CCL_TWO_SHOT, ON_HEAP | ROWS | STAGES},
                              {IRIS_CCL_ONE_SHOT_PACKET, 0},
                              {IRIS_CCL_TWO_SHOT_PACKET, 0},
                              {IRIS_CCL_ATOMIC, ON_HEAP | APART | SUM | BY_NAME},
                              {IRIS_CCL_SPINLOCK,
                               ON_HEAP | APART | SUM | BY_NAME},
                              {IRIS_CCL_RING, ON_HEAP | BY_NAME}},
-    [IRIS_CCL_ALL_GATHER] = {{IRIS_CCL_PUSH, ON_HEAP | ROWS},
-                             {IRIS_CCL_PULL, ON_HEAP | ROWS},
+    [IRIS_CCL_ALL_GATHER] = {{IRIS_CCL_PUSH, ON_HEAP | ROWS | STAGES},
+                             {IRIS_CCL_PULL, ON_HEAP | ROWS | STAGES},
                              {IRIS_CCL_PACKET, 0}},
-    [IRIS_CCL_REDUCE_SCATTER] = {{IRIS_CCL_DIRECT, ON_HEAP | ROWS},
+    [IRIS_CCL_REDUCE_SCATTER] = {{IRIS_CCL_DIRECT, ON_HEAP | ROWS | STAGES},
                                  {IRIS_CCL_PACKET, 0}},
-    [IRIS_CCL_ALL_TO_ALL] = {{IRIS_CCL_PUSH, ON_HEAP | APART | ROWS},
-                             {IRIS_CCL_PULL, ON_HEAP | APART | ROWS},
+    [IRIS_CCL_ALL_TO_ALL] = {{IRIS_CCL_PUSH, ON_HEAP | APART | ROWS | STAGES},
+                             {IRIS_CCL_PULL, ON_HEAP | APART | ROWS | STAGES},
                              {IRIS_CCL_PACKET, 0}},
-    [IRIS_CCL_BROADCAST] = {{IRIS_CCL_PUSH, ON_HEAP | ROWS},
-                            {IRIS_CCL_PULL, ON_HEAP | ROWS},
+    [IRIS_CCL_BROADCAST] = {{IRIS_CCL_PUSH, ON_HEAP | ROWS | STAGES},
+                            {IRIS_CCL_PULL, ON_HEAP | ROWS | STAGES},
                             {IRIS_CCL_PACKET, 0}},
 };
 
@@ -169,8 +170,16 @@ iris_ccl_variant_t iris_i_ccl_find_variant(enum iris_ccl_op op,
                                           : kinds[op][i].variant;
 }
 
+static int can_stage(const struct iris_ccl_call *call)
+{
+    return call->workspace->stage_bytes > 0 && call->options.rows == 0;
+}
+
 static int can(const struct iris_ccl_call *call, int needs)
 {
+    if ((needs & STAGES) && can_stage(call)) {
+        return 1;
+    }
     return needs >= 0 && !((needs & ON_HEAP) && !call->on_heap) &&
            !((needs & APART) && call->in_place) &&
            !((needs & SUM) && call->reduce != IRIS_REDUCE_SUM) &&
@@ -236,7 +245,8 @@ static iris_ccl_variant_t best(const iris_t *iris,
     }
     /* Packets in several steps are for those who have no choice: each step
      * waits for all members. */
-    if (call->on_heap && call->bytes > step_bytes(call, rule->variant)) {
+    if ((call->on_heap || can_stage(call)) &&
+        call->bytes > step_bytes(call, rule->variant)) {
         return IRIS_CCL_TWO_SHOT;
     }
     return can(call, needs(call->op, rule->variant)) ? rule->variant
@@ -301,6 +311,9 @@ iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
                 : "buffers without rows");
     }
     call->variant = variant;
+    call->staged =
+        (needed & STAGES) && can_stage(call) &&
+        (!call->on_heap || (call->op == IRIS_CCL_ALL_TO_ALL && call->in_place));
     return IRIS_OK;
 }
 

@@ -119,6 +119,29 @@ static enum iris_ccl_shape shape_of(const struct iris_ccl_call *call)
     }
 }
 
+/* How the call's input goes through the workspace if a member's is off the
+ * heap, which only that member knows. `slots`: pieces that a workgroup has room
+ * for, of `parts` of them of one part. Small calls are spared the divisions. */
+static struct iris_ccl_staging staging(const struct iris_ccl_call *call,
+                                       unsigned grid, size_t slots,
+                                       size_t parts)
+{
+    const size_t grain = IRIS_CCL_STAGE_GRAIN;
+    size_t bytes = (call->bytes + grain - 1) / grain * grain;
+    struct iris_ccl_staging staging = {call->workspace->stage_bytes, bytes, 1,
+                                       call->staged, 0};
+
+    if (staging.region == 0 || (grid == 1 && bytes < staging.region &&
+                                bytes * slots <= staging.region)) {
+        return staging;
+    }
+    staging.region = staging.region / grid / grain * grain;
+    staging.piece = staging.region / slots / grain * grain * parts;
+    bytes = (bytes / grain + grid - 1) / grid * grain;
+    staging.pieces = (bytes + staging.piece - 1) / staging.piece;
+    return staging;
+}
+
 static iris_status_t launch_reduce(iris_t *iris,
                                    const struct iris_ccl_call *call,
                                    const struct iris_kernel *kernel)
@@ -131,8 +154,15 @@ static iris_status_t launch_reduce(iris_t *iris,
         iris, call, shares ? call->work_bytes / members : call->work_bytes,
         bytes_per_wg(iris, IRIS_CCL_DEVICE_BLOCK));
 
+    /* Of an all_reduce a piece has a share for each member, and room for sums.
+     */
+    args.staging = shape == IRIS_CCL_SCATTER
+                       ? staging(call, grid, members, 1)
+                       : staging(call, grid, members + 1, members);
     args.start =
-        start(iris, call, grid, shape == IRIS_CCL_RINGED ? 2 * members - 1 : 1);
+        start(iris, call, grid,
+              shape == IRIS_CCL_RINGED ? 2 * members - 1
+                                       : (uint32_t)args.staging.pieces + 2);
     args.in = call->in;
     args.out = call->out;
     args.bytes = call->bytes;
@@ -159,7 +189,9 @@ static iris_status_t launch_move(iris_t *iris, const struct iris_ccl_call *call)
     int parts = call->op != IRIS_CCL_BROADCAST;
     size_t part;
 
-    args.start = start(iris, call, grid, 1);
+    args.staging = staging(
+        call, grid, all_to_all ? (size_t)call->group->members.count : 1, 1);
+    args.start = start(iris, call, grid, (uint32_t)args.staging.pieces + 1);
     args.in = call->in;
     args.out = call->out;
     args.bytes = call->bytes;

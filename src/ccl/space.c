@@ -53,6 +53,7 @@ static iris_status_t make_ccl(const iris_t *iris, size_t bytes,
     ccl->bytes = bytes;
     ccl->most_slot_bytes =
         iris->device.wavefront > 1 ? GPU_SLOT_BYTES_MAX : CPU_SLOT_BYTES_MAX;
+    ccl->stages = iris->device.wavefront <= 1;
     *ccl_p = ccl;
     return iris_i_ccl_read_tuning(iris, &ccl->tuning);
 }

@@ -23,6 +23,9 @@ struct group_space {
  * have at least so many bytes. */
 #define WORKSPACES 4
 #define SLOT_BYTES_MIN ((size_t)256)
+/* A stage is as large as so many slots: pieces of it stay in a processor's
+ * caches, and are worth the meeting that each of them takes. */
+#define STAGE_SLOTS 8
 
 static const struct iris_call_type workspace_call = {
     .name = "iris_all_reduce_preamble",
@@ -78,6 +81,17 @@ static struct share least(const struct iris_group *group)
     return least;
 }
 
+/* Bytes of a stage: some slots', and for every workgroup the least that an
+ * all_reduce needs. */
+static int64_t stage_bytes(const struct iris_ccl *ccl,
+                           const struct iris_ccl_space *space)
+{
+    int64_t least = space->max_wgs * (space->count + 1) * IRIS_CCL_STAGE_GRAIN;
+    int64_t best = space->slot_bytes * STAGE_SLOTS;
+
+    return !ccl->stages ? 0 : best < least ? least : best;
+}
+
 /* Lays out a workspace with the largest slots that it may have. */
 static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
                                      const struct iris_group *group,
@@ -88,10 +102,12 @@ static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
                                    .max_wgs = (int64_t)max_wgs,
                                    .slot_bytes = (int64_t)ccl->most_slot_bytes};
 
+    space.stage_bytes = stage_bytes(ccl, &space);
     iris_i_ccl_lay_out(&space);
     while (space.slot_bytes > (int64_t)SLOT_BYTES_MIN &&
            (size_t)space.bytes > ccl->bytes / WORKSPACES) {
         space.slot_bytes /= 2;
+        space.stage_bytes = stage_bytes(ccl, &space);
         iris_i_ccl_lay_out(&space);
     }
     return space;
@@ -184,6 +200,7 @@ static iris_status_t agree_on(iris_t *iris, struct iris_ccl *ccl,
     workspace->best_cus = (int)least(group).best_cus;
     space = lay_out(ccl, group, (uint64_t)workspace->max_cus);
     workspace->slot_bytes = (size_t)space.slot_bytes;
+    workspace->stage_bytes = (size_t)space.stage_bytes;
     call.status = take(iris, ccl, &space, workspace);
     taken = call.status == IRIS_OK;
     share.offset =

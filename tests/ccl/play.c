@@ -49,8 +49,8 @@ int play_can(const struct play *play, iris_ccl_variant_t variant)
                   variant == IRIS_CCL_TWO_SHOT_PACKET ||
                   variant == IRIS_CCL_PACKET || variant == IRIS_CCL_AUTO;
 
-    if (play->off_heap && !packets) {
-        return 0;
+    if (play->off_heap != PLAY_ON_HEAP) { /* on the CPU */
+        return variant != IRIS_CCL_ONE_SHOT;
     }
     return packets || !play->in_place ||
            (variant != IRIS_CCL_ONE_SHOT && play->op != PLAY_ALL_TO_ALL);
@@ -190,10 +190,12 @@ static void describe(const struct play *play, const char *what, char *text)
              ops[play->op], play->count, play->type->name,
              iris_reduce_op_name(play->reduce), play->shift,
              play->in_place ? "in place, " : "",
-             play->off_heap ? "off the heap, " : "", play->options.all_reduce,
-             play->options.all_gather, play->options.reduce_scatter,
-             play->options.all_to_all, play->options.broadcast,
-             play->options.num_cus, what);
+             play->off_heap == PLAY_ON_HEAP    ? ""
+             : play->off_heap == PLAY_OFF_HEAP ? "off the heap, "
+                                               : "partly off the heap, ",
+             play->options.all_reduce, play->options.all_gather,
+             play->options.reduce_scatter, play->options.all_to_all,
+             play->options.broadcast, play->options.num_cus, what);
 }
 
 static int check_apart(struct play_board *board, const struct play *play,
@@ -258,7 +260,8 @@ int play_and_check(struct play_board *board, const struct play *play)
     if (make_images(board->iris, play, &images) != 0) {
         return 1;
     }
-    if (play->off_heap) {
+    if (play->off_heap == PLAY_OFF_HEAP ||
+        (play->off_heap == PLAY_MIXED && iris_rank(board->iris) % 2 == 0)) {
         memory[0] = in = malloc(images.in_bytes + shift + 2 * CASES_GUARD);
         memory[1] = out = malloc(images.out_bytes + shift + 2 * CASES_GUARD);
         CHECK(in != NULL && out != NULL);

@@ -17,6 +17,13 @@ enum play_op {
     PLAY_NUM_OPS,
 };
 
+/* Whose buffers are of malloc(): on the CPU only. */
+enum play_memory {
+    PLAY_ON_HEAP,
+    PLAY_OFF_HEAP,
+    PLAY_MIXED, /* those of ranks 0, 2, ... */
+};
+
 struct play {
     enum play_op op;
     const struct case_type *type;
@@ -25,7 +32,7 @@ struct play {
     size_t count;
     size_t shift; /* elements from an aligned address to the buffers */
     int in_place;
-    int off_heap; /* CPU only: buffers of malloc() */
+    enum play_memory off_heap;
     uint64_t round;
     struct iris_ccl_options options;
 };

@@ -7,6 +7,8 @@
 
 #include "ccl/play.h"
 
+#include <stdlib.h>
+
 #define MOST ((size_t)128 << 10)
 
 static struct play first_play(enum play_op op)
@@ -149,31 +151,51 @@ static void groups_of_any_shape_work(void **state)
     harness_run(8, groups_body, NULL);
 }
 
-/* What comes from malloc() travels in packets, of several steps each. */
+/* What comes from malloc() is staged or travels in packets, in several steps if
+ * there is much of it. In a call some members' buffers may be on the heap. */
 static int off_heap_body(iris_t *iris, void *arg)
 {
-    struct play_board board = {.iris = iris};
+    struct play_board board;
+    uint64_t round = 0;
 
-    (void)arg;
     CPU_ONLY(iris, "memory off the heap is the host's");
+    CHECK_EQUAL(play_open(iris, 8 * 4 * 50000, &board), 0);
     for (int op = 0; op < PLAY_NUM_OPS; op++) {
         struct play play = first_play((enum play_op)op);
 
-        play.off_heap = 1;
+        play.off_heap = *(enum play_memory *)arg;
+        play.round = round;
         for (play.count = 5; play.count < 50000; play.count *= 9) {
             play.in_place = !play.in_place;
+            play.shift = play.count % 3;
+            play.root = (int)play.count % iris_num_ranks(iris);
             play.options.num_cus = (int)(play.count % 4);
             CHECK_EQUAL(each_variant(&board, &play), 0);
         }
+        round = play.round;
     }
     return 0;
+}
+
+static void run_off_heap(enum play_memory memory)
+{
+    harness_run_all(off_heap_body, &memory);
+    setenv("IRIS_CCL_SIZE", "64K", 1); /* many small pieces */
+    harness_run(2, off_heap_body, &memory);
+    harness_run(3, off_heap_body, &memory);
+    unsetenv("IRIS_CCL_SIZE");
 }
 
 static void memory_off_the_heap_works(void **state)
 {
     (void)state;
-    harness_run(2, off_heap_body, NULL);
-    harness_run(4, off_heap_body, NULL);
+    run_off_heap(PLAY_OFF_HEAP);
+}
+
+static void members_may_differ_in_where_buffers_are(void **state)
+{
+    (void)state;
+    run_off_heap(PLAY_MIXED);
 }
 
 int main(void)
@@ -185,6 +207,7 @@ int main(void)
         cmocka_unit_test(broadcast_gives_all_the_roots),
         cmocka_unit_test(groups_of_any_shape_work),
         cmocka_unit_test(memory_off_the_heap_works),
+        cmocka_unit_test(members_may_differ_in_where_buffers_are),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
