@@ -131,15 +131,20 @@ IRIS_API void iris_ccl_options_init_sized(struct iris_ccl_options *options,
  * message says which is right; a variant that the collective does not have, or
  *                       that needs buffers on the heap or apart
  * IRIS_ERR_STATE        the workspace was last used on another stream, whose
- *                       work may not be done; a group that is not all of the
+ *                       work may not be done (a captured call uses it when the
+ *                       graph is launched); a group that is not all of the
  *                       job came before iris_ccl_prepare()
  * IRIS_ERR_UNREACHABLE  a member's heap is not mapped here
  * IRIS_ERR_UNSUPPORTED  the library has no kernels for this GPU
  * IRIS_ERR_DEVICE; of a full stream IRIS_ERR_PEER_LOST and IRIS_ERR_TIMEOUT; of
  * the first call also what iris_all_reduce_preamble() returns
  *
- * A member that does not come, or makes another call, is an error of
- * iris_stream_synchronize(). The workspace is not to be used after that. */
+ * Members that make different calls all get IRIS_ERR_MISMATCH from
+ * iris_stream_synchronize(). The message names the other rank, both calls with
+ * their counts and types, and which call of the group it was. A member that
+ * does not come is IRIS_ERR_TIMEOUT or IRIS_ERR_PEER_LOST there. The workspace
+ * cannot be used after such an error: destroy it and create another, or
+ * destroy the group. */
 
 /** out[i] is the reduction of all members' in[i], for i < count. `in` may be
  *  `out`, but not with ONE_SHOT. */

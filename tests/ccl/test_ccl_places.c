@@ -180,11 +180,74 @@ static void buffers_may_be_anywhere_on_all_members_alike(void **state)
     harness_run(3, alike_body, NULL);
 }
 
+/* ---- Different places ---- */
+
+/* Whether buffers at such places make a collective take packets. */
+static int wants_packets(const struct play *play, int off)
+{
+    return play->op == PLAY_BROADCAST ? (off & OUT_OFF) != 0 : off != 0;
+}
+
+/* Rank 0 has its buffers at `off % 4`, the others at `off / 4`. Where packets
+ * are the way anyway, that is no matter; else all ranks are told. */
+static int differ(struct places *places, struct play *play, int off)
+{
+    iris_t *iris = places->iris;
+    int mine = iris_rank(iris) == 0 ? off % 4 : off / 4;
+    int fits = play->count <= counts[1] || harness_on_gpu(iris) ||
+               wants_packets(play, off % 4) == wants_packets(play, off / 4);
+    iris_status_t status;
+    char text[160];
+
+    CHECK_OK(iris_ccl_workspace_create(iris, NULL, &play->options.workspace));
+    status = make_call(places, play, mine);
+    describe(play, "the status", mine, text);
+    CHECK(status == (fits ? IRIS_OK : IRIS_ERR_MISMATCH) ||
+          harness_failed(__FILE__, __LINE__, text, status, fits) == 0);
+    if (fits) {
+        CHECK_EQUAL(check_result(places, play, mine), 0);
+    } else {
+        CHECK_MESSAGE("on the heap on all members or on none");
+        CHECK_OK(iris_clear_error(iris));
+    }
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_OK(iris_ccl_workspace_destroy(iris, play->options.workspace));
+    return 0;
+}
+
+static int different_body(iris_t *iris, void *arg)
+{
+    struct places places;
+    uint64_t round = 0;
+
+    (void)arg;
+    CHECK_EQUAL(places_open(iris, &places), 0);
+    for (int op = 0; op < PLAY_NUM_OPS; op++) {
+        for (int i = 0; i < 2 * 16; i++) {
+            struct play play =
+                play_of((enum play_op)op, counts[1 + i / 16 * 2], ++round);
+
+            play.root = i % iris_num_ranks(iris);
+            CHECK_EQUAL(differ(&places, &play, i % 16), 0);
+        }
+    }
+    free(places.image);
+    return 0;
+}
+
+static void members_whose_buffers_differ_are_told(void **state)
+{
+    (void)state;
+    harness_run(2, different_body, NULL);
+    harness_run(3, different_body, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_root_may_have_its_input_anywhere),
         cmocka_unit_test(buffers_may_be_anywhere_on_all_members_alike),
+        cmocka_unit_test(members_whose_buffers_differ_are_told),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
