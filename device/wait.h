@@ -118,18 +118,26 @@ IRIS_DEVICE int64_t iris_d_reported(enum iris_d_kind kind, uint64_t bits)
 }
 
 #if IRIS_D_WATCHED
+/* Whether this lane is the first of the device that has something to report to
+ * the host. */
+IRIS_DEVICE iris_bool_t iris_d_report_claim(iris_dev_t dev)
+{
+    int64_t *own = iris_d_own_words(dev);
+
+    return iris_d_cas(&own[IRIS_CONTEXT_OWN_CLAIM], sizeof *own, 0, 1,
+                      iris_d_order(IRIS_RELAXED, IRIS_SCOPE_AGENT)) == 0;
+}
+
 /* The wait has taken too long: all that wait are to end. The first lane of the
  * device that comes here also reports it to the host. */
 IRIS_DEVICE void iris_d_wait_report(iris_dev_t dev,
                                     const iris_d_waiting_t *wait,
                                     uint64_t waited, uint64_t seen)
 {
-    int64_t *own = iris_d_own_words(dev);
     struct iris_dev_watch *watch = iris_d_watch(dev);
     iris_d_order_t release = iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
 
-    if (iris_d_cas(&own[IRIS_CONTEXT_OWN_CLAIM], sizeof *own, 0, 1,
-                   iris_d_order(IRIS_RELAXED, IRIS_SCOPE_AGENT)) != 0) {
+    if (!iris_d_report_claim(dev)) {
         iris_d_store(&watch->stop, sizeof watch->stop, 1, release);
         return;
     }
@@ -146,27 +154,6 @@ IRIS_DEVICE void iris_d_wait_report(iris_dev_t dev,
     watch->waited = waited;
     iris_d_store(&watch->stop, sizeof watch->stop, 1, release);
     iris_d_store(&watch->ready, sizeof watch->ready, 1, release);
-}
-
-/* Members of a group differ: all that wait are to end. As above, the first lane
- * that comes here reports it to the host; there is a watch. */
-IRIS_DEVICE void
-iris_d_mismatch_report(iris_dev_t dev, const struct iris_dev_mismatch *mismatch)
-{
-    int64_t *own = iris_d_own_words(dev);
-    struct iris_dev_watch *watch = iris_d_watch(dev);
-    iris_d_order_t release = iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
-    iris_bool_t first =
-        iris_d_cas(&own[IRIS_CONTEXT_OWN_CLAIM], sizeof *own, 0, 1,
-                   iris_d_order(IRIS_RELAXED, IRIS_SCOPE_AGENT)) == 0;
-    if (first) {
-        watch->bytes = 0;
-        watch->mismatch = *mismatch;
-    }
-    iris_d_store(&watch->stop, sizeof watch->stop, 1, release);
-    if (first) {
-        iris_d_store(&watch->ready, sizeof watch->ready, 1, release);
-    }
 }
 
 /* Now and then: ends this lane if the host or another lane says so, or if it

@@ -104,17 +104,28 @@ IRIS_DEVICE uint64_t iris_d_ccl_told(const iris_d_ccl_t *ccl, uint32_t i,
         iris_d_ccl_relaxed());
 }
 
-IRIS_DEVICE struct iris_dev_call iris_d_ccl_call_of(const iris_d_ccl_t *ccl,
-                                                    uint32_t i)
+IRIS_DEVICE void iris_d_ccl_call_of(const iris_d_ccl_t *ccl, uint32_t i,
+                                    struct iris_dev_call *to)
 {
-    struct iris_dev_call call;
-
-    call.what = iris_d_ccl_told(ccl, i, IRIS_CCL_CALL_WHAT);
+    to->what = iris_d_ccl_told(ccl, i, IRIS_CCL_CALL_WHAT);
     IRIS_D_UNROLL
     for (uint32_t k = 0; k < 3; k++) {
-        call.sizes[k] = iris_d_ccl_told(ccl, i, IRIS_CCL_CALL_SIZES + k);
+        to->sizes[k] = iris_d_ccl_told(ccl, i, IRIS_CCL_CALL_SIZES + k);
     }
-    return call;
+}
+
+/* What is reported: that member i makes another call; of this rank itself, that
+ * its workspace is in use or was left in the middle of a step. */
+IRIS_DEVICE void iris_d_ccl_describe(const iris_d_ccl_t *ccl, uint32_t i,
+                                     struct iris_dev_mismatch *to)
+{
+    int64_t *ranks = iris_i_ccl_members(ccl->space) + ccl->count;
+
+    to->rank = (int32_t)ccl->dev.rank;
+    to->other = i == ccl->index ? -1 : (int32_t)iris_d_ccl_word(&ranks[i]);
+    to->count = iris_d_ccl_told(ccl, ccl->index, IRIS_CCL_CALL_COUNT);
+    iris_d_ccl_call_of(ccl, ccl->index, &to->own);
+    iris_d_ccl_call_of(ccl, i, &to->theirs);
 }
 
 #if IRIS_ON_CPU
@@ -124,42 +135,48 @@ void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
                          const struct iris_dev_mismatch *mismatch);
 #endif
 
-/* Ends the kernel. The workspace is of no use any more: a later kernel would
- * take the same step again. Where nobody is there to tell, the host's deadline
- * ends it. */
-IRIS_DEVICE void iris_d_ccl_end_mismatch(const iris_d_ccl_t *ccl,
-                                         const struct iris_dev_mismatch *what)
-{
-#if IRIS_ON_CPU
-    iris_i_cpu_mismatch(ccl->dev.cpu, what);
-#endif
 #if IRIS_D_WATCHED
+/* The first lane of the device that comes here reports, all end. The workspace
+ * is of no use any more: a later kernel would take the same step again. */
+IRIS_DEVICE void iris_d_ccl_report(const iris_d_ccl_t *ccl, uint32_t i,
+                                   struct iris_dev_watch *watch)
+{
+    iris_d_order_t release = iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
     iris_d_u64_t *epochs =
         (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->epochs);
     int64_t max_wgs = iris_d_ccl_word(&ccl->space->max_wgs);
+    iris_bool_t first = iris_d_report_claim(ccl->dev);
 
-    if (iris_d_watch(ccl->dev) != NULL) {
-        iris_d_mismatch_report(ccl->dev, what);
-        for (int64_t w = 0; w < max_wgs; w++) {
-            (void)iris_d_or_u64(&epochs[w], IRIS_CCL_BUSY,
-                                iris_d_ccl_relaxed());
-        }
-        iris_d_end_lane();
+    if (first) {
+        watch->bytes = 0;
+        iris_d_ccl_describe(ccl, i, &watch->mismatch);
     }
-#endif
+    iris_d_store(&watch->stop, sizeof watch->stop, 1, release);
+    if (first) {
+        iris_d_store(&watch->ready, sizeof watch->ready, 1, release);
+    }
+    for (int64_t w = 0; w < max_wgs; w++) {
+        (void)iris_d_or_u64(&epochs[w], IRIS_CCL_BUSY, iris_d_ccl_relaxed());
+    }
+    iris_d_end_lane();
 }
+#endif
 
+/* Ends the kernel for that. Where nobody is there to tell, the host's deadline
+ * does. */
 IRIS_DEVICE void iris_d_ccl_differ(const iris_d_ccl_t *ccl, uint32_t i)
 {
+#if IRIS_ON_CPU
     struct iris_dev_mismatch mismatch;
 
-    mismatch.rank = (int32_t)ccl->dev.rank;
-    mismatch.other = (int32_t)iris_d_ccl_word(
-        &iris_i_ccl_members(ccl->space)[ccl->count + i]);
-    mismatch.count = iris_d_ccl_told(ccl, ccl->index, IRIS_CCL_CALL_COUNT);
-    mismatch.own = iris_d_ccl_call_of(ccl, ccl->index);
-    mismatch.theirs = iris_d_ccl_call_of(ccl, i);
-    iris_d_ccl_end_mismatch(ccl, &mismatch);
+    iris_d_ccl_describe(ccl, i, &mismatch);
+    iris_i_cpu_mismatch(ccl->dev.cpu, &mismatch);
+#endif
+#if IRIS_D_WATCHED
+    if (iris_d_watch(ccl->dev) != NULL) {
+        iris_d_ccl_report(ccl, i, iris_d_watch(ccl->dev));
+    }
+#endif
 }
 
 /* Whether a member has begun another call at this step; ends the kernel then.
@@ -332,23 +349,6 @@ IRIS_DEVICE void iris_d_ccl_tell(const iris_d_ccl_t *ccl,
 #endif
 }
 
-/* The workspace is in use, or was left in the middle of a step. */
-IRIS_DEVICE void iris_d_ccl_refuse(const iris_d_ccl_t *ccl)
-{
-    struct iris_dev_mismatch mismatch = {0};
-
-#if IRIS_ON_CPU
-    iris_cpu_end(ccl->dev.cpu,
-                 "the workspace is in use by a collective on another "
-                 "stream, or one that used it did not end; give each "
-                 "stream a workspace of its own "
-                 "(iris_ccl_workspace_create)");
-#endif
-    mismatch.rank = (int32_t)ccl->dev.rank;
-    mismatch.other = -1;
-    iris_d_ccl_end_mismatch(ccl, &mismatch);
-}
-
 /* What a kernel begins with. Flags of step 0 are those of no step: cleared
  * packets have them. A kernel whose steps would take the flags past it begins
  * anew; one that takes more steps than there are flags has each packet's last
@@ -371,7 +371,7 @@ IRIS_DEVICE iris_d_ccl_t iris_d_ccl_begin(iris_wg_t wg,
     ccl.epoch = *iris_d_ccl_epoch(&ccl, wg.id);
 #endif
     if (IRIS_UNLIKELY((ccl.epoch & IRIS_CCL_BUSY) != 0)) {
-        iris_d_ccl_refuse(&ccl);
+        iris_d_ccl_differ(&ccl, ccl.index);
     }
     ccl.begun = (ccl.epoch + 1) << 32 | ccl.call;
     if (wg.id == 0 && iris_wg_leader(wg)) {

@@ -115,8 +115,9 @@ iris_status_t iris_i_mismatch_describe(const struct iris_dev_mismatch *mismatch,
 
     if (mismatch->other < 0) {
         snprintf(text, bytes,
-                 "rank %d: a collective that used the workspace did not end; "
-                 "make another one (iris_ccl_workspace_create)",
+                 "rank %d: the workspace is in use by a collective on another "
+                 "stream, or one that used it did not end; give each stream a "
+                 "workspace of its own (iris_ccl_workspace_create)",
                  mismatch->rank);
         return IRIS_ERR_INVALID;
     }
