@@ -33,6 +33,7 @@ static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t written = PTHREAD_COND_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct automatic *list;
+static atomic_int process; /* whose contexts these are, or the latest ones */
 
 /* Under the lock. */
 static struct automatic *find(const iris_t *iris)
@@ -87,6 +88,9 @@ static void merge_if_complete(const struct automatic *one)
 
 static void at_exit(void)
 {
+    if (atomic_load(&process) != getpid()) { /* a fork without contexts */
+        return;
+    }
     pthread_mutex_lock(&list_lock);
     for (struct automatic *one = list; one != NULL; one = one->next) {
         while (one->state == WRITES && one->iris->pid == getpid()) {
@@ -169,6 +173,7 @@ static void begun(iris_t *iris)
         return;
     }
     (void)pthread_once(&once, prepare);
+    atomic_store(&process, getpid());
     pthread_mutex_lock(&list_lock);
     one->next = list;
     list = one;
