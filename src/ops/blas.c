@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "ops/blas.h"
@@ -38,6 +40,36 @@ static struct entry {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- Modules ---- */
+
+/* OpenBLAS takes so much for each thread, its own ones when it is loaded and a
+ * caller at its first product, and tries for ever where it gets none. */
+#define BLAS_THREAD_BYTES ((size_t)160 << 20)
+
+/* Whether the limit on address space leaves the library enough: its threads, as
+ * many as there are processors, and a caller. */
+static int has_room(char *why, size_t bytes)
+{
+    long threads = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t need = BLAS_THREAD_BYTES * (size_t)(threads < 1 ? 2 : threads + 1);
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+    void *trial;
+
+    getrlimit(RLIMIT_AS, &limit);
+    if (limit.rlim_cur == RLIM_INFINITY) {
+        return 1;
+    }
+    trial = mmap(NULL, need, PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (trial != MAP_FAILED) {
+        munmap(trial, need);
+        return 1;
+    }
+    snprintf(why, bytes,
+             "the limit on address space (ulimit -v), %llu bytes, does not "
+             "leave the %zu bytes that it takes; raise it",
+             (unsigned long long)limit.rlim_cur, need);
+    return 0;
+}
 
 /* What the module's entry gives, or NULL with why. */
 static const struct iris_blas *load(const char *name, const char *folder,
@@ -76,7 +108,7 @@ static const struct iris_blas *blas_of(const iris_t *iris, struct entry *entry,
         return NULL;
     }
     pthread_mutex_lock(&lock);
-    if (entry->blas == NULL) {
+    if (entry->blas == NULL && (entry->on_gpu || has_room(why, bytes))) {
         entry->blas =
             load(entry->name, iris->settings->module_dir.text, why, bytes);
     }

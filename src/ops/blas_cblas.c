@@ -11,11 +11,18 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* Guards the number of threads, which the library has once. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int threads_now;
+
+/* Where address space is limited the library is asked for a caller's memory at
+ * once, and called by one thread at a time, which needs no more. */
+static pthread_mutex_t one_caller = PTHREAD_MUTEX_INITIALIZER;
+static int is_limited;
 
 static const char *describe(void)
 {
@@ -30,22 +37,49 @@ static const char *describe(void)
     return text;
 }
 
+/* Small products take no memory: this one takes that of the library's threads
+ * and of a caller, which the library keeps. */
+#define SIDE 256
+static iris_status_t take_memory(char *why)
+{
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+    float *zeros;
+
+    getrlimit(RLIMIT_AS, &limit);
+    is_limited = limit.rlim_cur != RLIM_INFINITY;
+    if (!is_limited) {
+        return IRIS_OK;
+    }
+    zeros = calloc((size_t)2 * SIDE * SIDE, sizeof *zeros);
+    if (zeros == NULL) {
+        snprintf(why, IRIS_BLAS_WHY_BYTES, "no memory for a first product");
+        return IRIS_ERR_NO_MEMORY;
+    }
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SIDE, SIDE, SIDE, 1,
+                zeros, SIDE, zeros, SIDE, 0, zeros + SIDE * SIDE, SIDE);
+    free(zeros);
+    return IRIS_OK;
+}
+
 /* Ranks that are threads all say the same, most of them while others are at
  * work. */
 static iris_status_t open_library(int threads, void **state_p, char *why)
 {
     void (*set)(int) = NULL;
+    iris_status_t status = IRIS_OK;
 
-    (void)why;
     pthread_mutex_lock(&lock);
     *(void **)&set = dlsym(RTLD_DEFAULT, "openblas_set_num_threads");
     if (set != NULL && threads != threads_now) {
         set(threads);
-        threads_now = threads;
     }
+    if (threads_now == 0) {
+        status = take_memory(why);
+    }
+    threads_now = status == IRIS_OK ? threads : 0;
     pthread_mutex_unlock(&lock);
     *state_p = NULL;
-    return IRIS_OK;
+    return status;
 }
 
 static void close_library(void *state)
@@ -56,10 +90,16 @@ static void close_library(void *state)
 static void multiply(void *state, const struct iris_blas_f32 *what)
 {
     (void)state;
+    if (is_limited) {
+        pthread_mutex_lock(&one_caller);
+    }
     cblas_sgemm(CblasRowMajor, CblasNoTrans,
                 what->b_by_column ? CblasTrans : CblasNoTrans, (int)what->m,
                 (int)what->n, (int)what->k, 1, what->a, (int)what->a_row,
                 what->b, (int)what->b_line, 0, what->out, (int)what->out_row);
+    if (is_limited) {
+        pthread_mutex_unlock(&one_caller);
+    }
 }
 
 static iris_status_t product(void *state, const struct iris_blas_product *what,

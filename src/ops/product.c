@@ -79,8 +79,10 @@ static iris_status_t launch_on_cpu(iris_t *iris,
                                    const struct iris_blas_cpu_args *args,
                                    iris_stream_t *stream)
 {
-    struct iris_launch_request request = {iris_i_blas_kernel(), 1,   1, args,
-                                          sizeof *args,         true};
+    /* Not as one of the library's own, which a host that waits may run itself:
+     * another library may never return, and the deadline has to pass then. */
+    struct iris_launch_request request = {iris_i_blas_kernel(), 1,    1, args,
+                                          sizeof *args,         false};
 
     return iris_i_launch(&iris->queue, &request, stream);
 }

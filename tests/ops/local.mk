@@ -1,3 +1,12 @@
 # SPDX-License-Identifier: MIT
 matrix_tests += %D%/test_ops
 rank_tests += %D%/test_ops_blas %D%/test_ops_calls
+ops_stuck_tests = %D%/test_ops_stuck
+unit_tests += $(ops_stuck_tests)
+# A module in the place of the library's own; a path makes it a shared object.
+tests_ops_iris_cblas_la_SOURCES = %D%/stuck_blas.c
+tests_ops_iris_cblas_la_LDFLAGS = -module -avoid-version -shared \
+	-rpath /nowhere
+$(ops_stuck_tests): %D%/iris_cblas.la
+%D%/test_ops_stuck.$(OBJEXT): \
+	CPPFLAGS += -DSTUCK_FOLDER='"$(abs_builddir)/%D%/.libs"'
