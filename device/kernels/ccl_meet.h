@@ -129,6 +129,7 @@ IRIS_DEVICE iris_d_ccl_tables_t iris_d_ccl_meet(iris_wg_t wg,
                                           IRIS_CCL_OUT_LOW);
     }
     iris_wg_barrier(wg);
+    iris_d_ccl_go_on(wg, ccl);
     return tables;
 }
 

@@ -158,6 +158,8 @@ IRIS_DEVICE void iris_d_ccl_report(const iris_d_ccl_t *ccl, uint32_t i,
     for (int64_t w = 0; w < max_wgs; w++) {
         (void)iris_d_or_u64(&epochs[w], IRIS_CCL_BUSY, iris_d_ccl_relaxed());
     }
+    /* Seen by the lanes that come to the next barrier without this one. */
+    iris_fence(IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
     iris_d_end_lane();
 }
 #endif
@@ -349,6 +351,35 @@ IRIS_DEVICE void iris_d_ccl_tell(const iris_d_ccl_t *ccl,
 #endif
 }
 
+/* On a GPU a lane that finds a mismatch ends alone, and the barriers of its
+ * workgroup no longer wait for it: the other lanes end here, before they use
+ * what it was to wait for. */
+IRIS_DEVICE void iris_d_ccl_go_on(iris_wg_t wg, const iris_d_ccl_t *ccl)
+{
+#if IRIS_D_WATCHED
+    uint64_t epoch =
+        iris_d_load_u64(iris_d_ccl_epoch(ccl, wg.id), iris_d_ccl_relaxed());
+
+    if (IRIS_UNLIKELY((epoch & IRIS_CCL_BUSY) != 0)) {
+        iris_d_end_lane();
+    }
+#endif
+    (void)wg, (void)ccl;
+}
+
+/* Counts the steps of workgroup w. The word of one that was left in a step by
+ * lanes that have ended stays busy, which is the larger number. */
+IRIS_DEVICE void iris_d_ccl_count(const iris_d_ccl_t *ccl, uint32_t w)
+{
+#if IRIS_ON_CPU
+    iris_d_store_u64(iris_d_ccl_epoch(ccl, w), ccl->epoch,
+                     iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
+#else
+    (void)iris_d_umax_u64(iris_d_ccl_epoch(ccl, w), ccl->epoch,
+                          iris_d_ccl_relaxed());
+#endif
+}
+
 /* What a kernel begins with. Flags of step 0 are those of no step: cleared
  * packets have them. A kernel whose steps would take the flags past it begins
  * anew; one that takes more steps than there are flags has each packet's last
@@ -393,9 +424,7 @@ IRIS_DEVICE void iris_d_ccl_end(iris_wg_t wg, const iris_d_ccl_t *ccl)
 
     iris_wg_barrier(wg); /* every lane has read the epoch */
     IRIS_WG_LANES (wg, i, (max_wgs - wg.id + wg.num_wgs - 1) / wg.num_wgs) {
-        iris_d_store_u64(
-            iris_d_ccl_epoch(ccl, wg.id + (uint32_t)i * wg.num_wgs), ccl->epoch,
-            iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
+        iris_d_ccl_count(ccl, wg.id + (uint32_t)i * wg.num_wgs);
     }
 }
 
