@@ -25,6 +25,9 @@ BUNDLE = os.environ.get("IRIS_C_BUNDLE", "")
 FILES = ("libiris.so", "iris_hip.so")
 #: What every Linux that the manylinux tags are for has.
 GLIBC = re.compile(r"lib(c|m|dl|rt|pthread)\.so|ld-linux")
+#: What goes into the wheel beside the library that is linked with it: _lib.py
+#: loads it first.
+BESIDE = re.compile(r"libz\.so")
 
 
 def elf(path, option):
@@ -40,15 +43,30 @@ def needs(library):
     return re.findall(r"NEEDED.*\[(.*)\]", elf(library, "-d"))
 
 
+def beside():
+    """Files of the libraries that libiris needs and the wheel holds."""
+    command = ["ldd", str(Path(BUNDLE) / "libiris.so")]
+    found = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, universal_newlines=True
+    ).stdout
+    for name, path in re.findall(r"(\S+) => (/\S+)", found):
+        if BESIDE.match(name):
+            yield name, path
+
+
 def platform():
-    """The wheel's platform: the oldest glibc that has all symbols that libiris
-    uses; of one that needs more than glibc (MPI) just this kind of machine."""
+    """The wheel's platform: the oldest glibc that has all symbols that are used
+    inside; of a library that needs more than glibc and what is beside it (MPI)
+    just this kind of machine."""
     library = Path(BUNDLE) / "libiris.so"
     plain = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-    if not all(GLIBC.match(name) for name in needs(library)):
+    held = dict(beside())
+    if not all(GLIBC.match(name) or name in held for name in needs(library)):
         return plain
-    symbols = re.findall(r"GLIBC_2\.(\d+)", elf(library, "-V"))
-    minor = max(int(number) for number in symbols)
+    files = [library, *held.values()]
+    files += [Path(BUNDLE) / name for name in FILES[1:] if belongs(name)]
+    symbols = [re.findall(r"GLIBC_2\.(\d+)", elf(file, "-V")) for file in files]
+    minor = max(int(number) for found in symbols for number in found)
     return plain.replace("linux", f"manylinux_2_{minor}")
 
 
@@ -70,6 +88,8 @@ class WithLibrary(build_py):
         for name in filter(belongs, FILES):
             shutil.copyfile(Path(BUNDLE) / name, folder / name)
             subprocess.run(["strip", "-g", str(folder / name)], check=True)
+        for name, path in beside():
+            shutil.copyfile(path, folder / name)
 
 
 class ForPlatform(bdist_wheel):

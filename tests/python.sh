@@ -55,6 +55,34 @@ step "the wheel is installed" "$venv" -m pip --disable-pip-version-check \
     install -q --no-index --no-deps "$tmp"/iris_c-*.whl
 [ $failed = 0 ] || exit 1
 
+# The tag is for what is inside: every library that a file needs is glibc's or
+# inside, or the wheel is for this kind of machine only.
+tag_is_right() {
+    local wheel=$1 file other=0
+    mkdir "$tmp/inside" && "$python" -m zipfile -e "$wheel" "$tmp/inside" || return
+    for name in $(readelf -dW "$tmp/inside/iris_c/lib/libiris.so" |
+        sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
+        case $name in
+        libc.so.* | libm.so.* | libdl.so.* | librt.so.* | libpthread.so.* | ld-linux*) ;;
+        *) [ -e "$tmp/inside/iris_c/lib/$name" ] || other=1 ;;
+        esac
+    done
+    case $other$wheel in
+    0*manylinux_2_* | 1*-linux_*) ;;
+    *) echo "$wheel: needs others: $other" && return 1 ;;
+    esac
+    for file in "$tmp"/inside/iris_c/lib/*; do
+        readelf -VW "$file" | grep -o 'GLIBC_2\.[0-9]*' | sed 's/.*\.//'
+    done | sort -n | tail -n 1 >"$tmp/minor"
+    [ $other = 1 ] || [[ $wheel = *manylinux_2_$(cat "$tmp/minor")_* ]]
+}
+if tag_is_right "$tmp"/iris_c-*.whl; then
+    echo "passed: the wheel's tag is for what is inside"
+else
+    echo "FAILED: the wheel's tag is for what is inside"
+    failed=$((failed + 1))
+fi
+
 # What is found must be the wheel's, wherever this test lies.
 unset IRIS_C_LIBRARY PYTHONPATH
 export OMP_NUM_THREADS=1 IRIS_HEAP_BASES_FILES=0 IRIS_LOG_LEVEL=warning IRIS_SIM_CUS=2
@@ -85,6 +113,11 @@ done
 example=$here/../python/examples/rows.py
 # As if torch were not installed.
 echo 'raise ImportError("hidden")' >"$tmp/torch.py"
+awk '/^<!-- python\/examples\/rows.py -->$/ { found = 1; next }
+    /^```/ && found { if (inside) exit; inside = 1; next }
+    inside { print }' "$here/../docs/python.md" >"$tmp/copied.py"
+step "the program of docs/python.md, as copied" \
+    env PYTHONPATH="$tmp" "$venv" "$tmp/copied.py"
 step "the example, with NumPy only" env PYTHONPATH="$tmp" "$venv" "$example"
 collective=$here/../examples/python/gradients.py
 step "the example of collectives, with NumPy only" \

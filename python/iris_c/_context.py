@@ -46,10 +46,22 @@ def _bytes(heap_size: Any) -> Any:
     return heap_size
 
 
+def _writes_heap_bases(settings: Dict[str, Any]) -> bool:
+    """As upstream: in simulation; else a program that asks for it has it."""
+    simulation = os.environ.get("IRIS_SIMULATION", "").lower()
+    asked = ("heap_bases_prefix", "heap_bases_files")
+    return simulation in ("1", "true", "yes") or any(
+        name in settings or f"IRIS_{name.upper()}" in os.environ
+        for name in asked
+    )
+
+
 def _open(settings: Dict[str, Any]) -> int:
     folder = _lib.module_folder()
     if folder is not None and "IRIS_MODULE_DIR" not in os.environ:
         settings.setdefault("module_dir", folder)
+    if not _writes_heap_bases(settings):
+        settings["heap_bases_files"] = False
     if "rank" not in settings:
         for name, text in _bootstrap.settings_of_group().items():
             settings.setdefault(name, text)

@@ -40,7 +40,15 @@ def _candidates() -> Iterator[str]:
     yield "libiris.so"
 
 
+def _load_beside() -> None:
+    """What a wheel's library is linked with and the wheel holds, such as zlib.
+    The loader finds a library by the name of one that is loaded already."""
+    for path in sorted(WHEEL_FOLDER.glob("lib*.so.*")):
+        ctypes.CDLL(str(path))
+
+
 def _load() -> ctypes.CDLL:
+    _load_beside()
     tried: List[str] = []
     for name in _candidates():
         try:

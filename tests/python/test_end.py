@@ -86,6 +86,26 @@ assert x.tolist() == [1] * 5
 """
         )
 
+    def test_heap_bases_files_are_written_in_simulation_or_when_asked(self):
+        self.assert_quiet(
+            """
+import tempfile
+for name in list(os.environ):
+    if name.startswith(("IRIS_HEAP_BASES", "IRIS_SIMULATION")):
+        del os.environ[name]
+def files(**settings):
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        iris_c.iris(1 << 20, **settings).finalize()
+        os.chdir("/")
+        return os.listdir(folder)
+assert files() == [], files()
+assert files(heap_bases_prefix="mine") == ["mine_rank_0_heap_bases.json"]
+os.environ["IRIS_SIMULATION"] = "1"
+assert files() == ["iris_rank_0_heap_bases.json"]
+"""
+        )
+
     def test_a_rank_that_raises_ends_its_peers_wait(self):
         codes, texts = run(
             """
