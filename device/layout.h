@@ -56,10 +56,17 @@ enum {
     /* Of tracing: where the column of values begins, behind which is that of
      * what each event was (record.h). */
     IRIS_CONTEXT_OWN_TRACE = 3,
+    /* After how many ticks a waiting lane notes what it waits for; 0: none
+     * does.
+     */
+    IRIS_CONTEXT_OWN_NOTE = 4,
+    /* When a lane has last done so, in ticks. Lanes write it, at agent scope.
+     */
+    IRIS_CONTEXT_OWN_NOTED = 5,
     /* A number that no other heap has: peers recognise the heap by it. It is
      * written before the heap is exported, and never again. */
-    IRIS_CONTEXT_OWN_ID = 4,
-    IRIS_CONTEXT_OWN_WORDS = 5,
+    IRIS_CONTEXT_OWN_ID = 6,
+    IRIS_CONTEXT_OWN_WORDS = 7,
 };
 
 /* Where one of our words is in the device context of a job of n ranks, and how
@@ -90,7 +97,12 @@ IRIS_STATIC_ASSERT(sizeof(struct iris_dev_mismatch) == 80, "layout");
  * writes the report, then 1 to `stop`, then `ready`; one that comes after it
  * only writes `stop`. A lane that sees `stop` ends. The host may set `stop` as
  * well, to another value, and makes `ready` and `stop` 0 again once it has the
- * report; other kernels may run then. */
+ * report; other kernels may run then.
+ *
+ * One lane at a time that has waited for a second notes that, again and again
+ * while it waits, and goes on: the fields of the note, then `beat`, another
+ * value each time. Whoever reads it takes a note whose `beat` is new, and the
+ * same behind the reading. */
 struct iris_dev_watch {
     uint32_t stop;      /* not 0: waiting lanes end */
     uint32_t ready;     /* not 0, released at system scope: a report follows */
@@ -106,6 +118,17 @@ struct iris_dev_watch {
     uint64_t seen;      /* what it was last, the same */
     uint64_t waited;    /* ticks */
     struct iris_dev_mismatch mismatch;
+    uint64_t beat;      /* released at system scope; 0: no note yet */
+    int32_t note_op;    /* all of these as above */
+    int32_t note_cmp;
+    uint32_t note_workgroup;
+    uint32_t note_lane;
+    uint32_t note_bytes;
+    uint32_t note_unsigned; /* 1: what is compared is unsigned */
+    uint64_t note_offset;
+    uint64_t note_expected;
+    uint64_t note_seen;
+    uint64_t note_waited;
 };
 
 IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, stop) == 0, "layout");
@@ -121,7 +144,10 @@ IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, expected) == 40, "layout");
 IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, seen) == 48, "layout");
 IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, waited) == 56, "layout");
 IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, mismatch) == 64, "layout");
-IRIS_STATIC_ASSERT(sizeof(struct iris_dev_watch) == 144, "layout");
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, beat) == 144, "layout");
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_watch, note_offset) == 176,
+                   "layout");
+IRIS_STATIC_ASSERT(sizeof(struct iris_dev_watch) == 208, "layout");
 
 /* One group on one rank, in the symmetric heap at the same offset on every
  * member. Epochs and arrivals only grow, so nothing is ever reset.

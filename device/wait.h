@@ -108,6 +108,7 @@ typedef struct iris_d_waiting {
 #if IRIS_D_WATCHED
     uint32_t polls;
     uint64_t start; /* when its first check was; 0: not yet */
+    uint64_t noted; /* when it was noted last; 0: never */
 #endif
 } iris_d_waiting_t;
 
@@ -156,6 +157,41 @@ IRIS_DEVICE void iris_d_wait_report(iris_dev_t dev,
     iris_d_store(&watch->ready, sizeof watch->ready, 1, release);
 }
 
+/* Shows the host what this lane waits for, if it has for long and no other lane
+ * does. A lane's turn is over when it has not come for a while. */
+IRIS_DEVICE void iris_d_wait_note(iris_dev_t dev, iris_d_waiting_t *wait,
+                                  uint64_t now, uint64_t seen)
+{
+    int64_t *own = iris_d_own_words(dev);
+    struct iris_dev_watch *watch = iris_d_watch(dev);
+    iris_d_order_t agent = iris_d_order(IRIS_RELAXED, IRIS_SCOPE_AGENT);
+    int64_t after = iris_d_load_late(&own[IRIS_CONTEXT_OWN_NOTE]);
+    uint64_t last =
+        iris_d_load(&own[IRIS_CONTEXT_OWN_NOTED], sizeof *own, agent);
+    int64_t since = (int64_t)(now - last);
+
+    if ((int64_t)(now - wait->start) < after ||
+        since < (last == wait->noted ? after / 32 : after / 4) ||
+        iris_d_cas(&own[IRIS_CONTEXT_OWN_NOTED], sizeof *own, last, now,
+                   agent) != last) {
+        return;
+    }
+    wait->noted = now;
+    watch->note_op = wait->condition.op;
+    watch->note_cmp = wait->condition.cmp;
+    watch->note_workgroup = iris_d_wg_id();
+    watch->note_lane = iris_d_lane();
+    watch->note_bytes = (uint32_t)iris_d_kind_bytes(wait->condition.kind);
+    watch->note_unsigned = !iris_d_less(wait->condition.kind, ~(uint64_t)0, 0);
+    watch->note_offset = (uintptr_t)wait->ptr - iris_d_own_heap(dev);
+    watch->note_expected =
+        (uint64_t)iris_d_reported(wait->condition.kind, wait->condition.value);
+    watch->note_seen = (uint64_t)iris_d_reported(wait->condition.kind, seen);
+    watch->note_waited = now - wait->start;
+    iris_d_store(&watch->beat, sizeof watch->beat, now,
+                 iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
+}
+
 /* Now and then: ends this lane if the host or another lane says so, or if it
  * has waited for too long. Everything it needs it reads here, so that nothing
  * of it is kept in registers while polls fail. */
@@ -163,6 +199,7 @@ IRIS_DEVICE void iris_d_wait_check(iris_dev_t dev, iris_d_waiting_t *wait)
 {
     struct iris_dev_watch *watch = iris_d_watch(dev);
     uint64_t timeout, now, seen;
+    int64_t note;
 
     IRIS_D_PAUSED();
     if (watch == NULL) {
@@ -174,7 +211,8 @@ IRIS_DEVICE void iris_d_wait_check(iris_dev_t dev, iris_d_waiting_t *wait)
     }
     timeout = (uint64_t)iris_d_load_late(
         &iris_d_own_words(dev)[IRIS_CONTEXT_OWN_TIMEOUT]);
-    if (timeout == 0) {
+    note = iris_d_load_late(&iris_d_own_words(dev)[IRIS_CONTEXT_OWN_NOTE]);
+    if (timeout == 0 && note == 0) {
         return;
     }
     now = iris_d_clock();
@@ -182,9 +220,15 @@ IRIS_DEVICE void iris_d_wait_check(iris_dev_t dev, iris_d_waiting_t *wait)
         wait->start = now;
     }
     seen = iris_d_peek(wait->ptr, wait->condition.kind);
-    if (now - wait->start >= timeout && !iris_d_holds(wait->condition, seen)) {
+    if (iris_d_holds(wait->condition, seen)) {
+        return;
+    }
+    if (timeout != 0 && now - wait->start >= timeout) {
         iris_d_wait_report(dev, wait, now - wait->start, seen);
         iris_d_end_lane();
+    }
+    if (note != 0) {
+        iris_d_wait_note(dev, wait, now, seen);
     }
 }
 #endif
@@ -213,6 +257,7 @@ IRIS_DEVICE iris_d_waiting_t iris_d_wait_begin(iris_dev_t dev, const void *ptr,
     (void)dev;
     wait.polls = 0;
     wait.start = 0;
+    wait.noted = 0;
 #endif
     return wait;
 }

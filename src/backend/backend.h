@@ -125,7 +125,7 @@ struct iris_wait_note {
     int slot;  /* the core's; -1 at first */
     int ended; /* 1: the kernel ends because of a deadline or a peer */
     const struct iris_stream *stream;
-    const char *kernel;
+    const char *kernel; /* NULL: not known, nor are stream, grid and own */
     uint32_t workgroup;
     uint32_t grid;
     uint32_t begun; /* workgroups of the grid; 0: not known */

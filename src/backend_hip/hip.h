@@ -192,6 +192,10 @@ struct hip_backend {
 
     pthread_mutex_t watch_lock; /* for what the host changes of the watch */
     struct hip_pinned *pinned;  /* the GPU maps it at info.watch */
+    struct iris_wait_note note; /* of the wait that a lane notes; slot -1: it is
+                                 * over, as far as is known */
+    _Atomic uint64_t note_beat; /* of the last that was taken */
+    _Atomic int64_t note_ns;    /* when it was; 0: the wait is over */
 
     pthread_mutex_t streams_lock; /* guards these: */
     struct hip_stream *streams;

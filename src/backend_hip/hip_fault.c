@@ -25,6 +25,8 @@
 #define READY_NS 100000000
 #define NAP_NS 100000
 #define NS_PER_MS 1000000
+/* A lane that waits notes it 32 times a second: one that has not is done. */
+#define STALE_NS 500000000
 
 iris_status_t iris_i_hip_watch_open(struct hip_backend *hip)
 {
@@ -33,6 +35,7 @@ iris_status_t iris_i_hip_watch_open(struct hip_backend *hip)
 
     if (error == hipSuccess) {
         memset(&hip->pinned->watch, 0, sizeof hip->pinned->watch);
+        hip->note.slot = -1;
         error = hipHostGetDevicePointer(&device, hip->pinned, 0);
     }
     hip->info.watch = (uint64_t)(uintptr_t)device;
@@ -49,17 +52,6 @@ static _Atomic uint32_t *stop_of(struct hip_backend *hip)
 static _Atomic uint32_t *ready_of(struct hip_backend *hip)
 {
     return (_Atomic uint32_t *)&hip->pinned->watch.ready;
-}
-
-void iris_i_hip_raise(struct hip_backend *hip, iris_status_t status)
-{
-    uint32_t none = 0;
-
-    pthread_mutex_lock(&hip->watch_lock);
-    (void)iris_i_fault_set(&hip->base, status, iris_last_error());
-    /* A lane may have set it already. */
-    (void)atomic_compare_exchange_strong(stop_of(hip), &none, STOPPED_BY_HOST);
-    pthread_mutex_unlock(&hip->watch_lock);
 }
 
 /* ---- Reports ---- */
@@ -89,7 +81,113 @@ static void describe_report(struct hip_backend *hip, char *message,
         late[0] == '\0' ? ". Look at who should have written it" : ": ", late);
 }
 
-/* Which kernel it was, and on which stream, a lane does not know. */
+/* ---- Notes of waits that go on ---- */
+
+static int64_t ns_of(const struct hip_backend *hip, uint64_t ticks)
+{
+    return hip->info.clock_khz == 0
+               ? 0
+               : (int64_t)(ticks / (uint64_t)hip->info.clock_khz) * NS_PER_MS;
+}
+
+/* Which kernel it is, and on which stream, a lane does not know: the core finds
+ * what it can. */
+static void fill_note(const struct hip_backend *hip,
+                      const struct iris_dev_watch *watch, int64_t now,
+                      struct iris_wait_note *note)
+{
+    int64_t begin = now - ns_of(hip, watch->note_waited);
+    char *address = (char *)hip->heap.base + watch->note_offset;
+
+    /* The same wait has begun then, as near as ticks and polls tell. */
+    if (note->slot < 0 || note->address != address ||
+        note->value != (int64_t)watch->note_expected ||
+        begin - note->begin_ns > STALE_NS) {
+        *note = (struct iris_wait_note){.slot = note->slot, .begin_ns = begin};
+    }
+    note->workgroup = watch->note_workgroup;
+    note->op = watch->note_op;
+    note->address = address;
+    note->bytes = watch->note_bytes;
+    note->is_unsigned = watch->note_unsigned != 0;
+    note->cmp = (iris_cmp_t)watch->note_cmp;
+    note->value = (int64_t)watch->note_expected;
+    note->seen = (int64_t)watch->note_seen;
+    note->now_ns = now;
+}
+
+/* Ends the note of a wait, which itself may have been ended. */
+static void end_note(struct hip_backend *hip, int ended)
+{
+    const struct iris_backend_params *params = &hip->params;
+    int64_t now = iris_i_now_ns();
+
+    if (hip->note_ns == 0) {
+        return;
+    }
+    if (ended && now - hip->note_ns < STALE_NS) {
+        hip->note.ended = 1;
+        hip->note.now_ns = now;
+        params->core_ops->note_wait(params->core, &hip->note);
+    }
+    params->core_ops->wait_over(params->core, &hip->note);
+    hip->note = (struct iris_wait_note){.slot = -1};
+    hip->note_ns = 0;
+}
+
+/* A note that has come. One that has not come again for long is over. */
+static void take_note(struct hip_backend *hip)
+{
+    _Atomic uint64_t *beat_of = (_Atomic uint64_t *)&hip->pinned->watch.beat;
+    const struct iris_backend_params *params = &hip->params;
+    uint64_t beat = *beat_of;
+    const struct iris_dev_watch watch = hip->pinned->watch;
+    int64_t now = iris_i_now_ns();
+
+    atomic_thread_fence(memory_order_acquire);
+    if (beat == hip->note_beat) {
+        if (hip->note_ns != 0 && now - hip->note_ns > STALE_NS) {
+            end_note(hip, 0);
+        }
+        return;
+    }
+    if (*beat_of != beat) {
+        return;
+    }
+    fill_note(hip, &watch, now, &hip->note);
+    hip->note_beat = beat;
+    hip->note_ns = now;
+    params->core_ops->note_wait(params->core, &hip->note);
+}
+
+/* Looks before it takes the lock: it is called over and over. */
+static void look_for_note(struct hip_backend *hip)
+{
+    uint64_t beat = *(_Atomic uint64_t *)&hip->pinned->watch.beat;
+
+    if (beat == hip->note_beat && hip->note_ns == 0) {
+        return;
+    }
+    pthread_mutex_lock(&hip->watch_lock);
+    if (iris_i_fault_check(&hip->base) == IRIS_OK) {
+        take_note(hip);
+    }
+    pthread_mutex_unlock(&hip->watch_lock);
+}
+
+void iris_i_hip_raise(struct hip_backend *hip, iris_status_t status)
+{
+    uint32_t none = 0;
+
+    pthread_mutex_lock(&hip->watch_lock);
+    (void)iris_i_fault_set(&hip->base, status, iris_last_error());
+    /* A lane may have set it already. */
+    (void)atomic_compare_exchange_strong(stop_of(hip), &none, STOPPED_BY_HOST);
+    end_note(hip, 1);
+    pthread_mutex_unlock(&hip->watch_lock);
+}
+
+/* What a lane reported that has ended itself. */
 static void note_report(struct hip_backend *hip)
 {
     const struct iris_dev_watch report = hip->pinned->watch;
@@ -98,19 +196,20 @@ static void note_report(struct hip_backend *hip)
     struct iris_wait_note note = {
         .slot = -1,
         .ended = 1,
-        .kernel = "of a GPU",
         .workgroup = report.workgroup,
         .op = report.op,
         .address = (char *)hip->heap.base + report.offset,
+        .bytes = report.bytes,
+        .is_unsigned =
+            report.offset == report.note_offset && report.note_unsigned != 0,
         .cmp = (iris_cmp_t)report.cmp,
         .value = (int64_t)report.expected,
         .seen = (int64_t)report.seen,
-        .begin_ns =
-            now - (int64_t)(report.waited / (uint64_t)hip->info.clock_khz) *
-                      NS_PER_MS,
+        .begin_ns = now - ns_of(hip, report.waited),
         .now_ns = now,
     };
 
+    end_note(hip, 0);
     params->core_ops->note_wait(params->core, &note);
     params->core_ops->wait_over(params->core, &note);
 }
@@ -143,6 +242,9 @@ iris_status_t iris_i_hip_check(struct hip_backend *hip)
 {
     iris_status_t status = iris_i_fault_check(&hip->base);
 
+    if (status == IRIS_OK && *stop_of(hip) == 0) {
+        look_for_note(hip);
+    }
     if (status != IRIS_OK || *stop_of(hip) == 0) {
         return status;
     }
@@ -206,6 +308,7 @@ static void reset(struct hip_backend *hip)
     pthread_mutex_lock(&hip->watch_lock);
     iris_i_fault_clear(&hip->base);
     *ready_of(hip) = 0;
+    hip->note_beat = *(_Atomic uint64_t *)&hip->pinned->watch.beat;
     *stop_of(hip) = 0;
     pthread_mutex_unlock(&hip->watch_lock);
 }

@@ -172,7 +172,8 @@ iris_ccl_variant_t iris_i_ccl_find_variant(enum iris_ccl_op op,
 
 static int can_stage(const struct iris_ccl_call *call)
 {
-    return call->workspace->stage_bytes > 0 && call->options.rows == 0;
+    return call->workspace != NULL && call->workspace->stage_bytes > 0 &&
+           call->options.rows == 0;
 }
 
 static int can(const struct iris_ccl_call *call, int needs)

@@ -323,6 +323,10 @@ void iris_i_note_wait(void *core, struct iris_wait_note *note)
     wait.change_ns = note->change_ns;
     copy_name(wait.name, note->kernel);
     find_word(iris, note, &wait);
+    if (note->kernel == NULL) {
+        iris_i_record_launched_names(record_of(iris), wait.name);
+        wait.own = wait.group >= 0;
+    }
     if (wait.kind == IRIS_WAIT_KERNEL &&
         (note->ended || note->now_ns - note->begin_ns > OLD_NS)) {
         wait.held = find_holders(iris, note, &wait);

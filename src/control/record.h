@@ -163,6 +163,11 @@ void iris_i_record_members(struct iris_record_wait *wait, const int *ranks,
  * there are others. -1 is fine. */
 void iris_i_record_wait_over(struct iris_record *record, int slot, int ended);
 
+/* The names of kernels that may run: launched behind what the rank has
+ * synchronized last with their streams. "step or iris_k_wait" */
+void iris_i_record_launched_names(const struct iris_record *record,
+                                  char names[IRIS_RECORD_NAME]);
+
 /* A wait of this rank's that is under way, not that of a host call. 0: there is
  * none. NULL is fine. */
 int iris_i_record_find_wait(const struct iris_record *record,

@@ -39,6 +39,12 @@ int iris_i_wait_is_in_kernel(const struct iris_record_wait *wait)
     return wait->kind == IRIS_WAIT_KERNEL || wait->kind == IRIS_WAIT_BARRIER;
 }
 
+/* Of a GPU's kernels one lane is known, and not what the others do. */
+int iris_i_wait_is_of_gpu(const struct iris_record_wait *wait)
+{
+    return iris_i_wait_is_in_kernel(wait) && wait->grid == 0;
+}
+
 int iris_i_wait_is_collective(const struct iris_record_wait *wait)
 {
     return iris_i_wait_is_in_kernel(wait) && wait->own &&
@@ -191,6 +197,10 @@ static int is_free(const struct iris_report_rank *rank,
         return !rank->known && rank->state != IRIS_RANK_LEFT;
     }
     for (int i = 0; i < rank->num_waits; i++) {
+        if (iris_i_wait_counts(rank, i) && !rank->waits[i].ended &&
+            iris_i_wait_is_of_gpu(&rank->waits[i])) {
+            return 1;
+        }
         waits += iris_i_wait_counts(rank, i);
     }
     if (waits == 0 || host_is_free(rank) ||

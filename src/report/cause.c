@@ -381,6 +381,15 @@ static void explain_hung(struct iris_report *report, const char *hung)
 {
     explain_waits(report, hung);
     for (int i = 0; i < report->num_ranks; i++) {
+        if (find_wait(report, i, iris_i_wait_is_of_gpu) != NULL) {
+            say(report,
+                "; not certain: of the workgroups on rank %d's GPU only "
+                "one that waits is known",
+                i);
+            return;
+        }
+    }
+    for (int i = 0; i < report->num_ranks; i++) {
         int helpers = report->ranks[i].helpers;
 
         if (helpers > 0 && !iris_i_report_has_ended(&report->ranks[i])) {
@@ -394,6 +403,26 @@ static void explain_hung(struct iris_report *report, const char *hung)
 }
 
 /* ---- Somebody may still go on ---- */
+
+/* What is known of kernels that may go on. */
+static void say_gpu(struct iris_report *report)
+{
+    char text[DOING];
+
+    for (int i = 0; i < report->num_ranks; i++) {
+        const struct iris_record_wait *wait =
+            find_wait(report, i, iris_i_wait_is_of_gpu);
+
+        if (wait != NULL && !iris_i_report_is_lost(&report->ranks[i])) {
+            iris_i_describe_wait(wait, text, sizeof text);
+            say(report,
+                "; rank %d: %s (of its GPU's workgroups, only this one "
+                "is known)",
+                i, text);
+            return;
+        }
+    }
+}
 
 static void explain_late(struct iris_report *report)
 {
@@ -414,10 +443,13 @@ static void explain_late(struct iris_report *report)
     say(report, " wait%s for what may still come",
         iris_i_report_mark_waiting(report, waiting) == 1 ? "s" : "");
     if (late >= 0) {
-        iris_i_describe_doing(report, late, doing, sizeof doing);
-        say(report, ": rank %d %s", late, doing);
         report->root = late;
     }
+    if (late >= 0 && find_wait(report, late, iris_i_wait_is_of_gpu) == NULL) {
+        iris_i_describe_doing(report, late, doing, sizeof doing);
+        say(report, ": rank %d %s", late, doing);
+    }
+    say_gpu(report);
 }
 
 void iris_i_report_explain(struct iris_report *report, const char *hung)

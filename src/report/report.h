@@ -95,6 +95,7 @@ iris_status_t iris_i_report_make(int fd, int apart_ms,
 /* A workgroup that waits; the waits of a kernel that the library has launched
  * for a collective; whether one wait is among those that count. */
 int iris_i_wait_is_in_kernel(const struct iris_record_wait *wait);
+int iris_i_wait_is_of_gpu(const struct iris_record_wait *wait);
 int iris_i_wait_is_collective(const struct iris_record_wait *wait);
 int iris_i_wait_counts(const struct iris_report_rank *rank, int wait);
 

@@ -328,7 +328,8 @@ void iris_i_describe_doing(const struct iris_report *report, int i, char *text,
         return;
     }
     for (int w = 0; w < rank->num_waits; w++) {
-        if (iris_i_wait_counts(rank, w) && !rank->is_free) {
+        if (iris_i_wait_counts(rank, w) &&
+            (!rank->is_free || iris_i_wait_is_of_gpu(&rank->waits[w]))) {
             iris_i_describe_wait(&rank->waits[w], text, bytes);
             return;
         }

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Which kernels of a rank may be running, by its own record: where a GPU runs
+ * them nobody else knows.
+ */
+#include "config.h"
+
+#include "control/record.h"
+
+#include <iris/types.h>
+
+#include "base/hooks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct last {
+    uint64_t stream[IRIS_RECORD_STREAMS]; /* 0: the default one */
+    uint64_t synchronized[IRIS_RECORD_STREAMS];
+    int count;
+};
+
+/* A cell that is written meanwhile is of a call that is under way. */
+static int read_call(const struct iris_record *record, size_t i,
+                     struct iris_record_call *call_p)
+{
+    const struct iris_call_cell *cell = &record->calls_ring[i];
+    uint64_t words[sizeof *call_p / sizeof(uint64_t)];
+    uint64_t seq = atomic_load_explicit(&cell->seq, memory_order_acquire);
+
+    for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
+        words[w] = atomic_load_explicit(&cell->words[w], memory_order_relaxed);
+    }
+    atomic_thread_fence(memory_order_acquire);
+    memcpy(call_p, words, sizeof *call_p);
+    return seq != 0 && seq % 2 == 0 && call_p->id != 0 &&
+           atomic_load_explicit(&cell->seq, memory_order_relaxed) == seq;
+}
+
+static void note_synchronized(struct last *last,
+                              const struct iris_record_call *call)
+{
+    int i = 0;
+
+    while (i < last->count && last->stream[i] != call->stream) {
+        i++;
+    }
+    if (i == last->count && i < IRIS_RECORD_STREAMS) {
+        last->count++;
+        last->stream[i] = call->stream;
+        last->synchronized[i] = 0;
+    }
+    if (i < last->count && last->synchronized[i] < call->id) {
+        last->synchronized[i] = call->id;
+    }
+}
+
+static int is_done(const struct last *last, const struct iris_record_call *call)
+{
+    for (int i = 0; i < last->count; i++) {
+        if (last->stream[i] == call->stream) {
+            return call->id < last->synchronized[i];
+        }
+    }
+    return 0;
+}
+
+/* What it runs; NULL: no kernel. */
+static const char *kernel_of(const struct iris_record_call *call)
+{
+    switch (call->op) {
+    case IRIS_HOST_LAUNCH:
+    case IRIS_HOST_COLLECTIVE:
+        return call->kernel;
+    case IRIS_HOST_BARRIER:
+        return call->stream != 0 ? "iris_k_barrier" : NULL;
+    case IRIS_HOST_WAIT:
+        return "iris_k_wait";
+    case IRIS_HOST_GRAPH:
+        return "of a graph";
+    default:
+        return NULL;
+    }
+}
+
+static void add_name(char names[IRIS_RECORD_NAME], const char *name)
+{
+    size_t used = strlen(names), length = strlen(name);
+    const char *at = strstr(names, name);
+
+    if (length == 0 || (at != NULL && (at == names || at[-1] == ' ') &&
+                        (at[length] == ' ' || at[length] == '\0'))) {
+        return;
+    }
+    snprintf(names + used, IRIS_RECORD_NAME - used, "%s%s",
+             used == 0 ? "" : " or ", name);
+}
+
+void iris_i_record_launched_names(const struct iris_record *record,
+                                  char names[IRIS_RECORD_NAME])
+{
+    struct last last = {.count = 0};
+    struct iris_record_call call;
+
+    names[0] = '\0';
+    for (size_t i = 0; record != NULL && i < IRIS_RECORD_CALLS; i++) {
+        if (read_call(record, i, &call) && call.op == IRIS_HOST_SYNCHRONIZE &&
+            call.end_ns != 0 && call.status == IRIS_OK) {
+            note_synchronized(&last, &call);
+        }
+    }
+    for (size_t i = 0; record != NULL && i < IRIS_RECORD_CALLS; i++) {
+        if (read_call(record, i, &call) && kernel_of(&call) != NULL &&
+            !is_done(&last, &call)) {
+            call.kernel[IRIS_RECORD_NAME - 1] = '\0';
+            add_name(names, kernel_of(&call));
+        }
+    }
+    if (names[0] == '\0') {
+        snprintf(names, IRIS_RECORD_NAME, "of a GPU");
+    }
+}
