@@ -282,7 +282,7 @@ function check_rank_barrier(    first) {
     check_system("ranks")
     check_polls("ranks")
     rule("ranks", leads("start", poll, release), "polls, and did not release")
-    rule("ranks", reaches(first, poll, announcement),
+    rule("ranks", !traced && reaches(first, poll, announcement),
         "polls, and did not announce at system scope")
     rule("ranks", leads("start", "^writeback ", "^barrier "),
         "releases before all lanes have come")
