@@ -118,8 +118,8 @@ struct iris_dev_watch {
     uint64_t seen;      /* what it was last, the same */
     uint64_t waited;    /* ticks */
     struct iris_dev_mismatch mismatch;
-    uint64_t beat;      /* released at system scope; 0: no note yet */
-    int32_t note_op;    /* all of these as above */
+    uint64_t beat;   /* released at system scope; 0: no note yet */
+    int32_t note_op; /* all of these as above */
     int32_t note_cmp;
     uint32_t note_workgroup;
     uint32_t note_lane;
