@@ -2,7 +2,7 @@
 #
 # What upstream.sh runs where Triton is installed.
 EXTRA_DIST += \
-	%D%/lose_peer.py %D%/run.py \
+	%D%/control/test_addresses.py %D%/lose_peer.py %D%/run.py \
 	%D%/test_aggregates.py \
 	%D%/test_atomics.py \
 	%D%/test_brain_floats.py \
