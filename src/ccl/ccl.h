@@ -127,6 +127,7 @@ struct iris_ccl_call {
     int kind;          /* enum iris_d_kind, of what reduces */
     int on_heap;       /* peers can reach in and out, or will */
     int in_on_heap;    /* of a broadcast's root it need not be, for that */
+    int stages;        /* input off the heap may go through workspaces */
     int in_place;      /* they overlap, in the way that is allowed */
     iris_ccl_variant_t variant;
     int cus;    /* workgroups at most; 0: as many as are worth it */

@@ -170,15 +170,18 @@ iris_ccl_variant_t iris_i_ccl_find_variant(enum iris_ccl_op op,
                                           : kinds[op][i].variant;
 }
 
-static int can_stage(const struct iris_ccl_call *call)
+/* Whether input off the heap is copied through workspaces. A member alone on
+ * the CPU, which needs none, takes such buffers as larger groups do. */
+static int stages(const iris_t *iris, const struct iris_ccl_call *call)
 {
-    return call->workspace != NULL && call->workspace->stage_bytes > 0 &&
-           call->options.rows == 0;
+    return call->options.rows == 0 &&
+           (call->workspace == NULL ? !on_gpu(iris)
+                                    : call->workspace->stage_bytes > 0);
 }
 
 static int can(const struct iris_ccl_call *call, int needs)
 {
-    if ((needs & STAGES) && can_stage(call)) {
+    if ((needs & STAGES) && call->stages) {
         return 1;
     }
     return needs >= 0 && !((needs & ON_HEAP) && !call->on_heap) &&
@@ -246,7 +249,7 @@ static iris_ccl_variant_t best(const iris_t *iris,
     }
     /* Packets in several steps are for those who have no choice: each step
      * waits for all members. */
-    if ((call->on_heap || can_stage(call)) &&
+    if ((call->on_heap || call->stages) &&
         call->bytes > step_bytes(call, rule->variant)) {
         return IRIS_CCL_TWO_SHOT;
     }
@@ -286,6 +289,7 @@ iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
                            max_cus(iris, call));
     }
     call->cus = call->options.num_cus;
+    call->stages = stages(iris, call);
     if (variant == IRIS_CCL_AUTO) {
         choose_best(iris, call);
         variant = call->variant;
@@ -313,7 +317,7 @@ iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
     }
     call->variant = variant;
     call->staged =
-        (needed & STAGES) && can_stage(call) &&
+        (needed & STAGES) && call->stages &&
         (!call->on_heap || (call->op == IRIS_CCL_ALL_TO_ALL && call->in_place));
     return IRIS_OK;
 }

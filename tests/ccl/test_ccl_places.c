@@ -131,7 +131,7 @@ static int broadcast_body(iris_t *iris, void *arg)
             play_set_variant(&play, variant);
             play.root = (int)(round % (uint64_t)iris_num_ranks(iris));
             if (!(off & OUT_OFF) || variant == IRIS_CCL_AUTO ||
-                variant == IRIS_CCL_PACKET) {
+                variant == IRIS_CCL_PACKET || !harness_on_gpu(iris)) {
                 CHECK_EQUAL(broadcast_once(&places, &play, off), 0);
             } else {
                 CHECK_BAD(iris, make_call(&places, &play, off),
@@ -182,36 +182,15 @@ static void buffers_may_be_anywhere_on_all_members_alike(void **state)
 
 /* ---- Different places ---- */
 
-/* Whether buffers at such places make a collective take packets. */
-static int wants_packets(const struct play *play, int off)
-{
-    return play->op == PLAY_BROADCAST ? (off & OUT_OFF) != 0 : off != 0;
-}
-
-/* Rank 0 has its buffers at `off % 4`, the others at `off / 4`. Where packets
- * are the way anyway, that is no matter; else all ranks are told. */
+/* Rank 0 has its buffers at `off % 4`, the others at `off / 4`. On the CPU, and
+ * of calls that go by packets anyway, that is no matter. */
 static int differ(struct places *places, struct play *play, int off)
 {
-    iris_t *iris = places->iris;
-    int mine = iris_rank(iris) == 0 ? off % 4 : off / 4;
-    int fits = play->count <= counts[1] || harness_on_gpu(iris) ||
-               wants_packets(play, off % 4) == wants_packets(play, off / 4);
-    iris_status_t status;
-    char text[160];
+    int mine = iris_rank(places->iris) == 0 ? off % 4 : off / 4;
 
-    CHECK_OK(iris_ccl_workspace_create(iris, NULL, &play->options.workspace));
-    status = make_call(places, play, mine);
-    describe(play, "the status", mine, text);
-    CHECK(status == (fits ? IRIS_OK : IRIS_ERR_MISMATCH) ||
-          harness_failed(__FILE__, __LINE__, text, status, fits) == 0);
-    if (fits) {
-        CHECK_EQUAL(check_result(places, play, mine), 0);
-    } else {
-        CHECK_MESSAGE("on the heap on all members or on none");
-        CHECK_OK(iris_clear_error(iris));
-    }
-    CHECK_OK(iris_barrier(iris, NULL, NULL));
-    CHECK_OK(iris_ccl_workspace_destroy(iris, play->options.workspace));
+    CHECK_OK(make_call(places, play, mine));
+    CHECK_EQUAL(check_result(places, play, mine), 0);
+    CHECK_OK(iris_barrier(places->iris, NULL, NULL));
     return 0;
 }
 
@@ -235,7 +214,7 @@ static int different_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void members_whose_buffers_differ_are_told(void **state)
+static void members_may_differ_in_where_buffers_are(void **state)
 {
     (void)state;
     harness_run(2, different_body, NULL);
@@ -247,7 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_root_may_have_its_input_anywhere),
         cmocka_unit_test(buffers_may_be_anywhere_on_all_members_alike),
-        cmocka_unit_test(members_whose_buffers_differ_are_told),
+        cmocka_unit_test(members_may_differ_in_where_buffers_are),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
