@@ -65,13 +65,14 @@ cat "$dir/out"
 # The Makefile's list of what iriscc compiles; the C compiler alone would leave
 # the GPU code out without a word.
 ${MAKE:-make} -s print-kernel-objects | tr ' ' '\n' >"$dir/objects"
+grep -vE '/tests/trace/(ending|moves|reused)\.c' "$dir/sources" >"$dir/compiled" # by trace.sh
 while read -r source; do
     name=${source#"$srcdir"/}
     grep -qxE "${name%.c}\.(lo|o)" "$dir/objects" || {
         echo "$name has kernels, but is not among kernel_objects (Makefile.am)"
         failed=1
     }
-done <"$dir/sources"
+done <"$dir/compiled"
 
 # A function of a kernel that is not marked for devices, and is cut away.
 cat >"$dir/unmarked.c" <<'EOF'

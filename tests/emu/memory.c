@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include <iris/device/cpu.h>
+#include <iris/device/layout.h>
 
 /* ---- The emulator's side ------------------------------------------------- */
 
@@ -229,6 +230,14 @@ void iris_cpu_observe(struct iris_cpu_wg *cpu,
                       const struct iris_cpu_event *event)
 {
     (void)cpu, (void)event;
+}
+
+void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
+                         const struct iris_dev_mismatch *mismatch);
+void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
+                         const struct iris_dev_mismatch *mismatch)
+{
+    (void)cpu, (void)mismatch;
 }
 
 void iris_cpu_end(struct iris_cpu_wg *cpu, const char *why)
