@@ -35,6 +35,7 @@
  *   IRIS_DEVICE_LARGE    one that the compiler may leave out of line
  *   IRIS_HOST_DEVICE     one that host code may call, too
  *   IRIS_D_WATCHED       1: waits read struct iris_dev_watch
+ *   IRIS_D_NOTES         1: waits of a second note themselves there
  *   IRIS_D_POLLS_PER_CHECK  how often they do
  *   IRIS_D_PAUSED()      in a loop that waits, between polls
  *   IRIS_D_CAN_TRACE     1: kernels themselves record what they do

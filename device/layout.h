@@ -57,11 +57,9 @@ enum {
      * what each event was (record.h). */
     IRIS_CONTEXT_OWN_TRACE = 3,
     /* After how many ticks a waiting lane notes what it waits for; 0: none
-     * does.
-     */
+     * does. */
     IRIS_CONTEXT_OWN_NOTE = 4,
-    /* When a lane has last done so, in ticks. Lanes write it, at agent scope.
-     */
+    /* When a lane has last done so, in ticks. Lanes write it. */
     IRIS_CONTEXT_OWN_NOTED = 5,
     /* A number that no other heap has: peers recognise the heap by it. It is
      * written before the heap is exported, and never again. */

@@ -44,6 +44,7 @@
 #endif
 
 #define IRIS_D_WATCHED 0
+#define IRIS_D_NOTES 0
 #define IRIS_D_CAN_TRACE 0
 #define IRIS_D_PAUSED() ((void)0)
 #define IRIS_D_HALF_FENCES 0

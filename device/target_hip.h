@@ -25,6 +25,7 @@
 /* One poll takes about a microsecond, a check about three, and the deadlines
  * they are for are milliseconds. */
 #define IRIS_D_WATCHED 1
+#define IRIS_D_NOTES 0
 #define IRIS_D_POLLS_PER_CHECK 1024u
 #define IRIS_D_CAN_TRACE 1
 #if defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) || \

@@ -108,7 +108,6 @@ typedef struct iris_d_waiting {
 #if IRIS_D_WATCHED
     uint32_t polls;
     uint64_t start; /* when its first check was; 0: not yet */
-    uint64_t noted; /* when it was noted last; 0: never */
 #endif
 } iris_d_waiting_t;
 
@@ -157,6 +156,7 @@ IRIS_DEVICE void iris_d_wait_report(iris_dev_t dev,
     iris_d_store(&watch->ready, sizeof watch->ready, 1, release);
 }
 
+#if IRIS_D_NOTES
 /* Shows the host what this lane waits for, if it has for long and no other lane
  * does. A lane's turn is over when it has not come for a while. */
 IRIS_DEVICE void iris_d_wait_note(iris_dev_t dev, iris_d_waiting_t *wait,
@@ -164,19 +164,21 @@ IRIS_DEVICE void iris_d_wait_note(iris_dev_t dev, iris_d_waiting_t *wait,
 {
     int64_t *own = iris_d_own_words(dev);
     struct iris_dev_watch *watch = iris_d_watch(dev);
-    iris_d_order_t agent = iris_d_order(IRIS_RELAXED, IRIS_SCOPE_AGENT);
+    iris_d_order_t relaxed = iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
     int64_t after = iris_d_load_late(&own[IRIS_CONTEXT_OWN_NOTE]);
     uint64_t last =
-        iris_d_load(&own[IRIS_CONTEXT_OWN_NOTED], sizeof *own, agent);
+        iris_d_load(&own[IRIS_CONTEXT_OWN_NOTED], sizeof *own, relaxed);
     int64_t since = (int64_t)(now - last);
+    iris_bool_t again = /* not kept in a register while polls fail */
+        iris_d_load(&watch->note_workgroup, 4, relaxed) == iris_d_wg_id() &&
+        iris_d_load(&watch->note_lane, 4, relaxed) == iris_d_lane();
 
     if ((int64_t)(now - wait->start) < after ||
-        since < (last == wait->noted ? after / 32 : after / 4) ||
+        since < (again ? after / 32 : after / 4) ||
         iris_d_cas(&own[IRIS_CONTEXT_OWN_NOTED], sizeof *own, last, now,
-                   agent) != last) {
+                   relaxed) != last) {
         return;
     }
-    wait->noted = now;
     watch->note_op = wait->condition.op;
     watch->note_cmp = wait->condition.cmp;
     watch->note_workgroup = iris_d_wg_id();
@@ -192,6 +194,8 @@ IRIS_DEVICE void iris_d_wait_note(iris_dev_t dev, iris_d_waiting_t *wait,
                  iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
 }
 
+#endif
+
 /* Now and then: ends this lane if the host or another lane says so, or if it
  * has waited for too long. Everything it needs it reads here, so that nothing
  * of it is kept in registers while polls fail. */
@@ -199,7 +203,7 @@ IRIS_DEVICE void iris_d_wait_check(iris_dev_t dev, iris_d_waiting_t *wait)
 {
     struct iris_dev_watch *watch = iris_d_watch(dev);
     uint64_t timeout, now, seen;
-    int64_t note;
+    int64_t note = 0;
 
     IRIS_D_PAUSED();
     if (watch == NULL) {
@@ -211,7 +215,9 @@ IRIS_DEVICE void iris_d_wait_check(iris_dev_t dev, iris_d_waiting_t *wait)
     }
     timeout = (uint64_t)iris_d_load_late(
         &iris_d_own_words(dev)[IRIS_CONTEXT_OWN_TIMEOUT]);
+#if IRIS_D_NOTES
     note = iris_d_load_late(&iris_d_own_words(dev)[IRIS_CONTEXT_OWN_NOTE]);
+#endif
     if (timeout == 0 && note == 0) {
         return;
     }
@@ -227,9 +233,11 @@ IRIS_DEVICE void iris_d_wait_check(iris_dev_t dev, iris_d_waiting_t *wait)
         iris_d_wait_report(dev, wait, now - wait->start, seen);
         iris_d_end_lane();
     }
+#if IRIS_D_NOTES
     if (note != 0) {
         iris_d_wait_note(dev, wait, now, seen);
     }
+#endif
 }
 #endif
 
@@ -257,7 +265,6 @@ IRIS_DEVICE iris_d_waiting_t iris_d_wait_begin(iris_dev_t dev, const void *ptr,
     (void)dev;
     wait.polls = 0;
     wait.start = 0;
-    wait.noted = 0;
 #endif
     return wait;
 }

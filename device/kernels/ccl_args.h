@@ -96,7 +96,8 @@ enum iris_ccl_call_word {
     IRIS_CCL_CALL_BEGUN,
     IRIS_CCL_CALL_WHAT, /* struct iris_dev_call */
     IRIS_CCL_CALL_SIZES,
-    IRIS_CCL_CALL_COUNT = IRIS_CCL_CALL_SIZES + 3, /* of calls, in all */
+    IRIS_CCL_CALL_COUNT = IRIS_CCL_CALL_SIZES + 3, /* calls that have ended */
+    IRIS_CCL_CALL_LEFT, /* not 0: lanes of a GPU have left it in a step */
     IRIS_CCL_CALL_WORDS,
 };
 

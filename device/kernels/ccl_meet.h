@@ -122,6 +122,7 @@ IRIS_DEVICE iris_d_ccl_tables_t iris_d_ccl_meet(iris_wg_t wg,
     iris_d_ccl_tables_t tables = {table, table + ccl->count};
 
     iris_d_ccl_hello(wg, ccl, in, out);
+    iris_d_ccl_go_on(ccl);
     IRIS_WG_LANES (wg, i, 2 * (size_t)ccl->count) {
         table[i] = i < ccl->count
                        ? iris_d_ccl_named(wg, ccl, (uint32_t)i, IRIS_CCL_IN_LOW)
@@ -129,7 +130,6 @@ IRIS_DEVICE iris_d_ccl_tables_t iris_d_ccl_meet(iris_wg_t wg,
                                           IRIS_CCL_OUT_LOW);
     }
     iris_wg_barrier(wg);
-    iris_d_ccl_go_on(wg, ccl);
     return tables;
 }
 

@@ -16,6 +16,7 @@ typedef struct iris_d_ccl {
     uint32_t count;
     uint32_t index;
     uint32_t call;
+    const struct iris_ccl_start *start;
     uint64_t begun; /* as the first word of `call` has it */
     uint64_t epoch; /* of the step under way */
 } iris_d_ccl_t;
@@ -104,6 +105,14 @@ IRIS_DEVICE uint64_t iris_d_ccl_told(const iris_d_ccl_t *ccl, uint32_t i,
         iris_d_ccl_relaxed());
 }
 
+/* Not 0 where lanes of a GPU have left this workspace in the middle of a step.
+ */
+IRIS_DEVICE iris_d_u64_t *iris_d_ccl_left(const iris_d_ccl_t *ccl)
+{
+    return (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->call) +
+           IRIS_CCL_CALL_LEFT;
+}
+
 IRIS_DEVICE void iris_d_ccl_call_of(const iris_d_ccl_t *ccl, uint32_t i,
                                     struct iris_dev_call *to)
 {
@@ -123,7 +132,7 @@ IRIS_DEVICE void iris_d_ccl_describe(const iris_d_ccl_t *ccl, uint32_t i,
 
     to->rank = (int32_t)ccl->dev.rank;
     to->other = i == ccl->index ? -1 : (int32_t)iris_d_ccl_word(&ranks[i]);
-    to->count = iris_d_ccl_told(ccl, ccl->index, IRIS_CCL_CALL_COUNT);
+    to->count = iris_d_ccl_told(ccl, ccl->index, IRIS_CCL_CALL_COUNT) + 1;
     iris_d_ccl_call_of(ccl, ccl->index, &to->own);
     iris_d_ccl_call_of(ccl, i, &to->theirs);
 }
@@ -137,16 +146,16 @@ void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
 
 #if IRIS_D_WATCHED
 /* The first lane of the device that comes here reports, all end. The workspace
- * is of no use any more: a later kernel would take the same step again. */
+ * is of no use any more: a later kernel would take the same step again. Lanes
+ * that come to the next barrier without this one see that it was left, since
+ * what is released here comes behind it. */
 IRIS_DEVICE void iris_d_ccl_report(const iris_d_ccl_t *ccl, uint32_t i,
                                    struct iris_dev_watch *watch)
 {
     iris_d_order_t release = iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
-    iris_d_u64_t *epochs =
-        (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->epochs);
-    int64_t max_wgs = iris_d_ccl_word(&ccl->space->max_wgs);
     iris_bool_t first = iris_d_report_claim(ccl->dev);
 
+    iris_d_store_u64(iris_d_ccl_left(ccl), 1, iris_d_ccl_relaxed());
     if (first) {
         watch->bytes = 0;
         iris_d_ccl_describe(ccl, i, &watch->mismatch);
@@ -155,11 +164,6 @@ IRIS_DEVICE void iris_d_ccl_report(const iris_d_ccl_t *ccl, uint32_t i,
     if (first) {
         iris_d_store(&watch->ready, sizeof watch->ready, 1, release);
     }
-    for (int64_t w = 0; w < max_wgs; w++) {
-        (void)iris_d_or_u64(&epochs[w], IRIS_CCL_BUSY, iris_d_ccl_relaxed());
-    }
-    /* Seen by the lanes that come to the next barrier without this one. */
-    iris_fence(IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
     iris_d_end_lane();
 }
 #endif
@@ -179,6 +183,25 @@ IRIS_DEVICE void iris_d_ccl_differ(const iris_d_ccl_t *ccl, uint32_t i)
         iris_d_ccl_report(ccl, i, iris_d_watch(ccl->dev));
     }
 #endif
+}
+
+/* Says what this rank calls, in its own memory: it costs peers nothing that do
+ * not ask. Every lane that waits for long says the same. */
+IRIS_DEVICE void iris_d_ccl_tell(const iris_d_ccl_t *ccl)
+{
+    const struct iris_dev_call *what = &ccl->start->what;
+    iris_d_u64_t *words =
+        (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->call);
+
+    iris_d_store_u64(&words[IRIS_CCL_CALL_WHAT], what->what,
+                     iris_d_ccl_relaxed());
+    IRIS_D_UNROLL
+    for (uint32_t k = 0; k < 3; k++) {
+        iris_d_store_u64(&words[IRIS_CCL_CALL_SIZES + k], what->sizes[k],
+                         iris_d_ccl_relaxed());
+    }
+    iris_d_store_u64(&words[IRIS_CCL_CALL_BEGUN], ccl->begun,
+                     iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
 }
 
 /* Whether a member has begun another call at this step; ends the kernel then.
@@ -204,9 +227,11 @@ typedef struct iris_d_ccl_waiting {
     uint32_t polls;
 } iris_d_ccl_waiting_t;
 
-/* When a wait looks at the peers: not while they may come any moment, since
- * looking takes their word's line from them; then often enough to know of
- * another call before it is known that who made it has left. */
+/* When a wait says what this rank calls, and looks at the peers: not while they
+ * may come any moment, since both take time and looking takes their word's line
+ * from them; then often enough to know of another call before it is known that
+ * who made it has left. While members differ all of them wait, and so all say
+ * it. */
 #define IRIS_CCL_POLLS_BEFORE_LOOK 128u
 #define IRIS_CCL_POLLS_PER_LOOK 16u
 
@@ -226,6 +251,9 @@ IRIS_DEVICE void iris_d_ccl_wait_poll(const iris_d_ccl_t *ccl,
     waiting->polls++;
     if (IRIS_UNLIKELY(waiting->polls >= IRIS_CCL_POLLS_BEFORE_LOOK &&
                       waiting->polls % IRIS_CCL_POLLS_PER_LOOK == 0)) {
+        if (waiting->polls == IRIS_CCL_POLLS_BEFORE_LOOK) {
+            iris_d_ccl_tell(ccl);
+        }
         iris_d_ccl_look(ccl);
     }
 }
@@ -324,59 +352,31 @@ IRIS_DEVICE void iris_d_ccl_clear(iris_wg_t wg, const iris_d_ccl_t *ccl)
     iris_wg_barrier(wg);
 }
 
-/* Says what this rank calls, in its own memory: it costs peers nothing that do
- * not ask. Called by one lane of the first workgroup. */
-IRIS_DEVICE void iris_d_ccl_tell(const iris_d_ccl_t *ccl,
-                                 const struct iris_ccl_start *start)
-{
-    iris_d_u64_t *words =
-        (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->call);
-
-    iris_d_store_u64(&words[IRIS_CCL_CALL_WHAT], start->what.what,
-                     iris_d_ccl_relaxed());
-    IRIS_D_UNROLL
-    for (uint32_t k = 0; k < 3; k++) {
-        iris_d_store_u64(&words[IRIS_CCL_CALL_SIZES + k], start->what.sizes[k],
-                         iris_d_ccl_relaxed());
-    }
-#if IRIS_ON_CPU /* nobody else writes it, and an atomic takes its time */
-    iris_d_store_u64(&words[IRIS_CCL_CALL_COUNT],
-                     words[IRIS_CCL_CALL_COUNT] + 1, iris_d_ccl_relaxed());
-    iris_d_store_u64(&words[IRIS_CCL_CALL_BEGUN], ccl->begun,
-                     iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
-#else /* what is not waited for */
-    (void)iris_d_add_u64(&words[IRIS_CCL_CALL_COUNT], 1, iris_d_ccl_relaxed());
-    iris_d_store_u64(&words[IRIS_CCL_CALL_BEGUN], ccl->begun,
-                     iris_d_ccl_relaxed());
-#endif
-}
-
 /* On a GPU a lane that finds a mismatch ends alone, and the barriers of its
  * workgroup no longer wait for it: the other lanes end here, before they use
  * what it was to wait for. */
-IRIS_DEVICE void iris_d_ccl_go_on(iris_wg_t wg, const iris_d_ccl_t *ccl)
+IRIS_DEVICE void iris_d_ccl_go_on(const iris_d_ccl_t *ccl)
 {
 #if IRIS_D_WATCHED
-    uint64_t epoch =
-        iris_d_load_u64(iris_d_ccl_epoch(ccl, wg.id), iris_d_ccl_relaxed());
-
-    if (IRIS_UNLIKELY((epoch & IRIS_CCL_BUSY) != 0)) {
+    if (IRIS_UNLIKELY(
+            iris_d_load_u64(iris_d_ccl_left(ccl), iris_d_ccl_relaxed()) != 0)) {
         iris_d_end_lane();
     }
 #endif
-    (void)wg, (void)ccl;
+    (void)ccl;
 }
 
-/* Counts the steps of workgroup w. The word of one that was left in a step by
- * lanes that have ended stays busy, which is the larger number. */
-IRIS_DEVICE void iris_d_ccl_count(const iris_d_ccl_t *ccl, uint32_t w)
+/* Counts the calls, for messages. The first workgroup's. */
+IRIS_DEVICE void iris_d_ccl_count_call(const iris_d_ccl_t *ccl)
 {
-#if IRIS_ON_CPU
-    iris_d_store_u64(iris_d_ccl_epoch(ccl, w), ccl->epoch,
-                     iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
-#else
-    (void)iris_d_umax_u64(iris_d_ccl_epoch(ccl, w), ccl->epoch,
-                          iris_d_ccl_relaxed());
+    iris_d_u64_t *count =
+        (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->call) +
+        IRIS_CCL_CALL_COUNT;
+
+#if IRIS_ON_CPU /* nobody else writes it, and an atomic takes its time */
+    iris_d_store_u64(count, *count + 1, iris_d_ccl_relaxed());
+#else /* what is not waited for */
+    (void)iris_d_add_u64(count, 1, iris_d_ccl_relaxed());
 #endif
 }
 
@@ -395,19 +395,18 @@ IRIS_DEVICE iris_d_ccl_t iris_d_ccl_begin(iris_wg_t wg,
     ccl.count = (uint32_t)iris_d_ccl_word(&ccl.space->count);
     ccl.index = (uint32_t)iris_d_ccl_word(&ccl.space->index);
     ccl.call = start->call;
+    ccl.start = start;
 #if IRIS_ON_CPU
     ccl.epoch = iris_d_or_u64(iris_d_ccl_epoch(&ccl, wg.id), IRIS_CCL_BUSY,
                               iris_d_order(IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM));
 #else
     ccl.epoch = *iris_d_ccl_epoch(&ccl, wg.id);
+    ccl.epoch |= *iris_d_ccl_left(&ccl) != 0 ? IRIS_CCL_BUSY : 0;
 #endif
     if (IRIS_UNLIKELY((ccl.epoch & IRIS_CCL_BUSY) != 0)) {
         iris_d_ccl_differ(&ccl, ccl.index);
     }
     ccl.begun = (ccl.epoch + 1) << 32 | ccl.call;
-    if (wg.id == 0 && iris_wg_leader(wg)) {
-        iris_d_ccl_tell(&ccl, start);
-    }
     next = ((ccl.epoch >> IRIS_CCL_EPOCH_BITS) + 1) << IRIS_CCL_EPOCH_BITS;
     if (IRIS_UNLIKELY(next - ccl.epoch <= start->steps)) {
         ccl.epoch = next;
@@ -424,7 +423,12 @@ IRIS_DEVICE void iris_d_ccl_end(iris_wg_t wg, const iris_d_ccl_t *ccl)
 
     iris_wg_barrier(wg); /* every lane has read the epoch */
     IRIS_WG_LANES (wg, i, (max_wgs - wg.id + wg.num_wgs - 1) / wg.num_wgs) {
-        iris_d_ccl_count(ccl, wg.id + (uint32_t)i * wg.num_wgs);
+        iris_d_store_u64(
+            iris_d_ccl_epoch(ccl, wg.id + (uint32_t)i * wg.num_wgs), ccl->epoch,
+            iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
+    }
+    if (wg.id == 0 && iris_wg_leader(wg)) {
+        iris_d_ccl_count_call(ccl);
     }
 }
 

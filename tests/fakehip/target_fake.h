@@ -12,6 +12,8 @@
 /* Each poll gives the core away, maybe to many others in turn. */
 #undef IRIS_D_WATCHED
 #define IRIS_D_WATCHED 1
+#undef IRIS_D_NOTES
+#define IRIS_D_NOTES 1
 #define IRIS_D_POLLS_PER_CHECK 8u
 
 #undef IRIS_D_CAN_TRACE
