@@ -487,17 +487,14 @@ void iris_i_hip_raise(struct hip_backend *hip, iris_status_t status);
 /* The fault, which a lane may have reported just now; or IRIS_OK. */
 iris_status_t iris_i_hip_check(struct hip_backend *hip);
 
-/* Loads all of the program's GPU code now: later it could wait for kernels that
- * wait. */
+/* Loads all of the program's GPU code: later it could wait for a kernel. */
 void iris_i_hip_load_images(struct hip_backend *hip);
 
 /* Launches a kernel of the library for one lane; false: it cannot be. */
 bool iris_i_hip_launch_lane(struct hip_backend *hip, hipStream_t native,
                             const struct iris_kernel *kernel, const void *args);
 
-/* ---- hip_clock.c ---- */
-
-/* Makes info.clock_khz, once streams and kernels are there. */
+/* Makes info.clock_khz, once streams and kernels are there: hip_clock.c. */
 void iris_i_hip_find_clock(struct hip_backend *hip);
 
 #endif /* IRIS_SRC_BACKEND_HIP_HIP_H */

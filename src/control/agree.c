@@ -33,14 +33,6 @@ struct wait {
 
 /* ---- Describing calls ---- */
 
-uint64_t iris_i_call_text(const char *text)
-{
-    uint64_t word = 0;
-
-    memcpy(&word, text, strnlen(text, sizeof word));
-    return word;
-}
-
 /* "iris_malloc(bytes, alignment, offset)"; fields of kind TEXT end in '$'. */
 static void sign(const struct iris_call_type *type,
                  char signature[IRIS_SIGNATURE_BYTES])

@@ -10,6 +10,7 @@
 #include "control/record.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void list_absent(const struct iris_members *members,
                         struct iris_record_wait *wait)
@@ -46,4 +47,12 @@ int iris_i_agree_note(const struct iris_members *members, const char *call,
     iris_i_record_members(&wait, members->ranks, members->count);
     snprintf(wait.name, sizeof wait.name, "%s", call);
     return iris_i_record_wait(members->control->record, slot, &wait);
+}
+
+uint64_t iris_i_call_text(const char *text)
+{
+    uint64_t word = 0;
+
+    memcpy(&word, text, strnlen(text, sizeof word));
+    return word;
 }

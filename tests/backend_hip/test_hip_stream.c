@@ -342,7 +342,7 @@ static int copy_too_much(iris_t *iris, void *arg)
     (void)arg;
     CHECK_EQUAL(fakehip_map(0, LARGE_PIECE, 1, &own), 0);
     (void)fakehip_fail("hipMemcpyAsync:1:1");
-    CHECK_STATUS(iris_memcpy(iris, own, &host, (size_t)1 << 48, NULL),
+    CHECK_STATUS(iris_memcpy(iris, own, &host, (size_t)1 << 24, NULL),
                  IRIS_ERR_DEVICE);
     CHECK_EQUAL(fakehip_fail(NULL), 1);
     fakehip_unmap(own, LARGE_PIECE);
