@@ -407,7 +407,7 @@ struct iris_stream {
      * often the host has waited for it, and what it captures. */
     uint64_t number;
     atomic_ullong waits;
-    struct iris_graph *capturing;
+    struct iris_graph *_Atomic capturing;
 };
 
 /* Fills in a new instance; type and tables are set. */

@@ -7,6 +7,7 @@
 
 #include "queue/queue.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 static void free_graph(struct iris_graph *graph)
@@ -17,10 +18,13 @@ static void free_graph(struct iris_graph *graph)
     free(graph);
 }
 
+/* Several threads may wait for a stream at once. */
 void iris_i_capture_drop(struct iris_stream *stream)
 {
-    free_graph(stream->capturing);
-    stream->capturing = NULL;
+    if (atomic_load_explicit(&stream->capturing, memory_order_relaxed) !=
+        NULL) {
+        free_graph(atomic_exchange(&stream->capturing, NULL));
+    }
 }
 
 iris_status_t iris_i_capture_begin(struct iris_queue *queue,
