@@ -438,24 +438,35 @@ IRIS_D_LINSPACE_HALF(f16)
 IRIS_D_LINSPACE_HALF(bf16)
 #undef IRIS_D_LINSPACE_HALF
 
-/* For u32: integers of 32 bits, signed or not; only of 64 bits some are beyond
- * int64_t. */
+/* For u32: integers of 32 bits, signed or not. */
 #define IRIS_D_LINSPACE_WHOLE(name, c_type)                                    \
     IRIS_DEVICE c_type iris_d_linspace_##name(                                 \
         const struct iris_row_args *args, int64_t first, int32_t k)            \
     {                                                                          \
-        double value = iris_d_linspace_f64(args, first, k);                    \
-        return value < 9223372036854775808.0 ? (c_type)(int64_t)value          \
-                                             : (c_type)(uint64_t)value;        \
+        return (c_type)(int64_t)iris_d_linspace_f64(args, first, k);           \
     }                                                                          \
     IRIS_D_ROW_OF(iris_k_linspace_##name, c_type, iris_d_linspace_##name)
 IRIS_D_LINSPACE_WHOLE(u8, uint8_t)
 IRIS_D_LINSPACE_WHOLE(u16, uint16_t)
 IRIS_D_LINSPACE_WHOLE(u32, uint32_t)
-IRIS_D_LINSPACE_WHOLE(u64, uint64_t)
 #undef IRIS_D_LINSPACE_WHOLE
 /* clang-format on */
 
+/* A double can be one above the highest of either type: 2^63 of i64, whose bits
+ * are then those of -2^63, as in PyTorch on x86; and 2^64, which no type holds.
+ */
+IRIS_DEVICE uint64_t iris_d_linspace_u64(const struct iris_row_args *args,
+                                         int64_t first, int32_t k)
+{
+    double value = iris_d_linspace_f64(args, first, k);
+
+    if (value < 9223372036854775808.0) {
+        return (uint64_t)(int64_t)value;
+    }
+    return value < 18446744073709551616.0 ? (uint64_t)value : UINT64_MAX;
+}
+
+IRIS_D_ROW_OF(iris_k_linspace_u64, uint64_t, iris_d_linspace_u64)
 IRIS_D_ROW_OF(iris_k_linspace_f32, float, iris_d_linspace_f32)
 IRIS_D_ROW_OF(iris_k_linspace_f64, double, iris_d_linspace_f64)
 #undef IRIS_D_ROW_OF

@@ -183,8 +183,10 @@ IRIS_API iris_status_t iris_arange(iris_t *iris, iris_value_t start,
 
 /** `steps` numbers from `start` to `end`, evenly spaced, with both ends exact:
  *  the first half is reckoned from the start, the second from the end, in the
- *  arithmetic of the dtype (f64 for integers, which are cut then). 0 steps: no
- *  elements; 1: `start`. Not of bool. Also IRIS_ERR_INVALID: steps is negative,
+ *  arithmetic of the dtype (f64 for integers, which are cut then). f64 rounds
+ *  ends of i64 and u64 beyond 2^53: UINT64_MAX stays what it is, INT64_MAX
+ *  becomes 2^63 and wraps around, as in PyTorch on x86. 0 steps: no elements;
+ *  1: `start`, exactly. Not of bool. Also IRIS_ERR_INVALID: steps is negative,
  *  or start or end is complex and the dtype is not. */
 IRIS_API iris_status_t iris_linspace(iris_t *iris, iris_value_t start,
                                      iris_value_t end, int64_t steps,

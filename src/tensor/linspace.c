@@ -17,6 +17,7 @@ static const char call[] = "iris_linspace";
 struct rows {
     struct iris_row_args row[2];
     int count;
+    unsigned char start[16]; /* the element */
 };
 
 /* An element's part as a double. */
@@ -93,7 +94,7 @@ static void plan_row(const unsigned char *start, const unsigned char *end,
     int64_t count = request->shape.sizes[0];
 
     row->start = part_of(start, request->dtype, part);
-    row->end = count == 1 ? row->start : part_of(end, request->dtype, part);
+    row->end = part_of(end, request->dtype, part);
     row->step =
         count < 2 ? 0 : step_of(row->start, row->end, count, request->dtype);
 }
@@ -105,7 +106,7 @@ static iris_status_t plan(const iris_t *iris, iris_value_t start,
 {
     const struct iris_argument first = {&iris->log, call, "start", start};
     const struct iris_argument last = {&iris->log, call, "end", end};
-    unsigned char elements[2][16];
+    unsigned char last_element[16];
     iris_dtype_t dtype = request->dtype;
     iris_status_t status;
 
@@ -126,12 +127,12 @@ static iris_status_t plan(const iris_t *iris, iris_value_t start,
                            dtype == IRIS_DTYPE_BOOL ? "one of numbers"
                                                     : "a complex dtype");
     }
-    status = iris_i_value_convert(&first, dtype, elements[0]);
+    status = iris_i_value_convert(&first, dtype, rows->start);
     if (status == IRIS_OK) {
-        status = iris_i_value_convert(&last, dtype, elements[1]);
+        status = iris_i_value_convert(&last, dtype, last_element);
     }
     for (int i = 0; i < rows->count && status == IRIS_OK; i++) {
-        plan_row(elements[0], elements[1], i, request, &rows->row[i]);
+        plan_row(rows->start, last_element, i, request, &rows->row[i]);
     }
     return status;
 }
@@ -143,6 +144,10 @@ static iris_status_t fill_linspace(iris_t *iris, const iris_tensor_t *tensor,
     size_t bytes = iris_dtype_size(tensor->dtype) / (size_t)rows->count;
     iris_status_t status = IRIS_OK;
 
+    /* As it is: f64 does not hold every integer. */
+    if (tensor->shape[0] == 1) {
+        return iris_i_tensor_fill(iris, tensor, rows->start, stream);
+    }
     for (int i = 0; i < rows->count && status == IRIS_OK; i++) {
         struct iris_row_args args = rows->row[i];
 

@@ -133,8 +133,13 @@ def linspace():
              (0.0, 1.0, 20), (0.0, 1.0, 3), (5, -3, 21), (0.1, 120.7, 47),
              (-1, 1, 7), (3, 3, 9), (100, 0, 101), (0, 1, -1)]
     both = [(1 + 2j, 3 - 4j, 5), (0j, 1 + 1j, 20), (2.0, 1j, 9)]
+    # Ends that f64 rounds, to 2^63 too, which becomes -2^63.
+    large = [(-5, 2**63 - 1, 7), (-2**63, 2**63 - 1, 40), (2**63 - 1, 0, 5),
+             (2**63 - 1, 0, 1), (2**53 + 1, 2**53 + 9, 5),
+             (2**53 + 1, 0, 1)]
     for name in WHOLE + REAL + ["COMPLEX64", "COMPLEX128"]:
-        for start, end, steps in lines + (both if name[0] == "C" else both[:1]):
+        more = both if name[0] == "C" else both[:1]
+        for start, end, steps in lines + more + (large if name == "I64" else []):
             yield "LINSPACE(%s, %s, %s, %d" % (
                 name, number(start), number(end), steps), bits(
                     lambda: torch.linspace(start, end, steps,
