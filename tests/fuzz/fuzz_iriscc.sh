@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# How iriscc cuts sources, with random ones: fuzz_iriscc.sh SECONDS [SEED]. Seeds
-# count up from SEED. libFuzzer is of no use here: what cuts is awk, whose paths
+# How iriscc cuts sources, with random ones: fuzz_iriscc.sh SECONDS [SEED
+# [SOURCES]], at most so many of them. Seeds count up from SEED. libFuzzer is of no use here: what cuts is awk, whose paths
 # it does not see, and any bytes at all are no oracle. So a generator makes C
 # and knows what has to be left.
 set -u
 export LC_ALL=C
 srcdir=$(cd "$(dirname "$0")/../.." && pwd)
-seconds=${1:?SECONDS} seed=${2:-$RANDOM$RANDOM}
+seconds=${1:?SECONDS} seed=${2:-$RANDOM$RANDOM} sources=${3:-1000000}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
@@ -18,7 +18,7 @@ sed -n '/^kernels_only() {/,/^}/p' "$srcdir/tools/iriscc.in" >"$dir/cut.sh"
 . "$dir/cut.sh" && command -v kernels_only >/dev/null || exit 1
 
 first=$seed
-while [ $SECONDS -lt "$seconds" ]; do
+while [ $SECONDS -lt "$seconds" ] && [ $((seed - first)) -lt "$sources" ]; do
     awk -v seed="$seed" -v source="$dir/source.c" -v expected="$dir/expected.c" \
         -f "$srcdir/tests/fuzz/fuzz_iriscc.awk" || exit 1
     kernels_only "$dir/source.c" >"$dir/cut.c" || exit 1
