@@ -63,6 +63,16 @@ uint64_t iris_i_images_removed(void)
     return core->images_removed();
 }
 
+void iris_i_wait_start(struct iris_wait *wait)
+{
+    core->wait_start(wait);
+}
+
+iris_status_t iris_i_wait_turn(struct iris_wait *wait)
+{
+    return core->wait_turn(wait);
+}
+
 const char *iris_last_error(void)
 {
     return core->last_error();

@@ -12,11 +12,12 @@
 
 #include "backend/backend.h"
 #include "base/images.h"
+#include "base/wait.h"
 
 /* Both sides are built together; a module left behind by another build is
  * refused: one of another version, or for which what both sides use has other
  * sizes. A change that keeps all sizes counts the version up. */
-#define IRIS_MODULE_VERSION "iris " PACKAGE_VERSION " module 5"
+#define IRIS_MODULE_VERSION "iris " PACKAGE_VERSION " module 6"
 #define IRIS_MODULE_STRUCTS(X) \
     X(iris_module_core)        \
     X(iris_backend)            \
@@ -36,7 +37,10 @@
     X(iris_memory_ops)         \
     X(iris_queue_ops)          \
     X(iris_stream)             \
-    X(iris_survey)
+    X(iris_survey)             \
+    X(iris_wait)               \
+    X(iris_wait_type)          \
+    X(iris_waiter)
 
 /* Each struct's size. The first member is this one's own, which tells whether
  * the others may be looked at. */
@@ -72,6 +76,8 @@ struct iris_module_core {
      * how many have gone. Not from a visit. */
     uint64_t (*image_serial)(const void *image);
     uint64_t (*images_removed)(void);
+    void (*wait_start)(struct iris_wait *wait);
+    iris_status_t (*wait_turn)(struct iris_wait *wait);
 };
 
 /* The one symbol a module exports. NULL: built for another core. `core` lives

@@ -65,6 +65,8 @@ static const struct iris_backend_type *enter(void *module, const char *name,
         .each_image = iris_i_each_image,
         .image_serial = iris_i_image_serial,
         .images_removed = iris_i_images_removed,
+        .wait_start = iris_i_wait_start,
+        .wait_turn = iris_i_wait_turn,
     };
     const struct iris_backend_type *type = NULL;
     iris_module_entry_t entry = NULL;

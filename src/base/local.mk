@@ -5,4 +5,5 @@ libirisi_la_SOURCES += %D%/clock.h %D%/constants.c %D%/environment.c \
 	%D%/images.c %D%/images.h %D%/log.c %D%/log.h %D%/settings.c \
 	%D%/settings.h %D%/settings_config.c %D%/settings_parse.c \
 	%D%/settings_table.h %D%/shm.c %D%/shm.h %D%/socket.c %D%/socket.h \
-	%D%/status.c %D%/wait_check.c %D%/wait_check.h
+	%D%/status.c %D%/timing.h %D%/wait.c %D%/wait.h %D%/wait_check.c \
+	%D%/wait_check.h
