@@ -16,6 +16,7 @@
 #include <iris/types.h>
 
 #include "base/log.h"
+#include "base/wait.h"
 
 #define IRIS_HANDLE_BYTES 128
 
@@ -185,8 +186,10 @@ struct iris_backend_params {
                           * (grained) or "uncached"; lives as long as `core` */
     size_t heap_bytes;   /* of each rank */
     int64_t timeout_ms;  /* of a synchronise; 0: none */
-    int64_t device_timeout_ms;  /* of a wait inside a kernel; 0: none */
-    const struct iris_log *log; /* who speaks in messages */
+    const struct iris_waiter *waiter; /* who waits for device work: base/wait.h;
+                                       * lives as long as `core` */
+    int64_t device_timeout_ms;        /* of a wait inside a kernel; 0: none */
+    const struct iris_log *log;       /* who speaks in messages */
     const struct iris_core_ops *core_ops;
     void *core;
     /* The library's own, with struct iris_wait_args; NULL: it has no use. */

@@ -60,12 +60,11 @@ iris_status_t iris_i_enter(const iris_t *iris, const char *call)
     return IRIS_OK;
 }
 
-/* core_ops.keep_waiting: fails when a peer is lost. */
-static iris_status_t keep_waiting(void *core)
+/* Whether to wait for work: fails when a peer is lost. */
+static iris_status_t fate(void *arg)
 {
-    iris_t *iris = core;
+    iris_t *iris = arg;
 
-    iris_i_recorder_warn_late(iris);
     /* A rank that leaves waits for nobody. */
     if (atomic_load_explicit(&iris->life, memory_order_acquire) ==
         IRIS_LIFE_FINALIZED) {
@@ -74,7 +73,19 @@ static iris_status_t keep_waiting(void *core)
     }
     return atomic_load(&iris->heedless) != 0
                ? IRIS_OK
-               : iris_i_peers_keep_waiting(iris->control);
+               : iris_i_peers_check_all(iris->control);
+}
+
+/* core_ops.keep_waiting: the same for waits that do not use `waiter`. */
+static iris_status_t keep_waiting(void *core)
+{
+    iris_t *iris = core;
+
+    iris_i_recorder_warn_late(iris);
+    if (atomic_load(&iris->heedless) == 0) {
+        iris_i_peers_ask(iris->control);
+    }
+    return fate(iris);
 }
 
 /* Rank 0 says what the simulation runs on, where there was a choice. */
@@ -118,9 +129,19 @@ static iris_status_t open_backend(iris_t *iris,
         .core_ops = &core_ops,
         .core = iris,
         .hooks = &iris->hooks,
+        .waiter = &iris->waiter,
     };
     iris_status_t status = iris_i_place(settings, bootstrap, &iris->placement);
 
+    iris->waiter =
+        (struct iris_waiter){.log = &iris->log,
+                             .timeout_ms = settings->timeout_ms.number,
+                             .warn_ms = settings->warn_ms.number,
+                             .interrupted = &iris->interrupted,
+                             .heedless = &iris->heedless,
+                             .fate = fate,
+                             .describe = iris_i_recorder_describe_wait,
+                             .arg = iris};
     if (status == IRIS_OK) {
         params.device = iris->placement.device;
         params.ranks_on_device = iris->placement.ranks_on_device;

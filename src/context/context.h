@@ -14,6 +14,7 @@
 #include "backend/mismatch.h"
 #include "base/hooks.h"
 #include "base/settings.h"
+#include "base/wait.h"
 #include "context/group.h"
 #include "context/placement.h"
 #include "control/bootstrap.h"
@@ -46,6 +47,7 @@ struct iris {
     atomic_int heedless;    /* not 0: waits on streams go on without a peer */
     pid_t pid;              /* who made it: a fork must not use it */
     struct iris_log log;
+    struct iris_waiter waiter; /* for work on streams */
     struct iris_settings *settings;
     pthread_t owner;        /* the thread that made it */
     iris_t *next_live;      /* of all that this process has */
@@ -150,6 +152,9 @@ void iris_i_recorder_failed(iris_t *iris, iris_status_t status);
 /* Logs the line of this thread's wait for a stream, when that takes long: what
  * is waited for, and for whom. */
 void iris_i_recorder_warn_late(iris_t *iris);
+
+/* waiter.describe of a context: what its kernels wait for. */
+void iris_i_recorder_describe_wait(void *arg, char *text, size_t bytes);
 
 /* What ended work is forgotten. */
 void iris_i_recorder_clear(iris_t *iris);

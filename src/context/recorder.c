@@ -11,6 +11,7 @@
 #include "control/record.h"
 #include "report/report.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A wait this old may look at its peers' words: once, so to speak. */
@@ -338,6 +339,19 @@ void iris_i_wait_over(void *core, struct iris_wait_note *note)
 {
     iris_i_record_wait_over(record_of(core), note->slot, note->ended);
     note->slot = -1;
+}
+
+void iris_i_recorder_describe_wait(void *arg, char *text, size_t bytes)
+{
+    iris_t *iris = arg;
+    struct iris_record_wait wait;
+    char what[300] = "its work runs on, and does not wait as far as is known";
+
+    if (iris_i_record_find_wait(record_of(iris), &wait)) {
+        iris_i_describe_wait(&wait, what, sizeof what);
+    }
+    snprintf(text, bytes, "a stream: %s (iris-top %ld shows all ranks)", what,
+             (long)iris->pid);
 }
 
 void iris_i_recorder_warn_late(iris_t *iris)

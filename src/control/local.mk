@@ -6,6 +6,7 @@ libirisi_la_SOURCES += %D%/agree.c %D%/agree.h %D%/agree_note.c \
 	%D%/control.h %D%/control_shm.c %D%/endpoint.c %D%/endpoint.h \
 	%D%/exchange.c %D%/exchange.h %D%/peers.c %D%/peers.h \
 	%D%/record.c %D%/record.h %D%/record_names.c %D%/rendezvous.c %D%/rendezvous.h %D%/rendezvous_hello.c \
-	%D%/rendezvous_root.c %D%/rendezvous_root.h %D%/segment.c %D%/segment.h
+	%D%/rendezvous_root.c %D%/rendezvous_root.h %D%/segment.c %D%/segment.h %D%/waiter.c \
+	%D%/waiter.h
 # The one object that sees MPI.
 libirismpi_la_SOURCES = %D%/bootstrap_mpi.c

@@ -118,6 +118,9 @@ static const struct iris_core_ops core_ops = {
 };
 #endif
 
+/* At most one backend is open at a time. */
+static struct iris_waiter waiter = {.fate = keep_waiting};
+
 static struct iris_backend *open_one(const struct iris_backend_type *type,
                                      void *core)
 {
@@ -126,9 +129,11 @@ static struct iris_backend *open_one(const struct iris_backend_type *type,
                                          .heap_bytes = BYTES,
                                          .ranks_on_device = 2,
                                          .core_ops = &core_ops,
-                                         .core = core};
+                                         .core = core,
+                                         .waiter = &waiter};
     struct iris_backend *backend = NULL;
 
+    waiter.arg = core;
     assert_int_equal(iris_i_device_open(type, &params, &backend), IRIS_OK);
     assert_ptr_equal(backend->type, type);
     return backend;

@@ -54,6 +54,8 @@ static const struct iris_core_ops core_ops = {
     .locate = locate,
 };
 
+static const struct iris_waiter waiter = {.fate = keep_waiting};
+
 static struct iris_backend *open_backend(int rank, const char *allocator)
 {
     const struct iris_backend_params params = {
@@ -63,6 +65,7 @@ static struct iris_backend *open_backend(int rank, const char *allocator)
         .ranks_on_device = 1,
         .vmem = strcmp(allocator, "vmem") == 0,
         .core_ops = &core_ops,
+        .waiter = &waiter,
         .heap_bytes = BYTES,
     };
     const struct iris_backend_type *type;
