@@ -97,12 +97,12 @@ IRIS_DEVICE size_t iris_d_share(iris_wg_t wg, uint32_t id, size_t n)
 }
 
 /** IRIS_LANES(wg, i, n) statement: runs the statement for this workgroup's
- * share of the size_t indices [0, n). Over the whole grid each index comes
- * exactly once; which workgroup and lane it falls to is the target's choice.
- * Called by all lanes. The statement must not hold a workgroup operation. n is
- * evaluated once. On the CPU the loop is plain, and -O3 vectorises it: gcc if
- * it holds one load, store, get, put or copy of a rank that does not depend on
- * i (for more, hoist with iris_dev_as_remote()), clang any number.
+ *  share of the size_t indices [0, n). Over the whole grid each index comes
+ *  exactly once; which workgroup and lane it falls to is the target's choice.
+ *  Called by all lanes. The statement must not hold a workgroup operation. n is
+ *  evaluated once. On the CPU the loop is plain, and -O3 vectorises it: gcc if
+ *  it holds one load, store, get, put or copy of a rank that does not depend on
+ *  i (for more, hoist with iris_dev_as_remote()), clang any number.
  *
  *  IRIS_WG_LANES(wg, i, n) statement: the same, but each workgroup goes through
  *  all of [0, n). */

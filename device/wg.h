@@ -13,8 +13,8 @@
  * the same arguments, outside lane loops. */
 
 /** Waits for all lanes. What any lane wrote before, anywhere, every lane sees
- * after; and each lane's stores have left for their target, so that a release
- * by one lane after it covers the writes of all. */
+ *  after; and each lane's stores have left for their target, so that a release
+ *  by one lane after it covers the writes of all. */
 IRIS_DEVICE void iris_wg_barrier(iris_wg_t wg)
 {
     IRIS_UNUSED struct iris_cpu_wg *cpu = IRIS_D_SELF();
@@ -202,7 +202,7 @@ IRIS_DEVICE void iris_wg_put(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
 }
 
 /** Copies from where from_rank keeps `from_ptr` to this rank's `to_ptr`, used
- * as it is. */
+ *  as it is. */
 IRIS_DEVICE void iris_wg_get(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
                              void *to_ptr, size_t bytes, int from_rank)
 {

@@ -146,6 +146,10 @@ check_sizes() {
         $(sources include device tools examples tests bench)
 }
 
+check_lists() {
+    awk -f "$here/check_lists.awk" $(sources src include device tools bench)
+}
+
 check_twins() {
     sources src/backend_sim | grep -v '/sim\(_[a-z]*\)\?\.[ch]$' |
         sed 's/$/:1: not called sim_<noun>/'
@@ -192,8 +196,8 @@ comment_share() {
         }' $(sources src | grep '\.c$') | sort
 }
 
-for rule in includes layers circles slots policy compilers sizes twins words \
-    todo; do
+for rule in includes layers circles slots policy compilers sizes lists twins \
+    words todo; do
     check_$rule >"$found"
     case " $pending " in
     *" $rule "*)

@@ -107,6 +107,14 @@ plant_code() {
     plant tools/left.c "a note of work left" '/* TO''DO: all */'
 }
 
+plant_lists() {
+    printf '%s\n' '/** A call.' ' * lost' ' *  kept */' >include/iris/manual.h
+    echo "include/iris/manual.h:2: a comment's line that has lost" >>expected
+    printf '%s\n' '/* Statuses:' ' * IRIS_OK      fine,' ' *              and' \
+        ' * lost' ' *' ' * end */' >src/base/list.h
+    echo "src/base/list.h:4: a list's line that has lost" >>expected
+}
+
 plant_sizes() {
     plant src/base/long.c "function of 63 lines" \
         "void iris_i_long(void)\n{\n$(lines 60 '    call();')\n}"
@@ -127,6 +135,7 @@ plant_includes
 plant_backends
 plant_calls
 plant_code
+plant_lists
 plant_sizes
 bash tests/check_structure.sh >after && fail "planted faults, and exit status 0"
 

@@ -13,9 +13,8 @@
 #define PROBE_WORDS 2048u
 #define PROBE_CELLS 3u    /* of a type: add, compare-and-swap, maximum */
 #define PROBE_UPDATES 64u /* of a cell by all ranks; bf16 counts to 256 */
-#define PROBE_TRIES                                          \
-    100000 /* of a compare-and-swap, should it never succeed \
-            */
+/* Tries of a compare-and-swap that never succeeds. */
+#define PROBE_TRIES 100000
 #define PROBE_TILE_BYTES ((uint64_t)65536)
 
 /* What was not as expected. */

@@ -31,19 +31,24 @@ extern "C" {
     X(RING,           11, "ring")            /* from neighbour to neighbour */
 /* clang-format on */
 
-/** IRIS_CCL_AUTO and so on. Which a collective has:
+/** IRIS_CCL_AUTO and so on. Each collective has these variants:
  *    all_reduce      ONE_SHOT, TWO_SHOT, ONE_SHOT_PACKET, TWO_SHOT_PACKET
  *    reduce_scatter  DIRECT, PACKET
- *    all_gather, all_to_all, broadcast  PUSH, PULL, PACKET
- *  Those with packets need no memory on the heap, and work in place always. On
- * a CPU that is true of all but ONE_SHOT, unless options.rows is set. All of
- * them give the same bits.
+ *    all_gather      PUSH, PULL, PACKET
+ *    all_to_all      PUSH, PULL, PACKET
+ *    broadcast       PUSH, PULL, PACKET
+ *  All of them give the same bits. The variants with packets accept buffers
+ *  that are not on the heap, and always work in place. On a CPU the same is
+ *  true of all but ONE_SHOT, unless options.rows is set.
  *
- *  all_reduce has three more, for comparison, that AUTO never takes, since they
- *  do not add in the group's order and round to the element's type each time:
- *  ATOMIC and SPINLOCK, of SUM only, whose bits differ from run to run, and
- * from member to member, and RING, whose bits depend on the count. All need the
- *  heap; but for RING, in and out apart. `out` need not be zero before. */
+ *  all_reduce has three more variants, for comparison. AUTO never takes them,
+ *  because they do not add in the group's order, and round to the element's
+ *  type after each addition:
+ *    ATOMIC    SUM only; the bits differ from run to run and between members
+ *    SPINLOCK  the same as ATOMIC
+ *    RING      any operation; the bits depend on the count
+ *  All three need buffers on the heap. ATOMIC and SPINLOCK also need `in` and
+ *  `out` apart. `out` need not be zero before the call. */
 typedef enum iris_ccl_variant {
 #define IRIS_CCL_VARIANT_ENUM(NAME, value, name) IRIS_CCL_##NAME = value,
     IRIS_CCL_VARIANT_ROWS(IRIS_CCL_VARIANT_ENUM)
@@ -126,18 +131,24 @@ IRIS_API void iris_ccl_options_init_sized(struct iris_ccl_options *options,
  * `options` may be NULL: all fields as iris_ccl_options_init() makes them.
  *
  * IRIS_ERR_INVALID      in or out is NULL (and count is not 0), misaligned,
- * past the end of a heap, or overlaps; no such type, operation for the type,
- * root, group, stream or workspace; a field of options is out of range: the
- * message says which is right; a variant that the collective does not have, or
- *                       that needs buffers on the heap or apart
+ *                       past the end of a heap, or overlaps; no such type,
+ *                       operation for the type, root, group, stream or
+ *                       workspace; a field of options is out of range (the
+ *                       message says what is allowed); the collective does not
+ *                       have the variant, or the variant needs buffers on the
+ *                       heap or apart
  * IRIS_ERR_STATE        the workspace was last used on another stream, whose
  *                       work may not be done (a captured call uses it when the
  *                       graph is launched); a group that is not all of the
  *                       job came before iris_ccl_prepare()
  * IRIS_ERR_UNREACHABLE  a member's heap is not mapped here
  * IRIS_ERR_UNSUPPORTED  the library has no kernels for this GPU
- * IRIS_ERR_DEVICE; of a full stream IRIS_ERR_PEER_LOST and IRIS_ERR_TIMEOUT; of
- * the first call also what iris_all_reduce_preamble() returns
+ * IRIS_ERR_DEVICE       the GPU or its runtime failed
+ * IRIS_ERR_PEER_LOST    the stream was full, and a peer died meanwhile
+ * IRIS_ERR_TIMEOUT      the stream was full, and the deadline passed
+ *
+ * The first call of a group also returns the statuses of
+ * iris_all_reduce_preamble().
  *
  * Members that make different calls all get IRIS_ERR_MISMATCH from
  * iris_stream_synchronize(). The message names the other rank, both calls with
@@ -201,8 +212,8 @@ IRIS_API iris_status_t iris_ccl_broadcast(
  * then. */
 
 /** Makes that allocation. Collective over the job; blocks the host. To be
- * called before the first collective of a group that is not all of the job.
- * Calls after the first do nothing, on all ranks.
+ *  called before the first collective of a group that is not all of the job.
+ *  Calls after the first do nothing, on all ranks.
  *
  *  IRIS_ERR_CONFIG       the file that IRIS_CCL_TUNING names cannot be read, or
  *                        a line of it (the message says which) is no rule

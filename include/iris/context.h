@@ -206,7 +206,9 @@ IRIS_API iris_status_t iris_init(const struct iris_config *config,
  *                        those given to iris_finalize_later()
  *  IRIS_ERR_STATE        already finalized, or the process forked; or a stream
  *                        is being captured, whose earlier work then may run on
- *  or the error of work on a stream, of any rank, such as IRIS_ERR_DEVICE */
+ *
+ *  Also returns the error of work on a stream of any rank, such as
+ *  IRIS_ERR_DEVICE. */
 IRIS_API iris_status_t iris_finalize(iris_t *iris);
 
 /** iris_finalize() that does not wait, for a garbage collector: the context is
@@ -216,28 +218,28 @@ IRIS_API iris_status_t iris_finalize(iris_t *iris);
  *  Contexts may be given to this call in any order, another one on each rank.
  *  It has no deadline but that of the work on streams: a rank may keep its
  *  context for as long as it likes. When the process ends first, what is left
- *  goes with it, and peers that finalize later still get IRIS_OK. What goes
- *  wrong is logged. Local, never blocks, any thread; NULL is fine.
+ *  goes with it, and peers that finalize later still get IRIS_OK. Errors are
+ *  logged. Local, never blocks, any thread; NULL is fine.
  *
  *  IRIS_ERR_STATE        already finalized, or the process forked
  *  IRIS_ERR_LIMIT        no thread can be had: the context stays as it is */
 IRIS_API iris_status_t iris_finalize_later(iris_t *iris);
 
 /** Lets this rank's device work again after an error ended some of its work.
- *  What ends one piece of work (a peer that died, a deadline, an access that is
- *  wrong) fails the context: work that was enqueued is skipped, kernels that
- *  wait end, and every later call that needs the device returns that error, the
- *  same each time, until this call or iris_finalize(). What the failed work was
- *  to write is undefined, and so are the signals it waited for: set them anew.
- *  Waits until the old work is over. Local; no error to clear is fine.
+ *  An error that ends one piece of work (a peer that died, a deadline, a wrong
+ *  access) fails the context: enqueued work is skipped, kernels that wait end,
+ *  and every later call that needs the device returns that same error, until
+ *  this call or iris_finalize(). The outputs of the failed work are undefined,
+ *  and so are the signals it waited for: set them again. The call waits until
+ *  the old work is over. Local; no error to clear is fine.
  *
  *  IRIS_ERR_STATE        the error stays: a kernel cannot be ended, or the
  *                        GPU's runtime has failed for good */
 IRIS_API iris_status_t iris_clear_error(iris_t *iris);
 
-/** Ends every wait of this context on the host, now and from now on, with
- *  IRIS_ERR_INTERRUPTED: for a handler of SIGINT, say. Kernels that wait end,
- *  too. After it only iris_finalize() makes sense, which then does not wait for
+/** Ends every wait of this context on the host with IRIS_ERR_INTERRUPTED, now
+ *  and from now on: for a handler of SIGINT, say. Kernels that wait end, too.
+ *  After it only iris_finalize() makes sense, which then does not wait for
  *  peers; they are told. Local; never blocks. The context is live; NULL is
  *  fine. The only call that a signal handler may make. */
 IRIS_API void iris_interrupt(iris_t *iris);
@@ -255,7 +257,7 @@ IRIS_API void iris_set_leave_reason(iris_t *iris, const char *reason);
  *  iris_init(), calls check(arg) when it has lasted for some milliseconds and
  *  then about every 50 ms: an interpreter runs its handlers of signals there,
  *  so that Ctrl-C ends a wait. 0: the wait goes on. Anything else interrupts
- * the context that waits, as iris_interrupt() does, and the call returns
+ *  the context that waits, as iris_interrupt() does, and the call returns
  *  IRIS_ERR_INTERRUPTED; iris_init() then leaves nothing open. While check runs
  *  the library holds no lock, and it may make every call that does not wait,
  *  such as iris_free_later(). NULL: no check. Each thread has its own; local.

@@ -18,14 +18,13 @@ struct DLManagedTensorVersioned;
 /** A tensor for another library, without a copy: what a Python object's
  *  __dlpack__() puts into a capsule named "dltensor_versioned" or, in the form
  *  before version 1.0, "dltensor". Its device is DLPack's CPU, CUDA or ROCm
- * with iris_device_id(). It may be a view, of a peer's memory, too.
+ *  with iris_device_id(). It may be a view, also of a peer's memory.
  *
  *  A tensor that owns its memory hands it over: *tensor is a view from then on,
  *  and the struct's deleter releases the memory as iris_free_later() does, so
- *  that it goes when every rank's has run, or has released its own by that
- *  call. What is exported of a view, such as a copy of *tensor with owner NULL,
- *  keeps nothing: its memory stays the owner's, who frees it when the other
- *  library has let go, and not before.
+ *  that it goes when every rank's deleter has run, or that rank has made that
+ *  call. An exported view, such as a copy of *tensor with owner NULL, keeps no
+ *  memory: free the owner only once the other library has let go.
  *
  *  The deleter may run on any thread and at any time; after iris_finalize(),
  *  which frees everything, elements may not be touched any more, and it frees
@@ -34,8 +33,11 @@ struct DLManagedTensorVersioned;
  *  the tensor, or orders the other library's work behind them. Local, does not
  *  block.
  *
- *  IRIS_ERR_INVALID (tensor NULL or none, managed_p NULL), IRIS_ERR_NO_MEMORY,
- *  IRIS_ERR_STATE; *tensor is as it was then */
+ *  IRIS_ERR_INVALID      tensor is NULL or not a valid tensor, or managed_p is
+ *                        NULL
+ *  IRIS_ERR_NO_MEMORY, IRIS_ERR_STATE
+ *
+ *  On an error *tensor is unchanged. */
 IRIS_API iris_status_t
 iris_tensor_to_dlpack(iris_t *iris, iris_tensor_t *tensor,
                       struct DLManagedTensorVersioned **managed_p);
@@ -50,10 +52,11 @@ IRIS_API iris_status_t iris_tensor_to_dlpack_unversioned(
  *  waited for what writes it.
  *
  *  IRIS_ERR_INVALID      managed is NULL, of a version of DLPack this library
- *                        does not know, of a dtype Iris has not, has more than
- *                        IRIS_TENSOR_DIMS_MAX dimensions, or is on a device
- *                        this rank's cannot copy from
- *  and those of iris_tensor_as_symmetric() */
+ *                        does not know, of a dtype that Iris lacks, has more
+ *                        than IRIS_TENSOR_DIMS_MAX dimensions, or is on a
+ *                        device that this rank's device cannot copy from
+ *
+ *  Also returns the statuses of iris_tensor_as_symmetric(). */
 IRIS_API iris_status_t
 iris_tensor_from_dlpack(iris_t *iris, struct DLManagedTensorVersioned *managed,
                         iris_tensor_t *symmetric_p, int *shared_p);

@@ -26,16 +26,21 @@ typedef struct iris_graph iris_graph_t;
  * calls on a wrapped stream is treated the same way. */
 
 /** From here on, work enqueued on the stream is captured and not run. Local.
- *  IRIS_ERR_UNSUPPORTED (no GPU), IRIS_ERR_STATE (capturing already),
- *  IRIS_ERR_DEVICE, IRIS_ERR_INVALID; of a full stream (iris_stream_t)
- *  IRIS_ERR_PEER_LOST and IRIS_ERR_TIMEOUT */
+ *
+ *  IRIS_ERR_UNSUPPORTED  no GPU
+ *  IRIS_ERR_STATE        the stream is already being captured
+ *  IRIS_ERR_DEVICE, IRIS_ERR_INVALID
+ *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT  from a full stream (iris_stream_t) */
 IRIS_API iris_status_t iris_capture_begin(iris_t *iris, iris_stream_t *stream);
 
 /** Ends the capture; *graph_p is the caller's until iris_graph_destroy().
  *  Local. May wait for kernels as iris_stream_create() does.
- *  IRIS_ERR_STATE (no capture), IRIS_ERR_DEVICE (something between could not be
- *  captured; the capture is over), IRIS_ERR_NO_MEMORY, IRIS_ERR_INVALID
- *  (graph_p is NULL, or no stream of this context) */
+ *
+ *  IRIS_ERR_STATE        the stream is not being captured
+ *  IRIS_ERR_DEVICE       a call in between could not be captured; the capture
+ *                        is over
+ *  IRIS_ERR_NO_MEMORY
+ *  IRIS_ERR_INVALID      graph_p is NULL, or no stream of this context */
 IRIS_API iris_status_t iris_capture_end(iris_t *iris, iris_stream_t *stream,
                                         iris_graph_t **graph_p);
 
@@ -51,9 +56,10 @@ IRIS_API iris_status_t iris_capture_end(iris_t *iris, iris_stream_t *stream,
  *  now: IRIS_ERR_STATE if one was last used on another stream whose work may
  *  not be done, or has been destroyed.
  *
- *  IRIS_ERR_INVALID, IRIS_ERR_DEVICE, IRIS_ERR_STATE; of a full stream
- *  (iris_stream_t), for which a launch is as many calls as the graph has nodes,
- *  IRIS_ERR_PEER_LOST and IRIS_ERR_TIMEOUT */
+ *  IRIS_ERR_INVALID, IRIS_ERR_DEVICE, IRIS_ERR_STATE
+ *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT  from a full stream (iris_stream_t); a
+ *                        launch counts as one call for each node of the graph
+ */
 IRIS_API iris_status_t iris_graph_launch(iris_t *iris, iris_graph_t *graph,
                                          iris_stream_t *stream);
 

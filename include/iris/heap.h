@@ -62,8 +62,7 @@ struct iris_heap_stats {
  *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_malloc(iris_t *iris, size_t bytes, void **ptr_p);
 
-/** iris_malloc() with an alignment: a power of two up to
- *  IRIS_ALIGNMENT_MAX.
+/** iris_malloc() with an alignment: a power of two up to IRIS_ALIGNMENT_MAX.
  *  Statuses as iris_malloc(). */
 IRIS_API iris_status_t iris_malloc_aligned(iris_t *iris, size_t bytes,
                                            size_t alignment, void **ptr_p);
@@ -122,13 +121,14 @@ static inline iris_status_t iris_i_malloc_typed(iris_t *iris, int zeroed,
  *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_free(iris_t *iris, void *ptr);
 
-/** Frees an allocation when every rank has said this of it, whatever else the
- *  ranks free, and in whatever order: for a garbage collector, a destructor or
- * a DLPack deleter, since iris_free() is collective. `ptr` is this rank's own
- *  address of what iris_malloc(), iris_as_symmetric() and the like gave, and is
- *  no longer used; kernels that were enqueued before may use it yet. Local,
- *  never blocks, any thread, at any time up to the end of iris_finalize(),
- *  which frees everything. NULL is fine and does nothing.
+/** Frees an allocation once every rank has released it with this call. Ranks
+ *  may release different allocations in different orders: a garbage collector,
+ *  a destructor or a DLPack deleter cannot call iris_free(), which is
+ *  collective. `ptr` is this rank's own address of an allocation that
+ *  iris_malloc(), iris_as_symmetric() or a similar call returned. The program
+ *  no longer uses it; kernels that were enqueued before still may. Local, never
+ *  blocks, any thread, at any time up to the end of iris_finalize(), which
+ *  frees everything. NULL is fine and does nothing.
  *
  *  Memory goes at a later collective call: an allocation, iris_free(),
  *  iris_as_symmetric(), or iris_barrier() of all ranks. Such a call frees what
@@ -149,8 +149,10 @@ IRIS_API iris_status_t iris_free_later(iris_t *iris, void *ptr);
 /** Names the allocation of this rank's heap that `ptr` is in, for messages and
  *  traces: iris_name(iris, inbox, "inbox"). The name is copied, has at most 47
  *  characters, and goes with the allocation; NULL takes it away. Not
- *  collective. Thread-safe. IRIS_ERR_INVALID (nothing is allocated there, the
- *  name is too long), IRIS_ERR_NO_MEMORY */
+ *  collective. Thread-safe.
+ *
+ *  IRIS_ERR_INVALID      nothing is allocated there, or the name is too long
+ *  IRIS_ERR_NO_MEMORY */
 IRIS_API iris_status_t iris_name(iris_t *iris, const void *ptr,
                                  const char *name);
 
@@ -177,10 +179,9 @@ IRIS_API iris_status_t iris_free_deferred(iris_t *iris);
  *  runtime's virtual memory calls (hipMemCreate, cuMemCreate) with a handle
  *  that can be exported as a file descriptor, and mapped in one piece; `ptr` is
  *  equally far into it; and the largest allocation fits into address space as
- *  large as the heap's own, which all memory so shared has together. What is
- *  mapped on the peers is the whole allocation that `ptr` is in, and once: who
- *  shares the same or another part of it again, before it is freed, gets
- *  addresses in the same place, as often to be freed.
+ *  large as the heap's own, which all shared memory has together. Peers map the
+ *  whole allocation that contains `ptr`, once. Sharing any part of it again
+ *  returns an address in the same mapping; call iris_free() once per share.
  *
  *  Otherwise it is memory as iris_malloc() gives, to which the contents are
  *  copied once, on the default stream, which this call waits for. *shared_p is

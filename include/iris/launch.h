@@ -31,8 +31,8 @@ extern "C" {
  *                        backend in use, or compiled it with headers of another
  *                        version (IRIS_KERNEL_VERSION)
  *  IRIS_ERR_DEVICE       the GPU's runtime refused it, or failed before
- *  IRIS_ERR_NO_MEMORY, IRIS_ERR_STATE; of a full stream (iris_stream_t)
- *  IRIS_ERR_PEER_LOST and IRIS_ERR_TIMEOUT */
+ *  IRIS_ERR_NO_MEMORY, IRIS_ERR_STATE
+ *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT  from a full stream (iris_stream_t) */
 IRIS_API iris_status_t iris_launch(iris_t *iris,
                                    const struct iris_kernel *kernel,
                                    unsigned grid, unsigned block,

@@ -59,24 +59,28 @@ IRIS_API void iris_ops_options_init_sized(struct iris_ops_options *options,
  * sizes. Enqueued on the stream; does not block, but where said so below.
  * Captured in a graph once the workspace is there.
  *
- * workspace  What has to be kept besides `out` is in the workspace. One made by
- * the preamble serves every operation that needs no more; a call that needs
- * more is an error that says how much. Without one, calls of all ranks use one
- * that the library keeps: the first call that needs more makes it, or a larger
- * one, as iris_malloc() does, and blocks for that. A group of fewer ranks needs
- * one of the preamble. Two streams at work at the same time need one each.
+ * workspace  Holds the data that an operation keeps besides `out`. A workspace
+ *            that a preamble made serves every operation that fits; a call that
+ *            needs more is an error that says how much. Without a workspace,
+ *            calls of all ranks share one that the library keeps. The first
+ *            call that needs more memory makes that workspace, or a larger one,
+ *            as iris_malloc() does, and blocks meanwhile. A group of fewer
+ *            ranks needs a workspace of the preamble. Two streams that run at
+ *            the same time need one each.
  *
- * bias  A tensor of one dimension and the dtype of `out`. Where products are
- * summed it is added once: member 0's counts.
+ * bias       A tensor of one dimension and the dtype of `out`. Where products
+ *            are summed, member 0's bias is added, once.
  *
- * IRIS_ERR_INVALID      a tensor is NULL, of no such dtype, not of two
- * dimensions, of sizes that do not fit the others', with rows that are not
- * dense (out), or overlaps out; no such group, stream or workspace; options
- *                       that iris_ops_options_init() has not seen
+ * IRIS_ERR_INVALID      a tensor is NULL, has another dtype, does not have two
+ *                       dimensions, has sizes that do not fit the others',
+ *                       overlaps out, or is out and has rows that are not
+ *                       dense; no such group, stream or workspace; options that
+ *                       iris_ops_options_init() has not seen
  * IRIS_ERR_STATE        a group of fewer than all ranks without a workspace
  * IRIS_ERR_NO_MEMORY    the workspace is too small, or the heap has no space
  *                       for one
- * and those of the collective, see iris/ccl.h. */
+ *
+ * Also returns the statuses of the collective, see iris/ccl.h. */
 
 /** out (M, N) is the sum over the members of a (M, K) times b (K, N). */
 IRIS_API iris_status_t iris_matmul_all_reduce(
@@ -85,13 +89,13 @@ IRIS_API iris_status_t iris_matmul_all_reduce(
 
 /** out (M, N) is the members' `a`, put together, times this rank's b (K, N).
  *  `a` is this rank's share of the rows of an (M, K) matrix, or, if it has M
- *  rows, of its columns. Of one member it is the matrix. */
+ *  rows, of its columns. In a group of one member `a` is the whole matrix. */
 IRIS_API iris_status_t iris_all_gather_matmul(
     iris_t *iris, const iris_tensor_t *a, const iris_tensor_t *b,
     const iris_tensor_t *out, const struct iris_ops_options *options);
 
 /** out (M, N) has the members' a times b, one below the other. `a` is a share
- * of M rows. */
+ *  of M rows. */
 IRIS_API iris_status_t iris_matmul_all_gather(
     iris_t *iris, const iris_tensor_t *a, const iris_tensor_t *b,
     const iris_tensor_t *out, const struct iris_ops_options *options);

@@ -14,7 +14,7 @@ extern "C" {
 
 /** Where a stream of random numbers is: a plain struct, the caller's own, to
  *  copy, to save and to set. Two generators whose seeds or sequences differ
- * give independent numbers; two that are equal give the same. Philox's key is
+ *  give independent numbers; two that are equal give the same. Philox's key is
  *  `seed`; its counter is `offset`, the lower half, and `sequence`. Not for two
  *  threads at once. (J. Salmon et al., "Parallel random numbers: as easy as
  *  1, 2, 3", SC 2011.) */
@@ -38,8 +38,8 @@ static inline iris_generator_t iris_generator_make(uint64_t seed,
 
 /** The context's own generator, which the calls below use without another one:
  *  of seed 0 and with the rank as sequence, so that ranks differ. The caller
- * may set it at any time: with sequence 0 on all ranks they all get the same.
- * NULL on a bad context. Local. */
+ *  may set it at any time: with sequence 0 on all ranks they all get the same.
+ *  NULL on a bad context. Local. */
 IRIS_API iris_generator_t *iris_default_generator(iris_t *iris);
 
 /* Each makes a tensor as <iris/tensor.h> says of all that create one, and of
@@ -64,9 +64,9 @@ IRIS_API iris_status_t iris_rand(iris_t *iris, iris_shape_t shape,
 
 /** Normal numbers of mean 0 and variance 1, by Box and Muller in integer
  *  arithmetic: the same bits everywhere, within 4 units in the last place of
- *  what exact arithmetic makes of the same random bits. f32 goes to 6.6
- *  standard deviations, f64 to 9.4; f16 and bf16 are f32's, rounded. Complex:
- * of both parts the variance is 1/2. f32 unless the options say otherwise; no
+ *  the exact result for the same random bits. f32 goes to 6.6 standard
+ *  deviations, f64 to 9.4; f16 and bf16 are f32's, rounded. Both parts of a
+ *  complex number have variance 1/2. f32 unless the options say otherwise; no
  *  integers. */
 IRIS_API iris_status_t iris_randn(iris_t *iris, iris_shape_t shape,
                                   const struct iris_tensor_options *options,
@@ -74,8 +74,8 @@ IRIS_API iris_status_t iris_randn(iris_t *iris, iris_shape_t shape,
 
 /** Whole numbers from `low` up to but without `high`, all of them equally
  *  likely. i64 unless the options say otherwise; of floats those that hold
- * every integer of the range exactly. Also IRIS_ERR_INVALID: high is not above
- * low, or the dtype does not hold one of the numbers. */
+ *  every integer of the range exactly. Also IRIS_ERR_INVALID: high is not above
+ *  low, or the dtype does not hold one of the numbers. */
 IRIS_API iris_status_t iris_randint(iris_t *iris, int64_t low, int64_t high,
                                     iris_shape_t shape,
                                     const struct iris_tensor_options *options,

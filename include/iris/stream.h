@@ -31,8 +31,9 @@ typedef struct iris_stream iris_stream_t;
 /** Makes a stream, the caller's until iris_stream_destroy(). Local. Where a
  *  process has many streams and graphs on a GPU it may wait for kernels there
  *  (docs/kernels.md, "The residency rule").
- *  IRIS_ERR_INVALID (stream_p is NULL), IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT,
- *  IRIS_ERR_DEVICE, IRIS_ERR_STATE */
+ *
+ *  IRIS_ERR_INVALID      stream_p is NULL
+ *  IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT, IRIS_ERR_DEVICE, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_stream_create(iris_t *iris,
                                           iris_stream_t **stream_p);
 
@@ -42,9 +43,10 @@ IRIS_API iris_status_t iris_stream_create(iris_t *iris,
  *  program's and outlives the result, which is the caller's until
  *  iris_stream_destroy(). On the CPU NULL gives the context's default stream.
  *  Local.
- *  IRIS_ERR_UNSUPPORTED (no GPU, and native is not NULL), IRIS_ERR_INVALID (not
- * a stream of this device, or stream_p is NULL), IRIS_ERR_NO_MEMORY,
- * IRIS_ERR_DEVICE, IRIS_ERR_STATE */
+ *
+ *  IRIS_ERR_UNSUPPORTED  no GPU, and native is not NULL
+ *  IRIS_ERR_INVALID      not a stream of this device, or stream_p is NULL
+ *  IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_stream_wrap(iris_t *iris, void *native,
                                         iris_stream_t **stream_p);
 
@@ -80,9 +82,9 @@ IRIS_API iris_status_t iris_stream_synchronize(iris_t *iris,
 /** Copies `bytes` from src to dst on the stream; each is host memory, device
  *  memory or a mapped heap. They must not overlap. Asynchronous: both stay
  *  valid, and the program leaves src as it is, until the stream has got there.
- *  What is copied is src as work that Iris has put on this process's streams
- *  leaves it; of the program's own work only with pinned or device memory. 0
- *  bytes touch nothing. Local.
+ *  The copy sees all earlier work that Iris enqueued on this process's streams.
+ *  It is ordered after the program's own GPU work only if src is pinned or
+ *  device memory. 0 bytes touch nothing. Local.
  *
  *  One exception: between a GPU and host memory that is not pinned, a copy of
  *  more than 4 MiB, or of less while others of that kind have not been made,
@@ -97,8 +99,8 @@ IRIS_API iris_status_t iris_stream_synchronize(iris_t *iris,
  *  IRIS_ERR_INVALID      dst or src is NULL, a range goes past the end of a
  *                        heap, no stream of this context
  *  IRIS_ERR_STATE        also: such a copy found a kernel that cannot be ended
- *  IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE; of a full stream IRIS_ERR_PEER_LOST and
- *  IRIS_ERR_TIMEOUT */
+ *  IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE
+ *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT  from a full stream (iris_stream_t) */
 IRIS_API iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
                                    size_t bytes, iris_stream_t *stream);
 
@@ -117,35 +119,40 @@ IRIS_API iris_status_t iris_memset(iris_t *iris, void *dst, int value,
 /** Sets the words of this rank's device context that are about tracing, for
  *  kernels that read them, as upstream's do: `words` has
  *  IRIS_CONTEXT_TAIL_WORDS, 17, from IRIS_CONTEXT_TRACE_ENABLED on, in the
- * order of <iris/device/layout.h>; they are 0 at the start, which means no
- * tracing. In stream order: what was enqueued on the stream before reads the
- * old words, what comes after the new ones. Kernels on other streams may
- * meanwhile read some of either. Blocks until it is done. Local.
+ *  order of <iris/device/layout.h>. They are 0 at the start, which means no
+ *  tracing. In stream order: work enqueued on the stream earlier reads the old
+ *  words, later work reads the new ones. Kernels on other streams may meanwhile
+ *  read some of either. Blocks until it is done. Local.
  *
- *  IRIS_ERR_INVALID (words is NULL, or not a stream of this context),
- *  IRIS_ERR_STATE (also in a capture), or the error of work on the stream */
+ *  IRIS_ERR_INVALID      words is NULL, or not a stream of this context
+ *  IRIS_ERR_STATE        also: the stream is being captured
+ *
+ *  Also returns the error of work on the stream. */
 IRIS_API iris_status_t iris_device_context_set_tracing(iris_t *iris,
                                                        const int64_t *words,
                                                        iris_stream_t *stream);
 
 /* ---- Remote memory access from the host, in stream order --------------------
  *
- * On a GPU copy engines put and get. Signals and waits are the stream's own
- * where it has such, else a kernel of one lane: in captures; waits on AMD,
- * beyond 64 since iris_stream_synchronize() was last called on the stream, and
- * by another comparison than EQ or GE with less than 2^63. A signal that is
- * waited for by such a GE stays below 2^63. What a rank's stream did before a
- * signal is visible to whoever waits for that signal, on a stream or in a
- * kernel. All are local and asynchronous; of a put or a get what iris_memcpy()
- * says of large copies of pageable memory is true.
+ * On a GPU copy engines put and get. The stream signals and waits in hardware
+ * if it can. It launches a kernel of one lane instead
+ *   - during a capture,
+ *   - for every wait on AMD,
+ *   - for a wait beyond the 64th since iris_stream_synchronize() was last
+ *     called on the stream,
+ *   - for a wait whose comparison is not EQ, and not GE with a value below
+ *     2^63. A signal that such a GE waits for must stay below 2^63.
+ * The work of a rank's stream before a signal is visible to every stream and
+ * kernel that waits for that signal. All calls are local and asynchronous;
+ * puts and gets treat large copies of pageable memory as iris_memcpy() does.
  *
  * IRIS_ERR_INVALID      a pointer that must be symmetric is not on this rank's
  *                       heap, a size goes past it, a signal is misaligned, no
  *                       such rank or comparison, no stream of this context
  * IRIS_ERR_UNREACHABLE  that rank's heap is not mapped here
  * IRIS_ERR_STATE        of puts and gets: see iris_memcpy()
- * IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE; of a full stream IRIS_ERR_PEER_LOST and
- * IRIS_ERR_TIMEOUT */
+ * IRIS_ERR_NO_MEMORY, IRIS_ERR_DEVICE
+ * IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT  from a full stream (iris_stream_t) */
 
 /** Copies `bytes` from this rank's `src` (any memory iris_memcpy() takes) to
  *  where to_rank keeps `dst`, which is symmetric. 0 bytes touch nothing. */

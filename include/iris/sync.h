@@ -21,7 +21,8 @@ extern "C" {
  *  IRIS_ERR_TIMEOUT      a member did not come; says what it is doing
  *  IRIS_ERR_INVALID      no live stream or group of this context
  *  IRIS_ERR_STATE
- *  or the error of work on `stream`, of any member */
+ *
+ *  Also returns the error of work on any member's `stream`. */
 IRIS_API iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
                                     iris_group_t *group);
 

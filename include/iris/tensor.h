@@ -25,20 +25,20 @@ typedef struct iris_shape {
 } iris_shape_t;
 
 /** A tensor: a plain struct, the caller's own, to copy and to look into.
- * Element (i, j, ...) is at data + (i * strides[0] + j * strides[1] + ...)
- * elements.
+ *  Element (i, j, ...) is at data + (i * strides[0] + j * strides[1] + ...)
+ *  elements.
  *
- * Every call checks the tensors that it is given. It returns IRIS_ERR_INVALID,
- * and a call that has no status returns 0, for a tensor that is NULL or that
- * has
- * - fewer than 0 or more than IRIS_TENSOR_DIMS_MAX dimensions,
- * - a negative size, or a dtype that does not exist,
- * - more elements than memory can hold, or elements that span more than the
- *   address space with these strides,
- * - elements, and data that is NULL or not aligned to the smaller of an element
- *   and 8 bytes.
- * A call that reads or writes the elements also refuses a tensor that begins on
- * a rank's heap and leaves it, or that runs into a heap. */
+ *  Every call checks the tensors that it is given. It returns IRIS_ERR_INVALID,
+ *  and a call that has no status returns 0, for a tensor that is NULL or that
+ *  has
+ *    - fewer than 0 or more than IRIS_TENSOR_DIMS_MAX dimensions,
+ *    - a negative size, or a dtype that does not exist,
+ *    - more elements than memory can hold, or elements that span more than the
+ *      address space with these strides,
+ *    - elements, and data that is NULL or not aligned to the smaller of an
+ *      element and 8 bytes.
+ *  A call that reads or writes the elements also refuses a tensor that begins
+ *  on a rank's heap and leaves it, or that runs into a heap. */
 typedef struct iris_tensor {
     void *data; /**< The first element: symmetric, or in a peer's heap. */
     iris_dtype_t dtype;
@@ -51,11 +51,12 @@ typedef struct iris_tensor {
 
 /** Order of the elements in memory. */
 typedef enum iris_memory_format {
-    IRIS_FORMAT_PRESERVE = 0,      /**< As what it is made after has it; of
-                                        what is made after nothing: contiguous. */
-    IRIS_FORMAT_CONTIGUOUS = 1,    /**< The last dimension is dense. */
-    IRIS_FORMAT_CHANNELS_LAST = 2, /**< Of 4 dimensions N, C, H, W: C is dense.
-                                        Of any other number: contiguous. */
+    IRIS_FORMAT_PRESERVE = 0,         /**< Keeps the source tensor's format. A
+                                        tensor created from scratch is
+                                        contiguous. */
+    IRIS_FORMAT_CONTIGUOUS = 1,       /**< The last dimension is dense. */
+    IRIS_FORMAT_CHANNELS_LAST = 2,    /**< Dimensions N, C, H, W: C is dense.
+                                        A tensor without 4 is contiguous. */
     IRIS_FORMAT_CHANNELS_LAST_3D = 3, /**< The same of N, C, D, H, W. */
 } iris_memory_format_t;
 
@@ -127,17 +128,23 @@ iris_tensor_options_init_sized(struct iris_tensor_options *options,
  * shape that is asked for; only if tensor_p is `out` itself it stays the owner.
  * Either all ranks pass `out` in a call or none does.
  *
- * dtype      NULL options, or IRIS_DTYPE_DEFAULT: f32 for empty, zeros, ones
- * and linspace (complex64 if start or end is complex); by the value for full;
- * f32 for arange if any of its numbers is no whole one, else i64; that of
- * `like` for zeros_like
+ * NULL options and IRIS_DTYPE_DEFAULT choose this dtype:
+ *   empty, zeros, ones  f32
+ *   linspace            f32; complex64 if start or end is complex
+ *   full                the one of the value's kind (iris_value_t)
+ *   arange              i64 if all its numbers are whole numbers, else f32
+ *   zeros_like          that of `like`
  *
- * IRIS_ERR_INVALID      more than IRIS_TENSOR_DIMS_MAX dimensions, a size that
- *                       is negative, more elements than memory can have, no
- * such dtype or one that the function cannot fill, a number that the dtype
- * cannot hold, options that iris_tensor_options_init() has not seen, tensor_p
- * NULL, what is wrong with `out`, no live stream of this context and those of
- * iris_malloc() and iris_launch(). *tensor_p is written on success only. */
+ * IRIS_ERR_INVALID      more than IRIS_TENSOR_DIMS_MAX dimensions, a negative
+ *                       size, more elements than memory can have, no such
+ *                       dtype or one that the function cannot fill, a number
+ *                       that the dtype cannot hold, options that
+ *                       iris_tensor_options_init() has not seen, tensor_p is
+ *                       NULL, `out` does not fit, no live stream of this
+ *                       context
+ *
+ * Also returns the statuses of iris_malloc() and iris_launch(). *tensor_p is
+ * written on success only. */
 
 /** A tensor whose contents are undefined. */
 IRIS_API iris_status_t iris_empty(iris_t *iris, iris_shape_t shape,
@@ -155,8 +162,8 @@ IRIS_API iris_status_t iris_ones(iris_t *iris, iris_shape_t shape,
 /** A tensor whose elements all are `value`, converted as PyTorch does: to an
  *  integer by cutting off the fraction; to f16 and bf16 by way of f32. A value
  *  that is out of the dtype's range is IRIS_ERR_INVALID, as are infinity and
- * NaN for integers, but -1 to -MAX of an unsigned dtype wrap around. To bool
- * all but 0 is true. */
+ *  NaN for integers, but -1 to -MAX of an unsigned dtype wrap around. Every
+ *  value except 0 becomes the bool true. */
 IRIS_API iris_status_t iris_full(iris_t *iris, iris_shape_t shape,
                                  iris_value_t value,
                                  const struct iris_tensor_options *options,
@@ -175,7 +182,7 @@ IRIS_API iris_status_t iris_zeros_like(
  *  wrap around. Element i is start + step * i, reckoned as i64 for integers, as
  *  f32 for f16 and bf16, as f64 for f32 and f64, and rounded once. Not of bool
  *  and complex dtypes. Also IRIS_ERR_INVALID: step is 0, or there is no
- * element, since `end` is not beyond `start` in the direction of the step. */
+ *  element, since `end` is not beyond `start` in the direction of the step. */
 IRIS_API iris_status_t iris_arange(iris_t *iris, iris_value_t start,
                                    iris_value_t end, iris_value_t step,
                                    const struct iris_tensor_options *options,
@@ -197,7 +204,10 @@ IRIS_API iris_status_t iris_linspace(iris_t *iris, iris_value_t start,
  *  Collective, as iris_free(), which says what must be over by then. Views of
  *  the memory are not to be used any more. What iris_tensor_to_dlpack() has
  *  handed over is freed by the other library, and *tensor is a view.
- *  IRIS_ERR_INVALID (a view, or freed already) and those of iris_free() */
+ *
+ *  IRIS_ERR_INVALID      a view, or freed already
+ *
+ *  Also returns the statuses of iris_free(). */
 IRIS_API iris_status_t iris_tensor_free(iris_t *iris, iris_tensor_t *tensor);
 
 /* ---- Views and properties: local, without a context ------------------------
@@ -279,8 +289,10 @@ IRIS_API iris_status_t iris_tensor_as_symmetric(iris_t *iris,
  *  and any strides, on the stream. Asynchronous. What is one range of memory in
  *  both goes as iris_memcpy() goes; else a kernel copies, and both must be
  *  memory that this rank's device reaches. They may not overlap. Local.
- *  IRIS_ERR_INVALID (shape or dtype differ, a range that leaves the heap) and
- *  those of iris_memcpy() and iris_launch() */
+ *
+ *  IRIS_ERR_INVALID      shape or dtype differ, or a range leaves the heap
+ *
+ *  Also returns the statuses of iris_memcpy() and iris_launch(). */
 IRIS_API iris_status_t iris_tensor_copy(iris_t *iris, const iris_tensor_t *to,
                                         const iris_tensor_t *from,
                                         iris_stream_t *stream);
@@ -290,8 +302,10 @@ IRIS_API iris_status_t iris_tensor_copy(iris_t *iris, const iris_tensor_t *to,
  *  dimension's first and last three are shown. Copies them to the host in order
  *  with the default stream, and waits for it. Local. *needed_p, which may be
  *  NULL: bytes of the whole text, the 0 byte included.
- *  IRIS_ERR_INVALID (tensor is NULL, or text and bytes is not 0) and those of
- *  iris_memcpy_sync() */
+ *
+ *  IRIS_ERR_INVALID      tensor is NULL, or text is NULL and bytes is not 0
+ *
+ *  Also returns the statuses of iris_memcpy_sync(). */
 IRIS_API iris_status_t iris_tensor_format(iris_t *iris,
                                           const iris_tensor_t *tensor,
                                           char *text, size_t bytes,

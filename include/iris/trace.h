@@ -40,11 +40,11 @@ enum iris_trace_event {
  *  number. Measures how the ranks' clocks and the device's differ. Called
  *  again, it begins anew with another size. No kernel of this rank runs.
  *
- *  IRIS_ERR_INVALID   max_events is 0 or more than 2^30
- *  IRIS_ERR_NO_MEMORY the heap has too little, on any rank: the message says
- *                     what it takes
- *  IRIS_ERR_MISMATCH  ranks called differently
- *  IRIS_ERR_LIMIT     too many observers watch the context */
+ *  IRIS_ERR_INVALID      max_events is 0 or more than 2^30
+ *  IRIS_ERR_NO_MEMORY    the heap has too little, on any rank: the message says
+ *                        what it takes
+ *  IRIS_ERR_MISMATCH     ranks called differently
+ *  IRIS_ERR_LIMIT        too many observers watch the context */
 IRIS_API iris_status_t iris_trace_enable(iris_t *iris, size_t max_events);
 
 /** Forgets what this rank has recorded, and goes on recording. Waits for the
@@ -84,9 +84,10 @@ IRIS_API iris_status_t iris_trace_counts(iris_t *iris,
  *  IRIS_ERR_SYSTEM       a file could not be written, with `merge` on any rank:
  *                        the disk is full, the folder missing
  *  IRIS_ERR_DEVICE       records could not be read from the GPU
- *  With `merge`, too:
- *  IRIS_ERR_MISMATCH     ranks called differently
- *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT  this rank's own files are written */
+ *  IRIS_ERR_MISMATCH     with `merge`: ranks called differently
+ *  IRIS_ERR_PEER_LOST    with `merge`: a rank died; this rank's own files are
+ *                        written
+ *  IRIS_ERR_TIMEOUT      with `merge`: a rank is late; the same */
 IRIS_API iris_status_t iris_trace_export(iris_t *iris, const char *file,
                                          int merge);
 

@@ -23,10 +23,10 @@
 
 /* A context's life.
  *   LIVE       between iris_init() and iris_finalize()
- *   LEAVING    after iris_finalize_later(): calls are refused as later on,
- * while a thread of the library's finalizes it FINALIZED  every call but
- * iris_finalize's own return gives IRIS_ERR_STATE; the struct is never freed,
- * so that such calls are caught */
+ *   LEAVING    after iris_finalize_later(): a thread of the library finalizes
+ *              it, and calls are refused as in FINALIZED
+ *   FINALIZED  every later call returns IRIS_ERR_STATE; the struct is never
+ *              freed, so that such calls are caught */
 enum iris_life {
     IRIS_LIFE_LIVE = 0x49726973,
     IRIS_LIFE_LEAVING = 0x4c656176,

@@ -13,9 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALL_ELEMENTS                                        \
-    1000 /* that are shown; of more, the ends of dimensions \
-          */
+/* A tensor of more elements shows the ends of its dimensions only. */
+#define ALL_ELEMENTS 1000
 #define END_ELEMENTS 3
 
 /* A text in its making: it may need more than there is place for. */

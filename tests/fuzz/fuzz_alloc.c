@@ -12,9 +12,8 @@
 #define UNIT ((size_t)IRIS_ALIGNMENT)
 #define UNITS_MAX 512
 #define BLOCKS_MAX 256
-#define LEFT_OUT_MAX                                         \
-    64 /* free blocks, with which a search looks at them all \
-        */
+/* Up to so many free blocks a search looks at all of them. */
+#define LEFT_OUT_MAX 64
 
 struct model {
     struct iris_alloc *alloc;
