@@ -6,115 +6,105 @@
 
 #include "report.h"
 
-#include "../tools/json.h"
+#include "base/json_writer.h"
 
 #include <string.h>
 
-static void print_text(FILE *out, const char *name, const char *text)
-{
-    fprintf(out, "\"%s\": ", name);
-    json_string(out, text);
-}
+typedef struct iris_json_writer json_t;
 
-/* A number, or null where there is none (JSON knows no infinity). */
-static void print_number(FILE *out, const char *name, double number, bool valid)
+static void print_number(json_t *json, const char *name, double number,
+                         bool valid)
 {
-    fprintf(out, ", \"%s\": ", name);
-    if (valid && number - number == 0) {
-        fprintf(out, "%.6g", number);
+    if (valid) {
+        iris_i_json_real(json, name, number);
     } else {
-        fprintf(out, "null");
+        iris_i_json_text(json, name, NULL);
     }
 }
 
 void bench_json_begin(struct bench *b)
 {
     const struct bench_metadata *about = &b->report->metadata;
-    FILE *out = b->report->out;
+    json_t *json = &b->report->json;
 
-    fprintf(out, "{\"metadata\": {");
-    print_text(out, "version", about->version);
-    fprintf(out, ", ");
-    print_text(out, "backend", about->backend);
-    fprintf(out, ", \"device\": %d, \"gpu\": %s, \"cus\": %d, \"ranks\": %d, ",
-            about->device, about->on_gpu ? "true" : "false", about->cus,
-            b->num_ranks);
-    print_text(out, "ranks_as", about->ranks_as);
-    fprintf(out, ", \"workgroups\": %u, \"block\": %u, ", b->workgroups,
-            b->options.block);
-    print_text(out, "hostname", about->hostname);
-    fprintf(out, ", ");
-    print_text(out, "cpu", about->cpu);
-    fprintf(out, ", \"cores\": %d, ", about->cores);
-    print_text(out, "compiler", about->compiler);
-    fprintf(out, ", ");
-    print_text(out, "date", about->date);
-    fprintf(out, "},\n \"results\": [");
+    *json = iris_i_json_writer(b->report->out);
+    iris_i_json_begin(json, NULL, '{');
+    iris_i_json_begin(json, "metadata", '{');
+    iris_i_json_text(json, "version", about->version);
+    iris_i_json_text(json, "backend", about->backend);
+    iris_i_json_int(json, "device", about->device);
+    iris_i_json_bool(json, "gpu", about->on_gpu);
+    iris_i_json_int(json, "cus", about->cus);
+    iris_i_json_int(json, "ranks", b->num_ranks);
+    iris_i_json_text(json, "ranks_as", about->ranks_as);
+    iris_i_json_uint(json, "workgroups", b->workgroups);
+    iris_i_json_uint(json, "block", b->options.block);
+    iris_i_json_text(json, "hostname", about->hostname);
+    iris_i_json_text(json, "cpu", about->cpu);
+    iris_i_json_int(json, "cores", about->cores);
+    iris_i_json_text(json, "compiler", about->compiler);
+    iris_i_json_text(json, "date", about->date);
+    iris_i_json_end(json);
+    iris_i_json_begin(json, "results", '[');
 }
 
-static void print_collective(FILE *out, const struct bench_row *row)
+static void print_collective(json_t *json, const struct bench_row *row)
 {
     bool has_peer = row->reference != NULL;
 
-    fprintf(out, ", ");
-    print_text(out, "dtype", iris_dtype_name(row->dtype));
-    fprintf(out, ", ");
-    print_text(out, "calls", row->calls);
-    print_number(out, "bus_rate", row->bus_rate, true);
-    print_number(out, "reference_us", row->reference_us, has_peer);
-    print_number(out, "time_ratio", row->median_us / row->reference_us,
+    iris_i_json_text(json, "dtype", iris_dtype_name(row->dtype));
+    iris_i_json_text(json, "calls", row->calls);
+    print_number(json, "bus_rate", row->bus_rate, true);
+    print_number(json, "reference_us", row->reference_us, has_peer);
+    print_number(json, "time_ratio", row->median_us / row->reference_us,
                  has_peer);
 }
 
 void bench_json_row(struct bench *b, const struct bench_row *row)
 {
-    FILE *out = b->report->out;
+    json_t *json = &b->report->json;
     bool has_rate = row->rate_unit[0] != '\0';
     bool has_reference = row->reference != NULL;
 
-    fprintf(out, "%s\n  {", b->report->rows == 0 ? "" : ",");
-    print_text(out, "op", row->op);
-    fprintf(out, ", ");
-    print_text(out, "group", row->group);
-    fprintf(out, ", ");
-    print_text(out, "variant", row->variant);
-    fprintf(out, ", ");
-    print_text(out, "pairs", bench_pairs_names[row->pairs]);
-    fprintf(out, ", \"bytes\": %zu", row->bytes);
-    print_number(out, "median_us", row->median_us, true);
-    print_number(out, "min_us", row->min_us, true);
-    print_number(out, "p90_us", row->p90_us, true);
-    print_number(out, "rate", row->rate, has_rate);
-    fprintf(out, ", ");
-    print_text(out, "rate_unit", row->rate_unit);
-    fprintf(out, ", ");
-    print_text(out, "reference", has_reference ? row->reference : "");
-    print_number(out, "reference_rate", row->reference_rate, has_reference);
-    print_number(out, "ratio", row->ratio, has_reference);
-    fprintf(out, ", \"wrong\": %llu", (unsigned long long)row->wrong);
+    iris_i_json_begin(json, NULL, '{');
+    iris_i_json_text(json, "op", row->op);
+    iris_i_json_text(json, "group", row->group);
+    iris_i_json_text(json, "variant", row->variant);
+    iris_i_json_text(json, "pairs", bench_pairs_names[row->pairs]);
+    iris_i_json_uint(json, "bytes", row->bytes);
+    print_number(json, "median_us", row->median_us, true);
+    print_number(json, "min_us", row->min_us, true);
+    print_number(json, "p90_us", row->p90_us, true);
+    print_number(json, "rate", row->rate, has_rate);
+    iris_i_json_text(json, "rate_unit", row->rate_unit);
+    iris_i_json_text(json, "reference", has_reference ? row->reference : "");
+    print_number(json, "reference_rate", row->reference_rate, has_reference);
+    print_number(json, "ratio", row->ratio, has_reference);
+    iris_i_json_uint(json, "wrong", row->wrong);
     if (row->calls != NULL) {
-        print_collective(out, row);
+        print_collective(json, row);
     }
-    fprintf(out, "}");
+    iris_i_json_end(json);
 }
 
 void bench_json_verdict(struct bench *b, const struct bench_verdict *verdict)
 {
-    FILE *out = b->report->out;
+    json_t *json = &b->report->json;
 
-    fprintf(out, b->report->verdicts == 0 ? "],\n \"targets\": [" : ",");
-    fprintf(out, "\n  {");
-    print_text(out, "target", verdict->target);
-    fprintf(out, ", ");
-    print_text(out, "limit", verdict->limit);
-    fprintf(out, ", ");
-    print_text(out, "measured", verdict->measured);
-    fprintf(out, ", ");
-    print_text(out, "held", verdict->held);
-    fprintf(out, "}");
+    if (b->report->verdicts == 0) {
+        iris_i_json_end(json);
+        iris_i_json_begin(json, "targets", '[');
+    }
+    iris_i_json_begin(json, NULL, '{');
+    iris_i_json_text(json, "target", verdict->target);
+    iris_i_json_text(json, "limit", verdict->limit);
+    iris_i_json_text(json, "measured", verdict->measured);
+    iris_i_json_text(json, "held", verdict->held);
+    iris_i_json_end(json);
 }
 
 void bench_json_end(struct bench *b)
 {
-    fprintf(b->report->out, "]}\n");
+    iris_i_json_end(&b->report->json);
+    iris_i_json_end(&b->report->json);
 }

@@ -9,6 +9,8 @@
 
 #include "bench.h"
 
+#include "base/json_writer.h"
+
 /* What the figures were measured on. */
 struct bench_metadata {
     const char *version;
@@ -27,6 +29,7 @@ struct bench_metadata {
 /* Lives on rank 0. */
 struct bench_report {
     FILE *out;
+    struct iris_json_writer json;
     size_t rows;
     size_t verdicts;
     struct bench_row last; /* what column heads were printed for */

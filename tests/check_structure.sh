@@ -146,6 +146,13 @@ check_sizes() {
         $(sources include device tools examples tests bench)
 }
 
+# Machinery that there is once.
+check_once() {
+    quotes=1 code_lines 'u%04x' $(sources src tools bench |
+        grep -v '^src/base/json_writer\.c$') |
+        because "escapes JSON; only src\\/base\\/json_writer.c does"
+}
+
 check_lists() {
     awk -f "$here/check_lists.awk" $(sources src include device tools bench)
 }
@@ -196,8 +203,8 @@ comment_share() {
         }' $(sources src | grep '\.c$') | sort
 }
 
-for rule in includes layers circles slots policy compilers sizes lists twins \
-    words todo; do
+for rule in includes layers circles slots policy compilers sizes once lists \
+    twins words todo; do
     check_$rule >"$found"
     case " $pending " in
     *" $rule "*)

@@ -107,6 +107,10 @@ plant_code() {
     plant tools/left.c "a note of work left" '/* TO''DO: all */'
 }
 
+plant_once() {
+    plant tools/escape.c "escapes JSON" 'printf("\\u%04x", c);'
+}
+
 plant_lists() {
     printf '%s\n' '/** A call.' ' * lost' ' *  kept */' >include/iris/manual.h
     echo "include/iris/manual.h:2: a comment's line that has lost" >>expected
@@ -135,6 +139,7 @@ plant_includes
 plant_backends
 plant_calls
 plant_code
+plant_once
 plant_lists
 plant_sizes
 bash tests/check_structure.sh >after && fail "planted faults, and exit status 0"

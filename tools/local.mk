@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 bin_PROGRAMS += iris-info iris-top
 iris_info_SOURCES = %D%/info.h %D%/info_check.c %D%/info_check.h \
-	%D%/info_gather.c %D%/info_json.c %D%/info_text.c %D%/iris-info.c %D%/json.c %D%/json.h
+	%D%/info_gather.c %D%/info_json.c %D%/info_text.c %D%/iris-info.c
 iris_info_LDADD = libirisi.la
 iris_top_SOURCES = %D%/iris-top.c %D%/top.h %D%/top_calls.c \
 	%D%/top_jobs.c %D%/top_live.c
@@ -13,7 +13,7 @@ iris_probe_SOURCES = %D%/iris-probe.c %D%/probe.h %D%/probe_checks.c \
 iris_probe_LDADD = libiris.la
 EXTRA_DIST += %D%/probe.awk
 bin_PROGRAMS += iris-trace
-iris_trace_SOURCES = %D%/iris-trace.c %D%/json.c %D%/json.h %D%/trace.h \
+iris_trace_SOURCES = %D%/iris-trace.c %D%/trace.h \
 	%D%/trace_figures.c %D%/trace_goal.c %D%/trace_messages.c \
 	%D%/trace_messages.h %D%/trace_places.c %D%/trace_places.h \
 	%D%/trace_report.c %D%/trace_resolve.c \

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "json.h"
+#include "base/json_writer.h"
 #include "trace.h"
 
 #include <stdlib.h>
@@ -116,7 +116,7 @@ static void print_text(FILE *file, const char *text)
             *text == '<' || *text == '>' || *text == '&' ? '_' : *text;
     }
     safe[length] = '\0';
-    json_string(file, safe);
+    iris_i_json_string(file, safe);
 }
 
 /* Runs of bins with the same row: [first, how many, row]. */

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json_writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -281,44 +282,29 @@ const char *iris_i_heap_describe(const struct iris_heap *heap, size_t start,
 
 struct list {
     struct iris_heap *heap;
-    FILE *file;
+    struct iris_json_writer json;
     int64_t start_ns; /* time 0 */
-    int count;
 };
 
-static void print_text(FILE *file, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        fprintf(file,
-                c < 0x20 || c >= 0x7f || c == '"' || c == '\\' ? "\\u%04x"
-                                                               : "%c",
-                c);
-    }
-}
-
-static void print_time(const struct list *list, const char *name, int64_t ns)
+static void print_time(struct list *list, const char *name, int64_t ns)
 {
     if (ns != UNKNOWN) {
-        fprintf(list->file, ", \"%s\": %lld", name,
-                (long long)(ns - list->start_ns));
+        iris_i_json_int(&list->json, name, ns - list->start_ns);
     }
 }
 
 /* One that has not died has UNKNOWN as its death. */
 static void print_one(struct list *list, const struct freed *one)
 {
-    fprintf(list->file, "%s\n    {\"offset\": %zu, \"bytes\": %zu",
-            list->count++ == 0 ? "" : ",", one->start, one->bytes);
+    iris_i_json_begin(&list->json, NULL, '{');
+    iris_i_json_uint(&list->json, "offset", one->start);
+    iris_i_json_uint(&list->json, "bytes", one->bytes);
     if (one->name[0] != '\0') {
-        fprintf(list->file, ", \"name\": \"");
-        print_text(list->file, one->name);
-        fprintf(list->file, "\"");
+        iris_i_json_text(&list->json, "name", one->name);
     }
     print_time(list, "born_ns", one->born_ns);
     print_time(list, "died_ns", one->died_ns);
-    fprintf(list->file, "}");
+    iris_i_json_end(&list->json);
 }
 
 static void print_live(void *arg, size_t start, size_t bytes)
@@ -356,26 +342,28 @@ static char *print_list(struct iris_heap *heap, int64_t start_ns,
                         size_t *bytes_p)
 {
     char *text = NULL;
-    struct list list = {.heap = heap,
-                        .file = open_memstream(&text, bytes_p),
-                        .start_ns = start_ns};
+    FILE *file = open_memstream(&text, bytes_p);
+    struct list list = {
+        .heap = heap, .json = iris_i_json_writer(file), .start_ns = start_ns};
 
-    if (list.file == NULL) {
+    if (file == NULL) {
         return NULL;
     }
-    fprintf(list.file,
-            "{\n  \"rank\": %d,\n  \"num_ranks\": %d,\n  \"heap_bytes\": %zu,\n"
-            "  \"reserved_bytes\": %zu,\n  \"allocations\": [",
-            heap->log->rank, heap->log->num_ranks, heap->region.bytes,
-            heap->reserved_bytes);
+    iris_i_json_begin(&list.json, NULL, '{');
+    iris_i_json_int(&list.json, "rank", heap->log->rank);
+    iris_i_json_int(&list.json, "num_ranks", heap->log->num_ranks);
+    iris_i_json_uint(&list.json, "heap_bytes", heap->region.bytes);
+    iris_i_json_uint(&list.json, "reserved_bytes", heap->reserved_bytes);
+    iris_i_json_begin(&list.json, "allocations", '[');
     iris_i_alloc_each(heap->alloc, print_live, &list);
-    fprintf(list.file, "\n  ],\n  \"freed\": [");
-    list.count = 0;
+    iris_i_json_end(&list.json);
+    iris_i_json_begin(&list.json, "freed", '[');
     pthread_mutex_lock(&heap->names_lock);
     print_freed(&list);
     pthread_mutex_unlock(&heap->names_lock);
-    fprintf(list.file, "\n  ]\n}\n");
-    if (fclose(list.file) != 0) {
+    iris_i_json_end(&list.json);
+    iris_i_json_end(&list.json);
+    if (fclose(file) != 0) {
         free(text);
         text = NULL;
     }

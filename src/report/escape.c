@@ -7,6 +7,8 @@
 
 #include "report/report.h"
 
+#include "base/json_writer.h"
+
 #include <stdarg.h>
 #include <string.h>
 
@@ -14,32 +16,18 @@
  * 1, and none that turns the direction of writing or separates lines. */
 static int is_printed(uint32_t code)
 {
-    return code >= 0x20 && !(code >= 0x7f && code < 0xa0) &&
-           !(code >= 0xd800 && code < 0xe000) && code <= 0x10ffff &&
-           code != 0x61c && code != 0x200e && code != 0x200f &&
+    return code >= 0x20 && !(code >= 0x7f && code < 0xa0) && code != 0x61c &&
+           code != 0x200e && code != 0x200f &&
            !(code >= 0x2028 && code <= 0x202e) &&
            !(code >= 0x2066 && code <= 0x2069);
 }
 
 size_t iris_i_report_char(const char *text)
 {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char *c = (const unsigned char *)text;
-    size_t bytes = c[0] < 0x80   ? 1
-                   : c[0] < 0xc0 ? 0
-                   : c[0] < 0xe0 ? 2
-                   : c[0] < 0xf0 ? 3
-                   : c[0] < 0xf8 ? 4
-                                 : 0;
-    uint32_t code = bytes <= 1 ? c[0] : c[0] & (0x7fu >> bytes);
+    uint32_t code = 0;
+    size_t bytes = iris_i_utf8_char(text, &code);
 
-    for (size_t i = 1; i < bytes; i++) {
-        if ((c[i] & 0xc0) != 0x80) { /* the text's end is no such byte, too */
-            return 0;
-        }
-        code = code << 6 | (c[i] & 0x3fu);
-    }
-    return bytes != 0 && code >= least[bytes] && is_printed(code) ? bytes : 0;
+    return bytes != 0 && is_printed(code) ? bytes : 0;
 }
 
 void iris_i_report_clean(char *text, size_t bytes)

@@ -7,6 +7,8 @@
 
 #include "trace/out.h"
 
+#include "base/json_writer.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -134,45 +136,14 @@ void iris_i_out_print(struct iris_out *out, const char *format, ...)
     }
 }
 
-/* Bytes of the UTF-8 character that begins there; 0: none does. */
-static size_t utf8_bytes(const unsigned char *c)
+static void to_out(void *arg, const char *text, size_t bytes)
 {
-    size_t bytes = c[0] < 0x80                   ? 1
-                   : c[0] >= 0xc2 && c[0] < 0xe0 ? 2
-                   : c[0] >= 0xe0 && c[0] < 0xf0 ? 3
-                   : c[0] >= 0xf0 && c[0] < 0xf5 ? 4
-                                                 : 0;
-
-    for (size_t i = 1; i < bytes; i++) {
-        if ((c[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] >= 0xa0) ||
-        (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] >= 0x90)) {
-        return 0;
-    }
-    return bytes;
+    iris_i_out_write(arg, text, bytes);
 }
 
 void iris_i_out_string(struct iris_out *out, const char *text)
 {
-    const unsigned char *c = (const unsigned char *)text;
-
-    iris_i_out_write(out, "\"", 1);
-    while (*c != '\0') {
-        size_t bytes = utf8_bytes(c);
-
-        if (*c == '"' || *c == '\\') {
-            iris_i_out_print(out, "\\%c", *c);
-        } else if (*c < 0x20 || bytes == 0) {
-            iris_i_out_print(out, "\\u%04x", *c);
-        } else {
-            iris_i_out_write(out, (const char *)c, bytes);
-        }
-        c += bytes == 0 ? 1 : bytes;
-    }
-    iris_i_out_write(out, "\"", 1);
+    iris_i_json_escape(text, to_out, out);
 }
 
 void iris_i_out_us(struct iris_out *out, int64_t ns)

@@ -46,22 +46,23 @@ static int named(iris_t *iris, void *arg)
     CHECK_OK(iris_malloc(iris, 1024, (void **)&outbox));
     offset = (size_t)(inbox - (char *)(uintptr_t)iris_heap_bases(
                                   iris)[iris_rank(iris)]);
-    CHECK_OK(iris_name(iris, inbox + 100, "in\"box"));
+    CHECK_OK(iris_name(iris, inbox + 100, "in\"b\u00fcchse"));
     CHECK_OK(iris_name(iris, outbox, "outbox"));
     CHECK_OK(iris_name(iris, outbox, NULL));
     CHECK(read_list(iris, text, sizeof text) == 0);
-    snprintf(expected, sizeof expected,
-             "{\"offset\": %zu, \"bytes\": 512, \"name\": \"in\\u0022box\", "
-             "\"born_ns\": ",
-             offset);
+    snprintf(
+        expected, sizeof expected,
+        "{\"offset\": %zu, \"bytes\": 512, \"name\": \"in\\\"b\u00fcchse\", "
+        "\"born_ns\": ",
+        offset);
     CHECK(strstr(text, expected) != NULL);
     CHECK(strstr(text, "outbox") == NULL);
     CHECK_OK(iris_free(iris, inbox));
     CHECK(read_list(iris, text, sizeof text) == 0);
     freed = strstr(text, "\"freed\"");
-    CHECK(freed != NULL && strstr(freed, "in\\u0022box") != NULL);
+    CHECK(freed != NULL && strstr(freed, "in\\\"b\u00fcchse") != NULL);
     *(char *)(uintptr_t)freed = '\0';
-    CHECK(strstr(text, "box") == NULL);
+    CHECK(strstr(text, "chse") == NULL);
     CHECK_BAD(iris, iris_name(iris, inbox, "late"), IRIS_ERR_INVALID,
               "nothing is allocated", "iris_malloc");
     CHECK_BAD(iris, iris_name(iris, &text, "stack"), IRIS_ERR_INVALID,
