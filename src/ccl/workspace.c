@@ -369,13 +369,20 @@ iris_status_t iris_i_ccl_set_epoch(iris_t *iris,
     struct iris_ccl_space space = lay_out(iris_i_ccl_of(iris), workspace->group,
                                           (uint64_t)workspace->max_cus);
     char *device = (char *)workspace->device;
+    uint64_t none = 0;
     iris_status_t status = IRIS_OK;
 
     for (int w = 0; w < workspace->max_cus && status == IRIS_OK; w++) {
         status = iris_i_heap_copy(&iris->heap, device + space.epochs + 8 * w,
                                   &epoch, sizeof epoch);
     }
-    return status;
+    /* What was told of a call at a step that comes again is not told of that
+     * one. */
+    return status == IRIS_OK
+               ? iris_i_heap_copy(&iris->heap,
+                                  device + space.call + 8 * IRIS_CCL_CALL_BEGUN,
+                                  &none, sizeof none)
+               : status;
 }
 
 /* ---- What the program calls ---- */
