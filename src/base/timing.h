@@ -75,4 +75,56 @@ static const struct iris_pace_row iris_i_paces[] = {
 #undef IRIS_PACE_ROW
 };
 
+/* ---- Single durations, in milliseconds ---- */
+
+/* Between two calls of a thread's wait check, which may take an interpreter's
+ * lock. */
+#define IRIS_WAIT_CHECK_MS 50
+
+/* From the end of a process's memory to that of the process: a peer that
+ * cannot be mapped may be one that died. */
+#define IRIS_DEATH_MS 100
+
+/* What the other side of a connection that was made gets to read or write. */
+#define IRIS_SOCKET_PATIENCE_MS 2000
+
+/* What a rank 0 that has bound its name gets to listen. */
+#define IRIS_LISTEN_MS 100
+
+/* Rank 0 waits for ranks as long as these wait for it: it has this long to say
+ * who is missing. */
+#define IRIS_VERDICT_MS 2000
+
+/* When something is wrong, late ranks have this long to come and be told. */
+#define IRIS_LINGER_MS 2000
+
+/* When rank 0 cannot have its key: ranks that wait for it ask by then. */
+#define IRIS_REFUSAL_MS 1000
+
+/* Before rank 0 accepts again after it found no descriptor left: others of the
+ * process have them. */
+#define IRIS_DESCRIPTORS_MS 50
+
+/* Between looks at children that the system cannot watch. */
+#define IRIS_CHILDREN_MS 50
+
+/* A trace at the end of a program waits this long for streams. */
+#define IRIS_IDLE_MS 100
+
+/* Between a report's two readings: notes of waits are written every 5 or 10 ms,
+ * on a busy machine less often. */
+#define IRIS_APART_MS 100
+
+/* A rank that fails while another one writes the report stays this long to be
+ * seen in it: the writer may have been killed. */
+#define IRIS_STAY_MS 1000
+
+/* All ranks meet a mismatch, and a launcher sends a signal to all: one of them
+ * reports in this time. */
+#define IRIS_TURN_MS 1000
+
+/* A wait this old is one that reports look at closely: the words of peers are
+ * read for it, and kernels on GPUs note what they wait for. */
+#define IRIS_OLD_MS 1000
+
 #endif /* IRIS_SRC_BASE_TIMING_H */

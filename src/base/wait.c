@@ -207,3 +207,32 @@ iris_status_t iris_i_wait_turn(struct iris_wait *wait)
     }
     return IRIS_OK;
 }
+
+/* ---- Moments ---- */
+
+static iris_status_t expire(const struct iris_wait *wait)
+{
+    (void)wait;
+    return IRIS_ERR_TIMEOUT;
+}
+
+void iris_i_wait_moment(struct iris_wait *wait, int64_t ms)
+{
+    static const struct iris_wait_type type = {.pace = IRIS_PACE_MOMENT,
+                                               .late = expire};
+    static const atomic_int always = 1;
+    static const struct iris_waiter nobody = {.heedless = &always};
+
+    iris_i_wait_begin(wait, &type, &nobody, "", NULL);
+    iris_i_wait_start(wait);
+    wait->deadline_ns = wait->begin_ns + ms * IRIS_NS_PER_MS;
+}
+
+void iris_i_wait_apart(int64_t ms)
+{
+    struct iris_wait wait;
+
+    iris_i_wait_moment(&wait, ms);
+    while (iris_i_wait_tick(&wait) == IRIS_OK) {
+    }
+}

@@ -140,4 +140,11 @@ static inline void iris_i_wait_end(struct iris_wait *wait, iris_status_t status)
  * with the same object. */
 void iris_i_wait_start(struct iris_wait *wait);
 
+/* Begins a wait for something that is a moment away: only its time ends it,
+ * with IRIS_ERR_TIMEOUT, and this thread's message stays as it is. */
+void iris_i_wait_moment(struct iris_wait *wait, int64_t ms);
+
+/* Lets time pass, where nothing tells how far things are. */
+void iris_i_wait_apart(int64_t ms);
+
 #endif /* IRIS_SRC_BASE_WAIT_H */

@@ -10,8 +10,7 @@
 #include <iris/context.h>
 
 #include "base/clock.h"
-
-#define EVERY_NS 50000000
+#include "base/timing.h"
 
 static _Thread_local struct {
     int (*check)(void *arg);
@@ -38,7 +37,7 @@ int iris_i_wait_is_ended(void)
     wait_check.busy = 1;
     ended = wait_check.check(wait_check.arg) != 0;
     wait_check.busy = 0;
-    wait_check.next_ns = iris_i_now_ns() + EVERY_NS;
+    wait_check.next_ns = iris_i_now_ns() + IRIS_WAIT_CHECK_MS * IRIS_NS_PER_MS;
     return ended;
 }
 

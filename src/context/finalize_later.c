@@ -7,17 +7,13 @@
 
 #include "context/context.h"
 
-#include "base/clock.h"
 #include "control/peers.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
-
-#define NAP_NS 1000000
 
 /* Threads hold it for reading while they use the device. The end of the process
  * takes it for good, so that no thread does once runtimes are taken down; a
@@ -39,27 +35,29 @@ static void prepare(void)
     atexit(at_exit);
 }
 
-/* Whether the work on streams is done, or will not be without help. */
-static int is_idle(iris_t *iris, int64_t deadline, int anew)
+static int is_idle(iris_t *iris, int anew)
 {
     int idle;
 
     pthread_rwlock_rdlock(&exit_lock);
     idle = iris->heap.fence.query(iris->heap.fence.arg, anew);
     pthread_rwlock_unlock(&exit_lock);
-    return idle || iris_i_now_ns() >= deadline ||
-           iris_i_peers_check_all(iris->control) != IRIS_OK;
+    return idle;
 }
 
+/* A wait that is ended early leaves it to the streams to say why. */
 static iris_status_t finish_streams(iris_t *iris)
 {
-    const struct timespec nap = {.tv_nsec = NAP_NS};
-    int64_t deadline = iris_i_deadline(iris->settings->timeout_ms.number);
-    iris_status_t status;
+    static const struct iris_wait_type for_streams = {.pace = IRIS_PACE_MOMENT};
+    iris_status_t status = IRIS_OK;
+    struct iris_wait wait;
 
-    for (int anew = 1; !is_idle(iris, deadline, anew); anew = 0) {
-        nanosleep(&nap, NULL);
+    iris_i_wait_begin(&wait, &for_streams, &iris->waiter, "iris_finalize_later",
+                      NULL);
+    for (int anew = 1; status == IRIS_OK && !is_idle(iris, anew); anew = 0) {
+        status = iris_i_wait_tick(&wait);
     }
+    iris_i_wait_end(&wait, status);
     pthread_rwlock_rdlock(&exit_lock);
     status = iris_i_stream_synchronize_all(&iris->queue);
     pthread_rwlock_unlock(&exit_lock);
@@ -75,7 +73,6 @@ static iris_status_t part(iris_t *iris)
 
     iris_i_agree_begin(iris->control, call.type);
     iris->control->timeout_ms = 0;
-    iris->control->warn_ms = 0;
     call.status = finish_streams(iris);
     pthread_rwlock_rdlock(&exit_lock);
     iris_i_life_ops.ending(iris, call.status == IRIS_OK);

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A kernel that waits for so long notes that for reports. */
-#define NOTE_MS 1000
 #include <sys/random.h>
 
 static size_t round_up(size_t bytes)
@@ -116,7 +114,7 @@ iris_status_t iris_i_layout_write_context(iris_t *iris)
     own[IRIS_CONTEXT_OWN_WATCH] = (int64_t)iris->device.watch;
     own[IRIS_CONTEXT_OWN_TIMEOUT] =
         iris->settings->device_timeout_ms.number * iris->device.clock_khz;
-    own[IRIS_CONTEXT_OWN_NOTE] = NOTE_MS * iris->device.clock_khz;
+    own[IRIS_CONTEXT_OWN_NOTE] = IRIS_OLD_MS * iris->device.clock_khz;
     iris->device_context =
         (void *)((char *)iris->heap.region.base + IRIS_CONTEXT_OFFSET);
     iris->queue.context = iris->device_context;

@@ -14,9 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A wait this old may look at its peers' words: once, so to speak. */
-#define OLD_NS 1000000000
-
 static struct iris_record *record_of(const iris_t *iris)
 {
     return iris->control == NULL ? NULL : iris->control->record;
@@ -329,7 +326,8 @@ void iris_i_note_wait(void *core, struct iris_wait_note *note)
         wait.own = wait.group >= 0;
     }
     if (wait.kind == IRIS_WAIT_KERNEL &&
-        (note->ended || note->now_ns - note->begin_ns > OLD_NS)) {
+        (note->ended ||
+         note->now_ns - note->begin_ns > IRIS_OLD_MS * IRIS_NS_PER_MS)) {
         wait.held = find_holders(iris, note, &wait);
     }
     note->slot = iris_i_record_wait(record_of(iris), note->slot, &wait);

@@ -23,9 +23,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How often to look for children that cannot be watched. */
-#define WAIT_MS 50
-
 /* One rank's failure; whoever claims it writes it, once. */
 struct note {
     atomic_int rank_p1; /* rank + 1 of whoever claimed it, 0: nobody */
@@ -262,7 +259,7 @@ static void wait_for_children(struct spawn *spawn, const pid_t *pids, int count)
             iris_i_fd_above_stdio((int)syscall(SYS_pidfd_open, pids[rank], 0));
         pollfds[rank].events = POLLIN;
         pollfds[rank].revents = POLLIN;
-        patience_ms = pollfds[rank].fd < 0 ? WAIT_MS : patience_ms;
+        patience_ms = pollfds[rank].fd < 0 ? IRIS_CHILDREN_MS : patience_ms;
     }
     while (left > 0) {
         for (int rank = 0; rank < count; rank++) {

@@ -9,12 +9,11 @@
 
 #include "heap/deferred.h"
 
-#include "base/clock.h"
-#include "control/peers.h"
+#include "control/waiter.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Marks of an allocation on this rank. */
 #define RELEASED 1 /* by the program */
@@ -24,7 +23,6 @@
 #define CHUNK (IRIS_PAYLOAD_BYTES / sizeof(uint64_t))
 
 #define GONE SIZE_MAX /* not released everywhere */
-#define NAP_NS 50000
 
 static const struct iris_call_type free_call = {
     .name = "iris_free_deferred",
@@ -93,27 +91,42 @@ static void advance(struct iris_heap *heap)
     pthread_mutex_unlock(&deferred->lock);
 }
 
+static void describe_streams(void *arg, char *text, size_t bytes)
+{
+    const struct iris_heap *heap = arg;
+
+    snprintf(text, bytes,
+             "the streams of rank %d, which use memory that it has released",
+             heap->log->rank);
+}
+
+static iris_status_t fail_late(const struct iris_wait *wait)
+{
+    return iris_i_fail(
+        wait->waiter->log, IRIS_ERR_TIMEOUT,
+        "rank %d: what has been released cannot be freed, since its streams "
+        "are not done after %lld ms (IRIS_TIMEOUT_MS); look at what its "
+        "kernels wait for",
+        wait->waiter->log->rank, (long long)wait->waiter->timeout_ms);
+}
+
+static const struct iris_wait_type for_streams = {
+    .pace = IRIS_PACE_FENCE, .describe = describe_streams, .late = fail_late};
+
 /* Waits until the streams are done with all that is released by now. */
 static iris_status_t wait_for_streams(struct iris_heap *heap)
 {
-    const struct timespec nap = {.tv_nsec = NAP_NS};
-    int64_t deadline = iris_i_deadline(heap->control->timeout_ms);
+    struct iris_waiter waiter = iris_i_control_waiter(heap->control);
     size_t all = heap->deferred.count;
     iris_status_t status = IRIS_OK;
+    struct iris_wait wait;
 
+    iris_i_wait_begin(&wait, &for_streams, &waiter, "iris_free_later", heap);
     for (advance(heap); status == IRIS_OK && heap->deferred.done < all;
          advance(heap)) {
-        status = iris_i_peers_keep_waiting(heap->control);
-        if (status == IRIS_OK && iris_i_now_ns() >= deadline) {
-            status = iris_i_fail(
-                heap->log, IRIS_ERR_TIMEOUT,
-                "rank %d: what has been released cannot be freed, since its "
-                "streams are not done after %lld ms (IRIS_TIMEOUT_MS); look at "
-                "what its kernels wait for",
-                heap->log->rank, (long long)heap->control->timeout_ms);
-        }
-        nanosleep(&nap, NULL);
+        status = iris_i_wait_tick(&wait);
     }
+    iris_i_wait_end(&wait, status);
     return status;
 }
 

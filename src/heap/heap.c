@@ -9,9 +9,9 @@
 
 #include "heap/deferred.h"
 
+#include "base/wait.h"
 #include "control/peers.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,21 +71,19 @@ iris_status_t iris_i_heap_export(const struct iris_heap *heap,
     return iris_i_memory_export(heap->backend, &heap->region, handle_p);
 }
 
-/* Milliseconds from the end of a process's memory to the end of it. */
-#define DEATH_MS 100
-
 /* A peer that died has taken its memory with it. */
 static iris_status_t fail_import(const struct iris_heap *heap,
                                  iris_status_t status)
 {
     char message[IRIS_MESSAGE_BYTES];
-    iris_status_t lost = IRIS_OK;
+    struct iris_wait wait;
+    iris_status_t lost;
 
     snprintf(message, sizeof message, "%s", iris_last_error());
-    for (int ms = 0; lost == IRIS_OK && ms < DEATH_MS; ms++) {
-        poll(NULL, 0, ms > 0);
+    iris_i_wait_moment(&wait, IRIS_DEATH_MS);
+    do {
         lost = iris_i_peers_check_all(heap->control);
-    }
+    } while (lost == IRIS_OK && iris_i_wait_tick(&wait) == IRIS_OK);
     return lost != IRIS_OK ? lost : iris_i_fail_again(status, message);
 }
 

@@ -8,10 +8,10 @@
 #include "report/report.h"
 
 #include "base/hooks.h"
+#include "base/wait.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 int iris_i_report_is_lost(const struct iris_report_rank *rank)
 {
@@ -359,15 +359,13 @@ void iris_i_report_judge(struct iris_report *report,
 iris_status_t iris_i_report_make(int fd, int apart_ms,
                                  struct iris_report **report_p)
 {
-    const struct timespec apart = {.tv_sec = apart_ms / 1000,
-                                   .tv_nsec = apart_ms % 1000 * 1000000};
     struct iris_report *before, *report;
     iris_status_t status = iris_i_report_read(fd, &before);
 
     if (status != IRIS_OK) {
         return status;
     }
-    nanosleep(&apart, NULL);
+    iris_i_wait_apart(apart_ms);
     status = iris_i_report_read(fd, &report);
     if (status == IRIS_OK && report->num_ranks == before->num_ranks) {
         iris_i_report_judge(report, before);

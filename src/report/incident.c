@@ -10,21 +10,13 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/wait.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Between the two readings: what waits is noted every 5 or 10 ms, on a machine
- * that is busy less often. */
-#define APART_MS 100
 /* In the word that says who reports: it is not done yet. */
 #define WRITING ((uint64_t)1 << 32)
-/* How long others stay for that, the reporter being killed, say. */
-#define STAY_NS 1000000000
-#define NAP_NS 2000000
-/* All ranks meet a mismatch, and a launcher sends a signal to all of them: one
- * of them writes. */
-#define TURN_NS 1000000000
 
 /* Log lines are of limited length, and so are the pieces of a longer one. */
 static void log_lines(const struct iris_log *log, char *text)
@@ -95,7 +87,8 @@ static void write_report(struct iris_control *control, const char *prefix,
 {
     struct iris_report *report;
 
-    if (iris_i_report_make(control->reports_fd, APART_MS, &report) != IRIS_OK) {
+    if (iris_i_report_make(control->reports_fd, IRIS_APART_MS, &report) !=
+        IRIS_OK) {
         iris_i_warning(control->log, "no report of what the ranks do: %s",
                        iris_last_error());
         return;
@@ -112,12 +105,11 @@ static void write_report(struct iris_control *control, const char *prefix,
  * be said to have left. */
 static void stay(const struct iris_control *control)
 {
-    const struct timespec nap = {.tv_nsec = NAP_NS};
-    int64_t end = iris_i_now_ns() + STAY_NS;
+    struct iris_wait wait;
 
+    iris_i_wait_moment(&wait, IRIS_STAY_MS);
     while ((atomic_load(control->reported) & WRITING) != 0 &&
-           iris_i_now_ns() < end) {
-        nanosleep(&nap, NULL);
+           iris_i_wait_tick(&wait) == IRIS_OK) {
     }
 }
 
@@ -145,7 +137,8 @@ static int take_turn(struct iris_control *control)
 {
     int64_t now = iris_i_now_ns(), last = atomic_load(control->last_report_ns);
 
-    return control->reports_fd >= 0 && (last == 0 || now - last > TURN_NS) &&
+    return control->reports_fd >= 0 &&
+           (last == 0 || now - last > IRIS_TURN_MS * IRIS_NS_PER_MS) &&
            atomic_compare_exchange_strong(control->last_report_ns, &last, now);
 }
 

@@ -18,8 +18,6 @@
 #define IRIS_REPORT_SIGNALS 16
 #define IRIS_REPORT_KERNELS 8
 #define IRIS_REPORT_CAUSE 900
-/* What old_ns is unless it is changed before the verdict. */
-#define IRIS_REPORT_OLD_NS 1000000000
 
 /* What a process is, beyond what /proc says. */
 #define IRIS_PROCESS_GONE 'X'

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/hooks.h"
+#include "base/timing.h"
 #include "control/bootstrap.h"
 #include "control/peers.h"
 #include "control/segment.h"
@@ -324,7 +325,7 @@ iris_status_t iris_i_report_read(int fd, struct iris_report **report_p)
     }
     report->num_ranks = num_ranks;
     report->root = -1;
-    report->old_ns = IRIS_REPORT_OLD_NS;
+    report->old_ns = IRIS_OLD_MS * IRIS_NS_PER_MS;
     for (int i = 0; i < num_ranks && whole; i++) {
         whole = read_rank(fd, report, i, reading);
     }

@@ -6,7 +6,7 @@
 
 #include "trace/trace.h"
 
-#include "base/clock.h"
+#include "base/wait.h"
 #include "trace/merge.h"
 #include "trace/out.h"
 
@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const struct iris_call_type export_call = {
     .name = "iris_trace_export",
@@ -204,12 +203,11 @@ iris_status_t iris_i_trace_write_own(struct iris_trace *trace, const char *file)
 /* Whether streams are done, or are within a moment. */
 static int is_idle(const struct iris_heap_fence *fence)
 {
-    const struct timespec nap = {.tv_nsec = 1000000};
-    int64_t deadline = iris_i_deadline(100);
+    struct iris_wait wait;
     int idle = fence->query(fence->arg, 1);
 
-    while (!idle && iris_i_now_ns() < deadline) {
-        nanosleep(&nap, NULL);
+    iris_i_wait_moment(&wait, IRIS_IDLE_MS);
+    while (!idle && iris_i_wait_tick(&wait) == IRIS_OK) {
         idle = fence->query(fence->arg, 0);
     }
     return idle;
