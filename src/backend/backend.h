@@ -376,6 +376,12 @@ struct iris_queue_ops {
     void *(*native)(struct iris_stream *stream);
 };
 
+/* Declares a function for a slot of one of the tables:
+ * IRIS_SLOT(iris_i_hip_copy, queue, copy) has the type of `copy` in struct
+ * iris_queue_ops. */
+#define IRIS_SLOT(function, table, slot) \
+    __typeof__(*((const struct iris_##table##_ops *)0)->slot) function
+
 /* ---- Instances -------------------------------------------------------------
  */
 

@@ -5,7 +5,11 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip.h"
+#include "backend_hip/hip_clock.h"
+
+#include "backend_hip/hip_call.h"
+#include "backend_hip/hip_launch.h"
+#include "backend_hip/hip_quirks.h"
 
 #include <iris/device/kernels/signal_args.h>
 

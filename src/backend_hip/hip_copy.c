@@ -5,7 +5,14 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip.h"
+#include "backend_hip/hip_copy.h"
+
+#include "backend_hip/hip_call.h"
+#include "backend_hip/hip_deferred.h"
+#include "backend_hip/hip_errand.h"
+#include "backend_hip/hip_queue.h"
+#include "backend_hip/hip_quirks.h"
+#include "backend_hip/hip_synchronize.h"
 
 #include <string.h>
 
@@ -54,6 +61,19 @@ static char *take_stage(struct hip_stream *stream, size_t bytes)
 
 /* ---- Copies ---- */
 
+/* Whether the address is in a heap this backend has mapped: device memory. */
+static bool is_heap(const struct hip_backend *hip, const void *ptr)
+{
+    uintptr_t at = (uintptr_t)ptr;
+    bool found = at - (uintptr_t)hip->heap.base < hip->heap.bytes;
+
+    for (const struct hip_import *one = hip->imports; one != NULL && !found;
+         one = one->next) {
+        found = at - (uintptr_t)one->base < one->bytes;
+    }
+    return found;
+}
+
 /* Memory that the GPU does not know: neither device nor pinned. Where that
  * cannot be found out the runtime has to do with it what it can: the CPU must
  * not touch what may be device memory. */
@@ -62,7 +82,7 @@ static bool is_pageable(const struct hip_backend *hip, const void *ptr)
     hipPointerAttribute_t what;
     hipError_t error;
 
-    if (iris_i_hip_is_heap(hip, ptr)) {
+    if (is_heap(hip, ptr)) {
         return false;
     }
     memset(&what, 0, sizeof what);
@@ -187,4 +207,34 @@ iris_status_t iris_i_hip_set(struct iris_stream *stream, void *dst, int value,
     struct hip_errand fill = {.dst = dst, .value = value, .bytes = bytes};
 
     return iris_i_hip_enqueue(stream, 1, do_set, &fill);
+}
+
+/* ---- New memory of the heap ---- */
+
+static iris_status_t do_zero(struct hip_stream *stream, void *what)
+{
+    const struct hip_backend *hip = stream->hip;
+    const struct hip_memory *memory = what;
+
+    return iris_i_hip_fail(
+        hip, hipMemsetAsync(memory->ptr, 0, memory->bytes, stream->native),
+        "%zu bytes of new heap are not filled with zeros", memory->bytes);
+}
+
+iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base, size_t bytes)
+{
+    struct hip_memory memory = {.ptr = base, .bytes = bytes};
+    iris_status_t status = iris_i_hip_enqueue(hip->filler, 1, do_zero, &memory);
+    bool finished = true;
+
+    if (status == IRIS_OK) {
+        status = iris_i_hip_wait_all((struct hip_stream *)hip->filler,
+                                     "filling new memory of the heap "
+                                     "(iris_init, iris_malloc) was",
+                                     &finished);
+    }
+    if (!finished) {
+        iris_i_hip_stick(hip);
+    }
+    return status;
 }

@@ -5,7 +5,9 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip.h"
+#include "backend_hip/hip_descriptor.h"
+
+#include "backend_hip/hip_call.h"
 
 #include "base/fd.h"
 

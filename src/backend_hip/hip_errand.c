@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip.h"
+#include "backend_hip/hip_errand.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,12 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip.h"
+#include "backend_hip/hip_fault.h"
+
+#include "backend_hip/hip_call.h"
+#include "backend_hip/hip_deferred.h"
+#include "backend_hip/hip_queue.h"
+#include "backend_hip/hip_waits.h"
 
 #include <iris/device/op.h>
 
@@ -282,7 +287,8 @@ static bool all_done(struct hip_backend *hip, bool first)
         if (first) {
             stream->clear_at = stream->shared ? 0 : stream->submitted;
         }
-        done = iris_i_hip_is_done(stream, &stream->clear_at) && done;
+        done = iris_i_hip_poll(stream, &stream->clear_at) != hipErrorNotReady &&
+               done;
     }
     pthread_mutex_unlock(&hip->streams_lock);
     return done;
@@ -295,7 +301,6 @@ static bool await_all(struct hip_backend *hip)
 
     while (!(done = all_done(hip, first)) && iris_i_now_ns() < end) {
         first = false;
-        iris_i_hip_update_all(hip, NULL);
         iris_i_hip_end_waits(hip);
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
     }

@@ -4,7 +4,11 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip.h"
+#include "backend_hip/hip_graph.h"
+
+#include "backend_hip/hip_call.h"
+#include "backend_hip/hip_queue.h"
+#include "backend_hip/hip_synchronize.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,12 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip.h"
+#include "backend_hip/hip_heap.h"
+
+#include "backend_hip/hip_call.h"
+#include "backend_hip/hip_copy.h"
+#include "backend_hip/hip_deferred.h"
+#include "backend_hip/hip_vmem.h"
 
 #include <iris/heap.h>
 
@@ -76,34 +81,6 @@ static iris_status_t pool_alloc(struct hip_backend *hip, size_t bytes,
     return IRIS_OK;
 }
 
-static iris_status_t do_zero(struct hip_stream *stream, void *what)
-{
-    const struct hip_backend *hip = stream->hip;
-    const struct hip_memory *memory = what;
-
-    return iris_i_hip_fail(
-        hip, hipMemsetAsync(memory->ptr, 0, memory->bytes, stream->native),
-        "%zu bytes of new heap are not filled with zeros", memory->bytes);
-}
-
-iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base, size_t bytes)
-{
-    struct hip_memory memory = {.ptr = base, .bytes = bytes};
-    iris_status_t status = iris_i_hip_enqueue(hip->filler, 1, do_zero, &memory);
-    bool finished = true;
-
-    if (status == IRIS_OK) {
-        status = iris_i_hip_wait_all((struct hip_stream *)hip->filler,
-                                     "filling new memory of the heap "
-                                     "(iris_init, iris_malloc) was",
-                                     &finished);
-    }
-    if (!finished) {
-        iris_i_hip_stick(hip);
-    }
-    return status;
-}
-
 iris_status_t iris_i_hip_alloc(struct iris_backend *backend, size_t bytes,
                                struct iris_heap_region *region_p)
 {
@@ -124,16 +101,4 @@ void iris_i_hip_free(struct iris_backend *backend,
     hip->heap_freed = true;
     iris_i_hip_vmem_free(hip, &hip->heap_memory);
     hip->heap_freed = false;
-}
-
-bool iris_i_hip_is_heap(const struct hip_backend *hip, const void *ptr)
-{
-    uintptr_t at = (uintptr_t)ptr;
-    bool found = at - (uintptr_t)hip->heap.base < hip->heap.bytes;
-
-    for (const struct hip_import *one = hip->imports; one != NULL && !found;
-         one = one->next) {
-        found = at - (uintptr_t)one->base < one->bytes;
-    }
-    return found;
 }

@@ -5,47 +5,28 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip.h"
+#include "backend_hip/hip_call.h"
+#include "backend_hip/hip_clock.h"
+#include "backend_hip/hip_copy.h"
+#include "backend_hip/hip_deferred.h"
+#include "backend_hip/hip_external.h"
+#include "backend_hip/hip_fault.h"
+#include "backend_hip/hip_graph.h"
+#include "backend_hip/hip_heap.h"
+#include "backend_hip/hip_launch.h"
+#include "backend_hip/hip_peer.h"
+#include "backend_hip/hip_quirks.h"
+#include "backend_hip/hip_signal.h"
+#include "backend_hip/hip_stream.h"
+#include "backend_hip/hip_synchronize.h"
+#include "backend_hip/hip_vmem.h"
 
 #include "backend/module.h"
 #include "backend/stubs.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-iris_status_t iris_i_hip_refuse(const struct hip_backend *hip,
-                                iris_status_t status, const char *format, ...)
-{
-    char message[IRIS_MESSAGE_BYTES];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
-    va_end(args);
-    return iris_i_fail(NULL, status, "rank %d, GPU %d: %s", hip->params.rank,
-                       hip->device, message);
-}
-
-iris_status_t iris_i_hip_fail(const struct hip_backend *hip, hipError_t error,
-                              const char *format, ...)
-{
-    char message[700]; /* there is room behind it */
-    va_list args;
-
-    if (error == hipSuccess) {
-        return IRIS_OK;
-    }
-    va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
-    va_end(args);
-    return iris_i_hip_refuse(hip,
-                             error == hipErrorOutOfMemory ? IRIS_ERR_NO_MEMORY
-                                                          : IRIS_ERR_DEVICE,
-                             "%s: %s (%s)", message, hipGetErrorString(error),
-                             hipGetErrorName(error));
-}
 
 static iris_status_t hip_probe(int *count_p)
 {
@@ -125,16 +106,6 @@ static iris_status_t hip_survey(struct iris_survey *survey_p)
     return IRIS_OK;
 }
 
-int iris_i_hip_attribute(const struct hip_backend *hip,
-                         hipDeviceAttribute_t which, int otherwise)
-{
-    int value;
-
-    return hipDeviceGetAttribute(&value, which, hip->device) == hipSuccess
-               ? value
-               : otherwise;
-}
-
 static iris_status_t describe(struct hip_backend *hip)
 {
     struct iris_device_info *info = &hip->info;
@@ -162,29 +133,11 @@ static iris_status_t describe(struct hip_backend *hip)
     return IRIS_OK;
 }
 
-void iris_i_hip_info(const struct iris_backend *backend,
+static void hip_info(const struct iris_backend *backend,
                      struct iris_device_info *info_p)
 {
     *info_p = ((const struct hip_backend *)backend)->info;
 }
-
-#define SLOT(table, slot) .slot = iris_i_hip_##slot,
-static const struct iris_device_ops device_ops = {HIP_DEVICE_SLOTS(SLOT)};
-static const struct iris_queue_ops queue_ops = {HIP_QUEUE_SLOTS(SLOT)};
-static const struct iris_memory_ops vmem_ops = {HIP_HEAP_SLOTS(SLOT)
-                                                    HIP_VMEM_SLOTS(SLOT)};
-static const struct iris_memory_ops pool_ops = {
-    .commit = iris_i_all_committed,
-    .decommit = iris_i_no_decommit,
-    .export_range = iris_i_no_export_range,
-    .import_range = iris_i_no_import_range,
-    .hold_external = iris_i_no_hold_external,
-    .release_external = iris_i_no_release_external,
-    .map_external = iris_i_no_map_external,
-    HIP_HEAP_SLOTS(SLOT)};
-#undef SLOT
-
-static const struct iris_backend_type hip_type;
 
 static void destroy(struct hip_backend *hip)
 {
@@ -194,7 +147,7 @@ static void destroy(struct hip_backend *hip)
     free(hip);
 }
 
-void iris_i_hip_close(struct iris_backend *backend)
+static void hip_close(struct iris_backend *backend)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
@@ -206,6 +159,60 @@ void iris_i_hip_close(struct iris_backend *backend)
         destroy(hip);
     }
 }
+
+static const struct iris_device_ops device_ops = {
+    .info = hip_info,
+    .close = hip_close,
+    .clear_fault = iris_i_hip_clear_fault,
+    .stream_create = iris_i_hip_stream_create,
+    .stream_wrap = iris_i_hip_stream_wrap,
+    .stream_destroy = iris_i_hip_stream_destroy,
+    .graph_destroy = iris_i_hip_graph_destroy,
+};
+
+static const struct iris_queue_ops queue_ops = {
+    .synchronize = iris_i_hip_synchronize,
+    .query = iris_i_hip_query,
+    .copy = iris_i_hip_copy,
+    .set = iris_i_hip_set,
+    .launch = iris_i_hip_launch,
+    .signal = iris_i_hip_signal,
+    .wait = iris_i_hip_wait,
+    .native = iris_i_hip_native,
+    .capture_begin = iris_i_hip_capture_begin,
+    .capture_end = iris_i_hip_capture_end,
+    .graph_launch = iris_i_hip_graph_launch,
+};
+
+#define HEAP_SLOTS                                      \
+    .alloc = iris_i_hip_alloc, .free = iris_i_hip_free, \
+    .export_heap = iris_i_hip_export_heap,              \
+    .import_heap = iris_i_hip_import_heap,              \
+    .unimport_heap = iris_i_hip_unimport_heap
+static const struct iris_memory_ops vmem_ops = {
+    HEAP_SLOTS,
+    .commit = iris_i_hip_commit,
+    .decommit = iris_i_hip_decommit,
+    .export_range = iris_i_hip_export_range,
+    .import_range = iris_i_hip_import_range,
+    .hold_external = iris_i_hip_hold_external,
+    .release_external = iris_i_hip_release_external,
+    .map_external = iris_i_hip_map_external,
+};
+
+static const struct iris_memory_ops pool_ops = {
+    HEAP_SLOTS,
+    .commit = iris_i_all_committed,
+    .decommit = iris_i_no_decommit,
+    .export_range = iris_i_no_export_range,
+    .import_range = iris_i_no_import_range,
+    .hold_external = iris_i_no_hold_external,
+    .release_external = iris_i_no_release_external,
+    .map_external = iris_i_no_map_external,
+};
+#undef HEAP_SLOTS
+
+static const struct iris_backend_type hip_type;
 
 /* Heaps by virtual memory calls, whose descriptors take another way to other
  * processes; where these calls do not work either, what is shared fails. */
@@ -277,7 +284,7 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
     }
     status = open_here(hip);
     if (status != IRIS_OK) {
-        iris_i_hip_close(&hip->base);
+        hip_close(&hip->base);
         return status;
     }
     *backend_p = &hip->base;

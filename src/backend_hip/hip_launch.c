@@ -6,7 +6,11 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip.h"
+#include "backend_hip/hip_launch.h"
+
+#include "backend_hip/hip_call.h"
+#include "backend_hip/hip_quirks.h"
+#include "backend_hip/hip_synchronize.h"
 
 #include <iris/device/kernels/signal_args.h>
 

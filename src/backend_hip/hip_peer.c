@@ -5,7 +5,11 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip.h"
+#include "backend_hip/hip_peer.h"
+
+#include "backend_hip/hip_call.h"
+#include "backend_hip/hip_deferred.h"
+#include "backend_hip/hip_vmem.h"
 
 #include <stdlib.h>
 #include <string.h>

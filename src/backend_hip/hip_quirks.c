@@ -4,92 +4,15 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip.h"
+#include "backend_hip/hip_quirks.h"
+
+#include "backend_hip/hip_call.h"
+#include "backend_hip/hip_deferred.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-/* ---- The calling thread ---- */
-
-/* All: what this library asks in a thread would be an error while a capture in
- * global mode is under way in any other, and void that capture. */
-static hipStreamCaptureMode exchange_mode(hipStreamCaptureMode mode)
-{
-    return hipThreadExchangeStreamCaptureMode(&mode) == hipSuccess
-               ? mode
-               : hipStreamCaptureModeRelaxed; /* nothing to put back */
-}
-
-#if IRIS_HIP_NVIDIA
-/* CUDA 12 and 13: a thread of the program has a device in name only until it
- * uses it, and to make it current again would make a context there. So contexts
- * are pushed and popped. */
-static int make_current(const struct hip_backend *hip)
-{
-    return hipCtxPushCurrent(hip->context) == hipSuccess ? hip->device : -1;
-}
-
-static void put_back(int device)
-{
-    hipCtx_t left;
-
-    (void)device;
-    (void)hipCtxPopCurrent(&left);
-}
-
-/* It is the runtime's own, and kept: memory whose freeing is deferred outlives
- * its backend. */
-hipError_t iris_i_hip_attach(struct hip_backend *hip)
-{
-    return hipDevicePrimaryCtxRetain(&hip->context, hip->device);
-}
-#else
-/* HIP 5.2: even the device that is current is set, since to a thread that is
- * new to the runtime that may mean nothing yet. */
-static int make_current(const struct hip_backend *hip)
-{
-    int device;
-    bool had = hipGetDevice(&device) == hipSuccess && device != hip->device;
-
-    (void)hipSetDevice(hip->device);
-    return had ? device : -1;
-}
-
-static void put_back(int device)
-{
-    (void)hipSetDevice(device);
-}
-
-hipError_t iris_i_hip_attach(struct hip_backend *hip)
-{
-    (void)hip;
-    return hipSuccess;
-}
-#endif
-
-struct hip_before iris_i_hip_enter(const struct hip_backend *hip)
-{
-    hipError_t error = hipPeekAtLastError();
-    int device = make_current(hip);
-
-    return (struct hip_before){
-        device, exchange_mode(hipStreamCaptureModeRelaxed), error};
-}
-
-void iris_i_hip_leave(const struct hip_before *before)
-{
-    if (before->mode != hipStreamCaptureModeRelaxed) {
-        (void)exchange_mode(before->mode);
-    }
-    if (before->device >= 0) {
-        put_back(before->device);
-    }
-    if (before->error == hipSuccess) {
-        (void)hipGetLastError();
-    }
-}
 
 /* CUDA 13.0: streams of many rank threads on one GPU must not share hardware
  * queues, where a kernel that waits would hold up the one it waits for; 32 is
@@ -283,17 +206,6 @@ void iris_i_hip_load_functions(hipModule_t module)
 
 /* ---- Memory ---- */
 
-/* ROCm 10: a handle cannot be made or opened now and then (rocm-systems #8178,
- * #10609, #11892), or a descriptor is not ready yet (pull request 8293). */
-bool iris_i_hip_try_again(hipError_t error, int *tries)
-{
-    if (error == hipSuccess || error == hipErrorOutOfMemory || ++*tries > 5) {
-        return false;
-    }
-    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-    return true;
-}
-
 /* ROCm 7: with HSA_ENABLE_IPC_MODE_LEGACY=1, which images for containers set,
  * no IPC handle can be made (rocm-systems #2209). That is found out once: what
  * is made for it stays until nobody else uses the GPU. */
@@ -341,17 +253,17 @@ static bool cannot_share_ordinary(const struct hip_backend *hip)
 /* HIP before 7 has no uncached type, and later ones refuse to say its
  * granularity (rocm-systems pull request 847): so a piece is made. NVIDIA's
  * caches keep nothing that other devices change. */
-iris_status_t iris_i_hip_choose_type(struct hip_backend *hip)
+iris_status_t iris_i_hip_choose_type(struct hip_backend *hip,
+                                     hipMemAllocationProp prop)
 {
     hipMemGenericAllocationHandle_t handle;
-    hipMemAllocationProp prop;
     hipError_t error;
 
     if (IRIS_HIP_NVIDIA || strcmp(hip->params.memory, "fine") == 0) {
         return IRIS_OK;
     }
     hip->vmem.uncached = true;
-    prop = iris_i_hip_properties(hip);
+    prop.type = hipMemAllocationTypeUncached;
     error = hipMemCreate(&handle, hip->vmem.granularity, &prop, 0);
     if (error == hipSuccess) {
         (void)hipMemRelease(handle);

@@ -7,14 +7,20 @@
  */
 #include "config.h"
 
-#include "backend_hip/hip.h"
+#include "backend_hip/hip_vmem.h"
+
+#include "backend_hip/hip_call.h"
+#include "backend_hip/hip_copy.h"
+#include "backend_hip/hip_deferred.h"
+#include "backend_hip/hip_descriptor.h"
+#include "backend_hip/hip_quirks.h"
 
 #include <iris/heap.h>
 
 #include <stdlib.h>
 #include <string.h>
 
-hipMemAllocationProp iris_i_hip_properties(const struct hip_backend *hip)
+static hipMemAllocationProp properties(const struct hip_backend *hip)
 {
     hipMemAllocationProp prop;
 
@@ -152,7 +158,7 @@ iris_status_t iris_i_hip_commit(struct iris_backend *backend, void *at,
     struct hip_backend *hip = (struct hip_backend *)backend;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
     struct hip_memory range = {HIP_RANGE, at, bytes, 0};
-    hipMemAllocationProp prop = iris_i_hip_properties(hip);
+    hipMemAllocationProp prop = properties(hip);
     size_t free_bytes = 0, total_bytes = 0;
     iris_status_t status;
     hipError_t error = hipMemCreate(&range.handle, bytes, &prop, 0);
@@ -328,7 +334,7 @@ static void find_devices(struct hip_backend *hip)
 
 iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip)
 {
-    hipMemAllocationProp prop = iris_i_hip_properties(hip);
+    hipMemAllocationProp prop = properties(hip);
     size_t granularity = 0, page;
     hipError_t error = hipMemGetAllocationGranularity(
         &granularity, &prop, hipMemAllocationGranularityRecommended);
@@ -350,5 +356,5 @@ iris_status_t iris_i_hip_vmem_open(struct hip_backend *hip)
     }
     hip->info.page_bytes = page;
     find_devices(hip);
-    return iris_i_hip_choose_type(hip);
+    return iris_i_hip_choose_type(hip, prop);
 }

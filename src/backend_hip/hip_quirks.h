@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Quirks of runtimes and drivers; hip_quirks.c says with which each was seen.
+ */
+#ifndef IRIS_SRC_BACKEND_HIP_HIP_QUIRKS_H
+#define IRIS_SRC_BACKEND_HIP_HIP_QUIRKS_H
+
+#include "backend_hip/hip.h"
+
+/* Whether streams write and wait for words by themselves. */
+#if IRIS_HIP_NVIDIA || IRIS_HIP_FAKE
+#define HIP_QUEUE_WAITS 1
+#else
+#define HIP_QUEUE_WAITS 0
+#endif
+
+/* Sets variables that the runtime reads when it begins. */
+void iris_i_hip_set_environment(void);
+
+/* Gives a stream its first work. */
+hipError_t iris_i_hip_give_first_work(const struct hip_backend *hip,
+                                      hipStream_t native);
+
+/* Makes the GPU take the memory that streams need, and warns where kernels of
+ * the contexts cannot all run at once. */
+void iris_i_hip_prepare(const struct hip_backend *hip);
+
+/* Loads all of a module's functions now. */
+void iris_i_hip_load_functions(hipModule_t module);
+
+/* The GPU of a stream; left as it was where the runtime does not say. */
+hipError_t iris_i_hip_stream_device(hipStream_t native, int *device_p);
+
+/* Whether this is memory that the runtime does not know. */
+bool iris_i_hip_is_unknown(const hipPointerAttribute_t *what);
+
+/* Whether memory of the pool can be shared with other processes. */
+bool iris_i_hip_can_share(const struct hip_backend *hip);
+
+/* Whether the GPU is of the generation of MI200, or an older one. */
+bool iris_i_hip_is_mi200(const struct hip_backend *hip);
+
+/* The type of memory for heaps that grow: hip->vmem.uncached. `prop` is that
+ * of other memory for them. */
+iris_status_t iris_i_hip_choose_type(struct hip_backend *hip,
+                                     hipMemAllocationProp prop);
+
+/* Lets devices use memory that is mapped. */
+hipError_t iris_i_hip_set_access(const struct hip_backend *hip,
+                                 const struct hip_memory *what,
+                                 const hipMemAccessDesc *access, size_t count);
+
+/* How a descriptor is passed to be imported. */
+void *iris_i_hip_os_handle(int *fd);
+
+/* Why the program's memory cannot be held; NULL: it can. */
+const char *iris_i_hip_cannot_retain(void);
+
+#endif /* IRIS_SRC_BACKEND_HIP_HIP_QUIRKS_H */
