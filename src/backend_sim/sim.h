@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The CPU simulation backend: heaps in shared memory, streams and workgroups
- * on threads. What its files share.
+ * on threads. The types that its files share.
  */
 #ifndef IRIS_SRC_BACKEND_SIM_SIM_H
 #define IRIS_SRC_BACKEND_SIM_SIM_H
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -93,113 +92,9 @@ struct sim_stream {
     struct sim_team team;
 };
 
-/* How long a thread that waits for another spins before it sleeps. */
-struct sim_spin {
-    unsigned turns;
-    int64_t end_ns;
-};
-
-/* One turn of a spinning wait; false when it is time to sleep. Starts from a
- * zeroed *spin. */
-bool iris_i_sim_spin(struct sim_spin *spin);
-
 /* Between looks at work that a host waits for, and what a kernel gets to end
  * after a stop: waiting ones need one poll. */
 #define SIM_TICK_NS 10000000
 #define SIM_GRACE_NS 1000000000
-
-/* Whether the stream has work that it has not done or skipped. */
-static inline bool iris_i_sim_busy(struct sim_stream *stream)
-{
-    return atomic_load(&stream->completed) != atomic_load(&stream->submitted);
-}
-
-/* Starts a thread that takes no signals but those of its own faults, so that
- * the program's other handlers never run on it. IRIS_ERR_LIMIT */
-iris_status_t iris_i_sim_thread_start(const struct iris_backend_params *params,
-                                      void *(*entry)(void *), void *argument,
-                                      pthread_t *thread_p);
-
-/* Stops all work unless it has been stopped before: what `message` says keeps
- * the stream from going on. */
-void iris_i_sim_stop(struct sim_stream *stream, iris_status_t status,
-                     const char *message);
-
-static inline bool iris_i_sim_stopped(const struct sim_stream *stream)
-{
-    return atomic_load_explicit(&stream->sim->stop.status,
-                                memory_order_relaxed) != IRIS_OK;
-}
-
-/* sim_heap.c, sim_stream.c: slots of the tables. */
-iris_status_t iris_i_sim_heap_alloc(struct iris_backend *backend, size_t bytes,
-                                    struct iris_heap_region *region_p);
-void iris_i_sim_heap_free(struct iris_backend *backend,
-                          struct iris_heap_region *region);
-iris_status_t iris_i_sim_commit(struct iris_backend *backend, void *at,
-                                size_t bytes);
-void iris_i_sim_decommit(struct iris_backend *backend, void *at, size_t bytes);
-iris_status_t iris_i_sim_heap_export(struct iris_backend *backend,
-                                     const struct iris_heap_region *region,
-                                     struct iris_heap_handle *handle_p);
-iris_status_t iris_i_sim_heap_import(struct iris_backend *backend,
-                                     const struct iris_heap_handle *handle,
-                                     size_t bytes, void **base_p);
-void iris_i_sim_heap_unimport(struct iris_backend *backend, void *base,
-                              size_t bytes);
-iris_status_t iris_i_sim_stream_create(struct iris_backend *backend,
-                                       struct iris_stream **stream_p);
-void iris_i_sim_stream_destroy(struct iris_stream *stream);
-iris_status_t iris_i_sim_synchronize(struct iris_stream *stream);
-int iris_i_sim_query(struct iris_stream *stream, uint64_t *target_p);
-iris_status_t iris_i_sim_copy(struct iris_stream *stream, void *dst,
-                              const void *src, size_t bytes);
-iris_status_t iris_i_sim_set(struct iris_stream *stream, void *dst, int value,
-                             size_t bytes);
-iris_status_t iris_i_sim_launch(struct iris_stream *stream,
-                                const struct iris_launch *launch);
-
-/* sim_fault.c: what workgroups ask of their stream. */
-extern const struct iris_cpu_job_ops iris_i_sim_job_ops;
-
-/* Notes workgroups of a grid that do not start because of the stop. */
-void iris_i_sim_note_unstarted(struct sim_stream *stream, uint32_t count,
-                               uint32_t grid);
-
-/* IRIS_OK, or the instance's fault: makes it one if work was stopped, after the
- * stream where that began has ended. */
-iris_status_t iris_i_sim_fault(struct sim_backend *sim);
-
-/* Slot of the table. */
-iris_status_t iris_i_sim_clear_fault(struct iris_backend *backend);
-
-/* sim_signal.c. Around the life of each stream: while there is one, a fault in
- * a kernel writes a line to stderr. */
-void iris_i_sim_signals_acquire(void);
-void iris_i_sim_signals_release(void);
-
-/* Takes the signals of faults out of a set of those to block: a fault whose
- * signal is blocked ends the process without the program's handler. */
-void iris_i_sim_signals_unblock(sigset_t *set);
-
-/* Memory for handlers to run in, which the calling thread has until it ends: a
- * kernel may have used up its stack. */
-#define SIM_SIGNAL_STACK_BYTES 65536
-void iris_i_sim_signals_stack(void *stack, size_t bytes);
-
-/* sim_launch.c. Open and close are for the thread that makes the stream and
- * for its worker; close joins the helpers. */
-void iris_i_sim_team_open(struct sim_team *team);
-void iris_i_sim_team_close(struct sim_team *team);
-
-/* sim_stream.c. Enqueues a run of the job, whose arguments are copied.
- * IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_sim_enqueue_job(struct sim_stream *stream,
-                                     const struct iris_cpu_job *job);
-
-/* Runs a job on the worker and its helpers; returns when every workgroup has
- * ended. IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY: nothing was run. */
-iris_status_t iris_i_sim_run(struct sim_stream *stream,
-                             struct iris_cpu_job *job);
 
 #endif /* IRIS_SRC_BACKEND_SIM_SIM_H */

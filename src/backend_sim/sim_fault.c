@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "backend_sim/sim.h"
+#include "backend_sim/sim_fault.h"
 
 #include "base/clock.h"
 
@@ -153,6 +153,12 @@ static void append_wait(const struct iris_backend_params *params,
     append(message, "%s%s", late[0] == '\0' ? "" : ": ", late);
 }
 
+/* Whether the stream has work that it has not done or skipped. */
+static bool is_busy(struct sim_stream *stream)
+{
+    return atomic_load(&stream->completed) != atomic_load(&stream->submitted);
+}
+
 /* Behind the stop's message what the kernel waited for, unless it was ended for
  * what it did. The caller holds the lock. */
 static void describe(const struct sim_backend *sim,
@@ -178,7 +184,7 @@ static void describe(const struct sim_backend *sim,
         append(message, "; %u of %u workgroups never started, see IRIS_SIM_CUS",
                stop->num_unstarted, stop->grid);
     }
-    if (origin == NULL || !iris_i_sim_busy(origin)) {
+    if (origin == NULL || !is_busy(origin)) {
         return;
     }
     pthread_mutex_lock(&origin->lock);
@@ -207,10 +213,10 @@ static struct sim_stream *busy_stream(const struct sim_backend *sim, bool all)
     struct sim_stream *origin = sim->stop.origin;
 
     if (!all) {
-        return origin != NULL && iris_i_sim_busy(origin) ? origin : NULL;
+        return origin != NULL && is_busy(origin) ? origin : NULL;
     }
     for (struct sim_stream *s = sim->streams; s != NULL; s = s->next) {
-        if (iris_i_sim_busy(s)) {
+        if (is_busy(s)) {
             return s;
         }
     }

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "backend_sim/sim.h"
+#include "backend_sim/sim_heap.h"
 
 #include "base/shm.h"
 

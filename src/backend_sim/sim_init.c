@@ -4,7 +4,12 @@
  */
 #include "config.h"
 
-#include "backend_sim/sim.h"
+#include "backend_sim/sim_fault.h"
+#include "backend_sim/sim_heap.h"
+#include "backend_sim/sim_launch.h"
+#include "backend_sim/sim_queue.h"
+#include "backend_sim/sim_stream.h"
+#include "backend_sim/sim_synchronize.h"
 
 #include "backend/registry.h"
 #include "backend/stubs.h"

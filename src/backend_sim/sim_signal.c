@@ -6,6 +6,8 @@
  */
 #include "config.h"
 
+#include "backend_sim/sim_signal.h"
+
 #include "backend_sim/sim.h"
 
 #include <signal.h>
