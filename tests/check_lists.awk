@@ -35,6 +35,7 @@ FNR == 1 { inside = 0 }
 
 inside {
     text = $0
+    sub(/[ ]+\\$/, "", text) # of a macro's line
     last = sub(/[ ]*\*\/.*$/, "", text)
     if (sub(/^[ \t]*\*/, "", text) || !last)
         check(text)

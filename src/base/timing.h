@@ -12,11 +12,11 @@
 #define IRIS_NS_PER_S INT64_C(1000000000)
 
 /* How a wait spends its time, in this order:
- *   pauses  turns that only pause the processor: no clock, no system call
- *   yields  turns that give the core away
- *   nap_us  the first sleep after that; 0: gives the core away for ever
- *   most_us each sleep is twice as long as the one before, up to this
- *   ask_us  time between the questions whether to go on
+ *   pauses   turns that only pause the processor: no clock, no system call
+ *   yields   turns that give the core away
+ *   nap_us   the first sleep after that; 0: gives the core away for ever
+ *   most_us  each sleep is twice as long as the one before, up to this
+ *   ask_us   time between the questions whether to go on
  *
  * X(name, pauses, yields, nap_us, most_us, ask_us) */
 /* clang-format off */
