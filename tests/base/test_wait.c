@@ -11,6 +11,7 @@
 
 #include <iris/context.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
