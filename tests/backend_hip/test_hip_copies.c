@@ -7,6 +7,9 @@
 
 #include "support/hip_job.h"
 
+#include "backend/calls.h"
+#include "context/context.h"
+
 #include <iris/device.h>
 
 #include <stdlib.h>
@@ -17,6 +20,7 @@
 
 #define BYTES 30000
 #define ROUNDS 40
+#define PIECE ((size_t)2 << 20) /* of mapped memory */
 
 /* ---- Done too early ---- */
 
@@ -140,12 +144,44 @@ static void what_is_given_up_writes_no_more_host_memory(void **state)
     harness_run(1, given_up_body, NULL);
 }
 
+/* ---- More than the stage has in any number of blocks ---- */
+
+/* At the backend: above, 2^48 bytes from any address run into a heap. 32 bits
+ * do not hold the number of blocks. The fake runtime is told to fail. */
+static int copy_too_much(iris_t *iris, void *arg)
+{
+    static const size_t sizes[] = {(size_t)1 << 24, (size_t)1 << 48,
+                                   ((size_t)1 << 48) + 1};
+    iris_stream_t *stream;
+    char host = 0;
+    void *own;
+
+    (void)arg;
+    CHECK_EQUAL(fakehip_map(0, PIECE, 1, &own), 0);
+    CHECK_OK(iris_i_stream_resolve(&iris->queue, NULL, &stream));
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        (void)fakehip_fail("hipMemcpyAsync:1:1");
+        CHECK_STATUS(iris_i_queue_copy(stream, own, &host, sizes[i]),
+                     IRIS_ERR_DEVICE);
+        CHECK_EQUAL(fakehip_fail(NULL), 1);
+    }
+    fakehip_unmap(own, PIECE);
+    return 0;
+}
+
+static void a_copy_of_any_size_is_the_runtime_s_to_refuse(void **state)
+{
+    (void)state;
+    harness_run(1, copy_too_much, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_is_done_when_the_host_has_done_its_part),
         cmocka_unit_test(a_put_goes_at_once_beside_gets_to_other_memory),
         cmocka_unit_test(what_is_given_up_writes_no_more_host_memory),
+        cmocka_unit_test(a_copy_of_any_size_is_the_runtime_s_to_refuse),
     };
 
     return cmocka_run_group_tests(tests, hip_setup, harness_teardown);

@@ -333,28 +333,6 @@ static void memory_out_of_a_gpu_s_reach_is_left_to_the_runtime(void **state)
     unsetenv("FAKEHIP_NO_PEER");
 }
 
-/* More than the stage has in any number of blocks. */
-static int copy_too_much(iris_t *iris, void *arg)
-{
-    void *own;
-    char host = 0;
-
-    (void)arg;
-    CHECK_EQUAL(fakehip_map(0, LARGE_PIECE, 1, &own), 0);
-    (void)fakehip_fail("hipMemcpyAsync:1:1");
-    CHECK_STATUS(iris_memcpy(iris, own, &host, (size_t)1 << 24, NULL),
-                 IRIS_ERR_DEVICE);
-    CHECK_EQUAL(fakehip_fail(NULL), 1);
-    fakehip_unmap(own, LARGE_PIECE);
-    return 0;
-}
-
-static void a_copy_of_any_size_is_the_runtime_s_to_refuse(void **state)
-{
-    (void)state;
-    harness_run(1, copy_too_much, NULL);
-}
-
 /* ---- Waits that go on ---- */
 
 /* For the first two a stream may wait without a kernel: no device deadline. */
@@ -488,7 +466,6 @@ int main(void)
         cmocka_unit_test(a_copy_reads_host_memory_when_its_turn_comes),
         cmocka_unit_test(copies_that_fail_give_their_stage_back),
         cmocka_unit_test(memory_out_of_a_gpu_s_reach_is_left_to_the_runtime),
-        cmocka_unit_test(a_copy_of_any_size_is_the_runtime_s_to_refuse),
         cmocka_unit_test(a_put_and_its_signal_arrive_in_order),
         cmocka_unit_test(arguments_that_make_no_sense_are_refused),
         cmocka_unit_test(a_stream_that_waits_for_ever_ends_at_a_deadline),
