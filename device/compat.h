@@ -33,6 +33,8 @@
  *                        inlined always (constants of its caller must reach the
  *                        builtins)
  *   IRIS_DEVICE_LARGE    one that the compiler may leave out of line
+ *   IRIS_DEVICE_APART    one of what is rare: out of line where a call costs
+ *                        the rest no registers (IRIS_D_CALLS is 1)
  *   IRIS_HOST_DEVICE     one that host code may call, too
  *   IRIS_D_WATCHED       1: waits read struct iris_dev_watch
  *   IRIS_D_NOTES         1: waits of a second note themselves there

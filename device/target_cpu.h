@@ -12,6 +12,8 @@
 #endif
 #define IRIS_HOST_DEVICE IRIS_DEVICE
 #define IRIS_DEVICE_LARGE static inline __attribute__((unused))
+#define IRIS_DEVICE_APART IRIS_DEVICE
+#define IRIS_D_CALLS 0
 /* A function that its callers keep apart from their own code. */
 #define IRIS_CPU_APART static __attribute__((noinline, unused))
 #define IRIS_CPU_COLD static __attribute__((cold, noinline, unused))

@@ -14,6 +14,8 @@
 #define IRIS_HOST_DEVICE __host__ __device__ static __forceinline__
 #define IRIS_DEVICE __device__ static __forceinline__
 #define IRIS_DEVICE_LARGE __device__ static inline
+#define IRIS_DEVICE_APART __device__ static inline __noinline__
+#define IRIS_D_CALLS 1
 
 /* One poll takes about a microsecond, a check about three, and the deadlines
  * they are for are milliseconds. */

@@ -21,6 +21,8 @@
 #define IRIS_DEVICE \
     __device__ static inline __attribute__((always_inline, unused))
 #define IRIS_DEVICE_LARGE __device__ static inline __attribute__((unused))
+#define IRIS_DEVICE_APART IRIS_DEVICE
+#define IRIS_D_CALLS 0
 
 /* One poll takes about a microsecond, a check about three, and the deadlines
  * they are for are milliseconds. */

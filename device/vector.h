@@ -10,6 +10,25 @@
 #include <iris/device/atomic.h>
 #include <iris/device/half.h>
 
+#if !IRIS_ON_CPU
+/* Adds to a word of global memory, and waits for no old value: nvcc makes an
+ * update that the lane waits for, as the word might be of the workgroup's own
+ * memory. */
+IRIS_DEVICE void iris_d_count_u64(iris_d_u64_t *p, uint64_t value,
+                                  iris_d_order_t how)
+{
+#if IRIS_ON_CUDA
+    (void)how; /* relaxed, of system scope */
+    __asm__ volatile("red.relaxed.sys.global.add.u64 [%0], %1;"
+                     :
+                     : "l"(__cvta_generic_to_global(p)), "l"(value)
+                     : "memory");
+#else
+    (void)iris_d_add_u64(p, value, how);
+#endif
+}
+#endif
+
 /* Two words of 8 bytes next to each other, aligned to 16, relaxed and of system
  * scope: each arrives whole, and where the target has one access for both, they
  * travel together. What each of them says must not depend on the other. */

@@ -17,7 +17,8 @@
  *   call           what this rank calls, in words of enum iris_ccl_call_word:
  *                  peers read it that have waited for a while
  *   epochs[w]      steps that workgroup w has done, and IRIS_CCL_BUSY; behind
- *                  these, how often it has cleared the packets
+ *                  these, how many calls have ended, and behind that how often
+ *                  each workgroup has cleared the packets
  *   hellos[p][w][i][k]  what member i's workgroup w said of itself in its last
  *                  step of parity p: words of a packet (below)
  *   tables[w][d][i]  where this rank maps member i's buffer, in (d = 0) or out,
@@ -96,8 +97,8 @@ enum iris_ccl_call_word {
     IRIS_CCL_CALL_BEGUN,
     IRIS_CCL_CALL_WHAT, /* struct iris_dev_call */
     IRIS_CCL_CALL_SIZES,
-    IRIS_CCL_CALL_COUNT = IRIS_CCL_CALL_SIZES + 3, /* calls that have ended */
-    IRIS_CCL_CALL_LEFT, /* not 0: lanes of a GPU have left it in a step */
+    /* Not 0: lanes of a GPU have left it in a step. */
+    IRIS_CCL_CALL_LEFT = IRIS_CCL_CALL_SIZES + 3,
     IRIS_CCL_CALL_WORDS,
 };
 
@@ -119,7 +120,7 @@ IRIS_HOST_DEVICE void iris_i_ccl_lay_out(struct iris_ccl_space *space)
     space->call =
         iris_i_ccl_line((int64_t)sizeof *space + 2 * n * (int64_t)sizeof n);
     space->epochs = space->call + iris_i_ccl_line(IRIS_CCL_CALL_WORDS * 8);
-    space->hellos = space->epochs + iris_i_ccl_line(2 * wgs * 8);
+    space->hellos = space->epochs + iris_i_ccl_line((2 * wgs + 1) * 8);
     space->tables =
         space->hellos + iris_i_ccl_line(2 * wgs * n * IRIS_CCL_HELLO_SPACE * 8);
     space->byes = space->tables +

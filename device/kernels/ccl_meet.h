@@ -72,7 +72,7 @@ IRIS_DEVICE void iris_d_ccl_hello(iris_wg_t wg, const iris_d_ccl_t *ccl,
 
         if (k == IRIS_CCL_CALL) {
             /* Who makes another call never says what is waited for. */
-            iris_d_ccl_wait(ccl, half, IRIS_CMP_EQ,
+            iris_d_ccl_wait(ccl, half, IRIS_D_KIND_u64, IRIS_CMP_EQ,
                             iris_d_ccl_half(ccl->call, flag));
         } else {
             iris_d_ccl_await(ccl, half);

@@ -117,53 +117,56 @@ IRIS_DEVICE iris_bool_t iris_d_ccl_poll(const iris_d_ccl_step_t *step,
            (uint32_t)(high >> 32) == step->flags.high;
 }
 
+/* Waits for a packet of this step, or at least for half of it. */
+IRIS_DEVICE void iris_d_ccl_await_packet(const iris_d_ccl_step_t *step,
+                                         const char *packet)
+{
+    iris_d_ccl_wait_on(
+        &step->ccl, packet + 4,
+        iris_d_ccl_condition(IRIS_D_KIND_u32, IRIS_CMP_EQ, step->flags.low));
+}
+
 /* Waits for the packets of unit u in `count` slots from `slot` on, at most
  * IRIS_CCL_POLLED; all are polled before the first is waited for. Packet
- * `skip`, which is this rank's own, is left out. */
-IRIS_DEVICE void iris_d_ccl_receive(const iris_d_ccl_step_t *step,
-                                    const char *slot, size_t u, uint32_t count,
-                                    uint32_t skip, uint64_t *data)
+ * `skip`, which is this rank's own, is left out. Returns NULL, or which packet
+ * is to be waited for out of line: then the unit is begun anew, so that nothing
+ * of it has to be kept meanwhile. */
+IRIS_DEVICE const char *iris_d_ccl_receive(const iris_d_ccl_step_t *step,
+                                           const char *slot, size_t u,
+                                           uint32_t count, uint32_t skip,
+                                           uint64_t *data)
 {
     const char *missing, *packet = slot + u * IRIS_CCL_PACKET_BYTES;
-    iris_bool_t waits = 0, lacks;
-    iris_d_ccl_waiting_t waiting;
 
-    for (;;) {
-        lacks = 0;
-        missing = packet;
+    for (uint32_t polls = 0;; polls++) {
+        missing = NULL;
         IRIS_D_UNROLL
         for (uint32_t k = 0; k < IRIS_CCL_POLLED; k++) {
             if (k < count && k != skip &&
                 !iris_d_ccl_poll(step, packet + k * step->slot_bytes,
                                  &data[k])) {
                 missing = packet + k * step->slot_bytes;
-                lacks = 1;
             }
         }
-        if (!lacks) {
-            break;
+        if (missing == NULL ||
+            (IRIS_D_CALLS && polls == IRIS_CCL_POLLS_AT_ONCE)) {
+            return missing;
         }
-        if (!waits) {
-            waiting = iris_d_ccl_wait_begin(
-                &step->ccl, missing + 4,
-                iris_d_ccl_condition(IRIS_D_KIND_u32, IRIS_CMP_EQ,
-                                     step->flags.low));
-            waits = 1;
+        if (IRIS_D_CALLS) {
+            iris_d_pause();
+        } else {
+            iris_d_ccl_await_packet(step, missing);
         }
-        waiting.wait.ptr = missing + 4;
-        iris_d_ccl_wait_poll(&step->ccl, &waiting);
-    }
-    if (waits) {
-        iris_d_wait_end(step->ccl.dev);
     }
 }
 
 /* ---- Reductions ---------------------------------------------------------- */
 
-/* Combines unit u of all members, `own` being this rank's. */
-IRIS_DEVICE uint64_t iris_d_ccl_sum(const iris_d_ccl_step_t *step,
-                                    const struct iris_ccl_packet_args *args,
-                                    size_t u, uint64_t own)
+/* Combines unit u of all members, *unit_p being this rank's; the sum takes its
+ * place. Returns what iris_d_ccl_receive() does. */
+IRIS_DEVICE const char *iris_d_ccl_sum(const iris_d_ccl_step_t *step,
+                                       const struct iris_ccl_packet_args *args,
+                                       size_t u, uint64_t *unit_p)
 {
     enum iris_d_kind kind = (enum iris_d_kind)args->kind;
     iris_reduce_op_t op = (iris_reduce_op_t)args->op;
@@ -173,11 +176,15 @@ IRIS_DEVICE uint64_t iris_d_ccl_sum(const iris_d_ccl_step_t *step,
 
     for (uint32_t first = 0; first < count; first += IRIS_CCL_POLLED) {
         uint64_t data[IRIS_CCL_POLLED] = {0};
+        const char *missing =
+            iris_d_ccl_receive(step, step->slots + first * step->slot_bytes, u,
+                               count - first, index - first, data);
 
-        iris_d_ccl_receive(step, step->slots + first * step->slot_bytes, u,
-                           count - first, index - first, data);
+        if (IRIS_UNLIKELY(missing != NULL)) {
+            return missing;
+        }
         for (uint32_t k = 0; k < IRIS_CCL_POLLED && first + k < count; k++) {
-            uint64_t unit = first + k == index ? own : data[0];
+            uint64_t unit = first + k == index ? *unit_p : data[0];
 
             block.words[0] = (uint32_t)unit;
             block.words[1] = (uint32_t)(unit >> 32);
@@ -193,7 +200,8 @@ IRIS_DEVICE uint64_t iris_d_ccl_sum(const iris_d_ccl_step_t *step,
         }
     }
     iris_d_fold_finish(kind, &block, &sums, IRIS_CCL_UNIT_BYTES);
-    return (uint64_t)block.words[1] << 32 | block.words[0];
+    *unit_p = (uint64_t)block.words[1] << 32 | block.words[0];
+    return NULL;
 }
 
 /* What this rank sends to member i: all, a share, or a part. */
@@ -220,9 +228,17 @@ iris_d_ccl_exchange_unit(const iris_d_ccl_step_t *step,
 {
     iris_bool_t shares = args->exchange == IRIS_CCL_REDUCE_TWO;
     uint32_t count = shares ? step->ccl.count : 1;
-    uint64_t sum = iris_d_ccl_sum(
-        step, args, u, iris_d_ccl_take(step->in + mine.begin, mine.bytes, u));
+    const char *missing;
+    uint64_t sum;
 
+    for (;;) {
+        sum = iris_d_ccl_take(step->in + mine.begin, mine.bytes, u);
+        missing = iris_d_ccl_sum(step, args, u, &sum);
+        if (missing == NULL) {
+            break;
+        }
+        iris_d_ccl_await_packet(step, missing);
+    }
     iris_d_ccl_give(step->out + (shares ? mine.begin : 0), mine.bytes, u, sum);
     for (uint32_t i = 1; i < count; i++) {
         uint32_t peer = iris_d_ccl_after(&step->ccl, i);
@@ -265,8 +281,8 @@ IRIS_DEVICE void iris_d_ccl_exchange(iris_wg_t wg,
 /* ---- What only moves ----------------------------------------------------- */
 
 /* What member i sent: its part, or with `shares` its share of one. */
-IRIS_DEVICE iris_d_ccl_share_t iris_d_ccl_of(const iris_d_ccl_step_t *step,
-                                             iris_bool_t shares, uint32_t i)
+IRIS_DEVICE iris_d_ccl_share_t iris_d_ccl_part(const iris_d_ccl_step_t *step,
+                                               iris_bool_t shares, uint32_t i)
 {
     iris_d_ccl_share_t part = {i * step->part, step->bytes};
 
@@ -274,42 +290,51 @@ IRIS_DEVICE iris_d_ccl_share_t iris_d_ccl_of(const iris_d_ccl_step_t *step,
 }
 
 /* Puts unit u of the other members where it belongs. Of shares the last ones
- * may have no such unit. */
-IRIS_DEVICE void iris_d_ccl_collect_unit(const iris_d_ccl_step_t *step,
-                                         size_t u, iris_bool_t shares)
+ * may have no such unit. Returns what iris_d_ccl_receive() does. */
+IRIS_DEVICE const char *iris_d_ccl_collect_unit(const iris_d_ccl_step_t *step,
+                                                size_t u, iris_bool_t shares)
 {
     uint32_t count = step->ccl.count;
 
     while (u >=
-           iris_d_ccl_units(iris_d_ccl_of(step, shares, count - 1).bytes)) {
+           iris_d_ccl_units(iris_d_ccl_part(step, shares, count - 1).bytes)) {
         count--;
     }
     for (uint32_t first = 0; first < count; first += IRIS_CCL_POLLED) {
         const char *slot = step->slots + first * step->slot_bytes +
                            (shares ? step->slot_bytes / 2 : 0);
         uint64_t data[IRIS_CCL_POLLED] = {0};
+        const char *missing = iris_d_ccl_receive(step, slot, u, count - first,
+                                                 step->ccl.index - first, data);
 
-        iris_d_ccl_receive(step, slot, u, count - first,
-                           step->ccl.index - first, data);
+        if (IRIS_UNLIKELY(missing != NULL)) {
+            return missing;
+        }
         IRIS_D_UNROLL
         for (uint32_t k = 0; k < IRIS_CCL_POLLED; k++) {
-            iris_d_ccl_share_t part = iris_d_ccl_of(step, shares, first + k);
+            iris_d_ccl_share_t part = iris_d_ccl_part(step, shares, first + k);
 
             if (first + k < count && first + k != step->ccl.index) {
                 iris_d_ccl_give(step->out + part.begin, part.bytes, u, data[k]);
             }
         }
     }
+    return NULL;
 }
 
 IRIS_DEVICE void iris_d_ccl_collect(iris_wg_t wg, const iris_d_ccl_step_t *step,
                                     iris_bool_t shares)
 {
-    size_t most = iris_d_ccl_units(iris_d_ccl_of(step, shares, 0).bytes);
+    size_t most = iris_d_ccl_units(iris_d_ccl_part(step, shares, 0).bytes);
+    const char *missing;
 
     IRIS_LANES (wg, u, step->units) {
-        if (u < most) {
-            iris_d_ccl_collect_unit(step, u, shares);
+        while (u < most) {
+            missing = iris_d_ccl_collect_unit(step, u, shares);
+            if (missing == NULL) {
+                break;
+            }
+            iris_d_ccl_await_packet(step, missing);
         }
     }
 }
@@ -339,13 +364,28 @@ IRIS_DEVICE void iris_d_ccl_deal(iris_wg_t wg, const iris_d_ccl_step_t *step,
     }
 }
 
+/* Waits for unit u of the root's, and puts it where it belongs. */
+IRIS_DEVICE void iris_d_ccl_spread_unit(const iris_d_ccl_step_t *step,
+                                        uint32_t root, size_t u)
+{
+    const char *slot = step->slots + root * step->slot_bytes, *missing;
+    uint64_t data;
+
+    for (;;) {
+        missing = iris_d_ccl_receive(step, slot, u, 1, IRIS_CCL_POLLED, &data);
+        if (missing == NULL) {
+            break;
+        }
+        iris_d_ccl_await_packet(step, missing);
+    }
+    iris_d_ccl_give(step->out, step->bytes, u, data);
+}
+
 /* The members have to meet, since who only receives would hear from the root
  * alone, who only sends from nobody. */
 IRIS_DEVICE void iris_d_ccl_spread(iris_wg_t wg, const iris_d_ccl_step_t *step,
                                    uint32_t root)
 {
-    uint64_t data;
-
     if (step->ccl.index == root) {
         iris_d_ccl_deal(wg, step, 0);
     }
@@ -355,9 +395,7 @@ IRIS_DEVICE void iris_d_ccl_spread(iris_wg_t wg, const iris_d_ccl_step_t *step,
     }
     IRIS_LANES (wg, u, step->units) {
         if (u < iris_d_ccl_units(step->bytes)) {
-            iris_d_ccl_receive(step, step->slots + root * step->slot_bytes, u,
-                               1, IRIS_CCL_POLLED, &data);
-            iris_d_ccl_give(step->out, step->bytes, u, data);
+            iris_d_ccl_spread_unit(step, root, u);
         }
     }
 }

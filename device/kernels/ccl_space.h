@@ -8,6 +8,7 @@
 
 #include <iris/device/barrier.h>
 #include <iris/device/kernels/ccl_args.h>
+#include <iris/device/vector.h>
 
 /* One workgroup's kernel. */
 typedef struct iris_d_ccl {
@@ -17,13 +18,31 @@ typedef struct iris_d_ccl {
     uint32_t index;
     uint32_t call;
     const struct iris_ccl_start *start;
-    uint64_t begun; /* as the first word of `call` has it */
-    uint64_t epoch; /* of the step under way */
+    uint64_t epoch;  /* of the step under way */
+    uint32_t before; /* the low half of that before the kernel's first step */
 } iris_d_ccl_t;
 
 IRIS_DEVICE int64_t iris_d_ccl_word(const int64_t *word)
 {
     return iris_d_load_constant(word);
+}
+
+/* A kernel that is to begin behind step `before`, of which that is the low
+ * half. */
+IRIS_DEVICE iris_d_ccl_t iris_d_ccl_of(const struct iris_ccl_start *start,
+                                       uint32_t before)
+{
+    iris_d_ccl_t ccl;
+
+    ccl.dev = iris_dev_init(start->context);
+    ccl.space = (struct iris_ccl_space *)iris_d_global((uintptr_t)start->space);
+    ccl.count = (uint32_t)iris_d_ccl_word(&ccl.space->count);
+    ccl.index = (uint32_t)iris_d_ccl_word(&ccl.space->index);
+    ccl.call = start->call;
+    ccl.start = start;
+    ccl.epoch = before;
+    ccl.before = before;
+    return ccl;
 }
 
 /* This rank's own memory at an offset that `where` holds. */
@@ -105,6 +124,18 @@ IRIS_DEVICE uint64_t iris_d_ccl_told(const iris_d_ccl_t *ccl, uint32_t i,
         iris_d_ccl_relaxed());
 }
 
+/* The first word of `call` for this kernel's. */
+IRIS_DEVICE uint64_t iris_d_ccl_begun(const iris_d_ccl_t *ccl)
+{
+    return (uint64_t)(ccl->before + 1) << 32 | ccl->call;
+}
+
+/* Where workgroup w counts its steps. */
+IRIS_DEVICE iris_d_u64_t *iris_d_ccl_epoch(const iris_d_ccl_t *ccl, uint32_t w)
+{
+    return (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->epochs) + w;
+}
+
 /* Not 0 where lanes of a GPU have left this workspace in the middle of a step.
  */
 IRIS_DEVICE iris_d_u64_t *iris_d_ccl_left(const iris_d_ccl_t *ccl)
@@ -123,6 +154,13 @@ IRIS_DEVICE void iris_d_ccl_call_of(const iris_d_ccl_t *ccl, uint32_t i,
     }
 }
 
+/* Where a workspace counts its calls, for messages: behind the steps. */
+IRIS_DEVICE iris_d_u64_t *iris_d_ccl_count(const iris_d_ccl_t *ccl)
+{
+    return iris_d_ccl_epoch(ccl,
+                            (uint32_t)iris_d_ccl_word(&ccl->space->max_wgs));
+}
+
 /* What is reported: that member i makes another call; of this rank itself, that
  * its workspace is in use or was left in the middle of a step. */
 IRIS_DEVICE void iris_d_ccl_describe(const iris_d_ccl_t *ccl, uint32_t i,
@@ -132,7 +170,8 @@ IRIS_DEVICE void iris_d_ccl_describe(const iris_d_ccl_t *ccl, uint32_t i,
 
     to->rank = (int32_t)ccl->dev.rank;
     to->other = i == ccl->index ? -1 : (int32_t)iris_d_ccl_word(&ranks[i]);
-    to->count = iris_d_ccl_told(ccl, ccl->index, IRIS_CCL_CALL_COUNT) + 1;
+    to->count =
+        iris_d_load_u64(iris_d_ccl_count(ccl), iris_d_ccl_relaxed()) + 1;
     iris_d_ccl_call_of(ccl, ccl->index, &to->own);
     iris_d_ccl_call_of(ccl, i, &to->theirs);
 }
@@ -145,17 +184,33 @@ void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
 #endif
 
 #if IRIS_D_WATCHED
-/* The first lane of the device that comes here reports, all end. The workspace
- * is of no use any more: a later kernel would take the same step again. Lanes
- * that come to the next barrier without this one see that it was left, since
- * what is released here comes behind it. */
+/* Says that the workspace is of no use any more: a later kernel would take the
+ * same step again. Workgroups that end later than this only add to the words.
+ */
+IRIS_DEVICE void iris_d_ccl_leave(const iris_d_ccl_t *ccl)
+{
+    uint32_t max_wgs = (uint32_t)iris_d_ccl_word(&ccl->space->max_wgs);
+
+    if (iris_d_load_u64(iris_d_ccl_left(ccl), iris_d_ccl_relaxed()) != 0) {
+        return;
+    }
+    for (uint32_t w = 0; w < max_wgs; w++) {
+        iris_d_store_u64(iris_d_ccl_epoch(ccl, w), IRIS_CCL_BUSY,
+                         iris_d_ccl_relaxed());
+    }
+    iris_d_store_u64(iris_d_ccl_left(ccl), 1, iris_d_ccl_relaxed());
+}
+
+/* The first lane of the device that comes here reports, all end. Lanes that
+ * come to the next barrier without this one see that it has left, since what is
+ * released here comes behind that. */
 IRIS_DEVICE void iris_d_ccl_report(const iris_d_ccl_t *ccl, uint32_t i,
                                    struct iris_dev_watch *watch)
 {
     iris_d_order_t release = iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
     iris_bool_t first = iris_d_report_claim(ccl->dev);
 
-    iris_d_store_u64(iris_d_ccl_left(ccl), 1, iris_d_ccl_relaxed());
+    iris_d_ccl_leave(ccl);
     if (first) {
         watch->bytes = 0;
         iris_d_ccl_describe(ccl, i, &watch->mismatch);
@@ -200,7 +255,7 @@ IRIS_DEVICE void iris_d_ccl_tell(const iris_d_ccl_t *ccl)
         iris_d_store_u64(&words[IRIS_CCL_CALL_SIZES + k], what->sizes[k],
                          iris_d_ccl_relaxed());
     }
-    iris_d_store_u64(&words[IRIS_CCL_CALL_BEGUN], ccl->begun,
+    iris_d_store_u64(&words[IRIS_CCL_CALL_BEGUN], iris_d_ccl_begun(ccl),
                      iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
 }
 
@@ -209,23 +264,18 @@ IRIS_DEVICE void iris_d_ccl_tell(const iris_d_ccl_t *ccl)
  * come. */
 IRIS_DEVICE void iris_d_ccl_look(const iris_d_ccl_t *ccl)
 {
+    uint64_t own = iris_d_ccl_begun(ccl);
+
     for (uint32_t i = 0; i < ccl->count; i++) {
         uint64_t begun = iris_d_ccl_told(ccl, i, IRIS_CCL_CALL_BEGUN);
 
-        if (begun >> 32 == ccl->begun >> 32 && begun != ccl->begun &&
-            begun != 0) {
+        if (begun >> 32 == own >> 32 && begun != own && begun != 0) {
             iris_d_ccl_differ(ccl, i);
         }
     }
 }
 
 /* ---- Waits --------------------------------------------------------------- */
-
-/* A wait for members that may make another call. */
-typedef struct iris_d_ccl_waiting {
-    iris_d_waiting_t wait;
-    uint32_t polls;
-} iris_d_ccl_waiting_t;
 
 /* When a wait says what this rank calls, and looks at the peers: not while they
  * may come any moment, since both take time and looking takes their word's line
@@ -235,74 +285,81 @@ typedef struct iris_d_ccl_waiting {
 #define IRIS_CCL_POLLS_BEFORE_LOOK 128u
 #define IRIS_CCL_POLLS_PER_LOOK 16u
 
-IRIS_DEVICE iris_d_ccl_waiting_t iris_d_ccl_wait_begin(
-    const iris_d_ccl_t *ccl, const void *ptr, iris_d_condition_t condition)
-{
-    iris_d_ccl_waiting_t waiting = {iris_d_wait_begin(ccl->dev, ptr, condition),
-                                    0};
-
-    return waiting;
-}
-
-IRIS_DEVICE void iris_d_ccl_wait_poll(const iris_d_ccl_t *ccl,
-                                      iris_d_ccl_waiting_t *waiting)
-{
-    iris_d_wait_poll(ccl->dev, &waiting->wait);
-    waiting->polls++;
-    if (IRIS_UNLIKELY(waiting->polls >= IRIS_CCL_POLLS_BEFORE_LOOK &&
-                      waiting->polls % IRIS_CCL_POLLS_PER_LOOK == 0)) {
-        if (waiting->polls == IRIS_CCL_POLLS_BEFORE_LOOK) {
-            iris_d_ccl_tell(ccl);
-        }
-        iris_d_ccl_look(ccl);
-    }
-}
+/* How often a wait polls before it does anything else, where that is out of
+ * line. */
+#define IRIS_CCL_POLLS_AT_ONCE (IRIS_D_CALLS ? 112u : 0u)
 
 /* Waits for a word of this rank's that all members write who make this call.
  * Acquires. */
-IRIS_DEVICE void iris_d_ccl_wait(const iris_d_ccl_t *ccl, const void *word,
-                                 iris_cmp_t cmp, uint64_t value)
+IRIS_DEVICE void iris_d_ccl_wait_long(const iris_d_ccl_t *ccl, const void *word,
+                                      iris_d_condition_t condition)
 {
-    iris_d_condition_t condition =
-        iris_d_ccl_condition(IRIS_D_KIND_u64, cmp, value);
-    iris_d_ccl_waiting_t waiting;
+    iris_d_waiting_t wait = iris_d_wait_begin(ccl->dev, word, condition);
+    uint32_t polls = IRIS_CCL_POLLS_AT_ONCE;
     uint64_t seen;
 
-    if (iris_d_reached(word, condition, &seen)) {
-        return;
-    }
-    waiting = iris_d_ccl_wait_begin(ccl, word, condition);
     do {
-        iris_d_ccl_wait_poll(ccl, &waiting);
+        iris_d_wait_poll(ccl->dev, &wait);
+        polls++;
+        if (IRIS_UNLIKELY(polls >= IRIS_CCL_POLLS_BEFORE_LOOK &&
+                          polls % IRIS_CCL_POLLS_PER_LOOK == 0)) {
+            if (polls == IRIS_CCL_POLLS_BEFORE_LOOK) {
+                iris_d_ccl_tell(ccl);
+            }
+            iris_d_ccl_look(ccl);
+        }
     } while (!iris_d_reached(word, condition, &seen));
     iris_d_wait_end(ccl->dev);
+}
+
+#if IRIS_D_CALLS
+/* Out of line, what is rare takes neither registers nor room from what is not.
+ * The arguments need not be in memory. */
+IRIS_DEVICE_APART void iris_d_ccl_wait_apart(struct iris_ccl_start start,
+                                             uint32_t before, const void *word,
+                                             iris_d_condition_t condition)
+{
+    iris_d_ccl_t ccl = iris_d_ccl_of(&start, before);
+
+    iris_d_ccl_wait_long(&ccl, word, condition);
+}
+#endif
+
+IRIS_DEVICE void iris_d_ccl_wait_on(const iris_d_ccl_t *ccl, const void *word,
+                                    iris_d_condition_t condition)
+{
+#if IRIS_D_CALLS
+    iris_d_ccl_wait_apart(*ccl->start, ccl->before, word, condition);
+#else
+    iris_d_ccl_wait_long(ccl, word, condition);
+#endif
+}
+
+/* The same for one that may have come. */
+IRIS_DEVICE void iris_d_ccl_wait(const iris_d_ccl_t *ccl, const void *word,
+                                 enum iris_d_kind kind, iris_cmp_t cmp,
+                                 uint64_t value)
+{
+    iris_d_condition_t condition = iris_d_ccl_condition(kind, cmp, value);
+    uint64_t seen;
+
+    for (uint32_t polls = 0; !iris_d_reached(word, condition, &seen); polls++) {
+        if (polls == IRIS_CCL_POLLS_AT_ONCE) {
+            iris_d_ccl_wait_on(ccl, word, condition);
+            return;
+        }
+        iris_d_pause();
+    }
 }
 
 /* Waits for a word of a hello of this step. Acquires. */
 IRIS_DEVICE void iris_d_ccl_await(const iris_d_ccl_t *ccl, const void *half)
 {
-    uint32_t flag = iris_d_ccl_flag(ccl);
-    iris_d_ccl_waiting_t waiting;
-
-    if ((uint32_t)(iris_d_peek(half, IRIS_D_KIND_u64) >> 32) != flag) {
-        waiting = iris_d_ccl_wait_begin(
-            ccl, (const char *)half + 4,
-            iris_d_ccl_condition(IRIS_D_KIND_u32, IRIS_CMP_EQ, flag));
-        do {
-            iris_d_ccl_wait_poll(ccl, &waiting);
-        } while ((uint32_t)(iris_d_peek(half, IRIS_D_KIND_u64) >> 32) != flag);
-        iris_d_wait_end(ccl->dev);
-    }
-    iris_d_polled();
+    iris_d_ccl_wait(ccl, (const char *)half + 4, IRIS_D_KIND_u32, IRIS_CMP_EQ,
+                    iris_d_ccl_flag(ccl));
 }
 
 /* ---- Begin and end ------------------------------------------------------- */
-
-/* Where workgroup w counts its steps. */
-IRIS_DEVICE iris_d_u64_t *iris_d_ccl_epoch(const iris_d_ccl_t *ccl, uint32_t w)
-{
-    return (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->epochs) + w;
-}
 
 /* Clears this rank's packets: the flags begin anew, and one of last time's must
  * not be taken for one of this time's. All workgroups of all members are waited
@@ -315,7 +372,7 @@ IRIS_DEVICE iris_d_u64_t *iris_d_ccl_epoch(const iris_d_ccl_t *ccl, uint32_t w)
 IRIS_DEVICE void iris_d_ccl_clear(iris_wg_t wg, const iris_d_ccl_t *ccl)
 {
     uint32_t max_wgs = (uint32_t)iris_d_ccl_word(&ccl->space->max_wgs);
-    iris_d_u64_t *times = iris_d_ccl_epoch(ccl, max_wgs);
+    iris_d_u64_t *times = iris_d_ccl_epoch(ccl, max_wgs + 1);
     uint64_t time = iris_d_load_u64(&times[wg.id], iris_d_ccl_relaxed()) + 1;
     iris_d_u64_t *hellos =
         (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->hellos);
@@ -347,7 +404,7 @@ IRIS_DEVICE void iris_d_ccl_clear(iris_wg_t wg, const iris_d_ccl_t *ccl)
     IRIS_WG_LANES (wg, i, ccl->count) {
         iris_d_ccl_wait(
             ccl, (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->cleared) + i,
-            IRIS_CMP_GE, time * max_wgs);
+            IRIS_D_KIND_u64, IRIS_CMP_GE, time * max_wgs);
     }
     iris_wg_barrier(wg);
 }
@@ -366,18 +423,23 @@ IRIS_DEVICE void iris_d_ccl_go_on(const iris_d_ccl_t *ccl)
     (void)ccl;
 }
 
-/* Counts the calls, for messages. The first workgroup's. */
-IRIS_DEVICE void iris_d_ccl_count_call(const iris_d_ccl_t *ccl)
+/* What a kernel rarely begins with: the workspace is of no use, or the flags
+ * begin anew. Returns the step behind which it begins. */
+IRIS_DEVICE_APART uint64_t iris_d_ccl_begin_anew(iris_wg_t wg,
+                                                 struct iris_ccl_start start,
+                                                 uint64_t epoch)
 {
-    iris_d_u64_t *count =
-        (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->call) +
-        IRIS_CCL_CALL_COUNT;
+    iris_d_ccl_t ccl = iris_d_ccl_of(&start, (uint32_t)epoch);
+    uint64_t next = ((epoch >> IRIS_CCL_EPOCH_BITS) + 1) << IRIS_CCL_EPOCH_BITS;
 
-#if IRIS_ON_CPU /* nobody else writes it, and an atomic takes its time */
-    iris_d_store_u64(count, *count + 1, iris_d_ccl_relaxed());
-#else /* what is not waited for */
-    (void)iris_d_add_u64(count, 1, iris_d_ccl_relaxed());
-#endif
+    if ((epoch & IRIS_CCL_BUSY) != 0) {
+        iris_d_ccl_differ(&ccl, ccl.index);
+    }
+    if (next - epoch > start.steps) {
+        return epoch;
+    }
+    iris_d_ccl_clear(wg, &ccl);
+    return next;
 }
 
 /* What a kernel begins with. Flags of step 0 are those of no step: cleared
@@ -387,48 +449,43 @@ IRIS_DEVICE void iris_d_ccl_count_call(const iris_d_ccl_t *ccl)
 IRIS_DEVICE iris_d_ccl_t iris_d_ccl_begin(iris_wg_t wg,
                                           const struct iris_ccl_start *start)
 {
-    iris_d_ccl_t ccl;
-    uint64_t next;
+    iris_d_ccl_t ccl = iris_d_ccl_of(start, 0);
+    const uint32_t last = (1u << IRIS_CCL_EPOCH_BITS) - 1;
 
-    ccl.dev = iris_dev_init(start->context);
-    ccl.space = (struct iris_ccl_space *)iris_d_global((uintptr_t)start->space);
-    ccl.count = (uint32_t)iris_d_ccl_word(&ccl.space->count);
-    ccl.index = (uint32_t)iris_d_ccl_word(&ccl.space->index);
-    ccl.call = start->call;
-    ccl.start = start;
 #if IRIS_ON_CPU
     ccl.epoch = iris_d_or_u64(iris_d_ccl_epoch(&ccl, wg.id), IRIS_CCL_BUSY,
                               iris_d_order(IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM));
 #else
     ccl.epoch = *iris_d_ccl_epoch(&ccl, wg.id);
-    ccl.epoch |= *iris_d_ccl_left(&ccl) != 0 ? IRIS_CCL_BUSY : 0;
 #endif
-    if (IRIS_UNLIKELY((ccl.epoch & IRIS_CCL_BUSY) != 0)) {
-        iris_d_ccl_differ(&ccl, ccl.index);
-    }
-    ccl.begun = (ccl.epoch + 1) << 32 | ccl.call;
-    next = ((ccl.epoch >> IRIS_CCL_EPOCH_BITS) + 1) << IRIS_CCL_EPOCH_BITS;
-    if (IRIS_UNLIKELY(next - ccl.epoch <= start->steps)) {
-        ccl.epoch = next;
-        iris_d_ccl_clear(wg, &ccl);
+    ccl.before = (uint32_t)ccl.epoch;
+    if (IRIS_UNLIKELY((ccl.epoch & IRIS_CCL_BUSY) != 0 ||
+                      last - (ccl.before & last) < start->steps)) {
+        ccl.epoch = iris_d_ccl_begin_anew(wg, *start, ccl.epoch);
     }
     return ccl;
 }
 
 /* What a kernel ends with: the steps it took are counted, those of workgroups
- * that this grid lacks as well, so that the next one may have them. */
+ * that this grid lacks as well, so that the next one may have them, and the
+ * calls behind them. On a GPU the steps are added: it may be that another lane
+ * has left (iris_d_ccl_leave()), and nobody waits for a sum. */
 IRIS_DEVICE void iris_d_ccl_end(iris_wg_t wg, const iris_d_ccl_t *ccl)
 {
     uint32_t max_wgs = (uint32_t)iris_d_ccl_word(&ccl->space->max_wgs);
+    iris_d_order_t order = iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM);
 
     iris_wg_barrier(wg); /* every lane has read the epoch */
-    IRIS_WG_LANES (wg, i, (max_wgs - wg.id + wg.num_wgs - 1) / wg.num_wgs) {
-        iris_d_store_u64(
-            iris_d_ccl_epoch(ccl, wg.id + (uint32_t)i * wg.num_wgs), ccl->epoch,
-            iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
-    }
-    if (wg.id == 0 && iris_wg_leader(wg)) {
-        iris_d_ccl_count_call(ccl);
+    IRIS_WG_LANES (wg, i, (max_wgs - wg.id + wg.num_wgs) / wg.num_wgs) {
+        uint32_t w = wg.id + (uint32_t)i * wg.num_wgs;
+        iris_d_u64_t *word = iris_d_ccl_epoch(ccl, w);
+
+#if IRIS_ON_CPU /* nobody else writes it, and an atomic takes its time */
+        iris_d_store_u64(word, w < max_wgs ? ccl->epoch : *word + 1, order);
+#else
+        iris_d_count_u64(
+            word, w < max_wgs ? (uint32_t)ccl->epoch - ccl->before : 1, order);
+#endif
     }
 }
 
