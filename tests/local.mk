@@ -24,13 +24,12 @@ if FAKE_HIP
 include %D%/backend_hip/local.mk
 endif
 cmocka_tests = $(unit_tests) $(matrix_tests) $(rank_tests) $(hip_tests)
-shell_tests = %D%/amd_code.sh %D%/amd_emu.sh %D%/amd_host.sh \
-	%D%/amd_mutants.sh %D%/amd_node.sh %D%/bench.sh %D%/bench_ccl.sh %D%/check_structure.sh \
-	%D%/check_structure_faults.sh %D%/check_symbols.sh %D%/configure.sh \
-	%D%/device_compile.sh %D%/dlpack.sh %D%/docs.sh %D%/examples.sh \
-	%D%/fuzz/structs.sh \
-	%D%/gpu_sources.sh %D%/hip.sh %D%/info.sh %D%/install.sh \
-	%D%/iriscc.sh %D%/launchers.sh %D%/man.sh %D%/probe.sh %D%/python.sh \
+shell_tests = %D%/amd_code.sh %D%/amd_emu.sh %D%/amd_host.sh %D%/amd_mutants.sh \
+	%D%/amd_node.sh %D%/bench.sh %D%/bench_ccl.sh %D%/check_modules.sh \
+	%D%/check_modules_faults.sh %D%/check_structure.sh %D%/check_structure_faults.sh \
+	%D%/check_symbols.sh %D%/configure.sh %D%/device_compile.sh %D%/dlpack.sh %D%/docs.sh \
+	%D%/examples.sh %D%/fuzz/structs.sh %D%/gpu_sources.sh %D%/hip.sh %D%/info.sh \
+	%D%/install.sh %D%/iriscc.sh %D%/launchers.sh %D%/man.sh %D%/probe.sh %D%/python.sh \
 	%D%/readme.sh %D%/report.sh %D%/rounding.sh %D%/trace.sh %D%/upstream.sh
 
 # No test may hang the suite; a wrapper (valgrind) goes around the programs.

@@ -1,0 +1,126 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Files are modules, by the symbols of their objects: no circle of calls between
+# files, a header of its own for each file that others call, names that are
+# unique in the tree. Prints file:line: what. check_modules_faults.sh tests this.
+# Lists of folders are meant to split into words.
+# shellcheck disable=SC2086
+set -u
+export LC_ALL=C
+srcdir=${srcdir:-.}
+folders="src/backend_sim src/backend_hip"
+# Folders that not every build has.
+optional=" src/backend_hip "
+# Pairs of files that may call each other, three at most: FILE FILE reason.
+pairs=""
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+# folder/file.c symbol D (defines it) or U (uses it), for the objects of a
+# folder: libtool leaves the shared ones in .libs, with the library's name ahead.
+symbols() { # FOLDER
+    local object file
+    for object in "$1"/.libs/*.o; do
+        [ -e "$object" ] || continue
+        file=${object##*/}
+        file=${file##*_la-}
+        [ -e "$srcdir/$1/${file%.o}.c" ] || continue # of an earlier build
+        ${NM:-nm} -P -g "$object" | sed 's/[[:space:]]\+/ /g' |
+            awk -v file="$1/${file%.o}.c" '
+                $2 ~ /^[TDBRVWC]$/ { print file, $1, "D" }
+                $2 == "U" { print file, $1, "U" }'
+    done
+}
+
+# file file symbol: the first uses what the second defines.
+uses() {
+    awk '
+        NR == FNR { if ($3 == "D") owner[$2] = $1; next }
+        $3 == "U" && ($2 in owner) && owner[$2] != $1 { print $1, owner[$2], $2 }
+    ' "$tmp/symbols" "$tmp/symbols" | sort
+}
+
+# Depth first: a call of a file that is open closes a circle.
+circles() {
+    awk '
+        function visit(file,    i, next_file, j, path) {
+            state[file] = "open"
+            stack[++depth] = file
+            for (i = 1; i <= count[file]; i++) {
+                next_file = target[file, i]
+                if (state[next_file] == "open") {
+                    path = ""
+                    for (j = depth; stack[j] != next_file; j--)
+                        path = stack[j] " " path
+                    print next_file ":1: a circle of calls: " next_file " " \
+                        path "by " symbol[file, i]
+                } else if (state[next_file] == "") {
+                    visit(next_file)
+                }
+            }
+            depth--
+            state[file] = "done"
+        }
+        FILENAME == ARGV[1] { allowed[$1, $2] = allowed[$2, $1] = 1; next }
+        ($1, $2) in allowed || seen[$1, $2]++ { next }
+        {
+            files[$1]
+            target[$1, ++count[$1]] = $2
+            symbol[$1, count[$1]] = $3
+        }
+        END {
+            for (file in files)
+                if (state[file] == "")
+                    visit(file)
+        }' "$tmp/pairs" "$tmp/uses" | sort
+}
+
+# What others use of a file is in the header of that file's name.
+headers() {
+    local file symbol
+    cut -d' ' -f2,3 "$tmp/uses" | sort -u | while read -r file symbol; do
+        grep -qsw "$symbol" "$srcdir/${file%.c}.h" ||
+            echo "$file:1: ${file%.c}.h does not have $symbol"
+    done
+}
+
+# A header without a file of its name has types alone.
+umbrellas() {
+    local header
+    for header in $(cd "$srcdir" && find $folders -name '*.h' | sort); do
+        [ -e "$srcdir/${header%.h}.c" ] ||
+            grep -nE '^[a-z].*iris_i_[a-z0-9_]+[(;]|^(extern|iris_i_)' \
+                "$srcdir/$header" | grep -v 'static inline' |
+            sed "s|^\([0-9]*\):.*|$header:\1: a function, in a header of types|"
+    done
+}
+
+names() {
+    local file
+    (cd "$srcdir" && find src device include tools -name '*.[ch]') |
+        sed 's|.*/||' | sort | uniq -d >"$tmp/twice"
+    (cd "$srcdir" && find $folders -name '*.[ch]') | sort | while read -r file; do
+        ! grep -qxF "${file##*/}" "$tmp/twice" ||
+            echo "$file:1: another file has this name"
+    done
+}
+
+bad=0
+for folder in $folders; do
+    symbols "$folder" >"$tmp/folder"
+    if [ ! -s "$tmp/folder" ] && [ "${optional#* "$folder" }" = "$optional" ]; then
+        echo "no objects in $folder"
+        bad=1
+    fi
+    cat "$tmp/folder" >>"$tmp/symbols"
+done
+echo "$pairs" >"$tmp/pairs"
+uses >"$tmp/uses"
+{ circles && headers && umbrellas && names; } >"$tmp/found"
+cat "$tmp/found"
+[ ! -s "$tmp/found" ] || bad=1
+[ "$(grep -c . "$tmp/pairs")" -le 3 ] || { echo "more than three pairs"; bad=1; }
+[ $bad = 0 ] && echo "$(cut -d' ' -f1,2 "$tmp/uses" | sort -u | wc -l) arrows" \
+    "between $(cut -d' ' -f1 "$tmp/symbols" | sort -u | wc -l) files, no circle"
+exit $bad

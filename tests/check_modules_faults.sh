@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The checker of modules, checked: a circle of calls, a function that its file's
+# header lacks, one in a header of types and a name that another file has, each
+# planted in a small tree, are reported, and nothing else is.
+set -u
+export LC_ALL=C
+here=$(cd "$(dirname "$0")" && pwd)
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+failed=0
+
+fail() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+# A file that defines iris_i_NAME, which calls the others named, and its header.
+module() { # FOLDER NAME CALLED...
+    local base=src/$1/$2 name=$2 called
+    echo "int iris_i_$name(void);" >"$base.h"
+    shift 2
+    {
+        for called; do
+            echo "int iris_i_$called(void);"
+        done
+        echo "int iris_i_$name(void);"
+        echo "int iris_i_$name(void) { return 0"
+        for called; do
+            echo "+ iris_i_$called()"
+        done
+        echo "; }"
+    } >"$base.c"
+}
+
+compile() {
+    local file
+    for file in src/*/*.c; do
+        mkdir -p "$(dirname "$file")/.libs"
+        # CC and CFLAGS may be several words.
+        # shellcheck disable=SC2086
+        ${CC:-cc} -c "$file" -o "$(dirname "$file")/.libs/lib_la-$(basename "$file" .c).o" ||
+            exit 1
+    done
+}
+
+# expect PATTERN...: what the check reports.
+expect() {
+    local line pattern
+    srcdir=. bash "$here/check_modules.sh" >found
+    [ $? = $((1 - ($# == 0))) ] || fail "exit status for: $*"
+    for pattern; do
+        grep -q "$pattern" found || fail "not reported: $pattern"
+    done
+    grep ':1: ' found | while read -r line; do
+        for pattern; do
+            ! grep -q "$pattern" <<<"$line" || continue 2
+        done
+        echo "FAILED: reported, but not planted: $line"
+    done >unexpected
+    cat unexpected
+    [ ! -s unexpected ] || failed=1
+}
+
+cd "$copy" || exit 1
+mkdir -p src/backend_sim src/backend_hip include device tools
+module backend_sim sim_low
+module backend_sim sim_middle sim_low
+module backend_sim sim_high sim_middle sim_low
+module backend_hip hip_low
+module backend_hip hip_high hip_low
+compile
+expect
+
+module backend_sim sim_low sim_high
+compile
+expect "sim_[a-z]*.c:1: a circle of calls: .*sim_low.c.* by iris_i_"
+
+module backend_sim sim_low
+: >src/backend_sim/sim_middle.h
+compile
+expect "sim_middle.c:1: src/backend_sim/sim_middle.h does not have iris_i_sim_middle"
+
+module backend_sim sim_middle sim_low
+echo "int iris_i_sim_low(void);" >src/backend_sim/sim.h
+cp src/backend_sim/sim_low.h include/sim_low.h
+compile
+expect "sim.h:1: a function, in a header of types" \
+    "sim_low.h:1: another file has this name"
+
+rm -r src/backend_sim/.libs src/backend_sim/sim.h include/sim_low.h
+srcdir=. bash "$here/check_modules.sh" >found && fail "no objects, and exit status 0"
+[ $failed = 0 ] && echo "passed: five planted faults found"
+exit $failed
