@@ -73,6 +73,11 @@ iris_status_t iris_i_wait_turn(struct iris_wait *wait)
     return core->wait_turn(wait);
 }
 
+void iris_i_wait_moment(struct iris_wait *wait, int64_t ms)
+{
+    core->wait_moment(wait, ms);
+}
+
 const char *iris_last_error(void)
 {
     return core->last_error();

@@ -78,6 +78,7 @@ struct iris_module_core {
     uint64_t (*images_removed)(void);
     void (*wait_start)(struct iris_wait *wait);
     iris_status_t (*wait_turn)(struct iris_wait *wait);
+    void (*wait_moment)(struct iris_wait *wait, int64_t ms);
 };
 
 /* The one symbol a module exports. NULL: built for another core. `core` lives

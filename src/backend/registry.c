@@ -67,6 +67,7 @@ static const struct iris_backend_type *enter(void *module, const char *name,
         .images_removed = iris_i_images_removed,
         .wait_start = iris_i_wait_start,
         .wait_turn = iris_i_wait_turn,
+        .wait_moment = iris_i_wait_moment,
     };
     const struct iris_backend_type *type = NULL;
     iris_module_entry_t entry = NULL;

@@ -157,7 +157,7 @@ iris_status_t iris_i_cpu_late(const struct iris_backend_params *params)
     return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
                        "rank %d: the stream is not done after %lld ms "
                        "(IRIS_TIMEOUT_MS)",
-                       params->rank, (long long)params->timeout_ms);
+                       params->rank, (long long)params->waiter->timeout_ms);
 }
 
 /* Asks the core now and then whether the wait still makes sense. */

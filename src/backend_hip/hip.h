@@ -31,8 +31,6 @@
 
 #define HIP_MAX_DEVICES 256 /* more GPUs than a node has */
 #define HIP_PCI_BYTES 16    /* "0000:c1:00.0" */
-/* How long ended kernels may take before they are given up. */
-#define HIP_GRACE_NS 2000000000
 
 /* ---- Streams ----
  *

@@ -9,7 +9,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 
 /* ---- Errors ---- */
 
@@ -58,10 +57,14 @@ iris_status_t iris_i_hip_fail_captured(const struct hip_backend *hip,
  * #10609, #11892), or a descriptor is not ready yet (pull request 8293). */
 bool iris_i_hip_try_again(hipError_t error, int *tries)
 {
+    struct iris_wait wait;
+
     if (error == hipSuccess || error == hipErrorOutOfMemory || ++*tries > 5) {
         return false;
     }
-    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    iris_i_wait_moment(&wait, 10);
+    while (iris_i_wait_tick(&wait) == IRIS_OK) {
+    }
     return true;
 }
 

@@ -21,14 +21,14 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* What the host writes to `stop`; a lane that reports writes 1. */
 #define STOPPED_BY_HOST 2
 /* How long a lane that has written `stop` may take to make its report ready.
  * Kernels of other processes may have their turns on the GPU in between. */
-#define READY_NS 100000000
-#define NAP_NS 100000
+#define READY_MS 100
+/* How long ended kernels may take before they are given up. */
+#define GRACE_MS 2000
 #define NS_PER_MS 1000000
 /* A lane that waits notes it 32 times a second: one that has not is done. */
 #define STALE_NS 500000000
@@ -223,11 +223,12 @@ static void note_report(struct hip_backend *hip)
 static void take_report(struct hip_backend *hip)
 {
     char message[IRIS_MESSAGE_BYTES];
-    int64_t end = iris_i_now_ns() + READY_NS;
     const struct iris_dev_watch *report = &hip->pinned->watch;
     iris_status_t status = IRIS_ERR_TIMEOUT;
+    struct iris_wait wait;
 
-    while (*ready_of(hip) == 0 && iris_i_now_ns() < end) {
+    iris_i_wait_moment(&wait, READY_MS);
+    while (*ready_of(hip) == 0 && iris_i_wait_tick(&wait) == IRIS_OK) {
     }
     snprintf(message, sizeof message,
              "rank %d: a kernel waited for too long (IRIS_DEVICE_TIMEOUT_MS) "
@@ -263,6 +264,22 @@ iris_status_t iris_i_hip_check(struct hip_backend *hip)
 
 /* ---- Clearing ---- */
 
+bool iris_i_hip_end_work(struct hip_backend *hip, bool (*is_done)(void *arg),
+                         void *arg)
+{
+    struct iris_wait wait;
+    bool done;
+
+    iris_i_wait_moment(&wait, GRACE_MS);
+    do {
+        done = is_done(arg);
+        if (!done) {
+            iris_i_hip_end_waits(hip);
+        }
+    } while (!done && iris_i_wait_tick(&wait) == IRIS_OK);
+    return done;
+}
+
 /* The word in device memory that lanes compete for goes back to 0. By a copy,
  * since a fill may be a kernel that finds no compute unit free. It shows as
  * well whether the runtime works. */
@@ -276,34 +293,30 @@ static bool free_claim(struct hip_backend *hip)
     return iris_i_hip_copy_word(hip, context + word * sizeof zero, &zero);
 }
 
-/* Whether all streams are done with what they had when this was asked first. */
-static bool all_done(struct hip_backend *hip, bool first)
+/* Notes what the streams have now. */
+static void mark_all(struct hip_backend *hip)
 {
+    pthread_mutex_lock(&hip->streams_lock);
+    for (struct hip_stream *stream = hip->streams; stream != NULL;
+         stream = stream->next) {
+        stream->clear_at = stream->shared ? 0 : stream->submitted;
+    }
+    pthread_mutex_unlock(&hip->streams_lock);
+}
+
+/* Whether all streams are done with what they had then. */
+static bool all_done(void *arg)
+{
+    struct hip_backend *hip = arg;
     bool done = true;
 
     pthread_mutex_lock(&hip->streams_lock);
     for (struct hip_stream *stream = hip->streams; stream != NULL;
          stream = stream->next) {
-        if (first) {
-            stream->clear_at = stream->shared ? 0 : stream->submitted;
-        }
         done = iris_i_hip_poll(stream, &stream->clear_at) != hipErrorNotReady &&
                done;
     }
     pthread_mutex_unlock(&hip->streams_lock);
-    return done;
-}
-
-static bool await_all(struct hip_backend *hip)
-{
-    int64_t end = iris_i_now_ns() + HIP_GRACE_NS;
-    bool first = true, done;
-
-    while (!(done = all_done(hip, first)) && iris_i_now_ns() < end) {
-        first = false;
-        iris_i_hip_end_waits(hip);
-        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-    }
     return done;
 }
 
@@ -327,7 +340,8 @@ iris_status_t iris_i_hip_clear_fault(struct iris_backend *backend)
     if (iris_i_hip_check(hip) == IRIS_OK) {
         return IRIS_OK;
     }
-    if (!await_all(hip)) {
+    mark_all(hip);
+    if (!iris_i_hip_end_work(hip, all_done, hip)) {
         why = "a kernel cannot be ended";
     } else if (free_claim(hip)) {
         reset(hip);

@@ -15,16 +15,13 @@
 #include <iris/device/kernels/signal_args.h>
 
 #include "backend/module.h"
-#include "base/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* How long a copy may take beside a kernel that waits. */
 #define COPY_MS 1000
-#define NAP_NS 20000
 
 /* An image of GPU code that is loaded on a device, for all contexts of the
  * process together. It stays: where the program unloads an object with its
@@ -186,15 +183,15 @@ static bool copy_in_time(const struct hip_backend *hip)
 {
     int64_t most = hip->params.device_timeout_ms;
     int64_t ms = most > 0 && most / 2 < COPY_MS ? most / 2 : COPY_MS;
-    int64_t deadline = iris_i_deadline(ms);
     hipStream_t native = hip->gpu->copy;
     hipError_t error =
         hipMemcpyAsync(&hip->pinned->copied, hip->heap.base, sizeof(uint64_t),
                        hipMemcpyDefault, native);
+    struct iris_wait wait;
 
+    iris_i_wait_moment(&wait, ms);
     error = error ? error : hipStreamQuery(native);
-    while (error == hipErrorNotReady && iris_i_now_ns() < deadline) {
-        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    while (error == hipErrorNotReady && iris_i_wait_tick(&wait) == IRIS_OK) {
         error = hipStreamQuery(native);
     }
     return error != hipErrorNotReady;

@@ -12,77 +12,72 @@
 #include "backend_hip/hip_queue.h"
 #include "backend_hip/hip_waits.h"
 
-#include "base/clock.h"
-
-#include <time.h>
-
-/* How long a host thread polls its stream without a pause: launches are short.
- * After that it naps in between. */
-#define SPIN_NS 200000
-#define NAP_NS 20000
-/* Time between questions to the core. */
-#define ASK_NS 2000000
+/* What is waited for: that so much of a stream is completed. */
+struct work {
+    struct hip_stream *stream;
+    uint64_t target;
+    const char *what;
+};
 
 /* A device that fails is done, with a fault. */
-static bool is_done(struct hip_stream *stream, uint64_t *target_p)
+static bool is_done(void *arg)
 {
-    hipError_t error = iris_i_hip_poll(stream, target_p);
+    struct work *work = arg;
+    struct hip_backend *hip = work->stream->hip;
+    hipError_t error = iris_i_hip_poll(work->stream, &work->target);
 
     if (error != hipSuccess && error != hipErrorNotReady) {
-        (void)iris_i_hip_fail(stream->hip, error, "work failed");
-        iris_i_hip_raise(stream->hip, IRIS_ERR_DEVICE);
+        (void)iris_i_hip_fail(hip, error, "work failed");
+        iris_i_hip_raise(hip, IRIS_ERR_DEVICE);
     }
     return error != hipErrorNotReady;
 }
 
-/* Makes what the core says against waiting, or the deadline, the fault. */
-static void ask(struct hip_stream *stream, const char *what, bool late)
+static iris_status_t fate(void *arg)
 {
-    const struct iris_backend_params *params = &stream->hip->params;
-    char waits[IRIS_MESSAGE_BYTES / 4];
-    iris_status_t status;
+    struct hip_backend *hip = ((struct work *)arg)->stream->hip;
+    const struct iris_waiter *waiter = hip->params.waiter;
+    iris_status_t status = iris_i_hip_check(hip);
 
-    if (late) {
-        iris_i_hip_describe_wait(stream, waits, sizeof waits);
-        status = iris_i_fail(
-            NULL, IRIS_ERR_TIMEOUT,
-            "rank %d: %s not done in %lld ms (IRIS_TIMEOUT_MS); kernels that "
-            "wait were ended. Look at what its kernels wait for "
-            "(IRIS_DEVICE_TIMEOUT_MS makes them report)%s",
-            params->rank, what, (long long)params->timeout_ms, waits);
-    } else {
-        status = params->core_ops->keep_waiting(params->core);
-    }
-    if (status != IRIS_OK) {
-        iris_i_hip_raise(stream->hip, status);
-    }
+    return status == IRIS_OK && waiter->fate != NULL ? waiter->fate(waiter->arg)
+                                                     : status;
 }
 
-/* Waits until so many are completed, or what cannot be ended is given up. The
- * fault, if there is one. */
-static iris_status_t wait_for(struct hip_stream *stream, uint64_t target,
-                              const char *what, bool *finished_p)
+static iris_status_t fail_late(const struct iris_wait *wait)
 {
-    struct hip_backend *hip = stream->hip;
-    int64_t begin = iris_i_now_ns(), next_ask = begin + ASK_NS;
-    int64_t deadline = iris_i_deadline(hip->params.timeout_ms);
-    int64_t grace = INT64_MAX, now = begin;
+    const struct work *work = wait->arg;
+    char waits[IRIS_MESSAGE_BYTES / 4];
 
-    while (!(*finished_p = is_done(stream, &target)) && now < grace) {
-        if (now - begin > SPIN_NS) {
-            nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
-        }
-        now = iris_i_now_ns();
-        if (now < next_ask) {
-            continue;
-        }
-        next_ask = now + ASK_NS;
-        if (iris_i_hip_check(hip) == IRIS_OK) {
-            ask(stream, what, now >= deadline);
-        } else {
-            grace = grace == INT64_MAX ? now + HIP_GRACE_NS : grace;
-            iris_i_hip_end_waits(hip);
-        }
+    iris_i_hip_describe_wait(work->stream, waits, sizeof waits);
+    return iris_i_fail(
+        NULL, IRIS_ERR_TIMEOUT,
+        "rank %d: %s not done in %lld ms (IRIS_TIMEOUT_MS); kernels that "
+        "wait were ended. Look at what its kernels wait for "
+        "(IRIS_DEVICE_TIMEOUT_MS makes them report)%s",
+        work->stream->hip->params.rank, work->what,
+        (long long)wait->waiter->timeout_ms, waits);
+}
+
+static const struct iris_wait_type work_wait = {
+    .pace = IRIS_PACE_QUEUE, .fate = fate, .late = fail_late};
+
+/* Waits until so much is completed, or what cannot be ended is given up. The
+ * fault, if there is one: what ends the wait becomes it. */
+static iris_status_t wait_for(struct work *work, bool *finished_p)
+{
+    struct hip_backend *hip = work->stream->hip;
+    iris_status_t status = IRIS_OK;
+    struct iris_wait wait;
+
+    iris_i_wait_begin(&wait, &work_wait, hip->params.waiter, "the host", work);
+    while (status == IRIS_OK && !is_done(work)) {
+        status = iris_i_wait_tick(&wait);
+    }
+    iris_i_wait_end(&wait, status);
+    *finished_p = status == IRIS_OK;
+    if (status != IRIS_OK) {
+        iris_i_hip_raise(hip, status);
+        *finished_p = iris_i_hip_end_work(hip, is_done, work);
     }
     return iris_i_hip_check(hip);
 }
@@ -90,8 +85,9 @@ static iris_status_t wait_for(struct hip_stream *stream, uint64_t target,
 iris_status_t iris_i_hip_wait_all(struct hip_stream *stream, const char *what,
                                   bool *finished_p)
 {
-    return wait_for(stream, stream->shared ? 0 : stream->submitted, what,
-                    finished_p);
+    struct work work = {stream, stream->shared ? 0 : stream->submitted, what};
+
+    return wait_for(&work, finished_p);
 }
 
 iris_status_t iris_i_hip_synchronize(struct iris_stream *base)
@@ -108,15 +104,16 @@ iris_status_t iris_i_hip_synchronize(struct iris_stream *base)
 int iris_i_hip_query(struct iris_stream *base, uint64_t *target_p)
 {
     struct hip_stream *stream = (struct hip_stream *)base;
+    struct work work = {stream, *target_p, HIP_WORK};
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(stream->hip);
+    bool done;
 
-    if (*target_p == 0 && !stream->shared) {
-        *target_p = stream->submitted;
-        if (*target_p == 0) {
-            return 1;
-        }
+    if (work.target == 0 && !stream->shared) {
+        work.target = stream->submitted;
     }
-    return is_done(stream, target_p);
+    done = (work.target == 0 && !stream->shared) || is_done(&work);
+    *target_p = work.target;
+    return done;
 }
 
 iris_status_t iris_i_hip_enqueue(struct iris_stream *base, size_t calls,
@@ -125,12 +122,12 @@ iris_status_t iris_i_hip_enqueue(struct iris_stream *base, size_t calls,
     struct hip_stream *stream = (struct hip_stream *)base;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(stream->hip);
     iris_status_t status = iris_i_hip_check(stream->hip);
-    uint64_t target;
+    struct work space = {stream, 0, HIP_WORK};
     bool finished;
 
     while (status == IRIS_OK &&
-           (target = iris_i_hip_begin(stream, calls)) != 0) {
-        status = wait_for(stream, target, HIP_WORK, &finished);
+           (space.target = iris_i_hip_begin(stream, calls)) != 0) {
+        status = wait_for(&space, &finished);
     }
     if (status == IRIS_OK) {
         status = enqueue(stream, what);

@@ -92,9 +92,4 @@ struct sim_stream {
     struct sim_team team;
 };
 
-/* Between looks at work that a host waits for, and what a kernel gets to end
- * after a stop: waiting ones need one poll. */
-#define SIM_TICK_NS 10000000
-#define SIM_GRACE_NS 1000000000
-
 #endif /* IRIS_SRC_BACKEND_SIM_SIM_H */

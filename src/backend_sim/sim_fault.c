@@ -7,12 +7,12 @@
 
 #include "backend_sim/sim_fault.h"
 
-#include "base/clock.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+/* How long streams get to end what was stopped. */
+#define GRACE_MS 1000
 
 /* ---- Stopping ---- */
 
@@ -199,13 +199,6 @@ static void describe(const struct sim_backend *sim,
 
 /* ---- The instance's fault ---- */
 
-static void wait_a_tick(void)
-{
-    const struct timespec tick = {.tv_nsec = SIM_TICK_NS / 10};
-
-    nanosleep(&tick, NULL);
-}
-
 /* One that has work, of all or of the origin alone; the caller holds the
  * lock. */
 static struct sim_stream *busy_stream(const struct sim_backend *sim, bool all)
@@ -227,13 +220,15 @@ static struct sim_stream *busy_stream(const struct sim_backend *sim, bool all)
  * have had the time for it. Returns one that has not. */
 static struct sim_stream *lock_idle(struct sim_backend *sim, bool all)
 {
-    int64_t end_ns = iris_i_now_ns() + SIM_GRACE_NS;
+    iris_status_t status = IRIS_OK;
     struct sim_stream *busy;
+    struct iris_wait wait;
 
+    iris_i_wait_moment(&wait, GRACE_MS);
     pthread_mutex_lock(&sim->lock);
-    while ((busy = busy_stream(sim, all)) != NULL && iris_i_now_ns() < end_ns) {
+    while ((busy = busy_stream(sim, all)) != NULL && status == IRIS_OK) {
         pthread_mutex_unlock(&sim->lock);
-        wait_a_tick();
+        status = iris_i_wait_tick(&wait);
         pthread_mutex_lock(&sim->lock);
     }
     return busy;

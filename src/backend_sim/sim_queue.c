@@ -284,7 +284,7 @@ static void note_promptness(struct sim_stream *stream, int64_t now)
 
 void iris_i_sim_run_here(struct sim_stream *stream, uint64_t target)
 {
-    int64_t timeout_ms = stream->sim->params.timeout_ms;
+    int64_t timeout_ms = stream->sim->params.waiter->timeout_ms;
     int64_t now = iris_i_now_ns();
     struct sim_command *command;
 

@@ -8,55 +8,82 @@
 
 #include "backend_sim/sim_fault.h"
 #include "backend_sim/sim_queue.h"
-#include "backend_sim/sim_thread.h"
 
-#include "base/clock.h"
+/* What a kernel gets to end after a stop: one that waits needs one poll. */
+#define GRACE_MS 1000
 
-#define NS_PER_MS 1000000
+/* What is waited for: that so many commands of a stream are completed. */
+struct work {
+    struct sim_stream *stream;
+    uint64_t target;
+    bool stopped; /* what ended the wait had stopped the work already */
+};
 
-/* Stops all work if the core or the deadline says so. */
-static void ask_whether_to_stop(struct sim_stream *stream, int64_t waited_ns)
+static bool is_done(const struct work *work)
 {
-    const struct iris_backend_params *params = &stream->sim->params;
-    iris_status_t status = params->core_ops->keep_waiting(params->core);
-
-    if (status == IRIS_OK && params->timeout_ms > 0 &&
-        waited_ns / NS_PER_MS >= params->timeout_ms) {
-        status = iris_i_cpu_late(params);
-    }
-    if (status != IRIS_OK) {
-        iris_i_sim_stop(stream, status, iris_last_error());
-    }
+    return atomic_load(&work->stream->completed) >= work->target;
 }
 
-bool iris_i_sim_wait_all(struct sim_stream *stream)
+static iris_status_t fate(void *arg)
 {
-    uint64_t target = atomic_load(&stream->submitted);
-    struct sim_spin spin = {0};
-    int64_t start_ns;
-    int64_t stop_ns = 0;
+    struct work *work = arg;
+    const struct iris_waiter *waiter = work->stream->sim->params.waiter;
 
-    iris_i_sim_run_here(stream, target);
-    while (atomic_load(&stream->completed) < target) {
-        if (!iris_i_sim_spin(&spin)) {
-            break;
-        }
-    }
-    start_ns = iris_i_now_ns();
-    while (atomic_load(&stream->completed) < target) {
-        int64_t now;
+    work->stopped = iris_i_sim_stopped(work->stream);
+    return work->stopped          ? IRIS_ERR_STATE
+           : waiter->fate != NULL ? waiter->fate(waiter->arg)
+                                  : IRIS_OK;
+}
 
-        iris_i_sim_sleep(stream, target, SIM_TICK_NS);
-        now = iris_i_now_ns();
-        if (!iris_i_sim_stopped(stream)) {
-            ask_whether_to_stop(stream, now - start_ns);
-        } else if (stop_ns == 0) {
-            stop_ns = now;
-        } else if (now - stop_ns > SIM_GRACE_NS) {
+static iris_status_t fail_late(const struct iris_wait *wait)
+{
+    return iris_i_cpu_late(&((struct work *)wait->arg)->stream->sim->params);
+}
+
+static void sleep_for(void *arg, int64_t ns)
+{
+    const struct work *work = arg;
+
+    iris_i_sim_sleep(work->stream, work->target, ns);
+}
+
+static const struct iris_wait_type work_wait = {.pace = IRIS_PACE_STREAM,
+                                                .fate = fate,
+                                                .late = fail_late,
+                                                .sleep = sleep_for};
+
+/* Whether work that was stopped comes to its end. */
+static bool ends(const struct work *work)
+{
+    struct iris_wait wait;
+
+    iris_i_wait_moment(&wait, GRACE_MS);
+    while (!is_done(work)) {
+        if (iris_i_wait_tick(&wait) != IRIS_OK) {
             return false;
         }
     }
     return true;
+}
+
+bool iris_i_sim_wait_all(struct sim_stream *stream)
+{
+    struct work work = {.stream = stream,
+                        .target = atomic_load(&stream->submitted)};
+    iris_status_t status = IRIS_OK;
+    struct iris_wait wait;
+
+    iris_i_sim_run_here(stream, work.target);
+    iris_i_wait_begin(&wait, &work_wait, stream->sim->params.waiter, "the host",
+                      &work);
+    while (status == IRIS_OK && !is_done(&work)) {
+        status = iris_i_wait_tick(&wait);
+    }
+    iris_i_wait_end(&wait, status);
+    if (status != IRIS_OK && !work.stopped) {
+        iris_i_sim_stop(stream, status, iris_last_error());
+    }
+    return status == IRIS_OK || ends(&work);
 }
 
 iris_status_t iris_i_sim_synchronize(struct iris_stream *base)

@@ -19,7 +19,6 @@
 
 /* All about the CPU, whose kernels count in the host's own memory. */
 #if IRIS_ON_CPU
-#include "backend_sim/sim.h"
 #include "context/context.h"
 
 struct deadline_args {
@@ -83,13 +82,12 @@ static int start(iris_t *iris, const struct iris_kernel *kernel, unsigned grid,
 /* Synchronises with the short deadline. */
 static iris_status_t synchronize(iris_t *iris)
 {
-    struct sim_stream *stream = (struct sim_stream *)iris->queue.streams;
-    int64_t usual = stream->sim->params.timeout_ms;
+    int64_t usual = iris->waiter.timeout_ms;
     iris_status_t status;
 
-    stream->sim->params.timeout_ms = DEADLINE_MS;
+    iris->waiter.timeout_ms = DEADLINE_MS;
     status = iris_stream_synchronize(iris, NULL);
-    stream->sim->params.timeout_ms = usual;
+    iris->waiter.timeout_ms = usual;
     return status;
 }
 
