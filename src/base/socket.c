@@ -6,11 +6,9 @@
 
 #include "base/socket.h"
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/shm.h"
-#include "base/wait_check.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -18,11 +16,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
-
-/* How often a wait looks whether it is to end. */
-#define TICK_MS 50
 
 /* The user id is part of the name, so that users do not meet by accident. */
 static socklen_t make_address(const char *key, struct sockaddr_un *address)
@@ -61,11 +55,7 @@ static struct ucred peer_of(int sock)
     return peer;
 }
 
-/* How often, a millisecond apart, a rank 0 that has bound its name and does not
- * listen yet is asked again who it is. */
-#define HOLDER_TRIES 100
-
-/* Who holds the key that we could not bind? */
+/* Who holds the key that we could not bind? It may not listen yet. */
 static iris_status_t fail_in_use(const char *key)
 {
     struct sockaddr_un address;
@@ -73,15 +63,14 @@ static iris_status_t fail_in_use(const char *key)
     struct ucred peer = {.pid = 0, .uid = (uid_t)-1};
     char holder[64] = "a process that does not answer";
     int sock = -1, ret = -1;
+    struct iris_wait wait;
 
     if (iris_i_socket_make(&sock) == IRIS_OK) {
-        for (int i = 0; i < HOLDER_TRIES; i++) {
+        iris_i_wait_moment(&wait, IRIS_LISTEN_MS);
+        do {
             ret = connect(sock, (struct sockaddr *)&address, length);
-            if (ret == 0 || errno != ECONNREFUSED) {
-                break;
-            }
-            nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
-        }
+        } while (ret != 0 && errno == ECONNREFUSED &&
+                 iris_i_wait_tick(&wait) == IRIS_OK);
         if (ret == 0) {
             peer = peer_of(sock);
             snprintf(holder, sizeof holder, "pid %ld of uid %ld",
@@ -120,8 +109,7 @@ iris_status_t iris_i_socket_listen(const char *key, int backlog, int *sock_p)
     return status;
 }
 
-/* One attempt; IRIS_ERR_STATE: nobody listens yet. */
-static iris_status_t try_connect(int sock, const char *key)
+iris_status_t iris_i_socket_try_connect(int sock, const char *key)
 {
     struct sockaddr_un address;
     socklen_t length = make_address(key, &address);
@@ -145,42 +133,18 @@ static iris_status_t try_connect(int sock, const char *key)
     return IRIS_OK;
 }
 
-iris_status_t iris_i_socket_fail_ended(void)
+iris_status_t iris_i_socket_connect(int sock, const char *key,
+                                    struct iris_wait *wait)
 {
-    return iris_i_fail(NULL, IRIS_ERR_INTERRUPTED,
-                       "iris_init was interrupted while it waited for other "
-                       "ranks: the wait check said so (iris_set_wait_check)");
-}
+    iris_status_t status = iris_i_socket_try_connect(sock, key),
+                  waited = IRIS_OK;
 
-iris_status_t iris_i_socket_connect(int sock, const char *key, int64_t deadline,
-                                    const atomic_int *failed)
-{
-    long pause_ns = 100 * 1000;
-
-    for (;;) {
-        iris_status_t status = try_connect(sock, key);
-
-        if (status != IRIS_ERR_STATE) {
-            return status;
-        }
-        if (failed != NULL && atomic_load(failed) != 0) {
-            return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
-                               "rank %d failed before the ranks had met",
-                               atomic_load(failed) - 1);
-        }
-        if (iris_i_wait_is_ended()) {
-            return iris_i_socket_fail_ended();
-        }
-        if (iris_i_now_ns() >= deadline) {
-            return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
-                               "rank 0 of job \"%s\" has not come before the "
-                               "deadline (IRIS_TIMEOUT_MS); was it started, "
-                               "with the same IRIS_JOB_ID?",
-                               key);
-        }
-        nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
-        pause_ns = pause_ns < 10 * 1000 * 1000 ? pause_ns * 2 : pause_ns;
+    while (status == IRIS_ERR_STATE && waited == IRIS_OK) {
+        waited = iris_i_wait_tick(wait);
+        status =
+            waited == IRIS_OK ? iris_i_socket_try_connect(sock, key) : waited;
     }
+    return status;
 }
 
 iris_status_t iris_i_socket_accept(int listener, int *sock_p, pid_t *pid_p)
@@ -231,16 +195,16 @@ iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
     union iris_socket_control control;
     struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = bytes};
     struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
-    int64_t patience = iris_i_deadline(IRIS_SOCKET_PATIENCE_MS);
+    struct iris_wait wait;
     ssize_t sent;
 
     iris_i_socket_attach(&message, &control, fd);
-    /* The system bounds the descriptors under way at once; peers take them. */
-    while ((sent = sendmsg(sock, &message, MSG_NOSIGNAL)) < 0 &&
-           (errno == EINTR ||
-            (errno == ETOOMANYREFS && iris_i_now_ns() < patience))) {
-        nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
-    }
+    iris_i_wait_moment(&wait, IRIS_SOCKET_PATIENCE_MS);
+    do { /* the system bounds the descriptors under way at once */
+        sent = sendmsg(sock, &message, MSG_NOSIGNAL);
+    } while (sent < 0 &&
+             (errno == EINTR ||
+              (errno == ETOOMANYREFS && iris_i_wait_tick(&wait) == IRIS_OK)));
     if (sent == (ssize_t)bytes) {
         return IRIS_OK;
     }
@@ -254,23 +218,15 @@ iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
     return iris_i_fail_fd(errno, "cannot send to a rank");
 }
 
-int iris_i_socket_await(int sock, int64_t deadline)
+int iris_i_socket_is_readable(int sock)
 {
     struct pollfd pollfd = {.fd = sock, .events = POLLIN};
-    int ret;
 
-    do {
-        ret = poll(&pollfd, 1, iris_i_left_ms(deadline, TICK_MS));
-        if (ret <= 0 && iris_i_wait_is_ended()) {
-            return -1;
-        }
-    } while ((ret < 0 && errno == EINTR) ||
-             (ret == 0 && iris_i_now_ns() < deadline));
-    return ret > 0;
+    return poll(&pollfd, 1, 0) > 0;
 }
 
 iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
-                                    int64_t deadline, int *fd_p)
+                                    struct iris_wait *wait, int *fd_p)
 {
     union {
         struct cmsghdr header;
@@ -285,14 +241,13 @@ iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
     struct cmsghdr *header;
     ssize_t received;
     int fd = -1, resets = 0, lost = 0;
-    int here = iris_i_socket_await(sock, deadline);
 
-    if (here < 0) {
-        return iris_i_socket_fail_ended();
+    wait->fd = sock;
+    while (status == IRIS_OK && !iris_i_socket_is_readable(sock)) {
+        status = iris_i_wait_tick(wait);
     }
-    if (here == 0) {
-        return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
-                           "a rank fell silent in the meeting");
+    if (status != IRIS_OK) {
+        return status;
     }
     /* A side that closes with something unread resets the connection, but what
      * it said before is still there. */

@@ -6,7 +6,6 @@
 #ifndef IRIS_SRC_BASE_SOCKET_H
 #define IRIS_SRC_BASE_SOCKET_H
 
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -14,8 +13,7 @@
 
 #include <iris/status.h>
 
-/* What the other side of a connection that was made gets to read or write. */
-#define IRIS_SOCKET_PATIENCE_MS 2000
+#include "base/wait.h"
 
 /* Listens under the job's key, in the abstract namespace (no file). The caller
  * closes *sock_p. IRIS_ERR_BOOTSTRAP: the key is in use, and by whom. */
@@ -25,13 +23,14 @@ iris_status_t iris_i_socket_listen(const char *key, int backlog, int *sock_p);
  * IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
 iris_status_t iris_i_socket_make(int *sock_p);
 
-/* Connects `sock` to the listener of `key`, trying until the deadline or until
- * *failed (may be NULL) is not 0: somebody says that it is in vain.
- * IRIS_ERR_TIMEOUT, IRIS_ERR_PEER_LOST (*failed), IRIS_ERR_BOOTSTRAP (the
- * listener is another user's), IRIS_ERR_INTERRUPTED (this thread's wait check)
- */
-iris_status_t iris_i_socket_connect(int sock, const char *key, int64_t deadline,
-                                    const atomic_int *failed);
+/* One attempt to connect `sock` to the listener of `key`. IRIS_ERR_STATE, with
+ * no message: nobody listens. IRIS_ERR_BOOTSTRAP: the listener is another
+ * user's. */
+iris_status_t iris_i_socket_try_connect(int sock, const char *key);
+
+/* The same, until somebody listens or the wait is to end. */
+iris_status_t iris_i_socket_connect(int sock, const char *key,
+                                    struct iris_wait *wait);
 
 /* Takes a waiting connection of this user. *pid_p is the other side's process.
  * IRIS_ERR_BOOTSTRAP: another user's, turned away; IRIS_ERR_STATE: it has gone;
@@ -55,19 +54,14 @@ void iris_i_socket_attach(struct msghdr *message,
 iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
                                  int fd);
 
-/* Waits until there is something to receive, or until the deadline: 0; -1: this
- * thread's wait check has ended the wait. */
-int iris_i_socket_await(int sock, int64_t deadline);
+/* 1 if there is something to receive, or to accept; never waits. */
+int iris_i_socket_is_readable(int sock);
 
-/* Receives one message of exactly `bytes`. *fd_p gets its descriptor or -1; it
- * is the caller's to close. IRIS_ERR_TIMEOUT, IRIS_ERR_INTERRUPTED (as above,
- * with this thread's message), IRIS_ERR_PEER_LOST (closed),
- * IRIS_ERR_LIMIT (the descriptor did not fit; the rest is there),
- * IRIS_ERR_BOOTSTRAP (not one of our messages) */
+/* Receives one message of exactly `bytes`, for which it waits. *fd_p gets its
+ * descriptor or -1; it is the caller's to close. The wait's status;
+ * IRIS_ERR_PEER_LOST (closed), IRIS_ERR_LIMIT (the descriptor did not fit; the
+ * rest is there), IRIS_ERR_BOOTSTRAP (not one of our messages) */
 iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
-                                    int64_t deadline, int *fd_p);
-
-/* IRIS_ERR_INTERRUPTED, for a wait in iris_init() that the check has ended. */
-iris_status_t iris_i_socket_fail_ended(void);
+                                    struct iris_wait *wait, int *fd_p);
 
 #endif /* IRIS_SRC_BASE_SOCKET_H */

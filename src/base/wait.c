@@ -172,7 +172,7 @@ static iris_status_t ask(struct iris_wait *wait)
     if (wait->type->note != NULL) {
         wait->type->note(wait, IRIS_WAIT_GOES_ON);
     }
-    status = status == IRIS_OK ? ask_fate(wait) : status;
+    wait->by_fate = status == IRIS_OK && (status = ask_fate(wait)) != IRIS_OK;
     if (status == IRIS_OK && wait->now_ns >= wait->warn_ns) {
         warn(wait);
     }
@@ -187,8 +187,9 @@ static iris_status_t ask(struct iris_wait *wait)
 iris_status_t iris_i_wait_turn(struct iris_wait *wait)
 {
     if (wait->ending != IRIS_OK) {
-        return wait->ending == IRIS_ERR_TIMEOUT ? fail_late(wait)
-                                                : wait->ending;
+        return wait->ending == IRIS_ERR_TIMEOUT && !wait->by_fate
+                   ? fail_late(wait)
+                   : wait->ending;
     }
     if (wait->now_ns == 0 && wait->yields != 0) {
         wait->yields--;

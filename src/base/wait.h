@@ -86,6 +86,7 @@ struct iris_wait {
     int fd;               /* a sleep ends once it can be read; -1: none */
     int slot;             /* the note's; -1: none */
     iris_status_t ending; /* not OK: the next turn returns it */
+    int by_fate;          /* it is the fate's, with this thread's message */
     int64_t begin_ns;
     int64_t deadline_ns; /* INT64_MAX: none */
     int64_t warn_ns;     /* INT64_MAX: not, or not any more */

@@ -7,14 +7,14 @@
 
 #include "control/bootstrap.h"
 
-#include "base/clock.h"
 #include "base/log.h"
+#include "base/wait.h"
 
 #if HAVE_MPI
 
 #include <mpi.h>
 #include <pthread.h>
-#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -72,38 +72,46 @@ static iris_status_t ensure_mpi(void)
     return IRIS_OK;
 }
 
+static void describe_world(void *arg, char *text, size_t bytes)
+{
+    (void)arg;
+    snprintf(text, bytes, "the other ranks of MPI_COMM_WORLD");
+}
+
+static iris_status_t fail_late(const struct iris_wait *wait)
+{
+    return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                       "not every rank of MPI_COMM_WORLD has come to iris_init "
+                       "within %lld ms (IRIS_TIMEOUT_MS); does every rank call "
+                       "it?",
+                       (long long)wait->waiter->timeout_ms);
+}
+
 /* MPI's own calls wait without end for a rank that does not come. After this
  * meeting all are there, so that what follows is short. */
 static iris_status_t meet(const struct iris_settings *settings)
 {
-    int64_t deadline = iris_i_deadline(settings->timeout_ms.number);
-    int64_t warn_at = iris_i_deadline(settings->warn_ms.number);
+    static const struct iris_wait_type for_world = {
+        .pace = IRIS_PACE_MPI, .describe = describe_world, .late = fail_late};
+    const struct iris_waiter waiter = {.timeout_ms =
+                                           settings->timeout_ms.number,
+                                       .warn_ms = settings->warn_ms.number};
+    iris_status_t status = IRIS_OK;
+    struct iris_wait wait;
     MPI_Request request;
     int done = 0;
 
     if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) {
         return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP, "MPI_Ibarrier failed");
     }
-    while (MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+    iris_i_wait_begin(&wait, &for_world, &waiter, "iris_init", NULL);
+    while (status == IRIS_OK &&
+           MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
            !done) {
-        if (iris_i_now_ns() >= deadline) {
-            return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
-                               "not every rank of MPI_COMM_WORLD has come to "
-                               "iris_init within %lld ms (IRIS_TIMEOUT_MS); "
-                               "does every rank call it?",
-                               (long long)settings->timeout_ms.number);
-        }
-        if (iris_i_now_ns() >= warn_at) {
-            warn_at = INT64_MAX;
-            iris_i_warning(NULL,
-                           "iris_init has waited %lld ms for the other ranks "
-                           "of MPI_COMM_WORLD; it waits on until "
-                           "IRIS_TIMEOUT_MS",
-                           (long long)settings->warn_ms.number);
-        }
-        sched_yield();
+        status = iris_i_wait_tick(&wait);
     }
-    return IRIS_OK;
+    iris_i_wait_end(&wait, status);
+    return status;
 }
 
 static iris_status_t share_key(struct iris_bootstrap *bootstrap)

@@ -20,9 +20,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Rank 0 waits as long as we do: leave it time to say who is missing. */
-#define LATER_NS 2000000000LL
-
 void iris_i_rendezvous_judge(struct iris_verdict *verdict, iris_status_t status)
 {
     if (verdict->status == IRIS_OK && status != IRIS_OK) {
@@ -64,21 +61,21 @@ void iris_i_rendezvous_send(int sock, const struct iris_verdict *verdict,
     (void)iris_i_socket_send(sock, verdict, sizeof *verdict, fd);
 }
 
-void iris_i_rendezvous_warn_late(struct iris_rendezvous *rendezvous,
-                                 const char *whom, const char *why)
+void iris_i_rendezvous_wait_begin(struct iris_rendezvous *rendezvous,
+                                  const struct iris_wait_type *type,
+                                  struct iris_wait *wait)
 {
-    int64_t now = iris_i_now_ns();
+    iris_i_wait_begin(wait, type, &rendezvous->waiter, "iris_init", rendezvous);
+    wait->begin_ns = rendezvous->begin;
+    wait->deadline_ns = rendezvous->deadline;
+    wait->warn_ns = rendezvous->warn_at;
+}
 
-    if (now < rendezvous->warn_at) {
-        return;
-    }
-    rendezvous->warn_at = INT64_MAX;
-    iris_i_warning(rendezvous->log,
-                   "rank %d has waited %lld s in iris_init for %s, %s; it "
-                   "waits on until IRIS_TIMEOUT_MS",
-                   rendezvous->rank,
-                   (long long)((now - rendezvous->begin) / 1000000000), whom,
-                   why);
+void iris_i_rendezvous_wait_end(struct iris_rendezvous *rendezvous,
+                                struct iris_wait *wait, iris_status_t status)
+{
+    iris_i_wait_end(wait, status);
+    rendezvous->warn_at = wait->warn_ns;
 }
 
 static void close_fd(int *fd_p)
@@ -87,11 +84,6 @@ static void close_fd(int *fd_p)
         close(*fd_p);
         *fd_p = -1;
     }
-}
-
-static int64_t later(int64_t deadline)
-{
-    return deadline == INT64_MAX ? deadline : deadline + LATER_NS;
 }
 
 /* Threads of rank 0's process share its mapping; others make their own. */
@@ -117,26 +109,31 @@ static iris_status_t take_control(struct iris_rendezvous *rendezvous,
     return status;
 }
 
-/* Receives from rank 0, and names it if it is to blame. */
-static iris_status_t receive_root(struct iris_rendezvous *rendezvous,
-                                  void *data, size_t bytes, int *fd_p)
+static void describe_root(void *arg, char *text, size_t bytes)
 {
-    iris_status_t status;
-    int here = 1;
+    (void)arg;
+    snprintf(text, bytes,
+             "rank 0, which waits for other ranks or is late itself");
+}
 
-    if (rendezvous->warn_at < rendezvous->deadline) {
-        here = iris_i_socket_await(rendezvous->sock, rendezvous->warn_at);
+static const struct iris_wait_type for_verdict = {.pace = IRIS_PACE_SOCKET,
+                                                  .describe = describe_root};
+
+/* Receives from rank 0, and names it if it is to blame. Rank 0 waits for ranks
+ * as long as we do: it has a little more to say who is missing. */
+static iris_status_t receive_root(struct iris_rendezvous *rendezvous,
+                                  const struct iris_wait_type *type, void *data,
+                                  size_t bytes, int *fd_p)
+{
+    struct iris_wait wait;
+    iris_status_t status;
+
+    iris_i_rendezvous_wait_begin(rendezvous, type, &wait);
+    if (wait.deadline_ns != INT64_MAX) {
+        wait.deadline_ns += IRIS_VERDICT_MS * IRIS_NS_PER_MS;
     }
-    if (here < 0) {
-        return iris_i_socket_fail_ended();
-    }
-    if (here == 0) {
-        iris_i_rendezvous_warn_late(rendezvous, "rank 0",
-                                    "which waits for other ranks or is late "
-                                    "itself");
-    }
-    status = iris_i_socket_receive(rendezvous->sock, data, bytes,
-                                   later(rendezvous->deadline), fd_p);
+    status = iris_i_socket_receive(rendezvous->sock, data, bytes, &wait, fd_p);
+    iris_i_rendezvous_wait_end(rendezvous, &wait, status);
     if (status != IRIS_ERR_PEER_LOST && status != IRIS_ERR_TIMEOUT) {
         return status;
     }
@@ -155,7 +152,8 @@ static void receive_hellos(struct iris_rendezvous *rendezvous,
         iris_status_t status;
         int fd = -1;
 
-        status = receive_root(rendezvous, &hello, sizeof hello, &fd);
+        status =
+            receive_root(rendezvous, &for_verdict, &hello, sizeof hello, &fd);
         iris_i_rendezvous_judge(verdict, status);
         if (status == IRIS_OK) {
             rendezvous->hellos[rank] = hello;
@@ -174,7 +172,7 @@ static iris_status_t agree_as_peer(struct iris_rendezvous *rendezvous,
     int fd = -1;
 
     iris_i_rendezvous_send(rendezvous->sock, own, -1);
-    status = receive_root(rendezvous, &joint, sizeof joint, &fd);
+    status = receive_root(rendezvous, &for_verdict, &joint, sizeof joint, &fd);
     close_fd(&fd);
     if (own->status != IRIS_OK) {
         return iris_i_rendezvous_accept(own);
@@ -183,9 +181,6 @@ static iris_status_t agree_as_peer(struct iris_rendezvous *rendezvous,
 }
 
 /* ---- A rank 0 that cannot have its key ---- */
-
-/* How often a rank looks whether that is why rank 0 is silent. */
-#define ASK_NS (100 * 1000000LL)
 
 void iris_i_rendezvous_refusal_key(const struct iris_rendezvous *rendezvous,
                                    char key[IRIS_REFUSAL_KEY_BYTES])
@@ -196,10 +191,12 @@ void iris_i_rendezvous_refusal_key(const struct iris_rendezvous *rendezvous,
 
 /* Somebody else has the key: rank 0 tells so by another. IRIS_OK if it does
  * not, else what it tells. */
-static iris_status_t hear_refusal(const struct iris_rendezvous *rendezvous)
+static iris_status_t hear_refusal(void *arg)
 {
+    const struct iris_rendezvous *rendezvous = arg;
     struct iris_verdict verdict = {.status = IRIS_OK};
     char key[IRIS_REFUSAL_KEY_BYTES];
+    struct iris_wait wait;
     iris_status_t status;
     int sock, fd = -1;
 
@@ -208,11 +205,11 @@ static iris_status_t hear_refusal(const struct iris_rendezvous *rendezvous)
         return IRIS_OK;
     }
     iris_i_rendezvous_refusal_key(rendezvous, key);
-    status = iris_i_socket_connect(sock, key, 0, NULL);
+    status = iris_i_socket_try_connect(sock, key);
     if (status == IRIS_OK) {
-        status = iris_i_socket_receive(sock, &verdict, sizeof verdict,
-                                       iris_i_deadline(IRIS_SOCKET_PATIENCE_MS),
-                                       &fd);
+        iris_i_wait_moment(&wait, IRIS_SOCKET_PATIENCE_MS);
+        status =
+            iris_i_socket_receive(sock, &verdict, sizeof verdict, &wait, &fd);
     }
     close(sock);
     close_fd(&fd);
@@ -221,41 +218,56 @@ static iris_status_t hear_refusal(const struct iris_rendezvous *rendezvous)
                : IRIS_OK;
 }
 
+iris_status_t
+iris_i_rendezvous_check_failed(const struct iris_rendezvous *rendezvous)
+{
+    const atomic_int *failed = rendezvous->bootstrap->failed;
+
+    return failed == NULL || atomic_load(failed) == 0
+               ? IRIS_OK
+               : iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
+                             "rank %d failed before the ranks had met",
+                             atomic_load(failed) - 1);
+}
+
+static iris_status_t root_fate(void *arg)
+{
+    iris_status_t status = iris_i_rendezvous_check_failed(arg);
+
+    return status == IRIS_OK ? hear_refusal(arg) : status;
+}
+
+static void describe_absent(void *arg, char *text, size_t bytes)
+{
+    (void)arg;
+    snprintf(text, bytes, "rank 0, which has not come");
+}
+
+static iris_status_t fail_absent(const struct iris_wait *wait)
+{
+    const struct iris_rendezvous *rendezvous = wait->arg;
+
+    return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                       "rank 0 of job \"%s\" has not come before the deadline "
+                       "(IRIS_TIMEOUT_MS); was it started, with the same "
+                       "IRIS_JOB_ID?",
+                       rendezvous->bootstrap->key);
+}
+
 /* Connects to rank 0, which may be long in coming. */
 static iris_status_t connect_root(struct iris_rendezvous *rendezvous)
 {
-    const struct iris_bootstrap *bootstrap = rendezvous->bootstrap;
+    static const struct iris_wait_type for_root = {.pace = IRIS_PACE_CONNECT,
+                                                   .fate = root_fate,
+                                                   .describe = describe_absent,
+                                                   .late = fail_absent};
+    struct iris_wait wait;
     iris_status_t status;
 
-    for (;;) {
-        int64_t next = iris_i_now_ns() + ASK_NS;
-        int is_last = next >= rendezvous->deadline;
-
-        status = iris_i_socket_connect(rendezvous->sock, bootstrap->key,
-                                       is_last ? rendezvous->deadline : next,
-                                       bootstrap->failed);
-        if (status != IRIS_ERR_TIMEOUT || is_last) {
-            return status;
-        }
-        status = hear_refusal(rendezvous);
-        if (status != IRIS_OK) {
-            return status;
-        }
-        iris_i_rendezvous_warn_late(rendezvous, "rank 0", "which has not come");
-    }
-}
-
-/* Waits for whoever has rank 0's key to say a word. Rank 0 says at once that it
- * has heard us. IRIS_OK: there is one, or the wait is over without. */
-static iris_status_t await_word(const struct iris_rendezvous *rendezvous)
-{
-    iris_status_t status = IRIS_OK;
-
-    while (status == IRIS_OK && iris_i_now_ns() < later(rendezvous->deadline) &&
-           iris_i_socket_await(rendezvous->sock, iris_i_now_ns() + ASK_NS) ==
-               0) {
-        status = hear_refusal(rendezvous);
-    }
+    iris_i_rendezvous_wait_begin(rendezvous, &for_root, &wait);
+    status = iris_i_socket_connect(rendezvous->sock, rendezvous->bootstrap->key,
+                                   &wait);
+    iris_i_rendezvous_wait_end(rendezvous, &wait, status);
     return status;
 }
 
@@ -266,22 +278,27 @@ static iris_status_t say_hello(struct iris_rendezvous *rendezvous,
                                const struct iris_hello *own,
                                struct iris_verdict *verdict_p, int *fd_p)
 {
+    static const struct iris_wait_type for_word = {.pace = IRIS_PACE_SOCKET,
+                                                   .fate = hear_refusal,
+                                                   .describe = describe_root};
+    const struct iris_wait_type *type = &for_word;
     iris_status_t status = connect_root(rendezvous);
 
     if (status != IRIS_OK) {
         return status;
     }
-    /* Rank 0 may have turned us away unreceived: it says why. */
     status =
         iris_i_socket_send(rendezvous->sock, own, sizeof *own, own->handle.fd);
-    if (status == IRIS_OK || status == IRIS_ERR_PEER_LOST) {
-        status = await_word(rendezvous);
+    if (status != IRIS_OK && status != IRIS_ERR_PEER_LOST) {
+        return status;
     }
+    /* Rank 0 may have turned us away unreceived: it says why. Else it says at
+     * once that it has heard us, with no descriptor. */
     do {
-        close_fd(fd_p); /* what has only heard us sends none */
-        status = status == IRIS_OK ? receive_root(rendezvous, verdict_p,
-                                                  sizeof *verdict_p, fd_p)
-                                   : status;
+        close_fd(fd_p);
+        status =
+            receive_root(rendezvous, type, verdict_p, sizeof *verdict_p, fd_p);
+        type = &for_verdict;
     } while (status == IRIS_OK && verdict_p->status == IRIS_VERDICT_HEARD);
     return status;
 }
@@ -363,7 +380,7 @@ iris_status_t iris_i_rendezvous_open(const struct iris_bootstrap *bootstrap,
         .rank = bootstrap->rank,
         .num_ranks = bootstrap->num_ranks,
         .num_expected = bootstrap->num_ranks,
-        .log = log,
+        .waiter = {.log = log},
         .begin = iris_i_now_ns(),
         .deadline = iris_i_deadline(settings->timeout_ms.number),
         .warn_at = iris_i_deadline(settings->warn_ms.number),

@@ -10,7 +10,7 @@
 #include "control/bootstrap.h"
 #include "control/segment.h"
 #include "control/endpoint.h"
-#include "base/log.h"
+#include "base/wait.h"
 
 /* What a rank brings. A rank whose own preparation failed comes all the same,
  * so that its peers learn why at once instead of waiting for it. */
@@ -40,11 +40,10 @@ struct iris_rendezvous {
     int num_ranks;
     int num_expected; /* rank 0: processes that may come; more than num_ranks
                        * if some believe in a larger job */
-    const struct iris_log *log;
+    struct iris_waiter waiter; /* of all its waits: one deadline, one warning */
     int64_t begin;
     int64_t deadline;
-    int64_t warn_at; /* a wait that lasts until then says so; INT64_MAX: not
-                      * any more */
+    int64_t warn_at;
     unsigned num_turned_away; /* rank 0: connections of other users */
     int sock;   /* rank 0: the listener; others: to rank 0; -1: alone */
     int spare;  /* rank 0: a descriptor kept back to tell peers that there are

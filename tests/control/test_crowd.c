@@ -86,11 +86,12 @@ static void root_start(struct root *root)
  * us. */
 static int connect_to(const struct root *root)
 {
+    struct iris_wait wait;
     int sock = -1;
 
     assert_int_equal(iris_i_socket_make(&sock), IRIS_OK);
-    if (iris_i_socket_connect(sock, root->bootstrap.key, iris_i_deadline(1000),
-                              NULL) != IRIS_OK) {
+    iris_i_wait_moment(&wait, 1000);
+    if (iris_i_socket_connect(sock, root->bootstrap.key, &wait) != IRIS_OK) {
         close(sock);
         return -1;
     }

@@ -164,8 +164,9 @@ static void come_late(int rank, struct proc_report *report, void *arg)
     iris_t *iris;
 
     if (rank == *(const int *)arg) {
-        await_logged("rank 1 has waited");
-        await_logged(rank == 0 ? "rank 2 has waited" : "rank 0 has waited");
+        await_logged("[1/3] iris_init has waited");
+        await_logged(rank == 0 ? "[2/3] iris_init has waited"
+                               : "[0/3] iris_init has waited");
     }
     iris = proc_init(report);
     if (iris != NULL) {
@@ -177,11 +178,11 @@ static void come_late(int rank, struct proc_report *report, void *arg)
 static void init_says_for_whom_it_waits(void **state)
 {
     static const char *const lines[2][2] = {
-        {"rank 1 has waited 0 s in iris_init for rank 0, which has not come; "
+        {"[1/3] iris_init has waited 0 s for rank 0, which has not come; "
          "it waits on until IRIS_TIMEOUT_MS",
-         "rank 2 has waited 0 s in iris_init for rank 0, which has not come"},
-        {"rank 0 has waited 0 s in iris_init for rank 2, missing yet",
-         "rank 1 has waited 0 s in iris_init for rank 0, which waits for other "
+         "[2/3] iris_init has waited 0 s for rank 0, which has not come"},
+        {"[0/3] iris_init has waited 0 s for rank 2, missing yet",
+         "[1/3] iris_init has waited 0 s for rank 0, which waits for other "
          "ranks or is late itself"},
     };
 

@@ -143,11 +143,12 @@ static void perform(const struct script *script, int sock)
 
 static int connect_to_root(void)
 {
+    struct iris_wait wait;
     int sock = -1;
 
     REQUIRE(iris_i_socket_make(&sock) == IRIS_OK);
-    REQUIRE(iris_i_socket_connect(sock, key, iris_i_deadline(1000), NULL) ==
-            IRIS_OK);
+    iris_i_wait_moment(&wait, 1000);
+    REQUIRE(iris_i_socket_connect(sock, key, &wait) == IRIS_OK);
     return sock;
 }
 
