@@ -159,12 +159,6 @@ static void gather_backends(struct info *info)
     }
 }
 
-static iris_status_t keep_waiting(void *core)
-{
-    (void)core;
-    return IRIS_OK;
-}
-
 static void describe_late(void *core, const void *word, char *text,
                           size_t bytes)
 {
@@ -188,8 +182,9 @@ static int locate(void *core, const void *address,
 static void gather_device(struct info *info,
                           const struct iris_placement *placement)
 {
-    static const struct iris_core_ops core_ops = {keep_waiting, describe_late,
-                                                  note_wait, note_wait, locate};
+    static const struct iris_core_ops core_ops = {describe_late, note_wait,
+                                                  note_wait, locate};
+    static const struct iris_waiter waiter = {.log = NULL};
     struct iris_backend_params params = {
         .num_ranks = 1,
         .device = placement->device,
@@ -197,6 +192,7 @@ static void gather_device(struct info *info,
         .num_cus = (int)info->settings.sim_cus.number,
         .heap_bytes = (size_t)info->settings.heap_bytes.number,
         .core_ops = &core_ops,
+        .waiter = &waiter,
     };
     struct iris_backend *backend;
 

@@ -150,10 +150,6 @@ struct iris_wait_note {
 /* What a backend asks of the core; `core` comes back as first argument. All are
  * thread-safe, and never NULL. */
 struct iris_core_ops {
-    /* Asked now and then by anything that waits for device work: IRIS_OK to go
-     * on, else why to stop, with this thread's message set. */
-    iris_status_t (*keep_waiting)(void *core);
-
     /* Who has not come, of a word on this rank's heap that a barrier waited
      * for: "rank 2 has not come to ..."; of another word an empty text. */
     void (*describe_late)(void *core, const void *word, char *text,
@@ -185,7 +181,6 @@ struct iris_backend_params {
     const char *memory;  /* of heaps, where a device has several: "auto", "fine"
                           * (grained) or "uncached"; lives as long as `core` */
     size_t heap_bytes;   /* of each rank */
-    int64_t timeout_ms;  /* of a synchronise; 0: none */
     const struct iris_waiter *waiter; /* who waits for device work: base/wait.h;
                                        * lives as long as `core` */
     int64_t device_timeout_ms;        /* of a wait inside a kernel; 0: none */
@@ -336,11 +331,12 @@ struct iris_memory_ops {
 
 /* Work in stream order. Enqueueing never waits for device work, but where the
  * queue is full and, for `copy`, between the device and pageable host memory of
- * more than a few megabytes: both ask keep_waiting. bytes > 0. Thread-safe. */
+ * more than a few megabytes: params.waiter
+ * says when to stop. bytes > 0. Thread-safe. */
 struct iris_queue_ops {
     /* Blocks until all that was enqueued before the call is done. Returns the
-     * instance's fault if there is one. Asks keep_waiting; when that or the
-     * deadline says stop, that becomes the fault and ends waiting kernels. */
+     * instance's fault if there is one. When params.waiter ends the wait,
+     * that becomes the fault and ends waiting kernels. */
     iris_status_t (*synchronize)(struct iris_stream *stream);
 
     /* Whether all that was enqueued before a point is done; never waits. The

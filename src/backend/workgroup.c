@@ -16,23 +16,12 @@
 #include <sched.h>
 #include <setjmp.h>
 
-/* Polls of one wait before it gives the core away. */
-#define PAUSES 100
-/* Yields between looks at the clock. */
-#define YIELDS_PER_LOOK 16
-#define NS_PER_MS 1000000
-/* Time between a waiting workgroup's questions to the core. */
-#define ASK_NS 5000000
-
 /* A workgroup while it runs; lives in the frame that called the kernel. */
 struct workgroup {
     struct iris_cpu_wg cpu;
     const struct iris_cpu_job *job;
-    unsigned yields;
-    int64_t next_ask_ns;   /* 0: has not waited yet */
-    int64_t wait_end_ns;   /* of the wait under way; 0: not known yet */
-    bool wait_late;        /* that has passed; a few more looks, then it ends */
-    int64_t wait_begin_ns; /* of the same; 0: not known yet */
+    struct iris_wait wait;      /* of type NULL: none that takes long */
+    int64_t wait_end_ns;        /* when that has taken longer than any may */
     struct iris_wait_note note; /* what the flight record has of it */
     jmp_buf end;
 };
@@ -94,15 +83,16 @@ static void note_wait(struct workgroup *self, int64_t now, int ended)
     const struct iris_backend_params *params = self->job->params;
     struct iris_wait_note *note = &self->note;
     const struct iris_cpu_wg *cpu = &self->cpu;
+    int64_t begin = self->wait.type == NULL ? now : self->wait.begin_ns;
 
-    if (note->begin_ns != self->wait_begin_ns ||
+    if (note->begin_ns != begin ||
         (cpu->wait_address != NULL && (note->address != cpu->wait_address ||
                                        note->value != cpu->wait_value))) {
         note->is_known = 0;
     }
     note->ended = ended;
     take_word(note, cpu);
-    note->begin_ns = self->wait_begin_ns == 0 ? now : self->wait_begin_ns;
+    note->begin_ns = begin;
     note->now_ns = now;
     if (!ended || note->begun == 0) {
         self->job->ops->progress(self->job->stream, cpu, note->grid,
@@ -129,29 +119,6 @@ static _Noreturn void stop(struct workgroup *self, iris_status_t status,
     end_workgroup(self);
 }
 
-/* Ends the kernel if the workgroup's wait has taken longer than any may. */
-static void check_deadline(struct workgroup *self, int64_t now)
-{
-    const struct iris_backend_params *params = self->job->params;
-
-    if (params->device_timeout_ms == 0 || self->cpu.wait_address == NULL) {
-        return;
-    }
-    if (self->wait_end_ns == 0) {
-        self->wait_end_ns = now + params->device_timeout_ms * NS_PER_MS;
-    }
-    if (now < self->wait_end_ns || !self->wait_late) {
-        self->wait_late = now >= self->wait_end_ns;
-        return;
-    }
-    stop(self,
-         iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
-                     "rank %d: a wait in a kernel is not over after %lld ms "
-                     "(IRIS_DEVICE_TIMEOUT_MS)",
-                     params->rank, (long long)params->device_timeout_ms),
-         IRIS_CPU_STOP_EXPIRED);
-}
-
 iris_status_t iris_i_cpu_late(const struct iris_backend_params *params)
 {
     return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
@@ -160,31 +127,47 @@ iris_status_t iris_i_cpu_late(const struct iris_backend_params *params)
                        params->rank, (long long)params->waiter->timeout_ms);
 }
 
-/* Asks the core now and then whether the wait still makes sense. */
-static void ask_core(struct workgroup *self)
-{
-    const struct iris_backend_params *params = self->job->params;
-    int64_t now = iris_i_now_ns();
-    iris_status_t status;
+/* ---- Waits that take long ---- */
 
-    self->wait_begin_ns = self->wait_begin_ns ? self->wait_begin_ns : now;
-    check_deadline(self, now);
-    if (self->next_ask_ns == 0) {
-        self->next_ask_ns = now + ASK_NS;
-    }
-    if (now < self->next_ask_ns) {
-        return;
-    }
-    self->next_ask_ns = now + ASK_NS;
-    note_wait(self, now, 0);
-    status = params->core_ops->keep_waiting(params->core);
-    if (status == IRIS_OK && self->job->deadline_ns != 0 &&
-        now >= self->job->deadline_ns) {
-        status = iris_i_cpu_late(params);
-    }
-    if (status != IRIS_OK) {
-        stop(self, status, IRIS_CPU_STOP_ASKED);
-    }
+static void keep_note(struct iris_wait *wait, enum iris_wait_phase phase)
+{
+    (void)phase;
+    note_wait(wait->arg, wait->now_ns, 0);
+}
+
+/* The wait's own limit, or that of whoever runs the stream to wait for it. */
+static iris_status_t fail_late(const struct iris_wait *wait)
+{
+    const struct workgroup *self = wait->arg;
+    const struct iris_backend_params *params = self->job->params;
+
+    return wait->now_ns < self->wait_end_ns
+               ? iris_i_cpu_late(params)
+               : iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                             "rank %d: a wait in a kernel is not over after "
+                             "%lld ms (IRIS_DEVICE_TIMEOUT_MS)",
+                             params->rank,
+                             (long long)params->device_timeout_ms);
+}
+
+/* Only a wait for a word has a limit of its own, and only whoever waits for the
+ * stream warns. */
+static void begin_wait(struct workgroup *self)
+{
+    static const struct iris_wait_type for_word = {
+        .pace = IRIS_PACE_WORKGROUP, .late = fail_late, .note = keep_note};
+    const struct iris_backend_params *params = self->job->params;
+    int64_t host_ns = self->job->deadline_ns, now = iris_i_now_ns();
+    int64_t ms = self->cpu.wait_address == NULL ? 0 : params->device_timeout_ms;
+    struct iris_wait *wait = &self->wait;
+
+    iris_i_wait_begin(wait, &for_word, params->waiter, "the host", self);
+    self->wait_end_ns = ms == 0 ? INT64_MAX : now + ms * IRIS_NS_PER_MS;
+    wait->deadline_ns = host_ns != 0 && host_ns < self->wait_end_ns
+                            ? host_ns
+                            : self->wait_end_ns;
+    wait->warn_ns = host_ns == 0 ? INT64_MAX : 0;
+    iris_i_wait_start(wait);
 }
 
 void iris_cpu_observe(struct iris_cpu_wg *cpu,
@@ -231,6 +214,7 @@ void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
 void iris_cpu_poll(struct iris_cpu_wg *cpu)
 {
     struct workgroup *self = current;
+    iris_status_t status;
 
     if (cpu == NULL || self == NULL) {
         sched_yield();
@@ -241,16 +225,19 @@ void iris_cpu_poll(struct iris_cpu_wg *cpu)
         note_wait(self, iris_i_now_ns(), 1);
         end_workgroup(self);
     }
-    if (cpu->polls++ < PAUSES) {
-        self->wait_end_ns = 0; /* a new wait, or nearly */
-        self->wait_begin_ns = 0;
-        self->wait_late = false;
+    if (cpu->polls++ < iris_i_paces[IRIS_PACE_WORKGROUP].pauses) {
+        self->wait.type = NULL; /* a new wait, or nearly */
         iris_d_pause();
         return;
     }
-    sched_yield();
-    if (++self->yields % YIELDS_PER_LOOK == 0) {
-        ask_core(self);
+    if (self->wait.type == NULL) {
+        begin_wait(self);
+    }
+    status = iris_i_wait_turn(&self->wait);
+    if (status != IRIS_OK) {
+        stop(self, status,
+             self->wait.now_ns < self->wait_end_ns ? IRIS_CPU_STOP_ASKED
+                                                   : IRIS_CPU_STOP_EXPIRED);
     }
 }
 

@@ -76,18 +76,6 @@ static iris_status_t fate(void *arg)
                : iris_i_peers_check_all(iris->control);
 }
 
-/* core_ops.keep_waiting: the same for waits that do not use `waiter`. */
-static iris_status_t keep_waiting(void *core)
-{
-    iris_t *iris = core;
-
-    iris_i_recorder_warn_late(iris);
-    if (atomic_load(&iris->heedless) == 0) {
-        iris_i_peers_ask(iris->control);
-    }
-    return fate(iris);
-}
-
 /* Rank 0 says what the simulation runs on, where there was a choice. */
 static void report_simulation(const iris_t *iris)
 {
@@ -105,7 +93,6 @@ static iris_status_t open_backend(iris_t *iris,
                                   const struct iris_bootstrap *bootstrap)
 {
     static const struct iris_core_ops core_ops = {
-        .keep_waiting = keep_waiting,
         .describe_late = iris_i_group_describe_late,
         .note_wait = iris_i_note_wait,
         .wait_over = iris_i_wait_over,
@@ -121,7 +108,6 @@ static iris_status_t open_backend(iris_t *iris,
         .memory = settings->hip_memory.text,
         .heap_bytes =
             iris_i_layout_sizes(settings, iris->log.num_ranks).heap_bytes,
-        .timeout_ms = settings->timeout_ms.number,
         .wait = iris_i_wait_kernel(),
         .clock = iris_i_clock_kernel(),
         .device_timeout_ms = settings->device_timeout_ms.number,
@@ -408,7 +394,6 @@ static iris_t *make(const struct iris_bootstrap *bootstrap,
     iris->queue.log = &iris->log;
     iris->queue.heap = &iris->heap;
     iris->queue.hooks = &iris->hooks;
-    iris->queue.warn_ms = settings->warn_ms.number;
     atomic_init(&iris->log.level, iris_i_log_level(settings->log_level.text));
     atomic_init(&iris->life, IRIS_LIFE_LIVE);
     pthread_mutex_init(&iris->groups_lock, NULL);

@@ -149,10 +149,6 @@ void iris_i_recorder_close(iris_t *iris);
  * written if that is a deadline or the loss of a peer. */
 void iris_i_recorder_failed(iris_t *iris, iris_status_t status);
 
-/* Logs the line of this thread's wait for a stream, when that takes long: what
- * is waited for, and for whom. */
-void iris_i_recorder_warn_late(iris_t *iris);
-
 /* waiter.describe of a context: what its kernels wait for. */
 void iris_i_recorder_describe_wait(void *arg, char *text, size_t bytes);
 

@@ -352,24 +352,6 @@ void iris_i_recorder_describe_wait(void *arg, char *text, size_t bytes)
              (long)iris->pid);
 }
 
-void iris_i_recorder_warn_late(iris_t *iris)
-{
-    int64_t ms = iris_i_stream_late_ms();
-    struct iris_record_wait wait;
-    char what[400] = "its work runs on, and does not wait as far as is known";
-
-    if (ms < 0) {
-        return;
-    }
-    if (iris_i_record_find_wait(record_of(iris), &wait)) {
-        iris_i_describe_wait(&wait, what, sizeof what);
-    }
-    iris_i_warning(&iris->log,
-                   "a stream is not done after %lld s: %s; it is waited for "
-                   "until IRIS_TIMEOUT_MS. iris-top %ld shows all ranks",
-                   (long long)(ms / 1000), what, (long)iris->pid);
-}
-
 /* ---- Opening and closing ---- */
 
 iris_status_t iris_i_recorder_open(iris_t *iris)

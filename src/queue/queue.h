@@ -28,8 +28,7 @@ struct iris_queue {
     struct iris_heap *heap;
     const int64_t *context; /* what kernels start from, in device memory */
     struct iris_hooks *hooks;
-    int64_t warn_ms;      /* a wait that takes longer says so; 0: none does */
-    pthread_mutex_t lock; /* guards the lists */
+    pthread_mutex_t lock;        /* guards the lists */
     struct iris_stream *streams; /* the default one is first, and stays */
     uint64_t num_streams;        /* made so far, but the default one */
     struct iris_graph *graphs;
@@ -95,10 +94,6 @@ int iris_i_stream_mark_take(struct iris_queue *queue,
  * any more. */
 void iris_i_stream_mark_forget(struct iris_queue *queue,
                                const struct iris_stream_mark *mark);
-
-/* Called by what waits for device work, now and then: how long this thread has
- * waited, once, when that is so long that a line should say so; else -1. */
-int64_t iris_i_stream_late_ms(void);
 
 /* ---- Work (transfer.c, launch.c) ---- */
 

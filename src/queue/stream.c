@@ -6,19 +6,7 @@
 
 #include "queue/queue.h"
 
-#include "base/clock.h"
-
 #include <stdio.h>
-
-/* Most waits are over before anybody asks: they need no clock. */
-#define NOT_ASKED INT64_MAX
-
-/* The wait for a stream that this thread is in, for the line it logs if that
- * takes long: backends ask the core while they wait, and know no more. */
-static _Thread_local struct {
-    int64_t begin_ns; /* 0: in none, or the line is logged; NOT_ASKED */
-    int64_t warn_ms;
-} waiting;
 
 static iris_status_t list(struct iris_queue *queue, iris_status_t status,
                           struct iris_stream *stream,
@@ -156,22 +144,6 @@ void iris_i_stream_destroy(struct iris_queue *queue, iris_stream_t *stream)
     iris_i_device_stream_destroy(stream);
 }
 
-int64_t iris_i_stream_late_ms(void)
-{
-    int64_t ms;
-
-    if (waiting.begin_ns == NOT_ASKED) {
-        waiting.begin_ns = iris_i_now_ns();
-    }
-    ms = waiting.begin_ns == 0 ? 0
-                               : (iris_i_now_ns() - waiting.begin_ns) / 1000000;
-    if (waiting.warn_ms == 0 || ms < waiting.warn_ms) {
-        return -1;
-    }
-    waiting.begin_ns = 0;
-    return ms;
-}
-
 iris_status_t iris_i_stream_synchronize(struct iris_queue *queue,
                                         struct iris_stream *stream)
 {
@@ -184,12 +156,9 @@ iris_status_t iris_i_stream_synchronize(struct iris_queue *queue,
     iris_status_t status;
 
     iris_i_hooks_before(queue->hooks, &event);
-    waiting.begin_ns = NOT_ASKED;
-    waiting.warn_ms = queue->warn_ms;
     atomic_fetch_add_explicit(board, 1, memory_order_relaxed);
     status = iris_i_queue_synchronize(stream);
     atomic_fetch_sub_explicit(board, 1, memory_order_relaxed);
-    waiting.begin_ns = 0;
     if (status == IRIS_OK) {
         iris_i_capture_drop(stream); /* one that the runtime has ended */
         atomic_fetch_add_explicit(&stream->waits, 1, memory_order_relaxed);

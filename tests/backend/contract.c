@@ -110,7 +110,6 @@ static int locate(void *core, const void *address,
 
 #if IRIS_ON_CPU
 static const struct iris_core_ops core_ops = {
-    .keep_waiting = keep_waiting,
     .note_wait = note_wait,
     .wait_over = note_wait,
     .describe_late = describe_late,

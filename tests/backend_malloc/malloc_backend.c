@@ -340,7 +340,7 @@ static iris_status_t malloc_open(const struct iris_backend_params *params,
     backend->params = *params;
     if (params->device_timeout_ms == 0) {
         /* Who enqueues a kernel waits for it: no longer than a synchronize. */
-        backend->params.device_timeout_ms = params->timeout_ms;
+        backend->params.device_timeout_ms = params->waiter->timeout_ms;
     }
     *backend_p = &backend->base;
     return IRIS_OK;
