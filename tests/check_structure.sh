@@ -187,6 +187,35 @@ check_todo() {
         because "a note of work left undone"
 }
 
+# Sleeps outside base/wait.c, as FILE CALL: the reason. Whatever else waits has a
+# deadline, sees deaths and interrupts, and warns.
+may_sleep="
+src/base/futex.h iris_i_futex_wait: the sleep of an agreement's wait
+src/base/images.c pthread_cond_wait: for a visit by another thread, as a lock
+src/trace/automatic.c pthread_cond_wait: for a file that another thread writes
+src/report/on_signal.c sem_wait: a thread that has nothing to do until a signal
+src/context/spawn.c poll: a parent, for its children
+src/backend/workgroup.c sched_yield: polls outside a kernel, which have no rank
+src/backend_hip/hip_clock.c nanosleep: keeps two readings of a clock apart
+src/backend_sim/sim_thread.c sched_yield: a worker, before it sleeps
+src/backend_sim/sim_team.c pthread_cond_wait: workers, for a kernel and its end
+src/backend_sim/sim_queue.c pthread_cond_wait: a worker, for a command
+src/backend_sim/sim_queue.c pthread_cond_timedwait: the same; a wait's sleep
+src/control/control_shm.c iris_i_futex_wait: a wait's sleep
+src/control/endpoint.c poll: a wait's sleep
+src/control/agree.c sched_yield: its loop is not converted yet
+"
+
+# A poll() of no time only looks.
+check_waits() {
+    local calls='nanosleep|clock_nanosleep|usleep|sched_yield|p?poll|epoll_wait|pthread_cond_(timed)?wait|sem_(timed)?wait|iris_i_futex_wait'
+    code_lines "(^|[^A-Za-z0-9_])($calls) *[(]|(while|for) *[(].*iris_i_now_ns" \
+        $(sources src | grep -v '^src/base/wait\.c$') |
+        grep -v 'poll(.*, 0)' |
+        grep -vE -f <(sed -nE 's/^([^ ]+) ([a-z_]+): .*/^\1:[0-9]+:.*[^a-z_]\2[(]/p' <<<"$may_sleep") |
+        because "waits by itself; loops that wait use base\/wait.h"
+}
+
 # How many of the lines of .c files are comments: information, not a rule. About
 # a tenth is meant, 5 to 20 % is fine.
 comment_share() {
@@ -204,7 +233,7 @@ comment_share() {
 }
 
 for rule in includes layers circles slots policy compilers sizes once lists \
-    twins words todo; do
+    twins words waits todo; do
     check_$rule >"$found"
     case " $pending " in
     *" $rule "*)

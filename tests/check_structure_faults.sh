@@ -119,6 +119,18 @@ plant_lists() {
     echo "src/base/list.h:4: a list's line that has lost" >>expected
 }
 
+plant_waits() {
+    plant src/heap/naps.c "waits by itself" \
+        '    nanosleep(&nap, NULL);\n    n = poll(&pollfd, 1, 0);'
+    plant src/queue/yields.c "waits by itself" '        sched_yield();'
+    plant src/control/polls.c "waits by itself" \
+        '    ret = poll(pollfds, 2, 50);'
+    plant src/trace/spins.c "waits by itself" \
+        '    while (!idle && iris_i_now_ns() < deadline) {'
+    plant src/base/images.c "waits by itself" \
+        '    pthread_cond_timedwait(&visit_ended, &images_lock, &end);'
+}
+
 plant_sizes() {
     plant src/base/long.c "function of 63 lines" \
         "void iris_i_long(void)\n{\n$(lines 60 '    call();')\n}"
@@ -141,6 +153,7 @@ plant_calls
 plant_code
 plant_once
 plant_lists
+plant_waits
 plant_sizes
 bash tests/check_structure.sh >after && fail "planted faults, and exit status 0"
 

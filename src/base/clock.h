@@ -22,15 +22,4 @@ static inline int64_t iris_i_deadline(int64_t timeout_ms)
     return timeout_ms == 0 ? INT64_MAX : iris_i_now_ns() + timeout_ms * 1000000;
 }
 
-/* Milliseconds until `deadline`, at least 0 and at most `most`: for poll(). */
-static inline int iris_i_left_ms(int64_t deadline, int most)
-{
-    int64_t left = deadline - iris_i_now_ns();
-
-    if (deadline == INT64_MAX || left / 1000000 >= most) {
-        return most;
-    }
-    return left <= 0 ? 0 : (int)(left / 1000000) + 1;
-}
-
 #endif /* IRIS_SRC_BASE_CLOCK_H */
