@@ -23,8 +23,4 @@ struct iris_wait_args {
     uint64_t value;
 };
 
-struct iris_clock_args {
-    int64_t *place; /* gets the clock */
-};
-
 #endif /* IRIS_DEVICE_KERNELS_SIGNAL_ARGS_H */

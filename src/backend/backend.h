@@ -189,8 +189,6 @@ struct iris_backend_params {
     void *core;
     /* The library's own, with struct iris_wait_args; NULL: it has no use. */
     const struct iris_kernel *wait;
-    /* The same, with struct iris_clock_args. */
-    const struct iris_kernel *clock;
     /* Who watches CPU kernels, asked at each launch; NULL: nobody. */
     struct iris_hooks *hooks;
 };

@@ -102,9 +102,8 @@ struct hip_block {
 /* An instance's pinned memory, all of which the GPU maps. */
 struct hip_pinned {
     struct iris_dev_watch watch;
-    uint64_t unread;       /* streams write it */
-    uint64_t copied;       /* the same */
-    _Atomic int64_t clock; /* a kernel writes it; 0: not yet */
+    uint64_t unread; /* streams write it */
+    uint64_t copied; /* the same */
     _Atomic uint64_t released;
     _Alignas(4096) char blocks[HIP_STAGE_BLOCKS][HIP_STAGE_BLOCK_BYTES];
 };

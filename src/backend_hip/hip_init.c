@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include "backend_hip/hip_call.h"
-#include "backend_hip/hip_clock.h"
 #include "backend_hip/hip_copy.h"
 #include "backend_hip/hip_deferred.h"
 #include "backend_hip/hip_external.h"
@@ -14,7 +13,6 @@
 #include "backend_hip/hip_graph.h"
 #include "backend_hip/hip_heap.h"
 #include "backend_hip/hip_launch.h"
-#include "backend_hip/hip_peer.h"
 #include "backend_hip/hip_quirks.h"
 #include "backend_hip/hip_signal.h"
 #include "backend_hip/hip_stream.h"
@@ -125,6 +123,7 @@ static iris_status_t describe(struct hip_backend *hip)
     info->num_cus += info->num_cus == 0;
     info->wavefront = iris_i_hip_attribute(hip, hipDeviceAttributeWarpSize, 64);
     info->num_xccs = 0; /* HIP does not say */
+    info->clock_khz = iris_i_hip_clock_khz(hip);
     info->page_bytes = 1;
     info->has_graphs = 1;
     info->memory = IRIS_HIP_FAKE     ? IRIS_MEMORY_HOST
@@ -251,7 +250,6 @@ static iris_status_t open_here(struct hip_backend *hip)
     status = status ? status : iris_i_hip_streams_open(hip);
     if (status == IRIS_OK) {
         iris_i_hip_load_images(hip);
-        iris_i_hip_find_clock(hip);
     }
     return status;
 }

@@ -148,8 +148,8 @@ static hipError_t launch_code(hipFunction_t function, hipStream_t native,
                                  1, 0, native, NULL, extra);
 }
 
-bool iris_i_hip_launch_lane(struct hip_backend *hip, hipStream_t native,
-                            const struct iris_kernel *kernel, const void *args)
+static bool launch_lane(struct hip_backend *hip, hipStream_t native,
+                        const struct iris_kernel *kernel, const void *args)
 {
     const struct iris_launch launch = {.grid = 1, .block = 1, .args = args};
     hipFunction_t function;
@@ -175,7 +175,7 @@ static bool start_wait(struct hip_stream *stream)
         .cmp = IRIS_CMP_NE};
 
     hip->pinned->released = 0;
-    return iris_i_hip_launch_lane(hip, stream->native, hip->params.wait, &args);
+    return launch_lane(hip, stream->native, hip->params.wait, &args);
 }
 
 /* Half of what a wait inside a kernel may take is less than all of it. */

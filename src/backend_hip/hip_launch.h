@@ -10,10 +10,6 @@
 /* Loads all of the program's GPU code: later it could wait for a kernel. */
 void iris_i_hip_load_images(struct hip_backend *hip);
 
-/* Launches a kernel of the library for one lane; false: it cannot be. */
-bool iris_i_hip_launch_lane(struct hip_backend *hip, hipStream_t native,
-                            const struct iris_kernel *kernel, const void *args);
-
 IRIS_SLOT(iris_i_hip_launch, queue, launch);
 
 #endif /* IRIS_SRC_BACKEND_HIP_HIP_LAUNCH_H */

@@ -230,7 +230,7 @@ bool iris_i_hip_can_share(const struct hip_backend *hip)
 }
 
 /* The compute capability of gfx906 to gfx90a is 9.0, that of gfx942 9.4. */
-bool iris_i_hip_is_mi200(const struct hip_backend *hip)
+static bool is_mi200(const struct hip_backend *hip)
 {
 #if IRIS_HIP_NVIDIA
     (void)hip;
@@ -243,11 +243,25 @@ bool iris_i_hip_is_mi200(const struct hip_backend *hip)
 #endif
 }
 
+/* HIP says it since 5.4, and an emulator says 0. CDNA 2's manual: "constant
+ * 25MHz clock". */
+int64_t iris_i_hip_clock_khz(const struct hip_backend *hip)
+{
+    int64_t khz = 0;
+
+#if IRIS_HIP_NVIDIA
+    khz = 1000000; /* nanoseconds */
+#elif HAVE_DECL_HIPDEVICEATTRIBUTEWALLCLOCKRATE
+    khz = iris_i_hip_attribute(hip, hipDeviceAttributeWallClockRate, 0);
+#endif
+    return khz > 0 ? khz : is_mi200(hip) ? 25000 : 100000;
+}
+
 /* Kernels of MI200 that wait for each other in ordinary memory hang: what a
  * peer writes there is not seen (openxla/xla #48069). */
 static bool cannot_share_ordinary(const struct hip_backend *hip)
 {
-    return hip->params.num_ranks > 1 && iris_i_hip_is_mi200(hip);
+    return hip->params.num_ranks > 1 && is_mi200(hip);
 }
 
 /* HIP before 7 has no uncached type, and later ones refuse to say its

@@ -37,8 +37,8 @@ bool iris_i_hip_is_unknown(const hipPointerAttribute_t *what);
 /* Whether memory of the pool can be shared with other processes. */
 bool iris_i_hip_can_share(const struct hip_backend *hip);
 
-/* Whether the GPU is of the generation of MI200, or an older one. */
-bool iris_i_hip_is_mi200(const struct hip_backend *hip);
+/* The rate of the clock that kernels read. */
+int64_t iris_i_hip_clock_khz(const struct hip_backend *hip);
 
 /* The type of memory for heaps that grow: hip->vmem.uncached. `prop` is that
  * of other memory for them. */

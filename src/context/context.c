@@ -109,7 +109,6 @@ static iris_status_t open_backend(iris_t *iris,
         .heap_bytes =
             iris_i_layout_sizes(settings, iris->log.num_ranks).heap_bytes,
         .wait = iris_i_wait_kernel(),
-        .clock = iris_i_clock_kernel(),
         .device_timeout_ms = settings->device_timeout_ms.number,
         .log = &iris->log,
         .core_ops = &core_ops,

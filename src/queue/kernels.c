@@ -8,18 +8,6 @@
 #include <iris/device/kernels/barrier.h>
 #include <iris/device/kernels/signal.h>
 
-/* Writes the clock that waits are timed by. */
-IRIS_KERNEL(iris_k_clock, struct iris_clock_args)
-{
-#if !IRIS_ON_CPU || IRIS_D_WATCHED
-    if (wg.id == 0 && iris_wg_leader(wg)) {
-        *args->place = (int64_t)iris_d_clock();
-    }
-#else
-    (void)args;
-#endif
-}
-
 static iris_status_t launch(struct iris_queue *queue,
                             const struct iris_kernel *kernel, unsigned block,
                             const void *args, iris_stream_t *stream)
@@ -57,11 +45,6 @@ iris_status_t iris_i_kernel_signal_add(struct iris_queue *queue,
                                     to_rank};
 
     return launch(queue, iris_k_signal_add, 1, &args, stream);
-}
-
-const struct iris_kernel *iris_i_clock_kernel(void)
-{
-    return iris_k_clock;
 }
 
 const struct iris_kernel *iris_i_wait_kernel(void)

@@ -34,10 +34,6 @@ const int64_t *iris_i_queue_context(const struct iris_queue *queue);
 /* What iris_i_kernel_wait() launches. */
 const struct iris_kernel *iris_i_wait_kernel(void);
 
-/* What a GPU's clock is measured by, where the runtime does not know it; not
- * for the CPU. */
-const struct iris_kernel *iris_i_clock_kernel(void);
-
 /* All of these return what iris_i_launch() returns. */
 iris_status_t iris_i_kernel_barrier(struct iris_queue *queue,
                                     struct iris_dev_group *group,
