@@ -151,6 +151,12 @@ check_once() {
     quotes=1 code_lines 'u%04x' $(sources src tools bench |
         grep -v '^src/base/json_writer\.c$') |
         because "escapes JSON; only src\\/base\\/json_writer.c does"
+    code_lines '(^|[^a-z_])dlopen *[(]' \
+        $(sources src tools | grep -v '^src/base/loader\.c$') |
+        because "loads a module; only src\\/base\\/loader.c does"
+    code_lines 'IRIS_HIP_FAKE' \
+        $(sources src tools device | grep -v '^src/backend_hip/') |
+        because "knows the tests' GPU; only backend_hip may"
 }
 
 check_lists() {

@@ -7,8 +7,8 @@
 #include "backend/registry.h"
 
 #include "backend/module.h"
+#include "base/loader.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -51,8 +51,8 @@ static void core_log(const struct iris_log *log, iris_log_level_t level,
 }
 
 /* What the module's entry function gives, or NULL with the message set. */
-static const struct iris_backend_type *enter(void *module, const char *name,
-                                             const char *path)
+static const struct iris_backend_type *enter(iris_module_entry_t entry,
+                                             const char *name, const char *path)
 {
     static const struct iris_module_layout layout = IRIS_MODULE_LAYOUT;
     static const struct iris_module_core core = {
@@ -69,13 +69,8 @@ static const struct iris_backend_type *enter(void *module, const char *name,
         .wait_turn = iris_i_wait_turn,
         .wait_moment = iris_i_wait_moment,
     };
-    const struct iris_backend_type *type = NULL;
-    iris_module_entry_t entry = NULL;
+    const struct iris_backend_type *type = entry == NULL ? NULL : entry(&core);
 
-    *(void **)&entry = dlsym(module, IRIS_MODULE_SYMBOL);
-    if (entry != NULL) {
-        type = entry(&core);
-    }
     if (type == NULL) {
         iris_i_fail(NULL, IRIS_ERR_BACKEND,
                     "backend \"%s\": %s belongs to another build of Iris than "
@@ -98,24 +93,22 @@ static const struct iris_backend_type *load(const char *name,
                                             const char *folder)
 {
     const struct iris_backend_type *type;
-    char path[1024];
-    void *module;
+    iris_module_entry_t entry;
+    struct iris_loader loader;
 
-    snprintf(path, sizeof path, "%s/iris_%s.so",
-             folder != NULL && folder[0] != '\0' ? folder : IRIS_MODULE_DIR,
-             name);
-    module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (module == NULL) {
+    *(void **)&entry =
+        iris_i_loader_open(&loader, folder, name, IRIS_MODULE_SYMBOL);
+    if (loader.handle == NULL) {
         iris_i_fail(NULL, IRIS_ERR_BACKEND,
                     "backend \"%s\" cannot be loaded: %s. Install what is "
                     "missing (IRIS_MODULE_DIR says where modules are), or use "
                     "IRIS_BACKEND=sim",
-                    name, dlerror());
+                    name, loader.why);
         return NULL;
     }
-    type = enter(module, name, path);
+    type = enter(entry, name, loader.path);
     if (type == NULL) {
-        dlclose(module);
+        iris_i_loader_close(&loader);
     }
     return type;
 }

@@ -6,7 +6,6 @@
 
 #include "ops/ops.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/loader.h"
 #include "ops/blas.h"
 
 /* A context's library. */
@@ -75,25 +75,21 @@ static int has_room(char *why, size_t bytes)
 static const struct iris_blas *load(const char *name, const char *folder,
                                     char *why, size_t bytes)
 {
-    const struct iris_blas *blas = NULL;
-    iris_blas_entry_t enter = NULL;
-    char path[1024];
-    void *module;
+    const struct iris_blas *blas;
+    iris_blas_entry_t enter;
+    struct iris_loader loader;
 
-    snprintf(path, sizeof path, "%s/iris_%s.so",
-             folder[0] != '\0' ? folder : IRIS_MODULE_DIR, name);
-    module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (module == NULL) {
-        snprintf(why, bytes, "%s", dlerror());
+    *(void **)&enter =
+        iris_i_loader_open(&loader, folder, name, IRIS_BLAS_SYMBOL);
+    if (loader.handle == NULL) {
+        snprintf(why, bytes, "%s", loader.why);
         return NULL;
     }
-    *(void **)&enter = dlsym(module, IRIS_BLAS_SYMBOL);
-    if (enter != NULL) {
-        blas = enter(IRIS_BLAS_VERSION);
-    }
+    blas = enter == NULL ? NULL : enter(IRIS_BLAS_VERSION);
     if (blas == NULL) {
-        snprintf(why, bytes, "%.400s belongs to another build of Iris", path);
-        dlclose(module);
+        snprintf(why, bytes, "%.400s belongs to another build of Iris",
+                 loader.path);
+        iris_i_loader_close(&loader);
     }
     return blas;
 }
@@ -119,10 +115,9 @@ static const struct iris_blas *blas_of(const iris_t *iris, struct entry *entry,
 
 /* ---- The choice ---- */
 
-/* The tests' GPU runs what is for the CPU. */
 static int is_gpu(const iris_t *iris)
 {
-    return !IRIS_HIP_FAKE && iris->device.wavefront > 1;
+    return iris->device.memory != IRIS_MEMORY_HOST;
 }
 
 /* The one that is named, else the device's. */
