@@ -99,6 +99,9 @@ struct iris_ccl_options {
 /** Makes every field NULL or 0. Local, cannot fail. */
 #define iris_ccl_options_init(options) \
     iris_ccl_options_init_sized((options), sizeof *(options))
+
+/** iris_ccl_options_init() for a struct of `size` bytes, as the caller's header
+ *  has it. See iris_config_init_sized(). */
 IRIS_API void iris_ccl_options_init_sized(struct iris_ccl_options *options,
                                           size_t size);
 

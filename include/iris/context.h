@@ -143,7 +143,9 @@ struct iris_config {
     iris_config_init_sized((config), sizeof *(config))
 
 /** iris_config_init() for a struct of `size` bytes, as the caller's header has
- *  it. */
+ *  it: a multiple of a pointer's size, up to 4096. Another size changes nothing,
+ *  and the call that takes the struct then fails. The same is true of every
+ *  ..._init_sized(). */
 IRIS_API void iris_config_init_sized(struct iris_config *config, size_t size);
 
 /** Sets a field by name, for bindings: iris_config_set(&config, "heap_size",

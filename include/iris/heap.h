@@ -209,7 +209,8 @@ IRIS_API iris_status_t iris_as_symmetric(iris_t *iris, const void *ptr,
     iris_heap_stats_sized((iris), (stats_p), sizeof *(stats_p))
 
 /** iris_heap_stats() for a struct of `size` bytes, as the caller's header has
- *  it. */
+ *  it. IRIS_ERR_INVALID also if iris_config_init_sized() would not take that
+ *  size. */
 IRIS_API iris_status_t iris_heap_stats_sized(const iris_t *iris,
                                              struct iris_heap_stats *stats_p,
                                              size_t size);

@@ -34,7 +34,7 @@ struct iris_ops_options {
     iris_ops_options_init_sized((options), sizeof *(options))
 
 /** iris_ops_options_init() for a struct of `size` bytes, as the caller's header
- *  has it. */
+ *  has it. See iris_config_init_sized(). */
 IRIS_API void iris_ops_options_init_sized(struct iris_ops_options *options,
                                           size_t size);
 

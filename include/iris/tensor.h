@@ -103,7 +103,7 @@ struct iris_tensor_options {
     iris_tensor_options_init_sized((options), sizeof *(options))
 
 /** iris_tensor_options_init() for a struct of `size` bytes, as the caller's
- *  header has it. */
+ *  header has it. See iris_config_init_sized(). */
 IRIS_API void
 iris_tensor_options_init_sized(struct iris_tensor_options *options,
                                size_t size);

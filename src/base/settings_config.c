@@ -8,13 +8,11 @@
 #include "base/settings_table.h"
 
 #include "base/log.h"
+#include "base/sized.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
-/* No struct iris_config is as large as this: sizes above it are no sizes. */
-#define SIZE_MOST 4096
 
 /* What all bytes are behind the fields that this library knows. */
 #define UNSET_BYTE 0xff
@@ -43,11 +41,9 @@ static void unset(const struct iris_setting_entry *row, void *field)
 
 void iris_config_init_sized(struct iris_config *config, size_t size)
 {
-    if (config == NULL || size < sizeof config->size) {
+    if (!iris_i_sized_init(config, size, UNSET_BYTE)) {
         return;
     }
-    memset(config, UNSET_BYTE, size);
-    config->size = size;
     for (size_t i = 0; i < iris_i_settings_count; i++) {
         void *field = iris_i_config_field(&iris_i_settings_table[i], config);
 
@@ -59,26 +55,22 @@ void iris_config_init_sized(struct iris_config *config, size_t size)
 
 iris_status_t iris_i_config_check(const struct iris_config *config)
 {
-    const unsigned char *bytes = (const unsigned char *)config;
-
     if (config == NULL) {
         return IRIS_OK;
     }
-    if (config->size < sizeof config->size || config->size > SIZE_MOST) {
+    if (!iris_i_sized_fits(config->size)) {
         return iris_i_fail(NULL, IRIS_ERR_CONFIG,
                            "the configuration says that it has %zu bytes; call "
                            "iris_config_init on it first",
                            config->size);
     }
-    for (size_t i = sizeof *config; i < config->size; i++) {
-        if (bytes[i] != UNSET_BYTE) {
-            return iris_i_fail(NULL, IRIS_ERR_CONFIG,
-                               "the program has set a field of the "
-                               "configuration that came after version %s of "
-                               "this library; install the version that the "
-                               "program was compiled for",
-                               iris_version());
-        }
+    if (iris_i_sized_unknown(config, sizeof *config, UNSET_BYTE) != 0) {
+        return iris_i_fail(NULL, IRIS_ERR_CONFIG,
+                           "the program has set a field of the configuration "
+                           "that came after version %s of this library; "
+                           "install the version that the program was compiled "
+                           "for",
+                           iris_version());
     }
     return IRIS_OK;
 }

@@ -9,43 +9,14 @@
 #include <iris/constants.h>
 #include <iris/device/value.h>
 
+#include "base/sized.h"
+
 #include <stdio.h>
 #include <string.h>
 
 void iris_ccl_options_init_sized(struct iris_ccl_options *options, size_t size)
 {
-    memset(options, 0, size);
-    options->size = size;
-}
-
-/* A struct of an older or newer header has fewer or more fields. */
-static iris_status_t copy_options(const iris_t *iris,
-                                  struct iris_ccl_call *call,
-                                  const struct iris_ccl_options *options)
-{
-    const char *bytes = (const char *)options;
-
-    iris_ccl_options_init(&call->options);
-    if (options == NULL) {
-        return IRIS_OK;
-    }
-    if (options->size < sizeof options->size || options->size > 4096) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                           "%s: options of %zu bytes; call "
-                           "iris_ccl_options_init() before setting fields",
-                           call->name, options->size);
-    }
-    for (size_t i = sizeof *options; i < options->size; i++) {
-        if (bytes[i] != 0) {
-            return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                               "%s: options set a field that this library "
-                               "does not know; use a newer one",
-                               call->name);
-        }
-    }
-    memcpy(&call->options, options,
-           options->size < sizeof *options ? options->size : sizeof *options);
-    return IRIS_OK;
+    (void)iris_i_sized_init(options, size, 0);
 }
 
 /* Fields whose ranges depend on nothing else. */
@@ -84,8 +55,11 @@ static iris_status_t check_ranges(const iris_t *iris,
 iris_status_t iris_i_ccl_take_options(iris_t *iris, struct iris_ccl_call *call,
                                       const struct iris_ccl_options *options)
 {
-    iris_status_t status = copy_options(iris, call, options);
+    iris_status_t status;
 
+    iris_ccl_options_init(&call->options);
+    status = iris_i_sized_take(&iris->log, call->name, "iris_ccl_options_init",
+                               options, &call->options);
     if (status == IRIS_OK) {
         status = iris_i_group_resolve(iris, call->options.group, &call->group);
     }

@@ -6,6 +6,7 @@
 
 #include <iris/heap.h>
 
+#include "base/sized.h"
 #include "context/context.h"
 #include "heap/deferred.h"
 
@@ -125,7 +126,7 @@ iris_status_t iris_heap_stats_sized(const iris_t *iris,
     if (status != IRIS_OK) {
         return status;
     }
-    if (stats_p == NULL || size < sizeof stats.size) {
+    if (stats_p == NULL || !iris_i_sized_fits(size)) {
         return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "iris_heap_stats: stats_p is NULL or of %zu bytes; "
                            "pass where to put the figures",

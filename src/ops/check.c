@@ -8,6 +8,7 @@
 
 #include <iris/constants.h>
 
+#include "base/sized.h"
 #include "context/tensor_check.h"
 #include "ops/kernels.h"
 
@@ -15,32 +16,20 @@
 
 void iris_ops_options_init_sized(struct iris_ops_options *options, size_t size)
 {
-    if (options != NULL && size >= sizeof options->size) {
-        memset(options, 0, size);
-        options->size = size;
-    }
+    (void)iris_i_sized_init(options, size, 0);
 }
 
-/* A struct of an older header has fewer fields. */
 static iris_status_t take_options(iris_t *iris, struct iris_ops_call *call,
                                   const struct iris_ops_options *options)
 {
     iris_status_t status;
 
     iris_ops_options_init(&call->options);
-    if (options != NULL && (options->size < sizeof options->size ||
-                            options->size > sizeof *options ||
-                            options->size % sizeof(void *) != 0)) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                           "%s: options of %zu bytes; call "
-                           "iris_ops_options_init() before setting fields, and "
-                           "use a library as new as the header",
-                           call->name, options->size);
+    status = iris_i_sized_take(&iris->log, call->name, "iris_ops_options_init",
+                               options, &call->options);
+    if (status == IRIS_OK) {
+        status = iris_i_group_resolve(iris, call->options.group, &call->group);
     }
-    if (options != NULL) {
-        memcpy(&call->options, options, options->size);
-    }
-    status = iris_i_group_resolve(iris, call->options.group, &call->group);
     if (status == IRIS_OK) {
         status = iris_i_stream_resolve(&iris->queue, call->options.stream,
                                        &call->options.stream);

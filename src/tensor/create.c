@@ -7,17 +7,16 @@
 
 #include "tensor/tensor.h"
 
+#include "base/sized.h"
+
 #include <string.h>
 
 void iris_tensor_options_init_sized(struct iris_tensor_options *options,
                                     size_t size)
 {
-    struct iris_tensor_options none = {.size = size,
-                                       .dtype = IRIS_DTYPE_DEFAULT};
-
-    if (options != NULL && size >= sizeof options->size) {
-        memset(options, 0, size);
-        memcpy(options, &none, size < sizeof none ? size : sizeof none);
+    if (iris_i_sized_init(options, size, 0) &&
+        size > offsetof(struct iris_tensor_options, dtype)) {
+        options->dtype = IRIS_DTYPE_DEFAULT;
     }
 }
 
@@ -43,36 +42,17 @@ static iris_status_t check_options(const iris_t *iris,
     return IRIS_OK;
 }
 
-/* Fields that the library does not know are behind those it does, and must be
- * as iris_tensor_options_init() made them. */
 static iris_status_t read_options(const iris_t *iris,
                                   const struct iris_tensor_options *options,
                                   struct iris_tensor_request *request)
 {
-    size_t known = sizeof request->options;
+    iris_status_t status;
 
     iris_tensor_options_init(&request->options);
-    if (options == NULL) {
-        return IRIS_OK;
-    }
-    if (options->size < sizeof options->size || options->size > 16 * known ||
-        options->size % sizeof(void *) != 0) { /* half a field */
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                           "%s: options of %zu bytes; call "
-                           "iris_tensor_options_init first",
-                           request->type->name, options->size);
-    }
-    for (size_t i = known; i < options->size; i++) {
-        if (((const char *)options)[i] != 0) {
-            return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                               "%s: an option at byte %zu that this library "
-                               "does not know; leave it out, or update Iris",
-                               request->type->name, i);
-        }
-    }
-    memcpy(&request->options, options,
-           options->size < known ? options->size : known);
-    return check_options(iris, request);
+    status = iris_i_sized_take(&iris->log, request->type->name,
+                               "iris_tensor_options_init", options,
+                               &request->options);
+    return status == IRIS_OK ? check_options(iris, request) : status;
 }
 
 iris_status_t iris_i_tensor_begin(iris_t *iris,

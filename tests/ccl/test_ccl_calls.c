@@ -242,7 +242,7 @@ static int sizes_body(iris_t *iris, void *arg)
     CHECK_OK(iris_malloc(iris, sizeof *in, (void **)&in));
     memset(&space, 0x7f, sizeof space);
     iris_ccl_options_init_sized(&space.options,
-                                offsetof(struct iris_ccl_options, all_reduce));
+                                offsetof(struct iris_ccl_options, all_gather));
     CHECK_OK(iris_all_reduce(iris, in, in, 1, IRIS_DTYPE_I32, IRIS_REDUCE_SUM,
                              &space.options));
     iris_ccl_options_init_sized(&space.options, sizeof space);
@@ -252,7 +252,7 @@ static int sizes_body(iris_t *iris, void *arg)
     CHECK_BAD(iris,
               iris_all_reduce(iris, in, in, 1, IRIS_DTYPE_I32, IRIS_REDUCE_SUM,
                               &space.options),
-              IRIS_ERR_INVALID, "does not know", "newer");
+              IRIS_ERR_INVALID, "does not know", "as new as");
     CHECK_OK(iris_stream_synchronize(iris, NULL));
     return 0;
 }

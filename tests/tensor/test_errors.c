@@ -265,7 +265,7 @@ static int refuse(iris_t *iris, void *arg)
     memset(&options, 0, sizeof options);
     CHECK_BAD(iris, iris_empty(iris, IRIS_SHAPE(2), &options, &t),
               IRIS_ERR_INVALID, "options of 0 bytes",
-              "call iris_tensor_options_init first");
+              "call iris_tensor_options_init() before");
     CHECK_EQUAL(t.ndim, 5);
     return 0;
 }
