@@ -23,7 +23,9 @@
 struct sim_mapping {
     void *base;
     size_t bytes;
-    int fd; /* the owner's; importers do not use it */
+    int fd;                 /* the owner's; importers do not use it */
+    uint64_t pid_namespace; /* of the owner's process */
+    int64_t pid;
     atomic_uint refs;
     atomic_bool keep; /* a kernel that could not be ended may still use it */
 };
@@ -60,15 +62,11 @@ static void mapping_put(const struct sim_backend *sim,
     free(mapping);
 }
 
-static struct sim_handle handle_of_this_process(struct sim_mapping *mapping)
+static uint64_t pid_namespace(void)
 {
-    struct sim_handle handle = {.pid = getpid(), .mapping = mapping};
     struct stat st;
 
-    if (stat("/proc/self/ns/pid", &st) == 0) {
-        handle.pid_namespace = st.st_ino;
-    }
-    return handle;
+    return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
 }
 
 iris_status_t iris_i_sim_heap_alloc(struct iris_backend *backend, size_t bytes,
@@ -90,6 +88,8 @@ iris_status_t iris_i_sim_heap_alloc(struct iris_backend *backend, size_t bytes,
         goto close_fd;
     }
     mapping->bytes = bytes;
+    mapping->pid_namespace = pid_namespace();
+    mapping->pid = getpid();
     atomic_init(&mapping->refs, 1);
     memset(region_p, 0, sizeof *region_p);
     region_p->base = mapping->base;
@@ -151,7 +151,9 @@ iris_status_t iris_i_sim_heap_export(struct iris_backend *backend,
                                      struct iris_heap_handle *handle_p)
 {
     struct sim_mapping *mapping = region->cookie;
-    struct sim_handle handle = handle_of_this_process(mapping);
+    const struct sim_handle handle = {.pid_namespace = mapping->pid_namespace,
+                                      .pid = mapping->pid,
+                                      .mapping = mapping};
     int fd = fcntl(mapping->fd, F_DUPFD_CLOEXEC, 0);
 
     (void)backend;
@@ -183,17 +185,19 @@ static iris_status_t map_peer(int fd, size_t bytes, void **base_p)
     return iris_i_shm_map(fd, bytes, base_p);
 }
 
-/* The handle's mapping if this process made it, else NULL. */
-static struct sim_mapping *own_mapping(const struct iris_heap_handle *handle)
+/* The handle's mapping if this process made it, else NULL. A rank imports every
+ * peer's heap, so it asks the system only once, for its own heap, who it is. */
+static struct sim_mapping *own_mapping(const struct sim_backend *sim,
+                                       const struct iris_heap_handle *handle)
 {
-    struct sim_handle own = handle_of_this_process(NULL);
+    const struct sim_mapping *own = sim->heap.cookie;
     struct sim_handle theirs;
 
     memcpy(&theirs, handle->bytes, sizeof theirs);
-    if (theirs.pid != own.pid || theirs.pid_namespace != own.pid_namespace) {
-        return NULL;
-    }
-    return theirs.mapping;
+    return own != NULL && theirs.pid == own->pid &&
+                   theirs.pid_namespace == own->pid_namespace
+               ? theirs.mapping
+               : NULL;
 }
 
 iris_status_t iris_i_sim_heap_import(struct iris_backend *backend,
@@ -216,7 +220,7 @@ iris_status_t iris_i_sim_heap_import(struct iris_backend *backend,
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
                            "no memory for the record of a peer's heap");
     }
-    import->mapping = own_mapping(handle);
+    import->mapping = own_mapping(sim, handle);
     if (import->mapping == NULL) {
         status = map_peer(handle->fd, bytes, &import->base);
     } else if (import->mapping->bytes != bytes) {

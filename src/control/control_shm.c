@@ -262,9 +262,9 @@ static const struct iris_control_ops ops = {
     .close = shm_close,
 };
 
-static iris_status_t watch(struct shm_peer *peer, int rank)
+static iris_status_t watch(struct shm_peer *peer, int rank, int own_pid)
 {
-    if (peer->pid == getpid()) {
+    if (peer->pid == own_pid) {
         return IRIS_OK;
     }
     peer->pidfd =
@@ -337,6 +337,7 @@ iris_status_t iris_i_control_shm_open(const struct iris_log *log,
 {
     struct shm_control *shm = make(log, rendezvous->num_ranks);
     iris_status_t status = IRIS_OK;
+    int own_pid = (int)getpid();
 
     if (shm == NULL) {
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory for %d ranks",
@@ -346,11 +347,11 @@ iris_status_t iris_i_control_shm_open(const struct iris_log *log,
          rank++) {
         const struct iris_hello *hello = &rendezvous->hellos[rank];
 
-        shm->peers[rank].pid = rank == log->rank ? (int)getpid() : hello->pid;
+        shm->peers[rank].pid = rank == log->rank ? own_pid : hello->pid;
         shm->pids[rank] = shm->peers[rank].pid;
         memcpy(shm->peers[rank].name, hello->endpoint,
                sizeof shm->peers[rank].name);
-        status = watch(&shm->peers[rank], rank);
+        status = watch(&shm->peers[rank], rank, own_pid);
     }
     if (status != IRIS_OK) {
         shm_close(&shm->base); /* segment and endpoint are the caller's yet */

@@ -142,11 +142,32 @@ static iris_status_t receive_root(struct iris_rendezvous *rendezvous,
                        status == IRIS_ERR_PEER_LOST ? "died" : "fell silent");
 }
 
-/* Takes every hello, even if a descriptor gets lost: what comes after them must
- * not find them in its way. */
+/* Space for every rank's hello; NULL: no memory. */
+static struct iris_hello *make_hellos(int num_ranks)
+{
+    struct iris_hello *hellos = calloc((size_t)num_ranks, sizeof *hellos);
+
+    for (int rank = 0; hellos != NULL && rank < num_ranks; rank++) {
+        hellos[rank].handle.fd = -1;
+    }
+    return hellos;
+}
+
+static iris_status_t fail_memory(int num_ranks)
+{
+    return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory for %d ranks",
+                       num_ranks);
+}
+
+/* Takes every hello, even if there is no memory or a descriptor gets lost: what
+ * comes after them must not find them in its way. */
 static void receive_hellos(struct iris_rendezvous *rendezvous,
                            struct iris_verdict *verdict)
 {
+    rendezvous->hellos = make_hellos(rendezvous->num_ranks);
+    if (rendezvous->hellos == NULL) {
+        iris_i_rendezvous_judge(verdict, fail_memory(rendezvous->num_ranks));
+    }
     for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
         struct iris_hello hello;
         iris_status_t status;
@@ -155,12 +176,30 @@ static void receive_hellos(struct iris_rendezvous *rendezvous,
         status =
             receive_root(rendezvous, &for_verdict, &hello, sizeof hello, &fd);
         iris_i_rendezvous_judge(verdict, status);
-        if (status == IRIS_OK) {
-            rendezvous->hellos[rank] = hello;
-            rendezvous->hellos[rank].handle.fd = fd;
-        } else if (status != IRIS_ERR_LIMIT) {
+        if (status != IRIS_OK && status != IRIS_ERR_LIMIT) {
             return;
         }
+        if (status != IRIS_OK || rendezvous->hellos == NULL) {
+            close_fd(&fd);
+            continue;
+        }
+        rendezvous->hellos[rank] = hello;
+        rendezvous->hellos[rank].handle.fd = fd;
+    }
+}
+
+/* Where all ranks are threads, a thousand that each received a thousand would
+ * take seconds: they read rank 0's. */
+static void take_hellos(struct iris_rendezvous *rendezvous,
+                        const struct iris_verdict *verdict,
+                        struct iris_verdict *own)
+{
+    if (verdict->pid == getpid() && verdict->hellos != 0 &&
+        rendezvous->bootstrap->failed != NULL) {
+        rendezvous->hellos = (struct iris_hello *)(uintptr_t)verdict->hellos;
+        rendezvous->has_shared_hellos = 1;
+    } else {
+        receive_hellos(rendezvous, own);
     }
 }
 
@@ -330,7 +369,7 @@ static iris_status_t join_as_peer(struct iris_rendezvous *rendezvous,
     if (status == IRIS_OK) {
         iris_i_rendezvous_judge(&own, take_control(rendezvous, &verdict, fd));
     }
-    receive_hellos(rendezvous, &own);
+    take_hellos(rendezvous, &verdict, &own);
     return own.status == IRIS_OK ? IRIS_OK : agree_as_peer(rendezvous, &own);
 }
 
@@ -339,9 +378,16 @@ static iris_status_t join_as_peer(struct iris_rendezvous *rendezvous,
 static void leave(struct iris_rendezvous *rendezvous)
 {
     iris_i_wait_resume();
+    if (rendezvous->has_shared_hellos) {
+        rendezvous->hellos = NULL;
+    }
     for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
-        close_fd(&rendezvous->hellos[rank].handle.fd);
-        close_fd(&rendezvous->socks[rank]);
+        if (rendezvous->hellos != NULL) {
+            close_fd(&rendezvous->hellos[rank].handle.fd);
+        }
+        if (rendezvous->socks != NULL) {
+            close_fd(&rendezvous->socks[rank]);
+        }
     }
     close_fd(&rendezvous->sock);
     close_fd(&rendezvous->spare);
@@ -370,6 +416,24 @@ static iris_status_t open_sockets(struct iris_rendezvous *rendezvous)
     return IRIS_OK;
 }
 
+/* What only rank 0 needs: room for every peer. */
+static iris_status_t make_root(struct iris_rendezvous *rendezvous)
+{
+    size_t num_ranks = (size_t)rendezvous->num_ranks;
+
+    rendezvous->hellos = make_hellos(rendezvous->num_ranks);
+    rendezvous->socks = calloc(num_ranks, sizeof *rendezvous->socks);
+    if (rendezvous->hellos == NULL || rendezvous->socks == NULL) {
+        free(rendezvous->hellos);
+        free(rendezvous->socks);
+        return fail_memory(rendezvous->num_ranks);
+    }
+    for (size_t rank = 0; rank < num_ranks; rank++) {
+        rendezvous->socks[rank] = -1;
+    }
+    return IRIS_OK;
+}
+
 iris_status_t iris_i_rendezvous_open(const struct iris_bootstrap *bootstrap,
                                      const struct iris_settings *settings,
                                      const struct iris_log *log,
@@ -386,20 +450,13 @@ iris_status_t iris_i_rendezvous_open(const struct iris_bootstrap *bootstrap,
         .warn_at = iris_i_deadline(settings->warn_ms.number),
         .sock = -1,
         .spare = -1};
-    size_t num_ranks = (size_t)rendezvous.num_ranks;
-    iris_status_t status;
+    iris_status_t status = IRIS_OK;
 
-    rendezvous.hellos = calloc(num_ranks, sizeof *rendezvous.hellos);
-    rendezvous.socks = calloc(num_ranks, sizeof *rendezvous.socks);
-    if (rendezvous.hellos == NULL || rendezvous.socks == NULL) {
-        free(rendezvous.hellos);
-        free(rendezvous.socks);
-        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory for %zu ranks",
-                           num_ranks);
-    }
-    for (size_t rank = 0; rank < num_ranks; rank++) {
-        rendezvous.hellos[rank].handle.fd = -1;
-        rendezvous.socks[rank] = -1;
+    if (rendezvous.rank == 0) {
+        status = make_root(&rendezvous);
+        if (status != IRIS_OK) {
+            return status;
+        }
     }
     status = open_sockets(&rendezvous);
     if (status != IRIS_OK) {

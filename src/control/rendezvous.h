@@ -48,10 +48,13 @@ struct iris_rendezvous {
     int sock;   /* rank 0: the listener; others: to rank 0; -1: alone */
     int spare;  /* rank 0: a descriptor kept back to tell peers that there are
                  * none left */
-    int *socks; /* rank 0: to each peer, or -1 */
+    int *socks; /* rank 0: to each peer, or -1; others: NULL */
     iris_status_t announced; /* rank 0: could it tell every peer? */
     char announced_message[IRIS_MESSAGE_BYTES];
-    struct iris_hello *hellos;    /* of magic 0: has not come */
+    struct iris_hello *hellos;    /* of magic 0: has not come; NULL: not yet */
+    int has_shared_hellos;        /* they are rank 0's, a thread's of this
+                                   * process, which keeps them until all have
+                                   * said how they fared */
     struct iris_segment *segment; /* one reference, the caller's */
 };
 

@@ -298,7 +298,8 @@ static int num_siblings(const struct iris_rendezvous *rendezvous)
     return count;
 }
 
-/* Tells every peer the good verdict and everyone's hello. A descriptor goes
+/* Tells every peer the good verdict and, unless that says where they are,
+ * everyone's hello. A descriptor goes
  * only to other processes: within one it would be a second one for nothing. */
 static iris_status_t announce_to(const struct iris_rendezvous *rendezvous,
                                  int rank, const struct iris_verdict *verdict)
@@ -310,7 +311,9 @@ static iris_status_t announce_to(const struct iris_rendezvous *rendezvous,
     status =
         iris_i_socket_send(sock, verdict, sizeof *verdict,
                            pid == hellos[0].pid ? -1 : rendezvous->segment->fd);
-    for (int r = 0; status == IRIS_OK && r < rendezvous->num_ranks; r++) {
+    for (int r = 0;
+         status == IRIS_OK && verdict->hellos == 0 && r < rendezvous->num_ranks;
+         r++) {
         status =
             iris_i_socket_send(sock, &hellos[r], sizeof hellos[r],
                                pid == hellos[r].pid ? -1 : hellos[r].handle.fd);
@@ -323,7 +326,13 @@ static iris_status_t announce_to(const struct iris_rendezvous *rendezvous,
 static void announce(struct iris_rendezvous *rendezvous,
                      struct iris_verdict *verdict)
 {
-    iris_i_segment_retain(rendezvous->segment, num_siblings(rendezvous));
+    int siblings = num_siblings(rendezvous);
+
+    iris_i_segment_retain(rendezvous->segment, siblings);
+    if (siblings == rendezvous->num_ranks - 1 &&
+        rendezvous->bootstrap->failed != NULL) {
+        verdict->hellos = (uintptr_t)rendezvous->hellos;
+    }
     verdict->pid = getpid();
     verdict->control = (uintptr_t)rendezvous->segment;
     for (int rank = 1; rank < rendezvous->num_ranks; rank++) {

@@ -18,6 +18,8 @@ struct iris_verdict {
     int32_t status;
     int32_t pid;      /* rank 0's process */
     uint64_t control; /* its struct iris_segment, for threads of that process */
+    uint64_t hellos;  /* its hellos, where iris_spawn() has made all ranks as
+                       * such threads, which then get none by the socket */
     char message[IRIS_MESSAGE_BYTES];
 };
 

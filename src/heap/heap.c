@@ -127,7 +127,8 @@ static iris_status_t check_peer(struct iris_heap *heap, int rank,
                : status;
 }
 
-/* Maps a peer's heap; once more if it is other memory. */
+/* Maps a peer's heap; once more if it is other memory. A thread of this process
+ * has not mapped it by a handle, but says where it is. */
 static iris_status_t map_and_check(struct iris_heap *heap, int rank,
                                    const struct iris_heap_peers *peers,
                                    void **base_p)
@@ -138,7 +139,8 @@ static iris_status_t map_and_check(struct iris_heap *heap, int rank,
 
     for (int tries = 0; wrong && tries < 2; tries++) {
         status = map_peer(heap, rank, handle, base_p);
-        if (status != IRIS_OK || rank == heap->log->rank) {
+        if (status != IRIS_OK || rank == heap->log->rank ||
+            !iris_i_control_is_remote(heap->control, rank)) {
             return status;
         }
         status = check_peer(heap, rank, peers, *base_p, &wrong);
@@ -252,8 +254,9 @@ iris_status_t iris_i_heap_agree_on_reach(struct iris_heap *heap, int *changed_p)
 
 void iris_i_heap_disconnect(struct iris_heap *heap)
 {
-    for (int rank = 0; heap->bases != NULL && rank < heap->log->num_ranks;
-         rank++) {
+    /* The reverse of iris_i_heap_connect(): a backend finds the latest first. */
+    for (int rank = heap->log->num_ranks - 1; heap->bases != NULL && rank >= 0;
+         rank--) {
         if (rank != heap->log->rank && heap->bases[rank] != 0) {
             unmap_peer(heap, rank);
         }

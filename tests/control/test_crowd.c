@@ -218,11 +218,78 @@ static void other_users_fill_no_log(void **state)
     free(capture.text);
 }
 
+/* One of the threads that iris_spawn() has made. */
+struct thread_rank {
+    struct iris_bootstrap bootstrap;
+    struct iris_settings settings;
+    struct iris_log log;
+    pthread_t thread;
+    const struct iris_hello *hellos; /* where it has found them */
+    int pids[RANKS];
+    iris_status_t status;
+};
+
+static void *thread_rank_main(void *arg)
+{
+    struct thread_rank *self = arg;
+    struct iris_hello hello = hello_of(self->bootstrap.rank, IRIS_OK);
+    struct iris_rendezvous rendezvous;
+    struct iris_segment *segment;
+
+    self->status = iris_i_rendezvous_open(&self->bootstrap, &self->settings,
+                                          &self->log, &rendezvous);
+    if (self->status != IRIS_OK) {
+        return NULL;
+    }
+    self->status = iris_i_rendezvous_join(&rendezvous, &hello);
+    if (self->status != IRIS_OK) {
+        return NULL;
+    }
+    self->hellos = rendezvous.hellos;
+    for (int rank = 0; rank < RANKS; rank++) {
+        self->pids[rank] = self->hellos[rank].pid;
+    }
+    segment = rendezvous.segment;
+    self->status = iris_i_rendezvous_agree(&rendezvous, IRIS_OK);
+    iris_i_segment_release(segment);
+    return NULL;
+}
+
+/* Else a thousand threads would send each other a million hellos. */
+static void threads_of_one_spawn_read_what_rank_0_has(void **state)
+{
+    static struct thread_rank ranks[RANKS];
+    static atomic_int failed;
+    char key[IRIS_KEY_BYTES];
+
+    (void)state;
+    assert_int_equal(iris_i_bootstrap_random_key(key), IRIS_OK);
+    for (int rank = 0; rank < RANKS; rank++) {
+        iris_i_bootstrap_thread(key, rank, RANKS, &ranks[rank].bootstrap);
+        ranks[rank].bootstrap.failed = &failed;
+        ranks[rank].settings.timeout_ms.number = DEADLINE_MS;
+        assert_int_equal(pthread_create(&ranks[rank].thread, NULL,
+                                        thread_rank_main, &ranks[rank]),
+                         0);
+    }
+    for (int rank = 0; rank < RANKS; rank++) {
+        assert_int_equal(pthread_join(ranks[rank].thread, NULL), 0);
+    }
+    for (int rank = 0; rank < RANKS; rank++) {
+        assert_int_equal(ranks[rank].status, IRIS_OK);
+        assert_ptr_equal(ranks[rank].hellos, ranks[0].hellos);
+        for (int peer = 0; peer < RANKS; peer++) {
+            assert_int_equal(ranks[rank].pids[peer], getpid());
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_crowd_does_not_hide_a_death),
         cmocka_unit_test(other_users_fill_no_log),
+        cmocka_unit_test(threads_of_one_spawn_read_what_rank_0_has),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
