@@ -56,12 +56,10 @@ static uint64_t best_cus(const iris_t *iris)
 
 static struct share posted(const struct iris_group *group, int member)
 {
-    struct share share;
-    size_t bytes;
-    const void *payload =
-        iris_i_agree_payload(&group->members, group->ranks[member], &bytes);
+    struct share share = {0};
 
-    memcpy(&share, payload, sizeof share);
+    (void)iris_i_agree_payload(&group->members, group->ranks[member], &share,
+                               sizeof share);
     return share;
 }
 

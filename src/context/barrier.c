@@ -141,13 +141,12 @@ iris_status_t iris_i_group_broadcast(struct iris_group *group,
                                      size_t bytes, int root)
 {
     char *data = ptr;
-    size_t position = 0, got;
+    size_t position = 0;
 
     do {
         size_t left = bytes - position;
         size_t piece =
             left < IRIS_PAYLOAD_BYTES ? left : (size_t)IRIS_PAYLOAD_BYTES;
-        const void *payload;
         iris_status_t status;
 
         call->fields[0] = bytes;
@@ -161,10 +160,9 @@ iris_status_t iris_i_group_broadcast(struct iris_group *group,
         if (status != IRIS_OK) {
             return status;
         }
-        payload =
-            iris_i_agree_payload(&group->members, group->ranks[root], &got);
         if (group->index != root && piece != 0) {
-            memcpy(data + position, payload, piece);
+            (void)iris_i_agree_payload(&group->members, group->ranks[root],
+                                       data + position, piece);
         }
         position += piece;
     } while (position < bytes);

@@ -10,7 +10,6 @@
 #include "control/endpoint.h"
 #include "control/peers.h"
 #include "control/rendezvous.h"
-#include "control/segment.h"
 #include "heap/bounds.h"
 #include "queue/kernels.h"
 
@@ -366,7 +365,7 @@ static iris_status_t join(iris_t *iris, const struct iris_bootstrap *bootstrap,
         iris_i_peers_set_state(iris->control, IRIS_RANK_RUNNING);
     }
     status = iris_i_rendezvous_agree(&rendezvous, status);
-    iris_i_segment_release(rendezvous.segment); /* if it was not taken over */
+    iris_i_rendezvous_drop(&rendezvous);
     return status == IRIS_OK ? agree_on_reach(iris) : status;
 }
 

@@ -66,7 +66,10 @@ static int is_sibling(const iris_t *iris, const iris_t *other)
 
 static uint64_t id_of(const iris_t *iris)
 {
-    return atomic_load(&iris->control->ops->board(iris->control, 0)->id);
+    struct iris_shown shown;
+
+    iris->control->ops->read(iris->control, 0, IRIS_SHOW_ID, &shown);
+    return shown.id;
 }
 
 /* Shows in this thread's other contexts which one it is finalizing; 0: none. */
@@ -75,10 +78,9 @@ static void show_elsewhere(const iris_t *iris, uint64_t id)
     pthread_mutex_lock(&live_lock);
     for (iris_t *other = live; other != NULL; other = other->next_live) {
         if (is_sibling(iris, other)) {
-            atomic_store(
-                &other->control->ops->board(other->control, other->log.rank)
-                     ->elsewhere,
-                id);
+            other->control->own.elsewhere = id;
+            other->control->ops->publish(other->control, IRIS_SHOW_ELSEWHERE,
+                                         &other->control->own);
         }
     }
     pthread_mutex_unlock(&live_lock);
@@ -105,10 +107,12 @@ static iris_status_t check_order(void *arg)
     iris_t *iris = arg;
 
     for (int rank = 0; rank < iris->log.num_ranks; rank++) {
-        uint64_t id = atomic_load(
-            &iris->control->ops->board(iris->control, rank)->elsewhere);
+        struct iris_shown shown;
 
-        if (rank != iris->log.rank && id != 0 && has_sibling(iris, id)) {
+        iris->control->ops->read(iris->control, rank, IRIS_SHOW_ELSEWHERE,
+                                 &shown);
+        if (rank != iris->log.rank && shown.elsewhere != 0 &&
+            has_sibling(iris, shown.elsewhere)) {
             return iris_i_fail(&iris->log, IRIS_ERR_MISMATCH,
                                "iris_finalize: rank %d finalizes another "
                                "context first, which this rank has not "

@@ -248,26 +248,27 @@ static iris_status_t check_list(const iris_t *iris, const int *ranks, int count)
 _Static_assert(IRIS_RANKS_MAX * sizeof(uint16_t) <= IRIS_PAYLOAD_BYTES,
                "a payload names every rank");
 
-static const uint16_t *posted(const iris_t *iris, int rank, size_t *count_p)
+static size_t posted(const iris_t *iris, int rank,
+                     uint16_t list[IRIS_RANKS_MAX])
 {
-    size_t bytes;
-    const uint16_t *list =
-        iris_i_agree_payload(&iris->world->members, rank, &bytes);
-
-    *count_p = bytes / sizeof *list;
-    return list;
+    return iris_i_agree_payload(&iris->world->members, rank, list,
+                                IRIS_RANKS_MAX * sizeof *list) /
+           sizeof *list;
 }
 
 /* Every rank checks every list, so all come to the same verdict: a rank in a
  * list must have posted that very list. */
 static iris_status_t compare_lists(const iris_t *iris)
 {
+    uint16_t list[IRIS_RANKS_MAX], other[IRIS_RANKS_MAX];
+
     for (int rank = 0; rank < iris->log.num_ranks; rank++) {
-        size_t count, other_count;
-        const uint16_t *list = posted(iris, rank, &count), *other;
+        size_t count = posted(iris, rank, list), other_count;
 
         for (size_t i = 0; i < count; i++) {
-            other = posted(iris, list[i], &other_count);
+            other_count = list[i] < iris->log.num_ranks
+                              ? posted(iris, list[i], other)
+                              : 0;
             if (other_count != count ||
                 memcmp(other, list, count * sizeof *list) != 0) {
                 return iris_i_fail(&iris->log, IRIS_ERR_MISMATCH,
@@ -303,11 +304,11 @@ static iris_status_t find_place(iris_t *iris, int *place)
  * each rank of the list; 0 for a rank in no group. */
 static iris_status_t assign_places(iris_t *iris, uint16_t *places)
 {
+    uint16_t list[IRIS_RANKS_MAX];
     int place = 0;
 
     for (int rank = 0; rank < iris->log.num_ranks; rank++) {
-        size_t count;
-        const uint16_t *list = posted(iris, rank, &count);
+        size_t count = posted(iris, rank, list);
         iris_status_t status;
 
         if (count == 0 || list[0] != rank) {
@@ -328,9 +329,8 @@ static iris_status_t assign_places(iris_t *iris, uint16_t *places)
 static iris_status_t agree_on_place(iris_t *iris, int *place_p)
 {
     struct iris_call call = {.type = &create_call};
-    uint16_t places[iris->log.num_ranks];
+    uint16_t places[iris->log.num_ranks], places_of_all[IRIS_RANKS_MAX];
     iris_status_t status;
-    size_t count;
 
     if (iris->log.rank == 0) {
         memset(places, 0, sizeof places);
@@ -340,7 +340,8 @@ static iris_status_t agree_on_place(iris_t *iris, int *place_p)
     }
     status = iris_i_agree(&iris->world->members, &call);
     if (status == IRIS_OK) {
-        *place_p = posted(iris, 0, &count)[iris->log.rank];
+        (void)posted(iris, 0, places_of_all);
+        *place_p = places_of_all[iris->log.rank];
     }
     return status;
 }

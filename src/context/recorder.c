@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "control/record.h"
+#include "control/records.h"
 #include "report/report.h"
 
 #include <stdio.h>
@@ -377,11 +378,6 @@ void iris_i_recorder_close(iris_t *iris)
 
 void iris_i_recorder_clear(iris_t *iris)
 {
-    uint64_t ours = (uint64_t)iris->log.rank + 1;
-
     iris_i_record_forget(record_of(iris));
-    if (iris->control->reported !=
-        NULL) { /* the next one is another incident */
-        atomic_compare_exchange_strong(iris->control->reported, &ours, 0);
-    }
+    iris_i_records_forget(iris->control->records, iris->log.rank);
 }

@@ -31,122 +31,101 @@ struct wait {
     int note;        /* its slot in the flight record; -1: none */
 };
 
-/* ---- Describing calls ---- */
-
-/* "iris_malloc(bytes, alignment, offset)"; fields of kind TEXT end in '$'. */
-static void sign(const struct iris_call_type *type,
-                 char signature[IRIS_SIGNATURE_BYTES])
-{
-    size_t length =
-        (size_t)snprintf(signature, IRIS_SIGNATURE_BYTES, "%s(", type->name);
-
-    for (int i = 0; i < IRIS_CALL_FIELDS && type->fields[i].name != NULL &&
-                    length < IRIS_SIGNATURE_BYTES;
-         i++) {
-        length += (size_t)snprintf(
-            signature + length, IRIS_SIGNATURE_BYTES - length, "%s%s%s",
-            i == 0 ? "" : ", ", type->fields[i].name,
-            type->fields[i].kind == IRIS_FIELD_TEXT ? "$" : "");
-    }
-}
-
-/* A peer's post as people read it: "iris_malloc(bytes 64, alignment 256)". */
-static void describe(const struct iris_post *post, char *text, size_t bytes)
-{
-    const char *next = post->signature;
-    const char *end = next + strnlen(next, sizeof post->signature);
-    size_t length = strcspn(next, "(");
-    int field = 0;
-
-    snprintf(text, bytes, "%.*s(", (int)length, next);
-    next += length + (next + length < end);
-    while (next < end && field < IRIS_CALL_FIELDS) {
-        int name = (int)strcspn(next, ",$");
-        size_t at = strlen(text);
-
-        if (next[name] == '$') {
-            snprintf(text + at, bytes - at, "%s%.*s %.8s", field ? ", " : "",
-                     name, next, (const char *)&post->fields[field]);
-        } else {
-            snprintf(text + at, bytes - at, "%s%.*s %lld", field ? ", " : "",
-                     name, next, (long long)post->fields[field]);
-        }
-        next += strcspn(next, ",");
-        next += strspn(next, ", ");
-        field++;
-    }
-    length = strlen(text);
-    snprintf(text + length, bytes - length, ")");
-}
-
 /* ---- Posting ---- */
 
-static struct iris_board *own_board(struct iris_control *control)
+/* Names are texts of the calls' types, so that one pointer stands for one. */
+static unsigned show_call(struct iris_control *control, const char *name)
 {
-    return control->ops->board(control, control->rank);
+    size_t length;
+
+    if (control->called == name) {
+        return 0;
+    }
+    length = strnlen(name, sizeof control->own.name - 1);
+    control->called = name;
+    memcpy(control->own.name, name, length);
+    control->own.name[length] = '\0';
+    return IRIS_SHOW_NAME;
+}
+
+static void show_busy(struct iris_control *control,
+                      const struct iris_call_type *type, unsigned also)
+{
+    control->own.busy = 1;
+    control->ops->publish(
+        control, show_call(control, type->name) | IRIS_SHOW_BUSY | also,
+        &control->own);
 }
 
 void iris_i_agree_begin(struct iris_control *control,
                         const struct iris_call_type *type)
 {
-    struct iris_board *board = own_board(control);
-
-    iris_i_peers_write_call(board, type->name);
-    atomic_store_explicit(&board->busy, 1, memory_order_relaxed);
+    show_busy(control, type, 0);
 }
 
 void iris_i_agree_reset(struct iris_control *control)
 {
-    struct iris_board *board = own_board(control);
+    control->own.calls = 0;
+    control->ops->publish(control, show_call(control, "") | IRIS_SHOW_CALLS,
+                          &control->own);
+}
 
-    iris_i_peers_write_call(board, "");
-    atomic_store_explicit(&board->calls, 0, memory_order_relaxed);
+static struct iris_post_id post_id(const struct iris_members *members, int rank)
+{
+    return (struct iris_post_id){members->place, rank, members->seq};
 }
 
 static void post(struct iris_members *members, const struct iris_call *call)
 {
     struct iris_control *control = members->control;
-    const struct iris_call_type **drafted;
-    struct iris_post *own;
+    struct iris_part parts[2];
+    struct iris_post_id id;
 
     members->seq++;
-    drafted = &members->drafted[members->seq % 2];
-    own = control->ops->draft(control, members->place, members->seq);
-    if (*drafted != call->type) { /* a call is mostly made over and over */
-        sign(call->type, own->signature);
-        *drafted = call->type;
-    }
-    own->status = call->status;
-    /* Peers have what is not written in their caches yet. */
-    if (memcmp(own->fields, call->fields, sizeof own->fields) != 0) {
-        memcpy(own->fields, call->fields, sizeof own->fields);
-    }
-    own->payload_bytes = 0;
+    id = post_id(members, control->rank);
+    members->draft = iris_i_call_draft(&members->drafts, call);
+    parts[0] = (struct iris_part){members->draft->data, members->draft->bytes};
+    parts[1] = (struct iris_part){call->payload, call->payload_bytes};
     if (call->status != IRIS_OK) {
-        snprintf((char *)own->payload, IRIS_MESSAGE_BYTES, "%s",
-                 iris_last_error());
-    } else if (call->payload_bytes != 0) {
-        memcpy(own->payload, call->payload, call->payload_bytes);
-        own->payload_bytes = (uint32_t)call->payload_bytes;
+        parts[1].data = iris_last_error();
+        parts[1].bytes = strlen(iris_last_error());
     }
-    iris_i_agree_begin(control, call->type);
-    atomic_fetch_add_explicit(&own_board(control)->calls, 1,
-                              memory_order_relaxed);
-    control->ops->post(control, members->place, members->seq, members->count);
+    control->own.calls++;
+    show_busy(control, call->type, IRIS_SHOW_CALLS);
+    control->ops->post(control, &id, parts, members->count);
 }
 
-static const struct iris_post *peek(const struct iris_members *members,
-                                    int rank)
+/* ---- What members posted ---- */
+
+int iris_i_agree_has_come(const struct iris_members *members, int rank)
 {
-    return members->control->ops->peek(members->control, members->place, rank,
-                                       members->seq);
+    const struct iris_post_id id = post_id(members, rank);
+
+    return members->control->ops->posted(members->control, &id);
+}
+
+static size_t collect(const struct iris_members *members, int rank, size_t at,
+                      void *to, size_t bytes)
+{
+    const struct iris_post_id id = post_id(members, rank);
+
+    return members->control->ops->collect(members->control, &id, at, to, bytes);
+}
+
+static size_t take_apart(const struct iris_members *members, int rank,
+                         struct iris_posted_call *call_p)
+{
+    unsigned char data[IRIS_DRAFT_BYTES];
+    size_t bytes = collect(members, rank, 0, data, sizeof data);
+
+    return iris_i_call_take_apart(data, bytes, call_p);
 }
 
 /* The first member that has not come, or -1. */
 static int first_absent(const struct iris_members *members)
 {
     for (int i = 0; i < members->count; i++) {
-        if (peek(members, members->ranks[i]) == NULL) {
+        if (!iris_i_agree_has_come(members, members->ranks[i])) {
             return members->ranks[i];
         }
     }
@@ -221,37 +200,37 @@ static iris_status_t give_up(const struct iris_members *members, int rank,
 static void describe_absent(struct iris_control *control, int rank, char *text,
                             size_t bytes)
 {
-    const struct iris_board *late = control->ops->board(control, rank);
-    int busy = atomic_load_explicit(&late->busy, memory_order_relaxed) != 0;
-    int waits = atomic_load_explicit(&late->waiting, memory_order_relaxed) > 0;
-    unsigned long long calls =
-        atomic_load_explicit(&late->calls, memory_order_relaxed);
-    char name[64];
+    struct iris_shown late;
 
-    iris_i_peers_read_call(late, name);
-    snprintf(text, bytes, "after %llu collective calls it is %s %s%s", calls,
-             busy    ? "busy in"
-             : waits ? "waiting for a stream since its"
-                     : "outside the library since its",
-             name[0] != '\0' ? name : "start",
-             busy && waits ? ", waiting for a stream" : "");
+    control->ops->read(control, rank,
+                       IRIS_SHOW_BUSY | IRIS_SHOW_STREAMS | IRIS_SHOW_CALLS |
+                           IRIS_SHOW_NAME,
+                       &late);
+    snprintf(text, bytes, "after %llu collective calls it is %s %s%s",
+             late.calls,
+             late.busy      ? "busy in"
+             : late.streams ? "waiting for a stream since its"
+                            : "outside the library since its",
+             late.name[0] != '\0' ? late.name : "start",
+             late.busy && late.streams ? ", waiting for a stream" : "");
 }
 
 static iris_status_t fail_late(const struct wait *wait, int rank)
 {
     struct iris_control *control = wait->members->control;
-    const struct iris_board *late = control->ops->board(control, rank);
-    int waits = atomic_load_explicit(&late->waiting, memory_order_relaxed) > 0;
+    struct iris_shown late;
     char what[200];
 
+    control->ops->read(control, rank, IRIS_SHOW_STREAMS, &late);
     describe_absent(control, rank, what, sizeof what);
     return iris_i_fail(
         control->log, IRIS_ERR_TIMEOUT,
         "rank %d has not come to %s within %lld ms (IRIS_TIMEOUT_MS): %s; %s",
         rank, wait->call->type->name, (long long)control->timeout_ms, what,
-        waits ? "look at what its kernels wait for (IRIS_DEVICE_TIMEOUT_MS "
-                "makes them report)"
-              : "does every rank make this call?");
+        late.streams
+            ? "look at what its kernels wait for (IRIS_DEVICE_TIMEOUT_MS "
+              "makes them report)"
+            : "does every rank make this call?");
 }
 
 /* One line when a wait takes long. */
@@ -282,7 +261,7 @@ static int is_lost(const struct iris_members *members, int rank)
 
     return iris_i_peers_check(control, rank) != IRIS_OK ||
            (!control->ops->alive(control, rank) &&
-            peek(members, rank) == NULL &&
+            !iris_i_agree_has_come(members, rank) &&
             iris_i_peers_fail_ended(control, rank) != IRIS_OK);
 }
 
@@ -313,7 +292,7 @@ static iris_status_t check_on(struct wait *wait)
     /* After the members were checked: one may have left because it gave up. */
     late = given_up_on(members, &status);
     if (late >= 0 && late < control->num_ranks && status == IRIS_ERR_TIMEOUT &&
-        peek(members, late) == NULL) {
+        !iris_i_agree_has_come(members, late)) {
         return fail_late(wait, late);
     }
     if (late >= 0) {
@@ -382,37 +361,34 @@ static iris_status_t wait_for_all(struct iris_members *members,
 
 /* ---- The verdict ---- */
 
-static int same_call(const struct iris_post *a, const struct iris_post *b)
-{
-    return strncmp(a->signature, b->signature, sizeof a->signature) == 0 &&
-           memcmp(a->fields, b->fields, sizeof a->fields) == 0;
-}
-
 /* The same on every rank: what each called, or which one leaves and why. */
 static iris_status_t fail_mismatch(const struct iris_members *members)
 {
     struct iris_control *control = members->control;
-    const struct iris_post *own = peek(members, control->rank);
+    struct iris_posted_call own, theirs, before;
     char text[640] = "", call[128];
     size_t length = 0;
 
-    describe(own, call, sizeof call);
+    (void)take_apart(members, control->rank, &own);
+    iris_i_call_describe(&own, call, sizeof call);
     for (int i = 0; i < members->count; i++) {
-        if (!same_call(own, peek(members, members->ranks[i])) &&
+        (void)take_apart(members, members->ranks[i], &theirs);
+        if (!iris_i_call_is_same(&own, &theirs) &&
             iris_i_peers_check_leaving(control, members->ranks[i], call)) {
             return IRIS_ERR_PEER_LOST;
         }
     }
     for (int i = 0; i < members->count && length + 160 < sizeof text; i++) {
         int rank = members->ranks[i];
-        const struct iris_post *post = peek(members, rank);
 
-        if (i > 0 && same_call(post, peek(members, members->ranks[i - 1]))) {
+        before = theirs;
+        (void)take_apart(members, rank, &theirs);
+        if (i > 0 && iris_i_call_is_same(&theirs, &before)) {
             length += (size_t)snprintf(text + length, sizeof text - length,
                                        ", rank %d the same", rank);
             continue;
         }
-        describe(post, call, sizeof call);
+        iris_i_call_describe(&theirs, call, sizeof call);
         length += (size_t)snprintf(text + length, sizeof text - length,
                                    "%srank %d called %s", i == 0 ? "" : ", ",
                                    rank, call);
@@ -423,35 +399,63 @@ static iris_status_t fail_mismatch(const struct iris_members *members)
                        (unsigned long long)members->seq, text);
 }
 
+/* A rank whose own preparation failed posts why as its payload. */
+static iris_status_t fail_of(const struct iris_members *members, int rank,
+                             const struct iris_posted_call *post,
+                             size_t payload_at)
+{
+    char why[IRIS_MESSAGE_BYTES];
+    size_t all = collect(members, rank, payload_at, why, sizeof why - 1);
+    size_t length = all > payload_at ? all - payload_at : 0;
+
+    why[length < sizeof why ? length : sizeof why - 1] = '\0';
+    return iris_i_fail(members->control->log, (iris_status_t)post->head.status,
+                       "rank %d failed in %.*s: %.700s", rank,
+                       (int)strcspn(post->signature, "("), post->signature,
+                       why);
+}
+
+/* Whether all have posted, byte for byte, this rank's call. */
+static int all_agree(const struct iris_members *members)
+{
+    unsigned char theirs[IRIS_DRAFT_BYTES];
+
+    for (int i = 0; i < members->count; i++) {
+        if (members->ranks[i] != members->control->rank &&
+            (collect(members, members->ranks[i], 0, theirs,
+                     members->draft->bytes) < members->draft->bytes ||
+             memcmp(theirs, members->draft->data, members->draft->bytes) !=
+                 0)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* The verdict is a function of the posts, and of what leaving members said
  * before theirs, so every rank comes to the same. */
-static iris_status_t judge(const struct iris_members *members)
+static iris_status_t judge(const struct iris_members *members,
+                           const struct iris_call *call)
 {
-    const struct iris_post *own = peek(members, members->control->rank);
+    struct iris_posted_call theirs;
 
-    for (int i = 0; i < members->count; i++) {
-        int rank = members->ranks[i];
-        const struct iris_post *post = peek(members, rank);
-
-        if (post->status != IRIS_OK) {
-            return iris_i_fail(members->control->log,
-                               (iris_status_t)post->status,
-                               "rank %d failed in %.*s: %.700s", rank,
-                               (int)strcspn(post->signature, "("),
-                               post->signature, (const char *)post->payload);
-        }
+    if (call->status == IRIS_OK && all_agree(members)) {
+        return IRIS_OK;
     }
     for (int i = 0; i < members->count; i++) {
-        if (!same_call(own, peek(members, members->ranks[i]))) {
-            return fail_mismatch(members);
+        size_t payload_at = take_apart(members, members->ranks[i], &theirs);
+
+        if (theirs.head.status != IRIS_OK) {
+            return fail_of(members, members->ranks[i], &theirs, payload_at);
         }
     }
-    return IRIS_OK;
+    return fail_mismatch(members);
 }
 
 iris_status_t iris_i_agree(struct iris_members *members,
                            const struct iris_call *call)
 {
+    struct iris_control *control = members->control;
     char own_message[IRIS_MESSAGE_BYTES];
     iris_status_t status;
 
@@ -463,36 +467,40 @@ iris_status_t iris_i_agree(struct iris_members *members,
         post(members, call);
         status = wait_for_all(members, call);
         if (status == IRIS_OK) {
-            status = judge(members);
+            status = judge(members, call);
         }
-        atomic_store_explicit(&own_board(members->control)->busy, 0,
-                              memory_order_relaxed);
+        control->own.busy = 0;
+        control->ops->publish(control, IRIS_SHOW_BUSY, &control->own);
     }
     return call->status == IRIS_OK
                ? status
                : iris_i_fail_again(call->status, own_message);
 }
 
-const void *iris_i_agree_payload(const struct iris_members *members, int rank,
-                                 size_t *bytes_p)
+size_t iris_i_agree_payload(const struct iris_members *members, int rank,
+                            void *to, size_t bytes)
 {
-    const struct iris_post *post = peek(members, rank);
+    struct iris_call_head head = {0};
+    size_t at, all = collect(members, rank, 0, &head, sizeof head);
 
-    *bytes_p = post->payload_bytes <= IRIS_PAYLOAD_BYTES ? post->payload_bytes
-                                                         : IRIS_PAYLOAD_BYTES;
-    return post->payload;
+    at =
+        sizeof head + head.num_fields * sizeof(uint64_t) + head.signature_bytes;
+    if (head.status != IRIS_OK || at >= all) {
+        return 0;
+    }
+    (void)collect(members, rank, at, to, bytes);
+    return all - at < IRIS_PAYLOAD_BYTES ? all - at : IRIS_PAYLOAD_BYTES;
 }
 
 int iris_i_agree_all_called(const struct iris_members *members)
 {
-    const struct iris_post *own = peek(members, members->control->rank);
+    struct iris_posted_call own, theirs;
 
+    (void)take_apart(members, members->control->rank, &own);
     for (int i = 0; i < members->count; i++) {
-        const struct iris_post *post = peek(members, members->ranks[i]);
-
-        if (own == NULL || post == NULL ||
-            strncmp(own->signature, post->signature, sizeof own->signature) !=
-                0) {
+        (void)take_apart(members, members->ranks[i], &theirs);
+        if (own.signature[0] == '\0' ||
+            strcmp(own.signature, theirs.signature) != 0) {
             return 0;
         }
     }

@@ -10,16 +10,12 @@
 #include "control/record.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static void list_absent(const struct iris_members *members,
                         struct iris_record_wait *wait)
 {
-    struct iris_control *control = members->control;
-
     for (int i = 0; i < members->count; i++) {
-        if (control->ops->peek(control, members->place, members->ranks[i],
-                               members->seq) != NULL) {
+        if (iris_i_agree_has_come(members, members->ranks[i])) {
             continue;
         }
         if (wait->num_expected < IRIS_RECORD_EXPECTED) {
@@ -47,12 +43,4 @@ int iris_i_agree_note(const struct iris_members *members, const char *call,
     iris_i_record_members(&wait, members->ranks, members->count);
     snprintf(wait.name, sizeof wait.name, "%s", call);
     return iris_i_record_wait(members->control->record, slot, &wait);
-}
-
-uint64_t iris_i_call_text(const char *text)
-{
-    uint64_t word = 0;
-
-    memcpy(&word, text, strnlen(text, sizeof word));
-    return word;
 }

@@ -42,8 +42,8 @@ static void show(const struct iris_members *members, uint64_t word)
 {
     struct iris_control *control = members->control;
 
-    atomic_store_explicit(&control->ops->board(control, control->rank)->waits,
-                          word, memory_order_release);
+    control->own.waits = word;
+    control->ops->publish(control, IRIS_SHOW_WAITS, &control->own);
 }
 
 void iris_i_circle_leave(const struct iris_members *members)
@@ -61,18 +61,18 @@ struct circle {
  * so until the one comes, or somebody gives up. */
 static int waits_for(struct iris_control *control, int rank, uint64_t *word_p)
 {
-    uint64_t word = atomic_load_explicit(
-        &control->ops->board(control, rank)->waits, memory_order_acquire);
-    int other = rank_in(word), place = place_in(word);
+    struct iris_shown shown;
+    struct iris_post_id id;
 
-    if (word == 0 || other < 0 || other >= control->num_ranks ||
-        place >= IRIS_PLACES ||
-        control->ops->peek(control, place, other,
-                           word >> (PLACE_BITS + RANK_BITS)) != NULL) {
+    control->ops->read(control, rank, IRIS_SHOW_WAITS, &shown);
+    id = (struct iris_post_id){place_in(shown.waits), rank_in(shown.waits),
+                               shown.waits >> (PLACE_BITS + RANK_BITS)};
+    if (shown.waits == 0 || id.rank < 0 || id.rank >= control->num_ranks ||
+        id.place >= IRIS_PLACES || control->ops->posted(control, &id)) {
         return -1;
     }
-    *word_p = word;
-    return other;
+    *word_p = shown.waits;
+    return id.rank;
 }
 
 /* Follows who waits for whom, from `absent` back to this rank. Returns whether
@@ -105,18 +105,19 @@ static iris_status_t fail(const struct iris_members *members, const char *call,
     struct iris_control *control = members->control;
     unsigned mark =
         ((unsigned)-IRIS_ERR_MISMATCH << 16) | ((unsigned)control->rank + 1);
-    char text[600], name[64];
+    struct iris_shown shown;
+    char text[600];
     size_t length =
         (size_t)snprintf(text, sizeof text, "rank %d waits in %s for rank %d",
                          control->rank, call, absent);
 
     for (int i = 0; i < circle->count; i++) {
-        iris_i_peers_read_call(control->ops->board(control, absent), name);
+        control->ops->read(control, absent, IRIS_SHOW_NAME, &shown);
         absent = rank_in(circle->words[i]);
         if (length + 100 < sizeof text) {
             length += (size_t)snprintf(text + length, sizeof text - length,
-                                       ", which waits in %s for rank %d", name,
-                                       absent);
+                                       ", which waits in %s for rank %d",
+                                       shown.name, absent);
         }
     }
     /* Our own first: who learns of another one may go on to this. */

@@ -22,6 +22,9 @@
 /* What one rank can hand to the others in one post. */
 #define IRIS_PAYLOAD_BYTES 3840
 
+/* The same with what says which call it is of (agree.c). */
+#define IRIS_POST_BYTES 4080
+
 /* Fields of a collective call that its members compare, at most. */
 #define IRIS_CALL_FIELDS 8
 
@@ -32,6 +35,8 @@
 /* Why a rank leaves: 191 characters at most. */
 #define IRIS_REASON_WORDS 24
 #define IRIS_REASON_BYTES (8 * IRIS_REASON_WORDS)
+
+#define IRIS_RANK_NAME_BYTES 64
 
 /* A rank's life, as its peers see it. Only the rank itself moves it on.
  *   JOINING    from the rendezvous until init is complete
@@ -45,36 +50,51 @@ enum iris_rank_state {
     IRIS_RANK_LEFT,
 };
 
-/* What one rank shows of itself; written by it alone. */
-struct iris_board {
-    _Alignas(64) atomic_uint state;
-    atomic_uint busy; /* in the collective call named below; 0: since then */
-    atomic_uint interrupted; /* LEFT because of iris_interrupt() */
-    atomic_uint blames;      /* LEFT because of this rank + 1; 0: of itself */
-    atomic_uint waiting;     /* threads that wait for a stream */
-    atomic_ullong calls;     /* collective calls it has begun */
-    atomic_ullong id; /* rank 0's: of this control plane, its alone on the
-                       * machine */
-    atomic_ullong elsewhere; /* the id of another context that its thread is
-                              * finalizing, before this one; 0: of none */
-    _Atomic uint64_t name[IRIS_CALL_NAME_WORDS]; /* text of the last one */
-    _Atomic uint64_t reason[IRIS_REASON_WORDS];  /* why it leaves; empty: it
-                                                  * has not said */
-    _Atomic uint64_t waits; /* for whom, in which agreement (circle.c) */
+/* What one rank shows of itself, as a copy. Only the rank itself changes it. */
+struct iris_shown {
+    unsigned state;           /* enum iris_rank_state */
+    unsigned interrupted;     /* LEFT because of iris_interrupt() */
+    unsigned blames;          /* LEFT because of this rank + 1; 0: of itself */
+    unsigned busy;            /* in the collective call named below; 0: not */
+    unsigned streams;         /* threads that wait for a stream */
+    unsigned long long calls; /* collective calls it has begun */
+    char name[8 * IRIS_CALL_NAME_WORDS + 1]; /* of the last one */
+    uint64_t waits;        /* for whom, in which agreement (circle.c) */
+    unsigned long long id; /* rank 0's: of this control plane, its alone on the
+                            * machine */
+    unsigned long long elsewhere; /* the id of another context that its thread
+                                   * is finalizing before this one; 0: none */
+    char reason[IRIS_REASON_BYTES + 1]; /* why it leaves; empty: it has not
+                                         * said */
 };
 
-/* What one member posts for one agreement. A member can only post agreement
- * k+2 once all have posted k+1, so all have read k. */
-struct iris_post {
-    _Alignas(64) atomic_ullong seq; /* agreement this is for; stored last */
-    int32_t status;
-    uint32_t payload_bytes;
-    uint64_t fields[IRIS_CALL_FIELDS];
-    char signature[IRIS_SIGNATURE_BYTES];
-    unsigned char payload[IRIS_PAYLOAD_BYTES];
+/* Parts of it that are published and read together. */
+enum iris_show {
+    IRIS_SHOW_STATE = 1 << 0, /* state, interrupted, blames */
+    IRIS_SHOW_BUSY = 1 << 1,
+    IRIS_SHOW_CALLS = 1 << 2,
+    IRIS_SHOW_STREAMS = 1 << 3, /* only read; published by wait_stream() */
+    IRIS_SHOW_WAITS = 1 << 4,
+    IRIS_SHOW_ID = 1 << 5,
+    IRIS_SHOW_ELSEWHERE = 1 << 6,
+    IRIS_SHOW_REASON = 1 << 7,
+    IRIS_SHOW_NAME = 1 << 8,
+    IRIS_SHOW_ALL = (1 << 9) - 1,
 };
 
-_Static_assert(sizeof(struct iris_post) == 4096, "a post is a page");
+/* A post of one rank: in one agreement at one place. A member can only post
+ * agreement k+2 once all have posted k+1, so all have read k. */
+struct iris_post_id {
+    int place;
+    int rank;
+    uint64_t seq;
+};
+
+/* A piece of what is posted. */
+struct iris_part {
+    const void *data;
+    size_t bytes;
+};
 
 struct iris_control;
 
@@ -84,24 +104,38 @@ struct iris_sender {
     int fd;   /* its descriptor, the caller's, or -1 */
 };
 
-/* All slots are filled. What is in a post or on a board of another rank may be
- * anything: trust no index and no length in it. */
+/* All slots are filled. All that ranks see of each other are copies, and they
+ * may hold anything: trust no index and no length in them. Where it is not said
+ * otherwise, one thread at a time calls. */
 struct iris_control_ops {
-    /* What a rank shows. Never NULL; another rank's may lag behind. */
-    struct iris_board *(*board)(struct iris_control *control, int rank);
-
-    /* This rank's post of the next agreement at a place, to be filled in, and
-     * its publication, release of all this rank wrote before. `expected`:
-     * members of the place. */
-    struct iris_post *(*draft)(struct iris_control *control, int place,
-                               uint64_t seq);
-    void (*post)(struct iris_control *control, int place, uint64_t seq,
-                 int expected);
-
-    /* What `rank` has posted for agreement `seq`, acquire; NULL: nothing yet.
+    /* Shows parts of `shown` (enum iris_show) as this rank's. Ordered: who
+     * reads one of two publications in different calls finds those before it.
      */
-    const struct iris_post *(*peek)(struct iris_control *control, int place,
-                                    int rank, uint64_t seq);
+    void (*publish)(struct iris_control *control, unsigned parts,
+                    const struct iris_shown *shown);
+
+    /* One more thread of this rank (1) or one less (-1) waits for a stream.
+     * Thread-safe. */
+    void (*wait_stream)(struct iris_control *control, int change);
+
+    /* Copies these parts of what a rank shows, which may lag behind; leaves the
+     * others alone. Thread-safe. */
+    void (*read)(struct iris_control *control, int rank, unsigned parts,
+                 struct iris_shown *shown_p);
+
+    /* Posts two parts, at most IRIS_POST_BYTES together, for agreement `seq` at
+     * a place of `expected` members; release of all this rank wrote before. */
+    void (*post)(struct iris_control *control, const struct iris_post_id *id,
+                 const struct iris_part parts[2], int expected);
+
+    /* Whether that has been posted: acquire. */
+    int (*posted)(struct iris_control *control, const struct iris_post_id *id);
+
+    /* Copies up to `bytes` of it, from byte `at` on; returns how long all of it
+     * is, 0 if it has not been posted. */
+    size_t (*collect)(struct iris_control *control,
+                      const struct iris_post_id *id, size_t at, void *to,
+                      size_t bytes);
 
     /* Sleeps until something may have been posted at the place, `ns` at most.
      * `done` is asked once more when a post could no longer be missed. */
@@ -123,6 +157,13 @@ struct iris_control_ops {
      * not. Thread-safe. */
     int (*alive)(struct iris_control *control, int rank);
 
+    /* Whether `rank` is one of another process. */
+    int (*is_remote)(struct iris_control *control, int rank);
+
+    /* "rank 3 (pid 1234)", for messages. */
+    void (*name)(struct iris_control *control, int rank,
+                 char name[IRIS_RANK_NAME_BYTES]);
+
     /* Sends a message to a rank of another process, with a descriptor unless
      * fd is -1. 0, or the errno that says why not; EAGAIN and the like: try
      * again. */
@@ -139,6 +180,7 @@ struct iris_control_ops {
 };
 
 struct iris_record;
+struct iris_records;
 
 /* Implementations embed it first. */
 struct iris_control {
@@ -151,17 +193,15 @@ struct iris_control {
     atomic_int lost; /* the first rank found lost, + 1 */
     atomic_int *interrupted;    /* not 0: nothing waits any more; outlives this.
                                  * NULL: nobody interrupts */
-    const int *pids;            /* each rank's process; owned */
+    const char *called;         /* the name in `own`, as its type has it */
+    struct iris_shown own;      /* what this rank has published */
     struct iris_record *record; /* this rank's flight record; NULL: none */
-    int reports_fd; /* what reports read the records of all ranks from; the
-                     * control plane's. -1: nothing */
-    _Atomic uint64_t *reported; /* the rank that reports an incident, + 1 */
-    _Atomic uint64_t *num_reports;
-    _Atomic int64_t *last_report_ns;
+    struct iris_records *records; /* those of all ranks of this machine; the
+                                   * control plane's. NULL: none */
 };
 
 /* 1 if the rank is one of another process. NULL is fine: 0. */
-int iris_i_control_is_remote(const struct iris_control *control, int rank);
+int iris_i_control_is_remote(struct iris_control *control, int rank);
 
 struct iris_rendezvous;
 struct iris_endpoint;
@@ -174,6 +214,9 @@ iris_status_t iris_i_control_shm_open(const struct iris_log *log,
                                       struct iris_rendezvous *rendezvous,
                                       struct iris_endpoint *endpoint,
                                       struct iris_control **control_p);
+
+/* One more thread waits for a stream (1), or one less (-1). NULL is fine. */
+void iris_i_control_wait_stream(struct iris_control *control, int change);
 
 /* NULL is fine. */
 void iris_i_control_close(struct iris_control *control);

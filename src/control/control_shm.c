@@ -9,14 +9,15 @@
 #include "control/control.h"
 
 #include "base/fd.h"
-#include "base/futex.h"
 #include "base/shm.h"
+#include "control/board.h"
 #include "control/endpoint.h"
 #include "control/rendezvous.h"
 #include "control/segment.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -32,7 +33,6 @@ struct shm_control {
     struct iris_control base;
     struct iris_segment *segment;
     struct iris_endpoint *endpoint; /* NULL: nothing is sent */
-    int *pids;
     struct shm_peer peers[];
 };
 
@@ -41,82 +41,68 @@ static struct shm_control *shm_of(struct iris_control *control)
     return (struct shm_control *)control;
 }
 
-/* ---- Posts ---- */
+/* ---- What ranks show ---- */
 
-static struct iris_board *shm_board(struct iris_control *control, int rank)
+static struct iris_board *board_of(struct iris_control *control, int rank)
 {
-    return iris_i_segment_board(shm_of(control)->segment, rank);
+    return iris_i_records_board(&shm_of(control)->segment->records, rank);
 }
+
+static void shm_publish(struct iris_control *control, unsigned parts,
+                        const struct iris_shown *shown)
+{
+    iris_i_board_write(board_of(control, control->rank), parts, shown);
+}
+
+static void shm_wait_stream(struct iris_control *control, int change)
+{
+    atomic_fetch_add_explicit(&board_of(control, control->rank)->streams,
+                              (unsigned)change, memory_order_relaxed);
+}
+
+static void shm_read(struct iris_control *control, int rank, unsigned parts,
+                     struct iris_shown *shown_p)
+{
+    iris_i_board_read(board_of(control, rank), parts, shown_p);
+}
+
+/* ---- Posts ---- */
 
 static struct iris_place *place_of(struct iris_control *control, int place)
 {
     return iris_i_segment_place(shm_of(control)->segment, place);
 }
 
-static struct iris_post *shm_draft(struct iris_control *control, int place,
-                                   uint64_t seq)
+static void shm_post(struct iris_control *control,
+                     const struct iris_post_id *id,
+                     const struct iris_part parts[2], int expected)
 {
-    return &place_of(control, place)->posts[2 * control->rank + (int)(seq % 2)];
+    iris_i_place_post(place_of(control, id->place), id, parts, expected);
 }
 
-/* Sequentially consistent with the sleeper's announcement, so that one of the
- * two sees the other. */
-static void wake_all(struct iris_place *place)
+static int shm_posted(struct iris_control *control,
+                      const struct iris_post_id *id)
 {
-    atomic_fetch_add(&place->wakes, 1);
-    if (atomic_load(&place->sleepers) != 0) {
-        iris_i_futex_wake(&place->wakes);
-    }
+    return iris_i_place_posted(place_of(control, id->place), id);
 }
 
-static void shm_post(struct iris_control *control, int place, uint64_t seq,
-                     int expected)
+static size_t shm_collect(struct iris_control *control,
+                          const struct iris_post_id *id, size_t at, void *to,
+                          size_t bytes)
 {
-    struct iris_place *shared = place_of(control, place);
-
-    atomic_store_explicit(&shm_draft(control, place, seq)->seq, seq,
-                          memory_order_release);
-    /* Only the last to come wakes the others, each once. */
-    if ((atomic_fetch_add(&shared->num_posts, 1) + 1) % (unsigned)expected ==
-        0) {
-        wake_all(shared);
-    }
-}
-
-static const struct iris_post *shm_peek(struct iris_control *control, int place,
-                                        int rank, uint64_t seq)
-{
-    const struct iris_post *post =
-        &place_of(control, place)->posts[2 * rank + (int)(seq % 2)];
-
-    return atomic_load_explicit(&post->seq, memory_order_acquire) >= seq ? post
-                                                                         : NULL;
+    return iris_i_place_collect(place_of(control, id->place), id, at, to,
+                                bytes);
 }
 
 static void shm_wait(struct iris_control *control, int place, int64_t ns,
                      int (*done)(void *arg), void *arg)
 {
-    struct iris_place *shared = place_of(control, place);
-    unsigned seen;
-
-    atomic_fetch_add(&shared->sleepers, 1);
-    seen = atomic_load(&shared->wakes);
-    if (!done(arg)) {
-        iris_i_futex_wait(&shared->wakes, seen, ns);
-    }
-    atomic_fetch_sub(&shared->sleepers, 1);
+    iris_i_place_wait(place_of(control, place), ns, done, arg);
 }
 
 static unsigned shm_fail(struct iris_control *control, int place, unsigned mark)
 {
-    struct iris_place *shared = place_of(control, place);
-    unsigned none = 0;
-
-    if (mark != 0) {
-        atomic_compare_exchange_strong(&shared->failed, &none, mark);
-        wake_all(shared);
-    }
-    return atomic_load_explicit(&shared->failed, memory_order_acquire);
+    return iris_i_place_fail(place_of(control, place), mark);
 }
 
 /* ---- Places ---- */
@@ -124,36 +110,23 @@ static unsigned shm_fail(struct iris_control *control, int place, unsigned mark)
 static iris_status_t shm_place_prepare(struct iris_control *control, int place,
                                        int *free_p)
 {
-    struct iris_place *shared = place_of(control, place);
     iris_status_t status =
         iris_i_segment_commit_place(shm_of(control)->segment, place);
 
-    if (status != IRIS_OK) {
-        return status;
+    if (status == IRIS_OK) {
+        *free_p = iris_i_place_prepare(place_of(control, place));
     }
-    *free_p = atomic_load_explicit(&shared->users, memory_order_acquire) == 0;
-    if (*free_p) {
-        atomic_store(&shared->failed, 0);
-        atomic_store(&shared->num_posts, 0);
-    }
-    return IRIS_OK;
+    return status;
 }
 
-/* Clears what the place's last holders left of this rank's. */
 static void shm_place_hold(struct iris_control *control, int place)
 {
-    for (uint64_t parity = 0; parity < 2; parity++) {
-        atomic_store_explicit(&shm_draft(control, place, parity)->seq, 0,
-                              memory_order_relaxed);
-    }
-    atomic_fetch_add_explicit(&place_of(control, place)->users, 1,
-                              memory_order_relaxed);
+    iris_i_place_hold(place_of(control, place), control->rank);
 }
 
 static void shm_place_release(struct iris_control *control, int place)
 {
-    atomic_fetch_sub_explicit(&place_of(control, place)->users, 1,
-                              memory_order_release);
+    iris_i_place_release(place_of(control, place));
 }
 
 /* ---- Peers ---- */
@@ -164,6 +137,18 @@ static int shm_alive(struct iris_control *control, int rank)
                             .events = POLLIN};
 
     return pollfd.fd < 0 || poll(&pollfd, 1, 0) <= 0;
+}
+
+static int shm_is_remote(struct iris_control *control, int rank)
+{
+    return shm_of(control)->peers[rank].pid != getpid();
+}
+
+static void shm_name(struct iris_control *control, int rank,
+                     char name[IRIS_RANK_NAME_BYTES])
+{
+    snprintf(name, IRIS_RANK_NAME_BYTES, "rank %d (pid %d)", rank,
+             shm_of(control)->peers[rank].pid);
 }
 
 static int shm_send(struct iris_control *control, int rank, const void *data,
@@ -242,21 +227,24 @@ static void shm_close(struct iris_control *control)
     }
     iris_i_endpoint_close(shm->endpoint);
     iris_i_segment_release(shm->segment);
-    free(shm->pids);
     free(shm);
 }
 
 static const struct iris_control_ops ops = {
-    .board = shm_board,
-    .draft = shm_draft,
+    .publish = shm_publish,
+    .wait_stream = shm_wait_stream,
+    .read = shm_read,
     .post = shm_post,
-    .peek = shm_peek,
+    .posted = shm_posted,
+    .collect = shm_collect,
     .wait = shm_wait,
     .fail = shm_fail,
     .place_prepare = shm_place_prepare,
     .place_hold = shm_place_hold,
     .place_release = shm_place_release,
     .alive = shm_alive,
+    .is_remote = shm_is_remote,
+    .name = shm_name,
     .send = shm_send,
     .receive = shm_receive,
     .close = shm_close,
@@ -288,17 +276,10 @@ static struct shm_control *make(const struct iris_log *log, int num_ranks)
     if (shm == NULL) {
         return NULL;
     }
-    shm->pids = calloc((size_t)num_ranks, sizeof *shm->pids);
-    if (shm->pids == NULL) {
-        free(shm);
-        return NULL;
-    }
     shm->base.ops = &ops;
     shm->base.log = log;
     shm->base.rank = log->rank;
     shm->base.num_ranks = num_ranks;
-    shm->base.reports_fd = -1;
-    shm->base.pids = shm->pids;
     for (int rank = 0; rank < num_ranks; rank++) {
         shm->peers[rank].pidfd = -1;
     }
@@ -315,13 +296,8 @@ static uint64_t next_id(void)
 
 static void open_record(struct shm_control *shm)
 {
-    struct iris_segment_header *header = iris_i_segment_header(shm->segment);
-
-    shm->base.record = iris_i_segment_open_record(shm->segment, shm->base.rank);
-    shm->base.reports_fd = shm->segment->fd;
-    shm->base.reported = &header->reported;
-    shm->base.last_report_ns = &header->last_ns;
-    shm->base.num_reports = &header->num_reports;
+    shm->base.records = &shm->segment->records;
+    shm->base.record = iris_i_records_open(shm->base.records, shm->base.rank);
     if (shm->base.record == NULL) {
         iris_i_warning(shm->base.log,
                        "no flight record of this rank, so that reports of "
@@ -348,7 +324,6 @@ iris_status_t iris_i_control_shm_open(const struct iris_log *log,
         const struct iris_hello *hello = &rendezvous->hellos[rank];
 
         shm->peers[rank].pid = rank == log->rank ? own_pid : hello->pid;
-        shm->pids[rank] = shm->peers[rank].pid;
         memcpy(shm->peers[rank].name, hello->endpoint,
                sizeof shm->peers[rank].name);
         status = watch(&shm->peers[rank], rank, own_pid);
@@ -362,20 +337,9 @@ iris_status_t iris_i_control_shm_open(const struct iris_log *log,
     shm->endpoint = endpoint;
     open_record(shm);
     if (log->rank == 0) {
-        atomic_store(&shm_board(&shm->base, 0)->id, next_id());
+        shm->base.own.id = next_id();
+        shm_publish(&shm->base, IRIS_SHOW_ID, &shm->base.own);
     }
     *control_p = &shm->base;
     return IRIS_OK;
-}
-
-int iris_i_control_is_remote(const struct iris_control *control, int rank)
-{
-    return control != NULL && control->pids[rank] != getpid();
-}
-
-void iris_i_control_close(struct iris_control *control)
-{
-    if (control != NULL) {
-        control->ops->close(control);
-    }
 }

@@ -36,7 +36,7 @@ struct peer {
 };
 
 struct message {
-    int32_t rank;   /* who offers; first, which control_shm.c relies on */
+    int32_t rank;   /* who offers; first, which ops.receive relies on */
     int32_t status; /* of the rank; not OK: there is no offer */
     uint64_t seq;   /* of the agreement before */
     uint64_t index; /* of the offer */
@@ -76,9 +76,11 @@ static int takes_part(const struct state *x, int rank)
 
 static iris_status_t fail_send(const struct state *x, int rank, int errno_value)
 {
+    char name[IRIS_RANK_NAME_BYTES];
+
+    x->control->ops->name(x->control, rank, name);
     return iris_i_fail_errno(x->control->log, IRIS_ERR_SYSTEM, errno_value,
-                             "cannot offer new memory to rank %d (pid %d)",
-                             rank, x->control->pids[rank]);
+                             "cannot offer new memory to %s", name);
 }
 
 /* A peer that can never be sent anything: notes why, and leaves it out of what
@@ -86,6 +88,7 @@ static iris_status_t fail_send(const struct state *x, int rank, int errno_value)
 static void give_up(struct state *x, int rank, int errno_value)
 {
     struct peer *peer = &x->peers[rank];
+    char name[IRIS_RANK_NAME_BYTES];
 
     peer->sent = x->exchange->num_offers;
     if (peer->ending == 0) {
@@ -94,11 +97,12 @@ static void give_up(struct state *x, int rank, int errno_value)
     }
     peer->received = x->exchange->num_offers;
     note(x, iris_i_peers_check(x->control, rank));
+    x->control->ops->name(x->control, rank, name);
     note(x, iris_i_fail_errno(
                 x->control->log, IRIS_ERR_PEER_LOST, errno_value,
-                "rank %d (pid %d) has closed the socket by which it is offered "
+                "%s has closed the socket by which it is offered "
                 "new memory; the job cannot go on: finalize and restart it",
-                rank, x->control->pids[rank]));
+                name));
 }
 
 /* What to do about a message that could not be sent. */

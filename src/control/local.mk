@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 libirisi_la_SOURCES += %D%/agree.c %D%/agree.h %D%/agree_note.c \
-	%D%/bootstrap.h \
+	%D%/board.c %D%/board.h %D%/bootstrap.h \
 	%D%/bootstrap_env.c %D%/bootstrap_select.c %D%/bootstrap_thread.c \
-	%D%/circle.c %D%/circle.h \
-	%D%/control.h %D%/control_shm.c %D%/endpoint.c %D%/endpoint.h \
+	%D%/call.c %D%/call.h %D%/circle.c %D%/circle.h \
+	%D%/control.c %D%/control.h %D%/control_shm.c %D%/endpoint.c %D%/endpoint.h \
 	%D%/exchange.c %D%/exchange.h %D%/peers.c %D%/peers.h \
+	%D%/place.c %D%/place.h %D%/records.c %D%/records.h \
 	%D%/record.c %D%/record.h %D%/record_names.c %D%/rendezvous.c %D%/rendezvous.h %D%/rendezvous_hello.c \
 	%D%/rendezvous_root.c %D%/rendezvous_root.h %D%/segment.c %D%/segment.h %D%/waiter.c \
 	%D%/waiter.h

@@ -9,6 +9,7 @@
 
 #include "base/wait_check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum fate { PRESENT, LEFT, DIED };
@@ -17,13 +18,13 @@ static enum fate fate_of(struct iris_control *control, int rank)
 {
     /* The order matters: a rank may finalize and then end. */
     int alive = control->ops->alive(control, rank);
-    unsigned state = atomic_load_explicit(
-        &control->ops->board(control, rank)->state, memory_order_acquire);
+    struct iris_shown shown;
 
-    if (state == IRIS_RANK_LEFT) {
+    control->ops->read(control, rank, IRIS_SHOW_STATE, &shown);
+    if (shown.state == IRIS_RANK_LEFT) {
         return LEFT;
     }
-    return !alive && state != IRIS_RANK_FINALIZED ? DIED : PRESENT;
+    return !alive && shown.state != IRIS_RANK_FINALIZED ? DIED : PRESENT;
 }
 
 int iris_i_peers_interrupted(const struct iris_control *control)
@@ -34,23 +35,24 @@ int iris_i_peers_interrupted(const struct iris_control *control)
 
 static int was_interrupted(struct iris_control *control, int rank)
 {
-    return atomic_load_explicit(
-               &control->ops->board(control, rank)->interrupted,
-               memory_order_relaxed) != 0;
+    struct iris_shown shown;
+
+    control->ops->read(control, rank, IRIS_SHOW_STATE, &shown);
+    return shown.interrupted != 0;
 }
 
 /* Who made `rank`, which has left, leave. */
 static int find_origin(struct iris_control *control, int rank)
 {
     for (int hops = 0; hops < control->num_ranks; hops++) {
-        unsigned blames = atomic_load_explicit(
-            &control->ops->board(control, rank)->blames, memory_order_relaxed);
+        struct iris_shown shown;
 
-        if (blames == 0 || blames > (unsigned)control->num_ranks ||
-            fate_of(control, (int)blames - 1) == PRESENT) {
+        control->ops->read(control, rank, IRIS_SHOW_STATE, &shown);
+        if (shown.blames == 0 || shown.blames > (unsigned)control->num_ranks ||
+            fate_of(control, (int)shown.blames - 1) == PRESENT) {
             break;
         }
-        rank = (int)blames - 1;
+        rank = (int)shown.blames - 1;
     }
     return rank;
 }
@@ -58,7 +60,7 @@ static int find_origin(struct iris_control *control, int rank)
 iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
 {
     enum fate fate = fate_of(control, rank);
-    char reason[IRIS_REASON_BYTES];
+    char reason[IRIS_REASON_BYTES + 1], name[IRIS_RANK_NAME_BYTES];
     int nobody = 0;
 
     if (fate == PRESENT) {
@@ -70,39 +72,42 @@ iris_status_t iris_i_peers_check(struct iris_control *control, int rank)
     }
     atomic_compare_exchange_strong(&control->lost, &nobody, rank + 1);
     iris_i_peers_read_reason(control, rank, reason);
+    control->ops->name(control, rank, name);
     if (fate == LEFT && reason[0] != '\0') {
         return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
-                           "rank %d (pid %d) left the job: %s; see its own "
+                           "%s left the job: %s; see its own "
                            "output, then restart the job",
-                           rank, control->pids[rank], reason);
+                           name, reason);
     }
     if (fate == LEFT && was_interrupted(control, rank)) {
         return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
-                           "rank %d (pid %d) was interrupted (iris_interrupt) "
+                           "%s was interrupted (iris_interrupt) "
                            "and left the job; restart it",
-                           rank, control->pids[rank]);
+                           name);
     }
     if (fate == LEFT) {
         return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
-                           "rank %d (pid %d) left the job after an error; see "
+                           "%s left the job after an error; see "
                            "its own message, then restart the job",
-                           rank, control->pids[rank]);
+                           name);
     }
     return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
-                       "rank %d (pid %d) died; the job cannot go on: finalize "
+                       "%s died; the job cannot go on: finalize "
                        "and restart it",
-                       rank, control->pids[rank]);
+                       name);
 }
 
 iris_status_t iris_i_peers_fail_ended(struct iris_control *control, int rank)
 {
+    char name[IRIS_RANK_NAME_BYTES];
     int nobody = 0;
 
+    control->ops->name(control, rank, name);
     atomic_compare_exchange_strong(&control->lost, &nobody, rank + 1);
     return iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
-                       "rank %d (pid %d) has finalized this context and ended; "
+                       "%s has finalized this context and ended; "
                        "no call may count on it",
-                       rank, control->pids[rank]);
+                       name);
 }
 
 int iris_i_peers_lost(const struct iris_control *control)
@@ -146,52 +151,13 @@ iris_status_t iris_i_peers_keep_waiting(struct iris_control *control)
     return iris_i_peers_check_all(control);
 }
 
-/* Reads words that their rank may be changing as a text of up to `bytes` - 1
- * characters. */
-static void read_words(const _Atomic uint64_t *words, size_t count, char *text,
-                       size_t bytes)
-{
-    size_t length = 0;
-
-    for (size_t i = 0; i < count && length + sizeof words[i] <= bytes; i++) {
-        uint64_t word = atomic_load_explicit(&words[i], memory_order_relaxed);
-
-        memcpy(text + length, &word, sizeof word);
-        length += sizeof word;
-    }
-    text[length < bytes ? length : bytes - 1] = '\0';
-}
-
-static void write_words(_Atomic uint64_t *words, size_t count, const char *text)
-{
-    size_t left = strlen(text);
-
-    for (size_t i = 0; i < count; i++) {
-        uint64_t word = 0;
-        size_t bytes = left < sizeof word ? left : sizeof word;
-
-        memcpy(&word, text, bytes);
-        text += bytes;
-        left -= bytes;
-        atomic_store_explicit(&words[i], word, memory_order_relaxed);
-    }
-}
-
-void iris_i_peers_read_call(const struct iris_board *board, char name[64])
-{
-    read_words(board->name, IRIS_CALL_NAME_WORDS, name, 64);
-}
-
-void iris_i_peers_write_call(struct iris_board *board, const char *name)
-{
-    write_words(board->name, IRIS_CALL_NAME_WORDS, name);
-}
-
 void iris_i_peers_read_reason(struct iris_control *control, int rank,
-                              char reason[IRIS_REASON_BYTES])
+                              char reason[IRIS_REASON_BYTES + 1])
 {
-    read_words(control->ops->board(control, rank)->reason, IRIS_REASON_WORDS,
-               reason, IRIS_REASON_BYTES);
+    struct iris_shown shown;
+
+    control->ops->read(control, rank, IRIS_SHOW_REASON, &shown);
+    memcpy(reason, shown.reason, sizeof shown.reason);
     for (char *next = reason; *next != '\0'; next++) {
         if ((unsigned char)*next < ' ' || *next == 0x7f) {
             *next = ' ';
@@ -202,39 +168,34 @@ void iris_i_peers_read_reason(struct iris_control *control, int rank,
 iris_status_t iris_i_peers_check_leaving(struct iris_control *control, int rank,
                                          const char *call)
 {
-    char reason[IRIS_REASON_BYTES];
+    char reason[IRIS_REASON_BYTES + 1], name[IRIS_RANK_NAME_BYTES];
 
     iris_i_peers_read_reason(control, rank, reason);
+    control->ops->name(control, rank, name);
     return reason[0] == '\0'
                ? IRIS_OK
                : iris_i_fail(control->log, IRIS_ERR_PEER_LOST,
-                             "rank %d (pid %d) left the job: %s; this rank "
+                             "%s left the job: %s; this rank "
                              "called %s, which every member has to make",
-                             rank, control->pids[rank], reason, call);
+                             name, reason, call);
 }
 
 void iris_i_peers_write_reason(struct iris_control *control, const char *reason)
 {
     if (control != NULL) {
-        write_words(control->ops->board(control, control->rank)->reason,
-                    IRIS_REASON_WORDS, reason);
+        snprintf(control->own.reason, sizeof control->own.reason, "%s", reason);
+        control->ops->publish(control, IRIS_SHOW_REASON, &control->own);
     }
 }
 
 void iris_i_peers_set_state(struct iris_control *control,
                             enum iris_rank_state state)
 {
-    struct iris_board *board;
-
     if (control == NULL) {
         return;
     }
-    board = control->ops->board(control, control->rank);
-    atomic_store_explicit(&board->interrupted,
-                          (unsigned)iris_i_peers_interrupted(control),
-                          memory_order_relaxed);
-    atomic_store_explicit(&board->blames,
-                          (unsigned)(iris_i_peers_lost(control) + 1),
-                          memory_order_relaxed);
-    atomic_store_explicit(&board->state, state, memory_order_release);
+    control->own.interrupted = (unsigned)iris_i_peers_interrupted(control);
+    control->own.blames = (unsigned)(iris_i_peers_lost(control) + 1);
+    control->own.state = state;
+    control->ops->publish(control, IRIS_SHOW_STATE, &control->own);
 }

@@ -34,14 +34,9 @@ int iris_i_peers_lost(const struct iris_control *control);
  * that others wait for. */
 iris_status_t iris_i_peers_fail_ended(struct iris_control *control, int rank);
 
-/* The call that a board shows, which its rank may be changing; and changing
- * that of an own board. */
-void iris_i_peers_read_call(const struct iris_board *board, char name[64]);
-void iris_i_peers_write_call(struct iris_board *board, const char *name);
-
 /* Why `rank` leaves, in printable characters; empty if it has not said. */
 void iris_i_peers_read_reason(struct iris_control *control, int rank,
-                              char reason[IRIS_REASON_BYTES]);
+                              char reason[IRIS_REASON_BYTES + 1]);
 
 /* IRIS_ERR_PEER_LOST: `rank`, which does not make this rank's `call`, has said
  * why it leaves. */

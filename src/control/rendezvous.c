@@ -13,6 +13,7 @@
 #include "base/socket.h"
 #include "base/wait_check.h"
 #include "control/rendezvous_root.h"
+#include "control/segment.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -501,4 +502,10 @@ iris_status_t iris_i_rendezvous_agree(struct iris_rendezvous *rendezvous,
     }
     leave(rendezvous);
     return status;
+}
+
+void iris_i_rendezvous_drop(struct iris_rendezvous *rendezvous)
+{
+    iris_i_segment_release(rendezvous->segment);
+    rendezvous->segment = NULL;
 }

@@ -8,9 +8,10 @@
 
 #include "backend/backend.h"
 #include "control/bootstrap.h"
-#include "control/segment.h"
 #include "control/endpoint.h"
 #include "base/wait.h"
+
+struct iris_segment;
 
 /* What a rank brings. A rank whose own preparation failed comes all the same,
  * so that its peers learn why at once instead of waiting for it. */
@@ -83,5 +84,8 @@ iris_status_t iris_i_rendezvous_join(struct iris_rendezvous *rendezvous,
  * sockets and descriptors and frees the hellos; the control segment stays. */
 iris_status_t iris_i_rendezvous_agree(struct iris_rendezvous *rendezvous,
                                       iris_status_t status);
+
+/* Drops the reference to the segment if nobody has taken it. */
+void iris_i_rendezvous_drop(struct iris_rendezvous *rendezvous);
 
 #endif /* IRIS_SRC_CONTROL_RENDEZVOUS_H */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/socket.h"
 #include "base/wait_check.h"
+#include "control/segment.h"
 
 #include <stdio.h>
 #include <string.h>

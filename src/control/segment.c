@@ -1,29 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The control segment's making, mapping and layout:
- * the header, boards, places and records, each on pages of its own.
+ * Making and mapping the control segment.
  */
 #include "config.h"
 
 #include "control/segment.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/shm.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
-
-#define PAGE ((size_t)4096)
-
-static size_t boards_bytes(int num_ranks)
-{
-    size_t bytes = (size_t)num_ranks * sizeof(struct iris_board);
-
-    return (bytes + PAGE - 1) / PAGE * PAGE;
-}
 
 static size_t place_bytes(int num_ranks)
 {
@@ -31,32 +18,10 @@ static size_t place_bytes(int num_ranks)
            2 * (size_t)num_ranks * sizeof(struct iris_post);
 }
 
-static size_t record_bytes(void)
-{
-    return (sizeof(struct iris_record) + PAGE - 1) / PAGE * PAGE;
-}
-
-_Static_assert(sizeof(struct iris_segment_header) <= PAGE, "one page");
-
-size_t iris_i_segment_board_at(int rank)
-{
-    return PAGE + (size_t)rank * sizeof(struct iris_board);
-}
-
 static size_t place_at(int num_ranks, int place)
 {
-    return PAGE + boards_bytes(num_ranks) +
+    return iris_i_records_bytes(num_ranks) +
            (size_t)place * place_bytes(num_ranks);
-}
-
-size_t iris_i_segment_record_at(int num_ranks, int rank)
-{
-    return place_at(num_ranks, IRIS_PLACES) + (size_t)rank * record_bytes();
-}
-
-size_t iris_i_segment_bytes(int num_ranks)
-{
-    return iris_i_segment_record_at(num_ranks, num_ranks);
 }
 
 static iris_status_t hold(int fd, int num_ranks,
@@ -69,7 +34,7 @@ static iris_status_t hold(int fd, int num_ranks,
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory");
     }
     segment->num_ranks = num_ranks;
-    segment->bytes = iris_i_segment_bytes(num_ranks);
+    segment->bytes = place_at(num_ranks, IRIS_PLACES);
     segment->fd = fd;
     atomic_init(&segment->refs, 1);
     status = iris_i_shm_map(fd, segment->bytes, &segment->base);
@@ -77,6 +42,7 @@ static iris_status_t hold(int fd, int num_ranks,
         free(segment);
         return status;
     }
+    segment->records = (struct iris_records){fd, num_ranks, segment->base};
     *segment_p = segment;
     return IRIS_OK;
 }
@@ -84,15 +50,18 @@ static iris_status_t hold(int fd, int num_ranks,
 iris_status_t iris_i_segment_create(int num_ranks,
                                     struct iris_segment **segment_p)
 {
-    size_t first = place_at(num_ranks, 1);
     iris_status_t status;
     int fd;
 
-    status = iris_i_shm_create(iris_i_segment_bytes(num_ranks), &fd);
+    status = iris_i_shm_create(place_at(num_ranks, IRIS_PLACES), &fd);
     if (status != IRIS_OK) {
         return status;
     }
-    status = iris_i_shm_commit(fd, 0, first);
+    status = iris_i_shm_commit(fd, 0, iris_i_records_head_bytes(num_ranks));
+    if (status == IRIS_OK) {
+        status = iris_i_shm_commit(fd, place_at(num_ranks, 0),
+                                   place_bytes(num_ranks));
+    }
     if (status == IRIS_OK) {
         status = hold(fd, num_ranks, segment_p);
     }
@@ -100,14 +69,7 @@ iris_status_t iris_i_segment_create(int num_ranks,
         close(fd);
         return status;
     }
-    *iris_i_segment_header(*segment_p) = (struct iris_segment_header){
-        .magic = IRIS_SEGMENT_MAGIC,
-        .version = IRIS_SEGMENT_VERSION,
-        .num_ranks = (uint32_t)num_ranks,
-        .bytes = iris_i_segment_bytes(num_ranks),
-        .record_bytes = sizeof(struct iris_record),
-        .start_ns = iris_i_now_ns(),
-    };
+    iris_i_records_init(&(*segment_p)->records);
     return IRIS_OK;
 }
 
@@ -133,16 +95,6 @@ void iris_i_segment_release(struct iris_segment *segment)
     free(segment);
 }
 
-struct iris_segment_header *iris_i_segment_header(struct iris_segment *segment)
-{
-    return segment->base;
-}
-
-struct iris_board *iris_i_segment_board(struct iris_segment *segment, int rank)
-{
-    return (void *)((char *)segment->base + iris_i_segment_board_at(rank));
-}
-
 struct iris_place *iris_i_segment_place(struct iris_segment *segment, int place)
 {
     return (void *)((char *)segment->base +
@@ -154,14 +106,4 @@ iris_status_t iris_i_segment_commit_place(struct iris_segment *segment,
 {
     return iris_i_shm_commit(segment->fd, place_at(segment->num_ranks, place),
                              place_bytes(segment->num_ranks));
-}
-
-struct iris_record *iris_i_segment_open_record(struct iris_segment *segment,
-                                               int rank)
-{
-    size_t at = iris_i_segment_record_at(segment->num_ranks, rank);
-
-    return iris_i_shm_commit(segment->fd, at, record_bytes()) == IRIS_OK
-               ? (void *)((char *)segment->base + at)
-               : NULL;
 }

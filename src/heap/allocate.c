@@ -68,18 +68,11 @@ static iris_status_t take(struct iris_heap *heap, size_t bytes,
 
 iris_status_t iris_i_heap_synchronize(struct iris_heap *heap)
 {
-    atomic_uint *waiting = NULL;
     iris_status_t status;
 
-    if (heap->control != NULL) {
-        waiting =
-            &heap->control->ops->board(heap->control, heap->log->rank)->waiting;
-        atomic_fetch_add_explicit(waiting, 1, memory_order_relaxed);
-    }
+    iris_i_control_wait_stream(heap->control, 1);
     status = iris_i_queue_synchronize(heap->stream);
-    if (waiting != NULL) {
-        atomic_fetch_sub_explicit(waiting, 1, memory_order_relaxed);
-    }
+    iris_i_control_wait_stream(heap->control, -1);
     return iris_i_fail_on(heap->log, status);
 }
 

@@ -256,7 +256,7 @@ static int is_shared_by_offers(const struct iris_heap *heap)
     int remote = 0;
 
     for (int rank = 0; rank < heap->log->num_ranks; rank++) {
-        remote |= heap->control->pids[rank] != heap->control->pids[0];
+        remote |= iris_i_control_is_remote(heap->control, rank);
     }
     return remote && heap->region.commit == IRIS_COMMIT_PRIVATE;
 }

@@ -187,11 +187,12 @@ static void prepare_round(struct comparison *x, size_t next,
 /* What the round has brought. */
 static void read_round(struct comparison *x, size_t next)
 {
-    size_t bytes;
-    const unsigned char *theirs;
+    unsigned char theirs[CHUNK];
+    size_t names[CHUNK], bytes;
 
     for (int rank = 0; rank < x->heap->log->num_ranks; rank++) {
-        theirs = iris_i_agree_payload(x->heap->world, rank, &bytes);
+        bytes =
+            iris_i_agree_payload(x->heap->world, rank, theirs, sizeof theirs);
         for (size_t i = x->compared; rank != x->plan->lister && i < x->known;
              i++) {
             if (i - x->compared >= bytes || !theirs[i - x->compared]) {
@@ -200,9 +201,10 @@ static void read_round(struct comparison *x, size_t next)
         }
     }
     x->compared = x->known;
-    theirs = iris_i_agree_payload(x->heap->world, x->plan->lister, &bytes);
-    if (bytes == next * sizeof x->names[0]) {
-        memcpy(x->names + x->known, theirs, bytes);
+    bytes = iris_i_agree_payload(x->heap->world, x->plan->lister, names,
+                                 sizeof names);
+    if (bytes == next * sizeof names[0]) {
+        memcpy(x->names + x->known, names, bytes);
     }
     x->known += next;
 }
@@ -305,10 +307,11 @@ void iris_i_deferred_judge(const struct iris_heap *heap,
 
     for (int rank = 0; fewest > 0 && rank < heap->log->num_ranks; rank++) {
         struct iris_deferred_post post = {0};
-        size_t bytes;
-        const void *payload = iris_i_agree_payload(heap->world, rank, &bytes);
 
-        memcpy(&post, payload, bytes < sizeof post ? 0 : sizeof post);
+        if (iris_i_agree_payload(heap->world, rank, &post, sizeof post) <
+            sizeof post) {
+            post = (struct iris_deferred_post){0};
+        }
         if (post.count < fewest || (post.count == fewest && rank < lister)) {
             fewest = post.count;
             lister = rank;

@@ -226,10 +226,8 @@ static size_t agree(struct iris_heap *heap, const struct finding *own,
     }
     for (int rank = 0; rank < heap->log->num_ranks; rank++) {
         struct finding theirs = {0};
-        size_t bytes;
-        const void *payload = iris_i_agree_payload(heap->world, rank, &bytes);
 
-        memcpy(&theirs, payload, bytes < sizeof theirs ? bytes : sizeof theirs);
+        (void)iris_i_agree_payload(heap->world, rank, &theirs, sizeof theirs);
         if (theirs.bytes == 0 || theirs.offset != own->offset) {
             return 0;
         }

@@ -195,9 +195,9 @@ static const struct iris_call_type reach_call = {.name = "iris_init"};
 /* Whether `rank` has said that it reaches this one. */
 static int is_reached_by(const struct iris_heap *heap, int rank)
 {
-    size_t bytes;
-    const unsigned char *theirs =
-        iris_i_agree_payload(heap->world, rank, &bytes);
+    unsigned char theirs[IRIS_PAYLOAD_BYTES];
+    size_t bytes =
+        iris_i_agree_payload(heap->world, rank, theirs, sizeof theirs);
 
     return (size_t)heap->log->rank < bytes && theirs[heap->log->rank];
 }

@@ -148,7 +148,6 @@ iris_status_t iris_i_stream_synchronize(struct iris_queue *queue,
                                         struct iris_stream *stream)
 {
     struct iris_control *control = queue->heap->control;
-    atomic_uint *board = &control->ops->board(control, control->rank)->waiting;
     struct iris_host_event event = {.op = IRIS_HOST_SYNCHRONIZE,
                                     .rank = queue->log->rank,
                                     .target_rank = -1,
@@ -156,9 +155,9 @@ iris_status_t iris_i_stream_synchronize(struct iris_queue *queue,
     iris_status_t status;
 
     iris_i_hooks_before(queue->hooks, &event);
-    atomic_fetch_add_explicit(board, 1, memory_order_relaxed);
+    iris_i_control_wait_stream(control, 1);
     status = iris_i_queue_synchronize(stream);
-    atomic_fetch_sub_explicit(board, 1, memory_order_relaxed);
+    iris_i_control_wait_stream(control, -1);
     if (status == IRIS_OK) {
         iris_i_capture_drop(stream); /* one that the runtime has ended */
         atomic_fetch_add_explicit(&stream->waits, 1, memory_order_relaxed);

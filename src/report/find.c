@@ -8,6 +8,8 @@
 
 #include "report/report.h"
 
+#include "control/records.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -100,7 +102,7 @@ static int open_segment(const char *path, int pid)
     if (place >= 0) {
         close(place);
     }
-    if (fd >= 0 && iris_i_report_check(fd, &num_ranks) == IRIS_ERR_INVALID) {
+    if (fd >= 0 && iris_i_records_check(fd, &num_ranks) == IRIS_ERR_INVALID) {
         close(fd);
         fd = -1;
     }

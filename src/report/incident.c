@@ -11,12 +11,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/wait.h"
+#include "control/records.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* In the word that says who reports: it is not done yet. */
-#define WRITING ((uint64_t)1 << 32)
 
 /* Log lines are of limited length, and so are the pieces of a longer one. */
 static void log_lines(const struct iris_log *log, char *text)
@@ -47,7 +45,7 @@ static char *render(const struct iris_report *report,
 static void write_json(const struct iris_control *control,
                        const struct iris_report *report, const char *prefix)
 {
-    unsigned long long n = atomic_fetch_add(control->num_reports, 1);
+    unsigned long long n = iris_i_records_number(control->records);
     size_t bytes = 0;
     char *text = render(report, iris_i_report_json, &bytes);
     char path[4096];
@@ -87,7 +85,7 @@ static void write_report(struct iris_control *control, const char *prefix,
 {
     struct iris_report *report;
 
-    if (iris_i_report_make(control->reports_fd, IRIS_APART_MS, &report) !=
+    if (iris_i_report_make(control->records->fd, IRIS_APART_MS, &report) !=
         IRIS_OK) {
         iris_i_warning(control->log, "no report of what the ranks do: %s",
                        iris_last_error());
@@ -108,38 +106,34 @@ static void stay(const struct iris_control *control)
     struct iris_wait wait;
 
     iris_i_wait_moment(&wait, IRIS_STAY_MS);
-    while ((atomic_load(control->reported) & WRITING) != 0 &&
+    while (iris_i_records_is_reporting(control->records) &&
            iris_i_wait_tick(&wait) == IRIS_OK) {
     }
 }
 
 void iris_i_report_incident(struct iris_control *control, const char *prefix)
 {
-    uint64_t nobody = 0, ours = (uint64_t)control->rank + 1;
     char message[IRIS_MESSAGE_BYTES];
 
-    if (control->reports_fd < 0) {
+    if (control->records == NULL) {
         return;
     }
-    if (!atomic_compare_exchange_strong(control->reported, &nobody,
-                                        ours | WRITING)) {
+    if (!iris_i_records_claim(control->records, control->rank)) {
         stay(control);
         return;
     }
     snprintf(message, sizeof message, "%s", iris_last_error());
     write_report(control, prefix, NULL);
-    atomic_store(control->reported, ours);
+    iris_i_records_reported(control->records, control->rank);
     (void)iris_i_fail_again(IRIS_OK, message);
 }
 
 /* Whether nobody of the job has done it in the last second. */
 static int take_turn(struct iris_control *control)
 {
-    int64_t now = iris_i_now_ns(), last = atomic_load(control->last_report_ns);
-
-    return control->reports_fd >= 0 &&
-           (last == 0 || now - last > IRIS_TURN_MS * IRIS_NS_PER_MS) &&
-           atomic_compare_exchange_strong(control->last_report_ns, &last, now);
+    return control->records != NULL &&
+           iris_i_records_take_turn(control->records,
+                                    IRIS_TURN_MS * IRIS_NS_PER_MS);
 }
 
 void iris_i_report_mismatch(struct iris_control *control, const char *prefix)

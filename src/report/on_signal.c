@@ -112,7 +112,7 @@ void iris_i_report_watch(struct iris_control *control, const char *prefix)
     struct watched *w = calloc(1, sizeof *w);
 
     pthread_mutex_lock(&starts_lock);
-    if (w != NULL && control->reports_fd >= 0 &&
+    if (w != NULL && control->records != NULL &&
         (watched != NULL || (is_free() && start()))) {
         *w = (struct watched){watched, control, prefix};
         pthread_mutex_lock(&watched_lock);

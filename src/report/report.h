@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reports of a job: what the flight records of its ranks say, read at two
- * moments, and who waits for whom. Needs a descriptor of the control segment
+ * moments, and who waits for whom. Needs a descriptor of the records
  * and nothing else, so that any process of the same user can make one.
  */
 #ifndef IRIS_SRC_REPORT_REPORT_H
@@ -81,12 +81,9 @@ struct iris_report {
     struct iris_report_rank ranks[];
 };
 
-/* A job's segment: IRIS_ERR_INVALID, it is something else; IRIS_ERR_MISMATCH,
- * of another version of Iris. *num_ranks_p: its ranks. */
-iris_status_t iris_i_report_check(int fd, int *num_ranks_p);
-
 /* Reads all ranks twice, `apart_ms` apart, and judges. The caller frees it by
- * free(). IRIS_ERR_NO_MEMORY, and as above. */
+ * free(). IRIS_ERR_NO_MEMORY, IRIS_ERR_INVALID and IRIS_ERR_MISMATCH (`fd` is
+ * not that of a job's records, or of another version of Iris) */
 iris_status_t iris_i_report_make(int fd, int apart_ms,
                                  struct iris_report **report_p);
 

@@ -142,13 +142,12 @@ static iris_status_t fetch(const struct broadcast *cast,
 {
     iris_t *iris = cast->iris;
     int rank = cast->group->ranks[cast->root];
-    struct named_tensor named;
+    struct named_tensor named = {0};
     iris_tensor_t from;
     iris_status_t status;
-    size_t bytes;
 
-    memcpy(&named, iris_i_agree_payload(&cast->group->members, rank, &bytes),
-           sizeof named);
+    (void)iris_i_agree_payload(&cast->group->members, rank, &named,
+                               sizeof named);
     if (memcmp(named.shape, tensor->shape,
                (size_t)tensor->ndim * sizeof *named.shape) != 0) {
         return iris_i_fail(&iris->log, IRIS_ERR_INVALID,

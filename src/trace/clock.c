@@ -121,7 +121,6 @@ static iris_status_t exchange(struct iris_trace *trace, iris_status_t prepared,
     struct iris_members *world = &trace->iris->world->members;
     struct iris_call call = {.type = &clock_call, .status = prepared};
     iris_status_t status;
-    size_t bytes;
 
     own->before_ns = iris_i_now_ns();
     call.payload = own;
@@ -129,7 +128,7 @@ static iris_status_t exchange(struct iris_trace *trace, iris_status_t prepared,
     status = iris_i_agree(world, &call);
     own->after_last_ns = iris_i_now_ns();
     if (status == IRIS_OK) {
-        *root_p = *(const struct times *)iris_i_agree_payload(world, 0, &bytes);
+        (void)iris_i_agree_payload(world, 0, root_p, sizeof *root_p);
     }
     return status;
 }

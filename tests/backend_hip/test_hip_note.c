@@ -35,8 +35,8 @@ static void *look(void *arg)
     struct iris_report *report;
 
     while (!atomic_load(&self->over) && self->cause[0] == '\0') {
-        if (iris_i_report_make(self->iris->control->reports_fd, 100, &report) !=
-            IRIS_OK) {
+        if (iris_i_report_make(self->iris->control->records->fd, 100,
+                               &report) != IRIS_OK) {
             continue;
         }
         if (strstr(report->cause, "kernel wait_for") != NULL) {
@@ -72,7 +72,7 @@ static int body(iris_t *iris, void *arg)
     }
     poll(NULL, 0, 600); /* as long as a lane may stay away */
     CHECK_OK(hip_wait_for(iris, self->word, 5, stream));
-    CHECK_OK(iris_i_report_read(iris->control->reports_fd, &report));
+    CHECK_OK(iris_i_report_read(iris->control->records->fd, &report));
     CHECK_EQUAL(report->ranks[0].num_waits, 0);
     free(report);
     return 0;

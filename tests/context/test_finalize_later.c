@@ -156,11 +156,11 @@ static void what_was_let_go_of_is_gone_for_this_rank(void **state)
 static void let_go(iris_t *iris, struct proc_report *report, int killed)
 {
     struct iris_control *control = iris->control;
-    uint64_t next = iris->world->members.seq + 1;
+    const struct iris_post_id next = {iris->world->members.place, 0,
+                                      iris->world->members.seq + 1};
 
     proc_note(report, iris_finalize_later(iris));
-    while (control->ops->peek(control, iris->world->members.place, 0, next) ==
-           NULL) {
+    while (!control->ops->posted(control, &next)) {
         poll(NULL, 0, 1);
     }
     proc_reach(report, LET_GO);
@@ -174,6 +174,7 @@ static void let_go(iris_t *iris, struct proc_report *report, int killed)
 static void end_early(int rank, struct proc_report *report, void *arg)
 {
     iris_t *iris = proc_init(report);
+    struct iris_shown shown;
     struct iris_control *control;
 
     if (iris == NULL) {
@@ -186,7 +187,8 @@ static void end_early(int rank, struct proc_report *report, void *arg)
     while (control->ops->alive(control, 0)) {
         poll(NULL, 0, 1);
     }
-    report->value = atomic_load(&control->ops->board(control, 0)->state);
+    control->ops->read(control, 0, IRIS_SHOW_STATE, &shown);
+    report->value = shown.state;
     proc_finalize(report, iris);
 }
 

@@ -42,9 +42,8 @@ static int equal_body(iris_t *iris, void *arg)
 {
     struct iris_members *world = &iris->world->members;
     struct iris_call call = reduce(4096, "bf16", "sum");
-    const char *payload;
+    char own[8], payload[8];
     size_t bytes;
-    char own[8];
 
     (void)arg;
     for (int round = 0; round < 3; round++) {
@@ -53,7 +52,7 @@ static int equal_body(iris_t *iris, void *arg)
         call.payload_bytes = (size_t)iris_rank(iris); /* 0: none */
         CHECK_OK(iris_i_agree(world, &call));
         for (int rank = 0; rank < iris_num_ranks(iris); rank++) {
-            payload = iris_i_agree_payload(world, rank, &bytes);
+            bytes = iris_i_agree_payload(world, rank, payload, sizeof payload);
             CHECK_EQUAL(bytes, rank);
             CHECK(bytes == 0 || payload[bytes - 1] == 'a' + rank + round);
         }
@@ -128,7 +127,7 @@ static int full_body(iris_t *iris, void *arg)
 {
     struct iris_members *world = &iris->world->members;
     struct iris_call call = reduce(1, "u8", "xor");
-    unsigned char own[IRIS_PAYLOAD_BYTES];
+    unsigned char own[IRIS_PAYLOAD_BYTES], payload[IRIS_PAYLOAD_BYTES];
     size_t bytes;
 
     (void)arg;
@@ -137,9 +136,7 @@ static int full_body(iris_t *iris, void *arg)
     call.payload_bytes = sizeof own;
     CHECK_OK(iris_i_agree(world, &call));
     for (int rank = 0; rank < iris_num_ranks(iris); rank++) {
-        const unsigned char *payload =
-            iris_i_agree_payload(world, rank, &bytes);
-
+        bytes = iris_i_agree_payload(world, rank, payload, sizeof payload);
         CHECK_EQUAL(bytes, IRIS_PAYLOAD_BYTES);
         for (size_t i = 0; i < bytes; i++) {
             CHECK_EQUAL(payload[i], 1 + rank);

@@ -214,14 +214,18 @@ static void init_says_for_whom_it_waits(void **state)
 
 /* ---- The exchange, over a control plane whose peer takes nothing ---- */
 
-#if IRIS_ON_CPU
-static struct iris_board stub_boards[2];
-#endif
-
-static struct iris_board *stub_board(struct iris_control *control, int rank)
+static void stub_read(struct iris_control *control, int rank, unsigned parts,
+                      struct iris_shown *shown_p)
 {
     (void)control;
-    return &stub_boards[rank];
+    (void)rank;
+    (void)parts;
+    memset(shown_p, 0, sizeof *shown_p);
+}
+
+static int stub_is_remote(struct iris_control *control, int rank)
+{
+    return rank != control->rank;
 }
 
 static int stub_alive(struct iris_control *control, int rank)
@@ -257,19 +261,18 @@ static iris_status_t stub_receive(struct iris_control *control, void *data,
 
 static void an_exchange_says_for_whom_it_waits(void **state)
 {
-    static const struct iris_control_ops ops = {.board = stub_board,
+    static const struct iris_control_ops ops = {.read = stub_read,
+                                                .is_remote = stub_is_remote,
                                                 .alive = stub_alive,
                                                 .send = stub_send,
                                                 .receive = stub_receive};
-    const int pids[2] = {getpid() + 1, getpid()};
     struct iris_log log = {.rank = 1, .num_ranks = 2};
     struct iris_control control = {.ops = &ops,
                                    .log = &log,
                                    .rank = 1,
                                    .num_ranks = 2,
                                    .timeout_ms = 30000,
-                                   .warn_ms = WARN_MS,
-                                   .pids = pids};
+                                   .warn_ms = WARN_MS};
     struct iris_offer offer = {.handle = {.fd = -1}};
     const struct iris_exchange exchange = {
         .control = &control, .offers = &offer, .num_offers = 1};

@@ -12,6 +12,7 @@
 #include "base/socket.h"
 #include "control/rendezvous.h"
 #include "control/rendezvous_root.h"
+#include "control/segment.h"
 
 #include <errno.h>
 #include <fcntl.h>

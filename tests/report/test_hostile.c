@@ -7,7 +7,7 @@
 
 #include "support/harness.h"
 
-#include "control/peers.h"
+#include "control/board.h"
 #include "control/segment.h"
 #include "report/report.h"
 
@@ -122,11 +122,12 @@ static struct iris_segment *make_hostile(void)
     struct iris_record_stream stream = {.address = 64};
     struct iris_segment *segment;
     struct iris_record *record;
-    struct iris_board *board;
+    struct iris_shown shown = {.state = IRIS_RANK_RUNNING,
+                               .id = (unsigned long long)getpid() << 32 | 1};
     int slot;
 
     assert_int_equal(iris_i_segment_create(1, &segment), IRIS_OK);
-    record = iris_i_segment_open_record(segment, 0);
+    record = iris_i_records_open(&segment->records, 0);
     assert_non_null(record);
     iris_i_record_open(record, 0, HOSTILE);
     snprintf(call.kernel, sizeof call.kernel, "%s", HOSTILE);
@@ -140,10 +141,9 @@ static struct iris_segment *make_hostile(void)
     iris_i_record_wait_over(record, slot, 1);
     iris_i_record_kernel(record, iris_i_record_stream_slot(record, 64),
                          &stream);
-    board = iris_i_segment_board(segment, 0);
-    atomic_store(&board->state, IRIS_RANK_RUNNING);
-    atomic_store(&board->id, (unsigned long long)getpid() << 32 | 1);
-    iris_i_peers_write_call(board, HOSTILE);
+    snprintf(shown.name, sizeof shown.name, "%s", HOSTILE);
+    iris_i_board_write(iris_i_records_board(&segment->records, 0),
+                       IRIS_SHOW_ALL, &shown);
     return segment;
 }
 

@@ -282,23 +282,23 @@ static void strange_numbers_do_no_harm(void **state)
 static void what_is_no_segment_is_refused(void **state)
 {
     static const size_t places[] = {
-        offsetof(struct iris_segment_header, magic),
-        offsetof(struct iris_segment_header, version),
-        offsetof(struct iris_segment_header, num_ranks),
-        offsetof(struct iris_segment_header, bytes),
-        offsetof(struct iris_segment_header, record_bytes)};
+        offsetof(struct iris_records_header, magic),
+        offsetof(struct iris_records_header, version),
+        offsetof(struct iris_records_header, num_ranks),
+        offsetof(struct iris_records_header, bytes),
+        offsetof(struct iris_records_header, record_bytes)};
     struct iris_segment *segment;
     int num_ranks = 0;
 
     (void)state;
     assert_int_equal(iris_i_segment_create(2, &segment), IRIS_OK);
-    assert_int_equal(iris_i_report_check(segment->fd, &num_ranks), IRIS_OK);
+    assert_int_equal(iris_i_records_check(segment->fd, &num_ranks), IRIS_OK);
     assert_int_equal(num_ranks, 2);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         char *byte = (char *)segment->base + places[i];
 
         *byte ^= 0x41;
-        assert_int_equal(iris_i_report_check(segment->fd, &num_ranks),
+        assert_int_equal(iris_i_records_check(segment->fd, &num_ranks),
                          i == 1 || i == 4 ? IRIS_ERR_MISMATCH
                                           : IRIS_ERR_INVALID);
         *byte ^= 0x41;

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A board: what one rank shows of itself (struct iris_shown), in memory that
+ * others read while the rank writes.
+ */
+#ifndef IRIS_SRC_CONTROL_BOARD_H
+#define IRIS_SRC_CONTROL_BOARD_H
+
+#include "control/control.h"
+
+struct iris_board {
+    _Alignas(64) atomic_uint state;
+    atomic_uint busy;
+    atomic_uint interrupted;
+    atomic_uint blames;
+    atomic_uint streams;
+    atomic_ullong calls;
+    atomic_ullong id;
+    atomic_ullong elsewhere;
+    _Atomic uint64_t name[IRIS_CALL_NAME_WORDS];
+    _Atomic uint64_t reason[IRIS_REASON_WORDS];
+    _Atomic uint64_t waits;
+};
+
+/* Writes parts (enum iris_show) of what its rank shows: the state last, release
+ * of what comes with it, and the waits with release, too. */
+void iris_i_board_write(struct iris_board *board, unsigned parts,
+                        const struct iris_shown *shown);
+
+/* Copies parts of it; every number is whole. */
+void iris_i_board_read(const struct iris_board *board, unsigned parts,
+                       struct iris_shown *shown_p);
+
+#endif /* IRIS_SRC_CONTROL_BOARD_H */

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The file of records: its layout, its words about who reports, and reading it.
+ */
+#include "config.h"
+
+#include "control/records.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/shm.h"
+#include "control/board.h"
+#include "control/bootstrap.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PAGE ((size_t)4096)
+
+/* How often a cell is read again that was being written. */
+#define TRIES 100
+
+/* In the word that says who reports: it is not done yet. */
+#define WRITING ((uint64_t)1 << 32)
+
+_Static_assert(sizeof(struct iris_records_header) <= PAGE, "one page");
+
+/* ---- Layout ---- */
+
+static size_t pages(size_t bytes)
+{
+    return (bytes + PAGE - 1) / PAGE * PAGE;
+}
+
+static size_t board_at(int rank)
+{
+    return PAGE + (size_t)rank * sizeof(struct iris_board);
+}
+
+static size_t record_at(int num_ranks, int rank)
+{
+    return iris_i_records_head_bytes(num_ranks) +
+           (size_t)rank * pages(sizeof(struct iris_record));
+}
+
+size_t iris_i_records_head_bytes(int num_ranks)
+{
+    return pages(board_at(num_ranks));
+}
+
+size_t iris_i_records_bytes(int num_ranks)
+{
+    return record_at(num_ranks, num_ranks);
+}
+
+static struct iris_records_header *header_of(const struct iris_records *records)
+{
+    return records->base;
+}
+
+void iris_i_records_init(const struct iris_records *records)
+{
+    *header_of(records) = (struct iris_records_header){
+        .magic = IRIS_RECORDS_MAGIC,
+        .version = IRIS_RECORDS_VERSION,
+        .num_ranks = (uint32_t)records->num_ranks,
+        .bytes = iris_i_records_bytes(records->num_ranks),
+        .record_bytes = sizeof(struct iris_record),
+        .start_ns = iris_i_now_ns(),
+    };
+}
+
+struct iris_board *iris_i_records_board(const struct iris_records *records,
+                                        int rank)
+{
+    return (void *)((char *)records->base + board_at(rank));
+}
+
+struct iris_record *iris_i_records_open(const struct iris_records *records,
+                                        int rank)
+{
+    size_t at = record_at(records->num_ranks, rank);
+
+    return iris_i_shm_commit(records->fd, at,
+                             pages(sizeof(struct iris_record))) == IRIS_OK
+               ? (void *)((char *)records->base + at)
+               : NULL;
+}
+
+/* ---- Who reports ---- */
+
+int iris_i_records_claim(const struct iris_records *records, int rank)
+{
+    uint64_t nobody = 0;
+
+    return atomic_compare_exchange_strong(
+        &header_of(records)->reported, &nobody, ((uint64_t)rank + 1) | WRITING);
+}
+
+void iris_i_records_reported(const struct iris_records *records, int rank)
+{
+    atomic_store(&header_of(records)->reported, (uint64_t)rank + 1);
+}
+
+int iris_i_records_is_reporting(const struct iris_records *records)
+{
+    return (atomic_load(&header_of(records)->reported) & WRITING) != 0;
+}
+
+void iris_i_records_forget(const struct iris_records *records, int rank)
+{
+    uint64_t ours = (uint64_t)rank + 1;
+
+    if (records != NULL) {
+        atomic_compare_exchange_strong(&header_of(records)->reported, &ours, 0);
+    }
+}
+
+int iris_i_records_take_turn(const struct iris_records *records, int64_t ns)
+{
+    struct iris_records_header *header = header_of(records);
+    int64_t now = iris_i_now_ns(), last = atomic_load(&header->last_ns);
+
+    return (last == 0 || now - last > ns) &&
+           atomic_compare_exchange_strong(&header->last_ns, &last, now);
+}
+
+unsigned long long iris_i_records_number(const struct iris_records *records)
+{
+    return atomic_fetch_add(&header_of(records)->num_reports, 1);
+}
+
+/* ---- Reading ---- */
+
+static int read_at(int fd, void *to, size_t bytes, size_t at)
+{
+    size_t done = 0;
+
+    while (done < bytes) {
+        ssize_t got =
+            pread(fd, (char *)to + done, bytes - done, (off_t)(at + done));
+
+        if (got <= 0 && !(got < 0 && errno == EINTR)) {
+            return 0;
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return 1;
+}
+
+iris_status_t iris_i_records_check(int fd, int *num_ranks_p)
+{
+    struct iris_records_header header;
+    struct stat stat;
+
+    if (fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode) ||
+        !read_at(fd, &header, sizeof header, 0) ||
+        header.magic != IRIS_RECORDS_MAGIC) {
+        return iris_i_fail(NULL, IRIS_ERR_INVALID,
+                           "this is no control segment of an Iris job");
+    }
+    if (header.version != IRIS_RECORDS_VERSION ||
+        header.record_bytes != sizeof(struct iris_record)) {
+        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                           "the job has another version of Iris: its control "
+                           "segment is of layout %u, this is %u; use the "
+                           "iris-top of that version",
+                           header.version, IRIS_RECORDS_VERSION);
+    }
+    if (header.num_ranks == 0 || header.num_ranks > IRIS_RANKS_MAX ||
+        header.bytes != iris_i_records_bytes((int)header.num_ranks) ||
+        (uint64_t)stat.st_size < header.bytes) {
+        return iris_i_fail(NULL, IRIS_ERR_INVALID,
+                           "the control segment is damaged: %u ranks in %llu "
+                           "bytes",
+                           header.num_ranks, (unsigned long long)header.bytes);
+    }
+    *num_ranks_p = (int)header.num_ranks;
+    return IRIS_OK;
+}
+
+int iris_i_records_copy(int fd, int num_ranks, int rank,
+                        struct iris_record_copy *copy_p)
+{
+    copy_p->fd = fd;
+    copy_p->at = record_at(num_ranks, rank);
+    return read_at(fd, &copy_p->first, sizeof copy_p->first, copy_p->at) &&
+           read_at(fd, &copy_p->record, sizeof copy_p->record, copy_p->at) &&
+           read_at(fd, &copy_p->last, sizeof copy_p->last, copy_p->at);
+}
+
+int iris_i_records_shown(int fd, int rank, struct iris_shown *shown_p)
+{
+    struct iris_board board;
+
+    if (!read_at(fd, &board, sizeof board, board_at(rank))) {
+        return 0;
+    }
+    iris_i_board_read(&board, IRIS_SHOW_ALL, shown_p);
+    return 1;
+}
+
+int iris_i_records_start(int fd, int64_t *start_ns_p)
+{
+    struct iris_records_header header;
+
+    if (!read_at(fd, &header, sizeof header, 0)) {
+        return 0;
+    }
+    *start_ns_p = header.start_ns;
+    return 1;
+}
+
+/* All of it is read in less time than its writer lets go by. */
+static int read_cell(int fd, size_t at, void *value_p, size_t bytes)
+{
+    uint64_t first, last;
+
+    for (int i = 0; i < TRIES; i++) {
+        if (!read_at(fd, &first, sizeof first, at) ||
+            !read_at(fd, value_p, bytes, at + sizeof first) ||
+            !read_at(fd, &last, sizeof last, at)) {
+            return 0;
+        }
+        if (first % 2 == 0 && first == last) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int iris_i_records_call(int fd, int num_ranks, int rank, size_t i,
+                        struct iris_record_call *call_p)
+{
+    return read_cell(fd,
+                     record_at(num_ranks, rank) +
+                         offsetof(struct iris_record, calls_ring[i]),
+                     call_p, sizeof *call_p);
+}
+
+int iris_i_records_take(const struct iris_record_copy *copy, size_t at,
+                        void *value_p, size_t bytes)
+{
+    uint64_t first, seq, last;
+
+    memcpy(&first, (const char *)&copy->first + at, sizeof first);
+    memcpy(&seq, (const char *)&copy->record + at, sizeof seq);
+    memcpy(&last, (const char *)&copy->last + at, sizeof last);
+    if (seq == 0) {
+        return 0;
+    }
+    if (seq % 2 != 0 || first != seq || last != seq) {
+        return read_cell(copy->fd, copy->at + at, value_p, bytes);
+    }
+    memcpy(value_p, (const char *)&copy->record + at + sizeof seq, bytes);
+    return 1;
+}
