@@ -228,7 +228,8 @@ IRIS_API iris_status_t iris_ccl_prepare(iris_t *iris);
 /** Makes the workspace that a call with these options would make, so that no
  *  later call blocks. Collective over the group.
  *
- *  IRIS_ERR_NO_MEMORY    the workspaces' memory is used up: raise IRIS_CCL_SIZE
+ *  IRIS_ERR_NO_MEMORY    the workspaces' memory is used up: raise IRIS_CCL_SIZE;
+ *                        or the system is out of shared memory
  *  IRIS_ERR_STATE, IRIS_ERR_CONFIG  see iris_ccl_prepare()
  *  IRIS_ERR_MISMATCH     members made different calls, or have different rules
  *                        from IRIS_CCL_TUNING

@@ -62,8 +62,8 @@ iris_status_t iris_i_ccl_prepare(iris_t *iris)
 {
     size_t most = iris->heap.region.bytes / 8;
     size_t asked = (size_t)iris->settings->ccl_bytes.number;
-    struct iris_heap_request request = {.type = &prepare_call,
-                                        .alignment = IRIS_ALIGNMENT};
+    struct iris_heap_request request = {
+        .type = &prepare_call, .alignment = IRIS_ALIGNMENT, .is_lazy = 1};
     struct iris_ccl *ccl = NULL;
     void *memory;
     iris_status_t status;

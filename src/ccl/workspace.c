@@ -111,17 +111,6 @@ static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
     return space;
 }
 
-static iris_status_t fill(iris_t *iris, void *memory, size_t bytes)
-{
-    iris_status_t status = iris_i_heap_synchronize(&iris->heap);
-
-    if (status == IRIS_OK) {
-        status = iris_i_queue_set(iris->heap.stream, memory, 0, bytes);
-    }
-    return status != IRIS_OK ? iris_i_fail_on(&iris->log, status)
-                             : iris_i_heap_synchronize(&iris->heap);
-}
-
 /* This rank's part: takes the memory, and clears it before anybody can have
  * sent a packet there. */
 static iris_status_t take(iris_t *iris, struct iris_ccl *ccl,
@@ -142,7 +131,8 @@ static iris_status_t take(iris_t *iris, struct iris_ccl *ccl,
     workspace->device = (void *)(ccl->memory + workspace->offset);
     iris_i_group_set_workspace(iris, workspace->group, workspace->device,
                                (size_t)space->bytes);
-    status = fill(iris, workspace->device, (size_t)space->bytes);
+    status =
+        iris_i_heap_clear(&iris->heap, workspace->device, (size_t)space->bytes);
     if (status != IRIS_OK) {
         (void)iris_i_alloc_give(ccl->alloc, workspace->offset);
     }

@@ -35,10 +35,11 @@ static size_t with_red_zone(const struct iris_heap *heap, size_t bytes)
 
 /* This rank's part of an allocation: takes a range and puts memory behind it.
  * Nothing is taken if it fails. */
-static iris_status_t take(struct iris_heap *heap, size_t bytes,
-                          size_t alignment, size_t *offset_p)
+static iris_status_t take(struct iris_heap *heap,
+                          const struct iris_heap_request *request,
+                          size_t *offset_p)
 {
-    size_t offset;
+    size_t bytes = request->bytes, alignment = request->alignment, offset;
     iris_status_t status;
 
     if (bytes == 0) {
@@ -57,7 +58,10 @@ static iris_status_t take(struct iris_heap *heap, size_t bytes,
     if (status != IRIS_OK) {
         return fail_full(heap, bytes, alignment);
     }
-    status = iris_i_heap_commit(heap, offset, bytes);
+    status = IRIS_OK;
+    if (!request->is_lazy || heap->region.commit != IRIS_COMMIT_SHARED) {
+        status = iris_i_heap_commit(heap, offset, bytes);
+    }
     if (status != IRIS_OK) {
         iris_i_alloc_untake(heap->alloc, offset);
         return iris_i_fail_on(heap->log, status);
@@ -90,7 +94,8 @@ iris_status_t iris_i_heap_copy(struct iris_heap *heap, void *dst,
 
 /* Work is waited for twice, since in a capture of the default stream the first
  * wait fails, while the fill would become part of it. */
-static iris_status_t zero(struct iris_heap *heap, size_t offset, size_t bytes)
+iris_status_t iris_i_heap_zero(struct iris_heap *heap, size_t offset,
+                               size_t bytes)
 {
     iris_status_t status = iris_i_heap_synchronize(heap);
 
@@ -109,7 +114,8 @@ static iris_status_t fill(struct iris_heap *heap,
     if (request->fill != NULL) {
         return request->fill(request->arg, (char *)heap->region.base + offset);
     }
-    return request->zero ? zero(heap, offset, request->bytes) : IRIS_OK;
+    return request->zero ? iris_i_heap_zero(heap, offset, request->bytes)
+                         : IRIS_OK;
 }
 
 /* This rank's part, before it meets the others. */
@@ -123,7 +129,7 @@ static iris_status_t prepare(struct iris_heap *heap,
         return iris_i_fail(heap->log, IRIS_ERR_INVALID,
                            "ptr_p is NULL; pass where to put the pointer");
     }
-    status = take(heap, request->bytes, request->alignment, offset_p);
+    status = take(heap, request, offset_p);
     if (status == IRIS_OK) {
         status = fill(heap, request, *offset_p);
         if (status != IRIS_OK) {

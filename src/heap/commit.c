@@ -106,6 +106,36 @@ iris_status_t iris_i_heap_commit(struct iris_heap *heap, size_t offset,
     return IRIS_OK;
 }
 
+iris_status_t iris_i_heap_clear(struct iris_heap *heap, void *ptr, size_t bytes)
+{
+    size_t offset = (size_t)((char *)ptr - (char *)heap->region.base);
+    size_t end = (offset + bytes - 1) / heap->piece_bytes + 1;
+    struct run run = {.end = offset / heap->piece_bytes};
+    iris_status_t status;
+
+    if (heap->region.commit != IRIS_COMMIT_SHARED) {
+        return iris_i_heap_zero(heap, offset, bytes);
+    }
+    status = iris_i_heap_commit(heap, offset, bytes);
+    if (status != IRIS_OK) {
+        return iris_i_fail_on(heap->log, status);
+    }
+    while (status == IRIS_OK && next_run(heap->fresh, 0, end, &run)) {
+        size_t first = run.first * heap->piece_bytes;
+        size_t last = run.end * heap->piece_bytes;
+
+        first = first < offset ? offset : first;
+        last = last > offset + bytes ? offset + bytes : last;
+        status = iris_i_heap_zero(heap, first, last - first);
+    }
+    if (status == IRIS_OK) {
+        iris_i_heap_keep(heap);
+    } else {
+        iris_i_heap_rollback(heap);
+    }
+    return status;
+}
+
 void iris_i_heap_unmap(struct iris_heap *heap, size_t offset)
 {
     for (int rank = 0; rank < heap->log->num_ranks; rank++) {

@@ -126,7 +126,8 @@ struct iris_heap_request {
     const struct iris_call_type *type; /* the call members compare */
     size_t bytes;
     size_t alignment;
-    int zero;              /* fill it */
+    int zero;    /* fill it */
+    int is_lazy; /* iris_i_heap_clear() puts memory behind its parts */
     iris_status_t checked; /* what the caller found wrong with it already */
     /* NULL, or enqueues what fills the memory, before the ranks agree: when the
      * call returns on any rank, all have. If they do not agree, end_fill()
@@ -135,6 +136,10 @@ struct iris_heap_request {
     void (*end_fill)(void *arg);
     void *arg;
 };
+
+/* Zeroes a range of this rank's heap, in order with its stream, and waits. */
+iris_status_t iris_i_heap_zero(struct iris_heap *heap, size_t offset,
+                               size_t bytes);
 
 /* One allocation of all ranks. Nothing is taken, on any rank, unless all
  * succeed. */
@@ -214,6 +219,12 @@ iris_status_t iris_i_heap_check_range(const struct iris_heap *heap,
  * to none. One of the next three must follow. IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_heap_commit(struct iris_heap *heap, size_t offset,
                                  size_t bytes);
+
+/* Zeroes a part of an allocation that was lazy, after putting memory behind it
+ * where a heap can do so by itself, and waits for that. What is new is zero
+ * already, and not touched. IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_heap_clear(struct iris_heap *heap, void *ptr,
+                                size_t bytes);
 
 /* Takes that memory away again. */
 void iris_i_heap_rollback(struct iris_heap *heap);

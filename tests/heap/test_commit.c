@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include "context/context.h"
 #include "support/harness.h"
 #include "support/leaks.h"
 #include "support/mounts.h"
@@ -13,6 +14,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -182,12 +184,80 @@ static void what_was_never_allocated_is_not_touched(void **state)
     run(use_nothing);
 }
 
+/* ---- Memory that comes with its use ---- */
+
+#define LAZY_BYTES ((size_t)4 << 20)
+#define PART_BYTES ((size_t)300 << 10)
+
+static const struct iris_call_type lazy_call = {
+    .name = "lazy", .fields = {{.name = "bytes"}, {.name = "alignment"}}};
+
+static int lazy_body(iris_t *iris, void *arg)
+{
+    struct iris_heap_request request = {.type = &lazy_call,
+                                        .bytes = LAZY_BYTES,
+                                        .alignment = IRIS_ALIGNMENT,
+                                        .is_lazy = 1};
+    struct iris_heap_stats before, after;
+    unsigned char *memory, *part;
+
+    (void)arg;
+    CHECK_OK(iris_heap_stats(iris, &before));
+    CHECK_OK(iris_i_heap_allocate(&iris->heap, &request, (void **)&memory));
+    CHECK_OK(iris_heap_stats(iris, &after));
+    CHECK_EQUAL(after.mapped_bytes, before.mapped_bytes);
+    part = memory + 256;
+    CHECK_OK(iris_i_heap_clear(&iris->heap, part, PART_BYTES));
+    CHECK_OK(iris_heap_stats(iris, &after));
+    CHECK(after.mapped_bytes >= before.mapped_bytes + PART_BYTES);
+    CHECK(after.mapped_bytes < before.mapped_bytes + 2 * PART_BYTES);
+    CHECK(harness_holds(iris, part, PART_BYTES, 0));
+    /* What is there already is zeroed, and what is next to it is not. */
+    memset(part, 0x5a, PART_BYTES);
+    CHECK_OK(iris_i_heap_clear(&iris->heap, part + 100, 2 * PART_BYTES));
+    CHECK(harness_holds(iris, part, 100, 0x5a));
+    CHECK(harness_holds(iris, part + 100, 2 * PART_BYTES, 0));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_OK(iris_free(iris, memory));
+    CHECK_OK(iris_heap_stats(iris, &after));
+    CHECK(after.mapped_bytes < before.mapped_bytes + PART_BYTES);
+    return 0;
+}
+
+static void a_lazy_allocation_gets_memory_part_by_part(void **state)
+{
+    (void)state;
+    harness_run(2, lazy_body, NULL);
+}
+
+static int collective_body(iris_t *iris, void *arg)
+{
+    struct iris_heap_stats before, after;
+
+    (void)arg;
+    CHECK_OK(iris_heap_stats(iris, &before));
+    CHECK_OK(iris_ccl_prepare(iris));
+    CHECK_OK(iris_heap_stats(iris, &after));
+    CHECK_EQUAL(after.mapped_bytes, before.mapped_bytes);
+    CHECK(after.used_bytes >= before.used_bytes + ((size_t)1 << 20));
+    return 0;
+}
+
+/* With 64 ranks it would be 4 GiB, before the first collective. */
+static void memory_for_collectives_waits_for_workspaces(void **state)
+{
+    (void)state;
+    harness_run(2, collective_body, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_one_rank_lacks_is_kept_on_none),
         cmocka_unit_test(freed_memory_goes_back_to_the_system),
         cmocka_unit_test(what_was_never_allocated_is_not_touched),
+        cmocka_unit_test(a_lazy_allocation_gets_memory_part_by_part),
+        cmocka_unit_test(memory_for_collectives_waits_for_workspaces),
     };
 
     return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
