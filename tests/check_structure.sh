@@ -210,7 +210,7 @@ src/backend_sim/sim_thread.c sched_yield: a worker, before it sleeps
 src/backend_sim/sim_team.c pthread_cond_wait: workers, for a kernel and its end
 src/backend_sim/sim_queue.c pthread_cond_wait: a worker, for a command
 src/backend_sim/sim_queue.c pthread_cond_timedwait: the same; a wait's sleep
-src/control/control_shm.c iris_i_futex_wait: a wait's sleep
+src/control/place.c iris_i_futex_wait: a wait's sleep
 src/control/endpoint.c poll: a wait's sleep
 src/control/agree.c sched_yield: its loop is not converted yet
 "

@@ -172,11 +172,7 @@ static iris_status_t check_gave_up(const struct iris_members *members)
                            rank, rank == control->rank ? ", this one," : "");
     }
     if (status == IRIS_ERR_MISMATCH) {
-        return iris_i_fail(control->log, status,
-                           "rank %d%s calls, or finalizes its contexts, in "
-                           "another order than its peers; make the same calls "
-                           "in the same order on every rank",
-                           rank, rank == control->rank ? ", this one," : "");
+        return iris_i_circle_told(members, rank);
     }
     return iris_i_fail(control->log, status,
                        "rank %d%s came too late to an earlier collective call "

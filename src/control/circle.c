@@ -99,6 +99,24 @@ static int same(const struct circle *one, const struct circle *other)
                   (size_t)one->count * sizeof one->words[0]) == 0;
 }
 
+/* "group 1 (ranks 0, 2)", in at least 32 bytes. */
+static void print_group(const struct iris_members *members, char *text,
+                        size_t bytes)
+{
+    size_t length =
+        (size_t)snprintf(text, bytes, "group %d (ranks", members->place);
+
+    for (int i = 0; i < members->count && length < bytes; i++) {
+        length += (size_t)snprintf(text + length, bytes - length, "%s %d",
+                                   i == 0 ? "" : ",", members->ranks[i]);
+    }
+    if (length + 2 < bytes) {
+        snprintf(text + length, bytes - length, ")");
+    } else {
+        snprintf(text + bytes - 6, 6, " ...)");
+    }
+}
+
 static iris_status_t fail(const struct iris_members *members, const char *call,
                           int absent, const struct circle *circle)
 {
@@ -106,18 +124,21 @@ static iris_status_t fail(const struct iris_members *members, const char *call,
     unsigned mark =
         ((unsigned)-IRIS_ERR_MISMATCH << 16) | ((unsigned)control->rank + 1);
     struct iris_shown shown;
-    char text[600];
-    size_t length =
-        (size_t)snprintf(text, sizeof text, "rank %d waits in %s for rank %d",
-                         control->rank, call, absent);
+    char text[600], group[100];
+    size_t length;
 
+    print_group(members, group, sizeof group);
+    length = (size_t)snprintf(text, sizeof text,
+                              "rank %d waits in %s of %s for rank %d",
+                              control->rank, call, group, absent);
     for (int i = 0; i < circle->count; i++) {
         control->ops->read(control, absent, IRIS_SHOW_NAME, &shown);
         absent = rank_in(circle->words[i]);
         if (length + 100 < sizeof text) {
-            length += (size_t)snprintf(text + length, sizeof text - length,
-                                       ", which waits in %s for rank %d",
-                                       shown.name, absent);
+            length += (size_t)snprintf(
+                text + length, sizeof text - length,
+                ", which waits in %s of group %d for rank %d", shown.name,
+                place_in(circle->words[i]), absent);
         }
     }
     /* Our own first: who learns of another one may go on to this. */
@@ -130,6 +151,19 @@ static iris_status_t fail(const struct iris_members *members, const char *call,
                        "them can end; make the same calls in the same order on "
                        "every rank",
                        text);
+}
+
+iris_status_t iris_i_circle_told(const struct iris_members *members, int rank)
+{
+    struct iris_control *control = members->control;
+    char group[100];
+
+    print_group(members, group, sizeof group);
+    return iris_i_fail(control->log, IRIS_ERR_MISMATCH,
+                       "rank %d%s calls, or finalizes its contexts, in another "
+                       "order than its peers, one of which waits in %s; make "
+                       "the same calls in the same order on every rank",
+                       rank, rank == control->rank ? ", this one," : "", group);
 }
 
 /* A wait may end while the next one is looked at, and then another one begin:

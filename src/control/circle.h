@@ -13,6 +13,9 @@
 iris_status_t iris_i_circle_check(const struct iris_members *members,
                                   const char *call, int absent);
 
+/* What a member says that learned from `rank` of a circle, or that it goes. */
+iris_status_t iris_i_circle_told(const struct iris_members *members, int rank);
+
 /* It does not wait any more. */
 void iris_i_circle_leave(const struct iris_members *members);
 

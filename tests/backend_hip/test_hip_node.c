@@ -138,7 +138,8 @@ static int clock_body(iris_t *iris, void *arg)
     return 0;
 }
 
-static void a_clock_that_the_runtime_does_not_know_is_the_generation_s(void **state)
+static void
+a_clock_that_the_runtime_does_not_know_is_the_generation_s(void **state)
 {
     int64_t khz = 100000;
 
@@ -184,7 +185,8 @@ int main(void)
         cmocka_unit_test(a_descriptor_that_the_runtime_keeps_is_left_open),
         cmocka_unit_test(descriptors_that_run_out_are_not_called_memory),
         cmocka_unit_test(rank_threads_load_code_one_by_one),
-        cmocka_unit_test(a_clock_that_the_runtime_does_not_know_is_the_generation_s),
+        cmocka_unit_test(
+            a_clock_that_the_runtime_does_not_know_is_the_generation_s),
         cmocka_unit_test(mi200_s_share_no_ordinary_memory),
     };
 
