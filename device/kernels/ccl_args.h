@@ -48,10 +48,10 @@
  * A call that only some members make shifts the others' next calls by its
  * steps: they meet it, and differ from it or, if they are equal, are it.
  *
- * What lies in a slot is of any earlier step. Its flag must not be one of this
- * step's, so before the bits of the step's number begin anew all members clear
- * their packets, once in 2^20 steps. Flags of step 0 are those of cleared
- * packets, and of no step.
+ * A slot holds packets of earlier steps until new ones overwrite them. The
+ * flag of an old packet must never equal that of a new one. So all members
+ * clear their packets before the step's bits of a flag start again from 0, once
+ * in 2^20 steps. A cleared packet has the flag of step 0, which no step uses.
  *
  * Why two parities suffice: a step ends on a rank when that has heard in it, at
  * least by way of others, from every member. So each member has begun the step
@@ -62,7 +62,7 @@ struct iris_ccl_space {
     int64_t index;       /* this rank's place among them */
     int64_t max_wgs;     /* workgroups of a kernel at most */
     int64_t slot_bytes;  /* data of one slot; its packets take twice that */
-    int64_t stage_bytes; /* of one stage; 0: there are none */
+    int64_t stage_bytes; /* of one stage; 0 on GPUs, which have no stages */
     int64_t call;        /* offsets from here, in bytes */
     int64_t epochs;
     int64_t hellos;

@@ -177,8 +177,9 @@ IRIS_DEVICE void iris_d_ccl_describe(const iris_d_ccl_t *ccl, uint32_t i,
 }
 
 #if IRIS_ON_CPU
-/* Ends the kernel, the stream's next synchronize returns IRIS_ERR_MISMATCH; the
- * library's (backend/workgroup.c). Returns only where there is none. */
+/* Ends the kernel; the stream's next synchronize returns IRIS_ERR_MISMATCH. The
+ * library defines this (backend/workgroup.c). It returns only outside a kernel,
+ * where `cpu` is NULL. */
 void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
                          const struct iris_dev_mismatch *mismatch);
 #endif

@@ -86,6 +86,10 @@ static int refused_options(iris_t *iris, float *in, float *out)
     REFUSED(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
                             IRIS_REDUCE_SUM, &options),
             "options of 3 bytes", "iris_ccl_options_init");
+    options.size = sizeof options - 1; /* half a field */
+    REFUSED(iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
+                            IRIS_REDUCE_SUM, &options),
+            "options of", "iris_ccl_options_init");
     return 0;
 }
 #undef REFUSED
@@ -241,6 +245,7 @@ static int sizes_body(iris_t *iris, void *arg)
     (void)arg;
     CHECK_OK(iris_malloc(iris, sizeof *in, (void **)&in));
     memset(&space, 0x7f, sizeof space);
+    /* Every header's struct is as long as some pointers. */
     iris_ccl_options_init_sized(&space.options,
                                 offsetof(struct iris_ccl_options, all_gather));
     CHECK_OK(iris_all_reduce(iris, in, in, 1, IRIS_DTYPE_I32, IRIS_REDUCE_SUM,
