@@ -223,6 +223,12 @@ check_waits() {
         grep -v 'poll(.*, 0)' |
         grep -vE -f <(sed -nE 's/^([^ ]+) ([a-z_]+): .*/^\1:[0-9]+:.*[^a-z_]\2[(]/p' <<<"$may_sleep") |
         because "waits by itself; loops that wait use base\/wait.h"
+    code_lines 'struct iris_wait_type [a-z_]+ = ' $(sources src) |
+        while IFS=: read -r file line text; do
+            name=$(sed -E 's/.*iris_wait_type ([a-z_]+).*/\1/' <<<"$text")
+            grep -qE "^ \* $file .*\b$name\b.*: " tests/context/test_waits.c ||
+                echo "$file:$line: wait $name is not in tests/context/test_waits.c"
+        done
 }
 
 # How many of the lines of .c files are comments: information, not a rule. About

@@ -129,6 +129,8 @@ plant_waits() {
     plant src/queue/yields.c "waits by itself" '        sched_yield();'
     plant src/control/polls.c "waits by itself" \
         '    ret = poll(pollfds, 2, 50);'
+    plant src/ops/type.c "wait for_ops is not in tests" \
+        'static const struct iris_wait_type for_ops = {.late = fail_late};'
     plant src/trace/spins.c "waits by itself" \
         '    while (!idle && iris_i_now_ns() < deadline) {'
     plant src/base/images.c "waits by itself" \

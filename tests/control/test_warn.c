@@ -25,46 +25,13 @@
 #define RANKS 3
 #define WARN_MS 20
 
-/* Where harness_capture() has stderr go. */
-static const char *log_path(void)
-{
-    static _Thread_local char path[320];
-
-    snprintf(path, sizeof path, "%s/stderr", harness_folder());
-    return path;
-}
-
 /* For procs_join(), which looks for files that were left behind. */
 static void remove_log(void)
 {
-    assert_int_equal(unlink(log_path()), 0);
-}
+    char path[320];
 
-/* Whether stderr, which is captured, has the text. */
-static int is_logged(const char *text)
-{
-    char *all = calloc(1, 65536);
-    FILE *file;
-    int found = 0;
-
-    file = fopen(log_path(), "r");
-    if (file != NULL && all != NULL) {
-        (void)!fread(all, 1, 65535, file);
-        found = strstr(all, text) != NULL;
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    free(all);
-    return found;
-}
-
-/* Gives up in the end, so that a test that fails ends. */
-static void await_logged(const char *text)
-{
-    for (int ms = 0; ms < 10000 && !is_logged(text); ms++) {
-        poll(NULL, 0, 1);
-    }
+    snprintf(path, sizeof path, "%s/stderr", harness_folder());
+    assert_int_equal(unlink(path), 0);
 }
 
 /* The captured text has `line`, once. */
@@ -111,7 +78,7 @@ static int barrier_body(iris_t *iris, void *arg)
     (void)arg;
     CHECK_OK(iris_malloc(iris, 64, &ptr));
     if (iris_rank(iris) == 1) {
-        await_logged("iris_barrier has waited");
+        harness_await_logged("iris_barrier has waited");
     }
     return iris_barrier(iris, NULL, NULL);
 }
@@ -142,7 +109,7 @@ static int stream_body(iris_t *iris, void *arg)
     (void)arg;
     CHECK_OK(iris_calloc(iris, 1, sizeof *args.word, (void **)&args.word));
     if (iris_rank(iris) == 1) {
-        await_logged("the host has waited");
+        harness_await_logged("the host has waited");
         return iris_signal_on_stream(iris, args.word, 1, 0, NULL);
     }
     CHECK_OK(iris_launch(iris, wait_for_one, 1, 1, &args, sizeof args, NULL));
@@ -164,9 +131,9 @@ static void come_late(int rank, struct proc_report *report, void *arg)
     iris_t *iris;
 
     if (rank == *(const int *)arg) {
-        await_logged("[1/3] iris_init has waited");
-        await_logged(rank == 0 ? "[2/3] iris_init has waited"
-                               : "[0/3] iris_init has waited");
+        harness_await_logged("[1/3] iris_init has waited");
+        harness_await_logged(rank == 0 ? "[2/3] iris_init has waited"
+                                       : "[0/3] iris_init has waited");
     }
     iris = proc_init(report);
     if (iris != NULL) {
@@ -254,7 +221,7 @@ static iris_status_t stub_receive(struct iris_control *control, void *data,
     (void)bytes;
     *sender_p = (struct iris_sender){.rank = -1, .fd = -1};
     poll(NULL, 0, timeout_ms);
-    return is_logged("new memory")
+    return harness_is_logged("new memory")
                ? iris_i_fail(control->log, IRIS_ERR_SYSTEM, "enough")
                : IRIS_OK;
 }

@@ -12,6 +12,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,6 +112,31 @@ const char *harness_captured(struct harness_capture *capture)
     capture->text[bytes < 0 ? 0 : bytes] = '\0';
     close(capture->file);
     return capture->text;
+}
+
+int harness_is_logged(const char *text)
+{
+    char *all = calloc(1, CAPTURE_BYTES), path[320];
+    int file, found;
+
+    snprintf(path, sizeof path, "%s/stderr", folder);
+    file = open(path, O_RDONLY);
+    found = all != NULL && read(file, all, CAPTURE_BYTES - 1) > 0 &&
+            strstr(all, text) != NULL;
+    close(file);
+    free(all);
+    return found;
+}
+
+int harness_await_logged(const char *text)
+{
+    int found = harness_is_logged(text);
+
+    for (int ms = 0; !found && ms < 10000; ms++) {
+        poll(NULL, 0, 1);
+        found = harness_is_logged(text);
+    }
+    return found;
 }
 
 int harness_launched(void)

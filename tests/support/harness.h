@@ -51,6 +51,11 @@ struct harness_capture {
 void harness_capture(struct harness_capture *capture);
 const char *harness_captured(struct harness_capture *capture);
 
+/* Whether stderr, which is captured, has the text; and waiting until it has. 0:
+ * it has not for 10 seconds. */
+int harness_is_logged(const char *text);
+int harness_await_logged(const char *text);
+
 /* Ranks of the launcher that started this program; 0 if none did. */
 int harness_launched(void);
 
