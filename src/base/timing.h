@@ -32,9 +32,10 @@
      * since a host that launches and synchronizes in a loop would pay that   \
      * each time. The stream wakes those that sleep. */                        \
     X(STREAM, 30, 100, 10000, 10000, 10000)                                    \
-    /* A queue of a GPU, whose every poll asks the runtime: spins for about   \
-     * 200 us, then sleeps shortly, since nothing wakes it. */                 \
-    X(QUEUE, 200, 0, 20, 20, 2000)                                             \
+    /* A queue of a GPU, whose every poll asks the runtime, which takes 0.1 to \
+     * 0.6 us: spins for 0.2 to 1 ms, since launches are short, then sleeps    \
+     * shortly, since nothing wakes it. */                                     \
+    X(QUEUE, 1500, 0, 20, 20, 2000)                                            \
     /* Work that was told to end, which looks every few microseconds. */       \
     X(GRACE, 0, 0, 100, 1000, 1000)                                            \
     /* A workgroup on a CPU thread: the rank it waits for may need the core. */\
