@@ -153,7 +153,7 @@ iris_status_t iris_i_group_broadcast(struct iris_group *group,
         call->fields[1] = (uint64_t)root;
         call->fields[2] = position;
         if (group->index == root && piece != 0) {
-            call->payload = data + position;
+            call->payload = data == NULL ? NULL : data + position;
             call->payload_bytes = piece;
         }
         status = iris_i_agree(&group->members, call);
