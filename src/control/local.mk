@@ -7,7 +7,7 @@ libirisi_la_SOURCES += %D%/agree.c %D%/agree.h %D%/agree_note.c \
 	%D%/exchange.c %D%/exchange.h %D%/peers.c %D%/peers.h \
 	%D%/place.c %D%/place.h %D%/records.c %D%/records.h \
 	%D%/record.c %D%/record.h %D%/record_names.c %D%/rendezvous.c %D%/rendezvous.h %D%/rendezvous_hello.c \
-	%D%/rendezvous_root.c %D%/rendezvous_root.h %D%/segment.c %D%/segment.h %D%/waiter.c \
+	%D%/rendezvous_root.c %D%/rendezvous_root.h %D%/rendezvous_verdict.c %D%/segment.c %D%/segment.h %D%/waiter.c \
 	%D%/waiter.h
 # The one object that sees MPI.
 libirismpi_la_SOURCES = %D%/bootstrap_mpi.c
