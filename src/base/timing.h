@@ -12,55 +12,58 @@
 #define IRIS_NS_PER_S INT64_C(1000000000)
 
 /* How a wait spends its time, in this order:
+ *   looks    turns that only count: a pause takes 25 to 50 ns
  *   pauses   turns that only pause the processor: no clock, no system call
  *   yields   turns that give the core away
  *   nap_us   the first sleep after that; 0: gives the core away for ever
  *   most_us  each sleep is twice as long as the one before, up to this
  *   ask_us   time between the questions whether to go on
  *
- * X(name, pauses, yields, nap_us, most_us, ask_us) */
+ * X(name, looks, pauses, yields, nap_us, most_us, ask_us) */
 /* clang-format off */
 #define IRIS_PACE_ROWS(X)                                                      \
     /* Members of a barrier come within 0.3 us. A post wakes those that sleep,\
      * so a sleep is as long as a death may go unnoticed. */                   \
-    X(AGREE, 16, 64, 10000, 10000, 10000)                                      \
+    X(AGREE, 16, 0, 64, 10000, 10000, 10000)                                      \
     /* A message ends the sleep. */                                            \
-    X(MESSAGE, 0, 0, 10000, 10000, 10000)                                      \
+    X(MESSAGE, 0, 0, 0, 10000, 10000, 10000)                                      \
     /* A peer's socket is full: it reads within a millisecond. */              \
-    X(FULL, 0, 0, 1000, 1000, 10000)                                           \
+    X(FULL, 0, 0, 0, 1000, 1000, 10000)                                           \
     /* A stream of CPU threads: spins for longer than a futex takes to wake,  \
      * since a host that launches and synchronizes in a loop would pay that   \
      * each time. The stream wakes those that sleep. */                        \
-    X(STREAM, 30, 100, 10000, 10000, 10000)                                    \
+    X(STREAM, 0, 30, 100, 10000, 10000, 10000)                                    \
     /* A queue of a GPU, whose every poll asks the runtime, which takes 0.1 to \
      * 0.6 us: spins for 0.2 to 1 ms, since launches are short, then sleeps    \
      * shortly, since nothing wakes it. */                                     \
-    X(QUEUE, 1500, 0, 20, 20, 2000)                                            \
+    X(QUEUE, 0, 1500, 0, 20, 20, 2000)                                            \
     /* Work that was told to end, which looks every few microseconds. */       \
-    X(GRACE, 0, 0, 100, 1000, 1000)                                            \
+    X(GRACE, 0, 0, 0, 100, 1000, 1000)                                            \
     /* A workgroup on a CPU thread: the rank it waits for may need the core. */\
-    X(WORKGROUP, 100, 0, 0, 0, 5000)                                           \
+    X(WORKGROUP, 0, 100, 0, 0, 0, 5000)                                           \
     /* MPI makes progress only while it is called. */                          \
-    X(MPI, 0, 0, 0, 0, 5000)                                                   \
+    X(MPI, 0, 0, 0, 0, 0, 5000)                                                   \
     /* Streams that nobody waits for otherwise (iris_free_later()): fences    \
      * cost a call of the runtime each time. */                                \
-    X(FENCE, 0, 0, 50, 1000, 10000)                                            \
+    X(FENCE, 0, 0, 0, 50, 1000, 10000)                                            \
     /* A rank that starts: processes take milliseconds to come, and a message \
      * ends the sleep. */                                                      \
-    X(SOCKET, 0, 0, 50000, 50000, 50000)                                       \
+    X(SOCKET, 0, 0, 0, 50000, 50000, 50000)                                       \
     /* A listener that is not there yet: nothing tells when it comes. */       \
-    X(CONNECT, 0, 0, 100, 10000, 10000)                                        \
+    X(CONNECT, 0, 0, 0, 100, 10000, 10000)                                        \
     /* Another process or thread that needs about a millisecond. */            \
-    X(MOMENT, 0, 0, 1000, 1000, 10000)
+    X(MOMENT, 0, 0, 0, 1000, 1000, 10000)
 /* clang-format on */
 
 enum iris_pace {
-#define IRIS_PACE_MEMBER(name, pauses, yields, nap, most, ask) IRIS_PACE_##name,
+#define IRIS_PACE_MEMBER(name, looks, pauses, yields, nap, most, ask) \
+    IRIS_PACE_##name,
     IRIS_PACE_ROWS(IRIS_PACE_MEMBER)
 #undef IRIS_PACE_MEMBER
 };
 
 struct iris_pace_row {
+    unsigned looks;
     unsigned pauses;
     unsigned yields;
     int64_t nap_ns;
@@ -69,8 +72,12 @@ struct iris_pace_row {
 };
 
 static const struct iris_pace_row iris_i_paces[] = {
-#define IRIS_PACE_ROW(name, pauses, yields, nap_us, most_us, ask_us)    \
-    {pauses, yields, (nap_us)*IRIS_NS_PER_US, (most_us)*IRIS_NS_PER_US, \
+#define IRIS_PACE_ROW(name, looks, pauses, yields, nap_us, most_us, ask_us) \
+    {looks,                                                                 \
+     pauses,                                                                \
+     yields,                                                                \
+     (nap_us)*IRIS_NS_PER_US,                                               \
+     (most_us)*IRIS_NS_PER_US,                                              \
      (ask_us)*IRIS_NS_PER_US},
     IRIS_PACE_ROWS(IRIS_PACE_ROW)
 #undef IRIS_PACE_ROW

@@ -77,7 +77,8 @@ struct iris_wait_type {
 /* A wait under way. Times are 0 until the first sleep, which reads the clock
  * for the first time; a caller may set those it knows after begin. */
 struct iris_wait {
-    unsigned pauses; /* turns left of each phase */
+    unsigned looks; /* turns left of each phase */
+    unsigned pauses;
     unsigned yields;
     const struct iris_wait_type *type;
     const struct iris_waiter *waiter;
@@ -107,6 +108,7 @@ static inline void iris_i_wait_begin(struct iris_wait *wait,
                                .arg = arg,
                                .fd = -1,
                                .slot = -1,
+                               .looks = iris_i_paces[type->pace].looks,
                                .pauses = iris_i_paces[type->pace].pauses,
                                .yields = iris_i_paces[type->pace].yields};
 }
@@ -120,6 +122,10 @@ iris_status_t iris_i_wait_turn(struct iris_wait *wait);
  * always looked once more after that reason came up. */
 static inline iris_status_t iris_i_wait_tick(struct iris_wait *wait)
 {
+    if (wait->looks != 0) {
+        wait->looks--;
+        return IRIS_OK;
+    }
     if (wait->pauses != 0) {
         wait->pauses--;
         iris_d_pause();

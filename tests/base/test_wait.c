@@ -111,7 +111,7 @@ static void the_first_turns_read_no_clock(void **state)
 
     (void)state;
     iris_i_wait_begin(&wait, &agreement, &waiter, "iris_test", NULL);
-    for (unsigned i = 0; i < pace->pauses + pace->yields; i++) {
+    for (unsigned i = 0; i < pace->looks + pace->pauses + pace->yields; i++) {
         assert_int_equal(iris_i_wait_tick(&wait), IRIS_OK);
         assert_int_equal(wait.now_ns, 0);
     }
