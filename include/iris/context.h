@@ -103,7 +103,10 @@ typedef struct iris iris_t;
       "library for products of matrices; auto: the device's, if it is there")  \
     X(trace, STRING, "IRIS_TRACE", "",                                         \
       "", "file such as trace.json: every rank records what it does and "      \
-          "writes it there at its end; empty: none")
+          "writes it there at its end; empty: none")                           \
+    X(control, CHOICE, "IRIS_CONTROL", "shm",                                  \
+      "shm socket tcp", "how ranks tell each other what they call: shared "    \
+          "memory, local sockets, TCP on the loopback")
 /* clang-format on */
 
 #define IRIS_CONFIG_STRING(field) const char *field;

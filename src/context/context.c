@@ -7,6 +7,7 @@
 #include "context/context.h"
 
 #include "base/environment.h"
+#include "control/control_open.h"
 #include "control/endpoint.h"
 #include "control/peers.h"
 #include "control/rendezvous.h"
@@ -20,7 +21,7 @@
 #include <unistd.h>
 
 #define HELLO_MAGIC 0x49726973u
-#define HELLO_VERSION 6u
+#define HELLO_VERSION 7u
 
 iris_status_t iris_i_enter_output(const iris_t *iris, const char *call,
                                   const void *output, const char *name)
@@ -160,7 +161,7 @@ static iris_status_t check_size(const iris_t *iris)
 
 /* This rank's heap, and for messages about what comes to it an endpoint. */
 static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
-                               struct iris_endpoint **endpoint_p)
+                               struct iris_control_parts *parts)
 {
     struct iris_layout_sizes sizes =
         iris_i_layout_sizes(iris->settings, iris->log.num_ranks);
@@ -177,10 +178,10 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
     }
     if (status == IRIS_OK && heap->region.commit == IRIS_COMMIT_PRIVATE &&
         iris->log.num_ranks > 1) {
-        status = iris_i_endpoint_open(endpoint_p);
+        status = iris_i_endpoint_open(&parts->endpoint);
     }
-    if (status == IRIS_OK && *endpoint_p != NULL) {
-        memcpy(hello->endpoint, (*endpoint_p)->name, sizeof hello->endpoint);
+    if (status == IRIS_OK && parts->endpoint != NULL) {
+        memcpy(hello->endpoint, parts->endpoint->name, sizeof hello->endpoint);
     }
     status = status ? status : iris_i_layout_write_id(iris, &hello->heap_id);
     return status == IRIS_OK ? iris_i_heap_export(heap, &hello->handle)
@@ -191,12 +192,14 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
 static iris_status_t prepare(iris_t *iris,
                              const struct iris_bootstrap *bootstrap,
                              struct iris_hello *hello,
-                             struct iris_endpoint **endpoint_p)
+                             struct iris_control_parts *parts)
 {
-    iris_status_t status = open_backend(iris, bootstrap);
+    iris_status_t status =
+        iris_i_control_prepare(iris->settings->control.text, hello, parts);
 
+    status = status ? status : open_backend(iris, bootstrap);
     if (status == IRIS_OK) {
-        status = open_heap(iris, hello, endpoint_p);
+        status = open_heap(iris, hello, parts);
     }
     if (status == IRIS_OK) {
         snprintf(hello->backend, sizeof hello->backend, "%s%s",
@@ -256,7 +259,7 @@ static uint64_t id_of(void *arg, int rank)
 /* What this rank does with what the rendezvous gave it. */
 static iris_status_t connect_peers(iris_t *iris,
                                    struct iris_rendezvous *rendezvous,
-                                   struct iris_endpoint **endpoint_p)
+                                   struct iris_control_parts *parts)
 {
     struct handles handles = {rendezvous, iris->log.rank,
                               (int)iris->settings->nodes.number};
@@ -266,13 +269,12 @@ static iris_status_t connect_peers(iris_t *iris,
         .arg = &handles,
         .id_offset = iris_i_layout_id_offset(iris->log.num_ranks),
         .require_all = (int)iris->settings->require_all.number};
-    iris_status_t status = iris_i_control_shm_open(&iris->log, rendezvous,
-                                                   *endpoint_p, &iris->control);
+    iris_status_t status =
+        iris_i_control_open(&iris->log, rendezvous, parts, &iris->control);
 
     if (status != IRIS_OK) {
         return status;
     }
-    *endpoint_p = NULL;
     iris->control->interrupted = &iris->interrupted;
     iris->control->timeout_ms = iris->settings->timeout_ms.number;
     iris->control->warn_ms = iris->settings->warn_ms.number;
@@ -329,7 +331,7 @@ static iris_status_t agree_on_reach(iris_t *iris)
  * learn of a failure at once. */
 static iris_status_t join(iris_t *iris, const struct iris_bootstrap *bootstrap,
                           iris_status_t status,
-                          struct iris_endpoint **endpoint_p)
+                          struct iris_control_parts *parts)
 {
     struct iris_hello hello = {.magic = HELLO_MAGIC,
                                .version = HELLO_VERSION,
@@ -347,7 +349,7 @@ static iris_status_t join(iris_t *iris, const struct iris_bootstrap *bootstrap,
                                  : iris_i_fail_again(status, hello.message);
     }
     if (status == IRIS_OK) {
-        status = prepare(iris, bootstrap, &hello, endpoint_p);
+        status = prepare(iris, bootstrap, &hello, parts);
     }
     hello.status = status;
     status = iris_i_rendezvous_join(&rendezvous, &hello);
@@ -357,7 +359,7 @@ static iris_status_t join(iris_t *iris, const struct iris_bootstrap *bootstrap,
     if (status != IRIS_OK) {
         return status;
     }
-    status = connect_peers(iris, &rendezvous, endpoint_p);
+    status = connect_peers(iris, &rendezvous, parts);
     if (status == IRIS_OK) {
         status = write_bases(iris);
     }
@@ -403,7 +405,7 @@ static iris_status_t start(const struct iris_settings *settings,
                            iris_status_t status, iris_t **iris_p)
 {
     iris_t *iris = make(bootstrap, settings);
-    struct iris_endpoint *endpoint = NULL;
+    struct iris_control_parts parts = {.listener = -1};
 
     if (iris == NULL) {
         return IRIS_ERR_NO_MEMORY;
@@ -411,12 +413,12 @@ static iris_status_t start(const struct iris_settings *settings,
     if (iris->log.rank == 0) {
         iris_i_environment_check(&iris->log);
     }
-    status = join(iris, bootstrap, status, &endpoint);
+    status = join(iris, bootstrap, status, &parts);
     if (status != IRIS_OK) {
         iris_i_fail_on(&iris->log, status);
         iris_i_peers_set_state(iris->control, IRIS_RANK_LEFT);
         iris_i_close_all(iris);
-        iris_i_endpoint_close(endpoint);
+        iris_i_control_parts_close(&parts);
         free(iris->settings);
         free(iris);
         return status;

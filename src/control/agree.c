@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "control/circle.h"
 #include "control/peers.h"
+#include "control/posts.h"
 #include "control/record.h"
 
 #include <sched.h>
@@ -70,11 +71,6 @@ void iris_i_agree_reset(struct iris_control *control)
                           &control->own);
 }
 
-static struct iris_post_id post_id(const struct iris_members *members, int rank)
-{
-    return (struct iris_post_id){members->place, rank, members->seq};
-}
-
 static void post(struct iris_members *members, const struct iris_call *call)
 {
     struct iris_control *control = members->control;
@@ -82,7 +78,7 @@ static void post(struct iris_members *members, const struct iris_call *call)
     struct iris_post_id id;
 
     members->seq++;
-    id = post_id(members, control->rank);
+    id = iris_i_posts_id(members, control->rank);
     members->draft = iris_i_call_draft(&members->drafts, call);
     parts[0] = (struct iris_part){members->draft->data, members->draft->bytes};
     parts[1] = (struct iris_part){call->payload, call->payload_bytes};
@@ -93,32 +89,6 @@ static void post(struct iris_members *members, const struct iris_call *call)
     control->own.calls++;
     show_busy(control, call->type, IRIS_SHOW_CALLS);
     control->ops->post(control, &id, parts, members->count);
-}
-
-/* ---- What members posted ---- */
-
-int iris_i_agree_has_come(const struct iris_members *members, int rank)
-{
-    const struct iris_post_id id = post_id(members, rank);
-
-    return members->control->ops->posted(members->control, &id);
-}
-
-static size_t collect(const struct iris_members *members, int rank, size_t at,
-                      void *to, size_t bytes)
-{
-    const struct iris_post_id id = post_id(members, rank);
-
-    return members->control->ops->collect(members->control, &id, at, to, bytes);
-}
-
-static size_t take_apart(const struct iris_members *members, int rank,
-                         struct iris_posted_call *call_p)
-{
-    unsigned char data[IRIS_DRAFT_BYTES];
-    size_t bytes = collect(members, rank, 0, data, sizeof data);
-
-    return iris_i_call_take_apart(data, bytes, call_p);
 }
 
 /* The first member that has not come, or -1. */
@@ -365,10 +335,10 @@ static iris_status_t fail_mismatch(const struct iris_members *members)
     char text[640] = "", call[128];
     size_t length = 0;
 
-    (void)take_apart(members, control->rank, &own);
+    (void)iris_i_posts_take_apart(members, control->rank, &own);
     iris_i_call_describe(&own, call, sizeof call);
     for (int i = 0; i < members->count; i++) {
-        (void)take_apart(members, members->ranks[i], &theirs);
+        (void)iris_i_posts_take_apart(members, members->ranks[i], &theirs);
         if (!iris_i_call_is_same(&own, &theirs) &&
             iris_i_peers_check_leaving(control, members->ranks[i], call)) {
             return IRIS_ERR_PEER_LOST;
@@ -378,7 +348,7 @@ static iris_status_t fail_mismatch(const struct iris_members *members)
         int rank = members->ranks[i];
 
         before = theirs;
-        (void)take_apart(members, rank, &theirs);
+        (void)iris_i_posts_take_apart(members, rank, &theirs);
         if (i > 0 && iris_i_call_is_same(&theirs, &before)) {
             length += (size_t)snprintf(text + length, sizeof text - length,
                                        ", rank %d the same", rank);
@@ -401,7 +371,8 @@ static iris_status_t fail_of(const struct iris_members *members, int rank,
                              size_t payload_at)
 {
     char why[IRIS_MESSAGE_BYTES];
-    size_t all = collect(members, rank, payload_at, why, sizeof why - 1);
+    size_t all =
+        iris_i_posts_collect(members, rank, payload_at, why, sizeof why - 1);
     size_t length = all > payload_at ? all - payload_at : 0;
 
     why[length < sizeof why ? length : sizeof why - 1] = '\0';
@@ -418,8 +389,9 @@ static int all_agree(const struct iris_members *members)
 
     for (int i = 0; i < members->count; i++) {
         if (members->ranks[i] != members->control->rank &&
-            (collect(members, members->ranks[i], 0, theirs,
-                     members->draft->bytes) < members->draft->bytes ||
+            (iris_i_posts_collect(members, members->ranks[i], 0, theirs,
+                                  members->draft->bytes) <
+                 members->draft->bytes ||
              memcmp(theirs, members->draft->data, members->draft->bytes) !=
                  0)) {
             return 0;
@@ -439,7 +411,8 @@ static iris_status_t judge(const struct iris_members *members,
         return IRIS_OK;
     }
     for (int i = 0; i < members->count; i++) {
-        size_t payload_at = take_apart(members, members->ranks[i], &theirs);
+        size_t payload_at =
+            iris_i_posts_take_apart(members, members->ranks[i], &theirs);
 
         if (theirs.head.status != IRIS_OK) {
             return fail_of(members, members->ranks[i], &theirs, payload_at);
@@ -471,34 +444,4 @@ iris_status_t iris_i_agree(struct iris_members *members,
     return call->status == IRIS_OK
                ? status
                : iris_i_fail_again(call->status, own_message);
-}
-
-size_t iris_i_agree_payload(const struct iris_members *members, int rank,
-                            void *to, size_t bytes)
-{
-    struct iris_call_head head = {0};
-    size_t at, all = collect(members, rank, 0, &head, sizeof head);
-
-    at =
-        sizeof head + head.num_fields * sizeof(uint64_t) + head.signature_bytes;
-    if (head.status != IRIS_OK || at >= all) {
-        return 0;
-    }
-    (void)collect(members, rank, at, to, bytes);
-    return all - at < IRIS_PAYLOAD_BYTES ? all - at : IRIS_PAYLOAD_BYTES;
-}
-
-int iris_i_agree_all_called(const struct iris_members *members)
-{
-    struct iris_posted_call own, theirs;
-
-    (void)take_apart(members, members->control->rank, &own);
-    for (int i = 0; i < members->count; i++) {
-        (void)take_apart(members, members->ranks[i], &theirs);
-        if (own.signature[0] == '\0' ||
-            strcmp(own.signature, theirs.signature) != 0) {
-            return 0;
-        }
-    }
-    return 1;
 }

@@ -42,6 +42,9 @@ static void show(const struct iris_members *members, uint64_t word)
 {
     struct iris_control *control = members->control;
 
+    if (control->own.waits == word) {
+        return;
+    }
     control->own.waits = word;
     control->ops->publish(control, IRIS_SHOW_WAITS, &control->own);
 }

@@ -218,6 +218,12 @@ iris_status_t iris_i_control_shm_open(const struct iris_log *log,
 /* One more thread waits for a stream (1), or one less (-1). NULL is fine. */
 void iris_i_control_wait_stream(struct iris_control *control, int change);
 
+/* For implementations: a new id of a control plane, by which ranks can tell
+ * which of their contexts is which of a peer's; and this rank's record. */
+uint64_t iris_i_control_next_id(void);
+void iris_i_control_open_record(struct iris_control *control,
+                                struct iris_records *records);
+
 /* NULL is fine. */
 void iris_i_control_close(struct iris_control *control);
 

@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/shm.h"
 #include "control/board.h"
-#include "control/endpoint.h"
+#include "control/mail.h"
 #include "control/rendezvous.h"
 #include "control/segment.h"
 
@@ -23,17 +23,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct shm_peer {
-    int pid;
-    int pidfd; /* -1: a thread of this process */
-    char name[IRIS_ENDPOINT_NAME_BYTES];
-};
-
 struct shm_control {
     struct iris_control base;
     struct iris_segment *segment;
-    struct iris_endpoint *endpoint; /* NULL: nothing is sent */
-    struct shm_peer peers[];
+    struct iris_mail mail;
+    int pidfds[]; /* of each rank; -1: a thread of this process */
 };
 
 static struct shm_control *shm_of(struct iris_control *control)
@@ -133,7 +127,7 @@ static void shm_place_release(struct iris_control *control, int place)
 
 static int shm_alive(struct iris_control *control, int rank)
 {
-    struct pollfd pollfd = {.fd = shm_of(control)->peers[rank].pidfd,
+    struct pollfd pollfd = {.fd = shm_of(control)->pidfds[rank],
                             .events = POLLIN};
 
     return pollfd.fd < 0 || poll(&pollfd, 1, 0) <= 0;
@@ -141,77 +135,28 @@ static int shm_alive(struct iris_control *control, int rank)
 
 static int shm_is_remote(struct iris_control *control, int rank)
 {
-    return shm_of(control)->peers[rank].pid != getpid();
+    return iris_i_mail_is_remote(&shm_of(control)->mail, rank);
 }
 
 static void shm_name(struct iris_control *control, int rank,
                      char name[IRIS_RANK_NAME_BYTES])
 {
-    snprintf(name, IRIS_RANK_NAME_BYTES, "rank %d (pid %d)", rank,
-             shm_of(control)->peers[rank].pid);
+    iris_i_mail_name(&shm_of(control)->mail, rank, name);
 }
 
 static int shm_send(struct iris_control *control, int rank, const void *data,
                     size_t bytes, int fd)
 {
-    struct shm_control *shm = shm_of(control);
-
-    return shm->endpoint == NULL
-               ? ENOTSOCK
-               : iris_i_endpoint_send(shm->endpoint, shm->peers[rank].name,
-                                      data, bytes, fd);
-}
-
-/* The rank whose process sent it and that it claims to be of, by its first
- * word; -1: none of ours. */
-static int sender_of(const struct shm_control *shm, const void *data,
-                     size_t bytes, const struct iris_letter *letter)
-{
-    int32_t rank = -1;
-
-    if (letter->bytes == (ssize_t)bytes) {
-        memcpy(&rank, data, sizeof rank);
-    }
-    if (rank < 0 || rank >= shm->base.num_ranks ||
-        letter->pid != shm->peers[rank].pid ||
-        (letter->uid != geteuid() && letter->uid != getuid())) {
-        iris_i_warning(shm->base.log,
-                       "dropped a message of pid %ld, uid %ld, which is not "
-                       "one of our ranks",
-                       (long)letter->pid, (long)letter->uid);
-        return -1;
-    }
-    return rank;
+    return iris_i_mail_send(&shm_of(control)->mail, rank, data, bytes, fd);
 }
 
 static iris_status_t shm_receive(struct iris_control *control, void *data,
                                  size_t bytes, int timeout_ms,
                                  struct iris_sender *sender_p)
 {
-    struct shm_control *shm = shm_of(control);
-    struct iris_letter letter;
-    iris_status_t status = IRIS_OK;
+    const struct iris_inbox inbox = {control->log, data, bytes, timeout_ms};
 
-    *sender_p = (struct iris_sender){.rank = -1, .fd = -1};
-    if (timeout_ms > 0) {
-        status = iris_i_endpoint_wait(shm->endpoint, control->log, timeout_ms);
-    }
-    if (status != IRIS_OK) {
-        return status;
-    }
-    iris_i_endpoint_take(shm->endpoint, data, bytes, &letter);
-    if (letter.bytes < 0) {
-        return IRIS_OK;
-    }
-    sender_p->rank = sender_of(shm, data, bytes, &letter);
-    if (sender_p->rank >= 0) {
-        sender_p->fd = letter.fd;
-    } else if (letter.fd >= 0) {
-        close(letter.fd);
-    }
-    return letter.fd_dropped && sender_p->rank >= 0
-               ? iris_i_fail_fd(EMFILE, "cannot take a peer's descriptor")
-               : IRIS_OK;
+    return iris_i_mail_receive(&shm_of(control)->mail, &inbox, sender_p);
 }
 
 /* ---- Opening and closing ---- */
@@ -221,11 +166,11 @@ static void shm_close(struct iris_control *control)
     struct shm_control *shm = shm_of(control);
 
     for (int rank = 0; rank < control->num_ranks; rank++) {
-        if (shm->peers[rank].pidfd >= 0) {
-            close(shm->peers[rank].pidfd);
+        if (shm->pidfds[rank] >= 0) {
+            close(shm->pidfds[rank]);
         }
     }
-    iris_i_endpoint_close(shm->endpoint);
+    iris_i_mail_close(&shm->mail);
     iris_i_segment_release(shm->segment);
     free(shm);
 }
@@ -250,20 +195,21 @@ static const struct iris_control_ops ops = {
     .close = shm_close,
 };
 
-static iris_status_t watch(struct shm_peer *peer, int rank, int own_pid)
+static iris_status_t watch(struct shm_control *shm, int rank, int own_pid)
 {
-    if (peer->pid == own_pid) {
+    int pid = shm->mail.ranks[rank].pid;
+
+    if (pid == own_pid) {
         return IRIS_OK;
     }
-    peer->pidfd =
-        iris_i_fd_above_stdio((int)syscall(SYS_pidfd_open, peer->pid, 0));
-    if (peer->pidfd >= 0) {
+    shm->pidfds[rank] =
+        iris_i_fd_above_stdio((int)syscall(SYS_pidfd_open, pid, 0));
+    if (shm->pidfds[rank] >= 0) {
         return IRIS_OK;
     }
     if (errno == ESRCH) {
         return iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
-                           "rank %d (pid %d) died during init", rank,
-                           peer->pid);
+                           "rank %d (pid %d) died during init", rank, pid);
     }
     return iris_i_fail_fd(errno, "cannot watch a peer's process");
 }
@@ -271,7 +217,7 @@ static iris_status_t watch(struct shm_peer *peer, int rank, int own_pid)
 static struct shm_control *make(const struct iris_log *log, int num_ranks)
 {
     struct shm_control *shm =
-        calloc(1, sizeof *shm + (size_t)num_ranks * sizeof shm->peers[0]);
+        calloc(1, sizeof *shm + (size_t)num_ranks * sizeof shm->pidfds[0]);
 
     if (shm == NULL) {
         return NULL;
@@ -281,29 +227,9 @@ static struct shm_control *make(const struct iris_log *log, int num_ranks)
     shm->base.rank = log->rank;
     shm->base.num_ranks = num_ranks;
     for (int rank = 0; rank < num_ranks; rank++) {
-        shm->peers[rank].pidfd = -1;
+        shm->pidfds[rank] = -1;
     }
     return shm;
-}
-
-/* Ranks can tell by it which of their contexts is which of a peer's. */
-static uint64_t next_id(void)
-{
-    static atomic_uint count;
-
-    return ((uint64_t)getpid() << 32) + atomic_fetch_add(&count, 1) + 1;
-}
-
-static void open_record(struct shm_control *shm)
-{
-    shm->base.records = &shm->segment->records;
-    shm->base.record = iris_i_records_open(shm->base.records, shm->base.rank);
-    if (shm->base.record == NULL) {
-        iris_i_warning(shm->base.log,
-                       "no flight record of this rank, so that reports of "
-                       "hangs say less: %s",
-                       iris_last_error());
-    }
 }
 
 iris_status_t iris_i_control_shm_open(const struct iris_log *log,
@@ -312,21 +238,17 @@ iris_status_t iris_i_control_shm_open(const struct iris_log *log,
                                       struct iris_control **control_p)
 {
     struct shm_control *shm = make(log, rendezvous->num_ranks);
-    iris_status_t status = IRIS_OK;
-    int own_pid = (int)getpid();
+    int own_pid = (int)getpid(); /* once: it is a system call */
+    iris_status_t status;
 
     if (shm == NULL) {
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory for %d ranks",
                            rendezvous->num_ranks);
     }
+    status = iris_i_mail_open(&shm->mail, rendezvous);
     for (int rank = 0; status == IRIS_OK && rank < rendezvous->num_ranks;
          rank++) {
-        const struct iris_hello *hello = &rendezvous->hellos[rank];
-
-        shm->peers[rank].pid = rank == log->rank ? own_pid : hello->pid;
-        memcpy(shm->peers[rank].name, hello->endpoint,
-               sizeof shm->peers[rank].name);
-        status = watch(&shm->peers[rank], rank, own_pid);
+        status = watch(shm, rank, own_pid);
     }
     if (status != IRIS_OK) {
         shm_close(&shm->base); /* segment and endpoint are the caller's yet */
@@ -334,10 +256,10 @@ iris_status_t iris_i_control_shm_open(const struct iris_log *log,
     }
     shm->segment = rendezvous->segment;
     rendezvous->segment = NULL;
-    shm->endpoint = endpoint;
-    open_record(shm);
+    shm->mail.endpoint = endpoint;
+    iris_i_control_open_record(&shm->base, &shm->segment->records);
     if (log->rank == 0) {
-        shm->base.own.id = next_id();
+        shm->base.own.id = iris_i_control_next_id();
         shm_publish(&shm->base, IRIS_SHOW_ID, &shm->base.own);
     }
     *control_p = &shm->base;

@@ -24,8 +24,13 @@ struct iris_hello {
     int32_t status; /* of its preparation; `message` says why, if not OK */
     uint64_t pid_namespace; /* iris_i_rendezvous_join() fills it in */
     uint64_t heap_bytes;
-    uint64_t heap_id;  /* a word on it */
-    int32_t red_zones; /* between its allocations: IRIS_CHECK=bounds */
+    uint64_t heap_id;       /* a word on it */
+    int32_t red_zones;      /* between its allocations: IRIS_CHECK=bounds */
+    int32_t control;        /* enum iris_control_kind: IRIS_CONTROL */
+    uint32_t control_bytes; /* rank 0's: of the address it listens at */
+    _Alignas(8) unsigned char control_address[32];
+    unsigned char control_secret[32]; /* rank 0's: what the others have to say
+                                       * there */
     char backend[16];
     char endpoint[IRIS_ENDPOINT_NAME_BYTES]; /* its socket; empty: none */
     char message[IRIS_MESSAGE_BYTES]; /* if OK: why it uses no GPU, or empty */

@@ -89,6 +89,12 @@ iris_i_rendezvous_compare(const struct iris_rendezvous *rendezvous,
     if (strcmp(hello->backend, own->backend) != 0) {
         return fail_other_backend(hello, own);
     }
+    if (hello->control != own->control) {
+        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                           "rank %d uses another control plane than rank 0; "
+                           "set IRIS_CONTROL alike on all ranks",
+                           hello->rank);
+    }
     if (hello->heap_bytes != own->heap_bytes) {
         return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
                            "rank %d has a heap of %llu bytes, rank 0 of %llu; "

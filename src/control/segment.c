@@ -9,7 +9,9 @@
 #include "base/log.h"
 #include "base/shm.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static size_t place_bytes(int num_ranks)
@@ -73,6 +75,30 @@ iris_status_t iris_i_segment_create(int num_ranks,
     return IRIS_OK;
 }
 
+iris_status_t iris_i_segment_private(int num_ranks,
+                                     struct iris_segment **segment_p)
+{
+    struct iris_segment *segment = calloc(1, sizeof *segment);
+
+    if (segment == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory");
+    }
+    segment->num_ranks = num_ranks;
+    segment->bytes = place_at(num_ranks, IRIS_PLACES);
+    segment->fd = -1;
+    atomic_init(&segment->refs, 1);
+    segment->base = mmap(NULL, segment->bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (segment->base == MAP_FAILED) {
+        free(segment);
+        return iris_i_fail_errno(NULL, IRIS_ERR_NO_MEMORY, errno,
+                                 "no memory for %d ranks' messages", num_ranks);
+    }
+    segment->records = (struct iris_records){-1, num_ranks, segment->base};
+    *segment_p = segment;
+    return IRIS_OK;
+}
+
 iris_status_t iris_i_segment_attach(int fd, int num_ranks,
                                     struct iris_segment **segment_p)
 {
@@ -90,8 +116,12 @@ void iris_i_segment_release(struct iris_segment *segment)
                                &segment->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    iris_i_shm_unmap(segment->base, segment->bytes);
-    close(segment->fd);
+    if (segment->fd < 0) {
+        munmap(segment->base, segment->bytes);
+    } else {
+        iris_i_shm_unmap(segment->base, segment->bytes);
+        close(segment->fd);
+    }
     free(segment);
 }
 
@@ -104,6 +134,9 @@ struct iris_place *iris_i_segment_place(struct iris_segment *segment, int place)
 iris_status_t iris_i_segment_commit_place(struct iris_segment *segment,
                                           int place)
 {
-    return iris_i_shm_commit(segment->fd, place_at(segment->num_ranks, place),
-                             place_bytes(segment->num_ranks));
+    return segment->fd < 0
+               ? IRIS_OK
+               : iris_i_shm_commit(segment->fd,
+                                   place_at(segment->num_ranks, place),
+                                   place_bytes(segment->num_ranks));
 }

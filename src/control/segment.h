@@ -14,7 +14,7 @@
 struct iris_segment {
     atomic_int refs;
     int num_ranks;
-    int fd;
+    int fd; /* -1: private */
     size_t bytes;
     void *base;
     struct iris_records records; /* at its start */
@@ -24,6 +24,11 @@ struct iris_segment {
  * IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
 iris_status_t iris_i_segment_create(int num_ranks,
                                     struct iris_segment **segment_p);
+
+/* Memory of this rank alone, laid out like a segment: its copy of what the
+ * others show and post. IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_segment_private(int num_ranks,
+                                     struct iris_segment **segment_p);
 
 /* Maps a segment another process made; takes over `fd` on success. */
 iris_status_t iris_i_segment_attach(int fd, int num_ranks,

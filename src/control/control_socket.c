@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The control plane over stream sockets: this rank's copy of what all show and
+ * post, and messages that keep the others' copies like it.
+ */
+#include "config.h"
+
+#include "control/control_socket.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/shm.h"
+#include "control/board.h"
+#include "control/hub.h"
+#include "control/mail.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* What rank 0 stays for ranks that have yet to close, so that all that they say
+ * reaches the others: once it has finalized, and when it left. */
+#define STAY_MS 10000
+#define STAY_LEFT_MS 500
+
+/* Time that rank 0 has to answer a hello. */
+#define ANSWER_MS 30000
+
+/* Parts that others act on; the rest only tells people what a rank does. */
+#define URGENT                                                                \
+    (IRIS_SHOW_STATE | IRIS_SHOW_WAITS | IRIS_SHOW_ID | IRIS_SHOW_ELSEWHERE | \
+     IRIS_SHOW_REASON)
+
+struct socket_control {
+    struct iris_control base;
+    struct iris_segment *segment; /* for the records */
+    struct iris_mail mail;
+    struct iris_hub hub;
+};
+
+static struct socket_control *of(struct iris_control *control)
+{
+    return (struct socket_control *)control;
+}
+
+static const struct iris_part none[2] = {{NULL, 0}, {NULL, 0}};
+
+/* ---- What ranks show ---- */
+
+static struct iris_board *own_board(struct iris_control *control)
+{
+    return iris_i_hub_board(&of(control)->hub, control->rank);
+}
+
+static struct iris_board *record_board(struct iris_control *control)
+{
+    return iris_i_records_board(control->records, control->rank);
+}
+
+static void socket_publish(struct iris_control *control, unsigned parts,
+                           const struct iris_shown *shown)
+{
+    iris_i_board_write(record_board(control), parts, shown);
+    iris_i_board_write(own_board(control), parts, shown);
+    iris_i_hub_show(&of(control)->hub, parts, (parts & URGENT) != 0);
+}
+
+static void socket_wait_stream(struct iris_control *control, int change)
+{
+    atomic_fetch_add_explicit(&record_board(control)->streams, (unsigned)change,
+                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&own_board(control)->streams, (unsigned)change,
+                              memory_order_relaxed);
+    iris_i_hub_show(&of(control)->hub, IRIS_SHOW_STREAMS, 0);
+}
+
+static void socket_read(struct iris_control *control, int rank, unsigned parts,
+                        struct iris_shown *shown_p)
+{
+    iris_i_board_read(iris_i_hub_board(&of(control)->hub, rank), parts,
+                      shown_p);
+}
+
+/* ---- Posts ---- */
+
+static void say(struct iris_control *control, enum iris_message_type type,
+                int place, uint64_t value)
+{
+    struct iris_message_head head =
+        iris_i_message_head(type, control->rank, place, value, 0);
+
+    iris_i_hub_say(&of(control)->hub, &head, none);
+}
+
+static void socket_post(struct iris_control *control,
+                        const struct iris_post_id *id,
+                        const struct iris_part parts[2], int expected)
+{
+    struct iris_hub *hub = &of(control)->hub;
+    struct iris_message_head head =
+        iris_i_message_head(IRIS_MESSAGE_POST, id->rank, id->place, id->seq,
+                            parts[0].bytes + parts[1].bytes);
+
+    (void)expected;
+    iris_i_place_post(iris_i_hub_place(hub, id->place), id, parts, 1);
+    iris_i_hub_say(hub, &head, parts);
+}
+
+static int socket_posted(struct iris_control *control,
+                         const struct iris_post_id *id)
+{
+    return iris_i_place_posted(iris_i_hub_place(&of(control)->hub, id->place),
+                               id);
+}
+
+static size_t socket_collect(struct iris_control *control,
+                             const struct iris_post_id *id, size_t at, void *to,
+                             size_t bytes)
+{
+    return iris_i_place_collect(iris_i_hub_place(&of(control)->hub, id->place),
+                                id, at, to, bytes);
+}
+
+static void socket_wait(struct iris_control *control, int place, int64_t ns,
+                        int (*done)(void *arg), void *arg)
+{
+    iris_i_place_wait(iris_i_hub_place(&of(control)->hub, place), ns, done,
+                      arg);
+}
+
+static unsigned socket_fail(struct iris_control *control, int place,
+                            unsigned mark)
+{
+    unsigned first =
+        iris_i_place_fail(iris_i_hub_place(&of(control)->hub, place), mark);
+
+    if (mark != 0 && first == mark) {
+        say(control, IRIS_MESSAGE_FAIL, place, mark);
+    }
+    return first;
+}
+
+/* ---- Places ---- */
+
+static iris_status_t socket_place_prepare(struct iris_control *control,
+                                          int place, int *free_p)
+{
+    *free_p = iris_i_place_prepare(iris_i_hub_place(&of(control)->hub, place));
+    return IRIS_OK;
+}
+
+/* Its members cannot use it before all have come here: what failed was the last
+ * group's. */
+static void socket_place_hold(struct iris_control *control, int place)
+{
+    struct iris_place *copy = iris_i_hub_place(&of(control)->hub, place);
+
+    if (place != 0 && !atomic_load(&of(control)->hub.lost)) {
+        atomic_store(&copy->failed, 0);
+    }
+    iris_i_place_hold(copy, control->rank);
+    say(control, IRIS_MESSAGE_HOLD, place, 0);
+}
+
+static void socket_place_release(struct iris_control *control, int place)
+{
+    iris_i_place_release(iris_i_hub_place(&of(control)->hub, place));
+    say(control, IRIS_MESSAGE_RELEASE, place, 0);
+}
+
+/* ---- Peers ---- */
+
+static int socket_alive(struct iris_control *control, int rank)
+{
+    return !atomic_load(&of(control)->hub.ended[rank]);
+}
+
+static int socket_is_remote(struct iris_control *control, int rank)
+{
+    return iris_i_mail_is_remote(&of(control)->mail, rank);
+}
+
+static void socket_name(struct iris_control *control, int rank,
+                        char name[IRIS_RANK_NAME_BYTES])
+{
+    iris_i_mail_name(&of(control)->mail, rank, name);
+}
+
+static int socket_send(struct iris_control *control, int rank, const void *data,
+                       size_t bytes, int fd)
+{
+    return iris_i_mail_send(&of(control)->mail, rank, data, bytes, fd);
+}
+
+static iris_status_t socket_receive(struct iris_control *control, void *data,
+                                    size_t bytes, int timeout_ms,
+                                    struct iris_sender *sender_p)
+{
+    const struct iris_inbox inbox = {control->log, data, bytes, timeout_ms};
+
+    return iris_i_mail_receive(&of(control)->mail, &inbox, sender_p);
+}
+
+/* ---- Opening and closing ---- */
+
+static void socket_close(struct iris_control *control)
+{
+    struct socket_control *s = of(control);
+
+    iris_i_hub_close(&s->hub, control->own.state == IRIS_RANK_FINALIZED
+                                  ? STAY_MS
+                                  : STAY_LEFT_MS);
+    iris_i_mail_close(&s->mail);
+    iris_i_segment_release(s->segment);
+    free(s);
+}
+
+static const struct iris_control_ops ops = {
+    .publish = socket_publish,
+    .wait_stream = socket_wait_stream,
+    .read = socket_read,
+    .post = socket_post,
+    .posted = socket_posted,
+    .collect = socket_collect,
+    .wait = socket_wait,
+    .fail = socket_fail,
+    .place_prepare = socket_place_prepare,
+    .place_hold = socket_place_hold,
+    .place_release = socket_place_release,
+    .alive = socket_alive,
+    .is_remote = socket_is_remote,
+    .name = socket_name,
+    .send = socket_send,
+    .receive = socket_receive,
+    .close = socket_close,
+};
+
+enum iris_control_kind iris_i_control_kind(const char *name)
+{
+    return strcmp(name, "socket") == 0 ? IRIS_CONTROL_UNIX
+           : strcmp(name, "tcp") == 0  ? IRIS_CONTROL_TCP
+                                       : IRIS_CONTROL_SHM;
+}
+
+/* An address as bytes, in the hello: what bind() gave it. */
+static iris_status_t listen_on(int sock, enum iris_control_kind kind,
+                               struct iris_hello *hello)
+{
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+    struct sockaddr_in loopback = {.sin_family = AF_INET,
+                                   .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int is_tcp = kind == IRIS_CONTROL_TCP;
+    struct sockaddr *address =
+        is_tcp ? (struct sockaddr *)&loopback : (struct sockaddr *)&local;
+    socklen_t bytes = is_tcp ? sizeof loopback : sizeof local.sun_family;
+
+    if (bind(sock, address, bytes) != 0 || listen(sock, SOMAXCONN) != 0) {
+        return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
+                                 "cannot listen for the control plane");
+    }
+    bytes = is_tcp ? sizeof loopback : sizeof local;
+    if (getsockname(sock, address, &bytes) != 0 ||
+        bytes > sizeof hello->control_address) {
+        return iris_i_fail(NULL, IRIS_ERR_SYSTEM,
+                           "a socket of the control plane has no address");
+    }
+    memcpy(hello->control_address, address, bytes);
+    hello->control_bytes = bytes;
+    return IRIS_OK;
+}
+
+static int make_socket(enum iris_control_kind kind)
+{
+    int on = 1, sock = iris_i_fd_above_stdio(
+                    socket(kind == IRIS_CONTROL_TCP ? AF_INET : AF_UNIX,
+                           SOCK_STREAM | SOCK_CLOEXEC, 0));
+
+    if (sock >= 0 && kind == IRIS_CONTROL_TCP) {
+        setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    }
+    return sock;
+}
+
+iris_status_t iris_i_control_socket_listen(enum iris_control_kind kind,
+                                           struct iris_hello *hello,
+                                           int *listener_p)
+{
+    int sock = make_socket(kind);
+    iris_status_t status;
+
+    if (sock < 0) {
+        return iris_i_fail_fd(errno, "cannot make a socket");
+    }
+    if (getrandom(hello->control_secret, sizeof hello->control_secret, 0) !=
+        (ssize_t)sizeof hello->control_secret) {
+        close(sock);
+        return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
+                                 "no random numbers for the job's key");
+    }
+    status = listen_on(sock, kind, hello);
+    if (status != IRIS_OK) {
+        close(sock);
+        return status;
+    }
+    fcntl(sock, F_SETFL, O_NONBLOCK);
+    *listener_p = sock;
+    return IRIS_OK;
+}
+
+/* Rank 0's answer to this rank's hello. */
+static iris_status_t hear_answer(struct socket_control *s, int sock)
+{
+    unsigned char
+        data[sizeof(struct iris_message_head) + IRIS_MESSAGE_WHY_BYTES];
+    struct iris_message_head head = {0};
+    char why[IRIS_MESSAGE_WHY_BYTES];
+    size_t got = 0;
+    int64_t deadline = iris_i_deadline(s->base.timeout_ms);
+    int taken = 0;
+
+    while (taken == 0 && iris_i_now_ns() < deadline) {
+        struct pollfd pollfd = {.fd = sock, .events = POLLIN};
+        size_t want = sizeof head + (got < sizeof head ? 0 : head.bytes) - got;
+        ssize_t n;
+
+        if (poll(&pollfd, 1, iris_i_left_ms(deadline, 100)) <= 0) {
+            continue;
+        }
+        n = recv(sock, data + got, want, 0);
+        if (n <= 0) {
+            break;
+        }
+        got += (size_t)n;
+        taken = iris_i_message_take(data, got, s->base.num_ranks, &head, why);
+        if (got >= sizeof head && head.type != IRIS_MESSAGE_WELCOME &&
+            head.type != IRIS_MESSAGE_REFUSED) {
+            break;
+        }
+    }
+    if (taken > 0 && head.type == IRIS_MESSAGE_WELCOME) {
+        return IRIS_OK;
+    }
+    if (taken > 0) {
+        return iris_i_fail(
+            s->base.log,
+            head.value == (uint64_t)-IRIS_ERR_LIMIT ? IRIS_ERR_LIMIT
+                                                    : IRIS_ERR_BOOTSTRAP,
+            "rank 0 has refused rank %d's connection to the "
+            "control plane: %.*s",
+            s->base.rank, (int)head.bytes, (const char *)data + sizeof head);
+    }
+    return iris_i_fail(s->base.log, IRIS_ERR_BOOTSTRAP,
+                       "rank 0 does not answer rank %d on its control plane; "
+                       "is it of the same version of Iris?",
+                       s->base.rank);
+}
+
+static iris_status_t connect_root(struct socket_control *s,
+                                  const struct iris_hello *root, int *sock_p)
+{
+    struct iris_message_head head = iris_i_message_head(
+        IRIS_MESSAGE_HELLO, s->base.rank, 0, 0, sizeof s->hub.hello);
+    unsigned char data[sizeof head + sizeof s->hub.hello];
+    int sock = make_socket((enum iris_control_kind)root->control);
+    iris_status_t status;
+
+    if (sock < 0) {
+        return iris_i_fail_fd(errno, "cannot make a socket");
+    }
+    memcpy(data, &head, sizeof head);
+    memcpy(data + sizeof head, &s->hub.hello, sizeof s->hub.hello);
+    if (root->control_bytes > sizeof root->control_address ||
+        connect(sock, (const struct sockaddr *)root->control_address,
+                root->control_bytes) != 0 ||
+        send(sock, data, sizeof data, MSG_NOSIGNAL) != (ssize_t)sizeof data) {
+        status = iris_i_fail_errno(s->base.log, IRIS_ERR_SYSTEM, errno,
+                                   "cannot connect to rank 0's control plane");
+    } else {
+        status = hear_answer(s, sock);
+    }
+    if (status != IRIS_OK) {
+        close(sock);
+        return status;
+    }
+    fcntl(sock, F_SETFL, O_NONBLOCK);
+    *sock_p = sock;
+    return IRIS_OK;
+}
+
+static iris_status_t open_hub(struct socket_control *s,
+                              const struct iris_hello *root, int listener)
+{
+    iris_status_t status = IRIS_OK;
+    int sock = listener;
+
+    s->hub.log = s->base.log;
+    s->hub.rank = s->base.rank;
+    s->hub.num_ranks = s->base.num_ranks;
+    s->hub.hello.num_ranks = (uint32_t)s->base.num_ranks;
+    memcpy(s->hub.hello.secret, root->control_secret, IRIS_SECRET_BYTES);
+    if (s->base.rank != 0) {
+        status = connect_root(s, root, &sock);
+    }
+    if (status != IRIS_OK) {
+        return status;
+    }
+    status = iris_i_hub_open(&s->hub, sock);
+    if (status != IRIS_OK && s->base.rank != 0) {
+        close(sock);
+    }
+    return status;
+}
+
+iris_status_t iris_i_control_socket_open(const struct iris_log *log,
+                                         struct iris_rendezvous *rendezvous,
+                                         struct iris_endpoint *endpoint,
+                                         int listener,
+                                         struct iris_control **control_p)
+{
+    struct socket_control *s = calloc(1, sizeof *s);
+    iris_status_t status;
+
+    if (s == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory");
+    }
+    s->base.ops = &ops;
+    s->base.log = log;
+    s->base.rank = log->rank;
+    s->base.num_ranks = rendezvous->num_ranks;
+    s->base.timeout_ms = ANSWER_MS;
+    status = iris_i_mail_open(&s->mail, rendezvous);
+    if (status == IRIS_OK) {
+        status = open_hub(s, &rendezvous->hellos[0], listener);
+    }
+    if (status != IRIS_OK) {
+        iris_i_mail_close(&s->mail);
+        free(s);
+        return status;
+    }
+    s->segment = rendezvous->segment;
+    rendezvous->segment = NULL;
+    s->mail.endpoint = endpoint;
+    iris_i_control_open_record(&s->base, &s->segment->records);
+    if (log->rank == 0) {
+        s->base.own.id = iris_i_control_next_id();
+        socket_publish(&s->base, IRIS_SHOW_ID, &s->base.own);
+    }
+    *control_p = &s->base;
+    return IRIS_OK;
+}

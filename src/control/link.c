@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sending and receiving on a stream socket without blocking.
+ */
+#include "config.h"
+
+#include "control/link.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+void iris_i_link_open(struct iris_link *link, int sock, int rank)
+{
+    link->sock = sock;
+    link->rank = rank;
+    link->in_bytes = 0;
+    link->out_at = 0;
+    link->out_bytes = 0;
+}
+
+void iris_i_link_close(struct iris_link *link)
+{
+    if (link->sock >= 0) {
+        close(link->sock);
+    }
+    free(link->out);
+    link->out = NULL;
+    link->out_room = 0;
+    link->out_at = 0;
+    link->out_bytes = 0;
+    link->sock = -1;
+    link->rank = -1;
+}
+
+static int make_room(struct iris_link *link, size_t bytes)
+{
+    size_t room = link->out_room == 0 ? 2 * IRIS_MESSAGE_MOST : link->out_room;
+    unsigned char *out;
+
+    if (link->out_at != 0) {
+        memmove(link->out, link->out + link->out_at,
+                link->out_bytes - link->out_at);
+        link->out_bytes -= link->out_at;
+        link->out_at = 0;
+    }
+    while (room < link->out_bytes + bytes) {
+        room *= 2;
+    }
+    if (room == link->out_room) {
+        return 1;
+    }
+    out = realloc(link->out, room);
+    if (out == NULL) {
+        return 0;
+    }
+    link->out = out;
+    link->out_room = room;
+    return 1;
+}
+
+static void put(struct iris_link *link, const void *data, size_t bytes)
+{
+    if (bytes != 0) {
+        memcpy(link->out + link->out_bytes, data, bytes);
+        link->out_bytes += bytes;
+    }
+}
+
+int iris_i_link_send(struct iris_link *link,
+                     const struct iris_message_head *head,
+                     const struct iris_part parts[2])
+{
+    if (!make_room(link, sizeof *head + head->bytes)) {
+        return -1;
+    }
+    put(link, head, sizeof *head);
+    put(link, parts[0].data, parts[0].bytes);
+    put(link, parts[1].data, parts[1].bytes);
+    return iris_i_link_flush(link);
+}
+
+int iris_i_link_flush(struct iris_link *link)
+{
+    while (link->out_at < link->out_bytes) {
+        ssize_t sent =
+            send(link->sock, link->out + link->out_at,
+                 link->out_bytes - link->out_at, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+        if (sent < 0 && errno == EINTR) {
+            continue;
+        }
+        if (sent < 0) {
+            return errno == EAGAIN || errno == ENOBUFS ? 1 : -1;
+        }
+        link->out_at += (size_t)sent;
+    }
+    link->out_at = 0;
+    link->out_bytes = 0;
+    return 0;
+}
+
+/* A side that closes with something unread resets the connection, but what it
+ * said before may still be there. */
+int iris_i_link_fill(struct iris_link *link)
+{
+    ssize_t got;
+    int resets = 0;
+
+    do {
+        got = recv(link->sock, link->in + link->in_bytes,
+                   sizeof link->in - link->in_bytes, MSG_DONTWAIT);
+    } while (got < 0 &&
+             (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
+    if (got > 0) {
+        link->in_bytes += (size_t)got;
+        return 0;
+    }
+    return got < 0 && errno == EAGAIN ? 0 : -1;
+}
+
+void iris_i_link_drop(struct iris_link *link, size_t bytes)
+{
+    link->in_bytes -= bytes;
+    memmove(link->in, link->in + bytes, link->in_bytes);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One connection of the control plane over sockets: never blocks, keeps what
+ * cannot be sent yet, and gathers what comes until a message is whole.
+ */
+#ifndef IRIS_SRC_CONTROL_LINK_H
+#define IRIS_SRC_CONTROL_LINK_H
+
+#include "control/message.h"
+
+struct iris_link {
+    int sock;            /* -1: there is none */
+    int rank;            /* whose it is; -1: it has not said yet */
+    int64_t patience_ns; /* until when it has time to say */
+    size_t in_bytes;
+    unsigned char in[2 * IRIS_MESSAGE_MOST];
+    unsigned char *out; /* what is to be sent: [out_at, out_bytes) */
+    size_t out_at;
+    size_t out_bytes;
+    size_t out_room;
+};
+
+/* Takes over a socket. */
+void iris_i_link_open(struct iris_link *link, int sock, int rank);
+void iris_i_link_close(struct iris_link *link);
+
+/* Has a message sent, at once if possible. -1: the connection is over. */
+int iris_i_link_send(struct iris_link *link,
+                     const struct iris_message_head *head,
+                     const struct iris_part parts[2]);
+
+/* Sends what is left. 1: not all of it can be sent yet; -1: it is over. */
+int iris_i_link_flush(struct iris_link *link);
+
+/* Reads what has come. -1: the other side has closed. */
+int iris_i_link_fill(struct iris_link *link);
+
+/* Drops a message that was taken from the front of `in`. */
+void iris_i_link_drop(struct iris_link *link, size_t bytes);
+
+#endif /* IRIS_SRC_CONTROL_LINK_H */

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Messages with descriptors between ranks, by local datagrams.
+ */
+#include "config.h"
+
+#include "control/mail.h"
+
+#include "base/shm.h"
+#include "control/endpoint.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+iris_status_t iris_i_mail_open(struct iris_mail *mail,
+                               const struct iris_rendezvous *rendezvous)
+{
+    mail->endpoint = NULL;
+    mail->num_ranks = rendezvous->num_ranks;
+    mail->ranks = calloc((size_t)mail->num_ranks, sizeof *mail->ranks);
+    if (mail->ranks == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory for %d ranks",
+                           mail->num_ranks);
+    }
+    for (int rank = 0; rank < mail->num_ranks; rank++) {
+        const struct iris_hello *hello = &rendezvous->hellos[rank];
+
+        mail->ranks[rank].pid =
+            rank == rendezvous->rank ? (int)getpid() : hello->pid;
+        memcpy(mail->ranks[rank].name, hello->endpoint,
+               sizeof mail->ranks[rank].name);
+    }
+    return IRIS_OK;
+}
+
+void iris_i_mail_close(struct iris_mail *mail)
+{
+    iris_i_endpoint_close(mail->endpoint);
+    free(mail->ranks);
+}
+
+int iris_i_mail_is_remote(const struct iris_mail *mail, int rank)
+{
+    return mail->ranks[rank].pid != getpid();
+}
+
+void iris_i_mail_name(const struct iris_mail *mail, int rank,
+                      char name[IRIS_RANK_NAME_BYTES])
+{
+    snprintf(name, IRIS_RANK_NAME_BYTES, "rank %d (pid %d)", rank,
+             mail->ranks[rank].pid);
+}
+
+int iris_i_mail_send(const struct iris_mail *mail, int rank, const void *data,
+                     size_t bytes, int fd)
+{
+    return mail->endpoint == NULL
+               ? ENOTSOCK
+               : iris_i_endpoint_send(mail->endpoint, mail->ranks[rank].name,
+                                      data, bytes, fd);
+}
+
+/* The rank whose process sent it and that it claims to be of, by its first
+ * word; -1: none of ours. */
+static int sender_of(const struct iris_mail *mail,
+                     const struct iris_inbox *inbox,
+                     const struct iris_letter *letter)
+{
+    int32_t rank = -1;
+
+    if (letter->bytes == (ssize_t)inbox->bytes) {
+        memcpy(&rank, inbox->data, sizeof rank);
+    }
+    if (rank < 0 || rank >= mail->num_ranks ||
+        letter->pid != mail->ranks[rank].pid ||
+        (letter->uid != geteuid() && letter->uid != getuid())) {
+        iris_i_warning(inbox->log,
+                       "dropped a message of pid %ld, uid %ld, which is not "
+                       "one of our ranks",
+                       (long)letter->pid, (long)letter->uid);
+        return -1;
+    }
+    return rank;
+}
+
+iris_status_t iris_i_mail_receive(const struct iris_mail *mail,
+                                  const struct iris_inbox *inbox,
+                                  struct iris_sender *sender_p)
+{
+    struct iris_letter letter;
+    iris_status_t status = IRIS_OK;
+
+    *sender_p = (struct iris_sender){.rank = -1, .fd = -1};
+    if (inbox->timeout_ms > 0) {
+        status =
+            iris_i_endpoint_wait(mail->endpoint, inbox->log, inbox->timeout_ms);
+    }
+    if (status != IRIS_OK) {
+        return status;
+    }
+    iris_i_endpoint_take(mail->endpoint, inbox->data, inbox->bytes, &letter);
+    if (letter.bytes < 0) {
+        return IRIS_OK;
+    }
+    sender_p->rank = sender_of(mail, inbox, &letter);
+    if (sender_p->rank >= 0) {
+        sender_p->fd = letter.fd;
+    } else if (letter.fd >= 0) {
+        close(letter.fd);
+    }
+    return letter.fd_dropped && sender_p->rank >= 0
+               ? iris_i_fail_fd(EMFILE, "cannot take a peer's descriptor")
+               : IRIS_OK;
+}

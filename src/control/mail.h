@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Who the ranks of one machine are, and messages with descriptors between them:
+ * what all control planes do alike.
+ */
+#ifndef IRIS_SRC_CONTROL_MAIL_H
+#define IRIS_SRC_CONTROL_MAIL_H
+
+#include "control/control.h"
+#include "control/rendezvous.h"
+
+struct iris_mail {
+    struct iris_endpoint *endpoint; /* NULL: nothing is sent */
+    int num_ranks;
+    struct iris_mail_rank {
+        int pid;
+        char name[IRIS_ENDPOINT_NAME_BYTES];
+    } * ranks;
+};
+
+/* From what the ranks have said of themselves. IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_mail_open(struct iris_mail *mail,
+                               const struct iris_rendezvous *rendezvous);
+
+/* Closes the endpoint, too. */
+void iris_i_mail_close(struct iris_mail *mail);
+
+/* Those of struct iris_control_ops. */
+int iris_i_mail_is_remote(const struct iris_mail *mail, int rank);
+void iris_i_mail_name(const struct iris_mail *mail, int rank,
+                      char name[IRIS_RANK_NAME_BYTES]);
+int iris_i_mail_send(const struct iris_mail *mail, int rank, const void *data,
+                     size_t bytes, int fd);
+
+struct iris_inbox {
+    const struct iris_log *log;
+    void *data;
+    size_t bytes;
+    int timeout_ms;
+};
+iris_status_t iris_i_mail_receive(const struct iris_mail *mail,
+                                  const struct iris_inbox *inbox,
+                                  struct iris_sender *sender_p);
+
+#endif /* IRIS_SRC_CONTROL_MAIL_H */
