@@ -3,7 +3,7 @@
 #
 # Runs the tests of ranks in the other ways ranks are made (`make check` itself
 # runs them with rank threads): child processes, processes that meet by
-# environment, processes under mpirun.
+# environment, processes under mpirun; and with the control plane over sockets.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 launch_env=$here/../scripts/launch-env
@@ -70,9 +70,34 @@ run() { # CHILDREN ENV-COUNTS MPI-COUNTS TEST...
     done
 }
 
+# The control plane over sockets, which ranks as threads or by another launcher
+# use alike: a sample, or all tests in the long run.
+run_socket() { # TEST...
+    local test count
+    for test in "$@"; do
+        count=4
+        [ "${test##*/}" != test_mismatch ] || count=3
+        # shellcheck disable=SC2086
+        one "$test, $count over local sockets" env IRIS_CONTROL=socket \
+            "$launch_env" -n $count $TEST_WRAPPER ./$test
+        [ $all = 1 ] || [ $count = 3 ] || continue
+        # shellcheck disable=SC2086
+        one "$test, $count over TCP" env IRIS_CONTROL=tcp \
+            "$launch_env" -n $count $TEST_WRAPPER ./$test
+    done
+}
+
 [ -n "$RANK_TESTS$MATRIX_TESTS" ] || exit 77
 # shellcheck disable=SC2086
 run $children "$matrix_env_counts" "$matrix_mpi_counts" $MATRIX_TESTS
 # shellcheck disable=SC2086
 run $all "$env_counts" "$mpi_counts" $RANK_TESTS
+if [ $all = 1 ]; then
+    # shellcheck disable=SC2086
+    run_socket $MATRIX_TESTS $RANK_TESTS
+elif [ $children = 1 ]; then
+    for test in control/test_mismatch context/test_contexts context/test_groups; do
+        [ ! -x tests/$test ] || run_socket tests/$test
+    done
+fi
 [ $failed = 0 ]

@@ -130,9 +130,10 @@ static iris_status_t check_gave_up(const struct iris_members *members)
     if (rank < 0) {
         return IRIS_OK;
     }
-    if (status == IRIS_ERR_PEER_LOST && rank < control->num_ranks &&
-        iris_i_peers_check(control, rank) != IRIS_OK) {
-        return status;
+    if (status == IRIS_ERR_PEER_LOST && rank < control->num_ranks) {
+        return iris_i_peers_check(control, rank) != IRIS_OK
+                   ? status
+                   : iris_i_peers_fail_ended(control, rank);
     }
     if (status == IRIS_ERR_INTERRUPTED) {
         return iris_i_fail(control->log, status,

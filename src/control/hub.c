@@ -71,45 +71,36 @@ static void send_shown(struct iris_hub *hub)
 
 /* ---- For the rank's own threads ---- */
 
-static int has_left_over(const struct iris_hub *hub)
+/* The thread sends what could not be sent at once. */
+static void unlock(struct iris_hub *hub)
 {
+    int left_over = 0;
+
     for (int i = 0; i < hub->num_links; i++) {
-        if (hub->links[i].out_bytes != 0) {
-            return 1;
-        }
+        left_over |= hub->links[i].out_bytes != 0;
     }
-    return 0;
+    pthread_mutex_unlock(&hub->lock);
+    if (left_over) {
+        wake(hub);
+    }
 }
 
 void iris_i_hub_say(struct iris_hub *hub, const struct iris_message_head *head,
                     const struct iris_part parts[2])
 {
-    int left_over;
-
     pthread_mutex_lock(&hub->lock);
     send_shown(hub);
     send_all(hub, head, parts);
-    left_over = has_left_over(hub);
-    pthread_mutex_unlock(&hub->lock);
-    if (left_over) {
-        wake(hub);
-    }
+    unlock(hub);
 }
 
 void iris_i_hub_show(struct iris_hub *hub, unsigned parts, int now)
 {
-    int left_over;
-
     atomic_fetch_or(&hub->dirty, parts);
-    if (!now) {
-        return;
-    }
-    pthread_mutex_lock(&hub->lock);
-    send_shown(hub);
-    left_over = has_left_over(hub);
-    pthread_mutex_unlock(&hub->lock);
-    if (left_over) {
-        wake(hub);
+    if (now) {
+        pthread_mutex_lock(&hub->lock);
+        send_shown(hub);
+        unlock(hub);
     }
 }
 

@@ -3,7 +3,7 @@
 # Programs for libFuzzer, made one by one on demand: configure with CC=clang and
 # -fsanitize=fuzzer-no-link in CFLAGS (scripts/test --phase fuzz). test_structs
 # runs the cases of fuzz_structs in the suite.
-fuzz_programs = %D%/fuzz_alloc %D%/fuzz_rendezvous %D%/fuzz_settings \
+fuzz_programs = %D%/fuzz_alloc %D%/fuzz_control %D%/fuzz_rendezvous %D%/fuzz_settings \
 	%D%/fuzz_structs
 EXTRA_PROGRAMS = $(fuzz_programs)
 $(fuzz_programs): libirisi.la

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Fuzzes the messages of the control plane over sockets: any bytes, as a stream
+ * that rank 0 or a stranger sends.
+ */
+#include "config.h"
+
+#include "fuzz/fuzz.h"
+
+#include <poll.h>
+
+#include "control/hub.h"
+
+#include <stdlib.h>
+
+#define RANKS 4
+
+static void make_hub(struct iris_hub *hub)
+{
+    hub->rank = 1;
+    hub->num_ranks = RANKS;
+    hub->ended = calloc(RANKS, sizeof *hub->ended);
+    hub->links = calloc(RANKS, sizeof *hub->links);
+    if (hub->ended == NULL || hub->links == NULL ||
+        iris_i_segment_private(RANKS, &hub->copy) != IRIS_OK) {
+        abort();
+    }
+}
+
+/* What was applied can be read back within bounds. */
+static void read_back(struct iris_hub *hub,
+                      const struct iris_message_head *head)
+{
+    const struct iris_post_id id = {head->place, head->from, head->value};
+    unsigned char data[IRIS_POST_BYTES];
+
+    (void)iris_i_place_collect(iris_i_hub_place(hub, head->place), &id, 0, data,
+                               sizeof data);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    char why[IRIS_MESSAGE_WHY_BYTES];
+    struct iris_message_head head;
+    struct iris_hub hub = {0};
+    int taken;
+
+    make_hub(&hub);
+    while ((taken = iris_i_message_take(data, bytes, RANKS, &head, why)) > 0) {
+        if (!iris_i_hub_apply(&hub, &head, data + sizeof head)) {
+            (void)iris_i_hub_check_hello(&hub, &head, data + sizeof head, why);
+        }
+        read_back(&hub, &head);
+        data += taken;
+        bytes -= (size_t)taken;
+    }
+    iris_i_segment_release(hub.copy);
+    free(hub.links);
+    free(hub.ended);
+    return 0;
+}
