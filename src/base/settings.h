@@ -16,8 +16,36 @@ enum iris_origin {
     IRIS_ORIGIN_ARGUMENT,
 };
 
+/* Values of CHOICE settings that files other than their parser know: X(setting,
+ * NAME, number, word). The number is the word's place among the choices of the
+ * table of <iris/context.h>. */
+/* clang-format off */
+#define IRIS_CHOICE_ROWS(X)                                                    \
+    X(allocator,      ALLOCATOR_POOL,           0, "pool")                     \
+    X(allocator,      ALLOCATOR_TORCH,          1, "torch")                    \
+    X(allocator,      ALLOCATOR_VMEM,           2, "vmem")                     \
+    X(sim_device,     SIM_DEVICE_AUTO,          0, "auto")                     \
+    X(sim_device,     SIM_DEVICE_CPU,           1, "cpu")                      \
+    X(sim_device,     SIM_DEVICE_GPU,           2, "gpu")                      \
+    X(check,          CHECK_NONE,               0, "none")                     \
+    X(check,          CHECK_BOUNDS,             1, "bounds")                   \
+    X(bootstrap,      BOOTSTRAP_AUTO,           0, "auto")                     \
+    X(bootstrap,      BOOTSTRAP_MPI,            1, "mpi")                      \
+    X(bootstrap,      BOOTSTRAP_ENV,            2, "env")                      \
+    X(spawn,          SPAWN_THREADS,            0, "threads")                  \
+    X(spawn,          SPAWN_PROCESSES,          1, "processes")
+/* clang-format on */
+
+enum iris_choice {
+#define IRIS_CHOICE_ENUM(setting, NAME, number, word) \
+    IRIS_CHOICE_##NAME = number,
+    IRIS_CHOICE_ROWS(IRIS_CHOICE_ENUM)
+#undef IRIS_CHOICE_ENUM
+};
+
 /* One resolved value: text for STRING and CHOICE, else a number (its text is
- * how it was given). */
+ * how it was given). Of a CHOICE the number is its place among the choices, as
+ * enum iris_choice has it. */
 struct iris_setting {
     enum iris_origin origin;
     int64_t number;

@@ -16,31 +16,33 @@ int iris_i_setting_is_text(const struct iris_setting_entry *row)
     return row->kind == STRING || row->kind == CHOICE;
 }
 
-/* Is `text` one of the space-separated words of `choices`? */
-static int is_choice(const char *choices, const char *text)
+/* Is `text` one of the space-separated words of `choices`? *number_p is then
+ * its place among them. */
+static int find_choice(const char *choices, const char *text, int64_t *number_p)
 {
     size_t length = strlen(text);
+    int64_t number = 0;
 
     for (const char *c = choices; *c != '\0'; c += strcspn(c, " ")) {
         c += strspn(c, " ");
         if (strcspn(c, " ") == length && strncasecmp(c, text, length) == 0) {
+            *number_p = number;
             return 1;
         }
+        number++;
     }
     return 0;
 }
 
 static int parse_flag(const char *text, int64_t *number_p)
 {
-    if (is_choice("1 true yes", text)) {
-        *number_p = 1;
-        return 1;
+    int is_set = find_choice("1 true yes", text, number_p);
+
+    if (!is_set && !find_choice("0 false no", text, number_p)) {
+        return 0;
     }
-    if (is_choice("0 false no", text)) {
-        *number_p = 0;
-        return 1;
-    }
-    return 0;
+    *number_p = is_set;
+    return 1;
 }
 
 /* A decimal integer from `least`, with K, M or G behind it where `units`. */
@@ -118,7 +120,7 @@ int iris_i_setting_parse(const struct iris_setting_entry *row, const char *text,
     case FLAG:
         return parse_flag(text, &setting->number);
     case CHOICE:
-        return is_choice(row->help.choices, text);
+        return find_choice(row->help.choices, text, &setting->number);
     case STRING:
         break;
     }

@@ -82,7 +82,8 @@ static void report_simulation(const iris_t *iris)
     int gpu = iris->placement.type->is_gpu;
 
     if (iris->log.rank == 0 && iris->placement.simulation &&
-        strcmp(iris->settings->sim_device.text, "auto") == 0 && HAVE_HIP) {
+        iris->settings->sim_device.number == IRIS_CHOICE_SIM_DEVICE_AUTO &&
+        HAVE_HIP) {
         iris_i_info(&iris->log, "simulation on the %s%s%s",
                     gpu ? "GPU " : "CPU", gpu ? iris->device.name : "",
                     gpu ? "" : "; IRIS_SIM_DEVICE=gpu says why not the GPU");
@@ -103,7 +104,7 @@ static iris_status_t open_backend(iris_t *iris,
         .rank = iris->log.rank,
         .num_ranks = iris->log.num_ranks,
         .num_cus = (int)settings->sim_cus.number,
-        .vmem = strcmp(settings->allocator.text, "vmem") == 0,
+        .vmem = settings->allocator.number == IRIS_CHOICE_ALLOCATOR_VMEM,
         .vmem_if_needed = settings->allocator.origin == IRIS_ORIGIN_DEFAULT,
         .memory = settings->hip_memory.text,
         .heap_bytes =
@@ -208,7 +209,8 @@ static iris_status_t prepare(iris_t *iris,
         snprintf(hello->message, sizeof hello->message, "%s",
                  iris->placement.no_gpu);
         hello->heap_bytes = iris->heap.region.bytes;
-        hello->red_zones = strcmp(iris->settings->check.text, "bounds") == 0;
+        hello->red_zones =
+            iris->settings->check.number == IRIS_CHOICE_CHECK_BOUNDS;
     } else {
         snprintf(hello->message, sizeof hello->message, "%s",
                  iris_last_error());

@@ -80,7 +80,7 @@ static iris_status_t place_simulation(const struct iris_settings *settings,
 
     placement->simulation = 1;
     /* A look at the GPUs takes its time. */
-    if (strcmp(settings->sim_device.text, "cpu") == 0) {
+    if (settings->sim_device.number == IRIS_CHOICE_SIM_DEVICE_CPU) {
         return IRIS_OK;
     }
     gpu = find_gpu(settings);
@@ -91,7 +91,7 @@ static iris_status_t place_simulation(const struct iris_settings *settings,
     }
     snprintf(placement->no_gpu, sizeof placement->no_gpu, "%s",
              iris_last_error());
-    if (strcmp(settings->sim_device.text, "gpu") != 0) {
+    if (settings->sim_device.number != IRIS_CHOICE_SIM_DEVICE_GPU) {
         return IRIS_OK;
     }
     return iris_i_fail(NULL, IRIS_ERR_BACKEND,
@@ -148,7 +148,7 @@ void iris_i_place_preload(const struct iris_settings *settings)
     const struct iris_backend_type *type;
 
     if (strcasecmp(settings->backend.text, "sim") == 0 &&
-        strcmp(settings->sim_device.text, "cpu") == 0) {
+        settings->sim_device.number == IRIS_CHOICE_SIM_DEVICE_CPU) {
         return;
     }
     for (size_t i = 0;

@@ -322,7 +322,7 @@ static iris_status_t make_ranks(const struct iris_settings *settings,
     if (status != IRIS_OK) {
         return status;
     }
-    if (strcmp(settings->spawn.text, "processes") == 0) {
+    if (settings->spawn.number == IRIS_CHOICE_SPAWN_PROCESSES) {
         run_processes(spawn);
     } else {
         iris_i_place_preload(settings);

@@ -36,13 +36,13 @@ static iris_status_t alone(struct iris_bootstrap *bootstrap_p)
 static iris_status_t find_out(const struct iris_settings *settings,
                               struct iris_bootstrap *bootstrap_p)
 {
-    const char *how = settings->bootstrap.text;
+    int64_t how = settings->bootstrap.number;
     int has_rank = settings->rank.origin != IRIS_ORIGIN_DEFAULT;
 
-    if (strcmp(how, "mpi") == 0) {
+    if (how == IRIS_CHOICE_BOOTSTRAP_MPI) {
         return iris_i_bootstrap_mpi(settings, bootstrap_p);
     }
-    if (strcmp(how, "env") == 0 || has_rank) {
+    if (how == IRIS_CHOICE_BOOTSTRAP_ENV || has_rank) {
         return iris_i_bootstrap_env(settings, bootstrap_p);
     }
     if (iris_i_bootstrap_mpi_applies()) {
@@ -71,7 +71,7 @@ iris_status_t iris_i_bootstrap(const struct iris_settings *settings,
 
 int iris_i_bootstrap_launched(const struct iris_settings *settings)
 {
-    return strcmp(settings->bootstrap.text, "auto") != 0 ||
+    return settings->bootstrap.number != IRIS_CHOICE_BOOTSTRAP_AUTO ||
            iris_i_bootstrap_mpi_applies() ||
            iris_i_bootstrap_env_applies(settings);
 }

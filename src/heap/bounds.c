@@ -287,8 +287,9 @@ static iris_status_t observe_device(void *self,
 
 size_t iris_i_bounds_red_zone(const struct iris_settings *settings)
 {
-    return strcmp(settings->check.text, "bounds") == 0 ? IRIS_RED_ZONE_BYTES
-                                                       : 0;
+    return settings->check.number == IRIS_CHOICE_CHECK_BOUNDS
+               ? IRIS_RED_ZONE_BYTES
+               : 0;
 }
 
 iris_status_t iris_i_bounds_create(const struct iris_heap *heap,

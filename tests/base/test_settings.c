@@ -8,6 +8,7 @@
 #include "support/harness.h"
 
 #include <stdio.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,10 +208,43 @@ static void help_has_every_row_with_its_origin(void **state)
     assert_null(row.setting);
 }
 
+/* Sets the variable of a field, in capitals. */
+static void set_choice(const char *field, const char *word)
+{
+    char text[64];
+    size_t i = 0;
+
+    for (; word[i] != '\0' && i + 1 < sizeof text; i++) {
+        text[i] = (char)toupper((unsigned char)word[i]);
+    }
+    text[i] = '\0';
+#define ROW(name, kind, env, value, choices, help) \
+    if (strcmp(field, #name) == 0) {               \
+        setenv(env, text, 1);                      \
+    }
+    IRIS_CONFIG_ROWS(ROW)
+#undef ROW
+}
+
+static void choices_are_numbered_as_the_table_has_them(void **state)
+{
+    static struct iris_settings settings;
+
+    (void)state;
+#define CHECK_CHOICE(field, NAME, value, word)      \
+    set_choice(#field, word);                       \
+    load(NULL, &settings);                          \
+    assert_int_equal(settings.field.number, value); \
+    assert_string_equal(settings.field.text, word);
+    IRIS_CHOICE_ROWS(CHECK_CHOICE)
+#undef CHECK_CHOICE
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, clear, clear)
     const struct CMUnitTest tests[] = {
+        TEST(choices_are_numbered_as_the_table_has_them),
         TEST(defaults_are_the_tables),
         TEST(arguments_go_before_the_environment_before_defaults),
         TEST(an_empty_variable_counts_as_unset),
