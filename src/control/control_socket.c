@@ -7,7 +7,7 @@
 
 #include "control/control_socket.h"
 
-#include "base/clock.h"
+#include "base/wait.h"
 #include "base/fd.h"
 #include "base/shm.h"
 #include "control/board.h"
@@ -323,18 +323,18 @@ static iris_status_t hear_answer(struct socket_control *s, int sock)
     struct iris_message_head head = {0};
     char why[IRIS_MESSAGE_WHY_BYTES];
     size_t got = 0;
-    int64_t deadline = iris_i_deadline(s->base.timeout_ms);
+    struct iris_wait wait;
     int taken = 0;
 
-    while (taken == 0 && iris_i_now_ns() < deadline) {
-        struct pollfd pollfd = {.fd = sock, .events = POLLIN};
+    iris_i_wait_moment(&wait, s->base.timeout_ms);
+    wait.fd = sock;
+    while (taken == 0 && iris_i_wait_tick(&wait) == IRIS_OK) {
         size_t want = sizeof head + (got < sizeof head ? 0 : head.bytes) - got;
-        ssize_t n;
+        ssize_t n = recv(sock, data + got, want, MSG_DONTWAIT);
 
-        if (poll(&pollfd, 1, iris_i_left_ms(deadline, 100)) <= 0) {
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
             continue;
         }
-        n = recv(sock, data + got, want, 0);
         if (n <= 0) {
             break;
         }

@@ -17,7 +17,7 @@
 
 /*   peer -> 0    HELLO: secret, and how many ranks
  *   0 -> peer    WELCOME, or REFUSED: a text
- *   any -> 0 -> all the others, in the order of each sender:
+ *   any -> 0     and from there to all the others, in the order of each sender:
  *                SHOWN, POST, FAIL, HOLD, RELEASE
  *   0 -> all     ENDED: `from` has closed its connection */
 enum iris_message_type {
