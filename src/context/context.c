@@ -407,7 +407,7 @@ static iris_status_t start(const struct iris_settings *settings,
                            iris_status_t status, iris_t **iris_p)
 {
     iris_t *iris = make(bootstrap, settings);
-    struct iris_control_parts parts = {.listener = -1};
+    struct iris_control_parts parts = IRIS_CONTROL_NO_PARTS;
 
     if (iris == NULL) {
         return IRIS_ERR_NO_MEMORY;

@@ -6,10 +6,7 @@
 
 #include "control/control_open.h"
 
-#include "control/control_socket.h"
 #include "control/endpoint.h"
-
-#include <unistd.h>
 
 iris_status_t iris_i_control_prepare(const char *name,
                                      struct iris_hello *hello_p,
@@ -18,10 +15,9 @@ iris_status_t iris_i_control_prepare(const char *name,
     enum iris_control_kind kind = iris_i_control_kind(name);
 
     hello_p->control = (int32_t)kind;
-    return kind == IRIS_CONTROL_SHM || hello_p->rank != 0 ||
-                   hello_p->num_ranks == 1
+    return kind == IRIS_CONTROL_SHM || hello_p->rank != 0
                ? IRIS_OK
-               : iris_i_control_socket_listen(kind, hello_p, &parts->listener);
+               : iris_i_control_socket_listen(kind, hello_p, &parts->fds);
 }
 
 iris_status_t iris_i_control_open(const struct iris_log *log,
@@ -34,10 +30,12 @@ iris_status_t iris_i_control_open(const struct iris_log *log,
             ? iris_i_control_shm_open(log, rendezvous, parts->endpoint,
                                       control_p)
             : iris_i_control_socket_open(log, rendezvous, parts->endpoint,
-                                         parts->listener, control_p);
+                                         &parts->fds, control_p);
 
     if (status == IRIS_OK) {
-        *parts = (struct iris_control_parts){.listener = -1};
+        *parts = (struct iris_control_parts)IRIS_CONTROL_NO_PARTS;
+    } else {
+        iris_i_control_parts_close(parts);
     }
     return status;
 }
@@ -45,7 +43,6 @@ iris_status_t iris_i_control_open(const struct iris_log *log,
 void iris_i_control_parts_close(struct iris_control_parts *parts)
 {
     iris_i_endpoint_close(parts->endpoint);
-    if (parts->listener >= 0) {
-        close(parts->listener);
-    }
+    iris_i_control_fds_close(&parts->fds);
+    *parts = (struct iris_control_parts)IRIS_CONTROL_NO_PARTS;
 }

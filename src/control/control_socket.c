@@ -22,6 +22,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -289,29 +290,42 @@ static int make_socket(enum iris_control_kind kind)
     return sock;
 }
 
+void iris_i_control_fds_close(struct iris_control_fds *fds)
+{
+    const int all[] = {fds->listener, fds->spare, fds->wake};
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (all[i] >= 0) {
+            close(all[i]);
+        }
+    }
+}
+
 iris_status_t iris_i_control_socket_listen(enum iris_control_kind kind,
                                            struct iris_hello *hello,
-                                           int *listener_p)
+                                           struct iris_control_fds *fds_p)
 {
-    int sock = make_socket(kind);
+    struct iris_control_fds fds = {.listener = make_socket(kind)};
     iris_status_t status;
 
-    if (sock < 0) {
-        return iris_i_fail_fd(errno, "cannot make a socket");
+    fds.spare = fcntl(fds.listener, F_DUPFD_CLOEXEC, 3);
+    fds.wake = iris_i_fd_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (fds.listener < 0 || fds.spare < 0 || fds.wake < 0) {
+        status =
+            iris_i_fail_fd(errno, "cannot make the control plane's socket");
+    } else if (getrandom(hello->control_secret, sizeof hello->control_secret,
+                         0) != (ssize_t)sizeof hello->control_secret) {
+        status = iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
+                                   "no random numbers for the job's key");
+    } else {
+        fcntl(fds.listener, F_SETFL, O_NONBLOCK);
+        status = listen_on(fds.listener, kind, hello);
     }
-    if (getrandom(hello->control_secret, sizeof hello->control_secret, 0) !=
-        (ssize_t)sizeof hello->control_secret) {
-        close(sock);
-        return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
-                                 "no random numbers for the job's key");
-    }
-    status = listen_on(sock, kind, hello);
     if (status != IRIS_OK) {
-        close(sock);
+        iris_i_control_fds_close(&fds);
         return status;
     }
-    fcntl(sock, F_SETFL, O_NONBLOCK);
-    *listener_p = sock;
+    *fds_p = fds;
     return IRIS_OK;
 }
 
@@ -396,10 +410,11 @@ static iris_status_t connect_root(struct socket_control *s,
 }
 
 static iris_status_t open_hub(struct socket_control *s,
-                              const struct iris_hello *root, int listener)
+                              const struct iris_hello *root,
+                              const struct iris_control_fds *fds)
 {
     iris_status_t status = IRIS_OK;
-    int sock = listener;
+    int sock = -1;
 
     s->hub.log = s->base.log;
     s->hub.rank = s->base.rank;
@@ -412,7 +427,7 @@ static iris_status_t open_hub(struct socket_control *s,
     if (status != IRIS_OK) {
         return status;
     }
-    status = iris_i_hub_open(&s->hub, sock);
+    status = iris_i_hub_open(&s->hub, fds, sock);
     if (status != IRIS_OK && s->base.rank != 0) {
         close(sock);
     }
@@ -422,7 +437,7 @@ static iris_status_t open_hub(struct socket_control *s,
 iris_status_t iris_i_control_socket_open(const struct iris_log *log,
                                          struct iris_rendezvous *rendezvous,
                                          struct iris_endpoint *endpoint,
-                                         int listener,
+                                         const struct iris_control_fds *fds,
                                          struct iris_control **control_p)
 {
     struct socket_control *s = calloc(1, sizeof *s);
@@ -438,7 +453,7 @@ iris_status_t iris_i_control_socket_open(const struct iris_log *log,
     s->base.timeout_ms = ANSWER_MS;
     status = iris_i_mail_open(&s->mail, rendezvous);
     if (status == IRIS_OK) {
-        status = open_hub(s, &rendezvous->hellos[0], listener);
+        status = open_hub(s, &rendezvous->hellos[0], fds);
     }
     if (status != IRIS_OK) {
         iris_i_mail_close(&s->mail);

@@ -19,19 +19,32 @@ enum iris_control_kind {
 
 enum iris_control_kind iris_i_control_kind(const char *name);
 
+/* Rank 0's descriptors for it; -1: none. Open before it meets the others, so
+ * that all hear why it cannot have them. */
+struct iris_control_fds {
+    int listener;
+    int spare; /* kept back to tell a rank that there are none left */
+    int wake;  /* an eventfd */
+};
+#define IRIS_CONTROL_NO_FDS \
+    {                       \
+        -1, -1, -1          \
+    }
+
 /* Rank 0: listens, at an address and under a secret that its hello then tells.
- * The caller closes *listener_p. IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
+ * The caller closes *fds_p. IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM */
 iris_status_t iris_i_control_socket_listen(enum iris_control_kind kind,
                                            struct iris_hello *hello,
-                                           int *listener_p);
+                                           struct iris_control_fds *fds_p);
+void iris_i_control_fds_close(struct iris_control_fds *fds);
 
 /* As iris_i_control_shm_open(), of whose segment only the records are used.
- * Takes over `listener`, rank 0's, on success; others connect.
+ * Takes over `fds`, rank 0's, on success; others connect.
  * IRIS_ERR_BOOTSTRAP: rank 0 has refused this rank. */
 iris_status_t iris_i_control_socket_open(const struct iris_log *log,
                                          struct iris_rendezvous *rendezvous,
                                          struct iris_endpoint *endpoint,
-                                         int listener,
+                                         const struct iris_control_fds *fds,
                                          struct iris_control **control_p);
 
 #endif /* IRIS_SRC_CONTROL_CONTROL_SOCKET_H */

@@ -15,10 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -28,13 +25,6 @@
 
 /* Time that a connection has to say whose it is. */
 #define PATIENCE_MS 2000
-
-static void wake(struct iris_hub *hub)
-{
-    uint64_t one = 1;
-
-    (void)!write(hub->wake, &one, sizeof one);
-}
 
 /* ---- Sending; with the lock ---- */
 
@@ -81,7 +71,7 @@ static void unlock(struct iris_hub *hub)
     }
     pthread_mutex_unlock(&hub->lock);
     if (left_over) {
-        wake(hub);
+        iris_i_hub_wake(hub);
     }
 }
 
@@ -201,18 +191,6 @@ static void accept_one(struct iris_hub *hub)
     }
 }
 
-static void close_listener(struct iris_hub *hub)
-{
-    if (hub->listener >= 0) {
-        close(hub->listener);
-        hub->listener = -1;
-    }
-    if (hub->spare >= 0) {
-        close(hub->spare);
-        hub->spare = -1;
-    }
-}
-
 static void send_board(struct iris_hub *hub, struct iris_link *link, int shower)
 {
     unsigned char body[IRIS_MESSAGE_SHOWN_BYTES];
@@ -251,7 +229,7 @@ static void welcome(struct iris_hub *hub, struct iris_link *stranger, int rank)
     }
     pthread_mutex_unlock(&hub->lock);
     if (++hub->num_here == hub->num_ranks - 1) {
-        close_listener(hub);
+        iris_i_hub_close_listener(hub);
     }
 }
 
@@ -339,17 +317,27 @@ static int is_done(struct iris_hub *hub)
     return num_open == 0 || iris_i_now_ns() >= hub->close_by_ns;
 }
 
+/* Connections that are open only: poll() refuses more entries than the process
+ * may have descriptors. */
 static nfds_t list_polled(struct iris_hub *hub)
 {
+    nfds_t count = 2;
+
     hub->polled[0] = (struct pollfd){.fd = hub->wake, .events = POLLIN};
     hub->polled[1] = (struct pollfd){.fd = hub->listener, .events = POLLIN};
     for (int i = 0; i < hub->num_links; i++) {
-        hub->polled[2 + i] = (struct pollfd){
-            .fd = hub->links[i].sock,
-            .events =
-                (short)(POLLIN | (hub->links[i].out_bytes != 0 ? POLLOUT : 0))};
+        struct iris_link *link = &hub->links[i];
+
+        link->polled = 0;
+        if (link->sock >= 0) {
+            short events = link->out_bytes != 0 ? POLLIN | POLLOUT : POLLIN;
+
+            link->polled = (int)count;
+            hub->polled[count++] =
+                (struct pollfd){.fd = link->sock, .events = events};
+        }
     }
-    return (nfds_t)hub->num_links + 2;
+    return count;
 }
 
 static void turn(struct iris_hub *hub)
@@ -372,8 +360,8 @@ static void turn(struct iris_hub *hub)
     for (int i = 0; i < hub->num_links; i++) {
         struct iris_link *link = &hub->links[i];
 
-        if (link->sock >= 0 && link->sock == hub->polled[2 + i].fd &&
-            (hub->polled[2 + i].revents & ~POLLOUT) != 0) {
+        if (link->sock >= 0 && link->polled != 0 &&
+            (hub->polled[link->polled].revents & ~POLLOUT) != 0) {
             serve(hub, link);
         }
         if (link->sock >= 0 && link->rank < 0 &&
@@ -391,7 +379,7 @@ static void turn(struct iris_hub *hub)
     pthread_mutex_unlock(&hub->lock);
 }
 
-static void *run(void *arg)
+void *iris_i_hub_run(void *arg)
 {
     struct iris_hub *hub = arg;
 
@@ -399,97 +387,4 @@ static void *run(void *arg)
         turn(hub);
     }
     return NULL;
-}
-
-/* ---- Opening and closing ---- */
-
-static iris_status_t start(struct iris_hub *hub)
-{
-    sigset_t all, before;
-    int ret;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    ret = pthread_create(&hub->thread, NULL, run, hub);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (ret != 0) {
-        return iris_i_fail_errno(NULL, IRIS_ERR_LIMIT, ret,
-                                 "no thread for the control plane");
-    }
-    pthread_setname_np(hub->thread, "iris-control");
-    return IRIS_OK;
-}
-
-static void free_all(struct iris_hub *hub)
-{
-    for (int i = 0; hub->links != NULL && i < hub->num_links; i++) {
-        iris_i_link_close(&hub->links[i]);
-    }
-    if (hub->wake >= 0) {
-        close(hub->wake);
-    }
-    free(hub->links);
-    free(hub->polled);
-    free(hub->ended);
-    iris_i_segment_release(hub->copy);
-    hub->copy = NULL;
-}
-
-static iris_status_t make(struct iris_hub *hub)
-{
-    size_t num_links;
-
-    hub->num_links = hub->rank == 0 ? hub->num_ranks + IRIS_HUB_STRANGERS : 1;
-    num_links = (size_t)hub->num_links;
-    hub->links = calloc(num_links, sizeof *hub->links);
-    hub->polled = calloc(num_links + 2, sizeof *hub->polled);
-    hub->ended = calloc((size_t)hub->num_ranks, sizeof *hub->ended);
-    hub->wake = iris_i_fd_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (hub->wake < 0) {
-        return iris_i_fail_fd(errno, "cannot make an eventfd");
-    }
-    if (hub->links == NULL || hub->polled == NULL || hub->ended == NULL) {
-        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
-                           "no memory for %d connections", hub->num_links);
-    }
-    for (int i = 0; i < hub->num_links; i++) {
-        iris_i_link_open(&hub->links[i], -1, -1);
-    }
-    return iris_i_segment_private(hub->num_ranks, &hub->copy);
-}
-
-iris_status_t iris_i_hub_open(struct iris_hub *hub, int sock)
-{
-    iris_status_t status = make(hub);
-
-    hub->listener = -1;
-    hub->spare = -1;
-    pthread_mutex_init(&hub->lock, NULL);
-    if (status == IRIS_OK && hub->rank == 0) {
-        hub->listener = hub->num_ranks > 1 ? sock : -1;
-        hub->spare = fcntl(hub->listener, F_DUPFD_CLOEXEC, 0);
-    } else if (status == IRIS_OK) {
-        iris_i_link_open(&hub->links[0], sock, 0);
-    }
-    if (status == IRIS_OK) {
-        status = start(hub);
-    }
-    if (status != IRIS_OK) {
-        if (hub->links != NULL) {
-            hub->links[0].sock = -1; /* the caller's still */
-        }
-        free_all(hub);
-    }
-    return status;
-}
-
-void iris_i_hub_close(struct iris_hub *hub, int stay_ms)
-{
-    hub->close_by_ns = iris_i_deadline(stay_ms);
-    atomic_store(&hub->closing, 1);
-    wake(hub);
-    pthread_join(hub->thread, NULL);
-    close_listener(hub);
-    free_all(hub);
-    pthread_mutex_destroy(&hub->lock);
 }

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "control/control_socket.h"
 #include "control/link.h"
 #include "control/segment.h"
 
@@ -40,10 +41,11 @@ struct iris_hub {
     struct iris_link *links; /* rank 0: of ranks, then strangers; else one */
 };
 
-/* Takes over `sock`: rank 0's listener, or the connection to rank 0. Starts the
- * thread. IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT, IRIS_ERR_SYSTEM; then it is the
- * caller's still. */
-iris_status_t iris_i_hub_open(struct iris_hub *hub, int sock);
+/* Takes over `fds`, rank 0's, or `sock`, another's connection to rank 0. Starts
+ * the thread. IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT; then they are the caller's
+ * still. */
+iris_status_t iris_i_hub_open(struct iris_hub *hub,
+                              const struct iris_control_fds *fds, int sock);
 
 /* Sends all that is to be sent, stays on rank 0 until the others have closed,
  * and closes; `stay_ms` at most. */
@@ -59,6 +61,11 @@ void iris_i_hub_show(struct iris_hub *hub, unsigned parts, int now);
 
 struct iris_board *iris_i_hub_board(struct iris_hub *hub, int rank);
 struct iris_place *iris_i_hub_place(struct iris_hub *hub, int place);
+
+/* For the hub's own files: its thread; waking it; no more ranks come. */
+void *iris_i_hub_run(void *arg);
+void iris_i_hub_wake(struct iris_hub *hub);
+void iris_i_hub_close_listener(struct iris_hub *hub);
 
 /* What a message says, for this rank's copy. 0: it is nonsense. (hub_apply.c)
  */

@@ -16,6 +16,7 @@ void iris_i_link_open(struct iris_link *link, int sock, int rank)
 {
     link->sock = sock;
     link->rank = rank;
+    link->polled = 0;
     link->in_bytes = 0;
     link->out_at = 0;
     link->out_bytes = 0;

@@ -12,6 +12,7 @@ struct iris_link {
     int sock;            /* -1: there is none */
     int rank;            /* whose it is; -1: it has not said yet */
     int64_t patience_ns; /* until when it has time to say */
+    int polled;          /* which of those that are polled it is; 0: none */
     size_t in_bytes;
     unsigned char in[2 * IRIS_MESSAGE_MOST];
     unsigned char *out; /* what is to be sent: [out_at, out_bytes) */

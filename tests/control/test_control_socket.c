@@ -36,18 +36,18 @@ struct greeting {
 
 static void open_root(struct root *root, enum iris_control_kind kind)
 {
-    int listener = -1;
+    struct iris_control_fds fds;
 
     memset(root, 0, sizeof *root);
     root->log.num_ranks = RANKS;
-    assert_int_equal(
-        iris_i_control_socket_listen(kind, &root->hello, &listener), IRIS_OK);
+    assert_int_equal(iris_i_control_socket_listen(kind, &root->hello, &fds),
+                     IRIS_OK);
     root->hub.log = &root->log;
     root->hub.num_ranks = RANKS;
     root->hub.hello.num_ranks = RANKS;
     memcpy(root->hub.hello.secret, root->hello.control_secret,
            IRIS_SECRET_BYTES);
-    assert_int_equal(iris_i_hub_open(&root->hub, listener), IRIS_OK);
+    assert_int_equal(iris_i_hub_open(&root->hub, &fds, -1), IRIS_OK);
 }
 
 static struct greeting greet(const struct root *root, int rank)
