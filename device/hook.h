@@ -86,9 +86,11 @@ IRIS_DEVICE iris_d_access_t iris_d_ordered(iris_d_access_t access,
 IRIS_DEVICE uint64_t iris_d_packed(iris_d_access_t access)
 {
     return (uint64_t)access.op | (access.write ? IRIS_D_WRITE : 0) |
-           (uint64_t)(access.order.sem & 15) << 16 |
-           (uint64_t)(access.order.scope & 15) << 20 |
-           (uint64_t)(access.cmp & 15) << 24 |
+           (uint64_t)(access.order.sem & IRIS_D_FIELD_MASK)
+               << IRIS_D_SEM_SHIFT |
+           (uint64_t)(access.order.scope & IRIS_D_FIELD_MASK)
+               << IRIS_D_SCOPE_SHIFT |
+           (uint64_t)(access.cmp & IRIS_D_FIELD_MASK) << IRIS_D_CMP_SHIFT |
            (uint64_t)access.bytes << IRIS_D_BYTES_SHIFT;
 }
 
@@ -137,23 +139,25 @@ IRIS_CPU_COLD struct iris_cpu_event *iris_d_event(struct iris_cpu_wg *cpu,
                                                   const void *address, int rank,
                                                   uint64_t what)
 {
-    struct iris_cpu_event *event = &cpu->events[what >> 12 & 1];
+    int write = (what & IRIS_D_WRITE) != 0;
+    struct iris_cpu_event *event = &cpu->events[write];
 
     event->id = cpu->num_ops;
     event->inside = cpu->inside;
     event->launch = cpu->launch;
-    event->op = (enum iris_op)(what & 0xfff);
+    event->op = (enum iris_op)(what & IRIS_D_OP_MASK);
     event->after = 0;
-    event->write = what >> 12 & 1;
+    event->write = write;
     event->rank = cpu->rank;
     event->target_rank = rank;
     event->kernel = cpu->kernel;
     event->workgroup = cpu->workgroup;
     event->address = address;
     event->bytes = (size_t)(what >> IRIS_D_BYTES_SHIFT);
-    event->sem = (iris_sem_t)(what >> 16 & 15);
-    event->scope = (iris_scope_t)(what >> 20 & 15);
-    event->cmp = (iris_cmp_t)(what >> 24 & 15);
+    event->sem = (iris_sem_t)(what >> IRIS_D_SEM_SHIFT & IRIS_D_FIELD_MASK);
+    event->scope =
+        (iris_scope_t)(what >> IRIS_D_SCOPE_SHIFT & IRIS_D_FIELD_MASK);
+    event->cmp = (iris_cmp_t)(what >> IRIS_D_CMP_SHIFT & IRIS_D_FIELD_MASK);
     event->held = 0;
     event->value = event->seen = event->polls = 0;
     event->expected = cpu->expected;
@@ -346,7 +350,7 @@ IRIS_DEVICE void iris_d_traced_before_both(iris_dev_t *dev, const void *from,
                                            int from_rank, const void *to,
                                            int to_rank, uint64_t what)
 {
-    iris_bool_t reads = (what & 0xfff) == IRIS_OP_GET;
+    iris_bool_t reads = (what & IRIS_D_OP_MASK) == IRIS_OP_GET;
 
     IRIS_D_OBSERVED(
         dev, iris_d_before_both(dev->cpu, from, from_rank, to, to_rank, what));

@@ -10,12 +10,23 @@
 #include <iris/device/op.h>
 #include <iris/device/translate.h>
 
-/* Bits of the word that says what an operation is (iris_d_packed()), but for
- * its rank: the low 12 are enum iris_op, from 16 on 4 each are order, scope and
- * comparison. */
+/* The word that says what an operation is, but for its rank. It has these
+ * fields, and iris_d_packed() makes it:
+ *   bits 0 to 11   enum iris_op
+ *   bits 12 to 14  flags: WRITE, HELD (after a wait or test: it holds) and ONCE
+ *                  (all lanes do it together)
+ *   bits 16 to 19  iris_sem_t
+ *   bits 20 to 23  iris_scope_t
+ *   bits 24 to 27  iris_cmp_t
+ *   bits 28 to 63  bytes */
+#define IRIS_D_OP_MASK 0xfff
 #define IRIS_D_WRITE ((uint64_t)1 << 12)
-#define IRIS_D_HELD ((uint64_t)1 << 13) /* after a wait or test: it holds */
-#define IRIS_D_ONCE ((uint64_t)1 << 14) /* all lanes do it together */
+#define IRIS_D_HELD ((uint64_t)1 << 13)
+#define IRIS_D_ONCE ((uint64_t)1 << 14)
+#define IRIS_D_SEM_SHIFT 16
+#define IRIS_D_SCOPE_SHIFT 20
+#define IRIS_D_CMP_SHIFT 24
+#define IRIS_D_FIELD_MASK 15 /* of the last three */
 #define IRIS_D_BYTES_SHIFT 28
 
 /* Bytes as the column has them. */
@@ -157,7 +168,8 @@ IRIS_DEVICE_LARGE uint32_t iris_d_record(iris_dev_t dev, const void *address,
     if (slot == IRIS_D_NO_SLOT) {
         return slot;
     }
-    iris_d_put32(dev, IRIS_D_COLUMN_EVENT_ID, slot, (int32_t)(what & 0xfff));
+    iris_d_put32(dev, IRIS_D_COLUMN_EVENT_ID, slot,
+                 (int32_t)(what & IRIS_D_OP_MASK));
     iris_d_put32(dev, IRIS_D_COLUMN_PID, slot, (int32_t)iris_d_wg_id());
     iris_d_put32(dev, IRIS_D_COLUMN_PID_M, slot, (int32_t)iris_d_wg_id());
     iris_d_put32(dev, IRIS_D_COLUMN_PID_N, slot, 0);
@@ -179,10 +191,11 @@ IRIS_DEVICE void iris_d_record_seen(iris_dev_t dev, iris_d_open_t open,
                                     uint64_t seen, iris_bool_t held)
 {
     if (open.slot != IRIS_D_NO_SLOT) {
-        iris_d_put_own(dev, open.slot,
-                       iris_d_record_value((enum iris_op)(open.what & 0xfff),
-                                           open.value, seen, open.expected),
-                       open.what | (held ? IRIS_D_HELD : 0));
+        iris_d_put_own(
+            dev, open.slot,
+            iris_d_record_value((enum iris_op)(open.what & IRIS_D_OP_MASK),
+                                open.value, seen, open.expected),
+            open.what | (held ? IRIS_D_HELD : 0));
     }
 }
 

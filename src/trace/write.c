@@ -130,8 +130,9 @@ static void write_last_counters(struct iris_writer *writer)
 /* Whether others may wait for what it writes. */
 static int is_signal(uint64_t what)
 {
-    iris_sem_t sem = (iris_sem_t)(what >> 16 & 15);
-    iris_scope_t scope = (iris_scope_t)(what >> 20 & 15);
+    iris_sem_t sem = (iris_sem_t)(what >> IRIS_D_SEM_SHIFT & IRIS_D_FIELD_MASK);
+    iris_scope_t scope =
+        (iris_scope_t)(what >> IRIS_D_SCOPE_SHIFT & IRIS_D_FIELD_MASK);
 
     return (what & IRIS_D_WRITE) != 0 && scope == IRIS_SCOPE_SYSTEM &&
            (sem == IRIS_RELEASE || sem == IRIS_ACQ_REL) &&
