@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/socket.h"
 #include "control/rendezvous.h"
+#include "control/segment.h"
 
 #include <poll.h>
 #include <pthread.h>
