@@ -8,6 +8,7 @@
 #include "support/hip_job.h"
 
 #include "context/context.h"
+#include "control/records.h"
 #include "report/report.h"
 
 #include <poll.h>
