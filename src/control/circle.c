@@ -170,7 +170,9 @@ iris_status_t iris_i_circle_told(const struct iris_members *members, int rank)
 }
 
 /* A wait may end while the next one is looked at, and then another one begin:
- * that a second walk sees the same means that none has. */
+ * that a second walk sees the same means that none has. This rank's own may have
+ * ended, too: `absent` has come since, and waits for this rank in its next call.
+ * It posts before it waits, so its post is here by now. */
 iris_status_t iris_i_circle_check(const struct iris_members *members,
                                   const char *call, int absent)
 {
@@ -179,7 +181,8 @@ iris_status_t iris_i_circle_check(const struct iris_members *members,
 
     show(members, word_of(members->place, absent, members->seq));
     return follow(control, absent, &circle) &&
-                   follow(control, absent, &again) && same(&circle, &again)
+                   follow(control, absent, &again) && same(&circle, &again) &&
+                   !iris_i_agree_has_come(members, absent)
                ? fail(members, call, absent, &circle)
                : IRIS_OK;
 }
