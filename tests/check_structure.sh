@@ -213,7 +213,6 @@ src/backend_sim/sim_queue.c pthread_cond_timedwait: the same; a wait's sleep
 src/control/place.c iris_i_futex_wait: a wait's sleep
 src/control/endpoint.c poll: a wait's sleep
 src/control/hub.c poll: a thread that serves connections until it is told to end
-src/control/agree.c sched_yield: its loop is not converted yet
 "
 
 # A poll() of no time only looks.

@@ -6,30 +6,20 @@
 
 #include "control/agree.h"
 
-#include "base/clock.h"
+#include "base/wait.h"
 #include "control/circle.h"
 #include "control/peers.h"
 #include "control/posts.h"
 #include "control/record.h"
+#include "control/waiter.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
-/* How a waiting rank spends its time: rounds of polling, in which it gives the
- * core away, then sleep; peers are checked on whenever a sleep ends. */
-#define POLL_ROUNDS 16 /* of them before it does */
-#define SPIN_ROUNDS 80
-#define SLEEP_NS (10 * 1000000)
-
-/* One wait under way. */
-struct wait {
+/* What a rank waits for. */
+struct waiting {
     struct iris_members *members;
     const struct iris_call *call;
-    int64_t begin;
-    int64_t deadline;
-    int64_t warn_at; /* INT64_MAX: not any more */
-    int note;        /* its slot in the flight record; -1: none */
 };
 
 /* ---- Posting ---- */
@@ -182,9 +172,9 @@ static void describe_absent(struct iris_control *control, int rank, char *text,
              late.busy && late.streams ? ", waiting for a stream" : "");
 }
 
-static iris_status_t fail_late(const struct wait *wait, int rank)
+static iris_status_t fail_late(const struct waiting *waiting, int rank)
 {
-    struct iris_control *control = wait->members->control;
+    struct iris_control *control = waiting->members->control;
     struct iris_shown late;
     char what[200];
 
@@ -193,31 +183,11 @@ static iris_status_t fail_late(const struct wait *wait, int rank)
     return iris_i_fail(
         control->log, IRIS_ERR_TIMEOUT,
         "rank %d has not come to %s within %lld ms (IRIS_TIMEOUT_MS): %s; %s",
-        rank, wait->call->type->name, (long long)control->timeout_ms, what,
+        rank, waiting->call->type->name, (long long)control->timeout_ms, what,
         late.streams
             ? "look at what its kernels wait for (IRIS_DEVICE_TIMEOUT_MS "
               "makes them report)"
             : "does every rank make this call?");
-}
-
-/* One line when a wait takes long. */
-static void warn_late(struct wait *wait)
-{
-    struct iris_control *control = wait->members->control;
-    int absent = first_absent(wait->members);
-    char what[200];
-
-    if (iris_i_now_ns() < wait->warn_at || absent < 0) {
-        return;
-    }
-    wait->warn_at = INT64_MAX;
-    describe_absent(control, absent, what, sizeof what);
-    iris_i_warning(control->log,
-                   "%s has waited %lld s for rank %d: %s; it waits on until "
-                   "IRIS_TIMEOUT_MS",
-                   wait->call->type->name,
-                   (long long)((iris_i_now_ns() - wait->begin) / 1000000000),
-                   absent, what);
 }
 
 /* 1 if a rank can come no more. One that finalized is no loss, unless its
@@ -248,10 +218,13 @@ static int is_one_lost(const struct iris_members *members)
     return 0;
 }
 
+/* ---- Waiting ---- */
+
 /* Why to stop waiting, if there is a reason. */
-static iris_status_t check_on(struct wait *wait)
+static iris_status_t fate(void *arg)
 {
-    const struct iris_members *members = wait->members;
+    const struct waiting *waiting = arg;
+    const struct iris_members *members = waiting->members;
     struct iris_control *control = members->control;
     int lost = is_one_lost(members), late, absent;
     iris_status_t status;
@@ -260,7 +233,7 @@ static iris_status_t check_on(struct wait *wait)
     late = given_up_on(members, &status);
     if (late >= 0 && late < control->num_ranks && status == IRIS_ERR_TIMEOUT &&
         !iris_i_agree_has_come(members, late)) {
-        return fail_late(wait, late);
+        return fail_late(waiting, late);
     }
     if (late >= 0) {
         return check_gave_up(members);
@@ -272,57 +245,88 @@ static iris_status_t check_on(struct wait *wait)
     if (absent < 0) {
         return IRIS_OK;
     }
-    status = iris_i_circle_check(members, wait->call->type->name, absent);
-    if (status != IRIS_OK) {
-        return status;
-    }
-    iris_i_peers_ask(control);
-    if (iris_i_peers_interrupted(control)) {
-        (void)give_up(members, control->rank, IRIS_ERR_INTERRUPTED);
-        return check_gave_up(members);
-    }
-    if (wait->call->keep_waiting != NULL) {
-        status = wait->call->keep_waiting(wait->call->arg);
+    status = iris_i_circle_check(members, waiting->call->type->name, absent);
+    if (status == IRIS_OK && waiting->call->keep_waiting != NULL) {
+        status = waiting->call->keep_waiting(waiting->call->arg);
         if (status != IRIS_OK) {
             return give_up(members, absent, status);
         }
     }
-    warn_late(wait);
-    return iris_i_now_ns() < wait->deadline
+    return status;
+}
+
+static void describe(void *arg, char *text, size_t bytes)
+{
+    const struct waiting *waiting = arg;
+    int absent = first_absent(waiting->members);
+    char what[200];
+
+    if (absent >= 0) {
+        describe_absent(waiting->members->control, absent, what, sizeof what);
+        snprintf(text, bytes, "rank %d: %s", absent, what);
+    }
+}
+
+static iris_status_t late(const struct iris_wait *wait)
+{
+    const struct waiting *waiting = wait->arg;
+    int absent = first_absent(waiting->members);
+
+    return absent < 0
                ? IRIS_OK
-               : give_up(members, absent, fail_late(wait, absent));
+               : give_up(waiting->members, absent, fail_late(waiting, absent));
+}
+
+static void sleep_for(void *arg, int64_t ns)
+{
+    struct iris_members *members = ((struct waiting *)arg)->members;
+
+    members->control->ops->wait(members->control, members->place, ns,
+                                are_all_here, members);
+}
+
+static void note(struct iris_wait *wait, enum iris_wait_phase phase)
+{
+    struct iris_members *members = ((struct waiting *)wait->arg)->members;
+
+    if (phase == IRIS_WAIT_GOES_ON) {
+        wait->slot =
+            iris_i_agree_note(members, wait->what, wait->begin_ns, wait->slot);
+    } else {
+        iris_i_record_wait_over(members->control->record, wait->slot,
+                                phase == IRIS_WAIT_WAS_ENDED);
+    }
 }
 
 static iris_status_t wait_for_all(struct iris_members *members,
                                   const struct iris_call *call)
 {
-    struct iris_control *control = members->control;
-    struct wait wait = {.members = members, .call = call, .note = -1};
+    static const struct iris_wait_type for_members = {.pace = IRIS_PACE_AGREE,
+                                                      .fate = fate,
+                                                      .describe = describe,
+                                                      .late = late,
+                                                      .sleep = sleep_for,
+                                                      .note = note};
+    struct iris_waiter waiter = iris_i_control_waiter(members->control);
+    struct waiting waiting = {members, call};
     iris_status_t status = IRIS_OK;
+    struct iris_wait wait;
 
-    for (unsigned round = 0; status == IRIS_OK && first_absent(members) >= 0;
-         round++) {
-        if (round < SPIN_ROUNDS) {
-            if (round >= POLL_ROUNDS) {
-                sched_yield();
-            }
-            continue;
-        }
-        if (wait.begin == 0) {
-            wait.begin = iris_i_now_ns();
-            wait.deadline = iris_i_deadline(control->timeout_ms);
-            wait.warn_at = iris_i_deadline(control->warn_ms);
-        }
-        control->ops->wait(control, members->place, SLEEP_NS, are_all_here,
-                           members);
-        wait.note =
-            iris_i_agree_note(members, call->type->name, wait.begin, wait.note);
-        status = check_on(&wait);
+    iris_i_wait_begin(&wait, &for_members, &waiter, call->type->name, &waiting);
+    while (status == IRIS_OK && first_absent(members) >= 0) {
+        status = iris_i_wait_tick(&wait);
     }
-    if (wait.begin != 0) {
+    if (wait.by_fate) { /* peers know of it, even if the rest has come since */
+        status = wait.ending;
+    }
+    if (wait.begin_ns != 0) {
         iris_i_circle_leave(members);
     }
-    iris_i_record_wait_over(control->record, wait.note, status != IRIS_OK);
+    iris_i_wait_end(&wait, status);
+    if (status == IRIS_ERR_INTERRUPTED && !wait.by_fate) {
+        (void)give_up(members, members->control->rank, status);
+        status = check_gave_up(members);
+    }
     return status;
 }
 

@@ -9,7 +9,9 @@
 
 #include "base/clock.h"
 #include "base/shm.h"
+#include "base/wait.h"
 #include "control/peers.h"
+#include "control/waiter.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -17,9 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Time between looking whether the peers still live; and whether there is space
- * in a peer's queue, which nothing signals. */
-#define CHECK_MS 10
+/* Nothing signals that there is space in a peer's queue. */
 #define FULL_MS 1
 
 /* Messages taken in a row, whoever sends them, before peers are checked. */
@@ -48,11 +48,11 @@ struct state {
     const struct iris_exchange *exchange;
     struct iris_control *control;
     struct peer *peers;
-    int64_t begin;
-    int64_t deadline;
-    int64_t warn_at;     /* INT64_MAX: not any more */
-    iris_status_t own;   /* what peers are sent */
-    iris_status_t first; /* to go wrong */
+    int moved;            /* messages in the last turn */
+    int full;             /* a peer took not all that there is to send */
+    iris_status_t broken; /* no message can come any more */
+    iris_status_t own;    /* what peers are sent */
+    iris_status_t first;  /* to go wrong */
     char text[IRIS_MESSAGE_BYTES];
 };
 
@@ -240,44 +240,45 @@ static int first_open(const struct state *x)
     return -1;
 }
 
-/* Sends and takes what can be now, and waits a little if that is nothing. */
-static iris_status_t progress(struct state *x)
+/* Sends and takes what can be now. */
+static void progress(struct state *x)
 {
-    int count = 0, full = 0, taken = 1;
-    iris_status_t status = IRIS_OK;
+    int taken = 1;
 
+    x->moved = x->full = 0;
     for (int rank = 0; rank < x->control->num_ranks; rank++) {
         if (takes_part(x, rank)) {
-            count += send_offers(x, rank);
-            full |= x->peers[rank].sent < x->exchange->num_offers;
+            x->moved += send_offers(x, rank);
+            x->full |= x->peers[rank].sent < x->exchange->num_offers;
         }
     }
-    for (int i = 0; status == IRIS_OK && taken && i < MOST_RECEIVED; i++) {
-        status = receive(x, 0, &taken);
-        count += taken;
+    for (int i = 0; x->broken == IRIS_OK && taken && i < MOST_RECEIVED; i++) {
+        x->broken = receive(x, 0, &taken);
+        x->moved += taken;
     }
-    return status == IRIS_OK && count == 0
-               ? receive(x, full ? FULL_MS : CHECK_MS, &taken)
-               : status;
 }
 
-/* Whether to go on, for the peers and the deadline. */
-static iris_status_t check(struct state *x)
+static void await_message(void *arg, int64_t ns)
 {
-    iris_status_t status = iris_i_peers_keep_waiting(x->control);
-    int64_t now = iris_i_now_ns();
+    struct state *x = arg;
+    int64_t ms = ns / IRIS_NS_PER_MS;
+    int taken;
 
-    if (status == IRIS_OK && now >= x->warn_at) {
-        x->warn_at = INT64_MAX;
-        iris_i_warning(x->control->log,
-                       "new memory: this rank has waited %lld s for rank %d to "
-                       "share its own; it waits on until IRIS_TIMEOUT_MS",
-                       (long long)((now - x->begin) / 1000000000),
-                       first_open(x));
+    if (x->moved == 0 && x->broken == IRIS_OK) {
+        x->broken =
+            receive(x, (int)(x->full && ms > FULL_MS ? FULL_MS : ms), &taken);
     }
-    if (status != IRIS_OK || now < x->deadline) {
-        return status;
-    }
+}
+
+static void describe(void *arg, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "rank %d to share its own", first_open(arg));
+}
+
+static iris_status_t late(const struct iris_wait *wait)
+{
+    const struct state *x = wait->arg;
+
     return iris_i_fail(x->control->log, IRIS_ERR_TIMEOUT,
                        "rank %d has not shared its new memory within %lld ms "
                        "(IRIS_TIMEOUT_MS)",
@@ -286,33 +287,36 @@ static iris_status_t check(struct state *x)
 
 static void run(struct state *x)
 {
-    int64_t next_check = iris_i_now_ns() + CHECK_MS * 1000000;
+    static const struct iris_wait_type for_offers = {.pace = IRIS_PACE_MESSAGE,
+                                                     .describe = describe,
+                                                     .late = late,
+                                                     .sleep = await_message};
+    struct iris_waiter waiter = iris_i_control_waiter(x->control);
+    iris_status_t status = IRIS_OK;
+    struct iris_wait wait;
 
-    while (first_open(x) >= 0) {
-        iris_status_t status = progress(x);
-
-        if (status == IRIS_OK && iris_i_now_ns() >= next_check) {
-            status = check(x);
-            next_check = iris_i_now_ns() + CHECK_MS * 1000000;
+    iris_i_wait_begin(&wait, &for_offers, &waiter, "new memory: this rank", x);
+    for (;;) {
+        progress(x);
+        status = x->broken;
+        if (status != IRIS_OK || first_open(x) < 0) {
+            break;
         }
+        status = iris_i_wait_tick(&wait);
         if (status != IRIS_OK) {
-            note(x, status);
             break;
         }
     }
+    iris_i_wait_end(&wait, status);
+    note(x, status);
 }
 
 iris_status_t iris_i_exchange(const struct iris_exchange *exchange,
                               iris_status_t status)
 {
     struct peer peers[exchange->control->num_ranks];
-    struct state x = {.exchange = exchange,
-                      .control = exchange->control,
-                      .begin = iris_i_now_ns(),
-                      .deadline =
-                          iris_i_deadline(exchange->control->timeout_ms),
-                      .warn_at = iris_i_deadline(exchange->control->warn_ms),
-                      .own = status};
+    struct state x = {
+        .exchange = exchange, .control = exchange->control, .own = status};
 
     note(&x, status);
     memset(peers, 0, sizeof peers);

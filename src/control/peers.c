@@ -7,8 +7,6 @@
 
 #include "control/peers.h"
 
-#include "base/wait_check.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -135,20 +133,6 @@ iris_status_t iris_i_peers_check_all(struct iris_control *control)
         }
     }
     return IRIS_OK;
-}
-
-void iris_i_peers_ask(struct iris_control *control)
-{
-    if (control != NULL && control->interrupted != NULL &&
-        iris_i_wait_is_ended()) {
-        atomic_store_explicit(control->interrupted, 1, memory_order_relaxed);
-    }
-}
-
-iris_status_t iris_i_peers_keep_waiting(struct iris_control *control)
-{
-    iris_i_peers_ask(control);
-    return iris_i_peers_check_all(control);
 }
 
 void iris_i_peers_read_reason(struct iris_control *control, int rank,

@@ -17,13 +17,6 @@ iris_status_t iris_i_peers_check(struct iris_control *control, int rank);
  * order is not lost; and IRIS_ERR_INTERRUPTED. NULL is fine: IRIS_OK. */
 iris_status_t iris_i_peers_check_all(struct iris_control *control);
 
-/* The same for a wait of this thread's, which its wait check may end: that
- * interrupts this rank. */
-iris_status_t iris_i_peers_keep_waiting(struct iris_control *control);
-
-/* Asks the wait check alone. */
-void iris_i_peers_ask(struct iris_control *control);
-
 /* Whether this rank was interrupted. */
 int iris_i_peers_interrupted(const struct iris_control *control);
 

@@ -12,7 +12,10 @@
  * src/backend_hip/hip_synchronize.c work_wait: "a stream", where hip runs
  * src/backend_sim/sim_synchronize.c work_wait: "a stream", "a heap's stream"
  * src/context/finalize_later.c for_streams: "iris_finalize_later"
+ * src/control/agree.c for_members: "a collective call"
  * src/control/bootstrap_mpi.c for_world: none, since it needs a launcher
+ * src/control/exchange.c for_offers: tests/control/test_warn has it,
+ *     since only processes exchange memory
  * src/control/rendezvous.c for_root, for_word, for_verdict: "rank 0", "verdict"
  * src/control/rendezvous_root.c for_ranks: "other ranks"
  * src/control/rendezvous_root.c for_last: none; it is as for_verdict
