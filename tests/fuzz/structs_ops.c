@@ -32,15 +32,27 @@ static operation *const operations[] = {
     iris_matmul_all_reduce, iris_all_gather_matmul, iris_matmul_all_gather,
     iris_matmul_reduce_scatter};
 
+/* As of a newer header, whose struct may have so many bytes. */
+union ops_options {
+    struct iris_ops_options known;
+    char bytes[4096];
+};
+
 /* Returns whether the options are wrong. */
-static int spoil_ops(struct fuzz *fuzz, struct iris_ops_options *options)
+static int spoil_ops(struct fuzz *fuzz, union ops_options *all)
 {
+    struct iris_ops_options *options = &all->known;
+
     switch (fuzz_choose(fuzz, 12)) {
     case 0:
         options->size = (size_t)fuzz_edge(fuzz);
         return options->size < sizeof options->size ||
-               options->size > sizeof *options ||
+               options->size > sizeof *all ||
                options->size % sizeof(void *) != 0;
+    case 4:
+        options->size = sizeof *all; /* a field that is not known is set */
+        all->bytes[sizeof *options + fuzz_choose(fuzz, 64)] = 1;
+        return 1;
     case 1:
         options->bias_by_row = 2;
         return 1;
@@ -65,7 +77,7 @@ void fuzz_ops(struct fuzz *fuzz)
     iris_tensor_t b = matrix(fuzz, 4, 5, 1024);
     iris_tensor_t out = matrix(fuzz, out_rows, 5, 2048);
     iris_tensor_t bias = fuzz_tensor(fuzz);
-    struct iris_ops_options options;
+    union ops_options options = {.bytes = {0}};
     enum verdict verdict;
     iris_status_t status;
     int bad;
@@ -75,17 +87,17 @@ void fuzz_ops(struct fuzz *fuzz)
     }
     verdict = fuzz_worse(fuzz_worse(fuzz_judge(fuzz, &a), fuzz_judge(fuzz, &b)),
                          fuzz_judge(fuzz, &out));
-    iris_ops_options_init(&options);
+    iris_ops_options_init(&options.known);
     bad = spoil_ops(fuzz, &options);
-    if (fuzz_one_in(fuzz, 4) && options.size == sizeof options) {
-        options.bias = &bias;
+    if (fuzz_one_in(fuzz, 4) && options.known.size == sizeof options.known) {
+        options.known.bias = &bias;
         verdict = fuzz_worse(verdict, fuzz_judge(fuzz, &bias));
     }
     bad |= fuzz_is_bad(verdict);
     if (verdict == UNKNOWN) {
         return;
     }
-    status = operations[which](fuzz->iris, &a, &b, &out, &options);
+    status = operations[which](fuzz->iris, &a, &b, &out, &options.known);
     EXPECT("a fused operation", status, !bad || status == IRIS_ERR_INVALID);
     fuzz_wait(fuzz);
 }
