@@ -93,14 +93,17 @@ static void at_exit(void)
     }
     pthread_mutex_lock(&list_lock);
     for (struct automatic *one = list; one != NULL; one = one->next) {
-        while (one->state == WRITES && one->iris->pid == getpid()) {
+        if (one->iris->pid != getpid()) {
+            continue;
+        }
+        while (one->state == WRITES) {
             pthread_cond_wait(&written, &list_lock);
         }
-        if (one->state == RECORDS && one->iris->pid == getpid()) {
+        if (one->state == RECORDS) {
             one->state = WRITTEN;
             write_own(one, 0);
-            merge_if_complete(one);
         }
+        merge_if_complete(one); /* its thread will not come to that */
     }
     pthread_mutex_unlock(&list_lock);
 }
