@@ -117,10 +117,11 @@ IRIS_API void iris_ccl_options_init_sized(struct iris_ccl_options *options,
  * elements, and are memory that kernels of this rank can use. On the heap
  * (iris_malloc()) they are used where they are. On a CPU a member whose buffers
  * are off the heap copies its input through its workspace, at most a few times
- * slower; members may differ in where their buffers are. On a GPU variants with
- * packets carry the data, at half the bandwidth, and all members' buffers are
- * on the heap or none. in and out are the same place, as each call says, or do
- * not overlap; all members alike.
+ * slower; members may differ in where their buffers are, unless a tuning file
+ * names ONE_SHOT for the call. On a GPU variants with packets carry the data, at
+ * half the bandwidth, and all members' buffers are on the heap or none. in and
+ * out are the same place, as each call says, or do not overlap; all members
+ * alike.
  *
  * Reductions are deterministic: each element is combined in the group's order,
  * member 0 first, whatever the variant, the number of workgroups, the place in

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BYTES ((size_t)64 << 10) /* of a buffer */
+#define BYTES ((size_t)1056 << 10) /* of a buffer */
 
 /* Buffers on this rank's heap, and the same of memory that its kernels reach
  * and that is not on it, on any device: the next rank's. */
@@ -57,16 +57,18 @@ static iris_status_t make_call(struct places *places, const struct play *play,
     iris_t *iris = places->iris;
     char *in = off & IN_OFF ? places->off[0] : places->on[0];
     char *out = off & OUT_OFF ? places->off[1] : places->on[1];
-    size_t elements = play->count * (size_t)iris_num_ranks(iris);
+    size_t parts =
+        play->op == PLAY_ALL_REDUCE ? 1 : (size_t)iris_num_ranks(iris);
+    size_t elements = play->count * parts;
+    size_t bytes = elements * play->type->bytes;
     iris_status_t status;
 
-    memset(places->image, 0x5a, BYTES);
-    status = harness_write(iris, out, places->image, BYTES);
+    memset(places->image, 0x5a, bytes);
+    status = harness_write(iris, out, places->image, bytes);
     play->type->fill(places->image, 0, elements,
                      case_seed(iris_rank(iris), play->round));
     if (status == IRIS_OK) {
-        status = harness_write(iris, in, places->image,
-                               elements * play->type->bytes);
+        status = harness_write(iris, in, places->image, bytes);
     }
     if (play->op == PLAY_BROADCAST && iris_rank(iris) != play->root) {
         in = NULL;
@@ -83,7 +85,7 @@ static int check_result(struct places *places, const struct play *play, int off)
 
     CHECK_OK(harness_read(places->iris, places->image,
                           off & OUT_OFF ? places->off[1] : places->on[1],
-                          BYTES));
+                          bytes));
     describe(play, "the result", off, text);
     CHECK(memcmp(places->image, expected, bytes) == 0 ||
           harness_failed(__FILE__, __LINE__, text, 0, 1) == 0);
@@ -182,43 +184,128 @@ static void buffers_may_be_anywhere_on_all_members_alike(void **state)
 
 /* ---- Different places ---- */
 
-/* Rank 0 has its buffers at `off % 4`, the others at `off / 4`. On the CPU, and
- * of calls that go by packets anyway, that is no matter. */
-static int differ(struct places *places, struct play *play, int off)
-{
-    int mine = iris_rank(places->iris) == 0 ? off % 4 : off / 4;
+/* What members with buffers in different places do the same call by: packets,
+ * or reading inputs from wherever they are (on the CPU), which is legal; or one
+ * has packets or steps that another has not, which all members are told. Of the
+ * collectives all_reduce alone has a variant on the CPU that reads the heap
+ * only, which a tuning file may name. */
+enum size { FEW, SOME, MANY, NUM_SIZES };
+static const struct {
+    int gpu[NUM_SIZES];   /* whether places matter on a GPU */
+    int cpu[NUM_SIZES];   /* on the CPU */
+    int tuned[NUM_SIZES]; /* on both, where a rule names one_shot */
+} matters[PLAY_NUM_OPS] = {
+    [PLAY_ALL_REDUCE] = {{0, 0, 1}, {0, 0, 0}, {1, 1, 1}},
+    [PLAY_ALL_GATHER] = {{0, 0, 1}, {0, 0, 0}, {0}},
+    [PLAY_REDUCE_SCATTER] = {{0, 0, 1}, {0, 0, 0}, {0}},
+    [PLAY_ALL_TO_ALL] = {{0, 0, 1}, {0, 0, 0}, {0}},
+    [PLAY_BROADCAST] = {{0, 0, 1}, {0, 0, 0}, {0}},
+};
 
-    CHECK_OK(make_call(places, play, mine));
-    CHECK_EQUAL(check_result(places, play, mine), 0);
-    CHECK_OK(iris_barrier(places->iris, NULL, NULL));
+/* Elements: 28 bytes are packets on every device, 6000 are on a GPU, and of the
+ * last there are more than a GPU's packets are for (choose.c). */
+static size_t elements_of(enum play_op op, enum size size, int members)
+{
+    return size == FEW    ? 7
+           : size == SOME ? 1500
+                          : BYTES / sizeof(float) /
+                                (op == PLAY_ALL_REDUCE ? 1 : (size_t)members);
+}
+
+/* Whether a member with buffers at such places counts as off the heap. Of a
+ * broadcast only the root has an `in`, and may have it anywhere. */
+static int is_off(const struct play *play, int off)
+{
+    return play->op == PLAY_BROADCAST ? (off & OUT_OFF) != 0 : off != 0;
+}
+
+/* Rank 0 has its buffers at `off % 4`, the others at `off / 4`. */
+static int differ(struct places *places, struct play *play, int off,
+                  int do_matter)
+{
+    iris_t *iris = places->iris;
+    int mine = iris_rank(iris) == 0 ? off % 4 : off / 4;
+    int fits = !do_matter || is_off(play, off % 4) == is_off(play, off / 4);
+    iris_status_t status;
+    char text[160];
+
+    CHECK_OK(iris_ccl_workspace_create(iris, NULL, &play->options.workspace));
+    status = make_call(places, play, mine);
+    describe(play, "the status", mine, text);
+    CHECK(status == (fits ? IRIS_OK : IRIS_ERR_MISMATCH) ||
+          harness_failed(__FILE__, __LINE__, text, status, fits) == 0);
+    if (fits) {
+        CHECK_EQUAL(check_result(places, play, mine), 0);
+    } else {
+        CHECK_MESSAGE("on the heap on all members or on none");
+        CHECK_OK(iris_clear_error(iris));
+    }
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_OK(iris_ccl_workspace_destroy(iris, play->options.workspace));
+    return 0;
+}
+
+/* All sizes of a collective. `tuned`: by the rules below. */
+static int differ_all(struct places *places, enum play_op op, int tuned)
+{
+    iris_t *iris = places->iris;
+    int members = iris_num_ranks(iris);
+    const int *matter = tuned                  ? matters[op].tuned
+                        : harness_on_gpu(iris) ? matters[op].gpu
+                                               : matters[op].cpu;
+
+    for (int size = FEW; size < NUM_SIZES; size++) {
+        for (int off = 0; off < 16; off++) {
+            struct play play =
+                play_of(op, elements_of(op, (enum size)size, members),
+                        (uint64_t)(size * 16 + off + 1));
+
+            play.root = off % members;
+            CHECK_EQUAL(differ(places, &play, off, matter[size]), 0);
+        }
+    }
     return 0;
 }
 
 static int different_body(iris_t *iris, void *arg)
 {
     struct places places;
-    uint64_t round = 0;
+    int tuned = arg != NULL;
 
-    (void)arg;
     CHECK_EQUAL(places_open(iris, &places), 0);
-    for (int op = 0; op < PLAY_NUM_OPS; op++) {
-        for (int i = 0; i < 2 * 16; i++) {
-            struct play play =
-                play_of((enum play_op)op, counts[1 + i / 16 * 2], ++round);
-
-            play.root = i % iris_num_ranks(iris);
-            CHECK_EQUAL(differ(&places, &play, i % 16), 0);
-        }
+    for (int op = 0; op < (tuned ? PLAY_ALL_REDUCE + 1 : PLAY_NUM_OPS); op++) {
+        CHECK_EQUAL(differ_all(&places, (enum play_op)op, tuned), 0);
     }
     free(places.image);
     return 0;
 }
 
-static void members_may_differ_in_where_buffers_are(void **state)
+static void members_may_differ_where_places_do_not_matter(void **state)
 {
     (void)state;
     harness_run(2, different_body, NULL);
     harness_run(3, different_body, NULL);
+}
+
+/* Those off the heap cannot take the rule, and take what comes next. */
+static void all_are_told_where_a_rule_is_for_the_heap(void **state)
+{
+    char path[256];
+    FILE *file;
+    int tuned = 1;
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/one_shot", harness_folder());
+    file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs("all_reduce cpu any any one_shot 0\n"
+                      "all_reduce gpu any any one_shot 0\n",
+                      file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    setenv("IRIS_CCL_TUNING", path, 1);
+    harness_run(2, different_body, &tuned);
+    harness_run(3, different_body, &tuned);
+    unsetenv("IRIS_CCL_TUNING");
 }
 
 int main(void)
@@ -226,7 +313,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_root_may_have_its_input_anywhere),
         cmocka_unit_test(buffers_may_be_anywhere_on_all_members_alike),
-        cmocka_unit_test(members_may_differ_in_where_buffers_are),
+        cmocka_unit_test(members_may_differ_where_places_do_not_matter),
+        cmocka_unit_test(all_are_told_where_a_rule_is_for_the_heap),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
