@@ -2,10 +2,12 @@
 """ctx.ccl: each collective against what NumPy makes of all ranks' input."""
 
 import functools
+import re
 import unittest
 
 import numpy
 import support
+from iris_c import MismatchError, _lib
 from iris_c.ccl import VARIANTS, Config, ReduceOp
 
 COMBINE = {
@@ -23,6 +25,29 @@ UPSTREAMS = [
     for name in ("atomic", "ring", "two_shot", "one_shot", "spinlock")
     if name in VARIANTS
 ]
+#: What each name that a Config accepts takes, of a call of a few bytes.
+MOVES = {"auto": "packet", "push": "push", "pull": "pull", "packet": "packet"}
+TAKEN = {
+    "all_reduce": {
+        "auto": "one_shot_packet",
+        "one_shot": "one_shot",
+        "two_shot": "two_shot",
+        "one_shot_packet": "one_shot_packet",
+        "two_shot_packet": "two_shot_packet",
+        "atomic": "atomic",
+        "spinlock": "spinlock",
+        "ring": "ring",
+    },
+    "all_gather": {**MOVES, "persistent": "push", "partitioned": "push"},
+    "reduce_scatter": {
+        "auto": "packet",
+        "direct": "direct",
+        "packet": "packet",
+        "two_shot": "direct",
+    },
+    "all_to_all": {**MOVES, "default": "packet"},
+    "broadcast": MOVES,
+}
 
 
 def numbers(rank, shape, dtype="float32"):
@@ -93,18 +118,48 @@ class Ccl(support.TestCase):
 
     @support.needs_ranks(2)
     def test_the_variant_that_is_asked_for_is_taken(self):
+        for operation, taken in TAKEN.items():
+            for asked in taken:
+                # Another that differs: whoever is told of it is told of both.
+                other = next(n for n in taken if taken[n] != taken[asked])
+                asks = [asked] + [other] * (self.ranks - 1)
+                with self.subTest(operation=operation, asks=asks):
+                    self.assert_taken(operation, asks)
+
+    def assert_taken(self, operation, asks):
+        """Ranks that ask for different variants of one call are told what each
+        of them takes."""
+        workspace = self.ccl.workspace()
+        config = Config(**{f"{operation}_variant": asks[self.rank]})
+        parts = 8 * self.ranks
+        lengths = {"all_gather": (parts, 8), "reduce_scatter": (8, parts)}
+        lengths["all_to_all"] = (parts, parts)
         out, given = (
-            self.elsewhere(numbers(self.rank, (8,))) for _ in range(2)
+            self.on_heap(numpy.zeros(length, "float32"))
+            for length in lengths.get(operation, (8, 8))
         )
-        for call, field in (
-            (self.ccl.all_reduce, "all_reduce_variant=one_shot"),
-            (self.ccl.all_reduce, "all_reduce_variant=ring"),
-            (self.ccl.all_reduce, "all_reduce_variant=atomic"),
-        ):
-            name, value = field.split("=")
-            # These take memory of the heap only, and so show themselves.
-            with self.assertRaisesRegex(ValueError, "symmetric heap"):
-                call(out, given, config=Config(**{name: value}))
+        with self.assertRaises(MismatchError) as caught:
+            getattr(self.ccl, operation)(
+                out, given, config=config, workspace=workspace
+            )
+        _lib.call.iris_clear_error(workspace._session.handle)
+        text = str(caught.exception)
+        told, own = text.split("this rank", 1)
+        peer = asks[0] if self.rank else asks[1]
+        taken = TAKEN[operation]
+        self.assertRegex(told, rf"{operation} of 8.*variant {taken[peer]}\)")
+        mine = taken[asks[self.rank]]
+        self.assertRegex(own, rf"{operation} of 8.*variant {mine}\)")
+        self.ctx.barrier()
+        workspace.destroy()
+
+    def test_every_name_that_is_accepted_is_tried(self):
+        for operation, taken in TAKEN.items():
+            field = f"{operation}_variant"
+            with self.assertRaises(ValueError) as caught:
+                Config(**{field: "none"})
+            names = str(caught.exception).split(", got")[0]
+            self.assertEqual(set(re.findall("'(.*?)'", names)), set(taken))
 
     def test_all_gather_puts_rows_one_behind_another(self):
         inputs = self.members((3, 4), "int32")
