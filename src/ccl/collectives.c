@@ -70,12 +70,13 @@ static iris_status_t enqueue_alone(iris_t *iris, struct iris_ccl_call *call)
 }
 
 /* Peers read or are sent the root's `in` where it is. One that is off the heap
- * goes to the root's own `out` first, where the data belongs anyway. */
+ * goes to the root's own `out` first, where the data belongs anyway, unless the
+ * kernel stages it (ccl_stage.h). */
 static iris_status_t stage(iris_t *iris, struct iris_ccl_call *call)
 {
     iris_status_t status;
 
-    if (call->variant == IRIS_CCL_PACKET || call->in_on_heap) {
+    if (call->variant == IRIS_CCL_PACKET || call->in_on_heap || call->staged) {
         return IRIS_OK;
     }
     status = copy(iris, call);
