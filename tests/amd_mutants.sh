@@ -3,8 +3,9 @@
 #
 # Whether the rules of amd_code.sh see protocol bugs: each of these edits makes
 # one in a copy of device/, and the rule that is named has to refuse its code
-# for gfx942, gfx950 or gfx90a. An edit that changes nothing, or does not
-# compile, fails. Compiled is only what the rule needs to see. Needs no GPU.
+# for gfx942, gfx950 or gfx90a. An edit that changes nothing, has a range without
+# an end, or does not compile, fails. Compiled is only what the rule needs to see.
+# Needs no GPU.
 
 srcdir=${srcdir:-$(dirname "$0")/..}
 srcdir=$(cd "$srcdir" && pwd) || exit 1
@@ -48,6 +49,16 @@ part_for() {
     esac
 }
 
+# Whether the last line of each range of an edit is there, behind which sed would
+# go on to the end of the file: ends_are_there FILE EDIT
+ends_are_there() {
+    local range
+    grep -oE '/[^/]+/,/[^/]+/' <<<"$2" | while read -r range; do
+        sed -nE "$range p" "$1" | tail -n 1 | sed -nE "/${range#*/,/}p" |
+            grep -q . || { echo "FAILED, no end of $range"; return 1; }
+    done
+}
+
 # Makes and reads one: try NUMBER WHAT RULE FILE EDIT
 try() {
     local own=$dir/$1 what="$gpu, $2" rule=$3 file=$4 edit=$5 part options
@@ -57,6 +68,7 @@ try() {
     mkdir "$own" && cp -R "$srcdir/device" "$own/device" &&
         amd_headers "$own/device" "$own/include" &&
         cp "$dir/$part.hip" "$own/code.hip" || return 1
+    ends_are_there "$own/device/$file" "$edit" || return 1
     sed -E -i "$edit" "$own/device/$file" || return 1
     if [ -n "$edit" ] && cmp -s "$srcdir/device/$file" "$own/device/$file"; then
         echo "$what: FAILED, the edit changes nothing"

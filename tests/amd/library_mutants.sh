@@ -20,8 +20,8 @@ for gpu in gfx942 gfx90a; do
         's/iris_d_load_u64\(&hello\[low\], iris_d_ccl_relaxed\(\)\)/(uint64_t)iris_d_load_constant((const int64_t *)\&hello[low])/'
     mutant "a hello whose words are plain" meet kernels/ccl_meet.h \
         's/iris_d_load_u64\(&hello\[low( \+ 1)?\], iris_d_ccl_relaxed\(\)\)/hello[low\1]/'
-    mutant "a hello that acquires nothing" locks kernels/ccl_space.h \
-        "$(within iris_d_ccl_await 's/iris_d_polled\(\);//')"
+    mutant "waits for members that acquire nothing" locks kernels/ccl_space.h \
+        's/iris_d_reached\(word, condition, &seen\)/iris_d_holds(condition, seen = iris_d_peek(word, condition.kind))/'
     mutant "a goodbye without a barrier" data kernels/ccl_meet.h \
         "/ iris_d_ccl_bye\(/,/release/ s/iris_wg_barrier\(wg\);//"
     mutant "a goodbye without a release" data kernels/ccl_meet.h \
@@ -52,8 +52,8 @@ mutant "a hello whose high words are constants" meet kernels/ccl_meet.h \
     's/iris_d_load_u64\(&hello\[low \+ 1\], iris_d_ccl_relaxed\(\)\)/(uint64_t)iris_d_load_constant((const int64_t *)\&hello[low + 1])/'
 mutant "a hello whose words are read at agent scope" scopes kernels/ccl_space.h \
     "$(within iris_d_ccl_relaxed 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
-mutant "a hello that is polled at agent scope" scopes kernels/ccl_space.h \
-    "$(within iris_d_ccl_await 's/iris_d_peek\(half, IRIS_D_KIND_u64\)/iris_d_load((void *)(uintptr_t)half, 8, iris_d_order(IRIS_RELAXED, IRIS_SCOPE_AGENT))/')"
+mutant "waits for members that poll at agent scope" scopes kernels/ccl_space.h \
+    's/iris_d_reached\(word, condition, &seen\)/iris_d_holds(condition, seen = iris_d_load(iris_d_global((uintptr_t)word), iris_d_kind_bytes(condition.kind), iris_d_order(IRIS_ACQUIRE, IRIS_SCOPE_AGENT)))/'
 mutant "a table of constants" meet kernels/ccl_meet.h \
     "$(within '\*iris_d_ccl_at' 's/\(uintptr_t\)table\[i\]/(uintptr_t)iris_d_load_constant((const int64_t *)\&table[i])/')"
 mutant "a table that is read before it is made" meet kernels/ccl_meet.h \
@@ -77,7 +77,7 @@ mutant "a kernel that counts its steps too early" data kernels/ccl_space.h \
 mutant "steps that are counted at agent scope" scopes kernels/ccl_space.h \
     "$(within iris_d_ccl_end 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
 mutant "cleared packets without a barrier" data kernels/ccl_space.h \
-    '/ iris_d_ccl_clear\(/,/counts\+\+/ s/iris_wg_barrier\(wg\);//'
+    '/void iris_d_ccl_clear\(/,/IRIS_WG_LANES/ s/iris_wg_barrier\(wg\);//'
 mutant "cleared packets that are counted relaxed" data kernels/ccl_space.h \
     "$(within iris_d_ccl_clear 's/IRIS_RELEASE/IRIS_RELAXED/')"
 mutant "cleared packets that are counted at agent scope" scopes \
@@ -106,7 +106,7 @@ mutant "a ring that passes on at agent scope" scopes kernels/ccl_unordered.h \
     "$(within iris_d_ccl_pass 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
 mutant "a ring that passes on before all lanes have stored" data \
     kernels/ccl_unordered.h \
-    '/ iris_d_ccl_pass\(/,/iris_wg_leader/ s/iris_wg_barrier\(.*//'
+    '/void iris_d_ccl_pass\(/,/iris_wg_leader/ s/iris_wg_barrier\(.*//'
 mutant "an unlock that is relaxed" data kernels/ccl_unordered.h \
     "$(within iris_d_ccl_add_locked 's/IRIS_RELEASE/IRIS_RELAXED/')"
 mutant "an unlock at agent scope" scopes kernels/ccl_unordered.h \
@@ -123,7 +123,7 @@ mutant "outputs that are 0 too late" data kernels/ccl_unordered.h \
     "$(within iris_d_ccl_zero 's/iris_wg_barrier\(wg\);//')"
 mutant "addresses that are used before they are there" meet \
     kernels/ccl_unordered.h \
-    '/ iris_d_ccl_merge\(/,/work.ccl = / { /spare\[2\]/,/work/ s/iris_wg_barrier\(wg\);// }'
+    '/void iris_d_ccl_merge\(/,/work.ccl = / { /spare\[2\]/,/work/ s/iris_wg_barrier\(wg\);// }'
 mutant "addresses that are stored while they are in use" data \
     kernels/ccl_unordered.h 's/iris_wg_barrier\(wg\); .. the words are not in use ..//'
 
