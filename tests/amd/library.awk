@@ -199,6 +199,9 @@ function check_data(heard) {
     rule("data", gpu != "gfx90a" &&
         leads(plain_store, "^store announcement$|" announcement, "^barrier "),
         "a word is stored before all lanes have stored their data")
+    rule("data", kernel ~ /reduce$/ && !traced &&
+        leads(plain_store, "^atomic .*_add_x2", "^barrier "),
+        "steps are counted before all lanes have stored their data")
     rule("data", heard != nothing && !leads(plain_store, heard, nothing),
         "nobody hears of the data")
     # Not of gfx90a, whose announcements look like them, nor where words are data.
