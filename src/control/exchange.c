@@ -296,15 +296,11 @@ static void run(struct state *x)
     struct iris_wait wait;
 
     iris_i_wait_begin(&wait, &for_offers, &waiter, "new memory: this rank", x);
-    for (;;) {
+    while (status == IRIS_OK && first_open(x) >= 0) {
         progress(x);
         status = x->broken;
-        if (status != IRIS_OK || first_open(x) < 0) {
-            break;
-        }
-        status = iris_i_wait_tick(&wait);
-        if (status != IRIS_OK) {
-            break;
+        if (status == IRIS_OK && first_open(x) >= 0) {
+            status = iris_i_wait_tick(&wait);
         }
     }
     iris_i_wait_end(&wait, status);

@@ -64,8 +64,9 @@ static int in_range(enum kind kind, int64_t number)
         return number >= 0 && number <= INT32_MAX;
     case FLAG:
         return number == 0 || number == 1;
-    case STRING:
     case CHOICE:
+        return number >= 0 && number < 8; /* its word's place in the table */
+    case STRING:
         break;
     }
     return number == 0;
