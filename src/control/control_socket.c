@@ -7,19 +7,20 @@
 
 #include "control/control_socket.h"
 
-#include "base/wait.h"
 #include "base/fd.h"
 #include "base/shm.h"
+#include "base/wait.h"
 #include "control/board.h"
 #include "control/hub.h"
 #include "control/mail.h"
+#include "control/waiter.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -329,7 +330,14 @@ iris_status_t iris_i_control_socket_listen(enum iris_control_kind kind,
     return IRIS_OK;
 }
 
-/* Rank 0's answer to this rank's hello. */
+static void describe_answer(void *arg, char *text, size_t bytes)
+{
+    (void)arg;
+    snprintf(text, bytes, "rank 0 to take it into the control plane");
+}
+
+/* Rank 0's answer to this rank's hello. Its death closes the connection; of the
+ * other ranks nothing is known yet. */
 static iris_status_t hear_answer(struct socket_control *s, int sock)
 {
     unsigned char
@@ -337,12 +345,17 @@ static iris_status_t hear_answer(struct socket_control *s, int sock)
     struct iris_message_head head = {0};
     char why[IRIS_MESSAGE_WHY_BYTES];
     size_t got = 0;
+    static const struct iris_wait_type for_answer = {
+        .pace = IRIS_PACE_SOCKET, .describe = describe_answer};
+    struct iris_waiter waiter = iris_i_control_waiter(&s->base);
     struct iris_wait wait;
+    iris_status_t status = IRIS_OK;
     int taken = 0;
 
-    iris_i_wait_moment(&wait, s->base.timeout_ms);
+    waiter.fate = NULL;
+    iris_i_wait_begin(&wait, &for_answer, &waiter, "iris_init", NULL);
     wait.fd = sock;
-    while (taken == 0 && iris_i_wait_tick(&wait) == IRIS_OK) {
+    while (taken == 0 && (status = iris_i_wait_tick(&wait)) == IRIS_OK) {
         size_t want = sizeof head + (got < sizeof head ? 0 : head.bytes) - got;
         ssize_t n = recv(sock, data + got, want, MSG_DONTWAIT);
 
@@ -359,8 +372,9 @@ static iris_status_t hear_answer(struct socket_control *s, int sock)
             break;
         }
     }
-    if (taken > 0 && head.type == IRIS_MESSAGE_WELCOME) {
-        return IRIS_OK;
+    iris_i_wait_end(&wait, status);
+    if (status != IRIS_OK || (taken > 0 && head.type == IRIS_MESSAGE_WELCOME)) {
+        return status;
     }
     if (taken > 0) {
         return iris_i_fail(
