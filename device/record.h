@@ -10,8 +10,8 @@
 #include <iris/device/op.h>
 #include <iris/device/translate.h>
 
-/* The word that says what an operation is, but for its rank. It has these
- * fields, and iris_d_packed() makes it:
+/* An operation, all but the rank that it acts on, is packed into one word by
+ * iris_d_packed(). The word's fields:
  *   bits 0 to 11   enum iris_op
  *   bits 12 to 14  flags: WRITE, HELD (after a wait or test: it holds) and ONCE
  *                  (all lanes do it together)

@@ -7,9 +7,9 @@
 
 #include "backend_hip/hip.h"
 
-/* Contexts are counted from join, which makes hip->gpu, to leave. What is freed
- * later goes in the order it came, at the latest when the last of this process
- * leaves the GPU: true. */
+/* Each context of this process joins its GPU, which fills in hip->gpu, and leaves
+ * it. Memory that is freed later is freed in the order it came, at the latest
+ * when the last context leaves; then iris_i_hip_memory_leave() returns true. */
 void iris_i_hip_memory_join(struct hip_backend *hip);
 bool iris_i_hip_memory_leave(const struct hip_backend *hip);
 void iris_i_hip_free_later(const struct hip_backend *hip,

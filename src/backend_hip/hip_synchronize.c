@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the host waits for: that a stream's work is done, or that it has space
- * for more. It watches the peers, the deadline and the fault.
+ * How the host waits until a stream's work is done, or until the stream has
+ * space for more work. It watches the peers, the deadline and the fault.
  */
 #include "config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the host waits for: that a stream's work is done, or that it has space
- * for more.
+ * How the host waits until a stream's work is done, or until the stream has
+ * space for more work.
  */
 #ifndef IRIS_SRC_BACKEND_HIP_HIP_SYNCHRONIZE_H
 #define IRIS_SRC_BACKEND_HIP_HIP_SYNCHRONIZE_H
