@@ -76,11 +76,12 @@ circles() {
         }' "$tmp/pairs" "$tmp/uses" | sort
 }
 
-# What others use of a file is in the header of that file's name.
+# What others use of a file is in the header of that file's name, or is public.
 headers() {
     local file symbol
     cut -d' ' -f2,3 "$tmp/uses" | sort -u | while read -r file symbol; do
-        grep -qsw "$symbol" "$srcdir/${file%.c}.h" ||
+        grep -qsw "$symbol" "$srcdir/${file%.c}.h" \
+            "$srcdir"/include/iris/*.h ||
             echo "$file:1: ${file%.c}.h does not have $symbol"
     done
 }
@@ -98,7 +99,7 @@ umbrellas() {
 
 names() {
     local file
-    (cd "$srcdir" && find src device include tools -name '*.[ch]') |
+    (cd "$srcdir" && find src device include tools bench -name '*.[ch]') |
         sed 's|.*/||' | sort | uniq -d >"$tmp/twice"
     (cd "$srcdir" && find $folders -name '*.[ch]') | sort | while read -r file; do
         ! grep -qxF "${file##*/}" "$tmp/twice" ||
