@@ -6,6 +6,8 @@
 
 #include "top.h"
 
+#include "base/process.h"
+
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,32 +141,13 @@ int top_find_job(const char *name)
 
 /* ---- Processes below another one ---- */
 
-/* A process, from its line in /proc; 0: it is gone. */
-static int parent_of(int pid)
-{
-    char path[64], text[1024];
-    const char *rest;
-    size_t length;
-    int parent = 0;
-    FILE *file;
-
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    file = fopen(path, "re");
-    if (file == NULL) {
-        return 0;
-    }
-    length = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[length] = '\0';
-    rest = strrchr(text, ')'); /* a name may have any character */
-    return rest != NULL && sscanf(rest, ") %*c %d", &parent) == 1 ? parent : 0;
-}
-
 /* Whether it is below `pid`; parents may change, but for so many steps. */
 static int is_below(int process, int pid)
 {
-    for (int i = 0; i < DEPTH && process > 1; i++) {
-        process = parent_of(process);
+    struct iris_process at;
+
+    for (int i = 0; i < DEPTH && iris_i_process_read(process, &at); i++) {
+        process = at.parent;
         if (process == pid) {
             return 1;
         }

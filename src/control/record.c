@@ -9,6 +9,8 @@
 
 #include <iris/types.h>
 
+#include "base/process.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,43 +51,15 @@ WHOLE_WORDS(iris_record_stream);
 
 /* ---- The rank ---- */
 
-/* The name, in parentheses, may have any character but ends at the last one.
- */
-uint64_t iris_i_record_process(int pid, char *state_p)
-{
-    char path[64], text[1024];
-    unsigned long long start = 0;
-    const char *rest;
-    size_t length;
-    FILE *file;
-
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    file = fopen(path, "re");
-    if (file == NULL) {
-        return 0;
-    }
-    length = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[length] = '\0';
-    rest = strrchr(text, ')');
-    if (rest == NULL ||
-        sscanf(rest,
-               ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-               "%*s %*s %*s %*s %llu",
-               state_p, &start) != 2) {
-        return 0;
-    }
-    return start;
-}
-
 void iris_i_record_open(struct iris_record *record, int rank, const char *job)
 {
-    char state;
+    struct iris_process process = {.start_ticks = 0};
 
+    (void)iris_i_process_read(getpid(), &process);
     record->rank = rank;
     record->pid = (int32_t)getpid();
     record->tid = (int32_t)gettid();
-    record->start_ticks = iris_i_record_process(record->pid, &state);
+    record->start_ticks = process.start_ticks;
     snprintf(record->job, sizeof record->job, "%s", job == NULL ? "" : job);
     atomic_store_explicit(&record->opened, 1, memory_order_release);
 }

@@ -179,8 +179,4 @@ void iris_i_record_forget(struct iris_record *record);
 /* Whether `seen` is what is waited for, of such a type. */
 int iris_i_record_holds(const struct iris_record_wait *wait, int64_t seen);
 
-/* Reads the start time of a process and its state ('R', 'S', 'T', 'Z', ...).
- * 0: there is no such process. */
-uint64_t iris_i_record_process(int pid, char *state_p);
-
 #endif /* IRIS_SRC_CONTROL_RECORD_H */

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/hooks.h"
+#include "base/process.h"
 #include "base/timing.h"
 #include "control/records.h"
 
@@ -136,11 +137,12 @@ static void take_shown(const struct iris_shown *shown,
 /* A process of the same number may be another by now. */
 static char process_of(const struct iris_record *record)
 {
-    char state = IRIS_PROCESS_GONE;
-    uint64_t start = iris_i_record_process(record->pid, &state);
+    struct iris_process process;
 
-    return start == 0 || start != record->start_ticks ? IRIS_PROCESS_GONE
-                                                      : state;
+    return iris_i_process_read(record->pid, &process) &&
+                   process.start_ticks == record->start_ticks
+               ? process.state
+               : IRIS_PROCESS_GONE;
 }
 
 static void take_record(const struct iris_record_copy *copy,
