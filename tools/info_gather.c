@@ -12,7 +12,7 @@
 #include "base/environment.h"
 #include "context/context.h"
 #include "context/placement.h"
-#include "control/bootstrap.h"
+#include "control/bootstrap_mpi.h"
 
 #include <stdarg.h>
 #include <stdio.h>

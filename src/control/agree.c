@@ -9,9 +9,7 @@
 #include "base/wait.h"
 #include "control/circle.h"
 #include "control/peers.h"
-#include "control/posts.h"
 #include "control/record.h"
-#include "control/waiter.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -285,17 +283,44 @@ static void sleep_for(void *arg, int64_t ns)
                                 are_all_here, members);
 }
 
+static void list_absent(const struct iris_members *members,
+                        struct iris_record_wait *noted)
+{
+    for (int i = 0; i < members->count; i++) {
+        if (iris_i_agree_has_come(members, members->ranks[i])) {
+            continue;
+        }
+        if (noted->num_expected < IRIS_RECORD_EXPECTED) {
+            noted->expected[noted->num_expected] = (int16_t)members->ranks[i];
+        }
+        noted->num_expected++;
+    }
+}
+
 static void note(struct iris_wait *wait, enum iris_wait_phase phase)
 {
     struct iris_members *members = ((struct waiting *)wait->arg)->members;
+    struct iris_record *record = members->control->record;
+    struct iris_record_wait noted = {
+        .kind = IRIS_WAIT_AGREEMENT,
+        .begin_ns = wait->begin_ns,
+        .update_ns = wait->now_ns,
+        .offset = IRIS_RECORD_NOWHERE,
+        .value = members->place,
+        .seen = (int64_t)members->seq,
+        .word_rank = -1,
+        .group = members->place,
+    };
 
-    if (phase == IRIS_WAIT_GOES_ON) {
-        wait->slot =
-            iris_i_agree_note(members, wait->what, wait->begin_ns, wait->slot);
-    } else {
-        iris_i_record_wait_over(members->control->record, wait->slot,
+    if (phase != IRIS_WAIT_GOES_ON) {
+        iris_i_record_wait_over(record, wait->slot,
                                 phase == IRIS_WAIT_WAS_ENDED);
+        return;
     }
+    list_absent(members, &noted);
+    iris_i_record_members(&noted, members->ranks, members->count);
+    snprintf(noted.name, sizeof noted.name, "%s", wait->what);
+    wait->slot = iris_i_record_wait(record, wait->slot, &noted);
 }
 
 static iris_status_t wait_for_all(struct iris_members *members,
@@ -307,7 +332,7 @@ static iris_status_t wait_for_all(struct iris_members *members,
                                                       .late = late,
                                                       .sleep = sleep_for,
                                                       .note = note};
-    struct iris_waiter waiter = iris_i_control_waiter(members->control);
+    struct iris_waiter waiter = iris_i_peers_waiter(members->control);
     struct waiting waiting = {members, call};
     iris_status_t status = IRIS_OK;
     struct iris_wait wait;

@@ -48,14 +48,10 @@ iris_status_t iris_i_bootstrap_random_key(char key[IRIS_KEY_BYTES]);
 void iris_i_bootstrap_thread(const char *key, int rank, int num_ranks,
                              struct iris_bootstrap *bootstrap_p);
 
-/* Launchers that tell ranks by environment variables. _applies: do they? */
+/* Ranks told apart by environment variables, ours or a launcher's. _applies:
+ * are they set? */
 int iris_i_bootstrap_env_applies(const struct iris_settings *settings);
 iris_status_t iris_i_bootstrap_env(const struct iris_settings *settings,
-                                   struct iris_bootstrap *bootstrap_p);
-
-/* MPI. _applies: has the program initialised it, or did mpirun start us? */
-int iris_i_bootstrap_mpi_applies(void);
-iris_status_t iris_i_bootstrap_mpi(const struct iris_settings *settings,
                                    struct iris_bootstrap *bootstrap_p);
 
 #endif /* IRIS_SRC_CONTROL_BOOTSTRAP_H */

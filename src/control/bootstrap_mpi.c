@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "control/bootstrap.h"
+#include "control/bootstrap_mpi.h"
 
 #include "base/log.h"
 #include "base/wait.h"
@@ -116,20 +116,14 @@ static iris_status_t meet(const struct iris_settings *settings)
 
 static iris_status_t share_key(struct iris_bootstrap *bootstrap)
 {
-    iris_status_t status = IRIS_OK;
-
-    if (bootstrap->rank == 0) {
-        status = iris_i_bootstrap_random_key(bootstrap->key);
-    }
     if (MPI_Bcast(bootstrap->key, IRIS_KEY_BYTES, MPI_CHAR, 0,
                   MPI_COMM_WORLD) != MPI_SUCCESS) {
         return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP, "MPI_Bcast failed");
     }
-    if (status == IRIS_OK && bootstrap->key[0] == '\0') {
-        status = iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+    return bootstrap->key[0] != '\0'
+               ? IRIS_OK
+               : iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
                              "rank 0 could not make a key for the job");
-    }
-    return status;
 }
 
 /* Ranks of this node, and this rank's place among them. */
@@ -160,6 +154,7 @@ static iris_status_t bootstrap_mpi(const struct iris_settings *settings,
     MPI_Comm_rank(MPI_COMM_WORLD, &bootstrap.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &bootstrap.num_ranks);
     local_place(&bootstrap.local_rank, &local_ranks);
+    memcpy(bootstrap.key, bootstrap_p->key, sizeof bootstrap.key);
     status = share_key(&bootstrap);
     if (status == IRIS_OK && local_ranks != bootstrap.num_ranks) {
         status = iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,

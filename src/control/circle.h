@@ -5,7 +5,7 @@
 #ifndef IRIS_SRC_CONTROL_CIRCLE_H
 #define IRIS_SRC_CONTROL_CIRCLE_H
 
-#include "control/agree.h"
+#include "control/posts.h"
 
 /* This rank waits for `absent` in the members' present agreement, which its
  * board shows from now on. IRIS_ERR_MISMATCH: that one waits for this rank in

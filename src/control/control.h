@@ -203,18 +203,6 @@ struct iris_control {
 /* 1 if the rank is one of another process. NULL is fine: 0. */
 int iris_i_control_is_remote(struct iris_control *control, int rank);
 
-struct iris_rendezvous;
-struct iris_endpoint;
-
-/* The control plane over shared memory (control_shm.c), from what the
- * rendezvous gave: its reference to the segment goes to the control plane, as
- * does `endpoint` (NULL: nothing will be sent), on success. IRIS_ERR_LIMIT,
- * IRIS_ERR_PEER_LOST (one is gone already), IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_control_shm_open(const struct iris_log *log,
-                                      struct iris_rendezvous *rendezvous,
-                                      struct iris_endpoint *endpoint,
-                                      struct iris_control **control_p);
-
 /* One more thread waits for a stream (1), or one less (-1). NULL is fine. */
 void iris_i_control_wait_stream(struct iris_control *control, int change);
 

@@ -6,6 +6,7 @@
 
 #include "control/control_open.h"
 
+#include "control/control_shm.h"
 #include "control/endpoint.h"
 
 iris_status_t iris_i_control_prepare(const char *name,

@@ -6,13 +6,12 @@
  */
 #include "config.h"
 
-#include "control/control.h"
+#include "control/control_shm.h"
 
 #include "base/fd.h"
 #include "base/shm.h"
 #include "control/board.h"
 #include "control/mail.h"
-#include "control/rendezvous.h"
 #include "control/segment.h"
 
 #include <errno.h>

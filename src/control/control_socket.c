@@ -13,7 +13,7 @@
 #include "control/board.h"
 #include "control/hub.h"
 #include "control/mail.h"
-#include "control/waiter.h"
+#include "control/peers.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -59,7 +59,7 @@ static const struct iris_part none[2] = {{NULL, 0}, {NULL, 0}};
 
 static struct iris_board *own_board(struct iris_control *control)
 {
-    return iris_i_hub_board(&of(control)->hub, control->rank);
+    return iris_i_hub_board(&of(control)->hub.copy, control->rank);
 }
 
 static struct iris_board *record_board(struct iris_control *control)
@@ -87,7 +87,7 @@ static void socket_wait_stream(struct iris_control *control, int change)
 static void socket_read(struct iris_control *control, int rank, unsigned parts,
                         struct iris_shown *shown_p)
 {
-    iris_i_board_read(iris_i_hub_board(&of(control)->hub, rank), parts,
+    iris_i_board_read(iris_i_hub_board(&of(control)->hub.copy, rank), parts,
                       shown_p);
 }
 
@@ -112,37 +112,37 @@ static void socket_post(struct iris_control *control,
                             parts[0].bytes + parts[1].bytes);
 
     (void)expected;
-    iris_i_place_post(iris_i_hub_place(hub, id->place), id, parts, 1);
+    iris_i_place_post(iris_i_hub_place(&hub->copy, id->place), id, parts, 1);
     iris_i_hub_say(hub, &head, parts);
 }
 
 static int socket_posted(struct iris_control *control,
                          const struct iris_post_id *id)
 {
-    return iris_i_place_posted(iris_i_hub_place(&of(control)->hub, id->place),
-                               id);
+    return iris_i_place_posted(
+        iris_i_hub_place(&of(control)->hub.copy, id->place), id);
 }
 
 static size_t socket_collect(struct iris_control *control,
                              const struct iris_post_id *id, size_t at, void *to,
                              size_t bytes)
 {
-    return iris_i_place_collect(iris_i_hub_place(&of(control)->hub, id->place),
-                                id, at, to, bytes);
+    return iris_i_place_collect(
+        iris_i_hub_place(&of(control)->hub.copy, id->place), id, at, to, bytes);
 }
 
 static void socket_wait(struct iris_control *control, int place, int64_t ns,
                         int (*done)(void *arg), void *arg)
 {
-    iris_i_place_wait(iris_i_hub_place(&of(control)->hub, place), ns, done,
+    iris_i_place_wait(iris_i_hub_place(&of(control)->hub.copy, place), ns, done,
                       arg);
 }
 
 static unsigned socket_fail(struct iris_control *control, int place,
                             unsigned mark)
 {
-    unsigned first =
-        iris_i_place_fail(iris_i_hub_place(&of(control)->hub, place), mark);
+    unsigned first = iris_i_place_fail(
+        iris_i_hub_place(&of(control)->hub.copy, place), mark);
 
     if (mark != 0 && first == mark) {
         say(control, IRIS_MESSAGE_FAIL, place, mark);
@@ -155,7 +155,8 @@ static unsigned socket_fail(struct iris_control *control, int place,
 static iris_status_t socket_place_prepare(struct iris_control *control,
                                           int place, int *free_p)
 {
-    *free_p = iris_i_place_prepare(iris_i_hub_place(&of(control)->hub, place));
+    *free_p =
+        iris_i_place_prepare(iris_i_hub_place(&of(control)->hub.copy, place));
     return IRIS_OK;
 }
 
@@ -163,7 +164,7 @@ static iris_status_t socket_place_prepare(struct iris_control *control,
  * group's. */
 static void socket_place_hold(struct iris_control *control, int place)
 {
-    struct iris_place *copy = iris_i_hub_place(&of(control)->hub, place);
+    struct iris_place *copy = iris_i_hub_place(&of(control)->hub.copy, place);
 
     if (place != 0 && !atomic_load(&of(control)->hub.lost)) {
         atomic_store(&copy->failed, 0);
@@ -174,7 +175,7 @@ static void socket_place_hold(struct iris_control *control, int place)
 
 static void socket_place_release(struct iris_control *control, int place)
 {
-    iris_i_place_release(iris_i_hub_place(&of(control)->hub, place));
+    iris_i_place_release(iris_i_hub_place(&of(control)->hub.copy, place));
     say(control, IRIS_MESSAGE_RELEASE, place, 0);
 }
 
@@ -182,7 +183,7 @@ static void socket_place_release(struct iris_control *control, int place)
 
 static int socket_alive(struct iris_control *control, int rank)
 {
-    return !atomic_load(&of(control)->hub.ended[rank]);
+    return !atomic_load(&of(control)->hub.copy.ended[rank]);
 }
 
 static int socket_is_remote(struct iris_control *control, int rank)
@@ -347,7 +348,7 @@ static iris_status_t hear_answer(struct socket_control *s, int sock)
     size_t got = 0;
     static const struct iris_wait_type for_answer = {
         .pace = IRIS_PACE_SOCKET, .describe = describe_answer};
-    struct iris_waiter waiter = iris_i_control_waiter(&s->base);
+    struct iris_waiter waiter = iris_i_peers_waiter(&s->base);
     struct iris_wait wait;
     iris_status_t status = IRIS_OK;
     int taken = 0;

@@ -11,7 +11,6 @@
 #include "base/shm.h"
 #include "base/wait.h"
 #include "control/peers.h"
-#include "control/waiter.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -291,7 +290,7 @@ static void run(struct state *x)
                                                      .describe = describe,
                                                      .late = late,
                                                      .sleep = await_message};
-    struct iris_waiter waiter = iris_i_control_waiter(x->control);
+    struct iris_waiter waiter = iris_i_peers_waiter(x->control);
     iris_status_t status = IRIS_OK;
     struct iris_wait wait;
 

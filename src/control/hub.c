@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread that serves the connections of the control plane over sockets.
+ * The connections of the control plane over sockets: sending, the thread that
+ * serves them, opening and closing.
  */
 #include "config.h"
 
@@ -12,10 +13,12 @@
 #include "base/fd.h"
 #include "base/shm.h"
 #include "control/board.h"
+#include "control/hub_accept.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <string.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,8 +26,12 @@
  */
 #define TICK_MS 20
 
-/* Time that a connection has to say whose it is. */
-#define PATIENCE_MS 2000
+static void wake(struct iris_hub *hub)
+{
+    uint64_t one = 1;
+
+    (void)!write(hub->wake, &one, sizeof one);
+}
 
 /* ---- Sending; with the lock ---- */
 
@@ -51,7 +58,8 @@ static void send_shown(struct iris_hub *hub)
     struct iris_shown shown = {0};
 
     if (parts != 0) {
-        iris_i_board_read(iris_i_hub_board(hub, hub->rank), parts, &shown);
+        iris_i_board_read(iris_i_hub_board(&hub->copy, hub->rank), parts,
+                          &shown);
         pieces[0].bytes = iris_i_message_pack(parts, &shown, body);
         head = iris_i_message_head(IRIS_MESSAGE_SHOWN, hub->rank, 0, parts,
                                    pieces[0].bytes);
@@ -71,7 +79,7 @@ static void unlock(struct iris_hub *hub)
     }
     pthread_mutex_unlock(&hub->lock);
     if (left_over) {
-        iris_i_hub_wake(hub);
+        wake(hub);
     }
 }
 
@@ -94,15 +102,6 @@ void iris_i_hub_show(struct iris_hub *hub, unsigned parts, int now)
     }
 }
 
-/* ---- Connections come and go ---- */
-
-static void close_link(struct iris_hub *hub, struct iris_link *link)
-{
-    pthread_mutex_lock(&hub->lock);
-    iris_i_link_close(link);
-    pthread_mutex_unlock(&hub->lock);
-}
-
 /* A rank's connection is over: rank 0 tells the others. */
 static void end_link(struct iris_hub *hub, struct iris_link *link)
 {
@@ -110,11 +109,13 @@ static void end_link(struct iris_hub *hub, struct iris_link *link)
     struct iris_message_head head;
     int rank = link->rank;
 
-    close_link(hub, link);
+    pthread_mutex_lock(&hub->lock);
+    iris_i_link_close(link);
+    pthread_mutex_unlock(&hub->lock);
     if (rank < 0) {
         return;
     }
-    iris_i_hub_end(hub, rank);
+    iris_i_hub_end(&hub->copy, rank);
     if (hub->rank != 0) {
         atomic_store(&hub->lost, 1);
         return;
@@ -123,114 +124,6 @@ static void end_link(struct iris_hub *hub, struct iris_link *link)
     pthread_mutex_lock(&hub->lock);
     send_all(hub, &head, none);
     pthread_mutex_unlock(&hub->lock);
-}
-
-/* One line for the first, since anybody can make them. */
-static void refuse(struct iris_hub *hub, struct iris_link *link,
-                   iris_status_t status, const char *why)
-{
-    size_t bytes = strnlen(why, IRIS_MESSAGE_WHY_BYTES);
-    const struct iris_part parts[2] = {{why, bytes}, {NULL, 0}};
-    struct iris_message_head head = iris_i_message_head(
-        IRIS_MESSAGE_REFUSED, 0, 0, (uint64_t)-status, bytes);
-
-    if (hub->num_refused++ == 0) {
-        iris_i_warning(hub->log,
-                       "refused a connection to the control plane: %s", why);
-    }
-    (void)iris_i_link_send(link, &head, parts);
-    shutdown(link->sock, SHUT_WR);
-    close_link(hub, link);
-}
-
-static int accept_at(const struct iris_hub *hub)
-{
-    return iris_i_fd_above_stdio(
-        accept4(hub->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
-}
-
-/* With the descriptor that was kept back: whoever comes hears why it is in
- * vain. */
-static void refuse_one(struct iris_hub *hub, int errno_value)
-{
-    iris_status_t status = iris_i_fail_fd(errno_value, "cannot accept a rank");
-    struct iris_link link = {.sock = -1};
-
-    if (hub->spare < 0) {
-        return;
-    }
-    close(hub->spare);
-    iris_i_link_open(&link, accept_at(hub), -1);
-    if (link.sock >= 0) {
-        refuse(hub, &link, status, iris_last_error());
-    }
-    hub->spare = fcntl(hub->listener, F_DUPFD_CLOEXEC, 0);
-}
-
-static void accept_one(struct iris_hub *hub)
-{
-    int sock = accept_at(hub);
-
-    if (sock < 0 && (errno == EMFILE || errno == ENFILE)) {
-        refuse_one(hub, errno);
-    }
-
-    for (int i = hub->num_ranks; sock >= 0 && i < hub->num_links; i++) {
-        struct iris_link *link = &hub->links[i];
-
-        if (link->sock < 0) {
-            pthread_mutex_lock(&hub->lock);
-            iris_i_link_open(link, sock, -1);
-            link->patience_ns = iris_i_deadline(PATIENCE_MS);
-            pthread_mutex_unlock(&hub->lock);
-            return;
-        }
-    }
-    if (sock >= 0) { /* too many strangers: it may come again */
-        close(sock);
-    }
-}
-
-static void send_board(struct iris_hub *hub, struct iris_link *link, int shower)
-{
-    unsigned char body[IRIS_MESSAGE_SHOWN_BYTES];
-    struct iris_part pieces[2] = {{body, 0}, {NULL, 0}};
-    struct iris_message_head head;
-    struct iris_shown shown = {0};
-
-    iris_i_board_read(iris_i_hub_board(hub, shower), IRIS_SHOW_ALL, &shown);
-    pieces[0].bytes = iris_i_message_pack(IRIS_SHOW_ALL, &shown, body);
-    head = iris_i_message_head(IRIS_MESSAGE_SHOWN, shower, 0, IRIS_SHOW_ALL,
-                               pieces[0].bytes);
-    (void)iris_i_link_send(link, &head, pieces);
-}
-
-/* The stranger is a rank: it is welcome, told what the others have shown so
- * far, and moves to its rank's link with what it has said since. Nobody posts
- * before all are here. */
-static void welcome(struct iris_hub *hub, struct iris_link *stranger, int rank)
-{
-    const struct iris_part none[2] = {{NULL, 0}, {NULL, 0}};
-    struct iris_message_head head =
-        iris_i_message_head(IRIS_MESSAGE_WELCOME, 0, 0, 0, 0);
-    struct iris_link *link = &hub->links[rank];
-
-    pthread_mutex_lock(&hub->lock);
-    *link = *stranger;
-    link->rank = rank;
-    stranger->sock = -1;
-    stranger->out = NULL;
-    iris_i_link_close(stranger);
-    (void)iris_i_link_send(link, &head, none);
-    for (int shower = 0; shower < hub->num_ranks; shower++) {
-        if (shower != rank) {
-            send_board(hub, link, shower);
-        }
-    }
-    pthread_mutex_unlock(&hub->lock);
-    if (++hub->num_here == hub->num_ranks - 1) {
-        iris_i_hub_close_listener(hub);
-    }
 }
 
 /* ---- Receiving ---- */
@@ -250,15 +143,15 @@ static int take(struct iris_hub *hub, struct iris_link *link)
     }
     if (link->rank < 0) {
         if (bytes < 0 || !iris_i_hub_check_hello(hub, &head, body, why)) {
-            refuse(hub, link, IRIS_ERR_BOOTSTRAP, why);
+            iris_i_hub_refuse(hub, link, IRIS_ERR_BOOTSTRAP, why);
             return -1;
         }
         iris_i_link_drop(link, (size_t)bytes);
-        welcome(hub, link, head.from);
+        iris_i_hub_welcome(hub, link, head.from);
         return -1;
     }
     if (bytes < 0 || (hub->rank == 0 && head.from != link->rank) ||
-        !iris_i_hub_apply(hub, &head, body)) {
+        !iris_i_hub_apply(&hub->copy, &head, body)) {
         iris_i_warning(hub->log,
                        "rank %d sends what is no message of the control plane; "
                        "its connection is closed",
@@ -355,7 +248,7 @@ static void turn(struct iris_hub *hub)
         (void)!read(hub->wake, &count, sizeof count);
     }
     if (hub->polled[1].revents != 0) {
-        accept_one(hub);
+        iris_i_hub_accept(hub);
     }
     for (int i = 0; i < hub->num_links; i++) {
         struct iris_link *link = &hub->links[i];
@@ -366,7 +259,8 @@ static void turn(struct iris_hub *hub)
         }
         if (link->sock >= 0 && link->rank < 0 &&
             iris_i_now_ns() >= link->patience_ns) {
-            refuse(hub, link, IRIS_ERR_BOOTSTRAP, "it has not said who it is");
+            iris_i_hub_refuse(hub, link, IRIS_ERR_BOOTSTRAP,
+                              "it has not said who it is");
         }
     }
     pthread_mutex_lock(&hub->lock);
@@ -379,7 +273,7 @@ static void turn(struct iris_hub *hub)
     pthread_mutex_unlock(&hub->lock);
 }
 
-void *iris_i_hub_run(void *arg)
+static void *run(void *arg)
 {
     struct iris_hub *hub = arg;
 
@@ -387,4 +281,98 @@ void *iris_i_hub_run(void *arg)
         turn(hub);
     }
     return NULL;
+}
+
+/* ---- Opening and closing ---- */
+
+static iris_status_t start(struct iris_hub *hub)
+{
+    sigset_t all, before;
+    int ret;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    ret = pthread_create(&hub->thread, NULL, run, hub);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (ret != 0) {
+        return iris_i_fail_errno(NULL, IRIS_ERR_LIMIT, ret,
+                                 "no thread for the control plane");
+    }
+    pthread_setname_np(hub->thread, "iris-control");
+    return IRIS_OK;
+}
+
+static void free_all(struct iris_hub *hub)
+{
+    for (int i = 0; hub->links != NULL && i < hub->num_links; i++) {
+        iris_i_link_close(&hub->links[i]);
+    }
+    if (hub->wake >= 0) {
+        close(hub->wake);
+    }
+    free(hub->links);
+    free(hub->polled);
+    iris_i_hub_copy_close(&hub->copy);
+}
+
+static iris_status_t make(struct iris_hub *hub)
+{
+    size_t num_links;
+
+    hub->num_links = hub->rank == 0 ? hub->num_ranks + IRIS_HUB_STRANGERS : 1;
+    num_links = (size_t)hub->num_links;
+    hub->links = calloc(num_links, sizeof *hub->links);
+    hub->polled = calloc(num_links + 2, sizeof *hub->polled);
+    if (hub->rank != 0) {
+        hub->wake =
+            iris_i_fd_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+        if (hub->wake < 0) {
+            return iris_i_fail_fd(errno, "cannot make an eventfd");
+        }
+    }
+    if (hub->links == NULL || hub->polled == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
+                           "no memory for %d connections", hub->num_links);
+    }
+    for (int i = 0; i < hub->num_links; i++) {
+        iris_i_link_open(&hub->links[i], -1, -1);
+    }
+    return iris_i_hub_copy_open(&hub->copy, hub->num_ranks);
+}
+
+iris_status_t iris_i_hub_open(struct iris_hub *hub,
+                              const struct iris_control_fds *fds, int sock)
+{
+    iris_status_t status;
+
+    hub->wake = hub->rank == 0 ? fds->wake : -1;
+    hub->listener = hub->rank == 0 ? fds->listener : -1;
+    hub->spare = hub->rank == 0 ? fds->spare : -1;
+    pthread_mutex_init(&hub->lock, NULL);
+    status = make(hub);
+    if (status == IRIS_OK && hub->rank != 0) {
+        iris_i_link_open(&hub->links[0], sock, 0);
+    }
+    if (status == IRIS_OK) {
+        status = start(hub);
+    }
+    if (status != IRIS_OK) {
+        hub->wake = hub->rank == 0 ? -1 : hub->wake;
+        if (hub->links != NULL) {
+            hub->links[0].sock = -1;
+        }
+        free_all(hub);
+    }
+    return status;
+}
+
+void iris_i_hub_close(struct iris_hub *hub, int stay_ms)
+{
+    hub->close_by_ns = iris_i_deadline(stay_ms);
+    atomic_store(&hub->closing, 1);
+    wake(hub);
+    pthread_join(hub->thread, NULL);
+    iris_i_hub_close_listener(hub);
+    free_all(hub);
+    pthread_mutex_destroy(&hub->lock);
 }

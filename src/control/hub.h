@@ -10,8 +10,8 @@
 #include <pthread.h>
 
 #include "control/control_socket.h"
+#include "control/hub_copy.h"
 #include "control/link.h"
-#include "control/segment.h"
 
 /* Connections that have not said yet whose they are, at most. */
 #define IRIS_HUB_STRANGERS 16
@@ -30,10 +30,9 @@ struct iris_hub {
     atomic_int closing;
     atomic_int lost; /* not rank 0: the connection is over */
     int64_t close_by_ns;
-    atomic_uint dirty; /* parts that are shown and not sent yet */
-    struct iris_segment *copy;
-    atomic_uchar *ended;  /* by rank: its connection is over */
-    pthread_mutex_t lock; /* links' sockets and what they have to send */
+    atomic_uint dirty;         /* parts that are shown and not sent yet */
+    struct iris_hub_copy copy; /* of what the others show and post */
+    pthread_mutex_t lock;      /* links' sockets and what they have to send */
     pthread_t thread;
     struct iris_message_hello
         hello; /* what each has to say; or this rank says */
@@ -58,27 +57,5 @@ void iris_i_hub_say(struct iris_hub *hub, const struct iris_message_head *head,
 /* Parts that this rank's board in the copy shows are to be sent: now, or within
  * a while. */
 void iris_i_hub_show(struct iris_hub *hub, unsigned parts, int now);
-
-struct iris_board *iris_i_hub_board(struct iris_hub *hub, int rank);
-struct iris_place *iris_i_hub_place(struct iris_hub *hub, int place);
-
-/* For the hub's own files: its thread; waking it; no more ranks come. */
-void *iris_i_hub_run(void *arg);
-void iris_i_hub_wake(struct iris_hub *hub);
-void iris_i_hub_close_listener(struct iris_hub *hub);
-
-/* What a message says, for this rank's copy. 0: it is nonsense. (hub_apply.c)
- */
-int iris_i_hub_apply(struct iris_hub *hub, const struct iris_message_head *head,
-                     const unsigned char *body);
-
-/* The connection of `rank` is over, for this rank's copy. (hub_apply.c) */
-void iris_i_hub_end(struct iris_hub *hub, int rank);
-
-/* Whether a hello is one of this job: 1; 0 and why. (hub_apply.c) */
-int iris_i_hub_check_hello(const struct iris_hub *hub,
-                           const struct iris_message_head *head,
-                           const unsigned char *body,
-                           char why[IRIS_MESSAGE_WHY_BYTES]);
 
 #endif /* IRIS_SRC_CONTROL_HUB_H */

@@ -183,3 +183,21 @@ void iris_i_peers_set_state(struct iris_control *control,
     control->own.state = state;
     control->ops->publish(control, IRIS_SHOW_STATE, &control->own);
 }
+
+static iris_status_t peers_fate(void *arg)
+{
+    return iris_i_peers_check_all(arg);
+}
+
+struct iris_waiter iris_i_peers_waiter(struct iris_control *control)
+{
+    if (control == NULL) {
+        return (struct iris_waiter){.log = NULL};
+    }
+    return (struct iris_waiter){.log = control->log,
+                                .timeout_ms = control->timeout_ms,
+                                .warn_ms = control->warn_ms,
+                                .interrupted = control->interrupted,
+                                .fate = peers_fate,
+                                .arg = control};
+}

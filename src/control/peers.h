@@ -5,6 +5,7 @@
 #ifndef IRIS_SRC_CONTROL_PEERS_H
 #define IRIS_SRC_CONTROL_PEERS_H
 
+#include "base/wait.h"
 #include "control/control.h"
 
 /* IRIS_OK while `rank` can still do its part; IRIS_ERR_PEER_LOST when its
@@ -43,5 +44,10 @@ void iris_i_peers_write_reason(struct iris_control *control,
 /* Shows this rank's state to the others. NULL is fine. */
 void iris_i_peers_set_state(struct iris_control *control,
                             enum iris_rank_state state);
+
+/* This rank as one that waits: the wait ends when any rank is lost, this one is
+ * interrupted, or the control plane's deadline passes. NULL is fine: nothing
+ * ends it. */
+struct iris_waiter iris_i_peers_waiter(struct iris_control *control);
 
 #endif /* IRIS_SRC_CONTROL_PEERS_H */

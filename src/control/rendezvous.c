@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/socket.h"
 #include "base/wait_check.h"
+#include "control/rendezvous_common.h"
 #include "control/rendezvous_root.h"
 #include "control/segment.h"
 
@@ -20,31 +21,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-void iris_i_rendezvous_wait_begin(struct iris_rendezvous *rendezvous,
-                                  const struct iris_wait_type *type,
-                                  struct iris_wait *wait)
-{
-    iris_i_wait_begin(wait, type, &rendezvous->waiter, "iris_init", rendezvous);
-    wait->begin_ns = rendezvous->begin;
-    wait->deadline_ns = rendezvous->deadline;
-    wait->warn_ns = rendezvous->warn_at;
-}
-
-void iris_i_rendezvous_wait_end(struct iris_rendezvous *rendezvous,
-                                struct iris_wait *wait, iris_status_t status)
-{
-    iris_i_wait_end(wait, status);
-    rendezvous->warn_at = wait->warn_ns;
-}
-
-static void close_fd(int *fd_p)
-{
-    if (*fd_p >= 0) {
-        close(*fd_p);
-        *fd_p = -1;
-    }
-}
 
 /* Threads of rank 0's process share its mapping; others make their own. */
 static iris_status_t take_control(struct iris_rendezvous *rendezvous,
@@ -140,7 +116,7 @@ static void receive_hellos(struct iris_rendezvous *rendezvous,
             return;
         }
         if (status != IRIS_OK || rendezvous->hellos == NULL) {
-            close_fd(&fd);
+            iris_i_rendezvous_close(&fd);
             continue;
         }
         rendezvous->hellos[rank] = hello;
@@ -172,7 +148,7 @@ static iris_status_t agree_as_peer(struct iris_rendezvous *rendezvous,
 
     iris_i_rendezvous_send(rendezvous->sock, own, -1);
     status = receive_root(rendezvous, &for_verdict, &joint, sizeof joint, &fd);
-    close_fd(&fd);
+    iris_i_rendezvous_close(&fd);
     if (own->status != IRIS_OK) {
         return iris_i_rendezvous_accept(own);
     }
@@ -180,13 +156,6 @@ static iris_status_t agree_as_peer(struct iris_rendezvous *rendezvous,
 }
 
 /* ---- A rank 0 that cannot have its key ---- */
-
-void iris_i_rendezvous_refusal_key(const struct iris_rendezvous *rendezvous,
-                                   char key[IRIS_REFUSAL_KEY_BYTES])
-{
-    snprintf(key, IRIS_REFUSAL_KEY_BYTES, "refusal/%s",
-             rendezvous->bootstrap->key);
-}
 
 /* Somebody else has the key: rank 0 tells so by another. IRIS_OK if it does
  * not, else what it tells. */
@@ -211,22 +180,10 @@ static iris_status_t hear_refusal(void *arg)
             iris_i_socket_receive(sock, &verdict, sizeof verdict, &wait, &fd);
     }
     close(sock);
-    close_fd(&fd);
+    iris_i_rendezvous_close(&fd);
     return status == IRIS_OK && verdict.status < 0
                ? iris_i_rendezvous_accept(&verdict)
                : IRIS_OK;
-}
-
-iris_status_t
-iris_i_rendezvous_check_failed(const struct iris_rendezvous *rendezvous)
-{
-    const atomic_int *failed = rendezvous->bootstrap->failed;
-
-    return failed == NULL || atomic_load(failed) == 0
-               ? IRIS_OK
-               : iris_i_fail(NULL, IRIS_ERR_PEER_LOST,
-                             "rank %d failed before the ranks had met",
-                             atomic_load(failed) - 1);
 }
 
 static iris_status_t root_fate(void *arg)
@@ -294,7 +251,7 @@ static iris_status_t say_hello(struct iris_rendezvous *rendezvous,
     /* Rank 0 may have turned us away unreceived: it says why. Else it says at
      * once that it has heard us, with no descriptor. */
     do {
-        close_fd(fd_p);
+        iris_i_rendezvous_close(fd_p);
         status =
             receive_root(rendezvous, type, verdict_p, sizeof *verdict_p, fd_p);
         type = &for_verdict;
@@ -314,14 +271,14 @@ static iris_status_t join_as_peer(struct iris_rendezvous *rendezvous,
         iris_i_wait_pause();
     }
     status = say_hello(rendezvous, hello, &verdict, &fd);
-    close_fd(&hello->handle.fd);
+    iris_i_rendezvous_close(&hello->handle.fd);
     if (status == IRIS_OK) {
         status = iris_i_rendezvous_accept(&verdict);
     }
     iris_i_wait_pause();
     if (status != IRIS_OK &&
         (status != IRIS_ERR_LIMIT || verdict.status != IRIS_OK)) {
-        close_fd(&fd);
+        iris_i_rendezvous_close(&fd);
         return status;
     }
     /* From here on rank 0 counts on us: tell it what went wrong. */
@@ -343,14 +300,14 @@ static void leave(struct iris_rendezvous *rendezvous)
     }
     for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
         if (rendezvous->hellos != NULL) {
-            close_fd(&rendezvous->hellos[rank].handle.fd);
+            iris_i_rendezvous_close(&rendezvous->hellos[rank].handle.fd);
         }
         if (rendezvous->socks != NULL) {
-            close_fd(&rendezvous->socks[rank]);
+            iris_i_rendezvous_close(&rendezvous->socks[rank]);
         }
     }
-    close_fd(&rendezvous->sock);
-    close_fd(&rendezvous->spare);
+    iris_i_rendezvous_close(&rendezvous->sock);
+    iris_i_rendezvous_close(&rendezvous->spare);
     free(rendezvous->hellos);
     free(rendezvous->socks);
 }

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "control/rendezvous_root.h"
+#include "control/rendezvous_hello.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "base/socket.h"
 #include "base/wait_check.h"
+#include "control/rendezvous_common.h"
+#include "control/rendezvous_hello.h"
 #include "control/segment.h"
 
 #include <stdio.h>
@@ -29,25 +31,17 @@ static iris_status_t own_trouble(const struct iris_rendezvous *rendezvous,
     return iris_i_fail(NULL, status, "rank 0 could not start: %.900s", why);
 }
 
-static void close_fd(int *fd_p)
-{
-    if (*fd_p >= 0) {
-        close(*fd_p);
-        *fd_p = -1;
-    }
-}
-
 /* Gives a bad verdict to everyone who is here, and drops what only a good one
  * would have needed. */
 static void dismiss(struct iris_rendezvous *rendezvous,
                     const struct iris_verdict *verdict)
 {
     for (int rank = 0; rank < rendezvous->num_ranks; rank++) {
-        close_fd(&rendezvous->hellos[rank].handle.fd);
+        iris_i_rendezvous_close(&rendezvous->hellos[rank].handle.fd);
         if (rendezvous->socks[rank] >= 0) {
             iris_i_rendezvous_send(rendezvous->socks[rank], verdict, -1);
         }
-        close_fd(&rendezvous->socks[rank]);
+        iris_i_rendezvous_close(&rendezvous->socks[rank]);
     }
 }
 
@@ -80,7 +74,7 @@ static int accept_peer(struct iris_rendezvous *rendezvous, pid_t *pid_p,
         if (rendezvous->spare < 0) {
             iris_i_wait_apart(IRIS_DESCRIPTORS_MS);
         }
-        close_fd(&rendezvous->spare);
+        iris_i_rendezvous_close(&rendezvous->spare);
     }
     return -1;
 }
@@ -143,7 +137,7 @@ static int take_peer(struct iris_rendezvous *rendezvous,
     iris_i_rendezvous_send(sock, verdict, -1);
     close(sock);
     if (status == IRIS_OK) {
-        close_fd(&hello.handle.fd);
+        iris_i_rendezvous_close(&hello.handle.fd);
     }
     return status == IRIS_OK || status == IRIS_ERR_LIMIT;
 }
@@ -409,8 +403,8 @@ iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
                                           rendezvous, &rendezvous->hellos[0]));
     gather(rendezvous, &verdict);
     iris_i_wait_pause(); /* until iris_i_rendezvous_agree() ends it */
-    close_fd(&rendezvous->sock);
-    close_fd(&rendezvous->spare);
+    iris_i_rendezvous_close(&rendezvous->sock);
+    iris_i_rendezvous_close(&rendezvous->spare);
     if (verdict.status == IRIS_OK) {
         iris_status_t status =
             iris_i_segment_create(rendezvous->num_ranks, &rendezvous->segment);
@@ -461,7 +455,7 @@ static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank)
     status = iris_i_socket_receive(rendezvous->socks[rank], &own, sizeof own,
                                    &wait, &fd);
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
-    close_fd(&fd);
+    iris_i_rendezvous_close(&fd);
     if (status != IRIS_OK) {
         return iris_i_fail(NULL, status, "rank %d (pid %d) %s during init",
                            rank, rendezvous->hellos[rank].pid,

@@ -9,7 +9,7 @@
 
 #include "heap/deferred.h"
 
-#include "control/waiter.h"
+#include "control/peers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,7 +116,7 @@ static const struct iris_wait_type for_streams = {
 /* Waits until the streams are done with all that is released by now. */
 static iris_status_t wait_for_streams(struct iris_heap *heap)
 {
-    struct iris_waiter waiter = iris_i_control_waiter(heap->control);
+    struct iris_waiter waiter = iris_i_peers_waiter(heap->control);
     size_t all = heap->deferred.count;
     iris_status_t status = IRIS_OK;
     struct iris_wait wait;

@@ -158,10 +158,11 @@ static int check_rank(struct root *root, enum iris_control_kind kind, int rank)
 
 static void await_end(struct root *root, int rank)
 {
-    for (int i = 0; i < 20000 && !atomic_load(&root->hub.ended[rank]); i++) {
+    for (int i = 0; i < 20000 && !atomic_load(&root->hub.copy.ended[rank]);
+         i++) {
         poll(NULL, 0, 1);
     }
-    assert_true(atomic_load(&root->hub.ended[rank]));
+    assert_true(atomic_load(&root->hub.copy.ended[rank]));
 }
 
 static void strangers_are_refused_with_the_reason(void **state)
@@ -209,8 +210,9 @@ static void a_rank_that_talks_nonsense_has_ended(void **state)
     head = iris_i_message_head(IRIS_MESSAGE_HOLD, 2, 1, 0, 0); /* another's */
     say(ranks[0], &head, sizeof head);
     await_end(&root, 1);
-    assert_int_equal(atomic_load(&iris_i_hub_place(&root.hub, 1)->users), 0);
-    assert_false(atomic_load(&root.hub.ended[2]));
+    assert_int_equal(atomic_load(&iris_i_hub_place(&root.hub.copy, 1)->users),
+                     0);
+    assert_false(atomic_load(&root.hub.copy.ended[2]));
     head = iris_i_message_head(IRIS_MESSAGE_SHOWN, 2, 0, IRIS_SHOW_STATE, 0);
     say(ranks[1], &head, sizeof head); /* too short for what it claims */
     await_end(&root, 2);

@@ -8,7 +8,7 @@
 #include "support/harness.h"
 
 #include "base/socket.h"
-#include "control/rendezvous_root.h"
+#include "control/rendezvous_common.h"
 
 #include <poll.h>
 #include <pthread.h>

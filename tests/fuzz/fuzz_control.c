@@ -9,7 +9,7 @@
 
 #include <poll.h>
 
-#include "control/hub.h"
+#include "control/hub_accept.h"
 
 #include <stdlib.h>
 
@@ -19,10 +19,9 @@ static void make_hub(struct iris_hub *hub)
 {
     hub->rank = 1;
     hub->num_ranks = RANKS;
-    hub->ended = calloc(RANKS, sizeof *hub->ended);
     hub->links = calloc(RANKS, sizeof *hub->links);
-    if (hub->ended == NULL || hub->links == NULL ||
-        iris_i_segment_private(RANKS, &hub->copy) != IRIS_OK) {
+    if (hub->links == NULL ||
+        iris_i_hub_copy_open(&hub->copy, RANKS) != IRIS_OK) {
         abort();
     }
 }
@@ -34,8 +33,8 @@ static void read_back(struct iris_hub *hub,
     const struct iris_post_id id = {head->place, head->from, head->value};
     unsigned char data[IRIS_POST_BYTES];
 
-    (void)iris_i_place_collect(iris_i_hub_place(hub, head->place), &id, 0, data,
-                               sizeof data);
+    (void)iris_i_place_collect(iris_i_hub_place(&hub->copy, head->place), &id,
+                               0, data, sizeof data);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -47,15 +46,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
     make_hub(&hub);
     while ((taken = iris_i_message_take(data, bytes, RANKS, &head, why)) > 0) {
-        if (!iris_i_hub_apply(&hub, &head, data + sizeof head)) {
+        if (!iris_i_hub_apply(&hub.copy, &head, data + sizeof head)) {
             (void)iris_i_hub_check_hello(&hub, &head, data + sizeof head, why);
         }
         read_back(&hub, &head);
         data += taken;
         bytes -= (size_t)taken;
     }
-    iris_i_segment_release(hub.copy);
+    iris_i_hub_copy_close(&hub.copy);
     free(hub.links);
-    free(hub.ended);
     return 0;
 }

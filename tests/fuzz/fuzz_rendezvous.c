@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/socket.h"
 #include "control/rendezvous.h"
-#include "control/rendezvous_root.h"
+#include "control/rendezvous_common.h"
 #include "control/segment.h"
 
 #include <errno.h>

@@ -1,19 +1,49 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ranks told apart by environment variables: ours, and those of launchers that
- * set their own.
+ * Who this rank is: made by this process, told by environment variables or by
+ * MPI, or alone.
  */
 #include "config.h"
 
 #include "control/bootstrap.h"
 
 #include "base/log.h"
+#include "control/bootstrap_mpi.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
+
+/* ---- Ranks this process makes ---- */
+
+iris_status_t iris_i_bootstrap_random_key(char key[IRIS_KEY_BYTES])
+{
+    uint64_t random[2];
+
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
+        return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
+                                 "no random numbers for the job's key");
+    }
+    snprintf(key, IRIS_KEY_BYTES, "%016llx%016llx",
+             (unsigned long long)random[0], (unsigned long long)random[1]);
+    return IRIS_OK;
+}
+
+void iris_i_bootstrap_thread(const char *key, int rank, int num_ranks,
+                             struct iris_bootstrap *bootstrap_p)
+{
+    memset(bootstrap_p, 0, sizeof *bootstrap_p);
+    bootstrap_p->how = "spawn";
+    bootstrap_p->rank = rank;
+    bootstrap_p->num_ranks = num_ranks;
+    bootstrap_p->local_rank = rank;
+    snprintf(bootstrap_p->key, sizeof bootstrap_p->key, "%s", key);
+}
+
+/* ---- Environment variables ---- */
 
 /* What launchers set, besides our own variables. The first row whose rank and
  * count are both set applies. */
@@ -180,4 +210,81 @@ iris_status_t iris_i_bootstrap_env(const struct iris_settings *settings,
     make_key(settings, job, bootstrap.key);
     *bootstrap_p = bootstrap;
     return IRIS_OK;
+}
+
+/* ---- Which applies ---- */
+
+iris_status_t iris_i_bootstrap_check(int num_ranks)
+{
+    if (num_ranks <= IRIS_RANKS_MAX) {
+        return IRIS_OK;
+    }
+    return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
+                       "a job of %d ranks; it can have at most %d: lower "
+                       "IRIS_NUM_RANKS",
+                       num_ranks, IRIS_RANKS_MAX);
+}
+
+static iris_status_t alone(struct iris_bootstrap *bootstrap_p)
+{
+    char key[IRIS_KEY_BYTES];
+    iris_status_t status = iris_i_bootstrap_random_key(key);
+
+    if (status == IRIS_OK) {
+        iris_i_bootstrap_thread(key, 0, 1, bootstrap_p);
+        bootstrap_p->how = "alone";
+    }
+    return status;
+}
+
+/* Rank 0's key is the one that counts: without it all hear so from MPI. */
+static iris_status_t mpi(const struct iris_settings *settings,
+                         struct iris_bootstrap *bootstrap_p)
+{
+    bootstrap_p->key[0] = '\0';
+    (void)iris_i_bootstrap_random_key(bootstrap_p->key);
+    return iris_i_bootstrap_mpi(settings, bootstrap_p);
+}
+
+static iris_status_t find_out(const struct iris_settings *settings,
+                              struct iris_bootstrap *bootstrap_p)
+{
+    int64_t how = settings->bootstrap.number;
+    int has_rank = settings->rank.origin != IRIS_ORIGIN_DEFAULT;
+
+    if (how == IRIS_CHOICE_BOOTSTRAP_MPI) {
+        return mpi(settings, bootstrap_p);
+    }
+    if (how == IRIS_CHOICE_BOOTSTRAP_ENV || has_rank) {
+        return iris_i_bootstrap_env(settings, bootstrap_p);
+    }
+    if (iris_i_bootstrap_mpi_applies()) {
+        return mpi(settings, bootstrap_p);
+    }
+    if (iris_i_bootstrap_env_applies(settings)) {
+        return iris_i_bootstrap_env(settings, bootstrap_p);
+    }
+    return alone(bootstrap_p);
+}
+
+iris_status_t iris_i_bootstrap(const struct iris_settings *settings,
+                               struct iris_bootstrap *bootstrap_p)
+{
+    struct iris_bootstrap bootstrap;
+    iris_status_t status = find_out(settings, &bootstrap);
+
+    if (status == IRIS_OK) {
+        status = iris_i_bootstrap_check(bootstrap.num_ranks);
+    }
+    if (status == IRIS_OK) {
+        *bootstrap_p = bootstrap;
+    }
+    return status;
+}
+
+int iris_i_bootstrap_launched(const struct iris_settings *settings)
+{
+    return settings->bootstrap.number != IRIS_CHOICE_BOOTSTRAP_AUTO ||
+           iris_i_bootstrap_mpi_applies() ||
+           iris_i_bootstrap_env_applies(settings);
 }

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What messages mean for this rank's copy of what the others show and post.
+ */
+#include "config.h"
+
+#include "control/hub_copy.h"
+
+#include "base/log.h"
+#include "control/board.h"
+
+#include <stdlib.h>
+
+iris_status_t iris_i_hub_copy_open(struct iris_hub_copy *copy, int num_ranks)
+{
+    copy->ended = calloc((size_t)num_ranks, sizeof *copy->ended);
+    return copy->ended == NULL
+               ? iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory")
+               : iris_i_segment_private(num_ranks, &copy->segment);
+}
+
+void iris_i_hub_copy_close(struct iris_hub_copy *copy)
+{
+    iris_i_segment_release(copy->segment);
+    free(copy->ended);
+    *copy = (struct iris_hub_copy){.segment = NULL};
+}
+
+struct iris_board *iris_i_hub_board(const struct iris_hub_copy *copy, int rank)
+{
+    return iris_i_records_board(&copy->segment->records, rank);
+}
+
+struct iris_place *iris_i_hub_place(const struct iris_hub_copy *copy, int place)
+{
+    return iris_i_segment_place(copy->segment, place);
+}
+
+static int apply_shown(struct iris_hub_copy *copy,
+                       const struct iris_message_head *head,
+                       const unsigned char *body)
+{
+    struct iris_board *board = iris_i_hub_board(copy, head->from);
+    unsigned parts = (unsigned)head->value & IRIS_SHOW_ALL;
+    struct iris_shown shown = {0};
+
+    if (parts != head->value ||
+        !iris_i_message_unpack(parts, body, head->bytes, &shown)) {
+        return 0;
+    }
+    iris_i_board_write(board, parts, &shown);
+    if (parts & IRIS_SHOW_STREAMS) {
+        atomic_store_explicit(&board->streams, shown.streams,
+                              memory_order_relaxed);
+    }
+    return 1;
+}
+
+static void apply_post(struct iris_hub_copy *copy,
+                       const struct iris_message_head *head,
+                       const unsigned char *body)
+{
+    const struct iris_post_id id = {head->place, head->from, head->value};
+    const struct iris_part parts[2] = {{body, head->bytes}, {NULL, 0}};
+
+    iris_i_place_post(iris_i_hub_place(copy, head->place), &id, parts, 1);
+}
+
+int iris_i_hub_apply(struct iris_hub_copy *copy,
+                     const struct iris_message_head *head,
+                     const unsigned char *body)
+{
+    struct iris_place *place = iris_i_hub_place(copy, head->place);
+
+    switch (head->type) {
+    case IRIS_MESSAGE_SHOWN:
+        return apply_shown(copy, head, body);
+    case IRIS_MESSAGE_POST:
+        apply_post(copy, head, body);
+        return 1;
+    case IRIS_MESSAGE_FAIL:
+        (void)iris_i_place_fail(place, (unsigned)head->value);
+        return 1;
+    case IRIS_MESSAGE_HOLD:
+        iris_i_place_hold(place, head->from);
+        return 1;
+    case IRIS_MESSAGE_RELEASE:
+        iris_i_place_release(place);
+        return 1;
+    case IRIS_MESSAGE_ENDED:
+        iris_i_hub_end(copy, head->from);
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Without rank 0 nobody hears of the others any more: no group goes on. */
+void iris_i_hub_end(struct iris_hub_copy *copy, int rank)
+{
+    const unsigned mark = (unsigned)-IRIS_ERR_PEER_LOST << 16 | 1u;
+
+    atomic_store(&copy->ended[rank], 1);
+    for (int place = 0; place < IRIS_PLACES; place++) {
+        if (rank == 0 && place != 0 &&
+            atomic_load(&iris_i_hub_place(copy, place)->users) == 0) {
+            continue;
+        }
+        if (rank == 0) {
+            (void)iris_i_place_fail(iris_i_hub_place(copy, place), mark);
+        }
+        iris_i_place_wake(iris_i_hub_place(copy, place));
+    }
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One rank's copy of what the others show and post, kept by their messages.
+ */
+#ifndef IRIS_SRC_CONTROL_HUB_COPY_H
+#define IRIS_SRC_CONTROL_HUB_COPY_H
+
+#include "control/message.h"
+#include "control/segment.h"
+
+struct iris_hub_copy {
+    struct iris_segment *segment;
+    atomic_uchar *ended; /* by rank: its connection is over */
+};
+
+/* The caller closes it also if it could not be opened. IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_hub_copy_open(struct iris_hub_copy *copy, int num_ranks);
+void iris_i_hub_copy_close(struct iris_hub_copy *copy);
+
+struct iris_board *iris_i_hub_board(const struct iris_hub_copy *copy, int rank);
+struct iris_place *iris_i_hub_place(const struct iris_hub_copy *copy,
+                                    int place);
+
+/* Does what a message says. 0: it is nonsense. */
+int iris_i_hub_apply(struct iris_hub_copy *copy,
+                     const struct iris_message_head *head,
+                     const unsigned char *body);
+
+/* The connection of `rank` is over. */
+void iris_i_hub_end(struct iris_hub_copy *copy, int rank);
+
+#endif /* IRIS_SRC_CONTROL_HUB_COPY_H */
