@@ -9,6 +9,11 @@
 
 #include <iris/iris.h>
 
+#include "report/analyse.h"
+#include "report/find.h"
+#include "report/report_json.h"
+#include "report/report_text.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>

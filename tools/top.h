@@ -5,7 +5,7 @@
 #ifndef IRIS_TOOLS_TOP_H
 #define IRIS_TOOLS_TOP_H
 
-#include "report/report.h"
+#include "report/snapshot.h"
 
 /* Prints the jobs that this user's processes have. */
 int top_list(void);

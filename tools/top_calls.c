@@ -8,6 +8,8 @@
 
 #include <iris/iris.h>
 
+#include "report/words.h"
+
 #include <stdlib.h>
 
 static void print_call(const struct iris_report *report, int rank,

@@ -7,60 +7,30 @@
 #include "top.h"
 
 #include "base/process.h"
+#include "report/find.h"
+#include "report/words.h"
 
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define JOBS 256
 /* Processes between a rank and who has started it all. */
 #define DEPTH 64
 
 /* Jobs that were visited: each is found in every one of its processes. */
 struct visit {
-    int count;
-    struct {
-        dev_t dev;
-        ino_t ino;
-    } jobs[JOBS];
+    struct iris_report_seen seen;
     const char *name; /* the one looked for; NULL: print all */
     int fd;           /* of that one; -1 */
 };
 
-static int is_new(struct visit *visit, int fd)
-{
-    struct stat stat;
-
-    if (fstat(fd, &stat) != 0) {
-        return 0;
-    }
-    for (int i = 0; i < visit->count; i++) {
-        if (visit->jobs[i].dev == stat.st_dev &&
-            visit->jobs[i].ino == stat.st_ino) {
-            return 0;
-        }
-    }
-    if (visit->count < JOBS) {
-        visit->jobs[visit->count].dev = stat.st_dev;
-        visit->jobs[visit->count++].ino = stat.st_ino;
-    }
-    return 1;
-}
-
-static void name_of(const struct iris_report *report, char name[32])
-{
-    snprintf(name, 32, "%llu.%llu", (unsigned long long)(report->job >> 32),
-             (unsigned long long)(report->job & UINT32_MAX));
-}
-
 static int is_wanted(const struct visit *visit,
                      const struct iris_report *report)
 {
-    char name[32];
+    char name[IRIS_REPORT_NAME];
 
-    name_of(report, name);
+    iris_i_report_name(report, name);
     if (strcmp(visit->name, name) == 0) {
         return 1;
     }
@@ -75,9 +45,9 @@ static int is_wanted(const struct visit *visit,
 static void print_job(const struct iris_report *report)
 {
     const char *id = report->ranks[0].job;
-    char name[32];
+    char name[IRIS_REPORT_NAME];
 
-    name_of(report, name);
+    iris_i_report_name(report, name);
     printf("%-16s %5d %9.1f  %-20s", name, report->num_ranks,
            (double)(report->now_ns - report->start_ns) / 1e9,
            id[0] == '\0' ? "-" : id);
@@ -92,7 +62,8 @@ static void visit_job(struct visit *visit, int fd)
 {
     struct iris_report *report;
 
-    if (is_new(visit, fd) && iris_i_report_read(fd, &report) == IRIS_OK) {
+    if (iris_i_report_is_new(&visit->seen, fd) &&
+        iris_i_report_read(fd, &report) == IRIS_OK) {
         if (visit->name == NULL) {
             print_job(report);
         } else if (visit->fd < 0 && is_wanted(visit, report)) {

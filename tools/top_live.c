@@ -6,21 +6,16 @@
 
 #include "top.h"
 
+#include "base/wait.h"
+#include "report/analyse.h"
+#include "report/words.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define EVERY_MS 1000
 #define DOING 200
-
-static void sleep_ms(int ms)
-{
-    const struct timespec time = {.tv_sec = ms / 1000,
-                                  .tv_nsec = ms % 1000 * 1000000L};
-
-    nanosleep(&time, NULL);
-}
 
 /* "1.5M": at most 5 letters. */
 static void print_bytes(double bytes)
@@ -114,7 +109,7 @@ int top_live(int fd)
         return 1;
     }
     while (!over) {
-        sleep_ms(EVERY_MS);
+        iris_i_wait_apart(EVERY_MS);
         if (iris_i_report_read(fd, &report) != IRIS_OK) {
             fprintf(stderr, "iris-top: %s\n", iris_last_error());
             free(before);

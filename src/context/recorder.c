@@ -10,7 +10,9 @@
 #include "base/clock.h"
 #include "control/record.h"
 #include "control/records.h"
-#include "report/report.h"
+#include "report/incident.h"
+#include "report/on_signal.h"
+#include "report/words.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,59 +5,14 @@
  */
 #include "config.h"
 
-#include "report/report.h"
+#include "report/analyse.h"
 
 #include "base/hooks.h"
 #include "base/wait.h"
+#include "report/cause.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int iris_i_report_is_lost(const struct iris_report_rank *rank)
-{
-    int ended = rank->process == IRIS_PROCESS_GONE ||
-                rank->process == IRIS_PROCESS_ZOMBIE;
-
-    return rank->state == IRIS_RANK_LEFT ||
-           (rank->known && ended && rank->state != IRIS_RANK_FINALIZED);
-}
-
-int iris_i_report_has_ended(const struct iris_report_rank *rank)
-{
-    return rank->state == IRIS_RANK_FINALIZED || iris_i_report_is_lost(rank);
-}
-
-int iris_i_report_is_stopped(const struct iris_report_rank *rank)
-{
-    return rank->process == 'T' || rank->process == 't';
-}
-
-/* ---- Waits ---- */
-
-int iris_i_wait_is_in_kernel(const struct iris_record_wait *wait)
-{
-    return wait->kind == IRIS_WAIT_KERNEL || wait->kind == IRIS_WAIT_BARRIER;
-}
-
-/* Of a GPU's kernels one lane is known, and not what the others do. */
-int iris_i_wait_is_of_gpu(const struct iris_record_wait *wait)
-{
-    return iris_i_wait_is_in_kernel(wait) && wait->grid == 0;
-}
-
-int iris_i_wait_is_collective(const struct iris_record_wait *wait)
-{
-    return iris_i_wait_is_in_kernel(wait) && wait->own &&
-           strcmp(wait->name, "iris_k_wait") != 0;
-}
-
-/* One that repeats atomic operations may get on each time: only if something
- * ended it, it did not. */
-int iris_i_wait_counts(const struct iris_report_rank *rank, int wait)
-{
-    return rank->waits[wait].ended ||
-           (rank->waits_live[wait] && rank->waits[wait].kind != IRIS_WAIT_SPIN);
-}
 
 /* A wait goes on if its time does, or if nobody is there to move it. */
 static void find_live(struct iris_report_rank *rank,

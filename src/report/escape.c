@@ -5,11 +5,12 @@
  */
 #include "config.h"
 
-#include "report/report.h"
+#include "report/escape.h"
 
 #include "base/json_writer.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Code points that are printed: not the control characters of ASCII and Latin

@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "report/report.h"
+#include "report/find.h"
 
 #include "control/records.h"
 
@@ -14,19 +14,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-
-/* What one process may have of them. */
-#define SEEN 64
-
-struct seen {
-    dev_t dev;
-    ino_t ino;
-};
 
 /* Unnamed shared memory has such a name, which leads nowhere. */
 static int may_be_segment(const char *path)
@@ -109,31 +101,30 @@ static int open_segment(const char *path, int pid)
     return fd;
 }
 
-/* Descriptors of one file are one; more than so many jobs are none. */
-static int is_new(int fd, struct seen *seen, int *count)
+int iris_i_report_is_new(struct iris_report_seen *seen, int fd)
 {
+    const int most = (int)(sizeof seen->files / sizeof seen->files[0]);
     struct stat stat;
 
-    if (fstat(fd, &stat) != 0) {
+    if (fstat(fd, &stat) != 0 || seen->count == most) {
         return 0;
     }
-    for (int i = 0; i < *count; i++) {
-        if (seen[i].dev == stat.st_dev && seen[i].ino == stat.st_ino) {
+    for (int i = 0; i < seen->count; i++) {
+        if (seen->files[i].dev == stat.st_dev &&
+            seen->files[i].ino == stat.st_ino) {
             return 0;
         }
     }
-    if (*count == SEEN) {
-        return 0;
-    }
-    seen[(*count)++] = (struct seen){stat.st_dev, stat.st_ino};
+    seen->files[seen->count].dev = stat.st_dev;
+    seen->files[seen->count++].ino = stat.st_ino;
     return 1;
 }
 
 int iris_i_report_open(int pid, int n)
 {
-    struct seen seen[SEEN];
+    struct iris_report_seen seen = {.count = 0};
     char path[320];
-    int count = 0, found = -1;
+    int found = -1;
     struct dirent *entry;
     DIR *folder;
 
@@ -151,7 +142,7 @@ int iris_i_report_open(int pid, int n)
         if (fd < 0) {
             continue;
         }
-        if (is_new(fd, seen, &count) && n-- == 0) {
+        if (iris_i_report_is_new(&seen, fd) && n-- == 0) {
             found = fd;
         } else {
             close(fd);

@@ -6,12 +6,15 @@
  */
 #include "config.h"
 
-#include "report/report.h"
+#include "report/incident.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/wait.h"
 #include "control/records.h"
+#include "report/analyse.h"
+#include "report/report_json.h"
+#include "report/report_text.h"
 
 #include <stdlib.h>
 #include <string.h>

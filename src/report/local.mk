@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: MIT
-libirisi_la_SOURCES += %D%/analyse.c %D%/cause.c %D%/escape.c %D%/find.c \
-	%D%/helpers.c %D%/incident.c %D%/json.c %D%/on_signal.c %D%/report.h \
-	%D%/snapshot.c %D%/stopped.c %D%/text.c %D%/word.c %D%/words.c
+libirisi_la_SOURCES += %D%/analyse.c %D%/analyse.h %D%/cause.c %D%/cause.h \
+	%D%/cause_hung.c %D%/cause_hung.h %D%/cause_word.c %D%/cause_word.h \
+	%D%/escape.c %D%/escape.h %D%/find.c %D%/find.h %D%/incident.c \
+	%D%/incident.h %D%/on_signal.c %D%/on_signal.h %D%/report_json.c \
+	%D%/report_json.h %D%/report_text.c %D%/report_text.h %D%/snapshot.c \
+	%D%/snapshot.h %D%/words.c %D%/words.h

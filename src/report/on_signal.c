@@ -5,7 +5,9 @@
  */
 #include "config.h"
 
-#include "report/report.h"
+#include "report/on_signal.h"
+
+#include "report/incident.h"
 
 #include <errno.h>
 #include <pthread.h>

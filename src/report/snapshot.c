@@ -4,16 +4,97 @@
  */
 #include "config.h"
 
-#include "report/report.h"
+#include "report/snapshot.h"
 
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "base/process.h"
 #include "base/timing.h"
 #include "control/records.h"
+#include "report/escape.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- What a rank is, and its waits ---- */
+
+int iris_i_report_is_lost(const struct iris_report_rank *rank)
+{
+    int ended = rank->process == IRIS_PROCESS_GONE ||
+                rank->process == IRIS_PROCESS_ZOMBIE;
+
+    return rank->state == IRIS_RANK_LEFT ||
+           (rank->known && ended && rank->state != IRIS_RANK_FINALIZED);
+}
+
+int iris_i_report_has_ended(const struct iris_report_rank *rank)
+{
+    return rank->state == IRIS_RANK_FINALIZED || iris_i_report_is_lost(rank);
+}
+
+int iris_i_report_is_stopped(const struct iris_report_rank *rank)
+{
+    return rank->process == 'T' || rank->process == 't';
+}
+
+int iris_i_wait_is_in_kernel(const struct iris_record_wait *wait)
+{
+    return wait->kind == IRIS_WAIT_KERNEL || wait->kind == IRIS_WAIT_BARRIER;
+}
+
+/* Of a GPU's kernels one lane is known, and not what the others do. */
+int iris_i_wait_is_of_gpu(const struct iris_record_wait *wait)
+{
+    return iris_i_wait_is_in_kernel(wait) && wait->grid == 0;
+}
+
+int iris_i_wait_is_collective(const struct iris_record_wait *wait)
+{
+    return iris_i_wait_is_in_kernel(wait) && wait->own &&
+           strcmp(wait->name, "iris_k_wait") != 0;
+}
+
+/* One that repeats atomic operations may get on each time: only if something
+ * ended it, it did not. */
+int iris_i_wait_counts(const struct iris_report_rank *rank, int wait)
+{
+    return rank->waits[wait].ended ||
+           (rank->waits_live[wait] && rank->waits[wait].kind != IRIS_WAIT_SPIN);
+}
+
+const struct iris_record_wait *
+iris_i_report_find_wait(const struct iris_report *report, int rank,
+                        int (*sort)(const struct iris_record_wait *wait))
+{
+    const struct iris_report_rank *r = &report->ranks[rank];
+
+    for (int i = 0; i < r->num_waits; i++) {
+        if (iris_i_wait_counts(r, i) && sort(&r->waits[i])) {
+            return &r->waits[i];
+        }
+    }
+    return NULL;
+}
+
+static int is_any(const struct iris_record_wait *wait)
+{
+    return wait->kind != IRIS_WAIT_SPIN;
+}
+
+int iris_i_report_mark_waiting(const struct iris_report *report, char *marked)
+{
+    int count = 0;
+
+    for (int i = 0; i < report->num_ranks; i++) {
+        marked[i] = !iris_i_report_is_lost(&report->ranks[i]) &&
+                    iris_i_report_find_wait(report, i, is_any) != NULL;
+        count += marked[i];
+    }
+    return count;
+}
+
+/* ---- Calls, waits, streams ---- */
 
 /* Keeps the newest. */
 static void keep(struct iris_record_call kept[IRIS_REPORT_SIGNALS],
@@ -191,6 +272,78 @@ static int read_rank(int fd, struct iris_report *report, int i,
     return 1;
 }
 
+/* ---- Threads that are not known ---- */
+
+/* They make no call that a record shows until they make it. */
+
+/* The library's own have such a name. */
+static int is_own(int pid, const char *thread)
+{
+    char path[320], name[32] = "";
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/%d/task/%s/comm", pid, thread);
+    file = fopen(path, "re");
+    if (file == NULL) { /* it has ended */
+        return 1;
+    }
+    (void)!fgets(name, sizeof name, file);
+    fclose(file);
+    return strncmp(name, "iris-", 5) == 0;
+}
+
+static int count_threads(int pid)
+{
+    struct dirent *entry;
+    char path[64];
+    int count = 0;
+    DIR *folder;
+
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    folder = opendir(path);
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        count += entry->d_name[0] != '.' && !is_own(pid, entry->d_name);
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return count;
+}
+
+/* Where ranks are threads, the main one is in iris_spawn(). */
+static int count_helpers(const struct iris_report *report, int pid)
+{
+    int threads = count_threads(pid), ranks = 0, main_is_rank = 0;
+
+    for (int i = 0; i < report->num_ranks; i++) {
+        if (report->ranks[i].known && report->ranks[i].pid == pid) {
+            ranks++;
+            main_is_rank |= report->ranks[i].tid == pid;
+        }
+    }
+    threads -= ranks + !main_is_rank;
+    return threads > 0 ? threads : 0;
+}
+
+static void count_helpers_of_all(struct iris_report *report)
+{
+    for (int i = 0; i < report->num_ranks; i++) {
+        struct iris_report_rank *rank = &report->ranks[i];
+        int before = i - 1;
+
+        if (!rank->known || iris_i_report_has_ended(rank)) {
+            continue;
+        }
+        while (before >= 0 && report->ranks[before].pid != rank->pid) {
+            before--;
+        }
+        rank->helpers = before >= 0 ? report->ranks[before].helpers
+                                    : count_helpers(report, rank->pid);
+    }
+}
+
+/* ---- All ---- */
+
 iris_status_t iris_i_report_read(int fd, struct iris_report **report_p)
 {
     int num_ranks = 0, whole = 1;
@@ -222,7 +375,7 @@ iris_status_t iris_i_report_read(int fd, struct iris_report **report_p)
                            "the control segment cannot be read");
     }
     report->now_ns = iris_i_now_ns();
-    iris_i_report_count_helpers(report);
+    count_helpers_of_all(report);
     *report_p = report;
     return IRIS_OK;
 }

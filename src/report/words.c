@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "report/report.h"
+#include "report/words.h"
 
 #include "backend/backend.h"
 #include "base/hooks.h"
@@ -79,6 +79,14 @@ const char *iris_i_state_name(unsigned state)
     return state < sizeof names / sizeof names[0] ? names[state] : "not known";
 }
 
+void iris_i_report_name(const struct iris_report *report,
+                        char name[IRIS_REPORT_NAME])
+{
+    snprintf(name, IRIS_REPORT_NAME, "%llu.%llu",
+             (unsigned long long)(report->job >> 32),
+             (unsigned long long)(report->job & UINT32_MAX));
+}
+
 /* ---- Waits ---- */
 
 static const char *cmp_name(int cmp)
@@ -105,6 +113,11 @@ void iris_i_describe_ranks(const struct iris_report *report, const char *marked,
     if (count > said) {
         append(text, bytes, " and %d more", count - said);
     }
+}
+
+void iris_i_report_say_ranks(struct iris_report *report, const char *marked)
+{
+    iris_i_describe_ranks(report, marked, report->cause, sizeof report->cause);
 }
 
 static void describe_list(const char *before, const int16_t *ranks,

@@ -9,7 +9,7 @@
 
 #include "context/context.h"
 #include "control/records.h"
-#include "report/report.h"
+#include "report/analyse.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -9,7 +9,10 @@
 
 #if IRIS_ON_CPU
 #if IRIS_ON_CPU /* C that is no C++ */
-#include "report/report.h"
+#include "report/analyse.h"
+#include "report/find.h"
+#include "report/report_text.h"
+#include "report/words.h"
 #endif
 
 #include <sys/wait.h>

@@ -9,7 +9,9 @@
 
 #include "control/board.h"
 #include "control/segment.h"
-#include "report/report.h"
+#include "report/escape.h"
+#include "report/find.h"
+#include "report/snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>

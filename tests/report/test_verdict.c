@@ -8,7 +8,9 @@
 
 #include "base/hooks.h"
 #include "control/segment.h"
-#include "report/report.h"
+#include "report/analyse.h"
+#include "report/report_json.h"
+#include "report/report_text.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

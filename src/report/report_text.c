@@ -4,7 +4,9 @@
  */
 #include "config.h"
 
-#include "report/report.h"
+#include "report/report_text.h"
+
+#include "report/words.h"
 
 #include <string.h>
 
@@ -208,13 +210,12 @@ static void print_alike(const struct iris_report *report, int i, char *told,
 
 void iris_i_report_text(const struct iris_report *report, FILE *out)
 {
-    char told[report->num_ranks];
+    char told[report->num_ranks], name[IRIS_REPORT_NAME];
 
+    iris_i_report_name(report, name);
     fprintf(out, "%s: %s\n", iris_i_verdict_name(report->verdict),
             report->cause);
-    fprintf(out, "job %llu.%llu: %d rank%s, for %.1f s\n",
-            (unsigned long long)(report->job >> 32),
-            (unsigned long long)(report->job & UINT32_MAX), report->num_ranks,
+    fprintf(out, "job %s: %d rank%s, for %.1f s\n", name, report->num_ranks,
             report->num_ranks == 1 ? "" : "s", ago(report, report->start_ns));
     memset(told, 0, sizeof told);
     for (int i = 0; i < report->num_ranks; i++) {

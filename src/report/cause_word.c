@@ -5,14 +5,12 @@
  */
 #include "config.h"
 
-#include "report/report.h"
+#include "report/cause_word.h"
 
 #include "base/hooks.h"
+#include "report/words.h"
 
 #include <string.h>
-
-#define say(report, ...) \
-    iris_i_report_append((report)->cause, sizeof(report)->cause, __VA_ARGS__)
 
 /* A signal on a stream, by whoever, and who sent it. */
 struct sent {
@@ -123,15 +121,18 @@ static void explain_sent(struct iris_report *report,
                          const struct iris_record_wait *wait, struct sent sent)
 {
     if (!iris_i_record_holds(wait, (int64_t)sent.call->value)) {
-        say(report, "; rank %d sent it %lld; likely: a wrong value or too few",
+        iris_i_report_say(
+            report, "; rank %d sent it %lld; likely: a wrong value or too few",
             sent.by, (long long)sent.call->value);
     } else if (may_be_behind(&report->ranks[sent.by])) {
-        say(report,
+        iris_i_report_say(
+            report,
             "; rank %d has enqueued that signal; likely: behind what waits, "
             "and it has not run",
             sent.by);
     } else {
-        say(report,
+        iris_i_report_say(
+            report,
             "; rank %d sent it that; likely: an earlier wait has used it, or "
             "it was overwritten",
             sent.by);
@@ -167,15 +168,16 @@ static void explain_unsent(struct iris_report *report,
     int strangers = mark_holders(report, wait, marked);
 
     if (wait->seen != 0) {
-        say(report, "; likely: it was written, with a wrong value or too few "
+        iris_i_report_say(
+            report, "; likely: it was written, with a wrong value or too few "
                     "times");
     } else if (memchr(marked, 1, (size_t)report->num_ranks) == NULL) {
-        say(report, "; likely: the signal is missing");
+        iris_i_report_say(report, "; likely: the signal is missing");
     } else {
-        say(report, "; the same word of ");
-        iris_i_describe_ranks(report, marked, report->cause,
-                              sizeof report->cause);
-        say(report, strangers > 0
+        iris_i_report_say(report, "; the same word of ");
+        iris_i_report_say_ranks(report, marked);
+        iris_i_report_say(
+            report, strangers > 0
                         ? " does hold it; likely: it was sent to the wrong rank"
                         : " does hold it, which may be a signal of its own; "
                           "likely: the signal is missing, or was sent to the "
@@ -193,12 +195,14 @@ void iris_i_report_explain_word(struct iris_report *report, int rank,
     if (here.call != NULL) {
         explain_sent(report, wait, here);
     } else if (beside.call != NULL) {
-        say(report,
+        iris_i_report_say(
+            report,
             "; rank %d sent such a value to byte %llu of the same allocation; "
             "likely: one of them uses a wrong index",
             beside.by, (unsigned long long)(beside.call->offset - wait->alloc));
     } else if (otherwise.call != NULL) {
-        say(report,
+        iris_i_report_say(
+            report,
             "; rank %d sent such a value to the same word of rank %d, which is "
             "not known to wait for it; likely: to the wrong rank",
             otherwise.by, otherwise.call->target_rank);

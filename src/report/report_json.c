@@ -5,9 +5,10 @@
  */
 #include "config.h"
 
-#include "report/report.h"
+#include "report/report_json.h"
 
 #include "base/json_writer.h"
+#include "report/words.h"
 
 typedef struct iris_json_writer json_t;
 
@@ -163,11 +164,9 @@ static void print_rank(json_t *json, const struct iris_report *report, int i)
 void iris_i_report_json(const struct iris_report *report, FILE *out)
 {
     json_t json = iris_i_json_writer(out);
-    char job[48];
+    char job[IRIS_REPORT_NAME];
 
-    snprintf(job, sizeof job, "%llu.%llu",
-             (unsigned long long)(report->job >> 32),
-             (unsigned long long)(report->job & UINT32_MAX));
+    iris_i_report_name(report, job);
     iris_i_json_begin(&json, NULL, '{');
     iris_i_json_text(&json, "schema", "iris-report 1");
     iris_i_json_text(&json, "verdict", iris_i_verdict_name(report->verdict));

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The control segments that a process has open.
+ */
+#ifndef IRIS_SRC_REPORT_FIND_H
+#define IRIS_SRC_REPORT_FIND_H
+
+#include <sys/types.h>
+
+/* Files that were seen; more than so many are none. */
+struct iris_report_seen {
+    int count;
+    struct {
+        dev_t dev;
+        ino_t ino;
+    } files[256];
+};
+
+/* Whether it is none of those seen, among which it is from then on. */
+int iris_i_report_is_new(struct iris_report_seen *seen, int fd);
+
+/* Opens, to read, the segment of the nth job (from 0) that the process has;
+ * -1, with errno: ENOENT, it has no more; ESRCH, no such process; EACCES. */
+int iris_i_report_open(int pid, int n);
+
+#endif /* IRIS_SRC_REPORT_FIND_H */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What is in a report, in words.
+ */
+#ifndef IRIS_SRC_REPORT_WORDS_H
+#define IRIS_SRC_REPORT_WORDS_H
+
+#include "report/escape.h"
+#include "report/snapshot.h"
+
+/* The texts of these are static, the others fill what they are given. */
+const char *iris_i_verdict_name(enum iris_verdict verdict);
+const char *iris_i_host_op_name(int op);
+const char *iris_i_process_name(char process);
+const char *iris_i_state_name(unsigned state);
+/* "byte 8 of "inbox""; "ranks 0, 2". */
+void iris_i_describe_word(const struct iris_record_wait *wait, char *text,
+                          size_t bytes);
+void iris_i_describe_ranks(const struct iris_report *report, const char *marked,
+                           char *text, size_t bytes);
+void iris_i_describe_group(const struct iris_record_wait *wait, char *text,
+                           size_t bytes);
+void iris_i_describe_wait(const struct iris_record_wait *wait, char *text,
+                          size_t bytes);
+void iris_i_describe_call(const struct iris_record_call *call, char *text,
+                          size_t bytes);
+void iris_i_describe_doing(const struct iris_report *report, int rank,
+                           char *text, size_t bytes);
+
+/* "4711.2": the process of rank 0, and its how manieth job. */
+#define IRIS_REPORT_NAME 48
+void iris_i_report_name(const struct iris_report *report,
+                        char name[IRIS_REPORT_NAME]);
+
+/* Adds to the report's cause. */
+#define iris_i_report_say(report, ...) \
+    iris_i_report_append((report)->cause, sizeof(report)->cause, __VA_ARGS__)
+void iris_i_report_say_ranks(struct iris_report *report, const char *marked);
+
+#endif /* IRIS_SRC_REPORT_WORDS_H */
