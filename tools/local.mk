@@ -17,5 +17,5 @@ iris_trace_SOURCES = %D%/iris-trace.c %D%/trace.h \
 	%D%/trace_figures.c %D%/trace_goal.c %D%/trace_messages.c \
 	%D%/trace_messages.h %D%/trace_places.c %D%/trace_places.h \
 	%D%/trace_report.c %D%/trace_resolve.c \
-	%D%/trace_summary.c
+	%D%/trace_summary.c %D%/trace_transfers.c %D%/trace_transfers.h
 iris_trace_LDADD = libirisi.la

@@ -5,8 +5,7 @@
 #include "config.h"
 
 #include "trace.h"
-
-#include "trace/transfers.h"
+#include "trace_transfers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,7 @@
 #include "config.h"
 
 #include "trace_messages.h"
-
-#include "trace/transfers.h"
+#include "trace_transfers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

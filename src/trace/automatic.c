@@ -5,9 +5,8 @@
  */
 #include "config.h"
 
-#include "trace/trace.h"
+#include "trace/export.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

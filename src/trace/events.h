@@ -5,7 +5,7 @@
 #ifndef IRIS_SRC_TRACE_EVENTS_H
 #define IRIS_SRC_TRACE_EVENTS_H
 
-#include "trace/json.h"
+#include "trace/json_reader.h"
 
 #define IRIS_EVENT_MEMBERS 512
 

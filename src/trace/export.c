@@ -4,13 +4,14 @@
  */
 #include "config.h"
 
-#include "trace/trace.h"
+#include "trace/export.h"
 
 #include "base/wait.h"
 #include "trace/merge.h"
 #include "trace/out.h"
+#include "trace/rank_file.h"
+#include "trace/trace_clock.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

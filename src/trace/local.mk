@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-libirisi_la_SOURCES += %D%/automatic.c %D%/clock.c %D%/columns.c %D%/events.c %D%/events.h \
-	%D%/export.c %D%/flows.c %D%/flows.h %D%/json.c %D%/json.h \
-	%D%/kernels.c %D%/kernels.h %D%/memory.c %D%/merge.c %D%/merge.h \
-	%D%/names.c %D%/observe.c %D%/out.c %D%/out.h %D%/trace.h \
-	%D%/transfers.c %D%/transfers.h %D%/write.c %D%/write_calls.c %D%/writer.h
+libirisi_la_SOURCES += %D%/automatic.c %D%/enable.c %D%/events.c %D%/events.h \
+	%D%/export.c %D%/export.h %D%/flows.c %D%/flows.h %D%/json_reader.c \
+	%D%/json_reader.h %D%/merge.c %D%/merge.h %D%/names.c %D%/names.h \
+	%D%/observe.c %D%/observe.h %D%/out.c %D%/out.h %D%/rank_file.c \
+	%D%/rank_file.h %D%/recording.c %D%/recording.h %D%/trace_clock.c \
+	%D%/trace_clock.h %D%/trace_kernels.c %D%/trace_kernels.h \
+	%D%/write_calls.c %D%/write_calls.h %D%/writer.c %D%/writer.h

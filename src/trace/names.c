@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "trace/trace.h"
+#include "trace/names.h"
 
 #include <iris/device/op.h>
 

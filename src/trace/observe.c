@@ -5,12 +5,13 @@
  */
 #include "config.h"
 
-#include "trace/trace.h"
+#include "trace/observe.h"
 
 #include <iris/device/record.h>
 
 #include "base/clock.h"
 #include "trace/events.h"
+#include "trace/names.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,10 @@
  */
 #include "config.h"
 
-#include "trace/writer.h"
+#include "trace/write_calls.h"
+
+#include "trace/names.h"
+#include "trace/trace_clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files that write a rank's trace share.
+ * Pieces of events, for those who write a rank's file.
  */
 #ifndef IRIS_SRC_TRACE_WRITER_H
 #define IRIS_SRC_TRACE_WRITER_H
 
 #include "trace/out.h"
-#include "trace/trace.h"
+#include "trace/recording.h"
 
 #define IRIS_WRITER_TRACKS 4096
 #define IRIS_WRITER_STREAMS 256
@@ -39,8 +39,6 @@ static inline int iris_i_writer_rank(const struct iris_writer *writer)
     return writer->trace->iris->log.rank;
 }
 
-/* ---- Pieces of events (write.c) ---- */
-
 void iris_i_writer_begin(struct iris_writer *writer);
 
 /* Gives the track its name, unless *seen says that it has one. */
@@ -55,9 +53,7 @@ void iris_i_writer_times(struct iris_writer *writer, int64_t begin,
 void iris_i_writer_count_bytes(struct iris_writer *writer, int rank,
                                uint64_t bytes, int64_t ns);
 
-/* ---- Calls of the host (write_calls.c) ---- */
-
-/* Writes them all. IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_writer_calls(struct iris_writer *writer);
+/* Ahead of the end of the file. */
+void iris_i_writer_last_counters(struct iris_writer *writer);
 
 #endif /* IRIS_SRC_TRACE_WRITER_H */

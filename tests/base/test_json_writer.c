@@ -11,7 +11,7 @@
 
 #include "base/json_writer.h"
 #include "support/harness.h"
-#include "trace/json.h"
+#include "trace/json_reader.h"
 
 /* Reads the file's tokens; returns how many there were. */
 static size_t read_tokens(const char *path, enum iris_json_token *tokens,

@@ -5,11 +5,13 @@
  */
 #include "config.h"
 
-#include "trace/trace.h"
+#include "trace/rank_file.h"
 
 #include <iris/device/record.h>
 
-#include "trace/writer.h"
+#include "trace/names.h"
+#include "trace/trace_clock.h"
+#include "trace/write_calls.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,15 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How often the counter of bytes to a peer is written, at most. */
-#define COUNTER_NS 20000
 #define CUS_PER_XCC 256
-
-void iris_i_writer_begin(struct iris_writer *writer)
-{
-    iris_i_out_print(writer->out, "%s\n", writer->is_first ? "" : ",");
-    writer->is_first = 0;
-}
 
 /* ---- Names of processes and tracks ---- */
 
@@ -39,20 +33,6 @@ static void write_process(struct iris_writer *writer)
                      "\"args\":{\"sort_index\":%d}}",
                      iris_i_writer_rank(writer), iris_i_writer_rank(writer),
                      iris_i_writer_rank(writer), iris_i_writer_rank(writer));
-}
-
-void iris_i_writer_name_track(struct iris_writer *writer, unsigned char *seen,
-                              const char *track, const char *name)
-{
-    if (*seen) {
-        return;
-    }
-    *seen = 1;
-    iris_i_writer_begin(writer);
-    iris_i_out_print(writer->out,
-                     "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,"
-                     "\"tid\":\"%s\",\"args\":{\"name\":\"%s\"}}",
-                     iris_i_writer_rank(writer), track, name);
 }
 
 static void track_of(struct iris_writer *writer, unsigned xcc, unsigned cu,
@@ -69,60 +49,6 @@ static void track_of(struct iris_writer *writer, unsigned xcc, unsigned cu,
     iris_i_writer_name_track(
         writer, &writer->seen[(xcc * CUS_PER_XCC + cu) % IRIS_WRITER_TRACKS],
         track, name);
-}
-
-/* ---- Times and bytes ---- */
-
-void iris_i_writer_times(struct iris_writer *writer, int64_t begin, int64_t end)
-{
-    iris_i_out_print(writer->out,
-                     "\"ph\":\"%s\",\"ts\":", end > begin ? "X" : "i");
-    iris_i_out_us(writer->out, begin);
-    if (end > begin) {
-        iris_i_out_print(writer->out, ",\"dur\":");
-        iris_i_out_us(writer->out, end - begin);
-    } else {
-        iris_i_out_print(writer->out, ",\"s\":\"t\"");
-    }
-    writer->last_ns = begin > writer->last_ns ? begin : writer->last_ns;
-}
-
-static void write_counter(struct iris_writer *writer, int rank, int64_t ns)
-{
-    struct iris_writer_peer *peer = &writer->peers[rank];
-
-    iris_i_writer_begin(writer);
-    iris_i_out_print(writer->out,
-                     "{\"name\":\"bytes with rank %d\",\"cat\":\"iris\","
-                     "\"ph\":\"C\",\"pid\":%d,\"ts\":",
-                     rank, iris_i_writer_rank(writer));
-    iris_i_out_us(writer->out, ns);
-    iris_i_out_print(writer->out, ",\"args\":{\"bytes\":%llu}}",
-                     (unsigned long long)peer->bytes);
-    peer->written = peer->bytes;
-    peer->next_ns = ns + COUNTER_NS;
-}
-
-void iris_i_writer_count_bytes(struct iris_writer *writer, int rank,
-                               uint64_t bytes, int64_t ns)
-{
-    if (rank < 0 || rank >= writer->trace->iris->log.num_ranks ||
-        rank == iris_i_writer_rank(writer) || bytes == 0) {
-        return;
-    }
-    writer->peers[rank].bytes += bytes;
-    if (ns >= writer->peers[rank].next_ns) {
-        write_counter(writer, rank, ns);
-    }
-}
-
-static void write_last_counters(struct iris_writer *writer)
-{
-    for (int rank = 0; rank < writer->trace->iris->log.num_ranks; rank++) {
-        if (writer->peers[rank].bytes != writer->peers[rank].written) {
-            write_counter(writer, rank, writer->last_ns);
-        }
-    }
 }
 
 /* ---- Operations of kernels ---- */
@@ -324,8 +250,8 @@ static void write_metadata(struct iris_writer *writer)
 
 /* ---- The whole ---- */
 
-iris_status_t iris_i_trace_fail_write(const struct iris_trace *trace,
-                                      const char *path, int error)
+static iris_status_t fail_write(const struct iris_trace *trace,
+                                const char *path, int error)
 {
     return iris_i_fail_errno(
         &trace->iris->log, IRIS_ERR_SYSTEM, error,
@@ -364,11 +290,11 @@ static iris_status_t write_all(struct iris_writer *writer, const char *path)
     if (status == IRIS_OK) {
         status = iris_i_writer_calls(writer);
     }
-    write_last_counters(writer);
+    iris_i_writer_last_counters(writer);
     write_metadata(writer);
     error = iris_i_out_close(writer->out, status == IRIS_OK);
     return status == IRIS_OK && error != 0
-               ? iris_i_trace_fail_write(writer->trace, path, error)
+               ? fail_write(writer->trace, path, error)
                : status;
 }
 

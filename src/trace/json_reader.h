@@ -2,8 +2,8 @@
  *
  * Reading JSON of any size token by token, from a file that may be compressed.
  */
-#ifndef IRIS_SRC_TRACE_JSON_H
-#define IRIS_SRC_TRACE_JSON_H
+#ifndef IRIS_SRC_TRACE_JSON_READER_H
+#define IRIS_SRC_TRACE_JSON_READER_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,7 +36,7 @@ struct iris_json {
     size_t filled;
     int depth;
     char stack[IRIS_JSON_DEPTH]; /* '{' or '[' */
-    int state;                   /* what may come next; see json.c */
+    int state;                   /* what may come next; see json_reader.c */
     int ended;                   /* the file has */
     int truncated;
     size_t length;
@@ -72,4 +72,4 @@ const char *iris_i_json_kept(struct iris_json *json, size_t *bytes_p);
 /* An error of the reader's user at the present place. */
 enum iris_json_token iris_i_json_fail(struct iris_json *json, const char *what);
 
-#endif /* IRIS_SRC_TRACE_JSON_H */
+#endif /* IRIS_SRC_TRACE_JSON_READER_H */

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of a context's trace: its memory on the heap, the device context's
- * words about it, enabling, resetting, counting.
+ * The life of a context's trace: enabling, the device context's words about
+ * it, resetting, counting.
  */
 #include "config.h"
 
-#include "trace/trace.h"
-
 #include <iris/device/layout.h>
+
+#include "trace/observe.h"
+#include "trace/trace_clock.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNTER_OFFSET 0
 #define OP_INDEX_OFFSET (IRIS_TRACE_OP_INDEX_WORD * sizeof(int32_t))
-#define HEADER_BYTES 256
 #define MAX_EVENTS ((size_t)1 << 30)
 #define MIN_CALLS 4096
 
@@ -23,70 +22,14 @@ static const struct iris_call_type enable_call = {
     .fields = {{.name = "bytes"}, {.name = "alignment"}, {.name = "offset"}},
 };
 
-/* ---- Where things are ---- */
-
-size_t iris_i_trace_width(enum iris_trace_column column)
-{
-    switch (column) {
-    case IRIS_TRACE_TIMESTAMP:
-    case IRIS_TRACE_ADDRESS:
-    case IRIS_TRACE_END:
-    case IRIS_TRACE_VALUE:
-    case IRIS_TRACE_WHAT:
-        return sizeof(int64_t);
-    default:
-        return sizeof(int32_t);
-    }
-}
-
-size_t iris_i_trace_offset(size_t max_events, enum iris_trace_column column)
-{
-    size_t offset = HEADER_BYTES;
-
-    for (int i = 0; i < (int)column; i++) {
-        size_t bytes = max_events * iris_i_trace_width(i);
-
-        offset +=
-            (bytes + IRIS_ALIGNMENT - 1) / IRIS_ALIGNMENT * IRIS_ALIGNMENT;
-    }
-    return offset;
-}
-
-size_t iris_i_trace_bytes(size_t max_events)
-{
-    return iris_i_trace_offset(max_events, IRIS_TRACE_COLUMNS);
-}
-
 /* ---- Counters and words ---- */
 
 static iris_status_t zero_counters(struct iris_trace *trace)
 {
-    static const char zeros[HEADER_BYTES];
+    static const char zeros[IRIS_TRACE_HEADER_BYTES];
 
     return iris_i_heap_copy(&trace->iris->heap, trace->memory, zeros,
                             sizeof zeros);
-}
-
-iris_status_t iris_i_trace_read(struct iris_trace *trace, void *to,
-                                const void *from, size_t bytes)
-{
-    if (trace->iris->placement.type->is_gpu) {
-        return iris_i_heap_copy(&trace->iris->heap, to, from, bytes);
-    }
-    memcpy(to, from, bytes);
-    return IRIS_OK;
-}
-
-iris_status_t iris_i_trace_count(struct iris_trace *trace, uint64_t *count_p)
-{
-    uint32_t count;
-    iris_status_t status = iris_i_trace_read(
-        trace, &count, trace->memory + COUNTER_OFFSET, sizeof count);
-
-    if (status == IRIS_OK) {
-        *count_p = count;
-    }
-    return status;
 }
 
 /* Upstream's words, and the addresses of the columns that are ours. */
@@ -106,7 +49,7 @@ static iris_status_t write_words(struct iris_trace *trace)
 
     words[0] = 1;
     words[1] = (int64_t)trace->max_events;
-    words[2] = base + COUNTER_OFFSET;
+    words[2] = base;
     words[3] = base + (int64_t)OP_INDEX_OFFSET;
     for (int i = 0; i < IRIS_CONTEXT_TRACE_NUM_BUFFERS; i++) {
         buffers[i] = base + (int64_t)iris_i_trace_offset(trace->max_events, i);
@@ -288,20 +231,6 @@ iris_status_t iris_trace_enable(iris_t *iris, size_t max_events)
 }
 
 /* ---- Asking and resetting ---- */
-
-struct iris_trace *iris_i_trace_of(const iris_t *iris, const char *call)
-{
-    if (iris_i_enter(iris, call) != IRIS_OK) {
-        return NULL;
-    }
-    if (iris->trace == NULL) {
-        (void)iris_i_fail(&iris->log, IRIS_ERR_STATE,
-                          "%s: tracing is not enabled; call iris_trace_enable "
-                          "first",
-                          call);
-    }
-    return (struct iris_trace *)iris->trace;
-}
 
 iris_status_t iris_trace_reset(iris_t *iris)
 {

@@ -2,8 +2,8 @@
  *
  * Which bytes an event of a trace moved, from which rank to which.
  */
-#ifndef IRIS_SRC_TRACE_TRANSFERS_H
-#define IRIS_SRC_TRACE_TRANSFERS_H
+#ifndef IRIS_TOOLS_TRACE_TRANSFERS_H
+#define IRIS_TOOLS_TRACE_TRANSFERS_H
 
 #include "trace/events.h"
 
@@ -29,4 +29,4 @@ int iris_i_is_collective(const struct iris_event *event);
 /* Whether the calling rank waits for the data: loads and gets. */
 int iris_i_is_fetch(const struct iris_event *event);
 
-#endif /* IRIS_SRC_TRACE_TRANSFERS_H */
+#endif /* IRIS_TOOLS_TRACE_TRANSFERS_H */

@@ -2,8 +2,8 @@
  *
  * The kernel that reads the device's clock. Read by compilers for GPUs, too.
  */
-#ifndef IRIS_SRC_TRACE_KERNELS_H
-#define IRIS_SRC_TRACE_KERNELS_H
+#ifndef IRIS_SRC_TRACE_TRACE_KERNELS_H
+#define IRIS_SRC_TRACE_TRACE_KERNELS_H
 
 #include <stdint.h>
 
@@ -16,4 +16,4 @@ struct iris_trace_clock_args {
 /* Not for devices whose clock_khz is 0. */
 const struct iris_kernel *iris_i_trace_clock_kernel(void);
 
-#endif /* IRIS_SRC_TRACE_KERNELS_H */
+#endif /* IRIS_SRC_TRACE_TRACE_KERNELS_H */

@@ -3,10 +3,9 @@
  * What one context has recorded: operations of kernels in columns on its heap,
  * host calls in an array, and how their times compare.
  */
-#ifndef IRIS_SRC_TRACE_TRACE_H
-#define IRIS_SRC_TRACE_TRACE_H
+#ifndef IRIS_SRC_TRACE_RECORDING_H
+#define IRIS_SRC_TRACE_RECORDING_H
 
-#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -68,6 +67,7 @@ struct iris_trace_clock {
 /* The counters are in lines of their own, since all lanes add to both. */
 #define IRIS_TRACE_OP_INDEX_WORD 32
 #define IRIS_TRACE_CLOCK_OFFSET 192
+#define IRIS_TRACE_HEADER_BYTES 256
 
 #define IRIS_TRACE_NAME_BYTES 48
 #define IRIS_TRACE_NAMES 256
@@ -101,7 +101,7 @@ struct iris_trace {
  * the message. */
 struct iris_trace *iris_i_trace_of(const iris_t *iris, const char *call);
 
-/* ---- Memory (memory.c) ---- */
+/* ---- Columns ---- */
 
 /* Bytes of the whole, where a column begins, and of one of its elements. */
 size_t iris_i_trace_bytes(size_t max_events);
@@ -115,52 +115,6 @@ iris_status_t iris_i_trace_read(struct iris_trace *trace, void *to,
 
 /* Events that kernels have begun, dropped ones included. */
 iris_status_t iris_i_trace_count(struct iris_trace *trace, uint64_t *count_p);
-
-/* ---- Observing (observe.c) ---- */
-
-iris_status_t iris_i_trace_device(void *self,
-                                  const struct iris_cpu_event *event);
-void iris_i_trace_host(void *self, const struct iris_host_event *event);
-
-/* ---- Names (names.c) ---- */
-
-/* The number of a kernel's name, which is copied; 0 is none. */
-uint32_t iris_i_trace_kernel(struct iris_trace *trace, const char *name);
-
-/* What the event of that id is called; `text` is for those without a name. */
-const char *iris_i_trace_event_name(struct iris_trace *trace, int event,
-                                    char text[IRIS_TRACE_NAME_BYTES]);
-/* What a call is called in the trace: "all_reduce 4096 f32". */
-#define IRIS_TRACE_CALL_BYTES 128
-void iris_i_trace_call_name(const struct iris_trace *trace,
-                            const struct iris_trace_call *call,
-                            char text[IRIS_TRACE_CALL_BYTES]);
-
-/* The rank whose memory a call reads or writes beside this rank's own, also by
- * a pointer of iris_as_remote(); -1: none. */
-int iris_i_trace_target(const struct iris_trace *trace,
-                        const struct iris_trace_call *call);
-
-/* ---- Clocks (clock.c) ---- */
-
-/* Measures a pair of the device's clock and the host's. With `first` it is
- * where the conversion begins, else it makes that exacter. Waits for the
- * default stream. */
-iris_status_t iris_i_trace_measure_device(struct iris_trace *trace, int first);
-
-/* Measures this rank's clock against rank 0's, after its own preparation, which
- * went as `status` says, and with `first` agrees on when
- * the trace began. Collective. */
-iris_status_t iris_i_trace_measure_ranks(struct iris_trace *trace, int first,
-                                         iris_status_t status);
-
-/* Nanoseconds since the trace began, of the device's ticks and of this host's
- * clock. */
-int64_t iris_i_trace_device_ns(const struct iris_trace_clock *clock,
-                               int64_t ticks);
-int64_t iris_i_trace_host_ns(const struct iris_trace_clock *clock, int64_t ns);
-
-/* ---- Reading and writing (columns.c, write.c) ---- */
 
 /* Some of the recorded operations, in host memory: the columns one behind the
  * other. */
@@ -185,31 +139,4 @@ iris_status_t iris_i_trace_chunk_read(struct iris_trace *trace,
 int64_t iris_i_trace_at(const struct iris_trace_chunk *chunk,
                         enum iris_trace_column column, size_t i);
 
-/* Writes this rank's files of `file`, which export.c has checked, and none of
- * another; a fault of the device does not keep it from that. */
-iris_status_t iris_i_trace_write_own(struct iris_trace *trace,
-                                     const char *file);
-
-/* The same without waiting for streams: IRIS_ERR_STATE if records would have to
- * be copied from a GPU that is not idle. */
-iris_status_t iris_i_trace_write_now(struct iris_trace *trace,
-                                     const char *file);
-
-/* Whether the name of a trace can be written. IRIS_ERR_INVALID,
- * IRIS_ERR_UNSUPPORTED */
-iris_status_t iris_i_trace_check_file(const iris_t *iris, const char *file);
-
-/* The file of one rank, from that of all. */
-void iris_i_trace_rank_path(const char *file, int rank, char path[PATH_MAX]);
-
-/* Makes the file of all, once all ranks have written theirs. */
-iris_status_t iris_i_trace_merge(iris_t *iris, const char *file);
-
-/* Writes this rank's file, whole or not at all. */
-iris_status_t iris_i_trace_write(struct iris_trace *trace, const char *path);
-
-/* A failure to write `path`, whose errno was `error`, as the caller's. */
-iris_status_t iris_i_trace_fail_write(const struct iris_trace *trace,
-                                      const char *path, int error);
-
-#endif /* IRIS_SRC_TRACE_TRACE_H */
+#endif /* IRIS_SRC_TRACE_RECORDING_H */

@@ -5,10 +5,10 @@
  */
 #include "config.h"
 
-#include "trace/trace.h"
+#include "trace/trace_clock.h"
 
 #include "base/clock.h"
-#include "trace/kernels.h"
+#include "trace/trace_kernels.h"
 
 /* Of so many readings of the device's clock the one that took least counts. */
 #define DEVICE_READINGS 16

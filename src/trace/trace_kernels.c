@@ -2,7 +2,7 @@
  *
  * The object with the kernel that reads the device's clock.
  */
-#include "trace/kernels.h"
+#include "trace/trace_kernels.h"
 
 #include <iris/device.h>
 
