@@ -16,6 +16,7 @@ include %D%/context/local.mk
 include %D%/tensor/local.mk
 include %D%/ccl/local.mk
 include %D%/trace/local.mk
+include %D%/job/local.mk
 libirisi_la_LIBADD = libirismpi.la $(ZLIB_LIBS) -lm
 libirismpi_la_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
 libirismpi_la_LIBADD = $(MPI_LIBS)

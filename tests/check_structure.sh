@@ -14,7 +14,7 @@ cd "$here/.." || exit 1
 # The folders of src/ from low to high, commas between those of one height; and
 # those that no other folder includes.
 layers="base backend backend_sim,backend_hip control report heap queue context \
-tensor,ccl,ops,trace"
+tensor,ccl,ops,trace job"
 islands="backend_sim backend_hip"
 # Words that no name and no comment in src/ has: the field has better ones
 # (docs/architecture.md).
@@ -203,7 +203,7 @@ src/base/futex.h iris_i_futex_wait: the sleep of an agreement's wait
 src/base/images.c pthread_cond_wait: for a visit by another thread, as a lock
 src/trace/automatic.c pthread_cond_wait: for a file that another thread writes
 src/report/on_signal.c sem_wait: a thread that has nothing to do until a signal
-src/context/spawn.c poll: a parent, for its children
+src/job/spawn.c poll: a parent, for its children
 src/backend/workgroup.c sched_yield: polls outside a kernel, which have no rank
 src/backend_hip/hip_clock.c nanosleep: keeps two readings of a clock apart
 src/backend_sim/sim_thread.c sched_yield: a worker, before it sleeps

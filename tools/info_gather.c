@@ -10,7 +10,7 @@
 #include "backend/calls.h"
 #include "backend/registry.h"
 #include "base/environment.h"
-#include "context/context.h"
+#include "context/context_layout.h"
 #include "context/placement.h"
 #include "control/bootstrap_mpi.h"
 

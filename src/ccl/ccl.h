@@ -9,7 +9,7 @@
 #include <iris/ccl.h>
 #include <iris/device/kernels/ccl_args.h>
 
-#include "context/context.h"
+#include "context/context_type.h"
 
 enum iris_ccl_op {
     IRIS_CCL_ALL_REDUCE,

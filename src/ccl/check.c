@@ -10,6 +10,8 @@
 #include <iris/device/value.h>
 
 #include "base/sized.h"
+#include "context/context_group.h"
+#include "queue/queue_stream.h"
 
 #include <stdio.h>
 #include <string.h>

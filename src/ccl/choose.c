@@ -7,6 +7,8 @@
 
 #include "ccl/ccl.h"
 
+#include "context/context_group.h"
+
 #include <string.h>
 
 /* Which variants a collective has, and what each needs: of the buffers, and

@@ -5,6 +5,10 @@
 #include "config.h"
 
 #include "ccl/ccl.h"
+#include "context/context_group.h"
+#include "context/enter.h"
+#include "queue/queue_graph.h"
+#include "queue/transfer.h"
 
 #include <iris/constants.h>
 #include <iris/device/value.h>

@@ -8,7 +8,10 @@
 #include "ccl/ccl.h"
 
 #include "ccl/kernels.h"
-#include "queue/kernels.h"
+#include "context/context_group.h"
+#include "backend/mismatch.h"
+#include "context/fused.h"
+#include "queue/queue_launch.h"
 
 /* Lanes of a workgroup, and work for which another one is worth it: on a GPU
  * one access of each lane, on the CPU what takes longer than waking a thread.

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "ccl/ccl.h"
+#include "context/enter.h"
 
 #include <stdlib.h>
 

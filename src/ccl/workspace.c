@@ -7,6 +7,9 @@
 #include "config.h"
 
 #include "ccl/ccl.h"
+#include "context/context_group.h"
+#include "context/enter.h"
+#include "queue/queue_graph.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  */
 #include "config.h"
 
-#include "context/context.h"
-
+#include "context/enter.h"
+#include "context/recorder.h"
 #include "control/peers.h"
 
 int iris_rank(const iris_t *iris)

@@ -4,12 +4,17 @@
  */
 #include "config.h"
 
-#include "context/context.h"
+#include "context/finalize.h"
 
-#include "control/peers.h"
+#include "context/context_group.h"
+#include "context/enter.h"
+#include "context/recorder.h"
 #include "heap/bounds.h"
+#include "queue/queue_stream.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -42,7 +47,7 @@ void iris_i_enlist(iris_t *iris)
     pthread_mutex_unlock(&live_lock);
 }
 
-void iris_i_delist(iris_t *iris)
+static void delist(iris_t *iris)
 {
     iris_t **link = &live;
 
@@ -124,13 +129,6 @@ static iris_status_t check_order(void *arg)
     return IRIS_OK;
 }
 
-void iris_i_extension_close(struct iris_extension *extension)
-{
-    if (extension != NULL) {
-        extension->close(extension);
-    }
-}
-
 void iris_i_close_all(iris_t *iris)
 {
     iris_i_queue_close(&iris->queue);
@@ -146,32 +144,87 @@ void iris_i_close_all(iris_t *iris)
     iris_i_control_close(iris->control);
 }
 
-void iris_i_end(iris_t *iris, enum iris_rank_state state)
+/* Frees the context, whose rank shows `state` to its peers from now on. */
+static void end(iris_t *iris, enum iris_rank_state state)
 {
     iris_i_peers_set_state(iris->control, state);
     atomic_store_explicit(&iris->life, IRIS_LIFE_FINALIZED,
                           memory_order_release);
-    iris_i_delist(iris);
-    iris_i_life_ops.ended(iris, state);
+    delist(iris);
+    iris->life_ops->ended(iris, state);
     iris_i_close_all(iris);
     retire(iris);
 }
 
 void iris_i_abandon(iris_t *iris)
 {
-    iris_i_life_ops.ending(iris, 0);
-    iris_i_end(iris, IRIS_RANK_LEFT);
+    iris->life_ops->ending(iris, 0);
+    end(iris, IRIS_RANK_LEFT);
 }
 
-const struct iris_call_type iris_i_finalize_call = {.name = "iris_finalize"};
+/* ---- The end of the process ---- */
+
+/* Threads of iris_finalize_later() hold it for reading while they use the
+ * device. The end of the process takes it for good, so that no thread does once
+ * runtimes are taken down; a fork has no such threads, whatever its copy of the
+ * lock says. */
+static pthread_rwlock_t exit_lock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pid_t process;
+
+static void at_exit(void)
+{
+    if (process == getpid()) {
+        pthread_rwlock_wrlock(&exit_lock);
+    }
+}
+
+static void watch_exit(void)
+{
+    process = getpid();
+    atexit(at_exit);
+}
+
+/* Other threads take no lock: the program may finalize from such a handler. */
+static void hold_exit(const iris_t *iris)
+{
+    if (atomic_load(&iris->life) == IRIS_LIFE_LEAVING) {
+        pthread_rwlock_rdlock(&exit_lock);
+    }
+}
+
+static void release_exit(const iris_t *iris)
+{
+    if (atomic_load(&iris->life) == IRIS_LIFE_LEAVING) {
+        pthread_rwlock_unlock(&exit_lock);
+    }
+}
+
+/* ---- Leaving ---- */
+
+static const struct iris_call_type finalize_call = {.name = "iris_finalize"};
 
 /* What all ranks do together before a context ends; it is this rank's last. */
-static iris_status_t part(iris_t *iris)
+static iris_status_t part(iris_t *iris, struct iris_call *call)
 {
-    struct iris_call call = {.type = &iris_i_finalize_call,
-                             .keep_waiting = check_order,
-                             .arg = iris};
-    iris_status_t status;
+    iris_status_t status = iris_i_agree(&iris->world->members, call);
+
+    if (status == IRIS_OK) {
+        /* No memory is freed that a peer has mapped yet: GPUs' handles want it
+         * so. Who dies on the way takes nothing from those who agreed. */
+        hold_exit(iris);
+        iris_i_queue_close(&iris->queue);
+        iris_i_heap_disconnect(&iris->heap);
+        release_exit(iris);
+        (void)iris_i_agree(&iris->world->members, call);
+    }
+    return status;
+}
+
+static iris_status_t leave(iris_t *iris)
+{
+    struct iris_call call = {
+        .type = &finalize_call, .keep_waiting = check_order, .arg = iris};
 
     iris_i_agree_begin(iris->control, call.type);
     call.status = iris_i_stream_synchronize_all(&iris->queue);
@@ -182,15 +235,7 @@ static iris_status_t part(iris_t *iris)
                            "(iris_interrupt) and leaves the job",
                            iris->log.rank);
     }
-    status = iris_i_agree(&iris->world->members, &call);
-    if (status == IRIS_OK) {
-        /* No memory is freed that a peer has mapped yet: GPUs' handles want it
-         * so. Who dies on the way takes nothing from those who agreed. */
-        iris_i_queue_close(&iris->queue);
-        iris_i_heap_disconnect(&iris->heap);
-        (void)iris_i_agree(&iris->world->members, &call);
-    }
-    return status;
+    return part(iris, &call);
 }
 
 iris_status_t iris_finalize(iris_t *iris)
@@ -205,12 +250,126 @@ iris_status_t iris_finalize(iris_t *iris)
     if (status != IRIS_OK) {
         return status;
     }
-    iris_i_life_ops.ending(iris, 1);
+    iris->life_ops->ending(iris, 1);
     show_elsewhere(iris, id_of(iris));
-    status = part(iris);
+    status = leave(iris);
     snprintf(message, sizeof message, "%s", iris_last_error());
     iris_i_recorder_failed(iris, status);
-    iris_i_end(iris, status == IRIS_OK ? IRIS_RANK_FINALIZED : IRIS_RANK_LEFT);
+    end(iris, status == IRIS_OK ? IRIS_RANK_FINALIZED : IRIS_RANK_LEFT);
     show_elsewhere(iris, 0);
     return status == IRIS_OK ? IRIS_OK : iris_i_fail_again(status, message);
+}
+
+/* ---- iris_finalize_later(): a context's thread waits for its peers ---- */
+
+static int is_idle(iris_t *iris, int anew)
+{
+    int idle;
+
+    hold_exit(iris);
+    idle = iris->heap.fence.query(iris->heap.fence.arg, anew);
+    release_exit(iris);
+    return idle;
+}
+
+/* A wait that is ended early leaves it to the streams to say why. */
+static iris_status_t finish_streams(iris_t *iris)
+{
+    static const struct iris_wait_type for_streams = {.pace = IRIS_PACE_MOMENT};
+    iris_status_t status = IRIS_OK;
+    struct iris_wait wait;
+
+    iris_i_wait_begin(&wait, &for_streams, &iris->waiter, "iris_finalize_later",
+                      NULL);
+    for (int anew = 1; status == IRIS_OK && !is_idle(iris, anew); anew = 0) {
+        status = iris_i_wait_tick(&wait);
+    }
+    iris_i_wait_end(&wait, status);
+    hold_exit(iris);
+    status = iris_i_stream_synchronize_all(&iris->queue);
+    release_exit(iris);
+    return status;
+}
+
+/* This rank is no loss from its first post on: it uses nobody's memory any
+ * more. */
+static iris_status_t leave_later(iris_t *iris)
+{
+    struct iris_call call = {.type = &finalize_call};
+
+    iris_i_agree_begin(iris->control, call.type);
+    iris->control->timeout_ms = 0;
+    call.status = finish_streams(iris);
+    hold_exit(iris);
+    iris->life_ops->ending(iris, call.status == IRIS_OK);
+    release_exit(iris);
+    if (call.status == IRIS_OK) {
+        iris_i_peers_set_state(iris->control, IRIS_RANK_FINALIZED);
+    }
+    return part(iris, &call);
+}
+
+static void *leaver_main(void *arg)
+{
+    iris_t *iris = arg;
+    iris_status_t status = leave_later(iris);
+
+    if (status != IRIS_OK) {
+        iris_i_warning(&iris->log, "iris_finalize_later: %s",
+                       iris_last_error());
+    }
+    pthread_rwlock_rdlock(&exit_lock); /* for more than the context's life */
+    end(iris, status == IRIS_OK ? IRIS_RANK_FINALIZED : IRIS_RANK_LEFT);
+    pthread_rwlock_unlock(&exit_lock);
+    return NULL;
+}
+
+/* Signals are for the program's own threads. */
+static int start_thread(iris_t *iris)
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    pthread_t thread;
+    int ret;
+
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    ret = pthread_create(&thread, &attributes, leaver_main, iris);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return ret;
+}
+
+iris_status_t iris_finalize_later(iris_t *iris)
+{
+    unsigned life = IRIS_LIFE_LIVE;
+    iris_status_t status;
+    int ret;
+
+    if (iris == NULL) {
+        return IRIS_OK;
+    }
+    status = iris_i_enter(iris, "iris_finalize_later");
+    if (status != IRIS_OK) {
+        return status;
+    }
+    if (!atomic_compare_exchange_strong(&iris->life, &life,
+                                        IRIS_LIFE_LEAVING)) {
+        return iris_i_fail(&iris->log, IRIS_ERR_STATE,
+                           "iris_finalize_later: the context is being "
+                           "finalized by another thread");
+    }
+    pthread_once(&once, watch_exit);
+    delist(iris);
+    ret = start_thread(iris);
+    if (ret != 0) {
+        iris_i_enlist(iris);
+        atomic_store(&iris->life, IRIS_LIFE_LIVE);
+        return iris_i_fail_errno(&iris->log, IRIS_ERR_LIMIT, ret,
+                                 "iris_finalize_later: no thread to finalize "
+                                 "in; call iris_finalize");
+    }
+    return IRIS_OK;
 }

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "context/context.h"
+#include "context/fused.h"
 
 /* A collective that is a part of one is called by the public function, which
  * has no argument for it. */

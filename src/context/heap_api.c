@@ -7,7 +7,7 @@
 #include <iris/heap.h>
 
 #include "base/sized.h"
-#include "context/context.h"
+#include "context/enter.h"
 #include "heap/deferred.h"
 
 #include <string.h>
@@ -169,12 +169,4 @@ iris_status_t iris_as_remote(const iris_t *iris, const void *ptr, int rank,
                ? iris_i_heap_translate(&iris->heap, "iris_as_remote", ptr, rank,
                                        remote_p)
                : status;
-}
-
-int iris_i_context_locate(void *core, const void *address,
-                          struct iris_location *place_p)
-{
-    const iris_t *iris = core;
-
-    return iris_i_heap_locate(&iris->heap, address, place_p);
 }

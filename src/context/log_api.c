@@ -6,7 +6,7 @@
 
 #include <iris/log.h>
 
-#include "context/context.h"
+#include "context/context_type.h"
 
 #include <stdarg.h>
 

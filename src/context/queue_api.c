@@ -9,8 +9,22 @@
 #include <iris/launch.h>
 #include <iris/stream.h>
 
-#include "context/context.h"
-#include "queue/kernels.h"
+#include "context/context_layout.h"
+#include "context/enter.h"
+#include "queue/queue_graph.h"
+#include "queue/queue_launch.h"
+#include "queue/queue_stream.h"
+#include "queue/transfer.h"
+
+static iris_status_t enter_stream(iris_t *iris, const char *call,
+                                  iris_stream_t **stream_p)
+{
+    iris_status_t status = iris_i_enter(iris, call);
+
+    return status == IRIS_OK
+               ? iris_i_stream_resolve(&iris->queue, *stream_p, stream_p)
+               : status;
+}
 
 /* ---- Streams ---- */
 
@@ -36,11 +50,9 @@ iris_status_t iris_stream_wrap(iris_t *iris, void *native,
 
 void *iris_stream_native(iris_t *iris, iris_stream_t *stream)
 {
-    return iris_i_enter(iris, "iris_stream_native") != IRIS_OK ||
-                   iris_i_stream_resolve(&iris->queue, stream, &stream) !=
-                       IRIS_OK
-               ? NULL
-               : iris_i_queue_native(stream);
+    return enter_stream(iris, "iris_stream_native", &stream) == IRIS_OK
+               ? iris_i_queue_native(stream)
+               : NULL;
 }
 
 void iris_stream_destroy(iris_t *iris, iris_stream_t *stream)
@@ -53,11 +65,9 @@ void iris_stream_destroy(iris_t *iris, iris_stream_t *stream)
 
 iris_status_t iris_stream_synchronize(iris_t *iris, iris_stream_t *stream)
 {
-    iris_status_t status = iris_i_enter(iris, "iris_stream_synchronize");
+    iris_status_t status =
+        enter_stream(iris, "iris_stream_synchronize", &stream);
 
-    if (status == IRIS_OK) {
-        status = iris_i_stream_resolve(&iris->queue, stream, &stream);
-    }
     return status == IRIS_OK ? iris_i_stream_synchronize(&iris->queue, stream)
                              : status;
 }
@@ -196,6 +206,7 @@ iris_status_t iris_put_signal_on_stream(iris_t *iris, void *dst,
                                        .symmetric = signal,
                                        .bytes = sizeof *signal,
                                        .rank = to_rank,
+                                       .adds = signal_op == IRIS_SIGNAL_ADD,
                                        .value = value};
     iris_status_t status = iris_i_enter(iris, put.call);
 
@@ -213,12 +224,9 @@ iris_status_t iris_put_signal_on_stream(iris_t *iris, void *dst,
     if (status == IRIS_OK && bytes != 0) {
         status = iris_i_enqueue_put(&iris->queue, &put, stream);
     }
-    if (status != IRIS_OK) {
-        return status;
-    }
-    return signal_op == IRIS_SIGNAL_ADD
-               ? iris_i_enqueue_signal_add(&iris->queue, &word, stream)
-               : iris_i_enqueue_signal(&iris->queue, &word, stream);
+    return status == IRIS_OK
+               ? iris_i_enqueue_signal(&iris->queue, &word, stream)
+               : status;
 }
 
 iris_status_t iris_wait_on_stream(iris_t *iris, uint64_t *signal,
@@ -244,7 +252,7 @@ iris_status_t iris_wait_on_stream(iris_t *iris, uint64_t *signal,
 
 iris_status_t iris_capture_begin(iris_t *iris, iris_stream_t *stream)
 {
-    iris_status_t status = iris_i_enter(iris, "iris_capture_begin");
+    iris_status_t status = enter_stream(iris, "iris_capture_begin", &stream);
 
     return status == IRIS_OK ? iris_i_capture_begin(&iris->queue, stream)
                              : status;
@@ -256,6 +264,9 @@ iris_status_t iris_capture_end(iris_t *iris, iris_stream_t *stream,
     iris_status_t status =
         iris_i_enter_output(iris, "iris_capture_end", graph_p, "graph_p");
 
+    if (status == IRIS_OK) {
+        status = iris_i_stream_resolve(&iris->queue, stream, &stream);
+    }
     return status == IRIS_OK ? iris_i_capture_end(&iris->queue, stream, graph_p)
                              : status;
 }
@@ -263,7 +274,7 @@ iris_status_t iris_capture_end(iris_t *iris, iris_stream_t *stream,
 iris_status_t iris_graph_launch(iris_t *iris, iris_graph_t *graph,
                                 iris_stream_t *stream)
 {
-    iris_status_t status = iris_i_enter(iris, "iris_graph_launch");
+    iris_status_t status = enter_stream(iris, "iris_graph_launch", &stream);
 
     return status == IRIS_OK ? iris_i_graph_launch(&iris->queue, graph, stream)
                              : status;

@@ -5,9 +5,10 @@
  */
 #include "config.h"
 
-#include "context/context.h"
+#include "context/recorder.h"
 
 #include "base/clock.h"
+#include "context/context_group.h"
 #include "control/record.h"
 #include "control/records.h"
 #include "report/incident.h"

@@ -9,8 +9,11 @@
 #include <iris/constants.h>
 
 #include "base/sized.h"
+#include "context/context_group.h"
+#include "context/enter.h"
 #include "context/tensor_check.h"
 #include "ops/kernels.h"
+#include "queue/queue_stream.h"
 
 #include <string.h>
 

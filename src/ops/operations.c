@@ -7,6 +7,10 @@
 
 #include "ops/ops.h"
 
+#include "backend/mismatch.h"
+#include "context/enter.h"
+#include "context/fused.h"
+
 #include <iris/ccl.h>
 #include <iris/constants.h>
 

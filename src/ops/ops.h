@@ -8,7 +8,7 @@
 
 #include <iris/ops.h>
 
-#include "context/context.h"
+#include "context/context_type.h"
 
 enum iris_ops_op {
     IRIS_OPS_MATMUL_ALL_REDUCE,

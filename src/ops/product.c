@@ -11,7 +11,8 @@
 
 #include "ops/blas_cpu.h"
 #include "ops/kernels.h"
-#include "queue/kernels.h"
+#include "queue/queue_launch.h"
+#include "queue/queue_stream.h"
 
 #define LANES 256
 #define WGS_PER_CU 8

@@ -5,7 +5,9 @@
  */
 #include "config.h"
 
+#include "context/enter.h"
 #include "ops/ops.h"
+#include "queue/queue_graph.h"
 
 #include <iris/constants.h>
 

@@ -1,3 +1,5 @@
 # SPDX-License-Identifier: MIT
-libirisi_la_SOURCES += %D%/graph.c %D%/kernels.c %D%/kernels.h %D%/launch.c \
-	%D%/queue.h %D%/stream.c %D%/transfer.c
+libirisi_la_SOURCES += %D%/queue.h %D%/queue_graph.c %D%/queue_graph.h \
+	%D%/queue_kernels.c %D%/queue_kernels.h %D%/queue_launch.c \
+	%D%/queue_launch.h %D%/queue_stream.c %D%/queue_stream.h \
+	%D%/transfer.c %D%/transfer.h

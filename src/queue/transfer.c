@@ -4,85 +4,72 @@
  */
 #include "config.h"
 
-#include "queue/kernels.h"
-#include "queue/queue.h"
+#include "queue/transfer.h"
 
-/* One copy or fill; target_rank is a peer whose memory it reads or writes, or
- * -1. */
-struct work {
-    enum iris_host_op op;
-    void *dst;
-    const void *src;
-    int value;
-    size_t bytes;
-    int target_rank;
-};
+#include "queue/queue_kernels.h"
+#include "queue/queue_stream.h"
 
-static iris_status_t check_work(struct iris_queue *queue,
-                                const struct work *work)
+static iris_status_t check_ranges(struct iris_queue *queue,
+                                  const struct iris_host_event *event)
 {
     const char *call =
-        work->op == IRIS_HOST_COPY ? "iris_memcpy" : "iris_memset";
-    const struct iris_heap_range to = {call, "dst", work->dst, work->bytes, 1};
-    const struct iris_heap_range from = {call, "src", work->src, work->bytes,
-                                         0};
+        event->op == IRIS_HOST_COPY ? "iris_memcpy" : "iris_memset";
+    const struct iris_heap_range to = {call, "dst", event->address,
+                                       event->bytes, 1};
+    const struct iris_heap_range from = {call, "src", event->source,
+                                         event->bytes, 0};
     iris_status_t status = iris_i_heap_check_range(queue->heap, &to);
 
-    return status == IRIS_OK && work->op == IRIS_HOST_COPY
+    return status == IRIS_OK && event->op == IRIS_HOST_COPY
                ? iris_i_heap_check_range(queue->heap, &from)
                : status;
 }
 
-static iris_status_t enqueue(struct iris_queue *queue, const struct work *work,
+/* A copy or fill: the event says of what, and all but the target. */
+static iris_status_t enqueue(struct iris_queue *queue,
+                             struct iris_host_event *event, void *dst,
                              iris_stream_t *stream)
 {
-    struct iris_host_event event = {.op = work->op,
-                                    .rank = queue->log->rank,
-                                    .target_rank = work->target_rank,
-                                    .stream = stream,
-                                    .address = work->dst,
-                                    .source = work->src,
-                                    .bytes = work->bytes,
-                                    .value = (uint64_t)work->value};
-    iris_status_t status = iris_i_stream_resolve(queue, stream, &stream);
+    iris_status_t status;
 
-    if (status != IRIS_OK || work->bytes == 0) {
+    event->rank = queue->log->rank;
+    event->stream = stream;
+    event->address = dst;
+    status = iris_i_stream_resolve(queue, stream, &stream);
+    if (status != IRIS_OK || event->bytes == 0) {
         return status;
     }
-    iris_i_hooks_before(queue->hooks, &event);
-    status = check_work(queue, work);
+    iris_i_hooks_before(queue->hooks, event);
+    status = check_ranges(queue, event);
     if (status == IRIS_OK) {
         status =
-            work->op == IRIS_HOST_COPY
-                ? iris_i_queue_copy(stream, work->dst, work->src, work->bytes)
-                : iris_i_queue_set(stream, work->dst, work->value, work->bytes);
+            event->op == IRIS_HOST_COPY
+                ? iris_i_queue_copy(stream, dst, event->source, event->bytes)
+                : iris_i_queue_set(stream, dst, (int)event->value,
+                                   event->bytes);
     }
-    return iris_i_hooks_after(queue->hooks, &event,
+    return iris_i_hooks_after(queue->hooks, event,
                               iris_i_fail_on(queue->log, status));
 }
 
 iris_status_t iris_i_copy(struct iris_queue *queue, void *dst, const void *src,
                           size_t bytes, iris_stream_t *stream)
 {
-    const struct work work = {.op = IRIS_HOST_COPY,
-                              .dst = dst,
-                              .src = src,
-                              .bytes = bytes,
-                              .target_rank = -1};
+    struct iris_host_event event = {
+        .op = IRIS_HOST_COPY, .source = src, .bytes = bytes, .target_rank = -1};
 
-    return enqueue(queue, &work, stream);
+    return enqueue(queue, &event, dst, stream);
 }
 
 iris_status_t iris_i_fill(struct iris_queue *queue, void *dst, int value,
                           size_t bytes, iris_stream_t *stream)
 {
-    const struct work work = {.op = IRIS_HOST_SET,
-                              .dst = dst,
-                              .value = value,
-                              .bytes = bytes,
-                              .target_rank = -1};
+    struct iris_host_event event = {.op = IRIS_HOST_SET,
+                                    .value = (uint64_t)value,
+                                    .bytes = bytes,
+                                    .target_rank = -1};
 
-    return enqueue(queue, &work, stream);
+    return enqueue(queue, &event, dst, stream);
 }
 
 /* Finds the far side: all of it is in this rank's heap as the program has it.
@@ -122,28 +109,28 @@ iris_status_t iris_i_enqueue_put(struct iris_queue *queue,
                                  const struct iris_transfer *what,
                                  iris_stream_t *stream)
 {
-    struct work work = {.op = IRIS_HOST_COPY,
-                        .src = what->other,
-                        .bytes = what->bytes,
-                        .target_rank = what->rank};
-    iris_status_t status = find_remote(queue, what, &stream, &work.dst);
+    struct iris_host_event event = {.op = IRIS_HOST_COPY,
+                                    .source = what->other,
+                                    .bytes = what->bytes,
+                                    .target_rank = what->rank};
+    void *remote = NULL;
+    iris_status_t status = find_remote(queue, what, &stream, &remote);
 
-    return status == IRIS_OK ? enqueue(queue, &work, stream) : status;
+    return status == IRIS_OK ? enqueue(queue, &event, remote, stream) : status;
 }
 
 iris_status_t iris_i_enqueue_get(struct iris_queue *queue,
                                  const struct iris_transfer *what,
                                  iris_stream_t *stream)
 {
-    struct work work = {.op = IRIS_HOST_COPY,
-                        .dst = what->other,
-                        .bytes = what->bytes,
-                        .target_rank = what->rank};
+    struct iris_host_event event = {
+        .op = IRIS_HOST_COPY, .bytes = what->bytes, .target_rank = what->rank};
     void *remote = NULL;
     iris_status_t status = find_remote(queue, what, &stream, &remote);
 
-    work.src = remote;
-    return status == IRIS_OK ? enqueue(queue, &work, stream) : status;
+    event.source = remote;
+    return status == IRIS_OK ? enqueue(queue, &event, what->other, stream)
+                             : status;
 }
 
 /* Also checks that it is one whole word of the program's. */
@@ -205,32 +192,15 @@ iris_status_t iris_i_enqueue_signal(struct iris_queue *queue,
         return status;
     }
     iris_i_hooks_before(queue->hooks, &event);
-    status = iris_i_queue_signal(stream, remote, what->value);
+    /* No queue adds by itself. */
+    status = what->adds ? IRIS_ERR_UNSUPPORTED
+                        : iris_i_queue_signal(stream, remote, what->value);
     if (status == IRIS_ERR_UNSUPPORTED) {
-        status = iris_i_kernel_signal(queue, what->symmetric, what->value,
-                                      what->rank, stream);
+        status = (what->adds ? iris_i_kernel_signal_add : iris_i_kernel_signal)(
+            queue, what->symmetric, what->value, what->rank, stream);
     }
     return iris_i_hooks_after(queue->hooks, &event,
                               iris_i_fail_on(queue->log, status));
-}
-
-/* No queue adds by itself: always a kernel. */
-iris_status_t iris_i_enqueue_signal_add(struct iris_queue *queue,
-                                        const struct iris_transfer *what,
-                                        iris_stream_t *stream)
-{
-    struct iris_host_event event =
-        event_of(queue, IRIS_HOST_SIGNAL, what, stream);
-    void *remote = NULL;
-    iris_status_t status = find_signal(queue, what, &stream, &remote);
-
-    if (status != IRIS_OK) {
-        return status;
-    }
-    iris_i_hooks_before(queue->hooks, &event);
-    status = iris_i_kernel_signal_add(queue, what->symmetric, what->value,
-                                      what->rank, stream);
-    return iris_i_hooks_after(queue->hooks, &event, status);
 }
 
 iris_status_t iris_i_enqueue_wait(struct iris_queue *queue,

@@ -7,6 +7,9 @@
 
 #include <iris/broadcast.h>
 
+#include "context/context_group.h"
+#include "context/enter.h"
+#include "queue/queue_stream.h"
 #include "tensor/tensor.h"
 
 #include <stdio.h>

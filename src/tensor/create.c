@@ -8,6 +8,8 @@
 #include "tensor/tensor.h"
 
 #include "base/sized.h"
+#include "context/enter.h"
+#include "queue/queue_stream.h"
 
 #include <string.h>
 

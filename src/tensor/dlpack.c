@@ -6,6 +6,7 @@
 
 #include <iris/dlpack.h>
 
+#include "context/enter.h"
 #include "tensor/dlpack_abi.h"
 #include "tensor/tensor.h"
 

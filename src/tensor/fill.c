@@ -5,7 +5,9 @@
  */
 #include "config.h"
 
-#include "queue/kernels.h"
+#include "context/enter.h"
+#include "queue/queue_launch.h"
+#include "queue/transfer.h"
 #include "tensor/tensor.h"
 
 #include <iris/device/kernels/fill_args.h>

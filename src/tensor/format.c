@@ -4,6 +4,8 @@
  */
 #include "config.h"
 
+#include "context/enter.h"
+#include "queue/transfer.h"
 #include "tensor/tensor.h"
 
 #include <iris/device/half.h>

@@ -7,7 +7,8 @@
 
 #include <iris/random.h>
 
-#include "queue/kernels.h"
+#include "context/enter.h"
+#include "queue/queue_launch.h"
 #include "tensor/random_kernels.h"
 #include "tensor/tensor.h"
 

@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include "context/enter.h"
 #include "tensor/tensor.h"
 
 int iris_tensor_is_symmetric(const iris_t *iris, const iris_tensor_t *tensor)

@@ -9,7 +9,7 @@
 #include <iris/constants.h>
 #include <iris/tensor.h>
 
-#include "context/context.h"
+#include "context/context_type.h"
 #include "context/tensor_check.h"
 #include "tensor/kernels.h"
 

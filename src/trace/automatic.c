@@ -5,6 +5,8 @@
  */
 #include "config.h"
 
+#include "trace/automatic.h"
+
 #include "trace/export.h"
 
 #include <stdio.h>

@@ -7,6 +7,8 @@
 
 #include <iris/device/layout.h>
 
+#include "context/context_layout.h"
+#include "context/enter.h"
 #include "trace/observe.h"
 #include "trace/trace_clock.h"
 

@@ -7,6 +7,8 @@
 #include "trace/export.h"
 
 #include "base/wait.h"
+#include "context/context_group.h"
+#include "queue/queue_stream.h"
 #include "trace/merge.h"
 #include "trace/out.h"
 #include "trace/rank_file.h"

@@ -10,6 +10,8 @@
 #include <iris/device/record.h>
 
 #include "base/clock.h"
+#include "context/context_group.h"
+#include "context/enter.h"
 #include "trace/events.h"
 #include "trace/names.h"
 

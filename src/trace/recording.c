@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include "context/enter.h"
 #include "trace/recording.h"
 
 #include <stdlib.h>

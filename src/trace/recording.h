@@ -11,7 +11,7 @@
 
 #include <iris/trace.h>
 
-#include "context/context.h"
+#include "context/context_type.h"
 
 /* The columns in the order of the device context's words. */
 enum iris_trace_column {

@@ -8,6 +8,7 @@
 #include "trace/trace_clock.h"
 
 #include "base/clock.h"
+#include "context/context_group.h"
 #include "trace/trace_kernels.h"
 
 /* Of so many readings of the device's clock the one that took least counts. */

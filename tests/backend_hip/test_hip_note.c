@@ -7,7 +7,7 @@
 
 #include "support/hip_job.h"
 
-#include "context/context.h"
+#include "context/context_type.h"
 #include "control/records.h"
 #include "report/analyse.h"
 

@@ -10,7 +10,8 @@
 #include <iris/device.h>
 
 #if IRIS_ON_CPU /* C that is no C++ */
-#include "context/context.h"
+#include "context/context_type.h"
+#include "job/init.h"
 #endif
 
 #include <signal.h>

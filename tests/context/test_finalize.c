@@ -8,7 +8,8 @@
 #include "support/harness.h"
 #include "support/leaks.h"
 
-#include "context/context.h"
+#include "context/context_type.h"
+#include "job/init.h"
 
 #include <string.h>
 

@@ -9,7 +9,8 @@
 #include "support/leaks.h"
 #include "support/procs.h"
 
-#include "context/context.h"
+#include "context/context_group.h"
+#include "job/init.h"
 
 #include <poll.h>
 #include <stdlib.h>

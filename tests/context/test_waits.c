@@ -11,7 +11,7 @@
  * src/backend/workgroup.c for_word: "a kernel", "a device barrier"
  * src/backend_hip/hip_synchronize.c work_wait: "a stream", where hip runs
  * src/backend_sim/sim_synchronize.c work_wait: "a stream", "a heap's stream"
- * src/context/finalize_later.c for_streams: "iris_finalize_later"
+ * src/context/finalize.c for_streams: "iris_finalize_later"
  * src/control/agree.c for_members: "a collective call"
  * src/control/bootstrap_mpi.c for_world: none, since it needs a launcher
  * src/control/control_socket.c for_answer: none, for it is over before a test
@@ -32,7 +32,7 @@
 #include <iris/device.h>
 
 #if IRIS_ON_CPU
-#include "context/context.h"
+#include "context/context_type.h"
 #include "control/peers.h"
 #include "control/rendezvous.h"
 

@@ -7,7 +7,7 @@
 
 #include "support/harness.h"
 
-#include "context/context.h"
+#include "context/context_group.h"
 #include "control/circle.h"
 
 #include <sched.h>

@@ -12,7 +12,7 @@
 
 #if IRIS_ON_CPU /* C that is no C++ */
 #include "base/hooks.h"
-#include "context/context.h"
+#include "context/context_type.h"
 #endif
 
 #include <string.h>

@@ -5,9 +5,9 @@
  */
 #include "config.h"
 
-#include "context/context.h"
-#include "support/harness.h"
+#include "context/context_type.h"
 #include "heap/heap.h"
+#include "support/harness.h"
 #include "support/leaks.h"
 
 #include <errno.h>

@@ -6,9 +6,9 @@
 
 #include "support/harness.h"
 
-#include "context/context.h"
-#include "support/leaks.h"
 #include "base/log.h"
+#include "context/context_type.h"
+#include "support/leaks.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 #include <iris/device.h>
 
 #if IRIS_ON_CPU /* C that is no C++ */
-#include "context/context.h"
+#include "context/context_type.h"
 #endif
 
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include <iris/device.h>
 #include <iris/iris.h>
 
-#include "context/context.h"
+#include "context/context_type.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,18 +2,18 @@
  *
  * Groups as the core sees them.
  */
-#ifndef IRIS_SRC_CONTEXT_GROUP_H
-#define IRIS_SRC_CONTEXT_GROUP_H
+#ifndef IRIS_SRC_CONTEXT_CONTEXT_GROUP_H
+#define IRIS_SRC_CONTEXT_CONTEXT_GROUP_H
 
 #include <stdint.h>
 
 #include <iris/group.h>
 
+#include "context/context_type.h"
 #include "control/agree.h"
 #include "control/record.h"
 
 struct iris_dev_group;
-struct iris_extension;
 
 struct iris_group {
     struct iris_group *next;     /* in the context's list */
@@ -27,11 +27,17 @@ struct iris_group {
     int ranks[]; /* in the job, in group order */
 };
 
-/* Makes the group of all ranks, which lives as long as the context; its device
- * half is written by the second, once heaps are mapped. IRIS_ERR_NO_MEMORY or
- * what the device copy gives. */
+/* A group of so many ranks, to be filled in. NULL, with this thread's message:
+ * no memory. */
+struct iris_group *iris_i_group_make(iris_t *iris, int count);
+
+/* Makes the group of all ranks, which lives as long as the context.
+ * IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_group_make_world(iris_t *iris);
-iris_status_t iris_i_group_open_world(iris_t *iris);
+
+/* Writes the device half, once heaps are mapped: epochs 0, nobody has arrived.
+ * IRIS_ERR_NO_MEMORY or what the device copy gives. */
+iris_status_t iris_i_group_write_device(iris_t *iris, struct iris_group *group);
 
 /* Frees the world and every group the program has not destroyed. Local. */
 void iris_i_group_close_all(iris_t *iris);
@@ -41,6 +47,11 @@ void iris_i_group_close_all(iris_t *iris);
 iris_status_t iris_i_group_resolve(const iris_t *iris,
                                    const iris_group_t *group,
                                    struct iris_group **group_p);
+
+/* iris_i_enter(), then that. */
+iris_status_t iris_i_group_enter(const iris_t *iris, const char *call,
+                                 const iris_group_t *group,
+                                 struct iris_group **group_p);
 
 /* IRIS_ERR_UNREACHABLE if barriers in kernels cannot reach every member. */
 iris_status_t iris_i_group_check_reachable(const iris_t *iris,
@@ -77,4 +88,4 @@ void iris_i_group_note(iris_t *iris, const void *word,
 void iris_i_group_set_workspace(iris_t *iris, struct iris_group *group,
                                 const void *memory, size_t bytes);
 
-#endif /* IRIS_SRC_CONTEXT_GROUP_H */
+#endif /* IRIS_SRC_CONTEXT_CONTEXT_GROUP_H */

@@ -3,10 +3,12 @@
  * The object with the kernels of signals and barriers, for the CPU and, where
  * iriscc has a GPU compiler, for GPUs.
  */
-#include "queue/kernels.h"
+#include "queue/queue_kernels.h"
 
 #include <iris/device/kernels/barrier.h>
 #include <iris/device/kernels/signal.h>
+
+#include "queue/queue_launch.h"
 
 static iris_status_t launch(struct iris_queue *queue,
                             const struct iris_kernel *kernel, unsigned block,

@@ -6,9 +6,10 @@
 
 #include <iris/sync.h>
 
-#include "context/context.h"
+#include "context/context_group.h"
 #include "heap/deferred.h"
-#include "queue/kernels.h"
+#include "queue/queue_kernels.h"
+#include "queue/queue_stream.h"
 
 #include <string.h>
 
@@ -60,11 +61,9 @@ iris_status_t iris_barrier(iris_t *iris, iris_stream_t *stream,
                            iris_group_t *group)
 {
     struct iris_host_event event;
-    iris_status_t status = iris_i_enter(iris, "iris_barrier");
+    iris_status_t status =
+        iris_i_group_enter(iris, "iris_barrier", group, &group);
 
-    if (status == IRIS_OK) {
-        status = iris_i_group_resolve(iris, group, &group);
-    }
     if (status != IRIS_OK) {
         return status;
     }
@@ -78,11 +77,9 @@ iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
                                   iris_group_t *group)
 {
     struct iris_host_event event;
-    iris_status_t status = iris_i_enter(iris, "iris_device_barrier");
+    iris_status_t status =
+        iris_i_group_enter(iris, "iris_device_barrier", group, &group);
 
-    if (status == IRIS_OK) {
-        status = iris_i_group_resolve(iris, group, &group);
-    }
     if (status == IRIS_OK) {
         status =
             iris_i_group_check_reachable(iris, group, "iris_device_barrier");
@@ -96,19 +93,6 @@ iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
     return iris_i_hooks_after(
         &iris->hooks, &event,
         iris_i_kernel_barrier(&iris->queue, group->device, stream));
-}
-
-iris_status_t iris_i_group_check_root(const iris_t *iris,
-                                      const struct iris_group *group,
-                                      const char *call, int root)
-{
-    return root >= 0 && root < group->members.count
-               ? IRIS_OK
-               : iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                             "%s: root %d is no index of a group of %d; pass 0 "
-                             "to %d",
-                             call, root, group->members.count,
-                             group->members.count - 1);
 }
 
 static iris_status_t check_broadcast(const iris_t *iris, const void *data,
@@ -135,50 +119,14 @@ static iris_status_t check_broadcast(const iris_t *iris, const void *data,
     return IRIS_OK;
 }
 
-/* The root hands over the data a payload at a time. */
-iris_status_t iris_i_group_broadcast(struct iris_group *group,
-                                     struct iris_call *call, void *ptr,
-                                     size_t bytes, int root)
-{
-    char *data = ptr;
-    size_t position = 0;
-
-    do {
-        size_t left = bytes - position;
-        size_t piece =
-            left < IRIS_PAYLOAD_BYTES ? left : (size_t)IRIS_PAYLOAD_BYTES;
-        iris_status_t status;
-
-        call->fields[0] = bytes;
-        call->fields[1] = (uint64_t)root;
-        call->fields[2] = position;
-        if (group->index == root && piece != 0) {
-            call->payload = data == NULL ? NULL : data + position;
-            call->payload_bytes = piece;
-        }
-        status = iris_i_agree(&group->members, call);
-        if (status != IRIS_OK) {
-            return status;
-        }
-        if (group->index != root && piece != 0) {
-            (void)iris_i_agree_payload(&group->members, group->ranks[root],
-                                       data + position, piece);
-        }
-        position += piece;
-    } while (position < bytes);
-    return IRIS_OK;
-}
-
 iris_status_t iris_broadcast(iris_t *iris, void *data, size_t bytes, int root,
                              iris_group_t *group)
 {
     struct iris_call call = {.type = &broadcast_call};
     struct iris_host_event event;
-    iris_status_t status = iris_i_enter(iris, "iris_broadcast");
+    iris_status_t status =
+        iris_i_group_enter(iris, "iris_broadcast", group, &group);
 
-    if (status == IRIS_OK) {
-        status = iris_i_group_resolve(iris, group, &group);
-    }
     if (status != IRIS_OK) {
         return status;
     }

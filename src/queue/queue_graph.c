@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "queue/queue.h"
+#include "queue/queue_graph.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@ static void free_graph(struct iris_graph *graph)
 {
     if (graph != NULL) {
         free(graph->uses);
+        free(graph);
     }
-    free(graph);
 }
 
 /* Several threads may wait for a stream at once. */
@@ -28,15 +28,11 @@ void iris_i_capture_drop(struct iris_stream *stream)
 }
 
 iris_status_t iris_i_capture_begin(struct iris_queue *queue,
-                                   iris_stream_t *stream)
+                                   struct iris_stream *stream)
 {
-    iris_status_t status = iris_i_stream_resolve(queue, stream, &stream);
-    struct iris_graph *graph;
+    struct iris_graph *graph = calloc(1, sizeof *graph);
+    iris_status_t status;
 
-    if (status != IRIS_OK) {
-        return status;
-    }
-    graph = calloc(1, sizeof *graph);
     if (graph == NULL) {
         return iris_i_fail(queue->log, IRIS_ERR_NO_MEMORY,
                            "no memory for a graph");
@@ -52,30 +48,23 @@ iris_status_t iris_i_capture_begin(struct iris_queue *queue,
 }
 
 iris_status_t iris_i_capture_end(struct iris_queue *queue,
-                                 iris_stream_t *stream,
+                                 struct iris_stream *stream,
                                  struct iris_graph **graph_p)
 {
-    iris_status_t status = iris_i_stream_resolve(queue, stream, &stream);
-    struct iris_graph *graph;
-    void *native;
+    struct iris_graph *graph = atomic_exchange(&stream->capturing, NULL);
+    iris_status_t status;
 
-    if (status != IRIS_OK) {
-        return status;
-    }
     /* The program may have begun the capture by its runtime's own call. */
-    graph = stream->capturing == NULL ? calloc(1, sizeof *graph)
-                                      : stream->capturing;
-    stream->capturing = NULL;
+    graph = graph == NULL ? calloc(1, sizeof *graph) : graph;
     if (graph == NULL) {
         return iris_i_fail(queue->log, IRIS_ERR_NO_MEMORY,
                            "no memory for a graph");
     }
-    status = iris_i_queue_capture_end(stream, &native);
+    status = iris_i_queue_capture_end(stream, &graph->native);
     if (status != IRIS_OK) {
         free_graph(graph);
         return iris_i_fail_on(queue->log, status);
     }
-    graph->native = native;
     pthread_mutex_lock(&queue->lock);
     graph->next = queue->graphs;
     queue->graphs = graph;
@@ -86,12 +75,37 @@ iris_status_t iris_i_capture_end(struct iris_queue *queue,
 
 /* ---- Memory that one stream at a time may use ---- */
 
+static struct iris_stream_mark mark_of(struct iris_stream *stream)
+{
+    struct iris_stream_mark mark = {
+        stream->number + 1,
+        atomic_load_explicit(&stream->waits, memory_order_relaxed)};
+
+    return mark;
+}
+
+/* Whether the stream's work up to the mark is done, as far as the host knows:
+ * it has waited for the stream since, or destroyed it. */
+static int is_done(struct iris_queue *queue,
+                   const struct iris_stream_mark *mark)
+{
+    struct iris_stream *s;
+    int done;
+
+    pthread_mutex_lock(&queue->lock);
+    for (s = queue->streams; s != NULL && mark->stream != s->number + 1;
+         s = s->next) {
+    }
+    done = s == NULL || mark_of(s).waits != mark->waits;
+    pthread_mutex_unlock(&queue->lock);
+    return done;
+}
+
 static int may_take(struct iris_queue *queue,
                     const struct iris_stream_mark *mark,
                     const struct iris_stream *stream)
 {
-    return iris_i_stream_mark_is_of(mark, stream) ||
-           iris_i_stream_mark_is_done(queue, mark);
+    return mark->stream == stream->number + 1 || is_done(queue, mark);
 }
 
 /* Notes that launches of the graph will use it; 0: no memory. */
@@ -122,7 +136,7 @@ int iris_i_stream_mark_take(struct iris_queue *queue,
     if (!may_take(queue, mark, stream)) {
         return 0;
     }
-    *mark = iris_i_stream_mark(stream);
+    *mark = mark_of(stream);
     return 1;
 }
 
@@ -176,7 +190,7 @@ static iris_status_t take_uses(struct iris_queue *queue,
         }
     }
     for (size_t i = 0; i < graph->num_uses; i++) {
-        *graph->uses[i] = iris_i_stream_mark(stream);
+        *graph->uses[i] = mark_of(stream);
     }
     return IRIS_OK;
 }
@@ -196,16 +210,15 @@ static struct iris_graph **find(struct iris_queue *queue,
 }
 
 iris_status_t iris_i_graph_launch(struct iris_queue *queue, iris_graph_t *graph,
-                                  iris_stream_t *stream)
+                                  struct iris_stream *stream)
 {
-    struct iris_host_event event = {
-        .op = IRIS_HOST_GRAPH, .rank = queue->log->rank, .target_rank = -1};
-    iris_status_t status = iris_i_stream_resolve(queue, stream, &stream);
+    struct iris_host_event event = {.op = IRIS_HOST_GRAPH,
+                                    .rank = queue->log->rank,
+                                    .target_rank = -1,
+                                    .stream = stream};
+    iris_status_t status;
     int known;
 
-    if (status != IRIS_OK) {
-        return status;
-    }
     pthread_mutex_lock(&queue->lock);
     known = graph != NULL && find(queue, graph) != NULL;
     pthread_mutex_unlock(&queue->lock);
@@ -219,7 +232,6 @@ iris_status_t iris_i_graph_launch(struct iris_queue *queue, iris_graph_t *graph,
     if (status != IRIS_OK) {
         return status;
     }
-    event.stream = stream;
     iris_i_hooks_before(queue->hooks, &event);
     status = iris_i_queue_graph_launch(stream, graph->native);
     return iris_i_hooks_after(queue->hooks, &event,

@@ -6,9 +6,11 @@
 
 #include <iris/spawn.h>
 
-#include "context/context.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "context/finalize.h"
+#include "context/placement.h"
+#include "job/init.h"
 
 #include <errno.h>
 #include <poll.h>

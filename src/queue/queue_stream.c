@@ -4,7 +4,9 @@
  */
 #include "config.h"
 
-#include "queue/queue.h"
+#include "queue/queue_stream.h"
+
+#include "queue/queue_graph.h"
 
 #include <stdio.h>
 
@@ -164,36 +166,6 @@ iris_status_t iris_i_stream_synchronize(struct iris_queue *queue,
     }
     return iris_i_hooks_after(queue->hooks, &event,
                               iris_i_fail_on(queue->log, status));
-}
-
-struct iris_stream_mark iris_i_stream_mark(struct iris_stream *stream)
-{
-    struct iris_stream_mark mark = {
-        stream->number + 1,
-        atomic_load_explicit(&stream->waits, memory_order_relaxed)};
-
-    return mark;
-}
-
-int iris_i_stream_mark_is_of(const struct iris_stream_mark *mark,
-                             const struct iris_stream *stream)
-{
-    return mark->stream == stream->number + 1;
-}
-
-int iris_i_stream_mark_is_done(struct iris_queue *queue,
-                               const struct iris_stream_mark *mark)
-{
-    struct iris_stream *s;
-    int done;
-
-    pthread_mutex_lock(&queue->lock);
-    for (s = queue->streams; s != NULL && !iris_i_stream_mark_is_of(mark, s);
-         s = s->next) {
-    }
-    done = s == NULL || iris_i_stream_mark(s).waits != mark->waits;
-    pthread_mutex_unlock(&queue->lock);
-    return done;
 }
 
 iris_status_t iris_i_stream_synchronize_all(struct iris_queue *queue)

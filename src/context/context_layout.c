@@ -5,9 +5,11 @@
  */
 #include "config.h"
 
-#include "context/context.h"
+#include "context/context_layout.h"
 
 #include <iris/device/layout.h>
+
+#include "queue/queue_stream.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,7 +37,7 @@ IRIS_STATIC_ASSERT(IRIS_RANKS_MAX <= IRIS_CONTEXT_READABLE &&
                            IRIS_PLACES * 2 * IRIS_DEV_GROUP_LANES,
                    "kernels read no heap base from behind the heap");
 
-size_t iris_i_layout_bytes(int num_ranks)
+static size_t layout_bytes(int num_ranks)
 {
     return IRIS_CONTEXT_OFFSET + context_bytes(num_ranks) +
            IRIS_PLACES * group_bytes(num_ranks);
@@ -46,9 +48,9 @@ size_t iris_i_layout_bytes(int num_ranks)
 struct iris_layout_sizes
 iris_i_layout_sizes(const struct iris_settings *settings, int num_ranks)
 {
-    struct iris_layout_sizes sizes = {
-        .heap_bytes = (size_t)settings->heap_bytes.number,
-        .own_bytes = iris_i_layout_bytes(num_ranks)};
+    struct iris_layout_sizes sizes = {.heap_bytes =
+                                          (size_t)settings->heap_bytes.number,
+                                      .own_bytes = layout_bytes(num_ranks)};
 
     if (settings->heap_usable.number) {
         sizes.own_bytes =
@@ -63,8 +65,7 @@ iris_i_layout_sizes(const struct iris_settings *settings, int num_ranks)
 
 size_t iris_i_layout_least(const struct iris_settings *settings, int num_ranks)
 {
-    return settings->heap_usable.number ? 1
-                                        : 2 * iris_i_layout_bytes(num_ranks);
+    return settings->heap_usable.number ? 1 : 2 * layout_bytes(num_ranks);
 }
 
 struct iris_dev_group *iris_i_layout_group(const iris_t *iris, int place)

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * The context: init, and the checks every call starts with.
+ * Making a context: its backend and heap, the meeting with its peers.
  */
 #include "config.h"
 
-#include "context/context.h"
+#include "context/context_open.h"
 
 #include "base/environment.h"
+#include "context/context_group.h"
+#include "context/context_layout.h"
+#include "context/finalize.h"
+#include "context/recorder.h"
 #include "control/control_open.h"
 #include "control/endpoint.h"
 #include "control/peers.h"
 #include "control/rendezvous.h"
 #include "heap/bounds.h"
-#include "queue/kernels.h"
+#include "queue/queue_kernels.h"
+#include "queue/queue_stream.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -22,43 +27,6 @@
 
 #define HELLO_MAGIC 0x49726973u
 #define HELLO_VERSION 7u
-
-iris_status_t iris_i_enter_output(const iris_t *iris, const char *call,
-                                  const void *output, const char *name)
-{
-    iris_status_t status = iris_i_enter(iris, call);
-
-    if (status == IRIS_OK && output == NULL) {
-        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
-                             "%s: %s is NULL; pass where to put the result",
-                             call, name);
-    }
-    return status;
-}
-
-iris_status_t iris_i_enter(const iris_t *iris, const char *call)
-{
-    if (iris == NULL) {
-        return iris_i_fail(NULL, IRIS_ERR_INVALID,
-                           "%s: the context is NULL; call iris_init first",
-                           call);
-    }
-    if (atomic_load_explicit(&iris->life, memory_order_acquire) !=
-        IRIS_LIFE_LIVE) {
-        return iris_i_fail(NULL, IRIS_ERR_STATE,
-                           "%s: the context has been finalized; no call may "
-                           "follow iris_finalize",
-                           call);
-    }
-    if (iris->pid != getpid()) {
-        return iris_i_fail(&iris->log, IRIS_ERR_STATE,
-                           "%s: the context belongs to process %ld, which "
-                           "forked this one; call iris_init in the child, or "
-                           "fork before it",
-                           call, (long)iris->pid);
-    }
-    return IRIS_OK;
-}
 
 /* Whether to wait for work: fails when a peer is lost. */
 static iris_status_t fate(void *arg)
@@ -90,6 +58,15 @@ static void report_simulation(const iris_t *iris)
     }
 }
 
+/* core_ops.locate. */
+static int locate(void *core, const void *address,
+                  struct iris_location *place_p)
+{
+    const iris_t *iris = core;
+
+    return iris_i_heap_locate(&iris->heap, address, place_p);
+}
+
 static iris_status_t open_backend(iris_t *iris,
                                   const struct iris_bootstrap *bootstrap)
 {
@@ -97,7 +74,7 @@ static iris_status_t open_backend(iris_t *iris,
         .describe_late = iris_i_group_describe_late,
         .note_wait = iris_i_note_wait,
         .wait_over = iris_i_wait_over,
-        .locate = iris_i_context_locate,
+        .locate = locate,
     };
     const struct iris_settings *settings = iris->settings;
     struct iris_backend_params params = {
@@ -184,7 +161,9 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
     if (status == IRIS_OK && parts->endpoint != NULL) {
         memcpy(hello->endpoint, parts->endpoint->name, sizeof hello->endpoint);
     }
-    status = status ? status : iris_i_layout_write_id(iris, &hello->heap_id);
+    if (status == IRIS_OK) {
+        status = iris_i_layout_write_id(iris, &hello->heap_id);
+    }
     return status == IRIS_OK ? iris_i_heap_export(heap, &hello->handle)
                              : status;
 }
@@ -198,7 +177,9 @@ static iris_status_t prepare(iris_t *iris,
     iris_status_t status =
         iris_i_control_prepare(iris->settings->control.text, hello, parts);
 
-    status = status ? status : open_backend(iris, bootstrap);
+    if (status == IRIS_OK) {
+        status = open_backend(iris, bootstrap);
+    }
     if (status == IRIS_OK) {
         status = open_heap(iris, hello, parts);
     }
@@ -281,7 +262,9 @@ static iris_status_t connect_peers(iris_t *iris,
     iris->control->timeout_ms = iris->settings->timeout_ms.number;
     iris->control->warn_ms = iris->settings->warn_ms.number;
     status = iris_i_recorder_open(iris);
-    status = status ? status : iris_i_group_make_world(iris);
+    if (status == IRIS_OK) {
+        status = iris_i_group_make_world(iris);
+    }
     if (status == IRIS_OK) {
         status =
             iris_i_heap_connect(&iris->heap, &iris->world->members, &peers);
@@ -292,7 +275,8 @@ static iris_status_t connect_peers(iris_t *iris,
     if (status == IRIS_OK) {
         status = iris_i_layout_write_context(iris);
     }
-    return status == IRIS_OK ? iris_i_group_open_world(iris) : status;
+    return status == IRIS_OK ? iris_i_group_write_device(iris, iris->world)
+                             : status;
 }
 
 /* Written by every rank in simulation; elsewhere when asked for by name. A
@@ -325,8 +309,9 @@ static iris_status_t agree_on_reach(iris_t *iris)
     if (status == IRIS_OK && changed) {
         status = iris_i_layout_write_context(iris);
     }
-    return status == IRIS_OK && changed ? iris_i_group_open_world(iris)
-                                        : status;
+    return status == IRIS_OK && changed
+               ? iris_i_group_write_device(iris, iris->world)
+               : status;
 }
 
 /* All ranks meet, whatever their own preparation gave (`status`), so that all
@@ -402,9 +387,10 @@ static iris_t *make(const struct iris_bootstrap *bootstrap,
     return iris;
 }
 
-static iris_status_t start(const struct iris_settings *settings,
-                           const struct iris_bootstrap *bootstrap,
-                           iris_status_t status, iris_t **iris_p)
+iris_status_t iris_i_context_open(const struct iris_settings *settings,
+                                  const struct iris_bootstrap *bootstrap,
+                                  const struct iris_life_ops *life_ops,
+                                  iris_status_t status, iris_t **iris_p)
 {
     iris_t *iris = make(bootstrap, settings);
     struct iris_control_parts parts = IRIS_CONTROL_NO_PARTS;
@@ -412,6 +398,7 @@ static iris_status_t start(const struct iris_settings *settings,
     if (iris == NULL) {
         return IRIS_ERR_NO_MEMORY;
     }
+    iris->life_ops = life_ops;
     if (iris->log.rank == 0) {
         iris_i_environment_check(&iris->log);
     }
@@ -430,54 +417,7 @@ static iris_status_t start(const struct iris_settings *settings,
                  iris->placement.name, iris->heap.region.bytes,
                  iris->heap.region.base, bootstrap->how);
     iris_i_enlist(iris);
-    iris_i_life_ops.begun(iris);
+    life_ops->begun(iris);
     *iris_p = iris;
     return IRIS_OK;
-}
-
-iris_status_t iris_i_init(const struct iris_config *config,
-                          const struct iris_bootstrap *bootstrap,
-                          iris_t **iris_p)
-{
-    struct iris_settings settings;
-    iris_status_t status = iris_i_settings_load(config, &settings);
-
-    return start(&settings, bootstrap, status, iris_p);
-}
-
-/* Bad settings may be why a rank knows of no others, which wait for it: it
- * comes all the same, to say so. */
-static void expect_others(struct iris_settings *settings)
-{
-    if (settings->rank.origin != IRIS_ORIGIN_DEFAULT &&
-        settings->num_ranks.origin == IRIS_ORIGIN_DEFAULT) {
-        settings->num_ranks.number = settings->rank.number + 2;
-    }
-}
-
-iris_status_t iris_init(const struct iris_config *config, iris_t **iris_p)
-{
-    struct iris_settings settings;
-    struct iris_bootstrap bootstrap;
-    char message[IRIS_MESSAGE_BYTES];
-    iris_status_t loaded, status;
-
-    if (iris_p == NULL) {
-        return iris_i_fail(
-            NULL, IRIS_ERR_INVALID,
-            "iris_init: iris_p is NULL; pass where to put the context");
-    }
-    loaded = iris_i_settings_load(config, &settings);
-    snprintf(message, sizeof message, "%s", iris_last_error());
-    if (loaded != IRIS_OK) {
-        expect_others(&settings);
-    }
-    status = iris_i_bootstrap(&settings, &bootstrap);
-    if (loaded != IRIS_OK) {
-        iris_i_fail_again(loaded, message);
-    }
-    if (status != IRIS_OK) {
-        return loaded != IRIS_OK ? loaded : status;
-    }
-    return start(&settings, &bootstrap, loaded, iris_p);
 }

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The context's insides.
+ */
+#ifndef IRIS_SRC_CONTEXT_CONTEXT_TYPE_H
+#define IRIS_SRC_CONTEXT_CONTEXT_TYPE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include <iris/random.h>
+
+#include "backend/calls.h"
+#include "base/hooks.h"
+#include "base/settings.h"
+#include "base/wait.h"
+#include "context/placement.h"
+#include "control/peers.h"
+#include "heap/heap.h"
+#include "queue/queue.h"
+
+struct iris_group;
+
+/* A context's life.
+ *   LIVE       between iris_init() and iris_finalize()
+ *   LEAVING    after iris_finalize_later(): a thread of the library finalizes
+ *              it, and calls are refused as in FINALIZED
+ *   FINALIZED  every later call returns IRIS_ERR_STATE; the struct is never
+ *              freed, so that such calls are caught */
+enum iris_life {
+    IRIS_LIFE_LIVE = 0x49726973,
+    IRIS_LIFE_LEAVING = 0x4c656176,
+    IRIS_LIFE_FINALIZED = 0x64656164,
+};
+
+/* What a layer above keeps with a context or a group. */
+struct iris_extension {
+    void (*close)(struct iris_extension *self); /* before that ends */
+};
+
+/* NULL is fine. */
+static inline void iris_i_extension_close(struct iris_extension *extension)
+{
+    if (extension != NULL) {
+        extension->close(extension);
+    }
+}
+
+/* What a layer above does with every context, where settings ask for it: the
+ * trace of IRIS_TRACE (trace/automatic.c). None of these fails, and all leave
+ * this thread's error alone. */
+struct iris_life_ops {
+    /* The context is complete. Collective: all ranks call it from iris_init().
+     */
+    void (*begun)(iris_t *iris);
+
+    /* This rank leaves the job; its heap and its peers are there. Local. With
+     * `waits` 0 it waits for no stream. */
+    void (*ending)(iris_t *iris, int waits);
+
+    /* The context goes; its peers have agreed to it if `state` is
+     * IRIS_RANK_FINALIZED, and do not wait for this. */
+    void (*ended)(iris_t *iris, enum iris_rank_state state);
+};
+
+struct iris {
+    atomic_uint life;
+    const struct iris_life_ops *life_ops;
+    atomic_int interrupted; /* by iris_interrupt() */
+    atomic_int heedless;    /* not 0: waits on streams go on without a peer */
+    pid_t pid;              /* who made it: a fork must not use it */
+    struct iris_log log;
+    struct iris_waiter waiter; /* for work on streams */
+    struct iris_settings *settings;
+    pthread_t owner;        /* the thread that made it */
+    iris_t *next_live;      /* of all that this process has */
+    iris_t *next_finalized; /* of all that this process had */
+    struct iris_placement placement;
+    struct iris_backend *backend;
+    struct iris_device_info device;
+    struct iris_hooks hooks;
+    struct iris_bounds *bounds; /* NULL: bounds are not checked */
+    struct iris_control *control;
+    struct iris_observer recorder; /* the flight recorder */
+    struct iris_heap heap;
+    struct iris_queue queue;
+    iris_generator_t generator; /* the one that calls without one use */
+    struct iris_group *world;
+    struct iris_group *groups; /* live ones but the world */
+    pthread_mutex_t groups_lock;
+    int64_t *device_context;      /* device memory, at the heap's start */
+    struct iris_extension *ccl;   /* of collectives; NULL: not used yet */
+    struct iris_extension *ops;   /* the same of fused operations */
+    struct iris_extension *trace; /* NULL: not enabled */
+    struct iris_extension *blas;  /* the library of products */
+};
+
+#endif /* IRIS_SRC_CONTEXT_CONTEXT_TYPE_H */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iris_init(): the context of a rank, and what every context does beside.
+ */
+#include "config.h"
+
+#include "job/init.h"
+
+#include "context/context_open.h"
+#include "trace/automatic.h"
+
+#include <stdio.h>
+
+iris_status_t iris_i_init(const struct iris_config *config,
+                          const struct iris_bootstrap *bootstrap,
+                          iris_t **iris_p)
+{
+    struct iris_settings settings;
+    iris_status_t status = iris_i_settings_load(config, &settings);
+
+    return iris_i_context_open(&settings, bootstrap, &iris_i_life_ops, status,
+                               iris_p);
+}
+
+/* Bad settings may be why a rank knows of no others, which wait for it: it
+ * comes all the same, to say so. */
+static void expect_others(struct iris_settings *settings)
+{
+    if (settings->rank.origin != IRIS_ORIGIN_DEFAULT &&
+        settings->num_ranks.origin == IRIS_ORIGIN_DEFAULT) {
+        settings->num_ranks.number = settings->rank.number + 2;
+    }
+}
+
+iris_status_t iris_init(const struct iris_config *config, iris_t **iris_p)
+{
+    struct iris_settings settings;
+    struct iris_bootstrap bootstrap;
+    char message[IRIS_MESSAGE_BYTES];
+    iris_status_t loaded, status;
+
+    if (iris_p == NULL) {
+        return iris_i_fail(
+            NULL, IRIS_ERR_INVALID,
+            "iris_init: iris_p is NULL; pass where to put the context");
+    }
+    loaded = iris_i_settings_load(config, &settings);
+    snprintf(message, sizeof message, "%s", iris_last_error());
+    if (loaded != IRIS_OK) {
+        expect_others(&settings);
+    }
+    status = iris_i_bootstrap(&settings, &bootstrap);
+    if (loaded != IRIS_OK) {
+        iris_i_fail_again(loaded, message);
+    }
+    if (status != IRIS_OK) {
+        return loaded != IRIS_OK ? loaded : status;
+    }
+    return iris_i_context_open(&settings, &bootstrap, &iris_i_life_ops, loaded,
+                               iris_p);
+}
