@@ -91,9 +91,12 @@ umbrellas() {
     local header
     for header in $(cd "$srcdir" && find $folders -name '*.h' | sort); do
         [ -e "$srcdir/${header%.h}.c" ] ||
-            grep -nE '^[a-z].*iris_i_[a-z0-9_]+[(;]|^(extern|iris_i_)' \
-                "$srcdir/$header" | grep -v 'static inline' |
-            sed "s|^\([0-9]*\):.*|$header:\1: a function, in a header of types|"
+            awk -v header="$header" '
+                /^[a-z].*iris_i_[a-z0-9_]+[(;]|^(extern|iris_i_)/ &&
+                    !/static inline/ && last !~ /^static inline[^(]*$/ {
+                    print header ":" FNR ": a function, in a header of types"
+                }
+                { last = $0 }' "$srcdir/$header"
     done
 }
 

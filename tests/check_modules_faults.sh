@@ -83,11 +83,13 @@ compile
 expect "sim_middle.c:1: src/backend_sim/sim_middle.h does not have iris_i_sim_middle"
 
 module backend_sim sim_middle sim_low
-echo "int iris_i_sim_low(void);" >src/backend_sim/sim.h
+printf '%s\n' "int iris_i_sim_low(void);" "static inline int" \
+    "iris_i_sim_inline(void)" "{ return 0; }" >src/backend_sim/sim.h
 cp src/backend_sim/sim_low.h include/sim_low.h
 compile
 expect "sim.h:1: a function, in a header of types" \
     "sim_low.h:1: another file has this name"
+! grep -q "sim.h:3:" found || fail "reported: an inline function"
 
 rm -r src/backend_sim/.libs src/backend_sim/sim.h include/sim_low.h
 srcdir=. bash "$here/check_modules.sh" >found && fail "no objects, and exit status 0"

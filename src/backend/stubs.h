@@ -39,9 +39,19 @@ void iris_i_no_release_external(struct iris_backend *backend,
 iris_status_t iris_i_no_map_external(struct iris_backend *backend, void *at,
                                      struct iris_external *external);
 
+/* Their slots. */
+#define IRIS_NO_RANGE_SLOTS                         \
+    .export_range = iris_i_no_export_range,         \
+    .import_range = iris_i_no_import_range,         \
+    .hold_external = iris_i_no_hold_external,       \
+    .release_external = iris_i_no_release_external, \
+    .map_external = iris_i_no_map_external
+
 /* Heaps that are IRIS_COMMIT_NOTHING: there is nothing to do. */
 iris_status_t iris_i_all_committed(struct iris_backend *backend, void *at,
                                    size_t bytes);
 void iris_i_no_decommit(struct iris_backend *backend, void *at, size_t bytes);
+#define IRIS_ALL_COMMITTED_SLOTS \
+    .commit = iris_i_all_committed, .decommit = iris_i_no_decommit
 
 #endif /* IRIS_SRC_BACKEND_STUBS_H */

@@ -15,6 +15,7 @@
 
 #include <sched.h>
 #include <setjmp.h>
+#include <stdio.h>
 
 /* A workgroup while it runs; lives in the frame that called the kernel. */
 struct workgroup {
@@ -170,6 +171,62 @@ static void begin_wait(struct workgroup *self)
     iris_i_wait_start(wait);
 }
 
+/* ---- Accesses ---- */
+
+/* What the address must be a multiple of; the bulk operations take any. */
+static size_t alignment_of(const struct iris_cpu_event *event)
+{
+    switch (event->op) {
+    case IRIS_OP_GET:
+    case IRIS_OP_PUT:
+    case IRIS_OP_COPY:
+    case IRIS_OP_FENCE:
+    case IRIS_OP_BARRIER:
+        return 1;
+    default:
+        break;
+    }
+    if (event->bytes >= sizeof(uint64_t)) {
+        return sizeof(uint64_t);
+    }
+    return event->bytes == 0 ? 1 : event->bytes;
+}
+
+/* Whether a workgroup may do what the event says: a GPU would fault or corrupt,
+ * a CPU says what is wrong. */
+static iris_status_t check_access(const struct iris_cpu_wg *cpu,
+                                  const struct iris_cpu_event *event)
+{
+    uintptr_t offset = (uintptr_t)event->address - (uintptr_t)cpu->heap_base;
+    bool of_a_rank = event->op != IRIS_OP_FENCE && event->op != IRIS_OP_BARRIER;
+    char why[160];
+
+    if (of_a_rank && (uint32_t)event->target_rank >= (uint32_t)cpu->num_ranks) {
+        snprintf(why, sizeof why,
+                 "the rank is out of range; the job has ranks 0 to %d",
+                 cpu->num_ranks - 1);
+        return iris_i_fail_access(event, IRIS_ERR_INVALID, why);
+    }
+    if (iris_i_is_translated(event) &&
+        (event->bytes > cpu->heap_bytes ||
+         offset > cpu->heap_bytes - event->bytes)) {
+        snprintf(why, sizeof why,
+                 "that %s this rank's heap (%p, %zu bytes); pass this "
+                 "rank's own pointer from iris_malloc",
+                 offset < cpu->heap_bytes ? "goes past the end of"
+                                          : "is not on",
+                 (const void *)cpu->heap_base, cpu->heap_bytes);
+        return iris_i_fail_access(event, IRIS_ERR_INVALID, why);
+    }
+    if ((uintptr_t)event->address % alignment_of(event) != 0) {
+        snprintf(why, sizeof why,
+                 "the address is misaligned; it must be a multiple of %zu",
+                 alignment_of(event));
+        return iris_i_fail_access(event, IRIS_ERR_INVALID, why);
+    }
+    return IRIS_OK;
+}
+
 void iris_cpu_observe(struct iris_cpu_wg *cpu,
                       const struct iris_cpu_event *event)
 {
@@ -179,7 +236,7 @@ void iris_cpu_observe(struct iris_cpu_wg *cpu,
         status = iris_i_hooks_device(current->job->params->hooks, event);
     }
     if (status == IRIS_OK && !event->after) {
-        status = iris_i_check_access(cpu, event);
+        status = check_access(cpu, event);
     }
     if (status != IRIS_OK) {
         stop(current, status, IRIS_CPU_STOP_REFUSED);

@@ -77,9 +77,4 @@ iris_i_cpu_running(const struct iris_backend_params **params_p);
 void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
                          const struct iris_dev_mismatch *mismatch);
 
-/* access.c. Whether a workgroup may do what the event says; the message of
- * IRIS_ERR_INVALID names rank, kernel, workgroup, operation and remedy. */
-iris_status_t iris_i_check_access(const struct iris_cpu_wg *cpu,
-                                  const struct iris_cpu_event *event);
-
 #endif /* IRIS_SRC_BACKEND_WORKGROUP_H */

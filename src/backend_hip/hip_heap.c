@@ -12,7 +12,10 @@
 #include "backend_hip/hip_call.h"
 #include "backend_hip/hip_copy.h"
 #include "backend_hip/hip_deferred.h"
+#include "backend_hip/hip_external.h"
 #include "backend_hip/hip_vmem.h"
+
+#include "backend/stubs.h"
 
 #include <iris/heap.h>
 
@@ -88,8 +91,8 @@ static iris_status_t pool_alloc(struct hip_backend *hip, size_t bytes,
     return IRIS_OK;
 }
 
-iris_status_t iris_i_hip_alloc(struct iris_backend *backend, size_t bytes,
-                               struct iris_heap_region *region_p)
+static iris_status_t heap_alloc(struct iris_backend *backend, size_t bytes,
+                                struct iris_heap_region *region_p)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
@@ -98,8 +101,8 @@ iris_status_t iris_i_hip_alloc(struct iris_backend *backend, size_t bytes,
                             : pool_alloc(hip, bytes, region_p);
 }
 
-void iris_i_hip_free(struct iris_backend *backend,
-                     struct iris_heap_region *region)
+static void heap_free(struct iris_backend *backend,
+                      struct iris_heap_region *region)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     HIP_SCOPED struct hip_before before = iris_i_hip_enter(hip);
@@ -247,9 +250,9 @@ static iris_status_t pool_export(const struct hip_backend *hip,
     return IRIS_OK;
 }
 
-iris_status_t iris_i_hip_export_heap(struct iris_backend *backend,
-                                     const struct iris_heap_region *region,
-                                     struct iris_heap_handle *handle_p)
+static iris_status_t heap_export(struct iris_backend *backend,
+                                 const struct iris_heap_region *region,
+                                 struct iris_heap_handle *handle_p)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     struct hip_handle handle = {.pid_namespace = pid_namespace(),
@@ -352,9 +355,9 @@ static iris_status_t read_handle(const struct hip_backend *hip,
     return IRIS_OK;
 }
 
-iris_status_t iris_i_hip_import_heap(struct iris_backend *backend,
-                                     const struct iris_heap_handle *handle,
-                                     size_t bytes, void **base_p)
+static iris_status_t heap_import(struct iris_backend *backend,
+                                 const struct iris_heap_handle *handle,
+                                 size_t bytes, void **base_p)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     struct hip_import *mapped = calloc(1, sizeof *mapped);
@@ -376,8 +379,8 @@ iris_status_t iris_i_hip_import_heap(struct iris_backend *backend,
     return IRIS_OK;
 }
 
-void iris_i_hip_unimport_heap(struct iris_backend *backend, void *base,
-                              size_t bytes)
+static void heap_unimport(struct iris_backend *backend, void *base,
+                          size_t bytes)
 {
     struct hip_backend *hip = (struct hip_backend *)backend;
     struct hip_import **link = &hip->imports, *mapped;
@@ -401,3 +404,24 @@ void iris_i_hip_unimport_heap(struct iris_backend *backend, void *base,
     }
     free(mapped);
 }
+
+#define HEAP_SLOTS                                                      \
+    .alloc = heap_alloc, .free = heap_free, .export_heap = heap_export, \
+    .import_heap = heap_import, .unimport_heap = heap_unimport
+const struct iris_memory_ops iris_i_hip_pool_ops = {
+    HEAP_SLOTS,
+    IRIS_ALL_COMMITTED_SLOTS,
+    IRIS_NO_RANGE_SLOTS,
+};
+
+const struct iris_memory_ops iris_i_hip_vmem_ops = {
+    HEAP_SLOTS,
+    .commit = iris_i_hip_commit,
+    .decommit = iris_i_hip_decommit,
+    .export_range = iris_i_hip_export_range,
+    .import_range = iris_i_hip_import_range,
+    .hold_external = iris_i_hip_hold_external,
+    .release_external = iris_i_hip_release_external,
+    .map_external = iris_i_hip_map_external,
+};
+#undef HEAP_SLOTS

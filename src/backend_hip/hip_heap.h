@@ -7,10 +7,7 @@
 
 #include "backend_hip/hip.h"
 
-IRIS_SLOT(iris_i_hip_alloc, memory, alloc);
-IRIS_SLOT(iris_i_hip_free, memory, free);
-IRIS_SLOT(iris_i_hip_export_heap, memory, export_heap);
-IRIS_SLOT(iris_i_hip_import_heap, memory, import_heap);
-IRIS_SLOT(iris_i_hip_unimport_heap, memory, unimport_heap);
+extern const struct iris_memory_ops iris_i_hip_pool_ops;
+extern const struct iris_memory_ops iris_i_hip_vmem_ops; /* heaps that grow */
 
 #endif /* IRIS_SRC_BACKEND_HIP_HIP_HEAP_H */

@@ -8,7 +8,6 @@
 #include "backend_hip/hip_call.h"
 #include "backend_hip/hip_copy.h"
 #include "backend_hip/hip_deferred.h"
-#include "backend_hip/hip_external.h"
 #include "backend_hip/hip_fault.h"
 #include "backend_hip/hip_graph.h"
 #include "backend_hip/hip_heap.h"
@@ -183,34 +182,6 @@ static const struct iris_queue_ops queue_ops = {
     .graph_launch = iris_i_hip_graph_launch,
 };
 
-#define HEAP_SLOTS                                      \
-    .alloc = iris_i_hip_alloc, .free = iris_i_hip_free, \
-    .export_heap = iris_i_hip_export_heap,              \
-    .import_heap = iris_i_hip_import_heap,              \
-    .unimport_heap = iris_i_hip_unimport_heap
-static const struct iris_memory_ops vmem_ops = {
-    HEAP_SLOTS,
-    .commit = iris_i_hip_commit,
-    .decommit = iris_i_hip_decommit,
-    .export_range = iris_i_hip_export_range,
-    .import_range = iris_i_hip_import_range,
-    .hold_external = iris_i_hip_hold_external,
-    .release_external = iris_i_hip_release_external,
-    .map_external = iris_i_hip_map_external,
-};
-
-static const struct iris_memory_ops pool_ops = {
-    HEAP_SLOTS,
-    .commit = iris_i_all_committed,
-    .decommit = iris_i_no_decommit,
-    .export_range = iris_i_no_export_range,
-    .import_range = iris_i_no_import_range,
-    .hold_external = iris_i_no_hold_external,
-    .release_external = iris_i_no_release_external,
-    .map_external = iris_i_no_map_external,
-};
-#undef HEAP_SLOTS
-
 static const struct iris_backend_type hip_type;
 
 /* Heaps by virtual memory calls, whose descriptors take another way to other
@@ -223,7 +194,7 @@ static void use_vmem(struct hip_backend *hip)
         return;
     }
     hip->params.vmem = 1;
-    hip->base.memory = &vmem_ops;
+    hip->base.memory = &iris_i_hip_vmem_ops;
     iris_i_warning(NULL,
                    "rank %d, GPU %d: no IPC handle can be made "
                    "(hipIpcGetMemHandle; is HSA_ENABLE_IPC_MODE_LEGACY set?), "
@@ -266,7 +237,8 @@ static iris_status_t hip_open(const struct iris_backend_params *params,
     }
     hip->base.type = &hip_type;
     hip->base.device = &device_ops;
-    hip->base.memory = params->vmem ? &vmem_ops : &pool_ops;
+    hip->base.memory =
+        params->vmem ? &iris_i_hip_vmem_ops : &iris_i_hip_pool_ops;
     hip->base.queue = &queue_ops;
     iris_i_backend_made(&hip->base);
     hip->params = *params;

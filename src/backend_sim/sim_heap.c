@@ -7,6 +7,7 @@
 
 #include "backend_sim/sim_heap.h"
 
+#include "backend/stubs.h"
 #include "base/shm.h"
 
 #include <errno.h>
@@ -69,8 +70,8 @@ static uint64_t pid_namespace(void)
     return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
 }
 
-iris_status_t iris_i_sim_heap_alloc(struct iris_backend *backend, size_t bytes,
-                                    struct iris_heap_region *region_p)
+static iris_status_t heap_alloc(struct iris_backend *backend, size_t bytes,
+                                struct iris_heap_region *region_p)
 {
     struct sim_mapping *mapping = calloc(1, sizeof *mapping);
     iris_status_t status;
@@ -108,8 +109,8 @@ free_mapping:
     return status;
 }
 
-void iris_i_sim_heap_free(struct iris_backend *backend,
-                          struct iris_heap_region *region)
+static void heap_free(struct iris_backend *backend,
+                      struct iris_heap_region *region)
 {
     const struct sim_backend *sim = (const struct sim_backend *)backend;
     struct sim_mapping *mapping = region->cookie;
@@ -127,8 +128,8 @@ static size_t clip(const struct sim_backend *sim, size_t offset, size_t bytes)
     return bytes > left ? left : bytes;
 }
 
-iris_status_t iris_i_sim_commit(struct iris_backend *backend, void *at,
-                                size_t bytes)
+static iris_status_t heap_commit(struct iris_backend *backend, void *at,
+                                 size_t bytes)
 {
     const struct sim_backend *sim = (const struct sim_backend *)backend;
     const struct sim_mapping *mapping = sim->heap.cookie;
@@ -137,7 +138,7 @@ iris_status_t iris_i_sim_commit(struct iris_backend *backend, void *at,
     return iris_i_shm_commit(mapping->fd, offset, clip(sim, offset, bytes));
 }
 
-void iris_i_sim_decommit(struct iris_backend *backend, void *at, size_t bytes)
+static void heap_decommit(struct iris_backend *backend, void *at, size_t bytes)
 {
     const struct sim_backend *sim = (const struct sim_backend *)backend;
     const struct sim_mapping *mapping = sim->heap.cookie;
@@ -146,9 +147,9 @@ void iris_i_sim_decommit(struct iris_backend *backend, void *at, size_t bytes)
     iris_i_shm_decommit(mapping->fd, offset, clip(sim, offset, bytes));
 }
 
-iris_status_t iris_i_sim_heap_export(struct iris_backend *backend,
-                                     const struct iris_heap_region *region,
-                                     struct iris_heap_handle *handle_p)
+static iris_status_t heap_export(struct iris_backend *backend,
+                                 const struct iris_heap_region *region,
+                                 struct iris_heap_handle *handle_p)
 {
     struct sim_mapping *mapping = region->cookie;
     const struct sim_handle handle = {.pid_namespace = mapping->pid_namespace,
@@ -200,9 +201,9 @@ static struct sim_mapping *own_mapping(const struct sim_backend *sim,
                : NULL;
 }
 
-iris_status_t iris_i_sim_heap_import(struct iris_backend *backend,
-                                     const struct iris_heap_handle *handle,
-                                     size_t bytes, void **base_p)
+static iris_status_t heap_import(struct iris_backend *backend,
+                                 const struct iris_heap_handle *handle,
+                                 size_t bytes, void **base_p)
 {
     struct sim_backend *sim = (struct sim_backend *)backend;
     struct sim_import *import;
@@ -241,8 +242,8 @@ iris_status_t iris_i_sim_heap_import(struct iris_backend *backend,
     return IRIS_OK;
 }
 
-void iris_i_sim_heap_unimport(struct iris_backend *backend, void *base,
-                              size_t bytes)
+static void heap_unimport(struct iris_backend *backend, void *base,
+                          size_t bytes)
 {
     struct sim_backend *sim = (struct sim_backend *)backend;
     struct sim_import **link = &sim->imports;
@@ -265,3 +266,14 @@ void iris_i_sim_heap_unimport(struct iris_backend *backend, void *base,
     }
     free(import);
 }
+
+const struct iris_memory_ops iris_i_sim_heap_ops = {
+    .alloc = heap_alloc,
+    .free = heap_free,
+    .export_heap = heap_export,
+    .import_heap = heap_import,
+    .unimport_heap = heap_unimport,
+    .commit = heap_commit,
+    .decommit = heap_decommit,
+    IRIS_NO_RANGE_SLOTS,
+};

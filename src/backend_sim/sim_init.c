@@ -82,7 +82,6 @@ static iris_status_t sim_survey(struct iris_survey *survey_p)
 }
 
 static const struct iris_device_ops device_ops;
-static const struct iris_memory_ops memory_ops;
 static const struct iris_queue_ops queue_ops;
 
 static iris_status_t sim_open(const struct iris_backend_params *params,
@@ -107,7 +106,7 @@ static iris_status_t sim_open(const struct iris_backend_params *params,
     }
     sim->base.type = &iris_i_sim_type;
     sim->base.device = &device_ops;
-    sim->base.memory = &memory_ops;
+    sim->base.memory = &iris_i_sim_heap_ops;
     sim->base.queue = &queue_ops;
     iris_i_backend_made(&sim->base);
     pthread_mutex_init(&sim->lock, NULL);
@@ -146,21 +145,6 @@ static const struct iris_device_ops device_ops = {
     .graph_destroy = iris_i_no_graph_destroy,
     .clear_fault = iris_i_sim_clear_fault,
     .close = sim_close,
-};
-
-static const struct iris_memory_ops memory_ops = {
-    .alloc = iris_i_sim_heap_alloc,
-    .free = iris_i_sim_heap_free,
-    .export_heap = iris_i_sim_heap_export,
-    .import_heap = iris_i_sim_heap_import,
-    .unimport_heap = iris_i_sim_heap_unimport,
-    .commit = iris_i_sim_commit,
-    .decommit = iris_i_sim_decommit,
-    .export_range = iris_i_no_export_range,
-    .import_range = iris_i_no_import_range,
-    .hold_external = iris_i_no_hold_external,
-    .release_external = iris_i_no_release_external,
-    .map_external = iris_i_no_map_external,
 };
 
 static const struct iris_queue_ops queue_ops = {

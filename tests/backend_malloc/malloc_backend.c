@@ -131,13 +131,8 @@ static const struct iris_memory_ops memory_ops = {
     .export_heap = heap_export,
     .import_heap = heap_import,
     .unimport_heap = heap_unimport,
-    .commit = iris_i_all_committed,
-    .decommit = iris_i_no_decommit,
-    .export_range = iris_i_no_export_range,
-    .import_range = iris_i_no_import_range,
-    .hold_external = iris_i_no_hold_external,
-    .release_external = iris_i_no_release_external,
-    .map_external = iris_i_no_map_external,
+    IRIS_ALL_COMMITTED_SLOTS,
+    IRIS_NO_RANGE_SLOTS,
 };
 
 /* ---- Streams ---- */
