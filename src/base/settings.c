@@ -1,34 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one table of settings: where values come from, and rows for help texts.
+ * Where the values of settings come from, and rows for help texts.
  */
 #include "config.h"
 
 #include "base/settings.h"
 
 #include "base/log.h"
+#include "base/settings_config.h"
 #include "base/settings_table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-const struct iris_setting_entry iris_i_settings_table[] = {
-#define ROW(field, kind, env, value, choices, help) \
-    {{env, value, choices, help, NULL},             \
-     #field,                                        \
-     kind,                                          \
-     offsetof(struct iris_config, field),           \
-     offsetof(struct iris_settings, field)},
-    IRIS_CONFIG_ROWS(ROW)
-#undef ROW
-};
-
-#define NUM_ROWS \
-    (sizeof iris_i_settings_table / sizeof iris_i_settings_table[0])
-
-const size_t iris_i_settings_count = NUM_ROWS;
 
 /* The text the program gave for a row, or NULL. Numbers are printed into
  * `buffer`, so that one parser judges every origin. */
@@ -121,7 +106,7 @@ iris_status_t iris_i_settings_load(const struct iris_config *config,
     iris_status_t first = iris_i_config_check(config);
 
     config = first == IRIS_OK ? config : NULL;
-    for (size_t i = 0; i < NUM_ROWS; i++) {
+    for (size_t i = 0; i < iris_i_settings_count; i++) {
         struct iris_setting *setting =
             (void *)((char *)settings_p +
                      iris_i_settings_table[i].setting_offset);
@@ -144,7 +129,7 @@ iris_status_t iris_i_settings_load(const struct iris_config *config,
 int iris_i_settings_row(const struct iris_settings *settings, size_t i,
                         struct iris_setting_row *row_p)
 {
-    if (i >= NUM_ROWS) {
+    if (i >= iris_i_settings_count) {
         return 0;
     }
     *row_p = iris_i_settings_table[i].help;

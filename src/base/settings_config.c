@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "base/settings_table.h"
+#include "base/settings_config.h"
 
 #include "base/log.h"
 #include "base/sized.h"

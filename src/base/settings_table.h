@@ -32,13 +32,4 @@ const char *iris_i_setting_accepts(const struct iris_setting_entry *row);
 int iris_i_setting_parse(const struct iris_setting_entry *row, const char *text,
                          struct iris_setting *setting);
 
-/* The row's field in the configuration; NULL if that is of a program so old
- * that it has none. */
-void *iris_i_config_field(const struct iris_setting_entry *row,
-                          const struct iris_config *config);
-
-/* Whether iris_config_init() made it, and no field is set that only a newer
- * library knows. IRIS_ERR_CONFIG */
-iris_status_t iris_i_config_check(const struct iris_config *config);
-
 #endif /* IRIS_SRC_BASE_SETTINGS_TABLE_H */

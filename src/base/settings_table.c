@@ -1,15 +1,30 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a text means as a value of each kind of setting.
+ * The one table of settings, and what a text means as a value of each kind.
  */
 #include "config.h"
 
 #include "base/settings_table.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+const struct iris_setting_entry iris_i_settings_table[] = {
+#define ROW(field, kind, env, value, choices, help) \
+    {{env, value, choices, help, NULL},             \
+     #field,                                        \
+     kind,                                          \
+     offsetof(struct iris_config, field),           \
+     offsetof(struct iris_settings, field)},
+    IRIS_CONFIG_ROWS(ROW)
+#undef ROW
+};
+
+const size_t iris_i_settings_count =
+    sizeof iris_i_settings_table / sizeof iris_i_settings_table[0];
 
 int iris_i_setting_is_text(const struct iris_setting_entry *row)
 {
