@@ -301,7 +301,9 @@ static iris_status_t pool_import(struct hip_backend *hip,
         error = hipIpcOpenMemHandle(&import->memory.ptr, theirs->ipc,
                                     hipIpcMemLazyEnablePeerAccess);
     } while (iris_i_hip_try_again(error, &tries));
-    import->base = (char *)import->memory.ptr + theirs->offset;
+    if (error == hipSuccess) {
+        import->base = (char *)import->memory.ptr + theirs->offset;
+    }
     return iris_i_hip_fail(
         hip, error, "the heap of rank %d, process %d on GPU %s, is not mapped",
         theirs->rank, (int)theirs->pid, theirs->pci);

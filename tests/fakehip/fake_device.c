@@ -184,7 +184,9 @@ bool fake_quirk(const char *name)
     while (at != NULL && (strncmp(at, name, length) != 0 ||
                           strchr(",:", at[length]) == NULL)) {
         at = strchr(at, ',');
-        at += at != NULL;
+        if (at != NULL) {
+            at++;
+        }
     }
     if (at == NULL || at[length] != ':') {
         return at != NULL;
