@@ -272,23 +272,37 @@ static int is_idle(iris_t *iris, int anew)
     return idle;
 }
 
-/* A wait that is ended early leaves it to the streams to say why. */
+static iris_status_t fail_late(const struct iris_wait *wait)
+{
+    return iris_i_fail(wait->waiter->log, IRIS_ERR_TIMEOUT,
+                       "the streams are not done after %lld ms "
+                       "(IRIS_TIMEOUT_MS)",
+                       (long long)wait->waiter->timeout_ms);
+}
+
+/* A wait that is ended early leaves it to the streams to end their work and to
+ * say why, but for the deadline, which they would wait for once more. */
 static iris_status_t finish_streams(iris_t *iris)
 {
-    static const struct iris_wait_type for_streams = {.pace = IRIS_PACE_MOMENT};
-    iris_status_t status = IRIS_OK;
+    static const struct iris_wait_type for_streams = {.pace = IRIS_PACE_MOMENT,
+                                                      .late = fail_late};
+    char message[IRIS_MESSAGE_BYTES];
+    iris_status_t late = IRIS_OK, status;
     struct iris_wait wait;
 
     iris_i_wait_begin(&wait, &for_streams, &iris->waiter, "iris_finalize_later",
                       NULL);
-    for (int anew = 1; status == IRIS_OK && !is_idle(iris, anew); anew = 0) {
-        status = iris_i_wait_tick(&wait);
+    for (int anew = 1; late == IRIS_OK && !is_idle(iris, anew); anew = 0) {
+        late = iris_i_wait_tick(&wait);
     }
-    iris_i_wait_end(&wait, status);
+    iris_i_wait_end(&wait, late);
+    snprintf(message, sizeof message, "%s", iris_last_error());
+    iris->waiter.timeout_ms =
+        late == IRIS_ERR_TIMEOUT ? 1 : iris->waiter.timeout_ms;
     hold_exit(iris);
     status = iris_i_stream_synchronize_all(&iris->queue);
     release_exit(iris);
-    return status;
+    return late == IRIS_ERR_TIMEOUT ? iris_i_fail_again(late, message) : status;
 }
 
 /* This rank is no loss from its first post on: it uses nobody's memory any

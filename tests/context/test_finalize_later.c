@@ -20,7 +20,8 @@
 #define CONTEXTS 4
 
 /* A context of the same ranks, who agree on its key by way of `iris`. */
-static int open_context(iris_t *iris, iris_t **context_p)
+static int open_context(iris_t *iris, const struct iris_config *config,
+                        iris_t **context_p)
 {
     struct iris_bootstrap bootstrap;
     char key[IRIS_KEY_BYTES] = "";
@@ -31,7 +32,7 @@ static int open_context(iris_t *iris, iris_t **context_p)
     CHECK_OK(iris_broadcast(iris, key, sizeof key, 0, NULL));
     iris_i_bootstrap_thread(key, iris_rank(iris), iris_num_ranks(iris),
                             &bootstrap);
-    CHECK_OK(iris_i_init(NULL, &bootstrap, context_p));
+    CHECK_OK(iris_i_init(config, &bootstrap, context_p));
     return 0;
 }
 
@@ -57,9 +58,9 @@ static int turned(iris_t *iris, void *arg)
 
     (void)arg;
     for (int i = 0; i < CONTEXTS; i++) {
-        CHECK_EQUAL(open_context(iris, &contexts[i]), 0);
+        CHECK_EQUAL(open_context(iris, NULL, &contexts[i]), 0);
     }
-    CHECK_EQUAL(open_context(iris, &waits), 0);
+    CHECK_EQUAL(open_context(iris, NULL, &waits), 0);
     for (int i = 0; i < CONTEXTS; i++) {
         iris_t *context = contexts[(rank + i) % CONTEXTS];
 
@@ -89,7 +90,7 @@ static int used_on(iris_t *iris, void *arg)
     iris_t *context;
 
     (void)arg;
-    CHECK_EQUAL(open_context(iris, &context), 0);
+    CHECK_EQUAL(open_context(iris, NULL, &context), 0);
     CHECK_OK(iris_calloc(context, 2, sizeof *words, (void **)&words));
     if (rank == 0) {
         CHECK_OK(iris_wait_on_stream(context, &words[0], IRIS_CMP_EQ, 1, NULL));
@@ -129,7 +130,7 @@ static int refused(iris_t *iris, void *arg)
     void *ptr;
 
     (void)arg;
-    CHECK_EQUAL(open_context(iris, &context), 0);
+    CHECK_EQUAL(open_context(iris, NULL, &context), 0);
     CHECK_OK(iris_malloc(context, 64, &ptr));
     CHECK_OK(iris_finalize_later(context));
     CHECK_STATUS(iris_finalize_later(context), IRIS_ERR_STATE);
@@ -147,6 +148,61 @@ static void what_was_let_go_of_is_gone_for_this_rank(void **state)
     (void)state;
     harness_run(1, refused, NULL);
     harness_run(3, refused, NULL);
+}
+
+/* ---- The deadline ---- */
+
+/* The deadline that the waits for streams begin with. */
+struct deadlines {
+    const iris_t *context;
+    int num_waits;
+    int64_t last_ms;
+};
+
+static void note_deadline(void *self, const struct iris_host_event *event)
+{
+    struct deadlines *deadlines = self;
+
+    if (event->op == IRIS_HOST_SYNCHRONIZE && !event->after) {
+        deadlines->num_waits++;
+        deadlines->last_ms = deadlines->context->waiter.timeout_ms;
+    }
+}
+
+static int overdue(iris_t *iris, void *arg)
+{
+    struct deadlines deadlines = {.num_waits = 0};
+    struct iris_observer observer = {.host = note_deadline, .self = &deadlines};
+    struct iris_config config;
+    iris_t *context;
+    uint64_t *word;
+
+    (void)arg;
+    iris_config_init(&config);
+    config.timeout_ms = 100;
+    CHECK_EQUAL(open_context(iris, &config, &context), 0);
+    deadlines.context = context;
+    CHECK_OK(iris_calloc(context, 1, sizeof *word, (void **)&word));
+    CHECK_OK(iris_wait_on_stream(context, word, IRIS_CMP_EQ, 1, NULL));
+    CHECK_OK(iris_i_hooks_add(&context->hooks, &observer));
+    CHECK_OK(iris_finalize_later(context));
+    CHECK(await_end(context));
+    CHECK_EQUAL(deadlines.num_waits, 1);
+    CHECK_EQUAL(deadlines.last_ms, 1);
+    return 0;
+}
+
+static void the_deadline_is_waited_for_once(void **state)
+{
+    struct harness_capture capture;
+
+    (void)state;
+    harness_capture(&capture);
+    harness_run(1, overdue, NULL);
+    assert_non_null(strstr(harness_captured(&capture),
+                           "iris_finalize_later: [0/1] the streams are not "
+                           "done after 100 ms (IRIS_TIMEOUT_MS)"));
+    free(capture.text);
 }
 
 /* ---- Processes that end ---- */
@@ -259,6 +315,7 @@ int main(void)
         cmocka_unit_test(contexts_can_be_let_go_of_in_any_order),
         cmocka_unit_test(a_heap_stays_until_every_rank_has_left),
         cmocka_unit_test(what_was_let_go_of_is_gone_for_this_rank),
+        cmocka_unit_test(the_deadline_is_waited_for_once),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
