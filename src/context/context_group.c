@@ -152,7 +152,7 @@ iris_status_t iris_i_group_write_device(iris_t *iris, struct iris_group *group)
     return status;
 }
 
-struct iris_group *iris_i_group_make(iris_t *iris, int count)
+struct iris_group *iris_i_group_make(iris_t *iris, const int *ranks, int count)
 {
     struct iris_group *group =
         calloc(1, sizeof *group + (size_t)count * sizeof group->ranks[0]);
@@ -165,22 +165,11 @@ struct iris_group *iris_i_group_make(iris_t *iris, int count)
     group->members.ranks = group->ranks;
     group->members.count = count;
     group->unreachable = -1;
+    for (int i = 0; i < count; i++) {
+        group->ranks[i] = ranks == NULL ? i : ranks[i];
+        group->index = group->ranks[i] == iris->log.rank ? i : group->index;
+    }
     return group;
-}
-
-iris_status_t iris_i_group_make_world(iris_t *iris)
-{
-    struct iris_group *world = iris_i_group_make(iris, iris->log.num_ranks);
-
-    if (world == NULL) {
-        return IRIS_ERR_NO_MEMORY;
-    }
-    for (int rank = 0; rank < iris->log.num_ranks; rank++) {
-        world->ranks[rank] = rank;
-    }
-    world->index = iris->log.rank;
-    iris->world = world;
-    return IRIS_OK;
 }
 
 iris_status_t iris_i_group_check_reachable(const iris_t *iris,

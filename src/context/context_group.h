@@ -27,13 +27,9 @@ struct iris_group {
     int ranks[]; /* in the job, in group order */
 };
 
-/* A group of so many ranks, to be filled in. NULL, with this thread's message:
- * no memory. */
-struct iris_group *iris_i_group_make(iris_t *iris, int count);
-
-/* Makes the group of all ranks, which lives as long as the context.
- * IRIS_ERR_NO_MEMORY */
-iris_status_t iris_i_group_make_world(iris_t *iris);
+/* A group of these ranks; NULL: of all, from 0 on. NULL, with this thread's
+ * message: no memory. */
+struct iris_group *iris_i_group_make(iris_t *iris, const int *ranks, int count);
 
 /* Writes the device half, once heaps are mapped: epochs 0, nobody has arrived.
  * IRIS_ERR_NO_MEMORY or what the device copy gives. */

@@ -263,7 +263,8 @@ static iris_status_t connect_peers(iris_t *iris,
     iris->control->warn_ms = iris->settings->warn_ms.number;
     status = iris_i_recorder_open(iris);
     if (status == IRIS_OK) {
-        status = iris_i_group_make_world(iris);
+        iris->world = iris_i_group_make(iris, NULL, iris->log.num_ranks);
+        status = iris->world == NULL ? IRIS_ERR_NO_MEMORY : IRIS_OK;
     }
     if (status == IRIS_OK) {
         status =

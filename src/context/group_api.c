@@ -187,14 +187,12 @@ static iris_status_t prepare(iris_t *iris, const int *ranks, int count,
     if (status != IRIS_OK) {
         return status;
     }
-    *made_p = iris_i_group_make(iris, count);
+    *made_p = iris_i_group_make(iris, ranks, count);
     if (*made_p == NULL) {
         return IRIS_ERR_NO_MEMORY;
     }
     for (int i = 0; i < count; i++) {
         list[i] = (uint16_t)ranks[i];
-        (*made_p)->ranks[i] = ranks[i];
-        (*made_p)->index = ranks[i] == iris->log.rank ? i : (*made_p)->index;
     }
     return IRIS_OK;
 }

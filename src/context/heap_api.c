@@ -25,25 +25,27 @@ static const struct iris_call_type as_symmetric_call = {
     .fields = {{.name = "bytes"}, {.name = "alignment"}, {.name = "offset"}},
 };
 
-iris_status_t iris_malloc_aligned(iris_t *iris, size_t bytes, size_t alignment,
-                                  void **ptr_p)
+static iris_status_t allocate(iris_t *iris, const char *call, size_t bytes,
+                              size_t alignment, void **ptr_p)
 {
     const struct iris_heap_request request = {
         .type = &malloc_call, .bytes = bytes, .alignment = alignment};
-    iris_status_t status = iris_i_enter(iris, "iris_malloc_aligned");
+    iris_status_t status = iris_i_enter(iris, call);
 
     return status == IRIS_OK
                ? iris_i_heap_allocate(&iris->heap, &request, ptr_p)
                : status;
 }
 
+iris_status_t iris_malloc_aligned(iris_t *iris, size_t bytes, size_t alignment,
+                                  void **ptr_p)
+{
+    return allocate(iris, "iris_malloc_aligned", bytes, alignment, ptr_p);
+}
+
 iris_status_t iris_malloc(iris_t *iris, size_t bytes, void **ptr_p)
 {
-    iris_status_t status = iris_i_enter(iris, "iris_malloc");
-
-    return status == IRIS_OK
-               ? iris_malloc_aligned(iris, bytes, IRIS_ALIGNMENT, ptr_p)
-               : status;
+    return allocate(iris, "iris_malloc", bytes, IRIS_ALIGNMENT, ptr_p);
 }
 
 iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size, void **ptr_p)

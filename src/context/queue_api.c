@@ -152,8 +152,9 @@ iris_status_t iris_put_on_stream(iris_t *iris, void *dst, const void *src,
                                        .rank = to_rank};
     iris_status_t status = iris_i_enter(iris, what.call);
 
-    return status == IRIS_OK ? iris_i_enqueue_put(&iris->queue, &what, stream)
-                             : status;
+    return status == IRIS_OK
+               ? iris_i_enqueue_transfer(&iris->queue, &what, stream)
+               : status;
 }
 
 iris_status_t iris_get_on_stream(iris_t *iris, void *dst, const void *src,
@@ -165,11 +166,13 @@ iris_status_t iris_get_on_stream(iris_t *iris, void *dst, const void *src,
                                        .symmetric = (void *)(uintptr_t)src,
                                        .other = dst,
                                        .bytes = bytes,
-                                       .rank = from_rank};
+                                       .rank = from_rank,
+                                       .gets = 1};
     iris_status_t status = iris_i_enter(iris, what.call);
 
-    return status == IRIS_OK ? iris_i_enqueue_get(&iris->queue, &what, stream)
-                             : status;
+    return status == IRIS_OK
+               ? iris_i_enqueue_transfer(&iris->queue, &what, stream)
+               : status;
 }
 
 iris_status_t iris_signal_on_stream(iris_t *iris, uint64_t *signal,
@@ -185,7 +188,8 @@ iris_status_t iris_signal_on_stream(iris_t *iris, uint64_t *signal,
     iris_status_t status = iris_i_enter(iris, what.call);
 
     return status == IRIS_OK
-               ? iris_i_enqueue_signal(&iris->queue, &what, stream)
+               ? iris_i_enqueue_word(&iris->queue, IRIS_HOST_SIGNAL, &what,
+                                     stream)
                : status;
 }
 
@@ -222,10 +226,11 @@ iris_status_t iris_put_signal_on_stream(iris_t *iris, void *dst,
         status = iris_i_enqueue_check_signal(&iris->queue, &word, stream);
     }
     if (status == IRIS_OK && bytes != 0) {
-        status = iris_i_enqueue_put(&iris->queue, &put, stream);
+        status = iris_i_enqueue_transfer(&iris->queue, &put, stream);
     }
     return status == IRIS_OK
-               ? iris_i_enqueue_signal(&iris->queue, &word, stream)
+               ? iris_i_enqueue_word(&iris->queue, IRIS_HOST_SIGNAL, &word,
+                                     stream)
                : status;
 }
 
@@ -243,7 +248,8 @@ iris_status_t iris_wait_on_stream(iris_t *iris, uint64_t *signal,
 
     if (status == IRIS_OK) {
         what.rank = iris->log.rank;
-        status = iris_i_enqueue_wait(&iris->queue, &what, stream);
+        status =
+            iris_i_enqueue_word(&iris->queue, IRIS_HOST_WAIT, &what, stream);
     }
     return status;
 }

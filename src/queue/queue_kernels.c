@@ -29,24 +29,16 @@ iris_status_t iris_i_kernel_barrier(struct iris_queue *queue,
     return launch(queue, iris_k_barrier, IRIS_DEV_GROUP_LANES, &args, stream);
 }
 
-iris_status_t iris_i_kernel_signal(struct iris_queue *queue, uint64_t *signal,
-                                   uint64_t value, int to_rank,
+iris_status_t iris_i_kernel_signal(struct iris_queue *queue,
+                                   const struct iris_transfer *what,
                                    iris_stream_t *stream)
 {
-    struct iris_signal_args args = {iris_i_queue_context(queue), signal, value,
-                                    to_rank};
+    struct iris_signal_args args = {iris_i_queue_context(queue),
+                                    (uint64_t *)what->symmetric, what->value,
+                                    what->rank};
 
-    return launch(queue, iris_k_signal, 1, &args, stream);
-}
-
-iris_status_t iris_i_kernel_signal_add(struct iris_queue *queue,
-                                       uint64_t *signal, uint64_t value,
-                                       int to_rank, iris_stream_t *stream)
-{
-    struct iris_signal_args args = {iris_i_queue_context(queue), signal, value,
-                                    to_rank};
-
-    return launch(queue, iris_k_signal_add, 1, &args, stream);
+    return launch(queue, what->adds ? iris_k_signal_add : iris_k_signal, 1,
+                  &args, stream);
 }
 
 const struct iris_kernel *iris_i_wait_kernel(void)
@@ -55,11 +47,12 @@ const struct iris_kernel *iris_i_wait_kernel(void)
 }
 
 iris_status_t iris_i_kernel_wait(struct iris_queue *queue,
-                                 const uint64_t *signal, iris_cmp_t cmp,
-                                 uint64_t value, iris_stream_t *stream)
+                                 const struct iris_transfer *what,
+                                 iris_stream_t *stream)
 {
-    struct iris_wait_args args = {iris_i_queue_context(queue), signal, cmp,
-                                  value};
+    struct iris_wait_args args = {iris_i_queue_context(queue),
+                                  (const uint64_t *)what->symmetric, what->cmp,
+                                  what->value};
 
     return launch(queue, iris_k_wait, 1, &args, stream);
 }

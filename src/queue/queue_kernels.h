@@ -18,15 +18,24 @@ iris_status_t iris_i_kernel_barrier(struct iris_queue *queue,
                                     struct iris_dev_group *group,
                                     iris_stream_t *stream);
 
-/* `signal` is this rank's own address of it. */
-iris_status_t iris_i_kernel_signal(struct iris_queue *queue, uint64_t *signal,
-                                   uint64_t value, int to_rank,
+/* A put, get, signal or wait. */
+struct iris_transfer {
+    const char *call; /* the public function */
+    const char *name; /* of its symmetric argument */
+    void *symmetric;  /* on this rank's heap */
+    void *other;      /* the near side of a put or get */
+    size_t bytes;
+    int rank;       /* whose memory the far side is */
+    int gets;       /* a get */
+    int adds;       /* of a signal: its value to the word's */
+    uint64_t value; /* of a signal or a wait */
+    iris_cmp_t cmp; /* of a wait */
+};
+iris_status_t iris_i_kernel_signal(struct iris_queue *queue,
+                                   const struct iris_transfer *what,
                                    iris_stream_t *stream);
-iris_status_t iris_i_kernel_signal_add(struct iris_queue *queue,
-                                       uint64_t *signal, uint64_t value,
-                                       int to_rank, iris_stream_t *stream);
 iris_status_t iris_i_kernel_wait(struct iris_queue *queue,
-                                 const uint64_t *signal, iris_cmp_t cmp,
-                                 uint64_t value, iris_stream_t *stream);
+                                 const struct iris_transfer *what,
+                                 iris_stream_t *stream);
 
 #endif /* IRIS_SRC_QUEUE_QUEUE_KERNELS_H */

@@ -105,32 +105,20 @@ static iris_status_t find_remote(struct iris_queue *queue,
                                  what->rank, remote_p);
 }
 
-iris_status_t iris_i_enqueue_put(struct iris_queue *queue,
-                                 const struct iris_transfer *what,
-                                 iris_stream_t *stream)
-{
-    struct iris_host_event event = {.op = IRIS_HOST_COPY,
-                                    .source = what->other,
-                                    .bytes = what->bytes,
-                                    .target_rank = what->rank};
-    void *remote = NULL;
-    iris_status_t status = find_remote(queue, what, &stream, &remote);
-
-    return status == IRIS_OK ? enqueue(queue, &event, remote, stream) : status;
-}
-
-iris_status_t iris_i_enqueue_get(struct iris_queue *queue,
-                                 const struct iris_transfer *what,
-                                 iris_stream_t *stream)
+iris_status_t iris_i_enqueue_transfer(struct iris_queue *queue,
+                                      const struct iris_transfer *what,
+                                      iris_stream_t *stream)
 {
     struct iris_host_event event = {
         .op = IRIS_HOST_COPY, .bytes = what->bytes, .target_rank = what->rank};
     void *remote = NULL;
     iris_status_t status = find_remote(queue, what, &stream, &remote);
 
-    event.source = remote;
-    return status == IRIS_OK ? enqueue(queue, &event, what->other, stream)
-                             : status;
+    event.source = what->gets ? remote : what->other;
+    return status == IRIS_OK
+               ? enqueue(queue, &event, what->gets ? what->other : remote,
+                         stream)
+               : status;
 }
 
 /* Also checks that it is one whole word of the program's. */
@@ -162,10 +150,36 @@ iris_status_t iris_i_enqueue_check_signal(struct iris_queue *queue,
     return find_signal(queue, what, &stream, &remote);
 }
 
-static struct iris_host_event event_of(const struct iris_queue *queue,
-                                       enum iris_host_op op,
-                                       const struct iris_transfer *what,
-                                       iris_stream_t *stream)
+static iris_status_t enqueue_signal(struct iris_queue *queue,
+                                    const struct iris_transfer *what,
+                                    void *remote, iris_stream_t *stream)
+{
+    /* No queue adds by itself. */
+    iris_status_t status =
+        what->adds ? IRIS_ERR_UNSUPPORTED
+                   : iris_i_queue_signal(stream, remote, what->value);
+
+    return status == IRIS_ERR_UNSUPPORTED
+               ? iris_i_kernel_signal(queue, what, stream)
+               : status;
+}
+
+static iris_status_t enqueue_wait(struct iris_queue *queue,
+                                  const struct iris_transfer *what, void *own,
+                                  iris_stream_t *stream)
+{
+    iris_status_t status =
+        iris_i_queue_wait(stream, own, what->cmp, what->value);
+
+    return status == IRIS_ERR_UNSUPPORTED
+               ? iris_i_kernel_wait(queue, what, stream)
+               : status;
+}
+
+iris_status_t iris_i_enqueue_word(struct iris_queue *queue,
+                                  enum iris_host_op op,
+                                  const struct iris_transfer *what,
+                                  iris_stream_t *stream)
 {
     struct iris_host_event event = {.op = op,
                                     .rank = queue->log->rank,
@@ -175,44 +189,10 @@ static struct iris_host_event event_of(const struct iris_queue *queue,
                                     .bytes = what->bytes,
                                     .value = what->value,
                                     .cmp = what->cmp};
+    void *word = NULL;
+    iris_status_t status = find_signal(queue, what, &stream, &word);
 
-    return event;
-}
-
-iris_status_t iris_i_enqueue_signal(struct iris_queue *queue,
-                                    const struct iris_transfer *what,
-                                    iris_stream_t *stream)
-{
-    struct iris_host_event event =
-        event_of(queue, IRIS_HOST_SIGNAL, what, stream);
-    void *remote = NULL;
-    iris_status_t status = find_signal(queue, what, &stream, &remote);
-
-    if (status != IRIS_OK) {
-        return status;
-    }
-    iris_i_hooks_before(queue->hooks, &event);
-    /* No queue adds by itself. */
-    status = what->adds ? IRIS_ERR_UNSUPPORTED
-                        : iris_i_queue_signal(stream, remote, what->value);
-    if (status == IRIS_ERR_UNSUPPORTED) {
-        status = (what->adds ? iris_i_kernel_signal_add : iris_i_kernel_signal)(
-            queue, what->symmetric, what->value, what->rank, stream);
-    }
-    return iris_i_hooks_after(queue->hooks, &event,
-                              iris_i_fail_on(queue->log, status));
-}
-
-iris_status_t iris_i_enqueue_wait(struct iris_queue *queue,
-                                  const struct iris_transfer *what,
-                                  iris_stream_t *stream)
-{
-    struct iris_host_event event =
-        event_of(queue, IRIS_HOST_WAIT, what, stream);
-    void *own = NULL;
-    iris_status_t status = find_signal(queue, what, &stream, &own);
-
-    if (status == IRIS_OK &&
+    if (status == IRIS_OK && op == IRIS_HOST_WAIT &&
         (what->cmp < IRIS_CMP_EQ || what->cmp > IRIS_CMP_GE)) {
         status = iris_i_fail(queue->log, IRIS_ERR_INVALID,
                              "%s: cmp %d is no comparison; pass IRIS_CMP_EQ to "
@@ -223,11 +203,8 @@ iris_status_t iris_i_enqueue_wait(struct iris_queue *queue,
         return status;
     }
     iris_i_hooks_before(queue->hooks, &event);
-    status = iris_i_queue_wait(stream, own, what->cmp, what->value);
-    if (status == IRIS_ERR_UNSUPPORTED) {
-        status = iris_i_kernel_wait(queue, what->symmetric, what->cmp,
-                                    what->value, stream);
-    }
+    status = op == IRIS_HOST_WAIT ? enqueue_wait(queue, what, word, stream)
+                                  : enqueue_signal(queue, what, word, stream);
     return iris_i_hooks_after(queue->hooks, &event,
                               iris_i_fail_on(queue->log, status));
 }
