@@ -35,6 +35,7 @@
 #include "context/context_type.h"
 #include "control/peers.h"
 #include "control/rendezvous.h"
+#include "support/wait_kernel.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -78,34 +79,16 @@ static void keep(iris_status_t status)
 
 /* ---- Waits of a context ---- */
 
-struct wait_args {
-    const int64_t *context;
-    uint64_t *word;
-};
-
-IRIS_KERNEL(wait_for_one, struct wait_args)
-{
-    (void)iris_wait_until_u64(iris_dev_init(args->context), args->word,
-                              IRIS_CMP_EQ, 1);
-}
-
-static iris_status_t launch(iris_t *iris, uint64_t *word)
-{
-    const struct wait_args args = {iris_device_context(iris), word};
-
-    return iris_launch(iris, wait_for_one, 1, 1, &args, sizeof args, NULL);
-}
-
 static iris_status_t wait_for_stream(iris_t *iris, uint64_t *word)
 {
-    iris_status_t status = launch(iris, word);
+    iris_status_t status = launch_wait(iris, word);
 
     return status == IRIS_OK ? iris_stream_synchronize(iris, NULL) : status;
 }
 
 static iris_status_t wait_for_heap(iris_t *iris, uint64_t *word)
 {
-    iris_status_t status = launch(iris, word);
+    iris_status_t status = launch_wait(iris, word);
     void *ptr;
 
     return status == IRIS_OK ? iris_calloc(iris, 64, 1, &ptr) : status;
@@ -113,7 +96,7 @@ static iris_status_t wait_for_heap(iris_t *iris, uint64_t *word)
 
 static iris_status_t wait_to_free(iris_t *iris, uint64_t *word)
 {
-    iris_status_t status = launch(iris, word);
+    iris_status_t status = launch_wait(iris, word);
 
     status = status == IRIS_OK ? iris_free_later(iris, word) : status;
     return status == IRIS_OK ? iris_free_deferred(iris) : status;
@@ -138,7 +121,7 @@ static iris_status_t wait_to_finalize(iris_t *iris, uint64_t *word)
 {
     static const char *const texts[ENDINGS] = {"(IRIS_TIMEOUT_MS)", "rank 1 ",
                                                "was interrupted"};
-    iris_status_t status = launch(iris, word);
+    iris_status_t status = launch_wait(iris, word);
 
     status = status == IRIS_OK ? iris_finalize_later(iris) : status;
     atomic_store(&now.over, now.ending == BY_DEADLINE);

@@ -8,8 +8,7 @@
 
 #include "support/harness.h"
 #include "support/procs.h"
-
-#include <iris/device.h>
+#include "support/wait_kernel.h"
 
 #if IRIS_ON_CPU /* C that is no C++ */
 #include "control/exchange.h"
@@ -91,28 +90,17 @@ static void a_collective_call_says_for_whom_it_waits(void **state)
                       "iris_malloc; it waits on until IRIS_TIMEOUT_MS");
 }
 
-struct wait_args {
-    const int64_t *context;
-    uint64_t *word;
-};
-
-IRIS_KERNEL(wait_for_one, struct wait_args)
-{
-    (void)iris_wait_until_u64(iris_dev_init(args->context), args->word,
-                              IRIS_CMP_EQ, 1);
-}
-
 static int stream_body(iris_t *iris, void *arg)
 {
-    struct wait_args args = {.context = iris_device_context(iris)};
+    void *word;
 
     (void)arg;
-    CHECK_OK(iris_calloc(iris, 1, sizeof *args.word, (void **)&args.word));
+    CHECK_OK(iris_calloc(iris, 1, sizeof(uint64_t), &word));
     if (iris_rank(iris) == 1) {
         harness_await_logged("the host has waited");
-        return iris_signal_on_stream(iris, args.word, 1, 0, NULL);
+        return iris_signal_on_stream(iris, (uint64_t *)word, 1, 0, NULL);
     }
-    CHECK_OK(iris_launch(iris, wait_for_one, 1, 1, &args, sizeof args, NULL));
+    CHECK_OK(launch_wait(iris, (uint64_t *)word));
     return iris_stream_synchronize(iris, NULL);
 }
 

@@ -3,7 +3,7 @@ check_LTLIBRARIES = tests/libharness.la tests/ops/iris_cblas.la
 tests_libharness_la_SOURCES = %D%/amo_verbs.h %D%/device_api.h %D%/game.h \
 	%D%/harness.c %D%/harness.h %D%/leaks.c %D%/leaks.h %D%/matrix.h \
 	%D%/mounts.c %D%/mounts.h \
-	%D%/procs.c %D%/procs.h
+	%D%/procs.c %D%/procs.h %D%/wait_kernel.h
 tests_libharness_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(CMOCKA_CFLAGS)
 if FAKE_HIP
 tests_libharness_la_SOURCES += %D%/hip_job.c %D%/hip_job.h
