@@ -6,11 +6,13 @@
 #include "config.h"
 
 #include <iris/broadcast.h>
+#include <iris/constants.h>
 
 #include "context/context_group.h"
 #include "context/enter.h"
+#include "context/tensor_check.h"
 #include "queue/queue_stream.h"
-#include "tensor/tensor.h"
+#include "tensor/tensor_layout.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,11 +5,17 @@
  */
 #include "config.h"
 
-#include "tensor/tensor.h"
+#include "tensor/create.h"
+
+#include <iris/constants.h>
 
 #include "base/sized.h"
 #include "context/enter.h"
+#include "context/tensor_check.h"
 #include "queue/queue_stream.h"
+#include "tensor/tensor_fill.h"
+#include "tensor/tensor_layout.h"
+#include "tensor/tensor_value.h"
 
 #include <string.h>
 

@@ -4,11 +4,14 @@
  */
 #include "config.h"
 
+#include <iris/constants.h>
 #include <iris/dlpack.h>
 
 #include "context/enter.h"
+#include "context/tensor_check.h"
+#include "tensor/create.h"
 #include "tensor/dlpack_abi.h"
-#include "tensor/tensor.h"
+#include "tensor/tensor_share.h"
 
 #include <stdlib.h>
 #include <string.h>

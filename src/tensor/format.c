@@ -4,11 +4,12 @@
  */
 #include "config.h"
 
-#include "context/enter.h"
-#include "queue/transfer.h"
-#include "tensor/tensor.h"
-
+#include <iris/constants.h>
 #include <iris/device/half.h>
+
+#include "context/enter.h"
+#include "context/tensor_check.h"
+#include "queue/transfer.h"
 
 #include <stdarg.h>
 #include <stdio.h>

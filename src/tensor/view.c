@@ -4,40 +4,13 @@
  */
 #include "config.h"
 
-#include "tensor/tensor.h"
+#include <iris/constants.h>
+
+#include "context/context_type.h"
+#include "context/tensor_check.h"
+#include "tensor/tensor_layout.h"
 
 #include <string.h>
-
-/* Of a shape alone: `data` and strides may still be missing. */
-int64_t iris_tensor_numel(const iris_tensor_t *tensor)
-{
-    static const struct iris_named_argument argument = {
-        NULL, "iris_tensor_numel", "tensor"};
-    iris_shape_t shape;
-
-    if (tensor == NULL) {
-        (void)iris_i_tensor_check(&argument, tensor);
-        return 0;
-    }
-    shape = iris_i_tensor_shape(tensor);
-    return iris_i_shape_check(&argument, &shape, tensor->dtype) == IRIS_OK
-               ? iris_i_shape_numel(&shape)
-               : 0;
-}
-
-size_t iris_tensor_bytes(const iris_tensor_t *tensor)
-{
-    int64_t numel = iris_tensor_numel(tensor);
-
-    return numel == 0 ? 0 : (size_t)numel * iris_dtype_size(tensor->dtype);
-}
-
-iris_status_t iris_i_view_check(const char *call, const iris_tensor_t *tensor)
-{
-    const struct iris_named_argument argument = {NULL, call, "tensor"};
-
-    return iris_i_tensor_check(&argument, tensor);
-}
 
 static iris_status_t check_arguments(const char *call,
                                      const iris_tensor_t *tensor,

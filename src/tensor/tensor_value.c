@@ -5,9 +5,12 @@
  */
 #include "config.h"
 
-#include "tensor/tensor.h"
+#include "tensor/tensor_value.h"
 
+#include <iris/constants.h>
 #include <iris/device/half.h>
+
+#include "context/context_type.h"
 
 #include <math.h>
 #include <stdio.h>

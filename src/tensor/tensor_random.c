@@ -5,12 +5,13 @@
  */
 #include "config.h"
 
+#include <iris/constants.h>
 #include <iris/random.h>
 
 #include "context/enter.h"
 #include "queue/queue_launch.h"
+#include "tensor/create.h"
 #include "tensor/random_kernels.h"
-#include "tensor/tensor.h"
 
 #define BLOCK 256           /* lanes of a workgroup */
 #define WG_BYTES (16 << 10) /* that are worth one */

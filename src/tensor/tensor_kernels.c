@@ -3,7 +3,7 @@
  * The object of tensors that has kernels, for the CPU and, where iriscc has a
  * GPU compiler, for GPUs.
  */
-#include "tensor/kernels.h"
+#include "tensor/tensor_kernels.h"
 
 #include <iris/device/kernels/fill.h>
 

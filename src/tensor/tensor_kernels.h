@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of tensors, by name. C and C++: kernels.c is compiled for GPUs,
+ * The kernels of tensors, by name. C and C++: tensor_kernels.c is compiled for GPUs,
  * too.
  */
-#ifndef IRIS_SRC_TENSOR_KERNELS_H
-#define IRIS_SRC_TENSOR_KERNELS_H
+#ifndef IRIS_SRC_TENSOR_TENSOR_KERNELS_H
+#define IRIS_SRC_TENSOR_TENSOR_KERNELS_H
 
 #include <iris/types.h>
 
@@ -21,4 +21,4 @@ enum iris_tensor_op {
 const struct iris_kernel *iris_i_tensor_kernel(enum iris_tensor_op op,
                                                iris_dtype_t dtype);
 
-#endif /* IRIS_SRC_TENSOR_KERNELS_H */
+#endif /* IRIS_SRC_TENSOR_TENSOR_KERNELS_H */

@@ -5,12 +5,16 @@
  */
 #include "config.h"
 
+#include "tensor/tensor_fill.h"
+
+#include <iris/constants.h>
+#include <iris/device/kernels/fill_args.h>
+
 #include "context/enter.h"
+#include "context/tensor_check.h"
 #include "queue/queue_launch.h"
 #include "queue/transfer.h"
-#include "tensor/tensor.h"
-
-#include <iris/device/kernels/fill_args.h>
+#include "tensor/tensor_kernels.h"
 
 #include <string.h>
 

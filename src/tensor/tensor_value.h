@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Numbers of calls as elements of a dtype.
+ */
+#ifndef IRIS_SRC_TENSOR_TENSOR_VALUE_H
+#define IRIS_SRC_TENSOR_TENSOR_VALUE_H
+
+#include <iris/tensor.h>
+
+#include "base/log.h"
+
+/* A number that a call got as its argument `name`. */
+struct iris_argument {
+    const struct iris_log *log;
+    const char *call;
+    const char *name;
+    iris_value_t value;
+};
+
+/* As an element, converted as iris_full() says. IRIS_ERR_INVALID */
+iris_status_t iris_i_value_convert(const struct iris_argument *argument,
+                                   iris_dtype_t dtype, void *element_p);
+int iris_i_value_is_whole(iris_value_t value);
+
+#endif /* IRIS_SRC_TENSOR_TENSOR_VALUE_H */
