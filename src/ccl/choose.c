@@ -5,9 +5,12 @@
  */
 #include "config.h"
 
-#include "ccl/ccl.h"
+#include "ccl/choose.h"
 
-#include "context/context_group.h"
+#include "ccl/ccl_memory.h"
+#include "ccl/ccl_types.h"
+#include "ccl/ccl_workspace.h"
+#include "ccl/tuning.h"
 
 #include <string.h>
 

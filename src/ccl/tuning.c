@@ -5,7 +5,9 @@
  */
 #include "config.h"
 
-#include "ccl/ccl.h"
+#include "ccl/tuning.h"
+
+#include "ccl/choose.h"
 
 #include <errno.h>
 #include <limits.h>

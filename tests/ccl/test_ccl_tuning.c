@@ -7,7 +7,10 @@
 
 #include "support/harness.h"
 
-#include "ccl/ccl.h"
+#include "ccl/ccl_check.h"
+#include "ccl/ccl_memory.h"
+#include "ccl/ccl_workspace.h"
+#include "ccl/choose.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 
 #include "ccl/play.h"
 #if IRIS_ON_CPU /* C that is no C++ */
-#include "ccl/ccl.h"
+#include "ccl/ccl_workspace.h"
 #endif
 
 #include <stdio.h>

@@ -4,14 +4,17 @@
  */
 #include "config.h"
 
-#include "ccl/ccl.h"
-#include "context/context_group.h"
+#include <iris/constants.h>
+#include <iris/device/value.h>
+
+#include "ccl/ccl_check.h"
+#include "ccl/ccl_launch.h"
+#include "ccl/ccl_types.h"
+#include "ccl/ccl_workspace.h"
+#include "ccl/choose.h"
 #include "context/enter.h"
 #include "queue/queue_graph.h"
 #include "queue/transfer.h"
-
-#include <iris/constants.h>
-#include <iris/device/value.h>
 
 /* A workspace has one stream at a time. Another may take it over once the host
  * knows that the last one's work is done. */

@@ -5,7 +5,12 @@
  */
 #include "config.h"
 
-#include "ccl/ccl.h"
+#include "ccl/ccl_memory.h"
+
+#include <iris/constants.h>
+
+#include "ccl/ccl_workspace.h"
+#include "ccl/tuning.h"
 #include "context/enter.h"
 
 #include <stdlib.h>

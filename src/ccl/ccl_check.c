@@ -4,12 +4,13 @@
  */
 #include "config.h"
 
-#include "ccl/ccl.h"
+#include "ccl/ccl_check.h"
 
 #include <iris/constants.h>
 #include <iris/device/value.h>
 
 #include "base/sized.h"
+#include "ccl/ccl_types.h"
 #include "context/context_group.h"
 #include "queue/queue_stream.h"
 

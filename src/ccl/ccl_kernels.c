@@ -4,7 +4,7 @@
  * has a GPU compiler, for GPUs.
  */
 #define IRIS_MAX_LANES 512 /* what they are launched with */
-#include "ccl/kernels.h"
+#include "ccl/ccl_kernels.h"
 
 #include <iris/device/kernels/ccl_matrix.h>
 #include <iris/device/kernels/ccl_move.h>

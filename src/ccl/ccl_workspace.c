@@ -6,7 +6,13 @@
  */
 #include "config.h"
 
-#include "ccl/ccl.h"
+#include "ccl/ccl_workspace.h"
+
+#include <iris/constants.h>
+
+#include "ccl/ccl_check.h"
+#include "ccl/ccl_memory.h"
+#include "ccl/ccl_types.h"
 #include "context/context_group.h"
 #include "context/enter.h"
 #include "queue/queue_graph.h"

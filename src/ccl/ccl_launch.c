@@ -5,11 +5,12 @@
  */
 #include "config.h"
 
-#include "ccl/ccl.h"
+#include "ccl/ccl_launch.h"
 
-#include "ccl/kernels.h"
-#include "context/context_group.h"
-#include "backend/mismatch.h"
+#include "ccl/ccl_kernels.h"
+#include "ccl/ccl_types.h"
+#include "ccl/ccl_workspace.h"
+#include "ccl/choose.h"
 #include "context/fused.h"
 #include "queue/queue_launch.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The kernels of collectives, to be launched with the arguments of
- * <iris/device/kernels/ccl_args.h>. C and C++: kernels.c is compiled for GPUs,
+ * <iris/device/kernels/ccl_args.h>. C and C++: ccl_kernels.c is compiled for GPUs,
  * too.
  */
-#ifndef IRIS_SRC_CCL_KERNELS_H
-#define IRIS_SRC_CCL_KERNELS_H
+#ifndef IRIS_SRC_CCL_CCL_KERNELS_H
+#define IRIS_SRC_CCL_CCL_KERNELS_H
 
 #include <iris/types.h>
 
@@ -15,4 +15,4 @@ extern const struct iris_kernel *const iris_i_ccl_move_kernel;
 extern const struct iris_kernel *const iris_i_ccl_packet_kernel;
 extern const struct iris_kernel *const iris_i_ccl_unordered_kernel;
 
-#endif /* IRIS_SRC_CCL_KERNELS_H */
+#endif /* IRIS_SRC_CCL_CCL_KERNELS_H */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a context has for collectives: memory and rules of all groups.
+ */
+#ifndef IRIS_SRC_CCL_CCL_MEMORY_H
+#define IRIS_SRC_CCL_CCL_MEMORY_H
+
+#include "ccl/tuning.h"
+
+struct iris_ccl {
+    struct iris_extension extension; /* of the context */
+    struct iris_queue *queue;        /* the context's */
+    char *memory;
+    size_t bytes;
+    size_t most_slot_bytes;
+    int stages;               /* workspaces have stages (ccl_stage.h) */
+    struct iris_alloc *alloc; /* of offsets in it */
+    struct iris_ccl_workspace *workspaces;
+    struct iris_ccl_tuning tuning;
+};
+
+static inline struct iris_ccl *iris_i_ccl_of(const iris_t *iris)
+{
+    return (struct iris_ccl *)iris->ccl;
+}
+
+/* Makes all that, once. Collective over the job. */
+iris_status_t iris_i_ccl_prepare(iris_t *iris);
+
+#endif /* IRIS_SRC_CCL_CCL_MEMORY_H */

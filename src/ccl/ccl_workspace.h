@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Each group's memory for collectives on each member.
+ */
+#ifndef IRIS_SRC_CCL_CCL_WORKSPACE_H
+#define IRIS_SRC_CCL_CCL_WORKSPACE_H
+
+#include <iris/ccl.h>
+#include <iris/device/kernels/ccl_args.h>
+
+#include "context/context_type.h"
+
+/* A group's memory on one rank. */
+struct iris_ccl_workspace {
+    struct iris_ccl_workspace *next; /* of the context's */
+    struct iris_group *group;
+    int is_own; /* the group's, which the program never sees */
+    size_t offset;
+    struct iris_ccl_space *device;
+    size_t slot_bytes;
+    size_t stage_bytes; /* 0: input off the heap is not staged */
+    int max_cus;        /* workgroups that run at once on every member */
+    int best_cus;       /* of them, those that have a processor to themselves */
+    struct iris_stream_mark used; /* by whom it was last used */
+};
+
+/* The live workspace that the options mean; NULL: the group's own, which is not
+ * made yet. IRIS_ERR_INVALID: it is not one of the group's. */
+iris_status_t
+iris_i_ccl_known_workspace(const iris_t *iris, const char *call,
+                           const struct iris_ccl_options *options,
+                           const struct iris_group *group,
+                           struct iris_ccl_workspace **workspace_p);
+
+/* The workspace that the options mean; the group's own is made if it must be.
+ * `call` is the public function. */
+iris_status_t iris_i_ccl_workspace(iris_t *iris, const char *call,
+                                   const struct iris_ccl_options *options,
+                                   struct iris_group *group,
+                                   struct iris_ccl_workspace **workspace_p);
+
+/* For tests: every workgroup of this rank's workspace, which nobody uses, has
+ * done so many steps. All members say the same. */
+iris_status_t iris_i_ccl_set_epoch(iris_t *iris,
+                                   struct iris_ccl_workspace *workspace,
+                                   uint64_t epoch);
+
+#endif /* IRIS_SRC_CCL_CCL_WORKSPACE_H */

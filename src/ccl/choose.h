@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The variant of a call and its workgroups.
+ */
+#ifndef IRIS_SRC_CCL_CHOOSE_H
+#define IRIS_SRC_CCL_CHOOSE_H
+
+#include "ccl/ccl_types.h"
+
+/* The collective of that name, such as "all_reduce"; -1: there is none. */
+int iris_i_ccl_find_op(const char *name);
+
+/* The collective's variant of that name that auto may take; IRIS_CCL_AUTO: it
+ * has no such one. */
+iris_ccl_variant_t iris_i_ccl_find_variant(enum iris_ccl_op op,
+                                           const char *name);
+
+/* Fills in the variant and cus. IRIS_ERR_INVALID: the one asked for cannot be.
+ */
+iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call);
+
+/* Workgroups for so many bytes of work of each rank. */
+unsigned iris_i_ccl_grid(const iris_t *iris, const struct iris_ccl_call *call,
+                         size_t bytes, size_t bytes_per_wg);
+
+#endif /* IRIS_SRC_CCL_CHOOSE_H */
