@@ -40,7 +40,7 @@ check() {
     [ "$has" = "$asked" ] && allowed=$((allowed - asked))
 }
 
-for object in src/tensor/tensor_kernels src/ops/kernels; do
+for object in src/tensor/tensor_kernels src/ops/ops_kernels; do
     check $object || exit 1
     [ "${allowed:-0}" -gt 0 ] || {
         echo "skipped: $CC does as the code says, whatever it may"

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "ops/ops.h"
+#include "ops/blas.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/loader.h"
-#include "ops/blas.h"
+#include "context/context_type.h"
 
 /* A context's library. */
 struct choice {

@@ -6,6 +6,7 @@
 #ifndef IRIS_SRC_OPS_BLAS_H
 #define IRIS_SRC_OPS_BLAS_H
 
+#include <iris/context.h>
 #include <iris/device/kernels/matmul_args.h>
 #include <iris/status.h>
 #include <iris/types.h>
@@ -76,5 +77,10 @@ struct iris_blas {
 /* The one symbol a module exports. NULL: built for another core. */
 #define IRIS_BLAS_SYMBOL "iris_blas_module"
 typedef const struct iris_blas *(*iris_blas_entry_t)(const char *version);
+
+/* The library that multiplies for this context, and its state; NULL: the core's
+ * own kernels do. The first call loads it. */
+iris_status_t iris_i_ops_blas(iris_t *iris, const struct iris_blas **blas_p,
+                              void **state_p);
 
 #endif /* IRIS_SRC_OPS_BLAS_H */

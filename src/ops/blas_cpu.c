@@ -10,6 +10,7 @@
 
 #include "ops/blas_cpu.h"
 
+#include <iris/constants.h>
 #include <iris/device/half.h>
 #include <iris/device/kernel.h>
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-libirisi_la_SOURCES += %D%/blas.c %D%/blas.h %D%/blas_cpu.c %D%/blas_cpu.h %D%/check.c %D%/kernels.c %D%/kernels.h \
-	%D%/operations.c %D%/ops.h %D%/product.c %D%/workspace.c
+libirisi_la_SOURCES += %D%/blas.c %D%/blas.h %D%/blas_cpu.c %D%/blas_cpu.h \
+	%D%/operations.c %D%/ops_check.c %D%/ops_check.h %D%/ops_kernels.c \
+	%D%/ops_kernels.h %D%/ops_types.h %D%/ops_workspace.c \
+	%D%/ops_workspace.h %D%/product.c %D%/product.h
 # A product is to be rounded before it is added to, on every target.
-%D%/kernels.lo: override CFLAGS += -O3 -ffp-contract=off
+%D%/ops_kernels.lo: override CFLAGS += -O3 -ffp-contract=off
 # Modules, so that the library does without theirs.
 if HAVE_CBLAS
 pkglib_LTLIBRARIES += iris_cblas.la

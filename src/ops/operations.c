@@ -5,14 +5,15 @@
  */
 #include "config.h"
 
-#include "ops/ops.h"
-
-#include "backend/mismatch.h"
-#include "context/enter.h"
-#include "context/fused.h"
-
 #include <iris/ccl.h>
 #include <iris/constants.h>
+
+#include "context/enter.h"
+#include "context/fused.h"
+#include "ops/ops_check.h"
+#include "ops/ops_types.h"
+#include "ops/ops_workspace.h"
+#include "ops/product.h"
 
 /* ---- Matrices ---- */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The kernels of fused operations, to be launched with the arguments of
- * <iris/device/kernels/matmul_args.h>. C and C++: kernels.c is compiled for
+ * <iris/device/kernels/matmul_args.h>. C and C++: ops_kernels.c is compiled for
  * GPUs, too.
  */
-#ifndef IRIS_SRC_OPS_KERNELS_H
-#define IRIS_SRC_OPS_KERNELS_H
+#ifndef IRIS_SRC_OPS_OPS_KERNELS_H
+#define IRIS_SRC_OPS_OPS_KERNELS_H
 
 #include <iris/types.h>
 
@@ -20,4 +20,4 @@ const struct iris_kernel *iris_i_matmul_kernel(iris_dtype_t dtype);
 }
 #endif
 
-#endif /* IRIS_SRC_OPS_KERNELS_H */
+#endif /* IRIS_SRC_OPS_OPS_KERNELS_H */

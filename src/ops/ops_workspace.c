@@ -5,11 +5,13 @@
  */
 #include "config.h"
 
-#include "context/enter.h"
-#include "ops/ops.h"
-#include "queue/queue_graph.h"
+#include "ops/ops_workspace.h"
 
 #include <iris/constants.h>
+
+#include "context/enter.h"
+#include "ops/ops_types.h"
+#include "queue/queue_graph.h"
 
 #include <stdlib.h>
 

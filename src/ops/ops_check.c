@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "ops/ops.h"
+#include "ops/ops_check.h"
 
 #include <iris/constants.h>
 
@@ -12,7 +12,8 @@
 #include "context/context_group.h"
 #include "context/enter.h"
 #include "context/tensor_check.h"
-#include "ops/kernels.h"
+#include "ops/ops_kernels.h"
+#include "ops/ops_types.h"
 #include "queue/queue_stream.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * The kernels of fused operations (device/kernels/), for the CPU and, where
  * iriscc has a GPU compiler, for GPUs.
  */
-#include "ops/kernels.h"
+#include "ops/ops_kernels.h"
 
 #include <iris/device/kernels/matmul.h>
 

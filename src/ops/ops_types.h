@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One call of a fused operation, as the files of this folder see it.
+ */
+#ifndef IRIS_SRC_OPS_OPS_TYPES_H
+#define IRIS_SRC_OPS_OPS_TYPES_H
+
+#include <iris/ops.h>
+
+#include "context/context_type.h"
+
+enum iris_ops_op {
+    IRIS_OPS_MATMUL_ALL_REDUCE,
+    IRIS_OPS_ALL_GATHER_MATMUL,
+    IRIS_OPS_MATMUL_ALL_GATHER,
+    IRIS_OPS_MATMUL_REDUCE_SCATTER,
+};
+
+struct iris_ops_call {
+    const char *name; /* the public function */
+    enum iris_ops_op op;
+    const iris_tensor_t *a;
+    const iris_tensor_t *b;
+    const iris_tensor_t *out;
+    struct iris_ops_options options;
+
+    /* What follows from that. */
+    struct iris_group *group;
+    int64_t members;
+    int64_t index;
+    int64_t m; /* of the whole product */
+    int64_t n;
+    int64_t k;
+    int by_column;    /* all_gather_matmul: a is a share of columns */
+    int direct;       /* the collective works in `out` */
+    size_t workspace; /* bytes that it needs; the same on all members */
+    char *memory;     /* there */
+};
+
+#endif /* IRIS_SRC_OPS_OPS_TYPES_H */
