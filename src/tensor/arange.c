@@ -20,18 +20,18 @@ static int is_integer(iris_dtype_t dtype)
     return dtype >= IRIS_DTYPE_I8 && dtype <= IRIS_DTYPE_U64;
 }
 
-static int is_complex(iris_dtype_t dtype)
-{
-    return dtype == IRIS_DTYPE_COMPLEX64 || dtype == IRIS_DTYPE_COMPLEX128;
-}
-
-/* ---- arange ---- */
-
 struct span {
     iris_value_t start;
     iris_value_t end;
     iris_value_t step;
 };
+
+static int is_whole(const struct span *span)
+{
+    return iris_i_value_is_whole(span->start) &&
+           iris_i_value_is_whole(span->end) &&
+           iris_i_value_is_whole(span->step);
+}
 
 /* The three as doubles, and as whole numbers where those are wanted. */
 static iris_status_t read_span(const iris_t *iris, const struct span *span,
@@ -130,15 +130,13 @@ static iris_status_t plan(const iris_t *iris, const struct span *span,
                           struct iris_row_args *row)
 {
     iris_dtype_t dtype = request->dtype;
-    int all_whole = iris_i_value_is_whole(span->start) &&
-                    iris_i_value_is_whole(span->end) &&
-                    iris_i_value_is_whole(span->step);
+    int all_whole = is_whole(span);
     int of_64 = dtype == IRIS_DTYPE_I64 || dtype == IRIS_DTYPE_U64;
     double real[3];
     int64_t whole[3] = {0};
     iris_status_t status;
 
-    if (dtype == IRIS_DTYPE_BOOL || is_complex(dtype)) {
+    if (dtype == IRIS_DTYPE_BOOL || iris_i_dtype_is_complex(dtype)) {
         return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "iris_arange: dtype %s; pass one of integers or "
                            "real numbers",
@@ -169,8 +167,9 @@ static iris_status_t fill_arange(iris_t *iris, const iris_tensor_t *tensor,
     args.data = tensor->data;
     args.count = tensor->shape[0];
     args.stride = args.count > 1 ? tensor->strides[0] : 1;
-    return iris_i_tensor_launch(iris, IRIS_TENSOR_ARANGE, tensor, &args,
-                                stream);
+    return iris_i_tensor_launch(
+        iris, iris_i_tensor_kernel(IRIS_TENSOR_ARANGE, tensor->dtype), tensor,
+        &args, stream);
 }
 
 iris_status_t iris_arange(iris_t *iris, iris_value_t start, iris_value_t end,
@@ -181,19 +180,17 @@ iris_status_t iris_arange(iris_t *iris, iris_value_t start, iris_value_t end,
     static const struct iris_call_type type = {"iris_arange",
                                                IRIS_TENSOR_CALL_FIELDS};
     const struct span span = {start, end, step};
-    struct iris_tensor_request request;
     struct iris_row_args row = {.data = NULL};
-    iris_status_t status = iris_i_tensor_begin(iris, &type, options, &request);
-    int whole = iris_i_value_is_whole(start) && iris_i_value_is_whole(end) &&
-                iris_i_value_is_whole(step);
+    struct iris_tensor_request request = {
+        .type = &type,
+        .dtype = is_whole(&span) ? IRIS_DTYPE_I64 : IRIS_DTYPE_F32,
+        .fill = fill_arange,
+        .arg = &row};
+    iris_status_t status = iris_i_tensor_begin(iris, options, &request);
 
     if (status != IRIS_OK) {
         return status;
     }
-    request.dtype =
-        iris_i_tensor_dtype(&request, whole ? IRIS_DTYPE_I64 : IRIS_DTYPE_F32);
-    request.fill = fill_arange;
-    request.arg = &row;
     if (request.checked == IRIS_OK) {
         request.checked = plan(iris, &span, &request, &row);
     }

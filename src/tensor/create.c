@@ -50,41 +50,26 @@ static iris_status_t check_options(const iris_t *iris,
     return IRIS_OK;
 }
 
-static iris_status_t read_options(const iris_t *iris,
+iris_status_t iris_i_tensor_begin(iris_t *iris,
                                   const struct iris_tensor_options *options,
                                   struct iris_tensor_request *request)
 {
-    iris_status_t status;
-
-    iris_tensor_options_init(&request->options);
-    status = iris_i_sized_take(&iris->log, request->type->name,
-                               "iris_tensor_options_init", options,
-                               &request->options);
-    return status == IRIS_OK ? check_options(iris, request) : status;
-}
-
-iris_status_t iris_i_tensor_begin(iris_t *iris,
-                                  const struct iris_call_type *type,
-                                  const struct iris_tensor_options *options,
-                                  struct iris_tensor_request *request_p)
-{
-    iris_status_t status = iris_i_enter(iris, type->name);
+    iris_status_t status = iris_i_enter(iris, request->type->name);
 
     if (status != IRIS_OK) {
         return status;
     }
-    memset(request_p, 0, sizeof *request_p);
-    request_p->type = type;
-    request_p->checked = read_options(iris, options, request_p);
+    iris_tensor_options_init(&request->options);
+    request->checked = iris_i_sized_take(&iris->log, request->type->name,
+                                         "iris_tensor_options_init", options,
+                                         &request->options);
+    if (request->checked == IRIS_OK) {
+        request->checked = check_options(iris, request);
+    }
+    if (request->options.dtype != IRIS_DTYPE_DEFAULT) {
+        request->dtype = (iris_dtype_t)request->options.dtype;
+    }
     return IRIS_OK;
-}
-
-iris_dtype_t iris_i_tensor_dtype(const struct iris_tensor_request *request,
-                                 iris_dtype_t preferred)
-{
-    return request->options.dtype == IRIS_DTYPE_DEFAULT
-               ? preferred
-               : (iris_dtype_t)request->options.dtype;
 }
 
 /* ---- In new memory ---- */
@@ -276,9 +261,9 @@ static iris_status_t fill_value(iris_t *iris, const iris_tensor_t *tensor,
 }
 
 /* The rest of a call, with a tensor that is filled with `value`. */
-static iris_status_t create_full(iris_t *iris,
-                                 struct iris_tensor_request *request,
-                                 iris_value_t value, iris_tensor_t *tensor_p)
+static iris_status_t create_filled(iris_t *iris,
+                                   struct iris_tensor_request *request,
+                                   iris_value_t value, iris_tensor_t *tensor_p)
 {
     uint64_t element[2];
     const struct iris_argument argument = {&iris->log, request->type->name,
@@ -293,65 +278,17 @@ static iris_status_t create_full(iris_t *iris,
     return iris_i_tensor_create(iris, request, tensor_p);
 }
 
-iris_status_t iris_empty(iris_t *iris, iris_shape_t shape,
-                         const struct iris_tensor_options *options,
-                         iris_tensor_t *tensor_p)
+/* A call whose tensor is filled with `value`. */
+static iris_status_t create_full(iris_t *iris,
+                                 struct iris_tensor_request request,
+                                 iris_value_t value,
+                                 const struct iris_tensor_options *options,
+                                 iris_tensor_t *tensor_p)
 {
-    static const struct iris_call_type type = {"iris_empty",
-                                               IRIS_TENSOR_CALL_FIELDS};
-    struct iris_tensor_request request;
-    iris_status_t status = iris_i_tensor_begin(iris, &type, options, &request);
+    iris_status_t status = iris_i_tensor_begin(iris, options, &request);
 
-    if (status != IRIS_OK) {
-        return status;
-    }
-    request.shape = shape;
-    request.dtype = iris_i_tensor_dtype(&request, IRIS_DTYPE_F32);
-    return iris_i_tensor_create(iris, &request, tensor_p);
-}
-
-struct constant {
-    struct iris_call_type type;
-    int64_t value;
-};
-
-static iris_status_t create_constant(iris_t *iris,
-                                     const struct constant *constant,
-                                     const iris_shape_t *shape,
-                                     const struct iris_tensor_options *options,
-                                     iris_tensor_t *tensor_p)
-{
-    struct iris_tensor_request request;
-    iris_status_t status =
-        iris_i_tensor_begin(iris, &constant->type, options, &request);
-
-    if (status != IRIS_OK) {
-        return status;
-    }
-    request.shape = *shape;
-    request.dtype = iris_i_tensor_dtype(&request, IRIS_DTYPE_F32);
-    return create_full(iris, &request, iris_value_int(constant->value),
-                       tensor_p);
-}
-
-iris_status_t iris_zeros(iris_t *iris, iris_shape_t shape,
-                         const struct iris_tensor_options *options,
-                         iris_tensor_t *tensor_p)
-{
-    static const struct constant zeros = {
-        {"iris_zeros", IRIS_TENSOR_CALL_FIELDS}, 0};
-
-    return create_constant(iris, &zeros, &shape, options, tensor_p);
-}
-
-iris_status_t iris_ones(iris_t *iris, iris_shape_t shape,
-                        const struct iris_tensor_options *options,
-                        iris_tensor_t *tensor_p)
-{
-    static const struct constant ones = {{"iris_ones", IRIS_TENSOR_CALL_FIELDS},
-                                         1};
-
-    return create_constant(iris, &ones, &shape, options, tensor_p);
+    return status == IRIS_OK ? create_filled(iris, &request, value, tensor_p)
+                             : status;
 }
 
 static iris_dtype_t dtype_of(iris_value_t value)
@@ -369,21 +306,54 @@ static iris_dtype_t dtype_of(iris_value_t value)
     }
 }
 
+iris_status_t iris_empty(iris_t *iris, iris_shape_t shape,
+                         const struct iris_tensor_options *options,
+                         iris_tensor_t *tensor_p)
+{
+    static const struct iris_call_type type = {"iris_empty",
+                                               IRIS_TENSOR_CALL_FIELDS};
+    struct iris_tensor_request request = {
+        .type = &type, .shape = shape, .dtype = IRIS_DTYPE_F32};
+    iris_status_t status = iris_i_tensor_begin(iris, options, &request);
+
+    return status == IRIS_OK ? iris_i_tensor_create(iris, &request, tensor_p)
+                             : status;
+}
+
+iris_status_t iris_zeros(iris_t *iris, iris_shape_t shape,
+                         const struct iris_tensor_options *options,
+                         iris_tensor_t *tensor_p)
+{
+    static const struct iris_call_type type = {"iris_zeros",
+                                               IRIS_TENSOR_CALL_FIELDS};
+    struct iris_tensor_request request = {
+        .type = &type, .shape = shape, .dtype = IRIS_DTYPE_F32};
+
+    return create_full(iris, request, iris_value_int(0), options, tensor_p);
+}
+
+iris_status_t iris_ones(iris_t *iris, iris_shape_t shape,
+                        const struct iris_tensor_options *options,
+                        iris_tensor_t *tensor_p)
+{
+    static const struct iris_call_type type = {"iris_ones",
+                                               IRIS_TENSOR_CALL_FIELDS};
+    struct iris_tensor_request request = {
+        .type = &type, .shape = shape, .dtype = IRIS_DTYPE_F32};
+
+    return create_full(iris, request, iris_value_int(1), options, tensor_p);
+}
+
 iris_status_t iris_full(iris_t *iris, iris_shape_t shape, iris_value_t value,
                         const struct iris_tensor_options *options,
                         iris_tensor_t *tensor_p)
 {
     static const struct iris_call_type type = {"iris_full",
                                                IRIS_TENSOR_CALL_FIELDS};
-    struct iris_tensor_request request;
-    iris_status_t status = iris_i_tensor_begin(iris, &type, options, &request);
+    struct iris_tensor_request request = {
+        .type = &type, .shape = shape, .dtype = dtype_of(value)};
 
-    if (status != IRIS_OK) {
-        return status;
-    }
-    request.shape = shape;
-    request.dtype = iris_i_tensor_dtype(&request, dtype_of(value));
-    return create_full(iris, &request, value, tensor_p);
+    return create_full(iris, request, value, options, tensor_p);
 }
 
 /* A malformed `like` is an error on every rank, as all that is wrong. */
@@ -393,24 +363,23 @@ iris_status_t iris_zeros_like(iris_t *iris, const iris_tensor_t *like,
 {
     static const struct iris_call_type type = {"iris_zeros_like",
                                                IRIS_TENSOR_CALL_FIELDS};
-    struct iris_tensor_request request;
-    iris_status_t status = iris_i_tensor_begin(iris, &type, options, &request);
+    struct iris_tensor_request request = {.type = &type, .like = like};
+    iris_status_t status;
 
-    if (status != IRIS_OK) {
-        return status;
+    if (like != NULL) {
+        request.shape = iris_i_tensor_shape(like);
+        request.dtype = like->dtype;
     }
-    if (request.checked == IRIS_OK) {
+    status = iris_i_tensor_begin(iris, options, &request);
+    if (status == IRIS_OK && request.checked == IRIS_OK) {
         const struct iris_named_argument argument = {&iris->log, type.name,
                                                      "like"};
 
         request.checked = iris_i_tensor_check(&argument, like);
     }
-    if (request.checked == IRIS_OK) {
-        request.like = like;
-        request.shape = iris_i_tensor_shape(like);
-        request.dtype = iris_i_tensor_dtype(&request, like->dtype);
-    }
-    return create_full(iris, &request, iris_value_int(0), tensor_p);
+    return status == IRIS_OK
+               ? create_filled(iris, &request, iris_value_int(0), tensor_p)
+               : status;
 }
 
 iris_status_t iris_tensor_free(iris_t *iris, iris_tensor_t *tensor)

@@ -5,11 +5,11 @@
 #include "config.h"
 
 #include <iris/constants.h>
-#include <iris/device/half.h>
 
 #include "context/enter.h"
 #include "context/tensor_check.h"
 #include "queue/transfer.h"
+#include "tensor/tensor_value.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -137,84 +137,27 @@ static iris_status_t fetch_all(iris_t *iris, struct summary *summary)
 
 /* ---- As text ---- */
 
-union number {
-    uint8_t u8;
-    uint16_t u16;
-    uint32_t u32;
-    uint64_t u64;
-    int8_t i8;
-    int16_t i16;
-    int32_t i32;
-    int64_t i64;
-    iris_f16_t f16;
-    iris_bf16_t bf16;
-    float f32[2];
-    double f64[2];
-};
-
-static void append_whole(struct text *text, const union number *number,
-                         iris_dtype_t dtype)
-{
-    switch (dtype) {
-    case IRIS_DTYPE_BOOL:
-        append(text, number->u8 != 0 ? "true" : "false");
-        break;
-    case IRIS_DTYPE_I8:
-        append(text, "%d", number->i8);
-        break;
-    case IRIS_DTYPE_I16:
-        append(text, "%d", number->i16);
-        break;
-    case IRIS_DTYPE_I32:
-        append(text, "%d", (int)number->i32);
-        break;
-    case IRIS_DTYPE_I64:
-        append(text, "%lld", (long long)number->i64);
-        break;
-    default: /* unsigned, the rest of the word is 0 */
-        append(text, "%llu", (unsigned long long)number->u64);
-        break;
-    }
-}
-
 /* As many digits as tell the type's numbers apart, for people. */
-static void append_number(struct text *text, const union number *number,
-                          iris_dtype_t dtype)
-{
-    switch (dtype) {
-    case IRIS_DTYPE_F16:
-        append(text, "%.4g", (double)iris_f16_to_f32(number->f16));
-        break;
-    case IRIS_DTYPE_BF16:
-        append(text, "%.4g", (double)iris_bf16_to_f32(number->bf16));
-        break;
-    case IRIS_DTYPE_F32:
-        append(text, "%.6g", (double)number->f32[0]);
-        break;
-    case IRIS_DTYPE_F64:
-        append(text, "%.6g", number->f64[0]);
-        break;
-    case IRIS_DTYPE_COMPLEX64:
-        append(text, "%.6g%+.6gi", (double)number->f32[0],
-               (double)number->f32[1]);
-        break;
-    case IRIS_DTYPE_COMPLEX128:
-        append(text, "%.6g%+.6gi", number->f64[0], number->f64[1]);
-        break;
-    default:
-        append_whole(text, number, dtype);
-        break;
-    }
-}
-
 static void append_element(struct text *text, struct summary *summary)
 {
-    union number number = {.f64 = {0, 0}};
+    iris_dtype_t dtype = summary->tensor->dtype;
+    const void *element =
+        summary->elements + summary->count++ * summary->element_bytes;
 
-    memcpy(&number, summary->elements + summary->count * summary->element_bytes,
-           summary->element_bytes);
-    summary->count++;
-    append_number(text, &number, summary->tensor->dtype);
+    if (dtype == IRIS_DTYPE_BOOL) {
+        append(text, iris_i_element_bits(element, dtype) ? "true" : "false");
+    } else if (dtype <= IRIS_DTYPE_I64) {
+        append(text, "%lld", (long long)iris_i_element_bits(element, dtype));
+    } else if (dtype <= IRIS_DTYPE_U64) {
+        append(text, "%llu",
+               (unsigned long long)iris_i_element_bits(element, dtype));
+    } else {
+        append(text, iris_dtype_size(dtype) == 2 ? "%.4g" : "%.6g",
+               iris_i_element_part(element, dtype, 0));
+    }
+    if (iris_i_dtype_is_complex(dtype)) {
+        append(text, "%+.6gi", iris_i_element_part(element, dtype, 1));
+    }
 }
 
 /* What stands between two elements of a dimension: a line for each row. */

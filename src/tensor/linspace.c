@@ -25,50 +25,6 @@ struct rows {
     unsigned char start[16]; /* the element */
 };
 
-/* An element's part as a double. */
-static double part_of(const unsigned char *element, iris_dtype_t dtype,
-                      int part)
-{
-    union {
-        int64_t i64;
-        uint64_t u64;
-        iris_f16_t f16;
-        iris_bf16_t bf16;
-        float f32;
-        double f64;
-    } bits = {.u64 = 0};
-    size_t bytes = iris_dtype_size(dtype);
-
-    switch (dtype) {
-    case IRIS_DTYPE_COMPLEX64:
-        memcpy(&bits, element + part * sizeof bits.f32, sizeof bits.f32);
-        return bits.f32;
-    case IRIS_DTYPE_COMPLEX128:
-        memcpy(&bits, element + part * sizeof bits.f64, sizeof bits.f64);
-        return bits.f64;
-    default:
-        memcpy(&bits, element, bytes);
-        break;
-    }
-    switch (dtype) {
-    case IRIS_DTYPE_F16:
-        return iris_f16_to_f32(bits.f16);
-    case IRIS_DTYPE_BF16:
-        return iris_bf16_to_f32(bits.bf16);
-    case IRIS_DTYPE_F32:
-        return bits.f32;
-    case IRIS_DTYPE_F64:
-        return bits.f64;
-    case IRIS_DTYPE_U64:
-        return (double)bits.u64;
-    default: /* the sign, from the highest bit of fewer */
-        return dtype >= IRIS_DTYPE_U8
-                   ? (double)bits.u64
-                   : (double)((int64_t)(bits.u64 << (64 - 8 * bytes)) >>
-                              (64 - 8 * bytes));
-    }
-}
-
 /* (end - start) / (count - 1), each operation rounded to the dtype. */
 static double step_of(double start, double end, int64_t count,
                       iris_dtype_t dtype)
@@ -98,8 +54,8 @@ static void plan_row(const unsigned char *start, const unsigned char *end,
 {
     int64_t count = request->shape.sizes[0];
 
-    row->start = part_of(start, request->dtype, part);
-    row->end = part_of(end, request->dtype, part);
+    row->start = iris_i_element_part(start, request->dtype, part);
+    row->end = iris_i_element_part(end, request->dtype, part);
     row->step =
         count < 2 ? 0 : step_of(row->start, row->end, count, request->dtype);
 }
@@ -120,8 +76,7 @@ static iris_status_t plan(const iris_t *iris, iris_value_t start,
                            "%s: steps is %lld; pass 0 or more", call,
                            (long long)request->shape.sizes[0]);
     }
-    rows->count =
-        1 + (dtype == IRIS_DTYPE_COMPLEX64 || dtype == IRIS_DTYPE_COMPLEX128);
+    rows->count = 1 + iris_i_dtype_is_complex(dtype);
     if (dtype == IRIS_DTYPE_BOOL ||
         (rows->count == 1 && (start.kind == IRIS_VALUE_COMPLEX ||
                               end.kind == IRIS_VALUE_COMPLEX))) {
@@ -160,8 +115,9 @@ static iris_status_t fill_linspace(iris_t *iris, const iris_tensor_t *tensor,
         args.count = tensor->shape[0];
         args.stride = args.count > 1 ? tensor->strides[0] : 1;
         args.stride *= rows->count;
-        status = iris_i_tensor_launch(iris, IRIS_TENSOR_LINSPACE, tensor, &args,
-                                      stream);
+        status = iris_i_tensor_launch(
+            iris, iris_i_tensor_kernel(IRIS_TENSOR_LINSPACE, tensor->dtype),
+            tensor, &args, stream);
     }
     return status;
 }
@@ -172,21 +128,21 @@ iris_status_t iris_linspace(iris_t *iris, iris_value_t start, iris_value_t end,
                             iris_tensor_t *tensor_p)
 {
     static const struct iris_call_type type = {call, IRIS_TENSOR_CALL_FIELDS};
-    int is_complex =
-        start.kind == IRIS_VALUE_COMPLEX || end.kind == IRIS_VALUE_COMPLEX;
-    struct iris_tensor_request request;
     struct rows rows = {.count = 0};
-    iris_status_t status = iris_i_tensor_begin(iris, &type, options, &request);
+    struct iris_tensor_request request = {
+        .type = &type,
+        .shape = {.ndim = 1, .sizes = {steps}},
+        .dtype =
+            start.kind == IRIS_VALUE_COMPLEX || end.kind == IRIS_VALUE_COMPLEX
+                ? IRIS_DTYPE_COMPLEX64
+                : IRIS_DTYPE_F32,
+        .fill = fill_linspace,
+        .arg = &rows};
+    iris_status_t status = iris_i_tensor_begin(iris, options, &request);
 
     if (status != IRIS_OK) {
         return status;
     }
-    request.shape.ndim = 1;
-    request.shape.sizes[0] = steps;
-    request.dtype = iris_i_tensor_dtype(
-        &request, is_complex ? IRIS_DTYPE_COMPLEX64 : IRIS_DTYPE_F32);
-    request.fill = fill_linspace;
-    request.arg = &rows;
     if (request.checked == IRIS_OK) {
         request.checked = plan(iris, start, end, &request, &rows);
     }

@@ -22,11 +22,11 @@
 #define WG_BYTES (16 << 10) /* that are worth one */
 #define WGS_PER_CU 8
 
-iris_status_t iris_i_tensor_launch(iris_t *iris, enum iris_tensor_op op,
+iris_status_t iris_i_tensor_launch(iris_t *iris,
+                                   const struct iris_kernel *kernel,
                                    const iris_tensor_t *tensor,
                                    const void *args, iris_stream_t *stream)
 {
-    const struct iris_kernel *kernel = iris_i_tensor_kernel(op, tensor->dtype);
     size_t grid = iris_tensor_bytes(tensor) / WG_BYTES + 1;
     size_t most = (size_t)iris->device.num_cus * WGS_PER_CU;
     struct iris_launch_request request = {
@@ -38,6 +38,14 @@ iris_status_t iris_i_tensor_launch(iris_t *iris, enum iris_tensor_op op,
         .own = true};
 
     return iris_i_launch(&iris->queue, &request, stream);
+}
+
+static iris_status_t launch(iris_t *iris, enum iris_tensor_op op,
+                            const iris_tensor_t *tensor, const void *args,
+                            iris_stream_t *stream)
+{
+    return iris_i_tensor_launch(iris, iris_i_tensor_kernel(op, tensor->dtype),
+                                tensor, args, stream);
 }
 
 /* ---- Dimensions of one or two tensors, as few as they can be ---- */
@@ -142,8 +150,7 @@ static iris_status_t fill_strided(iris_t *iris, const iris_tensor_t *tensor,
                                           .element = {element[0], element[1]}};
 
     memcpy(args.strides, nest->strides[0], sizeof args.strides);
-    return iris_i_tensor_launch(iris, IRIS_TENSOR_FILL_STRIDED, tensor, &args,
-                                stream);
+    return launch(iris, IRIS_TENSOR_FILL_STRIDED, tensor, &args, stream);
 }
 
 iris_status_t iris_i_tensor_fill(iris_t *iris, const iris_tensor_t *tensor,
@@ -158,8 +165,7 @@ iris_status_t iris_i_tensor_fill(iris_t *iris, const iris_tensor_t *tensor,
         struct iris_fill_args args = {
             tensor->data, iris_tensor_bytes(tensor), {pattern[0], pattern[1]}};
 
-        return iris_i_tensor_launch(iris, IRIS_TENSOR_FILL, tensor, &args,
-                                    stream);
+        return launch(iris, IRIS_TENSOR_FILL, tensor, &args, stream);
     }
     return fill_strided(iris, tensor, &nest, pattern, stream);
 }
@@ -204,8 +210,7 @@ static iris_status_t copy_strided(iris_t *iris, const iris_tensor_t *to,
 
     memcpy(args.to_strides, nest->strides[0], sizeof args.to_strides);
     memcpy(args.from_strides, nest->strides[1], sizeof args.from_strides);
-    return iris_i_tensor_launch(iris, IRIS_TENSOR_COPY_STRIDED, to, &args,
-                                stream);
+    return launch(iris, IRIS_TENSOR_COPY_STRIDED, to, &args, stream);
 }
 
 iris_status_t iris_tensor_copy(iris_t *iris, const iris_tensor_t *to,

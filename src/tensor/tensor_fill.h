@@ -8,14 +8,14 @@
 #include <iris/tensor.h>
 
 #include "context/context_type.h"
-#include "tensor/tensor_kernels.h"
 
 /* Enqueues the fill of a tensor of any strides with one element. */
 iris_status_t iris_i_tensor_fill(iris_t *iris, const iris_tensor_t *tensor,
                                  const void *element, iris_stream_t *stream);
 
 /* Launches a kernel that works on a tensor, with a grid for its bytes. */
-iris_status_t iris_i_tensor_launch(iris_t *iris, enum iris_tensor_op op,
+iris_status_t iris_i_tensor_launch(iris_t *iris,
+                                   const struct iris_kernel *kernel,
                                    const iris_tensor_t *tensor,
                                    const void *args, iris_stream_t *stream);
 

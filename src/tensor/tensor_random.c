@@ -9,13 +9,10 @@
 #include <iris/random.h>
 
 #include "context/enter.h"
-#include "queue/queue_launch.h"
 #include "tensor/create.h"
 #include "tensor/random_kernels.h"
-
-#define BLOCK 256           /* lanes of a workgroup */
-#define WG_BYTES (16 << 10) /* that are worth one */
-#define WGS_PER_CU 8
+#include "tensor/tensor_fill.h"
+#include "tensor/tensor_value.h"
 
 iris_generator_t *iris_default_generator(iris_t *iris)
 {
@@ -32,16 +29,11 @@ struct numbers {
     uint64_t range;
 };
 
-static int is_complex(iris_dtype_t dtype)
-{
-    return dtype == IRIS_DTYPE_COMPLEX64 || dtype == IRIS_DTYPE_COMPLEX128;
-}
-
 /* Numbers of so many elements: complex ones are two each. */
 static uint64_t count_of(const iris_tensor_t *tensor)
 {
     return (uint64_t)iris_tensor_numel(tensor) *
-           (is_complex(tensor->dtype) ? 2 : 1);
+           (iris_i_dtype_is_complex(tensor->dtype) ? 2 : 1);
 }
 
 static uint64_t blocks_of(const struct numbers *numbers,
@@ -58,7 +50,7 @@ static uint64_t blocks_of(const struct numbers *numbers,
 static void set_strides(const iris_tensor_t *tensor,
                         struct iris_random_args *args)
 {
-    int parts = is_complex(tensor->dtype) ? 2 : 1;
+    int parts = iris_i_dtype_is_complex(tensor->dtype) ? 2 : 1;
 
     if (iris_tensor_is_contiguous(tensor, IRIS_FORMAT_CONTIGUOUS)) {
         return;
@@ -83,22 +75,13 @@ static iris_status_t fill(iris_t *iris, const iris_tensor_t *tensor,
     struct iris_random_args args = {
         .data = tensor->data,
         .count = count_of(tensor),
-        .half = is_complex(tensor->dtype),
+        .half = iris_i_dtype_is_complex(tensor->dtype),
         .seed = numbers->generator->seed,
         .sequence = numbers->generator->sequence,
         .offset = numbers->generator->offset,
         .low = numbers->low,
         .range = numbers->range,
     };
-    size_t grid = iris_tensor_bytes(tensor) / WG_BYTES + 1;
-    size_t most = (size_t)iris->device.num_cus * WGS_PER_CU;
-    struct iris_launch_request request = {
-        .kernel = kernel,
-        .grid = (unsigned)(grid < most ? grid : most),
-        .block = BLOCK,
-        .args = &args,
-        .args_bytes = sizeof args,
-        .own = true};
 
     if (numbers->kind == IRIS_RANDOM_INTEGER) {
         args.bias = ((uint64_t)1 << 32) % numbers->range;
@@ -106,7 +89,7 @@ static iris_status_t fill(iris_t *iris, const iris_tensor_t *tensor,
         args.bias = (0 - numbers->range) % numbers->range;
     }
     set_strides(tensor, &args);
-    return iris_i_launch(&iris->queue, &request, stream);
+    return iris_i_tensor_launch(iris, kernel, tensor, &args, stream);
 }
 
 /* The rest of a call. What a failed one would have taken is there for the next:
@@ -127,34 +110,24 @@ static iris_status_t create(iris_t *iris, struct iris_tensor_request *request,
     return status;
 }
 
-struct distribution {
-    struct iris_call_type type;
-    enum iris_random_kind kind;
-};
-
-static iris_status_t create_real(iris_t *iris,
-                                 const struct distribution *distribution,
-                                 const iris_shape_t *shape,
+static iris_status_t create_real(iris_t *iris, enum iris_random_kind kind,
+                                 struct iris_tensor_request request,
                                  const struct iris_tensor_options *options,
                                  iris_tensor_t *tensor_p)
 {
-    struct iris_tensor_request request;
-    struct numbers numbers = {.kind = distribution->kind};
-    iris_status_t status =
-        iris_i_tensor_begin(iris, &distribution->type, options, &request);
+    struct numbers numbers = {.kind = kind};
+    iris_status_t status = iris_i_tensor_begin(iris, options, &request);
 
     if (status != IRIS_OK) {
         return status;
     }
-    request.shape = *shape;
-    request.dtype = iris_i_tensor_dtype(&request, IRIS_DTYPE_F32);
     if (request.checked == IRIS_OK &&
-        iris_i_random_kernel(numbers.kind, request.dtype).kernel == NULL) {
+        iris_i_random_kernel(kind, request.dtype).kernel == NULL) {
         request.checked = iris_i_fail(
             &iris->log, IRIS_ERR_INVALID,
             "%s: dtype %s has no such numbers; ask for a float or a complex "
             "dtype, or call iris_randint",
-            distribution->type.name, iris_dtype_name(request.dtype));
+            request.type->name, iris_dtype_name(request.dtype));
     }
     return create(iris, &request, &numbers, tensor_p);
 }
@@ -163,20 +136,24 @@ iris_status_t iris_rand(iris_t *iris, iris_shape_t shape,
                         const struct iris_tensor_options *options,
                         iris_tensor_t *tensor_p)
 {
-    static const struct distribution uniform = {
-        {"iris_rand", IRIS_TENSOR_CALL_FIELDS}, IRIS_RANDOM_UNIFORM};
+    static const struct iris_call_type type = {"iris_rand",
+                                               IRIS_TENSOR_CALL_FIELDS};
+    struct iris_tensor_request request = {
+        .type = &type, .shape = shape, .dtype = IRIS_DTYPE_F32};
 
-    return create_real(iris, &uniform, &shape, options, tensor_p);
+    return create_real(iris, IRIS_RANDOM_UNIFORM, request, options, tensor_p);
 }
 
 iris_status_t iris_randn(iris_t *iris, iris_shape_t shape,
                          const struct iris_tensor_options *options,
                          iris_tensor_t *tensor_p)
 {
-    static const struct distribution normal = {
-        {"iris_randn", IRIS_TENSOR_CALL_FIELDS}, IRIS_RANDOM_NORMAL};
+    static const struct iris_call_type type = {"iris_randn",
+                                               IRIS_TENSOR_CALL_FIELDS};
+    struct iris_tensor_request request = {
+        .type = &type, .shape = shape, .dtype = IRIS_DTYPE_F32};
 
-    return create_real(iris, &normal, &shape, options, tensor_p);
+    return create_real(iris, IRIS_RANDOM_NORMAL, request, options, tensor_p);
 }
 
 /* ---- Integers ---- */
@@ -206,7 +183,7 @@ static const struct limits limits[] = {
 static iris_status_t check_range(const iris_t *iris, int64_t low, int64_t high,
                                  iris_dtype_t dtype)
 {
-    if (is_complex(dtype)) {
+    if (iris_i_dtype_is_complex(dtype)) {
         return iris_i_fail(
             &iris->log, IRIS_ERR_INVALID,
             "iris_randint: dtype %s has no order; ask for a real "
@@ -238,16 +215,15 @@ iris_status_t iris_randint(iris_t *iris, int64_t low, int64_t high,
 {
     static const struct iris_call_type type = {"iris_randint",
                                                IRIS_TENSOR_CALL_FIELDS};
-    struct iris_tensor_request request;
+    struct iris_tensor_request request = {
+        .type = &type, .shape = shape, .dtype = IRIS_DTYPE_I64};
     struct numbers numbers = {.low = (uint64_t)low,
                               .range = (uint64_t)high - (uint64_t)low};
-    iris_status_t status = iris_i_tensor_begin(iris, &type, options, &request);
+    iris_status_t status = iris_i_tensor_begin(iris, options, &request);
 
     if (status != IRIS_OK) {
         return status;
     }
-    request.shape = shape;
-    request.dtype = iris_i_tensor_dtype(&request, IRIS_DTYPE_I64);
     if (request.checked == IRIS_OK) {
         request.checked = check_range(iris, low, high, request.dtype);
     }

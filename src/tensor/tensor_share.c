@@ -20,15 +20,15 @@ static iris_status_t share_nothing(iris_t *iris,
                                    const iris_tensor_t *tensor,
                                    iris_tensor_t *symmetric_p, int *shared_p)
 {
-    struct iris_tensor_request request;
-    iris_status_t status = iris_i_tensor_begin(iris, type, NULL, &request);
+    struct iris_tensor_request request = {.type = type,
+                                          .shape = iris_i_tensor_shape(tensor),
+                                          .dtype = tensor->dtype,
+                                          .like = tensor};
+    iris_status_t status = iris_i_tensor_begin(iris, NULL, &request);
 
-    request.like = tensor;
-    request.shape = iris_i_tensor_shape(tensor);
-    request.dtype = tensor->dtype;
-    status = status == IRIS_OK
-                 ? iris_i_tensor_create(iris, &request, symmetric_p)
-                 : status;
+    if (status == IRIS_OK) {
+        status = iris_i_tensor_create(iris, &request, symmetric_p);
+    }
     if (status == IRIS_OK && shared_p != NULL) {
         *shared_p = 0;
     }

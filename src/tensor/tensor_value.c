@@ -117,11 +117,6 @@ static int is_kind(iris_value_t value)
     return (unsigned)value.kind <= IRIS_VALUE_COMPLEX;
 }
 
-static int is_complex(iris_dtype_t dtype)
-{
-    return dtype == IRIS_DTYPE_COMPLEX64 || dtype == IRIS_DTYPE_COMPLEX128;
-}
-
 /* Whole numbers below 0 wrap around in unsigned dtypes, down to -MAX. */
 static int whole_fits(iris_value_t value, struct range range)
 {
@@ -219,7 +214,7 @@ static int convert(iris_value_t value, iris_dtype_t dtype, void *element_p)
         memcpy(element_p, &bits, 1);
         return 1;
     }
-    if (has_imaginary && !is_complex(dtype)) {
+    if (has_imaginary && !iris_i_dtype_is_complex(dtype)) {
         return 0;
     }
     if (range.bits != 0) {
@@ -250,4 +245,45 @@ iris_status_t iris_i_value_convert(const struct iris_argument *argument,
     return convert(argument->value, dtype, element_p)
                ? IRIS_OK
                : fail_range(argument, dtype);
+}
+
+/* ---- Elements ---- */
+
+uint64_t iris_i_element_bits(const void *element, iris_dtype_t dtype)
+{
+    unsigned unused = 64 - 8 * (unsigned)iris_dtype_size(dtype);
+    uint64_t bits = 0;
+
+    memcpy(&bits, element, iris_dtype_size(dtype));
+    return dtype >= IRIS_DTYPE_I8 && dtype <= IRIS_DTYPE_I64
+               ? (uint64_t)((int64_t)(bits << unused) >> unused)
+               : bits;
+}
+
+double iris_i_element_part(const void *element, iris_dtype_t dtype, int part)
+{
+    union {
+        iris_f16_t f16;
+        iris_bf16_t bf16;
+        float f32[2];
+        double f64[2];
+    } bits;
+
+    memcpy(&bits, element, iris_dtype_size(dtype));
+    switch (dtype) {
+    case IRIS_DTYPE_F16:
+        return iris_f16_to_f32(bits.f16);
+    case IRIS_DTYPE_BF16:
+        return iris_bf16_to_f32(bits.bf16);
+    case IRIS_DTYPE_F32:
+    case IRIS_DTYPE_COMPLEX64:
+        return bits.f32[part];
+    case IRIS_DTYPE_F64:
+    case IRIS_DTYPE_COMPLEX128:
+        return bits.f64[part];
+    case IRIS_DTYPE_U64:
+        return (double)iris_i_element_bits(element, dtype);
+    default:
+        return (double)(int64_t)iris_i_element_bits(element, dtype);
+    }
 }

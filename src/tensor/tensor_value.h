@@ -22,4 +22,15 @@ iris_status_t iris_i_value_convert(const struct iris_argument *argument,
                                    iris_dtype_t dtype, void *element_p);
 int iris_i_value_is_whole(iris_value_t value);
 
+static inline int iris_i_dtype_is_complex(iris_dtype_t dtype)
+{
+    return dtype == IRIS_DTYPE_COMPLEX64 || dtype == IRIS_DTYPE_COMPLEX128;
+}
+
+/* An integer's bits, with its sign up to the highest. */
+uint64_t iris_i_element_bits(const void *element, iris_dtype_t dtype);
+
+/* A number as a double; of a complex element part 0 or 1. */
+double iris_i_element_part(const void *element, iris_dtype_t dtype, int part);
+
 #endif /* IRIS_SRC_TENSOR_TENSOR_VALUE_H */
