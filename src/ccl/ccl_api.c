@@ -16,29 +16,10 @@
 #include "queue/queue_graph.h"
 #include "queue/transfer.h"
 
-/* A workspace has one stream at a time. Another may take it over once the host
- * knows that the last one's work is done. */
-static iris_status_t use_workspace(iris_t *iris,
-                                   const struct iris_ccl_call *call)
-{
-    if (!iris_i_stream_mark_take(&iris->queue, &call->workspace->used,
-                                 call->options.stream)) {
-        return iris_i_fail(&iris->log, IRIS_ERR_STATE,
-                           "%s: the workspace was last used on another stream, "
-                           "whose work may not be done; call "
-                           "iris_stream_synchronize for that one, or give this "
-                           "one a workspace of its own "
-                           "(iris_ccl_workspace_create)",
-                           call->name);
-    }
-    return IRIS_OK;
-}
-
 /* Whether what reduces has NaNs, of which results have one only. */
 static int has_nans(const struct iris_ccl_call *call)
 {
-    return (call->op == IRIS_CCL_ALL_REDUCE ||
-            call->op == IRIS_CCL_REDUCE_SCATTER) &&
+    return iris_i_ccl_kinds[call->op].reduces &&
            (call->kind == IRIS_D_KIND_f16 || call->kind == IRIS_D_KIND_bf16 ||
             call->kind == IRIS_D_KIND_f32 || call->kind == IRIS_D_KIND_f64);
 }
@@ -63,51 +44,38 @@ static iris_status_t copy(iris_t *iris, const struct iris_ccl_call *call)
     return status;
 }
 
-/* A member alone needs no workspace, but the same options as members of larger
- * groups. */
-static iris_status_t enqueue_alone(iris_t *iris, struct iris_ccl_call *call)
-{
-    iris_status_t status = iris_i_ccl_known_workspace(
-        iris, call->name, &call->options, call->group, &call->workspace);
-
-    if (status == IRIS_OK) {
-        status = iris_i_ccl_choose(iris, call);
-    }
-    return status == IRIS_OK ? copy(iris, call) : status;
-}
-
-/* Peers read or are sent the root's `in` where it is. One that is off the heap
- * goes to the root's own `out` first, where the data belongs anyway, unless the
- * kernel stages it (ccl_stage.h). */
-static iris_status_t stage(iris_t *iris, struct iris_ccl_call *call)
-{
-    iris_status_t status;
-
-    if (call->variant == IRIS_CCL_PACKET || call->in_on_heap || call->staged) {
-        return IRIS_OK;
-    }
-    status = copy(iris, call);
-    call->in = call->out;
-    return status;
-}
-
+/* Enqueues a call of some elements. A member alone needs no workspace, but the
+ * same options as members of larger groups. A workspace has one stream at a
+ * time: another may take it over once the host knows that the last one's work
+ * is done. Peers read or are sent a broadcast's `in` where it is. One that is
+ * off the heap goes to the root's own `out` first, where the data belongs
+ * anyway, unless the kernel stages it (ccl_stage.h). */
 static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
 {
-    iris_status_t status;
+    int alone = call->group->members.count == 1;
+    iris_status_t status = alone ? iris_i_ccl_known_workspace(iris, call)
+                                 : iris_i_ccl_workspace(iris, call);
 
-    if (call->count == 0 || call->group->members.count == 1) {
-        return call->count == 0 ? IRIS_OK : enqueue_alone(iris, call);
-    }
-    status = iris_i_ccl_workspace(iris, call->name, &call->options, call->group,
-                                  &call->workspace);
     if (status == IRIS_OK) {
         status = iris_i_ccl_choose(iris, call);
     }
-    if (status == IRIS_OK) {
-        status = use_workspace(iris, call);
+    if (status != IRIS_OK || alone) {
+        return status == IRIS_OK ? copy(iris, call) : status;
     }
-    if (status == IRIS_OK && call->op == IRIS_CCL_BROADCAST) {
-        status = stage(iris, call);
+    if (!iris_i_stream_mark_take(&iris->queue, &call->workspace->used,
+                                 call->options.stream)) {
+        return iris_i_fail(&iris->log, IRIS_ERR_STATE,
+                           "%s: the workspace was last used on another stream, "
+                           "whose work may not be done; call "
+                           "iris_stream_synchronize for that one, or give this "
+                           "one a workspace of its own "
+                           "(iris_ccl_workspace_create)",
+                           call->name);
+    }
+    if (call->op == IRIS_CCL_BROADCAST && call->variant != IRIS_CCL_PACKET &&
+        !call->in_on_heap && !call->staged) {
+        status = copy(iris, call);
+        call->in = call->out;
     }
     return status == IRIS_OK ? iris_i_ccl_launch(iris, call) : status;
 }
@@ -128,7 +96,8 @@ static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
                                     .type = iris_dtype_name(call->dtype)};
 
     iris_i_hooks_before(&iris->hooks, &event);
-    return iris_i_hooks_after(&iris->hooks, &event, enqueue(iris, call));
+    return iris_i_hooks_after(&iris->hooks, &event,
+                              call->count == 0 ? IRIS_OK : enqueue(iris, call));
 }
 
 static iris_status_t run(iris_t *iris, struct iris_ccl_call *call,
@@ -145,19 +114,28 @@ static iris_status_t run(iris_t *iris, struct iris_ccl_call *call,
     return status == IRIS_OK ? enqueue_watched(iris, call) : status;
 }
 
+static struct iris_ccl_call call_of(enum iris_ccl_op op, const void *in,
+                                    void *out, size_t count, iris_dtype_t dtype)
+{
+    struct iris_ccl_call call = {.name = iris_i_ccl_kinds[op].name,
+                                 .op = op,
+                                 .in = in,
+                                 .out = out,
+                                 .count = count,
+                                 .dtype = dtype};
+
+    return call;
+}
+
 iris_status_t iris_all_reduce(iris_t *iris, const void *in, void *out,
                               size_t count, iris_dtype_t dtype,
                               iris_reduce_op_t op,
                               const struct iris_ccl_options *options)
 {
-    struct iris_ccl_call call = {.name = "iris_all_reduce",
-                                 .op = IRIS_CCL_ALL_REDUCE,
-                                 .in = in,
-                                 .out = out,
-                                 .count = count,
-                                 .dtype = dtype,
-                                 .reduce = op};
+    struct iris_ccl_call call =
+        call_of(IRIS_CCL_ALL_REDUCE, in, out, count, dtype);
 
+    call.reduce = op;
     return run(iris, &call, options);
 }
 
@@ -165,12 +143,8 @@ iris_status_t iris_all_gather(iris_t *iris, const void *in, void *out,
                               size_t count, iris_dtype_t dtype,
                               const struct iris_ccl_options *options)
 {
-    struct iris_ccl_call call = {.name = "iris_all_gather",
-                                 .op = IRIS_CCL_ALL_GATHER,
-                                 .in = in,
-                                 .out = out,
-                                 .count = count,
-                                 .dtype = dtype};
+    struct iris_ccl_call call =
+        call_of(IRIS_CCL_ALL_GATHER, in, out, count, dtype);
 
     return run(iris, &call, options);
 }
@@ -180,14 +154,10 @@ iris_status_t iris_reduce_scatter(iris_t *iris, const void *in, void *out,
                                   iris_reduce_op_t op,
                                   const struct iris_ccl_options *options)
 {
-    struct iris_ccl_call call = {.name = "iris_reduce_scatter",
-                                 .op = IRIS_CCL_REDUCE_SCATTER,
-                                 .in = in,
-                                 .out = out,
-                                 .count = count,
-                                 .dtype = dtype,
-                                 .reduce = op};
+    struct iris_ccl_call call =
+        call_of(IRIS_CCL_REDUCE_SCATTER, in, out, count, dtype);
 
+    call.reduce = op;
     return run(iris, &call, options);
 }
 
@@ -195,12 +165,8 @@ iris_status_t iris_all_to_all(iris_t *iris, const void *in, void *out,
                               size_t count, iris_dtype_t dtype,
                               const struct iris_ccl_options *options)
 {
-    struct iris_ccl_call call = {.name = "iris_all_to_all",
-                                 .op = IRIS_CCL_ALL_TO_ALL,
-                                 .in = in,
-                                 .out = out,
-                                 .count = count,
-                                 .dtype = dtype};
+    struct iris_ccl_call call =
+        call_of(IRIS_CCL_ALL_TO_ALL, in, out, count, dtype);
 
     return run(iris, &call, options);
 }
@@ -209,13 +175,9 @@ iris_status_t iris_ccl_broadcast(iris_t *iris, const void *in, void *out,
                                  size_t count, iris_dtype_t dtype, int root,
                                  const struct iris_ccl_options *options)
 {
-    struct iris_ccl_call call = {.name = "iris_ccl_broadcast",
-                                 .op = IRIS_CCL_BROADCAST,
-                                 .in = in,
-                                 .out = out,
-                                 .count = count,
-                                 .dtype = dtype,
-                                 .root = root};
+    struct iris_ccl_call call =
+        call_of(IRIS_CCL_BROADCAST, in, out, count, dtype);
 
+    call.root = root;
     return run(iris, &call, options);
 }

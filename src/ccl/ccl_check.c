@@ -116,12 +116,6 @@ static int kind_of(iris_dtype_t dtype, iris_reduce_op_t op, int *kind_p)
     return 0;
 }
 
-static int reduces(const struct iris_ccl_call *call)
-{
-    return call->op == IRIS_CCL_ALL_REDUCE ||
-           call->op == IRIS_CCL_REDUCE_SCATTER;
-}
-
 static iris_status_t fail_operation(const iris_t *iris,
                                     const struct iris_ccl_call *call)
 {
@@ -150,7 +144,8 @@ static iris_status_t check_types(const iris_t *iris, struct iris_ccl_call *call)
             "or the like",
             call->name, (int)call->dtype);
     }
-    if (reduces(call) && kind_of(call->dtype, call->reduce, &call->kind) == 0) {
+    if (iris_i_ccl_kinds[call->op].reduces &&
+        kind_of(call->dtype, call->reduce, &call->kind) == 0) {
         return fail_operation(iris, call);
     }
     if (call->op == IRIS_CCL_BROADCAST &&
@@ -206,6 +201,7 @@ static iris_status_t check_rows(const iris_t *iris, struct iris_ccl_call *call)
 
 static iris_status_t check_sizes(const iris_t *iris, struct iris_ccl_call *call)
 {
+    const struct iris_ccl_kind *kind = &iris_i_ccl_kinds[call->op];
     size_t element = iris_dtype_size(call->dtype);
     size_t members = (size_t)call->group->members.count;
 
@@ -218,19 +214,9 @@ static iris_status_t check_sizes(const iris_t *iris, struct iris_ccl_call *call)
     }
     call->bytes = call->count * element;
     call->work_bytes = call->bytes;
-    call->in_bytes = call->bytes;
-    call->out_bytes = call->bytes;
-    if (call->options.rows != 0) {
-        return check_rows(iris, call);
-    }
-    if (call->op == IRIS_CCL_REDUCE_SCATTER ||
-        call->op == IRIS_CCL_ALL_TO_ALL) {
-        call->in_bytes *= members;
-    }
-    if (call->op == IRIS_CCL_ALL_GATHER || call->op == IRIS_CCL_ALL_TO_ALL) {
-        call->out_bytes *= members;
-    }
-    return IRIS_OK;
+    call->in_bytes = call->bytes * (kind->in_parts ? members : 1);
+    call->out_bytes = call->bytes * (kind->out_parts ? members : 1);
+    return call->options.rows == 0 ? IRIS_OK : check_rows(iris, call);
 }
 
 static iris_status_t check_buffer(const iris_t *iris,

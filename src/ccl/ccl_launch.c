@@ -215,23 +215,11 @@ static iris_status_t launch_move(iris_t *iris, const struct iris_ccl_call *call)
     return launch(iris, call, iris_i_ccl_move_kernel, grid, &args);
 }
 
-/* Bytes of a part that one step takes. */
-static size_t piece_of(const struct iris_ccl_call *call)
-{
-    size_t slot = call->workspace->slot_bytes;
-
-    return call->variant == IRIS_CCL_TWO_SHOT_PACKET
-               ? (size_t)call->group->members.count * (slot / 2)
-               : slot;
-}
-
 static iris_status_t launch_packet(iris_t *iris,
                                    const struct iris_ccl_call *call)
 {
-    static const int exchanges[IRIS_CCL_NUM_OPS] = {
-        IRIS_CCL_REDUCE_ONE, IRIS_CCL_GATHER, IRIS_CCL_REDUCE_PARTS,
-        IRIS_CCL_SWAP, IRIS_CCL_SPREAD};
-    size_t piece = piece_of(call), members = (size_t)call->group->members.count;
+    size_t piece = iris_i_ccl_step_bytes(call, call->variant);
+    size_t members = (size_t)call->group->members.count;
     int shares = call->variant == IRIS_CCL_TWO_SHOT_PACKET;
     struct iris_ccl_packet_args args;
     unsigned grid;
@@ -242,7 +230,8 @@ static iris_status_t launch_packet(iris_t *iris,
     args.piece = piece < call->bytes ? piece : call->bytes;
     args.kind = call->kind;
     args.op = (int32_t)call->reduce;
-    args.exchange = shares ? (int)IRIS_CCL_REDUCE_TWO : exchanges[call->op];
+    args.exchange =
+        shares ? (int)IRIS_CCL_REDUCE_TWO : iris_i_ccl_kinds[call->op].exchange;
     args.root = call->root;
     grid =
         iris_i_ccl_grid(iris, call, shares ? args.piece / members : args.piece,

@@ -25,6 +25,12 @@ static const struct iris_call_type prepare_call = {
     .fields = {{.name = "bytes"}, {.name = "alignment"}, {.name = "offset"}},
 };
 
+iris_status_t iris_i_ccl_no_memory(const iris_t *iris)
+{
+    return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+                       "no memory for collectives");
+}
+
 static void close_ccl(struct iris_extension *extension)
 {
     struct iris_ccl *ccl = (struct iris_ccl *)extension;
@@ -52,8 +58,7 @@ static iris_status_t make_ccl(const iris_t *iris, size_t bytes,
 
     if (status != IRIS_OK) {
         free(ccl);
-        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
-                           "no memory for collectives");
+        return iris_i_ccl_no_memory(iris);
     }
     ccl->extension.close = close_ccl;
     ccl->bytes = bytes;

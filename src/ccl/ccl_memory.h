@@ -24,6 +24,9 @@ static inline struct iris_ccl *iris_i_ccl_of(const iris_t *iris)
     return (struct iris_ccl *)iris->ccl;
 }
 
+/* IRIS_ERR_NO_MEMORY, with its message. */
+iris_status_t iris_i_ccl_no_memory(const iris_t *iris);
+
 /* Makes all that, once. Collective over the job. */
 iris_status_t iris_i_ccl_prepare(iris_t *iris);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One call of a collective, as the files of this folder see it.
+ * One call of a collective, and what tells the collectives apart.
  */
 #ifndef IRIS_SRC_CCL_CCL_TYPES_H
 #define IRIS_SRC_CCL_CCL_TYPES_H
@@ -17,6 +17,32 @@ enum iris_ccl_op {
     IRIS_CCL_BROADCAST,
     IRIS_CCL_NUM_OPS,
 };
+
+/* What a variant needs of buffers, and that the operation is SUM. Those that do
+ * not keep the order of addition are only taken by name. STAGES: without rows
+ * and where workspaces have stages, the variant takes any buffers. */
+enum {
+    IRIS_CCL_ON_HEAP = 1,
+    IRIS_CCL_APART = 2,
+    IRIS_CCL_ONLY_SUM = 4,
+    IRIS_CCL_BY_NAME = 8,
+    IRIS_CCL_ROWS = 16,
+    IRIS_CCL_STAGES = 32,
+};
+
+struct iris_ccl_kind {
+    const char *name;      /* the public function */
+    const char *rule_name; /* in tuning files */
+    int reduces;
+    int in_parts;  /* without rows `in` has a part for each member */
+    int out_parts; /* and so has `out` */
+    int exchange;  /* enum iris_ccl_exchange, of packets in one shot */
+    struct {
+        iris_ccl_variant_t variant; /* IRIS_CCL_AUTO ends them */
+        int needs;
+    } variants[8];
+};
+extern const struct iris_ccl_kind iris_i_ccl_kinds[IRIS_CCL_NUM_OPS];
 
 struct iris_ccl_call {
     const char *name; /* the public function */

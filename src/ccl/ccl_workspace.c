@@ -160,8 +160,7 @@ static iris_status_t write_device(iris_t *iris,
     iris_status_t status;
 
     if (copy == NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
-                           "no memory for collectives");
+        return iris_i_ccl_no_memory(iris);
     }
     *copy = *space;
     for (size_t i = 0; i < n; i++) {
@@ -252,8 +251,7 @@ static iris_status_t extend(const iris_t *iris, struct iris_group *group)
     }
     space = calloc(1, sizeof *space);
     if (space == NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
-                           "no memory for collectives");
+        return iris_i_ccl_no_memory(iris);
     }
     space->extension.close = close_group;
     space->ccl = iris_i_ccl_of(iris);
@@ -285,9 +283,7 @@ static iris_status_t create(iris_t *iris, struct iris_group *group, int is_own,
     }
     workspace = status == IRIS_OK ? calloc(1, sizeof *workspace) : NULL;
     if (workspace == NULL) {
-        return status != IRIS_OK ? status
-                                 : iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
-                                               "no memory for collectives");
+        return status != IRIS_OK ? status : iris_i_ccl_no_memory(iris);
     }
     ccl = iris_i_ccl_of(iris);
     workspace->group = group;
@@ -321,42 +317,34 @@ static struct iris_ccl_workspace *find(const iris_t *iris,
     return workspace;
 }
 
-iris_status_t
-iris_i_ccl_known_workspace(const iris_t *iris, const char *call,
-                           const struct iris_ccl_options *options,
-                           const struct iris_group *group,
-                           struct iris_ccl_workspace **workspace_p)
+iris_status_t iris_i_ccl_known_workspace(const iris_t *iris,
+                                         struct iris_ccl_call *call)
 {
-    struct iris_ccl_workspace *workspace =
-        find(iris, options->workspace, group);
+    iris_ccl_workspace_t *asked = call->options.workspace;
+    struct iris_ccl_workspace *workspace = find(iris, asked, call->group);
 
-    if (options->workspace != NULL &&
-        (workspace == NULL || workspace->group != group)) {
+    if (asked != NULL &&
+        (workspace == NULL || workspace->group != call->group)) {
         return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "%s: workspace %p is not a live one of this group; "
                            "pass what iris_ccl_workspace_create gave for it, "
                            "or NULL",
-                           call, (void *)options->workspace);
+                           call->name, (void *)asked);
     }
-    *workspace_p = workspace;
+    call->workspace = workspace;
     return IRIS_OK;
 }
 
-iris_status_t iris_i_ccl_workspace(iris_t *iris, const char *call,
-                                   const struct iris_ccl_options *options,
-                                   struct iris_group *group,
-                                   struct iris_ccl_workspace **workspace_p)
+iris_status_t iris_i_ccl_workspace(iris_t *iris, struct iris_ccl_call *call)
 {
-    struct iris_ccl_workspace *workspace = NULL;
-    iris_status_t status =
-        iris_i_ccl_known_workspace(iris, call, options, group, &workspace);
+    iris_status_t status = iris_i_ccl_known_workspace(iris, call);
 
-    if (status != IRIS_OK || workspace != NULL) {
-        *workspace_p = workspace;
+    if (status != IRIS_OK || call->workspace != NULL) {
         return status;
     }
-    status = iris_i_group_check_reachable(iris, group, call);
-    return status == IRIS_OK ? create(iris, group, 1, workspace_p) : status;
+    status = iris_i_group_check_reachable(iris, call->group, call->name);
+    return status == IRIS_OK ? create(iris, call->group, 1, &call->workspace)
+                             : status;
 }
 
 iris_status_t iris_i_ccl_set_epoch(iris_t *iris,
@@ -393,10 +381,7 @@ iris_status_t iris_all_reduce_preamble(iris_t *iris,
     if (status == IRIS_OK) {
         status = iris_i_ccl_take_options(iris, &call, options);
     }
-    return status == IRIS_OK
-               ? iris_i_ccl_workspace(iris, call.name, &call.options,
-                                      call.group, &call.workspace)
-               : status;
+    return status == IRIS_OK ? iris_i_ccl_workspace(iris, &call) : status;
 }
 
 iris_status_t iris_ccl_workspace_create(iris_t *iris, iris_group_t *group,

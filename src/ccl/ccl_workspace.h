@@ -5,10 +5,9 @@
 #ifndef IRIS_SRC_CCL_CCL_WORKSPACE_H
 #define IRIS_SRC_CCL_CCL_WORKSPACE_H
 
-#include <iris/ccl.h>
 #include <iris/device/kernels/ccl_args.h>
 
-#include "context/context_type.h"
+#include "ccl/ccl_types.h"
 
 /* A group's memory on one rank. */
 struct iris_ccl_workspace {
@@ -24,20 +23,13 @@ struct iris_ccl_workspace {
     struct iris_stream_mark used; /* by whom it was last used */
 };
 
-/* The live workspace that the options mean; NULL: the group's own, which is not
- * made yet. IRIS_ERR_INVALID: it is not one of the group's. */
-iris_status_t
-iris_i_ccl_known_workspace(const iris_t *iris, const char *call,
-                           const struct iris_ccl_options *options,
-                           const struct iris_group *group,
-                           struct iris_ccl_workspace **workspace_p);
+/* Fills in the live workspace that the options mean; NULL: the group's own,
+ * which is not made yet. IRIS_ERR_INVALID: it is not one of the group's. */
+iris_status_t iris_i_ccl_known_workspace(const iris_t *iris,
+                                         struct iris_ccl_call *call);
 
-/* The workspace that the options mean; the group's own is made if it must be.
- * `call` is the public function. */
-iris_status_t iris_i_ccl_workspace(iris_t *iris, const char *call,
-                                   const struct iris_ccl_options *options,
-                                   struct iris_group *group,
-                                   struct iris_ccl_workspace **workspace_p);
+/* The same; the group's own is made if it must be. */
+iris_status_t iris_i_ccl_workspace(iris_t *iris, struct iris_ccl_call *call);
 
 /* For tests: every workgroup of this rank's workspace, which nobody uses, has
  * done so many steps. All members say the same. */

@@ -14,37 +14,6 @@
 
 #include <string.h>
 
-/* Which variants a collective has, and what each needs: of the buffers, and
- * that the operation is SUM. Those that do not keep the order of addition are
- * only taken by name. STAGES: without rows and where workspaces have stages,
- * the variant takes any buffers. */
-enum { ON_HEAP = 1, APART = 2, SUM = 4, BY_NAME = 8, ROWS = 16, STAGES = 32 };
-struct kind {
-    iris_ccl_variant_t variant;
-    int needs;
-};
-static const struct kind kinds[IRIS_CCL_NUM_OPS][8] = {
-    [IRIS_CCL_ALL_REDUCE] = {{IRIS_CCL_ONE_SHOT, ON_HEAP | APART},
-                             {IRIS_CCL_TWO_SHOT, ON_HEAP | ROWS | STAGES},
-                             {IRIS_CCL_ONE_SHOT_PACKET, 0},
-                             {IRIS_CCL_TWO_SHOT_PACKET, 0},
-                             {IRIS_CCL_ATOMIC, ON_HEAP | APART | SUM | BY_NAME},
-                             {IRIS_CCL_SPINLOCK,
-                              ON_HEAP | APART | SUM | BY_NAME},
-                             {IRIS_CCL_RING, ON_HEAP | BY_NAME}},
-    [IRIS_CCL_ALL_GATHER] = {{IRIS_CCL_PUSH, ON_HEAP | ROWS | STAGES},
-                             {IRIS_CCL_PULL, ON_HEAP | ROWS | STAGES},
-                             {IRIS_CCL_PACKET, 0}},
-    [IRIS_CCL_REDUCE_SCATTER] = {{IRIS_CCL_DIRECT, ON_HEAP | ROWS | STAGES},
-                                 {IRIS_CCL_PACKET, 0}},
-    [IRIS_CCL_ALL_TO_ALL] = {{IRIS_CCL_PUSH, ON_HEAP | APART | ROWS | STAGES},
-                             {IRIS_CCL_PULL, ON_HEAP | APART | ROWS | STAGES},
-                             {IRIS_CCL_PACKET, 0}},
-    [IRIS_CCL_BROADCAST] = {{IRIS_CCL_PUSH, ON_HEAP | ROWS | STAGES},
-                            {IRIS_CCL_PULL, ON_HEAP | ROWS | STAGES},
-                            {IRIS_CCL_PACKET, 0}},
-};
-
 /* What is best: the first one that fits. */
 #define KB ((size_t)1 << 10)
 #define ANY_BYTES SIZE_MAX
@@ -137,9 +106,11 @@ static iris_ccl_variant_t asked(const iris_t *iris,
 /* What the variant needs of buffers; -1: the collective has no such one. */
 static int needs(enum iris_ccl_op op, iris_ccl_variant_t variant)
 {
-    for (size_t i = 0; kinds[op][i].variant != IRIS_CCL_AUTO; i++) {
-        if (kinds[op][i].variant == variant) {
-            return kinds[op][i].needs;
+    const struct iris_ccl_kind *kind = &iris_i_ccl_kinds[op];
+
+    for (size_t i = 0; kind->variants[i].variant != IRIS_CCL_AUTO; i++) {
+        if (kind->variants[i].variant == variant) {
+            return kind->variants[i].needs;
         }
     }
     return -1;
@@ -147,16 +118,9 @@ static int needs(enum iris_ccl_op op, iris_ccl_variant_t variant)
 
 int iris_i_ccl_find_op(const char *name)
 {
-    static const char *const names[IRIS_CCL_NUM_OPS] = {
-        [IRIS_CCL_ALL_REDUCE] = "all_reduce",
-        [IRIS_CCL_ALL_GATHER] = "all_gather",
-        [IRIS_CCL_REDUCE_SCATTER] = "reduce_scatter",
-        [IRIS_CCL_ALL_TO_ALL] = "all_to_all",
-        [IRIS_CCL_BROADCAST] = "broadcast",
-    };
     int op = IRIS_CCL_NUM_OPS - 1;
 
-    while (op >= 0 && strcmp(names[op], name) != 0) {
+    while (op >= 0 && strcmp(iris_i_ccl_kinds[op].rule_name, name) != 0) {
         op--;
     }
     return op;
@@ -165,14 +129,17 @@ int iris_i_ccl_find_op(const char *name)
 iris_ccl_variant_t iris_i_ccl_find_variant(enum iris_ccl_op op,
                                            const char *name)
 {
+    const struct iris_ccl_kind *kind = &iris_i_ccl_kinds[op];
     size_t i = 0;
 
-    while (kinds[op][i].variant != IRIS_CCL_AUTO &&
-           strcmp(iris_ccl_variant_name(kinds[op][i].variant), name) != 0) {
+    while (kind->variants[i].variant != IRIS_CCL_AUTO &&
+           strcmp(iris_ccl_variant_name(kind->variants[i].variant), name) !=
+               0) {
         i++;
     }
-    return (kinds[op][i].needs & BY_NAME) ? IRIS_CCL_AUTO
-                                          : kinds[op][i].variant;
+    return (kind->variants[i].needs & IRIS_CCL_BY_NAME)
+               ? IRIS_CCL_AUTO
+               : kind->variants[i].variant;
 }
 
 /* Whether input off the heap is copied through workspaces. A member alone on
@@ -186,13 +153,13 @@ static int stages(const iris_t *iris, const struct iris_ccl_call *call)
 
 static int can(const struct iris_ccl_call *call, int needs)
 {
-    if ((needs & STAGES) && call->stages) {
+    if ((needs & IRIS_CCL_STAGES) && call->stages) {
         return 1;
     }
-    return needs >= 0 && !((needs & ON_HEAP) && !call->on_heap) &&
-           !((needs & APART) && call->in_place) &&
-           !((needs & SUM) && call->reduce != IRIS_REDUCE_SUM) &&
-           !(!(needs & ROWS) && call->options.rows != 0);
+    return needs >= 0 && !((needs & IRIS_CCL_ON_HEAP) && !call->on_heap) &&
+           !((needs & IRIS_CCL_APART) && call->in_place) &&
+           !((needs & IRIS_CCL_ONLY_SUM) && call->reduce != IRIS_REDUCE_SUM) &&
+           !(!(needs & IRIS_CCL_ROWS) && call->options.rows != 0);
 }
 
 /* What a collective of any buffers can be done by. */
@@ -228,17 +195,15 @@ static const struct iris_ccl_rule *tuned(const iris_t *iris,
     return NULL;
 }
 
-/* Bytes of an all_reduce that one step takes. */
-static size_t step_bytes(const struct iris_ccl_call *call,
-                         iris_ccl_variant_t variant)
+size_t iris_i_ccl_step_bytes(const struct iris_ccl_call *call,
+                             iris_ccl_variant_t variant)
 {
     size_t slot = call->workspace == NULL ? SIZE_MAX / IRIS_CCL_UNIT_BYTES
                                           : call->workspace->slot_bytes;
 
-    return variant == IRIS_CCL_ONE_SHOT_PACKET ? slot
-           : variant == IRIS_CCL_TWO_SHOT_PACKET
+    return variant == IRIS_CCL_TWO_SHOT_PACKET
                ? (size_t)call->group->members.count * (slot / 2)
-               : SIZE_MAX;
+               : slot;
 }
 
 static iris_ccl_variant_t best(const iris_t *iris,
@@ -254,8 +219,8 @@ static iris_ccl_variant_t best(const iris_t *iris,
     }
     /* Packets in several steps are for those who have no choice: each step
      * waits for all members. */
-    if ((call->on_heap || call->stages) &&
-        call->bytes > step_bytes(call, rule->variant)) {
+    if (call->op == IRIS_CCL_ALL_REDUCE && (call->on_heap || call->stages) &&
+        call->bytes > iris_i_ccl_step_bytes(call, rule->variant)) {
         return IRIS_CCL_TWO_SHOT;
     }
     return can(call, needs(call->op, rule->variant)) ? rule->variant
@@ -312,17 +277,17 @@ iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
             &iris->log, IRIS_ERR_INVALID,
             "%s: variant %s needs %s; pass such, or IRIS_CCL_AUTO", call->name,
             iris_ccl_variant_name(variant),
-            (needed & ON_HEAP) && !call->on_heap
+            (needed & IRIS_CCL_ON_HEAP) && !call->on_heap
                 ? "in and out on the symmetric heap (iris_malloc)"
-            : (needed & APART) && call->in_place
+            : (needed & IRIS_CCL_APART) && call->in_place
                 ? "in and out that are not the same memory"
-            : (needed & SUM) && call->reduce != IRIS_REDUCE_SUM
+            : (needed & IRIS_CCL_ONLY_SUM) && call->reduce != IRIS_REDUCE_SUM
                 ? "operation SUM"
                 : "buffers without rows");
     }
     call->variant = variant;
     call->staged =
-        (needed & STAGES) && call->stages &&
+        (needed & IRIS_CCL_STAGES) && call->stages &&
         (!call->on_heap || (call->op == IRIS_CCL_ALL_TO_ALL && call->in_place));
     return IRIS_OK;
 }

@@ -15,6 +15,10 @@ int iris_i_ccl_find_op(const char *name);
 iris_ccl_variant_t iris_i_ccl_find_variant(enum iris_ccl_op op,
                                            const char *name);
 
+/* Bytes of a part that one step of a variant with packets takes. */
+size_t iris_i_ccl_step_bytes(const struct iris_ccl_call *call,
+                             iris_ccl_variant_t variant);
+
 /* Fills in the variant and cus. IRIS_ERR_INVALID: the one asked for cannot be.
  */
 iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call);

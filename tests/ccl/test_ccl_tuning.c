@@ -43,8 +43,7 @@ static int choose(iris_t *iris, char *buffer, size_t bytes,
                                    .reduce = IRIS_REDUCE_SUM};
     CHECK_OK(iris_i_ccl_take_options(iris, call, NULL));
     CHECK_OK(iris_i_ccl_check(iris, call));
-    CHECK_OK(iris_i_ccl_workspace(iris, "test", &call->options, call->group,
-                                  &call->workspace));
+    CHECK_OK(iris_i_ccl_workspace(iris, call));
     CHECK_OK(iris_i_ccl_choose(iris, call));
     return 0;
 }

@@ -195,20 +195,16 @@ static int wrap_body(iris_t *iris, void *arg)
 {
     static const uint64_t starts[] = {0xffffa, 0x2ffffe, 0xfffff, 0xffffffff};
     struct rounds rounds = {0};
-    struct iris_ccl_workspace *workspace;
+    struct iris_ccl_call call = {.name = "test", .group = iris->world};
 
     (void)arg;
     CHECK_EQUAL(rounds_open(iris, &rounds), 0);
     CHECK_OK(iris_all_reduce_preamble(iris, NULL));
     for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
-        struct iris_ccl_options options;
-
-        iris_ccl_options_init(&options);
-        CHECK_OK(iris_i_ccl_workspace(iris, "test", &options, iris->world,
-                                      &workspace));
+        CHECK_OK(iris_i_ccl_workspace(iris, &call));
         CHECK_EQUAL(run_batch(&rounds, NULL, 1000), 0);
         CHECK_OK(iris_barrier(iris, NULL, NULL));
-        CHECK_OK(iris_i_ccl_set_epoch(iris, workspace, starts[i]));
+        CHECK_OK(iris_i_ccl_set_epoch(iris, call.workspace, starts[i]));
         CHECK_OK(iris_barrier(iris, NULL, NULL));
         CHECK_EQUAL(run_batch(&rounds, NULL, 2000 + 100 * i), 0);
         CHECK_EQUAL(run_batch(&rounds, NULL, 2050 + 100 * i), 0);
@@ -230,7 +226,7 @@ static int stale_body(iris_t *iris, void *arg)
 {
     uint32_t value = 1000u + (uint32_t)iris_rank(iris), sum = 0, expected = 0;
     uint32_t num_ranks = (uint32_t)iris_num_ranks(iris);
-    struct iris_ccl_workspace *workspace;
+    struct iris_ccl_call call = {.name = "test", .group = iris->world};
     struct iris_ccl_options options;
     struct rounds rounds = {0};
 
@@ -239,8 +235,7 @@ static int stale_body(iris_t *iris, void *arg)
     iris_ccl_options_init(&options);
     options.all_reduce = IRIS_CCL_ONE_SHOT_PACKET;
     CHECK_OK(iris_all_reduce_preamble(iris, &options));
-    CHECK_OK(
-        iris_i_ccl_workspace(iris, "test", &options, iris->world, &workspace));
+    CHECK_OK(iris_i_ccl_workspace(iris, &call));
     for (int i = 0; i < 2; i++) {
         CHECK_OK(harness_write(iris, rounds.in, &value, sizeof value));
         if (iris_rank(iris) == 0 && i == 1) {
@@ -256,7 +251,7 @@ static int stale_body(iris_t *iris, void *arg)
         }
         CHECK_EQUAL(sum, expected);
         CHECK_OK(iris_barrier(iris, NULL, NULL));
-        CHECK_OK(iris_i_ccl_set_epoch(iris, workspace, 0xfffff));
+        CHECK_OK(iris_i_ccl_set_epoch(iris, call.workspace, 0xfffff));
         CHECK_OK(iris_barrier(iris, NULL, NULL));
         value += 50;
     }
