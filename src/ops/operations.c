@@ -29,27 +29,16 @@ static iris_tensor_t matrix(char *data, iris_dtype_t dtype, int64_t rows,
     return matrix;
 }
 
-static iris_tensor_t rows_of(const iris_tensor_t *tensor,
+/* A member's share of the rows, or columns. */
+static iris_tensor_t part_of(const iris_tensor_t *tensor, int dim,
                              struct iris_ops_share share)
 {
     iris_tensor_t part = *tensor;
 
     part.data =
-        (char *)tensor->data + share.begin * tensor->strides[0] *
+        (char *)tensor->data + share.begin * tensor->strides[dim] *
                                    (int64_t)iris_dtype_size(tensor->dtype);
-    part.shape[0] = share.rows;
-    return part;
-}
-
-static iris_tensor_t columns_of(const iris_tensor_t *tensor,
-                                struct iris_ops_share share)
-{
-    iris_tensor_t part = *tensor;
-
-    part.data =
-        (char *)tensor->data + share.begin * tensor->strides[1] *
-                                   (int64_t)iris_dtype_size(tensor->dtype);
-    part.shape[1] = share.rows;
+    part.shape[dim] = share.rows;
     return part;
 }
 
@@ -149,7 +138,7 @@ static iris_status_t matmul_all_gather(iris_t *iris,
     int64_t most = iris_i_ops_most(call, call->m);
     struct iris_ops_share share = iris_i_ops_share(call, call->m, call->index);
     iris_tensor_t own =
-        call->direct ? rows_of(call->out, share)
+        call->direct ? part_of(call->out, 0, share)
                      : kept_rows(call, call->index * most, share.rows, call->n);
     iris_status_t status = multiply(iris, call, *call->a, own, all_of(call->a));
 
@@ -161,7 +150,7 @@ static iris_status_t matmul_all_gather(iris_t *iris,
     for (int64_t i = 0; i < call->members && !call->direct; i++) {
         share = iris_i_ops_share(call, call->m, i);
         if (status == IRIS_OK) {
-            status = copy(iris, call, rows_of(call->out, share),
+            status = copy(iris, call, part_of(call->out, 0, share),
                           kept_rows(call, i * most, share.rows, call->n));
         }
     }
@@ -187,7 +176,7 @@ static iris_status_t gather_rows(iris_t *iris, const struct iris_ops_call *call)
         share.rows *= step; /* equal shares follow each other */
         status = multiply(
             iris, call, kept_rows(call, i * most, share.rows, call->k),
-            rows_of(call->out, share), (struct part){share.begin, call->m});
+            part_of(call->out, 0, share), (struct part){share.begin, call->m});
     }
     return status;
 }
@@ -217,7 +206,7 @@ static iris_status_t gather_columns(iris_t *iris,
     }
     for (int64_t i = 0; i < call->members && status == IRIS_OK; i++) {
         status = copy(iris, call,
-                      columns_of(&whole, iris_i_ops_share(call, call->k, i)),
+                      part_of(&whole, 1, iris_i_ops_share(call, call->k, i)),
                       kept_columns(call, i));
     }
     return status == IRIS_OK
@@ -237,7 +226,7 @@ static iris_status_t spread_products(iris_t *iris,
         struct iris_ops_share share = iris_i_ops_share(call, call->m, i);
 
         share.rows *= step;
-        status = multiply(iris, call, rows_of(call->a, share),
+        status = multiply(iris, call, part_of(call->a, 0, share),
                           kept_rows(call, i * most, share.rows, call->n),
                           (struct part){share.begin, call->m});
     }

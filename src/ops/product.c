@@ -14,7 +14,6 @@
 #include "ops/blas_cpu.h"
 #include "ops/ops_kernels.h"
 #include "queue/queue_launch.h"
-#include "queue/queue_stream.h"
 
 #define LANES 256
 #define WGS_PER_CU 8
@@ -95,15 +94,9 @@ static iris_status_t enqueue_on_gpu(iris_t *iris,
                                     iris_stream_t *stream)
 {
     char why[IRIS_BLAS_WHY_BYTES] = "";
-    struct iris_stream *resolved;
-    iris_status_t status =
-        iris_i_stream_resolve(&iris->queue, stream, &resolved);
+    iris_status_t status = args->blas->product(
+        args->state, &args->what, iris_i_queue_native(stream), why);
 
-    if (status != IRIS_OK) {
-        return status;
-    }
-    status = args->blas->product(args->state, &args->what,
-                                 iris_i_queue_native(resolved), why);
     if (status == IRIS_ERR_UNSUPPORTED) {
         return launch_plain(iris, &args->what, stream);
     }

@@ -60,42 +60,26 @@ iris_status_t iris_broadcast_value(iris_t *iris, iris_value_t *value_p,
 
 /* ---- Tensors ---- */
 
-/* A tensor as the root names it to the others: where its heap has it. */
-struct named_tensor {
-    uint64_t offset; /* of the first element, from the heap's base */
-    int32_t dtype;
-    int32_t ndim;
-    int64_t shape[IRIS_TENSOR_DIMS_MAX];
-    int64_t strides[IRIS_TENSOR_DIMS_MAX];
-};
-
-static struct named_tensor name_tensor(const iris_t *iris,
-                                       const iris_tensor_t *tensor)
+/* A tensor as the root names it to the others, whose heaps are elsewhere: in
+ * place of its address the offset in the heap. */
+static iris_tensor_t name_tensor(const iris_t *iris,
+                                 const iris_tensor_t *tensor)
 {
-    struct named_tensor named;
+    iris_tensor_t named = *tensor;
 
-    memset(&named, 0, sizeof named);
-    named.offset = (uint64_t)(uintptr_t)tensor->data -
-                   (uint64_t)(uintptr_t)iris->heap.region.base;
-    named.dtype = (int32_t)tensor->dtype;
-    named.ndim = (int32_t)tensor->ndim;
-    memcpy(named.shape, tensor->shape, sizeof named.shape);
-    memcpy(named.strides, tensor->strides, sizeof named.strides);
+    named.data =
+        (void *)((uintptr_t)tensor->data - (uintptr_t)iris->heap.region.base);
+    named.owner = NULL;
     return named;
 }
 
 /* The tensor at the same place of this rank's heap. */
-static iris_tensor_t own_tensor(const iris_t *iris,
-                                const struct named_tensor *named)
+static iris_tensor_t own_tensor(const iris_t *iris, const iris_tensor_t *named)
 {
-    iris_tensor_t tensor;
+    iris_tensor_t tensor = *named;
 
-    memset(&tensor, 0, sizeof tensor);
-    tensor.data = (void *)((uintptr_t)iris->heap.region.base + named->offset);
-    tensor.dtype = (iris_dtype_t)named->dtype;
-    tensor.ndim = named->ndim;
-    memcpy(tensor.shape, named->shape, sizeof tensor.shape);
-    memcpy(tensor.strides, named->strides, sizeof tensor.strides);
+    tensor.data =
+        (void *)((uintptr_t)iris->heap.region.base + (uintptr_t)named->data);
     return tensor;
 }
 
@@ -147,7 +131,7 @@ static iris_status_t fetch(const struct broadcast *cast,
 {
     iris_t *iris = cast->iris;
     int rank = cast->group->ranks[cast->root];
-    struct named_tensor named = {0};
+    iris_tensor_t named = {0};
     iris_tensor_t from;
     iris_status_t status;
 
@@ -177,7 +161,7 @@ static iris_status_t run(const struct broadcast *cast,
 {
     struct iris_members *members = &cast->group->members;
     int is_root = cast->group->index == cast->root;
-    struct named_tensor named;
+    iris_tensor_t named;
     struct iris_call call = {.type = cast->type, .status = checked};
     iris_status_t status;
 
@@ -245,7 +229,7 @@ iris_status_t iris_tensor_broadcast(iris_t *iris, const iris_tensor_t *tensor,
 static iris_status_t check_new(const struct broadcast *cast,
                                const iris_tensor_t *tensor,
                                const iris_tensor_t *tensor_p,
-                               struct named_tensor *named_p)
+                               iris_tensor_t *named_p)
 {
     iris_t *iris = cast->iris;
     const char *call = cast->type->name;
@@ -302,7 +286,7 @@ iris_status_t iris_tensor_broadcast_new(iris_t *iris,
     struct broadcast cast = {.iris = iris, .type = &type, .root = root};
     struct iris_call call = {.type = &type};
     struct iris_tensor_options options;
-    struct named_tensor named;
+    iris_tensor_t named;
     iris_tensor_t made;
     iris_status_t status = iris_i_enter(iris, type.name);
 

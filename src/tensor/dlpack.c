@@ -11,6 +11,7 @@
 #include "context/tensor_check.h"
 #include "tensor/create.h"
 #include "tensor/dlpack_abi.h"
+#include "tensor/tensor_layout.h"
 #include "tensor/tensor_share.h"
 
 #include <stdlib.h>
@@ -204,7 +205,7 @@ static iris_status_t read_tensor(const iris_t *iris, const char *call,
 {
     const struct iris_named_argument argument = {&iris->log, call,
                                                  "the DLPack tensor"};
-    int64_t dense = 1;
+    int64_t strides[IRIS_TENSOR_DIMS_MAX];
     iris_shape_t shape = {.ndim = from->ndim};
     int dtype = dtype_of(from->dtype);
     iris_status_t status;
@@ -236,23 +237,17 @@ static iris_status_t read_tensor(const iris_t *iris, const char *call,
     if (status != IRIS_OK) {
         return status;
     }
-    memset(tensor_p, 0, sizeof *tensor_p);
     if (from->byte_offset > UINTPTR_MAX - (uintptr_t)from->data) {
         return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
                            "%s: the DLPack tensor's byte_offset %llu overflows "
                            "the address space; check it",
                            call, (unsigned long long)from->byte_offset);
     }
-    if (from->data != NULL) {
-        tensor_p->data = (char *)from->data + from->byte_offset;
-    }
-    tensor_p->dtype = (iris_dtype_t)dtype;
-    tensor_p->ndim = from->ndim;
-    for (int i = from->ndim - 1; i >= 0; i--) {
-        tensor_p->shape[i] = from->shape[i];
-        tensor_p->strides[i] = from->strides == NULL ? dense : from->strides[i];
-        dense *= from->shape[i] > 1 ? from->shape[i] : 1;
-    }
+    iris_i_layout_strides(&shape, IRIS_FORMAT_CONTIGUOUS, NULL, strides);
+    *tensor_p = iris_i_tensor_make(
+        from->data == NULL ? NULL : (char *)from->data + from->byte_offset,
+        (iris_dtype_t)dtype, &shape,
+        from->strides == NULL ? strides : from->strides);
     return IRIS_OK;
 }
 
@@ -264,7 +259,11 @@ static iris_status_t import_tensor(iris_t *iris,
 {
     iris_tensor_t tensor;
     struct iris_tensor_share what = {.type = type, .tensor = &tensor};
+    iris_status_t status = iris_i_enter(iris, type->name);
 
+    if (status != IRIS_OK) {
+        return status;
+    }
     what.checked =
         from == NULL
             ? iris_i_fail(&iris->log, IRIS_ERR_INVALID,
@@ -282,16 +281,10 @@ iris_status_t iris_tensor_from_dlpack(iris_t *iris,
 {
     static const struct iris_call_type type = {"iris_tensor_from_dlpack",
                                                IRIS_TENSOR_CALL_FIELDS};
-    iris_status_t status = iris_i_enter(iris, type.name);
+    int fits = managed != NULL && managed->major == DLPACK_ABI_MAJOR;
+    iris_status_t status = import_tensor(
+        iris, &type, fits ? &managed->tensor : NULL, symmetric_p, shared_p);
 
-    if (status == IRIS_OK) {
-        status =
-            import_tensor(iris, &type,
-                          managed == NULL || managed->major != DLPACK_ABI_MAJOR
-                              ? NULL
-                              : &managed->tensor,
-                          symmetric_p, shared_p);
-    }
     if (status == IRIS_OK && managed->deleter != NULL) {
         managed->deleter(managed);
     }
@@ -305,13 +298,10 @@ iris_tensor_from_dlpack_unversioned(iris_t *iris,
 {
     static const struct iris_call_type type = {
         "iris_tensor_from_dlpack_unversioned", IRIS_TENSOR_CALL_FIELDS};
-    iris_status_t status = iris_i_enter(iris, type.name);
+    iris_status_t status =
+        import_tensor(iris, &type, managed == NULL ? NULL : &managed->tensor,
+                      symmetric_p, shared_p);
 
-    if (status == IRIS_OK) {
-        status = import_tensor(iris, &type,
-                               managed == NULL ? NULL : &managed->tensor,
-                               symmetric_p, shared_p);
-    }
     if (status == IRIS_OK && managed->deleter != NULL) {
         managed->deleter(managed);
     }

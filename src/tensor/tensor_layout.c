@@ -89,7 +89,9 @@ static void dense_strides(const int64_t *sizes, const int *order, int ndim,
     }
 }
 
-/* The order of the dimensions in memory, outermost first; NULL: contiguous. */
+static const int natural[] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+/* The order of the dimensions in memory, outermost first. */
 static const int *order_of(int ndim, iris_memory_format_t format)
 {
     static const int channels_last[] = {0, 2, 3, 1};
@@ -100,10 +102,8 @@ static const int *order_of(int ndim, iris_memory_format_t format)
     }
     return format == IRIS_FORMAT_CHANNELS_LAST_3D && ndim == 5
                ? channels_last_3d
-               : NULL;
+               : natural;
 }
-
-static const int natural[] = {0, 1, 2, 3, 4, 5, 6, 7};
 
 /* Dimensions by falling strides; of equal ones the first stays first. */
 static void order_by_strides(const iris_tensor_t *tensor, int *order_p)
@@ -154,21 +154,17 @@ void iris_i_layout_strides(const iris_shape_t *shape,
         }
         order = found;
     }
-    dense_strides(shape->sizes, order == NULL ? natural : order, shape->ndim,
-                  strides_p);
+    dense_strides(shape->sizes, order, shape->ndim, strides_p);
 }
 
 int iris_tensor_is_contiguous(const iris_tensor_t *tensor,
                               iris_memory_format_t format)
 {
-    const int *order;
-
     if (iris_i_view_check("iris_tensor_is_contiguous", tensor) != IRIS_OK) {
         return 0;
     }
-    order = order_of(tensor->ndim, format);
     return iris_tensor_numel(tensor) == 0 ||
-           is_dense(tensor, order == NULL ? natural : order);
+           is_dense(tensor, order_of(tensor->ndim, format));
 }
 
 /* ---- Reshaping ---- */

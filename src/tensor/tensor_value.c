@@ -34,36 +34,23 @@ static struct range range_of(iris_dtype_t dtype)
 {
     struct range range = {.bits = (int)iris_dtype_size(dtype) * 8};
 
+    if (dtype >= IRIS_DTYPE_I8 && dtype <= IRIS_DTYPE_U64) {
+        range.is_signed = dtype <= IRIS_DTYPE_I64;
+        range.highest = power_of_two(range.bits - range.is_signed) - 1;
+        range.lowest = range.is_signed ? -range.highest - 1 : 0;
+        return range;
+    }
     switch (dtype) {
-    case IRIS_DTYPE_I8:
-    case IRIS_DTYPE_I16:
-    case IRIS_DTYPE_I32:
-    case IRIS_DTYPE_I64:
-        range.is_signed = 1;
-        range.lowest = -power_of_two(range.bits - 1);
-        range.highest = power_of_two(range.bits - 1) - 1;
-        break;
-    case IRIS_DTYPE_U8:
-    case IRIS_DTYPE_U16:
-    case IRIS_DTYPE_U32:
-    case IRIS_DTYPE_U64:
-        range.highest = power_of_two(range.bits) - 1;
-        break;
     case IRIS_DTYPE_F16:
-        range = (struct range){-65504, 65504, 1, 0};
-        break;
+        return (struct range){-65504, 65504, 1, 0};
     case IRIS_DTYPE_BF16: /* 2^128 less one unit in the last place */
-        range = (struct range){-0x1.fep127, 0x1.fep127, 1, 0};
-        break;
+        return (struct range){-0x1.fep127, 0x1.fep127, 1, 0};
     case IRIS_DTYPE_F32:
     case IRIS_DTYPE_COMPLEX64:
-        range = (struct range){-0x1.fffffep127, 0x1.fffffep127, 1, 0};
-        break;
+        return (struct range){-0x1.fffffep127, 0x1.fffffep127, 1, 0};
     default:
-        range = (struct range){-INFINITY, INFINITY, 1, 0};
-        break;
+        return (struct range){-INFINITY, INFINITY, 1, 0};
     }
-    return range;
 }
 
 int iris_i_value_is_whole(iris_value_t value)
@@ -110,11 +97,6 @@ static iris_status_t fail_range(const struct iris_argument *argument,
                        text_of(argument->value, text), iris_dtype_name(dtype),
                        range.bits != 0 ? "whole numbers" : "real numbers",
                        range.lowest, range.highest);
-}
-
-static int is_kind(iris_value_t value)
-{
-    return (unsigned)value.kind <= IRIS_VALUE_COMPLEX;
 }
 
 /* Whole numbers below 0 wrap around in unsigned dtypes, down to -MAX. */
@@ -235,7 +217,7 @@ static int convert(iris_value_t value, iris_dtype_t dtype, void *element_p)
 iris_status_t iris_i_value_convert(const struct iris_argument *argument,
                                    iris_dtype_t dtype, void *element_p)
 {
-    if (!is_kind(argument->value)) {
+    if ((unsigned)argument->value.kind > IRIS_VALUE_COMPLEX) {
         return iris_i_fail(argument->log, IRIS_ERR_INVALID,
                            "%s: %s is of kind %d, which is none; make it by "
                            "IRIS_VALUE()",
