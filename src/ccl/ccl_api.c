@@ -12,6 +12,7 @@
 #include "ccl/ccl_types.h"
 #include "ccl/ccl_workspace.h"
 #include "ccl/choose.h"
+#include "context/context_group.h"
 #include "context/enter.h"
 #include "queue/queue_graph.h"
 #include "queue/transfer.h"

@@ -10,7 +10,9 @@
 #include "ccl/ccl_kernels.h"
 #include "ccl/ccl_types.h"
 #include "ccl/ccl_workspace.h"
+#include "backend/mismatch.h"
 #include "ccl/choose.h"
+#include "context/context_group.h"
 #include "context/fused.h"
 #include "queue/queue_launch.h"
 

@@ -11,6 +11,7 @@
 #include "ccl/ccl_types.h"
 #include "ccl/ccl_workspace.h"
 #include "ccl/tuning.h"
+#include "context/context_group.h"
 
 #include <string.h>
 

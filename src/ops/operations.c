@@ -8,6 +8,7 @@
 #include <iris/ccl.h>
 #include <iris/constants.h>
 
+#include "backend/mismatch.h"
 #include "context/enter.h"
 #include "context/fused.h"
 #include "ops/ops_check.h"
