@@ -231,6 +231,12 @@ check_waits() {
         done
 }
 
+# What a function has made when it fails goes by a function that closes it.
+check_undo() {
+    code_lines '(^|[^A-Za-z0-9_])goto[^A-Za-z0-9_]' $(sources src) |
+        because "a goto; errors are undone by a function that closes what is half made"
+}
+
 # How many of the lines of .c files are comments: information, not a rule. About
 # a tenth is meant, 5 to 20 % is fine.
 comment_share() {
@@ -248,7 +254,7 @@ comment_share() {
 }
 
 for rule in includes layers circles slots policy compilers sizes once lists \
-    twins words waits todo; do
+    twins words waits undo todo; do
     check_$rule >"$found"
     case " $pending " in
     *" $rule "*)

@@ -94,6 +94,7 @@ plant_calls() {
         '/* */ int x = strcasecmp(name, "hip");'
     plant src/context/by_type.c "compares a backend's type" \
         'int is_sim = backend->type == &iris_i_sim_type;'
+    plant src/queue/jump.c "a goto" '        goto close;'
     plant src/queue/by_table.c "compares a backend's type" \
         'int is_own = iris->ops != other->ops;'
 }

@@ -163,9 +163,8 @@ static inline iris_status_t iris_i_queue_copy(struct iris_stream *stream,
 {
     iris_status_t status = iris_i_fault_check(stream->backend);
 
-    return status == IRIS_OK
-               ? stream->backend->queue->copy(stream, dst, src, bytes)
-               : status;
+    return status ? status
+                  : stream->backend->queue->copy(stream, dst, src, bytes);
 }
 
 static inline iris_status_t iris_i_queue_set(struct iris_stream *stream,
@@ -173,9 +172,8 @@ static inline iris_status_t iris_i_queue_set(struct iris_stream *stream,
 {
     iris_status_t status = iris_i_fault_check(stream->backend);
 
-    return status == IRIS_OK
-               ? stream->backend->queue->set(stream, dst, value, bytes)
-               : status;
+    return status ? status
+                  : stream->backend->queue->set(stream, dst, value, bytes);
 }
 
 static inline iris_status_t
@@ -184,8 +182,7 @@ iris_i_queue_launch(struct iris_stream *stream,
 {
     iris_status_t status = iris_i_fault_check(stream->backend);
 
-    return status == IRIS_OK ? stream->backend->queue->launch(stream, launch)
-                             : status;
+    return status ? status : stream->backend->queue->launch(stream, launch);
 }
 
 static inline iris_status_t iris_i_queue_signal(struct iris_stream *stream,
@@ -193,9 +190,8 @@ static inline iris_status_t iris_i_queue_signal(struct iris_stream *stream,
 {
     iris_status_t status = iris_i_fault_check(stream->backend);
 
-    return status == IRIS_OK
-               ? stream->backend->queue->signal(stream, place, value)
-               : status;
+    return status ? status
+                  : stream->backend->queue->signal(stream, place, value);
 }
 
 static inline iris_status_t iris_i_queue_wait(struct iris_stream *stream,
@@ -204,9 +200,8 @@ static inline iris_status_t iris_i_queue_wait(struct iris_stream *stream,
 {
     iris_status_t status = iris_i_fault_check(stream->backend);
 
-    return status == IRIS_OK
-               ? stream->backend->queue->wait(stream, place, cmp, value)
-               : status;
+    return status ? status
+                  : stream->backend->queue->wait(stream, place, cmp, value);
 }
 
 static inline iris_status_t
@@ -214,8 +209,7 @@ iris_i_queue_capture_begin(struct iris_stream *stream)
 {
     iris_status_t status = iris_i_fault_check(stream->backend);
 
-    return status == IRIS_OK ? stream->backend->queue->capture_begin(stream)
-                             : status;
+    return status ? status : stream->backend->queue->capture_begin(stream);
 }
 
 static inline iris_status_t iris_i_queue_capture_end(struct iris_stream *stream,
@@ -223,9 +217,8 @@ static inline iris_status_t iris_i_queue_capture_end(struct iris_stream *stream,
 {
     iris_status_t status = iris_i_fault_check(stream->backend);
 
-    return status == IRIS_OK
-               ? stream->backend->queue->capture_end(stream, graph_p)
-               : status;
+    return status ? status
+                  : stream->backend->queue->capture_end(stream, graph_p);
 }
 
 static inline iris_status_t
@@ -233,9 +226,8 @@ iris_i_queue_graph_launch(struct iris_stream *stream, void *graph)
 {
     iris_status_t status = iris_i_fault_check(stream->backend);
 
-    return status == IRIS_OK
-               ? stream->backend->queue->graph_launch(stream, graph)
-               : status;
+    return status ? status
+                  : stream->backend->queue->graph_launch(stream, graph);
 }
 
 static inline void *iris_i_queue_native(struct iris_stream *stream)

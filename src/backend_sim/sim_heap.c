@@ -80,13 +80,16 @@ static iris_status_t heap_alloc(struct iris_backend *backend, size_t bytes,
         return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
                            "no memory for a heap's record");
     }
+    mapping->fd = -1;
     status = iris_i_shm_create(bytes, &mapping->fd);
+    status =
+        status ? status : iris_i_shm_map(mapping->fd, bytes, &mapping->base);
     if (status != IRIS_OK) {
-        goto free_mapping;
-    }
-    status = iris_i_shm_map(mapping->fd, bytes, &mapping->base);
-    if (status != IRIS_OK) {
-        goto close_fd;
+        if (mapping->fd >= 0) {
+            close(mapping->fd);
+        }
+        free(mapping);
+        return status;
     }
     mapping->bytes = bytes;
     mapping->pid_namespace = pid_namespace();
@@ -101,12 +104,6 @@ static iris_status_t heap_alloc(struct iris_backend *backend, size_t bytes,
     region_p->cookie = mapping;
     ((struct sim_backend *)backend)->heap = *region_p;
     return IRIS_OK;
-
-close_fd:
-    close(mapping->fd);
-free_mapping:
-    free(mapping);
-    return status;
 }
 
 static void heap_free(struct iris_backend *backend,

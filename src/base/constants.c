@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Constants of the public headers, as functions.
+ * Constants of the public headers, as functions; names and texts of statuses, from
+ * the one table.
  */
 #include "config.h"
 
@@ -10,6 +11,7 @@
 #include <iris/device/layout.h>
 #include <iris/heap.h>
 #include <iris/launch.h>
+#include <iris/status.h>
 
 size_t iris_dtype_size(iris_dtype_t dtype)
 {
@@ -80,4 +82,33 @@ unsigned iris_launch_block_max(void)
 size_t iris_kernel_version(void)
 {
     return IRIS_KERNEL_VERSION;
+}
+
+const char *iris_status_string(iris_status_t status)
+{
+    switch (status) {
+#define STATUS_NAME(name, value, text) \
+    case IRIS_##name:                  \
+        return "IRIS_" #name;
+        IRIS_STATUS_ROWS(STATUS_NAME)
+#undef STATUS_NAME
+    }
+    return "IRIS_ERR_?";
+}
+
+const char *iris_status_text(iris_status_t status)
+{
+    switch (status) {
+#define STATUS_TEXT(name, value, text) \
+    case IRIS_##name:                  \
+        return text;
+        IRIS_STATUS_ROWS(STATUS_TEXT)
+#undef STATUS_TEXT
+    }
+    return "unknown status";
+}
+
+const char *iris_version(void)
+{
+    return PACKAGE_VERSION;
 }

@@ -61,13 +61,18 @@ static int distance(const char *a, const char *b)
 }
 
 /* The setting to which the fewest changes lead, of a third of the name at most;
- * NULL: it is like none. */
+ * NULL: it is like none. The name itself if it is one. */
 static const char *nearest(const char *name)
 {
     struct iris_setting_row row;
     const char *best = NULL;
     int least = (int)strlen(name) / 3 + 1;
 
+    for (size_t i = 0; iris_i_settings_row(NULL, i, &row); i++) {
+        if (strcmp(name, row.env) == 0) {
+            return row.env;
+        }
+    }
     for (size_t i = 0; iris_i_settings_row(NULL, i, &row); i++) {
         int changes = distance(name, row.env);
 
@@ -79,21 +84,11 @@ static const char *nearest(const char *name)
     return best;
 }
 
-static int is_setting(const char *name)
-{
-    struct iris_setting_row row;
-
-    for (size_t i = 0; iris_i_settings_row(NULL, i, &row); i++) {
-        if (strcmp(name, row.env) == 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* Is the entry of the environment one that looks like a setting and is none?
- * Gives its name then. An empty one is the same as none. */
-static int is_unknown(const char *variable, char name[NAME_BYTES + 1])
+ * Gives its name then, and the nearest setting. An empty one is the same as
+ * none. */
+static int is_unknown(const char *variable, char name[NAME_BYTES + 1],
+                      const char **nearest_p)
 {
     size_t length = strcspn(variable, "=");
 
@@ -104,14 +99,17 @@ static int is_unknown(const char *variable, char name[NAME_BYTES + 1])
     length = length < NAME_BYTES ? length : NAME_BYTES;
     memcpy(name, variable, length);
     name[length] = '\0';
-    return !is_setting(name) && !is_other(name);
+    *nearest_p = nearest(name);
+    return (*nearest_p == NULL || strcmp(*nearest_p, name) != 0) &&
+           !is_other(name);
 }
 
 int iris_i_environment_is_unknown(const char *variable)
 {
     char name[NAME_BYTES + 1];
+    const char *other;
 
-    return is_unknown(variable, name);
+    return is_unknown(variable, name, &other);
 }
 
 static void check_one(const struct iris_log *log, const char *variable)
@@ -119,10 +117,9 @@ static void check_one(const struct iris_log *log, const char *variable)
     char name[NAME_BYTES + 1];
     const char *other;
 
-    if (!is_unknown(variable, name)) {
+    if (!is_unknown(variable, name, &other)) {
         return;
     }
-    other = nearest(name);
     if (other != NULL) {
         iris_i_warning(log, "%s is unknown; did you mean %s?", name, other);
     } else {

@@ -101,45 +101,29 @@ void iris_i_hooks_host(struct iris_hooks *hooks, struct iris_host_event *event)
 
 static const char *op_name(enum iris_op op)
 {
-    switch (op) {
-    case IRIS_OP_LOAD:
-        return "load";
-    case IRIS_OP_STORE:
-        return "store";
-    case IRIS_OP_GET:
-        return "get";
-    case IRIS_OP_PUT:
-        return "put";
-    case IRIS_OP_COPY:
-        return "copy";
-    case IRIS_OP_ATOMIC_ADD:
-        return "atomic add";
-    case IRIS_OP_ATOMIC_SUB:
-        return "atomic sub";
-    case IRIS_OP_ATOMIC_CAS:
-        return "atomic cas";
-    case IRIS_OP_ATOMIC_XCHG:
-        return "atomic xchg";
-    case IRIS_OP_ATOMIC_XOR:
-        return "atomic xor";
-    case IRIS_OP_ATOMIC_AND:
-        return "atomic and";
-    case IRIS_OP_ATOMIC_OR:
-        return "atomic or";
-    case IRIS_OP_ATOMIC_MIN:
-        return "atomic min";
-    case IRIS_OP_ATOMIC_MAX:
-        return "atomic max";
-    case IRIS_OP_WAIT:
-        return "wait or test";
-    case IRIS_OP_FENCE:
-        return "fence";
-    case IRIS_OP_BARRIER:
-        return "barrier";
-    case IRIS_OP_OWN:
-        return "event";
-    }
-    return "operation";
+    static const char *const names[] = {
+        [IRIS_OP_LOAD] = "load",
+        [IRIS_OP_STORE] = "store",
+        [IRIS_OP_GET] = "get",
+        [IRIS_OP_PUT] = "put",
+        [IRIS_OP_COPY] = "copy",
+        [IRIS_OP_ATOMIC_ADD] = "atomic add",
+        [IRIS_OP_ATOMIC_SUB] = "atomic sub",
+        [IRIS_OP_ATOMIC_CAS] = "atomic cas",
+        [IRIS_OP_ATOMIC_XCHG] = "atomic xchg",
+        [IRIS_OP_ATOMIC_XOR] = "atomic xor",
+        [IRIS_OP_ATOMIC_AND] = "atomic and",
+        [IRIS_OP_ATOMIC_OR] = "atomic or",
+        [IRIS_OP_ATOMIC_MIN] = "atomic min",
+        [IRIS_OP_ATOMIC_MAX] = "atomic max",
+    };
+
+    return (size_t)op < sizeof names / sizeof names[0] ? names[op]
+           : op == IRIS_OP_FENCE                       ? "fence"
+           : op == IRIS_OP_OWN                         ? "event"
+           : op == IRIS_OP_WAIT                        ? "wait or test"
+           : op == IRIS_OP_BARRIER                     ? "barrier"
+                                                       : "operation";
 }
 
 bool iris_i_is_translated(const struct iris_cpu_event *event)

@@ -143,13 +143,7 @@ int iris_i_settings_row(const struct iris_settings *settings, size_t i,
 
 const char *iris_i_origin_string(enum iris_origin origin)
 {
-    switch (origin) {
-    case IRIS_ORIGIN_ENVIRONMENT:
-        return "environment";
-    case IRIS_ORIGIN_ARGUMENT:
-        return "argument";
-    case IRIS_ORIGIN_DEFAULT:
-        break;
-    }
-    return "default";
+    return origin == IRIS_ORIGIN_ENVIRONMENT ? "environment"
+           : origin == IRIS_ORIGIN_ARGUMENT  ? "argument"
+                                             : "default";
 }

@@ -97,23 +97,16 @@ static int parse_number(const char *text, int64_t least, int units,
 
 const char *iris_i_setting_accepts(const struct iris_setting_entry *row)
 {
-    switch (row->kind) {
-    case BYTES:
-        return "a size such as 64M, 1G or 1048576";
-    case MS:
-        return "milliseconds, 0 for none";
-    case COUNT:
-        return "an integer from 1";
-    case RANK:
-        return "an integer from 0";
-    case FLAG:
-        return "1, true, yes, 0, false or no";
-    case CHOICE:
-        return row->help.choices;
-    case STRING:
-        break;
-    }
-    return "a shorter text";
+    static const char *const texts[] = {
+        [STRING] = "a shorter text",
+        [BYTES] = "a size such as 64M, 1G or 1048576",
+        [MS] = "milliseconds, 0 for none",
+        [COUNT] = "an integer from 1",
+        [RANK] = "an integer from 0",
+        [FLAG] = "1, true, yes, 0, false or no",
+    };
+
+    return row->kind == CHOICE ? row->help.choices : texts[row->kind];
 }
 
 int iris_i_setting_parse(const struct iris_setting_entry *row, const char *text,

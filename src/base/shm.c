@@ -162,33 +162,42 @@ void iris_i_shm_unmap(void *base, size_t bytes)
     munmap((char *)base - guard, guard + page_up(bytes) + guard);
 }
 
+static iris_status_t fail_map(int errno_value, size_t bytes)
+{
+    return iris_i_fail_errno(NULL, IRIS_ERR_NO_MEMORY, errno_value,
+                             "cannot map %zu bytes of shared memory; lower "
+                             "IRIS_HEAP_SIZE, or raise the limit on address "
+                             "space (ulimit -v)",
+                             bytes);
+}
+
 /* Takes twice the addresses and gives back what is around the range. */
 iris_status_t iris_i_shm_map(int fd, size_t bytes, void **base_p)
 {
     size_t guard = iris_i_shm_guard_bytes(), alignment = guard;
     size_t length = guard + page_up(bytes) + guard;
     char *range, *base, *first;
-    int ret;
 
+    if (length > SIZE_MAX / 4) {
+        return fail_map(ENOMEM, bytes);
+    }
     while (alignment <= bytes / 2) {
         alignment *= 2;
     }
-    range = length > SIZE_MAX / 4
-                ? MAP_FAILED
-                : mmap(NULL, length + alignment, PROT_NONE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    range = mmap(NULL, length + alignment, PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range == MAP_FAILED) {
-        ret = length > SIZE_MAX / 4 ? ENOMEM : errno;
-        goto fail;
+        return fail_map(errno, bytes);
     }
     base = range + guard;
     base += (alignment - (uintptr_t)base % alignment) % alignment;
     first = base - guard;
     if (mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
              0) == MAP_FAILED) {
-        ret = errno;
+        int ret = errno;
+
         munmap(range, length + alignment);
-        goto fail;
+        return fail_map(ret, bytes);
     }
     if (first > range) {
         munmap(range, (size_t)(first - range));
@@ -198,11 +207,4 @@ iris_status_t iris_i_shm_map(int fd, size_t bytes, void **base_p)
     }
     *base_p = base;
     return IRIS_OK;
-
-fail:
-    return iris_i_fail_errno(NULL, IRIS_ERR_NO_MEMORY, ret,
-                             "cannot map %zu bytes of shared memory; lower "
-                             "IRIS_HEAP_SIZE, or raise the limit on address "
-                             "space (ulimit -v)",
-                             bytes);
 }

@@ -32,16 +32,22 @@ static socklen_t make_address(const char *key, struct sockaddr_un *address)
 }
 
 /* No connect() or send() on it blocks for ever. */
-iris_status_t iris_i_socket_make(int *sock_p)
+static void bound_sends(int sock)
 {
     struct timeval patience = {.tv_sec = IRIS_SOCKET_PATIENCE_MS / 1000};
+
+    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+}
+
+iris_status_t iris_i_socket_make(int *sock_p)
+{
     int sock = iris_i_fd_above_stdio(
         socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
 
     if (sock < 0) {
         return iris_i_fail_fd(errno, "cannot make a socket");
     }
-    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    bound_sends(sock);
     *sock_p = sock;
     return IRIS_OK;
 }
@@ -149,7 +155,6 @@ iris_status_t iris_i_socket_connect(int sock, const char *key,
 
 iris_status_t iris_i_socket_accept(int listener, int *sock_p, pid_t *pid_p)
 {
-    struct timeval patience = {.tv_sec = IRIS_SOCKET_PATIENCE_MS / 1000};
     int sock =
         iris_i_fd_above_stdio(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
     struct ucred peer;
@@ -168,7 +173,7 @@ iris_status_t iris_i_socket_accept(int listener, int *sock_p, pid_t *pid_p)
                            "join a job of uid %ld",
                            (long)peer.pid, (long)peer.uid, (long)geteuid());
     }
-    setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    bound_sends(sock);
     *sock_p = sock;
     *pid_p = peer.pid;
     return IRIS_OK;

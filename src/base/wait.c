@@ -6,8 +6,9 @@
 
 #include "base/wait.h"
 
+#include <iris/context.h>
+
 #include "base/clock.h"
-#include "base/wait_check.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -71,6 +72,49 @@ static int rest(struct iris_wait *wait)
     return 1;
 }
 
+/* ---- The wait check: an interpreter runs its handlers of signals while a
+ * thread of it waits in the library ---- */
+
+static _Thread_local struct {
+    int (*check)(void *arg);
+    void *arg;
+    int64_t next_ns; /* when it is asked again */
+    int busy;        /* paused, or it is being asked */
+} wait_check;
+
+void iris_set_wait_check(int (*check)(void *arg), void *arg)
+{
+    wait_check.check = check;
+    wait_check.arg = arg;
+    wait_check.next_ns = 0;
+}
+
+/* With no lock held: whether this thread's check says that the wait is to end. */
+static int is_ended_by_check(void)
+{
+    int ended;
+
+    if (wait_check.check == NULL || wait_check.busy ||
+        iris_i_now_ns() < wait_check.next_ns) {
+        return 0;
+    }
+    wait_check.busy = 1;
+    ended = wait_check.check(wait_check.arg) != 0;
+    wait_check.busy = 0;
+    wait_check.next_ns = iris_i_now_ns() + IRIS_WAIT_CHECK_MS * IRIS_NS_PER_MS;
+    return ended;
+}
+
+void iris_i_wait_pause(void)
+{
+    wait_check.busy = 1;
+}
+
+void iris_i_wait_resume(void)
+{
+    wait_check.busy = 0;
+}
+
 /* ---- Asking ---- */
 
 static void describe(const struct iris_wait *wait, char *text, size_t bytes)
@@ -110,7 +154,7 @@ static iris_status_t check_interrupts(const struct iris_wait *wait)
     if (waiter->heedless != NULL && atomic_load(waiter->heedless) != 0) {
         return IRIS_OK;
     }
-    ended = iris_i_wait_is_ended();
+    ended = is_ended_by_check();
     if (waiter->interrupted != NULL) {
         if (ended) {
             atomic_store_explicit(waiter->interrupted, 1, memory_order_relaxed);

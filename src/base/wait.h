@@ -154,4 +154,9 @@ void iris_i_wait_moment(struct iris_wait *wait, int64_t ms);
 /* Lets time pass, where nothing tells how far things are. */
 void iris_i_wait_apart(int64_t ms);
 
+/* Until the second call no wait check ends this thread's waits: what others do
+ * with its memory has no other end. */
+void iris_i_wait_pause(void);
+void iris_i_wait_resume(void);
+
 #endif /* IRIS_SRC_BASE_WAIT_H */
