@@ -12,6 +12,7 @@
 #include "base/sized.h"
 #include "ccl/ccl_types.h"
 #include "context/context_group.h"
+#include "heap/heap_address.h"
 #include "queue/queue_stream.h"
 
 #include <stdio.h>

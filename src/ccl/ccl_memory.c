@@ -12,6 +12,7 @@
 #include "ccl/ccl_workspace.h"
 #include "ccl/tuning.h"
 #include "context/enter.h"
+#include "heap/heap_malloc.h"
 
 #include <stdlib.h>
 
@@ -71,7 +72,7 @@ static iris_status_t make_ccl(const iris_t *iris, size_t bytes,
 
 iris_status_t iris_i_ccl_prepare(iris_t *iris)
 {
-    size_t most = iris->heap.region.bytes / 8;
+    size_t most = iris_i_heap_bytes(&iris->heap.memory) / 8;
     size_t asked = (size_t)iris->settings->ccl_bytes.number;
     struct iris_heap_request request = {
         .type = &prepare_call, .alignment = IRIS_ALIGNMENT, .is_lazy = 1};

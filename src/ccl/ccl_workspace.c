@@ -140,8 +140,8 @@ static iris_status_t take(iris_t *iris, struct iris_ccl *ccl,
     workspace->device = (void *)(ccl->memory + workspace->offset);
     iris_i_group_set_workspace(iris, workspace->group, workspace->device,
                                (size_t)space->bytes);
-    status =
-        iris_i_heap_clear(&iris->heap, workspace->device, (size_t)space->bytes);
+    status = iris_i_heap_clear(&iris->heap.memory, workspace->device,
+                               (size_t)space->bytes);
     if (status != IRIS_OK) {
         (void)iris_i_alloc_give(ccl->alloc, workspace->offset);
     }
@@ -164,11 +164,13 @@ static iris_status_t write_device(iris_t *iris,
     }
     *copy = *space;
     for (size_t i = 0; i < n; i++) {
-        iris_i_ccl_members(copy)[i] = iris->heap.bases[group->ranks[i]] +
-                                      (int64_t)posted(group, (int)i).offset;
+        iris_i_ccl_members(copy)[i] =
+            iris_i_heap_bases(&iris->heap.memory)[group->ranks[i]] +
+            (int64_t)posted(group, (int)i).offset;
         iris_i_ccl_members(copy)[n + i] = group->ranks[i];
     }
-    status = iris_i_heap_copy(&iris->heap, workspace->device, copy, bytes);
+    status =
+        iris_i_heap_copy(&iris->heap.memory, workspace->device, copy, bytes);
     free(copy);
     return status;
 }
@@ -199,8 +201,7 @@ static iris_status_t agree_on(iris_t *iris, struct iris_ccl *ccl,
     workspace->stage_bytes = (size_t)space.stage_bytes;
     call.status = take(iris, ccl, &space, workspace);
     taken = call.status == IRIS_OK;
-    share.offset =
-        (uint64_t)((char *)workspace->device - (char *)iris->heap.region.base);
+    share.offset = iris_i_heap_offset(&iris->heap.memory, workspace->device);
     status = iris_i_agree(&group->members, &call);
     if (status == IRIS_OK) {
         call.payload_bytes = 0;
@@ -358,13 +359,14 @@ iris_status_t iris_i_ccl_set_epoch(iris_t *iris,
     iris_status_t status = IRIS_OK;
 
     for (int w = 0; w < workspace->max_cus && status == IRIS_OK; w++) {
-        status = iris_i_heap_copy(&iris->heap, device + space.epochs + 8 * w,
-                                  &epoch, sizeof epoch);
+        status =
+            iris_i_heap_copy(&iris->heap.memory, device + space.epochs + 8 * w,
+                             &epoch, sizeof epoch);
     }
     /* What was told of a call at a step that comes again is not told of that
      * one. */
     return status == IRIS_OK
-               ? iris_i_heap_copy(&iris->heap,
+               ? iris_i_heap_copy(&iris->heap.memory,
                                   device + space.call + 8 * IRIS_CCL_CALL_BEGUN,
                                   &none, sizeof none)
                : status;

@@ -46,8 +46,9 @@ const char *iris_backend_name(const iris_t *iris)
 
 const int64_t *iris_heap_bases(const iris_t *iris)
 {
-    return iris_i_enter(iris, "iris_heap_bases") == IRIS_OK ? iris->heap.bases
-                                                            : NULL;
+    return iris_i_enter(iris, "iris_heap_bases") == IRIS_OK
+               ? iris_i_heap_bases(&iris->heap.memory)
+               : NULL;
 }
 
 const int64_t *iris_device_context(const iris_t *iris)

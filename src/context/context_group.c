@@ -11,6 +11,7 @@
 
 #include "context/context_layout.h"
 #include "context/enter.h"
+#include "heap/heap_address.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,22 +133,25 @@ iris_status_t iris_i_group_write_device(iris_t *iris, struct iris_group *group)
     }
     group->device = iris_i_layout_group(iris, group->members.place);
     offset = (uint64_t)(uintptr_t)group->device + iris_i_group_arrivals(count) -
-             (uint64_t)iris->heap.bases[iris->log.rank];
+             (uint64_t)iris_i_heap_bases(&iris->heap.memory)[iris->log.rank];
     device->count = group->members.count;
     device->index = group->index;
-    device->arrivals = (uint64_t)iris->heap.bases[iris->log.rank] + offset;
+    device->arrivals =
+        (uint64_t)iris_i_heap_bases(&iris->heap.memory)[iris->log.rank] +
+        offset;
     for (size_t i = 0; i < count; i++) {
         int rank = group->ranks[i];
 
         iris_i_group_ranks(device)[i] = (uint64_t)rank;
-        if (iris->heap.bases[rank] == 0) {
+        if (iris_i_heap_bases(&iris->heap.memory)[rank] == 0) {
             group->unreachable = rank;
             continue;
         }
-        device->words[2 * i] = (uint64_t)iris->heap.bases[rank] + offset +
-                               (uint64_t)group->index * sizeof device->words[0];
+        device->words[2 * i] =
+            (uint64_t)iris_i_heap_bases(&iris->heap.memory)[rank] + offset +
+            (uint64_t)group->index * sizeof device->words[0];
     }
-    status = iris_i_heap_copy(&iris->heap, group->device, device, bytes);
+    status = iris_i_heap_copy(&iris->heap.memory, group->device, device, bytes);
     free(device);
     return status;
 }

@@ -70,7 +70,7 @@ size_t iris_i_layout_least(const struct iris_settings *settings, int num_ranks)
 
 struct iris_dev_group *iris_i_layout_group(const iris_t *iris, int place)
 {
-    return (void *)((char *)iris->heap.region.base + IRIS_CONTEXT_OFFSET +
+    return (void *)(iris_i_heap_base(&iris->heap.memory) + IRIS_CONTEXT_OFFSET +
                     context_bytes(iris->log.num_ranks) +
                     (size_t)place * group_bytes(iris->log.num_ranks));
 }
@@ -83,7 +83,7 @@ size_t iris_i_layout_id_offset(int num_ranks)
 
 iris_status_t iris_i_layout_write_id(iris_t *iris, uint64_t *id_p)
 {
-    char *place = iris->heap.region.base;
+    char *place = iris_i_heap_base(&iris->heap.memory);
     uint64_t id;
 
     if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id) {
@@ -91,9 +91,10 @@ iris_status_t iris_i_layout_write_id(iris_t *iris, uint64_t *id_p)
                                  "no random number for the heap");
     }
     *id_p = id | 1; /* not that of empty memory */
-    return iris_i_heap_copy(
-        &iris->heap, place + iris_i_layout_id_offset(iris->log.num_ranks), id_p,
-        sizeof *id_p);
+    return iris_i_heap_copy(&iris->heap.memory,
+                            place +
+                                iris_i_layout_id_offset(iris->log.num_ranks),
+                            id_p, sizeof *id_p);
 }
 
 /* Peers may read the id, which is the last word, meanwhile. */
@@ -109,7 +110,8 @@ iris_status_t iris_i_layout_write_context(iris_t *iris)
     }
     words[IRIS_CONTEXT_RANK] = iris->log.rank;
     words[IRIS_CONTEXT_NUM_RANKS] = num_ranks;
-    memcpy(&words[IRIS_CONTEXT_HEAP_BASES], iris->heap.bases,
+    memcpy(&words[IRIS_CONTEXT_HEAP_BASES],
+           iris_i_heap_bases(&iris->heap.memory),
            (size_t)num_ranks * sizeof(int64_t));
     own = words + IRIS_CONTEXT_WORDS(num_ranks);
     own[IRIS_CONTEXT_OWN_WATCH] = (int64_t)iris->device.watch;
@@ -117,9 +119,10 @@ iris_status_t iris_i_layout_write_context(iris_t *iris)
         iris->settings->device_timeout_ms.number * iris->device.clock_khz;
     own[IRIS_CONTEXT_OWN_NOTE] = IRIS_OLD_MS * iris->device.clock_khz;
     iris->device_context =
-        (void *)((char *)iris->heap.region.base + IRIS_CONTEXT_OFFSET);
+        (void *)(iris_i_heap_base(&iris->heap.memory) + IRIS_CONTEXT_OFFSET);
     iris->queue.context = iris->device_context;
-    status = iris_i_heap_copy(&iris->heap, iris->device_context, words, bytes);
+    status = iris_i_heap_copy(&iris->heap.memory, iris->device_context, words,
+                              bytes);
     free(words);
     return status;
 }

@@ -16,6 +16,8 @@
 #include "control/peers.h"
 #include "control/rendezvous.h"
 #include "heap/bounds.h"
+#include "heap/heap_address.h"
+#include "heap/heap_open.h"
 #include "queue/queue_kernels.h"
 #include "queue/queue_stream.h"
 
@@ -143,19 +145,21 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
 {
     struct iris_layout_sizes sizes =
         iris_i_layout_sizes(iris->settings, iris->log.num_ranks);
-    struct iris_heap *heap = &iris->heap;
-    iris_status_t status;
+    const struct iris_heap_params params = {
+        .log = &iris->log,
+        .backend = iris->backend,
+        .stream = iris->queue.streams,
+        .hooks = &iris->hooks,
+        .bytes = sizes.heap_bytes,
+        .reserved_bytes = sizes.own_bytes,
+        .red_zone_bytes = iris_i_bounds_red_zone(iris->settings)};
+    iris_status_t status = check_size(iris);
 
-    heap->backend = iris->backend;
-    heap->hooks = &iris->hooks;
-    heap->red_zone_bytes = iris_i_bounds_red_zone(iris->settings);
-    heap->stream = iris->queue.streams;
-    status = check_size(iris);
     if (status == IRIS_OK) {
-        status = iris_i_heap_open(heap, sizes.heap_bytes, sizes.own_bytes);
+        status = iris_i_heap_open(&iris->heap, &params);
     }
-    if (status == IRIS_OK && heap->region.commit == IRIS_COMMIT_PRIVATE &&
-        iris->log.num_ranks > 1) {
+    if (status == IRIS_OK && iris->log.num_ranks > 1 &&
+        iris_i_heap_needs_handles(&iris->heap.memory)) {
         status = iris_i_endpoint_open(&parts->endpoint);
     }
     if (status == IRIS_OK && parts->endpoint != NULL) {
@@ -164,7 +168,7 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
     if (status == IRIS_OK) {
         status = iris_i_layout_write_id(iris, &hello->heap_id);
     }
-    return status == IRIS_OK ? iris_i_heap_export(heap, &hello->handle)
+    return status == IRIS_OK ? iris_i_heap_export(&iris->heap, &hello->handle)
                              : status;
 }
 
@@ -189,7 +193,7 @@ static iris_status_t prepare(iris_t *iris,
                  iris->placement.ranks_on_device > 1 ? " on a GPU" : "");
         snprintf(hello->message, sizeof hello->message, "%s",
                  iris->placement.no_gpu);
-        hello->heap_bytes = iris->heap.region.bytes;
+        hello->heap_bytes = iris_i_heap_bytes(&iris->heap.memory);
         hello->red_zones =
             iris->settings->check.number == IRIS_CHOICE_CHECK_BOUNDS;
     } else {
@@ -202,13 +206,13 @@ static iris_status_t prepare(iris_t *iris,
 /* IRIS_CHECK, from the first allocation on. */
 static iris_status_t open_check(iris_t *iris)
 {
-    if (iris->heap.red_zone_bytes > 0 && iris->placement.type->is_gpu) {
+    int asked = iris->settings->check.number == IRIS_CHOICE_CHECK_BOUNDS;
+
+    if (asked && iris->placement.type->is_gpu) {
         iris_i_warning(&iris->log, "IRIS_CHECK=bounds checks nothing on a GPU; "
                                    "set IRIS_SIM_DEVICE=cpu, too");
     }
-    return iris->heap.red_zone_bytes > 0
-               ? iris_i_bounds_create(&iris->heap, &iris->bounds)
-               : IRIS_OK;
+    return asked ? iris_i_bounds_create(&iris->heap, &iris->bounds) : IRIS_OK;
 }
 
 /* What connect_peers() passes through the heap. */
@@ -292,7 +296,7 @@ static iris_status_t write_bases(iris_t *iris)
         (!iris->placement.simulation && !asked)) {
         return IRIS_OK;
     }
-    status = iris_i_bases_write(&iris->heap, prefix->text);
+    status = iris_i_bases_write(&iris->heap.memory, prefix->text);
     if (status != IRIS_OK && !asked) {
         iris_i_warning(&iris->log, "no heap-bases file: %s", iris_last_error());
         return IRIS_OK;
@@ -378,7 +382,6 @@ static iris_t *make(const struct iris_bootstrap *bootstrap,
     iris->log.num_ranks = bootstrap->num_ranks;
     *kept = *settings;
     iris->settings = kept;
-    iris->heap.log = &iris->log;
     iris->queue.log = &iris->log;
     iris->queue.heap = &iris->heap;
     iris->queue.hooks = &iris->hooks;
@@ -415,8 +418,8 @@ iris_status_t iris_i_context_open(const struct iris_settings *settings,
     }
     iris_i_debug(&iris->log,
                  "ready: backend %s, heap %zu bytes at %p, bootstrap %s",
-                 iris->placement.name, iris->heap.region.bytes,
-                 iris->heap.region.base, bootstrap->how);
+                 iris->placement.name, iris_i_heap_bytes(&iris->heap.memory),
+                 (void *)iris_i_heap_base(&iris->heap.memory), bootstrap->how);
     iris_i_enlist(iris);
     life_ops->begun(iris);
     *iris_p = iris;

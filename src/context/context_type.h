@@ -17,7 +17,7 @@
 #include "base/wait.h"
 #include "context/placement.h"
 #include "control/peers.h"
-#include "heap/heap.h"
+#include "heap/heap_parts.h"
 #include "queue/queue.h"
 
 struct iris_group;

@@ -10,6 +10,8 @@
 #include "context/enter.h"
 #include "context/recorder.h"
 #include "heap/bounds.h"
+#include "heap/heap_free.h"
+#include "heap/heap_open.h"
 #include "queue/queue_stream.h"
 
 #include <errno.h>
@@ -267,7 +269,7 @@ static int is_idle(iris_t *iris, int anew)
     int idle;
 
     hold_exit(iris);
-    idle = iris->heap.fence.query(iris->heap.fence.arg, anew);
+    idle = iris_i_heap_is_idle(&iris->heap, anew);
     release_exit(iris);
     return idle;
 }

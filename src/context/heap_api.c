@@ -8,7 +8,10 @@
 
 #include "base/sized.h"
 #include "context/enter.h"
-#include "heap/deferred.h"
+#include "heap/external.h"
+#include "heap/heap_address.h"
+#include "heap/heap_free.h"
+#include "heap/heap_malloc.h"
 
 #include <string.h>
 
@@ -145,8 +148,9 @@ iris_status_t iris_name(iris_t *iris, const void *ptr, const char *name)
 {
     iris_status_t status = iris_i_enter(iris, "iris_name");
 
-    return status == IRIS_OK ? iris_i_heap_set_name(&iris->heap, ptr, name)
-                             : status;
+    return status == IRIS_OK
+               ? iris_i_heap_set_name(&iris->heap.names, ptr, name)
+               : status;
 }
 
 int iris_is_symmetric(const iris_t *iris, const void *ptr)
@@ -158,7 +162,8 @@ int iris_is_symmetric(const iris_t *iris, const void *ptr)
 int iris_is_reachable(const iris_t *iris, int rank)
 {
     return iris_i_enter(iris, "iris_is_reachable") == IRIS_OK && rank >= 0 &&
-           rank < iris->log.num_ranks && iris->heap.reachable[rank];
+           rank < iris->log.num_ranks &&
+           iris_i_heap_bases(&iris->heap.memory)[rank] != 0;
 }
 
 iris_status_t iris_as_remote(const iris_t *iris, const void *ptr, int rank,

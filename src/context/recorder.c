@@ -11,6 +11,7 @@
 #include "context/context_group.h"
 #include "control/record.h"
 #include "control/records.h"
+#include "heap/heap_malloc.h"
 #include "report/incident.h"
 #include "report/on_signal.h"
 #include "report/words.h"
@@ -27,17 +28,18 @@ static struct iris_record *record_of(const iris_t *iris)
 
 static uint64_t offset_of(const iris_t *iris, const void *address, int rank)
 {
-    uintptr_t at = (uintptr_t)address;
-    uintptr_t own = (uintptr_t)iris->heap.region.base;
+    const int64_t *bases = iris_i_heap_bases(&iris->heap.memory);
+    size_t bytes = iris_i_heap_bytes(&iris->heap.memory);
+    uint64_t at = iris_i_heap_offset(&iris->heap.memory, address);
 
-    if (at - own < iris->heap.region.bytes) {
-        return at - own;
+    if (at < bytes) {
+        return at;
     }
-    if (rank < 0 || rank >= iris->log.num_ranks || iris->heap.bases == NULL) {
+    if (rank < 0 || rank >= iris->log.num_ranks || bases == NULL) {
         return IRIS_RECORD_NOWHERE;
     }
-    at -= (uintptr_t)iris->heap.bases[rank];
-    return at < iris->heap.region.bytes ? at : IRIS_RECORD_NOWHERE;
+    at = (uintptr_t)address - (uint64_t)bases[rank];
+    return at < bytes ? at : IRIS_RECORD_NOWHERE;
 }
 
 static void copy_name(char name[IRIS_RECORD_NAME], const char *from)
@@ -218,7 +220,7 @@ static uint64_t find_holders(const iris_t *iris,
         return 0;
     }
     for (int rank = 0; rank < iris->log.num_ranks && rank < 64; rank++) {
-        uint64_t base = (uint64_t)iris->heap.bases[rank];
+        uint64_t base = (uint64_t)iris_i_heap_bases(&iris->heap.memory)[rank];
 
         if (rank != iris->log.rank && base != 0 &&
             iris_i_record_holds(
@@ -229,35 +231,18 @@ static uint64_t find_holders(const iris_t *iris,
     return held;
 }
 
-/* Whose heap the address is on; -1: nobody's. */
-static int owner_of(const iris_t *iris, const void *address)
-{
-    for (int rank = 0; address != NULL && iris->heap.bases != NULL &&
-                       rank < iris->log.num_ranks;
-         rank++) {
-        uint64_t base = (uint64_t)iris->heap.bases[rank];
-
-        if (base != 0 && (uintptr_t)address - base < iris->heap.region.bytes) {
-            return rank;
-        }
-    }
-    return -1;
-}
-
 /* Allocations are at the same place on every rank. */
 static void find_allocation(iris_t *iris, struct iris_record_wait *wait)
 {
     char name[IRIS_NAME_BYTES + 4];
     size_t start = 0, bytes = 0, length;
 
-    if (wait->offset < iris->heap.reserved_bytes ||
-        iris_i_alloc_find(iris->heap.alloc, wait->offset, &start, &bytes) !=
-            IRIS_OK) {
+    if (!iris_i_heap_find(&iris->heap.names, wait->offset, &start, &bytes)) {
         return;
     }
     wait->alloc = start;
     wait->alloc_bytes = bytes;
-    iris_i_heap_describe(&iris->heap, start, name); /* in quotes */
+    iris_i_heap_describe(&iris->heap.names, start, name); /* in quotes */
     length = strlen(name);
     if (length > 3) {
         memcpy(wait->word, name + 2, length - 3);
@@ -268,10 +253,13 @@ static void find_allocation(iris_t *iris, struct iris_record_wait *wait)
 static void find_word(iris_t *iris, const struct iris_wait_note *note,
                       struct iris_record_wait *wait)
 {
+    size_t offset;
+
     wait->kind = note->op == 0 ? IRIS_WAIT_SPIN : IRIS_WAIT_KERNEL;
-    wait->word_rank = offset_of(iris, note->address, -1) != IRIS_RECORD_NOWHERE
-                          ? iris->log.rank
-                          : owner_of(iris, note->address);
+    wait->word_rank =
+        offset_of(iris, note->address, -1) != IRIS_RECORD_NOWHERE
+            ? iris->log.rank
+            : iris_i_heap_owner(&iris->heap.memory, note->address, &offset);
     wait->offset = offset_of(iris, note->address, wait->word_rank);
     if (note->address == NULL || wait->offset == IRIS_RECORD_NOWHERE) {
         wait->offset = IRIS_RECORD_NOWHERE;
@@ -367,7 +355,7 @@ iris_status_t iris_i_recorder_open(iris_t *iris)
         return IRIS_OK;
     }
     record->num_cus = iris->device.num_cus;
-    record->heap_bytes = iris->heap.region.bytes;
+    record->heap_bytes = iris_i_heap_bytes(&iris->heap.memory);
     iris_i_record_open(record, iris->log.rank, iris->settings->job_id.text);
     iris_i_report_watch(iris->control, iris->settings->report.text);
     return iris_i_hooks_add(&iris->hooks, &iris->recorder);

@@ -7,7 +7,7 @@
 #include <iris/sync.h>
 
 #include "context/context_group.h"
-#include "heap/deferred.h"
+#include "heap/heap_free.h"
 #include "queue/queue_kernels.h"
 #include "queue/queue_stream.h"
 

@@ -6,6 +6,8 @@
 
 #include "context/tensor_check.h"
 
+#include "heap/heap_address.h"
+
 #include <iris/constants.h>
 
 /* Half of the addresses, so that sums and one step more do not overflow. */

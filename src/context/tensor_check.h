@@ -8,7 +8,7 @@
 
 #include <iris/tensor.h>
 
-#include "heap/heap.h"
+#include "heap/heap_parts.h"
 
 /* An argument as its message names it. `log` is NULL where the call has no
  * context. */

@@ -7,7 +7,6 @@
 
 #include "heap/alloc.h"
 
-#include "heap/alloc_class.h"
 #include "heap/alloc_record.h"
 
 #include <pthread.h>
@@ -20,27 +19,6 @@
 
 #define RECORDS_FIRST 64
 #define RECORDS_LIMIT (1u << 30)
-
-/* The first class at or above `class` that has a block, or CLASSES. */
-static unsigned next_class(const struct iris_alloc *alloc, unsigned class)
-{
-    unsigned row = class / ROW_CLASSES;
-    uint64_t classes, rows;
-
-    if (class >= CLASSES) {
-        return CLASSES;
-    }
-    classes = alloc->row_maps[row] & (UINT64_MAX << class % ROW_CLASSES);
-    if (classes == 0) {
-        rows = alloc->row_map & (UINT64_MAX << (row + 1));
-        if (rows == 0) {
-            return CLASSES;
-        }
-        row = top_bit(rows & -rows); /* the lowest bit set */
-        classes = alloc->row_maps[row];
-    }
-    return row * ROW_CLASSES + top_bit(classes & -classes);
-}
 
 /* Lists: of a class, and of a bucket. Writes to record 0's links are harmless
  * and spare the test for the end of the list. */
@@ -411,28 +389,18 @@ void iris_i_alloc_untake(struct iris_alloc *alloc, size_t offset)
     pthread_mutex_unlock(&alloc->lock);
 }
 
-int iris_i_alloc_mark(struct iris_alloc *alloc, size_t offset)
+int iris_i_alloc_mark(struct iris_alloc *alloc, size_t offset, int mark)
 {
     uint32_t index;
-    int mark;
 
     pthread_mutex_lock(&alloc->lock);
     index = live_at(alloc, offset);
+    if (index != 0 && mark >= 0) {
+        alloc->records[index].mark = (unsigned)mark & 3;
+    }
     mark = index == 0 ? -1 : (int)alloc->records[index].mark;
     pthread_mutex_unlock(&alloc->lock);
     return mark;
-}
-
-void iris_i_alloc_set_mark(struct iris_alloc *alloc, size_t offset, int mark)
-{
-    uint32_t index;
-
-    pthread_mutex_lock(&alloc->lock);
-    index = live_at(alloc, offset);
-    if (index != 0) {
-        alloc->records[index].mark = (unsigned)mark & 3;
-    }
-    pthread_mutex_unlock(&alloc->lock);
 }
 
 void iris_i_alloc_stats(struct iris_alloc *alloc,
@@ -447,5 +415,82 @@ void iris_i_alloc_stats(struct iris_alloc *alloc,
     stats_p->metadata_bytes =
         sizeof(*alloc) + alloc->capacity * sizeof(*alloc->records);
     stats_p->num_allocs = alloc->num_live;
+    pthread_mutex_unlock(&alloc->lock);
+}
+
+/* ---- For messages ---- */
+
+iris_status_t iris_i_alloc_find(struct iris_alloc *alloc, size_t offset,
+                                size_t *start_p, size_t *bytes_p)
+{
+    size_t unit = offset >> alloc->unit_shift;
+    const struct record *records;
+    uint32_t index;
+    int is_live;
+
+    if (unit >= alloc->units) {
+        return IRIS_ERR_INVALID;
+    }
+    pthread_mutex_lock(&alloc->lock);
+    records = alloc->records;
+    index = records[0].next;
+    while (records[records[index].next].start <= unit) {
+        index = records[index].next;
+    }
+    is_live = !records[index].is_free;
+    if (is_live) {
+        *start_p = to_bytes(alloc, records[index].start);
+        *bytes_p = to_bytes(alloc, block_units(alloc, index));
+    }
+    pthread_mutex_unlock(&alloc->lock);
+    return is_live ? IRIS_OK : IRIS_ERR_INVALID;
+}
+
+/* Units between a block and `unit`; 0: it is in the block. */
+static uint32_t distance(const struct iris_alloc *alloc, uint32_t index,
+                         uint32_t unit)
+{
+    uint32_t start = alloc->records[index].start;
+    uint32_t end = start + block_units(alloc, index);
+
+    return unit < start ? start - unit : unit >= end ? unit - end + 1 : 0;
+}
+
+int iris_i_alloc_nearest(struct iris_alloc *alloc, size_t offset,
+                         size_t *start_p, size_t *bytes_p)
+{
+    uint32_t unit = (uint32_t)(offset >> alloc->unit_shift), nearest = 0;
+
+    if (pthread_mutex_trylock(&alloc->lock) != 0) {
+        return 0;
+    }
+    for (uint32_t i = alloc->records[0].next; i != 0;
+         i = alloc->records[i].next) {
+        if (!alloc->records[i].is_free &&
+            (nearest == 0 ||
+             distance(alloc, i, unit) < distance(alloc, nearest, unit))) {
+            nearest = i;
+        }
+    }
+    if (nearest != 0) {
+        *start_p = to_bytes(alloc, alloc->records[nearest].start);
+        *bytes_p = to_bytes(alloc, block_units(alloc, nearest));
+    }
+    pthread_mutex_unlock(&alloc->lock);
+    return nearest != 0;
+}
+
+void iris_i_alloc_each(struct iris_alloc *alloc,
+                       void (*call)(void *arg, size_t start, size_t bytes),
+                       void *arg)
+{
+    pthread_mutex_lock(&alloc->lock);
+    for (uint32_t i = alloc->records[0].next; i != 0;
+         i = alloc->records[i].next) {
+        if (!alloc->records[i].is_free) {
+            call(arg, to_bytes(alloc, alloc->records[i].start),
+                 to_bytes(alloc, block_units(alloc, i)));
+        }
+    }
     pthread_mutex_unlock(&alloc->lock);
 }

@@ -46,15 +46,9 @@ static inline iris_status_t iris_i_alloc_give(struct iris_alloc *alloc,
 void iris_i_alloc_untake(struct iris_alloc *alloc, size_t offset);
 
 /* A mark that the allocator's user has on a live allocation: 0 to 3, and 0 from
- * the start; -1: none starts at `offset`. Constant time. */
-int iris_i_alloc_mark(struct iris_alloc *alloc, size_t offset);
-void iris_i_alloc_set_mark(struct iris_alloc *alloc, size_t offset, int mark);
-
-/* 1 if a live allocation starts at `offset`. */
-static inline int iris_i_alloc_is_start(struct iris_alloc *alloc, size_t offset)
-{
-    return iris_i_alloc_mark(alloc, offset) >= 0;
-}
+ * the start. Sets it unless `mark` is negative, and returns it; -1: none starts
+ * at `offset`. Constant time. */
+int iris_i_alloc_mark(struct iris_alloc *alloc, size_t offset, int mark);
 
 /* The live allocation that contains `offset`: its start and size. For
  * messages and traces; need not be fast. IRIS_ERR_INVALID: none. */

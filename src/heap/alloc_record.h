@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The allocator's own records, for its files only.
+ * The allocator's own records and size classes.
  */
 #ifndef IRIS_SRC_HEAP_ALLOC_RECORD_H
 #define IRIS_SRC_HEAP_ALLOC_RECORD_H
@@ -8,7 +8,38 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "heap/alloc_class.h"
+/* Sizes below ROW_CLASSES units have a class each; above, every power of two is
+ * a row of ROW_CLASSES classes, so a class spans at most 1/64 of its sizes. */
+#define ROW_BITS 6
+#define ROW_CLASSES (1u << ROW_BITS)
+#define ROWS (32 - ROW_BITS + 1)
+#define CLASSES (ROWS * ROW_CLASSES)
+
+/* Index of the highest bit set; `value` is not 0. */
+static inline unsigned top_bit(uint64_t value)
+{
+    unsigned bit = 0;
+
+    for (unsigned step = 32; step > 0; step /= 2) {
+        if (value >> step) {
+            value >>= step;
+            bit += step;
+        }
+    }
+    return bit;
+}
+
+/* The class that holds blocks of `size` units. Classes rise with size. */
+static inline unsigned class_of(uint32_t size)
+{
+    unsigned shift;
+
+    if (size < ROW_CLASSES) {
+        return size;
+    }
+    shift = top_bit(size) - ROW_BITS;
+    return shift * ROW_CLASSES + (size >> shift);
+}
 
 /* A block of the heap, free or live. Records name each other by index, so that
  * the array can move. Record 0 is no block: it closes the ring of blocks in
@@ -62,6 +93,28 @@ static inline uint32_t block_units(const struct iris_alloc *alloc,
 static inline size_t to_bytes(const struct iris_alloc *alloc, uint32_t units)
 {
     return (size_t)units << alloc->unit_shift;
+}
+
+/* The first class at or above `class` that has a block, or CLASSES. */
+static inline unsigned next_class(const struct iris_alloc *alloc,
+                                  unsigned class)
+{
+    unsigned row = class / ROW_CLASSES;
+    uint64_t classes, rows;
+
+    if (class >= CLASSES) {
+        return CLASSES;
+    }
+    classes = alloc->row_maps[row] & (UINT64_MAX << class % ROW_CLASSES);
+    if (classes == 0) {
+        rows = alloc->row_map & (UINT64_MAX << (row + 1));
+        if (rows == 0) {
+            return CLASSES;
+        }
+        row = top_bit(rows & -rows); /* the lowest bit set */
+        classes = alloc->row_maps[row];
+    }
+    return row * ROW_CLASSES + top_bit(classes & -classes);
 }
 
 #endif /* IRIS_SRC_HEAP_ALLOC_RECORD_H */

@@ -98,13 +98,11 @@ static void remove_range(struct iris_bounds *bounds, size_t start)
 static void observe_host(void *self, const struct iris_host_event *event)
 {
     struct iris_bounds *bounds = self;
-    size_t offset =
-        (size_t)((uintptr_t)event->address -
-                 (uintptr_t)bounds->heap->bases[bounds->heap->log->rank]);
+    size_t offset = iris_i_heap_offset(&bounds->heap->memory, event->address);
 
     if ((event->op != IRIS_HOST_ALLOC && event->op != IRIS_HOST_FREE) ||
         !event->after || event->status != IRIS_OK ||
-        offset >= bounds->heap->region.bytes) {
+        offset >= iris_i_heap_bytes(&bounds->heap->memory)) {
         return;
     }
     pthread_rwlock_wrlock(&bounds->lock);
@@ -136,15 +134,16 @@ static void describe_nearest(const struct iris_bounds *bounds, size_t offset,
                  "heap offset %zu is not allocated; the nearest allocation, of "
                  "%zu bytes at heap offset %zu%s, begins %zu bytes after it",
                  offset, after->bytes, after->start,
-                 iris_i_heap_describe(bounds->heap, after->start, name),
+                 iris_i_heap_describe(&bounds->heap->names, after->start, name),
                  after->start - offset);
     } else if (before != NULL) {
-        snprintf(why, WHY_BYTES,
-                 "heap offset %zu is not allocated; the nearest allocation, of "
-                 "%zu bytes at heap offset %zu%s, ends %zu bytes before it",
-                 offset, before->bytes, before->start,
-                 iris_i_heap_describe(bounds->heap, before->start, name),
-                 offset - before->start - before->bytes);
+        snprintf(
+            why, WHY_BYTES,
+            "heap offset %zu is not allocated; the nearest allocation, of "
+            "%zu bytes at heap offset %zu%s, ends %zu bytes before it",
+            offset, before->bytes, before->start,
+            iris_i_heap_describe(&bounds->heap->names, before->start, name),
+            offset - before->start - before->bytes);
     } else {
         snprintf(why, WHY_BYTES,
                  "heap offset %zu is not allocated, nor is anything else; call "
@@ -184,32 +183,17 @@ static bool is_allocated(struct iris_bounds *bounds, size_t offset,
         if (into <= range->bytes && bytes <= range->bytes - into) {
             return true;
         }
-        snprintf(why, WHY_BYTES,
-                 "that is an overrun: it ends %zu bytes past the end of the "
-                 "allocation of %zu bytes at heap offset %zu%s; allocate more, "
-                 "or pass fewer",
-                 into + bytes - range->bytes, range->bytes, range->start,
-                 iris_i_heap_describe(bounds->heap, range->start, name));
+        snprintf(
+            why, WHY_BYTES,
+            "that is an overrun: it ends %zu bytes past the end of the "
+            "allocation of %zu bytes at heap offset %zu%s; allocate more, "
+            "or pass fewer",
+            into + bytes - range->bytes, range->bytes, range->start,
+            iris_i_heap_describe(&bounds->heap->names, range->start, name));
     } else if (!was_freed(bounds, offset, why)) {
         describe_nearest(bounds, offset, at, why);
     }
     return false;
-}
-
-/* Whose heap has the address; -1: none. *offset_p is where in it. */
-static int owner_of(const struct iris_bounds *bounds, const void *address,
-                    size_t *offset_p)
-{
-    for (int i = 0; i < bounds->heap->log->num_ranks; i++) {
-        int rank = (bounds->heap->log->rank + i) % bounds->heap->log->num_ranks;
-        uintptr_t base = (uintptr_t)bounds->heap->bases[rank];
-
-        *offset_p = (size_t)((uintptr_t)address - base);
-        if (base != 0 && *offset_p < bounds->heap->region.bytes) {
-            return rank;
-        }
-    }
-    return -1;
 }
 
 /* Where it is from the heap, unless it is nowhere near. */
@@ -217,21 +201,22 @@ static void describe_outside(const struct iris_bounds *bounds,
                              const struct iris_cpu_event *event,
                              char why[WHY_BYTES])
 {
-    uintptr_t base = (uintptr_t)bounds->heap->bases[bounds->heap->log->rank];
-    uintptr_t address = (uintptr_t)event->address;
-    bool before = address < base;
-    size_t distance =
-        before ? base - address : address - base - bounds->heap->region.bytes;
+    const struct iris_heap_memory *memory = &bounds->heap->memory;
+    size_t bytes = iris_i_heap_bytes(memory);
+    size_t past = iris_i_heap_offset(memory, event->address);
+    bool before =
+        (uintptr_t)event->address < (uintptr_t)iris_i_heap_base(memory);
+    size_t distance = before ? -past : past - bytes;
     char where[64] = "";
 
-    if (distance < bounds->heap->region.bytes) {
+    if (distance < bytes) {
         snprintf(where, sizeof where, " but %zu bytes %s it", distance,
                  before ? "before" : "past the end of");
     }
     snprintf(why, WHY_BYTES,
              "that is not on this rank's heap (%p, %zu bytes)%s; pass this "
              "rank's own pointer from iris_malloc",
-             (void *)base, bounds->heap->region.bytes, where);
+             (void *)iris_i_heap_base(memory), bytes, where);
 }
 
 static bool is_right(struct iris_bounds *bounds,
@@ -239,7 +224,8 @@ static bool is_right(struct iris_bounds *bounds,
 {
     bool translated = iris_i_is_translated(event);
     size_t offset;
-    int owner = owner_of(bounds, event->address, &offset);
+    int owner =
+        iris_i_heap_owner(&bounds->heap->memory, event->address, &offset);
 
     if (owner < 0) {
         if (translated) {
@@ -255,7 +241,7 @@ static bool is_right(struct iris_bounds *bounds,
                  owner, offset);
         return false;
     }
-    if (offset < bounds->heap->reserved_bytes) {
+    if (iris_i_heap_is_own(&bounds->heap->names, offset)) {
         snprintf(why, WHY_BYTES,
                  "heap offset %zu is the library's own; pass a pointer from "
                  "iris_malloc",

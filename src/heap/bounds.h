@@ -7,7 +7,7 @@
 #define IRIS_SRC_HEAP_BOUNDS_H
 
 #include "base/settings.h"
-#include "heap/heap.h"
+#include "heap/heap_parts.h"
 
 /* Between two allocations while bounds are checked, beside what rounding
  * leaves: an access that runs past one does not reach the next. The same on all

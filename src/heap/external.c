@@ -6,25 +6,15 @@
  */
 #include "config.h"
 
-#include "heap/heap.h"
+#include "heap/external.h"
 
-#include "heap/deferred.h"
+#include "backend/calls.h"
+#include "heap/heap_address.h"
+#include "heap/heap_free.h"
+#include "heap/heap_malloc.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* A part of an allocation of the program that is mapped in the window. Of one
- * allocation there may be several, and the same part more than once: it is
- * mapped once, as long as any is there. */
-struct iris_external_range {
-    struct iris_external_range *next;
-    size_t start;       /* in the window, of the whole allocation */
-    size_t offset;      /* in the window, of what was asked for */
-    size_t bytes;       /* of that */
-    const void *cookie; /* by which the allocation is known again */
-    size_t name;
-    int mark;
-};
 
 /* What each rank tells of its memory. */
 struct finding {
@@ -47,115 +37,6 @@ struct request {
     int found;
     struct iris_external_range *record;
 };
-
-/* ---- What is there ---- */
-
-size_t iris_i_external_bytes_from(const struct iris_heap *heap, size_t offset)
-{
-    pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&heap->externals_lock;
-    const struct iris_external_range *one;
-    size_t bytes = 0;
-
-    pthread_mutex_lock(lock);
-    for (one = heap->externals; one != NULL; one = one->next) {
-        size_t into = offset - one->offset;
-
-        if (into < one->bytes && one->bytes - into > bytes) {
-            bytes = one->bytes - into;
-        }
-    }
-    pthread_mutex_unlock(lock);
-    return bytes;
-}
-
-/* The lock is held, or nobody else changes the list. */
-static struct iris_external_range *by_name(const struct iris_heap *heap,
-                                           size_t name)
-{
-    struct iris_external_range *one = heap->externals;
-
-    while (one != NULL && one->name != name) {
-        one = one->next;
-    }
-    return one;
-}
-
-/* The newest is the first in the list. */
-int iris_i_external_find(struct iris_heap *heap, const void *ptr, int newest,
-                         size_t *name_p)
-{
-    size_t offset = (size_t)((uintptr_t)ptr - (uintptr_t)heap->region.base) -
-                    heap->region.window;
-    const struct iris_external_range *one;
-    int mark = -1;
-
-    pthread_mutex_lock(&heap->externals_lock);
-    for (one = heap->externals; one != NULL && (mark != 0 || !newest);
-         one = one->next) {
-        if (one->offset == offset && (one->mark == 0 || mark != 0)) {
-            mark = one->mark;
-            *name_p = one->name;
-        }
-    }
-    pthread_mutex_unlock(&heap->externals_lock);
-    return mark;
-}
-
-int iris_i_external_mark(struct iris_heap *heap, size_t name, int mark)
-{
-    struct iris_external_range *one;
-    int is = -1;
-
-    pthread_mutex_lock(&heap->externals_lock);
-    one = by_name(heap, name);
-    if (one != NULL) {
-        one->mark = mark < 0 ? one->mark : mark;
-        is = one->mark;
-    }
-    pthread_mutex_unlock(&heap->externals_lock);
-    return is;
-}
-
-void *iris_i_external_address(struct iris_heap *heap, size_t name)
-{
-    const struct iris_external_range *one = by_name(heap, name);
-
-    return (char *)heap->region.base + heap->region.window + one->offset;
-}
-
-void iris_i_external_release(struct iris_heap *heap, size_t name)
-{
-    struct iris_external_range *record = by_name(heap, name);
-    struct iris_external_range **link = &heap->externals;
-    const struct iris_external_range *rest;
-
-    pthread_mutex_lock(&heap->externals_lock);
-    while (*link != record) {
-        link = &(*link)->next;
-    }
-    *link = record->next;
-    pthread_mutex_unlock(&heap->externals_lock);
-    for (rest = heap->externals; rest != NULL && rest->start != record->start;
-         rest = rest->next) {
-    }
-    if (rest == NULL) {
-        iris_i_heap_unmap(heap, heap->region.window + record->start);
-        iris_i_alloc_give(heap->window, record->start);
-    }
-    free(record);
-}
-
-void iris_i_external_close(struct iris_heap *heap)
-{
-    while (heap->externals != NULL) {
-        struct iris_external_range *one = heap->externals;
-
-        heap->externals = one->next;
-        free(one);
-    }
-}
-
-/* ---- iris_as_symmetric() ---- */
 
 static iris_status_t check(struct iris_heap *heap,
                            const struct request *request, void **symmetric_p)
@@ -187,14 +68,14 @@ static struct finding find(struct iris_heap *heap, struct request *request)
     struct finding finding = {0};
     iris_status_t status;
 
-    if (heap->region.window_bytes == 0) {
+    if (heap->memory.region.window_bytes == 0) {
         return finding;
     }
     request->record = calloc(1, sizeof *request->record);
     status =
         request->record == NULL
             ? IRIS_ERR_NO_MEMORY
-            : iris_i_memory_hold_external(heap->backend, request->ptr,
+            : iris_i_memory_hold_external(heap->memory.backend, request->ptr,
                                           request->bytes, &request->external);
     if (status != IRIS_OK) {
         iris_i_debug(heap->log, "iris_as_symmetric copies: %s",
@@ -205,7 +86,7 @@ static struct finding find(struct iris_heap *heap, struct request *request)
     finding.bytes = request->external.bytes;
     finding.offset = request->external.offset;
     request->record->cookie = request->external.cookie;
-    for (const struct iris_external_range *one = heap->externals;
+    for (const struct iris_external_range *one = heap->window.ranges;
          one != NULL && finding.mapped == 0; one = one->next) {
         finding.mapped =
             one->cookie == request->external.cookie ? one->start + 1 : 0;
@@ -243,7 +124,7 @@ static int fits(struct iris_heap *heap, size_t bytes)
     struct iris_heap_stats stats = {0};
 
     if (bytes > 0) {
-        iris_i_alloc_stats(heap->window, &stats);
+        iris_i_alloc_stats(heap->window.alloc, &stats);
     }
     return bytes <= stats.largest_free_bytes;
 }
@@ -256,13 +137,8 @@ static void *keep(struct iris_heap *heap, struct request *request, size_t start)
     record->start = start;
     record->offset = start + request->external.offset;
     record->bytes = request->bytes;
-    record->name = heap->region.bytes + heap->num_shared++;
     request->record = NULL;
-    pthread_mutex_lock(&heap->externals_lock);
-    record->next = heap->externals;
-    heap->externals = record;
-    pthread_mutex_unlock(&heap->externals_lock);
-    return (char *)heap->region.base + heap->region.window + record->offset;
+    return iris_i_window_add(&heap->window, record);
 }
 
 /* Maps the memory of all ranks everywhere, or nothing. */
@@ -274,15 +150,15 @@ static iris_status_t share(struct iris_heap *heap, struct request *request,
     size_t start = 0;
     iris_status_t status, taken;
 
-    iris_i_agree_begin(heap->control, call.type);
-    taken = iris_i_alloc_take(heap->window, most, IRIS_ALIGNMENT, &start);
-    offer.offset = heap->region.window + start;
+    iris_i_agree_begin(heap->memory.control, call.type);
+    taken = iris_i_alloc_take(heap->window.alloc, most, IRIS_ALIGNMENT, &start);
+    offer.offset = heap->memory.region.window + start;
     if (taken == IRIS_OK) {
         status = iris_i_fail_on(
-            heap->log,
-            iris_i_memory_map_external(heap->backend,
-                                       (char *)heap->region.base + offer.offset,
-                                       &request->external));
+            heap->log, iris_i_memory_map_external(
+                           heap->memory.backend,
+                           iris_i_heap_base(&heap->memory) + offer.offset,
+                           &request->external));
     } else {
         status = iris_i_fail(heap->log, taken, "no memory for a record");
     }
@@ -293,8 +169,8 @@ static iris_status_t share(struct iris_heap *heap, struct request *request,
     status = iris_i_agree(heap->world, &call);
     if (status != IRIS_OK) {
         if (taken == IRIS_OK) {
-            iris_i_heap_unmap(heap, offer.offset);
-            iris_i_alloc_untake(heap->window, start);
+            iris_i_heap_unmap(&heap->memory, offer.offset);
+            iris_i_alloc_untake(heap->window.alloc, start);
         }
         return status;
     }
@@ -314,15 +190,15 @@ static iris_status_t copy(struct iris_heap *heap, const struct request *request,
     if (status != IRIS_OK) {
         return status;
     }
-    iris_i_agree_begin(heap->control, call.type);
-    call.status = iris_i_heap_copy(heap, ptr, request->ptr, request->bytes);
+    iris_i_agree_begin(heap->memory.control, call.type);
+    call.status =
+        iris_i_heap_copy(&heap->memory, ptr, request->ptr, request->bytes);
     call.fields[0] = request->bytes;
     status = iris_i_agree(heap->world, &call);
     if (status == IRIS_OK) {
         *symmetric_p = ptr;
     } else {
-        iris_i_heap_give_back(
-            heap, (size_t)((char *)ptr - (char *)heap->region.base));
+        iris_i_heap_give(heap, iris_i_heap_offset(&heap->memory, ptr));
     }
     return status;
 }
@@ -341,7 +217,7 @@ iris_status_t iris_i_external_share(struct iris_heap *heap,
     size_t most = 0;
     int mapped = 0;
 
-    iris_i_agree_begin(heap->control, call.type);
+    iris_i_agree_begin(heap->memory.control, call.type);
     call.status = asked->checked != IRIS_OK
                       ? asked->checked
                       : check(heap, &request, symmetric_p);
@@ -367,7 +243,7 @@ iris_status_t iris_i_external_share(struct iris_heap *heap,
                           : copy(heap, &request, asked, symmetric_p);
     }
     if (request.found) {
-        iris_i_memory_release_external(heap->backend, &request.external);
+        iris_i_memory_release_external(heap->memory.backend, &request.external);
     }
     free(request.record);
     if (status == IRIS_OK && shared_p != NULL) {

@@ -10,6 +10,8 @@
 #include <iris/constants.h>
 
 #include "context/enter.h"
+#include "heap/heap_free.h"
+#include "heap/heap_malloc.h"
 #include "ops/ops_types.h"
 #include "queue/queue_graph.h"
 

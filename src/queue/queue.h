@@ -12,7 +12,7 @@
 
 #include "backend/calls.h"
 #include "base/hooks.h"
-#include "heap/heap.h"
+#include "heap/heap_parts.h"
 
 /* A place in a stream's work: what it had been given then. {0, 0} is in no
  * stream. */

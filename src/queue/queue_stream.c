@@ -149,7 +149,7 @@ void iris_i_stream_destroy(struct iris_queue *queue, iris_stream_t *stream)
 iris_status_t iris_i_stream_synchronize(struct iris_queue *queue,
                                         struct iris_stream *stream)
 {
-    struct iris_control *control = queue->heap->control;
+    struct iris_control *control = iris_i_heap_control(&queue->heap->memory);
     struct iris_host_event event = {.op = IRIS_HOST_SYNCHRONIZE,
                                     .rank = queue->log->rank,
                                     .target_rank = -1,

@@ -6,6 +6,7 @@
 
 #include "queue/transfer.h"
 
+#include "heap/heap_address.h"
 #include "queue/queue_kernels.h"
 #include "queue/queue_stream.h"
 
@@ -79,19 +80,19 @@ static iris_status_t find_remote(struct iris_queue *queue,
                                  iris_stream_t **stream_p, void **remote_p)
 {
     size_t left = iris_i_heap_bytes_from(queue->heap, what->symmetric);
+    char *base = iris_i_heap_base(&queue->heap->memory);
     iris_status_t status = iris_i_stream_resolve(queue, *stream_p, stream_p);
 
     if (status != IRIS_OK) {
         return status;
     }
     if (left == 0) {
-        return iris_i_fail(queue->log, IRIS_ERR_INVALID,
-                           "%s: %zu bytes at %s %p are not on this rank's "
-                           "heap (%p to %p); pass memory from iris_malloc",
-                           what->call, what->bytes, what->name, what->symmetric,
-                           queue->heap->region.base,
-                           (void *)((char *)queue->heap->region.base +
-                                    queue->heap->region.bytes));
+        return iris_i_fail(
+            queue->log, IRIS_ERR_INVALID,
+            "%s: %zu bytes at %s %p are not on this rank's "
+            "heap (%p to %p); pass memory from iris_malloc",
+            what->call, what->bytes, what->name, what->symmetric, (void *)base,
+            (void *)(base + iris_i_heap_bytes(&queue->heap->memory)));
     }
     if (what->bytes > left) {
         return iris_i_fail(queue->log, IRIS_ERR_INVALID,

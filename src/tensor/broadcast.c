@@ -67,8 +67,7 @@ static iris_tensor_t name_tensor(const iris_t *iris,
 {
     iris_tensor_t named = *tensor;
 
-    named.data =
-        (void *)((uintptr_t)tensor->data - (uintptr_t)iris->heap.region.base);
+    named.data = (void *)iris_i_heap_offset(&iris->heap.memory, tensor->data);
     named.owner = NULL;
     return named;
 }
@@ -78,8 +77,7 @@ static iris_tensor_t own_tensor(const iris_t *iris, const iris_tensor_t *named)
 {
     iris_tensor_t tensor = *named;
 
-    tensor.data =
-        (void *)((uintptr_t)iris->heap.region.base + (uintptr_t)named->data);
+    tensor.data = iris_i_heap_base(&iris->heap.memory) + (uintptr_t)named->data;
     return tensor;
 }
 

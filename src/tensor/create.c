@@ -12,6 +12,8 @@
 #include "base/sized.h"
 #include "context/enter.h"
 #include "context/tensor_check.h"
+#include "heap/heap_free.h"
+#include "heap/heap_malloc.h"
 #include "queue/queue_stream.h"
 #include "tensor/tensor_fill.h"
 #include "tensor/tensor_layout.h"

@@ -7,6 +7,7 @@
 
 #include "context/enter.h"
 #include "context/tensor_check.h"
+#include "heap/heap_address.h"
 
 int iris_tensor_is_symmetric(const iris_t *iris, const iris_tensor_t *tensor)
 {

@@ -10,6 +10,7 @@
 
 #include "context/enter.h"
 #include "context/tensor_check.h"
+#include "heap/external.h"
 #include "tensor/create.h"
 #include "tensor/tensor_layout.h"
 

@@ -9,6 +9,8 @@
 
 #include "context/context_layout.h"
 #include "context/enter.h"
+#include "heap/heap_free.h"
+#include "heap/heap_malloc.h"
 #include "trace/observe.h"
 #include "trace/trace_clock.h"
 
@@ -30,7 +32,7 @@ static iris_status_t zero_counters(struct iris_trace *trace)
 {
     static const char zeros[IRIS_TRACE_HEADER_BYTES];
 
-    return iris_i_heap_copy(&trace->iris->heap, trace->memory, zeros,
+    return iris_i_heap_copy(&trace->iris->heap.memory, trace->memory, zeros,
                             sizeof zeros);
 }
 
@@ -56,7 +58,8 @@ static iris_status_t write_words(struct iris_trace *trace)
     for (int i = 0; i < IRIS_CONTEXT_TRACE_NUM_BUFFERS; i++) {
         buffers[i] = base + (int64_t)iris_i_trace_offset(trace->max_events, i);
     }
-    status = iris_i_heap_copy(&trace->iris->heap, word, &own, sizeof own);
+    status =
+        iris_i_heap_copy(&trace->iris->heap.memory, word, &own, sizeof own);
     return status == IRIS_OK
                ? iris_i_layout_write_tracing(trace->iris, words,
                                              trace->iris->queue.streams)
@@ -192,7 +195,8 @@ static iris_status_t fail_full(iris_t *iris, size_t max_events,
                              "free, %zu in one piece; pass a smaller "
                              "max_events, or raise IRIS_HEAP_SIZE",
                              max_events, bytes, stats.free_bytes,
-                             iris->heap.region.bytes, stats.largest_free_bytes);
+                             iris_i_heap_bytes(&iris->heap.memory),
+                             stats.largest_free_bytes);
 }
 
 static iris_status_t enable(iris_t *iris, size_t max_events)
@@ -262,7 +266,7 @@ iris_status_t iris_trace_counts(iris_t *iris,
     if (trace == NULL) {
         return IRIS_ERR_STATE;
     }
-    status = iris_i_heap_synchronize(&iris->heap);
+    status = iris_i_heap_synchronize(&iris->heap.memory);
     if (status == IRIS_OK) {
         status = iris_i_trace_count(trace, &device);
     }

@@ -8,6 +8,7 @@
 
 #include "base/wait.h"
 #include "context/context_group.h"
+#include "heap/heap_free.h"
 #include "queue/queue_stream.h"
 #include "trace/merge.h"
 #include "trace/out.h"
@@ -122,11 +123,11 @@ static iris_status_t write_beside(iris_t *iris, const struct iris_trace *trace,
 
     snprintf(prefix, sizeof prefix, "%.*s", (int)(ending_of(file) - file),
              file);
-    status = iris_i_bases_write(&iris->heap, prefix);
+    status = iris_i_bases_write(&iris->heap.memory, prefix);
     snprintf(path, sizeof path, "%s_rank_%d_allocations.json", prefix,
              iris->log.rank);
     return status == IRIS_OK
-               ? iris_i_allocations_write(&iris->heap, path, start_ns)
+               ? iris_i_allocations_write(&iris->heap.names, path, start_ns)
                : status;
 }
 
@@ -204,14 +205,14 @@ iris_status_t iris_i_trace_write_own(struct iris_trace *trace, const char *file)
 }
 
 /* Whether streams are done, or are within a moment. */
-static int is_idle(const struct iris_heap_fence *fence)
+static int is_idle(const struct iris_heap *heap)
 {
     struct iris_wait wait;
-    int idle = fence->query(fence->arg, 1);
+    int idle = iris_i_heap_is_idle(heap, 1);
 
     iris_i_wait_moment(&wait, IRIS_IDLE_MS);
     while (!idle && iris_i_wait_tick(&wait) == IRIS_OK) {
-        idle = fence->query(fence->arg, 0);
+        idle = iris_i_heap_is_idle(heap, 0);
     }
     return idle;
 }
@@ -220,7 +221,7 @@ iris_status_t iris_i_trace_write_now(struct iris_trace *trace, const char *file)
 {
     iris_t *iris = trace->iris;
 
-    if (is_idle(&iris->heap.fence)) {
+    if (is_idle(&iris->heap)) {
         return iris_i_trace_write_own(trace, file);
     }
     if (iris->placement.type->is_gpu) {

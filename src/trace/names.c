@@ -95,14 +95,10 @@ const char *iris_i_trace_event_name(struct iris_trace *trace, int event,
 /* The peer whose heap that is on, as this rank has it mapped; -1: nobody's. */
 static int peer_at(const struct iris_heap *heap, const void *address)
 {
-    for (int rank = 0; rank < heap->log->num_ranks; rank++) {
-        if (rank != heap->log->rank && heap->bases[rank] != 0 &&
-            (uint64_t)(uintptr_t)address - (uint64_t)heap->bases[rank] <
-                heap->region.bytes) {
-            return rank;
-        }
-    }
-    return -1;
+    size_t offset;
+    int rank = iris_i_heap_owner(&heap->memory, address, &offset);
+
+    return rank == heap->log->rank ? -1 : rank;
 }
 
 int iris_i_trace_target(const struct iris_trace *trace,

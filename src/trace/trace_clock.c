@@ -45,9 +45,10 @@ static iris_status_t read_once(struct iris_trace *trace, struct pair *pair_p)
         status = iris_i_queue_synchronize(stream);
     }
     pair_p->after_ns = iris_i_now_ns();
-    return status == IRIS_OK ? iris_i_heap_copy(&iris->heap, &pair_p->ticks,
-                                                place, sizeof *place)
-                             : status;
+    return status == IRIS_OK
+               ? iris_i_heap_copy(&iris->heap.memory, &pair_p->ticks, place,
+                                  sizeof *place)
+               : status;
 }
 
 static iris_status_t read_clock(struct iris_trace *trace, struct pair *best_p)

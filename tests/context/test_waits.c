@@ -22,7 +22,7 @@
  * src/control/rendezvous_root.c for_ranks: "other ranks"
  * src/control/rendezvous_root.c for_last: none; it is as for_verdict
  * src/control/rendezvous_root.c to_tell: none; short, after a failure
- * src/heap/deferred.c for_streams: "iris_free_deferred"
+ * src/heap/heap_free.c for_streams: "iris_free_deferred"
  */
 /* clang-format on */
 #include "config.h"

@@ -145,7 +145,7 @@ static void look_at(struct model *model, size_t offset)
     iris_status_t status =
         iris_i_alloc_find(model->alloc, offset, &start, &bytes);
 
-    REQUIRE(iris_i_alloc_is_start(model->alloc, offset) == is_start);
+    REQUIRE((iris_i_alloc_mark(model->alloc, offset, -1) >= 0) == is_start);
     if (!is_start) {
         REQUIRE(iris_i_alloc_give(model->alloc, offset) == IRIS_ERR_INVALID);
     }

@@ -6,7 +6,7 @@
 #include "config.h"
 
 #include "context/context_type.h"
-#include "heap/heap.h"
+#include "heap/heap_names.h"
 #include "support/harness.h"
 #include "support/leaks.h"
 
@@ -248,10 +248,10 @@ static void a_thousand_bases_are_written_too(void **state)
     iris->pid = getpid();
     iris->log.rank = 999;
     iris->log.num_ranks = 1000;
-    iris->heap.log = &iris->log;
-    iris->heap.bases = bases;
+    iris->heap.memory.log = &iris->log;
+    iris->heap.memory.bases = bases;
     snprintf(prefix, sizeof prefix, "%s/many", harness_folder());
-    assert_int_equal(iris_i_bases_write(&iris->heap, prefix), IRIS_OK);
+    assert_int_equal(iris_i_bases_write(&iris->heap.memory, prefix), IRIS_OK);
     path_of(prefix, 999, path, sizeof path);
     assert_int_equal(read_file(path, seen), 0);
     expect(iris, expected, FILE_BYTES);

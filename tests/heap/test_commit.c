@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include "context/context_type.h"
+#include "heap/heap_malloc.h"
 #include "support/harness.h"
 #include "support/leaks.h"
 #include "support/mounts.h"
@@ -207,14 +208,14 @@ static int lazy_body(iris_t *iris, void *arg)
     CHECK_OK(iris_heap_stats(iris, &after));
     CHECK_EQUAL(after.mapped_bytes, before.mapped_bytes);
     part = memory + 256;
-    CHECK_OK(iris_i_heap_clear(&iris->heap, part, PART_BYTES));
+    CHECK_OK(iris_i_heap_clear(&iris->heap.memory, part, PART_BYTES));
     CHECK_OK(iris_heap_stats(iris, &after));
     CHECK(after.mapped_bytes >= before.mapped_bytes + PART_BYTES);
     CHECK(after.mapped_bytes < before.mapped_bytes + 2 * PART_BYTES);
     CHECK(harness_holds(iris, part, PART_BYTES, 0));
     /* What is there already is zeroed, and what is next to it is not. */
     memset(part, 0x5a, PART_BYTES);
-    CHECK_OK(iris_i_heap_clear(&iris->heap, part + 100, 2 * PART_BYTES));
+    CHECK_OK(iris_i_heap_clear(&iris->heap.memory, part + 100, 2 * PART_BYTES));
     CHECK(harness_holds(iris, part, 100, 0x5a));
     CHECK(harness_holds(iris, part + 100, 2 * PART_BYTES, 0));
     CHECK_OK(iris_barrier(iris, NULL, NULL));

@@ -25,7 +25,7 @@ static int read_list(iris_t *iris, char *text, size_t bytes)
 
     snprintf(path, sizeof path, "%s/list_%d.json", harness_folder(),
              iris_rank(iris));
-    CHECK_OK(iris_i_allocations_write(&iris->heap, path, 0));
+    CHECK_OK(iris_i_allocations_write(&iris->heap.names, path, 0));
     file = fopen(path, "re");
     CHECK(file != NULL);
     length = fread(text, 1, bytes - 1, file);

@@ -1,74 +1,58 @@
 /* SPDX-License-Identifier: MIT
  *
- * The heap's making and unmaking: this rank's memory, its records, and every
- * peer's mapping.
+ * The heap's making and unmaking.
  */
 #include "config.h"
 
-#include "heap/heap.h"
+#include "heap/heap_open.h"
 
-#include "heap/deferred.h"
-
+#include "backend/calls.h"
 #include "base/wait.h"
+#include "control/exchange.h"
 #include "control/peers.h"
+#include "heap/heap_free.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The allocator's first range is the library's own, with memory committed. */
-static iris_status_t make_records(struct iris_heap *heap)
+iris_status_t iris_i_heap_open(struct iris_heap *heap,
+                               const struct iris_heap_params *params)
 {
-    struct iris_device_info info;
-    size_t pieces, offset;
-    iris_status_t status = IRIS_OK;
-
-    iris_i_device_info(heap->backend, &info);
-    heap->piece_bytes = info.page_bytes > IRIS_COMMIT_BYTES ? info.page_bytes
-                                                            : IRIS_COMMIT_BYTES;
-    pieces = heap->region.bytes / heap->piece_bytes + 1;
-    heap->committed = calloc(pieces / 64 + 1, sizeof heap->committed[0]);
-    heap->fresh = calloc(pieces / 64 + 1, sizeof heap->fresh[0]);
-    heap->offers = calloc(pieces / 2 + 1, sizeof heap->offers[0]);
-    if (heap->region.window_bytes > 0) {
-        status = iris_i_alloc_create(heap->region.window_bytes, &heap->window);
-    }
-    if (status != IRIS_OK || heap->committed == NULL || heap->fresh == NULL ||
-        heap->offers == NULL ||
-        iris_i_alloc_create(heap->region.bytes, &heap->alloc) != IRIS_OK ||
-        iris_i_alloc_take(heap->alloc, heap->reserved_bytes, IRIS_ALIGNMENT,
-                          &offset) != IRIS_OK) {
-        return iris_i_fail(heap->log, IRIS_ERR_NO_MEMORY,
-                           "no memory for the heap's own records");
-    }
-    if (heap->region.commit == IRIS_COMMIT_NOTHING) {
-        heap->num_committed = pieces;
-        return IRIS_OK;
-    }
-    status = iris_i_heap_commit(heap, 0, heap->reserved_bytes);
-    if (status == IRIS_OK) { /* peers get it with the heap */
-        iris_i_heap_keep(heap);
-    }
-    return status;
-}
-
-iris_status_t iris_i_heap_open(struct iris_heap *heap, size_t bytes,
-                               size_t reserved_bytes)
-{
+    struct iris_heap_memory *memory = &heap->memory;
     iris_status_t status;
 
-    pthread_mutex_init(&heap->externals_lock, NULL);
-    pthread_mutex_init(&heap->names_lock, NULL);
+    heap->log = memory->log = params->log;
+    memory->backend = params->backend;
+    memory->stream = params->stream;
+    heap->hooks = params->hooks;
+    heap->names.reserved_bytes = params->reserved_bytes;
+    heap->names.red_zone_bytes = params->red_zone_bytes;
     pthread_mutex_init(&heap->deferred.lock, NULL);
-    heap->reserved_bytes = reserved_bytes;
-    status = iris_i_memory_alloc(heap->backend, bytes, &heap->region);
-    return status == IRIS_OK ? make_records(heap) : status;
+    status = iris_i_heap_memory_open(memory, params->bytes);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    heap->offers = calloc(memory->region.bytes / memory->piece_bytes / 2 + 1,
+                          sizeof heap->offers[0]);
+    if (iris_i_heap_names_open(&heap->names, memory) != IRIS_OK ||
+        iris_i_window_open(&heap->window, memory) != IRIS_OK ||
+        heap->offers == NULL) {
+        return iris_i_fail(memory->log, IRIS_ERR_NO_MEMORY,
+                           "no memory for the heap's own records");
+    }
+    status = iris_i_heap_commit(memory, 0, params->reserved_bytes);
+    if (status == IRIS_OK) { /* peers get it with the heap */
+        iris_i_heap_keep(memory);
+    }
+    return status;
 }
 
 iris_status_t iris_i_heap_export(const struct iris_heap *heap,
                                  struct iris_heap_handle *handle_p)
 {
-    return iris_i_memory_export(heap->backend, &heap->region, handle_p);
+    return iris_i_memory_export(heap->memory.backend, &heap->memory.region,
+                                handle_p);
 }
 
 /* A peer that died has taken its memory with it. */
@@ -82,7 +66,7 @@ static iris_status_t fail_import(const struct iris_heap *heap,
     snprintf(message, sizeof message, "%s", iris_last_error());
     iris_i_wait_moment(&wait, IRIS_DEATH_MS);
     do {
-        lost = iris_i_peers_check_all(heap->control);
+        lost = iris_i_peers_check_all(heap->memory.control);
     } while (lost == IRIS_OK && iris_i_wait_tick(&wait) == IRIS_OK);
     return lost != IRIS_OK ? lost : iris_i_fail_again(status, message);
 }
@@ -92,7 +76,7 @@ static iris_status_t map_peer(struct iris_heap *heap, int rank,
                               void **base_p)
 {
     if (rank == heap->log->rank) {
-        *base_p = heap->region.base;
+        *base_p = iris_i_heap_base(&heap->memory);
         return IRIS_OK;
     }
     if (handle == NULL) {
@@ -101,8 +85,8 @@ static iris_status_t map_peer(struct iris_heap *heap, int rank,
                            "memory cannot be mapped here",
                            rank, heap->log->rank);
     }
-    return iris_i_memory_import(heap->backend, handle, heap->region.bytes,
-                                base_p);
+    return iris_i_memory_import(heap->memory.backend, handle,
+                                iris_i_heap_bytes(&heap->memory), base_p);
 }
 
 /* Some drivers have mapped other memory, without an error (ROCm/rocm-systems
@@ -112,8 +96,8 @@ static iris_status_t check_peer(struct iris_heap *heap, int rank,
                                 const char *base, int *wrong_p)
 {
     uint64_t id = peers->id(peers->arg, rank), seen = 0;
-    iris_status_t status =
-        iris_i_heap_copy(heap, &seen, base + peers->id_offset, sizeof seen);
+    iris_status_t status = iris_i_heap_copy(
+        &heap->memory, &seen, base + peers->id_offset, sizeof seen);
 
     *wrong_p = status == IRIS_OK && seen != id;
     return *wrong_p
@@ -140,12 +124,13 @@ static iris_status_t map_and_check(struct iris_heap *heap, int rank,
     for (int tries = 0; wrong && tries < 2; tries++) {
         status = map_peer(heap, rank, handle, base_p);
         if (status != IRIS_OK || rank == heap->log->rank ||
-            !iris_i_control_is_remote(heap->control, rank)) {
+            !iris_i_control_is_remote(heap->memory.control, rank)) {
             return status;
         }
         status = check_peer(heap, rank, peers, *base_p, &wrong);
         if (status != IRIS_OK) {
-            iris_i_memory_unimport(heap->backend, *base_p, heap->region.bytes);
+            iris_i_memory_unimport(heap->memory.backend, *base_p,
+                                   iris_i_heap_bytes(&heap->memory));
         }
     }
     return status;
@@ -158,10 +143,11 @@ iris_status_t iris_i_heap_connect(struct iris_heap *heap,
     size_t num_ranks = (size_t)heap->log->num_ranks;
 
     heap->world = world;
-    heap->control = world->control;
-    heap->bases = calloc(num_ranks, sizeof heap->bases[0]);
-    heap->reachable = calloc(num_ranks, sizeof heap->reachable[0]);
-    if (heap->bases == NULL || heap->reachable == NULL) {
+    heap->memory.control = world->control;
+    heap->memory.bases = calloc(num_ranks, sizeof heap->memory.bases[0]);
+    heap->memory.reachable =
+        calloc(num_ranks, sizeof heap->memory.reachable[0]);
+    if (heap->memory.bases == NULL || heap->memory.reachable == NULL) {
         return iris_i_fail(heap->log, IRIS_ERR_NO_MEMORY, "no memory");
     }
     for (int rank = 0; rank < heap->log->num_ranks; rank++) {
@@ -176,18 +162,19 @@ iris_status_t iris_i_heap_connect(struct iris_heap *heap,
         if (status != IRIS_OK) {
             return fail_import(heap, status);
         }
-        heap->bases[rank] = (int64_t)(uintptr_t)base;
-        heap->reachable[rank] = 1;
+        heap->memory.bases[rank] = (int64_t)(uintptr_t)base;
+        heap->memory.reachable[rank] = 1;
     }
     return IRIS_OK;
 }
 
 static void unmap_peer(struct iris_heap *heap, int rank)
 {
-    iris_i_memory_unimport(heap->backend, (void *)(uintptr_t)heap->bases[rank],
-                           heap->region.bytes);
-    heap->bases[rank] = 0;
-    heap->reachable[rank] = 0;
+    iris_i_memory_unimport(heap->memory.backend,
+                           (void *)(uintptr_t)heap->memory.bases[rank],
+                           iris_i_heap_bytes(&heap->memory));
+    heap->memory.bases[rank] = 0;
+    heap->memory.reachable[rank] = 0;
 }
 
 static const struct iris_call_type reach_call = {.name = "iris_init"};
@@ -210,7 +197,7 @@ static iris_status_t guard(void *self, const struct iris_cpu_event *event)
 
     if (event->after || event->target_rank < 0 ||
         event->target_rank >= heap->log->num_ranks ||
-        heap->reachable[event->target_rank]) {
+        heap->memory.reachable[event->target_rank]) {
         return IRIS_OK;
     }
     snprintf(why, sizeof why,
@@ -224,7 +211,8 @@ static iris_status_t open_guard(struct iris_heap *heap)
 {
     size_t num_ranks = (size_t)heap->log->num_ranks;
 
-    if (memchr(heap->reachable, 0, num_ranks) == NULL || heap->hooks == NULL) {
+    if (memchr(heap->memory.reachable, 0, num_ranks) == NULL ||
+        heap->hooks == NULL) {
         return IRIS_OK;
     }
     heap->guard.device = guard;
@@ -235,14 +223,14 @@ static iris_status_t open_guard(struct iris_heap *heap)
 iris_status_t iris_i_heap_agree_on_reach(struct iris_heap *heap, int *changed_p)
 {
     struct iris_call call = {.type = &reach_call,
-                             .payload = heap->reachable,
+                             .payload = heap->memory.reachable,
                              .payload_bytes = (size_t)heap->log->num_ranks};
     iris_status_t status = iris_i_agree(heap->world, &call);
 
     *changed_p = 0;
     for (int rank = 0; status == IRIS_OK && rank < heap->log->num_ranks;
          rank++) {
-        if (heap->reachable[rank] && !is_reached_by(heap, rank)) {
+        if (heap->memory.reachable[rank] && !is_reached_by(heap, rank)) {
             iris_i_debug(heap->log, "rank %d does not reach rank %d", rank,
                          heap->log->rank);
             unmap_peer(heap, rank);
@@ -254,10 +242,14 @@ iris_status_t iris_i_heap_agree_on_reach(struct iris_heap *heap, int *changed_p)
 
 void iris_i_heap_disconnect(struct iris_heap *heap)
 {
+    const int64_t *bases = heap->memory.bases;
+
+    if (bases == NULL) {
+        return;
+    }
     /* The reverse of iris_i_heap_connect(): a backend finds the latest first. */
-    for (int rank = heap->log->num_ranks - 1; heap->bases != NULL && rank >= 0;
-         rank--) {
-        if (rank != heap->log->rank && heap->bases[rank] != 0) {
+    for (int rank = heap->log->num_ranks - 1; rank >= 0; rank--) {
+        if (rank != heap->log->rank && bases[rank] != 0) {
             unmap_peer(heap, rank);
         }
     }
@@ -270,16 +262,8 @@ void iris_i_heap_close(struct iris_heap *heap)
     if (heap->guard.device != NULL) {
         iris_i_hooks_remove(heap->hooks, &heap->guard);
     }
-    if (heap->region.base != NULL) {
-        iris_i_memory_free(heap->backend, &heap->region);
-    }
-    iris_i_external_close(heap);
-    iris_i_heap_names_close(heap);
-    iris_i_alloc_destroy(heap->window);
-    iris_i_alloc_destroy(heap->alloc);
+    iris_i_heap_memory_close(&heap->memory);
+    iris_i_window_close(&heap->window);
+    iris_i_heap_names_close(&heap->names);
     free(heap->offers);
-    free(heap->fresh);
-    free(heap->committed);
-    free(heap->reachable);
-    free(heap->bases);
 }

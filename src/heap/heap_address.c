@@ -1,38 +1,32 @@
 /* SPDX-License-Identifier: MIT
  *
- * Addresses on the symmetric heap: translation on the host, and whether a range
- * is one that a call may touch.
+ * Addresses on the symmetric heap.
  */
 #include "config.h"
 
-#include "heap/heap.h"
+#include "heap/heap_address.h"
 
 size_t iris_i_heap_bytes_from(const struct iris_heap *heap, const void *ptr)
 {
-    size_t offset = (size_t)((uintptr_t)ptr - (uintptr_t)heap->region.base);
+    size_t offset = iris_i_heap_offset(&heap->memory, ptr);
 
-    if (offset < heap->region.bytes) {
-        return heap->region.bytes - offset;
+    if (offset < iris_i_heap_bytes(&heap->memory)) {
+        return iris_i_heap_bytes(&heap->memory) - offset;
     }
-    offset -= heap->region.window;
-    return offset >= heap->region.window_bytes
+    offset -= heap->memory.region.window;
+    return offset >= heap->memory.region.window_bytes
                ? 0
-               : iris_i_external_bytes_from(heap, offset);
+               : iris_i_window_bytes_from(&heap->window, offset);
 }
 
 int iris_i_heap_mark(struct iris_heap *heap, size_t name, int mark)
 {
-    if (name >= heap->region.bytes) {
-        return iris_i_external_mark(heap, name, mark);
+    if (name >= iris_i_heap_bytes(&heap->memory)) {
+        return iris_i_window_mark(&heap->window, name, mark);
     }
-    if (name < heap->reserved_bytes ||
-        !iris_i_alloc_is_start(heap->alloc, name)) {
-        return -1;
-    }
-    if (mark >= 0) {
-        iris_i_alloc_set_mark(heap->alloc, name, mark);
-    }
-    return iris_i_alloc_mark(heap->alloc, name);
+    return iris_i_heap_is_own(&heap->names, name)
+               ? -1
+               : iris_i_alloc_mark(heap->names.alloc, name, mark);
 }
 
 /* Why `ptr`, at a heap offset, is not where an allocation starts. */
@@ -46,17 +40,17 @@ static iris_status_t fail_start(const struct iris_heap *heap, const char *call,
             heap->log, IRIS_ERR_INVALID,
             "%s of %p, which is not on this rank's heap (%p to %p); pass what "
             "iris_malloc gave this rank",
-            call, ptr, heap->region.base,
-            (void *)((char *)heap->region.base + heap->region.bytes));
+            call, ptr, iris_i_heap_base(&heap->memory),
+            (void *)(iris_i_heap_base(&heap->memory) +
+                     iris_i_heap_bytes(&heap->memory)));
     }
-    if (offset >= heap->region.bytes) {
+    if (offset >= iris_i_heap_bytes(&heap->memory)) {
         return iris_i_fail(heap->log, IRIS_ERR_INVALID,
                            "%s of %p, which is inside of memory that "
                            "iris_as_symmetric shares; pass what it gave",
                            call, ptr);
     }
-    if (offset < heap->reserved_bytes ||
-        iris_i_alloc_find(heap->alloc, offset, &start, &bytes) != IRIS_OK) {
+    if (!iris_i_heap_find(&heap->names, offset, &start, &bytes)) {
         return iris_i_fail(heap->log, IRIS_ERR_INVALID,
                            "%s of %p, heap offset %zu, where nothing is "
                            "allocated; was it freed before? pass what "
@@ -73,11 +67,11 @@ iris_status_t iris_i_heap_find_start(struct iris_heap *heap, const char *call,
                                      const void *ptr, int newest,
                                      size_t *name_p)
 {
-    size_t offset = (size_t)((uintptr_t)ptr - (uintptr_t)heap->region.base);
+    size_t offset = iris_i_heap_offset(&heap->memory, ptr);
     size_t name = offset;
-    int mark = offset < heap->region.bytes
+    int mark = offset < iris_i_heap_bytes(&heap->memory)
                    ? iris_i_heap_mark(heap, name, -1)
-                   : iris_i_external_find(heap, ptr, newest, &name);
+                   : iris_i_window_find(&heap->window, ptr, newest, &name);
 
     if (mark < 0) {
         return fail_start(heap, call, ptr, offset);
@@ -95,7 +89,7 @@ iris_status_t iris_i_heap_find_start(struct iris_heap *heap, const char *call,
 iris_status_t iris_i_heap_check_reachable(const struct iris_heap *heap,
                                           const char *call, int rank)
 {
-    if (heap->bases[rank] != 0) {
+    if (heap->memory.bases[rank] != 0) {
         return IRIS_OK;
     }
     return iris_i_fail(heap->log, IRIS_ERR_UNREACHABLE,
@@ -129,8 +123,8 @@ iris_status_t iris_i_heap_translate(const struct iris_heap *heap,
     if (status != IRIS_OK) {
         return status;
     }
-    offset = (int64_t)(uintptr_t)ptr - heap->bases[heap->log->rank];
-    *remote_p = (void *)(uintptr_t)(heap->bases[rank] + offset);
+    offset = (int64_t)(uintptr_t)ptr - heap->memory.bases[heap->log->rank];
+    *remote_p = (void *)(uintptr_t)(heap->memory.bases[rank] + offset);
     return IRIS_OK;
 }
 
@@ -138,13 +132,13 @@ iris_status_t iris_i_heap_translate(const struct iris_heap *heap,
  * the end of; -1: none's. */
 static int owner_of(const struct iris_heap *heap, uintptr_t start)
 {
-    int ends_apart =
-        heap->region.guarded && (heap->region.window_bytes == 0 ||
-                                 iris_i_external_bytes_from(heap, 0) == 0);
-    size_t bytes = heap->region.bytes + (size_t)ends_apart;
+    int ends_apart = heap->memory.region.guarded &&
+                     (heap->memory.region.window_bytes == 0 ||
+                      iris_i_window_bytes_from(&heap->window, 0) == 0);
+    size_t bytes = iris_i_heap_bytes(&heap->memory) + (size_t)ends_apart;
 
     for (int rank = 0; rank < heap->log->num_ranks; rank++) {
-        uintptr_t base = (uintptr_t)heap->bases[rank];
+        uintptr_t base = (uintptr_t)heap->memory.bases[rank];
 
         if (base != 0 && start - base < bytes) {
             return rank;
@@ -157,24 +151,24 @@ static iris_status_t check_on_heap(const struct iris_heap *heap,
                                    const struct iris_heap_range *range,
                                    int rank)
 {
-    size_t offset = (uintptr_t)range->ptr - (uintptr_t)heap->bases[rank];
+    size_t offset = (uintptr_t)range->ptr - (uintptr_t)heap->memory.bases[rank];
 
-    if (range->bytes > heap->region.bytes - offset) {
+    if (range->bytes > iris_i_heap_bytes(&heap->memory) - offset) {
         return iris_i_fail(heap->log, IRIS_ERR_INVALID,
                            "%s: %zu bytes from %s %p go past the end of rank "
                            "%d's heap, %zu bytes away; copy less",
                            range->call, range->bytes, range->name, range->ptr,
-                           rank, heap->region.bytes - offset);
+                           rank, iris_i_heap_bytes(&heap->memory) - offset);
     }
-    if (range->writes && offset < heap->reserved_bytes) {
+    if (range->writes && iris_i_heap_is_own(&heap->names, offset)) {
         return iris_i_fail(heap->log, IRIS_ERR_INVALID,
                            "%s: %s %p is at offset %zu of rank %d's heap, "
                            "where the library keeps its own (%zu bytes); pass "
                            "memory from iris_malloc",
                            range->call, range->name, range->ptr, offset, rank,
-                           heap->reserved_bytes);
+                           heap->names.reserved_bytes);
     }
-    if (!iris_i_heap_is_committed(heap, offset, range->bytes)) {
+    if (!iris_i_heap_is_committed(&heap->memory, offset, range->bytes)) {
         return iris_i_fail(heap->log, IRIS_ERR_INVALID,
                            "%s: %zu bytes from %s %p (offset %zu of rank %d's "
                            "heap) are not allocated and have no memory; pass "
@@ -195,11 +189,11 @@ static iris_status_t check_off_heap(const struct iris_heap *heap,
     size_t mapped = iris_i_heap_bytes_from(heap, range->ptr);
 
     for (int rank = 0; rank < heap->log->num_ranks; rank++) {
-        uintptr_t base = (uintptr_t)heap->bases[rank];
+        uintptr_t base = (uintptr_t)heap->memory.bases[rank];
         size_t ahead = base - start;
 
-        if (base > start &&
-            (ahead < range->bytes || ahead <= heap->region.ahead_bytes)) {
+        if (base > start && (ahead < range->bytes ||
+                             ahead <= heap->memory.region.ahead_bytes)) {
             return iris_i_fail(heap->log, IRIS_ERR_INVALID,
                                "%s: %zu bytes from %s %p begin %zu bytes ahead "
                                "of rank %d's heap; pass memory from "
@@ -243,20 +237,18 @@ iris_status_t iris_i_heap_check_range(const struct iris_heap *heap,
 int iris_i_heap_locate(const struct iris_heap *heap, const void *address,
                        struct iris_location *place_p)
 {
-    for (int rank = 0; rank < heap->log->num_ranks; rank++) {
-        size_t offset =
-            (size_t)((uintptr_t)address - (uintptr_t)heap->bases[rank]);
+    size_t offset = 0;
+    int rank = iris_i_heap_owner(&heap->memory, address, &offset);
 
-        if (heap->bases[rank] != 0 && offset < heap->region.bytes) {
-            place_p->rank = rank;
-            place_p->offset = offset;
-            if (!iris_i_alloc_nearest(heap->alloc, offset, &place_p->start,
-                                      &place_p->bytes) ||
-                place_p->start < heap->reserved_bytes) {
-                place_p->bytes = 0; /* the library's own is none of theirs */
-            }
-            return 1;
-        }
+    if (rank < 0) {
+        return 0;
     }
-    return 0;
+    place_p->rank = rank;
+    place_p->offset = offset;
+    if (!iris_i_alloc_nearest(heap->names.alloc, offset, &place_p->start,
+                              &place_p->bytes) ||
+        iris_i_heap_is_own(&heap->names, place_p->start)) {
+        place_p->bytes = 0; /* the library's own is none of theirs */
+    }
+    return 1;
 }

@@ -1,12 +1,29 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deferred free: allocations that a rank has released at a time of its own, and
- * that go when every rank has released them.
+ * Freeing: iris_free(), and deferred frees of what a rank has released at a time
+ * of its own, which go when every rank has released them.
  */
-#ifndef IRIS_SRC_HEAP_DEFERRED_H
-#define IRIS_SRC_HEAP_DEFERRED_H
+#ifndef IRIS_SRC_HEAP_HEAP_FREE_H
+#define IRIS_SRC_HEAP_HEAP_FREE_H
 
-#include "heap/heap.h"
+#include "heap/heap_parts.h"
+
+/* Frees an allocation on every rank: what iris_i_heap_allocate() or
+ * iris_i_external_share() gave. Whole pieces of memory go back to the
+ * system. `checked`: what the caller found wrong with it already. */
+iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr,
+                                  iris_status_t checked);
+
+/* Gives back what is allocated at a heap offset, with its memory, on this rank.
+ */
+void iris_i_heap_give(struct iris_heap *heap, size_t offset);
+
+/* Whether this rank's streams have done what they had been given by the last
+ * call with `anew`, which is now if it is set. Never waits. */
+static inline int iris_i_heap_is_idle(const struct iris_heap *heap, int anew)
+{
+    return heap->fence.query(heap->fence.arg, anew);
+}
 
 /* What the post of a collective call says of this rank's deferred frees. */
 struct iris_deferred_post {
@@ -52,4 +69,4 @@ iris_status_t iris_i_deferred_free(struct iris_heap *heap, size_t *freed_p);
 /* From now on nothing can be released. */
 void iris_i_deferred_close(struct iris_heap *heap);
 
-#endif /* IRIS_SRC_HEAP_DEFERRED_H */
+#endif /* IRIS_SRC_HEAP_HEAP_FREE_H */

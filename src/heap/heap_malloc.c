@@ -5,32 +5,140 @@
  */
 #include "config.h"
 
-#include "heap/heap.h"
+#include "heap/heap_malloc.h"
 
-#include "heap/deferred.h"
+#include "backend/calls.h"
+#include "heap/heap_free.h"
 
 #include <stdio.h>
+#include <unistd.h>
+
+/* ---- Memory that peers map ---- */
+
+static iris_status_t take_offer(void *arg, int rank,
+                                const struct iris_offer *offer)
+{
+    struct iris_heap *heap = arg;
+    char *at = (char *)(uintptr_t)heap->memory.bases[rank] + offer->offset;
+
+    return iris_i_fail_on(
+        heap->log, iris_i_memory_import_range(heap->memory.backend, at,
+                                              offer->bytes, &offer->handle));
+}
+
+iris_status_t iris_i_heap_share(struct iris_heap *heap,
+                                struct iris_offer *offers, size_t num_offers,
+                                iris_status_t status)
+{
+    const struct iris_exchange exchange = {.control = heap->memory.control,
+                                           .seq = heap->world->seq,
+                                           .offers = offers,
+                                           .num_offers = num_offers,
+                                           .reachable = heap->memory.reachable,
+                                           .take = take_offer,
+                                           .arg = heap};
+
+    for (size_t i = 0; i < num_offers; i++) {
+        offers[i].handle.fd = -1;
+        if (status == IRIS_OK) {
+            status = iris_i_memory_export_range(
+                heap->memory.backend,
+                iris_i_heap_base(&heap->memory) + offers[i].offset,
+                &offers[i].handle);
+        }
+    }
+    status = iris_i_exchange(&exchange, iris_i_fail_on(heap->log, status));
+    for (size_t i = 0; i < num_offers; i++) {
+        if (offers[i].handle.fd >= 0) {
+            close(offers[i].handle.fd);
+        }
+    }
+    return status;
+}
+
+/* This rank's fresh runs; what they are depends only on what all ranks have
+ * agreed on. */
+static iris_status_t share_fresh(struct iris_heap *heap, struct iris_call *call)
+{
+    struct iris_offer *offers = heap->offers;
+    struct iris_heap_run run = {0};
+    size_t count = 0;
+
+    while (iris_i_heap_next_run(&heap->memory, 1,
+                                iris_i_heap_bytes(&heap->memory), &run)) {
+        offers[count].offset = run.offset;
+        offers[count].bytes = run.bytes;
+        call->fields[1] += offers[count].bytes;
+        count++;
+    }
+    call->fields[0] = offers[0].offset;
+    return iris_i_heap_share(heap, offers, count, IRIS_OK);
+}
+
+static const struct iris_call_type settle_call = {
+    .name = "iris_malloc",
+    .fields = {{.name = "offset"}, {.name = "bytes"}},
+};
+
+/* Whether peers have to map what is committed: some rank is of another
+ * process, which all ranks see alike. */
+static int is_shared_by_offers(const struct iris_heap *heap)
+{
+    int remote = 0;
+
+    for (int rank = 0; rank < heap->log->num_ranks; rank++) {
+        remote |= iris_i_control_is_remote(heap->memory.control, rank);
+    }
+    return remote && heap->memory.region.commit == IRIS_COMMIT_PRIVATE;
+}
+
+/* After iris_i_heap_commit(), collectively, once all ranks have agreed that each
+ * has committed it: maps it everywhere. If that fails on one rank, all take it
+ * away. */
+static iris_status_t settle(struct iris_heap *heap)
+{
+    struct iris_call call = {.type = &settle_call};
+    iris_status_t status = IRIS_OK;
+
+    if (heap->memory.num_fresh == 0) {
+        return IRIS_OK;
+    }
+    if (is_shared_by_offers(heap)) {
+        iris_i_agree_begin(heap->memory.control, call.type);
+        call.status = share_fresh(heap, &call);
+        status = iris_i_agree(heap->world, &call);
+    }
+    if (status != IRIS_OK) {
+        iris_i_heap_rollback(&heap->memory);
+        return status;
+    }
+    iris_i_heap_keep(&heap->memory);
+    return IRIS_OK;
+}
+
+/* ---- Allocation ---- */
 
 static iris_status_t fail_full(struct iris_heap *heap, size_t bytes,
                                size_t alignment)
 {
     struct iris_heap_stats stats;
 
-    iris_i_alloc_stats(heap->alloc, &stats);
+    iris_i_alloc_stats(heap->names.alloc, &stats);
     return iris_i_fail(heap->log, IRIS_ERR_NO_MEMORY,
                        "no %zu bytes (alignment %zu) on the symmetric heap: "
                        "%zu of %zu bytes are free, %zu in one piece; free "
                        "some, or raise IRIS_HEAP_SIZE",
-                       bytes, alignment, stats.free_bytes, heap->region.bytes,
+                       bytes, alignment, stats.free_bytes,
+                       iris_i_heap_bytes(&heap->memory),
                        stats.largest_free_bytes);
 }
 
 /* What an allocation takes of the heap. */
 static size_t with_red_zone(const struct iris_heap *heap, size_t bytes)
 {
-    return bytes > SIZE_MAX - heap->red_zone_bytes
+    return bytes > SIZE_MAX - heap->names.red_zone_bytes
                ? bytes
-               : bytes + heap->red_zone_bytes;
+               : bytes + heap->names.red_zone_bytes;
 }
 
 /* This rank's part of an allocation: takes a range and puts memory behind it.
@@ -53,58 +161,21 @@ static iris_status_t take(struct iris_heap *heap,
                            "pass one such as 256, or call iris_malloc",
                            alignment, IRIS_ALIGNMENT_MAX);
     }
-    status = iris_i_alloc_take(heap->alloc, with_red_zone(heap, bytes),
+    status = iris_i_alloc_take(heap->names.alloc, with_red_zone(heap, bytes),
                                alignment, &offset);
     if (status != IRIS_OK) {
         return fail_full(heap, bytes, alignment);
     }
     status = IRIS_OK;
-    if (!request->is_lazy || heap->region.commit != IRIS_COMMIT_SHARED) {
-        status = iris_i_heap_commit(heap, offset, bytes);
+    if (!request->is_lazy || heap->memory.region.commit != IRIS_COMMIT_SHARED) {
+        status = iris_i_heap_commit(&heap->memory, offset, bytes);
     }
     if (status != IRIS_OK) {
-        iris_i_alloc_untake(heap->alloc, offset);
+        iris_i_alloc_untake(heap->names.alloc, offset);
         return iris_i_fail_on(heap->log, status);
     }
     *offset_p = offset;
     return IRIS_OK;
-}
-
-iris_status_t iris_i_heap_synchronize(struct iris_heap *heap)
-{
-    iris_status_t status;
-
-    iris_i_control_wait_stream(heap->control, 1);
-    status = iris_i_queue_synchronize(heap->stream);
-    iris_i_control_wait_stream(heap->control, -1);
-    return iris_i_fail_on(heap->log, status);
-}
-
-iris_status_t iris_i_heap_copy(struct iris_heap *heap, void *dst,
-                               const void *src, size_t bytes)
-{
-    iris_status_t status = iris_i_heap_synchronize(heap);
-
-    if (status == IRIS_OK) { /* so that nothing holds up the copy for long */
-        status = iris_i_queue_copy(heap->stream, dst, src, bytes);
-    }
-    return status != IRIS_OK ? iris_i_fail_on(heap->log, status)
-                             : iris_i_heap_synchronize(heap);
-}
-
-/* Work is waited for twice, since in a capture of the default stream the first
- * wait fails, while the fill would become part of it. */
-iris_status_t iris_i_heap_zero(struct iris_heap *heap, size_t offset,
-                               size_t bytes)
-{
-    iris_status_t status = iris_i_heap_synchronize(heap);
-
-    if (status == IRIS_OK) {
-        status = iris_i_queue_set(heap->stream,
-                                  (char *)heap->region.base + offset, 0, bytes);
-    }
-    return status != IRIS_OK ? iris_i_fail_on(heap->log, status)
-                             : iris_i_heap_synchronize(heap);
 }
 
 static iris_status_t fill(struct iris_heap *heap,
@@ -112,10 +183,12 @@ static iris_status_t fill(struct iris_heap *heap,
                           size_t offset)
 {
     if (request->fill != NULL) {
-        return request->fill(request->arg, (char *)heap->region.base + offset);
+        return request->fill(request->arg,
+                             iris_i_heap_base(&heap->memory) + offset);
     }
-    return request->zero ? iris_i_heap_zero(heap, offset, request->bytes)
-                         : IRIS_OK;
+    return request->zero
+               ? iris_i_heap_zero(&heap->memory, offset, request->bytes)
+               : IRIS_OK;
 }
 
 /* This rank's part, before it meets the others. */
@@ -133,8 +206,8 @@ static iris_status_t prepare(struct iris_heap *heap,
     if (status == IRIS_OK) {
         status = fill(heap, request, *offset_p);
         if (status != IRIS_OK) {
-            iris_i_heap_rollback(heap);
-            iris_i_alloc_untake(heap->alloc, *offset_p);
+            iris_i_heap_rollback(&heap->memory);
+            iris_i_alloc_untake(heap->names.alloc, *offset_p);
         }
     }
     return status;
@@ -186,7 +259,7 @@ static iris_status_t allocate(struct iris_heap *heap,
     size_t offset = 0;
     iris_status_t status;
 
-    iris_i_agree_begin(heap->control, call.type);
+    iris_i_agree_begin(heap->memory.control, call.type);
     if (request->checked == IRIS_OK) {
         call.status = prepare(heap, request, ptr_p, &offset);
     }
@@ -197,19 +270,19 @@ static iris_status_t allocate(struct iris_heap *heap,
     status = iris_i_agree(heap->world, &call);
     if (status == IRIS_OK) {
         iris_i_deferred_judge(heap, plan);
-        status = iris_i_heap_settle(heap);
+        status = settle(heap);
     } else if (call.status == IRIS_OK) {
         end_fill(request);
-        iris_i_heap_rollback(heap);
+        iris_i_heap_rollback(&heap->memory);
     }
     if (status != IRIS_OK) {
         if (call.status == IRIS_OK) {
-            iris_i_alloc_untake(heap->alloc, offset);
+            iris_i_alloc_untake(heap->names.alloc, offset);
         }
         return undone(heap, status, call.status == IRIS_ERR_NO_MEMORY, plan);
     }
-    iris_i_heap_note_alloc(heap, offset);
-    *ptr_p = (char *)heap->region.base + offset;
+    iris_i_heap_note_alloc(&heap->names, offset);
+    *ptr_p = iris_i_heap_base(&heap->memory) + offset;
     return IRIS_OK;
 }
 
@@ -248,87 +321,19 @@ iris_status_t iris_i_heap_allocate(struct iris_heap *heap,
                : iris_i_fail_again(status, message);
 }
 
-static const struct iris_call_type free_call = {
-    .name = "iris_free",
-    .fields = {{.name = "offset"}},
-};
-
-/* Gives back an allocation on whose name all ranks agree. */
-static void give(struct iris_heap *heap, size_t name)
-{
-    if (name >= heap->region.bytes) {
-        iris_i_external_release(heap, name);
-    } else {
-        iris_i_heap_note_free(heap, name);
-        iris_i_heap_give_back(heap, name);
-    }
-}
-
-static iris_status_t release(struct iris_heap *heap, void *ptr,
-                             iris_status_t checked)
-{
-    struct iris_call call = {
-        .type = &free_call, .status = checked, .fields = {SIZE_MAX}};
-    struct iris_deferred_plan plan;
-    size_t name = SIZE_MAX;
-    iris_status_t status;
-
-    if (ptr != NULL && checked == IRIS_OK) {
-        call.status = iris_i_heap_find_start(heap, "iris_free", ptr, 1, &name);
-        call.fields[0] = (uintptr_t)ptr - (uintptr_t)heap->region.base;
-    }
-    iris_i_deferred_post(heap, &call, &plan);
-    status = iris_i_agree(heap->world, &call);
-    if (status != IRIS_OK) {
-        return status;
-    }
-    iris_i_deferred_judge(heap, &plan);
-    if (ptr != NULL) {
-        give(heap, name);
-    }
-    (void)iris_i_deferred_follow(heap, &plan);
-    return IRIS_OK;
-}
-
-void iris_i_heap_give(struct iris_heap *heap, size_t name)
-{
-    struct iris_host_event event = {
-        .op = IRIS_HOST_FREE,
-        .rank = heap->log->rank,
-        .target_rank = -1,
-        .address = name >= heap->region.bytes
-                       ? iris_i_external_address(heap, name)
-                       : (char *)heap->region.base + name};
-
-    iris_i_hooks_before(heap->hooks, &event);
-    give(heap, name);
-    (void)iris_i_hooks_after(heap->hooks, &event, IRIS_OK);
-}
-
-iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr,
-                                  iris_status_t checked)
-{
-    struct iris_host_event event = {.op = IRIS_HOST_FREE,
-                                    .rank = heap->log->rank,
-                                    .target_rank = -1,
-                                    .address = ptr};
-
-    iris_i_hooks_before(heap->hooks, &event);
-    return iris_i_hooks_after(heap->hooks, &event, release(heap, ptr, checked));
-}
-
 void iris_i_heap_stats(const struct iris_heap *heap,
                        struct iris_heap_stats *stats_p)
 {
     size_t committed;
 
-    iris_i_alloc_stats(heap->alloc, stats_p);
-    committed = heap->num_committed * heap->piece_bytes;
-    stats_p->used_bytes -= heap->reserved_bytes;
-    stats_p->peak_bytes -= heap->reserved_bytes;
+    iris_i_alloc_stats(heap->names.alloc, stats_p);
+    committed = heap->memory.num_committed * heap->memory.piece_bytes;
+    stats_p->used_bytes -= heap->names.reserved_bytes;
+    stats_p->peak_bytes -= heap->names.reserved_bytes;
     stats_p->num_allocs -= 1;
-    stats_p->mapped_bytes =
-        committed > heap->region.bytes ? heap->region.bytes : committed;
-    stats_p->reserved_bytes = heap->region.bytes;
+    stats_p->mapped_bytes = committed > iris_i_heap_bytes(&heap->memory)
+                                ? iris_i_heap_bytes(&heap->memory)
+                                : committed;
+    stats_p->reserved_bytes = iris_i_heap_bytes(&heap->memory);
     stats_p->num_deferred = heap->deferred.count;
 }

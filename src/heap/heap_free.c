@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Deferred free. An allocation has the same name on every rank for as long as
- * it lives (iris_i_heap_find_start()), so names are what ranks compare. The
- * rank that has released the fewest lists them, and the others say which they
- * have, too.
+ * Freeing. An allocation has the same name on every rank for as long as it lives
+ * (iris_i_heap_find_start()), so names are what ranks compare. Of deferred frees
+ * the rank that has released the fewest lists them, and the others say which
+ * they have, too.
  */
 #include "config.h"
 
-#include "heap/deferred.h"
+#include "heap/heap_free.h"
 
 #include "control/peers.h"
+#include "heap/heap_address.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,10 +25,47 @@
 
 #define GONE SIZE_MAX /* not released everywhere */
 
-static const struct iris_call_type free_call = {
+static const struct iris_call_type deferred_call = {
     .name = "iris_free_deferred",
     .fields = {{.name = "position"}},
 };
+
+/* ---- Giving back ---- */
+
+void iris_i_heap_give(struct iris_heap *heap, size_t offset)
+{
+    size_t start = 0, bytes = 0;
+
+    (void)iris_i_alloc_give_joined(heap->names.alloc, offset, &start, &bytes);
+    iris_i_heap_give_back(&heap->memory, start, bytes);
+}
+
+/* Gives back an allocation on whose name all ranks agree. */
+static void give(struct iris_heap *heap, size_t name)
+{
+    if (name >= iris_i_heap_bytes(&heap->memory)) {
+        iris_i_window_release(&heap->window, name);
+    } else {
+        iris_i_heap_note_free(&heap->names, name);
+        iris_i_heap_give(heap, name);
+    }
+}
+
+/* The same, between calls of observers. */
+static void give_watched(struct iris_heap *heap, size_t name)
+{
+    struct iris_host_event event = {
+        .op = IRIS_HOST_FREE,
+        .rank = heap->log->rank,
+        .target_rank = -1,
+        .address = name >= iris_i_heap_bytes(&heap->memory)
+                       ? iris_i_window_address(&heap->window, name)
+                       : iris_i_heap_base(&heap->memory) + name};
+
+    iris_i_hooks_before(heap->hooks, &event);
+    give(heap, name);
+    (void)iris_i_hooks_after(heap->hooks, &event, IRIS_OK);
+}
 
 /* ---- This rank's ---- */
 
@@ -81,7 +119,7 @@ static void advance(struct iris_heap *heap)
         deferred->fenced = deferred->count;
     }
     if (deferred->fenced == deferred->done ||
-        !heap->fence.query(heap->fence.arg, anew)) {
+        !iris_i_heap_is_idle(heap, anew)) {
         return;
     }
     pthread_mutex_lock(&deferred->lock);
@@ -116,7 +154,7 @@ static const struct iris_wait_type for_streams = {
 /* Waits until the streams are done with all that is released by now. */
 static iris_status_t wait_for_streams(struct iris_heap *heap)
 {
-    struct iris_waiter waiter = iris_i_peers_waiter(heap->control);
+    struct iris_waiter waiter = iris_i_peers_waiter(heap->memory.control);
     size_t all = heap->deferred.count;
     iris_status_t status = IRIS_OK;
     struct iris_wait wait;
@@ -211,7 +249,7 @@ static void read_round(struct comparison *x, size_t next)
 
 static iris_status_t compare(struct comparison *x)
 {
-    struct iris_call call = {.type = &free_call};
+    struct iris_call call = {.type = &deferred_call};
     size_t count = x->plan->count;
 
     if (x->names == NULL) {
@@ -252,7 +290,7 @@ static iris_status_t drain(struct iris_heap *heap,
 
     for (size_t i = 0; status == IRIS_OK && i < plan->count; i++) {
         if (x.names[i] != GONE) {
-            iris_i_heap_give(heap, x.names[i]);
+            give_watched(heap, x.names[i]);
             freed++;
         }
     }
@@ -336,11 +374,11 @@ size_t iris_i_deferred_follow(struct iris_heap *heap,
 
 iris_status_t iris_i_deferred_free(struct iris_heap *heap, size_t *freed_p)
 {
-    struct iris_call call = {.type = &free_call};
+    struct iris_call call = {.type = &deferred_call};
     struct iris_deferred_plan plan;
     iris_status_t status;
 
-    iris_i_agree_begin(heap->control, call.type);
+    iris_i_agree_begin(heap->memory.control, call.type);
     call.status = wait_for_streams(heap);
     iris_i_deferred_post(heap, &call, &plan);
     status = iris_i_agree(heap->world, &call);
@@ -359,4 +397,49 @@ void iris_i_deferred_close(struct iris_heap *heap)
     heap->deferred.names = NULL;
     heap->deferred.count = 0;
     pthread_mutex_unlock(&heap->deferred.lock);
+}
+
+/* ---- iris_free() ---- */
+
+static const struct iris_call_type free_call = {
+    .name = "iris_free",
+    .fields = {{.name = "offset"}},
+};
+
+static iris_status_t release(struct iris_heap *heap, void *ptr,
+                             iris_status_t checked)
+{
+    struct iris_call call = {
+        .type = &free_call, .status = checked, .fields = {SIZE_MAX}};
+    struct iris_deferred_plan plan;
+    size_t name = SIZE_MAX;
+    iris_status_t status;
+
+    if (ptr != NULL && checked == IRIS_OK) {
+        call.status = iris_i_heap_find_start(heap, "iris_free", ptr, 1, &name);
+        call.fields[0] = iris_i_heap_offset(&heap->memory, ptr);
+    }
+    iris_i_deferred_post(heap, &call, &plan);
+    status = iris_i_agree(heap->world, &call);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    iris_i_deferred_judge(heap, &plan);
+    if (ptr != NULL) {
+        give(heap, name);
+    }
+    (void)iris_i_deferred_follow(heap, &plan);
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_heap_release(struct iris_heap *heap, void *ptr,
+                                  iris_status_t checked)
+{
+    struct iris_host_event event = {.op = IRIS_HOST_FREE,
+                                    .rank = heap->log->rank,
+                                    .target_rank = -1,
+                                    .address = ptr};
+
+    iris_i_hooks_before(heap->hooks, &event);
+    return iris_i_hooks_after(heap->hooks, &event, release(heap, ptr, checked));
 }
