@@ -38,7 +38,7 @@ static iris_status_t copy(iris_t *iris, const struct iris_ccl_call *call)
         if (has_nans(call)) {
             status = iris_i_ccl_launch_alone(iris, call, i);
         } else if (to != from) {
-            status = iris_i_copy(&iris->queue, to, from, call->bytes,
+            status = iris_i_copy(iris_i_queue(iris), to, from, call->bytes,
                                  call->options.stream);
         }
     }
@@ -63,9 +63,9 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
     if (status != IRIS_OK || alone) {
         return status == IRIS_OK ? copy(iris, call) : status;
     }
-    if (!iris_i_stream_mark_take(&iris->queue, &call->workspace->used,
+    if (!iris_i_stream_mark_take(iris_i_queue(iris), &call->workspace->used,
                                  call->options.stream)) {
-        return iris_i_fail(&iris->log, IRIS_ERR_STATE,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_STATE,
                            "%s: the workspace was last used on another stream, "
                            "whose work may not be done; call "
                            "iris_stream_synchronize for that one, or give this "
@@ -84,7 +84,7 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
 static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
 {
     struct iris_host_event event = {.op = IRIS_HOST_COLLECTIVE,
-                                    .rank = iris->log.rank,
+                                    .rank = iris_i_rank(iris),
                                     .target_rank = -1,
                                     .stream = call->options.stream,
                                     .group = call->group,
@@ -96,8 +96,8 @@ static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
                                     .count = call->count,
                                     .type = iris_dtype_name(call->dtype)};
 
-    iris_i_hooks_before(&iris->hooks, &event);
-    return iris_i_hooks_after(&iris->hooks, &event,
+    iris_i_hooks_before(iris_i_hooks(iris), &event);
+    return iris_i_hooks_after(iris_i_hooks(iris), &event,
                               call->count == 0 ? IRIS_OK : enqueue(iris, call));
 }
 

@@ -41,14 +41,14 @@ static iris_status_t check_ranges(const iris_t *iris,
 
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         if (fields[i].value < 0 || fields[i].value > fields[i].most) {
-            return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+            return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                                "%s: %s is %d; pass 0 to %d", call->name,
                                fields[i].name, fields[i].value, fields[i].most);
         }
     }
     if (options->rows == 0 && (options->in_stride != 0 ||
                                options->out_stride != 0 || options->own_rows)) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: in_stride, out_stride and own_rows are for "
                            "matrices; pass rows, or leave them 0",
                            call->name);
@@ -62,13 +62,14 @@ iris_status_t iris_i_ccl_take_options(iris_t *iris, struct iris_ccl_call *call,
     iris_status_t status;
 
     iris_ccl_options_init(&call->options);
-    status = iris_i_sized_take(&iris->log, call->name, "iris_ccl_options_init",
-                               options, &call->options);
+    status =
+        iris_i_sized_take(iris_i_log(iris), call->name, "iris_ccl_options_init",
+                          options, &call->options);
     if (status == IRIS_OK) {
         status = iris_i_group_resolve(iris, call->options.group, &call->group);
     }
     if (status == IRIS_OK) {
-        status = iris_i_stream_resolve(&iris->queue, call->options.stream,
+        status = iris_i_stream_resolve(iris_i_queue(iris), call->options.stream,
                                        &call->options.stream);
     }
     return status == IRIS_OK ? check_ranges(iris, call) : status;
@@ -127,7 +128,7 @@ static iris_status_t fail_operation(const iris_t *iris,
         snprintf(number, sizeof number, "(%d)", (int)call->reduce);
         name = number;
     }
-    return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+    return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                        "%s: op %s of %s is not defined; pass SUM, PRODUCT, MIN "
                        "or MAX of numbers, SUM of complex ones, BAND, BOR or "
                        "BXOR of integers or bool",
@@ -140,7 +141,7 @@ static iris_status_t check_types(const iris_t *iris, struct iris_ccl_call *call)
 
     if (iris_dtype_size(call->dtype) == 0) {
         return iris_i_fail(
-            &iris->log, IRIS_ERR_INVALID,
+            iris_i_log(iris), IRIS_ERR_INVALID,
             "%s: dtype %d is no element type; pass IRIS_DTYPE_F32 "
             "or the like",
             call->name, (int)call->dtype);
@@ -152,7 +153,7 @@ static iris_status_t check_types(const iris_t *iris, struct iris_ccl_call *call)
     if (call->op == IRIS_CCL_BROADCAST &&
         (call->root < 0 || call->root >= members)) {
         return iris_i_fail(
-            &iris->log, IRIS_ERR_INVALID,
+            iris_i_log(iris), IRIS_ERR_INVALID,
             "%s: root %d is no index of a group of %d; pass 0 to "
             "%d",
             call->name, call->root, members, members - 1);
@@ -177,14 +178,14 @@ static iris_status_t check_rows(const iris_t *iris, struct iris_ccl_call *call)
     size_t in_rows = options->rows, out_rows = options->rows;
 
     if (in_stride < width || out_stride < width) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: in_stride is %zu, out_stride %zu, and a row "
                            "has %zu elements; pass that or more, or 0",
                            call->name, options->in_stride, options->out_stride,
                            width);
     }
     if (most > 0 && options->rows > PTRDIFF_MAX / element / members / most) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: rows is %zu, of %zu elements: more than memory "
                            "can hold; check rows and strides",
                            call->name, options->rows, most);
@@ -207,7 +208,7 @@ static iris_status_t check_sizes(const iris_t *iris, struct iris_ccl_call *call)
     size_t members = (size_t)call->group->members.count;
 
     if (call->count > PTRDIFF_MAX / element / members) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: count %zu of %s for %zu members is more than "
                            "memory can hold; check the count",
                            call->name, call->count,
@@ -229,13 +230,13 @@ static iris_status_t check_buffer(const iris_t *iris,
 
     if (((uintptr_t)range->ptr & (alignment - 1)) != 0) {
         return iris_i_fail(
-            &iris->log, IRIS_ERR_INVALID,
+            iris_i_log(iris), IRIS_ERR_INVALID,
             "%s: %s %p is not aligned for %s; pass a multiple of "
             "%zu",
             call->name, range->name, range->ptr, iris_dtype_name(call->dtype),
             alignment);
     }
-    return iris_i_heap_check_range(&iris->heap, range);
+    return iris_i_heap_check_range(iris_i_heap(iris), range);
 }
 
 /* Bytes from a member's part of a buffer to the next one's. */
@@ -268,7 +269,7 @@ static iris_status_t check_overlap(const iris_t *iris,
     call->in_place = call->in_place && call->in_pitch == call->out_pitch;
     return call->in_place
                ? IRIS_OK
-               : iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+               : iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                              "%s: in %p (%zu bytes) and out %p (%zu bytes) "
                              "overlap; pass the same place, as %s takes it, or "
                              "memory apart",
@@ -305,8 +306,8 @@ static iris_status_t check_buffers(const iris_t *iris,
     if (status == IRIS_OK && looks) {
         status = check_overlap(iris, call);
     }
-    call->in_on_heap = iris_i_heap_bytes_from(&iris->heap, call->in) > 0;
-    call->on_heap = iris_i_heap_bytes_from(&iris->heap, call->out) > 0 &&
+    call->in_on_heap = iris_i_heap_bytes_from(iris_i_heap(iris), call->in) > 0;
+    call->on_heap = iris_i_heap_bytes_from(iris_i_heap(iris), call->out) > 0 &&
                     (call->in_on_heap || can_stage(call));
     return status;
 }

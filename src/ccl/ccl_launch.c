@@ -25,7 +25,8 @@
 
 static size_t bytes_per_wg(const iris_t *iris, size_t access)
 {
-    return iris->device.wavefront > 1 ? LANES * access : CPU_BYTES_PER_WG;
+    return iris_i_device(iris)->wavefront > 1 ? LANES * access
+                                              : CPU_BYTES_PER_WG;
 }
 
 /* What members compare, and what messages say of a call. */
@@ -73,7 +74,7 @@ static struct iris_ccl_start start(const iris_t *iris,
     struct iris_compared what = compared(call);
     struct iris_ccl_start start;
 
-    start.context = iris_i_queue_context(&iris->queue);
+    start.context = iris_i_queue_context(iris_i_queue(iris));
     start.space = call->workspace->device;
     start.what = iris_i_compared_pack(&what);
     start.call = call_number(call, grid, &start.what);
@@ -103,7 +104,7 @@ static iris_status_t launch(iris_t *iris, const struct iris_ccl_call *call,
     struct iris_launch_request request = {
         kernel, grid, lanes_for(call, grid), args, kernel->args_bytes, true};
 
-    return iris_i_launch(&iris->queue, &request, call->options.stream);
+    return iris_i_launch(iris_i_queue(iris), &request, call->options.stream);
 }
 
 /* Which part of the buffers a variant combines at a time. */
@@ -248,7 +249,7 @@ iris_status_t iris_i_ccl_launch_alone(iris_t *iris,
                                       size_t i)
 {
     struct iris_ccl_packet_args args = {
-        .start.context = iris_i_queue_context(&iris->queue),
+        .start.context = iris_i_queue_context(iris_i_queue(iris)),
         .in = (const char *)call->in + i * call->in_pitch,
         .out = (char *)call->out + i * call->out_pitch,
         .bytes = call->bytes,

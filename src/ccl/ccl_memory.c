@@ -28,7 +28,7 @@ static const struct iris_call_type prepare_call = {
 
 iris_status_t iris_i_ccl_no_memory(const iris_t *iris)
 {
-    return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+    return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                        "no memory for collectives");
 }
 
@@ -63,17 +63,18 @@ static iris_status_t make_ccl(const iris_t *iris, size_t bytes,
     }
     ccl->extension.close = close_ccl;
     ccl->bytes = bytes;
-    ccl->most_slot_bytes =
-        iris->device.wavefront > 1 ? GPU_SLOT_BYTES_MAX : CPU_SLOT_BYTES_MAX;
-    ccl->stages = iris->device.wavefront <= 1;
+    ccl->most_slot_bytes = iris_i_device(iris)->wavefront > 1
+                               ? GPU_SLOT_BYTES_MAX
+                               : CPU_SLOT_BYTES_MAX;
+    ccl->stages = iris_i_device(iris)->wavefront <= 1;
     *ccl_p = ccl;
     return iris_i_ccl_read_tuning(iris, &ccl->tuning);
 }
 
 iris_status_t iris_i_ccl_prepare(iris_t *iris)
 {
-    size_t most = iris_i_heap_bytes(&iris->heap.memory) / 8;
-    size_t asked = (size_t)iris->settings->ccl_bytes.number;
+    size_t most = iris_i_heap_bytes(&iris_i_heap(iris)->memory) / 8;
+    size_t asked = (size_t)iris_i_settings(iris)->ccl_bytes.number;
     struct iris_heap_request request = {
         .type = &prepare_call, .alignment = IRIS_ALIGNMENT, .is_lazy = 1};
     struct iris_ccl *ccl = NULL;
@@ -82,14 +83,14 @@ iris_status_t iris_i_ccl_prepare(iris_t *iris)
 
     request.bytes = asked < most ? asked : most;
     request.checked = make_ccl(iris, request.bytes, &ccl);
-    status = iris_i_heap_allocate(&iris->heap, &request, &memory);
+    status = iris_i_heap_allocate(iris_i_heap(iris), &request, &memory);
     if (status != IRIS_OK) {
         if (ccl != NULL) {
             close_ccl(&ccl->extension);
         }
         return status;
     }
-    ccl->queue = &iris->queue;
+    ccl->queue = iris_i_queue(iris);
     ccl->memory = memory;
     iris->ccl = &ccl->extension;
     return IRIS_OK;

@@ -53,14 +53,15 @@ struct share {
 static uint64_t best_cus(const iris_t *iris)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    long each = processors / iris->log.num_ranks;
+    long each = processors / iris_i_num_ranks(iris);
 
-    if (iris->device.wavefront > 1) {
-        return (uint64_t)iris->device.num_cus;
+    if (iris_i_device(iris)->wavefront > 1) {
+        return (uint64_t)iris_i_device(iris)->num_cus;
     }
     each = each < 1 ? 1 : each;
-    return (uint64_t)(each < iris->device.num_cus ? each
-                                                  : iris->device.num_cus);
+    return (uint64_t)(each < iris_i_device(iris)->num_cus
+                          ? each
+                          : iris_i_device(iris)->num_cus);
 }
 
 static struct share posted(const struct iris_group *group, int member)
@@ -130,7 +131,7 @@ static iris_status_t take(iris_t *iris, struct iris_ccl *ccl,
         ccl->alloc, (size_t)space->bytes, IRIS_ALIGNMENT, &workspace->offset);
 
     if (status != IRIS_OK) {
-        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                            "a workspace of %lld bytes for collectives of %d "
                            "ranks does not fit in what is left of %zu; raise "
                            "IRIS_CCL_SIZE or IRIS_HEAP_SIZE, or destroy groups",
@@ -140,7 +141,7 @@ static iris_status_t take(iris_t *iris, struct iris_ccl *ccl,
     workspace->device = (void *)(ccl->memory + workspace->offset);
     iris_i_group_set_workspace(iris, workspace->group, workspace->device,
                                (size_t)space->bytes);
-    status = iris_i_heap_clear(&iris->heap.memory, workspace->device,
+    status = iris_i_heap_clear(&iris_i_heap(iris)->memory, workspace->device,
                                (size_t)space->bytes);
     if (status != IRIS_OK) {
         (void)iris_i_alloc_give(ccl->alloc, workspace->offset);
@@ -165,12 +166,12 @@ static iris_status_t write_device(iris_t *iris,
     *copy = *space;
     for (size_t i = 0; i < n; i++) {
         iris_i_ccl_members(copy)[i] =
-            iris_i_heap_bases(&iris->heap.memory)[group->ranks[i]] +
+            iris_i_heap_bases(&iris_i_heap(iris)->memory)[group->ranks[i]] +
             (int64_t)posted(group, (int)i).offset;
         iris_i_ccl_members(copy)[n + i] = group->ranks[i];
     }
-    status =
-        iris_i_heap_copy(&iris->heap.memory, workspace->device, copy, bytes);
+    status = iris_i_heap_copy(&iris_i_heap(iris)->memory, workspace->device,
+                              copy, bytes);
     free(copy);
     return status;
 }
@@ -181,7 +182,7 @@ static iris_status_t agree_on(iris_t *iris, struct iris_ccl *ccl,
                               struct iris_ccl_workspace *workspace)
 {
     struct iris_group *group = workspace->group;
-    struct share share = {.num_cus = (uint64_t)iris->device.num_cus,
+    struct share share = {.num_cus = (uint64_t)iris_i_device(iris)->num_cus,
                           .best_cus = best_cus(iris)};
     struct iris_call call = {.type = &workspace_call,
                              .fields = {ccl->tuning.hash},
@@ -201,7 +202,8 @@ static iris_status_t agree_on(iris_t *iris, struct iris_ccl *ccl,
     workspace->stage_bytes = (size_t)space.stage_bytes;
     call.status = take(iris, ccl, &space, workspace);
     taken = call.status == IRIS_OK;
-    share.offset = iris_i_heap_offset(&iris->heap.memory, workspace->device);
+    share.offset =
+        iris_i_heap_offset(&iris_i_heap(iris)->memory, workspace->device);
     status = iris_i_agree(&group->members, &call);
     if (status == IRIS_OK) {
         call.payload_bytes = 0;
@@ -269,13 +271,13 @@ static iris_status_t create(iris_t *iris, struct iris_group *group, int is_own,
     iris_status_t status = IRIS_OK;
 
     if (iris->ccl == NULL) {
-        if (group->members.count < iris->log.num_ranks) {
+        if (group->members.count < iris_i_num_ranks(iris)) {
             return iris_i_fail(
-                &iris->log, IRIS_ERR_STATE,
+                iris_i_log(iris), IRIS_ERR_STATE,
                 "collectives of a group of %d of %d ranks need memory that all "
                 "ranks make together; call iris_ccl_prepare on all of them "
                 "first",
-                group->members.count, iris->log.num_ranks);
+                group->members.count, iris_i_num_ranks(iris));
         }
         status = iris_i_ccl_prepare(iris);
     }
@@ -326,7 +328,7 @@ iris_status_t iris_i_ccl_known_workspace(const iris_t *iris,
 
     if (asked != NULL &&
         (workspace == NULL || workspace->group != call->group)) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: workspace %p is not a live one of this group; "
                            "pass what iris_ccl_workspace_create gave for it, "
                            "or NULL",
@@ -359,14 +361,14 @@ iris_status_t iris_i_ccl_set_epoch(iris_t *iris,
     iris_status_t status = IRIS_OK;
 
     for (int w = 0; w < workspace->max_cus && status == IRIS_OK; w++) {
-        status =
-            iris_i_heap_copy(&iris->heap.memory, device + space.epochs + 8 * w,
-                             &epoch, sizeof epoch);
+        status = iris_i_heap_copy(&iris_i_heap(iris)->memory,
+                                  device + space.epochs + 8 * w, &epoch,
+                                  sizeof epoch);
     }
     /* What was told of a call at a step that comes again is not told of that
      * one. */
     return status == IRIS_OK
-               ? iris_i_heap_copy(&iris->heap.memory,
+               ? iris_i_heap_copy(&iris_i_heap(iris)->memory,
                                   device + space.call + 8 * IRIS_CCL_CALL_BEGUN,
                                   &none, sizeof none)
                : status;
@@ -412,7 +414,7 @@ iris_status_t iris_ccl_workspace_destroy(iris_t *iris,
         return status;
     }
     if (find(iris, workspace, NULL) == NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "iris_ccl_workspace_destroy: %p is not a live "
                            "workspace; pass what iris_ccl_workspace_create "
                            "gave, once",

@@ -71,7 +71,7 @@ const char *iris_ccl_variant_name(iris_ccl_variant_t variant)
 
 static int on_gpu(const iris_t *iris)
 {
-    return iris->device.wavefront > 1;
+    return iris_i_device(iris)->wavefront > 1;
 }
 
 /* What the call asks for, else the environment; the names are settings' own
@@ -80,7 +80,7 @@ static iris_ccl_variant_t asked(const iris_t *iris,
                                 const struct iris_ccl_call *call)
 {
     const struct iris_ccl_options *options = &call->options;
-    const struct iris_settings *settings = iris->settings;
+    const struct iris_settings *settings = iris_i_settings(iris);
     const struct {
         iris_ccl_variant_t variant;
         const char *setting;
@@ -231,7 +231,7 @@ static iris_ccl_variant_t best(const iris_t *iris,
 /* Workgroups that a call may have. */
 static int max_cus(const iris_t *iris, const struct iris_ccl_call *call)
 {
-    return call->workspace == NULL ? iris->device.num_cus
+    return call->workspace == NULL ? iris_i_device(iris)->num_cus
                                    : call->workspace->max_cus;
 }
 
@@ -253,7 +253,7 @@ iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
 
     if (call->options.num_cus < 0 ||
         call->options.num_cus > max_cus(iris, call)) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: num_cus is %d; pass 1 to %d, or 0 for as many "
                            "as are worth it",
                            call->name, call->options.num_cus,
@@ -267,7 +267,7 @@ iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
         needed = needs(call->op, variant);
     }
     if (needed < 0) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: it has no variant %s (%d); pass one that "
                            "iris/ccl.h lists for it, or IRIS_CCL_AUTO",
                            call->name, iris_ccl_variant_name(variant),
@@ -275,7 +275,7 @@ iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
     }
     if (!can(call, needed)) {
         return iris_i_fail(
-            &iris->log, IRIS_ERR_INVALID,
+            iris_i_log(iris), IRIS_ERR_INVALID,
             "%s: variant %s needs %s; pass such, or IRIS_CCL_AUTO", call->name,
             iris_ccl_variant_name(variant),
             (needed & IRIS_CCL_ON_HEAP) && !call->on_heap

@@ -27,7 +27,7 @@ struct line {
 static iris_status_t reject(const iris_t *iris, const struct line *line,
                             const char *field, const char *accepts)
 {
-    return iris_i_fail(&iris->log, IRIS_ERR_CONFIG,
+    return iris_i_fail(iris_i_log(iris), IRIS_ERR_CONFIG,
                        "IRIS_CCL_TUNING: %s:%d: '%s' is not %s", line->path,
                        line->number, field, accepts);
 }
@@ -102,7 +102,7 @@ static iris_status_t add(const iris_t *iris, const struct iris_ccl_rule *rule,
                               (uint64_t)rule->variant, (uint64_t)rule->cus};
 
     if (rules == NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                            "no memory for the rules of IRIS_CCL_TUNING");
     }
     rules[tuning->count++] = *rule;
@@ -134,7 +134,7 @@ static iris_status_t take_line(const iris_t *iris, struct line *line,
         return IRIS_OK;
     }
     if (count != FIELDS) {
-        return iris_i_fail(&iris->log, IRIS_ERR_CONFIG,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_CONFIG,
                            "IRIS_CCL_TUNING: %s:%d: %d words or more; a rule "
                            "has %d: op device members bytes variant cus",
                            line->path, line->number, count, FIELDS);
@@ -146,7 +146,7 @@ static iris_status_t take_line(const iris_t *iris, struct line *line,
 iris_status_t iris_i_ccl_read_tuning(const iris_t *iris,
                                      struct iris_ccl_tuning *tuning_p)
 {
-    struct line line = {.path = iris->settings->ccl_tuning.text};
+    struct line line = {.path = iris_i_settings(iris)->ccl_tuning.text};
     iris_status_t status = IRIS_OK;
     char *text = NULL;
     size_t bytes = 0;
@@ -157,7 +157,7 @@ iris_status_t iris_i_ccl_read_tuning(const iris_t *iris,
     }
     file = fopen(line.path, "re");
     if (file == NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_CONFIG,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_CONFIG,
                            "IRIS_CCL_TUNING: %s cannot be opened: %s; name a "
                            "file that iris-bench --tune wrote, or none",
                            line.path, strerror(errno));
@@ -167,7 +167,7 @@ iris_status_t iris_i_ccl_read_tuning(const iris_t *iris,
         status = take_line(iris, &line, text, tuning_p);
     }
     if (status == IRIS_OK && ferror(file)) {
-        status = iris_i_fail(&iris->log, IRIS_ERR_CONFIG,
+        status = iris_i_fail(iris_i_log(iris), IRIS_ERR_CONFIG,
                              "IRIS_CCL_TUNING: %s cannot be read: %s; name a "
                              "file that iris-bench --tune wrote, or none",
                              line.path, strerror(errno));

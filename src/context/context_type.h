@@ -96,4 +96,67 @@ struct iris {
     struct iris_extension *blas;  /* the library of products */
 };
 
+/* ---- For the layers above, which know no field of it. A const context does
+ * not promise that its heap, streams and observers stay as they are. ---- */
+
+static inline const struct iris_log *iris_i_log(const iris_t *iris)
+{
+    return &iris->log;
+}
+
+static inline int iris_i_rank(const iris_t *iris)
+{
+    return iris->log.rank;
+}
+
+static inline int iris_i_num_ranks(const iris_t *iris)
+{
+    return iris->log.num_ranks;
+}
+
+static inline const struct iris_settings *iris_i_settings(const iris_t *iris)
+{
+    return iris->settings;
+}
+
+static inline const struct iris_device_info *iris_i_device(const iris_t *iris)
+{
+    return &iris->device;
+}
+
+static inline int iris_i_is_gpu(const iris_t *iris)
+{
+    return iris->placement.type->is_gpu;
+}
+
+static inline struct iris_backend *iris_i_backend(const iris_t *iris)
+{
+    return iris->backend;
+}
+
+static inline struct iris_hooks *iris_i_hooks(const iris_t *iris)
+{
+    return &((iris_t *)(uintptr_t)iris)->hooks;
+}
+
+static inline struct iris_heap *iris_i_heap(const iris_t *iris)
+{
+    return &((iris_t *)(uintptr_t)iris)->heap;
+}
+
+static inline struct iris_queue *iris_i_queue(const iris_t *iris)
+{
+    return &((iris_t *)(uintptr_t)iris)->queue;
+}
+
+static inline struct iris_stream *iris_i_default_stream(const iris_t *iris)
+{
+    return iris->queue.streams;
+}
+
+static inline struct iris_group *iris_i_world(const iris_t *iris)
+{
+    return iris->world;
+}
+
 #endif /* IRIS_SRC_CONTEXT_CONTEXT_TYPE_H */

@@ -105,8 +105,8 @@ static const struct iris_blas *blas_of(const iris_t *iris, struct entry *entry,
     }
     pthread_mutex_lock(&lock);
     if (entry->blas == NULL && (entry->on_gpu || has_room(why, bytes))) {
-        entry->blas =
-            load(entry->name, iris->settings->module_dir.text, why, bytes);
+        entry->blas = load(entry->name, iris_i_settings(iris)->module_dir.text,
+                           why, bytes);
     }
     blas = entry->blas;
     pthread_mutex_unlock(&lock);
@@ -117,7 +117,7 @@ static const struct iris_blas *blas_of(const iris_t *iris, struct entry *entry,
 
 static int is_gpu(const iris_t *iris)
 {
-    return iris->device.memory != IRIS_MEMORY_HOST;
+    return iris_i_device(iris)->memory != IRIS_MEMORY_HOST;
 }
 
 /* The one that is named, else the device's. */
@@ -135,7 +135,7 @@ static struct entry *find(const iris_t *iris, const char *name)
 /* Ranks of this machine share its processors, each with as many threads. */
 static int threads_of(const iris_t *iris)
 {
-    long each = sysconf(_SC_NPROCESSORS_ONLN) / iris->log.num_ranks;
+    long each = sysconf(_SC_NPROCESSORS_ONLN) / iris_i_num_ranks(iris);
 
     return each < 1 ? 1 : (int)each;
 }
@@ -145,7 +145,7 @@ static void say_missing(const iris_t *iris, const char *name, const char *why)
     static atomic_flag said = ATOMIC_FLAG_INIT;
 
     if (!atomic_flag_test_and_set(&said)) {
-        iris_i_info(&iris->log,
+        iris_i_info(iris_i_log(iris),
                     "products of matrices take the library's own loop, which "
                     "is slow: no %s: %s",
                     name, why);
@@ -155,7 +155,7 @@ static void say_missing(const iris_t *iris, const char *name, const char *why)
 static iris_status_t refuse(const iris_t *iris, const char *name,
                             const char *why)
 {
-    return iris_i_fail(&iris->log, IRIS_ERR_BACKEND,
+    return iris_i_fail(iris_i_log(iris), IRIS_ERR_BACKEND,
                        "IRIS_BLAS=%s cannot be used: %s. Install what is "
                        "missing (IRIS_MODULE_DIR says where modules are), or "
                        "leave IRIS_BLAS out",
@@ -166,7 +166,7 @@ static iris_status_t refuse(const iris_t *iris, const char *name,
  * not be told from the program's, so with bounds checked there is none. */
 static iris_status_t choose(iris_t *iris, struct choice *choice)
 {
-    const char *wanted = iris->settings->blas.text;
+    const char *wanted = iris_i_settings(iris)->blas.text;
     struct entry *entry = find(iris, wanted);
     char why[512] = "";
     iris_status_t status = IRIS_ERR_BACKEND;
@@ -177,7 +177,7 @@ static iris_status_t choose(iris_t *iris, struct choice *choice)
     }
     if (entry->on_gpu != is_gpu(iris)) {
         snprintf(why, sizeof why, "it is not for this rank's device, %s",
-                 iris->device.name);
+                 iris_i_device(iris)->name);
     } else {
         blas = blas_of(iris, entry, why, sizeof why);
     }
@@ -186,8 +186,8 @@ static iris_status_t choose(iris_t *iris, struct choice *choice)
     }
     if (status == IRIS_OK) {
         choice->blas = blas;
-        iris_i_debug(&iris->log, "products of matrices by %s: %s", blas->name,
-                     blas->describe());
+        iris_i_debug(iris_i_log(iris), "products of matrices by %s: %s",
+                     blas->name, blas->describe());
         return IRIS_OK;
     }
     if (strcmp(wanted, "auto") != 0) {
@@ -216,7 +216,7 @@ iris_status_t iris_i_ops_blas(iris_t *iris, const struct iris_blas **blas_p,
     if (choice == NULL) {
         choice = calloc(1, sizeof *choice);
         if (choice == NULL) {
-            return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+            return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                                "no memory for a product's library");
         }
         choice->extension.close = close_choice;

@@ -29,17 +29,18 @@ static iris_status_t take_options(iris_t *iris, struct iris_ops_call *call,
     iris_status_t status;
 
     iris_ops_options_init(&call->options);
-    status = iris_i_sized_take(&iris->log, call->name, "iris_ops_options_init",
-                               options, &call->options);
+    status =
+        iris_i_sized_take(iris_i_log(iris), call->name, "iris_ops_options_init",
+                          options, &call->options);
     if (status == IRIS_OK) {
         status = iris_i_group_resolve(iris, call->options.group, &call->group);
     }
     if (status == IRIS_OK) {
-        status = iris_i_stream_resolve(&iris->queue, call->options.stream,
+        status = iris_i_stream_resolve(iris_i_queue(iris), call->options.stream,
                                        &call->options.stream);
     }
     if (status == IRIS_OK && (unsigned)call->options.bias_by_row > 1) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: bias_by_row is %d; pass 0 or 1", call->name,
                            call->options.bias_by_row);
     }
@@ -52,22 +53,23 @@ static iris_status_t check_matrix(const iris_t *iris,
                                   const struct iris_ops_call *call,
                                   const char *name, const iris_tensor_t *tensor)
 {
-    const struct iris_named_argument argument = {&iris->log, call->name, name};
+    const struct iris_named_argument argument = {iris_i_log(iris), call->name,
+                                                 name};
     iris_status_t status = iris_i_tensor_check_access(
-        &iris->heap, &argument, tensor, tensor == call->out);
+        iris_i_heap(iris), &argument, tensor, tensor == call->out);
 
     if (status != IRIS_OK) {
         return status;
     }
     if (tensor->ndim != 2) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: %s has %d dimensions; pass a matrix, of two",
                            call->name, name, tensor->ndim);
     }
     return iris_i_matmul_kernel(tensor->dtype) != NULL &&
                    (call->b == NULL || tensor->dtype == call->b->dtype)
                ? IRIS_OK
-               : iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+               : iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                              "%s: %s is of %s; pass f32, f16 or bf16, the same "
                              "for a, b and out",
                              call->name, name, iris_dtype_name(tensor->dtype));
@@ -99,18 +101,18 @@ static iris_status_t check_tensors(const iris_t *iris,
         return status;
     }
     if (out->shape[1] > 1 && out->strides[1] != 1) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: the elements of a row of out are %lld apart; "
                            "pass one whose rows are dense",
                            call->name, (long long)out->strides[1]);
     }
     if (out->shape[0] > 1 && out->strides[0] < out->shape[1]) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: rows of out, %lld apart, overlap", call->name,
                            (long long)out->strides[0]);
     }
     if (overlap(out, call->a) || overlap(out, call->b)) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: out overlaps a or b; pass another", call->name);
     }
     return IRIS_OK;
@@ -120,20 +122,21 @@ static iris_status_t check_bias(const iris_t *iris,
                                 const struct iris_ops_call *call, int64_t rows)
 {
     const iris_tensor_t *bias = call->options.bias;
-    const struct iris_named_argument argument = {&iris->log, call->name,
+    const struct iris_named_argument argument = {iris_i_log(iris), call->name,
                                                  "bias"};
     int64_t count = call->options.bias_by_row ? rows : call->n;
     iris_status_t status = IRIS_OK;
 
     if (bias != NULL) {
-        status = iris_i_tensor_check_access(&iris->heap, &argument, bias, 0);
+        status =
+            iris_i_tensor_check_access(iris_i_heap(iris), &argument, bias, 0);
     }
     if (bias == NULL || status != IRIS_OK ||
         (bias->ndim == 1 && bias->dtype == call->b->dtype &&
          bias->shape[0] == count && !overlap(call->out, bias))) {
         return status;
     }
-    return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+    return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                        "%s: bias has to be a tensor of %lld elements of %s, "
                        "one for each %s, apart from out",
                        call->name, (long long)count,
@@ -186,7 +189,7 @@ static iris_status_t check_sizes(const iris_t *iris, struct iris_ops_call *call)
                                                                  : rows);
     }
     return iris_i_fail(
-        &iris->log, IRIS_ERR_INVALID,
+        iris_i_log(iris), IRIS_ERR_INVALID,
         "%s: a (%lld, %lld), b (%lld, %lld) and out (%lld, "
         "%lld) do not fit; for this b and member %lld of %lld a "
         "has to be (%lld, %lld) and out (%lld, %lld), none of "
@@ -243,7 +246,7 @@ static iris_status_t check_workspace(const iris_t *iris,
     return (members + 1) * ((double)call->m + members) * (wide + members) <
                    0x1p58
                ? IRIS_OK
-               : iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+               : iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                              "%s: a product of %lld rows, %lld columns and "
                              "depth %lld needs more memory than there can be; "
                              "check the shapes",

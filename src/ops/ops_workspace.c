@@ -82,7 +82,8 @@ static iris_status_t allocate(iris_t *iris, const struct iris_ops_call *call,
         .alignment = IRIS_ALIGNMENT,
         .checked = checked};
     void *memory;
-    iris_status_t status = iris_i_heap_allocate(&iris->heap, &request, &memory);
+    iris_status_t status =
+        iris_i_heap_allocate(iris_i_heap(iris), &request, &memory);
 
     if (status == IRIS_OK) {
         *memory_p = memory;
@@ -100,7 +101,7 @@ iris_status_t iris_i_ops_make_workspace(iris_t *iris,
     iris_status_t status = checked;
 
     if (status == IRIS_OK && (ops == NULL || workspace == NULL)) {
-        status = iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+        status = iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                              "%s: no memory for a workspace", call->name);
     }
     status = allocate(iris, call, status,
@@ -141,16 +142,16 @@ iris_status_t iris_ops_workspace_destroy(iris_t *iris,
     }
     link = find(iris, workspace);
     if (link == NULL) {
-        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        status = iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                              "iris_ops_workspace_destroy: %p is not a live "
                              "workspace of this context; pass one that a "
                              "preamble gave",
                              (void *)workspace);
     }
     memory = link == NULL ? NULL : workspace->memory;
-    status = iris_i_heap_release(&iris->heap, memory, status);
+    status = iris_i_heap_release(iris_i_heap(iris), memory, status);
     if (status == IRIS_OK) {
-        iris_i_stream_mark_forget(&iris->queue, &workspace->used);
+        iris_i_stream_mark_forget(iris_i_queue(iris), &workspace->used);
         *link = workspace->next;
         free(workspace);
     }
@@ -167,18 +168,18 @@ static iris_status_t grow(iris_t *iris, const struct iris_ops_call *call,
     char *memory, *old = own->memory;
     iris_status_t status;
 
-    if (call->members != iris->log.num_ranks) {
-        return iris_i_fail(&iris->log, IRIS_ERR_STATE,
+    if (call->members != iris_i_num_ranks(iris)) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_STATE,
                            "%s: a group of %lld of %d ranks needs a workspace; "
                            "call %s on all ranks and pass what it gives",
                            call->name, (long long)call->members,
-                           iris->log.num_ranks, allocations[call->op].name);
+                           iris_i_num_ranks(iris), allocations[call->op].name);
     }
     status = allocate(iris, call, IRIS_OK, &memory);
     if (status != IRIS_OK) {
         return status;
     }
-    iris_i_stream_mark_forget(&iris->queue, &own->used);
+    iris_i_stream_mark_forget(iris_i_queue(iris), &own->used);
     own->memory = memory;
     own->bytes = call->workspace;
     return iris_free_later(iris, old);
@@ -187,7 +188,7 @@ static iris_status_t grow(iris_t *iris, const struct iris_ops_call *call,
 static iris_status_t too_small(const iris_t *iris,
                                const struct iris_ops_call *call)
 {
-    return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+    return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                        "%s: the workspace has %zu bytes, this call needs %zu; "
                        "make one by %s for its sizes",
                        call->name, call->options.workspace->bytes,
@@ -200,8 +201,9 @@ static iris_status_t use(iris_t *iris, struct iris_ops_call *call,
 {
     struct iris_stream *stream = call->options.stream;
 
-    if (!iris_i_stream_mark_take(&iris->queue, &workspace->used, stream)) {
-        return iris_i_fail(&iris->log, IRIS_ERR_STATE,
+    if (!iris_i_stream_mark_take(iris_i_queue(iris), &workspace->used,
+                                 stream)) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_STATE,
                            "%s: the workspace was last used on another stream, "
                            "whose work may not be done; call "
                            "iris_stream_synchronize for that one, or give this "
@@ -219,11 +221,11 @@ iris_status_t iris_i_ops_workspace(iris_t *iris, struct iris_ops_call *call)
     iris_status_t status = IRIS_OK;
 
     if (ops == NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                            "%s: no memory for a workspace", call->name);
     }
     if (workspace != NULL && find(iris, workspace) == NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: workspace %p is not a live one of this "
                            "context; pass one that a preamble gave, or NULL",
                            call->name, (void *)workspace);

@@ -47,9 +47,10 @@ static struct iris_d_matrix bias_of(const struct iris_ops_product *product)
 
 static unsigned grid_for(const iris_t *iris, uint64_t elements)
 {
-    uint64_t each = iris->device.wavefront > 1 ? LANES : CPU_ELEMENTS_PER_WG;
+    uint64_t each =
+        iris_i_device(iris)->wavefront > 1 ? LANES : CPU_ELEMENTS_PER_WG;
     uint64_t grid = (elements + each - 1) / each;
-    uint64_t most = (uint64_t)iris->device.num_cus * WGS_PER_CU;
+    uint64_t most = (uint64_t)iris_i_device(iris)->num_cus * WGS_PER_CU;
 
     return (unsigned)(grid < most ? grid : most);
 }
@@ -74,7 +75,7 @@ static iris_status_t launch_plain(iris_t *iris,
                                           sizeof args,
                                           true};
 
-    return iris_i_launch(&iris->queue, &request, stream);
+    return iris_i_launch(iris_i_queue(iris), &request, stream);
 }
 
 static iris_status_t launch_on_cpu(iris_t *iris,
@@ -86,7 +87,7 @@ static iris_status_t launch_on_cpu(iris_t *iris,
     struct iris_launch_request request = {iris_i_blas_kernel(), 1,    1, args,
                                           sizeof *args,         false};
 
-    return iris_i_launch(&iris->queue, &request, stream);
+    return iris_i_launch(iris_i_queue(iris), &request, stream);
 }
 
 static iris_status_t enqueue_on_gpu(iris_t *iris,
@@ -102,7 +103,7 @@ static iris_status_t enqueue_on_gpu(iris_t *iris,
     }
     return status == IRIS_OK
                ? IRIS_OK
-               : iris_i_fail(&iris->log, status, "a product by %s: %s",
+               : iris_i_fail(iris_i_log(iris), status, "a product by %s: %s",
                              args->blas->name, why);
 }
 
@@ -111,7 +112,7 @@ iris_status_t iris_i_ops_product(iris_t *iris,
                                  iris_stream_t *stream)
 {
     struct iris_blas_cpu_args args = {
-        .backend = iris->backend,
+        .backend = iris_i_backend(iris),
         .what = {.a = matrix_of(&product->a),
                  .b = matrix_of(&product->b),
                  .bias = bias_of(product),

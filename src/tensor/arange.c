@@ -42,7 +42,7 @@ static iris_status_t read_span(const iris_t *iris, const struct span *span,
     iris_status_t status = IRIS_OK;
 
     for (int i = 0; i < 3 && status == IRIS_OK; i++) {
-        const struct iris_argument argument = {&iris->log, "iris_arange",
+        const struct iris_argument argument = {iris_i_log(iris), "iris_arange",
                                                names[i], values[i]};
 
         status = iris_i_value_convert(&argument, IRIS_DTYPE_F64, &real_p[i]);
@@ -61,7 +61,7 @@ static iris_status_t fail_count(const iris_t *iris, const struct span *span,
     int64_t whole[3];
 
     (void)read_span(iris, span, 0, numbers, whole);
-    return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+    return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                        "iris_arange: %s (start %.17g, end %.17g, step %.17g, "
                        "dtype %s)",
                        why, numbers[0], numbers[1], numbers[2],
@@ -137,7 +137,7 @@ static iris_status_t plan(const iris_t *iris, const struct span *span,
     iris_status_t status;
 
     if (dtype == IRIS_DTYPE_BOOL || iris_i_dtype_is_complex(dtype)) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "iris_arange: dtype %s; pass one of integers or "
                            "real numbers",
                            iris_dtype_name(dtype));

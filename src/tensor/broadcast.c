@@ -37,7 +37,7 @@ iris_status_t iris_broadcast_value(iris_t *iris, iris_value_t *value_p,
     memset(&value, 0, sizeof value);
     call.status = iris_i_group_check_root(iris, group, type.name, root);
     if (call.status == IRIS_OK && value_p == NULL) {
-        call.status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        call.status = iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                                   "%s: value_p is NULL; pass a value, or where "
                                   "to put it",
                                   type.name);
@@ -45,7 +45,7 @@ iris_status_t iris_broadcast_value(iris_t *iris, iris_value_t *value_p,
     if (call.status == IRIS_OK && group->index == root) {
         value = *value_p;
         if (value.kind < IRIS_VALUE_BOOL || value.kind > IRIS_VALUE_COMPLEX) {
-            call.status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+            call.status = iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                                       "%s: the root's value is of kind %d, "
                                       "which is none; make it with IRIS_VALUE",
                                       type.name, (int)value.kind);
@@ -67,7 +67,8 @@ static iris_tensor_t name_tensor(const iris_t *iris,
 {
     iris_tensor_t named = *tensor;
 
-    named.data = (void *)iris_i_heap_offset(&iris->heap.memory, tensor->data);
+    named.data =
+        (void *)iris_i_heap_offset(&iris_i_heap(iris)->memory, tensor->data);
     named.owner = NULL;
     return named;
 }
@@ -77,7 +78,8 @@ static iris_tensor_t own_tensor(const iris_t *iris, const iris_tensor_t *named)
 {
     iris_tensor_t tensor = *named;
 
-    tensor.data = iris_i_heap_base(&iris->heap.memory) + (uintptr_t)named->data;
+    tensor.data =
+        iris_i_heap_base(&iris_i_heap(iris)->memory) + (uintptr_t)named->data;
     return tensor;
 }
 
@@ -104,8 +106,8 @@ static iris_status_t prepare(const struct broadcast *cast,
                              const iris_tensor_t *tensor)
 {
     iris_t *iris = cast->iris;
-    const struct iris_named_argument argument = {&iris->log, cast->type->name,
-                                                 "tensor"};
+    const struct iris_named_argument argument = {iris_i_log(iris),
+                                                 cast->type->name, "tensor"};
     iris_status_t status = iris_i_tensor_check(&argument, tensor);
 
     if (status != IRIS_OK) {
@@ -115,12 +117,12 @@ static iris_status_t prepare(const struct broadcast *cast,
         return IRIS_OK;
     }
     if (!iris_tensor_is_symmetric(iris, tensor)) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: the root's tensor, at %p, is not on the "
                            "symmetric heap; pass one that a creation call made",
                            cast->type->name, tensor->data);
     }
-    return iris_i_stream_synchronize(&iris->queue, cast->stream);
+    return iris_i_stream_synchronize(iris_i_queue(iris), cast->stream);
 }
 
 /* A receiver's: fetches the elements. */
@@ -137,7 +139,7 @@ static iris_status_t fetch(const struct broadcast *cast,
                                sizeof named);
     if (memcmp(named.shape, tensor->shape,
                (size_t)tensor->ndim * sizeof *named.shape) != 0) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: the tensor has not the shape that rank %d's "
                            "has, which is the root; pass one that has",
                            cast->type->name, rank);
@@ -148,7 +150,7 @@ static iris_status_t fetch(const struct broadcast *cast,
         status = iris_tensor_copy(iris, tensor, &from, cast->stream);
     }
     return status == IRIS_OK
-               ? iris_i_stream_synchronize(&iris->queue, cast->stream)
+               ? iris_i_stream_synchronize(iris_i_queue(iris), cast->stream)
                : status;
 }
 
@@ -206,7 +208,7 @@ iris_status_t iris_tensor_broadcast(iris_t *iris, const iris_tensor_t *tensor,
         return status;
     }
     checked = iris_i_group_check_root(iris, cast.group, type.name, root);
-    event.rank = iris->log.rank;
+    event.rank = iris_i_rank(iris);
     event.group = cast.group;
     event.target_rank = checked == IRIS_OK ? cast.group->ranks[root] : -1;
     if (tensor != NULL) {
@@ -214,10 +216,11 @@ iris_status_t iris_tensor_broadcast(iris_t *iris, const iris_tensor_t *tensor,
         event.bytes = iris_tensor_bytes(tensor);
     }
     if (checked == IRIS_OK) {
-        checked = iris_i_stream_resolve(&iris->queue, stream, &cast.stream);
+        checked =
+            iris_i_stream_resolve(iris_i_queue(iris), stream, &cast.stream);
     }
-    iris_i_hooks_before(&iris->hooks, &event);
-    return iris_i_hooks_after(&iris->hooks, &event,
+    iris_i_hooks_before(iris_i_hooks(iris), &event);
+    return iris_i_hooks_after(iris_i_hooks(iris), &event,
                               run(&cast, tensor, checked));
 }
 
@@ -231,13 +234,13 @@ static iris_status_t check_new(const struct broadcast *cast,
 {
     iris_t *iris = cast->iris;
     const char *call = cast->type->name;
-    const struct iris_named_argument argument = {&iris->log, call,
+    const struct iris_named_argument argument = {iris_i_log(iris), call,
                                                  "the root's tensor"};
     iris_status_t status =
         iris_i_group_check_root(iris, cast->group, call, cast->root);
 
     if (status == IRIS_OK && tensor_p == NULL) {
-        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        status = iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                              "%s: tensor_p is NULL; pass where to put the "
                              "tensor",
                              call);
@@ -245,7 +248,8 @@ static iris_status_t check_new(const struct broadcast *cast,
     if (status != IRIS_OK || cast->group->index != cast->root) {
         return status;
     }
-    status = iris_i_tensor_check_access(&iris->heap, &argument, tensor, 0);
+    status =
+        iris_i_tensor_check_access(iris_i_heap(iris), &argument, tensor, 0);
     if (status == IRIS_OK) {
         *named_p = name_tensor(iris, tensor);
     }
@@ -291,7 +295,7 @@ iris_status_t iris_tensor_broadcast_new(iris_t *iris,
     if (status != IRIS_OK) {
         return status;
     }
-    cast.group = iris->world;
+    cast.group = iris_i_world(iris);
     memset(&named, 0, sizeof named);
     call.status = check_new(&cast, tensor, tensor_p, &named);
     status =
@@ -304,7 +308,7 @@ iris_status_t iris_tensor_broadcast_new(iris_t *iris,
     options.dtype = (int)made.dtype;
     status = iris_empty(iris, iris_i_tensor_shape(&made), &options, &made);
     if (status == IRIS_OK) {
-        status = iris_i_stream_resolve(&iris->queue, NULL, &cast.stream);
+        status = iris_i_stream_resolve(iris_i_queue(iris), NULL, &cast.stream);
     }
     if (status == IRIS_OK) {
         status = fill_new(&cast, tensor, &made);

@@ -37,14 +37,14 @@ static iris_status_t check_options(const iris_t *iris,
 
     if (options->dtype != IRIS_DTYPE_DEFAULT &&
         iris_dtype_size((iris_dtype_t)options->dtype) == 0) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: dtype %d is none; pass an iris_dtype_t, or "
                            "IRIS_DTYPE_DEFAULT",
                            request->type->name, options->dtype);
     }
     if (options->format < IRIS_FORMAT_PRESERVE ||
         options->format > IRIS_FORMAT_CHANNELS_LAST_3D) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: format %d is none; pass an "
                            "iris_memory_format_t",
                            request->type->name, (int)options->format);
@@ -62,7 +62,7 @@ iris_status_t iris_i_tensor_begin(iris_t *iris,
         return status;
     }
     iris_tensor_options_init(&request->options);
-    request->checked = iris_i_sized_take(&iris->log, request->type->name,
+    request->checked = iris_i_sized_take(iris_i_log(iris), request->type->name,
                                          "iris_tensor_options_init", options,
                                          &request->options);
     if (request->checked == IRIS_OK) {
@@ -91,7 +91,7 @@ static iris_status_t fill_new(void *arg, void *ptr)
 {
     struct making *making = arg;
     const struct iris_tensor_request *request = making->request;
-    struct iris_queue *queue = &making->iris->queue;
+    struct iris_queue *queue = iris_i_queue(making->iris);
     int waits = request->options.stream == NULL;
     iris_status_t status = IRIS_OK;
 
@@ -112,7 +112,7 @@ static void end_fill(void *arg)
 {
     const struct making *making = arg;
 
-    (void)iris_i_stream_synchronize(&making->iris->queue, making->stream);
+    (void)iris_i_stream_synchronize(iris_i_queue(making->iris), making->stream);
 }
 
 static iris_status_t create_new(struct making *making, iris_status_t checked,
@@ -135,7 +135,7 @@ static iris_status_t create_new(struct making *making, iris_status_t checked,
         heap.fill = fill_new;
         heap.end_fill = end_fill;
     }
-    status = iris_i_heap_allocate(&making->iris->heap, &heap, &ptr);
+    status = iris_i_heap_allocate(iris_i_heap(making->iris), &heap, &ptr);
     if (status == IRIS_OK) {
         making->tensor.data = making->tensor.owner = ptr;
         *tensor_p = making->tensor;
@@ -150,7 +150,7 @@ static iris_status_t check_out(const iris_t *iris,
 {
     const iris_tensor_t *out = request->options.out;
     const char *call = request->type->name;
-    const struct iris_named_argument argument = {&iris->log, call,
+    const struct iris_named_argument argument = {iris_i_log(iris), call,
                                                  "the output tensor"};
     int64_t numel = iris_i_shape_numel(&request->shape);
     iris_status_t status = iris_i_tensor_check(&argument, out);
@@ -159,21 +159,21 @@ static iris_status_t check_out(const iris_t *iris,
         return status;
     }
     if (iris_tensor_numel(out) != numel) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: the output tensor has %lld elements, but %lld "
                            "are required; pass one of that many",
                            call, (long long)iris_tensor_numel(out),
                            (long long)numel);
     }
     if (out->dtype != request->dtype) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: the output tensor has dtype %s, but %s is "
                            "required; pass one of it, or ask for another dtype",
                            call, iris_dtype_name(out->dtype),
                            iris_dtype_name(request->dtype));
     }
     if (!iris_tensor_is_symmetric(iris, out)) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: the output tensor, at %p, is not on the "
                            "symmetric heap; pass one that a creation call made",
                            call, out->data);
@@ -193,7 +193,7 @@ static iris_status_t create_in_out(struct making *making,
         return status;
     }
     if (!iris_i_layout_reshape(out, &request->shape, strides)) {
-        return iris_i_fail(&making->iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(making->iris), IRIS_ERR_INVALID,
                            "%s: the output tensor's strides do not let it be "
                            "seen in the shape that is asked for; pass a "
                            "contiguous one, or one of that shape",
@@ -204,7 +204,7 @@ static iris_status_t create_in_out(struct making *making,
     making->tensor.owner = out == tensor_p ? out->owner : NULL;
     if (request->options.format != IRIS_FORMAT_PRESERVE &&
         !iris_tensor_is_contiguous(&making->tensor, request->options.format)) {
-        return iris_i_fail(&making->iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(making->iris), IRIS_ERR_INVALID,
                            "%s: the output tensor is not in memory format %d; "
                            "pass one that is, or no format",
                            request->type->name, (int)request->options.format);
@@ -224,13 +224,13 @@ iris_status_t iris_i_tensor_create(iris_t *iris,
                                    iris_tensor_t *tensor_p)
 {
     struct making making = {.iris = iris, .request = request};
-    const struct iris_named_argument shape = {&iris->log, request->type->name,
-                                              "the shape"};
+    const struct iris_named_argument shape = {iris_i_log(iris),
+                                              request->type->name, "the shape"};
     int64_t strides[IRIS_TENSOR_DIMS_MAX];
     iris_status_t status = request->checked;
 
     if (status == IRIS_OK && tensor_p == NULL) {
-        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        status = iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                              "%s: tensor_p is NULL; pass where to put the "
                              "tensor",
                              request->type->name);
@@ -239,8 +239,8 @@ iris_status_t iris_i_tensor_create(iris_t *iris,
         status = iris_i_shape_check(&shape, &request->shape, request->dtype);
     }
     if (status == IRIS_OK) {
-        status = iris_i_stream_resolve(&iris->queue, request->options.stream,
-                                       &making.stream);
+        status = iris_i_stream_resolve(iris_i_queue(iris),
+                                       request->options.stream, &making.stream);
     }
     if (request->options.out != NULL) {
         return status == IRIS_OK ? create_in_out(&making, tensor_p) : status;
@@ -268,8 +268,8 @@ static iris_status_t create_filled(iris_t *iris,
                                    iris_value_t value, iris_tensor_t *tensor_p)
 {
     uint64_t element[2];
-    const struct iris_argument argument = {&iris->log, request->type->name,
-                                           "value", value};
+    const struct iris_argument argument = {iris_i_log(iris),
+                                           request->type->name, "value", value};
 
     if (request->checked == IRIS_OK) {
         request->checked =
@@ -374,8 +374,8 @@ iris_status_t iris_zeros_like(iris_t *iris, const iris_tensor_t *like,
     }
     status = iris_i_tensor_begin(iris, options, &request);
     if (status == IRIS_OK && request.checked == IRIS_OK) {
-        const struct iris_named_argument argument = {&iris->log, type.name,
-                                                     "like"};
+        const struct iris_named_argument argument = {iris_i_log(iris),
+                                                     type.name, "like"};
 
         request.checked = iris_i_tensor_check(&argument, like);
     }
@@ -394,14 +394,14 @@ iris_status_t iris_tensor_free(iris_t *iris, iris_tensor_t *tensor)
     }
     if (tensor == NULL || tensor->owner == NULL) {
         checked = iris_i_fail(
-            &iris->log, IRIS_ERR_INVALID,
+            iris_i_log(iris), IRIS_ERR_INVALID,
             "iris_tensor_free: tensor %s; pass what a creation call gave, once",
             tensor == NULL ? "is NULL"
                            : "owns no memory: it is a view, or was "
                              "freed before");
     }
     status = iris_i_heap_release(
-        &iris->heap, checked == IRIS_OK ? tensor->owner : NULL, checked);
+        iris_i_heap(iris), checked == IRIS_OK ? tensor->owner : NULL, checked);
     if (status == IRIS_OK) {
         tensor->data = tensor->owner = NULL;
     }

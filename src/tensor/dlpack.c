@@ -89,8 +89,9 @@ static void describe(iris_t *iris, iris_tensor_t *tensor,
     memcpy(exported->shape, tensor->shape, sizeof exported->shape);
     memcpy(exported->strides, tensor->strides, sizeof exported->strides);
     to->data = iris_tensor_numel(tensor) == 0 ? NULL : tensor->data;
-    to->device_type = device_types[iris->device.memory];
-    to->device_id = to->device_type == DLPACK_CPU ? 0 : iris->device.device_id;
+    to->device_type = device_types[iris_i_device(iris)->memory];
+    to->device_id =
+        to->device_type == DLPACK_CPU ? 0 : iris_i_device(iris)->device_id;
     to->ndim = tensor->ndim;
     to->dtype = dtypes[tensor->dtype];
     to->shape = exported->shape;
@@ -112,7 +113,7 @@ static iris_status_t export_tensor(const iris_t *iris, const char *call,
     if (status != IRIS_OK) {
         return status;
     }
-    argument.log = &iris->log;
+    argument.log = iris_i_log(iris);
     status = iris_i_tensor_check(&argument, tensor);
     if (status != IRIS_OK) {
         return status;
@@ -120,7 +121,7 @@ static iris_status_t export_tensor(const iris_t *iris, const char *call,
     *exported_p = calloc(1, sizeof **exported_p);
     return *exported_p != NULL
                ? IRIS_OK
-               : iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+               : iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                              "%s: no memory for a DLPack tensor", call);
 }
 
@@ -177,22 +178,22 @@ static int dtype_of(struct dlpack_dtype dtype)
 /* Whether this rank's device can copy from there. */
 static int is_near(const iris_t *iris, const struct dlpack_tensor *from)
 {
-    int own = iris->device.device_id;
+    int own = iris_i_device(iris)->device_id;
 
     switch (from->device_type) {
     case DLPACK_CPU:
         return 1;
     case DLPACK_CUDA:
-        return iris->device.memory == IRIS_MEMORY_CUDA &&
+        return iris_i_device(iris)->memory == IRIS_MEMORY_CUDA &&
                from->device_id == own;
     case DLPACK_CUDA_HOST:
     case DLPACK_CUDA_MANAGED:
-        return iris->device.memory == IRIS_MEMORY_CUDA;
+        return iris_i_device(iris)->memory == IRIS_MEMORY_CUDA;
     case DLPACK_ROCM:
-        return iris->device.memory == IRIS_MEMORY_ROCM &&
+        return iris_i_device(iris)->memory == IRIS_MEMORY_ROCM &&
                from->device_id == own;
     case DLPACK_ROCM_HOST:
-        return iris->device.memory == IRIS_MEMORY_ROCM;
+        return iris_i_device(iris)->memory == IRIS_MEMORY_ROCM;
     default:
         return 0;
     }
@@ -203,7 +204,7 @@ static iris_status_t read_tensor(const iris_t *iris, const char *call,
                                  const struct dlpack_tensor *from,
                                  iris_tensor_t *tensor_p)
 {
-    const struct iris_named_argument argument = {&iris->log, call,
+    const struct iris_named_argument argument = {iris_i_log(iris), call,
                                                  "the DLPack tensor"};
     int64_t strides[IRIS_TENSOR_DIMS_MAX];
     iris_shape_t shape = {.ndim = from->ndim};
@@ -211,21 +212,21 @@ static iris_status_t read_tensor(const iris_t *iris, const char *call,
     iris_status_t status;
 
     if (dtype < 0) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: elements of type code %d with %d bits in %d "
                            "lanes; pass a dtype of <iris/types.h>",
                            call, from->dtype.code, from->dtype.bits,
                            from->dtype.lanes);
     }
     if (!is_near(iris, from)) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: the tensor is on device %d of type %d, which "
                            "this rank's cannot copy from; move it to the "
                            "rank's device first",
                            call, from->device_id, from->device_type);
     }
     if (from->shape == NULL && from->ndim > 0) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: the DLPack tensor has %d dimensions, and its "
                            "shape is NULL; pass their sizes",
                            call, from->ndim);
@@ -238,7 +239,7 @@ static iris_status_t read_tensor(const iris_t *iris, const char *call,
         return status;
     }
     if (from->byte_offset > UINTPTR_MAX - (uintptr_t)from->data) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: the DLPack tensor's byte_offset %llu overflows "
                            "the address space; check it",
                            call, (unsigned long long)from->byte_offset);
@@ -266,7 +267,7 @@ static iris_status_t import_tensor(iris_t *iris,
     }
     what.checked =
         from == NULL
-            ? iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+            ? iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                           "%s: managed is NULL, or of another version of "
                           "DLPack than %d.x; pass one of that, or the "
                           "unversioned struct to its own call",

@@ -75,7 +75,7 @@ static iris_status_t fetch_one(iris_t *iris, struct summary *summary,
         (const char *)summary->tensor->data + offset * (int64_t)bytes;
     unsigned char *to = summary->elements + summary->count++ * bytes;
 
-    return iris_i_copy(&iris->queue, to, from, bytes, NULL);
+    return iris_i_copy(iris_i_queue(iris), to, from, bytes, NULL);
 }
 
 /* Enqueues copies of what is shown from dimension `dim` on, in order. */
@@ -118,7 +118,7 @@ static iris_status_t fetch_all(iris_t *iris, struct summary *summary)
 
     summary->elements = malloc(count * summary->element_bytes + 1);
     if (summary->elements == NULL) {
-        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                            "iris_tensor_format: no memory for %zu elements",
                            count);
     }
@@ -126,8 +126,8 @@ static iris_status_t fetch_all(iris_t *iris, struct summary *summary)
         status =
             !summary->ends &&
                     iris_tensor_is_contiguous(tensor, IRIS_FORMAT_CONTIGUOUS)
-                ? iris_i_copy(&iris->queue, summary->elements, tensor->data,
-                              iris_tensor_bytes(tensor), NULL)
+                ? iris_i_copy(iris_i_queue(iris), summary->elements,
+                              tensor->data, iris_tensor_bytes(tensor), NULL)
                 : fetch(iris, summary, 0, 0);
     }
     ended = iris_stream_synchronize(iris, NULL); /* whatever was enqueued */
@@ -216,13 +216,14 @@ iris_status_t iris_tensor_format(iris_t *iris, const iris_tensor_t *tensor,
     if (status != IRIS_OK) {
         return status;
     }
-    argument.log = &iris->log;
-    status = iris_i_tensor_check_access(&iris->heap, &argument, tensor, 0);
+    argument.log = iris_i_log(iris);
+    status =
+        iris_i_tensor_check_access(iris_i_heap(iris), &argument, tensor, 0);
     if (status != IRIS_OK) {
         return status;
     }
     if (text == NULL && bytes != 0) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: text is NULL; pass where to put %zu bytes",
                            call, bytes);
     }

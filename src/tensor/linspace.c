@@ -65,14 +65,14 @@ static iris_status_t plan(const iris_t *iris, iris_value_t start,
                           const struct iris_tensor_request *request,
                           struct rows *rows)
 {
-    const struct iris_argument first = {&iris->log, call, "start", start};
-    const struct iris_argument last = {&iris->log, call, "end", end};
+    const struct iris_argument first = {iris_i_log(iris), call, "start", start};
+    const struct iris_argument last = {iris_i_log(iris), call, "end", end};
     unsigned char last_element[16];
     iris_dtype_t dtype = request->dtype;
     iris_status_t status;
 
     if (request->shape.sizes[0] < 0) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: steps is %lld; pass 0 or more", call,
                            (long long)request->shape.sizes[0]);
     }
@@ -80,7 +80,7 @@ static iris_status_t plan(const iris_t *iris, iris_value_t start,
     if (dtype == IRIS_DTYPE_BOOL ||
         (rows->count == 1 && (start.kind == IRIS_VALUE_COMPLEX ||
                               end.kind == IRIS_VALUE_COMPLEX))) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: dtype %s from %s numbers; pass %s", call,
                            iris_dtype_name(dtype),
                            dtype == IRIS_DTYPE_BOOL ? "any" : "complex",

@@ -18,13 +18,14 @@ int iris_tensor_is_symmetric(const iris_t *iris, const iris_tensor_t *tensor)
     if (iris_i_enter(iris, call) != IRIS_OK) {
         return 0;
     }
-    argument.log = &iris->log;
+    argument.log = iris_i_log(iris);
     if (iris_i_tensor_check(&argument, tensor) != IRIS_OK) {
         return 0;
     }
     extent = iris_i_tensor_extent(tensor);
     return extent.bytes == 0 ||
-           iris_i_heap_bytes_from(&iris->heap, extent.start) >= extent.bytes;
+           iris_i_heap_bytes_from(iris_i_heap(iris), extent.start) >=
+               extent.bytes;
 }
 
 /* What is no tensor of the heap comes before what is no rank, as upstream. A
@@ -42,13 +43,13 @@ iris_status_t iris_tensor_as_remote(const iris_t *iris,
     if (status != IRIS_OK) {
         return status;
     }
-    argument.log = &iris->log;
+    argument.log = iris_i_log(iris);
     status = iris_i_tensor_check(&argument, tensor);
     if (status != IRIS_OK) {
         return status;
     }
     if (!iris_tensor_is_symmetric(iris, tensor)) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: the tensor, at %p, is not on the symmetric "
                            "heap; pass one that a creation call made",
                            call, tensor->data);
@@ -56,12 +57,12 @@ iris_status_t iris_tensor_as_remote(const iris_t *iris,
     view = *tensor;
     view.owner = NULL;
     if (iris_tensor_numel(tensor) == 0 &&
-        iris_i_heap_bytes_from(&iris->heap, tensor->data) == 0) {
+        iris_i_heap_bytes_from(iris_i_heap(iris), tensor->data) == 0) {
         *view_p = view;
         return IRIS_OK;
     }
-    status =
-        iris_i_heap_translate(&iris->heap, call, tensor->data, rank, &remote);
+    status = iris_i_heap_translate(iris_i_heap(iris), call, tensor->data, rank,
+                                   &remote);
     if (status == IRIS_OK) {
         view.data = remote;
         *view_p = view;

@@ -28,7 +28,7 @@ iris_status_t iris_i_tensor_launch(iris_t *iris,
                                    const void *args, iris_stream_t *stream)
 {
     size_t grid = iris_tensor_bytes(tensor) / WG_BYTES + 1;
-    size_t most = (size_t)iris->device.num_cus * WGS_PER_CU;
+    size_t most = (size_t)iris_i_device(iris)->num_cus * WGS_PER_CU;
     struct iris_launch_request request = {
         .kernel = kernel,
         .grid = (unsigned)(grid < most ? grid : most),
@@ -37,7 +37,7 @@ iris_status_t iris_i_tensor_launch(iris_t *iris,
         .args_bytes = kernel->args_bytes,
         .own = true};
 
-    return iris_i_launch(&iris->queue, &request, stream);
+    return iris_i_launch(iris_i_queue(iris), &request, stream);
 }
 
 static iris_status_t launch(iris_t *iris, enum iris_tensor_op op,
@@ -176,15 +176,17 @@ static iris_status_t check_copy(const iris_t *iris, const iris_tensor_t *to,
                                 const iris_tensor_t *from)
 {
     static const char call[] = "iris_tensor_copy";
-    const struct iris_named_argument to_argument = {&iris->log, call, "to"};
-    const struct iris_named_argument from_argument = {&iris->log, call, "from"};
+    const struct iris_named_argument to_argument = {iris_i_log(iris), call,
+                                                    "to"};
+    const struct iris_named_argument from_argument = {iris_i_log(iris), call,
+                                                      "from"};
     iris_status_t status =
-        iris_i_tensor_check_access(&iris->heap, &to_argument, to, 1);
+        iris_i_tensor_check_access(iris_i_heap(iris), &to_argument, to, 1);
     int same;
 
     if (status == IRIS_OK) {
-        status =
-            iris_i_tensor_check_access(&iris->heap, &from_argument, from, 0);
+        status = iris_i_tensor_check_access(iris_i_heap(iris), &from_argument,
+                                            from, 0);
     }
     if (status != IRIS_OK) {
         return status;
@@ -194,7 +196,7 @@ static iris_status_t check_copy(const iris_t *iris, const iris_tensor_t *to,
         same = to->shape[i] == from->shape[i];
     }
     return same ? IRIS_OK
-                : iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+                : iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                               "%s: the tensors differ in dtype or shape; pass "
                               "two that agree",
                               call);
@@ -226,7 +228,8 @@ iris_status_t iris_tensor_copy(iris_t *iris, const iris_tensor_t *to,
         return status;
     }
     nest_of(to, from, &nest);
-    return is_range(&nest) ? iris_i_copy(&iris->queue, to->data, from->data,
-                                         iris_tensor_bytes(to), stream)
-                           : copy_strided(iris, to, from, &nest, stream);
+    return is_range(&nest)
+               ? iris_i_copy(iris_i_queue(iris), to->data, from->data,
+                             iris_tensor_bytes(to), stream)
+               : copy_strided(iris, to, from, &nest, stream);
 }

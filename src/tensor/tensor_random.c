@@ -124,7 +124,7 @@ static iris_status_t create_real(iris_t *iris, enum iris_random_kind kind,
     if (request.checked == IRIS_OK &&
         iris_i_random_kernel(kind, request.dtype).kernel == NULL) {
         request.checked = iris_i_fail(
-            &iris->log, IRIS_ERR_INVALID,
+            iris_i_log(iris), IRIS_ERR_INVALID,
             "%s: dtype %s has no such numbers; ask for a float or a complex "
             "dtype, or call iris_randint",
             request.type->name, iris_dtype_name(request.dtype));
@@ -185,19 +185,19 @@ static iris_status_t check_range(const iris_t *iris, int64_t low, int64_t high,
 {
     if (iris_i_dtype_is_complex(dtype)) {
         return iris_i_fail(
-            &iris->log, IRIS_ERR_INVALID,
+            iris_i_log(iris), IRIS_ERR_INVALID,
             "iris_randint: dtype %s has no order; ask for a real "
             "dtype",
             iris_dtype_name(dtype));
     }
     if (low >= high) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "iris_randint: no number is from low %lld up to but "
                            "without high %lld; pass high above low",
                            (long long)low, (long long)high);
     }
     if (low < limits[dtype].least || high - 1 > limits[dtype].most) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "iris_randint: dtype %s does not hold all numbers "
                            "from low %lld to high %lld - 1, but %lld to %lld; "
                            "pass others, or another dtype",

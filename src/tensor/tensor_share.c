@@ -44,8 +44,8 @@ iris_status_t iris_i_tensor_share(iris_t *iris,
     struct iris_heap_request request = {.type = what->type,
                                         .alignment = IRIS_ALIGNMENT,
                                         .checked = what->checked};
-    const struct iris_named_argument argument = {&iris->log, what->type->name,
-                                                 "tensor"};
+    const struct iris_named_argument argument = {iris_i_log(iris),
+                                                 what->type->name, "tensor"};
     struct iris_tensor_extent extent = {NULL, 1}; /* of a malformed tensor */
     iris_status_t status;
     iris_tensor_t result;
@@ -53,7 +53,7 @@ iris_status_t iris_i_tensor_share(iris_t *iris,
 
     if (request.checked == IRIS_OK) {
         request.checked =
-            iris_i_tensor_check_access(&iris->heap, &argument, tensor, 0);
+            iris_i_tensor_check_access(iris_i_heap(iris), &argument, tensor, 0);
     }
     if (request.checked == IRIS_OK) {
         extent = iris_i_tensor_extent(tensor);
@@ -62,7 +62,7 @@ iris_status_t iris_i_tensor_share(iris_t *iris,
         return share_nothing(iris, what->type, tensor, symmetric_p, shared_p);
     }
     request.bytes = extent.bytes;
-    status = iris_i_external_share(&iris->heap, &request, extent.start,
+    status = iris_i_external_share(iris_i_heap(iris), &request, extent.start,
                                    symmetric_p == NULL ? NULL : &symmetric,
                                    shared_p);
     if (status == IRIS_OK) {

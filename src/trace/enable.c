@@ -32,8 +32,8 @@ static iris_status_t zero_counters(struct iris_trace *trace)
 {
     static const char zeros[IRIS_TRACE_HEADER_BYTES];
 
-    return iris_i_heap_copy(&trace->iris->heap.memory, trace->memory, zeros,
-                            sizeof zeros);
+    return iris_i_heap_copy(&iris_i_heap(trace->iris)->memory, trace->memory,
+                            zeros, sizeof zeros);
 }
 
 /* Upstream's words, and the addresses of the columns that are ours. */
@@ -58,8 +58,8 @@ static iris_status_t write_words(struct iris_trace *trace)
     for (int i = 0; i < IRIS_CONTEXT_TRACE_NUM_BUFFERS; i++) {
         buffers[i] = base + (int64_t)iris_i_trace_offset(trace->max_events, i);
     }
-    status =
-        iris_i_heap_copy(&trace->iris->heap.memory, word, &own, sizeof own);
+    status = iris_i_heap_copy(&iris_i_heap(trace->iris)->memory, word, &own,
+                              sizeof own);
     return status == IRIS_OK
                ? iris_i_layout_write_tracing(trace->iris, words,
                                              trace->iris->queue.streams)
@@ -195,7 +195,7 @@ static iris_status_t fail_full(iris_t *iris, size_t max_events,
                              "free, %zu in one piece; pass a smaller "
                              "max_events, or raise IRIS_HEAP_SIZE",
                              max_events, bytes, stats.free_bytes,
-                             iris_i_heap_bytes(&iris->heap.memory),
+                             iris_i_heap_bytes(&iris_i_heap(iris)->memory),
                              stats.largest_free_bytes);
 }
 
@@ -266,7 +266,7 @@ iris_status_t iris_trace_counts(iris_t *iris,
     if (trace == NULL) {
         return IRIS_ERR_STATE;
     }
-    status = iris_i_heap_synchronize(&iris->heap.memory);
+    status = iris_i_heap_synchronize(&iris_i_heap(iris)->memory);
     if (status == IRIS_OK) {
         status = iris_i_trace_count(trace, &device);
     }

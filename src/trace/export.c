@@ -123,12 +123,12 @@ static iris_status_t write_beside(iris_t *iris, const struct iris_trace *trace,
 
     snprintf(prefix, sizeof prefix, "%.*s", (int)(ending_of(file) - file),
              file);
-    status = iris_i_bases_write(&iris->heap.memory, prefix);
+    status = iris_i_bases_write(&iris_i_heap(iris)->memory, prefix);
     snprintf(path, sizeof path, "%s_rank_%d_allocations.json", prefix,
              iris->log.rank);
-    return status == IRIS_OK
-               ? iris_i_allocations_write(&iris->heap.names, path, start_ns)
-               : status;
+    return status == IRIS_OK ? iris_i_allocations_write(
+                                   &iris_i_heap(iris)->names, path, start_ns)
+                             : status;
 }
 
 static iris_status_t write_files(iris_t *iris, struct iris_trace *trace,

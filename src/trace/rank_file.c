@@ -73,10 +73,11 @@ static void write_own(struct iris_writer *writer,
     const struct iris_trace_note *note = &trace->notes[chunk->first + i];
     uint64_t what = (uint64_t)iris_i_trace_at(chunk, IRIS_TRACE_WHAT, i);
     uint64_t address = (uint64_t)iris_i_trace_at(chunk, IRIS_TRACE_ADDRESS, i);
-    uint64_t offset = iris_i_heap_offset(&trace->iris->heap.memory,
+    uint64_t offset = iris_i_heap_offset(&iris_i_heap(trace->iris)->memory,
                                          (void *)(uintptr_t)address);
 
-    if (address != 0 && offset < iris_i_heap_bytes(&trace->iris->heap.memory)) {
+    if (address != 0 &&
+        offset < iris_i_heap_bytes(&iris_i_heap(trace->iris)->memory)) {
         iris_i_out_print(writer->out, ",\"offset\":%llu",
                          (unsigned long long)offset);
     }

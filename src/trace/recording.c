@@ -65,7 +65,8 @@ iris_status_t iris_i_trace_read(struct iris_trace *trace, void *to,
                                 const void *from, size_t bytes)
 {
     if (trace->iris->placement.type->is_gpu) {
-        return iris_i_heap_copy(&trace->iris->heap.memory, to, from, bytes);
+        return iris_i_heap_copy(&iris_i_heap(trace->iris)->memory, to, from,
+                                bytes);
     }
     memcpy(to, from, bytes);
     return IRIS_OK;

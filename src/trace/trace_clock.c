@@ -46,8 +46,8 @@ static iris_status_t read_once(struct iris_trace *trace, struct pair *pair_p)
     }
     pair_p->after_ns = iris_i_now_ns();
     return status == IRIS_OK
-               ? iris_i_heap_copy(&iris->heap.memory, &pair_p->ticks, place,
-                                  sizeof *place)
+               ? iris_i_heap_copy(&iris_i_heap(iris)->memory, &pair_p->ticks,
+                                  place, sizeof *place)
                : status;
 }
 
