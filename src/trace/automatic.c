@@ -60,7 +60,7 @@ static void write_own(const struct automatic *one, int waits)
     snprintf(message, sizeof message, "%s", iris_last_error());
     if ((waits ? iris_i_trace_write_own(trace, one->file)
                : iris_i_trace_write_now(trace, one->file)) != IRIS_OK) {
-        iris_i_warning(&iris->log, "IRIS_TRACE: %s", iris_last_error());
+        iris_i_warning(iris_i_log(iris), "IRIS_TRACE: %s", iris_last_error());
     }
     (void)iris_i_fail_again(IRIS_OK, message);
 }
@@ -72,7 +72,7 @@ static void merge_if_complete(const struct automatic *one)
     iris_t *iris = one->iris;
     char path[PATH_MAX], message[IRIS_MESSAGE_BYTES];
 
-    for (int rank = 0; rank < iris->log.num_ranks; rank++) {
+    for (int rank = 0; rank < iris_i_num_ranks(iris); rank++) {
         iris_i_trace_rank_path(one->file, rank, path);
         if (access(path, F_OK) != 0) {
             return;
@@ -80,9 +80,9 @@ static void merge_if_complete(const struct automatic *one)
     }
     snprintf(message, sizeof message, "%s", iris_last_error());
     if (iris_i_trace_merge(iris, one->file) != IRIS_OK) {
-        iris_i_warning(&iris->log, "IRIS_TRACE: %s", iris_last_error());
+        iris_i_warning(iris_i_log(iris), "IRIS_TRACE: %s", iris_last_error());
     } else {
-        iris_i_info(&iris->log, "wrote trace %s of all ranks", one->file);
+        iris_i_info(iris_i_log(iris), "wrote trace %s of all ranks", one->file);
     }
     (void)iris_i_fail_again(IRIS_OK, message);
 }
@@ -132,9 +132,9 @@ static void remove_old(const iris_t *iris, const char *file)
 {
     char path[PATH_MAX];
 
-    iris_i_trace_rank_path(file, iris->log.rank, path);
+    iris_i_trace_rank_path(file, iris_i_rank(iris), path);
     (void)unlink(path);
-    if (iris->log.rank == 0) {
+    if (iris_i_rank(iris) == 0) {
         (void)unlink(file);
     }
 }
@@ -154,7 +154,7 @@ static iris_status_t enable(iris_t *iris)
 
 static void begun(iris_t *iris)
 {
-    const char *file = iris->settings->trace.text;
+    const char *file = iris_i_settings(iris)->trace.text;
     struct automatic *one;
 
     if (file[0] == '\0') {
@@ -162,7 +162,7 @@ static void begun(iris_t *iris)
     }
     one = calloc(1, sizeof *one);
     if (one == NULL || iris_i_trace_check_file(iris, file) != IRIS_OK) {
-        iris_i_warning(&iris->log, "IRIS_TRACE: %s",
+        iris_i_warning(iris_i_log(iris), "IRIS_TRACE: %s",
                        one == NULL ? "no memory" : iris_last_error());
         free(one);
         return;
@@ -171,7 +171,7 @@ static void begun(iris_t *iris)
     set_path(one, file);
     remove_old(iris, one->file);
     if (enable(iris) != IRIS_OK) {
-        iris_i_warning(&iris->log, "IRIS_TRACE: nothing is recorded: %s",
+        iris_i_warning(iris_i_log(iris), "IRIS_TRACE: nothing is recorded: %s",
                        iris_last_error());
         free(one);
         return;
@@ -222,7 +222,8 @@ static void ended(iris_t *iris, enum iris_rank_state state)
 {
     struct automatic *one = take(iris);
 
-    if (one != NULL && (state != IRIS_RANK_FINALIZED || iris->log.rank == 0)) {
+    if (one != NULL &&
+        (state != IRIS_RANK_FINALIZED || iris_i_rank(iris) == 0)) {
         merge_if_complete(one);
     }
     free(one);

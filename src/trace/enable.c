@@ -45,7 +45,7 @@ static iris_status_t write_words(struct iris_trace *trace)
                                                            IRIS_TRACE_VALUE));
     int64_t *word =
         trace->iris->device_context +
-        IRIS_CONTEXT_OWN(trace->iris->log.num_ranks, IRIS_CONTEXT_OWN_TRACE);
+        IRIS_CONTEXT_OWN(iris_i_num_ranks(trace->iris), IRIS_CONTEXT_OWN_TRACE);
     int64_t *buffers =
         words + IRIS_CONTEXT_TRACE_BUFFERS - IRIS_CONTEXT_TRACE_ENABLED;
     int64_t base = (int64_t)(uintptr_t)trace->memory;
@@ -62,7 +62,7 @@ static iris_status_t write_words(struct iris_trace *trace)
                               sizeof own);
     return status == IRIS_OK
                ? iris_i_layout_write_tracing(trace->iris, words,
-                                             trace->iris->queue.streams)
+                                             iris_i_default_stream(trace->iris))
                : status;
 }
 
@@ -84,7 +84,7 @@ static void close_trace(struct iris_extension *extension)
 {
     struct iris_trace *trace = (struct iris_trace *)extension;
 
-    iris_i_hooks_remove(&trace->iris->hooks, &trace->observer);
+    iris_i_hooks_remove(iris_i_hooks(trace->iris), &trace->observer);
     free_trace(trace);
 }
 
@@ -118,7 +118,7 @@ static iris_status_t make_trace(iris_t *iris, size_t max_events,
         if (trace != NULL) {
             free_trace(trace);
         }
-        return iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                            "iris_trace_enable: no memory for %zu events; pass "
                            "a smaller max_events",
                            max_events);
@@ -132,7 +132,7 @@ static iris_status_t check_and_make(iris_t *iris, size_t max_events,
 {
     if (max_events == 0 || max_events > MAX_EVENTS) {
         return iris_i_fail(
-            &iris->log, IRIS_ERR_INVALID,
+            iris_i_log(iris), IRIS_ERR_INVALID,
             "iris_trace_enable: max_events is %zu; pass 1 to %zu", max_events,
             MAX_EVENTS);
     }
@@ -150,9 +150,10 @@ static iris_status_t end_earlier(iris_t *iris)
     if (trace == NULL) {
         return IRIS_OK;
     }
-    status = iris_i_layout_write_tracing(iris, none, iris->queue.streams);
-    iris_i_hooks_remove(&iris->hooks, &trace->observer);
-    status = iris_i_heap_release(&iris->heap, trace->memory, status);
+    status =
+        iris_i_layout_write_tracing(iris, none, iris_i_default_stream(iris));
+    iris_i_hooks_remove(iris_i_hooks(iris), &trace->observer);
+    status = iris_i_heap_release(iris_i_heap(iris), trace->memory, status);
     iris->trace = NULL;
     free_trace(trace);
     return status;
@@ -186,10 +187,10 @@ static iris_status_t fail_full(iris_t *iris, size_t max_events,
     size_t bytes = iris_i_trace_bytes(max_events);
     struct iris_heap_stats stats;
 
-    iris_i_heap_stats(&iris->heap, &stats);
+    iris_i_heap_stats(iris_i_heap(iris), &stats);
     return status != IRIS_ERR_NO_MEMORY || stats.largest_free_bytes >= bytes
                ? status
-               : iris_i_fail(&iris->log, status,
+               : iris_i_fail(iris_i_log(iris), status,
                              "iris_trace_enable: %zu events take %zu bytes of "
                              "the symmetric heap, where %zu of %zu bytes are "
                              "free, %zu in one piece; pass a smaller "
@@ -209,7 +210,7 @@ static iris_status_t enable(iris_t *iris, size_t max_events)
 
     request.checked = check_and_make(iris, max_events, &trace);
     request.bytes = trace != NULL ? iris_i_trace_bytes(max_events) : max_events;
-    status = iris_i_heap_allocate(&iris->heap, &request, &memory);
+    status = iris_i_heap_allocate(iris_i_heap(iris), &request, &memory);
     if (status != IRIS_OK) {
         if (trace == NULL) {
             return status;
@@ -221,7 +222,7 @@ static iris_status_t enable(iris_t *iris, size_t max_events)
     iris->trace = &trace->extension;
     status = start(trace);
     if (status == IRIS_OK) {
-        status = iris_i_hooks_add(&iris->hooks, &trace->observer);
+        status = iris_i_hooks_add(iris_i_hooks(iris), &trace->observer);
     }
     return iris_i_trace_measure_ranks(trace, 1, status);
 }

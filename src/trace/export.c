@@ -49,13 +49,13 @@ iris_status_t iris_i_trace_check_file(const iris_t *iris, const char *file)
 {
     if (file == NULL || ending_of(file) == NULL ||
         strlen(file) > PATH_MAX - 64) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "iris_trace_export: file is %.200s; pass a name "
                            "that ends in .json or .json.gz",
                            file == NULL ? "NULL" : file);
     }
     if (iris_i_out_is_gz(file) && !iris_i_out_has_gz()) {
-        return iris_i_fail(&iris->log, IRIS_ERR_UNSUPPORTED,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_UNSUPPORTED,
                            "iris_trace_export: this build of Iris has no zlib, "
                            "so it cannot write %.200s; leave .gz out of the "
                            "name, or build with zlib1g-dev",
@@ -82,19 +82,19 @@ static iris_status_t agree(iris_t *iris, iris_status_t status, const char *file,
 
     call.fields[0] = hash(file);
     call.fields[1] = merge != 0;
-    return iris_i_agree(&iris->world->members, &call);
+    return iris_i_agree(&iris_i_world(iris)->members, &call);
 }
 
 iris_status_t iris_i_trace_merge(iris_t *iris, const char *file)
 {
-    size_t num_ranks = (size_t)iris->log.num_ranks;
+    size_t num_ranks = (size_t)iris_i_num_ranks(iris);
     char *memory = malloc(num_ranks * PATH_MAX);
     char **paths = malloc(num_ranks * sizeof *paths);
     struct iris_merge_report report;
     iris_status_t status = IRIS_OK;
 
     if (memory == NULL || paths == NULL) {
-        status = iris_i_fail(&iris->log, IRIS_ERR_NO_MEMORY,
+        status = iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                              "no memory to merge traces");
     }
     for (size_t i = 0; status == IRIS_OK && i < num_ranks; i++) {
@@ -103,7 +103,7 @@ iris_status_t iris_i_trace_merge(iris_t *iris, const char *file)
     }
     if (status == IRIS_OK &&
         iris_i_merge(paths, (int)num_ranks, file, &report) != 0) {
-        status = iris_i_fail(&iris->log, IRIS_ERR_SYSTEM,
+        status = iris_i_fail(iris_i_log(iris), IRIS_ERR_SYSTEM,
                              "iris_trace_export: %s; free some space there, or "
                              "choose another file",
                              report.error);
@@ -125,7 +125,7 @@ static iris_status_t write_beside(iris_t *iris, const struct iris_trace *trace,
              file);
     status = iris_i_bases_write(&iris_i_heap(iris)->memory, prefix);
     snprintf(path, sizeof path, "%s_rank_%d_allocations.json", prefix,
-             iris->log.rank);
+             iris_i_rank(iris));
     return status == IRIS_OK ? iris_i_allocations_write(
                                    &iris_i_heap(iris)->names, path, start_ns)
                              : status;
@@ -137,13 +137,13 @@ static iris_status_t write_files(iris_t *iris, struct iris_trace *trace,
     char path[PATH_MAX];
     iris_status_t status;
 
-    iris_i_trace_rank_path(file, iris->log.rank, path);
+    iris_i_trace_rank_path(file, iris_i_rank(iris), path);
     status = iris_i_trace_write(trace, path);
     if (status == IRIS_OK) {
         status = write_beside(iris, trace, file);
     }
     if (status == IRIS_OK) {
-        iris_i_info(&iris->log,
+        iris_i_info(iris_i_log(iris),
                     "wrote trace %s; clocks are exact to %lld ns between ranks "
                     "and %lld ns to the device",
                     path, (long long)trace->clock.rank_error_ns,
@@ -158,19 +158,19 @@ static iris_status_t write_files(iris_t *iris, struct iris_trace *trace,
 static iris_status_t write_past_fault(iris_t *iris, struct iris_trace *trace,
                                       const char *file)
 {
-    iris_status_t fault = iris_i_fault_check(iris->backend), status;
+    iris_status_t fault = iris_i_fault_check(iris_i_backend(iris)), status;
     char message[IRIS_MESSAGE_BYTES];
 
-    if (fault == IRIS_OK || !iris->placement.type->is_gpu) {
+    if (fault == IRIS_OK || !iris_i_is_gpu(iris)) {
         return write_files(iris, trace, file);
     }
     snprintf(message, sizeof message, "%s", iris_last_error());
-    status = iris_i_device_clear_fault(iris->backend);
+    status = iris_i_device_clear_fault(iris_i_backend(iris));
     if (status != IRIS_OK) {
-        return iris_i_fail_on(&iris->log, status);
+        return iris_i_fail_on(iris_i_log(iris), status);
     }
     status = write_files(iris, trace, file);
-    (void)iris_i_fault_set(iris->backend, fault, message);
+    (void)iris_i_fault_set(iris_i_backend(iris), fault, message);
     return status;
 }
 
@@ -188,7 +188,7 @@ static iris_status_t write_ended(struct iris_trace *trace, const char *file,
         ended = iris_i_trace_measure_device(trace, 0);
     }
     if (ended != IRIS_OK) {
-        iris_i_warning(&iris->log,
+        iris_i_warning(iris_i_log(iris),
                        "the trace is written, though work of this rank has "
                        "ended: %s",
                        iris_last_error());
@@ -200,8 +200,8 @@ static iris_status_t write_ended(struct iris_trace *trace, const char *file,
 
 iris_status_t iris_i_trace_write_own(struct iris_trace *trace, const char *file)
 {
-    return write_ended(trace, file,
-                       iris_i_stream_synchronize_all(&trace->iris->queue));
+    return write_ended(
+        trace, file, iris_i_stream_synchronize_all(iris_i_queue(trace->iris)));
 }
 
 /* Whether streams are done, or are within a moment. */
@@ -221,11 +221,11 @@ iris_status_t iris_i_trace_write_now(struct iris_trace *trace, const char *file)
 {
     iris_t *iris = trace->iris;
 
-    if (is_idle(&iris->heap)) {
+    if (is_idle(iris_i_heap(iris))) {
         return iris_i_trace_write_own(trace, file);
     }
-    if (iris->placement.type->is_gpu) {
-        return iris_i_fail(&iris->log, IRIS_ERR_STATE,
+    if (iris_i_is_gpu(iris)) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_STATE,
                            "no trace is written while kernels run; call "
                            "iris_stream_synchronize before the program ends");
     }
@@ -245,7 +245,7 @@ static iris_status_t write_alone(iris_t *iris, struct iris_trace *trace,
     }
     snprintf(message, sizeof message, "%s", iris_last_error());
     if (iris_i_trace_write_own(trace, file) == IRIS_OK) {
-        iris_i_warning(&iris->log,
+        iris_i_warning(iris_i_log(iris),
                        "iris_trace_export: only this rank's own file of %s is "
                        "written; iris-trace merge makes one of all there are",
                        file);
@@ -268,7 +268,8 @@ static iris_status_t export_all(iris_t *iris, struct iris_trace *trace,
     }
     status = agree(iris, iris_i_trace_write_own(trace, file), file, 1);
     if (status == IRIS_OK) {
-        status = iris->log.rank == 0 ? iris_i_trace_merge(iris, file) : IRIS_OK;
+        status =
+            iris_i_rank(iris) == 0 ? iris_i_trace_merge(iris, file) : IRIS_OK;
         status = agree(iris, status, file, 1);
     }
     return status;

@@ -104,7 +104,7 @@ static int peer_at(const struct iris_heap *heap, const void *address)
 int iris_i_trace_target(const struct iris_trace *trace,
                         const struct iris_trace_call *call)
 {
-    const struct iris_heap *heap = &trace->iris->heap;
+    const struct iris_heap *heap = iris_i_heap(trace->iris);
     int rank = call->event.target_rank;
 
     if (rank >= 0 || call->user != 0 ||
@@ -122,10 +122,10 @@ static const char *copy_name(const struct iris_trace *trace,
 {
     int target = iris_i_trace_target(trace, call);
 
-    if (target < 0 || target == trace->iris->log.rank) {
+    if (target < 0 || target == iris_i_rank(trace->iris)) {
         return "host copy";
     }
-    return peer_at(&trace->iris->heap, call->event.address) >= 0
+    return peer_at(iris_i_heap(trace->iris), call->event.address) >= 0
                ? "put on stream"
                : "get on stream";
 }
@@ -211,7 +211,7 @@ static iris_status_t set_name(struct iris_trace *trace, int event,
     }
     pthread_mutex_unlock(&trace->lock);
     return own != NULL ? IRIS_OK
-                       : iris_i_fail(&trace->iris->log, IRIS_ERR_LIMIT,
+                       : iris_i_fail(iris_i_log(trace->iris), IRIS_ERR_LIMIT,
                                      "iris_trace_name: %d events have names "
                                      "already; give several events one id",
                                      IRIS_TRACE_NAMES);
@@ -225,13 +225,13 @@ iris_status_t iris_trace_name(iris_t *iris, int event, const char *name)
         return IRIS_ERR_STATE;
     }
     if (event < IRIS_TRACE_EVENT_MIN || event > IRIS_TRACE_EVENT_MAX) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "iris_trace_name: event %d is none of a program's; "
                            "pass %d to %d",
                            event, IRIS_TRACE_EVENT_MIN, IRIS_TRACE_EVENT_MAX);
     }
     if (name == NULL || strlen(name) >= IRIS_TRACE_NAME_BYTES) {
-        return iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "iris_trace_name: name is %s; pass at most %d "
                            "characters",
                            name == NULL ? "NULL" : "too long",

@@ -461,7 +461,7 @@ uint64_t iris_trace_begin(iris_t *iris, int event)
         return 0;
     }
     mine.num_open--; /* the program keeps it */
-    call->event.rank = iris->log.rank;
+    call->event.rank = iris_i_rank(iris);
     call->event.target_rank = -1;
     call->user = event;
     call->begin_ns = iris_i_now_ns();

@@ -41,7 +41,7 @@ static void track_of(struct iris_writer *writer, unsigned xcc, unsigned cu,
     char name[64];
 
     snprintf(track, 32, "XCC%u_CU%u", xcc, cu);
-    if (writer->trace->iris->device.clock_khz == 0) {
+    if (iris_i_device(writer->trace->iris)->clock_khz == 0) {
         snprintf(name, sizeof name, "workgroups, thread %u", cu);
     } else {
         snprintf(name, sizeof name, "XCC %u, CU %u", xcc, cu);
@@ -229,8 +229,8 @@ static void write_metadata(struct iris_writer *writer)
         "\"time_unit\":\"us\",\"timestamp_offset\":%lld,"
         "\"clock_offset_ns\":%lld,\"clock_error_ns\":%lld,"
         "\"device_clock_error_ns\":%lld,\"aligned\":\"rank 0's clock\"",
-        (unsigned long long)writer->num_device, iris->log.rank,
-        iris->log.num_ranks, trace->max_events,
+        (unsigned long long)writer->num_device, iris_i_rank(iris),
+        iris_i_num_ranks(iris), trace->max_events,
         (unsigned long long)writer->num_calls,
         (unsigned long long)writer->dropped, (long long)trace->clock.start_ns,
         (long long)trace->clock.offset_ns,
@@ -244,9 +244,10 @@ static void write_metadata(struct iris_writer *writer)
     iris_i_out_print(out, ",\"hostname\":");
     iris_i_out_string(out, host);
     iris_i_out_print(out, ",\"gpu_device_name\":");
-    iris_i_out_string(out, iris->device.name);
+    iris_i_out_string(out, iris_i_device(iris)->name);
     iris_i_out_print(out, ",\"gpu_cu_count\":%d,\"gpu_num_xcc\":%d}}\n",
-                     iris->device.num_cus, iris->device.num_xccs);
+                     iris_i_device(iris)->num_cus,
+                     iris_i_device(iris)->num_xccs);
 }
 
 /* ---- The whole ---- */
@@ -255,7 +256,7 @@ static iris_status_t fail_write(const struct iris_trace *trace,
                                 const char *path, int error)
 {
     return iris_i_fail_errno(
-        &trace->iris->log, IRIS_ERR_SYSTEM, error,
+        iris_i_log(trace->iris), IRIS_ERR_SYSTEM, error,
         "iris_trace_export: cannot write %.600s; %s", path,
         error == ENOSPC || error == EDQUOT
             ? "free some space there, or choose another folder"
@@ -272,7 +273,7 @@ static void count(struct iris_writer *writer, uint64_t device)
     writer->num_calls = calls < trace->max_calls ? calls : trace->max_calls;
     writer->dropped = device + calls - writer->num_device - writer->num_calls;
     if (writer->dropped > 0) {
-        iris_i_warning(&trace->iris->log,
+        iris_i_warning(iris_i_log(trace->iris),
                        "the trace lacks %llu events, for which there was no "
                        "space; pass more to iris_trace_enable",
                        (unsigned long long)writer->dropped);
@@ -307,11 +308,11 @@ iris_status_t iris_i_trace_write(struct iris_trace *trace, const char *path)
 
     if (writer != NULL) {
         writer->out = malloc(sizeof *writer->out);
-        writer->peers =
-            calloc((size_t)trace->iris->log.num_ranks, sizeof *writer->peers);
+        writer->peers = calloc((size_t)iris_i_num_ranks(trace->iris),
+                               sizeof *writer->peers);
     }
     if (writer == NULL || writer->out == NULL || writer->peers == NULL) {
-        status = iris_i_fail(&trace->iris->log, IRIS_ERR_NO_MEMORY,
+        status = iris_i_fail(iris_i_log(trace->iris), IRIS_ERR_NO_MEMORY,
                              "no memory to write the trace");
     } else if (status == IRIS_OK) {
         writer->trace = trace;

@@ -17,7 +17,7 @@ struct iris_trace *iris_i_trace_of(const iris_t *iris, const char *call)
         return NULL;
     }
     if (iris->trace == NULL) {
-        (void)iris_i_fail(&iris->log, IRIS_ERR_STATE,
+        (void)iris_i_fail(iris_i_log(iris), IRIS_ERR_STATE,
                           "%s: tracing is not enabled; call iris_trace_enable "
                           "first",
                           call);
@@ -64,7 +64,7 @@ size_t iris_i_trace_bytes(size_t max_events)
 iris_status_t iris_i_trace_read(struct iris_trace *trace, void *to,
                                 const void *from, size_t bytes)
 {
-    if (trace->iris->placement.type->is_gpu) {
+    if (iris_i_is_gpu(trace->iris)) {
         return iris_i_heap_copy(&iris_i_heap(trace->iris)->memory, to, from,
                                 bytes);
     }
@@ -90,7 +90,7 @@ iris_status_t iris_i_trace_chunk_open(struct iris_trace *trace,
     memset(chunk, 0, sizeof *chunk);
     chunk->memory = malloc(iris_i_trace_bytes(IRIS_TRACE_CHUNK));
     if (chunk->memory == NULL) {
-        return iris_i_fail(&trace->iris->log, IRIS_ERR_NO_MEMORY,
+        return iris_i_fail(iris_i_log(trace->iris), IRIS_ERR_NO_MEMORY,
                            "no memory to write the trace");
     }
     for (int i = 0; i < IRIS_TRACE_COLUMNS; i++) {

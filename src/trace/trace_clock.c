@@ -29,7 +29,7 @@ struct pair {
 static iris_status_t read_once(struct iris_trace *trace, struct pair *pair_p)
 {
     iris_t *iris = trace->iris;
-    struct iris_stream *stream = iris->queue.streams;
+    struct iris_stream *stream = iris_i_default_stream(iris);
     int64_t *place = (void *)(trace->memory + IRIS_TRACE_CLOCK_OFFSET);
     const struct iris_trace_clock_args args = {place};
     const struct iris_launch launch = {.kernel = iris_i_trace_clock_kernel(),
@@ -73,7 +73,7 @@ static iris_status_t read_clock(struct iris_trace *trace, struct pair *best_p)
 iris_status_t iris_i_trace_measure_device(struct iris_trace *trace, int first)
 {
     struct iris_trace_clock *clock = &trace->clock;
-    int64_t khz = trace->iris->device.clock_khz, ns, error;
+    int64_t khz = iris_i_device(trace->iris)->clock_khz, ns, error;
     struct pair pair;
     iris_status_t status;
 
@@ -120,7 +120,7 @@ struct times {
 static iris_status_t exchange(struct iris_trace *trace, iris_status_t prepared,
                               struct times *own, struct times *root_p)
 {
-    struct iris_members *world = &trace->iris->world->members;
+    struct iris_members *world = &iris_i_world(trace->iris)->members;
     struct iris_call call = {.type = &clock_call, .status = prepared};
     iris_status_t status;
 
@@ -171,7 +171,7 @@ iris_status_t iris_i_trace_measure_ranks(struct iris_trace *trace, int first,
         }
         last_before = own.before_ns;
     }
-    if (trace->iris->log.rank == 0) {
+    if (iris_i_rank(trace->iris) == 0) {
         clock->least_ns = clock->most_ns = 0;
     }
     choose_offset(clock);

@@ -46,7 +46,8 @@ static void call_track(struct iris_writer *writer,
         number = stream_of(writer, call->event.stream);
         snprintf(track, 32, "stream_%u", number);
         snprintf(name, sizeof name, "stream %u%s", number,
-                 call->event.stream == writer->trace->iris->queue.streams
+                 call->event.stream ==
+                         iris_i_default_stream(writer->trace->iris)
                      ? ", the default"
                      : "");
         iris_i_writer_name_track(writer, &writer->seen_streams[number], track,
@@ -78,7 +79,7 @@ static iris_status_t list_launches(struct iris_writer *writer)
     writer->launches =
         malloc((writer->num_calls + 1) * sizeof *writer->launches);
     if (writer->launches == NULL) {
-        return iris_i_fail(&trace->iris->log, IRIS_ERR_NO_MEMORY,
+        return iris_i_fail(iris_i_log(trace->iris), IRIS_ERR_NO_MEMORY,
                            "no memory to write the trace");
     }
     for (uint64_t i = 0; i < writer->num_calls; i++) {
@@ -227,7 +228,7 @@ iris_status_t iris_i_writer_calls(struct iris_writer *writer)
     iris_status_t status = list_launches(writer);
 
     /* The default stream is the first, if it has a kernel or not. */
-    (void)stream_of(writer, writer->trace->iris->queue.streams);
+    (void)stream_of(writer, iris_i_default_stream(writer->trace->iris));
     for (uint64_t i = 0; status == IRIS_OK && i < writer->num_calls; i++) {
         write_call(writer, &writer->trace->calls[i]);
     }

@@ -64,7 +64,7 @@ static void write_counter(struct iris_writer *writer, int rank, int64_t ns)
 void iris_i_writer_count_bytes(struct iris_writer *writer, int rank,
                                uint64_t bytes, int64_t ns)
 {
-    if (rank < 0 || rank >= writer->trace->iris->log.num_ranks ||
+    if (rank < 0 || rank >= iris_i_num_ranks(writer->trace->iris) ||
         rank == iris_i_writer_rank(writer) || bytes == 0) {
         return;
     }
@@ -76,7 +76,7 @@ void iris_i_writer_count_bytes(struct iris_writer *writer, int rank,
 
 void iris_i_writer_last_counters(struct iris_writer *writer)
 {
-    for (int rank = 0; rank < writer->trace->iris->log.num_ranks; rank++) {
+    for (int rank = 0; rank < iris_i_num_ranks(writer->trace->iris); rank++) {
         if (writer->peers[rank].bytes != writer->peers[rank].written) {
             write_counter(writer, rank, writer->last_ns);
         }

@@ -36,7 +36,7 @@ struct iris_writer {
 
 static inline int iris_i_writer_rank(const struct iris_writer *writer)
 {
-    return writer->trace->iris->log.rank;
+    return iris_i_rank(writer->trace->iris);
 }
 
 void iris_i_writer_begin(struct iris_writer *writer);
