@@ -18,7 +18,12 @@
 struct waiting {
     struct iris_members *members;
     const struct iris_call *call;
+    int num_come; /* of the first members, all that have been seen to come */
 };
+
+/* Every sleep ends with questions about all members, on every member: so many
+ * of them sleep for longer than one pace. */
+#define MEMBERS_PER_PACE 64
 
 /* ---- Posting ---- */
 
@@ -79,12 +84,16 @@ static void post(struct iris_members *members, const struct iris_call *call)
     control->ops->post(control, &id, parts, members->count);
 }
 
-/* The first member that has not come, or -1. */
-static int first_absent(const struct iris_members *members)
+/* The first member that has not come, or -1. Who has come stays. */
+static int first_absent(struct waiting *waiting)
 {
-    for (int i = 0; i < members->count; i++) {
-        if (!iris_i_agree_has_come(members, members->ranks[i])) {
-            return members->ranks[i];
+    const struct iris_members *members = waiting->members;
+
+    for (; waiting->num_come < members->count; waiting->num_come++) {
+        int rank = members->ranks[waiting->num_come];
+
+        if (!iris_i_agree_has_come(members, rank)) {
+            return rank;
         }
     }
     return -1;
@@ -203,14 +212,15 @@ static int is_lost(const struct iris_members *members, int rank)
 /* 1 if a member is lost, this thread's message saying which. One that has come
  * and is lost since counts, too: nobody should go on waiting for the rest. But
  * if all have come, the call is done. */
-static int is_one_lost(const struct iris_members *members)
+static int is_one_lost(struct waiting *waiting)
 {
+    const struct iris_members *members = waiting->members;
     struct iris_control *control = members->control;
 
     for (int i = 0; i < members->count; i++) {
         if (members->ranks[i] != control->rank &&
             is_lost(members, members->ranks[i])) {
-            return first_absent(members) >= 0;
+            return first_absent(waiting) >= 0;
         }
     }
     return 0;
@@ -221,10 +231,10 @@ static int is_one_lost(const struct iris_members *members)
 /* Why to stop waiting, if there is a reason. */
 static iris_status_t fate(void *arg)
 {
-    const struct waiting *waiting = arg;
+    struct waiting *waiting = arg;
     const struct iris_members *members = waiting->members;
     struct iris_control *control = members->control;
-    int lost = is_one_lost(members), late, absent;
+    int lost = is_one_lost(waiting), late, absent;
     iris_status_t status;
 
     /* After the members were checked: one may have left because it gave up. */
@@ -239,7 +249,7 @@ static iris_status_t fate(void *arg)
     if (lost) {
         return give_up(members, iris_i_peers_lost(control), IRIS_ERR_PEER_LOST);
     }
-    absent = first_absent(members);
+    absent = first_absent(waiting);
     if (absent < 0) {
         return IRIS_OK;
     }
@@ -255,8 +265,8 @@ static iris_status_t fate(void *arg)
 
 static void describe(void *arg, char *text, size_t bytes)
 {
-    const struct waiting *waiting = arg;
-    int absent = first_absent(waiting->members);
+    struct waiting *waiting = arg;
+    int absent = first_absent(waiting);
     char what[200];
 
     if (absent >= 0) {
@@ -267,8 +277,8 @@ static void describe(void *arg, char *text, size_t bytes)
 
 static iris_status_t late(const struct iris_wait *wait)
 {
-    const struct waiting *waiting = wait->arg;
-    int absent = first_absent(waiting->members);
+    struct waiting *waiting = wait->arg;
+    int absent = first_absent(waiting);
 
     return absent < 0
                ? IRIS_OK
@@ -278,9 +288,10 @@ static iris_status_t late(const struct iris_wait *wait)
 static void sleep_for(void *arg, int64_t ns)
 {
     struct iris_members *members = ((struct waiting *)arg)->members;
+    int paces = 1 + members->count / MEMBERS_PER_PACE;
 
-    members->control->ops->wait(members->control, members->place, ns,
-                                are_all_here, members);
+    members->control->ops->wait(members->control, members->place, ns * paces,
+                                are_all_here, arg);
 }
 
 static void list_absent(const struct iris_members *members,
@@ -333,12 +344,12 @@ static iris_status_t wait_for_all(struct iris_members *members,
                                                       .sleep = sleep_for,
                                                       .note = note};
     struct iris_waiter waiter = iris_i_peers_waiter(members->control);
-    struct waiting waiting = {members, call};
+    struct waiting waiting = {members, call, 0};
     iris_status_t status = IRIS_OK;
     struct iris_wait wait;
 
     iris_i_wait_begin(&wait, &for_members, &waiter, call->type->name, &waiting);
-    while (status == IRIS_OK && first_absent(members) >= 0) {
+    while (status == IRIS_OK && first_absent(&waiting) >= 0) {
         status = iris_i_wait_tick(&wait);
     }
     if (wait.by_fate) { /* peers know of it, even if the rest has come since */
