@@ -32,6 +32,10 @@ struct group_space {
  * have at least so many bytes. */
 #define WORKSPACES 4
 #define SLOT_BYTES_MIN ((size_t)256)
+/* On CPUs a group's workspaces together take at most so many times the bytes
+ * that one rank has for all of its own: their sum grows with the square of the
+ * members, and the system clears all of it before the first collective. */
+#define CPU_RANKS_MOST 4
 /* A stage is as large as so many slots: pieces of it stay in a processor's
  * caches, and are worth the meeting that each of them takes. */
 #define STAGE_SLOTS 8
@@ -110,10 +114,14 @@ static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
                                    .max_wgs = (int64_t)max_wgs,
                                    .slot_bytes = (int64_t)ccl->most_slot_bytes};
 
+    size_t most = ccl->bytes / WORKSPACES;
+    size_t each = ccl->bytes * CPU_RANKS_MOST / (size_t)space.count;
+
+    most = ccl->stages && each < most ? each : most;
     space.stage_bytes = stage_bytes(ccl, &space);
     iris_i_ccl_lay_out(&space);
     while (space.slot_bytes > (int64_t)SLOT_BYTES_MIN &&
-           (size_t)space.bytes > ccl->bytes / WORKSPACES) {
+           (size_t)space.bytes > most) {
         space.slot_bytes /= 2;
         space.stage_bytes = stage_bytes(ccl, &space);
         iris_i_ccl_lay_out(&space);
