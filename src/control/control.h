@@ -191,11 +191,13 @@ struct iris_control {
     int64_t timeout_ms;
     int64_t warn_ms; /* a wait that takes longer says so; 0: none does */
     atomic_int lost; /* the first rank found lost, + 1 */
-    atomic_int *interrupted;    /* not 0: nothing waits any more; outlives this.
+    atomic_int *interrupted; /* not 0: nothing waits any more; outlives this.
                                  * NULL: nobody interrupts */
-    const char *called;         /* the name in `own`, as its type has it */
-    struct iris_shown own;      /* what this rank has published */
-    struct iris_record *record; /* this rank's flight record; NULL: none */
+    int serves; /* ranks of other processes reach each other through this one,
+                 * which has to stay until they have let go */
+    const char *called;           /* the name in `own`, as its type has it */
+    struct iris_shown own;        /* what this rank has published */
+    struct iris_record *record;   /* this rank's flight record; NULL: none */
     struct iris_records *records; /* those of all ranks of this machine; the
                                    * control plane's. NULL: none */
 };

@@ -36,11 +36,6 @@
 /* Time that rank 0 has to answer a hello. */
 #define ANSWER_MS 30000
 
-/* Parts that others act on; the rest only tells people what a rank does. */
-#define URGENT                                                                \
-    (IRIS_SHOW_STATE | IRIS_SHOW_WAITS | IRIS_SHOW_ID | IRIS_SHOW_ELSEWHERE | \
-     IRIS_SHOW_REASON)
-
 struct socket_control {
     struct iris_control base;
     struct iris_segment *segment; /* for the records */
@@ -72,7 +67,7 @@ static void socket_publish(struct iris_control *control, unsigned parts,
 {
     iris_i_board_write(record_board(control), parts, shown);
     iris_i_board_write(own_board(control), parts, shown);
-    iris_i_hub_show(&of(control)->hub, parts, (parts & URGENT) != 0);
+    iris_i_hub_show(&of(control)->hub, parts);
 }
 
 static void socket_wait_stream(struct iris_control *control, int change)
@@ -81,7 +76,7 @@ static void socket_wait_stream(struct iris_control *control, int change)
                               memory_order_relaxed);
     atomic_fetch_add_explicit(&own_board(control)->streams, (unsigned)change,
                               memory_order_relaxed);
-    iris_i_hub_show(&of(control)->hub, IRIS_SHOW_STREAMS, 0);
+    iris_i_hub_show(&of(control)->hub, IRIS_SHOW_STREAMS);
 }
 
 static void socket_read(struct iris_control *control, int rank, unsigned parts,
@@ -111,8 +106,9 @@ static void socket_post(struct iris_control *control,
         iris_i_message_head(IRIS_MESSAGE_POST, id->rank, id->place, id->seq,
                             parts[0].bytes + parts[1].bytes);
 
-    (void)expected;
-    iris_i_place_post(iris_i_hub_place(&hub->copy, id->place), id, parts, 1);
+    head.members = (uint16_t)expected;
+    (void)iris_i_place_post(iris_i_hub_place(&hub->copy, id->place), id, parts,
+                            expected);
     iris_i_hub_say(hub, &head, parts);
 }
 
@@ -160,14 +156,15 @@ static iris_status_t socket_place_prepare(struct iris_control *control,
     return IRIS_OK;
 }
 
-/* Its members cannot use it before all have come here: what failed was the last
- * group's. */
+/* Its members cannot use it before all have come here: what failed, and what
+ * was counted, was the last group's. */
 static void socket_place_hold(struct iris_control *control, int place)
 {
     struct iris_place *copy = iris_i_hub_place(&of(control)->hub.copy, place);
 
     if (place != 0 && !atomic_load(&of(control)->hub.lost)) {
         atomic_store(&copy->failed, 0);
+        atomic_store(&copy->num_posts, 0);
     }
     iris_i_place_hold(copy, control->rank);
     say(control, IRIS_MESSAGE_HOLD, place, 0);
@@ -307,12 +304,14 @@ iris_status_t iris_i_control_socket_listen(enum iris_control_kind kind,
                                            struct iris_hello *hello,
                                            struct iris_control_fds *fds_p)
 {
-    struct iris_control_fds fds = {.listener = make_socket(kind)};
+    struct iris_control_fds fds = IRIS_CONTROL_NO_FDS;
     iris_status_t status;
 
-    fds.spare = fcntl(fds.listener, F_DUPFD_CLOEXEC, 3);
-    fds.wake = iris_i_fd_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    if (fds.listener < 0 || fds.spare < 0 || fds.wake < 0) {
+    /* In turn: the first that fails says why. */
+    if ((fds.listener = make_socket(kind)) < 0 ||
+        (fds.spare = fcntl(fds.listener, F_DUPFD_CLOEXEC, 3)) < 0 ||
+        (fds.wake = iris_i_fd_above_stdio(
+             eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) < 0) {
         status =
             iris_i_fail_fd(errno, "cannot make the control plane's socket");
     } else if (getrandom(hello->control_secret, sizeof hello->control_secret,
@@ -479,6 +478,9 @@ iris_status_t iris_i_control_socket_open(const struct iris_log *log,
     rendezvous->segment = NULL;
     s->mail.endpoint = endpoint;
     iris_i_control_open_record(&s->base, &s->segment->records);
+    for (int rank = 1; log->rank == 0 && rank < log->num_ranks; rank++) {
+        s->base.serves |= iris_i_mail_is_remote(&s->mail, rank);
+    }
     if (log->rank == 0) {
         s->base.own.id = iris_i_control_next_id();
         socket_publish(&s->base, IRIS_SHOW_ID, &s->base.own);

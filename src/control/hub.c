@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -35,6 +36,7 @@ static void wake(struct iris_hub *hub)
 
 /* ---- Sending; with the lock ---- */
 
+/* Has it sent to all but its sender with the next flush. */
 static void send_all(struct iris_hub *hub, const struct iris_message_head *head,
                      const struct iris_part parts[2])
 {
@@ -42,10 +44,38 @@ static void send_all(struct iris_hub *hub, const struct iris_message_head *head,
         struct iris_link *link = &hub->links[i];
 
         if (link->sock >= 0 && link->rank >= 0 && link->rank != head->from &&
-            iris_i_link_send(link, head, parts) < 0) {
+            !link->is_stuck && iris_i_link_put(link, head, parts) != IRIS_OK) {
+            link->is_stuck = 1; /* the thread finds its end */
+            shutdown(link->sock, SHUT_RDWR);
+        }
+    }
+}
+
+static void flush_all(struct iris_hub *hub)
+{
+    for (int i = 0; i < hub->num_links; i++) {
+        struct iris_link *link = &hub->links[i];
+
+        if (link->sock >= 0 && link->out_bytes != 0 && !link->is_stuck &&
+            iris_i_link_flush(link) < 0) {
             /* The thread finds its end, once all that came was read. */
             shutdown(link->sock, SHUT_WR);
+            link->out_bytes = link->out_at;
         }
+    }
+    hub->flush_by_ns = 0;
+}
+
+/* What rank 0 passes on goes out within that time, together: the posts of one
+ * agreement once the last of them has come. */
+static void flush_by(struct iris_hub *hub, int ms)
+{
+    int64_t by_ns = iris_i_deadline(ms);
+
+    if (ms == 0) {
+        hub->flush_by_ns = 1;
+    } else if (hub->flush_by_ns == 0) {
+        hub->flush_by_ns = by_ns;
     }
 }
 
@@ -70,12 +100,13 @@ static void send_shown(struct iris_hub *hub)
 /* ---- For the rank's own threads ---- */
 
 /* The thread sends what could not be sent at once. */
-static void unlock(struct iris_hub *hub)
+static void flush_and_unlock(struct iris_hub *hub)
 {
     int left_over = 0;
 
+    flush_all(hub);
     for (int i = 0; i < hub->num_links; i++) {
-        left_over |= hub->links[i].out_bytes != 0;
+        left_over |= hub->links[i].is_full;
     }
     pthread_mutex_unlock(&hub->lock);
     if (left_over) {
@@ -89,17 +120,41 @@ void iris_i_hub_say(struct iris_hub *hub, const struct iris_message_head *head,
     pthread_mutex_lock(&hub->lock);
     send_shown(hub);
     send_all(hub, head, parts);
-    unlock(hub);
+    flush_and_unlock(hub);
 }
 
-void iris_i_hub_show(struct iris_hub *hub, unsigned parts, int now)
+void iris_i_hub_show(struct iris_hub *hub, unsigned parts)
 {
     atomic_fetch_or(&hub->dirty, parts);
-    if (now) {
+    if (parts & IRIS_SHOW_URGENT) {
         pthread_mutex_lock(&hub->lock);
         send_shown(hub);
-        unlock(hub);
+        flush_and_unlock(hub);
     }
+}
+
+/* What the others, and this rank's own messages, say of one that was cut off
+ * because it does not read. */
+static void show_stuck(struct iris_hub *hub, int rank)
+{
+    const unsigned parts = IRIS_SHOW_STATE | IRIS_SHOW_REASON;
+    struct iris_shown shown = {.state = IRIS_RANK_LEFT};
+    unsigned char body[IRIS_MESSAGE_SHOWN_BYTES];
+    struct iris_part pieces[2] = {{body, 0}, {NULL, 0}};
+    struct iris_message_head head;
+
+    snprintf(shown.reason, sizeof shown.reason,
+             "it has left %zu MiB of messages of rank %d's control plane "
+             "unread and was cut off; was its process stopped?",
+             IRIS_LINK_MOST >> 20, hub->rank);
+    iris_i_warning(hub->log, "rank %d: %s", rank, shown.reason);
+    iris_i_board_write(iris_i_hub_board(&hub->copy, rank), parts, &shown);
+    pieces[0].bytes = iris_i_message_pack(parts, &shown, body);
+    head = iris_i_message_head(IRIS_MESSAGE_SHOWN, rank, 0, parts,
+                               pieces[0].bytes);
+    pthread_mutex_lock(&hub->lock);
+    send_all(hub, &head, pieces);
+    pthread_mutex_unlock(&hub->lock);
 }
 
 /* A rank's connection is over: rank 0 tells the others. */
@@ -107,13 +162,16 @@ static void end_link(struct iris_hub *hub, struct iris_link *link)
 {
     const struct iris_part none[2] = {{NULL, 0}, {NULL, 0}};
     struct iris_message_head head;
-    int rank = link->rank;
+    int rank = link->rank, is_stuck = link->is_stuck;
 
     pthread_mutex_lock(&hub->lock);
     iris_i_link_close(link);
     pthread_mutex_unlock(&hub->lock);
     if (rank < 0) {
         return;
+    }
+    if (is_stuck) {
+        show_stuck(hub, rank);
     }
     iris_i_hub_end(&hub->copy, rank);
     if (hub->rank != 0) {
@@ -123,6 +181,7 @@ static void end_link(struct iris_hub *hub, struct iris_link *link)
     head = iris_i_message_head(IRIS_MESSAGE_ENDED, rank, 0, 0, 0);
     pthread_mutex_lock(&hub->lock);
     send_all(hub, &head, none);
+    flush_by(hub, 0);
     pthread_mutex_unlock(&hub->lock);
 }
 
@@ -135,6 +194,7 @@ static int take(struct iris_hub *hub, struct iris_link *link)
     struct iris_message_head head;
     const unsigned char *body = link->in + sizeof head;
     const struct iris_part none = {NULL, 0};
+    enum iris_hub_applied applied = IRIS_HUB_NONSENSE;
     int bytes = iris_i_message_take(link->in, link->in_bytes, hub->num_ranks,
                                     &head, why);
 
@@ -150,8 +210,10 @@ static int take(struct iris_hub *hub, struct iris_link *link)
         iris_i_hub_welcome(hub, link, head.from);
         return -1;
     }
-    if (bytes < 0 || (hub->rank == 0 && head.from != link->rank) ||
-        !iris_i_hub_apply(&hub->copy, &head, body)) {
+    if (bytes > 0 && (hub->rank != 0 || head.from == link->rank)) {
+        applied = iris_i_hub_apply(&hub->copy, &head, body);
+    }
+    if (applied == IRIS_HUB_NONSENSE) {
         iris_i_warning(hub->log,
                        "rank %d sends what is no message of the control plane; "
                        "its connection is closed",
@@ -164,6 +226,7 @@ static int take(struct iris_hub *hub, struct iris_link *link)
 
         pthread_mutex_lock(&hub->lock);
         send_all(hub, &head, parts);
+        flush_by(hub, applied == IRIS_HUB_URGENT ? 0 : TICK_MS);
         pthread_mutex_unlock(&hub->lock);
     }
     iris_i_link_drop(link, (size_t)bytes);
@@ -223,7 +286,7 @@ static nfds_t list_polled(struct iris_hub *hub)
 
         link->polled = 0;
         if (link->sock >= 0) {
-            short events = link->out_bytes != 0 ? POLLIN | POLLOUT : POLLIN;
+            short events = link->is_full ? POLLIN | POLLOUT : POLLIN;
 
             link->polled = (int)count;
             hub->polled[count++] =
@@ -237,6 +300,7 @@ static void turn(struct iris_hub *hub)
 {
     uint64_t count;
     nfds_t num_polled;
+    int due = hub->rank != 0;
 
     pthread_mutex_lock(&hub->lock);
     num_polled = list_polled(hub);
@@ -253,6 +317,7 @@ static void turn(struct iris_hub *hub)
     for (int i = 0; i < hub->num_links; i++) {
         struct iris_link *link = &hub->links[i];
 
+        due |= link->polled != 0 && hub->polled[link->polled].revents & POLLOUT;
         if (link->sock >= 0 && link->polled != 0 &&
             (hub->polled[link->polled].revents & ~POLLOUT) != 0) {
             serve(hub, link);
@@ -265,10 +330,9 @@ static void turn(struct iris_hub *hub)
     }
     pthread_mutex_lock(&hub->lock);
     send_shown(hub);
-    for (int i = 0; i < hub->num_links; i++) {
-        if (hub->links[i].sock >= 0) {
-            (void)iris_i_link_flush(&hub->links[i]);
-        }
+    if (due || atomic_load(&hub->closing) ||
+        iris_i_now_ns() >= hub->flush_by_ns) {
+        flush_all(hub);
     }
     pthread_mutex_unlock(&hub->lock);
 }

@@ -30,6 +30,7 @@ struct iris_hub {
     atomic_int closing;
     atomic_int lost; /* not rank 0: the connection is over */
     int64_t close_by_ns;
+    int64_t flush_by_ns;       /* when what was put goes out at the latest */
     atomic_uint dirty;         /* parts that are shown and not sent yet */
     struct iris_hub_copy copy; /* of what the others show and post */
     pthread_mutex_t lock;      /* links' sockets and what they have to send */
@@ -54,8 +55,8 @@ void iris_i_hub_close(struct iris_hub *hub, int stay_ms);
 void iris_i_hub_say(struct iris_hub *hub, const struct iris_message_head *head,
                     const struct iris_part parts[2]);
 
-/* Parts that this rank's board in the copy shows are to be sent: now, or within
- * a while. */
-void iris_i_hub_show(struct iris_hub *hub, unsigned parts, int now);
+/* Parts that this rank's board in the copy shows are to be sent: those that are
+ * urgent now, the others within a while. */
+void iris_i_hub_show(struct iris_hub *hub, unsigned parts);
 
 #endif /* IRIS_SRC_CONTROL_HUB_H */

@@ -46,7 +46,8 @@ void iris_i_hub_refuse(struct iris_hub *hub, struct iris_link *link,
         iris_i_warning(hub->log,
                        "refused a connection to the control plane: %s", why);
     }
-    (void)iris_i_link_send(link, &head, parts);
+    (void)iris_i_link_put(link, &head, parts);
+    (void)iris_i_link_flush(link);
     shutdown(link->sock, SHUT_WR);
     pthread_mutex_lock(&hub->lock);
     iris_i_link_close(link);
@@ -113,7 +114,7 @@ static void send_board(struct iris_hub *hub, struct iris_link *link, int shower)
     pieces[0].bytes = iris_i_message_pack(IRIS_SHOW_ALL, &shown, body);
     head = iris_i_message_head(IRIS_MESSAGE_SHOWN, shower, 0, IRIS_SHOW_ALL,
                                pieces[0].bytes);
-    (void)iris_i_link_send(link, &head, pieces);
+    (void)iris_i_link_put(link, &head, pieces);
 }
 
 /* The stranger is a rank: it is welcome, told what the others have shown so
@@ -133,12 +134,13 @@ void iris_i_hub_welcome(struct iris_hub *hub, struct iris_link *stranger,
     stranger->sock = -1;
     stranger->out = NULL;
     iris_i_link_close(stranger);
-    (void)iris_i_link_send(link, &head, none);
+    (void)iris_i_link_put(link, &head, none);
     for (int shower = 0; shower < hub->num_ranks; shower++) {
         if (shower != rank) {
             send_board(hub, link, shower);
         }
     }
+    (void)iris_i_link_flush(link);
     pthread_mutex_unlock(&hub->lock);
     if (++hub->num_here == hub->num_ranks - 1) {
         iris_i_hub_close_listener(hub);

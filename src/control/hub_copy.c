@@ -36,9 +36,9 @@ struct iris_place *iris_i_hub_place(const struct iris_hub_copy *copy, int place)
     return iris_i_segment_place(copy->segment, place);
 }
 
-static int apply_shown(struct iris_hub_copy *copy,
-                       const struct iris_message_head *head,
-                       const unsigned char *body)
+static enum iris_hub_applied apply_shown(struct iris_hub_copy *copy,
+                                         const struct iris_message_head *head,
+                                         const unsigned char *body)
 {
     struct iris_board *board = iris_i_hub_board(copy, head->from);
     unsigned parts = (unsigned)head->value & IRIS_SHOW_ALL;
@@ -46,29 +46,33 @@ static int apply_shown(struct iris_hub_copy *copy,
 
     if (parts != head->value ||
         !iris_i_message_unpack(parts, body, head->bytes, &shown)) {
-        return 0;
+        return IRIS_HUB_NONSENSE;
     }
     iris_i_board_write(board, parts, &shown);
     if (parts & IRIS_SHOW_STREAMS) {
         atomic_store_explicit(&board->streams, shown.streams,
                               memory_order_relaxed);
     }
-    return 1;
+    return parts & IRIS_SHOW_URGENT ? IRIS_HUB_URGENT : IRIS_HUB_PATIENT;
 }
 
-static void apply_post(struct iris_hub_copy *copy,
-                       const struct iris_message_head *head,
-                       const unsigned char *body)
+/* The last one lets all go on. */
+static enum iris_hub_applied apply_post(struct iris_hub_copy *copy,
+                                        const struct iris_message_head *head,
+                                        const unsigned char *body)
 {
     const struct iris_post_id id = {head->place, head->from, head->value};
     const struct iris_part parts[2] = {{body, head->bytes}, {NULL, 0}};
 
-    iris_i_place_post(iris_i_hub_place(copy, head->place), &id, parts, 1);
+    return iris_i_place_post(iris_i_hub_place(copy, head->place), &id, parts,
+                             head->members)
+               ? IRIS_HUB_URGENT
+               : IRIS_HUB_PATIENT;
 }
 
-int iris_i_hub_apply(struct iris_hub_copy *copy,
-                     const struct iris_message_head *head,
-                     const unsigned char *body)
+enum iris_hub_applied iris_i_hub_apply(struct iris_hub_copy *copy,
+                                       const struct iris_message_head *head,
+                                       const unsigned char *body)
 {
     struct iris_place *place = iris_i_hub_place(copy, head->place);
 
@@ -76,22 +80,21 @@ int iris_i_hub_apply(struct iris_hub_copy *copy,
     case IRIS_MESSAGE_SHOWN:
         return apply_shown(copy, head, body);
     case IRIS_MESSAGE_POST:
-        apply_post(copy, head, body);
-        return 1;
+        return apply_post(copy, head, body);
     case IRIS_MESSAGE_FAIL:
         (void)iris_i_place_fail(place, (unsigned)head->value);
-        return 1;
+        return IRIS_HUB_URGENT;
     case IRIS_MESSAGE_HOLD:
         iris_i_place_hold(place, head->from);
-        return 1;
+        return IRIS_HUB_URGENT;
     case IRIS_MESSAGE_RELEASE:
         iris_i_place_release(place);
-        return 1;
+        return IRIS_HUB_URGENT;
     case IRIS_MESSAGE_ENDED:
         iris_i_hub_end(copy, head->from);
-        return 1;
+        return IRIS_HUB_URGENT;
     default:
-        return 0;
+        return IRIS_HUB_NONSENSE;
     }
 }
 

@@ -21,10 +21,22 @@ struct iris_board *iris_i_hub_board(const struct iris_hub_copy *copy, int rank);
 struct iris_place *iris_i_hub_place(const struct iris_hub_copy *copy,
                                     int place);
 
-/* Does what a message says. 0: it is nonsense. */
-int iris_i_hub_apply(struct iris_hub_copy *copy,
-                     const struct iris_message_head *head,
-                     const unsigned char *body);
+/* Parts that others act on; the rest only tells people what a rank does. */
+#define IRIS_SHOW_URGENT                                                      \
+    (IRIS_SHOW_STATE | IRIS_SHOW_WAITS | IRIS_SHOW_ID | IRIS_SHOW_ELSEWHERE | \
+     IRIS_SHOW_REASON)
+
+enum iris_hub_applied {
+    IRIS_HUB_NONSENSE, /* not applied */
+    IRIS_HUB_PATIENT,  /* nobody goes on for it: the other ranks may hear of it
+                        * together with what comes next */
+    IRIS_HUB_URGENT,
+};
+
+/* Does what a message says. */
+enum iris_hub_applied iris_i_hub_apply(struct iris_hub_copy *copy,
+                                       const struct iris_message_head *head,
+                                       const unsigned char *body);
 
 /* The connection of `rank` is over. */
 void iris_i_hub_end(struct iris_hub_copy *copy, int rank);

@@ -20,6 +20,8 @@ void iris_i_link_open(struct iris_link *link, int sock, int rank)
     link->in_bytes = 0;
     link->out_at = 0;
     link->out_bytes = 0;
+    link->is_full = 0;
+    link->is_stuck = 0;
 }
 
 void iris_i_link_close(struct iris_link *link)
@@ -36,30 +38,35 @@ void iris_i_link_close(struct iris_link *link)
     link->rank = -1;
 }
 
-static int make_room(struct iris_link *link, size_t bytes)
+/* Room for more bytes, growing so that each is moved a few times at most. */
+static iris_status_t make_room(struct iris_link *link, size_t bytes)
 {
-    size_t room = link->out_room == 0 ? 2 * IRIS_MESSAGE_MOST : link->out_room;
+    size_t kept = link->out_bytes - link->out_at, room = 2 * IRIS_MESSAGE_MOST;
     unsigned char *out;
 
-    if (link->out_at != 0) {
-        memmove(link->out, link->out + link->out_at,
-                link->out_bytes - link->out_at);
-        link->out_bytes -= link->out_at;
-        link->out_at = 0;
+    if (kept + bytes > IRIS_LINK_MOST) {
+        return IRIS_ERR_LIMIT;
     }
-    while (room < link->out_bytes + bytes) {
+    if (link->out_bytes + bytes <= link->out_room) {
+        return IRIS_OK;
+    }
+    while (room < 2 * (kept + bytes)) {
         room *= 2;
     }
-    if (room == link->out_room) {
-        return 1;
-    }
-    out = realloc(link->out, room);
+    room = room < link->out_room ? link->out_room : room;
+    out = malloc(room);
     if (out == NULL) {
-        return 0;
+        return IRIS_ERR_NO_MEMORY;
     }
+    if (kept != 0) {
+        memcpy(out, link->out + link->out_at, kept);
+    }
+    free(link->out);
     link->out = out;
     link->out_room = room;
-    return 1;
+    link->out_at = 0;
+    link->out_bytes = kept;
+    return IRIS_OK;
 }
 
 static void put(struct iris_link *link, const void *data, size_t bytes)
@@ -70,17 +77,18 @@ static void put(struct iris_link *link, const void *data, size_t bytes)
     }
 }
 
-int iris_i_link_send(struct iris_link *link,
-                     const struct iris_message_head *head,
-                     const struct iris_part parts[2])
+iris_status_t iris_i_link_put(struct iris_link *link,
+                              const struct iris_message_head *head,
+                              const struct iris_part parts[2])
 {
-    if (!make_room(link, sizeof *head + head->bytes)) {
-        return -1;
+    iris_status_t status = make_room(link, sizeof *head + head->bytes);
+
+    if (status == IRIS_OK) {
+        put(link, head, sizeof *head);
+        put(link, parts[0].data, parts[0].bytes);
+        put(link, parts[1].data, parts[1].bytes);
     }
-    put(link, head, sizeof *head);
-    put(link, parts[0].data, parts[0].bytes);
-    put(link, parts[1].data, parts[1].bytes);
-    return iris_i_link_flush(link);
+    return status;
 }
 
 int iris_i_link_flush(struct iris_link *link)
@@ -94,12 +102,14 @@ int iris_i_link_flush(struct iris_link *link)
             continue;
         }
         if (sent < 0) {
-            return errno == EAGAIN || errno == ENOBUFS ? 1 : -1;
+            link->is_full = errno == EAGAIN || errno == ENOBUFS;
+            return link->is_full ? 0 : -1;
         }
         link->out_at += (size_t)sent;
     }
     link->out_at = 0;
     link->out_bytes = 0;
+    link->is_full = 0;
     return 0;
 }
 

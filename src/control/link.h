@@ -8,6 +8,9 @@
 
 #include "control/message.h"
 
+/* What one connection keeps for the other side to read, at most. */
+#define IRIS_LINK_MOST ((size_t)64 << 20)
+
 struct iris_link {
     int sock;            /* -1: there is none */
     int rank;            /* whose it is; -1: it has not said yet */
@@ -19,18 +22,21 @@ struct iris_link {
     size_t out_at;
     size_t out_bytes;
     size_t out_room;
+    int is_full;  /* the socket took not all of it */
+    int is_stuck; /* more was to be sent than can be kept */
 };
 
 /* Takes over a socket. */
 void iris_i_link_open(struct iris_link *link, int sock, int rank);
 void iris_i_link_close(struct iris_link *link);
 
-/* Has a message sent, at once if possible. -1: the connection is over. */
-int iris_i_link_send(struct iris_link *link,
-                     const struct iris_message_head *head,
-                     const struct iris_part parts[2]);
+/* Has a message sent with the next flush. IRIS_ERR_LIMIT: the other side has
+ * left IRIS_LINK_MOST bytes unread, or IRIS_ERR_NO_MEMORY. */
+iris_status_t iris_i_link_put(struct iris_link *link,
+                              const struct iris_message_head *head,
+                              const struct iris_part parts[2]);
 
-/* Sends what is left. 1: not all of it can be sent yet; -1: it is over. */
+/* Sends what was put. -1: the connection is over. */
 int iris_i_link_flush(struct iris_link *link);
 
 /* Reads what has come. -1: the other side has closed. */

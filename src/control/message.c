@@ -28,7 +28,7 @@ struct iris_message_head iris_i_message_head(enum iris_message_type type,
     return (struct iris_message_head){.magic = IRIS_MESSAGE_MAGIC,
                                       .version = IRIS_MESSAGE_VERSION,
                                       .type = (uint16_t)type,
-                                      .bytes = (uint32_t)bytes,
+                                      .bytes = (uint16_t)bytes,
                                       .from = (uint16_t)from,
                                       .place = (uint16_t)place,
                                       .value = value};
@@ -60,6 +60,13 @@ static int check_head(const struct iris_message_head *head, int num_ranks,
                  "a message of type %u has %u bytes; %u to %u are allowed",
                  head->type, head->bytes, lengths[head->type].least,
                  lengths[head->type].most);
+        return 0;
+    }
+    if (head->type == IRIS_MESSAGE_POST &&
+        (head->members == 0 || head->members > num_ranks)) {
+        snprintf(why, IRIS_MESSAGE_WHY_BYTES,
+                 "a message is for %u members of %d ranks", head->members,
+                 num_ranks);
         return 0;
     }
     if (head->from >= num_ranks || head->place >= IRIS_PLACES) {

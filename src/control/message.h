@@ -11,7 +11,7 @@
 
 #define IRIS_MESSAGE_MAGIC \
     UINT32_C(0x69726973) /* other in another byte order */
-#define IRIS_MESSAGE_VERSION 1u
+#define IRIS_MESSAGE_VERSION 2u
 #define IRIS_SECRET_BYTES 32
 #define IRIS_MESSAGE_WHY_BYTES 160
 
@@ -37,13 +37,15 @@ struct iris_message_head {
     uint32_t magic;
     uint16_t version;
     uint16_t type;
-    uint32_t bytes; /* of the body */
-    uint16_t from;  /* a rank */
+    uint16_t bytes;   /* of the body */
+    uint16_t members; /* POST: of its place */
+    uint16_t from;    /* a rank */
     uint16_t place;
     uint64_t value;
 };
 
 _Static_assert(sizeof(struct iris_message_head) == 24, "no holes");
+_Static_assert(IRIS_POST_BYTES <= UINT16_MAX, "a head says how long it is");
 
 struct iris_message_hello {
     uint32_t num_ranks;

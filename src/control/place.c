@@ -41,8 +41,8 @@ static void put(unsigned char *to, const struct iris_part *part)
     }
 }
 
-void iris_i_place_post(struct iris_place *place, const struct iris_post_id *id,
-                       const struct iris_part parts[2], int expected)
+int iris_i_place_post(struct iris_place *place, const struct iris_post_id *id,
+                      const struct iris_part parts[2], int expected)
 {
     struct iris_post *post = slot_of(place, id->rank, id->seq);
     uint32_t bytes = (uint32_t)(parts[0].bytes + parts[1].bytes);
@@ -54,10 +54,12 @@ void iris_i_place_post(struct iris_place *place, const struct iris_post_id *id,
     }
     atomic_store_explicit(&post->seq, id->seq, memory_order_release);
     /* Only the last to come wakes the others, each once. */
-    if ((atomic_fetch_add(&place->num_posts, 1) + 1) % (unsigned)expected ==
+    if ((atomic_fetch_add(&place->num_posts, 1) + 1) % (unsigned)expected !=
         0) {
-        iris_i_place_wake(place);
+        return 0;
     }
+    iris_i_place_wake(place);
+    return 1;
 }
 
 int iris_i_place_posted(const struct iris_place *place,

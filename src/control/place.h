@@ -26,9 +26,10 @@ struct iris_place {
     struct iris_post posts[];         /* [2 * rank + seq % 2] */
 };
 
-/* Those of struct iris_control_ops, at a place. */
-void iris_i_place_post(struct iris_place *place, const struct iris_post_id *id,
-                       const struct iris_part parts[2], int expected);
+/* Those of struct iris_control_ops, at a place. _post: 1 if all `expected` have
+ * posted now. */
+int iris_i_place_post(struct iris_place *place, const struct iris_post_id *id,
+                      const struct iris_part parts[2], int expected);
 int iris_i_place_posted(const struct iris_place *place,
                         const struct iris_post_id *id);
 size_t iris_i_place_collect(const struct iris_place *place,

@@ -9,11 +9,13 @@
 
 #include <poll.h>
 
+#include "control/board.h"
 #include "control/control_socket.h"
 #include "control/hub.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,7 +31,7 @@ struct root {
 };
 
 /* A hello as it should be, and what is changed in it. */
-struct greeting {
+struct __attribute__((packed)) greeting {
     struct iris_message_head head;
     struct iris_message_hello hello;
 };
@@ -117,13 +119,13 @@ static void check_strangers(struct root *root, enum iris_control_kind kind)
     check_refused(root, kind, &greeting, "does not know the job's key");
     greeting = greet(root, 1);
     greeting.head.version++;
-    check_refused(root, kind, &greeting, "its messages have version 2");
+    check_refused(root, kind, &greeting, "its messages have version 3");
     greeting = greet(root, 1);
     greeting.head.magic++;
     check_refused(root, kind, &greeting, "does not speak the protocol");
     greeting = greet(root, 1);
-    greeting.head.bytes = 1 << 30;
-    check_refused(root, kind, &greeting, "has 1073741824 bytes");
+    greeting.head.bytes = UINT16_MAX;
+    check_refused(root, kind, &greeting, "has 65535 bytes");
     greeting = greet(root, 1);
     greeting.head.bytes--;
     check_refused(root, kind, &greeting, "has 35 bytes; 36 to 36 are allowed");
@@ -138,6 +140,10 @@ static void check_strangers(struct root *root, enum iris_control_kind kind)
     greeting.head.type = IRIS_MESSAGE_HOLD;
     greeting.head.bytes = 0;
     check_refused(root, kind, &greeting, "not a hello");
+    greeting.head.type = IRIS_MESSAGE_POST;
+    check_refused(root, kind, &greeting, "is for 0 members of 3 ranks");
+    greeting.head.members = RANKS + 1;
+    check_refused(root, kind, &greeting, "is for 4 members of 3 ranks");
 }
 
 /* A rank that has come, and what else claims to be it. */
@@ -221,11 +227,131 @@ static void a_rank_that_talks_nonsense_has_ended(void **state)
     close(ranks[1]);
 }
 
+static struct iris_message_head post_of(int rank, uint64_t seq, size_t bytes)
+{
+    struct iris_message_head head =
+        iris_i_message_head(IRIS_MESSAGE_POST, rank, 0, seq, bytes);
+
+    head.members = RANKS;
+    return head;
+}
+
+/* Rank 0 passes posts on together, once the last has come. */
+static void the_last_post_of_an_agreement_is_urgent(void **state)
+{
+    struct iris_hub_copy copy = {.segment = NULL};
+
+    (void)state;
+    assert_int_equal(iris_i_hub_copy_open(&copy, RANKS), IRIS_OK);
+    for (uint64_t seq = 1; seq <= 3; seq++) {
+        for (int rank = 0; rank < RANKS; rank++) {
+            struct iris_message_head head = post_of(rank, seq, 0);
+
+            assert_int_equal(iris_i_hub_apply(&copy, &head, NULL),
+                             rank == RANKS - 1 ? IRIS_HUB_URGENT
+                                               : IRIS_HUB_PATIENT);
+        }
+    }
+    iris_i_hub_copy_close(&copy);
+}
+
+static void close_all(struct root *root, const int ranks[2])
+{
+    close(ranks[0]);
+    close(ranks[1]);
+    iris_i_hub_close(&root->hub, 20000);
+}
+
+/* Others want to know who has come while they wait for the rest. */
+static void a_post_is_passed_on_though_others_are_late(void **state)
+{
+    struct iris_message_head head = post_of(1, 1, 0);
+    char body[IRIS_MESSAGE_MOST];
+    struct root root;
+    int ranks[2];
+
+    (void)state;
+    open_root(&root, IRIS_CONTROL_UNIX);
+    ranks[0] = check_rank(&root, IRIS_CONTROL_UNIX, 1);
+    ranks[1] = check_rank(&root, IRIS_CONTROL_UNIX, 2);
+    say(ranks[0], &head, sizeof head);
+    do { /* and what the others show */
+        assert_int_equal(recv(ranks[1], &head, sizeof head, MSG_WAITALL),
+                         sizeof head);
+        if (head.bytes != 0) {
+            assert_int_equal(recv(ranks[1], body, head.bytes, MSG_WAITALL),
+                             head.bytes);
+        }
+    } while (head.type == IRIS_MESSAGE_SHOWN);
+    assert_int_equal(head.type, IRIS_MESSAGE_POST);
+    close_all(&root, ranks);
+}
+
+/* Takes all there is to read. */
+static void drain(int sock)
+{
+    static unsigned char data[1 << 16];
+
+    while (recv(sock, data, sizeof data, MSG_DONTWAIT) > 0) {
+    }
+}
+
+/* It may be a process that was stopped. All learn which rank it is. */
+static void a_rank_that_does_not_read_is_cut_off(void **state)
+{
+    static const unsigned char data[IRIS_POST_BYTES];
+    const struct iris_part parts[2] = {{data, sizeof data}, {NULL, 0}};
+    struct iris_shown shown;
+    struct root root;
+    int ranks[2];
+
+    (void)state;
+    open_root(&root, IRIS_CONTROL_UNIX);
+    ranks[0] = check_rank(&root, IRIS_CONTROL_UNIX, 1);
+    ranks[1] = check_rank(&root, IRIS_CONTROL_UNIX, 2);
+    for (uint64_t i = 1; i <= 2 * IRIS_LINK_MOST / sizeof data; i++) {
+        struct iris_message_head head = post_of(0, i, sizeof data);
+
+        iris_i_hub_say(&root.hub, &head, parts);
+        drain(ranks[1]);
+    }
+    await_end(&root, 1);
+    iris_i_board_read(iris_i_hub_board(&root.hub.copy, 1), IRIS_SHOW_ALL,
+                      &shown);
+    assert_int_equal(shown.state, IRIS_RANK_LEFT);
+    assert_non_null(strstr(shown.reason, "it has left 64 MiB of messages"));
+    assert_false(atomic_load(&root.hub.copy.ended[2]));
+    close_all(&root, ranks);
+}
+
+static void a_listener_without_descriptors_says_so(void **state)
+{
+    struct iris_control_fds fds;
+    struct iris_hello hello;
+    struct rlimit limit, few;
+    int next = dup(STDOUT_FILENO);
+
+    (void)state;
+    close(next);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    few = limit;
+    few.rlim_cur = (rlim_t)next;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    assert_int_equal(
+        iris_i_control_socket_listen(IRIS_CONTROL_UNIX, &hello, &fds),
+        IRIS_ERR_LIMIT);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strangers_are_refused_with_the_reason),
         cmocka_unit_test(a_rank_that_talks_nonsense_has_ended),
+        cmocka_unit_test(the_last_post_of_an_agreement_is_urgent),
+        cmocka_unit_test(a_post_is_passed_on_though_others_are_late),
+        cmocka_unit_test(a_rank_that_does_not_read_is_cut_off),
+        cmocka_unit_test(a_listener_without_descriptors_says_so),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
