@@ -223,8 +223,10 @@ IRIS_API iris_status_t iris_finalize(iris_t *iris);
  *  Contexts may be given to this call in any order, another one on each rank.
  *  It has no deadline but that of the work on streams: a rank may keep its
  *  context for as long as it likes. When the process ends first, what is left
- *  goes with it, and peers that finalize later still get IRIS_OK. Errors are
- *  logged. Local, never blocks, any thread; NULL is fine.
+ *  goes with it, and peers that finalize later still get IRIS_OK. With
+ *  IRIS_CONTROL=socket or tcp, the ranks reach each other by way of rank 0: the
+ *  end of its process waits until the others have finalized, IRIS_TIMEOUT_MS at
+ *  most. Errors are logged. Local, never blocks, any thread; NULL is fine.
  *
  *  IRIS_ERR_STATE        already finalized, or the process forked
  *  IRIS_ERR_LIMIT        no thread can be had: the context stays as it is */

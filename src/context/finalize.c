@@ -174,9 +174,62 @@ static pthread_rwlock_t exit_lock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pid_t process;
 
+/* Contexts let go of by which ranks of other processes reach each other, the
+ * last of them, and its deadline. */
+static atomic_int num_serving;
+static _Atomic(const iris_t *) serving;
+static _Atomic int64_t serving_timeout_ms;
+
+static void describe_others(void *arg, char *text, size_t bytes)
+{
+    (void)arg;
+    snprintf(text, bytes,
+             "the other ranks to finalize, which this process "
+             "connects (IRIS_CONTROL)");
+}
+
+/* The process ends once the others have let go, too, or after the deadline. */
+static void await_others(void)
+{
+    static const struct iris_wait_type for_others = {
+        .pace = IRIS_PACE_MOMENT, .describe = describe_others};
+    static const atomic_int always = 1; /* the program has ended */
+    const iris_t *iris = atomic_load(&serving);
+    iris_status_t status = IRIS_OK;
+    struct iris_waiter waiter = {.heedless = &always};
+    struct iris_wait wait;
+
+    if (iris == NULL) {
+        return;
+    }
+    waiter.log = &iris->log;
+    waiter.timeout_ms = atomic_load(&serving_timeout_ms);
+    waiter.warn_ms = iris->waiter.warn_ms;
+    iris_i_wait_begin(&wait, &for_others, &waiter, "iris_finalize_later", NULL);
+    while (status == IRIS_OK && atomic_load(&num_serving) != 0) {
+        status = iris_i_wait_tick(&wait);
+    }
+    iris_i_wait_end(&wait, status);
+    if (status != IRIS_OK) {
+        iris_i_warning(&iris->log, "%s; they lose this rank now",
+                       iris_last_error());
+    }
+}
+
+/* Before the thread begins, which changes the deadline of its own waits. */
+static void note_serving(const iris_t *iris)
+{
+    if (iris->control->serves) {
+        atomic_store(&serving_timeout_ms, iris->waiter.timeout_ms);
+        atomic_store(&serving, iris);
+        atomic_fetch_add(&num_serving, 1);
+    }
+}
+
 static void at_exit(void)
 {
     if (process == getpid()) {
+        await_others();
         pthread_rwlock_wrlock(&exit_lock);
     }
 }
@@ -328,6 +381,7 @@ static iris_status_t leave_later(iris_t *iris)
 static void *leaver_main(void *arg)
 {
     iris_t *iris = arg;
+    int serves = iris->control->serves;
     iris_status_t status = leave_later(iris);
 
     if (status != IRIS_OK) {
@@ -337,6 +391,7 @@ static void *leaver_main(void *arg)
     pthread_rwlock_rdlock(&exit_lock); /* for more than the context's life */
     end(iris, status == IRIS_OK ? IRIS_RANK_FINALIZED : IRIS_RANK_LEFT);
     pthread_rwlock_unlock(&exit_lock);
+    atomic_fetch_sub(&num_serving, serves);
     return NULL;
 }
 
@@ -379,8 +434,10 @@ iris_status_t iris_finalize_later(iris_t *iris)
     }
     pthread_once(&once, watch_exit);
     delist(iris);
+    note_serving(iris);
     ret = start_thread(iris);
     if (ret != 0) {
+        atomic_fetch_sub(&num_serving, iris->control->serves);
         iris_i_enlist(iris);
         atomic_store(&iris->life, IRIS_LIFE_LIVE);
         return iris_i_fail_errno(&iris->log, IRIS_ERR_LIMIT, ret,

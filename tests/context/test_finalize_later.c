@@ -273,6 +273,60 @@ static void a_process_that_let_go_may_end_before_the_others(void **state)
     run_end_early(1);
 }
 
+#define ENDS 2
+
+static struct proc_report *of_rank_0;
+
+static void note_end(void)
+{
+    proc_reach(of_rank_0, ENDS);
+}
+
+/* Rank 0, by which the others reach each other, lets go and ends its process
+ * while they still meet. */
+static void end_as_hub(int rank, struct proc_report *report, void *arg)
+{
+    iris_t *iris = proc_init(report);
+    const int others[] = {1, 2};
+    iris_group_t *group = NULL;
+
+    (void)arg;
+    of_rank_0 = report - rank;
+    if (iris == NULL) {
+        return;
+    }
+    proc_note(report,
+              iris_group_create(iris, others, rank == 0 ? 0 : 2, &group));
+    if (rank == 0) {
+        proc_note(report, iris_finalize_later(iris));
+        atexit(note_end); /* before the library's own */
+        exit(0);
+    }
+    while (__atomic_load_n(&of_rank_0->stage, __ATOMIC_ACQUIRE) != ENDS) {
+        poll(NULL, 0, 1);
+    }
+    for (int i = 0; i < 2000 && report->status == IRIS_OK; i++) {
+        proc_note(report, iris_barrier(iris, NULL, group));
+    }
+    proc_finalize(report, iris);
+}
+
+static void rank_0_stays_while_the_others_need_its_connections(void **state)
+{
+    struct procs procs;
+
+    (void)state;
+    setenv("IRIS_CONTROL", "socket", 1);
+    procs_start(&procs, 3, end_as_hub, NULL);
+    procs_join(&procs);
+    unsetenv("IRIS_CONTROL");
+    for (int rank = 0; rank < 3; rank++) {
+        assert_int_equal(procs.reports[rank].status, IRIS_OK);
+        assert_int_equal(procs.reports[rank].finalize_status, IRIS_OK);
+    }
+    procs_free(&procs);
+}
+
 /* Rank 1 is killed while rank 0 waits for it behind the scenes. */
 static void outlive(int rank, struct proc_report *report, void *arg)
 {
@@ -311,6 +365,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_that_let_go_may_end_before_the_others),
+        cmocka_unit_test(rank_0_stays_while_the_others_need_its_connections),
         cmocka_unit_test(who_let_go_is_not_held_by_a_rank_that_dies),
         cmocka_unit_test(contexts_can_be_let_go_of_in_any_order),
         cmocka_unit_test(a_heap_stays_until_every_rank_has_left),

@@ -12,6 +12,8 @@
  * src/backend_hip/hip_synchronize.c work_wait: "a stream", where hip runs
  * src/backend_sim/sim_synchronize.c work_wait: "a stream", "a heap's stream"
  * src/context/finalize.c for_streams: "iris_finalize_later"
+ * src/context/finalize.c for_others: tests/context/test_finalize_later has it,
+ *     since only the end of a process waits so
  * src/control/agree.c for_members: "a collective call"
  * src/control/bootstrap_mpi.c for_world: none, since it needs a launcher
  * src/control/control_socket.c for_answer: none, for it is over before a test
