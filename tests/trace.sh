@@ -250,6 +250,13 @@ END
 check "summary of loads" $tool summary "$tmp/loads.json"
 [ "$(tail -n 2 "$tmp/out" | tr -s ' ')" = " 0 0 14
  1 14 0" ] || { echo "FAILED: loads go the wrong way in the matrix"; failed=1; }
+# A group's list may have any number: 2^32 - 1 is no rank, -1 neither.
+echo '{"traceEvents": [{"name": "all_gather", "ph": "X", "ts": 1, "dur": 1,
+  "pid": 0, "args": {"kernel": "iris_all_gather", "payload_size": 14,
+  "members": "0-1,4294967295"}}]}' >"$tmp/members.json"
+check "summary of strange members" $tool summary "$tmp/members.json"
+[ "$(tail -n 2 "$tmp/out" | tr -s ' ')" = " 0 0 14
+ 1 0 0" ] || { echo "FAILED: strange members in the matrix"; failed=1; }
 refused "files of two kinds" "one kind" \
     $tool merge -o "$tmp/x.json" "$tmp/up_rank0.json" "${put}_rank1.json"
 

@@ -48,44 +48,39 @@ static int moves_nothing(const struct iris_event *event)
 
 /* ---- Collectives ---- */
 
-/* Calls for each rank of a list such as "0-3,6"; how many there are. */
-static int each_member(const char *members, void (*call)(void *arg, int rank),
-                       void *arg)
-{
-    int count = 0;
-    char *end;
-
-    while (*members != '\0' && count < MAX_RANKS) {
-        long first = strtol(members, &end, 10), last = first;
-
-        if (*end == '-') {
-            last = strtol(end + 1, &end, 10);
-        }
-        for (; first >= 0 && first <= last && count < MAX_RANKS; first++) {
-            call(arg, (int)first);
-            count++;
-        }
-        if (end == members) {
-            break;
-        }
-        members = end + (*end == ',');
-    }
-    return count;
-}
-
 struct members {
-    int own_rank;
-    int own; /* place of that; -1: it is no member */
+    int own; /* the event's rank's place; -1: it is no member */
     int count;
     int ranks[MAX_RANKS];
 };
 
-static void add_member(void *arg, int rank)
+/* From a list such as "0-3,6"; larger numbers are no ranks. */
+static void read_members(const struct iris_event *event,
+                         struct members *members_p)
 {
-    struct members *members = arg;
+    const char *text = event->members;
+    char *end;
 
-    members->own = rank == members->own_rank ? members->count : members->own;
-    members->ranks[members->count++] = rank;
+    members_p->own = -1;
+    members_p->count = 0;
+    while (*text != '\0' && members_p->count < MAX_RANKS) {
+        long first = strtol(text, &end, 10), last = first;
+
+        if (end == text) {
+            break;
+        }
+        if (*end == '-') {
+            last = strtol(end + 1, &end, 10);
+        }
+        last = last < MAX_RANKS ? last : MAX_RANKS - 1;
+        for (; first >= 0 && first <= last && members_p->count < MAX_RANKS;
+             first++) {
+            members_p->own =
+                first == event->pid ? members_p->count : members_p->own;
+            members_p->ranks[members_p->count++] = (int)first;
+        }
+        text = end + (*end == ',');
+    }
 }
 
 /* Bytes of the part that is the member's. */
@@ -117,10 +112,7 @@ static int visit_collective(const struct iris_event *event,
     if (members == NULL) {
         return -1;
     }
-    members->own_rank = event->pid;
-    members->own = -1;
-    members->count = 0;
-    each_member(event->members, add_member, members);
+    read_members(event, members);
     for (int i = 0; ret == 0 && members->own >= 0 && i < members->count; i++) {
         const struct iris_transfer_of one = {event->pid, members->ranks[i],
                                              sent_to(event, members, i)};
