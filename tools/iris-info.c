@@ -40,11 +40,11 @@ static void print_choices(const char *choices)
     }
 }
 
-/* Markdown would take <name> for a tag. */
-static void print_markdown(const char *text)
+/* Prints it with a backslash before each of the characters. */
+static void print_escaped(const char *text, const char *characters)
 {
     for (const char *c = text; *c != '\0'; c++) {
-        printf("%s%c", *c == '<' || *c == '|' ? "\\" : "", *c);
+        printf("%s%c", strchr(characters, *c) != NULL ? "\\" : "", *c);
     }
 }
 
@@ -64,35 +64,28 @@ static int env_markdown(void)
             printf("%s", takes[i]);
         }
         printf(" | ");
-        print_markdown(row.help);
+        print_escaped(row.help, "<|"); /* no tag, no column */
         printf(" |\n");
     }
     return 0;
 }
 
-/* A minus of a man page is not its hyphen. */
-static void print_man(const char *text)
-{
-    for (const char *c = text; *c != '\0'; c++) {
-        printf("%s%c", *c == '-' || *c == '\\' ? "\\" : "", *c);
-    }
-}
-
 static int env_man(void)
 {
+    const char *special = "-\\"; /* a minus is not its hyphen */
     struct iris_setting_row row;
 
     for (size_t i = 0; iris_i_settings_row(NULL, i, &row); i++) {
         printf(".TP\n.B %s\n", row.env);
-        print_man(row.help);
+        print_escaped(row.help, special);
         printf(".\nTakes ");
         if (row.choices[0] != '\0') {
             print_choices(row.choices);
         } else {
-            print_man(takes[i]);
+            print_escaped(takes[i], special);
         }
         printf(". Default: ");
-        print_man(row.value[0] == '\0' ? "none" : row.value);
+        print_escaped(row.value[0] == '\0' ? "none" : row.value, special);
         printf(".\n");
     }
     return 0;

@@ -7,12 +7,13 @@
 
 #include "probe.h"
 
+#include "base/clock.h"
+
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 /* A check that has hung this often is left out from then on: each takes until
  * the deadline. */
@@ -100,14 +101,6 @@ static bool parse(int argc, char **argv, struct probe_options *options_p,
         return false;
     }
     return true;
-}
-
-static double now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
 /* ---- A step ---- */
@@ -213,7 +206,7 @@ static iris_status_t do_step(struct probe *probe,
 {
     struct probe_found *found = &probe->shared->found[probe->args.rank];
     bool first_rank = probe->args.rank == 0;
-    double start = now_ms();
+    int64_t start = iris_i_now_ns();
     iris_status_t status;
 
     if (first_rank) {
@@ -232,7 +225,7 @@ static iris_status_t do_step(struct probe *probe,
     status = status == IRIS_OK ? do_phase(probe, check->verify) : status;
     *hung_p = worst_of(probe)->verdict == PROBE_HUNG;
     if (status == IRIS_OK && first_rank) {
-        print_result(probe, check, now_ms() - start);
+        print_result(probe, check, (double)(iris_i_now_ns() - start) / 1e6);
     }
     /* Nobody begins the next step before this one is printed. */
     return status == IRIS_OK ? iris_barrier(probe->iris, NULL, NULL) : status;
@@ -373,7 +366,7 @@ int main(int argc, char **argv)
         perror("iris-probe: no memory");
         return 1;
     }
-    probe.args.salt = (uint64_t)(now_ms() * 1e3) << 16;
+    probe.args.salt = (uint64_t)iris_i_now_ns() / 1000 << 16;
     code = run(&probe);
     munmap(probe.shared, sizeof *probe.shared);
     return code;

@@ -131,18 +131,18 @@ int main(int argc, char **argv)
         {"live", no_argument, NULL, 'l'}, {"version", no_argument, NULL, 'V'},
         {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0},
     };
-    int option, json = 0, live = 0, calls = 0, fd, status;
+    int option, mode = 0, fd, status;
 
     while ((option = getopt_long(argc, argv, "jclVh", options, NULL)) != -1) {
         switch (option) {
         case 'j':
-            json = 1;
-            break;
         case 'c':
-            calls = 1;
-            break;
         case 'l':
-            live = 1;
+            if (mode != 0 && mode != option) {
+                usage(stderr);
+                return 2;
+            }
+            mode = option;
             break;
         case 'V':
             printf("iris-top %s\n", iris_version());
@@ -155,8 +155,7 @@ int main(int argc, char **argv)
             return 2;
         }
     }
-    if (optind + 1 < argc || json + live + calls > 1 ||
-        (optind == argc && (json || live || calls))) {
+    if (optind + 1 < argc || (optind == argc && mode != 0)) {
         usage(stderr);
         return 2;
     }
@@ -167,9 +166,9 @@ int main(int argc, char **argv)
     if (fd < 0) {
         return 1;
     }
-    status = live    ? top_live(fd)
-             : calls ? top_calls(fd)
-                     : print_report(fd, json);
+    status = mode == 'l'   ? top_live(fd)
+             : mode == 'c' ? top_calls(fd)
+                           : print_report(fd, mode == 'j');
     close(fd);
     return status;
 }

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "trace.h"
+#include "trace_parts.h"
 
 #include "trace/merge.h"
 

@@ -13,7 +13,7 @@ iris_probe_SOURCES = %D%/iris-probe.c %D%/probe.h %D%/probe_checks.c \
 iris_probe_LDADD = libiris.la
 EXTRA_DIST += %D%/probe.awk
 bin_PROGRAMS += iris-trace
-iris_trace_SOURCES = %D%/iris-trace.c %D%/trace.h \
+iris_trace_SOURCES = %D%/iris-trace.c %D%/trace_figures.h %D%/trace_parts.h \
 	%D%/trace_figures.c %D%/trace_goal.c %D%/trace_messages.c \
 	%D%/trace_messages.h %D%/trace_places.c %D%/trace_places.h \
 	%D%/trace_report.c %D%/trace_resolve.c \

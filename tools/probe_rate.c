@@ -7,20 +7,13 @@
 
 #include "probe.h"
 
+#include "base/clock.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define BLOCK 256u /* lanes */
 #define RUNS 3     /* of which the fastest counts, after one that does not */
-
-static double now_s(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 /* One copy of all the bytes; by a stream if there are no workgroups. */
 static iris_status_t copy(struct probe *probe, unsigned workgroups)
@@ -45,10 +38,11 @@ static iris_status_t measure(struct probe *probe, unsigned workgroups,
 
     *rate_p = 0;
     for (int i = 0; i < RUNS && status == IRIS_OK; i++) {
-        double start = now_s(), rate;
+        int64_t start = iris_i_now_ns();
+        double rate;
 
         status = copy(probe, workgroups);
-        rate = (double)probe->args.bytes / 1e9 / (now_s() - start);
+        rate = (double)probe->args.bytes / (double)(iris_i_now_ns() - start);
         *rate_p = rate > *rate_p ? rate : *rate_p;
     }
     return status;

@@ -4,9 +4,13 @@
  */
 #include "config.h"
 
-#include "trace.h"
+#include "trace_figures.h"
+
+#include "base/grow.h"
+#include "trace_parts.h"
 #include "trace_transfers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,30 +28,34 @@ struct reading {
 
 /* ---- Rows ---- */
 
-static struct trace_row *row_of(struct trace_rows *rows, const char *name,
-                                const char *cat)
+struct trace_row *trace_find(const struct trace_rows *rows, const char *name,
+                             const char *cat)
 {
-    struct trace_row *row;
-
     for (size_t i = 0; i < rows->count; i++) {
         if (strcmp(rows->rows[i].name, name) == 0 &&
             strcmp(rows->rows[i].cat, cat) == 0) {
             return &rows->rows[i];
         }
     }
-    if (rows->count == MAX_ROWS) { /* the last one has all others */
-        return &rows->rows[MAX_ROWS - 1];
-    }
-    if (rows->count == rows->capacity) {
-        size_t capacity = rows->capacity * 2 + 32;
+    return NULL;
+}
 
-        row = realloc(rows->rows, capacity * sizeof *row);
-        if (row == NULL) {
-            return NULL;
-        }
-        rows->rows = row;
-        rows->capacity = capacity;
+/* NULL: no memory. */
+static struct trace_row *row_of(struct trace_rows *rows, const char *name,
+                                const char *cat)
+{
+    struct trace_row *row = trace_find(rows, name, cat);
+    void *more;
+
+    if (row != NULL || rows->count == MAX_ROWS) {
+        /* the last one has all others */
+        return row != NULL ? row : &rows->rows[MAX_ROWS - 1];
     }
+    more = iris_i_grow(rows->rows, rows->count, sizeof *row);
+    if (more == NULL) {
+        return NULL;
+    }
+    rows->rows = more;
     row = &rows->rows[rows->count++];
     memset(row, 0, sizeof *row);
     snprintf(row->name, sizeof row->name, "%s", name);
@@ -122,11 +130,16 @@ void trace_sort(struct trace_rows *rows)
 
 /* ---- Ranks and waits ---- */
 
-static int grow_matrix(struct trace_figures *figures, int num_ranks)
+/* Makes space for both ranks; those beyond the limit are left out. */
+static int grow_matrix(struct trace_figures *figures, int rank, int other)
 {
-    struct trace_pair *matrix =
-        calloc((size_t)num_ranks * (size_t)num_ranks, sizeof *matrix);
+    int num_ranks = (rank > other ? rank : other) + 1;
+    uint64_t *matrix;
 
+    if (num_ranks <= figures->num_ranks || num_ranks > MAX_RANKS) {
+        return 0;
+    }
+    matrix = calloc((size_t)num_ranks * (size_t)num_ranks, sizeof *matrix);
     if (matrix == NULL) {
         return -1;
     }
@@ -143,34 +156,13 @@ static int grow_matrix(struct trace_figures *figures, int num_ranks)
 static int add_transfer(void *arg, const struct iris_transfer_of *transfer)
 {
     struct trace_figures *figures = arg;
-    int most = transfer->from > transfer->to ? transfer->from : transfer->to;
-    struct trace_pair *pair;
+    int from = transfer->from, to = transfer->to;
+    int ret = grow_matrix(figures, from, to);
 
-    if (most >= MAX_RANKS) {
-        return 0;
+    if (ret == 0 && from < figures->num_ranks && to < figures->num_ranks) {
+        figures->matrix[from * figures->num_ranks + to] += transfer->bytes;
     }
-    if (most >= figures->num_ranks && grow_matrix(figures, most + 1) != 0) {
-        return -1;
-    }
-    pair = &figures->matrix[transfer->from * figures->num_ranks + transfer->to];
-    pair->count++;
-    pair->bytes += transfer->bytes;
-    return 0;
-}
-
-static int add_to_matrix(struct trace_figures *figures,
-                         const struct iris_event *event)
-{
-    int most =
-        event->pid > event->target_rank ? event->pid : event->target_rank;
-
-    if (event->pid < 0 || most >= MAX_RANKS) {
-        return 0;
-    }
-    if (most >= figures->num_ranks && grow_matrix(figures, most + 1) != 0) {
-        return -1;
-    }
-    return iris_i_transfers(event, add_transfer, figures);
+    return ret;
 }
 
 int trace_is_run(const struct iris_event *event)
@@ -192,7 +184,7 @@ static void add_wait(struct trace_figures *figures,
     int at = figures->num_top;
 
     figures->wait_ns += event->dur_ns > 0 ? (uint64_t)event->dur_ns : 0;
-    while (at > 0 && figures->top[at - 1].event.dur_ns < event->dur_ns) {
+    while (at > 0 && figures->top[at - 1].dur_ns < event->dur_ns) {
         at--;
     }
     if (at == TRACE_TOP) {
@@ -201,8 +193,8 @@ static void add_wait(struct trace_figures *figures,
     figures->num_top += figures->num_top < TRACE_TOP;
     memmove(&figures->top[at + 1], &figures->top[at],
             (size_t)(figures->num_top - at - 1) * sizeof figures->top[0]);
-    figures->top[at].event = *event;
-    figures->top[at].event.raw = NULL;
+    figures->top[at] = *event;
+    figures->top[at].raw = NULL;
 }
 
 /* ---- Reading ---- */
@@ -235,7 +227,10 @@ static int take_event(void *arg, const struct iris_event *event)
                trace_is_wait(event)) {
         ret |= add_to(&figures->kernels, event->kernel, "wait", event);
     }
-    ret |= add_to_matrix(figures, event);
+    if (event->pid >= 0 && event->pid < MAX_RANKS) {
+        ret |= grow_matrix(figures, event->pid, event->target_rank);
+        ret |= iris_i_transfers(event, add_transfer, figures);
+    }
     if (trace_is_wait(event)) {
         add_wait(figures, event);
     }

@@ -6,8 +6,9 @@
  */
 #include "config.h"
 
-#include "trace.h"
+#include "trace_figures.h"
 #include "trace_messages.h"
+#include "trace_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -129,11 +130,6 @@ static int write_goal(struct trace_messages *messages, int num_ranks)
     return ret;
 }
 
-static int take(void *arg, const struct iris_event *event)
-{
-    return trace_messages_add(arg, event);
-}
-
 int trace_export(void)
 {
     struct trace_figures figures = {.first_ns = INT64_MAX};
@@ -150,7 +146,8 @@ int trace_export(void)
     }
     ret = trace_messages_open(&messages);
     if (ret == 0) {
-        ret = trace_read(trace_options.files[0], &figures, take, &messages);
+        ret = trace_read(trace_options.files[0], &figures, trace_messages_add,
+                         &messages);
     }
     if (ret == 0) {
         ret = write_goal(&messages, figures.num_ranks);

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "trace_messages.h"
+#include "base/grow.h"
 #include "trace_transfers.h"
 
 #include <stdio.h>
@@ -44,14 +45,6 @@ void trace_messages_close(struct trace_messages *messages)
     free(messages->calls);
     free(messages->piles);
     iris_i_flows_close(&messages->flows);
-}
-
-static struct iris_flow_end end_at(const struct iris_event *event)
-{
-    struct iris_flow_end end = {.pid = event->pid, .ns = event->ts_ns};
-
-    snprintf(end.tid, sizeof end.tid, "%.19s", event->tid);
-    return end;
 }
 
 /* ---- Piles ---- */
@@ -177,7 +170,7 @@ static int add_bytes(void *arg, const struct iris_transfer_of *transfer)
         return -1;
     }
     pile->bytes += transfer->bytes;
-    pile->at = end_at(event);
+    pile->at = iris_i_flow_end(event, event->ts_ns);
     return 0;
 }
 
@@ -205,24 +198,20 @@ static int add_call(struct trace_messages *messages,
                     const struct iris_event *event)
 {
     size_t count = messages->num_calls;
-    void *more;
+    void *more = iris_i_grow(messages->calls, count, sizeof *messages->calls);
 
-    if ((count & (count - 1)) == 0) { /* no space to the next power */
-        more = realloc(messages->calls,
-                       (count == 0 ? 1 : 2 * count) * sizeof *messages->calls);
-        if (more == NULL) {
-            return -1;
-        }
-        messages->calls = more;
+    if (more == NULL) {
+        return -1;
     }
+    messages->calls = more;
     messages->calls[count] = (struct trace_call){*event, count, 0};
     messages->num_calls++;
     return 0;
 }
 
-int trace_messages_add(struct trace_messages *messages,
-                       const struct iris_event *event)
+int trace_messages_add(void *arg, const struct iris_event *event)
 {
+    struct trace_messages *messages = arg;
     struct taking taking = {messages, event};
     size_t num_signals = messages->flows.signals.count;
     size_t num_waits = messages->flows.waits.count;
@@ -255,26 +244,24 @@ int trace_messages_add(struct trace_messages *messages,
 static int add_message(struct trace_items *items, const struct trace_item *send,
                        const struct trace_item *receive)
 {
-    if (items->count + 2 > items->capacity) {
-        size_t capacity = 2 * items->capacity + 1024;
-        void *more = realloc(items->items, capacity * sizeof *items->items);
+    uint64_t tag = items->count / 2 + 1;
+
+    for (int is_send = 1; is_send >= 0; is_send--) {
+        void *more =
+            iris_i_grow(items->items, items->count, sizeof *items->items);
+        struct trace_item *item;
 
         if (more == NULL) {
             return -1;
         }
         items->items = more;
-        items->capacity = capacity;
-    }
-    for (int i = 0; i < 2; i++) {
-        struct trace_item *item = &items->items[items->count + (size_t)i];
-
-        *item = i == 0 ? *send : *receive;
-        item->is_send = i == 0;
-        item->peer = i == 0 ? receive->rank : send->rank;
+        item = &items->items[items->count++];
+        *item = is_send ? *send : *receive;
+        item->is_send = is_send;
+        item->peer = is_send ? receive->rank : send->rank;
         item->bytes = send->bytes;
-        item->tag = items->count / 2 + 1;
+        item->tag = tag;
     }
-    items->count += 2;
     return 0;
 }
 
@@ -417,7 +404,7 @@ struct listing {
 static struct trace_item item_of_call(const struct trace_messages *messages,
                                       const struct trace_call *call)
 {
-    struct iris_flow_end at = end_at(&call->event);
+    struct iris_flow_end at = iris_i_flow_end(&call->event, call->event.ts_ns);
     struct trace_item item = item_at(&at);
 
     item.batch = (uint64_t)(call - messages->calls) + 1;

@@ -22,7 +22,7 @@ struct trace_item {
 
 struct trace_items {
     struct trace_item *items;
-    size_t count, capacity;
+    size_t count;
 };
 
 struct trace_pile;
@@ -40,8 +40,7 @@ int trace_messages_open(struct trace_messages *messages);
 void trace_messages_close(struct trace_messages *messages);
 
 /* Takes an event into account, in the order of the file. 0; -1: no memory. */
-int trace_messages_add(struct trace_messages *messages,
-                       const struct iris_event *event);
+int trace_messages_add(void *messages, const struct iris_event *event);
 
 /* All ends of all messages, once, when all events are there; the caller frees
  * the list.

@@ -6,7 +6,9 @@
 
 #include "trace_places.h"
 
-#include "trace.h"
+#include "base/grow.h"
+#include "trace/json_fields.h"
+#include "trace_parts.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -18,78 +20,61 @@
 
 /* ---- Reading the files ---- */
 
-static int grow(void **array, size_t count, size_t size)
-{
-    void *more;
-
-    if ((count & (count - 1)) != 0) { /* there is space to the next power */
-        return 0;
-    }
-    more = realloc(*array, (count == 0 ? 1 : 2 * count) * size);
-    if (more == NULL) {
-        return -1;
-    }
-    *array = more;
-    return 0;
-}
-
 static int read_bases(struct iris_json *json, struct trace_space *space)
 {
     enum iris_json_token token;
 
     while ((token = iris_i_json_next(json)) == IRIS_JSON_STRING ||
            token == IRIS_JSON_NUMBER) {
-        if (space->num_bases == MAX_RANKS ||
-            grow((void **)&space->bases, space->num_bases,
-                 sizeof *space->bases) != 0) {
+        void *more = space->num_bases == MAX_RANKS
+                         ? NULL
+                         : iris_i_grow(space->bases, space->num_bases,
+                                       sizeof *space->bases);
+
+        if (more == NULL) {
             return -1;
         }
+        space->bases = more;
         space->bases[space->num_bases++] = strtoull(json->text, NULL, 0);
     }
     return token == IRIS_JSON_ARRAY_END ? 0 : -1;
 }
 
-static int64_t time_of(const char *text)
+static void set_time(const struct iris_json *json, void *to, size_t bytes)
 {
-    int64_t ns = strtoll(text, NULL, 10);
+    int64_t ns = strtoll(json->text, NULL, 10);
 
-    return ns > TRACE_ALWAYS    ? TRACE_ALWAYS
-           : ns < -TRACE_ALWAYS ? -TRACE_ALWAYS
-                                : ns;
+    (void)bytes;
+    *(int64_t *)to = ns > TRACE_ALWAYS    ? TRACE_ALWAYS
+                     : ns < -TRACE_ALWAYS ? -TRACE_ALWAYS
+                                          : ns;
 }
 
 static int read_allocation(struct iris_json *json, struct trace_space *space,
                            int is_freed)
 {
+#define FIELD(name, set) IRIS_JSON_FIELD(struct trace_allocation, name, set)
+    static const struct iris_json_field fields[] = {
+        FIELD(offset, iris_i_json_set_number),
+        FIELD(bytes, iris_i_json_set_number),
+        FIELD(born_ns, set_time),
+        FIELD(died_ns, set_time),
+        FIELD(name, iris_i_json_set_text),
+        {.name = NULL},
+    };
+#undef FIELD
     struct trace_allocation one = {.is_freed = is_freed,
                                    .born_ns = -TRACE_ALWAYS,
                                    .died_ns = TRACE_ALWAYS};
-    enum iris_json_token token;
-    char key[32];
+    void *more = iris_i_json_members(json, fields, &one) != 0
+                     ? NULL
+                     : iris_i_grow(space->allocations, space->num_allocations,
+                                   sizeof one);
 
-    while ((token = iris_i_json_next(json)) == IRIS_JSON_KEY) {
-        snprintf(key, sizeof key, "%.31s", json->text);
-        token = iris_i_json_next(json);
-        if (strcmp(key, "offset") == 0) {
-            one.offset = strtoull(json->text, NULL, 0);
-        } else if (strcmp(key, "bytes") == 0) {
-            one.bytes = strtoull(json->text, NULL, 0);
-        } else if (strcmp(key, "born_ns") == 0) {
-            one.born_ns = time_of(json->text);
-        } else if (strcmp(key, "died_ns") == 0) {
-            one.died_ns = time_of(json->text);
-        } else if (strcmp(key, "name") == 0) {
-            snprintf(one.name, sizeof one.name, "%.63s", json->text);
-        }
-        if (iris_i_json_skip(json, token) == IRIS_JSON_ERROR) {
-            return -1;
-        }
-    }
-    if (token != IRIS_JSON_OBJECT_END ||
-        grow((void **)&space->allocations, space->num_allocations,
-             sizeof one) != 0) {
+    if (more == NULL) {
         return -1;
     }
+    space->allocations = more;
     space->allocations[space->num_allocations++] = one;
     return 0;
 }
@@ -196,6 +181,7 @@ static int read_rank(struct trace_spaces *spaces, int rank)
 {
     struct trace_space space = {.rank = rank};
     char path[PATH_MAX];
+    void *more;
     int ret;
 
     snprintf(path, sizeof path, "%.3000s_rank_%d_heap_bases.json",
@@ -206,13 +192,16 @@ static int read_rank(struct trace_spaces *spaces, int rank)
     }
     snprintf(path, sizeof path, "%.3000s_rank_%d_allocations.json",
              trace_options.bases, rank);
-    if (read_space(path, &space) < 0 ||
-        grow((void **)&spaces->spaces, (size_t)spaces->count, sizeof space) !=
-            0) {
+    more =
+        read_space(path, &space) < 0
+            ? NULL
+            : iris_i_grow(spaces->spaces, (size_t)spaces->count, sizeof space);
+    if (more == NULL) {
         free(space.bases);
         free(space.allocations);
         return -1;
     }
+    spaces->spaces = more;
     sort_allocations(&space);
     spaces->spaces[spaces->count++] = space;
     return 0;

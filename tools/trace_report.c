@@ -6,7 +6,8 @@
 #include "config.h"
 
 #include "base/json_writer.h"
-#include "trace.h"
+#include "trace_figures.h"
+#include "trace_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,25 +55,6 @@ static struct track *track_of(struct timeline *timeline,
     return track;
 }
 
-static short row_of(const struct trace_figures *figures,
-                    const struct iris_event *event)
-{
-    for (size_t i = 0; i < figures->events.count; i++) {
-        if (strcmp(figures->events.rows[i].name, event->name) == 0 &&
-            strcmp(figures->events.rows[i].cat, event->cat) == 0) {
-            return (short)i;
-        }
-    }
-    return -1;
-}
-
-/* What encloses others (a kernel's run, an event of the program's) shows only
- * where nothing else is. */
-static int is_around(const struct iris_event *event)
-{
-    return trace_is_run(event);
-}
-
 static int draw(void *arg, const struct iris_event *event)
 {
     struct timeline *timeline = arg;
@@ -82,15 +64,18 @@ static int draw(void *arg, const struct iris_event *event)
     double end =
         (double)(event->ts_ns + event->dur_ns - figures->first_ns) / width;
     struct track *track = track_of(timeline, event);
-    short row = row_of(figures, event);
+    const struct trace_row *row =
+        trace_find(&figures->events, event->name, event->cat);
 
     for (int i = (int)begin; track != NULL && i <= (int)end && i < BINS; i++) {
         double from = begin > i ? begin : i, to = end < i + 1 ? end : i + 1;
-        float share = is_around(event) ? 1e-6f : (float)(to - from + 1e-5);
+        /* What encloses others shows only where nothing else is. */
+        float share = trace_is_run(event) ? 1e-6f : (float)(to - from + 1e-5);
 
         if (share > track->share[i]) {
             track->share[i] = share;
-            track->row[i] = row;
+            track->row[i] =
+                row == NULL ? -1 : (short)(row - figures->events.rows);
         }
     }
     return 0;
@@ -163,7 +148,7 @@ static void print_rows(FILE *file, const struct trace_figures *figures,
 static void print_waits(FILE *file, const struct trace_figures *figures)
 {
     for (int i = 0; i < figures->num_top; i++) {
-        const struct iris_event *event = &figures->top[i].event;
+        const struct iris_event *event = &figures->top[i];
 
         fprintf(file, "%s\n[%d,", i == 0 ? "" : ",", event->pid);
         print_text(file, event->name);
@@ -190,7 +175,7 @@ static void print_data(FILE *file, const struct timeline *timeline)
             trace_us(figures, figures->wait_ns), timeline->left_out);
     for (size_t i = 0; i < cells; i++) {
         fprintf(file, "%s%llu", i == 0 ? "" : ",",
-                (unsigned long long)figures->matrix[i].bytes);
+                (unsigned long long)figures->matrix[i]);
     }
     fprintf(file, "],\"rows\":[");
     print_rows(file, figures, &figures->events);

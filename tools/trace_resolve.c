@@ -4,7 +4,9 @@
  */
 #include "config.h"
 
-#include "trace.h"
+#include "trace/out.h"
+#include "trace_figures.h"
+#include "trace_parts.h"
 #include "trace_places.h"
 
 #include <ctype.h>
@@ -205,14 +207,6 @@ static int resolve_event(void *arg, const struct iris_event *event)
     return 0;
 }
 
-static int is_trace(const char *path)
-{
-    size_t length = strlen(path);
-
-    return (length > 5 && strcmp(path + length - 5, ".json") == 0) ||
-           (length > 8 && strcmp(path + length - 8, ".json.gz") == 0);
-}
-
 /* The first reading says how exact times are, which files have at their end. */
 static int resolve_trace(const struct trace_spaces *spaces, const char *path)
 {
@@ -234,7 +228,7 @@ static int resolve_file(const struct trace_spaces *spaces, const char *path)
     FILE *file;
     int ret;
 
-    if (is_trace(path)) {
+    if (iris_i_out_ending(path) != NULL) {
         return resolve_trace(spaces, path);
     }
     file = fopen(path, "re");

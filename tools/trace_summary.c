@@ -4,9 +4,10 @@
  */
 #include "config.h"
 
-#include "trace.h"
+#include "trace_figures.h"
+#include "trace_parts.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MATRIX_RANKS 16 /* a larger one is no table any more */
@@ -50,17 +51,10 @@ static void print_matrix(const struct trace_figures *figures)
         printf("%8d", from);
         for (int to = 0; to < shown; to++) {
             printf(" %12llu", (unsigned long long)figures
-                                  ->matrix[from * figures->num_ranks + to]
-                                  .bytes);
+                                  ->matrix[from * figures->num_ranks + to]);
         }
         printf("\n");
     }
-}
-
-/* The worst of all files; -1: one of them does not say. */
-static int64_t worse(int64_t a, int64_t b)
-{
-    return a < 0 || b < 0 ? -1 : a > b ? a : b;
 }
 
 static void print_clocks(const struct iris_trace_file *total)
@@ -83,11 +77,7 @@ int trace_summary(void)
 
     for (int i = 0; ret == 0 && i < trace_options.num_files; i++) {
         ret = trace_read(trace_options.files[i], &figures, NULL, NULL);
-        total.dropped += figures.file.dropped;
-        total.clock_error_ns =
-            worse(total.clock_error_ns, figures.file.clock_error_ns);
-        total.device_error_ns =
-            worse(total.device_error_ns, figures.file.device_error_ns);
+        iris_i_events_add_file(&total, &figures.file);
     }
     if (ret != 0) {
         trace_free(&figures);
@@ -116,18 +106,6 @@ int trace_summary(void)
 
 static const struct trace_row none;
 
-static const struct trace_row *same(const struct trace_rows *rows,
-                                    const struct trace_row *row)
-{
-    for (size_t i = 0; i < rows->count; i++) {
-        if (strcmp(rows->rows[i].name, row->name) == 0 &&
-            strcmp(rows->rows[i].cat, row->cat) == 0) {
-            return &rows->rows[i];
-        }
-    }
-    return NULL;
-}
-
 static void print_difference(const struct trace_figures *both,
                              const struct trace_row *name,
                              const struct trace_row *a,
@@ -152,13 +130,14 @@ static void print_differences(const struct trace_figures *both,
     printf("\n%-28s %10s %10s %12s %12s %12s %8s\n", title, "count", "count",
            "total us", "total us", "more us", "ratio");
     for (size_t i = 0; i < a->count; i++) {
-        const struct trace_row *other = same(b, &a->rows[i]);
+        const struct trace_row *other =
+            trace_find(b, a->rows[i].name, a->rows[i].cat);
 
         print_difference(both, &a->rows[i], &a->rows[i],
                          other == NULL ? &none : other);
     }
     for (size_t i = 0; i < b->count; i++) {
-        if (same(a, &b->rows[i]) == NULL) {
+        if (trace_find(a, b->rows[i].name, b->rows[i].cat) == NULL) {
             print_difference(both, &b->rows[i], &none, &b->rows[i]);
         }
     }

@@ -6,6 +6,8 @@
 
 #include "trace/events.h"
 
+#include "trace/json_fields.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,124 +48,70 @@ static int64_t nanoseconds(const char *text)
     return negative ? -ns : ns;
 }
 
-/* How exact a clock is, in nanoseconds. */
-static int64_t error_of(const char *text)
-{
-    int64_t ns = strtoll(text, NULL, 10);
-
-    return ns < 0 ? 0 : ns < TIME_MAX ? ns : TIME_MAX;
-}
-
-static void copy_text(const struct iris_json *json, char *to, size_t size)
-{
-    size_t bytes = json->length < size - 1 ? json->length : size - 1;
-
-    memcpy(to, json->text, bytes);
-    to[bytes] = '\0';
-}
-
 /* ---- An event's fields ---- */
 
-enum field_type { TEXT, PHASE, TIME, INT, I64, U64 };
-
-struct field {
-    const char *name;
-    enum field_type type;
-    size_t offset;
-    size_t size; /* of a text */
-};
-
-#define FIELD(name, type, member)                        \
-    {                                                    \
-        name, type, offsetof(struct iris_event, member), \
-            sizeof(((struct iris_event *)0)->member)     \
-    }
-static const struct field event_fields[] = {
-    FIELD("name", TEXT, name),  FIELD("cat", TEXT, cat),
-    FIELD("ph", PHASE, ph),     FIELD("ts", TIME, ts_ns),
-    FIELD("dur", TIME, dur_ns), FIELD("pid", INT, pid),
-    FIELD("tid", TEXT, tid),    {NULL, TEXT, 0, 0},
-};
-static const struct field arg_fields[] = {
-    FIELD("target_rank", INT, target_rank),
-    FIELD("program_id", I64, program_id),
-    FIELD("address", U64, address),
-    FIELD("offset", U64, offset),
-    FIELD("payload_size", U64, payload),
-    FIELD("value", U64, value),
-    FIELD("signal", INT, signal),
-    FIELD("held", INT, held),
-    FIELD("launch", U64, launch),
-    FIELD("kernel", TEXT, kernel),
-    FIELD("members", TEXT, members),
-    {NULL, TEXT, 0, 0},
-};
-
-static const struct field *find_field(const struct field *fields,
-                                      const char *name)
+static void set_phase(const struct iris_json *json, void *to, size_t bytes)
 {
-    while (fields->name != NULL && strcmp(fields->name, name) != 0) {
-        fields++;
-    }
-    return fields->name == NULL ? NULL : fields;
+    (void)bytes;
+    *(char *)to = json->text[0];
 }
 
-static void set_field(const struct iris_json *json, const struct field *field,
-                      struct iris_event *event)
+static void set_time(const struct iris_json *json, void *to, size_t bytes)
 {
-    char *to = (char *)event + field->offset;
-
-    switch (field->type) {
-    case TEXT:
-        copy_text(json, to, field->size);
-        break;
-    case PHASE:
-        *to = json->text[0];
-        break;
-    case TIME:
-        *(int64_t *)(void *)to = nanoseconds(json->text);
-        break;
-    case INT:
-        *(int *)(void *)to = (int)strtol(json->text, NULL, 0);
-        break;
-    case I64:
-        *(int64_t *)(void *)to = strtoll(json->text, NULL, 0);
-        break;
-    case U64:
-        *(uint64_t *)(void *)to = strtoull(json->text, NULL, 0);
-        break;
-    }
+    (void)bytes;
+    *(int64_t *)to = nanoseconds(json->text);
 }
 
-/* The members of an event or of its args; `depth` is 0 for the event. */
-static int read_members(struct iris_json *json, struct iris_event *event,
-                        const struct field *fields, int depth)
+#define EVENT(name, member, set) \
+    IRIS_JSON_FIELD_OF(struct iris_event, name, member, set)
+static const struct iris_json_field event_fields[] = {
+    EVENT("name", name, iris_i_json_set_text),
+    EVENT("cat", cat, iris_i_json_set_text),
+    EVENT("ph", ph, set_phase),
+    EVENT("ts", ts_ns, set_time),
+    EVENT("dur", dur_ns, set_time),
+    EVENT("pid", pid, iris_i_json_set_number),
+    EVENT("tid", tid, iris_i_json_set_text),
+    {.name = NULL},
+};
+static const struct iris_json_field arg_fields[] = {
+    EVENT("target_rank", target_rank, iris_i_json_set_number),
+    EVENT("program_id", program_id, iris_i_json_set_number),
+    EVENT("address", address, iris_i_json_set_number),
+    EVENT("offset", offset, iris_i_json_set_number),
+    EVENT("payload_size", payload, iris_i_json_set_number),
+    EVENT("value", value, iris_i_json_set_number),
+    EVENT("signal", signal, iris_i_json_set_number),
+    EVENT("held", held, iris_i_json_set_number),
+    EVENT("launch", launch, iris_i_json_set_number),
+    EVENT("kernel", kernel, iris_i_json_set_text),
+    EVENT("members", members, iris_i_json_set_text),
+    {.name = NULL},
+};
+#undef EVENT
+
+static int read_members(struct iris_json *json, struct iris_event *event)
 {
     enum iris_json_token token;
-    const struct field *field;
-    int is_args;
 
     while ((token = iris_i_json_next(json)) == IRIS_JSON_KEY) {
-        is_args = depth == 0 && strcmp(json->text, "args") == 0;
-        field = find_field(fields, json->text);
+        int is_args = strcmp(json->text, "args") == 0;
+        const struct iris_json_field *field =
+            iris_i_json_find(json, event_fields);
+
         token = iris_i_json_next(json);
         if (token == IRIS_JSON_OBJECT && is_args) {
-            if (read_members(json, event, arg_fields, 1) != 0) {
+            if (iris_i_json_members(json, arg_fields, event) != 0) {
                 return -1;
             }
             continue;
         }
         if (field != NULL &&
-            (token == IRIS_JSON_STRING || token == IRIS_JSON_NUMBER)) {
-            set_field(json, field, event);
-            event->has_offset |= field->name == arg_fields[3].name;
-        }
-        if (field != NULL && field->offset == event_fields[3].offset &&
-            depth == 0) {
+            field->offset == offsetof(struct iris_event, ts_ns)) {
             event->ts_end = (size_t)iris_i_json_offset(json);
             event->ts_begin = event->ts_end - json->length;
         }
-        if (iris_i_json_skip(json, token) == IRIS_JSON_ERROR) {
+        if (iris_i_json_set(json, token, field, event) == IRIS_JSON_ERROR) {
             return -1;
         }
     }
@@ -176,8 +124,9 @@ static int read_event(struct iris_json *json, struct iris_event *event)
 
     memset(event, 0, sizeof *event);
     event->target_rank = -1;
+    event->offset = IRIS_EVENT_NOWHERE;
     iris_i_json_keep(json);
-    if (read_members(json, event, event_fields, 0) != 0) {
+    if (read_members(json, event) != 0) {
         return -1;
     }
     event->raw = iris_i_json_kept(json, &event->raw_bytes);
@@ -215,49 +164,35 @@ static int read_array(struct iris_json *json,
     return 0;
 }
 
-static void set_metadata(const struct iris_json *json, const char *key,
-                         struct iris_trace_file *file)
+/* How exact a clock is, in nanoseconds. */
+static void set_error(const struct iris_json *json, void *to, size_t bytes)
 {
-    if (strcmp(key, "rank") == 0) {
-        file->rank = (int)strtol(json->text, NULL, 10);
-    } else if (strcmp(key, "world_size") == 0) {
-        file->world_size = (int)strtol(json->text, NULL, 10);
-    } else if (strcmp(key, "num_events") == 0) {
-        file->num_events = strtoull(json->text, NULL, 10);
-    } else if (strcmp(key, "host_events") == 0) {
-        file->host_events = strtoull(json->text, NULL, 10);
-    } else if (strcmp(key, "dropped") == 0) {
-        file->dropped = strtoull(json->text, NULL, 10);
-    } else if (strcmp(key, "clock_error_ns") == 0) {
-        file->clock_error_ns = error_of(json->text);
-    } else if (strcmp(key, "device_clock_error_ns") == 0) {
-        file->device_error_ns = error_of(json->text);
-    } else if (strcmp(key, "time_unit") == 0) {
-        file->ticks = strstr(json->text, "cycles") != NULL;
-    } else if (strcmp(key, "process_name") == 0) {
-        copy_text(json, file->process, sizeof file->process);
-    } else if (strcmp(key, "hostname") == 0) {
-        copy_text(json, file->host, sizeof file->host);
-    }
+    int64_t ns = strtoll(json->text, NULL, 10);
+
+    (void)bytes;
+    *(int64_t *)to = ns < 0 ? 0 : ns < TIME_MAX ? ns : TIME_MAX;
 }
 
-static int read_metadata(struct iris_json *json, struct iris_trace_file *file)
+static void set_ticks(const struct iris_json *json, void *to, size_t bytes)
 {
-    enum iris_json_token token;
-    char key[64];
-
-    while ((token = iris_i_json_next(json)) == IRIS_JSON_KEY) {
-        copy_text(json, key, sizeof key);
-        token = iris_i_json_next(json);
-        if (token == IRIS_JSON_STRING || token == IRIS_JSON_NUMBER) {
-            set_metadata(json, key, file);
-        }
-        if (iris_i_json_skip(json, token) == IRIS_JSON_ERROR) {
-            return -1;
-        }
-    }
-    return token == IRIS_JSON_OBJECT_END ? 0 : -1;
+    (void)bytes;
+    *(int *)to = strstr(json->text, "cycles") != NULL;
 }
+
+#define ABOUT(name, member, set) \
+    IRIS_JSON_FIELD_OF(struct iris_trace_file, name, member, set)
+static const struct iris_json_field file_fields[] = {
+    ABOUT("rank", rank, iris_i_json_set_number),
+    ABOUT("world_size", world_size, iris_i_json_set_number),
+    ABOUT("num_events", num_events, iris_i_json_set_number),
+    ABOUT("host_events", host_events, iris_i_json_set_number),
+    ABOUT("dropped", dropped, iris_i_json_set_number),
+    ABOUT("clock_error_ns", clock_error_ns, set_error),
+    ABOUT("device_clock_error_ns", device_error_ns, set_error),
+    ABOUT("time_unit", ticks, set_ticks),
+    {.name = NULL},
+};
+#undef ABOUT
 
 int iris_i_events_read(struct iris_json *json, struct iris_trace_file *file_p,
                        int (*event)(void *arg, const struct iris_event *event),
@@ -275,12 +210,12 @@ int iris_i_events_read(struct iris_json *json, struct iris_trace_file *file_p,
         return -1;
     }
     while (ret == 0 && (token = iris_i_json_next(json)) == IRIS_JSON_KEY) {
-        copy_text(json, key, sizeof key);
+        iris_i_json_set_text(json, key, sizeof key);
         token = iris_i_json_next(json);
         if (strcmp(key, "traceEvents") == 0 && token == IRIS_JSON_ARRAY) {
             ret = read_array(json, event, arg);
         } else if (strcmp(key, "metadata") == 0 && token == IRIS_JSON_OBJECT) {
-            ret = read_metadata(json, file_p);
+            ret = iris_i_json_members(json, file_fields, file_p);
         } else if (iris_i_json_skip(json, token) == IRIS_JSON_ERROR) {
             ret = -1;
         }
@@ -290,4 +225,24 @@ int iris_i_events_read(struct iris_json *json, struct iris_trace_file *file_p,
         return -1;
     }
     return ret;
+}
+
+static int64_t worse(int64_t a, int64_t b)
+{
+    return a < 0 || b < 0 ? -1 : a > b ? a : b;
+}
+
+void iris_i_events_add_file(struct iris_trace_file *total,
+                            const struct iris_trace_file *file)
+{
+    total->ticks += file->ticks;
+    total->num_events += file->num_events;
+    total->host_events += file->host_events;
+    total->dropped += file->dropped;
+    if (file->world_size > total->world_size) {
+        total->world_size = file->world_size;
+    }
+    total->clock_error_ns = worse(total->clock_error_ns, file->clock_error_ns);
+    total->device_error_ns =
+        worse(total->device_error_ns, file->device_error_ns);
 }

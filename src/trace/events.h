@@ -8,6 +8,7 @@
 #include "trace/json_reader.h"
 
 #define IRIS_EVENT_MEMBERS 512
+#define IRIS_EVENT_NOWHERE UINT64_MAX
 
 /* One event. What it does not have is 0 or empty, ranks -1. Times are 2^61 ns
  * at most, on either side of 0, and durations are not negative: readers may add
@@ -23,8 +24,7 @@ struct iris_event {
     int target_rank;
     int64_t program_id;
     uint64_t address;
-    uint64_t offset;
-    int has_offset;
+    uint64_t offset; /* IRIS_EVENT_NOWHERE: it says none */
     uint64_t payload;
     uint64_t value;
     int signal; /* others may wait for what it writes */
@@ -41,11 +41,15 @@ struct iris_event {
 struct iris_trace_file {
     int rank; /* -1: of several */
     int world_size;
-    int ticks; /* times are upstream's cycles of 10 ns, not microseconds */
+    int ticks; /* of several files: how many; times are upstream's cycles of 10 ns, not microseconds */
     uint64_t num_events, host_events, dropped;
     int64_t clock_error_ns, device_error_ns; /* -1: the file does not say */
-    char process[64], host[64];
 };
+
+/* Adds another one's numbers to those of several files, whose errors are the
+ * worst: -1, if one does not say. */
+void iris_i_events_add_file(struct iris_trace_file *total,
+                            const struct iris_trace_file *file);
 
 /* Reads the file from the start: calls `event` for each event, and fills
  * *file_p. The file may say late what its times are: see ticks above. 0; or -1,

@@ -24,22 +24,9 @@ static const struct iris_call_type export_call = {
     .fields = {{.name = "file"}, {.name = "merge"}},
 };
 
-/* Where the ending begins in a file's name; NULL: it has none of ours. */
-static const char *ending_of(const char *file)
-{
-    size_t length = strlen(file);
-
-    if (length > 8 && strcmp(file + length - 8, ".json.gz") == 0) {
-        return file + length - 8;
-    }
-    return length > 5 && strcmp(file + length - 5, ".json") == 0
-               ? file + length - 5
-               : NULL;
-}
-
 void iris_i_trace_rank_path(const char *file, int rank, char path[PATH_MAX])
 {
-    const char *ending = ending_of(file);
+    const char *ending = iris_i_out_ending(file);
 
     snprintf(path, PATH_MAX, "%.*s_rank%d%s", (int)(ending - file), file, rank,
              ending);
@@ -47,7 +34,7 @@ void iris_i_trace_rank_path(const char *file, int rank, char path[PATH_MAX])
 
 iris_status_t iris_i_trace_check_file(const iris_t *iris, const char *file)
 {
-    if (file == NULL || ending_of(file) == NULL ||
+    if (file == NULL || iris_i_out_ending(file) == NULL ||
         strlen(file) > PATH_MAX - 64) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "iris_trace_export: file is %.200s; pass a name "
@@ -121,8 +108,8 @@ static iris_status_t write_beside(iris_t *iris, const struct iris_trace *trace,
     char prefix[PATH_MAX - 64], path[PATH_MAX];
     iris_status_t status;
 
-    snprintf(prefix, sizeof prefix, "%.*s", (int)(ending_of(file) - file),
-             file);
+    snprintf(prefix, sizeof prefix, "%.*s",
+             (int)(iris_i_out_ending(file) - file), file);
     status = iris_i_bases_write(&iris_i_heap(iris)->memory, prefix);
     snprintf(path, sizeof path, "%s_rank_%d_allocations.json", prefix,
              iris_i_rank(iris));

@@ -6,6 +6,8 @@
 
 #include "trace/flows.h"
 
+#include "base/grow.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +45,7 @@ static struct iris_flow_put *put_of(struct iris_flows *flows,
     return &flows->puts[key >> 48];
 }
 
-static struct iris_flow_end end_at(const struct iris_event *event, int64_t ns)
+struct iris_flow_end iris_i_flow_end(const struct iris_event *event, int64_t ns)
 {
     struct iris_flow_end end = {.pid = event->pid, .ns = ns};
 
@@ -54,16 +56,12 @@ static struct iris_flow_end end_at(const struct iris_event *event, int64_t ns)
 static int append(struct iris_flow_list *list,
                   const struct iris_flow_point *point)
 {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity * 2 + 1024;
-        void *points = realloc(list->points, capacity * sizeof *point);
+    void *points = iris_i_grow(list->points, list->count, sizeof *point);
 
-        if (points == NULL) {
-            return -1;
-        }
-        list->points = points;
-        list->capacity = capacity;
+    if (points == NULL) {
+        return -1;
     }
+    list->points = points;
     list->points[list->count++] = *point;
     return 0;
 }
@@ -74,7 +72,7 @@ static int add_signal(struct iris_flows *flows, const struct iris_event *event,
     struct iris_flow_put *put = put_of(flows, event);
 
     point->rank = event->target_rank;
-    point->at = end_at(event, event->ts_ns);
+    point->at = iris_i_flow_end(event, event->ts_ns);
     point->put.pid = -1;
     if (put->at.tid[0] != '\0' && put->at.pid == event->pid &&
         put->launch == event->launch && put->program_id == event->program_id &&
@@ -100,15 +98,16 @@ int iris_i_flows_add(struct iris_flows *flows, const struct iris_event *event)
         put->program_id = event->program_id;
         put->launch = event->launch;
         put->target = event->target_rank;
-        put->at = end_at(event, event->ts_ns);
+        put->at = iris_i_flow_end(event, event->ts_ns);
     }
-    if (event->signal && event->has_offset) {
+    if (event->signal && event->offset != IRIS_EVENT_NOWHERE) {
         return add_signal(flows, event, &point);
     }
-    if (event->held && event->has_offset) {
+    if (event->held && event->offset != IRIS_EVENT_NOWHERE) {
         point.rank = event->pid;
-        point.at = end_at(event, point.end_ns > event->ts_ns ? point.end_ns - 1
-                                                             : point.end_ns);
+        point.at = iris_i_flow_end(event, point.end_ns > event->ts_ns
+                                              ? point.end_ns - 1
+                                              : point.end_ns);
         return append(&flows->waits, &point);
     }
     return 0;

@@ -29,7 +29,7 @@ struct iris_flow_point {
 
 struct iris_flow_list {
     struct iris_flow_point *points;
-    size_t count, capacity;
+    size_t count;
 };
 
 struct iris_flows {
@@ -38,6 +38,10 @@ struct iris_flows {
     struct iris_flow_put *puts; /* the latest ones */
     int num_ranks;
 };
+
+/* Where the event is at that time. */
+struct iris_flow_end iris_i_flow_end(const struct iris_event *event,
+                                     int64_t ns);
 
 int iris_i_flows_open(struct iris_flows *flows);
 void iris_i_flows_close(struct iris_flows *flows);

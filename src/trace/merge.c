@@ -22,7 +22,6 @@ struct merge {
     struct iris_merge_report *report;
     struct iris_trace_file total;
     int64_t first_ns; /* the earliest time of all files */
-    int num_ticks;    /* files with upstream's times */
     int is_first;
 };
 
@@ -45,28 +44,6 @@ static int look(void *arg, const struct iris_event *event)
         return fail(merge, "no memory for signals and waits");
     }
     return 0;
-}
-
-/* The worse of two errors; -1 is worst: it is not known. */
-static int64_t worse(int64_t a, int64_t b)
-{
-    return a < 0 || b < 0 ? -1 : a > b ? a : b;
-}
-
-static void add_file(struct merge *merge, const struct iris_trace_file *file)
-{
-    struct iris_trace_file *total = &merge->total;
-
-    merge->num_ticks += file->ticks;
-    total->num_events += file->num_events;
-    total->host_events += file->host_events;
-    total->dropped += file->dropped;
-    if (file->world_size > total->world_size) {
-        total->world_size = file->world_size;
-    }
-    total->clock_error_ns = worse(total->clock_error_ns, file->clock_error_ns);
-    total->device_error_ns =
-        worse(total->device_error_ns, file->device_error_ns);
 }
 
 static int read_one(struct merge *merge, const char *path,
@@ -96,7 +73,7 @@ static int read_all(struct merge *merge,
             return -1;
         }
         if (is_first_pass) {
-            add_file(merge, &file);
+            iris_i_events_add_file(&merge->total, &file);
         }
     }
     return 0;
@@ -118,7 +95,7 @@ static int copy(void *arg, const struct iris_event *event)
 
     begin_event(merge);
     merge->report->events += event->ph != 'M';
-    if (merge->num_ticks == 0 || event->ts_end == 0) {
+    if (merge->total.ticks == 0 || event->ts_end == 0) {
         iris_i_out_write(merge->out, event->raw, event->raw_bytes);
         return 0;
     }
@@ -202,7 +179,7 @@ static void write_clocks(struct merge *merge)
 static void write_metadata(struct merge *merge)
 {
     const struct iris_trace_file *total = &merge->total;
-    int ticks = merge->num_ticks > 0;
+    int ticks = merge->total.ticks > 0;
 
     iris_i_out_print(
         merge->out,
@@ -247,7 +224,7 @@ static int merge_files(struct merge *merge, const char *path)
     if (read_all(merge, look, 1) != 0) {
         return -1;
     }
-    if (merge->num_ticks != 0 && merge->num_ticks != merge->count) {
+    if (merge->total.ticks != 0 && merge->total.ticks != merge->count) {
         return fail(merge, "some of the files have times in cycles, others in "
                            "microseconds; merge files of one kind");
     }

@@ -9,6 +9,8 @@
 
 #include <iris/device/op.h>
 
+#include "report/words.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,12 +136,6 @@ static const char *plain_name(const struct iris_trace *trace,
                               const struct iris_trace_call *call)
 {
     switch (call->event.op) {
-    case IRIS_HOST_LAUNCH:
-        return "launch";
-    case IRIS_HOST_KERNEL:
-        return "kernel";
-    case IRIS_HOST_SYNCHRONIZE:
-        return "synchronize";
     case IRIS_HOST_COPY:
         return copy_name(trace, call);
     case IRIS_HOST_SET:
@@ -148,24 +144,13 @@ static const char *plain_name(const struct iris_trace *trace,
         return "signal on stream";
     case IRIS_HOST_WAIT:
         return "wait on stream";
-    case IRIS_HOST_GRAPH:
-        return "graph launch";
-    case IRIS_HOST_ALLOC:
-        return "malloc";
-    case IRIS_HOST_FREE:
-        return "free";
     case IRIS_HOST_BARRIER:
         return call->event.stream != NULL ? "device barrier" : "host barrier";
     case IRIS_HOST_BROADCAST:
         return "host broadcast";
-    case IRIS_HOST_GROUP_CREATE:
-        return "group create";
-    case IRIS_HOST_GROUP_DESTROY:
-        return "group destroy";
-    case IRIS_HOST_COLLECTIVE:
-        return "collective";
+    default:
+        return iris_i_host_op_name((int)call->event.op);
     }
-    return "call";
 }
 
 /* Names that a program chose may be of any length. */
@@ -173,7 +158,6 @@ void iris_i_trace_call_name(const struct iris_trace *trace,
                             const struct iris_trace_call *call,
                             char text[IRIS_TRACE_CALL_BYTES])
 {
-    const char *plain = plain_name(trace, call);
     const char *kernel =
         call->kernel == 0 ? "" : trace->kernels[call->kernel - 1];
 
@@ -191,7 +175,7 @@ void iris_i_trace_call_name(const struct iris_trace *trace,
                  call->event.count, call->event.type);
         break;
     default:
-        snprintf(text, IRIS_TRACE_CALL_BYTES, "%s", plain);
+        snprintf(text, IRIS_TRACE_CALL_BYTES, "%s", plain_name(trace, call));
     }
 }
 

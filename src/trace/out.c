@@ -22,11 +22,25 @@
 /* The longest piece that one iris_i_out_print() makes. */
 #define PIECE_BYTES 1024
 
+static const char *find_end(const char *path, const char *end)
+{
+    size_t length = strlen(path), bytes = strlen(end);
+
+    return length > bytes && strcmp(path + length - bytes, end) == 0
+               ? path + length - bytes
+               : NULL;
+}
+
+const char *iris_i_out_ending(const char *path)
+{
+    const char *ending = find_end(path, ".json.gz");
+
+    return ending != NULL ? ending : find_end(path, ".json");
+}
+
 int iris_i_out_is_gz(const char *path)
 {
-    size_t length = strlen(path);
-
-    return length > 3 && strcmp(path + length - 3, ".gz") == 0;
+    return find_end(path, ".gz") != NULL;
 }
 
 int iris_i_out_has_gz(void)

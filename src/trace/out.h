@@ -22,6 +22,9 @@ struct iris_out {
     char buffer[1 << 16];
 };
 
+/* Where .json or .json.gz begins in the name; NULL: it ends in neither. */
+const char *iris_i_out_ending(const char *path);
+
 /* Whether the name asks for compression, and whether this build can. */
 int iris_i_out_is_gz(const char *path);
 int iris_i_out_has_gz(void);
