@@ -34,16 +34,6 @@ static size_t read_tokens(const char *path, enum iris_json_token *tokens,
     return count;
 }
 
-static FILE *open_temporary(char *path)
-{
-    int fd;
-
-    strcpy(path, "/tmp/iris_json_XXXXXX");
-    fd = mkstemp(path);
-    assert_true(fd >= 0);
-    return fdopen(fd, "w");
-}
-
 static void any_bytes_become_a_string_that_the_reader_takes(void **state)
 {
     /* What is written, and what is read: bytes that are not UTF-8 become the
@@ -64,11 +54,15 @@ static void any_bytes_become_a_string_that_the_reader_takes(void **state)
     };
     enum { COUNT = sizeof texts / sizeof texts[0] };
     enum iris_json_token tokens[COUNT + 8];
-    char path[64], read[COUNT + 8][64];
-    FILE *file = open_temporary(path);
-    struct iris_json_writer json = iris_i_json_writer(file);
+    char path[300], read[COUNT + 8][64];
+    struct iris_json_writer json;
+    FILE *file;
 
     (void)state;
+    snprintf(path, sizeof path, "%s/texts.json", harness_folder());
+    file = fopen(path, "we");
+    assert_non_null(file);
+    json = iris_i_json_writer(file);
     iris_i_json_begin(&json, NULL, '[');
     for (size_t i = 0; i < COUNT; i++) {
         iris_i_json_text(&json, NULL, texts[i][0]);
@@ -123,5 +117,5 @@ int main(void)
         cmocka_unit_test(a_document_has_commas_where_they_belong),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
 }
