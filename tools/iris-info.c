@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include "info.h"
-#include "info_check.h"
 
 #include <iris/iris.h>
 

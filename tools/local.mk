@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 bin_PROGRAMS += iris-info iris-top
-iris_info_SOURCES = %D%/info.h %D%/info_check.c %D%/info_check.h \
+iris_info_SOURCES = %D%/info.h %D%/info_check.c \
 	%D%/info_gather.c %D%/info_json.c %D%/info_text.c %D%/iris-info.c
 iris_info_LDADD = libirisi.la
-iris_top_SOURCES = %D%/iris-top.c %D%/top.h %D%/top_calls.c \
+iris_top_SOURCES = %D%/iris-top.c %D%/top.h \
 	%D%/top_jobs.c %D%/top_live.c
 iris_top_LDADD = libirisi.la
 # For scripts/gpu-test, from the build folder: not installed.
 noinst_PROGRAMS += iris-probe
 iris_probe_SOURCES = %D%/iris-probe.c %D%/probe.h %D%/probe_checks.c \
-	%D%/probe_kernels.h %D%/probe_library.c %D%/probe_rate.c
+	%D%/probe_kernels.h %D%/probe_library.c
 iris_probe_LDADD = libiris.la
 EXTRA_DIST += %D%/probe.awk
 bin_PROGRAMS += iris-trace

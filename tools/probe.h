@@ -68,23 +68,8 @@ struct probe_check {
 /* All of them, a NULL name at the end. */
 extern const struct probe_check probe_checks[];
 
-/* Runs a kernel with the step's arguments, and waits for it. */
-iris_status_t probe_launch(struct probe *probe,
-                           const struct iris_kernel *kernel, unsigned grid,
-                           unsigned block);
-
-/* Reads what the kernels of this rank found wrong. */
-iris_status_t probe_read_board(struct probe *probe,
-                               struct probe_found *found_p);
-
 /* The library's collectives by each variant, a graph of one, a tensor. */
 iris_status_t probe_library_run(struct probe *probe,
-                                struct probe_found *found_p);
-
-/* How fast one rank's kernels of 1, 4, 16 ... workgroups write to the other,
- * and how fast the other's memory is written by a copy on a stream. */
-iris_status_t probe_rate_run(struct probe *probe, struct probe_found *found_p);
-iris_status_t probe_rate_verify(struct probe *probe,
                                 struct probe_found *found_p);
 
 #endif /* IRIS_TOOLS_PROBE_H */

@@ -18,9 +18,6 @@ int top_find_job(const char *name);
  * mpirun, or a program that spawned its ranks. -1. */
 int top_find_below(int pid);
 
-/* Prints the calls that the records of all ranks have. */
-int top_calls(int fd);
-
 /* Prints a table again and again, until all ranks have ended or left. */
 int top_live(int fd);
 

@@ -92,7 +92,7 @@ static void print_table(const struct iris_report *report,
 static int is_over(const struct iris_report *report)
 {
     for (int i = 0; i < report->num_ranks; i++) {
-        if (!iris_i_report_has_ended(&report->ranks[i])) {
+        if (!iris_i_rank_has_ended(&report->ranks[i])) {
             return 0;
         }
     }

@@ -13,7 +13,6 @@
 #include "control/records.h"
 #include "heap/heap_malloc.h"
 #include "report/incident.h"
-#include "report/on_signal.h"
 #include "report/words.h"
 
 #include <stdio.h>

@@ -14,26 +14,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The wait as it was before; NULL: it is new. */
+static const struct iris_record_wait *
+find_same(const struct iris_report_rank *before,
+          const struct iris_record_wait *wait)
+{
+    for (int i = 0; i < before->num_waits; i++) {
+        const struct iris_record_wait *old = &before->waits[i];
+
+        if (old->begin_ns == wait->begin_ns && old->stream == wait->stream &&
+            old->workgroup == wait->workgroup) {
+            return old;
+        }
+    }
+    return NULL;
+}
+
 /* A wait goes on if its time does, or if nobody is there to move it. */
 static void find_live(struct iris_report_rank *rank,
                       const struct iris_report_rank *before)
 {
-    int stands = iris_i_report_is_stopped(rank) || iris_i_report_is_lost(rank);
+    int stands = iris_i_rank_is_stopped(rank) || iris_i_rank_is_lost(rank);
 
     for (int i = 0; i < rank->num_waits; i++) {
-        const struct iris_record_wait *wait = &rank->waits[i];
+        const struct iris_record_wait *old = find_same(before, &rank->waits[i]);
 
-        rank->waits_live[i] = (char)stands;
-        for (int j = 0; j < before->num_waits; j++) {
-            const struct iris_record_wait *old = &before->waits[j];
-
-            if (old->begin_ns == wait->begin_ns &&
-                old->workgroup == wait->workgroup &&
-                old->stream == wait->stream &&
-                wait->update_ns > old->update_ns) {
-                rank->waits_live[i] = 1;
-            }
-        }
+        rank->waits_live[i] =
+            (char)(stands ||
+                   (old != NULL && rank->waits[i].update_ns > old->update_ns));
     }
 }
 
@@ -44,17 +52,12 @@ static int waits_moved(const struct iris_report_rank *rank,
 {
     for (int i = 0; i < rank->num_waits; i++) {
         const struct iris_record_wait *wait = &rank->waits[i];
+        const struct iris_record_wait *old = find_same(before, wait);
 
-        for (int j = 0; j < before->num_waits; j++) {
-            const struct iris_record_wait *old = &before->waits[j];
-
-            if (old->begin_ns == wait->begin_ns &&
-                old->stream == wait->stream &&
-                old->workgroup == wait->workgroup &&
-                (old->begun != wait->begun || old->done != wait->done ||
-                 old->seen != wait->seen)) {
-                return 1;
-            }
+        if (old != NULL &&
+            (old->begun != wait->begun || old->done != wait->done ||
+             old->seen != wait->seen)) {
+            return 1;
         }
     }
     return 0;
@@ -147,8 +150,8 @@ static int is_free(const struct iris_report_rank *rank,
 {
     int waits = 0;
 
-    if (!rank->known || iris_i_report_is_lost(rank) ||
-        iris_i_report_is_stopped(rank) || rank->state == IRIS_RANK_FINALIZED) {
+    if (!rank->known || iris_i_rank_is_lost(rank) ||
+        iris_i_rank_is_stopped(rank) || rank->state == IRIS_RANK_FINALIZED) {
         return !rank->known && rank->state != IRIS_RANK_LEFT;
     }
     for (int i = 0; i < rank->num_waits; i++) {
@@ -223,16 +226,16 @@ static void spread(const struct iris_report *report, int stopped, char *moves)
         const struct iris_report_rank *rank = &report->ranks[i];
 
         moves[i] =
-            rank->is_free || (char)(stopped && iris_i_report_is_stopped(rank) &&
-                                    !iris_i_report_is_lost(rank));
+            rank->is_free || (char)(stopped && iris_i_rank_is_stopped(rank) &&
+                                    !iris_i_rank_is_lost(rank));
     }
     while (more) {
         more = 0;
         for (int i = 0; i < report->num_ranks; i++) {
             const struct iris_report_rank *rank = &report->ranks[i];
 
-            if (!moves[i] && !iris_i_report_is_lost(rank) &&
-                !iris_i_report_is_stopped(rank) &&
+            if (!moves[i] && !iris_i_rank_is_lost(rank) &&
+                !iris_i_rank_is_stopped(rank) &&
                 one_can_end(report, i, moves)) {
                 moves[i] = 1;
                 more = 1;
@@ -277,13 +280,13 @@ static void count(const struct iris_report *report, char *moves, char *hung,
         int waits = has_old_wait(report, rank);
 
         hung[i] = (char)!hung[i];
-        counts->lost += iris_i_report_is_lost(rank);
-        counts->ended += iris_i_report_has_ended(rank);
+        counts->lost += iris_i_rank_is_lost(rank);
+        counts->ended += iris_i_rank_has_ended(rank);
         counts->stopped +=
-            !iris_i_report_has_ended(rank) && iris_i_report_is_stopped(rank);
+            !iris_i_rank_has_ended(rank) && iris_i_rank_is_stopped(rank);
         counts->waiting_on += waits;
-        counts->stuck += waits && !moves[i] && !iris_i_report_is_lost(rank);
-        counts->hung += waits && hung[i] && !iris_i_report_is_lost(rank);
+        counts->stuck += waits && !moves[i] && !iris_i_rank_is_lost(rank);
+        counts->hung += waits && hung[i] && !iris_i_rank_is_lost(rank);
     }
 }
 
@@ -308,7 +311,7 @@ void iris_i_report_judge(struct iris_report *report,
                       : counts.stuck > 0 || all_stopped ? IRIS_VERDICT_STOPPED
                       : counts.waiting_on > 0           ? IRIS_VERDICT_LATE
                                                         : IRIS_VERDICT_RUNNING;
-    iris_i_report_explain(report, hung);
+    iris_i_explain(report, hung);
 }
 
 iris_status_t iris_i_report_make(int fd, int apart_ms,

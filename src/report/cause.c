@@ -24,29 +24,27 @@ static void explain_lost(struct iris_report *report)
     for (int i = report->num_ranks - 1; i >= 0; i--) {
         if (report->ranks[i].state == IRIS_RANK_LEFT) {
             left = i;
-        } else if (iris_i_report_is_lost(&report->ranks[i])) {
+        } else if (iris_i_rank_is_lost(&report->ranks[i])) {
             lost = i;
         }
     }
     report->root = lost >= 0 ? lost : left;
     if (lost >= 0) {
-        iris_i_report_say(report, "rank %d (pid %d) died", lost,
-                          report->ranks[lost].pid);
+        iris_i_say(report, "rank %d (pid %d) died", lost,
+                   report->ranks[lost].pid);
     } else {
-        iris_i_report_say(report,
-                          "rank %d (pid %d) left the job after an error", left,
-                          report->ranks[left].pid);
+        iris_i_say(report, "rank %d (pid %d) left the job after an error", left,
+                   report->ranks[left].pid);
     }
     if (report->ranks[report->root].calls > 0) {
-        iris_i_report_say(
-            report, " after its %s, collective call %llu",
-            report->ranks[report->root].call,
-            (unsigned long long)report->ranks[report->root].calls);
+        iris_i_say(report, " after its %s, collective call %llu",
+                   report->ranks[report->root].call,
+                   (unsigned long long)report->ranks[report->root].calls);
     }
-    if (iris_i_report_mark_waiting(report, waiting) > 0) {
-        iris_i_report_say(report, "; ");
-        iris_i_report_say_ranks(report, waiting);
-        iris_i_report_say(report, " cannot go on without it");
+    if (iris_i_mark_waiting(report, waiting) > 0) {
+        iris_i_say(report, "; ");
+        iris_i_say_ranks(report, waiting);
+        iris_i_say(report, " cannot go on without it");
     }
 }
 
@@ -60,8 +58,8 @@ static int mark_stopped(struct iris_report *report, char *marked)
     for (int i = report->num_ranks - 1; i >= 0; i--) {
         const struct iris_report_rank *rank = &report->ranks[i];
 
-        marked[i] = (char)(iris_i_report_is_stopped(rank) &&
-                           !iris_i_report_has_ended(rank));
+        marked[i] = (char)(iris_i_rank_is_stopped(rank) &&
+                           !iris_i_rank_has_ended(rank));
         count += marked[i];
         report->root = marked[i] ? i : report->root;
     }
@@ -73,7 +71,7 @@ static int count_live(const struct iris_report *report)
     int count = 0;
 
     for (int i = 0; i < report->num_ranks; i++) {
-        count += !iris_i_report_has_ended(&report->ranks[i]);
+        count += !iris_i_rank_has_ended(&report->ranks[i]);
     }
     return count;
 }
@@ -86,26 +84,24 @@ static void explain_stopped(struct iris_report *report)
     memset(stopped, 0, sizeof stopped);
     count = mark_stopped(report, stopped);
     if (count == count_live(report)) {
-        iris_i_report_say_ranks(report, stopped);
-        iris_i_report_say(
-            report,
-            " %s stopped, by SIGSTOP or a debugger%s; kill -CONT lets "
-            "%s go on",
-            count == 1 ? "is" : "are",
-            count == 1 ? "" : ": all ranks that have not ended",
-            count == 1 ? "it" : "them");
+        iris_i_say_ranks(report, stopped);
+        iris_i_say(report,
+                   " %s stopped, by SIGSTOP or a debugger%s; kill -CONT lets "
+                   "%s go on",
+                   count == 1 ? "is" : "are",
+                   count == 1 ? "" : ": all ranks that have not ended",
+                   count == 1 ? "it" : "them");
         return;
     }
-    (void)iris_i_report_mark_waiting(report, waiting);
+    (void)iris_i_mark_waiting(report, waiting);
     for (int i = 0; i < report->num_ranks; i++) {
         waiting[i] = (char)(waiting[i] && !stopped[i]);
     }
-    iris_i_report_say(report,
-                      "rank %d (pid %d) is stopped, by SIGSTOP or a debugger; ",
-                      report->root, report->ranks[report->root].pid);
-    iris_i_report_say_ranks(report, waiting);
-    iris_i_report_say(report,
-                      " can go on no sooner than it; kill -CONT lets it");
+    iris_i_say(report,
+               "rank %d (pid %d) is stopped, by SIGSTOP or a debugger; ",
+               report->root, report->ranks[report->root].pid);
+    iris_i_say_ranks(report, waiting);
+    iris_i_say(report, " can go on no sooner than it; kill -CONT lets it");
 }
 
 static void explain_running(struct iris_report *report)
@@ -113,10 +109,10 @@ static void explain_running(struct iris_report *report)
     char stopped[report->num_ranks];
 
     memset(stopped, 0, sizeof stopped);
-    iris_i_report_say(report, "no rank has waited for long");
+    iris_i_say(report, "no rank has waited for long");
     if (mark_stopped(report, stopped) > 0) {
-        iris_i_report_say(report, "; stopped, by SIGSTOP or a debugger: ");
-        iris_i_report_say_ranks(report, stopped);
+        iris_i_say(report, "; stopped, by SIGSTOP or a debugger: ");
+        iris_i_say_ranks(report, stopped);
     }
 }
 
@@ -129,15 +125,14 @@ static void say_gpu(struct iris_report *report)
 
     for (int i = 0; i < report->num_ranks; i++) {
         const struct iris_record_wait *wait =
-            iris_i_report_find_wait(report, i, iris_i_wait_is_of_gpu);
+            iris_i_find_wait(report, i, iris_i_wait_is_of_gpu);
 
-        if (wait != NULL && !iris_i_report_is_lost(&report->ranks[i])) {
+        if (wait != NULL && !iris_i_rank_is_lost(&report->ranks[i])) {
             iris_i_describe_wait(wait, text, sizeof text);
-            iris_i_report_say(
-                report,
-                "; rank %d: %s (of its GPU's workgroups, only this one "
-                "is known)",
-                i, text);
+            iris_i_say(report,
+                       "; rank %d: %s (of its GPU's workgroups, only this one "
+                       "is known)",
+                       i, text);
             return;
         }
     }
@@ -148,32 +143,31 @@ static void explain_late(struct iris_report *report)
     char waiting[report->num_ranks], doing[DOING];
     int late = -1;
 
-    if (iris_i_report_explain_spin(report, 0)) {
+    if (iris_i_explain_spin(report, 0)) {
         return;
     }
-    (void)iris_i_report_mark_waiting(report, waiting);
+    (void)iris_i_mark_waiting(report, waiting);
     for (int i = 0; i < report->num_ranks && late < 0; i++) {
         late = report->ranks[i].is_free && !waiting[i] ? i : -1;
     }
     for (int i = 0; i < report->num_ranks && late < 0; i++) {
         late = report->ranks[i].is_free ? i : -1;
     }
-    iris_i_report_say_ranks(report, waiting);
-    iris_i_report_say(report, " wait%s for what may still come",
-                      iris_i_report_mark_waiting(report, waiting) == 1 ? "s"
-                                                                       : "");
+    iris_i_say_ranks(report, waiting);
+    iris_i_say(report, " wait%s for what may still come",
+               iris_i_mark_waiting(report, waiting) == 1 ? "s" : "");
     if (late >= 0) {
         report->root = late;
     }
     if (late >= 0 &&
-        iris_i_report_find_wait(report, late, iris_i_wait_is_of_gpu) == NULL) {
+        iris_i_find_wait(report, late, iris_i_wait_is_of_gpu) == NULL) {
         iris_i_describe_doing(report, late, doing, sizeof doing);
-        iris_i_report_say(report, ": rank %d %s", late, doing);
+        iris_i_say(report, ": rank %d %s", late, doing);
     }
     say_gpu(report);
 }
 
-void iris_i_report_explain(struct iris_report *report, const char *hung)
+void iris_i_explain(struct iris_report *report, const char *hung)
 {
     switch (report->verdict) {
     case IRIS_VERDICT_LOST:
@@ -183,7 +177,7 @@ void iris_i_report_explain(struct iris_report *report, const char *hung)
         explain_stopped(report);
         break;
     case IRIS_VERDICT_HUNG:
-        iris_i_report_explain_hung(report, hung);
+        iris_i_explain_hung(report, hung);
         break;
     case IRIS_VERDICT_MISMATCH: /* the message of who met it has it */
         break;

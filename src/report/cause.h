@@ -9,6 +9,6 @@
 
 /* The cause, in a sentence, of the verdict; `hung` has for each rank
  * whether it can go on no more. */
-void iris_i_report_explain(struct iris_report *report, const char *hung);
+void iris_i_explain(struct iris_report *report, const char *hung);
 
 #endif /* IRIS_SRC_REPORT_CAUSE_H */

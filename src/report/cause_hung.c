@@ -50,7 +50,7 @@ static int explain_residency(struct iris_report *report, int rank)
             continue;
         }
         report->root = rank;
-        iris_i_report_say(
+        iris_i_say(
             report,
             "%u of %u workgroups of kernel %s on rank %d never started, and "
             "those that did wait: workgroups that wait for each other must "
@@ -78,7 +78,7 @@ static int is_member(const struct iris_record_wait *wait, int rank)
 static void say_call(struct iris_report *report,
                      const struct iris_record_wait *wait)
 {
-    iris_i_report_say(report, "%s", wait->name);
+    iris_i_say(report, "%s", wait->name);
     iris_i_describe_group(wait, report->cause, sizeof report->cause);
 }
 
@@ -88,14 +88,14 @@ static void say_both(struct iris_report *report, int rank,
                      const struct iris_record_wait *others)
 {
     report->root = rank;
-    iris_i_report_say(report, "rank %d is in ", rank);
+    iris_i_say(report, "rank %d is in ", rank);
     say_call(report, wait);
-    iris_i_report_say(report, " while rank %d is in ", other);
+    iris_i_say(report, " while rank %d is in ", other);
     say_call(report, others);
     if (wait->group != others->group &&
         (wait->group == 0 || others->group == 0)) {
-        iris_i_report_say(report, " (rank %d's is of all ranks)",
-                          wait->group == 0 ? rank : other);
+        iris_i_say(report, " (rank %d's is of all ranks)",
+                   wait->group == 0 ? rank : other);
     }
 }
 
@@ -107,7 +107,7 @@ static int explain_mismatch(struct iris_report *report)
 
     for (int i = 0; i < report->num_ranks; i++) {
         const struct iris_record_wait *wait =
-            iris_i_report_find_wait(report, i, iris_i_wait_is_collective);
+            iris_i_find_wait(report, i, iris_i_wait_is_collective);
 
         if (wait != NULL && first == NULL) {
             first = wait;
@@ -115,9 +115,9 @@ static int explain_mismatch(struct iris_report *report)
         } else if (wait != NULL && strcmp(wait->name, first->name) != 0 &&
                    is_member(first, i) && is_member(wait, of)) {
             say_both(report, of, first, i, wait);
-            iris_i_report_say(
-                report, ": all members make the same collective calls in the "
-                        "same order");
+            iris_i_say(report,
+                       ": all members make the same collective calls in the "
+                       "same order");
             return 1;
         }
     }
@@ -134,11 +134,11 @@ static int explain_groups(struct iris_report *report)
 {
     for (int i = 0; i < report->num_ranks; i++) {
         const struct iris_record_wait *wait =
-            iris_i_report_find_wait(report, i, knows_group);
+            iris_i_find_wait(report, i, knows_group);
 
         for (int j = i + 1; wait != NULL && j < report->num_ranks; j++) {
             const struct iris_record_wait *other =
-                iris_i_report_find_wait(report, j, knows_group);
+                iris_i_find_wait(report, j, knows_group);
 
             if (other == NULL || other->group == wait->group ||
                 strcmp(other->name, wait->name) != 0 || !is_member(wait, j) ||
@@ -146,10 +146,10 @@ static int explain_groups(struct iris_report *report)
                 continue;
             }
             say_both(report, i, wait, j, other);
-            iris_i_report_say(
-                report, ": both are members of both groups, and call in "
-                        "different orders; likely: one of them passes the "
-                        "wrong group");
+            iris_i_say(report,
+                       ": both are members of both groups, and call in "
+                       "different orders; likely: one of them passes the "
+                       "wrong group");
             return 1;
         }
     }
@@ -166,7 +166,7 @@ static int explain_missing(struct iris_report *report)
 
     for (int i = report->num_ranks - 1; i >= 0; i--) {
         const struct iris_record_wait *w =
-            iris_i_report_find_wait(report, i, iris_i_wait_is_collective);
+            iris_i_find_wait(report, i, iris_i_wait_is_collective);
 
         in[i] = w != NULL;
         wait = w != NULL ? w : wait;
@@ -182,16 +182,16 @@ static int explain_missing(struct iris_report *report)
         other = wait->expected[0];
     }
     if (wait == NULL || other < 0 ||
-        iris_i_report_find_wait(report, other, is_signal) != NULL) {
+        iris_i_find_wait(report, other, is_signal) != NULL) {
         return 0;
     }
     report->root = other;
     iris_i_describe_doing(report, other, doing, sizeof doing);
-    iris_i_report_say(report, "rank %d has not come to ", other);
+    iris_i_say(report, "rank %d has not come to ", other);
     say_call(report, wait);
-    iris_i_report_say(report, ", unlike ");
-    iris_i_report_say_ranks(report, in);
-    iris_i_report_say(report, ": rank %d %s", other, doing);
+    iris_i_say(report, ", unlike ");
+    iris_i_say_ranks(report, in);
+    iris_i_say(report, ": rank %d %s", other, doing);
     return 1;
 }
 
@@ -202,7 +202,7 @@ static void say_signal(struct iris_report *report, int rank,
 
     report->root = rank;
     iris_i_describe_wait(wait, text, sizeof text);
-    iris_i_report_say(report, "rank %d: %s", rank, text);
+    iris_i_say(report, "rank %d: %s", rank, text);
 }
 
 /* Along waits whose ranks are known, from `rank` to the last; -1 there if it is
@@ -212,10 +212,9 @@ static int follow(const struct iris_report *report, int rank, char *marked)
     memset(marked, 0, (size_t)report->num_ranks);
     while (!marked[rank]) {
         const struct iris_record_wait *wait =
-            iris_i_report_find_wait(report, rank, is_known);
+            iris_i_find_wait(report, rank, is_known);
 
-        if (wait == NULL ||
-            iris_i_report_find_wait(report, rank, is_signal) != NULL ||
+        if (wait == NULL || iris_i_find_wait(report, rank, is_signal) != NULL ||
             wait->expected[0] < 0 || wait->expected[0] >= report->num_ranks) {
             return rank;
         }
@@ -233,8 +232,7 @@ static int explain_signals(struct iris_report *report, const char *hung)
 
     for (int i = report->num_ranks - 1; i >= 0; i--) {
         present += report->ranks[i].state != IRIS_RANK_FINALIZED;
-        waiting[i] =
-            hung[i] && iris_i_report_find_wait(report, i, is_signal) != NULL;
+        waiting[i] = hung[i] && iris_i_find_wait(report, i, is_signal) != NULL;
         count += waiting[i];
         first = waiting[i] ? i : first;
     }
@@ -242,16 +240,15 @@ static int explain_signals(struct iris_report *report, const char *hung)
         return 0;
     }
     if (count > 1) {
-        iris_i_report_say_ranks(report, waiting);
-        iris_i_report_say(
+        iris_i_say_ranks(report, waiting);
+        iris_i_say(
             report,
             " wait for signals, and nobody else is left to send them%s. ",
             count == present ? "; likely: each other's" : "");
     }
-    say_signal(report, first,
-               iris_i_report_find_wait(report, first, is_signal));
-    iris_i_report_explain_word(
-        report, first, iris_i_report_find_wait(report, first, is_signal));
+    say_signal(report, first, iris_i_find_wait(report, first, is_signal));
+    iris_i_explain_word(report, first,
+                        iris_i_find_wait(report, first, is_signal));
     return 1;
 }
 
@@ -261,30 +258,29 @@ static void explain_circle(struct iris_report *report, const char *hung)
     int first = 0, root;
 
     while (first < report->num_ranks - 1 &&
-           !(hung[first] &&
-             iris_i_report_find_wait(report, first, is_any) != NULL)) {
+           !(hung[first] && iris_i_find_wait(report, first, is_any) != NULL)) {
         first++;
     }
     root = follow(report, first, marked);
     if (root < 0) {
-        iris_i_report_say(report, "a circle: ");
-        iris_i_report_say_ranks(report, marked);
-        iris_i_report_say(report, " wait for each other; rank %d ", first);
+        iris_i_say(report, "a circle: ");
+        iris_i_say_ranks(report, marked);
+        iris_i_say(report, " wait for each other; rank %d ", first);
         iris_i_describe_doing(report, first, doing, sizeof doing);
-        iris_i_report_say(report, "%s", doing);
+        iris_i_say(report, "%s", doing);
         report->root = first;
         return;
     }
     iris_i_describe_doing(report, root, doing, sizeof doing);
-    iris_i_report_say(report, "rank %d %s", root, doing);
+    iris_i_say(report, "rank %d %s", root, doing);
     if (root != first) {
-        iris_i_report_say(report, ", and rank %d waits for it", first);
+        iris_i_say(report, ", and rank %d waits for it", first);
     }
     report->root = root;
 }
 
 /* Workgroups that repeat atomic operations. */
-int iris_i_report_explain_spin(struct iris_report *report, int ended)
+int iris_i_explain_spin(struct iris_report *report, int ended)
 {
     for (int i = 0; i < report->num_ranks; i++) {
         const struct iris_report_rank *rank = &report->ranks[i];
@@ -297,9 +293,9 @@ int iris_i_report_explain_spin(struct iris_report *report, int ended)
                 continue;
             }
             say_signal(report, i, wait);
-            iris_i_report_say(
-                report, "; likely: a lock that is not released (its word does "
-                        "not tell the owner), or a flag that nobody sets");
+            iris_i_say(report,
+                       "; likely: a lock that is not released (its word does "
+                       "not tell the owner), or a flag that nobody sets");
             return 1;
         }
     }
@@ -314,31 +310,30 @@ static void explain_waits(struct iris_report *report, const char *hung)
         }
     }
     if (!explain_groups(report) && !explain_mismatch(report) &&
-        !iris_i_report_explain_spin(report, 1) && !explain_missing(report) &&
+        !iris_i_explain_spin(report, 1) && !explain_missing(report) &&
         !explain_signals(report, hung)) {
         explain_circle(report, hung);
     }
 }
 
 /* Nobody that Iris knows of can go on; of other threads it knows nothing. */
-void iris_i_report_explain_hung(struct iris_report *report, const char *hung)
+void iris_i_explain_hung(struct iris_report *report, const char *hung)
 {
     explain_waits(report, hung);
     for (int i = 0; i < report->num_ranks; i++) {
-        if (iris_i_report_find_wait(report, i, iris_i_wait_is_of_gpu) != NULL) {
-            iris_i_report_say(
-                report,
-                "; not certain: of the workgroups on rank %d's GPU only "
-                "one that waits is known",
-                i);
+        if (iris_i_find_wait(report, i, iris_i_wait_is_of_gpu) != NULL) {
+            iris_i_say(report,
+                       "; not certain: of the workgroups on rank %d's GPU only "
+                       "one that waits is known",
+                       i);
             return;
         }
     }
     for (int i = 0; i < report->num_ranks; i++) {
         int helpers = report->ranks[i].helpers;
 
-        if (helpers > 0 && !iris_i_report_has_ended(&report->ranks[i])) {
-            iris_i_report_say(
+        if (helpers > 0 && !iris_i_rank_has_ended(&report->ranks[i])) {
+            iris_i_say(
                 report,
                 "; not certain: the process of rank %d has %d other thread%s, "
                 "which may still send",

@@ -121,17 +121,17 @@ static void explain_sent(struct iris_report *report,
                          const struct iris_record_wait *wait, struct sent sent)
 {
     if (!iris_i_record_holds(wait, (int64_t)sent.call->value)) {
-        iris_i_report_say(
-            report, "; rank %d sent it %lld; likely: a wrong value or too few",
-            sent.by, (long long)sent.call->value);
+        iris_i_say(report,
+                   "; rank %d sent it %lld; likely: a wrong value or too few",
+                   sent.by, (long long)sent.call->value);
     } else if (may_be_behind(&report->ranks[sent.by])) {
-        iris_i_report_say(
+        iris_i_say(
             report,
             "; rank %d has enqueued that signal; likely: behind what waits, "
             "and it has not run",
             sent.by);
     } else {
-        iris_i_report_say(
+        iris_i_say(
             report,
             "; rank %d sent it that; likely: an earlier wait has used it, or "
             "it was overwritten",
@@ -168,25 +168,25 @@ static void explain_unsent(struct iris_report *report,
     int strangers = mark_holders(report, wait, marked);
 
     if (wait->seen != 0) {
-        iris_i_report_say(
-            report, "; likely: it was written, with a wrong value or too few "
-                    "times");
+        iris_i_say(report,
+                   "; likely: it was written, with a wrong value or too few "
+                   "times");
     } else if (memchr(marked, 1, (size_t)report->num_ranks) == NULL) {
-        iris_i_report_say(report, "; likely: the signal is missing");
+        iris_i_say(report, "; likely: the signal is missing");
     } else {
-        iris_i_report_say(report, "; the same word of ");
-        iris_i_report_say_ranks(report, marked);
-        iris_i_report_say(
-            report, strangers > 0
-                        ? " does hold it; likely: it was sent to the wrong rank"
-                        : " does hold it, which may be a signal of its own; "
-                          "likely: the signal is missing, or was sent to the "
-                          "wrong rank");
+        iris_i_say(report, "; the same word of ");
+        iris_i_say_ranks(report, marked);
+        iris_i_say(report,
+                   strangers > 0
+                       ? " does hold it; likely: it was sent to the wrong rank"
+                       : " does hold it, which may be a signal of its own; "
+                         "likely: the signal is missing, or was sent to the "
+                         "wrong rank");
     }
 }
 
-void iris_i_report_explain_word(struct iris_report *report, int rank,
-                                const struct iris_record_wait *wait)
+void iris_i_explain_word(struct iris_report *report, int rank,
+                         const struct iris_record_wait *wait)
 {
     struct sent here = find(report, rank, wait, HERE);
     struct sent beside = find(report, rank, wait, BESIDE);
@@ -195,13 +195,13 @@ void iris_i_report_explain_word(struct iris_report *report, int rank,
     if (here.call != NULL) {
         explain_sent(report, wait, here);
     } else if (beside.call != NULL) {
-        iris_i_report_say(
+        iris_i_say(
             report,
             "; rank %d sent such a value to byte %llu of the same allocation; "
             "likely: one of them uses a wrong index",
             beside.by, (unsigned long long)(beside.call->offset - wait->alloc));
     } else if (otherwise.call != NULL) {
-        iris_i_report_say(
+        iris_i_say(
             report,
             "; rank %d sent such a value to the same word of rank %d, which is "
             "not known to wait for it; likely: to the wrong rank",

@@ -8,7 +8,7 @@
 #include "report/snapshot.h"
 
 /* What is known of the word that a wait of `rank` is for, and a guess. */
-void iris_i_report_explain_word(struct iris_report *report, int rank,
-                                const struct iris_record_wait *wait);
+void iris_i_explain_word(struct iris_report *report, int rank,
+                         const struct iris_record_wait *wait);
 
 #endif /* IRIS_SRC_REPORT_CAUSE_WORD_H */

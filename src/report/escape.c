@@ -23,7 +23,7 @@ static int is_printed(uint32_t code)
            !(code >= 0x2066 && code <= 0x2069);
 }
 
-size_t iris_i_report_char(const char *text)
+size_t iris_i_printed_char(const char *text)
 {
     uint32_t code = 0;
     size_t bytes = iris_i_utf8_char(text, &code);
@@ -31,14 +31,14 @@ size_t iris_i_report_char(const char *text)
     return bytes != 0 && is_printed(code) ? bytes : 0;
 }
 
-void iris_i_report_clean(char *text, size_t bytes)
+void iris_i_clean(char *text, size_t bytes)
 {
     char raw[256];
     size_t used = 0;
 
     snprintf(raw, sizeof raw, "%.*s", (int)(bytes - 1), text);
     for (const char *c = raw; *c != '\0';) {
-        size_t length = iris_i_report_char(c);
+        size_t length = iris_i_printed_char(c);
         char piece[8];
 
         if (length == 0) {
@@ -58,7 +58,7 @@ void iris_i_report_clean(char *text, size_t bytes)
 }
 
 /* A text that is too long ends with a whole character. */
-void iris_i_report_append(char *text, size_t bytes, const char *format, ...)
+void iris_i_append(char *text, size_t bytes, const char *format, ...)
 {
     size_t used = strlen(text), at;
     va_list list;
@@ -74,7 +74,7 @@ void iris_i_report_append(char *text, size_t bytes, const char *format, ...)
     while (at > used && ((unsigned char)text[at - 1] & 0xc0) == 0x80) {
         at--;
     }
-    if (at > used && iris_i_report_char(text + at - 1) == 0) {
+    if (at > used && iris_i_printed_char(text + at - 1) == 0) {
         text[at - 1] = '\0';
     }
 }

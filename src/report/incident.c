@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The report that a job writes of itself when a deadline passes or a rank dies:
+ * The report that a job writes of itself: when a deadline passes or a rank dies,
  * once, by the first rank that meets it. (The lowest live one may be stopped,
  * or wait for nothing and never notice.)
  */
@@ -16,6 +16,10 @@
 #include "report/report_json.h"
 #include "report/report_text.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,25 +85,29 @@ static void print(struct iris_control *control,
     }
 }
 
-/* `mismatch` is the cause if that is known already, else NULL. The thread's
- * message is what its caller is about to return. */
+/* The thread's message, which is what its caller is about to return, stays as
+ * it is. If it `is_mismatch`, it is the cause. */
 static void write_report(struct iris_control *control, const char *prefix,
-                         const char *mismatch)
+                         int is_mismatch)
 {
+    char message[IRIS_MESSAGE_BYTES];
     struct iris_report *report;
 
+    snprintf(message, sizeof message, "%s", iris_last_error());
     if (iris_i_report_make(control->records->fd, IRIS_APART_MS, &report) !=
         IRIS_OK) {
         iris_i_warning(control->log, "no report of what the ranks do: %s",
                        iris_last_error());
-        return;
+    } else {
+        if (is_mismatch) { /* one that left since then left because of it */
+            report->verdict = IRIS_VERDICT_MISMATCH;
+            snprintf(report->cause, sizeof report->cause, "%.*s",
+                     IRIS_REPORT_CAUSE - 1, message);
+        }
+        print(control, report, prefix);
+        free(report);
     }
-    if (mismatch != NULL) { /* one that left since then left because of it */
-        report->verdict = IRIS_VERDICT_MISMATCH;
-        snprintf(report->cause, sizeof report->cause, "%s", mismatch);
-    }
-    print(control, report, prefix);
-    free(report);
+    (void)iris_i_fail_again(IRIS_OK, message);
 }
 
 /* A rank that fails while another one reports stays for it to be seen: it would
@@ -116,8 +124,6 @@ static void stay(const struct iris_control *control)
 
 void iris_i_report_incident(struct iris_control *control, const char *prefix)
 {
-    char message[IRIS_MESSAGE_BYTES];
-
     if (control->records == NULL) {
         return;
     }
@@ -125,34 +131,158 @@ void iris_i_report_incident(struct iris_control *control, const char *prefix)
         stay(control);
         return;
     }
-    snprintf(message, sizeof message, "%s", iris_last_error());
-    write_report(control, prefix, NULL);
+    write_report(control, prefix, 0);
     iris_i_records_reported(control->records, control->rank);
-    (void)iris_i_fail_again(IRIS_OK, message);
 }
 
-/* Whether nobody of the job has done it in the last second. */
-static int take_turn(struct iris_control *control)
+/* Unless somebody of the job has done it in the last second. */
+static void write_in_turn(struct iris_control *control, const char *prefix,
+                          int is_mismatch)
 {
-    return control->records != NULL &&
-           iris_i_records_take_turn(control->records,
-                                    IRIS_TURN_MS * IRIS_NS_PER_MS);
+    if (control->records != NULL &&
+        iris_i_records_take_turn(control->records,
+                                 IRIS_TURN_MS * IRIS_NS_PER_MS)) {
+        write_report(control, prefix, is_mismatch);
+    }
 }
 
 void iris_i_report_mismatch(struct iris_control *control, const char *prefix)
 {
-    char message[IRIS_MESSAGE_BYTES];
-
-    if (take_turn(control)) {
-        snprintf(message, sizeof message, "%s", iris_last_error());
-        write_report(control, prefix, message);
-        (void)iris_i_fail_again(IRIS_OK, message);
-    }
+    write_in_turn(control, prefix, 1);
 }
 
-void iris_i_report_asked(struct iris_control *control, const char *prefix)
+/* ---- SIGUSR2 ---- */
+
+/* A thread of the process prints the report of its jobs; the handler only wakes
+ * it, whatever the program is doing. */
+#define STACK_BYTES ((size_t)512 << 10)
+
+struct watched {
+    struct watched *next;
+    struct iris_control *control;
+    const char *prefix;
+};
+
+/* Whoever begins or ends to watch; the list, which the thread goes through. */
+static pthread_mutex_t starts_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct watched *watched;
+static pthread_t thread; /* while any is watched */
+static int ends;         /* under the lock: the thread is to */
+static sem_t asked;
+
+static void on_signal(int number)
 {
-    if (take_turn(control)) {
-        write_report(control, prefix, NULL);
+    int before = errno;
+
+    (void)number;
+    (void)sem_post(&asked);
+    errno = before;
+}
+
+static void *print_reports(void *unused)
+{
+    int over = 0;
+
+    (void)unused;
+    while (!over) {
+        while (sem_wait(&asked) != 0) {
+        }
+        pthread_mutex_lock(&watched_lock);
+        over = ends;
+        for (struct watched *w = over ? NULL : watched; w != NULL;
+             w = w->next) {
+            write_in_turn(w->control, w->prefix, 0);
+        }
+        pthread_mutex_unlock(&watched_lock);
     }
+    return NULL;
+}
+
+static int is_free(void)
+{
+    struct sigaction action;
+
+    return sigaction(SIGUSR2, NULL, &action) == 0 &&
+           (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
+}
+
+/* No signal of the program's comes to the thread. */
+static int start(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    int ret;
+
+    ends = 0;
+    sem_init(&asked, 0, 0);
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    ret = pthread_create(&thread, &attributes, print_reports, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (ret != 0) {
+        return 0;
+    }
+    pthread_setname_np(thread, "iris-report");
+    sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGUSR2, &action, NULL);
+    return 1;
+}
+
+/* The program may have put a handler of its own in its place. A signal that
+ * came before finds the semaphore still: it is never destroyed. */
+static void stop(void)
+{
+    struct sigaction action, none = {.sa_handler = SIG_DFL};
+
+    if (sigaction(SIGUSR2, NULL, &action) == 0 &&
+        (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == on_signal) {
+        sigemptyset(&none.sa_mask);
+        (void)sigaction(SIGUSR2, &none, NULL);
+    }
+    (void)sem_post(&asked);
+    pthread_join(thread, NULL);
+}
+
+void iris_i_report_watch(struct iris_control *control, const char *prefix)
+{
+    struct watched *w = calloc(1, sizeof *w);
+
+    pthread_mutex_lock(&starts_lock);
+    if (w != NULL && control->records != NULL &&
+        (watched != NULL || (is_free() && start()))) {
+        *w = (struct watched){watched, control, prefix};
+        pthread_mutex_lock(&watched_lock);
+        watched = w;
+        pthread_mutex_unlock(&watched_lock);
+        w = NULL;
+    }
+    pthread_mutex_unlock(&starts_lock);
+    free(w);
+}
+
+void iris_i_report_unwatch(struct iris_control *control)
+{
+    struct watched **link = &watched, *w;
+
+    pthread_mutex_lock(&starts_lock);
+    pthread_mutex_lock(&watched_lock);
+    while (*link != NULL && (*link)->control != control) {
+        link = &(*link)->next;
+    }
+    w = *link;
+    if (w != NULL) {
+        *link = w->next;
+    }
+    ends = watched == NULL;
+    pthread_mutex_unlock(&watched_lock);
+    if (w != NULL && watched == NULL) {
+        stop();
+    }
+    pthread_mutex_unlock(&starts_lock);
+    free(w);
 }

@@ -134,7 +134,7 @@ static enum sort sort_of(const struct iris_report *report, int i,
         }
     }
     if (i == report->root || !rank->known || rank->state != IRIS_RANK_RUNNING ||
-        iris_i_report_is_lost(rank) || iris_i_report_is_stopped(rank)) {
+        iris_i_rank_is_lost(rank) || iris_i_rank_is_stopped(rank)) {
         return ALONE;
     }
     return waits == 0                                             ? GOES_ON

@@ -19,7 +19,7 @@
 
 /* ---- What a rank is, and its waits ---- */
 
-int iris_i_report_is_lost(const struct iris_report_rank *rank)
+int iris_i_rank_is_lost(const struct iris_report_rank *rank)
 {
     int ended = rank->process == IRIS_PROCESS_GONE ||
                 rank->process == IRIS_PROCESS_ZOMBIE;
@@ -28,12 +28,12 @@ int iris_i_report_is_lost(const struct iris_report_rank *rank)
            (rank->known && ended && rank->state != IRIS_RANK_FINALIZED);
 }
 
-int iris_i_report_has_ended(const struct iris_report_rank *rank)
+int iris_i_rank_has_ended(const struct iris_report_rank *rank)
 {
-    return rank->state == IRIS_RANK_FINALIZED || iris_i_report_is_lost(rank);
+    return rank->state == IRIS_RANK_FINALIZED || iris_i_rank_is_lost(rank);
 }
 
-int iris_i_report_is_stopped(const struct iris_report_rank *rank)
+int iris_i_rank_is_stopped(const struct iris_report_rank *rank)
 {
     return rank->process == 'T' || rank->process == 't';
 }
@@ -64,8 +64,8 @@ int iris_i_wait_counts(const struct iris_report_rank *rank, int wait)
 }
 
 const struct iris_record_wait *
-iris_i_report_find_wait(const struct iris_report *report, int rank,
-                        int (*sort)(const struct iris_record_wait *wait))
+iris_i_find_wait(const struct iris_report *report, int rank,
+                 int (*sort)(const struct iris_record_wait *wait))
 {
     const struct iris_report_rank *r = &report->ranks[rank];
 
@@ -82,13 +82,13 @@ static int is_any(const struct iris_record_wait *wait)
     return wait->kind != IRIS_WAIT_SPIN;
 }
 
-int iris_i_report_mark_waiting(const struct iris_report *report, char *marked)
+int iris_i_mark_waiting(const struct iris_report *report, char *marked)
 {
     int count = 0;
 
     for (int i = 0; i < report->num_ranks; i++) {
-        marked[i] = !iris_i_report_is_lost(&report->ranks[i]) &&
-                    iris_i_report_find_wait(report, i, is_any) != NULL;
+        marked[i] = !iris_i_rank_is_lost(&report->ranks[i]) &&
+                    iris_i_find_wait(report, i, is_any) != NULL;
         count += marked[i];
     }
     return count;
@@ -127,7 +127,7 @@ static void keep_kernel(struct iris_report_rank *rank, const char *name)
 static void take_call(struct iris_report_rank *rank,
                       struct iris_record_call *call)
 {
-    iris_i_report_clean(call->kernel, sizeof call->kernel);
+    iris_i_clean(call->kernel, sizeof call->kernel);
     if (call->id > rank->begun.id) {
         rank->begun = *call;
     }
@@ -176,8 +176,8 @@ static void take_waits(const struct iris_record_copy *copy,
                                  wait, sizeof *wait)) {
             continue;
         }
-        iris_i_report_clean(wait->name, sizeof wait->name);
-        iris_i_report_clean(wait->word, sizeof wait->word);
+        iris_i_clean(wait->name, sizeof wait->name);
+        iris_i_clean(wait->word, sizeof wait->word);
         wait->ended = owner == IRIS_OWNER_PAST || wait->ended;
         rank->num_waits++;
     }
@@ -197,7 +197,7 @@ static void take_streams(const struct iris_record_copy *copy,
                                  stream, sizeof *stream)) {
             *stream = (struct iris_record_stream){.address = address};
         }
-        iris_i_report_clean(stream->kernel, sizeof stream->kernel);
+        iris_i_clean(stream->kernel, sizeof stream->kernel);
         rank->launched[rank->num_streams++] =
             atomic_load(&copy->record.launched[i]);
     }
@@ -212,7 +212,7 @@ static void take_shown(const struct iris_shown *shown,
     rank->busy = shown->busy != 0;
     rank->calls = shown->calls;
     snprintf(rank->call, sizeof rank->call, "%s", shown->name);
-    iris_i_report_clean(rank->call, sizeof rank->call);
+    iris_i_clean(rank->call, sizeof rank->call);
 }
 
 /* A process of the same number may be another by now. */
@@ -243,7 +243,7 @@ static void take_record(const struct iris_record_copy *copy,
         rank->peer_bytes[i] = atomic_load(&record->peer_bytes[i]);
     }
     memcpy(rank->job, record->job, sizeof rank->job);
-    iris_i_report_clean(rank->job, sizeof rank->job);
+    iris_i_clean(rank->job, sizeof rank->job);
     take_calls(copy, rank);
     take_waits(copy, rank);
     take_streams(copy, rank);
@@ -331,7 +331,7 @@ static void count_helpers_of_all(struct iris_report *report)
         struct iris_report_rank *rank = &report->ranks[i];
         int before = i - 1;
 
-        if (!rank->known || iris_i_report_has_ended(rank)) {
+        if (!rank->known || iris_i_rank_has_ended(rank)) {
             continue;
         }
         while (before >= 0 && report->ranks[before].pid != rank->pid) {
@@ -401,7 +401,7 @@ int iris_i_report_calls(int fd, int rank,
 
         if (iris_i_records_call(fd, num_ranks, rank, i, call) &&
             call->id != 0 && call->id % IRIS_RECORD_CALLS == i) {
-            iris_i_report_clean(call->kernel, sizeof call->kernel);
+            iris_i_clean(call->kernel, sizeof call->kernel);
             count++;
         }
     }

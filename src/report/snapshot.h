@@ -93,11 +93,11 @@ int iris_i_report_calls(int fd, int rank,
 /* ---- Ranks ---- */
 
 /* A rank whose process or whose context has ended without the others. */
-int iris_i_report_is_lost(const struct iris_report_rank *rank);
-int iris_i_report_is_stopped(const struct iris_report_rank *rank);
+int iris_i_rank_is_lost(const struct iris_report_rank *rank);
+int iris_i_rank_is_stopped(const struct iris_report_rank *rank);
 
 /* Nothing more comes of it: it finalized, or is lost. */
-int iris_i_report_has_ended(const struct iris_report_rank *rank);
+int iris_i_rank_has_ended(const struct iris_report_rank *rank);
 
 /* ---- Waits ---- */
 
@@ -110,10 +110,10 @@ int iris_i_wait_counts(const struct iris_report_rank *rank, int wait);
 
 /* The first wait of a rank that counts and is of that sort; NULL: none. */
 const struct iris_record_wait *
-iris_i_report_find_wait(const struct iris_report *report, int rank,
-                        int (*sort)(const struct iris_record_wait *wait));
+iris_i_find_wait(const struct iris_report *report, int rank,
+                 int (*sort)(const struct iris_record_wait *wait));
 
 /* Marks the ranks that wait; returns how many. */
-int iris_i_report_mark_waiting(const struct iris_report *report, char *marked);
+int iris_i_mark_waiting(const struct iris_report *report, char *marked);
 
 #endif /* IRIS_SRC_REPORT_SNAPSHOT_H */

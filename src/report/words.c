@@ -16,7 +16,7 @@ static double seconds(int64_t ns)
     return ns < 0 ? 0 : (double)ns / 1e9;
 }
 
-#define append iris_i_report_append
+#define append iris_i_append
 
 const char *iris_i_verdict_name(enum iris_verdict verdict)
 {
@@ -115,7 +115,7 @@ void iris_i_describe_ranks(const struct iris_report *report, const char *marked,
     }
 }
 
-void iris_i_report_say_ranks(struct iris_report *report, const char *marked)
+void iris_i_say_ranks(struct iris_report *report, const char *marked)
 {
     iris_i_describe_ranks(report, marked, report->cause, sizeof report->cause);
 }
@@ -328,7 +328,7 @@ void iris_i_describe_doing(const struct iris_report *report, int i, char *text,
         append(text, bytes, "left the job after an error");
         return;
     }
-    if (iris_i_report_is_lost(rank)) {
+    if (iris_i_rank_is_lost(rank)) {
         append(text, bytes, "died (pid %d)", rank->pid);
         return;
     }
@@ -336,7 +336,7 @@ void iris_i_describe_doing(const struct iris_report *report, int i, char *text,
         append(text, bytes, "has finalized");
         return;
     }
-    if (iris_i_report_is_stopped(rank)) {
+    if (iris_i_rank_is_stopped(rank)) {
         append(text, bytes, "is stopped (pid %d)", rank->pid);
         return;
     }

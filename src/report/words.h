@@ -33,8 +33,8 @@ void iris_i_report_name(const struct iris_report *report,
                         char name[IRIS_REPORT_NAME]);
 
 /* Adds to the report's cause. */
-#define iris_i_report_say(report, ...) \
-    iris_i_report_append((report)->cause, sizeof(report)->cause, __VA_ARGS__)
-void iris_i_report_say_ranks(struct iris_report *report, const char *marked);
+#define iris_i_say(report, ...) \
+    iris_i_append((report)->cause, sizeof(report)->cause, __VA_ARGS__)
+void iris_i_say_ranks(struct iris_report *report, const char *marked);
 
 #endif /* IRIS_SRC_REPORT_WORDS_H */

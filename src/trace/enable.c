@@ -98,8 +98,15 @@ static unsigned next_generation(void)
 static iris_status_t make_trace(iris_t *iris, size_t max_events,
                                 struct iris_trace **trace_p)
 {
-    struct iris_trace *trace = calloc(1, sizeof *trace);
+    struct iris_trace *trace;
 
+    if (max_events == 0 || max_events > MAX_EVENTS) {
+        return iris_i_fail(
+            iris_i_log(iris), IRIS_ERR_INVALID,
+            "iris_trace_enable: max_events is %zu; pass 1 to %zu", max_events,
+            MAX_EVENTS);
+    }
+    trace = calloc(1, sizeof *trace);
     if (trace != NULL) {
         trace->extension.close = close_trace;
         trace->iris = iris;
@@ -125,18 +132,6 @@ static iris_status_t make_trace(iris_t *iris, size_t max_events,
     }
     *trace_p = trace;
     return IRIS_OK;
-}
-
-static iris_status_t check_and_make(iris_t *iris, size_t max_events,
-                                    struct iris_trace **trace_p)
-{
-    if (max_events == 0 || max_events > MAX_EVENTS) {
-        return iris_i_fail(
-            iris_i_log(iris), IRIS_ERR_INVALID,
-            "iris_trace_enable: max_events is %zu; pass 1 to %zu", max_events,
-            MAX_EVENTS);
-    }
-    return make_trace(iris, max_events, trace_p);
 }
 
 /* What iris_trace_enable() did before, on every rank. Kernels see the words
@@ -208,7 +203,7 @@ static iris_status_t enable(iris_t *iris, size_t max_events)
     void *memory;
     iris_status_t status;
 
-    request.checked = check_and_make(iris, max_events, &trace);
+    request.checked = make_trace(iris, max_events, &trace);
     request.bytes = trace != NULL ? iris_i_trace_bytes(max_events) : max_events;
     status = iris_i_heap_allocate(iris_i_heap(iris), &request, &memory);
     if (status != IRIS_OK) {

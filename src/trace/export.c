@@ -41,7 +41,7 @@ iris_status_t iris_i_trace_check_file(const iris_t *iris, const char *file)
                            "that ends in .json or .json.gz",
                            file == NULL ? "NULL" : file);
     }
-    if (iris_i_out_is_gz(file) && !iris_i_out_has_gz()) {
+    if (iris_i_out_is_gz(file) && !HAVE_ZLIB) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_UNSUPPORTED,
                            "iris_trace_export: this build of Iris has no zlib, "
                            "so it cannot write %.200s; leave .gz out of the "

@@ -53,6 +53,26 @@ struct iris_flow_end iris_i_flow_end(const struct iris_event *event, int64_t ns)
     return end;
 }
 
+static void write_end(struct iris_out *out, const struct iris_flow_arrow *arrow,
+                      char phase, const struct iris_flow_end *end)
+{
+    iris_i_out_next(out);
+    iris_i_out_print(out,
+                     "{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"%c\","
+                     "\"id\":%llu,\"pid\":%d,\"tid\":\"%s\",\"ts\":",
+                     arrow->name, arrow->cat, phase,
+                     (unsigned long long)arrow->id, end->pid, end->tid);
+    iris_i_out_us(out, end->ns);
+    iris_i_out_print(out, phase == 'f' ? ",\"bp\":\"e\"}" : "}");
+}
+
+void iris_i_flow_write(struct iris_out *out,
+                       const struct iris_flow_arrow *arrow)
+{
+    write_end(out, arrow, 's', &arrow->from);
+    write_end(out, arrow, 'f', &arrow->to);
+}
+
 static int append(struct iris_flow_list *list,
                   const struct iris_flow_point *point)
 {

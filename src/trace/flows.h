@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "trace/events.h"
+#include "trace/out.h"
 
 /* Where on a timeline something is. */
 struct iris_flow_end {
@@ -42,6 +43,15 @@ struct iris_flows {
 /* Where the event is at that time. */
 struct iris_flow_end iris_i_flow_end(const struct iris_event *event,
                                      int64_t ns);
+
+/* An arrow of a trace; arrows of one `cat` have ids of their own. */
+struct iris_flow_arrow {
+    const char *name, *cat;
+    uint64_t id;
+    struct iris_flow_end from, to;
+};
+void iris_i_flow_write(struct iris_out *out,
+                       const struct iris_flow_arrow *arrow);
 
 int iris_i_flows_open(struct iris_flows *flows);
 void iris_i_flows_close(struct iris_flows *flows);

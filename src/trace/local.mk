@@ -6,4 +6,4 @@ libirisi_la_SOURCES += %D%/automatic.c %D%/automatic.h %D%/enable.c \
 	%D%/observe.c %D%/observe.h %D%/out.c %D%/out.h %D%/rank_file.c \
 	%D%/rank_file.h %D%/recording.c %D%/recording.h %D%/trace_clock.c \
 	%D%/trace_clock.h %D%/trace_kernels.c %D%/trace_kernels.h \
-	%D%/write_calls.c %D%/write_calls.h %D%/writer.c %D%/writer.h
+	%D%/writer.c %D%/writer.h

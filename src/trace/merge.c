@@ -7,7 +7,6 @@
 #include "trace/merge.h"
 
 #include "trace/flows.h"
-#include "trace/out.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +21,6 @@ struct merge {
     struct iris_merge_report *report;
     struct iris_trace_file total;
     int64_t first_ns; /* the earliest time of all files */
-    int is_first;
 };
 
 static int fail(struct merge *merge, const char *why)
@@ -81,19 +79,13 @@ static int read_all(struct merge *merge,
 
 /* ---- Second pass: copying ---- */
 
-static void begin_event(struct merge *merge)
-{
-    iris_i_out_print(merge->out, "%s\n", merge->is_first ? "" : ",");
-    merge->is_first = 0;
-}
-
 /* Of upstream's files the earliest time becomes 0, as upstream's own merge has
  * it; ours have a common time 0 already. */
 static int copy(void *arg, const struct iris_event *event)
 {
     struct merge *merge = arg;
 
-    begin_event(merge);
+    iris_i_out_next(merge->out);
     merge->report->events += event->ph != 'M';
     if (merge->total.ticks == 0 || event->ts_end == 0) {
         iris_i_out_write(merge->out, event->raw, event->raw_bytes);
@@ -109,22 +101,10 @@ static int copy(void *arg, const struct iris_event *event)
 
 /* ---- Arrows ---- */
 
-static void write_end(struct merge *merge, const char *phase, const char *name,
-                      unsigned long long id, const struct iris_flow_end *end)
-{
-    begin_event(merge);
-    iris_i_out_print(merge->out,
-                     "{\"name\":\"%s\",\"cat\":\"iris_flow\",\"ph\":\"%s\","
-                     "\"id\":%llu,\"pid\":%d,\"tid\":\"%s\",\"ts\":",
-                     name, phase, id, end->pid, end->tid);
-    iris_i_out_us(merge->out, end->ns);
-    iris_i_out_print(merge->out, phase[0] == 'f' ? ",\"bp\":\"e\"}" : "}");
-}
-
 static void write_flows(struct merge *merge)
 {
     const struct iris_flows *flows = &merge->flows;
-    unsigned long long id = 0;
+    struct iris_flow_arrow arrow = {.name = "signal", .cat = "iris_flow"};
 
     for (size_t i = 0; i < flows->waits.count; i++) {
         const struct iris_flow_point *wait = &flows->waits.points[i];
@@ -143,15 +123,20 @@ static void write_flows(struct merge *merge)
                 merge->report->worst_early_ns = early;
             }
         }
-        write_end(merge, "s", "signal", ++id, &signal->at);
-        write_end(merge, "f", "signal", id, &wait->at);
+        arrow.id++;
+        arrow.from = signal->at;
+        arrow.to = wait->at;
+        iris_i_flow_write(merge->out, &arrow);
     }
+    arrow.name = "put";
     for (size_t i = 0; i < flows->signals.count; i++) {
         const struct iris_flow_point *signal = &flows->signals.points[i];
 
         if (signal->put.pid >= 0) {
-            write_end(merge, "s", "put", ++id, &signal->put);
-            write_end(merge, "f", "put", id, &signal->at);
+            arrow.id++;
+            arrow.from = signal->put;
+            arrow.to = signal->at;
+            iris_i_flow_write(merge->out, &arrow);
         }
     }
     merge->report->clock_error_ns = merge->total.clock_error_ns;
@@ -241,8 +226,7 @@ int iris_i_merge(char *const *paths, int count, const char *out,
     struct merge merge = {.paths = paths,
                           .count = count,
                           .report = report_p,
-                          .first_ns = INT64_MAX,
-                          .is_first = 1};
+                          .first_ns = INT64_MAX};
     int ret;
 
     memset(report_p, 0, sizeof *report_p);

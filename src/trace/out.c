@@ -43,11 +43,6 @@ int iris_i_out_is_gz(const char *path)
     return find_end(path, ".gz") != NULL;
 }
 
-int iris_i_out_has_gz(void)
-{
-    return HAVE_ZLIB;
-}
-
 static void fail(struct iris_out *out, int error)
 {
     if (out->failed == 0) {
@@ -79,6 +74,7 @@ void iris_i_out_open(struct iris_out *out, const char *path)
     out->path = path;
     out->gz = NULL;
     out->failed = 0;
+    out->num_elements = 0;
     out->used = 0;
     error = iris_i_file_open(path, &out->file);
     if (error != 0) {
@@ -158,6 +154,11 @@ static void to_out(void *arg, const char *text, size_t bytes)
 void iris_i_out_string(struct iris_out *out, const char *text)
 {
     iris_i_json_escape(text, to_out, out);
+}
+
+void iris_i_out_next(struct iris_out *out)
+{
+    iris_i_out_print(out, out->num_elements++ == 0 ? "\n" : ",\n");
 }
 
 void iris_i_out_us(struct iris_out *out, int64_t ns)

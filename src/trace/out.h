@@ -18,6 +18,7 @@ struct iris_out {
     struct iris_file file; /* fd -1: there is none */
     void *gz;              /* zlib's; NULL: not compressed */
     int failed;            /* errno of the first failure; 0: none */
+    int num_elements;      /* of the array that is being written */
     size_t used;
     char buffer[1 << 16];
 };
@@ -25,9 +26,8 @@ struct iris_out {
 /* Where .json or .json.gz begins in the name; NULL: it ends in neither. */
 const char *iris_i_out_ending(const char *path);
 
-/* Whether the name asks for compression, and whether this build can. */
+/* Whether the name asks for compression, which builds with HAVE_ZLIB can. */
 int iris_i_out_is_gz(const char *path);
-int iris_i_out_has_gz(void);
 
 /* Makes the file, which has no name yet. After any failure here
  * or below iris_i_out_close() says what it was, once. */
@@ -40,6 +40,9 @@ void iris_i_out_print(struct iris_out *out, const char *format, ...)
 /* The text in quotes, escaped; bytes that are not UTF-8 as the characters of
  * their numbers. */
 void iris_i_out_string(struct iris_out *out, const char *text);
+
+/* Begins the next element of the array, on a line of its own. */
+void iris_i_out_next(struct iris_out *out);
 
 /* Nanoseconds as microseconds with three decimals. */
 void iris_i_out_us(struct iris_out *out, int64_t ns);

@@ -11,7 +11,7 @@
 
 #include "trace/names.h"
 #include "trace/trace_clock.h"
-#include "trace/write_calls.h"
+#include "trace/writer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@
 
 static void write_process(struct iris_writer *writer)
 {
-    iris_i_writer_begin(writer);
+    iris_i_out_next(writer->out);
     iris_i_out_print(writer->out,
                      "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,"
                      "\"args\":{\"name\":\"Rank %d\"}},\n"
@@ -66,26 +66,23 @@ static int is_signal(uint64_t what)
 }
 
 /* What we know beyond upstream's schema. */
-static void write_own(struct iris_writer *writer,
-                      const struct iris_trace_chunk *chunk, size_t i)
+static void write_own(struct iris_writer *writer, const int64_t *row,
+                      const struct iris_trace_note *note)
 {
     const struct iris_trace *trace = writer->trace;
-    const struct iris_trace_note *note = &trace->notes[chunk->first + i];
-    uint64_t what = (uint64_t)iris_i_trace_at(chunk, IRIS_TRACE_WHAT, i);
-    uint64_t address = (uint64_t)iris_i_trace_at(chunk, IRIS_TRACE_ADDRESS, i);
-    uint64_t offset = iris_i_heap_offset(&iris_i_heap(trace->iris)->memory,
-                                         (void *)(uintptr_t)address);
+    const struct iris_memory *memory = &iris_i_heap(trace->iris)->memory;
+    uint64_t what = (uint64_t)row[IRIS_TRACE_WHAT];
+    uint64_t address = (uint64_t)row[IRIS_TRACE_ADDRESS];
+    uint64_t offset = iris_i_heap_offset(memory, (void *)(uintptr_t)address);
 
-    if (address != 0 &&
-        offset < iris_i_heap_bytes(&iris_i_heap(trace->iris)->memory)) {
+    if (address != 0 && offset < iris_i_heap_bytes(memory)) {
         iris_i_out_print(writer->out, ",\"offset\":%llu",
                          (unsigned long long)offset);
     }
     if (is_signal(what) || (what & IRIS_D_HELD) != 0) {
-        iris_i_out_print(
-            writer->out, ",\"%s\":1,\"value\":\"0x%llx\"",
-            is_signal(what) ? "signal" : "held",
-            (unsigned long long)iris_i_trace_at(chunk, IRIS_TRACE_VALUE, i));
+        iris_i_out_print(writer->out, ",\"%s\":1,\"value\":\"0x%llx\"",
+                         is_signal(what) ? "signal" : "held",
+                         (unsigned long long)row[IRIS_TRACE_VALUE]);
     }
     if (note->lanes > 1) {
         iris_i_out_print(writer->out, ",\"lanes\":%u", note->lanes);
@@ -97,8 +94,8 @@ static void write_own(struct iris_writer *writer,
     }
 }
 
-static void write_args(struct iris_writer *writer,
-                       const struct iris_trace_chunk *chunk, size_t i)
+static void write_args(struct iris_writer *writer, const int64_t *row,
+                       const struct iris_trace_note *note)
 {
     static const struct {
         const char *name;
@@ -114,63 +111,62 @@ static void write_args(struct iris_writer *writer,
         {"payload_size", IRIS_TRACE_PAYLOAD},
     };
 
-    iris_i_out_print(
-        writer->out, ",\"args\":{\"address\":\"0x%llx\"",
-        (unsigned long long)iris_i_trace_at(chunk, IRIS_TRACE_ADDRESS, i));
+    iris_i_out_print(writer->out, ",\"args\":{\"address\":\"0x%llx\"",
+                     (unsigned long long)row[IRIS_TRACE_ADDRESS]);
     for (size_t k = 0; k < sizeof plain / sizeof plain[0]; k++) {
         iris_i_out_print(writer->out, ",\"%s\":%lld", plain[k].name,
-                         (long long)iris_i_trace_at(chunk, plain[k].column, i));
+                         (long long)row[plain[k].column]);
     }
-    write_own(writer, chunk, i);
+    write_own(writer, row, note);
     iris_i_out_print(writer->out, "}}");
 }
 
-static void write_operation(struct iris_writer *writer,
-                            const struct iris_trace_chunk *chunk, size_t i)
+static void write_operation(struct iris_writer *writer, const int64_t *row,
+                            const struct iris_trace_note *note)
 {
     struct iris_trace *trace = writer->trace;
-    int64_t end = iris_i_trace_at(chunk, IRIS_TRACE_END, i);
-    int64_t begin = iris_i_trace_device_ns(
-        &trace->clock, iris_i_trace_at(chunk, IRIS_TRACE_TIMESTAMP, i));
+    int64_t end = row[IRIS_TRACE_END];
+    int64_t begin =
+        iris_i_trace_device_ns(&trace->clock, row[IRIS_TRACE_TIMESTAMP]);
     char text[IRIS_TRACE_NAME_BYTES], track[32];
 
-    track_of(writer, (unsigned)iris_i_trace_at(chunk, IRIS_TRACE_XCC_ID, i),
-             (unsigned)iris_i_trace_at(chunk, IRIS_TRACE_CU_ID, i), track);
-    iris_i_writer_begin(writer);
+    track_of(writer, (unsigned)row[IRIS_TRACE_XCC_ID],
+             (unsigned)row[IRIS_TRACE_CU_ID], track);
+    iris_i_out_next(writer->out);
     iris_i_out_print(writer->out, "{\"name\":");
     iris_i_out_string(
         writer->out,
-        iris_i_trace_event_name(
-            trace, (int)iris_i_trace_at(chunk, IRIS_TRACE_EVENT_ID, i), text));
-    iris_i_out_print(
-        writer->out, ",\"cat\":\"iris\",\"pid\":%d,\"tid\":\"%s\",",
-        (int)iris_i_trace_at(chunk, IRIS_TRACE_CUR_RANK, i), track);
+        iris_i_trace_event_name(trace, (int)row[IRIS_TRACE_EVENT_ID], text));
+    iris_i_out_print(writer->out,
+                     ",\"cat\":\"iris\",\"pid\":%d,\"tid\":\"%s\",",
+                     (int)row[IRIS_TRACE_CUR_RANK], track);
     end = end == 0 ? 0 : iris_i_trace_device_ns(&trace->clock, end);
     iris_i_writer_times(writer, begin, end == begin ? begin + 1 : end);
-    write_args(writer, chunk, i);
-    iris_i_writer_count_bytes(
-        writer, (int)iris_i_trace_at(chunk, IRIS_TRACE_TARGET_RANK, i),
-        (uint64_t)iris_i_trace_at(chunk, IRIS_TRACE_PAYLOAD, i), begin);
+    write_args(writer, row, note);
+    iris_i_writer_count_bytes(writer, (int)row[IRIS_TRACE_TARGET_RANK],
+                              (uint64_t)row[IRIS_TRACE_PAYLOAD], begin);
 }
 
 static iris_status_t write_operations(struct iris_writer *writer)
 {
-    struct iris_trace_chunk chunk;
-    iris_status_t status = iris_i_trace_chunk_open(writer->trace, &chunk);
+    const struct iris_trace *trace = writer->trace;
+    struct iris_trace_chunk chunk = {.memory = NULL};
+    int64_t row[IRIS_TRACE_COLUMNS];
+    iris_status_t status = iris_i_trace_chunk_open(trace, &chunk);
 
-    for (size_t first = 0; status == IRIS_OK && first < writer->num_device &&
-                           writer->out->failed == 0;
-         first += IRIS_TRACE_CHUNK) {
-        size_t left = writer->num_device - first;
-
-        status = iris_i_trace_chunk_read(
-            writer->trace, &chunk, first,
-            left < IRIS_TRACE_CHUNK ? left : IRIS_TRACE_CHUNK);
-        for (size_t i = 0; status == IRIS_OK && i < chunk.count; i++) {
-            write_operation(writer, &chunk, i);
+    for (size_t i = 0; status == IRIS_OK && i < writer->num_device &&
+                       writer->out->failed == 0;
+         i++) {
+        if (i % IRIS_TRACE_CHUNK == 0) {
+            status = iris_i_trace_chunk_read(trace, &chunk, i,
+                                             writer->num_device - i);
+        }
+        if (status == IRIS_OK) {
+            iris_i_trace_row(&chunk, i, row);
+            write_operation(writer, row, &trace->notes[i]);
         }
     }
-    iris_i_trace_chunk_close(&chunk);
+    free(chunk.memory);
     return status;
 }
 
@@ -316,7 +312,6 @@ iris_status_t iris_i_trace_write(struct iris_trace *trace, const char *path)
                              "no memory to write the trace");
     } else if (status == IRIS_OK) {
         writer->trace = trace;
-        writer->is_first = 1;
         count(writer, device);
         status = write_all(writer, path);
     }

@@ -61,7 +61,7 @@ size_t iris_i_trace_bytes(size_t max_events)
 
 /* ---- Reading ---- */
 
-iris_status_t iris_i_trace_read(struct iris_trace *trace, void *to,
+iris_status_t iris_i_trace_read(const struct iris_trace *trace, void *to,
                                 const void *from, size_t bytes)
 {
     if (iris_i_is_gpu(trace->iris)) {
@@ -84,7 +84,7 @@ iris_status_t iris_i_trace_count(struct iris_trace *trace, uint64_t *count_p)
     return status;
 }
 
-iris_status_t iris_i_trace_chunk_open(struct iris_trace *trace,
+iris_status_t iris_i_trace_chunk_open(const struct iris_trace *trace,
                                       struct iris_trace_chunk *chunk)
 {
     memset(chunk, 0, sizeof *chunk);
@@ -100,15 +100,11 @@ iris_status_t iris_i_trace_chunk_open(struct iris_trace *trace,
     return IRIS_OK;
 }
 
-void iris_i_trace_chunk_close(struct iris_trace_chunk *chunk)
-{
-    free(chunk->memory);
-}
-
-iris_status_t iris_i_trace_chunk_read(struct iris_trace *trace,
+iris_status_t iris_i_trace_chunk_read(const struct iris_trace *trace,
                                       struct iris_trace_chunk *chunk,
                                       size_t first, size_t count)
 {
+    count = count < IRIS_TRACE_CHUNK ? count : IRIS_TRACE_CHUNK;
     for (int i = 0; i < IRIS_TRACE_COLUMNS; i++) {
         size_t width = iris_i_trace_width(i);
         const char *from = trace->memory +
@@ -121,21 +117,16 @@ iris_status_t iris_i_trace_chunk_read(struct iris_trace *trace,
             return status;
         }
     }
-    chunk->first = first;
-    chunk->count = count;
     return IRIS_OK;
 }
 
-int64_t iris_i_trace_at(const struct iris_trace_chunk *chunk,
-                        enum iris_trace_column column, size_t i)
+void iris_i_trace_row(const struct iris_trace_chunk *chunk, size_t i,
+                      int64_t row[IRIS_TRACE_COLUMNS])
 {
-    int64_t wide;
-    int32_t word;
-
-    if (iris_i_trace_width(column) == sizeof wide) {
-        memcpy(&wide, chunk->columns[column] + i * sizeof wide, sizeof wide);
-        return wide;
+    i %= IRIS_TRACE_CHUNK;
+    for (int k = 0; k < IRIS_TRACE_COLUMNS; k++) {
+        row[k] = iris_i_trace_width(k) == sizeof(int64_t)
+                     ? ((const int64_t *)(const void *)chunk->columns[k])[i]
+                     : ((const int32_t *)(const void *)chunk->columns[k])[i];
     }
-    memcpy(&word, chunk->columns[column] + i * sizeof word, sizeof word);
-    return word;
 }

@@ -110,33 +110,31 @@ size_t iris_i_trace_width(enum iris_trace_column column);
 
 /* Copies from the columns to host memory; on the CPU also when the backend has
  * a fault. */
-iris_status_t iris_i_trace_read(struct iris_trace *trace, void *to,
+iris_status_t iris_i_trace_read(const struct iris_trace *trace, void *to,
                                 const void *from, size_t bytes);
 
 /* Events that kernels have begun, dropped ones included. */
 iris_status_t iris_i_trace_count(struct iris_trace *trace, uint64_t *count_p);
 
 /* Some of the recorded operations, in host memory: the columns one behind the
- * other. */
-#define IRIS_TRACE_CHUNK 16384
+ * other. The caller frees the memory by free(). */
+#define IRIS_TRACE_CHUNK ((size_t)16384)
 struct iris_trace_chunk {
-    size_t first;
-    size_t count;
     char *columns[IRIS_TRACE_COLUMNS];
     char *memory;
 };
 
-iris_status_t iris_i_trace_chunk_open(struct iris_trace *trace,
+iris_status_t iris_i_trace_chunk_open(const struct iris_trace *trace,
                                       struct iris_trace_chunk *chunk);
-void iris_i_trace_chunk_close(struct iris_trace_chunk *chunk);
 
-/* Fetches those from `first` on, `count` of them, at most IRIS_TRACE_CHUNK. */
-iris_status_t iris_i_trace_chunk_read(struct iris_trace *trace,
+/* Fetches those from `first` on, a multiple of IRIS_TRACE_CHUNK: `count` of
+ * them, or as many as there is space for. */
+iris_status_t iris_i_trace_chunk_read(const struct iris_trace *trace,
                                       struct iris_trace_chunk *chunk,
                                       size_t first, size_t count);
 
-/* One element, of either width. */
-int64_t iris_i_trace_at(const struct iris_trace_chunk *chunk,
-                        enum iris_trace_column column, size_t i);
+/* Operation i, of those that were fetched. */
+void iris_i_trace_row(const struct iris_trace_chunk *chunk, size_t i,
+                      int64_t row[IRIS_TRACE_COLUMNS]);
 
 #endif /* IRIS_SRC_TRACE_RECORDING_H */

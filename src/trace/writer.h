@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pieces of events, for those who write a rank's file.
+ * Pieces of events of one rank's file, and calls of the host in it.
  */
 #ifndef IRIS_SRC_TRACE_WRITER_H
 #define IRIS_SRC_TRACE_WRITER_H
@@ -24,7 +24,6 @@ struct iris_writer {
     struct iris_writer_peer *peers;
     int64_t last_ns; /* the latest time there was */
     uint64_t num_device, num_calls, dropped;
-    int is_first;                             /* no event has been written */
     const void *streams[IRIS_WRITER_STREAMS]; /* by their numbers */
     unsigned num_streams;
     const struct iris_trace_call **launches; /* by their ids */
@@ -39,8 +38,6 @@ static inline int iris_i_writer_rank(const struct iris_writer *writer)
     return iris_i_rank(writer->trace->iris);
 }
 
-void iris_i_writer_begin(struct iris_writer *writer);
-
 /* Gives the track its name, unless *seen says that it has one. */
 void iris_i_writer_name_track(struct iris_writer *writer, unsigned char *seen,
                               const char *track, const char *name);
@@ -52,6 +49,9 @@ void iris_i_writer_times(struct iris_writer *writer, int64_t begin,
 /* Counts what goes to or comes from another rank. */
 void iris_i_writer_count_bytes(struct iris_writer *writer, int rank,
                                uint64_t bytes, int64_t ns);
+
+/* Writes all calls of the host. IRIS_ERR_NO_MEMORY */
+iris_status_t iris_i_writer_calls(struct iris_writer *writer);
 
 /* Ahead of the end of the file. */
 void iris_i_writer_last_counters(struct iris_writer *writer);

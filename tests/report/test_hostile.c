@@ -192,14 +192,14 @@ static void only_what_is_harmful_is_escaped(void **state)
     char added[8] = "";
 
     (void)state;
-    iris_i_report_clean(text, sizeof text);
+    iris_i_clean(text, sizeof text);
     assert_string_equal(text, "\u00fcber \u65e5\u672c");
-    iris_i_report_clean(small, sizeof small);
+    iris_i_clean(small, sizeof small);
     assert_string_equal(small, "abc");
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_int_equal(iris_i_report_char(bad[i]), 0);
+        assert_int_equal(iris_i_printed_char(bad[i]), 0);
     }
-    iris_i_report_append(added, sizeof added, "%s", "abcdef\u00fc");
+    iris_i_append(added, sizeof added, "%s", "abcdef\u00fc");
     assert_string_equal(added, "abcdef");
 }
 
