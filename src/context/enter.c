@@ -6,7 +6,7 @@
 
 #include "context/enter.h"
 
-#include <unistd.h>
+#include "base/process.h"
 
 iris_status_t iris_i_enter(const iris_t *iris, const char *call)
 {
@@ -22,7 +22,7 @@ iris_status_t iris_i_enter(const iris_t *iris, const char *call)
                            "follow iris_finalize",
                            call);
     }
-    if (iris->pid != getpid()) {
+    if (iris->pid != iris_i_process_id()) {
         return iris_i_fail(&iris->log, IRIS_ERR_STATE,
                            "%s: the context belongs to process %ld, which "
                            "forked this one; call iris_init in the child, or "

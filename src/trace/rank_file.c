@@ -70,7 +70,7 @@ static void write_own(struct iris_writer *writer, const int64_t *row,
                       const struct iris_trace_note *note)
 {
     const struct iris_trace *trace = writer->trace;
-    const struct iris_memory *memory = &iris_i_heap(trace->iris)->memory;
+    const struct iris_heap_memory *memory = &iris_i_heap(trace->iris)->memory;
     uint64_t what = (uint64_t)row[IRIS_TRACE_WHAT];
     uint64_t address = (uint64_t)row[IRIS_TRACE_ADDRESS];
     uint64_t offset = iris_i_heap_offset(memory, (void *)(uintptr_t)address);
