@@ -11,7 +11,7 @@
 
 #include "context/context_type.h"
 #include "control/agree.h"
-#include "control/record.h"
+#include "control/flight_record.h"
 
 struct iris_dev_group;
 

@@ -9,7 +9,8 @@
 
 #include "base/clock.h"
 #include "context/context_group.h"
-#include "control/record.h"
+#include "control/flight_record.h"
+#include "control/record_names.h"
 #include "control/records.h"
 #include "heap/heap_malloc.h"
 #include "report/incident.h"

@@ -9,7 +9,7 @@
 #include "base/wait.h"
 #include "control/circle.h"
 #include "control/peers.h"
-#include "control/record.h"
+#include "control/flight_record.h"
 
 #include <stdio.h>
 #include <string.h>

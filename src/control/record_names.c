@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "control/record.h"
+#include "control/record_names.h"
 
 #include <iris/types.h>
 

@@ -15,7 +15,7 @@
 #include <iris/status.h>
 
 #include "control/control.h"
-#include "control/record.h"
+#include "control/flight_record.h"
 
 #define IRIS_RECORDS_MAGIC UINT64_C(0x6c72746373697269) /* "irisctrl" */
 #define IRIS_RECORDS_VERSION 3u

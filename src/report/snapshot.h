@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "control/control.h"
-#include "control/record.h"
+#include "control/flight_record.h"
 
 /* Calls of a rank that are under way, at most. */
 #define IRIS_REPORT_OPEN_CALLS 8

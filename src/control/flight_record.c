@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "control/record.h"
+#include "control/flight_record.h"
 
 #include <iris/types.h>
 

@@ -3,8 +3,8 @@
  * The flight record of a rank, in the control segment: its last host calls, its
  * streams and the waits under way, for readers in other processes.
  */
-#ifndef IRIS_SRC_CONTROL_RECORD_H
-#define IRIS_SRC_CONTROL_RECORD_H
+#ifndef IRIS_SRC_CONTROL_FLIGHT_RECORD_H
+#define IRIS_SRC_CONTROL_FLIGHT_RECORD_H
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -163,11 +163,6 @@ void iris_i_record_members(struct iris_record_wait *wait, const int *ranks,
  * there are others. -1 is fine. */
 void iris_i_record_wait_over(struct iris_record *record, int slot, int ended);
 
-/* The names of kernels that may run: launched behind what the rank has
- * synchronized last with their streams. "step or iris_k_wait" */
-void iris_i_record_launched_names(const struct iris_record *record,
-                                  char names[IRIS_RECORD_NAME]);
-
 /* A wait of this rank's that is under way, not that of a host call. 0: there is
  * none. NULL is fine. */
 int iris_i_record_find_wait(const struct iris_record *record,
@@ -179,4 +174,4 @@ void iris_i_record_forget(struct iris_record *record);
 /* Whether `seen` is what is waited for, of such a type. */
 int iris_i_record_holds(const struct iris_record_wait *wait, int64_t seen);
 
-#endif /* IRIS_SRC_CONTROL_RECORD_H */
+#endif /* IRIS_SRC_CONTROL_FLIGHT_RECORD_H */
