@@ -7,7 +7,7 @@
 
 #include "context/recorder.h"
 
-#include "base/clock.h"
+#include "base/timing.h"
 #include "context/context_group.h"
 #include "control/flight_record.h"
 #include "control/record_names.h"
@@ -40,13 +40,6 @@ static uint64_t offset_of(const iris_t *iris, const void *address, int rank)
     }
     at = (uintptr_t)address - (uint64_t)bases[rank];
     return at < bytes ? at : IRIS_RECORD_NOWHERE;
-}
-
-static void copy_name(char name[IRIS_RECORD_NAME], const char *from)
-{
-    if (from != NULL) {
-        memcpy(name, from, strnlen(from, IRIS_RECORD_NAME - 1));
-    }
 }
 
 static void count_bytes(struct iris_record *record,
@@ -99,34 +92,18 @@ void iris_i_recorder_failed(iris_t *iris, iris_status_t status)
     }
 }
 
-static void begin_call(const iris_t *iris, struct iris_record *record,
-                       const struct iris_host_event *event)
+/* What is kept as the call's value: of a collective the number of its group. */
+static uint64_t value_of(const struct iris_host_event *event)
 {
-    struct iris_record_call call = {
-        .id = event->id,
-        .begin_ns = iris_i_now_ns(),
-        .stream = (uintptr_t)event->stream,
-        .offset = offset_of(iris, event->address, event->target_rank),
-        .bytes = event->bytes,
-        .value = event->value,
-        .op = (int16_t)event->op,
-        .cmp = (int16_t)event->cmp,
-        .target_rank = event->target_rank,
-        .grid = event->grid,
-    };
+    const struct iris_group *group = event->group;
 
-    if (event->op == IRIS_HOST_COLLECTIVE || event->op == IRIS_HOST_BARRIER) {
-        call.value = event->group == NULL
-                         ? 0
-                         : (uint64_t)((const struct iris_group *)event->group)
-                               ->members.place;
+    if (event->op != IRIS_HOST_COLLECTIVE && event->op != IRIS_HOST_BARRIER) {
+        return event->value;
     }
-    copy_name(call.kernel, event->kernel);
-    iris_i_record_begin(record, &call);
+    return group == NULL ? 0 : (uint64_t)group->members.place;
 }
 
-/* Of others no time is taken at the end: where a clock is a system call, it
- * takes as long as they do. */
+/* Of others no time is taken at the end: it takes as long as they do. */
 static int may_block(enum iris_host_op op)
 {
     return op == IRIS_HOST_SYNCHRONIZE || op == IRIS_HOST_ALLOC ||
@@ -138,15 +115,9 @@ static int may_block(enum iris_host_op op)
 static void end_call(iris_t *iris, struct iris_record *record,
                      const struct iris_host_event *event)
 {
-    struct iris_record_call call;
-
-    call.id = event->id;
-    call.end_ns = may_block(event->op) ? iris_i_now_ns() : 0;
-    call.offset = offset_of(iris, event->address, event->target_rank);
-    call.op = (int16_t)event->op;
-    call.cmp = (int16_t)event->cmp;
-    call.status = event->status;
-    iris_i_record_end(record, &call);
+    iris_i_record_end(record, event,
+                      offset_of(iris, event->address, event->target_rank),
+                      may_block(event->op));
     iris_i_recorder_failed(iris, event->status);
     count_bytes(record, event);
     count_heap(iris, record, event);
@@ -158,21 +129,14 @@ static void end_call(iris_t *iris, struct iris_record *record,
 static void record_kernel(struct iris_record *record,
                           const struct iris_host_event *event)
 {
-    int slot = iris_i_record_stream_slot(record, (uintptr_t)event->stream);
-    struct iris_record_stream kernel = {.address = (uintptr_t)event->stream};
+    const struct iris_stream *stream = event->stream;
+    int slot = iris_i_record_stream_slot(record, (uintptr_t)stream);
 
-    if (slot < 0) {
-        return;
-    }
-    if (event->after) {
+    if (slot >= 0 && event->after) {
         iris_i_record_kernel_done(record, slot);
-        return;
+    } else if (slot >= 0) {
+        iris_i_record_kernel(record, slot, event, stream->number);
     }
-    kernel.number = ((const struct iris_stream *)event->stream)->number;
-    kernel.begin_ns = iris_i_now_ns();
-    kernel.grid = event->grid;
-    copy_name(kernel.kernel, event->kernel);
-    iris_i_record_kernel(record, slot, &kernel);
 }
 
 static void observe(void *self, const struct iris_host_event *event)
@@ -185,7 +149,9 @@ static void observe(void *self, const struct iris_host_event *event)
     } else if (event->after) {
         end_call(iris, record, event);
     } else {
-        begin_call(iris, record, event);
+        iris_i_record_begin(record, event,
+                            offset_of(iris, event->address, event->target_rank),
+                            value_of(event));
     }
 }
 
@@ -311,7 +277,8 @@ void iris_i_note_wait(void *core, struct iris_wait_note *note)
     follow(note);
     wait.first_seen = note->first_seen;
     wait.change_ns = note->change_ns;
-    copy_name(wait.name, note->kernel);
+    snprintf(wait.name, sizeof wait.name, "%s",
+             note->kernel == NULL ? "" : note->kernel);
     find_word(iris, note, &wait);
     if (note->kernel == NULL) {
         iris_i_record_launched_names(record_of(iris), wait.name);

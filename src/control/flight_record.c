@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writing the flight record. Nothing here takes a lock or waits: a cell has one
- * writer at a time, and readers see by its counter whether they got it whole.
+ * writer at a time, and readers see by its counter or its mark whether they got
+ * it whole. A thread that is held up while it writes, for as long as others
+ * make 1,024 calls, spoils an entry.
  */
 #include "config.h"
 
 #include "control/flight_record.h"
 
-#include <iris/types.h>
-
 #include "base/process.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,10 +45,50 @@ static void read_own(const _Atomic uint64_t *seq, void *value_p, size_t bytes)
 
 #define WHOLE_WORDS(type) \
     _Static_assert(sizeof(struct type) % sizeof(uint64_t) == 0, "whole words")
-WHOLE_WORDS(iris_record_call);
 WHOLE_WORDS(iris_record_wait);
-WHOLE_WORDS(iris_record_stream);
+WHOLE_WORDS(iris_stream_now);
+WHOLE_WORDS(iris_ticks_scale);
 #undef WHOLE_WORDS
+
+/* ---- Time ---- */
+
+static void show_scale(struct iris_record *record)
+{
+    const struct iris_ticks_calibration *now = &record->calibration;
+
+    write_cell(&record->scale.seq, &now->scale, sizeof now->scale);
+    atomic_store_explicit(&record->scale_span, now->span, memory_order_relaxed);
+    atomic_store_explicit(&record->scale_ticks, now->scale.ticks,
+                          memory_order_relaxed);
+}
+
+static void __attribute__((noinline, cold))
+calibrate(struct iris_record *record)
+{
+    uint64_t ticks;
+    int64_t ns;
+
+    if (!atomic_flag_test_and_set_explicit(&record->calibrating,
+                                           memory_order_acquire)) {
+        iris_i_ticks_pair(&ticks, &ns);
+        iris_i_ticks_calibrate(&record->calibration, ticks, ns);
+        show_scale(record);
+        atomic_flag_clear_explicit(&record->calibrating, memory_order_release);
+    }
+}
+
+/* A counter that started anew counts as one that is ahead. */
+static uint64_t now_ticks(struct iris_record *record)
+{
+    uint64_t ticks = iris_i_ticks();
+
+    if (ticks -
+            atomic_load_explicit(&record->scale_ticks, memory_order_relaxed) >
+        atomic_load_explicit(&record->scale_span, memory_order_relaxed)) {
+        calibrate(record);
+    }
+    return ticks;
+}
 
 /* ---- The rank ---- */
 
@@ -60,8 +101,61 @@ void iris_i_record_open(struct iris_record *record, int rank, const char *job)
     record->pid = (int32_t)getpid();
     record->tid = (int32_t)gettid();
     record->start_ticks = process.start_ticks;
+    iris_i_ticks_open(&record->calibration);
+    show_scale(record);
     snprintf(record->job, sizeof record->job, "%s", job == NULL ? "" : job);
     atomic_store_explicit(&record->opened, 1, memory_order_release);
+}
+
+/* ---- Names of kernels ---- */
+
+/* Places that are looked at before a name is given up. */
+#define PROBES 16
+
+static size_t place_of(const char *name)
+{
+    uint64_t address = (uintptr_t)name;
+
+    return (address ^ address >> 9) % IRIS_RECORD_KERNELS;
+}
+
+static int claim_name(struct iris_kernel_name *kernel, const char *name)
+{
+    uint64_t nobody = 0;
+
+    if (!atomic_compare_exchange_strong(&kernel->address, &nobody,
+                                        (uintptr_t)name)) {
+        return 0;
+    }
+    memcpy(kernel->name, name, strnlen(name, IRIS_RECORD_NAME - 1));
+    atomic_store_explicit(&kernel->known, 1, memory_order_release);
+    return 1;
+}
+
+/* The name is compared, too: at its address there may be that of another
+ * program's module by now. A name that another thread is about to write gets a
+ * second place. */
+static int is_name(const struct iris_kernel_name *kernel, const char *name)
+{
+    return atomic_load_explicit(&kernel->address, memory_order_relaxed) ==
+               (uintptr_t)name &&
+           atomic_load_explicit(&kernel->known, memory_order_acquire) != 0 &&
+           strncmp(kernel->name, name, IRIS_RECORD_NAME - 1) == 0;
+}
+
+static uint16_t number_of(struct iris_record *record, const char *name)
+{
+    size_t place = place_of(name);
+
+    for (int i = 0; i < PROBES; i++) {
+        struct iris_kernel_name *kernel = &record->kernels[place];
+
+        if (is_name(kernel, name) || claim_name(kernel, name)) {
+            return (uint16_t)(place + 1);
+        }
+        place = (place + 1) % IRIS_RECORD_KERNELS;
+    }
+    return IRIS_KERNEL_NOT_KEPT;
 }
 
 /* ---- Calls ---- */
@@ -69,6 +163,11 @@ void iris_i_record_open(struct iris_record *record, int rank, const char *job)
 static struct iris_call_cell *cell_of(struct iris_record *record, uint64_t id)
 {
     return &record->calls_ring[id % IRIS_RECORD_CALLS];
+}
+
+static uint64_t mark_of(uint64_t id, enum iris_call_state state)
+{
+    return id << IRIS_MARK_ID | state;
 }
 
 /* Without a bus lock: two threads at once may lose one of a count. */
@@ -79,51 +178,71 @@ static void raise(_Atomic uint64_t *count)
                           memory_order_relaxed);
 }
 
+static void put(_Atomic uint64_t *word, uint64_t value)
+{
+    atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+static void put_what(_Atomic uint64_t *word, struct iris_call_what what)
+{
+    uint64_t value;
+
+    memcpy(&value, &what, sizeof value);
+    put(word, value);
+}
+
 void iris_i_record_begin(struct iris_record *record,
-                         const struct iris_record_call *call)
+                         const struct iris_host_event *event, uint64_t offset,
+                         uint64_t value)
 {
-    write_cell(&cell_of(record, call->id)->seq, call, sizeof *call);
-    raise(&record->calls);
-}
+    struct iris_call_cell *cell = cell_of(record, event->id);
+    const struct iris_call_what what = {
+        .op = (uint8_t)event->op,
+        .cmp = (uint8_t)event->cmp,
+        .kernel = event->kernel == NULL ? 0 : number_of(record, event->kernel),
+        .number = event->op == IRIS_HOST_LAUNCH ? event->grid
+                                                : (uint32_t)event->target_rank,
+    };
 
-/* Where a member of that struct is, in words. */
-#define WORD(type, member) (offsetof(struct type, member) / sizeof(uint64_t))
-_Static_assert(WORD(iris_record_call, op) == WORD(iris_record_call, status),
-               "one word has both");
-
-static void write_word(struct iris_call_cell *cell, size_t word,
-                       const struct iris_record_call *call)
-{
-    atomic_store_explicit(&cell->words[word], ((const uint64_t *)call)[word],
-                          memory_order_relaxed);
-}
-
-/* Only what has changed, since every call pays for it. The slot may be a newer
- * call's by now. */
-void iris_i_record_end(struct iris_record *record,
-                       const struct iris_record_call *call)
-{
-    struct iris_call_cell *cell = cell_of(record, call->id);
-    uint64_t seq = atomic_load_explicit(&cell->seq, memory_order_relaxed) | 1;
-
-    if (atomic_load_explicit(&cell->words[WORD(iris_record_call, id)],
-                             memory_order_relaxed) != call->id) {
+    put(&cell->mark, mark_of(event->id, IRIS_CALL_WRITING));
+    atomic_thread_fence(memory_order_release);
+    put(&cell->words[IRIS_CALL_BEGIN], now_ticks(record));
+    put(&cell->words[IRIS_CALL_END], 0);
+    put(&cell->words[IRIS_CALL_STREAM], (uintptr_t)event->stream);
+    put(&cell->words[IRIS_CALL_OFFSET], offset);
+    put(&cell->words[IRIS_CALL_BYTES], event->bytes);
+    put(&cell->words[IRIS_CALL_VALUE], value);
+    put_what(&cell->words[IRIS_CALL_WHAT], what);
+    if (atomic_load_explicit(&cell->mark, memory_order_relaxed) !=
+        mark_of(event->id, IRIS_CALL_WRITING)) {
+        put(&cell->mark, 0); /* a newer call came in between: none is whole */
         return;
     }
-    atomic_store_explicit(&cell->seq, seq, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-    if (call->end_ns != 0) {
-        write_word(cell, WORD(iris_record_call, end_ns), call);
-    } else {
-        atomic_store_explicit(
-            &cell->words[WORD(iris_record_call, end_ns)],
-            atomic_load_explicit(&cell->words[WORD(iris_record_call, begin_ns)],
-                                 memory_order_relaxed),
-            memory_order_relaxed);
+    atomic_store_explicit(&cell->mark, mark_of(event->id, IRIS_CALL_IN),
+                          memory_order_release);
+}
+
+/* What changes while the mark says "in" is not read before it says "done",
+ * except an address, of which either is fine. */
+void iris_i_record_end(struct iris_record *record,
+                       const struct iris_host_event *event, uint64_t offset,
+                       int timed)
+{
+    struct iris_call_cell *cell = cell_of(record, event->id);
+    uint64_t status = (uint8_t)event->status;
+
+    if (atomic_load_explicit(&cell->mark, memory_order_relaxed) !=
+        mark_of(event->id, IRIS_CALL_IN)) {
+        return;
     }
-    write_word(cell, WORD(iris_record_call, offset), call);
-    write_word(cell, WORD(iris_record_call, op), call);
-    atomic_store_explicit(&cell->seq, seq + 1, memory_order_release);
+    if (timed) {
+        put(&cell->words[IRIS_CALL_END], now_ticks(record));
+    }
+    put(&cell->words[IRIS_CALL_OFFSET], offset);
+    atomic_store_explicit(&cell->mark,
+                          mark_of(event->id, IRIS_CALL_DONE) |
+                              status << IRIS_MARK_STATUS,
+                          memory_order_release);
 }
 
 /* ---- Streams ---- */
@@ -149,18 +268,27 @@ void iris_i_record_launched(struct iris_record *record, int slot)
     raise(&record->launched[slot]);
 }
 
+/* Where a member of that struct is, in words. */
+#define WORD(type, member) (offsetof(struct type, member) / sizeof(uint64_t))
+
 void iris_i_record_kernel(struct iris_record *record, int slot,
-                          const struct iris_record_stream *stream)
+                          const struct iris_host_event *event, uint64_t number)
 {
     struct iris_stream_cell *cell = &record->streams[slot];
-    struct iris_record_stream kernel = *stream;
+    const struct iris_stream_now now = {
+        .number = number,
+        .begun =
+            1 + atomic_load_explicit(&cell->words[WORD(iris_stream_now, begun)],
+                                     memory_order_relaxed),
+        .done = atomic_load_explicit(&cell->words[WORD(iris_stream_now, done)],
+                                     memory_order_relaxed),
+        .begin_ticks = now_ticks(record),
+        .what = {.op = IRIS_HOST_KERNEL,
+                 .kernel = number_of(record, event->kernel),
+                 .number = event->grid},
+    };
 
-    kernel.begun =
-        1 + atomic_load_explicit(&cell->words[WORD(iris_record_stream, begun)],
-                                 memory_order_relaxed);
-    kernel.done = atomic_load_explicit(
-        &cell->words[WORD(iris_record_stream, done)], memory_order_relaxed);
-    write_cell(&cell->seq, &kernel, sizeof kernel);
+    write_cell(&cell->seq, &now, sizeof now);
 }
 
 /* One word, which readers get whole: the counter stays. */
@@ -169,8 +297,8 @@ void iris_i_record_kernel_done(struct iris_record *record, int slot)
     struct iris_stream_cell *cell = &record->streams[slot];
 
     atomic_store_explicit(
-        &cell->words[WORD(iris_record_stream, done)],
-        atomic_load_explicit(&cell->words[WORD(iris_record_stream, begun)],
+        &cell->words[WORD(iris_stream_now, done)],
+        atomic_load_explicit(&cell->words[WORD(iris_stream_now, begun)],
                              memory_order_relaxed),
         memory_order_release);
 }

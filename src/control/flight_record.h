@@ -9,16 +9,20 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/hooks.h"
+#include "base/ticks.h"
+
 #define IRIS_RECORD_CALLS 1024
 #define IRIS_RECORD_WAITS 128
 #define IRIS_RECORD_STREAMS 16
 #define IRIS_RECORD_PEERS 64 /* counted one by one; the last has the rest */
 #define IRIS_RECORD_NAME 48
+#define IRIS_RECORD_KERNELS 512 /* whose names are kept */
 #define IRIS_RECORD_JOB 64
 #define IRIS_RECORD_EXPECTED 8
 #define IRIS_RECORD_NOWHERE UINT64_MAX /* an offset: not on the rank's heap */
 
-/* One host call. */
+/* One host call, as readers have it (record_read.c). */
 struct iris_record_call {
     uint64_t id; /* of its events; 0: nothing was here yet */
     int64_t begin_ns;
@@ -75,7 +79,7 @@ struct iris_record_wait {
     char name[IRIS_RECORD_NAME]; /* of the kernel or the call */
 };
 
-/* What runs on one stream. */
+/* What runs on one stream, as readers have it. */
 struct iris_record_stream {
     uint64_t address; /* 0: unused */
     uint64_t number;
@@ -95,11 +99,65 @@ struct iris_record_stream {
         _Atomic uint64_t seq;                            \
         _Atomic uint64_t words[IRIS_RECORD_WORDS(type)]; \
     }
-IRIS_RECORD_CELL(iris_call_cell, iris_record_call);
 IRIS_RECORD_CELL(iris_wait_cell, iris_record_wait);
-IRIS_RECORD_CELL(iris_stream_cell, iris_record_stream);
+IRIS_RECORD_CELL(iris_scale_cell, iris_ticks_scale);
 
-_Static_assert(sizeof(struct iris_call_cell) == 128, "two cache lines");
+/* A host call as it is kept: one cache line, which is written when the call
+ * begins. Its end writes `mark`, and the time if it is taken: so a call whose
+ * process hangs or died in it is still in. */
+enum iris_call_word {
+    IRIS_CALL_BEGIN, /* ticks */
+    IRIS_CALL_END,   /* ticks; 0: not taken */
+    IRIS_CALL_STREAM,
+    IRIS_CALL_OFFSET,
+    IRIS_CALL_BYTES,
+    IRIS_CALL_VALUE,
+    IRIS_CALL_WHAT, /* struct iris_call_what */
+    IRIS_CALL_WORDS,
+};
+
+struct iris_call_what {
+    uint8_t op;
+    uint8_t cmp;
+    uint16_t kernel; /* its number; 0: none */
+    uint32_t number; /* what launches a kernel: its grid; else the target */
+};
+
+struct iris_call_cell {
+    _Alignas(64) _Atomic uint64_t mark;
+    _Atomic uint64_t words[IRIS_CALL_WORDS];
+};
+_Static_assert(sizeof(struct iris_call_cell) == 64, "one cache line");
+
+/* A mark: the call's id, its status in 8 bits, and its state in 4. */
+enum iris_call_state {
+    IRIS_CALL_WRITING, /* or never written, if all is 0 */
+    IRIS_CALL_IN,
+    IRIS_CALL_DONE,
+};
+#define IRIS_MARK_ID 12
+#define IRIS_MARK_STATUS 4
+
+/* What a stream's cell keeps; its address is in `stream_address`. */
+struct iris_stream_now {
+    uint64_t number;
+    uint64_t begun;
+    uint64_t done;
+    uint64_t begin_ticks;
+    struct iris_call_what what; /* kernel and grid */
+};
+IRIS_RECORD_CELL(iris_stream_cell, iris_stream_now);
+
+/* The name of a kernel, written once: its number is the place in the table, and
+ * 1. */
+struct iris_kernel_name {
+    _Atomic uint64_t address; /* of the name in the process; 0: free */
+    atomic_uint known;        /* 1: the name is written */
+    char name[IRIS_RECORD_NAME];
+};
+
+/* The number of those that found no place. */
+#define IRIS_KERNEL_NOT_KEPT UINT16_MAX
 
 enum iris_wait_owner {
     IRIS_OWNER_NONE,
@@ -116,9 +174,15 @@ struct iris_record {
     int32_t tid;          /* of the thread that made the context */
     uint64_t start_ticks; /* of the process, as /proc/PID/stat has it */
     uint64_t heap_bytes;
-    char job[IRIS_RECORD_JOB];           /* IRIS_JOB_ID, may be empty */
-    _Alignas(64) _Atomic uint64_t calls; /* begun */
-    _Atomic uint64_t heap_used;
+    char job[IRIS_RECORD_JOB]; /* IRIS_JOB_ID, may be empty */
+    /* The scale of all ticks here, and when to calibrate it again. Readers use
+     * `scale` alone; the others are the rank's. */
+    _Alignas(64) _Atomic uint64_t scale_ticks;
+    _Atomic uint64_t scale_span;
+    struct iris_scale_cell scale;
+    atomic_flag calibrating; /* guards the next */
+    struct iris_ticks_calibration calibration;
+    _Alignas(64) _Atomic uint64_t heap_used;
     _Atomic uint64_t unlisted_waits;                /* that found no slot */
     _Atomic uint64_t peer_bytes[IRIS_RECORD_PEERS]; /* copied by the host */
     _Atomic uint64_t stream_address[IRIS_RECORD_STREAMS];
@@ -126,28 +190,34 @@ struct iris_record {
     atomic_uint owners[IRIS_RECORD_WAITS]; /* enum iris_wait_owner */
     struct iris_stream_cell streams[IRIS_RECORD_STREAMS];
     struct iris_wait_cell waits[IRIS_RECORD_WAITS];
+    _Alignas(64) struct iris_kernel_name kernels[IRIS_RECORD_KERNELS];
     _Alignas(64) struct iris_call_cell calls_ring[IRIS_RECORD_CALLS];
 };
 
 /* Fills in what stays the same. `job` may be NULL. */
 void iris_i_record_open(struct iris_record *record, int rank, const char *job);
 
-/* A call begins, whose id is not 0; ends: of *call id, offset, op, cmp, status
- * and end are read; an end of 0 means when it began. */
+/* A call begins; `offset` is where its address is, `value` takes the place of
+ * the event's. */
 void iris_i_record_begin(struct iris_record *record,
-                         const struct iris_record_call *call);
+                         const struct iris_host_event *event, uint64_t offset,
+                         uint64_t value);
+
+/* It ends, unless a newer call has its place by now. The time is taken if
+ * `timed`, since even that costs as much as all else here. */
 void iris_i_record_end(struct iris_record *record,
-                       const struct iris_record_call *call);
+                       const struct iris_host_event *event, uint64_t offset,
+                       int timed);
 
 /* The stream's slot, made if need be; -1: there are none left. */
 int iris_i_record_stream_slot(struct iris_record *record, uint64_t address);
 
 void iris_i_record_launched(struct iris_record *record, int slot);
 
-/* A kernel begins on the stream, of which the counts are set here; is over. One
- * thread at a time runs a stream's kernels. */
+/* The event's kernel begins on the stream of that number; is over. One thread
+ * at a time runs a stream's kernels. */
 void iris_i_record_kernel(struct iris_record *record, int slot,
-                          const struct iris_record_stream *stream);
+                          const struct iris_host_event *event, uint64_t number);
 void iris_i_record_kernel_done(struct iris_record *record, int slot);
 
 /* Writes a wait to its slot, or if `slot` is -1 to a new one. Returns the slot;

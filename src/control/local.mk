@@ -10,8 +10,8 @@ libirisi_la_SOURCES += %D%/agree.c %D%/agree.h %D%/board.c %D%/board.h \
 	%D%/hub_accept.h %D%/hub_copy.c %D%/hub_copy.h %D%/link.c %D%/link.h \
 	%D%/mail.c %D%/mail.h %D%/message.c %D%/message.h %D%/peers.c \
 	%D%/peers.h %D%/place.c %D%/place.h %D%/posts.c %D%/posts.h \
-	%D%/record_names.c %D%/record_names.h %D%/records.c \
-	%D%/records.h %D%/rendezvous.c %D%/rendezvous.h \
+	%D%/record_names.c %D%/record_names.h %D%/record_read.c \
+	%D%/record_read.h %D%/records.c %D%/records.h %D%/rendezvous.c %D%/rendezvous.h \
 	%D%/rendezvous_common.c %D%/rendezvous_common.h \
 	%D%/rendezvous_hello.c %D%/rendezvous_hello.h %D%/rendezvous_root.c \
 	%D%/rendezvous_root.h %D%/segment.c %D%/segment.h

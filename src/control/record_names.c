@@ -10,6 +10,7 @@
 #include <iris/types.h>
 
 #include "base/hooks.h"
+#include "control/record_read.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,23 +20,6 @@ struct last {
     uint64_t synchronized[IRIS_RECORD_STREAMS];
     int count;
 };
-
-/* A cell that is written meanwhile is of a call that is under way. */
-static int read_call(const struct iris_record *record, size_t i,
-                     struct iris_record_call *call_p)
-{
-    const struct iris_call_cell *cell = &record->calls_ring[i];
-    uint64_t words[sizeof *call_p / sizeof(uint64_t)];
-    uint64_t seq = atomic_load_explicit(&cell->seq, memory_order_acquire);
-
-    for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
-        words[w] = atomic_load_explicit(&cell->words[w], memory_order_relaxed);
-    }
-    atomic_thread_fence(memory_order_acquire);
-    memcpy(call_p, words, sizeof *call_p);
-    return seq != 0 && seq % 2 == 0 && call_p->id != 0 &&
-           atomic_load_explicit(&cell->seq, memory_order_relaxed) == seq;
-}
 
 static void note_synchronized(struct last *last,
                               const struct iris_record_call *call)
@@ -104,15 +88,15 @@ void iris_i_record_launched_names(const struct iris_record *record,
 
     names[0] = '\0';
     for (size_t i = 0; record != NULL && i < IRIS_RECORD_CALLS; i++) {
-        if (read_call(record, i, &call) && call.op == IRIS_HOST_SYNCHRONIZE &&
-            call.end_ns != 0 && call.status == IRIS_OK) {
+        if (iris_i_record_own_call(record, i, &call) &&
+            call.op == IRIS_HOST_SYNCHRONIZE && call.end_ns != 0 &&
+            call.status == IRIS_OK) {
             note_synchronized(&last, &call);
         }
     }
     for (size_t i = 0; record != NULL && i < IRIS_RECORD_CALLS; i++) {
-        if (read_call(record, i, &call) && kernel_of(&call) != NULL &&
-            !is_done(&last, &call)) {
-            call.kernel[IRIS_RECORD_NAME - 1] = '\0';
+        if (iris_i_record_own_call(record, i, &call) &&
+            kernel_of(&call) != NULL && !is_done(&last, &call)) {
             add_name(names, kernel_of(&call));
         }
     }

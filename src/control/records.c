@@ -11,6 +11,7 @@
 #include "base/shm.h"
 #include "control/board.h"
 #include "control/bootstrap.h"
+#include "control/record_read.h"
 
 #include <errno.h>
 #include <string.h>
@@ -181,16 +182,6 @@ iris_status_t iris_i_records_check(int fd, int *num_ranks_p)
     return IRIS_OK;
 }
 
-int iris_i_records_copy(int fd, int num_ranks, int rank,
-                        struct iris_record_copy *copy_p)
-{
-    copy_p->fd = fd;
-    copy_p->at = record_at(num_ranks, rank);
-    return read_at(fd, &copy_p->first, sizeof copy_p->first, copy_p->at) &&
-           read_at(fd, &copy_p->record, sizeof copy_p->record, copy_p->at) &&
-           read_at(fd, &copy_p->last, sizeof copy_p->last, copy_p->at);
-}
-
 int iris_i_records_shown(int fd, int rank, struct iris_shown *shown_p)
 {
     struct iris_board board;
@@ -231,15 +222,6 @@ static int read_cell(int fd, size_t at, void *value_p, size_t bytes)
     return 0;
 }
 
-int iris_i_records_call(int fd, int num_ranks, int rank, size_t i,
-                        struct iris_record_call *call_p)
-{
-    return read_cell(fd,
-                     record_at(num_ranks, rank) +
-                         offsetof(struct iris_record, calls_ring[i]),
-                     call_p, sizeof *call_p);
-}
-
 int iris_i_records_take(const struct iris_record_copy *copy, size_t at,
                         void *value_p, size_t bytes)
 {
@@ -255,5 +237,85 @@ int iris_i_records_take(const struct iris_record_copy *copy, size_t at,
         return read_cell(copy->fd, copy->at + at, value_p, bytes);
     }
     memcpy(value_p, (const char *)&copy->record + at + sizeof seq, bytes);
+    return 1;
+}
+
+int iris_i_records_copy(int fd, int num_ranks, int rank,
+                        struct iris_record_copy *copy_p)
+{
+    copy_p->fd = fd;
+    copy_p->at = record_at(num_ranks, rank);
+    if (!read_at(fd, &copy_p->first, sizeof copy_p->first, copy_p->at) ||
+        !read_at(fd, &copy_p->record, sizeof copy_p->record, copy_p->at) ||
+        !read_at(fd, &copy_p->last, sizeof copy_p->last, copy_p->at)) {
+        return 0;
+    }
+    if (!iris_i_records_take(copy_p, offsetof(struct iris_record, scale),
+                             &copy_p->scale, sizeof copy_p->scale)) {
+        copy_p->scale = (struct iris_ticks_scale){0};
+    }
+    return 1;
+}
+
+/* The name may be newer than the copy, as the call is. */
+static int read_name(struct iris_record_copy *copy,
+                     const struct iris_call_copy *call)
+{
+    unsigned number = iris_i_record_kernel_number(call);
+    size_t at = copy->at + offsetof(struct iris_record, kernels);
+
+    return number == 0 || number > IRIS_RECORD_KERNELS ||
+           read_at(copy->fd, &copy->record.kernels[number - 1],
+                   sizeof copy->record.kernels[0],
+                   at + (number - 1) * sizeof copy->record.kernels[0]);
+}
+
+/* Reads again a call that was being written. No mark comes twice, and what is
+ * behind one that says "in" is complete. */
+static int read_call(struct iris_record_copy *copy, size_t i,
+                     struct iris_call_copy *call_p)
+{
+    size_t at = copy->at + offsetof(struct iris_record, calls_ring[i]);
+    uint64_t first;
+
+    for (int n = 0; n < TRIES; n++) {
+        if (!read_at(copy->fd, &first, sizeof first, at) ||
+            !read_at(copy->fd, call_p->words, sizeof call_p->words,
+                     at + sizeof first) ||
+            !read_at(copy->fd, &call_p->mark, sizeof first, at)) {
+            return 0;
+        }
+        if (first == call_p->mark &&
+            first % (1u << IRIS_MARK_STATUS) != IRIS_CALL_WRITING) {
+            return read_name(copy, call_p);
+        }
+    }
+    return 0;
+}
+
+int iris_i_records_take_call(struct iris_record_copy *copy, size_t i,
+                             struct iris_record_call *call_p)
+{
+    struct iris_call_copy call;
+
+    memcpy(&call, &copy->record.calls_ring[i], sizeof call);
+    return ((copy->first.calls_ring[i].mark == call.mark &&
+             copy->last.calls_ring[i].mark == call.mark) ||
+            read_call(copy, i, &call)) &&
+           iris_i_record_call(&copy->record, &copy->scale, &call, call_p) &&
+           call_p->id != 0 && call_p->id % IRIS_RECORD_CALLS == i;
+}
+
+int iris_i_records_take_stream(const struct iris_record_copy *copy, size_t i,
+                               struct iris_record_stream *stream_p)
+{
+    struct iris_stream_now now;
+
+    stream_p->address = atomic_load(&copy->record.stream_address[i]);
+    if (!iris_i_records_take(copy, offsetof(struct iris_record, streams[i]),
+                             &now, sizeof now)) {
+        return 0;
+    }
+    iris_i_record_stream(&copy->record, &copy->scale, &now, stream_p);
     return 1;
 }

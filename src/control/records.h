@@ -18,7 +18,7 @@
 #include "control/flight_record.h"
 
 #define IRIS_RECORDS_MAGIC UINT64_C(0x6c72746373697269) /* "irisctrl" */
-#define IRIS_RECORDS_VERSION 3u
+#define IRIS_RECORDS_VERSION 4u
 
 /* The first page: what a reader goes by. All other places follow from
  * num_ranks. */
@@ -94,6 +94,7 @@ struct iris_record_copy {
     struct iris_record first;
     struct iris_record record;
     struct iris_record last;
+    struct iris_ticks_scale scale;
 };
 
 /* These return 0 if the file cannot be read. */
@@ -107,8 +108,10 @@ int iris_i_records_start(int fd, int64_t *start_ns_p);
 int iris_i_records_take(const struct iris_record_copy *copy, size_t at,
                         void *value_p, size_t bytes);
 
-/* Reads the cell of one call (of IRIS_RECORD_CALLS) alone; the same. */
-int iris_i_records_call(int fd, int num_ranks, int rank, size_t i,
-                        struct iris_record_call *call_p);
+/* Takes one call (of IRIS_RECORD_CALLS), what a stream runs; the same. */
+int iris_i_records_take_call(struct iris_record_copy *copy, size_t i,
+                             struct iris_record_call *call_p);
+int iris_i_records_take_stream(const struct iris_record_copy *copy, size_t i,
+                               struct iris_record_stream *stream_p);
 
 #endif /* IRIS_SRC_CONTROL_RECORDS_H */

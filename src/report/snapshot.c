@@ -149,16 +149,13 @@ static void take_call(struct iris_report_rank *rank,
     }
 }
 
-static void take_calls(const struct iris_record_copy *copy,
+static void take_calls(struct iris_record_copy *copy,
                        struct iris_report_rank *rank)
 {
     for (size_t i = 0; i < IRIS_RECORD_CALLS; i++) {
         struct iris_record_call call;
 
-        if (iris_i_records_take(copy,
-                                offsetof(struct iris_record, calls_ring[i]),
-                                &call, sizeof call) &&
-            call.id % IRIS_RECORD_CALLS == i && call.id != 0) {
+        if (iris_i_records_take_call(copy, i, &call)) {
             take_call(rank, &call);
         }
     }
@@ -193,8 +190,7 @@ static void take_streams(const struct iris_record_copy *copy,
         if (address == 0) {
             continue;
         }
-        if (!iris_i_records_take(copy, offsetof(struct iris_record, streams[i]),
-                                 stream, sizeof *stream)) {
+        if (!iris_i_records_take_stream(copy, i, stream)) {
             *stream = (struct iris_record_stream){.address = address};
         }
         iris_i_clean(stream->kernel, sizeof stream->kernel);
@@ -226,7 +222,7 @@ static char process_of(const struct iris_record *record)
                : IRIS_PROCESS_GONE;
 }
 
-static void take_record(const struct iris_record_copy *copy,
+static void take_record(struct iris_record_copy *copy,
                         struct iris_report_rank *rank)
 {
     const struct iris_record *record = &copy->record;
@@ -238,13 +234,13 @@ static void take_record(const struct iris_record_copy *copy,
     rank->num_cus = record->num_cus;
     rank->heap_bytes = record->heap_bytes;
     rank->heap_used = atomic_load(&record->heap_used);
-    rank->host_calls = atomic_load(&record->calls);
     for (int i = 0; i < IRIS_RECORD_PEERS; i++) {
         rank->peer_bytes[i] = atomic_load(&record->peer_bytes[i]);
     }
     memcpy(rank->job, record->job, sizeof rank->job);
     iris_i_clean(rank->job, sizeof rank->job);
     take_calls(copy, rank);
+    rank->host_calls = rank->begun.id; /* they are numbered from 1 */
     take_waits(copy, rank);
     take_streams(copy, rank);
 }
@@ -390,21 +386,22 @@ static int compare_ids(const void *a, const void *b)
 int iris_i_report_calls(int fd, int rank,
                         struct iris_record_call calls[IRIS_RECORD_CALLS])
 {
+    struct iris_record_copy *copy = aligned_alloc(64, sizeof *copy);
     int num_ranks = 0, count = 0;
 
-    if (iris_i_records_check(fd, &num_ranks) != IRIS_OK || rank < 0 ||
-        rank >= num_ranks) {
+    if (copy == NULL || iris_i_records_check(fd, &num_ranks) != IRIS_OK ||
+        rank < 0 || rank >= num_ranks ||
+        !iris_i_records_copy(fd, num_ranks, rank, copy)) {
+        free(copy);
         return -1;
     }
     for (size_t i = 0; i < IRIS_RECORD_CALLS; i++) {
-        struct iris_record_call *call = &calls[count];
-
-        if (iris_i_records_call(fd, num_ranks, rank, i, call) &&
-            call->id != 0 && call->id % IRIS_RECORD_CALLS == i) {
-            iris_i_clean(call->kernel, sizeof call->kernel);
+        if (iris_i_records_take_call(copy, i, &calls[count])) {
+            iris_i_clean(calls[count].kernel, sizeof calls[count].kernel);
             count++;
         }
     }
+    free(copy);
     qsort(calls, (size_t)count, sizeof calls[0], compare_ids);
     return count;
 }

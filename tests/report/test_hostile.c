@@ -119,9 +119,9 @@ static void many_segments_come_to_an_end(void **state)
 
 static struct iris_segment *make_hostile(void)
 {
-    struct iris_record_call call = {.id = 1, .end_ns = 2, .target_rank = -1};
+    struct iris_host_event call = {
+        .id = 1, .target_rank = -1, .kernel = HOSTILE, .stream = (void *)64};
     struct iris_record_wait wait = {.begin_ns = 1, .update_ns = 2, .ended = 1};
-    struct iris_record_stream stream = {.address = 64};
     struct iris_segment *segment;
     struct iris_record *record;
     struct iris_shown shown = {.state = IRIS_RANK_RUNNING,
@@ -132,17 +132,15 @@ static struct iris_segment *make_hostile(void)
     record = iris_i_records_open(&segment->records, 0);
     assert_non_null(record);
     iris_i_record_open(record, 0, HOSTILE);
-    snprintf(call.kernel, sizeof call.kernel, "%s", HOSTILE);
     snprintf(wait.name, sizeof wait.name, "%s", HOSTILE);
-    snprintf(stream.kernel, sizeof stream.kernel, "%s", HOSTILE);
-    iris_i_record_begin(record, &call);
+    iris_i_record_begin(record, &call, 0, 0);
+    iris_i_record_end(record, &call, 0, 1);
     call.id = 2;
-    call.end_ns = 0;
-    iris_i_record_begin(record, &call);
+    iris_i_record_begin(record, &call, 0, 0);
     slot = iris_i_record_wait(record, -1, &wait);
     iris_i_record_wait_over(record, slot, 1);
-    iris_i_record_kernel(record, iris_i_record_stream_slot(record, 64),
-                         &stream);
+    iris_i_record_kernel(record, iris_i_record_stream_slot(record, 64), &call,
+                         0);
     snprintf(shown.name, sizeof shown.name, "%s", HOSTILE);
     iris_i_board_write(iris_i_records_board(&segment->records, 0),
                        IRIS_SHOW_ALL, &shown);
