@@ -9,7 +9,7 @@
 set -u
 export LC_ALL=C
 srcdir=${srcdir:-.}
-folders="src/backend_sim src/backend_hip src/ccl src/context src/control src/job src/ops src/queue src/report src/tensor src/trace"
+folders="src/backend src/backend_sim src/backend_hip src/base src/ccl src/context src/control src/heap src/job src/ops src/queue src/report src/tensor src/trace"
 # Folders that not every build has.
 optional=" src/backend_hip "
 # Pairs of files that may call each other, three at most: FILE FILE reason.

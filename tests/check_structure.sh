@@ -196,7 +196,7 @@ check_todo() {
         because "a note of work left undone"
 }
 
-# Sleeps outside base/wait.c, as FILE CALL: the reason. Whatever else waits has a
+# Sleeps outside base/host_wait.c, as FILE CALL: the reason. Whatever else waits has a
 # deadline, sees deaths and interrupts, and warns.
 may_sleep="
 src/base/futex.h iris_i_futex_wait: the sleep of an agreement's wait
@@ -220,7 +220,7 @@ src/control/hub.c poll: a thread that serves connections until it is told to end
 check_waits() {
     local calls='nanosleep|clock_nanosleep|usleep|sched_yield|p?poll|epoll_wait|pthread_cond_(timed)?wait|sem_(timed)?wait|iris_i_futex_wait'
     code_lines "(^|[^A-Za-z0-9_])($calls) *[(]|(while|for) *[(].*iris_i_now_ns" \
-        $(sources src | grep -v '^src/base/wait\.c$') |
+        $(sources src | grep -v '^src/base/host_wait\.c$') |
         grep -v 'poll(.*, 0)' |
         grep -vE -f <(sed -nE 's/^([^ ]+) ([a-z_]+): .*/^\1:[0-9]+:.*[^a-z_]\2[(]/p' <<<"$may_sleep") |
         because "waits by itself; loops that wait use base\/wait.h"

@@ -67,7 +67,7 @@ plant_includes() {
         '#include <iris/device/kernels/random.h>'
     plant include/iris/types.h "iris/types.h includes only" '#include <limits.h>'
     mkdir -p src/nowhere
-    echo '#include "base/log.h"' >src/nowhere/other.c
+    echo '#include "base/error.h"' >src/nowhere/other.c
     echo "src/nowhere/other.c:1: src/nowhere is no layer" >>expected
 }
 

@@ -6,7 +6,7 @@
 
 #include "top.h"
 
-#include "base/wait.h"
+#include "base/host_wait.h"
 #include "report/analyse.h"
 #include "report/words.h"
 

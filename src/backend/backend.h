@@ -15,8 +15,8 @@
 #include <iris/status.h>
 #include <iris/types.h>
 
-#include "base/log.h"
-#include "base/wait.h"
+#include "base/error.h"
+#include "base/host_wait.h"
 
 #define IRIS_HANDLE_BYTES 128
 
@@ -181,8 +181,8 @@ struct iris_backend_params {
     const char *memory;  /* of heaps, where a device has several: "auto", "fine"
                           * (grained) or "uncached"; lives as long as `core` */
     size_t heap_bytes;   /* of each rank */
-    const struct iris_waiter *waiter; /* who waits for device work: base/wait.h;
-                                       * lives as long as `core` */
+    const struct iris_waiter *waiter; /* who waits for device work; lives as
+                                       * long as `core` */
     int64_t device_timeout_ms;        /* of a wait inside a kernel; 0: none */
     const struct iris_log *log;       /* who speaks in messages */
     const struct iris_core_ops *core_ops;

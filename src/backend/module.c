@@ -8,7 +8,7 @@
 
 #include "backend/module.h"
 
-#include "base/log.h"
+#include "base/error.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 
 #include "backend/backend.h"
 #include "base/images.h"
-#include "base/wait.h"
+#include "base/host_wait.h"
 
 /* Both sides are built together; a module left behind by another build is
  * refused: one of another version, or for which what both sides use has other

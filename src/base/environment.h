@@ -5,7 +5,7 @@
 #ifndef IRIS_SRC_BASE_ENVIRONMENT_H
 #define IRIS_SRC_BASE_ENVIRONMENT_H
 
-#include "base/log.h"
+#include "base/error.h"
 
 /* Warns of each IRIS_* variable, not empty, that nobody reads, with the setting
  * whose name is nearest. Once in a process: later calls do nothing. */

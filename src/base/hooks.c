@@ -7,7 +7,7 @@
 
 #include "base/hooks.h"
 
-#include "base/log.h"
+#include "base/error.h"
 
 /* Ids of runs have this bit. */
 #define FIRST_RUN (UINT64_C(1) << 52)

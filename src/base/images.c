@@ -9,7 +9,7 @@
 
 #include <iris/launch.h>
 
-#include "base/log.h"
+#include "base/error.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "base/log.h"
+#include "base/error.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  *
  * Setting this thread's error message, and the log behind it.
  */
-#ifndef IRIS_SRC_BASE_LOG_H
-#define IRIS_SRC_BASE_LOG_H
+#ifndef IRIS_SRC_BASE_ERROR_H
+#define IRIS_SRC_BASE_ERROR_H
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -56,4 +56,4 @@ void iris_i_log_args(const struct iris_log *log, int level, const char *format,
 /* Level named by `text` ("info", ...), or -1. */
 int iris_i_log_level(const char *text);
 
-#endif /* IRIS_SRC_BASE_LOG_H */
+#endif /* IRIS_SRC_BASE_ERROR_H */

@@ -6,7 +6,7 @@
 
 #include "base/settings.h"
 
-#include "base/log.h"
+#include "base/error.h"
 #include "base/settings_config.h"
 #include "base/settings_table.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/settings_config.h"
 
-#include "base/log.h"
+#include "base/error.h"
 #include "base/sized.h"
 
 #include <stdio.h>

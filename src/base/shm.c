@@ -7,7 +7,7 @@
 #include "base/shm.h"
 
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <fcntl.h>

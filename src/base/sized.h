@@ -10,7 +10,7 @@
 
 #include <iris/status.h>
 
-#include "base/log.h"
+#include "base/error.h"
 
 /* No such struct is larger. */
 #define IRIS_SIZED_MOST 4096

@@ -7,7 +7,7 @@
 #include "base/socket.h"
 
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/error.h"
 #include "base/shm.h"
 
 #include <errno.h>

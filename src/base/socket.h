@@ -13,7 +13,7 @@
 
 #include <iris/status.h>
 
-#include "base/wait.h"
+#include "base/host_wait.h"
 
 /* Listens under the job's key, in the abstract namespace (no file). The caller
  * closes *sock_p. IRIS_ERR_BOOTSTRAP: the key is in use, and by whom. */

@@ -11,15 +11,15 @@
  * Nothing else in the library spins, sleeps, asks after peers, warns or times
  * out.
  */
-#ifndef IRIS_SRC_BASE_WAIT_H
-#define IRIS_SRC_BASE_WAIT_H
+#ifndef IRIS_SRC_BASE_HOST_WAIT_H
+#define IRIS_SRC_BASE_HOST_WAIT_H
 
 #include <stdatomic.h>
 #include <stdint.h>
 
 #include <iris/device/atomic.h>
 
-#include "base/log.h"
+#include "base/error.h"
 #include "base/timing.h"
 
 struct iris_wait;
@@ -159,4 +159,4 @@ void iris_i_wait_apart(int64_t ms);
 void iris_i_wait_pause(void);
 void iris_i_wait_resume(void);
 
-#endif /* IRIS_SRC_BASE_WAIT_H */
+#endif /* IRIS_SRC_BASE_HOST_WAIT_H */

@@ -14,7 +14,7 @@
 #include "backend/calls.h"
 #include "base/hooks.h"
 #include "base/settings.h"
-#include "base/wait.h"
+#include "base/host_wait.h"
 #include "context/placement.h"
 #include "control/peers.h"
 #include "heap/heap_parts.h"

@@ -6,7 +6,7 @@
 
 #include "control/agree.h"
 
-#include "base/wait.h"
+#include "base/host_wait.h"
 #include "control/circle.h"
 #include "control/peers.h"
 #include "control/flight_record.h"

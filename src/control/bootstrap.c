@@ -7,7 +7,7 @@
 
 #include "control/bootstrap.h"
 
-#include "base/log.h"
+#include "base/error.h"
 #include "control/bootstrap_mpi.h"
 
 #include <errno.h>

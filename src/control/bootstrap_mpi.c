@@ -7,8 +7,8 @@
 
 #include "control/bootstrap_mpi.h"
 
-#include "base/log.h"
-#include "base/wait.h"
+#include "base/error.h"
+#include "base/host_wait.h"
 
 #if HAVE_MPI
 

@@ -13,7 +13,7 @@
 
 #include <iris/status.h>
 
-#include "base/log.h"
+#include "base/error.h"
 
 /* Groups that can live at once, the group of all ranks included: each has a
  * place where its members post. */

@@ -9,7 +9,7 @@
 
 #include "base/fd.h"
 #include "base/shm.h"
-#include "base/wait.h"
+#include "base/host_wait.h"
 #include "control/board.h"
 #include "control/hub.h"
 #include "control/mail.h"

@@ -12,7 +12,7 @@
 
 #include <iris/status.h>
 
-#include "base/log.h"
+#include "base/error.h"
 
 #define IRIS_ENDPOINT_NAME_BYTES 16
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/shm.h"
-#include "base/wait.h"
+#include "base/host_wait.h"
 #include "control/peers.h"
 
 #include <errno.h>

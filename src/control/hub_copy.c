@@ -6,7 +6,7 @@
 
 #include "control/hub_copy.h"
 
-#include "base/log.h"
+#include "base/error.h"
 #include "control/board.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef IRIS_SRC_CONTROL_PEERS_H
 #define IRIS_SRC_CONTROL_PEERS_H
 
-#include "base/wait.h"
+#include "base/host_wait.h"
 #include "control/control.h"
 
 /* IRIS_OK while `rank` can still do its part; IRIS_ERR_PEER_LOST when its

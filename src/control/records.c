@@ -7,7 +7,7 @@
 #include "control/records.h"
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/error.h"
 #include "base/shm.h"
 #include "control/board.h"
 #include "control/bootstrap.h"

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/socket.h"
-#include "base/wait.h"
+#include "base/host_wait.h"
 #include "control/rendezvous_common.h"
 #include "control/rendezvous_root.h"
 #include "control/segment.h"

@@ -9,7 +9,7 @@
 #include "backend/backend.h"
 #include "control/bootstrap.h"
 #include "control/endpoint.h"
-#include "base/wait.h"
+#include "base/host_wait.h"
 
 struct iris_segment;
 

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/socket.h"
-#include "base/wait.h"
+#include "base/host_wait.h"
 #include "control/rendezvous_common.h"
 #include "control/rendezvous_hello.h"
 #include "control/segment.h"

@@ -6,7 +6,7 @@
 
 #include "control/segment.h"
 
-#include "base/log.h"
+#include "base/error.h"
 #include "base/shm.h"
 
 #include <errno.h>

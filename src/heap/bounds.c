@@ -7,7 +7,7 @@
 
 #include "heap/bounds.h"
 
-#include "base/log.h"
+#include "base/error.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "heap/heap_open.h"
 
 #include "backend/calls.h"
-#include "base/wait.h"
+#include "base/host_wait.h"
 #include "control/exchange.h"
 #include "control/peers.h"
 #include "heap/heap_free.h"

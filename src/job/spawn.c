@@ -7,7 +7,7 @@
 #include <iris/spawn.h>
 
 #include "base/fd.h"
-#include "base/log.h"
+#include "base/error.h"
 #include "context/finalize.h"
 #include "context/placement.h"
 #include "job/init.h"

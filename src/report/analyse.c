@@ -8,7 +8,7 @@
 #include "report/analyse.h"
 
 #include "base/hooks.h"
-#include "base/wait.h"
+#include "base/host_wait.h"
 #include "report/cause.h"
 
 #include <stdlib.h>

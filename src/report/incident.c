@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/wait.h"
+#include "base/host_wait.h"
 #include "control/records.h"
 #include "report/analyse.h"
 #include "report/report_json.h"

@@ -7,7 +7,7 @@
 
 #include <iris/tensor.h>
 
-#include "base/log.h"
+#include "base/error.h"
 
 /* A number that a call got as its argument `name`. */
 struct iris_argument {

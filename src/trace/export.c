@@ -6,7 +6,7 @@
 
 #include "trace/export.h"
 
-#include "base/wait.h"
+#include "base/host_wait.h"
 #include "context/context_group.h"
 #include "heap/heap_free.h"
 #include "queue/queue_stream.h"

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "base/wait.h"
+#include "base/host_wait.h"
 
 #include "base/clock.h"
 #include "support/harness.h"

@@ -7,7 +7,7 @@
 /* The types of waits, and which row below has each; tests/check_structure.sh
  * finds those that are missing:
  *
- * src/base/wait.c type: moments, which end by themselves (tests/base)
+ * src/base/host_wait.c type: moments, which end by themselves (tests/base)
  * src/backend/workgroup.c for_word: "a kernel", "a device barrier"
  * src/backend_hip/hip_synchronize.c work_wait: "a stream", where hip runs
  * src/backend_sim/sim_synchronize.c work_wait: "a stream", "a heap's stream"

@@ -8,7 +8,7 @@
 #include "control/bootstrap.h"
 
 #include "support/harness.h"
-#include "base/log.h"
+#include "base/error.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "fuzz/fuzz.h"
 
 #include "base/settings.h"
-#include "base/log.h"
+#include "base/error.h"
 
 #include <strings.h>
 

@@ -6,7 +6,7 @@
 
 #include "support/harness.h"
 
-#include "base/log.h"
+#include "base/error.h"
 #include "context/context_type.h"
 #include "support/leaks.h"
 

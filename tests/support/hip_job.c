@@ -8,7 +8,7 @@
 
 #include <iris/device.h>
 
-#include "base/log.h"
+#include "base/error.h"
 
 #include <stdio.h>
 #include <stdlib.h>
