@@ -92,7 +92,7 @@ iris_status_t iris_i_ccl_prepare(iris_t *iris)
     }
     ccl->queue = iris_i_queue(iris);
     ccl->memory = memory;
-    iris->ccl = &ccl->extension;
+    iris_i_extend(iris, IRIS_EXTENSION_CCL, &ccl->extension);
     return IRIS_OK;
 }
 
@@ -100,6 +100,8 @@ iris_status_t iris_ccl_prepare(iris_t *iris)
 {
     iris_status_t status = iris_i_enter(iris, "iris_ccl_prepare");
 
-    return status == IRIS_OK && iris->ccl == NULL ? iris_i_ccl_prepare(iris)
-                                                  : status;
+    return status == IRIS_OK &&
+                   iris_i_extension(iris, IRIS_EXTENSION_CCL) == NULL
+               ? iris_i_ccl_prepare(iris)
+               : status;
 }

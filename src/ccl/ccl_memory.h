@@ -21,7 +21,7 @@ struct iris_ccl {
 
 static inline struct iris_ccl *iris_i_ccl_of(const iris_t *iris)
 {
-    return (struct iris_ccl *)iris->ccl;
+    return (struct iris_ccl *)iris_i_extension(iris, IRIS_EXTENSION_CCL);
 }
 
 /* IRIS_ERR_NO_MEMORY, with its message. */

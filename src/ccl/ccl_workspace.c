@@ -278,7 +278,7 @@ static iris_status_t create(iris_t *iris, struct iris_group *group, int is_own,
     struct iris_ccl *ccl;
     iris_status_t status = IRIS_OK;
 
-    if (iris->ccl == NULL) {
+    if (iris_i_extension(iris, IRIS_EXTENSION_CCL) == NULL) {
         if (group->members.count < iris_i_num_ranks(iris)) {
             return iris_i_fail(
                 iris_i_log(iris), IRIS_ERR_STATE,
@@ -318,7 +318,9 @@ static struct iris_ccl_workspace *find(const iris_t *iris,
                                        const struct iris_group *group)
 {
     struct iris_ccl_workspace *workspace =
-        iris->ccl == NULL ? NULL : iris_i_ccl_of(iris)->workspaces;
+        iris_i_extension(iris, IRIS_EXTENSION_CCL) == NULL
+            ? NULL
+            : iris_i_ccl_of(iris)->workspaces;
 
     while (workspace != NULL &&
            (asked != NULL ? workspace != asked || workspace->is_own

@@ -47,6 +47,15 @@ static inline void iris_i_extension_close(struct iris_extension *extension)
     }
 }
 
+/* Which one; the last is closed first. */
+enum iris_extension_slot {
+    IRIS_EXTENSION_TRACE,
+    IRIS_EXTENSION_CCL,
+    IRIS_EXTENSION_OPS,
+    IRIS_EXTENSION_BLAS, /* the library of products */
+    IRIS_EXTENSIONS
+};
+
 /* What a layer above does with every context, where settings ask for it: the
  * trace of IRIS_TRACE (trace/automatic.c). None of these fails, and all leave
  * this thread's error alone. */
@@ -89,15 +98,31 @@ struct iris {
     struct iris_group *world;
     struct iris_group *groups; /* live ones but the world */
     pthread_mutex_t groups_lock;
-    int64_t *device_context;      /* device memory, at the heap's start */
-    struct iris_extension *ccl;   /* of collectives; NULL: not used yet */
-    struct iris_extension *ops;   /* the same of fused operations */
-    struct iris_extension *trace; /* NULL: not enabled */
-    struct iris_extension *blas;  /* the library of products */
+    int64_t *device_context; /* device memory, at the heap's start */
+    struct iris_extension *extensions[IRIS_EXTENSIONS];
 };
 
 /* ---- For the layers above, which know no field of it. A const context does
  * not promise that its heap, streams and observers stay as they are. ---- */
+
+static inline int iris_i_is_live(const iris_t *iris)
+{
+    return atomic_load_explicit(&iris->life, memory_order_acquire) ==
+           IRIS_LIFE_LIVE;
+}
+
+/* NULL: not used yet. */
+static inline struct iris_extension *
+iris_i_extension(const iris_t *iris, enum iris_extension_slot slot)
+{
+    return iris->extensions[slot];
+}
+
+static inline void iris_i_extend(iris_t *iris, enum iris_extension_slot slot,
+                                 struct iris_extension *extension)
+{
+    iris->extensions[slot] = extension;
+}
 
 static inline const struct iris_log *iris_i_log(const iris_t *iris)
 {

@@ -15,8 +15,7 @@ iris_status_t iris_i_enter(const iris_t *iris, const char *call)
                            "%s: the context is NULL; call iris_init first",
                            call);
     }
-    if (atomic_load_explicit(&iris->life, memory_order_acquire) !=
-        IRIS_LIFE_LIVE) {
+    if (!iris_i_is_live(iris)) {
         return iris_i_fail(NULL, IRIS_ERR_STATE,
                            "%s: the context has been finalized; no call may "
                            "follow iris_finalize",

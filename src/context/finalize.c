@@ -135,10 +135,9 @@ void iris_i_close_all(iris_t *iris)
 {
     iris_i_queue_close(&iris->queue);
     iris_i_group_close_all(iris);
-    iris_i_extension_close(iris->blas);
-    iris_i_extension_close(iris->ops);
-    iris_i_extension_close(iris->ccl);
-    iris_i_extension_close(iris->trace);
+    for (int slot = IRIS_EXTENSIONS - 1; slot >= 0; slot--) {
+        iris_i_extension_close(iris->extensions[slot]);
+    }
     iris_i_bounds_destroy(iris->bounds);
     iris_i_heap_close(&iris->heap);
     iris_i_device_close(iris->backend);

@@ -144,14 +144,14 @@ static iris_status_t finalize(iris_t *iris, struct spawn *spawn,
 /* Runs fn between init and finalize. A failed rank leaves at once. */
 static iris_status_t run(iris_t *iris, struct spawn *spawn)
 {
-    struct outcome outcome = {.rank = iris->log.rank,
-                              .num_ranks = iris->log.num_ranks};
+    struct outcome outcome = {.rank = iris_i_rank(iris),
+                              .num_ranks = iris_i_num_ranks(iris)};
     char message[IRIS_MESSAGE_BYTES];
     iris_status_t status;
 
     iris_i_fail_again(IRIS_OK, ""); /* what is there later is fn's */
     outcome.code = spawn->fn(iris, spawn->arg);
-    outcome.finalized = atomic_load(&iris->life) != IRIS_LIFE_LIVE;
+    outcome.finalized = !iris_i_is_live(iris);
     if (outcome.code == 0) {
         return finalize(iris, spawn, &outcome);
     }
@@ -343,11 +343,11 @@ static iris_status_t run_launched(struct spawn *spawn)
     if (status != IRIS_OK) {
         return status;
     }
-    if (spawn->num_ranks != 0 && spawn->num_ranks != iris->log.num_ranks) {
-        status = iris_i_fail(&iris->log, IRIS_ERR_INVALID,
+    if (spawn->num_ranks != 0 && spawn->num_ranks != iris_i_num_ranks(iris)) {
+        status = iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                              "iris_spawn of %d ranks under a launcher that "
                              "started %d; pass 0 or start as many",
-                             spawn->num_ranks, iris->log.num_ranks);
+                             spawn->num_ranks, iris_i_num_ranks(iris));
         iris_i_abandon(iris);
         return status;
     }

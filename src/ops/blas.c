@@ -210,7 +210,8 @@ static void close_choice(struct iris_extension *extension)
 iris_status_t iris_i_ops_blas(iris_t *iris, const struct iris_blas **blas_p,
                               void **state_p)
 {
-    struct choice *choice = (struct choice *)iris->blas;
+    struct choice *choice =
+        (struct choice *)iris_i_extension(iris, IRIS_EXTENSION_BLAS);
     iris_status_t status = IRIS_OK;
 
     if (choice == NULL) {
@@ -225,7 +226,7 @@ iris_status_t iris_i_ops_blas(iris_t *iris, const struct iris_blas **blas_p,
             free(choice);
             return status;
         }
-        iris->blas = &choice->extension;
+        iris_i_extend(iris, IRIS_EXTENSION_BLAS, &choice->extension);
     }
     *blas_p = choice->blas;
     *state_p = choice->state;

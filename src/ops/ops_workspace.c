@@ -59,13 +59,14 @@ static void close_ops(struct iris_extension *extension)
 
 static struct iris_ops *ops_of(iris_t *iris)
 {
-    struct iris_ops *ops = (struct iris_ops *)iris->ops;
+    struct iris_ops *ops =
+        (struct iris_ops *)iris_i_extension(iris, IRIS_EXTENSION_OPS);
 
     if (ops == NULL) {
         ops = calloc(1, sizeof *ops);
         if (ops != NULL) {
             ops->extension.close = close_ops;
-            iris->ops = &ops->extension;
+            iris_i_extend(iris, IRIS_EXTENSION_OPS, &ops->extension);
         }
     }
     return ops;
@@ -121,7 +122,8 @@ iris_status_t iris_i_ops_make_workspace(iris_t *iris,
 static struct iris_ops_workspace **find(iris_t *iris,
                                         const iris_ops_workspace_t *workspace)
 {
-    struct iris_ops *ops = (struct iris_ops *)iris->ops;
+    struct iris_ops *ops =
+        (struct iris_ops *)iris_i_extension(iris, IRIS_EXTENSION_OPS);
     struct iris_ops_workspace **link = ops == NULL ? NULL : &ops->workspaces;
 
     while (link != NULL && *link != workspace) {

@@ -61,8 +61,7 @@ static void release(struct exported *exported)
     iris_t *iris = exported->iris;
 
     if (exported->owner != NULL && iris->pid == getpid() &&
-        atomic_load_explicit(&iris->life, memory_order_acquire) ==
-            IRIS_LIFE_LIVE) {
+        iris_i_is_live(iris)) {
         (void)iris_free_later(iris, exported->owner);
     }
     free(exported);

@@ -51,7 +51,8 @@ static struct automatic *find(const iris_t *iris)
 static void write_own(const struct automatic *one, int waits)
 {
     iris_t *iris = one->iris;
-    struct iris_trace *trace = (struct iris_trace *)iris->trace;
+    struct iris_trace *trace =
+        (struct iris_trace *)iris_i_extension(iris, IRIS_EXTENSION_TRACE);
     char message[IRIS_MESSAGE_BYTES];
 
     if (trace == NULL) { /* an iris_trace_enable() of the program failed */

@@ -138,7 +138,8 @@ static iris_status_t make_trace(iris_t *iris, size_t max_events,
  * change before the memory goes. */
 static iris_status_t end_earlier(iris_t *iris)
 {
-    struct iris_trace *trace = (struct iris_trace *)iris->trace;
+    struct iris_trace *trace =
+        (struct iris_trace *)iris_i_extension(iris, IRIS_EXTENSION_TRACE);
     const int64_t none[IRIS_CONTEXT_TAIL_WORDS] = {0};
     iris_status_t status;
 
@@ -149,7 +150,7 @@ static iris_status_t end_earlier(iris_t *iris)
         iris_i_layout_write_tracing(iris, none, iris_i_default_stream(iris));
     iris_i_hooks_remove(iris_i_hooks(iris), &trace->observer);
     status = iris_i_heap_release(iris_i_heap(iris), trace->memory, status);
-    iris->trace = NULL;
+    iris_i_extend(iris, IRIS_EXTENSION_TRACE, NULL);
     free_trace(trace);
     return status;
 }
@@ -214,7 +215,7 @@ static iris_status_t enable(iris_t *iris, size_t max_events)
         return fail_full(iris, max_events, status);
     }
     place(trace, memory);
-    iris->trace = &trace->extension;
+    iris_i_extend(iris, IRIS_EXTENSION_TRACE, &trace->extension);
     status = start(trace);
     if (status == IRIS_OK) {
         status = iris_i_hooks_add(iris_i_hooks(iris), &trace->observer);

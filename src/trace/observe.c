@@ -447,9 +447,10 @@ void iris_i_trace_host(void *self, const struct iris_host_event *event)
 
 uint64_t iris_trace_begin(iris_t *iris, int event)
 {
-    struct iris_trace *trace = iris_i_enter(iris, "iris_trace_begin") == IRIS_OK
-                                   ? (struct iris_trace *)iris->trace
-                                   : NULL;
+    struct iris_trace *trace =
+        iris_i_enter(iris, "iris_trace_begin") == IRIS_OK
+            ? (struct iris_trace *)iris_i_extension(iris, IRIS_EXTENSION_TRACE)
+            : NULL;
     struct open open = {.is_call = true};
     struct iris_trace_call *call;
 
@@ -472,7 +473,7 @@ void iris_trace_end(iris_t *iris, uint64_t span)
 {
     struct iris_trace *trace =
         span != 0 && iris_i_enter(iris, "iris_trace_end") == IRIS_OK
-            ? (struct iris_trace *)iris->trace
+            ? (struct iris_trace *)iris_i_extension(iris, IRIS_EXTENSION_TRACE)
             : NULL;
 
     if (trace != NULL && span <= trace->max_calls) {

@@ -16,13 +16,13 @@ struct iris_trace *iris_i_trace_of(const iris_t *iris, const char *call)
     if (iris_i_enter(iris, call) != IRIS_OK) {
         return NULL;
     }
-    if (iris->trace == NULL) {
+    if (iris_i_extension(iris, IRIS_EXTENSION_TRACE) == NULL) {
         (void)iris_i_fail(iris_i_log(iris), IRIS_ERR_STATE,
                           "%s: tracing is not enabled; call iris_trace_enable "
                           "first",
                           call);
     }
-    return (struct iris_trace *)iris->trace;
+    return (struct iris_trace *)iris_i_extension(iris, IRIS_EXTENSION_TRACE);
 }
 
 /* ---- Where things are ---- */
