@@ -81,6 +81,37 @@ IRIS_DEVICE void iris_d_ccl_hello(iris_wg_t wg, const iris_d_ccl_t *ccl,
     iris_wg_barrier(wg);
 }
 
+/* The part of a hello that no buffers go with: says to this workgroup of every
+ * other member that this one has begun the step, and waits until they all have,
+ * but member `heard`, of which something else tells that. Called by all lanes of
+ * the workgroup. */
+IRIS_DEVICE void iris_d_ccl_greet(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                  uint32_t heard)
+{
+    uint64_t word = iris_d_ccl_half(ccl->call, iris_d_ccl_flag(ccl));
+    size_t mine = iris_d_ccl_hello_at(wg, ccl, ccl->index);
+
+    iris_d_release_ahead();
+    IRIS_WG_LANES (wg, i, (size_t)ccl->count - 1) {
+        uint32_t to = iris_d_ccl_after(ccl, (uint32_t)i + 1);
+        char *hello = iris_d_ccl_peer(ccl, to, &ccl->space->hellos) + mine;
+
+        iris_d_store_u64((iris_d_u64_t *)hello + IRIS_CCL_CALL, word,
+                         iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
+    }
+    IRIS_WG_LANES (wg, i, (size_t)ccl->count - 1) {
+        uint32_t from = iris_d_ccl_after(ccl, (uint32_t)i + 1);
+        const char *hello = iris_d_ccl_own(ccl, &ccl->space->hellos) +
+                            iris_d_ccl_hello_at(wg, ccl, from);
+
+        if (from != heard) {
+            iris_d_ccl_wait(ccl, hello + IRIS_CCL_CALL * 8, IRIS_D_KIND_u64,
+                            IRIS_CMP_EQ, word);
+        }
+    }
+    iris_wg_barrier(wg);
+}
+
 /* The buffer that member i named in its hello, as this rank maps it; `low` is
  * IRIS_CCL_IN_LOW or IRIS_CCL_OUT_LOW. */
 IRIS_DEVICE uint64_t iris_d_ccl_named(iris_wg_t wg, const iris_d_ccl_t *ccl,

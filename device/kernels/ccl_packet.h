@@ -381,15 +381,21 @@ IRIS_DEVICE void iris_d_ccl_spread_unit(const iris_d_ccl_step_t *step,
     iris_d_ccl_give(step->out, step->bytes, u, data);
 }
 
-/* The members have to meet, since who only receives would hear from the root
- * alone, who only sends from nobody. */
+/* The members have to meet: the root would hear from nobody, the others from the
+ * root alone. The root's packet, of this step and this call, is its greeting
+ * where a workgroup always waits for one: in a kernel of one workgroup. One of
+ * several may have no unit. So whoever ends a step has heard in it from all
+ * others, which is what two parities need (iris_ccl_space): who writes a slot
+ * again has heard from its reader in the step between, which that began after
+ * the slot's last step. Late lanes are waited for: none may await a packet when
+ * another lane greets in the next step. */
 IRIS_DEVICE void iris_d_ccl_spread(iris_wg_t wg, const iris_d_ccl_step_t *step,
                                    uint32_t root)
 {
     if (step->ccl.index == root) {
         iris_d_ccl_deal(wg, step, 0);
     }
-    iris_d_ccl_hello(wg, &step->ccl, NULL, NULL);
+    iris_d_ccl_greet(wg, &step->ccl, wg.num_wgs == 1 ? root : step->ccl.count);
     if (step->ccl.index == root) {
         return;
     }
@@ -398,6 +404,7 @@ IRIS_DEVICE void iris_d_ccl_spread(iris_wg_t wg, const iris_d_ccl_step_t *step,
             iris_d_ccl_spread_unit(step, root, u);
         }
     }
+    iris_wg_barrier(wg);
 }
 
 IRIS_DEVICE void iris_d_ccl_one_step(iris_wg_t wg, iris_d_ccl_step_t *step,
