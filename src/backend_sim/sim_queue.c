@@ -47,6 +47,7 @@ struct sim_command {
     int value;
     size_t bytes;
     struct iris_cpu_job job;
+    void *memory; /* it is in: aligned_alloc() takes longer than malloc() */
     _Alignas(ARGS_ALIGNMENT) unsigned char args[];
 };
 
@@ -172,7 +173,7 @@ static void run(struct sim_stream *stream, struct sim_command *command)
         execute(stream, command);
     }
     complete(stream);
-    free(command);
+    free(command->memory);
 }
 
 /* ---- Enqueueing ---- */
@@ -181,17 +182,18 @@ static void run(struct sim_stream *stream, struct sim_command *command)
 static struct sim_command *command_create(enum command_kind kind,
                                           size_t args_bytes)
 {
-    size_t bytes = sizeof(struct sim_command) + args_bytes;
+    const uintptr_t mask = ARGS_ALIGNMENT - 1;
+    void *memory = malloc(sizeof(struct sim_command) + args_bytes + mask);
     struct sim_command *command;
 
-    bytes = (bytes + ARGS_ALIGNMENT - 1) / ARGS_ALIGNMENT * ARGS_ALIGNMENT;
-    command = aligned_alloc(ARGS_ALIGNMENT, bytes);
-    if (command == NULL) {
+    if (memory == NULL) {
         iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
                     "no memory to enqueue on a stream");
         return NULL;
     }
+    command = (void *)(((uintptr_t)memory + mask) & ~mask);
     memset(command, 0, sizeof *command);
+    command->memory = memory;
     command->kind = kind;
     return command;
 }
