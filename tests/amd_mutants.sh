@@ -28,7 +28,7 @@ echo '#include <amd/narrow.h>' >"$dir/narrow.hip"
 gpu=gfx942
 
 # What is compiled to see whether a rule refuses an edit of a file: sets $part,
-# a file's name, and $options. part_for RULE FILE
+# a file's name, and $options; a mutant may name the kernel. part_for RULE FILE
 part_for() {
     local kernels=${2#kernels/}
     part=narrow options=(-DAMD_CODE_SAMPLE)
@@ -45,7 +45,7 @@ part_for() {
     esac
     case "$part ${options[*]}" in
     narrow*NARROW*) ;;
-    narrow*) options+=(-DAMD_NARROW_ccl_reduce) ;;
+    narrow*) options+=("-DAMD_NARROW_${kernel-ccl_reduce}") ;;
     esac
 }
 

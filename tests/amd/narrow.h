@@ -45,6 +45,12 @@ NARROW(iris_k_ccl_packet, struct iris_ccl_packet_args,
         args.exchange = IRIS_CCL_REDUCE_TWO))
 #endif
 
+#ifdef AMD_NARROW_ccl_spread /* that kernel's broadcast */
+#include <iris/device/kernels/ccl_packet.h>
+NARROW(iris_k_ccl_packet, struct iris_ccl_packet_args,
+       (args.kind = IRIS_D_KIND_f32, args.exchange = IRIS_CCL_SPREAD))
+#endif
+
 #ifdef AMD_NARROW_ccl_unordered
 #include <iris/device/kernels/ccl_unordered.h>
 NARROW(iris_k_ccl_unordered, struct iris_ccl_reduce_args,
