@@ -151,7 +151,7 @@ static iris_status_t do_phase(struct probe *probe,
                               iris_status_t (*phase)(struct probe *,
                                                      struct probe_found *))
 {
-    struct probe_found *found = &probe->shared->found[probe->args.rank];
+    struct probe_found *found = &probe->found[probe->args.rank];
     iris_status_t status = IRIS_OK;
 
     if (phase != NULL && is_member(probe) && found->verdict == PROBE_OK) {
@@ -163,10 +163,10 @@ static iris_status_t do_phase(struct probe *probe,
 /* The worst that a member found, or what there is to say. */
 static const struct probe_found *worst_of(const struct probe *probe)
 {
-    const struct probe_found *worst = &probe->shared->found[probe->first];
+    const struct probe_found *worst = &probe->found[probe->first];
 
     for (int rank = 0; rank < probe->args.num_ranks; rank++) {
-        const struct probe_found *one = &probe->shared->found[rank];
+        const struct probe_found *one = &probe->found[rank];
 
         if (one->verdict > worst->verdict) {
             worst = one;
@@ -204,7 +204,7 @@ static iris_status_t do_step(struct probe *probe,
                              const struct probe_check *check, int64_t step,
                              bool *hung_p)
 {
-    struct probe_found *found = &probe->shared->found[probe->args.rank];
+    struct probe_found *found = &probe->found[probe->args.rank];
     bool first_rank = probe->args.rank == 0;
     int64_t start = iris_i_now_ns();
     iris_status_t status;
@@ -355,19 +355,20 @@ int main(int argc, char **argv)
 {
     struct probe probe = {
         .options = {.num_ranks = 2, .bytes = 64 << 20, .rounds = 100}};
+    const size_t bytes = PROBE_MOST_RANKS * sizeof *probe.found;
     int code = 1;
 
     if (!parse(argc, argv, &probe.options, &code)) {
         return code;
     }
-    probe.shared = mmap(NULL, sizeof *probe.shared, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (probe.shared == MAP_FAILED) {
+    probe.found = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (probe.found == MAP_FAILED) {
         perror("iris-probe: no memory");
         return 1;
     }
     probe.args.salt = (uint64_t)iris_i_now_ns() / 1000 << 16;
     code = run(&probe);
-    munmap(probe.shared, sizeof *probe.shared);
+    munmap(probe.found, bytes);
     return code;
 }

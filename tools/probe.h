@@ -34,16 +34,11 @@ struct probe_options {
     int64_t from;   /* the first step; those before have been made */
 };
 
-/* In memory that rank processes share. */
-struct probe_shared {
-    struct probe_found found[PROBE_MOST_RANKS];
-};
-
 /* One rank. */
 struct probe {
     iris_t *iris;
-    iris_stream_t *stream; /* beside the context's own */
-    struct probe_shared *shared;
+    iris_stream_t *stream;     /* beside the context's own */
+    struct probe_found *found; /* each rank's, in memory that they share */
     struct probe_options options;
     struct probe_args args; /* of the step at work */
     int first;              /* ranks of it; all of them: second is -1 */

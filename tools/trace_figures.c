@@ -86,7 +86,7 @@ static int add_to(struct trace_rows *rows, const char *name, const char *cat,
                   const struct iris_event *event)
 {
     struct trace_row *row = row_of(rows, name, cat);
-    uint64_t ns = event->dur_ns > 0 ? (uint64_t)event->dur_ns : 0;
+    uint64_t ns = (uint64_t)event->dur_ns;
 
     if (row == NULL) {
         return -1;
@@ -167,9 +167,7 @@ static int add_transfer(void *arg, const struct iris_transfer_of *transfer)
 
 int trace_is_run(const struct iris_event *event)
 {
-    return strcmp(event->cat, "iris_kernel") == 0 ||
-           (strcmp(event->name, "kernel") == 0 &&
-            strcmp(event->cat, "iris_host") == 0); /* before 2026-12 */
+    return strcmp(event->cat, "iris_kernel") == 0;
 }
 
 int trace_is_wait(const struct iris_event *event)
@@ -183,7 +181,7 @@ static void add_wait(struct trace_figures *figures,
 {
     int at = figures->num_top;
 
-    figures->wait_ns += event->dur_ns > 0 ? (uint64_t)event->dur_ns : 0;
+    figures->wait_ns += (uint64_t)event->dur_ns;
     while (at > 0 && figures->top[at - 1].dur_ns < event->dur_ns) {
         at--;
     }

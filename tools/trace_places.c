@@ -94,28 +94,25 @@ static int read_allocations(struct iris_json *json, struct trace_space *space,
 
 static int read_member(struct iris_json *json, struct trace_space *space)
 {
-    enum iris_json_token token;
-    char key[32];
+#define FIELD(name) \
+    IRIS_JSON_FIELD(struct trace_space, name, iris_i_json_set_number)
+    static const struct iris_json_field fields[] = {
+        FIELD(rank), FIELD(heap_bytes), FIELD(reserved_bytes), {.name = NULL}};
+#undef FIELD
+    const struct iris_json_field *field = iris_i_json_find(json, fields);
+    int is_bases = strcmp(json->text, "heap_bases") == 0;
+    int is_freed = strcmp(json->text, "freed") == 0;
+    int is_live = strcmp(json->text, "allocations") == 0;
+    enum iris_json_token token = iris_i_json_next(json);
 
-    snprintf(key, sizeof key, "%.31s", json->text);
-    token = iris_i_json_next(json);
-    if (strcmp(key, "heap_bases") == 0 && token == IRIS_JSON_ARRAY) {
+    if (token == IRIS_JSON_ARRAY && is_bases) {
         return read_bases(json, space);
     }
-    if (strcmp(key, "allocations") == 0 && token == IRIS_JSON_ARRAY) {
-        return read_allocations(json, space, 0);
+    if (token == IRIS_JSON_ARRAY && (is_freed || is_live)) {
+        return read_allocations(json, space, is_freed);
     }
-    if (strcmp(key, "freed") == 0 && token == IRIS_JSON_ARRAY) {
-        return read_allocations(json, space, 1);
-    }
-    if (strcmp(key, "rank") == 0) {
-        space->rank = (int)strtol(json->text, NULL, 10);
-    } else if (strcmp(key, "heap_bytes") == 0) {
-        space->heap_bytes = strtoull(json->text, NULL, 0);
-    } else if (strcmp(key, "reserved_bytes") == 0) {
-        space->reserved_bytes = strtoull(json->text, NULL, 0);
-    }
-    return iris_i_json_skip(json, token) == IRIS_JSON_ERROR ? -1 : 0;
+    return iris_i_json_set(json, token, field, space) == IRIS_JSON_ERROR ? -1
+                                                                         : 0;
 }
 
 /* 0; 1: there is no such file; -1, having complained. */

@@ -142,7 +142,7 @@ static int resolve_one_of(const struct trace_spaces *spaces, const char *line)
 }
 
 /* Lines as profilers print them; one without an address is passed on. */
-static int resolve_lines(const struct trace_spaces *spaces, FILE *file)
+static void resolve_lines(const struct trace_spaces *spaces, FILE *file)
 {
     char *line = NULL;
     size_t capacity = 0;
@@ -161,7 +161,6 @@ static int resolve_lines(const struct trace_spaces *spaces, FILE *file)
         }
     }
     free(line);
-    return 0;
 }
 
 /* What resolve_event() works with. */
@@ -226,7 +225,6 @@ static int resolve_trace(const struct trace_spaces *spaces, const char *path)
 static int resolve_file(const struct trace_spaces *spaces, const char *path)
 {
     FILE *file;
-    int ret;
 
     if (iris_i_out_ending(path) != NULL) {
         return resolve_trace(spaces, path);
@@ -236,9 +234,9 @@ static int resolve_file(const struct trace_spaces *spaces, const char *path)
         fprintf(stderr, "iris-trace: %s: %s\n", path, strerror(errno));
         return -1;
     }
-    ret = resolve_lines(spaces, file);
+    resolve_lines(spaces, file);
     fclose(file);
-    return ret;
+    return 0;
 }
 
 int trace_resolve(void)
@@ -246,10 +244,10 @@ int trace_resolve(void)
     struct trace_spaces spaces = {0};
     int ret = trace_spaces_read(&spaces);
 
-    if (ret == 0) {
-        ret = trace_options.num_files == 0
-                  ? resolve_lines(&spaces, stdin)
-                  : resolve_file(&spaces, trace_options.files[0]);
+    if (ret == 0 && trace_options.num_files == 0) {
+        resolve_lines(&spaces, stdin);
+    } else if (ret == 0) {
+        ret = resolve_file(&spaces, trace_options.files[0]);
     }
     trace_spaces_free(&spaces);
     return ret != 0 ? 1 : trace_close(stdout);

@@ -11,11 +11,6 @@
 
 #define MAX_RANKS 4096
 
-struct visit {
-    int (*each)(void *arg, const struct iris_transfer_of *transfer);
-    void *arg;
-};
-
 static int is_any(const char *name, const char *const *names)
 {
     while (*names != NULL && strcmp(name, *names) != 0) {
@@ -103,8 +98,9 @@ static uint64_t sent_to(const struct iris_event *event,
                : event->payload;
 }
 
-static int visit_collective(const struct iris_event *event,
-                            const struct visit *visit)
+static int visit_collective(
+    const struct iris_event *event,
+    int (*each)(void *arg, const struct iris_transfer_of *transfer), void *arg)
 {
     struct members *members = malloc(sizeof *members);
     int ret = 0;
@@ -118,7 +114,7 @@ static int visit_collective(const struct iris_event *event,
                                              sent_to(event, members, i)};
 
         if (i != members->own && one.bytes != 0) {
-            ret = visit->each(visit->arg, &one);
+            ret = each(arg, &one);
         }
     }
     free(members);
@@ -130,7 +126,6 @@ int iris_i_transfers(const struct iris_event *event,
                                  const struct iris_transfer_of *transfer),
                      void *arg)
 {
-    const struct visit visit = {each, arg};
     struct iris_transfer_of one = {event->pid, event->target_rank,
                                    event->payload};
 
@@ -138,7 +133,7 @@ int iris_i_transfers(const struct iris_event *event,
         return 0;
     }
     if (iris_i_is_collective(event)) {
-        return visit_collective(event, &visit);
+        return visit_collective(event, each, arg);
     }
     if (moves_nothing(event)) {
         return 0;

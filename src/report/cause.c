@@ -10,10 +10,6 @@
 #include "report/cause_hung.h"
 #include "report/words.h"
 
-#include <string.h>
-
-#define DOING 400
-
 /* ---- Ranks that are no more ---- */
 
 static void explain_lost(struct iris_report *report)
@@ -79,10 +75,8 @@ static int count_live(const struct iris_report *report)
 static void explain_stopped(struct iris_report *report)
 {
     char waiting[report->num_ranks], stopped[report->num_ranks];
-    int count;
+    int count = mark_stopped(report, stopped);
 
-    memset(stopped, 0, sizeof stopped);
-    count = mark_stopped(report, stopped);
     if (count == count_live(report)) {
         iris_i_say_ranks(report, stopped);
         iris_i_say(report,
@@ -108,7 +102,6 @@ static void explain_running(struct iris_report *report)
 {
     char stopped[report->num_ranks];
 
-    memset(stopped, 0, sizeof stopped);
     iris_i_say(report, "no rank has waited for long");
     if (mark_stopped(report, stopped) > 0) {
         iris_i_say(report, "; stopped, by SIGSTOP or a debugger: ");
@@ -121,7 +114,7 @@ static void explain_running(struct iris_report *report)
 /* What is known of kernels that may go on. */
 static void say_gpu(struct iris_report *report)
 {
-    char text[DOING];
+    char text[400];
 
     for (int i = 0; i < report->num_ranks; i++) {
         const struct iris_record_wait *wait =
@@ -140,7 +133,7 @@ static void say_gpu(struct iris_report *report)
 
 static void explain_late(struct iris_report *report)
 {
-    char waiting[report->num_ranks], doing[DOING];
+    char waiting[report->num_ranks];
     int late = -1;
 
     if (iris_i_explain_spin(report, 0)) {
@@ -161,8 +154,8 @@ static void explain_late(struct iris_report *report)
     }
     if (late >= 0 &&
         iris_i_find_wait(report, late, iris_i_wait_is_of_gpu) == NULL) {
-        iris_i_describe_doing(report, late, doing, sizeof doing);
-        iris_i_say(report, ": rank %d %s", late, doing);
+        iris_i_say(report, ": ");
+        iris_i_say_doing(report, late);
     }
     say_gpu(report);
 }

@@ -13,8 +13,6 @@
 
 #include <string.h>
 
-#define DOING 400
-
 static int is_spin(const struct iris_record_wait *wait)
 {
     return wait->kind == IRIS_WAIT_SPIN;
@@ -160,7 +158,7 @@ static int explain_groups(struct iris_report *report)
  * waits, too. */
 static int explain_missing(struct iris_report *report)
 {
-    char in[report->num_ranks], doing[DOING];
+    char in[report->num_ranks];
     const struct iris_record_wait *wait = NULL;
     int other = -1;
 
@@ -186,19 +184,19 @@ static int explain_missing(struct iris_report *report)
         return 0;
     }
     report->root = other;
-    iris_i_describe_doing(report, other, doing, sizeof doing);
     iris_i_say(report, "rank %d has not come to ", other);
     say_call(report, wait);
     iris_i_say(report, ", unlike ");
     iris_i_say_ranks(report, in);
-    iris_i_say(report, ": rank %d %s", other, doing);
+    iris_i_say(report, ": ");
+    iris_i_say_doing(report, other);
     return 1;
 }
 
 static void say_signal(struct iris_report *report, int rank,
                        const struct iris_record_wait *wait)
 {
-    char text[DOING];
+    char text[400];
 
     report->root = rank;
     iris_i_describe_wait(wait, text, sizeof text);
@@ -254,7 +252,7 @@ static int explain_signals(struct iris_report *report, const char *hung)
 
 static void explain_circle(struct iris_report *report, const char *hung)
 {
-    char marked[report->num_ranks], doing[DOING];
+    char marked[report->num_ranks];
     int first = 0, root;
 
     while (first < report->num_ranks - 1 &&
@@ -265,14 +263,12 @@ static void explain_circle(struct iris_report *report, const char *hung)
     if (root < 0) {
         iris_i_say(report, "a circle: ");
         iris_i_say_ranks(report, marked);
-        iris_i_say(report, " wait for each other; rank %d ", first);
-        iris_i_describe_doing(report, first, doing, sizeof doing);
-        iris_i_say(report, "%s", doing);
+        iris_i_say(report, " wait for each other; ");
+        iris_i_say_doing(report, first);
         report->root = first;
         return;
     }
-    iris_i_describe_doing(report, root, doing, sizeof doing);
-    iris_i_say(report, "rank %d %s", root, doing);
+    iris_i_say_doing(report, root);
     if (root != first) {
         iris_i_say(report, ", and rank %d waits for it", first);
     }

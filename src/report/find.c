@@ -45,12 +45,10 @@ static int is_of(int pid, uid_t user)
     snprintf(path, sizeof path, "/proc/%d/status", pid);
     file = fopen(path, "re");
     while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "Uid: %u %u %u %u", &ids[0], &ids[1], &ids[2],
-                   &ids[3]) == 4) {
-            found = ids[0] == user || ids[1] == user || ids[2] == user ||
-                    ids[3] == user;
-            break;
-        }
+        found = sscanf(line, "Uid: %u %u %u %u", &ids[0], &ids[1], &ids[2],
+                       &ids[3]) == 4 &&
+                (ids[0] == user || ids[1] == user || ids[2] == user ||
+                 ids[3] == user);
     }
     if (file != NULL) {
         fclose(file);

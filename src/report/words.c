@@ -96,28 +96,22 @@ static const char *cmp_name(int cmp)
                : "CMP?";
 }
 
-void iris_i_describe_ranks(const struct iris_report *report, const char *marked,
-                           char *text, size_t bytes)
+void iris_i_say_ranks(struct iris_report *report, const char *marked)
 {
     int count = 0, said = 0;
 
     for (int i = 0; i < report->num_ranks; i++) {
         count += marked[i] != 0;
     }
-    append(text, bytes, "rank%s", count == 1 ? "" : "s");
+    iris_i_say(report, "rank%s", count == 1 ? "" : "s");
     for (int i = 0; i < report->num_ranks && said < 8; i++) {
         if (marked[i]) {
-            append(text, bytes, "%s%d", said++ == 0 ? " " : ", ", i);
+            iris_i_say(report, "%s%d", said++ == 0 ? " " : ", ", i);
         }
     }
     if (count > said) {
-        append(text, bytes, " and %d more", count - said);
+        iris_i_say(report, " and %d more", count - said);
     }
-}
-
-void iris_i_say_ranks(struct iris_report *report, const char *marked)
-{
-    iris_i_describe_ranks(report, marked, report->cause, sizeof report->cause);
 }
 
 static void describe_list(const char *before, const int16_t *ranks,
@@ -143,7 +137,7 @@ void iris_i_describe_group(const struct iris_record_wait *wait, char *text,
     }
 }
 
-void iris_i_describe_word(const struct iris_record_wait *wait, char *text,
+static void describe_word(const struct iris_record_wait *wait, char *text,
                           size_t bytes)
 {
     unsigned long long at = wait->offset - wait->alloc;
@@ -196,7 +190,7 @@ static void describe_spin(const struct iris_record_wait *wait, char *text,
     append(text, bytes, "repeats atomic operations");
     if (wait->word_rank >= 0 && wait->offset != IRIS_RECORD_NOWHERE) {
         append(text, bytes, " on ");
-        iris_i_describe_word(wait, text, bytes);
+        describe_word(wait, text, bytes);
         append(text, bytes, " of rank %d, which is %lld", wait->word_rank,
                (long long)wait->seen);
     }
@@ -234,7 +228,7 @@ void iris_i_describe_wait(const struct iris_record_wait *wait, char *text,
         append(text, bytes, ", ");
     }
     append(text, bytes, "for ");
-    iris_i_describe_word(wait, text, bytes);
+    describe_word(wait, text, bytes);
     describe_seen(wait, text, bytes);
     append(text, bytes, "%.1f s", age);
 }
@@ -350,4 +344,12 @@ void iris_i_describe_doing(const struct iris_report *report, int i, char *text,
     if (!describe_stream(report, rank, text, bytes)) {
         describe_host(report, rank, text, bytes);
     }
+}
+
+void iris_i_say_doing(struct iris_report *report, int rank)
+{
+    char doing[400];
+
+    iris_i_describe_doing(report, rank, doing, sizeof doing);
+    iris_i_say(report, "rank %d %s", rank, doing);
 }

@@ -13,11 +13,6 @@ const char *iris_i_verdict_name(enum iris_verdict verdict);
 const char *iris_i_host_op_name(int op);
 const char *iris_i_process_name(char process);
 const char *iris_i_state_name(unsigned state);
-/* "byte 8 of "inbox""; "ranks 0, 2". */
-void iris_i_describe_word(const struct iris_record_wait *wait, char *text,
-                          size_t bytes);
-void iris_i_describe_ranks(const struct iris_report *report, const char *marked,
-                           char *text, size_t bytes);
 void iris_i_describe_group(const struct iris_record_wait *wait, char *text,
                            size_t bytes);
 void iris_i_describe_wait(const struct iris_record_wait *wait, char *text,
@@ -35,6 +30,8 @@ void iris_i_report_name(const struct iris_report *report,
 /* Adds to the report's cause. */
 #define iris_i_say(report, ...) \
     iris_i_append((report)->cause, sizeof(report)->cause, __VA_ARGS__)
+/* "ranks 0, 2"; "rank 1 runs kernel ...". */
 void iris_i_say_ranks(struct iris_report *report, const char *marked);
+void iris_i_say_doing(struct iris_report *report, int rank);
 
 #endif /* IRIS_SRC_REPORT_WORDS_H */

@@ -206,11 +206,12 @@ static void ending(iris_t *iris, int waits)
 
 static struct automatic *take(const iris_t *iris)
 {
-    struct automatic **link, *one;
+    struct automatic **link = &list, *one;
 
     pthread_mutex_lock(&list_lock);
     one = find(iris);
-    for (link = &list; one != NULL && *link != one; link = &(*link)->next) {
+    while (one != NULL && *link != one) {
+        link = &(*link)->next;
     }
     if (one != NULL) {
         *link = one->next;

@@ -37,7 +37,6 @@ struct iris_flows {
     struct iris_flow_list signals;
     struct iris_flow_list waits;
     struct iris_flow_put *puts; /* the latest ones */
-    int num_ranks;
 };
 
 /* Where the event is at that time. */

@@ -117,8 +117,6 @@ static void put(struct iris_json *json, int c)
 {
     if (json->length + 1 < sizeof json->text) {
         json->text[json->length++] = (char)c;
-    } else {
-        json->truncated = 1;
     }
 }
 
@@ -336,7 +334,6 @@ enum iris_json_token iris_i_json_next(struct iris_json *json)
     int c = skip_space(json);
 
     json->length = 0;
-    json->truncated = 0;
     json->text[0] = '\0';
     if (json->error[0] != '\0') {
         return IRIS_JSON_ERROR;

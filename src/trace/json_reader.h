@@ -26,7 +26,7 @@ enum iris_json_token {
 };
 
 /* What reads. `text` is that of the last key, string, number or word, cut at
- * its size; `truncated` says so. */
+ * its size. */
 struct iris_json {
     const char *path;
     int fd;
@@ -38,7 +38,6 @@ struct iris_json {
     char stack[IRIS_JSON_DEPTH]; /* '{' or '[' */
     int state;                   /* what may come next; see json_reader.c */
     int ended;                   /* the file has */
-    int truncated;
     size_t length;
     char text[IRIS_JSON_TEXT];
     char error[256]; /* with the offset */

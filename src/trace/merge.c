@@ -141,7 +141,6 @@ static void write_flows(struct merge *merge)
     }
     merge->report->clock_error_ns = merge->total.clock_error_ns;
     merge->report->device_error_ns = merge->total.device_error_ns;
-    merge->report->signals = flows->signals.count;
     merge->report->waits = flows->waits.count;
 }
 

@@ -9,8 +9,7 @@
 
 /* What a merge did. */
 struct iris_merge_report {
-    uint64_t events;  /* copied */
-    uint64_t signals; /* that a wait may have ended */
+    uint64_t events; /* copied */
     uint64_t waits;
     uint64_t joined; /* waits whose signal is known */
     uint64_t early;  /* of these, that ended before their signal began */

@@ -25,14 +25,15 @@
 
 static void write_process(struct iris_writer *writer)
 {
+    int rank = iris_i_writer_rank(writer);
+
     iris_i_out_next(writer->out);
     iris_i_out_print(writer->out,
                      "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,"
                      "\"args\":{\"name\":\"Rank %d\"}},\n"
                      "{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%d,"
                      "\"args\":{\"sort_index\":%d}}",
-                     iris_i_writer_rank(writer), iris_i_writer_rank(writer),
-                     iris_i_writer_rank(writer), iris_i_writer_rank(writer));
+                     rank, rank, rank, rank);
 }
 
 static void track_of(struct iris_writer *writer, unsigned xcc, unsigned cu,
