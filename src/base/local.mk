@@ -7,3 +7,5 @@ libirisi_la_SOURCES += %D%/clock.h %D%/constants.c %D%/environment.c \
 	%D%/process.h %D%/settings.c %D%/settings.h %D%/settings_config.c \
 	%D%/settings_config.h %D%/settings_table.c %D%/settings_table.h \
 	%D%/shm.c %D%/shm.h %D%/sized.c %D%/sized.h \
+	%D%/socket.c %D%/socket.h %D%/ticks.c %D%/ticks.h %D%/timing.h \
+	%D%/host_wait.c %D%/host_wait.h

@@ -88,15 +88,14 @@ static void post(struct iris_members *members, const struct iris_call *call)
 static int first_absent(struct waiting *waiting)
 {
     const struct iris_members *members = waiting->members;
+    int i = waiting->num_come;
 
-    for (; waiting->num_come < members->count; waiting->num_come++) {
-        int rank = members->ranks[waiting->num_come];
-
-        if (!iris_i_agree_has_come(members, rank)) {
-            return rank;
-        }
+    while (i < members->count &&
+           iris_i_agree_has_come(members, members->ranks[i])) {
+        i++;
     }
-    return -1;
+    waiting->num_come = i;
+    return i < members->count ? members->ranks[i] : -1;
 }
 
 static int are_all_here(void *arg)
