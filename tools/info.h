@@ -63,9 +63,6 @@ struct info {
 /* Finds out. Variables that do not parse are taken out of the environment. */
 void info_gather(struct info *info_p);
 
-/* --check: runs a job of two ranks and prints how it went; 1 if it failed. */
-int info_check(void);
-
 void info_print_text(const struct info *info);
 void info_print_json(const struct info *info);
 

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "info.h"
+#include "info_check.h"
 
 #include <iris/device.h>
 #include <iris/iris.h>

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "info.h"
+#include "info_check.h"
 
 #include <iris/iris.h>
 
