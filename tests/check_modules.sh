@@ -4,6 +4,7 @@
 # Files are modules, by the symbols of their objects: no circle of calls between
 # files, a header of its own for each file that others call, names that are
 # unique in the tree. Prints file:line: what. check_modules_faults.sh tests this.
+# --arrows [FILE] prints which file calls which, and by which functions.
 # Lists of folders are meant to split into words.
 # shellcheck disable=SC2086
 set -u
@@ -127,6 +128,13 @@ done
 echo "$pairs" >"$tmp/pairs"
 echo "$listed" >"$tmp/listed"
 uses >"$tmp/uses"
+if [ "${1-}" = --arrows ]; then
+    awk '{ head = $1 " calls " $2 ":" }
+        head != last { printf "%s%s", NR == 1 ? "" : "\n", head }
+        { printf " %s", $3; last = head }
+        END { print "" }' "$tmp/uses" | grep -F "${2-}"
+    exit
+fi
 { circles && headers && umbrellas && names; } >"$tmp/found"
 cat "$tmp/found"
 [ ! -s "$tmp/found" ] || bad=1

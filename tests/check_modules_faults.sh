@@ -75,6 +75,9 @@ module backend_hip hip_low
 module backend_hip hip_high hip_low
 compile
 expect
+[ "$(srcdir=. bash check_modules.sh --arrows hip_low.c)" = \
+    "src/backend_hip/hip_high.c calls src/backend_hip/hip_low.c: iris_i_hip_low" ] ||
+    fail "the arrows to hip_low.c"
 
 module backend_sim sim_low sim_high
 compile

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Pages that say what is in the code: links lead somewhere, quotations are what
-# the file has, and docs/architecture.md has every file and lock of src/.
+# the file has, and docs/architecture.md has every file of src/ (check_locks.sh
+# looks at its locks).
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
@@ -51,19 +52,11 @@ check_quotations() {
 }
 
 check_architecture() {
-    local page=docs/architecture.md file lock
+    local page=docs/architecture.md file
     for file in src/*/*.[ch]; do
         grep -q "\`\([a-z_]*/\)\?${file##*/}\`" "$page" ||
             echo "$page: does not have $file"
     done
-    # Names of locks with the file that declares them: "lock` ... in `FILE`".
-    grep -En '^[^(]*pthread_(mutex|rwlock)_t [a-z_]+( =.*)?;' src/*/*.[ch] |
-        sed -E 's/^src\/([^:]*):[0-9]*:.*_t ([a-z_]+)( =.*)?;.*/\1 \2/' |
-        sort | uniq -c |
-        while read -r count file lock; do
-            [ "$(grep -c "^| \`$lock\`.* in \`$file\`" "$page")" -ge "$count" ] ||
-                echo "$page: lacks $lock of $file"
-        done
 }
 
 # Names in the tables of docs/from-iris.md: the second column's are in the

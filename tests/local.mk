@@ -25,8 +25,9 @@ include %D%/backend_hip/local.mk
 endif
 cmocka_tests = $(unit_tests) $(matrix_tests) $(rank_tests) $(hip_tests)
 shell_tests = %D%/amd_code.sh %D%/amd_emu.sh %D%/amd_host.sh %D%/amd_mutants.sh \
-	%D%/amd_node.sh %D%/bench.sh %D%/bench_ccl.sh %D%/check_modules.sh \
-	%D%/check_modules_faults.sh %D%/check_structure.sh %D%/check_structure_faults.sh \
+	%D%/amd_node.sh %D%/bench.sh %D%/bench_ccl.sh %D%/check_locks.sh \
+	%D%/check_locks_faults.sh %D%/check_modules.sh %D%/check_modules_faults.sh \
+	%D%/check_structure.sh %D%/check_structure_faults.sh \
 	%D%/check_symbols.sh %D%/configure.sh %D%/device_compile.sh %D%/dlpack.sh %D%/docs.sh \
 	%D%/examples.sh %D%/fuzz/structs.sh %D%/gpu_sources.sh %D%/hip.sh %D%/info.sh \
 	%D%/install.sh %D%/iriscc.sh %D%/launchers.sh %D%/man.sh %D%/probe.sh %D%/python.sh \
@@ -62,7 +63,7 @@ $(cmocka_tests): CPPFLAGS += -I$(top_srcdir)/tests $(CMOCKA_CFLAGS)
 $(cmocka_tests): LDADD = tests/libharness.la libirisi.la $(CMOCKA_LIBS) -lm
 $(hip_tests): LDADD += libfakehip.la
 EXTRA_DIST += %D%/amd %D%/fake_rccl.c %D%/check_layers.awk \
-	%D%/check_lists.awk %D%/check_structure.awk %D%/trace/check.py %D%/trace/ending.c %D%/trace/moves.c %D%/trace/reused.c %D%/trace/traced.h \
+	%D%/check_lists.awk %D%/check_locks.awk %D%/check_structure.awk %D%/trace/check.py %D%/trace/ending.c %D%/trace/moves.c %D%/trace/reused.c %D%/trace/traced.h \
 	%D%/emu %D%/install_consumer.c %D%/leaks.supp \
 	%D%/python/support.py %D%/python/test_ccl.py %D%/python/test_context.py \
 	%D%/python/test_end.py %D%/python/test_gpu.py \
