@@ -8,7 +8,7 @@ set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
 found=$(mktemp)
-trap 'rm -f "$found"' EXIT
+trap 'rm -f "$found" "$found".*' EXIT
 
 # Relative links in pages, without the part behind '#'.
 check_links() {
@@ -51,12 +51,24 @@ check_quotations() {
     [ "$count" -gt 0 ] || echo "docs: no page quotes a file"
 }
 
+# The tables of files have each .c, and each header that is not one's; a name
+# anywhere on the page is a file's.
 check_architecture() {
-    local page=docs/architecture.md file
-    for file in src/*/*.[ch]; do
-        grep -q "\`\([a-z_]*/\)\?${file##*/}\`" "$page" ||
-            echo "$page: does not have $file"
-    done
+    local page=docs/architecture.md name
+    for name in src/*/*.[ch]; do
+        [ "${name%.h}" != "$name" ] && [ -e "${name%.h}.c" ] || echo "$name"
+    done | sort >"$found.src"
+    awk -F'`' '/^\| `src\// { folder = $2; next }
+        /^$/ { folder = "" }
+        folder != "" && /^\| `/ { print folder "/" $2 }' "$page" | sort >"$found.page"
+    comm -23 "$found.src" "$found.page" | sed "s|^|$page: no table of files has |"
+    comm -13 "$found.src" "$found.page" | sed "s|^|$page: has what is no file: |"
+    find ./src ./device ./include ./tools ./bench -name '*.[ch]' >"$found.all"
+    # shellcheck disable=SC2016 # backquotes are what is looked for
+    grep -oE '[`][a-z_]+(/[a-z_]+)*[.][ch][`]' "$page" | tr -d '`' | sort -u |
+        while read -r name; do
+            grep -q "/$name$" "$found.all" || echo "$page: there is no $name"
+        done
 }
 
 # Names in the tables of docs/from-iris.md: the second column's are in the
