@@ -383,7 +383,13 @@ END {
         for (k = 1; k <= n; k++)
             if ((!(f in called) || f in slotted || f in root) &&
                 !(("- " bare(func_id[f]) " " part[k]) in excepted))
-                wrong[func_place[f] ": " func_id[f] " does not release " part[k]]
+                leaks[part[k]] = func_id[f]
+    }
+    for (key in takes) {
+        split(key, part, SUBSEP)
+        if (part[2] in leaks && has(keeps[part[1]], part[2]))
+            wrong[func_place[part[1]] ": " func_id[part[1]] " leaves " part[2] \
+                " locked, and so does " leaks[part[2]] " when it returns"]
     }
     for (key in takes) {
         split(key, part, SUBSEP)

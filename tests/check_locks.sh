@@ -77,13 +77,15 @@ if [ "${1-}" = --print ]; then
     grep -F "${2-}" "$tmp/found"
     exit
 fi
-grep '^bad' "$tmp/found" | cut -d' ' -f2- >"$tmp/complaints"
+if grep '^bad' "$tmp/found" | cut -d' ' -f2- | grep .; then
+    exit 1 # the rest would follow from it
+fi
 # The page names a function without its file.
 sed -E '/^bad/d; s/ src\/.*//; s/^((takes|with) [^ ]*) .*:/\1 /; s/^((under|tries) [^ ]* [^ ]*) .*/\1/' \
     "$tmp/found" | sort -u >"$tmp/code"
 table | sort -u >"$tmp/table"
 grep '^any' "$tmp/table" | cut -d' ' -f2 >"$tmp/any"
-circles >>"$tmp/complaints"
+circles >"$tmp/complaints"
 for kind in lock takes with under tries; do
     for side in code table; do
         grep "^$kind " "$tmp/$side" >"$tmp/$side.$kind"
