@@ -168,9 +168,15 @@ function is_function(f, name) {
 function except_for(f, g, held,    i, n, part) {
     n = split(held, part, " ")
     for (i = 1; i <= n; i++)
-        if ((bare(func_id[f]) " " bare(func_id[g]) " " part[i]) in excepted)
+        if (is_excepted(bare(func_id[f]) " " bare(func_id[g]) " " part[i]))
             held = minus(held, part[i])
     return held
+}
+
+function is_excepted(text) {
+    if (text in excepted)
+        used[text]
+    return text in excepted
 }
 
 function bare(id) {
@@ -382,7 +388,7 @@ END {
         n = split(keeps[f], part, " ")
         for (k = 1; k <= n; k++)
             if ((!(f in called) || f in slotted || f in root) &&
-                !(("- " bare(func_id[f]) " " part[k]) in excepted))
+                !is_excepted("- " bare(func_id[f]) " " part[k]))
                 leaks[part[k]] = func_id[f]
     }
     for (key in takes) {
@@ -400,6 +406,9 @@ END {
         for (k = 1; k <= n; k++)
             print acquire_how[i], part[k], acquire_lock[i], func_id[acquire_f[i]]
     }
+    for (text in excepted)
+        if (!(text in used))
+            wrong["tests/check_locks.sh:1: an exception that is not needed: " text]
     for (text in wrong)
         print "bad", text
 }
