@@ -302,7 +302,9 @@ IRIS_DEVICE void rma_deep(iris_wg_t wg, void *to, const void *from,
     (void)depth;
     iris_d_wg_bytes(wg, to, from, bytes);
 #else
-    iris_d_wg_bytes_deep(wg, to, from, bytes, depth);
+    iris_d_team_t team = {iris_d_lane(), wg.num_lanes};
+
+    iris_d_wg_bytes_deep(team, to, from, bytes, depth);
 #endif
 }
 

@@ -34,17 +34,24 @@ IRIS_DEVICE void iris_d_wg_bytes(iris_wg_t wg, void *to, const void *from,
     iris_d_copy_bytes(to, from, bytes);
 }
 #else
+/* The lanes that share one copy: the calling lane's place among them, and how
+ * many there are. */
+typedef struct iris_d_team {
+    uint32_t lane;
+    uint32_t lanes;
+} iris_d_team_t;
+
 /* clang-format off */
-/* For u32: void iris_d_wg_u32(iris_wg_t wg, char *to, const char *from,
+/* For u32: void iris_d_wg_u32(iris_d_team_t team, char *to, const char *from,
  * size_t count), `count` aligned words, lane by lane. Four loads are under way
  * before the first store waits for its value. */
 #define IRIS_D_WG_WORDS(name)                                                  \
-    IRIS_DEVICE void iris_d_wg_##name(iris_wg_t wg, char *to,                  \
+    IRIS_DEVICE void iris_d_wg_##name(iris_d_team_t team, char *to,            \
                                       const char *from, size_t count)          \
     {                                                                          \
         iris_d_##name##_t *t = (iris_d_##name##_t *)to;                        \
         const iris_d_##name##_t *f = (const iris_d_##name##_t *)from;          \
-        size_t step = wg.num_lanes, i = iris_d_lane();                         \
+        size_t step = team.lanes, i = team.lane;                               \
         for (; i + 3 * step < count; i += 4 * step) {                          \
             iris_d_##name##_t a = f[i], b = f[i + step];                       \
             iris_d_##name##_t c = f[i + 2 * step], d = f[i + 3 * step];        \
@@ -94,13 +101,14 @@ IRIS_DEVICE void iris_d_wg_store(iris_d_u128_t *to, const iris_d_u128_t *words,
  * vmcnt(3 * depth - 1). So a round's stores have the time of a whole round to
  * arrive. LLVM knows that number only because every way into the loop issues
  * the same. vmcnt counts to 63: `depth` is 21 at most. */
-IRIS_DEVICE size_t iris_d_wg_rounds(iris_wg_t wg, char *to, const char *from,
-                                    size_t count, unsigned depth)
+IRIS_DEVICE size_t iris_d_wg_rounds(iris_d_team_t team, char *to,
+                                    const char *from, size_t count,
+                                    unsigned depth)
 {
-    iris_d_u128_t *t = (iris_d_u128_t *)to + iris_d_lane();
-    const iris_d_u128_t *f = (const iris_d_u128_t *)from + iris_d_lane();
+    iris_d_u128_t *t = (iris_d_u128_t *)to + team.lane;
+    const iris_d_u128_t *f = (const iris_d_u128_t *)from + team.lane;
     iris_d_u128_t even[IRIS_D_BULK_MAX_DEPTH], odd[IRIS_D_BULK_MAX_DEPTH];
-    size_t step = wg.num_lanes, round = depth * step, left = count;
+    size_t step = team.lanes, round = depth * step, left = count;
 
     if (depth == 0 || count < 3 * round) {
         return 0;
@@ -123,10 +131,10 @@ IRIS_DEVICE size_t iris_d_wg_rounds(iris_wg_t wg, char *to, const char *from,
 }
 
 /* Fewer bytes than a word has, at the end of a range. */
-IRIS_DEVICE void iris_d_wg_few(iris_wg_t wg, char *to, const char *from,
+IRIS_DEVICE void iris_d_wg_few(iris_d_team_t team, char *to, const char *from,
                                size_t bytes)
 {
-    for (size_t i = iris_d_lane(); i < bytes; i += wg.num_lanes) {
+    for (size_t i = team.lane; i < bytes; i += team.lanes) {
         to[i] = from[i];
     }
 }
@@ -134,7 +142,7 @@ IRIS_DEVICE void iris_d_wg_few(iris_wg_t wg, char *to, const char *from,
 /* Words of the greatest width that both sides can be aligned to; what is left
  * at either end goes by bytes, so nothing outside is written. `depth` is a
  * constant of the caller's. */
-IRIS_DEVICE void iris_d_wg_bytes_deep(iris_wg_t wg, void *to_ptr,
+IRIS_DEVICE void iris_d_wg_bytes_deep(iris_d_team_t team, void *to_ptr,
                                       const void *from_ptr, size_t bytes,
                                       unsigned depth)
 {
@@ -153,29 +161,31 @@ IRIS_DEVICE void iris_d_wg_bytes_deep(iris_wg_t wg, void *to_ptr,
     head = head < bytes ? head : bytes;
     body = (bytes - head) >> log;
     done = head + (body << log);
-    iris_d_wg_few(wg, to, from, head);
+    iris_d_wg_few(team, to, from, head);
     if (log == 4) {
         size_t rounds =
-            iris_d_wg_rounds(wg, to + head, from + head, body, depth);
+            iris_d_wg_rounds(team, to + head, from + head, body, depth);
 
         head += rounds << 4;
-        iris_d_wg_u128(wg, to + head, from + head, body - rounds);
+        iris_d_wg_u128(team, to + head, from + head, body - rounds);
     } else if (log == 3) {
-        iris_d_wg_u64(wg, to + head, from + head, body);
+        iris_d_wg_u64(team, to + head, from + head, body);
     } else if (log == 2) {
-        iris_d_wg_u32(wg, to + head, from + head, body);
+        iris_d_wg_u32(team, to + head, from + head, body);
     } else if (log == 1) {
-        iris_d_wg_u16(wg, to + head, from + head, body);
+        iris_d_wg_u16(team, to + head, from + head, body);
     } else {
-        iris_d_wg_u8(wg, to + head, from + head, body);
+        iris_d_wg_u8(team, to + head, from + head, body);
     }
-    iris_d_wg_few(wg, to + done, from + done, bytes - done);
+    iris_d_wg_few(team, to + done, from + done, bytes - done);
 }
 
 IRIS_DEVICE_LARGE void iris_d_wg_bytes(iris_wg_t wg, void *to, const void *from,
                                        size_t bytes)
 {
-    iris_d_wg_bytes_deep(wg, to, from, bytes, IRIS_D_BULK_DEPTH);
+    iris_d_team_t team = {iris_d_lane(), wg.num_lanes};
+
+    iris_d_wg_bytes_deep(team, to, from, bytes, IRIS_D_BULK_DEPTH);
 }
 #endif
 

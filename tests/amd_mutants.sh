@@ -133,6 +133,10 @@ mutant "a bulk put that signals without a barrier" signals wg.h \
     '/void iris_wg_put_signal\(/,/^}/ s/iris_wg_barrier\(wg\);//'
 mutant "a bulk put that adds without a barrier" signals wg.h \
     '/void iris_wg_put_signal_add\(/,/^}/ s/iris_wg_barrier\(wg\);//'
+mutant "a tile that is put and signals without a barrier" signals tile.h \
+    '/void iris_wg_tile_put_signal\(/,/^}/ s/iris_wg_barrier\(wg\);//'
+mutant "a tile that is put and adds without a barrier" signals tile.h \
+    '/void iris_wg_tile_put_signal_add\(/,/^}/ s/iris_wg_barrier\(wg\);//'
 mutant "a workgroup barrier that waits for no stores" barriers atomic.h \
     '/void iris_d_wg_barrier\(/,/^}/ s/__asm__ volatile\("s_waitcnt vmcnt\(0\)" ::: "memory"\);//'
 

@@ -15,6 +15,7 @@
 #include <iris/device/signals.h>
 #include <iris/device/kernel.h>
 #include <iris/device/wg.h>
+#include <iris/device/tile.h>
 #include <iris/device/barrier.h>
 #include <iris/device/trace.h>
 #include <iris/device/generic.h>

@@ -89,6 +89,24 @@ IRIS_KERNEL(code_signal_wg_put_add, struct protocol_args)
                            args->peer);
 }
 
+IRIS_KERNEL(code_signal_wg_tile_put, struct protocol_args)
+{
+    iris_tile_t tile = iris_tile(args->data, 64, 64, args->count, 2);
+
+    iris_wg_tile_put_signal(wg, iris_dev_init(args->context), tile,
+                            iris_tile(args->heap, 64, 64, args->count, 2),
+                            args->signal, args->value, args->peer);
+}
+
+IRIS_KERNEL(code_signal_wg_tile_put_add, struct protocol_args)
+{
+    iris_tile_t tile = iris_tile(args->data, 64, 64, args->count, 2);
+
+    iris_wg_tile_put_signal_add(wg, iris_dev_init(args->context), tile,
+                                iris_tile(args->heap, 64, 64, args->count, 2),
+                                args->signal, args->value, args->peer);
+}
+
 /* The trap of the memory model: all lanes store, all come together, one says
  * so. */
 IRIS_KERNEL(code_signal_wg_stores, struct protocol_args)

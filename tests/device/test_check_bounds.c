@@ -22,6 +22,7 @@ enum stray {
     OVERRUN,
     OVERRUN_BEHIND,
     OVERRUN_BULK,
+    OVERRUN_TILE,
     OVERRUN_NEAR,
     NEVER_ALLOCATED,
     TWICE_TRANSLATED,
@@ -71,6 +72,10 @@ IRIS_KERNEL(go_astray, struct stray_args)
     case OVERRUN_BULK:
         iris_wg_put(wg, dev, args->outside, array, 4 * ELEMENTS + 2, peer);
         break;
+    case OVERRUN_TILE: /* its last row, by 4 elements */
+        iris_wg_tile_put(wg, dev, iris_tile(args->outside, 5, 5, 5, 4),
+                         iris_tile(array, 5, 5, 6, 4), peer);
+        break;
     case OVERRUN_NEAR:
         iris_get(dev, array, &array[ELEMENTS], peer);
         break;
@@ -102,6 +107,8 @@ IRIS_KERNEL(keep_to_bounds, struct stray_args)
     iris_get(dev, last, &local, peer);
     iris_get(dev, last, (int32_t *)iris_dev_as_remote(dev, array, peer), peer);
     iris_wg_put(wg, dev, args->outside, array, 4 * ELEMENTS, peer);
+    iris_wg_tile_put(wg, dev, iris_tile(args->outside, 4, 5, 5, 4),
+                     iris_tile(array, 4, 5, 6, 4), peer);
     iris_wg_copy(wg, dev, array, args->after, 4 * ELEMENTS, peer, dev.rank);
     (void)iris_atomic_add(dev, array, 1, peer, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
     iris_dev_barrier(wg, dev, args->group);
@@ -124,6 +131,7 @@ static const struct {
                                      "allocation of 100 bytes"},
     [OVERRUN_BEHIND] = {"load of 4 bytes", "ends 184 bytes past the end"},
     [OVERRUN_BULK] = {"put of 102 bytes", "ends 2 bytes past the end"},
+    [OVERRUN_TILE] = {"put of 20 bytes", "ends 16 bytes past the end"},
     [OVERRUN_NEAR] = {"get of 4 bytes", "ends 4 bytes past the end"},
     [NEVER_ALLOCATED] = {"load of 4 bytes", "the nearest allocation, of 100 "
                                             "bytes at heap offset"},

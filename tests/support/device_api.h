@@ -214,6 +214,22 @@ IRIS_KERNEL(api_workgroup, struct api_args)
     iris_dev_barrier(wg, dev, args->group);
 }
 
+IRIS_KERNEL(api_tiles, struct api_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    char *p = (char *)args->heap;
+    uint64_t *signal = (uint64_t *)args->heap + 256;
+    iris_tile_t from = iris_tile(p, 20, 9, args->peer, 2);
+    iris_tile_t to = iris_tile_block(iris_tile_transposed(from), 1, 2, 5, 3);
+
+    iris_wg_tile_put(wg, dev, from, to, args->peer);
+    iris_wg_tile_get(wg, dev, from, to, args->peer);
+    iris_wg_tile_load(wg, dev, from, p + 2048, args->peer);
+    iris_wg_tile_store(wg, dev, to, p + 2048, args->peer);
+    iris_wg_tile_put_signal(wg, dev, from, to, signal, 1, args->peer);
+    iris_wg_tile_put_signal_add(wg, dev, from, to, signal, 1, args->peer);
+}
+
 IRIS_KERNEL(api_halves, struct api_args)
 {
     float *f = (float *)args->heap;
@@ -240,7 +256,7 @@ static const struct iris_kernel *const api_kernels[] = {
     IRIS_INTEGER_TYPES(ROW, api_xor)
     IRIS_TYPES(ROW, api_cas)
     IRIS_WORD_TYPES(ROW, api_wait)
-    api_orders, api_signals, api_workgroup, api_halves, iris_k_barrier,
+    api_orders, api_signals, api_workgroup, api_tiles, api_halves, iris_k_barrier,
 };
 #undef ROW
 /* clang-format on */
