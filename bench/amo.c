@@ -185,7 +185,7 @@ static iris_status_t fill(struct bench *b, enum bench_type type, int peer)
 }
 
 static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
-                         bool reference)
+                         int reference)
 {
     const struct amo_point *point = arg;
     struct amo_args args = point->args;

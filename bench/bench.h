@@ -14,6 +14,10 @@
 
 #define BENCH_US_PER_S 1e6
 
+/* What is measured in alternation with an operation, at most. */
+#define BENCH_MAX_REFERENCES 4
+#define BENCH_MAX_SHAPES 64
+
 /* Who works at once: each rank with the next one, each rank with every other,
  * or rank 0 with rank 1 while the rest are idle. */
 enum bench_pairs { BENCH_RING, BENCH_ALL, BENCH_ONE };
@@ -26,6 +30,14 @@ enum bench_calls { BENCH_GRAPH = 1, BENCH_EAGER = 2, BENCH_WAITED = 4 };
 
 /* Element types of the atomics; the order of bench_type_names. */
 enum bench_type { BENCH_U32, BENCH_U64, BENCH_F32, BENCH_NUM_TYPES };
+
+/* A product of (m, k) and (k, n). */
+struct bench_shape {
+    int64_t m;
+    int64_t n;
+    int64_t k;
+    char text[48]; /* MxNxK */
+};
 
 struct bench_options {
     int num_ranks;       /* 0: the launcher's or IRIS_NUM_RANKS, else 2 */
@@ -44,12 +56,14 @@ struct bench_options {
     const char *output; /* NULL: stdout */
     const char *ops;    /* comma-separated names, checked; "all" */
     bool types[BENCH_NUM_TYPES];
-    unsigned dtypes;   /* of collectives: 1 << IRIS_DTYPE_... */
+    unsigned dtypes;   /* of collectives and products: 1 << IRIS_DTYPE_... */
     unsigned variants; /* 1 << IRIS_CCL_... */
     unsigned calls;    /* enum bench_calls */
-    bool peer;         /* measure NCCL, RCCL or MPI beside them */
-    const char *tune;  /* the tuning file to write; NULL: none */
-    bool graph;        /* capture what is enqueued, where that can be done */
+    struct bench_shape shapes[BENCH_MAX_SHAPES]; /* of products */
+    size_t num_shapes;
+    bool peer;        /* measure NCCL, RCCL or MPI beside them */
+    const char *tune; /* the tuning file to write; NULL: none */
+    bool graph;       /* capture what is enqueued, where that can be done */
     bool progress;
     bool targets;
 };
@@ -70,15 +84,19 @@ struct bench_row {
     const char *rate_unit;
     const char *reference; /* what was measured in alternation with it */
     double reference_rate;
-    double ratio;   /* rate / reference_rate */
+    double ratio;                               /* rate / reference_rate */
+    double references_us[BENCH_MAX_REFERENCES]; /* medians; 0: no such one */
     uint64_t wrong; /* values found wrong, on all ranks */
 
     /* Of collectives only. */
     const char *calls; /* of bench_calls_names; NULL: no collective */
     iris_dtype_t dtype;
     iris_ccl_variant_t how;
-    double bus_rate;     /* what each link carries, whatever the ranks */
-    double reference_us; /* median; 0: no peer */
+    double bus_rate; /* what each link carries, whatever the ranks */
+
+    /* Of fused operations only, and dtype. */
+    const struct bench_shape *shape; /* NULL: none */
+    const char *peer;                /* NULL: none */
 };
 
 /* Survives iris_spawn(): in memory that rank processes made here share with
@@ -114,12 +132,13 @@ struct bench {
     size_t points_done; /* for the progress line */
     size_t points;
     int64_t start_ns;
-    void *state;                  /* of the group that is open */
-    struct bench_graph graphs[2]; /* the operation and its reference */
-    uint32_t graph_ops;           /* operations of a graph of this point */
-    bool no_graph;                /* this point cannot be captured */
-    bool wait_each;               /* of this point's calls */
-    struct bench_peer *peer;      /* NULL: none */
+    void *state; /* of the group that is open */
+    /* The operation and its references. */
+    struct bench_graph graphs[1 + BENCH_MAX_REFERENCES];
+    uint32_t graph_ops;      /* operations of a graph of this point */
+    bool no_graph;           /* this point cannot be captured */
+    bool wait_each;          /* of this point's calls */
+    struct bench_peer *peer; /* NULL: none */
 };
 
 /* What the points of a group's operations differ in. */
@@ -127,7 +146,8 @@ enum bench_axis {
     BENCH_BY_SIZE,
     BENCH_BY_TYPE,
     BENCH_BY_GRID,
-    BENCH_BY_CALL, /* collectives: size, element type, variant, graph or not */
+    BENCH_BY_SHAPE, /* products: sizes and element type */
+    BENCH_BY_CALL,  /* collectives: size, element type, variant, graph or not */
     BENCH_ONCE
 };
 
@@ -146,8 +166,9 @@ struct bench_group {
 };
 
 extern const struct bench_group bench_lanes, bench_bulk, bench_depth,
-    bench_kernels, bench_atomics, bench_collectives, bench_sync, bench_launch,
-    bench_stream, bench_heap, bench_fill, bench_random, bench_init;
+    bench_kernels, bench_atomics, bench_collectives, bench_fused, bench_sync,
+    bench_launch, bench_stream, bench_heap, bench_fill, bench_random,
+    bench_init;
 
 /* All of them, NULL at the end. */
 extern const struct bench_group *const bench_groups[];
@@ -173,21 +194,21 @@ bool bench_selected(const char *ops, const struct bench_group *group,
 
 /* ---- measure.c, enqueue.c ---- */
 
-/* What is timed: run() does `reps` operations on this rank and returns when
- * they are done. Called on all ranks; idle ones return at once. */
+/* What is timed: run() does `reps` operations on this rank, or those of the
+ * reference that is counted from 1, and returns when they are done. Called on all ranks; idle ones return at once. */
 struct bench_work {
     iris_status_t (*run)(struct bench *b, const void *arg, uint32_t reps,
-                         bool reference);
+                         int reference);
     const void *arg;
-    uint32_t max_reps;  /* 0: no limit */
-    uint32_t per_rep;   /* operations counted for each of reps; 0: one */
-    uint32_t step;      /* reps come in multiples of it; 0: any number */
-    bool has_reference; /* run() can also do the reference */
+    uint32_t max_reps; /* 0: no limit */
+    uint32_t per_rep;  /* operations counted for each of reps; 0: one */
+    uint32_t step;     /* reps come in multiples of it; 0: any number */
+    int references;    /* that run() can do, too */
 };
 
 /* Does `reps` times what one(b, arg) enqueues on the default stream, and waits
  * until it is done. `arg` is the same throughout a point, and there are at most
- * two such functions in it. */
+ * 1 + BENCH_MAX_REFERENCES such functions in it. */
 typedef iris_status_t (*bench_enqueue_fn)(struct bench *b, const void *arg);
 iris_status_t bench_enqueue(struct bench *b, bench_enqueue_fn one,
                             const void *arg, uint32_t reps);
@@ -307,6 +328,15 @@ bool bench_ccl_has(enum bench_ccl_op op, iris_ccl_variant_t variant,
 struct bench_ccl bench_ccl_call(const struct bench *b, enum bench_ccl_op op,
                                 size_t bytes, iris_dtype_t dtype);
 
+/* Makes what collectives need before one is captured, and finds out whether
+ * there are graphs here. Collective. */
+iris_status_t bench_ccl_prepare(struct bench *b);
+
+/* Enqueues it on the default stream: ours, or a peer's that can. */
+iris_status_t bench_ccl_enqueue(struct bench *b, const struct bench_ccl *call);
+iris_status_t bench_ccl_enqueue_peer(struct bench *b,
+                                     const struct bench_ccl *call);
+
 /* Times the call, and beside it the peer's if there is one. Collective. */
 iris_status_t bench_ccl_time(struct bench *b, const struct bench_ccl *call,
                              struct bench_row *row_p);
@@ -321,6 +351,24 @@ iris_status_t bench_ccl_fill(struct bench *b, const struct bench_ccl *call,
                              void *host);
 iris_status_t bench_ccl_check(struct bench *b, const struct bench_ccl *call,
                               void *host, uint64_t *wrong_p);
+
+/* ---- bench_fused.c, peer_cblas.c ---- */
+
+/* What fused operations have in references_us. */
+enum { BENCH_UNFUSED, BENCH_PRODUCT, BENCH_COLLECTIVE, BENCH_PEER };
+
+/* The longer of product and collective as a share of the fused time: 1 where
+ * the other one is hidden behind it. */
+double bench_bound_share(const struct bench_row *row);
+
+/* Bytes of the heap that products of these shapes take. */
+size_t bench_fused_bytes(const struct bench_options *options);
+
+/* CBLAS's product out (m, n) = a (m, k) b (k, n) of dense f32 matrices. NULL if
+ * there is no such library. */
+typedef void (*bench_cblas_fn)(const struct bench_shape *shape, const float *a,
+                               const float *b, float *out);
+bench_cblas_fn bench_peer_cblas(int num_ranks, const char **name_p);
 
 /* ---- tune.c ---- */
 

@@ -60,7 +60,7 @@ bool bench_ccl_has(enum bench_ccl_op op, iris_ccl_variant_t variant,
 
 /* A graph of the default stream cannot have a first call; and whether there can
  * be one decides how points are called. */
-static iris_status_t prepare(struct bench *b)
+iris_status_t bench_ccl_prepare(struct bench *b)
 {
     iris_status_t status = iris_all_reduce_preamble(b->iris, NULL);
     iris_graph_t *graph = NULL;
@@ -93,7 +93,7 @@ static iris_status_t collectives_open(struct bench *b)
     if (status == IRIS_OK) {
         status = iris_malloc(b->iris, b->options.max_bytes, &c->out);
     }
-    return status == IRIS_OK ? prepare(b) : status;
+    return status == IRIS_OK ? bench_ccl_prepare(b) : status;
 }
 
 static void collectives_close(struct bench *b)
@@ -124,9 +124,8 @@ struct bench_ccl bench_ccl_call(const struct bench *b, enum bench_ccl_op op,
                               .out = c->out};
 }
 
-static iris_status_t enqueue(struct bench *b, const void *arg)
+iris_status_t bench_ccl_enqueue(struct bench *b, const struct bench_ccl *call)
 {
-    const struct bench_ccl *call = arg;
     size_t count = call->count;
     struct iris_ccl_options options;
 
@@ -153,9 +152,20 @@ static iris_status_t enqueue(struct bench *b, const void *arg)
     }
 }
 
+iris_status_t bench_ccl_enqueue_peer(struct bench *b,
+                                     const struct bench_ccl *call)
+{
+    return b->peer->call(b->peer, call) ? IRIS_OK : IRIS_ERR_DEVICE;
+}
+
+static iris_status_t enqueue(struct bench *b, const void *arg)
+{
+    return bench_ccl_enqueue(b, arg);
+}
+
 static iris_status_t enqueue_peer(struct bench *b, const void *arg)
 {
-    return b->peer->call(b->peer, arg) ? IRIS_OK : IRIS_ERR_DEVICE;
+    return bench_ccl_enqueue_peer(b, arg);
 }
 
 /* What the stream need not be asked for, or each call is waited for. */
@@ -175,7 +185,7 @@ static iris_status_t run_each(struct bench *b, bench_enqueue_fn one,
 }
 
 static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
-                         bool reference)
+                         int reference)
 {
     bench_enqueue_fn one = reference ? enqueue_peer : enqueue;
     bool on_stream = !reference || b->peer->on_stream;
@@ -190,7 +200,7 @@ iris_status_t bench_ccl_time(struct bench *b, const struct bench_ccl *call,
     struct bench_work work = {.run = run,
                               .arg = call,
                               .max_reps = MAX_ENQUEUED,
-                              .has_reference =
+                              .references =
                                   b->peer != NULL && b->peer->has(call)};
 
     b->graph_ops =
@@ -203,7 +213,7 @@ iris_status_t bench_ccl_time(struct bench *b, const struct bench_ccl *call,
 
 /* One call by the library or the peer, and what it left in `out`. */
 static iris_status_t verify(struct bench *b, const struct bench_ccl *call,
-                            bool reference, uint64_t *wrong_p)
+                            int reference, uint64_t *wrong_p)
 {
     struct collectives *c = b->state;
     iris_status_t status =

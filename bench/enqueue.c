@@ -12,7 +12,7 @@
 
 void bench_graphs_drop(struct bench *b)
 {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 1 + BENCH_MAX_REFERENCES; i++) {
         iris_graph_destroy(b->iris, b->graphs[i].graph);
         b->graphs[i].graph = NULL;
     }
@@ -60,7 +60,7 @@ static struct bench_graph *slot_of(struct bench *b, bench_enqueue_fn one)
 {
     struct bench_graph *slot = &b->graphs[0];
 
-    if (slot->graph != NULL && slot->one != one) {
+    while (slot->graph != NULL && slot->one != one) {
         slot++;
     }
     slot->one = one;

@@ -55,9 +55,27 @@ static void print_collective(json_t *json, const struct bench_row *row)
     iris_i_json_text(json, "dtype", iris_dtype_name(row->dtype));
     iris_i_json_text(json, "calls", row->calls);
     print_number(json, "bus_rate", row->bus_rate, true);
-    print_number(json, "reference_us", row->reference_us, has_peer);
-    print_number(json, "time_ratio", row->median_us / row->reference_us,
+    print_number(json, "reference_us", row->references_us[0], has_peer);
+    print_number(json, "time_ratio", row->median_us / row->references_us[0],
                  has_peer);
+}
+
+static void print_fused(json_t *json, const struct bench_row *row)
+{
+    const double *others_us = row->references_us;
+
+    iris_i_json_text(json, "dtype", iris_dtype_name(row->dtype));
+    iris_i_json_int(json, "m", row->shape->m);
+    iris_i_json_int(json, "n", row->shape->n);
+    iris_i_json_int(json, "k", row->shape->k);
+    print_number(json, "product_us", others_us[BENCH_PRODUCT], true);
+    print_number(json, "collective_us", others_us[BENCH_COLLECTIVE], true);
+    print_number(json, "reference_us", others_us[BENCH_UNFUSED], true);
+    print_number(json, "time_ratio", row->median_us / others_us[BENCH_UNFUSED],
+                 true);
+    print_number(json, "bound_share", bench_bound_share(row), true);
+    iris_i_json_text(json, "peer", row->peer != NULL ? row->peer : "");
+    print_number(json, "peer_us", others_us[BENCH_PEER], row->peer != NULL);
 }
 
 void bench_json_row(struct bench *b, const struct bench_row *row)
@@ -83,6 +101,9 @@ void bench_json_row(struct bench *b, const struct bench_row *row)
     iris_i_json_uint(json, "wrong", row->wrong);
     if (row->calls != NULL) {
         print_collective(json, row);
+    }
+    if (row->shape != NULL) {
+        print_fused(json, row);
     }
     iris_i_json_end(json);
 }

@@ -67,7 +67,7 @@ static iris_status_t enqueue(struct bench *b, const void *arg)
 }
 
 static iris_status_t run_batch(struct bench *b, const void *arg, uint32_t reps,
-                               bool reference)
+                               int reference)
 {
     (void)reference;
     return is_idle(b) ? IRIS_OK : bench_enqueue(b, enqueue, arg, reps);

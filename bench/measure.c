@@ -115,7 +115,7 @@ double bench_quantile(double *samples, size_t count, double fraction)
 
 /* One batch, from the barrier that all begin at to this rank's end. */
 static iris_status_t time_batch(struct bench *b, const struct bench_work *work,
-                                uint32_t reps, bool reference, double *us_p)
+                                uint32_t reps, int reference, double *us_p)
 {
     int64_t begin;
     iris_status_t status = iris_barrier(b->iris, NULL, NULL);
@@ -154,13 +154,13 @@ static iris_status_t plan_by_time(struct bench *b,
                                   const struct bench_work *work,
                                   struct plan *plan_p)
 {
-    double parts = work->has_reference ? 2 : 1;
+    double parts = 1 + work->references;
     double budget_us = b->options.seconds * BENCH_US_PER_S / parts;
     double goal_us =
         budget_us / BATCHES > MIN_BATCH_US ? budget_us / BATCHES : MIN_BATCH_US;
     uint32_t most = max_reps(work), reps = in_steps(work, 1);
     double us = 0;
-    iris_status_t status = time_batch(b, work, reps, false, &us);
+    iris_status_t status = time_batch(b, work, reps, 0, &us);
 
     while (status == IRIS_OK) {
         status = bench_max(b, &us, 1);
@@ -171,7 +171,7 @@ static iris_status_t plan_by_time(struct bench *b,
         us = us > MAX_GROWTH ? MAX_GROWTH : us;
         reps = us * reps >= most ? most
                                  : in_steps(work, (uint32_t)(us * reps) + 1);
-        status = time_batch(b, work, reps, false, &us);
+        status = time_batch(b, work, reps, 0, &us);
     }
     us = us > goal_us / 4 ? us : goal_us / 4;
     plan_p->reps = reps;
@@ -194,22 +194,23 @@ static void plan_by_count(const struct bench *b, const struct bench_work *work,
 }
 
 /* Times the batches: work, reference, reference, work, and so on, so that
- * neither has the better place in the scheduler's rhythm. */
+ * neither has the better place in the scheduler's rhythm; with more references
+ * all of them in turn, there and back. */
 static iris_status_t time_batches(struct bench *b,
                                   const struct bench_work *work,
                                   const struct plan *plan, double *samples)
 {
-    size_t step = work->has_reference ? 2 : 1;
-    size_t count = plan->batches * step;
+    size_t ways = 1 + (size_t)work->references;
+    size_t count = plan->batches * ways;
     iris_status_t status = IRIS_OK;
 
     for (size_t i = 0; i < count && status == IRIS_OK; i++) {
-        size_t batch = i / step;
-        bool reference = i % step != (step == 2 ? batch % 2 : 0);
-        /* Works in the first half, references in the second. */
-        double *sample = &samples[batch + (reference ? plan->batches : 0)];
+        size_t batch = i / ways;
+        size_t way = batch % 2 == 0 ? i % ways : ways - 1 - i % ways;
+        /* The work's come first, then each reference's. */
+        double *sample = &samples[way * plan->batches + batch];
 
-        status = time_batch(b, work, plan->reps, reference, sample);
+        status = time_batch(b, work, plan->reps, (int)way, sample);
     }
     return status == IRIS_OK ? bench_max(b, samples, count) : status;
 }
@@ -220,16 +221,17 @@ static void fill_row(const struct bench_work *work, const struct plan *plan,
     size_t count = plan->batches;
     double per_rep = work->per_rep != 0 ? work->per_rep : 1;
     double operations = per_rep * plan->reps;
-    double reference_us;
 
     row_p->median_us = bench_quantile(samples, count, 0.5) / operations;
     row_p->min_us = samples[0] / operations;
     row_p->p90_us = bench_quantile(samples, count, 0.9) / operations;
-    if (work->has_reference) {
-        reference_us = bench_quantile(samples + count, count, 0.5) / operations;
-        row_p->reference_us = reference_us;
-        row_p->reference_rate = 1 / reference_us;
-        row_p->ratio = reference_us / row_p->median_us;
+    for (size_t i = 0; i < (size_t)work->references; i++) {
+        row_p->references_us[i] =
+            bench_quantile(samples + (i + 1) * count, count, 0.5) / operations;
+    }
+    if (work->references > 0) {
+        row_p->reference_rate = 1 / row_p->references_us[0];
+        row_p->ratio = row_p->references_us[0] / row_p->median_us;
     }
 }
 
@@ -237,11 +239,11 @@ iris_status_t bench_measure(struct bench *b, const struct bench_work *work,
                             struct bench_row *row_p)
 {
     struct plan plan = {1, MIN_BATCHES};
-    iris_status_t status = work->run(b, work->arg, 1, false);
+    iris_status_t status = work->run(b, work->arg, 1, 0);
     double *samples;
 
-    if (status == IRIS_OK && work->has_reference) {
-        status = work->run(b, work->arg, 1, true);
+    for (int i = 1; i <= work->references && status == IRIS_OK; i++) {
+        status = work->run(b, work->arg, 1, i);
     }
     if (status == IRIS_OK && b->options.iterations > 0) {
         plan_by_count(b, work, &plan);
@@ -251,7 +253,8 @@ iris_status_t bench_measure(struct bench *b, const struct bench_work *work,
     if (status != IRIS_OK) {
         return status;
     }
-    samples = calloc(2 * plan.batches, sizeof *samples);
+    samples =
+        calloc((1 + (size_t)work->references) * plan.batches, sizeof *samples);
     if (samples == NULL) {
         return IRIS_ERR_NO_MEMORY;
     }

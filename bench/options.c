@@ -18,6 +18,9 @@
 #define SECONDS_DEFAULT 0.1
 #define SECONDS_TARGETS 0.3
 
+/* Of a matrix. */
+#define MAX_SIDE (1 << 20)
+
 enum {
     SECONDS = 256,
     ITERATIONS,
@@ -26,6 +29,7 @@ enum {
     INIT_HEAP,
     OUTPUT,
     DTYPES,
+    SHAPES,
     VARIANTS,
     CALLS,
     PEER,
@@ -51,6 +55,7 @@ static const struct option long_options[] = {
     {"format", required_argument, NULL, 'f'},
     {"output", required_argument, NULL, OUTPUT},
     {"dtypes", required_argument, NULL, DTYPES},
+    {"shapes", required_argument, NULL, SHAPES},
     {"variants", required_argument, NULL, VARIANTS},
     {"calls", required_argument, NULL, CALLS},
     {"peer", no_argument, NULL, PEER},
@@ -169,6 +174,52 @@ static bool parse_types(const char *value, struct bench_options *options)
         options->types[type] = true;
     }
     return true;
+}
+
+/* Small and large, with rows that ranks share evenly or not. */
+#define SHAPES_DEFAULT                                        \
+    "1x1024x1024,7x256x256,64x64x64,128x512x256,257x512x384," \
+    "1024x1024x1024"
+
+/* One of the list, up to a comma or the end. */
+static bool parse_shape(const char **at, struct bench_shape *shape_p)
+{
+    int64_t *const sizes[] = {&shape_p->m, &shape_p->n, &shape_p->k};
+
+    for (size_t i = 0; i < 3; i++) {
+        char *end;
+
+        errno = 0;
+        *sizes[i] = strtoll(*at, &end, 10);
+        if (end == *at || errno != 0 || *sizes[i] < 1 || *sizes[i] > MAX_SIDE ||
+            (i < 2 && *end != 'x')) {
+            return false;
+        }
+        *at = i < 2 ? end + 1 : end;
+    }
+    snprintf(shape_p->text, sizeof shape_p->text, "%lldx%lldx%lld",
+             (long long)shape_p->m, (long long)shape_p->n,
+             (long long)shape_p->k);
+    return **at == ',' || **at == '\0';
+}
+
+static bool parse_shapes(const char *value, struct bench_options *options)
+{
+    char wants[128];
+    const char *at = value;
+    bool ok = true;
+
+    for (options->num_shapes = 0; ok; at++) {
+        ok = options->num_shapes < BENCH_MAX_SHAPES &&
+             parse_shape(&at, &options->shapes[options->num_shapes++]);
+        if (ok && *at == '\0') {
+            return true;
+        }
+    }
+    snprintf(wants, sizeof wants,
+             "at most %d of MxNxK, comma-separated, each from 1 to %d",
+             BENCH_MAX_SHAPES, MAX_SIDE);
+    return complain("shapes", value, wants);
 }
 
 /* Bits of the names in the list; `all` are allowed. */
@@ -336,6 +387,8 @@ static bool set(int key, const char *option, const char *value,
         return parse_ops(value, options);
     case 't':
         return parse_types(value, options);
+    case SHAPES:
+        return parse_shapes(value, options);
     case SECONDS:
         return parse_seconds(value, options);
     case OUTPUT:
@@ -403,6 +456,7 @@ bool bench_options_parse(int argc, char **argv, struct bench_options *options_p,
                                         .size_shift = 1,
                                         .graph = true,
                                         .progress = true};
+    (void)parse_shapes(SHAPES_DEFAULT, options_p);
     while ((key = getopt_long(argc, argv, "n:g:b:s:o:t:p:f:lh", long_options,
                               NULL)) != -1) {
         if (key == 'h' || key == 'l') {

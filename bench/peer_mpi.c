@@ -47,6 +47,20 @@ static bool has(const struct bench_ccl *call)
            call->count <= INT32_MAX;
 }
 
+/* MPI wants to be told if a buffer is both. */
+static const void *in_of(const struct bench_ccl *call)
+{
+    size_t bytes = call->count * iris_dtype_size(call->dtype);
+    const char *own = call->out;
+    int rank = 0;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (call->op == BENCH_ALL_GATHER) {
+        own += (size_t)rank * bytes;
+    }
+    return call->in == own ? MPI_IN_PLACE : call->in;
+}
+
 static bool do_call(struct bench_peer *peer, const struct bench_ccl *call)
 {
     MPI_Datatype type = type_of(call->dtype);
@@ -55,11 +69,11 @@ static bool do_call(struct bench_peer *peer, const struct bench_ccl *call)
     (void)peer;
     switch (call->op) {
     case BENCH_ALL_REDUCE:
-        ret = MPI_Allreduce(call->in, call->out, count, type, MPI_SUM,
+        ret = MPI_Allreduce(in_of(call), call->out, count, type, MPI_SUM,
                             MPI_COMM_WORLD);
         break;
     case BENCH_ALL_GATHER:
-        ret = MPI_Allgather(call->in, count, type, call->out, count, type,
+        ret = MPI_Allgather(in_of(call), count, type, call->out, count, type,
                             MPI_COMM_WORLD);
         break;
     case BENCH_REDUCE_SCATTER:

@@ -29,21 +29,45 @@ static void csv_begin(struct bench *b)
                 : "group,op,variant,pairs,ranks,workgroups,block,bytes,"
                   "median_us,min_us,p90_us,rate,rate_unit,reference,"
                   "reference_rate,ratio,wrong,dtype,calls,bus_rate,"
-                  "reference_us,time_ratio\n");
+                  "reference_us,time_ratio,m,n,k,product_us,collective_us,"
+                  "bound_share,peer,peer_us\n");
 }
 
-/* The columns that only collectives fill. */
+/* The columns that only collectives and fused operations fill. */
 static void csv_collective(FILE *out, const struct bench_row *row)
 {
-    if (row->calls == NULL) {
-        fprintf(out, ",,,,\n");
+    if (row->calls == NULL && row->shape == NULL) {
+        fprintf(out, ",,,,");
         return;
     }
-    fprintf(out, "%s,%s,%.6g,", iris_dtype_name(row->dtype), row->calls,
-            row->bus_rate);
+    fprintf(out, "%s,%s,", iris_dtype_name(row->dtype),
+            row->calls != NULL ? row->calls : "");
+    if (row->calls != NULL) {
+        fprintf(out, "%.6g", row->bus_rate);
+    }
     if (row->reference != NULL) {
-        fprintf(out, "%.6g,%.6g\n", row->reference_us,
-                row->median_us / row->reference_us);
+        fprintf(out, ",%.6g,%.6g", row->references_us[0],
+                row->median_us / row->references_us[0]);
+    } else {
+        fprintf(out, ",,");
+    }
+}
+
+/* Those that only fused operations fill. */
+static void csv_fused(FILE *out, const struct bench_row *row)
+{
+    const struct bench_shape *shape = row->shape;
+
+    if (shape == NULL) {
+        fprintf(out, ",,,,,,,,\n");
+        return;
+    }
+    fprintf(out, ",%lld,%lld,%lld,%.6g,%.6g,%.6g,", (long long)shape->m,
+            (long long)shape->n, (long long)shape->k,
+            row->references_us[BENCH_PRODUCT],
+            row->references_us[BENCH_COLLECTIVE], bench_bound_share(row));
+    if (row->peer != NULL) {
+        fprintf(out, "%s,%.6g\n", row->peer, row->references_us[BENCH_PEER]);
     } else {
         fprintf(out, ",\n");
     }
@@ -73,6 +97,7 @@ static void csv_row(struct bench *b, const struct bench_row *row)
     }
     fprintf(out, ",%llu,", (unsigned long long)row->wrong);
     csv_collective(out, row);
+    csv_fused(out, row);
 }
 
 static void csv_verdict(struct bench *b, const struct bench_verdict *verdict)

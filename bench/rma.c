@@ -199,7 +199,7 @@ static iris_status_t check_sum(struct bench *b, const struct rma_point *point,
 }
 
 static iris_status_t launch(struct bench *b, const struct rma_point *point,
-                            uint32_t reps, bool reference)
+                            uint32_t reps, int reference)
 {
     struct rma_args args = point->args;
 
@@ -215,7 +215,7 @@ static iris_status_t enqueue(struct bench *b, const void *arg)
 }
 
 static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
-                         bool reference)
+                         int reference)
 {
     const struct rma_point *point = arg;
     iris_status_t status;
@@ -271,8 +271,8 @@ static iris_status_t run_point(struct bench *b, struct rma_point *point,
         work.per_rep = (uint32_t)b->num_ranks - 1;
     }
     /* A GPU has no memcpy to compare bulk copies with. */
-    work.has_reference = point->op->reference != NULL &&
-                         (on_cpu || row_p->group == bench_lanes.name);
+    work.references = point->op->reference != NULL &&
+                      (on_cpu || row_p->group == bench_lanes.name);
     point->args = (struct rma_args){
         .context = iris_device_context(b->iris),
         .src = (uint64_t *)rma->src,

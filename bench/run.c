@@ -9,13 +9,10 @@
 #include <string.h>
 
 const struct bench_group *const bench_groups[] = {
-    &bench_lanes,   &bench_bulk,
-    &bench_depth,   &bench_kernels,
-    &bench_atomics, &bench_collectives,
-    &bench_sync,    &bench_launch,
-    &bench_stream,  &bench_heap,
-    &bench_fill,    &bench_random,
-    &bench_init,    NULL};
+    &bench_lanes,   &bench_bulk,        &bench_depth, &bench_kernels,
+    &bench_atomics, &bench_collectives, &bench_fused, &bench_sync,
+    &bench_launch,  &bench_stream,      &bench_heap,  &bench_fill,
+    &bench_random,  &bench_init,        NULL};
 
 const char *const bench_type_names[] = {"u32", "u64", "f32", NULL};
 const char *const bench_pairs_names[] = {"ring", "all", "one", NULL};
@@ -94,6 +91,25 @@ static bool call_point(const struct bench *b, size_t op, size_t i,
     return row_p->bytes <= options->max_bytes;
 }
 
+/* Element types that products have. */
+#define PRODUCT_DTYPES \
+    (1u << IRIS_DTYPE_F32 | 1u << IRIS_DTYPE_F16 | 1u << IRIS_DTYPE_BF16)
+
+static bool shape_point(const struct bench_options *options, size_t i,
+                        struct bench_row *row_p)
+{
+    unsigned dtypes = options->dtypes & PRODUCT_DTYPES;
+    size_t at = i % options->num_shapes, dtype = i / options->num_shapes;
+
+    if (dtype >= count_bits(dtypes)) {
+        return false;
+    }
+    row_p->shape = &options->shapes[at];
+    row_p->variant = row_p->shape->text;
+    row_p->dtype = (iris_dtype_t)nth_bit(dtypes, &dtype);
+    return true;
+}
+
 /* Points of a group's operation: size, type or grid of the i-th, or false. */
 static bool point(const struct bench *b, const struct bench_group *group,
                   size_t op, size_t i, struct bench_row *row_p)
@@ -124,6 +140,8 @@ static bool point(const struct bench *b, const struct bench_group *group,
         row_p->grid = 1u << i;
         row_p->variant = grid_names[i];
         return true;
+    case BENCH_BY_SHAPE:
+        return shape_point(options, i, row_p);
     case BENCH_BY_CALL:
         return call_point(b, op, i, row_p);
     default:

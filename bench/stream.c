@@ -74,7 +74,7 @@ static iris_status_t enqueue(struct bench *b, const void *arg)
 }
 
 static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
-                         bool reference)
+                         int reference)
 {
     (void)reference;
     return bench_peers_of(b, b->rank).count == 0

@@ -165,7 +165,7 @@ static int partner_of(const struct bench *b)
 static const char flag_relaxed = 1;
 
 static iris_status_t run_pingpong(struct bench *b, const void *arg,
-                                  uint32_t reps, bool reference)
+                                  uint32_t reps, int reference)
 {
     struct sync *sync = b->state;
     struct pingpong_args args = {
@@ -191,7 +191,7 @@ static iris_status_t run_pingpong(struct bench *b, const void *arg,
 }
 
 static iris_status_t run_host_barrier(struct bench *b, const void *arg,
-                                      uint32_t reps, bool reference)
+                                      uint32_t reps, int reference)
 {
     iris_status_t status = IRIS_OK;
 
@@ -209,14 +209,14 @@ static iris_status_t enqueue_barrier(struct bench *b, const void *arg)
 }
 
 static iris_status_t run_device_barrier(struct bench *b, const void *arg,
-                                        uint32_t reps, bool reference)
+                                        uint32_t reps, int reference)
 {
     (void)reference;
     return bench_enqueue(b, enqueue_barrier, arg, reps);
 }
 
 static iris_status_t run_kernel_barrier(struct bench *b, const void *arg,
-                                        uint32_t reps, bool reference)
+                                        uint32_t reps, int reference)
 {
     struct barrier_args args = {
         .context = iris_device_context(b->iris),

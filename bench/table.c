@@ -70,8 +70,8 @@ static void print_head(struct bench_report *report, const struct bench_row *row)
     if (!same_group) {
         print_group(report, row);
     }
-    if (row->calls != NULL) {
-        return; /* print_collective() has its own */
+    if (row->calls != NULL || row->shape != NULL) {
+        return; /* print_collective() and print_fused() have their own */
     }
     snprintf(rate, sizeof rate, "%s", row->rate_unit);
     if (row->reference != NULL) {
@@ -113,8 +113,34 @@ static void print_collective(struct bench_report *report,
             row->op, how, bench_bytes_string(row->bytes, bytes), row->median_us,
             row->min_us, row->p90_us, row->rate, row->bus_rate);
     if (row->reference != NULL) {
-        fprintf(report->out, " %19.3f %7.3f", row->reference_us,
-                row->median_us / row->reference_us);
+        fprintf(report->out, " %19.3f %7.3f", row->references_us[0],
+                row->median_us / row->references_us[0]);
+    }
+}
+
+/* Times of one call: its parts, one after the other, fused. */
+static void print_fused(struct bench_report *report,
+                        const struct bench_row *row)
+{
+    const double *others_us = row->references_us;
+    char what[64];
+
+    if (!same(report->last.op, row->op)) {
+        fprintf(report->out, "\n%-21s %-24s %11s %13s %11s %11s %7s %8s %8s",
+                "operation", "MxNxK, type", "product us", "collective us",
+                "unfused us", "fused us", "time x", "of bound", "GFLOP/s");
+        fprintf(report->out, row->peer != NULL ? " %s us\n" : "\n", row->peer);
+    }
+    snprintf(what, sizeof what, "%s, %s", row->variant,
+             iris_dtype_name(row->dtype));
+    fprintf(report->out,
+            "%-21s %-24s %11.3f %13.3f %11.3f %11.3f %7.3f %8.3f %8.2f",
+            row->op, what, others_us[BENCH_PRODUCT],
+            others_us[BENCH_COLLECTIVE], others_us[BENCH_UNFUSED],
+            row->median_us, row->median_us / others_us[BENCH_UNFUSED],
+            bench_bound_share(row), row->rate);
+    if (row->peer != NULL) {
+        fprintf(report->out, " %11.3f", others_us[BENCH_PEER]);
     }
 }
 
@@ -143,7 +169,9 @@ void bench_table_row(struct bench *b, const struct bench_row *row)
     struct bench_report *report = b->report;
 
     print_head(report, row);
-    (row->calls != NULL ? print_collective : print_other)(report, row);
+    (row->calls != NULL   ? print_collective
+     : row->shape != NULL ? print_fused
+                          : print_other)(report, row);
     if (row->wrong != 0) {
         fprintf(report->out, "  %llu VALUES WRONG",
                 (unsigned long long)row->wrong);

@@ -49,7 +49,7 @@ iris_status_t bench_tensor_memset(struct bench *b, const void *arg)
 }
 
 static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
-                         bool reference)
+                         int reference)
 {
     const struct bench_tensor_point *point = arg;
 
@@ -67,7 +67,7 @@ iris_status_t bench_tensor_run(struct bench *b,
     struct bench_work work = {.run = run,
                               .arg = &point,
                               .max_reps = kind->max_enqueued,
-                              .has_reference = true};
+                              .references = 1};
     iris_status_t status;
 
     point.out.dtype = kind->ops[op].dtype;

@@ -6,7 +6,7 @@
 set -u
 export LC_ALL=C
 bench=$PWD/iris-bench
-: "${MPIRUN=}"
+: "${MPIRUN=}" "${CC:=cc}"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 export TMPDIR=$tmp # two mpiruns that share a folder get in each other's way
@@ -17,7 +17,7 @@ for variable in $(compgen -e IRIS_); do
     *) unset "$variable" ;;
     esac
 done
-tiny="--sizes 8:1K --iterations 3 --live 200 --init-heap 16M"
+tiny="--sizes 8:1K --shapes 3x5x7 --iterations 3 --live 200 --init-heap 16M"
 failed=0
 
 verdict() { # NAME STATUS
@@ -145,6 +145,11 @@ options() {
     refuses zero --ranks zero
     refuses 0 --ranks 0
     refuses i128 --type i128
+    refuses MxNxK --shapes 4x4
+    refuses MxNxK --shapes 4x0x4
+    refuses MxNxK --shapes 4x4x4,
+    refuses MxNxK --shapes 4x4x4x4
+    refuses 'at most 64' --shapes "$(printf '4x4x4,%.0s' {1..64})4x4x4"
     refuses star --pairs star
     refuses xml --format xml
     refuses -1 --seconds -1
@@ -152,6 +157,65 @@ options() {
     "$bench" --ops launch --output /nonexistent/file >out 2>err
     [ $? = 1 ] && grep -q /nonexistent/file err
     verdict "an output that cannot be written is told" $?
+}
+
+# Small, even and uneven products of every type, and what finds a wrong one.
+fused() {
+    local products="-o fused --shapes 1x1x1,3x5x2,8x16x143,9x31x17 --iterations 3"
+    # shellcheck disable=SC2086
+    succeeds "fused operations of 4 ranks" "$bench" -n 4 $products --dtypes all \
+        --format csv
+    awk -F, '$1 == "fused" && $18 ~ /^(f16|bf16|f32)$/ && $21 > 0 && $23 > 0 &&
+            $26 > 0 && $27 > 0 && $28 > 0 { n[$2]++ }
+        END { for (op in n) { ops++; bad += n[op] != 12 } exit bad || ops != 4 }' out
+    verdict "12 points of each of the 4, with their parts" $?
+    # shellcheck disable=SC2086
+    succeeds "fused operations by the plain loop" env IRIS_BLAS=none \
+        IRIS_SPAWN=processes "$bench" -n 3 $products
+    grep -q 'product us collective us  unfused us    fused us' out
+    verdict "a table of their own" $?
+    if [ -n "$MPIRUN" ]; then
+        # shellcheck disable=SC2086
+        succeeds "MPI beside them" env IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu \
+            ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" "$MPIRUN" \
+            --oversubscribe -n 3 "$bench" $products --peer --format json
+        [ "$(grep -c '"peer": ".*MPI' out)" = 16 ] && grep -q '"peer_us": [0-9]' out
+        verdict "with a time in every row" $?
+    fi
+    fused_wrong
+}
+
+# A library that gets the first element of a product wrong.
+fused_wrong() {
+    if [ ! -e "${IRIS_MODULE_DIR-}/iris_cblas.so" ]; then
+        echo "left out: a wrong product, built without CBLAS"
+        return
+    fi
+    cat >wrong.c <<'END'
+void cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k,
+                 float alpha, const float *a, int a_row, const float *b,
+                 int b_row, float beta, float *c, int c_row);
+void cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k,
+                 float alpha, const float *a, int a_row, const float *b,
+                 int b_row, float beta, float *c, int c_row)
+{
+    (void)order, (void)trans_a, (void)alpha, (void)beta;
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < n; j++) {
+            c[i * c_row + j] = i == 0 && j == 0; /* the fault */
+            for (int l = 0; l < k; l++) {
+                c[i * c_row + j] += a[i * a_row + l] *
+                    (trans_b == 112 ? b[j * b_row + l] : b[l * b_row + j]);
+            }
+        }
+    }
+}
+END
+    $CC -shared -fPIC -o wrong.so wrong.c || verdict "the wrong CBLAS compiles" 1
+    ASAN_OPTIONS="${ASAN_OPTIONS-}:verify_asan_link_order=0" LD_PRELOAD=./wrong.so \
+        "$bench" -o fused --shapes 8x4x3 --iterations 1 >out 2>err
+    [ $? = 1 ] && [ "$(grep -c 'VALUES WRONG' out)" = 4 ] && grep -q 'were wrong' err
+    verdict "a wrong product is seen by every operation" $?
 }
 
 succeeds_targets() {
@@ -167,5 +231,6 @@ formats
 ways_of_running
 progress
 options
+fused
 succeeds_targets
 [ $failed = 0 ]

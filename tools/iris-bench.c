@@ -73,7 +73,11 @@ static void configure(const struct bench_options *options, char *prefix,
     if (slots < (size_t)options->num_ranks && options->pairs == BENCH_ALL) {
         slots = (size_t)options->num_ranks;
     }
-    need = options->max_bytes * (slots + 1) + OTHER_BYTES;
+    need = options->max_bytes * (slots + 1);
+    if (need < bench_fused_bytes(options)) {
+        need = bench_fused_bytes(options);
+    }
+    need += OTHER_BYTES;
     iris_config_init(config_p);
     if (getenv("IRIS_LOG_LEVEL") == NULL) {
         config_p->log_level = "warning";
