@@ -6,6 +6,7 @@
 set -u
 export LC_ALL=C
 bench=$PWD/iris-bench
+here=$(cd "$(dirname "$0")" && pwd)
 : "${MPIRUN=}" "${CC:=cc}"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -182,7 +183,29 @@ fused() {
         [ "$(grep -c '"peer": ".*MPI' out)" = 16 ] && grep -q '"peer_us": [0-9]' out
         verdict "with a time in every row" $?
     fi
+    # shellcheck disable=SC2086
+    succeeds "a report of them" "$bench" $products --format json --output fused.json
+    fused_plot
     fused_wrong
+}
+
+# A picture where there is Matplotlib; a report without such points is none.
+fused_plot() {
+    local python plot=$here/../scripts/bench-plot
+    for python in python3 /usr/bin/python3 ''; do
+        [ -z "$python" ] || ! $python -c 'import matplotlib' 2>/dev/null || break
+    done
+    if [ -z "$python" ]; then
+        echo "left out: a picture, no Matplotlib"
+        return
+    fi
+    succeeds "a picture" "$python" "$plot" fused.json fused.png
+    [ "$(head -c 4 fused.png | tail -c 3)" = PNG ] && [ "$(cat out)" = fused.png ]
+    verdict "that is one" $?
+    sed 's/"group": "fused"/"group": "launch"/' fused.json >launch.json
+    "$python" "$plot" launch.json none.png >out 2>err
+    [ $? = 1 ] && grep -q 'collectives or fused' err && [ ! -e none.png ]
+    verdict "and none of other operations" $?
 }
 
 # A library that gets the first element of a product wrong.
