@@ -25,6 +25,16 @@ AC_DEFUN([IRIS_BACKEND], [
   AC_DEFINE_UNQUOTED([IRIS_HIP_FAKE], [$hip_fake],
     [1 if the hip module is for the tests' runtime])
   AM_CONDITIONAL([HAVE_HIP], [test $have_hip = 1])
+  dnl Modules of libraries of products, which they find at run time.
+  AS_CASE([$IRIS_GPU_PLATFORM], [fake], [cublaslt=1 hipblaslt=1],
+    [nvidia], [cublaslt=1 hipblaslt=0], [amd], [cublaslt=0 hipblaslt=1],
+    [cublaslt=0 hipblaslt=0])
+  AC_DEFINE_UNQUOTED([HAVE_CUBLASLT], [$cublaslt],
+    [1 if there is a cublaslt module])
+  AC_DEFINE_UNQUOTED([HAVE_HIPBLASLT], [$hipblaslt],
+    [1 if there is a hipblaslt module, and one of rocBLAS])
+  AM_CONDITIONAL([HAVE_CUBLASLT], [test $cublaslt = 1])
+  AM_CONDITIONAL([HAVE_HIPBLASLT], [test $hipblaslt = 1])
   AM_CONDITIONAL([FAKE_HIP], [test "$IRIS_GPU_PLATFORM" = fake])
   m4_map_args([AC_SUBST], [with_backend], [HIP_CPPFLAGS], [HIP_LIBS],
     [IRIS_GPU_CC], [IRIS_GPU_PLATFORM], [IRIS_GPU_ARCHS])

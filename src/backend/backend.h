@@ -327,6 +327,9 @@ struct iris_memory_ops {
                                   struct iris_external *external);
 };
 
+/* A function that gives the runtime's stream work. */
+typedef iris_status_t (*iris_native_call_t)(void *native, void *what);
+
 /* Work in stream order. Enqueueing never waits for device work, but where the
  * queue is full and, for `copy`, between the device and pageable host memory of
  * more than a few megabytes: params.waiter
@@ -368,6 +371,13 @@ struct iris_queue_ops {
     /* The runtime's stream behind this one; NULL: there is none, or it is the
      * runtime's default stream. */
     void *(*native)(struct iris_stream *stream);
+
+    /* Runs `function` in this thread, for a library that enqueues work on the
+     * runtime's stream itself: the device is current, captures of the program's
+     * forbid nothing, and the work counts as the stream's. Returns what
+     * `function` returns. */
+    iris_status_t (*call)(struct iris_stream *stream,
+                          iris_native_call_t function, void *what);
 };
 
 /* Declares a function for a slot of one of the tables:

@@ -235,4 +235,14 @@ static inline void *iris_i_queue_native(struct iris_stream *stream)
     return stream->backend->queue->native(stream);
 }
 
+static inline iris_status_t iris_i_queue_call(struct iris_stream *stream,
+                                              iris_native_call_t function,
+                                              void *what)
+{
+    iris_status_t status = iris_i_fault_check(stream->backend);
+
+    return status ? status
+                  : stream->backend->queue->call(stream, function, what);
+}
+
 #endif /* IRIS_SRC_BACKEND_CALLS_H */

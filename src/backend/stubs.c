@@ -28,6 +28,14 @@ void *iris_i_no_native(struct iris_stream *stream)
     return NULL;
 }
 
+iris_status_t iris_i_no_call(struct iris_stream *stream,
+                             iris_native_call_t function, void *what)
+{
+    (void)function, (void)what;
+    return unsupported(stream->backend, "streams that a library could use",
+                       "enqueue a kernel");
+}
+
 static iris_status_t no_graphs(const struct iris_stream *stream)
 {
     return unsupported(stream->backend, "graphs",

@@ -12,6 +12,8 @@
 iris_status_t iris_i_no_stream_wrap(struct iris_backend *backend, void *native,
                                     struct iris_stream **stream_p);
 void *iris_i_no_native(struct iris_stream *stream);
+iris_status_t iris_i_no_call(struct iris_stream *stream,
+                             iris_native_call_t function, void *what);
 
 /* Queues without graphs. No graph is ever made, so none is destroyed. */
 iris_status_t iris_i_no_capture_begin(struct iris_stream *stream);

@@ -177,6 +177,7 @@ static const struct iris_queue_ops queue_ops = {
     .signal = iris_i_hip_signal,
     .wait = iris_i_hip_wait,
     .native = iris_i_hip_native,
+    .call = iris_i_hip_call,
     .capture_begin = iris_i_hip_capture_begin,
     .capture_end = iris_i_hip_capture_end,
     .graph_launch = iris_i_hip_graph_launch,

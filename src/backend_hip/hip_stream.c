@@ -206,6 +206,30 @@ void *iris_i_hip_native(struct iris_stream *stream)
     return ((struct hip_stream *)stream)->native;
 }
 
+/* ---- Other libraries' calls ---- */
+
+struct native_call {
+    iris_native_call_t function;
+    void *what;
+};
+
+static iris_status_t do_call(struct hip_stream *stream, void *what)
+{
+    const struct native_call *call = what;
+
+    return call->function(stream->native, call->what);
+}
+
+iris_status_t iris_i_hip_call(struct iris_stream *stream,
+                              iris_native_call_t function, void *what)
+{
+    struct native_call call = {function, what};
+
+    return iris_i_hip_enqueue(stream, 1, do_call, &call);
+}
+
+/* ---- The end ---- */
+
 static void end_capture(struct hip_stream *stream)
 {
     hipGraph_t graph = NULL;

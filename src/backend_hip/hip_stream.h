@@ -16,5 +16,6 @@ IRIS_SLOT(iris_i_hip_stream_create, device, stream_create);
 IRIS_SLOT(iris_i_hip_stream_wrap, device, stream_wrap);
 IRIS_SLOT(iris_i_hip_stream_destroy, device, stream_destroy);
 IRIS_SLOT(iris_i_hip_native, queue, native);
+IRIS_SLOT(iris_i_hip_call, queue, call);
 
 #endif /* IRIS_SRC_BACKEND_HIP_HIP_STREAM_H */

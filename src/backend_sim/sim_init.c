@@ -159,6 +159,7 @@ static const struct iris_queue_ops queue_ops = {
     .capture_end = iris_i_no_capture_end,
     .graph_launch = iris_i_no_graph_launch,
     .native = iris_i_no_native,
+    .call = iris_i_no_call,
 };
 
 const struct iris_backend_type iris_i_sim_type = {

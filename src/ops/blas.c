@@ -16,6 +16,7 @@
 
 #include "base/loader.h"
 #include "context/context_type.h"
+#include "queue/queue_stream.h"
 
 /* A context's library. */
 struct choice {
@@ -24,15 +25,18 @@ struct choice {
     void *state;
 };
 
-/* Libraries that this build knows. `blas` is set once, by its module. */
+/* Libraries, those for the same devices in the order of preference. `blas` is
+ * set once, by the library's module. */
 static struct entry {
     const char *name;
     int built;
-    int on_gpu;
+    enum iris_memory_kind memory; /* of devices that it is tried on unasked */
     const struct iris_blas *blas;
 } entries[] = {
-    {"cblas", HAVE_CBLAS, 0, NULL},
-    {"cublas", 0, 1, NULL}, /* for which there is no module yet */
+    {"cblas", HAVE_CBLAS, IRIS_MEMORY_HOST, NULL},
+    {"cublaslt", HAVE_CUBLASLT, IRIS_MEMORY_CUDA, NULL},
+    {"hipblaslt", HAVE_HIPBLASLT, IRIS_MEMORY_ROCM, NULL},
+    {"rocblas", HAVE_HIPBLASLT, IRIS_MEMORY_ROCM, NULL},
 };
 #define NUM_ENTRIES (sizeof entries / sizeof entries[0])
 
@@ -104,7 +108,8 @@ static const struct iris_blas *blas_of(const iris_t *iris, struct entry *entry,
         return NULL;
     }
     pthread_mutex_lock(&lock);
-    if (entry->blas == NULL && (entry->on_gpu || has_room(why, bytes))) {
+    if (entry->blas == NULL &&
+        (entry->memory != IRIS_MEMORY_HOST || has_room(why, bytes))) {
         entry->blas = load(entry->name, iris_i_settings(iris)->module_dir.text,
                            why, bytes);
     }
@@ -114,23 +119,6 @@ static const struct iris_blas *blas_of(const iris_t *iris, struct entry *entry,
 }
 
 /* ---- The choice ---- */
-
-static int is_gpu(const iris_t *iris)
-{
-    return iris_i_device(iris)->memory != IRIS_MEMORY_HOST;
-}
-
-/* The one that is named, else the device's. */
-static struct entry *find(const iris_t *iris, const char *name)
-{
-    for (size_t i = 0; i < NUM_ENTRIES; i++) {
-        if (strcmp(name, "auto") == 0 ? entries[i].on_gpu == is_gpu(iris)
-                                      : strcmp(name, entries[i].name) == 0) {
-            return &entries[i];
-        }
-    }
-    return NULL;
-}
 
 /* Ranks of this machine share its processors, each with as many threads. */
 static int threads_of(const iris_t *iris)
@@ -162,38 +150,116 @@ static iris_status_t refuse(const iris_t *iris, const char *name,
                        name, why);
 }
 
+/* A library's open, in the thread that calls it. */
+struct opening {
+    struct choice *choice;
+    const struct iris_blas *blas;
+    int threads;
+    char why[IRIS_BLAS_WHY_BYTES];
+};
+
+static iris_status_t open_library(void *native, void *what)
+{
+    struct opening *opening = what;
+
+    (void)native;
+    return opening->blas->open(opening->threads, &opening->choice->state,
+                               opening->why);
+}
+
+static iris_status_t open_on_gpu(iris_t *iris, struct opening *opening)
+{
+    struct iris_stream *stream;
+    iris_status_t status =
+        iris_i_stream_resolve(iris_i_queue(iris), NULL, &stream);
+
+    status = status ? status : iris_i_queue_call(stream, open_library, opening);
+    if (status != IRIS_OK && opening->why[0] == '\0') {
+        snprintf(opening->why, sizeof opening->why, "%.500s",
+                 iris_last_error());
+    }
+    return status;
+}
+
+/* IRIS_OK: the library is chosen. */
+static iris_status_t try_entry(iris_t *iris, struct entry *entry,
+                               struct choice *choice, char *why, size_t bytes)
+{
+    int is_gpu = iris_i_device(iris)->memory != IRIS_MEMORY_HOST;
+    struct opening opening = {.choice = choice, .threads = threads_of(iris)};
+    char text[IRIS_BLAS_WHY_BYTES];
+    iris_status_t status;
+
+    if ((entry->memory != IRIS_MEMORY_HOST) != is_gpu) {
+        snprintf(why, bytes, "it is not for this rank's device, %s",
+                 iris_i_device(iris)->name);
+        return IRIS_ERR_BACKEND;
+    }
+    opening.blas = blas_of(iris, entry, why, bytes);
+    if (opening.blas == NULL) {
+        return IRIS_ERR_BACKEND;
+    }
+    status =
+        is_gpu ? open_on_gpu(iris, &opening) : open_library(NULL, &opening);
+    if (status != IRIS_OK) {
+        snprintf(why, bytes, "%s", opening.why);
+        return status;
+    }
+    choice->blas = opening.blas;
+    choice->blas->describe(choice->state, text);
+    iris_i_debug(iris_i_log(iris), "products of matrices by %s: %s",
+                 choice->blas->name, text);
+    return IRIS_OK;
+}
+
+/* The first of the device's that works. The log names the first. */
+static void choose_any(iris_t *iris, struct choice *choice)
+{
+    enum iris_memory_kind memory = iris_i_device(iris)->memory;
+    const struct entry *first = NULL;
+    char why[IRIS_BLAS_WHY_BYTES], first_why[IRIS_BLAS_WHY_BYTES];
+
+    for (size_t i = 0; i < NUM_ENTRIES; i++) {
+        if (entries[i].memory != memory) {
+            continue;
+        }
+        if (try_entry(iris, &entries[i], choice, why, sizeof why) == IRIS_OK) {
+            return;
+        }
+        iris_i_debug(iris_i_log(iris), "no products of matrices by %s: %s",
+                     entries[i].name, why);
+        if (first == NULL) {
+            first = &entries[i];
+            memcpy(first_why, why, sizeof first_why);
+        }
+    }
+    if (first != NULL) {
+        say_missing(iris, first->name, first_why);
+    }
+}
+
 /* Fills in the choice. A library's thread that leaves what is allocated could
  * not be told from the program's, so with bounds checked there is none. */
 static iris_status_t choose(iris_t *iris, struct choice *choice)
 {
     const char *wanted = iris_i_settings(iris)->blas.text;
-    struct entry *entry = find(iris, wanted);
-    char why[512] = "";
-    iris_status_t status = IRIS_ERR_BACKEND;
-    const struct iris_blas *blas = NULL;
+    char why[IRIS_BLAS_WHY_BYTES] = "";
 
-    if (entry == NULL || iris->bounds != NULL) {
+    if (iris->bounds != NULL || strcmp(wanted, "none") == 0) {
         return IRIS_OK;
     }
-    if (entry->on_gpu != is_gpu(iris)) {
-        snprintf(why, sizeof why, "it is not for this rank's device, %s",
-                 iris_i_device(iris)->name);
-    } else {
-        blas = blas_of(iris, entry, why, sizeof why);
-    }
-    if (blas != NULL) {
-        status = blas->open(threads_of(iris), &choice->state, why);
-    }
-    if (status == IRIS_OK) {
-        choice->blas = blas;
-        iris_i_debug(iris_i_log(iris), "products of matrices by %s: %s",
-                     blas->name, blas->describe());
+    if (strcmp(wanted, "auto") == 0) {
+        choose_any(iris, choice);
         return IRIS_OK;
     }
-    if (strcmp(wanted, "auto") != 0) {
-        return refuse(iris, wanted, why);
+    for (size_t i = 0; i < NUM_ENTRIES; i++) {
+        if (strcmp(wanted, entries[i].name) == 0) {
+            return try_entry(iris, &entries[i], choice, why, sizeof why) ==
+                           IRIS_OK
+                       ? IRIS_OK
+                       : refuse(iris, wanted, why);
+        }
     }
-    say_missing(iris, entry->name, why);
     return IRIS_OK;
 }
 

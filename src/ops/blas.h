@@ -12,7 +12,7 @@
 #include <iris/types.h>
 
 /* Both sides are built together. A change of what is below counts it up. */
-#define IRIS_BLAS_VERSION "iris " PACKAGE_VERSION " blas 1"
+#define IRIS_BLAS_VERSION "iris " PACKAGE_VERSION " blas 2"
 
 /* out = a * b + bias. Rows of `out` are dense; those of a product of `whole`
  * rows from row `begin` on. */
@@ -28,6 +28,7 @@ struct iris_blas_product {
     int64_t begin;
     int64_t whole;
     iris_dtype_t dtype; /* f32, f16 or bf16 */
+    int adds;           /* on a GPU: to what is in out */
 };
 
 /* Matrices of f32 that a CPU library takes as they are: rows of `a` and `out`
@@ -45,20 +46,25 @@ struct iris_blas_f32 {
     int b_by_column;
 };
 
+#define IRIS_BLAS_ALIGNMENT 16
+
 /* Why open or product failed. */
-#define IRIS_BLAS_WHY_BYTES 192
+#define IRIS_BLAS_WHY_BYTES 512
 
 /* A library. Static and const; slots are thread-safe but on one state, and none
  * is NULL. */
 struct iris_blas {
     const char *name; /* what users type */
     int on_gpu;       /* product is called, else multiply */
+    int takes_bias;   /* on a GPU: product adds one that has a number for each
+                       * column, dense and aligned to IRIS_BLAS_ALIGNMENT */
 
-    /* Which version of which library, for people. */
-    const char *(*describe)(void);
+    /* Writes which library it is, for people: IRIS_BLAS_WHY_BYTES at most. */
+    void (*describe)(void *state, char *text);
 
     /* Makes what a context keeps; the core closes it once its work is done.
-     * `threads`: that the library may use in this process, at least 1. */
+     * `threads`: that the library may use in this process, at least 1. On a GPU
+     * the context's device is current. */
     iris_status_t (*open)(int threads, void **state_p, char *why);
     void (*close)(void *state);
 
@@ -67,9 +73,11 @@ struct iris_blas {
      * numbers that it is made of. */
     void (*multiply)(void *state, const struct iris_blas_f32 *what);
 
-    /* On a GPU: enqueues it on the runtime's stream. The bits do not depend on
-     * how rows are cut. IRIS_ERR_UNSUPPORTED: the library has nothing for such
-     * matrices, and the core's own kernel has to do. */
+    /* On a GPU, whose device is current: enqueues the product on the runtime's
+     * stream, which may be captured. Products on several streams, and launches
+     * of graphs, share no memory of the library's. IRIS_ERR_UNSUPPORTED: the
+     * library does not take such matrices, so the core's own kernel multiplies;
+     * nothing is enqueued. */
     iris_status_t (*product)(void *state, const struct iris_blas_product *what,
                              void *stream, char *why);
 };

@@ -24,17 +24,14 @@ static int threads_now;
 static pthread_mutex_t one_caller = PTHREAD_MUTEX_INITIALIZER;
 static int is_limited;
 
-static const char *describe(void)
+static void describe(void *state, char *text)
 {
-    static char text[IRIS_BLAS_WHY_BYTES];
     char *(*config)(void) = NULL;
 
+    (void)state;
     *(void **)&config = dlsym(RTLD_DEFAULT, "openblas_get_config");
-    if (config == NULL) {
-        return "CBLAS";
-    }
-    snprintf(text, sizeof text, "%s", config());
-    return text;
+    snprintf(text, IRIS_BLAS_WHY_BYTES, "%s",
+             config == NULL ? "CBLAS" : config());
 }
 
 /* Small products take no memory: this one takes that of the library's threads

@@ -14,6 +14,9 @@
 #include "ops/blas_cpu.h"
 #include "ops/ops_kernels.h"
 #include "queue/queue_launch.h"
+#include "queue/queue_stream.h"
+
+#include <stdatomic.h>
 
 #define LANES 256
 #define WGS_PER_CU 8
@@ -90,22 +93,93 @@ static iris_status_t launch_on_cpu(iris_t *iris,
     return iris_i_launch(iris_i_queue(iris), &request, stream);
 }
 
+/* ---- By a GPU's library ---- */
+
+struct gpu_call {
+    const struct iris_blas_cpu_args *args;
+    char why[IRIS_BLAS_WHY_BYTES]; /* empty: it was not called */
+};
+
+static iris_status_t call_library(void *native, void *what)
+{
+    struct gpu_call *call = what;
+
+    return call->args->blas->product(call->args->state, &call->args->what,
+                                     native, call->why);
+}
+
+static void say_own(const iris_t *iris, const struct gpu_call *call)
+{
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    const struct iris_blas_product *what = &call->args->what;
+
+    if (!atomic_flag_test_and_set(&said)) {
+        iris_i_debug(iris_i_log(iris),
+                     "a product of %lld by %lld by %lld takes the library's "
+                     "own kernel, which is slow: %s: %s",
+                     (long long)what->m, (long long)what->n, (long long)what->k,
+                     call->args->blas->name, call->why);
+    }
+}
+
+static int library_adds(const struct iris_blas *blas,
+                        const struct iris_blas_product *what)
+{
+    return blas->takes_bias && what->bias.row == 0 &&
+           (what->bias.col == 1 || what->n == 1) &&
+           (uintptr_t)what->bias.data % IRIS_BLAS_ALIGNMENT == 0;
+}
+
+/* Any other bias goes to out ahead of the sums, which are added to it in f32.
+ */
+static iris_status_t put_bias(iris_t *iris, struct iris_blas_product *what,
+                              iris_stream_t *stream)
+{
+    iris_tensor_t bias = {.data = (void *)(uintptr_t)what->bias.data,
+                          .dtype = what->dtype,
+                          .ndim = 2,
+                          .shape = {what->m, what->n},
+                          .strides = {what->bias.row, what->bias.col}};
+    iris_tensor_t out = {.data = what->out,
+                         .dtype = what->dtype,
+                         .ndim = 2,
+                         .shape = {what->m, what->n},
+                         .strides = {what->out_row, 1}};
+
+    what->bias.data = NULL;
+    what->adds = 1;
+    return iris_tensor_copy(iris, &out, &bias, stream);
+}
+
 static iris_status_t enqueue_on_gpu(iris_t *iris,
-                                    const struct iris_blas_cpu_args *args,
+                                    struct iris_blas_cpu_args *args,
                                     iris_stream_t *stream)
 {
-    char why[IRIS_BLAS_WHY_BYTES] = "";
-    iris_status_t status = args->blas->product(
-        args->state, &args->what, iris_i_queue_native(stream), why);
+    struct iris_blas_product plain = args->what;
+    struct gpu_call call = {.args = args};
+    struct iris_stream *resolved;
+    iris_status_t status =
+        iris_i_stream_resolve(iris_i_queue(iris), stream, &resolved);
 
-    if (status == IRIS_ERR_UNSUPPORTED) {
-        return launch_plain(iris, &args->what, stream);
+    if (status == IRIS_OK && plain.bias.data != NULL &&
+        !library_adds(args->blas, &plain)) {
+        status = put_bias(iris, &args->what, stream);
     }
-    return status == IRIS_OK
-               ? IRIS_OK
+    if (status != IRIS_OK) {
+        return status;
+    }
+    status = iris_i_queue_call(resolved, call_library, &call);
+    if (status == IRIS_ERR_UNSUPPORTED) {
+        say_own(iris, &call);
+        return launch_plain(iris, &plain, stream);
+    }
+    return call.why[0] == '\0'
+               ? iris_i_fail_on(iris_i_log(iris), status)
                : iris_i_fail(iris_i_log(iris), status, "a product by %s: %s",
-                             args->blas->name, why);
+                             args->blas->name, call.why);
 }
+
+/* ---- The choice ---- */
 
 iris_status_t iris_i_ops_product(iris_t *iris,
                                  const struct iris_ops_product *product,

@@ -9,9 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *describe(void)
+static void describe(void *state, char *text)
 {
-    return "a library that gets stuck";
+    (void)state;
+    strcpy(text, "a library that gets stuck");
 }
 
 static iris_status_t open_library(int threads, void **state_p, char *why)

@@ -378,7 +378,7 @@ static void a_library_that_is_asked_for_has_to_be_there(void **state)
 
     (void)state;
     run_with("cblas", harness_folder(), &missing);
-    run_with("cublas", NULL, &wrong);
+    run_with("cublaslt", NULL, &wrong);
 }
 
 static void a_library_is_found_by_name(void **state)

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Products by cuBLASLt and hipBLASLt. The algorithm is chosen once for a whole
+ * product, and parts of it by rows take the same, so that their bits are the
+ * whole one's. Algorithms that want a workspace are left out: products on
+ * several streams, and launches of graphs, would share one.
+ */
+#include "config.h"
+
+#include "ops/blas_lt.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Algorithms that are kept; the oldest goes first. */
+#define KEPT 64
+
+/* The library's functions. Its enums are as wide as int, and its descriptors
+ * pointers. */
+struct functions {
+    int (*create)(void **handle);
+    int (*destroy)(void *handle);
+    int (*layout_create)(void **layout, int type, uint64_t rows, uint64_t cols,
+                         int64_t ld);
+    int (*layout_destroy)(void *layout);
+    int (*desc_create)(void **desc, int compute, int scale_type);
+    int (*desc_destroy)(void *desc);
+    int (*desc_set)(void *desc, int attribute, const void *value, size_t bytes);
+    int (*pref_create)(void **pref);
+    int (*pref_destroy)(void *pref);
+    int (*pref_set)(void *pref, int attribute, const void *value, size_t bytes);
+    int (*heuristic)(void *handle, void *desc, void *a, void *b, void *c,
+                     void *d, void *pref, int wanted, void *results,
+                     int *num_p);
+    int (*matmul)(void *handle, void *desc, const void *alpha, const void *a,
+                  void *a_layout, const void *b, void *b_layout,
+                  const void *beta, const void *c, void *c_layout, void *d,
+                  void *d_layout, const void *algorithm, void *workspace,
+                  size_t workspace_bytes, void *stream);
+};
+
+/* What an algorithm is chosen for. Zeroed first, and compared as bytes. */
+struct key {
+    int64_t whole;
+    int64_t n;
+    int64_t k;
+    int64_t ld[3]; /* of the first operand, the second, and out */
+    int alignment[3];
+    int is_transposed[2];
+    int dtype;
+    int has_bias;
+};
+
+struct chosen {
+    struct key key;
+    int is_known;
+    int is_supported;
+    uint64_t algorithm[IRIS_LT_RESULT_BYTES / sizeof(uint64_t)];
+};
+
+struct iris_lt {
+    const struct iris_lt_dialect *dialect;
+    struct functions call;
+    void *handle;
+    pthread_mutex_t lock; /* guards what follows */
+    struct chosen chosen[KEPT];
+    unsigned next;
+};
+
+/* A product's descriptors. */
+struct descriptors {
+    void *desc;
+    void *layouts[3];
+};
+
+/* ---- Errors ---- */
+
+static iris_status_t check(const struct iris_lt *lt, int status,
+                           const char *call, char *why)
+{
+    const struct iris_lt_dialect *dialect = lt->dialect;
+    const char *name = status > 0 && status < dialect->num_statuses
+                           ? dialect->status_names[status]
+                           : NULL;
+
+    if (status == 0) {
+        return IRIS_OK;
+    }
+    snprintf(why, IRIS_BLAS_WHY_BYTES, "%s%s returned %s (%d)", dialect->prefix,
+             call, name == NULL ? "an unknown status" : name, status);
+    return status == dialect->status_unsupported ? IRIS_ERR_UNSUPPORTED
+           : status == dialect->status_no_memory ? IRIS_ERR_NO_MEMORY
+                                                 : IRIS_ERR_DEVICE;
+}
+
+/* ---- The library ---- */
+
+static iris_status_t bind(struct iris_lt *lt, void *library, char *why)
+{
+    const struct {
+        const char *name;
+        void *to;
+    } table[] = {
+        {"Create", &lt->call.create},
+        {"Destroy", &lt->call.destroy},
+        {"MatrixLayoutCreate", &lt->call.layout_create},
+        {"MatrixLayoutDestroy", &lt->call.layout_destroy},
+        {"MatmulDescCreate", &lt->call.desc_create},
+        {"MatmulDescDestroy", &lt->call.desc_destroy},
+        {"MatmulDescSetAttribute", &lt->call.desc_set},
+        {"MatmulPreferenceCreate", &lt->call.pref_create},
+        {"MatmulPreferenceDestroy", &lt->call.pref_destroy},
+        {"MatmulPreferenceSetAttribute", &lt->call.pref_set},
+        {"MatmulAlgoGetHeuristic", &lt->call.heuristic},
+        {"Matmul", &lt->call.matmul},
+    };
+
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        void *address = iris_i_blas_symbol(library, lt->dialect->prefix,
+                                           table[i].name, why);
+
+        if (address == NULL) {
+            return IRIS_ERR_BACKEND;
+        }
+        memcpy(table[i].to, &address, sizeof address);
+    }
+    return IRIS_OK;
+}
+
+/* The library stays loaded: what it has started may not end. */
+iris_status_t iris_i_lt_open(const struct iris_lt_dialect *dialect,
+                             void **state_p, char *why)
+{
+    void *library = iris_i_blas_find(&dialect->places, why);
+    struct iris_lt *lt;
+    iris_status_t status;
+
+    if (library == NULL) {
+        return IRIS_ERR_BACKEND;
+    }
+    lt = calloc(1, sizeof *lt);
+    if (lt == NULL) {
+        snprintf(why, IRIS_BLAS_WHY_BYTES, "no memory");
+        return IRIS_ERR_NO_MEMORY;
+    }
+    lt->dialect = dialect;
+    status = bind(lt, library, why);
+    if (status == IRIS_OK) {
+        status = check(lt, lt->call.create(&lt->handle), "Create", why);
+    }
+    if (status != IRIS_OK) {
+        free(lt);
+        return status;
+    }
+    pthread_mutex_init(&lt->lock, NULL);
+    *state_p = lt;
+    return IRIS_OK;
+}
+
+void iris_i_lt_close(void *state)
+{
+    struct iris_lt *lt = state;
+
+    (void)lt->call.destroy(lt->handle);
+    pthread_mutex_destroy(&lt->lock);
+    free(lt);
+}
+
+void iris_i_lt_describe(void *state, char *text)
+{
+    const struct iris_lt *lt = state;
+    const void *symbol;
+
+    memcpy(&symbol, &lt->call.matmul, sizeof symbol);
+    snprintf(text, IRIS_BLAS_WHY_BYTES, "%s in %.400s", lt->dialect->name,
+             iris_i_blas_path(symbol));
+}
+
+/* ---- Descriptors ---- */
+
+static int type_of(const struct iris_lt *lt, iris_dtype_t dtype)
+{
+    return dtype == IRIS_DTYPE_F16    ? lt->dialect->type_f16
+           : dtype == IRIS_DTYPE_BF16 ? lt->dialect->type_bf16
+                                      : lt->dialect->type_f32;
+}
+
+static void destroy(const struct iris_lt *lt, struct descriptors *made)
+{
+    for (int i = 0; i < 3; i++) {
+        if (made->layouts[i] != NULL) {
+            (void)lt->call.layout_destroy(made->layouts[i]);
+        }
+    }
+    if (made->desc != NULL) {
+        (void)lt->call.desc_destroy(made->desc);
+    }
+}
+
+static iris_status_t set(const struct iris_lt *lt, void *desc, int attribute,
+                         const void *value, size_t bytes, char *why)
+{
+    return check(lt, lt->call.desc_set(desc, attribute, value, bytes),
+                 "MatmulDescSetAttribute", why);
+}
+
+static iris_status_t describe_call(const struct iris_lt *lt,
+                                   const struct iris_blas_product *what,
+                                   const struct iris_blas_operands *operands,
+                                   void **desc_p, char *why)
+{
+    const struct iris_lt_dialect *dialect = lt->dialect;
+    int32_t first = operands->first.is_transposed ? dialect->op_transpose
+                                                  : dialect->op_none;
+    int32_t second = operands->second.is_transposed ? dialect->op_transpose
+                                                    : dialect->op_none;
+    int32_t type = type_of(lt, what->dtype);
+    uint32_t epilogue = (uint32_t)dialect->epilogue_bias;
+    iris_status_t status = check(
+        lt,
+        lt->call.desc_create(desc_p, dialect->compute_f32, dialect->type_f32),
+        "MatmulDescCreate", why);
+
+    status = status ? status
+                    : set(lt, *desc_p, dialect->desc_trans_a, &first,
+                          sizeof first, why);
+    status = status ? status
+                    : set(lt, *desc_p, dialect->desc_trans_b, &second,
+                          sizeof second, why);
+    if (status != IRIS_OK || what->bias.data == NULL) {
+        return status;
+    }
+    status = set(lt, *desc_p, dialect->desc_epilogue, &epilogue,
+                 sizeof epilogue, why);
+    status = status ? status
+                    : set(lt, *desc_p, dialect->desc_bias_type, &type,
+                          sizeof type, why);
+    return status ? status
+                  : set(lt, *desc_p, dialect->desc_bias, &what->bias.data,
+                        sizeof what->bias.data, why);
+}
+
+/* For a product of `m` rows, which need not be this call's. */
+static iris_status_t create(const struct iris_lt *lt,
+                            const struct iris_blas_product *what,
+                            const struct iris_blas_operands *operands,
+                            int64_t m, struct descriptors *made, char *why)
+{
+    const struct iris_blas_columns *all[] = {&operands->first,
+                                             &operands->second, &operands->out};
+    iris_status_t status = describe_call(lt, what, operands, &made->desc, why);
+
+    for (int i = 0; i < 3 && status == IRIS_OK; i++) {
+        int has_m = i > 0;
+        int m_is_rows = has_m && all[i]->is_transposed;
+
+        status = check(lt,
+                       lt->call.layout_create(
+                           &made->layouts[i], type_of(lt, what->dtype),
+                           (uint64_t)(m_is_rows ? m : all[i]->rows),
+                           (uint64_t)(has_m && !m_is_rows ? m : all[i]->cols),
+                           all[i]->ld),
+                       "MatrixLayoutCreate", why);
+    }
+    return status;
+}
+
+/* ---- The choice of an algorithm ---- */
+
+static struct key key_of(const struct iris_blas_product *what,
+                         const struct iris_blas_operands *operands)
+{
+    const struct iris_blas_columns *all[] = {&operands->first,
+                                             &operands->second, &operands->out};
+    struct key key;
+
+    memset(&key, 0, sizeof key);
+    key.whole = what->whole;
+    key.n = what->n;
+    key.k = what->k;
+    key.dtype = (int)what->dtype;
+    key.has_bias = what->bias.data != NULL;
+    for (int i = 0; i < 3; i++) {
+        key.ld[i] = all[i]->ld;
+        key.alignment[i] = all[i]->alignment;
+    }
+    key.is_transposed[0] = operands->first.is_transposed;
+    key.is_transposed[1] = operands->second.is_transposed;
+    return key;
+}
+
+static iris_status_t prefer(const struct iris_lt *lt, const struct key *key,
+                            void *pref, char *why)
+{
+    static const int of[4] = {0, 1, 2, 2};
+    const struct iris_lt_dialect *dialect = lt->dialect;
+    uint64_t none = 0;
+    int ret =
+        lt->call.pref_set(pref, dialect->pref_workspace, &none, sizeof none);
+
+    for (int i = 0; i < 4 && ret == 0; i++) {
+        uint32_t bytes = (uint32_t)key->alignment[of[i]];
+
+        if (dialect->pref_alignment[i] >= 0) {
+            ret = lt->call.pref_set(pref, dialect->pref_alignment[i], &bytes,
+                                    sizeof bytes);
+        }
+    }
+    return check(lt, ret, "MatmulPreferenceSetAttribute", why);
+}
+
+/* The heuristics' first answer that needs no workspace. */
+static iris_status_t ask(const struct iris_lt *lt,
+                         const struct descriptors *made, void *pref,
+                         struct chosen *chosen, char *why)
+{
+    const struct iris_lt_dialect *dialect = lt->dialect;
+    uint64_t result[IRIS_LT_RESULT_BYTES / sizeof(uint64_t)] = {0};
+    const char *bytes = (const char *)result;
+    size_t workspace = 0;
+    int num = 0, state = 0;
+    iris_status_t status =
+        check(lt,
+              lt->call.heuristic(lt->handle, made->desc, made->layouts[0],
+                                 made->layouts[1], made->layouts[2],
+                                 made->layouts[2], pref, 1, result, &num),
+              "MatmulAlgoGetHeuristic", why);
+
+    memcpy(&workspace, bytes + dialect->algorithm_bytes, sizeof workspace);
+    memcpy(&state, bytes + dialect->algorithm_bytes + sizeof workspace,
+           sizeof state);
+    chosen->is_supported =
+        status == IRIS_OK && num > 0 && state == 0 && workspace == 0;
+    memcpy(chosen->algorithm, result, dialect->algorithm_bytes);
+    return status == IRIS_ERR_UNSUPPORTED ? IRIS_OK : status;
+}
+
+static iris_status_t choose(const struct iris_lt *lt,
+                            const struct iris_blas_product *what,
+                            const struct iris_blas_operands *operands,
+                            struct chosen *chosen, char *why)
+{
+    struct descriptors made = {0};
+    void *pref = NULL;
+    iris_status_t status = create(lt, what, operands, what->whole, &made, why);
+
+    if (status == IRIS_OK) {
+        status = check(lt, lt->call.pref_create(&pref),
+                       "MatmulPreferenceCreate", why);
+    }
+    if (status == IRIS_OK) {
+        status = prefer(lt, &chosen->key, pref, why);
+    }
+    if (status == IRIS_OK) {
+        status = ask(lt, &made, pref, chosen, why);
+    }
+    if (pref != NULL) {
+        (void)lt->call.pref_destroy(pref);
+    }
+    destroy(lt, &made);
+    return status;
+}
+
+/* The algorithm for all parts of the product; the lock is held. */
+static iris_status_t find(struct iris_lt *lt,
+                          const struct iris_blas_product *what,
+                          const struct iris_blas_operands *operands,
+                          struct chosen *chosen_p, char *why)
+{
+    struct chosen fresh = {.key = key_of(what, operands), .is_known = 1};
+    iris_status_t status;
+
+    for (int i = 0; i < KEPT; i++) {
+        if (lt->chosen[i].is_known &&
+            memcmp(&lt->chosen[i].key, &fresh.key, sizeof fresh.key) == 0) {
+            *chosen_p = lt->chosen[i];
+            return IRIS_OK;
+        }
+    }
+    status = choose(lt, what, operands, &fresh, why);
+    if (status == IRIS_OK) {
+        lt->chosen[lt->next++ % KEPT] = fresh;
+        *chosen_p = fresh;
+    }
+    return status;
+}
+
+/* ---- The product ---- */
+
+static iris_status_t multiply(const struct iris_lt *lt,
+                              const struct iris_blas_product *what,
+                              const struct iris_blas_operands *operands,
+                              const struct chosen *chosen, void *stream,
+                              char *why)
+{
+    const float alpha = 1, beta = what->adds ? 1 : 0;
+    struct descriptors made = {0};
+    iris_status_t status = create(lt, what, operands, what->m, &made, why);
+
+    if (status == IRIS_OK) {
+        int ret = lt->call.matmul(
+            lt->handle, made.desc, &alpha, operands->first.data,
+            made.layouts[0], operands->second.data, made.layouts[1], &beta,
+            what->out, made.layouts[2], what->out, made.layouts[2],
+            chosen->algorithm, NULL, 0, stream);
+
+        status = check(lt, ret, "Matmul", why);
+        /* An algorithm for the whole need not take every part. */
+        if (ret == lt->dialect->status_invalid && what->m != what->whole) {
+            status = IRIS_ERR_UNSUPPORTED;
+        }
+    }
+    destroy(lt, &made);
+    return status;
+}
+
+iris_status_t iris_i_lt_product(void *state,
+                                const struct iris_blas_product *what,
+                                void *stream, char *why)
+{
+    struct iris_lt *lt = state;
+    struct iris_blas_operands operands;
+    struct chosen chosen;
+    iris_status_t status = iris_i_blas_operands(what, &operands, why);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    pthread_mutex_lock(&lt->lock);
+    status = find(lt, what, &operands, &chosen, why);
+    pthread_mutex_unlock(&lt->lock);
+    if (status == IRIS_OK && !chosen.is_supported) {
+        snprintf(why, IRIS_BLAS_WHY_BYTES,
+                 "it has no algorithm without a workspace for such a product");
+        return IRIS_ERR_UNSUPPORTED;
+    }
+    return status ? status
+                  : multiply(lt, what, &operands, &chosen, stream, why);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Products by cuBLASLt and by hipBLASLt, which has the same calls under other
+ * names: what differs is a dialect.
+ */
+#ifndef IRIS_SRC_OPS_BLAS_LT_H
+#define IRIS_SRC_OPS_BLAS_LT_H
+
+#include "ops/blas_vendor.h"
+
+/* An algorithm as the library's heuristics give it. */
+#define IRIS_LT_RESULT_BYTES 96
+
+/* One library's names, and the values of its enums. Static and const. */
+struct iris_lt_dialect {
+    const char *name;   /* for people */
+    const char *prefix; /* of functions */
+    struct iris_blas_places places;
+
+    /* The result of a heuristic: an algorithm, then a size_t, bytes of
+     * workspace, then a status. */
+    size_t algorithm_bytes;
+
+    int type_f32;
+    int type_f16;
+    int type_bf16;
+    int compute_f32; /* sums in f32, without TF32 */
+    int op_none;
+    int op_transpose;
+    int desc_trans_a;
+    int desc_trans_b;
+    int desc_epilogue;
+    int desc_bias;
+    int desc_bias_type;
+    int epilogue_bias;
+    int pref_workspace;
+    int pref_alignment[4]; /* of A, B, C and D; -1: it has none */
+
+    int status_no_memory;
+    int status_invalid;
+    int status_unsupported;
+    const char *const *status_names; /* `num_statuses`; NULL: no such status */
+    int num_statuses;
+};
+
+/* Slots of struct iris_blas; a state is a handle, and the algorithms that were
+ * chosen. Only open() knows the dialect. */
+iris_status_t iris_i_lt_open(const struct iris_lt_dialect *dialect,
+                             void **state_p, char *why);
+void iris_i_lt_close(void *state);
+void iris_i_lt_describe(void *state, char *text);
+iris_status_t iris_i_lt_product(void *state,
+                                const struct iris_blas_product *what,
+                                void *stream, char *why);
+
+#endif /* IRIS_SRC_OPS_BLAS_LT_H */
