@@ -3,6 +3,14 @@ matrix_tests += %D%/test_ops
 rank_tests += %D%/test_ops_blas %D%/test_ops_calls
 ops_stuck_tests = %D%/test_ops_stuck
 unit_tests += $(ops_stuck_tests)
+if FAKE_HIP
+ops_gpu_tests = %D%/test_ops_gpu_blas
+hip_tests += $(ops_gpu_tests)
+$(ops_gpu_tests): tests/fakeblas/libcublasLt.la tests/fakeblas/libhipblaslt.la \
+	tests/fakeblas/librocblas.la
+%D%/test_ops_gpu_blas.$(OBJEXT): \
+	CPPFLAGS += -DFAKEBLAS_FOLDER='"$(abs_builddir)/tests/fakeblas/.libs"'
+endif
 # A module in the place of the library's own; a path makes it a shared object.
 tests_ops_iris_cblas_la_SOURCES = %D%/stuck_blas.c
 tests_ops_iris_cblas_la_LDFLAGS = -module -avoid-version -shared \
