@@ -5,7 +5,7 @@
 # runs the cases of fuzz_structs in the suite.
 fuzz_programs = %D%/fuzz_alloc %D%/fuzz_control %D%/fuzz_rendezvous %D%/fuzz_settings \
 	%D%/fuzz_structs
-EXTRA_PROGRAMS = $(fuzz_programs)
+EXTRA_PROGRAMS += $(fuzz_programs)
 $(fuzz_programs): libirisi.la
 $(fuzz_programs): CPPFLAGS += -I$(top_srcdir)/tests
 $(fuzz_programs): LDADD = libirisi.la

@@ -3,6 +3,9 @@ matrix_tests += %D%/test_ops
 rank_tests += %D%/test_ops_blas %D%/test_ops_calls
 ops_stuck_tests = %D%/test_ops_stuck
 unit_tests += $(ops_stuck_tests)
+# For GPU machines, by scripts/gpu-test.
+EXTRA_PROGRAMS += %D%/gpu_blas_speed
+tests_ops_gpu_blas_speed_LDADD = libirisi.la -lm
 if FAKE_HIP
 ops_gpu_tests = %D%/test_ops_gpu_blas
 hip_tests += $(ops_gpu_tests)
