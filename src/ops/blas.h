@@ -14,8 +14,21 @@
 /* Both sides are built together. A change of what is below counts it up. */
 #define IRIS_BLAS_VERSION "iris " PACKAGE_VERSION " blas 2"
 
-/* out = a * b + bias. Rows of `out` are dense; those of a product of `whole`
- * rows from row `begin` on. */
+/* Where the rows of a matrix are that has places left free between them: one
+ * behind the first `first` rows, then one behind every `each` rows. */
+struct iris_blas_gaps {
+    int64_t first; /* at least the number of rows: no place is free */
+    int64_t each;
+};
+
+/* How many places are before that of row `row`. */
+static inline int64_t iris_i_blas_place(struct iris_blas_gaps gaps, int64_t row)
+{
+    return row < gaps.first ? row : row + 1 + (row - gaps.first) / gaps.each;
+}
+
+/* out = a * b + bias. The elements of a row of `out` are dense. The rows are
+ * those of a product of `whole` rows from row `begin` on. */
 struct iris_blas_product {
     struct iris_d_matrix a;
     struct iris_d_matrix b;
@@ -29,6 +42,9 @@ struct iris_blas_product {
     int64_t whole;
     iris_dtype_t dtype; /* f32, f16 or bf16 */
     int adds;           /* on a GPU: to what is in out */
+    /* On a CPU only, where begin is 0 and whole is m. */
+    struct iris_blas_gaps a_gaps;
+    struct iris_blas_gaps out_gaps;
 };
 
 /* Matrices of f32 that a CPU library takes as they are: rows of `a` and `out`

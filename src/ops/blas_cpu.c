@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * A product by a CPU library, as a kernel of one workgroup, so that it runs in
- * the stream's order. Such a library gives a row other bits for another number
- * of rows, or at another place among them. So the whole product is cut into
- * blocks of rows, each one call, and a product of a part of it computes the
- * blocks that it has rows of, each row at its place, with zeros for the rest.
+ * the stream's order. Each block of rows is one call of the library. Rows that
+ * it cannot take where they are, such as those with a gap between them, go
+ * through a copy: the library gives a row other bits for another number of
+ * rows, so a block is never cut.
  */
 #include "config.h"
 
@@ -31,10 +31,8 @@ struct work {
     int64_t width; /* of panels */
     int64_t col;   /* the panel */
     int64_t cols;
-    int64_t row; /* the block, in the whole product */
+    int64_t row; /* the block */
     int64_t rows;
-    int64_t first; /* of the rows that are wanted, in the block */
-    int64_t wanted;
 };
 
 /* ---- Numbers ---- */
@@ -89,6 +87,11 @@ static void load_line(float *to, struct line line, iris_dtype_t dtype)
         LOAD_LINE(BF16)
         break;
     default:
+        if (line.stride == 1) {
+            memcpy(to, (const float *)line.data + line.at,
+                   (size_t)line.count * sizeof *to);
+            break;
+        }
         LOAD_LINE(F32)
     }
 }
@@ -140,36 +143,36 @@ static void load_panel(struct work *work)
     }
 }
 
-/* Row `row` of the block is row `row - first` of those that are wanted, which
- * begin somewhere in what the call has. */
-static int64_t row_in_call(const struct work *work, int64_t row)
-{
-    return work->row + row - work->what->begin;
-}
-
 static void load_rows(struct work *work)
 {
     const struct iris_blas_product *what = work->what;
 
-    memset(work->a, 0, (size_t)(work->rows * what->k) * sizeof(float));
-    for (int64_t i = work->first; i < work->first + work->wanted; i++) {
-        struct line line = {what->a.data, row_in_call(work, i) * what->a.row,
-                            what->a.col, what->k};
+    for (int64_t i = 0; i < work->rows; i++) {
+        int64_t place = iris_i_blas_place(what->a_gaps, work->row + i);
+        struct line line = {what->a.data, place * what->a.row, what->a.col,
+                            what->k};
 
         load_line(work->a + i * what->k, line, what->dtype);
     }
 }
 
-/* From `sum`, which may be the result itself. */
+/* From `sum`, which may be in the result, with no gap between its rows: the last
+ * row goes first, since it has the furthest way. */
 static void store_rows(const struct work *work, const float *sum,
                        int64_t sum_row)
 {
     const struct iris_blas_product *what = work->what;
     const struct iris_d_matrix *bias = &what->bias;
 
-    for (int64_t i = work->first; i < work->first + work->wanted; i++) {
-        int64_t row = row_in_call(work, i);
+    for (int64_t i = work->rows - 1; i >= 0; i--) {
+        int64_t row = work->row + i;
+        int64_t place = iris_i_blas_place(what->out_gaps, row);
 
+        if (bias->data == NULL && what->dtype == IRIS_DTYPE_F32) {
+            memmove((float *)what->out + place * what->out_row + work->col,
+                    sum + i * sum_row, (size_t)work->cols * sizeof *sum);
+            continue;
+        }
         for (int64_t j = 0; j < work->cols; j++) {
             int64_t col = work->col + j;
             float value = sum[i * sum_row + j];
@@ -178,7 +181,7 @@ static void store_rows(const struct work *work, const float *sum,
                 value += load(bias->data, row * bias->row + col * bias->col,
                               what->dtype);
             }
-            store(what->out, row * what->out_row + col, what->dtype, value);
+            store(what->out, place * what->out_row + col, what->dtype, value);
         }
     }
 }
@@ -191,15 +194,21 @@ static int is_direct(const struct work *work)
 {
     const struct iris_blas_product *what = work->what;
 
-    return work->wanted == work->rows && work->rows > 1 && work->cols > 1 &&
-           what->dtype == IRIS_DTYPE_F32;
+    return work->rows > 1 && work->cols > 1 && what->dtype == IRIS_DTYPE_F32;
+}
+
+/* Whether no row of the block has a gap before the next one. */
+static int is_dense(const struct work *work, struct iris_blas_gaps gaps)
+{
+    return iris_i_blas_place(gaps, work->row + work->rows - 1) -
+               iris_i_blas_place(gaps, work->row) ==
+           work->rows - 1;
 }
 
 static void multiply_block(struct work *work)
 {
     const struct iris_blas_product *what = work->what;
     int direct = is_direct(work);
-    int64_t top = row_in_call(work, 0); /* of a direct block */
     int by_column = b_is_by_column(what);
     struct iris_blas_f32 call = {.a = work->a,
                                  .b = work->b,
@@ -212,8 +221,9 @@ static void multiply_block(struct work *work)
                                  .out_row = work->cols,
                                  .b_by_column = by_column};
 
-    if (direct && a_is_fine(what)) {
-        call.a = (const float *)what->a.data + top * what->a.row;
+    if (direct && a_is_fine(what) && is_dense(work, what->a_gaps)) {
+        call.a = (const float *)what->a.data +
+                 iris_i_blas_place(what->a_gaps, work->row) * what->a.row;
         call.a_row = what->a.row;
     } else {
         load_rows(work);
@@ -223,11 +233,15 @@ static void multiply_block(struct work *work)
         call.b_line = by_column ? what->b.col : what->b.row;
     }
     if (direct && fits(what->out_row, work->cols)) {
-        call.out = (float *)what->out + top * what->out_row + work->col;
+        call.out =
+            (float *)what->out +
+            iris_i_blas_place(what->out_gaps, work->row) * what->out_row +
+            work->col;
         call.out_row = what->out_row;
     }
     work->args->blas->multiply(work->args->state, &call);
-    if (call.out == work->out || what->bias.data != NULL) {
+    if (call.out == work->out || what->bias.data != NULL ||
+        !is_dense(work, what->out_gaps)) {
         store_rows(work, call.out, call.out_row);
     }
 }
@@ -235,15 +249,10 @@ static void multiply_block(struct work *work)
 static void multiply_panel(struct work *work)
 {
     const struct iris_blas_product *what = work->what;
-    int64_t end = what->begin + what->m;
+    for (work->row = 0; work->row < what->m; work->row += BLOCK_ROWS) {
+        int64_t left = what->m - work->row;
 
-    for (work->row = what->begin / BLOCK_ROWS * BLOCK_ROWS; work->row < end;
-         work->row += BLOCK_ROWS) {
-        int64_t last = work->row + BLOCK_ROWS;
-
-        work->rows = (last < what->whole ? last : what->whole) - work->row;
-        work->first = work->row < what->begin ? what->begin - work->row : 0;
-        work->wanted = (last < end ? last : end) - work->row - work->first;
+        work->rows = left < BLOCK_ROWS ? left : BLOCK_ROWS;
         multiply_block(work);
     }
 }
@@ -265,7 +274,7 @@ static iris_status_t multiply(const struct iris_blas_cpu_args *args)
 {
     const struct iris_blas_product *what = &args->what;
     struct work work = {.args = args, .what = what};
-    int64_t rows = what->whole < BLOCK_ROWS ? what->whole : BLOCK_ROWS;
+    int64_t rows = what->m < BLOCK_ROWS ? what->m : BLOCK_ROWS;
     int64_t width = panel_width(what);
     int64_t panel = b_is_fine(what) ? 0 : width * what->k;
     float *memory =

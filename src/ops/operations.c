@@ -11,6 +11,7 @@
 #include "backend/mismatch.h"
 #include "context/enter.h"
 #include "context/fused.h"
+#include "heap/heap_address.h"
 #include "ops/ops_check.h"
 #include "ops/ops_types.h"
 #include "ops/ops_workspace.h"
@@ -64,35 +65,47 @@ static struct iris_ccl_options collective(const struct iris_ops_call *call)
     return options;
 }
 
-/* The product of rows of a matrix that has `whole`, those from `begin` on,
- * which a bias by row is for. Of a sum member 0's bias counts. */
-struct part {
-    int64_t begin;
-    int64_t whole;
+/* The members' rows where each member has a place for as many: one place is
+ * left free behind each share that has one row less. */
+static struct iris_blas_gaps between_shares(const struct iris_ops_call *call)
+{
+    int64_t most = iris_i_ops_most(call, call->m);
+    int64_t longer = call->m % call->members;
+    struct iris_blas_gaps gaps = {
+        longer == 0 ? call->m : longer * most + most - 1, most - 1};
+
+    return gaps;
+}
+
+/* A matrix, and the gaps between its rows. */
+struct rows {
+    iris_tensor_t matrix;
+    struct iris_blas_gaps gaps;
 };
+
+static struct rows dense(iris_tensor_t matrix)
+{
+    struct rows rows = {matrix, {matrix.shape[0], 0}};
+
+    return rows;
+}
+
+/* Only member 0's bias is added to a sum. */
 static iris_status_t multiply(iris_t *iris, const struct iris_ops_call *call,
-                              iris_tensor_t a, iris_tensor_t out,
-                              struct part part)
+                              struct rows a, struct rows out)
 {
     int is_sum = call->op == IRIS_OPS_MATMUL_ALL_REDUCE ||
                  call->op == IRIS_OPS_MATMUL_REDUCE_SCATTER;
     struct iris_ops_product product = {
-        .a = a,
+        .a = a.matrix,
         .b = *call->b,
-        .out = out,
+        .out = out.matrix,
         .bias = is_sum && call->index != 0 ? NULL : call->options.bias,
         .bias_by_row = call->options.bias_by_row,
-        .begin = part.begin,
-        .whole = part.whole};
+        .a_gaps = a.gaps,
+        .out_gaps = out.gaps};
 
     return iris_i_ops_product(iris, &product, call->options.stream);
-}
-
-static struct part all_of(const iris_tensor_t *a)
-{
-    struct part part = {0, a->shape[0]};
-
-    return part;
 }
 
 static iris_status_t copy(iris_t *iris, const struct iris_ops_call *call,
@@ -104,13 +117,38 @@ static iris_status_t copy(iris_t *iris, const struct iris_ops_call *call,
 }
 
 static iris_status_t gather(iris_t *iris, const struct iris_ops_call *call,
-                            char *memory, int64_t elements)
+                            const void *in, char *memory, int64_t elements)
 {
     struct iris_ccl_options options = collective(call);
     size_t bytes = (size_t)elements * iris_dtype_size(call->b->dtype);
 
-    return iris_all_gather(iris, memory + (size_t)call->index * bytes, memory,
-                           (size_t)elements, call->b->dtype, &options);
+    return iris_all_gather(
+        iris, in == NULL ? memory + (size_t)call->index * bytes : in, memory,
+        (size_t)elements, call->b->dtype, &options);
+}
+
+/* Whether a collective that takes `elements` elements can work on the matrix
+ * where it is. The others may be copied through the workspace all the same: the
+ * members choose the variant alike, since that is on the heap, too. */
+static int is_whole(const iris_t *iris, const iris_tensor_t *matrix,
+                    int64_t elements)
+{
+    return iris_tensor_numel(matrix) == elements &&
+           iris_tensor_is_contiguous(matrix, IRIS_FORMAT_CONTIGUOUS) &&
+           iris_i_heap_bytes_from(iris_i_heap(iris), matrix->data) > 0;
+}
+
+/* Gathers the members' `a`, each of which has a place for `elements` elements:
+ * `own` is that of this member. */
+static iris_status_t gather_a(iris_t *iris, const struct iris_ops_call *call,
+                              iris_tensor_t own, int64_t elements)
+{
+    int whole = is_whole(iris, call->a, elements);
+    iris_status_t status = whole ? IRIS_OK : copy(iris, call, own, *call->a);
+
+    return status == IRIS_OK ? gather(iris, call, whole ? call->a->data : NULL,
+                                      call->memory, elements)
+                             : status;
 }
 
 /* ---- The operations ---- */
@@ -121,7 +159,7 @@ static iris_status_t matmul_all_reduce(iris_t *iris,
     struct iris_ccl_options options = collective(call);
     iris_tensor_t sum =
         call->direct ? *call->out : kept_rows(call, 0, call->m, call->n);
-    iris_status_t status = multiply(iris, call, *call->a, sum, all_of(call->a));
+    iris_status_t status = multiply(iris, call, dense(*call->a), dense(sum));
 
     if (status == IRIS_OK) {
         status = iris_all_reduce(iris, sum.data, sum.data,
@@ -137,22 +175,25 @@ static iris_status_t matmul_all_gather(iris_t *iris,
                                        const struct iris_ops_call *call)
 {
     int64_t most = iris_i_ops_most(call, call->m);
+    struct iris_blas_gaps gaps = between_shares(call);
     struct iris_ops_share share = iris_i_ops_share(call, call->m, call->index);
     iris_tensor_t own =
         call->direct ? part_of(call->out, 0, share)
                      : kept_rows(call, call->index * most, share.rows, call->n);
-    iris_status_t status = multiply(iris, call, *call->a, own, all_of(call->a));
+    iris_status_t status = multiply(iris, call, dense(*call->a), dense(own));
 
     if (status == IRIS_OK) {
-        status =
-            gather(iris, call, call->direct ? call->out->data : call->memory,
-                   most * call->n);
+        status = gather(iris, call, NULL,
+                        call->direct ? call->out->data : call->memory,
+                        most * call->n);
     }
-    for (int64_t i = 0; i < call->members && !call->direct; i++) {
-        share = iris_i_ops_share(call, call->m, i);
+    for (share.begin = 0; share.begin < call->m && !call->direct;
+         share.begin += share.rows) {
+        share.rows = share.begin == 0 ? gaps.first : gaps.each;
         if (status == IRIS_OK) {
             status = copy(iris, call, part_of(call->out, 0, share),
-                          kept_rows(call, i * most, share.rows, call->n));
+                          kept_rows(call, iris_i_blas_place(gaps, share.begin),
+                                    share.rows, call->n));
         }
     }
     return status;
@@ -162,24 +203,14 @@ static iris_status_t matmul_all_gather(iris_t *iris,
 static iris_status_t gather_rows(iris_t *iris, const struct iris_ops_call *call)
 {
     int64_t most = iris_i_ops_most(call, call->m);
-    int64_t step = call->m % call->members == 0 ? call->members : 1;
-    iris_status_t status =
-        copy(iris, call,
-             kept_rows(call, call->index * most, call->a->shape[0], call->k),
-             *call->a);
+    struct rows whole = {kept_rows(call, 0, call->m, call->k),
+                         between_shares(call)};
+    iris_tensor_t own =
+        kept_rows(call, call->index * most, call->a->shape[0], call->k);
+    iris_status_t status = gather_a(iris, call, own, most * call->k);
 
-    if (status == IRIS_OK) {
-        status = gather(iris, call, call->memory, most * call->k);
-    }
-    for (int64_t i = 0; i < call->members && status == IRIS_OK; i += step) {
-        struct iris_ops_share share = iris_i_ops_share(call, call->m, i);
-
-        share.rows *= step; /* equal shares follow each other */
-        status = multiply(
-            iris, call, kept_rows(call, i * most, share.rows, call->k),
-            part_of(call->out, 0, share), (struct part){share.begin, call->m});
-    }
-    return status;
+    return status == IRIS_OK ? multiply(iris, call, whole, dense(*call->out))
+                             : status;
 }
 
 /* Where member i's columns are kept, a matrix of their own. */
@@ -200,38 +231,16 @@ static iris_status_t gather_columns(iris_t *iris,
     iris_tensor_t whole = matrix(kept_columns(call, call->members).data,
                                  call->b->dtype, call->m, call->k);
     iris_status_t status =
-        copy(iris, call, kept_columns(call, call->index), *call->a);
+        gather_a(iris, call, kept_columns(call, call->index), call->m * most);
 
-    if (status == IRIS_OK) {
-        status = gather(iris, call, call->memory, call->m * most);
-    }
     for (int64_t i = 0; i < call->members && status == IRIS_OK; i++) {
         status = copy(iris, call,
                       part_of(&whole, 1, iris_i_ops_share(call, call->k, i)),
                       kept_columns(call, i));
     }
     return status == IRIS_OK
-               ? multiply(iris, call, whole, *call->out, all_of(&whole))
+               ? multiply(iris, call, dense(whole), dense(*call->out))
                : status;
-}
-
-/* The products of all, each member's rows at the same distance. */
-static iris_status_t spread_products(iris_t *iris,
-                                     const struct iris_ops_call *call)
-{
-    int64_t most = iris_i_ops_most(call, call->m);
-    int64_t step = call->m % call->members == 0 ? call->members : 1;
-    iris_status_t status = IRIS_OK;
-
-    for (int64_t i = 0; i < call->members && status == IRIS_OK; i += step) {
-        struct iris_ops_share share = iris_i_ops_share(call, call->m, i);
-
-        share.rows *= step;
-        status = multiply(iris, call, part_of(call->a, 0, share),
-                          kept_rows(call, i * most, share.rows, call->n),
-                          (struct part){share.begin, call->m});
-    }
-    return status;
 }
 
 static iris_status_t matmul_reduce_scatter(iris_t *iris,
@@ -239,24 +248,26 @@ static iris_status_t matmul_reduce_scatter(iris_t *iris,
 {
     struct iris_ccl_options options = collective(call);
     int64_t most = iris_i_ops_most(call, call->m);
+    int whole = is_whole(iris, call->out, most * call->n);
     iris_tensor_t own =
         kept_rows(call, call->index * most, call->out->shape[0], call->n);
-    iris_status_t status = spread_products(iris, call);
+    struct rows spread = {kept_rows(call, 0, call->m, call->n),
+                          between_shares(call)};
+    iris_status_t status = multiply(iris, call, dense(*call->a), spread);
 
     if (status == IRIS_OK) {
         status = iris_reduce_scatter(
-            iris, call->memory, call->direct ? call->out->data : own.data,
+            iris, call->memory, whole ? call->out->data : own.data,
             (size_t)(most * call->n), own.dtype, IRIS_REDUCE_SUM, &options);
     }
-    return status == IRIS_OK && !call->direct
-               ? copy(iris, call, *call->out, own)
-               : status;
+    return status == IRIS_OK && !whole ? copy(iris, call, *call->out, own)
+                                       : status;
 }
 
 static iris_status_t enqueue(iris_t *iris, const struct iris_ops_call *call)
 {
     if (call->members == 1) {
-        return multiply(iris, call, *call->a, *call->out, all_of(call->a));
+        return multiply(iris, call, dense(*call->a), dense(*call->out));
     }
     switch (call->op) {
     case IRIS_OPS_MATMUL_ALL_REDUCE:

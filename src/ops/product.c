@@ -40,9 +40,7 @@ static struct iris_d_matrix bias_of(const struct iris_ops_product *product)
     if (product->bias != NULL) {
         stride = product->bias->strides[0];
         matrix.row = product->bias_by_row ? stride : 0;
-        matrix.data = (const char *)product->bias->data +
-                      product->begin * matrix.row *
-                          (int64_t)iris_dtype_size(product->bias->dtype);
+        matrix.data = product->bias->data;
         matrix.col = product->bias_by_row ? 0 : stride;
     }
     return matrix;
@@ -181,6 +179,57 @@ static iris_status_t enqueue_on_gpu(iris_t *iris,
 
 /* ---- The choice ---- */
 
+/* By a GPU's library or the core's own kernels, whose bits do not depend on how
+ * rows are cut. */
+static iris_status_t enqueue_rows(iris_t *iris,
+                                  struct iris_blas_cpu_args *args,
+                                  iris_stream_t *stream)
+{
+    return args->blas != NULL && args->blas->on_gpu
+               ? enqueue_on_gpu(iris, args, stream)
+               : launch_plain(iris, &args->what, stream);
+}
+
+/* How many rows follow row `row` without a gap, with itself. */
+static int64_t run_of(struct iris_blas_gaps gaps, int64_t row)
+{
+    return row < gaps.first ? gaps.first - row
+                            : gaps.each - (row - gaps.first) % gaps.each;
+}
+
+/* A product for each run of rows that has no gap in it. */
+static iris_status_t enqueue_runs(iris_t *iris,
+                                  const struct iris_blas_cpu_args *args,
+                                  iris_stream_t *stream)
+{
+    const struct iris_blas_product *what = &args->what;
+    int64_t size = (int64_t)iris_dtype_size(what->dtype);
+    iris_status_t status = IRIS_OK;
+
+    for (int64_t row = 0; row < what->m && status == IRIS_OK;) {
+        struct iris_blas_cpu_args run = *args;
+        int64_t a_run = run_of(what->a_gaps, row);
+        int64_t out_run = run_of(what->out_gaps, row);
+        int64_t rows = a_run < out_run ? a_run : out_run;
+
+        run.what.begin = row;
+        run.what.m = rows < what->m - row ? rows : what->m - row;
+        run.what.a.data =
+            (const char *)what->a.data +
+            iris_i_blas_place(what->a_gaps, row) * what->a.row * size;
+        run.what.out =
+            (char *)what->out +
+            iris_i_blas_place(what->out_gaps, row) * what->out_row * size;
+        if (what->bias.data != NULL) {
+            run.what.bias.data =
+                (const char *)what->bias.data + row * what->bias.row * size;
+        }
+        status = enqueue_rows(iris, &run, stream);
+        row += run.what.m;
+    }
+    return status;
+}
+
 iris_status_t iris_i_ops_product(iris_t *iris,
                                  const struct iris_ops_product *product,
                                  iris_stream_t *stream)
@@ -195,9 +244,10 @@ iris_status_t iris_i_ops_product(iris_t *iris,
                  .m = product->out.shape[0],
                  .n = product->out.shape[1],
                  .k = product->a.shape[1],
-                 .begin = product->begin,
-                 .whole = product->whole,
-                 .dtype = product->out.dtype}};
+                 .whole = product->out.shape[0],
+                 .dtype = product->out.dtype,
+                 .a_gaps = product->a_gaps,
+                 .out_gaps = product->out_gaps}};
     iris_status_t status = IRIS_OK;
 
     if (args.what.m == 0) {
@@ -207,9 +257,10 @@ iris_status_t iris_i_ops_product(iris_t *iris,
     if (status != IRIS_OK) {
         return status;
     }
-    if (args.blas == NULL || !iris_i_blas_takes(&args.what)) {
-        return launch_plain(iris, &args.what, stream);
+    if (args.blas != NULL && !iris_i_blas_takes(&args.what)) {
+        args.blas = NULL;
     }
-    return args.blas->on_gpu ? enqueue_on_gpu(iris, &args, stream)
-                             : launch_on_cpu(iris, &args, stream);
+    return args.blas != NULL && !args.blas->on_gpu
+               ? launch_on_cpu(iris, &args, stream)
+               : enqueue_runs(iris, &args, stream);
 }

@@ -7,18 +7,20 @@
 
 #include <iris/tensor.h>
 
-/* Rows of a result: where they are, and which of the bias they get. */
+#include "ops/blas.h"
+
+/* out = a * b + bias. Rows of `a` or of `out` may have gaps between them. */
 struct iris_ops_product {
     iris_tensor_t a;
     iris_tensor_t b;
     iris_tensor_t out;
     const iris_tensor_t *bias; /* NULL: none */
     int bias_by_row;
-    int64_t begin; /* in the product that this is a part of, of whose bits it */
-    int64_t whole; /* is to be, which has so many rows, and a bias for all */
+    struct iris_blas_gaps a_gaps;
+    struct iris_blas_gaps out_gaps;
 };
 
-/* Enqueues out = a * b + bias. */
+/* Enqueues it. The bits do not depend on the gaps. */
 iris_status_t iris_i_ops_product(iris_t *iris,
                                  const struct iris_ops_product *product,
                                  iris_stream_t *stream);

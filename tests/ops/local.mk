@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 matrix_tests += %D%/test_ops
 rank_tests += %D%/test_ops_blas %D%/test_ops_calls
-ops_stuck_tests = %D%/test_ops_stuck
-unit_tests += $(ops_stuck_tests)
 # For GPU machines, by scripts/gpu-test.
 EXTRA_PROGRAMS += %D%/gpu_blas_speed
 tests_ops_gpu_blas_speed_LDADD = libirisi.la -lm
@@ -14,10 +12,12 @@ $(ops_gpu_tests): tests/fakeblas/libcublasLt.la tests/fakeblas/libhipblaslt.la \
 %D%/test_ops_gpu_blas.$(OBJEXT): \
 	CPPFLAGS += -DFAKEBLAS_FOLDER='"$(abs_builddir)/tests/fakeblas/.libs"'
 endif
+ops_fake_tests = %D%/test_ops_stuck %D%/test_ops_uneven
+unit_tests += $(ops_fake_tests)
 # A module in the place of the library's own; a path makes it a shared object.
-tests_ops_iris_cblas_la_SOURCES = %D%/stuck_blas.c
+tests_ops_iris_cblas_la_SOURCES = %D%/fake_blas.c
 tests_ops_iris_cblas_la_LDFLAGS = -module -avoid-version -shared \
 	-rpath /nowhere
-$(ops_stuck_tests): %D%/iris_cblas.la
-%D%/test_ops_stuck.$(OBJEXT): \
-	CPPFLAGS += -DSTUCK_FOLDER='"$(abs_builddir)/%D%/.libs"'
+$(ops_fake_tests): %D%/iris_cblas.la
+%D%/test_ops_stuck.$(OBJEXT) %D%/test_ops_uneven.$(OBJEXT): \
+	CPPFLAGS += -DFAKE_BLAS_FOLDER='"$(abs_builddir)/%D%/.libs"'

@@ -244,8 +244,8 @@ static int check_sum(struct board *board)
 
 /* Rows that end in a block of rows, and are in several. */
 static const int64_t shapes[][3] = {
-    {1, 33, 700}, {7, 1, 300},    {67, 64, 65},
-    {9, 300, 17}, {521, 37, 100}, {257, 16, 200},
+    {1, 33, 700},   {7, 1, 300},    {67, 64, 65},  {9, 300, 17},
+    {521, 37, 100}, {257, 16, 200}, {700, 16, 90},
 };
 #define NUM_SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
 

@@ -62,7 +62,7 @@ static iris_t *open_alone(const char *library, const char *folder)
 /* In a child, since the call goes on. */
 static int be_stuck(void)
 {
-    iris_t *iris = open_alone("cblas", STUCK_FOLDER);
+    iris_t *iris = open_alone("cblas", FAKE_BLAS_FOLDER);
     float first = 0;
 
     CHECK(iris != NULL);

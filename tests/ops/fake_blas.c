@@ -1,39 +1,48 @@
 /* SPDX-License-Identifier: MIT
  *
- * A module whose library's call never returns.
+ * A module whose library multiplies nothing. A call on a matrix `a` that begins
+ * with 1 never returns. Any other call sets each element to how many calls this
+ * rank has made.
  */
 #include "config.h"
 
 #include "ops/blas.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static void describe(void *state, char *text)
 {
     (void)state;
-    strcpy(text, "a library that gets stuck");
+    strcpy(text, "a library for tests");
 }
 
 static iris_status_t open_library(int threads, void **state_p, char *why)
 {
     (void)threads;
     (void)why;
-    *state_p = NULL;
-    return IRIS_OK;
+    *state_p = calloc(1, sizeof(float));
+    return *state_p == NULL ? IRIS_ERR_NO_MEMORY : IRIS_OK;
 }
 
 static void close_library(void *state)
 {
-    (void)state;
+    free(state);
 }
 
 static void multiply(void *state, const struct iris_blas_f32 *what)
 {
-    (void)state;
-    (void)what;
-    for (;;) {
+    float *calls = state;
+
+    while (what->a[0] == 1) {
         pause();
+    }
+    *calls += 1;
+    for (int64_t i = 0; i < what->m; i++) {
+        for (int64_t j = 0; j < what->n; j++) {
+            what->out[i * what->out_row + j] = *calls;
+        }
     }
 }
 
