@@ -172,10 +172,11 @@ static iris_status_t check_sizes(const iris_t *iris, struct iris_ops_call *call)
     call->k = b[0];
     call->n = b[1];
     call->m = call->op == IRIS_OPS_MATMUL_REDUCE_SCATTER ? a[0] : out[0];
-    call->by_column = call->op == IRIS_OPS_ALL_GATHER_MATMUL &&
-                      a[0] == call->m && a[1] != call->k;
     rows = iris_i_ops_share(call, call->m, call->index).rows;
     columns = iris_i_ops_share(call, call->k, call->index).rows;
+    /* The first member's share of one column is all of K. */
+    call->by_column = call->op == IRIS_OPS_ALL_GATHER_MATMUL &&
+                      a[0] == call->m && (a[1] != call->k || a[0] != rows);
     out_rows = call->op == IRIS_OPS_MATMUL_REDUCE_SCATTER ? rows : call->m;
     if (call->op == IRIS_OPS_MATMUL_ALL_REDUCE || call->by_column ||
         call->op == IRIS_OPS_MATMUL_REDUCE_SCATTER) {
@@ -184,6 +185,8 @@ static iris_status_t check_sizes(const iris_t *iris, struct iris_ops_call *call)
     columns = call->by_column ? columns : call->k;
     if (a[0] == rows && a[1] == columns && out[0] == out_rows &&
         out[1] == call->n && call->m > 0 && call->n > 0 && call->k > 0) {
+        /* A share of a matrix of one element does not tell which it is. */
+        call->by_column = call->by_column && call->m * call->k > 1;
         return check_bias(iris, call,
                           call->op == IRIS_OPS_ALL_GATHER_MATMUL ? call->m
                                                                  : rows);
