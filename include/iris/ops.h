@@ -110,7 +110,9 @@ IRIS_API iris_status_t iris_matmul_reduce_scatter(
  *
  * Each makes a workspace that is enough for the call of that name with such
  * arguments; their data is not looked at. Collective over the job, whatever
- * options.group is, as iris_malloc(): every rank asks for as many bytes.
+ * options.group is, as iris_malloc(). Ranks may pass other groups and sizes than
+ * each other: all get as many bytes as the rank that needs most. A rank that
+ * needs none, such as one that is not in the group, passes NULL as a, b and out.
  * Blocks. The caller's until iris_ops_workspace_destroy(). Statuses as of the
  * call, and those of iris_malloc(). */
 IRIS_API iris_status_t iris_matmul_all_reduce_preamble(

@@ -310,7 +310,8 @@ static iris_status_t run(iris_t *iris, struct iris_ops_call *call,
     return status == IRIS_OK ? enqueue_compared(iris, call) : status;
 }
 
-/* Every rank has to be told if the arguments are wrong on one. */
+/* Every rank has to be told if the arguments are wrong on one. One without
+ * matrices needs no memory itself. */
 static iris_status_t prepare(iris_t *iris, struct iris_ops_call *call,
                              const struct iris_ops_options *options,
                              iris_ops_workspace_t **workspace_p)
@@ -321,7 +322,9 @@ static iris_status_t prepare(iris_t *iris, struct iris_ops_call *call,
     if (status != IRIS_OK) {
         return status;
     }
-    status = iris_i_ops_check(iris, call, options);
+    if (call->a != NULL || call->b != NULL || call->out != NULL) {
+        status = iris_i_ops_check(iris, call, options);
+    }
     return iris_i_ops_make_workspace(iris, call, status, workspace_p);
 }
 

@@ -9,7 +9,9 @@
 
 #include <iris/constants.h>
 
+#include "context/context_group.h"
 #include "context/enter.h"
+#include "control/agree.h"
 #include "heap/heap_free.h"
 #include "heap/heap_malloc.h"
 #include "ops/ops_types.h"
@@ -31,12 +33,18 @@ struct iris_ops {
     struct iris_ops_workspace own;         /* memory NULL: there is none yet */
 };
 
-static const struct iris_call_type allocations[] = {
-#define TYPE(op, call)                                   \
-    [IRIS_OPS_##op] = {.name = (call),                   \
-                       .fields = {{.name = "bytes"},     \
-                                  {.name = "alignment"}, \
-                                  {.name = "offset"}}}
+/* Each operation's agreements: on the size, which ranks need not know alike, and
+ * on the allocation. */
+static const struct preamble {
+    struct iris_call_type size;
+    struct iris_call_type allocation;
+} preambles[] = {
+#define TYPE(op, call)                                                  \
+    [IRIS_OPS_##op] = {.size = {.name = (call)},                        \
+                       .allocation = {.name = (call),                   \
+                                      .fields = {{.name = "bytes"},     \
+                                                 {.name = "alignment"}, \
+                                                 {.name = "offset"}}}}
     TYPE(MATMUL_ALL_REDUCE, "iris_matmul_all_reduce_preamble"),
     TYPE(ALL_GATHER_MATMUL, "iris_all_gather_matmul_preamble"),
     TYPE(MATMUL_ALL_GATHER, "iris_matmul_all_gather_preamble"),
@@ -72,16 +80,13 @@ static struct iris_ops *ops_of(iris_t *iris)
     return ops;
 }
 
-/* An operation that needs none has one of a byte, so that all ranks do the
- * same. */
+/* `bytes`: the same on all ranks. */
 static iris_status_t allocate(iris_t *iris, const struct iris_ops_call *call,
-                              iris_status_t checked, char **memory_p)
+                              size_t bytes, char **memory_p)
 {
-    struct iris_heap_request request = {
-        .type = &allocations[call->op],
-        .bytes = call->workspace == 0 ? 1 : call->workspace,
-        .alignment = IRIS_ALIGNMENT,
-        .checked = checked};
+    struct iris_heap_request request = {.type = &preambles[call->op].allocation,
+                                        .bytes = bytes,
+                                        .alignment = IRIS_ALIGNMENT};
     void *memory;
     iris_status_t status =
         iris_i_heap_allocate(iris_i_heap(iris), &request, &memory);
@@ -89,6 +94,29 @@ static iris_status_t allocate(iris_t *iris, const struct iris_ops_call *call,
     if (status == IRIS_OK) {
         *memory_p = memory;
     }
+    return status;
+}
+
+/* The heap is the same on all ranks, but ranks of different groups need
+ * different sizes, and a rank of none needs nothing: the largest is for all. It
+ * is 1 byte at least, so that all ranks do the same. */
+static iris_status_t agree_bytes(iris_t *iris, const struct iris_ops_call *call,
+                                 iris_status_t checked, size_t *bytes_p)
+{
+    struct iris_members *world = &iris_i_world(iris)->members;
+    uint64_t bytes = call->workspace == 0 ? 1 : call->workspace;
+    const struct iris_call post = {.type = &preambles[call->op].size,
+                                   .status = checked,
+                                   .payload = &bytes,
+                                   .payload_bytes = sizeof bytes};
+    iris_status_t status = iris_i_agree(world, &post);
+    size_t most = bytes;
+
+    for (int rank = 0; rank < world->count && status == IRIS_OK; rank++) {
+        (void)iris_i_agree_payload(world, rank, &bytes, sizeof bytes);
+        most = bytes > most ? bytes : most;
+    }
+    *bytes_p = most;
     return status;
 }
 
@@ -100,18 +128,21 @@ iris_status_t iris_i_ops_make_workspace(iris_t *iris,
     struct iris_ops *ops = ops_of(iris);
     struct iris_ops_workspace *workspace = calloc(1, sizeof *workspace);
     iris_status_t status = checked;
+    size_t bytes;
 
     if (status == IRIS_OK && (ops == NULL || workspace == NULL)) {
         status = iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                              "%s: no memory for a workspace", call->name);
     }
-    status = allocate(iris, call, status,
-                      workspace == NULL ? NULL : &workspace->memory);
+    status = agree_bytes(iris, call, status, &bytes);
+    if (status == IRIS_OK) {
+        status = allocate(iris, call, bytes, &workspace->memory);
+    }
     if (status != IRIS_OK) {
         free(workspace);
         return status;
     }
-    workspace->bytes = call->workspace;
+    workspace->bytes = bytes;
     workspace->next = ops->workspaces;
     ops->workspaces = workspace;
     *workspace_p = workspace;
@@ -175,9 +206,10 @@ static iris_status_t grow(iris_t *iris, const struct iris_ops_call *call,
                            "%s: a group of %lld of %d ranks needs a workspace; "
                            "call %s on all ranks and pass what it gives",
                            call->name, (long long)call->members,
-                           iris_i_num_ranks(iris), allocations[call->op].name);
+                           iris_i_num_ranks(iris),
+                           preambles[call->op].allocation.name);
     }
-    status = allocate(iris, call, IRIS_OK, &memory);
+    status = allocate(iris, call, call->workspace, &memory);
     if (status != IRIS_OK) {
         return status;
     }
@@ -194,7 +226,7 @@ static iris_status_t too_small(const iris_t *iris,
                        "%s: the workspace has %zu bytes, this call needs %zu; "
                        "make one by %s for its sizes",
                        call->name, call->options.workspace->bytes,
-                       call->workspace, allocations[call->op].name);
+                       call->workspace, preambles[call->op].allocation.name);
 }
 
 /* As a collective's: it has one stream at a time. */
@@ -210,7 +242,7 @@ static iris_status_t use(iris_t *iris, struct iris_ops_call *call,
                            "whose work may not be done; call "
                            "iris_stream_synchronize for that one, or give this "
                            "one a workspace of its own (%s)",
-                           call->name, allocations[call->op].name);
+                           call->name, preambles[call->op].allocation.name);
     }
     call->memory = workspace->memory;
     return IRIS_OK;

@@ -214,6 +214,47 @@ static void a_smaller_group_needs_a_workspace(void **state)
     harness_run(3, half_body, NULL);
 }
 
+/* Two of three ranks work. The third one knows nothing of their sizes, or makes
+ * a call of its own. */
+static int others_body(iris_t *iris, void *arg)
+{
+    int ranks[2] = {0, 1}, self = iris_rank(iris), works = self < 2;
+    struct iris_ops_options options;
+    struct board board;
+
+    iris_ops_options_init(&options);
+    CHECK_EQUAL(open_board(iris, &board), 0);
+    CHECK_OK(iris_ccl_prepare(iris));
+    CHECK_OK(iris_group_create(iris, works ? ranks : &self, works ? 2 : 1,
+                               &options.group));
+    board.out.shape[0] = works ? 4 : 8;
+    if (arg != NULL && !works) {
+        CHECK_OK(iris_matmul_reduce_scatter_preamble(
+            iris, NULL, NULL, NULL, &options, &options.workspace));
+    } else {
+        CHECK_OK(iris_matmul_reduce_scatter_preamble(iris, &board.a, &board.b,
+                                                     &board.out, &options,
+                                                     &options.workspace));
+    }
+    CHECK_OK(iris_matmul_reduce_scatter(iris, &board.a, &board.b, &board.out,
+                                        &options));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_OK(iris_ops_workspace_destroy(iris, options.workspace));
+    CHECK_REFUSED(iris_matmul_reduce_scatter_preamble(
+                      iris, works ? &board.a : NULL, &board.b, &board.out,
+                      &options, &options.workspace),
+                  IRIS_ERR_INVALID, works ? "rank 2" : "a is NULL");
+    CHECK_OK(iris_group_destroy(iris, options.group));
+    return works ? has(iris, &board, 24, 16) : has(iris, &board, 48, 8);
+}
+
+static void ranks_outside_the_group_need_not_know_its_sizes(void **state)
+{
+    (void)state;
+    harness_run(3, others_body, NULL);
+    harness_run(3, others_body, "without matrices");
+}
+
 /* A captured call, replayed. */
 static int graph_body(iris_t *iris, void *arg)
 {
@@ -326,6 +367,7 @@ int main(void)
         cmocka_unit_test(a_workspace_that_does_not_do_is_refused),
         cmocka_unit_test(the_own_workspace_becomes_larger),
         cmocka_unit_test(a_smaller_group_needs_a_workspace),
+        cmocka_unit_test(ranks_outside_the_group_need_not_know_its_sizes),
         cmocka_unit_test(a_captured_call_is_replayed),
         cmocka_unit_test(sizes_that_differ_are_found_by_all),
     };
