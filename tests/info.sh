@@ -151,6 +151,49 @@ info 0 --check
 has '^check: 2 ranks on sim wrote into each other.s heaps: ok$'
 IRIS_SPAWN=processes info 0 --check
 
+# Which way a fused operation goes: what is enqueued, and never run. A product of
+# this size would take minutes here.
+IRIS_BLAS=none info 0 --explain matmul_all_reduce 16384 1024 16384 --dtype bf16
+has '^iris_matmul_all_reduce: M 16384, N 1024, K 16384, bf16; 2 ranks on sim$'
+has '^  library +none: .*IRIS_BLAS=none'
+has '^  kernel +iris_k_matmul_bf16, [0-9]+ workgroups$'
+has '^  collective +iris_all_reduce of 16777216 bf16, variant two_shot, 1 workgroup$'
+has '^  workspace +0 bytes: the collective works in out$'
+# As the library decides: by the call, the environment, a tuning file.
+info 0 --explain matmul_all_reduce 2 4 3 --ranks 3
+has 'of 8 f32, variant one_shot_packet, 1 workgroup$'
+has 'chosen for 32 bytes of each of 3 members on a CPU$'
+IRIS_ALL_GATHER=push info 0 --explain matmul_all_gather 4 4 3
+has 'variant push,'
+has 'push is what the environment asks for$'
+IRIS_ALL_REDUCE=one_shot info 1 --explain matmul_all_reduce 2 4 3
+has '^explain: FAILED: IRIS_ERR_INVALID: .*in and out that are not the same memory'
+rules=$(mktemp)
+echo 'all_gather cpu 64 any push 2' >"$rules"
+IRIS_CCL_TUNING=$rules info 0 --explain all_gather_matmul 64 4 64
+has 'variant push, 2 workgroups$'
+has 'rules of IRIS_CCL_TUNING first: /'
+rm -f "$rules"
+IRIS_SPAWN=processes info 0 --explain matmul_reduce_scatter 65 4 3 --ranks 3
+has ', 3 times, each for some of the rows:$'
+has '^ +the ranks do not divide M$'
+has '^  workspace +1056 bytes$'
+info 0 --explain matmul_all_gather 5 4 3 --ranks 1
+has '^  workspace +0 bytes: one rank has no collective$'
+! grep -q '^  collective' "$output" || fail "a collective of one rank"
+info 2 --explain nonsense 1 2 3
+has 'nonsense.*wants matmul_all_reduce or all_gather_matmul or'
+info 2 --explain matmul_all_reduce 1 2
+has 'wants three sizes after it: M N K'
+info 2 --explain matmul_all_reduce 1 0 3
+has 'N "0": wants a whole number from 1 to 1048576'
+info 2 --explain matmul_all_reduce 1 2 3 --dtype f64
+has 'f64.*wants f32, f16 or bf16'
+info 2 --explain matmul_all_reduce 1 2 3 --ranks 65
+has '65.*wants a whole number from 1 to 64'
+IRIS_TIMEOUT_MS=lots info 1 --explain matmul_all_reduce 1 2 3
+has '^explain: FAILED: IRIS_ERR_CONFIG: .*IRIS_TIMEOUT_MS'
+
 info 0 --version
 has '^iris-info [0-9.]+$'
 info 0 --help

@@ -63,6 +63,10 @@ struct info {
 /* Finds out. Variables that do not parse are taken out of the environment. */
 void info_gather(struct info *info_p);
 
+/* --explain OPERATION: prints which way the fused operation of the arguments
+ * that getopt has not read goes; the exit status. */
+int info_explain(const char *operation, int argc, char **argv);
+
 void info_print_text(const struct info *info);
 void info_print_json(const struct info *info);
 
