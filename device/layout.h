@@ -79,6 +79,14 @@ struct iris_dev_call {
     uint64_t sizes[3]; /* count and rows, or the sizes of a product */
 };
 
+/* Where the parts of `what` are. */
+enum {
+    IRIS_DEV_CALL_DTYPE = 8,
+    IRIS_DEV_CALL_REDUCE = 16,
+    IRIS_DEV_CALL_VARIANT = 24,
+    IRIS_DEV_CALL_ROOT = 32,
+};
+
 /* Two members that are at the same step with different calls. */
 struct iris_dev_mismatch {
     int32_t rank;   /* who found it */

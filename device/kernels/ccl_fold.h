@@ -10,6 +10,49 @@
 #include <iris/device/kernels/ccl_args.h>
 #include <iris/device/atomic.h>
 
+/* The kind that kernels reduce a type as, and how many of it an element has; 0:
+ * none. */
+IRIS_HOST_DEVICE int iris_d_reduced_as(iris_dtype_t dtype, iris_reduce_op_t op,
+                                       int *kind_p)
+{
+    int bitwise = op == IRIS_REDUCE_BAND || op == IRIS_REDUCE_BOR ||
+                  op == IRIS_REDUCE_BXOR;
+
+    if ((unsigned)op > IRIS_REDUCE_BXOR) {
+        return 0;
+    }
+    switch (dtype) {
+#define IRIS_D_CASE(name, NAME, is_integer)  \
+    case IRIS_DTYPE_##NAME:           \
+        *kind_p = IRIS_D_KIND_##name; \
+        return !bitwise || (is_integer);
+        IRIS_D_CASE(i8, I8, 1)
+        IRIS_D_CASE(i16, I16, 1)
+        IRIS_D_CASE(i32, I32, 1)
+        IRIS_D_CASE(i64, I64, 1)
+        IRIS_D_CASE(u8, U8, 1)
+        IRIS_D_CASE(u16, U16, 1)
+        IRIS_D_CASE(u32, U32, 1)
+        IRIS_D_CASE(u64, U64, 1)
+        IRIS_D_CASE(f16, F16, 0)
+        IRIS_D_CASE(bf16, BF16, 0)
+        IRIS_D_CASE(f32, F32, 0)
+        IRIS_D_CASE(f64, F64, 0)
+#undef IRIS_D_CASE
+    case IRIS_DTYPE_BOOL:
+        *kind_p = IRIS_D_KIND_u8;
+        return bitwise;
+    case IRIS_DTYPE_COMPLEX64:
+        *kind_p = IRIS_D_KIND_f32;
+        return op == IRIS_REDUCE_SUM ? 2 : 0;
+    case IRIS_DTYPE_COMPLEX128:
+        *kind_p = IRIS_D_KIND_f64;
+        return op == IRIS_REDUCE_SUM ? 2 : 0;
+    default:
+        return 0;
+    }
+}
+
 /* What one lane combines at a time, in bytes: the widest access of a GPU. */
 #define IRIS_CCL_BLOCK IRIS_CCL_DEVICE_BLOCK
 

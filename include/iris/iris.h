@@ -20,6 +20,7 @@
 #include <iris/broadcast.h>
 #include <iris/dlpack.h>
 #include <iris/ccl.h>
+#include <iris/ccl_device.h>
 #include <iris/ops.h>
 #include <iris/spawn.h>
 #include <iris/trace.h>

@@ -254,6 +254,8 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
 #: NumPy make themselves; DLPack's, whose tensors do not keep their memory; and
 #: broadcast of numbers and tensors, since values here may be of any type.
 NOT_CALLED = (
+    "iris_ccl_device_create",
+    "iris_ccl_device_destroy",
     "iris_name",
     "iris_trace_begin",
     "iris_trace_counts",

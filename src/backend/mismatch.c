@@ -12,19 +12,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where the parts are in struct iris_dev_call's `what`. */
-enum { DTYPE_AT = 8, REDUCE_AT = 16, VARIANT_AT = 24, ROOT_AT = 32 };
-
 #define CALL_TEXT 256
 
 struct iris_dev_call iris_i_compared_pack(const struct iris_compared *call)
 {
     struct iris_dev_call packed = {
         .what = (uint64_t)(call->op & 0xff) |
-                (uint64_t)(call->dtype & 0xff) << DTYPE_AT |
-                (uint64_t)(call->reduce & 0xff) << REDUCE_AT |
-                (uint64_t)(call->variant & 0xff) << VARIANT_AT |
-                (uint64_t)(call->root & 0xffff) << ROOT_AT};
+                (uint64_t)(call->dtype & 0xff) << IRIS_DEV_CALL_DTYPE |
+                (uint64_t)(call->reduce & 0xff) << IRIS_DEV_CALL_REDUCE |
+                (uint64_t)(call->variant & 0xff) << IRIS_DEV_CALL_VARIANT |
+                (uint64_t)(call->root & 0xffff) << IRIS_DEV_CALL_ROOT};
 
     memcpy(packed.sizes, call->sizes, sizeof packed.sizes);
     return packed;
@@ -34,10 +31,10 @@ static struct iris_compared unpack(const struct iris_dev_call *packed)
 {
     struct iris_compared call = {
         .op = (int)(packed->what & 0xff),
-        .dtype = (int)(packed->what >> DTYPE_AT & 0xff),
-        .reduce = (int)(packed->what >> REDUCE_AT & 0xff),
-        .variant = (int)(packed->what >> VARIANT_AT & 0xff),
-        .root = (int)(packed->what >> ROOT_AT & 0xffff)};
+        .dtype = (int)(packed->what >> IRIS_DEV_CALL_DTYPE & 0xff),
+        .reduce = (int)(packed->what >> IRIS_DEV_CALL_REDUCE & 0xff),
+        .variant = (int)(packed->what >> IRIS_DEV_CALL_VARIANT & 0xff),
+        .root = (int)(packed->what >> IRIS_DEV_CALL_ROOT & 0xffff)};
 
     memcpy(call.sizes, packed->sizes, sizeof call.sizes);
     return call;

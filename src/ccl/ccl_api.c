@@ -182,3 +182,15 @@ iris_status_t iris_ccl_broadcast(iris_t *iris, const void *in, void *out,
     call.root = root;
     return run(iris, &call, options);
 }
+
+iris_status_t iris_all_reduce_preamble(iris_t *iris,
+                                       const struct iris_ccl_options *options)
+{
+    struct iris_ccl_call call = {.name = "iris_all_reduce_preamble"};
+    iris_status_t status = iris_i_enter(iris, call.name);
+
+    if (status == IRIS_OK) {
+        status = iris_i_ccl_take_options(iris, &call, options);
+    }
+    return status == IRIS_OK ? iris_i_ccl_workspace(iris, &call) : status;
+}

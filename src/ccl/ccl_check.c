@@ -7,7 +7,7 @@
 #include "ccl/ccl_check.h"
 
 #include <iris/constants.h>
-#include <iris/device/value.h>
+#include <iris/device/kernels/ccl_fold.h>
 
 #include "base/sized.h"
 #include "ccl/ccl_types.h"
@@ -77,47 +77,6 @@ iris_status_t iris_i_ccl_take_options(iris_t *iris, struct iris_ccl_call *call,
 
 /* ---- Types and operations ---- */
 
-/* The kind that kernels reduce a type as, and how many of it an element has; 0:
- * none. */
-static int kind_of(iris_dtype_t dtype, iris_reduce_op_t op, int *kind_p)
-{
-    int bitwise = op == IRIS_REDUCE_BAND || op == IRIS_REDUCE_BOR ||
-                  op == IRIS_REDUCE_BXOR;
-
-    if ((unsigned)op > IRIS_REDUCE_BXOR) {
-        return 0;
-    }
-    switch (dtype) {
-#define CASE(name, NAME, is_integer)  \
-    case IRIS_DTYPE_##NAME:           \
-        *kind_p = IRIS_D_KIND_##name; \
-        return !bitwise || (is_integer);
-        CASE(i8, I8, 1)
-        CASE(i16, I16, 1)
-        CASE(i32, I32, 1)
-        CASE(i64, I64, 1)
-        CASE(u8, U8, 1)
-        CASE(u16, U16, 1)
-        CASE(u32, U32, 1)
-        CASE(u64, U64, 1)
-        CASE(f16, F16, 0)
-        CASE(bf16, BF16, 0)
-        CASE(f32, F32, 0)
-        CASE(f64, F64, 0)
-#undef CASE
-    case IRIS_DTYPE_BOOL:
-        *kind_p = IRIS_D_KIND_u8;
-        return bitwise;
-    case IRIS_DTYPE_COMPLEX64:
-        *kind_p = IRIS_D_KIND_f32;
-        return op == IRIS_REDUCE_SUM ? 2 : 0;
-    case IRIS_DTYPE_COMPLEX128:
-        *kind_p = IRIS_D_KIND_f64;
-        return op == IRIS_REDUCE_SUM ? 2 : 0;
-    }
-    return 0;
-}
-
 static iris_status_t fail_operation(const iris_t *iris,
                                     const struct iris_ccl_call *call)
 {
@@ -147,7 +106,7 @@ static iris_status_t check_types(const iris_t *iris, struct iris_ccl_call *call)
             call->name, (int)call->dtype);
     }
     if (iris_i_ccl_kinds[call->op].reduces &&
-        kind_of(call->dtype, call->reduce, &call->kind) == 0) {
+        iris_d_reduced_as(call->dtype, call->reduce, &call->kind) == 0) {
         return fail_operation(iris, call);
     }
     if (call->op == IRIS_CCL_BROADCAST &&

@@ -43,6 +43,9 @@ struct group_space {
 static const struct iris_call_type workspace_call = {
     .name = "iris_all_reduce_preamble",
     .fields = {{.name = "IRIS_CCL_TUNING"}}};
+static const struct iris_call_type parts_call = {
+    .name = "iris_ccl_device_create",
+    .fields = {{.name = "max_wgs"}, {.name = "slot_bytes"}}};
 static const struct iris_call_type destroy_call = {
     .name = "iris_ccl_workspace_destroy"};
 
@@ -129,39 +132,57 @@ static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
     return space;
 }
 
-/* This rank's part: takes the memory, and clears it before anybody can have
+/* The same of one part. */
+static struct iris_ccl_space
+lay_out_part(const struct iris_ccl_workspace *workspace)
+{
+    struct iris_ccl_space space = {.count = workspace->group->members.count,
+                                   .index = workspace->group->index,
+                                   .max_wgs = 1,
+                                   .slot_bytes =
+                                       (int64_t)workspace->slot_bytes};
+
+    iris_i_ccl_lay_out(&space);
+    space.bytes = iris_i_ccl_line(space.bytes);
+    return space;
+}
+
+/* This rank's share: takes the memory, and clears it before anybody can have
  * sent a packet there. */
 static iris_status_t take(iris_t *iris, struct iris_ccl *ccl,
-                          const struct iris_ccl_space *space,
                           struct iris_ccl_workspace *workspace)
 {
-    iris_status_t status = iris_i_alloc_take(
-        ccl->alloc, (size_t)space->bytes, IRIS_ALIGNMENT, &workspace->offset);
+    size_t parts = workspace->parts == 0 ? 1 : (size_t)workspace->parts;
+    size_t bytes = parts * workspace->part_bytes;
+    iris_status_t status = iris_i_alloc_take(ccl->alloc, bytes, IRIS_ALIGNMENT,
+                                             &workspace->offset);
 
     if (status != IRIS_OK) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
-                           "a workspace of %lld bytes for collectives of %d "
+                           "a workspace of %zu bytes for collectives of %d "
                            "ranks does not fit in what is left of %zu; raise "
                            "IRIS_CCL_SIZE or IRIS_HEAP_SIZE, or destroy groups",
-                           (long long)space->bytes,
-                           workspace->group->members.count, ccl->bytes);
+                           bytes, workspace->group->members.count, ccl->bytes);
     }
     workspace->device = (void *)(ccl->memory + workspace->offset);
     iris_i_group_set_workspace(iris, workspace->group, workspace->device,
-                               (size_t)space->bytes);
-    status = iris_i_heap_clear(&iris_i_heap(iris)->memory, workspace->device,
-                               (size_t)space->bytes);
+                               bytes);
+    status =
+        iris_i_heap_clear(&iris_i_heap(iris)->memory, workspace->device, bytes);
     if (status != IRIS_OK) {
         (void)iris_i_alloc_give(ccl->alloc, workspace->offset);
     }
     return status;
 }
 
-/* Writes what never changes: the layout, and where the members' are. */
-static iris_status_t write_device(iris_t *iris,
-                                  const struct iris_ccl_space *space,
-                                  struct iris_ccl_workspace *workspace)
+/* Writes what never changes of a part: the layout, and where the members' are.
+ */
+static iris_status_t write_part(iris_t *iris,
+                                const struct iris_ccl_space *space,
+                                const struct iris_ccl_workspace *workspace,
+                                size_t part)
 {
+    size_t at = part * workspace->part_bytes;
     struct iris_group *group = workspace->group;
     size_t n = (size_t)group->members.count;
     size_t bytes = sizeof *space + 2 * n * sizeof(int64_t);
@@ -175,13 +196,40 @@ static iris_status_t write_device(iris_t *iris,
     for (size_t i = 0; i < n; i++) {
         iris_i_ccl_members(copy)[i] =
             iris_i_heap_bases(&iris_i_heap(iris)->memory)[group->ranks[i]] +
-            (int64_t)posted(group, (int)i).offset;
+            (int64_t)(posted(group, (int)i).offset + at);
         iris_i_ccl_members(copy)[n + i] = group->ranks[i];
     }
-    status = iris_i_heap_copy(&iris_i_heap(iris)->memory, workspace->device,
-                              copy, bytes);
+    status = iris_i_heap_copy(&iris_i_heap(iris)->memory,
+                              (char *)workspace->device + at, copy, bytes);
     free(copy);
     return status;
+}
+
+static iris_status_t write_device(iris_t *iris,
+                                  const struct iris_ccl_space *space,
+                                  const struct iris_ccl_workspace *workspace)
+{
+    iris_status_t status = write_part(iris, space, workspace, 0);
+
+    for (int i = 1; i < workspace->parts && status == IRIS_OK; i++) {
+        status = write_part(iris, space, workspace, (size_t)i);
+    }
+    return status;
+}
+
+/* Workgroups that use the workspace at the same time wait for their peers, so
+ * all of them have to run at once on every member. */
+static iris_status_t check_resident(const iris_t *iris,
+                                    const struct iris_ccl_workspace *workspace)
+{
+    if (workspace->parts <= workspace->max_cus) {
+        return IRIS_OK;
+    }
+    return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
+                       "%s: max_wgs is %d, but %d workgroups run at once on "
+                       "every member; pass 1 to %d",
+                       parts_call.name, workspace->parts, workspace->max_cus,
+                       workspace->max_cus);
 }
 
 /* The members' three agreements: on what they have, on where each has its
@@ -192,10 +240,13 @@ static iris_status_t agree_on(iris_t *iris, struct iris_ccl *ccl,
     struct iris_group *group = workspace->group;
     struct share share = {.num_cus = (uint64_t)iris_i_device(iris)->num_cus,
                           .best_cus = best_cus(iris)};
-    struct iris_call call = {.type = &workspace_call,
-                             .fields = {ccl->tuning.hash},
-                             .payload = &share,
-                             .payload_bytes = sizeof share};
+    int of_parts = workspace->parts != 0;
+    struct iris_call call = {
+        .type = of_parts ? &parts_call : &workspace_call,
+        .fields = {of_parts ? (uint64_t)workspace->parts : ccl->tuning.hash,
+                   workspace->slot_bytes},
+        .payload = &share,
+        .payload_bytes = sizeof share};
     struct iris_ccl_space space;
     int taken;
     iris_status_t status = iris_i_agree(&group->members, &call);
@@ -205,10 +256,16 @@ static iris_status_t agree_on(iris_t *iris, struct iris_ccl *ccl,
     }
     workspace->max_cus = (int)least(group).num_cus;
     workspace->best_cus = (int)least(group).best_cus;
-    space = lay_out(ccl, group, (uint64_t)workspace->max_cus);
+    status = check_resident(iris, workspace);
+    if (status != IRIS_OK) {
+        return status;
+    }
+    space = of_parts ? lay_out_part(workspace)
+                     : lay_out(ccl, group, (uint64_t)workspace->max_cus);
     workspace->slot_bytes = (size_t)space.slot_bytes;
     workspace->stage_bytes = (size_t)space.stage_bytes;
-    call.status = take(iris, ccl, &space, workspace);
+    workspace->part_bytes = (size_t)space.bytes;
+    call.status = take(iris, ccl, workspace);
     taken = call.status == IRIS_OK;
     share.offset =
         iris_i_heap_offset(&iris_i_heap(iris)->memory, workspace->device);
@@ -271,9 +328,11 @@ static iris_status_t extend(const iris_t *iris, struct iris_group *group)
     return IRIS_OK;
 }
 
-static iris_status_t create(iris_t *iris, struct iris_group *group, int is_own,
-                            struct iris_ccl_workspace **workspace_p)
+iris_status_t iris_i_ccl_make(iris_t *iris,
+                              const struct iris_ccl_workspace *wanted,
+                              struct iris_ccl_workspace **workspace_p)
 {
+    struct iris_group *group = wanted->group;
     struct iris_ccl_workspace *workspace;
     struct iris_ccl *ccl;
     iris_status_t status = IRIS_OK;
@@ -297,9 +356,9 @@ static iris_status_t create(iris_t *iris, struct iris_group *group, int is_own,
         return status != IRIS_OK ? status : iris_i_ccl_no_memory(iris);
     }
     ccl = iris_i_ccl_of(iris);
-    workspace->group = group;
-    workspace->is_own = is_own;
-    iris_i_agree_begin(iris->control, &workspace_call);
+    *workspace = *wanted;
+    iris_i_agree_begin(iris->control,
+                       wanted->parts != 0 ? &parts_call : &workspace_call);
     status = agree_on(iris, ccl, workspace);
     if (status != IRIS_OK) {
         free(workspace);
@@ -350,13 +409,14 @@ iris_status_t iris_i_ccl_known_workspace(const iris_t *iris,
 
 iris_status_t iris_i_ccl_workspace(iris_t *iris, struct iris_ccl_call *call)
 {
+    struct iris_ccl_workspace own = {.group = call->group, .is_own = 1};
     iris_status_t status = iris_i_ccl_known_workspace(iris, call);
 
     if (status != IRIS_OK || call->workspace != NULL) {
         return status;
     }
     status = iris_i_group_check_reachable(iris, call->group, call->name);
-    return status == IRIS_OK ? create(iris, call->group, 1, &call->workspace)
+    return status == IRIS_OK ? iris_i_ccl_make(iris, &own, &call->workspace)
                              : status;
 }
 
@@ -386,22 +446,11 @@ iris_status_t iris_i_ccl_set_epoch(iris_t *iris,
 
 /* ---- What the program calls ---- */
 
-iris_status_t iris_all_reduce_preamble(iris_t *iris,
-                                       const struct iris_ccl_options *options)
-{
-    struct iris_ccl_call call = {.name = "iris_all_reduce_preamble"};
-    iris_status_t status = iris_i_enter(iris, call.name);
-
-    if (status == IRIS_OK) {
-        status = iris_i_ccl_take_options(iris, &call, options);
-    }
-    return status == IRIS_OK ? iris_i_ccl_workspace(iris, &call) : status;
-}
-
 iris_status_t iris_ccl_workspace_create(iris_t *iris, iris_group_t *group,
                                         iris_ccl_workspace_t **workspace_p)
 {
     const char *call = "iris_ccl_workspace_create";
+    struct iris_ccl_workspace wanted = {.group = NULL};
     iris_status_t status =
         iris_i_enter_output(iris, call, workspace_p, "workspace_p");
 
@@ -411,7 +460,9 @@ iris_status_t iris_ccl_workspace_create(iris_t *iris, iris_group_t *group,
     if (status == IRIS_OK) {
         status = iris_i_group_check_reachable(iris, group, call);
     }
-    return status == IRIS_OK ? create(iris, group, 0, workspace_p) : status;
+    wanted.group = group;
+    return status == IRIS_OK ? iris_i_ccl_make(iris, &wanted, workspace_p)
+                             : status;
 }
 
 iris_status_t iris_ccl_workspace_destroy(iris_t *iris,

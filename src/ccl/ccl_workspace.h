@@ -14,8 +14,10 @@ struct iris_ccl_workspace {
     struct iris_ccl_workspace *next; /* of the context's */
     struct iris_group *group;
     int is_own; /* the group's, which the program never sees */
+    int parts;  /* of workgroups' own (device/wg_ccl.h): how many; else 0 */
     size_t offset;
-    struct iris_ccl_space *device;
+    struct iris_ccl_space *device; /* the first part */
+    size_t part_bytes;             /* from a part to the next one */
     size_t slot_bytes;
     size_t stage_bytes; /* 0: input off the heap is not staged */
     int max_cus;        /* workgroups that run at once on every member */
@@ -30,6 +32,12 @@ iris_status_t iris_i_ccl_known_workspace(const iris_t *iris,
 
 /* The same; the group's own is made if it must be. */
 iris_status_t iris_i_ccl_workspace(iris_t *iris, struct iris_ccl_call *call);
+
+/* Makes a workspace; `wanted` has the group, and what kind of workspace it is:
+ * is_own, or parts and slot_bytes, else neither. Collective over the group. */
+iris_status_t iris_i_ccl_make(iris_t *iris,
+                              const struct iris_ccl_workspace *wanted,
+                              struct iris_ccl_workspace **workspace_p);
 
 /* For tests: every workgroup of this rank's workspace, which nobody uses, has
  * done so many steps. All members say the same. */

@@ -7,6 +7,7 @@
 #define DEVICE_API_H
 
 #include <iris/device.h>
+#include <iris/device/wg_ccl.h>
 #include <iris/device/kernels/barrier.h>
 
 struct api_args {
@@ -230,6 +231,44 @@ IRIS_KERNEL(api_tiles, struct api_args)
     iris_wg_tile_put_signal_add(wg, dev, from, to, signal, 1, args->peer);
 }
 
+struct api_ccl_args {
+    iris_ccl_device_t handle;
+    char *in;
+    char *out;
+    uint64_t count;
+};
+
+/* A collective in a kernel of its own, as programs know type and operation. */
+/* clang-format off */
+#define API_CCL(name, ...)                                                     \
+    IRIS_KERNEL(api_##name, struct api_ccl_args)                               \
+    {                                                                          \
+        iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);       \
+        iris_##name(wg, &ccl, args->in, args->out, args->count, __VA_ARGS__);  \
+        iris_wg_ccl_end(wg, &ccl);                                             \
+    }
+API_CCL(wg_all_reduce, IRIS_DTYPE_F32, IRIS_REDUCE_SUM)
+API_CCL(wg_reduce_scatter, IRIS_DTYPE_BF16, IRIS_REDUCE_SUM)
+API_CCL(wg_broadcast, 0)
+#undef API_CCL
+/* clang-format on */
+
+IRIS_KERNEL(api_wg_all_gather, struct api_ccl_args)
+{
+    iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);
+
+    iris_wg_all_gather(wg, &ccl, args->in, args->out, args->count);
+    iris_wg_ccl_end(wg, &ccl);
+}
+
+IRIS_KERNEL(api_wg_all_to_all, struct api_ccl_args)
+{
+    iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);
+
+    iris_wg_all_to_all(wg, &ccl, args->in, args->out, args->count);
+    iris_wg_ccl_end(wg, &ccl);
+}
+
 IRIS_KERNEL(api_halves, struct api_args)
 {
     float *f = (float *)args->heap;
@@ -256,7 +295,8 @@ static const struct iris_kernel *const api_kernels[] = {
     IRIS_INTEGER_TYPES(ROW, api_xor)
     IRIS_TYPES(ROW, api_cas)
     IRIS_WORD_TYPES(ROW, api_wait)
-    api_orders, api_signals, api_workgroup, api_tiles, api_halves, iris_k_barrier,
+    api_orders, api_signals, api_workgroup, api_tiles, api_wg_all_reduce, api_wg_reduce_scatter,
+    api_wg_broadcast, api_wg_all_gather, api_wg_all_to_all, api_halves, iris_k_barrier,
 };
 #undef ROW
 /* clang-format on */

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Collectives by packets: data travels with its flag into the receivers'
+ * workspaces, so no barrier comes before or after. Twice the bytes, the least
+ * time for few of them; and buffers may be any memory of the rank's.
+ *
+ * The packets are those of NCCL's low-latency protocol (LL), the all-pairs
+ * exchange in one shot and in two that of mscclpp's allreduce_allpair_packet
+ * and allreduce_packet.
+ */
+#ifndef IRIS_DEVICE_KERNELS_CCL_EXCHANGE_H
+#define IRIS_DEVICE_KERNELS_CCL_EXCHANGE_H
+
+#include <iris/device/kernels/ccl_fold.h>
+#include <iris/device/kernels/ccl_meet.h>
+#include <iris/device/kernels/ccl_share.h>
+#include <iris/device/vector.h>
+
+/* How many members' packets a lane polls at a time. */
+#if IRIS_ON_CPU
+#define IRIS_CCL_POLLED 1
+#else
+#define IRIS_CCL_POLLED 4
+#endif
+
+/* One step. `in` and `out` are where its piece begins. */
+typedef struct iris_d_ccl_step {
+    iris_d_ccl_t ccl;
+    const char *in;
+    char *out;
+    size_t bytes;      /* of the piece */
+    size_t units;      /* of a part of a full piece */
+    size_t part;       /* bytes from a member's part to the next one's */
+    size_t slot_bytes; /* of a slot's packets */
+    char *slots;       /* this rank's, of the step's parity */
+    size_t mine;       /* from a member's `slots` to this rank's slot there */
+    iris_d_ccl_flags_t flags;
+} iris_d_ccl_step_t;
+
+IRIS_DEVICE size_t iris_d_ccl_units(size_t bytes)
+{
+    return (bytes + IRIS_CCL_UNIT_BYTES - 1) / IRIS_CCL_UNIT_BYTES;
+}
+
+/* Unit u of a part of so many bytes; what is behind the end is 0. Parts are
+ * aligned for their elements only. */
+IRIS_DEVICE uint64_t iris_d_ccl_take(const char *part, size_t bytes, size_t u)
+{
+    const char *from = part + u * IRIS_CCL_UNIT_BYTES;
+    size_t left = bytes - u * IRIS_CCL_UNIT_BYTES;
+    uint64_t data = 0;
+
+    if (left >= IRIS_CCL_UNIT_BYTES && ((uintptr_t)from & 7) == 0) {
+        return *(const iris_d_u64_t *)from;
+    }
+    if (left >= IRIS_CCL_UNIT_BYTES && ((uintptr_t)from & 3) == 0) {
+        data = ((const iris_d_u32_t *)from)[1];
+        return data << 32 | ((const iris_d_u32_t *)from)[0];
+    }
+    IRIS_D_UNROLL
+    for (unsigned i = 0; i < IRIS_CCL_UNIT_BYTES; i++) {
+        data |= i < left ? (uint64_t)(uint8_t)from[i] << (8 * i) : 0;
+    }
+    return data;
+}
+
+IRIS_DEVICE void iris_d_ccl_give(char *part, size_t bytes, size_t u,
+                                 uint64_t data)
+{
+    char *to = part + u * IRIS_CCL_UNIT_BYTES;
+    size_t left = bytes - u * IRIS_CCL_UNIT_BYTES;
+
+    if (left >= IRIS_CCL_UNIT_BYTES && ((uintptr_t)to & 7) == 0) {
+        *(iris_d_u64_t *)to = data;
+        return;
+    }
+    if (left >= IRIS_CCL_UNIT_BYTES && ((uintptr_t)to & 3) == 0) {
+        ((iris_d_u32_t *)to)[0] = (uint32_t)data;
+        ((iris_d_u32_t *)to)[1] = (uint32_t)(data >> 32);
+        return;
+    }
+    IRIS_D_UNROLL
+    for (unsigned i = 0; i < IRIS_CCL_UNIT_BYTES; i++) {
+        if (i < left) {
+            to[i] = (char)(data >> (8 * i));
+        }
+    }
+}
+
+/* Member i's slots of this step, as this rank maps them. */
+IRIS_DEVICE char *iris_d_ccl_slots(const iris_d_ccl_step_t *step, uint32_t i)
+{
+    const iris_d_ccl_t *ccl = &step->ccl;
+    size_t parity = (size_t)(ccl->epoch & 1) * ccl->count * step->slot_bytes;
+
+    return iris_d_ccl_peer(ccl, i, &ccl->space->slots) + parity;
+}
+
+IRIS_DEVICE void iris_d_ccl_send(const iris_d_ccl_step_t *step, char *slot,
+                                 size_t u, uint64_t data)
+{
+    iris_d_store_pair(
+        (iris_d_u64_t *)(slot + u * IRIS_CCL_PACKET_BYTES),
+        iris_d_ccl_half((uint32_t)data, step->flags.low),
+        iris_d_ccl_half((uint32_t)(data >> 32), step->flags.high));
+}
+
+/* One poll of a packet: 1 if both halves are this call's and this step's. */
+IRIS_DEVICE iris_bool_t iris_d_ccl_poll(const iris_d_ccl_step_t *step,
+                                        const char *packet, uint64_t *data_p)
+{
+    uint64_t low, high;
+
+    iris_d_load_pair((iris_d_u64_t *)packet, &low, &high);
+    *data_p = high << 32 | (uint32_t)low;
+    return (uint32_t)(low >> 32) == step->flags.low &&
+           (uint32_t)(high >> 32) == step->flags.high;
+}
+
+/* Waits for a packet of this step, or at least for half of it. */
+IRIS_DEVICE void iris_d_ccl_await_packet(const iris_d_ccl_step_t *step,
+                                         const char *packet)
+{
+    iris_d_ccl_wait_on(
+        &step->ccl, packet + 4,
+        iris_d_ccl_condition(IRIS_D_KIND_u32, IRIS_CMP_EQ, step->flags.low));
+}
+
+/* Waits for the packets of unit u in `count` slots from `slot` on, at most
+ * IRIS_CCL_POLLED; all are polled before the first is waited for. Packet
+ * `skip`, which is this rank's own, is left out. Returns NULL, or which packet
+ * is to be waited for out of line: then the unit is begun anew, so that nothing
+ * of it has to be kept meanwhile. */
+IRIS_DEVICE const char *iris_d_ccl_receive(const iris_d_ccl_step_t *step,
+                                           const char *slot, size_t u,
+                                           uint32_t count, uint32_t skip,
+                                           uint64_t *data)
+{
+    const char *missing, *packet = slot + u * IRIS_CCL_PACKET_BYTES;
+
+    for (uint32_t polls = 0;; polls++) {
+        missing = NULL;
+        IRIS_D_UNROLL
+        for (uint32_t k = 0; k < IRIS_CCL_POLLED; k++) {
+            if (k < count && k != skip &&
+                !iris_d_ccl_poll(step, packet + k * step->slot_bytes,
+                                 &data[k])) {
+                missing = packet + k * step->slot_bytes;
+            }
+        }
+        if (missing == NULL ||
+            (IRIS_D_CALLS && polls == IRIS_CCL_POLLS_AT_ONCE)) {
+            return missing;
+        }
+        if (IRIS_D_CALLS) {
+            iris_d_pause();
+        } else {
+            iris_d_ccl_await_packet(step, missing);
+        }
+    }
+}
+
+/* ---- Reductions ---------------------------------------------------------- */
+
+/* Combines unit u of all members, *unit_p being this rank's; the sum takes its
+ * place. Returns what iris_d_ccl_receive() does. */
+IRIS_DEVICE const char *iris_d_ccl_sum(const iris_d_ccl_step_t *step,
+                                       const struct iris_ccl_packet_args *args,
+                                       size_t u, uint64_t *unit_p)
+{
+    enum iris_d_kind kind = (enum iris_d_kind)args->kind;
+    iris_reduce_op_t op = (iris_reduce_op_t)args->op;
+    uint32_t count = step->ccl.count, index = step->ccl.index;
+    iris_d_block_t block;
+    iris_d_sums_t sums;
+
+    for (uint32_t first = 0; first < count; first += IRIS_CCL_POLLED) {
+        uint64_t data[IRIS_CCL_POLLED] = {0};
+        const char *missing =
+            iris_d_ccl_receive(step, step->slots + first * step->slot_bytes, u,
+                               count - first, index - first, data);
+
+        if (IRIS_UNLIKELY(missing != NULL)) {
+            return missing;
+        }
+        for (uint32_t k = 0; k < IRIS_CCL_POLLED && first + k < count; k++) {
+            uint64_t unit = first + k == index ? *unit_p : data[0];
+
+            block.words[0] = (uint32_t)unit;
+            block.words[1] = (uint32_t)(unit >> 32);
+            if (first + k == 0) {
+                iris_d_fold_begin(kind, &sums, &block, IRIS_CCL_UNIT_BYTES);
+            } else {
+                iris_d_fold(kind, op, &sums, &block, IRIS_CCL_UNIT_BYTES);
+            }
+            IRIS_D_UNROLL
+            for (uint32_t j = 1; j < IRIS_CCL_POLLED; j++) {
+                data[j - 1] = data[j]; /* registers cannot be indexed */
+            }
+        }
+    }
+    iris_d_fold_finish(kind, &block, &sums, IRIS_CCL_UNIT_BYTES);
+    *unit_p = (uint64_t)block.words[1] << 32 | block.words[0];
+    return NULL;
+}
+
+/* What this rank sends to member i: all, a share, or a part. */
+IRIS_DEVICE iris_d_ccl_share_t iris_d_ccl_meant(const iris_d_ccl_step_t *step,
+                                                int exchange, uint32_t i)
+{
+    iris_d_ccl_share_t all = {0, step->bytes};
+
+    if (exchange == IRIS_CCL_REDUCE_TWO) {
+        return iris_d_ccl_share(i, step->ccl.count, step->bytes);
+    }
+    if (exchange == IRIS_CCL_REDUCE_PARTS) {
+        all.begin = i * step->part;
+    }
+    return all;
+}
+
+/* Combines unit u of this rank's share or part, and of a share sends the sum to
+ * all. */
+IRIS_DEVICE void
+iris_d_ccl_exchange_unit(const iris_d_ccl_step_t *step,
+                         const struct iris_ccl_packet_args *args,
+                         iris_d_ccl_share_t mine, size_t u)
+{
+    iris_bool_t shares = args->exchange == IRIS_CCL_REDUCE_TWO;
+    uint32_t count = shares ? step->ccl.count : 1;
+    const char *missing;
+    uint64_t sum;
+
+    for (;;) {
+        sum = iris_d_ccl_take(step->in + mine.begin, mine.bytes, u);
+        missing = iris_d_ccl_sum(step, args, u, &sum);
+        if (missing == NULL) {
+            break;
+        }
+        iris_d_ccl_await_packet(step, missing);
+    }
+    iris_d_ccl_give(step->out + (shares ? mine.begin : 0), mine.bytes, u, sum);
+    for (uint32_t i = 1; i < count; i++) {
+        uint32_t peer = iris_d_ccl_after(&step->ccl, i);
+        char *slot = iris_d_ccl_slots(step, peer) + step->mine;
+
+        iris_d_ccl_send(step, slot + step->slot_bytes / 2, u, sum);
+    }
+}
+
+/* A lane combines the units that it sent, so it reads no unit of `in` after
+ * another lane has written it: in and out may be the same. */
+IRIS_DEVICE void iris_d_ccl_exchange(iris_wg_t wg,
+                                     const iris_d_ccl_step_t *step,
+                                     const struct iris_ccl_packet_args *args)
+{
+    uint32_t count = step->ccl.count;
+    iris_d_ccl_share_t mine =
+        iris_d_ccl_meant(step, args->exchange, step->ccl.index);
+
+    for (uint32_t i = 1; i < count; i++) {
+        uint32_t peer = iris_d_ccl_after(&step->ccl, i);
+        iris_d_ccl_share_t share = iris_d_ccl_meant(step, args->exchange, peer);
+        char *slot = iris_d_ccl_slots(step, peer) + step->mine;
+
+        IRIS_LANES (wg, u, step->units) {
+            if (u < iris_d_ccl_units(share.bytes)) {
+                iris_d_ccl_send(
+                    step, slot, u,
+                    iris_d_ccl_take(step->in + share.begin, share.bytes, u));
+            }
+        }
+    }
+    IRIS_LANES (wg, u, step->units) {
+        if (u < iris_d_ccl_units(mine.bytes)) {
+            iris_d_ccl_exchange_unit(step, args, mine, u);
+        }
+    }
+}
+
+/* ---- What only moves ----------------------------------------------------- */
+
+/* What member i sent: its part, or with `shares` its share of one. */
+IRIS_DEVICE iris_d_ccl_share_t iris_d_ccl_part(const iris_d_ccl_step_t *step,
+                                               iris_bool_t shares, uint32_t i)
+{
+    iris_d_ccl_share_t part = {i * step->part, step->bytes};
+
+    return shares ? iris_d_ccl_share(i, step->ccl.count, step->bytes) : part;
+}
+
+/* Puts unit u of the other members where it belongs. Of shares the last ones
+ * may have no such unit. Returns what iris_d_ccl_receive() does. */
+IRIS_DEVICE const char *iris_d_ccl_collect_unit(const iris_d_ccl_step_t *step,
+                                                size_t u, iris_bool_t shares)
+{
+    uint32_t count = step->ccl.count;
+
+    while (u >=
+           iris_d_ccl_units(iris_d_ccl_part(step, shares, count - 1).bytes)) {
+        count--;
+    }
+    for (uint32_t first = 0; first < count; first += IRIS_CCL_POLLED) {
+        const char *slot = step->slots + first * step->slot_bytes +
+                           (shares ? step->slot_bytes / 2 : 0);
+        uint64_t data[IRIS_CCL_POLLED] = {0};
+        const char *missing = iris_d_ccl_receive(step, slot, u, count - first,
+                                                 step->ccl.index - first, data);
+
+        if (IRIS_UNLIKELY(missing != NULL)) {
+            return missing;
+        }
+        IRIS_D_UNROLL
+        for (uint32_t k = 0; k < IRIS_CCL_POLLED; k++) {
+            iris_d_ccl_share_t part = iris_d_ccl_part(step, shares, first + k);
+
+            if (first + k < count && first + k != step->ccl.index) {
+                iris_d_ccl_give(step->out + part.begin, part.bytes, u, data[k]);
+            }
+        }
+    }
+    return NULL;
+}
+
+IRIS_DEVICE void iris_d_ccl_collect(iris_wg_t wg, const iris_d_ccl_step_t *step,
+                                    iris_bool_t shares)
+{
+    size_t most = iris_d_ccl_units(iris_d_ccl_part(step, shares, 0).bytes);
+    const char *missing;
+
+    IRIS_LANES (wg, u, step->units) {
+        while (u < most) {
+            missing = iris_d_ccl_collect_unit(step, u, shares);
+            if (missing == NULL) {
+                break;
+            }
+            iris_d_ccl_await_packet(step, missing);
+        }
+    }
+}
+
+/* Sends each other member its part, or all of them the one that there is
+ * (`part` is 0), and keeps this rank's own. */
+IRIS_DEVICE void iris_d_ccl_deal(iris_wg_t wg, const iris_d_ccl_step_t *step,
+                                 size_t part)
+{
+    uint32_t index = step->ccl.index, count = step->ccl.count;
+    size_t units = iris_d_ccl_units(step->bytes);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t to = iris_d_ccl_after(&step->ccl, i);
+        const char *from = step->in + to * part;
+        char *slot = iris_d_ccl_slots(step, to) + step->mine;
+
+        IRIS_LANES (wg, u, step->units) {
+            if (u < units && i == 0) {
+                iris_d_ccl_give(step->out + index * step->part, step->bytes, u,
+                                iris_d_ccl_take(from, step->bytes, u));
+            } else if (u < units) {
+                iris_d_ccl_send(step, slot, u,
+                                iris_d_ccl_take(from, step->bytes, u));
+            }
+        }
+    }
+}
+
+/* Waits for unit u of the root's, and puts it where it belongs. */
+IRIS_DEVICE void iris_d_ccl_spread_unit(const iris_d_ccl_step_t *step,
+                                        uint32_t root, size_t u)
+{
+    const char *slot = step->slots + root * step->slot_bytes, *missing;
+    uint64_t data;
+
+    for (;;) {
+        missing = iris_d_ccl_receive(step, slot, u, 1, IRIS_CCL_POLLED, &data);
+        if (missing == NULL) {
+            break;
+        }
+        iris_d_ccl_await_packet(step, missing);
+    }
+    iris_d_ccl_give(step->out, step->bytes, u, data);
+}
+
+/* The members have to meet: the root would hear from nobody, the others from the
+ * root alone. The root's packet, of this step and this call, is its greeting
+ * where a workgroup always waits for one: in a kernel of one workgroup. One of
+ * several may have no unit. So whoever ends a step has heard in it from all
+ * others, which is what two parities need (iris_ccl_space): who writes a slot
+ * again has heard from its reader in the step between, which that began after
+ * the slot's last step. Late lanes are waited for: none may await a packet when
+ * another lane greets in the next step. */
+IRIS_DEVICE void iris_d_ccl_spread(iris_wg_t wg, const iris_d_ccl_step_t *step,
+                                   uint32_t root)
+{
+    if (step->ccl.index == root) {
+        iris_d_ccl_deal(wg, step, 0);
+    }
+    iris_d_ccl_greet(wg, &step->ccl, wg.num_wgs == 1 ? root : step->ccl.count);
+    if (step->ccl.index == root) {
+        return;
+    }
+    IRIS_LANES (wg, u, step->units) {
+        if (u < iris_d_ccl_units(step->bytes)) {
+            iris_d_ccl_spread_unit(step, root, u);
+        }
+    }
+    iris_wg_barrier(wg);
+}
+
+IRIS_DEVICE void iris_d_ccl_one_step(iris_wg_t wg, iris_d_ccl_step_t *step,
+                                     const struct iris_ccl_packet_args *args)
+{
+    step->slots = iris_d_ccl_slots(step, step->ccl.index);
+    step->flags = iris_d_ccl_flags(&step->ccl);
+    if (args->exchange == IRIS_CCL_SPREAD) {
+        step->part = 0;
+        iris_d_ccl_spread(wg, step, (uint32_t)args->root);
+        return;
+    }
+    if (args->exchange == IRIS_CCL_GATHER || args->exchange == IRIS_CCL_SWAP) {
+        iris_d_ccl_deal(wg, step,
+                        args->exchange == IRIS_CCL_GATHER ? 0 : step->part);
+    } else {
+        iris_d_ccl_exchange(wg, step, args);
+    }
+    if (args->exchange != IRIS_CCL_REDUCE_ONE &&
+        args->exchange != IRIS_CCL_REDUCE_PARTS) {
+        iris_d_ccl_collect(wg, step, args->exchange == IRIS_CCL_REDUCE_TWO);
+    }
+}
+
+/* The next step, of the piece that begins behind `done` bytes of each part. */
+IRIS_DEVICE void iris_d_ccl_one_piece(iris_wg_t wg, iris_d_ccl_step_t *step,
+                                      const struct iris_ccl_packet_args *args,
+                                      size_t done)
+{
+    step->in = (const char *)iris_d_global((uintptr_t)args->in) + done;
+    step->out = (char *)iris_d_global((uintptr_t)args->out) + done;
+    step->bytes =
+        args->bytes - done < args->piece ? args->bytes - done : args->piece;
+    step->ccl.epoch++;
+    iris_d_ccl_one_step(wg, step, args);
+}
+
+/* What all steps of a call share; step->ccl is filled in. */
+IRIS_DEVICE void iris_d_ccl_step_init(iris_d_ccl_step_t *step,
+                                      const struct iris_ccl_packet_args *args)
+{
+    step->part = args->bytes;
+    step->slot_bytes =
+        2 * (size_t)iris_d_ccl_word(&step->ccl.space->slot_bytes);
+    step->mine = step->ccl.index * step->slot_bytes;
+    step->units = iris_d_ccl_units(
+        args->exchange == IRIS_CCL_REDUCE_TWO
+            ? iris_d_ccl_share(0, step->ccl.count, args->piece).bytes
+            : args->piece);
+}
+
+/* A reduction of one member, which has no workspace: its NaNs become the one
+ * that results have. */
+IRIS_DEVICE void iris_d_ccl_alone(iris_wg_t wg,
+                                  const struct iris_ccl_packet_args *args)
+{
+    const void *in = iris_d_global((uintptr_t)args->in);
+    void *out = iris_d_global((uintptr_t)args->out);
+
+    switch (args->kind) {
+/* clang-format off */
+#define IRIS_D_QUIET(name, bits, infinity, quiet)                              \
+    case IRIS_D_KIND_##name:                                                   \
+        IRIS_LANES (wg, i, args->bytes / sizeof(bits)) {                       \
+            bits word = ((const bits *)in)[i];                                 \
+            bits magnitude = (bits)(word << 1);                                \
+            ((bits *)out)[i] = magnitude > (bits)((infinity) << 1) ? (quiet)   \
+                                                                   : word;     \
+        }                                                                      \
+        break;
+        /* clang-format on */
+        IRIS_D_QUIET(f16, iris_d_u16_t, 0x7c00u, 0x7e00)
+        IRIS_D_QUIET(bf16, iris_d_u16_t, 0x7f80u, 0x7fc0)
+        IRIS_D_QUIET(f32, iris_d_u32_t, 0x7f800000u, 0x7fc00000)
+        IRIS_D_QUIET(f64, iris_d_u64_t, (uint64_t)0x7ff << 52,
+                     (uint64_t)0xfff << 51)
+#undef IRIS_D_QUIET
+    default: /* the host copies them */
+        break;
+    }
+}
+
+#endif /* IRIS_DEVICE_KERNELS_CCL_EXCHANGE_H */

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Collectives of workgroups inside a kernel: one workgroup of each member meets
+ * those with the same index. iris/ccl_device.h makes the handle for it.
+ *
+ * Each index has a workspace for one workgroup (ccl_args.h), so that workgroups
+ * of one rank need not wait for each other, and takes the steps of collectives
+ * by packets (ccl_exchange.h) in it. As there, no barrier comes before or
+ * after, and the result has the bits of iris/ccl.h's variants in order.
+ */
+#ifndef IRIS_DEVICE_WG_CCL_H
+#define IRIS_DEVICE_WG_CCL_H
+
+#include <iris/device/ccl_handle.h>
+#include <iris/device/kernels/ccl_exchange.h>
+
+/** A workgroup's use of a handle, from iris_wg_ccl_begin() to
+ *  iris_wg_ccl_end(): which step it is at. Every lane has a copy. */
+typedef struct iris_wg_ccl {
+    iris_d_ccl_t ccl;
+    struct iris_ccl_start start;
+    uint64_t piece;
+    uint32_t before; /* the low half of the step it began behind */
+} iris_wg_ccl_t;
+
+/* The functions here are called by all lanes of the workgroup together, with
+ * the same arguments, outside lane loops. */
+
+/** Begins to use a handle as workgroup `index`, less than the handle's max_wgs,
+ *  which no other workgroup of this rank does at the same time. */
+IRIS_DEVICE iris_wg_ccl_t iris_wg_ccl_begin(iris_wg_t wg,
+                                            const iris_ccl_device_t *handle,
+                                            uint32_t index)
+{
+    iris_wg_ccl_t wg_ccl;
+    iris_d_ccl_t *ccl = &wg_ccl.ccl;
+
+    (void)wg;
+    wg_ccl.piece = handle->piece;
+    wg_ccl.start.context = handle->context;
+    wg_ccl.start.what.what = 0;
+    wg_ccl.start.what.sizes[0] = 0;
+    wg_ccl.start.what.sizes[1] = 0;
+    wg_ccl.start.what.sizes[2] = 0;
+    wg_ccl.start.call = 0;
+    wg_ccl.start.steps = 0;
+    wg_ccl.start.space =
+        (struct iris_ccl_space *)(void *)((char *)handle->spaces +
+                                          index * handle->stride);
+    *ccl = iris_d_ccl_of(&wg_ccl.start, 0);
+    ccl->start = NULL; /* each call has its own */
+#if IRIS_ON_CPU
+    ccl->epoch = iris_d_or_u64(iris_d_ccl_epoch(ccl, 0), IRIS_CCL_BUSY,
+                               iris_d_order(IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM));
+#else /* this kernel may have written it, so no cache may have it */
+    ccl->epoch =
+        iris_d_load_u64(iris_d_ccl_epoch(ccl, 0), iris_d_ccl_relaxed());
+#endif
+    wg_ccl.before = (uint32_t)ccl->epoch;
+    if (IRIS_UNLIKELY((ccl->epoch & IRIS_CCL_BUSY) != 0)) {
+        iris_d_ccl_differ(ccl, ccl->index);
+    }
+    return wg_ccl;
+}
+
+/** Ends it. Another kernel, or this one, may begin again. */
+IRIS_DEVICE void iris_wg_ccl_end(iris_wg_t wg, iris_wg_ccl_t *wg_ccl)
+{
+    wg.id = 0;
+    wg.num_wgs = 1;
+    wg_ccl->ccl.before = wg_ccl->before;
+    iris_d_ccl_end(wg, &wg_ccl->ccl);
+    iris_wg_barrier(wg);
+}
+
+/* The call's number, as the host has for its own. */
+IRIS_DEVICE uint32_t iris_d_wg_ccl_number(const struct iris_dev_call *what)
+{
+    uint64_t hash = (what->what ^ 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
+
+    hash = (hash ^ hash >> 32 ^ what->sizes[0]) * 0xd6e8feb86659fd93u;
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+/* One collective, of `bytes` bytes for each part. A step begins when all lanes
+ * have ended the one before, and so have heard in it from all members: two
+ * parities suffice whichever lane has which unit, and members may have
+ * different numbers of lanes. */
+IRIS_DEVICE void iris_d_wg_ccl(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                               struct iris_ccl_packet_args *args)
+{
+    const uint32_t last = (1u << IRIS_CCL_EPOCH_BITS) - 1;
+    iris_d_ccl_step_t step;
+
+    wg.id = 0;
+    wg.num_wgs = 1;
+    iris_wg_barrier(wg); /* what other lanes wrote to `in` is there */
+    if (args->bytes == 0) {
+        return;
+    }
+    args->piece = wg_ccl->piece < args->bytes ? wg_ccl->piece : args->bytes;
+    args->start.steps =
+        (uint32_t)((args->bytes + args->piece - 1) / args->piece);
+    step.ccl = wg_ccl->ccl;
+    step.ccl.start = &args->start;
+    step.ccl.call = args->start.call;
+    step.ccl.before = (uint32_t)step.ccl.epoch;
+    if (IRIS_UNLIKELY(last - (step.ccl.before & last) < args->start.steps)) {
+        step.ccl.epoch = iris_d_ccl_begin_anew(wg, args->start, step.ccl.epoch);
+    }
+    iris_d_ccl_step_init(&step, args);
+    for (size_t done = 0; done < args->bytes; done += args->piece) {
+        iris_d_ccl_one_piece(wg, &step, args, done);
+        iris_wg_barrier(wg);
+        iris_d_ccl_go_on(&step.ccl);
+    }
+    wg_ccl->ccl.epoch = step.ccl.epoch;
+}
+
+IRIS_DEVICE struct iris_ccl_packet_args
+iris_d_wg_ccl_args(const iris_wg_ccl_t *wg_ccl, const void *in, void *out,
+                   enum iris_ccl_exchange exchange, uint64_t what)
+{
+    struct iris_ccl_packet_args args;
+
+    args.start = wg_ccl->start;
+    args.start.what.what = what;
+    args.in = in;
+    args.out = out;
+    args.bytes = 0;
+    args.piece = 0;
+    args.kind = 0;
+    args.op = 0;
+    args.exchange = (int32_t)exchange;
+    args.root = 0;
+    return args;
+}
+
+IRIS_DEVICE void iris_d_wg_ccl_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                      struct iris_ccl_packet_args *args,
+                                      size_t count, iris_dtype_t dtype,
+                                      iris_reduce_op_t op)
+{
+    size_t each = (size_t)iris_d_reduced_as(dtype, op, &args->kind);
+
+    if (each == 0) { /* there is no such reduction */
+        return;
+    }
+    args->op = (int32_t)op;
+    args->bytes =
+        count * each * iris_d_kind_bytes((enum iris_d_kind)args->kind);
+    args->start.what.what |= (uint64_t)dtype << IRIS_DEV_CALL_DTYPE |
+                             (uint64_t)op << IRIS_DEV_CALL_REDUCE;
+    args->start.what.sizes[0] = count;
+    args->start.call = iris_d_wg_ccl_number(&args->start.what);
+    iris_d_wg_ccl(wg, wg_ccl, args);
+}
+
+IRIS_DEVICE void iris_d_wg_ccl_move(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                    struct iris_ccl_packet_args *args,
+                                    size_t bytes)
+{
+    args->bytes = bytes;
+    args->start.what.what |= (uint64_t)IRIS_DTYPE_U8 << IRIS_DEV_CALL_DTYPE;
+    args->start.what.sizes[0] = bytes;
+    args->start.call = iris_d_wg_ccl_number(&args->start.what);
+    iris_d_wg_ccl(wg, wg_ccl, args);
+}
+
+/* What holds for the collectives below. Workgroups with the same index, one of
+ * each member of the handle's group, make the same calls in the same order,
+ * each with its own buffers. `in` and `out` are any global memory of this rank,
+ * aligned for their elements. They are apart or, where that makes sense, the
+ * same, as with iris/ccl.h. On return `out` is there for all lanes of the
+ * workgroup, and `in` may be written. Members that make different calls end
+ * with IRIS_ERR_MISMATCH, as those of iris/ccl.h do. */
+
+/** All members' elements combined in the group's order: count elements. */
+IRIS_DEVICE void iris_wg_all_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                    const void *in, void *out, size_t count,
+                                    iris_dtype_t dtype, iris_reduce_op_t op)
+{
+    struct iris_ccl_packet_args args =
+        iris_d_wg_ccl_args(wg_ccl, in, out, IRIS_CCL_REDUCE_ONE, 0);
+
+    iris_d_wg_ccl_reduce(wg, wg_ccl, &args, count, dtype, op);
+}
+
+/** Of `in`, which has `count` elements for each member, member i gets the i-th
+ *  part of all members combined. */
+IRIS_DEVICE void iris_wg_reduce_scatter(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                        const void *in, void *out, size_t count,
+                                        iris_dtype_t dtype, iris_reduce_op_t op)
+{
+    struct iris_ccl_packet_args args =
+        iris_d_wg_ccl_args(wg_ccl, in, out, IRIS_CCL_REDUCE_PARTS, 2);
+
+    iris_d_wg_ccl_reduce(wg, wg_ccl, &args, count, dtype, op);
+}
+
+/** `out` gets the `bytes` bytes of all members, in the group's order. */
+IRIS_DEVICE void iris_wg_all_gather(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                    const void *in, void *out, size_t bytes)
+{
+    struct iris_ccl_packet_args args =
+        iris_d_wg_ccl_args(wg_ccl, in, out, IRIS_CCL_GATHER, 1);
+
+    iris_d_wg_ccl_move(wg, wg_ccl, &args, bytes);
+}
+
+/** Member i gets the i-th part, of `bytes` bytes, of every member's `in`, in
+ *  the group's order. */
+IRIS_DEVICE void iris_wg_all_to_all(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                    const void *in, void *out, size_t bytes)
+{
+    struct iris_ccl_packet_args args =
+        iris_d_wg_ccl_args(wg_ccl, in, out, IRIS_CCL_SWAP, 3);
+
+    iris_d_wg_ccl_move(wg, wg_ccl, &args, bytes);
+}
+
+/** `out` gets the `bytes` bytes of member `root`'s `in`; the others' is not
+ *  read. `root` is a member's place in the group. */
+IRIS_DEVICE void iris_wg_broadcast(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                   const void *in, void *out, size_t bytes,
+                                   uint32_t root)
+{
+    struct iris_ccl_packet_args args =
+        iris_d_wg_ccl_args(wg_ccl, in, out, IRIS_CCL_SPREAD,
+                           4 | (uint64_t)root << IRIS_DEV_CALL_ROOT);
+
+    args.root = (int32_t)root;
+    iris_d_wg_ccl_move(wg, wg_ccl, &args, bytes);
+}
+
+#endif /* IRIS_DEVICE_WG_CCL_H */
