@@ -29,6 +29,13 @@ AC_DEFUN([IRIS_BACKEND], [
   AS_CASE([$IRIS_GPU_PLATFORM], [fake], [cublaslt=1 hipblaslt=1],
     [nvidia], [cublaslt=1 hipblaslt=0], [amd], [cublaslt=0 hipblaslt=1],
     [cublaslt=0 hipblaslt=0])
+  have_cublaslt_h=0 iris_save_CPPFLAGS=$CPPFLAGS
+  CPPFLAGS="$CPPFLAGS $CUBLAS_CPPFLAGS"
+  AS_IF([test $cublaslt = 1],
+    [AC_CHECK_HEADER([cublasLt.h], [have_cublaslt_h=1])])
+  CPPFLAGS=$iris_save_CPPFLAGS
+  AC_DEFINE_UNQUOTED([HAVE_CUBLASLT_H], [$have_cublaslt_h],
+    [1 if cuBLASLt's header is there to check its module])
   AC_DEFINE_UNQUOTED([HAVE_CUBLASLT], [$cublaslt],
     [1 if there is a cublaslt module])
   AC_DEFINE_UNQUOTED([HAVE_HIPBLASLT], [$hipblaslt],
@@ -36,7 +43,7 @@ AC_DEFUN([IRIS_BACKEND], [
   AM_CONDITIONAL([HAVE_CUBLASLT], [test $cublaslt = 1])
   AM_CONDITIONAL([HAVE_HIPBLASLT], [test $hipblaslt = 1])
   AM_CONDITIONAL([FAKE_HIP], [test "$IRIS_GPU_PLATFORM" = fake])
-  m4_map_args([AC_SUBST], [with_backend], [HIP_CPPFLAGS], [HIP_LIBS],
+  m4_map_args([AC_SUBST], [with_backend], [HIP_CPPFLAGS], [HIP_LIBS], [CUBLAS_CPPFLAGS],
     [IRIS_GPU_CC], [IRIS_GPU_PLATFORM], [IRIS_GPU_ARCHS])
   AC_CONFIG_FILES([iriscc:tools/iriscc.in], [chmod +x iriscc])
 ])
@@ -62,7 +69,8 @@ AC_DEFUN([IRIS_HIP_FIND], [
       HIP_LIBS="-Wl,`pwd`/.libs/libfakehip.so,-rpath,`pwd`/.libs"],
     [amd], [IRIS_GPU_CC=$HIPCC HIP_LIBS=-lamdhip64
       IRIS_HIP_ROCM],
-    [hip_nvidia=1 IRIS_GPU_CC=$NVCC gpu_header=cuda_runtime_api.h
+    dnl cuBLASLt's headers have warnings
+    [hip_nvidia=1 CUBLAS_CPPFLAGS="-isystem `AS_DIRNAME(["$NVCC"])`/../include" IRIS_GPU_CC=$NVCC gpu_header=cuda_runtime_api.h
       cuda=`AS_DIRNAME(["$NVCC"])`/..
       HIP_CPPFLAGS="-I$cuda/include" HIP_LIBS="-Wl,-rpath,$cuda/lib64"
       HIP_LIBS="-L$cuda/lib64 -L$cuda/lib64/stubs -lcudart -lcuda $HIP_LIBS"

@@ -52,9 +52,6 @@ TESTS += $(cmocka_tests)
 launched_tests = RANK_TESTS='$(rank_tests)' MATRIX_TESTS='$(matrix_tests)'
 check_PROGRAMS = $(cmocka_tests)
 include %D%/support/local.mk
-if FAKE_HIP
-include %D%/fakeblas/local.mk
-endif
 else
 check-local:
 	@echo "make check: the unit tests need CMocka;" \

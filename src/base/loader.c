@@ -31,3 +31,9 @@ void iris_i_loader_close(struct iris_loader *loader)
         loader->handle = NULL;
     }
 }
+
+void *iris_i_loader_library(const char *file, int only_loaded)
+{
+    return dlopen(file,
+                  RTLD_LAZY | RTLD_LOCAL | (only_loaded ? RTLD_NOLOAD : 0));
+}

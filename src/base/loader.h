@@ -22,4 +22,8 @@ void *iris_i_loader_open(struct iris_loader *loader, const char *folder,
 /* Unloads a module that is not used; does nothing where none is loaded. */
 void iris_i_loader_close(struct iris_loader *loader);
 
+/* Loads another's library by its file or name; with `only_loaded` one that the
+ * process has loaded already. NULL: it is not there. */
+void *iris_i_loader_library(const char *file, int only_loaded);
+
 #endif /* IRIS_SRC_BASE_LOADER_H */

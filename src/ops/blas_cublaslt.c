@@ -61,13 +61,8 @@ enum {
     RESULT_BYTES = 96,
 };
 
-#if __has_include(<cublasLt.h>)
-/* They do not hold with our warnings. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wundef"
-#pragma GCC diagnostic ignored "-Wstrict-prototypes"
+#if HAVE_CUBLASLT_H
 #include <cublasLt.h>
-#pragma GCC diagnostic pop
 #define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
 SAME(TYPE_F32, CUDA_R_32F);
 SAME(TYPE_F16, CUDA_R_16F);

@@ -3,7 +3,7 @@
  * Products by cuBLASLt and hipBLASLt. The algorithm is chosen once for a whole
  * product, and parts of it by rows take the same, so that their bits are the
  * whole one's. Algorithms that want a workspace are left out: products on
- * several streams, and launches of graphs, would share one.
+ * several streams, and launches of graphs, would share it.
  */
 #include "config.h"
 
@@ -199,70 +199,65 @@ static void destroy(const struct iris_lt *lt, struct descriptors *made)
     }
 }
 
-static iris_status_t set(const struct iris_lt *lt, void *desc, int attribute,
-                         const void *value, size_t bytes, char *why)
-{
-    return check(lt, lt->call.desc_set(desc, attribute, value, bytes),
-                 "MatmulDescSetAttribute", why);
-}
-
 static iris_status_t describe_call(const struct iris_lt *lt,
                                    const struct iris_blas_product *what,
                                    const struct iris_blas_operands *operands,
                                    void **desc_p, char *why)
 {
     const struct iris_lt_dialect *dialect = lt->dialect;
-    int32_t first = operands->first.is_transposed ? dialect->op_transpose
-                                                  : dialect->op_none;
-    int32_t second = operands->second.is_transposed ? dialect->op_transpose
-                                                    : dialect->op_none;
-    int32_t type = type_of(lt, what->dtype);
-    uint32_t epilogue = (uint32_t)dialect->epilogue_bias;
+    const int ops[] = {dialect->op_none, dialect->op_transpose};
+    int type = type_of(lt, what->dtype);
+    const struct {
+        int attribute;
+        const void *value;
+        size_t bytes;
+    } settings[] = {
+        {dialect->desc_trans_a, &ops[operands->first.is_transposed],
+         sizeof ops[0]},
+        {dialect->desc_trans_b, &ops[operands->second.is_transposed],
+         sizeof ops[0]},
+        {dialect->desc_epilogue, &dialect->epilogue_bias,
+         sizeof dialect->epilogue_bias},
+        {dialect->desc_bias_type, &type, sizeof type},
+        {dialect->desc_bias, &what->bias.data, sizeof what->bias.data},
+    };
+    int count = what->bias.data != NULL ? 5 : 2;
     iris_status_t status = check(
         lt,
         lt->call.desc_create(desc_p, dialect->compute_f32, dialect->type_f32),
         "MatmulDescCreate", why);
 
-    status = status ? status
-                    : set(lt, *desc_p, dialect->desc_trans_a, &first,
-                          sizeof first, why);
-    status = status ? status
-                    : set(lt, *desc_p, dialect->desc_trans_b, &second,
-                          sizeof second, why);
-    if (status != IRIS_OK || what->bias.data == NULL) {
-        return status;
+    for (int i = 0; i < count && status == IRIS_OK; i++) {
+        status = check(lt,
+                       lt->call.desc_set(*desc_p, settings[i].attribute,
+                                         settings[i].value, settings[i].bytes),
+                       "MatmulDescSetAttribute", why);
     }
-    status = set(lt, *desc_p, dialect->desc_epilogue, &epilogue,
-                 sizeof epilogue, why);
-    status = status ? status
-                    : set(lt, *desc_p, dialect->desc_bias_type, &type,
-                          sizeof type, why);
-    return status ? status
-                  : set(lt, *desc_p, dialect->desc_bias, &what->bias.data,
-                        sizeof what->bias.data, why);
+    return status;
 }
 
-/* For a product of `m` rows, which need not be this call's. */
+/* For a product of what->m rows. The caller destroys them, if this fails, too.
+ */
 static iris_status_t create(const struct iris_lt *lt,
                             const struct iris_blas_product *what,
                             const struct iris_blas_operands *operands,
-                            int64_t m, struct descriptors *made, char *why)
+                            struct descriptors *made, char *why)
 {
     const struct iris_blas_columns *all[] = {&operands->first,
                                              &operands->second, &operands->out};
     iris_status_t status = describe_call(lt, what, operands, &made->desc, why);
 
     for (int i = 0; i < 3 && status == IRIS_OK; i++) {
-        int has_m = i > 0;
-        int m_is_rows = has_m && all[i]->is_transposed;
+        int64_t rows = all[i]->rows, cols = all[i]->cols;
 
-        status = check(lt,
-                       lt->call.layout_create(
-                           &made->layouts[i], type_of(lt, what->dtype),
-                           (uint64_t)(m_is_rows ? m : all[i]->rows),
-                           (uint64_t)(has_m && !m_is_rows ? m : all[i]->cols),
-                           all[i]->ld),
-                       "MatrixLayoutCreate", why);
+        if (i > 0) { /* b has no m */
+            *(all[i]->is_transposed ? &rows : &cols) = what->m;
+        }
+        status = check(
+            lt,
+            lt->call.layout_create(&made->layouts[i], type_of(lt, what->dtype),
+                                   (uint64_t)rows, (uint64_t)cols, all[i]->ld),
+            "MatrixLayoutCreate", why);
     }
     return status;
 }
@@ -342,9 +337,13 @@ static iris_status_t choose(const struct iris_lt *lt,
                             const struct iris_blas_operands *operands,
                             struct chosen *chosen, char *why)
 {
+    struct iris_blas_product whole = *what;
     struct descriptors made = {0};
     void *pref = NULL;
-    iris_status_t status = create(lt, what, operands, what->whole, &made, why);
+    iris_status_t status;
+
+    whole.m = what->whole;
+    status = create(lt, &whole, operands, &made, why);
 
     if (status == IRIS_OK) {
         status = check(lt, lt->call.pref_create(&pref),
@@ -389,31 +388,18 @@ static iris_status_t find(struct iris_lt *lt,
 
 /* ---- The product ---- */
 
-static iris_status_t multiply(const struct iris_lt *lt,
-                              const struct iris_blas_product *what,
-                              const struct iris_blas_operands *operands,
-                              const struct chosen *chosen, void *stream,
-                              char *why)
+/* By the algorithm and descriptors that are there. */
+static int multiply(const struct iris_lt *lt,
+                    const struct iris_blas_product *what,
+                    const struct descriptors *made, const struct chosen *chosen,
+                    void *stream)
 {
     const float alpha = 1, beta = what->adds ? 1 : 0;
-    struct descriptors made = {0};
-    iris_status_t status = create(lt, what, operands, what->m, &made, why);
 
-    if (status == IRIS_OK) {
-        int ret = lt->call.matmul(
-            lt->handle, made.desc, &alpha, operands->first.data,
-            made.layouts[0], operands->second.data, made.layouts[1], &beta,
-            what->out, made.layouts[2], what->out, made.layouts[2],
-            chosen->algorithm, NULL, 0, stream);
-
-        status = check(lt, ret, "Matmul", why);
-        /* An algorithm for the whole need not take every part. */
-        if (ret == lt->dialect->status_invalid && what->m != what->whole) {
-            status = IRIS_ERR_UNSUPPORTED;
-        }
-    }
-    destroy(lt, &made);
-    return status;
+    return lt->call.matmul(
+        lt->handle, made->desc, &alpha, what->b.data, made->layouts[0],
+        what->a.data, made->layouts[1], &beta, what->out, made->layouts[2],
+        what->out, made->layouts[2], chosen->algorithm, NULL, 0, stream);
 }
 
 iris_status_t iris_i_lt_product(void *state,
@@ -422,7 +408,9 @@ iris_status_t iris_i_lt_product(void *state,
 {
     struct iris_lt *lt = state;
     struct iris_blas_operands operands;
+    struct descriptors made = {0};
     struct chosen chosen;
+    int ret = 0;
     iris_status_t status = iris_i_blas_operands(what, &operands, why);
 
     if (status != IRIS_OK) {
@@ -436,6 +424,14 @@ iris_status_t iris_i_lt_product(void *state,
                  "it has no algorithm without a workspace for such a product");
         return IRIS_ERR_UNSUPPORTED;
     }
-    return status ? status
-                  : multiply(lt, what, &operands, &chosen, stream, why);
+    status = status ? status : create(lt, what, &operands, &made, why);
+    if (status == IRIS_OK) {
+        ret = multiply(lt, what, &made, &chosen, stream);
+        status = check(lt, ret, "Matmul", why);
+    }
+    destroy(lt, &made);
+    /* An algorithm for the whole need not take every part. */
+    return ret == lt->dialect->status_invalid && what->m != what->whole
+               ? IRIS_ERR_UNSUPPORTED
+               : status;
 }

@@ -78,9 +78,9 @@ struct handle {
     void *native;
 };
 
-struct state {
+struct rocblas {
     struct functions call;
-    pthread_mutex_t handles_lock; /* guards the list, and calls by handles */
+    pthread_mutex_t lock; /* guards the list, and calls by handles */
     struct handle *handles;
 };
 
@@ -102,7 +102,7 @@ static iris_status_t check(int status, const char *call, char *why)
 /* ---- Handles ---- */
 
 /* The lock is held. */
-static iris_status_t add_handle(struct state *state, void *stream,
+static iris_status_t add_handle(struct rocblas *state, void *stream,
                                 struct handle **handle_p, char *why)
 {
     struct handle *handle = calloc(1, sizeof *handle);
@@ -135,7 +135,7 @@ static iris_status_t add_handle(struct state *state, void *stream,
     return IRIS_OK;
 }
 
-static iris_status_t handle_for(struct state *state, void *stream,
+static iris_status_t handle_for(struct rocblas *state, void *stream,
                                 struct handle **handle_p, char *why)
 {
     for (struct handle *one = state->handles; one != NULL; one = one->next) {
@@ -149,7 +149,7 @@ static iris_status_t handle_for(struct state *state, void *stream,
 
 /* ---- The slots ---- */
 
-static iris_status_t bind(struct state *state, void *library, char *why)
+static iris_status_t bind(struct rocblas *state, void *library, char *why)
 {
     const struct {
         const char *name;
@@ -176,7 +176,7 @@ static iris_status_t bind(struct state *state, void *library, char *why)
 
 static void close_library(void *pointer)
 {
-    struct state *state = pointer;
+    struct rocblas *state = pointer;
     struct handle *next;
 
     for (struct handle *one = state->handles; one != NULL; one = next) {
@@ -184,7 +184,7 @@ static void close_library(void *pointer)
         (void)state->call.destroy_handle(one->native);
         free(one);
     }
-    pthread_mutex_destroy(&state->handles_lock);
+    pthread_mutex_destroy(&state->lock);
     free(state);
 }
 
@@ -193,7 +193,7 @@ static iris_status_t open_library(int threads, void **state_p, char *why)
 {
     void *library = iris_i_blas_find(&places, why);
     struct handle *first;
-    struct state *state;
+    struct rocblas *state;
     iris_status_t status;
 
     (void)threads;
@@ -205,7 +205,7 @@ static iris_status_t open_library(int threads, void **state_p, char *why)
         snprintf(why, IRIS_BLAS_WHY_BYTES, "no memory");
         return IRIS_ERR_NO_MEMORY;
     }
-    pthread_mutex_init(&state->handles_lock, NULL);
+    pthread_mutex_init(&state->lock, NULL);
     status = bind(state, library, why);
     status = status ? status : add_handle(state, NULL, &first, why);
     if (status != IRIS_OK) {
@@ -218,7 +218,7 @@ static iris_status_t open_library(int threads, void **state_p, char *why)
 
 static void describe(void *pointer, char *text)
 {
-    const struct state *state = pointer;
+    const struct rocblas *state = pointer;
     const void *symbol;
 
     memcpy(&symbol, &state->call.gemm_ex, sizeof symbol);
@@ -247,7 +247,7 @@ static iris_status_t product(void *pointer,
     int type = what->dtype == IRIS_DTYPE_F16    ? TYPE_F16
                : what->dtype == IRIS_DTYPE_BF16 ? TYPE_BF16
                                                 : TYPE_F32;
-    struct state *state = pointer;
+    struct rocblas *state = pointer;
     struct iris_blas_operands of;
     struct handle *handle;
     iris_status_t status = iris_i_blas_operands(what, &of, why);
@@ -259,7 +259,7 @@ static iris_status_t product(void *pointer,
     if (status != IRIS_OK) {
         return status;
     }
-    pthread_mutex_lock(&state->handles_lock);
+    pthread_mutex_lock(&state->lock);
     status = handle_for(state, stream, &handle, why);
     if (status == IRIS_OK) {
         status = check(state->call.gemm_ex(
@@ -271,7 +271,7 @@ static iris_status_t product(void *pointer,
                            (int)of.out.ld, TYPE_F32, ALGORITHM_STANDARD, 0, 0),
                        "gemm_ex", why);
     }
-    pthread_mutex_unlock(&state->handles_lock);
+    pthread_mutex_unlock(&state->lock);
     return status;
 }
 

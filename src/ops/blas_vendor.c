@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/loader.h"
+
 /* ---- Finding the library ---- */
 
 static void append(char *why, const char *text)
@@ -23,13 +25,14 @@ static void append(char *why, const char *text)
              used > 0 ? ", " : "", text);
 }
 
-static void *load_by_name(const struct iris_blas_places *places, int flags)
+static void *load_by_name(const struct iris_blas_places *places,
+                          int only_loaded)
 {
     void *library = NULL;
 
     for (const char *const *name = places->names;
          library == NULL && *name != NULL; name++) {
-        library = dlopen(*name, RTLD_LAZY | RTLD_LOCAL | flags);
+        library = iris_i_loader_library(*name, only_loaded);
     }
     return library;
 }
@@ -43,7 +46,7 @@ static void *load_from(const struct iris_blas_places *places,
     for (const char *const *name = places->names;
          library == NULL && *name != NULL; name++) {
         snprintf(path, sizeof path, "%s/%s", folder, *name);
-        library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+        library = iris_i_loader_library(path, 0);
     }
     return library;
 }
@@ -109,7 +112,7 @@ static void *load_from_pattern(const struct iris_blas_places *places,
 
 void *iris_i_blas_find(const struct iris_blas_places *places, char *why)
 {
-    void *library = load_by_name(places, RTLD_NOLOAD);
+    void *library = load_by_name(places, 1);
     char tried[IRIS_BLAS_WHY_BYTES] = "";
 
     for (const char *const *name = places->variables;

@@ -15,14 +15,14 @@ iris_cblas_la_LDFLAGS = -module -avoid-version -shared \
 	-export-symbols-regex iris_blas_module
 endif
 # They find their libraries at run time.
-gpu_blas = %D%/blas_vendor.c %D%/blas_vendor.h
+gpu_blas = %D%/blas_vendor.c %D%/blas_vendor.h src/base/loader.c
 lt_blas = $(gpu_blas) %D%/blas_lt.c %D%/blas_lt.h
 gpu_blas_ldflags = -module -avoid-version -shared \
 	-export-symbols-regex iris_blas_module
 if HAVE_CUBLASLT
 pkglib_LTLIBRARIES += iris_cublaslt.la
 iris_cublaslt_la_SOURCES = %D%/blas_cublaslt.c $(lt_blas)
-iris_cublaslt_la_CPPFLAGS = $(AM_CPPFLAGS) $(HIP_CPPFLAGS)
+iris_cublaslt_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUBLAS_CPPFLAGS)
 iris_cublaslt_la_LDFLAGS = $(gpu_blas_ldflags)
 endif
 if HAVE_HIPBLASLT

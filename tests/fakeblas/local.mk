@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Libraries of products over the fake HIP runtime, for tests.
 check_LTLIBRARIES += %D%/libcublasLt.la %D%/libhipblaslt.la %D%/librocblas.la
-fakeblas = %D%/fakeblas.h %D%/fakeblas_gemm.c
+fakeblas = %D%/fakeblas.h %D%/fakeblas_gemm.c %D%/toolkit.h
 tests_fakeblas_libcublasLt_la_SOURCES = %D%/fakeblas_lt.c $(fakeblas)
 tests_fakeblas_libhipblaslt_la_SOURCES = %D%/fakeblas_lt.c $(fakeblas)
 tests_fakeblas_librocblas_la_SOURCES = %D%/fakeblas_roc.c $(fakeblas)

@@ -5,11 +5,11 @@ rank_tests += %D%/test_ops_blas %D%/test_ops_calls
 EXTRA_PROGRAMS += %D%/gpu_blas_speed
 tests_ops_gpu_blas_speed_LDADD = libirisi.la -lm
 if FAKE_HIP
-ops_gpu_tests = %D%/test_ops_gpu_blas
+ops_gpu_tests = %D%/test_ops_gpu_blas %D%/test_ops_gpu_missing
 hip_tests += $(ops_gpu_tests)
 $(ops_gpu_tests): tests/fakeblas/libcublasLt.la tests/fakeblas/libhipblaslt.la \
 	tests/fakeblas/librocblas.la
-%D%/test_ops_gpu_blas.$(OBJEXT): \
+%D%/test_ops_gpu_blas.$(OBJEXT) %D%/test_ops_gpu_missing.$(OBJEXT): \
 	CPPFLAGS += -DFAKEBLAS_FOLDER='"$(abs_builddir)/tests/fakeblas/.libs"'
 endif
 ops_fake_tests = %D%/test_ops_stuck %D%/test_ops_uneven

@@ -1,102 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * The modules of GPU libraries over fakes of them: each is called as its
- * interface wants, on the call's stream, and gives the product; its errors, and
- * a library that is not there.
+ * interface wants, on the call's stream, and gives the product.
  */
 #include "config.h"
 
-#include "support/hip_job.h"
+#include "fakeblas/toolkit.h"
 
 #include <iris/device/half.h>
 
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "context/context_type.h"
-#include "fakeblas/fakeblas.h"
 #include "ops/product.h"
-
-/* ---- The libraries ---- */
-
-static const struct library {
-    const char *name;
-    const char *file;
-    int is_lt;
-    const char *create_fails;
-    const char *create_error;
-    const char *product_fails;
-    const char *product_error;
-} libraries[] = {
-    {"cublaslt", "libcublasLt.so", 1, "Create:1",
-     "cublasLtCreate returned CUBLAS_STATUS_NOT_INITIALIZED (1)", "Matmul:13",
-     "a product by cublaslt: cublasLtMatmul returned "
-     "CUBLAS_STATUS_EXECUTION_FAILED (13)"},
-    {"hipblaslt", "libhipblaslt.so", 1, "Create:1",
-     "hipblasLtCreate returned HIPBLAS_STATUS_NOT_INITIALIZED (1)", "Matmul:5",
-     "a product by hipblaslt: hipblasLtMatmul returned "
-     "HIPBLAS_STATUS_EXECUTION_FAILED (5)"},
-    {"rocblas", "librocblas.so", 0, "create_handle:6",
-     "rocblas_create_handle returned rocblas_status_internal_error (6)",
-     "gemm_ex:6",
-     "a product by rocblas: rocblas_gemm_ex returned "
-     "rocblas_status_internal_error (6)"},
-};
-#define NUM_LIBRARIES (sizeof libraries / sizeof libraries[0])
-
-static const struct fakeblas_seen *seen(const struct library *library)
-{
-    char path[1024];
-    void *handle;
-    fakeblas_seen_t get;
-
-    snprintf(path, sizeof path, "%s/%s", FAKEBLAS_FOLDER, library->file);
-    handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    assert_non_null(handle);
-    *(void **)&get = dlsym(handle, "fakeblas_seen");
-    assert_non_null(get);
-    return get();
-}
-
-/* A toolkit's folder, of which lib has the fakes. */
-static int setup(void **state)
-{
-    char lib[1024];
-
-    if (hip_setup(state) != 0) {
-        return -1;
-    }
-    snprintf(lib, sizeof lib, "%s/lib", harness_folder());
-    return symlink(FAKEBLAS_FOLDER, lib);
-}
-
-static int teardown(void **state)
-{
-    char lib[1024];
-
-    snprintf(lib, sizeof lib, "%s/lib", harness_folder());
-    unlink(lib);
-    return harness_teardown(state);
-}
-
-/* The fake GPUs' memory is the host's, which GPU libraries are not for. */
-static void be_a_gpu(iris_t *iris)
-{
-    struct iris_device_info *info =
-        (struct iris_device_info *)(uintptr_t)iris_i_device(iris);
-
-    info->memory = IRIS_MEMORY_ROCM;
-}
-
-static void use(const char *name, const char *folder)
-{
-    setenv("IRIS_BLAS", name, 1);
-    setenv("CUDA_HOME", folder, 1);
-    setenv("ROCM_PATH", folder, 1);
-}
 
 /* ---- Products ---- */
 
@@ -221,7 +136,7 @@ static int multiply(struct board *board, const iris_tensor_t *bias, int by_row)
 static int check_call(struct board *board, int before,
                       const iris_tensor_t *bias, int adds)
 {
-    const struct fakeblas_seen *now = seen(board->library);
+    const struct fakeblas_seen *now = toolkit_seen(board->library);
     const struct fakeblas_product *last = &now->last;
 
     CHECK_EQUAL(now->products, before + 1);
@@ -246,7 +161,7 @@ static int check_strides(struct board *board)
 {
     for (int which = 0; which < 8; which++) {
         int64_t gap = which & 1 ? SIDE : 11;
-        int before = seen(board->library)->products;
+        int before = toolkit_seen(board->library)->products;
 
         board->a = which & 2 ? view(board, A, 7, 9, 1, gap)
                              : view(board, A, 7, 9, gap, 1);
@@ -268,7 +183,7 @@ static int check_bias(struct board *board)
     board->out = view(board, OUT, 7, 5, 5, 1);
     for (int which = 0; which < 4; which++) {
         int by_row = which / 2;
-        int before = seen(board->library)->products;
+        int before = toolkit_seen(board->library)->products;
         int adds = !board->library->is_lt || which > 0;
 
         board->bias = view(board, BIAS, by_row ? 7 : 5, 0, 0, 0);
@@ -283,26 +198,26 @@ static int check_bias(struct board *board)
 /* Rows and columns with gaps: the library's own kernel does it. */
 static int check_gaps(struct board *board)
 {
-    int before = seen(board->library)->products;
+    int before = toolkit_seen(board->library)->products;
 
     board->a = view(board, A, 7, 9, 30, 2);
     board->b = view(board, B, 9, 5, 5, 1);
     board->out = view(board, OUT, 7, 5, 5, 1);
     CHECK_EQUAL(multiply(board, NULL, 0), 0);
-    CHECK_EQUAL(seen(board->library)->products, before);
+    CHECK_EQUAL(toolkit_seen(board->library)->products, before);
     return 0;
 }
 
 static int check_none(struct board *board)
 {
-    int before = seen(board->library)->products;
+    int before = toolkit_seen(board->library)->products;
 
     setenv("FAKEBLAS_NONE", "1", 1);
     board->a = view(board, A, 6, 9, 9, 1);
     board->out = view(board, OUT, 6, 5, 5, 1);
     CHECK_EQUAL(multiply(board, NULL, 0), 0);
     unsetenv("FAKEBLAS_NONE");
-    CHECK_EQUAL(seen(board->library)->products, before);
+    CHECK_EQUAL(toolkit_seen(board->library)->products, before);
     return 0;
 }
 
@@ -326,7 +241,7 @@ static int check_error(struct board *board)
 /* A whole product's algorithm is that of its parts, and asked for once. */
 static int check_parts(struct board *board)
 {
-    const struct fakeblas_seen *now = seen(board->library);
+    const struct fakeblas_seen *now = toolkit_seen(board->library);
     int heuristics = now->heuristics, products = now->products, algorithm = 0;
 
     board->a = view(board, A, 20, 8, 8, 1);
@@ -356,7 +271,7 @@ static int check_parts(struct board *board)
 /* A captured product runs at each launch, not before. */
 static int check_capture(struct board *board)
 {
-    int before = seen(board->library)->products;
+    int before = toolkit_seen(board->library)->products;
     struct iris_ops_product product;
     iris_graph_t *graph;
 
@@ -368,7 +283,7 @@ static int check_capture(struct board *board)
     CHECK_OK(iris_capture_begin(board->iris, board->stream));
     CHECK_OK(iris_i_ops_product(board->iris, &product, board->stream));
     CHECK_OK(iris_capture_end(board->iris, board->stream, &graph));
-    CHECK_EQUAL(seen(board->library)->products, before + 1);
+    CHECK_EQUAL(toolkit_seen(board->library)->products, before + 1);
     for (int i = 0; i < 3; i++) {
         CHECK_EQUAL(fill(board), 0);
         CHECK_OK(iris_graph_launch(board->iris, graph, board->stream));
@@ -390,7 +305,7 @@ static int all_body(iris_t *iris, void *arg)
 
     board->iris = iris;
     board->library = arg;
-    be_a_gpu(iris);
+    toolkit_be_a_gpu(iris);
     CHECK_OK(iris_malloc(iris, sizeof board->host, (void **)&board->memory));
     CHECK_OK(iris_stream_create(iris, &board->stream));
     for (int turn = 0; turn < iris_num_ranks(iris); turn++) {
@@ -417,7 +332,7 @@ static int alone_body(iris_t *iris, void *arg)
 
     board->iris = iris;
     board->library = arg;
-    be_a_gpu(iris);
+    toolkit_be_a_gpu(iris);
     CHECK_OK(iris_malloc(iris, sizeof board->host, (void **)&board->memory));
     for (int i = 0; i < 6 && !failed; i++) {
         board->dtype = dtypes[i % 3];
@@ -435,106 +350,19 @@ static int alone_body(iris_t *iris, void *arg)
 static void libraries_multiply(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < NUM_LIBRARIES; i++) {
-        use(libraries[i].name, harness_folder());
-        harness_run(1, alone_body, (void *)(uintptr_t)&libraries[i]);
-        harness_run(2, all_body, (void *)(uintptr_t)&libraries[i]);
-        assert_int_equal(seen(&libraries[i])->live, 0);
+    for (size_t i = 0; i < NUM_TOOLKIT_LIBRARIES; i++) {
+        toolkit_use(toolkit_libraries[i].name, harness_folder());
+        harness_run(1, alone_body, (void *)(uintptr_t)&toolkit_libraries[i]);
+        harness_run(2, all_body, (void *)(uintptr_t)&toolkit_libraries[i]);
+        assert_int_equal(toolkit_seen(&toolkit_libraries[i])->live, 0);
     }
-}
-
-/* ---- Libraries that do not work ---- */
-
-static int small_body(iris_t *iris, void *arg)
-{
-    const char *expected = arg;
-    iris_tensor_t one, out;
-    iris_status_t status;
-    float first = 0;
-
-    be_a_gpu(iris);
-    CHECK_OK(iris_ones(iris, IRIS_SHAPE(4, 4), NULL, &one));
-    CHECK_OK(iris_zeros(iris, IRIS_SHAPE(4, 4), NULL, &out));
-    status = iris_matmul_all_reduce(iris, &one, &one, &out, NULL);
-    if (expected != NULL) {
-        CHECK_STATUS(status, IRIS_ERR_BACKEND);
-        CHECK_MESSAGE(expected);
-        return 0;
-    }
-    CHECK_OK(status);
-    CHECK_OK(harness_read(iris, &first, out.data, sizeof first));
-    CHECK(first == 4);
-    return 0;
-}
-
-static void a_library_that_does_not_open_is_an_error(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < NUM_LIBRARIES; i++) {
-        use(libraries[i].name, harness_folder());
-        setenv("FAKEBLAS_FAIL", libraries[i].create_fails, 1);
-        harness_run(1, small_body,
-                    (void *)(uintptr_t)libraries[i].create_error);
-        unsetenv("FAKEBLAS_FAIL");
-        assert_int_equal(seen(&libraries[i])->live, 0);
-    }
-}
-
-/* Runs small_body() at level debug, and expects a line. */
-static void log_has(const char *name, const char *folder, const char *fail,
-                    const char *line)
-{
-    char *level = strdup(getenv("IRIS_LOG_LEVEL"));
-    struct harness_capture capture;
-
-    use(name, folder);
-    setenv("IRIS_LOG_LEVEL", "debug", 1);
-    if (fail != NULL) {
-        setenv("FAKEBLAS_FAIL", fail, 1);
-    }
-    harness_capture(&capture);
-    harness_run(1, small_body, NULL);
-    harness_captured(&capture);
-    unsetenv("FAKEBLAS_FAIL");
-    setenv("IRIS_LOG_LEVEL", level, 1);
-    free(level);
-    if (strstr(capture.text, line) == NULL) {
-        print_error("no line \"%s\" in:\n%s\n", line, capture.text);
-        fail_msg("%s", "the line is missing");
-    }
-    free(capture.text);
-}
-
-/* First of all tests: a library that is loaded stays. The machine may have
- * the libraries, which do not open without a GPU. */
-static void auto_goes_on_without_libraries(void **state)
-{
-    (void)state;
-    log_has("auto", "/nowhere", NULL, "no products of matrices by hipblaslt: ");
-    log_has("auto", "/nowhere", NULL, "no products of matrices by rocblas: ");
-    use("hipblaslt", "/nowhere");
-    harness_run(1, small_body, (void *)(uintptr_t) "/nowhere/lib");
-}
-
-static void auto_takes_the_first_that_works(void **state)
-{
-    (void)state;
-    log_has("auto", harness_folder(), NULL,
-            "products of matrices by hipblaslt: hipBLASLt in ");
-    log_has("auto", harness_folder(), "Create:1",
-            "no products of matrices by hipblaslt: hipblasLtCreate returned ");
-    log_has("auto", harness_folder(), "Create:1",
-            "products of matrices by rocblas: rocBLAS in ");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_goes_on_without_libraries),
-        cmocka_unit_test(auto_takes_the_first_that_works),
         cmocka_unit_test(libraries_multiply),
-        cmocka_unit_test(a_library_that_does_not_open_is_an_error),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, toolkit_setup, toolkit_teardown);
 }

@@ -6,5 +6,6 @@ tests_libharness_la_SOURCES = %D%/amo_verbs.h %D%/device_api.h %D%/game.h \
 	%D%/procs.c %D%/procs.h %D%/wait_kernel.h
 tests_libharness_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(CMOCKA_CFLAGS)
 if FAKE_HIP
+include tests/fakeblas/local.mk
 tests_libharness_la_SOURCES += %D%/hip_job.c %D%/hip_job.h
 endif
