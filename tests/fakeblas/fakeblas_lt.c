@@ -259,6 +259,7 @@ int CALL(MatmulAlgoGetHeuristic)(void *handle, void *desc, void *a, void *b,
     fakeblas.workspaces += ((struct preference *)pref)->workspace > 0;
     memset(results, 0, sizeof *results);
     results->algorithm.data[0] = (uint64_t)++fakeblas.heuristics;
+    results->algorithm.data[1] = ((struct layout *)d)->cols;
     *num_p = 1;
     return 0;
 }
@@ -310,5 +311,6 @@ int CALL(Matmul)(void *handle, void *desc, const float *alpha, const void *a,
     }
     fakeblas.workspaces += workspace != NULL || workspace_bytes != 0;
     fakeblas.algorithm = (int)algorithm->data[0];
+    fakeblas.rows = (int)algorithm->data[1];
     return fakeblas_enqueue(&product, stream) ? 0 : EXECUTION_FAILED;
 }

@@ -247,7 +247,7 @@ static int check_parts(struct board *board)
     board->a = view(board, A, 20, 8, 8, 1);
     board->b = view(board, B, 8, 8, 8, 1);
     board->out = view(board, OUT, 20, 8, 8, 1);
-    for (int64_t begin = 0; begin < 20; begin += 5) {
+    for (int64_t begin = 0, rows = 3; begin < 20; begin += rows++) {
         struct iris_ops_product part = {.a = board->a,
                                         .b = board->b,
                                         .out = board->out,
@@ -257,13 +257,15 @@ static int check_parts(struct board *board)
 
         part.a.data = (char *)part.a.data + bytes;
         part.out.data = (char *)part.out.data + bytes;
-        part.a.shape[0] = part.out.shape[0] = 5;
+        rows = rows < 20 - begin ? rows : 20 - begin;
+        part.a.shape[0] = part.out.shape[0] = rows;
         CHECK_OK(iris_i_ops_product(board->iris, &part, board->stream));
         CHECK(algorithm == 0 || algorithm == now->algorithm);
         algorithm = now->algorithm;
+        CHECK_EQUAL(now->rows, board->library->is_lt ? 20 : 0);
     }
     CHECK_OK(iris_stream_synchronize(board->iris, board->stream));
-    CHECK_EQUAL(now->products, products + 4);
+    CHECK_EQUAL(now->products, products + 5);
     CHECK_EQUAL(now->heuristics, heuristics + board->library->is_lt);
     return is_product(board, NULL, 0);
 }
