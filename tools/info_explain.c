@@ -67,13 +67,15 @@ static iris_status_t print_library(iris_t *iris)
 {
     const struct iris_blas *blas = NULL;
     void *state = NULL;
+    char text[IRIS_BLAS_WHY_BYTES];
     iris_status_t status = iris_i_ops_blas(iris, &blas, &state);
 
     if (status != IRIS_OK) {
         return status;
     }
     if (blas != NULL) {
-        printf("  library     %s: %s\n", blas->name, blas->describe());
+        blas->describe(state, text);
+        printf("  library     %s: %s\n", blas->name, text);
     } else {
         printf("  library     none: Iris's own loop, %s\n",
                strcmp(iris_i_settings(iris)->blas.text, "none") == 0
