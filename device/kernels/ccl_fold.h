@@ -22,9 +22,9 @@ IRIS_HOST_DEVICE int iris_d_reduced_as(iris_dtype_t dtype, iris_reduce_op_t op,
         return 0;
     }
     switch (dtype) {
-#define IRIS_D_CASE(name, NAME, is_integer)  \
-    case IRIS_DTYPE_##NAME:           \
-        *kind_p = IRIS_D_KIND_##name; \
+#define IRIS_D_CASE(name, NAME, is_integer) \
+    case IRIS_DTYPE_##NAME:                 \
+        *kind_p = IRIS_D_KIND_##name;       \
         return !bitwise || (is_integer);
         IRIS_D_CASE(i8, I8, 1)
         IRIS_D_CASE(i16, I16, 1)

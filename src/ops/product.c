@@ -181,8 +181,7 @@ static iris_status_t enqueue_on_gpu(iris_t *iris,
 
 /* By a GPU's library or the core's own kernels, whose bits do not depend on how
  * rows are cut. */
-static iris_status_t enqueue_rows(iris_t *iris,
-                                  struct iris_blas_cpu_args *args,
+static iris_status_t enqueue_rows(iris_t *iris, struct iris_blas_cpu_args *args,
                                   iris_stream_t *stream)
 {
     return args->blas != NULL && args->blas->on_gpu

@@ -46,7 +46,7 @@ struct fakeblas_seen {
     void *stream;  /* of the last */
     int device;    /* that was current then */
     int algorithm; /* of the last; counted from 1 */
-    int rows;        /* d's columns, that algorithm was chosen for */
+    int rows;      /* d's columns, that algorithm was chosen for */
     int products;
     int heuristics;
     int workspaces; /* products that had one, or heuristics that allowed one */
