@@ -212,6 +212,23 @@ static iris_status_t try_entry(iris_t *iris, struct entry *entry,
     return IRIS_OK;
 }
 
+/* Whether other ranks of this process use its GPU. A library's kernel that is
+ * new to the process waits there for all kernels that run, one of which may wait
+ * for this rank (docs/known-limits.md). */
+static int shares_gpu(const iris_t *iris)
+{
+    if (iris->placement.ranks_on_device < 2) {
+        return 0;
+    }
+    for (int rank = 0; rank < iris_i_num_ranks(iris); rank++) {
+        if (rank != iris_i_rank(iris) &&
+            !iris_i_control_is_remote(iris->control, rank)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* The first of the device's that works. The log names the first. */
 static void choose_any(iris_t *iris, struct choice *choice)
 {
@@ -219,6 +236,13 @@ static void choose_any(iris_t *iris, struct choice *choice)
     const struct entry *first = NULL;
     char why[IRIS_BLAS_WHY_BYTES], first_why[IRIS_BLAS_WHY_BYTES];
 
+    if (memory != IRIS_MEMORY_HOST && shares_gpu(iris)) {
+        iris_i_debug(iris_i_log(iris),
+                     "products of matrices take the library's own loop: other "
+                     "rank threads use this GPU, and a vendor's library could "
+                     "hang there; IRIS_BLAS=<name> uses it all the same");
+        return;
+    }
     for (size_t i = 0; i < NUM_ENTRIES; i++) {
         if (entries[i].memory != memory) {
             continue;

@@ -27,7 +27,7 @@ static int small_body(iris_t *iris, void *arg)
     }
     CHECK_OK(status);
     CHECK_OK(harness_read(iris, &first, out.data, sizeof first));
-    CHECK(first == 4);
+    CHECK(first == 4 * (float)iris_num_ranks(iris));
     return 0;
 }
 
@@ -91,11 +91,46 @@ static void auto_takes_the_first_that_works(void **state)
             "products of matrices by rocblas: rocBLAS in ");
 }
 
+/* As rank threads on one GPU. Asked for by name, a library is used there. */
+static void auto_keeps_away_where_rank_threads_share_a_gpu(void **state)
+{
+    const struct fakeblas_seen *now = toolkit_seen(&toolkit_libraries[1]);
+    char *level = strdup(getenv("IRIS_LOG_LEVEL"));
+    char *backend = strdup(getenv("IRIS_BACKEND"));
+    struct harness_capture capture;
+    int before = now->products;
+
+    (void)state;
+    setenv("IRIS_LOG_LEVEL", "debug", 1);
+    toolkit_use("auto", harness_folder());
+    harness_run(2, small_body, NULL); /* each has a GPU of its own */
+    assert_int_equal(now->products, before + 2);
+    setenv("IRIS_BACKEND", "sim", 1);
+    setenv("IRIS_SIM_DEVICE", "gpu", 1);
+    harness_capture(&capture);
+    harness_run(2, small_body, NULL);
+    harness_captured(&capture);
+    assert_int_equal(now->products, before + 2);
+    assert_non_null(strstr(capture.text, "other rank threads use this GPU"));
+    free(capture.text);
+    harness_run(1, small_body, NULL); /* has it to itself */
+    assert_int_equal(now->products, before + 3);
+    toolkit_use("hipblaslt", harness_folder());
+    harness_run(2, small_body, NULL);
+    assert_int_equal(now->products, before + 5);
+    unsetenv("IRIS_SIM_DEVICE");
+    setenv("IRIS_BACKEND", backend, 1);
+    setenv("IRIS_LOG_LEVEL", level, 1);
+    free(backend);
+    free(level);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_goes_on_without_libraries),
         cmocka_unit_test(auto_takes_the_first_that_works),
+        cmocka_unit_test(auto_keeps_away_where_rank_threads_share_a_gpu),
         cmocka_unit_test(a_library_that_does_not_open_is_an_error),
     };
 
