@@ -39,6 +39,7 @@ part_for() {
     bits* | orders* | accesses* | writeback*) part=orders ;;
     records*) part=traced options=(-DIRIS_TRACE=1) ;;
     *kernels/ccl_space.h | *kernels/ccl_meet.h) ;;
+    *kernels/ccl_exchange.h) options+=(-DAMD_NARROW_ccl_packet) ;;
     *kernels/*) options+=("-DAMD_NARROW_${kernels%.h}") ;;
     packets* | ccl*) options+=(-DAMD_NARROW_ccl_packet) ;;
     fma*) options+=(-DAMD_NARROW_matmul) ;;

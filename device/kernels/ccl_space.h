@@ -251,11 +251,13 @@ IRIS_DEVICE void iris_d_ccl_tell(const iris_d_ccl_t *ccl)
 
     iris_d_store_u64(&words[IRIS_CCL_CALL_WHAT], what->what,
                      iris_d_ccl_relaxed());
-    IRIS_D_UNROLL
-    for (uint32_t k = 0; k < 3; k++) {
-        iris_d_store_u64(&words[IRIS_CCL_CALL_SIZES + k], what->sizes[k],
-                         iris_d_ccl_relaxed());
-    }
+    /* No loop: what is indexed would have to be in memory. */
+    iris_d_store_u64(&words[IRIS_CCL_CALL_SIZES], what->sizes[0],
+                     iris_d_ccl_relaxed());
+    iris_d_store_u64(&words[IRIS_CCL_CALL_SIZES + 1], what->sizes[1],
+                     iris_d_ccl_relaxed());
+    iris_d_store_u64(&words[IRIS_CCL_CALL_SIZES + 2], what->sizes[2],
+                     iris_d_ccl_relaxed());
     iris_d_store_u64(&words[IRIS_CCL_CALL_BEGUN], iris_d_ccl_begun(ccl),
                      iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
 }
