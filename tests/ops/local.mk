@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: MIT
 matrix_tests += %D%/test_ops
 rank_tests += %D%/test_ops_blas %D%/test_ops_calls
-# For GPU machines, by scripts/gpu-test.
-EXTRA_PROGRAMS += %D%/gpu_blas_speed
-tests_ops_gpu_blas_speed_LDADD = libirisi.la -lm
 if FAKE_HIP
 ops_gpu_tests = %D%/test_ops_gpu_blas %D%/test_ops_gpu_missing
 hip_tests += $(ops_gpu_tests)
