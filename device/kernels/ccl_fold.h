@@ -54,7 +54,7 @@ IRIS_HOST_DEVICE int iris_d_reduced_as(iris_dtype_t dtype, iris_reduce_op_t op,
 }
 
 /* What one lane combines at a time, in bytes: the widest access of a GPU. */
-#define IRIS_CCL_BLOCK IRIS_CCL_DEVICE_BLOCK
+#define IRIS_CCL_BLOCK_BYTES IRIS_CCL_DEVICE_BLOCK
 
 /* clang-format off */
 /* What sums of each type are kept in: 16-bit floats in float, so that they are
@@ -74,14 +74,14 @@ IRIS_HOST_DEVICE int iris_d_reduced_as(iris_dtype_t dtype, iris_reduce_op_t op,
 
 /* A block as each type sees it, and its sums. */
 #define IRIS_D_ROW(name, c_type, arg)                                          \
-    c_type name[IRIS_CCL_BLOCK / sizeof(c_type)];
+    c_type name[IRIS_CCL_BLOCK_BYTES / sizeof(c_type)];
 typedef union iris_d_block {
-    uint32_t words[IRIS_CCL_BLOCK / 4];
+    uint32_t words[IRIS_CCL_BLOCK_BYTES / 4];
     IRIS_TYPES(IRIS_D_ROW, )
 } iris_d_block_t;
 #undef IRIS_D_ROW
 #define IRIS_D_ROW(name, c_type, arg)                                          \
-    IRIS_D_SUM_##name name[IRIS_CCL_BLOCK / sizeof(c_type)];
+    IRIS_D_SUM_##name name[IRIS_CCL_BLOCK_BYTES / sizeof(c_type)];
 typedef union iris_d_sums {
     IRIS_TYPES(IRIS_D_ROW, )
 } iris_d_sums_t;

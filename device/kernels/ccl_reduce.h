@@ -52,7 +52,7 @@ IRIS_DEVICE void iris_d_ccl_reduce(const iris_d_ccl_work_t *work,
     }
 }
 #else
-#define IRIS_CCL_PIECE IRIS_CCL_BLOCK
+#define IRIS_CCL_PIECE IRIS_CCL_BLOCK_BYTES
 /* How many members' loads a lane has under way. */
 #define IRIS_CCL_BATCH 4
 

@@ -79,7 +79,8 @@ static iris_tensor_t own_tensor(const iris_t *iris, const iris_tensor_t *named)
     iris_tensor_t tensor = *named;
 
     tensor.data =
-        iris_i_heap_base(&iris_i_heap(iris)->memory) + (uintptr_t)named->data;
+        (void *)((uintptr_t)iris_i_heap_base(&iris_i_heap(iris)->memory) +
+                 (uintptr_t)named->data);
     return tensor;
 }
 

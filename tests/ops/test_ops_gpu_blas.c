@@ -27,6 +27,7 @@ struct board {
     uint32_t host[MATRICES * ELEMENTS]; /* of f32, or of half as many bytes */
     iris_dtype_t dtype;
     iris_tensor_t a, b, bias, out;
+    struct iris_blas_gaps gaps; /* between rows of a and of out */
 };
 
 static float get(const struct board *board, int matrix, int64_t at)
@@ -100,17 +101,20 @@ static int is_product(struct board *board, const iris_tensor_t *bias,
     CHECK_OK(harness_read(board->iris, read->host, board->memory,
                           MATRICES * ELEMENTS * size));
     for (int64_t i = 0; i < out->shape[0]; i++) {
+        int64_t place = iris_i_blas_place(board->gaps, i);
+
         for (int64_t j = 0; j < out->shape[1]; j++) {
             float sum = 0;
 
             for (int64_t k = 0; k < a->shape[1]; k++) {
-                sum += get(board, A, i * a->strides[0] + k * a->strides[1]) *
-                       get(board, B, k * b->strides[0] + j * b->strides[1]);
+                sum +=
+                    get(board, A, place * a->strides[0] + k * a->strides[1]) *
+                    get(board, B, k * b->strides[0] + j * b->strides[1]);
             }
             if (bias != NULL) {
                 sum += get(board, BIAS, (by_row ? i : j) * bias->strides[0]);
             }
-            CHECK(get(read, OUT, i * out->strides[0] + j) ==
+            CHECK(get(read, OUT, place * out->strides[0] + j) ==
                   rounded(board->dtype, sum));
         }
     }
@@ -242,32 +246,26 @@ static int check_error(struct board *board)
 static int check_parts(struct board *board)
 {
     const struct fakeblas_seen *now = toolkit_seen(board->library);
-    int heuristics = now->heuristics, products = now->products, algorithm = 0;
+    int heuristics = now->heuristics, products = now->products;
+    struct iris_ops_product product;
 
     board->a = view(board, A, 20, 8, 8, 1);
     board->b = view(board, B, 8, 8, 8, 1);
     board->out = view(board, OUT, 20, 8, 8, 1);
-    for (int64_t begin = 0, rows = 3; begin < 20; begin += rows++) {
-        struct iris_ops_product part = {.a = board->a,
+    board->gaps = (struct iris_blas_gaps){.first = 3, .each = 5};
+    product = (struct iris_ops_product){.a = board->a,
                                         .b = board->b,
                                         .out = board->out,
-                                        .begin = begin,
-                                        .whole = 20};
-        size_t bytes = (size_t)begin * 8 * iris_dtype_size(board->dtype);
-
-        part.a.data = (char *)part.a.data + bytes;
-        part.out.data = (char *)part.out.data + bytes;
-        rows = rows < 20 - begin ? rows : 20 - begin;
-        part.a.shape[0] = part.out.shape[0] = rows;
-        CHECK_OK(iris_i_ops_product(board->iris, &part, board->stream));
-        CHECK(algorithm == 0 || algorithm == now->algorithm);
-        algorithm = now->algorithm;
-        CHECK_EQUAL(now->rows, board->library->is_lt ? 20 : 0);
-    }
+                                        .a_gaps = board->gaps,
+                                        .out_gaps = board->gaps};
+    CHECK_OK(iris_i_ops_product(board->iris, &product, board->stream));
+    CHECK_EQUAL(now->rows, board->library->is_lt ? 20 : 0);
     CHECK_OK(iris_stream_synchronize(board->iris, board->stream));
     CHECK_EQUAL(now->products, products + 5);
     CHECK_EQUAL(now->heuristics, heuristics + board->library->is_lt);
-    return is_product(board, NULL, 0);
+    CHECK_EQUAL(is_product(board, NULL, 0), 0);
+    board->gaps.first = INT64_MAX;
+    return 0;
 }
 
 /* A captured product runs at each launch, not before. */
@@ -280,8 +278,11 @@ static int check_capture(struct board *board)
     board->a = view(board, A, 7, 9, 9, 1);
     board->b = view(board, B, 9, 5, 5, 1);
     board->out = view(board, OUT, 7, 5, 5, 1);
-    product = (struct iris_ops_product){
-        .a = board->a, .b = board->b, .out = board->out, .whole = 7};
+    product = (struct iris_ops_product){.a = board->a,
+                                        .b = board->b,
+                                        .out = board->out,
+                                        .a_gaps = board->gaps,
+                                        .out_gaps = board->gaps};
     CHECK_OK(iris_capture_begin(board->iris, board->stream));
     CHECK_OK(iris_i_ops_product(board->iris, &product, board->stream));
     CHECK_OK(iris_capture_end(board->iris, board->stream, &graph));
@@ -306,6 +307,7 @@ static int all_body(iris_t *iris, void *arg)
     int failed = 0;
 
     board->iris = iris;
+    board->gaps.first = INT64_MAX;
     board->library = arg;
     toolkit_be_a_gpu(iris);
     CHECK_OK(iris_malloc(iris, sizeof board->host, (void **)&board->memory));
@@ -333,6 +335,7 @@ static int alone_body(iris_t *iris, void *arg)
     int failed = 0;
 
     board->iris = iris;
+    board->gaps.first = INT64_MAX;
     board->library = arg;
     toolkit_be_a_gpu(iris);
     CHECK_OK(iris_malloc(iris, sizeof board->host, (void **)&board->memory));
