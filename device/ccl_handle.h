@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What kernels need to do collectives of a group by workgroups.
+ * The handle by which the workgroups of a kernel do a group's collectives.
  */
 #ifndef IRIS_DEVICE_CCL_HANDLE_H
 #define IRIS_DEVICE_CCL_HANDLE_H

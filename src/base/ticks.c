@@ -117,7 +117,9 @@ void iris_i_ticks_pair(uint64_t *ticks_p, int64_t *ns_p)
 
 /* ---- Rates ---- */
 
-/* 0: there is none. Long times lose bits that do not matter. */
+/* Nanoseconds of a tick, times 2^32; 0 if the two say nothing. Times of more than
+ * two seconds are halved until the shift fits: the rate loses no digit that counts.
+ */
 static uint64_t rate_of(uint64_t ticks, int64_t ns)
 {
     if (ns <= 0 || ticks == 0 || ticks > INT64_MAX) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a context has for collectives: one allocation on every heap, of which
- * each rank takes pieces by itself, and what the tuning file says.
+ * A context's memory for collectives, one allocation on every heap of which each
+ * rank takes pieces by itself, and the rules of the tuning file.
  */
 #include "config.h"
 

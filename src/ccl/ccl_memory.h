@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a context has for collectives: memory and rules of all groups.
+ * A context's memory for the collectives of all its groups, and its tuning rules.
  */
 #ifndef IRIS_SRC_CCL_CCL_MEMORY_H
 #define IRIS_SRC_CCL_CCL_MEMORY_H

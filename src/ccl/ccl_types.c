@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tells the collectives apart.
+ * A table of the collectives: name, parts, variants and kinds of packets of each.
  */
 #include "config.h"
 
