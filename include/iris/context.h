@@ -106,7 +106,10 @@ typedef struct iris iris_t;
           "writes it there at its end; empty: none")                           \
     X(control, CHOICE, "IRIS_CONTROL", "shm",                                  \
       "shm socket tcp", "how ranks tell each other what they call: shared "    \
-          "memory, local sockets, TCP on the loopback")
+          "memory, local sockets, TCP on the loopback")                        \
+    X(ops_chunks, CHOICE, "IRIS_OPS_CHUNKS", "auto",                           \
+      "auto 1 2 3 4 5 6 7 8", "chunks of rows that a fused operation "         \
+          "overlaps, where the call names none; auto: as many as are worth it")
 /* clang-format on */
 
 #define IRIS_CONFIG_STRING(field) const char *field;

@@ -44,6 +44,14 @@ static iris_status_t take_options(iris_t *iris, struct iris_ops_call *call,
                            "%s: bias_by_row is %d; pass 0 or 1", call->name,
                            call->options.bias_by_row);
     }
+    if (status == IRIS_OK && (call->options.chunks < 0 ||
+                              call->options.chunks > IRIS_OPS_CHUNKS_MOST)) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
+                           "%s: chunks is %d; pass 1 to %d, or 0 for as many "
+                           "as are worth it",
+                           call->name, call->options.chunks,
+                           IRIS_OPS_CHUNKS_MOST);
+    }
     return status;
 }
 
@@ -238,6 +246,24 @@ static int64_t elements(const struct iris_ops_call *call)
     }
 }
 
+/* Shares are cut into chunks, where each member has one of the rows; else all
+ * rows are. */
+static struct iris_ops_plan plan(const iris_t *iris,
+                                 const struct iris_ops_call *call)
+{
+    struct iris_ops_size size = {
+        .m = call->m,
+        .n = call->n,
+        .k = call->k,
+        .members = call->members,
+        .rows = call->op == IRIS_OPS_MATMUL_ALL_REDUCE || call->by_column
+                    ? call->m
+                    : iris_i_ops_most(call, call->m),
+        .dtype = call->b->dtype};
+
+    return iris_i_ops_plan(iris, &size, call->options.chunks);
+}
+
 /* Matrices whose strides are 0 may be larger than memory, and then what is kept
  * of them cannot be counted. No operation keeps more than this. */
 static iris_status_t check_workspace(const iris_t *iris,
@@ -279,6 +305,7 @@ iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
     }
     if (status == IRIS_OK) {
         call->direct = is_direct(call);
+        call->plan = plan(iris, call);
         call->workspace =
             (size_t)elements(call) * iris_dtype_size(call->b->dtype);
     }

@@ -8,6 +8,7 @@
 #include <iris/ops.h>
 
 #include "context/context_type.h"
+#include "ops/ops_plan.h"
 
 enum iris_ops_op {
     IRIS_OPS_MATMUL_ALL_REDUCE,
@@ -31,8 +32,9 @@ struct iris_ops_call {
     int64_t m; /* of the whole product */
     int64_t n;
     int64_t k;
-    int by_column;    /* all_gather_matmul: a is a share of columns */
-    int direct;       /* the collective works in `out` */
+    int by_column; /* all_gather_matmul: a is a share of columns */
+    int direct;    /* the collective works in `out` */
+    struct iris_ops_plan plan;
     size_t workspace; /* bytes that it needs; the same on all members */
     char *memory;     /* there */
 };

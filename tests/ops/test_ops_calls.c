@@ -82,6 +82,9 @@ static int refused_body(iris_t *iris, void *arg)
     options.bias = NULL;
     TRY(options.bias_by_row = 2, "bias_by_row is 2");
     options.bias_by_row = 0;
+    TRY(options.chunks = 9, "chunks is 9; pass 1 to 8");
+    TRY(options.chunks = -1, "chunks is -1");
+    options.chunks = 0;
     TRY(options.workspace = none, "is not a live one");
     options.workspace = NULL;
     TRY(options.size = 3, "options of 3 bytes");
