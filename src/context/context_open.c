@@ -139,6 +139,22 @@ static iris_status_t check_size(const iris_t *iris)
                              num_ranks, num_ranks == 1 ? "" : "s", least);
 }
 
+/* No node is without a rank. */
+static int num_nodes(const iris_t *iris)
+{
+    int64_t nodes = iris->settings->nodes.number;
+
+    return nodes < iris->log.num_ranks ? (int)nodes : iris->log.num_ranks;
+}
+
+/* Nodes share no memory that a control plane could be in. */
+static const char *control_of(const iris_t *iris)
+{
+    const char *name = iris->settings->control.text;
+
+    return num_nodes(iris) > 1 && strcmp(name, "shm") == 0 ? "socket" : name;
+}
+
 /* This rank's heap, and for messages about what comes to it an endpoint. */
 static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
                                struct iris_control_parts *parts)
@@ -147,6 +163,7 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
         iris_i_layout_sizes(iris->settings, iris->log.num_ranks);
     const struct iris_heap_params params = {
         .log = &iris->log,
+        .num_nodes = num_nodes(iris),
         .backend = iris->backend,
         .stream = iris->queue.streams,
         .hooks = &iris->hooks,
@@ -179,7 +196,7 @@ static iris_status_t prepare(iris_t *iris,
                              struct iris_control_parts *parts)
 {
     iris_status_t status =
-        iris_i_control_prepare(iris->settings->control.text, hello, parts);
+        iris_i_control_prepare(control_of(iris), hello, parts);
 
     if (status == IRIS_OK) {
         status = open_backend(iris, bootstrap);
@@ -215,32 +232,14 @@ static iris_status_t open_check(iris_t *iris)
     return asked ? iris_i_bounds_create(&iris->heap, &iris->bounds) : IRIS_OK;
 }
 
-/* What connect_peers() passes through the heap. */
-struct handles {
-    const struct iris_rendezvous *rendezvous;
-    int rank;
-    int num_nodes; /* pretended: IRIS_NODES */
-};
-
-/* The node of a rank: as many on each, in order. */
-static int node_of(const struct handles *handles, int rank)
-{
-    return (int)((int64_t)rank * handles->num_nodes /
-                 handles->rendezvous->num_ranks);
-}
-
 static const struct iris_heap_handle *handle_of(void *arg, int rank)
 {
-    const struct handles *handles = arg;
-
-    return node_of(handles, rank) == node_of(handles, handles->rank)
-               ? &handles->rendezvous->hellos[rank].handle
-               : NULL;
+    return &((const struct iris_rendezvous *)arg)->hellos[rank].handle;
 }
 
 static uint64_t id_of(void *arg, int rank)
 {
-    return ((const struct handles *)arg)->rendezvous->hellos[rank].heap_id;
+    return ((const struct iris_rendezvous *)arg)->hellos[rank].heap_id;
 }
 
 /* What this rank does with what the rendezvous gave it. */
@@ -248,12 +247,10 @@ static iris_status_t connect_peers(iris_t *iris,
                                    struct iris_rendezvous *rendezvous,
                                    struct iris_control_parts *parts)
 {
-    struct handles handles = {rendezvous, iris->log.rank,
-                              (int)iris->settings->nodes.number};
     const struct iris_heap_peers peers = {
         .handle = handle_of,
         .id = id_of,
-        .arg = &handles,
+        .arg = rendezvous,
         .id_offset = iris_i_layout_id_offset(iris->log.num_ranks),
         .require_all = (int)iris->settings->require_all.number};
     iris_status_t status =

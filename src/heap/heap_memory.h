@@ -13,6 +13,7 @@
 
 struct iris_heap_memory {
     const struct iris_log *log;
+    int num_nodes; /* that the job's ranks are on */
     struct iris_backend *backend;
     struct iris_stream *stream;   /* for the heap's own copies and fills */
     struct iris_control *control; /* NULL before iris_i_heap_connect() */
@@ -108,6 +109,14 @@ static inline size_t iris_i_heap_offset(const struct iris_heap_memory *memory,
                                         const void *address)
 {
     return (size_t)((uintptr_t)address - (uintptr_t)memory->region.base);
+}
+
+/* The node of a rank: nodes have consecutive ranks, as many on each as on the
+ * next or one more. */
+static inline int iris_i_heap_node(const struct iris_heap_memory *memory,
+                                   int rank)
+{
+    return (int)((int64_t)rank * memory->num_nodes / memory->log->num_ranks);
 }
 
 /* Whether peers map what is committed by handles of its own. */

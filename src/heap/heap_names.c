@@ -327,7 +327,16 @@ static void print_bases(FILE *file, const struct iris_heap_memory *memory)
         fprintf(file, "%s\n    \"0x%llx\"", rank == 0 ? "" : ",",
                 (unsigned long long)memory->bases[rank]);
     }
-    fprintf(file, "\n  ]\n}");
+    fprintf(file, "\n  ]");
+    if (memory->num_nodes > 1) { /* upstream's file has no such list */
+        fprintf(file, ",\n  \"nodes\": [");
+        for (int rank = 0; rank < memory->log->num_ranks; rank++) {
+            fprintf(file, "%s\n    %d", rank == 0 ? "" : ",",
+                    iris_i_heap_node(memory, rank));
+        }
+        fprintf(file, "\n  ]");
+    }
+    fprintf(file, "\n}");
 }
 
 static iris_status_t fail_bases(const struct iris_log *log, int ret,

@@ -23,6 +23,7 @@ iris_status_t iris_i_heap_open(struct iris_heap *heap,
     iris_status_t status;
 
     heap->log = memory->log = params->log;
+    memory->num_nodes = params->num_nodes;
     memory->backend = params->backend;
     memory->stream = params->stream;
     heap->hooks = params->hooks;
@@ -71,6 +72,12 @@ static iris_status_t fail_import(const struct iris_heap *heap,
     return lost != IRIS_OK ? lost : iris_i_fail_again(status, message);
 }
 
+static int is_far(const struct iris_heap *heap, int rank)
+{
+    return iris_i_heap_node(&heap->memory, rank) !=
+           iris_i_heap_node(&heap->memory, heap->log->rank);
+}
+
 static iris_status_t map_peer(struct iris_heap *heap, int rank,
                               const struct iris_heap_handle *handle,
                               void **base_p)
@@ -79,7 +86,7 @@ static iris_status_t map_peer(struct iris_heap *heap, int rank,
         *base_p = iris_i_heap_base(&heap->memory);
         return IRIS_OK;
     }
-    if (handle == NULL) {
+    if (is_far(heap, rank)) {
         return iris_i_fail(heap->log, IRIS_ERR_UNREACHABLE,
                            "rank %d is on another node than rank %d, whose "
                            "memory cannot be mapped here",

@@ -11,6 +11,7 @@
 /* What a heap is made of. */
 struct iris_heap_params {
     const struct iris_log *log;
+    int num_nodes; /* 1 to the number of ranks */
     struct iris_backend *backend;
     struct iris_stream *stream; /* for the heap's own copies and fills */
     struct iris_hooks *hooks;   /* NULL: nobody watches */
@@ -31,8 +32,8 @@ iris_status_t iris_i_heap_export(const struct iris_heap *heap,
 
 /* Maps every peer's heap from its handle, and looks whether it is the peer's:
  * at `id_offset` each has a word of its own. One that cannot be mapped
- * (IRIS_ERR_UNREACHABLE, or handle() gives NULL) has base 0; with `require_all`
- * that fails. IRIS_ERR_SYSTEM (other memory was mapped) */
+ * (IRIS_ERR_UNREACHABLE, or it is on another node) has base 0; with
+ * `require_all` that fails. IRIS_ERR_SYSTEM (other memory was mapped) */
 struct iris_heap_peers {
     const struct iris_heap_handle *(*handle)(void *arg, int rank);
     uint64_t (*id)(void *arg, int rank);

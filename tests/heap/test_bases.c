@@ -36,6 +36,15 @@ static void expect(const iris_t *iris, char *text, size_t bytes)
             text + length, bytes - length, "    \"0x%" PRIx64 "\"%s\n",
             (uint64_t)bases[rank], rank + 1 < num_ranks ? "," : "");
     }
+    if (iris_num_nodes(iris) > 1) {
+        length += (size_t)snprintf(text + length, bytes - length,
+                                   "  ],\n  \"nodes\": [\n");
+        for (int rank = 0; rank < num_ranks; rank++) {
+            length += (size_t)snprintf(text + length, bytes - length,
+                                       "    %d%s\n", rank * 2 / num_ranks,
+                                       rank + 1 < num_ranks ? "," : "");
+        }
+    }
     snprintf(text + length, bytes - length, "  ]\n}");
 }
 
@@ -80,6 +89,9 @@ static void every_rank_writes_its_bases_to_the_byte(void **state)
     (void)state;
     harness_run_all(check_file, NULL);
     harness_run(3, check_file, NULL);
+    setenv("IRIS_NODES", "2", 1);
+    harness_run(3, check_file, NULL);
+    unsetenv("IRIS_NODES");
     assert_int_equal(leaks_found_files(), 0);
 }
 
