@@ -8,7 +8,7 @@
 docs/python.md is the manual.
 """
 
-from . import ccl
+from . import ccl, ops
 from ._context import Iris, iris
 from ._errors import (
     BackendError,
@@ -64,6 +64,7 @@ __all__ = [
     "WaitInterrupted",
     "ccl",
     "iris",
+    "ops",
     "set_logger_level",
     "spawn",
 ]

@@ -119,6 +119,10 @@ class NumpyArrays:
         """Memory of the program's own for as many elements."""
         return self._numpy.empty_like(array)
 
+    def matrix_like(self, array: Any, rows: int, columns: int) -> Any:
+        """The same as a matrix of the same type."""
+        return self._numpy.empty((rows, columns), array.dtype)
+
     def parts_together(self, array: Any, shape: Tuple[int, ...]) -> Any:
         """Of an array of (rows, parts, elements) a copy of (parts, rows,
         elements)."""
@@ -239,6 +243,10 @@ class TorchArrays:
     def like(self, array: Any) -> Any:
         """Memory of the program's own for as many elements."""
         return self._torch.empty_like(array)
+
+    def matrix_like(self, array: Any, rows: int, columns: int) -> Any:
+        """The same as a matrix of the same type."""
+        return array.new_empty((rows, columns))
 
     def parts_together(self, array: Any, shape: Tuple[int, ...]) -> Any:
         """Of a tensor of (rows, parts, elements) a copy of (parts, rows,

@@ -12,6 +12,7 @@ from ._ccl import CCL
 from ._errors import IrisError
 from ._groups import Group, Groups, group_barrier
 from ._lib import call
+from ._ops import Ops
 from ._random import Generator
 from ._session import Session
 from ._streams import Streams
@@ -119,6 +120,9 @@ class Iris(Tensors):
         if isinstance(heap_size, numbers.Real):
             self.heap_size = int(heap_size)
         self.ccl = CCL(
+            self._session, self._streams, self._groups, self._arrays
+        )
+        self.ops = Ops(
             self._session, self._streams, self._groups, self._arrays
         )
         _log.follow(self)

@@ -9,7 +9,15 @@ import ctypes as c
 from typing import Any, Dict, Tuple
 
 from . import _interrupt
-from ._structs import CclOptions, HeapStats, Shape, Tensor, TensorOptions, Value
+from ._structs import (
+    CclOptions,
+    HeapStats,
+    OpsOptions,
+    Shape,
+    Tensor,
+    TensorOptions,
+    Value,
+)
 
 STATUS = "status"  # a result to check: an error is raised
 Address = c.c_void_p
@@ -24,6 +32,8 @@ _words = c.POINTER(c.c_int64)
 _ccl_options = c.POINTER(CclOptions)
 #: Of a collective: context, in, out, count, dtype.
 _collective = (Handle, Address, Address, c.c_size_t, c.c_int)
+#: Of a fused operation: context, a, b, out, options.
+_fused = (Handle, _tensor, _tensor, _tensor, c.POINTER(OpsOptions))
 
 #: Name: what it returns, what it takes. Variadic calls list what is fixed.
 ROWS: Dict[str, Tuple[Any, ...]] = {
@@ -157,6 +167,17 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
     "iris_all_reduce_preamble": (STATUS, Handle, _ccl_options),
     "iris_ccl_workspace_create": (STATUS, Handle, Handle, _out),
     "iris_ccl_workspace_destroy": (STATUS, Handle, Handle),
+    # <iris/ops.h>
+    "iris_ops_options_init_sized": (None, c.POINTER(OpsOptions), c.c_size_t),
+    "iris_matmul_all_reduce": (STATUS, *_fused),
+    "iris_all_gather_matmul": (STATUS, *_fused),
+    "iris_matmul_all_gather": (STATUS, *_fused),
+    "iris_matmul_reduce_scatter": (STATUS, *_fused),
+    "iris_matmul_all_reduce_preamble": (STATUS, *_fused, _out),
+    "iris_all_gather_matmul_preamble": (STATUS, *_fused, _out),
+    "iris_matmul_all_gather_preamble": (STATUS, *_fused, _out),
+    "iris_matmul_reduce_scatter_preamble": (STATUS, *_fused, _out),
+    "iris_ops_workspace_destroy": (STATUS, Handle, Handle),
     # <iris/group.h>, <iris/sync.h>
     "iris_group_create": (STATUS, Handle, c.POINTER(c.c_int), c.c_int, _out),
     "iris_group_destroy": (STATUS, Handle, Handle),
@@ -267,16 +288,6 @@ NOT_CALLED = (
     "iris_trace_export",
     "iris_trace_name",
     "iris_trace_reset",
-    "iris_ops_options_init_sized",
-    "iris_ops_workspace_destroy",
-    "iris_matmul_all_reduce",
-    "iris_all_gather_matmul",
-    "iris_matmul_all_gather",
-    "iris_matmul_reduce_scatter",
-    "iris_matmul_all_reduce_preamble",
-    "iris_all_gather_matmul_preamble",
-    "iris_matmul_all_gather_preamble",
-    "iris_matmul_reduce_scatter_preamble",
     "iris_gpu_image_add",
     "iris_gpu_image_remove",
     "iris_cpu_end",

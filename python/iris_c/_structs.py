@@ -110,3 +110,16 @@ class CclOptions(c.Structure):
         ("own_rows", c.c_int),
         ("num_rings", c.c_int),
     ]
+
+
+class OpsOptions(c.Structure):
+    """struct iris_ops_options."""
+
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("stream", c.c_void_p),
+        ("group", c.c_void_p),
+        ("workspace", c.c_void_p),
+        ("bias", c.POINTER(Tensor)),
+        ("bias_by_row", c.c_int),
+    ]

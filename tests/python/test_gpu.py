@@ -65,6 +65,34 @@ class Gpu(support.TestCase):
             self.assertEqual(doubled.tolist(), [2.0 * count] * 16)
         self.ctx.barrier()
 
+    def test_a_graph_has_a_fused_operation_on_torchs_stream(self):
+        import torch
+
+        ops, ranks, rank = self.ctx.ops, self.ranks, self.rank
+        a = self.ctx.zeros(32 * ranks, 16)
+        b = torch.eye(16, device=a.device)
+        out = torch.empty(32, 16, device=a.device)
+        workspace = ops.matmul_reduce_scatter_preamble(out, a, b)
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            for value in range(1, 4):
+                a.fill_(value + rank)
+                ops.matmul_reduce_scatter(out, a, b, workspace=workspace)
+                seen = out.clone()
+        self.ctx.barrier(stream)
+        total = sum(range(3, 3 + ranks))
+        self.assertEqual(set(seen.unique().tolist()), {float(total)})
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            a.add_(1)
+            ops.matmul_reduce_scatter(out, a, b, workspace=workspace)
+        for replay in range(1, 4):
+            graph.replay()
+            expected = float(total + replay * ranks)
+            self.assertEqual(set(out.unique().tolist()), {expected})
+        self.ctx.barrier()
+        workspace.destroy()
+
     def test_memory_that_torch_uses_yet_is_not_given_out(self):
         import torch
 
