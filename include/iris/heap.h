@@ -236,6 +236,18 @@ IRIS_API int iris_is_reachable(const iris_t *iris, int rank);
 IRIS_API iris_status_t iris_as_remote(const iris_t *iris, const void *ptr,
                                       int rank, void **remote_p);
 
+/** Translates `ptr`, in from_rank's heap as this rank has it mapped, to
+ *  to_rank's: ptr - heap_bases[from_rank] + heap_bases[to_rank]. With the own
+ *  rank for from_rank it is iris_as_remote(). Local, does not block.
+ *
+ *  IRIS_ERR_INVALID      ptr is not in from_rank's heap, a rank is out of
+ *                        range, there_p is NULL
+ *  IRIS_ERR_UNREACHABLE  one of the heaps is not mapped here
+ *  IRIS_ERR_STATE */
+IRIS_API iris_status_t iris_translate(const iris_t *iris, const void *ptr,
+                                      int from_rank, int to_rank,
+                                      void **there_p);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,7 @@
 #define IRIS_STREAM_H
 
 #include <iris/context.h>
+#include <iris/device/tile_view.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -165,6 +166,42 @@ IRIS_API iris_status_t iris_put_on_stream(iris_t *iris, void *dst,
 IRIS_API iris_status_t iris_get_on_stream(iris_t *iris, void *dst,
                                           const void *src, size_t bytes,
                                           int from_rank, iris_stream_t *stream);
+
+/** Copies what both tiles have, min(rows) by min(cols) elements of one size,
+ *  from this rank's `src` to where to_rank keeps `dst`, which is symmetric. Any
+ *  strides; dst has no element twice, and the two do not overlap. A tile
+ *  without elements is not looked at.
+ *
+ *  Rows or columns of neighbouring elements go in one copy of the engine, each
+ *  element apart if neither has any: pass tiles that agree on one. Rows are
+ *  copied one by one, each a call as the stream counts them, on a GPU from and
+ *  to memory that is not pinned, and with strides of 2 GiB or more. */
+IRIS_API iris_status_t iris_put_tile_on_stream(iris_t *iris,
+                                               const iris_tile_t *dst,
+                                               const iris_tile_t *src,
+                                               int to_rank,
+                                               iris_stream_t *stream);
+
+/** Copies what both tiles have from where from_rank keeps `src`, which is
+ *  symmetric, to this rank's `dst`. As iris_put_tile_on_stream(). */
+IRIS_API iris_status_t iris_get_tile_on_stream(iris_t *iris,
+                                               const iris_tile_t *dst,
+                                               const iris_tile_t *src,
+                                               int from_rank,
+                                               iris_stream_t *stream);
+
+/** These two of `count` tiles, in order: src[i] to dst[i]. Where an argument is
+ *  wrong nothing is enqueued; the arrays are read before the call returns. */
+IRIS_API iris_status_t iris_put_tiles_on_stream(iris_t *iris,
+                                                const iris_tile_t *dst,
+                                                const iris_tile_t *src,
+                                                size_t count, int to_rank,
+                                                iris_stream_t *stream);
+IRIS_API iris_status_t iris_get_tiles_on_stream(iris_t *iris,
+                                                const iris_tile_t *dst,
+                                                const iris_tile_t *src,
+                                                size_t count, int from_rank,
+                                                iris_stream_t *stream);
 
 /** Sets to_rank's `signal`, symmetric, to `value` when the stream gets there:
  *  release at system scope of all the stream did before. */

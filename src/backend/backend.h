@@ -112,6 +112,16 @@ struct iris_launch {
     uint64_t call;    /* id of the host's event of the call; 0: none */
 };
 
+/* A copy of rows; no pitch is less than row_bytes, which is not 0. */
+struct iris_copy_rows {
+    void *dst;
+    const void *src;
+    size_t dst_pitch;
+    size_t src_pitch;
+    size_t row_bytes;
+    size_t rows; /* 2 or more */
+};
+
 /* Where an address is. */
 struct iris_location {
     int rank; /* on whose heap */
@@ -349,6 +359,12 @@ struct iris_queue_ops {
                           const void *src, size_t bytes);
     iris_status_t (*set)(struct iris_stream *stream, void *dst, int value,
                          size_t bytes);
+
+    /* Copies rows, each `pitch` bytes behind the last, on either side.
+     * IRIS_ERR_UNSUPPORTED (always, or such memory or pitches): the core copies
+     * them one by one. */
+    iris_status_t (*copy_rows)(struct iris_stream *stream,
+                               const struct iris_copy_rows *rows);
     iris_status_t (*launch)(struct iris_stream *stream,
                             const struct iris_launch *launch);
 

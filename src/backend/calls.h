@@ -167,6 +167,15 @@ static inline iris_status_t iris_i_queue_copy(struct iris_stream *stream,
                   : stream->backend->queue->copy(stream, dst, src, bytes);
 }
 
+static inline iris_status_t
+iris_i_queue_copy_rows(struct iris_stream *stream,
+                       const struct iris_copy_rows *rows)
+{
+    iris_status_t status = iris_i_fault_check(stream->backend);
+
+    return status ? status : stream->backend->queue->copy_rows(stream, rows);
+}
+
 static inline iris_status_t iris_i_queue_set(struct iris_stream *stream,
                                              void *dst, int value, size_t bytes)
 {

@@ -64,6 +64,13 @@ void iris_i_no_graph_destroy(struct iris_backend *backend, void *graph)
     (void)backend, (void)graph;
 }
 
+iris_status_t iris_i_no_copy_rows(struct iris_stream *stream,
+                                  const struct iris_copy_rows *rows)
+{
+    (void)stream, (void)rows;
+    return IRIS_ERR_UNSUPPORTED;
+}
+
 iris_status_t iris_i_no_signal(struct iris_stream *stream, uint64_t *place,
                                uint64_t value)
 {

@@ -27,6 +27,10 @@ iris_status_t iris_i_no_signal(struct iris_stream *stream, uint64_t *place,
 iris_status_t iris_i_no_wait(struct iris_stream *stream, uint64_t *place,
                              iris_cmp_t cmp, uint64_t value);
 
+/* Queues that copy rows one by one. No message: the core does so. */
+iris_status_t iris_i_no_copy_rows(struct iris_stream *stream,
+                                  const struct iris_copy_rows *rows);
+
 /* Heaps that are not IRIS_COMMIT_PRIVATE. */
 iris_status_t iris_i_no_export_range(struct iris_backend *backend, void *at,
                                      struct iris_heap_handle *handle_p);

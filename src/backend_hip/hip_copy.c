@@ -182,6 +182,33 @@ iris_status_t iris_i_hip_copy(struct iris_stream *base, void *dst,
     return status;
 }
 
+static iris_status_t do_copy_rows(struct hip_stream *stream, void *what)
+{
+    const struct hip_backend *hip = stream->hip;
+    const struct iris_copy_rows *rows = what;
+
+    /* No runtime takes longer pitches, and no stage has rows. */
+    if (rows->dst_pitch > INT32_MAX || rows->src_pitch > INT32_MAX ||
+        is_pageable(hip, rows->src) || is_pageable(hip, rows->dst)) {
+        return IRIS_ERR_UNSUPPORTED;
+    }
+    return iris_i_hip_fail(hip,
+                           hipMemcpy2DAsync(rows->dst, rows->dst_pitch,
+                                            rows->src, rows->src_pitch,
+                                            rows->row_bytes, rows->rows,
+                                            hipMemcpyDefault, stream->native),
+                           "a copy of %zu rows of %zu bytes from %p to %p",
+                           rows->rows, rows->row_bytes, rows->src, rows->dst);
+}
+
+iris_status_t iris_i_hip_copy_rows(struct iris_stream *stream,
+                                   const struct iris_copy_rows *rows)
+{
+    struct iris_copy_rows copy = *rows;
+
+    return iris_i_hip_enqueue(stream, 1, do_copy_rows, &copy);
+}
+
 static iris_status_t do_set(struct hip_stream *stream, void *what)
 {
     const struct hip_backend *hip = stream->hip;

@@ -13,6 +13,7 @@ iris_status_t iris_i_hip_zero(struct hip_backend *hip, void *base,
                               size_t bytes);
 
 IRIS_SLOT(iris_i_hip_copy, queue, copy);
+IRIS_SLOT(iris_i_hip_copy_rows, queue, copy_rows);
 IRIS_SLOT(iris_i_hip_set, queue, set);
 
 #endif /* IRIS_SRC_BACKEND_HIP_HIP_COPY_H */

@@ -172,6 +172,7 @@ static const struct iris_queue_ops queue_ops = {
     .synchronize = iris_i_hip_synchronize,
     .query = iris_i_hip_query,
     .copy = iris_i_hip_copy,
+    .copy_rows = iris_i_hip_copy_rows,
     .set = iris_i_hip_set,
     .launch = iris_i_hip_launch,
     .signal = iris_i_hip_signal,

@@ -67,6 +67,7 @@
 #define hipHostGetDevicePointer cudaHostGetDevicePointer
 #define hipMemGetInfo cudaMemGetInfo
 #define hipMemcpyAsync cudaMemcpyAsync
+#define hipMemcpy2DAsync cudaMemcpy2DAsync
 #define hipMemcpyDefault cudaMemcpyDefault
 #define hipMemsetAsync cudaMemsetAsync
 #define hipPointerAttribute_t struct cudaPointerAttributes

@@ -151,6 +151,7 @@ static const struct iris_queue_ops queue_ops = {
     .synchronize = iris_i_sim_synchronize,
     .query = iris_i_sim_query,
     .copy = iris_i_sim_copy,
+    .copy_rows = iris_i_sim_copy_rows,
     .set = iris_i_sim_set,
     .launch = iris_i_sim_launch,
     .signal = iris_i_no_signal,

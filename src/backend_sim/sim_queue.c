@@ -35,6 +35,7 @@
 
 enum command_kind {
     COMMAND_COPY,
+    COMMAND_COPY_ROWS,
     COMMAND_SET,
     COMMAND_LAUNCH,
 };
@@ -46,6 +47,7 @@ struct sim_command {
     const void *src;
     int value;
     size_t bytes;
+    struct iris_copy_rows rows;
     struct iris_cpu_job job;
     void *memory; /* it is in: aligned_alloc() takes longer than malloc() */
     _Alignas(ARGS_ALIGNMENT) unsigned char args[];
@@ -132,6 +134,14 @@ static struct sim_command *next_command(struct sim_stream *stream)
     return command;
 }
 
+static void copy_rows(const struct iris_copy_rows *rows)
+{
+    for (size_t i = 0; i < rows->rows; i++) {
+        memmove((char *)rows->dst + i * rows->dst_pitch,
+                (const char *)rows->src + i * rows->src_pitch, rows->row_bytes);
+    }
+}
+
 static void execute(struct sim_stream *stream, struct sim_command *command)
 {
     iris_status_t status = IRIS_OK;
@@ -139,6 +149,9 @@ static void execute(struct sim_stream *stream, struct sim_command *command)
     switch (command->kind) {
     case COMMAND_COPY:
         memmove(command->dst, command->src, command->bytes);
+        break;
+    case COMMAND_COPY_ROWS:
+        copy_rows(&command->rows);
         break;
     case COMMAND_SET:
         memset(command->dst, command->value, command->bytes);
@@ -233,6 +246,19 @@ iris_status_t iris_i_sim_copy(struct iris_stream *stream, void *dst,
     command->dst = dst;
     command->src = src;
     command->bytes = bytes;
+    enqueue((struct sim_stream *)stream, command);
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_sim_copy_rows(struct iris_stream *stream,
+                                   const struct iris_copy_rows *rows)
+{
+    struct sim_command *command = command_create(COMMAND_COPY_ROWS, 0);
+
+    if (command == NULL) {
+        return IRIS_ERR_NO_MEMORY;
+    }
+    command->rows = *rows;
     enqueue((struct sim_stream *)stream, command);
     return IRIS_OK;
 }

@@ -18,13 +18,14 @@
 /* Longer names are cut: no setting is nearly as long. */
 #define NAME_BYTES 48
 
-/* What is not the library's: of the test suite, of the Python package, and of
- * scripts/gpu-test. */
+/* What is not the library's: of the test suite, of the Python package, of
+ * upstream's, and of scripts/gpu-test. */
 static int is_other(const char *name)
 {
     return strncmp(name, "IRIS_TEST_", strlen("IRIS_TEST_")) == 0 ||
            strncmp(name, "IRIS_C_", strlen("IRIS_C_")) == 0 ||
            strcmp(name, "IRIS_UPSTREAM") == 0 ||
+           strcmp(name, "IRIS_KERNEL_ARTIFACTS_DIR") == 0 ||
            strcmp(name, "IRIS_GPU_BUILD") == 0;
 }
 

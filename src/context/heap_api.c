@@ -177,3 +177,20 @@ iris_status_t iris_as_remote(const iris_t *iris, const void *ptr, int rank,
                                        remote_p)
                : status;
 }
+
+iris_status_t iris_translate(const iris_t *iris, const void *ptr, int from_rank,
+                             int to_rank, void **there_p)
+{
+    iris_status_t status =
+        iris_i_enter_output(iris, "iris_translate", there_p, "there_p");
+    void *own = NULL;
+
+    if (status == IRIS_OK) {
+        status = iris_i_heap_untranslate(&iris->heap, "iris_translate", ptr,
+                                         from_rank, &own);
+    }
+    return status == IRIS_OK
+               ? iris_i_heap_translate(&iris->heap, "iris_translate", own,
+                                       to_rank, there_p)
+               : status;
+}

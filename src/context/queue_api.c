@@ -14,6 +14,7 @@
 #include "queue/queue_graph.h"
 #include "queue/queue_launch.h"
 #include "queue/queue_stream.h"
+#include "queue/tile_transfer.h"
 #include "queue/transfer.h"
 
 static iris_status_t enter_stream(iris_t *iris, const char *call,
@@ -173,6 +174,56 @@ iris_status_t iris_get_on_stream(iris_t *iris, void *dst, const void *src,
     return status == IRIS_OK
                ? iris_i_enqueue_transfer(&iris->queue, &what, stream)
                : status;
+}
+
+static iris_status_t move_tiles(iris_t *iris,
+                                const struct iris_tile_transfer *what,
+                                iris_stream_t *stream)
+{
+    iris_status_t status = iris_i_enter(iris, what->call);
+
+    return status == IRIS_OK ? iris_i_enqueue_tiles(&iris->queue, what, stream)
+                             : status;
+}
+
+iris_status_t iris_put_tile_on_stream(iris_t *iris, const iris_tile_t *dst,
+                                      const iris_tile_t *src, int to_rank,
+                                      iris_stream_t *stream)
+{
+    const struct iris_tile_transfer what = {
+        "iris_put_tile_on_stream", dst, src, 1, to_rank, 0};
+
+    return move_tiles(iris, &what, stream);
+}
+
+iris_status_t iris_get_tile_on_stream(iris_t *iris, const iris_tile_t *dst,
+                                      const iris_tile_t *src, int from_rank,
+                                      iris_stream_t *stream)
+{
+    const struct iris_tile_transfer what = {
+        "iris_get_tile_on_stream", dst, src, 1, from_rank, 1};
+
+    return move_tiles(iris, &what, stream);
+}
+
+iris_status_t iris_put_tiles_on_stream(iris_t *iris, const iris_tile_t *dst,
+                                       const iris_tile_t *src, size_t count,
+                                       int to_rank, iris_stream_t *stream)
+{
+    const struct iris_tile_transfer what = {
+        "iris_put_tiles_on_stream", dst, src, count, to_rank, 0};
+
+    return move_tiles(iris, &what, stream);
+}
+
+iris_status_t iris_get_tiles_on_stream(iris_t *iris, const iris_tile_t *dst,
+                                       const iris_tile_t *src, size_t count,
+                                       int from_rank, iris_stream_t *stream)
+{
+    const struct iris_tile_transfer what = {
+        "iris_get_tiles_on_stream", dst, src, count, from_rank, 1};
+
+    return move_tiles(iris, &what, stream);
 }
 
 iris_status_t iris_signal_on_stream(iris_t *iris, uint64_t *signal,

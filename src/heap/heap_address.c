@@ -100,18 +100,51 @@ iris_status_t iris_i_heap_check_reachable(const struct iris_heap *heap,
                        call, rank, heap->log->rank);
 }
 
+static iris_status_t check_rank(const struct iris_heap *heap, int rank)
+{
+    return rank >= 0 && rank < heap->log->num_ranks
+               ? IRIS_OK
+               : iris_i_fail(heap->log, IRIS_ERR_INVALID,
+                             "rank %d is out of range: the job has ranks 0 to "
+                             "%d; pass one of them",
+                             rank, heap->log->num_ranks - 1);
+}
+
+iris_status_t iris_i_heap_untranslate(const struct iris_heap *heap,
+                                      const char *call, const void *ptr,
+                                      int rank, void **own_p)
+{
+    iris_status_t status = check_rank(heap, rank);
+    int64_t offset;
+    void *own;
+
+    if (status == IRIS_OK) {
+        status = iris_i_heap_check_reachable(heap, call, rank);
+    }
+    if (status != IRIS_OK) {
+        return status;
+    }
+    offset = (int64_t)(uintptr_t)ptr - heap->memory.bases[rank];
+    own = (void *)(uintptr_t)(heap->memory.bases[heap->log->rank] + offset);
+    if (iris_i_heap_bytes_from(heap, own) == 0) {
+        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
+                           "%s: ptr %p is not on rank %d's heap; pass a "
+                           "pointer into it",
+                           call, ptr, rank);
+    }
+    *own_p = own;
+    return IRIS_OK;
+}
+
 iris_status_t iris_i_heap_translate(const struct iris_heap *heap,
                                     const char *call, const void *ptr, int rank,
                                     void **remote_p)
 {
-    iris_status_t status;
+    iris_status_t status = check_rank(heap, rank);
     int64_t offset;
 
-    if (rank < 0 || rank >= heap->log->num_ranks) {
-        return iris_i_fail(heap->log, IRIS_ERR_INVALID,
-                           "rank %d is out of range: the job has ranks 0 to "
-                           "%d; pass one of them",
-                           rank, heap->log->num_ranks - 1);
+    if (status != IRIS_OK) {
+        return status;
     }
     if (iris_i_heap_bytes_from(heap, ptr) == 0) {
         return iris_i_fail(heap->log, IRIS_ERR_INVALID,

@@ -35,6 +35,12 @@ iris_status_t iris_i_heap_translate(const struct iris_heap *heap,
                                     const char *call, const void *ptr, int rank,
                                     void **remote_p);
 
+/* The other way: what on this rank's heap is at the place of `ptr` on `rank`'s.
+ * Statuses as above. */
+iris_status_t iris_i_heap_untranslate(const struct iris_heap *heap,
+                                      const char *call, const void *ptr,
+                                      int rank, void **own_p);
+
 /* IRIS_ERR_UNREACHABLE if the rank's heap is not mapped here. */
 iris_status_t iris_i_heap_check_reachable(const struct iris_heap *heap,
                                           const char *call, int rank);

@@ -73,11 +73,10 @@ iris_status_t iris_i_fill(struct iris_queue *queue, void *dst, int value,
     return enqueue(queue, &event, dst, stream);
 }
 
-/* Finds the far side: all of it is in this rank's heap as the program has it.
- * The stream, too, is looked up, first. */
-static iris_status_t find_remote(struct iris_queue *queue,
-                                 const struct iris_transfer *what,
-                                 iris_stream_t **stream_p, void **remote_p)
+iris_status_t iris_i_transfer_find_remote(struct iris_queue *queue,
+                                          const struct iris_transfer *what,
+                                          iris_stream_t **stream_p,
+                                          void **remote_p)
 {
     size_t left = iris_i_heap_bytes_from(queue->heap, what->symmetric);
     char *base = iris_i_heap_base(&queue->heap->memory);
@@ -113,7 +112,8 @@ iris_status_t iris_i_enqueue_transfer(struct iris_queue *queue,
     struct iris_host_event event = {
         .op = IRIS_HOST_COPY, .bytes = what->bytes, .target_rank = what->rank};
     void *remote = NULL;
-    iris_status_t status = find_remote(queue, what, &stream, &remote);
+    iris_status_t status =
+        iris_i_transfer_find_remote(queue, what, &stream, &remote);
 
     event.source = what->gets ? remote : what->other;
     return status == IRIS_OK
@@ -137,7 +137,7 @@ static iris_status_t find_signal(struct iris_queue *queue,
                            "aligned uint64_t",
                            what->call, what->symmetric, sizeof(uint64_t));
     }
-    status = find_remote(queue, what, stream_p, remote_p);
+    status = iris_i_transfer_find_remote(queue, what, stream_p, remote_p);
     return status == IRIS_OK ? iris_i_heap_check_range(queue->heap, &range)
                              : status;
 }

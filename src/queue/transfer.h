@@ -13,6 +13,13 @@ iris_status_t iris_i_copy(struct iris_queue *queue, void *dst, const void *src,
 iris_status_t iris_i_fill(struct iris_queue *queue, void *dst, int value,
                           size_t bytes, iris_stream_t *stream);
 
+/* Finds the far side: all of it is in this rank's heap as the program has it.
+ * The stream, too, is looked up, first. */
+iris_status_t iris_i_transfer_find_remote(struct iris_queue *queue,
+                                          const struct iris_transfer *what,
+                                          iris_stream_t **stream_p,
+                                          void **remote_p);
+
 /* A put or get. */
 iris_status_t iris_i_enqueue_transfer(struct iris_queue *queue,
                                       const struct iris_transfer *what,

@@ -259,6 +259,7 @@ static const struct iris_queue_ops queue_ops = {
     .synchronize = synchronize,
     .query = query,
     .copy = copy,
+    .copy_rows = iris_i_no_copy_rows,
     .set = set,
     .launch = launch,
     .signal = iris_i_no_signal,

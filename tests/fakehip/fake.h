@@ -116,6 +116,7 @@ struct fake_launch {
 
 enum fake_op_kind {
     FAKE_COPY,
+    FAKE_COPY_ROWS,
     FAKE_FILL,
     FAKE_WRITE,
     FAKE_WAIT,
@@ -132,7 +133,10 @@ struct fake_op {
     void *dst;
     const void *src;
     uint64_t value;
-    size_t bytes; /* of a launch: of its arguments */
+    size_t bytes; /* of a launch: of its arguments; of rows: of one */
+    size_t rows;
+    size_t dst_pitch;
+    size_t src_pitch;
     hipStreamCallback_t callback;
     void *argument;
     struct fake_launch launch;

@@ -30,7 +30,8 @@ void fake_graph_append(hipGraph_t graph, struct fake_op *op)
         graph->last->next = op;
     }
     graph->last = op;
-    op->takes_no_room = op->kind == FAKE_COPY || op->kind == FAKE_LAUNCH;
+    op->takes_no_room = op->kind == FAKE_COPY || op->kind == FAKE_COPY_ROWS ||
+                        op->kind == FAKE_LAUNCH;
 }
 
 static void clear(struct ihipGraph *graph)

@@ -257,6 +257,33 @@ FAKE_EXPORT hipError_t hipMemcpyAsync(void *dst, const void *src, size_t bytes,
                                                   : error;
 }
 
+/* As the runtimes: pitches of 2^31 and more, or below a row, are refused. */
+FAKE_EXPORT hipError_t hipMemcpy2DAsync(void *dst, size_t dst_pitch,
+                                        const void *src, size_t src_pitch,
+                                        size_t width, size_t height,
+                                        hipMemcpyKind kind, hipStream_t stream)
+{
+    const struct fake_op op = {.kind = FAKE_COPY_ROWS,
+                               .dst = dst,
+                               .src = src,
+                               .bytes = width,
+                               .rows = height,
+                               .dst_pitch = dst_pitch,
+                               .src_pitch = src_pitch};
+    size_t longest = dst_pitch > src_pitch ? dst_pitch : src_pitch;
+    size_t shortest = dst_pitch < src_pitch ? dst_pitch : src_pitch;
+    hipError_t error;
+
+    if (kind != hipMemcpyDefault) {
+        return fake_leave(hipErrorInvalidMemcpyDirection);
+    }
+    error = shortest < width || longest > INT32_MAX
+                ? fake_leave(hipErrorInvalidPitchValue)
+                : enqueue(__func__, stream, &op);
+    return error == hipSuccess && waits(dst, src) ? hipStreamSynchronize(stream)
+                                                  : error;
+}
+
 FAKE_EXPORT hipError_t hipMemsetAsync(void *dst, int value, size_t bytes,
                                       hipStream_t stream)
 {

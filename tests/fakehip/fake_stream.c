@@ -49,6 +49,12 @@ static void run(hipStream_t stream, const struct fake_op *op, unsigned id)
     case FAKE_COPY:
         fake_copy(op->dst, op->src, op->bytes);
         break;
+    case FAKE_COPY_ROWS:
+        for (size_t i = 0; i < op->rows; i++) {
+            fake_copy((char *)op->dst + i * op->dst_pitch,
+                      (const char *)op->src + i * op->src_pitch, op->bytes);
+        }
+        break;
     case FAKE_FILL:
         fake_fill(op->dst, (int)op->value, op->bytes);
         break;
@@ -220,8 +226,8 @@ static hipError_t push(hipStream_t stream, struct fake_op *op)
     }
     *link = op;
     op->number = ++pushed;
-    op->queued = op->kind == FAKE_COPY && is_behind(stream, pushed) &&
-                 fake_quirk("copy-behind-kernel");
+    op->queued = (op->kind == FAKE_COPY || op->kind == FAKE_COPY_ROWS) &&
+                 is_behind(stream, pushed) && fake_quirk("copy-behind-kernel");
     stream->submitted++;
     stream->held += !op->takes_no_room;
     pthread_cond_broadcast(&stream->work);

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tiles that are put and got on a stream: as few copies of rows as their
+ * strides allow.
+ */
+#include "config.h"
+
+#include "queue/tile_transfer.h"
+
+#include "heap/heap_address.h"
+#include "queue/queue_stream.h"
+#include "queue/transfer.h"
+
+/* Steps of a copy along rows or columns; strides are in bytes. */
+struct steps {
+    size_t count;
+    int64_t dst;
+    int64_t src;
+};
+
+/* A copy: `apart` times rows of neighbouring bytes. */
+struct plan {
+    char *dst;
+    const char *src;
+    size_t row_bytes;
+    struct steps rows;
+    struct steps apart;
+};
+
+/* One tile of a call, with what both sides have, and the memory of each. */
+struct tile_copy {
+    iris_tile_t dst;
+    iris_tile_t src;
+    struct iris_heap_range to;
+    struct iris_heap_range from;
+};
+
+/* ---- The plan ---- */
+
+static void swap(struct plan *plan)
+{
+    struct steps rows = plan->rows;
+
+    plan->rows = plan->apart;
+    plan->apart = rows;
+}
+
+/* Steps that go down on both sides are made from the other end. */
+static void turn(struct plan *plan, struct steps *steps)
+{
+    int64_t last = (int64_t)steps->count - 1;
+
+    if (steps->dst < 0 && steps->src < 0) {
+        plan->dst += last * steps->dst;
+        plan->src += last * steps->src;
+        steps->dst = -steps->dst;
+        steps->src = -steps->src;
+    }
+}
+
+/* Whether they are of pieces that lie one behind another on both sides. */
+static bool are_close(const struct steps *steps, size_t bytes)
+{
+    return steps->dst == (int64_t)bytes && steps->src == (int64_t)bytes;
+}
+
+/* Makes the pieces larger by what lies one behind another. */
+static void join(struct plan *plan, struct steps *steps)
+{
+    if (are_close(steps, plan->row_bytes)) {
+        plan->row_bytes *= steps->count;
+        steps->count = 1;
+    }
+}
+
+/* Whether one copy of rows can make the steps. */
+static bool are_rows(const struct plan *plan, const struct steps *steps)
+{
+    return steps->count > 1 && steps->dst >= (int64_t)plan->row_bytes &&
+           steps->src >= (int64_t)plan->row_bytes;
+}
+
+static struct plan plan_of(const struct tile_copy *copy)
+{
+    int64_t bytes = copy->dst.elem_bytes;
+    struct plan plan = {
+        .dst = copy->dst.data,
+        .src = copy->src.data,
+        .row_bytes = (size_t)bytes,
+        .rows = {copy->dst.rows, copy->dst.row_stride * bytes,
+                 copy->src.row_stride * bytes},
+        .apart = {copy->dst.cols, copy->dst.col_stride * bytes,
+                  copy->src.col_stride * bytes},
+    };
+
+    turn(&plan, &plan.rows);
+    turn(&plan, &plan.apart);
+    join(&plan, &plan.apart);
+    join(&plan, &plan.rows);
+    join(&plan, &plan.apart);
+    if (!are_rows(&plan, &plan.rows) ||
+        (are_rows(&plan, &plan.apart) && plan.apart.count > plan.rows.count)) {
+        swap(&plan);
+    }
+    return plan;
+}
+
+/* ---- Enqueueing ---- */
+
+static iris_status_t enqueue_each(iris_stream_t *stream,
+                                  const struct iris_copy_rows *rows,
+                                  const struct steps *steps)
+{
+    iris_status_t status = IRIS_OK;
+
+    for (size_t i = 0; i < steps->count && status == IRIS_OK; i++) {
+        status = iris_i_queue_copy(
+            stream, (char *)rows->dst + (int64_t)i * steps->dst,
+            (const char *)rows->src + (int64_t)i * steps->src, rows->row_bytes);
+    }
+    return status;
+}
+
+static iris_status_t enqueue_plan(iris_stream_t *stream,
+                                  const struct plan *plan)
+{
+    iris_status_t status = IRIS_OK;
+
+    for (size_t i = 0; i < plan->apart.count && status == IRIS_OK; i++) {
+        const struct iris_copy_rows rows = {
+            .dst = plan->dst + (int64_t)i * plan->apart.dst,
+            .src = plan->src + (int64_t)i * plan->apart.src,
+            .dst_pitch = (size_t)plan->rows.dst,
+            .src_pitch = (size_t)plan->rows.src,
+            .row_bytes = plan->row_bytes,
+            .rows = plan->rows.count,
+        };
+
+        status = are_rows(plan, &plan->rows)
+                     ? iris_i_queue_copy_rows(stream, &rows)
+                     : IRIS_ERR_UNSUPPORTED;
+        if (status == IRIS_ERR_UNSUPPORTED) {
+            status = enqueue_each(stream, &rows, &plan->rows);
+        }
+    }
+    return status;
+}
+
+static iris_status_t enqueue_tile(struct iris_queue *queue,
+                                  const struct iris_tile_transfer *what,
+                                  const struct tile_copy *copy,
+                                  iris_stream_t *stream)
+{
+    const struct plan plan = plan_of(copy);
+    struct iris_host_event event = {.op = IRIS_HOST_COPY,
+                                    .rank = queue->log->rank,
+                                    .target_rank = what->rank,
+                                    .stream = stream,
+                                    .address = copy->to.ptr,
+                                    .source = copy->from.ptr,
+                                    .bytes = plan.row_bytes * plan.rows.count *
+                                             plan.apart.count};
+    iris_status_t status;
+
+    iris_i_hooks_before(queue->hooks, &event);
+    status = enqueue_plan(stream, &plan);
+    return iris_i_hooks_after(queue->hooks, &event,
+                              iris_i_fail_on(queue->log, status));
+}
+
+/* ---- Checks ---- */
+
+/* From a tile's first element to its last along rows or columns, in bytes;
+ * false: more than there can be. */
+static bool reach(uint32_t count, int64_t stride, uint32_t elem_bytes,
+                  int64_t *reach_p)
+{
+    int64_t steps = (int64_t)count - 1;
+    int64_t most = steps == 0 ? 0 : INT64_MAX / 4 / steps / elem_bytes;
+
+    if (steps != 0 && (stride > most || stride < -most)) {
+        return false;
+    }
+    *reach_p = steps == 0 ? 0 : steps * stride * elem_bytes;
+    return true;
+}
+
+/* Fills in a tile's lowest address, and the bytes from there to its end. */
+static iris_status_t find_range(struct iris_queue *queue,
+                                const iris_tile_t *tile,
+                                struct iris_heap_range *range)
+{
+    int64_t down, across, low;
+
+    if (!reach(tile->rows, tile->row_stride, tile->elem_bytes, &down) ||
+        !reach(tile->cols, tile->col_stride, tile->elem_bytes, &across)) {
+        return iris_i_fail(queue->log, IRIS_ERR_INVALID,
+                           "%s: the tile at %s %p, of %u by %u elements with "
+                           "strides %lld and %lld, is larger than any memory",
+                           range->call, range->name, tile->data, tile->rows,
+                           tile->cols, (long long)tile->row_stride,
+                           (long long)tile->col_stride);
+    }
+    low = (down < 0 ? down : 0) + (across < 0 ? across : 0);
+    range->ptr = (char *)((uintptr_t)tile->data + (uintptr_t)low);
+    range->bytes =
+        (size_t)((down < 0 ? -down : down) + (across < 0 ? -across : across)) +
+        tile->elem_bytes;
+    return IRIS_OK;
+}
+
+static iris_status_t find_far(struct iris_queue *queue, int rank,
+                              iris_tile_t *tile, struct iris_heap_range *range,
+                              iris_stream_t **stream_p)
+{
+    const struct iris_transfer far = {.call = range->call,
+                                      .name = range->name,
+                                      .symmetric =
+                                          (void *)(uintptr_t)range->ptr,
+                                      .bytes = range->bytes,
+                                      .rank = rank};
+    void *remote = NULL;
+    iris_status_t status =
+        iris_i_transfer_find_remote(queue, &far, stream_p, &remote);
+
+    if (status == IRIS_OK) {
+        tile->data =
+            (char *)remote + ((char *)tile->data - (const char *)range->ptr);
+        range->ptr = remote;
+    }
+    return status;
+}
+
+/* Tile `i` of a call with the far side's addresses. Without elements its
+ * dst.rows is 0, and nothing else is filled in. */
+static iris_status_t find_tile(struct iris_queue *queue,
+                               const struct iris_tile_transfer *what, size_t i,
+                               iris_stream_t **stream_p, struct tile_copy *copy)
+{
+    iris_tile_t *dst = &copy->dst, *src = &copy->src;
+    iris_status_t status;
+
+    *dst = what->dst[i];
+    *src = what->src[i];
+    dst->rows = src->rows = dst->rows < src->rows ? dst->rows : src->rows;
+    dst->cols = src->cols = dst->cols < src->cols ? dst->cols : src->cols;
+    if (dst->elem_bytes == 0 || dst->elem_bytes != src->elem_bytes) {
+        return iris_i_fail(queue->log, IRIS_ERR_INVALID,
+                           "%s: an element of tile %zu has %u bytes in dst and "
+                           "%u in src; pass tiles of one type",
+                           what->call, i, dst->elem_bytes, src->elem_bytes);
+    }
+    if (dst->rows == 0 || dst->cols == 0) {
+        dst->rows = 0;
+        return iris_i_stream_resolve(queue, *stream_p, stream_p);
+    }
+    copy->to = (struct iris_heap_range){
+        .call = what->call, .name = "dst", .writes = 1};
+    copy->from = (struct iris_heap_range){.call = what->call, .name = "src"};
+    status = find_range(queue, dst, &copy->to);
+    if (status == IRIS_OK) {
+        status = find_range(queue, src, &copy->from);
+    }
+    if (status == IRIS_OK) {
+        status = what->gets
+                     ? find_far(queue, what->rank, src, &copy->from, stream_p)
+                     : find_far(queue, what->rank, dst, &copy->to, stream_p);
+    }
+    if (status == IRIS_OK) {
+        status = iris_i_heap_check_range(queue->heap, &copy->to);
+    }
+    return status == IRIS_OK ? iris_i_heap_check_range(queue->heap, &copy->from)
+                             : status;
+}
+
+iris_status_t iris_i_enqueue_tiles(struct iris_queue *queue,
+                                   const struct iris_tile_transfer *what,
+                                   iris_stream_t *stream)
+{
+    iris_status_t status = iris_i_stream_resolve(queue, stream, &stream);
+    struct tile_copy copy;
+
+    if (status == IRIS_OK && what->count != 0 &&
+        (what->dst == NULL || what->src == NULL)) {
+        status = iris_i_fail(queue->log, IRIS_ERR_INVALID,
+                             "%s: %s is NULL; pass as many tiles of each side",
+                             what->call, what->dst == NULL ? "dst" : "src");
+    }
+    for (size_t i = 0; i < what->count && status == IRIS_OK; i++) {
+        status = find_tile(queue, what, i, &stream, &copy);
+    }
+    for (size_t i = 0; i < what->count && status == IRIS_OK; i++) {
+        status = find_tile(queue, what, i, &stream, &copy);
+        if (status == IRIS_OK && copy.dst.rows != 0) {
+            status = enqueue_tile(queue, what, &copy, stream);
+        }
+    }
+    return status;
+}
