@@ -19,10 +19,13 @@ EXTRA_DIST += \
 	%D%/iris_c/upstream/cuda.py %D%/iris_c/upstream/gluon.py \
 	%D%/iris_c/upstream/graphs.py %D%/iris_c/upstream/heap.py \
 	%D%/iris_c/upstream/imports.py %D%/iris_c/upstream/launch.py %D%/iris_c/upstream/libdevice.py \
-	%D%/iris_c/upstream/origami.py \
+	%D%/iris_c/upstream/lockstep.py %D%/iris_c/upstream/nvidia.py \
+	%D%/iris_c/upstream/nvidia_clocks.py \
+	%D%/iris_c/upstream/nvidia_layouts.py %D%/iris_c/upstream/origami.py \
 	%D%/iris_c/upstream/platform_calls.py \
 	%D%/iris_c/upstream/polls.py %D%/iris_c/upstream/process_groups.py \
 	%D%/iris_c/upstream/rank.py %D%/iris_c/upstream/results.py \
+	%D%/iris_c/upstream/sharing.py %D%/iris_c/upstream/tritonblas.py \
 	%D%/iris_c/upstream/site/sitecustomize.py
 wheel_folder = .
 libraries: $(lib_LTLIBRARIES) $(pkglib_LTLIBRARIES)

@@ -121,20 +121,30 @@ left=$(grep -x '[0-9]*' "$tmp/log" | xargs -r ps -o pid= -p | wc -l)
 [ "$status $left" = "130 0" ]
 report "SIGINT: status $status, $left ranks left" $?
 
-# What tritonBLAS lacks is said ahead; a relative folder will do.
-echo 'import iris' >"$tmp/needs.py"
+# What is not installed is stood in for, and said; a relative folder will do.
+echo 'import iris' >"$tmp/iris_alone.py"
+printf '%s\n' 'from tritonblas.kernels.stages import GemmContext as C' \
+    'import tritonblas' 'assert tritonblas.f is not None' \
+    'try: C(); raise SystemExit(1)' \
+    'except RuntimeError as error: print(error)' >"$tmp/needs.py"
 mkdir -p "$tmp/blas/include/tritonblas"
 echo 'import origami
 def f(x: origami.problem_t): pass' >"$tmp/blas/include/tritonblas/origami.py"
 echo 'from . import origami' >"$tmp/blas/include/tritonblas/__init__.py"
 launch --tritonblas "$tmp/none" "$tmp/needs.py"
-[ "$status" = 2 ] && grep -q 'imports tritonblas, which is not' "$tmp/log"
-report "a missing tritonblas is said" $?
+[ "$status" = 0 ] && grep -q 'tritonblas.GemmContext is needed' "$tmp/log"
+report "a missing tritonblas is stood in for" $?
+launch --tritonblas "$tmp/none" "$tmp/iris_alone.py"
+grep -q 'tritonblas is not installed: its names' "$tmp/log"
+report "which is said" $?
+(cd "$tmp" && launch --tritonblas blas "$tmp/iris_alone.py"
+    grep -q 'origami is not installed: its names' "$tmp/log")
+report "so is a missing origami" $?
+(cd "$tmp" && launch --stand-in --tritonblas blas "$tmp/iris_alone.py"
+    ! grep -q 'origami' "$tmp/log")
+report "--stand-in says nothing" $?
+echo 'import tritonblas; print(tritonblas.origami.f)' >"$tmp/needs.py"
 (cd "$tmp" && launch --tritonblas blas "$tmp/needs.py"
-    [ "$status" = 2 ] && grep -q -e '--stand-in supplies' "$tmp/log")
-report "a missing origami is said" $?
-echo 'import tritonblas' >"$tmp/needs.py"
-(cd "$tmp" && launch --stand-in --tritonblas blas "$tmp/needs.py"
     [ "$status" = 0 ])
 report "the stand-in has origami's names" $?
 exit $((failed > 0))

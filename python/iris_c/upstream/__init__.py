@@ -16,10 +16,12 @@ nothing that it does not use. docs/upstream.md is the manual.
 
 import os
 
-#: Set for ranks and for the processes that they start: "cpu" or "gpu".
+#: Set for ranks and for the processes that they start: "cpu", "amd" or
+#: "nvidia".
 DEVICE_VARIABLE = "IRIS_C_UPSTREAM_DEVICE"
 
-#: Set where a module of ours stands for origami, which tritonBLAS imports.
+#: The modules that ours stand for, with commas between: tritonBLAS, or origami,
+#: which it imports.
 STAND_IN_VARIABLE = "IRIS_C_UPSTREAM_STAND_IN"
 
 #: The versions of Triton that this package is tested with. Its interpreter is
@@ -30,4 +32,10 @@ TRITON_VERSIONS = ("3.9.0",)
 def device() -> str:
     """ "gpu" where upstream's own calls of the GPU's runtime are used, else
     "cpu"."""
-    return os.environ.get(DEVICE_VARIABLE, "")
+    kind = os.environ.get(DEVICE_VARIABLE, "")
+    return "gpu" if kind in ("amd", "nvidia") else kind
+
+
+def is_nvidia() -> bool:
+    """Whether kernels are compiled for NVIDIA's GPUs."""
+    return os.environ.get(DEVICE_VARIABLE) == "nvidia"

@@ -10,17 +10,19 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Dict, List, Optional
 
 from . import DEVICE_VARIABLE, STAND_IN_VARIABLE, TRITON_VERSIONS
+from .lockstep import JOB_VARIABLE
 from .platform_calls import SIMULATED_CUS
 
 HERE = Path(__file__).resolve().parent
 
 #: How long ranks have to end by themselves once one of them has failed.
-GRACE_S = 10.0
+GRACE_S = 5.0
 
 
 def _arguments(words: Optional[List[str]] = None) -> argparse.Namespace:
@@ -43,8 +45,9 @@ def _arguments(words: Optional[List[str]] = None) -> argparse.Namespace:
                         " or the folder that holds the package (TRITONBLAS);"
                         " else the installed one")
     parser.add_argument("--stand-in", action="store_true",
-                        help="supply the names of origami, which tritonBLAS"
-                        " imports, if it is not installed")
+                        help="say nothing where the names of tritonBLAS, or of"
+                        " origami, which that imports, are stood in for: it is"
+                        " done where they are not installed")
     parser.add_argument("--device", choices=("auto", "cpu", "gpu"),
                         default="auto",
                         help="what kernels run on; auto: a GPU if there is one")
@@ -60,8 +63,13 @@ def _arguments(words: Optional[List[str]] = None) -> argparse.Namespace:
     return given
 
 
-def _has_gpu() -> bool:
-    return os.path.exists("/dev/kfd") or bool(glob.glob("/dev/nvidia[0-9]*"))
+def _device(asked: str) -> str:
+    """What kernels are compiled for: "cpu", "amd" or "nvidia"."""
+    amd = os.path.exists("/dev/kfd")
+    nvidia = bool(glob.glob("/dev/nvidia[0-9]*"))
+    if asked == "cpu" or (asked == "auto" and not amd and not nvidia):
+        return "cpu"
+    return "amd" if amd or not nvidia else "nvidia"
 
 
 def _free_port() -> int:
@@ -73,9 +81,7 @@ def _free_port() -> int:
 
 def environment(given: argparse.Namespace) -> Dict[str, str]:
     """What all ranks have in their environment."""
-    device = given.device
-    if device == "auto":
-        device = "gpu" if _has_gpu() else "cpu"
+    device = _device(given.device)
     path = [str(HERE / "site"), str(HERE.parents[1])]
     if given.upstream:
         path.append(os.path.abspath(given.upstream))
@@ -96,9 +102,17 @@ def environment(given: argparse.Namespace) -> Dict[str, str]:
         # Ranks share the cores, and torch would start a thread for each core
         # in each of them.
         found.setdefault("OMP_NUM_THREADS", "1")
-    if given.stand_in and _place("origami", found) is None:
-        found[STAND_IN_VARIABLE] = "1"
+    found[STAND_IN_VARIABLE] = ",".join(_stand_ins(found))
     return found
+
+
+def _stand_ins(environment: Dict[str, str]) -> List[str]:
+    """What upstream, or tritonBLAS, imports and is not installed."""
+    folder = _place("tritonblas", environment)
+    if folder is None:
+        return ["tritonblas"]
+    needs = (folder / "origami.py").exists()
+    return ["origami"] if needs and _place("origami", environment) is None else []
 
 
 def _place(module: str, environment: Dict[str, str]) -> Optional[Path]:
@@ -120,18 +134,13 @@ def _is_upstreams(program: str) -> bool:
 
 
 def missing(given: argparse.Namespace, environment: Dict[str, str]) -> str:
-    """What a program of upstream's cannot be imported without; "": nothing."""
-    if not _is_upstreams(given.program):
+    """What a program of upstream's is given the names of only; "": nothing."""
+    stand_ins = environment[STAND_IN_VARIABLE]
+    if given.stand_in or not stand_ins or not _is_upstreams(given.program):
         return ""
-    folder = _place("tritonblas", environment)
-    if folder is None:
-        return ("upstream imports tritonblas, which is not installed:"
-                " --tritonblas names a checkout of tritonBLAS")
-    needs = (folder / "origami.py").exists()
-    if needs and not given.stand_in and _place("origami", environment) is None:
-        return ("tritonblas imports origami, which is not installed:"
-                " --stand-in supplies its names, which is enough for upstream")
-    return ""
+    return (f"{stand_ins} is not installed: its names are stood in for, and a"
+            " program that calls it fails then (--stand-in leaves this line"
+            " out)")
 
 
 def _places(given: argparse.Namespace) -> List[Dict[str, str]]:
@@ -191,12 +200,17 @@ def run(given: argparse.Namespace) -> int:
     shared = environment(given)
     lacks = missing(given, shared)
     if lacks:
-        print(f"iris_c.upstream: {lacks}", file=sys.stderr)
-        return 2
+        print(f"iris_c.upstream: {lacks}", file=sys.stderr, flush=True)
     # Without this the ranks would outlive a launcher that is told to end.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda signum, _: sys.exit(128 + signum))
-    ranks = _start(given, shared)
+    with tempfile.TemporaryDirectory(prefix="iris_c.upstream-") as folder:
+        if given.n > 1:
+            shared[JOB_VARIABLE] = folder
+        return _run_ranks(_start(given, shared))
+
+
+def _run_ranks(ranks: List["subprocess.Popen[bytes]"]) -> int:
     failed = 0
     try:
         while any(rank.poll() is None for rank in ranks):

@@ -12,9 +12,9 @@ import importlib.machinery
 import os
 import sys
 from types import ModuleType
-from typing import Any, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
-from . import STAND_IN_VARIABLE, device
+from . import STAND_IN_VARIABLE, device, is_nvidia
 
 #: Modules of upstream that one of ours stands for.
 REPLACED_ON_CPU = {"iris.host.platform.hip": "platform_calls"}
@@ -22,17 +22,33 @@ REPLACED_ON_CPU = {"iris.host.platform.hip": "platform_calls"}
 #: Which module of ours changes which one, once that has been executed.
 CHANGED = {
     "iris.host.memory.symmetric_heap": ["heap"],
-    "torch.distributed": ["alone"],
+    "iris.host.memory.tensors": ["creation"],
+    "torch.distributed": ["process_groups", "alone"],
 }
 CHANGED_ON_CPU = {
     "torch": ["cuda", "graphs"],
-    "torch.distributed": ["process_groups"],
     "triton": ["launch", "polls", "brain_floats", "atomics", "aggregates"],
     "triton.experimental.gluon": ["gluon"],
     "triton.language.extra.libdevice": ["libdevice"],
-    "iris.host.memory.tensors": ["creation"],
     "iris.mem.utils": ["clocks"],
 }
+CHANGED_ON_GPU = {
+    "torch": ["sharing"],
+}
+CHANGED_ON_NVIDIA = {
+    "torch": ["sharing"],
+    "triton": ["nvidia"],
+    "triton.experimental.gluon.language": ["nvidia_layouts"],
+    "iris.mem.utils": ["nvidia_clocks"],
+}
+
+
+def _changed_here() -> Dict[str, List[str]]:
+    """What is changed on this kind of device alone."""
+    if device() != "gpu":
+        return CHANGED_ON_CPU
+    return CHANGED_ON_NVIDIA if is_nvidia() else CHANGED_ON_GPU
+
 
 
 class _Changing(importlib.abc.Loader):
@@ -73,18 +89,26 @@ class Finder(importlib.abc.MetaPathFinder):
     """Finds the modules that are replaced or changed before others do."""
 
     def __init__(self) -> None:
-        cpu = device() != "gpu"
-        self._replaced = REPLACED_ON_CPU if cpu else {}
-        if os.environ.get(STAND_IN_VARIABLE):
-            self._replaced = dict(self._replaced, origami="origami")
+        self._replaced = {} if device() == "gpu" else dict(REPLACED_ON_CPU)
+        stand_ins = os.environ.get(STAND_IN_VARIABLE, "")
+        for name in filter(None, stand_ins.split(",")):
+            self._replaced[name] = name
         self._changed = dict(CHANGED)
-        for name, changes in (CHANGED_ON_CPU if cpu else {}).items():
+        for name, changes in _changed_here().items():
             self._changed[name] = CHANGED.get(name, []) + changes
 
+    def _standing(self, name: str) -> Optional[str]:
+        """Our module for that name: its own, or its package's for all in it."""
+        package = name.split(".")[0]
+        if "." in name and package != "tritonblas":
+            package = name
+        return self._replaced.get(package)
+
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        if name in self._replaced:
-            loader = _Standing(self._replaced[name])
-            return importlib.machinery.ModuleSpec(name, loader)
+        ours = self._standing(name)
+        if ours is not None:
+            return importlib.machinery.ModuleSpec(
+                name, _Standing(ours), is_package=ours == "tritonblas")
         if name not in self._changed:
             return None
         spec = self._from_others(name, path, target)

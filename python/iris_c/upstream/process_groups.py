@@ -1,17 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""Process groups of NCCL are Gloo's without a GPU.
+"""Process groups of NCCL are Gloo's where NCCL cannot be.
 
-NCCL moves a GPU's memory only, and upstream's programs ask for it by name. They
-also ask which one they have, and choose by it what may be sent: the answer
-stays "nccl".
+It moves a GPU's memory only, and has one rank on each. Upstream's programs ask
+for it by name. They also ask which one they have, and choose by it what may be
+sent: the answer stays "nccl". Tensors of a GPU go through the host's memory.
 """
 
+import functools
 import weakref
-from typing import Any
+from typing import Any, List
+
+from . import device
 
 #: Groups that a program has asked NCCL for; None: the default group.
 _nccl: "weakref.WeakSet[Any]" = weakref.WeakSet()
 _default_is_nccl = False
+
+#: Calls whose tensors go through the host.
+_MOVING = (
+    "all_gather", "all_gather_into_tensor", "all_reduce", "all_to_all",
+    "all_to_all_single", "broadcast", "gather", "irecv", "isend", "recv",
+    "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter", "send",
+)
 
 
 def _is_nccl(backend: Any) -> bool:
@@ -46,6 +56,85 @@ def _all_to_all(dist: Any) -> Any:
     return all_to_all
 
 
+class _Copies:
+    """A call's tensors of a GPU, as it has them on the host."""
+
+    def __init__(self) -> None:
+        self._pairs: List[Any] = []
+
+    def of(self, value: Any) -> Any:
+        """A copy on the host of a tensor, or of each in a list."""
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.of(one) for one in value)
+        if not getattr(value, "is_cuda", False):
+            return value
+        copy = value.detach().cpu()
+        self._pairs.append((value, copy))
+        return copy
+
+    def bring_back(self) -> None:
+        for tensor, copy in self._pairs:
+            tensor.detach().copy_(copy)
+
+
+class _Later:
+    """The work of a call whose tensors have yet to be brought back."""
+
+    def __init__(self, work: Any, copies: _Copies) -> None:
+        self._work = work
+        self._copies = copies
+
+    def wait(self, *args: Any) -> Any:
+        result = self._work.wait(*args)
+        self._copies.bring_back()
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._work, name)
+
+
+def _through_host(call: Any) -> Any:
+    @functools.wraps(call)
+    def moving(*args: Any, **kwargs: Any) -> Any:
+        copies = _Copies()
+        args = tuple(copies.of(value) for value in args)
+        kwargs = {name: copies.of(value) for name, value in kwargs.items()}
+        result = call(*args, **kwargs)
+        if hasattr(result, "wait"):
+            return _Later(result, copies)
+        copies.bring_back()
+        return result
+
+    return moving
+
+
+def _without_devices(call: Any) -> Any:
+    @functools.wraps(call)
+    def barrier(*args: Any, **kwargs: Any) -> Any:
+        kwargs.pop("device_ids", None)
+        return call(*args, **kwargs)
+
+    return barrier
+
+
+def _take_gloo(module: Any) -> None:
+    """Of a process that has found that it cannot have NCCL."""
+    module.all_to_all = _all_to_all(module)
+    module.barrier = _without_devices(module.barrier)
+    if device() == "gpu":
+        for name in _MOVING:
+            setattr(module, name, _through_host(getattr(module, name)))
+
+
+def _has_nccl(kwargs: Any) -> bool:
+    """Whether ranks have a GPU each."""
+    if device() != "gpu":
+        return False
+    from . import sharing
+
+    return not sharing.is_shared(kwargs.get("world_size") or sharing.ranks())
+
+
 def apply(module: Any) -> None:
     start, make, ask = (
         module.init_process_group, module.new_group, module.get_backend)
@@ -54,6 +143,11 @@ def apply(module: Any) -> None:
         backend: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
         global _default_is_nccl
+        if _has_nccl(kwargs):
+            return start(backend, *args, **kwargs)
+        if not hasattr(module, "_iris_c_gloo"):
+            module._iris_c_gloo = True
+            _take_gloo(module)
         kwargs.pop("device_id", None)
         _default_is_nccl = _is_nccl(backend)
         if _default_is_nccl:
@@ -61,6 +155,8 @@ def apply(module: Any) -> None:
         return start(backend, *args, **kwargs)
 
     def new_group(*args: Any, **kwargs: Any) -> Any:
+        if not hasattr(module, "_iris_c_gloo"):
+            return make(*args, **kwargs)
         backend = kwargs.get("backend")
         inherited = backend is None and _default_is_nccl
         if backend is not None and _is_nccl(backend):
@@ -80,4 +176,3 @@ def apply(module: Any) -> None:
     module.init_process_group = init_process_group
     module.new_group = new_group
     module.get_backend = get_backend
-    module.all_to_all = _all_to_all(module)

@@ -8,7 +8,7 @@ import runpy
 import sys
 from typing import List
 
-from . import TRITON_VERSIONS, device, imports, results
+from . import TRITON_VERSIONS, device, imports, lockstep, results
 
 
 def _check_triton() -> None:
@@ -48,7 +48,7 @@ def _run_pytest(arguments: List[str]) -> int:
     import pytest
 
     try:
-        plugins = [_Quicker(), *results.plugins()]
+        plugins = [_Quicker(), *results.plugins(), *lockstep.plugins()]
         return int(pytest.main(arguments, plugins=plugins))
     finally:
         dist.destroy_process_group()

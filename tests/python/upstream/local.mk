@@ -9,5 +9,6 @@ EXTRA_DIST += \
 	%D%/test_clocks.py %D%/test_creation.py \
 	%D%/test_cuda.py %D%/test_gluon.py \
 	%D%/test_graphs.py %D%/test_heap.py \
-	%D%/test_imports.py %D%/test_launch.py %D%/test_libdevice.py %D%/test_polls.py \
-	%D%/test_process_groups.py
+	%D%/test_imports.py %D%/test_launch.py %D%/test_libdevice.py \
+	%D%/test_lockstep.py %D%/test_nvidia.py %D%/test_polls.py \
+	%D%/test_process_groups.py %D%/test_sharing.py

@@ -13,7 +13,8 @@ import torch.distributed as dist
 MODULES = {
     "one_rank": ["test_brain_floats", "test_aggregates", "test_gluon",
                  "test_clocks", "test_cuda", "test_graphs", "test_polls",
-                 "test_imports", "test_launch", "test_libdevice"],
+                 "test_imports", "test_launch", "test_libdevice",
+                 "test_lockstep", "test_nvidia", "test_sharing"],
     "two_ranks": ["test_atomics", "test_creation", "test_process_groups",
                   "test_heap"],
 }

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""Devices where ranks share fewer GPUs than there are ranks.
+
+Upstream's programs take the GPU of the rank's number. Numbers that no GPU has
+begin anew at 0, as in upstream's own simulation, wherever torch is told one.
+"""
+
+import functools
+import os
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+#: Functions of torch.cuda whose first argument, or `device`, is a GPU.
+_OF_A_DEVICE = (
+    "set_device", "device", "synchronize", "current_stream", "default_stream",
+    "get_device_properties", "get_device_name", "get_device_capability",
+    "mem_get_info", "memory_allocated", "max_memory_allocated",
+)
+
+
+def ranks() -> int:
+    """How many ranks this machine has, as a launcher says it."""
+    return int(os.environ.get("LOCAL_WORLD_SIZE")
+               or os.environ.get("WORLD_SIZE") or 1)
+
+
+def is_shared(num_ranks: int) -> bool:
+    """Whether so many ranks have not a GPU each."""
+    return 0 < int(torch.cuda.device_count()) < num_ranks
+
+
+def wrapped(device: Any) -> Any:
+    """A device that there is, for one that a program names."""
+    count = torch.cuda.device_count()
+    if isinstance(device, bool) or not count:
+        return device
+    if isinstance(device, int):
+        return device % count if device >= count else device
+    if isinstance(device, str) and device.startswith("cuda:"):
+        return f"cuda:{int(device[5:]) % count}"
+    if (isinstance(device, torch.device) and device.type == "cuda"
+            and device.index is not None and device.index >= count):
+        return torch.device("cuda", device.index % count)
+    return device
+
+
+_NAMES_DEVICE = {torch.Tensor.to, torch.Tensor.cuda}
+
+
+class Wrapping(TorchFunctionMode):
+    """Sees every call of torch in this thread."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if kwargs.get("device") is not None:
+            kwargs = dict(kwargs, device=wrapped(kwargs["device"]))
+        elif func in _NAMES_DEVICE:
+            args = (args[0], *map(wrapped, args[1:]))
+        return func(*args, **kwargs)
+
+
+def _wrapping(call: Any) -> Any:
+    @functools.wraps(call)
+    def with_device(*args: Any, **kwargs: Any) -> Any:
+        if args:
+            args = (wrapped(args[0]), *args[1:])
+        if "device" in kwargs:
+            kwargs["device"] = wrapped(kwargs["device"])
+        return call(*args, **kwargs)
+
+    return with_device
+
+
+def _begin(cuda: Any) -> None:
+    for name in _OF_A_DEVICE:
+        member = getattr(cuda, name)
+        if isinstance(member, type):
+            member.__init__ = _wrapping_init(member.__init__)
+        else:
+            setattr(cuda, name, _wrapping(member))
+    Wrapping().__enter__()
+
+
+def _wrapping_init(init: Any) -> Any:
+    """Of a class, which stays the one that it is."""
+    def __init__(self: Any, device: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, wrapped(device), *args, **kwargs)
+
+    return __init__
+
+
+def apply(module: Any) -> None:
+    if is_shared(ranks()):
+        _begin(module.cuda)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+"""Stands for tritonBLAS, which upstream imports at once and most of its
+programs never call: names that say so when they are used.
+
+It also stands for tritonBLAS's own modules, whatever they are called.
+"""
+
+from typing import Any
+
+__path__: Any = []  # a package, as Python's import sees it
+
+
+class _Absent:
+    """A name of tritonBLAS's."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise RuntimeError(
+            f"tritonblas.{type(self).__name__} is needed, and iris_c.upstream"
+            " has tritonBLAS's names only: install it, or name a checkout by"
+            " --tritonblas"
+        )
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return type(name, (_Absent,), {})
