@@ -99,7 +99,7 @@ ranks() { # ARRAYS RANKS TEST...
         "$here/../scripts/launch-env" -n "$count" "$venv" -m unittest -q "$@"
 }
 
-rank_tests="test_ccl test_context test_lifetime test_ops test_tensors"
+rank_tests="test_ccl test_context test_lifetime test_ops test_tensors test_transfer"
 # shellcheck disable=SC2086 # a list
 {
     ranks numpy 1 $rank_tests test_library
@@ -124,7 +124,7 @@ step "the example of collectives, with NumPy only" \
     env PYTHONPATH="$tmp" "$venv" "$collective"
 
 if has "$venv" torch; then
-    ranks torch 2 test_ccl test_lifetime test_ops test_tensors
+    ranks torch 2 test_ccl test_lifetime test_ops test_tensors test_transfer
     ranks torch 4 test_ccl
     export IRIS_TEST_ARRAYS=torch
     for test in process_group torch_backend triton; do

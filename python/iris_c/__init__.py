@@ -33,11 +33,13 @@ from ._groups import Group
 from ._log import DEBUG, ERROR, INFO, WARNING, set_logger_level
 from ._random import Generator
 from ._spawn import RankError, spawn
+from ._transfer import AddressMap
 
 #: The version of the library that was loaded.
 __version__: str = _call.iris_version().decode()
 
 __all__ = [
+    "AddressMap",
     "BackendError",
     "BootstrapError",
     "ConfigError",

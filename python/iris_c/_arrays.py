@@ -111,6 +111,10 @@ class NumpyArrays:
     def check_memory(self, array: Any) -> None:
         """That kernels can use an array's memory: any that NumPy has."""
 
+    def words(self, numbers: Any) -> Any:
+        """Numbers as an array of int64 on the device."""
+        return self._numpy.array(numbers, dtype="int64")
+
     def is_contiguous(self, array: Any) -> bool:
         """Whether elements lie one behind another, the last index first."""
         return bool(array.flags.c_contiguous)
@@ -235,6 +239,11 @@ class TorchArrays:
         device = storage().device
         if device != self.device:
             raise _mismatch(device, self.device)
+
+    def words(self, numbers: Any) -> Any:
+        """Numbers as a tensor of int64 on the device."""
+        torch = self._torch
+        return torch.tensor(numbers, dtype=torch.int64, device=self.device)
 
     def is_contiguous(self, array: Any) -> bool:
         """Whether elements lie one behind another, the last index first."""

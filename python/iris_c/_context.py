@@ -4,7 +4,7 @@
 import ctypes
 import numbers
 import os
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _arrays, _bootstrap, _interrupt, _kernels, _lib, _log
 from ._broadcast import broadcast
@@ -18,6 +18,8 @@ from ._session import Session
 from ._streams import Streams
 from ._structs import HeapStats
 from ._tensors import Tensors
+from ._trace import Tracing
+from ._transfer import AddressMap, Transfers, bases_of
 from ._values import INT64, tensor
 
 
@@ -73,7 +75,7 @@ def _open(settings: Dict[str, Any]) -> int:
     return handle.value or 0
 
 
-class Iris(Tensors):
+class Iris(Tensors, Transfers):
     """One rank: its symmetric heap, and the tensors on it.
 
     Collective calls, which all ranks make in the same order, come from one
@@ -122,6 +124,8 @@ class Iris(Tensors):
         self.ccl = CCL(
             self._session, self._streams, self._groups, self._arrays
         )
+        self.tracing = Tracing(self._session)
+        self._channels: Dict[int, int] = {}
         self.ops = Ops(
             self._session, self._streams, self._groups, self._arrays
         )
@@ -222,6 +226,46 @@ class Iris(Tensors):
         this rank has let go and some other has not is num_deferred."""
         stats = self._session.stats()
         return {name: getattr(stats, name) for name in HeapStats.names()}
+
+    def uniform(
+        self, size: Any, low: float = 0.0, high: float = 1.0, dtype: Any = None
+    ) -> Any:
+        """A tensor of random numbers, uniform in [low, high). Collective."""
+        made = self.rand(size, dtype=dtype)
+        made *= high - low
+        made += low
+        self.barrier()
+        return made
+
+    def allocate_symmetric(
+        self, *size: Any, dtype: Any = None
+    ) -> Tuple[Any, Any]:
+        """A tensor whose contents are undefined, and where each rank has it:
+        addresses for kernels, int64 (address_map()). Collective."""
+        made = self.empty(*size, dtype=dtype)
+        return made, self.address_map(made).peer_bases
+
+    def address_map(self, tensor: Any) -> AddressMap:
+        """Where each rank has a tensor of the heap, and what kernels can do
+        there. Local."""
+        seen = self._arrays.tensor_of(tensor)
+        if not self.is_symmetric(tensor):
+            raise ValueError(
+                "address_map requires a tensor on the symmetric heap"
+            )
+        bases, all_reached = bases_of(self.handle, seen.data, self.num_ranks)
+        able = AddressMap.CAP_REMOTE_LOAD_STORE | AddressMap.CAP_REMOTE_ATOMICS
+        reach = [
+            (size - 1) * step for size, step in zip(seen.sizes(), seen.steps())
+        ]
+        elements = 1 + sum(reach) if call.iris_tensor_numel(seen) else 0
+        return AddressMap(
+            self._arrays.words(bases),
+            self.cur_rank,
+            seen.data,
+            elements * call.iris_dtype_size(seen.dtype),
+            able if all_reached else 0,
+        )
 
     def malloc(self, bytes: int, alignment: Optional[int] = None) -> int:
         """The address of new memory on the heap, at the same offset on every

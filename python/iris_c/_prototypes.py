@@ -16,6 +16,8 @@ from ._structs import (
     Shape,
     Tensor,
     TensorOptions,
+    Tile,
+    TraceCounts,
     Value,
 )
 
@@ -26,6 +28,7 @@ Text = c.c_char_p
 
 
 _out = c.POINTER(c.c_void_p)
+_tiles = (c.POINTER(Tile), c.POINTER(Tile))
 _tensor = c.POINTER(Tensor)
 _options = c.POINTER(TensorOptions)
 _words = c.POINTER(c.c_int64)
@@ -104,6 +107,7 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
     "iris_is_symmetric": (c.c_int, Handle, Address),
     "iris_is_reachable": (c.c_int, Handle, c.c_int),
     "iris_as_remote": (STATUS, Handle, Address, c.c_int, _out),
+    "iris_translate": (STATUS, Handle, Address, c.c_int, c.c_int, _out),
     "iris_free_later": (STATUS, Handle, Address),
     "iris_free_deferred": (STATUS, Handle),
     # <iris/tensor.h>, <iris/random.h>
@@ -223,6 +227,16 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
         c.c_int,
         Handle,
     ),
+    "iris_put_tile_on_stream": (STATUS, Handle, *_tiles, c.c_int, Handle),
+    "iris_get_tile_on_stream": (STATUS, Handle, *_tiles, c.c_int, Handle),
+    "iris_put_tiles_on_stream": (
+        STATUS,
+        Handle,
+        *_tiles,
+        c.c_size_t,
+        c.c_int,
+        Handle,
+    ),
     "iris_signal_on_stream": (
         STATUS,
         Handle,
@@ -265,6 +279,14 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
         c.c_size_t,
         Handle,
     ),
+    # <iris/trace.h>
+    "iris_trace_enable": (STATUS, Handle, c.c_size_t),
+    "iris_trace_reset": (STATUS, Handle),
+    "iris_trace_counts": (STATUS, Handle, c.POINTER(TraceCounts)),
+    "iris_trace_export": (STATUS, Handle, Text, c.c_int),
+    "iris_trace_name": (STATUS, Handle, c.c_int, Text),
+    "iris_trace_begin": (c.c_uint64, Handle, c.c_int),
+    "iris_trace_end": (None, Handle, c.c_uint64),
     # <iris/log.h>: variadic; see _log.py
     "iris_log_set_level": (None, Handle, c.c_int),
     "iris_debug": (None, Handle, Text),
@@ -280,14 +302,8 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
 NOT_CALLED = (
     "iris_ccl_device_create",
     "iris_ccl_device_destroy",
+    "iris_get_tiles_on_stream",
     "iris_name",
-    "iris_trace_begin",
-    "iris_trace_counts",
-    "iris_trace_enable",
-    "iris_trace_end",
-    "iris_trace_export",
-    "iris_trace_name",
-    "iris_trace_reset",
     "iris_gpu_image_add",
     "iris_gpu_image_remove",
     "iris_cpu_end",

@@ -63,6 +63,15 @@ class Streams:
             return None
         return self.handle_of(cuda.current_stream(self.device_id()))
 
+    def put_behind_current(self, handle: int) -> None:
+        """What comes next on a stream of the library's starts after what
+        torch's current stream has had so far."""
+        cuda = self._cuda()
+        if cuda is not None:
+            native = call.iris_stream_native(self._session.handle, handle)
+            ours = cuda.ExternalStream(native, device=self.device_id())
+            ours.wait_stream(cuda.current_stream(self.device_id()))
+
     def synchronize_device(self) -> None:
         """Waits for all that torch has put on this rank's device."""
         cuda = self._cuda()

@@ -84,6 +84,29 @@ class TensorOptions(c.Structure):
     ]
 
 
+class Tile(c.Structure):
+    """iris_tile_t."""
+
+    _fields_ = [
+        ("data", c.c_void_p),
+        ("rows", c.c_uint32),
+        ("cols", c.c_uint32),
+        ("row_stride", c.c_int64),
+        ("col_stride", c.c_int64),
+        ("elem", c.c_uint32),
+    ]
+
+
+class TraceCounts(c.Structure):
+    """struct iris_trace_counts."""
+
+    _fields_ = [
+        ("device_events", c.c_uint64),
+        ("host_events", c.c_uint64),
+        ("dropped", c.c_uint64),
+    ]
+
+
 class CclOptions(c.Structure):
     """struct iris_ccl_options."""
 

@@ -36,6 +36,7 @@ CHANGED_ON_GPU = {
     "torch": ["sharing"],
 }
 CHANGED_ON_NVIDIA = {
+    "pynvml": ["nvml"],
     "torch": ["sharing"],
     "triton": ["nvidia"],
     "triton.experimental.gluon.language": ["nvidia_layouts"],

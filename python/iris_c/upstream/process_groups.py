@@ -132,7 +132,10 @@ def _has_nccl(kwargs: Any) -> bool:
         return False
     from . import sharing
 
-    return not sharing.is_shared(kwargs.get("world_size") or sharing.ranks())
+    if sharing.is_shared(kwargs.get("world_size") or sharing.ranks()):
+        sharing.simulate()
+        return False
+    return True
 
 
 def apply(module: Any) -> None:

@@ -31,6 +31,13 @@ def is_shared(num_ranks: int) -> bool:
     return 0 < int(torch.cuda.device_count()) < num_ranks
 
 
+def simulate() -> None:
+    """The library lets ranks share a GPU in simulation only. Before the
+    program makes a context."""
+    os.environ.setdefault("IRIS_BACKEND", "sim")
+    os.environ.setdefault("IRIS_SIM_DEVICE", "gpu")
+
+
 def wrapped(device: Any) -> Any:
     """A device that there is, for one that a program names."""
     count = torch.cuda.device_count()

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What kernels for AMD's GPUs are given on NVIDIA's."""
 
+import ctypes
 import types
 import unittest
 from unittest import mock
 
 import triton.language as tl
-from iris_c.upstream import nvidia, nvidia_layouts
+from iris_c.upstream import nvidia, nvidia_layouts, nvml
 
 
 class Layout:
@@ -27,6 +28,20 @@ class Nvidia(unittest.TestCase):
             made = Layout(given)
             self.assertEqual(made.threads_per_warp, found, given)
             self.assertTrue(made.made)
+
+    def test_a_struct_goes_to_nvml_by_its_address(self) -> None:
+        class Info(ctypes.Structure):
+            _fields_ = [("version", ctypes.c_int)]
+
+        seen = []
+        pynvml = types.SimpleNamespace(
+            nvmlDeviceGetGpuFabricInfoV=lambda *args: seen.append(args))
+        nvml.apply(pynvml)
+        pynvml.nvmlDeviceGetGpuFabricInfoV("gpu", Info(5))
+        pynvml.nvmlDeviceGetGpuFabricInfoV("gpu", ctypes.byref(Info(7)))
+        self.assertEqual([type(info) for _, info in seen],
+                         [type(ctypes.byref(Info()))] * 2)
+        self.assertEqual([info._obj.version for _, info in seen], [5, 7])
 
     def test_a_volatile_load_has_no_cache_modifier(self) -> None:
         from triton.language import semantic

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Devices, and NCCL's groups, where ranks share GPUs."""
 
+import os
 import unittest
 from unittest import mock
 
@@ -30,6 +31,17 @@ class Sharing(unittest.TestCase):
         self.assertFalse(sharing.is_shared(2))
         with mock.patch.object(torch.cuda, "device_count", lambda: 0):
             self.assertFalse(sharing.is_shared(3))
+
+    def test_ranks_that_share_a_gpu_simulate(self) -> None:
+        for world, shared in ((2, False), (3, True)):
+            with mock.patch.dict(os.environ, IRIS_C_UPSTREAM_DEVICE="nvidia"):
+                os.environ.pop("IRIS_BACKEND", None)
+                os.environ["IRIS_SIM_DEVICE"] = "asked"
+                had = process_groups._has_nccl({"world_size": world})
+                self.assertEqual(had, not shared)
+                self.assertEqual(os.environ.get("IRIS_BACKEND"),
+                                 "sim" if shared else None)
+                self.assertEqual(os.environ["IRIS_SIM_DEVICE"], "asked")
 
     def test_functions_and_classes_of_torch_cuda_are_told_a_gpu(self) -> None:
         seen = []

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: MIT
+"""Copies between ranks and signals, in the order of a stream: on a GPU by its
+copy engines, without a kernel."""
+
+import ctypes
+from typing import Any, Dict, Optional, Sequence, Tuple
+
+from . import _structs
+from ._lib import call
+from ._session import Session
+from ._structs import Tensor, Tile
+
+#: enum iris_cmp
+_COMPARISONS = {"==": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
+
+#: enum iris_signal_op
+_SIGNALS = {"set": 0, "add": 1}
+
+_INT64 = 4
+
+
+class Transfers:
+    """The part of class Iris that moves tensors.
+
+    What its calls have in common:
+        flag: a tensor of the heap whose first element is an int64.
+        stream: a torch.cuda.Stream; None: torch's current one. On the CPU a
+            call has ended when it returns.
+        channel: a number, for a stream of copies of its own, as upstream's:
+            what goes there starts after what torch's current stream has had so
+            far, and runs beside what that does next. quiet() waits for it.
+    """
+
+    _arrays: Any
+    _streams: Any
+    _session: Session
+    num_ranks: int
+    _channels: Dict[int, int]
+
+    @property
+    def handle(self) -> int:
+        """The iris_t."""
+        raise NotImplementedError
+
+    def put(
+        self,
+        src_tensor: Any,
+        dst_rank: int,
+        dst_tensor: Any = None,
+        wait_flag: Any = None,
+        wait_value: Optional[int] = None,
+        signal_flag: Any = None,
+        signal_value: int = 1,
+        async_op: bool = False,
+        channel: Optional[int] = None,
+        stream: Any = None,
+    ) -> None:
+        """Copies a tensor to where rank `dst_rank` has `dst_tensor`, which is
+        symmetric; None: to its own place there.
+
+        Before it, waits until this rank's `wait_flag` is `wait_value` (0 where
+        none is given); behind it, adds `signal_value` to that rank's
+        `signal_flag`. On a channel it waits until it is done, unless async_op.
+        """
+        to = src_tensor if dst_tensor is None else dst_tensor
+        queue = self._queue(stream, channel)
+        self._await(wait_flag, wait_value, queue)
+        self._move(to, src_tensor, dst_rank, queue, gets=False)
+        self._announce(signal_flag, signal_value, dst_rank, queue)
+        self._end(channel, async_op)
+
+    def get(
+        self,
+        src_tensor: Any,
+        src_rank: int,
+        dst_tensor: Any = None,
+        async_op: bool = False,
+        channel: Optional[int] = None,
+        stream: Any = None,
+    ) -> None:
+        """Copies what rank `src_rank` has at `src_tensor`, which is symmetric,
+        to `dst_tensor`; None: to this rank's own place of it."""
+        to = src_tensor if dst_tensor is None else dst_tensor
+        queue = self._queue(stream, channel)
+        self._move(to, src_tensor, src_rank, queue, gets=True)
+        self._end(channel, async_op)
+
+    def put_tile(
+        self,
+        tile: Any,
+        dst_rank: int,
+        dst_ptr: Any,
+        dst_stride: int,
+        wait_flag: Any = None,
+        wait_value: Optional[int] = None,
+        signal_flag: Any = None,
+        signal_value: int = 1,
+        async_op: bool = False,
+        channel: Optional[int] = None,
+        stream: Any = None,
+    ) -> None:
+        """put() of a tensor of two dimensions, whose rows come to lie
+        `dst_stride` elements apart from the place of `dst_ptr` on: a tensor or
+        an address of this rank's heap."""
+        self.put_tiles(
+            [tile], dst_rank, [dst_ptr], [dst_stride], wait_flag, wait_value,
+            signal_flag, signal_value, async_op, channel, stream,
+        )
+
+    def put_tiles(
+        self,
+        tiles: Sequence[Any],
+        dst_rank: int,
+        dst_ptrs: Sequence[Any],
+        dst_strides: Sequence[int],
+        wait_flag: Any = None,
+        wait_value: Optional[int] = None,
+        signal_flag: Any = None,
+        signal_value: int = 1,
+        async_op: bool = False,
+        channel: Optional[int] = None,
+        stream: Any = None,
+    ) -> None:
+        """put_tile() of several, with one wait ahead of all and one signal
+        behind them."""
+        if not len(tiles) == len(dst_ptrs) == len(dst_strides):
+            raise ValueError(
+                "tiles, dst_ptrs, and dst_strides must have the same length"
+            )
+        seen = [self._arrays.tensor_of(tile) for tile in tiles]
+        sources = [_tile_of(tensor) for tensor in seen]
+        targets = [
+            Tile(self._address(ptr), one.rows, one.cols, stride, 1, one.elem)
+            for one, ptr, stride in zip(sources, dst_ptrs, dst_strides)
+        ]
+        queue = self._queue(stream, channel)
+        self._await(wait_flag, wait_value, queue)
+        kind = Tile * len(tiles)
+        call.iris_put_tiles_on_stream(
+            self.handle, kind(*targets), kind(*sources), len(tiles), dst_rank,
+            queue,
+        )
+        self._announce(signal_flag, signal_value, dst_rank, queue)
+        self._end(channel, async_op)
+
+    def copy(self, dst_tensor: Any, src_tensor: Any, stream: Any = None) -> None:
+        """Copies a tensor to another of its shape and dtype; either may be a
+        peer's, as as_remote() gives it."""
+        to = self._arrays.tensor_of(dst_tensor)
+        given = self._arrays.tensor_of(src_tensor)
+        call.iris_tensor_copy(self.handle, to, given, self._queue(stream, None))
+        self._streams.finish()
+
+    def signal(
+        self,
+        flag: Any,
+        rank: int,
+        value: int = 1,
+        op: str = "set",
+        stream: Any = None,
+    ) -> None:
+        """Sets rank `rank`'s flag to `value`, or adds it (op="add"), once all
+        that the stream did before is done and can be seen there."""
+        if op not in _SIGNALS:
+            raise ValueError(f'op={op!r}: takes "set" or "add"')
+        self._signal(flag, rank, value, op, self._queue(stream, None))
+        self._streams.finish()
+
+    def wait(
+        self, flag: Any, value: int, cmp: str = ">=", stream: Any = None
+    ) -> None:
+        """Holds the stream until this rank's flag is `cmp` `value`: "==",
+        "!=", "<", "<=", ">" or ">=". On the CPU it waits."""
+        if cmp not in _COMPARISONS:
+            raise ValueError(
+                f"cmp={cmp!r}: takes " + ", ".join(map(repr, _COMPARISONS))
+            )
+        self._wait(flag, value, cmp, self._queue(stream, None))
+        self._streams.finish()
+
+    def quiet(
+        self, dst_rank: Optional[int] = None, channel: Optional[int] = None
+    ) -> None:
+        """Waits until what was put on the channel is done; None: on all of
+        them. A channel is one queue for all ranks, so dst_rank is only
+        checked."""
+        if dst_rank is not None and not 0 <= dst_rank < self.num_ranks:
+            raise ValueError(
+                f"dst_rank {dst_rank} out of range [0, {self.num_ranks})"
+            )
+        for number, queue in self._channels.items():
+            if channel in (None, number):
+                call.iris_stream_synchronize(self.handle, queue)
+
+    def translate(self, ptr: Any, from_rank: int, to_rank: int) -> int:
+        """The address, in this process, of what rank `to_rank` has where rank
+        `from_rank` has `ptr`, a tensor or an address. Local."""
+        there = ctypes.c_void_p()
+        call.iris_translate(
+            self.handle, self._address(ptr), from_rank, to_rank,
+            ctypes.byref(there),
+        )
+        return there.value or 0
+
+    def _address(self, place: Any) -> int:
+        if isinstance(place, int):
+            return place
+        address: int = self._arrays.tensor_of(place).data
+        return address
+
+    def _move(
+        self, to: Any, source: Any, rank: int, queue: Any, gets: bool
+    ) -> None:
+        """A put or get: of one range where both are dense, else of a tile."""
+        dst, src = self._arrays.tensor_of(to), self._arrays.tensor_of(source)
+        if dst.dtype != src.dtype:
+            raise ValueError(
+                f"tensors of {to.dtype} and {source.dtype}; pass two of one"
+                " dtype"
+            )
+        dense = all(map(self._arrays.is_contiguous, (to, source)))
+        count = call.iris_tensor_numel(src)
+        if dense and call.iris_tensor_numel(dst) == count:
+            name = "iris_get_on_stream" if gets else "iris_put_on_stream"
+            bytes = count * call.iris_dtype_size(src.dtype)
+            getattr(call, name)(
+                self.handle, dst.data, src.data, bytes, rank, queue
+            )
+            return
+        if dst.sizes() != src.sizes():
+            raise ValueError(
+                f"tensors of shapes {dst.sizes()} and {src.sizes()}; pass two"
+                " of one shape"
+            )
+        name = "get_tile" if gets else "put_tile"
+        getattr(call, f"iris_{name}_on_stream")(
+            self.handle, _tile_of(dst), _tile_of(src), rank, queue
+        )
+
+    def _await(self, flag: Any, value: Optional[int], queue: Any) -> None:
+        if flag is not None:
+            self._wait(flag, value or 0, "==", queue)
+
+    def _announce(self, flag: Any, value: int, rank: int, queue: Any) -> None:
+        if flag is not None:
+            self._signal(flag, rank, value, "add", queue)
+
+    def _end(self, channel: Optional[int], async_op: bool) -> None:
+        if channel is not None and not async_op:
+            self.quiet(channel=channel)
+        self._streams.finish()
+
+    def _word(self, flag: Any) -> int:
+        seen = self._arrays.tensor_of(flag)
+        if seen.dtype != _INT64:
+            raise ValueError(
+                f"Unsupported flag tensor dtype {flag.dtype}; takes int64"
+            )
+        word: int = seen.data
+        return word
+
+    def _signal(
+        self, flag: Any, rank: int, value: int, op: str, queue: Any
+    ) -> None:
+        call.iris_put_signal_on_stream(
+            self.handle, None, None, 0, self._word(flag),
+            value & ((1 << 64) - 1), _SIGNALS[op], rank, queue,
+        )
+
+    def _wait(self, flag: Any, value: int, cmp: str, queue: Any) -> None:
+        call.iris_wait_on_stream(
+            self.handle, self._word(flag), _COMPARISONS[cmp],
+            value & ((1 << 64) - 1), queue,
+        )
+
+    def _queue(self, stream: Any, channel: Optional[int]) -> Optional[int]:
+        """The iris_stream_t that a call is put on."""
+        if channel is None:
+            handle: Optional[int] = self._streams.current()
+            return handle if stream is None else self._streams.handle_of(stream)
+        if stream is not None:
+            raise ValueError("pass a stream or a channel, not both")
+        if channel not in self._channels:
+            made = ctypes.c_void_p()
+            call.iris_stream_create(self.handle, ctypes.byref(made))
+            self._channels[channel] = made.value or 0
+        self._streams.put_behind_current(self._channels[channel])
+        return self._channels[channel]
+
+
+def _tile_of(tensor: Tensor) -> Tile:
+    """A tensor of one or two dimensions as a tile."""
+    sizes, steps = tensor.sizes(), tensor.steps()
+    if len(sizes) > 2 or max((*sizes, 0)) >= 1 << 32:
+        raise ValueError(
+            f"a tensor of shape {sizes} that is not contiguous; pass one of two"
+            " dimensions, or a contiguous one"
+        )
+    sizes = (1,) * (2 - len(sizes)) + sizes
+    steps = (0,) * (2 - len(steps)) + steps
+    size = call.iris_dtype_size(tensor.dtype)
+    return _structs.Tile(tensor.data, *sizes, *steps, size)
+
+
+class AddressMap:
+    """Where each rank has one allocation, as this rank reaches it: upstream's
+    SymmetricAddressMap."""
+
+    #: Of `capabilities`.
+    CAP_REMOTE_LOAD_STORE = 1 << 0
+    CAP_REMOTE_ATOMICS = 1 << 1
+
+    def __init__(
+        self,
+        peer_bases: Any,
+        local_rank: int,
+        allocation_base: int,
+        allocation_bytes: int,
+        capabilities: int,
+    ) -> None:
+        #: The allocation's address for each rank, int64; 0: not reached.
+        self.peer_bases = peer_bases
+        self.local_rank = local_rank
+        self.allocation_base = allocation_base
+        self.allocation_bytes = allocation_bytes
+        self.capabilities = capabilities
+
+    def owns(self, tensor: Any) -> bool:
+        """Whether a tensor begins in the allocation."""
+        if hasattr(tensor, "data_ptr"):
+            start = tensor.data_ptr()
+        else:
+            start = tensor.ctypes.data
+        offset = start - self.allocation_base
+        return bool(0 <= offset < max(self.allocation_bytes, 1))
+
+    def supports(self, capability: int) -> bool:
+        """Whether kernels can do that on every rank's memory."""
+        return self.capabilities & capability == capability
+
+
+def bases_of(
+    handle: int, address: int, num_ranks: int
+) -> Tuple[Tuple[int, ...], bool]:
+    """Where each rank has what is at an address of this rank's heap, 0: it is
+    not reached; and whether all are."""
+    found = []
+    for rank in range(num_ranks):
+        there = ctypes.c_void_p()
+        if call.iris_is_reachable(handle, rank):
+            call.iris_as_remote(handle, address, rank, ctypes.byref(there))
+        found.append(there.value or 0)
+    return tuple(found), all(found)
