@@ -378,6 +378,13 @@ struct iris_queue_ops {
     iris_status_t (*wait)(struct iris_stream *stream, uint64_t *place,
                           iris_cmp_t cmp, uint64_t value);
 
+    /* What the stream does next waits for all that `other`, of the same
+     * instance, was given before. If `other` is
+     * captured, the stream's work comes into that capture, too; whose stream has
+     * to follow it before the capture ends. */
+    iris_status_t (*follow)(struct iris_stream *stream,
+                            struct iris_stream *other);
+
     /* Work enqueued between capture_begin and capture_end is not run but kept;
      * graph_launch enqueues all of it. The graph is the core's to destroy. */
     iris_status_t (*capture_begin)(struct iris_stream *stream);

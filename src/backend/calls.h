@@ -213,6 +213,14 @@ static inline iris_status_t iris_i_queue_wait(struct iris_stream *stream,
                   : stream->backend->queue->wait(stream, place, cmp, value);
 }
 
+static inline iris_status_t iris_i_queue_follow(struct iris_stream *stream,
+                                                struct iris_stream *other)
+{
+    iris_status_t status = iris_i_fault_check(stream->backend);
+
+    return status ? status : stream->backend->queue->follow(stream, other);
+}
+
 static inline iris_status_t
 iris_i_queue_capture_begin(struct iris_stream *stream)
 {

@@ -36,6 +36,13 @@ iris_status_t iris_i_no_call(struct iris_stream *stream,
                        "enqueue a kernel");
 }
 
+iris_status_t iris_i_no_follow(struct iris_stream *stream,
+                               struct iris_stream *other)
+{
+    (void)stream, (void)other;
+    return IRIS_OK;
+}
+
 static iris_status_t no_graphs(const struct iris_stream *stream)
 {
     return unsupported(stream->backend, "graphs",

@@ -15,6 +15,10 @@ void *iris_i_no_native(struct iris_stream *stream);
 iris_status_t iris_i_no_call(struct iris_stream *stream,
                              iris_native_call_t function, void *what);
 
+/* Queues that have done all that they were given. */
+iris_status_t iris_i_no_follow(struct iris_stream *stream,
+                               struct iris_stream *other);
+
 /* Queues without graphs. No graph is ever made, so none is destroyed. */
 iris_status_t iris_i_no_capture_begin(struct iris_stream *stream);
 iris_status_t iris_i_no_capture_end(struct iris_stream *stream, void **graph_p);

@@ -80,6 +80,7 @@ struct hip_stream {
     uint64_t num_recorded; /* events so far */
     uint64_t num_passed;   /* of them, have come */
     uint64_t recorded;     /* number of the last event */
+    hipEvent_t followed;   /* where another stream waits; NULL: none has yet */
 
     /* Under the lock of the list of streams. */
     struct hip_stream *next;

@@ -177,6 +177,7 @@ static const struct iris_queue_ops queue_ops = {
     .launch = iris_i_hip_launch,
     .signal = iris_i_hip_signal,
     .wait = iris_i_hip_wait,
+    .follow = iris_i_hip_follow,
     .native = iris_i_hip_native,
     .call = iris_i_hip_call,
     .capture_begin = iris_i_hip_capture_begin,

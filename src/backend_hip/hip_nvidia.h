@@ -152,6 +152,7 @@ static inline hipError_t hipMemAddressReserve(void **ptr, size_t bytes,
 #define hipEventDestroy cudaEventDestroy
 #define hipEventRecord cudaEventRecord
 #define hipEventQuery cudaEventQuery
+#define hipStreamWaitEvent cudaStreamWaitEvent
 #define hipStreamAddCallback cudaStreamAddCallback
 #define hipStreamIsCapturing cudaStreamIsCapturing
 #define hipStreamCaptureStatus enum cudaStreamCaptureStatus

@@ -112,6 +112,9 @@ static void destroy(struct hip_stream *stream)
             (void)hipEventDestroy(stream->events[i].event);
         }
     }
+    if (stream->followed != NULL) {
+        (void)hipEventDestroy(stream->followed);
+    }
     if (stream->owned) {
         destroy_native(&stream->native);
     }
@@ -226,6 +229,41 @@ iris_status_t iris_i_hip_call(struct iris_stream *stream,
     struct native_call call = {function, what};
 
     return iris_i_hip_enqueue(stream, 1, do_call, &call);
+}
+
+/* ---- Order between streams ---- */
+
+static iris_status_t do_mark(struct hip_stream *stream, void *what)
+{
+    hipError_t error = hipSuccess;
+
+    (void)what;
+    if (stream->followed == NULL) {
+        error =
+            hipEventCreateWithFlags(&stream->followed, hipEventDisableTiming);
+    }
+    error = error ? error : hipEventRecord(stream->followed, stream->native);
+    return iris_i_hip_fail(stream->hip, error, "an event of a stream");
+}
+
+static iris_status_t do_follow(struct hip_stream *stream, void *what)
+{
+    const struct hip_stream *other = what;
+    hipError_t error = hipStreamWaitEvent(stream->native, other->followed, 0);
+
+    /* What counts the stream's work must not ask it any more. */
+    stream->capturing = stream->capturing || other->capturing;
+    return iris_i_hip_fail(stream->hip, error, "a wait for another stream");
+}
+
+/* If somebody marks the other stream once more meanwhile, the wait is for more
+ * of its work. */
+iris_status_t iris_i_hip_follow(struct iris_stream *stream,
+                                struct iris_stream *other)
+{
+    iris_status_t status = iris_i_hip_enqueue(other, 1, do_mark, NULL);
+
+    return status ? status : iris_i_hip_enqueue(stream, 1, do_follow, other);
 }
 
 /* ---- The end ---- */

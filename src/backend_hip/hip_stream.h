@@ -17,5 +17,6 @@ IRIS_SLOT(iris_i_hip_stream_wrap, device, stream_wrap);
 IRIS_SLOT(iris_i_hip_stream_destroy, device, stream_destroy);
 IRIS_SLOT(iris_i_hip_native, queue, native);
 IRIS_SLOT(iris_i_hip_call, queue, call);
+IRIS_SLOT(iris_i_hip_follow, queue, follow);
 
 #endif /* IRIS_SRC_BACKEND_HIP_HIP_STREAM_H */

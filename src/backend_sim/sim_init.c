@@ -156,6 +156,7 @@ static const struct iris_queue_ops queue_ops = {
     .launch = iris_i_sim_launch,
     .signal = iris_i_no_signal,
     .wait = iris_i_no_wait,
+    .follow = iris_i_sim_follow,
     .capture_begin = iris_i_no_capture_begin,
     .capture_end = iris_i_no_capture_end,
     .graph_launch = iris_i_no_graph_launch,

@@ -38,6 +38,8 @@ enum command_kind {
     COMMAND_COPY_ROWS,
     COMMAND_SET,
     COMMAND_LAUNCH,
+    COMMAND_MARK,
+    COMMAND_FOLLOW,
 };
 
 struct sim_command {
@@ -49,6 +51,9 @@ struct sim_command {
     size_t bytes;
     struct iris_copy_rows rows;
     struct iris_cpu_job job;
+    bool passed;                 /* FOLLOW: the mark; under the stream's lock */
+    struct sim_stream *follower; /* MARK: whose stream, */
+    struct sim_command *wait;    /* and whose command */
     void *memory; /* it is in: aligned_alloc() takes longer than malloc() */
     _Alignas(ARGS_ALIGNMENT) unsigned char args[];
 };
@@ -73,7 +78,8 @@ static bool is_prompt(const struct sim_stream *stream)
  */
 static bool host_may_run(const struct sim_command *command)
 {
-    return command->kind != COMMAND_LAUNCH || command->job.own;
+    return command->kind == COMMAND_LAUNCH ? command->job.own
+                                           : command->kind != COMMAND_FOLLOW;
 }
 
 /* Begins the next command, if there is one that the caller may run and no other
@@ -82,7 +88,8 @@ static struct sim_command *begin(struct sim_stream *stream, bool host)
 {
     struct sim_command *command = stream->head;
 
-    if (command == NULL || stream->begun || (host && !host_may_run(command))) {
+    if (command == NULL || stream->begun || (host && !host_may_run(command)) ||
+        (command->kind == COMMAND_FOLLOW && !command->passed)) {
         return NULL;
     }
     stream->head = command->next;
@@ -142,6 +149,17 @@ static void copy_rows(const struct iris_copy_rows *rows)
     }
 }
 
+/* The stream that follows is there for as long as its command is. */
+static void pass(const struct sim_command *mark)
+{
+    struct sim_stream *follower = mark->follower;
+
+    pthread_mutex_lock(&follower->lock);
+    mark->wait->passed = true;
+    pthread_cond_signal(&follower->work);
+    pthread_mutex_unlock(&follower->lock);
+}
+
 static void execute(struct sim_stream *stream, struct sim_command *command)
 {
     iris_status_t status = IRIS_OK;
@@ -158,6 +176,9 @@ static void execute(struct sim_stream *stream, struct sim_command *command)
         break;
     case COMMAND_LAUNCH:
         status = iris_i_sim_run(stream, &command->job);
+        break;
+    case COMMAND_MARK:
+    case COMMAND_FOLLOW:
         break;
     }
     if (status != IRIS_OK) {
@@ -179,11 +200,14 @@ static void complete(struct sim_stream *stream)
     pthread_mutex_unlock(&stream->lock);
 }
 
-/* Once work was stopped commands are only counted. */
+/* Once work was stopped commands are only counted, but who follows goes on. */
 static void run(struct sim_stream *stream, struct sim_command *command)
 {
     if (!iris_i_sim_stopped(stream)) {
         execute(stream, command);
+    }
+    if (command->kind == COMMAND_MARK) {
+        pass(command);
     }
     complete(stream);
     free(command->memory);
@@ -275,6 +299,24 @@ iris_status_t iris_i_sim_set(struct iris_stream *stream, void *dst, int value,
     command->value = value;
     command->bytes = bytes;
     enqueue((struct sim_stream *)stream, command);
+    return IRIS_OK;
+}
+
+iris_status_t iris_i_sim_follow(struct iris_stream *stream,
+                                struct iris_stream *other)
+{
+    struct sim_command *mark = command_create(COMMAND_MARK, 0);
+    struct sim_command *wait = command_create(COMMAND_FOLLOW, 0);
+
+    if (mark == NULL || wait == NULL) {
+        free(mark == NULL ? NULL : mark->memory);
+        free(wait == NULL ? NULL : wait->memory);
+        return IRIS_ERR_NO_MEMORY;
+    }
+    mark->follower = (struct sim_stream *)stream;
+    mark->wait = wait;
+    enqueue((struct sim_stream *)stream, wait);
+    enqueue((struct sim_stream *)other, mark);
     return IRIS_OK;
 }
 

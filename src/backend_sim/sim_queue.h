@@ -28,6 +28,7 @@ void iris_i_sim_sleep(struct sim_stream *stream, uint64_t target, int64_t ns);
 IRIS_SLOT(iris_i_sim_copy, queue, copy);
 IRIS_SLOT(iris_i_sim_copy_rows, queue, copy_rows);
 IRIS_SLOT(iris_i_sim_set, queue, set);
+IRIS_SLOT(iris_i_sim_follow, queue, follow);
 IRIS_SLOT(iris_i_sim_query, queue, query);
 
 #endif /* IRIS_SRC_BACKEND_SIM_SIM_QUEUE_H */

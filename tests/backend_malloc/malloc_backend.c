@@ -264,6 +264,7 @@ static const struct iris_queue_ops queue_ops = {
     .launch = launch,
     .signal = iris_i_no_signal,
     .wait = iris_i_no_wait,
+    .follow = iris_i_no_follow,
     .capture_begin = iris_i_no_capture_begin,
     .capture_end = iris_i_no_capture_end,
     .graph_launch = iris_i_no_graph_launch,

@@ -121,6 +121,7 @@ enum fake_op_kind {
     FAKE_WRITE,
     FAKE_WAIT,
     FAKE_CALLBACK,
+    FAKE_FOLLOW,
     FAKE_LAUNCH,
 };
 
@@ -130,6 +131,9 @@ struct fake_op {
     bool takes_no_room; /* in its stream: a graph's kernels and copies */
     bool queued;        /* behind kernels that came before to other streams */
     uint64_t number;    /* of all there were */
+    unsigned lane;      /* in a graph: which of its streams' */
+    struct ihipStream_t *other; /* FAKE_FOLLOW: the stream, in a graph its */
+    unsigned other_lane;        /* lane, that has `value` operations to do */
     void *dst;
     const void *src;
     uint64_t value;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fake HIP runtime's graphs, lists of operations, and events, places in
- * streams.
+ * The fake HIP runtime's graphs, lists of operations of one stream or several.
  */
 #include "config.h"
 
@@ -9,14 +8,11 @@
 
 #include <stdlib.h>
 
-struct ihipGraph {
-    struct fake_op *head;
-    struct fake_op *last;
-};
-
 struct hipGraphExec {
     struct ihipGraph graph;
     unsigned nodes; /* kernels and copies */
+    hipStream_t
+        streams[FAKE_LANES]; /* the first is the one that it is launched on */
 };
 
 int fake_graphs_live;
@@ -30,8 +26,9 @@ void fake_graph_append(hipGraph_t graph, struct fake_op *op)
         graph->last->next = op;
     }
     graph->last = op;
+    graph->lengths[op->lane]++;
     op->takes_no_room = op->kind == FAKE_COPY || op->kind == FAKE_COPY_ROWS ||
-                        op->kind == FAKE_LAUNCH;
+                        op->kind == FAKE_LAUNCH || op->kind == FAKE_FOLLOW;
 }
 
 static void clear(struct ihipGraph *graph)
@@ -99,6 +96,8 @@ FAKE_EXPORT hipError_t hipStreamBeginCapture(hipStream_t handle,
     }
     if (error == hipSuccess) {
         stream->capture = calloc(1, sizeof *stream->capture);
+        stream->capture->lanes = 1;
+        stream->lane = 0;
         stream->broken = false;
         stream->mode = mode;
         stream->capturer = pthread_self();
@@ -128,6 +127,19 @@ FAKE_EXPORT hipError_t hipStreamIsCapturing(hipStream_t handle,
     return fake_leave(error);
 }
 
+/* Whether the first lane waits, maybe by way of others, for all that the others
+ * do. */
+static bool is_joined(const struct ihipGraph *graph)
+{
+    unsigned lane = 1;
+
+    while (lane < graph->lanes &&
+           graph->awaited[lane] == graph->lengths[lane]) {
+        lane++;
+    }
+    return lane == graph->lanes;
+}
+
 FAKE_EXPORT hipError_t hipStreamEndCapture(hipStream_t handle,
                                            hipGraph_t *graph_p)
 {
@@ -139,13 +151,13 @@ FAKE_EXPORT hipError_t hipStreamEndCapture(hipStream_t handle,
     }
     pthread_mutex_lock(&fake_streams_lock);
     error = fake_stream_find(handle, &stream);
-    if (error == hipSuccess && stream->capture == NULL) {
+    if (error == hipSuccess && (stream->capture == NULL || stream->lane != 0)) {
         error = hipErrorIllegalState;
     }
     if (error == hipSuccess) {
         *graph_p = stream->capture;
-        stream->capture = NULL;
-        if (stream->broken) {
+        fake_streams_leave(stream->capture);
+        if (stream->broken || !is_joined(*graph_p)) {
             fake_graph_free(*graph_p);
             *graph_p = NULL;
             error = hipErrorStreamCaptureInvalidated;
@@ -186,6 +198,10 @@ FAKE_EXPORT hipError_t hipGraphInstantiate(hipGraphExec_t *exec_p,
     }
     exec = calloc(1, sizeof *exec);
     pthread_mutex_lock(&fake_streams_lock);
+    exec->graph.lanes = graph->lanes;
+    for (unsigned lane = 1; lane < graph->lanes; lane++) {
+        exec->streams[lane] = fake_stream_hide(fake_device());
+    }
     for (const struct fake_op *op = graph->head; op != NULL; op = op->next) {
         fake_graph_append(&exec->graph, fake_op_copy(op, op->args));
         exec->nodes += op->takes_no_room;
@@ -200,20 +216,38 @@ FAKE_EXPORT hipError_t hipGraphInstantiate(hipGraphExec_t *exec_p,
     return hipSuccess;
 }
 
+/* Each lane on its stream, and what waits for another lane where it is in this
+ * launch. */
+static hipError_t launch(const struct hipGraphExec *exec,
+                         const uint64_t *before)
+{
+    hipError_t error = hipSuccess;
+
+    for (const struct fake_op *op = exec->graph.head;
+         op != NULL && error == hipSuccess; op = op->next) {
+        struct fake_op one = *op;
+
+        one.other = exec->streams[op->other_lane];
+        one.value += op->kind == FAKE_FOLLOW ? before[op->other_lane] : 0;
+        error = fake_enqueue(exec->streams[op->lane], &one, op->args);
+    }
+    return error;
+}
+
 FAKE_EXPORT hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t handle)
 {
     hipError_t error = fake_enter(__func__);
-    hipStream_t stream;
+    uint64_t before[FAKE_LANES];
 
     if (error == hipSuccess) {
-        error = fake_stream_lock_idle(handle, &stream);
+        error = fake_stream_lock_idle(handle, &exec->streams[0]);
     }
     if (error == hipSuccess) {
+        for (unsigned lane = 0; lane < exec->graph.lanes; lane++) {
+            before[lane] = exec->streams[lane]->submitted;
+        }
         pthread_mutex_unlock(&fake_streams_lock);
-    }
-    for (const struct fake_op *op = exec->graph.head;
-         op != NULL && error == hipSuccess; op = op->next) {
-        error = fake_enqueue(handle, op, op->args);
+        error = launch(exec, before);
     }
     return fake_leave(error);
 }
@@ -234,96 +268,12 @@ FAKE_EXPORT hipError_t hipGraphExecDestroy(hipGraphExec_t exec)
 
     pthread_mutex_lock(&fake_streams_lock);
     clear(&exec->graph);
+    for (unsigned lane = 1; lane < exec->graph.lanes; lane++) {
+        (void)fake_stream_destroy(exec->streams[lane]);
+    }
     fake_nodes_live -= exec->nodes;
     free(exec);
     fake_graphs_live--;
-    pthread_mutex_unlock(&fake_streams_lock);
-    return fake_leave(error);
-}
-
-/* ---- Events ---- */
-
-struct ihipEvent_t {
-    hipStream_t stream; /* NULL: not recorded */
-    uint64_t target;
-};
-
-FAKE_EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t *event_p,
-                                               unsigned flags)
-{
-    hipError_t error = fake_enter(__func__);
-
-    (void)flags;
-    if (error == hipSuccess) {
-        *event_p = calloc(1, sizeof **event_p);
-        error = *event_p == NULL ? hipErrorOutOfMemory : hipSuccess;
-    }
-    return fake_leave(error);
-}
-
-FAKE_EXPORT hipError_t hipEventDestroy(hipEvent_t event)
-{
-    free(event);
-    return fake_enter(__func__);
-}
-
-FAKE_EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t handle)
-{
-    hipError_t error = fake_enter(__func__);
-    hipStream_t stream;
-
-    if (error != hipSuccess) {
-        return error;
-    }
-    pthread_mutex_lock(&fake_streams_lock);
-    error = fake_stream_find(handle, &stream);
-    if (error == hipSuccess) {
-        event->stream = stream;
-        event->target = stream->submitted;
-    }
-    pthread_mutex_unlock(&fake_streams_lock);
-    return fake_leave(error);
-}
-
-/* What was on a stream that is gone is done. */
-FAKE_EXPORT hipError_t hipEventQuery(hipEvent_t event)
-{
-    hipError_t error = fake_enter(__func__);
-    hipStream_t stream;
-
-    if (error == hipSuccess) {
-        error = fake_refuse_capture();
-    }
-    if (error != hipSuccess) {
-        return fake_leave(error);
-    }
-    pthread_mutex_lock(&fake_streams_lock);
-    error = event->stream != NULL &&
-                    fake_stream_find(event->stream, &stream) == hipSuccess
-                ? fake_stream_done(stream, event->target)
-                : fake_lost();
-    pthread_mutex_unlock(&fake_streams_lock);
-    return fake_leave(error);
-}
-
-/* HIP has it since 5.6. */
-FAKE_EXPORT hipError_t hipStreamGetDevice(hipStream_t handle,
-                                          hipDevice_t *device_p);
-
-FAKE_EXPORT hipError_t hipStreamGetDevice(hipStream_t handle,
-                                          hipDevice_t *device_p)
-{
-    hipError_t error = fake_enter(__func__);
-    hipStream_t stream;
-
-    if (error != hipSuccess) {
-        return error;
-    }
-    pthread_mutex_lock(&fake_streams_lock);
-    error = fake_stream_find(handle, &stream);
-    if (error == hipSuccess) {
-        *device_p = stream->device;
-    }
     pthread_mutex_unlock(&fake_streams_lock);
     return fake_leave(error);
 }

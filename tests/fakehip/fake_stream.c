@@ -27,7 +27,7 @@
 pthread_mutex_t fake_streams_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ihipStream_t *streams; /* under the lock, as all of them are */
 static struct ihipStream_t *defaults[FAKE_MAX_DEVICES];
-static pthread_cond_t progress = PTHREAD_COND_INITIALIZER; /* of any stream */
+pthread_cond_t fake_progress = PTHREAD_COND_INITIALIZER;
 
 /* ---- Threads ---- */
 
@@ -63,6 +63,9 @@ static void run(hipStream_t stream, const struct fake_op *op, unsigned id)
         break;
     case FAKE_WAIT:
         fake_wait(op);
+        break;
+    case FAKE_FOLLOW:
+        fake_follow(op);
         break;
     case FAKE_LAUNCH:
         fake_run_workgroup(op, id);
@@ -111,7 +114,7 @@ static void retire(hipStream_t stream)
         newcomers[stream->device] = NULL;
     }
     pthread_cond_broadcast(&stream->work);
-    pthread_cond_broadcast(&progress);
+    pthread_cond_broadcast(&fake_progress);
     free(op);
 }
 
@@ -147,7 +150,7 @@ static void *thread_main(void *argument)
             continue;
         }
         if (!may_begin(stream)) {
-            pthread_cond_wait(&progress, &fake_streams_lock);
+            pthread_cond_wait(&fake_progress, &fake_streams_lock);
             continue;
         }
         if (op->begun == 0) {
@@ -162,7 +165,7 @@ static void *thread_main(void *argument)
         }
     }
     stream->threads--;
-    pthread_cond_broadcast(&progress);
+    pthread_cond_broadcast(&fake_progress);
     pthread_mutex_unlock(&fake_streams_lock); /* the stream may be gone now */
     return NULL;
 }
@@ -214,6 +217,7 @@ static hipError_t push(hipStream_t stream, struct fake_op *op)
     struct fake_op **link = &stream->head;
 
     if (stream->capture != NULL) {
+        op->lane = stream->lane;
         fake_graph_append(stream->capture, op);
         return hipSuccess;
     }
@@ -252,8 +256,9 @@ hipError_t fake_enqueue(hipStream_t handle, const struct fake_op *op,
     pthread_mutex_lock(&enqueue_lock);
     pthread_mutex_lock(&fake_streams_lock);
     error = fake_stream_find(handle, &stream);
-    while (error == hipSuccess && stream->held >= ROOM && !op->takes_no_room) {
-        pthread_cond_wait(&progress, &fake_streams_lock);
+    while (error == hipSuccess && stream->capture == NULL &&
+           stream->held >= ROOM && !op->takes_no_room) {
+        pthread_cond_wait(&fake_progress, &fake_streams_lock);
     }
     if (error == hipSuccess && op->kind == FAKE_LAUNCH &&
         stream->device != fake_device()) {
@@ -306,7 +311,7 @@ void fake_count_streams(struct fakehip_counts *counts_p)
 {
     pthread_mutex_lock(&fake_streams_lock);
     for (hipStream_t one = streams; one != NULL; one = one->next) {
-        counts_p->streams += one != defaults[one->device];
+        counts_p->streams += one != defaults[one->device] && !one->hidden;
     }
     counts_p->graphs = fake_graphs_live;
     pthread_mutex_unlock(&fake_streams_lock);
@@ -335,7 +340,7 @@ void fake_wait_for_device(int device)
     do {
         for (one = streams; one != NULL; one = one->next) {
             if (one->device == device && one->completed != one->submitted) {
-                pthread_cond_wait(&progress, &fake_streams_lock);
+                pthread_cond_wait(&fake_progress, &fake_streams_lock);
                 break;
             }
         }
@@ -358,7 +363,7 @@ void fake_make_room(unsigned nodes)
     things += (unsigned)fake_graphs_live;
     nodes += fake_nodes_live;
     for (hipStream_t one = streams; one != NULL; one = one->next) {
-        things += one->device == device;
+        things += one->device == device && !one->hidden;
     }
     pthread_mutex_unlock(&fake_streams_lock);
     if ((things > FIRST_ROOM && things > room[device].things) ||
@@ -398,37 +403,64 @@ FAKE_EXPORT hipError_t hipStreamCreateWithFlags(hipStream_t *stream_p,
 static void finish(hipStream_t stream)
 {
     while (stream->completed != stream->submitted) {
-        pthread_cond_wait(&progress, &fake_streams_lock);
+        pthread_cond_wait(&fake_progress, &fake_streams_lock);
     }
     stream->quit = true;
     pthread_cond_broadcast(&stream->work);
     while (stream->threads != 0) {
-        pthread_cond_wait(&progress, &fake_streams_lock);
+        pthread_cond_wait(&fake_progress, &fake_streams_lock);
     }
-    if (stream->capture != NULL) {
+    if (stream->capture != NULL && stream->lane == 0) {
         fake_graph_free(stream->capture);
     }
     pthread_cond_destroy(&stream->work);
     free(stream);
 }
 
-FAKE_EXPORT hipError_t hipStreamDestroy(hipStream_t handle)
+hipError_t fake_stream_destroy(hipStream_t handle)
 {
-    hipError_t error = fake_enter(__func__);
     hipStream_t *link = &streams;
 
-    pthread_mutex_lock(&fake_streams_lock);
     while (*link != NULL && *link != handle) {
         link = &(*link)->next;
     }
     if (*link == NULL) {
-        error = hipErrorInvalidHandle;
-    } else {
-        *link = handle->next;
-        finish(handle);
+        return hipErrorInvalidHandle;
     }
+    *link = handle->next;
+    finish(handle);
+    return hipSuccess;
+}
+
+FAKE_EXPORT hipError_t hipStreamDestroy(hipStream_t handle)
+{
+    hipError_t error = fake_enter(__func__);
+
+    pthread_mutex_lock(&fake_streams_lock);
+    error = error ? error : fake_stream_destroy(handle);
     pthread_mutex_unlock(&fake_streams_lock);
     return fake_leave(error);
+}
+
+void fake_streams_leave(hipGraph_t capture)
+{
+    for (hipStream_t one = streams; one != NULL; one = one->next) {
+        if (one->capture == capture) {
+            one->capture = NULL;
+        }
+    }
+}
+
+/* It has had its first work. */
+hipStream_t fake_stream_hide(int device)
+{
+    hipStream_t stream = make(device);
+
+    if (stream != NULL) {
+        stream->hidden = true;
+        stream->submitted = stream->completed = 1;
+    }
+    return stream;
 }
 
 hipError_t fake_stream_lock_idle(hipStream_t handle, hipStream_t *stream_p)
@@ -445,45 +477,4 @@ hipError_t fake_stream_lock_idle(hipStream_t handle, hipStream_t *stream_p)
         pthread_mutex_unlock(&fake_streams_lock);
     }
     return error;
-}
-
-FAKE_EXPORT hipError_t hipStreamQuery(hipStream_t handle)
-{
-    hipError_t error = fake_enter(__func__);
-    hipStream_t stream;
-
-    if (error == hipSuccess) {
-        error = fake_refuse_capture();
-    }
-    if (error == hipSuccess) {
-        error = fake_stream_lock_idle(handle, &stream);
-    }
-    if (error == hipSuccess) {
-        error = fake_stream_done(stream, stream->submitted);
-        pthread_mutex_unlock(&fake_streams_lock);
-    }
-    return fake_leave(error);
-}
-
-FAKE_EXPORT hipError_t hipStreamSynchronize(hipStream_t handle)
-{
-    hipError_t error = fake_enter(__func__);
-    hipStream_t stream;
-
-    if (error == hipSuccess) {
-        error = fake_refuse_capture();
-    }
-    if (error == hipSuccess) {
-        error = fake_stream_lock_idle(handle, &stream);
-    }
-    if (error == hipSuccess) {
-        uint64_t target = stream->submitted;
-
-        while (stream->completed < target) {
-            pthread_cond_wait(&progress, &fake_streams_lock);
-        }
-        pthread_mutex_unlock(&fake_streams_lock);
-        error = fake_lost();
-    }
-    return fake_leave(error);
 }
