@@ -15,6 +15,7 @@ nobase_irisinclude_HEADERS = %D%/amo.h %D%/atomic.h %D%/barrier.h \
 	%D%/kernels/ccl_space.h %D%/kernels/ccl_unordered.h \
 	%D%/kernels/fill.h %D%/kernels/fill_args.h \
 	%D%/kernels/matmul.h %D%/kernels/matmul_args.h \
+	%D%/kernels/ops_args.h %D%/kernels/ops_chunk.h \
 	%D%/kernels/random_args.h %D%/kernels/signal.h \
 	%D%/kernels/signal_args.h
 # These two are compiled into the library only.

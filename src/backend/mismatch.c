@@ -96,6 +96,8 @@ static void say_more(const struct iris_compared *call, char text[CALL_TEXT])
     } else if (call->op == IRIS_COMPARED_BROADCAST) {
         snprintf(text + used, CALL_TEXT - used, " (root %d, variant %s)",
                  call->root, variant_name(call->variant));
+    } else if (call->op > IRIS_COMPARED_BROADCAST) {
+        snprintf(text + used, CALL_TEXT - used, " (chunks %d)", call->root);
     } else {
         snprintf(text + used, CALL_TEXT - used, " (variant %s)",
                  variant_name(call->variant));

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include <iris/device/layout.h>
+#include <iris/status.h>
 
 /* The public functions: X(NAME, name). The collectives are in the order of enum
  * iris_ccl_op, the products in that of enum iris_ops_op. */
@@ -36,7 +37,7 @@ struct iris_compared {
     int dtype;
     int reduce;
     int variant;
-    int root;
+    int root;          /* of a product: its chunks */
     uint64_t sizes[3]; /* count and rows, or M, N and K of a product */
 };
 

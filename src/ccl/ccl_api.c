@@ -14,6 +14,7 @@
 #include "ccl/choose.h"
 #include "context/context_group.h"
 #include "context/enter.h"
+#include "context/fused.h"
 #include "queue/queue_graph.h"
 #include "queue/transfer.h"
 
@@ -45,6 +46,14 @@ static iris_status_t copy(iris_t *iris, const struct iris_ccl_call *call)
     return status;
 }
 
+/* The stream in whose order the call is: of a part of a fused operation on a
+ * stream of its own, that of the operation. */
+static struct iris_stream *order_of(const struct iris_ccl_call *call)
+{
+    return iris_i_fused() == NULL ? call->options.stream
+                                  : iris_i_fused()->stream;
+}
+
 /* Enqueues a call of some elements. A member alone needs no workspace, but the
  * same options as members of larger groups. A workspace has one stream at a
  * time: another may take it over once the host knows that the last one's work
@@ -64,7 +73,7 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
         return status == IRIS_OK ? copy(iris, call) : status;
     }
     if (!iris_i_stream_mark_take(iris_i_queue(iris), &call->workspace->used,
-                                 call->options.stream)) {
+                                 order_of(call))) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_STATE,
                            "%s: the workspace was last used on another stream, "
                            "whose work may not be done; call "

@@ -40,7 +40,7 @@ static struct iris_compared compared(const struct iris_ccl_call *call)
         .root = call->root,
         .sizes = {call->count, call->options.rows}};
 
-    return iris_i_fused() == NULL ? compared : *iris_i_fused();
+    return iris_i_fused() == NULL ? compared : iris_i_fused()->compared;
 }
 
 /* A number that members which make different calls do not share, but by chance.

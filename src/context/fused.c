@@ -8,14 +8,14 @@
 
 /* A collective that is a part of one is called by the public function, which
  * has no argument for it. */
-static _Thread_local const struct iris_compared *fused;
+static _Thread_local const struct iris_fused *fused;
 
-void iris_i_fused_set(const struct iris_compared *call)
+void iris_i_fused_set(const struct iris_fused *call)
 {
     fused = call;
 }
 
-const struct iris_compared *iris_i_fused(void)
+const struct iris_fused *iris_i_fused(void)
 {
     return fused;
 }

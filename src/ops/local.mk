@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 libirisi_la_SOURCES += %D%/blas.c %D%/blas.h %D%/blas_cpu.c %D%/blas_cpu.h \
-	%D%/operations.c %D%/ops_check.c %D%/ops_check.h %D%/ops_kernels.c \
-	%D%/ops_kernels.h %D%/ops_plan.c %D%/ops_plan.h %D%/ops_types.h \
-	%D%/ops_workspace.c %D%/ops_workspace.h %D%/product.c %D%/product.h
+	%D%/operations.c %D%/ops_check.c %D%/ops_check.h %D%/ops_chunks.c \
+	%D%/ops_chunks.h %D%/ops_kernels.c %D%/ops_kernels.h %D%/ops_plan.c \
+	%D%/ops_plan.h %D%/ops_steps.c %D%/ops_steps.h %D%/ops_types.h \
+	%D%/ops_way.c %D%/ops_way.h %D%/ops_workspace.c \
+	%D%/ops_workspace.h %D%/product.c %D%/product.h
 # A product is to be rounded before it is added to, on every target.
 %D%/ops_kernels.lo: override CFLAGS += -O3 -ffp-contract=off
 # Modules, so that the library does without theirs.

@@ -13,45 +13,10 @@
 #include "context/fused.h"
 #include "heap/heap_address.h"
 #include "ops/ops_check.h"
+#include "ops/ops_chunks.h"
 #include "ops/ops_types.h"
 #include "ops/ops_workspace.h"
-#include "ops/product.h"
-
-/* ---- Matrices ---- */
-
-static iris_tensor_t matrix(char *data, iris_dtype_t dtype, int64_t rows,
-                            int64_t columns)
-{
-    iris_tensor_t matrix = {.data = data,
-                            .dtype = dtype,
-                            .ndim = 2,
-                            .shape = {rows, columns},
-                            .strides = {columns, 1}};
-
-    return matrix;
-}
-
-/* A member's share of the rows, or columns. */
-static iris_tensor_t part_of(const iris_tensor_t *tensor, int dim,
-                             struct iris_ops_share share)
-{
-    iris_tensor_t part = *tensor;
-
-    part.data =
-        (char *)tensor->data + share.begin * tensor->strides[dim] *
-                                   (int64_t)iris_dtype_size(tensor->dtype);
-    part.shape[dim] = share.rows;
-    return part;
-}
-
-/* Rows of the workspace, which has as many columns. */
-static iris_tensor_t kept_rows(const struct iris_ops_call *call, int64_t begin,
-                               int64_t rows, int64_t columns)
-{
-    size_t at = (size_t)(begin * columns) * iris_dtype_size(call->b->dtype);
-
-    return matrix(call->memory + at, call->b->dtype, rows, columns);
-}
+#include "ops/ops_steps.h"
 
 /* ---- Steps ---- */
 
@@ -77,43 +42,10 @@ static struct iris_blas_gaps between_shares(const struct iris_ops_call *call)
     return gaps;
 }
 
-/* A matrix, and the gaps between its rows. */
-struct rows {
-    iris_tensor_t matrix;
-    struct iris_blas_gaps gaps;
-};
-
-static struct rows dense(iris_tensor_t matrix)
-{
-    struct rows rows = {matrix, {matrix.shape[0], 0}};
-
-    return rows;
-}
-
-/* Only member 0's bias is added to a sum. */
-static iris_status_t multiply(iris_t *iris, const struct iris_ops_call *call,
-                              struct rows a, struct rows out)
-{
-    int is_sum = call->op == IRIS_OPS_MATMUL_ALL_REDUCE ||
-                 call->op == IRIS_OPS_MATMUL_REDUCE_SCATTER;
-    struct iris_ops_product product = {
-        .a = a.matrix,
-        .b = *call->b,
-        .out = out.matrix,
-        .bias = is_sum && call->index != 0 ? NULL : call->options.bias,
-        .bias_by_row = call->options.bias_by_row,
-        .a_gaps = a.gaps,
-        .out_gaps = out.gaps};
-
-    return iris_i_ops_product(iris, &product, call->options.stream);
-}
-
 static iris_status_t copy(iris_t *iris, const struct iris_ops_call *call,
                           iris_tensor_t to, iris_tensor_t from)
 {
-    return iris_tensor_numel(&from) == 0
-               ? IRIS_OK
-               : iris_tensor_copy(iris, &to, &from, call->options.stream);
+    return iris_i_ops_copy(iris, to, from, call->options.stream);
 }
 
 static iris_status_t gather(iris_t *iris, const struct iris_ops_call *call,
@@ -158,8 +90,9 @@ static iris_status_t matmul_all_reduce(iris_t *iris,
 {
     struct iris_ccl_options options = collective(call);
     iris_tensor_t sum =
-        call->direct ? *call->out : kept_rows(call, 0, call->m, call->n);
-    iris_status_t status = multiply(iris, call, dense(*call->a), dense(sum));
+        call->direct ? *call->out : iris_i_ops_kept(call, 0, call->m, call->n);
+    iris_status_t status = iris_i_ops_multiply(
+        iris, call, iris_i_ops_dense(*call->a), iris_i_ops_dense(sum));
 
     if (status == IRIS_OK) {
         status = iris_all_reduce(iris, sum.data, sum.data,
@@ -177,10 +110,11 @@ static iris_status_t matmul_all_gather(iris_t *iris,
     int64_t most = iris_i_ops_most(call, call->m);
     struct iris_blas_gaps gaps = between_shares(call);
     struct iris_ops_share share = iris_i_ops_share(call, call->m, call->index);
-    iris_tensor_t own =
-        call->direct ? part_of(call->out, 0, share)
-                     : kept_rows(call, call->index * most, share.rows, call->n);
-    iris_status_t status = multiply(iris, call, dense(*call->a), dense(own));
+    iris_tensor_t own = call->direct ? iris_i_ops_part(call->out, 0, share)
+                                     : iris_i_ops_kept(call, call->index * most,
+                                                       share.rows, call->n);
+    iris_status_t status = iris_i_ops_multiply(
+        iris, call, iris_i_ops_dense(*call->a), iris_i_ops_dense(own));
 
     if (status == IRIS_OK) {
         status = gather(iris, call, NULL,
@@ -191,9 +125,10 @@ static iris_status_t matmul_all_gather(iris_t *iris,
          share.begin += share.rows) {
         share.rows = share.begin == 0 ? gaps.first : gaps.each;
         if (status == IRIS_OK) {
-            status = copy(iris, call, part_of(call->out, 0, share),
-                          kept_rows(call, iris_i_blas_place(gaps, share.begin),
-                                    share.rows, call->n));
+            status =
+                copy(iris, call, iris_i_ops_part(call->out, 0, share),
+                     iris_i_ops_kept(call, iris_i_blas_place(gaps, share.begin),
+                                     share.rows, call->n));
         }
     }
     return status;
@@ -203,24 +138,15 @@ static iris_status_t matmul_all_gather(iris_t *iris,
 static iris_status_t gather_rows(iris_t *iris, const struct iris_ops_call *call)
 {
     int64_t most = iris_i_ops_most(call, call->m);
-    struct rows whole = {kept_rows(call, 0, call->m, call->k),
-                         between_shares(call)};
+    struct iris_ops_rows whole = {iris_i_ops_kept(call, 0, call->m, call->k),
+                                  between_shares(call)};
     iris_tensor_t own =
-        kept_rows(call, call->index * most, call->a->shape[0], call->k);
+        iris_i_ops_kept(call, call->index * most, call->a->shape[0], call->k);
     iris_status_t status = gather_a(iris, call, own, most * call->k);
 
-    return status == IRIS_OK ? multiply(iris, call, whole, dense(*call->out))
+    return status == IRIS_OK ? iris_i_ops_multiply(iris, call, whole,
+                                                   iris_i_ops_dense(*call->out))
                              : status;
-}
-
-/* Where member i's columns are kept, a matrix of their own. */
-static iris_tensor_t kept_columns(const struct iris_ops_call *call, int64_t i)
-{
-    size_t each = (size_t)(call->m * iris_i_ops_most(call, call->k)) *
-                  iris_dtype_size(call->b->dtype);
-
-    return matrix(call->memory + (size_t)i * each, call->b->dtype, call->m,
-                  iris_i_ops_share(call, call->k, i).rows);
 }
 
 /* Members' columns are put together behind where they were gathered. */
@@ -228,18 +154,19 @@ static iris_status_t gather_columns(iris_t *iris,
                                     const struct iris_ops_call *call)
 {
     int64_t most = iris_i_ops_most(call, call->k);
-    iris_tensor_t whole = matrix(kept_columns(call, call->members).data,
-                                 call->b->dtype, call->m, call->k);
-    iris_status_t status =
-        gather_a(iris, call, kept_columns(call, call->index), call->m * most);
+    iris_tensor_t whole = iris_i_ops_whole(call);
+    iris_status_t status = gather_a(
+        iris, call, iris_i_ops_kept_columns(call, call->index), call->m * most);
 
     for (int64_t i = 0; i < call->members && status == IRIS_OK; i++) {
-        status = copy(iris, call,
-                      part_of(&whole, 1, iris_i_ops_share(call, call->k, i)),
-                      kept_columns(call, i));
+        status =
+            copy(iris, call,
+                 iris_i_ops_part(&whole, 1, iris_i_ops_share(call, call->k, i)),
+                 iris_i_ops_kept_columns(call, i));
     }
     return status == IRIS_OK
-               ? multiply(iris, call, dense(whole), dense(*call->out))
+               ? iris_i_ops_multiply(iris, call, iris_i_ops_dense(whole),
+                                     iris_i_ops_dense(*call->out))
                : status;
 }
 
@@ -250,10 +177,11 @@ static iris_status_t matmul_reduce_scatter(iris_t *iris,
     int64_t most = iris_i_ops_most(call, call->m);
     int whole = is_whole(iris, call->out, most * call->n);
     iris_tensor_t own =
-        kept_rows(call, call->index * most, call->out->shape[0], call->n);
-    struct rows spread = {kept_rows(call, 0, call->m, call->n),
-                          between_shares(call)};
-    iris_status_t status = multiply(iris, call, dense(*call->a), spread);
+        iris_i_ops_kept(call, call->index * most, call->out->shape[0], call->n);
+    struct iris_ops_rows spread = {iris_i_ops_kept(call, 0, call->m, call->n),
+                                   between_shares(call)};
+    iris_status_t status =
+        iris_i_ops_multiply(iris, call, iris_i_ops_dense(*call->a), spread);
 
     if (status == IRIS_OK) {
         status = iris_reduce_scatter(
@@ -267,7 +195,11 @@ static iris_status_t matmul_reduce_scatter(iris_t *iris,
 static iris_status_t enqueue(iris_t *iris, const struct iris_ops_call *call)
 {
     if (call->members == 1) {
-        return multiply(iris, call, dense(*call->a), dense(*call->out));
+        return iris_i_ops_multiply(iris, call, iris_i_ops_dense(*call->a),
+                                   iris_i_ops_dense(*call->out));
+    }
+    if (iris_i_ops_in_chunks(&call->plan)) {
+        return iris_i_ops_chunks(iris, call);
     }
     switch (call->op) {
     case IRIS_OPS_MATMUL_ALL_REDUCE:
@@ -287,13 +219,16 @@ static iris_status_t enqueue(iris_t *iris, const struct iris_ops_call *call)
 static iris_status_t enqueue_compared(iris_t *iris,
                                       const struct iris_ops_call *call)
 {
-    const struct iris_compared compared = {
-        .op = IRIS_COMPARED_MATMUL_ALL_REDUCE + (int)call->op,
-        .dtype = (int)call->b->dtype,
-        .sizes = {(uint64_t)call->m, (uint64_t)call->n, (uint64_t)call->k}};
+    const struct iris_fused fused = {
+        .compared = {.op = IRIS_COMPARED_MATMUL_ALL_REDUCE + (int)call->op,
+                     .dtype = (int)call->b->dtype,
+                     .root = call->plan.chunks,
+                     .sizes = {(uint64_t)call->m, (uint64_t)call->n,
+                               (uint64_t)call->k}},
+        .stream = call->options.stream};
     iris_status_t status;
 
-    iris_i_fused_set(&compared);
+    iris_i_fused_set(&fused);
     status = enqueue(iris, call);
     iris_i_fused_set(NULL);
     return status;

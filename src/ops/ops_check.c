@@ -222,34 +222,33 @@ static int is_direct(const struct iris_ops_call *call)
                      call->m % call->members == 0);
 }
 
-/* Elements that are kept besides a, b and out, as operations.c lays them out.
- */
+/* Elements that are kept besides a, b and out, as operations.c and, of a call in
+ * chunks, ops_chunks.c lay them out: in chunks no fewer. */
 static int64_t elements(const struct iris_ops_call *call)
 {
-    int64_t most_rows = iris_i_ops_most(call, call->m);
-    int64_t most_columns = iris_i_ops_most(call, call->k);
+    int64_t rows = call->members * iris_i_ops_most(call, call->m);
+    int64_t columns = call->members * iris_i_ops_most(call, call->k);
+    int in_chunks = iris_i_ops_in_chunks(&call->plan);
 
     if (call->members == 1) {
         return 0;
     }
     switch (call->op) {
     case IRIS_OPS_MATMUL_ALL_REDUCE:
-        return call->direct ? 0 : call->m * call->n;
+        /* In chunks there is one for the streams that belong to it. */
+        return call->direct ? in_chunks : call->m * call->n;
     case IRIS_OPS_MATMUL_ALL_GATHER:
-        return call->direct ? 0 : call->members * most_rows * call->n;
+        return call->direct && !in_chunks ? 0 : rows * call->n;
     case IRIS_OPS_ALL_GATHER_MATMUL:
-        return call->by_column
-                   ? call->members * call->m * most_columns + call->m * call->k
-                   : call->members * most_rows * call->k;
+        return call->by_column ? call->m * (columns + call->k) : rows * call->k;
     default:
-        return call->members * most_rows * call->n;
+        return (rows + (in_chunks ? call->m : 0)) * call->n;
     }
 }
 
 /* Shares are cut into chunks, where each member has one of the rows; else all
  * rows are. */
-static struct iris_ops_plan plan(const iris_t *iris,
-                                 const struct iris_ops_call *call)
+static iris_status_t plan(iris_t *iris, struct iris_ops_call *call)
 {
     struct iris_ops_size size = {
         .m = call->m,
@@ -261,7 +260,7 @@ static struct iris_ops_plan plan(const iris_t *iris,
                     : iris_i_ops_most(call, call->m),
         .dtype = call->b->dtype};
 
-    return iris_i_ops_plan(iris, &size, call->options.chunks);
+    return iris_i_ops_plan(iris, &size, call->options.chunks, &call->plan);
 }
 
 /* Matrices whose strides are 0 may be larger than memory, and then what is kept
@@ -304,8 +303,10 @@ iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
         status = check_workspace(iris, call);
     }
     if (status == IRIS_OK) {
+        status = plan(iris, call);
+    }
+    if (status == IRIS_OK) {
         call->direct = is_direct(call);
-        call->plan = plan(iris, call);
         call->workspace =
             (size_t)elements(call) * iris_dtype_size(call->b->dtype);
     }

@@ -6,13 +6,21 @@
 #define IRIS_SRC_OPS_OPS_PLAN_H
 
 #include <iris/context.h>
-
-#define IRIS_OPS_CHUNKS_MOST 8
+#include <iris/device/kernels/ops_args.h>
 
 /* All members of a group come to the same. */
 struct iris_ops_plan {
-    int chunks; /* of rows, from 1 on; 1: the product, then the collective */
+    int chunks; /* of rows, from 1 on */
+    int copies; /* the stream copies what members get from each other, chunk by
+                 * chunk; 0: one product and one collective */
+    int workgroups; /* that a chunk's sums may have */
 };
+
+/* Whether a call has streams of its own. */
+static inline int iris_i_ops_in_chunks(const struct iris_ops_plan *plan)
+{
+    return plan->chunks > 1 || plan->copies;
+}
 
 /* What a plan depends on, the same on all members. */
 struct iris_ops_size {
@@ -25,9 +33,9 @@ struct iris_ops_size {
 };
 
 /* `asked`: the call's own number of chunks, 0: none; from 0 to
- * IRIS_OPS_CHUNKS_MOST. */
-struct iris_ops_plan iris_i_ops_plan(const iris_t *iris,
-                                     const struct iris_ops_size *size,
-                                     int asked);
+ * IRIS_OPS_CHUNKS_MOST. May load the library of products, and fails if that
+ * does. */
+iris_status_t iris_i_ops_plan(iris_t *iris, const struct iris_ops_size *size,
+                              int asked, struct iris_ops_plan *plan_p);
 
 #endif /* IRIS_SRC_OPS_OPS_PLAN_H */

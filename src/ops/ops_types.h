@@ -37,6 +37,11 @@ struct iris_ops_call {
     struct iris_ops_plan plan;
     size_t workspace; /* bytes that it needs; the same on all members */
     char *memory;     /* there */
+
+    /* Of a call that has streams of its own, besides options.stream. */
+    struct iris_stream *products[2]; /* chunks take turns */
+    struct iris_stream *transport;
+    struct iris_ops_words *words; /* at each rank, for its chunks */
 };
 
 #endif /* IRIS_SRC_OPS_OPS_TYPES_H */

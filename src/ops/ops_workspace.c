@@ -8,6 +8,7 @@
 #include "ops/ops_workspace.h"
 
 #include <iris/constants.h>
+#include <iris/device/kernels/ops_args.h>
 
 #include "context/context_group.h"
 #include "context/enter.h"
@@ -16,14 +17,20 @@
 #include "heap/heap_malloc.h"
 #include "ops/ops_types.h"
 #include "queue/queue_graph.h"
+#include "queue/queue_stream.h"
 
 #include <stdlib.h>
 
+#define SIDE_STREAMS 3
+
+/* Ahead of the bytes that calls lay out are the words of chunks. */
 struct iris_ops_workspace {
     struct iris_ops_workspace *next;
     char *memory;
-    size_t bytes;
-    struct iris_stream_mark used; /* by whom it was last used */
+    size_t bytes;                           /* for calls */
+    struct iris_stream_mark used;           /* by whom it was last used */
+    struct iris_stream *side[SIDE_STREAMS]; /* of calls in chunks, once there
+                                             * was one; NULL: none */
 };
 
 /* A context's share in all of this. */
@@ -80,12 +87,22 @@ static struct iris_ops *ops_of(iris_t *iris)
     return ops;
 }
 
-/* `bytes`: the same on all ranks. */
+static size_t words_bytes(const iris_t *iris)
+{
+    size_t bytes =
+        (size_t)iris_i_num_ranks(iris) * sizeof(struct iris_ops_words);
+
+    return (bytes + IRIS_ALIGNMENT - 1) / IRIS_ALIGNMENT * IRIS_ALIGNMENT;
+}
+
+/* `bytes`: the same on all ranks. No peer writes there before this rank's next
+ * call has begun. */
 static iris_status_t allocate(iris_t *iris, const struct iris_ops_call *call,
                               size_t bytes, char **memory_p)
 {
+    size_t words = words_bytes(iris);
     struct iris_heap_request request = {.type = &preambles[call->op].allocation,
-                                        .bytes = bytes,
+                                        .bytes = words + bytes,
                                         .alignment = IRIS_ALIGNMENT};
     void *memory;
     iris_status_t status =
@@ -93,6 +110,21 @@ static iris_status_t allocate(iris_t *iris, const struct iris_ops_call *call,
 
     if (status == IRIS_OK) {
         *memory_p = memory;
+        status = iris_i_heap_clear(&iris_i_heap(iris)->memory, memory, words);
+    }
+    return status;
+}
+
+static iris_status_t make_streams(iris_t *iris,
+                                  struct iris_ops_workspace *workspace)
+{
+    iris_status_t status = IRIS_OK;
+
+    for (int i = 0; i < SIDE_STREAMS && status == IRIS_OK; i++) {
+        if (workspace->side[i] == NULL) {
+            status =
+                iris_i_stream_create(iris_i_queue(iris), &workspace->side[i]);
+        }
     }
     return status;
 }
@@ -143,6 +175,9 @@ iris_status_t iris_i_ops_make_workspace(iris_t *iris,
         return status;
     }
     workspace->bytes = bytes;
+    if (iris_i_ops_in_chunks(&call->plan)) {
+        (void)make_streams(iris, workspace); /* else the first call does */
+    }
     workspace->next = ops->workspaces;
     ops->workspaces = workspace;
     *workspace_p = workspace;
@@ -185,6 +220,9 @@ iris_status_t iris_ops_workspace_destroy(iris_t *iris,
     status = iris_i_heap_release(iris_i_heap(iris), memory, status);
     if (status == IRIS_OK) {
         iris_i_stream_mark_forget(iris_i_queue(iris), &workspace->used);
+        for (int i = 0; i < SIDE_STREAMS && workspace->side[i] != NULL; i++) {
+            iris_i_stream_destroy(iris_i_queue(iris), workspace->side[i]);
+        }
         *link = workspace->next;
         free(workspace);
     }
@@ -234,6 +272,7 @@ static iris_status_t use(iris_t *iris, struct iris_ops_call *call,
                          struct iris_ops_workspace *workspace)
 {
     struct iris_stream *stream = call->options.stream;
+    iris_status_t status;
 
     if (!iris_i_stream_mark_take(iris_i_queue(iris), &workspace->used,
                                  stream)) {
@@ -244,8 +283,16 @@ static iris_status_t use(iris_t *iris, struct iris_ops_call *call,
                            "one a workspace of its own (%s)",
                            call->name, preambles[call->op].allocation.name);
     }
-    call->memory = workspace->memory;
-    return IRIS_OK;
+    call->memory = workspace->memory + words_bytes(iris);
+    call->words = (struct iris_ops_words *)(void *)workspace->memory;
+    if (!iris_i_ops_in_chunks(&call->plan)) {
+        return IRIS_OK;
+    }
+    status = make_streams(iris, workspace);
+    call->products[0] = workspace->side[0];
+    call->products[1] = workspace->side[1];
+    call->transport = workspace->side[2];
+    return status;
 }
 
 iris_status_t iris_i_ops_workspace(iris_t *iris, struct iris_ops_call *call)

@@ -211,7 +211,7 @@ static iris_status_t enqueue_runs(iris_t *iris,
         int64_t out_run = run_of(what->out_gaps, row);
         int64_t rows = a_run < out_run ? a_run : out_run;
 
-        run.what.begin = row;
+        run.what.begin = what->begin + row;
         run.what.m = rows < what->m - row ? rows : what->m - row;
         run.what.a.data =
             (const char *)what->a.data +
@@ -243,7 +243,9 @@ iris_status_t iris_i_ops_product(iris_t *iris,
                  .m = product->out.shape[0],
                  .n = product->out.shape[1],
                  .k = product->a.shape[1],
-                 .whole = product->out.shape[0],
+                 .begin = product->begin,
+                 .whole = product->whole == 0 ? product->out.shape[0]
+                                              : product->whole,
                  .dtype = product->out.dtype,
                  .a_gaps = product->a_gaps,
                  .out_gaps = product->out_gaps}};

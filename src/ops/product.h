@@ -9,7 +9,9 @@
 
 #include "ops/blas.h"
 
-/* out = a * b + bias. Rows of `a` or of `out` may have gaps between them. */
+/* out = a * b + bias. Rows of `a` or of `out` may have gaps between them. If
+ * `whole` is not 0, the rows are those from `begin` on of a product of `whole`
+ * rows, and have its bits; not on a CPU by a library. */
 struct iris_ops_product {
     iris_tensor_t a;
     iris_tensor_t b;
@@ -18,6 +20,8 @@ struct iris_ops_product {
     int bias_by_row;
     struct iris_blas_gaps a_gaps;
     struct iris_blas_gaps out_gaps;
+    int64_t begin;
+    int64_t whole;
 };
 
 /* Enqueues it. The bits do not depend on the gaps. */

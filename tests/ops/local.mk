@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 matrix_tests += %D%/test_ops
-rank_tests += %D%/test_ops_blas %D%/test_ops_calls
+rank_tests += %D%/test_ops_blas %D%/test_ops_calls %D%/test_ops_chunks
 if FAKE_HIP
 ops_gpu_tests = %D%/test_ops_gpu_blas %D%/test_ops_gpu_missing
 hip_tests += $(ops_gpu_tests)

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the kernels of ops_chunk.h are launched with.
+ */
+#ifndef IRIS_DEVICE_KERNELS_OPS_ARGS_H
+#define IRIS_DEVICE_KERNELS_OPS_ARGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Chunks of a call that overlap, at most. */
+#define IRIS_OPS_CHUNKS_MOST 8
+
+/* Ranks that one kernel waits for. */
+#define IRIS_OPS_RANKS_MOST 64
+
+/* A chunk's words of one rank at another one: how often it has been sent there,
+ * so far. They only grow, and a launch counts for itself, so a graph may be
+ * launched again and again. Which ranks are in a group does not matter. */
+struct iris_ops_words {
+    uint64_t sent[IRIS_OPS_CHUNKS_MOST];    /* to that rank */
+    uint64_t awaited[IRIS_OPS_CHUNKS_MOST]; /* from it */
+    uint64_t arrived[IRIS_OPS_CHUNKS_MOST]; /* from it: that rank writes here */
+    uint64_t hello; /* of this rank's: for the collective that begins a call */
+};
+
+struct iris_ops_signal_args {
+    const int64_t *context;
+    struct iris_ops_words *words; /* of all ranks, symmetric */
+    int32_t rank;
+    int32_t to_rank;
+    uint32_t chunk;
+};
+
+struct iris_ops_wait_args {
+    const int64_t *context;
+    struct iris_ops_words *words;
+    uint32_t chunk;
+    uint32_t count;
+    int32_t ranks[IRIS_OPS_RANKS_MOST];
+};
+
+/* out = the sum over the members: rows of `columns` elements. The members' are
+ * dense, `pitch` bytes from one member's to the next one's. */
+struct iris_ops_sum_args {
+    const void *in;
+    void *out;
+    uint64_t pitch;
+    uint64_t members;
+    uint64_t rows;
+    uint64_t columns;
+    int64_t out_row; /* elements from a row of out to the next */
+};
+
+#endif /* IRIS_DEVICE_KERNELS_OPS_ARGS_H */

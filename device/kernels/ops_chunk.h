@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The kernels of fused operations in chunks, beside those of products: signals
+ * that a chunk has arrived, waits for them, and sums of what has arrived.
+ */
+#ifndef IRIS_DEVICE_KERNELS_OPS_CHUNK_H
+#define IRIS_DEVICE_KERNELS_OPS_CHUNK_H
+
+#include <iris/device/kernel.h>
+#include <iris/device/kernels/ccl_fold.h>
+#include <iris/device/kernels/ops_args.h>
+#include <iris/device/signal.h>
+
+/* One workgroup of one lane: all that the stream did before is there, once the
+ * other rank has seen the signal. */
+IRIS_KERNEL(iris_k_ops_signal, struct iris_ops_signal_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint32_t chunk = args->chunk;
+
+    if (iris_wg_leader(wg)) {
+        uint64_t count = ++args->words[args->to_rank].sent[chunk];
+
+        iris_signal_set(dev, &args->words[args->rank].arrived[chunk], count,
+                        args->to_rank);
+    }
+}
+
+/* One workgroup with a lane for each rank. */
+IRIS_KERNEL(iris_k_ops_wait, struct iris_ops_wait_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint32_t chunk = args->chunk;
+
+    IRIS_WG_LANES (wg, i, args->count) {
+        struct iris_ops_words *words = &args->words[args->ranks[i]];
+        uint64_t count = ++words->awaited[chunk];
+
+        (void)iris_wait_until_u64(dev, &words->arrived[chunk], IRIS_CMP_GE,
+                                  count);
+    }
+}
+
+/* ---- Sums in the group's order, with the bits of reduce_scatter ---- */
+
+/* clang-format off */
+#if IRIS_ON_CPU
+#define IRIS_D_OPS_SUMS(name, TYPE, SUM)
+#define IRIS_D_OPS_SUM_BLOCKS(name) 0
+#else
+/* Blocks of 16 bytes, where all are aligned and there are no gaps. */
+#define IRIS_D_OPS_SUMS(name, TYPE, SUM)                                       \
+    typedef union iris_d_ops_block_##name {                                    \
+        iris_d_u128_t wide;                                                    \
+        TYPE one[16 / sizeof(TYPE)];                                           \
+    } iris_d_ops_block_##name##_t;                                             \
+    IRIS_DEVICE size_t iris_d_ops_sum_blocks_##name(                           \
+        iris_wg_t wg, const struct iris_ops_sum_args *args)                    \
+    {                                                                          \
+        enum { N = 16 / sizeof(TYPE) };                                        \
+        size_t blocks = args->columns / N;                                     \
+                                                                               \
+        if (args->rows != 1 ||                                                 \
+            (((uintptr_t)args->in | (uintptr_t)args->out | args->pitch) & 15) != 0) { \
+            return 0;                                                          \
+        }                                                                      \
+        IRIS_LANES (wg, b, blocks) {                                           \
+            const char *in = (const char *)args->in + b * 16;                  \
+            iris_d_ops_block_##name##_t block;                                 \
+            SUM sums[N];                                                       \
+                                                                               \
+            block.wide = *(const iris_d_u128_t *)in;                           \
+            iris_d_begin_##name(sums, block.one, N);                           \
+            for (uint64_t i = 1; i < args->members; i++) {                     \
+                block.wide = *(const iris_d_u128_t *)(in + i * args->pitch);   \
+                iris_d_merge_all_##name(IRIS_REDUCE_SUM, sums, block.one, N);  \
+            }                                                                  \
+            iris_d_finish_##name(block.one, sums, N);                          \
+            ((iris_d_u128_t *)args->out)[b] = block.wide;                      \
+        }                                                                      \
+        return blocks * N;                                                     \
+    }
+#define IRIS_D_OPS_SUM_BLOCKS(name) iris_d_ops_sum_blocks_##name(wg, args)
+#endif
+
+#define IRIS_D_OPS_SUM(name, TYPE, SUM)                                        \
+    IRIS_D_OPS_SUMS(name, TYPE, SUM)                                           \
+    IRIS_KERNEL(iris_k_ops_sum_##name, struct iris_ops_sum_args)               \
+    {                                                                          \
+        size_t first = IRIS_D_OPS_SUM_BLOCKS(name);                            \
+                                                                               \
+        IRIS_LANES (wg, e, args->rows * args->columns - first) {               \
+            size_t at = first + e, row = at / args->columns;                   \
+            const char *in = (const char *)args->in + at * sizeof(TYPE);       \
+            SUM sum;                                                           \
+                                                                               \
+            iris_d_begin_##name(&sum, (const TYPE *)in, 1);                    \
+            for (uint64_t i = 1; i < args->members; i++) {                     \
+                iris_d_merge_all_##name(IRIS_REDUCE_SUM, &sum,                 \
+                                        (const TYPE *)(in + i * args->pitch),  \
+                                        1);                                    \
+            }                                                                  \
+            iris_d_finish_##name((TYPE *)args->out +                           \
+                                     (int64_t)row * args->out_row +            \
+                                     (int64_t)(at - row * args->columns),      \
+                                 &sum, 1);                                     \
+        }                                                                      \
+    }
+IRIS_D_OPS_SUM(f32, float, float)
+IRIS_D_OPS_SUM(f16, iris_f16_t, float)
+IRIS_D_OPS_SUM(bf16, iris_bf16_t, float)
+/* clang-format on */
+
+#endif /* IRIS_DEVICE_KERNELS_OPS_CHUNK_H */

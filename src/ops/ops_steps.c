@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What every way of an operation is made of: views of matrices and of what the
+ * workspace keeps, products and copies.
+ */
+#include "config.h"
+
+#include "ops/ops_steps.h"
+
+#include <iris/constants.h>
+
+#include "ops/product.h"
+
+/* ---- Matrices ---- */
+
+static iris_tensor_t matrix(char *data, iris_dtype_t dtype, int64_t rows,
+                            int64_t columns)
+{
+    iris_tensor_t matrix = {.data = data,
+                            .dtype = dtype,
+                            .ndim = 2,
+                            .shape = {rows, columns},
+                            .strides = {columns, 1}};
+
+    return matrix;
+}
+
+iris_tensor_t iris_i_ops_part(const iris_tensor_t *tensor, int dim,
+                              struct iris_ops_share share)
+{
+    iris_tensor_t part = *tensor;
+
+    part.data =
+        (char *)tensor->data + share.begin * tensor->strides[dim] *
+                                   (int64_t)iris_dtype_size(tensor->dtype);
+    part.shape[dim] = share.rows;
+    return part;
+}
+
+iris_tensor_t iris_i_ops_kept(const struct iris_ops_call *call, int64_t begin,
+                              int64_t rows, int64_t columns)
+{
+    size_t at = (size_t)(begin * columns) * iris_dtype_size(call->b->dtype);
+
+    return matrix(call->memory + at, call->b->dtype, rows, columns);
+}
+
+iris_tensor_t iris_i_ops_kept_columns(const struct iris_ops_call *call,
+                                      int64_t i)
+{
+    size_t each = (size_t)(call->m * iris_i_ops_most(call, call->k)) *
+                  iris_dtype_size(call->b->dtype);
+
+    return matrix(call->memory + (size_t)i * each, call->b->dtype, call->m,
+                  iris_i_ops_share(call, call->k, i).rows);
+}
+
+iris_tensor_t iris_i_ops_whole(const struct iris_ops_call *call)
+{
+    return matrix(iris_i_ops_kept_columns(call, call->members).data,
+                  call->b->dtype, call->m, call->k);
+}
+
+struct iris_ops_rows iris_i_ops_dense(iris_tensor_t matrix)
+{
+    struct iris_ops_rows rows = {matrix, {matrix.shape[0], 0}};
+
+    return rows;
+}
+
+/* ---- Steps ---- */
+
+/* Only member 0's bias is added to a sum. */
+static struct iris_ops_product product_of(const struct iris_ops_call *call,
+                                          struct iris_ops_rows a,
+                                          struct iris_ops_rows out)
+{
+    int is_sum = call->op == IRIS_OPS_MATMUL_ALL_REDUCE ||
+                 call->op == IRIS_OPS_MATMUL_REDUCE_SCATTER;
+    struct iris_ops_product product = {
+        .a = a.matrix,
+        .b = *call->b,
+        .out = out.matrix,
+        .bias = is_sum && call->index != 0 ? NULL : call->options.bias,
+        .bias_by_row = call->options.bias_by_row,
+        .a_gaps = a.gaps,
+        .out_gaps = out.gaps};
+
+    return product;
+}
+
+iris_status_t iris_i_ops_multiply(iris_t *iris,
+                                  const struct iris_ops_call *call,
+                                  struct iris_ops_rows a,
+                                  struct iris_ops_rows out)
+{
+    struct iris_ops_product product = product_of(call, a, out);
+
+    return iris_i_ops_product(iris, &product, call->options.stream);
+}
+
+iris_status_t iris_i_ops_multiply_part(iris_t *iris,
+                                       const struct iris_ops_call *call,
+                                       const struct iris_ops_piece *piece,
+                                       struct iris_stream *stream)
+{
+    struct iris_ops_product product = product_of(
+        call, iris_i_ops_dense(piece->a), iris_i_ops_dense(piece->out));
+    struct iris_ops_share rows = {piece->begin, piece->a.shape[0]};
+    iris_tensor_t bias;
+
+    product.begin = piece->begin;
+    product.whole = piece->whole;
+    if (product.bias != NULL && product.bias_by_row) {
+        bias = iris_i_ops_part(product.bias, 0, rows);
+        product.bias = &bias;
+    }
+    return iris_i_ops_product(iris, &product, stream);
+}
+
+iris_status_t iris_i_ops_copy(iris_t *iris, iris_tensor_t to,
+                              iris_tensor_t from, struct iris_stream *stream)
+{
+    return iris_tensor_numel(&from) == 0
+               ? IRIS_OK
+               : iris_tensor_copy(iris, &to, &from, stream);
+}

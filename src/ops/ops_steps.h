@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What every way of an operation is made of: views of matrices and of what the
+ * workspace keeps, products and copies.
+ */
+#ifndef IRIS_SRC_OPS_OPS_STEPS_H
+#define IRIS_SRC_OPS_OPS_STEPS_H
+
+#include "ops/blas.h"
+#include "ops/ops_check.h"
+
+/* A share of the tensor's rows (dim 0) or columns (1). */
+iris_tensor_t iris_i_ops_part(const iris_tensor_t *tensor, int dim,
+                              struct iris_ops_share share);
+
+/* Rows of the workspace, which has as many columns. */
+iris_tensor_t iris_i_ops_kept(const struct iris_ops_call *call, int64_t begin,
+                              int64_t rows, int64_t columns);
+
+/* Where member i's columns are kept, a matrix of their own. */
+iris_tensor_t iris_i_ops_kept_columns(const struct iris_ops_call *call,
+                                      int64_t i);
+
+/* Behind those: where they are put together. */
+iris_tensor_t iris_i_ops_whole(const struct iris_ops_call *call);
+
+/* A matrix, and the gaps between its rows. */
+struct iris_ops_rows {
+    iris_tensor_t matrix;
+    struct iris_blas_gaps gaps;
+};
+struct iris_ops_rows iris_i_ops_dense(iris_tensor_t matrix);
+
+/* out = a * b and the bias on the call's stream. */
+iris_status_t iris_i_ops_multiply(iris_t *iris,
+                                  const struct iris_ops_call *call,
+                                  struct iris_ops_rows a,
+                                  struct iris_ops_rows out);
+
+/* A part of it, on any stream: the rows from `begin` on of `whole`. */
+struct iris_ops_piece {
+    iris_tensor_t a;
+    iris_tensor_t out;
+    int64_t begin;
+    int64_t whole;
+};
+iris_status_t iris_i_ops_multiply_part(iris_t *iris,
+                                       const struct iris_ops_call *call,
+                                       const struct iris_ops_piece *piece,
+                                       struct iris_stream *stream);
+
+/* On the stream; of empty tensors nothing. */
+iris_status_t iris_i_ops_copy(iris_t *iris, iris_tensor_t to,
+                              iris_tensor_t from, struct iris_stream *stream);
+
+#endif /* IRIS_SRC_OPS_OPS_STEPS_H */

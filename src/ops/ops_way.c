@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What operations in chunks are made of: their streams, and how chunks go from
+ * member to member.
+ */
+#include "config.h"
+
+#include "ops/ops_way.h"
+
+#include <iris/constants.h>
+
+#include "context/context_group.h"
+#include "heap/heap_address.h"
+#include "ops/ops_check.h"
+#include "ops/ops_kernels.h"
+#include "queue/queue_launch.h"
+#include "queue/transfer.h"
+
+struct iris_stream *iris_i_way_products(struct iris_ops_way *way)
+{
+    return way->call->products[way->products++ % 2];
+}
+
+iris_status_t iris_i_way_fork(const struct iris_ops_call *call)
+{
+    struct iris_stream *stream = call->options.stream;
+    iris_status_t status = iris_i_queue_follow(call->transport, stream);
+
+    for (int i = 0; i < 2 && status == IRIS_OK; i++) {
+        status = iris_i_queue_follow(call->products[i], stream);
+    }
+    return status;
+}
+
+iris_status_t iris_i_way_join(const struct iris_ops_call *call)
+{
+    struct iris_stream *stream = call->options.stream;
+    iris_status_t status = iris_i_queue_follow(stream, call->transport);
+
+    for (int i = 0; i < 2 && status == IRIS_OK; i++) {
+        status = iris_i_queue_follow(stream, call->products[i]);
+    }
+    return status;
+}
+
+int64_t iris_i_way_neighbour(const struct iris_ops_way *way, int64_t j)
+{
+    int64_t members = way->call->members;
+
+    return (way->call->index + j + members) % members;
+}
+
+int iris_i_way_is_direct(const struct iris_ops_way *way,
+                         const iris_tensor_t *rows)
+{
+    return iris_tensor_is_contiguous(rows, IRIS_FORMAT_CONTIGUOUS) &&
+           iris_i_heap_bytes_from(iris_i_heap(way->iris), rows->data) > 0;
+}
+
+struct iris_ccl_options iris_i_way_options(const struct iris_ops_call *call)
+{
+    struct iris_ccl_options options;
+
+    iris_ccl_options_init(&options);
+    options.stream = call->transport;
+    options.group = call->options.group;
+    return options;
+}
+
+iris_status_t iris_i_way_meet(const struct iris_ops_way *way)
+{
+    struct iris_ccl_options options = iris_i_way_options(way->call);
+    uint64_t *word = &way->call->words[iris_i_rank(way->iris)].hello;
+
+    options.all_reduce = IRIS_CCL_ONE_SHOT_PACKET;
+    return iris_all_reduce(way->iris, word, word, 1, IRIS_DTYPE_U32,
+                           IRIS_REDUCE_MAX, &options);
+}
+
+/* Launches one workgroup of one of the library's kernels. */
+static iris_status_t launch(const struct iris_ops_way *way,
+                            const struct iris_kernel *kernel, unsigned lanes,
+                            const void *args, struct iris_stream *stream)
+{
+    struct iris_launch_request request = {
+        kernel, 1, lanes, args, kernel->args_bytes, true};
+
+    return iris_i_launch(iris_i_queue(way->iris), &request, stream);
+}
+
+iris_status_t iris_i_way_send(const struct iris_ops_way *way,
+                              const iris_tensor_t *kept, const void *from,
+                              int64_t member, int chunk)
+{
+    const struct iris_ops_call *call = way->call;
+    const struct iris_transfer put = {.call = call->name,
+                                      .name = "workspace",
+                                      .symmetric = kept->data,
+                                      .other = (void *)(uintptr_t)from,
+                                      .bytes = (size_t)iris_tensor_numel(kept) *
+                                               iris_dtype_size(kept->dtype),
+                                      .rank = call->group->ranks[member]};
+    const struct iris_ops_signal_args args = {
+        iris_i_queue_context(iris_i_queue(way->iris)), call->words,
+        iris_i_rank(way->iris), put.rank, (uint32_t)chunk};
+    iris_status_t status =
+        iris_i_enqueue_transfer(iris_i_queue(way->iris), &put, call->transport);
+
+    return status == IRIS_OK ? launch(way, iris_i_ops_signal_kernel, 1, &args,
+                                      call->transport)
+                             : status;
+}
+
+iris_status_t iris_i_way_send_to_all(const struct iris_ops_way *way,
+                                     const iris_tensor_t *kept,
+                                     const void *from, int chunk)
+{
+    iris_status_t status = IRIS_OK;
+
+    for (int64_t j = 1; j < way->call->members && status == IRIS_OK; j++) {
+        status = iris_i_way_send(way, kept, from, iris_i_way_neighbour(way, j),
+                                 chunk);
+    }
+    return status;
+}
+
+iris_status_t iris_i_way_await(const struct iris_ops_way *way, int64_t member,
+                               int chunk, struct iris_stream *stream)
+{
+    const struct iris_ops_wait_args args = {
+        .context = iris_i_queue_context(iris_i_queue(way->iris)),
+        .words = way->call->words,
+        .chunk = (uint32_t)chunk,
+        .count = 1,
+        .ranks = {way->call->group->ranks[member]}};
+
+    return launch(way, iris_i_ops_wait_kernel, 1, &args, stream);
+}
+
+iris_status_t iris_i_way_await_all(const struct iris_ops_way *way, int chunk,
+                                   struct iris_stream *stream)
+{
+    const struct iris_ops_call *call = way->call;
+    struct iris_ops_wait_args args = {
+        .context = iris_i_queue_context(iris_i_queue(way->iris)),
+        .words = call->words,
+        .chunk = (uint32_t)chunk};
+    iris_status_t status = IRIS_OK;
+
+    for (int64_t j = 1; j < call->members && status == IRIS_OK; j++) {
+        int64_t member = iris_i_way_neighbour(way, -j);
+
+        if (!call->by_column ||
+            iris_i_ops_share(call, call->k, member).rows > 0) {
+            args.ranks[args.count++] = call->group->ranks[member];
+        }
+        if (args.count == IRIS_OPS_RANKS_MOST ||
+            (j == call->members - 1 && args.count > 0)) {
+            status =
+                launch(way, iris_i_ops_wait_kernel, args.count, &args, stream);
+            args.count = 0;
+        }
+    }
+    return status;
+}
