@@ -89,18 +89,19 @@ static iris_status_t matmul_all_reduce(iris_t *iris,
                                        const struct iris_ops_call *call)
 {
     struct iris_ccl_options options = collective(call);
-    iris_tensor_t sum =
-        call->direct ? *call->out : iris_i_ops_kept(call, 0, call->m, call->n);
-    iris_status_t status = iris_i_ops_multiply(
-        iris, call, iris_i_ops_dense(*call->a), iris_i_ops_dense(sum));
+    struct iris_ops_share all = {0, call->m};
+    struct iris_ops_sums sums = iris_i_ops_sums(call, all);
+    iris_status_t status =
+        iris_i_ops_multiply(iris, call, iris_i_ops_dense(*call->a),
+                            iris_i_ops_dense(sums.products));
 
     if (status == IRIS_OK) {
-        status = iris_all_reduce(iris, sum.data, sum.data,
-                                 (size_t)(call->m * call->n), sum.dtype,
+        status = iris_all_reduce(iris, sums.products.data, sums.sums.data,
+                                 (size_t)(call->m * call->n), call->b->dtype,
                                  IRIS_REDUCE_SUM, &options);
     }
     return status == IRIS_OK && !call->direct
-               ? copy(iris, call, *call->out, sum)
+               ? copy(iris, call, *call->out, sums.sums)
                : status;
 }
 

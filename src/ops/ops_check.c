@@ -9,6 +9,7 @@
 #include <iris/constants.h>
 
 #include "base/sized.h"
+#include "ccl/choose.h"
 #include "context/context_group.h"
 #include "context/enter.h"
 #include "context/tensor_check.h"
@@ -236,7 +237,9 @@ static int64_t elements(const struct iris_ops_call *call)
     switch (call->op) {
     case IRIS_OPS_MATMUL_ALL_REDUCE:
         /* In chunks there is one for the streams that belong to it. */
-        return call->direct ? in_chunks : call->m * call->n;
+        return call->direct && !call->apart
+                   ? in_chunks
+                   : (call->direct || !call->apart ? 1 : 2) * call->m * call->n;
     case IRIS_OPS_MATMUL_ALL_GATHER:
         return call->direct && !in_chunks ? 0 : rows * call->n;
     case IRIS_OPS_ALL_GATHER_MATMUL:
@@ -248,7 +251,7 @@ static int64_t elements(const struct iris_ops_call *call)
 
 /* Shares are cut into chunks, where each member has one of the rows; else all
  * rows are. */
-static iris_status_t plan(iris_t *iris, struct iris_ops_call *call)
+struct iris_ops_size iris_i_ops_size(const struct iris_ops_call *call)
 {
     struct iris_ops_size size = {
         .m = call->m,
@@ -258,9 +261,10 @@ static iris_status_t plan(iris_t *iris, struct iris_ops_call *call)
         .rows = call->op == IRIS_OPS_MATMUL_ALL_REDUCE || call->by_column
                     ? call->m
                     : iris_i_ops_most(call, call->m),
+        .op = (int)call->op,
         .dtype = call->b->dtype};
 
-    return iris_i_ops_plan(iris, &size, call->options.chunks, &call->plan);
+    return size;
 }
 
 /* Matrices whose strides are 0 may be larger than memory, and then what is kept
@@ -286,6 +290,7 @@ iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
                                const struct iris_ops_options *options)
 {
     iris_status_t status = iris_i_enter(iris, call->name);
+    struct iris_ops_size size;
 
     if (status == IRIS_OK) {
         status = take_options(iris, call, options);
@@ -303,10 +308,14 @@ iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
         status = check_workspace(iris, call);
     }
     if (status == IRIS_OK) {
-        status = plan(iris, call);
+        size = iris_i_ops_size(call);
+        status =
+            iris_i_ops_plan(iris, &size, call->options.chunks, &call->plan);
     }
     if (status == IRIS_OK) {
         call->direct = is_direct(call);
+        call->apart = call->op == IRIS_OPS_MATMUL_ALL_REDUCE &&
+                      iris_i_ccl_is_apart(iris, IRIS_CCL_ALL_REDUCE);
         call->workspace =
             (size_t)elements(call) * iris_dtype_size(call->b->dtype);
     }

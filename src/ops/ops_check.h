@@ -23,4 +23,7 @@ struct iris_ops_share iris_i_ops_share(const struct iris_ops_call *call,
 /* The most rows that a member has. */
 int64_t iris_i_ops_most(const struct iris_ops_call *call, int64_t rows);
 
+/* What the plan of a call that has been checked depends on. */
+struct iris_ops_size iris_i_ops_size(const struct iris_ops_call *call);
+
 #endif /* IRIS_SRC_OPS_OPS_CHECK_H */

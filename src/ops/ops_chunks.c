@@ -347,24 +347,24 @@ static iris_status_t matmul_all_reduce(struct iris_ops_way *way)
     options.num_cus = call->plan.workgroups;
     for (int c = 0; c < call->plan.chunks && status == IRIS_OK; c++) {
         struct iris_ops_share rows = chunk_of(way, all, c);
-        iris_tensor_t out = iris_i_ops_part(call->out, 0, rows);
-        iris_tensor_t sum = call->direct ? out
-                                         : iris_i_ops_kept(call, rows.begin,
-                                                           rows.rows, call->n);
+        struct iris_ops_sums sums = iris_i_ops_sums(call, rows);
         struct iris_stream *products = iris_i_way_products(way);
 
-        status = multiply(way, iris_i_ops_part(call->a, 0, rows), sum,
+        status = multiply(way, iris_i_ops_part(call->a, 0, rows), sums.products,
                           rows.begin, products);
         if (status == IRIS_OK) {
             status = iris_i_queue_follow(call->transport, products);
         }
         if (status == IRIS_OK) {
-            status = iris_all_reduce(way->iris, sum.data, sum.data,
-                                     (size_t)(rows.rows * call->n), sum.dtype,
-                                     IRIS_REDUCE_SUM, &options);
+            status =
+                iris_all_reduce(way->iris, sums.products.data, sums.sums.data,
+                                (size_t)(rows.rows * call->n), call->b->dtype,
+                                IRIS_REDUCE_SUM, &options);
         }
         if (status == IRIS_OK && !call->direct) {
-            status = iris_i_ops_copy(way->iris, out, sum, call->transport);
+            status =
+                iris_i_ops_copy(way->iris, iris_i_ops_part(call->out, 0, rows),
+                                sums.sums, call->transport);
         }
     }
     return status;

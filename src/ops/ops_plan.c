@@ -6,11 +6,17 @@
 
 #include "ops/ops_plan.h"
 
+#include <iris/constants.h>
+
 #include "context/context_type.h"
 #include "ops/blas.h"
+#include "ops/ops_types.h"
 
 /* Workgroups of a GPU for sums, which the products leave. */
 #define SUM_WORKGROUPS 16
+
+/* Of a whole matrix, for which copies are worth their signals. */
+#define COPIED_BYTES ((int64_t)1 << 20)
 
 /* What is worth it where nobody asks. On a CPU a collective is 0 to 5 % of the
  * time, on the cores of the product; and products and copies of ranks that share
@@ -24,7 +30,7 @@ static int worth(const iris_t *iris, const struct iris_ops_size *size)
 
 /* Whether parts of a product by rows have the bits of the whole: a CPU library's
  * have not. */
-static int may_part(iris_t *iris, int *may_p)
+static iris_status_t may_part(iris_t *iris, int *may_p)
 {
     const struct iris_blas *blas;
     void *state;
@@ -32,6 +38,19 @@ static int may_part(iris_t *iris, int *may_p)
 
     *may_p = status == IRIS_OK && (blas == NULL || blas->on_gpu);
     return status;
+}
+
+/* On GPUs an all_gather of shares that differ goes to places with gaps, from
+ * which all of it is copied to `out`; large ones take less time as copies of the
+ * stream's. */
+static int copies_whole(const iris_t *iris, const struct iris_ops_size *size)
+{
+    int64_t bytes = size->m * size->n * (int64_t)iris_dtype_size(size->dtype);
+
+    return size->op == IRIS_OPS_MATMUL_ALL_GATHER &&
+           size->m % size->members != 0 && bytes >= COPIED_BYTES &&
+           iris_i_device(iris)->memory != IRIS_MEMORY_HOST &&
+           iris->placement.ranks_on_device == 1;
 }
 
 iris_status_t iris_i_ops_plan(iris_t *iris, const struct iris_ops_size *size,
@@ -54,7 +73,7 @@ iris_status_t iris_i_ops_plan(iris_t *iris, const struct iris_ops_size *size,
         status = may_part(iris, &may);
     }
     plan_p->chunks = size->members == 1 || !may ? 1 : chunks;
-    plan_p->copies = plan_p->chunks > 1;
+    plan_p->copies = plan_p->chunks > 1 || copies_whole(iris, size);
     plan_p->workgroups = most < SUM_WORKGROUPS ? 1 : SUM_WORKGROUPS;
     return status;
 }

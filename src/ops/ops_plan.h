@@ -29,6 +29,7 @@ struct iris_ops_size {
     int64_t k;
     int64_t members;
     int64_t rows; /* that are cut into chunks */
+    int op;       /* enum iris_ops_op */
     iris_dtype_t dtype;
 };
 

@@ -125,3 +125,19 @@ iris_status_t iris_i_ops_copy(iris_t *iris, iris_tensor_t to,
                ? IRIS_OK
                : iris_tensor_copy(iris, &to, &from, stream);
 }
+
+struct iris_ops_sums iris_i_ops_sums(const struct iris_ops_call *call,
+                                     struct iris_ops_share rows)
+{
+    iris_tensor_t out = iris_i_ops_part(call->out, 0, rows);
+    iris_tensor_t kept = iris_i_ops_kept(call, rows.begin, rows.rows, call->n);
+    iris_tensor_t behind =
+        iris_i_ops_kept(call, call->m + rows.begin, rows.rows, call->n);
+    struct iris_ops_sums sums = {.products =
+                                     call->direct && !call->apart ? out : kept,
+                                 .sums = call->direct  ? out
+                                         : call->apart ? behind
+                                                       : kept};
+
+    return sums;
+}

@@ -53,4 +53,13 @@ iris_status_t iris_i_ops_multiply_part(iris_t *iris,
 iris_status_t iris_i_ops_copy(iris_t *iris, iris_tensor_t to,
                               iris_tensor_t from, struct iris_stream *stream);
 
+/* Of an all_reduce of these rows: where their products go, and where the sums
+ * come, which may be the same place, and not be `out`. */
+struct iris_ops_sums {
+    iris_tensor_t products;
+    iris_tensor_t sums;
+};
+struct iris_ops_sums iris_i_ops_sums(const struct iris_ops_call *call,
+                                     struct iris_ops_share rows);
+
 #endif /* IRIS_SRC_OPS_OPS_STEPS_H */

@@ -34,6 +34,7 @@ struct iris_ops_call {
     int64_t k;
     int by_column; /* all_gather_matmul: a is a share of columns */
     int direct;    /* the collective works in `out` */
+    int apart;     /* all_reduce: not in place */
     struct iris_ops_plan plan;
     size_t workspace; /* bytes that it needs; the same on all members */
     char *memory;     /* there */

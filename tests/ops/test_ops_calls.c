@@ -6,6 +6,7 @@
 
 #include "support/harness.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct board {
@@ -363,6 +364,83 @@ static void sizes_that_differ_are_found_by_all(void **state)
     harness_run(2, sizes_body, NULL);
 }
 
+/* A variant that takes no buffers in place, where `out` is the only memory that
+ * the call would need, and where it has gaps. */
+static int apart_body(iris_t *iris, void *arg)
+{
+    struct board board;
+    float seen[56];
+
+    (void)arg;
+    CHECK_EQUAL(open_board(iris, &board), 0);
+    CHECK_OK(
+        iris_matmul_all_reduce(iris, &board.a, &board.b, &board.out, NULL));
+    CHECK_EQUAL(has(iris, &board, 48, 16), 0);
+    CHECK_OK(iris_memset(iris, board.out.data, 0, sizeof seen, NULL));
+    board.out.strides[0] = 7;
+    CHECK_OK(
+        iris_matmul_all_reduce(iris, &board.a, &board.b, &board.out, NULL));
+    CHECK_OK(harness_read(iris, seen, board.out.data, sizeof seen));
+    for (int i = 0; i < 55; i++) {
+        CHECK(seen[i] == (i % 7 == 6 ? 0 : 16));
+    }
+    return 0;
+}
+
+static void a_variant_that_is_not_in_place_will_do(void **state)
+{
+    (void)state;
+    setenv("IRIS_ALL_REDUCE", "one_shot", 1);
+    harness_run(2, apart_body, NULL);
+    unsetenv("IRIS_ALL_REDUCE");
+}
+
+#define LARGE_ROWS 515
+#define LARGE_COLUMNS 1024
+
+/* So many that GPUs gather shares that differ by copies. */
+static int large_body(iris_t *iris, void *arg)
+{
+    size_t bytes = (size_t)LARGE_ROWS * LARGE_COLUMNS * sizeof(float);
+    int self = iris_rank(iris), rows = LARGE_ROWS / 2 + (self == 0);
+    int begin = self == 0 ? 0 : LARGE_ROWS / 2 + 1;
+    float *host = malloc(bytes);
+    struct board board;
+    char *out, *b;
+
+    (void)arg;
+    CHECK_EQUAL(open_board(iris, &board), 0);
+    CHECK_OK(iris_malloc(iris, bytes, (void **)&out));
+    CHECK_OK(iris_malloc(iris, bytes, (void **)&b));
+    for (int i = 0; i < 2 * LARGE_COLUMNS; i++) {
+        host[i] = (float)(i < LARGE_COLUMNS ? begin + i : 1);
+    }
+    CHECK_OK(harness_write(iris, b, host, 2 * LARGE_COLUMNS * sizeof(float)));
+    board.a.data = b;
+    board.b.data = b + LARGE_COLUMNS * sizeof(float);
+    board.out.data = out;
+    shape(&board.a, rows, 1);
+    shape(&board.b, 1, LARGE_COLUMNS);
+    shape(&board.out, LARGE_ROWS, LARGE_COLUMNS);
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(iris_memset(iris, out, 0xff, bytes, NULL));
+        CHECK_OK(
+            iris_matmul_all_gather(iris, &board.a, &board.b, &board.out, NULL));
+        CHECK_OK(harness_read(iris, host, out, bytes));
+        for (int e = 0; e < LARGE_ROWS * LARGE_COLUMNS; e++) {
+            CHECK(host[e] == (float)(e / LARGE_COLUMNS));
+        }
+    }
+    free(host);
+    return 0;
+}
+
+static void large_shares_that_differ_are_gathered(void **state)
+{
+    (void)state;
+    harness_run(2, large_body, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,6 +451,8 @@ int main(void)
         cmocka_unit_test(ranks_outside_the_group_need_not_know_its_sizes),
         cmocka_unit_test(a_captured_call_is_replayed),
         cmocka_unit_test(sizes_that_differ_are_found_by_all),
+        cmocka_unit_test(a_variant_that_is_not_in_place_will_do),
+        cmocka_unit_test(large_shares_that_differ_are_gathered),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
