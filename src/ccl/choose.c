@@ -117,14 +117,6 @@ static int needs(enum iris_ccl_op op, iris_ccl_variant_t variant)
     return -1;
 }
 
-int iris_i_ccl_is_apart(const iris_t *iris, enum iris_ccl_op op)
-{
-    struct iris_ccl_call call = {.op = op};
-    int needed = needs(op, asked(iris, &call));
-
-    return needed >= 0 && (needed & IRIS_CCL_APART) != 0;
-}
-
 int iris_i_ccl_find_op(const char *name)
 {
     int op = IRIS_CCL_NUM_OPS - 1;

@@ -27,8 +27,4 @@ iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call);
 unsigned iris_i_ccl_grid(const iris_t *iris, const struct iris_ccl_call *call,
                          size_t bytes, size_t bytes_per_wg);
 
-/* Whether the environment asks for a variant whose `in` and `out` have to be
- * apart. */
-int iris_i_ccl_is_apart(const iris_t *iris, enum iris_ccl_op op);
-
 #endif /* IRIS_SRC_CCL_CHOOSE_H */

@@ -6,10 +6,10 @@
 
 #include "ops/ops_check.h"
 
+#include <iris/ccl.h>
 #include <iris/constants.h>
 
 #include "base/sized.h"
-#include "ccl/choose.h"
 #include "context/context_group.h"
 #include "context/enter.h"
 #include "context/tensor_check.h"
@@ -223,6 +223,21 @@ static int is_direct(const struct iris_ops_call *call)
                      call->m % call->members == 0);
 }
 
+/* Whether the environment asks for an all_reduce that does not take the same
+ * memory as `in` and `out`. */
+static int asks_apart(const iris_t *iris)
+{
+    static const iris_ccl_variant_t variants[] = {
+        IRIS_CCL_ONE_SHOT, IRIS_CCL_ATOMIC, IRIS_CCL_SPINLOCK};
+    const char *asked = iris_i_settings(iris)->all_reduce.text;
+    int found = 0;
+
+    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
+        found |= strcmp(asked, iris_ccl_variant_name(variants[i])) == 0;
+    }
+    return found;
+}
+
 /* Elements that are kept besides a, b and out, as operations.c and, of a call in
  * chunks, ops_chunks.c lay them out: in chunks no fewer. */
 static int64_t elements(const struct iris_ops_call *call)
@@ -314,8 +329,8 @@ iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
     }
     if (status == IRIS_OK) {
         call->direct = is_direct(call);
-        call->apart = call->op == IRIS_OPS_MATMUL_ALL_REDUCE &&
-                      iris_i_ccl_is_apart(iris, IRIS_CCL_ALL_REDUCE);
+        call->apart =
+            call->op == IRIS_OPS_MATMUL_ALL_REDUCE && asks_apart(iris);
         call->workspace =
             (size_t)elements(call) * iris_dtype_size(call->b->dtype);
     }
