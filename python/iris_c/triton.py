@@ -127,3 +127,73 @@ def atomic_max(pointer, value, from_rank, to_rank, heap_bases, mask=None,
     """The larger value stays on rank `to_rank`."""
     there = translate(pointer, from_rank, to_rank, heap_bases)
     return tl.atomic_max(there, value, mask=mask, sem=sem, scope=scope)
+
+
+@triton.jit
+def atomic_sub(pointer, value, from_rank, to_rank, heap_bases, mask=None,
+               sem="acq_rel", scope="sys"):
+    """Subtracts on rank `to_rank`."""
+    there = translate(pointer, from_rank, to_rank, heap_bases)
+    return tl.atomic_add(there, -value, mask=mask, sem=sem, scope=scope)
+
+
+@triton.jit
+def tile_pointers(base, m, n, rows, cols, row_stride, col_stride,
+                  BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Of a matrix at `base` the block (m, n): pointers to its elements, and
+    which of them are within the matrix. Strides are in elements."""
+    row = m * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = n * BLOCK_N + tl.arange(0, BLOCK_N)
+    pointers = (base + row[:, None].to(tl.int64) * row_stride
+                + col[None, :].to(tl.int64) * col_stride)
+    return pointers, (row[:, None] < rows) & (col[None, :] < cols)
+
+
+@triton.jit
+def load_tile(base, m, n, rows, cols, row_stride, col_stride, to_rank,
+              from_rank, heap_bases, BLOCK_M: tl.constexpr,
+              BLOCK_N: tl.constexpr, other=0):
+    """The block (m, n) of rank `from_rank`'s matrix, with `other` beyond its
+    edges; `to_rank` is the caller."""
+    there = translate(base, to_rank, from_rank, heap_bases)
+    pointers, mask = tile_pointers(there, m, n, rows, cols, row_stride,
+                                   col_stride, BLOCK_M, BLOCK_N)
+    return tl.load(pointers, mask=mask, other=other)
+
+
+@triton.jit
+def store_tile(base, value, m, n, rows, cols, row_stride, col_stride,
+               from_rank, to_rank, heap_bases, BLOCK_M: tl.constexpr,
+               BLOCK_N: tl.constexpr):
+    """Writes the block (m, n) of rank `to_rank`'s matrix; `from_rank` is the
+    caller."""
+    there = translate(base, from_rank, to_rank, heap_bases)
+    pointers, mask = tile_pointers(there, m, n, rows, cols, row_stride,
+                                   col_stride, BLOCK_M, BLOCK_N)
+    tl.store(pointers, value, mask=mask)
+
+
+@triton.jit
+def put_tile(from_base, to_base, m, n, rows, cols, from_row_stride,
+             to_row_stride, from_rank, to_rank, heap_bases,
+             BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Copies the block (m, n) of the caller's matrix, `from_rank`'s, to rank
+    `to_rank`'s; columns are next to each other."""
+    pointers, mask = tile_pointers(from_base, m, n, rows, cols,
+                                   from_row_stride, 1, BLOCK_M, BLOCK_N)
+    value = tl.load(pointers, mask=mask)
+    store_tile(to_base, value, m, n, rows, cols, to_row_stride, 1, from_rank,
+               to_rank, heap_bases, BLOCK_M, BLOCK_N)
+
+
+@triton.jit
+def get_tile(from_base, to_base, m, n, rows, cols, from_row_stride,
+             to_row_stride, from_rank, to_rank, heap_bases,
+             BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Copies the block (m, n) of rank `from_rank`'s matrix to the caller's,
+    `to_rank`'s; columns are next to each other."""
+    value = load_tile(from_base, m, n, rows, cols, from_row_stride, 1,
+                      to_rank, from_rank, heap_bases, BLOCK_M, BLOCK_N)
+    pointers, mask = tile_pointers(to_base, m, n, rows, cols, to_row_stride, 1,
+                                   BLOCK_M, BLOCK_N)
+    tl.store(pointers, value, mask=mask)

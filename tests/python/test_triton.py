@@ -75,6 +75,54 @@ wait[(1,)](flag)
         self.assertEqual(codes, [1, 1])
         self.assertIn("rank 0 was lost while instance (0, 0, 0)", texts[1])
 
+    def test_tiles_go_to_peers_and_come_from_them(self):
+        codes, texts = self.run_program(
+            """
+import iris_c.triton as it
+
+@triton.jit
+def move(x, out, there, me, peer, ranks, bases, HOW: tl.constexpr):
+    m, n = tl.program_id(0), tl.program_id(1)
+    if HOW == "put":
+        it.put_tile(x, out, m, n, 5, 7, 7, 9, me, peer, bases, 4, 4)
+    elif HOW == "get":
+        it.get_tile(x, out, m, n, 5, 7, 7, 9, peer, me, bases, 4, 4)
+    else:
+        value = it.load_tile(x, m, n, 5, 7, 7, 1, me, peer, bases, 4, 4)
+        it.store_tile(out, value, n, m, 7, 5, 9, 1, me, me, bases, 4, 4)
+    it.atomic_sub(there, 2, me, peer, bases)
+
+rank, ranks = ctx.get_rank(), ctx.get_num_ranks()
+bases, peer = ctx.get_heap_bases(), (rank + 1) % ranks
+x = ctx.arange(100 * rank, 100 * rank + 35).reshape(5, 7)
+count = ctx.zeros(1, dtype="int64")
+for how in "put", "get", "load":
+    out = ctx.full((8, 9), -1)
+    ctx.barrier()
+    move[(2, 2)](x, out, count, rank, peer, ranks, bases, how)
+    ctx.barrier()
+    other = torch.arange(35).reshape(5, 7) + 100 * peer
+    expected = torch.full((8, 9), -1)
+    if how == "load":
+        # Block (m, n) of a matrix comes to be block (n, m) of the other.
+        block = torch.zeros(8, 8, dtype=torch.int64)
+        block[:5, :7] = other
+        turned = torch.zeros(8, 8, dtype=torch.int64)
+        for m in range(2):
+            for n in range(2):
+                turned[4*n:4*n+4, 4*m:4*m+4] = block[4*m:4*m+4, 4*n:4*n+4]
+        expected[:7, :5] = turned[:7, :5]
+    else:
+        expected[:5, :7] = other
+    assert out.equal(expected), (how, out, expected)
+assert count.item() == -24, count
+ctx.barrier()
+""",
+            2,
+            TRITON_INTERPRET="1",
+        )
+        self.assertEqual(codes, [0, 0], texts)
+
 
 if __name__ == "__main__":
     unittest.main()
