@@ -88,11 +88,19 @@ check_from_iris() {
             case $name in
             ctx.ccl.*) grep -q "def ${name##*.}(" python/iris_c/_ccl.py ;;
             iris_c.ccl.*) grep -q "^class ${name##*.}(\?" python/iris_c/ccl.py ;;
-            ctx.*) grep -rqE "def ${name#*.}\(|self\.${name#*.}:" python/iris_c/_*.py ;;
+            iris_c.ops.*) grep -qE "^(class )?${name##*.}\b" python/iris_c/ops.py ;;
+            ctx.*) grep -rqE "def ${name#*.}\(|self\.${name#*.}(:| =)" python/iris_c/_*.py ;;
             iris_c.triton.*) grep -q "^def ${name##*.}(" python/iris_c/triton.py ;;
             *) grep -q "\"${name#*.}\"" python/iris_c/__init__.py ;;
             esac || echo "$page: the Python package has no $name"
         done
+    # The first column has what upstream offers.
+    column 2 >"$found.upstream"
+    grep -v '^#' scripts/upstream-names | while read -r name; do
+        [ -z "$name" ] || grep -qF "\`$name\`" "$found.upstream" ||
+            grep -qF "\`$name(" "$found.upstream" ||
+            echo "$page: the first column lacks $name of upstream's"
+    done
 }
 
 {
