@@ -40,6 +40,7 @@ class Transfer(support.TestCase):
 
     def test_a_put_waits_for_its_flag_and_none_is_its_own_place(self):
         given, flag = self.mine(12), self.zeros(1)
+        self.ctx.signal(flag, self.rank, 9)
         self.ctx.signal(flag, self.rank, 7)
         self.ctx.put(given, self.rank, wait_flag=flag, wait_value=7)
         self.ctx.signal(flag, self.rank, 3, op="add")
@@ -62,6 +63,11 @@ class Transfer(support.TestCase):
             plain(got),
             [[0, 0, row + 4 * i + 1, row + 4 * i + 2, 0, 0, 0, 0]
              for i in range(3)])
+        self.ctx.barrier()
+        got = self.zeros(12)
+        self.ctx.get(given.reshape(12)[::3], self.left, got[1:12:3])
+        self.assertEqual(plain(got)[1::3], [row + 3 * i for i in range(4)])
+        self.assertEqual(plain(got)[0::3], [0] * 4)
         self.ctx.barrier()
         back = self.zeros(4, 3)
         turned = back.T
@@ -105,6 +111,7 @@ class Transfer(support.TestCase):
         for raises, text in (
             (lambda: ctx.put(given, self.rank, narrow), "one dtype"),
             (lambda: ctx.put(given, self.rank, other[:, :2]), "one shape"),
+            (lambda: ctx.put(given, 0, wait_flag=narrow), "Unsupported flag"),
             (lambda: ctx.signal(narrow, self.rank), "Unsupported flag tensor"),
             (lambda: ctx.signal(given, self.rank, op="or"), '"set" or "add"'),
             (lambda: ctx.wait(given, 1, "~"), "takes '=='"),
