@@ -15,17 +15,14 @@
 #include "control/mail.h"
 #include "control/peers.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
-#include <sys/un.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* What rank 0 stays for ranks that have yet to close, so that all that they say
@@ -250,45 +247,6 @@ enum iris_control_kind iris_i_control_kind(const char *name)
                                        : IRIS_CONTROL_SHM;
 }
 
-/* An address as bytes, in the hello: what bind() gave it. */
-static iris_status_t listen_on(int sock, enum iris_control_kind kind,
-                               struct iris_hello *hello)
-{
-    struct sockaddr_un local = {.sun_family = AF_UNIX};
-    struct sockaddr_in loopback = {.sin_family = AF_INET,
-                                   .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int is_tcp = kind == IRIS_CONTROL_TCP;
-    struct sockaddr *address =
-        is_tcp ? (struct sockaddr *)&loopback : (struct sockaddr *)&local;
-    socklen_t bytes = is_tcp ? sizeof loopback : sizeof local.sun_family;
-
-    if (bind(sock, address, bytes) != 0 || listen(sock, SOMAXCONN) != 0) {
-        return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
-                                 "cannot listen for the control plane");
-    }
-    bytes = is_tcp ? sizeof loopback : sizeof local;
-    if (getsockname(sock, address, &bytes) != 0 ||
-        bytes > sizeof hello->control_address) {
-        return iris_i_fail(NULL, IRIS_ERR_SYSTEM,
-                           "a socket of the control plane has no address");
-    }
-    memcpy(hello->control_address, address, bytes);
-    hello->control_bytes = bytes;
-    return IRIS_OK;
-}
-
-static int make_socket(enum iris_control_kind kind)
-{
-    int on = 1, sock = iris_i_fd_above_stdio(
-                    socket(kind == IRIS_CONTROL_TCP ? AF_INET : AF_UNIX,
-                           SOCK_STREAM | SOCK_CLOEXEC, 0));
-
-    if (sock >= 0 && kind == IRIS_CONTROL_TCP) {
-        setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    }
-    return sock;
-}
-
 void iris_i_control_fds_close(struct iris_control_fds *fds)
 {
     const int all[] = {fds->listener, fds->spare, fds->wake};
@@ -308,7 +266,7 @@ iris_status_t iris_i_control_socket_listen(enum iris_control_kind kind,
     iris_status_t status;
 
     /* In turn: the first that fails says why. */
-    if ((fds.listener = make_socket(kind)) < 0 ||
+    if ((fds.listener = iris_i_stream_socket(kind)) < 0 ||
         (fds.spare = fcntl(fds.listener, F_DUPFD_CLOEXEC, 3)) < 0 ||
         (fds.wake = iris_i_fd_above_stdio(
              eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))) < 0) {
@@ -320,7 +278,8 @@ iris_status_t iris_i_control_socket_listen(enum iris_control_kind kind,
                                    "no random numbers for the job's key");
     } else {
         fcntl(fds.listener, F_SETFL, O_NONBLOCK);
-        status = listen_on(fds.listener, kind, hello);
+        status =
+            iris_i_stream_listen(fds.listener, kind, &hello->control_address);
     }
     if (status != IRIS_OK) {
         iris_i_control_fds_close(&fds);
@@ -397,19 +356,20 @@ static iris_status_t connect_root(struct socket_control *s,
     struct iris_message_head head = iris_i_message_head(
         IRIS_MESSAGE_HELLO, s->base.rank, 0, 0, sizeof s->hub.hello);
     unsigned char data[sizeof head + sizeof s->hub.hello];
-    int sock = make_socket((enum iris_control_kind)root->control);
+    int sock = iris_i_stream_socket((enum iris_control_kind)root->control);
     iris_status_t status;
+    int ret;
 
     if (sock < 0) {
         return iris_i_fail_fd(errno, "cannot make a socket");
     }
     memcpy(data, &head, sizeof head);
     memcpy(data + sizeof head, &s->hub.hello, sizeof s->hub.hello);
-    if (root->control_bytes > sizeof root->control_address ||
-        connect(sock, (const struct sockaddr *)root->control_address,
-                root->control_bytes) != 0 ||
+    ret = iris_i_stream_connect(sock, &root->control_address);
+    if (ret != 0 ||
         send(sock, data, sizeof data, MSG_NOSIGNAL) != (ssize_t)sizeof data) {
-        status = iris_i_fail_errno(s->base.log, IRIS_ERR_SYSTEM, errno,
+        status = iris_i_fail_errno(s->base.log, IRIS_ERR_SYSTEM,
+                                   ret != 0 ? ret : errno,
                                    "cannot connect to rank 0's control plane");
     } else {
         status = hear_answer(s, sock);

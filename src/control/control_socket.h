@@ -7,16 +7,9 @@
 #define IRIS_SRC_CONTROL_CONTROL_SOCKET_H
 
 #include "control/control.h"
-#include "control/rendezvous.h"
+#include "control/stream_socket.h"
 
-/* What a rank's hello says of it: where rank 0 listens. `kind` is shm (then it
- * does not), socket or tcp. */
-enum iris_control_kind {
-    IRIS_CONTROL_SHM,
-    IRIS_CONTROL_UNIX,
-    IRIS_CONTROL_TCP
-};
-
+/* What a rank's hello says of it: where rank 0 listens. */
 enum iris_control_kind iris_i_control_kind(const char *name);
 
 /* Rank 0's descriptors for it; -1: none. Open before it meets the others, so

@@ -13,6 +13,12 @@
 
 struct iris_segment;
 
+/* Where a rank listens, as bind() gave it. */
+struct iris_address {
+    uint32_t bytes;
+    _Alignas(8) unsigned char data[32];
+};
+
 /* What a rank brings. A rank whose own preparation failed comes all the same,
  * so that its peers learn why at once instead of waiting for it. */
 struct iris_hello {
@@ -27,8 +33,9 @@ struct iris_hello {
     uint64_t heap_id;       /* a word on it */
     int32_t red_zones;      /* between its allocations: IRIS_CHECK=bounds */
     int32_t control;        /* enum iris_control_kind: IRIS_CONTROL */
-    uint32_t control_bytes; /* rank 0's: of the address it listens at */
-    _Alignas(8) unsigned char control_address[32];
+    struct iris_address control_address; /* rank 0's */
+    struct iris_address far_address; /* for ranks of other nodes; of 0 bytes:
+                                      * they cannot reach this one */
     unsigned char control_secret[32]; /* rank 0's: what the others have to say
                                        * there */
     char backend[16];

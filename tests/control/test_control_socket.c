@@ -70,8 +70,8 @@ static int come(const struct root *root, enum iris_control_kind kind)
     assert_true(sock >= 0);
     setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     assert_int_equal(
-        connect(sock, (const struct sockaddr *)root->hello.control_address,
-                root->hello.control_bytes),
+        connect(sock, (const struct sockaddr *)root->hello.control_address.data,
+                root->hello.control_address.bytes),
         0);
     return sock;
 }
