@@ -51,19 +51,19 @@ IRIS_DEVICE iris_d_amo_t iris_d_amo_of(enum iris_op op, enum iris_d_kind kind,
 /* A kernel's own spin loop polls over and over; every 64th poll is treated as a
  * wait that has polled that often. */
 IRIS_DEVICE void iris_d_maybe_spinning(iris_dev_t dev, const void *place,
-                                       size_t bytes)
+                                       int rank, size_t bytes)
 {
 #if IRIS_ON_CPU
     if (dev.cpu != NULL && IRIS_UNLIKELY((++dev.cpu->spins & 63u) == 0)) {
         dev.cpu->polls += 63;
-        dev.cpu->spin_address = place;
+        dev.cpu->spin_address = iris_d_is_far(dev, rank) ? NULL : place;
         dev.cpu->spin_bytes = (unsigned)bytes;
         iris_cpu_poll(dev.cpu);
         dev.cpu->spin_address = NULL;
     }
     IRIS_D_PAUSED();
 #else
-    (void)dev, (void)place, (void)bytes;
+    (void)dev, (void)place, (void)rank, (void)bytes;
 #endif
 }
 
@@ -95,13 +95,17 @@ IRIS_DEVICE void *iris_d_amo_begin(iris_dev_t *dev, const void *ptr,
     void *place = iris_d_translate(*dev, ptr, how.rank);
 
     if (iris_d_may_spin(how)) {
-        iris_d_maybe_spinning(*dev, place, iris_d_kind_bytes(how.kind));
+        iris_d_maybe_spinning(*dev, place, how.rank,
+                              iris_d_kind_bytes(how.kind));
     }
     (void)value;
     IRIS_D_HOOK(
         iris_d_suspect(*dev, ptr, how.rank, iris_d_kind_bytes(how.kind)),
         IRIS_D_CALL(before, *dev, ptr, value, how.rank,
                     iris_d_amo_packed(how)));
+    if (!iris_d_is_far(*dev, how.rank)) {
+        IRIS_D_FAR_RELEASE(*dev, how.order);
+    }
     return place;
 }
 
@@ -186,12 +190,31 @@ IRIS_DEVICE uint64_t iris_d_amo_at(void *place, uint64_t value,
     }
 }
 
+/* The same by the proxy of a rank that is far. */
+IRIS_DEVICE uint64_t iris_d_amo_far(iris_dev_t dev, const void *ptr,
+                                    uint64_t value, uint64_t expected,
+                                    iris_d_amo_t how)
+{
+#if IRIS_ON_CPU
+    iris_d_request_t request = {
+        how.op,   how.rank, ptr,      iris_d_kind_bytes(how.kind),
+        how.kind, value,    expected, iris_d_releases(how.order)};
+
+    return iris_d_far_amo(dev.cpu, request);
+#else
+    (void)dev, (void)ptr, (void)value, (void)expected, (void)how;
+    return 0;
+#endif
+}
+
 /* The same with its hooks, where `ptr` is still to be translated. */
 IRIS_DEVICE uint64_t iris_d_amo(iris_dev_t dev, void *ptr, uint64_t value,
                                 iris_d_amo_t how)
 {
     void *place = iris_d_amo_begin(&dev, ptr, value, how);
-    uint64_t old = iris_d_amo_at(place, value, how);
+    uint64_t old = IRIS_UNLIKELY(iris_d_is_far(dev, how.rank))
+                       ? iris_d_amo_far(dev, ptr, value, 0, how)
+                       : iris_d_amo_at(place, value, how);
 
     iris_d_amo_end(dev, old, how);
     return old;
@@ -206,8 +229,10 @@ IRIS_DEVICE uint64_t iris_d_amo_cas(iris_dev_t dev, void *ptr,
 
     IRIS_D_HOOK(dev.watched, IRIS_D_CALL(expects, dev, expected));
     place = iris_d_amo_begin(&dev, ptr, desired, how);
-    old = iris_d_cas(place, iris_d_kind_bytes(how.kind), expected, desired,
-                     how.order);
+    old = IRIS_UNLIKELY(iris_d_is_far(dev, how.rank))
+              ? iris_d_amo_far(dev, ptr, desired, expected, how)
+              : iris_d_cas(place, iris_d_kind_bytes(how.kind), expected,
+                           desired, how.order);
     iris_d_amo_end(dev, old, how);
     return old;
 }
@@ -216,7 +241,10 @@ IRIS_DEVICE uint64_t iris_d_amo_load(iris_dev_t dev, const void *ptr,
                                      iris_d_amo_t how)
 {
     const void *place = iris_d_amo_begin(&dev, ptr, 0, how);
-    uint64_t seen = iris_d_load(place, iris_d_kind_bytes(how.kind), how.order);
+    uint64_t seen =
+        IRIS_UNLIKELY(iris_d_is_far(dev, how.rank))
+            ? iris_d_amo_far(dev, ptr, 0, 0, how)
+            : iris_d_load(place, iris_d_kind_bytes(how.kind), how.order);
 
     iris_d_amo_end(dev, seen, how);
     return seen;
@@ -227,7 +255,11 @@ IRIS_DEVICE void iris_d_amo_store(iris_dev_t dev, void *ptr, uint64_t value,
 {
     void *place = iris_d_amo_begin(&dev, ptr, value, how);
 
-    iris_d_store(place, iris_d_kind_bytes(how.kind), value, how.order);
+    if (IRIS_UNLIKELY(iris_d_is_far(dev, how.rank))) {
+        (void)iris_d_amo_far(dev, ptr, value, 0, how);
+    } else {
+        iris_d_store(place, iris_d_kind_bytes(how.kind), value, how.order);
+    }
     iris_d_amo_end(dev, 0, how);
 }
 

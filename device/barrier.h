@@ -44,6 +44,19 @@ IRIS_DEVICE void iris_d_announce(IRIS_UNUSED iris_dev_t dev,
                     iris_d_packed(iris_d_ordered(
                         iris_d_writes(IRIS_OP_STORE, 0, sizeof epoch),
                         iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM)))));
+#if IRIS_ON_CPU
+    if (IRIS_UNLIKELY(where == 0)) {
+        (void)iris_d_amo_far(
+            dev, (uint64_t *)(uintptr_t)ours->arrivals + ours->index, epoch, 0,
+            iris_d_amo_of(IRIS_OP_STORE, IRIS_D_KIND_u64,
+                          (int)iris_i_group_ranks(ours)[i], IRIS_RELEASE,
+                          IRIS_SCOPE_SYSTEM));
+        iris_i_group_words(ours)[2 * (size_t)i + 1] = epoch;
+        IRIS_D_HOOK(dev.watched, IRIS_D_CALL(after, dev, 1, 0));
+        return;
+    }
+    IRIS_D_FAR_RELEASE(dev, iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
+#endif
     iris_d_store(iris_d_global((uintptr_t)where), sizeof epoch, epoch,
                  iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
     iris_i_group_words(ours)[2 * (size_t)i + 1] = epoch;

@@ -75,6 +75,11 @@ struct iris_cpu_wg {
     const void *spin_address; /* while a spin loop polls: what it repeats
                                * operations on; NULL: not known */
     unsigned spin_bytes;
+    struct iris_dev_ring *ring; /* of requests to ranks of other nodes; NULL:
+                                 * all heaps are mapped */
+    struct iris_dev_slot *pending; /* its request whose answer is waited for */
+    int posted;                    /* 1: it has posted requests */
+    uint64_t words[2]; /* what it loads from and stores to such ranks */
 };
 
 /* The calling thread's workgroup, or NULL outside a kernel. */
@@ -85,6 +90,9 @@ __attribute__((visibility("default"))) struct iris_cpu_wg *iris_cpu_self(void);
  * or the host's deadline passed. `cpu` may be NULL. */
 __attribute__((visibility("default"))) void
 iris_cpu_poll(struct iris_cpu_wg *cpu);
+
+/* Wakes the proxy that sleeps behind this descriptor (ring.h). */
+__attribute__((visibility("default"))) void iris_cpu_bell(int bell);
 
 /* Calls the observers, if there are any. Before an operation it does not return
  * if an observer says that the kernel must end, or if the access is wrong: no

@@ -6,9 +6,8 @@
 #ifndef IRIS_DEVICE_HOOK_H
 #define IRIS_DEVICE_HOOK_H
 
-#include <iris/device/op.h>
+#include <iris/device/far.h>
 #include <iris/device/record.h>
-#include <iris/device/translate.h>
 
 /* One operation, or one side of it. */
 typedef struct iris_d_access {
@@ -111,15 +110,16 @@ IRIS_DEVICE uint64_t iris_d_barrier_packed(iris_scope_t scope)
 
 #if IRIS_ON_CPU
 /* Not 0 if the operation's hooks are to be called: somebody watches, or there
- * is no such rank. */
+ * is no such rank, or it is far. */
 IRIS_DEVICE uintptr_t iris_d_watched(iris_dev_t dev, int rank)
 {
-    return dev.watched | (uintptr_t)iris_d_no_rank(dev, rank);
+    return dev.watched | (uintptr_t)iris_d_no_rank(dev, rank) |
+           (uintptr_t)iris_d_is_far(dev, rank);
 }
 
 IRIS_DEVICE uintptr_t iris_d_watched2(iris_dev_t dev, int rank, int other)
 {
-    return iris_d_watched(dev, rank) | (uintptr_t)iris_d_no_rank(dev, other);
+    return iris_d_watched(dev, rank) | iris_d_watched(dev, other);
 }
 
 /* The same for what is not in hot lane loops: there is time to see that `ptr`
@@ -430,7 +430,8 @@ IRIS_DEVICE void iris_d_traced_after_span(iris_dev_t *dev, uint64_t id,
 /** Where `rank` keeps what this rank keeps at `ptr`, as an ordinary pointer for
  *  ordinary accesses: hoists translation out of a loop. `ptr` is on this rank's
  *  heap. Accesses through the result are plain, not atomic: no flags (see
- *  docs/memory-model.md). No observer sees them. Any lane; orders nothing. */
+ *  docs/memory-model.md). No observer sees them. NULL on the CPU if the rank is
+ *  on another node: other calls reach it. Any lane; orders nothing. */
 IRIS_DEVICE void *iris_dev_as_remote(iris_dev_t dev, const void *ptr, int rank)
 {
 #if IRIS_ON_CPU
@@ -438,6 +439,7 @@ IRIS_DEVICE void *iris_dev_as_remote(iris_dev_t dev, const void *ptr, int rank)
                       iris_d_load_constant(&dev.heap_bases[rank]) == 0)) {
         iris_d_before(dev.cpu, ptr, 0, rank,
                       iris_d_packed(iris_d_reads(IRIS_OP_LOAD, rank, 1)));
+        return NULL;
     }
 #endif
     return iris_d_translate(dev, ptr, rank);
@@ -454,6 +456,13 @@ IRIS_DEVICE void iris_fence(iris_sem_t sem, iris_scope_t scope)
                                        iris_d_packed(iris_d_ordered(
                                            iris_d_reads(IRIS_OP_FENCE, -1, 0),
                                            iris_d_order(sem, scope)))));
+#if IRIS_ON_CPU
+    if (IRIS_UNLIKELY(cpu != NULL && cpu->ring != NULL) &&
+        scope == IRIS_SCOPE_SYSTEM &&
+        iris_d_releases(iris_d_order(sem, scope))) {
+        iris_d_far_flush(cpu);
+    }
+#endif
     iris_d_fence(iris_d_order(sem, scope));
     IRIS_D_HOOK_CPU(cpu, iris_d_after(cpu, 0, 0));
 }

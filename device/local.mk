@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 nobase_irisinclude_HEADERS = %D%/amo.h %D%/atomic.h %D%/barrier.h \
-	%D%/compat.h %D%/cpu.h %D%/generic.h %D%/half.h %D%/hook.h \
+	%D%/compat.h %D%/cpu.h %D%/far.h %D%/generic.h %D%/half.h %D%/hook.h \
 	%D%/kernel.h \
-	%D%/layout.h %D%/op.h %D%/order.h %D%/record.h %D%/rma.h %D%/signal.h \
+	%D%/layout.h %D%/op.h %D%/order.h %D%/record.h %D%/ring.h %D%/rma.h %D%/signal.h \
 	%D%/signals.h %D%/target_cpu.h %D%/target_cuda.h \
 	%D%/target_hip.h %D%/trace.h %D%/tile.h %D%/tile_view.h %D%/translate.h %D%/value.h %D%/vector.h %D%/wait.h \
 	%D%/ccl_handle.h %D%/wg.h %D%/wg_ccl.h %D%/word.h %D%/kernels/barrier.h \

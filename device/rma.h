@@ -28,21 +28,25 @@
 
 /* clang-format off */
 
-/* The hooks of plain accesses. */
+/* The hooks of plain accesses, whose place is `from` or `to`. */
 #define IRIS_D_PLAIN(op, bytes)                                                \
     iris_d_packed(iris_d_reads(IRIS_OP_##op, 0, bytes))
 #define IRIS_D_BEFORE_LOAD(dev, ptr, rank, bytes)                              \
     IRIS_D_HOOK(iris_d_watched(dev, rank),                                     \
-                IRIS_D_CALL(before, dev, ptr, 0, rank,                         \
-                              IRIS_D_PLAIN(LOAD, bytes)))
+                (IRIS_D_CALL(before, dev, ptr, 0, rank,                        \
+                              IRIS_D_PLAIN(LOAD, bytes)),                      \
+                 IRIS_D_FAR_FROM(dev, ptr, from, rank, bytes)))
 #define IRIS_D_AFTER_LOAD(dev, rank, bits)                                     \
     IRIS_D_HOOK(iris_d_watched(dev, rank), IRIS_D_CALL(after, dev, 0, bits))
 #define IRIS_D_BEFORE_STORE(dev, ptr, rank, bytes, bits)                       \
     IRIS_D_HOOK(iris_d_watched(dev, rank),                                     \
-                IRIS_D_CALL(before, dev, ptr, bits, rank,                      \
-                              IRIS_D_PLAIN(STORE, bytes) | IRIS_D_WRITE))
-#define IRIS_D_AFTER_STORE(dev, rank)                                          \
-    IRIS_D_HOOK(iris_d_watched(dev, rank), IRIS_D_CALL(after, dev, 1, 0))
+                (IRIS_D_CALL(before, dev, ptr, bits, rank,                     \
+                              IRIS_D_PLAIN(STORE, bytes) | IRIS_D_WRITE),      \
+                 IRIS_D_FAR_TO(dev, ptr, to)))
+#define IRIS_D_AFTER_STORE(dev, ptr, rank, bytes)                              \
+    IRIS_D_HOOK(iris_d_watched(dev, rank),                                     \
+                (IRIS_D_FAR_SEND(dev, ptr, to, rank, bytes),                   \
+                 IRIS_D_CALL(after, dev, 1, 0)))
 
 /** iris_load: the element that from_rank keeps at `ptr`. For f32:
  *      float iris_load_f32(iris_dev_t dev, const float *ptr, int from_rank);
@@ -82,7 +86,7 @@ IRIS_TYPES(IRIS_D_ROW, )
         IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof(c_type),                 \
                             iris_d_bits_##name(value));                        \
         *(c_type *)to = value;                                                 \
-        IRIS_D_AFTER_STORE(dev, to_rank);                                      \
+        IRIS_D_AFTER_STORE(dev, ptr, to_rank, sizeof(c_type));                                 \
     }                                                                          \
     IRIS_DEVICE void iris_store_masked_##name(iris_dev_t dev, c_type *ptr,     \
                                               c_type value, int to_rank,       \
@@ -110,9 +114,11 @@ IRIS_TYPES(IRIS_D_ROW, )
         const void *from = iris_d_translate(dev, from_ptr, from_rank);         \
         c_type value;                                                          \
         IRIS_D_HOOK(iris_d_watched(dev, from_rank),                            \
-                    IRIS_D_CALL(before_both, dev, from_ptr, from_rank, to_ptr,   \
-                                       dev.rank,                               \
-                                       IRIS_D_PLAIN(GET, sizeof(c_type))));    \
+                    (IRIS_D_CALL(before_both, dev, from_ptr, from_rank,        \
+                                 to_ptr, dev.rank,                             \
+                                 IRIS_D_PLAIN(GET, sizeof(c_type))),           \
+                     IRIS_D_FAR_FROM(dev, from_ptr, from, from_rank,           \
+                                     sizeof(c_type))));                        \
         value = *(const c_type *)from;                                         \
         *to_ptr = value;                                                       \
         IRIS_D_HOOK(iris_d_watched(dev, from_rank),                            \
@@ -144,13 +150,17 @@ IRIS_TYPES(IRIS_D_ROW, )
         void *to = iris_d_translate(dev, to_ptr, to_rank);                     \
         c_type value;                                                          \
         IRIS_D_HOOK(iris_d_watched(dev, to_rank),                              \
-                    IRIS_D_CALL(before_both, dev, from_ptr, dev.rank, to_ptr,    \
-                                       to_rank,                                \
-                                       IRIS_D_PLAIN(PUT, sizeof(c_type))));    \
+                    (IRIS_D_CALL(before_both, dev, from_ptr, dev.rank, to_ptr, \
+                                 to_rank,                                      \
+                                 IRIS_D_PLAIN(PUT, sizeof(c_type))),           \
+                     IRIS_D_FAR_TO(dev, to_ptr, to)));                         \
         value = *from_ptr;                                                     \
         *(c_type *)to = value;                                                 \
         IRIS_D_HOOK(iris_d_watched(dev, to_rank),                              \
-                    IRIS_D_CALL(after_both, dev, iris_d_bits_##name(value)));    \
+                    (IRIS_D_FAR_SEND(dev, to_ptr, to, to_rank,                 \
+                                     sizeof(c_type)),                          \
+                     IRIS_D_CALL(after_both, dev,                              \
+                                 iris_d_bits_##name(value))));                 \
     }                                                                          \
     IRIS_DEVICE void iris_put_masked_##name(                                   \
         iris_dev_t dev, const c_type *from_ptr, c_type *to_ptr, int to_rank,   \
@@ -180,13 +190,19 @@ IRIS_TYPES(IRIS_D_ROW, )
         const void *from = iris_d_translate(dev, src_ptr, from_rank);          \
         c_type value;                                                          \
         IRIS_D_HOOK(iris_d_watched2(dev, from_rank, to_rank),                  \
-                    IRIS_D_CALL(before_both, dev, src_ptr, from_rank, dst_ptr,   \
-                                       to_rank,                                \
-                                       IRIS_D_PLAIN(COPY, sizeof(c_type))));   \
+                    (IRIS_D_CALL(before_both, dev, src_ptr, from_rank,         \
+                                 dst_ptr, to_rank,                             \
+                                 IRIS_D_PLAIN(COPY, sizeof(c_type))),          \
+                     IRIS_D_FAR_FROM(dev, src_ptr, from, from_rank,            \
+                                     sizeof(c_type)),                          \
+                     IRIS_D_FAR_TO(dev, dst_ptr, to)));                        \
         value = *(const c_type *)from;                                         \
         *(c_type *)to = value;                                                 \
         IRIS_D_HOOK(iris_d_watched2(dev, from_rank, to_rank),                  \
-                    IRIS_D_CALL(after_both, dev, iris_d_bits_##name(value)));    \
+                    (IRIS_D_FAR_SEND(dev, dst_ptr, to, to_rank,                \
+                                     sizeof(c_type)),                          \
+                     IRIS_D_CALL(after_both, dev,                              \
+                                 iris_d_bits_##name(value))));                 \
     }                                                                          \
     IRIS_DEVICE void iris_copy_masked_##name(                                  \
         iris_dev_t dev, const c_type *src_ptr, c_type *dst_ptr, int from_rank, \
@@ -228,7 +244,7 @@ IRIS_TYPES(IRIS_D_ROW, )
         IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof(c_type), bits);          \
         iris_d_store(to, sizeof(c_type), bits,                                 \
                      iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));           \
-        IRIS_D_AFTER_STORE(dev, to_rank);                                      \
+        IRIS_D_AFTER_STORE(dev, ptr, to_rank, sizeof(c_type));                                 \
     }
 IRIS_TYPES(IRIS_D_ROW, )
 #undef IRIS_D_ROW
@@ -259,7 +275,7 @@ IRIS_TYPES(IRIS_D_ROW, )
         uint64_t bits = iris_d_bits_##name(value);                             \
         IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof(c_type), bits);          \
         iris_d_store_hint(to, sizeof(c_type), bits, hint);                     \
-        IRIS_D_AFTER_STORE(dev, to_rank);                                      \
+        IRIS_D_AFTER_STORE(dev, ptr, to_rank, sizeof(c_type));                                 \
     }
 IRIS_TYPES(IRIS_D_ROW, )
 #undef IRIS_D_ROW

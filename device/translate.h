@@ -32,6 +32,7 @@ typedef struct iris_dev {
 #if IRIS_ON_CPU
     uintptr_t watched;       /* a copy of cpu's: its test can be hoisted */
     size_t heap_bytes;       /* the same of every rank */
+    uintptr_t ring;          /* a copy of cpu's, as a number */
     struct iris_cpu_wg *cpu; /* NULL outside a kernel */
 #elif IRIS_D_TRACES
     uintptr_t watched; /* not 0: `trace` is not NULL */
@@ -83,6 +84,7 @@ IRIS_DEVICE iris_dev_t iris_dev_init(const int64_t *context)
     dev.cpu = cpu;
     dev.watched = dev.cpu != NULL ? dev.cpu->watched : 0;
     dev.heap_bytes = dev.cpu != NULL ? dev.cpu->heap_bytes : 0;
+    dev.ring = dev.cpu != NULL ? (uintptr_t)dev.cpu->ring : 0;
 #endif
 #if IRIS_D_TRACES
     iris_d_init_trace(&dev, context);

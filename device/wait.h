@@ -93,7 +93,7 @@ IRIS_DEVICE void iris_d_wait_hook(iris_dev_t *dev, const void *ptr,
         iris_d_ordered(iris_d_reads(IRIS_OP_WAIT, dev->rank, bytes),
                        iris_d_order(IRIS_ACQUIRE, IRIS_SCOPE_SYSTEM));
 
-    iris_d_maybe_spinning(*dev, ptr, bytes);
+    iris_d_maybe_spinning(*dev, ptr, dev->rank, bytes);
     access.cmp = condition.cmp;
     (void)ptr, (void)access;
     IRIS_D_HOOK(iris_d_suspect(*dev, ptr, dev->rank, bytes),

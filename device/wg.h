@@ -189,6 +189,45 @@ IRIS_DEVICE_LARGE void iris_d_wg_bytes(iris_wg_t wg, void *to, const void *from,
 }
 #endif
 
+/* The copies to, from and between ranks that are far. A copy between two takes
+ * a way through this rank. */
+#if IRIS_ON_CPU
+#define IRIS_D_WG_FAR_BYTES 1024
+#define IRIS_D_WG_FAR(what, dev, ...) iris_d_far_##what((dev).cpu, __VA_ARGS__)
+IRIS_CPU_COLD void iris_d_wg_far_copy(iris_dev_t dev, const void *src_ptr,
+                                      void *dst_ptr, size_t bytes,
+                                      int from_rank, int to_rank)
+{
+    char part[IRIS_D_WG_FAR_BYTES];
+    size_t at, count;
+
+    if (!iris_d_is_far(dev, from_rank)) {
+        iris_d_far_put(dev.cpu, iris_d_translate(dev, src_ptr, from_rank),
+                       dst_ptr, bytes, to_rank);
+    } else if (!iris_d_is_far(dev, to_rank)) {
+        iris_d_far_get(dev.cpu, iris_d_translate(dev, dst_ptr, to_rank),
+                       src_ptr, bytes, from_rank);
+    } else {
+        for (at = 0; at < bytes; at += count) {
+            count = bytes - at < sizeof part ? bytes - at : sizeof part;
+            iris_d_far_get(dev.cpu, part, (const char *)src_ptr + at, count,
+                           from_rank);
+            iris_d_far_put(dev.cpu, part, (const char *)dst_ptr + at, count,
+                           to_rank);
+        }
+    }
+}
+#else
+#define IRIS_D_WG_FAR(what, dev, ...) ((void)0)
+IRIS_DEVICE void iris_d_wg_far_copy(iris_dev_t dev, const void *src_ptr,
+                                    void *dst_ptr, size_t bytes, int from_rank,
+                                    int to_rank)
+{
+    (void)dev, (void)src_ptr, (void)dst_ptr, (void)bytes;
+    (void)from_rank, (void)to_rank;
+}
+#endif
+
 /* The three bulk copies below: any size, any alignment of either side. Exactly
  * `bytes` bytes are written and 0 bytes touch nothing. Both sides are global
  * memory; they may be the same place but may not overlap otherwise. Order:
@@ -206,7 +245,11 @@ IRIS_DEVICE void iris_wg_put(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
         IRIS_D_HOOK(iris_d_suspect(dev, to_ptr, to_rank, bytes),
                     IRIS_D_CALL(before_both, dev, from_ptr, dev.rank, to_ptr,
                                 to_rank, iris_d_bulk(IRIS_OP_PUT, bytes)));
-        iris_d_wg_bytes(wg, to, from_ptr, bytes);
+        if (IRIS_UNLIKELY(iris_d_is_far(dev, to_rank))) {
+            IRIS_D_WG_FAR(put, dev, from_ptr, to_ptr, bytes, to_rank);
+        } else {
+            iris_d_wg_bytes(wg, to, from_ptr, bytes);
+        }
         IRIS_D_HOOK(dev.watched, IRIS_D_CALL(after_both, dev, 0));
     }
 }
@@ -222,7 +265,11 @@ IRIS_DEVICE void iris_wg_get(iris_wg_t wg, iris_dev_t dev, const void *from_ptr,
         IRIS_D_HOOK(iris_d_suspect(dev, from_ptr, from_rank, bytes),
                     IRIS_D_CALL(before_both, dev, from_ptr, from_rank, to_ptr,
                                 dev.rank, iris_d_bulk(IRIS_OP_GET, bytes)));
-        iris_d_wg_bytes(wg, to_ptr, from, bytes);
+        if (IRIS_UNLIKELY(iris_d_is_far(dev, from_rank))) {
+            IRIS_D_WG_FAR(get, dev, to_ptr, from_ptr, bytes, from_rank);
+        } else {
+            iris_d_wg_bytes(wg, to_ptr, from, bytes);
+        }
         IRIS_D_HOOK(dev.watched, IRIS_D_CALL(after_both, dev, 0));
     }
 }
@@ -241,7 +288,13 @@ IRIS_DEVICE void iris_wg_copy(iris_wg_t wg, iris_dev_t dev, const void *src_ptr,
                         iris_d_suspect(dev, dst_ptr, to_rank, bytes),
                     IRIS_D_CALL(before_both, dev, src_ptr, from_rank, dst_ptr,
                                 to_rank, iris_d_bulk(IRIS_OP_COPY, bytes)));
-        iris_d_wg_bytes(wg, to, from, bytes);
+        if (IRIS_UNLIKELY(iris_d_is_far(dev, from_rank) ||
+                          iris_d_is_far(dev, to_rank))) {
+            iris_d_wg_far_copy(dev, src_ptr, dst_ptr, bytes, from_rank,
+                               to_rank);
+        } else {
+            iris_d_wg_bytes(wg, to, from, bytes);
+        }
         IRIS_D_HOOK(dev.watched, IRIS_D_CALL(after_both, dev, 0));
     }
 }

@@ -12,6 +12,7 @@ include %D%/control/local.mk
 include %D%/report/local.mk
 include %D%/heap/local.mk
 include %D%/queue/local.mk
+include %D%/transport/local.mk
 include %D%/context/local.mk
 include %D%/tensor/local.mk
 include %D%/ccl/local.mk

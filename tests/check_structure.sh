@@ -13,7 +13,7 @@ cd "$here/.." || exit 1
 
 # The folders of src/ from low to high, commas between those of one height; and
 # those that no other folder includes.
-layers="base backend backend_sim,backend_hip control report heap queue context \
+layers="base backend backend_sim,backend_hip control report heap queue,transport context \
 tensor,ccl,ops,trace job"
 islands="backend_sim backend_hip"
 # Words that no name and no comment in src/ has: the field has better ones
@@ -214,6 +214,8 @@ src/backend_sim/sim_queue.c pthread_cond_timedwait: the same; a wait's sleep
 src/control/place.c iris_i_futex_wait: a wait's sleep
 src/control/endpoint.c poll: a wait's sleep
 src/control/hub.c poll: a thread that serves connections until it is told to end
+src/transport/channel_socket.c poll: the same, the proxy
+src/transport/proxy.c sched_yield: the same, before it sleeps
 "
 
 # A poll() of no time only looks.

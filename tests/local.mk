@@ -13,6 +13,7 @@ include %D%/control/local.mk
 include %D%/heap/local.mk
 include %D%/queue/local.mk
 include %D%/context/local.mk
+include %D%/transport/local.mk
 include %D%/ccl/local.mk
 include %D%/ops/local.mk
 include %D%/device/local.mk

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels behind signals and waits on streams, where the device's own
- * queues cannot do it, as no queue can add. One workgroup of one lane.
+ * The kernels behind signals, waits and copies on streams, where the device's
+ * own queues cannot do it: no queue adds, or reaches another node. One workgroup
+ * of one lane.
  */
 #ifndef IRIS_DEVICE_KERNELS_SIGNAL_H
 #define IRIS_DEVICE_KERNELS_SIGNAL_H
 
 #include <iris/device/kernel.h>
 #include <iris/device/kernels/signal_args.h>
-#include <iris/device/signal.h>
+#include <iris/device/wg.h>
 
 /* Both release, with the signal, all that the stream did before. */
 IRIS_KERNEL(iris_k_signal, struct iris_signal_args)
@@ -33,6 +34,19 @@ IRIS_KERNEL(iris_k_wait, struct iris_wait_args)
     if (iris_wg_leader(wg)) {
         (void)iris_wait_until_u64(iris_dev_init(args->context), args->signal,
                                   args->cmp, args->value);
+    }
+}
+
+IRIS_KERNEL(iris_k_transfer, struct iris_transfer_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    if (args->gets) {
+        iris_wg_get(wg, dev, args->symmetric, args->other, args->bytes,
+                    args->rank);
+    } else {
+        iris_wg_put(wg, dev, args->other, args->symmetric, args->bytes,
+                    args->rank);
     }
 }
 

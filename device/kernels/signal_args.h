@@ -23,4 +23,13 @@ struct iris_wait_args {
     uint64_t value;
 };
 
+struct iris_transfer_args {
+    const int64_t *context;
+    void *symmetric; /* in this rank's address space */
+    void *other;     /* the near side, used as it is */
+    uint64_t bytes;
+    int32_t rank;
+    int32_t gets; /* 0: it puts */
+};
+
 #endif /* IRIS_DEVICE_KERNELS_SIGNAL_ARGS_H */

@@ -109,7 +109,10 @@ typedef struct iris iris_t;
           "memory, local sockets, TCP on the loopback")                        \
     X(ops_chunks, CHOICE, "IRIS_OPS_CHUNKS", "auto",                           \
       "auto 1 2 3 4 5 6 7 8", "chunks of rows that a fused operation "         \
-          "overlaps, where the call names none; auto: as many as are worth it")
+          "overlaps, where the call names none; auto: as many as are worth it")\
+    X(transport, CHOICE, "IRIS_TRANSPORT", "auto",                             \
+      "auto none socket", "how kernels on CPUs reach ranks of other nodes; "   \
+          "none: they do not")
 /* clang-format on */
 
 #define IRIS_CONFIG_STRING(field) const char *field;

@@ -220,10 +220,12 @@ IRIS_API iris_status_t iris_heap_stats_sized(const iris_t *iris,
  *  Local, does not block. */
 IRIS_API int iris_is_symmetric(const iris_t *iris, const void *ptr);
 
-/** 1 if this rank can reach `rank`'s heap: its own it always can. 0 if that is
+/** 1 if `rank`'s heap is mapped here: this rank's own always is. 0 if that is
  *  on another node, or on a device that this rank's has no access to; its base
- *  in iris_heap_bases() is then 0, host calls on it give IRIS_ERR_UNREACHABLE,
- *  and kernels must not touch it. Local, does not block. */
+ *  in iris_heap_bases() is then 0. Kernels on CPUs and calls on streams reach
+ *  ranks of other nodes all the same, unless IRIS_TRANSPORT=none; there is only
+ *  no address. Otherwise host calls on the heap give IRIS_ERR_UNREACHABLE, and
+ *  kernels must not touch it. Local, does not block. */
 IRIS_API int iris_is_reachable(const iris_t *iris, int rank);
 
 /** Translates `ptr`, in this rank's heap, to `rank`'s heap:

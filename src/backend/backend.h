@@ -201,6 +201,9 @@ struct iris_backend_params {
     const struct iris_kernel *wait;
     /* Who watches CPU kernels, asked at each launch; NULL: nobody. */
     struct iris_hooks *hooks;
+    /* Where CPU kernels leave requests to ranks of other nodes; NULL there or
+     * here: there are no such ranks. */
+    struct iris_dev_ring *const *ring;
 };
 
 /* ---- What the registry knows ----------------------------------------------

@@ -7,8 +7,9 @@
 
 #include "backend/workgroup.h"
 
-#include <iris/device/atomic.h>
+#include <iris/device/far.h>
 #include <iris/device/kernel.h>
+#include <iris/device/value.h>
 
 #include "backend/mismatch.h"
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <stdio.h>
+#include <unistd.h>
 
 /* A workgroup while it runs; lives in the frame that called the kernel. */
 struct workgroup {
@@ -102,10 +104,27 @@ static void note_wait(struct workgroup *self, int64_t now, int ended)
     params->core_ops->note_wait(params->core, note);
 }
 
+/* Leaves the answer that the workgroup waited for to the proxy. */
+static void leave_pending(struct iris_cpu_wg *cpu)
+{
+    struct iris_dev_slot *slot = cpu->pending;
+
+    if (slot != NULL &&
+        iris_d_fetch(&slot->answer, sizeof slot->answer, IRIS_D_FETCH_XCHG,
+                     IRIS_ANSWER_LEFT,
+                     iris_d_ring_order(IRIS_ACQ_REL)) != IRIS_ANSWER_WAITING) {
+        iris_d_store(&slot->turn, sizeof slot->turn,
+                     slot->turn - 1 + IRIS_RING_SLOTS,
+                     iris_d_ring_order(IRIS_RELEASE));
+    }
+    cpu->pending = NULL;
+}
+
 /* Leaves the kernel, having noted for the host what the workgroup waited for.
  * Frames of the kernel are dropped as they are. */
 static _Noreturn void end_workgroup(struct workgroup *self)
 {
+    leave_pending(&self->cpu);
     self->job->ops->ended(self->job->stream, &self->cpu);
     _longjmp(self->end, 1);
 }
@@ -268,6 +287,13 @@ void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
     stop(current, iris_i_fail(NULL, status, "%s", text), IRIS_CPU_STOP_REFUSED);
 }
 
+void iris_cpu_bell(int bell)
+{
+    uint64_t one = 1;
+
+    (void)!write(bell, &one, sizeof one);
+}
+
 void iris_cpu_poll(struct iris_cpu_wg *cpu)
 {
     struct workgroup *self = current;
@@ -312,6 +338,7 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
                 .workgroup = id,
                 .watched = iris_i_hooks_watch_device(params->hooks),
                 .launch = job->event,
+                .ring = params->ring == NULL ? NULL : *params->ring,
             },
         .job = job,
         .note = {.slot = -1,
@@ -333,6 +360,9 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
      * that changed since. */
     if (_setjmp(self.end) == 0) {
         job->kernel->cpu_entry(&wg, job->args);
+        if (self.cpu.posted) { /* a kernel's end releases */
+            iris_d_far_flush(&self.cpu);
+        }
     }
     current = NULL;
     if (self.note.slot >= 0) {

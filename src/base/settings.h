@@ -33,7 +33,10 @@ enum iris_origin {
     X(bootstrap,      BOOTSTRAP_MPI,            1, "mpi")                      \
     X(bootstrap,      BOOTSTRAP_ENV,            2, "env")                      \
     X(spawn,          SPAWN_THREADS,            0, "threads")                  \
-    X(spawn,          SPAWN_PROCESSES,          1, "processes")
+    X(spawn,          SPAWN_PROCESSES,          1, "processes")                \
+    X(transport,      TRANSPORT_AUTO,           0, "auto")                     \
+    X(transport,      TRANSPORT_NONE,           1, "none")                     \
+    X(transport,      TRANSPORT_SOCKET,         2, "socket")
 /* clang-format on */
 
 enum iris_choice {

@@ -20,6 +20,8 @@
 #include "heap/heap_open.h"
 #include "queue/queue_kernels.h"
 #include "queue/queue_stream.h"
+#include "transport/channel_socket.h"
+#include "transport/proxy.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -28,7 +30,7 @@
 #include <unistd.h>
 
 #define HELLO_MAGIC 0x49726973u
-#define HELLO_VERSION 7u
+#define HELLO_VERSION 8u
 
 /* Whether to wait for work: fails when a peer is lost. */
 static iris_status_t fate(void *arg)
@@ -94,6 +96,7 @@ static iris_status_t open_backend(iris_t *iris,
         .core_ops = &core_ops,
         .core = iris,
         .hooks = &iris->hooks,
+        .ring = &iris->ring,
         .waiter = &iris->waiter,
     };
     iris_status_t status = iris_i_place(settings, bootstrap, &iris->placement);
@@ -189,6 +192,13 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
                              : status;
 }
 
+/* Whether ranks of other nodes are to be reached by a proxy. */
+static int wants_proxy(const iris_t *iris)
+{
+    return num_nodes(iris) > 1 && !iris->placement.type->is_gpu &&
+           iris->settings->transport.number != IRIS_CHOICE_TRANSPORT_NONE;
+}
+
 /* What this rank can do by itself, before it meets the others. */
 static iris_status_t prepare(iris_t *iris,
                              const struct iris_bootstrap *bootstrap,
@@ -203,6 +213,10 @@ static iris_status_t prepare(iris_t *iris,
     }
     if (status == IRIS_OK) {
         status = open_heap(iris, hello, parts);
+    }
+    if (status == IRIS_OK && wants_proxy(iris)) {
+        status = iris_i_channel_socket_listen(
+            iris_i_control_kind(control_of(iris)), hello, &iris->far_listener);
     }
     if (status == IRIS_OK) {
         snprintf(hello->backend, sizeof hello->backend, "%s%s",
@@ -242,6 +256,37 @@ static uint64_t id_of(void *arg, int rank)
     return ((const struct iris_rendezvous *)arg)->hellos[rank].heap_id;
 }
 
+static int is_far(void *arg, int rank)
+{
+    return iris_i_heap_is_far(arg, rank);
+}
+
+/* Connects to the ranks of other nodes. */
+static iris_status_t open_proxy(iris_t *iris,
+                                const struct iris_rendezvous *rendezvous)
+{
+    struct iris_waiter waiter = iris_i_peers_waiter(iris->control);
+    const struct iris_channel_params params = {.log = &iris->log,
+                                               .rendezvous = rendezvous,
+                                               .waiter = &waiter,
+                                               .listener = iris->far_listener,
+                                               .is_far = is_far,
+                                               .arg = &iris->heap.memory};
+    struct iris_channel *channel;
+    iris_status_t status;
+
+    iris->far_listener = -1;
+    status = iris_i_channel_socket_open(&params, &channel);
+    if (status == IRIS_OK) {
+        status = iris_i_proxy_open(&iris->heap, channel, &iris->proxy);
+    }
+    if (status == IRIS_OK) {
+        iris->ring = iris_i_proxy_ring(iris->proxy);
+        iris->heap.has_proxy = 1;
+    }
+    return status;
+}
+
 /* What this rank does with what the rendezvous gave it. */
 static iris_status_t connect_peers(iris_t *iris,
                                    struct iris_rendezvous *rendezvous,
@@ -270,6 +315,9 @@ static iris_status_t connect_peers(iris_t *iris,
     if (status == IRIS_OK) {
         status =
             iris_i_heap_connect(&iris->heap, &iris->world->members, &peers);
+    }
+    if (status == IRIS_OK && iris->far_listener >= 0) {
+        status = open_proxy(iris, rendezvous);
     }
     if (status == IRIS_OK) {
         status = open_check(iris);
@@ -373,6 +421,7 @@ static iris_t *make(const struct iris_bootstrap *bootstrap,
         return NULL;
     }
     iris->pid = getpid();
+    iris->far_listener = -1;
     iris->owner = pthread_self();
     iris->log.rank = bootstrap->rank;
     iris->generator = iris_generator_make(0, (uint64_t)bootstrap->rank);

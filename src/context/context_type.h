@@ -20,7 +20,9 @@
 #include "heap/heap_parts.h"
 #include "queue/queue.h"
 
+struct iris_dev_ring;
 struct iris_group;
+struct iris_proxy;
 
 /* A context's life.
  *   LIVE       between iris_init() and iris_finalize()
@@ -91,6 +93,9 @@ struct iris {
     struct iris_hooks hooks;
     struct iris_bounds *bounds; /* NULL: bounds are not checked */
     struct iris_control *control;
+    int far_listener; /* where ranks of other nodes connect; -1: not now */
+    struct iris_proxy *proxy;   /* NULL: no rank of another node is reached */
+    struct iris_dev_ring *ring; /* the proxy's */
     struct iris_observer recorder; /* the flight recorder */
     struct iris_heap heap;
     struct iris_queue queue;

@@ -13,6 +13,7 @@
 #include "heap/heap_free.h"
 #include "heap/heap_open.h"
 #include "queue/queue_stream.h"
+#include "transport/proxy.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -137,6 +138,10 @@ void iris_i_close_all(iris_t *iris)
     iris_i_group_close_all(iris);
     for (int slot = IRIS_EXTENSIONS - 1; slot >= 0; slot--) {
         iris_i_extension_close(iris->extensions[slot]);
+    }
+    iris_i_proxy_close(iris->proxy);
+    if (iris->far_listener >= 0) {
+        close(iris->far_listener);
     }
     iris_i_bounds_destroy(iris->bounds);
     iris_i_heap_close(&iris->heap);
@@ -268,6 +273,8 @@ static iris_status_t part(iris_t *iris, struct iris_call *call)
          * so. Who dies on the way takes nothing from those who agreed. */
         hold_exit(iris);
         iris_i_queue_close(&iris->queue);
+        iris_i_proxy_close(iris->proxy);
+        iris->proxy = NULL;
         iris_i_heap_disconnect(&iris->heap);
         release_exit(iris);
         (void)iris_i_agree(&iris->world->members, call);

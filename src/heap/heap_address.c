@@ -86,6 +86,12 @@ iris_status_t iris_i_heap_find_start(struct iris_heap *heap, const char *call,
     return IRIS_OK;
 }
 
+int iris_i_heap_is_by_proxy(const struct iris_heap *heap, int rank)
+{
+    return heap->has_proxy && rank >= 0 && rank < heap->log->num_ranks &&
+           iris_i_heap_is_far(&heap->memory, rank);
+}
+
 iris_status_t iris_i_heap_check_reachable(const struct iris_heap *heap,
                                           const char *call, int rank)
 {

@@ -119,6 +119,14 @@ static inline int iris_i_heap_node(const struct iris_heap_memory *memory,
     return (int)((int64_t)rank * memory->num_nodes / memory->log->num_ranks);
 }
 
+/* Whether the rank is on another node than this one. */
+static inline int iris_i_heap_is_far(const struct iris_heap_memory *memory,
+                                     int rank)
+{
+    return iris_i_heap_node(memory, rank) !=
+           iris_i_heap_node(memory, memory->log->rank);
+}
+
 /* Whether peers map what is committed by handles of its own. */
 static inline int
 iris_i_heap_needs_handles(const struct iris_heap_memory *memory)

@@ -72,12 +72,6 @@ static iris_status_t fail_import(const struct iris_heap *heap,
     return lost != IRIS_OK ? lost : iris_i_fail_again(status, message);
 }
 
-static int is_far(const struct iris_heap *heap, int rank)
-{
-    return iris_i_heap_node(&heap->memory, rank) !=
-           iris_i_heap_node(&heap->memory, heap->log->rank);
-}
-
 static iris_status_t map_peer(struct iris_heap *heap, int rank,
                               const struct iris_heap_handle *handle,
                               void **base_p)
@@ -86,7 +80,7 @@ static iris_status_t map_peer(struct iris_heap *heap, int rank,
         *base_p = iris_i_heap_base(&heap->memory);
         return IRIS_OK;
     }
-    if (is_far(heap, rank)) {
+    if (iris_i_heap_is_far(&heap->memory, rank)) {
         return iris_i_fail(heap->log, IRIS_ERR_UNREACHABLE,
                            "rank %d is on another node than rank %d, whose "
                            "memory cannot be mapped here",
@@ -219,7 +213,7 @@ static iris_status_t open_guard(struct iris_heap *heap)
     size_t num_ranks = (size_t)heap->log->num_ranks;
 
     if (memchr(heap->memory.reachable, 0, num_ranks) == NULL ||
-        heap->hooks == NULL) {
+        heap->hooks == NULL || heap->has_proxy) {
         return IRIS_OK;
     }
     heap->guard.device = guard;

@@ -44,6 +44,7 @@ struct iris_heap {
 
     struct iris_hooks *hooks;   /* NULL: nobody watches */
     struct iris_members *world; /* all ranks; NULL: not connected yet */
+    int has_proxy; /* kernels reach ranks of other nodes all the same */
     struct iris_observer guard; /* while there is a rank that cannot be
                                    * reached: ends CPU kernels that touch it */
     struct iris_offer *offers;  /* one for every run of pieces */

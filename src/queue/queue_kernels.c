@@ -41,6 +41,20 @@ iris_status_t iris_i_kernel_signal(struct iris_queue *queue,
                   &args, stream);
 }
 
+iris_status_t iris_i_kernel_transfer(struct iris_queue *queue,
+                                     const struct iris_transfer *what,
+                                     iris_stream_t *stream)
+{
+    struct iris_transfer_args args = {iris_i_queue_context(queue),
+                                      what->symmetric,
+                                      what->other,
+                                      what->bytes,
+                                      what->rank,
+                                      what->gets};
+
+    return launch(queue, iris_k_transfer, 1, &args, stream);
+}
+
 const struct iris_kernel *iris_i_wait_kernel(void)
 {
     return iris_k_wait;

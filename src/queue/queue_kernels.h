@@ -34,6 +34,10 @@ struct iris_transfer {
 iris_status_t iris_i_kernel_signal(struct iris_queue *queue,
                                    const struct iris_transfer *what,
                                    iris_stream_t *stream);
+/* A put or get, of a rank of another node. */
+iris_status_t iris_i_kernel_transfer(struct iris_queue *queue,
+                                     const struct iris_transfer *what,
+                                     iris_stream_t *stream);
 iris_status_t iris_i_kernel_wait(struct iris_queue *queue,
                                  const struct iris_transfer *what,
                                  iris_stream_t *stream);

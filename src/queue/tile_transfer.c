@@ -223,6 +223,9 @@ static iris_status_t find_far(struct iris_queue *queue, int rank,
     iris_status_t status =
         iris_i_transfer_find_remote(queue, &far, stream_p, &remote);
 
+    if (status == IRIS_OK && remote == NULL) {
+        status = iris_i_heap_check_reachable(queue->heap, far.call, far.rank);
+    }
     if (status == IRIS_OK) {
         tile->data =
             (char *)remote + ((char *)tile->data - (const char *)range->ptr);

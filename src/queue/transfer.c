@@ -101,8 +101,28 @@ iris_status_t iris_i_transfer_find_remote(struct iris_queue *queue,
                            what->call, what->bytes, what->name, what->symmetric,
                            left);
     }
+    if (iris_i_heap_is_by_proxy(queue->heap, what->rank)) {
+        *remote_p = NULL;
+        return IRIS_OK;
+    }
     return iris_i_heap_translate(queue->heap, what->call, what->symmetric,
                                  what->rank, remote_p);
+}
+
+/* To or from a rank that only kernels reach. Observers see the kernel. */
+static iris_status_t enqueue_by_proxy(struct iris_queue *queue,
+                                      const struct iris_transfer *what,
+                                      iris_stream_t *stream)
+{
+    const struct iris_heap_range near = {what->call, what->gets ? "dst" : "src",
+                                         what->other, what->bytes, what->gets};
+    iris_status_t status = what->bytes == 0
+                               ? IRIS_OK
+                               : iris_i_heap_check_range(queue->heap, &near);
+
+    return status != IRIS_OK || what->bytes == 0
+               ? status
+               : iris_i_kernel_transfer(queue, what, stream);
 }
 
 iris_status_t iris_i_enqueue_transfer(struct iris_queue *queue,
@@ -115,6 +135,10 @@ iris_status_t iris_i_enqueue_transfer(struct iris_queue *queue,
     iris_status_t status =
         iris_i_transfer_find_remote(queue, what, &stream, &remote);
 
+    if (status == IRIS_OK && remote == NULL) {
+        return iris_i_fail_on(queue->log,
+                              enqueue_by_proxy(queue, what, stream));
+    }
     event.source = what->gets ? remote : what->other;
     return status == IRIS_OK
                ? enqueue(queue, &event, what->gets ? what->other : remote,
@@ -155,10 +179,11 @@ static iris_status_t enqueue_signal(struct iris_queue *queue,
                                     const struct iris_transfer *what,
                                     void *remote, iris_stream_t *stream)
 {
-    /* No queue adds by itself. */
+    /* No queue adds by itself, or reaches another node. */
     iris_status_t status =
-        what->adds ? IRIS_ERR_UNSUPPORTED
-                   : iris_i_queue_signal(stream, remote, what->value);
+        what->adds || remote == NULL
+            ? IRIS_ERR_UNSUPPORTED
+            : iris_i_queue_signal(stream, remote, what->value);
 
     return status == IRIS_ERR_UNSUPPORTED
                ? iris_i_kernel_signal(queue, what, stream)

@@ -14,7 +14,7 @@ iris_status_t iris_i_fill(struct iris_queue *queue, void *dst, int value,
                           size_t bytes, iris_stream_t *stream);
 
 /* Finds the far side: all of it is in this rank's heap as the program has it.
- * The stream, too, is looked up, first. */
+ * The stream, too, is looked up, first. NULL: only kernels reach the rank. */
 iris_status_t iris_i_transfer_find_remote(struct iris_queue *queue,
                                           const struct iris_transfer *what,
                                           iris_stream_t **stream_p,

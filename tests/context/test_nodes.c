@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ranks that cannot map each other's heaps, as if on two nodes (IRIS_NODES=2):
- * what needs no mapping works, the rest names the rank.
+ * Ranks that cannot map each other's heaps, as if on two nodes (IRIS_NODES=2),
+ * without a proxy (IRIS_TRANSPORT=none): what needs no mapping works, the rest
+ * names the rank.
  */
 #include "config.h"
 
@@ -294,7 +295,9 @@ static int kernels_body(iris_t *iris, void *arg)
 static void run(int num_ranks, iris_rank_fn body)
 {
     setenv("IRIS_NODES", "2", 1);
+    setenv("IRIS_TRANSPORT", "none", 1);
     harness_run(num_ranks, body, NULL);
+    unsetenv("IRIS_TRANSPORT");
     unsetenv("IRIS_NODES");
 }
 

@@ -298,6 +298,27 @@ static void kill_in(const struct scenario *scenario, int victim)
     procs_free(&procs);
 }
 
+/* Kernels of two nodes, of which each rank's waits for ranks of the other. */
+static void survivors_on_other_nodes_learn_who_died(void **state)
+{
+    static const struct scenario across[] = {
+        {"in a spin loop across nodes", in_spin_loop},
+        {"in a device barrier across nodes", in_device_barrier},
+    };
+
+    (void)state;
+    if (harness_has_gpu()) {
+        print_message("left out: GPUs reach mapped heaps only\n");
+        skip();
+    }
+    setenv("IRIS_NODES", "2", 1);
+    for (size_t i = 0; i < sizeof across / sizeof across[0]; i++) {
+        kill_in(&across[i], 0);
+        kill_in(&across[i], RANKS - 1);
+    }
+    unsetenv("IRIS_NODES");
+}
+
 static void survivors_learn_who_died_wherever_they_wait(void **state)
 {
     size_t rounds = harness_count(25, 1);
@@ -385,6 +406,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(survivors_learn_who_died_wherever_they_wait),
+        cmocka_unit_test(survivors_on_other_nodes_learn_who_died),
         cmocka_unit_test(finalize_does_not_wait_for_the_dead),
         cmocka_unit_test(ranks_that_finalize_and_end_are_not_lost),
     };

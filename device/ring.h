@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The ring in which kernels leave requests for this rank's proxy, which carries
+ * them to ranks whose heaps are not mapped here. The host shares it.
+ */
+#ifndef IRIS_DEVICE_RING_H
+#define IRIS_DEVICE_RING_H
+
+#include <iris/device/compat.h>
+
+/* Requests that can be under way, and bytes that one of them moves at most. */
+#define IRIS_RING_SLOTS 128u
+#define IRIS_RING_BYTES 32768u
+
+/* Whether a slot's answer has come.
+ *   WAITING  the lane waits for it; the slot is the proxy's
+ *   HERE     the lane reads it, then frees the slot
+ *   REFUSED  the same, of a request that its target refused
+ *   LEFT     the lane has ended; the proxy frees the slot once it comes */
+enum iris_dev_answer {
+    IRIS_ANSWER_WAITING,
+    IRIS_ANSWER_HERE,
+    IRIS_ANSWER_REFUSED,
+    IRIS_ANSWER_LEFT,
+};
+
+/* One request. `turn` says whose the slot is: of ticket t once it is t, the
+ * proxy's once it is t + 1, free for the next lap once it is t +
+ * IRIS_RING_SLOTS. A lane may take it only then, so there are no other credits.
+ */
+struct iris_dev_slot {
+    uint64_t turn;
+    uint32_t answer;   /* enum iris_dev_answer */
+    uint32_t answered; /* 1: a lane waits for an answer */
+    uint16_t op;       /* enum iris_op; a fence waits until all before it has
+                        * reached its targets */
+    uint16_t kind;     /* enum iris_d_kind, of an atomic */
+    int32_t rank;      /* the target */
+    uint32_t bytes;    /* that it moves or updates */
+    uint32_t releases; /* 1: behind all that was posted before, on any rank */
+    uint64_t offset;   /* on the target's heap */
+    uint64_t value;    /* what an atomic writes; its answer */
+    uint64_t expected; /* by a compare-and-swap */
+    uint64_t unused;
+    unsigned char data[IRIS_RING_BYTES]; /* of a put; the answer of a get */
+};
+
+IRIS_STATIC_ASSERT(offsetof(struct iris_dev_slot, data) == 64, "layout");
+
+/* All of a rank's requests, in the order of their tickets: one ring, so that
+ * whoever has seen another workgroup's release also comes behind what that one
+ * had posted. */
+struct iris_dev_ring {
+    uint64_t head; /* the next ticket; lanes take them */
+    uint64_t unused0[15];
+    uint64_t done; /* what has a lower ticket has reached its target */
+    uint64_t unused1[15];
+    uint32_t asleep; /* 1: the proxy does not poll; it wants the bell */
+    int32_t bell;    /* the host's descriptor for that */
+    uint64_t unused2[15];
+    struct iris_dev_slot slots[IRIS_RING_SLOTS];
+};
+
+#endif /* IRIS_DEVICE_RING_H */

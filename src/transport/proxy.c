@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The proxy of one rank. It takes requests in the order of the ring, so a
+ * release is behind all that was posted before. Messages to one rank stay in
+ * order; a release to another rank waits until what went elsewhere is there.
+ */
+#include "config.h"
+
+#include "transport/proxy.h"
+
+#include <iris/device/far.h>
+
+#include "base/error.h"
+#include "transport/serve.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Requests in a row, before others' are served again. */
+#define BATCH 32
+
+/* Turns without work before it sleeps, which the bell and messages end. */
+#define IDLE_TURNS 20
+#define SLEEP_MS 500
+
+/* What this rank knows of its requests to another. */
+struct target {
+    uint8_t dirty;   /* some need a fence to be known as done */
+    uint8_t fenced;  /* a fence is on its way there */
+    uint8_t refused; /* one was refused; the next fence here says so */
+};
+
+struct iris_proxy {
+    const struct iris_log *log;
+    struct iris_heap *heap;
+    struct iris_channel *channel;
+    struct iris_dev_ring *ring;
+    struct target *targets; /* of each rank */
+    uint8_t *refused_of;    /* 1: a put of that rank was refused here */
+    int num_unclean;        /* of them are dirty or fenced */
+    uint64_t next;          /* the ticket whose turn it is */
+    int is_held;            /* its request waits for messages */
+    atomic_int quit;
+    pthread_t thread;
+};
+
+static uint64_t load(const uint64_t *word)
+{
+    return iris_d_load(word, sizeof *word, iris_d_ring_order(IRIS_ACQUIRE));
+}
+
+static void store(uint64_t *word, uint64_t value)
+{
+    iris_d_store(word, sizeof *word, value, iris_d_ring_order(IRIS_RELEASE));
+}
+
+static uint32_t exchange(uint32_t *word, uint32_t value)
+{
+    return (uint32_t)iris_d_fetch(word, sizeof *word, IRIS_D_FETCH_XCHG, value,
+                                  iris_d_ring_order(IRIS_ACQ_REL));
+}
+
+static struct iris_dev_slot *slot_of(struct iris_proxy *proxy, uint64_t ticket)
+{
+    return &proxy->ring->slots[ticket % IRIS_RING_SLOTS];
+}
+
+static int is_posted(struct iris_proxy *proxy)
+{
+    return load(&slot_of(proxy, proxy->next)->turn) == proxy->next + 1;
+}
+
+/* ---- What has reached its target ---- */
+
+static void soil(struct iris_proxy *proxy, int rank)
+{
+    struct target *target = &proxy->targets[rank];
+
+    proxy->num_unclean += !target->dirty && !target->fenced;
+    target->dirty = 1;
+}
+
+static void clean(struct iris_proxy *proxy, int rank)
+{
+    struct target *target = &proxy->targets[rank];
+
+    proxy->num_unclean -= target->dirty || target->fenced;
+    target->dirty = target->fenced = 0;
+}
+
+/* Whether all but `rank` are clean; else has them fenced. What went to a rank
+ * that is gone matters to nobody. */
+static int are_clean(struct iris_proxy *proxy, int rank)
+{
+    const struct iris_channel_ops *ops = proxy->channel->ops;
+    const struct iris_far_message fence = {.op = IRIS_OP_FENCE};
+
+    for (int i = 0; i < proxy->log->num_ranks && proxy->num_unclean != 0; i++) {
+        struct target *target = &proxy->targets[i];
+
+        if (i == rank || (!target->dirty && !target->fenced)) {
+            continue;
+        }
+        if (!ops->is_open(proxy->channel, i)) {
+            clean(proxy, i);
+        } else if (!target->fenced) {
+            target->fenced = 1;
+            target->dirty = 0;
+            ops->send(proxy->channel, i, &fence, NULL);
+        }
+    }
+    return proxy->num_unclean == 0 ||
+           (proxy->num_unclean == 1 && rank >= 0 &&
+            (proxy->targets[rank].dirty || proxy->targets[rank].fenced));
+}
+
+/* ---- Requests of this rank's kernels ---- */
+
+static void free_slot(struct iris_dev_slot *slot)
+{
+    store(&slot->turn, slot->turn - 1 + IRIS_RING_SLOTS);
+}
+
+static void answer(struct iris_dev_slot *slot, int refused)
+{
+    uint32_t state = refused ? IRIS_ANSWER_REFUSED : IRIS_ANSWER_HERE;
+
+    if (exchange(&slot->answer, state) == IRIS_ANSWER_LEFT) {
+        free_slot(slot);
+    }
+}
+
+static void send(struct iris_proxy *proxy, const struct iris_dev_slot *slot)
+{
+    const struct iris_far_message message = {
+        .op = slot->op,
+        .kind = slot->kind,
+        .bytes = slot->bytes,
+        .data = slot->op == IRIS_OP_PUT ? slot->bytes : 0,
+        .ticket = proxy->next,
+        .offset = slot->offset,
+        .value = slot->value,
+        .expected = slot->expected};
+
+    proxy->channel->ops->send(proxy->channel, slot->rank, &message, slot->data);
+}
+
+static int take_refused(struct iris_proxy *proxy)
+{
+    int refused = 0;
+
+    for (int i = 0; i < proxy->log->num_ranks; i++) {
+        refused |= proxy->targets[i].refused;
+        proxy->targets[i].refused = 0;
+    }
+    return refused;
+}
+
+/* 0: the request has to wait. */
+static int take(struct iris_proxy *proxy, struct iris_dev_slot *slot)
+{
+    int is_fence = slot->op == IRIS_OP_FENCE;
+
+    if (slot->releases && !are_clean(proxy, is_fence ? -1 : slot->rank)) {
+        return 0;
+    }
+    if (is_fence) {
+        store(&proxy->ring->done, ++proxy->next);
+        answer(slot, take_refused(proxy));
+        return 1;
+    }
+    if (proxy->channel->ops->is_full(proxy->channel, slot->rank)) {
+        return 0;
+    }
+    if (!slot->answered) {
+        soil(proxy, slot->rank);
+    }
+    send(proxy, slot);
+    proxy->next++;
+    if (!slot->answered) {
+        free_slot(slot);
+    }
+    if (proxy->num_unclean == 0) {
+        store(&proxy->ring->done, proxy->next);
+    }
+    return 1;
+}
+
+/* ---- Messages of other ranks ---- */
+
+/* The answer to a request, which its sender may have made up. */
+static void take_answer(struct iris_proxy *proxy, int rank,
+                        const struct iris_far_message *message,
+                        const void *data)
+{
+    struct iris_dev_slot *slot = slot_of(proxy, message->ticket);
+
+    if (message->op == IRIS_OP_FENCE) {
+        proxy->targets[rank].refused |= message->refused != 0;
+        if (proxy->targets[rank].fenced) {
+            clean(proxy, rank);
+        }
+        return;
+    }
+    if (load(&slot->turn) != message->ticket + 1 || !slot->answered ||
+        slot->rank != rank || slot->op != message->op ||
+        message->data > slot->bytes) {
+        iris_i_warning(proxy->log, "rank %d answers what nobody has asked",
+                       rank);
+        return;
+    }
+    memcpy(slot->data, data, message->data);
+    slot->value = message->value;
+    answer(slot, message->refused);
+}
+
+static void taken(void *arg, int rank, const struct iris_far_message *message,
+                  const void *data)
+{
+    struct iris_proxy *proxy = arg;
+    struct iris_far_message reply;
+    const void *reply_data;
+
+    if (message->answers) {
+        take_answer(proxy, rank, message, data);
+        return;
+    }
+    iris_i_serve(proxy->heap, message, data, &reply, &reply_data);
+    if (reply.answers) {
+        if (message->op == IRIS_OP_FENCE) {
+            reply.refused = proxy->refused_of[rank];
+            proxy->refused_of[rank] = 0;
+        }
+        proxy->channel->ops->send(proxy->channel, rank, &reply, reply_data);
+    } else {
+        proxy->refused_of[rank] |= reply.refused != 0;
+    }
+}
+
+/* ---- The thread ---- */
+
+static int work(struct iris_proxy *proxy)
+{
+    int count = 0;
+
+    proxy->is_held = 0;
+    while (count < BATCH && !proxy->is_held && is_posted(proxy)) {
+        proxy->is_held = !take(proxy, slot_of(proxy, proxy->next));
+        count += !proxy->is_held;
+    }
+    return count;
+}
+
+/* A lane that posts then sees that it sleeps, or this sees the post. */
+static void sleep_for_a_while(struct iris_proxy *proxy)
+{
+    uint32_t *asleep = &proxy->ring->asleep;
+
+    (void)exchange(asleep, 1);
+    if ((proxy->is_held || !is_posted(proxy)) && !atomic_load(&proxy->quit)) {
+        (void)proxy->channel->ops->turn(proxy->channel, SLEEP_MS);
+    }
+    (void)exchange(asleep, 0);
+}
+
+static void *run(void *arg)
+{
+    struct iris_proxy *proxy = arg;
+    int idle = 0;
+
+    while (!atomic_load(&proxy->quit)) {
+        int count = work(proxy);
+
+        count += proxy->channel->ops->turn(proxy->channel, 0);
+        idle = count != 0 ? 0 : idle + 1;
+        if (idle > IDLE_TURNS) {
+            sleep_for_a_while(proxy);
+        } else if (idle != 0) {
+            sched_yield();
+        }
+    }
+    return NULL;
+}
+
+static iris_status_t start(struct iris_proxy *proxy)
+{
+    sigset_t all, before;
+    int ret;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    ret = pthread_create(&proxy->thread, NULL, run, proxy);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (ret != 0) {
+        return iris_i_fail_errno(NULL, IRIS_ERR_LIMIT, ret,
+                                 "no thread for the proxy to other nodes");
+    }
+    pthread_setname_np(proxy->thread, "iris-proxy");
+    return IRIS_OK;
+}
+
+/* ---- Opening and closing ---- */
+
+static void free_all(struct iris_proxy *proxy)
+{
+    proxy->channel->ops->close(proxy->channel);
+    if (proxy->ring != NULL) {
+        munmap(proxy->ring, sizeof *proxy->ring);
+    }
+    free(proxy->targets);
+    free(proxy->refused_of);
+    free(proxy);
+}
+
+/* Slots that nobody uses take no memory. */
+static struct iris_dev_ring *make_ring(int bell)
+{
+    struct iris_dev_ring *ring =
+        mmap(NULL, sizeof *ring, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (ring == MAP_FAILED) {
+        return NULL;
+    }
+    ring->bell = bell;
+    for (uint64_t i = 0; i < IRIS_RING_SLOTS; i++) {
+        ring->slots[i].turn = i;
+    }
+    return ring;
+}
+
+iris_status_t iris_i_proxy_open(struct iris_heap *heap,
+                                struct iris_channel *channel,
+                                struct iris_proxy **proxy_p)
+{
+    size_t num_ranks = (size_t)heap->log->num_ranks;
+    struct iris_proxy *proxy = calloc(1, sizeof *proxy);
+    iris_status_t status = IRIS_ERR_NO_MEMORY;
+
+    if (proxy == NULL) {
+        channel->ops->close(channel);
+        return iris_i_fail(NULL, status, "no memory for a proxy");
+    }
+    proxy->log = heap->log;
+    proxy->heap = heap;
+    proxy->channel = channel;
+    channel->taken = taken;
+    channel->arg = proxy;
+    proxy->ring = make_ring(channel->bell);
+    proxy->targets = calloc(num_ranks, sizeof proxy->targets[0]);
+    proxy->refused_of = calloc(num_ranks, sizeof proxy->refused_of[0]);
+    if (proxy->ring == NULL || proxy->targets == NULL ||
+        proxy->refused_of == NULL) {
+        iris_i_fail(NULL, status, "no memory for a proxy");
+    } else {
+        status = start(proxy);
+    }
+    if (status != IRIS_OK) {
+        free_all(proxy);
+        return status;
+    }
+    *proxy_p = proxy;
+    return IRIS_OK;
+}
+
+struct iris_dev_ring *iris_i_proxy_ring(struct iris_proxy *proxy)
+{
+    return proxy->ring;
+}
+
+void iris_i_proxy_close(struct iris_proxy *proxy)
+{
+    uint64_t one = 1;
+
+    if (proxy == NULL) {
+        return;
+    }
+    atomic_store(&proxy->quit, 1);
+    (void)!write(proxy->channel->bell, &one, sizeof one);
+    pthread_join(proxy->thread, NULL);
+    free_all(proxy);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The proxy of one rank: a thread that carries the requests of this rank's
+ * kernels to ranks of other nodes, and does here what those ask.
+ */
+#ifndef IRIS_SRC_TRANSPORT_PROXY_H
+#define IRIS_SRC_TRANSPORT_PROXY_H
+
+#include "heap/heap_parts.h"
+#include "transport/channel.h"
+
+struct iris_dev_ring;
+struct iris_proxy;
+
+/* Takes over `channel` and starts the thread. On failure the channel is closed.
+ * IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT */
+iris_status_t iris_i_proxy_open(struct iris_heap *heap,
+                                struct iris_channel *channel,
+                                struct iris_proxy **proxy_p);
+
+/* Where kernels leave their requests. */
+struct iris_dev_ring *iris_i_proxy_ring(struct iris_proxy *proxy);
+
+/* No kernel uses the ring any more, here or on ranks that use this heap. NULL
+ * is fine. */
+void iris_i_proxy_close(struct iris_proxy *proxy);
+
+#endif /* IRIS_SRC_TRANSPORT_PROXY_H */

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+rank_tests += %D%/test_far

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Kernels, streams and barriers across pretended nodes (IRIS_NODES), where no
+ * heap of another node is mapped: the values and the order that one node has.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+
+#include <iris/device.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RANKS 4
+#define WORDS 16 /* of each rank in every heap */
+#define LARGE ((size_t)70001)
+
+struct far_args {
+    const int64_t *context;
+    uint64_t *words; /* symmetric, WORDS of each rank */
+    unsigned char *bytes;
+    struct iris_dev_group *group;
+    uint32_t rounds;
+    int32_t num_ranks;
+    int32_t puts;
+};
+
+/* ---- Every operation, to and from every rank ---- */
+
+/* Word 0 is what the rank has for others to read. The others are written by
+ * whoever has that part of the heap. */
+IRIS_KERNEL(touch_all, struct far_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint64_t *mine = args->words + dev.rank * WORDS;
+
+    for (int rank = 0; rank < args->num_ranks; rank++) {
+        const uint64_t *theirs = args->words + rank * WORDS;
+        uint64_t value = 100 * (uint64_t)dev.rank + 7, seen = 0;
+        float old;
+
+        iris_store(dev, &mine[1], value + 1, rank);
+        iris_put(dev, &value, &mine[2], rank);
+        iris_store_volatile(dev, &mine[3], value + 3, rank);
+        iris_store_hint(dev, &mine[4], value + 4, rank, IRIS_CACHE_STREAMING);
+        iris_store(dev, (unsigned char *)&mine[5], (unsigned char)5, rank);
+        iris_atomic_store(dev, &mine[6], value + 6, rank, IRIS_RELEASE,
+                          IRIS_SCOPE_SYSTEM);
+        iris_signal_set(dev, &mine[7], value + 7, rank);
+        iris_signal_add(dev, &mine[8], value + 8, rank);
+        old = iris_atomic_add_f32(dev, (float *)&mine[9], 1.5f, rank,
+                                  IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+        iris_put_signal(dev, &value, &mine[10], &mine[11], value + 11, rank);
+        /* Reads of the same lane see its writes. */
+        mine[12] += iris_load(dev, &mine[1], rank) == value + 1;
+        mine[12] += iris_atomic_cas(dev, &mine[13], (uint64_t)0, value + 13,
+                                    rank, IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM) == 0;
+        mine[12] +=
+            iris_atomic_cas(dev, &mine[13], (uint64_t)0, value, rank,
+                            IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM) == value + 13;
+        mine[12] +=
+            old == 0 && iris_load_f32(dev, (float *)&mine[9], rank) == 1.5f;
+        iris_get(dev, theirs, &seen, rank);
+        mine[12] += seen == 1000 + (uint64_t)rank;
+        mine[12] += iris_load_volatile(dev, theirs, rank) == seen;
+        mine[12] +=
+            iris_load_hint(dev, theirs, rank, IRIS_CACHE_GLOBAL) == seen;
+        mine[12] += iris_atomic_load(dev, theirs, rank, IRIS_ACQUIRE,
+                                     IRIS_SCOPE_SYSTEM) == seen;
+        iris_copy(dev, &mine[1], &mine[14], rank, args->num_ranks - 1 - rank);
+    }
+}
+
+static int check_part(iris_t *iris, const uint64_t *words, int from)
+{
+    uint64_t value = 100 * (uint64_t)from + 7;
+    const uint64_t *part = words + from * WORDS;
+    float sum;
+
+    for (int i = 1; i <= 13; i++) {
+        uint64_t expected = value + (i == 2 || i == 10 ? 0 : (uint64_t)i);
+
+        if (i == 5) {
+            CHECK_EQUAL(part[i], 5);
+        } else if (i == 9) {
+            memcpy(&sum, &part[i], sizeof sum);
+            CHECK(sum == 1.5f);
+        } else if (i != 12) {
+            CHECK_EQUAL(part[i], expected);
+        }
+    }
+    CHECK_EQUAL(part[14], value + 1);
+    if (from == iris_rank(iris)) {
+        CHECK_EQUAL(part[12], 8 * iris_num_ranks(iris));
+    }
+    return 0;
+}
+
+static int touch_body(iris_t *iris, void *arg)
+{
+    struct far_args args = {.context = iris_device_context(iris),
+                            .num_ranks = iris_num_ranks(iris)};
+    uint64_t words[8 * WORDS] = {0};
+
+    (void)arg;
+    CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
+    words[iris_rank(iris) * WORDS] = 1000 + (uint64_t)iris_rank(iris);
+    CHECK_OK(iris_calloc(iris, sizeof words, 1, (void **)&args.words));
+    CHECK_OK(iris_memcpy_sync(iris, args.words, words, sizeof words));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_OK(iris_launch(iris, touch_all, 1, 1, &args, sizeof args, NULL));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_OK(iris_memcpy_sync(iris, words, args.words, sizeof words));
+    for (int from = 0; from < args.num_ranks; from++) {
+        CHECK_EQUAL(check_part(iris, words, from), 0);
+    }
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    return iris_free(iris, args.words);
+}
+
+/* ---- Bulk copies ---- */
+
+/* Each rank's bytes go to the next rank, those back from there to the second,
+ * and what is on the next to the one before. */
+IRIS_KERNEL(copy_all, struct far_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    int next = (dev.rank + 1) % args->num_ranks;
+    int last = (dev.rank + args->num_ranks - 1) % args->num_ranks;
+    unsigned char *bytes = args->bytes;
+
+    for (uint32_t i = 0; i < args->rounds; i++) { /* more than sockets hold */
+        iris_wg_put(wg, dev, bytes, bytes + LARGE, LARGE - 1, next);
+    }
+    iris_wg_get(wg, dev, bytes, bytes + 2 * LARGE, LARGE - 1, next);
+    iris_wg_copy(wg, dev, bytes, bytes + 3 * LARGE, LARGE - 1, next, last);
+}
+
+static int copies_body(iris_t *iris, void *arg)
+{
+    struct far_args args = {.context = iris_device_context(iris),
+                            .num_ranks = iris_num_ranks(iris)};
+    int rank = iris_rank(iris), n = args.num_ranks;
+    int expected[4] = {rank, (rank + n - 1) % n, (rank + 1) % n,
+                       (rank + 2) % n};
+    void *bytes;
+
+    (void)arg;
+    CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
+    CHECK_OK(iris_calloc(iris, 4 * LARGE, 1, &bytes));
+    args.bytes = bytes;
+    args.rounds = 30;
+    CHECK_OK(iris_memset(iris, bytes, 1 + rank, LARGE - 1, NULL));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_OK(iris_launch(iris, copy_all, 1, 1, &args, sizeof args, NULL));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    for (int i = 0; i < 4; i++) {
+        CHECK(harness_holds(iris, args.bytes + (size_t)i * LARGE, LARGE - 1,
+                            1 + expected[i]));
+        CHECK(harness_holds(iris, args.bytes + (size_t)(i + 1) * LARGE - 1, 1,
+                            0));
+    }
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    return iris_free(iris, bytes);
+}
+
+/* ---- Order ---- */
+
+/* Rank 1 writes data of the last rank, which is on another node, and tells rank
+ * 0, which may be on this node. Rank 0 tells the last rank, whose data must be
+ * there, and which answers. Proxies look at rank 0's messages first. Words: 0
+ * the data, 2 rank 0's signal, 3 the last rank's, 4 rank 1's, 5 failures. */
+IRIS_KERNEL(pass_on, struct far_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint64_t *words = args->words;
+    int last = args->num_ranks - 1;
+
+    for (uint64_t round = 1; round <= args->rounds; round++) {
+        if (dev.rank == 1) {
+            iris_wg_put(wg, dev, args->bytes, args->bytes + LARGE, LARGE, last);
+            iris_store(dev, &words[0], round, last);
+            iris_signal_set(dev, &words[2], round, 0);
+            (void)iris_wait_until(dev, &words[4], IRIS_CMP_GE, round);
+        }
+        if (dev.rank == 0) {
+            (void)iris_wait_until(dev, &words[2], IRIS_CMP_GE, round);
+            iris_signal_set(dev, &words[3], round, last);
+        }
+        if (dev.rank == last && last != 1) {
+            (void)iris_wait_until(dev, &words[3], IRIS_CMP_GE, round);
+            words[5] += words[0] != round;
+            iris_signal_set(dev, &words[4], round, 1);
+        }
+    }
+}
+
+/* The first rank puts pairs with a signal, none of which may overtake: words
+ * 16 and on have the data. */
+IRIS_KERNEL(stream_puts, struct far_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint64_t *words = args->words, seen = 0;
+    int last = args->num_ranks - 1;
+
+    for (uint64_t i = 1; dev.rank == 0 && i <= args->rounds; i++) {
+        iris_put(dev, &i, &words[6], last);
+        iris_put_signal(dev, &i, &words[7], &words[8], i, last);
+    }
+    while (dev.rank == last && seen < args->rounds) {
+        seen = iris_wait_until(dev, &words[8], IRIS_CMP_GT, seen);
+        words[9] += iris_load_volatile(dev, &words[6], last) < seen ||
+                    iris_load_volatile(dev, &words[7], last) < seen;
+    }
+}
+
+/* The same through the barrier of all ranks, which each writes ahead of. */
+IRIS_KERNEL(meet, struct far_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint64_t *words = args->words + WORDS;
+    int next = (dev.rank + 1) % args->num_ranks;
+
+    for (uint64_t round = 1; round <= args->rounds; round++) {
+        iris_store(dev, &words[0], round, next);
+        iris_dev_barrier(wg, dev, args->group);
+        words[1] += words[0] != round;
+        iris_dev_barrier(wg, dev, args->group);
+    }
+}
+
+static int order_body(iris_t *iris, void *arg)
+{
+    struct far_args args = {.context = iris_device_context(iris),
+                            .group = iris_group_device(iris, NULL),
+                            .num_ranks = iris_num_ranks(iris)};
+    uint64_t words[2 * WORDS];
+
+    (void)arg;
+    CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
+    CHECK_OK(iris_calloc(iris, sizeof words, 1, (void **)&args.words));
+    CHECK_OK(iris_calloc(iris, 2 * LARGE, 1, (void **)&args.bytes));
+    args.rounds = (uint32_t)harness_count(100000, 200);
+    if (args.num_ranks > 2) {
+        CHECK_OK(iris_launch(iris, pass_on, 1, 1, &args, sizeof args, NULL));
+    }
+    CHECK_OK(iris_launch(iris, meet, 1, 1, &args, sizeof args, NULL));
+    args.rounds = (uint32_t)harness_count(1000000, 2000);
+    CHECK_OK(iris_launch(iris, stream_puts, 1, 1, &args, sizeof args, NULL));
+    CHECK_OK(iris_device_barrier(iris, NULL, NULL));
+    CHECK_OK(iris_memcpy_sync(iris, words, args.words, sizeof words));
+    CHECK_EQUAL(words[5], 0);
+    CHECK_EQUAL(words[9], 0);
+    CHECK_EQUAL(words[WORDS + 1], 0);
+    if (iris_rank(iris) == args.num_ranks - 1) {
+        CHECK_EQUAL(words[8], args.rounds);
+    }
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_OK(iris_free(iris, args.bytes));
+    return iris_free(iris, args.words);
+}
+
+/* ---- Sums ---- */
+
+IRIS_KERNEL(add_up, struct far_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint64_t *words = args->words;
+
+    for (uint32_t i = 0; i < args->rounds; i++) {
+        for (int rank = 0; rank < args->num_ranks; rank++) {
+            (void)iris_atomic_add(dev, &words[0], (uint64_t)1, rank,
+                                  IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+            (void)iris_atomic_add(dev, (uint8_t *)&words[1], (uint8_t)1, rank,
+                                  IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+            (void)iris_atomic_add(dev, (double *)&words[2], 0.5, rank,
+                                  IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+            (void)iris_atomic_max(dev, &words[3],
+                                  (uint64_t)(i * 8 + (uint32_t)dev.rank), rank,
+                                  IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+        }
+    }
+}
+
+static int sums_body(iris_t *iris, void *arg)
+{
+    struct far_args args = {.context = iris_device_context(iris),
+                            .num_ranks = iris_num_ranks(iris)};
+    uint64_t words[WORDS], total;
+    double sum;
+
+    (void)arg;
+    CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
+    CHECK_OK(iris_calloc(iris, sizeof words, 1, (void **)&args.words));
+    args.rounds = (uint32_t)harness_count(10000, 50);
+    total = 4 * (uint64_t)args.rounds * (uint64_t)args.num_ranks;
+    CHECK_OK(iris_launch(iris, add_up, 4, 1, &args, sizeof args, NULL));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    CHECK_OK(iris_memcpy_sync(iris, words, args.words, sizeof words));
+    memcpy(&sum, &words[2], sizeof sum);
+    CHECK_EQUAL(words[0], total);
+    CHECK_EQUAL(words[1], total & 255);
+    CHECK(sum == 0.5 * (double)total);
+    CHECK_EQUAL(words[3], (args.rounds - 1) * 8 + (uint32_t)args.num_ranks - 1);
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    return iris_free(iris, args.words);
+}
+
+/* ---- Streams, and what does not reach ---- */
+
+static int streams_body(iris_t *iris, void *arg)
+{
+    int rank = iris_rank(iris), n = iris_num_ranks(iris);
+    int next = (rank + n / 2) % n, last = (rank + n - n / 2) % n;
+    unsigned char *source = malloc(LARGE), *bytes;
+    uint64_t *words;
+    void *remote;
+
+    (void)arg;
+    CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
+    CHECK_OK(iris_calloc(iris, 2 * LARGE, 1, (void **)&bytes));
+    CHECK_OK(iris_calloc(iris, WORDS, sizeof *words, (void **)&words));
+    memset(source, 1 + rank, LARGE);
+    CHECK_OK(iris_put_on_stream(iris, bytes, source, LARGE, next, NULL));
+    CHECK_OK(iris_signal_on_stream(iris, &words[0], 1, next, NULL));
+    CHECK_OK(iris_wait_on_stream(iris, &words[0], IRIS_CMP_EQ, 1, NULL));
+    CHECK(harness_holds(iris, bytes, LARGE, 1 + last));
+    CHECK_OK(iris_get_on_stream(iris, bytes + LARGE, bytes, LARGE, next, NULL));
+    CHECK(harness_holds(iris, bytes + LARGE, LARGE, 1 + rank));
+    CHECK_OK(iris_put_signal_on_stream(iris, &words[1], source, 8, &words[2], 5,
+                                       IRIS_SIGNAL_ADD, next, NULL));
+    CHECK_OK(iris_wait_on_stream(iris, &words[2], IRIS_CMP_GE, 5, NULL));
+    CHECK(harness_holds(iris, &words[1], 8, 1 + last));
+    CHECK_EQUAL(iris_as_remote(iris, words, next, &remote) == IRIS_OK,
+                iris_rank_node(iris, next) == iris_node(iris));
+    CHECK_BAD(iris, iris_put_on_stream(iris, bytes, source, 8, n, NULL),
+              IRIS_ERR_INVALID, "out of range", "pass one of them");
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    free(source);
+    CHECK_OK(iris_free(iris, words));
+    return iris_free(iris, bytes);
+}
+
+IRIS_KERNEL(touch_wrongly, struct far_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    int far = (dev.rank + args->num_ranks / 2) % args->num_ranks;
+
+    if (args->rounds == 0) {
+        iris_store(
+            dev, args->words,
+            (uint64_t)(iris_dev_as_remote(dev, args->words, far) == NULL),
+            dev.rank);
+    } else if (args->puts) {
+        iris_store(dev, args->bytes + args->rounds, (unsigned char)1, far);
+    } else {
+        (void)iris_load(dev, args->bytes + args->rounds, far);
+    }
+}
+
+static int misuse_body(iris_t *iris, void *arg)
+{
+    struct far_args args = {.context = iris_device_context(iris),
+                            .num_ranks = iris_num_ranks(iris)};
+    uint64_t word = 0;
+
+    (void)arg;
+    CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
+    CHECK_OK(iris_calloc(iris, 1, sizeof word, (void **)&args.words));
+    CHECK_OK(iris_launch(iris, touch_wrongly, 1, 1, &args, sizeof args, NULL));
+    CHECK_OK(iris_memcpy_sync(iris, &word, args.words, sizeof word));
+    CHECK_EQUAL(word, 1);
+    /* Memory that nobody has allocated: its owner refuses. */
+    args.bytes = (unsigned char *)args.words;
+    args.rounds = 12 << 20;
+    for (args.puts = 0; args.puts < 2; args.puts++) {
+        CHECK_OK(
+            iris_launch(iris, touch_wrongly, 1, 1, &args, sizeof args, NULL));
+        CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_INVALID);
+        CHECK_MESSAGE("refused");
+        CHECK_OK(iris_clear_error(iris));
+    }
+    args.rounds = 0;
+    CHECK_OK(iris_launch(iris, touch_wrongly, 1, 1, &args, sizeof args, NULL));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_OK(iris_barrier(iris, NULL, NULL));
+    return iris_free(iris, args.words);
+}
+
+/* ---- The tests ---- */
+
+static void run(int num_ranks, const char *nodes, iris_rank_fn body)
+{
+    setenv("IRIS_NODES", nodes, 1);
+    harness_run(num_ranks, body, NULL);
+    unsetenv("IRIS_NODES");
+}
+
+/* One rank a node, several, and an uneven number. */
+#define ON_NODES(name, body)       \
+    static void name(void **state) \
+    {                              \
+        (void)state;               \
+        run(2, "2", body);         \
+        run(RANKS, "2", body);     \
+        run(3, "2", body);         \
+        run(RANKS, "4", body);     \
+    }
+ON_NODES(every_operation_reaches_every_rank, touch_body)
+ON_NODES(copies_of_any_size_arrive_whole, copies_body)
+ON_NODES(nothing_overtakes_a_release, order_body)
+ON_NODES(atomics_of_many_ranks_add_up, sums_body)
+ON_NODES(streams_copy_and_signal_across_nodes, streams_body)
+
+static void what_does_not_reach_is_told(void **state)
+{
+    (void)state;
+    run(RANKS, "2", misuse_body);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_operation_reaches_every_rank),
+        cmocka_unit_test(copies_of_any_size_arrive_whole),
+        cmocka_unit_test(nothing_overtakes_a_release),
+        cmocka_unit_test(atomics_of_many_ranks_add_up),
+        cmocka_unit_test(streams_copy_and_signal_across_nodes),
+        cmocka_unit_test(what_does_not_reach_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
