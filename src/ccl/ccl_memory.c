@@ -43,15 +43,15 @@ static void close_ccl(struct iris_extension *extension)
         free(workspace);
     }
     iris_i_alloc_destroy(ccl->alloc);
-    free(ccl->tuning.rules);
     free(ccl);
 }
 
 /* This rank's part, before the others'. What is made is the caller's even if
  * the tuning file is wrong. */
-static iris_status_t make_ccl(const iris_t *iris, size_t bytes,
+static iris_status_t make_ccl(iris_t *iris, size_t bytes,
                               struct iris_ccl **ccl_p)
 {
+    struct iris_ccl_tuning *tuning;
     struct iris_ccl *ccl = calloc(1, sizeof *ccl);
     iris_status_t status = ccl == NULL
                                ? IRIS_ERR_NO_MEMORY
@@ -68,7 +68,11 @@ static iris_status_t make_ccl(const iris_t *iris, size_t bytes,
                                : CPU_SLOT_BYTES_MAX;
     ccl->stages = iris_i_device(iris)->wavefront <= 1;
     *ccl_p = ccl;
-    return iris_i_ccl_read_tuning(iris, &ccl->tuning);
+    status = iris_i_ccl_tuning(iris, &tuning);
+    if (status == IRIS_OK) {
+        ccl->tuning = tuning;
+    }
+    return status;
 }
 
 iris_status_t iris_i_ccl_prepare(iris_t *iris)

@@ -16,7 +16,7 @@ struct iris_ccl {
     int stages;               /* workspaces have stages (ccl_stage.h) */
     struct iris_alloc *alloc; /* of offsets in it */
     struct iris_ccl_workspace *workspaces;
-    struct iris_ccl_tuning tuning;
+    const struct iris_ccl_tuning *tuning; /* the context's */
 };
 
 static inline struct iris_ccl *iris_i_ccl_of(const iris_t *iris)

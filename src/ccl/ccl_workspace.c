@@ -243,7 +243,7 @@ static iris_status_t agree_on(iris_t *iris, struct iris_ccl *ccl,
     int of_parts = workspace->parts != 0;
     struct iris_call call = {
         .type = of_parts ? &parts_call : &workspace_call,
-        .fields = {of_parts ? (uint64_t)workspace->parts : ccl->tuning.hash,
+        .fields = {of_parts ? (uint64_t)workspace->parts : ccl->tuning->hash,
                    workspace->slot_bytes},
         .payload = &share,
         .payload_bytes = sizeof share};

@@ -173,23 +173,44 @@ static iris_ccl_variant_t fallback(enum iris_ccl_op op)
 static int fits(const iris_t *iris, const struct iris_ccl_call *call,
                 const struct iris_ccl_rule *rule)
 {
+    int members = call->group->members.count;
+
     return rule->op == call->op && rule->on_gpu == on_gpu(iris) &&
-           rule->members >= call->group->members.count &&
+           (rule->members < 0 ? rule->members == -members
+                              : rule->members >= members) &&
            rule->bytes >= (call->options.rows == 0 ? call->bytes : ANY_BYTES);
 }
 
-/* The tuning file's rule; NULL: it has none for this call and its buffers. */
+/* Whether a rule's variant does the call. Members' buffers may differ, and
+ * variants may not: on a CPU those that need the heap are left to who asks. */
+static int serves(const iris_t *iris, const struct iris_ccl_call *call,
+                  iris_ccl_variant_t variant)
+{
+    int needed = needs(call->op, variant);
+
+    return can(call, needed) &&
+           (on_gpu(iris) || !(needed & IRIS_CCL_ON_HEAP) ||
+            (needed & IRIS_CCL_STAGES) || call->options.rows != 0);
+}
+
+/* The tuning file's rule; NULL: it has none for this call and its buffers, or
+ * one that leaves it to the table. */
 static const struct iris_ccl_rule *tuned(const iris_t *iris,
                                          const struct iris_ccl_call *call)
 {
     const struct iris_ccl *ccl = iris_i_ccl_of(iris);
-    const struct iris_ccl_tuning *tuning = ccl == NULL ? NULL : &ccl->tuning;
+    const struct iris_ccl_tuning *tuning = ccl == NULL ? NULL : ccl->tuning;
 
     for (size_t i = 0; tuning != NULL && i < tuning->count; i++) {
         const struct iris_ccl_rule *rule = &tuning->rules[i];
 
-        if (fits(iris, call, rule) &&
-            can(call, needs(call->op, rule->variant))) {
+        if (!fits(iris, call, rule)) {
+            continue;
+        }
+        if (rule->variant == IRIS_CCL_AUTO) {
+            return NULL;
+        }
+        if (serves(iris, call, rule->variant)) {
             return rule;
         }
     }

@@ -52,6 +52,7 @@ static inline void iris_i_extension_close(struct iris_extension *extension)
 /* Which one; the last is closed first. */
 enum iris_extension_slot {
     IRIS_EXTENSION_TRACE,
+    IRIS_EXTENSION_TUNING, /* the tuning file */
     IRIS_EXTENSION_CCL,
     IRIS_EXTENSION_OPS,
     IRIS_EXTENSION_BLAS, /* the library of products */

@@ -10,6 +10,8 @@
 
 #include "context/context_type.h"
 #include "ops/blas.h"
+#include "ops/ops_model.h"
+#include "ops/ops_rates.h"
 #include "ops/ops_types.h"
 
 /* Workgroups of a GPU for sums, which the products leave. */
@@ -18,14 +20,12 @@
 /* Of a whole matrix, for which copies are worth their signals. */
 #define COPIED_BYTES ((int64_t)1 << 20)
 
-/* What is worth it where nobody asks. On a CPU a collective is 0 to 5 % of the
- * time, on the cores of the product; and products and copies of ranks that share
- * a GPU wait for each other anyway. */
+/* What is worth it where nobody asks, by the rates of the machine. */
 static int worth(const iris_t *iris, const struct iris_ops_size *size)
 {
-    (void)iris;
-    (void)size;
-    return 1;
+    struct iris_ops_rates rates = iris_i_ops_rates(iris);
+
+    return iris_i_ops_expect(&rates, size).best;
 }
 
 /* Whether parts of a product by rows have the bits of the whole: a CPU library's
@@ -58,8 +58,11 @@ iris_status_t iris_i_ops_plan(iris_t *iris, const struct iris_ops_size *size,
 {
     int chunks = asked, may = 1;
     int most = iris_i_device(iris)->num_cus;
-    iris_status_t status = IRIS_OK;
+    iris_status_t status = iris_i_ops_read_rates(iris);
 
+    if (status != IRIS_OK) {
+        return status;
+    }
     if (chunks == 0) {
         chunks = (int)iris_i_settings(iris)->ops_chunks.number;
     }

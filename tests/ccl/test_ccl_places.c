@@ -186,14 +186,14 @@ static void buffers_may_be_anywhere_on_all_members_alike(void **state)
 
 /* What members with buffers in different places do the same call by: packets,
  * or reading inputs from wherever they are (on the CPU), which is legal; or one
- * has packets or steps that another has not, which all members are told. Of the
- * collectives all_reduce alone has a variant on the CPU that reads the heap
- * only, which a tuning file may name. */
+ * has packets or steps that another has not, which all members are told. On the
+ * CPU a rule of a tuning file that names one_shot, which reads the heap only,
+ * does not count. */
 enum size { FEW, SOME, MANY, NUM_SIZES };
 static const struct {
     int gpu[NUM_SIZES];   /* whether places matter on a GPU */
     int cpu[NUM_SIZES];   /* on the CPU */
-    int tuned[NUM_SIZES]; /* on both, where a rule names one_shot */
+    int tuned[NUM_SIZES]; /* on a GPU, where a rule names one_shot */
 } matters[PLAY_NUM_OPS] = {
     [PLAY_ALL_REDUCE] = {{0, 0, 1}, {0, 0, 0}, {1, 1, 1}},
     [PLAY_ALL_GATHER] = {{0, 0, 1}, {0, 0, 0}, {0}},
@@ -250,9 +250,9 @@ static int differ_all(struct places *places, enum play_op op, int tuned)
 {
     iris_t *iris = places->iris;
     int members = iris_num_ranks(iris);
-    const int *matter = tuned                  ? matters[op].tuned
-                        : harness_on_gpu(iris) ? matters[op].gpu
-                                               : matters[op].cpu;
+    const int *matter = !harness_on_gpu(iris) ? matters[op].cpu
+                        : tuned               ? matters[op].tuned
+                                              : matters[op].gpu;
 
     for (int size = FEW; size < NUM_SIZES; size++) {
         for (int off = 0; off < 16; off++) {
@@ -287,8 +287,8 @@ static void members_may_differ_where_places_do_not_matter(void **state)
     harness_run(3, different_body, NULL);
 }
 
-/* Those off the heap cannot take the rule, and take what comes next. */
-static void all_are_told_where_a_rule_is_for_the_heap(void **state)
+/* On a GPU those off the heap cannot take the rule, and take what comes next. */
+static void a_rule_for_the_heap_is_for_gpus(void **state)
 {
     char path[256];
     FILE *file;
@@ -314,7 +314,7 @@ int main(void)
         cmocka_unit_test(a_root_may_have_its_input_anywhere),
         cmocka_unit_test(buffers_may_be_anywhere_on_all_members_alike),
         cmocka_unit_test(members_may_differ_where_places_do_not_matter),
-        cmocka_unit_test(all_are_told_where_a_rule_is_for_the_heap),
+        cmocka_unit_test(a_rule_for_the_heap_is_for_gpus),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);

@@ -95,6 +95,43 @@ static void rules_come_before_the_table(void **state)
     unsetenv("IRIS_CCL_TUNING");
 }
 
+/* "=2" is for groups of two, and auto leaves smaller calls to the table. */
+static const char exact[] = "format 2\n"
+                            "all_reduce cpu =3 any two_shot_packet 0\n"
+                            "all_reduce gpu =3 any two_shot_packet 0\n"
+                            "all_reduce cpu =2 1000 auto 0\n"
+                            "all_reduce gpu =2 1000 auto 0\n"
+                            "all_reduce cpu =2 2000 two_shot_packet 0\n"
+                            "all_reduce gpu =2 2000 two_shot_packet 0\n";
+
+static int exact_body(iris_t *iris, void *arg)
+{
+    struct iris_ccl_call call;
+    int table =
+        harness_on_gpu(iris) ? IRIS_CCL_ONE_SHOT_PACKET : IRIS_CCL_TWO_SHOT;
+    int three = iris_num_ranks(iris) == 3;
+    char *buffer;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, 1 << 20, (void **)&buffer));
+    CHECK_EQUAL(choose(iris, buffer, 1000, &call), 0);
+    CHECK_EQUAL(call.variant, three ? (int)IRIS_CCL_TWO_SHOT_PACKET : table);
+    CHECK_EQUAL(choose(iris, buffer, 1001, &call), 0);
+    CHECK_EQUAL(call.variant, IRIS_CCL_TWO_SHOT_PACKET);
+    CHECK_EQUAL(choose(iris, buffer, 2001, &call), 0);
+    CHECK_EQUAL(call.variant, three ? (int)IRIS_CCL_TWO_SHOT_PACKET : table);
+    return 0;
+}
+
+static void rules_are_for_what_was_measured(void **state)
+{
+    (void)state;
+    tune("exact", exact);
+    harness_run(2, exact_body, NULL);
+    harness_run(3, exact_body, NULL);
+    unsetenv("IRIS_CCL_TUNING");
+}
+
 /* Rules are read by all ranks' first collective. */
 static int wrong_body(iris_t *iris, void *arg)
 {
@@ -115,7 +152,24 @@ static void what_is_wrong_says_where(void **state)
         {"all_reduce gpu 2 64K two_shot 0\n", "wrong:1: '64K'", "bytes"},
         {"all_reduce gpu 2 -1 two_shot 0\n", "wrong:1: '-1'", "bytes"},
         {"all_reduce gpu 2 any push 0\n", "wrong:1: 'push'", "a variant"},
-        {"all_reduce gpu 2 any auto 0\n", "wrong:1: 'auto'", "a variant"},
+        {"all_reduce gpu 2 any ring 0\n", "wrong:1: 'ring'", "a variant"},
+        {"all_reduce gpu =0 any auto 0\n", "wrong:1: '=0'", "1 or more"},
+        {"all_reduce gpu =any any auto 0\n", "'=any'", "1 or more"},
+        {"format 3\nall_reduce gpu 2 any new 0\n", "wrong:1: format '3'",
+         "iris-bench --tune"},
+        {"format two\n", "wrong:1: format 'two'", "iris-bench --tune"},
+        {"rate gpu links any any 1\n", "wrong:1: 'links'", "a rate"},
+        {"rate tpu link any any 1\n", "wrong:1: 'tpu'", "gpu or cpu"},
+        {"rate gpu product i32 8 1\n", "wrong:1: 'i32'", "f32, f16"},
+        {"rate gpu product f32 any 1\n", "wrong:1: 'any'", "operations"},
+        {"rate gpu link f32 any 1\n", "wrong:1: 'f32'", "a type"},
+        {"rate gpu link any 8 1\n", "wrong:1: '8'", "a size"},
+        {"rate gpu link any any 0\n", "wrong:1: '0'", "above 0"},
+        {"rate gpu link any any nan\n", "wrong:1: 'nan'", "above 0"},
+        {"rate gpu link any any inf\n", "wrong:1: 'inf'", "above 0"},
+        {"rate gpu link any any 1e999\n", "wrong:1: '1e999'", "above 0"},
+        {"rate gpu hidden any any 1.5\n", "wrong:1: '1.5'", "from 0 to 1"},
+        {"rate gpu link any any\n", "5 words", "so has a rate"},
         {"all_reduce gpu 2 any two_shot some\n", "'some'", "workgroups"},
         {"all_reduce gpu 2 any two_shot\n", "wrong:1: 5 words", "a rule has"},
         {"all_reduce gpu 2 any two_shot 0 0\n", "7 words", "a rule has"},
@@ -140,13 +194,13 @@ static void what_is_wrong_says_where(void **state)
 /* Ranks that would choose differently learn it before they do. */
 static int differing_body(iris_t *iris, void *arg)
 {
-    struct iris_ccl *ccl;
+    struct iris_ccl_tuning *tuning;
 
     (void)arg;
     CHECK_OK(iris_ccl_prepare(iris));
-    ccl = iris_i_ccl_of(iris);
-    CHECK_EQUAL(ccl->tuning.count, 11);
-    ccl->tuning.hash += (uint64_t)iris_rank(iris);
+    CHECK_OK(iris_i_ccl_tuning(iris, &tuning));
+    CHECK_EQUAL(tuning->count, 11);
+    tuning->hash += (uint64_t)iris_rank(iris);
     CHECK_BAD(iris, iris_all_reduce_preamble(iris, NULL), IRIS_ERR_MISMATCH,
               "IRIS_CCL_TUNING", "rank 1");
     return 0;
@@ -164,6 +218,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rules_come_before_the_table),
+        cmocka_unit_test(rules_are_for_what_was_measured),
         cmocka_unit_test(what_is_wrong_says_where),
         cmocka_unit_test(members_have_the_same_rules),
     };

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The rates of a machine by which fused operations are planned: those of the
+ * tuning file, else what is known of this kind of device.
+ */
+#include "config.h"
+
+#include "ops/ops_rates.h"
+
+#include <string.h>
+
+enum { F32, F16, BF16 };
+
+/* ---- The library's own ----
+ *
+ * Each with its source: figures of docs/performance.md and docs/fused.md, and
+ * "estimate" where there is none. */
+
+#define CUBE(side) (2.0 * (side) * (side) * (side))
+
+static const struct known {
+    const char *name; /* part of the device's */
+    struct iris_ops_rates rates;
+} known[] = {
+    /* Products: H100, cuBLASLt, bf16 (fused.md); f16 as bf16; the smaller sides
+     * and f32 are estimates. Links: 364 GB/s in a kernel on four H200, which have
+     * the same (performance.md, put of 128 MB), whichever peers. Signals: 2.27 us,
+     * a barrier of 4 ranks in a graph; launches: 0.76 us (performance.md). Memory:
+     * 2.0 TB/s, a copy by a kernel on one H200, counted once. Hidden: estimate. */
+    {"H100",
+     {.source = "the library's own rates of an H100",
+      .at = {[IRIS_RATE_LINK] = 364,
+             [IRIS_RATE_PAIR] = 364,
+             [IRIS_RATE_MEMORY] = 1600,
+             [IRIS_RATE_LAUNCH] = 0.76,
+             [IRIS_RATE_SIGNAL] = 2.27,
+             [IRIS_RATE_HIDDEN] = 0.9},
+      .product =
+          {[F32] = {2, {{CUBE(512), 15}, {CUBE(2048), 45}}},
+           [F16] = {3, {{CUBE(512), 50}, {CUBE(2048), 687}, {CUBE(8192), 730}}},
+           [BF16] =
+               {3, {{CUBE(512), 50}, {CUBE(2048), 687}, {CUBE(8192), 730}}}}}},
+    /* Products: H200, bf16, 34 us for 2048 cubed through PyTorch; at 8192 the
+     * H100's, whose processors are the same. The rest is as above. */
+    {"H200",
+     {.source = "the library's own rates of an H200",
+      .at = {[IRIS_RATE_LINK] = 364,
+             [IRIS_RATE_PAIR] = 364,
+             [IRIS_RATE_MEMORY] = 2000,
+             [IRIS_RATE_LAUNCH] = 0.76,
+             [IRIS_RATE_SIGNAL] = 2.27,
+             [IRIS_RATE_HIDDEN] = 0.9},
+      .product =
+          {[F32] = {2, {{CUBE(512), 15}, {CUBE(2048), 45}}},
+           [F16] = {3, {{CUBE(512), 50}, {CUBE(2048), 505}, {CUBE(8192), 730}}},
+           [BF16] =
+               {3, {{CUBE(512), 50}, {CUBE(2048), 505}, {CUBE(8192), 730}}}}}},
+    /* Not measured by us. Published for eight MI300X by Iris for Triton: a store
+     * of 44.6 to 46.4 GiB/s for each pair, 297 to 302 GiB/s from a GPU to all
+     * peers; a product of f16, 8192 x 4608 x 36864, at 326 TFLOP/s by Triton, which
+     * is taken for all larger ones. The rest are estimates. */
+    {"MI300X",
+     {.source = "the library's own rates of an MI300X, not measured",
+      .at = {[IRIS_RATE_LINK] = 320,
+             [IRIS_RATE_PAIR] = 48,
+             [IRIS_RATE_MEMORY] = 2500,
+             [IRIS_RATE_LAUNCH] = 3,
+             [IRIS_RATE_SIGNAL] = 6,
+             [IRIS_RATE_HIDDEN] = 0.9},
+      .product =
+          {[F32] = {2, {{CUBE(512), 10}, {CUBE(4096), 80}}},
+           [F16] = {3, {{CUBE(512), 25}, {CUBE(2048), 200}, {CUBE(8192), 326}}},
+           [BF16] =
+               {3, {{CUBE(512), 25}, {CUBE(2048), 200}, {CUBE(8192), 326}}}}}},
+};
+
+/* Nothing is hidden, so that a call stays the product and the collective. The
+ * figures are an H100's, and only say how long that might take. */
+static const struct iris_ops_rates unknown_gpu = {
+    .source = "an H100's rates: this kind of GPU is not known, and nothing is "
+              "taken to overlap before iris-bench --tune has measured it",
+    .at = {[IRIS_RATE_LINK] = 364,
+           [IRIS_RATE_PAIR] = 364,
+           [IRIS_RATE_MEMORY] = 1600,
+           [IRIS_RATE_LAUNCH] = 0.76,
+           [IRIS_RATE_SIGNAL] = 2.27,
+           [IRIS_RATE_HIDDEN] = 0},
+    .product = {[F32] = {1, {{CUBE(2048), 45}}},
+                [F16] = {1, {{CUBE(2048), 687}}},
+                [BF16] = {1, {{CUBE(2048), 687}}}}};
+
+/* One core of an AMD EPYC with OpenBLAS, two rank threads (targets.md): a product
+ * of f32, a copy. The transport is the product's cores' work: nothing is hidden. */
+static const struct iris_ops_rates cpu = {
+    .source = "the library's own rates of a CPU, one core for each rank",
+    .at = {[IRIS_RATE_LINK] = 10,
+           [IRIS_RATE_PAIR] = 10,
+           [IRIS_RATE_MEMORY] = 10,
+           [IRIS_RATE_LAUNCH] = 1,
+           [IRIS_RATE_SIGNAL] = 1,
+           [IRIS_RATE_HIDDEN] = 0},
+    .product = {[F32] = {2, {{CUBE(64), 0.03}, {CUBE(512), 0.07}}},
+                [F16] = {2, {{CUBE(64), 0.02}, {CUBE(512), 0.06}}},
+                [BF16] = {2, {{CUBE(64), 0.02}, {CUBE(512), 0.06}}}}};
+
+int iris_i_ops_rate_type(iris_dtype_t dtype)
+{
+    return dtype == IRIS_DTYPE_F32 ? F32 : dtype == IRIS_DTYPE_F16 ? F16 : BF16;
+}
+
+struct iris_ops_rates iris_i_ops_default_rates(const char *device, int on_gpu)
+{
+    if (!on_gpu) {
+        return cpu;
+    }
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strstr(device, known[i].name) != NULL) {
+            return known[i].rates;
+        }
+    }
+    return unknown_gpu;
+}
+
+/* ---- The tuning file's ---- */
+
+/* Keeps the points in order of size. Of those of one size the first counts. */
+static void add_point(struct iris_ops_curve *curve, double size, double rate)
+{
+    int at = 0;
+
+    while (at < curve->count && curve->points[at].size < size) {
+        at++;
+    }
+    if (curve->count == IRIS_OPS_RATE_POINTS ||
+        (at < curve->count && curve->points[at].size <= size)) {
+        return;
+    }
+    memmove(&curve->points[at + 1], &curve->points[at],
+            (size_t)(curve->count - at) * sizeof curve->points[0]);
+    curve->points[at].size = size;
+    curve->points[at].rate = rate;
+    curve->count++;
+}
+
+void iris_i_ops_apply_rates(const struct iris_ccl_tuning *tuning, int on_gpu,
+                            struct iris_ops_rates *rates)
+{
+    int is_replaced[IRIS_OPS_RATE_TYPES] = {0};
+
+    for (size_t i = 0; i < tuning->num_rates; i++) {
+        const struct iris_rate *rate = &tuning->rates[i];
+        int type = iris_i_ops_rate_type(rate->dtype);
+
+        if (rate->on_gpu != on_gpu) {
+            continue;
+        }
+        rates->source = "rates of IRIS_CCL_TUNING";
+        if (rate->kind != IRIS_RATE_PRODUCT) {
+            rates->at[rate->kind] = rate->value;
+            continue;
+        }
+        if (!is_replaced[type]) {
+            rates->product[type].count = 0;
+            is_replaced[type] = 1;
+        }
+        add_point(&rates->product[type], rate->size, rate->value);
+    }
+}
+
+/* Ranks that share a GPU share its rates. Their products and copies wait for each
+ * other, so that a rank's own hide nothing. */
+static void share(struct iris_ops_rates *rates, int ranks)
+{
+    rates->at[IRIS_RATE_MEMORY] /= ranks;
+    rates->at[IRIS_RATE_LINK] = rates->at[IRIS_RATE_PAIR] =
+        rates->at[IRIS_RATE_MEMORY];
+    for (int type = 0; type < IRIS_OPS_RATE_TYPES; type++) {
+        for (int i = 0; i < rates->product[type].count; i++) {
+            rates->product[type].points[i].rate /= ranks;
+        }
+    }
+}
+
+iris_status_t iris_i_ops_read_rates(iris_t *iris)
+{
+    struct iris_ccl_tuning *tuning;
+
+    return iris_i_ccl_tuning(iris, &tuning);
+}
+
+struct iris_ops_rates iris_i_ops_rates(const iris_t *iris)
+{
+    const struct iris_ccl_tuning *tuning =
+        (const struct iris_ccl_tuning *)iris_i_extension(iris,
+                                                         IRIS_EXTENSION_TUNING);
+    int on_gpu = iris_i_device(iris)->wavefront > 1;
+    int sharers = on_gpu ? iris->placement.ranks_on_device : 1;
+    struct iris_ops_rates rates =
+        iris_i_ops_default_rates(iris_i_device(iris)->name, on_gpu);
+
+    if (sharers > 1) {
+        share(&rates, sharers);
+    }
+    if (tuning != NULL) {
+        iris_i_ops_apply_rates(tuning, on_gpu, &rates);
+    }
+    if (sharers > 1) {
+        rates.at[IRIS_RATE_HIDDEN] = 0;
+    }
+    return rates;
+}
