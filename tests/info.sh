@@ -159,6 +159,25 @@ has '^  library +none: .*IRIS_BLAS=none'
 has '^  kernel +iris_k_matmul_bf16, [0-9]+ workgroups$'
 has '^  collective +iris_all_reduce of 16777216 bf16, variant two_shot, 1 workgroup$'
 has '^  workspace +0 bytes: the collective works in out$'
+# The model's times and the plan that the call took: on a CPU nothing is hidden.
+has '^  chunks +1: a product and a transport hide nothing of each other here$'
+has '^  expected +1 chunk [0-9.]+ us: product [0-9.]+ us, collective [0-9.]+ us$'
+has '^ +2 chunks [0-9.]+ us, 3 [0-9.]+ us, .*, 8 [0-9.]+ us$'
+has "^ +by the library's own rates of a CPU"
+has '^  override +the call.s option chunks, then IRIS_OPS_CHUNKS; rates of IRIS_CCL_TUNING$'
+rates=$(mktemp)
+printf 'rate cpu %s any any %s\n' hidden 1 launch 0.001 signal 0.001 memory 100000 \
+    link 10 pair 10 >"$rates"
+echo 'rate cpu product f32 1000 1.3' >>"$rates"
+IRIS_CCL_TUNING=$rates info 0 --explain matmul_all_reduce 512 512 512
+has '^  chunks +8: it takes 0\.[0-9]+ of the time of 1 chunk, and none of the others less$'
+has '^ +by rates of IRIS_CCL_TUNING$'
+IRIS_OPS_CHUNKS=2 IRIS_CCL_TUNING=$rates info 0 --explain matmul_all_reduce 512 512 512
+has '^  chunks +2: IRIS_OPS_CHUNKS=2 asks for it; without it another'
+echo 'rate cpu link any any none' >>"$rates"
+IRIS_CCL_TUNING=$rates info 1 --explain matmul_all_reduce 512 512 512
+has "^explain: FAILED: IRIS_ERR_CONFIG: .*:8: 'none' is not a number above 0"
+rm -f "$rates"
 # As the library decides: by the call, the environment, a tuning file.
 info 0 --explain matmul_all_reduce 2 4 3 --ranks 3
 has 'of 8 f32, variant one_shot_packet, 1 workgroup$'

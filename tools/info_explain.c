@@ -7,6 +7,7 @@
 
 #include "info.h"
 #include "info_explain.h"
+#include "info_times.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -229,6 +230,7 @@ static iris_status_t print(iris_t *iris, const struct explain_request *request,
            (long long)request->n, (long long)request->k,
            iris_dtype_name(request->dtype), iris_num_ranks(iris),
            request->ranks == 1 ? "" : "s", iris_backend_name(iris));
+    info_print_times(iris, &call);
     print_way(steps);
     status = print_library(iris);
     if (status == IRIS_OK) {
