@@ -63,6 +63,7 @@ struct bench_options {
     size_t num_shapes;
     bool peer;        /* measure NCCL, RCCL or MPI beside them */
     const char *tune; /* the tuning file to write; NULL: none */
+    double spread;    /* that its repeats may have, as a share of the least */
     bool graph;       /* capture what is enqueued, where that can be done */
     bool progress;
     bool targets;
@@ -138,6 +139,7 @@ struct bench {
     uint32_t graph_ops;      /* operations of a graph of this point */
     bool no_graph;           /* this point cannot be captured */
     bool wait_each;          /* of this point's calls */
+    int chunks;              /* of fused operations; 0: as many as worth it */
     struct bench_peer *peer; /* NULL: none */
 };
 
@@ -372,8 +374,9 @@ bench_cblas_fn bench_peer_cblas(int num_ranks, const char **name_p);
 
 /* ---- tune.c ---- */
 
-/* Measures variants and grids of the selected collectives and writes the tuning
- * file. Collective; all ranks get the same status. */
+/* Measures variants and grids of the selected collectives, and rates if fused
+ * operations are selected, and writes the tuning file, unless repeats disagree.
+ * Collective; all ranks get the same status. */
 iris_status_t bench_tune(struct bench *b);
 
 /* ---- peer.c, peer_mpi.c, peer_nccl.c ---- */

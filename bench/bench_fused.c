@@ -148,8 +148,11 @@ static iris_status_t enqueue_fused(struct bench *b, const void *arg)
         [ALL_GATHER] = iris_matmul_all_gather,
         [REDUCE_SCATTER] = iris_matmul_reduce_scatter};
     const struct point *p = arg;
+    struct iris_ops_options options;
 
-    return calls[p->op](b->iris, &p->a, &p->b, &p->out, NULL);
+    iris_ops_options_init(&options);
+    options.chunks = b->chunks;
+    return calls[p->op](b->iris, &p->a, &p->b, &p->out, &options);
 }
 
 static iris_status_t enqueue_product(struct bench *b, const void *arg)

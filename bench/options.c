@@ -34,6 +34,7 @@ enum {
     CALLS,
     PEER,
     TUNE,
+    SPREAD,
     TARGETS,
     NO_GRAPH,
     NO_PROGRESS
@@ -60,6 +61,7 @@ static const struct option long_options[] = {
     {"calls", required_argument, NULL, CALLS},
     {"peer", no_argument, NULL, PEER},
     {"tune", required_argument, NULL, TUNE},
+    {"spread", required_argument, NULL, SPREAD},
     {"targets", no_argument, NULL, TARGETS},
     {"no-graph", no_argument, NULL, NO_GRAPH},
     {"no-progress", no_argument, NULL, NO_PROGRESS},
@@ -416,7 +418,8 @@ static bool set(int key, const char *option, const char *value,
     default:
         break;
     }
-    ok = number(option, value, key == 'g' ? 0 : 1, &n);
+    ok = number(option, value, key != 'g' && key != SPREAD, &n);
+    options->spread = key == SPREAD ? (double)n / 100 : options->spread;
     options->num_ranks = key == 'n' ? (int)n : options->num_ranks;
     options->workgroups = key == 'g' ? (unsigned)n : options->workgroups;
     options->block = key == 'b' ? (unsigned)n : options->block;
@@ -454,6 +457,7 @@ bool bench_options_parse(int argc, char **argv, struct bench_options *options_p,
                                         .variants = 1u << IRIS_CCL_AUTO,
                                         .calls = BENCH_GRAPH,
                                         .size_shift = 1,
+                                        .spread = 0.3,
                                         .graph = true,
                                         .progress = true};
     (void)parse_shapes(SHAPES_DEFAULT, options_p);

@@ -2,16 +2,19 @@
  *
  * --tune: measures variants and numbers of workgroups of collectives, and
  * writes for each operation and size which is best, as IRIS_CCL_TUNING reads
- * it: docs/collectives.md has the format.
+ * it: docs/collectives.md has the format. Rates are tune_rates.c's.
  */
 #include "config.h"
 
 #include "report.h"
+#include "tune.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/error.h"
 
 /* Another way must take less than this share of the best one's time, so that
  * noise does not decide. */
@@ -20,6 +23,9 @@
 /* Powers of two that there are. */
 #define MAX_SIZES 64
 
+/* The table's choice, variants, and numbers of workgroups of one. */
+#define MAX_WAYS 48
+
 struct rule {
     size_t bytes; /* of `count` elements, at most */
     iris_ccl_variant_t variant;
@@ -27,19 +33,60 @@ struct rule {
     double us;
 };
 
-struct tuning {
-    FILE *out; /* NULL but on rank 0 */
-    char path[4096];
-    char part[4096]; /* the file while it is written */
-    char name[64];   /* of what is being measured */
+/* One way of a collective, and its times in repeats that took turns. */
+struct way {
+    iris_ccl_variant_t variant; /* IRIS_CCL_AUTO: the library's table */
+    int cus;                    /* 0: as many as the library thinks worth it */
+    double us[TUNE_REPEATS];    /* 0: the library refuses it here */
 };
 
-/* Measures one way, and keeps it if it is the best so far. One that the
- * library refuses (more workgroups than run at once) is left out: all ranks
- * are refused alike. */
-static iris_status_t try_way(struct bench *b, struct tuning *tuning,
-                             const struct bench_ccl *call, size_t bytes,
-                             struct rule *best)
+struct ways {
+    struct way list[MAX_WAYS];
+    int count;
+};
+
+/* ---- Repeats ---- */
+
+bool tune_is_steady(struct tuning *tuning, double *us)
+{
+    double spread = tuning->spread;
+    double middle = bench_quantile(us, TUNE_REPEATS, 0.5); /* sorts them */
+    bool steady = middle <= us[0] * (1 + spread);
+
+    tuning->points++;
+    if (!steady) {
+        tuning->unsteady++;
+        tuning->least_us = us[0];
+        tuning->middle_us = middle;
+    }
+    return steady;
+}
+
+/* On all ranks alike, whose times are the slowest one's. */
+static bool is_busy(const struct bench *b, const struct tuning *tuning)
+{
+    if (tuning->unsteady * 4 <= tuning->points) {
+        return false;
+    }
+    if (b->rank == 0) {
+        fprintf(stderr,
+                "iris-bench: --tune \"%s\": %d of %d repeated measurements "
+                "disagree, the last by %.1f and %.1f us: the machine is busy; "
+                "nothing is written. Try again when it is idle, or with more "
+                "--seconds\n",
+                b->options.tune, tuning->unsteady, tuning->points,
+                tuning->least_us, tuning->middle_us);
+    }
+    return true;
+}
+
+/* ---- Ways ---- */
+
+/* Measures one way once. One that the library refuses (more workgroups than run
+ * at once) is left out: all ranks are refused alike. */
+static iris_status_t time_way(struct bench *b, struct tuning *tuning,
+                              const struct bench_ccl *call, size_t bytes,
+                              double *us_p)
 {
     struct bench_row row = {.group = bench_collectives.name,
                             .op = bench_collectives.ops[call->op],
@@ -69,17 +116,74 @@ static iris_status_t try_way(struct bench *b, struct tuning *tuning,
         bench_rate_bytes(&row, bytes, NULL);
         row.bus_rate = row.rate * bench_ccl_bus_share(call);
         bench_report_row(b, &row);
-    }
-    if (status == IRIS_OK &&
-        (best->us == 0 || row.median_us < MARGIN * best->us)) {
-        best->us = row.median_us;
-        best->variant = call->variant;
-        best->cus = call->num_cus;
+        *us_p = row.median_us;
     }
     return status;
 }
 
-/* The best way for one size: the variant first, then its workgroups. */
+/* Measures the ways from `first` on in turns, so that what else the machine does
+ * is the same for all. */
+static iris_status_t time_ways(struct bench *b, struct tuning *tuning,
+                               struct bench_ccl *call, size_t bytes,
+                               struct ways *ways, int first)
+{
+    iris_status_t status = IRIS_OK;
+
+    for (int repeat = 0; repeat < TUNE_REPEATS; repeat++) {
+        for (int i = first; i < ways->count && status == IRIS_OK; i++) {
+            call->variant = ways->list[i].variant;
+            call->num_cus = ways->list[i].cus;
+            status =
+                time_way(b, tuning, call, bytes, &ways->list[i].us[repeat]);
+        }
+    }
+    return status;
+}
+
+static void add_way(struct ways *ways, iris_ccl_variant_t variant, int cus)
+{
+    if (ways->count < MAX_WAYS) {
+        ways->list[ways->count++] =
+            (struct way){.variant = variant, .cus = cus};
+    }
+}
+
+/* The fastest way from `first` on whose repeats agree; `fallback`: there is
+ * none. */
+static int fastest(struct tuning *tuning, struct ways *ways, int first,
+                   int fallback)
+{
+    int best = fallback;
+
+    for (int i = first; i < ways->count; i++) {
+        struct way *way = &ways->list[i];
+
+        if (way->us[0] > 0 && tune_is_steady(tuning, way->us) &&
+            (best == fallback || way->us[TUNE_REPEATS / 2] <
+                                     ways->list[best].us[TUNE_REPEATS / 2])) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* Variants that a rule may name. On a CPU one_shot needs all members' buffers on
+ * the heap, and rules that name it do not count. */
+static void add_variants(const struct bench *b, enum bench_ccl_op op,
+                         struct ways *ways)
+{
+    bool on_gpu = iris_stream_native(b->iris, NULL) != NULL;
+
+    for (int v = IRIS_CCL_AUTO + 1; bench_variant_names[v] != NULL; v++) {
+        if (bench_ccl_has(op, (iris_ccl_variant_t)v, true) &&
+            (on_gpu || v != IRIS_CCL_ONE_SHOT)) {
+            add_way(ways, (iris_ccl_variant_t)v, 0);
+        }
+    }
+}
+
+/* The best way for one size: the library's own choice, unless the fastest
+ * variant, with its own or another number of workgroups, takes clearly less. */
 static iris_status_t tune_size(struct bench *b, struct tuning *tuning,
                                enum bench_ccl_op op, size_t bytes,
                                struct rule *best_p)
@@ -87,48 +191,62 @@ static iris_status_t tune_size(struct bench *b, struct tuning *tuning,
     iris_dtype_t dtype =
         (iris_dtype_t)__builtin_ctz(b->options.dtypes); /* the first */
     struct bench_ccl call = bench_ccl_call(b, op, bytes, dtype);
-    iris_status_t status = IRIS_OK;
+    struct ways ways = {.count = 0};
+    iris_status_t status;
+    int best, with_cus;
 
     *best_p = (struct rule){.bytes = call.count * iris_dtype_size(dtype)};
     if (call.count == 0) {
         return IRIS_OK;
     }
-    for (int v = IRIS_CCL_AUTO + 1;
-         bench_variant_names[v] != NULL && status == IRIS_OK; v++) {
-        call.variant = (iris_ccl_variant_t)v;
-        if (bench_ccl_has(op, call.variant, true)) {
-            status = try_way(b, tuning, &call, bytes, best_p);
-        }
+    add_way(&ways, IRIS_CCL_AUTO, 0);
+    add_variants(b, op, &ways);
+    status = time_ways(b, tuning, &call, bytes, &ways, 0);
+    best = fastest(tuning, &ways, 1, 0);
+    with_cus = ways.count;
+    for (int cus = 1; cus <= iris_num_cus(b->iris) && best != 0; cus *= 2) {
+        add_way(&ways, ways.list[best].variant, cus);
     }
-    call.variant = best_p->variant;
-    for (int cus = 1; cus <= iris_num_cus(b->iris) && status == IRIS_OK;
-         cus *= 2) {
-        call.num_cus = cus;
-        status = try_way(b, tuning, &call, bytes, best_p);
+    if (status == IRIS_OK) {
+        status = time_ways(b, tuning, &call, bytes, &ways, with_cus);
     }
+    with_cus = fastest(tuning, &ways, with_cus, best);
+    best = ways.list[with_cus].us[TUNE_REPEATS / 2] <
+                   MARGIN * ways.list[best].us[TUNE_REPEATS / 2]
+               ? with_cus
+               : best;
+    if (!tune_is_steady(tuning, ways.list[0].us) ||
+        ways.list[best].us[TUNE_REPEATS / 2] >=
+            MARGIN * ways.list[0].us[TUNE_REPEATS / 2]) {
+        best = 0;
+    }
+    best_p->variant = ways.list[best].variant;
+    best_p->cus = ways.list[best].cus;
+    best_p->us = ways.list[best].us[TUNE_REPEATS / 2];
     return status;
 }
 
-/* Rules of one operation; those that say the same as the next are left out, and
- * the last is for all that is larger. */
+/* Rules of one operation, for as many members as were measured and for sizes
+ * between the smallest and the largest. Those that say the same as the next are
+ * left out; smaller and larger calls are left to the table. */
 static void write_rules(const struct bench *b, struct tuning *tuning,
                         const char *op, const struct rule *rules, size_t count)
 {
-    const char *device =
-        iris_stream_native(b->iris, NULL) != NULL ? "gpu" : "cpu";
+    const char *device = tune_device(b);
 
+    if (count > 0 && rules[0].variant != IRIS_CCL_AUTO &&
+        rules[0].bytes >> b->options.size_shift > 0 && tuning->out != NULL) {
+        fprintf(tuning->out, "%s %s =%d %zu auto 0\n", op, device, b->num_ranks,
+                rules[0].bytes >> b->options.size_shift);
+    }
     for (size_t i = 0; i < count && tuning->out != NULL; i++) {
-        char bytes[32] = "any";
-
         if (i + 1 < count && rules[i].variant == rules[i + 1].variant &&
             rules[i].cus == rules[i + 1].cus) {
             continue;
         }
-        if (i + 1 < count) {
-            snprintf(bytes, sizeof bytes, "%zu", rules[i].bytes);
-        }
-        fprintf(tuning->out, "%s %s %d %s %s %d\n", op, device, b->num_ranks,
-                bytes, iris_ccl_variant_name(rules[i].variant), rules[i].cus);
+        fprintf(tuning->out, "%s %s =%d %zu %s %d\n", op, device, b->num_ranks,
+                rules[i].bytes, iris_ccl_variant_name(rules[i].variant),
+                rules[i].cus);
     }
 }
 
@@ -154,6 +272,13 @@ static iris_status_t tune_op(struct bench *b, struct tuning *tuning,
     return status;
 }
 
+/* ---- The file ---- */
+
+const char *tune_device(const struct bench *b)
+{
+    return iris_stream_native(b->iris, NULL) != NULL ? "gpu" : "cpu";
+}
+
 /* On rank 0; 0 or an errno. The file appears whole or not at all. */
 static int open_file(const struct bench *b, struct tuning *tuning)
 {
@@ -170,6 +295,7 @@ static int open_file(const struct bench *b, struct tuning *tuning)
         return errno;
     }
     fprintf(tuning->out,
+            "format 2\n"
             "# Written by iris-bench --tune, for IRIS_CCL_TUNING.\n"
             "# %s, %s, Iris %s, backend %s, %d ranks (%s), %s\n"
             "# op device members bytes variant cus\n",
@@ -214,7 +340,11 @@ iris_status_t bench_tune(struct bench *b)
     struct tuning *tuning = calloc(1, sizeof *tuning);
     int ret = tuning == NULL ? ENOMEM : 0;
     iris_status_t status;
+    bool is_whole;
 
+    if (ret == 0) {
+        tuning->spread = b->options.spread;
+    }
     if (ret == 0 && b->rank == 0) {
         ret = open_file(b, tuning);
     }
@@ -226,13 +356,19 @@ iris_status_t bench_tune(struct bench *b)
             status = tune_op(b, tuning, (enum bench_ccl_op)op);
         }
     }
+    if (status == IRIS_OK) {
+        status = tune_rates(b, tuning);
+    }
     bench_progress(b, NULL);
     ret = 0;
+    is_whole = status == IRIS_OK && !is_busy(b, tuning);
     if (tuning != NULL && tuning->out != NULL) {
-        ret = close_file(tuning, status == IRIS_OK);
+        ret = close_file(tuning, is_whole);
     }
     if (status == IRIS_OK) {
-        status = agree(b, ret);
+        status = is_whole ? agree(b, ret)
+                          : iris_i_fail(NULL, IRIS_ERR_SYSTEM,
+                                        "repeated measurements disagree");
     }
     free(tuning);
     return status;

@@ -143,12 +143,29 @@ rccl_peer() {
 # The tuning file is whole or not there.
 # shellcheck disable=SC2086
 tuning() {
-    ends 0 "--tune" "$bench" -n 3 -o collectives $few --tune tuning
-    awk '/^#/ { next }
-        !/^(all_reduce|all_gather|reduce_scatter|all_to_all|broadcast) (cpu|gpu) 3 ([0-9]+|any) [a-z_]+ [0-9]+$/ { exit 1 }
-        $4 == "any" { last[$1] = 1 }
-        END { n = 0; for (op in last) n++; exit n != 5 }' tuning
-    verdict "a rule for any size of each operation" $?
+    # No matter how busy this machine is.
+    local always="--spread 1000000000"
+    ends 0 "--tune" "$bench" -n 3 -o collectives $few $always --tune tuning
+    awk 'NR == 1 && $0 == "format 2" { format = 1; next }
+        /^#/ { next }
+        !/^(all_reduce|all_gather|reduce_scatter|all_to_all|broadcast) (cpu|gpu) =3 [0-9]+ [a-z_]+ [0-9]+$/ { exit 1 }
+        $2 == "cpu" && $5 == "one_shot" || $4 > 4096 || $4 <= last[$1] { exit 1 }
+        { last[$1] = $4 }
+        END { n = 0; for (op in last) n++; exit n != 5 || !format }' tuning
+    verdict "rules of each operation, for what was measured" $?
+    ends 1 "repeats that disagree" "$bench" -n 2 -o all_reduce $few --spread 0 \
+        --tune busy
+    grep -q 'repeated measurements disagree.*the machine is busy; nothing is written' err &&
+        [ ! -e busy ] && [ ! -e busy.part ]
+    verdict "are said, and leave no file" $?
+    ends 0 "--tune of rates" "$bench" -n 2 -o matmul_all_reduce --iterations 3 \
+        --shapes 16x16x16,32x32x32 --dtypes f32,bf16 $always --tune rates
+    [ "$(grep -cE '^rate (cpu|gpu) product (f32|bf16) (8192|65536) [0-9]+\.[0-9]+$' rates)" = 4 ] &&
+        grep -qE '^rate (cpu|gpu) launch any any [0-9.]+$' rates &&
+        grep -qE '^rate (cpu|gpu) signal any any [0-9.]+$' rates
+    verdict "has products, launches and signals" $?
+    ends 0 "the library takes them" env IRIS_CCL_TUNING="$tmp/rates" \
+        "$bench" -n 2 -o matmul_all_reduce --iterations 1 --shapes 16x16x16
     grep -q '^# .*Iris [0-9].*3 ranks' tuning
     verdict "the file says where it is from" $?
     if "$build/iris-info" 2>/dev/null | grep -q IRIS_CCL_TUNING; then
@@ -157,11 +174,12 @@ tuning() {
     fi
     cp tuning before
     ln -s /dev/full tuning.part
-    ends 1 "a full disk" "$bench" -o broadcast -s 64 --iterations 1 --tune tuning
+    ends 1 "a full disk" "$bench" -o broadcast -s 64 --iterations 1 \
+        $always --tune tuning
     grep -q 'tuning": No space left' err && cmp -s tuning before &&
         [ ! -e tuning.part ] && [ ! -L tuning.part ]
     verdict "is said, and leaves the file as it was" $?
-    ends 1 "no such folder" "$bench" -o broadcast -s 64 --iterations 1 \
+    ends 1 "no such folder" "$bench" -o broadcast -s 64 --iterations 1 $always \
         --tune none/tuning
     grep -q 'none/tuning": No such file' err
     verdict "is said" $?

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The tuning file while it is measured and written.
+ */
+#ifndef IRIS_BENCH_TUNE_H
+#define IRIS_BENCH_TUNE_H
+
+#include "bench.h"
+
+#include <stdio.h>
+
+/* Each measurement is made so many times; the middle one counts. */
+#define TUNE_REPEATS 3
+
+struct tuning {
+    FILE *out; /* NULL but on rank 0 */
+    char path[4096];
+    char part[4096]; /* the file while it is written */
+    char name[64];   /* of what is being measured */
+    double spread;   /* that repeats may have, as a share of the least */
+    int points;      /* repeated measurements, and those that disagree */
+    int unsteady;
+    double least_us; /* of the last one that does */
+    double middle_us;
+};
+
+/* Sorts the times of the repeats. Whether the middle one is as near to the least
+ * one as it should be: the greatest may be an accident. */
+bool tune_is_steady(struct tuning *tuning, double *us);
+
+/* "gpu" or "cpu" */
+const char *tune_device(const struct bench *b);
+
+/* Measures the rates by which fused operations are planned, if any of these is
+ * selected, and writes them. */
+iris_status_t tune_rates(struct bench *b, struct tuning *tuning);
+
+#endif /* IRIS_BENCH_TUNE_H */
