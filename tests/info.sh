@@ -169,10 +169,10 @@ rates=$(mktemp)
 printf 'rate cpu %s any any %s\n' hidden 1 launch 0.001 signal 0.001 memory 100000 \
     link 10 pair 10 >"$rates"
 echo 'rate cpu product f32 1000 1.3' >>"$rates"
-IRIS_CCL_TUNING=$rates info 0 --explain matmul_all_reduce 512 512 512
+IRIS_BLAS=none IRIS_CCL_TUNING=$rates info 0 --explain matmul_all_reduce 512 512 512
 has '^  chunks +8: it takes 0\.[0-9]+ of the time of 1 chunk, and none of the others less$'
 has '^ +by rates of IRIS_CCL_TUNING$'
-IRIS_OPS_CHUNKS=2 IRIS_CCL_TUNING=$rates info 0 --explain matmul_all_reduce 512 512 512
+IRIS_BLAS=none IRIS_OPS_CHUNKS=2 IRIS_CCL_TUNING=$rates info 0 --explain matmul_all_reduce 512 512 512
 has '^  chunks +2: IRIS_OPS_CHUNKS=2 asks for it; without it another'
 echo 'rate cpu link any any none' >>"$rates"
 IRIS_CCL_TUNING=$rates info 1 --explain matmul_all_reduce 512 512 512

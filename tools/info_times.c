@@ -24,9 +24,15 @@ static void print_why(const iris_t *iris, const struct iris_ops_call *call,
                       const struct iris_ops_times *times)
 {
     const char *setting = iris_i_settings(iris)->ops_chunks.text;
+    int asked = (int)iris_i_settings(iris)->ops_chunks.number;
+    int wanted = asked == 0 || asked > times->most ? times->best : asked;
 
     if (call->members == 1) {
         printf("one rank has no collective\n");
+    } else if (call->plan.chunks == 1 && wanted > 1) {
+        printf("%d would do, but this library's products of parts have other "
+               "bits\n",
+               wanted);
     } else if (strcmp(setting, "auto") != 0) {
         printf("IRIS_OPS_CHUNKS=%s asks for it%s\n", setting,
                call->plan.chunks == times->best
