@@ -30,7 +30,6 @@ extern "C" {
  *  IRIS_ERR_INVALID      handle_p is NULL; max_wgs is less than 1, or more than
  *                        run at once on every member (iris_num_cus()): the
  *                        message says how many do
- *  IRIS_ERR_UNSUPPORTED  the ranks are on GPUs, where this is not ready yet
  *  IRIS_ERR_NO_MEMORY    the workspaces' memory is used up: raise IRIS_CCL_SIZE
  *  IRIS_ERR_MISMATCH     members made different calls
  *  IRIS_ERR_STATE, IRIS_ERR_CONFIG  see iris_ccl_prepare()

@@ -20,14 +20,6 @@ static iris_status_t check_numbers(const iris_t *iris, const char *call,
 {
     const size_t unit = IRIS_CCL_UNIT_BYTES;
 
-    if (iris_i_is_gpu(iris)) {
-        return iris_i_fail(iris_i_log(iris), IRIS_ERR_UNSUPPORTED,
-                           "%s: collectives inside kernels are for CPUs only "
-                           "as yet: on an H100 broadcasts of a few bytes came "
-                           "out wrong (docs/kernels.md); use "
-                           "iris/ccl.h",
-                           call);
-    }
     if (max_wgs < 1) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: max_wgs is %d; pass 1 to iris_num_cus()", call,

@@ -130,6 +130,30 @@ static size_t expect(const struct board *board, unsigned w,
     return args->what == SPREAD ? count : count * (size_t)n;
 }
 
+/* `out` of workgroup w is what is wanted. */
+static int check_region(const struct board *board, unsigned w,
+                        const struct case_type *type, size_t bytes)
+{
+    const struct args *args = &board->args;
+    const char *out = board->out + w * REGION, *want = board->want + w * REGION;
+    size_t at = 0;
+
+    while (at < bytes && out[at] == want[at]) {
+        at++;
+    }
+    if (at == bytes) {
+        return 0;
+    }
+    fprintf(stderr,
+            "member %d of %d: what %d, %s, op %d, root %u, workgroup %u of "
+            "%zu: byte %zu is %02x, expected %02x\n",
+            iris_group_index(board->iris, board->group),
+            iris_group_size(board->iris, board->group), args->what, type->name,
+            args->op, args->root, w, (size_t)args->count + w, at,
+            (unsigned char)out[at], (unsigned char)want[at]);
+    return 1;
+}
+
 static int play(struct board *board, const struct case_type *type)
 {
     iris_t *iris = board->iris;
@@ -137,7 +161,6 @@ static int play(struct board *board, const struct case_type *type)
     int n = iris_group_size(iris, board->group);
     int me = iris_group_index(iris, board->group);
     size_t all = MAX_WGS * REGION;
-    char text[120];
 
     args->dtype = (int32_t)type->dtype;
     args->shift = (uint32_t)(board->round + (uint64_t)me) % MAX_WGS;
@@ -158,12 +181,9 @@ static int play(struct board *board, const struct case_type *type)
     for (unsigned w = 0; w < MAX_WGS; w++) {
         size_t bytes = expect(board, w, type, board->want + w * REGION);
 
-        snprintf(text, sizeof text,
-                 "what %d, %s, op %d, count %u, workgroup %u", args->what,
-                 type->name, args->op, (unsigned)args->count, w);
-        if (memcmp(board->out + w * REGION, board->want + w * REGION,
-                   args->in_place ? bytes : REGION) != 0) {
-            return harness_failed(__FILE__, __LINE__, text, 1, 0);
+        if (check_region(board, w, type, args->in_place ? bytes : REGION) !=
+            0) {
+            return 1;
         }
     }
     board->round++;
@@ -235,7 +255,6 @@ static int play_all(iris_t *iris, void *arg)
     iris_group_t *group;
     void *memory;
 
-    CPU_ONLY(iris, "collectives inside kernels are for CPUs as yet");
     (void)arg;
     CHECK_OK(iris_ccl_prepare(iris));
     CHECK_OK(iris_malloc(iris, 2 * MAX_WGS * REGION, &memory));
@@ -332,7 +351,6 @@ static int play_row(iris_t *iris, void *arg)
     void *memory, *wrong;
     uint64_t where;
 
-    CPU_ONLY(iris, "collectives inside kernels are for CPUs as yet");
     CHECK_OK(iris_malloc(iris, 2 * MAX_WGS * 4096, &memory));
     CHECK_OK(iris_calloc(iris, 1, sizeof where, &wrong));
     CHECK_OK(iris_ccl_device_create(iris, NULL, MAX_WGS, 64, &args.handle));
@@ -371,7 +389,6 @@ static int play_mismatch(iris_t *iris, void *arg)
     struct args args = {0};
     void *memory;
 
-    CPU_ONLY(iris, "collectives inside kernels are for CPUs as yet");
     (void)arg;
     CHECK_OK(iris_malloc(iris, 2 * MAX_WGS * REGION, &memory));
     CHECK_OK(iris_ccl_device_create(iris, NULL, MAX_WGS, 0, &args.handle));
@@ -400,11 +417,6 @@ static int play_refused(iris_t *iris, void *arg)
     iris_ccl_device_t handle = {0};
     char text[80];
 
-    if (harness_on_gpu(iris)) {
-        CHECK_STATUS(iris_ccl_device_create(iris, NULL, 1, 0, &handle),
-                     IRIS_ERR_UNSUPPORTED);
-        return 0;
-    }
     (void)arg;
     CHECK_STATUS(iris_ccl_device_create(iris, NULL, 0, 0, &handle),
                  IRIS_ERR_INVALID);
