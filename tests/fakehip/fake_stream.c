@@ -437,7 +437,9 @@ FAKE_EXPORT hipError_t hipStreamDestroy(hipStream_t handle)
     hipError_t error = fake_enter(__func__);
 
     pthread_mutex_lock(&fake_streams_lock);
-    error = error ? error : fake_stream_destroy(handle);
+    if (fake_stream_destroy(handle) != hipSuccess) {
+        error = hipErrorInvalidHandle;
+    }
     pthread_mutex_unlock(&fake_streams_lock);
     return fake_leave(error);
 }
