@@ -9,9 +9,14 @@ same place is meant. Needs Triton, which `import iris_c` alone does not.
 import triton
 import triton.language as tl
 
-from . import _kernels
+from . import _clock, _kernels
 
 _kernels.prepare()
+_now, _place = _clock.functions()
+
+#: What atomics are by default; the compiler takes no plain text for a default.
+_ACQ_REL = tl.constexpr("acq_rel")
+_SYSTEM = tl.constexpr("sys")
 
 
 @triton.jit
@@ -25,7 +30,7 @@ def translate(pointer, from_rank, to_rank, heap_bases):
 
 @triton.jit
 def load(pointer, to_rank, from_rank, heap_bases, mask=None, other=None,
-         cache_modifier="", volatile=False):
+         cache_modifier: tl.constexpr = None, volatile: tl.constexpr = False):
     """The value on rank `from_rank`; `to_rank` is the caller."""
     there = translate(pointer, to_rank, from_rank, heap_bases)
     return tl.load(there, mask=mask, other=other,
@@ -34,7 +39,7 @@ def load(pointer, to_rank, from_rank, heap_bases, mask=None, other=None,
 
 @triton.jit
 def store(pointer, value, from_rank, to_rank, heap_bases, mask=None,
-          cache_modifier=""):
+          cache_modifier: tl.constexpr = None):
     """Writes on rank `to_rank`; `from_rank` is the caller."""
     there = translate(pointer, from_rank, to_rank, heap_bases)
     tl.store(there, value, mask=mask, cache_modifier=cache_modifier)
@@ -67,7 +72,7 @@ def copy(from_pointer, to_pointer, from_rank, to_rank, cur_rank, heap_bases,
 
 @triton.jit
 def atomic_add(pointer, value, from_rank, to_rank, heap_bases, mask=None,
-               sem="acq_rel", scope="sys"):
+               sem: tl.constexpr = _ACQ_REL, scope: tl.constexpr = _SYSTEM):
     """Adds on rank `to_rank`; gives the old value, as all that follow."""
     there = translate(pointer, from_rank, to_rank, heap_bases)
     return tl.atomic_add(there, value, mask=mask, sem=sem, scope=scope)
@@ -75,7 +80,7 @@ def atomic_add(pointer, value, from_rank, to_rank, heap_bases, mask=None,
 
 @triton.jit
 def atomic_xchg(pointer, value, from_rank, to_rank, heap_bases, mask=None,
-                sem="acq_rel", scope="sys"):
+                sem: tl.constexpr = _ACQ_REL, scope: tl.constexpr = _SYSTEM):
     """Writes on rank `to_rank`."""
     there = translate(pointer, from_rank, to_rank, heap_bases)
     return tl.atomic_xchg(there, value, mask=mask, sem=sem, scope=scope)
@@ -83,7 +88,7 @@ def atomic_xchg(pointer, value, from_rank, to_rank, heap_bases, mask=None,
 
 @triton.jit
 def atomic_cas(pointer, expected, value, from_rank, to_rank, heap_bases,
-               sem="acq_rel", scope="sys"):
+               sem: tl.constexpr = _ACQ_REL, scope: tl.constexpr = _SYSTEM):
     """Writes on rank `to_rank` where `expected` is found."""
     there = translate(pointer, from_rank, to_rank, heap_bases)
     return tl.atomic_cas(there, expected, value, sem=sem, scope=scope)
@@ -91,7 +96,7 @@ def atomic_cas(pointer, expected, value, from_rank, to_rank, heap_bases,
 
 @triton.jit
 def atomic_and(pointer, value, from_rank, to_rank, heap_bases, mask=None,
-               sem="acq_rel", scope="sys"):
+               sem: tl.constexpr = _ACQ_REL, scope: tl.constexpr = _SYSTEM):
     """Bitwise and on rank `to_rank`."""
     there = translate(pointer, from_rank, to_rank, heap_bases)
     return tl.atomic_and(there, value, mask=mask, sem=sem, scope=scope)
@@ -99,7 +104,7 @@ def atomic_and(pointer, value, from_rank, to_rank, heap_bases, mask=None,
 
 @triton.jit
 def atomic_or(pointer, value, from_rank, to_rank, heap_bases, mask=None,
-              sem="acq_rel", scope="sys"):
+              sem: tl.constexpr = _ACQ_REL, scope: tl.constexpr = _SYSTEM):
     """Bitwise or on rank `to_rank`."""
     there = translate(pointer, from_rank, to_rank, heap_bases)
     return tl.atomic_or(there, value, mask=mask, sem=sem, scope=scope)
@@ -107,7 +112,7 @@ def atomic_or(pointer, value, from_rank, to_rank, heap_bases, mask=None,
 
 @triton.jit
 def atomic_xor(pointer, value, from_rank, to_rank, heap_bases, mask=None,
-               sem="acq_rel", scope="sys"):
+               sem: tl.constexpr = _ACQ_REL, scope: tl.constexpr = _SYSTEM):
     """Bitwise exclusive or on rank `to_rank`."""
     there = translate(pointer, from_rank, to_rank, heap_bases)
     return tl.atomic_xor(there, value, mask=mask, sem=sem, scope=scope)
@@ -115,7 +120,7 @@ def atomic_xor(pointer, value, from_rank, to_rank, heap_bases, mask=None,
 
 @triton.jit
 def atomic_min(pointer, value, from_rank, to_rank, heap_bases, mask=None,
-               sem="acq_rel", scope="sys"):
+               sem: tl.constexpr = _ACQ_REL, scope: tl.constexpr = _SYSTEM):
     """The smaller value stays on rank `to_rank`."""
     there = translate(pointer, from_rank, to_rank, heap_bases)
     return tl.atomic_min(there, value, mask=mask, sem=sem, scope=scope)
@@ -123,7 +128,7 @@ def atomic_min(pointer, value, from_rank, to_rank, heap_bases, mask=None,
 
 @triton.jit
 def atomic_max(pointer, value, from_rank, to_rank, heap_bases, mask=None,
-               sem="acq_rel", scope="sys"):
+               sem: tl.constexpr = _ACQ_REL, scope: tl.constexpr = _SYSTEM):
     """The larger value stays on rank `to_rank`."""
     there = translate(pointer, from_rank, to_rank, heap_bases)
     return tl.atomic_max(there, value, mask=mask, sem=sem, scope=scope)
@@ -131,7 +136,7 @@ def atomic_max(pointer, value, from_rank, to_rank, heap_bases, mask=None,
 
 @triton.jit
 def atomic_sub(pointer, value, from_rank, to_rank, heap_bases, mask=None,
-               sem="acq_rel", scope="sys"):
+               sem: tl.constexpr = _ACQ_REL, scope: tl.constexpr = _SYSTEM):
     """Subtracts on rank `to_rank`."""
     there = translate(pointer, from_rank, to_rank, heap_bases)
     return tl.atomic_add(there, -value, mask=mask, sem=sem, scope=scope)
@@ -197,3 +202,54 @@ def get_tile(from_base, to_base, m, n, rows, cols, from_row_stride,
     pointers, mask = tile_pointers(to_base, m, n, rows, cols, to_row_stride, 1,
                                    BLOCK_M, BLOCK_N)
     tl.store(pointers, value, mask=mask)
+
+
+@triton.jit
+def _column(words, column: tl.constexpr, slot, value, ok):
+    """Writes an event's value of 32 bits."""
+    place = tl.load(words + 4 + column).to(tl.pointer_type(tl.int32))
+    tl.store(place + slot, value, mask=ok)
+
+
+@triton.jit
+def _long_column(words, column: tl.constexpr, slot, value, ok):
+    """Writes an event's value of 64 bits."""
+    place = tl.load(words + 4 + column).to(tl.pointer_type(tl.int64))
+    tl.store(place + slot, value, mask=ok)
+
+
+@triton.jit
+def trace_begin(context, event: tl.constexpr, target_rank, pointer, bytes=0):
+    """Begins an event of ctx.tracing: an operation on a rank's memory at
+    `pointer`, or an event of the program's own, from 1024 on. `context` is
+    Iris.get_device_context(). Gives what trace_end() takes. Where tracing is
+    not enabled nothing is recorded."""
+    words = context + 2 + tl.load(context + 1)
+    enabled = tl.load(words) != 0
+    counter = tl.load(words + 2).to(tl.pointer_type(tl.int32))
+    order = tl.load(words + 3).to(tl.pointer_type(tl.int32))
+    slot = tl.atomic_add(counter, 1, mask=enabled, sem="relaxed")
+    number = tl.atomic_add(order, 1, mask=enabled, sem="relaxed")
+    slot = tl.where(enabled, slot, -1)
+    ok = enabled & (slot >= 0) & (slot < tl.load(words + 1))
+    _column(words, 0, slot, event, ok)
+    _column(words, 1, slot, tl.program_id(0), ok)
+    _column(words, 2, slot, tl.program_id(0), ok)
+    _column(words, 3, slot, tl.program_id(1), ok)
+    _column(words, 4, slot, tl.load(context).to(tl.int32), ok)
+    _column(words, 5, slot, target_rank, ok)
+    _column(words, 6, slot, 0, ok)
+    _column(words, 7, slot, _place(), ok)
+    _long_column(words, 9, slot, pointer.to(tl.int64, bitcast=True), ok)
+    _long_column(words, 10, slot, 0, ok)
+    _column(words, 11, slot, number, ok)
+    _column(words, 12, slot, bytes, ok)
+    _long_column(words, 8, slot, _now(), ok)
+    return tl.where(ok, slot, -1)
+
+
+@triton.jit
+def trace_end(context, slot):
+    """Ends an event."""
+    words = context + 2 + tl.load(context + 1)
+    _long_column(words, 10, slot, _now(), slot >= 0)

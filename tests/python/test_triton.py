@@ -3,6 +3,7 @@
 
 import importlib.util
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -122,6 +123,60 @@ ctx.barrier()
             TRITON_INTERPRET="1",
         )
         self.assertEqual(codes, [0, 0], texts)
+
+    def test_events_of_kernels_are_in_the_trace(self):
+        codes, texts = self.run_program(
+            """
+import iris_c.triton as it, tempfile
+
+@triton.jit
+def traced(x, context, peer, bases, me):
+    own = it.trace_begin(context, 2050, me, x)
+    slot = it.trace_begin(context, 1, peer, x + 3, 12)
+    it.store(x + 3 + tl.arange(0, 4), 1, me, peer, bases)
+    it.trace_end(context, slot)
+    it.trace_end(context, own)
+
+rank, ranks = ctx.get_rank(), ctx.get_num_ranks()
+peer, context = (rank + 1) % ranks, ctx.get_device_context()
+x, bases = ctx.zeros(8, dtype="int32"), ctx.get_heap_bases()
+traced[(3,)](x, context, peer, bases, rank)  # tracing is not enabled
+ctx.tracing.enable(5)
+ctx.tracing.name(2050, "whole")
+traced[(3,)](x, context, peer, bases, rank)
+counts = ctx.tracing.counts()
+assert (counts["device_events"], counts["dropped"]) == (5, 1), counts
+with tempfile.TemporaryDirectory() as folder:
+    found = ctx.tracing.export(folder + "/t.json")["traceEvents"]
+stores = [e for e in found if e["name"] == "store"]
+whole = [e for e in found if e["name"] == "whole"]
+assert len(stores) == 2 and len(whole) == 3, found
+for store, around in zip(stores, whole):
+    args = store["args"]
+    assert args["target_rank"] == peer and args["payload_size"] == 12, args
+    assert int(args["address"], 16) == x.data_ptr() + 12, args
+    assert store["dur"] > 0 and around["ts"] <= store["ts"], found
+    assert around["ts"] + around["dur"] >= store["ts"] + store["dur"], found
+    assert around["args"]["program_id"] == args["program_id"], found
+ctx.barrier()
+""",
+            2,
+            TRITON_INTERPRET="1",
+        )
+        self.assertEqual(codes, [0, 0], texts)
+
+    def test_all_functions_compile_for_gpus_that_are_not_there(self):
+        here = os.path.dirname(os.path.abspath(__file__))
+        with tempfile.TemporaryDirectory() as cache:
+            environment = dict(os.environ, TRITON_CACHE_DIR=cache)
+            environment.pop("TRITON_INTERPRET", None)
+            for target in ("cuda", "hip"):
+                ran = subprocess.run(
+                    [sys.executable, "compile_triton.py", target],
+                    cwd=here, env=environment, text=True, capture_output=True,
+                )
+                self.assertEqual(ran.stdout.split(),
+                                 ["traced", "tiles", "all_else"], ran.stderr)
 
 
 if __name__ == "__main__":
