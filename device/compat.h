@@ -45,6 +45,8 @@
  *                        memory barrier, or only release
  *   IRIS_D_CONVERTS_F16, IRIS_D_CONVERTS_BF16  1: what is compiled has
  *                        instructions from f32 to f16 and back, and to bf16
+ *   IRIS_D_HAS_MMA       1: what is compiled has matrix instructions for f16 and
+ *                        bf16 (mma.h)
  *   IRIS_D_BULK_DEPTH    GPUs: how many words of 16 bytes a lane of a long bulk
  *                        copy loads in one round; 0: no rounds, four words are
  *                        loaded, then stored

@@ -2,9 +2,12 @@
 nobase_irisinclude_HEADERS = %D%/amo.h %D%/atomic.h %D%/barrier.h \
 	%D%/compat.h %D%/cpu.h %D%/far.h %D%/generic.h %D%/half.h %D%/hook.h \
 	%D%/kernel.h \
-	%D%/layout.h %D%/op.h %D%/order.h %D%/record.h %D%/ring.h %D%/rma.h %D%/signal.h \
+	%D%/layout.h %D%/mma.h %D%/op.h %D%/order.h %D%/record.h %D%/ring.h \
+	%D%/rma.h %D%/signal.h \
 	%D%/signals.h %D%/target_cpu.h %D%/target_cuda.h \
-	%D%/target_hip.h %D%/trace.h %D%/tile.h %D%/tile_view.h %D%/translate.h %D%/value.h %D%/vector.h %D%/wait.h \
+	%D%/target_hip.h %D%/trace.h %D%/tile.h %D%/tile_product.h \
+	%D%/tile_sums.h %D%/tile_view.h %D%/product_cpu.h %D%/product_gpu.h \
+	%D%/translate.h %D%/value.h %D%/vector.h %D%/wait.h %D%/wave.h \
 	%D%/ccl_handle.h %D%/wg.h %D%/wg_ccl.h %D%/word.h %D%/kernels/barrier.h \
 	%D%/kernels/ccl_args.h %D%/kernels/ccl_exchange.h %D%/kernels/ccl_fold.h \
 	%D%/kernels/ccl_matrix.h %D%/kernels/ccl_meet.h \

@@ -279,11 +279,42 @@ IRIS_TYPES(IRIS_D_ROW, )
     }
 IRIS_TYPES(IRIS_D_ROW, )
 #undef IRIS_D_ROW
+/* clang-format on */
+
+/** Four words that one access moves, aligned to 16 bytes. */
+typedef struct __attribute__((aligned(16), may_alias)) iris_quad {
+    uint32_t words[4];
+} iris_quad_t;
+
+/** The 16 bytes that from_rank keeps at `ptr`, of elements of any type, aligned
+ *  to 16. */
+IRIS_DEVICE iris_quad_t iris_load_quad(iris_dev_t dev, const void *ptr,
+                                       int from_rank)
+{
+    const void *from = iris_d_translate(dev, ptr, from_rank);
+    iris_quad_t value;
+
+    IRIS_D_BEFORE_LOAD(dev, ptr, from_rank, sizeof value);
+    value = *(const iris_quad_t *)from;
+    IRIS_D_AFTER_LOAD(dev, from_rank, 0);
+    return value;
+}
+
+/** Sets the 16 bytes that to_rank keeps at `ptr`, aligned to 16. */
+IRIS_DEVICE void iris_store_quad(iris_dev_t dev, void *ptr, iris_quad_t value,
+                                 int to_rank)
+{
+    void *to = iris_d_translate(dev, ptr, to_rank);
+
+    IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof value, 0);
+    *(iris_quad_t *)to = value;
+    IRIS_D_AFTER_STORE(dev, to_rank);
+}
+
 #undef IRIS_D_PLAIN
 #undef IRIS_D_BEFORE_LOAD
 #undef IRIS_D_AFTER_LOAD
 #undef IRIS_D_BEFORE_STORE
 #undef IRIS_D_AFTER_STORE
-/* clang-format on */
 
 #endif /* IRIS_DEVICE_RMA_H */

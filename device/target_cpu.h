@@ -52,6 +52,7 @@
 #define IRIS_D_HALF_FENCES 0
 #define IRIS_D_CONVERTS_F16 0
 #define IRIS_D_CONVERTS_BF16 0
+#define IRIS_D_HAS_MMA 0
 #define IRIS_D_UNROLL
 
 IRIS_DEVICE float iris_d_product_f32(float a, float b)

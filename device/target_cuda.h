@@ -30,10 +30,12 @@
 #define IRIS_D_HALF_FENCES (__CUDA_ARCH__ >= 900)
 #define IRIS_D_CONVERTS_F16 1
 #define IRIS_D_CONVERTS_BF16 (__CUDA_ARCH__ >= 800)
+#define IRIS_D_HAS_MMA (__CUDA_ARCH__ >= 800)
 #else
 #define IRIS_D_HALF_FENCES 0
 #define IRIS_D_CONVERTS_F16 0
 #define IRIS_D_CONVERTS_BF16 0
+#define IRIS_D_HAS_MMA 0
 #endif
 
 /* Loads wait for no stores here. More than four under way were no faster. */

@@ -44,6 +44,12 @@
 #define IRIS_D_CONVERTS_F16 0
 #endif
 #define IRIS_D_CONVERTS_BF16 0
+#if defined(__gfx90a__) || defined(__gfx940__) || defined(__gfx941__) || \
+    defined(__gfx942__) || defined(__gfx950__)
+#define IRIS_D_HAS_MMA 1
+#else
+#define IRIS_D_HAS_MMA 0
+#endif
 /* Cache bits of a store of system scope. */
 #if defined(__gfx940__) || defined(__gfx941__) || defined(__gfx942__) || \
     defined(__gfx950__)

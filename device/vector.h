@@ -106,6 +106,53 @@ IRIS_DEVICE void iris_d_past_fence(void)
 #endif
 }
 
+/* ---- Lanes of a wavefront ----
+ *
+ * How many there are; workgroups of another multiple have a last one with
+ * fewer. */
+#if IRIS_ON_CPU
+#define IRIS_D_WAVE 1u
+#elif IRIS_ON_HIP
+#define IRIS_D_WAVE 64u
+#else
+#define IRIS_D_WAVE 32u
+#endif
+
+/* The word of lane `from` of this wavefront, `lanes` of which are here. A lane
+ * that is not here has no word to give. */
+IRIS_DEVICE uint32_t iris_d_lane_word(uint32_t word, uint32_t from,
+                                      uint32_t lanes)
+{
+#if IRIS_ON_HIP
+    (void)lanes;
+    return (uint32_t)__builtin_amdgcn_ds_bpermute((int)(from * 4), (int)word);
+#elif IRIS_ON_CUDA
+    return __shfl_sync(~0u >> (32 - lanes), word, (int)from);
+#else
+    (void)from;
+    (void)lanes;
+    return word;
+#endif
+}
+
+IRIS_DEVICE uint64_t iris_d_lane_bits(uint64_t bits, uint32_t from,
+                                      uint32_t lanes)
+{
+    return iris_d_lane_word((uint32_t)bits, from, lanes) |
+           (uint64_t)iris_d_lane_word((uint32_t)(bits >> 32), from, lanes)
+               << 32;
+}
+
+/* The same number in all lanes of a wavefront, as the compiler is to know. */
+IRIS_DEVICE uint32_t iris_d_uniform(uint32_t number)
+{
+#if IRIS_ON_HIP
+    return (uint32_t)__builtin_amdgcn_readfirstlane((int)number);
+#else
+    return number;
+#endif
+}
+
 /* a * b + c, rounded once: the same bits everywhere. target_cuda.h has CUDA's.
  * On a CPU without FMA it is a call of the C library. */
 #if IRIS_ON_CPU || IRIS_ON_HIP

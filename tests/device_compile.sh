@@ -24,7 +24,8 @@ program() {
         echo '#include <hip/hip_runtime.h>'
     fi
     for header in compat order half op layout value translate word atomic rma amo \
-        wait signal signals kernel wg tile wg_ccl barrier generic vector; do
+        wait signal signals kernel wg wave tile tile_sums mma product_cpu \
+        product_gpu tile_product wg_ccl barrier generic vector; do
         echo "#include <iris/device/$header.h>"
     done
     echo '#include "support/device_api.h"'

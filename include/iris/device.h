@@ -16,6 +16,8 @@
 #include <iris/device/kernel.h>
 #include <iris/device/wg.h>
 #include <iris/device/tile.h>
+#include <iris/device/tile_product.h>
+#include <iris/device/wave.h>
 #include <iris/device/barrier.h>
 #include <iris/device/trace.h>
 #include <iris/device/generic.h>

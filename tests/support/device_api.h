@@ -231,6 +231,63 @@ IRIS_KERNEL(api_tiles, struct api_args)
     iris_wg_tile_put_signal_add(wg, dev, from, to, signal, 1, args->peer);
 }
 
+/* clang-format off */
+/* api_lanes_f32 and so on: what lanes combine. */
+#define ROW(name, c_type, arg)                                                 \
+    IRIS_KERNEL(api_lanes_##name, struct api_args)                             \
+    {                                                                          \
+        c_type *p = (c_type *)iris_d_global((uintptr_t)args->heap);            \
+        c_type v = p[0];                                                       \
+        v = iris_wave_sum_##name(wg, v);                                       \
+        v = iris_wave_min_##name(wg, v);                                       \
+        v = iris_wave_max_##name(wg, v);                                       \
+        v = iris_wg_sum_##name(wg, v);                                         \
+        v = iris_wg_min_##name(wg, v);                                         \
+        v = iris_wg_max_##name(wg, v);                                         \
+        IRIS_WAVE_LANES(wg, i, 8) {                                            \
+            p[8 * iris_wave_id(wg) + i] = v;                                   \
+        }                                                                      \
+    }
+IRIS_TYPES(ROW, )
+#undef ROW
+/* clang-format on */
+
+IRIS_KERNEL(api_waves, struct api_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    char *p = (char *)args->heap, *q = p + 2048;
+
+    iris_wave_put(wg, dev, p, q, args->bytes, args->peer);
+    if (iris_wave_leader(wg) && iris_wave_id(wg) + 1 == iris_num_waves(wg)) {
+        iris_store_quad(dev, q, iris_load_quad(dev, p, args->peer), args->peer);
+    }
+}
+
+/* clang-format off */
+#define API_PRODUCT(name, product, DTYPE)                                      \
+    IRIS_KERNEL(api_##name, struct api_args)                                   \
+    {                                                                          \
+        IRIS_WG_LOCAL(iris_tile_sums_t, sums, 1);                              \
+        iris_dev_t dev = iris_dev_init(args->context);                         \
+        uint32_t elem = IRIS_DTYPE_##DTYPE == IRIS_DTYPE_F32 ? 4 : 2;          \
+        char *p = (char *)args->heap;                                          \
+        iris_tile_t a = iris_tile(p, 9, 8, args->peer, elem);                  \
+        iris_tile_t b = iris_tile(p, 8, 9, args->peer, elem);                  \
+                                                                               \
+        iris_wg_tile_sums_zero(wg, sums);                                      \
+        product(wg, sums, a, b, IRIS_DTYPE_##DTYPE);                           \
+        iris_wg_tile_sums_put(wg, dev, sums, a, IRIS_DTYPE_##DTYPE,            \
+                              args->peer);                                     \
+    }
+API_PRODUCT(product_f16, iris_wg_tile_product, F16)
+API_PRODUCT(product_bf16, iris_wg_tile_product, BF16)
+API_PRODUCT(product_f32, iris_wg_tile_product, F32)
+API_PRODUCT(ordered_f16, iris_wg_tile_product_in_order, F16)
+API_PRODUCT(ordered_bf16, iris_wg_tile_product_in_order, BF16)
+API_PRODUCT(ordered_f32, iris_wg_tile_product_in_order, F32)
+#undef API_PRODUCT
+/* clang-format on */
+
 /* clang 15 puts the elements that a lane combines into the workgroup's memory,
  * which amd_code.sh does not allow. */
 #if !IRIS_ON_HIP || __clang_major__ > 15
@@ -305,6 +362,9 @@ static const struct iris_kernel *const api_kernels[] = {
     IRIS_INTEGER_TYPES(ROW, api_xor)
     IRIS_TYPES(ROW, api_cas)
     IRIS_WORD_TYPES(ROW, api_wait)
+    IRIS_TYPES(ROW, api_lanes)
+    api_product_f16, api_product_bf16, api_product_f32, api_ordered_f16,
+    api_ordered_bf16, api_ordered_f32, api_waves,
     api_orders, api_signals, api_workgroup, api_tiles, API_CCL_KERNELS api_halves, iris_k_barrier,
 };
 #undef ROW

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The product of two tiles by a workgroup: matrix instructions on GPUs that have
+ * them, vectors on CPUs, a plain loop elsewhere.
+ */
+#ifndef IRIS_DEVICE_TILE_PRODUCT_H
+#define IRIS_DEVICE_TILE_PRODUCT_H
+
+#include <iris/device/product_cpu.h>
+#include <iris/device/product_gpu.h>
+
+IRIS_DEVICE void iris_d_tile_product(iris_wg_t wg, iris_tile_sums_t *sums,
+                                     iris_tile_t a, iris_tile_t b,
+                                     iris_dtype_t dtype, iris_bool_t in_order)
+{
+    uint32_t whole;
+
+    a.rows = a.rows < IRIS_SUMS_ROWS ? a.rows : IRIS_SUMS_ROWS;
+    b.cols = b.cols < IRIS_SUMS_COLS ? b.cols : IRIS_SUMS_COLS;
+    whole = a.cols < b.rows ? a.cols : b.rows;
+    a.cols = b.rows = whole;
+    iris_wg_barrier(wg);
+    if (iris_d_sums_know(dtype)) {
+        iris_d_sums_product(wg, sums, a, b, whole, dtype, in_order);
+    }
+    iris_wg_barrier(wg);
+}
+
+/** Adds the product of `a` and `b`, this rank's global memory, to the sums, in
+ *  f32: a.rows rows, at most IRIS_SUMS_ROWS, b.cols columns, at most
+ *  IRIS_SUMS_COLS. k is what a.cols and b.rows have in common. A multiple of 256
+ *  lanes is best; of fewer, wavefronts take turns.
+ *
+ *  gfx90a, gfx942 and gfx950 multiply by MFMA, gfx90a with subnormal f16 and
+ *  bf16 taken as 0; NVIDIA GPUs since sm_80 by mma.sync, f32 by a plain loop; CPUs
+ *  by vectors. So the order of a sum's products, and how often it is rounded, is
+ *  the target's, and its last bits, too.
+ *
+ *  It begins and ends with iris_wg_barrier(): all lanes may then use the sums,
+ *  and write to `a` and `b`. */
+IRIS_DEVICE void iris_wg_tile_product(iris_wg_t wg, iris_tile_sums_t *sums,
+                                      iris_tile_t a, iris_tile_t b,
+                                      iris_dtype_t dtype)
+{
+    iris_d_tile_product(wg, sums, a, b, dtype, 0);
+}
+
+/** The same in the order of a plain loop: each product is rounded, then added,
+ *  k by k. So sums have the same bits on every target, with any number of lanes,
+ *  and however k is divided between calls. Slower: vectors only, no matrix
+ *  instructions. */
+IRIS_DEVICE void iris_wg_tile_product_in_order(iris_wg_t wg,
+                                               iris_tile_sums_t *sums,
+                                               iris_tile_t a, iris_tile_t b,
+                                               iris_dtype_t dtype)
+{
+    iris_d_tile_product(wg, sums, a, b, dtype, 1);
+}
+
+/* Rows and columns that the sums and a tile have. */
+IRIS_DEVICE iris_tile_t iris_d_sums_cut(iris_tile_t tile, iris_dtype_t dtype)
+{
+    tile.rows = tile.rows < IRIS_SUMS_ROWS ? tile.rows : IRIS_SUMS_ROWS;
+    tile.cols = tile.cols < IRIS_SUMS_COLS ? tile.cols : IRIS_SUMS_COLS;
+    tile.rows = iris_d_sums_know(dtype) ? tile.rows : 0;
+    return tile;
+}
+
+#if !IRIS_ON_CPU
+/* 16 bytes a lane where that is possible. */
+IRIS_DEVICE void iris_d_sums_store(iris_wg_t wg, const iris_tile_sums_t *sums,
+                                   const iris_tile_t *to, iris_dtype_t dtype)
+{
+    uint32_t elems = dtype == IRIS_DTYPE_F32 ? 4 : 8;
+
+    if (!iris_d_stage_wide(to)) {
+        IRIS_WG_LANES (wg, i, (size_t)to->rows * to->cols) {
+            uint32_t r = (uint32_t)i / to->cols, c = (uint32_t)i % to->cols;
+
+            iris_d_sums_to_element(
+                iris_d_global((uintptr_t)iris_d_tile_at(to, r, c)),
+                sums->values[r][c], dtype);
+        }
+        return;
+    }
+    IRIS_WG_LANES (wg, i, to->rows * (to->cols / elems)) {
+        uint32_t r = (uint32_t)i / (to->cols / elems);
+        uint32_t c = (uint32_t)i % (to->cols / elems) * elems;
+        const float *from = &sums->values[r][c];
+        iris_quad_t quad;
+
+        IRIS_D_UNROLL
+        for (int w = 0; w < 4; w++) {
+            quad.words[w] = dtype == IRIS_DTYPE_F32
+                                ? iris_d_sums_bits(from[w], dtype)
+                                : iris_d_sums_bits(from[2 * w], dtype) |
+                                      iris_d_sums_bits(from[2 * w + 1], dtype)
+                                          << 16;
+        }
+        *(iris_quad_t *)iris_d_global((uintptr_t)iris_d_tile_at(to, r, c)) =
+            quad;
+    }
+}
+#endif
+
+/** Stores the sums, each rounded to `dtype` once, to where to_rank keeps `to`:
+ *  the rows and columns that it has, at most those of the sums. to_rank may be
+ *  this rank. Order: none, as of iris_wg_put(). The sums may be written behind
+ *  iris_wg_barrier(). */
+IRIS_DEVICE void iris_wg_tile_sums_put(iris_wg_t wg, iris_dev_t dev,
+                                       const iris_tile_sums_t *sums,
+                                       iris_tile_t to, iris_dtype_t dtype,
+                                       int to_rank)
+{
+#if IRIS_ON_CPU
+    float rounded[IRIS_SUMS_ROWS * IRIS_SUMS_COLS];
+    char *at = (char *)rounded;
+
+    to = iris_d_sums_cut(to, dtype);
+    for (uint32_t i = 0; i < to.rows * to.cols; i++) {
+        iris_d_sums_to_element(at + (size_t)i * to.elem_bytes,
+                               sums->values[i / to.cols][i % to.cols], dtype);
+    }
+    iris_wg_tile_store(wg, dev, to, rounded, to_rank);
+#else
+    to = iris_d_sums_cut(to, dtype);
+    to.elem_bytes = dtype == IRIS_DTYPE_F32 ? 4 : 2;
+    if (to.rows == 0 || to.cols == 0) {
+        return;
+    }
+    IRIS_D_HOOK(dev.watched,
+                IRIS_D_CALL(before_both, dev, to.data, dev.rank, to.data,
+                            to_rank,
+                            iris_d_bulk(IRIS_OP_PUT, (size_t)to.rows * to.cols *
+                                                         to.elem_bytes)));
+    to.data = iris_d_translate(dev, to.data, to_rank);
+    iris_d_sums_store(wg, sums, &to, dtype);
+    IRIS_D_HOOK(dev.watched, IRIS_D_CALL(after_both, dev, 0));
+#endif
+}
+
+#endif /* IRIS_DEVICE_TILE_PRODUCT_H */
