@@ -12,6 +12,11 @@
 /* Lanes bring 16 bytes at a time of an operand to local memory. `tile` has the
  * lines as its rows, k runs along its columns; beyond its edges are zeros. */
 
+typedef union iris_d_stage_word {
+    iris_d_u128_t wide;
+    uint32_t words[4];
+} iris_d_stage_word_t;
+
 /* Neighbours along k are neighbours in memory. */
 IRIS_DEVICE void iris_d_stage_along(iris_wg_t wg, char *to,
                                     const iris_tile_t *tile, uint32_t k,
@@ -21,13 +26,13 @@ IRIS_DEVICE void iris_d_stage_along(iris_wg_t wg, char *to,
 
     IRIS_WG_LANES (wg, i, 64 * 4) {
         uint32_t line = (uint32_t)i / 4, part = (uint32_t)i % 4;
-        iris_quad_t quad = {{0, 0, 0, 0}};
+        iris_d_stage_word_t word = {{0, 0, 0, 0}};
 
         if (line < tile->rows && k + part * elems < tile->cols) {
-            quad = *(const iris_quad_t *)iris_d_global(
+            word.wide = *(const iris_d_u128_t *)iris_d_global(
                 (uintptr_t)iris_d_tile_at(tile, line, k + part * elems));
         }
-        *(iris_quad_t *)(to + line * pitch + part * 16) = quad;
+        *(iris_d_u128_t *)(to + line * pitch + part * 16) = word.wide;
     }
 }
 
@@ -42,20 +47,20 @@ IRIS_DEVICE void iris_d_stage_across(iris_wg_t wg, char *to,
         uint32_t line = (uint32_t)i % across * elems;
         uint32_t d = (uint32_t)i / across;
         char *at = to + line * pitch + d * elem;
-        iris_quad_t quad = {{0, 0, 0, 0}};
+        iris_d_stage_word_t word = {{0, 0, 0, 0}};
 
         if (line < tile->rows && k + d < tile->cols) {
-            quad = *(const iris_quad_t *)iris_d_global(
+            word.wide = *(const iris_d_u128_t *)iris_d_global(
                 (uintptr_t)iris_d_tile_at(tile, line, k + d));
         }
         IRIS_D_UNROLL
         for (uint32_t w = 0; w < 4; w++) {
             if (elem == 4) {
-                *(iris_d_u32_t *)(at + w * pitch) = quad.words[w];
+                *(iris_d_u32_t *)(at + w * pitch) = word.words[w];
             } else {
-                *(iris_d_u16_t *)(at + 2 * w * pitch) = (uint16_t)quad.words[w];
+                *(iris_d_u16_t *)(at + 2 * w * pitch) = (uint16_t)word.words[w];
                 *(iris_d_u16_t *)(at + (2 * w + 1) * pitch) =
-                    (uint16_t)(quad.words[w] >> 16);
+                    (uint16_t)(word.words[w] >> 16);
             }
         }
     }
@@ -127,18 +132,18 @@ IRIS_DEVICE void iris_d_sums_step(float sum[4][4], const char *a, const char *b,
     uint32_t elem = dtype == IRIS_DTYPE_F32 ? 4 : 2;
 
     for (uint32_t d = 0; d < depth; d++) {
-        float x[4], y[4];
-
         IRIS_D_UNROLL
         for (int i = 0; i < 4; i++) {
-            x[i] = iris_d_sums_element(a + i * IRIS_D_SUMS_PITCH + d * elem,
-                                       dtype);
-            y[i] = iris_d_sums_element(
-                b + 16 * i * IRIS_D_SUMS_PITCH + d * elem, dtype);
-        }
-        IRIS_D_UNROLL
-        for (int i = 0; i < 16; i++) {
-            sum[i / 4][i % 4] += iris_d_product_f32(x[i / 4], y[i % 4]);
+            float x = iris_d_sums_element(
+                a + i * (int)IRIS_D_SUMS_PITCH + d * elem, dtype);
+
+            IRIS_D_UNROLL
+            for (int j = 0; j < 4; j++) {
+                sum[i][j] += iris_d_product_f32(
+                    x,
+                    iris_d_sums_element(
+                        b + 16 * j * (int)IRIS_D_SUMS_PITCH + d * elem, dtype));
+            }
         }
     }
 }

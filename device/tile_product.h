@@ -74,31 +74,36 @@ IRIS_DEVICE void iris_d_sums_store(iris_wg_t wg, const iris_tile_sums_t *sums,
     uint32_t elems = dtype == IRIS_DTYPE_F32 ? 4 : 8;
 
     if (!iris_d_stage_wide(to)) {
-        IRIS_WG_LANES (wg, i, (size_t)to->rows * to->cols) {
-            uint32_t r = (uint32_t)i / to->cols, c = (uint32_t)i % to->cols;
+        IRIS_WG_LANES (wg, i, to->rows * IRIS_SUMS_COLS) {
+            uint32_t r = (uint32_t)i / IRIS_SUMS_COLS;
+            uint32_t c = (uint32_t)i % IRIS_SUMS_COLS;
 
-            iris_d_sums_to_element(
-                iris_d_global((uintptr_t)iris_d_tile_at(to, r, c)),
-                sums->values[r][c], dtype);
+            if (c < to->cols) {
+                iris_d_sums_to_element(
+                    iris_d_global((uintptr_t)iris_d_tile_at(to, r, c)),
+                    sums->values[r][c], dtype);
+            }
         }
         return;
     }
-    IRIS_WG_LANES (wg, i, to->rows * (to->cols / elems)) {
-        uint32_t r = (uint32_t)i / (to->cols / elems);
-        uint32_t c = (uint32_t)i % (to->cols / elems) * elems;
+    IRIS_WG_LANES (wg, i, to->rows * (IRIS_SUMS_COLS / elems)) {
+        uint32_t r = (uint32_t)i / (IRIS_SUMS_COLS / elems);
+        uint32_t c = (uint32_t)i % (IRIS_SUMS_COLS / elems) * elems;
         const float *from = &sums->values[r][c];
-        iris_quad_t quad;
+        iris_d_stage_word_t word;
 
         IRIS_D_UNROLL
         for (int w = 0; w < 4; w++) {
-            quad.words[w] = dtype == IRIS_DTYPE_F32
+            word.words[w] = dtype == IRIS_DTYPE_F32
                                 ? iris_d_sums_bits(from[w], dtype)
                                 : iris_d_sums_bits(from[2 * w], dtype) |
                                       iris_d_sums_bits(from[2 * w + 1], dtype)
                                           << 16;
         }
-        *(iris_quad_t *)iris_d_global((uintptr_t)iris_d_tile_at(to, r, c)) =
-            quad;
+        if (c < to->cols) {
+            *(iris_d_u128_t *)iris_d_global(
+                (uintptr_t)iris_d_tile_at(to, r, c)) = word.wide;
+        }
     }
 }
 #endif

@@ -33,8 +33,9 @@ part_for() {
     local kernels=${2#kernels/}
     part=narrow options=(-DAMD_CODE_SAMPLE)
     case "$1 $2" in
-    none*) part=none options+=(-DAMD_{waits,signals,ranks,bulk}
+    none*) part=none options+=(-DAMD_{waits,signals,ranks,bulk,products}
         -DAMD_NARROW_{ccl_{reduce,move,packet,unordered},fill,matmul}) ;;
+    products* | *product_gpu.h) part=protocols options+=(-DAMD_products) ;;
     waits* | signals* | ranks* | bulk*) part=protocols options+=("-DAMD_$1") ;;
     bits* | orders* | accesses* | writeback*) part=orders ;;
     records*) part=traced options=(-DIRIS_TRACE=1) ;;
@@ -216,6 +217,18 @@ mutant "packets in two stores" ccl vector.h \
     '/void iris_d_store_pair\(/,/^}/ s/#elif IRIS_ON_HIP/#elif 0/'
 mutant "reductions by less than 16 bytes" ccl kernels/ccl_reduce.h \
     '/void iris_d_ccl_store\(/,/^}/ s/iris_d_store_wide.*//'
+mutant "products without matrix instructions" products target_hip.h \
+    's/IRIS_D_HAS_MMA 1/IRIS_D_HAS_MMA 0/'
+mutant "matrix instructions before all lanes have shared" products \
+    product_gpu.h '/stage.b, iris_tile_transposed/,/^}/ s/iris_d_wg_barrier\(\);//'
+mutant "lanes that share while others multiply" products product_gpu.h \
+    's/iris_d_wg_barrier\(\); .. nobody uses.*//'
+mutant "tiles that are shared element by element" products product_gpu.h \
+    's/if \(iris_d_stage_wide\(&tile\)\) \{/if (0) {/'
+mutant "products in order that are contracted" fma product_gpu.h \
+    's/sum\[i\]\[j\] \+= iris_d_product_f32\(/sum[i][j] = iris_d_fused_f32(sum[i][j], /'
+mutant "sums that are no registers" private product_gpu.h \
+    's/float sum\[4\]\[4\];/& __asm__ volatile("" : : "v"((float *)sum) : "memory");/'
 mutant "accesses that may be of any memory" accesses atomic.h \
     's/return \(void \*\)\(__attribute__\(\(address_space\(1\)\)\) void \*\)address;/return (void *)address;/'
 

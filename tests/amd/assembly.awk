@@ -80,6 +80,11 @@ function next_of(pattern, from,    i) {
     return 0
 }
 
+# Kernels whose lanes share memory of the workgroup.
+function shares() {
+    return kernel ~ /^(api_lanes|(api|code)_(product|ordered))_/
+}
+
 # How many events match.
 function number_of(pattern,    i, found) {
     for (i = 1; i <= count; i++)
@@ -155,18 +160,19 @@ function leads(from, goal, stop,    i) {
     check_kernel()
 }
 /^;? *ScratchSize: [1-9]/ { wrong("private", "scratch: " $0) }
-/^;? *LDSByteSize: [1-9]/ { wrong("private", "LDS: " $0) }
+/^;? *LDSByteSize: [1-9]/ && !shares() { wrong("private", "LDS: " $0) }
 !inside { next }
 
 { sub(/;.*/, "") } # comments
 NF == 0 { next }
 $1 ~ /^flat_/ { wrong("accesses", $1) }
 $1 ~ /^s_(swappc|setpc|call)/ { wrong("calls", $1) }
-$1 ~ /^(scratch_|buffer_(load|store)_|ds_(read|write|add|bpermute))/ {
-    wrong("private", $1)
-}
+$1 ~ /^(scratch_|buffer_(load|store)_)/ { wrong("private", $1) }
+$1 ~ /^ds_(read|write|add|bpermute)/ && !shares() { wrong("private", $1) }
+$1 ~ /^ds_write/ { event("share", $1) }
+$1 ~ /^v_mfma/ { event("matrix", $1) }
 kernel ~ /packet$/ { look_at() }
-$1 ~ /^v_(pk_)?(fma|dot)/ && kernel ~ /^iris_k_/ && contracts() {
+$1 ~ /^v_(pk_)?(fma|dot)/ && kernel ~ /^(iris_k|code_ordered)_/ && contracts() {
     wrong("fma", $0)
 }
 $1 ~ /^global_load_/ {

@@ -314,6 +314,8 @@ function contracts(    part) {
     if (kernel ~ /linspace/)
         return 0
     split($0, part, ",")
+    if (kernel ~ /^code_/ && part[2] ~ /^[ \t]*-/) # of a division of integers
+        return 0
     return part[2] part[3] !~ /(^|[ \t])(-?[0-9]|0x)/ &&
         part[4] !~ /^[ \t]*0( |$)/
 }

@@ -16,6 +16,7 @@
 #define AMD_signals
 #define AMD_ranks
 #define AMD_bulk
+#define AMD_products
 #endif
 
 struct protocol_args {
@@ -162,5 +163,34 @@ IRIS_KERNEL(code_bulk_copy, struct protocol_args)
 }
 #endif
 /* clang-format on */
+
+#ifdef AMD_products
+struct product_args {
+    const int64_t *context;
+    iris_tile_t a;
+    iris_tile_t b;
+    iris_tile_t c;
+    int peer;
+};
+
+#define PRODUCT(name, product, DTYPE)                                          \
+    IRIS_KERNEL(code_##name, struct product_args)                              \
+    {                                                                          \
+        IRIS_WG_LOCAL(iris_tile_sums_t, sums, 1);                              \
+        iris_dev_t dev = iris_dev_init(args->context);                         \
+                                                                               \
+        iris_wg_tile_sums_zero(wg, sums);                                      \
+        product(wg, sums, args->a, args->b, IRIS_DTYPE_##DTYPE);               \
+        iris_wg_tile_sums_put(wg, dev, sums, args->c, IRIS_DTYPE_##DTYPE,      \
+                              args->peer);                                     \
+    }
+PRODUCT(product_f16, iris_wg_tile_product, F16)
+PRODUCT(product_bf16, iris_wg_tile_product, BF16)
+PRODUCT(product_f32, iris_wg_tile_product, F32)
+PRODUCT(ordered_f16, iris_wg_tile_product_in_order, F16)
+PRODUCT(ordered_bf16, iris_wg_tile_product_in_order, BF16)
+PRODUCT(ordered_f32, iris_wg_tile_product_in_order, F32)
+#undef PRODUCT
+#endif
 
 #endif /* AMD_PROTOCOLS_H */

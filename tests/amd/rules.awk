@@ -10,7 +10,7 @@
 BEGIN {
     says["accesses"] = "memory is reached by global_*, never flat_*"
     says["calls"] = "no kernel calls a function"
-    says["private"] = "no scratch memory, no LDS"
+    says["private"] = "no scratch memory; LDS where lanes share it"
     says["barriers"] = "s_barrier comes after vmcnt(0) and no later store"
     says["writeback"] = "vmcnt(0) between write-back and the write it is for"
     says["float"] = "float atomics are compare-and-swap loops"
@@ -20,6 +20,7 @@ BEGIN {
     says["signals"] = "signals are released behind their data, system scope"
     says["ranks"] = "the rank barrier releases, announces, polls, acquires"
     says["ccl"] = "collectives move 16 bytes an access, packets in one store"
+    says["products"] = "tiles are multiplied by MFMA, barriers around each step"
     says["bulk"] = "bulk copies move 16 bytes an access, many under way"
 
     if (gpu == "gfx90a") {
@@ -312,6 +313,30 @@ function check_bulk(    i, waited, deep) {
     rule("bulk", next_of("^(load|store) .*_dwordx4 ", 0), "has cache bits")
 }
 
+# A step's elements of 16 bits are shared by 16 bytes or one by one, sums by 4. No
+# lane may multiply before all have shared, or share before all have multiplied.
+function check_product(type,    shared) {
+    products++
+    shared = "^share ds_write_b(16|128)"
+    rule("products", number_of("^matrix v_mfma_f32_16x16x" \
+        (type == "f32" ? "4" : "16") "_?" type "(_1k)?$") \
+        < (type == "f32" ? 16 : 8), "no MFMA of its type")
+    rule("products", type != "f32" && !next_of("^share ds_write_b128", 0),
+        "shares no 16 bytes")
+    if (type == "f32") # which are of the size of sums
+        return
+    rule("products", leads(shared, "^matrix ", "^barrier "),
+        "multiplies before all lanes have shared")
+    rule("products", leads("^matrix ", shared, "^barrier "),
+        "shares before all lanes have multiplied")
+}
+
+# In order: no matrix instructions, and no product that is not rounded (rule fma).
+function check_ordered() {
+    products++
+    rule("products", next_of("^matrix ", 0), "MFMA, which has its own order")
+}
+
 # Elements that are moved or combined, and packets, travel by 16 bytes; packets
 # to another GPU, whose caches must not keep them. Nobody polls with a cache.
 function check_collective(    packets) {
@@ -354,6 +379,10 @@ function check_kernel(    part, name) {
         check_library()
     if (name ~ /^code_(bulk|signal_wg_put)/)
         check_bulk()
+    if (name ~ /^(code|api)_product_/)
+        check_product(part[3])
+    if (name ~ /^(code|api)_ordered_/)
+        check_ordered()
 }
 
 # Rules of kernels that this file has none of are told of if it has to have all,
@@ -381,6 +410,7 @@ END {
     result("waits", waited_for)
     result("signals", signals)
     result("ranks", rank_barriers)
+    result("products", products)
     result("bulk", bulks)
     result("ccl", collectives)
     result("scopes", library)
@@ -389,7 +419,7 @@ END {
     result("locks", met)
     result("packets", collectives)
     result("wide", wide)
-    result("fma", library)
+    result("fma", library + products)
     if (traced)
         result("records", recorded)
     exit failed > 0
