@@ -74,6 +74,32 @@ int example_check(iris_t *iris, const char *what, const uint32_t *ptr,
 iris_status_t example_copy(iris_t *iris, void *to, const void *from,
                            size_t bytes);
 
+/* ---- Matrices ----
+ *
+ * Of whole numbers from -3 to 3, so that products and their sums over ranks are
+ * exact in any order. */
+IRIS_HOST_DEVICE float example_number(int seed, size_t r, size_t c)
+{
+    return (float)((int)(((size_t)seed * 31 + r * 7 + c * 13 + r * c) % 7) - 3);
+}
+
+/* Sets a matrix on this rank's heap, of neighbouring elements, to the part of
+ * the matrix `seed` that begins at (row, col). */
+int example_fill_matrix(iris_t *iris, iris_tile_t matrix, int seed, size_t row,
+                        size_t col);
+
+/* Element (r, c) of what the matrices of seeds `a` and `b` make, of `k` columns
+ * and rows. */
+float example_product(int a, int b, size_t r, size_t c, size_t k);
+
+/* Compares a matrix of floats on this rank's heap with example_product(). */
+int example_check_product(iris_t *iris, const float *matrix, size_t rows,
+                          size_t cols, int a, int b, size_t k);
+
+/* Rank 0's last line, once all ranks' values are right. */
+int example_ok(iris_t *iris, const char *what, size_t rows, size_t cols,
+               size_t k);
+
 /* Reports one wrong value; returns 1. */
 int example_wrong(const iris_t *iris, const char *what, size_t i, double seen,
                   double expected);

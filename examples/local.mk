@@ -2,7 +2,10 @@
 examples = %D%/00_load %D%/01_store %D%/02_all_load %D%/03_all_store \
 	%D%/04_atomic_add %D%/05_atomic_xchg \
 	%D%/06_message_passing_load_store %D%/07_message_passing_put \
-	%D%/08_one_shot_all_reduce %D%/09_all_reduce
+	%D%/08_one_shot_all_reduce %D%/09_all_reduce \
+	%D%/10_product_all_scatter %D%/11_product_atomics \
+	%D%/12_product_all_reduce %D%/13_producer_consumer \
+	%D%/14_flash_decode
 # Examples use what is public. Their sources are installed with a Makefile.
 examplesdir = $(docdir)/examples
 examples_DATA = $(examples:=.c) $(examples_libexample_la_SOURCES)
@@ -13,4 +16,4 @@ EXTRA_DIST += %D%/python/all_reduce.py %D%/python/gradients.py \
 noinst_PROGRAMS += $(examples)
 noinst_LTLIBRARIES += examples/libexample.la
 examples_libexample_la_SOURCES = %D%/example.c %D%/example.h \
-	%D%/example_table.c
+	%D%/example_matrix.c %D%/example_table.c

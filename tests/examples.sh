@@ -49,7 +49,7 @@ counts="1 2 4" threads_only=0
 # An odd size: a last tile and workgroups that have less.
 small="--bytes 40004 --iterations 2"
 count=0
-for program in "$examples"/0?_*; do
+for program in "$examples"/[01]?_*; do
     name=${program##*/}
     case $name in *[.*]*) continue ;; esac # objects, or no file at all
     count=$((count + 1))
@@ -72,7 +72,8 @@ done
 
 # Fewer workgroups than tiles, more than run at once, and one element.
 for name in 06_message_passing_load_store 07_message_passing_put \
-    08_one_shot_all_reduce; do
+    08_one_shot_all_reduce 10_product_all_scatter 11_product_atomics \
+    12_product_all_reduce 13_producer_consumer 14_flash_decode; do
     one "$name, 1 workgroup" 4 "$examples/$name" -w 1 -b 100K -i 2
     one "$name, 9 workgroups" 4 "$examples/$name" -w 9 -b 400K -i 2
     one "$name, 4 bytes" 4 "$examples/$name" -b 4 -i 2

@@ -198,6 +198,39 @@ IRIS_KERNEL(emu_wgputsignal, struct emu_args)
                        (uint64_t *)args->more, args->value, args->peer);
 }
 
+/* clang-format off */
+/* args->count rows, args->value columns, args->from of k: a on the heap, b on the
+ * rest of it, the result behind a on the peer's. */
+#define PRODUCT(op, name, T, product, DTYPE)                                   \
+    IRIS_KERNEL(emu_##op##_##name, struct emu_args)                            \
+    {                                                                          \
+        IRIS_WG_LOCAL(iris_tile_sums_t, sums, 1);                              \
+        uint32_t rows = (uint32_t)args->count, cols = (uint32_t)args->value;   \
+        uint32_t k = (uint32_t)args->from;                                     \
+        iris_dev_t dev = iris_dev_init(args->context);                         \
+        iris_tile_t a = iris_tile(args->heap, rows, k, k, sizeof(T));          \
+        iris_tile_t b = iris_tile(args->more, k, cols, cols, sizeof(T));       \
+        iris_tile_t c = iris_tile((char *)args->heap + 0x4000, rows, cols,     \
+                                  cols, sizeof(T));                            \
+                                                                               \
+        if (args->hint != 0) { /* by columns */                                \
+            b.row_stride = 1;                                                  \
+            b.col_stride = k;                                                  \
+        }                                                                      \
+        iris_wg_tile_sums_zero(wg, sums);                                      \
+        product(wg, sums, a, b, IRIS_DTYPE_##DTYPE);                           \
+        iris_wg_tile_sums_put(wg, dev, sums, c, IRIS_DTYPE_##DTYPE,            \
+                              args->peer);                                     \
+    }
+PRODUCT(product, f16, iris_f16_t, iris_wg_tile_product, F16)
+PRODUCT(product, bf16, iris_bf16_t, iris_wg_tile_product, BF16)
+PRODUCT(product, f32, float, iris_wg_tile_product, F32)
+PRODUCT(ordered, f16, iris_f16_t, iris_wg_tile_product_in_order, F16)
+PRODUCT(ordered, bf16, iris_bf16_t, iris_wg_tile_product_in_order, BF16)
+PRODUCT(ordered, f32, float, iris_wg_tile_product_in_order, F32)
+#undef PRODUCT
+/* clang-format on */
+
 /* Each lane reads after the barrier what a lane of another wavefront wrote
  * before it. */
 IRIS_KERNEL(emu_wgbarrier, struct emu_args)

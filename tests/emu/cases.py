@@ -314,6 +314,23 @@ def workgroups():
                    value=i)
 
 
+def tiles():
+    """By matrix instructions sums of whole numbers, which all orders add to the
+    same; in order any numbers."""
+    for op, name, (m, n, k), turned in itertools.product(
+            ("product", "ordered"), ("f16", "bf16", "f32"),
+            ((64, 32, 40), (37, 21, 33)), (0, 1)):
+        rng = random.Random(f"{op} {name} {m} {turned}")
+        size = TYPES[name][0]
+        case = Case("products of tiles", f"emu_{op}_{name}", count=m, value=n,
+                    hint=turned, **{"from": k})
+        for at, count in ((HEAP_AT, m * k), (MORE_AT, k * n)):
+            case.put(None, at, [
+                encoded(name, rng.randint(-15, 15) if op == "product" else
+                        rng.uniform(-1, 1)) for _ in range(count)], size)
+        yield case
+
+
 def zeroed(case):
     return case.put(None, HEAP_AT, [0] * 64, 8).put(None, MORE_AT, [0], 8)
 
@@ -434,7 +451,7 @@ class Ended(Case):
 
 
 def cases():
-    return [*accesses(), *atomics(), *waits(), *workgroups(), *two_ranks(),
+    return [*accesses(), *atomics(), *waits(), *workgroups(), *tiles(), *two_ranks(),
             *(Ended(stop) for stop in (0, 1) for _ in range(RANKS)),
             *library_barrier(), *library_signal(), *library_signal_add(),
             *library_wait()]
