@@ -9,7 +9,7 @@ nobase_irisinclude_HEADERS = %D%/amo.h %D%/atomic.h %D%/barrier.h \
 	%D%/tile_sums.h %D%/tile_view.h %D%/product_cpu.h %D%/product_gpu.h \
 	%D%/translate.h %D%/value.h %D%/vector.h %D%/wait.h %D%/wave.h \
 	%D%/ccl_handle.h %D%/wg.h %D%/wg_ccl.h %D%/word.h %D%/kernels/barrier.h \
-	%D%/kernels/ccl_args.h %D%/kernels/ccl_exchange.h %D%/kernels/ccl_fold.h \
+	%D%/kernels/ccl_args.h %D%/kernels/ccl_exchange.h %D%/kernels/ccl_far.h %D%/kernels/ccl_fold.h \
 	%D%/kernels/ccl_matrix.h %D%/kernels/ccl_meet.h \
 	%D%/kernels/ccl_move.h \
 	%D%/kernels/ccl_packet.h %D%/kernels/ccl_reduce.h \

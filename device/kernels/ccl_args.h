@@ -211,6 +211,28 @@ struct iris_ccl_move_args {
     struct iris_ccl_staging staging;
 };
 
+/* ---- Between nodes ---- */
+
+/* Member m gets, for each row, `piece` bytes at a time, what is at `in`
+ * + m * in_of_peer. What member i sends goes to `out` + i * out_of_peer, unless
+ * it is combined. */
+struct iris_ccl_far_args {
+    struct iris_ccl_start start;
+    const void *in; /* any memory, as out */
+    void *out;
+    uint64_t bytes; /* of a part's row */
+    uint64_t piece;
+    uint64_t rows; /* not 0 */
+    uint64_t in_pitch;
+    uint64_t out_pitch;
+    uint64_t in_of_peer;
+    uint64_t out_of_peer;
+    int32_t root; /* not -1: only this member's in is read */
+    int32_t reduces;
+    int32_t kind; /* enum iris_d_kind */
+    int32_t op;   /* iris_reduce_op_t */
+};
+
 /* ---- By packets ---- */
 
 #define IRIS_CCL_UNIT_BYTES 8    /* bytes of data in a packet */

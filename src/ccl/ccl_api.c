@@ -63,6 +63,7 @@ static struct iris_stream *order_of(const struct iris_ccl_call *call)
 static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
 {
     int alone = call->group->members.count == 1;
+    int far = iris_i_group_is_far(iris, call->group);
     iris_status_t status = alone ? iris_i_ccl_known_workspace(iris, call)
                                  : iris_i_ccl_workspace(iris, call);
 
@@ -81,6 +82,9 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
                            "one a workspace of its own "
                            "(iris_ccl_workspace_create)",
                            call->name);
+    }
+    if (far) {
+        return iris_i_ccl_launch_far(iris, call);
     }
     if (call->op == IRIS_CCL_BROADCAST && call->variant != IRIS_CCL_PACKET &&
         !call->in_on_heap && !call->staged) {

@@ -6,6 +6,7 @@
 #define IRIS_MAX_LANES 512 /* what they are launched with */
 #include "ccl/ccl_kernels.h"
 
+#include <iris/device/kernels/ccl_far.h>
 #include <iris/device/kernels/ccl_matrix.h>
 #include <iris/device/kernels/ccl_move.h>
 #include <iris/device/kernels/ccl_packet.h>
@@ -18,3 +19,6 @@ const struct iris_kernel *const iris_i_ccl_packet_kernel = iris_k_ccl_packet;
 const struct iris_kernel *const iris_i_ccl_unordered_kernel =
     iris_k_ccl_unordered;
 const struct iris_kernel *const iris_i_ccl_matrix_kernel = iris_k_ccl_matrix;
+#if IRIS_ON_CPU /* GPUs reach mapped heaps only */
+const struct iris_kernel *const iris_i_ccl_far_kernel = iris_k_ccl_far;
+#endif

@@ -14,5 +14,6 @@ extern const struct iris_kernel *const iris_i_ccl_matrix_kernel;
 extern const struct iris_kernel *const iris_i_ccl_move_kernel;
 extern const struct iris_kernel *const iris_i_ccl_packet_kernel;
 extern const struct iris_kernel *const iris_i_ccl_unordered_kernel;
+extern const struct iris_kernel *const iris_i_ccl_far_kernel; /* CPU only */
 
 #endif /* IRIS_SRC_CCL_CCL_KERNELS_H */

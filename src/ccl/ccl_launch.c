@@ -244,6 +244,38 @@ static iris_status_t launch_packet(iris_t *iris,
     return launch(iris, call, iris_i_ccl_packet_kernel, grid, &args);
 }
 
+iris_status_t iris_i_ccl_launch_far(iris_t *iris,
+                                    const struct iris_ccl_call *call)
+{
+    const struct iris_ccl_kind *kind = &iris_i_ccl_kinds[call->op];
+    size_t rows = call->options.rows;
+    struct iris_ccl_far_args args = {
+        .start = start(iris, call, 1, 0),
+        .in = call->in,
+        .out = call->out,
+        .bytes = call->bytes,
+        .piece = 2 * call->workspace->slot_bytes,
+        .rows = rows == 0 ? 1 : rows,
+        .in_pitch = call->in_pitch,
+        .out_pitch = call->out_pitch,
+        .in_of_peer = kind->in_parts ? call->bytes : 0,
+        .out_of_peer = call->op == IRIS_CCL_ALL_GATHER && rows != 0
+                           ? rows * call->out_pitch
+                           : call->bytes,
+        .root = call->op == IRIS_CCL_BROADCAST ? call->root : -1,
+        .reduces = kind->reduces,
+        .kind = call->kind,
+        .op = (int32_t)call->reduce};
+
+    if (call->op == IRIS_CCL_REDUCE_SCATTER && rows != 0) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_UNSUPPORTED,
+                           "%s of rows does not reach other nodes yet; call it "
+                           "without rows, or use iris_all_reduce",
+                           call->name);
+    }
+    return launch(iris, call, iris_i_ccl_far_kernel, 1, &args);
+}
+
 iris_status_t iris_i_ccl_launch_alone(iris_t *iris,
                                       const struct iris_ccl_call *call,
                                       size_t i)

@@ -15,4 +15,8 @@ iris_status_t iris_i_ccl_launch_alone(iris_t *iris,
                                       const struct iris_ccl_call *call,
                                       size_t i);
 
+/* The same of a group with ranks of other nodes. IRIS_ERR_UNSUPPORTED */
+iris_status_t iris_i_ccl_launch_far(iris_t *iris,
+                                    const struct iris_ccl_call *call);
+
 #endif /* IRIS_SRC_CCL_CCL_LAUNCH_H */

@@ -407,6 +407,16 @@ iris_status_t iris_i_ccl_known_workspace(const iris_t *iris,
     return IRIS_OK;
 }
 
+/* Whether kernels reach all members. */
+static iris_status_t check_members(const iris_t *iris,
+                                   const struct iris_group *group,
+                                   const char *call)
+{
+    return iris_i_group_is_far(iris, group)
+               ? IRIS_OK
+               : iris_i_group_check_reachable(iris, group, call);
+}
+
 iris_status_t iris_i_ccl_workspace(iris_t *iris, struct iris_ccl_call *call)
 {
     struct iris_ccl_workspace own = {.group = call->group, .is_own = 1};
@@ -415,7 +425,7 @@ iris_status_t iris_i_ccl_workspace(iris_t *iris, struct iris_ccl_call *call)
     if (status != IRIS_OK || call->workspace != NULL) {
         return status;
     }
-    status = iris_i_group_check_reachable(iris, call->group, call->name);
+    status = check_members(iris, call->group, call->name);
     return status == IRIS_OK ? iris_i_ccl_make(iris, &own, &call->workspace)
                              : status;
 }
@@ -458,7 +468,7 @@ iris_status_t iris_ccl_workspace_create(iris_t *iris, iris_group_t *group,
         status = iris_i_group_resolve(iris, group, &group);
     }
     if (status == IRIS_OK) {
-        status = iris_i_group_check_reachable(iris, group, call);
+        status = check_members(iris, group, call);
     }
     wanted.group = group;
     return status == IRIS_OK ? iris_i_ccl_make(iris, &wanted, workspace_p)

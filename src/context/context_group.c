@@ -176,6 +176,11 @@ struct iris_group *iris_i_group_make(iris_t *iris, const int *ranks, int count)
     return group;
 }
 
+int iris_i_group_is_far(const iris_t *iris, const struct iris_group *group)
+{
+    return group->unreachable >= 0 && iris->heap.has_proxy;
+}
+
 iris_status_t iris_i_group_check_reachable(const iris_t *iris,
                                            const struct iris_group *group,
                                            const char *call)

@@ -49,6 +49,9 @@ iris_status_t iris_i_group_enter(const iris_t *iris, const char *call,
                                  const iris_group_t *group,
                                  struct iris_group **group_p);
 
+/* Whether it has ranks of other nodes, which a proxy reaches. */
+int iris_i_group_is_far(const iris_t *iris, const struct iris_group *group);
+
 /* IRIS_ERR_UNREACHABLE if barriers in kernels cannot reach every member. */
 iris_status_t iris_i_group_check_reachable(const iris_t *iris,
                                            const struct iris_group *group,

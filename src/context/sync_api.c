@@ -80,7 +80,7 @@ iris_status_t iris_device_barrier(iris_t *iris, iris_stream_t *stream,
     iris_status_t status =
         iris_i_group_enter(iris, "iris_device_barrier", group, &group);
 
-    if (status == IRIS_OK && !iris->heap.has_proxy) {
+    if (status == IRIS_OK && !iris_i_group_is_far(iris, group)) {
         status =
             iris_i_group_check_reachable(iris, group, "iris_device_barrier");
     }

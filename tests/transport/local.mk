@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-rank_tests += %D%/test_far
+rank_tests += %D%/test_far %D%/test_far_ccl

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Collectives of groups with ranks of several pretended nodes: the values, and
+ * of sums the bits, that the group's order gives.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+
+#include <iris/ccl.h>
+
+#include <stdlib.h>
+
+#define RANKS 4
+#define MOST ((size_t)200003)
+
+/* Sums of these depend on their order. */
+static float value_of(int rank, size_t i)
+{
+    return (float)(rank * rank + 1) * 0.37f * (float)((i % 97) + 1) +
+           (rank == 1 ? 1e7f : 0.0f);
+}
+
+static float sum_of(const int *ranks, int n, size_t i)
+{
+    float sum = value_of(ranks[0], i);
+
+    for (int m = 1; m < n; m++) {
+        sum += value_of(ranks[m], i);
+    }
+    return sum;
+}
+
+struct buffers {
+    float *in; /* of each member a part, as out */
+    float *out;
+    const int *ranks;
+    int n;
+    int self;
+    size_t count;
+    struct iris_ccl_options options;
+};
+
+static void fill(const struct buffers *b, int rank)
+{
+    for (size_t i = 0; i < b->count * (size_t)b->n; i++) {
+        b->in[i] = value_of(rank, i);
+        b->out[i] = -1;
+    }
+}
+
+static int check_reductions(iris_t *iris, struct buffers *b, int rank)
+{
+    size_t first = (size_t)b->self * b->count;
+
+    fill(b, rank);
+    CHECK_OK(iris_all_reduce(iris, b->in, b->out, b->count, IRIS_DTYPE_F32,
+                             IRIS_REDUCE_SUM, &b->options));
+    CHECK_OK(iris_reduce_scatter(iris, b->in, b->out + b->count, b->count,
+                                 IRIS_DTYPE_F32, IRIS_REDUCE_SUM, &b->options));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    for (size_t i = 0; i < b->count; i++) {
+        CHECK(b->out[i] == sum_of(b->ranks, b->n, i));
+        CHECK(b->out[b->count + i] == sum_of(b->ranks, b->n, first + i));
+    }
+    /* In place. */
+    CHECK_OK(iris_all_reduce(iris, b->in, b->in, b->count, IRIS_DTYPE_F32,
+                             IRIS_REDUCE_SUM, &b->options));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    for (size_t i = 0; i < b->count; i++) {
+        CHECK(b->in[i] == b->out[i]);
+    }
+    return 0;
+}
+
+static int check_moves(iris_t *iris, struct buffers *b, int rank)
+{
+    int root = b->n - 1;
+
+    fill(b, rank);
+    CHECK_OK(iris_all_gather(iris, b->in, b->out, b->count, IRIS_DTYPE_F32,
+                             &b->options));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    for (size_t i = 0; i < b->count * (size_t)b->n; i++) {
+        CHECK(b->out[i] == value_of(b->ranks[i / b->count], i % b->count));
+    }
+    CHECK_OK(iris_all_to_all(iris, b->in, b->out, b->count, IRIS_DTYPE_F32,
+                             &b->options));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    for (size_t i = 0; i < b->count * (size_t)b->n; i++) {
+        CHECK(b->out[i] == value_of(b->ranks[i / b->count],
+                                    (size_t)b->self * b->count + i % b->count));
+    }
+    CHECK_OK(iris_ccl_broadcast(iris, b->in, b->out, b->count, IRIS_DTYPE_F32,
+                                root, &b->options));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    for (size_t i = 0; i < b->count; i++) {
+        CHECK(b->out[i] == value_of(b->ranks[root], i));
+    }
+    return 0;
+}
+
+/* With buffers on the heap and off it: peers never look at them. */
+static int check_group(iris_t *iris, iris_group_t *group, const int *ranks,
+                       int n)
+{
+    static const size_t counts[] = {1, 1000, MOST / RANKS};
+    struct buffers b = {.ranks = ranks, .n = n};
+    int rank = iris_rank(iris);
+
+    for (b.self = 0; ranks[b.self] != rank; b.self++) {
+    }
+    iris_ccl_options_init(&b.options);
+    b.options.group = group;
+    b.in = malloc(MOST * sizeof *b.in);
+    b.out = malloc(MOST * sizeof *b.out);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        b.count = counts[i];
+        CHECK_EQUAL(check_reductions(iris, &b, rank), 0);
+        CHECK_EQUAL(check_moves(iris, &b, rank), 0);
+    }
+    free(b.in);
+    free(b.out);
+    return 0;
+}
+
+static int ccl_body(iris_t *iris, void *arg)
+{
+    static const int all[RANKS] = {0, 1, 2, 3}, some[3] = {3, 0, 2};
+    iris_group_t *group = NULL;
+    int is_member = iris_rank(iris) != 1;
+
+    (void)arg;
+    CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
+    CHECK_EQUAL(check_group(iris, NULL, all, RANKS), 0);
+    CHECK_OK(iris_group_create(iris, some, is_member ? 3 : 0, &group));
+    if (is_member) {
+        CHECK_EQUAL(check_group(iris, group, some, 3), 0);
+        CHECK_OK(iris_group_destroy(iris, group));
+    }
+    return iris_barrier(iris, NULL, NULL);
+}
+
+/* Members that differ are told, and what the workspace then is. */
+static int differ_body(iris_t *iris, void *arg)
+{
+    size_t count = iris_rank(iris) == 3 ? 20 : 10;
+    float in[20] = {0}, out[20];
+
+    (void)arg;
+    CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(iris_all_reduce(iris, in, out, count, IRIS_DTYPE_F32,
+                                 IRIS_REDUCE_SUM, NULL));
+        CHECK_STATUS(iris_stream_synchronize(iris, NULL),
+                     i == 0 ? IRIS_ERR_MISMATCH : IRIS_ERR_INVALID);
+        CHECK_OK(iris_clear_error(iris));
+        CHECK_OK(iris_barrier(iris, NULL, NULL));
+        count = 10;
+    }
+    return 0;
+}
+
+static void members_of_several_nodes_that_differ_are_told(void **state)
+{
+    (void)state;
+    setenv("IRIS_NODES", "2", 1);
+    harness_run(RANKS, differ_body, NULL);
+    unsetenv("IRIS_NODES");
+}
+
+/* One node is what the others are held to. */
+static void sums_have_the_same_bits_on_any_nodes(void **state)
+{
+    static const char *const nodes[] = {"1", "2", "3", "4"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; i++) {
+        setenv("IRIS_NODES", nodes[i], 1);
+        harness_run(RANKS, ccl_body, NULL);
+    }
+    unsetenv("IRIS_NODES");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_have_the_same_bits_on_any_nodes),
+        cmocka_unit_test(members_of_several_nodes_that_differ_are_told),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
