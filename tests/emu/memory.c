@@ -226,6 +226,11 @@ void iris_cpu_poll(struct iris_cpu_wg *cpu)
     (void)sched_yield();
 }
 
+void iris_cpu_bell(int bell)
+{
+    (void)bell;
+}
+
 void iris_cpu_observe(struct iris_cpu_wg *cpu,
                       const struct iris_cpu_event *event)
 {
