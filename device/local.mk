@@ -8,9 +8,11 @@ nobase_irisinclude_HEADERS = %D%/amo.h %D%/atomic.h %D%/barrier.h \
 	%D%/target_hip.h %D%/trace.h %D%/tile.h %D%/tile_product.h \
 	%D%/tile_sums.h %D%/tile_view.h %D%/product_cpu.h %D%/product_gpu.h \
 	%D%/translate.h %D%/value.h %D%/vector.h %D%/wait.h %D%/wave.h \
-	%D%/ccl_handle.h %D%/wg.h %D%/wg_ccl.h %D%/word.h %D%/kernels/barrier.h \
-	%D%/kernels/ccl_args.h %D%/kernels/ccl_exchange.h %D%/kernels/ccl_far.h %D%/kernels/ccl_fold.h \
-	%D%/kernels/ccl_matrix.h %D%/kernels/ccl_meet.h \
+	%D%/ccl_handle.h %D%/wg.h %D%/wg_ccl.h \
+	%D%/wg_ccl_tile.h %D%/word.h %D%/kernels/barrier.h \
+	%D%/kernels/ccl_args.h %D%/kernels/ccl_combine.h \
+	%D%/kernels/ccl_exchange.h %D%/kernels/ccl_far.h %D%/kernels/ccl_fold.h \
+	%D%/kernels/ccl_loose.h %D%/kernels/ccl_matrix.h %D%/kernels/ccl_meet.h \
 	%D%/kernels/ccl_move.h \
 	%D%/kernels/ccl_packet.h %D%/kernels/ccl_reduce.h \
 	%D%/kernels/ccl_rows.h %D%/kernels/ccl_share.h \

@@ -58,6 +58,20 @@ IRIS_DEVICE iris_d_tile_copy_t iris_d_tile_plan(iris_tile_t from,
 }
 
 #if IRIS_ON_CPU
+/* Both sides are this rank's, and no observer is told. */
+IRIS_DEVICE void iris_d_tile_pieces(iris_wg_t wg, iris_d_tile_copy_t copy)
+{
+    (void)wg;
+    for (uint32_t r = 0; r < copy.down; r++) {
+        for (uint32_t p = 0; p < copy.across; p++) {
+            iris_d_copy_bytes(copy.to + r * copy.to_line + p * copy.to_piece,
+                              copy.from + r * copy.from_line +
+                                  p * copy.from_piece,
+                              copy.bytes);
+        }
+    }
+}
+
 /* `put`: `to` is the rank's, else `from`; the other side is used as it is. */
 IRIS_DEVICE void iris_d_tile_move(iris_wg_t wg, iris_dev_t dev,
                                   iris_d_tile_copy_t copy, iris_bool_t put,
@@ -223,6 +237,29 @@ IRIS_DEVICE void iris_wg_tile_put_signal_add(iris_wg_t wg, iris_dev_t dev,
     if (iris_wg_leader(wg)) {
         iris_signal_add(dev, signal, value, to_rank);
     }
+}
+
+/** Says that a tile of this rank's is ready, by its signal: all that lanes of
+ *  this workgroup wrote before is there for whoever awaits `value`. Values grow,
+ *  one for each use of the tile, so nothing is ever reset. */
+IRIS_DEVICE void iris_wg_tile_ready(iris_wg_t wg, iris_dev_t dev,
+                                    uint64_t *signal, uint64_t value)
+{
+    iris_wg_barrier(wg);
+    if (iris_wg_leader(wg)) {
+        iris_signal_set(dev, signal, value, dev.rank);
+    }
+}
+
+/** Waits until iris_wg_tile_ready() has said `value` or more, in this kernel or
+ *  in another one of this rank's; then all lanes see the tile. */
+IRIS_DEVICE void iris_wg_tile_await(iris_wg_t wg, iris_dev_t dev,
+                                    const uint64_t *signal, uint64_t value)
+{
+    if (iris_wg_leader(wg)) {
+        (void)iris_wait_until_u64(dev, signal, IRIS_CMP_GE, value);
+    }
+    iris_wg_barrier(wg);
 }
 
 #endif /* IRIS_DEVICE_TILE_H */

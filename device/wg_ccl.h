@@ -7,12 +7,14 @@
  * of one rank need not wait for each other, and takes the steps of collectives
  * by packets (ccl_exchange.h) in it. As there, no barrier comes before or
  * after, and the result has the bits of iris/ccl.h's variants in order.
+ * wg_ccl_tile.h has the same for tiles.
  */
 #ifndef IRIS_DEVICE_WG_CCL_H
 #define IRIS_DEVICE_WG_CCL_H
 
 #include <iris/device/ccl_handle.h>
 #include <iris/device/kernels/ccl_exchange.h>
+#include <iris/device/kernels/ccl_loose.h>
 
 /** A workgroup's use of a handle, from iris_wg_ccl_begin() to
  *  iris_wg_ccl_end(): which step it is at. Every lane has a copy. */
@@ -82,6 +84,50 @@ IRIS_DEVICE uint32_t iris_d_wg_ccl_number(const struct iris_dev_call *what)
     return (uint32_t)(hash ^ hash >> 32);
 }
 
+/* Begins a call, and clears the flags where its steps would take them past the
+ * last one. */
+IRIS_DEVICE iris_d_ccl_t iris_d_wg_ccl_call(iris_wg_t wg,
+                                            const iris_wg_ccl_t *wg_ccl,
+                                            const struct iris_ccl_start *start)
+{
+    const uint32_t last = (1u << IRIS_CCL_EPOCH_BITS) - 1;
+    iris_d_ccl_t ccl = wg_ccl->ccl;
+
+    ccl.start = start;
+    ccl.call = start->call;
+    ccl.before = (uint32_t)ccl.epoch;
+    if (IRIS_UNLIKELY(last - (ccl.before & last) < start->steps)) {
+        ccl.epoch = iris_d_ccl_begin_anew(wg, *start, ccl.epoch);
+    }
+    return ccl;
+}
+
+/* Everybody sends its part to the root, which hears by that from all; the others
+ * meet, as with a broadcast. */
+IRIS_DEVICE void
+iris_d_wg_ccl_bring(iris_wg_t wg, const iris_d_ccl_step_t *step, uint32_t root)
+{
+    iris_bool_t own = step->ccl.index == root;
+    char *slot = iris_d_ccl_slots(step, root) + step->mine;
+
+    IRIS_LANES (wg, u, step->units) {
+        if (u < iris_d_ccl_units(step->bytes)) {
+            uint64_t data = iris_d_ccl_take(step->in, step->bytes, u);
+
+            if (own) {
+                iris_d_ccl_give(step->out + root * step->part, step->bytes, u,
+                                data);
+            } else {
+                iris_d_ccl_send(step, slot, u, data);
+            }
+        }
+    }
+    iris_d_ccl_greet(wg, &step->ccl, step->ccl.count);
+    if (own) {
+        iris_d_ccl_collect(wg, step, 0);
+    }
+}
+
 /* One collective, of `bytes` bytes for each part. A step begins when all lanes
  * have ended the one before, and so have heard in it from all members: two
  * parities suffice whichever lane has which unit, and members may have
@@ -89,7 +135,6 @@ IRIS_DEVICE uint32_t iris_d_wg_ccl_number(const struct iris_dev_call *what)
 IRIS_DEVICE void iris_d_wg_ccl(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                struct iris_ccl_packet_args *args)
 {
-    const uint32_t last = (1u << IRIS_CCL_EPOCH_BITS) - 1;
     iris_d_ccl_step_t step;
 
     wg.id = 0;
@@ -101,16 +146,15 @@ IRIS_DEVICE void iris_d_wg_ccl(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     args->piece = wg_ccl->piece < args->bytes ? wg_ccl->piece : args->bytes;
     args->start.steps =
         (uint32_t)((args->bytes + args->piece - 1) / args->piece);
-    step.ccl = wg_ccl->ccl;
-    step.ccl.start = &args->start;
-    step.ccl.call = args->start.call;
-    step.ccl.before = (uint32_t)step.ccl.epoch;
-    if (IRIS_UNLIKELY(last - (step.ccl.before & last) < args->start.steps)) {
-        step.ccl.epoch = iris_d_ccl_begin_anew(wg, args->start, step.ccl.epoch);
-    }
+    step.ccl = iris_d_wg_ccl_call(wg, wg_ccl, &args->start);
     iris_d_ccl_step_init(&step, args);
     for (size_t done = 0; done < args->bytes; done += args->piece) {
-        iris_d_ccl_one_piece(wg, &step, args, done);
+        iris_d_ccl_next_piece(&step, args, done);
+        if (args->exchange == IRIS_CCL_BRING) {
+            iris_d_wg_ccl_bring(wg, &step, (uint32_t)args->root);
+        } else {
+            iris_d_ccl_one_step(wg, &step, args);
+        }
         iris_wg_barrier(wg);
         iris_d_ccl_go_on(&step.ccl);
     }
@@ -167,6 +211,15 @@ IRIS_DEVICE void iris_d_wg_ccl_move(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     iris_d_wg_ccl(wg, wg_ccl, args);
 }
 
+/* enum iris_ccl_variant, as mismatches are told of, and a collective that only
+ * workgroups have: enum iris_compared_op. */
+enum {
+    IRIS_D_WG_TWO_SHOT = 2,
+    IRIS_D_WG_ATOMIC = 9,
+    IRIS_D_WG_RING = 11,
+    IRIS_D_WG_GATHER = 9,
+};
+
 /* What holds for the collectives below. Workgroups with the same index, one of
  * each member of the handle's group, make the same calls in the same order,
  * each with its own buffers. `in` and `out` are any global memory of this rank,
@@ -184,6 +237,100 @@ IRIS_DEVICE void iris_wg_all_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
         iris_d_wg_ccl_args(wg_ccl, in, out, IRIS_CCL_REDUCE_ONE, 0);
 
     iris_d_wg_ccl_reduce(wg, wg_ccl, &args, count, dtype, op);
+}
+
+/** iris_wg_all_reduce() in two shots, with the same bits: each member combines a
+ *  share and sends the sums to all. For many members and some KB, this sends
+ *  less. */
+IRIS_DEVICE void iris_wg_all_reduce_two_shot(iris_wg_t wg,
+                                             iris_wg_ccl_t *wg_ccl,
+                                             const void *in, void *out,
+                                             size_t count, iris_dtype_t dtype,
+                                             iris_reduce_op_t op)
+{
+    struct iris_ccl_packet_args args = iris_d_wg_ccl_args(
+        wg_ccl, in, out, IRIS_CCL_REDUCE_TWO,
+        (uint64_t)IRIS_D_WG_TWO_SHOT << IRIS_DEV_CALL_VARIANT);
+
+    iris_d_wg_ccl_reduce(wg, wg_ccl, &args, count, dtype, op);
+}
+
+/* The two that do not keep the order. A member alone has none. */
+IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                     struct iris_ccl_reduce_args *args,
+                                     size_t count, iris_dtype_t dtype)
+{
+    size_t each = (size_t)iris_d_reduced_as(dtype, (iris_reduce_op_t)args->op,
+                                            &args->kind);
+    uint32_t members = wg_ccl->ccl.count;
+    iris_d_ccl_loose_t loose;
+
+    args->bytes =
+        count * each * iris_d_kind_bytes((enum iris_d_kind)args->kind);
+    iris_wg_barrier(wg);
+    if (each == 0 || count == 0) {
+        return;
+    }
+    args->start = wg_ccl->start;
+    args->start.steps = args->shape == IRIS_CCL_RINGED ? 2 * members - 1 : 1;
+    args->start.what.what =
+        (uint64_t)dtype << IRIS_DEV_CALL_DTYPE |
+        (uint64_t)args->op << IRIS_DEV_CALL_REDUCE |
+        (uint64_t)(args->shape == IRIS_CCL_RINGED ? IRIS_D_WG_RING
+                                                  : IRIS_D_WG_ATOMIC)
+            << IRIS_DEV_CALL_VARIANT;
+    args->start.what.sizes[0] = count;
+    args->start.call = iris_d_wg_ccl_number(&args->start.what);
+    args->rings = 1;
+    wg.id = 0;
+    wg.num_wgs = 1;
+    loose.wg = wg;
+    loose.args = args;
+    loose.ccl = iris_d_wg_ccl_call(wg, wg_ccl, &args->start);
+    iris_d_ccl_loose_step(&loose);
+    iris_d_ccl_go_on(&loose.ccl);
+    wg_ccl->ccl.epoch = loose.ccl.epoch;
+}
+
+/** iris_wg_all_reduce() from neighbour to neighbour. `in` and `out` are on the
+ *  heap. Not in the group's order: 16-bit floats are rounded at each member, and
+ *  the bits depend on the count. */
+IRIS_DEVICE void iris_wg_all_reduce_ring(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                         const void *in, void *out,
+                                         size_t count, iris_dtype_t dtype,
+                                         iris_reduce_op_t op)
+{
+    struct iris_ccl_reduce_args args;
+
+    if (wg_ccl->ccl.count == 1) {
+        iris_wg_all_reduce(wg, wg_ccl, in, out, count, dtype, op);
+        return;
+    }
+    args.in = in;
+    args.out = out;
+    args.op = (int32_t)op;
+    args.shape = IRIS_CCL_RINGED;
+    iris_d_wg_ccl_loose(wg, wg_ccl, &args, count, dtype);
+}
+
+/** Sums, each member adding its elements to all members' `out` by atomics. `in`
+ *  and `out` are on the heap and apart. Floats differ from run to run and
+ *  between members. */
+IRIS_DEVICE void iris_wg_all_reduce_atomic(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                           const void *in, void *out,
+                                           size_t count, iris_dtype_t dtype)
+{
+    struct iris_ccl_reduce_args args;
+
+    if (wg_ccl->ccl.count == 1) {
+        iris_wg_all_reduce(wg, wg_ccl, in, out, count, dtype, IRIS_REDUCE_SUM);
+        return;
+    }
+    args.in = in;
+    args.out = out;
+    args.op = IRIS_REDUCE_SUM;
+    args.shape = IRIS_CCL_ADDED;
+    iris_d_wg_ccl_loose(wg, wg_ccl, &args, count, dtype);
 }
 
 /** Of `in`, which has `count` elements for each member, member i gets the i-th
@@ -205,6 +352,20 @@ IRIS_DEVICE void iris_wg_all_gather(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     struct iris_ccl_packet_args args =
         iris_d_wg_ccl_args(wg_ccl, in, out, IRIS_CCL_GATHER, 1);
 
+    iris_d_wg_ccl_move(wg, wg_ccl, &args, bytes);
+}
+
+/** iris_wg_all_gather() to member `root` alone; the others' `out` is not
+ *  written. */
+IRIS_DEVICE void iris_wg_gather(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                const void *in, void *out, size_t bytes,
+                                uint32_t root)
+{
+    struct iris_ccl_packet_args args = iris_d_wg_ccl_args(
+        wg_ccl, in, out, IRIS_CCL_BRING,
+        IRIS_D_WG_GATHER | (uint64_t)root << IRIS_DEV_CALL_ROOT);
+
+    args.root = (int32_t)root;
     iris_d_wg_ccl_move(wg, wg_ccl, &args, bytes);
 }
 

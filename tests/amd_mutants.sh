@@ -41,6 +41,8 @@ part_for() {
     records*) part=traced options=(-DIRIS_TRACE=1) ;;
     *kernels/ccl_space.h | *kernels/ccl_meet.h) ;;
     *kernels/ccl_exchange.h) options+=(-DAMD_NARROW_ccl_packet) ;;
+    *kernels/ccl_loose.h) options+=(-DAMD_NARROW_ccl_unordered) ;;
+    *kernels/ccl_combine.h) options+=(-DAMD_NARROW_ccl_reduce) ;;
     *kernels/*) options+=("-DAMD_NARROW_${kernels%.h}") ;;
     packets* | ccl*) options+=(-DAMD_NARROW_ccl_packet) ;;
     fma*) options+=(-DAMD_NARROW_matmul) ;;
@@ -215,7 +217,7 @@ mutant "packets that stay in a cache" ccl target_hip.h \
     's/" sc0 sc1"/""/'
 mutant "packets in two stores" ccl vector.h \
     '/void iris_d_store_pair\(/,/^}/ s/#elif IRIS_ON_HIP/#elif 0/'
-mutant "reductions by less than 16 bytes" ccl kernels/ccl_reduce.h \
+mutant "reductions by less than 16 bytes" ccl kernels/ccl_combine.h \
     '/void iris_d_ccl_store\(/,/^}/ s/iris_d_store_wide.*//'
 mutant "products without matrix instructions" products target_hip.h \
     's/IRIS_D_HAS_MMA 1/IRIS_D_HAS_MMA 0/'

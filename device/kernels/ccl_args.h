@@ -28,7 +28,8 @@
  *   locks[w]       not 0: a member's workgroup w adds to this rank's output
  *   cleared[i]     workgroups of member i that have cleared its packets, in all
  *   stages[p]      copies of input that is off the heap, and sums of it, in
- *                  pieces: on the CPU (ccl_stage.h)
+ *                  pieces: on the CPU (ccl_stage.h); of workgroups' collectives
+ *                  blocks of tiles, in and out (wg_ccl_tile.h)
  *   slots[p][i]    packets of member i, of its last step of parity p
  *
  * A packet is 8 bytes of data in two words of 8 bytes, each half data, half
@@ -62,7 +63,7 @@ struct iris_ccl_space {
     int64_t index;       /* this rank's place among them */
     int64_t max_wgs;     /* workgroups of a kernel at most */
     int64_t slot_bytes;  /* data of one slot; its packets take twice that */
-    int64_t stage_bytes; /* of one stage; 0 on GPUs, which have no stages */
+    int64_t stage_bytes; /* of one stage; 0: there are none */
     int64_t call;        /* offsets from here, in bytes */
     int64_t epochs;
     int64_t hellos;
@@ -245,6 +246,7 @@ enum iris_ccl_exchange {
     IRIS_CCL_GATHER,       /* all_gather */
     IRIS_CCL_SWAP,         /* all_to_all */
     IRIS_CCL_SPREAD,       /* broadcast */
+    IRIS_CCL_BRING,        /* gather: of workgroups only (wg_ccl.h) */
 };
 
 /* `in` and `out` have `bytes` bytes for each member that they have a part of,

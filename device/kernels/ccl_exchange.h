@@ -42,8 +42,12 @@ IRIS_DEVICE size_t iris_d_ccl_units(size_t bytes)
     return (bytes + IRIS_CCL_UNIT_BYTES - 1) / IRIS_CCL_UNIT_BYTES;
 }
 
-/* Unit u of a part of so many bytes; what is behind the end is 0. Parts are
- * aligned for their elements only. */
+/* Unit u of a part of so many bytes, which begins before its end; what is behind
+ * the end is 0. Parts are aligned for their elements only.
+ *
+ * Loads behind the end are of the first byte again, and a mask takes them away:
+ * where bytes were loaded and joined under conditions, code of ptxas 13.0 at -O3
+ * gave a wrong last byte, and that at -O1 did not. */
 IRIS_DEVICE uint64_t iris_d_ccl_take(const char *part, size_t bytes, size_t u)
 {
     const char *from = part + u * IRIS_CCL_UNIT_BYTES;
@@ -59,9 +63,10 @@ IRIS_DEVICE uint64_t iris_d_ccl_take(const char *part, size_t bytes, size_t u)
     }
     IRIS_D_UNROLL
     for (unsigned i = 0; i < IRIS_CCL_UNIT_BYTES; i++) {
-        data |= i < left ? (uint64_t)(uint8_t)from[i] << (8 * i) : 0;
+        data |= (uint64_t)(uint8_t)from[i < left ? i : 0] << (8 * i);
     }
-    return data;
+    return left < IRIS_CCL_UNIT_BYTES ? data & (((uint64_t)1 << (8 * left)) - 1)
+                                      : data;
 }
 
 IRIS_DEVICE void iris_d_ccl_give(char *part, size_t bytes, size_t u,
@@ -79,11 +84,10 @@ IRIS_DEVICE void iris_d_ccl_give(char *part, size_t bytes, size_t u,
         ((iris_d_u32_t *)to)[1] = (uint32_t)(data >> 32);
         return;
     }
-    IRIS_D_UNROLL
-    for (unsigned i = 0; i < IRIS_CCL_UNIT_BYTES; i++) {
-        if (i < left) {
-            to[i] = (char)(data >> (8 * i));
-        }
+    left = left < IRIS_CCL_UNIT_BYTES ? left : IRIS_CCL_UNIT_BYTES;
+    for (unsigned i = 0; i < (unsigned)left; i++) {
+        to[i] = (char)data;
+        data >>= 8;
     }
 }
 
@@ -410,8 +414,6 @@ IRIS_DEVICE void iris_d_ccl_spread(iris_wg_t wg, const iris_d_ccl_step_t *step,
 IRIS_DEVICE void iris_d_ccl_one_step(iris_wg_t wg, iris_d_ccl_step_t *step,
                                      const struct iris_ccl_packet_args *args)
 {
-    step->slots = iris_d_ccl_slots(step, step->ccl.index);
-    step->flags = iris_d_ccl_flags(&step->ccl);
     if (args->exchange == IRIS_CCL_SPREAD) {
         step->part = 0;
         iris_d_ccl_spread(wg, step, (uint32_t)args->root);
@@ -429,17 +431,18 @@ IRIS_DEVICE void iris_d_ccl_one_step(iris_wg_t wg, iris_d_ccl_step_t *step,
     }
 }
 
-/* The next step, of the piece that begins behind `done` bytes of each part. */
-IRIS_DEVICE void iris_d_ccl_one_piece(iris_wg_t wg, iris_d_ccl_step_t *step,
-                                      const struct iris_ccl_packet_args *args,
-                                      size_t done)
+/* Begins the next step, of the piece behind `done` bytes of each part. */
+IRIS_DEVICE void iris_d_ccl_next_piece(iris_d_ccl_step_t *step,
+                                       const struct iris_ccl_packet_args *args,
+                                       size_t done)
 {
     step->in = (const char *)iris_d_global((uintptr_t)args->in) + done;
     step->out = (char *)iris_d_global((uintptr_t)args->out) + done;
     step->bytes =
         args->bytes - done < args->piece ? args->bytes - done : args->piece;
     step->ccl.epoch++;
-    iris_d_ccl_one_step(wg, step, args);
+    step->slots = iris_d_ccl_slots(step, step->ccl.index);
+    step->flags = iris_d_ccl_flags(&step->ccl);
 }
 
 /* What all steps of a call share; step->ccl is filled in. */

@@ -24,7 +24,8 @@ IRIS_KERNEL(iris_k_ccl_packet, struct iris_ccl_packet_args)
     step.ccl = iris_d_ccl_begin(wg, &args->start);
     iris_d_ccl_step_init(&step, args);
     for (done = 0; done < args->bytes; done += args->piece) {
-        iris_d_ccl_one_piece(wg, &step, args, done);
+        iris_d_ccl_next_piece(&step, args, done);
+        iris_d_ccl_one_step(wg, &step, args);
     }
     if (done > args->piece) {
         iris_d_ccl_bye(wg, &step.ccl);

@@ -71,7 +71,8 @@ static void say(const struct iris_compared *call, char text[CALL_TEXT])
                                         call->sizes[2]};
     const char *dtype = iris_dtype_name((iris_dtype_t)call->dtype);
 
-    if (call->op > IRIS_COMPARED_BROADCAST) {
+    if (call->op > IRIS_COMPARED_BROADCAST &&
+        call->op != IRIS_COMPARED_GATHER) {
         snprintf(text, CALL_TEXT, "%s of %s, M %llu, N %llu, K %llu",
                  op_name(call->op), dtype, sizes[0], sizes[1], sizes[2]);
     } else if (sizes[1] != 0) {
@@ -93,7 +94,8 @@ static void say_more(const struct iris_compared *call, char text[CALL_TEXT])
         snprintf(text + used, CALL_TEXT - used, " (%s, variant %s)",
                  iris_reduce_op_name((iris_reduce_op_t)call->reduce),
                  variant_name(call->variant));
-    } else if (call->op == IRIS_COMPARED_BROADCAST) {
+    } else if (call->op == IRIS_COMPARED_BROADCAST ||
+               call->op == IRIS_COMPARED_GATHER) {
         snprintf(text + used, CALL_TEXT - used, " (root %d, variant %s)",
                  call->root, variant_name(call->variant));
     } else if (call->op > IRIS_COMPARED_BROADCAST) {

@@ -22,7 +22,8 @@
     X(MATMUL_ALL_REDUCE, "iris_matmul_all_reduce") \
     X(ALL_GATHER_MATMUL, "iris_all_gather_matmul") \
     X(MATMUL_ALL_GATHER, "iris_matmul_all_gather") \
-    X(MATMUL_REDUCE_SCATTER, "iris_matmul_reduce_scatter")
+    X(MATMUL_REDUCE_SCATTER, "iris_matmul_reduce_scatter") \
+    X(GATHER, "iris_wg_gather") /* of workgroups */
 
 enum iris_compared_op {
 #define IRIS_COMPARED_ENUM(NAME, name) IRIS_COMPARED_##NAME,

@@ -14,12 +14,12 @@
 #include "queue/queue_launch.h"
 
 #define SLOT_BYTES ((size_t)4096)
+/* Slots hold at least some elements, and halves of them whole shares. */
+#define SLOT_GRAIN ((size_t)64)
 
 static iris_status_t check_numbers(const iris_t *iris, const char *call,
                                    int max_wgs, size_t *slot_bytes)
 {
-    const size_t unit = IRIS_CCL_UNIT_BYTES;
-
     if (max_wgs < 1) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: max_wgs is %d; pass 1 to iris_num_cus()", call,
@@ -30,8 +30,9 @@ static iris_status_t check_numbers(const iris_t *iris, const char *call,
                            "%s: slot_bytes is %zu; pass at most 1 GiB", call,
                            *slot_bytes);
     }
-    *slot_bytes =
-        *slot_bytes == 0 ? SLOT_BYTES : (*slot_bytes + unit - 1) / unit * unit;
+    *slot_bytes = *slot_bytes == 0 ? SLOT_BYTES
+                                   : (*slot_bytes + SLOT_GRAIN - 1) /
+                                         SLOT_GRAIN * SLOT_GRAIN;
     return IRIS_OK;
 }
 

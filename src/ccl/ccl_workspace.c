@@ -132,7 +132,8 @@ static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
     return space;
 }
 
-/* The same of one part. */
+/* The same of one part. Its stages are for blocks of tiles, one for each member.
+ */
 static struct iris_ccl_space
 lay_out_part(const struct iris_ccl_workspace *workspace)
 {
@@ -142,6 +143,7 @@ lay_out_part(const struct iris_ccl_workspace *workspace)
                                    .slot_bytes =
                                        (int64_t)workspace->slot_bytes};
 
+    space.stage_bytes = space.count * space.slot_bytes;
     iris_i_ccl_lay_out(&space);
     space.bytes = iris_i_ccl_line(space.bytes);
     return space;

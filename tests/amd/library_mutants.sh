@@ -102,32 +102,32 @@ mutant "packets without cache bits" packets target_hip.h \
 gpu=gfx942
 
 # Without an order.
-mutant "a ring that passes on relaxed" data kernels/ccl_unordered.h \
+mutant "a ring that passes on relaxed" data kernels/ccl_loose.h \
     "$(within iris_d_ccl_pass 's/IRIS_RELEASE/IRIS_RELAXED/')"
-mutant "a ring that passes on at agent scope" scopes kernels/ccl_unordered.h \
+mutant "a ring that passes on at agent scope" scopes kernels/ccl_loose.h \
     "$(within iris_d_ccl_pass 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
 mutant "a ring that passes on before all lanes have stored" data \
-    kernels/ccl_unordered.h \
+    kernels/ccl_loose.h \
     '/void iris_d_ccl_pass\(/,/iris_wg_leader/ s/iris_wg_barrier\(.*//'
-mutant "an unlock that is relaxed" data kernels/ccl_unordered.h \
+mutant "an unlock that is relaxed" data kernels/ccl_loose.h \
     "$(within iris_d_ccl_add_locked 's/IRIS_RELEASE/IRIS_RELAXED/')"
-mutant "an unlock at agent scope" scopes kernels/ccl_unordered.h \
+mutant "an unlock at agent scope" scopes kernels/ccl_loose.h \
     "$(within iris_d_ccl_add_locked 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
-mutant "an unlock before all lanes have stored" data kernels/ccl_unordered.h \
+mutant "an unlock before all lanes have stored" data kernels/ccl_loose.h \
     '/ iris_d_ccl_merge\(loose, to, from/,/iris_wg_leader/ s/iris_wg_barrier\(.*//'
-mutant "a lock that is taken relaxed" locks kernels/ccl_unordered.h \
+mutant "a lock that is taken relaxed" locks kernels/ccl_loose.h \
     "$(within iris_d_ccl_lock 's/IRIS_ACQUIRE/IRIS_RELAXED/')"
-mutant "a lock that is taken at agent scope" scopes kernels/ccl_unordered.h \
+mutant "a lock that is taken at agent scope" scopes kernels/ccl_loose.h \
     "$(within iris_d_ccl_lock 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
-mutant "additions at agent scope" scopes kernels/ccl_unordered.h \
+mutant "additions at agent scope" scopes kernels/ccl_loose.h \
     "$(within iris_d_ccl_add 's/SCOPE_SYSTEM/SCOPE_AGENT/')"
-mutant "outputs that are 0 too late" data kernels/ccl_unordered.h \
+mutant "outputs that are 0 too late" data kernels/ccl_loose.h \
     "$(within iris_d_ccl_zero 's/iris_wg_barrier\(wg\);//')"
 mutant "addresses that are used before they are there" meet \
-    kernels/ccl_unordered.h \
+    kernels/ccl_loose.h \
     '/void iris_d_ccl_merge\(/,/work.ccl = / { /spare\[2\]/,/work/ s/iris_wg_barrier\(wg\);// }'
 mutant "addresses that are stored while they are in use" data \
-    kernels/ccl_unordered.h 's/iris_wg_barrier\(wg\); .. the words are not in use ..//'
+    kernels/ccl_loose.h 's/iris_wg_barrier\(wg\); .. the words are not in use ..//'
 
 # Bytes, products, records.
 mutant "rows of 8 bytes at a time" wide kernels/fill.h \

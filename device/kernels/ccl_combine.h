@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How a lane combines what members have in their buffers, where that is.
+ */
+#ifndef IRIS_DEVICE_KERNELS_CCL_COMBINE_H
+#define IRIS_DEVICE_KERNELS_CCL_COMBINE_H
+
+#include <iris/device/kernels/ccl_fold.h>
+#include <iris/device/kernels/ccl_meet.h>
+#include <iris/device/kernels/ccl_rows.h>
+#include <iris/device/kernels/ccl_share.h>
+
+/* One workgroup's work: `share` of what is in the members' buffers is combined
+ * and goes to `copies` of them, this rank's first, `to` bytes from the start of
+ * each. */
+typedef struct iris_d_ccl_work {
+    iris_d_ccl_t ccl;
+    iris_d_ccl_tables_t tables;
+    iris_d_ccl_share_t share;
+    uint32_t copies;
+    size_t to;
+} iris_d_ccl_work_t;
+
+/* Where the i-th copy of what is at `at` in the share goes. */
+IRIS_DEVICE char *iris_d_ccl_result(const iris_d_ccl_work_t *work, uint32_t i,
+                                    size_t at)
+{
+    uint32_t member = iris_d_ccl_after(&work->ccl, i);
+
+    return iris_d_ccl_at(work->tables.out, member) + work->to + at;
+}
+
+#if IRIS_ON_CPU
+#define IRIS_CCL_PIECE IRIS_CCL_ROW
+
+IRIS_DEVICE void iris_d_ccl_reduce(const iris_d_ccl_work_t *work,
+                                   const struct iris_ccl_reduce_args *args,
+                                   size_t at, size_t bytes)
+{
+    iris_d_ccl_row_t row;
+    char *own = iris_d_ccl_result(work, 0, at);
+
+    row.in = work->tables.in;
+    row.at = work->share.begin + at;
+    row.count = work->ccl.count;
+    row.op = (iris_reduce_op_t)args->op;
+    iris_d_ccl_reduce_row((enum iris_d_kind)args->kind, row, bytes, own);
+    for (uint32_t i = 1; i < work->copies; i++) {
+        iris_d_copy_bytes(iris_d_ccl_result(work, i, at), own, bytes);
+    }
+}
+#else
+#define IRIS_CCL_PIECE IRIS_CCL_BLOCK_BYTES
+/* How many members' loads a lane has under way. */
+#define IRIS_CCL_BATCH 4
+
+IRIS_DEVICE void iris_d_load_wide(uint32_t *words, const char *from)
+{
+    union {
+        iris_d_u128_t wide;
+        uint32_t words[4];
+    } u;
+
+    u.wide = *(const iris_d_u128_t *)from;
+    IRIS_D_UNROLL
+    for (unsigned k = 0; k < 4; k++) {
+        words[k] = u.words[k];
+    }
+}
+
+IRIS_DEVICE void iris_d_store_wide(char *to, const uint32_t *words)
+{
+    union {
+        iris_d_u128_t wide;
+        uint32_t words[4];
+    } u;
+
+    IRIS_D_UNROLL
+    for (unsigned k = 0; k < 4; k++) {
+        u.words[k] = words[k];
+    }
+    *(iris_d_u128_t *)to = u.wide;
+}
+
+/* The `bytes` bytes at `from` as a word, at most four of them. */
+IRIS_DEVICE uint32_t iris_d_ccl_load_word(const char *from, size_t bytes)
+{
+    uint32_t word = 0;
+
+    IRIS_D_UNROLL
+    for (unsigned i = 0; i < 4; i++) {
+        word |= i < bytes ? (uint32_t)(uint8_t)from[i] << (8 * i) : 0;
+    }
+    return word;
+}
+
+IRIS_DEVICE void iris_d_ccl_store_word(char *to, uint32_t word, size_t bytes)
+{
+    IRIS_D_UNROLL
+    for (unsigned i = 0; i < 4; i++) {
+        if (i < bytes) {
+            to[i] = (char)(word >> (8 * i));
+        }
+    }
+}
+
+/* Blocks at the end are shorter, and buffers need not be aligned to blocks. */
+IRIS_DEVICE void iris_d_ccl_load(iris_d_block_t *to, const char *from,
+                                 size_t bytes)
+{
+    iris_bool_t words = (((uintptr_t)from | bytes) & 3) == 0;
+
+    if (((uintptr_t)from & 15) == 0 && bytes == sizeof *to) {
+        iris_d_load_wide(to->words, from);
+        return;
+    }
+    IRIS_D_UNROLL
+    for (unsigned k = 0; k < sizeof *to / 4; k++) {
+        size_t left = 4 * k < bytes ? bytes - 4 * k : 0;
+
+        if (words && left != 0) {
+            to->words[k] = *(const iris_d_u32_t *)(from + 4 * k);
+        } else {
+            to->words[k] = iris_d_ccl_load_word(from + 4 * k, left);
+        }
+    }
+}
+
+IRIS_DEVICE void iris_d_ccl_store(char *to, const iris_d_block_t *from,
+                                  size_t bytes)
+{
+    iris_bool_t words = (((uintptr_t)to | bytes) & 3) == 0;
+
+    if (((uintptr_t)to & 15) == 0 && bytes == sizeof *from) {
+        iris_d_store_wide(to, from->words);
+        return;
+    }
+    IRIS_D_UNROLL
+    for (unsigned k = 0; k < sizeof *from / 4; k++) {
+        size_t left = 4 * k < bytes ? bytes - 4 * k : 0;
+
+        if (words && left != 0) {
+            *(iris_d_u32_t *)(to + 4 * k) = from->words[k];
+        } else {
+            iris_d_ccl_store_word(to + 4 * k, from->words[k], left);
+        }
+    }
+}
+
+/* Combines the members' blocks at `at`, in the group's order. */
+IRIS_DEVICE void iris_d_ccl_combine(const iris_d_ccl_t *ccl,
+                                    const struct iris_ccl_reduce_args *args,
+                                    const iris_d_u64_t *in, size_t at,
+                                    size_t bytes, iris_d_block_t *result)
+{
+    enum iris_d_kind kind = (enum iris_d_kind)args->kind;
+    iris_reduce_op_t op = (iris_reduce_op_t)args->op;
+    iris_d_block_t blocks[IRIS_CCL_BATCH];
+    iris_d_sums_t sums;
+
+    for (uint32_t first = 0; first < ccl->count; first += IRIS_CCL_BATCH) {
+        IRIS_D_UNROLL
+        for (uint32_t k = 0; k < IRIS_CCL_BATCH; k++) {
+            if (first + k < ccl->count) {
+                iris_d_ccl_load(&blocks[k], iris_d_ccl_at(in, first + k) + at,
+                                bytes);
+            }
+        }
+        /* The next block moves down: registers cannot be indexed, and with the
+         * loop unrolled all of the arithmetic would be there as often. */
+        for (uint32_t k = 0; k < IRIS_CCL_BATCH && first + k < ccl->count;
+             k++) {
+            if (first + k == 0) {
+                iris_d_fold_begin(kind, &sums, &blocks[0], sizeof blocks[0]);
+            } else {
+                iris_d_fold(kind, op, &sums, &blocks[0], sizeof blocks[0]);
+            }
+            IRIS_D_UNROLL
+            for (uint32_t j = 1; j < IRIS_CCL_BATCH; j++) {
+                blocks[j - 1] = blocks[j];
+            }
+        }
+    }
+    iris_d_fold_finish(kind, result, &sums, sizeof *result);
+}
+
+IRIS_DEVICE void iris_d_ccl_reduce(const iris_d_ccl_work_t *work,
+                                   const struct iris_ccl_reduce_args *args,
+                                   size_t at, size_t bytes)
+{
+    iris_d_block_t result;
+
+    iris_d_ccl_combine(&work->ccl, args, work->tables.in,
+                       work->share.begin + at, bytes, &result);
+    for (uint32_t i = 0; i < work->copies; i++) {
+        iris_d_ccl_store(iris_d_ccl_result(work, i, at), &result, bytes);
+    }
+}
+#endif
+
+#endif /* IRIS_DEVICE_KERNELS_CCL_COMBINE_H */

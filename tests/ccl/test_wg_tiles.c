@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Collectives of workgroups on tiles: ragged ones, of any strides, with the bits
+ * of collectives on streams; and tiles that a producer says are ready.
+ */
+#include "config.h"
+
+#include "ccl/cases.h"
+
+#include <iris/device.h>
+#include <iris/device/wg_ccl_tile.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_WGS 3
+#define MANY ((size_t)1 << 20) /* bytes of a workgroup's in, and of its out */
+
+enum what {
+    ALL_REDUCE,
+    TWO_SHOT,
+    SCATTER,
+    GATHER,
+    BRING,
+    SWAP,
+    SPREAD,
+    NUM_WHATS
+};
+
+/* How elements lie: with gaps behind rows, without, by columns. */
+enum layout { GAPS, PACKED, COLUMNS, NUM_LAYOUTS };
+
+struct args {
+    iris_ccl_device_t handle;
+    char *in; /* [workgroup][MANY] */
+    char *out;
+    uint32_t rows; /* of workgroup 0's tile; the others have less */
+    uint32_t cols;
+    uint32_t elem_bytes;
+    int32_t what;
+    int32_t dtype;
+    int32_t op;
+    uint32_t root;
+    int32_t in_layout; /* this member's own */
+    int32_t out_layout;
+    uint32_t in_place;
+};
+
+IRIS_HOST_DEVICE uint32_t rows_of(const struct args *args, uint32_t w)
+{
+    return args->rows > w ? args->rows - w : 1;
+}
+
+IRIS_HOST_DEVICE iris_tile_t view(char *data, uint32_t rows, uint32_t cols,
+                                  uint32_t elem_bytes, int32_t layout)
+{
+    if (layout == COLUMNS) {
+        return iris_tile_transposed(
+            iris_tile(data, cols, rows, rows + 1, elem_bytes));
+    }
+    return iris_tile(data, rows, cols, layout == GAPS ? cols + 3 : cols,
+                     elem_bytes);
+}
+
+/* Parts of a member's input and output. */
+IRIS_HOST_DEVICE uint32_t in_parts(int32_t what, uint32_t n)
+{
+    return what == SCATTER || what == SWAP ? n : 1;
+}
+
+IRIS_HOST_DEVICE uint32_t out_parts(int32_t what, uint32_t n)
+{
+    return what == GATHER || what == BRING || what == SWAP ? n : 1;
+}
+
+IRIS_KERNEL(collect, struct args)
+{
+    iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);
+    uint32_t rows = rows_of(args, wg.id), n = ccl.ccl.count;
+    iris_dtype_t dtype = (iris_dtype_t)args->dtype;
+    iris_reduce_op_t op = (iris_reduce_op_t)args->op;
+    iris_tile_t in =
+        view(args->in + wg.id * MANY, rows * in_parts(args->what, n),
+             args->cols, args->elem_bytes, args->in_layout);
+    iris_tile_t out =
+        view(args->out + wg.id * MANY, rows * out_parts(args->what, n),
+             args->cols, args->elem_bytes, args->out_layout);
+
+    out = args->in_place ? in : out;
+    switch (args->what) {
+    case ALL_REDUCE:
+        iris_wg_tile_all_reduce(wg, &ccl, in, out, dtype, op);
+        break;
+    case TWO_SHOT:
+        iris_wg_tile_all_reduce_two_shot(wg, &ccl, in, out, dtype, op);
+        break;
+    case SCATTER:
+        iris_wg_tile_reduce_scatter(wg, &ccl, in, out, dtype, op);
+        break;
+    case GATHER:
+        iris_wg_tile_all_gather(wg, &ccl, in, out);
+        break;
+    case BRING:
+        iris_wg_tile_gather(wg, &ccl, in, out, args->root);
+        break;
+    case SWAP:
+        iris_wg_tile_all_to_all(wg, &ccl, in, out);
+        break;
+    default:
+        iris_wg_tile_broadcast(wg, &ccl, in, out, args->root);
+    }
+    iris_wg_ccl_end(wg, &ccl);
+}
+
+/* What one rank has: images of its buffers on the host, and elements in rows
+ * without gaps. */
+struct board {
+    iris_t *iris;
+    iris_group_t *group;
+    struct args args;
+    char *in;
+    char *out;
+    char *want;
+    char *line;
+    uint64_t round;
+};
+
+static uint64_t seed_of(const struct board *board, int m, unsigned w)
+{
+    return case_seed(m, board->round * MAX_WGS + w);
+}
+
+/* Spreads the elements of `line` to where a view has them, in `image`, which
+ * stands for what begins at view.data. */
+static void lay(iris_tile_t tile, const char *line, char *image)
+{
+    for (uint32_t r = 0; r < tile.rows; r++) {
+        for (uint32_t c = 0; c < tile.cols; c++) {
+            memcpy(image + ((int64_t)r * tile.row_stride +
+                            (int64_t)c * tile.col_stride) *
+                               tile.elem_bytes,
+                   line + ((size_t)r * tile.cols + c) * tile.elem_bytes,
+                   tile.elem_bytes);
+        }
+    }
+}
+
+/* The elements that `line` is to have of workgroup w's output; 0: none. */
+static size_t expect(const struct board *board, unsigned w,
+                     const struct case_type *type, char *line)
+{
+    const struct args *args = &board->args;
+    int n = iris_group_size(board->iris, board->group);
+    int me = iris_group_index(board->iris, board->group);
+    size_t count = (size_t)rows_of(args, w) * args->cols;
+    uint64_t seeds[CASES_MEMBERS];
+
+    for (int m = 0; m < n; m++) {
+        seeds[m] = seed_of(board, m, w);
+        if (out_parts(args->what, 2) == 2) {
+            type->fill(line + (size_t)m * count * type->bytes,
+                       args->what == SWAP ? (size_t)me * count : 0, count,
+                       seeds[m]);
+        }
+    }
+    if (args->what == SPREAD) {
+        type->fill(line, 0, count, seeds[args->root]);
+    } else if (args->what <= SCATTER) {
+        type->reduce(line, args->what == SCATTER ? (size_t)me * count : 0,
+                     count, (iris_reduce_op_t)args->op, seeds, n);
+    }
+    return args->what == BRING && me != (int)args->root
+               ? 0
+               : count * out_parts(args->what, (uint32_t)n);
+}
+
+static int check(const struct board *board, unsigned w, const char *seen)
+{
+    const struct args *args = &board->args;
+    size_t at = 0;
+
+    while (at < MANY && seen[at] == board->want[at]) {
+        at++;
+    }
+    if (at == MANY) {
+        return 0;
+    }
+    fprintf(stderr,
+            "member %d of %d: what %d, type %d, op %d, %u x %u, layouts %d and "
+            "%d, workgroup %u: byte %zu is %02x, expected %02x\n",
+            iris_group_index(board->iris, board->group),
+            iris_group_size(board->iris, board->group), args->what, args->dtype,
+            args->op, rows_of(args, w), args->cols, args->in_layout,
+            args->out_layout, w, at, (unsigned char)seen[at],
+            (unsigned char)board->want[at]);
+    return 1;
+}
+
+/* Puts each workgroup's input, laid out, to where the kernel reads it. */
+static int write_in(struct board *board, const struct case_type *type)
+{
+    struct args *args = &board->args;
+    uint32_t n = (uint32_t)iris_group_size(board->iris, board->group);
+    int me = iris_group_index(board->iris, board->group);
+
+    memset(board->in, 0xa5, MAX_WGS * MANY);
+    for (unsigned w = 0; w < MAX_WGS; w++) {
+        uint32_t rows = rows_of(args, w) * in_parts(args->what, n);
+
+        type->fill(board->line, 0, (size_t)rows * args->cols,
+                   seed_of(board, me, w));
+        lay(view(NULL, rows, args->cols, args->elem_bytes, args->in_layout),
+            board->line, board->in + w * MANY);
+    }
+    return harness_write(board->iris, args->in, board->in, MAX_WGS * MANY) !=
+           IRIS_OK;
+}
+
+static int play(struct board *board, const struct case_type *type)
+{
+    iris_t *iris = board->iris;
+    struct args *args = &board->args;
+    uint32_t n = (uint32_t)iris_group_size(iris, board->group);
+    int me = iris_group_index(iris, board->group);
+
+    args->dtype = (int32_t)type->dtype;
+    args->elem_bytes = (uint32_t)type->bytes;
+    args->root = (uint32_t)(board->round % n);
+    args->in_layout = (int32_t)((board->round + (uint64_t)me) % NUM_LAYOUTS);
+    args->out_layout =
+        args->in_place
+            ? args->in_layout
+            : (int32_t)((board->round / 3 + (uint64_t)(2 * me)) % NUM_LAYOUTS);
+    CHECK_EQUAL(write_in(board, type), 0);
+    CHECK_OK(iris_memset(iris, args->out, 0xa5, MAX_WGS * MANY, NULL));
+    CHECK_OK(iris_launch(iris, collect, MAX_WGS, 96, args, sizeof *args, NULL));
+    CHECK_OK(harness_read(iris, board->out,
+                          args->in_place ? args->in : args->out,
+                          MAX_WGS * MANY));
+    for (unsigned w = 0; w < MAX_WGS; w++) {
+        uint32_t rows = rows_of(args, w) * out_parts(args->what, n);
+
+        memset(board->want, 0xa5, MANY);
+        if (expect(board, w, type, board->line) != 0) {
+            lay(view(NULL, rows, args->cols, args->elem_bytes,
+                     args->out_layout),
+                board->line, board->want);
+        }
+        CHECK_EQUAL(check(board, w, board->out + w * MANY), 0);
+    }
+    board->round++;
+    return 0;
+}
+
+/* Each collective on each shape, types and operations by turns; in a long run
+ * all of these. */
+static int play_shapes(struct board *board)
+{
+    static const uint32_t shapes[][2] = {{1, 1},   {1, 300}, {3, 5},
+                                         {64, 64}, {33, 17}, {130, 257}};
+    size_t types = harness_count(case_num_types, 1), turn = 0;
+    int failed = 0;
+
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (size_t i = 0; i < NUM_WHATS * types && !failed; i++, turn++) {
+            const struct case_type *type =
+                &case_types[(turn * 5 + turn / 7) % case_num_types];
+            uint32_t n = (uint32_t)iris_group_size(board->iris, board->group);
+
+            board->args.what = (int32_t)(i % NUM_WHATS);
+            board->args.rows = shapes[s][0];
+            board->args.cols = shapes[s][1];
+            if ((size_t)(board->args.rows + 1) * (board->args.cols + 3) *
+                    type->bytes * n >
+                MANY) {
+                type = &case_types[turn % 2]; /* of one byte */
+            }
+            board->args.op = (int32_t)(turn % (type->is_integer ? 7 : 4));
+            board->args.in_place =
+                board->args.what <= TWO_SHOT && turn % 3 == 0;
+            failed = play(board, type);
+        }
+    }
+    return failed;
+}
+
+static int play_group(iris_t *iris, iris_group_t *group, char *memory)
+{
+    struct board board = {.iris = iris, .group = group};
+    int failed;
+
+    board.in = (char *)malloc((2 * MAX_WGS + 2) * MANY);
+    CHECK(board.in != NULL);
+    board.out = board.in + MAX_WGS * MANY;
+    board.want = board.out + MAX_WGS * MANY;
+    board.line = board.want + MANY;
+    board.args.in = memory;
+    board.args.out = memory + MAX_WGS * MANY;
+    CHECK_OK(
+        iris_ccl_device_create(iris, group, MAX_WGS, 1000, &board.args.handle));
+    failed = play_shapes(&board);
+    free(board.in);
+    CHECK_EQUAL(failed, 0);
+    return iris_ccl_device_destroy(iris, &board.args.handle);
+}
+
+static int play_all(iris_t *iris, void *arg)
+{
+    int n = iris_num_ranks(iris), half[CASES_MEMBERS], members = 0;
+    iris_group_t *group;
+    void *memory;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, 2 * MAX_WGS * MANY, &memory));
+    CHECK_EQUAL(play_group(iris, NULL, (char *)memory), 0);
+    for (int rank = n - 1; rank >= 0; rank--) { /* two groups, turned around */
+        if (rank % 2 == iris_rank(iris) % 2) {
+            half[members++] = rank;
+        }
+    }
+    CHECK_OK(iris_group_create(iris, half, members, &group));
+    CHECK_EQUAL(play_group(iris, group, (char *)memory), 0);
+    return iris_group_destroy(iris, group);
+}
+
+static void ragged_tiles_have_the_bits_of_streams(void **state)
+{
+    (void)state;
+    harness_run(3, play_all, NULL);
+    harness_run_all(play_all, NULL);
+}
+
+/* ---- Tiles that become ready --------------------------------------------- */
+
+struct ready_args {
+    iris_ccl_device_t handle;
+    const int64_t *context;
+    float *tiles; /* [TILES][4][4] */
+    float *sums;
+    uint64_t *ready; /* [TILES] */
+    uint64_t epochs;
+    uint64_t *wrong;
+};
+
+#define TILES 5
+
+/* Workgroup 0 makes tiles, the last one first; workgroup 1 reduces each when it
+ * is ready, and gives it back: `ready` counts both. Nothing is reset. */
+IRIS_KERNEL(make_and_reduce, struct ready_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);
+    uint64_t n = ccl.ccl.count, me = ccl.ccl.index;
+
+    for (uint64_t e = 1; e <= args->epochs; e++) {
+        for (uint32_t i = 0; i < TILES; i++) {
+            uint32_t t = wg.id == 0 ? TILES - 1 - i : i;
+            iris_tile_t tile = iris_tile(args->tiles + t * 16, 4, 4, 4, 4);
+            iris_tile_t sum = iris_tile(args->sums + t * 16, 4, 4, 4, 4);
+
+            if (wg.id == 0) {
+                iris_wg_tile_await(wg, dev, &args->ready[t], 2 * (e - 1));
+                IRIS_WG_LANES (wg, k, 16) {
+                    args->tiles[t * 16 + k] = (float)(e * (t + k) + me);
+                }
+                iris_wg_tile_ready(wg, dev, &args->ready[t], 2 * e - 1);
+                continue;
+            }
+            iris_wg_tile_await(wg, dev, &args->ready[t], 2 * e - 1);
+            iris_wg_tile_all_reduce(wg, &ccl, tile, sum, IRIS_DTYPE_F32,
+                                    IRIS_REDUCE_SUM);
+            IRIS_WG_LANES (wg, k, 16) {
+                if (args->sums[t * 16 + k] !=
+                    (float)(n * e * (t + k) + n * (n - 1) / 2)) {
+                    iris_store_volatile_u64(dev, args->wrong, e, dev.rank);
+                }
+            }
+            iris_wg_tile_ready(wg, dev, &args->ready[t], 2 * e);
+        }
+    }
+    iris_wg_ccl_end(wg, &ccl);
+}
+
+static int play_ready(iris_t *iris, void *arg)
+{
+    struct ready_args args = {.context = iris_device_context(iris)};
+    void *memory;
+    uint64_t where;
+
+    (void)arg;
+    args.epochs = harness_count(4000, 60);
+    CHECK_OK(iris_calloc(iris, 1, 4096, &memory));
+    args.tiles = (float *)memory;
+    args.sums = args.tiles + TILES * 16;
+    args.ready = (uint64_t *)(args.sums + TILES * 16);
+    args.wrong = args.ready + TILES;
+    CHECK_OK(iris_ccl_device_create(iris, NULL, 2, 0, &args.handle));
+    CHECK_OK(
+        iris_launch(iris, make_and_reduce, 2, 64, &args, sizeof args, NULL));
+    CHECK_OK(harness_read(iris, &where, args.wrong, sizeof where));
+    CHECK_EQUAL(where, 0);
+    return iris_ccl_device_destroy(iris, &args.handle);
+}
+
+static void tiles_are_reduced_when_they_are_ready(void **state)
+{
+    (void)state;
+    harness_run(2, play_ready, NULL);
+    harness_run(4, play_ready, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ragged_tiles_have_the_bits_of_streams),
+        cmocka_unit_test(tiles_are_reduced_when_they_are_ready),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
