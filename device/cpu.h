@@ -75,11 +75,12 @@ struct iris_cpu_wg {
     const void *spin_address; /* while a spin loop polls: what it repeats
                                * operations on; NULL: not known */
     unsigned spin_bytes;
-    struct iris_dev_ring *ring; /* of requests to ranks of other nodes; NULL:
+    struct iris_dev_ring *ring;    /* of requests to ranks of other nodes; NULL:
                                  * all heaps are mapped */
     struct iris_dev_slot *pending; /* its request whose answer is waited for */
     int posted;                    /* 1: it has posted requests */
-    uint64_t words[2]; /* what it loads from and stores to such ranks */
+    /* What it loads from such ranks, and stores to them; 16 bytes each. */
+    uint64_t words[4] __attribute__((aligned(16)));
 };
 
 /* The calling thread's workgroup, or NULL outside a kernel. */

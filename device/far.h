@@ -205,13 +205,13 @@ IRIS_CPU_COLD const void *iris_d_far_from(struct iris_cpu_wg *cpu,
 IRIS_CPU_COLD void *iris_d_far_to(struct iris_cpu_wg *cpu, const void *ptr,
                                   void *place)
 {
-    return iris_d_place_is_far(cpu, ptr, place) ? &cpu->words[1] : place;
+    return iris_d_place_is_far(cpu, ptr, place) ? &cpu->words[2] : place;
 }
 
 IRIS_CPU_COLD void iris_d_far_send(struct iris_cpu_wg *cpu, const void *ptr,
                                    const void *place, int rank, size_t bytes)
 {
-    if (cpu != NULL && place == (const void *)&cpu->words[1]) {
+    if (cpu != NULL && place == (const void *)&cpu->words[2]) {
         iris_d_far_put(cpu, place, ptr, bytes, rank);
     }
 }

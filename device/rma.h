@@ -308,7 +308,7 @@ IRIS_DEVICE void iris_store_quad(iris_dev_t dev, void *ptr, iris_quad_t value,
 
     IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof value, 0);
     *(iris_quad_t *)to = value;
-    IRIS_D_AFTER_STORE(dev, to_rank);
+    IRIS_D_AFTER_STORE(dev, ptr, to_rank, sizeof value);
 }
 
 #undef IRIS_D_PLAIN

@@ -13,15 +13,15 @@
 
 /* The public functions: X(NAME, name). The collectives are in the order of enum
  * iris_ccl_op, the products in that of enum iris_ops_op. */
-#define IRIS_COMPARED_ROWS(X)                      \
-    X(ALL_REDUCE, "iris_all_reduce")               \
-    X(ALL_GATHER, "iris_all_gather")               \
-    X(REDUCE_SCATTER, "iris_reduce_scatter")       \
-    X(ALL_TO_ALL, "iris_all_to_all")               \
-    X(BROADCAST, "iris_ccl_broadcast")             \
-    X(MATMUL_ALL_REDUCE, "iris_matmul_all_reduce") \
-    X(ALL_GATHER_MATMUL, "iris_all_gather_matmul") \
-    X(MATMUL_ALL_GATHER, "iris_matmul_all_gather") \
+#define IRIS_COMPARED_ROWS(X)                              \
+    X(ALL_REDUCE, "iris_all_reduce")                       \
+    X(ALL_GATHER, "iris_all_gather")                       \
+    X(REDUCE_SCATTER, "iris_reduce_scatter")               \
+    X(ALL_TO_ALL, "iris_all_to_all")                       \
+    X(BROADCAST, "iris_ccl_broadcast")                     \
+    X(MATMUL_ALL_REDUCE, "iris_matmul_all_reduce")         \
+    X(ALL_GATHER_MATMUL, "iris_all_gather_matmul")         \
+    X(MATMUL_ALL_GATHER, "iris_matmul_all_gather")         \
     X(MATMUL_REDUCE_SCATTER, "iris_matmul_reduce_scatter") \
     X(GATHER, "iris_wg_gather") /* of workgroups */
 

@@ -173,16 +173,16 @@ struct product_args {
     int peer;
 };
 
-#define PRODUCT(name, product, DTYPE)                                          \
-    IRIS_KERNEL(code_##name, struct product_args)                              \
-    {                                                                          \
-        IRIS_WG_LOCAL(iris_tile_sums_t, sums, 1);                              \
-        iris_dev_t dev = iris_dev_init(args->context);                         \
-                                                                               \
-        iris_wg_tile_sums_zero(wg, sums);                                      \
-        product(wg, sums, args->a, args->b, IRIS_DTYPE_##DTYPE);               \
-        iris_wg_tile_sums_put(wg, dev, sums, args->c, IRIS_DTYPE_##DTYPE,      \
-                              args->peer);                                     \
+#define PRODUCT(name, product, DTYPE)                                     \
+    IRIS_KERNEL(code_##name, struct product_args)                         \
+    {                                                                     \
+        IRIS_WG_LOCAL(iris_tile_sums_t, sums, 1);                         \
+        iris_dev_t dev = iris_dev_init(args->context);                    \
+                                                                          \
+        iris_wg_tile_sums_zero(wg, sums);                                 \
+        product(wg, sums, args->a, args->b, IRIS_DTYPE_##DTYPE);          \
+        iris_wg_tile_sums_put(wg, dev, sums, args->c, IRIS_DTYPE_##DTYPE, \
+                              args->peer);                                \
     }
 PRODUCT(product_f16, iris_wg_tile_product, F16)
 PRODUCT(product_bf16, iris_wg_tile_product, BF16)
