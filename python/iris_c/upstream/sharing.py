@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Devices where ranks share fewer GPUs than there are ranks.
 
-Upstream's programs take the GPU of the rank's number. Numbers that no GPU has
-begin anew at 0, as in upstream's own simulation, wherever torch is told one.
+Upstream's programs take the GPU of the rank's number. Here all ranks are on the
+first, where the library simulates, and numbers that no GPU has begin anew at 0, as
+in upstream's own simulation, wherever torch is told one.
 """
 
 import functools
@@ -29,6 +30,13 @@ def ranks() -> int:
 def is_shared(num_ranks: int) -> bool:
     """Whether so many ranks have not a GPU each."""
     return 0 < int(torch.cuda.device_count()) < num_ranks
+
+
+def show_one() -> None:
+    """Lets this process see the first of its GPUs only: in simulation the
+    library has all ranks there. Before it uses one."""
+    for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
+        os.environ[name] = os.environ.get(name, "0").split(",")[0]
 
 
 def simulate() -> None:
@@ -102,4 +110,6 @@ def _wrapping_init(init: Any) -> Any:
 
 def apply(module: Any) -> None:
     if is_shared(ranks()):
+        show_one()
+        simulate()
         _begin(module.cuda)

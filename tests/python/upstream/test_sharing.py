@@ -32,6 +32,13 @@ class Sharing(unittest.TestCase):
         with mock.patch.object(torch.cuda, "device_count", lambda: 0):
             self.assertFalse(sharing.is_shared(3))
 
+    def test_ranks_that_share_gpus_see_the_first_only(self) -> None:
+        with mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES="3,5"):
+            os.environ.pop("HIP_VISIBLE_DEVICES", None)
+            sharing.show_one()
+            self.assertEqual((os.environ["CUDA_VISIBLE_DEVICES"],
+                              os.environ["HIP_VISIBLE_DEVICES"]), ("3", "0"))
+
     def test_ranks_that_share_a_gpu_simulate(self) -> None:
         for world, shared in ((2, False), (3, True)):
             with mock.patch.dict(os.environ, IRIS_C_UPSTREAM_DEVICE="nvidia"):
