@@ -175,8 +175,9 @@ class Object:
         the dispatch packet and the arguments, which end in hidden ones.
         """
         descriptor = ctypes.string_at(self.symbols[kernel + "_gpu.kd"], 64)
-        _, scratch, size = struct.unpack_from("<III", descriptor, 0)
+        local, scratch, size = struct.unpack_from("<III", descriptor, 0)
         resources, = struct.unpack_from("<I", descriptor, 52)
+        resources |= -(-local // 512) << 15  # as the command processor does
         wants, = struct.unpack_from("<H", descriptor, 56)
         memory = ctypes.create_string_buffer(args.ljust(size, b"\0"))
         if size >= len(args) + KERNARG_HIDDEN:
