@@ -260,11 +260,13 @@ IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                      struct iris_ccl_reduce_args *args,
                                      size_t count, iris_dtype_t dtype)
 {
-    size_t each = (size_t)iris_d_reduced_as(dtype, (iris_reduce_op_t)args->op,
-                                            &args->kind);
+    size_t each;
     uint32_t members = wg_ccl->ccl.count;
     iris_d_ccl_loose_t loose;
 
+    args->kind = 0;
+    each = (size_t)iris_d_reduced_as(dtype, (iris_reduce_op_t)args->op,
+                                     &args->kind);
     args->bytes =
         count * each * iris_d_kind_bytes((enum iris_d_kind)args->kind);
     iris_wg_barrier(wg);

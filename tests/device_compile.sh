@@ -25,7 +25,7 @@ program() {
     fi
     for header in compat order half op layout value translate word atomic rma amo \
         wait signal signals kernel wg wave tile tile_sums mma product_cpu \
-        product_gpu tile_product wg_ccl barrier generic vector; do
+        product_gpu tile_product wg_ccl wg_ccl_tile barrier generic vector; do
         echo "#include <iris/device/$header.h>"
     done
     echo '#include "support/device_api.h"'

@@ -17,7 +17,7 @@
 #define MAX_WGS 4
 #define REGION ((size_t)16 << 10) /* of a workgroup, in and out */
 
-enum what { ALL_REDUCE, SCATTER, GATHER, SWAP, SPREAD, NUM_WHATS };
+enum what { ALL_REDUCE, SCATTER, GATHER, SWAP, SPREAD, RING, ATOMIC };
 
 struct args {
     iris_ccl_device_t handle;
@@ -56,6 +56,12 @@ IRIS_KERNEL(collect, struct args)
         break;
     case SWAP:
         iris_wg_all_to_all(wg, &ccl, in, out, count);
+        break;
+    case RING:
+        iris_wg_all_reduce_ring(wg, &ccl, in, out, count, dtype, op);
+        break;
+    case ATOMIC:
+        iris_wg_all_reduce_atomic(wg, &ccl, in, out, count, dtype);
         break;
     default:
         iris_wg_broadcast(wg, &ccl, in, out, count, args->root);
@@ -122,7 +128,8 @@ static size_t expect(const struct board *board, unsigned w,
     if (args->what == SPREAD) {
         type->fill(want, 0, count, seeds[args->root]);
     }
-    if (args->what == ALL_REDUCE || args->what == SCATTER) {
+    if (args->what == ALL_REDUCE || args->what == SCATTER ||
+        args->what >= RING) {
         from = args->what == SCATTER ? (size_t)me * count : 0;
         type->reduce(want, from, count, (iris_reduce_op_t)args->op, seeds, n);
         return count * type->bytes;
@@ -219,6 +226,21 @@ static int play_reductions(struct board *board)
     return failed;
 }
 
+/* What does not keep the order has the same bits of integers. */
+static int play_unordered(struct board *board)
+{
+    int failed = 0;
+
+    board->args.in_place = 0;
+    for (size_t t = 0; t < case_num_types && !failed; t++) {
+        board->args.what = t % 2 == 0 ? RING : ATOMIC;
+        board->args.op = t % 2 == 0 ? (int32_t)(t / 2 % 7) : IRIS_REDUCE_SUM;
+        board->args.count = t * t * 9;
+        failed = case_types[t].is_integer && play(board, &case_types[t]);
+    }
+    return failed;
+}
+
 static int play_moves(struct board *board)
 {
     static const uint64_t counts[] = {0, 3, 64, 777};
@@ -240,7 +262,7 @@ static int play_group(iris_t *iris, iris_group_t *group, char *memory)
 
     CHECK_EQUAL(open_board(iris, group, &board), 0);
     failed = open_handle(&board, memory) || play_reductions(&board) ||
-             play_moves(&board);
+             play_unordered(&board) || play_moves(&board);
     free(board.in);
     CHECK_EQUAL(failed, 0);
     CHECK_OK(iris_ccl_device_destroy(iris, &board.args.handle));

@@ -345,38 +345,51 @@ struct ready_args {
 
 #define TILES 5
 
-/* Workgroup 0 makes tiles, the last one first; workgroup 1 reduces each when it
- * is ready, and gives it back: `ready` counts both. Nothing is reset. */
+/* Workgroup 0: makes tile t of epoch e, once its sum has been looked at. */
+IRIS_DEVICE void make(iris_wg_t wg, iris_dev_t dev,
+                      const struct ready_args *args, uint64_t e, uint32_t t)
+{
+    iris_wg_tile_await(wg, dev, &args->ready[t], 2 * (e - 1));
+    IRIS_WG_LANES (wg, k, 16) {
+        args->tiles[t * 16 + k] = (float)(e * (t + k)) + (float)dev.rank;
+    }
+    iris_wg_tile_ready(wg, dev, &args->ready[t], 2 * e - 1);
+}
+
+/* Workgroup 1: reduces it when it is ready, and looks at the sum. */
+IRIS_DEVICE void reduce(iris_wg_t wg, iris_dev_t dev, iris_wg_ccl_t *ccl,
+                        const struct ready_args *args, uint64_t e, uint32_t t)
+{
+    iris_tile_t tile = iris_tile(args->tiles + t * 16, 4, 4, 4, 4);
+    iris_tile_t sum = iris_tile(args->sums + t * 16, 4, 4, 4, 4);
+    uint64_t n = ccl->ccl.count;
+
+    iris_wg_tile_await(wg, dev, &args->ready[t], 2 * e - 1);
+    iris_wg_tile_all_reduce(wg, ccl, tile, sum, IRIS_DTYPE_F32,
+                            IRIS_REDUCE_SUM);
+    IRIS_WG_LANES (wg, k, 16) {
+        if (args->sums[t * 16 + k] !=
+            (float)(n * e * (t + k) + n * (n - 1) / 2)) {
+            iris_store_volatile_u64(dev, args->wrong, e, dev.rank);
+        }
+    }
+    iris_wg_tile_ready(wg, dev, &args->ready[t], 2 * e);
+}
+
+/* One makes the last tile first, the other one begins with the first. `ready`
+ * counts both, and nothing is reset. */
 IRIS_KERNEL(make_and_reduce, struct ready_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);
     iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);
-    uint64_t n = ccl.ccl.count, me = ccl.ccl.index;
 
-    for (uint64_t e = 1; e <= args->epochs; e++) {
-        for (uint32_t i = 0; i < TILES; i++) {
-            uint32_t t = wg.id == 0 ? TILES - 1 - i : i;
-            iris_tile_t tile = iris_tile(args->tiles + t * 16, 4, 4, 4, 4);
-            iris_tile_t sum = iris_tile(args->sums + t * 16, 4, 4, 4, 4);
+    for (uint64_t i = 0; i < args->epochs * TILES; i++) {
+        uint32_t t = (uint32_t)(i % TILES);
 
-            if (wg.id == 0) {
-                iris_wg_tile_await(wg, dev, &args->ready[t], 2 * (e - 1));
-                IRIS_WG_LANES (wg, k, 16) {
-                    args->tiles[t * 16 + k] = (float)(e * (t + k) + me);
-                }
-                iris_wg_tile_ready(wg, dev, &args->ready[t], 2 * e - 1);
-                continue;
-            }
-            iris_wg_tile_await(wg, dev, &args->ready[t], 2 * e - 1);
-            iris_wg_tile_all_reduce(wg, &ccl, tile, sum, IRIS_DTYPE_F32,
-                                    IRIS_REDUCE_SUM);
-            IRIS_WG_LANES (wg, k, 16) {
-                if (args->sums[t * 16 + k] !=
-                    (float)(n * e * (t + k) + n * (n - 1) / 2)) {
-                    iris_store_volatile_u64(dev, args->wrong, e, dev.rank);
-                }
-            }
-            iris_wg_tile_ready(wg, dev, &args->ready[t], 2 * e);
+        if (wg.id == 0) {
+            make(wg, dev, args, i / TILES + 1, TILES - 1 - t);
+        } else {
+            reduce(wg, dev, &ccl, args, i / TILES + 1, t);
         }
     }
     iris_wg_ccl_end(wg, &ccl);
