@@ -43,7 +43,9 @@ static void print_why(const iris_t *iris, const struct iris_ops_call *call,
                "less\n",
                times->us[times->best] / times->us[1]);
     } else if (rates->at[IRIS_RATE_HIDDEN] <= 0) {
-        printf("a product and a transport hide nothing of each other here\n");
+        printf("a product and a transport hide nothing of each other here%s\n",
+               iris_i_device(iris)->wavefront > 1 ? ", as far as is measured"
+                                                  : "");
     } else {
         printf("no number of chunks takes less than %.2f of that time\n",
                IRIS_OPS_WORTH);
