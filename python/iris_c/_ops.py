@@ -56,7 +56,8 @@ class Ops:
             is. Where products are summed, member 0's bias is added, once.
         async_op: without effect: peers do not read this rank's tensors after
             the call, so there is no barrier to leave out.
-        config: an iris_c.ops.FusedConfig; it has no effect yet.
+        config: an iris_c.ops.FusedConfig; its `chunks` has an effect. A
+            preamble's is to be the same.
         workspace: of a preamble; None: the library's own, which the first call
             that needs one makes. A group of fewer than all ranks, a captured
             call and each of two streams at a time need one.
@@ -93,7 +94,7 @@ class Ops:
         """The output (M, N) is the sum over the members of A (M, K) times
         B (K, N)."""
         tensors = self._tensors(output_tensor, A, B)
-        options = self._options(workspace, group)
+        options = self._options(workspace, group, config)
         rows = (tensors[0].shape[0],)
         self._add_bias(options, bias, bias_by_row, rows, tensors[1])
         return self._run("matmul_all_reduce", tensors, options, workspace)
@@ -114,7 +115,7 @@ class Ops:
         this rank's B (K, N). A_sharded is this rank's share of the columns of
         an (M, K) matrix, as upstream, or of its rows."""
         tensors = self._tensors(output_tensor, A_sharded, B)
-        options = self._options(workspace, group)
+        options = self._options(workspace, group, config)
         rows = (tensors[2].shape[0],)
         self._add_bias(options, bias, bias_by_row, rows, tensors[1])
         return self._run("all_gather_matmul", tensors, options, workspace)
@@ -134,7 +135,7 @@ class Ops:
         """The output (M, N) has the members' A times B (K, N), one below the
         other. A is this rank's share of M rows."""
         tensors = self._tensors(output_tensor, A, B)
-        options = self._options(workspace, group)
+        options = self._options(workspace, group, config)
         rows = self._shares(options, tensors[2].shape[0])
         self._add_bias(options, bias, bias_by_row, rows, tensors[1])
         return self._run("matmul_all_gather", tensors, options, workspace)
@@ -154,7 +155,7 @@ class Ops:
         """The output is this rank's share of the rows of the sum over the
         members of A (M, K) times B (K, N)."""
         tensors = self._tensors(output_tensor, A, B)
-        options = self._options(workspace, group)
+        options = self._options(workspace, group, config)
         rows = (tensors[0].shape[0],)
         self._add_bias(options, bias, bias_by_row, rows, tensors[1])
         return self._run("matmul_reduce_scatter", tensors, options, workspace)
@@ -178,7 +179,9 @@ class Ops:
         """Makes a workspace for matmul_all_reduce(). Collective over the
         job."""
         tensors = (output_tensor, A, B)
-        return self._prepare("matmul_all_reduce", tensors, workspace, group)
+        return self._prepare(
+            "matmul_all_reduce", tensors, workspace, group, config
+        )
 
     def all_gather_matmul_preamble(
         self,
@@ -197,7 +200,9 @@ class Ops:
                 A_sharded, A_sharded.shape[0], B.shape[1]
             )
         tensors = (output_tensor, A_sharded, B)
-        return self._prepare("all_gather_matmul", tensors, workspace, group)
+        return self._prepare(
+            "all_gather_matmul", tensors, workspace, group, config
+        )
 
     def matmul_all_gather_preamble(
         self,
@@ -211,7 +216,9 @@ class Ops:
         """Makes a workspace for matmul_all_gather(). Collective over the
         job. (Upstream has none.)"""
         tensors = (output_tensor, A, B)
-        return self._prepare("matmul_all_gather", tensors, workspace, group)
+        return self._prepare(
+            "matmul_all_gather", tensors, workspace, group, config
+        )
 
     def matmul_reduce_scatter_preamble(
         self,
@@ -226,7 +233,7 @@ class Ops:
         job."""
         tensors = (output_tensor, A, B)
         return self._prepare(
-            "matmul_reduce_scatter", tensors, workspace, group
+            "matmul_reduce_scatter", tensors, workspace, group, config
         )
 
     def _tensor(self, array: Any) -> Tensor:
@@ -239,7 +246,7 @@ class Ops:
         return [self._tensor(array) for array in (a, b, output)]
 
     def _options(
-        self, workspace: Optional[Workspace], group: Any
+        self, workspace: Optional[Workspace], group: Any, config: Any
     ) -> OpsOptions:
         made = OpsOptions()
         call.iris_ops_options_init_sized(
@@ -248,6 +255,8 @@ class Ops:
         made.stream = self._streams.current()
         made.group = self._groups.handle_of(group)
         made.workspace = workspace.handle if workspace else None
+        # Upstream's own FusedConfig has no such field.
+        made.chunks = getattr(config, "chunks", None) or 0
         return made
 
     def _add_bias(
@@ -304,9 +313,10 @@ class Ops:
         arrays: Tuple[Any, Any, Any],
         workspace: Optional[Workspace],
         group: Any,
+        config: Any,
     ) -> Workspace:
         function = getattr(call, f"iris_{name}_preamble")
-        options = self._options(None, group)
+        options = self._options(None, group, config)
         given: List[Any] = [None, None, None]
         if any(array is not None for array in arrays):
             given = [ctypes.byref(tensor) for tensor in self._tensors(*arrays)]

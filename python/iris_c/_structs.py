@@ -145,4 +145,5 @@ class OpsOptions(c.Structure):
         ("workspace", c.c_void_p),
         ("bias", c.POINTER(Tensor)),
         ("bias_by_row", c.c_int),
+        ("chunks", c.c_int),
     ]

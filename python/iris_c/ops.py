@@ -38,14 +38,20 @@ _POSITIVE = (
     "num_xcds",
     "chunk_size",
     "all_reduce_num_rings",
+    "chunks",
 )
 
 
 @dataclass
 class FusedConfig:
-    """Upstream's fields, in upstream's order. They say how upstream's kernels
-    cut a product into tiles. Iris multiplies by the device's library, so the
-    fields are checked and have no effect: sizes may be smaller than a block.
+    """Upstream's fields, in upstream's order, then one of our own. Upstream's
+    say how its kernels cut a product into tiles. Iris multiplies by the
+    device's library, so they are checked and have no effect: sizes may be
+    smaller than a block.
+
+    Args:
+        chunks: of rows, whose products and transports overlap, 1 to 8; None:
+            as IRIS_OPS_CHUNKS says, else as many as are worth it.
     """
 
     block_size_m: int = 256
@@ -61,6 +67,7 @@ class FusedConfig:
     all_reduce_variant: str = "two_shot"
     all_reduce_num_rings: int = 1
     ksplit: bool = False
+    chunks: Optional[int] = None
 
     def __post_init__(self) -> None:
         for name in _POSITIVE:

@@ -242,6 +242,18 @@ class Ops(support.TestCase):
         self.ctx.barrier()
         workspace.destroy()
 
+    def test_a_number_of_chunks_is_passed_on(self):
+        for chunks in (1, 3):
+            for name in self.NAMES:
+                with self.subTest(name=name, chunks=chunks):
+                    config = ops.FusedConfig(chunks=chunks)
+                    self.check(name, (13, 5, 7), config=config)
+        tensors = [self.ctx.zeros(4, 4) for _ in range(3)]
+        with self.assertRaisesRegex(ValueError, "chunks is 9; pass 1 to 8"):
+            self.ops.matmul_all_reduce(
+                *tensors, config=ops.FusedConfig(chunks=9)
+            )
+
     def test_matrices_that_do_not_fit_are_told(self):
         zeros = self.ctx.zeros
         for error, text, given in (
@@ -276,6 +288,7 @@ class Ops(support.TestCase):
     def test_a_config_has_upstreams_fields_and_checks(self):
         for named, text in (
             ({"block_size_m": 0}, "block_size_m must be positive, got 0"),
+            ({"chunks": 0}, "chunks must be positive, got 0"),
             ({"num_sms": -1}, "num_sms must be positive, got -1"),
             ({"all_reduce_variant": "best"}, "must be one of: 'atomic'"),
         ):
