@@ -172,8 +172,11 @@ echo 'rate cpu product f32 1000 1.3' >>"$rates"
 IRIS_BLAS=none IRIS_CCL_TUNING=$rates info 0 --explain matmul_all_reduce 512 512 512
 has '^  chunks +8: it takes 0\.[0-9]+ of the time of 1 chunk, and none of the others less$'
 has '^ +by rates of IRIS_CCL_TUNING$'
+# What the call enqueues has as many chunks as the model says.
+[ "$(grep -c '^  collective ' "$output")" = 8 ] || fail "not 8 chunks enqueued"
 IRIS_BLAS=none IRIS_OPS_CHUNKS=2 IRIS_CCL_TUNING=$rates info 0 --explain matmul_all_reduce 512 512 512
-has '^  chunks +2: IRIS_OPS_CHUNKS=2 asks for it; without it another'
+has '^  chunks +2: IRIS_OPS_CHUNKS=2 asks for it; without it the model'
+[ "$(grep -c '^  collective ' "$output")" = 2 ] || fail "not 2 chunks enqueued"
 echo 'rate cpu link any any none' >>"$rates"
 IRIS_CCL_TUNING=$rates info 1 --explain matmul_all_reduce 512 512 512
 has "^explain: FAILED: IRIS_ERR_CONFIG: .*:8: 'none' is not a number above 0"

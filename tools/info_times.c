@@ -37,7 +37,7 @@ static void print_why(const iris_t *iris, const struct iris_ops_call *call,
         printf("IRIS_OPS_CHUNKS=%s asks for it%s\n", setting,
                call->plan.chunks == times->best
                    ? ""
-                   : "; without it another number were taken");
+                   : "; without it the model takes another number");
     } else if (times->best > 1) {
         printf("it takes %.2f of the time of 1 chunk, and none of the others "
                "less\n",
