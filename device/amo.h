@@ -73,9 +73,10 @@ IRIS_DEVICE uint64_t iris_d_amo_packed(iris_d_amo_t how)
     size_t bytes = iris_d_kind_bytes(how.kind);
 
     return iris_d_packed(iris_d_ordered(
-        how.op == IRIS_OP_LOAD ? iris_d_reads(how.op, how.rank, bytes)
-                               : iris_d_writes(how.op, how.rank, bytes),
-        how.order));
+               how.op == IRIS_OP_LOAD ? iris_d_reads(how.op, how.rank, bytes)
+                                      : iris_d_writes(how.op, how.rank, bytes),
+               how.order)) |
+           IRIS_D_ATOMIC;
 }
 #endif
 

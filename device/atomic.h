@@ -14,8 +14,7 @@
 #include <iris/device/cpu.h>
 #endif
 
-/* Words that may be any type's bytes, so that a kernel's own float accesses and
- * our word accesses to the same place stay in order. */
+/* Words that alias any type: a kernel's own accesses stay in order with ours. */
 typedef uint8_t iris_d_u8_t __attribute__((may_alias));
 typedef uint16_t iris_d_u16_t __attribute__((may_alias));
 typedef uint32_t iris_d_u32_t __attribute__((may_alias));
@@ -209,6 +208,7 @@ IRIS_DEVICE void iris_d_fence(iris_d_order_t how)
 /* clang-format off */
 #if IRIS_ON_CPU
 #define IRIS_D_OP_FENCE(order, scope) __atomic_thread_fence(order)
+#define IRIS_D_CALLER() __builtin_return_address(0)
 #else /* here scopes have other names, on NVIDIA orders as well */
 #undef IRIS_D_WG
 #undef IRIS_D_AGENT

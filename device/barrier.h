@@ -43,7 +43,8 @@ IRIS_DEVICE void iris_d_announce(IRIS_UNUSED iris_dev_t dev,
                     (int)iris_i_group_ranks(ours)[i],
                     iris_d_packed(iris_d_ordered(
                         iris_d_writes(IRIS_OP_STORE, 0, sizeof epoch),
-                        iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM)))));
+                        iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM))) |
+                        IRIS_D_ATOMIC));
 #if IRIS_ON_CPU
     if (IRIS_UNLIKELY(where == 0)) {
         (void)iris_d_amo_far(

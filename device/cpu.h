@@ -44,7 +44,9 @@ struct iris_cpu_event {
                         * it only */
     uint64_t expected; /* by a compare-and-swap */
     uint64_t seen;     /* after it: what was read; of an atomic the old value */
-    uint64_t polls; /* after a wait: how many there were, the last included */
+    uint64_t polls;   /* after a wait: how many there were, the last included */
+    int atomic;       /* 1: no plain access, though it may be relaxed */
+    const void *site; /* where in the program's code it is */
 };
 
 /* The workgroup a CPU thread is running. The backend fills it in before the
@@ -61,6 +63,7 @@ struct iris_cpu_wg {
     uint64_t num_ops;  /* that observers have seen */
     uint64_t inside;   /* which of them is the barrier under way; 0: none */
     uint64_t expected; /* by the compare-and-swap that is about to begin */
+    const void *site;  /* of the latest operation */
     struct iris_cpu_event events[2]; /* the latest operation's, by `write` of
                                       * those with two sides */
     unsigned polls; /* iris_cpu_poll() calls; a wait starts it at 0 */

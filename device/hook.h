@@ -161,6 +161,8 @@ IRIS_CPU_COLD struct iris_cpu_event *iris_d_event(struct iris_cpu_wg *cpu,
     event->held = 0;
     event->value = event->seen = event->polls = 0;
     event->expected = cpu->expected;
+    event->atomic = (what & IRIS_D_ATOMIC) != 0;
+    event->site = cpu->site;
     cpu->expected = 0;
     return event;
 }
@@ -174,6 +176,7 @@ IRIS_CPU_COLD void iris_d_before(struct iris_cpu_wg *cpu, const void *address,
 
     if (cpu != NULL) {
         cpu->num_ops++;
+        cpu->site = IRIS_D_CALLER();
         event = iris_d_event(cpu, address, rank, what);
         event->value = value;
         iris_cpu_observe(cpu, event);
@@ -207,6 +210,7 @@ IRIS_CPU_COLD void iris_d_before_both(struct iris_cpu_wg *cpu, const void *from,
 {
     if (cpu != NULL) {
         cpu->num_ops++;
+        cpu->site = IRIS_D_CALLER();
         iris_cpu_observe(cpu, iris_d_event(cpu, from, from_rank, what));
         iris_cpu_observe(cpu,
                          iris_d_event(cpu, to, to_rank, what | IRIS_D_WRITE));

@@ -13,8 +13,8 @@
 /* An operation, all but the rank that it acts on, is packed into one word by
  * iris_d_packed(). The word's fields:
  *   bits 0 to 11   enum iris_op
- *   bits 12 to 14  flags: WRITE, HELD (after a wait or test: it holds) and ONCE
- *                  (all lanes do it together)
+ *   bits 12 to 15  flags: WRITE, HELD (after a wait or test: it holds), ONCE
+ *                  (all lanes do it together) and ATOMIC
  *   bits 16 to 19  iris_sem_t
  *   bits 20 to 23  iris_scope_t
  *   bits 24 to 27  iris_cmp_t
@@ -23,6 +23,7 @@
 #define IRIS_D_WRITE ((uint64_t)1 << 12)
 #define IRIS_D_HELD ((uint64_t)1 << 13)
 #define IRIS_D_ONCE ((uint64_t)1 << 14)
+#define IRIS_D_ATOMIC ((uint64_t)1 << 15)
 #define IRIS_D_SEM_SHIFT 16
 #define IRIS_D_SCOPE_SHIFT 20
 #define IRIS_D_CMP_SHIFT 24

@@ -31,17 +31,22 @@
 /* The hooks of plain accesses, whose place is `from` or `to`. */
 #define IRIS_D_PLAIN(op, bytes)                                                \
     iris_d_packed(iris_d_reads(IRIS_OP_##op, 0, bytes))
-#define IRIS_D_BEFORE_LOAD(dev, ptr, rank, bytes)                              \
+#define IRIS_D_VOLATILE(op, bytes)                                             \
+    (iris_d_packed(iris_d_ordered(                                             \
+         iris_d_reads(IRIS_OP_##op, 0, bytes),                                 \
+         iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM))) |                     \
+     IRIS_D_ATOMIC)
+#define IRIS_D_BEFORE_LOAD(dev, ptr, rank, bytes, form)                        \
     IRIS_D_HOOK(iris_d_watched(dev, rank),                                     \
                 (IRIS_D_CALL(before, dev, ptr, 0, rank,                        \
-                              IRIS_D_PLAIN(LOAD, bytes)),                      \
+                              IRIS_D_##form(LOAD, bytes)),                      \
                  IRIS_D_FAR_FROM(dev, ptr, from, rank, bytes)))
 #define IRIS_D_AFTER_LOAD(dev, rank, bits)                                     \
     IRIS_D_HOOK(iris_d_watched(dev, rank), IRIS_D_CALL(after, dev, 0, bits))
-#define IRIS_D_BEFORE_STORE(dev, ptr, rank, bytes, bits)                       \
+#define IRIS_D_BEFORE_STORE(dev, ptr, rank, bytes, bits, form)                 \
     IRIS_D_HOOK(iris_d_watched(dev, rank),                                     \
                 (IRIS_D_CALL(before, dev, ptr, bits, rank,                     \
-                              IRIS_D_PLAIN(STORE, bytes) | IRIS_D_WRITE),      \
+                              IRIS_D_##form(STORE, bytes) | IRIS_D_WRITE),      \
                  IRIS_D_FAR_TO(dev, ptr, to)))
 #define IRIS_D_AFTER_STORE(dev, ptr, rank, bytes)                              \
     IRIS_D_HOOK(iris_d_watched(dev, rank),                                     \
@@ -59,7 +64,7 @@
     {                                                                          \
         const void *from = iris_d_translate(dev, ptr, from_rank);              \
         c_type value;                                                          \
-        IRIS_D_BEFORE_LOAD(dev, ptr, from_rank, sizeof(c_type));               \
+        IRIS_D_BEFORE_LOAD(dev, ptr, from_rank, sizeof(c_type), PLAIN); \
         value = *(const c_type *)from;                                         \
         IRIS_D_AFTER_LOAD(dev, from_rank, iris_d_bits_##name(value));          \
         return value;                                                          \
@@ -84,7 +89,7 @@ IRIS_TYPES(IRIS_D_ROW, )
     {                                                                          \
         void *to = iris_d_translate(dev, ptr, to_rank);                        \
         IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof(c_type),                 \
-                            iris_d_bits_##name(value));                        \
+                            iris_d_bits_##name(value), PLAIN); \
         *(c_type *)to = value;                                                 \
         IRIS_D_AFTER_STORE(dev, ptr, to_rank, sizeof(c_type));                                 \
     }                                                                          \
@@ -230,7 +235,7 @@ IRIS_TYPES(IRIS_D_ROW, )
     {                                                                          \
         const void *from = iris_d_translate(dev, ptr, from_rank);              \
         uint64_t bits;                                                         \
-        IRIS_D_BEFORE_LOAD(dev, ptr, from_rank, sizeof(c_type));               \
+        IRIS_D_BEFORE_LOAD(dev, ptr, from_rank, sizeof(c_type), VOLATILE); \
         bits = iris_d_load(from, sizeof(c_type),                               \
                            iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));     \
         IRIS_D_AFTER_LOAD(dev, from_rank, bits);                               \
@@ -241,7 +246,7 @@ IRIS_TYPES(IRIS_D_ROW, )
     {                                                                          \
         void *to = iris_d_translate(dev, ptr, to_rank);                        \
         uint64_t bits = iris_d_bits_##name(value);                             \
-        IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof(c_type), bits);          \
+        IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof(c_type), bits, VOLATILE); \
         iris_d_store(to, sizeof(c_type), bits,                                 \
                      iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));           \
         IRIS_D_AFTER_STORE(dev, ptr, to_rank, sizeof(c_type));                                 \
@@ -262,7 +267,7 @@ IRIS_TYPES(IRIS_D_ROW, )
     {                                                                          \
         const void *from = iris_d_translate(dev, ptr, from_rank);              \
         uint64_t bits;                                                         \
-        IRIS_D_BEFORE_LOAD(dev, ptr, from_rank, sizeof(c_type));               \
+        IRIS_D_BEFORE_LOAD(dev, ptr, from_rank, sizeof(c_type), PLAIN); \
         bits = iris_d_load_hint(from, sizeof(c_type), hint);                   \
         IRIS_D_AFTER_LOAD(dev, from_rank, bits);                               \
         return iris_d_value_##name(bits);                                      \
@@ -273,7 +278,7 @@ IRIS_TYPES(IRIS_D_ROW, )
     {                                                                          \
         void *to = iris_d_translate(dev, ptr, to_rank);                        \
         uint64_t bits = iris_d_bits_##name(value);                             \
-        IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof(c_type), bits);          \
+        IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof(c_type), bits, PLAIN); \
         iris_d_store_hint(to, sizeof(c_type), bits, hint);                     \
         IRIS_D_AFTER_STORE(dev, ptr, to_rank, sizeof(c_type));                                 \
     }
@@ -312,6 +317,7 @@ IRIS_DEVICE void iris_store_quad(iris_dev_t dev, void *ptr, iris_quad_t value,
 }
 
 #undef IRIS_D_PLAIN
+#undef IRIS_D_VOLATILE
 #undef IRIS_D_BEFORE_LOAD
 #undef IRIS_D_AFTER_LOAD
 #undef IRIS_D_BEFORE_STORE

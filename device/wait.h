@@ -98,7 +98,7 @@ IRIS_DEVICE void iris_d_wait_hook(iris_dev_t *dev, const void *ptr,
     (void)ptr, (void)access;
     IRIS_D_HOOK(iris_d_suspect(*dev, ptr, dev->rank, bytes),
                 IRIS_D_CALL(before, *dev, ptr, condition.value, dev->rank,
-                            iris_d_packed(access)));
+                            iris_d_packed(access) | IRIS_D_ATOMIC));
 }
 
 /* A wait that did not succeed at once. */

@@ -11,6 +11,7 @@ include %D%/backend_sim/local.mk
 include %D%/control/local.mk
 include %D%/report/local.mk
 include %D%/heap/local.mk
+include %D%/check/local.mk
 include %D%/queue/local.mk
 include %D%/transport/local.mk
 include %D%/context/local.mk

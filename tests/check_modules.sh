@@ -10,7 +10,7 @@
 set -u
 export LC_ALL=C
 srcdir=${srcdir:-.}
-folders="src/base src/backend src/backend_sim src/backend_hip src/report src/heap src/queue src/transport src/context src/job src/tensor src/ccl src/ops src/trace"
+folders="src/base src/backend src/backend_sim src/backend_hip src/report src/heap src/check src/queue src/transport src/context src/job src/tensor src/ccl src/ops src/trace"
 # Folders that not every build has.
 optional=" src/backend_hip "
 # Pairs of files that may call each other, three at most: FILE FILE reason.

@@ -13,7 +13,7 @@ cd "$here/.." || exit 1
 
 # The folders of src/ from low to high, commas between those of one height; and
 # those that no other folder includes.
-layers="base backend backend_sim,backend_hip control report heap queue,transport context \
+layers="base backend backend_sim,backend_hip control report heap check queue,transport context \
 tensor,ccl,trace ops job"
 islands="backend_sim backend_hip"
 # Words that no name and no comment in src/ has: the field has better ones

@@ -61,7 +61,8 @@ typedef struct iris iris_t;
     X(sim_cus, COUNT, "IRIS_SIM_CUS", "4",                                     \
       "", "workgroups of one kernel that run at once on the CPU")              \
     X(check, CHOICE, "IRIS_CHECK", "none",                                     \
-      "none bounds", "bounds: end CPU kernels that leave what is allocated")      \
+      "none bounds race", "bounds: end CPU kernels that leave what is "        \
+          "allocated; race: report accesses that nothing orders")              \
     X(module_dir, STRING, "IRIS_MODULE_DIR", "",                               \
       "", "folder of loadable modules; empty: where make install put them")   \
     X(bootstrap, CHOICE, "IRIS_BOOTSTRAP", "auto",                             \

@@ -30,7 +30,8 @@ extern "C" {
     X(ERR_LIMIT,       -12, "a system limit was reached")                      \
     X(ERR_SYSTEM,      -13, "a system call failed")                            \
     X(ERR_DEVICE,      -14, "the GPU failed")                                  \
-    X(ERR_INTERRUPTED, -15, "a wait was interrupted")
+    X(ERR_INTERRUPTED, -15, "a wait was interrupted")                          \
+    X(ERR_RACE,        -16, "a data race was found")
 /* clang-format on */
 
 /** What every fallible call returns. 0 is success, errors are negative. */

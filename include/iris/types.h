@@ -149,7 +149,7 @@ typedef void (*iris_cpu_entry_t)(const void *wg, const void *args);
 /** Version of what a program's objects compile in to run kernels: struct
  *  iris_kernel, and all that kernels and the library pass each other. It counts
  *  up with any change of those; `version` and `name` never change place. */
-#define IRIS_KERNEL_VERSION 1
+#define IRIS_KERNEL_VERSION 2
 
 /** A kernel, as IRIS_KERNEL() defines it and iris_launch() takes it: one name,
  *  one version per target. A target the program was not compiled for is NULL.

@@ -104,6 +104,12 @@ class WaitInterrupted(IrisError):
     status = "IRIS_ERR_INTERRUPTED"
 
 
+class RaceError(IrisError):
+    """IRIS_CHECK=race found a data race."""
+
+    status = "IRIS_ERR_RACE"
+
+
 #: By the status's name. What is not among them is an IrisError.
 BY_STATUS = {
     kind.status: kind
@@ -123,5 +129,6 @@ BY_STATUS = {
         SystemCallError,
         DeviceError,
         WaitInterrupted,
+        RaceError,
     )
 }

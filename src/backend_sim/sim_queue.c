@@ -160,10 +160,8 @@ static void pass(const struct sim_command *mark)
     pthread_mutex_unlock(&follower->lock);
 }
 
-static void execute(struct sim_stream *stream, struct sim_command *command)
+static void move(const struct sim_command *command)
 {
-    iris_status_t status = IRIS_OK;
-
     switch (command->kind) {
     case COMMAND_COPY:
         memmove(command->dst, command->src, command->bytes);
@@ -174,12 +172,64 @@ static void execute(struct sim_stream *stream, struct sim_command *command)
     case COMMAND_SET:
         memset(command->dst, command->value, command->bytes);
         break;
-    case COMMAND_LAUNCH:
+    default:
+        break;
+    }
+}
+
+/* What observers that watch kernels see of other commands. */
+static struct iris_host_event event_of(struct sim_stream *stream,
+                                       const struct sim_command *command)
+{
+    const struct iris_copy_rows *rows = &command->rows;
+    struct iris_host_event event = {.op = IRIS_HOST_RUN_COPY,
+                                    .rank = stream->sim->params.rank,
+                                    .target_rank = -1,
+                                    .stream = stream,
+                                    .address = command->dst,
+                                    .source = command->src,
+                                    .bytes = command->bytes};
+
+    if (command->kind == COMMAND_COPY_ROWS) {
+        event.address = rows->dst;
+        event.source = rows->src;
+        event.bytes = rows->row_bytes;
+        event.count = rows->rows;
+        event.pitch = rows->dst_pitch;
+        event.source_pitch = rows->src_pitch;
+    } else if (command->kind == COMMAND_SET) {
+        event.op = IRIS_HOST_RUN_SET;
+    } else if (command->kind == COMMAND_MARK) {
+        event.op = IRIS_HOST_RUN_MARK;
+        event.source = command->follower;
+    }
+    return event;
+}
+
+static void run_other(struct sim_stream *stream,
+                      const struct sim_command *command)
+{
+    struct iris_hooks *hooks = stream->sim->params.hooks;
+    struct iris_host_event event;
+
+    if (command->kind == COMMAND_FOLLOW || !iris_i_hooks_watch_device(hooks)) {
+        move(command);
+        return;
+    }
+    event = event_of(stream, command);
+    iris_i_hooks_before(hooks, &event);
+    move(command);
+    (void)iris_i_hooks_after(hooks, &event, IRIS_OK);
+}
+
+static void execute(struct sim_stream *stream, struct sim_command *command)
+{
+    iris_status_t status = IRIS_OK;
+
+    if (command->kind == COMMAND_LAUNCH) {
         status = iris_i_sim_run(stream, &command->job);
-        break;
-    case COMMAND_MARK:
-    case COMMAND_FOLLOW:
-        break;
+    } else {
+        run_other(stream, command);
     }
     if (status != IRIS_OK) {
         iris_i_sim_stop(stream, status, iris_last_error());

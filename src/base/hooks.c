@@ -75,7 +75,7 @@ iris_status_t iris_i_hooks_device(struct iris_hooks *hooks,
 static uint64_t next_id(struct iris_hooks *hooks,
                         const struct iris_host_event *event)
 {
-    return event->op == IRIS_HOST_KERNEL
+    return event->op == IRIS_HOST_KERNEL || event->op >= IRIS_HOST_RUN_COPY
                ? (atomic_fetch_add(&hooks->last_run, 1) + 1) | FIRST_RUN
                : atomic_fetch_add(&hooks->last_call, 1) + 1;
 }
@@ -99,7 +99,7 @@ void iris_i_hooks_host(struct iris_hooks *hooks, struct iris_host_event *event)
 
 /* ---- What observers have to say ---- */
 
-static const char *op_name(enum iris_op op)
+const char *iris_i_op_name(enum iris_op op)
 {
     static const char *const names[] = {
         [IRIS_OP_LOAD] = "load",
@@ -149,6 +149,6 @@ iris_status_t iris_i_fail_access(const struct iris_cpu_event *event,
                        "rank %d: kernel %s, workgroup %u: %s of %zu bytes at "
                        "%p on rank %d: %s",
                        event->rank, event->kernel, event->workgroup,
-                       op_name(event->op), event->bytes, event->address,
+                       iris_i_op_name(event->op), event->bytes, event->address,
                        event->target_rank, why);
 }

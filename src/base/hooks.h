@@ -36,6 +36,10 @@ enum iris_host_op {
     IRIS_HOST_COLLECTIVE,    /* address, source, bytes, group, stream, count,
                               * type, value: a broadcast's root; kernel is the
                               * public call's name */
+    IRIS_HOST_RUN_COPY, /* its run on the CPU, from the thread that runs it:
+                              * address, source, bytes, stream. Only while
+                              * somebody watches kernels */
+    IRIS_HOST_RUN_SET,  /* the same of a fill */
 };
 
 /* One of them. What does not apply is 0 or NULL, a rank -1. */
@@ -61,6 +65,8 @@ struct iris_host_event {
     iris_cmp_t cmp;
     size_t count;     /* elements */
     const char *type; /* their type's name */
+    size_t pitch; /* of a run of a copy of `count` rows of `bytes`: from row */
+    size_t source_pitch; /* to row of address and source */
 };
 
 /* One that watches. Its functions are called from any thread, several at once;
@@ -107,6 +113,9 @@ iris_status_t iris_i_hooks_device(struct iris_hooks *hooks,
 
 /* iris_i_hooks_before() and iris_i_hooks_after() when somebody watches. */
 void iris_i_hooks_host(struct iris_hooks *hooks, struct iris_host_event *event);
+
+/* "atomic add", for messages. */
+const char *iris_i_op_name(enum iris_op op);
 
 /* Whether the event's address is translated, so that it must be on the heap.
  * The near side of a get or put, and what is waited for, may be any memory. */

@@ -218,6 +218,18 @@ iris_status_t iris_i_group_check_root(const iris_t *iris,
                              group->members.count - 1);
 }
 
+uint64_t iris_i_group_key(const void *arg)
+{
+    const struct iris_group *group = arg;
+    uint64_t key = 1;
+
+    for (int i = 0; i < group->members.count; i++) {
+        key = (key + (uint64_t)group->ranks[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        key ^= key >> 29;
+    }
+    return key | 1;
+}
+
 /* The root hands over the data a payload at a time. */
 iris_status_t iris_i_group_broadcast(struct iris_group *group,
                                      struct iris_call *call, void *ptr,

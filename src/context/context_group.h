@@ -35,6 +35,10 @@ struct iris_group *iris_i_group_make(iris_t *iris, const int *ranks, int count);
  * IRIS_ERR_NO_MEMORY or what the device copy gives. */
 iris_status_t iris_i_group_write_device(iris_t *iris, struct iris_group *group);
 
+/* A number, not 0, that groups of the same ranks in the same order have in
+ * common. */
+uint64_t iris_i_group_key(const void *group);
+
 /* Frees the world and every group the program has not destroyed. Local. */
 void iris_i_group_close_all(iris_t *iris);
 

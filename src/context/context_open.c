@@ -15,7 +15,8 @@
 #include "control/endpoint.h"
 #include "control/peers.h"
 #include "control/rendezvous.h"
-#include "heap/bounds.h"
+#include "check/bounds.h"
+#include "check/race.h"
 #include "heap/heap_address.h"
 #include "heap/heap_open.h"
 #include "queue/queue_kernels.h"
@@ -225,8 +226,7 @@ static iris_status_t prepare(iris_t *iris,
         snprintf(hello->message, sizeof hello->message, "%s",
                  iris->placement.no_gpu);
         hello->heap_bytes = iris_i_heap_bytes(&iris->heap.memory);
-        hello->red_zones =
-            iris->settings->check.number == IRIS_CHOICE_CHECK_BOUNDS;
+        hello->check = (int32_t)iris->settings->check.number;
     } else {
         snprintf(hello->message, sizeof hello->message, "%s",
                  iris_last_error());
@@ -237,13 +237,26 @@ static iris_status_t prepare(iris_t *iris,
 /* IRIS_CHECK, from the first allocation on. */
 static iris_status_t open_check(iris_t *iris)
 {
-    int asked = iris->settings->check.number == IRIS_CHOICE_CHECK_BOUNDS;
+    int64_t check = iris->settings->check.number;
+    const struct iris_race_params races = {
+        .heap = &iris->heap,
+        .default_stream = iris->queue.streams,
+        .group_key = iris_i_group_key,
+        .prefix = iris->settings->report.text};
 
-    if (asked && iris->placement.type->is_gpu) {
-        iris_i_warning(&iris->log, "IRIS_CHECK=bounds checks nothing on a GPU; "
-                                   "set IRIS_SIM_DEVICE=cpu, too");
+    if (check == IRIS_CHOICE_CHECK_NONE) {
+        return IRIS_OK;
     }
-    return asked ? iris_i_bounds_create(&iris->heap, &iris->bounds) : IRIS_OK;
+    if (iris->placement.type->is_gpu) {
+        iris_i_warning(&iris->log,
+                       "IRIS_CHECK=%s checks nothing on a GPU; set "
+                       "IRIS_SIM_DEVICE=cpu, too",
+                       check == IRIS_CHOICE_CHECK_RACE ? "race" : "bounds");
+        return IRIS_OK;
+    }
+    return check == IRIS_CHOICE_CHECK_RACE
+               ? iris_i_race_create(&races, &iris->race)
+               : iris_i_bounds_create(&iris->heap, &iris->bounds);
 }
 
 static const struct iris_heap_handle *handle_of(void *arg, int rank)

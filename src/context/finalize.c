@@ -9,7 +9,8 @@
 #include "context/context_group.h"
 #include "context/enter.h"
 #include "context/recorder.h"
-#include "heap/bounds.h"
+#include "check/bounds.h"
+#include "check/race.h"
 #include "heap/heap_free.h"
 #include "heap/heap_open.h"
 #include "queue/queue_stream.h"
@@ -144,6 +145,7 @@ void iris_i_close_all(iris_t *iris)
         close(iris->far_listener);
     }
     iris_i_bounds_destroy(iris->bounds);
+    iris_i_race_destroy(iris->race);
     iris_i_heap_close(&iris->heap);
     iris_i_device_close(iris->backend);
     iris_i_recorder_close(iris);
@@ -278,6 +280,7 @@ static iris_status_t part(iris_t *iris, struct iris_call *call)
         iris_i_heap_disconnect(&iris->heap);
         release_exit(iris);
         (void)iris_i_agree(&iris->world->members, call);
+        status = iris_i_race_verdict(iris->race);
     }
     return status;
 }

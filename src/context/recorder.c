@@ -146,6 +146,8 @@ static void observe(void *self, const struct iris_host_event *event)
 
     if (event->op == IRIS_HOST_KERNEL) {
         record_kernel(record, event);
+    } else if (event->op >= IRIS_HOST_RUN_COPY) {
+        return; /* a stream's own */
     } else if (event->after) {
         end_call(iris, record, event);
     } else {

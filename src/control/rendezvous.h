@@ -30,9 +30,9 @@ struct iris_hello {
     int32_t status; /* of its preparation; `message` says why, if not OK */
     uint64_t pid_namespace; /* iris_i_rendezvous_join() fills it in */
     uint64_t heap_bytes;
-    uint64_t heap_id;  /* a word on it */
-    int32_t red_zones; /* between its allocations: IRIS_CHECK=bounds */
-    int32_t control;   /* enum iris_control_kind: IRIS_CONTROL */
+    uint64_t heap_id; /* a word on it */
+    int32_t check;    /* IRIS_CHECK, as a number */
+    int32_t control;  /* enum iris_control_kind: IRIS_CONTROL */
     struct iris_address control_address; /* rank 0's */
     struct iris_address far_address;  /* for ranks of other nodes; of 0 bytes:
                                       * they cannot reach this one */

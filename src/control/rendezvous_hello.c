@@ -103,11 +103,10 @@ iris_i_rendezvous_compare(const struct iris_rendezvous *rendezvous,
                            hello->rank, (unsigned long long)hello->heap_bytes,
                            (unsigned long long)own->heap_bytes);
     }
-    if (hello->red_zones != own->red_zones) { /* offsets would differ */
+    if (hello->check != own->check) { /* offsets would differ */
         return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
-                           "rank %d checks the bounds of allocations or not, "
-                           "rank 0 the other way; set IRIS_CHECK alike on all "
-                           "ranks",
+                           "rank %d checks other things than rank 0; set "
+                           "IRIS_CHECK alike on all ranks",
                            hello->rank);
     }
     return IRIS_OK;

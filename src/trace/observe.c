@@ -425,6 +425,9 @@ void iris_i_trace_host(void *self, const struct iris_host_event *event)
     struct open open = {.id = event->id, .is_call = true};
     struct iris_trace_call *call;
 
+    if (event->op >= IRIS_HOST_RUN_COPY) { /* no call */
+        return;
+    }
     if (!event->after) {
         call = take(trace, &open);
         if (call != NULL) {

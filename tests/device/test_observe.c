@@ -205,8 +205,8 @@ static const struct row {
     {IRIS_OP_PUT, 1, TARGET, AT(c[3]), 4, PLAIN},
     {IRIS_OP_COPY, 0, SOURCE, AT(a[4]), 4, PLAIN},
     {IRIS_OP_COPY, 1, TARGET, AT(c[4]), 4, PLAIN},
-    {IRIS_OP_LOAD, 0, SOURCE, AT(a[5]), 4, PLAIN},
-    {IRIS_OP_STORE, 1, TARGET, AT(c[5]), 4, PLAIN},
+    {IRIS_OP_LOAD, 0, SOURCE, AT(a[5]), 4, SYSTEM(IRIS_RELAXED)},
+    {IRIS_OP_STORE, 1, TARGET, AT(c[5]), 4, SYSTEM(IRIS_RELAXED)},
     {IRIS_OP_LOAD, 0, SOURCE, AT(a[6]), 4, PLAIN},
     {IRIS_OP_STORE, 1, TARGET, AT(c[6]), 4, PLAIN},
     /* watched_atomics() */

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "heap/bounds.h"
+#include "check/bounds.h"
 
 #include "base/error.h"
 

@@ -3,8 +3,8 @@
  * IRIS_CHECK=bounds: an observer that ends CPU kernels at the first access
  * outside of what is allocated.
  */
-#ifndef IRIS_SRC_HEAP_BOUNDS_H
-#define IRIS_SRC_HEAP_BOUNDS_H
+#ifndef IRIS_SRC_CHECK_BOUNDS_H
+#define IRIS_SRC_CHECK_BOUNDS_H
 
 #include "base/settings.h"
 #include "heap/heap_parts.h"
@@ -28,4 +28,4 @@ iris_status_t iris_i_bounds_create(const struct iris_heap *heap,
 /* No kernel of the context runs. NULL is fine. */
 void iris_i_bounds_destroy(struct iris_bounds *bounds);
 
-#endif /* IRIS_SRC_HEAP_BOUNDS_H */
+#endif /* IRIS_SRC_CHECK_BOUNDS_H */

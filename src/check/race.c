@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The race checker's begin and end.
+ */
+#include "config.h"
+
+#include "check/race.h"
+
+#include "base/error.h"
+#include "check/race_device.h"
+#include "check/race_host.h"
+#include "check/race_lane.h"
+#include "check/race_report.h"
+
+#include <stdlib.h>
+
+static iris_status_t begin(struct iris_race *race)
+{
+    const struct iris_log *log = race->heap->log;
+    struct iris_race_shared *shared;
+    iris_status_t status = iris_i_race_memory_open(
+        race->heap->world, log->rank, log->num_ranks,
+        iris_i_heap_bytes(&race->heap->memory), &race->memory);
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    shared = race->memory.shared;
+    iris_i_race_lock(shared);
+    race->host = iris_i_race_add_lane(race, 0, 0) - 1;
+    iris_i_race_unlock(shared);
+    race->observer.device = iris_i_race_device;
+    race->observer.host = iris_i_race_host;
+    race->observer.self = race;
+    return iris_i_hooks_add(race->heap->hooks, &race->observer);
+}
+
+iris_status_t iris_i_race_create(const struct iris_race_params *params,
+                                 struct iris_race **race_p)
+{
+    struct iris_race *race = calloc(1, sizeof *race);
+
+    if (race == NULL) {
+        return iris_i_fail(params->heap->log, IRIS_ERR_NO_MEMORY,
+                           "no memory to look for races");
+    }
+    race->heap = params->heap;
+    race->default_stream = params->default_stream;
+    race->group_key = params->group_key;
+    race->prefix = params->prefix;
+    *race_p = race;
+    return begin(race);
+}
+
+iris_status_t iris_i_race_verdict(struct iris_race *race)
+{
+    const struct iris_log *log;
+    unsigned count;
+
+    if (race == NULL) {
+        return IRIS_OK;
+    }
+    log = race->heap->log;
+    count = atomic_load(&race->memory.shared->num_found);
+    if (log->rank == 0 && race->memory.shared->blind) {
+        iris_i_warning(log, "IRIS_CHECK=race: there was more to keep than "
+                            "there is room for; races may have been missed");
+    }
+    if (log->rank == 0 && race->prefix[0] != '\0') {
+        iris_i_race_write_file(race);
+    }
+    return count == 0 ? IRIS_OK
+                      : iris_i_fail(log, IRIS_ERR_RACE,
+                                    "IRIS_CHECK=race: %u data race%s found; "
+                                    "the log says where",
+                                    count, count == 1 ? " was" : "s were");
+}
+
+void iris_i_race_destroy(struct iris_race *race)
+{
+    if (race == NULL) {
+        return;
+    }
+    iris_i_hooks_remove(race->heap->hooks, &race->observer);
+    for (uint32_t i = 0; i < race->num_streams; i++) {
+        free(race->streams[i]->work);
+        free(race->streams[i]);
+    }
+    free(race->streams);
+    iris_i_race_memory_close(&race->memory);
+    free(race);
+}

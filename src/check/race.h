@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IRIS_CHECK=race: an observer that finds accesses to one place which nothing
+ * orders, of all ranks of the job (docs/checking.md).
+ */
+#ifndef IRIS_SRC_CHECK_RACE_H
+#define IRIS_SRC_CHECK_RACE_H
+
+#include "heap/heap_parts.h"
+
+struct iris_race;
+
+struct iris_race_params {
+    const struct iris_heap *heap; /* connected; without allocations */
+    const void *default_stream;
+    /* The same number for groups of the same ranks in the same order. */
+    uint64_t (*group_key)(const void *group);
+    const char *prefix; /* of <prefix>_races.json; empty: none */
+};
+
+/* Begins to watch; all ranks do. What is passed outlives the checker. What
+ * iris_i_race_memory_open() returns, IRIS_ERR_LIMIT */
+iris_status_t iris_i_race_create(const struct iris_race_params *params,
+                                 struct iris_race **race_p);
+
+/* IRIS_ERR_RACE if any rank has found one. Rank 0 writes the file. All ranks
+ * have ended their work. NULL is fine: IRIS_OK. */
+iris_status_t iris_i_race_verdict(struct iris_race *race);
+
+/* No kernel of the context runs. NULL is fine. */
+void iris_i_race_destroy(struct iris_race *race);
+
+#endif /* IRIS_SRC_CHECK_RACE_H */

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Operations of kernels: accesses go to the shadow, atomics and fences to the
+ * clocks.
+ */
+#include "config.h"
+
+#include "check/race_device.h"
+
+#include <iris/device/record.h>
+
+#include "check/race_clock.h"
+#include "check/race_lane.h"
+#include "check/race_report.h"
+#include "check/race_sync.h"
+
+#include <string.h>
+
+/* Where on which heap the access is; false: on none. */
+static bool locate(const struct iris_race *race,
+                   const struct iris_cpu_event *event,
+                   struct iris_race_range *range_p)
+{
+    const struct iris_heap_memory *memory = &race->heap->memory;
+
+    range_p->bytes = event->bytes;
+    range_p->rank = iris_i_heap_owner(memory, event->address, &range_p->offset);
+    if (iris_i_is_translated(event)) {
+        range_p->offset = iris_i_heap_offset(memory, event->address);
+        range_p->rank = event->target_rank;
+    }
+    return range_p->rank >= 0 && range_p->rank < race->heap->log->num_ranks &&
+           range_p->offset < iris_i_heap_bytes(memory) &&
+           range_p->bytes <= iris_i_heap_bytes(memory) - range_p->offset;
+}
+
+static void touch(struct iris_race *race, const struct iris_cpu_event *event,
+                  const struct iris_race_range *range, uint32_t lane,
+                  uint32_t site)
+{
+    const struct iris_race_access access = {
+        .clock = iris_i_race_now(&race->memory, lane),
+        .site = site,
+        .workgroup = event->workgroup,
+        .lane = (uint16_t)lane,
+        .kind = (uint8_t)((event->write ? IRIS_RACE_IS_WRITE : 0) |
+                          (event->atomic ? IRIS_RACE_IS_ATOMIC : 0) |
+                          (unsigned)event->scope << IRIS_RACE_SCOPE_SHIFT),
+    };
+
+    if (range->bytes != 0 &&
+        !iris_i_heap_is_own(&race->heap->names, range->offset)) {
+        iris_i_race_touch(&race->memory, range, &access, iris_i_race_note,
+                          race);
+    }
+}
+
+/* What the word may be after the operation: an event does not say whether it
+ * adds floats, or compares signed numbers. */
+static void values_after(const struct iris_cpu_event *event, uint64_t values[2])
+{
+    float f[2];
+    double d[2];
+    uint32_t words[2] = {(uint32_t)event->seen, (uint32_t)event->value};
+    double sign = event->op == IRIS_OP_ATOMIC_SUB ? -1 : 1;
+
+    values[0] = values[1] = iris_d_record_value(event->op, event->value,
+                                                event->seen, event->expected);
+    switch (event->op) {
+    case IRIS_OP_ATOMIC_MIN:
+    case IRIS_OP_ATOMIC_MAX:
+        values[0] = event->seen;
+        values[1] = event->value;
+        break;
+    case IRIS_OP_ATOMIC_ADD:
+    case IRIS_OP_ATOMIC_SUB:
+        if (event->bytes == sizeof(float)) {
+            memcpy(f, words, sizeof f);
+            f[0] += (float)sign * f[1];
+            memcpy(words, f, sizeof *words);
+            values[1] = words[0];
+        } else if (event->bytes == sizeof(double)) {
+            memcpy(&d[0], &event->seen, sizeof *d);
+            memcpy(&d[1], &event->value, sizeof *d);
+            d[0] += sign * d[1];
+            memcpy(&values[1], d, sizeof *d);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* After an atomic. */
+static void end_atomic(struct iris_race *race,
+                       const struct iris_cpu_event *event,
+                       const struct iris_race_atomic *atomic)
+{
+    struct iris_race_memory *memory = &race->memory;
+    uint64_t values[2];
+
+    if (event->op == IRIS_OP_LOAD) {
+        iris_i_race_read(memory, atomic, event->seen);
+    } else if (event->op == IRIS_OP_STORE) {
+        values[0] = values[1] = event->value;
+        iris_i_race_written(memory, atomic, values, NULL);
+    } else if (event->op == IRIS_OP_ATOMIC_CAS &&
+               event->seen != event->expected) {
+        iris_i_race_unwritten(memory, atomic);
+        iris_i_race_read(memory, atomic, event->seen);
+    } else {
+        values_after(event, values);
+        iris_i_race_read(memory, atomic, event->seen);
+        iris_i_race_written(memory, atomic, values, &event->seen);
+    }
+}
+
+static void observe_atomic(struct iris_race *race,
+                           const struct iris_cpu_event *event,
+                           const struct iris_race_range *range,
+                           const struct iris_race_atomic *atomic)
+{
+    if (event->op == IRIS_OP_WAIT) {
+        if (event->after) {
+            touch(race, event, range, atomic->lane, atomic->site);
+        }
+        if (event->after && event->held) {
+            iris_i_race_read(&race->memory, atomic, event->seen);
+        }
+        return;
+    }
+    if (event->after) {
+        end_atomic(race, event, atomic);
+        return;
+    }
+    touch(race, event, range, atomic->lane, atomic->site);
+    if (event->write) {
+        iris_i_race_write(&race->memory, atomic);
+    }
+}
+
+static void observe(struct iris_race *race, const struct iris_cpu_event *event)
+{
+    struct iris_race_stream *stream =
+        iris_i_race_stream_of(race, event->launch);
+    bool fences = event->op == IRIS_OP_FENCE;
+    struct iris_race_range range = {-1, 0, 0};
+    struct iris_race_atomic atomic;
+    uint32_t lane, site;
+
+    if (stream == NULL || stream->call.number != 0 ||
+        event->op == IRIS_OP_BARRIER || (!event->atomic && event->after) ||
+        (!fences && !locate(race, event, &range))) {
+        return;
+    }
+    lane = iris_i_race_lane(race, stream, event->launch, event->workgroup);
+    site = iris_i_race_site(&race->memory, &race->sites, event);
+    if (lane == 0 || site == 0) {
+        return;
+    }
+    atomic = (struct iris_race_atomic){
+        .lane = lane - 1,
+        .site = site,
+        .rank = range.rank,
+        .offset = range.offset,
+        .bytes = range.bytes,
+        .sem = event->sem,
+        .scope = event->scope,
+        .id = event->id,
+    };
+    if (fences) {
+        iris_i_race_fence(&race->memory, &atomic);
+    } else if (event->atomic) {
+        observe_atomic(race, event, &range, &atomic);
+    } else {
+        touch(race, event, &range, lane - 1, site);
+    }
+}
+
+iris_status_t iris_i_race_device(void *self, const struct iris_cpu_event *event)
+{
+    struct iris_race *race = self;
+
+    iris_i_race_lock(race->memory.shared);
+    observe(race, event);
+    iris_i_race_unlock(race->memory.shared);
+    iris_i_race_print(race);
+    return IRIS_OK;
+}

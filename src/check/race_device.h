@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What kernels do, for the race checker.
+ */
+#ifndef IRIS_SRC_CHECK_RACE_DEVICE_H
+#define IRIS_SRC_CHECK_RACE_DEVICE_H
+
+#include "check/race_state.h"
+
+/* The device function of an observer whose self is a struct iris_race. */
+iris_status_t iris_i_race_device(void *race,
+                                 const struct iris_cpu_event *event);
+
+#endif /* IRIS_SRC_CHECK_RACE_DEVICE_H */

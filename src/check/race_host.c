@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls of the host and work on streams: what they order, and what they access.
+ */
+#include "config.h"
+
+#include "check/race_host.h"
+
+#include "check/race_clock.h"
+#include "check/race_lane.h"
+#include "check/race_report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Meetings: collective calls ---- */
+
+/* The number of a group's calls on the host, or of those on streams;
+ * IRIS_RACE_GROUPS: there are too many. */
+static uint32_t group_of(struct iris_race *race, const void *group,
+                         bool on_stream)
+{
+    struct iris_race_shared *shared = race->memory.shared;
+    uint64_t members = group == NULL ? 1 : race->group_key(group);
+    uint64_t key = 2 * members + on_stream;
+    uint32_t i = 0;
+
+    while (i < IRIS_RACE_GROUPS && shared->groups[i].key != key &&
+           shared->groups[i].key != 0) {
+        i++;
+    }
+    if (i == IRIS_RACE_GROUPS) {
+        shared->blind = true;
+    } else {
+        shared->groups[i].key = key;
+    }
+    return i;
+}
+
+/* Where the members of a call meet: calls long past have made room. */
+static struct iris_race_meeting *meeting_of(struct iris_race *race,
+                                            const struct iris_race_call *call)
+{
+    struct iris_race_group *group = &race->memory.shared->groups[call->group];
+    struct iris_race_meeting *meeting =
+        &group->meetings[call->number % IRIS_RACE_MEETINGS];
+
+    if (meeting->number < call->number) {
+        iris_i_race_clear(&race->memory, &meeting->clock);
+        meeting->number = call->number;
+        meeting->cleared = false;
+    }
+    return meeting;
+}
+
+static struct iris_race_clock *host_clock(const struct iris_race *race)
+{
+    return &race->memory.shared->lanes[race->host].clock;
+}
+
+/* What the host did before is there for the other members. */
+static void come(struct iris_race *race)
+{
+    if (race->call.number != 0) {
+        iris_i_race_join(&race->memory, &meeting_of(race, &race->call)->clock,
+                         host_clock(race), 0);
+        iris_i_race_tick(&race->memory, race->host);
+    }
+}
+
+static void leave(struct iris_race *race)
+{
+    if (race->call.number != 0) {
+        iris_i_race_join(&race->memory, host_clock(race),
+                         &meeting_of(race, &race->call)->clock, 0);
+    }
+}
+
+/* Calls that all members make on the host. */
+static bool is_collective(const struct iris_host_event *event)
+{
+    return event->op == IRIS_HOST_ALLOC || event->op == IRIS_HOST_FREE ||
+           event->op == IRIS_HOST_BROADCAST ||
+           event->op == IRIS_HOST_GROUP_CREATE ||
+           (event->op == IRIS_HOST_BARRIER && event->stream == NULL);
+}
+
+static void begin_collective(struct iris_race *race,
+                             const struct iris_host_event *event)
+{
+    uint32_t group;
+
+    if (race->depth++ != 0) {
+        return;
+    }
+    group = group_of(race, event->group, false);
+    race->call = (struct iris_race_call){0, 0};
+    if (group < IRIS_RACE_GROUPS) {
+        race->call.group = group;
+        race->call.number = ++race->calls[group];
+    }
+    come(race);
+}
+
+/* ---- Memory that comes and goes ---- */
+
+static bool range_of(const struct iris_race *race, const void *address,
+                     size_t bytes, struct iris_race_range *range_p)
+{
+    range_p->bytes = bytes;
+    range_p->rank =
+        iris_i_heap_owner(&race->heap->memory, address, &range_p->offset);
+    return bytes != 0 && range_p->rank >= 0 &&
+           bytes <= iris_i_heap_bytes(&race->heap->memory) - range_p->offset;
+}
+
+/* The first rank that is told of new memory forgets what was there before, on
+ * all heaps: all ranks have agreed on it, and none has used it yet. */
+static void note_new(struct iris_race *race,
+                     const struct iris_host_event *event)
+{
+    struct iris_race_meeting *meeting;
+    struct iris_race_range range;
+
+    if (event->status != IRIS_OK || race->call.number == 0 ||
+        !range_of(race, event->address, event->bytes, &range)) {
+        return;
+    }
+    meeting = meeting_of(race, &race->call);
+    if (meeting->cleared) {
+        return;
+    }
+    meeting->cleared = true;
+    for (int rank = 0; rank < race->heap->log->num_ranks; rank++) {
+        range.rank = rank;
+        iris_i_race_forget(&race->memory, &range);
+    }
+}
+
+static void touch(struct iris_race *race, const struct iris_race_range *range,
+                  uint32_t lane, enum iris_host_op op, unsigned kind)
+{
+    const struct iris_race_access access = {
+        .clock = iris_i_race_now(&race->memory, lane),
+        .site = iris_i_race_host_site(&race->memory, &race->sites, op),
+        .lane = (uint16_t)lane,
+        .kind = (uint8_t)kind,
+    };
+
+    if (!iris_i_heap_is_own(&race->heap->names, range->offset)) {
+        iris_i_race_touch(&race->memory, range, &access, iris_i_race_note,
+                          race);
+    }
+}
+
+/* Freed memory counts as written by each rank's host, once all have agreed.
+ * What was released for later goes when nobody uses it: nothing to check. */
+static void note_free(struct iris_race *race,
+                      const struct iris_host_event *event)
+{
+    struct iris_race_range range;
+
+    if (event->status != IRIS_OK ||
+        !range_of(race, event->address, race->free_bytes, &range)) {
+        return;
+    }
+    if (race->depth != 0) {
+        iris_i_race_forget(&race->memory, &range);
+    } else {
+        touch(race, &range, race->host, IRIS_HOST_FREE,
+              IRIS_RACE_IS_WRITE | IRIS_RACE_IS_FREE);
+    }
+}
+
+static void end_collective(struct iris_race *race,
+                           const struct iris_host_event *event)
+{
+    race->depth--;
+    if (race->depth == 0) {
+        leave(race);
+    }
+    if (event->op == IRIS_HOST_ALLOC) {
+        note_new(race, event);
+    } else if (event->op == IRIS_HOST_FREE) {
+        note_free(race, event);
+    }
+}
+
+/* ---- Work on streams ---- */
+
+static void enqueue(struct iris_race *race, const struct iris_host_event *event)
+{
+    struct iris_race_stream *stream = iris_i_race_stream(race, event->stream);
+    struct iris_race_work work = {
+        .id = event->id, .op = event->op, .call = race->enqueuing};
+
+    if (stream == NULL) {
+        return;
+    }
+    if (stream->num_work == stream->capacity) {
+        size_t capacity = stream->capacity * 2 + 16;
+        struct iris_race_work *larger =
+            realloc(stream->work, capacity * sizeof *larger);
+
+        if (larger == NULL) {
+            race->memory.shared->blind = true;
+            return;
+        }
+        stream->work = larger;
+        stream->capacity = capacity;
+    }
+    iris_i_race_join(&race->memory, &work.clock, host_clock(race), 0);
+    iris_i_race_tick(&race->memory, race->host);
+    stream->work[stream->num_work++] = work;
+}
+
+/* Takes the first `count` items of work off the list: the stream is past them.
+ */
+static void drop_work(struct iris_race *race, struct iris_race_stream *stream,
+                      size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        iris_i_race_join(&race->memory, &stream->clock, &stream->work[i].clock,
+                         0);
+        iris_i_race_clear(&race->memory, &stream->work[i].clock);
+    }
+    stream->num_work -= count;
+    memmove(stream->work, stream->work + count,
+            stream->num_work * sizeof *stream->work);
+}
+
+/* An enqueuing call that failed left no work. */
+static void call_off(struct iris_race *race,
+                     const struct iris_host_event *event)
+{
+    struct iris_race_stream *stream = iris_i_race_stream(race, event->stream);
+
+    for (size_t i = 0; stream != NULL && i < stream->num_work; i++) {
+        if (stream->work[i].id == event->id) {
+            iris_i_race_clear(&race->memory, &stream->work[i].clock);
+            stream->num_work--;
+            memmove(&stream->work[i], &stream->work[i + 1],
+                    (stream->num_work - i) * sizeof *stream->work);
+            return;
+        }
+    }
+}
+
+/* Work begins: a kernel's by its id, a copy or fill the first that is left.
+ * What is ahead of it was skipped, or is part of one call with it. */
+static void begin_work(struct iris_race *race, struct iris_race_stream *stream,
+                       enum iris_host_op op, uint64_t id)
+{
+    size_t i = 0;
+
+    while (i < stream->num_work && (stream->work[i].op != op ||
+                                    (id != 0 && stream->work[i].id != id))) {
+        i++;
+    }
+    stream->call = (struct iris_race_call){0, 0};
+    if (i < stream->num_work) {
+        stream->call = stream->work[i].call;
+        drop_work(race, stream, i + 1);
+    }
+}
+
+/* The run of a kernel. One that is a collective's begins after nothing of the
+ * other members, and ends after all of them began: each needs what all have. */
+static void run_kernel(struct iris_race *race,
+                       const struct iris_host_event *event)
+{
+    struct iris_race_stream *stream = iris_i_race_stream(race, event->stream);
+    struct iris_race_clock *meeting;
+
+    if (stream == NULL) {
+        return;
+    }
+    if (!event->after) {
+        begin_work(race, stream, IRIS_HOST_LAUNCH, event->value);
+        stream->run = event->id;
+    } else {
+        iris_i_race_end_run(race, stream);
+    }
+    if (stream->call.number != 0) {
+        meeting = &meeting_of(race, &stream->call)->clock;
+        iris_i_race_join(&race->memory, event->after ? &stream->clock : meeting,
+                         event->after ? meeting : &stream->clock, 0);
+    }
+}
+
+/* What a copy or fill reads and writes. */
+static void touch_rows(struct iris_race *race,
+                       const struct iris_host_event *event, uint32_t lane,
+                       enum iris_host_op op)
+{
+    size_t i = 0;
+
+    do {
+        const char *from = event->source, *to = event->address;
+        struct iris_race_range range;
+
+        if (from != NULL && range_of(race, from + i * event->source_pitch,
+                                     event->bytes, &range)) {
+            touch(race, &range, lane, op, 0);
+        }
+        if (range_of(race, to + i * event->pitch, event->bytes, &range)) {
+            touch(race, &range, lane, op, IRIS_RACE_IS_WRITE);
+        }
+    } while (++i < event->count);
+}
+
+/* The run of a copy or fill, which is the first workgroup's. */
+static void run_copy(struct iris_race *race,
+                     const struct iris_host_event *event)
+{
+    struct iris_race_stream *stream = iris_i_race_stream(race, event->stream);
+    enum iris_host_op op =
+        event->op == IRIS_HOST_RUN_COPY ? IRIS_HOST_COPY : IRIS_HOST_SET;
+    uint32_t lane;
+
+    if (stream == NULL || event->after) {
+        if (stream != NULL) {
+            iris_i_race_end_run(race, stream);
+        }
+        return;
+    }
+    begin_work(race, stream, op, 0);
+    stream->run = event->id;
+    lane = iris_i_race_lane(race, stream, event->id, 0);
+    if (lane == 0) {
+        return;
+    }
+    touch_rows(race, event, lane - 1, op);
+}
+
+/* What the stream did happens before what the host does next. */
+static void synchronized(struct iris_race *race,
+                         const struct iris_host_event *event)
+{
+    struct iris_race_stream *stream = iris_i_race_stream(race, event->stream);
+
+    if (stream != NULL && event->status == IRIS_OK) {
+        iris_i_race_join(&race->memory, host_clock(race), &stream->clock, 0);
+        if (race->depth != 0) {
+            come(race);
+        }
+    }
+}
+
+/* A collective on a stream: what is enqueued until its end is part of it. */
+static void enqueue_collective(struct iris_race *race,
+                               const struct iris_host_event *event)
+{
+    uint32_t group = group_of(race, event->group, true);
+
+    race->enqueuing = (struct iris_race_call){0, 0};
+    if (!event->after && group < IRIS_RACE_GROUPS) {
+        race->enqueuing.group = group;
+        race->enqueuing.number = ++race->calls[group];
+    }
+}
+
+static void observe(struct iris_race *race, const struct iris_host_event *event)
+{
+    switch (event->op) {
+    case IRIS_HOST_LAUNCH:
+    case IRIS_HOST_COPY:
+    case IRIS_HOST_SET:
+        if (!event->after) {
+            enqueue(race, event);
+        } else if (event->status != IRIS_OK) {
+            call_off(race, event);
+        }
+        break;
+    case IRIS_HOST_KERNEL:
+        run_kernel(race, event);
+        break;
+    case IRIS_HOST_RUN_COPY:
+    case IRIS_HOST_RUN_SET:
+        run_copy(race, event);
+        break;
+    case IRIS_HOST_SYNCHRONIZE:
+        if (event->after) {
+            synchronized(race, event);
+        }
+        break;
+    case IRIS_HOST_COLLECTIVE:
+        enqueue_collective(race, event);
+        break;
+    default:
+        if (is_collective(event)) {
+            (event->after ? end_collective : begin_collective)(race, event);
+        }
+        break;
+    }
+}
+
+void iris_i_race_host(void *self, const struct iris_host_event *event)
+{
+    struct iris_race *race = self;
+    const struct iris_heap *heap = race->heap;
+    size_t start = 0, bytes = 0;
+
+    if (event->op == IRIS_HOST_FREE && !event->after &&
+        iris_i_heap_offset(&heap->memory, event->address) <
+            iris_i_heap_bytes(&heap->memory)) {
+        (void)iris_i_heap_find(
+            &heap->names, iris_i_heap_offset(&heap->memory, event->address),
+            &start, &bytes);
+    }
+    iris_i_race_lock(race->memory.shared);
+    if (event->op == IRIS_HOST_FREE && !event->after) {
+        race->free_bytes = bytes;
+    }
+    observe(race, event);
+    iris_i_race_unlock(race->memory.shared);
+    iris_i_race_print(race);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Compares accesses. An access that happens before a later one and is no
+ * stronger evidence against others is forgotten; so few are kept.
+ */
+#define _GNU_SOURCE
+#include "config.h"
+
+#include "check/race_shadow.h"
+
+#include "check/race_clock.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+/* One access while its words are gone through. */
+struct walk {
+    struct iris_race_memory *memory;
+    const struct iris_race_clock *clock; /* of its lane */
+    struct iris_race_access now;
+    iris_race_tell_t tell;
+    void *arg;
+    int rank;
+    size_t offset; /* of the word */
+};
+
+static struct iris_race_access *cells_of(const struct iris_race_memory *memory,
+                                         int rank, size_t offset)
+{
+    size_t word =
+        ((size_t)rank * ((memory->heap_bytes + 4095) & ~(size_t)4095) +
+         offset) /
+        8;
+
+    return &memory->shadow[word * IRIS_RACE_CELLS];
+}
+
+static iris_scope_t scope_of(const struct iris_race_access *access)
+{
+    return (iris_scope_t)(access->kind >> IRIS_RACE_SCOPE_SHIFT);
+}
+
+/* Whether two unordered accesses to a common byte are a race. */
+static bool conflict(const struct iris_race_shared *shared,
+                     const struct iris_race_access *a,
+                     const struct iris_race_access *b)
+{
+    if (((a->kind | b->kind) & IRIS_RACE_IS_WRITE) == 0) {
+        return false;
+    }
+    return (a->kind & b->kind & IRIS_RACE_IS_ATOMIC) == 0 ||
+           a->mask != b->mask ||
+           !iris_i_race_spans(shared, scope_of(a), a->lane, b->lane) ||
+           !iris_i_race_spans(shared, scope_of(b), b->lane, a->lane);
+}
+
+static bool is_before(const struct walk *walk,
+                      const struct iris_race_access *access)
+{
+    const struct iris_race_moment *moment;
+
+    if (access->lane == walk->now.lane) {
+        return true;
+    }
+    moment = iris_i_race_moment(walk->memory, walk->clock, access->lane);
+    return moment != NULL && moment->strict >= access->clock;
+}
+
+/* Whether whatever races with the earlier access races with this one, too. */
+static bool replaces(const struct iris_race_access *now,
+                     const struct iris_race_access *before)
+{
+    bool plain = (now->kind & IRIS_RACE_IS_ATOMIC) == 0;
+
+    if ((now->kind & IRIS_RACE_IS_WRITE) == 0 &&
+        (before->kind & IRIS_RACE_IS_WRITE) != 0) {
+        return false;
+    }
+    return plain || (before->kind & IRIS_RACE_IS_ATOMIC) != 0;
+}
+
+/* Where to put one more: a free cell, else that of what is least missed. */
+static struct iris_race_access *place(const struct walk *walk,
+                                      struct iris_race_access *cells)
+{
+    struct iris_race_access *victim = NULL;
+
+    for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
+        if (cells[i].mask == 0) {
+            return &cells[i];
+        }
+        if (victim == NULL && is_before(walk, &cells[i])) {
+            victim = &cells[i];
+        }
+    }
+    return victim != NULL ? victim : &cells[walk->now.clock % IRIS_RACE_CELLS];
+}
+
+static void touch_word(struct walk *walk, uint8_t mask)
+{
+    struct iris_race_access *cells =
+        cells_of(walk->memory, walk->rank, walk->offset);
+
+    walk->now.mask = mask;
+    for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
+        struct iris_race_access *before = &cells[i];
+        bool ordered, races;
+
+        if ((before->mask & mask) == 0) {
+            continue;
+        }
+        ordered = is_before(walk, before);
+        races = (before->kind & IRIS_RACE_IS_FREE) != 0 &&
+                (walk->now.kind & IRIS_RACE_IS_FREE) == 0;
+        races = races || (!ordered &&
+                          conflict(walk->memory->shared, before, &walk->now));
+        if (races) {
+            walk->tell(walk->arg, before, &walk->now, walk->rank, walk->offset);
+        }
+        if ((ordered || races) && replaces(&walk->now, before)) {
+            before->mask &= (uint8_t)~mask;
+        }
+    }
+    *place(walk, cells) = walk->now;
+}
+
+void iris_i_race_touch(struct iris_race_memory *memory,
+                       const struct iris_race_range *range,
+                       const struct iris_race_access *access,
+                       iris_race_tell_t tell, void *arg)
+{
+    struct walk walk = {
+        .memory = memory,
+        .clock = &memory->shared->lanes[access->lane].clock,
+        .now = *access,
+        .tell = tell,
+        .arg = arg,
+        .rank = range->rank,
+    };
+    size_t at = range->offset, end = range->offset + range->bytes;
+
+    while (at < end) {
+        size_t first = at % 8, next = at - first + 8;
+        size_t last = next < end ? 8 : end - (at - first);
+
+        walk.offset = at - first;
+        touch_word(&walk, (uint8_t)(0xffu << first & 0xffu >> (8 - last)));
+        at = next;
+    }
+}
+
+const struct iris_race_access *
+iris_i_race_last_plain(const struct iris_race_memory *memory, int rank,
+                       size_t offset)
+{
+    const struct iris_race_access *cells =
+        cells_of(memory, rank, offset - offset % 8);
+
+    for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
+        if (cells[i].mask != 0 &&
+            (cells[i].kind & (IRIS_RACE_IS_WRITE | IRIS_RACE_IS_ATOMIC |
+                              IRIS_RACE_IS_FREE)) == IRIS_RACE_IS_WRITE) {
+            return &cells[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whole pages go; what is beside them is zeroed. */
+void iris_i_race_forget(struct iris_race_memory *memory,
+                        const struct iris_race_range *range)
+{
+    uintptr_t page = 4096;
+    uintptr_t from =
+        (uintptr_t)cells_of(memory, range->rank, range->offset & ~(size_t)7);
+    uintptr_t to = (uintptr_t)cells_of(
+        memory, range->rank, (range->offset + range->bytes + 7) & ~(size_t)7);
+    uintptr_t first = (from + page - 1) & ~(page - 1), last = to & ~(page - 1);
+
+    if (first >= last ||
+        madvise((void *)first, last - first, MADV_REMOVE) != 0) {
+        memset((void *)from, 0, to - from);
+        return;
+    }
+    memset((void *)from, 0, first - from);
+    memset((void *)last, 0, to - last);
+}

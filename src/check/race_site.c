@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sites. addr2line, a tool of the compiler's, knows the source lines: it names
+ * all the functions that were inlined at an address, from the device API's to
+ * the kernel's body, of which the first outside of the API is the program's.
+ */
+#define _GNU_SOURCE
+#include "config.h"
+
+#include "check/race_site.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- Numbers ---- */
+
+/* The file that has the code, and where in it. */
+static void find_file(const void *address, struct iris_race_site *site)
+{
+    struct link_map *map = NULL;
+    Dl_info info;
+    ssize_t got;
+
+    if (dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 ||
+        map == NULL) {
+        return;
+    }
+    site->offset = (uint64_t)((uintptr_t)address - map->l_addr) - 1;
+    if (map->l_name != NULL && map->l_name[0] != '\0') {
+        snprintf(site->file, sizeof site->file, "%s", map->l_name);
+        return;
+    }
+    got = readlink("/proc/self/exe", site->file, sizeof site->file - 1);
+    site->file[got < 0 ? 0 : got] = '\0';
+}
+
+/* The place of a key in the rank's table. */
+static uint32_t slot_of(const struct iris_race_sites *sites,
+                        const struct iris_race_key *key)
+{
+    uint64_t hash = ((uintptr_t)key->address ^ (uintptr_t)key->kernel << 20 ^
+                     key->how << 40) *
+                    UINT64_C(0x9e3779b97f4a7c15);
+    uint32_t at = (uint32_t)(hash >> 40) % IRIS_RACE_KNOWN_SITES;
+
+    while (sites->known[at].number != 0 &&
+           (sites->known[at].key.address != key->address ||
+            sites->known[at].key.kernel != key->kernel ||
+            sites->known[at].key.how != key->how)) {
+        at = (at + 1) % IRIS_RACE_KNOWN_SITES;
+    }
+    return at;
+}
+
+/* The number of a site that is like this one, on whichever rank. */
+static uint32_t number_of(struct iris_race_shared *shared,
+                          const struct iris_race_site *site)
+{
+    uint32_t i;
+
+    for (i = 1; i < shared->num_sites; i++) {
+        if (memcmp(&shared->sites[i], site, sizeof *site) == 0) {
+            return i;
+        }
+    }
+    if (i == IRIS_RACE_SITES) {
+        shared->blind = true;
+        return 0;
+    }
+    shared->sites[i] = *site;
+    shared->num_sites++;
+    return i;
+}
+
+static uint32_t know(struct iris_race_sites *sites, uint32_t at,
+                     const struct iris_race_key *key, uint32_t number)
+{
+    sites->known[at].key = *key;
+    sites->known[at].number = number;
+    return number;
+}
+
+uint32_t iris_i_race_site(struct iris_race_memory *memory,
+                          struct iris_race_sites *sites,
+                          const struct iris_cpu_event *event)
+{
+    const struct iris_race_key key = {
+        event->site, event->kernel,
+        (uint64_t)event->op | (uint64_t)event->sem << 16 |
+            (uint64_t)event->scope << 18 | (uint64_t)event->atomic << 20 |
+            (uint64_t)event->write << 21};
+    uint32_t at = slot_of(sites, &key);
+    struct iris_race_site site;
+
+    if (sites->known[at].number != 0) {
+        return sites->known[at].number;
+    }
+    memset(&site, 0, sizeof site); /* padding, too: sites are compared */
+    site.op = event->op;
+    site.host_op = -1;
+    site.sem = event->sem;
+    site.scope = event->scope;
+    site.atomic = event->atomic != 0;
+    snprintf(site.kernel, sizeof site.kernel, "%s", event->kernel);
+    find_file(event->site, &site);
+    return know(sites, at, &key, number_of(memory->shared, &site));
+}
+
+uint32_t iris_i_race_host_site(struct iris_race_memory *memory,
+                               struct iris_race_sites *sites,
+                               enum iris_host_op op)
+{
+    const struct iris_race_key key = {NULL, NULL,
+                                      (uint64_t)1 << 32 | (uint64_t)op};
+    uint32_t at = slot_of(sites, &key);
+    struct iris_race_site site;
+
+    if (sites->known[at].number != 0) {
+        return sites->known[at].number;
+    }
+    memset(&site, 0, sizeof site);
+    site.host_op = (int32_t)op;
+    return know(sites, at, &key, number_of(memory->shared, &site));
+}
+
+/* ---- Source lines ---- */
+
+/* "/dir/device/rma.h:82" is the device API's own. */
+static bool is_own_header(const char *line)
+{
+    const char *folder = strstr(line, "/device/");
+
+    return folder != NULL && strstr(folder, ".h:") != NULL;
+}
+
+/* Takes the line that is the program's out of what addr2line prints; the last
+ * one if all are the API's. */
+static bool read_lines(FILE *pipe, char *text, size_t bytes)
+{
+    char line[1024];
+    bool found = false, own = true;
+
+    while (fgets(line, sizeof line, pipe) != NULL) {
+        line[strcspn(line, "\n(")] = '\0';
+        if (!own || strncmp(line, "??", 2) == 0) {
+            continue;
+        }
+        own = is_own_header(line);
+        found = true;
+        snprintf(text, bytes, "%s",
+                 strrchr(line, '/') != NULL ? strrchr(line, '/') + 1 : line);
+        text[strcspn(text, " ")] = '\0';
+    }
+    return found;
+}
+
+void iris_i_race_line(const struct iris_race_site *site, char *text,
+                      size_t bytes)
+{
+    const char *name = strrchr(site->file, '/');
+    char command[512];
+    bool found = false;
+    FILE *pipe;
+
+    text[0] = '\0';
+    if (site->file[0] == '\0') {
+        return;
+    }
+    if (strchr(site->file, '\'') == NULL) {
+        snprintf(command, sizeof command,
+                 "exec addr2line -i -e '%s' 0x%llx 2>/dev/null", site->file,
+                 (unsigned long long)site->offset);
+        pipe = popen(command, "re");
+        if (pipe != NULL) {
+            found = read_lines(pipe, text, bytes);
+            pclose(pipe);
+        }
+    }
+    if (!found) {
+        snprintf(text, bytes, "%s+0x%llx", name == NULL ? site->file : name + 1,
+                 (unsigned long long)site->offset);
+    }
+}
+
+/* ---- What a site does ---- */
+
+static const char *host_deed(const struct iris_race_site *site)
+{
+    switch ((enum iris_host_op)site->host_op) {
+    case IRIS_HOST_COPY:
+        return "copy on a stream";
+    case IRIS_HOST_SET:
+        return "fill on a stream";
+    case IRIS_HOST_FREE:
+        return "iris_free";
+    default:
+        return "collective";
+    }
+}
+
+void iris_i_race_deed(const struct iris_race_site *site, char *text,
+                      size_t bytes)
+{
+    static const char *const sems[] = {
+        [IRIS_RELAXED] = "relaxed",
+        [IRIS_ACQUIRE] = "acquire",
+        [IRIS_RELEASE] = "release",
+        [IRIS_ACQ_REL] = "acquire and release",
+    };
+    static const char *const scopes[] = {
+        [IRIS_SCOPE_WG] = "workgroup scope",
+        [IRIS_SCOPE_AGENT] = "agent scope",
+        [IRIS_SCOPE_SYSTEM] = "system scope",
+    };
+    const char *op = iris_i_op_name(site->op);
+
+    if (site->host_op >= 0) {
+        snprintf(text, bytes, "%s", host_deed(site));
+    } else if (site->atomic && (unsigned)site->sem < 4 &&
+               (unsigned)site->scope < 3) {
+        snprintf(text, bytes, "%s%s, %s, %s",
+                 strncmp(op, "atomic", 6) == 0 || site->op == IRIS_OP_WAIT
+                     ? ""
+                     : "atomic ",
+                 op, sems[site->sem], scopes[site->scope]);
+    } else {
+        snprintf(text, bytes, "%s", op);
+    }
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What a rank keeps of its own while races are looked for.
+ */
+#ifndef IRIS_SRC_CHECK_RACE_STATE_H
+#define IRIS_SRC_CHECK_RACE_STATE_H
+
+#include "check/race_memory.h"
+#include "check/race_shadow.h"
+#include "check/race_site.h"
+#include "heap/heap_parts.h"
+
+/* Workgroups of a launch that are told apart; those so far apart count as one.
+ */
+#define IRIS_RACE_WGS 256
+
+/* A collective call by its group's number and its own; number 0: none. */
+struct iris_race_call {
+    uint32_t group;
+    uint64_t number;
+};
+
+/* Work that is enqueued. */
+struct iris_race_work {
+    uint64_t id; /* of the host's event */
+    enum iris_host_op op;
+    struct iris_race_clock clock; /* the host's then */
+    struct iris_race_call call;   /* the collective that it is part of */
+};
+
+struct iris_race_stream {
+    const void *stream;
+    uint32_t number;              /* from 1 */
+    struct iris_race_clock clock; /* of what has run */
+    uint64_t run;                 /* of the kernel that runs; 0: none */
+    struct iris_race_call call;
+    uint32_t lanes[IRIS_RACE_WGS]; /* + 1 */
+    struct iris_race_work *work;   /* first in, first out */
+    size_t num_work;
+    size_t capacity;
+};
+
+struct iris_race {
+    const struct iris_heap *heap;
+    const void *default_stream;
+    uint64_t (*group_key)(const void *group);
+    const char *prefix; /* of the file of races; empty: none */
+    struct iris_observer observer;
+    struct iris_race_memory memory;
+    struct iris_race_sites sites;
+    uint32_t host; /* its lane */
+    struct iris_race_stream **streams;
+    uint32_t num_streams;
+    uint64_t calls[IRIS_RACE_GROUPS]; /* so many were made */
+    unsigned depth;                   /* of collective calls under way */
+    struct iris_race_call call;       /* the outermost */
+    struct iris_race_call enqueuing;
+    size_t free_bytes;    /* of the allocation that is being freed */
+    atomic_uint num_seen; /* races that were looked at for printing */
+};
+
+#endif /* IRIS_SRC_CHECK_RACE_STATE_H */

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Words keep their latest writes, each with its value and what it released. A
+ * read takes from those whose value it saw. Hooks are before and after an
+ * operation, not in it: while a write is under way its value is not known, and
+ * a read takes from it in any case. So an edge may be seen that is none, and
+ * none is missed.
+ */
+#include "config.h"
+
+#include "check/race_sync.h"
+
+#include "check/race_clock.h"
+#include "check/race_shadow.h"
+
+/* The word, made if `make`; NULL: there is none. */
+static struct iris_race_word *find_word(struct iris_race_memory *memory,
+                                        const struct iris_race_atomic *atomic,
+                                        bool make)
+{
+    struct iris_race_shared *shared = memory->shared;
+    uint64_t key =
+        ((uint64_t)atomic->rank * memory->heap_bytes + atomic->offset) + 1;
+    size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+
+    for (;; at++) {
+        struct iris_race_word *word = &shared->words[at % IRIS_RACE_WORDS];
+
+        if (word->key == key) {
+            return word;
+        }
+        if (word->key == 0) {
+            if (!make) {
+                return NULL;
+            }
+            if (shared->num_words >= IRIS_RACE_WORDS / 4 * 3) {
+                shared->blind = true;
+                return NULL;
+            }
+            shared->num_words++;
+            word->key = key;
+            return word;
+        }
+    }
+}
+
+static uint64_t low_bytes(uint64_t value, size_t bytes)
+{
+    return bytes >= 8 ? value : value & (((uint64_t)1 << 8 * bytes) - 1);
+}
+
+static bool releases(iris_sem_t sem)
+{
+    return sem == IRIS_RELEASE || sem == IRIS_ACQ_REL;
+}
+
+static bool acquires(iris_sem_t sem)
+{
+    return sem == IRIS_ACQUIRE || sem == IRIS_ACQ_REL;
+}
+
+/* A write that has not been seen to end. */
+static struct iris_race_write *find_own(struct iris_race_word *word,
+                                        const struct iris_race_atomic *atomic)
+{
+    for (unsigned i = 0; word != NULL && i < IRIS_RACE_WRITES; i++) {
+        struct iris_race_write *write = &word->writes[i];
+
+        if (write->state == IRIS_RACE_PENDING && write->lane == atomic->lane &&
+            write->id == atomic->id) {
+            return write;
+        }
+    }
+    return NULL;
+}
+
+/* A place for one more write; the oldest makes room. */
+static struct iris_race_write *next_write(struct iris_race_memory *memory,
+                                          struct iris_race_word *word)
+{
+    struct iris_race_write *write =
+        &word->writes[word->next++ % IRIS_RACE_WRITES];
+
+    if (write->state != IRIS_RACE_NONE) {
+        word->lost = true;
+        iris_i_race_join(memory, &word->old, &write->clock, 0);
+    }
+    iris_i_race_clear(memory, &write->clock);
+    return write;
+}
+
+void iris_i_race_write(struct iris_race_memory *memory,
+                       const struct iris_race_atomic *atomic)
+{
+    struct iris_race_word *word = find_word(memory, atomic, true);
+    struct iris_race_lane *lane = &memory->shared->lanes[atomic->lane];
+    struct iris_race_write *write;
+
+    if (word == NULL) {
+        return;
+    }
+    write = next_write(memory, word);
+    write->state = IRIS_RACE_PENDING;
+    write->lane = atomic->lane;
+    write->id = atomic->id;
+    write->site = atomic->site;
+    write->releases = releases(atomic->sem);
+    write->scope = atomic->scope;
+    if (write->releases) {
+        iris_i_race_join(memory, &write->clock, &lane->clock, 0);
+    } else {
+        struct iris_race_edge none = {IRIS_RACE_LACKS_RELEASE, atomic->site, 0};
+
+        if (lane->fence_scope != 0) {
+            write->releases = true;
+            write->scope = (iris_scope_t)(lane->fence_scope - 1);
+            iris_i_race_join(memory, &write->clock, &lane->fence, 0);
+        }
+        iris_i_race_join(memory, &write->clock, &lane->clock,
+                         iris_i_race_edge(memory, &none));
+    }
+    lane->last_release = atomic->site;
+    iris_i_race_tick(memory, atomic->lane);
+}
+
+/* Which edge it is from the write to the reader at its order; 0: a full one. */
+static uint32_t edge_to(struct iris_race_memory *memory,
+                        const struct iris_race_write *write,
+                        const struct iris_race_atomic *reader, bool acquired)
+{
+    struct iris_race_edge edge = {IRIS_RACE_LACKS_NOTHING, write->site,
+                                  reader->site};
+
+    if (!write->releases) { /* said by the clock, by moments */
+        return 0;
+    }
+    if (!iris_i_race_spans(memory->shared, write->scope, write->lane,
+                           reader->lane)) {
+        edge.lack = IRIS_RACE_LACKS_RELEASE_SCOPE;
+    } else if (!acquired) {
+        edge.lack = IRIS_RACE_LACKS_ACQUIRE;
+    } else if (!iris_i_race_spans(memory->shared, reader->scope, reader->lane,
+                                  write->lane)) {
+        edge.lack = IRIS_RACE_LACKS_ACQUIRE_SCOPE;
+    }
+    return iris_i_race_edge(memory, &edge);
+}
+
+/* What a fence to come may take of a relaxed read. */
+static void keep_for_fence(struct iris_race_memory *memory,
+                           const struct iris_race_write *write,
+                           const struct iris_race_atomic *reader)
+{
+    struct iris_race_lane *lane = &memory->shared->lanes[reader->lane];
+    bool near = memory->shared->lanes[write->lane].rank == lane->rank;
+
+    if (iris_i_race_spans(memory->shared, write->scope, write->lane,
+                          reader->lane)) {
+        iris_i_race_join(memory, near ? &lane->near : &lane->far, &write->clock,
+                         0);
+    }
+}
+
+static void take(struct iris_race_memory *memory,
+                 const struct iris_race_write *write,
+                 const struct iris_race_atomic *reader)
+{
+    struct iris_race_lane *lane = &memory->shared->lanes[reader->lane];
+    bool acquired = acquires(reader->sem);
+
+    if (write->lane == reader->lane) {
+        return;
+    }
+    if (!acquired) {
+        keep_for_fence(memory, write, reader);
+    }
+    iris_i_race_join(memory, &lane->clock, &write->clock,
+                     edge_to(memory, write, reader, acquired));
+}
+
+/* Whether the read may have seen this write. */
+static bool may_be(const struct iris_race_write *write,
+                   const struct iris_race_atomic *reader, uint64_t seen)
+{
+    if (write->state == IRIS_RACE_PENDING) {
+        return write->lane != reader->lane || write->id != reader->id;
+    }
+    return write->state == IRIS_RACE_KNOWN &&
+           (write->values[0] == seen || write->values[1] == seen);
+}
+
+/* A flag that is written by plain stores orders nothing, but was meant to. */
+static void take_plain(struct iris_race_memory *memory,
+                       const struct iris_race_atomic *reader)
+{
+    const struct iris_race_access *plain =
+        iris_i_race_last_plain(memory, reader->rank, reader->offset);
+    struct iris_race_edge edge = {IRIS_RACE_LACKS_ATOMIC, 0, reader->site};
+
+    if (plain != NULL && plain->lane != reader->lane) {
+        edge.release = plain->site;
+        iris_i_race_join_one(memory, &memory->shared->lanes[reader->lane].clock,
+                             plain->lane, plain->clock,
+                             iris_i_race_edge(memory, &edge));
+    }
+}
+
+void iris_i_race_read(struct iris_race_memory *memory,
+                      const struct iris_race_atomic *atomic, uint64_t seen)
+{
+    struct iris_race_word *word = find_word(memory, atomic, false);
+    struct iris_race_lane *lane = &memory->shared->lanes[atomic->lane];
+    bool found = false;
+
+    seen = low_bytes(seen, atomic->bytes);
+    for (unsigned i = 0; word != NULL && i < IRIS_RACE_WRITES; i++) {
+        if (may_be(&word->writes[i], atomic, seen)) {
+            found = true;
+            take(memory, &word->writes[i], atomic);
+        }
+    }
+    if (!found && word != NULL && word->lost) {
+        iris_i_race_join(memory, &lane->clock, &word->old, 0);
+    }
+    if (!found && (word == NULL || !word->lost)) {
+        take_plain(memory, atomic);
+    }
+}
+
+void iris_i_race_written(struct iris_race_memory *memory,
+                         const struct iris_race_atomic *atomic,
+                         const uint64_t values[2], const uint64_t *seen)
+{
+    struct iris_race_word *word = find_word(memory, atomic, false);
+    struct iris_race_write *own = find_own(word, atomic);
+
+    if (own == NULL) { /* so many came since that it was forgotten */
+        return;
+    }
+    for (unsigned i = 0; seen != NULL && i < IRIS_RACE_WRITES; i++) {
+        const struct iris_race_write *write = &word->writes[i];
+
+        if (write != own &&
+            may_be(write, atomic, low_bytes(*seen, atomic->bytes))) {
+            iris_i_race_join(memory, &own->clock, &write->clock, 0);
+            if (write->releases && !own->releases) {
+                own->releases = true;
+                own->scope = write->scope;
+            }
+        }
+    }
+    if (seen != NULL && word->lost) {
+        iris_i_race_join(memory, &own->clock, &word->old, 0);
+    }
+    own->values[0] = low_bytes(values[0], atomic->bytes);
+    own->values[1] = low_bytes(values[1], atomic->bytes);
+    own->state = IRIS_RACE_KNOWN;
+}
+
+void iris_i_race_unwritten(struct iris_race_memory *memory,
+                           const struct iris_race_atomic *atomic)
+{
+    struct iris_race_write *own =
+        find_own(find_word(memory, atomic, false), atomic);
+
+    if (own != NULL) {
+        own->state = IRIS_RACE_NONE;
+        iris_i_race_clear(memory, &own->clock);
+    }
+}
+
+void iris_i_race_fence(struct iris_race_memory *memory,
+                       const struct iris_race_atomic *atomic)
+{
+    struct iris_race_lane *lane = &memory->shared->lanes[atomic->lane];
+
+    if (acquires(atomic->sem) && atomic->scope != IRIS_SCOPE_WG) {
+        iris_i_race_join(memory, &lane->clock, &lane->near, 0);
+        if (atomic->scope == IRIS_SCOPE_SYSTEM) {
+            iris_i_race_join(memory, &lane->clock, &lane->far, 0);
+        }
+    }
+    if (releases(atomic->sem)) {
+        iris_i_race_clear(memory, &lane->fence);
+        iris_i_race_join(memory, &lane->fence, &lane->clock, 0);
+        lane->fence_scope = (uint32_t)atomic->scope + 1;
+        iris_i_race_tick(memory, atomic->lane);
+    }
+}
