@@ -147,7 +147,8 @@ static void read_found(const char *path)
     assert_int_equal(unlink(path), 0);
 }
 
-static iris_status_t run(enum bug bug, int wrong, int num_ranks)
+static iris_status_t run_as(const char *spawn, enum bug bug, int wrong,
+                            int num_ranks)
 {
     struct bug_args args = {.bug = bug, .wrong = wrong};
     char prefix[64], path[96];
@@ -160,7 +161,7 @@ static iris_status_t run(enum bug bug, int wrong, int num_ranks)
     snprintf(prefix, sizeof prefix, "/tmp/iris-test-race-%ld", (long)getpid());
     snprintf(path, sizeof path, "%s_races.json", prefix);
     iris_config_init(&config);
-    config.spawn = "threads";
+    config.spawn = spawn;
     config.backend = "sim";
     config.sim_device = "cpu";
     config.heap_bytes = 16 << 20;
@@ -171,6 +172,11 @@ static iris_status_t run(enum bug bug, int wrong, int num_ranks)
     status = iris_spawn(&config, num_ranks, run_bug, &args);
     read_found(path);
     return status;
+}
+
+static iris_status_t run(enum bug bug, int wrong, int num_ranks)
+{
+    return run_as("threads", bug, wrong, num_ranks);
 }
 
 /* Whether the file has the text; says so if not. */
@@ -229,11 +235,22 @@ static void the_correct_twin_is_silent(void **state)
     }
 }
 
+/* Lines are noted in memory that processes do not share. */
+static void ranks_may_be_processes(void **state)
+{
+    (void)state;
+    assert_int_equal(run_as("processes", NARROW_RELEASE, 0, 3), IRIS_OK);
+    assert_int_equal(run_as("processes", NARROW_RELEASE, 1, 3), IRIS_ERR_RACE);
+    assert_true(has(NARROW_RELEASE, "bugs.h:"));
+    assert_true(has(NARROW_RELEASE, "\"missing\": \"wider scope\""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_planted_bug_is_found_at_its_lines),
         cmocka_unit_test(the_correct_twin_is_silent),
+        cmocka_unit_test(ranks_may_be_processes),
     };
 
     return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
