@@ -73,6 +73,7 @@ struct iris_race_site {
 struct iris_race_write {
     uint64_t values[2]; /* it has one of them */
     uint64_t id;        /* of the operation, while its value is not known */
+    uint64_t order;     /* among the writes of the word */
     uint32_t state;     /* enum iris_race_state */
     uint32_t lane;
     uint32_t site;
@@ -89,7 +90,7 @@ enum iris_race_state {
 
 struct iris_race_word {
     uint64_t key; /* rank and offset, + 1; 0: free */
-    uint32_t next;
+    uint64_t num_writes;
     bool lost; /* a write was forgotten; `old` has its clock */
     struct iris_race_write writes[IRIS_RACE_WRITES];
     struct iris_race_clock old;

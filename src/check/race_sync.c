@@ -74,18 +74,27 @@ static struct iris_race_write *find_own(struct iris_race_word *word,
     return NULL;
 }
 
-/* A place for one more write; the oldest makes room. */
+/* A place for one more write; if none is free, the oldest makes room. */
 static struct iris_race_write *next_write(struct iris_race_memory *memory,
                                           struct iris_race_word *word)
 {
-    struct iris_race_write *write =
-        &word->writes[word->next++ % IRIS_RACE_WRITES];
+    struct iris_race_write *write = &word->writes[0];
 
+    for (unsigned i = 0; i < IRIS_RACE_WRITES; i++) {
+        struct iris_race_write *other = &word->writes[i];
+
+        if (other->state == IRIS_RACE_NONE) {
+            write = other;
+            break;
+        }
+        write = other->order < write->order ? other : write;
+    }
     if (write->state != IRIS_RACE_NONE) {
         word->lost = true;
         iris_i_race_join(memory, &word->old, &write->clock, 0);
     }
     iris_i_race_clear(memory, &write->clock);
+    write->order = ++word->num_writes;
     return write;
 }
 
@@ -215,7 +224,7 @@ void iris_i_race_read(struct iris_race_memory *memory,
     seen = low_bytes(seen, atomic->bytes);
     for (unsigned i = 0; word != NULL && i < IRIS_RACE_WRITES; i++) {
         if (may_be(&word->writes[i], atomic, seen)) {
-            found = true;
+            found |= word->writes[i].state == IRIS_RACE_KNOWN;
             take(memory, &word->writes[i], atomic);
         }
     }
