@@ -299,7 +299,7 @@ IRIS_DEVICE iris_quad_t iris_load_quad(iris_dev_t dev, const void *ptr,
     const void *from = iris_d_translate(dev, ptr, from_rank);
     iris_quad_t value;
 
-    IRIS_D_BEFORE_LOAD(dev, ptr, from_rank, sizeof value);
+    IRIS_D_BEFORE_LOAD(dev, ptr, from_rank, sizeof value, PLAIN);
     value = *(const iris_quad_t *)from;
     IRIS_D_AFTER_LOAD(dev, from_rank, 0);
     return value;
@@ -311,7 +311,7 @@ IRIS_DEVICE void iris_store_quad(iris_dev_t dev, void *ptr, iris_quad_t value,
 {
     void *to = iris_d_translate(dev, ptr, to_rank);
 
-    IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof value, 0);
+    IRIS_D_BEFORE_STORE(dev, ptr, to_rank, sizeof value, 0, PLAIN);
     *(iris_quad_t *)to = value;
     IRIS_D_AFTER_STORE(dev, ptr, to_rank, sizeof value);
 }
