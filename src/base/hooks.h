@@ -40,6 +40,8 @@ enum iris_host_op {
                               * address, source, bytes, stream. Only while
                               * somebody watches kernels */
     IRIS_HOST_RUN_SET,  /* the same of a fill */
+    IRIS_HOST_RUN_MARK, /* the same of a mark in stream; source: the stream that
+                         * waits for it */
 };
 
 /* One of them. What does not apply is 0 or NULL, a rank -1. */

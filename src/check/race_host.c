@@ -333,6 +333,18 @@ static void run_copy(struct iris_race *race,
     touch_rows(race, event, lane - 1, op);
 }
 
+/* What a stream did happens before what one that follows it does next. */
+static void pass_mark(struct iris_race *race,
+                      const struct iris_host_event *event)
+{
+    struct iris_race_stream *stream = iris_i_race_stream(race, event->stream);
+    struct iris_race_stream *follower = iris_i_race_stream(race, event->source);
+
+    if (stream != NULL && follower != NULL) {
+        iris_i_race_join(&race->memory, &follower->clock, &stream->clock, 0);
+    }
+}
+
 /* What the stream did happens before what the host does next. */
 static void synchronized(struct iris_race *race,
                          const struct iris_host_event *event)
@@ -378,6 +390,9 @@ static void observe(struct iris_race *race, const struct iris_host_event *event)
     case IRIS_HOST_RUN_COPY:
     case IRIS_HOST_RUN_SET:
         run_copy(race, event);
+        break;
+    case IRIS_HOST_RUN_MARK:
+        pass_mark(race, event);
         break;
     case IRIS_HOST_SYNCHRONIZE:
         if (event->after) {
