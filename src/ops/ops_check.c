@@ -326,6 +326,10 @@ iris_status_t iris_i_ops_check(iris_t *iris, struct iris_ops_call *call,
         size = iris_i_ops_size(call);
         status =
             iris_i_ops_plan(iris, &size, call->options.chunks, &call->plan);
+        if (iris_i_group_is_far(iris, call->group)) {
+            call->plan.chunks = 1; /* streams reach one node only */
+            call->plan.copies = 0;
+        }
     }
     if (status == IRIS_OK) {
         call->direct = is_direct(call);

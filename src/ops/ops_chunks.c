@@ -304,7 +304,7 @@ static iris_status_t sum_up(const struct iris_ops_way *way, int chunk)
         .out_row = call->out->strides[0]};
     uint64_t bytes = (uint64_t)(rows.rows * call->n) * size;
     uint64_t worth = bytes / (SUM_LANES * SUM_BYTES) + 1;
-    uint64_t most = (uint64_t)call->plan.workgroups;
+    uint64_t most = (uint64_t)iris_i_device(way->iris)->num_cus;
     struct iris_launch_request request = {
         iris_i_ops_sum_kernel(call->b->dtype),
         (unsigned)(worth < most ? worth : most),

@@ -13,7 +13,7 @@ struct iris_ops_plan {
     int chunks; /* of rows, from 1 on */
     int copies; /* the stream copies what members get from each other, chunk by
                  * chunk; 0: one product and one collective */
-    int workgroups; /* that a chunk's sums may have */
+    int workgroups; /* that a chunk's collective may have */
 };
 
 /* Whether a call has streams of its own. */
