@@ -15,7 +15,7 @@
 #define CHUNKS 4
 
 /* What is measured of each shape and type, in the order of measuring. */
-enum series { PRODUCT, SUM, GATHER, SCATTER, ONE_CHUNK, CHUNKED, NUM_SERIES };
+enum series { PRODUCT, ONE_CHUNK, SUM, GATHER, SCATTER, CHUNKED, NUM_SERIES };
 
 struct point {
     iris_dtype_t dtype;
@@ -57,8 +57,8 @@ static void keep_fused(struct bench *b, const struct bench_row *row)
         return;
     }
     m->count = m->at > m->count ? m->at : m->count;
-    if (m->series == ONE_CHUNK || m->series == CHUNKED) {
-        point->us[m->series][m->repeat] = row->median_us;
+    if (m->series == CHUNKED) {
+        point->us[CHUNKED][m->repeat] = row->median_us;
         return;
     }
     point->us[m->series][m->repeat] = row->references_us[BENCH_COLLECTIVE];
@@ -66,6 +66,7 @@ static void keep_fused(struct bench *b, const struct bench_row *row)
         point->dtype = row->dtype;
         point->operations = 2.0 * (double)s->m * (double)s->n * (double)s->k;
         point->us[PRODUCT][m->repeat] = row->references_us[BENCH_PRODUCT];
+        point->us[ONE_CHUNK][m->repeat] = row->median_us;
     } else if (m->series == GATHER) {
         point->bytes = (double)row->bytes * (ranks - 1) / ranks;
     }
@@ -89,12 +90,11 @@ static iris_status_t run_series(struct bench *b, enum series series)
     static const char *const names[] = {[SUM] = "matmul_all_reduce",
                                         [GATHER] = "matmul_all_gather",
                                         [SCATTER] = "matmul_reduce_scatter",
-                                        [ONE_CHUNK] = "matmul_all_reduce",
                                         [CHUNKED] = "matmul_all_reduce"};
     iris_status_t status;
 
     measured->series = series;
-    b->chunks = series == ONE_CHUNK ? 1 : series == CHUNKED ? CHUNKS : 0;
+    b->chunks = series == CHUNKED ? CHUNKS : 1;
     status = run(b, &bench_fused, names[series], keep_fused);
     b->chunks = 0;
     return status;
@@ -113,7 +113,7 @@ static iris_status_t run_all(struct bench *b)
         status = run(b, &bench_sync, "device_barrier", keep_single);
     }
     for (int series = SUM; series < NUM_SERIES && status == IRIS_OK; series++) {
-        if (series < ONE_CHUNK || (on_gpu && b->num_ranks > 1)) {
+        if (series < CHUNKED || (on_gpu && b->num_ranks > 1)) {
             status = run_series(b, (enum series)series);
         }
     }

@@ -16,9 +16,11 @@ enum { F32, F16, BF16 };
  * Each with its source: figures of docs/performance.md and docs/fused.md, and
  * "estimate" where there is none. */
 
-/* Hidden: nothing is taken to overlap on several GPUs before that has been measured,
- * so that no call is slower for an estimate. A file's rate turns chunks on. */
-#define NOT_MEASURED 0
+/* Hidden: on two H100 4 chunks of matmul_all_reduce took 1.6 to 2.6 times as long as
+ * one, of matmul_reduce_scatter 1.06 to 1.36; gathers won at 8192 cubed only (2 to 8
+ * %), and lost 2 to 140 % at 4096 cubed (fused.md). So nothing is taken to overlap
+ * where no file says that it does. */
+#define NOT_HIDDEN 0
 
 #define CUBE(side) (2.0 * (side) * (side) * (side))
 
@@ -26,24 +28,29 @@ static const struct known {
     const char *name; /* part of the device's */
     struct iris_ops_rates rates;
 } known[] = {
-    /* Products: H100, cuBLASLt, bf16 (fused.md); f16 as bf16; the smaller sides
-     * and f32 are estimates. Links: 364 GB/s in a kernel on four H200, which have
-     * the same (performance.md, put of 128 MB), whichever peers. Signals: 2.27 us,
-     * a barrier of 4 ranks in a graph; launches: 0.76 us (performance.md). Memory:
-     * 2.0 TB/s, a copy by a kernel on one H200, counted once. */
+    /* Two H100, CUDA, 25 November 2026 (fused.md): products of 2048, 4096 and 8192
+     * cubed in bf16 took 30.3, 179 and 1280 us, a gather of 134 MB 216 us and a
+     * scatter 256 us. f16 as bf16; 512 cubed and f32 are estimates. Signals: 2.27 us,
+     * a barrier of 4 ranks in a graph; launches: 0.76 us (performance.md). */
     {"H100",
      {.source = "the library's own rates of an H100",
-      .at = {[IRIS_RATE_LINK] = 364,
-             [IRIS_RATE_PAIR] = 364,
-             [IRIS_RATE_MEMORY] = 1600,
+      .at = {[IRIS_RATE_LINK] = 311,
+             [IRIS_RATE_PAIR] = 311,
+             [IRIS_RATE_MEMORY] = 3300,
              [IRIS_RATE_LAUNCH] = 0.76,
              [IRIS_RATE_SIGNAL] = 2.27,
-             [IRIS_RATE_HIDDEN] = NOT_MEASURED},
-      .product =
-          {[F32] = {2, {{CUBE(512), 15}, {CUBE(2048), 45}}},
-           [F16] = {3, {{CUBE(512), 50}, {CUBE(2048), 687}, {CUBE(8192), 730}}},
-           [BF16] =
-               {3, {{CUBE(512), 50}, {CUBE(2048), 687}, {CUBE(8192), 730}}}}}},
+             [IRIS_RATE_HIDDEN] = NOT_HIDDEN},
+      .product = {[F32] = {2, {{CUBE(512), 15}, {CUBE(2048), 45}}},
+                  [F16] = {4,
+                           {{CUBE(512), 50},
+                            {CUBE(2048), 567},
+                            {CUBE(4096), 768},
+                            {CUBE(8192), 859}}},
+                  [BF16] = {4,
+                            {{CUBE(512), 50},
+                             {CUBE(2048), 567},
+                             {CUBE(4096), 768},
+                             {CUBE(8192), 859}}}}}},
     /* Products: H200, bf16, 34 us for 2048 cubed through PyTorch; at 8192 the
      * H100's, whose processors are the same. The rest is as above. */
     {"H200",
@@ -53,7 +60,7 @@ static const struct known {
              [IRIS_RATE_MEMORY] = 2000,
              [IRIS_RATE_LAUNCH] = 0.76,
              [IRIS_RATE_SIGNAL] = 2.27,
-             [IRIS_RATE_HIDDEN] = NOT_MEASURED},
+             [IRIS_RATE_HIDDEN] = NOT_HIDDEN},
       .product =
           {[F32] = {2, {{CUBE(512), 15}, {CUBE(2048), 45}}},
            [F16] = {3, {{CUBE(512), 50}, {CUBE(2048), 505}, {CUBE(8192), 730}}},
@@ -70,7 +77,7 @@ static const struct known {
              [IRIS_RATE_MEMORY] = 2500,
              [IRIS_RATE_LAUNCH] = 3,
              [IRIS_RATE_SIGNAL] = 6,
-             [IRIS_RATE_HIDDEN] = NOT_MEASURED},
+             [IRIS_RATE_HIDDEN] = NOT_HIDDEN},
       .product =
           {[F32] = {2, {{CUBE(512), 10}, {CUBE(4096), 80}}},
            [F16] = {3, {{CUBE(512), 25}, {CUBE(2048), 200}, {CUBE(8192), 326}}},
