@@ -7,6 +7,7 @@
 
 #include "backend_sim/sim_queue.h"
 
+#include "backend_sim/sim_command.h"
 #include "backend_sim/sim_fault.h"
 #include "backend_sim/sim_signal.h"
 #include "backend_sim/sim_team.h"
@@ -29,34 +30,6 @@
 #define PROMPT_NS 20000
 #define NAP_NS 200000
 #define NAPS 50
-
-/* Vector members of an argument struct may want this much. */
-#define ARGS_ALIGNMENT 64
-
-enum command_kind {
-    COMMAND_COPY,
-    COMMAND_COPY_ROWS,
-    COMMAND_SET,
-    COMMAND_LAUNCH,
-    COMMAND_MARK,
-    COMMAND_FOLLOW,
-};
-
-struct sim_command {
-    struct sim_command *next;
-    enum command_kind kind;
-    void *dst;
-    const void *src;
-    int value;
-    size_t bytes;
-    struct iris_copy_rows rows;
-    struct iris_cpu_job job;
-    bool passed;                 /* FOLLOW: the mark; under the stream's lock */
-    struct sim_stream *follower; /* MARK: whose stream, */
-    struct sim_command *wait;    /* and whose command */
-    void *memory; /* it is in: aligned_alloc() takes longer than malloc() */
-    _Alignas(ARGS_ALIGNMENT) unsigned char args[];
-};
 
 static struct timespec at(int64_t ns)
 {
@@ -141,14 +114,6 @@ static struct sim_command *next_command(struct sim_stream *stream)
     return command;
 }
 
-static void copy_rows(const struct iris_copy_rows *rows)
-{
-    for (size_t i = 0; i < rows->rows; i++) {
-        memmove((char *)rows->dst + i * rows->dst_pitch,
-                (const char *)rows->src + i * rows->src_pitch, rows->row_bytes);
-    }
-}
-
 /* The stream that follows is there for as long as its command is. */
 static void pass(const struct sim_command *mark)
 {
@@ -160,68 +125,6 @@ static void pass(const struct sim_command *mark)
     pthread_mutex_unlock(&follower->lock);
 }
 
-static void move(const struct sim_command *command)
-{
-    switch (command->kind) {
-    case COMMAND_COPY:
-        memmove(command->dst, command->src, command->bytes);
-        break;
-    case COMMAND_COPY_ROWS:
-        copy_rows(&command->rows);
-        break;
-    case COMMAND_SET:
-        memset(command->dst, command->value, command->bytes);
-        break;
-    default:
-        break;
-    }
-}
-
-/* What observers that watch kernels see of other commands. */
-static struct iris_host_event event_of(struct sim_stream *stream,
-                                       const struct sim_command *command)
-{
-    const struct iris_copy_rows *rows = &command->rows;
-    struct iris_host_event event = {.op = IRIS_HOST_RUN_COPY,
-                                    .rank = stream->sim->params.rank,
-                                    .target_rank = -1,
-                                    .stream = stream,
-                                    .address = command->dst,
-                                    .source = command->src,
-                                    .bytes = command->bytes};
-
-    if (command->kind == COMMAND_COPY_ROWS) {
-        event.address = rows->dst;
-        event.source = rows->src;
-        event.bytes = rows->row_bytes;
-        event.count = rows->rows;
-        event.pitch = rows->dst_pitch;
-        event.source_pitch = rows->src_pitch;
-    } else if (command->kind == COMMAND_SET) {
-        event.op = IRIS_HOST_RUN_SET;
-    } else if (command->kind == COMMAND_MARK) {
-        event.op = IRIS_HOST_RUN_MARK;
-        event.source = command->follower;
-    }
-    return event;
-}
-
-static void run_other(struct sim_stream *stream,
-                      const struct sim_command *command)
-{
-    struct iris_hooks *hooks = stream->sim->params.hooks;
-    struct iris_host_event event;
-
-    if (command->kind == COMMAND_FOLLOW || !iris_i_hooks_watch_device(hooks)) {
-        move(command);
-        return;
-    }
-    event = event_of(stream, command);
-    iris_i_hooks_before(hooks, &event);
-    move(command);
-    (void)iris_i_hooks_after(hooks, &event, IRIS_OK);
-}
-
 static void execute(struct sim_stream *stream, struct sim_command *command)
 {
     iris_status_t status = IRIS_OK;
@@ -229,7 +132,7 @@ static void execute(struct sim_stream *stream, struct sim_command *command)
     if (command->kind == COMMAND_LAUNCH) {
         status = iris_i_sim_run(stream, &command->job);
     } else {
-        run_other(stream, command);
+        iris_i_sim_run_other(stream, command);
     }
     if (status != IRIS_OK) {
         iris_i_sim_stop(stream, status, iris_last_error());

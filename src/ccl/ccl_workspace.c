@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Workspaces: each group's memory for collectives on each member. A piece of
- * what all ranks have allocated, since an allocation of the heap's is the
- * affair of all ranks, and a group's first collective that of its members only.
+ * Workspaces: each group's memory for collectives on each member. They are
+ * pieces of what all ranks have allocated: only members make a group's calls.
  */
 #include "config.h"
 

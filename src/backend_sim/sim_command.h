@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A command of a stream.
+ */
+#ifndef IRIS_SRC_BACKEND_SIM_SIM_COMMAND_H
+#define IRIS_SRC_BACKEND_SIM_SIM_COMMAND_H
+
+#include "backend_sim/sim.h"
+
+/* Vector members of an argument struct may want this much. */
+#define ARGS_ALIGNMENT 64
+
+enum command_kind {
+    COMMAND_COPY,
+    COMMAND_COPY_ROWS,
+    COMMAND_SET,
+    COMMAND_LAUNCH,
+    COMMAND_MARK,
+    COMMAND_FOLLOW,
+};
+
+struct sim_command {
+    struct sim_command *next;
+    enum command_kind kind;
+    void *dst;
+    const void *src;
+    int value;
+    size_t bytes;
+    struct iris_copy_rows rows;
+    struct iris_cpu_job job;
+    bool passed;                 /* FOLLOW: the mark; under the stream's lock */
+    struct sim_stream *follower; /* MARK: whose stream, */
+    struct sim_command *wait;    /* and whose command */
+    void *memory; /* it is in: aligned_alloc() takes longer than malloc() */
+    _Alignas(ARGS_ALIGNMENT) unsigned char args[];
+};
+
+/* Runs one that is not a launch, and says so to who watches kernels. */
+void iris_i_sim_run_other(struct sim_stream *stream,
+                          const struct sim_command *command);
+
+#endif /* IRIS_SRC_BACKEND_SIM_SIM_COMMAND_H */
