@@ -178,7 +178,10 @@ IRIS_D_ACCESSES(64)
 IRIS_D_UPDATES(32)
 IRIS_D_UPDATES(64)
 
-#if IRIS_ON_CPU /* GPUs have no updates this small; see word.h */
+#if IRIS_ON_CPU
+/* Where the program goes on behind the function that says this. */
+#define IRIS_D_CALLER() __builtin_return_address(0)
+/* GPUs have no updates this small; see word.h. */
 IRIS_D_UPDATES(8)
 IRIS_D_UPDATES(16)
 #else /* and CPUs no such updates */
@@ -208,7 +211,6 @@ IRIS_DEVICE void iris_d_fence(iris_d_order_t how)
 /* clang-format off */
 #if IRIS_ON_CPU
 #define IRIS_D_OP_FENCE(order, scope) __atomic_thread_fence(order)
-#define IRIS_D_CALLER() __builtin_return_address(0)
 #else /* here scopes have other names, on NVIDIA orders as well */
 #undef IRIS_D_WG
 #undef IRIS_D_AGENT
