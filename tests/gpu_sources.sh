@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
 #
 # Every source that has kernels can be read by a GPU compiler: the tests',
@@ -12,20 +12,21 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 
+. "$srcdir/tests/amd/lib.sh"
 command -v clang-19 >/dev/null 2>&1 || {
     echo "skipped: no clang-19"
     exit 77
 }
 
 # In place of hipcc: the image, behind -o, is empty.
-cat >"$dir/parse" <<'EOF'
-#!/bin/sh
+printf '#!/bin/bash\nalone=(%s)\n' "${amd_alone[*]@Q}" >"$dir/parse"
+cat >>"$dir/parse" <<'EOF'
 for word; do
     shift
     [ "$word" = --genco ] || set -- "$@" "$word" # hipcc's own
 done
-clang-19 -nogpulib --rocm-path=/usr --hip-path=/usr --cuda-device-only \
-    -Werror=c11-extensions -fsyntax-only "$@" || exit 1
+clang-19 "${alone[@]}" --cuda-device-only -Werror=c11-extensions \
+    -fsyntax-only "$@" || exit 1
 while [ "$1" != -o ]; do shift; done
 : >"$2"
 EOF
