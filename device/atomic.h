@@ -178,10 +178,8 @@ IRIS_D_ACCESSES(64)
 IRIS_D_UPDATES(32)
 IRIS_D_UPDATES(64)
 
-#if IRIS_ON_CPU
-/* Where the program goes on behind the function that says this. */
-#define IRIS_D_CALLER() __builtin_return_address(0)
-/* GPUs have no updates this small; see word.h. */
+#if IRIS_ON_CPU /* GPUs have no updates this small; see word.h */
+#define IRIS_D_CALLER() __builtin_return_address(0) /* who called this one */
 IRIS_D_UPDATES(8)
 IRIS_D_UPDATES(16)
 #else /* and CPUs no such updates */

@@ -398,20 +398,43 @@ static void run(int num_ranks, const char *nodes, iris_rank_fn body)
 }
 
 /* One rank a node, several, and an uneven number. */
-#define ON_NODES(name, body)       \
-    static void name(void **state) \
-    {                              \
-        (void)state;               \
-        run(2, "2", body);         \
-        run(RANKS, "2", body);     \
-        run(3, "2", body);         \
-        run(RANKS, "4", body);     \
-    }
-ON_NODES(every_operation_reaches_every_rank, touch_body)
-ON_NODES(copies_of_any_size_arrive_whole, copies_body)
-ON_NODES(nothing_overtakes_a_release, order_body)
-ON_NODES(atomics_of_many_ranks_add_up, sums_body)
-ON_NODES(streams_copy_and_signal_across_nodes, streams_body)
+static void run_on_nodes(iris_rank_fn body)
+{
+    run(2, "2", body);
+    run(RANKS, "2", body);
+    run(3, "2", body);
+    run(RANKS, "4", body);
+}
+
+static void every_operation_reaches_every_rank(void **state)
+{
+    (void)state;
+    run_on_nodes(touch_body);
+}
+
+static void copies_of_any_size_arrive_whole(void **state)
+{
+    (void)state;
+    run_on_nodes(copies_body);
+}
+
+static void nothing_overtakes_a_release(void **state)
+{
+    (void)state;
+    run_on_nodes(order_body);
+}
+
+static void atomics_of_many_ranks_add_up(void **state)
+{
+    (void)state;
+    run_on_nodes(sums_body);
+}
+
+static void streams_copy_and_signal_across_nodes(void **state)
+{
+    (void)state;
+    run_on_nodes(streams_body);
+}
 
 static void what_does_not_reach_is_told(void **state)
 {
