@@ -16,10 +16,10 @@ enum { F32, F16, BF16 };
  * Each with its source: figures of docs/performance.md and docs/fused.md, and
  * "estimate" where there is none. */
 
-/* Hidden: on two H100 4 chunks of matmul_all_reduce took 1.6 to 2.6 times as long as
- * one, of matmul_reduce_scatter 1.06 to 1.36; gathers won at 8192 cubed only (2 to 8
- * %), and lost 2 to 140 % at 4096 cubed (fused.md). So nothing is taken to overlap
- * where no file says that it does. */
+/* Hidden: on two H100 two chunks took 8 % less time for gathers and scatters of 8192
+ * cubed, and -6 to 2 % more at 4096 cubed; four took up to 32 % more, and
+ * matmul_all_reduce gained nowhere (fused.md). One share does not describe that, so
+ * nothing is taken to overlap where no file says that it does. */
 #define NOT_HIDDEN 0
 
 #define CUBE(side) (2.0 * (side) * (side) * (side))
