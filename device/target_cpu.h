@@ -54,6 +54,7 @@
 #define IRIS_D_CONVERTS_BF16 0
 #define IRIS_D_HAS_MMA 0
 #define IRIS_D_UNROLL
+#define IRIS_D_BLOCK_SUMS 0
 
 IRIS_DEVICE float iris_d_product_f32(float a, float b)
 {

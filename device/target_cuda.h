@@ -42,6 +42,7 @@
 #define IRIS_D_BULK_DEPTH 0
 #define IRIS_D_BULK_MAX_DEPTH 12
 #define IRIS_D_UNROLL _Pragma("unroll")
+#define IRIS_D_BLOCK_SUMS 1
 
 IRIS_DEVICE float iris_d_product_f32(float a, float b)
 {

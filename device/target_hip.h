@@ -69,6 +69,8 @@
 #endif
 #define IRIS_D_BULK_MAX_DEPTH 12
 #define IRIS_D_UNROLL _Pragma("unroll")
+/* Sums of 16 bytes at once: clang 15 keeps them in local memory. */
+#define IRIS_D_BLOCK_SUMS (__clang_major__ > 15)
 
 IRIS_DEVICE float iris_d_product_f32(float a, float b)
 {

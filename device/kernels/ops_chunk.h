@@ -7,7 +7,7 @@
 #define IRIS_DEVICE_KERNELS_OPS_CHUNK_H
 
 #include <iris/device/kernel.h>
-#include <iris/device/kernels/ccl_fold.h>
+#include <iris/device/kernels/ccl_combine.h>
 #include <iris/device/kernels/ops_args.h>
 #include <iris/device/signal.h>
 
@@ -44,20 +44,16 @@ IRIS_KERNEL(iris_k_ops_wait, struct iris_ops_wait_args)
 /* ---- Sums in the group's order, with the bits of reduce_scatter ---- */
 
 /* clang-format off */
-#if IRIS_ON_CPU
+#if !IRIS_D_BLOCK_SUMS
 #define IRIS_D_OPS_SUMS(name, TYPE, SUM)
 #define IRIS_D_OPS_SUM_BLOCKS(name) 0
 #else
 /* Blocks of 16 bytes, where all are aligned and there are no gaps. */
 #define IRIS_D_OPS_SUMS(name, TYPE, SUM)                                       \
-    typedef union iris_d_ops_block_##name {                                    \
-        iris_d_u128_t wide;                                                    \
-        TYPE one[16 / sizeof(TYPE)];                                           \
-    } iris_d_ops_block_##name##_t;                                             \
     IRIS_DEVICE size_t iris_d_ops_sum_blocks_##name(                           \
         iris_wg_t wg, const struct iris_ops_sum_args *args)                    \
     {                                                                          \
-        enum { N = 16 / sizeof(TYPE) };                                        \
+        enum { N = IRIS_CCL_BLOCK_BYTES / sizeof(TYPE) };                      \
         size_t blocks = args->columns / N;                                     \
                                                                                \
         if (args->rows != 1 ||                                                 \
@@ -66,17 +62,18 @@ IRIS_KERNEL(iris_k_ops_wait, struct iris_ops_wait_args)
         }                                                                      \
         IRIS_LANES (wg, b, blocks) {                                           \
             const char *in = (const char *)args->in + b * 16;                  \
-            iris_d_ops_block_##name##_t block;                                 \
-            SUM sums[N];                                                       \
+            iris_d_block_t block;                                              \
+            iris_d_sums_t sums;                                                \
                                                                                \
-            block.wide = *(const iris_d_u128_t *)in;                           \
-            iris_d_begin_##name(sums, block.one, N);                           \
+            iris_d_load_wide(block.words, in);                                 \
+            iris_d_fold_begin(IRIS_D_KIND_##name, &sums, &block, sizeof block); \
             for (uint64_t i = 1; i < args->members; i++) {                     \
-                block.wide = *(const iris_d_u128_t *)(in + i * args->pitch);   \
-                iris_d_merge_all_##name(IRIS_REDUCE_SUM, sums, block.one, N);  \
+                iris_d_load_wide(block.words, in + i * args->pitch);           \
+                iris_d_fold(IRIS_D_KIND_##name, IRIS_REDUCE_SUM, &sums,        \
+                            &block, sizeof block);                             \
             }                                                                  \
-            iris_d_finish_##name(block.one, sums, N);                          \
-            ((iris_d_u128_t *)args->out)[b] = block.wide;                      \
+            iris_d_fold_finish(IRIS_D_KIND_##name, &block, &sums, sizeof block); \
+            iris_d_store_wide((char *)args->out + b * 16, block.words);        \
         }                                                                      \
         return blocks * N;                                                     \
     }

@@ -306,6 +306,7 @@ NOT_CALLED = (
     "iris_name",
     "iris_gpu_image_add",
     "iris_gpu_image_remove",
+    "iris_cpu_bell",
     "iris_cpu_end",
     "iris_cpu_observe",
     "iris_cpu_poll",

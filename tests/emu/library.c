@@ -9,7 +9,9 @@
 #include <iris/device/kernels/ccl_space.h>
 #include <iris/device/kernels/fill_args.h>
 #include <iris/device/kernels/matmul_args.h>
+#include <iris/device/kernels/ops_args.h>
 #include <iris/device/kernels/random_args.h>
+#include <iris/device/kernels/signal_args.h>
 
 struct emu_name {
     const char *name;
@@ -85,6 +87,20 @@ const struct emu_name emu_members[] = {
     MEMBER(iris_matmul_args, out), MEMBER(iris_matmul_args, out_row),
     MEMBER(iris_matmul_args, m), MEMBER(iris_matmul_args, n),
     MEMBER(iris_matmul_args, k),
+    ALL(iris_transfer_args), MEMBER(iris_transfer_args, context),
+    MEMBER(iris_transfer_args, symmetric), MEMBER(iris_transfer_args, other),
+    MEMBER(iris_transfer_args, bytes), MEMBER(iris_transfer_args, rank),
+    MEMBER(iris_transfer_args, gets),
+    ALL(iris_ops_signal_args), MEMBER(iris_ops_signal_args, context),
+    MEMBER(iris_ops_signal_args, words), MEMBER(iris_ops_signal_args, rank),
+    MEMBER(iris_ops_signal_args, to_rank), MEMBER(iris_ops_signal_args, chunk),
+    ALL(iris_ops_wait_args), MEMBER(iris_ops_wait_args, context),
+    MEMBER(iris_ops_wait_args, words), MEMBER(iris_ops_wait_args, chunk),
+    MEMBER(iris_ops_wait_args, count), MEMBER(iris_ops_wait_args, ranks),
+    ALL(iris_ops_sum_args), MEMBER(iris_ops_sum_args, in),
+    MEMBER(iris_ops_sum_args, out), MEMBER(iris_ops_sum_args, pitch),
+    MEMBER(iris_ops_sum_args, members), MEMBER(iris_ops_sum_args, rows),
+    MEMBER(iris_ops_sum_args, columns), MEMBER(iris_ops_sum_args, out_row),
     {NULL, 0, 0}};
 
 #define VALUE(name) {#name, (size_t)name, 0}

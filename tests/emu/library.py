@@ -169,6 +169,51 @@ def products():
         yield case
 
 
+# Copies of streams, and fused operations in chunks ----------------------------
+
+def with_context(case):
+    case.args["context"] = lambda memory, _: case.context(memory)
+    return case
+
+
+def transfers():
+    for gets, bytes_ in itertools.product((0, 1), (8, 37, 3000)):
+        yield with_context(Packed(
+            "copies of streams", "iris_k_transfer", "iris_transfer_args",
+            {"symmetric": heap(HEAP_AT), "other": local(LOCAL_AT),
+             "bytes": bytes_, "rank": 1, "gets": gets}))
+
+
+# A struct iris_ops_words: 8 sent, 8 awaited, 8 arrived, and one more.
+
+
+def chunks():
+    words = {"words": heap(HEAP_AT), "chunk": 3}
+    yield with_context(Packed("fused operations in chunks",
+                              "iris_k_ops_signal", "iris_ops_signal_args",
+                              words | {"rank": 0, "to_rank": 1}, block=1))
+    case = with_context(Packed("fused operations in chunks", "iris_k_ops_wait",
+                               "iris_ops_wait_args",
+                               words | {"count": 2, "ranks": [1 << 32]},
+                               block=64))
+    counts = [[0] * 8 + [4] * 8 + [5] * 8 + [0] for _ in range(RANKS)]
+    case.put(None, HEAP_AT, sum(counts, []), 8)
+    yield case
+    for name, (rows, columns) in itertools.product(
+            ("f32", "f16", "bf16"), ((1, 67), (3, 5))):
+        case = Packed("fused operations in chunks", f"iris_k_ops_sum_{name}",
+                      "iris_ops_sum_args",
+                      {"in": heap(HEAP_AT), "out": local(LOCAL_AT),
+                       "pitch": 512, "members": 3, "rows": rows,
+                       "columns": columns, "out_row": columns + 2})
+        rng = random.Random(str(case))
+        for member in range(3):
+            case.put(None, HEAP_AT + 512 * member,
+                     [encoded(name, rng.uniform(-2, 2))
+                      for _ in range(rows * columns)], TYPES[name][0])
+        yield case
+
+
 # Collectives -----------------------------------------------------------------
 
 class Collective(Packed):
@@ -349,6 +394,10 @@ def traced():
                  {"ATOMIC_ADD": LANES}).case
 
 
+# Ranks of other nodes are for kernels of CPUs.
+CPU_ONLY = {"iris_k_ccl_far"}
+
+
 def every(kernels):
     """All cases. A kernel that none runs is an error, so that none is
     forgotten."""
@@ -357,9 +406,9 @@ def every(kernels):
             != (TAIL_WORDS, OWN_WORDS):
         raise RuntimeError("ranks.py makes another device context than layout.h")
     made = [*cases.cases(), *fills(), *rows(), *random_numbers(), *products(),
-            *reductions(), *moves(), *packets(), *traced()]
+            *transfers(), *chunks(), *reductions(), *moves(), *packets(), *traced()]
     run = {case.kernel for case in made}
-    for missed, what in ((set(kernels) - run, "no case runs"),
+    for missed, what in ((set(kernels) - run - CPU_ONLY, "no case runs"),
                          (run - set(kernels), "there is no")):
         if missed:
             raise RuntimeError(f"{what} {', '.join(sorted(missed))}")

@@ -65,7 +65,7 @@ static int in_range(enum kind kind, int64_t number)
     case FLAG:
         return number == 0 || number == 1;
     case CHOICE:
-        return number >= 0 && number < 8; /* its word's place in the table */
+        return number >= 0 && number < 9; /* its word's place in the table */
     case STRING:
         break;
     }
