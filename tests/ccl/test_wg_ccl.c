@@ -419,7 +419,7 @@ static int play_mismatch(iris_t *iris, void *arg)
 
     (void)arg;
     CHECK_OK(iris_malloc(iris, 2 * MAX_WGS * REGION, &memory));
-    CHECK_OK(iris_ccl_device_create(iris, NULL, MAX_WGS, 0, &args.handle));
+    CHECK_OK(iris_ccl_device_create(iris, NULL, 1, 0, &args.handle));
     args.in = (char *)memory;
     args.out = args.in + MAX_WGS * REGION;
     args.dtype = IRIS_DTYPE_I32;
