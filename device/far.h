@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Operations on ranks whose heaps are not mapped here: requests to this rank's
- * proxy (ring.h). CPU only as yet; GPUs reach mapped heaps alone.
+ * proxy (ring.h). CPUs only so far; GPUs reach only mapped heaps.
  */
 #ifndef IRIS_DEVICE_FAR_H
 #define IRIS_DEVICE_FAR_H
@@ -19,7 +19,7 @@ IRIS_DEVICE iris_bool_t iris_d_is_far(iris_dev_t dev, int rank)
     return iris_d_load_constant(&dev.heap_bases[known]) == 0;
 }
 
-/* What an operation asks of a rank. */
+/* The request of one operation to a rank. */
 typedef struct iris_d_request {
     enum iris_op op;
     int rank;
@@ -36,8 +36,8 @@ IRIS_DEVICE iris_d_order_t iris_d_ring_order(iris_sem_t sem)
     return iris_d_order(sem, IRIS_SCOPE_SYSTEM);
 }
 
-/* A free slot with its ticket. A workgroup that ends while the ring is full has
- * taken none. */
+/* Takes a free slot and its ticket. A workgroup that ends while the ring is
+ * full has taken no ticket. */
 IRIS_DEVICE struct iris_dev_slot *iris_d_ring_take(struct iris_cpu_wg *cpu,
                                                    struct iris_dev_ring *ring,
                                                    uint64_t *ticket_p)
@@ -121,7 +121,7 @@ IRIS_DEVICE uint64_t iris_d_ring_answer(struct iris_cpu_wg *cpu,
     return value;
 }
 
-/* Copies from this rank's `from`, which may be overwritten then. */
+/* Copies from this rank's `from`, which may be overwritten on return. */
 IRIS_CPU_COLD void iris_d_far_put(struct iris_cpu_wg *cpu, const void *from,
                                   const void *to_ptr, size_t bytes, int rank)
 {
@@ -162,8 +162,8 @@ IRIS_CPU_COLD uint64_t iris_d_far_amo(struct iris_cpu_wg *cpu,
     return answered ? iris_d_ring_answer(cpu, slot, NULL) : 0;
 }
 
-/* Waits until all that this rank's kernels have posted, as far as this lane
- * knows of it, has reached its targets. */
+/* Waits until all requests that this rank's kernels have posted, and that this
+ * lane knows of, have reached their targets. */
 IRIS_CPU_COLD void iris_d_far_flush(struct iris_cpu_wg *cpu)
 {
     iris_d_request_t request = {
@@ -179,9 +179,9 @@ IRIS_CPU_COLD void iris_d_far_flush(struct iris_cpu_wg *cpu)
 
 /* ---- Single elements ------------------------------------------------------
  *
- * Lane operations are compiled for places in mapped memory. For a rank that is
- * far the hooks put a word of the workgroup's own in the place: they fetch what
- * a load reads before it, and send what a store wrote after it. */
+ * Lane operations are compiled for addresses in mapped memory. For a rank that
+ * is far the hooks replace the address with that of a word of the workgroup.
+ * They fetch the word before a load, and send it after a store. */
 
 /* Whether `place` is `ptr` translated to a heap that is not mapped. */
 IRIS_DEVICE iris_bool_t iris_d_place_is_far(const struct iris_cpu_wg *cpu,

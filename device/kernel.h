@@ -123,12 +123,12 @@ IRIS_DEVICE size_t iris_d_share(iris_wg_t wg, uint32_t id, size_t n)
          i += (wg).num_lanes)
 #endif
 
-/** IRIS_WG_LOCAL(type, name, count); declares an array of the workgroup's own,
- *  which all its lanes share: LDS on AMD, shared memory on NVIDIA (48 KiB at
- *  most), the stack of the workgroup's thread on the CPU. At the top of a
- *  kernel's body; nothing is in it at first. What a lane writes there the others
- *  see behind iris_wg_barrier(). Its addresses mean nothing to other workgroups
- *  and ranks, and bulk copies do not take them. */
+/** IRIS_WG_LOCAL(type, name, count); declares an array that all lanes of the
+ *  workgroup share: LDS on AMD, shared memory on NVIDIA (48 KiB at most), the
+ *  stack of the workgroup's thread on the CPU. Use it at the top of a kernel's
+ *  body. Its contents are undefined at first. Lanes see each other's writes
+ *  after iris_wg_barrier(). Its addresses mean nothing to other workgroups and
+ *  ranks, and bulk copies do not take them. */
 #if IRIS_ON_CPU
 #define IRIS_WG_LOCAL(type, name, count) type name[count]
 #else

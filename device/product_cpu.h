@@ -36,8 +36,7 @@ IRIS_DEVICE void iris_d_sums_rows(iris_tile_sums_t *sums, uint32_t rows,
 }
 
 #if IRIS_ON_X86
-/* Without and with instructions that round only the sum of a product and a
- * sum. */
+/* Without and with fused multiply-add, which rounds once. */
 IRIS_D_AVX2 void iris_d_sums_avx2(iris_tile_sums_t *sums, uint32_t rows,
                                   uint32_t cols, uint32_t depth)
 {

@@ -17,7 +17,7 @@ typedef union iris_d_stage_word {
     uint32_t words[4];
 } iris_d_stage_word_t;
 
-/* Neighbours along k are neighbours in memory. */
+/* For elements that are adjacent along k. */
 IRIS_DEVICE void iris_d_stage_along(iris_wg_t wg, char *to,
                                     const iris_tile_t *tile, uint32_t k,
                                     uint32_t pitch)
@@ -36,7 +36,7 @@ IRIS_DEVICE void iris_d_stage_along(iris_wg_t wg, char *to,
     }
 }
 
-/* Neighbouring lines are. */
+/* For elements that are adjacent across lines. */
 IRIS_DEVICE void iris_d_stage_across(iris_wg_t wg, char *to,
                                      const iris_tile_t *tile, uint32_t k,
                                      uint32_t pitch)
@@ -66,7 +66,7 @@ IRIS_DEVICE void iris_d_stage_across(iris_wg_t wg, char *to,
     }
 }
 
-/* Nothing is known. */
+/* For any strides and alignment. */
 IRIS_DEVICE void iris_d_stage_each(iris_wg_t wg, char *to,
                                    const iris_tile_t *tile, uint32_t k,
                                    uint32_t pitch)
@@ -89,8 +89,8 @@ IRIS_DEVICE void iris_d_stage_each(iris_wg_t wg, char *to,
     }
 }
 
-/* Whether 16 bytes at a time may be taken: where rows begin, and where they
- * end. */
+/* Whether rows may be read 16 bytes at a time: they begin aligned and end at a
+ * multiple of 16 bytes. */
 IRIS_DEVICE iris_bool_t iris_d_stage_wide(const iris_tile_t *tile)
 {
     return tile->col_stride == 1 &&
@@ -114,7 +114,7 @@ IRIS_DEVICE void iris_d_stage(iris_wg_t wg, char *to, iris_tile_t tile,
     }
 }
 
-/* What of k begins at `k`: in local memory on return. */
+/* Brings the part of k that begins at `k` to local memory. */
 IRIS_DEVICE void iris_d_sums_load(iris_wg_t wg, iris_tile_sums_t *sums,
                                   iris_tile_t a, iris_tile_t b, uint32_t k,
                                   uint32_t pitch)
@@ -148,7 +148,8 @@ IRIS_DEVICE void iris_d_sums_step(float sum[4][4], const char *a, const char *b,
     }
 }
 
-/* In k's order; each lane has 4 * 4 sums, fewer lanes take turns. */
+/* In the order of k. Each lane has 4 * 4 sums; fewer lanes take several such
+ * blocks in turn. */
 IRIS_DEVICE void iris_d_sums_plain(iris_wg_t wg, iris_tile_sums_t *sums,
                                    iris_tile_t a, iris_tile_t b, uint32_t whole,
                                    iris_dtype_t dtype)
@@ -185,7 +186,8 @@ IRIS_DEVICE void iris_d_sums_plain(iris_wg_t wg, iris_tile_sums_t *sums,
 }
 
 #if IRIS_D_HAS_MMA
-/* Each wavefront has a block of sums, fewer wavefronts take turns. */
+/* Each wavefront has a block of sums; fewer wavefronts take several blocks in
+ * turn. */
 IRIS_DEVICE void iris_d_sums_mma(iris_wg_t wg, iris_tile_sums_t *sums,
                                  iris_tile_t a, iris_tile_t b, uint32_t whole,
                                  iris_dtype_t dtype)

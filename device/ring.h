@@ -8,7 +8,7 @@
 
 #include <iris/device/compat.h>
 
-/* Requests that can be under way, and bytes that one of them moves at most. */
+/* The number of slots, and the most bytes that one request moves. */
 #define IRIS_RING_SLOTS 128u
 #define IRIS_RING_BYTES 32768u
 
@@ -47,13 +47,13 @@ struct iris_dev_slot {
 
 IRIS_STATIC_ASSERT(offsetof(struct iris_dev_slot, data) == 64, "layout");
 
-/* All of a rank's requests, in the order of their tickets: one ring, so that
- * whoever has seen another workgroup's release also comes behind what that one
- * had posted. */
+/* All requests of a rank, in the order of their tickets. With one ring, a
+ * workgroup that has seen another workgroup's release has later tickets than
+ * the requests that the other one had posted. */
 struct iris_dev_ring {
     uint64_t head; /* the next ticket; lanes take them */
     uint64_t unused0[15];
-    uint64_t done; /* what has a lower ticket has reached its target */
+    uint64_t done; /* requests with lower tickets have reached their targets */
     uint64_t unused1[15];
     uint32_t asleep; /* 1: the proxy does not poll; it wants the bell */
     int32_t bell;    /* the host's descriptor for that */

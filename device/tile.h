@@ -58,7 +58,7 @@ IRIS_DEVICE iris_d_tile_copy_t iris_d_tile_plan(iris_tile_t from,
 }
 
 #if IRIS_ON_CPU
-/* Both sides are this rank's, and no observer is told. */
+/* Both sides are memory of this rank. Tells no observer. */
 IRIS_DEVICE void iris_d_tile_pieces(iris_wg_t wg, iris_d_tile_copy_t copy)
 {
     (void)wg;
@@ -158,16 +158,19 @@ IRIS_DEVICE void iris_d_tile_move(iris_wg_t wg, iris_dev_t dev,
 }
 #endif
 
-/* The functions below are called by all lanes of the workgroup together, with
- * the same arguments, outside lane loops. Both tiles have elements of the same size. The rows and columns that
- * both tiles have are copied, so either side may be cut off at an edge.
+/* All lanes of the workgroup call the functions below together, with the same
+ * arguments, outside lane loops. Both tiles have elements of the same size. The
+ * rows and columns that both tiles have are copied, so either tile may be cut
+ * off at an edge.
  *
- * Tiles whose columns (or rows) are neighbours on both sides move by rows (or
+ * Tiles whose columns (or rows) are adjacent on both sides move by rows (or
  * columns), with accesses of 16 bytes where both sides have the same alignment.
  * Other tiles move by elements. Observers on the CPU see one access for each
- * such piece. Gaps between rows are neither read nor written.
+ * row, column or element that moves. Gaps between rows are neither read nor
+ * written.
  *
- * Order: none, as of iris_wg_put(). The two sides may not overlap. */
+ * Like iris_wg_put(), these functions order nothing. The two sides may not
+ * overlap. */
 
 /** Copies this rank's `from`, used as it is, to where to_rank keeps `to`. */
 IRIS_DEVICE void iris_wg_tile_put(iris_wg_t wg, iris_dev_t dev,
@@ -209,10 +212,10 @@ IRIS_DEVICE void iris_wg_tile_store(iris_wg_t wg, iris_dev_t dev,
         tile, to_rank);
 }
 
-/** iris_wg_tile_put(), iris_wg_barrier(), then one lane's iris_signal_set():
- *  whoever acquires `value` on to_rank sees the tile, and all that any lane of
- *  this workgroup wrote before. `from` may be overwritten on return. A tile
- *  without elements signals, too. */
+/** iris_wg_tile_put(), iris_wg_barrier(), then one lane's iris_signal_set(): a
+ *  lane that acquires `value` on to_rank sees the tile, and everything that any
+ *  lane of this workgroup wrote before. `from` may be overwritten on return. A
+ *  tile without elements signals, too. */
 IRIS_DEVICE void iris_wg_tile_put_signal(iris_wg_t wg, iris_dev_t dev,
                                          iris_tile_t from, iris_tile_t to,
                                          uint64_t *signal, uint64_t value,
@@ -225,8 +228,8 @@ IRIS_DEVICE void iris_wg_tile_put_signal(iris_wg_t wg, iris_dev_t dev,
     }
 }
 
-/** iris_wg_tile_put_signal() with iris_signal_add(): whoever acquires the total
- *  of many tiles sees all of them. */
+/** iris_wg_tile_put_signal() with iris_signal_add(): a lane that acquires the
+ *  total of many tiles sees all of them. */
 IRIS_DEVICE void iris_wg_tile_put_signal_add(iris_wg_t wg, iris_dev_t dev,
                                              iris_tile_t from, iris_tile_t to,
                                              uint64_t *signal, uint64_t value,
@@ -239,9 +242,10 @@ IRIS_DEVICE void iris_wg_tile_put_signal_add(iris_wg_t wg, iris_dev_t dev,
     }
 }
 
-/** Says that a tile of this rank's is ready, by its signal: all that lanes of
- *  this workgroup wrote before is there for whoever awaits `value`. Values grow,
- *  one for each use of the tile, so nothing is ever reset. */
+/** Marks a tile of this rank as ready by setting its signal to `value`. A
+ *  workgroup that awaits `value` sees everything that lanes of this workgroup
+ *  wrote before. Pass a greater value for each use of the tile: nothing needs a
+ *  reset. */
 IRIS_DEVICE void iris_wg_tile_ready(iris_wg_t wg, iris_dev_t dev,
                                     uint64_t *signal, uint64_t value)
 {
@@ -251,8 +255,8 @@ IRIS_DEVICE void iris_wg_tile_ready(iris_wg_t wg, iris_dev_t dev,
     }
 }
 
-/** Waits until iris_wg_tile_ready() has said `value` or more, in this kernel or
- *  in another one of this rank's; then all lanes see the tile. */
+/** Waits until iris_wg_tile_ready() has set `value` or more, in this kernel or
+ *  in another kernel of this rank. All lanes then see the tile. */
 IRIS_DEVICE void iris_wg_tile_await(iris_wg_t wg, iris_dev_t dev,
                                     const uint64_t *signal, uint64_t value)
 {

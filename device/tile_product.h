@@ -26,18 +26,19 @@ IRIS_DEVICE void iris_d_tile_product(iris_wg_t wg, iris_tile_sums_t *sums,
     iris_wg_barrier(wg);
 }
 
-/** Adds the product of `a` and `b`, this rank's global memory, to the sums, in
- *  f32: a.rows rows, at most IRIS_SUMS_ROWS, b.cols columns, at most
- *  IRIS_SUMS_COLS. k is what a.cols and b.rows have in common. A multiple of 256
- *  lanes is best; of fewer, wavefronts take turns.
+/** Adds the product of `a` and `b`, both in this rank's global memory, to the
+ *  sums, in f32. Rows of `a` beyond IRIS_SUMS_ROWS and columns of `b` beyond
+ *  IRIS_SUMS_COLS are ignored. k is the lesser of a.cols and b.rows. A multiple
+ *  of 256 lanes is best. With fewer, each wavefront takes several blocks in
+ *  turn.
  *
- *  gfx90a, gfx942 and gfx950 multiply by MFMA, gfx90a with subnormal f16 and
- *  bf16 taken as 0; NVIDIA GPUs since sm_80 by mma.sync, f32 by a plain loop; CPUs
- *  by vectors. So the order of a sum's products, and how often it is rounded, is
- *  the target's, and its last bits, too.
+ *  gfx90a, gfx942 and gfx950 multiply with MFMA; gfx90a takes subnormal f16 and
+ *  bf16 as 0. NVIDIA GPUs since sm_80 use mma.sync for f16 and bf16, and a
+ *  plain loop for f32. CPUs use vectors. So the target decides the order of the
+ *  additions and the number of roundings, and with them the last bits.
  *
- *  It begins and ends with iris_wg_barrier(): all lanes may then use the sums,
- *  and write to `a` and `b`. */
+ *  Begins and ends with iris_wg_barrier(): all lanes may then use the sums, and
+ *  write to `a` and `b`. */
 IRIS_DEVICE void iris_wg_tile_product(iris_wg_t wg, iris_tile_sums_t *sums,
                                       iris_tile_t a, iris_tile_t b,
                                       iris_dtype_t dtype)
@@ -45,10 +46,10 @@ IRIS_DEVICE void iris_wg_tile_product(iris_wg_t wg, iris_tile_sums_t *sums,
     iris_d_tile_product(wg, sums, a, b, dtype, 0);
 }
 
-/** The same in the order of a plain loop: each product is rounded, then added,
- *  k by k. So sums have the same bits on every target, with any number of lanes,
- *  and however k is divided between calls. Slower: vectors only, no matrix
- *  instructions. */
+/** Like iris_wg_tile_product(), in the order of a plain loop: rounds each
+ *  product, then adds it, in the order of k. Sums have the same bits on every
+ *  target, with any number of lanes, and however k is divided between calls.
+ *  Slower, because it uses no matrix instructions. */
 IRIS_DEVICE void iris_wg_tile_product_in_order(iris_wg_t wg,
                                                iris_tile_sums_t *sums,
                                                iris_tile_t a, iris_tile_t b,
@@ -108,10 +109,10 @@ IRIS_DEVICE void iris_d_sums_store(iris_wg_t wg, const iris_tile_sums_t *sums,
 }
 #endif
 
-/** Stores the sums, each rounded to `dtype` once, to where to_rank keeps `to`:
- *  the rows and columns that it has, at most those of the sums. to_rank may be
- *  this rank. Order: none, as of iris_wg_put(). The sums may be written behind
- *  iris_wg_barrier(). */
+/** Rounds each sum to `dtype` once and stores it to where to_rank keeps `to`.
+ *  Stores the rows and columns that both `to` and the sums have. to_rank may be
+ *  this rank. Orders nothing, like iris_wg_put(). The sums may be written after
+ *  the next iris_wg_barrier(). */
 IRIS_DEVICE void iris_wg_tile_sums_put(iris_wg_t wg, iris_dev_t dev,
                                        const iris_tile_sums_t *sums,
                                        iris_tile_t to, iris_dtype_t dtype,

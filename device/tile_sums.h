@@ -9,12 +9,13 @@
 #include <iris/device/tile.h>
 #include <iris/device/wave.h>
 
-/** Rows and columns of the sums: at most as many has a tile of a result. */
+/** Rows and columns of the sums: the largest tile of a result. */
 #define IRIS_SUMS_ROWS 64u
 #define IRIS_SUMS_COLS 64u
 
-/* How much of k is in local memory at a time. GPUs keep the elements as they
- * are, a line of `pitch` bytes for each row of A and each column of B. */
+/* The part of k that is in local memory at a time. GPUs keep the elements in
+ * their own type, a line of `pitch` bytes for each row of A and each column of
+ * B. */
 #if IRIS_ON_CPU
 #define IRIS_D_SUMS_DEPTH 128u
 
@@ -40,15 +41,16 @@ typedef struct iris_d_sums_stage {
  *     iris_wg_tile_product(wg, sums, a, b, IRIS_DTYPE_BF16);
  *     iris_wg_tile_sums_put(wg, dev, sums, c, IRIS_DTYPE_BF16, to_rank);
  *
- *  Lanes may read and write `values` between these calls, behind a barrier. */
+ *  Lanes may read and write `values` between these calls, after
+ *  iris_wg_barrier(). */
 typedef struct iris_tile_sums {
     float values[IRIS_SUMS_ROWS][IRIS_SUMS_COLS];
     iris_d_sums_stage_t stage; /* the product's own */
 } iris_tile_sums_t;
 
-/* The functions below are called by all lanes of the workgroup together, with
- * the same arguments, outside lane loops. `dtype` is IRIS_DTYPE_F32, _F16 or
- * _BF16, and best a constant; of another one nothing is done. */
+/* All lanes of the workgroup call the functions below together, with the same
+ * arguments, outside lane loops. `dtype` is IRIS_DTYPE_F32, _F16 or _BF16, best
+ * a constant. With any other dtype they do nothing. */
 
 /** Sets all sums to 0. */
 IRIS_DEVICE void iris_wg_tile_sums_zero(iris_wg_t wg, iris_tile_sums_t *sums)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Wavefronts: what the lanes of one do as one, and sums, least and greatest
- * values over a wavefront's lanes and over a workgroup's.
+ * Wavefronts: operations that their lanes do together, and sums, minima and
+ * maxima over the lanes of a wavefront or of a workgroup.
  */
 #ifndef IRIS_DEVICE_WAVE_H
 #define IRIS_DEVICE_WAVE_H
@@ -26,8 +26,8 @@
  *         }
  *     }
  *
- * Functions called iris_wave_* are called by all lanes of a wavefront together,
- * with the same arguments but `value`; other wavefronts need not take part. */
+ * All lanes of a wavefront call the functions iris_wave_* together, with the
+ * same arguments except `value`. Other wavefronts need not call them. */
 
 /** Wavefronts of each workgroup. Any lane. */
 IRIS_DEVICE uint32_t iris_num_waves(iris_wg_t wg)
@@ -40,7 +40,7 @@ IRIS_DEVICE uint32_t iris_num_waves(iris_wg_t wg)
 #endif
 }
 
-/** Which of them this lane is in, from 0. Any lane. */
+/** The index of this lane's wavefront in the workgroup, from 0. Any lane. */
 IRIS_DEVICE uint32_t iris_wave_id(iris_wg_t wg)
 {
     (void)wg;
@@ -150,13 +150,13 @@ IRIS_DEVICE uint64_t iris_d_wg_combine(iris_wg_t wg, enum iris_d_kind kind,
 }
 
 /* clang-format off */
-/** iris_wave_sum, iris_wave_min, iris_wave_max: every lane of the wavefront gets
- *  the sum, or the least or greatest, of all its lanes' values. iris_wg_sum,
- *  iris_wg_min, iris_wg_max: of all lanes of the workgroup, which call it
- *  together, outside lane loops. On the CPU `value` is what the workgroup's
- *  thread has, such as a sum over a lane loop. All lanes get the same bits. Sums
- *  of floats depend on the number of lanes; of a NaN and a number the least and
- *  the greatest are the number. For f32:
+/** iris_wave_sum, iris_wave_min, iris_wave_max: every lane of the wavefront
+ *  gets the sum, minimum or maximum of all its lanes' values. iris_wg_sum,
+ *  iris_wg_min, iris_wg_max do the same for all lanes of the workgroup, which
+ *  call them together, outside lane loops. On the CPU `value` is the value of
+ *  the workgroup's thread, such as a sum over a lane loop. All lanes get the
+ *  same bits. Sums of floats depend on the number of lanes. The minimum and the
+ *  maximum of a NaN and a number are the number. For f32:
  *      float iris_wave_sum_f32(iris_wg_t wg, float value);
  *      float iris_wg_sum_f32(iris_wg_t wg, float value); */
 #define IRIS_D_ROW(name, c_type, verb, OP)                                     \

@@ -4,10 +4,10 @@
  * those with the same index. iris/ccl_device.h makes the handle for it.
  *
  * Each index has a workspace for one workgroup (ccl_args.h), so that workgroups
- * of one rank need not wait for each other, and takes the steps of collectives
- * by packets (ccl_exchange.h) in it. As there, no barrier comes before or
- * after, and the result has the bits of iris/ccl.h's variants in order.
- * wg_ccl_tile.h has the same for tiles.
+ * of one rank need not wait for each other. In it a workgroup takes the steps
+ * of collectives by packets (ccl_exchange.h). As there, no barrier comes before
+ * or after, and the result has the bits of those variants of iris/ccl.h that
+ * keep the group's order. wg_ccl_tile.h has the same collectives for tiles.
  */
 #ifndef IRIS_DEVICE_WG_CCL_H
 #define IRIS_DEVICE_WG_CCL_H
@@ -25,11 +25,11 @@ typedef struct iris_wg_ccl {
     uint32_t before; /* the low half of the step it began behind */
 } iris_wg_ccl_t;
 
-/* The functions here are called by all lanes of the workgroup together, with
- * the same arguments, outside lane loops. */
+/* All lanes of the workgroup call the functions here together, with the same
+ * arguments, outside lane loops. */
 
-/** Begins to use a handle as workgroup `index`, less than the handle's max_wgs,
- *  which no other workgroup of this rank does at the same time. */
+/** Begins to use a handle as workgroup `index`, less than the handle's max_wgs.
+ *  No two workgroups of a rank may use the same index at the same time. */
 IRIS_DEVICE iris_wg_ccl_t iris_wg_ccl_begin(iris_wg_t wg,
                                             const iris_ccl_device_t *handle,
                                             uint32_t index)
@@ -65,7 +65,7 @@ IRIS_DEVICE iris_wg_ccl_t iris_wg_ccl_begin(iris_wg_t wg,
     return wg_ccl;
 }
 
-/** Ends it. Another kernel, or this one, may begin again. */
+/** Ends the use of the handle. This kernel or another one may begin again. */
 IRIS_DEVICE void iris_wg_ccl_end(iris_wg_t wg, iris_wg_ccl_t *wg_ccl)
 {
     wg.id = 0;
@@ -84,8 +84,8 @@ IRIS_DEVICE uint32_t iris_d_wg_ccl_number(const struct iris_dev_call *what)
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* Begins a call, and clears the flags where its steps would take them past the
- * last one. */
+/* Begins a call. Clears the flags if the call's steps would take them past the
+ * last value. */
 IRIS_DEVICE iris_d_ccl_t iris_d_wg_ccl_call(iris_wg_t wg,
                                             const iris_wg_ccl_t *wg_ccl,
                                             const struct iris_ccl_start *start)
@@ -102,8 +102,8 @@ IRIS_DEVICE iris_d_ccl_t iris_d_wg_ccl_call(iris_wg_t wg,
     return ccl;
 }
 
-/* Everybody sends its part to the root, which hears by that from all; the others
- * meet, as with a broadcast. */
+/* Every member sends its part to the root, which thereby hears from all of
+ * them. The other members meet each other, as in a broadcast. */
 IRIS_DEVICE void
 iris_d_wg_ccl_bring(iris_wg_t wg, const iris_d_ccl_step_t *step, uint32_t root)
 {
@@ -220,15 +220,15 @@ enum {
     IRIS_D_WG_GATHER = 9,
 };
 
-/* What holds for the collectives below. Workgroups with the same index, one of
- * each member of the handle's group, make the same calls in the same order,
- * each with its own buffers. `in` and `out` are any global memory of this rank,
- * aligned for their elements. They are apart or, where that makes sense, the
- * same, as with iris/ccl.h. On return `out` is there for all lanes of the
- * workgroup, and `in` may be written. Members that make different calls end
- * with IRIS_ERR_MISMATCH, as those of iris/ccl.h do. */
+/* Rules for the collectives below. Workgroups with the same index, one of each
+ * member of the handle's group, make the same calls in the same order, each
+ * with its own buffers. `in` and `out` are any global memory of this rank,
+ * aligned for their elements. They do not overlap, or are the same where
+ * iris/ccl.h allows that. On return all lanes of the workgroup see `out`, and
+ * `in` may be written. Kernels of members that make different calls end with
+ * IRIS_ERR_MISMATCH, as those of iris/ccl.h do. */
 
-/** All members' elements combined in the group's order: count elements. */
+/** Combines `count` elements of all members, in the group's order. */
 IRIS_DEVICE void iris_wg_all_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                     const void *in, void *out, size_t count,
                                     iris_dtype_t dtype, iris_reduce_op_t op)
@@ -240,8 +240,8 @@ IRIS_DEVICE void iris_wg_all_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
 }
 
 /** iris_wg_all_reduce() in two shots, with the same bits: each member combines a
- *  share and sends the sums to all. For many members and some KB, this sends
- *  less. */
+ *  share and sends the result to all. For many members and some KB this sends
+ *  fewer bytes. */
 IRIS_DEVICE void iris_wg_all_reduce_two_shot(iris_wg_t wg,
                                              iris_wg_ccl_t *wg_ccl,
                                              const void *in, void *out,
@@ -255,7 +255,8 @@ IRIS_DEVICE void iris_wg_all_reduce_two_shot(iris_wg_t wg,
     iris_d_wg_ccl_reduce(wg, wg_ccl, &args, count, dtype, op);
 }
 
-/* The two that do not keep the order. A member alone has none. */
+/* The two collectives that do not keep the group's order. A group of one member
+ * has no order to keep. */
 IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                      struct iris_ccl_reduce_args *args,
                                      size_t count, iris_dtype_t dtype)
@@ -294,8 +295,8 @@ IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     wg_ccl->ccl.epoch = loose.ccl.epoch;
 }
 
-/** iris_wg_all_reduce() from neighbour to neighbour. `in` and `out` are on the
- *  heap. Not in the group's order: 16-bit floats are rounded at each member, and
+/** iris_wg_all_reduce() around a ring. `in` and `out` are on the heap. Does not
+ *  combine in the group's order: 16-bit floats are rounded at each member, and
  *  the bits depend on the count. */
 IRIS_DEVICE void iris_wg_all_reduce_ring(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                          const void *in, void *out,
@@ -315,9 +316,9 @@ IRIS_DEVICE void iris_wg_all_reduce_ring(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     iris_d_wg_ccl_loose(wg, wg_ccl, &args, count, dtype);
 }
 
-/** Sums, each member adding its elements to all members' `out` by atomics. `in`
- *  and `out` are on the heap and apart. Floats differ from run to run and
- *  between members. */
+/** Sums: each member adds its elements to every member's `out` by atomics. `in`
+ *  and `out` are on the heap and do not overlap. Floats differ from run to run
+ *  and between members. */
 IRIS_DEVICE void iris_wg_all_reduce_atomic(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                            const void *in, void *out,
                                            size_t count, iris_dtype_t dtype)
@@ -335,8 +336,8 @@ IRIS_DEVICE void iris_wg_all_reduce_atomic(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     iris_d_wg_ccl_loose(wg, wg_ccl, &args, count, dtype);
 }
 
-/** Of `in`, which has `count` elements for each member, member i gets the i-th
- *  part of all members combined. */
+/** `in` has a part of `count` elements for each member. Member i gets all
+ *  members' i-th parts, combined. */
 IRIS_DEVICE void iris_wg_reduce_scatter(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                         const void *in, void *out, size_t count,
                                         iris_dtype_t dtype, iris_reduce_op_t op)
@@ -357,7 +358,7 @@ IRIS_DEVICE void iris_wg_all_gather(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     iris_d_wg_ccl_move(wg, wg_ccl, &args, bytes);
 }
 
-/** iris_wg_all_gather() to member `root` alone; the others' `out` is not
+/** iris_wg_all_gather() to member `root` only. The other members' `out` is not
  *  written. */
 IRIS_DEVICE void iris_wg_gather(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                 const void *in, void *out, size_t bytes,
@@ -371,8 +372,8 @@ IRIS_DEVICE void iris_wg_gather(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     iris_d_wg_ccl_move(wg, wg_ccl, &args, bytes);
 }
 
-/** Member i gets the i-th part, of `bytes` bytes, of every member's `in`, in
- *  the group's order. */
+/** Member i gets the i-th part of every member's `in`, in the group's order.
+ *  Each part has `bytes` bytes. */
 IRIS_DEVICE void iris_wg_all_to_all(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                     const void *in, void *out, size_t bytes)
 {
@@ -382,8 +383,8 @@ IRIS_DEVICE void iris_wg_all_to_all(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     iris_d_wg_ccl_move(wg, wg_ccl, &args, bytes);
 }
 
-/** `out` gets the `bytes` bytes of member `root`'s `in`; the others' is not
- *  read. `root` is a member's place in the group. */
+/** `out` gets the `bytes` bytes of member `root`'s `in`. The other members'
+ *  `in` is not read. `root` is a member's index in the group. */
 IRIS_DEVICE void iris_wg_broadcast(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                    const void *in, void *out, size_t bytes,
                                    uint32_t root)

@@ -2,11 +2,12 @@
  *
  * Collectives of workgroups on tiles.
  *
- * A tile goes block by block, as large as a step takes, through stages of the
- * workgroup's: memory of the workspace, where a block is a range (wg_ccl.h).
- * Blocks that are ranges where they lie need none. How a tile is cut depends on
- * its rows, columns and elements, which all members have the same, and not on
- * its strides and place.
+ * A tile is cut into blocks that one step can move. Each block is copied
+ * through a stage, memory of the workspace in which the block is contiguous,
+ * and moved as a range (wg_ccl.h). A block that is contiguous where it lies
+ * needs no stage. The cut depends on the tile's rows, columns and size of
+ * elements, which are the same on all members. It does not depend on strides
+ * and addresses.
  */
 #ifndef IRIS_DEVICE_WG_CCL_TILE_H
 #define IRIS_DEVICE_WG_CCL_TILE_H
@@ -49,9 +50,9 @@ IRIS_DEVICE iris_tile_t iris_d_wg_part(const iris_d_wg_tiles_t *tiles,
     return tile;
 }
 
-/* Where block (m, n) of a side is a range, one part behind the other; NULL if
- * it has to go through the stage, which a side without parts may seem to be in.
- */
+/* The address of block (m, n) of a side if it is contiguous there, one part
+ * behind the other; NULL if it has to go through the stage. The stage itself
+ * for a side without parts, which has nothing to copy. */
 IRIS_DEVICE char *iris_d_wg_in_place(const iris_d_wg_tiles_t *tiles,
                                      const iris_d_wg_side_t *side, uint32_t m,
                                      uint32_t n)
@@ -127,7 +128,7 @@ IRIS_DEVICE iris_d_wg_tiles_t iris_d_wg_tiles(iris_wg_t wg,
     return tiles;
 }
 
-/* Which of the collectives, and what it needs. */
+/* The collective, and its arguments. */
 typedef struct iris_d_wg_which {
     int exchange; /* enum iris_ccl_exchange */
     iris_dtype_t dtype;
@@ -166,9 +167,9 @@ IRIS_DEVICE void iris_d_wg_range(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     }
 }
 
-/* Block by block. Who loads the next block has ended the collective of this
- * one, and so has each lane; the collective's own barriers keep what is stored
- * from `out`'s stage apart from what it writes there. */
+/* Block by block. A workgroup loads the next block once all its lanes have
+ * ended the collective of this one. The collective's own barriers keep the
+ * stores from `out`'s stage apart from its writes there. */
 IRIS_DEVICE void iris_d_wg_tile_ccl(iris_wg_ccl_t *wg_ccl,
                                     iris_d_wg_tiles_t tiles,
                                     iris_d_wg_which_t which)
@@ -203,14 +204,15 @@ IRIS_DEVICE void iris_d_wg_tile_ccl(iris_wg_ccl_t *wg_ccl,
     iris_wg_barrier(tiles.wg);
 }
 
-/* What is said above the collectives in wg_ccl.h holds for these, too. Members'
- * tiles have the same rows, columns and elements, and strides of their own.
- * Where a tile has a part for each member, these are stacked: it has the rows of
- * all of them, and member i's come i-th. (For parts side by side, transpose
- * both tiles.) A tile without elements is no call. `in` and `out` are apart or
- * the same view. */
+/* The rules above the collectives in wg_ccl.h hold for these, too. Members'
+ * tiles have the same rows, columns and size of elements; each has its own
+ * strides. If a tile has a part for each member, the parts are stacked by rows:
+ * the tile has the rows of all parts, and member i's part is the i-th. (For
+ * parts side by side, transpose both tiles.) A call whose tile has no elements
+ * does nothing between members. `in` and `out` do not overlap, or are the same
+ * view. */
 
-/** All members' tiles combined in the group's order. */
+/** Combines all members' tiles in the group's order. */
 IRIS_DEVICE void iris_wg_tile_all_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                          iris_tile_t in, iris_tile_t out,
                                          iris_dtype_t dtype,
@@ -222,7 +224,7 @@ IRIS_DEVICE void iris_wg_tile_all_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                        which);
 }
 
-/** The same in two shots, with the same bits. */
+/** iris_wg_tile_all_reduce() in two shots, with the same bits. */
 IRIS_DEVICE void
 iris_wg_tile_all_reduce_two_shot(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                  iris_tile_t in, iris_tile_t out,
@@ -234,8 +236,8 @@ iris_wg_tile_all_reduce_two_shot(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                        which);
 }
 
-/** Of `in`, which has a part for each member, `out` gets this member's part of
- *  all members combined. */
+/** `in` has a part for each member. `out` gets this member's parts of all
+ *  members, combined. */
 IRIS_DEVICE void iris_wg_tile_reduce_scatter(iris_wg_t wg,
                                              iris_wg_ccl_t *wg_ccl,
                                              iris_tile_t in, iris_tile_t out,
@@ -261,7 +263,8 @@ IRIS_DEVICE void iris_wg_tile_all_gather(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
         which);
 }
 
-/** The same to member `root` alone; the others' `out` is not looked at. */
+/** iris_wg_tile_all_gather() to member `root` only. The other members' `out` is
+ *  not looked at. */
 IRIS_DEVICE void iris_wg_tile_gather(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                      iris_tile_t in, iris_tile_t out,
                                      uint32_t root)
@@ -288,7 +291,8 @@ IRIS_DEVICE void iris_wg_tile_all_to_all(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                        which);
 }
 
-/** `out` gets member `root`'s `in`; the others' is not looked at. */
+/** `out` gets member `root`'s `in`. The other members' `in` is not looked
+ *  at. */
 IRIS_DEVICE void iris_wg_tile_broadcast(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                         iris_tile_t in, iris_tile_t out,
                                         uint32_t root)

@@ -18,8 +18,8 @@ extern "C" {
  *  max_wgs - 1, meets those with the same index. A kernel may use fewer. Two
  *  kernels that run at the same time need different indices or two handles.
  *
- *  slot_bytes: bytes of a member's data that travel in one step, rounded up to
- *  64; 0: 4096. More bytes take several steps. A handle takes about
+ *  slot_bytes: bytes of a member's data that one step moves, rounded up to a
+ *  multiple of 64; 0: 4096. More bytes take several steps. A handle takes about
  *  6 * slot_bytes * members * max_wgs bytes of the memory for workspaces
  *  (IRIS_CCL_SIZE).
  *

@@ -220,12 +220,15 @@ IRIS_API iris_status_t iris_heap_stats_sized(const iris_t *iris,
  *  Local, does not block. */
 IRIS_API int iris_is_symmetric(const iris_t *iris, const void *ptr);
 
-/** 1 if `rank`'s heap is mapped here: this rank's own always is. 0 if that is
- *  on another node, or on a device that this rank's has no access to; its base
- *  in iris_heap_bases() is then 0. Kernels on CPUs and calls on streams reach
- *  ranks of other nodes all the same, unless IRIS_TRANSPORT=none; there is only
- *  no address. Otherwise host calls on the heap give IRIS_ERR_UNREACHABLE, and
- *  kernels must not touch it. Local, does not block. */
+/** 1 if this rank maps `rank`'s heap, as it always does its own. 0 if that rank
+ *  is on another node, or on a device that this rank's device cannot access;
+ *  the rank's base in iris_heap_bases() is then 0.
+ *
+ *  A heap that is not mapped has no address here. If it is on another node,
+ *  kernels on CPUs and calls on streams reach it through the transport, unless
+ *  IRIS_TRANSPORT=none. Otherwise host calls on it return
+ *  IRIS_ERR_UNREACHABLE, and kernels must not touch it. Local, does not
+ *  block. */
 IRIS_API int iris_is_reachable(const iris_t *iris, int rank);
 
 /** Translates `ptr`, in this rank's heap, to `rank`'s heap:
@@ -238,9 +241,9 @@ IRIS_API int iris_is_reachable(const iris_t *iris, int rank);
 IRIS_API iris_status_t iris_as_remote(const iris_t *iris, const void *ptr,
                                       int rank, void **remote_p);
 
-/** Translates `ptr`, in from_rank's heap as this rank has it mapped, to
- *  to_rank's: ptr - heap_bases[from_rank] + heap_bases[to_rank]. With the own
- *  rank for from_rank it is iris_as_remote(). Local, does not block.
+/** Translates `ptr` from from_rank's heap, as this rank maps it, to to_rank's:
+ *  ptr - heap_bases[from_rank] + heap_bases[to_rank]. If from_rank is this
+ *  rank, this is iris_as_remote(). Local, does not block.
  *
  *  IRIS_ERR_INVALID      ptr is not in from_rank's heap, a rank is out of
  *                        range, there_p is NULL

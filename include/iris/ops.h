@@ -27,8 +27,8 @@ struct iris_ops_options {
     const iris_tensor_t *bias;       /**< Added to the result; NULL: none. */
     int bias_by_row; /**< 0: bias has an element for each column of the product,
                           1: for each row. */
-    int chunks;      /**< Chunks of rows that overlap, 1 to 8; 0: as
-                          IRIS_OPS_CHUNKS says, else as many as are worth it. */
+    int chunks;      /**< Number of chunks of rows that overlap, 1 to 8. 0: that
+                          of IRIS_OPS_CHUNKS; without it the library chooses. */
 };
 
 /** Asks for nothing. Local, cannot fail. */

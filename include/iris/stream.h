@@ -167,31 +167,34 @@ IRIS_API iris_status_t iris_get_on_stream(iris_t *iris, void *dst,
                                           const void *src, size_t bytes,
                                           int from_rank, iris_stream_t *stream);
 
-/** Copies what both tiles have, min(rows) by min(cols) elements of one size,
- *  from this rank's `src` to where to_rank keeps `dst`, which is symmetric. Any
- *  strides; dst has no element twice, and the two do not overlap. A tile
+/** Copies from this rank's `src` to to_rank's copy of `dst`, which is
+ *  symmetric. Copies the rows and columns that both tiles have: the lesser
+ *  number of each. Both have elements of the same size, and any strides. dst
+ *  has no element twice, and src and dst do not overlap. The data of a tile
  *  without elements is not looked at.
  *
- *  Rows or columns of neighbouring elements go in one copy of the engine, each
- *  element apart if neither has any: pass tiles that agree on one. Rows are
- *  copied one by one, each a call as the stream counts them, on a GPU from and
- *  to memory that is not pinned, and with strides of 2 GiB or more. */
+ *  If the elements of the rows, or those of the columns, are adjacent in both
+ *  tiles, the tile is one copy of the engine. Otherwise each element is a row
+ *  of its own, so pass tiles that agree. Rows are copied one by one on a GPU if
+ *  the memory is not pinned, or if a stride is 2 GiB or more; each row then
+ *  counts as a call of the stream. */
 IRIS_API iris_status_t iris_put_tile_on_stream(iris_t *iris,
                                                const iris_tile_t *dst,
                                                const iris_tile_t *src,
                                                int to_rank,
                                                iris_stream_t *stream);
 
-/** Copies what both tiles have from where from_rank keeps `src`, which is
- *  symmetric, to this rank's `dst`. As iris_put_tile_on_stream(). */
+/** Copies from from_rank's copy of `src`, which is symmetric, to this rank's
+ *  `dst`. Otherwise as iris_put_tile_on_stream(). */
 IRIS_API iris_status_t iris_get_tile_on_stream(iris_t *iris,
                                                const iris_tile_t *dst,
                                                const iris_tile_t *src,
                                                int from_rank,
                                                iris_stream_t *stream);
 
-/** These two of `count` tiles, in order: src[i] to dst[i]. Where an argument is
- *  wrong nothing is enqueued; the arrays are read before the call returns. */
+/** Copy `count` tiles as the two calls above do, in order: src[i] to dst[i]. If
+ *  an argument is wrong, nothing is enqueued. The arrays are read before the
+ *  call returns. */
 IRIS_API iris_status_t iris_put_tiles_on_stream(iris_t *iris,
                                                 const iris_tile_t *dst,
                                                 const iris_tile_t *src,
