@@ -16,10 +16,10 @@ enum { F32, F16, BF16 };
  * Each with its source: figures of docs/performance.md and docs/fused.md, and
  * "estimate" where there is none. */
 
-/* Hidden: on two H100 two chunks took 8 % less time for gathers and scatters of 8192
- * cubed, and -6 to 2 % more at 4096 cubed; four took up to 32 % more, and
- * matmul_all_reduce gained nowhere (fused.md). One share does not describe that, so
- * nothing is taken to overlap where no file says that it does. */
+/* Hidden: on two H100 two chunks took 2 to 8 % less time for gathers and scatters of
+ * 8192 cubed, and from 6 % less to 2 % more at 4096 cubed; four took up to 32 % more,
+ * and matmul_all_reduce gained nowhere (fused.md). No single share describes that, so
+ * the model assumes no overlap unless a file says otherwise. */
 #define NOT_HIDDEN 0
 
 #define CUBE(side) (2.0 * (side) * (side) * (side))
