@@ -45,8 +45,8 @@ struct iris_cpu_event {
     uint64_t expected; /* by a compare-and-swap */
     uint64_t seen;     /* after it: what was read; of an atomic the old value */
     uint64_t polls;   /* after a wait: how many there were, the last included */
-    int atomic;       /* 1: no plain access, though it may be relaxed */
-    const void *site; /* where in the program's code it is */
+    int atomic;       /* 1: an atomic access, perhaps relaxed; 0: a plain one */
+    const void *site; /* the address of the operation in the program's code */
 };
 
 /* The workgroup a CPU thread is running. The backend fills it in before the
@@ -80,9 +80,10 @@ struct iris_cpu_wg {
     unsigned spin_bytes;
     struct iris_dev_ring *ring;    /* of requests to ranks of other nodes; NULL:
                                  * all heaps are mapped */
-    struct iris_dev_slot *pending; /* its request whose answer is waited for */
+    struct iris_dev_slot *pending; /* the request whose answer it waits for */
     int posted;                    /* 1: it has posted requests */
-    /* What it loads from such ranks, and stores to them; 16 bytes each. */
+    /* Elements that it loads from such ranks, and stores to them; 16 bytes for
+     * each of the two. */
     uint64_t words[4] __attribute__((aligned(16)));
 };
 

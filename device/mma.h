@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Matrix instructions: a wavefront adds the product of two blocks in local
- * memory to sums in its registers. With builtins and asm, as atomic.h has.
+ * memory to sums in its registers. Uses builtins and asm, like atomic.h.
  */
 #ifndef IRIS_DEVICE_MMA_H
 #define IRIS_DEVICE_MMA_H
@@ -9,13 +9,14 @@
 #include <iris/device/rma.h>
 #include <iris/device/vector.h>
 
-/* A step is 64 bytes of each line, a line being a row of A or a column of B:
- * 32 elements of 16 bits or 16 floats, of which a lane loads 16 bytes. Both
- * operands give the instructions the same elements in another order than k's,
- * which is one of the reasons for sums to have other bits than a loop's.
+/* A step is 64 bytes of each line, a line being a row of A or a column of B: 32
+ * elements of 16 bits or 16 floats, of which a lane loads 16 bytes. Both
+ * operands pass their elements to the instructions in the same order, which is
+ * not the order of k. This is one reason why sums have other bits than a
+ * loop's.
  *
- * How far lines are apart in local memory, so that a wavefront's loads meet in
- * no bank. */
+ * The pitch is the distance of lines in local memory, chosen so that a
+ * wavefront's loads have no bank conflicts. */
 #if IRIS_ON_HIP && IRIS_D_HAS_MMA
 #define IRIS_D_MMA_PITCH 80u
 #define IRIS_D_MMA_ROWS 32u
@@ -25,8 +26,8 @@ typedef float iris_d_mma_sum_t __attribute__((ext_vector_type(4)));
 typedef _Float16 iris_d_mma_f16_t __attribute__((ext_vector_type(4)));
 typedef short iris_d_mma_bf16_t __attribute__((ext_vector_type(4)));
 
-/* A block of 32 * 32 sums as blocks of 16 * 16. In each, lane l has rows
- * 4 * (l / 16) and on of column l % 16. */
+/* A block of 32 * 32 sums as blocks of 16 * 16. In each, lane l has four rows,
+ * from 4 * (l / 16) on, of column l % 16. */
 typedef struct iris_d_mma {
     iris_d_mma_sum_t sums[2][2];
 } iris_d_mma_t;
@@ -37,7 +38,7 @@ IRIS_DEVICE iris_bool_t iris_d_mma_can(iris_dtype_t dtype)
     return 1;
 }
 
-/* Where in a block of sums the calling lane's number i of 16 is. */
+/* The row, and below the column, of the calling lane's i-th of 16 sums. */
 IRIS_DEVICE uint32_t iris_d_mma_row(uint32_t i)
 {
     return 16 * (i / 8) + 4 * (iris_d_lane() % 64 / 16) + i % 4;

@@ -108,8 +108,8 @@ IRIS_DEVICE void iris_d_past_fence(void)
 
 /* ---- Lanes of a wavefront ----
  *
- * How many there are; workgroups of another multiple have a last one with
- * fewer. */
+ * The number of lanes of a wavefront. The last wavefront of a workgroup may
+ * have fewer. */
 #if IRIS_ON_CPU
 #define IRIS_D_WAVE 1u
 #elif IRIS_ON_HIP
@@ -118,8 +118,8 @@ IRIS_DEVICE void iris_d_past_fence(void)
 #define IRIS_D_WAVE 32u
 #endif
 
-/* The word of lane `from` of this wavefront, `lanes` of which are here. A lane
- * that is not here has no word to give. */
+/* The word of lane `from` of this wavefront, which has `lanes` lanes; `from` is
+ * less than that. */
 IRIS_DEVICE uint32_t iris_d_lane_word(uint32_t word, uint32_t from,
                                       uint32_t lanes)
 {
@@ -143,7 +143,8 @@ IRIS_DEVICE uint64_t iris_d_lane_bits(uint64_t bits, uint32_t from,
                << 32;
 }
 
-/* The same number in all lanes of a wavefront, as the compiler is to know. */
+/* Tells the compiler that the number is the same in all lanes of a
+ * wavefront. */
 IRIS_DEVICE uint32_t iris_d_uniform(uint32_t number)
 {
 #if IRIS_ON_HIP

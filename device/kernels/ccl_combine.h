@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a lane combines what members have in their buffers, where that is.
+ * How a lane combines the members' elements, reading them from their buffers.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_COMBINE_H
 #define IRIS_DEVICE_KERNELS_CCL_COMBINE_H
@@ -10,9 +10,9 @@
 #include <iris/device/kernels/ccl_rows.h>
 #include <iris/device/kernels/ccl_share.h>
 
-/* One workgroup's work: `share` of what is in the members' buffers is combined
- * and goes to `copies` of them, this rank's first, `to` bytes from the start of
- * each. */
+/* The work of one workgroup: combines `share` of the members' buffers and
+ * writes the result to `copies` of the buffers, this rank's first, `to` bytes
+ * from the start of each. */
 typedef struct iris_d_ccl_work {
     iris_d_ccl_t ccl;
     iris_d_ccl_tables_t tables;
@@ -21,7 +21,7 @@ typedef struct iris_d_ccl_work {
     size_t to;
 } iris_d_ccl_work_t;
 
-/* Where the i-th copy of what is at `at` in the share goes. */
+/* The target of the i-th copy of the bytes at `at` in the share. */
 IRIS_DEVICE char *iris_d_ccl_result(const iris_d_ccl_work_t *work, uint32_t i,
                                     size_t at)
 {
@@ -51,7 +51,7 @@ IRIS_DEVICE void iris_d_ccl_reduce(const iris_d_ccl_work_t *work,
 }
 #else
 #define IRIS_CCL_PIECE IRIS_CCL_BLOCK_BYTES
-/* How many members' loads a lane has under way. */
+/* Number of members whose loads a lane has in flight. */
 #define IRIS_CCL_BATCH 4
 
 IRIS_DEVICE void iris_d_load_wide(uint32_t *words, const char *from)

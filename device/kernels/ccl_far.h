@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Collectives of ranks that do not all map each other's heaps: every member
- * sends its part to each of the others, piece by piece. On the CPU.
+ * sends its part to each of the others, piece by piece. CPUs only.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_FAR_H
 #define IRIS_DEVICE_KERNELS_CCL_FAR_H
@@ -11,7 +11,7 @@
 #include <iris/device/wg.h>
 
 #if IRIS_ON_CPU
-/* A step of a call: which piece it moves. */
+/* A step of a call, and the piece that it moves. */
 typedef struct iris_d_far_step {
     uint64_t number; /* from 1 on, over all calls with the workspace */
     uint64_t row;
@@ -25,9 +25,10 @@ IRIS_DEVICE char *iris_d_far_at(const struct iris_ccl_space *space,
     return (char *)(uintptr_t)space + offset;
 }
 
-/* Where this rank keeps what member i sends in a step. Only two steps of
- * parities can be under way: who sends in one has heard from all in the one
- * before, and they had done with those before that. */
+/* The slot in which this rank receives member i's piece of a step. Two slots,
+ * by the step's parity, are enough: a member that sends in a step has heard
+ * from all members in the step before, and they had then finished all earlier
+ * steps. */
 IRIS_DEVICE char *iris_d_far_slot(const struct iris_ccl_space *space,
                                   uint64_t step, uint64_t i)
 {
@@ -50,7 +51,8 @@ IRIS_DEVICE void *iris_d_far_of(iris_dev_t dev, struct iris_ccl_space *space,
     return (char *)dev.heap_base + theirs + ((char *)place - (char *)space);
 }
 
-/* What this rank calls, for members that call something else. */
+/* The description of this rank's call, which members that make a different call
+ * read. */
 IRIS_DEVICE struct iris_dev_call *
 iris_d_far_what(const struct iris_ccl_space *space)
 {
@@ -58,7 +60,8 @@ iris_d_far_what(const struct iris_ccl_space *space)
         space, space->call + 8 * IRIS_CCL_CALL_WHAT);
 }
 
-/* Sends this rank's piece to all, then says so, and in which call. */
+/* Sends this rank's piece to all members, then the number of the step and the
+ * call's signature. */
 IRIS_DEVICE void iris_d_far_give(iris_wg_t wg, iris_dev_t dev,
                                  const struct iris_ccl_far_args *args,
                                  iris_d_far_step_t step)
@@ -91,8 +94,8 @@ IRIS_DEVICE void iris_d_far_give(iris_wg_t wg, iris_dev_t dev,
     }
 }
 
-/* Ends the kernel: member m calls something else, or, if that is this rank, an
- * earlier kernel has left the workspace in a step. */
+/* Ends the kernel, because member m makes a different call. If m is this rank,
+ * an earlier kernel ended in the middle of a step. */
 IRIS_CPU_COLD void iris_d_far_differ(iris_wg_t wg, iris_dev_t dev,
                                      const struct iris_ccl_far_args *args,
                                      uint64_t step, uint64_t m)
@@ -132,7 +135,7 @@ IRIS_DEVICE void iris_d_far_await(iris_wg_t wg, iris_dev_t dev,
     }
 }
 
-/* Combines the pieces, in the group's order, as in one node. */
+/* Combines the pieces in the group's order, as on one node. */
 IRIS_DEVICE void iris_d_far_reduce(const struct iris_ccl_far_args *args,
                                    iris_d_far_step_t step, char *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * all_reduce without an order: by atomics, under locks, and around a ring. For
- * comparison; the ring is that of Patarasuk and Yuan, "Bandwidth optimal
+ * all_reduce without an order: by atomics, under locks, and around a ring, for
+ * comparison. The ring is that of Patarasuk and Yuan, "Bandwidth optimal
  * all-reduce algorithms for clusters of workstations" (2009).
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_LOOSE_H
@@ -10,8 +10,8 @@
 #include <iris/device/amo.h>
 #include <iris/device/kernels/ccl_combine.h>
 
-/* One workgroup's. All of it works on its own places only, the same ones on
- * every member, so workgroups need not wait for each other. */
+/* The state of one workgroup. A workgroup works on its own elements only, the
+ * same ones on every member, so workgroups need not wait for each other. */
 typedef struct iris_d_ccl_loose {
     iris_wg_t wg;
     iris_d_ccl_t ccl;
@@ -19,8 +19,8 @@ typedef struct iris_d_ccl_loose {
     const struct iris_ccl_reduce_args *args;
 } iris_d_ccl_loose_t;
 
-/* to[i] = a[i] op b[i], of so many bytes. Called by all lanes. The addresses go
- * where lanes find a table. */
+/* to[i] = a[i] op b[i], for `bytes` bytes. Called by all lanes. Passes the
+ * addresses in spare words of the tables. */
 IRIS_DEVICE void iris_d_ccl_merge(const iris_d_ccl_loose_t *loose,
                                   const char *a, const char *b, char *to,
                                   size_t bytes)

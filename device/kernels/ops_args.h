@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the kernels of ops_chunk.h are launched with.
+ * The arguments of the kernels of ops_chunk.h.
  */
 #ifndef IRIS_DEVICE_KERNELS_OPS_ARGS_H
 #define IRIS_DEVICE_KERNELS_OPS_ARGS_H
@@ -8,15 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Chunks of a call that overlap, at most. */
+/* The most chunks of a call. */
 #define IRIS_OPS_CHUNKS_MOST 8
 
-/* Ranks that one kernel waits for. */
+/* The most ranks that one kernel waits for. */
 #define IRIS_OPS_RANKS_MOST 64
 
-/* A chunk's words of one rank at another one: how often it has been sent there,
- * so far. They only grow, and a launch counts for itself, so a graph may be
- * launched again and again. Which ranks are in a group does not matter. */
+/* The words of one rank for another rank: how often each chunk has been sent to
+ * it, and awaited from it. They only grow, and each launch counts, so a graph
+ * may be launched many times. They do not depend on the group. */
 struct iris_ops_words {
     uint64_t sent[IRIS_OPS_CHUNKS_MOST];    /* to that rank */
     uint64_t awaited[IRIS_OPS_CHUNKS_MOST]; /* from it */
@@ -40,8 +40,8 @@ struct iris_ops_wait_args {
     int32_t ranks[IRIS_OPS_RANKS_MOST];
 };
 
-/* out = the sum over the members: rows of `columns` elements. The members' are
- * dense, `pitch` bytes from one member's to the next one's. */
+/* out = the sum over the members: rows of `columns` elements. Each member's
+ * rows are dense; the next member's begin `pitch` bytes later. */
 struct iris_ops_sum_args {
     const void *in;
     void *out;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of fused operations in chunks, beside those of products: signals
- * that a chunk has arrived, waits for them, and sums of what has arrived.
+ * The kernels of fused operations in chunks, besides products: they signal that
+ * a chunk has arrived, wait for such signals, and sum chunks that have arrived.
  */
 #ifndef IRIS_DEVICE_KERNELS_OPS_CHUNK_H
 #define IRIS_DEVICE_KERNELS_OPS_CHUNK_H
@@ -11,8 +11,8 @@
 #include <iris/device/kernels/ops_args.h>
 #include <iris/device/signal.h>
 
-/* One workgroup of one lane: all that the stream did before is there, once the
- * other rank has seen the signal. */
+/* One workgroup of one lane. A rank that has seen the signal sees all earlier
+ * work of the stream. */
 IRIS_KERNEL(iris_k_ops_signal, struct iris_ops_signal_args)
 {
     iris_dev_t dev = iris_dev_init(args->context);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels behind signals, waits and copies on streams, where the device's
- * own queues cannot do it: no queue adds, or reaches another node. One workgroup
- * of one lane.
+ * The kernels of signals, waits and copies on streams that the device's own
+ * queues cannot do: no queue adds to a signal, or reaches another node. One
+ * workgroup of one lane.
  */
 #ifndef IRIS_DEVICE_KERNELS_SIGNAL_H
 #define IRIS_DEVICE_KERNELS_SIGNAL_H
@@ -11,7 +11,7 @@
 #include <iris/device/kernels/signal_args.h>
 #include <iris/device/wg.h>
 
-/* Both release, with the signal, all that the stream did before. */
+/* Sets and adds release all earlier work of the stream. */
 IRIS_KERNEL(iris_k_signal, struct iris_signal_args)
 {
     if (iris_wg_leader(wg)) {
@@ -28,7 +28,7 @@ IRIS_KERNEL(iris_k_signal_add, struct iris_signal_args)
     }
 }
 
-/* What was released with the signal is there for what the stream does next. */
+/* Later work of the stream sees everything that the signal released. */
 IRIS_KERNEL(iris_k_wait, struct iris_wait_args)
 {
     if (iris_wg_leader(wg)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the kernels of signal.h are launched with.
+ * The arguments of the kernels of signal.h.
  */
 #ifndef IRIS_DEVICE_KERNELS_SIGNAL_ARGS_H
 #define IRIS_DEVICE_KERNELS_SIGNAL_ARGS_H
