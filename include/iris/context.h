@@ -61,8 +61,9 @@ typedef struct iris iris_t;
     X(sim_cus, COUNT, "IRIS_SIM_CUS", "4",                                     \
       "", "workgroups of one kernel that run at once on the CPU")              \
     X(check, CHOICE, "IRIS_CHECK", "none",                                     \
-      "none bounds race", "bounds: end CPU kernels that leave what is "        \
-          "allocated; race: report accesses that nothing orders")              \
+      "none bounds race", "bounds: end CPU kernels that access memory "        \
+          "that is not allocated; race: report accesses that nothing "         \
+          "orders")                                                            \
     X(module_dir, STRING, "IRIS_MODULE_DIR", "",                               \
       "", "folder of loadable modules; empty: where make install put them")   \
     X(bootstrap, CHOICE, "IRIS_BOOTSTRAP", "auto",                             \
@@ -110,7 +111,8 @@ typedef struct iris iris_t;
           "memory, local sockets, TCP on the loopback")                        \
     X(ops_chunks, CHOICE, "IRIS_OPS_CHUNKS", "auto",                           \
       "auto 1 2 3 4 5 6 7 8", "chunks of rows that a fused operation "         \
-          "overlaps, where the call names none; auto: as many as are worth it")\
+          "overlaps, unless the call sets the number; auto: the library "      \
+          "chooses")                                                           \
     X(transport, CHOICE, "IRIS_TRANSPORT", "auto",                             \
       "auto none socket", "how kernels on CPUs reach ranks of other nodes; "   \
           "none: they do not")
