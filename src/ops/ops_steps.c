@@ -42,7 +42,9 @@ iris_tensor_t iris_i_ops_kept(const struct iris_ops_call *call, int64_t begin,
 {
     size_t at = (size_t)(begin * columns) * iris_dtype_size(call->b->dtype);
 
-    return matrix(call->memory + at, call->b->dtype, rows, columns);
+    /* A call that works in `out` has none, and does not use the matrix. */
+    return matrix(call->memory == NULL ? NULL : call->memory + at,
+                  call->b->dtype, rows, columns);
 }
 
 iris_tensor_t iris_i_ops_kept_columns(const struct iris_ops_call *call,
