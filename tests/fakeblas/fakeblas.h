@@ -13,6 +13,7 @@
 #ifndef IRIS_TESTS_FAKEBLAS_H
 #define IRIS_TESTS_FAKEBLAS_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,8 +50,8 @@ struct fakeblas_seen {
     int rows;      /* d's columns, that algorithm was chosen for */
     int products;
     int heuristics;
-    int workspaces; /* products that had one, or heuristics that allowed one */
-    int live;       /* handles and descriptors that are not destroyed */
+    int workspaces;  /* products that had one, or heuristics that allowed one */
+    atomic_int live; /* handles and descriptors that are not destroyed */
 };
 
 /* "fakeblas_seen": const struct fakeblas_seen *. */

@@ -27,8 +27,6 @@ struct handle {
     int atomics; /* rocBLAS allows them at first */
 };
 
-static atomic_int live;
-
 FAKEBLAS_EXPORT int rocblas_create_handle(void **handle_p);
 int rocblas_create_handle(void **handle_p)
 {
@@ -39,7 +37,7 @@ int rocblas_create_handle(void **handle_p)
         handle = calloc(1, sizeof *handle);
         handle->atomics = 1;
         *handle_p = handle;
-        fakeblas.live = atomic_fetch_add(&live, 1) + 1;
+        atomic_fetch_add(&fakeblas.live, 1);
     }
     return status;
 }
@@ -47,7 +45,7 @@ int rocblas_create_handle(void **handle_p)
 FAKEBLAS_EXPORT int rocblas_destroy_handle(void *handle);
 int rocblas_destroy_handle(void *handle)
 {
-    fakeblas.live = atomic_fetch_sub(&live, 1) - 1;
+    atomic_fetch_sub(&fakeblas.live, 1);
     free(handle);
     return 0;
 }
