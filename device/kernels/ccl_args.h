@@ -63,7 +63,7 @@ struct iris_ccl_space {
     int64_t index;       /* this rank's place among them */
     int64_t max_wgs;     /* workgroups of a kernel at most */
     int64_t slot_bytes;  /* data of one slot; its packets take twice that */
-    int64_t stage_bytes; /* of one stage; 0: there are none */
+    int64_t stage_bytes; /* of one stage; 0: no stages */
     int64_t call;        /* offsets from here, in bytes */
     int64_t epochs;
     int64_t hellos;
@@ -214,9 +214,9 @@ struct iris_ccl_move_args {
 
 /* ---- Between nodes ---- */
 
-/* Member m gets, for each row, `piece` bytes at a time, what is at `in`
- * + m * in_of_peer. What member i sends goes to `out` + i * out_of_peer, unless
- * it is combined. */
+/* For each row this rank sends member m the bytes at `in` + m * in_of_peer, `piece`
+ * bytes at a time. Bytes from member i go to `out` + i * out_of_peer, unless the
+ * members' bytes are combined. */
 struct iris_ccl_far_args {
     struct iris_ccl_start start;
     const void *in; /* any memory, as out */

@@ -36,12 +36,11 @@ enum iris_host_op {
     IRIS_HOST_COLLECTIVE,    /* address, source, bytes, group, stream, count,
                               * type, value: a broadcast's root; kernel is the
                               * public call's name */
-    IRIS_HOST_RUN_COPY, /* its run on the CPU, from the thread that runs it:
-                              * address, source, bytes, stream. Only while
-                              * somebody watches kernels */
-    IRIS_HOST_RUN_SET,  /* the same of a fill */
-    IRIS_HOST_RUN_MARK, /* the same of a mark in stream; source: the stream that
-                         * waits for it */
+    /* The CPU runs a command of a stream; its thread calls. Only while somebody
+     * watches kernels. */
+    IRIS_HOST_RUN_COPY, /* address, source, bytes, stream */
+    IRIS_HOST_RUN_SET,  /* a fill: address, bytes, stream */
+    IRIS_HOST_RUN_MARK, /* a mark: stream; source: the stream that waits for it */
 };
 
 /* One of them. What does not apply is 0 or NULL, a rank -1. */

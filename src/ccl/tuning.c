@@ -219,7 +219,7 @@ static void mix(struct iris_ccl_tuning *tuning, const uint64_t *words,
     }
 }
 
-/* Room for one more element; NULL, with a message: there is none. */
+/* Resizes an array to so many bytes. NULL, with a message, if there is no memory. */
 static void *grow(const iris_t *iris, void *array, size_t bytes)
 {
     void *grown = realloc(array, bytes);

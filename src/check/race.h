@@ -18,8 +18,9 @@ struct iris_race_params {
     const char *prefix; /* of <prefix>_races.json; empty: none */
 };
 
-/* Begins to watch; all ranks do. What is passed outlives the checker. What
- * iris_i_race_memory_open() returns, IRIS_ERR_LIMIT */
+/* Starts the checker of this rank. Collective over the job. The caller keeps the
+ * objects in `params` until iris_i_race_destroy(). Returns IRIS_ERR_LIMIT, and the
+ * statuses of iris_i_race_memory_open(). */
 iris_status_t iris_i_race_create(const struct iris_race_params *params,
                                  struct iris_race **race_p);
 

@@ -63,6 +63,27 @@ static iris_status_t multiply(const struct iris_ops_way *way, iris_tensor_t a,
 
 /* ---- The operations ---- */
 
+typedef iris_status_t (*take_fn)(struct iris_ops_way *way, int64_t member,
+                                 int chunk, struct iris_ops_share rows);
+
+/* Takes each chunk of the other members' shares, in the order in which they come. */
+static iris_status_t take_all(struct iris_ops_way *way, take_fn take)
+{
+    int64_t others = way->call->members - 1;
+    iris_status_t status = IRIS_OK;
+
+    for (int64_t i = 0;
+         i < way->call->plan.chunks * others && status == IRIS_OK; i++) {
+        int chunk = (int)(i / others);
+        int64_t member = iris_i_way_neighbour(way, -1 - i % others);
+        struct iris_ops_share rows =
+            chunk_of(way, share_of(way, member), chunk);
+
+        status = rows.rows > 0 ? take(way, member, chunk, rows) : IRIS_OK;
+    }
+    return status;
+}
+
 /* A chunk's product, and its way to the others. */
 static iris_status_t gather_product(struct iris_ops_way *way, int chunk)
 {
@@ -93,34 +114,30 @@ static iris_status_t gather_product(struct iris_ops_way *way, int chunk)
                : status;
 }
 
-static iris_status_t matmul_all_gather(struct iris_ops_way *way)
+/* Others' products, from where they arrive. */
+static iris_status_t take_product(struct iris_ops_way *way, int64_t member,
+                                  int chunk, struct iris_ops_share rows)
 {
     const struct iris_ops_call *call = way->call;
     struct iris_stream *stream = call->options.stream;
+    iris_status_t status = iris_i_way_await(way, member, chunk, stream);
+
+    return status == IRIS_OK
+               ? iris_i_ops_copy(
+                     way->iris, iris_i_ops_part(call->out, 0, rows),
+                     iris_i_ops_kept(call, rows.begin, rows.rows, call->n),
+                     stream)
+               : status;
+}
+
+static iris_status_t matmul_all_gather(struct iris_ops_way *way)
+{
     iris_status_t status = iris_i_way_meet(way);
 
-    for (int c = 0; c < call->plan.chunks && status == IRIS_OK; c++) {
+    for (int c = 0; c < way->call->plan.chunks && status == IRIS_OK; c++) {
         status = gather_product(way, c);
     }
-    for (int64_t i = 0;
-         i < call->plan.chunks * (call->members - 1) && status == IRIS_OK;
-         i++) {
-        int chunk = (int)(i / (call->members - 1));
-        int64_t member =
-            iris_i_way_neighbour(way, -1 - i % (call->members - 1));
-        struct iris_ops_share rows =
-            chunk_of(way, share_of(way, member), chunk);
-
-        if (rows.rows > 0) {
-            status = iris_i_way_await(way, member, chunk, stream);
-        }
-        if (status == IRIS_OK) {
-            status = iris_i_ops_copy(
-                way->iris, iris_i_ops_part(call->out, 0, rows),
-                iris_i_ops_kept(call, rows.begin, rows.rows, call->n), stream);
-        }
-    }
-    return status;
+    return status == IRIS_OK ? take_all(way, take_product) : status;
 }
 
 /* Sends a chunk of `a`, and multiplies it. */
@@ -153,35 +170,29 @@ static iris_status_t multiply_own(struct iris_ops_way *way, int chunk)
                : status;
 }
 
-static iris_status_t gather_rows(struct iris_ops_way *way)
+/* Multiplies others' rows, once they are there. */
+static iris_status_t take_rows(struct iris_ops_way *way, int64_t member,
+                               int chunk, struct iris_ops_share rows)
 {
     const struct iris_ops_call *call = way->call;
+    struct iris_stream *products = iris_i_way_products(way);
+    iris_status_t status = iris_i_way_await(way, member, chunk, products);
+
+    return status == IRIS_OK
+               ? multiply(
+                     way, iris_i_ops_kept(call, rows.begin, rows.rows, call->k),
+                     iris_i_ops_part(call->out, 0, rows), rows.begin, products)
+               : status;
+}
+
+static iris_status_t gather_rows(struct iris_ops_way *way)
+{
     iris_status_t status = iris_i_way_meet(way);
 
-    for (int c = 0; c < call->plan.chunks && status == IRIS_OK; c++) {
+    for (int c = 0; c < way->call->plan.chunks && status == IRIS_OK; c++) {
         status = multiply_own(way, c);
     }
-    for (int64_t i = 0;
-         i < call->plan.chunks * (call->members - 1) && status == IRIS_OK;
-         i++) {
-        int chunk = (int)(i / (call->members - 1));
-        int64_t member =
-            iris_i_way_neighbour(way, -1 - i % (call->members - 1));
-        struct iris_ops_share rows =
-            chunk_of(way, share_of(way, member), chunk);
-        struct iris_stream *products = iris_i_way_products(way);
-
-        if (rows.rows == 0) {
-            continue;
-        }
-        status = iris_i_way_await(way, member, chunk, products);
-        if (status == IRIS_OK) {
-            status = multiply(
-                way, iris_i_ops_kept(call, rows.begin, rows.rows, call->k),
-                iris_i_ops_part(call->out, 0, rows), rows.begin, products);
-        }
-    }
-    return status;
+    return status == IRIS_OK ? take_all(way, take_rows) : status;
 }
 
 static iris_status_t send_columns(struct iris_ops_way *way, int chunk)
