@@ -155,4 +155,8 @@ void emu_members_are(struct iris_ccl_space *space, int64_t first, int64_t other)
     for (int64_t at = space->hellos; first == 0 && at < space->byes; at++) {
         ((char *)space)[at] = 0;
     }
+    /* And what a rank says of its call once it has waited for long. */
+    for (int64_t at = space->call; first == 0 && at < space->epochs; at++) {
+        ((char *)space)[at] = 0;
+    }
 }
