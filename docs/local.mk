@@ -6,6 +6,6 @@ docsdir = $(docdir)/docs
 dist_docs_DATA = %D%/amd.md %D%/architecture.md %D%/architecture.svg \
 	%D%/backends.md %D%/checking.md %D%/collectives.md %D%/from-iris.md %D%/fused.md \
 	%D%/hangs.md %D%/idea.svg \
-	%D%/kernels.md %D%/known-limits.md %D%/scale-out.md %D%/memory-model.md %D%/overlap.svg \
+	%D%/kernels.md %D%/known-limits.md %D%/scale-out.md %D%/memory-model.md %D%/overlap.svg %D%/two-gpus.svg \
 	%D%/performance.md %D%/python.md %D%/tensors.md %D%/tracing.md \
 	%D%/upstream.md
