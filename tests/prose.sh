@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Counts sentences that are hard to read (prose.awk) in pages, public headers and manual
+# pages. No file may have more of them than prose.limits says, which is "COUNT FILE" for
+# each file that has any; at most 3 % of all sentences may have more than 30 words.
+#
+#   prose.sh              the test
+#   prose.sh --list FILE  the sentences of these files
+#   prose.sh --limits     prose.limits as the files are now
+set -u
+export LC_ALL=C
+cd "$(dirname "$0")/.." || exit 1
+
+read_files() {
+    awk -f tests/prose.awk "$@"
+}
+
+all_files() {
+    ls ./*.md docs/*.md include/iris/*.h include/iris/*.hpp device/*.h man/*.[17] 2>/dev/null |
+        sed 's|^\./||'
+}
+
+counts() {
+    read_files $(all_files) | awk '/^words / || / long: / { next }
+        { file = $1; sub(/:[0-9]*:$/, "", file); n[file]++ }
+        END { for (file in n) print n[file], file }' | sort -k 2
+}
+
+# Each kind of sentence is found, and its plain twin is not.
+planted() {
+    local kind bad good out folder
+    folder=$(mktemp -d) || return 1
+    while IFS='|' read -r kind bad good; do
+        printf '%s\n' "$bad" >"$folder/bad.md"
+        printf '%s\n' "$good" >"$folder/good.md"
+        printf '/* %s */\n' "$bad" >"$folder/bad.h"
+        for out in bad.md bad.h; do
+            read_files "$folder/$out" | grep -q ": $kind: " ||
+                echo "prose.awk: does not find in $out: $bad"
+        done
+        read_files "$folder/good.md" | grep -v '^words ' &&
+            echo "prose.awk: finds in a plain sentence: $good"
+    done <<'EOF'
+begins|Of one member it is the whole matrix.|A group of one member gets the whole matrix.
+what|It unmaps what is mapped on the peers.|It unmaps the peers' mappings.
+none|A releasing load is none of these.|No load is a releasing one.
+but for|All arguments are equal but for the stream.|All arguments except the stream are equal.
+so many|The job pretends to have so many nodes.|The job pretends to have this number of nodes.
+the same of|A broadcast does the same of one part.|A broadcast does this for one part.
+as X has it|The stride stays as the source has it.|The stride is the source's stride.
+who|It names the rank and who waits for it.|It names the rank and those who wait for it.
+be it|A caller holds its lock, be it free.|A caller holds its lock, even a free one.
+long|One two three four five six seven eight nine ten one two three four five six seven eight nine ten one two three four five six seven eight nine ten one.|One two three four five six seven eight nine ten.
+EOF
+    rm -rf "$folder"
+}
+
+check() {
+    local counted file limit now
+    planted
+    counted=$(counts)
+    while read -r now file; do
+        limit=$(awk -v file="$file" '$2 == file { print $1 }' tests/prose.limits)
+        [ "$now" -le "${limit:-0}" ] && continue
+        echo "$file: $now sentences to rewrite, ${limit:-0} allowed (tests/prose.sh --list $file):"
+        read_files "$file" | grep -vE '^words |: long: '
+    done <<<"$counted"
+    read_files $(all_files) | awk '/^words / { all += $3; long += $4 }
+        END {
+            if (all < 1000)
+                print "prose.awk: reads only " all + 0 " sentences"
+            if (long > 0.03 * all)
+                print long " of " all " sentences have more than 30 words"
+        }'
+}
+
+case ${1-} in
+--list) shift && read_files "$@" | grep -v '^words ' ;;
+--limits) counts ;;
+'')
+    found=$(check)
+    [ -z "$found" ] || { printf '%s\n' "$found" && exit 1; }
+    read_files $(all_files) | awk '/^words / { all += $3; long += $4; next }
+        !/ long: / { bad++ }
+        END { print all " sentences, " bad + 0 " to rewrite, " long " of more than 30 words" }'
+    ;;
+*) sed -n 's/^#   //p' "$0" >&2 && exit 2 ;;
+esac
