@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The context: one rank's view of the job, from iris_init() to
- * iris_finalize(). A process may hold several, one after another or at once.
+ * The context: one rank's view of the job, from iris_init() to iris_finalize().
+ * A process may hold several contexts, one after another or at the same time.
+ *
+ *     iris_t *iris;
+ *     status = iris_init(NULL, &iris);    // settings from the environment
+ *     if (status != IRIS_OK) {
+ *         fprintf(stderr, "%s\n", iris_last_error());
+ *         return status;
+ *     }
+ *     printf("%d of %d\n", iris_rank(iris), iris_num_ranks(iris));
+ *     status = iris_finalize(iris);
+ *
+ * iris_spawn() does the same for every rank of a job that has no launcher.
  */
 #ifndef IRIS_CONTEXT_H
 #define IRIS_CONTEXT_H
@@ -13,21 +24,21 @@
 extern "C" {
 #endif
 
-/** One rank. Opaque. Collective calls on one context must come from one thread
- *  at a time; getters may be called from any thread.
+/** One rank. Opaque. Only one thread at a time may make collective calls on a
+ *  context; any thread may call getters.
  *
- *  Every call that takes a context and returns a status returns, whether it
- *  says so or not,
+ *  Every call that takes a context and returns a status can return these two,
+ *  even if its comment does not list them:
  *  IRIS_ERR_INVALID      the context is NULL (but see iris_finalize())
- *  IRIS_ERR_STATE        it has been finalized, or belongs to the process that
- *                        forked this one */
+ *  IRIS_ERR_STATE        the context has been finalized, or it belongs to the
+ *                        process that forked this one */
 typedef struct iris iris_t;
 
-/* The configuration, once: X(field, kind, ENV_NAME, default, choices, help).
+/* All settings: X(field, kind, ENV_NAME, default, choices, help).
  * Kinds: STRING (any text), CHOICE (one of `choices`), BYTES (with K, M or G),
  * MS (milliseconds), COUNT (a positive integer), RANK (an integer from 0), FLAG
- * (1, true, yes, 0, false or no). This table makes struct iris_config, the
- * parser, iris-info and the README. */
+ * (1, true, yes, 0, false or no). struct iris_config, the parser, iris-info and
+ * the README's table are generated from this table. */
 /* clang-format off */
 #define IRIS_CONFIG_ROWS(X)                                                    \
     X(backend, STRING, "IRIS_BACKEND", "",                                     \
@@ -53,11 +64,12 @@ typedef struct iris iris_t;
     X(device_timeout_ms, MS, "IRIS_DEVICE_TIMEOUT_MS", "0",                    \
       "", "deadline of every wait inside a kernel; 0: none")                   \
     X(nodes, COUNT, "IRIS_NODES", "1",                                         \
-      "", "pretend that the ranks are on so many nodes, for tests")            \
+      "", "for tests: number of nodes that the ranks pretend to be on")        \
     X(require_all, FLAG, "IRIS_REQUIRE_ALL", "0",                              \
       "", "1: iris_init() fails if a peer's heap cannot be mapped")            \
     X(sim_device, CHOICE, "IRIS_SIM_DEVICE", "auto",                           \
-      "auto cpu gpu", "what the sim backend runs on; auto: a GPU if it can")   \
+      "auto cpu gpu", "device of the sim backend; auto: a GPU if it can use "  \
+          "one")                                                               \
     X(sim_cus, COUNT, "IRIS_SIM_CUS", "4",                                     \
       "", "workgroups of one kernel that run at once on the CPU")              \
     X(check, CHOICE, "IRIS_CHECK", "none",                                     \
@@ -69,7 +81,8 @@ typedef struct iris iris_t;
     X(bootstrap, CHOICE, "IRIS_BOOTSTRAP", "auto",                             \
       "auto mpi env", "how ranks meet")                                        \
     X(spawn, CHOICE, "IRIS_SPAWN", "threads",                                  \
-      "threads processes", "what iris_spawn() makes ranks of")                 \
+      "threads processes", "ranks that iris_spawn() starts are threads or "    \
+          "processes")                                                         \
     X(rank, RANK, "IRIS_RANK", "0",                                            \
       "", "this rank, for the env bootstrap")                                  \
     X(num_ranks, COUNT, "IRIS_NUM_RANKS", "1",                                 \
@@ -78,8 +91,8 @@ typedef struct iris iris_t;
       "", "name the ranks of one job share; empty: the launcher's, else "    \
           "the parent process")                                               \
     X(heap_usable, FLAG, "IRIS_HEAP_USABLE", "0",                              \
-      "", "1: the heap size is what the program can allocate; the library's "  \
-          "own comes on top")                                                 \
+      "", "1: the program can allocate the whole heap size; the library's "    \
+          "share comes on top")                                                \
     X(ccl_bytes, BYTES, "IRIS_CCL_SIZE", "64M",                                \
       "", "heap for collectives, at most an eighth of it")                     \
     X(all_reduce, CHOICE, "IRIS_ALL_REDUCE", "auto",                           \
@@ -87,16 +100,20 @@ typedef struct iris iris_t;
           "spinlock ring",                                                     \
       "variant of iris_all_reduce() where the call names none")                \
     X(all_gather, CHOICE, "IRIS_ALL_GATHER", "auto",                           \
-      "auto push pull packet", "the same of iris_all_gather()")                \
+      "auto push pull packet",                                                 \
+      "variant of iris_all_gather() where the call names none")                \
     X(reduce_scatter, CHOICE, "IRIS_REDUCE_SCATTER", "auto",                   \
-      "auto direct packet", "the same of iris_reduce_scatter()")               \
+      "auto direct packet",                                                    \
+      "variant of iris_reduce_scatter() where the call names none")            \
     X(all_to_all, CHOICE, "IRIS_ALL_TO_ALL", "auto",                           \
-      "auto push pull packet", "the same of iris_all_to_all()")                \
+      "auto push pull packet",                                                 \
+      "variant of iris_all_to_all() where the call names none")                \
     X(ccl_broadcast, CHOICE, "IRIS_CCL_BROADCAST", "auto",                     \
-      "auto push pull packet", "the same of iris_ccl_broadcast()")             \
+      "auto push pull packet",                                                 \
+      "variant of iris_ccl_broadcast() where the call names none")             \
     X(ccl_tuning, STRING, "IRIS_CCL_TUNING", "",                               \
-      "", "file that says which variant is best, such as iris-bench --tune "   \
-          "writes; empty: the library's own table")                              \
+      "", "tuning file written by iris-bench --tune; empty: the library's "    \
+          "own table")                                                         \
     X(report, STRING, "IRIS_REPORT", "",                                       \
       "", "path prefix of <prefix>_report_<n>.json, written when a deadline "  \
           "passes or a rank dies; empty: none")                            \
@@ -104,11 +121,11 @@ typedef struct iris iris_t;
       "auto none cblas cublaslt hipblaslt rocblas",                                                \
       "library for products of matrices; auto: the device's, if it is there")  \
     X(trace, STRING, "IRIS_TRACE", "",                                         \
-      "", "file such as trace.json: every rank records what it does and "      \
-          "writes it there at its end; empty: none")                           \
+      "", "file such as trace.json: every rank records its operations and "    \
+          "writes them there at its end; empty: no trace")                     \
     X(control, CHOICE, "IRIS_CONTROL", "shm",                                  \
-      "shm socket tcp", "how ranks tell each other what they call: shared "    \
-          "memory, local sockets, TCP on the loopback")                        \
+      "shm socket tcp", "control plane between ranks: shared memory, local "   \
+          "sockets, or TCP on the loopback")                                   \
     X(ops_chunks, CHOICE, "IRIS_OPS_CHUNKS", "auto",                           \
       "auto 1 2 3 4 5 6 7 8", "chunks of rows that a fused operation "         \
           "overlaps, unless the call sets the number; auto: the library "      \
@@ -126,14 +143,14 @@ typedef struct iris iris_t;
 #define IRIS_CONFIG_RANK(field) int64_t field;
 #define IRIS_CONFIG_FLAG(field) int64_t field;
 
-/** What a program may set before iris_init(). A field left as
- *  iris_config_init() made it (NULL or -1) comes from the environment, else
- *  from the default. Strings are borrowed until the call that the
- *  configuration is passed to returns.
+/** The settings that a program may pass to iris_init(). iris_config_init() sets
+ *  every field to NULL or -1. A field with that value comes from the
+ *  environment variable, or from the default if the variable is not set. The
+ *  library borrows strings until the call that takes the configuration returns.
  *
- *  New fields come at the end. A program that was compiled with an older or a
- *  newer header than the library's works as long as it sets no field that the
- *  library does not know: that is IRIS_ERR_CONFIG. */
+ *  Later versions add fields at the end. A program that was compiled with an
+ *  older or newer header than the library's works. If it sets a field that the
+ *  library does not know, the call fails with IRIS_ERR_CONFIG. */
 struct iris_config {
     size_t size; /**< Set by iris_config_init(). */
 #define IRIS_CONFIG_FIELD(field, kind, env, value, choices, help) \
@@ -154,139 +171,154 @@ struct iris_config {
 #define iris_config_init(config) \
     iris_config_init_sized((config), sizeof *(config))
 
-/** iris_config_init() for a struct of `size` bytes, as the caller's header has
- *  it: a multiple of a pointer's size, up to 4096. Another size changes nothing,
- *  and the call that takes the struct then fails. The same is true of every
- *  ..._init_sized(). */
+/** iris_config_init() for a struct of `size` bytes, which is the size in the
+ *  caller's header: a multiple of a pointer's size, up to 4096. With any other
+ *  size the call changes nothing, and the call that takes the struct fails. The
+ *  same holds for every ..._init_sized(). */
 IRIS_API void iris_config_init_sized(struct iris_config *config, size_t size);
 
 /** Sets a field by name, for bindings: iris_config_set(&config, "heap_size",
- *  "64M"). `name` is the field's, or its variable's without IRIS_, in upper or
- *  lower case; `value` what the variable takes, or NULL: not set. A text is
- *  borrowed until the call that the configuration is passed to returns, like
- *  the field itself; a number or a flag is read at once. Local. On an error
- *  nothing has changed.
+ *  "64M"). `name` is the name of the field, or of its environment variable
+ *  without IRIS_, in upper or lower case. `value` has the form that the
+ *  variable takes; NULL unsets the field. The library borrows a text until the
+ *  call that takes the configuration returns. It reads a number or a flag at
+ *  once. Local. On an error the configuration is unchanged.
  *
  *  IRIS_ERR_INVALID      config or name is NULL
- *  IRIS_ERR_CONFIG       no such setting (the message lists them), a value that
- *                        does not parse (it says what does), or no
- *                        iris_config_init() before it */
+ *  IRIS_ERR_CONFIG       there is no such setting (the message lists them), the
+ *                        value does not parse (the message says what does), or
+ *                        iris_config_init() was not called before */
 IRIS_API iris_status_t iris_config_set(struct iris_config *config,
                                        const char *name, const char *value);
 
 /** Joins the job: opens the backend, allocates this rank's heap and maps every
- *  peer's. Collective over the job; blocks until all ranks have come or the
- *  deadline passes. `config` may be NULL. On success *iris_p is the caller's
- *  until iris_finalize(). On failure nothing is left open.
+ *  peer's heap. Collective over the job; blocks until all ranks have called it
+ *  or the deadline passes. `config` may be NULL. On success the caller owns
+ *  *iris_p until iris_finalize(). On failure nothing is left open.
  *
  *  IRIS_ERR_INVALID      iris_p is NULL
  *  IRIS_ERR_CONFIG       a value does not parse (the message names it), or the
- *                        heap is too small for the library's own
- *  IRIS_ERR_BACKEND      the backend is unknown or cannot run, and why
- *  IRIS_ERR_BOOTSTRAP    rank out of range or taken, or the job id is in use
+ *                        heap has no room for the library's own data
+ *  IRIS_ERR_BACKEND      the backend is unknown or cannot run; the message says
+ *                        why
+ *  IRIS_ERR_BOOTSTRAP    the rank is out of range or taken, or another job uses
+ *                        the job id
  *  IRIS_ERR_MISMATCH     ranks differ in number, heap size or backend
- *  IRIS_ERR_NO_MEMORY    the heap or shared memory cannot be had
+ *  IRIS_ERR_NO_MEMORY    no memory for the heap, or no shared memory
  *  IRIS_ERR_LIMIT        no file descriptors or threads left
- *  IRIS_ERR_UNSUPPORTED  the backend lacks what a setting asks for, ranks on
- *                        several nodes, or MPI asked for and not built in
+ *  IRIS_ERR_UNSUPPORTED  the backend lacks a feature that a setting asks for,
+ *                        ranks are on several nodes, or the bootstrap is MPI
+ *                        and the library was built without it
  *  IRIS_ERR_UNREACHABLE  IRIS_REQUIRE_ALL=1, and a peer's heap cannot be mapped
  *  IRIS_ERR_PEER_LOST    a rank died meanwhile
- *  IRIS_ERR_TIMEOUT      a rank did not come
- *  IRIS_ERR_INTERRUPTED  this thread's wait check said so
+ *  IRIS_ERR_TIMEOUT      a rank did not call in time
+ *  IRIS_ERR_INTERRUPTED  this thread's wait check interrupted the call
  *  IRIS_ERR_SYSTEM       a system call failed
  *  IRIS_ERR_DEVICE       a call of the GPU's runtime failed
  *
- *  Under mpirun the first call makes MPI ready if the program has not: MPI
- *  waits without a deadline for every rank to come, and at the process's end
- *  for every rank to end. With IRIS_BOOTSTRAP=env Iris leaves MPI alone.
+ *  Under mpirun the first call initializes MPI if the program has not. MPI
+ *  waits without a deadline until every rank has come; when the process ends,
+ *  it waits until every rank ends. With IRIS_BOOTSTRAP=env Iris does not use
+ *  MPI.
  *
- *  The first call that may use a GPU sets environment variables for its
- *  runtime: no other thread may read or change the environment meanwhile. A
+ *  The first call that may use a GPU sets environment variables for the GPU's
+ *  runtime. No other thread may read or change the environment meanwhile. A
  *  process's second context on a GPU may wait for kernels of the first. */
 IRIS_API iris_status_t iris_init(const struct iris_config *config,
                                  iris_t **iris_p);
 
-/** Leaves the job: finishes this rank's streams, waits for every peer to
- *  finalize (no heap goes away under a running kernel), then frees everything.
- *  Collective. The context is gone whatever the status is: an error says that
- *  peers did not come along. A GPU may first finish what other contexts of the
- *  process run there: none of that may wait for what a peer does only once it
- *  has finalized. NULL is fine.
+/** Leaves the job: completes the work on this rank's streams, waits for every
+ *  peer to finalize, so that no heap goes away under a running kernel, and
+ *  frees everything. Collective. The context is gone whatever the status is; an
+ *  error says that some peers did not finalize. NULL does nothing.
+ *
+ *  A GPU may first complete the kernels of the process's other contexts. Those
+ *  kernels must not wait for something that a peer does only after it has
+ *  finalized this context.
  *
  *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_INTERRUPTED
- *  IRIS_ERR_MISMATCH     a peer called something else; or it finalizes another
- *                        of its contexts first, so that each would wait for the
- *                        other: the order is the same on every rank, but for
- *                        those given to iris_finalize_later()
- *  IRIS_ERR_STATE        already finalized, or the process forked; or a stream
- *                        is being captured, whose earlier work then may run on
+ *  IRIS_ERR_MISMATCH     a peer made another call, or finalizes another of its
+ *                        contexts first, so that the ranks would wait for each
+ *                        other. All ranks finalize their contexts in the same
+ *                        order, except those passed to iris_finalize_later().
+ *  IRIS_ERR_STATE        already finalized; or the process forked; or a stream
+ *                        is being captured, and its earlier work may still run
  *
  *  Also returns the error of work on a stream of any rank, such as
  *  IRIS_ERR_DEVICE. */
 IRIS_API iris_status_t iris_finalize(iris_t *iris);
 
-/** iris_finalize() that does not wait, for a garbage collector: the context is
- *  gone for this rank, whose work on streams goes on. A thread of the library
- *  finishes that, then waits for every peer to finalize, in either way, and
- *  frees everything; until then the heap stays mapped, here and for the peers.
- *  Contexts may be given to this call in any order, another one on each rank.
- *  It has no deadline but that of the work on streams: a rank may keep its
- *  context for as long as it likes. When the process ends first, what is left
- *  goes with it, and peers that finalize later still get IRIS_OK. With
- *  IRIS_CONTROL=socket or tcp, the ranks reach each other by way of rank 0: the
- *  end of its process waits until the others have finalized, IRIS_TIMEOUT_MS at
- *  most. Errors are logged. Local, never blocks, any thread; NULL is fine.
+/** Finalizes the context without waiting, for garbage collectors. The context
+ *  is gone for this rank when the call returns; work on its streams continues.
+ *  A thread of the library completes that work, waits for every peer to
+ *  finalize (with this call or iris_finalize()), and frees everything. Until
+ *  then this rank and its peers keep the heap mapped. Ranks may pass their
+ *  contexts to this call in different orders.
+ *
+ *  Only the work on streams has a deadline: a peer may keep its context for any
+ *  time. If the process ends first, the system frees the rest, and peers that
+ *  finalize later still get IRIS_OK. With IRIS_CONTROL=socket or tcp, the
+ *  ranks' messages pass through rank 0. The end of its process therefore waits
+ *  until the others have finalized, for IRIS_TIMEOUT_MS at most. Errors are
+ *  logged. Local and thread-safe; never blocks. NULL does nothing.
  *
  *  IRIS_ERR_STATE        already finalized, or the process forked
- *  IRIS_ERR_LIMIT        no thread can be had: the context stays as it is */
+ *  IRIS_ERR_LIMIT        no thread could be started; the context is unchanged */
 IRIS_API iris_status_t iris_finalize_later(iris_t *iris);
 
-/** Lets this rank's device work again after an error ended some of its work.
- *  An error that ends one piece of work (a peer that died, a deadline, a wrong
- *  access) fails the context: enqueued work is skipped, kernels that wait end,
- *  and every later call that needs the device returns that same error, until
- *  this call or iris_finalize(). The outputs of the failed work are undefined,
- *  and so are the signals it waited for: set them again. The call waits until
- *  the old work is over. Local; no error to clear is fine.
+/** Makes this rank's device usable again after an error. If an error ends one
+ *  piece of work (a peer died, a deadline passed, a kernel accessed wrong
+ *  memory), the context fails: the streams skip enqueued work, waiting kernels
+ *  end, and every later call that needs the device returns the same error. This
+ *  lasts until this call or iris_finalize(). The outputs of the failed work are
+ *  undefined, and so are the signals that it waited for: set them again. The
+ *  call waits until the old work has ended. Local. Without an error it does
+ *  nothing.
  *
  *  IRIS_ERR_STATE        the error stays: a kernel cannot be ended, or the
  *                        GPU's runtime has failed for good */
 IRIS_API iris_status_t iris_clear_error(iris_t *iris);
 
-/** Ends every wait of this context on the host with IRIS_ERR_INTERRUPTED, now
- *  and from now on: for a handler of SIGINT, say. Kernels that wait end, too.
- *  After it only iris_finalize() makes sense, which then does not wait for
- *  peers; they are told. Local; never blocks. The context is live; NULL is
- *  fine. The only call that a signal handler may make. */
+/** Ends every present and future host wait of this context with
+ *  IRIS_ERR_INTERRUPTED, for example from a handler of SIGINT. Waiting kernels
+ *  end, too. The only useful call afterwards is iris_finalize(), which then
+ *  notifies the peers and does not wait for them. Local; never blocks. The
+ *  context must be live; NULL does nothing. A signal handler may make this call
+ *  and no other. */
 IRIS_API void iris_interrupt(iris_t *iris);
 
-/** Says why this rank is about to leave the job, for the messages of its peers:
- *  "rank 1 (pid 77) left the job: KeyError: 'x'". Up to 191 bytes of `reason`
- *  are kept; NULL: none. Then call iris_interrupt() and iris_finalize() after a
- *  failure, or iris_finalize() alone at a program's regular end. A peer that
- *  has called something other than iris_finalize() by then gets
- *  IRIS_ERR_PEER_LOST with the reason, where it would get IRIS_ERR_MISMATCH.
- *  Local, never blocks; on a bad context it does nothing. */
+/** Sets the reason for which this rank is about to leave the job. Its peers'
+ *  messages quote it: "rank 1 (pid 77) left the job: KeyError: 'x'". The
+ *  library keeps up to 191 bytes of `reason`; NULL removes the reason. After a
+ *  failure, call iris_interrupt() and iris_finalize() next; at the regular end
+ *  of a program, call iris_finalize() alone. A peer that is in any other call
+ *  than iris_finalize() then gets IRIS_ERR_PEER_LOST with the reason; without a
+ *  reason it would get IRIS_ERR_MISMATCH. Local; never blocks. On a bad context
+ *  it does nothing. */
 IRIS_API void iris_set_leave_reason(iris_t *iris, const char *reason);
 
-/** From now on every wait of this thread on the host, in any context and in
- *  iris_init(), calls check(arg) when it has lasted for some milliseconds and
- *  then about every 50 ms: an interpreter runs its handlers of signals there,
- *  so that Ctrl-C ends a wait. 0: the wait goes on. Anything else interrupts
- *  the context that waits, as iris_interrupt() does, and the call returns
- *  IRIS_ERR_INTERRUPTED; iris_init() then leaves nothing open. While check runs
- *  the library holds no lock, and it may make every call that does not wait,
- *  such as iris_free_later(). NULL: no check. Each thread has its own; local.
+/** Sets a function that this thread's host waits call, in any context and in
+ *  iris_init(): first after some milliseconds, then about every 50 ms.
+ *  Interpreters run their signal handlers in it, so that Ctrl-C ends a wait. If
+ *  check(arg) returns 0, the wait continues. Any other value interrupts the
+ *  waiting context, as iris_interrupt() does, and the call returns
+ *  IRIS_ERR_INTERRUPTED; iris_init() then leaves nothing open. The library
+ *  holds no lock while it calls `check`, which may make every call that does
+ *  not wait, such as iris_free_later(). NULL removes the check. Each thread has
+ *  its own check. Local.
  *
- *  Not asked: MPI's own start and end, iris_spawn() itself while it waits for
- *  its ranks, and iris_init() once all ranks have come and map each other's
- *  heaps, or where ranks are threads and this is not rank 0. */
+ *  The following waits do not call it:
+ *   - the start and end of MPI;
+ *   - iris_spawn(), while it waits for its ranks;
+ *   - iris_init(), while ranks map each other's heaps;
+ *   - iris_init() of ranks other than 0, where ranks are threads. */
 IRIS_API void iris_set_wait_check(int (*check)(void *arg), void *arg);
 
-/** The rank that was lost, by its process's end or by leaving after an error;
- *  of several the first that was found, and where it all began. -1: none, or a
- *  bad context. Looks at every peer, by a system call for each that is another
- *  process. Local, does not block, any thread, several at once. */
+/** The rank that was lost: its process ended, or it left after an error. If
+ *  several ranks were lost, the one that was found first, from which the loss
+ *  of the others followed. -1 if no rank was lost, or on a bad context. The
+ *  call looks at every peer, with one system call for each peer process. Local
+ *  and thread-safe; does not block. */
 IRIS_API int iris_lost_rank(iris_t *iris);
 
 /** This rank, 0 <= rank < iris_num_ranks(). -1 on a bad context. */
@@ -299,8 +331,8 @@ IRIS_API int iris_num_ranks(const iris_t *iris);
  *  each other's heaps; see iris_is_reachable(). -1 on a bad context. */
 IRIS_API int iris_node(const iris_t *iris);
 
-/** Nodes that the job's ranks are on: 1 unless IRIS_NODES pretends more. -1 on
- *  a bad context. */
+/** Number of nodes that the job's ranks are on: 1 unless IRIS_NODES pretends
+ *  more. -1 on a bad context. */
 IRIS_API int iris_num_nodes(const iris_t *iris);
 
 /** The node of `rank`. The ranks of a node have consecutive numbers. -1 on a
@@ -310,21 +342,21 @@ IRIS_API int iris_rank_node(const iris_t *iris, int rank);
 /** Device this rank uses; always 0 on the CPU. -1 on a bad context. */
 IRIS_API int iris_device_id(const iris_t *iris);
 
-/** Workgroups of one kernel that the device runs at once for sure: compute
- *  units of a GPU, this rank's share of them if ranks share it, IRIS_SIM_CUS on
- *  the CPU. -1 on a bad context. */
+/** The number of workgroups of one kernel that are certain to run at the same
+ *  time: a GPU's compute units, or this rank's share of them if ranks share the
+ *  GPU; on the CPU, IRIS_SIM_CUS. -1 on a bad context. */
 IRIS_API int iris_num_cus(const iris_t *iris);
 
 /** Name of the backend in use: "sim" or "hip". NULL on a bad context. */
 IRIS_API const char *iris_backend_name(const iris_t *iris);
 
-/** Host-readable table of iris_num_ranks() heap addresses: element r is where
- *  rank r's heap is mapped in this rank's address space, 0 if it is not.
- *  Owned by the context. NULL on a bad context. */
+/** Host-readable table of iris_num_ranks() heap addresses. Element r is the
+ *  address of rank r's heap in this rank's address space, or 0 if this rank
+ *  does not map it. Owned by the context. NULL on a bad context. */
 IRIS_API const int64_t *iris_heap_bases(const iris_t *iris);
 
-/** The device context kernels start from (iris_dev_init()): int64 words in
- *  device memory, laid out as <iris/device/layout.h> says. Owned by the
+/** The device context that kernels pass to iris_dev_init(): int64 words in
+ *  device memory, in the layout of <iris/device/layout.h>. Owned by the
  *  context. NULL on a bad context. */
 IRIS_API const int64_t *iris_device_context(const iris_t *iris);
 

@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The symmetric heap: collective allocation that gives every rank the same
- * offset, and translation of pointers on the host.
+ * The symmetric heap. Collective allocation returns memory at the same offset
+ * in every rank's heap, so that a kernel reaches a peer's copy of an
+ * allocation by adding the difference of two heap bases.
+ *
+ *     float *inbox;
+ *     status = iris_malloc_typed(iris, 1024, &inbox);  // all ranks call this
+ *     ...
+ *     status = iris_free(iris, inbox);                 // and this
+ *
+ * This header has allocation and release, memory of the program's own that
+ * becomes symmetric (iris_as_symmetric()), and translation of pointers on the
+ * host. Kernels translate pointers with iris_dev_as_remote().
  */
 #ifndef IRIS_HEAP_H
 #define IRIS_HEAP_H
@@ -21,67 +31,72 @@ extern "C" {
 /** Largest alignment that iris_malloc_aligned() takes, in bytes. */
 #define IRIS_ALIGNMENT_MAX ((size_t)2 << 20)
 
-/** Figures of this rank's heap, in bytes unless named otherwise. Memory that
- *  iris_as_symmetric() shares counts nowhere. New figures come at the end. */
+/** Figures of this rank's heap, in bytes unless the comment says "count". No
+ *  figure includes memory that iris_as_symmetric() shares. Later versions add
+ *  figures at the end. */
 struct iris_heap_stats {
-    size_t size;               /**< How much of the struct the library knows;
-                                    what is behind it is 0. */
-    size_t heap_bytes;         /**< Size of the heap. */
-    size_t used_bytes;         /**< In live allocations, rounded up. */
-    size_t free_bytes;         /**< Neither used nor the library's own. */
+    size_t size;       /**< How much of the struct the library fills
+                                    in; it zeroes the rest. */
+    size_t heap_bytes; /**< Size of the heap. */
+    size_t used_bytes; /**< In live allocations, rounded up. */
+    size_t free_bytes; /**< Neither allocated nor used by the library. */
     size_t largest_free_bytes; /**< Largest allocation that would succeed. */
     size_t peak_bytes;         /**< Highest used_bytes so far. */
     size_t mapped_bytes;       /**< Backed by memory; with IRIS_ALLOCATOR=vmem
                                     it grows as allocations need it. */
-    size_t reserved_bytes;     /**< Address space the heap may grow into: what
-                                    IRIS_HEAP_SIZE says. */
-    size_t metadata_bytes;     /**< The allocator's own, outside the heap. */
-    size_t num_allocs;         /**< Live allocations, a count. */
-    size_t num_deferred;       /**< What this rank has given to
-                                    iris_free_later() and is not free yet, a
-                                    count; the copies of iris_as_symmetric()
-                                    and what it shares, too. */
+    size_t reserved_bytes;     /**< Address space that the heap may grow into:
+                                    IRIS_HEAP_SIZE. */
+    size_t metadata_bytes;     /**< The allocator's records, which are outside
+                                    the heap. */
+    size_t num_allocs;         /**< Count of live allocations. */
+    size_t num_deferred;       /**< Count of allocations that this rank has
+                                    released with iris_free_later() and that
+                                    are not freed yet. Includes memory that
+                                    iris_as_symmetric() copied or shared. */
 };
 
-/** Allocates `bytes` on every rank's heap, at the same offset, aligned to
- *  IRIS_ALIGNMENT, contents undefined. Collective over the job: every rank
- *  passes the same size; the ranks' calls are compared. Returns once every rank
- *  has the memory, so peers may be written at once. The memory is backed: a
- *  kernel never faults on it. Host call; with IRIS_ALLOCATOR=vmem a call that
- *  makes the heap grow has the device zero what is new, and waits for that.
+/** Allocates `bytes` bytes on every rank's heap, at the same offset, aligned to
+ *  IRIS_ALIGNMENT, with undefined contents. Collective over the job: every rank
+ *  passes the same size, and the library compares the ranks' calls. The call
+ *  returns once every rank has the memory, so kernels may write to peers at
+ *  once. Memory backs the allocation from the start: kernels never fault on it.
+ *  With IRIS_ALLOCATOR=vmem the heap may have to grow; the device then zeroes
+ *  the new memory, and the call waits for that.
  *
- *  IRIS_ERR_INVALID      bytes is 0, count * size overflows, ptr_p is NULL,
- *                        the alignment is no power of two or too large
- *  IRIS_ERR_NO_MEMORY    more than the heap has in one piece, or the system is
- *                        out of shared memory, or a GPU out of its own (on
- *                        any rank)
- *  IRIS_ERR_MISMATCH     ranks called differently: told what each called
- *  IRIS_ERR_DEVICE       a GPU could not map or zero what is new, on any rank
- *  IRIS_ERR_SYSTEM       what is new could not be told to the other processes
+ *  IRIS_ERR_INVALID      bytes is 0, count * size overflows, ptr_p is NULL, or
+ *                        the alignment is too large or not a power of two
+ *  IRIS_ERR_NO_MEMORY    no free block of the heap is large enough, or the
+ *                        system is out of shared memory, or a GPU is out of
+ *                        memory (on any rank)
+ *  IRIS_ERR_MISMATCH     the ranks made different calls; the message names them
+ *  IRIS_ERR_DEVICE       a GPU could not map or zero new memory, on any rank
+ *  IRIS_ERR_SYSTEM       a handle of new memory could not be sent to the other
+ *                        processes
  *  IRIS_ERR_LIMIT        too many open descriptors, on any rank
  *  IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_malloc(iris_t *iris, size_t bytes, void **ptr_p);
 
-/** iris_malloc() with an alignment: a power of two up to IRIS_ALIGNMENT_MAX.
- *  Statuses as iris_malloc(). */
+/** iris_malloc() with an alignment, in bytes: a power of two up to
+ *  IRIS_ALIGNMENT_MAX. Returns the statuses of iris_malloc(). */
 IRIS_API iris_status_t iris_malloc_aligned(iris_t *iris, size_t bytes,
                                            size_t alignment, void **ptr_p);
 
-/** iris_malloc() of count * size bytes, zeroed on every rank on return. Waits
- *  for this rank's default stream. Statuses as iris_malloc(), and the error of
- *  work on that stream. */
+/** Allocates count * size bytes as iris_malloc() does, and zeroes them. When
+ *  the call returns, they are zero on every rank. It waits for this rank's
+ *  default stream. Returns the statuses of iris_malloc(), or the error of work
+ *  on that stream. */
 IRIS_API iris_status_t iris_calloc(iris_t *iris, size_t count, size_t size,
                                    void **ptr_p);
 
-/** iris_calloc() with an alignment, as iris_malloc_aligned() takes it. Statuses
- *  as iris_calloc(). */
+/** iris_calloc() with the alignment of iris_malloc_aligned(). Returns the
+ *  statuses of iris_calloc(). */
 IRIS_API iris_status_t iris_calloc_aligned(iris_t *iris, size_t count,
                                            size_t size, size_t alignment,
                                            void **ptr_p);
 
-/* Behind the two macros below. The pointer goes to its place as bytes, since
- * that place is no void pointer; a product that overflows is iris_calloc()'s
- * error. */
+/* Implements the two macros below. It copies the pointer's bytes, because ptr_p
+ * does not point to a void pointer. If count * size overflows, iris_calloc()
+ * returns the error. */
 static inline iris_status_t iris_i_malloc_typed(iris_t *iris, int zeroed,
                                                 size_t count, size_t size,
                                                 void *ptr_p)
@@ -98,23 +113,25 @@ static inline iris_status_t iris_i_malloc_typed(iris_t *iris, int zeroed,
     return status;
 }
 
-/** iris_malloc() and iris_calloc() of `count` elements of the type that a
- *  pointer has, without a cast: after `float *x;`
+/** iris_malloc() and iris_calloc() of `count` elements of a pointer's type,
+ *  without a cast. After `float *x;`
  *      status = iris_malloc_typed(iris, count, &x);
- *  Only the address of a pointer to a complete type compiles. Each argument is
- *  evaluated once. C and C++. Statuses as iris_calloc(). */
+ *  The argument has to be the address of a pointer to a complete type. Each
+ *  argument is evaluated once. They work in C and C++, and return the statuses
+ *  of iris_calloc(). */
 #define iris_malloc_typed(iris, count, ptr_p) \
     iris_i_malloc_typed((iris), 0, (count), sizeof **(ptr_p), (ptr_p))
 #define iris_calloc_typed(iris, count, ptr_p) \
     iris_i_malloc_typed((iris), 1, (count), sizeof **(ptr_p), (ptr_p))
 
 /** Frees an allocation on every rank. Collective: every rank passes its own
- *  address of the same allocation. The caller has synchronised the streams
- *  whose kernels use it. NULL on every rank is fine and does nothing.
+ *  address of the same allocation. Synchronize the streams whose kernels use
+ *  the memory first. The call does nothing if every rank passes NULL.
  *
- *  What iris_as_symmetric() shares is unmapped, for which a GPU waits until all
- *  of this rank's kernels on it have ended, on whichever stream: none of them
- *  may wait for what this rank's host has yet to do, here or through a peer.
+ *  If iris_as_symmetric() shared the memory, the call unmaps it. A GPU then
+ *  waits until all of this rank's kernels have ended, on all streams. So no
+ *  running kernel may wait for something that this rank's host does after this
+ *  call, directly or through a peer.
  *
  *  IRIS_ERR_INVALID      not the start of a live allocation of this heap
  *                        (foreign, interior or already freed)
@@ -122,82 +139,87 @@ static inline iris_status_t iris_i_malloc_typed(iris_t *iris, int zeroed,
 IRIS_API iris_status_t iris_free(iris_t *iris, void *ptr);
 
 /** Frees an allocation once every rank has released it with this call. Ranks
- *  may release different allocations in different orders: a garbage collector,
- *  a destructor or a DLPack deleter cannot call iris_free(), which is
- *  collective. `ptr` is this rank's own address of an allocation that
- *  iris_malloc(), iris_as_symmetric() or a similar call returned. The program
- *  no longer uses it; kernels that were enqueued before still may. Local, never
- *  blocks, any thread, at any time up to the end of iris_finalize(), which
- *  frees everything. NULL is fine and does nothing.
+ *  may release different allocations in different orders. Use it in garbage
+ *  collectors, destructors and DLPack deleters, which cannot call the
+ *  collective iris_free(). `ptr` is this rank's own address of an allocation
+ *  that iris_malloc(), iris_as_symmetric() or a similar call returned. The
+ *  program must not use the memory in later calls; kernels that it has already
+ *  enqueued may still use it. Local and thread-safe; never blocks. Threads may
+ *  call it until iris_finalize() returns, which frees everything. NULL does
+ *  nothing.
  *
- *  Memory goes at a later collective call: an allocation, iris_free(),
- *  iris_as_symmetric(), or iris_barrier() of all ranks. Such a call frees what
- *  every rank has released, as soon as the work is done that each had on its
- *  streams when it did so; it does not wait for that, and costs nothing more
- *  where some rank has released nothing. Only an allocation that would fail
- *  for lack of memory waits for streams, as iris_free_deferred() does, and is
- *  then tried once more. A rank that never releases its own keeps that
- *  allocation on all ranks.
+ *  A later collective call frees the memory: an allocation, iris_free(),
+ *  iris_as_symmetric(), or iris_barrier() of all ranks. Each of these frees all
+ *  allocations that every rank has released, once the work has completed that
+ *  the ranks' streams held at release. The call does not wait for that work.
+ *  It costs no extra time unless every rank has released something. Only an
+ *  allocation that would otherwise fail for lack of memory waits for the
+ *  streams, as iris_free_deferred() does, and then tries again. If one rank
+ *  never releases an allocation, all ranks keep it.
  *
  *  IRIS_ERR_INVALID      not the start of a live allocation of this heap, or
- *                        given to this call before: iris_free() then gives that
- *                        error, too
- *  IRIS_ERR_STATE        the context is being finalized, or has been
+ *                        already released by this rank (iris_free() returns
+ *                        this error for such an allocation, too)
+ *  IRIS_ERR_STATE        the context is finalized, or another thread is
+ *                        finalizing it
  *  IRIS_ERR_NO_MEMORY    no memory for a record; the allocation stays */
 IRIS_API iris_status_t iris_free_later(iris_t *iris, void *ptr);
 
-/** Names the allocation of this rank's heap that `ptr` is in, for messages and
- *  traces: iris_name(iris, inbox, "inbox"). The name is copied, has at most 47
- *  characters, and goes with the allocation; NULL takes it away. Not
- *  collective. Thread-safe.
+/** Names the allocation of this rank's heap that contains `ptr`, for messages
+ *  and traces: iris_name(iris, inbox, "inbox"). The call copies the name, which
+ *  has at most 47 characters. The name lasts as long as the allocation; NULL
+ *  removes it. Not collective. Thread-safe.
  *
  *  IRIS_ERR_INVALID      nothing is allocated there, or the name is too long
  *  IRIS_ERR_NO_MEMORY */
 IRIS_API iris_status_t iris_name(iris_t *iris, const void *ptr,
                                  const char *name);
 
-/** Frees now what every rank has given to iris_free_later(). Collective. Waits
- *  for this rank's streams, as far as they had work when something was
- *  released: none of that may wait for what this rank's host has yet to do.
+/** Frees now all allocations that every rank has released with
+ *  iris_free_later(). Collective. The call waits for the work that this rank's
+ *  streams held when it released them. That work must not wait for something
+ *  that this rank's host does after this call.
  *
- *  IRIS_ERR_NO_MEMORY    no memory to compare what the ranks have released;
- *                        nothing is freed
+ *  IRIS_ERR_NO_MEMORY    no memory to compare the ranks' lists of released
+ *                        allocations; nothing is freed
  *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_free_deferred(iris_t *iris);
 
-/** Makes memory of the program's own symmetric: `bytes` bytes at `ptr`, memory
- *  of any device or of the host that this rank's device can copy from.
- *  Collective over the job: every rank passes the same size and memory of its
- *  own. *symmetric_p is then an address on the heap, at the same offset on
- *  every rank, which the caller frees with iris_free().
+/** Makes memory that the program allocated itself symmetric: `bytes` bytes at
+ *  `ptr`, on the host or on any device that this rank's device can copy from.
+ *  Collective over the job: every rank passes the same size and its own memory.
+ *  *symmetric_p receives an address on the heap, at the same offset on every
+ *  rank. The caller frees it with iris_free(). Synchronize the streams that
+ *  write to the memory first. shared_p may be NULL.
  *
- *  Where it can be, that is the same memory, mapped a second time: writes
- *  through either address are seen through the other, between kernels; and the
- *  program may free its own whenever it likes, the memory stays until
- *  iris_free() or iris_finalize(). *shared_p is 1. It can be if, on every rank,
- *  IRIS_ALLOCATOR is vmem; the memory is this rank's device's, made by the
- *  runtime's virtual memory calls (hipMemCreate, cuMemCreate) with a handle
- *  that can be exported as a file descriptor, and mapped in one piece; `ptr` is
- *  equally far into it; and the largest allocation fits into address space as
- *  large as the heap's own, which all shared memory has together. Peers map the
- *  whole allocation that contains `ptr`, once. Sharing any part of it again
- *  returns an address in the same mapping; call iris_free() once per share.
+ *  If possible, the call maps the same memory a second time and sets *shared_p
+ *  to 1. Kernels then see writes through either address, at kernel boundaries.
+ *  The program may free its own mapping at any time; the memory stays until
+ *  iris_free() or iris_finalize(). Sharing is possible if all of the following
+ *  hold on every rank:
+ *   - IRIS_ALLOCATOR is vmem;
+ *   - the memory is on this rank's device, and was made in one piece by the
+ *     runtime's virtual memory calls (hipMemCreate, cuMemCreate) with a handle
+ *     that can be exported as a file descriptor;
+ *   - `ptr` has the same offset within that piece on all ranks;
+ *   - the address space for shared memory, which is as large as the heap's, has
+ *     room for the largest of the ranks' pieces.
+ *  Peers map the whole allocation that contains `ptr`, once. Sharing any part
+ *  of it again returns an address in the same mapping; call iris_free() once
+ *  per share.
  *
- *  Otherwise it is memory as iris_malloc() gives, to which the contents are
- *  copied once, on the default stream, which this call waits for. *shared_p is
+ *  Otherwise the call allocates memory as iris_malloc() does, copies the
+ *  contents once on the default stream, waits for that, and sets *shared_p to
  *  0. The pool allocator and the CPU always copy.
- *
- *  The caller has synchronised the streams that write to the memory. shared_p
- *  may be NULL.
  *
  *  IRIS_ERR_INVALID      ptr is NULL or on the heap already, bytes is 0,
  *                        symmetric_p is NULL
  *  IRIS_ERR_NO_MEMORY    the copy does not fit (see iris_malloc()), or the
  *                        system has no memory for records
  *  IRIS_ERR_DEVICE       mapping or copying failed on some rank; nothing is
- *                        shared, the program's memory is as it was
+ *                        shared, and the program's memory is unchanged
  *  IRIS_ERR_LIMIT        too many open descriptors, on some rank
- *  IRIS_ERR_SYSTEM       what is shared could not be told to other processes
+ *  IRIS_ERR_SYSTEM       a handle could not be sent to the other processes
  *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_as_symmetric(iris_t *iris, const void *ptr,
                                          size_t bytes, void **symmetric_p,
@@ -208,9 +230,9 @@ IRIS_API iris_status_t iris_as_symmetric(iris_t *iris, const void *ptr,
 #define iris_heap_stats(iris, stats_p) \
     iris_heap_stats_sized((iris), (stats_p), sizeof *(stats_p))
 
-/** iris_heap_stats() for a struct of `size` bytes, as the caller's header has
- *  it. IRIS_ERR_INVALID also if iris_config_init_sized() would not take that
- *  size. */
+/** iris_heap_stats() for a struct of `size` bytes, which is the size in the
+ *  caller's header. IRIS_ERR_INVALID also for a size that
+ *  iris_config_init_sized() would refuse. */
 IRIS_API iris_status_t iris_heap_stats_sized(const iris_t *iris,
                                              struct iris_heap_stats *stats_p,
                                              size_t size);
@@ -220,7 +242,7 @@ IRIS_API iris_status_t iris_heap_stats_sized(const iris_t *iris,
  *  Local, does not block. */
 IRIS_API int iris_is_symmetric(const iris_t *iris, const void *ptr);
 
-/** 1 if this rank maps `rank`'s heap, as it always does its own. 0 if that rank
+/** 1 if this rank maps `rank`'s heap; it always maps its own. 0 if that rank
  *  is on another node, or on a device that this rank's device cannot access;
  *  the rank's base in iris_heap_bases() is then 0.
  *

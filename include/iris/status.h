@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Status codes: one table makes the enum, the names and the texts.
+ * Status codes. Every call that can fail returns one, and leaves a message:
+ *
+ *     if (iris_malloc(iris, bytes, &ptr) != IRIS_OK) {
+ *         fprintf(stderr, "%s\n", iris_last_error());
+ *     }
+ *
+ * One table below generates the enum, the names and the texts.
  */
 #ifndef IRIS_STATUS_H
 #define IRIS_STATUS_H
@@ -34,7 +40,7 @@ extern "C" {
     X(ERR_RACE,        -16, "a data race was found")
 /* clang-format on */
 
-/** What every fallible call returns. 0 is success, errors are negative. */
+/** The result of every call that can fail. 0 is success; errors are negative. */
 typedef enum iris_status {
 #define IRIS_STATUS_ENUM(name, value, text) IRIS_##name = value,
     IRIS_STATUS_ROWS(IRIS_STATUS_ENUM)
@@ -49,12 +55,13 @@ IRIS_API const char *iris_status_string(iris_status_t status);
  *  string is static. */
 IRIS_API const char *iris_status_text(iris_status_t status);
 
-/** Full message of this thread's last failed call: what, which rank, which
- *  argument, what to do. "" if no call has failed. The string belongs to the
- *  library and holds until this thread's next failure. */
+/** Full message of this thread's last failed call. It names the call, the rank
+ *  and the argument, and says what to do. "" if no call has failed. The library
+ *  owns the string, which stays valid until this thread's next failure. */
 IRIS_API const char *iris_last_error(void);
 
-/** Version of the library at run time, such as "0.1.0". */
+/** Version of the library that the program runs with, such as "0.1.0". Never
+ *  NULL; the string is static. */
 IRIS_API const char *iris_version(void);
 
 #ifdef __cplusplus

@@ -13,20 +13,20 @@
 extern "C" {
 #endif
 
-/** IEEE binary16, by its bits. iris_f16_to_f32() and iris_f16_from_f32()
- *  convert. Same size and layout as _Float16 and __half. */
+/** The bits of an IEEE binary16 number. iris_f16_to_f32() and
+ *  iris_f16_from_f32() convert. Same size and layout as _Float16 and __half. */
 typedef struct iris_f16 {
     uint16_t bits;
 } iris_f16_t;
 
-/** bfloat16, by its bits. iris_bf16_to_f32() and iris_bf16_from_f32()
+/** The bits of a bfloat16 number. iris_bf16_to_f32() and iris_bf16_from_f32()
  *  convert. Same size and layout as __bf16 and __nv_bfloat16. */
 typedef struct iris_bf16 {
     uint16_t bits;
 } iris_bf16_t;
 
-/* The element types, once. Every row is X(name, c_type, arg); the lists
- * compose. `arg` is passed through untouched, for the expander's own use. */
+/* The element types. Every row is X(name, c_type, arg); longer lists contain
+ * the shorter ones. The lists pass `arg` on to X unchanged. */
 /* clang-format off */
 #define IRIS_WORD_TYPES(X, arg)                                                \
     X(i32, int32_t, arg)                                                       \
@@ -52,9 +52,9 @@ typedef struct iris_bf16 {
     IRIS_FLOAT_TYPES(X, arg)
 /* clang-format on */
 
-/* Element types as values, for calls that take any: X(NAME, value, name,
- * bytes). Each of IRIS_TYPES is among them, by its name. Values never change
- * meaning; new ones come at the end. */
+/* Element types as values, for calls that take any type: X(NAME, value, name,
+ * bytes). They include each of IRIS_TYPES, under the same name. Values never
+ * change meaning; later versions add new ones at the end. */
 /* clang-format off */
 #define IRIS_DTYPE_ROWS(X)                                                     \
     X(BOOL,        0, "bool",        1)                                        \
@@ -73,8 +73,8 @@ typedef struct iris_bf16 {
     X(COMPLEX64,  13, "complex64",   8) /* two f32: real, imaginary */         \
     X(COMPLEX128, 14, "complex128", 16) /* two f64 */
 
-/* What a reduction does with two elements: X(NAME, value, name). Values never
- * change meaning. */
+/* Operations of reductions: X(NAME, value, name). Values never change
+ * meaning. */
 #define IRIS_REDUCE_OP_ROWS(X)                                                 \
     X(SUM,     0, "sum")                                                       \
     X(PRODUCT, 1, "product")                                                   \
@@ -107,21 +107,22 @@ typedef enum iris_sem {
     IRIS_ACQ_REL = 3, /**< Both. */
 } iris_sem_t;
 
-/** Who an atomic operation or a fence is ordered with. There is no default:
- *  only IRIS_SCOPE_SYSTEM reaches another rank. */
+/** The set of threads that an atomic operation or a fence orders memory for.
+ *  There is no default. Only IRIS_SCOPE_SYSTEM reaches another rank. */
 typedef enum iris_scope {
     IRIS_SCOPE_WG = 0,     /**< The lanes of one workgroup. */
     IRIS_SCOPE_AGENT = 1,  /**< All workgroups of this rank's device. */
     IRIS_SCOPE_SYSTEM = 2, /**< Every rank and the host. */
 } iris_scope_t;
 
-/** What a put does to its signal, of iris_put_signal_on_stream(). */
+/** The update that iris_put_signal_on_stream() makes to its signal. */
 typedef enum iris_signal_op {
     IRIS_SIGNAL_SET = 0,
     IRIS_SIGNAL_ADD = 1, /**< Atomically. */
 } iris_signal_op_t;
 
-/** Comparison of iris_wait_until() and iris_test(): seen CMP value. */
+/** Comparison of iris_wait_until() and iris_test(): (word in memory) CMP
+ *  (value passed). */
 typedef enum iris_cmp {
     IRIS_CMP_EQ = 0,
     IRIS_CMP_NE = 1,
@@ -146,21 +147,23 @@ typedef enum iris_cache {
 /** One workgroup's kernel entry on the CPU; `wg` is a const iris_wg_t *. */
 typedef void (*iris_cpu_entry_t)(const void *wg, const void *args);
 
-/** Version of what a program's objects compile in to run kernels: struct
- *  iris_kernel, and all that kernels and the library pass each other. It counts
- *  up with any change of those; `version` and `name` never change place. */
+/** Version of the interface between compiled kernels and the library: struct
+ *  iris_kernel, and all data that kernels and the library pass each other. It
+ *  grows with any change of those. `version` and `name` never change place. */
 #define IRIS_KERNEL_VERSION 2
 
-/** A kernel, as IRIS_KERNEL() defines it and iris_launch() takes it: one name,
- *  one version per target. A target the program was not compiled for is NULL.
- */
+/** A kernel, which IRIS_KERNEL() defines and iris_launch() takes: one name, and
+ *  code for each target. The pointer for a target is NULL if the program was
+ *  not compiled for it. */
 struct iris_kernel {
-    size_t version; /**< IRIS_KERNEL_VERSION of the header it was made with. */
+    size_t version; /**< IRIS_KERNEL_VERSION of the header it was compiled
+                         with. */
     const char *name;
     size_t args_bytes;          /**< sizeof the argument struct. */
     iris_cpu_entry_t cpu_entry; /**< NULL: no CPU version. */
-    const void *gpu_image; /**< Code for GPUs that has <name>_gpu, or NULL. */
-    const void *gpu_entry; /**< <name>_gpu as hipcc or nvcc has it, or NULL. */
+    const void *gpu_image; /**< GPU code that contains <name>_gpu, or NULL. */
+    const void *gpu_entry; /**< hipcc's or nvcc's handle of <name>_gpu, or
+                                NULL. */
 };
 
 #ifdef __cplusplus
