@@ -141,7 +141,9 @@ function comment(line) {
         flush()
         return
     }
-    # Items of lists: a term, two spaces, its text.
+    # Items of lists: a dash, or a term and two spaces, and the item's text.
+    if (sub(/^ *- /, "", line))
+        flush()
     if (line ~ /[^ .]   *[^ ]/) {
         flush()
         sub(/^ *[^ ]+( [^ ]+)*   */, "", line)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the headers say in macros, as functions of the library that is loaded:
- * for bindings, which see no macros. All are local and cannot fail.
+ * The headers' macros as functions, for bindings, which do not see macros. Each
+ * returns the value of the library that is loaded. All are local and cannot
+ * fail.
  */
 #ifndef IRIS_CONSTANTS_H
 #define IRIS_CONSTANTS_H
@@ -24,12 +25,12 @@ IRIS_API const char *iris_dtype_name(iris_dtype_t dtype);
  *  unknown value gives "?". */
 IRIS_API const char *iris_reduce_op_name(iris_reduce_op_t op);
 
-/** sizeof(struct iris_config): what to allocate and to hand to
+/** sizeof(struct iris_config). Allocate this number of bytes, and pass it to
  *  iris_config_init_sized() before iris_config_set(). */
 IRIS_API size_t iris_config_size(void);
 
-/** int64 words of the device context of a job of num_ranks ranks, as
- *  IRIS_CONTEXT_WORDS() of <iris/device/layout.h>. 0 if num_ranks is less
+/** IRIS_CONTEXT_WORDS() of <iris/device/layout.h>: the number of int64 words in
+ *  the device context of a job of num_ranks ranks. 0 if num_ranks is less
  *  than 1. */
 IRIS_API size_t iris_context_words(int num_ranks);
 
@@ -41,7 +42,7 @@ IRIS_API size_t iris_alignment_max(void);
 IRIS_API size_t iris_launch_args_max(void);
 IRIS_API unsigned iris_launch_block_max(void);
 
-/** IRIS_KERNEL_VERSION: what the library takes. */
+/** The IRIS_KERNEL_VERSION that the library accepts. */
 IRIS_API size_t iris_kernel_version(void);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The device API, whole: what kernels include, under a C compiler for the CPU,
- * under hipcc or nvcc for a GPU. Host code includes <iris/iris.h>.
+ * The whole device API. Kernels include this header; a C compiler compiles them
+ * for the CPU, and hipcc or nvcc for a GPU. Host code includes <iris/iris.h>.
  */
 #ifndef IRIS_DEVICE_H
 #define IRIS_DEVICE_H

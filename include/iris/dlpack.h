@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors to and from other libraries, PyTorch's and NumPy's among them, by
- * DLPack. Its structs are in <dlpack/dlpack.h>, which need not be there.
+ * Exchange of tensors with other libraries, such as PyTorch and NumPy, by
+ * DLPack. <dlpack/dlpack.h> defines its structs; this header does not need it.
  */
 #ifndef IRIS_DLPACK_H
 #define IRIS_DLPACK_H
@@ -15,23 +15,26 @@ extern "C" {
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 
-/** A tensor for another library, without a copy: what a Python object's
- *  __dlpack__() puts into a capsule named "dltensor_versioned" or, in the form
- *  before version 1.0, "dltensor". Its device is DLPack's CPU, CUDA or ROCm
- *  with iris_device_id(). It may be a view, also of a peer's memory.
+/** Exports a tensor to another library without a copy. A Python object's
+ *  __dlpack__() puts the result into a capsule named "dltensor_versioned" or, in
+ *  the form before version 1.0, "dltensor". Its device is DLPack's CPU, CUDA or
+ *  ROCm, with iris_device_id(). The tensor may be a view, also of a peer's
+ *  memory. Local, does not block.
  *
- *  A tensor that owns its memory hands it over: *tensor is a view from then on,
- *  and the struct's deleter releases the memory as iris_free_later() does, so
- *  that it goes when every rank's deleter has run, or that rank has made that
- *  call. An exported view, such as a copy of *tensor with owner NULL, keeps no
- *  memory: free the owner only once the other library has let go.
+ *  Before the call, synchronize the streams that write the tensor, or order the
+ *  other library's work behind them.
  *
- *  The deleter may run on any thread and at any time; after iris_finalize(),
- *  which frees everything, elements may not be touched any more, and it frees
- *  the struct alone. The other library calls it when its own work is over, of
- *  which Iris knows nothing. The caller has synchronised the streams that write
- *  the tensor, or orders the other library's work behind them. Local, does not
- *  block.
+ *  If *tensor owns its memory, the call transfers the ownership to the result,
+ *  and *tensor becomes a view. The result's deleter releases the memory as
+ *  iris_free_later() does: it is freed once every rank has released it, with its
+ *  deleter or with that call. An exported view (for example a copy of *tensor
+ *  with owner NULL) does not keep the memory alive. Free the owner only after
+ *  the other library has called the deleter.
+ *
+ *  The other library calls the deleter when its own work has completed; Iris
+ *  does not know about that work. The deleter may run on any thread and at any
+ *  time. iris_finalize() frees the elements, so nobody may touch them
+ *  afterwards; a later deleter frees only the struct.
  *
  *  IRIS_ERR_INVALID      tensor is NULL or not a valid tensor, or managed_p is
  *                        NULL
@@ -44,16 +47,17 @@ iris_tensor_to_dlpack(iris_t *iris, iris_tensor_t *tensor,
 IRIS_API iris_status_t iris_tensor_to_dlpack_unversioned(
     iris_t *iris, iris_tensor_t *tensor, struct DLManagedTensor **managed_p);
 
-/** Another library's tensor on the heap, as iris_tensor_as_symmetric() puts it
- *  there: shared where that can be, else copied. Collective over the job.
- *  On success `managed` is consumed: its deleter has been called, as the memory
- *  that is shared stays by itself. After an error it is still the caller's. It
- *  may be in the host's memory or in that of this rank's device; the caller has
- *  waited for what writes it.
+/** Imports another library's tensor to the heap as iris_tensor_as_symmetric()
+ *  does: shared if possible, otherwise copied. Collective over the job. The
+ *  tensor may be in host memory or in the memory of this rank's device. Before
+ *  the call, wait for the work that writes it.
  *
- *  IRIS_ERR_INVALID      managed is NULL, of a version of DLPack this library
- *                        does not know, of a dtype that Iris lacks, has more
- *                        than IRIS_TENSOR_DIMS_MAX dimensions, or is on a
+ *  On success the call consumes `managed`: it has called the deleter, because
+ *  shared memory stays without it. After an error the caller still owns it.
+ *
+ *  IRIS_ERR_INVALID      managed is NULL, has a version of DLPack that this
+ *                        library does not know, has a dtype that Iris lacks, has
+ *                        more than IRIS_TENSOR_DIMS_MAX dimensions, or is on a
  *                        device that this rank's device cannot copy from
  *
  *  Also returns the statuses of iris_tensor_as_symmetric(). */

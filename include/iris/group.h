@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Groups: ordered subsets of the job's ranks, any subset in any order.
+ *
+ *     int members[2] = {rank & ~1, rank | 1};  // pairs of neighbours
+ *     iris_group_t *pair;
+ *     status = iris_group_create(iris, members, 2, &pair);  // all ranks
+ *     status = iris_barrier(iris, NULL, pair);
+ *     status = iris_group_destroy(iris, pair);
  */
 #ifndef IRIS_GROUP_H
 #define IRIS_GROUP_H
@@ -18,14 +24,14 @@ typedef struct iris_group iris_group_t;
 struct iris_dev_group; /* <iris/device/layout.h> */
 
 /** Makes groups. Collective over the whole job: each rank passes the members of
- *  the group it will be in, in group order, or count 0 to be in none. Ranks
- *  that name each other must pass the same list, so one call can split the job
- *  into several groups. *group_p is the caller's until
- *  iris_group_destroy(); NULL for a rank in no group. Waits for the default
- *  stream, and fails with the error of work on it.
+ *  its group, in group order, or a count of 0 to be in no group. Ranks that name
+ *  each other must pass the same list, so one call can split the job into
+ *  several groups. The caller owns *group_p until iris_group_destroy(); it is
+ *  NULL for a rank in no group. Waits for the default stream, and returns the
+ *  error of work on it.
  *
- *  IRIS_ERR_INVALID      a member out of range or named twice, the caller not
- *                        in its own list, or group_p is NULL
+ *  IRIS_ERR_INVALID      a member is out of range or named twice, the caller is
+ *                        not in its own list, or group_p is NULL
  *  IRIS_ERR_MISMATCH     the lists disagree
  *  IRIS_ERR_LIMIT        63 groups are live
  *  IRIS_ERR_DEVICE       the GPU or its runtime failed
@@ -33,9 +39,9 @@ struct iris_dev_group; /* <iris/device/layout.h> */
 IRIS_API iris_status_t iris_group_create(iris_t *iris, const int *ranks,
                                          int count, iris_group_t **group_p);
 
-/** Frees a group. Collective over its members, whose streams no longer use it;
- *  blocks. The group is gone whatever the status is, but for IRIS_ERR_INVALID
- *  and IRIS_ERR_STATE. NULL is fine.
+/** Frees a group. Collective over its members; blocks. No member's stream may
+ *  still use the group. Afterwards the group is gone, even if the call fails,
+ *  except with IRIS_ERR_INVALID and IRIS_ERR_STATE. NULL does nothing.
  *
  *  IRIS_ERR_INVALID      not a live group of this context
  *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
@@ -52,15 +58,15 @@ IRIS_API int iris_group_index(const iris_t *iris, const iris_group_t *group);
 IRIS_API int iris_group_member(const iris_t *iris, const iris_group_t *group,
                                int index);
 
-/** Index in the group `to` of the rank that is member `index` of `from`; -1 if
- *  that rank is not in `to`, the index is out of range, or on a bad context or
- *  group. Of all ranks (NULL) the index is the rank: with `from` NULL it is
- *  that of a rank of the job. */
+/** Translates an index: returns the index in the group `to` of the rank that is
+ *  member `index` of `from`. -1 if that rank is not in `to`, if the index is out
+ *  of range, or on a bad context or group. NULL stands for all ranks, where a
+ *  rank is its own index. */
 IRIS_API int iris_group_translate(const iris_t *iris, const iris_group_t *from,
                                   int index, const iris_group_t *to);
 
-/** The group as kernels take it (iris_dev_barrier()): a struct in device
- *  memory, owned by the group. NULL on a bad context or group. */
+/** The group's struct in device memory, which kernels pass to
+ *  iris_dev_barrier(). Owned by the group. NULL on a bad context or group. */
 IRIS_API struct iris_dev_group *iris_group_device(const iris_t *iris,
                                                   const iris_group_t *group);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The host API, whole. Kernels include <iris/device.h>.
+ * The whole host API. Kernels include <iris/device.h>. Each header below begins
+ * with a sample of its use.
  */
 #ifndef IRIS_IRIS_H
 #define IRIS_IRIS_H

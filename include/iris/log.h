@@ -20,12 +20,13 @@ typedef enum iris_log_level {
     IRIS_LOG_OFF = 50,
 } iris_log_level_t;
 
-/** Sets the context's level, which starts as IRIS_LOG_LEVEL says. Thread-safe.
+/** Sets the context's level; IRIS_LOG_LEVEL sets the first one. Thread-safe.
  *  NULL does nothing. */
 IRIS_API void iris_log_set_level(iris_t *iris, iris_log_level_t level);
 
-/* Each prints one line, in the manner of printf. A NULL context prints
- * "[Iris] message" at the level IRIS_LOG_LEVEL says. Thread-safe. */
+/* Each call formats a message as printf() does, and prints it as one line. With
+ * a NULL context it prints "[Iris] message", if IRIS_LOG_LEVEL permits.
+ * Thread-safe. */
 #define IRIS_PRINTF __attribute__((format(printf, 2, 3)))
 IRIS_API void iris_debug(const iris_t *iris, const char *format,
                          ...) IRIS_PRINTF;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors of random numbers, made by Philox4x32-10: the same ones on CPUs and
- * GPUs, for any grid and any number of ranks.
+ * Tensors of random numbers, from Philox4x32-10. CPUs and GPUs give the same
+ * numbers, for any grid and any number of ranks.
+ *
+ *     iris_tensor_t noise;
+ *     status = iris_randn(iris, IRIS_SHAPE(512, 512), NULL, &noise);
  */
 #ifndef IRIS_RANDOM_H
 #define IRIS_RANDOM_H
@@ -12,12 +15,13 @@
 extern "C" {
 #endif
 
-/** Where a stream of random numbers is: a plain struct, the caller's own, to
- *  copy, to save and to set. Two generators whose seeds or sequences differ
- *  give independent numbers; two that are equal give the same. Philox's key is
- *  `seed`; its counter is `offset`, the lower half, and `sequence`. Not for two
- *  threads at once. (J. Salmon et al., "Parallel random numbers: as easy as
- *  1, 2, 3", SC 2011.) */
+/** The state of a random number generator: a plain struct that the caller owns,
+ *  and may copy, save and set. Two generators with different seeds or sequences
+ *  give independent numbers; two equal generators give the same numbers.
+ *  Philox's key is `seed`, and its counter is `sequence` (upper half) and
+ *  `offset` (lower half). Two threads must not use one generator at the same
+ *  time. (J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
+ *  SC 2011.) */
 struct iris_generator {
     uint64_t seed;
     uint64_t sequence;
@@ -36,46 +40,50 @@ static inline iris_generator_t iris_generator_make(uint64_t seed,
     return generator;
 }
 
-/** The context's own generator, which the calls below use without another one:
- *  of seed 0 and with the rank as sequence, so that ranks differ. The caller
- *  may set it at any time: with sequence 0 on all ranks they all get the same.
- *  NULL on a bad context. Local. */
+/** The context's own generator, which the calls below use unless the options
+ *  have another. It starts with seed 0 and the rank as its sequence, so ranks
+ *  get different numbers. The caller may set it at any time; with sequence 0 on
+ *  all ranks, they all get the same numbers. NULL on a bad context. Local. */
 IRIS_API iris_generator_t *iris_default_generator(iris_t *iris);
 
-/* Each makes a tensor as <iris/tensor.h> says of all that create one, and of
- * `out`, `format` and `stream`. Element i, counted with the last dimension
- * fastest, whatever the memory format is, comes of block offset + i / n of the
- * generator, whose offset a call that succeeds raises by the blocks it took. n,
- * the elements that a block gives, is 4; 2 for f64 and complex64, and for
- * integers in a range of more than 2^32; 1 for complex128. So a program that
- * makes elements in pieces of whole blocks gets those of one call. Each rank
- * makes its own numbers: without `out` the call is collective, the generators
- * may differ.
+/* Each call makes a tensor under the rules of creation in <iris/tensor.h>,
+ * which include `out`, `format` and `stream`. Each rank makes its own numbers:
+ * without `out` the call is collective, but the generators may differ.
  *
- * Statuses as for creation. Also IRIS_ERR_INVALID: a dtype without such
- * numbers. */
+ * Element i comes from block offset + i / n of the generator. Elements are
+ * counted with the last dimension fastest, in every memory format. A call that
+ * succeeds adds the number of blocks it used to the offset. n, the number of
+ * elements from a block, is
+ *   - 1 for complex128,
+ *   - 2 for f64, for complex64, and for integers in a range of more than 2^32,
+ *   - 4 otherwise.
+ * So a program that makes a tensor in pieces of whole blocks gets the same
+ * elements as from one call.
+ *
+ * The calls return the statuses of creation. Also IRIS_ERR_INVALID: the dtype
+ * has no such numbers. */
 
 /** Uniform numbers in [0, 1): multiples of 2^-24 in f32, 2^-53 in f64, 2^-11 in
- *  f16, 2^-8 in bf16, all of them equally likely. Complex: both parts. f32
- *  unless the options say otherwise; no integers. */
+ *  f16, and 2^-8 in bf16, all equally likely. Both parts of a complex number are
+ *  uniform. The default dtype is f32; integers are refused. */
 IRIS_API iris_status_t iris_rand(iris_t *iris, iris_shape_t shape,
                                  const struct iris_tensor_options *options,
                                  iris_tensor_t *tensor_p);
 
-/** Normal numbers of mean 0 and variance 1, by Box and Muller in integer
- *  arithmetic: the same bits everywhere, within 4 units in the last place of
- *  the exact result for the same random bits. f32 goes to 6.6 standard
- *  deviations, f64 to 9.4; f16 and bf16 are f32's, rounded. Both parts of a
- *  complex number have variance 1/2. f32 unless the options say otherwise; no
- *  integers. */
+/** Normal numbers with mean 0 and variance 1, by the method of Box and Muller in
+ *  integer arithmetic. The bits are the same everywhere, and within 4 units in
+ *  the last place of the exact result for the same random bits. f32 reaches 6.6
+ *  standard deviations, and f64 9.4; f16 and bf16 are rounded from f32. Both
+ *  parts of a complex number have variance 1/2. The default dtype is f32;
+ *  integers are refused. */
 IRIS_API iris_status_t iris_randn(iris_t *iris, iris_shape_t shape,
                                   const struct iris_tensor_options *options,
                                   iris_tensor_t *tensor_p);
 
-/** Whole numbers from `low` up to but without `high`, all of them equally
- *  likely. i64 unless the options say otherwise; of floats those that hold
- *  every integer of the range exactly. Also IRIS_ERR_INVALID: high is not above
- *  low, or the dtype does not hold one of the numbers. */
+/** Whole numbers from `low` to `high` - 1, all equally likely. The default dtype
+ *  is i64. A float dtype must hold every integer of the range exactly. Also
+ *  IRIS_ERR_INVALID: high is not above low, or the dtype cannot hold one of the
+ *  numbers. */
 IRIS_API iris_status_t iris_randint(iris_t *iris, int64_t low, int64_t high,
                                     iris_shape_t shape,
                                     const struct iris_tensor_options *options,

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tensors on the symmetric heap: made collectively, filled by the device, and
- * viewed without copies. docs/tensors.md shows how they are used.
+ * Tensors on the symmetric heap. All ranks create a tensor together, their
+ * devices fill it, and views share its memory without copies. docs/tensors.md
+ * is the guide.
+ *
+ *     iris_tensor_t x, row;
+ *     status = iris_zeros(iris, IRIS_SHAPE(4, 256), NULL, &x);
+ *     status = iris_tensor_select(&x, 0, 2, &row);           // x[2]
+ *     status = iris_tensor_as_remote(iris, &row, peer, &row); // of a peer
+ *     status = iris_tensor_free(iris, &x);
  */
 #ifndef IRIS_TENSOR_H
 #define IRIS_TENSOR_H
@@ -14,23 +21,23 @@
 extern "C" {
 #endif
 
-/** Dimensions of a tensor at most. */
+/** Largest number of dimensions of a tensor. */
 #define IRIS_TENSOR_DIMS_MAX 8
 
-/** Sizes of the dimensions, outermost first. No dimension: one element. A size
- *  of 0 is fine: no elements. Made by IRIS_SHAPE(), or field by field. */
+/** Sizes of the dimensions, outermost first. A shape with no dimensions has one
+ *  element; a shape with a size of 0 has no elements. Use IRIS_SHAPE(), or set
+ *  the fields. */
 typedef struct iris_shape {
     int ndim;
     int64_t sizes[IRIS_TENSOR_DIMS_MAX];
 } iris_shape_t;
 
-/** A tensor: a plain struct, the caller's own, to copy and to look into.
+/** A tensor: a plain struct that the caller owns, and may copy and read.
  *  Element (i, j, ...) is at data + (i * strides[0] + j * strides[1] + ...)
  *  elements.
  *
- *  Every call checks the tensors that it is given. It returns IRIS_ERR_INVALID,
- *  and a call that has no status returns 0, for a tensor that is NULL or that
- *  has
+ *  Every call checks its tensors. It returns IRIS_ERR_INVALID (a call without a
+ *  status returns 0) for a tensor that is NULL or that has
  *    - fewer than 0 or more than IRIS_TENSOR_DIMS_MAX dimensions,
  *    - a negative size, or a dtype that does not exist,
  *    - more elements than memory can hold, or elements that span more than the
@@ -45,8 +52,8 @@ typedef struct iris_tensor {
     int ndim;
     int64_t shape[IRIS_TENSOR_DIMS_MAX];
     int64_t strides[IRIS_TENSOR_DIMS_MAX]; /**< In elements, not bytes. */
-    void *owner; /**< What iris_tensor_free() frees; NULL: this is a view, of
-                      another tensor's memory, a peer's or the program's. */
+    void *owner; /**< The memory that iris_tensor_free() frees. NULL for a view
+                      of another tensor's, a peer's or the program's memory. */
 } iris_tensor_t;
 
 /** Order of the elements in memory. */
@@ -56,11 +63,14 @@ typedef enum iris_memory_format {
                                         contiguous. */
     IRIS_FORMAT_CONTIGUOUS = 1,       /**< The last dimension is dense. */
     IRIS_FORMAT_CHANNELS_LAST = 2,    /**< Dimensions N, C, H, W: C is dense.
-                                        A tensor without 4 is contiguous. */
-    IRIS_FORMAT_CHANNELS_LAST_3D = 3, /**< The same of N, C, D, H, W. */
+                                        A tensor that has not 4 dimensions is
+                                        contiguous. */
+    IRIS_FORMAT_CHANNELS_LAST_3D = 3, /**< Dimensions N, C, D, H, W: C is dense.
+                                        A tensor that has not 5 dimensions is
+                                        contiguous. */
 } iris_memory_format_t;
 
-/** The kind of a number, as programs write it. */
+/** The kind of a number in a program. */
 typedef enum iris_value_kind {
     IRIS_VALUE_BOOL = 0,
     IRIS_VALUE_INT = 1,  /**< as.i */
@@ -69,12 +79,13 @@ typedef enum iris_value_kind {
     IRIS_VALUE_COMPLEX = 4, /**< as.f: real, imaginary */
 } iris_value_kind_t;
 
-/** A number of any kind. Where no element type is asked for, the kind decides:
- *  bool, i64, f32 or complex64. Made by IRIS_VALUE() or the functions below. */
+/** A number of any kind. If a call does not specify an element type, the kind
+ *  decides: bool, i64, f32 or complex64. Use IRIS_VALUE() or the functions
+ *  below. */
 typedef struct iris_value {
     iris_value_kind_t kind;
     union {
-        int64_t i; /**< Of BOOL 0 or 1. */
+        int64_t i; /**< 0 or 1 for BOOL. */
         uint64_t u;
         double f[2];
     } as;
@@ -83,75 +94,75 @@ typedef struct iris_value {
 /** A generator of random numbers: <iris/random.h>. */
 typedef struct iris_generator iris_generator_t;
 
-/** iris_tensor_options.dtype: by the rule of the function. */
+/** iris_tensor_options.dtype: the function's rule chooses the dtype. */
 #define IRIS_DTYPE_DEFAULT (-1)
 
-/** What a creation call may be asked for beyond its arguments; where one takes
- *  a pointer to it, NULL asks for nothing. iris_tensor_options_init() comes
- *  first. New fields come at the end. */
+/** Options of creation calls. NULL in place of a pointer to them means the
+ *  defaults. Call iris_tensor_options_init() before setting fields. Later
+ *  versions add fields at the end. */
 struct iris_tensor_options {
     size_t size; /**< Set by iris_tensor_options_init(). */
     int dtype;   /**< An iris_dtype_t, or IRIS_DTYPE_DEFAULT. */
     iris_memory_format_t format;
     const iris_tensor_t *out; /**< Fill this tensor's memory, not new memory. */
-    iris_stream_t *stream;    /**< Fill in order with its work, see below. */
-    iris_generator_t *generator; /**< Of random numbers; NULL: the context's. */
+    iris_stream_t *stream; /**< Enqueue the fill on this stream (see below). */
+    iris_generator_t *generator; /**< Generator of random numbers; NULL: the
+                                      context's. */
 };
 
-/** Asks for nothing. Local, cannot fail. */
+/** Sets the defaults. Local, cannot fail. */
 #define iris_tensor_options_init(options) \
     iris_tensor_options_init_sized((options), sizeof *(options))
 
-/** iris_tensor_options_init() for a struct of `size` bytes, as the caller's
- *  header has it. See iris_config_init_sized(). */
+/** iris_tensor_options_init() for a struct of `size` bytes, which is the size
+ *  in the caller's header. See iris_config_init_sized(). */
 IRIS_API void
 iris_tensor_options_init_sized(struct iris_tensor_options *options,
                                size_t size);
 
 /* ---- Creation --------------------------------------------------------------
  *
- * Each makes a tensor, the caller's until iris_tensor_free(), and fills it by a
- * kernel. Collective over the job, as iris_malloc(): every rank makes the same
- * call, for the same number of bytes; what it is filled with may differ. A
- * tensor of no elements has memory for one.
+ * Each call makes a tensor, which the caller owns until iris_tensor_free(), and
+ * fills it with a kernel. Collective over the job, like iris_malloc(): every
+ * rank makes the same call, for the same number of bytes; the values may differ.
+ * A tensor without elements still has memory for one element.
  *
  * Without `stream` the call returns when the tensor is filled on every rank, as
  * iris_calloc() does, and waits for this rank's default stream. With a stream
- * the fill is enqueued there, and the call returns when every rank has the
- * memory: a peer that writes to it must first know, by a barrier or a signal,
- * that the fill is done.
+ * the call enqueues the fill there, and returns when every rank has the memory.
+ * A peer that writes to it must first know, by a barrier or a signal, that the
+ * fill has completed.
  *
- * With `out` the memory is that of `out`, and the call is local and does not
- * block: the fill is enqueued on `stream`, or on the default stream. `out` must
- * have as many elements as are asked for, the dtype and memory on this rank's
- * heap, which is checked in this order. The result is a view of it with the
- * shape that is asked for; only if tensor_p is `out` itself it stays the owner.
- * Either all ranks pass `out` in a call or none does.
+ * With `out` the call uses the memory of `out`, is local, and does not block: it
+ * enqueues the fill on `stream`, or on the default stream. The call checks, in
+ * this order, that `out` has the requested number of elements, has the requested
+ * dtype, and is on this rank's heap. The result is a view of `out` with the
+ * requested shape. It is the owner only if tensor_p is `out` itself. Either all
+ * ranks pass `out` in a call, or no rank does.
  *
  * NULL options and IRIS_DTYPE_DEFAULT choose this dtype:
  *   empty, zeros, ones  f32
  *   linspace            f32; complex64 if start or end is complex
- *   full                the one of the value's kind (iris_value_t)
+ *   full                the dtype of the value's kind (iris_value_t)
  *   arange              i64 if all its numbers are whole numbers, else f32
- *   zeros_like          that of `like`
+ *   zeros_like          the dtype of `like`
  *
- * IRIS_ERR_INVALID      more than IRIS_TENSOR_DIMS_MAX dimensions, a negative
- *                       size, more elements than memory can have, no such
- *                       dtype or one that the function cannot fill, a number
- *                       that the dtype cannot hold, options that
- *                       iris_tensor_options_init() has not seen, tensor_p is
- *                       NULL, `out` does not fit, no live stream of this
- *                       context
+ * IRIS_ERR_INVALID      more than IRIS_TENSOR_DIMS_MAX dimensions; a negative
+ *                       size; more elements than memory can hold; an unknown
+ *                       dtype, or one that the function cannot fill; a number
+ *                       that the dtype cannot hold; options without
+ *                       iris_tensor_options_init(); tensor_p is NULL; `out` does
+ *                       not fit; not a live stream of this context
  *
- * Also returns the statuses of iris_malloc() and iris_launch(). *tensor_p is
- * written on success only. */
+ * Also returns the statuses of iris_malloc() and iris_launch(). The calls write
+ * *tensor_p on success only. */
 
 /** A tensor whose contents are undefined. */
 IRIS_API iris_status_t iris_empty(iris_t *iris, iris_shape_t shape,
                                   const struct iris_tensor_options *options,
                                   iris_tensor_t *tensor_p);
 
-/** A tensor of zeros; of ones. */
+/** A tensor of zeros, and a tensor of ones. */
 IRIS_API iris_status_t iris_zeros(iris_t *iris, iris_shape_t shape,
                                   const struct iris_tensor_options *options,
                                   iris_tensor_t *tensor_p);
@@ -159,11 +170,11 @@ IRIS_API iris_status_t iris_ones(iris_t *iris, iris_shape_t shape,
                                  const struct iris_tensor_options *options,
                                  iris_tensor_t *tensor_p);
 
-/** A tensor whose elements all are `value`, converted as PyTorch does: to an
- *  integer by cutting off the fraction; to f16 and bf16 by way of f32. A value
- *  that is out of the dtype's range is IRIS_ERR_INVALID, as are infinity and
- *  NaN for integers, but -1 to -MAX of an unsigned dtype wrap around. Every
- *  value except 0 becomes the bool true. */
+/** A tensor with all elements equal to `value`, which is converted as PyTorch
+ *  converts it: to integers by dropping the fraction, and to f16 and bf16 by way
+ *  of f32. Every value except 0 becomes the bool true. A value outside the
+ *  dtype's range gives IRIS_ERR_INVALID, and so do infinity and NaN for
+ *  integers. As an exception, -1 to -MAX wrap around in an unsigned dtype. */
 IRIS_API iris_status_t iris_full(iris_t *iris, iris_shape_t shape,
                                  iris_value_t value,
                                  const struct iris_tensor_options *options,
@@ -175,80 +186,85 @@ IRIS_API iris_status_t iris_zeros_like(
     iris_t *iris, const iris_tensor_t *like,
     const struct iris_tensor_options *options, iris_tensor_t *tensor_p);
 
-/** start, start + step, ... up to but without `end`: one dimension of
- *  ceil((end - start) / step) elements. If the three are whole numbers they are
- *  counted as such, whatever their size. Of integer dtypes start and step are
- *  cut to whole numbers, of i64 and u64 before elements are counted; elements
- *  wrap around. Element i is start + step * i, reckoned as i64 for integers, as
- *  f32 for f16 and bf16, as f64 for f32 and f64, and rounded once. Not of bool
- *  and complex dtypes. Also IRIS_ERR_INVALID: step is 0, or there is no
- *  element, since `end` is not beyond `start` in the direction of the step. */
+/** The numbers start, start + step, ... below `end`: one dimension of
+ *  ceil((end - start) / step) elements. If all three are whole numbers, the
+ *  count is exact for any size. Element i is start + step * i, rounded once; the
+ *  arithmetic is i64 for integers, f32 for f16 and bf16, and f64 for f32 and
+ *  f64. For integer dtypes, start and step lose their fractions (for i64 and u64
+ *  before the elements are counted), and elements wrap around. bool and complex
+ *  dtypes are refused. Also IRIS_ERR_INVALID: step is 0, or there are no
+ *  elements because `end` is not beyond `start` in the direction of the step. */
 IRIS_API iris_status_t iris_arange(iris_t *iris, iris_value_t start,
                                    iris_value_t end, iris_value_t step,
                                    const struct iris_tensor_options *options,
                                    iris_tensor_t *tensor_p);
 
-/** `steps` numbers from `start` to `end`, evenly spaced, with both ends exact:
- *  the first half is reckoned from the start, the second from the end, in the
- *  arithmetic of the dtype (f64 for integers, which are cut then). f64 rounds
- *  ends of i64 and u64 beyond 2^53: UINT64_MAX stays what it is, INT64_MAX
- *  becomes 2^63 and wraps around, as in PyTorch on x86. 0 steps: no elements;
- *  1: `start`, exactly. Not of bool. Also IRIS_ERR_INVALID: steps is negative,
- *  or start or end is complex and the dtype is not. */
+/** `steps` evenly spaced numbers from `start` to `end`, with both ends exact.
+ *  The first half is computed from the start and the second half from the end,
+ *  in the arithmetic of the dtype. Integers are computed in f64 and then lose
+ *  their fractions. f64 rounds ends of i64 and u64 beyond 2^53: UINT64_MAX stays
+ *  UINT64_MAX, and INT64_MAX becomes 2^63 and wraps around, as in PyTorch on
+ *  x86. 0 steps give no elements, and 1 step gives exactly `start`. bool is
+ *  refused. Also IRIS_ERR_INVALID: steps is negative, or start or end is complex
+ *  and the dtype is not. */
 IRIS_API iris_status_t iris_linspace(iris_t *iris, iris_value_t start,
                                      iris_value_t end, int64_t steps,
                                      const struct iris_tensor_options *options,
                                      iris_tensor_t *tensor_p);
 
-/** Frees a tensor's memory on every rank and makes *tensor one without.
- *  Collective, as iris_free(), which says what must be over by then. Views of
- *  the memory are not to be used any more. What iris_tensor_to_dlpack() has
- *  handed over is freed by the other library, and *tensor is a view.
+/** Frees a tensor's memory on every rank, and makes *tensor a tensor without
+ *  memory. Collective, with the rules of iris_free(). Do not use views of the
+ *  memory afterwards. A tensor that iris_tensor_to_dlpack() has handed over is
+ *  a view; the other library frees its memory.
  *
- *  IRIS_ERR_INVALID      a view, or freed already
+ *  IRIS_ERR_INVALID      *tensor is a view, or already freed
  *
  *  Also returns the statuses of iris_free(). */
 IRIS_API iris_status_t iris_tensor_free(iris_t *iris, iris_tensor_t *tensor);
 
 /* ---- Views and properties: local, without a context ------------------------
  *
- * A view has no memory of its own: nobody frees it. IRIS_ERR_INVALID says what
- * was wrong; *view_p is then as it was, and may be the tensor itself. */
+ * A view has no memory of its own, and is not freed. view_p may point to the
+ * tensor itself. The calls return IRIS_ERR_INVALID, with a message that says
+ * which argument is wrong, and then leave *view_p unchanged. */
 
-/** Elements; bytes of as many elements. Only ndim, shape and dtype matter. */
+/** Number of elements, and number of bytes of these elements. The result
+ *  depends on ndim, shape and dtype only. */
 IRIS_API int64_t iris_tensor_numel(const iris_tensor_t *tensor);
 IRIS_API size_t iris_tensor_bytes(const iris_tensor_t *tensor);
 
-/** 1 if the elements lie in memory in that order, without gaps. A tensor of no
- *  elements is contiguous in any format. */
+/** 1 if the elements lie in memory in that order, without gaps. A tensor
+ *  without elements is contiguous in every format. */
 IRIS_API int iris_tensor_is_contiguous(const iris_tensor_t *tensor,
                                        iris_memory_format_t format);
 
-/** A contiguous tensor around memory that the program has. */
+/** A contiguous tensor in memory that the program allocated. */
 IRIS_API iris_status_t iris_tensor_wrap(void *data, iris_dtype_t dtype,
                                         iris_shape_t shape,
                                         iris_tensor_t *view_p);
 
-/** Elements start, start + step, ... before `stop` of one dimension. As Python
- *  has it: a dimension, start or stop below 0 counts from the end, and start
- *  and stop are cut to what there is. INT64_MAX as `stop`: to the end. step is
- *  1 or more. */
+/** The elements start, start + step, ... before `stop` of one dimension, with
+ *  Python's rules: a negative dim, start or stop counts from the end, and start
+ *  and stop are limited to the dimension's size. INT64_MAX as `stop` means the
+ *  end. step is 1 or more. */
 IRIS_API iris_status_t iris_tensor_slice(const iris_tensor_t *tensor, int dim,
                                          int64_t start, int64_t stop,
                                          int64_t step, iris_tensor_t *view_p);
 
-/** One index of a dimension, which then is gone. Below 0: from the end. */
+/** The elements with one index in a dimension. The view does not have this
+ *  dimension. A negative dim or index counts from the end. */
 IRIS_API iris_status_t iris_tensor_select(const iris_tensor_t *tensor, int dim,
                                           int64_t index, iris_tensor_t *view_p);
 
-/** The dimensions in another order: dimension i of the view is order[i] of the
- *  tensor. `order` has as many as the tensor has dimensions. */
+/** The dimensions in another order: dimension i of the view is dimension
+ *  order[i] of the tensor. `order` has one number for each dimension. */
 IRIS_API iris_status_t iris_tensor_permute(const iris_tensor_t *tensor,
                                            const int *order,
                                            iris_tensor_t *view_p);
 
-/** The same elements in the same order as another shape; one size may be -1:
- *  what is left. An error if it would take a copy. */
+/** The same elements in the same order, in another shape. One size may be -1,
+ *  and is then computed from the others. The call fails if it would need a
+ *  copy. */
 IRIS_API iris_status_t iris_tensor_reshape(const iris_tensor_t *tensor,
                                            iris_shape_t shape,
                                            iris_tensor_t *view_p);
@@ -256,52 +272,53 @@ IRIS_API iris_status_t iris_tensor_reshape(const iris_tensor_t *tensor,
 /* ---- Tensors and ranks -----------------------------------------------------
  */
 
-/** 1 if every element is on this rank's own heap or in memory that
- *  iris_as_symmetric() has added to it; of a tensor without elements 1. Else 0,
- *  as on a bad context. Local, does not block. */
+/** 1 if every element is on this rank's own heap, or in memory that
+ *  iris_as_symmetric() has added to it; also 1 for a tensor without elements.
+ *  Otherwise, and on a bad context, 0. Local, does not block. */
 IRIS_API int iris_tensor_is_symmetric(const iris_t *iris,
                                       const iris_tensor_t *tensor);
 
 /** A view of the same tensor on `rank`'s heap, which kernels and copies of this
  *  rank read and write. Local, does not block.
  *
- *  IRIS_ERR_INVALID      the tensor is not symmetric, else rank out of range;
- *                        view_p is NULL
+ *  IRIS_ERR_INVALID      the tensor is not symmetric, the rank is out of range,
+ *                        or view_p is NULL
  *  IRIS_ERR_UNREACHABLE  that heap is not mapped here
  *  IRIS_ERR_STATE */
 IRIS_API iris_status_t iris_tensor_as_remote(const iris_t *iris,
                                              const iris_tensor_t *tensor,
                                              int rank, iris_tensor_t *view_p);
 
-/** iris_as_symmetric() of the memory that a tensor's elements are in, whatever
- *  its strides: *symmetric_p is the same tensor on the heap, which the caller
- *  frees with iris_tensor_free(). Collective; every rank's tensor spans as many
- *  bytes. Where memory is shared, the same tensor, or another of the same
- *  memory, comes to lie in the same place, and the memory stays until each has
- *  been freed; a copy is a copy, each time anew. shared_p may be NULL. Statuses
- *  as iris_as_symmetric(). */
+/** Calls iris_as_symmetric() on the memory that a tensor's elements span, with
+ *  any strides. *symmetric_p receives the same tensor on the heap; the caller
+ *  frees it with iris_tensor_free(). Collective; every rank's tensor spans the
+ *  same number of bytes. If memory is shared, later calls for the same memory
+ *  return the same place, and the memory stays until each result has been freed.
+ *  Otherwise each call makes a new copy. shared_p may be NULL. Returns the
+ *  statuses of iris_as_symmetric(). */
 IRIS_API iris_status_t iris_tensor_as_symmetric(iris_t *iris,
                                                 const iris_tensor_t *tensor,
                                                 iris_tensor_t *symmetric_p,
                                                 int *shared_p);
 
-/** Copies the elements of `from` to those of `to`, of the same shape and dtype
- *  and any strides, on the stream. Asynchronous. What is one range of memory in
- *  both goes as iris_memcpy() goes; else a kernel copies, and both must be
- *  memory that this rank's device reaches. They may not overlap. Local.
+/** Copies the elements of `from` to `to` on the stream. The two have the same
+ *  shape and dtype, and any strides; they must not overlap. Asynchronous. If
+ *  both are one range of memory, the call copies as iris_memcpy() does.
+ *  Otherwise a kernel copies, and this rank's device must reach both. Local.
  *
- *  IRIS_ERR_INVALID      shape or dtype differ, or a range leaves the heap
+ *  IRIS_ERR_INVALID      shapes or dtypes differ, or a range leaves the heap
  *
  *  Also returns the statuses of iris_memcpy() and iris_launch(). */
 IRIS_API iris_status_t iris_tensor_copy(iris_t *iris, const iris_tensor_t *to,
                                         const iris_tensor_t *from,
                                         iris_stream_t *stream);
 
-/** Writes a tensor's dtype, shape and elements as text, which ends with a 0
- *  byte and is cut to `bytes` bytes. Of more than 1,000 elements each
- *  dimension's first and last three are shown. Copies them to the host in order
- *  with the default stream, and waits for it. Local. *needed_p, which may be
- *  NULL: bytes of the whole text, the 0 byte included.
+/** Writes a tensor's dtype, shape and elements as text to `text`, which has room
+ *  for `bytes` bytes. The text ends with a 0 byte, and is cut if it is too long.
+ *  If the tensor has more than 1,000 elements, the text has the first and last
+ *  three of each dimension. The call copies them to the host in order with the
+ *  default stream, and waits for that. *needed_p, which may be NULL, receives
+ *  the size of the whole text, with the 0 byte. Local.
  *
  *  IRIS_ERR_INVALID      tensor is NULL, or text is NULL and bytes is not 0
  *
@@ -362,8 +379,8 @@ static inline iris_value_t iris_value_complex(double real, double imaginary)
     return result;
 }
 
-/* Behind IRIS_SHAPE(). Sizes that do not fit are left out, and ndim says so to
- * whoever takes the shape. */
+/* Implements IRIS_SHAPE(). It drops sizes beyond IRIS_TENSOR_DIMS_MAX; calls
+ * refuse the shape because ndim is too large. */
 static inline iris_shape_t iris_i_shape(size_t ndim, const int64_t *sizes)
 {
     iris_shape_t shape;
@@ -391,7 +408,7 @@ template <typename... T> inline iris_shape_t iris_i_shape_of(T... sizes)
     return iris_i_shape(sizeof...(sizes), list);
 }
 
-/** A number as a value of the kind that its type has. */
+/** A number as a value of the kind of its type. */
 #define IRIS_VALUE(x) iris_i_value_of(x)
 inline iris_value_t iris_i_value_of(bool x)
 {
@@ -420,7 +437,7 @@ template <typename T> inline iris_value_t iris_i_value_of(T x)
                  (const int64_t[]){__VA_ARGS__})
 
 /* clang-format off */
-/** A number as a value of the kind that its type has; complex ones are made by
+/** A number as a value of the kind of its type. For complex numbers, use
  *  iris_value_complex(). */
 #define IRIS_VALUE(x)                                                          \
     _Generic((x), _Bool: iris_value_bool,                                      \

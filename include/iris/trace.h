@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tracing: what kernels and the host do, with times, as a file that Perfetto
- * and iris-trace(1) open. docs/tracing.md is the guide. IRIS_TRACE=trace.json
- * in the environment does it for any program.
+ * Tracing: records the operations of kernels and the calls of the host, with
+ * times, and writes them to a file that Perfetto and iris-trace(1) open.
+ * IRIS_TRACE=trace.json in the environment traces any program without a change.
+ * docs/tracing.md is the guide.
+ *
+ *     status = iris_trace_enable(iris, 1000000);        // all ranks
+ *     ...
+ *     status = iris_trace_export(iris, "trace.json", 1);
  */
 #ifndef IRIS_TRACE_H
 #define IRIS_TRACE_H
@@ -15,9 +20,10 @@
 extern "C" {
 #endif
 
-/** Ids of events that programs record themselves. Any number from 1024 to 4095
- *  will do: 1024 to 2047 are movements of data, 2048 to 3071 computation, from
- *  3072 on waits. These have names; iris_trace_name() gives one to others. */
+/** Ids of events that programs record themselves. A program may use any number
+ *  from 1024 to 4095: 1024 to 2047 for movements of data, 2048 to 3071 for
+ *  computation, 3072 to 4095 for waits. The ids below have names;
+ *  iris_trace_name() names others. */
 enum iris_trace_event {
     IRIS_TRACE_FETCH = 1024,
     IRIS_TRACE_COMPUTE = 2048,
@@ -28,78 +34,84 @@ enum iris_trace_event {
 #define IRIS_TRACE_EVENT_MIN 1024
 #define IRIS_TRACE_EVENT_MAX 4095
 
-/** Records from now on: operations of kernels, up to `max_events` of them in
- *  memory of the symmetric heap (80 bytes each), and half as many calls of the
- *  host, at least 4096. When there is no more space, events are counted and
- *  dropped; what has been recorded stays. On the CPU a lane loop's accesses of
- *  contiguous elements are one operation. Kernels on the CPU are always
- *  recorded; those on a GPU if they were compiled by `iriscc --trace`, or with
- *  IRIS_TRACE defined as 1. Kernels that run already are not.
+/** Starts recording: up to `max_events` operations of kernels, in memory of the
+ *  symmetric heap (80 bytes each), and half this number of host calls, but at
+ *  least 4096. When the space is used up, the library counts and drops further
+ *  events and keeps the earlier ones. On the CPU, a lane loop's accesses to
+ *  contiguous elements are one operation. The library records all kernels on
+ *  the CPU. It records kernels on a GPU if they were compiled by `iriscc
+ *  --trace`, or with IRIS_TRACE defined as 1. It does not record kernels that
+ *  are already running.
  *
  *  Collective over the job, like iris_malloc(); every rank passes the same
- *  number. Measures how the ranks' clocks and the device's differ. Called
- *  again, it begins anew with another size. No kernel of this rank runs.
+ *  number. The call measures the differences of the ranks' clocks and of the
+ *  devices' clocks. A second call discards the records and starts again with
+ *  another size. No kernel of this rank may run meanwhile.
  *
  *  IRIS_ERR_INVALID      max_events is 0 or more than 2^30
- *  IRIS_ERR_NO_MEMORY    the heap has too little, on any rank: the message says
- *                        what it takes
- *  IRIS_ERR_MISMATCH     ranks called differently
+ *  IRIS_ERR_NO_MEMORY    the heap has too little memory, on any rank; the
+ *                        message says how much the call needs
+ *  IRIS_ERR_MISMATCH     the ranks made different calls
  *  IRIS_ERR_LIMIT        too many observers watch the context */
 IRIS_API iris_status_t iris_trace_enable(iris_t *iris, size_t max_events);
 
-/** Forgets what this rank has recorded, and goes on recording. Waits for the
- *  default stream; no other kernel of this rank runs. IRIS_ERR_STATE: tracing
- *  is not enabled */
+/** Discards this rank's records and continues recording. Waits for the default
+ *  stream; no other kernel of this rank may run. IRIS_ERR_STATE: tracing is not
+ *  enabled */
 IRIS_API iris_status_t iris_trace_reset(iris_t *iris);
 
-/** What this rank has recorded so far. NULL outputs are left out. Waits for the
- *  default stream. IRIS_ERR_STATE: tracing is not enabled */
+/** Counts of this rank's records. */
 struct iris_trace_counts {
     uint64_t device_events; /**< Operations of kernels. */
     uint64_t host_events;   /**< Calls of the host, kernels' runs on the CPU. */
-    uint64_t dropped;       /**< Of both, for which there was no space. */
+    uint64_t dropped;       /**< Events of both kinds that found no space. */
 };
+
+/** Counts this rank's records so far. Waits for the default stream. counts_p
+ *  may be NULL. IRIS_ERR_STATE: tracing is not enabled */
 IRIS_API iris_status_t iris_trace_counts(iris_t *iris,
                                          struct iris_trace_counts *counts_p);
 
-/** Writes what this rank has recorded as Chrome trace events: of
- *  `dir/trace.json` rank 0's file is `dir/trace_rank0.json`. Names that end in
- *  .gz are compressed. Beside it go `dir/trace_rank_0_heap_bases.json` and
- *  `dir/trace_rank_0_allocations.json`, with which `iris-trace resolve` finds
- *  what an address was. A file has its name once it is complete. Logs what was
- *  dropped, and how exact times are. Waits for all streams of this rank; if
- *  their work has failed or a peer is lost, it logs that and writes all the
- *  same. Recording goes on.
+/** Writes this rank's records as Chrome trace events. If `file` is
+ *  `dir/trace.json`, rank 0 writes `dir/trace_rank0.json`. A name that ends in
+ *  .gz gives compressed files. Two more files, `dir/trace_rank_0_heap_bases.json`
+ *  and `dir/trace_rank_0_allocations.json`, let `iris-trace resolve` find the
+ *  allocation of an address. A file gets its name once it is complete. The call
+ *  logs the number of dropped events and the accuracy of the times. It waits
+ *  for all streams of this rank. If their work has failed or a peer is lost, it
+ *  logs that and still writes the files. Recording continues.
  *
- *  With `merge` 0 that is all: the call is local, and succeeds when other ranks
- *  are dead. Else it is collective over the job, every rank passes the same
- *  arguments, and rank 0 makes `dir/trace.json` of all ranks' files, with
- *  arrows from signals to the waits they ended. If a rank is lost or late, this
- *  one writes its own files, and returns the error; `iris-trace merge` makes
- *  one trace of the files there are.
+ *  With `merge` 0 the call does no more: it is local, and succeeds even if other
+ *  ranks are dead. Otherwise it is collective over the job, and every rank
+ *  passes the same arguments. Rank 0 then merges all ranks' files into
+ *  `dir/trace.json`, with arrows from signals to the waits that they ended. If
+ *  a rank is lost or late, this rank writes its own files and returns the
+ *  error; `iris-trace merge` makes one trace of the files that exist.
  *
  *  IRIS_ERR_STATE        tracing is not enabled
- *  IRIS_ERR_INVALID      file is NULL, or has no .json or .json.gz at its end
+ *  IRIS_ERR_INVALID      file is NULL, or does not end in .json or .json.gz
  *  IRIS_ERR_UNSUPPORTED  the name ends in .gz, and Iris was built without zlib
  *  IRIS_ERR_SYSTEM       a file could not be written, with `merge` on any rank:
  *                        the disk is full, the folder missing
  *  IRIS_ERR_DEVICE       records could not be read from the GPU
- *  IRIS_ERR_MISMATCH     with `merge`: ranks called differently
+ *  IRIS_ERR_MISMATCH     with `merge`: the ranks made different calls
  *  IRIS_ERR_PEER_LOST    with `merge`: a rank died; this rank's own files are
  *                        written
- *  IRIS_ERR_TIMEOUT      with `merge`: a rank is late; the same */
+ *  IRIS_ERR_TIMEOUT      with `merge`: a rank is late; this rank's own files
+ *                        are written */
 IRIS_API iris_status_t iris_trace_export(iris_t *iris, const char *file,
                                          int merge);
 
-/** The name that exports give the event of that id, copied; of at most 47
- *  characters. Needs iris_trace_enable() first. IRIS_ERR_INVALID (id, or name),
- *  IRIS_ERR_STATE, IRIS_ERR_LIMIT (there are 256 names at most) */
+/** Sets the name that exports use for events with id `event`. The call copies
+ *  the name, which has at most 47 characters. Call iris_trace_enable() first.
+ *  IRIS_ERR_INVALID (id or name), IRIS_ERR_STATE, IRIS_ERR_LIMIT (a context has
+ *  at most 256 names) */
 IRIS_API iris_status_t iris_trace_name(iris_t *iris, int event,
                                        const char *name);
 
-/** An event of the host that the program delimits itself; what begins last on a
- *  thread ends first. Returns what iris_trace_end() wants: 0 if nothing is
- *  recorded, which is fine there. In kernels: iris_dev_trace_begin(). */
+/** Begin and end an event of the host. The event that begins last on a thread
+ *  ends first. Pass the result of iris_trace_begin() to iris_trace_end(); it is
+ *  0 while nothing is recorded. In kernels, use iris_dev_trace_begin(). */
 IRIS_API uint64_t iris_trace_begin(iris_t *iris, int event);
 IRIS_API void iris_trace_end(iris_t *iris, uint64_t span);
 

@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The samples that public headers begin with compile. A sample is what the first comment
+# has five columns or more behind its asterisks.
+set -u
+export LC_ALL=C
+here=$(cd "$(dirname "$0")" && pwd)
+headers=$here/../include/iris
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+
+sample() { # HEADER
+    awk '/\*\// { exit } sub(/^ \*     /, "") { print } /^ \*$/ { print "" }' "$1"
+}
+
+# What samples use without declaring it.
+prelude='#include <stdio.h>
+#include <iris/device.h>
+#include <iris/iris.h>
+struct ring_args { const int64_t *context; float *inbox; };
+extern const struct iris_kernel ring[1], kernel[1];
+static struct ring_args args;
+static iris_t *iris;
+static iris_status_t status;
+static iris_stream_t *stream;
+static iris_group_t *group;
+static iris_tensor_t x, y, weights, input, output;
+static void *ptr;
+static float *inbox, *data;
+static uint64_t *flag;
+static size_t bytes, count;
+static int rank, peer, i;'
+
+compile() { # HEADER
+    {
+        printf '%s\n' "$prelude"
+        if sample "$1" | grep -q 'int main('; then
+            sample "$1"
+        else
+            echo 'iris_status_t sample(void) {'
+            sample "$1" | sed 's/^\.\.\.$//'
+            echo 'return status; }'
+        fi
+    } >"$work/sample.c"
+    ${CC:-cc} -std=c11 -fsyntax-only -Wall -Wno-unused -Werror -Iinclude -I"$here/../include" \
+        "$work/sample.c" 2>"$work/log" && return
+    echo "the sample of $(basename "$1") does not compile:"
+    cat "$work/log"
+    return 1
+}
+
+failed=0 samples=0
+for header in "$headers"/*.h; do
+    [ -n "$(sample "$header" | tr -d ' \n')" ] || continue
+    samples=$((samples + 1))
+    compile "$header" || failed=1
+done
+[ $samples -gt 10 ] || { echo "only $samples headers have a sample" && failed=1; }
+
+# One that does not compile is found.
+sed 's/iris_finalize(iris)/iris_finalise(iris)/' "$headers/context.h" >"$work/context.h"
+compile "$work/context.h" >/dev/null && { echo "a wrong sample compiled" && failed=1; }
+[ $failed = 1 ] || echo "passed: the samples of $samples headers"
+exit $failed
