@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Pages that say what is in the code: links lead somewhere, quotations are what
-# the file has, and docs/architecture.md has every file of src/ (check_locks.sh
+# the file has, docs/api.md has every call, and docs/architecture.md has every
+# file of src/ (check_locks.sh
 # looks at its locks).
 set -u
 export LC_ALL=C
@@ -103,8 +104,17 @@ check_from_iris() {
     done
 }
 
+# docs/api.md has every call of the headers, with the words of its comment.
+check_api() {
+    sed -n '/^<!-- calls:/,/^<!-- \/calls -->/p' docs/api.md | grep '^[|#]' >"$found.table"
+    scripts/api-table | grep '^[|#]' | diff "$found.table" - >"$found.diff" && return
+    echo "docs/api.md: put the output of scripts/api-table between its markers"
+    cat "$found.diff"
+}
+
 {
     check_links
+    check_api
     check_from_iris
     check_quotations
     check_architecture

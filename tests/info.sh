@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 #
 # iris-info: says what there is, as text and as JSON, names what would make a
-# program fail, and prints the table of settings that the README has.
+# program fail, and prints the table of settings in docs/running.md.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-readme=$here/../README.md
+page=$here/../docs/running.md
 failed=0
 output=$(mktemp)
 held=$(mktemp -p /dev/shm) || exit 77
@@ -227,8 +227,8 @@ info 2 nonsense
 info 0 --env-markdown
 awk '/^<!-- settings/ { inside = 1; next }
      /^<!-- \/settings/ { inside = 0 }
-     inside' "$readme" | diff - "$output" ||
-    fail "README.md's table of settings is not what iris-info prints"
+     inside' "$page" | diff - "$output" ||
+    fail "docs/running.md's table of settings is not what iris-info prints"
 
 [ $failed = 0 ] && echo "passed"
 [ $failed = 0 ]

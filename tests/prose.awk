@@ -46,7 +46,7 @@ function look(sentence,    low, words, parts) {
         report("begins", sentence)
     # To say, show, know or ask what something is, is English.
     gsub(/ (say|says|said|saying|show|shows|shown|see|know|knows|ask|asks|tell|tells|explain|explains|decide|decides|describe|describes|find out|of|about|on|exactly|and) what /, " ", low)
-    gsub(/ (what if|no matter what|what to|what happens|what happened) /, " ", low)
+    gsub(/ (who owns|what if|no matter what|what to|what happens|what happened) /, " ", low)
     if (low ~ / (what|whatever) /)
         report("what", sentence)
     if (low ~ / (is|are|was|were|be|has|have|had) none /)
