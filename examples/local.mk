@@ -9,7 +9,8 @@ examples = %D%/00_load %D%/01_store %D%/02_all_load %D%/03_all_store \
 # Examples use what is public. Their sources are installed with a Makefile.
 examplesdir = $(docdir)/examples
 examples_DATA = $(examples:=.c) $(examples_libexample_la_SOURCES)
-dist_examples_DATA = %D%/Makefile
+# C++, which tests/cpp.sh builds: not every system has a compiler for it.
+dist_examples_DATA = %D%/15_cpp.cpp %D%/Makefile
 EXTRA_DIST += %D%/python/all_reduce.py %D%/python/gradients.py \
 	%D%/python/message_passing.py \
 	%D%/python/producer_consumer.py

@@ -56,7 +56,7 @@ function strip(line,    at, end) {
 
 # Remembers "struct T *NAME" in `types` for a function or a struct.
 function note_types(owner, text,    type, name) {
-    gsub(/iris_t /, "struct iris ", text)
+    gsub(/iris_t /, "struct iris_context ", text)
     while (match(text, /struct [a-z_0-9]+ [*]*(const |_Atomic )?[*]*[a-z_0-9]+/)) {
         type = substr(text, RSTART + 7, RLENGTH - 7)
         text = substr(text, RSTART + RLENGTH)

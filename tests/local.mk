@@ -30,7 +30,7 @@ shell_tests = %D%/amd_code.sh %D%/amd_emu.sh %D%/amd_host.sh %D%/amd_mutants.sh 
 	%D%/amd_node.sh %D%/bench.sh %D%/bench_ccl.sh %D%/check_locks.sh \
 	%D%/check_locks_faults.sh %D%/check_modules.sh %D%/check_modules_faults.sh \
 	%D%/check_structure.sh %D%/check_structure_faults.sh \
-	%D%/check_symbols.sh %D%/configure.sh %D%/device_compile.sh %D%/dlpack.sh %D%/docs.sh \
+	%D%/check_symbols.sh %D%/configure.sh %D%/cpp.sh %D%/device_compile.sh %D%/dlpack.sh %D%/docs.sh \
 	%D%/examples.sh %D%/fuzz/structs.sh %D%/gpu_sources.sh %D%/hip.sh %D%/info.sh \
 	%D%/install.sh %D%/iriscc.sh %D%/launchers.sh %D%/man.sh %D%/probe.sh %D%/prose.sh %D%/python.sh \
 	%D%/readme.sh %D%/report.sh %D%/rounding.sh %D%/samples.sh %D%/trace.sh %D%/upstream.sh
@@ -64,7 +64,7 @@ $(cmocka_tests): tests/libharness.la libirisi.la
 $(cmocka_tests): CPPFLAGS += -I$(top_srcdir)/tests $(CMOCKA_CFLAGS)
 $(cmocka_tests): LDADD = tests/libharness.la libirisi.la $(CMOCKA_LIBS) -lm
 $(hip_tests): LDADD += libfakehip.la
-EXTRA_DIST += %D%/amd %D%/fake_rccl.c %D%/check_layers.awk \
+EXTRA_DIST += %D%/amd %D%/cpp/test_cpp.cpp %D%/fake_rccl.c %D%/check_layers.awk \
 	%D%/check_lists.awk %D%/check_locks.awk %D%/prose.awk %D%/prose.limits %D%/check_structure.awk %D%/trace/check.py %D%/trace/ending.c %D%/trace/moves.c %D%/trace/reused.c %D%/trace/traced.h \
 	%D%/emu %D%/install_consumer.c %D%/leaks.supp \
 	%D%/python/support.py %D%/python/test_ccl.py %D%/python/test_context.py \

@@ -32,7 +32,7 @@ extern "C" {
  *  IRIS_ERR_INVALID      the context is NULL (but see iris_finalize())
  *  IRIS_ERR_STATE        the context has been finalized, or it belongs to the
  *                        process that forked this one */
-typedef struct iris iris_t;
+typedef struct iris_context iris_t;
 
 /* All settings: X(field, kind, ENV_NAME, default, choices, help).
  * Kinds: STRING (any text), CHOICE (one of `choices`), BYTES (with K, M or G),

@@ -76,7 +76,7 @@ struct iris_life_ops {
     void (*ended)(iris_t *iris, enum iris_rank_state state);
 };
 
-struct iris {
+struct iris_context {
     atomic_uint life;
     const struct iris_life_ops *life_ops;
     atomic_int interrupted; /* by iris_interrupt() */

@@ -248,7 +248,7 @@ static void a_user_can_do_without_the_files(void **state)
 static void a_thousand_bases_are_written_too(void **state)
 {
     int64_t *bases = calloc(1000, sizeof *bases);
-    struct iris *iris = calloc(1, sizeof *iris);
+    iris_t *iris = calloc(1, sizeof *iris);
     char prefix[320], path[600], *seen = malloc(FILE_BYTES);
     char *expected = malloc(FILE_BYTES);
 
