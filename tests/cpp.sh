@@ -54,6 +54,13 @@ run_test "$root/include" >"$tmp/log" && echo "passed: test_cpp.cpp $address" || 
     grep -v '^\[Iris' "$tmp/log"
 }
 
+# The sample that the header begins with.
+awk '/\*\// { exit } sub(/^ \*     /, "") { print }' \
+    "$root/include/iris/iris.hpp" >"$tmp/sample.cpp"
+# shellcheck disable=SC2086
+grep -q main "$tmp/sample.cpp" && $cxx $CFLAGS -std=c++17 $warnings -fsyntax-only \
+    -I"$tmp/include" -I"$root/include" "$tmp/sample.cpp" || fail "the header's sample"
+
 # shellcheck disable=SC2086
 if $cxx $CFLAGS -std=c++17 -O1 $warnings -I"$tmp/include" -I"$root/include" \
     -o "$tmp/example" "$root/examples/15_cpp.cpp" $link; then

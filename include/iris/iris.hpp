@@ -71,8 +71,8 @@
 namespace iris
 {
 
-/** A failed call. what() is the status's name and the message of
- *  iris_last_error(): which rank, what is wrong, what to do. */
+/** A failed call. Its text is the status's name and the message of
+ *  iris_last_error(), which names the rank, the cause and the remedy. */
 class error : public std::runtime_error
 {
   public:
@@ -307,7 +307,7 @@ class context : public context_ref
 /** iris_spawn(): calls rank_main(iris::context_ref) on every rank, and throws
  *  the first failure. An iris::error keeps its status and gets the message of
  *  iris_spawn(), which names the rank. Another exception is thrown again as it
- *  is if its rank is a thread of this process; peers are told its what(). */
+ *  is if its rank is a thread of this process; peers are told its text. */
 template <class F>
 void spawn(int num_ranks, F &&rank_main, const iris_config *config = nullptr)
 {
