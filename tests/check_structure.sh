@@ -214,7 +214,8 @@ src/backend_sim/sim_queue.c pthread_cond_timedwait: the same; a wait's sleep
 src/control/place.c iris_i_futex_wait: a wait's sleep
 src/control/endpoint.c poll: a wait's sleep
 src/control/hub.c poll: a thread that serves connections until it is told to end
-src/transport/channel_socket.c poll: the same, the proxy
+src/transport/channel_mpi.c ppoll: the same, the proxy
+src/transport/channel_socket.c poll: the same
 src/transport/proxy.c sched_yield: the same, before it sleeps
 "
 

@@ -131,8 +131,9 @@ typedef struct iris_context iris_t;
           "overlaps, unless the call sets the number; auto: the library "      \
           "chooses")                                                           \
     X(transport, CHOICE, "IRIS_TRANSPORT", "auto",                             \
-      "auto none socket", "how kernels on CPUs reach ranks of other nodes; "   \
-          "none: they do not")
+      "auto none socket mpi mpi-messages", "how kernels on CPUs reach ranks "  \
+          "of other nodes: sockets (auto, too), MPI_Put with messages, or "    \
+          "messages of MPI alone; none: they do not")
 /* clang-format on */
 
 #define IRIS_CONFIG_STRING(field) const char *field;

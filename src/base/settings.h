@@ -37,7 +37,9 @@ enum iris_origin {
     X(spawn,          SPAWN_PROCESSES,          1, "processes")                \
     X(transport,      TRANSPORT_AUTO,           0, "auto")                     \
     X(transport,      TRANSPORT_NONE,           1, "none")                     \
-    X(transport,      TRANSPORT_SOCKET,         2, "socket")
+    X(transport,      TRANSPORT_SOCKET,         2, "socket")                   \
+    X(transport,      TRANSPORT_MPI,            3, "mpi")                      \
+    X(transport,      TRANSPORT_MPI_MESSAGES,   4, "mpi-messages")
 /* clang-format on */
 
 enum iris_choice {

@@ -21,6 +21,7 @@
 #include "heap/heap_open.h"
 #include "queue/queue_kernels.h"
 #include "queue/queue_stream.h"
+#include "transport/channel_mpi.h"
 #include "transport/channel_socket.h"
 #include "transport/proxy.h"
 
@@ -200,6 +201,11 @@ static int wants_proxy(const iris_t *iris)
            iris->settings->transport.number != IRIS_CHOICE_TRANSPORT_NONE;
 }
 
+static int wants_mpi(const iris_t *iris)
+{
+    return iris->settings->transport.number >= IRIS_CHOICE_TRANSPORT_MPI;
+}
+
 /* What this rank can do by itself, before it meets the others. */
 static iris_status_t prepare(iris_t *iris,
                              const struct iris_bootstrap *bootstrap,
@@ -215,7 +221,7 @@ static iris_status_t prepare(iris_t *iris,
     if (status == IRIS_OK) {
         status = open_heap(iris, hello, parts);
     }
-    if (status == IRIS_OK && wants_proxy(iris)) {
+    if (status == IRIS_OK && wants_proxy(iris) && !wants_mpi(iris)) {
         status = iris_i_channel_socket_listen(
             iris_i_control_kind(control_of(iris)), hello, &iris->far_listener);
     }
@@ -279,6 +285,10 @@ static iris_status_t open_proxy(iris_t *iris,
                                 const struct iris_rendezvous *rendezvous)
 {
     struct iris_waiter waiter = iris_i_peers_waiter(iris->control);
+    const struct iris_channel_mpi_params mpi = {
+        .heap = &iris->heap,
+        .waiter = &waiter,
+        .puts = iris->settings->transport.number == IRIS_CHOICE_TRANSPORT_MPI};
     const struct iris_channel_params params = {.log = &iris->log,
                                                .rendezvous = rendezvous,
                                                .waiter = &waiter,
@@ -289,7 +299,8 @@ static iris_status_t open_proxy(iris_t *iris,
     iris_status_t status;
 
     iris->far_listener = -1;
-    status = iris_i_channel_socket_open(&params, &channel);
+    status = wants_mpi(iris) ? iris_i_channel_mpi_open(&mpi, &channel)
+                             : iris_i_channel_socket_open(&params, &channel);
     if (status == IRIS_OK) {
         status = iris_i_proxy_open(&iris->heap, channel, &iris->proxy);
     }
@@ -329,7 +340,7 @@ static iris_status_t connect_peers(iris_t *iris,
         status =
             iris_i_heap_connect(&iris->heap, &iris->world->members, &peers);
     }
-    if (status == IRIS_OK && iris->far_listener >= 0) {
+    if (status == IRIS_OK && wants_proxy(iris)) {
         status = open_proxy(iris, rendezvous);
     }
     if (status == IRIS_OK) {

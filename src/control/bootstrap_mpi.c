@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ranks that MPI brings together: it says who we are and carries one key; after
- * that we do not use it.
+ * Ranks that MPI brings together: it says who we are and carries one key. After
+ * that only IRIS_TRANSPORT=mpi uses it.
  */
 #include "config.h"
 
@@ -34,24 +34,80 @@ int iris_i_bootstrap_mpi_applies(void)
            getenv("PMIX_RANK") != NULL || getenv("PMI_RANK") != NULL;
 }
 
+/* Around calls of MPI, so that SERIALIZED is enough. */
+static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static pid_t initializer; /* the process that made MPI ready */
+
+void iris_i_mpi_enter(void)
+{
+    pthread_mutex_lock(&call_lock);
+}
+
+void iris_i_mpi_leave(void)
+{
+    pthread_mutex_unlock(&call_lock);
+}
+
+int iris_i_mpi_is_up(void)
+{
+    int finalized = 0;
+
+    return mpi_initialized() && MPI_Finalized(&finalized) == MPI_SUCCESS &&
+           !finalized;
+}
 
 /* MPI cannot be initialised twice in a process, contexts can: it stays up until
  * the process ends. A process that was forked since has no part in it. */
 static void finalize_at_exit(void)
 {
-    int finalized = 0;
-
-    if (getpid() != initializer) {
+    if (getpid() != initializer || pthread_mutex_trylock(&call_lock) != 0) {
         return;
     }
-    if (MPI_Finalized(&finalized) == MPI_SUCCESS && !finalized) {
+    if (iris_i_mpi_is_up()) {
         MPI_Finalize();
     }
+    pthread_mutex_unlock(&call_lock);
 }
 
-static iris_status_t ensure_mpi(void)
+iris_status_t iris_i_mpi_check_calls(int rank, int num_ranks)
 {
+    int is_up = iris_i_mpi_is_up(), level = MPI_THREAD_SINGLE;
+    int needed =
+        initializer == getpid() ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE;
+    int world_rank = -1, world_ranks = 0;
+
+    if (!is_up) {
+        return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
+                           "IRIS_TRANSPORT asks for MPI, which is not "
+                           "initialised; start the program with mpirun, or set "
+                           "IRIS_TRANSPORT=socket");
+    }
+    MPI_Query_thread(&level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &world_ranks);
+    if (world_rank != rank || world_ranks != num_ranks) {
+        return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
+                           "IRIS_TRANSPORT asks for MPI, but rank %d of %d is "
+                           "rank %d of %d in MPI_COMM_WORLD; set "
+                           "IRIS_TRANSPORT=socket",
+                           rank, num_ranks, world_rank, world_ranks);
+    }
+    if (level < needed) {
+        return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
+                           "IRIS_TRANSPORT asks for MPI, whose thread level "
+                           "leaves no calls to the library's thread; "
+                           "initialise MPI with MPI_THREAD_MULTIPLE, or let "
+                           "iris_init do it, or set IRIS_TRANSPORT=socket");
+    }
+    return IRIS_OK;
+}
+
+static iris_status_t ensure_mpi(const struct iris_settings *settings)
+{
+    int level = settings->transport.number >= IRIS_CHOICE_TRANSPORT_MPI
+                    ? MPI_THREAD_SERIALIZED
+                    : MPI_THREAD_FUNNELED;
     int finalized = 0, provided;
 
     MPI_Finalized(&finalized);
@@ -63,8 +119,7 @@ static iris_status_t ensure_mpi(void)
     if (mpi_initialized()) {
         return IRIS_OK;
     }
-    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) !=
-        MPI_SUCCESS) {
+    if (MPI_Init_thread(NULL, NULL, level, &provided) != MPI_SUCCESS) {
         return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP, "MPI_Init failed");
     }
     initializer = getpid();
@@ -142,7 +197,7 @@ static iris_status_t bootstrap_mpi(const struct iris_settings *settings,
                                    struct iris_bootstrap *bootstrap_p)
 {
     struct iris_bootstrap bootstrap = {.how = "mpi"};
-    iris_status_t status = ensure_mpi();
+    iris_status_t status = ensure_mpi(settings);
     int local_ranks;
 
     if (status == IRIS_OK) {

@@ -15,4 +15,16 @@ int iris_i_bootstrap_mpi_applies(void);
 iris_status_t iris_i_bootstrap_mpi(const struct iris_settings *settings,
                                    struct iris_bootstrap *bootstrap_p);
 
+/* Around all that this library calls of MPI after bootstrap, from any thread.
+ */
+void iris_i_mpi_enter(void);
+void iris_i_mpi_leave(void);
+
+/* Whether MPI can be called: it is initialised, and not finalized. */
+int iris_i_mpi_is_up(void);
+
+/* Whether threads of the library may call MPI, and the job's ranks are those of
+ * MPI_COMM_WORLD. IRIS_ERR_UNSUPPORTED */
+iris_status_t iris_i_mpi_check_calls(int rank, int num_ranks);
+
 #endif /* IRIS_SRC_CONTROL_BOOTSTRAP_MPI_H */

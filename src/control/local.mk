@@ -16,5 +16,5 @@ libirisi_la_SOURCES += %D%/agree.c %D%/agree.h %D%/board.c %D%/board.h \
 	%D%/rendezvous_hello.c %D%/rendezvous_hello.h %D%/rendezvous_root.c \
 	%D%/rendezvous_root.h %D%/segment.c %D%/segment.h \
 	%D%/stream_socket.c %D%/stream_socket.h
-# The one object that sees MPI.
+# The objects that see MPI.
 libirismpi_la_SOURCES = %D%/bootstrap_mpi.c

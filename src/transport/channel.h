@@ -13,8 +13,8 @@ struct iris_channel;
 /* All slots are filled. The proxy's thread calls them. */
 struct iris_channel_ops {
     /* Sends a message and its data to a rank, behind all that was sent to it
-     * before. Takes a copy of what cannot leave at once: never waits. Drops
-     * it if the rank is gone. */
+     * before. Never waits: takes a copy of what cannot leave at once, or is
+     * better sent with others by turn(). Drops it if the rank is gone. */
     void (*send)(struct iris_channel *channel, int rank,
                  const struct iris_far_message *message, const void *data);
 

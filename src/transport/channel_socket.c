@@ -27,6 +27,9 @@
 /* Bytes that wait for a rank before requests to it wait, too. */
 #define FULL_BYTES ((size_t)1 << 20)
 
+/* Messages with less data are copied, and leave together. */
+#define COPY_BYTES 4096
+
 /* The largest message; a link receives several at once. */
 #define MESSAGE_BYTES (sizeof(struct iris_far_message) + IRIS_RING_BYTES)
 #define IN_BYTES (2 * MESSAGE_BYTES)
@@ -46,10 +49,11 @@ struct link {
     int sock; /* -1: closed */
     unsigned char *in;
     size_t in_bytes;
-    unsigned char *out; /* what could not leave yet: from out_at to out_end */
+    unsigned char *out; /* what has not left yet: from out_at to out_end */
     size_t out_at;
     size_t out_end;
     size_t out_bytes;
+    int is_stuck; /* its rank has not taken all that was sent last */
 };
 
 struct socket_channel {
@@ -72,6 +76,7 @@ static void end_link(struct socket_channel *s, struct link *link)
     close(link->sock);
     link->sock = -1;
     link->out_at = link->out_end = 0;
+    link->is_stuck = 0;
 }
 
 /* ---- Sending ---- */
@@ -102,36 +107,48 @@ static void keep(struct socket_channel *s, struct link *link, const void *data,
     link->out_end += bytes;
 }
 
-/* Sends at once what it can of two pieces; the rest is kept. */
-static void send_pieces(struct socket_channel *s, struct link *link,
-                        struct iovec pieces[2])
+/* Sends at once what it can of what is kept and two more pieces, in this
+ * order; keeps the rest. Returns 1 if something went. */
+static int send_pieces(struct socket_channel *s, struct link *link,
+                       const struct iovec more[2])
 {
-    struct msghdr header = {.msg_iov = pieces, .msg_iovlen = 2};
+    size_t kept = link->out_end - link->out_at;
+    struct iovec pieces[3] = {
+        {link->out + link->out_at, kept}, more[0], more[1]};
+    struct msghdr header = {.msg_iov = pieces, .msg_iovlen = 3};
     ssize_t sent = sendmsg(link->sock, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+    size_t gone = sent < 0 ? 0 : (size_t)sent;
 
     if (sent < 0 && errno != EAGAIN && errno != EINTR) {
         end_link(s, link);
-        return;
+        return 1;
     }
-    for (int i = 0; i < 2; i++) {
-        size_t gone = sent <= 0 ? 0 : (size_t)sent;
+    link->out_at += gone < kept ? gone : kept;
+    if (link->out_at == link->out_end) {
+        link->out_at = link->out_end = 0;
+    }
+    gone -= gone < kept ? gone : kept;
+    for (int i = 0; i < 2 && link->sock >= 0; i++) {
+        size_t part = gone < more[i].iov_len ? gone : more[i].iov_len;
 
-        gone = gone < pieces[i].iov_len ? gone : pieces[i].iov_len;
-        if (link->sock >= 0 && gone < pieces[i].iov_len) {
-            keep(s, link, (const char *)pieces[i].iov_base + gone,
-                 pieces[i].iov_len - gone);
+        if (part < more[i].iov_len) {
+            keep(s, link, (const char *)more[i].iov_base + part,
+                 more[i].iov_len - part);
         }
-        sent -= (ssize_t)gone;
+        gone -= part;
     }
+    link->is_stuck = link->out_at != link->out_end;
+    return sent > 0;
 }
 
+/* turn() sends small messages, many at once. */
 static void socket_send(struct iris_channel *channel, int rank,
                         const struct iris_far_message *message,
                         const void *data)
 {
     struct socket_channel *s = of(channel);
     struct link *link = s->link_of[rank];
-    struct iovec pieces[2] = {
+    const struct iovec pieces[2] = {
         {(void *)(uintptr_t)message, sizeof *message},
         {(void *)(uintptr_t)data, message->data},
     };
@@ -139,13 +156,12 @@ static void socket_send(struct iris_channel *channel, int rank,
     if (link == NULL || link->sock < 0) {
         return;
     }
-    if (link->out_at != link->out_end) {
-        keep(s, link, message, sizeof *message);
-        if (link->sock >= 0 && message->data != 0) {
-            keep(s, link, data, message->data);
-        }
-    } else {
-        send_pieces(s, link, pieces);
+    if (message->data >= COPY_BYTES && !link->is_stuck) {
+        (void)send_pieces(s, link, pieces);
+        return;
+    }
+    for (int i = 0; i < 2 && link->sock >= 0 && pieces[i].iov_len != 0; i++) {
+        keep(s, link, pieces[i].iov_base, pieces[i].iov_len);
     }
 }
 
@@ -165,19 +181,11 @@ static int socket_is_open(struct iris_channel *channel, int rank)
 
 static int flush(struct socket_channel *s, struct link *link)
 {
-    size_t left = link->out_end - link->out_at;
-    ssize_t sent = send(link->sock, link->out + link->out_at, left,
-                        MSG_NOSIGNAL | MSG_DONTWAIT);
+    static const struct iovec none[2];
 
-    if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-        end_link(s, link);
-        return 1;
-    }
-    link->out_at += sent > 0 ? (size_t)sent : 0;
-    if (link->out_at == link->out_end) {
-        link->out_at = link->out_end = 0;
-    }
-    return sent > 0;
+    return link->sock >= 0 && link->out_at != link->out_end
+               ? send_pieces(s, link, none)
+               : 0;
 }
 
 /* ---- Receiving ---- */
@@ -238,12 +246,13 @@ static int socket_turn(struct iris_channel *channel, int timeout_ms)
     for (int i = 0; i < s->num_links; i++) {
         struct link *link = &s->links[i];
 
+        count += link->is_stuck ? 0 : flush(s, link);
         s->polled[i].fd = link->sock;
         s->polled[i].events = POLLIN;
-        s->polled[i].events |= link->out_at != link->out_end ? POLLOUT : 0;
+        s->polled[i].events |= link->is_stuck ? POLLOUT : 0;
     }
     if (poll(s->polled, (nfds_t)s->num_links + 1, timeout_ms) <= 0) {
-        return 0;
+        return count;
     }
     if (bell->revents != 0) {
         (void)!read(bell->fd, &rings, sizeof rings);
@@ -251,11 +260,11 @@ static int socket_turn(struct iris_channel *channel, int timeout_ms)
     for (int i = 0; i < s->num_links; i++) {
         struct link *link = &s->links[i];
 
-        if (link->sock >= 0 && (s->polled[i].revents & POLLOUT) != 0) {
-            count += flush(s, link);
-        }
         if (link->sock >= 0 && (s->polled[i].revents & ~POLLOUT) != 0) {
             count += receive(s, link);
+        }
+        if (!link->is_stuck || (s->polled[i].revents & POLLOUT) != 0) {
+            count += flush(s, link);
         }
     }
     return count;

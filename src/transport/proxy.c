@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Requests in a row, before others' are served again. */
@@ -27,6 +28,9 @@
 /* Turns without work before it sleeps, which the bell and messages end. */
 #define IDLE_TURNS 20
 #define SLEEP_MS 500
+
+/* How long it may take to end: a call of MPI may not return after a death. */
+#define CLOSE_S 5
 
 /* What this rank knows of its requests to another. */
 struct target {
@@ -375,6 +379,7 @@ struct iris_dev_ring *iris_i_proxy_ring(struct iris_proxy *proxy)
 
 void iris_i_proxy_close(struct iris_proxy *proxy)
 {
+    struct timespec end;
     uint64_t one = 1;
 
     if (proxy == NULL) {
@@ -382,6 +387,12 @@ void iris_i_proxy_close(struct iris_proxy *proxy)
     }
     atomic_store(&proxy->quit, 1);
     (void)!write(proxy->channel->bell, &one, sizeof one);
-    pthread_join(proxy->thread, NULL);
-    free_all(proxy);
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += CLOSE_S;
+    if (pthread_timedjoin_np(proxy->thread, NULL, &end) == 0) {
+        free_all(proxy);
+    } else {
+        iris_i_warning(proxy->log, "the proxy to other nodes does not end; its "
+                                   "memory is left to it");
+    }
 }

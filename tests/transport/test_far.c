@@ -15,6 +15,8 @@
 #define RANKS 4
 #define WORDS 16 /* of each rank in every heap */
 #define LARGE ((size_t)70001)
+#define HALF (LARGE / 2)
+#define BLOCK ((size_t)256) /* words */
 
 struct far_args {
     const int64_t *context;
@@ -151,13 +153,17 @@ static int copies_body(iris_t *iris, void *arg)
     CHECK_OK(iris_calloc(iris, 4 * LARGE, 1, &bytes));
     args.bytes = bytes;
     args.rounds = 30;
-    CHECK_OK(iris_memset(iris, bytes, 1 + rank, LARGE - 1, NULL));
+    CHECK_OK(iris_memset(iris, bytes, 1 + rank, HALF, NULL));
+    CHECK_OK(iris_memset(iris, (char *)bytes + HALF, 101 + rank,
+                         LARGE - 1 - HALF, NULL));
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     CHECK_OK(iris_launch(iris, copy_all, 1, 1, &args, sizeof args, NULL));
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     for (int i = 0; i < 4; i++) {
-        CHECK(harness_holds(iris, args.bytes + (size_t)i * LARGE, LARGE - 1,
+        CHECK(harness_holds(iris, args.bytes + (size_t)i * LARGE, HALF,
                             1 + expected[i]));
+        CHECK(harness_holds(iris, args.bytes + (size_t)i * LARGE + HALF,
+                            LARGE - 1 - HALF, 101 + expected[i]));
         CHECK(harness_holds(iris, args.bytes + (size_t)(i + 1) * LARGE - 1, 1,
                             0));
     }
@@ -215,6 +221,29 @@ IRIS_KERNEL(stream_puts, struct far_args)
     }
 }
 
+/* Blocks that the first rank writes on top of each other and of stores, each
+ * with a signal in words[10]. */
+IRIS_KERNEL(stream_blocks, struct far_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    uint64_t *words = args->words, seen = 0;
+    uint64_t *source = (uint64_t *)args->bytes, *block = source + BLOCK;
+    int last = args->num_ranks - 1;
+
+    for (uint64_t i = 1; dev.rank == 0 && i <= args->rounds; i++) {
+        source[0] = source[BLOCK - 1] = 2 * i + 1;
+        iris_store(dev, &block[i % 2 * (BLOCK - 1)], 2 * i, last);
+        iris_wg_put(wg, dev, source, block, BLOCK * sizeof *block, last);
+        iris_signal_set(dev, &words[10], i, last);
+    }
+    while (dev.rank == last && seen < args->rounds) {
+        seen = iris_wait_until(dev, &words[10], IRIS_CMP_GT, seen);
+        words[11] +=
+            iris_load_volatile(dev, &block[0], last) < 2 * seen + 1 ||
+            iris_load_volatile(dev, &block[BLOCK - 1], last) < 2 * seen + 1;
+    }
+}
+
 /* The same through the barrier of all ranks, which each writes ahead of. */
 IRIS_KERNEL(meet, struct far_args)
 {
@@ -248,13 +277,16 @@ static int order_body(iris_t *iris, void *arg)
     CHECK_OK(iris_launch(iris, meet, 1, 1, &args, sizeof args, NULL));
     args.rounds = (uint32_t)harness_count(1000000, 2000);
     CHECK_OK(iris_launch(iris, stream_puts, 1, 1, &args, sizeof args, NULL));
+    CHECK_OK(iris_launch(iris, stream_blocks, 1, 1, &args, sizeof args, NULL));
     CHECK_OK(iris_device_barrier(iris, NULL, NULL));
     CHECK_OK(iris_memcpy_sync(iris, words, args.words, sizeof words));
     CHECK_EQUAL(words[5], 0);
     CHECK_EQUAL(words[9], 0);
+    CHECK_EQUAL(words[11], 0);
     CHECK_EQUAL(words[WORDS + 1], 0);
     if (iris_rank(iris) == args.num_ranks - 1) {
         CHECK_EQUAL(words[8], args.rounds);
+        CHECK_EQUAL(words[10], args.rounds);
     }
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     CHECK_OK(iris_free(iris, args.bytes));
@@ -442,6 +474,28 @@ static void what_does_not_reach_is_told(void **state)
     run(RANKS, "2", misuse_body);
 }
 
+static int never(iris_t *iris, void *arg)
+{
+    (void)iris, (void)arg;
+    return 1;
+}
+
+/* Ranks that MPI has not brought together. */
+static void messages_by_mpi_need_a_job_of_mpis(void **state)
+{
+    (void)state;
+    if (harness_launched() != 0 || harness_has_gpu()) {
+        return;
+    }
+    setenv("IRIS_NODES", "2", 1);
+    setenv("IRIS_TRANSPORT", "mpi", 1);
+    assert_int_equal(iris_spawn(NULL, 2, never, NULL), IRIS_ERR_UNSUPPORTED);
+    assert_non_null(strstr(iris_last_error(), "IRIS_TRANSPORT asks for MPI"));
+    assert_non_null(strstr(iris_last_error(), "set IRIS_TRANSPORT=socket"));
+    unsetenv("IRIS_TRANSPORT");
+    unsetenv("IRIS_NODES");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -451,6 +505,7 @@ int main(void)
         cmocka_unit_test(atomics_of_many_ranks_add_up),
         cmocka_unit_test(streams_copy_and_signal_across_nodes),
         cmocka_unit_test(what_does_not_reach_is_told),
+        cmocka_unit_test(messages_by_mpi_need_a_job_of_mpis),
     };
 
     return cmocka_run_group_tests(tests, harness_setup, harness_teardown);

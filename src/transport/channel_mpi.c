@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The channel over MPI. Messages to a rank are collected in packets. A put goes
+ * into the window only if the rank has done all that was sent to it before;
+ * what follows such puts is sent behind a flush.
+ */
+#include "config.h"
+
+#include <poll.h>
+
+#include "transport/channel_mpi.h"
+
+#include "base/error.h"
+
+#if HAVE_MPI
+
+#include <iris/device/op.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "control/bootstrap_mpi.h"
+#include "heap/heap_address.h"
+#include "transport/mpi_link.h"
+#include "transport/mpi_window.h"
+
+#include <mpi.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* Packets on their way to a rank before requests to it wait. */
+#define FULL_PACKETS 16
+
+/* Receives that are posted at all times, which MPI matches in this order. */
+#define RECEIVES 8
+
+/* MPI has no descriptor to wait on: a proxy without work looks again after a
+ * pause, which doubles up to this. */
+#define NAP_NS_MIN (50 * IRIS_NS_PER_US)
+#define NAP_NS_MAX (800 * IRIS_NS_PER_US)
+
+/* How long the other ranks' closing is waited for. */
+#define CLOSE_MS 2000
+
+struct mpi_channel {
+    struct iris_channel base;
+    const struct iris_log *log;
+    MPI_Comm comm;
+    struct iris_mpi_window *window; /* NULL: all goes by messages */
+    struct iris_mpi_link *links;    /* of each rank */
+    struct iris_mpi_packet *unused;
+    struct iris_mpi_packet *receives[RECEIVES];
+    unsigned next; /* the receive that completes next */
+};
+
+static struct mpi_channel *of(struct iris_channel *channel)
+{
+    return (struct mpi_channel *)channel;
+}
+
+/* ---- Sending ---- */
+
+/* 1: the block has gone into the window. */
+static int put(struct mpi_channel *m, int rank,
+               const struct iris_far_message *message, const void *data)
+{
+    return m->window != NULL && message->op == IRIS_OP_PUT &&
+           !message->answers && iris_i_mpi_link_is_quiet(&m->links[rank]) &&
+           iris_i_mpi_window_put(m->window, rank, message->offset, data,
+                                 message->data);
+}
+
+static void mpi_send(struct iris_channel *channel, int rank,
+                     const struct iris_far_message *message, const void *data)
+{
+    struct mpi_channel *m = of(channel);
+    struct iris_mpi_link *link = &m->links[rank];
+
+    iris_i_mpi_enter();
+    if (!link->is_lost && iris_i_mpi_is_up() && !put(m, rank, message, data)) {
+        if (m->window != NULL && !iris_i_mpi_window_flush(m->window, rank)) {
+            link->is_lost = 1;
+        }
+        iris_i_mpi_link_append(link, message, data);
+    }
+    iris_i_mpi_leave();
+}
+
+static int mpi_is_full(struct iris_channel *channel, int rank)
+{
+    return of(channel)->links[rank].num_sent >= FULL_PACKETS;
+}
+
+static int mpi_is_open(struct iris_channel *channel, int rank)
+{
+    return !of(channel)->links[rank].is_lost;
+}
+
+/* ---- Receiving ---- */
+
+static int receive_into(struct mpi_channel *m, struct iris_mpi_packet *packet)
+{
+    return MPI_Irecv(packet->data, (int)IRIS_MPI_PACKET_BYTES, MPI_BYTE,
+                     MPI_ANY_SOURCE, 0, m->comm,
+                     &packet->request) == MPI_SUCCESS;
+}
+
+static void give(struct mpi_channel *m, int rank, const unsigned char *data,
+                 size_t bytes)
+{
+    size_t at = 0;
+
+    while (bytes - at >= sizeof(struct iris_far_message) &&
+           !m->links[rank].is_lost) {
+        struct iris_far_message message;
+
+        memcpy(&message, data + at, sizeof message);
+        at += sizeof message;
+        if (message.data > bytes - at) {
+            iris_i_warning(m->log, "rank %d sends nonsense; closed", rank);
+            m->links[rank].is_lost = 1;
+            return;
+        }
+        m->links[rank].answered += message.answers != 0;
+        m->base.taken(m->base.arg, rank, &message, data + at);
+        at += message.data;
+    }
+}
+
+/* The packet that comes next; NULL: it has not come. */
+static struct iris_mpi_packet *receive(struct mpi_channel *m, int *rank_p)
+{
+    struct iris_mpi_packet *packet = m->receives[m->next];
+    int done = 0, bytes = 0;
+    MPI_Status status;
+
+    iris_i_mpi_enter();
+    if (!iris_i_mpi_is_up() || packet->request == MPI_REQUEST_NULL ||
+        MPI_Test(&packet->request, &done, &status) != MPI_SUCCESS || !done) {
+        packet = NULL;
+    } else {
+        MPI_Get_count(&status, MPI_BYTE, &bytes);
+        packet->bytes = (size_t)bytes;
+        *rank_p = status.MPI_SOURCE;
+        if (m->window != NULL) {
+            iris_i_mpi_window_see(m->window);
+        }
+    }
+    iris_i_mpi_leave();
+    return packet;
+}
+
+static void receive_again(struct mpi_channel *m)
+{
+    iris_i_mpi_enter();
+    if (iris_i_mpi_is_up()) {
+        (void)receive_into(m, m->receives[m->next]);
+    }
+    iris_i_mpi_leave();
+    m->next = (m->next + 1) % RECEIVES;
+}
+
+static int send_all(struct mpi_channel *m)
+{
+    int count = 0;
+
+    iris_i_mpi_enter();
+    for (int rank = 0; rank < m->log->num_ranks && iris_i_mpi_is_up(); rank++) {
+        count += iris_i_mpi_link_send(&m->links[rank]);
+        count += iris_i_mpi_link_reap(&m->links[rank]);
+    }
+    iris_i_mpi_leave();
+    return count;
+}
+
+static int progress(struct mpi_channel *m)
+{
+    int count = send_all(m), got = 0, rank;
+    struct iris_mpi_packet *packet;
+
+    while (got < RECEIVES && (packet = receive(m, &rank)) != NULL) {
+        give(m, rank, packet->data, packet->bytes);
+        receive_again(m);
+        got++;
+    }
+    return count + got + (got != 0 ? send_all(m) : 0);
+}
+
+static int mpi_turn(struct iris_channel *channel, int timeout_ms)
+{
+    struct mpi_channel *m = of(channel);
+    struct pollfd bell = {.fd = m->base.bell, .events = POLLIN};
+    int64_t end = iris_i_now_ns() + timeout_ms * IRIS_NS_PER_MS;
+    int count = progress(m);
+    int64_t nap_ns = NAP_NS_MIN;
+    uint64_t rings;
+
+    while (count == 0 && timeout_ms != 0) {
+        struct timespec nap = {.tv_nsec = nap_ns};
+
+        if (ppoll(&bell, 1, &nap, NULL) > 0) {
+            (void)!read(bell.fd, &rings, sizeof rings);
+            return count;
+        }
+        count = progress(m);
+        timeout_ms = iris_i_now_ns() < end;
+        nap_ns *= nap_ns < NAP_NS_MAX ? 2 : 1;
+    }
+    return count;
+}
+
+/* ---- Opening and closing ---- */
+
+static void free_all(struct mpi_channel *m)
+{
+    for (int i = 0; i < RECEIVES; i++) {
+        free(m->receives[i]);
+    }
+    for (int i = 0; m->links != NULL && i < m->log->num_ranks; i++) {
+        free(m->links[i].open);
+    }
+    iris_i_mpi_packets_free(m->unused);
+    free(m->links);
+    if (m->base.bell >= 0) {
+        close(m->base.bell);
+    }
+    free(m);
+}
+
+static void describe_close(void *arg, char *text, size_t bytes)
+{
+    (void)arg;
+    snprintf(text, bytes, "all ranks to close their windows of MPI");
+}
+
+static iris_status_t late_close(const struct iris_wait *wait)
+{
+    (void)wait;
+    return IRIS_ERR_TIMEOUT;
+}
+
+/* Waits a while until all ranks are here; 0: some are not. */
+static int all_close(struct mpi_channel *m)
+{
+    static const struct iris_wait_type to_close = {
+        .pace = IRIS_PACE_MPI, .describe = describe_close, .late = late_close};
+    const struct iris_waiter waiter = {.log = m->log, .timeout_ms = CLOSE_MS};
+    iris_status_t status = IRIS_OK;
+    struct iris_wait wait;
+    MPI_Request request;
+    int done = 0;
+
+    if (MPI_Ibarrier(m->comm, &request) != MPI_SUCCESS) {
+        return 0;
+    }
+    iris_i_wait_begin(&wait, &to_close, &waiter, "iris_finalize", NULL);
+    while (status == IRIS_OK &&
+           MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+           !done) {
+        status = iris_i_wait_tick(&wait);
+    }
+    iris_i_wait_end(&wait, status);
+    return done;
+}
+
+/* After a death, what MPI may still touch stays. */
+static void mpi_close(struct iris_channel *channel)
+{
+    struct mpi_channel *m = of(channel);
+    int is_clean;
+
+    iris_i_mpi_enter();
+    is_clean = iris_i_mpi_is_up();
+    for (int rank = 0; is_clean && rank < m->log->num_ranks; rank++) {
+        (void)iris_i_mpi_link_reap(&m->links[rank]);
+        is_clean = !m->links[rank].is_lost && m->links[rank].sent == NULL;
+    }
+    if (is_clean && all_close(m)) {
+        for (int i = 0; i < RECEIVES; i++) {
+            MPI_Cancel(&m->receives[i]->request);
+            MPI_Wait(&m->receives[i]->request, MPI_STATUS_IGNORE);
+        }
+        iris_i_mpi_window_close(m->window);
+        MPI_Comm_free(&m->comm);
+        free_all(m);
+    } else {
+        iris_i_debug(m->log, "MPI's messages are left as they are");
+    }
+    iris_i_mpi_leave();
+}
+
+static const struct iris_channel_ops ops = {
+    .send = mpi_send,
+    .is_full = mpi_is_full,
+    .is_open = mpi_is_open,
+    .turn = mpi_turn,
+    .close = mpi_close,
+};
+
+/* Opening takes calls of MPI that wait for other ranks without end. A thread
+ * makes them; where it does not return in time, it and what it uses are left
+ * as they are. */
+struct opening {
+    struct mpi_channel *channel;
+    struct iris_heap *heap;
+    int puts;
+    int good;
+    atomic_int done;
+};
+
+static void open_together(struct opening *opening)
+{
+    struct mpi_channel *m = opening->channel;
+
+    if (MPI_Comm_dup(MPI_COMM_WORLD, &m->comm) != MPI_SUCCESS) {
+        return;
+    }
+    MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN);
+    for (int rank = 0; rank < m->log->num_ranks; rank++) {
+        m->links[rank].rank = rank;
+        m->links[rank].comm = m->comm;
+        m->links[rank].unused = &m->unused;
+    }
+    opening->good = 1;
+    if (opening->puts) {
+        m->window = iris_i_mpi_window_open(opening->heap, m->comm);
+    }
+    for (int i = 0; i < RECEIVES; i++) {
+        opening->good &= receive_into(m, m->receives[i]);
+    }
+}
+
+static void *run_opening(void *arg)
+{
+    struct opening *opening = arg;
+
+    iris_i_mpi_enter();
+    open_together(opening);
+    iris_i_mpi_leave();
+    atomic_store(&opening->done, 1);
+    return NULL;
+}
+
+static void describe(void *arg, char *text, size_t bytes)
+{
+    (void)arg;
+    snprintf(text, bytes, "all ranks to open their windows of MPI");
+}
+
+static iris_status_t late(const struct iris_wait *wait)
+{
+    return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
+                       "MPI's part of IRIS_TRANSPORT has not opened within "
+                       "%lld ms (IRIS_TIMEOUT_MS); set it alike on all ranks, "
+                       "or to mpi-messages or socket",
+                       (long long)wait->waiter->timeout_ms);
+}
+
+static iris_status_t await(struct opening *opening, pthread_t thread,
+                           const struct iris_waiter *waiter)
+{
+    static const struct iris_wait_type for_all = {
+        .pace = IRIS_PACE_MPI, .describe = describe, .late = late};
+    iris_status_t status = IRIS_OK;
+    struct iris_wait wait;
+
+    iris_i_wait_begin(&wait, &for_all, waiter, "iris_init", NULL);
+    while (status == IRIS_OK && !atomic_load(&opening->done)) {
+        status = iris_i_wait_tick(&wait);
+    }
+    iris_i_wait_end(&wait, status);
+    if (status == IRIS_OK) {
+        pthread_join(thread, NULL);
+    } else {
+        pthread_detach(thread);
+    }
+    return status;
+}
+
+static struct mpi_channel *make(const struct iris_log *log)
+{
+    struct mpi_channel *m = calloc(1, sizeof *m);
+    int good = m != NULL;
+
+    if (!good) {
+        return NULL;
+    }
+    m->base.ops = &ops;
+    m->log = log;
+    m->links = calloc((size_t)log->num_ranks, sizeof m->links[0]);
+    m->base.bell =
+        iris_i_fd_above_stdio(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    good = m->links != NULL && m->base.bell >= 0;
+    for (int i = 0; i < RECEIVES; i++) {
+        m->receives[i] = calloc(1, sizeof *m->receives[i]);
+        good &= m->receives[i] != NULL;
+    }
+    if (!good) {
+        free_all(m);
+        return NULL;
+    }
+    return m;
+}
+
+iris_status_t
+iris_i_channel_mpi_open(const struct iris_channel_mpi_params *params,
+                        struct iris_channel **channel_p)
+{
+    const struct iris_log *log = params->heap->log;
+    iris_status_t status = iris_i_mpi_check_calls(log->rank, log->num_ranks);
+    struct opening *opening;
+    pthread_t thread;
+
+    if (status != IRIS_OK) {
+        return status;
+    }
+    opening = calloc(1, sizeof *opening);
+    if (opening == NULL || (opening->channel = make(log)) == NULL) {
+        free(opening);
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
+                           "no memory for messages by MPI");
+    }
+    opening->heap = params->heap;
+    opening->puts = params->puts;
+    if (pthread_create(&thread, NULL, run_opening, opening) != 0) {
+        free_all(opening->channel);
+        free(opening);
+        return iris_i_fail(NULL, IRIS_ERR_LIMIT, "no thread to open MPI");
+    }
+    status = await(opening, thread, params->waiter);
+    if (status == IRIS_OK && !opening->good) {
+        status = iris_i_fail(NULL, IRIS_ERR_SYSTEM,
+                             "MPI cannot make a communicator for the proxy; "
+                             "set IRIS_TRANSPORT=socket");
+    }
+    if (status != IRIS_OK) {
+        return status;
+    }
+    *channel_p = &opening->channel->base;
+    if (log->rank == 0) {
+        iris_i_info(log, "blocks to other nodes go by %s",
+                    opening->channel->window != NULL
+                        ? "MPI_Put (passive target)"
+                        : "MPI's two-sided messages");
+    }
+    free(opening);
+    return IRIS_OK;
+}
+
+#else /* !HAVE_MPI */
+
+iris_status_t
+iris_i_channel_mpi_open(const struct iris_channel_mpi_params *params,
+                        struct iris_channel **channel_p)
+{
+    (void)params;
+    (void)channel_p;
+    return iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
+                       "IRIS_TRANSPORT asks for MPI, but this library was "
+                       "built without it; configure --with-mpi, or set "
+                       "IRIS_TRANSPORT=socket");
+}
+
+#endif
