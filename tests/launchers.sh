@@ -103,9 +103,12 @@ fi
 # Ranks of several nodes, whose proxies pass messages by MPI. The puts of pt2pt
 # are not there before the flush, even on one machine.
 by_mpi() { # TRANSPORT VARIABLE=VALUE...
-    # shellcheck disable=SC2086
-    one "tests/transport/test_far, 4 with IRIS_TRANSPORT=$*" env "${@:2}" \
-        IRIS_TRANSPORT="$1" "$MPIRUN" --oversubscribe -n 4 $TEST_WRAPPER ./tests/transport/test_far
+    local test
+    for test in far far_order; do
+        # shellcheck disable=SC2086
+        one "tests/transport/test_$test, 4 with IRIS_TRANSPORT=$*" env "${@:2}" \
+            IRIS_TRANSPORT="$1" "$MPIRUN" --oversubscribe -n 4 $TEST_WRAPPER ./tests/transport/test_$test
+    done
 }
 if [ -n "$MPIRUN" ] && [ -x tests/transport/test_far ] && ./iris-info | grep -q '^ *MPI *built in'; then
     by_mpi mpi OMPI_MCA_osc=pt2pt

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-rank_tests += %D%/test_far %D%/test_far_ccl
+rank_tests += %D%/test_far %D%/test_far_ccl %D%/test_far_order

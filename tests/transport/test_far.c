@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Kernels, streams and barriers across pretended nodes (IRIS_NODES), where no
- * heap of another node is mapped: the values and the order that one node has.
+ * heap of another node is mapped: the values that one node has.
  */
 #include "config.h"
 
@@ -16,13 +16,11 @@
 #define WORDS 16 /* of each rank in every heap */
 #define LARGE ((size_t)70001)
 #define HALF (LARGE / 2)
-#define BLOCK ((size_t)256) /* words */
 
 struct far_args {
     const int64_t *context;
     uint64_t *words; /* symmetric, WORDS of each rank */
     unsigned char *bytes;
-    struct iris_dev_group *group;
     uint32_t rounds;
     int32_t num_ranks;
     int32_t puts;
@@ -169,128 +167,6 @@ static int copies_body(iris_t *iris, void *arg)
     }
     CHECK_OK(iris_barrier(iris, NULL, NULL));
     return iris_free(iris, bytes);
-}
-
-/* ---- Order ---- */
-
-/* Rank 1 writes data of the last rank, which is on another node, and tells rank
- * 0, which may be on this node. Rank 0 tells the last rank, whose data must be
- * there, and which answers. Proxies look at rank 0's messages first. Words: 0
- * the data, 2 rank 0's signal, 3 the last rank's, 4 rank 1's, 5 failures. */
-IRIS_KERNEL(pass_on, struct far_args)
-{
-    iris_dev_t dev = iris_dev_init(args->context);
-    uint64_t *words = args->words;
-    int last = args->num_ranks - 1;
-
-    for (uint64_t round = 1; round <= args->rounds; round++) {
-        if (dev.rank == 1) {
-            iris_wg_put(wg, dev, args->bytes, args->bytes + LARGE, LARGE, last);
-            iris_store(dev, &words[0], round, last);
-            iris_signal_set(dev, &words[2], round, 0);
-            (void)iris_wait_until(dev, &words[4], IRIS_CMP_GE, round);
-        }
-        if (dev.rank == 0) {
-            (void)iris_wait_until(dev, &words[2], IRIS_CMP_GE, round);
-            iris_signal_set(dev, &words[3], round, last);
-        }
-        if (dev.rank == last && last != 1) {
-            (void)iris_wait_until(dev, &words[3], IRIS_CMP_GE, round);
-            words[5] += words[0] != round;
-            iris_signal_set(dev, &words[4], round, 1);
-        }
-    }
-}
-
-/* The first rank puts pairs with a signal, none of which may overtake: words
- * 16 and on have the data. */
-IRIS_KERNEL(stream_puts, struct far_args)
-{
-    iris_dev_t dev = iris_dev_init(args->context);
-    uint64_t *words = args->words, seen = 0;
-    int last = args->num_ranks - 1;
-
-    for (uint64_t i = 1; dev.rank == 0 && i <= args->rounds; i++) {
-        iris_put(dev, &i, &words[6], last);
-        iris_put_signal(dev, &i, &words[7], &words[8], i, last);
-    }
-    while (dev.rank == last && seen < args->rounds) {
-        seen = iris_wait_until(dev, &words[8], IRIS_CMP_GT, seen);
-        words[9] += iris_load_volatile(dev, &words[6], last) < seen ||
-                    iris_load_volatile(dev, &words[7], last) < seen;
-    }
-}
-
-/* Blocks that the first rank writes on top of each other and of stores, each
- * with a signal in words[10]. */
-IRIS_KERNEL(stream_blocks, struct far_args)
-{
-    iris_dev_t dev = iris_dev_init(args->context);
-    uint64_t *words = args->words, seen = 0;
-    uint64_t *source = (uint64_t *)args->bytes, *block = source + BLOCK;
-    int last = args->num_ranks - 1;
-
-    for (uint64_t i = 1; dev.rank == 0 && i <= args->rounds; i++) {
-        source[0] = source[BLOCK - 1] = 2 * i + 1;
-        iris_store(dev, &block[i % 2 * (BLOCK - 1)], 2 * i, last);
-        iris_wg_put(wg, dev, source, block, BLOCK * sizeof *block, last);
-        iris_signal_set(dev, &words[10], i, last);
-    }
-    while (dev.rank == last && seen < args->rounds) {
-        seen = iris_wait_until(dev, &words[10], IRIS_CMP_GT, seen);
-        words[11] +=
-            iris_load_volatile(dev, &block[0], last) < 2 * seen + 1 ||
-            iris_load_volatile(dev, &block[BLOCK - 1], last) < 2 * seen + 1;
-    }
-}
-
-/* The same through the barrier of all ranks, which each writes ahead of. */
-IRIS_KERNEL(meet, struct far_args)
-{
-    iris_dev_t dev = iris_dev_init(args->context);
-    uint64_t *words = args->words + WORDS;
-    int next = (dev.rank + 1) % args->num_ranks;
-
-    for (uint64_t round = 1; round <= args->rounds; round++) {
-        iris_store(dev, &words[0], round, next);
-        iris_dev_barrier(wg, dev, args->group);
-        words[1] += words[0] != round;
-        iris_dev_barrier(wg, dev, args->group);
-    }
-}
-
-static int order_body(iris_t *iris, void *arg)
-{
-    struct far_args args = {.context = iris_device_context(iris),
-                            .group = iris_group_device(iris, NULL),
-                            .num_ranks = iris_num_ranks(iris)};
-    uint64_t words[2 * WORDS];
-
-    (void)arg;
-    CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
-    CHECK_OK(iris_calloc(iris, sizeof words, 1, (void **)&args.words));
-    CHECK_OK(iris_calloc(iris, 2 * LARGE, 1, (void **)&args.bytes));
-    args.rounds = (uint32_t)harness_count(100000, 200);
-    if (args.num_ranks > 2) {
-        CHECK_OK(iris_launch(iris, pass_on, 1, 1, &args, sizeof args, NULL));
-    }
-    CHECK_OK(iris_launch(iris, meet, 1, 1, &args, sizeof args, NULL));
-    args.rounds = (uint32_t)harness_count(1000000, 2000);
-    CHECK_OK(iris_launch(iris, stream_puts, 1, 1, &args, sizeof args, NULL));
-    CHECK_OK(iris_launch(iris, stream_blocks, 1, 1, &args, sizeof args, NULL));
-    CHECK_OK(iris_device_barrier(iris, NULL, NULL));
-    CHECK_OK(iris_memcpy_sync(iris, words, args.words, sizeof words));
-    CHECK_EQUAL(words[5], 0);
-    CHECK_EQUAL(words[9], 0);
-    CHECK_EQUAL(words[11], 0);
-    CHECK_EQUAL(words[WORDS + 1], 0);
-    if (iris_rank(iris) == args.num_ranks - 1) {
-        CHECK_EQUAL(words[8], args.rounds);
-        CHECK_EQUAL(words[10], args.rounds);
-    }
-    CHECK_OK(iris_barrier(iris, NULL, NULL));
-    CHECK_OK(iris_free(iris, args.bytes));
-    return iris_free(iris, args.words);
 }
 
 /* ---- Sums ---- */
@@ -450,12 +326,6 @@ static void copies_of_any_size_arrive_whole(void **state)
     run_on_nodes(copies_body);
 }
 
-static void nothing_overtakes_a_release(void **state)
-{
-    (void)state;
-    run_on_nodes(order_body);
-}
-
 static void atomics_of_many_ranks_add_up(void **state)
 {
     (void)state;
@@ -501,7 +371,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operation_reaches_every_rank),
         cmocka_unit_test(copies_of_any_size_arrive_whole),
-        cmocka_unit_test(nothing_overtakes_a_release),
         cmocka_unit_test(atomics_of_many_ranks_add_up),
         cmocka_unit_test(streams_copy_and_signal_across_nodes),
         cmocka_unit_test(what_does_not_reach_is_told),
