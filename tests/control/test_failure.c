@@ -235,10 +235,25 @@ static const struct scenario scenarios[] = {
     {"between groups", between_groups},
 };
 
+/* Ranks from `victim` to `last` are killed. */
 struct plan {
     const struct scenario *scenario;
     int victim;
+    int last;
 };
+
+/* Whether the message says that one of those has died. */
+static int names_victim(const struct plan *plan, const char *message)
+{
+    char text[32];
+    int named = 0;
+
+    for (int rank = plan->victim; rank <= plan->last; rank++) {
+        snprintf(text, sizeof text, "rank %d (pid", rank);
+        named |= strstr(message, text) != NULL;
+    }
+    return named && strstr(message, "died") != NULL;
+}
 
 static void body(int rank, struct proc_report *report, void *arg)
 {
@@ -259,11 +274,8 @@ static void body(int rank, struct proc_report *report, void *arg)
 static void check_survivor(const struct proc_report *report,
                            const struct plan *plan, int64_t death_ns)
 {
-    char text[32];
-
-    snprintf(text, sizeof text, "rank %d (pid", plan->victim);
     if (report->status != IRIS_ERR_PEER_LOST ||
-        strstr(report->message, text) == NULL ||
+        !names_victim(plan, report->message) ||
         report->end_ns - death_ns > BOUND_NS) {
         print_error(
             "%s, victim %d: %s after %lld us: %s\n", plan->scenario->name,
@@ -271,31 +283,37 @@ static void check_survivor(const struct proc_report *report,
             (long long)(report->end_ns - death_ns) / 1000, report->message);
     }
     assert_int_equal(report->status, IRIS_ERR_PEER_LOST);
-    assert_non_null(strstr(report->message, text));
-    assert_non_null(strstr(report->message, "died"));
+    assert_true(names_victim(plan, report->message));
     assert_true(report->end_ns - death_ns <= BOUND_NS);
     assert_int_equal(report->value, IRIS_ERR_PEER_LOST);
     assert_int_equal(report->finalize_status, IRIS_ERR_PEER_LOST);
 }
 
-static void kill_in(const struct scenario *scenario, int victim)
+static void kill_all_in(const struct scenario *scenario, int victim, int last)
 {
-    struct plan plan = {scenario, victim};
+    struct plan plan = {scenario, victim, last};
     struct procs procs;
-    int64_t death_ns;
+    int64_t death_ns = 0;
 
     procs_start(&procs, RANKS, body, &plan);
     for (int rank = 0; rank < RANKS; rank++) {
         procs_await(&procs, rank, WAITING);
     }
-    death_ns = procs_kill(&procs, victim);
+    for (int rank = victim; rank <= last; rank++) {
+        death_ns = procs_kill(&procs, rank);
+    }
     procs_join(&procs);
     for (int rank = 0; rank < RANKS; rank++) {
-        if (rank != victim) {
+        if (rank < victim || rank > last) {
             check_survivor(&procs.reports[rank], &plan, death_ns);
         }
     }
     procs_free(&procs);
+}
+
+static void kill_in(const struct scenario *scenario, int victim)
+{
+    kill_all_in(scenario, victim, victim);
 }
 
 /* Kernels of two nodes, of which each rank's waits for ranks of the other. */
@@ -315,6 +333,15 @@ static void survivors_on_other_nodes_learn_who_died(void **state)
     for (size_t i = 0; i < sizeof across / sizeof across[0]; i++) {
         kill_in(&across[i], 0);
         kill_in(&across[i], RANKS - 1);
+        kill_all_in(&across[i], RANKS / 2, RANKS - 1); /* a node */
+    }
+    /* In a long run 330 jobs. */
+    for (size_t round = 1; round < harness_count(11, 1); round++) {
+        for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
+            kill_in(&scenarios[i], 0);
+            kill_in(&scenarios[i], RANKS - 1);
+            kill_all_in(&scenarios[i], RANKS / 2, RANKS - 1);
+        }
     }
     unsetenv("IRIS_NODES");
 }
