@@ -270,8 +270,10 @@ static iris_status_t run_point(struct bench *b, struct rma_point *point,
     if (b->options.pairs == BENCH_ALL && b->num_ranks > 1) {
         work.per_rep = (uint32_t)b->num_ranks - 1;
     }
-    /* A GPU has no memcpy to compare bulk copies with. */
+    /* A GPU has no memcpy to compare bulk copies with, and heaps of other nodes
+     * have no address. */
     work.references = point->op->reference != NULL &&
+                      iris_num_nodes(b->iris) == 1 &&
                       (on_cpu || row_p->group == bench_lanes.name);
     point->args = (struct rma_args){
         .context = iris_device_context(b->iris),
@@ -298,7 +300,8 @@ static iris_status_t run_lanes(struct bench *b, size_t op,
     struct rma_point point = {.op = &lane_ops[op], .grid = b->workgroups};
     iris_status_t status = run_point(b, &point, row_p);
 
-    bench_rate_bytes(row_p, row_p->bytes, "plain");
+    bench_rate_bytes(row_p, row_p->bytes,
+                     row_p->reference_rate > 0 ? "plain" : NULL);
     return status;
 }
 
@@ -331,8 +334,12 @@ static iris_status_t run_depths(struct bench *b, size_t op,
                                 struct bench_row *row_p)
 {
     struct rma_point point = {.op = &depth_ops[op], .grid = row_p->grid};
-    iris_status_t status = run_point(b, &point, row_p);
+    const struct rma *rma = b->state;
+    void *remote;
+    iris_status_t status = iris_as_remote(
+        b->iris, rma->dst, bench_peers_of(b, b->rank).first, &remote);
 
+    status = status == IRIS_OK ? run_point(b, &point, row_p) : status;
     bench_rate_bytes(row_p, row_p->bytes, NULL);
     return status;
 }

@@ -95,6 +95,10 @@ ways_of_running() {
             "$bench" --ranks 3 --pairs $pairs --workgroups 3 $tiny
     done
     succeeds "1 rank" "$bench" --ranks 1 $tiny
+    succeeds "2 nodes" env IRIS_NODES=2 "$bench" $tiny --ops lanes,bulk,kernels,sync \
+        --format csv
+    ! grep -qE ',(plain|memcpy),' out && grep -q '^lanes,load,' out
+    verdict "another node's memory has no plain accesses to compare with" $?
     succeeds "workgroups as many as compute units" \
         "$bench" --workgroups 0 --block 7 --ops bulk,launch $tiny
     succeeds "a sweep" "$bench" --ops put_d8 --sizes 8:4K --iterations 1 \
