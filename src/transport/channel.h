@@ -14,7 +14,8 @@ struct iris_channel;
 struct iris_channel_ops {
     /* Sends a message and its data to a rank, behind all that was sent to it
      * before. Never waits: takes a copy of what cannot leave at once, or is
-     * better sent with others by turn(). Drops it if the rank is gone. */
+     * better sent with others by turn(). Drops it if the rank is gone. May give
+     * the answer to `taken` at once. */
     void (*send)(struct iris_channel *channel, int rank,
                  const struct iris_far_message *message, const void *data);
 

@@ -74,20 +74,36 @@ static int put(struct mpi_channel *m, int rank,
                                  message->data);
 }
 
+/* Whether a flush is all that a fence asks: the rank has nothing to do. */
+static int is_flush(const struct mpi_channel *m, int rank,
+                    const struct iris_far_message *message)
+{
+    return m->window != NULL && message->op == IRIS_OP_FENCE &&
+           !message->answers && iris_i_mpi_link_is_quiet(&m->links[rank]);
+}
+
 static void mpi_send(struct iris_channel *channel, int rank,
                      const struct iris_far_message *message, const void *data)
 {
+    const struct iris_far_message flushed = {.op = IRIS_OP_FENCE, .answers = 1};
     struct mpi_channel *m = of(channel);
     struct iris_mpi_link *link = &m->links[rank];
+    int is_answered = 0;
 
     iris_i_mpi_enter();
     if (!link->is_lost && iris_i_mpi_is_up() && !put(m, rank, message, data)) {
         if (m->window != NULL && !iris_i_mpi_window_flush(m->window, rank)) {
             link->is_lost = 1;
         }
-        iris_i_mpi_link_append(link, message, data);
+        is_answered = !link->is_lost && is_flush(m, rank, message);
+        if (!is_answered) {
+            iris_i_mpi_link_append(link, message, data);
+        }
     }
     iris_i_mpi_leave();
+    if (is_answered) {
+        m->base.taken(m->base.arg, rank, &flushed, NULL);
+    }
 }
 
 static int mpi_is_full(struct iris_channel *channel, int rank)
