@@ -40,9 +40,10 @@ static void expect(const iris_t *iris, char *text, size_t bytes)
         length += (size_t)snprintf(text + length, bytes - length,
                                    "  ],\n  \"nodes\": [\n");
         for (int rank = 0; rank < num_ranks; rank++) {
-            length += (size_t)snprintf(text + length, bytes - length,
-                                       "    %d%s\n", rank * 2 / num_ranks,
-                                       rank + 1 < num_ranks ? "," : "");
+            length +=
+                (size_t)snprintf(text + length, bytes - length, "    %d%s\n",
+                                 rank * iris_num_nodes(iris) / num_ranks,
+                                 rank + 1 < num_ranks ? "," : "");
         }
     }
     snprintf(text + length, bytes - length, "  ]\n}");
