@@ -89,6 +89,37 @@ flags="$CFLAGS $(query --cflags)"
     CFLAGS="$flags" LDLIBS="$(query --libs)"
 (cd "$tmp" && examples/07_message_passing_put >/dev/null)
 
+# A CMake project finds the package, which is not where configure said.
+use_cmake() { # PREFIX
+    rm -rf "$tmp/cmake" && cmake -S "$here/cmake" -B "$tmp/cmake" \
+        -DCONSUMER="$here" -DCMAKE_PREFIX_PATH="$1" -DCMAKE_C_COMPILER="${CC##* }" \
+        -DCMAKE_C_FLAGS="$CFLAGS" >"$tmp/log" 2>&1 &&
+        cmake --build "$tmp/cmake" --verbose >>"$tmp/log" 2>&1
+}
+if command -v cmake >/dev/null; then
+    use_cmake "$prefix" || { cat "$tmp/log"; exit 1; }
+    grep -q "exec '$bin/iriscc'" "$tmp/log" ||
+        { echo "iris_add_executable() does not use iriscc"; exit 1; }
+    for program in plain kernels; do
+        (cd "$tmp" && IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu "cmake/$program")
+    done
+    # Another version is refused, this one is not.
+    for version in 0.1 0 0.2 1 0.0; do
+        mkdir -p "$tmp/version$version"
+        printf '%s\n' 'cmake_minimum_required(VERSION 3.16)' 'project(p LANGUAGES NONE)' \
+            "find_package(iris $version REQUIRED)" >"$tmp/version$version/CMakeLists.txt"
+        found=no
+        ! (cd "$tmp/version$version" && cmake -DCMAKE_PREFIX_PATH="$prefix" .) \
+            >/dev/null 2>&1 || found=yes
+        case $version:$found in
+        0.1:yes | 0:yes | [01].[02]:no | 1:no) ;;
+        *) echo "find_package(iris $version): found: $found"; exit 1 ;;
+        esac
+    done
+else
+    echo "left out: a CMake project, since there is no cmake"
+fi
+
 "$MAKE" -s uninstall DESTDIR="$dest" >"$tmp/uninstall.log" 2>&1 ||
     { cat "$tmp/uninstall.log"; exit 1; }
 left=$(find "$dest" ! -type d; find "$dest" -name iris)
