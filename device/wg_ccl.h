@@ -177,6 +177,7 @@ iris_d_wg_ccl_args(const iris_wg_ccl_t *wg_ccl, const void *in, void *out,
     args.op = 0;
     args.exchange = (int32_t)exchange;
     args.root = 0;
+    args.to_root = 0;
     return args;
 }
 

@@ -30,6 +30,9 @@
  *   stages[p]      copies of input that is off the heap, and sums of it, in
  *                  pieces: on the CPU (ccl_stage.h); of workgroups' collectives
  *                  blocks of tiles, in and out (wg_ccl_tile.h)
+ *   pairs[w][i]    words by which workgroups w here and on member i move
+ *                  pieces: enum iris_ccl_pair_word
+ *   rings[w][i][p]  member i's last piece of parity p for workgroup w
  *   slots[p][i]    packets of member i, of its last step of parity p
  *
  * A packet is 8 bytes of data in two words of 8 bytes, each half data, half
@@ -64,6 +67,8 @@ struct iris_ccl_space {
     int64_t max_wgs;     /* workgroups of a kernel at most */
     int64_t slot_bytes;  /* data of one slot; its packets take twice that */
     int64_t stage_bytes; /* of one stage; 0: no stages */
+    int64_t pair_wgs;    /* those that move pieces between pairs at most */
+    int64_t pair_bytes;  /* of one piece */
     int64_t call;        /* offsets from here, in bytes */
     int64_t epochs;
     int64_t hellos;
@@ -72,6 +77,8 @@ struct iris_ccl_space {
     int64_t locks;
     int64_t cleared;
     int64_t stages;
+    int64_t pairs;
+    int64_t rings;
     int64_t slots;
     int64_t bytes; /* of all */
     /* Behind: where this rank maps each member's workspace, each one's rank. */
@@ -103,6 +110,35 @@ enum iris_ccl_call_word {
     IRIS_CCL_CALL_WORDS,
 };
 
+/* Words of one workgroup and one other member. Counts only grow. The first four
+ * are what that member writes here. */
+enum iris_ccl_pair_word {
+    IRIS_CCL_PAIR_ARRIVED, /* pieces that it has sent */
+    IRIS_CCL_PAIR_TAKEN,   /* pieces of this rank's that it has taken; all bits
+                            * are set once it has refused one */
+    IRIS_CCL_PAIR_WHAT,    /* the call that it made instead */
+    IRIS_CCL_PAIR_BYTES,   /* and how many bytes it expects there */
+    /* Of this rank's own use: pieces sent and received, and whether the message
+     * is read from the sender's memory. */
+    IRIS_CCL_PAIR_SENT,
+    IRIS_CCL_PAIR_GOT,
+    IRIS_CCL_PAIR_READ,
+    /* What that member says of its piece of each parity: four words, the call,
+     * the message's bytes and workgroups, and where its memory is. */
+    IRIS_CCL_PAIR_TOLD = 8,
+    IRIS_CCL_PAIR_WORDS = 16,
+};
+
+/* A slot has as many bytes as so many pieces of all workgroups. */
+enum {
+    IRIS_CCL_PAIR_PARTS = 4,
+    IRIS_CCL_PAIR_CPU_PARTS = 16,
+    IRIS_CCL_PAIR_WGS = 16,
+};
+#define IRIS_CCL_PAIR_REFUSED (~(uint64_t)0)
+#define IRIS_CCL_PAIR_IN_RING (~(uint64_t)0) /* no address */
+#define IRIS_CCL_PAIR_WGS_SHIFT 48 /* in the word that has the bytes */
+
 IRIS_HOST_DEVICE int64_t *iris_i_ccl_members(struct iris_ccl_space *space)
 {
     return (int64_t *)(void *)(space + 1);
@@ -113,10 +149,13 @@ IRIS_HOST_DEVICE int64_t iris_i_ccl_line(int64_t bytes)
     return (bytes + IRIS_CCL_LINE - 1) / IRIS_CCL_LINE * IRIS_CCL_LINE;
 }
 
-/* Fills in the offsets, from the five numbers before them. */
+/* Fills in the offsets, from the six numbers before them, and pair_bytes. */
 IRIS_HOST_DEVICE void iris_i_ccl_lay_out(struct iris_ccl_space *space)
 {
     int64_t n = space->count, wgs = space->max_wgs;
+    int64_t pairs = space->pair_wgs < wgs ? space->pair_wgs : wgs;
+    int64_t parts =
+        space->stage_bytes > 0 ? IRIS_CCL_PAIR_CPU_PARTS : IRIS_CCL_PAIR_PARTS;
 
     space->call =
         iris_i_ccl_line((int64_t)sizeof *space + 2 * n * (int64_t)sizeof n);
@@ -129,7 +168,12 @@ IRIS_HOST_DEVICE void iris_i_ccl_lay_out(struct iris_ccl_space *space)
     space->locks = space->byes + iris_i_ccl_line(wgs * n * 8);
     space->cleared = space->locks + iris_i_ccl_line(wgs * 8);
     space->stages = space->cleared + iris_i_ccl_line(n * 8);
-    space->slots = space->stages + iris_i_ccl_line(2 * space->stage_bytes);
+    space->pairs = space->stages + iris_i_ccl_line(2 * space->stage_bytes);
+    space->pair_wgs = pairs;
+    space->pair_bytes =
+        pairs == 0 ? 0 : iris_i_ccl_line(space->slot_bytes / parts / pairs);
+    space->rings = space->pairs + pairs * n * IRIS_CCL_PAIR_WORDS * 8;
+    space->slots = space->rings + pairs * n * 2 * space->pair_bytes;
     space->bytes = space->slots + 2 * n * 2 * space->slot_bytes;
 }
 
@@ -185,6 +229,7 @@ struct iris_ccl_reduce_args {
     int32_t striding; /* 1: rows go to members by turns */
     int32_t own_rows; /* 1: of a share, for itself only */
     int32_t rings;    /* 2: odd workgroups go around the other way */
+    int32_t root;     /* not -1: only this member gets the result */
     struct iris_ccl_staging staging;
 };
 
@@ -212,6 +257,37 @@ struct iris_ccl_move_args {
     struct iris_ccl_staging staging;
 };
 
+/* ---- Between pairs of members ---- */
+
+/* What a rank sends to the i-th member after it, from `in` + in_at on, and what
+ * it gets from the i-th member before it. */
+struct iris_ccl_route {
+    uint64_t in_at;
+    uint64_t in_bytes;
+    uint64_t out_at;
+    uint64_t out_bytes;
+};
+
+enum { IRIS_CCL_ROUTES = 32 };
+
+/* The routes from i = `first` on; that of i = 0 is this rank's own. A message
+ * has a workgroup for each bytes_per_wg bytes, most_wgs at most. */
+struct iris_ccl_pairs_args {
+    struct iris_ccl_start start;
+    const void *in; /* any memory, as out */
+    void *out;
+    uint64_t bytes_per_wg;
+    uint32_t most_wgs;
+    uint32_t first;
+    uint32_t count;
+    int32_t meets; /* 1: all members of the group make the call */
+    int32_t
+        checks;    /* 1: they may differ in a message's bytes: each sends one to
+                     * each, and waits until it is taken */
+    int32_t reads; /* 1: receivers may read `in` where it is */
+    struct iris_ccl_route routes[IRIS_CCL_ROUTES];
+};
+
 /* ---- Between nodes ---- */
 
 /* For each row this rank sends member m the bytes at `in` + m * in_of_peer, `piece`
@@ -228,7 +304,8 @@ struct iris_ccl_far_args {
     uint64_t out_pitch;
     uint64_t in_of_peer;
     uint64_t out_of_peer;
-    int32_t root; /* not -1: only this member's in is read */
+    int32_t root; /* not -1: only this member's in is read or, of a reduction,
+                   * only its out is written */
     int32_t reduces;
     int32_t kind; /* enum iris_d_kind */
     int32_t op;   /* iris_reduce_op_t */
@@ -261,6 +338,7 @@ struct iris_ccl_packet_args {
     int32_t op;   /* iris_reduce_op_t */
     int32_t exchange;
     int32_t root;
+    int32_t to_root; /* 1: of a reduction only the root gets the result */
 };
 
 #endif /* IRIS_DEVICE_KERNELS_CCL_ARGS_H */

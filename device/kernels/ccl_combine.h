@@ -11,13 +11,14 @@
 #include <iris/device/kernels/ccl_share.h>
 
 /* The work of one workgroup: combines `share` of the members' buffers and
- * writes the result to `copies` of the buffers, this rank's first, `to` bytes
- * from the start of each. */
+ * writes the result to `copies` of the buffers, the first of which is that of the
+ * member `turn` after this one, `to` bytes from the start of each. */
 typedef struct iris_d_ccl_work {
     iris_d_ccl_t ccl;
     iris_d_ccl_tables_t tables;
     iris_d_ccl_share_t share;
     uint32_t copies;
+    uint32_t turn;
     size_t to;
 } iris_d_ccl_work_t;
 
@@ -25,7 +26,7 @@ typedef struct iris_d_ccl_work {
 IRIS_DEVICE char *iris_d_ccl_result(const iris_d_ccl_work_t *work, uint32_t i,
                                     size_t at)
 {
-    uint32_t member = iris_d_ccl_after(&work->ccl, i);
+    uint32_t member = iris_d_ccl_after(&work->ccl, work->turn + i);
 
     return iris_d_ccl_at(work->tables.out, member) + work->to + at;
 }

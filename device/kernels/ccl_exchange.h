@@ -34,6 +34,7 @@ typedef struct iris_d_ccl_step {
     size_t slot_bytes; /* of a slot's packets */
     char *slots;       /* this rank's, of the step's parity */
     size_t mine;       /* from a member's `slots` to this rank's slot there */
+    iris_bool_t keeps; /* writes `out` */
     iris_d_ccl_flags_t flags;
 } iris_d_ccl_step_t;
 
@@ -243,7 +244,10 @@ iris_d_ccl_exchange_unit(const iris_d_ccl_step_t *step,
         }
         iris_d_ccl_await_packet(step, missing);
     }
-    iris_d_ccl_give(step->out + (shares ? mine.begin : 0), mine.bytes, u, sum);
+    if (step->keeps) {
+        iris_d_ccl_give(step->out + (shares ? mine.begin : 0), mine.bytes, u,
+                        sum);
+    }
     for (uint32_t i = 1; i < count; i++) {
         uint32_t peer = iris_d_ccl_after(&step->ccl, i);
         char *slot = iris_d_ccl_slots(step, peer) + step->mine;
@@ -318,7 +322,8 @@ IRIS_DEVICE const char *iris_d_ccl_collect_unit(const iris_d_ccl_step_t *step,
         for (uint32_t k = 0; k < IRIS_CCL_POLLED; k++) {
             iris_d_ccl_share_t part = iris_d_ccl_part(step, shares, first + k);
 
-            if (first + k < count && first + k != step->ccl.index) {
+            if (first + k < count && first + k != step->ccl.index &&
+                step->keeps) {
                 iris_d_ccl_give(step->out + part.begin, part.bytes, u, data[k]);
             }
         }
@@ -453,6 +458,7 @@ IRIS_DEVICE void iris_d_ccl_step_init(iris_d_ccl_step_t *step,
     step->slot_bytes =
         2 * (size_t)iris_d_ccl_word(&step->ccl.space->slot_bytes);
     step->mine = step->ccl.index * step->slot_bytes;
+    step->keeps = !args->to_root || step->ccl.index == (uint32_t)args->root;
     step->units = iris_d_ccl_units(
         args->exchange == IRIS_CCL_REDUCE_TWO
             ? iris_d_ccl_share(0, step->ccl.count, args->piece).bytes

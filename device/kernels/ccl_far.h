@@ -41,14 +41,15 @@ IRIS_DEVICE char *iris_d_far_slot(const struct iris_ccl_space *space,
 /* The same place of member m, as this rank's address: workspaces may be at
  * other offsets there. */
 IRIS_DEVICE void *iris_d_far_of(iris_dev_t dev, struct iris_ccl_space *space,
-                                void *place, uint64_t m)
+                                const void *place, uint64_t m)
 {
     int64_t *members = iris_i_ccl_members(space);
     int rank = (int)members[space->count + (int64_t)m];
     uintptr_t theirs = (uintptr_t)members[m] -
                        (uintptr_t)iris_d_load_constant(&dev.heap_bases[rank]);
 
-    return (char *)dev.heap_base + theirs + ((char *)place - (char *)space);
+    return (char *)dev.heap_base + theirs +
+           ((const char *)place - (char *)space);
 }
 
 /* The description of this rank's call, which members that make a different call
@@ -74,7 +75,7 @@ IRIS_DEVICE void iris_d_far_give(iris_wg_t wg, iris_dev_t dev,
     uint64_t *byes = (uint64_t *)(void *)iris_d_far_at(space, space->byes);
 
     for (uint64_t m = 0; m < n; m++) {
-        if (args->root < 0 || (uint64_t)args->root == self) {
+        if (args->root < 0 || args->reduces || (uint64_t)args->root == self) {
             iris_wg_put(wg, dev, in + m * args->in_of_peer,
                         iris_d_far_of(dev, space,
                                       iris_d_far_slot(space, step.number, self),
@@ -166,7 +167,9 @@ IRIS_DEVICE void iris_d_far_take(const struct iris_ccl_far_args *args,
     char *out = (char *)args->out + step.row * args->out_pitch + step.at;
 
     if (args->reduces) {
-        iris_d_far_reduce(args, step, out);
+        if (args->root < 0 || args->root == space->index) {
+            iris_d_far_reduce(args, step, out);
+        }
     } else if (args->root >= 0) {
         iris_d_copy_bytes(
             out, iris_d_far_slot(space, step.number, (uint64_t)args->root),
@@ -180,21 +183,35 @@ IRIS_DEVICE void iris_d_far_take(const struct iris_ccl_far_args *args,
     }
 }
 
-/* One workgroup of one lane. */
-IRIS_KERNEL(iris_k_ccl_far, struct iris_ccl_far_args)
+/* Begins a call; returns the number of the step before its first. */
+IRIS_DEVICE uint64_t iris_d_far_begin(iris_wg_t wg, iris_dev_t dev,
+                                      const struct iris_ccl_far_args *args)
 {
     struct iris_ccl_space *space = args->start.space;
-    iris_dev_t dev = iris_dev_init(args->start.context);
     uint64_t *epoch = (uint64_t *)(void *)iris_d_far_at(space, space->epochs);
-    iris_d_far_step_t step;
+    uint64_t number = *epoch;
 
-    step.number = *epoch;
-    if ((step.number & IRIS_CCL_BUSY) != 0) {
-        iris_d_far_differ(wg, dev, args, step.number & ~IRIS_CCL_BUSY,
+    if ((number & IRIS_CCL_BUSY) != 0) {
+        iris_d_far_differ(wg, dev, args, number & ~IRIS_CCL_BUSY,
                           (uint64_t)space->index);
     }
     *epoch |= IRIS_CCL_BUSY;
     *iris_d_far_what(space) = args->start.what;
+    return number;
+}
+
+IRIS_DEVICE void iris_d_far_end(struct iris_ccl_space *space, uint64_t number)
+{
+    *(uint64_t *)(void *)iris_d_far_at(space, space->epochs) = number;
+}
+
+/* One workgroup of one lane. */
+IRIS_KERNEL(iris_k_ccl_far, struct iris_ccl_far_args)
+{
+    iris_dev_t dev = iris_dev_init(args->start.context);
+    iris_d_far_step_t step;
+
+    step.number = iris_d_far_begin(wg, dev, args);
     for (step.row = 0; step.row < args->rows; step.row++) {
         for (step.at = 0; step.at < args->bytes; step.at += step.bytes) {
             step.bytes = args->bytes - step.at < args->piece
@@ -206,7 +223,7 @@ IRIS_KERNEL(iris_k_ccl_far, struct iris_ccl_far_args)
             iris_d_far_take(args, step);
         }
     }
-    *epoch = step.number;
+    iris_d_far_end(args->start.space, step.number);
 }
 #endif
 

@@ -45,6 +45,7 @@ IRIS_DEVICE void iris_d_ccl_merge(const iris_d_ccl_loose_t *loose,
     work.share.begin = 0;
     work.share.bytes = bytes;
     work.copies = 1;
+    work.turn = 0;
     work.to = 0;
     IRIS_LANES (wg, k, (bytes + IRIS_CCL_PIECE - 1) / IRIS_CCL_PIECE) {
         size_t at = k * IRIS_CCL_PIECE, left = bytes - at;

@@ -51,6 +51,7 @@ IRIS_KERNEL(iris_k_ccl_matrix, struct iris_ccl_reduce_args)
 
     work.ccl = iris_d_ccl_begin(wg, &args->start);
     work.ccl.epoch++;
+    work.turn = 0;
     work.copies =
         args->shape == IRIS_CCL_TO_ALL && !args->own_rows ? work.ccl.count : 1;
     rows = iris_d_ccl_own_rows(&work.ccl, args);

@@ -21,6 +21,7 @@ IRIS_KERNEL(iris_k_ccl_reduce, struct iris_ccl_reduce_args)
     work.share.begin = 0;
     work.share.bytes = args->bytes;
     work.copies = 1;
+    work.turn = 0;
     work.to = 0;
     if (args->shape == IRIS_CCL_TO_ALL) {
         work.share =
@@ -29,6 +30,15 @@ IRIS_KERNEL(iris_k_ccl_reduce, struct iris_ccl_reduce_args)
         work.to = work.share.begin;
     } else if (args->shape == IRIS_CCL_SCATTER) {
         work.share.begin = work.ccl.index * args->bytes;
+    } else if (args->root >= 0 && (uint32_t)args->root != work.ccl.index) {
+        work.share.bytes = 0;
+    }
+    if (args->root >= 0) { /* its buffer is the only one that is written */
+        work.copies = 1;
+        work.turn =
+            (uint32_t)args->root +
+            ((uint32_t)args->root < work.ccl.index ? work.ccl.count : 0) -
+            work.ccl.index;
     }
 #if IRIS_ON_CPU
     if (IRIS_UNLIKELY(args->staging.staged)) {
@@ -50,7 +60,7 @@ IRIS_KERNEL(iris_k_ccl_reduce, struct iris_ccl_reduce_args)
         iris_d_ccl_reduce(&work, args, at,
                           left < IRIS_CCL_PIECE ? left : IRIS_CCL_PIECE);
     }
-    if (work.copies != 1 || !args->async) {
+    if (work.copies != 1 || args->root >= 0 || !args->async) {
         iris_d_ccl_bye(wg, &work.ccl);
     }
     iris_d_ccl_end(wg, &work.ccl);

@@ -202,10 +202,11 @@ IRIS_DEVICE void iris_d_ccl_leave(const iris_d_ccl_t *ccl)
     iris_d_store_u64(iris_d_ccl_left(ccl), 1, iris_d_ccl_relaxed());
 }
 
-/* The first lane of the device that comes here reports, all end. Lanes that
- * come to the next barrier without this one see that it has left, since what is
- * released here comes behind that. */
+/* The first lane of the device that comes here reports `known` or, if that is
+ * NULL, member i; all end. Lanes that come to the next barrier without this one
+ * see that it has left, since what is released here comes behind that. */
 IRIS_DEVICE void iris_d_ccl_report(const iris_d_ccl_t *ccl, uint32_t i,
+                                   const struct iris_dev_mismatch *known,
                                    struct iris_dev_watch *watch)
 {
     iris_d_order_t release = iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM);
@@ -214,7 +215,11 @@ IRIS_DEVICE void iris_d_ccl_report(const iris_d_ccl_t *ccl, uint32_t i,
     iris_d_ccl_leave(ccl);
     if (first) {
         watch->bytes = 0;
-        iris_d_ccl_describe(ccl, i, &watch->mismatch);
+        if (known != NULL) {
+            watch->mismatch = *known;
+        } else {
+            iris_d_ccl_describe(ccl, i, &watch->mismatch);
+        }
     }
     iris_d_store(&watch->stop, sizeof watch->stop, 1, release);
     if (first) {
@@ -236,7 +241,7 @@ IRIS_DEVICE void iris_d_ccl_differ(const iris_d_ccl_t *ccl, uint32_t i)
 #endif
 #if IRIS_D_WATCHED
     if (iris_d_watch(ccl->dev) != NULL) {
-        iris_d_ccl_report(ccl, i, iris_d_watch(ccl->dev));
+        iris_d_ccl_report(ccl, i, NULL, iris_d_watch(ccl->dev));
     }
 #endif
 }

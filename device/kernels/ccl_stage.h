@@ -50,6 +50,7 @@ typedef struct iris_d_ccl_stage {
     size_t end;
     size_t part; /* bytes from a part of `in` to the next; 0: it has none */
     iris_bool_t copies; /* this rank's input through its stage */
+    iris_bool_t keeps;  /* of a reduction: writes `out` */
 } iris_d_ccl_stage_t;
 
 IRIS_DEVICE iris_bool_t iris_d_ccl_stages(const iris_d_ccl_t *ccl,
@@ -209,6 +210,8 @@ iris_d_ccl_stage_reduce(const iris_d_ccl_stage_t *stage,
     row.op = (iris_reduce_op_t)args->op;
     if (copy != NULL) {
         share = iris_d_ccl_share(ccl->index, ccl->count, piece.bytes);
+    } else if (!stage->keeps) {
+        return;
     }
     for (uint32_t i = 0; i < ccl->count; i++) {
         stage->from[i] = (uint64_t)(uintptr_t)iris_d_ccl_input(stage, i, k);
@@ -216,11 +219,12 @@ iris_d_ccl_stage_reduce(const iris_d_ccl_stage_t *stage,
     for (size_t at = 0; at < share.bytes; at += IRIS_CCL_ROW) {
         size_t left = share.bytes - at;
         size_t bytes = left < IRIS_CCL_ROW ? left : IRIS_CCL_ROW;
-        char *to = stage->out + piece.begin + share.begin + at;
+        char *to = stage->keeps ? stage->out + piece.begin + share.begin + at
+                                : copy + at;
 
         row.at = share.begin + at;
         iris_d_ccl_reduce_row((enum iris_d_kind)args->kind, row, bytes, to);
-        if (copy != NULL) {
+        if (copy != NULL && stage->keeps) {
             iris_d_ccl_stage_copy(copy + at, to, bytes, share.bytes);
         }
     }
@@ -241,7 +245,7 @@ IRIS_DEVICE void iris_d_ccl_stage_collect(const iris_d_ccl_stage_t *stage,
     const iris_d_ccl_t *ccl = &stage->ccl;
     iris_d_ccl_share_t piece = iris_d_ccl_piece(stage, k);
 
-    for (uint32_t i = 1; i < ccl->count; i++) {
+    for (uint32_t i = 1; i < ccl->count && stage->keeps; i++) {
         uint32_t peer = iris_d_ccl_after(ccl, i);
         iris_d_ccl_share_t share =
             iris_d_ccl_share(peer, ccl->count, piece.bytes);
@@ -263,6 +267,7 @@ iris_d_ccl_stage_reduction(iris_wg_t wg, const iris_d_ccl_t *ccl,
     stage.out = (char *)args->out;
     stage.part = args->shape == IRIS_CCL_SCATTER ? args->bytes : 0;
     stage.copies = args->staging.staged;
+    stage.keeps = args->root < 0 || ccl->index == (uint32_t)args->root;
     return stage;
 }
 
@@ -327,6 +332,7 @@ iris_d_ccl_stage_move(iris_wg_t wg, const iris_d_ccl_t *ccl,
     stage.in = (const char *)args->in;
     stage.out = (char *)args->out;
     stage.part = args->in_of_peer + args->in_of_self;
+    stage.keeps = 1;
     stage.copies = args->staging.staged &&
                    (args->root < 0 || ccl->index == (uint32_t)args->root);
     return stage;

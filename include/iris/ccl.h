@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Collectives on streams: all_reduce, all_gather, reduce_scatter, all_to_all
- * and broadcast between the members of a group.
+ * Collectives on streams: all_reduce, all_gather, reduce_scatter, all_to_all,
+ * broadcast, reduce, gather and scatter between the members of a group, with
+ * parts of any size, and messages between two of them.
+ *
+ *     struct iris_ccl_options options;
+ *
+ *     iris_ccl_options_init(&options);
+ *     options.stream = stream;
+ *     status = iris_all_reduce(iris, data, data, count, IRIS_DTYPE_F32,
+ *                              IRIS_REDUCE_SUM, &options);
+ *     status = iris_stream_synchronize(iris, stream);
  */
 #ifndef IRIS_CCL_H
 #define IRIS_CCL_H
@@ -37,9 +46,11 @@ extern "C" {
  *    all_gather      PUSH, PULL, PACKET
  *    all_to_all      PUSH, PULL, PACKET
  *    broadcast       PUSH, PULL, PACKET
- *  All of them give the same bits. The variants with packets accept buffers
- *  that are not on the heap, and always work in place. On a CPU the same is
- *  true of all but ONE_SHOT, unless options.rows is set.
+ *    reduce          all_reduce's, by the field and the setting of that
+ *  The other calls have no variants. All variants of a call give the same bits.
+ *  Those with packets accept buffers that are not on the heap, and always work
+ *  in place. On a CPU the same is true of all but ONE_SHOT, unless options.rows
+ *  is set.
  *
  *  all_reduce has three more variants, for comparison. AUTO never takes them,
  *  because they do not add in the group's order, and round to the element's
@@ -194,6 +205,95 @@ IRIS_API iris_status_t iris_all_to_all(iris_t *iris, const void *in, void *out,
 IRIS_API iris_status_t iris_ccl_broadcast(
     iris_t *iris, const void *in, void *out, size_t count, iris_dtype_t dtype,
     int root, const struct iris_ccl_options *options);
+
+/** out[i] of member index `root` is the reduction of all members' in[i]; the
+ *  others' out is not looked at. `in` may be `out`, but not with ONE_SHOT.
+ *  Variants that do not keep the group's order are AUTO here. */
+IRIS_API iris_status_t iris_reduce(iris_t *iris, const void *in, void *out,
+                                   size_t count, iris_dtype_t dtype,
+                                   iris_reduce_op_t op, int root,
+                                   const struct iris_ccl_options *options);
+
+/* ---- Messages ---------------------------------------------------------------
+ *
+ * The calls below move elements between pairs of members, in messages. Buffers
+ * may be anywhere, on all devices: what is on the heap, is larger than a piece
+ * and can be reached is read where it is; the rest goes through the workspace,
+ * a piece at a time. A message may be larger than the workspace. Fields of
+ * options for variants, rows and async have no effect, but rows must be 0. A
+ * buffer that has no elements on this rank may be NULL.
+ *
+ * Counts and displacements are in elements. A displacement says where a
+ * member's part of a buffer begins; with NULL the parts lie one behind another
+ * in the group's order. The arrays are the caller's again on return. Parts of
+ * an `out` may not overlap, which is not checked. */
+
+/** out of member index `root` has count elements of each member, in group
+ *  order; the others' out is not looked at. The root's `in` may be its own part
+ *  of `out`. */
+IRIS_API iris_status_t iris_gather(iris_t *iris, const void *in, void *out,
+                                   size_t count, iris_dtype_t dtype, int root,
+                                   const struct iris_ccl_options *options);
+
+/** in of member index `root` has count elements for each member, in group
+ *  order, and out gets this one's; the others' in is not looked at. The root's
+ *  `out` may be its own part of `in`. */
+IRIS_API iris_status_t iris_scatter(iris_t *iris, const void *in, void *out,
+                                    size_t count, iris_dtype_t dtype, int root,
+                                    const struct iris_ccl_options *options);
+
+/** out gets counts[i] elements from each member i, at displs[i]; in has this
+ *  member's. All members pass the same counts. `in` may be this rank's own part
+ *  of `out`. */
+IRIS_API iris_status_t iris_all_gatherv(iris_t *iris, const void *in, void *out,
+                                        const size_t *counts,
+                                        const size_t *displs,
+                                        iris_dtype_t dtype,
+                                        const struct iris_ccl_options *options);
+
+/** in has in_counts[i] elements for each member i, at in_displs[i], and out gets
+ *  out_counts[i] from it, at out_displs[i]. `in` and `out` do not overlap. Where
+ *  two members' counts differ, these two get IRIS_ERR_MISMATCH; members whose
+ *  counts agree with everybody's may get IRIS_OK, and then have all of theirs. */
+IRIS_API iris_status_t iris_all_to_allv(iris_t *iris, const void *in,
+                                        const size_t *in_counts,
+                                        const size_t *in_displs, void *out,
+                                        const size_t *out_counts,
+                                        const size_t *out_displs,
+                                        iris_dtype_t dtype,
+                                        const struct iris_ccl_options *options);
+
+/** Sends count elements to member index `to`, which receives them. Only these
+ *  two call. Messages from one member to another match in the order of the calls,
+ *  on one workspace; both pass the same count, type and num_cus.
+ *
+ *  The call does not block the host. A small message ends when it is in the
+ *  receiver's workspace, a large one when the receiver has taken it: the work
+ *  behind it on the stream waits for the matching iris_recv(). Two ranks that
+ *  first send to each other on one stream, and then receive, wait for each
+ *  other if the messages are large, until a deadline: use iris_send_recv().
+ *
+ *  A receiver that expects another count or type gets IRIS_ERR_MISMATCH, and so
+ *  does the sender, unless its small message has already ended: then its next
+ *  message to that member does. */
+IRIS_API iris_status_t iris_send(iris_t *iris, const void *in, size_t count,
+                                 iris_dtype_t dtype, int to,
+                                 const struct iris_ccl_options *options);
+
+/** Receives count elements from member index `from`. See iris_send(). */
+IRIS_API iris_status_t iris_recv(iris_t *iris, void *out, size_t count,
+                                 iris_dtype_t dtype, int from,
+                                 const struct iris_ccl_options *options);
+
+/** iris_send() to one member and iris_recv() from another or the same one, at
+ *  the same time: rings and exchanges of any size do not wait for each other in
+ *  a circle. Each half matches a send, a receive or another send_recv. `to` and
+ *  `from` may both be this member, with equal counts. */
+IRIS_API iris_status_t iris_send_recv(iris_t *iris, const void *in,
+                                      size_t in_count, int to, void *out,
+                                      size_t out_count, int from,
+                                      iris_dtype_t dtype,
+                                      const struct iris_ccl_options *options);
 
 /* ---- Rows -------------------------------------------------------------------
  *

@@ -150,7 +150,7 @@ typedef void (*iris_cpu_entry_t)(const void *wg, const void *args);
 /** Version of the interface between compiled kernels and the library: struct
  *  iris_kernel, and all data that kernels and the library pass each other. It
  *  grows with any change of those. `version` and `name` never change place. */
-#define IRIS_KERNEL_VERSION 2
+#define IRIS_KERNEL_VERSION 3
 
 /** A kernel, which IRIS_KERNEL() defines and iris_launch() takes: one name, and
  *  code for each target. The pointer for a target is NULL if the program was

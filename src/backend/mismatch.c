@@ -64,15 +64,24 @@ static const char *variant_name(int variant)
     }
 }
 
+static int is_product(const struct iris_compared *call)
+{
+    return call->op > IRIS_COMPARED_BROADCAST &&
+           call->op < IRIS_COMPARED_GATHER;
+}
+
 /* "iris_all_reduce of 500 f32"; what most calls differ in. */
 static void say(const struct iris_compared *call, char text[CALL_TEXT])
 {
     const unsigned long long sizes[] = {call->sizes[0], call->sizes[1],
                                         call->sizes[2]};
     const char *dtype = iris_dtype_name((iris_dtype_t)call->dtype);
+    size_t element = iris_dtype_size((iris_dtype_t)call->dtype);
 
-    if (call->op > IRIS_COMPARED_BROADCAST &&
-        call->op != IRIS_COMPARED_GATHER) {
+    if (call->op > IRIS_COMPARED_REDUCE && element != 0) {
+        snprintf(text, CALL_TEXT, "%s of %llu %s", op_name(call->op),
+                 sizes[0] / element, dtype);
+    } else if (is_product(call)) {
         snprintf(text, CALL_TEXT, "%s of %s, M %llu, N %llu, K %llu",
                  op_name(call->op), dtype, sizes[0], sizes[1], sizes[2]);
     } else if (sizes[1] != 0) {
@@ -89,8 +98,19 @@ static void say_more(const struct iris_compared *call, char text[CALL_TEXT])
 {
     size_t used = strlen(text);
 
-    if (call->op == IRIS_COMPARED_ALL_REDUCE ||
-        call->op == IRIS_COMPARED_REDUCE_SCATTER) {
+    if (call->op == IRIS_COMPARED_GATHER_TO ||
+        call->op == IRIS_COMPARED_SCATTER_FROM) {
+        snprintf(text + used, CALL_TEXT - used, " (root %d)", call->root);
+    } else if (call->op > IRIS_COMPARED_REDUCE) {
+        snprintf(text + used, CALL_TEXT - used,
+                 call->op == IRIS_COMPARED_ALL_GATHERV ? " (counts %08x)" : "",
+                 (unsigned)call->sizes[1]);
+    } else if (call->op == IRIS_COMPARED_REDUCE) {
+        snprintf(text + used, CALL_TEXT - used, " (%s, root %d, variant %s)",
+                 iris_reduce_op_name((iris_reduce_op_t)call->reduce),
+                 call->root, variant_name(call->variant));
+    } else if (call->op == IRIS_COMPARED_ALL_REDUCE ||
+               call->op == IRIS_COMPARED_REDUCE_SCATTER) {
         snprintf(text + used, CALL_TEXT - used, " (%s, variant %s)",
                  iris_reduce_op_name((iris_reduce_op_t)call->reduce),
                  variant_name(call->variant));
@@ -98,7 +118,7 @@ static void say_more(const struct iris_compared *call, char text[CALL_TEXT])
                call->op == IRIS_COMPARED_GATHER) {
         snprintf(text + used, CALL_TEXT - used, " (root %d, variant %s)",
                  call->root, variant_name(call->variant));
-    } else if (call->op > IRIS_COMPARED_BROADCAST) {
+    } else if (is_product(call)) {
         snprintf(text + used, CALL_TEXT - used, " (chunks %d)", call->root);
     } else {
         snprintf(text + used, CALL_TEXT - used, " (variant %s)",

@@ -12,7 +12,8 @@
 #include <iris/status.h>
 
 /* The public functions: X(NAME, name). The collectives are in the order of enum
- * iris_ccl_op, the products in that of enum iris_ops_op. */
+ * iris_ccl_op, those after the broadcast from REDUCE on; the products are in that
+ * of enum iris_ops_op. Programs have the value of GATHER. */
 #define IRIS_COMPARED_ROWS(X)                              \
     X(ALL_REDUCE, "iris_all_reduce")                       \
     X(ALL_GATHER, "iris_all_gather")                       \
@@ -23,7 +24,15 @@
     X(ALL_GATHER_MATMUL, "iris_all_gather_matmul")         \
     X(MATMUL_ALL_GATHER, "iris_matmul_all_gather")         \
     X(MATMUL_REDUCE_SCATTER, "iris_matmul_reduce_scatter") \
-    X(GATHER, "iris_wg_gather") /* of workgroups */
+    X(GATHER, "iris_wg_gather") /* of workgroups */        \
+    X(REDUCE, "iris_reduce")                               \
+    X(GATHER_TO, "iris_gather")                            \
+    X(SCATTER_FROM, "iris_scatter")                        \
+    X(ALL_GATHERV, "iris_all_gatherv")                     \
+    X(ALL_TO_ALLV, "iris_all_to_allv")                     \
+    X(SEND, "iris_send")                                   \
+    X(RECV, "iris_recv")                                   \
+    X(SEND_RECV, "iris_send_recv")
 
 enum iris_compared_op {
 #define IRIS_COMPARED_ENUM(NAME, name) IRIS_COMPARED_##NAME,
@@ -39,7 +48,8 @@ struct iris_compared {
     int reduce;
     int variant;
     int root;          /* of a product: its chunks */
-    uint64_t sizes[3]; /* count and rows, or M, N and K of a product */
+    uint64_t sizes[3]; /* count and rows; bytes of messages, and of all_gatherv
+                        * a hash of the counts; or M, N and K of a product */
 };
 
 struct iris_dev_call iris_i_compared_pack(const struct iris_compared *call);

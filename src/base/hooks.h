@@ -35,7 +35,8 @@ enum iris_host_op {
     IRIS_HOST_GROUP_DESTROY, /* group */
     IRIS_HOST_COLLECTIVE,    /* address, source, bytes, group, stream, count,
                               * type, value: a broadcast's root; kernel is the
-                              * public call's name */
+                              * public call's name; target_rank: of a call of
+                              * two members the other */
     /* The CPU runs a command of a stream; its thread calls. Only while somebody
      * watches kernels. */
     IRIS_HOST_RUN_COPY, /* address, source, bytes, stream */

@@ -9,6 +9,7 @@
 
 #include "ccl/ccl_check.h"
 #include "ccl/ccl_launch.h"
+#include "ccl/ccl_route.h"
 #include "ccl/ccl_types.h"
 #include "ccl/ccl_workspace.h"
 #include "ccl/choose.h"
@@ -24,6 +25,30 @@ static int has_nans(const struct iris_ccl_call *call)
     return iris_i_ccl_kinds[call->op].reduces &&
            (call->kind == IRIS_D_KIND_f16 || call->kind == IRIS_D_KIND_bf16 ||
             call->kind == IRIS_D_KIND_f32 || call->kind == IRIS_D_KIND_f64);
+}
+
+/* What a member alone sends to itself. */
+static iris_status_t keep(iris_t *iris, const struct iris_ccl_call *call)
+{
+    struct iris_ccl_route own;
+    const char *from;
+    char *to;
+
+    iris_i_ccl_route_to(call, 0, &own);
+    iris_i_ccl_route_from(call, 0, &own);
+    from = (const char *)call->in + own.in_at;
+    to = (char *)call->out + own.out_at;
+    if (own.in_bytes != own.out_bytes) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
+                           "%s: the only member sends itself %zu bytes and "
+                           "receives %zu; pass equal counts",
+                           call->name, (size_t)own.in_bytes,
+                           (size_t)own.out_bytes);
+    }
+    return from == to || own.in_bytes == 0
+               ? IRIS_OK
+               : iris_i_copy(iris_i_queue(iris), to, from, own.in_bytes,
+                             call->options.stream);
 }
 
 /* Of one member: what it has is what it gets, row by row. */
@@ -64,6 +89,7 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
 {
     int alone = call->group->members.count == 1;
     int far = iris_i_group_is_far(iris, call->group);
+    int pairs = iris_i_ccl_kinds[call->op].pairs;
     iris_status_t status = alone ? iris_i_ccl_known_workspace(iris, call)
                                  : iris_i_ccl_workspace(iris, call);
 
@@ -71,7 +97,9 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
         status = iris_i_ccl_choose(iris, call);
     }
     if (status != IRIS_OK || alone) {
-        return status == IRIS_OK ? copy(iris, call) : status;
+        return status != IRIS_OK ? status
+               : pairs           ? keep(iris, call)
+                                 : copy(iris, call);
     }
     if (!iris_i_stream_mark_take(iris_i_queue(iris), &call->workspace->used,
                                  order_of(call))) {
@@ -82,6 +110,9 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
                            "one a workspace of its own "
                            "(iris_ccl_workspace_create)",
                            call->name);
+    }
+    if (pairs) {
+        return iris_i_ccl_launch_pairs(iris, call, far);
     }
     if (far) {
         return iris_i_ccl_launch_far(iris, call);
@@ -94,11 +125,24 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
     return status == IRIS_OK ? iris_i_ccl_launch(iris, call) : status;
 }
 
+/* The rank that a call of two members is with, or -1. */
+static int other_rank(const struct iris_ccl_call *call)
+{
+    int member = call->op == IRIS_CCL_RECV  ? call->from
+                 : call->op < IRIS_CCL_SEND ? -1
+                                            : call->to;
+
+    return member < 0 ? -1 : call->group->ranks[member];
+}
+
 static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
 {
+    /* Members may have nothing for each other, and others do not know. */
+    int is_empty = call->count == 0 && call->out_count == 0 &&
+                   call->op != IRIS_CCL_ALL_TO_ALLV;
     struct iris_host_event event = {.op = IRIS_HOST_COLLECTIVE,
                                     .rank = iris_i_rank(iris),
-                                    .target_rank = -1,
+                                    .target_rank = other_rank(call),
                                     .stream = call->options.stream,
                                     .group = call->group,
                                     .kernel = call->name,
@@ -111,7 +155,7 @@ static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
 
     iris_i_hooks_before(iris_i_hooks(iris), &event);
     return iris_i_hooks_after(iris_i_hooks(iris), &event,
-                              call->count == 0 ? IRIS_OK : enqueue(iris, call));
+                              is_empty ? IRIS_OK : enqueue(iris, call));
 }
 
 static iris_status_t run(iris_t *iris, struct iris_ccl_call *call,
@@ -136,7 +180,9 @@ static struct iris_ccl_call call_of(enum iris_ccl_op op, const void *in,
                                  .in = in,
                                  .out = out,
                                  .count = count,
-                                 .dtype = dtype};
+                                 .dtype = dtype,
+                                 .to = -1,
+                                 .from = -1};
 
     return call;
 }
@@ -193,6 +239,103 @@ iris_status_t iris_ccl_broadcast(iris_t *iris, const void *in, void *out,
         call_of(IRIS_CCL_BROADCAST, in, out, count, dtype);
 
     call.root = root;
+    return run(iris, &call, options);
+}
+
+iris_status_t iris_reduce(iris_t *iris, const void *in, void *out, size_t count,
+                          iris_dtype_t dtype, iris_reduce_op_t op, int root,
+                          const struct iris_ccl_options *options)
+{
+    struct iris_ccl_call call = call_of(IRIS_CCL_REDUCE, in, out, count, dtype);
+
+    call.reduce = op;
+    call.root = root;
+    return run(iris, &call, options);
+}
+
+iris_status_t iris_gather(iris_t *iris, const void *in, void *out, size_t count,
+                          iris_dtype_t dtype, int root,
+                          const struct iris_ccl_options *options)
+{
+    struct iris_ccl_call call =
+        call_of(IRIS_CCL_GATHER_TO, in, out, count, dtype);
+
+    call.root = root;
+    return run(iris, &call, options);
+}
+
+iris_status_t iris_scatter(iris_t *iris, const void *in, void *out,
+                           size_t count, iris_dtype_t dtype, int root,
+                           const struct iris_ccl_options *options)
+{
+    struct iris_ccl_call call =
+        call_of(IRIS_CCL_SCATTER_FROM, in, out, count, dtype);
+
+    call.root = root;
+    return run(iris, &call, options);
+}
+
+iris_status_t iris_all_gatherv(iris_t *iris, const void *in, void *out,
+                               const size_t *counts, const size_t *displs,
+                               iris_dtype_t dtype,
+                               const struct iris_ccl_options *options)
+{
+    struct iris_ccl_call call =
+        call_of(IRIS_CCL_ALL_GATHERV, in, out, 0, dtype);
+
+    call.out_counts = counts;
+    call.out_displs = displs;
+    return run(iris, &call, options);
+}
+
+iris_status_t iris_all_to_allv(iris_t *iris, const void *in,
+                               const size_t *in_counts, const size_t *in_displs,
+                               void *out, const size_t *out_counts,
+                               const size_t *out_displs, iris_dtype_t dtype,
+                               const struct iris_ccl_options *options)
+{
+    struct iris_ccl_call call =
+        call_of(IRIS_CCL_ALL_TO_ALLV, in, out, 0, dtype);
+
+    call.in_counts = in_counts;
+    call.in_displs = in_displs;
+    call.out_counts = out_counts;
+    call.out_displs = out_displs;
+    return run(iris, &call, options);
+}
+
+iris_status_t iris_send(iris_t *iris, const void *in, size_t count,
+                        iris_dtype_t dtype, int to,
+                        const struct iris_ccl_options *options)
+{
+    struct iris_ccl_call call = call_of(IRIS_CCL_SEND, in, NULL, count, dtype);
+
+    call.to = to;
+    return run(iris, &call, options);
+}
+
+iris_status_t iris_recv(iris_t *iris, void *out, size_t count,
+                        iris_dtype_t dtype, int from,
+                        const struct iris_ccl_options *options)
+{
+    struct iris_ccl_call call = call_of(IRIS_CCL_RECV, NULL, out, 0, dtype);
+
+    call.out_count = count;
+    call.from = from;
+    return run(iris, &call, options);
+}
+
+iris_status_t iris_send_recv(iris_t *iris, const void *in, size_t in_count,
+                             int to, void *out, size_t out_count, int from,
+                             iris_dtype_t dtype,
+                             const struct iris_ccl_options *options)
+{
+    struct iris_ccl_call call =
+        call_of(IRIS_CCL_SEND_RECV, in, out, in_count, dtype);
+
+    call.to = to;
+    call.out_count = out_count;
+    call.from = from;
     return run(iris, &call, options);
 }
 

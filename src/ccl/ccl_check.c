@@ -10,6 +10,7 @@
 #include <iris/device/kernels/ccl_fold.h>
 
 #include "base/sized.h"
+#include "ccl/ccl_route.h"
 #include "ccl/ccl_types.h"
 #include "context/context_group.h"
 #include "heap/heap_address.h"
@@ -109,13 +110,18 @@ static iris_status_t check_types(const iris_t *iris, struct iris_ccl_call *call)
         iris_d_reduced_as(call->dtype, call->reduce, &call->kind) == 0) {
         return fail_operation(iris, call);
     }
-    if (call->op == IRIS_CCL_BROADCAST &&
+    if (iris_i_ccl_kinds[call->op].has_root &&
         (call->root < 0 || call->root >= members)) {
         return iris_i_fail(
             iris_i_log(iris), IRIS_ERR_INVALID,
             "%s: root %d is no index of a group of %d; pass 0 to "
             "%d",
             call->name, call->root, members, members - 1);
+    }
+    if (call->op > IRIS_CCL_BROADCAST && call->options.rows != 0) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
+                           "%s: rows is %zu, and it takes no matrices; pass 0",
+                           call->name, call->options.rows);
     }
     return IRIS_OK;
 }
@@ -166,6 +172,9 @@ static iris_status_t check_sizes(const iris_t *iris, struct iris_ccl_call *call)
     size_t element = iris_dtype_size(call->dtype);
     size_t members = (size_t)call->group->members.count;
 
+    if (kind->pairs) {
+        return iris_i_ccl_route_sizes(iris, call);
+    }
     if (call->count > PTRDIFF_MAX / element / members) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: count %zu of %s for %zu members is more than "
@@ -214,11 +223,17 @@ static iris_status_t check_overlap(const iris_t *iris,
 {
     size_t part = (size_t)call->group->index * part_of(call);
     uintptr_t in = (uintptr_t)call->in, out = (uintptr_t)call->out;
+    struct iris_ccl_route own;
 
     if (in >= out + call->out_bytes || out >= in + call->in_bytes) {
         return IRIS_OK;
     }
-    if (call->op == IRIS_CCL_ALL_GATHER) {
+    if (iris_i_ccl_kinds[call->op].pairs) {
+        iris_i_ccl_route_to(call, (uint32_t)call->group->index, &own);
+        iris_i_ccl_route_from(call, (uint32_t)call->group->index, &own);
+        call->in_place = call->op < IRIS_CCL_ALL_TO_ALLV &&
+                         in + own.in_at == out + own.out_at;
+    } else if (call->op == IRIS_CCL_ALL_GATHER) {
         call->in_place = in == out + part;
     } else if (call->op == IRIS_CCL_REDUCE_SCATTER && !call->options.own_rows) {
         call->in_place = out == in + part;
@@ -250,19 +265,23 @@ static iris_status_t check_buffers(const iris_t *iris,
     struct iris_heap_range in = {call->name, "in", call->in, call->in_bytes, 0};
     struct iris_heap_range out = {call->name, "out", call->out, call->out_bytes,
                                   1};
-    int looks =
-        call->op != IRIS_CCL_BROADCAST || call->group->index == call->root;
+    int is_root = call->group->index == call->root;
+    int reads =
+        call->in_bytes > 0 && (call->op != IRIS_CCL_BROADCAST || is_root);
+    int writes =
+        call->out_bytes > 0 && (call->op != IRIS_CCL_REDUCE || is_root);
     iris_status_t status = IRIS_OK;
 
-    if (looks) {
+    /* Peers may be told of both. */
+    call->in = reads ? call->in : call->out;
+    call->out = writes ? call->out : (void *)(uintptr_t)call->in;
+    if (reads) {
         status = check_buffer(iris, call, &in);
-    } else {
-        call->in = call->out; /* which peers may be told */
     }
-    if (status == IRIS_OK) {
+    if (status == IRIS_OK && writes) {
         status = check_buffer(iris, call, &out);
     }
-    if (status == IRIS_OK && looks) {
+    if (status == IRIS_OK && reads && writes) {
         status = check_overlap(iris, call);
     }
     call->in_on_heap = iris_i_heap_bytes_from(iris_i_heap(iris), call->in) > 0;
@@ -278,6 +297,8 @@ iris_status_t iris_i_ccl_check(const iris_t *iris, struct iris_ccl_call *call)
     if (status == IRIS_OK) {
         status = check_sizes(iris, call);
     }
-    return status == IRIS_OK && call->count > 0 ? check_buffers(iris, call)
-                                                : status;
+    return status == IRIS_OK &&
+                   call->count + call->out_count + call->out_bytes > 0
+               ? check_buffers(iris, call)
+               : status;
 }

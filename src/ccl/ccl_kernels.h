@@ -13,7 +13,9 @@ extern const struct iris_kernel *const iris_i_ccl_reduce_kernel;
 extern const struct iris_kernel *const iris_i_ccl_matrix_kernel;
 extern const struct iris_kernel *const iris_i_ccl_move_kernel;
 extern const struct iris_kernel *const iris_i_ccl_packet_kernel;
+extern const struct iris_kernel *const iris_i_ccl_pairs_kernel;
 extern const struct iris_kernel *const iris_i_ccl_unordered_kernel;
 extern const struct iris_kernel *const iris_i_ccl_far_kernel; /* CPU only */
+extern const struct iris_kernel *const iris_i_ccl_far_pairs_kernel;
 
 #endif /* IRIS_SRC_CCL_CCL_KERNELS_H */

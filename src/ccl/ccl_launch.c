@@ -8,6 +8,7 @@
 #include "ccl/ccl_launch.h"
 
 #include "ccl/ccl_kernels.h"
+#include "ccl/ccl_route.h"
 #include "ccl/ccl_types.h"
 #include "ccl/ccl_workspace.h"
 #include "backend/mismatch.h"
@@ -29,17 +30,25 @@ static size_t bytes_per_wg(const iris_t *iris, size_t access)
                                               : CPU_BYTES_PER_WG;
 }
 
-/* What members compare, and what messages say of a call. */
+/* What members compare, and what messages say of a call. Each pair of members
+ * compares its own bytes of an all_to_allv. */
 static struct iris_compared compared(const struct iris_ccl_call *call)
 {
     struct iris_compared compared = {
-        .op = (int)call->op,
+        .op = call->op < IRIS_CCL_REDUCE
+                  ? (int)call->op
+                  : IRIS_COMPARED_REDUCE + (int)(call->op - IRIS_CCL_REDUCE),
         .dtype = (int)call->dtype,
         .reduce = (int)call->reduce,
         .variant = (int)call->variant,
         .root = call->root,
         .sizes = {call->count, call->options.rows}};
 
+    if (iris_i_ccl_kinds[call->op].pairs) {
+        compared.sizes[0] = call->op == IRIS_CCL_ALL_TO_ALLV ? 0 : call->bytes;
+        compared.sizes[1] =
+            call->op == IRIS_CCL_ALL_GATHERV ? iris_i_ccl_route_hash(call) : 0;
+    }
     return iris_i_fused() == NULL ? compared : iris_i_fused()->compared;
 }
 
@@ -55,7 +64,9 @@ static uint32_t call_number(const struct iris_ccl_call *call, unsigned grid,
                            (uint64_t)call->options.num_rings << 20 |
                            (uint64_t)call->options.async << 24 |
                            (uint64_t)grid << 32;
-    const uint64_t words[] = {small,           call->count,   call->in_pitch,
+    /* Members of an all_to_allv differ in their own count. */
+    const uint64_t count = iris_i_ccl_kinds[call->op].pairs ? 0 : call->count;
+    const uint64_t words[] = {small,           count,         call->in_pitch,
                               call->out_pitch, what->what,    what->sizes[0],
                               what->sizes[1],  what->sizes[2]};
     uint64_t hash = 0x9e3779b97f4a7c15u;
@@ -183,6 +194,7 @@ static iris_status_t launch_reduce(iris_t *iris,
     args.striding = call->options.distribution == IRIS_CCL_STRIDING;
     args.own_rows = call->options.own_rows;
     args.rings = call->options.num_rings;
+    args.root = call->op == IRIS_CCL_REDUCE ? call->root : -1;
     return launch(iris, call, kernel, grid, &args);
 }
 
@@ -236,12 +248,76 @@ static iris_status_t launch_packet(iris_t *iris,
     args.exchange =
         shares ? (int)IRIS_CCL_REDUCE_TWO : iris_i_ccl_kinds[call->op].exchange;
     args.root = call->root;
+    args.to_root = call->op == IRIS_CCL_REDUCE;
     grid =
         iris_i_ccl_grid(iris, call, shares ? args.piece / members : args.piece,
                         bytes_per_wg(iris, IRIS_CCL_UNIT_BYTES));
     args.start = start(iris, call, grid,
                        (uint32_t)((call->bytes + args.piece - 1) / args.piece));
     return launch(iris, call, iris_i_ccl_packet_kernel, grid, &args);
+}
+
+/* Workgroups for a message of so many bytes. */
+static uint64_t message_wgs(const struct iris_ccl_pairs_args *args,
+                            uint64_t bytes)
+{
+    uint64_t wgs = (bytes + args->bytes_per_wg - 1) / args->bytes_per_wg;
+
+    return wgs < args->most_wgs ? wgs : args->most_wgs;
+}
+
+/* The routes of the members from args->first on; the workgroups they need. */
+static unsigned fill_routes(const struct iris_ccl_call *call,
+                            struct iris_ccl_pairs_args *args)
+{
+    uint32_t members = (uint32_t)call->group->members.count;
+    uint32_t index = (uint32_t)call->group->index, left = members - args->first;
+    uint64_t wgs, grid = 1;
+
+    args->count = left < IRIS_CCL_ROUTES ? left : IRIS_CCL_ROUTES;
+    for (uint32_t r = 0; r < args->count; r++) {
+        struct iris_ccl_route *route = &args->routes[r];
+        uint32_t i = args->first + r;
+
+        iris_i_ccl_route_to(call, (index + i) % members, route);
+        iris_i_ccl_route_from(call, (index + members - i) % members, route);
+        wgs = message_wgs(args, route->in_bytes > route->out_bytes
+                                    ? route->in_bytes
+                                    : route->out_bytes);
+        grid = wgs > grid ? wgs : grid;
+    }
+    return (unsigned)grid;
+}
+
+iris_status_t iris_i_ccl_launch_pairs(iris_t *iris,
+                                      const struct iris_ccl_call *call, int far)
+{
+    const struct iris_kernel *kernel =
+        far ? iris_i_ccl_far_pairs_kernel : iris_i_ccl_pairs_kernel;
+    int best = call->cus > 0 ? call->cus : call->workspace->best_cus;
+    int meets = call->op < IRIS_CCL_SEND;
+    struct iris_ccl_pairs_args args = {
+        .in = call->in,
+        .out = call->out,
+        .bytes_per_wg = bytes_per_wg(iris, IRIS_CCL_DEVICE_BLOCK),
+        .most_wgs = far                        ? 1u
+                    : best < IRIS_CCL_PAIR_WGS ? (uint32_t)best
+                                               : IRIS_CCL_PAIR_WGS,
+        .meets = meets,
+        .checks = call->op == IRIS_CCL_ALL_TO_ALLV,
+        .reads = call->in_on_heap};
+    int members = call->group->members.count;
+    iris_status_t status = IRIS_OK;
+
+    args.start = start(iris, call, args.most_wgs, (uint32_t)meets);
+    for (int i = 0; i < members && status == IRIS_OK; i += IRIS_CCL_ROUTES) {
+        unsigned grid;
+
+        args.first = (uint32_t)i;
+        grid = fill_routes(call, &args);
+        status = launch(iris, call, kernel, grid, &args);
+    }
+    return status;
 }
 
 iris_status_t iris_i_ccl_launch_far(iris_t *iris,
@@ -262,7 +338,7 @@ iris_status_t iris_i_ccl_launch_far(iris_t *iris,
         .out_of_peer = call->op == IRIS_CCL_ALL_GATHER && rows != 0
                            ? rows * call->out_pitch
                            : call->bytes,
-        .root = call->op == IRIS_CCL_BROADCAST ? call->root : -1,
+        .root = kind->has_root ? call->root : -1,
         .reduces = kind->reduces,
         .kind = call->kind,
         .op = (int32_t)call->reduce};

@@ -19,4 +19,9 @@ iris_status_t iris_i_ccl_launch_alone(iris_t *iris,
 iris_status_t iris_i_ccl_launch_far(iris_t *iris,
                                     const struct iris_ccl_call *call);
 
+/* The same of a call of messages; `far`: it has ranks of other nodes. */
+iris_status_t iris_i_ccl_launch_pairs(iris_t *iris,
+                                      const struct iris_ccl_call *call,
+                                      int far);
+
 #endif /* IRIS_SRC_CCL_CCL_LAUNCH_H */

@@ -15,6 +15,15 @@ enum iris_ccl_op {
     IRIS_CCL_REDUCE_SCATTER,
     IRIS_CCL_ALL_TO_ALL,
     IRIS_CCL_BROADCAST,
+    IRIS_CCL_REDUCE,
+    /* Messages between pairs of members (ccl_pairs.h). */
+    IRIS_CCL_GATHER_TO,
+    IRIS_CCL_SCATTER_FROM,
+    IRIS_CCL_ALL_GATHERV,
+    IRIS_CCL_ALL_TO_ALLV,
+    IRIS_CCL_SEND,
+    IRIS_CCL_RECV,
+    IRIS_CCL_SEND_RECV,
     IRIS_CCL_NUM_OPS,
 };
 
@@ -36,7 +45,9 @@ struct iris_ccl_kind {
     int reduces;
     int in_parts;  /* without rows `in` has a part for each member */
     int out_parts; /* and so has `out` */
-    int exchange;  /* enum iris_ccl_exchange, of packets in one shot */
+    int has_root;
+    int pairs;    /* 1: by messages between pairs, and has no variants */
+    int exchange; /* enum iris_ccl_exchange, of packets in one shot */
     struct {
         iris_ccl_variant_t variant; /* IRIS_CCL_AUTO ends them */
         int needs;
@@ -52,7 +63,16 @@ struct iris_ccl_call {
     size_t count;
     iris_dtype_t dtype;
     iris_reduce_op_t reduce; /* of what reduces */
-    int root;                /* of a broadcast */
+    int root;                /* of what has one */
+    /* Of messages: elements for and from each member, and where they begin, or
+     * NULL: one behind the other. Of send and receive: to and from whom, or -1. */
+    const size_t *in_counts;
+    const size_t *in_displs;
+    const size_t *out_counts;
+    const size_t *out_displs;
+    size_t out_count;
+    int to;
+    int from;
     struct iris_ccl_options options;
 
     /* What follows from that. */

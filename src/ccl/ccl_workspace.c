@@ -114,7 +114,8 @@ static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
     struct iris_ccl_space space = {.count = group->members.count,
                                    .index = group->index,
                                    .max_wgs = (int64_t)max_wgs,
-                                   .slot_bytes = (int64_t)ccl->most_slot_bytes};
+                                   .slot_bytes = (int64_t)ccl->most_slot_bytes,
+                                   .pair_wgs = IRIS_CCL_PAIR_WGS};
 
     size_t most = ccl->bytes / WORKSPACES;
     size_t each = ccl->bytes * CPU_RANKS_MOST / (size_t)space.count;
@@ -176,8 +177,7 @@ static iris_status_t take(iris_t *iris, struct iris_ccl *ccl,
     return status;
 }
 
-/* Writes what never changes of a part: the layout, and where the members' are.
- */
+/* Writes what never changes of a part: the layout, and the members' places. */
 static iris_status_t write_part(iris_t *iris,
                                 const struct iris_ccl_space *space,
                                 const struct iris_ccl_workspace *workspace,

@@ -74,6 +74,12 @@ static int on_gpu(const iris_t *iris)
     return iris_i_device(iris)->wavefront > 1;
 }
 
+/* Whose settings and rules a call has. */
+static enum iris_ccl_op ruled_as(const struct iris_ccl_call *call)
+{
+    return call->op == IRIS_CCL_REDUCE ? IRIS_CCL_ALL_REDUCE : call->op;
+}
+
 /* What the call asks for, else the environment; the names are settings' own
  * choices. */
 static iris_ccl_variant_t asked(const iris_t *iris,
@@ -91,13 +97,14 @@ static iris_ccl_variant_t asked(const iris_t *iris,
         {options->all_to_all, settings->all_to_all.text},
         {options->broadcast, settings->ccl_broadcast.text},
     };
+    enum iris_ccl_op op = ruled_as(call);
 
-    if (of[call->op].variant != IRIS_CCL_AUTO) {
-        return of[call->op].variant;
+    if (of[op].variant != IRIS_CCL_AUTO) {
+        return of[op].variant;
     }
-#define ROW(NAME, value, name)                     \
-    if (strcmp(of[call->op].setting, name) == 0) { \
-        return IRIS_CCL_##NAME;                    \
+#define ROW(NAME, value, name)               \
+    if (strcmp(of[op].setting, name) == 0) { \
+        return IRIS_CCL_##NAME;              \
     }
     IRIS_CCL_VARIANT_ROWS(ROW)
 #undef ROW
@@ -119,7 +126,7 @@ static int needs(enum iris_ccl_op op, iris_ccl_variant_t variant)
 
 int iris_i_ccl_find_op(const char *name)
 {
-    int op = IRIS_CCL_NUM_OPS - 1;
+    int op = IRIS_CCL_BROADCAST;
 
     while (op >= 0 && strcmp(iris_i_ccl_kinds[op].rule_name, name) != 0) {
         op--;
@@ -166,8 +173,9 @@ static int can(const struct iris_ccl_call *call, int needs)
 /* What a collective of any buffers can be done by. */
 static iris_ccl_variant_t fallback(enum iris_ccl_op op)
 {
-    return op == IRIS_CCL_ALL_REDUCE ? IRIS_CCL_TWO_SHOT_PACKET
-                                     : IRIS_CCL_PACKET;
+    return op == IRIS_CCL_ALL_REDUCE || op == IRIS_CCL_REDUCE
+               ? IRIS_CCL_TWO_SHOT_PACKET
+               : IRIS_CCL_PACKET;
 }
 
 static int fits(const iris_t *iris, const struct iris_ccl_call *call,
@@ -175,7 +183,7 @@ static int fits(const iris_t *iris, const struct iris_ccl_call *call,
 {
     int members = call->group->members.count;
 
-    return rule->op == call->op && rule->on_gpu == on_gpu(iris) &&
+    return rule->op == ruled_as(call) && rule->on_gpu == on_gpu(iris) &&
            (rule->members < 0 ? rule->members == -members
                               : rule->members >= members) &&
            rule->bytes >= (call->options.rows == 0 ? call->bytes : ANY_BYTES);
@@ -241,7 +249,8 @@ static iris_ccl_variant_t best(const iris_t *iris,
     }
     /* Packets in several steps are for those who have no choice: each step
      * waits for all members. */
-    if (call->op == IRIS_CCL_ALL_REDUCE && (call->on_heap || call->stages) &&
+    if (ruled_as(call) == IRIS_CCL_ALL_REDUCE &&
+        (call->on_heap || call->stages) &&
         call->bytes > iris_i_ccl_step_bytes(call, rule->variant)) {
         return IRIS_CCL_TWO_SHOT;
     }
@@ -267,11 +276,9 @@ static void choose_best(const iris_t *iris, struct iris_ccl_call *call)
     }
 }
 
-iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
+static iris_status_t check_cus(const iris_t *iris,
+                               const struct iris_ccl_call *call)
 {
-    iris_ccl_variant_t variant = asked(iris, call);
-    int needed = needs(call->op, variant);
-
     if (call->options.num_cus < 0 ||
         call->options.num_cus > max_cus(iris, call)) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
@@ -280,8 +287,20 @@ iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
                            call->name, call->options.num_cus,
                            max_cus(iris, call));
     }
-    call->cus = call->options.num_cus;
+    return IRIS_OK;
+}
+
+static iris_status_t choose_variant(const iris_t *iris,
+                                    struct iris_ccl_call *call)
+{
+    iris_ccl_variant_t variant = asked(iris, call);
+    int needed = needs(call->op, variant);
+
     call->stages = stages(iris, call);
+    if (call->op == IRIS_CCL_REDUCE && needed < 0 &&
+        needs(IRIS_CCL_ALL_REDUCE, variant) >= 0) {
+        variant = IRIS_CCL_AUTO; /* one that does not keep the order */
+    }
     if (variant == IRIS_CCL_AUTO) {
         choose_best(iris, call);
         variant = call->variant;
@@ -312,6 +331,16 @@ iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
         (needed & IRIS_CCL_STAGES) && call->stages &&
         (!call->on_heap || (call->op == IRIS_CCL_ALL_TO_ALL && call->in_place));
     return IRIS_OK;
+}
+
+iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call)
+{
+    iris_status_t status = check_cus(iris, call);
+
+    call->cus = call->options.num_cus;
+    return status != IRIS_OK || iris_i_ccl_kinds[call->op].pairs
+               ? status
+               : choose_variant(iris, call);
 }
 
 unsigned iris_i_ccl_grid(const iris_t *iris, const struct iris_ccl_call *call,

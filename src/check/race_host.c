@@ -359,14 +359,15 @@ static void synchronized(struct iris_race *race,
     }
 }
 
-/* A collective on a stream: what is enqueued until its end is part of it. */
+/* A collective on a stream: what is enqueued until its end is part of it. Calls
+ * of two members are not counted: the others do not make them. */
 static void enqueue_collective(struct iris_race *race,
                                const struct iris_host_event *event)
 {
     uint32_t group = group_of(race, event->group, true);
 
     race->enqueuing = (struct iris_race_call){0, 0};
-    if (!event->after && group < IRIS_RACE_GROUPS) {
+    if (!event->after && group < IRIS_RACE_GROUPS && event->target_rank < 0) {
         race->enqueuing.group = group;
         race->enqueuing.number = ++race->calls[group];
     }

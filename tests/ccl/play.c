@@ -28,6 +28,8 @@ iris_ccl_variant_t play_variant(enum play_op op, int i)
         {IRIS_CCL_DIRECT, IRIS_CCL_PACKET},
         {IRIS_CCL_PUSH, IRIS_CCL_PULL, IRIS_CCL_PACKET},
         {IRIS_CCL_PUSH, IRIS_CCL_PULL, IRIS_CCL_PACKET},
+        {IRIS_CCL_ONE_SHOT, IRIS_CCL_TWO_SHOT, IRIS_CCL_ONE_SHOT_PACKET,
+         IRIS_CCL_TWO_SHOT_PACKET},
     };
 
     return variants[op][i];
@@ -36,9 +38,10 @@ iris_ccl_variant_t play_variant(enum play_op op, int i)
 void play_set_variant(struct play *play, iris_ccl_variant_t variant)
 {
     iris_ccl_variant_t *of[PLAY_NUM_OPS] = {
-        &play->options.all_reduce, &play->options.all_gather,
+        &play->options.all_reduce,     &play->options.all_gather,
         &play->options.reduce_scatter, &play->options.all_to_all,
-        &play->options.broadcast};
+        &play->options.broadcast,      &play->options.all_reduce,
+        &play->options.broadcast,      &play->options.broadcast};
 
     *of[play->op] = variant;
 }
@@ -74,6 +77,15 @@ iris_status_t play_call(iris_t *iris, const struct play *play, const void *in,
     case PLAY_ALL_TO_ALL:
         return iris_all_to_all(iris, in, out, play->count, dtype,
                                &play->options);
+    case PLAY_REDUCE:
+        return iris_reduce(iris, in, out, play->count, dtype, play->reduce,
+                           play->root, &play->options);
+    case PLAY_GATHER:
+        return iris_gather(iris, in, out, play->count, dtype, play->root,
+                           &play->options);
+    case PLAY_SCATTER:
+        return iris_scatter(iris, in, out, play->count, dtype, play->root,
+                            &play->options);
     default:
         return iris_ccl_broadcast(iris, in, out, play->count, dtype, play->root,
                                   &play->options);
@@ -95,13 +107,22 @@ static struct sizes sizes_of(const iris_t *iris, const struct play *play)
                           (size_t)iris_group_index(iris, play->options.group),
                           play->count, play->count};
 
-    if (play->op == PLAY_REDUCE_SCATTER || play->op == PLAY_ALL_TO_ALL) {
+    if (play->op == PLAY_REDUCE_SCATTER || play->op == PLAY_ALL_TO_ALL ||
+        play->op == PLAY_SCATTER) {
         sizes.in *= sizes.members;
     }
-    if (play->op == PLAY_ALL_GATHER || play->op == PLAY_ALL_TO_ALL) {
+    if (play->op == PLAY_ALL_GATHER || play->op == PLAY_ALL_TO_ALL ||
+        play->op == PLAY_GATHER) {
         sizes.out *= sizes.members;
     }
     return sizes;
+}
+
+/* Whether this rank's output changes. */
+static int gets(const struct play *play, struct sizes sizes)
+{
+    return (play->op != PLAY_REDUCE && play->op != PLAY_GATHER) ||
+           sizes.index == (size_t)play->root;
 }
 
 size_t play_expect(const iris_t *iris, const struct play *play, char *to)
@@ -111,16 +132,23 @@ size_t play_expect(const iris_t *iris, const struct play *play, char *to)
     uint64_t seeds[CASES_MEMBERS];
 
     case_seeds(iris, play->options.group, play->round, seeds);
-    if (play->op == PLAY_ALL_REDUCE || play->op == PLAY_REDUCE_SCATTER) {
+    if (!gets(play, sizes)) {
+        return 0;
+    }
+    if (play->op == PLAY_ALL_REDUCE || play->op == PLAY_REDUCE_SCATTER ||
+        play->op == PLAY_REDUCE) {
         play->type->reduce(
-            to, play->op == PLAY_ALL_REDUCE ? 0 : sizes.index * play->count,
+            to, play->op == PLAY_REDUCE_SCATTER ? sizes.index * play->count : 0,
             play->count, play->reduce, seeds, (int)sizes.members);
+    } else if (play->op == PLAY_SCATTER) {
+        play->type->fill(to, sizes.index * play->count, play->count,
+                         seeds[play->root]);
     } else if (play->op == PLAY_BROADCAST) {
         play->type->fill(to, 0, play->count, seeds[play->root]);
     } else {
         for (size_t i = 0; i < sizes.members; i++) {
             size_t first =
-                play->op == PLAY_ALL_GATHER ? 0 : sizes.index * play->count;
+                play->op == PLAY_ALL_TO_ALL ? sizes.index * play->count : 0;
 
             play->type->fill(to + i * bytes, first, play->count, seeds[i]);
         }
@@ -133,7 +161,8 @@ size_t play_expect(const iris_t *iris, const struct play *play, char *to)
 /* Where in the larger of the two buffers the smaller one is, in place. */
 static size_t part_of(const struct play *play, struct sizes sizes)
 {
-    return play->op == PLAY_ALL_GATHER || play->op == PLAY_REDUCE_SCATTER
+    return play->op == PLAY_ALL_GATHER || play->op == PLAY_REDUCE_SCATTER ||
+                   play->op == PLAY_GATHER || play->op == PLAY_SCATTER
                ? sizes.index * play->count * play->type->bytes
                : 0;
 }
@@ -180,9 +209,9 @@ static void free_images(struct images *images)
 
 static void describe(const struct play *play, const char *what, char *text)
 {
-    static const char *const ops[] = {"all_reduce", "all_gather",
-                                      "reduce_scatter", "all_to_all",
-                                      "broadcast"};
+    static const char *const ops[] = {
+        "all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+        "broadcast",  "reduce",     "gather",         "scatter"};
 
     snprintf(text, 200,
              "%s of %zu %s, %s, shift %zu, %s%s variants %d %d %d %d "
@@ -233,6 +262,9 @@ static int check_in_place(struct play_board *board, const struct play *play,
         CHECK_OK(case_write(iris, buffer, images->in, bytes));
     } else {
         memcpy(images->out + part, images->in, images->in_bytes);
+        if (!gets(play, sizes)) {
+            memcpy(images->expected + part, images->in, images->in_bytes);
+        }
         CHECK_OK(case_write(iris, buffer, images->out, bytes));
     }
     CHECK_OK(play_call(iris, play, buffer + (in_is_larger ? 0 : part),

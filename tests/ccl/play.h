@@ -14,6 +14,9 @@ enum play_op {
     PLAY_REDUCE_SCATTER,
     PLAY_ALL_TO_ALL,
     PLAY_BROADCAST,
+    PLAY_REDUCE,
+    PLAY_GATHER,
+    PLAY_SCATTER,
     PLAY_NUM_OPS,
 };
 
@@ -58,7 +61,7 @@ int play_can(const struct play *play, iris_ccl_variant_t variant);
  * has to come out, guards and input included. 0: all is well. */
 int play_and_check(struct play_board *board, const struct play *play);
 
-/* What has to come out of it; returns how many bytes. */
+/* What has to come out of it; returns how many bytes, 0 if this rank gets none. */
 size_t play_expect(const iris_t *iris, const struct play *play, char *to);
 
 /* The call alone. */

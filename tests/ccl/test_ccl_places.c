@@ -194,7 +194,7 @@ static const struct {
     int gpu[NUM_SIZES];   /* whether places matter on a GPU */
     int cpu[NUM_SIZES];   /* on the CPU */
     int tuned[NUM_SIZES]; /* on a GPU, where a rule names one_shot */
-} matters[PLAY_NUM_OPS] = {
+} matters[PLAY_BROADCAST + 1] = {
     [PLAY_ALL_REDUCE] = {{0, 0, 1}, {0, 0, 0}, {1, 1, 1}},
     [PLAY_ALL_GATHER] = {{0, 0, 1}, {0, 0, 0}, {0}},
     [PLAY_REDUCE_SCATTER] = {{0, 0, 1}, {0, 0, 0}, {0}},
@@ -273,7 +273,8 @@ static int different_body(iris_t *iris, void *arg)
     int tuned = arg != NULL;
 
     CHECK_EQUAL(places_open(iris, &places), 0);
-    for (int op = 0; op < (tuned ? PLAY_ALL_REDUCE + 1 : PLAY_NUM_OPS); op++) {
+    for (int op = 0; op < (tuned ? PLAY_ALL_REDUCE : PLAY_BROADCAST) + 1;
+         op++) {
         CHECK_EQUAL(differ_all(&places, (enum play_op)op, tuned), 0);
     }
     free(places.image);

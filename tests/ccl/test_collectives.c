@@ -86,6 +86,24 @@ static void broadcast_gives_all_the_roots(void **state)
     run_ways(PLAY_BROADCAST);
 }
 
+static void reduce_gives_the_root_the_sum(void **state)
+{
+    (void)state;
+    run_ways(PLAY_REDUCE);
+}
+
+static void gather_gives_the_root_all_parts(void **state)
+{
+    (void)state;
+    run_ways(PLAY_GATHER);
+}
+
+static void scatter_gives_each_its_part_of_the_roots(void **state)
+{
+    (void)state;
+    run_ways(PLAY_SCATTER);
+}
+
 /* The ranks of a group's shape that this rank is in; returns how many. */
 static int shape_of(int shape, int rank, int num_ranks, int *ranks)
 {
@@ -205,6 +223,9 @@ int main(void)
         cmocka_unit_test(reduce_scatter_gives_each_its_part),
         cmocka_unit_test(all_to_all_transposes),
         cmocka_unit_test(broadcast_gives_all_the_roots),
+        cmocka_unit_test(reduce_gives_the_root_the_sum),
+        cmocka_unit_test(gather_gives_the_root_all_parts),
+        cmocka_unit_test(scatter_gives_each_its_part_of_the_roots),
         cmocka_unit_test(groups_of_any_shape_work),
         cmocka_unit_test(memory_off_the_heap_works),
         cmocka_unit_test(members_may_differ_in_where_buffers_are),

@@ -36,6 +36,7 @@ const struct emu_name emu_members[] = {
     MEMBER(iris_ccl_reduce_args, out_pitch),
     MEMBER(iris_ccl_reduce_args, striding),
     MEMBER(iris_ccl_reduce_args, own_rows), MEMBER(iris_ccl_reduce_args, rings),
+    MEMBER(iris_ccl_reduce_args, root),
 
     START(iris_ccl_move_args), MEMBER(iris_ccl_move_args, in_of_peer),
     MEMBER(iris_ccl_move_args, in_of_self),
@@ -47,6 +48,18 @@ const struct emu_name emu_members[] = {
     START(iris_ccl_packet_args), MEMBER(iris_ccl_packet_args, piece),
     MEMBER(iris_ccl_packet_args, kind), MEMBER(iris_ccl_packet_args, op),
     MEMBER(iris_ccl_packet_args, exchange), MEMBER(iris_ccl_packet_args, root),
+    MEMBER(iris_ccl_packet_args, to_root),
+
+    ALL(iris_ccl_pairs_args), MEMBER(iris_ccl_pairs_args, start.context),
+    MEMBER(iris_ccl_pairs_args, start.space),
+    MEMBER(iris_ccl_pairs_args, start.call),
+    MEMBER(iris_ccl_pairs_args, start.steps),
+    MEMBER(iris_ccl_pairs_args, in), MEMBER(iris_ccl_pairs_args, out),
+    MEMBER(iris_ccl_pairs_args, bytes_per_wg),
+    MEMBER(iris_ccl_pairs_args, most_wgs), MEMBER(iris_ccl_pairs_args, first),
+    MEMBER(iris_ccl_pairs_args, count), MEMBER(iris_ccl_pairs_args, meets),
+    MEMBER(iris_ccl_pairs_args, checks), MEMBER(iris_ccl_pairs_args, reads),
+    MEMBER(iris_ccl_pairs_args, routes),
 
     ALL(iris_fill_args), MEMBER(iris_fill_args, data),
     MEMBER(iris_fill_args, bytes), MEMBER(iris_fill_args, pattern),
@@ -132,7 +145,8 @@ size_t emu_lay_out(struct iris_ccl_space *space, int64_t index,
                    int64_t slot_bytes)
 {
     struct iris_ccl_space laid = {
-        .count = 2, .index = index, .max_wgs = 1, .slot_bytes = slot_bytes};
+        .count = 2, .index = index, .max_wgs = 1,
+        .slot_bytes = slot_bytes, .pair_wgs = 1};
 
     iris_i_ccl_lay_out(&laid);
     for (int64_t i = 0; i < laid.bytes; i++) {

@@ -264,7 +264,8 @@ def reductions():
     unordered += [("ADDED", name, "SUM", 256) for name in ("f32", "u8", "f64")]
     for i, (shape, name, op, bytes_) in enumerate(every + unordered):
         args = {"kind": f"IRIS_D_KIND_{name}", "op": f"IRIS_REDUCE_{op}",
-                "shape": f"IRIS_CCL_{shape}", "bytes": bytes_, "rings": 1}
+                "shape": f"IRIS_CCL_{shape}", "bytes": bytes_, "rings": 1,
+                "root": i % 4 // 2 if bytes_ in (100, 1000) else -1}
         if shape == "RINGED":
             args["start.steps"] = 3
         if i % 5 == 4 and shape in ("WHOLE", "TO_ALL"):
@@ -279,7 +280,7 @@ def reductions():
             "kind": "IRIS_D_KIND_f32", "op": "IRIS_REDUCE_SUM",
             "shape": f"IRIS_CCL_{shape}", "bytes": 100, "rows": 5,
             "in_pitch": 128, "out_pitch": 104, "striding": striding,
-            "own_rows": own})
+            "own_rows": own, "root": -1})
 
 
 def moves():
@@ -303,8 +304,19 @@ def packets():
         yield Collective("iris_k_ccl_packet", "iris_ccl_packet_args", name, {
             "kind": f"IRIS_D_KIND_{name}", "op": "IRIS_REDUCE_SUM",
             "exchange": f"IRIS_CCL_{exchange}", "bytes": bytes_,
-            "piece": piece, "root": 1, "in": heap(HEAP_AT + at),
+            "piece": piece, "root": 1, "to_root": at // 4,
+            "in": heap(HEAP_AT + at),
             "start.steps": -(-bytes_ // piece)}, block=64)
+
+
+def messages():
+    for meets, reads, bytes_ in itertools.product((0, 1), (0, 1),
+                                                  (8, 37, 3000)):
+        own = [0, 16, 0x1000, 16]  # what a rank keeps, then what it exchanges
+        yield Collective("iris_k_ccl_pairs", "iris_ccl_pairs_args", "u8", {
+            "bytes_per_wg": 1 << 20, "most_wgs": 1, "count": 2, "meets": meets,
+            "checks": meets, "reads": reads, "start.steps": meets,
+            "routes": own + [16, bytes_, 4, bytes_]})
 
 
 # Kernels that record what they do --------------------------------------------
@@ -395,7 +407,7 @@ def traced():
 
 
 # Ranks of other nodes are for kernels of CPUs.
-CPU_ONLY = {"iris_k_ccl_far"}
+CPU_ONLY = {"iris_k_ccl_far", "iris_k_ccl_far_pairs"}
 
 
 def every(kernels):
@@ -406,7 +418,8 @@ def every(kernels):
             != (TAIL_WORDS, OWN_WORDS):
         raise RuntimeError("ranks.py makes another device context than layout.h")
     made = [*cases.cases(), *fills(), *rows(), *random_numbers(), *products(),
-            *transfers(), *chunks(), *reductions(), *moves(), *packets(), *traced()]
+            *transfers(), *chunks(), *reductions(), *moves(), *packets(), *messages(),
+            *traced()]
     run = {case.kernel for case in made}
     for missed, what in ((set(kernels) - run - CPU_ONLY, "no case runs"),
                          (run - set(kernels), "there is no")):

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Messages between pairs of members: gather, scatter, all_gatherv, all_to_allv,
+ * send and receive.
+ */
+#ifndef IRIS_DEVICE_KERNELS_CCL_PAIRS_H
+#define IRIS_DEVICE_KERNELS_CCL_PAIRS_H
+
+#include <iris/device/kernels/ccl_far.h>
+#include <iris/device/kernels/ccl_meet.h>
+#include <iris/device/kernels/ccl_share.h>
+
+/* A message goes from workgroup w of its sender to workgroup w of its receiver,
+ * a share of the bytes for each workgroup. The sender puts pieces of its share
+ * into two places of the receiver's ring by turns, and waits until the piece
+ * before the last has been taken. A large message whose bytes the receiver can
+ * reach is one piece: the receiver reads it where it is, and the sender's kernel
+ * ends when it has. Counts of pieces grow over all messages of a pair, so
+ * messages match in the order of the calls, and nothing is reset.
+ *
+ * Why no members wait for each other in a circle: all send piece k of every
+ * message, then receive piece k of every message. Piece k needs room that its
+ * receiver makes in its round k - 2 at the latest, which it ends by itself once
+ * all members have sent their pieces k - 2. Calls of a pair that only send are
+ * the program's to order (ccl.h). */
+
+IRIS_DEVICE iris_d_u64_t *iris_d_pair_words(const iris_d_ccl_t *ccl, uint32_t w,
+                                            uint32_t i)
+{
+    return (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->pairs) +
+           ((size_t)w * ccl->count + i) * IRIS_CCL_PAIR_WORDS;
+}
+
+IRIS_DEVICE uint64_t iris_d_pair_word(iris_d_u64_t *words, uint32_t k)
+{
+    return iris_d_load_u64(&words[k], iris_d_ccl_relaxed());
+}
+
+IRIS_DEVICE int iris_d_pair_rank(const iris_d_ccl_t *ccl, uint32_t i)
+{
+    return (int)iris_d_ccl_word(
+        &iris_i_ccl_members(ccl->space)[ccl->count + i]);
+}
+
+/* Of a place in this rank's workspace, the same one in member i's. */
+IRIS_DEVICE char *iris_d_pair_there(const iris_d_ccl_t *ccl, const void *place,
+                                    uint32_t i)
+{
+    uintptr_t base =
+        (uintptr_t)iris_d_ccl_word(&iris_i_ccl_members(ccl->space)[i]);
+
+    return (char *)iris_d_global(base) +
+           ((const char *)place - (const char *)ccl->space);
+}
+
+/* Writes a word that member i reads, behind all that this lane has sent there.
+ */
+IRIS_DEVICE void iris_d_pair_tell(const iris_d_ccl_t *ccl, iris_d_u64_t *place,
+                                  uint32_t i, uint64_t value)
+{
+#if IRIS_ON_CPU
+    int rank = iris_d_pair_rank(ccl, i);
+
+    if (IRIS_UNLIKELY(iris_d_is_far(ccl->dev, rank))) {
+        iris_atomic_store_u64(
+            ccl->dev, (uint64_t *)iris_d_far_of(ccl->dev, ccl->space, place, i),
+            value, rank, IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
+        return;
+    }
+#endif
+    iris_d_store_u64((iris_d_u64_t *)iris_d_pair_there(ccl, place, i), value,
+                     iris_d_order(IRIS_D_AHEAD, IRIS_SCOPE_SYSTEM));
+}
+
+IRIS_DEVICE void iris_d_pair_put(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                 void *place, uint32_t i, const char *from,
+                                 size_t bytes)
+{
+#if IRIS_ON_CPU
+    int rank = iris_d_pair_rank(ccl, i);
+
+    if (IRIS_UNLIKELY(iris_d_is_far(ccl->dev, rank))) {
+        iris_d_far_put(ccl->dev.cpu, from,
+                       iris_d_far_of(ccl->dev, ccl->space, place, i), bytes,
+                       rank);
+        return;
+    }
+#endif
+    iris_d_wg_bytes(wg, iris_d_pair_there(ccl, place, i), from, bytes);
+}
+
+/* The place of member i's piece number `piece` in this rank's ring. */
+IRIS_DEVICE char *iris_d_pair_ring(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                   uint32_t i, uint64_t piece)
+{
+    size_t bytes = (size_t)iris_d_ccl_word(&ccl->space->pair_bytes);
+    size_t pair = (size_t)wg.id * ccl->count + i;
+
+    return iris_d_ccl_own(ccl, &ccl->space->rings) +
+           (2 * pair + (size_t)(piece & 1)) * bytes;
+}
+
+IRIS_DEVICE iris_d_u64_t *iris_d_pair_told(iris_d_u64_t *words, uint64_t piece)
+{
+    return words + IRIS_CCL_PAIR_TOLD + 4 * (piece & 1);
+}
+
+/* ---- Messages that differ ---- */
+
+IRIS_DEVICE uint64_t iris_d_pair_sized(const struct iris_ccl_pairs_args *args,
+                                       uint64_t bytes)
+{
+    return bytes | (uint64_t)args->most_wgs << IRIS_CCL_PAIR_WGS_SHIFT;
+}
+
+IRIS_DEVICE uint64_t iris_d_pair_unsized(uint64_t word)
+{
+    return word & (((uint64_t)1 << IRIS_CCL_PAIR_WGS_SHIFT) - 1);
+}
+
+/* Tells this workgroup of member i that this rank's message ends here: what it
+ * calls, and how many bytes it expects. */
+IRIS_DEVICE void iris_d_pair_refuse(const iris_d_ccl_t *ccl, uint32_t w,
+                                    uint32_t i, uint64_t bytes)
+{
+    iris_d_u64_t *there = iris_d_pair_words(ccl, w, ccl->index);
+
+    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_WHAT], i, ccl->start->what.what);
+    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_BYTES], i, bytes);
+    iris_d_release_ahead();
+    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_TAKEN], i,
+                     IRIS_CCL_PAIR_REFUSED);
+    iris_d_pair_tell(ccl, &there[IRIS_CCL_PAIR_ARRIVED], i,
+                     IRIS_CCL_PAIR_REFUSED);
+}
+
+/* Whom the member that finds a difference tells. In a call of the whole group all
+ * wait for that member. */
+enum iris_d_pair_tells {
+    IRIS_D_TELLS_NONE,
+    IRIS_D_TELLS_ONE,
+    IRIS_D_TELLS_ALL
+};
+
+/* Ends the kernel: member i's message, or what it expects, is not this rank's.
+ * Every lane tells the same. */
+IRIS_DEVICE_APART void iris_d_pair_differ(struct iris_ccl_start start,
+                                          enum iris_d_pair_tells tells,
+                                          uint32_t i, uint64_t own_bytes,
+                                          uint64_t what, uint64_t bytes)
+{
+    iris_d_ccl_t ccl = iris_d_ccl_of(&start, 0);
+    uint32_t wgs = (uint32_t)iris_d_ccl_word(&ccl.space->pair_wgs);
+    struct iris_dev_mismatch mismatch;
+
+    for (uint32_t m = 0; m < ccl.count; m++) {
+        for (uint32_t w = 0;
+             w < wgs && m != ccl.index &&
+             tells >= (m == i ? IRIS_D_TELLS_ONE : IRIS_D_TELLS_ALL);
+             w++) {
+            iris_d_pair_refuse(&ccl, w, m, own_bytes);
+        }
+    }
+    mismatch.rank = (int32_t)ccl.dev.rank;
+    mismatch.other = (int32_t)iris_d_pair_rank(&ccl, i);
+    mismatch.count =
+        iris_d_load_u64(iris_d_ccl_count(&ccl), iris_d_ccl_relaxed()) + 1;
+    mismatch.own = start.what;
+    mismatch.own.sizes[0] = own_bytes;
+    mismatch.own.sizes[1] = 0;
+    mismatch.theirs = mismatch.own;
+    mismatch.theirs.what = what;
+    mismatch.theirs.sizes[0] = bytes;
+#if IRIS_ON_CPU
+    iris_i_cpu_mismatch(ccl.dev.cpu, &mismatch);
+#endif
+#if IRIS_D_WATCHED
+    if (iris_d_watch(ccl.dev) != NULL) {
+        iris_d_ccl_report(&ccl, i, &mismatch, iris_d_watch(ccl.dev));
+    }
+#endif
+}
+
+/* Waits until member i has sent or taken so many pieces, of a message of so many
+ * bytes; 0: it has refused one. Every lane waits, and so none goes on where
+ * another one has left. */
+IRIS_DEVICE iris_bool_t iris_d_pair_wait(const iris_d_ccl_t *ccl,
+                                         iris_d_u64_t *words, uint32_t k,
+                                         uint64_t least, uint32_t i,
+                                         uint64_t bytes)
+{
+    uint64_t seen =
+        iris_d_wait(ccl->dev, &words[k],
+                    iris_d_ccl_condition(IRIS_D_KIND_u64, IRIS_CMP_GE, least));
+
+    if (seen != IRIS_CCL_PAIR_REFUSED) {
+        return 1;
+    }
+    iris_d_pair_differ(*ccl->start, IRIS_D_TELLS_NONE, i, bytes,
+                       iris_d_pair_word(words, IRIS_CCL_PAIR_WHAT),
+                       iris_d_pair_word(words, IRIS_CCL_PAIR_BYTES));
+    return 0;
+}
+
+/* ---- Messages ---- */
+
+/* This workgroup's share of a message, and of how many pieces it is. */
+typedef struct iris_d_message {
+    iris_d_ccl_share_t share;
+    uint64_t bytes; /* of all workgroups */
+    size_t piece;
+    size_t pieces;
+    iris_bool_t read; /* by the receiver where it is: one piece */
+} iris_d_message_t;
+
+IRIS_DEVICE iris_d_message_t
+iris_d_message(iris_wg_t wg, const iris_d_ccl_t *ccl,
+               const struct iris_ccl_pairs_args *args, uint64_t bytes)
+{
+    uint64_t wgs = (bytes + args->bytes_per_wg - 1) / args->bytes_per_wg;
+    size_t grains = (bytes + IRIS_CCL_LINE - 1) / IRIS_CCL_LINE;
+    iris_d_message_t message;
+    iris_wg_t all = wg;
+    size_t end;
+
+    message.bytes = bytes;
+    message.piece = (size_t)iris_d_ccl_word(&ccl->space->pair_bytes);
+    message.read = args->reads && bytes > message.piece;
+    all.num_wgs = wgs < args->most_wgs ? (uint32_t)wgs : args->most_wgs;
+    all.num_wgs = all.num_wgs == 0 ? 1 : all.num_wgs;
+    message.share.begin = message.share.bytes = message.pieces = 0;
+    if (wg.id >= all.num_wgs || (bytes == 0 && !args->checks)) {
+        return message;
+    }
+    message.share.begin = iris_d_share(all, wg.id, grains) * IRIS_CCL_LINE;
+    end = iris_d_share(all, wg.id + 1, grains) * IRIS_CCL_LINE;
+    message.share.bytes = (end < bytes ? end : bytes) - message.share.begin;
+    message.pieces = (message.share.bytes + message.piece - 1) / message.piece;
+    message.pieces = message.read || message.pieces == 0 ? 1 : message.pieces;
+    return message;
+}
+
+/* Bytes of piece k of a share. */
+IRIS_DEVICE size_t iris_d_message_piece(const iris_d_message_t *message,
+                                        size_t k)
+{
+    size_t left = message->share.bytes - k * message->piece;
+
+    return left < message->piece ? left : message->piece;
+}
+
+IRIS_DEVICE iris_d_message_t iris_d_message_to(
+    iris_wg_t wg, const iris_d_ccl_t *ccl,
+    const struct iris_ccl_pairs_args *args, uint32_t r, uint32_t *to_p)
+{
+    iris_d_message_t message =
+        iris_d_message(wg, ccl, args, args->routes[r].in_bytes);
+
+    *to_p = iris_d_ccl_after(ccl, args->first + r);
+    if (message.read && iris_d_is_far(ccl->dev, iris_d_pair_rank(ccl, *to_p))) {
+        message.read = 0;
+        message.pieces =
+            (message.share.bytes + message.piece - 1) / message.piece;
+    }
+    return message;
+}
+
+/* Sends piece k of route r. */
+IRIS_DEVICE_LARGE void iris_d_pair_send(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                        const struct iris_ccl_pairs_args *args,
+                                        uint32_t r, size_t k)
+{
+    uint32_t to;
+    iris_d_message_t message = iris_d_message_to(wg, ccl, args, r, &to);
+    iris_d_u64_t *words = iris_d_pair_words(ccl, wg.id, to);
+    uint64_t sent = iris_d_pair_word(words, IRIS_CCL_PAIR_SENT);
+    const char *from = (const char *)args->in + args->routes[r].in_at +
+                       message.share.begin + k * message.piece;
+    uint64_t where = (uint64_t)((uintptr_t)from - ccl->dev.heap_base);
+
+    if (k >= message.pieces) {
+        return;
+    }
+    if (!iris_d_pair_wait(ccl, words, IRIS_CCL_PAIR_TAKEN,
+                          sent < 1 ? 0 : sent - 1, to, message.bytes)) {
+        return;
+    }
+    /* There the words and the ring of this rank are at this rank's index. */
+    words = iris_d_pair_words(ccl, wg.id, ccl->index);
+    if (!message.read) {
+        where = IRIS_CCL_PAIR_IN_RING;
+        iris_d_pair_put(wg, ccl, iris_d_pair_ring(wg, ccl, ccl->index, sent),
+                        to, from, iris_d_message_piece(&message, k));
+    }
+    iris_wg_barrier(wg);
+    if (iris_wg_leader(wg)) {
+        iris_d_u64_t *told = iris_d_pair_told(words, sent);
+
+        iris_d_pair_tell(ccl, &told[0], to, args->start.what.what);
+        iris_d_pair_tell(ccl, &told[1], to,
+                         iris_d_pair_sized(args, message.bytes));
+        iris_d_pair_tell(ccl, &told[2], to, where);
+        iris_d_release_ahead();
+        iris_d_pair_tell(ccl, &words[IRIS_CCL_PAIR_ARRIVED], to, sent + 1);
+        words = iris_d_pair_words(ccl, wg.id, to);
+        iris_d_store_u64(&words[IRIS_CCL_PAIR_SENT], sent + 1,
+                         iris_d_ccl_relaxed());
+    }
+    iris_wg_barrier(wg);
+}
+
+/* Whether member i's piece is of the message that this rank expects. */
+IRIS_DEVICE iris_bool_t iris_d_pair_fits(const struct iris_ccl_pairs_args *args,
+                                         iris_d_u64_t *told, uint64_t bytes)
+{
+    uint64_t differ = args->start.what.what ^ iris_d_pair_word(told, 0);
+
+    return (differ >> IRIS_DEV_CALL_DTYPE & 0xff) == 0 &&
+           iris_d_pair_word(told, 1) == iris_d_pair_sized(args, bytes);
+}
+
+/* Receives piece k of route r. */
+IRIS_DEVICE_LARGE void
+iris_d_pair_receive(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                    const struct iris_ccl_pairs_args *args, uint32_t r,
+                    size_t k)
+{
+    iris_d_message_t message =
+        iris_d_message(wg, ccl, args, args->routes[r].out_bytes);
+    uint32_t from = iris_d_ccl_after(ccl, ccl->count - (args->first + r));
+    iris_d_u64_t *words = iris_d_pair_words(ccl, wg.id, from);
+    uint64_t got = iris_d_pair_word(words, IRIS_CCL_PAIR_GOT), where;
+    iris_d_u64_t *told = iris_d_pair_told(words, got);
+    char *to = (char *)args->out + args->routes[r].out_at +
+               message.share.begin + k * message.piece;
+    const char *piece = iris_d_pair_ring(wg, ccl, from, got);
+    size_t bytes;
+
+    message.pieces = (message.share.bytes + message.piece - 1) / message.piece +
+                     (message.share.bytes == 0 ? message.pieces : 0);
+    if (k >= message.pieces ||
+        (k > 0 && iris_d_pair_word(words, IRIS_CCL_PAIR_READ) != 0)) {
+        return;
+    }
+    if (!iris_d_pair_wait(ccl, words, IRIS_CCL_PAIR_ARRIVED, got + 1, from,
+                          message.bytes)) {
+        return;
+    }
+    if (!iris_d_pair_fits(args, told, message.bytes)) {
+        iris_d_pair_differ(args->start,
+                           args->meets ? IRIS_D_TELLS_ALL : IRIS_D_TELLS_ONE,
+                           from, message.bytes, iris_d_pair_word(told, 0),
+                           iris_d_pair_unsized(iris_d_pair_word(told, 1)));
+        return;
+    }
+    where = iris_d_pair_word(told, 2);
+    bytes = iris_d_message_piece(&message, k);
+    if (where != IRIS_CCL_PAIR_IN_RING) {
+        piece = (const char *)iris_d_global(
+            (uintptr_t)iris_d_load_constant(
+                &ccl->dev.heap_bases[iris_d_pair_rank(ccl, from)]) +
+            (uintptr_t)where);
+        bytes = message.share.bytes;
+    }
+    iris_d_wg_bytes(wg, to, piece, bytes);
+    iris_wg_barrier(wg);
+    if (iris_wg_leader(wg)) {
+        iris_d_release_ahead();
+        iris_d_pair_tell(
+            ccl,
+            &iris_d_pair_words(ccl, wg.id, ccl->index)[IRIS_CCL_PAIR_TAKEN],
+            from, got + 1);
+        iris_d_store_u64(&words[IRIS_CCL_PAIR_GOT], got + 1,
+                         iris_d_ccl_relaxed());
+        iris_d_store_u64(&words[IRIS_CCL_PAIR_READ],
+                         where != IRIS_CCL_PAIR_IN_RING, iris_d_ccl_relaxed());
+    }
+    iris_wg_barrier(wg);
+}
+
+/* What this rank sends to itself. */
+IRIS_DEVICE void iris_d_pair_keep(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                  const struct iris_ccl_pairs_args *args)
+{
+    const struct iris_ccl_route *route = &args->routes[0];
+    iris_d_message_t message = iris_d_message(wg, ccl, args, route->in_bytes);
+    const char *from =
+        (const char *)args->in + route->in_at + message.share.begin;
+    char *to = (char *)args->out + route->out_at + message.share.begin;
+
+    if (from != to) {
+        iris_d_wg_bytes(wg, to, from, message.share.bytes);
+    }
+}
+
+/* The most pieces that this workgroup sends or receives of a message. */
+IRIS_DEVICE size_t iris_d_pair_rounds(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                                      const struct iris_ccl_pairs_args *args)
+{
+    size_t most = args->checks ? 1 : 0;
+
+    for (uint32_t r = 0; r < 2 * args->count; r++) {
+        const struct iris_ccl_route *route = &args->routes[r / 2];
+        iris_d_message_t message = iris_d_message(
+            wg, ccl, args, r % 2 == 0 ? route->in_bytes : route->out_bytes);
+        size_t pieces =
+            (message.share.bytes + message.piece - 1) / message.piece;
+
+        most = pieces > most ? pieces : most;
+    }
+    return most;
+}
+
+IRIS_DEVICE void iris_d_pairs(iris_wg_t wg, const iris_d_ccl_t *ccl,
+                              const struct iris_ccl_pairs_args *args)
+{
+    size_t rounds = iris_d_pair_rounds(wg, ccl, args);
+    uint32_t own = args->first == 0 ? 1 : 0, to;
+
+    if (own != 0) {
+        iris_d_pair_keep(wg, ccl, args);
+    }
+    for (size_t k = 0; k < rounds; k++) {
+        for (uint32_t r = own; r < args->count; r++) {
+            iris_d_pair_send(wg, ccl, args, r, k);
+        }
+        for (uint32_t r = own; r < args->count; r++) {
+            iris_d_pair_receive(wg, ccl, args, r, k);
+        }
+    }
+    for (uint32_t r = own; r < args->count; r++) {
+        iris_d_message_t message = iris_d_message_to(wg, ccl, args, r, &to);
+        iris_d_u64_t *words = iris_d_pair_words(ccl, wg.id, to);
+
+        if (message.pieces > 0 && (message.read || args->checks)) {
+            (void)iris_d_pair_wait(ccl, words, IRIS_CCL_PAIR_TAKEN,
+                                   iris_d_pair_word(words, IRIS_CCL_PAIR_SENT),
+                                   to, message.bytes);
+        }
+    }
+}
+
+/* One workgroup meets the others of its index, which is enough: the next kernel
+ * of a stream begins when all of this one have ended. */
+IRIS_KERNEL(iris_k_ccl_pairs, struct iris_ccl_pairs_args)
+{
+    iris_d_ccl_t ccl = iris_d_ccl_begin(wg, &args->start);
+
+    if (args->meets) {
+        ccl.epoch++;
+    }
+    if (args->meets && wg.id == 0) {
+        iris_d_ccl_greet(wg, &ccl, ccl.count);
+        iris_d_ccl_go_on(&ccl);
+    }
+    iris_d_pairs(wg, &ccl, args);
+    iris_d_ccl_end(wg, &ccl);
+}
+
+#if IRIS_ON_CPU
+/* The same for members that do not all map each other's heaps; one workgroup. */
+IRIS_KERNEL(iris_k_ccl_far_pairs, struct iris_ccl_pairs_args)
+{
+    iris_d_ccl_t ccl = iris_d_ccl_of(&args->start, 0);
+    iris_d_far_step_t step = {0, 0, 0, 0};
+    struct iris_ccl_far_args meeting;
+
+    meeting.start = args->start;
+    meeting.in = args->in;
+    meeting.in_pitch = meeting.in_of_peer = 0;
+    meeting.root = -1;
+    meeting.reduces = 0;
+    step.number = iris_d_far_begin(wg, ccl.dev, &meeting);
+    if (args->meets) {
+        step.number++;
+        iris_d_far_give(wg, ccl.dev, &meeting, step);
+        iris_d_far_await(wg, ccl.dev, &meeting, step.number);
+    }
+    iris_d_pairs(wg, &ccl, args);
+    iris_d_far_end(args->start.space, step.number);
+}
+#endif
+
+#endif /* IRIS_DEVICE_KERNELS_CCL_PAIRS_H */

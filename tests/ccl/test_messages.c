@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Messages between pairs of members: parts of any size, in any place, in the
+ * order of the calls; and members that expect something else.
+ */
+#include "config.h"
+
+#include "ccl/cases.h"
+
+#include <iris/ccl.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PARTS CASES_MEMBERS
+#define MOST ((size_t)70001) /* elements of a part: more than workspaces have */
+#define NOTHING 0xeeu
+
+/* Element i that rank `from` sends to rank `to`. */
+static uint16_t value_of(int from, int to, size_t i)
+{
+    return (uint16_t)((size_t)(from * 31 + to * 7 + 1) * 40503u + i * 257u);
+}
+
+/* How many elements one rank sends to another, in a round. */
+static size_t count_of(int from, int to, int round)
+{
+    static const size_t counts[] = {0, 1, 5, 700, 9001, 3, 0, 40000, MOST};
+
+    return counts[(size_t)(3 * from + 5 * to + 2 * round) % 9];
+}
+
+struct memory {
+    iris_t *iris;
+    uint16_t *in;
+    uint16_t *out;
+    uint16_t *seen;
+    size_t bytes;
+    int off_heap;
+};
+
+static int open_memory(iris_t *iris, int off_heap, struct memory *memory)
+{
+    *memory = (struct memory){
+        .iris = iris, .bytes = 2 * PARTS * (MOST + 8), .off_heap = off_heap};
+    memory->seen = malloc(memory->bytes);
+    CHECK(memory->seen != NULL);
+    if (off_heap) {
+        memory->in = malloc(memory->bytes);
+        memory->out = malloc(memory->bytes);
+        CHECK(memory->in != NULL && memory->out != NULL);
+        return 0;
+    }
+    CHECK_OK(iris_malloc(iris, memory->bytes, (void **)&memory->in));
+    return iris_malloc(iris, memory->bytes, (void **)&memory->out);
+}
+
+static void close_memory(struct memory *memory)
+{
+    free(memory->seen);
+    if (memory->off_heap) {
+        free(memory->in);
+        free(memory->out);
+    }
+}
+
+/* Fills `in` with what goes to member m from element at[m] on, and `out`. */
+static int fill(struct memory *memory, const int *ranks, int n,
+                const size_t *counts, const size_t *at)
+{
+    int rank = iris_rank(memory->iris);
+
+    memset(memory->seen, 0, memory->bytes);
+    for (int m = 0; m < n; m++) {
+        for (size_t i = 0; i < counts[m]; i++) {
+            memory->seen[at[m] + i] = value_of(rank, ranks[m], i);
+        }
+    }
+    CHECK_OK(
+        harness_write(memory->iris, memory->in, memory->seen, memory->bytes));
+    memset(memory->seen, NOTHING, memory->bytes);
+    return harness_write(memory->iris, memory->out, memory->seen,
+                         memory->bytes);
+}
+
+/* That `out` has member m's elements from at[m] on, and is else as it was. With
+ * `to` -1 they are what it sends to everybody. */
+static int check(struct memory *memory, const int *ranks, int n,
+                 const size_t *counts, const size_t *at, int to)
+{
+    size_t all = memory->bytes / sizeof *memory->seen;
+    char *known = calloc(all, 1);
+    int wrong = 0;
+
+    CHECK(known != NULL);
+    CHECK_OK(
+        harness_read(memory->iris, memory->seen, memory->out, memory->bytes));
+    for (int m = 0; m < n; m++) {
+        for (size_t i = 0; i < counts[m]; i++) {
+            wrong += memory->seen[at[m] + i] != value_of(ranks[m], to, i);
+            known[at[m] + i] = 1;
+        }
+    }
+    for (size_t i = 0; i < all; i++) {
+        wrong += !known[i] && memory->seen[i] != NOTHING * 0x101u;
+    }
+    free(known);
+    CHECK_EQUAL(wrong, 0);
+    return 0;
+}
+
+/* Where parts begin: with gaps and backwards, or one behind the other. */
+static void place(const size_t *counts, int n, int gaps, size_t *at)
+{
+    size_t end = 0;
+
+    for (int i = 0; i < n; i++) {
+        int m = gaps ? n - 1 - i : i;
+
+        at[m] = end;
+        end += counts[m] + (gaps ? 5 : 0);
+    }
+}
+
+static int all_to_allv_round(struct memory *memory, iris_group_t *group,
+                             const int *ranks, int n, int round)
+{
+    size_t in[PARTS], out[PARTS], in_at[PARTS], out_at[PARTS];
+    int rank = iris_rank(memory->iris), gaps = round % 2;
+    struct iris_ccl_options options;
+
+    iris_ccl_options_init(&options);
+    options.group = group;
+    options.num_cus = round % 3;
+    for (int m = 0; m < n; m++) {
+        in[m] = count_of(rank, ranks[m], round);
+        out[m] = count_of(ranks[m], rank, round);
+    }
+    place(in, n, gaps, in_at);
+    place(out, n, gaps, out_at);
+    CHECK_EQUAL(fill(memory, ranks, n, in, in_at), 0);
+    CHECK_OK(iris_all_to_allv(memory->iris, memory->in, in, gaps ? in_at : NULL,
+                              memory->out, out, gaps ? out_at : NULL,
+                              IRIS_DTYPE_U16, &options));
+    CHECK_OK(iris_stream_synchronize(memory->iris, NULL));
+    return check(memory, ranks, n, out, out_at, rank);
+}
+
+static int all_gatherv_round(struct memory *memory, iris_group_t *group,
+                             const int *ranks, int n, int round)
+{
+    size_t counts[PARTS], at[PARTS], none[PARTS] = {0};
+    int rank = iris_rank(memory->iris), self = 0, gaps = round % 2;
+    struct iris_ccl_options options;
+    uint16_t *in = memory->in;
+
+    iris_ccl_options_init(&options);
+    options.group = group;
+    for (int m = 0; m < n; m++) {
+        counts[m] = count_of(ranks[m], 0, round);
+        self = ranks[m] == rank ? m : self;
+    }
+    place(counts, n, gaps, at);
+    CHECK_EQUAL(fill(memory, ranks, n, none, at), 0);
+    for (size_t i = 0; i < counts[self]; i++) {
+        memory->seen[i] = value_of(rank, -1, i);
+    }
+    in = round % 4 == 3 ? memory->out + at[self] : in; /* in place */
+    CHECK_OK(harness_write(memory->iris, in, memory->seen,
+                           counts[self] * sizeof *in));
+    CHECK_OK(iris_all_gatherv(memory->iris, in, memory->out, counts,
+                              gaps ? at : NULL, IRIS_DTYPE_U16, &options));
+    CHECK_OK(iris_stream_synchronize(memory->iris, NULL));
+    return check(memory, ranks, n, counts, at, -1);
+}
+
+/* Around a ring, more than workspaces hold; every member sends before any has
+ * received. */
+static int ring_round(struct memory *memory, iris_group_t *group,
+                      const int *ranks, int n, int round)
+{
+    int rank = iris_rank(memory->iris), self = 0, to, from;
+    struct iris_ccl_options options;
+    size_t in, out, at = 0;
+
+    iris_ccl_options_init(&options);
+    options.group = group;
+    for (int m = 0; m < n; m++) {
+        self = ranks[m] == rank ? m : self;
+    }
+    to = (self + 1 + round) % n;
+    from = (self + (n - 1 - round % n) % n + n) % n;
+    in = count_of(rank, ranks[to], round);
+    out = count_of(ranks[from], rank, round);
+    CHECK_EQUAL(fill(memory, &ranks[to], 1, &in, &at), 0);
+    CHECK_OK(iris_send_recv(memory->iris, memory->in, in, to, memory->out, out,
+                            from, IRIS_DTYPE_U16, &options));
+    CHECK_OK(iris_stream_synchronize(memory->iris, NULL));
+    return check(memory, &ranks[from], 1, &out, &at, rank);
+}
+
+static int rounds_in(struct memory *memory, iris_group_t *group,
+                     const int *ranks, int n)
+{
+    for (int round = 0; round < 6; round++) {
+        CHECK_EQUAL(all_to_allv_round(memory, group, ranks, n, round), 0);
+        CHECK_EQUAL(all_gatherv_round(memory, group, ranks, n, round), 0);
+        CHECK_EQUAL(ring_round(memory, group, ranks, n, round), 0);
+    }
+    return 0;
+}
+
+static int rounds_body(iris_t *iris, void *arg)
+{
+    static const int all[PARTS] = {0, 1, 2, 3, 4, 5, 6, 7};
+    int turned[PARTS], n = iris_num_ranks(iris), is_member;
+    struct memory memory;
+    iris_group_t *group;
+
+    if (*(int *)arg) {
+        CPU_ONLY(iris, "memory off the heap is the host's");
+    }
+    CHECK_EQUAL(open_memory(iris, *(int *)arg, &memory), 0);
+    CHECK_EQUAL(rounds_in(&memory, NULL, all, n), 0);
+    /* All but rank 0, in another order. */
+    is_member = iris_rank(iris) > 0;
+    for (int m = 0; m < n - 1; m++) {
+        turned[m] = n - 1 - m;
+    }
+    if (n > 2) {
+        CHECK_OK(
+            iris_group_create(iris, turned, is_member ? n - 1 : 0, &group));
+        if (is_member) {
+            CHECK_EQUAL(rounds_in(&memory, group, turned, n - 1), 0);
+            CHECK_OK(iris_group_destroy(iris, group));
+        }
+    }
+    close_memory(&memory);
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static void parts_of_any_size_come_where_they_belong(void **state)
+{
+    int off_heap = 0;
+
+    (void)state;
+    harness_run_all(rounds_body, &off_heap);
+    harness_run(3, rounds_body, &off_heap);
+}
+
+static void memory_off_the_heap_comes_in_pieces(void **state)
+{
+    int off_heap = 1;
+
+    (void)state;
+    harness_run(3, rounds_body, &off_heap);
+    setenv("IRIS_CCL_SIZE", "64K", 1);
+    harness_run(2, rounds_body, &off_heap);
+    unsetenv("IRIS_CCL_SIZE");
+}
+
+static void ranks_of_other_nodes_are_reached(void **state)
+{
+    (void)state;
+    setenv("IRIS_NODES", "2", 1);
+    for (int off_heap = 0; off_heap < 2; off_heap++) {
+        harness_run(4, rounds_body, &off_heap);
+    }
+    unsetenv("IRIS_NODES");
+}
+
+/* ---- Order ---- */
+
+#define SENDS 40
+
+/* Rank 0 sends to each, in an order of its own, before it receives; small and
+ * large messages match in the order of the calls. */
+static int order_body(iris_t *iris, void *arg)
+{
+    int rank = iris_rank(iris), n = iris_num_ranks(iris);
+    uint32_t *in, *out, seen;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, SENDS * sizeof *in * 20001, (void **)&in));
+    CHECK_OK(iris_malloc(iris, SENDS * sizeof *out * 20001, (void **)&out));
+    for (int k = 0; k < SENDS; k++) {
+        size_t count = k % 5 == 4 ? 20001 : 1, at = (size_t)k * 20001;
+
+        for (int m = 1; m < n && rank == 0; m++) {
+            uint32_t value = (uint32_t)k * 7 + 1;
+
+            CHECK_OK(harness_write(iris, in + at + count - 1, &value, 4));
+            CHECK_OK(iris_send(iris, in + at, count, IRIS_DTYPE_U32, m, NULL));
+        }
+        if (rank > 0) {
+            CHECK_OK(iris_recv(iris, out + at, count, IRIS_DTYPE_U32, 0, NULL));
+        }
+    }
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    for (int k = 0; k < SENDS && rank > 0; k++) {
+        size_t count = k % 5 == 4 ? 20001 : 1;
+
+        CHECK_OK(
+            harness_read(iris, &seen, out + (size_t)k * 20001 + count - 1, 4));
+        CHECK_EQUAL(seen, (uint32_t)k * 7 + 1);
+    }
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static void messages_match_in_the_order_of_the_calls(void **state)
+{
+    (void)state;
+    harness_run(2, order_body, NULL);
+    harness_run(4, order_body, NULL);
+}
+
+/* A captured exchange moves what is there when the graph runs. */
+static int graph_body(iris_t *iris, void *arg)
+{
+    int rank = iris_rank(iris), other = 1 - rank;
+    iris_graph_t *graph;
+    uint64_t *in, *out, value;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, sizeof *in, (void **)&in));
+    CHECK_OK(iris_malloc(iris, sizeof *out, (void **)&out));
+    CHECK_OK(iris_all_reduce_preamble(iris, NULL));
+    if (iris_capture_begin(iris, NULL) == IRIS_ERR_UNSUPPORTED) {
+        return 0;
+    }
+    CHECK_OK(iris_send_recv(iris, in, 1, other, out, 1, other, IRIS_DTYPE_U64,
+                            NULL));
+    CHECK_OK(iris_gather(iris, out, in, 0, IRIS_DTYPE_U64, 0, NULL));
+    CHECK_OK(iris_capture_end(iris, NULL, &graph));
+    for (uint64_t k = 0; k < 5; k++) {
+        value = 100 * k + (uint64_t)rank;
+        CHECK_OK(harness_write(iris, in, &value, sizeof value));
+        CHECK_OK(iris_graph_launch(iris, graph, NULL));
+        CHECK_OK(iris_stream_synchronize(iris, NULL));
+        CHECK_OK(harness_read(iris, &value, out, sizeof value));
+        CHECK_EQUAL(value, 100 * k + (uint64_t)other);
+    }
+    iris_graph_destroy(iris, graph);
+    return 0;
+}
+
+static void captured_messages_move_again(void **state)
+{
+    (void)state;
+    harness_run(2, graph_body, NULL);
+}
+
+/* ---- What differs ---- */
+
+enum fault { COUNTS, PAIR, SIZE, TYPE, ROOT, NUM_FAULTS };
+
+static iris_status_t make_fault(iris_t *iris, enum fault fault, uint32_t *in,
+                                uint32_t *out)
+{
+    int rank = iris_rank(iris), odd = rank == 1;
+    size_t equal[3] = {4, 4, 4}, uneven[3] = {5, 3, 4};
+
+    switch (fault) {
+    case COUNTS:
+        return iris_all_gatherv(iris, in, out, odd ? uneven : equal, NULL,
+                                IRIS_DTYPE_U32, NULL);
+    case PAIR: /* rank 1 expects another number from rank 0 only */
+        return iris_all_to_allv(iris, in, equal, NULL, out,
+                                odd ? uneven : equal, NULL, IRIS_DTYPE_U32,
+                                NULL);
+    case ROOT:
+        return iris_gather(iris, in, out, 4, IRIS_DTYPE_U32, odd ? 2 : 0, NULL);
+    default: /* large, so that the sender is told, too */
+        return rank == 2 ? IRIS_OK
+               : odd
+                   ? iris_recv(iris, out, fault == SIZE ? 69999 : 70000,
+                               fault == TYPE ? IRIS_DTYPE_F32 : IRIS_DTYPE_U32,
+                               0, NULL)
+                   : iris_send(iris, in, 70000, IRIS_DTYPE_U32, 1, NULL);
+    }
+}
+
+static int fault_body(iris_t *iris, void *arg)
+{
+    enum fault fault = *(enum fault *)arg;
+    int rank = iris_rank(iris);
+    /* Rank 2 makes no such call. */
+    int apart = rank == 2 && (fault == SIZE || fault == TYPE);
+    static const char *const calls[NUM_FAULTS] = {"iris_all_gatherv",
+                                                  "iris_all_to_allv", "iris_",
+                                                  "iris_", "iris_gather"};
+    uint32_t *in, *out;
+
+    CHECK_OK(iris_malloc(iris, 280000, (void **)&in));
+    CHECK_OK(iris_malloc(iris, 280000, (void **)&out));
+    CHECK_OK(iris_all_reduce_preamble(iris, NULL));
+    CHECK_OK(make_fault(iris, fault, in, out));
+    if (!apart) {
+        CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_MISMATCH);
+        CHECK(strstr(iris_last_error(), calls[fault]) != NULL);
+        CHECK(fault != PAIR || rank == 2 ||
+              strstr(iris_last_error(), "of 5 u32") != NULL);
+        CHECK(fault != SIZE || strstr(iris_last_error(), "69999 u32") != NULL);
+        CHECK(fault != TYPE || strstr(iris_last_error(), "70000 f32") != NULL);
+        CHECK_OK(iris_clear_error(iris));
+    }
+    return iris_barrier(iris, NULL, NULL);
+}
+
+static void members_that_differ_are_told(void **state)
+{
+    (void)state;
+    for (int fault = 0; fault < NUM_FAULTS; fault++) {
+        enum fault one = (enum fault)fault;
+
+        harness_run(3, fault_body, &one);
+    }
+}
+
+/* ---- What is refused ---- */
+
+static int refused_body(iris_t *iris, void *arg)
+{
+    size_t counts[2] = {1, 1}, huge[2] = {1, SIZE_MAX / 2};
+    int rank = iris_rank(iris);
+    uint32_t *in;
+
+    (void)arg;
+    CHECK_OK(iris_malloc(iris, 64, (void **)&in));
+    CHECK_STATUS(iris_send(iris, in, 1, IRIS_DTYPE_U32, rank, NULL),
+                 IRIS_ERR_INVALID);
+    CHECK_STATUS(iris_send(iris, in, 1, IRIS_DTYPE_U32, 2, NULL),
+                 IRIS_ERR_INVALID);
+    CHECK_STATUS(iris_recv(iris, in, 1, IRIS_DTYPE_U32, -1, NULL),
+                 IRIS_ERR_INVALID);
+    CHECK_STATUS(iris_send_recv(iris, in, 1, rank, in + 4, 2, rank,
+                                IRIS_DTYPE_U32, NULL),
+                 IRIS_ERR_INVALID);
+    CHECK_STATUS(iris_send(iris, NULL, 1, IRIS_DTYPE_U32, 1 - rank, NULL),
+                 IRIS_ERR_INVALID);
+    CHECK_STATUS(
+        iris_all_gatherv(iris, in, in, NULL, NULL, IRIS_DTYPE_U32, NULL),
+        IRIS_ERR_INVALID);
+    CHECK_STATUS(
+        iris_all_gatherv(iris, in, in, huge, NULL, IRIS_DTYPE_U32, NULL),
+        IRIS_ERR_INVALID);
+    CHECK_STATUS(iris_all_to_allv(iris, in, counts, NULL, in, counts, NULL,
+                                  IRIS_DTYPE_U32, NULL),
+                 IRIS_ERR_INVALID); /* in place */
+    CHECK_STATUS(iris_gather(iris, in, in + 8, 1, IRIS_DTYPE_U32, 2, NULL),
+                 IRIS_ERR_INVALID);
+    CHECK_OK(iris_send_recv(iris, in, 2, rank, in + 4, 2, rank, IRIS_DTYPE_U32,
+                            NULL));
+    return iris_stream_synchronize(iris, NULL);
+}
+
+static void wrong_arguments_are_refused(void **state)
+{
+    (void)state;
+    harness_run(2, refused_body, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_of_any_size_come_where_they_belong),
+        cmocka_unit_test(memory_off_the_heap_comes_in_pieces),
+        cmocka_unit_test(ranks_of_other_nodes_are_reached),
+        cmocka_unit_test(messages_match_in_the_order_of_the_calls),
+        cmocka_unit_test(captured_messages_move_again),
+        cmocka_unit_test(members_that_differ_are_told),
+        cmocka_unit_test(wrong_arguments_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, harness_setup, harness_teardown);
+}
