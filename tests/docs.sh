@@ -87,7 +87,8 @@ check_from_iris() {
     column 4 | grep -o '`\(ctx\|iris_c\)\.[A-Za-z_.]*`' | tr -d '`' | sort -u |
         while read -r name; do
             case $name in
-            ctx.ccl.*) grep -q "def ${name##*.}(" python/iris_c/_ccl.py ;;
+            ctx.ccl.*) grep -q "def ${name##*.}(" python/iris_c/_ccl.py \
+                python/iris_c/_messages.py ;;
             iris_c.ccl.*) grep -q "^class ${name##*.}(\?" python/iris_c/ccl.py ;;
             iris_c.ops.*) grep -qE "^(class )?${name##*.}\b" python/iris_c/ops.py ;;
             ctx.*) grep -rqE "def ${name#*.}\(|self\.${name#*.}(:| =)" python/iris_c/_*.py ;;

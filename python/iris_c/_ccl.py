@@ -7,6 +7,7 @@ from typing import Any, Optional, Tuple
 
 from ._groups import Groups
 from ._lib import call
+from ._messages import Messages
 from ._session import Session
 from ._streams import Streams
 from ._structs import CclOptions, Tensor
@@ -63,7 +64,7 @@ def _operation(op: Any) -> int:
     return int(ReduceOp[name])
 
 
-class CCL:
+class CCL(Messages):
     """Collectives with upstream's names. All members of the group make the
     same calls in the same order.
 
@@ -142,7 +143,7 @@ class CCL:
         options = self._options(group, async_op, config, workspace)
         out, given = self._pair(output_tensor, input_tensor)
         count = call.iris_tensor_numel(given)
-        size = self._size(options)
+        size = self._members(options)
         self._expect(
             "all_gather", out, count * size, f"{size} times the input's"
         )
@@ -172,7 +173,7 @@ class CCL:
         options = self._options(group, async_op, config, workspace)
         out, given = self._pair(output_tensor, input_tensor)
         count = call.iris_tensor_numel(out)
-        size = self._size(options)
+        size = self._members(options)
         self._expect(
             "reduce_scatter", given, count * size, f"{size} times the output's"
         )
@@ -194,7 +195,7 @@ class CCL:
         come. Tensors of one dimension need no copy; flatten those whose parts
         lie along the first."""
         options = self._options(group, async_op, config, workspace)
-        size = self._size(options)
+        size = self._members(options)
         shape = self._parts(output_tensor, input_tensor, size)
         if shape[0] == 1:
             self._exchange(options, output_tensor, input_tensor, size)
@@ -222,11 +223,7 @@ class CCL:
         out, given = self._pair(output_tensor, input_tensor)
         count = call.iris_tensor_numel(given)
         self._expect("broadcast", out, count, "as many elements as the input")
-        root = call.iris_group_translate(
-            self._handle, None, src, options.group
-        )
-        if root < 0:
-            raise ValueError(f"src={src} is no rank of the group")
+        root = self._member(options, src, "src")
         self._run("broadcast", options, given, out, count, root)
 
     def prepare(self) -> None:
@@ -246,13 +243,9 @@ class CCL:
         )
         return Workspace(self._session, made.value, group)
 
-    @property
-    def _handle(self) -> int:
-        return self._session.handle
-
-    def _size(self, options: CclOptions) -> int:
-        size: int = call.iris_group_size(self._handle, options.group)
-        return size
+    @staticmethod
+    def _op(op: Any) -> int:
+        return _operation(op)
 
     @staticmethod
     def _refuse_gluon(name: str, config: Optional[Config]) -> None:

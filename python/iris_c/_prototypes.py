@@ -33,8 +33,11 @@ _tensor = c.POINTER(Tensor)
 _options = c.POINTER(TensorOptions)
 _words = c.POINTER(c.c_int64)
 _ccl_options = c.POINTER(CclOptions)
+_counts = c.POINTER(c.c_size_t)
 #: Of a collective: context, in, out, count, dtype.
 _collective = (Handle, Address, Address, c.c_size_t, c.c_int)
+#: Of one end of a message: context, where, count.
+_message = (Handle, Address, c.c_size_t)
 #: Of a fused operation: context, a, b, out, options.
 _fused = (Handle, _tensor, _tensor, _tensor, c.POINTER(OpsOptions))
 
@@ -167,6 +170,37 @@ ROWS: Dict[str, Tuple[Any, ...]] = {
     "iris_reduce_scatter": (STATUS, *_collective, c.c_int, _ccl_options),
     "iris_all_to_all": (STATUS, *_collective, _ccl_options),
     "iris_ccl_broadcast": (STATUS, *_collective, c.c_int, _ccl_options),
+    "iris_reduce": (STATUS, *_collective, c.c_int, c.c_int, _ccl_options),
+    "iris_gather": (STATUS, *_collective, c.c_int, _ccl_options),
+    "iris_scatter": (STATUS, *_collective, c.c_int, _ccl_options),
+    "iris_all_gatherv": (
+        STATUS,
+        Handle,
+        Address,
+        Address,
+        _counts,
+        _counts,
+        c.c_int,
+        _ccl_options,
+    ),
+    "iris_all_to_allv": (
+        STATUS,
+        Handle,
+        *(Address, _counts, _counts) * 2,
+        c.c_int,
+        _ccl_options,
+    ),
+    "iris_send": (STATUS, *_message, c.c_int, c.c_int, _ccl_options),
+    "iris_recv": (STATUS, *_message, c.c_int, c.c_int, _ccl_options),
+    "iris_send_recv": (
+        STATUS,
+        *_message,
+        c.c_int,
+        *_message[1:],
+        c.c_int,
+        c.c_int,
+        _ccl_options,
+    ),
     "iris_ccl_prepare": (STATUS, Handle),
     "iris_all_reduce_preamble": (STATUS, Handle, _ccl_options),
     "iris_ccl_workspace_create": (STATUS, Handle, Handle, _out),

@@ -5,8 +5,8 @@
     torch.distributed.init_process_group("iris")
 
 Torch's own tensors are not on a symmetric heap, so their data goes by packets;
-each process group has a heap of its own for these. Of what the library has no
-collective for, such as send and gather, torch says that it has no backend.
+each process group has a heap of its own for these. Two ranks that send to each
+other use batch_isend_irecv only if their tensors are small.
 """
 
 import uuid
@@ -74,11 +74,54 @@ class IrisProcessGroup(dist.ProcessGroup):
     ) -> Any:
         """Rank r's tensor becomes the r-th of the list."""
         for parts, input in zip(outputs, inputs):
-            whole = input.new_empty(len(parts), input.numel())
-            self._allgather_base(whole, input)
-            for part, row in zip(parts, whole):
-                part.copy_(row.view_as(part))
+            counts = [part.numel() for part in parts]
+            whole = input.new_empty(sum(counts))
+            self._ccl.all_gatherv(whole, input.contiguous().view(-1), counts)
+            _take_apart(whole, parts)
         return _done(outputs)
+
+    def reduce(self, tensors: List[Any], opts: Any) -> Any:
+        """Rank opts.rootRank's tensor becomes the reduction of all ranks'."""
+        for tensor in tensors:
+            both = tensor.contiguous()
+            self._ccl.reduce(both, both, opts.rootRank, opts.reduceOp)
+            _put_back(both, tensor)
+        return _done(tensors)
+
+    def gather(
+        self, outputs: List[List[Any]], inputs: List[Any], opts: Any
+    ) -> Any:
+        """Rank r's tensor becomes the r-th of the list of opts.rootRank."""
+        given = inputs[0].contiguous().view(-1)
+        parts = outputs[0] if outputs else []
+        whole = given.new_empty(len(parts) * given.numel()) if parts else None
+        self._ccl.gather(whole, given, opts.rootRank)
+        _take_apart(whole, parts)
+        return _done(outputs)
+
+    def scatter(
+        self, outputs: List[Any], inputs: List[List[Any]], opts: Any
+    ) -> Any:
+        """The r-th of the list of opts.rootRank goes to rank r."""
+        whole = _put_together(inputs[0]) if inputs and inputs[0] else None
+        both = outputs[0].contiguous().view(-1)
+        self._ccl.scatter(both, whole, opts.rootRank)
+        _put_back(both.view_as(outputs[0]), outputs[0])
+        return _done(outputs)
+
+    def send(self, tensors: List[Any], dst: int, tag: int) -> Any:
+        """To a rank that receives; matched in order, whatever the tag."""
+        for tensor in tensors:
+            self._ccl.send(tensor.contiguous().view(-1), dst)
+        return _done(tensors)
+
+    def recv(self, tensors: List[Any], src: int, tag: int) -> Any:
+        """From a rank that sends."""
+        for tensor in tensors:
+            both = tensor.contiguous()
+            self._ccl.recv(both.view(-1), src)
+            _put_back(both, tensor)
+        return _done(tensors)
 
     def _reduce_scatter_base(self, output: Any, input: Any, opts: Any) -> Any:
         given = input.contiguous().view(-1)
@@ -102,16 +145,59 @@ class IrisProcessGroup(dist.ProcessGroup):
         input_sizes: List[int],
         opts: Any = None,
     ) -> Any:
-        """Equal parts along the first dimension go and come."""
-        if len(set(output_sizes)) > 1 or len(set(input_sizes)) > 1:
-            raise ValueError("the backend iris has no parts of unequal sizes")
-        self._ccl.all_to_all(output.view(-1), input.contiguous().view(-1))
+        """Parts along the first dimension, of these sizes or equal ones, go
+        and come."""
+        given = input.contiguous().view(-1)
+        if not output_sizes and not input_sizes:
+            self._ccl.all_to_all(output.view(-1), given)
+        else:
+            self._ccl.all_to_allv(
+                output.view(-1),
+                given,
+                self._counts(output, output_sizes),
+                self._counts(input, input_sizes),
+            )
         return _done(output)
+
+    def _counts(self, tensor: Any, sizes: List[int]) -> List[int]:
+        """Elements of each part, of so many rows."""
+        rows = tensor.shape[0]
+        if not sizes:
+            sizes = [rows // self.size()] * self.size()
+        return [size * (tensor.numel() // max(rows, 1)) for size in sizes]
+
+    def alltoall(
+        self, outputs: List[Any], inputs: List[Any], opts: Any = None
+    ) -> Any:
+        """The r-th of the inputs goes to rank r, that of the outputs comes
+        from it."""
+        counts = [part.numel() for part in outputs]
+        whole = outputs[0].new_empty(sum(counts))
+        self._ccl.all_to_allv(
+            whole,
+            _put_together(inputs),
+            counts,
+            [part.numel() for part in inputs],
+        )
+        _take_apart(whole, outputs)
+        return _done(outputs)
 
     def barrier(self, opts: Any = None) -> Any:
         """Waits until all are here."""
         self._context.barrier()
         return _done(None)
+
+
+def _put_together(parts: List[Any]) -> Any:
+    return torch.cat([part.contiguous().view(-1) for part in parts])
+
+
+def _take_apart(whole: Any, parts: List[Any]) -> None:
+    """Copies what came one behind another to where it belongs."""
+    at = 0
+    for part in parts:
+        part.copy_(whole[at : at + part.numel()].view_as(part))
+        at += part.numel()
 
 
 def _put_back(result: Any, tensor: Any) -> None:

@@ -211,6 +211,52 @@ class Ccl(support.TestCase):
                 self.ccl.broadcast(out, given, src)
                 self.assert_has(out, numbers(src, (9, 2)))
 
+    def test_what_has_a_root(self):
+        inputs = [numbers(rank, (9, 2)) for rank in range(self.ranks)]
+        for root in range(self.ranks):
+            for place in (self.on_heap, self.elsewhere):
+                out = place(numpy.zeros((9 * self.ranks, 2), "float32"))
+                given = place(inputs[self.rank])
+                self.ccl.gather(out, given, root)
+                self.assert_has(
+                    out, numpy.concatenate(inputs) * (self.rank == root))
+                self.ccl.scatter(given, out, root)
+                self.assert_has(given, inputs[self.rank])
+                own = place(numpy.zeros((9, 2), "float32"))
+                self.ccl.reduce(own, given, root, ReduceOp.MAX)
+                self.assert_has(
+                    own, numpy.max(inputs, 0) * (self.rank == root))
+
+    def test_parts_of_any_size(self):
+        counts = [3 * rank + 1 for rank in range(self.ranks)]
+        whole = [numbers(rank, (count,)) for rank, count in enumerate(counts)]
+        out = self.on_heap(numpy.zeros(sum(counts), "float32"))
+        self.ccl.all_gatherv(out, self.elsewhere(whole[self.rank]), counts)
+        self.assert_has(out, numpy.concatenate(whole))
+        given = self.on_heap(numpy.concatenate(whole) + self.rank)
+        out = self.elsewhere(
+            numpy.zeros(counts[self.rank] * self.ranks, "float32"))
+        self.ccl.all_to_allv(
+            out, given, [counts[self.rank]] * self.ranks, counts)
+        self.assert_has(out, numpy.concatenate(
+            [whole[self.rank] + rank for rank in range(self.ranks)]))
+        with self.assertRaises(ValueError):
+            self.ccl.all_gatherv(out, given, counts[1:])
+
+    def test_messages_go_around(self):
+        after = (self.rank + 1) % self.ranks
+        before = (self.rank - 1) % self.ranks
+        out = self.on_heap(numpy.zeros(40000, "float32"))
+        given = self.on_heap(numbers(self.rank, (40000,)))
+        self.ccl.send_recv(out, given, after, before)
+        self.assert_has(out, numbers(before, (40000,)))
+        if self.ranks > 1 and self.rank < 2:
+            if self.rank == 0:
+                self.ccl.send(given, 1)
+            else:
+                self.ccl.recv(out, 0)
+                self.assert_has(out, numbers(0, (40000,)))
+
     def test_nothing_is_a_count_like_any_other(self):
         empty = self.on_heap(numpy.zeros((0, 4 * self.ranks), "float32"))
         self.ccl.all_reduce(empty, empty)

@@ -41,6 +41,39 @@ x = torch.zeros(3, 2)
 dist.all_to_all_single(x, torch.arange(6.0).reshape(3, 2) + 10 * rank)
 equal(x[:, 0], 10 * torch.arange(3.0) + 2 * rank)
 dist.all_reduce(x, async_op=True).wait()
+# What has a root, parts of unequal sizes, and messages.
+x = mine.clone()
+dist.reduce(x, 1)
+equal(x, full((2,), 3.0) if rank == 1 else mine)
+rows = [torch.zeros(2) for _ in range(3)] if rank == 2 else None
+dist.gather(mine, rows, dst=2)
+if rank == 2:
+    equal(torch.stack(rows), torch.arange(3.0)[:, None].expand(3, 2))
+x = torch.zeros(2)
+dist.scatter(x, [mine + peer for peer in range(3)] if rank == 1 else None, 1)
+equal(x, full((2,), 1.0 + rank))
+rows = [torch.zeros(peer + 1) for peer in range(3)]
+dist.all_gather(rows, full((rank + 1,), float(rank)))
+for peer in range(3):
+    equal(rows[peer], full((peer + 1,), float(peer)))
+sizes = [peer + 1 for peer in range(3)]
+x = torch.zeros(3 * (rank + 1), 2)
+dist.all_to_all_single(x, torch.arange(12.0).reshape(6, 2) + 100 * rank,
+                       [rank + 1] * 3, sizes)
+first = rank * (rank + 1)
+for peer in range(3):
+    equal(x[peer * (rank + 1)], torch.tensor([first, first + 1.0]) + 100 * peer)
+rows = [torch.zeros(peer + rank + 1) for peer in range(3)]
+dist.all_to_all(rows, [full((rank + peer + 1,), 10.0 * rank + peer)
+                       for peer in range(3)])
+for peer in range(3):
+    equal(rows[peer], full((peer + rank + 1,), 10.0 * peer + rank))
+x = torch.zeros(50000)
+if rank == 0:
+    dist.send(x + 7, 2)
+elif rank == 2:
+    dist.recv(x, 0)
+    equal(x, full((50000,), 7.0))
 late = store + ".late"
 if rank == 0:
     # Without a barrier the others are through before it is there.
