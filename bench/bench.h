@@ -168,9 +168,9 @@ struct bench_group {
 };
 
 extern const struct bench_group bench_lanes, bench_bulk, bench_depth,
-    bench_kernels, bench_atomics, bench_collectives, bench_fused, bench_sync,
-    bench_launch, bench_stream, bench_heap, bench_fill, bench_random,
-    bench_init;
+    bench_kernels, bench_atomics, bench_collectives, bench_messages,
+    bench_fused, bench_sync, bench_launch, bench_stream, bench_heap, bench_fill,
+    bench_random, bench_init;
 
 /* All of them, NULL at the end. */
 extern const struct bench_group *const bench_groups[];
@@ -305,7 +305,13 @@ enum bench_ccl_op {
     BENCH_ALL_GATHER,
     BENCH_REDUCE_SCATTER,
     BENCH_ALL_TO_ALL,
-    BENCH_BROADCAST
+    BENCH_BROADCAST,
+    /* Of the group of messages. */
+    BENCH_REDUCE,
+    BENCH_GATHER,
+    BENCH_SCATTER,
+    BENCH_ALL_TO_ALLV,
+    BENCH_SEND_RECV
 };
 
 /* One collective, ours or a peer's, of all ranks: a sum, or from rank 0. */

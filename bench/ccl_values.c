@@ -63,8 +63,9 @@ static struct pattern pattern_of(const struct bench_ccl *call, int rank,
 /* Whether each rank's part of a buffer is another's. */
 static bool is_parted(const struct bench_ccl *call, bool out)
 {
-    return call->op == BENCH_ALL_TO_ALL ||
-           call->op == (out ? BENCH_ALL_GATHER : BENCH_REDUCE_SCATTER);
+    return call->op == BENCH_ALL_TO_ALL || call->op == BENCH_ALL_TO_ALLV ||
+           call->op == (out ? BENCH_ALL_GATHER : BENCH_REDUCE_SCATTER) ||
+           call->op == (out ? BENCH_GATHER : BENCH_SCATTER);
 }
 
 static size_t count_of(const struct bench_ccl *call, bool out)
@@ -108,6 +109,22 @@ static uint64_t count_wrong(const char *part, size_t count,
     return wrong;
 }
 
+/* Whose elements part `part` of `out` has; -1: everybody's sum. */
+static int source_of(const struct bench *b, const struct bench_ccl *call,
+                     int part)
+{
+    switch (call->op) {
+    case BENCH_ALL_REDUCE:
+    case BENCH_REDUCE_SCATTER:
+    case BENCH_REDUCE:
+        return -1;
+    case BENCH_SEND_RECV:
+        return (b->rank + call->num_ranks - 1) % call->num_ranks;
+    default:
+        return part;
+    }
+}
+
 iris_status_t bench_ccl_check(struct bench *b, const struct bench_ccl *call,
                               void *host, uint64_t *wrong_p)
 {
@@ -115,14 +132,14 @@ iris_status_t bench_ccl_check(struct bench *b, const struct bench_ccl *call,
     size_t count = count_of(call, true);
     size_t first = is_parted(call, false) ? (size_t)b->rank * call->count : 0;
     int parts = is_parted(call, true) ? call->num_ranks : 1;
+    bool is_empty =
+        (call->op == BENCH_REDUCE || call->op == BENCH_GATHER) && b->rank != 0;
     iris_status_t status = bench_copy(b, host, call->out, count * element);
 
+    parts = is_empty ? 0 : parts;
     for (int part = 0; part < parts && status == IRIS_OK; part++) {
-        int rank =
-            call->op == BENCH_ALL_REDUCE || call->op == BENCH_REDUCE_SCATTER
-                ? -1
-                : part;
-        struct pattern pattern = pattern_of(call, rank, first);
+        struct pattern pattern =
+            pattern_of(call, source_of(b, call, part), first);
 
         *wrong_p +=
             count_wrong((char *)host + (size_t)part * call->count * element,

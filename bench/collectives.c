@@ -34,7 +34,11 @@ static const char *const variants[] = {
     [BENCH_ALL_GATHER] = "auto push pull packet |",
     [BENCH_REDUCE_SCATTER] = "auto direct packet |",
     [BENCH_ALL_TO_ALL] = "auto push pull packet |",
-    [BENCH_BROADCAST] = "auto push pull packet |"};
+    [BENCH_BROADCAST] = "auto push pull packet |",
+    [BENCH_SEND_RECV] = "|"};
+
+static const char *const message_names[] = {
+    "reduce", "gather", "scatter", "all_to_allv", "send_recv", NULL};
 
 struct collectives {
     void *in; /* on the heap, as out */
@@ -113,7 +117,8 @@ struct bench_ccl bench_ccl_call(const struct bench *b, enum bench_ccl_op op,
                                 size_t bytes, iris_dtype_t dtype)
 {
     const struct collectives *c = b->state;
-    bool is_whole = op == BENCH_ALL_REDUCE || op == BENCH_BROADCAST;
+    bool is_whole = op == BENCH_ALL_REDUCE || op == BENCH_BROADCAST ||
+                    op == BENCH_REDUCE || op == BENCH_SEND_RECV;
     size_t parts = is_whole ? 1 : (size_t)b->num_ranks;
 
     return (struct bench_ccl){.num_ranks = b->num_ranks,
@@ -122,6 +127,48 @@ struct bench_ccl bench_ccl_call(const struct bench *b, enum bench_ccl_op op,
                               .dtype = dtype,
                               .in = c->in,
                               .out = c->out};
+}
+
+/* Equal parts, so that the values are those of an all_to_all. */
+static iris_status_t enqueue_all_to_allv(struct bench *b,
+                                         const struct bench_ccl *call)
+{
+    size_t *counts = malloc((size_t)b->num_ranks * sizeof *counts);
+    iris_status_t status = IRIS_ERR_NO_MEMORY;
+
+    for (int i = 0; i < b->num_ranks && counts != NULL; i++) {
+        counts[i] = call->count;
+    }
+    if (counts != NULL) {
+        status = iris_all_to_allv(b->iris, call->in, counts, NULL, call->out,
+                                  counts, NULL, call->dtype, NULL);
+    }
+    free(counts);
+    return status;
+}
+
+static iris_status_t enqueue_message(struct bench *b,
+                                     const struct bench_ccl *call)
+{
+    int n = b->num_ranks;
+
+    switch (call->op) {
+    case BENCH_REDUCE:
+        return iris_reduce(b->iris, call->in, call->out, call->count,
+                           call->dtype, IRIS_REDUCE_SUM, 0, NULL);
+    case BENCH_GATHER:
+        return iris_gather(b->iris, call->in, call->out, call->count,
+                           call->dtype, 0, NULL);
+    case BENCH_SCATTER:
+        return iris_scatter(b->iris, call->in, call->out, call->count,
+                            call->dtype, 0, NULL);
+    case BENCH_ALL_TO_ALLV:
+        return enqueue_all_to_allv(b, call);
+    default: /* around a ring */
+        return iris_send_recv(b->iris, call->in, call->count, (b->rank + 1) % n,
+                              call->out, call->count, (b->rank + n - 1) % n,
+                              call->dtype, NULL);
+    }
 }
 
 iris_status_t bench_ccl_enqueue(struct bench *b, const struct bench_ccl *call)
@@ -133,6 +180,9 @@ iris_status_t bench_ccl_enqueue(struct bench *b, const struct bench_ccl *call)
     options.num_cus = call->num_cus;
     options.all_reduce = options.all_gather = options.reduce_scatter =
         options.all_to_all = options.broadcast = call->variant;
+    if (call->op > BENCH_BROADCAST) {
+        return enqueue_message(b, call);
+    }
     switch (call->op) {
     case BENCH_ALL_REDUCE:
         return iris_all_reduce(b->iris, call->in, call->out, count, call->dtype,
@@ -298,5 +348,38 @@ const struct bench_group bench_collectives = {
     .min_bytes = 1,
     .open = collectives_open,
     .run = run_collectives,
+    .close = collectives_close,
+};
+
+static iris_status_t run_messages(struct bench *b, size_t op,
+                                  struct bench_row *row_p)
+{
+    struct bench_ccl call =
+        bench_ccl_call(b, (enum bench_ccl_op)(BENCH_REDUCE + op), row_p->bytes,
+                       IRIS_DTYPE_F32);
+    struct bench_peer *peer = b->peer;
+    iris_status_t status = IRIS_OK;
+
+    row_p->dtype = IRIS_DTYPE_F32;
+    if (call.count > 0) {
+        b->peer = NULL;
+        b->no_graph = true;
+        status = measure(b, &call, row_p);
+        row_p->bus_rate = 0;
+        b->no_graph = false;
+        b->peer = peer;
+    }
+    return status;
+}
+
+const struct bench_group bench_messages = {
+    .name = "messages",
+    .text = "of f32, with a root or between pairs of ranks, by bytes of the "
+            "larger buffer, of which the rate is",
+    .ops = message_names,
+    .axis = BENCH_BY_SIZE,
+    .min_bytes = 1024,
+    .open = collectives_open,
+    .run = run_messages,
     .close = collectives_close,
 };
