@@ -178,15 +178,33 @@ static iris_ccl_variant_t fallback(enum iris_ccl_op op)
                : IRIS_CCL_PACKET;
 }
 
+/* Whether a rule is for such a call. */
+static int is_for(const struct iris_ccl_rule *rule, enum iris_ccl_op op,
+                  int gpu, int members, size_t bytes)
+{
+    return rule->op == op && rule->on_gpu == gpu &&
+           (rule->members < 0 ? rule->members == -members
+                              : rule->members >= members) &&
+           rule->bytes >= bytes;
+}
+
 static int fits(const iris_t *iris, const struct iris_ccl_call *call,
                 const struct iris_ccl_rule *rule)
 {
-    int members = call->group->members.count;
+    return is_for(rule, ruled_as(call), on_gpu(iris),
+                  call->group->members.count,
+                  call->options.rows == 0 ? call->bytes : ANY_BYTES);
+}
 
-    return rule->op == ruled_as(call) && rule->on_gpu == on_gpu(iris) &&
-           (rule->members < 0 ? rule->members == -members
-                              : rule->members >= members) &&
-           rule->bytes >= (call->options.rows == 0 ? call->bytes : ANY_BYTES);
+iris_ccl_variant_t iris_i_ccl_table_variant(enum iris_ccl_op op, int gpu,
+                                            int members, size_t bytes)
+{
+    const struct iris_ccl_rule *rule = table;
+
+    while (!is_for(rule, op, gpu, members, bytes)) {
+        rule++;
+    }
+    return rule->variant;
 }
 
 /* Whether a rule's variant does the call. Members' buffers may differ, and
