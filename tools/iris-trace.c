@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "trace_goal.h"
 #include "trace_parts.h"
 
 #include "trace/merge.h"
@@ -111,6 +112,23 @@ int trace_merge(void)
     }
     printf("\n");
     return trace_close(stdout);
+}
+
+int trace_export(void)
+{
+    FILE *file;
+
+    if (trace_options.format == NULL ||
+        strcmp(trace_options.format, "goal") != 0) {
+        fprintf(stderr,
+                "iris-trace export: --format=%s; goal is what there "
+                "is\n",
+                trace_options.format == NULL ? "" : trace_options.format);
+        return 2;
+    }
+    return trace_goal(trace_options.files[0], trace_open, &file) != 0
+               ? 1
+               : trace_close(file);
 }
 
 /* 0; else the exit status and 256. */

@@ -16,7 +16,7 @@ iris_probe_LDADD = libiris.la
 EXTRA_DIST += %D%/probe.awk
 bin_PROGRAMS += iris-trace
 iris_trace_SOURCES = %D%/iris-trace.c %D%/trace_figures.h %D%/trace_parts.h \
-	%D%/trace_figures.c %D%/trace_goal.c %D%/trace_messages.c \
+	%D%/trace_figures.c %D%/trace_goal.c %D%/trace_goal.h %D%/trace_messages.c \
 	%D%/trace_messages.h %D%/trace_places.c %D%/trace_places.h \
 	%D%/trace_report.c %D%/trace_resolve.c \
 	%D%/trace_summary.c %D%/trace_transfers.c %D%/trace_transfers.h

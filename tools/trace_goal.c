@@ -6,9 +6,10 @@
  */
 #include "config.h"
 
+#include "trace_goal.h"
+
 #include "trace_figures.h"
 #include "trace_messages.h"
-#include "trace_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,13 +72,14 @@ static void print_requires(const struct part *part, long i, long last)
     }
 }
 
-/* Labels: l<2 * i> is what item i waits for in time, l<2 * i + 1> itself. An
+/* Labels: l<2 * i> is the interval before item i, l<2 * i + 1> the item itself.
+ * The interval ends where a wait begins, so it has no time spent waiting. An
  * item without a track is done by the network: it waits for nothing. */
 static void print_item(const struct part *part, long i)
 {
     const struct trace_item *item = &part->items[i];
     long last = item->tid[0] == '\0' ? -1 : before(part, i);
-    int64_t gap = last < 0 ? 0 : item->ns - part->items[last].ns;
+    int64_t gap = last < 0 ? 0 : item->begin_ns - part->items[last].ns;
 
     fprintf(part->file, "l%ld: calc %lld\n", 2 * i,
             (long long)(gap > 0 ? gap : 0));
@@ -112,47 +114,36 @@ static void print_goal(FILE *file, const struct trace_items *items,
     }
 }
 
-static int write_goal(struct trace_messages *messages, int num_ranks)
+static int write_goal(struct trace_messages *messages, int num_ranks,
+                      FILE *(*open)(void), FILE **file_p)
 {
     struct trace_items items = {0};
-    FILE *file =
-        trace_messages_list(messages, &items) != 0 ? NULL : trace_open();
-    int ret = 1;
+    FILE *file = trace_messages_list(messages, &items) != 0 ? NULL : open();
 
     if (file != NULL) {
         if (items.count > 1) {
             qsort(items.items, items.count, sizeof *items.items, compare_items);
         }
         print_goal(file, &items, num_ranks);
-        ret = trace_close(file);
+        *file_p = file;
     }
     free(items.items);
-    return ret;
+    return file == NULL ? -1 : 0;
 }
 
-int trace_export(void)
+int trace_goal(const char *path, FILE *(*open)(void), FILE **file_p)
 {
     struct trace_figures figures = {.first_ns = INT64_MAX};
     struct trace_messages messages;
-    int ret;
+    int ret = trace_messages_open(&messages);
 
-    if (trace_options.format == NULL ||
-        strcmp(trace_options.format, "goal") != 0) {
-        fprintf(stderr,
-                "iris-trace export: --format=%s; goal is what there "
-                "is\n",
-                trace_options.format == NULL ? "" : trace_options.format);
-        return 2;
-    }
-    ret = trace_messages_open(&messages);
     if (ret == 0) {
-        ret = trace_read(trace_options.files[0], &figures, trace_messages_add,
-                         &messages);
+        ret = trace_read(path, &figures, trace_messages_add, &messages);
     }
     if (ret == 0) {
-        ret = write_goal(&messages, figures.num_ranks);
+        ret = write_goal(&messages, figures.num_ranks, open, file_p);
     }
     trace_messages_close(&messages);
     trace_free(&figures);
-    return ret == 0 ? 0 : 1;
+    return ret;
 }

@@ -267,7 +267,8 @@ static int add_message(struct trace_items *items, const struct trace_item *send,
 
 static struct trace_item item_at(const struct iris_flow_end *at)
 {
-    struct trace_item item = {.rank = at->pid, .ns = at->ns};
+    struct trace_item item = {
+        .rank = at->pid, .begin_ns = at->ns, .ns = at->ns};
 
     memcpy(item.tid, at->tid, sizeof item.tid);
     return item;
@@ -275,7 +276,7 @@ static struct trace_item item_at(const struct iris_flow_end *at)
 
 static struct trace_item item_of_network(int rank, int64_t ns)
 {
-    struct trace_item item = {.rank = rank, .ns = ns};
+    struct trace_item item = {.rank = rank, .begin_ns = ns, .ns = ns};
 
     return item;
 }
@@ -299,6 +300,7 @@ static int list_waits(struct trace_messages *messages,
         signal = &flows->signals.points[found - flows->signals.points];
         send = item_at(&signal->at);
         receive = item_at(&wait->at);
+        receive.begin_ns = wait->begin_ns;
         send.bytes = signal->bytes;
         signal->bytes = 0;
         if (add_message(items, &send, &receive) != 0) {

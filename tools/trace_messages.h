@@ -11,7 +11,8 @@
 /* One end of a message. */
 struct trace_item {
     int rank;
-    char tid[20]; /* items of one track come in order; empty: of none */
+    char tid[20];     /* items of one track come in order; empty: of none */
+    int64_t begin_ns; /* of a wait its begin, else the same as ns */
     int64_t ns;
     int is_send;
     int peer;

@@ -107,6 +107,7 @@ int iris_i_flows_add(struct iris_flows *flows, const struct iris_event *event)
 {
     struct iris_flow_point point = {.offset = event->offset,
                                     .value = event->value,
+                                    .begin_ns = event->ts_ns,
                                     .end_ns = event->ts_ns + event->dur_ns};
 
     if (event->ph != 'X') {

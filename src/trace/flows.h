@@ -22,7 +22,7 @@ struct iris_flow_point {
     int rank; /* whose word */
     uint64_t offset;
     uint64_t value; /* of the word then */
-    int64_t end_ns;
+    int64_t begin_ns, end_ns;
     uint64_t bytes;           /* for who asks for the points; 0 at first */
     struct iris_flow_end at;  /* in the event */
     struct iris_flow_end put; /* of a signal: the put before it; pid -1: none */
