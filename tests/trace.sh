@@ -72,6 +72,11 @@ for name in 00_load 03_all_store 06_message_passing_load_store \
     cp "$tmp/out" "$tmp/$name.out"
     check "$name: trace" python3 "$here/trace/check.py" "$TRACED_FILE" \
         "$tmp/$name.out"
+    ./iris-trace export -f goal -o "$tmp/$name.goal" "$TRACED_FILE"
+    ./iris-sim run --json -P "$src/tools/platforms/h200-4.json" "$TRACED_FILE" \
+        >"$tmp/$name.sim"
+    check "$name: bytes of each pair" python3 "$here/trace/pairs.py" \
+        "$tmp/$name.out" "$tmp/$name.goal" "$tmp/$name.sim"
 done
 
 tool=./iris-trace
@@ -148,6 +153,11 @@ moved() { # KIND FROM_0_TO_1 FROM_1_TO_0
         END { print sum["send0"], sum["recv1"], sum["send1"], sum["recv0"] }' \
         "$tmp/moves.goal")" = "$2 $2 $3 $3" ] ||
         { echo "FAILED: $1: the schedule has other bytes"; failed=1; }
+    check "moves: $1, predicted" ./iris-sim run --json \
+        --platform "$src/tools/platforms/h200-4.json" "$tmp/moves.json"
+    [ "$(grep -o '"[a-z]*_bytes": [0-9]*' "$tmp/out" | tr -dc '0-9\n' |
+        tr '\n' ' ')" = "$2 $3 $3 $2 " ] ||
+        { echo "FAILED: $1: the model moves other bytes"; failed=1; }
 }
 moved puts 2568 2568
 moved gets 8 2568

@@ -21,3 +21,14 @@ iris_trace_SOURCES = %D%/iris-trace.c %D%/trace_figures.h %D%/trace_parts.h \
 	%D%/trace_report.c %D%/trace_resolve.c \
 	%D%/trace_summary.c %D%/trace_transfers.c %D%/trace_transfers.h
 iris_trace_LDADD = libirisi.la
+bin_PROGRAMS += iris-sim
+iris_sim_SOURCES = %D%/iris-sim.c %D%/sim_collective.c %D%/sim_collective.h \
+	%D%/sim_curve.c %D%/sim_curve.h %D%/sim_engine.c %D%/sim_engine.h \
+	%D%/sim_fit.c %D%/sim_parts.h %D%/sim_platform.c %D%/sim_platform.h \
+	%D%/sim_run.c %D%/sim_scale.c %D%/sim_schedule.c %D%/sim_schedule.h \
+	%D%/trace_figures.c %D%/trace_goal.c %D%/trace_messages.c \
+	%D%/trace_transfers.c
+iris_sim_LDADD = libirisi.la
+platformsdir = $(pkgdatadir)/platforms
+dist_platforms_DATA = %D%/platforms/cpu-2.json %D%/platforms/h100-2.json \
+	%D%/platforms/h200-4.json %D%/platforms/mi300x-8.json

@@ -21,23 +21,65 @@ struct traced {
     void *arg;
 };
 
+#define TRACED_RANKS 64
+
+/* What one rank's kernels did: operations, and bytes from and to each rank. */
+struct traced_counts {
+    _Atomic unsigned long ops;
+    _Atomic unsigned long fetched[TRACED_RANKS], sent[TRACED_RANKS];
+};
+
+static void traced_move(struct traced_counts *counts,
+                        const struct iris_cpu_event *event)
+{
+    int fetches = event->op == IRIS_OP_LOAD || event->op == IRIS_OP_GET;
+
+    if (event->op == IRIS_OP_WAIT || event->op == IRIS_OP_BARRIER ||
+        event->target_rank < 0 || event->target_rank >= TRACED_RANKS ||
+        event->target_rank == event->rank) {
+        return;
+    }
+    atomic_fetch_add(fetches ? &counts->fetched[event->target_rank]
+                             : &counts->sent[event->target_rank],
+                     (unsigned long)event->bytes);
+}
+
 static iris_status_t traced_count(void *self,
                                   const struct iris_cpu_event *event)
 {
+    struct traced_counts *counts = self;
     int is_one = event->after && event->op != IRIS_OP_FENCE &&
                  (event->op != IRIS_OP_BARRIER || event->address != NULL) &&
                  (event->op != IRIS_OP_GET || !event->write) &&
                  ((event->op != IRIS_OP_PUT && event->op != IRIS_OP_COPY) ||
                   event->write);
 
-    atomic_fetch_add((_Atomic unsigned long *)self, (unsigned long)is_one);
+    atomic_fetch_add(&counts->ops, (unsigned long)is_one);
+    if (is_one) {
+        traced_move(counts, event);
+    }
     return IRIS_OK;
+}
+
+static void traced_print(int rank, const struct traced_counts *counts)
+{
+    printf("observed %d %lu\n", rank, (unsigned long)counts->ops);
+    for (int i = 0; i < TRACED_RANKS; i++) {
+        if (counts->fetched[i] != 0) {
+            printf("moved %d %d %lu\n", i, rank,
+                   (unsigned long)counts->fetched[i]);
+        }
+        if (counts->sent[i] != 0) {
+            printf("moved %d %d %lu\n", rank, i,
+                   (unsigned long)counts->sent[i]);
+        }
+    }
 }
 
 static int traced_main(iris_t *iris, void *arg)
 {
     const struct traced *traced = (const struct traced *)arg;
-    _Atomic unsigned long count = 0;
+    struct traced_counts count = {0};
     struct iris_observer observer = {
         .device = traced_count, .host = NULL, .self = &count};
     int ret = (int)iris_trace_enable(iris, 300000);
@@ -46,7 +88,7 @@ static int traced_main(iris_t *iris, void *arg)
     ret = ret != 0 ? ret : traced->fn(iris, traced->arg);
     ret =
         ret != 0 ? ret : (int)iris_trace_export(iris, getenv("TRACED_FILE"), 1);
-    printf("observed %d %lu\n", iris_rank(iris), (unsigned long)count);
+    traced_print(iris_rank(iris), &count);
     iris_i_hooks_remove(&iris->hooks, &observer);
     return ret;
 }

@@ -1,0 +1,173 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# iris-sim on schedules and reports whose results are known.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+sim=$PWD/iris-sim
+failed=0
+
+fail() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+# The command exits with STATUS, and what it prints has TEXT.
+says() { # LABEL STATUS TEXT COMMAND...
+    local label=$1 status=$2 text=$3 ret
+    shift 3
+    "$@" >"$tmp/out" 2>&1
+    ret=$?
+    if [ $ret = "$status" ] && grep -qF -- "$text" "$tmp/out"; then
+        echo "passed: $label"
+    else
+        fail "$label ($ret), without '$text'"
+        tail -n 5 "$tmp/out"
+    fi
+}
+
+# 1 us to a peer, 100 GB/s within a node of two ranks, 10 between nodes.
+cat >"$tmp/p.json" <<'EOF'
+{"name": "two & two", "gpu": true, "node_ranks": 2, "links": 1, "cache_mb": 0,
+ "launch_us": 2, "flag_us": 1, "meet_us": 10, "lanes_us": 0.5, "peer_us": 0.25,
+ "combine_us": 0.75, "hop_us": 5, "link_gbs": 100, "reduce_gbs": 1000,
+ "local_gbs": 2000, "network_gbs": 10, "other": [1, {"x": null}]}
+EOF
+
+# 1 us of work, then 1,000,000 bytes: 10 us, and the flag's.
+cat >"$tmp/ping.goal" <<'EOF'
+num_ranks 2
+
+rank 0 {
+l0: calc 1000
+l1: send 1000000b to 1 tag 1
+l1 requires l0
+}
+
+rank 1 {
+l0: calc 0
+l1: recv 1000000b from 0 tag 1
+l1 requires l0
+}
+EOF
+says "a message" 0 "12.000 us, of which the critical path computes 1.000" \
+    "$sim" run -P "$tmp/p.json" "$tmp/ping.goal"
+says "a wait" 0 "1            12.000        0.000       12.000" \
+    "$sim" run -P "$tmp/p.json" "$tmp/ping.goal"
+says "bytes" 0 '"wait_us": 0, "link_us": 10, "sent_bytes": 1000000' \
+    "$sim" run -j -P "$tmp/p.json" "$tmp/ping.goal"
+says "a link twice as fast" 0 "7.000 us," \
+    "$sim" run -w link=2x -P "$tmp/p.json" "$tmp/ping.goal"
+says "no time between operations" 0 "11.000 us," \
+    "$sim" run -c 0 -P "$tmp/p.json" "$tmp/ping.goal"
+says "a trace of the run" 0 "12.000 us" \
+    "$sim" run -P "$tmp/p.json" -t "$tmp/run.json" "$tmp/ping.goal"
+says "iris-trace reads it" 0 "2 ranks" ./iris-trace summary "$tmp/run.json"
+
+# Two ranks of another node send to one: its way in takes one after the other.
+cat >"$tmp/fan.goal" <<'EOF'
+num_ranks 4
+rank 0 {
+l0: recv 1000000b from 2 tag 1
+l1: recv 1000000b from 3 tag 1
+}
+rank 1 {
+l0: calc 0
+}
+rank 2 {
+l0: send 1000000b to 0 tag 1
+}
+rank 3 {
+l0: send 1000000b to 0 tag 1
+}
+EOF
+says "two senders" 0 "205.000 us" "$sim" run -P "$tmp/p.json" "$tmp/fan.goal"
+
+# Each waits for the other before it sends.
+cat >"$tmp/dead.goal" <<'EOF'
+num_ranks 2
+rank 0 {
+l0: recv 8b from 1 tag 2
+l1: send 16b to 1 tag 1
+l1 requires l0
+}
+rank 1 {
+l0: recv 16b from 0 tag 1
+l1: send 8b to 0 tag 2
+l1 requires l0
+}
+EOF
+dead="rank 0 waits in l0 for 8 bytes of rank 1, tag 2: that rank sends them in l1, which it never reaches"
+says "a deadlock" 1 "$dead" "$sim" run -P "$tmp/p.json" "$tmp/dead.goal"
+grep -q "deadlock: 4 of 4 steps" "$tmp/out" || fail "not all steps are told"
+sed '/^rank 1/,$ s/^l1 requires l0$//' "$tmp/dead.goal" >"$tmp/alive.goal"
+says "no deadlock" 0 "2.000 us" "$sim" run -P "$tmp/p.json" "$tmp/alive.goal"
+sed '/send/d; /l1 requires/d' "$tmp/dead.goal" >"$tmp/none.goal"
+says "a message that is not sent" 1 "tag 2: that rank never sends them" \
+    "$sim" run -P "$tmp/p.json" "$tmp/none.goal"
+sed 's/l1 requires l0/l1 requires l7/' "$tmp/dead.goal" >"$tmp/wrong.goal"
+says "a wrong schedule" 1 "wrong.goal:5: requires a label" \
+    "$sim" run -P "$tmp/p.json" "$tmp/wrong.goal"
+
+# A wait of 900 us, after which the rank sends at once: no time of its own.
+args='"address":"0x1000","program_id":0,"xcc_id":0,"cu_id":1,"payload_size":8,"launch":1'
+cat >"$tmp/wait.json" <<EOF
+{"traceEvents":[
+{"name":"store","cat":"iris","pid":0,"tid":"a","ph":"X","ts":950.000,"dur":0.100,"args":{"target_rank":1,"offset":64,"signal":1,"value":"0x1",$args}},
+{"name":"wait","cat":"iris","pid":1,"tid":"b","ph":"X","ts":60.000,"dur":900.000,"args":{"target_rank":1,"offset":64,"held":1,"value":"0x1",$args}},
+{"name":"store","cat":"iris","pid":1,"tid":"b","ph":"X","ts":963.000,"dur":0.100,"args":{"target_rank":0,"offset":128,"signal":1,"value":"0x1",$args}},
+{"name":"wait","cat":"iris","pid":0,"tid":"a","ph":"X","ts":952.000,"dur":20.000,"args":{"target_rank":0,"offset":128,"held":1,"value":"0x1",$args}}
+],"metadata":{"schema_version":"1.1","world_size":2}}
+EOF
+# 0 us to the store (the first), 1.000 on its way, then 3.000 to the second.
+says "a traced wait is not work" 0 "5.001 us" \
+    "$sim" run -P "$tmp/p.json" "$tmp/wait.json"
+
+# Collectives, whose parts are known: two shots of 1 GB between two ranks send
+# 1 GB in 10,000 us and combine it in 1,000.
+collective() { # BYTES RANKS OPERATION OPTION...
+    "$sim" collective -P "$tmp/p.json" -b "$1" -n "$2" "${@:3}"
+}
+says "two shots" 0 "11012.750 us, 1000000000 bytes sent: launch 2.0 meet 10.0 combine 0.8 link 10000.0 reduce 1000.0" \
+    collective 1000000000 2 all_reduce
+says "the library's choice" 0 "ranks one_shot_packet " collective 8K 2 all_reduce
+says "another choice" 0 "ranks two_shot " collective 8K 2 all_reduce -v two_shot
+says "no such variant" 2 "no variant nine" collective 8K 2 all_reduce -v nine
+says "a faster link" 0 "link 5000.0" \
+    collective 1000000000 2 all_reduce -w link=2x
+says "many ranks" 0 "4096 ranks far " \
+    collective 64M 2:4096 all_reduce -p "$tmp/curve.svg"
+grep -q 'on two &#38; two</text>' "$tmp/curve.svg" || fail "a picture without its title"
+sed 's/"network_gbs": 10/"network_gbs": 0/' "$tmp/p.json" >"$tmp/near.json"
+says "no network" 1 "no network_gbs" \
+    "$sim" collective -P "$tmp/near.json" -b 8K -n 4 all_reduce
+
+# A report that the model itself wrote is fitted; one wrong row stands out.
+report() { # OPERATION...
+    echo '{"metadata": {"ranks": 2, "gpu": true}, "results": ['
+    for op in "$@"; do
+        for bytes in 1K 16K 256K 1M 16M 256M; do
+            collective $bytes 2 "$op" -j | sed '1s/^\[//; $s/\]$//; s/"us"/"median_us"/'
+            echo ,
+        done
+    done
+    echo '{"op": "barrier", "bytes": 0, "median_us": 3}]}'
+}
+report all_reduce all_gather reduce_scatter all_to_all >"$tmp/report.json"
+says "a fit" 0 "leave-one-out: mean error 0." \
+    "$sim" fit "$tmp/report.json" -o "$tmp/fitted.json"
+grep -q "^1 rows are of operations" "$tmp/out" || fail "a barrier is fitted"
+says "the fitted platform" 0 '"link_gbs": 100' cat "$tmp/fitted.json"
+sed '/all_to_all.*: 1048576,/s/median_us": /&3/' "$tmp/report.json" >"$tmp/off.json"
+says "a wrong row" 0 "(all_to_all of 1048576 bytes)" "$sim" fit "$tmp/off.json"
+says "no rows" 1 "0 rows are too few" "$sim" fit "$tmp/p.json"
+says "no report" 1 "ping.goal" "$sim" fit "$tmp/ping.goal"
+sed 's/"link_gbs": 100/"link_gbs": -1/' "$tmp/p.json" >"$tmp/bad.json"
+says "a negative rate" 1 "link_gbs" "$sim" run -P "$tmp/bad.json" "$tmp/ping.goal"
+for file in "$here"/../tools/platforms/*.json; do
+    says "${file##*/}" 0 "ranks" \
+        "$sim" collective -P "$file" -b 1M -n 2 all_reduce
+done
+exit $failed

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Runs a schedule on a platform, event by event.
+ */
+#ifndef IRIS_TOOLS_SIM_ENGINE_H
+#define IRIS_TOOLS_SIM_ENGINE_H
+
+#include "sim_platform.h"
+#include "sim_schedule.h"
+
+/* When a step could begin and when it was done, in us; of a send `arrival` is
+ * when all of it is at the receiver. */
+struct sim_times {
+    double begin, end, arrival;
+    size_t cause; /* the step that it waited for last; SIM_NO_STEP: none */
+    int is_done;
+};
+
+/* Intervals at the same time count once: a rank may have several tracks. */
+struct sim_rank_figures {
+    double end_us, compute_us, wait_us;
+    double link_us;          /* its link sends */
+    uint64_t sent, received; /* bytes */
+};
+
+struct sim_run {
+    struct sim_times *times; /* of each step */
+    struct sim_rank_figures *ranks;
+    double us;
+    size_t last;      /* the step that ended last; SIM_NO_STEP: there is none */
+    size_t num_stuck; /* steps that never ran: a deadlock */
+};
+
+/* `compute` is the factor of intervals between operations. 0; -1: no memory. */
+int sim_engine_run(const struct sim_schedule *schedule,
+                   const struct sim_platform *platform, double compute,
+                   struct sim_run *run_p);
+void sim_engine_free(struct sim_run *run);
+
+#endif /* IRIS_TOOLS_SIM_ENGINE_H */

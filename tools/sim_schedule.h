@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A schedule in the GOAL language, as iris-trace export writes it: what each
+ * rank computes, sends and receives, and what waits for what.
+ */
+#ifndef IRIS_TOOLS_SIM_SCHEDULE_H
+#define IRIS_TOOLS_SIM_SCHEDULE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum sim_kind { SIM_CALC, SIM_SEND, SIM_RECV };
+
+#define SIM_NO_STEP SIZE_MAX
+
+/* Steps of a rank are next to each other, in the order of its labels. */
+struct sim_step {
+    enum sim_kind kind;
+    int rank;
+    int peer;
+    uint64_t label;  /* the number behind "l" */
+    uint64_t amount; /* ns of calc, else bytes */
+    uint64_t tag;
+    size_t partner;     /* of a send or recv; SIM_NO_STEP: it has none */
+    size_t num_before;  /* steps that it waits for */
+    size_t first_after; /* in `after` */
+};
+
+struct sim_arrow {
+    size_t before, after;
+};
+
+struct sim_schedule {
+    int num_ranks;
+    struct sim_step *steps;
+    size_t num_steps;
+    struct sim_arrow *arrows; /* sorted by `before` */
+    size_t num_arrows;
+};
+
+/* 0; -1, having complained. `name` is for messages. */
+int sim_schedule_read(struct sim_schedule *schedule_p, FILE *file,
+                      const char *name);
+void sim_schedule_free(struct sim_schedule *schedule);
+
+#endif /* IRIS_TOOLS_SIM_SCHEDULE_H */
