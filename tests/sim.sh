@@ -85,6 +85,10 @@ l0: send 1000000b to 0 tag 1
 EOF
 says "two senders" 0 "205.000 us" "$sim" run -P "$tmp/p.json" "$tmp/fan.goal"
 
+sed '/from 3 tag 1/a l2: recv 8b from 1 tag 9' "$tmp/fan.goal" >"$tmp/one.goal"
+says "one message of three is not sent" 1 "1 of 6 steps never run" \
+    "$sim" run -P "$tmp/p.json" "$tmp/one.goal"
+
 # Each waits for the other before it sends.
 cat >"$tmp/dead.goal" <<'EOF'
 num_ranks 2
@@ -133,6 +137,8 @@ collective() { # BYTES RANKS OPERATION OPTION...
 says "two shots" 0 "11012.750 us, 1000000000 bytes sent: launch 2.0 meet 10.0 combine 0.8 link 10000.0 reduce 1000.0" \
     collective 1000000000 2 all_reduce
 says "the library's choice" 0 "ranks one_shot_packet " collective 8K 2 all_reduce
+grep -q " 16384 bytes sent: launch 2.0 flag 1.0 lanes 5.0 combine" "$tmp/out" ||
+    fail "packets are not twice the bytes in one shot"
 says "another choice" 0 "ranks two_shot " collective 8K 2 all_reduce -v two_shot
 says "no such variant" 2 "no variant nine" collective 8K 2 all_reduce -v nine
 says "a faster link" 0 "link 5000.0" \
