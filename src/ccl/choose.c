@@ -199,12 +199,12 @@ static int fits(const iris_t *iris, const struct iris_ccl_call *call,
 iris_ccl_variant_t iris_i_ccl_table_variant(enum iris_ccl_op op, int gpu,
                                             int members, size_t bytes)
 {
-    const struct iris_ccl_rule *rule = table;
-
-    while (!is_for(rule, op, gpu, members, bytes)) {
-        rule++;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (is_for(&table[i], op, gpu, members, bytes)) {
+            return table[i].variant;
+        }
     }
-    return rule->variant;
+    return fallback(op);
 }
 
 /* Whether a rule's variant does the call. Members' buffers may differ, and
