@@ -108,6 +108,24 @@ __attribute__((visibility("default"))) void iris_cpu_bell(int bell);
 __attribute__((visibility("default"), cold)) void
 iris_cpu_observe(struct iris_cpu_wg *cpu, const struct iris_cpu_event *event);
 
+/* Addresses outside of these need no call of iris_cpu_plain(): no race checker
+ * of this process has them. */
+struct iris_cpu_range {
+    uintptr_t low;
+    uintptr_t high;
+};
+
+/* The range, which grows while checkers begin. */
+__attribute__((visibility("default"))) const struct iris_cpu_range *
+iris_cpu_checked(void);
+
+/* An access of the program's own, in a kernel or on the host, for the race
+ * checker: `iriscc --check` has the compiler report them. `op`, `address`,
+ * `bytes`, `write`, `site` and `after` are set; of atomics all that an atomic of
+ * the device API has. Plain accesses are told once, before. */
+__attribute__((visibility("default"))) void
+iris_cpu_plain(const struct iris_cpu_event *access);
+
 /* Ends the kernel, with `why` in the message of the stream's next synchronize;
  * returns only where there is none: cpu is NULL. */
 __attribute__((visibility("default"), cold)) void

@@ -434,9 +434,9 @@ IRIS_DEVICE void iris_d_traced_after_span(iris_dev_t *dev, uint64_t id,
 /** Where `rank` keeps what this rank keeps at `ptr`, as an ordinary pointer for
  *  ordinary accesses: hoists translation out of a loop. `ptr` is on this rank's
  *  heap. Accesses through the result are plain, not atomic: no flags (see
- *  docs/memory-model.md). No observer sees them. Returns NULL on the CPU if the
- *  rank is on another node, which only other calls reach. Any lane; orders
- *  nothing. */
+ *  docs/memory-model.md). Observers see them only by `iriscc --check`. Returns
+ *  NULL on the CPU if the rank is on another node, which only other calls reach.
+ *  Any lane; orders nothing. */
 IRIS_DEVICE void *iris_dev_as_remote(iris_dev_t dev, const void *ptr, int rank)
 {
 #if IRIS_ON_CPU

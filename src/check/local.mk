@@ -3,6 +3,11 @@ libirisi_la_SOURCES += %D%/bounds.c %D%/bounds.h %D%/race.c %D%/race.h \
 	%D%/race_clock.c %D%/race_clock.h %D%/race_device.c \
 	%D%/race_device.h %D%/race_host.c %D%/race_host.h %D%/race_lane.c \
 	%D%/race_lane.h %D%/race_memory.c %D%/race_memory.h \
+	%D%/race_plain.c %D%/race_plain.h \
 	%D%/race_report.c %D%/race_report.h %D%/race_shadow.c \
 	%D%/race_shadow.h %D%/race_site.c %D%/race_site.h \
 	%D%/race_state.h %D%/race_sync.c %D%/race_sync.h
+# What programs compiled by iriscc --check call; it is linked into them.
+lib_LIBRARIES = libiris_check.a
+libiris_check_a_SOURCES = %D%/race_calls.c
+libiris_check_a_CFLAGS = $(AM_CFLAGS) -fPIC

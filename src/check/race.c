@@ -10,6 +10,7 @@
 #include "check/race_device.h"
 #include "check/race_host.h"
 #include "check/race_lane.h"
+#include "check/race_plain.h"
 #include "check/race_report.h"
 
 #include <stdlib.h>
@@ -32,7 +33,11 @@ static iris_status_t begin(struct iris_race *race)
     race->observer.device = iris_i_race_device;
     race->observer.host = iris_i_race_host;
     race->observer.self = race;
-    return iris_i_hooks_add(race->heap->hooks, &race->observer);
+    status = iris_i_hooks_add(race->heap->hooks, &race->observer);
+    if (status == IRIS_OK) {
+        iris_i_race_plain_begin(race);
+    }
+    return status;
 }
 
 iris_status_t iris_i_race_create(const struct iris_race_params *params,
@@ -81,6 +86,7 @@ void iris_i_race_destroy(struct iris_race *race)
     if (race == NULL) {
         return;
     }
+    iris_i_race_plain_end(race);
     iris_i_hooks_remove(race->heap->hooks, &race->observer);
     for (uint32_t i = 0; i < race->num_streams; i++) {
         free(race->streams[i]->work);

@@ -139,27 +139,25 @@ static void observe_atomic(struct iris_race *race,
     }
 }
 
-static void observe(struct iris_race *race, const struct iris_cpu_event *event)
+/* An operation that `lane` does. */
+static void observe_of(struct iris_race *race,
+                       const struct iris_cpu_event *event, uint32_t lane)
 {
-    struct iris_race_stream *stream =
-        iris_i_race_stream_of(race, event->launch);
     bool fences = event->op == IRIS_OP_FENCE;
     struct iris_race_range range = {-1, 0, 0};
     struct iris_race_atomic atomic;
-    uint32_t lane, site;
+    uint32_t site;
 
-    if (stream == NULL || stream->call.number != 0 ||
-        event->op == IRIS_OP_BARRIER || (!event->atomic && event->after) ||
+    if ((!event->atomic && event->after) ||
         (!fences && !locate(race, event, &range))) {
         return;
     }
-    lane = iris_i_race_lane(race, stream, event->launch, event->workgroup);
     site = iris_i_race_site(&race->memory, &race->sites, event);
-    if (lane == 0 || site == 0) {
+    if (site == 0) {
         return;
     }
     atomic = (struct iris_race_atomic){
-        .lane = lane - 1,
+        .lane = lane,
         .site = site,
         .rank = range.rank,
         .offset = range.offset,
@@ -173,7 +171,23 @@ static void observe(struct iris_race *race, const struct iris_cpu_event *event)
     } else if (event->atomic) {
         observe_atomic(race, event, &range, &atomic);
     } else {
-        touch(race, event, &range, lane - 1, site);
+        touch(race, event, &range, lane, site);
+    }
+}
+
+static void observe(struct iris_race *race, const struct iris_cpu_event *event)
+{
+    struct iris_race_stream *stream =
+        iris_i_race_stream_of(race, event->launch);
+    uint32_t lane;
+
+    if (stream == NULL || stream->call.number != 0 ||
+        event->op == IRIS_OP_BARRIER) {
+        return;
+    }
+    lane = iris_i_race_lane(race, stream, event->launch, event->workgroup);
+    if (lane != 0) {
+        observe_of(race, event, lane - 1);
     }
 }
 
@@ -186,4 +200,13 @@ iris_status_t iris_i_race_device(void *self, const struct iris_cpu_event *event)
     iris_i_race_unlock(race->memory.shared);
     iris_i_race_print(race);
     return IRIS_OK;
+}
+
+void iris_i_race_of_host(struct iris_race *race,
+                         const struct iris_cpu_event *event)
+{
+    iris_i_race_lock(race->memory.shared);
+    observe_of(race, event, race->host);
+    iris_i_race_unlock(race->memory.shared);
+    iris_i_race_print(race);
 }

@@ -11,4 +11,8 @@
 iris_status_t iris_i_race_device(void *race,
                                  const struct iris_cpu_event *event);
 
+/* The same of an access of the rank's host, whose kernel is "". */
+void iris_i_race_of_host(struct iris_race *race,
+                         const struct iris_cpu_event *event);
+
 #endif /* IRIS_SRC_CHECK_RACE_DEVICE_H */

@@ -8,6 +8,7 @@
 
 #include "check/race_clock.h"
 #include "check/race_lane.h"
+#include "check/race_plain.h"
 #include "check/race_report.h"
 
 #include <stdlib.h>
@@ -417,6 +418,9 @@ void iris_i_race_host(void *self, const struct iris_host_event *event)
     const struct iris_heap *heap = race->heap;
     size_t start = 0, bytes = 0;
 
+    if (event->op != IRIS_HOST_KERNEL && event->op < IRIS_HOST_RUN_COPY) {
+        iris_i_race_plain_host(race);
+    }
     if (event->op == IRIS_HOST_FREE && !event->after &&
         iris_i_heap_offset(&heap->memory, event->address) <
             iris_i_heap_bytes(&heap->memory)) {

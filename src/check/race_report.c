@@ -151,6 +151,9 @@ static void describe_access(const struct iris_race *race,
     if (is_host(shared, access)) {
         snprintf(text, bytes, "%s of rank %d", deed,
                  shared->lanes[access->lane].rank);
+    } else if (site->kernel[0] == '\0') {
+        snprintf(text, bytes, "%s: %s by rank %d, host", line, deed,
+                 shared->lanes[access->lane].rank);
     } else {
         snprintf(text, bytes, "%s: %s by rank %d, kernel %s, workgroup %u",
                  line, deed, shared->lanes[access->lane].rank, site->kernel,
@@ -341,7 +344,8 @@ static void write_access(struct iris_json_writer *json,
 
     iris_i_json_begin(json, NULL, '{');
     iris_i_json_int(json, "rank", shared->lanes[access->lane].rank);
-    iris_i_json_text(json, "kernel", site->host_op < 0 ? site->kernel : NULL);
+    iris_i_json_text(json, "kernel",
+                     site->kernel[0] != '\0' ? site->kernel : NULL);
     iris_i_json_uint(json, "workgroup", access->workgroup);
     iris_i_race_line(site, text, sizeof text);
     iris_i_json_text(json, "line", text);

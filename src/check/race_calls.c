@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the compiler has a program call that is compiled with
+ * -fsanitize=thread, in place of ThreadSanitizer's own library: accesses to
+ * heaps go to the race checker. Linked into the program by `iriscc --check`.
+ */
+#include "config.h"
+
+#include <iris/device/atomic.h>
+#include <iris/device/cpu.h>
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if !IRIS_TSAN /* then these are ThreadSanitizer's, and it watches Iris */
+/* The names are the compilers'. */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#pragma GCC diagnostic ignored "-Wmissing-declarations"
+/* With any sanitizer gcc knows them, by other types; clang has no such warning.
+ */
+#pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wunknown-warning-option"
+#pragma GCC diagnostic ignored "-Wbuiltin-declaration-mismatch"
+
+#define SITE() IRIS_D_CALLER()
+
+/* The C library's own. */
+void *__real_memset(void *to, int value, size_t bytes);
+void *__real_memmove(void *to, const void *from, size_t bytes);
+
+static const struct iris_cpu_range nothing;
+static const struct iris_cpu_range *checked = &nothing;
+
+static uintptr_t bound(const uintptr_t *bound)
+{
+    return atomic_load_explicit((const _Atomic uintptr_t *)bound,
+                                memory_order_relaxed);
+}
+
+static int is_checked(const volatile void *address)
+{
+    return (uintptr_t)address < bound(&checked->high) &&
+           (uintptr_t)address >= bound(&checked->low);
+}
+
+void __tsan_init(void)
+{
+    checked = iris_cpu_checked();
+}
+
+/* ---- Plain accesses ---- */
+
+static void access_plain(const void *address, size_t bytes, int write,
+                         const void *site)
+{
+    const struct iris_cpu_event event = {
+        .op = write ? IRIS_OP_STORE : IRIS_OP_LOAD,
+        .write = write,
+        .address = address,
+        .bytes = bytes,
+        .sem = IRIS_RELAXED,
+        .scope = IRIS_SCOPE_WG,
+        .site = site,
+    };
+
+    iris_cpu_plain(&event);
+}
+
+/* Expands for 4 bytes to __tsan_read4(), __tsan_write4() and others. */
+#define PLAIN(name, bytes, write)                        \
+    void __tsan_##name(const void *address)              \
+    {                                                    \
+        if (is_checked(address)) {                       \
+            access_plain(address, bytes, write, SITE()); \
+        }                                                \
+    }
+#define PLAIN_OF(bytes)                     \
+    PLAIN(read##bytes, bytes, 0)            \
+    PLAIN(write##bytes, bytes, 1)           \
+    PLAIN(unaligned_read##bytes, bytes, 0)  \
+    PLAIN(unaligned_write##bytes, bytes, 1) \
+    PLAIN(volatile_read##bytes, bytes, 0)   \
+    PLAIN(volatile_write##bytes, bytes, 1)  \
+    PLAIN(read_write##bytes, bytes, 1)      \
+    PLAIN(unaligned_read_write##bytes, bytes, 1)
+PLAIN_OF(1)
+PLAIN_OF(2)
+PLAIN_OF(4)
+PLAIN_OF(8)
+PLAIN_OF(16)
+#undef PLAIN_OF
+#undef PLAIN
+
+static void access_range(const void *address, size_t bytes, int write,
+                         const void *site)
+{
+    if (bytes != 0 && is_checked(address)) {
+        access_plain(address, bytes, write, site);
+    }
+}
+
+void __tsan_read_range(const void *address, size_t bytes)
+{
+    access_range(address, bytes, 0, SITE());
+}
+
+void __tsan_write_range(const void *address, size_t bytes)
+{
+    access_range(address, bytes, 1, SITE());
+}
+
+/* memset(), memcpy() and memmove() by the names that clang calls; the linker has
+ * gcc's calls come here, too (--wrap). */
+void *__tsan_memset(void *to, int value, size_t bytes)
+{
+    access_range(to, bytes, 1, SITE());
+    return __real_memset(to, value, bytes);
+}
+
+static void access_both(void *to, const void *from, size_t bytes,
+                        const void *site)
+{
+    access_range(from, bytes, 0, site);
+    access_range(to, bytes, 1, site);
+}
+
+void *__tsan_memcpy(void *to, const void *from, size_t bytes)
+{
+    access_both(to, from, bytes, SITE());
+    return __real_memmove(to, from, bytes);
+}
+
+void *__tsan_memmove(void *to, const void *from, size_t bytes)
+{
+    access_both(to, from, bytes, SITE());
+    return __real_memmove(to, from, bytes);
+}
+
+void *__wrap_memset(void *to, int value, size_t bytes)
+    __attribute__((alias("__tsan_memset")));
+void *__wrap_memcpy(void *to, const void *from, size_t bytes)
+    __attribute__((alias("__tsan_memcpy")));
+void *__wrap_memmove(void *to, const void *from, size_t bytes)
+    __attribute__((alias("__tsan_memmove")));
+
+void __tsan_func_entry(const void *site)
+{
+    (void)site;
+}
+
+void __tsan_func_exit(void)
+{
+}
+
+void __tsan_vptr_update(void **at, void *value)
+{
+    (void)at, (void)value;
+}
+
+void __tsan_vptr_read(void **at)
+{
+    (void)at;
+}
+
+/* ---- The program's own atomics ---- */
+
+static iris_sem_t sem_of(int order)
+{
+    switch (order) {
+    case memory_order_relaxed:
+        return IRIS_RELAXED;
+    case memory_order_acquire:
+    case memory_order_consume:
+        return IRIS_ACQUIRE;
+    case memory_order_release:
+        return IRIS_RELEASE;
+    default:
+        return IRIS_ACQ_REL;
+    }
+}
+
+static struct iris_cpu_event atomic_of(enum iris_op op, size_t bytes, int order,
+                                       const void *site)
+{
+    const struct iris_cpu_event event = {
+        .op = op,
+        .write = op != IRIS_OP_LOAD,
+        .bytes = bytes,
+        .sem = sem_of(order),
+        .scope = IRIS_SCOPE_SYSTEM,
+        .atomic = 1,
+        .site = site,
+    };
+
+    return event;
+}
+
+static void before(struct iris_cpu_event *event, const volatile void *address,
+                   uint64_t value)
+{
+    event->address = (const void *)address;
+    event->value = value;
+    if (is_checked(address)) {
+        iris_cpu_plain(event);
+    }
+}
+
+static void after(struct iris_cpu_event *event, uint64_t seen)
+{
+    if (is_checked(event->address)) {
+        event->after = 1;
+        event->seen = seen;
+        iris_cpu_plain(event);
+    }
+}
+
+/* The processor's order may be stronger than the program's, which is what is
+ * checked. Expands for 32 bits to __tsan_atomic32_fetch_add() and others. */
+#define WORD(bits) uint##bits##_t
+#define UPDATE(bits, name, op, update)                                       \
+    WORD(bits)                                                               \
+    __tsan_atomic##bits##_##name(volatile WORD(bits) * at, WORD(bits) value, \
+                                 int order)                                  \
+    {                                                                        \
+        struct iris_cpu_event event =                                        \
+            atomic_of(op, sizeof value, order, SITE());                      \
+        WORD(bits) seen;                                                     \
+                                                                             \
+        before(&event, at, value);                                           \
+        seen = update((volatile _Atomic WORD(bits) *)at, value);             \
+        after(&event, seen);                                                 \
+        return seen;                                                         \
+    }
+#define EXCHANGE_IF(bits, name)                                            \
+    int __tsan_atomic##bits##_compare_exchange_##name(                     \
+        volatile WORD(bits) * at, WORD(bits) * expected, WORD(bits) value, \
+        int order)                                                         \
+    {                                                                      \
+        struct iris_cpu_event event =                                      \
+            atomic_of(IRIS_OP_ATOMIC_CAS, sizeof value, order, SITE());    \
+        int same;                                                          \
+                                                                           \
+        event.expected = *expected;                                        \
+        before(&event, at, value);                                         \
+        same = atomic_compare_exchange_strong(                             \
+            (volatile _Atomic WORD(bits) *)at, expected, value);           \
+        after(&event, *expected);                                          \
+        return same;                                                       \
+    }
+#define ATOMICS_OF(bits)                                                    \
+    WORD(bits)                                                              \
+    __tsan_atomic##bits##_load(const volatile WORD(bits) * at, int order)   \
+    {                                                                       \
+        struct iris_cpu_event event =                                       \
+            atomic_of(IRIS_OP_LOAD, sizeof *at, order, SITE());             \
+        WORD(bits) seen;                                                    \
+                                                                            \
+        before(&event, at, 0);                                              \
+        seen = atomic_load((const volatile _Atomic WORD(bits) *)at);        \
+        after(&event, seen);                                                \
+        return seen;                                                        \
+    }                                                                       \
+    void __tsan_atomic##bits##_store(volatile WORD(bits) * at,              \
+                                     WORD(bits) value, int order)           \
+    {                                                                       \
+        struct iris_cpu_event event =                                       \
+            atomic_of(IRIS_OP_STORE, sizeof *at, order, SITE());            \
+                                                                            \
+        before(&event, at, value);                                          \
+        atomic_store((volatile _Atomic WORD(bits) *)at, value);             \
+        after(&event, 0);                                                   \
+    }                                                                       \
+    WORD(bits)                                                              \
+    __tsan_atomic##bits##_compare_exchange_val(volatile WORD(bits) * at,    \
+                                               WORD(bits) expected,         \
+                                               WORD(bits) value, int order) \
+    {                                                                       \
+        struct iris_cpu_event event =                                       \
+            atomic_of(IRIS_OP_ATOMIC_CAS, sizeof value, order, SITE());     \
+                                                                            \
+        event.expected = expected;                                          \
+        before(&event, at, value);                                          \
+        (void)atomic_compare_exchange_strong(                               \
+            (volatile _Atomic WORD(bits) *)at, &expected, value);           \
+        after(&event, expected);                                            \
+        return expected;                                                    \
+    }                                                                       \
+    EXCHANGE_IF(bits, strong)                                               \
+    EXCHANGE_IF(bits, weak)                                                 \
+    UPDATE(bits, exchange, IRIS_OP_ATOMIC_XCHG, atomic_exchange)            \
+    UPDATE(bits, fetch_add, IRIS_OP_ATOMIC_ADD, atomic_fetch_add)           \
+    UPDATE(bits, fetch_sub, IRIS_OP_ATOMIC_SUB, atomic_fetch_sub)           \
+    UPDATE(bits, fetch_and, IRIS_OP_ATOMIC_AND, atomic_fetch_and)           \
+    UPDATE(bits, fetch_or, IRIS_OP_ATOMIC_OR, atomic_fetch_or)              \
+    UPDATE(bits, fetch_xor, IRIS_OP_ATOMIC_XOR, atomic_fetch_xor)
+ATOMICS_OF(8)
+ATOMICS_OF(16)
+ATOMICS_OF(32)
+ATOMICS_OF(64)
+#undef ATOMICS_OF
+#undef EXCHANGE_IF
+#undef UPDATE
+#undef WORD
+
+void __tsan_atomic_thread_fence(int order)
+{
+    const struct iris_cpu_event event = {
+        .op = IRIS_OP_FENCE,
+        .sem = sem_of(order),
+        .scope = IRIS_SCOPE_SYSTEM,
+        .site = SITE(),
+    };
+
+    if (bound(&checked->high) != 0) {
+        iris_cpu_plain(&event);
+    }
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+void __tsan_atomic_signal_fence(int order)
+{
+    (void)order;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Races by ordinary accesses, which `iriscc --check` has the compiler report:
+ * `plain N` shows bug N at the lines that say so, `plain -N` is its correct
+ * twin. Of tests/check/plain.sh.
+ */
+#include <iris/device.h>
+#include <iris/iris.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+struct args {
+    const int64_t *context;
+    int bug;   /* from 1; of its twin, too */
+    int wrong; /* 0: the twin */
+    int32_t *data;
+    uint64_t *flag;
+};
+
+static void signal_if(iris_dev_t dev, const struct args *args, int yes)
+{
+    if (yes) {
+        iris_signal_set(dev, args->flag, 1, 1);
+    }
+}
+
+/* Rank 0's side; `there` is rank 1's data. */
+static void send(iris_dev_t dev, const struct args *args, int32_t *there)
+{
+    uint64_t *flag = iris_dev_as_remote(dev, args->flag, 1);
+
+    switch (args->bug) {
+    case 1: /* a signal ahead of its data */
+        signal_if(dev, args, args->wrong);
+        there[3] = 7; /* bug 1 */
+        signal_if(dev, args, !args->wrong);
+        break;
+    case 2:           /* a flag of the program's own that releases nothing */
+        there[3] = 7; /* bug 2 */
+        if (args->wrong) {
+            __atomic_store_n(flag, 1, __ATOMIC_RELAXED); /* bug 2 */
+        } else {
+            __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+        }
+        break;
+    case 3: /* a bulk copy that is not covered */
+        signal_if(dev, args, args->wrong);
+        memcpy(there, args->data, 256); /* bug 3 */
+        signal_if(dev, args, !args->wrong);
+        break;
+    case 4: /* two translated pointers to one place */
+        there[args->wrong ? 5 : 6] = 1; /* bug 4 */
+        break;
+    case 5: /* an atomic and an ordinary access */
+        __atomic_fetch_add(&there[3], 1, __ATOMIC_RELAXED); /* bug 5 */
+        break;
+    default:
+        break;
+    }
+}
+
+/* Rank 1's side. */
+static void receive(iris_dev_t dev, const struct args *args, int32_t *here)
+{
+    switch (args->bug) {
+    case 1:
+    case 3:
+        iris_wait_until(dev, args->flag, IRIS_CMP_EQ, 1);
+        here[20] = here[3]; /* bug 1, bug 3 */
+        break;
+    case 2:
+        while (__atomic_load_n(args->flag, __ATOMIC_ACQUIRE) == 0) {
+        }
+        here[20] = here[3]; /* bug 2 */
+        break;
+    case 4:
+        here[5] = 2; /* bug 4 */
+        break;
+    case 5:
+        if (args->wrong) {
+            here[3] = 2; /* bug 5 */
+        } else {
+            __atomic_fetch_add(&here[3], 2, __ATOMIC_RELAXED);
+        }
+        break;
+    default:
+        here[20] = here[3]; /* bug 6, bug 7 */
+        break;
+    }
+}
+
+IRIS_KERNEL(access, struct args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+
+    if (dev.rank == 0) {
+        send(dev, args, iris_dev_as_remote(dev, args->data, 1));
+    } else if (dev.rank == 1) {
+        receive(dev, args, iris_dev_as_remote(dev, args->data, 1));
+    }
+}
+
+/* Hosts: rank 1's own, and rank 0's by a pointer to rank 1's heap. */
+static int use_early(iris_t *iris, const struct args *args)
+{
+    iris_status_t status = IRIS_OK;
+    void *there = args->data;
+
+    if (args->bug == 6 && iris_rank(iris) == 1) {
+        status = args->wrong ? IRIS_OK : iris_stream_synchronize(iris, NULL);
+        args->data[20] = 2; /* bug 6 */
+    } else if (args->bug == 7 && iris_rank(iris) == 0) {
+        status = iris_as_remote(iris, args->data, 1, &there);
+        if (status == IRIS_OK) {
+            ((int32_t *)there)[args->wrong ? 3 : 4] = 1; /* bug 7 */
+        }
+    }
+    return status == IRIS_OK ? 0 : 1;
+}
+
+static int run(iris_t *iris, void *arg)
+{
+    struct args args = *(const struct args *)arg;
+    void *data, *flag;
+
+    if (iris_calloc(iris, 1, 256, &data) != IRIS_OK ||
+        iris_calloc(iris, 1, 64, &flag) != IRIS_OK) {
+        return 1;
+    }
+    args.context = iris_device_context(iris);
+    args.data = data;
+    args.flag = flag;
+    args.data[3] = 1; /* orderly: the barrier is behind it */
+    memset(&args.data[40], 1, 40);
+    if (iris_barrier(iris, NULL, NULL) != IRIS_OK ||
+        iris_launch(iris, access, 1, 64, &args, sizeof args, NULL) != IRIS_OK) {
+        return 1;
+    }
+    return use_early(iris, &args) != 0 ||
+           iris_stream_synchronize(iris, NULL) != IRIS_OK;
+}
+
+int main(int argc, char **argv)
+{
+    int number = argc > 1 ? atoi(argv[1]) : 0;
+    int ranks = argc > 2 ? atoi(argv[2]) : 2;
+    struct args args = {.bug = abs(number), .wrong = number > 0};
+    iris_status_t status = iris_spawn(NULL, ranks, run, &args);
+
+    return status == IRIS_OK ? 0 : status == IRIS_ERR_RACE ? 3 : 1;
+}
