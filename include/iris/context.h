@@ -73,9 +73,9 @@ typedef struct iris_context iris_t;
     X(sim_cus, COUNT, "IRIS_SIM_CUS", "4",                                     \
       "", "workgroups of one kernel that run at once on the CPU")              \
     X(check, CHOICE, "IRIS_CHECK", "none",                                     \
-      "none bounds race", "bounds: end CPU kernels that access memory "        \
+      "none bounds race weak", "bounds: end CPU kernels that access memory "   \
           "that is not allocated; race: report accesses that nothing "         \
-          "orders")                                                            \
+          "orders; weak: let reads see old values")                                                            \
     X(module_dir, STRING, "IRIS_MODULE_DIR", "",                               \
       "", "folder of loadable modules; empty: where make install put them")   \
     X(bootstrap, CHOICE, "IRIS_BOOTSTRAP", "auto",                             \
@@ -133,7 +133,13 @@ typedef struct iris_context iris_t;
     X(transport, CHOICE, "IRIS_TRANSPORT", "auto",                             \
       "auto none socket mpi mpi-messages", "how kernels on CPUs reach ranks "  \
           "of other nodes: sockets (auto, too), MPI_Put with messages, or "    \
-          "messages of MPI alone; none: they do not")
+          "messages of MPI alone; none: they do not")                    \
+    X(seed, COUNT, "IRIS_SEED", "1",                                           \
+      "", "number of the run that IRIS_CHECK=weak makes")                      \
+    X(schedule, STRING, "IRIS_SCHEDULE", "",                                   \
+      "", "file that IRIS_CHECK=weak records its run in; empty: none")         \
+    X(replay, STRING, "IRIS_REPLAY", "",                                       \
+      "", "recorded file that IRIS_CHECK=weak follows; empty: the seed")
 /* clang-format on */
 
 #define IRIS_CONFIG_STRING(field) const char *field;

@@ -19,6 +19,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* Where an observer says who runs, so many polls take no time of their own. */
+#define POLLS_PER_LOOK 256
+
 /* A workgroup while it runs; lives in the frame that called the kernel. */
 struct workgroup {
     struct iris_cpu_wg cpu;
@@ -308,6 +311,11 @@ void iris_cpu_poll(struct iris_cpu_wg *cpu)
         note_wait(self, iris_i_now_ns(), 1);
         end_workgroup(self);
     }
+    if (cpu->watched != 0 &&
+        iris_i_hooks_turn(self->job->params->hooks, cpu, IRIS_TURN_POLL) &&
+        cpu->polls++ % POLLS_PER_LOOK != 0) {
+        return;
+    }
     if (cpu->polls++ < iris_i_paces[IRIS_PACE_WORKGROUP].pauses) {
         self->wait.type = NULL; /* a new wait, or nearly */
         iris_d_pause();
@@ -356,6 +364,9 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
     };
 
     current = &self;
+    if (self.cpu.watched != 0) {
+        (void)iris_i_hooks_turn(params->hooks, &self.cpu, IRIS_TURN_BEGIN);
+    }
     /* end_workgroup() comes back here. Nothing below depends on a variable
      * that changed since. */
     if (_setjmp(self.end) == 0) {
@@ -363,6 +374,9 @@ void iris_i_cpu_job_run(const struct iris_cpu_job *job, uint32_t id)
         if (self.cpu.posted) { /* a kernel's end releases */
             iris_d_far_flush(&self.cpu);
         }
+    }
+    if (self.cpu.watched != 0) {
+        (void)iris_i_hooks_turn(params->hooks, &self.cpu, IRIS_TURN_END);
     }
     current = NULL;
     if (self.note.slot >= 0) {

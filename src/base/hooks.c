@@ -72,6 +72,24 @@ iris_status_t iris_i_hooks_device(struct iris_hooks *hooks,
     return status;
 }
 
+bool iris_i_hooks_turn(struct iris_hooks *hooks, const struct iris_cpu_wg *cpu,
+                       enum iris_turn turn)
+{
+    unsigned num_slots = atomic_load(&hooks->num_slots);
+    bool has_say = false;
+
+    for (unsigned i = 0; i < num_slots; i++) {
+        const struct iris_observer *observer =
+            atomic_load(&hooks->observers[i]);
+
+        if (observer != NULL && observer->turn != NULL) {
+            observer->turn(observer->self, cpu, turn);
+            has_say = true;
+        }
+    }
+    return has_say;
+}
+
 static uint64_t next_id(struct iris_hooks *hooks,
                         const struct iris_host_event *event)
 {

@@ -71,6 +71,13 @@ struct iris_host_event {
     size_t source_pitch; /* to row of address and source */
 };
 
+/* When a workgroup's thread may be made to wait for others. */
+enum iris_turn {
+    IRIS_TURN_BEGIN, /* before the kernel is entered */
+    IRIS_TURN_POLL,  /* a wait's poll has failed */
+    IRIS_TURN_END,   /* the kernel has returned, or was ended */
+};
+
 /* One that watches. Its functions are called from any thread, several at once;
  * a NULL one is not called. They make no calls of Iris and do not wait for
  * other ranks, but for the recorder's on the way out of a call that failed. */
@@ -79,6 +86,9 @@ struct iris_observer {
      * is what the stream returns. */
     iris_status_t (*device)(void *self, const struct iris_cpu_event *event);
     void (*host)(void *self, const struct iris_host_event *event);
+    /* This one may wait for other workgroups. */
+    void (*turn)(void *self, const struct iris_cpu_wg *cpu,
+                 enum iris_turn turn);
     void *self;
 };
 
@@ -112,6 +122,11 @@ void iris_i_hooks_remove(struct iris_hooks *hooks,
  * IRIS_OK; all are called in any case. */
 iris_status_t iris_i_hooks_device(struct iris_hooks *hooks,
                                   const struct iris_cpu_event *event);
+
+/* Of a workgroup that is watched, from its thread. True: somebody has a say in
+ * who runs. */
+bool iris_i_hooks_turn(struct iris_hooks *hooks, const struct iris_cpu_wg *cpu,
+                       enum iris_turn turn);
 
 /* iris_i_hooks_before() and iris_i_hooks_after() when somebody watches. */
 void iris_i_hooks_host(struct iris_hooks *hooks, struct iris_host_event *event);

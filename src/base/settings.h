@@ -30,6 +30,7 @@ enum iris_origin {
     X(check,          CHECK_NONE,               0, "none")                     \
     X(check,          CHECK_BOUNDS,             1, "bounds")                   \
     X(check,          CHECK_RACE,               2, "race")                     \
+    X(check,          CHECK_WEAK,               3, "weak")                     \
     X(bootstrap,      BOOTSTRAP_AUTO,           0, "auto")                     \
     X(bootstrap,      BOOTSTRAP_MPI,            1, "mpi")                      \
     X(bootstrap,      BOOTSTRAP_ENV,            2, "env")                      \

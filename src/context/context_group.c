@@ -230,6 +230,11 @@ uint64_t iris_i_group_key(const void *arg)
     return key | 1;
 }
 
+int iris_i_group_count(const void *group)
+{
+    return ((const struct iris_group *)group)->members.count;
+}
+
 /* The root hands over the data a payload at a time. */
 iris_status_t iris_i_group_broadcast(struct iris_group *group,
                                      struct iris_call *call, void *ptr,

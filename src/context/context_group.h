@@ -39,6 +39,9 @@ iris_status_t iris_i_group_write_device(iris_t *iris, struct iris_group *group);
  * common. */
 uint64_t iris_i_group_key(const void *group);
 
+/* How many members it has. */
+int iris_i_group_count(const void *group);
+
 /* Frees the world and every group the program has not destroyed. Local. */
 void iris_i_group_close_all(iris_t *iris);
 

@@ -17,6 +17,7 @@
 #include "control/rendezvous.h"
 #include "check/bounds.h"
 #include "check/race.h"
+#include "check/weak.h"
 #include "heap/heap_address.h"
 #include "heap/heap_open.h"
 #include "queue/queue_kernels.h"
@@ -249,6 +250,15 @@ static iris_status_t open_check(iris_t *iris)
         .default_stream = iris->queue.streams,
         .group_key = iris_i_group_key,
         .prefix = iris->settings->report.text};
+    const struct iris_weak_params weak = {
+        .heap = &iris->heap,
+        .default_stream = iris->queue.streams,
+        .group_key = iris_i_group_key,
+        .group_size = iris_i_group_count,
+        .threads = (unsigned)iris->settings->sim_cus.number,
+        .choices = {.seed = (uint64_t)iris->settings->seed.number,
+                    .follow = iris->settings->replay.text,
+                    .record = iris->settings->schedule.text}};
 
     if (check == IRIS_CHOICE_CHECK_NONE) {
         return IRIS_OK;
@@ -257,11 +267,13 @@ static iris_status_t open_check(iris_t *iris)
         iris_i_warning(&iris->log,
                        "IRIS_CHECK=%s checks nothing on a GPU; set "
                        "IRIS_SIM_DEVICE=cpu, too",
-                       check == IRIS_CHOICE_CHECK_RACE ? "race" : "bounds");
+                       iris->settings->check.text);
         return IRIS_OK;
     }
     return check == IRIS_CHOICE_CHECK_RACE
                ? iris_i_race_create(&races, &iris->race)
+           : check == IRIS_CHOICE_CHECK_WEAK
+               ? iris_i_weak_create(&weak, &iris->weak)
                : iris_i_bounds_create(&iris->heap, &iris->bounds);
 }
 

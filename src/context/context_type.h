@@ -94,6 +94,7 @@ struct iris_context {
     struct iris_hooks hooks;
     struct iris_bounds *bounds; /* NULL: bounds are not checked */
     struct iris_race *race;     /* NULL: races are not looked for */
+    struct iris_weak *weak;     /* NULL: reads see the newest values */
     struct iris_control *control;
     int far_listener; /* where ranks of other nodes connect; -1: not now */
     struct iris_proxy *proxy;   /* NULL: no rank of another node is reached */

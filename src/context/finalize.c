@@ -11,6 +11,7 @@
 #include "context/recorder.h"
 #include "check/bounds.h"
 #include "check/race.h"
+#include "check/weak.h"
 #include "heap/heap_free.h"
 #include "heap/heap_open.h"
 #include "queue/queue_stream.h"
@@ -146,6 +147,7 @@ void iris_i_close_all(iris_t *iris)
     }
     iris_i_bounds_destroy(iris->bounds);
     iris_i_race_destroy(iris->race);
+    iris_i_weak_destroy(iris->weak);
     iris_i_heap_close(&iris->heap);
     iris_i_device_close(iris->backend);
     iris_i_recorder_close(iris);
@@ -290,6 +292,7 @@ static iris_status_t leave(iris_t *iris)
     struct iris_call call = {
         .type = &finalize_call, .keep_waiting = check_order, .arg = iris};
 
+    iris_i_weak_last_call(iris->weak);
     iris_i_agree_begin(iris->control, call.type);
     call.status = iris_i_stream_synchronize_all(&iris->queue);
     if (iris_i_peers_interrupted(iris->control)) {

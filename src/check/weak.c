@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The weak mode: all ranks share one model and one schedule. Since one
+ * workgroup runs at a time, what it is to see is put into memory before its
+ * operation, and what is newest after it.
+ */
+#include "config.h"
+
+#include "check/weak.h"
+
+#include "base/error.h"
+#include "check/weak_host.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A write is seen by everybody after so many accesses. */
+#define AGE 200
+
+/* Of longer accesses the newest is seen. */
+#define MAX_BYTES ((size_t)1 << 16)
+
+/* A side of the operation under way. */
+struct side {
+    struct iris_weak_range range; /* bytes 0: none that is modelled */
+    char *memory;
+    char *newest; /* what is there but for this workgroup; NULL: the same */
+};
+
+/* The calling thread's workgroup. */
+static _Thread_local struct {
+    struct iris_weak_slot *slot;
+    bool is_own;
+    unsigned lane;
+    uint64_t id; /* of the operation under way */
+    struct side sides[2];
+    unsigned behind;
+} self;
+
+/* ---- Memory ---- */
+
+static struct side side_of(const struct iris_weak *weak,
+                           const struct iris_cpu_event *event)
+{
+    const struct iris_heap_memory *memory = &weak->params.heap->memory;
+    struct side side = {.range = {.rank = -1}};
+    size_t offset = iris_i_heap_offset(memory, event->address);
+    int rank = iris_i_is_translated(event)
+                   ? event->target_rank
+                   : iris_i_heap_owner(memory, event->address, &offset);
+
+    if (rank >= 0 && rank < weak->params.heap->log->num_ranks &&
+        event->bytes <= MAX_BYTES && offset < iris_i_heap_bytes(memory) &&
+        event->bytes <= iris_i_heap_bytes(memory) - offset &&
+        memory->bases[rank] != 0) {
+        side.range = (struct iris_weak_range){rank, offset, event->bytes};
+        side.memory = (char *)(uintptr_t)memory->bases[rank] + offset;
+    }
+    return side;
+}
+
+static struct iris_weak_how how_of(const struct iris_cpu_event *event)
+{
+    return (struct iris_weak_how){.atomic = event->atomic != 0,
+                                  .update = event->op >= IRIS_OP_ATOMIC_ADD &&
+                                            event->op <= IRIS_OP_ATOMIC_MAX,
+                                  .sem = event->sem,
+                                  .scope = event->scope};
+}
+
+static bool has_two_sides(const struct iris_cpu_event *event)
+{
+    return event->op == IRIS_OP_GET || event->op == IRIS_OP_PUT ||
+           event->op == IRIS_OP_COPY;
+}
+
+/* Puts what the workgroup sees into memory. */
+static void stage(struct iris_weak *weak, struct side *side,
+                  const struct iris_weak_how *how)
+{
+    struct iris_weak_model *model = weak->machine->model;
+    char *newest = malloc(side->range.bytes);
+
+    if (newest == NULL) {
+        return;
+    }
+    memcpy(newest, side->memory, side->range.bytes);
+    self.behind = iris_i_weak_read(model, self.lane, &side->range, how, newest);
+    if (self.behind == 0) {
+        free(newest);
+        return;
+    }
+    for (size_t i = 0; i < side->range.bytes; i++) { /* swaps them */
+        char seen = newest[i];
+
+        newest[i] = side->memory[i];
+        side->memory[i] = seen;
+    }
+    side->newest = newest;
+}
+
+static void restore(struct side *side)
+{
+    if (side->newest != NULL) {
+        memcpy(side->memory, side->newest, side->range.bytes);
+        free(side->newest);
+        side->newest = NULL;
+    }
+}
+
+/* ---- Operations ---- */
+
+static void begin(struct iris_weak *weak, const struct iris_cpu_event *event)
+{
+    struct side *side = &self.sides[event->write != 0];
+    const struct iris_weak_how how = how_of(event);
+    bool writes = event->write && !how.update;
+
+    *side = side_of(weak, event);
+    if (side->range.bytes == 0) {
+        return;
+    }
+    iris_i_weak_look(weak->machine->model, self.lane, &side->range,
+                     side->memory);
+    if (!writes) {
+        stage(weak, side, &how);
+    }
+}
+
+static void note(const struct iris_weak *weak,
+                 const struct iris_cpu_event *event, const struct side *side)
+{
+    FILE *record = iris_i_weak_choices(weak->machine->schedule)->record;
+    bool reads = event->op == IRIS_OP_LOAD || event->op == IRIS_OP_WAIT ||
+                 (has_two_sides(event) && !event->write);
+
+    if (record == NULL || self.is_own) {
+        return;
+    }
+    fprintf(record, "did %d %u %s rank %d +%zu bytes %zu %s %lld", event->rank,
+            event->workgroup, event->kernel, side->range.rank,
+            side->range.offset, event->bytes, reads ? "reads" : "writes",
+            (long long)(reads ? event->seen : event->value));
+    fprintf(record, " old %u %s\n", event->write ? 0 : self.behind,
+            iris_i_op_name(event->op));
+}
+
+static void end_write(struct iris_weak *weak,
+                      const struct iris_cpu_event *event, struct side *side,
+                      const struct iris_weak_how *how)
+{
+    free(side->newest); /* what was written is newer */
+    side->newest = NULL;
+    if (how->update) {
+        iris_i_weak_acquire(weak->machine->model, self.lane, &side->range, how);
+    }
+    iris_i_weak_write(weak->machine->model, self.lane, &side->range, how,
+                      side->memory);
+    note(weak, event, side);
+}
+
+/* The write may be over what was read. */
+static void end_both(struct iris_weak *weak, const struct iris_cpu_event *event)
+{
+    struct side *from = &self.sides[0], *to = &self.sides[1];
+    char *written = to->range.bytes == 0 ? NULL : malloc(to->range.bytes);
+    const struct iris_weak_how how = how_of(event);
+
+    if (written != NULL) {
+        memcpy(written, to->memory, to->range.bytes);
+    }
+    restore(from);
+    if (written != NULL) {
+        memcpy(to->memory, written, to->range.bytes);
+        free(written);
+    }
+    if (to->range.bytes != 0) {
+        end_write(weak, event, to, &how);
+    }
+}
+
+static void end(struct iris_weak *weak, const struct iris_cpu_event *event)
+{
+    struct side *side = &self.sides[event->write != 0];
+    const struct iris_weak_how how = how_of(event);
+    struct iris_weak_range word = side->range;
+
+    if (has_two_sides(event)) {
+        if (event->write) {
+            end_both(weak, event);
+        } else if (side->range.bytes != 0) {
+            note(weak, event, side);
+        }
+        return;
+    }
+    if (side->range.bytes == 0) {
+        return;
+    }
+    if (event->write &&
+        (event->op != IRIS_OP_ATOMIC_CAS || event->seen == event->expected)) {
+        end_write(weak, event, side, &how);
+        return;
+    }
+    restore(side);
+    if (event->op == IRIS_OP_WAIT) { /* of several words one held */
+        word = side_of(weak, event).range;
+    }
+    if (event->op != IRIS_OP_WAIT || event->held) {
+        iris_i_weak_acquire(weak->machine->model, self.lane, &word, &how);
+        note(weak, event, side);
+    }
+}
+
+static void fence(struct iris_weak *weak, const struct iris_cpu_event *event)
+{
+    const struct iris_weak_how how = how_of(event);
+
+    iris_i_weak_fence(weak->machine->model, self.lane, &how);
+}
+
+static iris_status_t observe_device(void *arg,
+                                    const struct iris_cpu_event *event)
+{
+    struct iris_weak *weak = arg;
+    struct iris_weak_schedule *schedule = weak->machine->schedule;
+    bool is_access = event->op < IRIS_OP_OWN || event->op == IRIS_OP_WAIT;
+
+    if (self.slot == NULL) {
+        return IRIS_OK;
+    }
+    iris_i_weak_lock(schedule);
+    if (!event->after && event->id != self.id) {
+        self.id = event->id;
+        iris_i_weak_yield(schedule, self.slot, false);
+    }
+    if (self.is_own || !is_access) {
+        (void)0;
+    } else if (event->op == IRIS_OP_FENCE) {
+        if (!event->after) {
+            fence(weak, event);
+        }
+    } else {
+        (event->after ? end : begin)(weak, event);
+    }
+    iris_i_weak_unlock(schedule);
+    return IRIS_OK;
+}
+
+/* ---- Turns ---- */
+
+static void enter(struct iris_weak *weak, const struct iris_cpu_wg *cpu)
+{
+    int num_ranks = weak->params.heap->log->num_ranks;
+    unsigned lanes =
+        num_ranks < IRIS_WEAK_LANES ? IRIS_WEAK_LANES / (unsigned)num_ranks : 1;
+
+    self.id = 0;
+    self.lane = ((unsigned)cpu->rank * lanes + cpu->workgroup % lanes) %
+                IRIS_WEAK_LANES;
+    self.slot = iris_i_weak_enter(weak->machine->schedule, cpu->rank,
+                                  cpu->launch, cpu->workgroup, &self.is_own);
+    if (self.is_own) { /* its own signals are not seen here */
+        iris_i_weak_flush(weak->machine->model);
+    } else if (self.slot != NULL) {
+        iris_i_weak_begin(weak->machine->model, self.lane, cpu->rank,
+                          cpu->workgroup);
+    }
+}
+
+/* What the wait sees next. */
+static void see_again(struct iris_weak *weak)
+{
+    static const struct iris_weak_how how = {
+        .atomic = true, .sem = IRIS_ACQUIRE, .scope = IRIS_SCOPE_SYSTEM};
+    struct side *side = &self.sides[0];
+
+    restore(side);
+    iris_i_weak_yield(weak->machine->schedule, self.slot, true);
+    if (side->range.bytes != 0) {
+        iris_i_weak_look(weak->machine->model, self.lane, &side->range,
+                         side->memory);
+        stage(weak, side, &how);
+    }
+}
+
+static void take_turn(void *arg, const struct iris_cpu_wg *cpu,
+                      enum iris_turn turn)
+{
+    struct iris_weak *weak = arg;
+    struct iris_weak_schedule *schedule = weak->machine->schedule;
+
+    iris_i_weak_lock(schedule);
+    if (turn == IRIS_TURN_BEGIN) {
+        enter(weak, cpu);
+    } else if (self.slot != NULL && turn == IRIS_TURN_POLL) {
+        if (cpu->wait_address == NULL || self.is_own) {
+            self.sides[0].range.bytes = 0;
+        }
+        see_again(weak);
+    } else if (self.slot != NULL) {
+        restore(&self.sides[0]);
+        restore(&self.sides[1]);
+        if (!self.is_own) {
+            iris_i_weak_end(weak->machine->model, self.lane);
+        }
+        iris_i_weak_exit(schedule, self.slot);
+        self.slot = NULL;
+    }
+    iris_i_weak_unlock(schedule);
+}
+
+/* ---- Creating and destroying ---- */
+
+static unsigned decide(void *arg, unsigned count)
+{
+    return iris_i_weak_decide(arg, IRIS_WEAK_READ, count);
+}
+
+static void drop_machine(struct iris_weak_machine *machine)
+{
+    if (machine != NULL) {
+        iris_i_weak_model_destroy(machine->model);
+        iris_i_weak_schedule_destroy(machine->schedule);
+        free(machine);
+    }
+}
+
+static iris_status_t make_machine(const struct iris_weak_params *params,
+                                  struct iris_weak_machine **machine_p)
+{
+    const struct iris_weak_schedule_params how = {
+        .num_ranks = params->heap->log->num_ranks,
+        .threads = params->threads,
+        .choices = params->choices,
+    };
+    struct iris_weak_machine *machine = calloc(1, sizeof *machine);
+    iris_status_t status;
+
+    if (machine == NULL) {
+        return iris_i_fail(params->heap->log, IRIS_ERR_NO_MEMORY,
+                           "no memory for the weak mode");
+    }
+    status = iris_i_weak_schedule_create(&how, &machine->schedule);
+    if (status == IRIS_OK) {
+        machine->model = iris_i_weak_model_create(
+            (struct iris_weak_chooser){decide,
+                                       iris_i_weak_choices(machine->schedule)},
+            AGE);
+        if (machine->model != NULL) {
+            machine->users = how.num_ranks;
+            *machine_p = machine;
+            return IRIS_OK;
+        }
+        status = iris_i_fail(params->heap->log, IRIS_ERR_NO_MEMORY,
+                             "no memory for the weak mode");
+    }
+    drop_machine(machine);
+    return status;
+}
+
+/* Where rank 0 has the machine. */
+struct place {
+    int64_t pid;
+    uint64_t machine;
+};
+
+static iris_status_t share_machine(const struct iris_weak_params *params,
+                                   struct iris_weak_machine **machine_p)
+{
+    static const struct iris_call_type type = {.name = "iris_init"};
+    struct iris_members *world = params->heap->world;
+    struct iris_call call = {.type = &type};
+    struct place place = {.pid = getpid()};
+    iris_status_t status;
+
+    if (params->heap->log->rank == 0) {
+        call.status = make_machine(params, machine_p);
+        place.machine = (uintptr_t)*machine_p;
+        call.payload = &place;
+        call.payload_bytes = sizeof place;
+    }
+    status = iris_i_agree(world, &call);
+    if (status != IRIS_OK) {
+        drop_machine(*machine_p);
+        return status;
+    }
+    call = (struct iris_call){.type = &type};
+    (void)iris_i_agree_payload(world, 0, &place, sizeof place);
+    if (place.pid != getpid()) {
+        call.status = iris_i_fail(
+            params->heap->log, IRIS_ERR_UNSUPPORTED,
+            "IRIS_CHECK=weak wants all ranks in one process; start them with "
+            "iris_spawn() and IRIS_SPAWN=threads");
+    }
+    *machine_p = (struct iris_weak_machine *)(uintptr_t)place.machine;
+    status = iris_i_agree(world, &call);
+    if (status != IRIS_OK && params->heap->log->rank == 0) {
+        drop_machine(*machine_p);
+    }
+    return status;
+}
+
+iris_status_t iris_i_weak_create(const struct iris_weak_params *params,
+                                 struct iris_weak **weak_p)
+{
+    struct iris_weak *weak = calloc(1, sizeof *weak);
+    iris_status_t status;
+
+    if (weak == NULL) {
+        return iris_i_fail(params->heap->log, IRIS_ERR_NO_MEMORY,
+                           "no memory for the weak mode");
+    }
+    weak->params = *params;
+    status = share_machine(params, &weak->machine);
+    if (status != IRIS_OK) {
+        free(weak);
+        return status;
+    }
+    weak->observer.device = observe_device;
+    weak->observer.host = iris_i_weak_host;
+    weak->observer.turn = take_turn;
+    weak->observer.self = weak;
+    *weak_p = weak;
+    return iris_i_hooks_add(params->heap->hooks, &weak->observer);
+}
+
+void iris_i_weak_last_call(struct iris_weak *weak)
+{
+    if (weak != NULL) {
+        iris_i_weak_lock(weak->machine->schedule);
+        iris_i_weak_host_left(weak->machine->schedule,
+                              weak->params.heap->log->rank);
+        iris_i_weak_unlock(weak->machine->schedule);
+    }
+}
+
+void iris_i_weak_destroy(struct iris_weak *weak)
+{
+    struct iris_weak_machine *machine;
+    bool is_last, is_idle;
+
+    if (weak == NULL) {
+        return;
+    }
+    machine = weak->machine;
+    iris_i_hooks_remove(weak->params.heap->hooks, &weak->observer);
+    iris_i_weak_lock(machine->schedule);
+    machine->users--;
+    is_last = machine->users == 0;
+    is_idle = iris_i_weak_is_idle(machine->schedule);
+    iris_i_weak_unlock(machine->schedule);
+    if (is_idle) { /* else a kernel did not end in time, and never will */
+        free(weak);
+    }
+    if (is_last && is_idle) {
+        drop_machine(machine);
+    }
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Nobody is chosen before all are there who could be: each host waits for
+ * something that only kernels or other hosts bring, and each kernel that can
+ * run has its workgroups waiting for their turn. Then the choice does not
+ * depend on time.
+ */
+#include "config.h"
+
+#include "check/weak_schedule.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* If nothing has happened for so long, somebody is chosen of those who are
+ * there; the run may not replay then. */
+#define PATIENCE_MS 300
+
+struct iris_weak_slot {
+    struct iris_weak_slot *next; /* by rank, stream and workgroup */
+    struct stream *stream;
+    unsigned workgroup;
+    bool waits; /* for its turn */
+    pthread_cond_t turn;
+};
+
+/* A stream with what it has to run. */
+struct stream {
+    struct stream *next;
+    int rank;
+    unsigned number; /* of the rank's */
+    const void *stream;
+    unsigned pending; /* kernels, enqueued and not done */
+    uint64_t run;     /* the kernel that runs; 0: none */
+    bool is_own;
+    unsigned left;    /* its workgroups that have not ended */
+    unsigned waiting; /* that wait for their turn */
+};
+
+struct host {
+    const void *waits; /* for this stream */
+    uint64_t meets;
+    uint64_t met; /* calls so far */
+    bool left;
+};
+
+struct iris_weak_schedule {
+    pthread_mutex_t lock;
+    int num_ranks;
+    unsigned threads;
+    struct host *hosts;
+    struct stream *streams;
+    struct iris_weak_slot *slots;
+    struct iris_weak_slot *running;
+    struct iris_weak_slot *last;
+    bool last_polled;
+    uint64_t steps; /* things that happened */
+    struct iris_weak_choices choices;
+};
+
+void iris_i_weak_lock(struct iris_weak_schedule *schedule)
+{
+    pthread_mutex_lock(&schedule->lock);
+}
+
+void iris_i_weak_unlock(struct iris_weak_schedule *schedule)
+{
+    pthread_mutex_unlock(&schedule->lock);
+}
+
+struct iris_weak_choices *
+iris_i_weak_choices(struct iris_weak_schedule *schedule)
+{
+    return &schedule->choices;
+}
+
+/* ---- Who is next ---- */
+
+static bool is_blocked(const struct iris_weak_schedule *schedule, int rank)
+{
+    const struct host *host = &schedule->hosts[rank];
+
+    if (host->waits != NULL) {
+        for (const struct stream *one = schedule->streams; one != NULL;
+             one = one->next) {
+            if (one->rank == rank && one->stream == host->waits &&
+                one->pending != 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+    if (host->meets != 0) {
+        for (int i = 0; i < schedule->num_ranks; i++) {
+            if (schedule->hosts[i].met < host->meets) {
+                return true;
+            }
+        }
+    }
+    return host->left;
+}
+
+static bool is_complete(const struct iris_weak_schedule *schedule)
+{
+    for (int rank = 0; rank < schedule->num_ranks; rank++) {
+        if (!is_blocked(schedule, rank)) {
+            return false;
+        }
+    }
+    for (const struct stream *one = schedule->streams; one != NULL;
+         one = one->next) {
+        unsigned threads =
+            one->left < schedule->threads ? one->left : schedule->threads;
+
+        if (one->pending != 0 && (one->run == 0 || one->waiting != threads)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int compare(const struct iris_weak_slot *a,
+                   const struct iris_weak_slot *b)
+{
+    if (a->stream->rank != b->stream->rank) {
+        return a->stream->rank < b->stream->rank ? -1 : 1;
+    }
+    if (a->stream->number != b->stream->number) {
+        return a->stream->number < b->stream->number ? -1 : 1;
+    }
+    return a->workgroup < b->workgroup ? -1 : a->workgroup > b->workgroup;
+}
+
+/* The next in line that waits: from `slot` on, and then from the first. */
+static struct iris_weak_slot *in_line(const struct iris_weak_schedule *schedule,
+                                      struct iris_weak_slot *slot)
+{
+    while (slot != NULL && !slot->waits) {
+        slot = slot->next;
+    }
+    for (slot = slot != NULL ? slot : schedule->slots; !slot->waits;) {
+        slot = slot->next;
+    }
+    return slot;
+}
+
+static void choose_next(struct iris_weak_schedule *schedule)
+{
+    struct iris_weak_slot *last = schedule->last, *slot;
+    bool goes_on = last != NULL && !schedule->last_polled && last->waits;
+    unsigned count = 0, chosen;
+
+    for (slot = schedule->slots; slot != NULL; slot = slot->next) {
+        count += slot->waits;
+    }
+    if (count == 0) {
+        return;
+    }
+    chosen = iris_i_weak_decide(
+        &schedule->choices, goes_on ? IRIS_WEAK_GO_ON : IRIS_WEAK_TURN, count);
+    slot = in_line(schedule, goes_on || last == NULL ? last : last->next);
+    for (; chosen > 0; chosen--) {
+        slot = in_line(schedule, slot->next);
+    }
+    slot->waits = false;
+    slot->stream->waiting--;
+    schedule->running = slot;
+    pthread_cond_signal(&slot->turn);
+}
+
+static void advance(struct iris_weak_schedule *schedule)
+{
+    schedule->steps++;
+    if (schedule->running == NULL && is_complete(schedule)) {
+        choose_next(schedule);
+    }
+}
+
+static void wait_for_turn(struct iris_weak_schedule *schedule,
+                          struct iris_weak_slot *slot)
+{
+    slot->waits = true;
+    slot->stream->waiting++;
+    advance(schedule);
+    while (slot->waits) {
+        uint64_t steps = schedule->steps;
+        struct timespec until;
+
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += PATIENCE_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000L;
+        until.tv_nsec %= 1000000000L;
+        if (pthread_cond_timedwait(&slot->turn, &schedule->lock, &until) ==
+                ETIMEDOUT &&
+            slot->waits && steps == schedule->steps &&
+            schedule->running == NULL) {
+            schedule->steps++;
+            choose_next(schedule);
+        }
+    }
+}
+
+/* ---- Workgroups ---- */
+
+struct iris_weak_slot *iris_i_weak_enter(struct iris_weak_schedule *schedule,
+                                         int rank, uint64_t run,
+                                         unsigned workgroup, bool *is_own_p)
+{
+    struct iris_weak_slot *slot = calloc(1, sizeof *slot), **at;
+    struct stream *stream = schedule->streams;
+
+    while (stream != NULL && (stream->rank != rank || stream->run != run)) {
+        stream = stream->next;
+    }
+    *is_own_p = stream == NULL || stream->is_own;
+    if (slot == NULL || stream == NULL) {
+        free(slot);
+        return NULL;
+    }
+    slot->stream = stream;
+    slot->workgroup = workgroup;
+    pthread_cond_init(&slot->turn, NULL);
+    for (at = &schedule->slots; *at != NULL && compare(*at, slot) < 0;) {
+        at = &(*at)->next;
+    }
+    slot->next = *at;
+    *at = slot;
+    wait_for_turn(schedule, slot);
+    return slot;
+}
+
+static void stop_running(struct iris_weak_schedule *schedule,
+                         struct iris_weak_slot *slot, bool polls)
+{
+    if (schedule->running == slot) {
+        schedule->running = NULL;
+    }
+    schedule->last = slot;
+    schedule->last_polled = polls;
+}
+
+void iris_i_weak_yield(struct iris_weak_schedule *schedule,
+                       struct iris_weak_slot *slot, bool polls)
+{
+    stop_running(schedule, slot, polls);
+    wait_for_turn(schedule, slot);
+}
+
+void iris_i_weak_exit(struct iris_weak_schedule *schedule,
+                      struct iris_weak_slot *slot)
+{
+    struct iris_weak_slot **at = &schedule->slots;
+
+    stop_running(schedule, slot, true);
+    while (*at != slot) {
+        at = &(*at)->next;
+    }
+    *at = slot->next;
+    schedule->last = NULL; /* the first in line is next */
+    slot->stream->left -= slot->stream->left != 0;
+    pthread_cond_destroy(&slot->turn);
+    free(slot);
+    advance(schedule);
+}
+
+bool iris_i_weak_is_idle(const struct iris_weak_schedule *schedule)
+{
+    return schedule->slots == NULL;
+}
+
+/* ---- Hosts ---- */
+
+static struct stream *stream_of(struct iris_weak_schedule *schedule, int rank,
+                                const void *stream)
+{
+    struct stream **at = &schedule->streams;
+    unsigned number = 0;
+
+    while (*at != NULL && ((*at)->rank != rank || (*at)->stream != stream)) {
+        number += (*at)->rank == rank;
+        at = &(*at)->next;
+    }
+    if (*at == NULL) {
+        *at = calloc(1, sizeof **at);
+        if (*at != NULL) {
+            (*at)->rank = rank;
+            (*at)->stream = stream;
+            (*at)->number = number;
+        }
+    }
+    return *at;
+}
+
+void iris_i_weak_enqueued(struct iris_weak_schedule *schedule, int rank,
+                          const void *stream, int by)
+{
+    struct stream *one = stream_of(schedule, rank, stream);
+
+    if (one != NULL) {
+        one->pending += (unsigned)by;
+    }
+    advance(schedule);
+}
+
+void iris_i_weak_run_begins(struct iris_weak_schedule *schedule, int rank,
+                            const void *stream, const struct iris_weak_run *run)
+{
+    struct stream *one = stream_of(schedule, rank, stream);
+
+    if (one != NULL) {
+        one->pending += run->is_own;
+        one->run = run->id;
+        one->is_own = run->is_own;
+        one->left = run->grid;
+    }
+    advance(schedule);
+}
+
+void iris_i_weak_run_ends(struct iris_weak_schedule *schedule, int rank,
+                          uint64_t run)
+{
+    for (struct stream *one = schedule->streams; one != NULL; one = one->next) {
+        if (one->rank == rank && one->run == run) {
+            one->run = 0;
+            one->pending -= one->pending != 0;
+        }
+    }
+    advance(schedule);
+}
+
+void iris_i_weak_host_waits(struct iris_weak_schedule *schedule, int rank,
+                            const void *stream)
+{
+    schedule->hosts[rank].waits = stream;
+    advance(schedule);
+}
+
+void iris_i_weak_host_meets(struct iris_weak_schedule *schedule, int rank,
+                            uint64_t number)
+{
+    struct host *host = &schedule->hosts[rank];
+
+    host->meets = number;
+    host->met = number > host->met ? number : host->met;
+    advance(schedule);
+}
+
+void iris_i_weak_host_left(struct iris_weak_schedule *schedule, int rank)
+{
+    schedule->hosts[rank].left = true;
+    schedule->hosts[rank].met = UINT64_MAX;
+    advance(schedule);
+}
+
+/* ---- Creating and destroying ---- */
+
+iris_status_t
+iris_i_weak_schedule_create(const struct iris_weak_schedule_params *params,
+                            struct iris_weak_schedule **schedule_p)
+{
+    struct iris_weak_schedule *schedule = calloc(1, sizeof *schedule);
+    struct host *hosts = calloc((size_t)params->num_ranks, sizeof *hosts);
+    iris_status_t status;
+
+    if (schedule == NULL || hosts == NULL) {
+        free(schedule);
+        free(hosts);
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
+                           "no memory for the weak mode");
+    }
+    schedule->hosts = hosts;
+    schedule->num_ranks = params->num_ranks;
+    schedule->threads = params->threads;
+    pthread_mutex_init(&schedule->lock, NULL);
+    status = iris_i_weak_choices_open(&params->choices, &schedule->choices);
+    if (status != IRIS_OK) {
+        iris_i_weak_schedule_destroy(schedule);
+        return status;
+    }
+    *schedule_p = schedule;
+    return IRIS_OK;
+}
+
+void iris_i_weak_schedule_destroy(struct iris_weak_schedule *schedule)
+{
+    if (schedule == NULL) {
+        return;
+    }
+    while (schedule->streams != NULL) {
+        struct stream *next = schedule->streams->next;
+
+        free(schedule->streams);
+        schedule->streams = next;
+    }
+    iris_i_weak_choices_close(&schedule->choices);
+    free(schedule->hosts);
+    pthread_mutex_destroy(&schedule->lock);
+    free(schedule);
+}

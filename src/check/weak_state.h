@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The weak mode's state of a rank.
+ */
+#ifndef IRIS_SRC_CHECK_WEAK_STATE_H
+#define IRIS_SRC_CHECK_WEAK_STATE_H
+
+#include "check/weak.h"
+#include "check/weak_model.h"
+#include "check/weak_schedule.h"
+
+#define IRIS_WEAK_GROUPS 64
+
+/* What all ranks share. */
+struct iris_weak_machine {
+    struct iris_weak_schedule *schedule;
+    struct iris_weak_model *model;
+    int users; /* under the schedule's lock */
+};
+
+struct iris_weak {
+    struct iris_weak_params params;
+    struct iris_observer observer;
+    struct iris_weak_machine *machine;
+    int depth; /* of collective calls that are under way */
+    uint64_t meets;
+    struct {
+        uint64_t key;
+        uint64_t calls;
+    } groups[IRIS_WEAK_GROUPS];
+    uint64_t group, number; /* of the call under way */
+};
+
+#endif /* IRIS_SRC_CHECK_WEAK_STATE_H */

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * IRIS_CHECK=weak: litmus tests end as the memory model says, under many seeds;
+ * a seed and a recorded schedule give the same run again.
+ */
+#include "config.h"
+
+#include "support/harness.h"
+
+#include "check/litmus.h"
+
+#include <iris/device.h>
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#if IRIS_ON_CPU && !defined(IRIS_I_IMAGE) /* the mode is the simulation's */
+
+#define MAX_ROUNDS 512
+
+struct litmus_args {
+    const int64_t *context;
+    uint64_t *words; /* of each round */
+    uint64_t *starts;
+    int test;
+    int rounds;
+};
+
+static uint64_t registers[MAX_ROUNDS][LITMUS_REGISTERS];
+
+static void do_step(iris_dev_t dev, uint64_t *words,
+                    const struct litmus_step *step, uint64_t *values)
+{
+    uint64_t *word = &words[step->word];
+    uint64_t value = step->value;
+
+    switch (step->op) {
+    case LITMUS_STORE:
+        iris_store(dev, word, value, 1);
+        break;
+    case LITMUS_LOAD:
+        values[step->reg] = iris_load(dev, word, 1);
+        break;
+    case LITMUS_SET:
+        iris_atomic_store(dev, word, value, 1, step->sem, step->scope);
+        break;
+    case LITMUS_GET:
+        values[step->reg] =
+            iris_atomic_load(dev, word, 1, step->sem, step->scope);
+        break;
+    case LITMUS_ADD:
+        values[step->reg] =
+            iris_atomic_add(dev, word, value, 1, step->sem, step->scope);
+        break;
+    case LITMUS_EXCHANGE:
+        values[step->reg] =
+            iris_atomic_xchg(dev, word, value, 1, step->sem, step->scope);
+        break;
+    case LITMUS_FENCE:
+        iris_fence(step->sem, step->scope);
+        break;
+    case LITMUS_SET_HALF:
+        iris_atomic_store(dev, (uint32_t *)word, (uint32_t)value, 1, step->sem,
+                          step->scope);
+        break;
+    case LITMUS_GET_HALF:
+        values[step->reg] =
+            iris_atomic_load(dev, (uint32_t *)word, 1, step->sem, step->scope);
+        break;
+    case LITMUS_WAIT:
+        iris_wait_until(dev, word, IRIS_CMP_EQ, value);
+        break;
+    case LITMUS_PUT_SIGNAL:
+        iris_put_signal(dev, &value, &words[X], &words[F], 1, 1);
+        break;
+    case LITMUS_END:
+        break;
+    }
+}
+
+static int num_threads(const struct litmus_test *test)
+{
+    int count = 0;
+
+    while (count < LITMUS_THREADS &&
+           test->threads[count].steps[0].op != LITMUS_END) {
+        count++;
+    }
+    return count;
+}
+
+/* Nothing orders the rounds: the count of those who have come is relaxed. */
+IRIS_KERNEL(run_litmus, struct litmus_args)
+{
+    iris_dev_t dev = iris_dev_init(args->context);
+    const struct litmus_test *test = &litmus_tests[args->test];
+    uint64_t count = (uint64_t)num_threads(test);
+
+    for (uint64_t i = 0; i < count; i++) {
+        const struct litmus_thread *thread = &test->threads[i];
+
+        if (thread->rank != dev.rank || thread->workgroup != wg.id) {
+            continue;
+        }
+        for (int round = 0; round < args->rounds; round++) {
+            uint64_t *words = &args->words[(size_t)round * LITMUS_WORDS];
+
+            iris_atomic_add(dev, &args->starts[round], 1, 1, IRIS_RELAXED, SYS);
+            while (iris_atomic_load(dev, &args->starts[round], 1, IRIS_RELAXED,
+                                    SYS) < count) {
+            }
+            for (int k = 0; k < LITMUS_STEPS; k++) {
+                do_step(dev, words, &thread->steps[k], registers[round]);
+            }
+        }
+    }
+}
+
+static int run_rank(iris_t *iris, void *arg)
+{
+    struct litmus_args args = *(const struct litmus_args *)arg;
+    void *words, *starts;
+
+    args.context = iris_device_context(iris);
+    CHECK_OK(iris_calloc(iris, (size_t)args.rounds * LITMUS_WORDS,
+                         sizeof(uint64_t), &words));
+    CHECK_OK(iris_calloc(iris, (size_t)args.rounds, sizeof(uint64_t), &starts));
+    args.words = words;
+    args.starts = starts;
+    CHECK_OK(iris_launch(iris, run_litmus, 2, 64, &args, sizeof args, NULL));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    return 0;
+}
+
+static struct iris_config settings(int64_t seed)
+{
+    struct iris_config config;
+
+    iris_config_init(&config);
+    config.spawn = "threads";
+    config.backend = "sim";
+    config.sim_device = "cpu";
+    config.heap_bytes = 16 << 20;
+    config.heap_bases_files = 0;
+    config.check = "weak";
+    config.seed = seed;
+    return config;
+}
+
+/* How often the outcome was seen in so many rounds. */
+static int count_outcome(int number, int rounds,
+                         const struct iris_config *config)
+{
+    const struct litmus_test *test = &litmus_tests[number];
+    struct litmus_args args = {.test = number, .rounds = rounds};
+    int ranks = 2, count = 0;
+
+    for (int i = 0; i < num_threads(test); i++) {
+        ranks =
+            test->threads[i].rank >= ranks ? test->threads[i].rank + 1 : ranks;
+    }
+    memset(registers, 0, sizeof registers);
+    assert_int_equal(iris_spawn(config, ranks, run_rank, &args), IRIS_OK);
+    for (int i = 0; i < rounds; i++) {
+        int is_it = 1;
+
+        for (int reg = 0; reg < LITMUS_REGISTERS; reg++) {
+            is_it &= test->outcome[reg] == LITMUS_ANY ||
+                     test->outcome[reg] == registers[i][reg];
+        }
+        count += is_it;
+    }
+    return count;
+}
+
+/* Each round is a run of its own: nothing orders it with the others. */
+static void an_outcome_is_seen_if_it_is_allowed(void **state)
+{
+    int is_long = getenv("IRIS_TEST_LONG") != NULL;
+    int rounds = is_long ? MAX_ROUNDS : 100, seeds = is_long ? 20 : 4;
+
+    (void)state;
+    for (int i = 0; i < NUM_LITMUS; i++) {
+        const struct litmus_test *test = &litmus_tests[i];
+        int count = 0, seed = 1;
+
+        for (; seed <= seeds && (count == 0 || is_long); seed++) {
+            struct iris_config config = settings(seed);
+
+            count += count_outcome(i, rounds, &config);
+        }
+        if (is_long || (count != 0) != (test->verdict == ALLOWED)) {
+            print_message("litmus: %s, %s: %d of %d\n", test->name, test->what,
+                          count, (seed - 1) * rounds);
+        }
+        assert_int_equal(count != 0, test->verdict == ALLOWED);
+    }
+}
+
+/* ---- Again ---- */
+
+static int number_of(const char *name)
+{
+    int number = 0;
+
+    while (strcmp(litmus_tests[number].name, name) != 0) {
+        number++;
+    }
+    return number;
+}
+
+static char *path_of(const char *name, char path[96])
+{
+    snprintf(path, 96, "%s/%s", harness_folder(), name);
+    return path;
+}
+
+static char *text_of(const char *path)
+{
+    char *text = calloc(1, 1 << 20);
+    FILE *file = fopen(path, "r");
+
+    assert_non_null(text);
+    assert_non_null(file);
+    (void)!fread(text, 1, (1 << 20) - 1, file);
+    fclose(file);
+    unlink(path);
+    return text;
+}
+
+static void a_seed_gives_the_same_run_each_time(void **state)
+{
+    char path[96], *first = NULL;
+
+    (void)state;
+    for (int run = 0; run < 100; run++) {
+        struct iris_config config = settings(7);
+        uint64_t before[MAX_ROUNDS][LITMUS_REGISTERS];
+        char *text;
+
+        memcpy(before, registers, sizeof before);
+        config.schedule = path_of("schedule", path);
+        count_outcome(number_of("MP+store"), 5, &config);
+        text = text_of(path);
+        first = first == NULL ? strdup(text) : first;
+        assert_string_equal(text, first);
+        assert_true(run == 0 || memcmp(before, registers, sizeof before) == 0);
+        free(text);
+    }
+    free(first);
+}
+
+static void another_seed_gives_another_run(void **state)
+{
+    char path[96], *texts[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct iris_config config = settings(i + 1);
+
+        config.schedule = path_of("schedule", path);
+        count_outcome(number_of("IRIW"), 5, &config);
+        texts[i] = text_of(path);
+    }
+    assert_string_not_equal(strchr(texts[0], '\n'), strchr(texts[1], '\n'));
+    free(texts[0]);
+    free(texts[1]);
+}
+
+static void a_recorded_run_is_made_again(void **state)
+{
+    char path[96], copy[96], *recorded, *replayed;
+    struct iris_config config = settings(3);
+    int count;
+
+    (void)state;
+    config.schedule = path_of("schedule", path);
+    count = count_outcome(number_of("MP+relaxed"), 20, &config);
+    assert_int_not_equal(count, 0);
+    config.replay = path;
+    config.schedule = path_of("again", copy);
+    config.seed = 99; /* does not matter */
+    assert_int_equal(count_outcome(number_of("MP+relaxed"), 20, &config),
+                     count);
+    recorded = text_of(path);
+    replayed = text_of(copy);
+    assert_string_equal(strchr(recorded, '\n'), strchr(replayed, '\n'));
+    free(recorded);
+    free(replayed);
+}
+
+/* An empty schedule: nobody reads old values. */
+static void without_choices_all_is_new(void **state)
+{
+    char path[96];
+    struct iris_config config = settings(1);
+
+    (void)state;
+    config.replay = "/dev/null";
+    config.schedule = path_of("schedule", path);
+    assert_int_equal(count_outcome(number_of("MP+relaxed"), 50, &config), 0);
+    unlink(path);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    struct iris_config config = settings(1);
+    struct litmus_args args = {.rounds = 1};
+
+    (void)state;
+    config.log_level = "off";
+    config.replay = "/nowhere/schedule";
+    assert_int_equal(iris_spawn(&config, 2, run_rank, &args), IRIS_ERR_CONFIG);
+    config.replay = NULL;
+    config.schedule = "/nowhere/schedule";
+    assert_int_equal(iris_spawn(&config, 2, run_rank, &args), IRIS_ERR_CONFIG);
+    config.schedule = NULL;
+    config.spawn = "processes";
+    assert_int_equal(iris_spawn(&config, 2, run_rank, &args),
+                     IRIS_ERR_UNSUPPORTED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_outcome_is_seen_if_it_is_allowed),
+        cmocka_unit_test(a_seed_gives_the_same_run_each_time),
+        cmocka_unit_test(another_seed_gives_another_run),
+        cmocka_unit_test(a_recorded_run_is_made_again),
+        cmocka_unit_test(without_choices_all_is_new),
+        cmocka_unit_test(what_cannot_be_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
+}
+#endif
