@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "check/race_device.h"
+#include "check/race_file.h"
 #include "check/race_host.h"
 #include "check/race_lane.h"
 #include "check/race_plain.h"

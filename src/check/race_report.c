@@ -7,17 +7,11 @@
 #include "check/race_report.h"
 
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json_writer.h"
 #include "check/race_clock.h"
 #include "heap/heap_address.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-#define LINE_BYTES 160
 
 /* ---- What is missing ---- */
 
@@ -144,7 +138,7 @@ static void describe_access(const struct iris_race *race,
 {
     const struct iris_race_shared *shared = race->memory.shared;
     const struct iris_race_site *site = &shared->sites[access->site];
-    char line[LINE_BYTES], deed[80];
+    char line[IRIS_RACE_LINE_BYTES], deed[80];
 
     iris_i_race_line(site, line, sizeof line);
     iris_i_race_deed(site, deed, sizeof deed);
@@ -234,7 +228,7 @@ static void describe_lack(const struct iris_race *race,
                           size_t bytes)
 {
     const struct iris_race_site *sites = race->memory.shared->sites;
-    char release[LINE_BYTES], acquire[LINE_BYTES], deed[80];
+    char release[IRIS_RACE_LINE_BYTES], acquire[IRIS_RACE_LINE_BYTES], deed[80];
 
     iris_i_race_line(&sites[edge->release], release, sizeof release);
     iris_i_race_line(&sites[edge->acquire], acquire, sizeof acquire);
@@ -288,21 +282,16 @@ static void describe_lack(const struct iris_race *race,
     }
 }
 
-/* The texts of a race. */
-struct story {
-    char place[256];
-    char accesses[2][320];
-    char lack[320];
-};
-
-static void tell(const struct iris_race *race,
-                 const struct iris_race_found *found, struct story *story_p)
+void iris_i_race_tell(const struct iris_race *race,
+                      const struct iris_race_found *found,
+                      struct iris_race_story *story_p)
 {
     describe_place(race, found, story_p->place, sizeof story_p->place);
     for (int i = 0; i < 2; i++) {
         describe_access(race, &found->accesses[i], story_p->accesses[i],
                         sizeof story_p->accesses[i]);
     }
+    story_p->missing = lacks[found->edge.lack];
     describe_lack(race, &found->edge, story_p->lack, sizeof story_p->lack);
 }
 
@@ -314,7 +303,7 @@ void iris_i_race_print(struct iris_race *race)
 
     while (seen < atomic_load(&shared->num_found)) {
         const struct iris_race_found *found = &shared->found[seen];
-        struct story story;
+        struct iris_race_story story;
 
         if (!atomic_compare_exchange_strong(&race->num_seen, &seen, seen + 1)) {
             continue; /* another thread's */
@@ -323,89 +312,11 @@ void iris_i_race_print(struct iris_race *race)
         if (found->finder != race->heap->log->rank) {
             continue;
         }
-        tell(race, found, &story);
+        iris_i_race_tell(race, found, &story);
         iris_i_error(race->heap->log,
                      "data race on %s\n    %s\n    %s, before that\n    "
                      "missing: %s; %s",
                      story.place, story.accesses[1], story.accesses[0],
-                     lacks[found->edge.lack], story.lack);
-    }
-}
-
-/* ---- JSON ---- */
-
-static void write_access(struct iris_json_writer *json,
-                         const struct iris_race *race,
-                         const struct iris_race_access *access)
-{
-    const struct iris_race_shared *shared = race->memory.shared;
-    const struct iris_race_site *site = &shared->sites[access->site];
-    char text[LINE_BYTES];
-
-    iris_i_json_begin(json, NULL, '{');
-    iris_i_json_int(json, "rank", shared->lanes[access->lane].rank);
-    iris_i_json_text(json, "kernel",
-                     site->kernel[0] != '\0' ? site->kernel : NULL);
-    iris_i_json_uint(json, "workgroup", access->workgroup);
-    iris_i_race_line(site, text, sizeof text);
-    iris_i_json_text(json, "line", text);
-    iris_i_race_deed(site, text, sizeof text);
-    iris_i_json_text(json, "operation", text);
-    iris_i_json_bool(json, "writes", (access->kind & IRIS_RACE_IS_WRITE) != 0);
-    iris_i_json_end(json);
-}
-
-static void write_race(struct iris_json_writer *json,
-                       const struct iris_race *race,
-                       const struct iris_race_found *found)
-{
-    struct story story;
-
-    tell(race, found, &story);
-    iris_i_json_begin(json, NULL, '{');
-    iris_i_json_int(json, "rank", found->rank);
-    iris_i_json_uint(json, "offset", found->offset);
-    iris_i_json_text(json, "place", story.place);
-    iris_i_json_uint(json, "count", found->count);
-    iris_i_json_text(json, "missing", lacks[found->edge.lack]);
-    iris_i_json_text(json, "advice", story.lack);
-    iris_i_json_begin(json, "accesses", '[');
-    write_access(json, race, &found->accesses[0]);
-    write_access(json, race, &found->accesses[1]);
-    iris_i_json_end(json);
-    iris_i_json_end(json);
-}
-
-void iris_i_race_write_file(struct iris_race *race)
-{
-    const struct iris_race_shared *shared = race->memory.shared;
-    unsigned count = atomic_load(&shared->num_found);
-    struct iris_json_writer json;
-    char path[PATH_MAX];
-    struct iris_file file;
-    int ret, copy;
-    FILE *stream;
-
-    snprintf(path, sizeof path, "%s_races.json", race->prefix);
-    ret = iris_i_file_open(path, &file);
-    copy = ret == 0 ? dup(file.fd) : -1;
-    stream = copy >= 0 ? fdopen(copy, "w") : NULL;
-    if (stream == NULL) {
-        iris_i_warning(race->heap->log, "IRIS_CHECK=race: cannot write %s",
-                       path);
-        return;
-    }
-    json = iris_i_json_writer(stream);
-    iris_i_json_begin(&json, NULL, '{');
-    iris_i_json_begin(&json, "races", '[');
-    for (unsigned i = 0; i < count; i++) {
-        write_race(&json, race, &shared->found[i]);
-    }
-    iris_i_json_end(&json);
-    iris_i_json_end(&json);
-    ret = iris_i_file_close(&file, path, fclose(stream) == 0);
-    if (ret != 0) {
-        iris_i_warning(race->heap->log, "IRIS_CHECK=race: cannot write %s",
-                       path);
+                     story.missing, story.lack);
     }
 }
