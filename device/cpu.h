@@ -108,8 +108,8 @@ __attribute__((visibility("default"))) void iris_cpu_bell(int bell);
 __attribute__((visibility("default"), cold)) void
 iris_cpu_observe(struct iris_cpu_wg *cpu, const struct iris_cpu_event *event);
 
-/* Addresses outside of these need no call of iris_cpu_plain(): no race checker
- * of this process has them. */
+/* No race checker of this process has addresses outside of this range: they need
+ * no call of iris_cpu_plain(). */
 struct iris_cpu_range {
     uintptr_t low;
     uintptr_t high;
@@ -119,10 +119,11 @@ struct iris_cpu_range {
 __attribute__((visibility("default"))) const struct iris_cpu_range *
 iris_cpu_checked(void);
 
-/* An access of the program's own, in a kernel or on the host, for the race
- * checker: `iriscc --check` has the compiler report them. `op`, `address`,
- * `bytes`, `write`, `site` and `after` are set; of atomics all that an atomic of
- * the device API has. Plain accesses are told once, before. */
+/* Tells the race checker of an access that the program makes itself, in a
+ * kernel or on the host; `iriscc --check` has the compiler insert such calls. A
+ * plain access is one call ahead of it, with `op`, `address`, `bytes`, `write`
+ * and `site`. An atomic is two calls, with the members that an atomic of the
+ * device API has. */
 __attribute__((visibility("default"))) void
 iris_cpu_plain(const struct iris_cpu_event *access);
 
