@@ -161,6 +161,22 @@ IRIS_DEVICE void iris_d_wg_ccl(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     wg_ccl->ccl.epoch = step.ccl.epoch;
 }
 
+/* From so many bytes that a workgroup would send in one shot, two shots are
+ * worth the second wait. */
+#define IRIS_D_WG_TWO_SHOT_BYTES ((size_t)16384)
+
+/* The exchange for `bytes` bytes of each member. Two members send the same
+ * number of bytes in one shot and in two. */
+IRIS_DEVICE enum iris_ccl_exchange iris_d_wg_shots(const iris_wg_ccl_t *wg_ccl,
+                                                   size_t bytes)
+{
+    size_t peers = wg_ccl->ccl.count - 1;
+
+    return peers > 1 && bytes * peers >= IRIS_D_WG_TWO_SHOT_BYTES
+               ? IRIS_CCL_REDUCE_TWO
+               : IRIS_CCL_REDUCE_ONE;
+}
+
 IRIS_DEVICE struct iris_ccl_packet_args
 iris_d_wg_ccl_args(const iris_wg_ccl_t *wg_ccl, const void *in, void *out,
                    enum iris_ccl_exchange exchange, uint64_t what)
@@ -181,6 +197,15 @@ iris_d_wg_ccl_args(const iris_wg_ccl_t *wg_ccl, const void *in, void *out,
     return args;
 }
 
+/* enum iris_ccl_variant, as mismatches are told of, and a collective that only
+ * workgroups have: enum iris_compared_op. */
+enum {
+    IRIS_D_WG_TWO_SHOT = 2,
+    IRIS_D_WG_ATOMIC = 9,
+    IRIS_D_WG_RING = 11,
+    IRIS_D_WG_GATHER = 9,
+};
+
 IRIS_DEVICE void iris_d_wg_ccl_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                       struct iris_ccl_packet_args *args,
                                       size_t count, iris_dtype_t dtype,
@@ -194,6 +219,13 @@ IRIS_DEVICE void iris_d_wg_ccl_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     args->op = (int32_t)op;
     args->bytes =
         count * each * iris_d_kind_bytes((enum iris_d_kind)args->kind);
+    if (args->exchange == IRIS_CCL_REDUCE_ANY) {
+        args->exchange = (int32_t)iris_d_wg_shots(wg_ccl, args->bytes);
+    }
+    if (args->exchange == IRIS_CCL_REDUCE_TWO) {
+        args->start.what.what |= (uint64_t)IRIS_D_WG_TWO_SHOT
+                                 << IRIS_DEV_CALL_VARIANT;
+    }
     args->start.what.what |= (uint64_t)dtype << IRIS_DEV_CALL_DTYPE |
                              (uint64_t)op << IRIS_DEV_CALL_REDUCE;
     args->start.what.sizes[0] = count;
@@ -212,15 +244,6 @@ IRIS_DEVICE void iris_d_wg_ccl_move(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     iris_d_wg_ccl(wg, wg_ccl, args);
 }
 
-/* enum iris_ccl_variant, as mismatches are told of, and a collective that only
- * workgroups have: enum iris_compared_op. */
-enum {
-    IRIS_D_WG_TWO_SHOT = 2,
-    IRIS_D_WG_ATOMIC = 9,
-    IRIS_D_WG_RING = 11,
-    IRIS_D_WG_GATHER = 9,
-};
-
 /* Rules for the collectives below. Workgroups with the same index, one of each
  * member of the handle's group, make the same calls in the same order, each
  * with its own buffers. `in` and `out` are any global memory of this rank,
@@ -229,31 +252,50 @@ enum {
  * `in` may be written. Kernels of members that make different calls end with
  * IRIS_ERR_MISMATCH, as those of iris/ccl.h do. */
 
-/** Combines `count` elements of all members, in the group's order. */
-IRIS_DEVICE void iris_wg_all_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
-                                    const void *in, void *out, size_t count,
-                                    iris_dtype_t dtype, iris_reduce_op_t op)
+IRIS_DEVICE void iris_d_wg_all_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                      enum iris_ccl_exchange exchange,
+                                      const void *in, void *out, size_t count,
+                                      iris_dtype_t dtype, iris_reduce_op_t op)
 {
     struct iris_ccl_packet_args args =
-        iris_d_wg_ccl_args(wg_ccl, in, out, IRIS_CCL_REDUCE_ONE, 0);
+        iris_d_wg_ccl_args(wg_ccl, in, out, exchange, 0);
 
     iris_d_wg_ccl_reduce(wg, wg_ccl, &args, count, dtype, op);
 }
 
-/** iris_wg_all_reduce() in two shots, with the same bits: each member combines a
- *  share and sends the result to all. For many members and some KB this sends
- *  fewer bytes. */
+/** Combines `count` elements of all members, in the group's order. Sends them
+ *  in one shot or in two, as their bytes and the number of members make it
+ *  faster; the bits are the same. */
+IRIS_DEVICE void iris_wg_all_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                    const void *in, void *out, size_t count,
+                                    iris_dtype_t dtype, iris_reduce_op_t op)
+{
+    iris_d_wg_all_reduce(wg, wg_ccl, IRIS_CCL_REDUCE_ANY, in, out, count, dtype,
+                         op);
+}
+
+/** iris_wg_all_reduce() in one shot: each member sends all of its elements to
+ *  every other one, and combines them itself. For few members or bytes. */
+IRIS_DEVICE void iris_wg_all_reduce_one_shot(iris_wg_t wg,
+                                             iris_wg_ccl_t *wg_ccl,
+                                             const void *in, void *out,
+                                             size_t count, iris_dtype_t dtype,
+                                             iris_reduce_op_t op)
+{
+    iris_d_wg_all_reduce(wg, wg_ccl, IRIS_CCL_REDUCE_ONE, in, out, count, dtype,
+                         op);
+}
+
+/** iris_wg_all_reduce() in two shots: each member combines a share and sends the
+ *  result to all. For many members and some KB this sends fewer bytes. */
 IRIS_DEVICE void iris_wg_all_reduce_two_shot(iris_wg_t wg,
                                              iris_wg_ccl_t *wg_ccl,
                                              const void *in, void *out,
                                              size_t count, iris_dtype_t dtype,
                                              iris_reduce_op_t op)
 {
-    struct iris_ccl_packet_args args = iris_d_wg_ccl_args(
-        wg_ccl, in, out, IRIS_CCL_REDUCE_TWO,
-        (uint64_t)IRIS_D_WG_TWO_SHOT << IRIS_DEV_CALL_VARIANT);
-
-    iris_d_wg_ccl_reduce(wg, wg_ccl, &args, count, dtype, op);
+    iris_d_wg_all_reduce(wg, wg_ccl, IRIS_CCL_REDUCE_TWO, in, out, count, dtype,
+                         op);
 }
 
 /* The two collectives that do not keep the group's order. A group of one member

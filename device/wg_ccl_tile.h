@@ -142,12 +142,11 @@ IRIS_DEVICE void iris_d_wg_range(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                  char *out, size_t count, size_t bytes)
 {
     switch (which.exchange) {
+    case IRIS_CCL_REDUCE_ANY:
     case IRIS_CCL_REDUCE_ONE:
-        iris_wg_all_reduce(wg, wg_ccl, in, out, count, which.dtype, which.op);
-        break;
     case IRIS_CCL_REDUCE_TWO:
-        iris_wg_all_reduce_two_shot(wg, wg_ccl, in, out, count, which.dtype,
-                                    which.op);
+        iris_d_wg_all_reduce(wg, wg_ccl, (enum iris_ccl_exchange)which.exchange,
+                             in, out, count, which.dtype, which.op);
         break;
     case IRIS_CCL_REDUCE_PARTS:
         iris_wg_reduce_scatter(wg, wg_ccl, in, out, count, which.dtype,
@@ -212,11 +211,25 @@ IRIS_DEVICE void iris_d_wg_tile_ccl(iris_wg_ccl_t *wg_ccl,
  * does nothing between members. `in` and `out` do not overlap, or are the same
  * view. */
 
-/** Combines all members' tiles in the group's order. */
+/** Combines all members' tiles in the group's order. Sends them in one shot or
+ *  in two, as their bytes and the number of members make it faster; the bits
+ *  are the same. */
 IRIS_DEVICE void iris_wg_tile_all_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                          iris_tile_t in, iris_tile_t out,
                                          iris_dtype_t dtype,
                                          iris_reduce_op_t op)
+{
+    iris_d_wg_which_t which = {IRIS_CCL_REDUCE_ANY, dtype, op, 0};
+
+    iris_d_wg_tile_ccl(wg_ccl, iris_d_wg_tiles(wg, wg_ccl, in, 1, out, 1),
+                       which);
+}
+
+/** iris_wg_tile_all_reduce() in one shot. */
+IRIS_DEVICE void
+iris_wg_tile_all_reduce_one_shot(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
+                                 iris_tile_t in, iris_tile_t out,
+                                 iris_dtype_t dtype, iris_reduce_op_t op)
 {
     iris_d_wg_which_t which = {IRIS_CCL_REDUCE_ONE, dtype, op, 0};
 
@@ -224,7 +237,7 @@ IRIS_DEVICE void iris_wg_tile_all_reduce(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                        which);
 }
 
-/** iris_wg_tile_all_reduce() in two shots, with the same bits. */
+/** iris_wg_tile_all_reduce() in two shots. */
 IRIS_DEVICE void
 iris_wg_tile_all_reduce_two_shot(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                  iris_tile_t in, iris_tile_t out,

@@ -324,6 +324,7 @@ enum iris_ccl_exchange {
     IRIS_CCL_SWAP,         /* all_to_all */
     IRIS_CCL_SPREAD,       /* broadcast */
     IRIS_CCL_BRING,        /* gather: of workgroups only (wg_ccl.h) */
+    IRIS_CCL_REDUCE_ANY,   /* of workgroups only: ONE or TWO, by size */
 };
 
 /* `in` and `out` have `bytes` bytes for each member that they have a part of,

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * all_reduce of tiles inside one kernel, beside iris_all_reduce() of the same
+ * bytes.
+ */
+#include "config.h"
+
+#include "bench.h"
+#include "wg_tiles_kernels.h"
+
+#include <stdlib.h>
+
+#define SIDE 64u /* of a tile */
+#define TILE_BYTES (SIDE * SIDE * sizeof(float))
+#define MAX_ENQUEUED 200
+#define GRAPH_OPS 50
+
+/* The operations, in the order of their names. */
+static const char *const names[] = {"wg_all_reduce", "wg_one_shot",
+                                    "wg_two_shot", "wg_strided", NULL};
+static const enum wg_tiles_how hows[] = {WG_TILES_ANY, WG_TILES_ONE_SHOT,
+                                         WG_TILES_TWO_SHOT, WG_TILES_ANY};
+enum { STRIDED = 3 };
+
+struct tiles {
+    float *in; /* on the heap, as out */
+    float *out;
+    void *host;
+    iris_ccl_device_t handle;
+};
+
+struct point {
+    struct wg_tiles_args args;
+    unsigned grid;
+    struct bench_ccl whole; /* the same by a collective on the stream */
+};
+
+/* As many workgroups as there can be tiles or as run at once. */
+static iris_status_t tiles_open(struct bench *b)
+{
+    size_t tiles = (b->options.max_bytes + TILE_BYTES - 1) / TILE_BYTES;
+    size_t most = (size_t)iris_num_cus(b->iris);
+    struct tiles *own = calloc(1, sizeof *own);
+    iris_status_t status;
+
+    b->state = own;
+    if (own == NULL || (own->host = malloc(b->options.max_bytes)) == NULL) {
+        return IRIS_ERR_NO_MEMORY;
+    }
+    status = iris_malloc(b->iris, b->options.max_bytes, (void **)&own->in);
+    if (status == IRIS_OK) {
+        status = iris_malloc(b->iris, b->options.max_bytes, (void **)&own->out);
+    }
+    if (status == IRIS_OK) {
+        status = bench_ccl_prepare(b);
+    }
+    return status == IRIS_OK
+               ? iris_ccl_device_create(b->iris, NULL,
+                                        (int)(tiles < most ? tiles : most),
+                                        TILE_BYTES, &own->handle)
+               : status;
+}
+
+static void tiles_close(struct bench *b)
+{
+    struct tiles *own = b->state;
+
+    if (own == NULL) {
+        return;
+    }
+    if (own->handle.max_wgs == 0 ||
+        iris_ccl_device_destroy(b->iris, &own->handle) == IRIS_OK) {
+        if (iris_free(b->iris, own->out) == IRIS_OK) {
+            iris_free(b->iris, own->in);
+        }
+    }
+    free(own->host);
+    free(own);
+}
+
+static iris_status_t enqueue_tiles(struct bench *b, const void *arg)
+{
+    const struct point *p = arg;
+
+    return iris_launch(b->iris, wg_tiles_reduce, p->grid, b->options.block,
+                       &p->args, sizeof p->args, NULL);
+}
+
+static iris_status_t enqueue_whole(struct bench *b, const void *arg)
+{
+    const struct point *p = arg;
+
+    return bench_ccl_enqueue(b, &p->whole);
+}
+
+static iris_status_t run(struct bench *b, const void *arg, uint32_t reps,
+                         int reference)
+{
+    return bench_enqueue(b, reference ? enqueue_whole : enqueue_tiles, arg,
+                         reps);
+}
+
+/* Either way once, and what it left in `out`. */
+static iris_status_t verify(struct bench *b, const struct point *p,
+                            int reference, uint64_t *wrong_p)
+{
+    struct tiles *own = b->state;
+    iris_status_t status =
+        iris_memset(b->iris, own->out, 0xff, b->options.max_bytes, NULL);
+
+    if (status == IRIS_OK) {
+        status = bench_ccl_fill(b, &p->whole, own->host);
+    }
+    status = status == IRIS_OK ? iris_barrier(b->iris, NULL, NULL) : status;
+    status = status == IRIS_OK ? run(b, p, 1, reference) : status;
+    return status == IRIS_OK ? bench_ccl_check(b, &p->whole, own->host, wrong_p)
+                             : status;
+}
+
+/* Tiles of the row's bytes, one below the other or, strided, beside each other;
+ * a smaller one of fewer. */
+static struct point point_of(const struct bench *b, size_t op,
+                             const struct bench_row *row)
+{
+    const struct tiles *own = b->state;
+    size_t count = row->bytes / sizeof(float);
+    struct point p = {.args = {.handle = own->handle,
+                               .in = own->in,
+                               .out = own->out,
+                               .how = (int32_t)hows[op]},
+                      .whole = {.num_ranks = b->num_ranks,
+                                .op = BENCH_ALL_REDUCE,
+                                .count = count,
+                                .dtype = IRIS_DTYPE_F32,
+                                .in = own->in,
+                                .out = own->out}};
+    size_t tiles;
+
+    p.args.cols = count < SIDE ? (uint32_t)count : SIDE;
+    p.args.rows = count < SIDE * SIDE ? (uint32_t)count / p.args.cols : SIDE;
+    tiles = count / p.args.rows / p.args.cols;
+    p.args.wide = 1;
+    while (op == STRIDED && (size_t)p.args.wide * p.args.wide < tiles) {
+        p.args.wide *= 2;
+    }
+    p.args.high = (uint32_t)(tiles / p.args.wide);
+    p.grid =
+        tiles < own->handle.max_wgs ? (unsigned)tiles : own->handle.max_wgs;
+    return p;
+}
+
+static iris_status_t run_tiles(struct bench *b, size_t op,
+                               struct bench_row *row_p)
+{
+    struct point p = point_of(b, op, row_p);
+    struct bench_work work = {
+        .run = run, .arg = &p, .max_reps = MAX_ENQUEUED, .references = 1};
+    iris_status_t status = verify(b, &p, false, &row_p->wrong);
+
+    if (status == IRIS_OK) {
+        status = verify(b, &p, true, &row_p->wrong);
+    }
+    status = status == IRIS_OK ? bench_sum(b, &row_p->wrong) : status;
+    b->graph_ops = GRAPH_OPS;
+    if (b->options.graph && !b->no_graph) {
+        work.step = GRAPH_OPS;
+    }
+    if (status == IRIS_OK) {
+        status = bench_measure(b, &work, row_p);
+    }
+    bench_rate_bytes(row_p, row_p->bytes, "iris_all_reduce");
+    return status;
+}
+
+const struct bench_group bench_wg_tiles = {
+    .name = "tiles",
+    .text = "all_reduce of 64x64 f32 tiles by the workgroups of one kernel, by "
+            "bytes of all tiles; beside one iris_all_reduce() of them",
+    .ops = names,
+    .axis = BENCH_BY_SIZE,
+    .min_bytes = sizeof(float),
+    .open = tiles_open,
+    .run = run_tiles,
+    .close = tiles_close,
+};
