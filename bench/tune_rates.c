@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define MAX_POINTS (3 * BENCH_MAX_SHAPES) /* of so many types */
-#define CHUNKS 4
+#define CHUNKS 2
 
 /* What is measured of each shape and type, in the order of measuring. */
 enum series { PRODUCT, ONE_CHUNK, SUM, GATHER, SCATTER, CHUNKED, NUM_SERIES };
@@ -66,9 +66,10 @@ static void keep_fused(struct bench *b, const struct bench_row *row)
         point->dtype = row->dtype;
         point->operations = 2.0 * (double)s->m * (double)s->n * (double)s->k;
         point->us[PRODUCT][m->repeat] = row->references_us[BENCH_PRODUCT];
-        point->us[ONE_CHUNK][m->repeat] = row->median_us;
     } else if (m->series == GATHER) {
         point->bytes = (double)row->bytes * (ranks - 1) / ranks;
+    } else {
+        point->us[ONE_CHUNK][m->repeat] = row->median_us;
     }
 }
 
@@ -90,7 +91,7 @@ static iris_status_t run_series(struct bench *b, enum series series)
     static const char *const names[] = {[SUM] = "matmul_all_reduce",
                                         [GATHER] = "matmul_all_gather",
                                         [SCATTER] = "matmul_reduce_scatter",
-                                        [CHUNKED] = "matmul_all_reduce"};
+                                        [CHUNKED] = "matmul_reduce_scatter"};
     iris_status_t status;
 
     measured->series = series;
@@ -194,11 +195,11 @@ static void write_hidden(const struct bench *b, struct tuning *tuning)
 
     if (!tune_is_steady(tuning, chunked) || !tune_is_steady(tuning, plain) ||
         !tune_is_steady(tuning, point->us[PRODUCT]) ||
-        !tune_is_steady(tuning, point->us[SUM]) || tuning->out == NULL) {
+        !tune_is_steady(tuning, point->us[SCATTER]) || tuning->out == NULL) {
         return;
     }
     longer = point->us[PRODUCT][TUNE_REPEATS / 2] / CHUNKS;
-    shorter = point->us[SUM][TUNE_REPEATS / 2] / CHUNKS;
+    shorter = point->us[SCATTER][TUNE_REPEATS / 2] / CHUNKS;
     if (shorter > longer) {
         double other = shorter;
 

@@ -42,7 +42,9 @@ static void print_why(const iris_t *iris, const struct iris_ops_call *call,
         printf("it takes %.2f of the time of 1 chunk, and none of the others "
                "less\n",
                times->us[times->best] / times->us[1]);
-    } else if (rates->at[IRIS_RATE_HIDDEN] <= 0) {
+    } else if (rates->at[call->op == IRIS_OPS_MATMUL_ALL_REDUCE
+                             ? IRIS_RATE_HIDDEN_SUMS
+                             : IRIS_RATE_HIDDEN] <= 0) {
         printf("a product and a transport hide nothing of each other here%s\n",
                iris_i_device(iris)->wavefront > 1 ? ", as far as is measured"
                                                   : "");

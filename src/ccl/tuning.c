@@ -184,12 +184,13 @@ static iris_status_t parse_rate(const iris_t *iris, const struct line *line,
     const char(*fields)[FIELD_BYTES] = line->fields;
     int kind = find_kind(fields[2]);
     int is_product = kind == IRIS_RATE_PRODUCT;
-    int is_share = kind == IRIS_RATE_HIDDEN;
+    int is_share = kind == IRIS_RATE_HIDDEN || kind == IRIS_RATE_HIDDEN_SUMS;
+    int may_be_0 = is_share || kind == IRIS_RATE_CHUNK;
 
     if (kind < 0) {
         return reject(iris, line, fields[2],
-                      "a rate: product, link, pair, memory, launch, signal or "
-                      "hidden");
+                      "a rate: product, link, pair, memory, launch, signal, "
+                      "hidden, hidden_all_reduce, chunk or most");
     }
     rate_p->kind = (enum iris_rate_kind)kind;
     if (is_product ? !parse_dtype(fields[3], &rate_p->dtype)
@@ -202,10 +203,11 @@ static iris_status_t parse_rate(const iris_t *iris, const struct line *line,
         return reject(iris, line, fields[4],
                       "a size: the operations of a product, else any");
     }
-    if (!parse_amount(fields[5], is_share ? 0 : 1e-9, &rate_p->value) ||
+    if (!parse_amount(fields[5], may_be_0 ? 0 : 1e-9, &rate_p->value) ||
         (is_share && rate_p->value > 1)) {
-        return reject(iris, line, fields[5],
-                      "a number above 0; of hidden, from 0 to 1");
+        return reject(
+            iris, line, fields[5],
+            "a number above 0; of a share that is hidden, from 0 to 1");
     }
     return parse_device(iris, line, &rate_p->on_gpu);
 }

@@ -19,15 +19,18 @@ struct iris_ccl_rule {
 };
 
 /* Rates by which fused operations are planned (ops/ops_rates.h): name, unit. */
-#define IRIS_RATE_ROWS(X)                                                 \
-    X(PRODUCT, "product") /* TFLOP/s of a product of `size` operations */ \
-    X(LINK, "link")       /* GB/s that a rank sends to all its peers */   \
-    X(PAIR, "pair")       /* GB/s that it sends to one of them */         \
-    X(MEMORY, "memory")   /* GB/s that a kernel reads and adds */         \
-    X(LAUNCH, "launch")   /* us from kernel to kernel of a stream */      \
-    X(SIGNAL, "signal")   /* us of a barrier of all ranks on a stream */  \
+#define IRIS_RATE_ROWS(X)                                                    \
+    X(PRODUCT, "product") /* TFLOP/s of a product of `size` operations */    \
+    X(LINK, "link")       /* GB/s that a rank sends to all its peers */      \
+    X(PAIR, "pair")       /* GB/s that it sends to one of them */            \
+    X(MEMORY, "memory")   /* GB/s that a kernel reads and adds */            \
+    X(LAUNCH, "launch")   /* us from kernel to kernel of a stream */         \
+    X(SIGNAL, "signal")   /* us of a barrier of all ranks on a stream */     \
     X(HIDDEN, "hidden")   /* share of the shorter time that is hidden when \
-                             a product and a transport overlap, 0 to 1 */
+                             a product and copies overlap, 0 to 1 */ \
+    X(HIDDEN_SUMS, "hidden_all_reduce") /* the same of an all_reduce */      \
+    X(CHUNK, "chunk") /* us that a further chunk costs for each peer */      \
+    X(MOST, "most")   /* chunks that a call may have */
 enum iris_rate_kind {
 #define IRIS_RATE_KIND(NAME, name) IRIS_RATE_##NAME,
     IRIS_RATE_ROWS(IRIS_RATE_KIND)

@@ -277,6 +277,7 @@ struct iris_ops_size iris_i_ops_size(const struct iris_ops_call *call)
                     ? call->m
                     : iris_i_ops_most(call, call->m),
         .op = (int)call->op,
+        .by_column = call->by_column,
         .dtype = call->b->dtype};
 
     return size;

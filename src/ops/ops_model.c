@@ -96,22 +96,59 @@ static double operations(const struct iris_ops_size *size)
     return 2 * m * (double)size->n * (double)size->k;
 }
 
+/* The product of one of so many chunks: its part of the whole one's time, as the
+ * chunks' products run beside each other, and what the blocks of rows at its edge
+ * take. The least product takes as long in any number of chunks. */
+static double part_us(const struct iris_ops_rates *rates,
+                      const struct iris_ops_size *size, int chunks)
+{
+    double rows = (double)size->rows;
+    double blocks =
+        ceil(rows / chunks / rates->block) / ceil(rows / rates->block);
+    double us = blocks * product_us(rates, size->dtype, operations(size));
+    double least = product_us(rates, size->dtype, 1);
+
+    return us > least ? us : least;
+}
+
+/* Which share of the shorter time is hidden. Columns are put together by kernels
+ * again, which nobody has measured. */
+static double hidden(const struct iris_ops_rates *rates,
+                     const struct iris_ops_size *size)
+{
+    if (size->by_column) {
+        return 0;
+    }
+    return rates
+        ->at[size->op == IRIS_OPS_MATMUL_ALL_REDUCE ? IRIS_RATE_HIDDEN_SUMS
+                                                    : IRIS_RATE_HIDDEN];
+}
+
+/* What chunks cost that they have beside one product and one transport. Those of
+ * matmul_all_gather are each awaited and copied once more where they arrive. */
+static double further_us(const struct iris_ops_rates *rates,
+                         const struct iris_ops_size *size, int chunks)
+{
+    double steps = size->op == IRIS_OPS_MATMUL_ALL_GATHER ? 3 : 1;
+    double peers = (double)(size->members - 1);
+
+    return 2 * rates->at[IRIS_RATE_LAUNCH] +
+           (chunks - 1) * steps * peers * rates->at[IRIS_RATE_CHUNK];
+}
+
 /* The first chunk's first step and the last one's second have nothing beside
  * them. Between them the shorter one of two steps is hidden, but for a share. */
 static double chunked_us(const struct iris_ops_rates *rates,
                          const struct iris_ops_size *size, int chunks)
 {
-    double launch = rates->at[IRIS_RATE_LAUNCH];
-    double product =
-        launch + product_us(rates, size->dtype, operations(size) / chunks);
+    double product = rates->at[IRIS_RATE_LAUNCH] + part_us(rates, size, chunks);
     double transport = transport_us(rates, size, moved(size) / chunks);
     double longer = product > transport ? product : transport;
     double shorter = product > transport ? transport : product;
-    double both = longer + (1 - rates->at[IRIS_RATE_HIDDEN]) * shorter;
+    double both = longer + (1 - hidden(rates, size)) * shorter;
 
-    /* Streams begin and end together. */
     return product + (chunks - 1) * both + transport +
-           (chunks > 1 ? 2 * launch : 0);
+           further_us(rates, size, chunks);
 }
 
 struct iris_ops_times iris_i_ops_expect(const struct iris_ops_rates *rates,
@@ -132,7 +169,7 @@ struct iris_ops_times iris_i_ops_expect(const struct iris_ops_rates *rates,
     for (int n = 2; n <= IRIS_OPS_CHUNKS_MOST && n <= size->rows; n++) {
         times.us[n] = chunked_us(rates, size, n);
         times.most = n;
-        if (times.us[n] < least) {
+        if (n <= rates->at[IRIS_RATE_MOST] && times.us[n] < least) {
             least = times.us[n];
             times.best = n;
         }

@@ -11,7 +11,7 @@
 
 /* Chunks are for a call that is expected to take less than this share of the
  * time of the product and the collective one after the other. */
-#define IRIS_OPS_WORTH 0.95
+#define IRIS_OPS_WORTH 0.97
 
 struct iris_ops_times {
     double product_us;                   /* the whole product alone */

@@ -28,8 +28,9 @@ struct iris_ops_size {
     int64_t n;
     int64_t k;
     int64_t members;
-    int64_t rows; /* that are cut into chunks */
-    int op;       /* enum iris_ops_op */
+    int64_t rows;  /* that are cut into chunks */
+    int op;        /* enum iris_ops_op */
+    int by_column; /* of an all_gather_matmul */
     iris_dtype_t dtype;
 };
 

@@ -7,6 +7,8 @@
 
 #include "ops/ops_rates.h"
 
+#include <iris/device/kernels/ops_args.h>
+
 #include <string.h>
 
 enum { F32, F16, BF16 };
@@ -16,11 +18,15 @@ enum { F32, F16, BF16 };
  * Each with its source: figures of docs/performance.md and docs/fused.md, and
  * "estimate" where there is none. */
 
-/* Hidden: on two H100 two chunks took 2 to 8 % less time for gathers and scatters of
- * 8192 cubed, and from 6 % less to 2 % more at 4096 cubed; four took up to 32 % more,
- * and matmul_all_reduce gained nowhere (fused.md). No single share describes that, so
- * the model assumes no overlap unless a file says otherwise. */
-#define NOT_HIDDEN 0
+/* Chunks: bf16 on two H100, 25 November 2026, of 6 shapes from 2048 cubed to 8192
+ * cubed (fused.md). Where copy engines transport them, two chunks hide the shorter
+ * time and cost some 10 us, and more of them took longer, but for one operation. An
+ * all_reduce is a kernel beside the product: nothing of it is hidden. Elsewhere
+ * nothing is taken to overlap before a file says so. */
+#define GPU_CHUNKS(share)                                      \
+    [IRIS_RATE_HIDDEN] = (share), [IRIS_RATE_HIDDEN_SUMS] = 0, \
+    [IRIS_RATE_CHUNK] = 10, [IRIS_RATE_MOST] = 2
+#define GPU_BLOCK 128
 
 #define CUBE(side) (2.0 * (side) * (side) * (side))
 
@@ -29,17 +35,19 @@ static const struct known {
     struct iris_ops_rates rates;
 } known[] = {
     /* Two H100, CUDA, 25 November 2026 (fused.md): products of 2048, 4096 and 8192
-     * cubed in bf16 took 30.3, 179 and 1280 us, a gather of 134 MB 216 us and a
-     * scatter 256 us. f16 as bf16; 512 cubed and f32 are estimates. Signals: 2.27 us,
-     * a barrier of 4 ranks in a graph; launches: 0.76 us (performance.md). */
+     * cubed in bf16 took 30.3, 179 and 1280 us; gathers of 8.4, 34, 67 and 134 MB 28,
+     * 67, 117 and 215 us, which is 15 us and 330 GB/s, and a scatter of 134 MB 255.
+     * f16 as bf16; 512 cubed and f32 are estimates. Launches: 0.76 us
+     * (performance.md). */
     {"H100",
      {.source = "the library's own rates of an H100",
-      .at = {[IRIS_RATE_LINK] = 311,
-             [IRIS_RATE_PAIR] = 311,
+      .at = {[IRIS_RATE_LINK] = 330,
+             [IRIS_RATE_PAIR] = 330,
              [IRIS_RATE_MEMORY] = 3300,
              [IRIS_RATE_LAUNCH] = 0.76,
-             [IRIS_RATE_SIGNAL] = 2.27,
-             [IRIS_RATE_HIDDEN] = NOT_HIDDEN},
+             [IRIS_RATE_SIGNAL] = 15,
+             GPU_CHUNKS(1)},
+      .block = GPU_BLOCK,
       .product = {[F32] = {2, {{CUBE(512), 15}, {CUBE(2048), 45}}},
                   [F16] = {4,
                            {{CUBE(512), 50},
@@ -52,15 +60,17 @@ static const struct known {
                              {CUBE(4096), 768},
                              {CUBE(8192), 859}}}}}},
     /* Products: H200, bf16, 34 us for 2048 cubed through PyTorch; at 8192 the
-     * H100's, whose processors are the same. The rest is as above. */
+     * H100's, whose processors and copy engines are the same. The rest is as above,
+     * the chunks, too: they were not measured. */
     {"H200",
      {.source = "the library's own rates of an H200",
       .at = {[IRIS_RATE_LINK] = 364,
              [IRIS_RATE_PAIR] = 364,
              [IRIS_RATE_MEMORY] = 2000,
              [IRIS_RATE_LAUNCH] = 0.76,
-             [IRIS_RATE_SIGNAL] = 2.27,
-             [IRIS_RATE_HIDDEN] = NOT_HIDDEN},
+             [IRIS_RATE_SIGNAL] = 15,
+             GPU_CHUNKS(1)},
+      .block = GPU_BLOCK,
       .product =
           {[F32] = {2, {{CUBE(512), 15}, {CUBE(2048), 45}}},
            [F16] = {3, {{CUBE(512), 50}, {CUBE(2048), 505}, {CUBE(8192), 730}}},
@@ -77,7 +87,8 @@ static const struct known {
              [IRIS_RATE_MEMORY] = 2500,
              [IRIS_RATE_LAUNCH] = 3,
              [IRIS_RATE_SIGNAL] = 6,
-             [IRIS_RATE_HIDDEN] = NOT_HIDDEN},
+             GPU_CHUNKS(0)},
+      .block = GPU_BLOCK,
       .product =
           {[F32] = {2, {{CUBE(512), 10}, {CUBE(4096), 80}}},
            [F16] = {3, {{CUBE(512), 25}, {CUBE(2048), 200}, {CUBE(8192), 326}}},
@@ -94,8 +105,9 @@ static const struct iris_ops_rates unknown_gpu = {
            [IRIS_RATE_PAIR] = 364,
            [IRIS_RATE_MEMORY] = 1600,
            [IRIS_RATE_LAUNCH] = 0.76,
-           [IRIS_RATE_SIGNAL] = 2.27,
-           [IRIS_RATE_HIDDEN] = 0},
+           [IRIS_RATE_SIGNAL] = 15,
+           GPU_CHUNKS(0)},
+    .block = GPU_BLOCK,
     .product = {[F32] = {1, {{CUBE(2048), 45}}},
                 [F16] = {1, {{CUBE(2048), 687}}},
                 [BF16] = {1, {{CUBE(2048), 687}}}}};
@@ -110,7 +122,11 @@ static const struct iris_ops_rates cpu = {
            [IRIS_RATE_MEMORY] = 10,
            [IRIS_RATE_LAUNCH] = 1,
            [IRIS_RATE_SIGNAL] = 1,
-           [IRIS_RATE_HIDDEN] = 0},
+           [IRIS_RATE_HIDDEN] = 0,
+           [IRIS_RATE_HIDDEN_SUMS] = 0,
+           [IRIS_RATE_CHUNK] = 0,
+           [IRIS_RATE_MOST] = IRIS_OPS_CHUNKS_MOST},
+    .block = 1,
     .product = {[F32] = {2, {{CUBE(64), 0.028}, {CUBE(512), 0.04}}},
                 [F16] = {2, {{CUBE(64), 0.027}, {CUBE(512), 0.049}}},
                 [BF16] = {2, {{CUBE(64), 0.027}, {CUBE(512), 0.049}}}}};
@@ -217,7 +233,7 @@ struct iris_ops_rates iris_i_ops_rates(const iris_t *iris)
         iris_i_ops_apply_rates(tuning, on_gpu, &rates);
     }
     if (sharers > 1) {
-        rates.at[IRIS_RATE_HIDDEN] = 0;
+        rates.at[IRIS_RATE_HIDDEN] = rates.at[IRIS_RATE_HIDDEN_SUMS] = 0;
     }
     return rates;
 }

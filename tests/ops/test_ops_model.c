@@ -50,6 +50,7 @@ static void each_case(visit_fn visit)
         int op = i / NUM_DEVICES % 4;
 
         rates.at[IRIS_RATE_HIDDEN] = i % 3 * 0.45;
+        rates.at[IRIS_RATE_HIDDEN_SUMS] = rates.at[IRIS_RATE_HIDDEN];
 
         for (int64_t side = 1; side <= 16384; side = side * 3 + 1) {
             for (int64_t members = 2; members <= 8; members *= 2) {
@@ -80,12 +81,14 @@ static void check_choice(const struct iris_ops_rates *rates,
     struct iris_ops_times times = iris_i_ops_expect(rates, size);
 
     assert_in_range(times.best, 1, times.most);
+    assert_true(times.best <= rates->at[IRIS_RATE_MOST]);
     assert_true(times.most <= size->rows);
     assert_true(times.us[times.best] <= times.us[1]);
     for (int n = 2; n <= times.most; n++) {
         assert_true(times.us[n] >= times.product_us);
         assert_true(times.us[n] >= times.collective_us);
-        assert_true(times.us[times.best] <= times.us[n] ||
+        assert_true(n > rates->at[IRIS_RATE_MOST] ||
+                    times.us[times.best] <= times.us[n] ||
                     times.us[n] >= IRIS_OPS_WORTH * times.us[1]);
     }
     if (rates->at[IRIS_RATE_HIDDEN] <= 0) {
@@ -142,7 +145,7 @@ static void check_rates(const struct iris_ops_rates *rates,
                     iris_i_ops_expect(rates, size).us[1]);
     }
     other = *rates;
-    other.at[IRIS_RATE_HIDDEN] = 1;
+    other.at[IRIS_RATE_HIDDEN] = other.at[IRIS_RATE_HIDDEN_SUMS] = 1;
     for (int n = 2; n <= iris_i_ops_expect(rates, size).most; n++) {
         assert_true(iris_i_ops_expect(&other, size).us[n] <=
                     iris_i_ops_expect(rates, size).us[n]);
@@ -169,7 +172,8 @@ static void chunks_are_for_large_calls_of_two_parts(void **state)
 
     (void)state;
     assert_int_equal(iris_i_ops_expect(&h200, &even).best, 1);
-    h200.at[IRIS_RATE_HIDDEN] = 0.9; /* as if it had been measured */
+    h200.at[IRIS_RATE_HIDDEN_SUMS] = 0.9; /* as if it had been measured */
+    h200.at[IRIS_RATE_MOST] = IRIS_OPS_CHUNKS_MOST;
     assert_in_range(iris_i_ops_expect(&h200, &even).best, 2,
                     IRIS_OPS_CHUNKS_MOST);
     assert_int_equal(iris_i_ops_expect(&h200, &deep).best, 1);
@@ -177,6 +181,50 @@ static void chunks_are_for_large_calls_of_two_parts(void **state)
     even.members = 1;
     assert_int_equal(iris_i_ops_expect(&h200, &even).best, 1);
     assert_true(iris_i_ops_expect(&h200, &even).collective_us <= 0);
+}
+
+/* bf16 on two H100: in two chunks 6 shapes took this many percent of one chunk's
+ * time. The library takes two where that is less, and never where it is more. */
+static void two_h100_take_two_chunks_where_they_were_faster(void **state)
+{
+    static const int64_t shapes[][3] = {
+        {2048, 2048, 2048}, {4096, 4096, 4096},  {8192, 8192, 8192},
+        {8192, 4096, 1024}, {16384, 1024, 4096}, {4096, 8192, 8192}};
+    static const int percent[][6] = {
+        [IRIS_OPS_MATMUL_ALL_REDUCE] = {131, 110, 103, 112, 110, 105},
+        [IRIS_OPS_ALL_GATHER_MATMUL] = {171, 87, 91, 100, 69, 91},
+        [IRIS_OPS_MATMUL_ALL_GATHER] = {159, 111, 96, 113, 110, 98},
+        [IRIS_OPS_MATMUL_REDUCE_SCATTER] = {302, 91, 91, 94, 92, 91}};
+    struct iris_ops_rates h100 = rates_of(0);
+
+    (void)state;
+    for (int i = 0; i < 4 * 6; i++) {
+        const int64_t *s = shapes[i % 6];
+        struct iris_ops_size size = size_of(i / 6, s[0], s[1], s[2]);
+
+        size.members = 2;
+        size.rows = size.op == IRIS_OPS_MATMUL_ALL_REDUCE ? s[0] : s[0] / 2;
+        assert_int_equal(iris_i_ops_expect(&h100, &size).best,
+                         percent[i / 6][i % 6] < 99 ? 2 : 1);
+        size.by_column = 1; /* as if it were, which was not measured */
+        assert_int_equal(iris_i_ops_expect(&h100, &size).best, 1);
+    }
+}
+
+/* Chunks whose rows do not fill blocks compute more. */
+static void ragged_chunks_are_not_worth_it(void **state)
+{
+    struct iris_ops_rates h100 = rates_of(0);
+    struct iris_ops_size size =
+        size_of(IRIS_OPS_ALL_GATHER_MATMUL, 4096, 4096, 4096);
+
+    (void)state;
+    size.members = 2;
+    size.rows = 2048;
+    assert_int_equal(iris_i_ops_expect(&h100, &size).best, 2);
+    size.m = 4352;
+    size.rows = 2176; /* 17 blocks, of which two chunks make 18 */
+    assert_int_equal(iris_i_ops_expect(&h100, &size).best, 1);
 }
 
 /* A file's rates stand in for the library's, those of the other kind of device
@@ -251,7 +299,7 @@ static int planned_body(iris_t *iris, void *arg)
 static void the_file_and_the_environment_decide(void **state)
 {
     static const char rates[] = "format 2\n"
-                                "rate cpu hidden any any 1\n"
+                                "rate cpu hidden_all_reduce any any 1\n"
                                 "rate cpu launch any any 0.001\n"
                                 "rate cpu signal any any 0.001\n"
                                 "rate cpu memory any any 100000\n"
@@ -315,6 +363,8 @@ int main(void)
         cmocka_unit_test(larger_calls_take_no_less_time),
         cmocka_unit_test(better_rates_take_no_more_time),
         cmocka_unit_test(chunks_are_for_large_calls_of_two_parts),
+        cmocka_unit_test(two_h100_take_two_chunks_where_they_were_faster),
+        cmocka_unit_test(ragged_chunks_are_not_worth_it),
         cmocka_unit_test(a_files_rates_come_first),
         cmocka_unit_test(the_file_and_the_environment_decide),
         cmocka_unit_test(a_file_that_cannot_be_read_is_an_error),
