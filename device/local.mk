@@ -10,7 +10,7 @@ nobase_irisinclude_HEADERS = %D%/amo.h %D%/atomic.h %D%/barrier.h \
 	%D%/translate.h %D%/value.h %D%/vector.h %D%/wait.h %D%/wave.h \
 	%D%/ccl_handle.h %D%/wg.h %D%/wg_ccl.h \
 	%D%/wg_ccl_tile.h %D%/word.h %D%/kernels/barrier.h \
-	%D%/kernels/ccl_args.h %D%/kernels/ccl_combine.h \
+	%D%/kernels/ccl_args.h %D%/kernels/ccl_batch.h %D%/kernels/ccl_combine.h \
 	%D%/kernels/ccl_exchange.h %D%/kernels/ccl_far.h %D%/kernels/ccl_fold.h \
 	%D%/kernels/ccl_loose.h %D%/kernels/ccl_matrix.h %D%/kernels/ccl_meet.h \
 	%D%/kernels/ccl_move.h \

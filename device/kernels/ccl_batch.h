@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reductions by packets of one workgroup (ccl_exchange.h) whose lanes have many
+ * units each: several loads of a lane are under way at a time, since one after
+ * the other would take as many ways to memory and back.
+ *
+ * The packets are the same, so a member need not know how another one does it.
+ */
+#ifndef IRIS_DEVICE_KERNELS_CCL_BATCH_H
+#define IRIS_DEVICE_KERNELS_CCL_BATCH_H
+
+#include <iris/device/kernels/ccl_exchange.h>
+
+/* Loads of a lane. */
+#define IRIS_CCL_BATCH 8
+
+/* Units u, u + groups, ... below `units` are the affair of one lane, at most
+ * IRIS_CCL_BATCH of them at a time. */
+typedef struct iris_d_ccl_range {
+    uint32_t units;
+    uint32_t groups;
+} iris_d_ccl_range_t;
+
+/* Of so many whole units: `each` for a lane where the lanes suffice. */
+IRIS_DEVICE iris_d_ccl_range_t iris_d_ccl_range(iris_wg_t wg, size_t bytes,
+                                                uint32_t each)
+{
+    iris_d_ccl_range_t range;
+    uint32_t lanes = wg.num_lanes;
+
+    range.units = (uint32_t)(bytes / IRIS_CCL_UNIT_BYTES);
+    range.groups = (range.units + each - 1) / each;
+    lanes = lanes < range.units ? lanes : range.units;
+    range.groups = range.groups < lanes ? lanes : range.groups;
+    return range;
+}
+
+/* Whether all of a step's parts are whole units that can be loaded as such. */
+IRIS_DEVICE iris_bool_t iris_d_ccl_is_whole(const iris_d_ccl_step_t *step,
+                                            int exchange)
+{
+    uintptr_t bits = (uintptr_t)step->in | (uintptr_t)step->out | step->bytes;
+
+    if (exchange == IRIS_CCL_REDUCE_PARTS) {
+        bits |= step->part;
+    }
+    return bits % IRIS_CCL_UNIT_BYTES == 0 && step->ccl.count > 1 &&
+           step->ccl.count <= IRIS_CCL_BATCH + 1 &&
+           (exchange == IRIS_CCL_REDUCE_ONE ||
+            exchange == IRIS_CCL_REDUCE_TWO ||
+            exchange == IRIS_CCL_REDUCE_PARTS);
+}
+
+IRIS_DEVICE void iris_d_ccl_send_batches(iris_wg_t wg,
+                                         const iris_d_ccl_step_t *step,
+                                         int exchange)
+{
+    for (uint32_t i = 1; i < step->ccl.count; i++) {
+        uint32_t peer = iris_d_ccl_after(&step->ccl, i);
+        iris_d_ccl_share_t share = iris_d_ccl_meant(step, exchange, peer);
+        iris_d_ccl_range_t range =
+            iris_d_ccl_range(wg, share.bytes, IRIS_CCL_BATCH);
+        const iris_d_u64_t *from =
+            (const iris_d_u64_t *)(step->in + share.begin);
+        char *slot = iris_d_ccl_slots(step, peer) + step->mine;
+
+        IRIS_WG_LANES (wg, g, range.groups) {
+            uint64_t data[IRIS_CCL_BATCH];
+
+            IRIS_D_UNROLL
+            for (uint32_t j = 0; j < IRIS_CCL_BATCH; j++) {
+                uint32_t u = (uint32_t)g + j * range.groups;
+
+                data[j] = u < range.units ? from[u] : 0;
+            }
+            IRIS_D_UNROLL
+            for (uint32_t j = 0; j < IRIS_CCL_BATCH; j++) {
+                uint32_t u = (uint32_t)g + j * range.groups;
+
+                if (u < range.units) {
+                    iris_d_ccl_send(step, slot, u, data[j]);
+                }
+            }
+        }
+    }
+}
+
+/* The packets that a lane waits for: packet p is of slot p mod 2^shift from `slot`
+ * on, where slot `skip` is left out, and of unit g + p / 2^shift * groups. */
+typedef struct iris_d_ccl_polled {
+    iris_d_ccl_range_t range;
+    const char *slot;
+    uint32_t slots;
+    uint32_t skip;
+    uint32_t shift;
+} iris_d_ccl_polled_t;
+
+/* Polls a lane's packets until all are there. Returns NULL, or which packet is to
+ * be waited for. */
+IRIS_DEVICE const char *iris_d_ccl_poll_batch(const iris_d_ccl_step_t *step,
+                                              const iris_d_ccl_polled_t *polled,
+                                              uint32_t g, uint64_t *data)
+{
+    const char *missing;
+
+    for (uint32_t polls = 0;; polls++) {
+        missing = NULL;
+        IRIS_D_UNROLL
+        for (uint32_t p = 0; p < IRIS_CCL_BATCH; p++) {
+            uint32_t k = p & ((1u << polled->shift) - 1);
+            uint32_t u = g + (p >> polled->shift) * polled->range.groups;
+            const char *packet = polled->slot +
+                                 (k + (k >= polled->skip)) * step->slot_bytes +
+                                 (size_t)u * IRIS_CCL_PACKET_BYTES;
+
+            if (k < polled->slots && u < polled->range.units &&
+                !iris_d_ccl_poll(step, packet, &data[p])) {
+                missing = packet;
+            }
+        }
+        if (missing == NULL || !IRIS_D_CALLS ||
+            polls == IRIS_CCL_POLLS_AT_ONCE) {
+            return missing;
+        }
+        iris_d_pause();
+    }
+}
+
+/* Takes the first of what a lane has received: registers cannot be indexed. */
+IRIS_DEVICE uint64_t iris_d_ccl_next(uint64_t *data)
+{
+    uint64_t first = data[0];
+
+    IRIS_D_UNROLL
+    for (uint32_t p = 1; p < IRIS_CCL_BATCH; p++) {
+        data[p - 1] = data[p];
+    }
+    return first;
+}
+
+/* All members' unit, in the group's order, of which `own` is this rank's. */
+IRIS_DEVICE uint64_t iris_d_ccl_fold_unit(
+    const iris_d_ccl_step_t *step, const struct iris_ccl_packet_args *args,
+    uint64_t own, uint64_t *data)
+{
+    enum iris_d_kind kind = (enum iris_d_kind)args->kind;
+    iris_d_block_t block;
+    iris_d_sums_t sums;
+
+    for (uint32_t i = 0; i < step->ccl.count; i++) {
+        uint64_t unit = i == step->ccl.index ? own : iris_d_ccl_next(data);
+
+        block.words[0] = (uint32_t)unit;
+        block.words[1] = (uint32_t)(unit >> 32);
+        if (i == 0) {
+            iris_d_fold_begin(kind, &sums, &block, IRIS_CCL_UNIT_BYTES);
+        } else {
+            iris_d_fold(kind, (iris_reduce_op_t)args->op, &sums, &block,
+                        IRIS_CCL_UNIT_BYTES);
+        }
+    }
+    iris_d_fold_finish(kind, &block, &sums, IRIS_CCL_UNIT_BYTES);
+    return (uint64_t)block.words[1] << 32 | block.words[0];
+}
+
+/* Combines the units of a lane and, of shares, sends the sums to all. */
+IRIS_DEVICE void iris_d_ccl_fold_batch(const iris_d_ccl_step_t *step,
+                                       const struct iris_ccl_packet_args *args,
+                                       const iris_d_ccl_polled_t *polled,
+                                       iris_d_ccl_share_t mine, uint32_t g)
+{
+    iris_bool_t shares = args->exchange == IRIS_CCL_REDUCE_TWO;
+    const iris_d_u64_t *in = (const iris_d_u64_t *)(step->in + mine.begin);
+    iris_d_u64_t *out = (iris_d_u64_t *)(step->out + (shares ? mine.begin : 0));
+    uint32_t units = polled->range.units, groups = polled->range.groups;
+    uint32_t each = IRIS_CCL_BATCH >> polled->shift;
+    uint64_t data[IRIS_CCL_BATCH] = {0};
+    const char *missing = iris_d_ccl_poll_batch(step, polled, g, data);
+
+    while (missing != NULL) {
+        iris_d_ccl_await_packet(step, missing);
+        missing = iris_d_ccl_poll_batch(step, polled, g, data);
+    }
+    for (uint32_t j = 0, u = g; j < each && u < units; j++, u += groups) {
+        uint64_t sum = iris_d_ccl_fold_unit(step, args, in[u], data);
+
+        for (uint32_t k = polled->slots; k < 1u << polled->shift; k++) {
+            (void)iris_d_ccl_next(data);
+        }
+        out[u] = sum;
+        for (uint32_t i = 1; i <= polled->slots && shares; i++) {
+            uint32_t peer = iris_d_ccl_after(&step->ccl, i);
+            char *slot = iris_d_ccl_slots(step, peer) + step->mine;
+
+            iris_d_ccl_send(step, slot + step->slot_bytes / 2, u, sum);
+        }
+    }
+}
+
+IRIS_DEVICE void
+iris_d_ccl_fold_batches(iris_wg_t wg, const iris_d_ccl_step_t *step,
+                        const struct iris_ccl_packet_args *args)
+{
+    iris_d_ccl_share_t mine =
+        iris_d_ccl_meant(step, args->exchange, step->ccl.index);
+    iris_d_ccl_polled_t polled;
+
+    polled.slot = step->slots;
+    polled.slots = step->ccl.count - 1;
+    polled.skip = step->ccl.index;
+    polled.shift = 0;
+    while (1u << polled.shift < polled.slots) {
+        polled.shift++;
+    }
+    polled.range =
+        iris_d_ccl_range(wg, mine.bytes, IRIS_CCL_BATCH >> polled.shift);
+    IRIS_WG_LANES (wg, g, polled.range.groups) {
+        iris_d_ccl_fold_batch(step, args, &polled, mine, (uint32_t)g);
+    }
+}
+
+/* What member `peer` has sent of its share's sums. */
+IRIS_DEVICE void iris_d_ccl_collect_batches(iris_wg_t wg,
+                                            const iris_d_ccl_step_t *step,
+                                            uint32_t peer)
+{
+    iris_d_ccl_share_t share = iris_d_ccl_part(step, 1, peer);
+    iris_d_u64_t *out = (iris_d_u64_t *)(step->out + share.begin);
+    iris_d_ccl_polled_t polled;
+
+    polled.slot = step->slots + peer * step->slot_bytes + step->slot_bytes / 2;
+    polled.slots = 1;
+    polled.skip = 1;
+    polled.shift = 0;
+    polled.range = iris_d_ccl_range(wg, share.bytes, IRIS_CCL_BATCH);
+    IRIS_WG_LANES (wg, g, polled.range.groups) {
+        uint64_t data[IRIS_CCL_BATCH] = {0};
+        const char *missing =
+            iris_d_ccl_poll_batch(step, &polled, (uint32_t)g, data);
+
+        while (missing != NULL) {
+            iris_d_ccl_await_packet(step, missing);
+            missing = iris_d_ccl_poll_batch(step, &polled, (uint32_t)g, data);
+        }
+        IRIS_D_UNROLL
+        for (uint32_t j = 0; j < IRIS_CCL_BATCH; j++) {
+            uint32_t u = (uint32_t)g + j * polled.range.groups;
+
+            if (u < polled.range.units) {
+                out[u] = data[j];
+            }
+        }
+    }
+}
+
+/* iris_d_ccl_exchange() and iris_d_ccl_collect() of a workgroup. Lanes combine
+ * other units than they have sent, so that all are sent before the first sum is
+ * written: in and out may be the same. */
+IRIS_DEVICE void
+iris_d_ccl_exchange_batches(iris_wg_t wg, const iris_d_ccl_step_t *step,
+                            const struct iris_ccl_packet_args *args)
+{
+    iris_d_ccl_send_batches(wg, step, args->exchange);
+    iris_wg_barrier(wg);
+    iris_d_ccl_fold_batches(wg, step, args);
+    for (uint32_t i = 1;
+         i < step->ccl.count && args->exchange == IRIS_CCL_REDUCE_TWO; i++) {
+        iris_d_ccl_collect_batches(wg, step, iris_d_ccl_after(&step->ccl, i));
+    }
+}
+
+#endif /* IRIS_DEVICE_KERNELS_CCL_BATCH_H */
