@@ -401,15 +401,19 @@ static void a_workspace_of_one_chunk_is_refused(void **state)
     run(2, small_body);
 }
 
-/* All members are told of another number of chunks. */
+/* All members are told of another number of chunks. On a GPU the members meet
+ * while the host still enqueues, so that the call itself may tell. */
 static int differ_body(struct board *board)
 {
     static const struct size size = {24, 6, 5};
+    iris_status_t status;
 
-    CPU_ONLY(board->iris, "fails on two H100s (docs/known-limits.md)");
     lay_out(board, &operations[3], size, IRIS_DTYPE_F32, 0);
-    CHECK_OK(call(board, 2 + iris_rank(board->iris), 0));
-    CHECK_STATUS(iris_stream_synchronize(board->iris, NULL), IRIS_ERR_MISMATCH);
+    status = call(board, 2 + iris_rank(board->iris), 0);
+    if (status == IRIS_OK) {
+        status = iris_stream_synchronize(board->iris, NULL);
+    }
+    CHECK_EQUAL(status, IRIS_ERR_MISMATCH);
     CHECK_MESSAGE("chunks 2");
     CHECK_MESSAGE("chunks 3");
     CHECK_OK(iris_clear_error(board->iris));
