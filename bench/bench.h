@@ -61,10 +61,11 @@ struct bench_options {
     unsigned calls;    /* enum bench_calls */
     struct bench_shape shapes[BENCH_MAX_SHAPES]; /* of products */
     size_t num_shapes;
-    bool peer;        /* measure NCCL, RCCL or MPI beside them */
-    const char *tune; /* the tuning file to write; NULL: none */
-    double spread;    /* that its repeats may have, as a share of the least */
-    bool graph;       /* capture what is enqueued, where that can be done */
+    bool peer;           /* measure NCCL, RCCL or MPI beside them */
+    const char *tune;    /* the tuning file to write; NULL: none */
+    double tune_seconds; /* that it may take */
+    double spread; /* that its repeats may have, as a share of the least */
+    bool graph;    /* capture what is enqueued, where that can be done */
     bool progress;
     bool targets;
 };
@@ -139,6 +140,7 @@ struct bench {
     uint32_t graph_ops;      /* operations of a graph of this point */
     bool no_graph;           /* this point cannot be captured */
     bool wait_each;          /* of this point's calls */
+    bool trusted;            /* values of fused operations are not looked at */
     int chunks;              /* of fused operations; 0: as many as worth it */
     struct bench_peer *peer; /* NULL: none */
 };
@@ -190,9 +192,13 @@ void bench_print_list(void);
 bool bench_options_parse(int argc, char **argv, struct bench_options *options_p,
                          int *code_p);
 
-/* Whether `name`, of a group, is in a list such as "put,atomics". */
+/* ---- run.c ---- */
+
+/* Whether `name`, of a group, is in a list such as "put,atomics"; and whether an
+ * item of one names a group or an operation. */
 bool bench_selected(const char *ops, const struct bench_group *group,
                     const char *name);
+bool bench_is_known(const char *item, size_t length);
 
 /* ---- measure.c, enqueue.c ---- */
 

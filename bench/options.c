@@ -34,6 +34,7 @@ enum {
     CALLS,
     PEER,
     TUNE,
+    TUNE_SECONDS,
     SPREAD,
     TARGETS,
     NO_GRAPH,
@@ -61,6 +62,7 @@ static const struct option long_options[] = {
     {"calls", required_argument, NULL, CALLS},
     {"peer", no_argument, NULL, PEER},
     {"tune", required_argument, NULL, TUNE},
+    {"tune-seconds", required_argument, NULL, TUNE_SECONDS},
     {"spread", required_argument, NULL, SPREAD},
     {"targets", no_argument, NULL, TARGETS},
     {"no-graph", no_argument, NULL, NO_GRAPH},
@@ -285,50 +287,6 @@ static bool set_of_collectives(int key, const char *option, const char *value,
     }
 }
 
-/* Does one name of the list stand for the operation? */
-static bool stands_for(const char *item, size_t length,
-                       const struct bench_group *group, const char *name)
-{
-    const char *const names[] = {"all", group->name, name};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strlen(names[i]) == length &&
-            strncmp(names[i], item, length) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool bench_selected(const char *ops, const struct bench_group *group,
-                    const char *name)
-{
-    for (;;) {
-        size_t length = strcspn(ops, ",");
-
-        if (stands_for(ops, length, group, name)) {
-            return true;
-        }
-        if (ops[length] == '\0') {
-            return false;
-        }
-        ops += length + 1;
-    }
-}
-
-static bool is_known(const char *item, size_t length)
-{
-    for (size_t g = 0; bench_groups[g] != NULL; g++) {
-        for (size_t op = 0; bench_groups[g]->ops[op] != NULL; op++) {
-            if (stands_for(item, length, bench_groups[g],
-                           bench_groups[g]->ops[op])) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 static bool parse_ops(const char *value, struct bench_options *options)
 {
     const char *item = value;
@@ -336,7 +294,7 @@ static bool parse_ops(const char *value, struct bench_options *options)
     for (;;) {
         size_t length = strcspn(item, ",");
 
-        if (!is_known(item, length)) {
+        if (!bench_is_known(item, length)) {
             return complain("ops", value,
                             "operations or groups that --list names");
         }
@@ -349,15 +307,16 @@ static bool parse_ops(const char *value, struct bench_options *options)
     return true;
 }
 
-static bool parse_seconds(const char *value, struct bench_options *options)
+static bool parse_seconds(const char *option, const char *value,
+                          double *seconds_p)
 {
     char *end;
     double seconds = strtod(value, &end);
 
     if (end == value || *end != '\0' || !(seconds > 0 && seconds < 1e6)) {
-        return complain("seconds", value, "a number above 0");
+        return complain(option, value, "a number above 0");
     }
-    options->seconds = seconds;
+    *seconds_p = seconds;
     return true;
 }
 
@@ -392,7 +351,9 @@ static bool set(int key, const char *option, const char *value,
     case SHAPES:
         return parse_shapes(value, options);
     case SECONDS:
-        return parse_seconds(value, options);
+        return parse_seconds(option, value, &options->seconds);
+    case TUNE_SECONDS:
+        return parse_seconds(option, value, &options->tune_seconds);
     case OUTPUT:
         options->output = value;
         return true;
@@ -458,6 +419,7 @@ bool bench_options_parse(int argc, char **argv, struct bench_options *options_p,
                                         .calls = BENCH_GRAPH,
                                         .size_shift = 1,
                                         .spread = 0.3,
+                                        .tune_seconds = 60,
                                         .graph = true,
                                         .progress = true};
     (void)parse_shapes(SHAPES_DEFAULT, options_p);

@@ -47,6 +47,50 @@ static const char *const grid_names[] = {"1 wg",  "2 wg",   "4 wg",
                                          "8 wg",  "16 wg",  "32 wg",
                                          "64 wg", "128 wg", "256 wg"};
 
+/* Does one name of the list stand for the operation? */
+static bool stands_for(const char *item, size_t length,
+                       const struct bench_group *group, const char *name)
+{
+    const char *const names[] = {"all", group->name, name};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strlen(names[i]) == length &&
+            strncmp(names[i], item, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool bench_selected(const char *ops, const struct bench_group *group,
+                    const char *name)
+{
+    for (;;) {
+        size_t length = strcspn(ops, ",");
+
+        if (stands_for(ops, length, group, name)) {
+            return true;
+        }
+        if (ops[length] == '\0') {
+            return false;
+        }
+        ops += length + 1;
+    }
+}
+
+bool bench_is_known(const char *item, size_t length)
+{
+    for (size_t g = 0; bench_groups[g] != NULL; g++) {
+        for (size_t op = 0; bench_groups[g]->ops[op] != NULL; op++) {
+            if (stands_for(item, length, bench_groups[g],
+                           bench_groups[g]->ops[op])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* The i-th bit that is set of a mask; counts *i down by those that are. */
 static int nth_bit(unsigned mask, size_t *i)
 {

@@ -20,6 +20,13 @@
  * noise does not decide. */
 #define MARGIN 0.97
 
+/* What a measurement may take at most, and what it has to have; the rest of the
+ * time is what lies between measurements. */
+#define MOST_SECONDS 0.1
+#define LEAST_SECONDS 0.005
+#define MEASURING 0.6
+#define MOST_SHIFT 8 /* from size to size */
+
 /* Powers of two that there are. */
 #define MAX_SIZES 64
 
@@ -78,6 +85,109 @@ static bool is_busy(const struct bench *b, const struct tuning *tuning)
                 tuning->least_us, tuning->middle_us);
     }
     return true;
+}
+
+/* ---- Time ---- */
+
+iris_status_t tune_is_late(struct bench *b, const struct tuning *tuning,
+                           const char *what, bool *late_p)
+{
+    double late = b->rank == 0 && bench_now_ns() > tuning->part_ns;
+    iris_status_t status = bench_max(b, &late, 1);
+
+    *late_p = late > 0;
+    if (*late_p && b->rank == 0) {
+        fprintf(stderr,
+                "iris-bench: --tune: no time for all of %s: the rest of it is "
+                "left to the library; raise --tune-seconds\n",
+                what);
+    }
+    return status;
+}
+
+/* Begins an operation, or the rates, which count as two: each gets its part of
+ * the time that is left. */
+static void begin_part(struct tuning *tuning, int parts)
+{
+    int64_t now = bench_now_ns();
+
+    tuning->part_ns = now + parts * (tuning->end_ns - now) / tuning->parts_left;
+    tuning->parts_left -= parts;
+}
+
+/* Ways of a size of one operation, at most. */
+static size_t count_ways(const struct bench *b, enum bench_ccl_op op)
+{
+    size_t ways = 1;
+
+    for (int v = IRIS_CCL_AUTO + 1; bench_variant_names[v] != NULL; v++) {
+        ways += bench_ccl_has(op, (iris_ccl_variant_t)v, true);
+    }
+    for (int cus = 1; cus <= iris_num_cus(b->iris); cus *= 2) {
+        ways++;
+    }
+    return ways;
+}
+
+static size_t count_points(const struct bench *b)
+{
+    const struct bench_options *options = &b->options;
+    size_t sizes = 0, points = tune_count_rates(b);
+
+    for (size_t bytes = options->min_bytes; bytes <= options->max_bytes;
+         bytes <<= options->size_shift) {
+        sizes++;
+    }
+    for (size_t op = 0; bench_collectives.ops[op] != NULL; op++) {
+        if (bench_selected(options->ops, &bench_collectives,
+                           bench_collectives.ops[op])) {
+            points +=
+                TUNE_REPEATS * sizes * count_ways(b, (enum bench_ccl_op)op);
+        }
+    }
+    return points;
+}
+
+/* Shares the time among the measurements, and if it is too little for so many
+ * takes fewer sizes. All ranks come to the same. */
+static void share_time(struct bench *b, struct tuning *tuning)
+{
+    struct bench_options *options = &b->options;
+    double time = MEASURING * options->tune_seconds;
+    double most =
+        options->seconds < MOST_SECONDS ? options->seconds : MOST_SECONDS;
+
+    while (time / (double)count_points(b) < LEAST_SECONDS &&
+           options->size_shift < MOST_SHIFT) {
+        options->size_shift++;
+    }
+    options->seconds = time / (double)count_points(b);
+    options->seconds = options->seconds < most ? options->seconds : most;
+    tuning->end_ns = bench_now_ns() + (int64_t)(1e9 * options->tune_seconds);
+    tuning->parts_left = tune_count_rates(b) > 0 ? 2 : 0;
+    for (size_t op = 0; bench_collectives.ops[op] != NULL; op++) {
+        tuning->parts_left += bench_selected(options->ops, &bench_collectives,
+                                             bench_collectives.ops[op]);
+    }
+    if (b->rank == 0) {
+        fprintf(stderr,
+                "iris-bench: --tune: at most %zu measurements of %.0f ms, "
+                "each size %d times the last; ends within about %.0f s\n",
+                count_points(b), 1e3 * options->seconds,
+                1 << options->size_shift, options->tune_seconds);
+    }
+}
+
+/* On rank 0, where somebody may wait for it. */
+static void say_done(const struct bench *b, const struct tuning *tuning,
+                     const char *what)
+{
+    double left = (double)(tuning->end_ns - bench_now_ns()) / 1e9;
+
+    if (b->rank == 0 && b->options.progress) {
+        fprintf(stderr, "iris-bench: --tune: %s after %.0f of %.0f s\n", what,
+                b->options.tune_seconds - left, b->options.tune_seconds);
+    }
 }
 
 /* ---- Ways ---- */
@@ -255,17 +365,23 @@ static iris_status_t tune_op(struct bench *b, struct tuning *tuning,
 {
     const struct bench_options *options = &b->options;
     struct rule rules[MAX_SIZES];
+    const char *name = bench_collectives.ops[op];
     size_t count = 0;
+    bool late = false;
     iris_status_t status = bench_collectives.open(b);
 
     for (size_t bytes = options->min_bytes;
-         bytes <= options->max_bytes && status == IRIS_OK;
+         bytes <= options->max_bytes && status == IRIS_OK && !late;
          bytes <<= options->size_shift) {
-        status = tune_size(b, tuning, op, bytes, &rules[count]);
-        count += rules[count].us > 0;
+        status = tune_is_late(b, tuning, name, &late);
+        if (status == IRIS_OK && !late) {
+            status = tune_size(b, tuning, op, bytes, &rules[count]);
+            count += rules[count].us > 0;
+        }
     }
     if (status == IRIS_OK) {
-        write_rules(b, tuning, bench_collectives.ops[op], rules, count);
+        write_rules(b, tuning, name, rules, count);
+        say_done(b, tuning, name);
     }
     bench_collectives.close(b);
     b->state = NULL;
@@ -344,6 +460,7 @@ iris_status_t bench_tune(struct bench *b)
 
     if (ret == 0) {
         tuning->spread = b->options.spread;
+        share_time(b, tuning);
     }
     if (ret == 0 && b->rank == 0) {
         ret = open_file(b, tuning);
@@ -353,6 +470,7 @@ iris_status_t bench_tune(struct bench *b)
          op++) {
         if (bench_selected(b->options.ops, &bench_collectives,
                            bench_collectives.ops[op])) {
+            begin_part(tuning, 1);
             status = tune_op(b, tuning, (enum bench_ccl_op)op);
         }
     }

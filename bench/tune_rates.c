@@ -101,23 +101,35 @@ static iris_status_t run_series(struct bench *b, enum series series)
     return status;
 }
 
-/* All of it once; the repeats take turns. */
-static iris_status_t run_all(struct bench *b)
+/* All that there are but the last, which is of GPUs. */
+static int num_series(const struct bench *b)
 {
-    int on_gpu = strcmp(tune_device(b), "gpu") == 0;
+    bool chunks = strcmp(tune_device(b), "gpu") == 0 && b->num_ranks > 1;
+
+    return chunks ? NUM_SERIES : CHUNKED;
+}
+
+/* All of it once; the repeats take turns. */
+static iris_status_t run_all(struct bench *b, const struct tuning *tuning,
+                             bool *late_p)
+{
     iris_status_t status;
 
+    b->trusted = measured->repeat > 0;
     measured->single = &measured->launch_us[measured->repeat];
     status = run(b, &bench_launch, "launch_rate", keep_single);
     measured->single = &measured->signal_us[measured->repeat];
     if (status == IRIS_OK) {
         status = run(b, &bench_sync, "device_barrier", keep_single);
     }
-    for (int series = SUM; series < NUM_SERIES && status == IRIS_OK; series++) {
-        if (series < CHUNKED || (on_gpu && b->num_ranks > 1)) {
+    for (int series = SUM;
+         series < num_series(b) && status == IRIS_OK && !*late_p; series++) {
+        status = tune_is_late(b, tuning, "rates", late_p);
+        if (status == IRIS_OK && !*late_p) {
             status = run_series(b, (enum series)series);
         }
     }
+    b->trusted = false;
     return status;
 }
 
@@ -238,27 +250,45 @@ static void write_all(const struct bench *b, struct tuning *tuning)
     }
 }
 
-iris_status_t tune_rates(struct bench *b, struct tuning *tuning)
+static bool is_selected(const struct bench *b)
 {
-    bool is_selected = false;
-    iris_status_t status = IRIS_OK;
+    bool any = false;
 
     for (size_t op = 0; bench_fused.ops[op] != NULL; op++) {
-        is_selected |=
+        any |=
             bench_selected(b->options.ops, &bench_fused, bench_fused.ops[op]);
     }
-    if (!is_selected) {
+    return any;
+}
+
+size_t tune_count_rates(const struct bench *b)
+{
+    size_t dtypes = (size_t)__builtin_popcount(b->options.dtypes);
+    size_t series = (size_t)(num_series(b) - SUM);
+
+    return is_selected(b)
+               ? TUNE_REPEATS * (2 + series * dtypes * b->options.num_shapes)
+               : 0;
+}
+
+iris_status_t tune_rates(struct bench *b, struct tuning *tuning)
+{
+    iris_status_t status = IRIS_OK;
+    bool late = false;
+
+    if (!is_selected(b)) {
         return IRIS_OK;
     }
+    tuning->part_ns = tuning->end_ns;
     measured = calloc(1, sizeof *measured);
     if (measured == NULL) {
         return IRIS_ERR_NO_MEMORY;
     }
-    for (int i = 0; i < TUNE_REPEATS && status == IRIS_OK; i++) {
+    for (int i = 0; i < TUNE_REPEATS && status == IRIS_OK && !late; i++) {
         measured->repeat = i;
-        status = run_all(b);
+        status = run_all(b, tuning, &late);
     }
-    if (status == IRIS_OK) {
+    if (status == IRIS_OK && !late) {
         write_all(b, tuning);
     }
     free(measured);

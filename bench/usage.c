@@ -59,6 +59,7 @@ static const char help[] =
     "                          with CBLAS for products\n"
     "      --tune FILE         write which variants are best here, and rates\n"
     "                          for fused operations: for IRIS_CCL_TUNING\n"
+    "      --tune-seconds S    that this may take (default 60)\n"
     "      --spread PERCENT    how far apart its repeats may be (default 30)\n"
     "      --targets           measure what has a target and say if it holds\n"
     "      --no-graph          enqueue one by one what a GPU would do as a "

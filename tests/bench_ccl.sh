@@ -93,6 +93,7 @@ options() {
     refuses waited --calls never
     refuses FACTOR --sizes 1:8:1
     refuses FACTOR --sizes 1:8:2:2
+    refuses 'number above 0' --tune-seconds 0
 }
 
 # No library, or not under mpirun: a message and status 1.
@@ -153,6 +154,13 @@ tuning() {
         { last[$1] = $4 }
         END { n = 0; for (op in last) n++; exit n != 5 || !format }' tuning
     verdict "rules of each operation, for what was measured" $?
+    grep -qE 'at most [1-9][0-9]* measurements of .* ends within about 60 s' err
+    verdict "says how long it may take" $?
+    ends 0 "--tune without time" "$bench" -n 2 -o broadcast,matmul_all_reduce $few \
+        --shapes 4x4x4 $always --tune-seconds 0.000001 --tune late
+    grep -q 'no time for all of broadcast' err && grep -q 'no time for all of rates' err &&
+        [ -s late ] && ! grep -qvE '^(#|format)' late
+    verdict "leaves all to the library" $?
     ends 1 "repeats that disagree" "$bench" -n 2 -o all_reduce $few --spread 0 \
         --tune busy
     grep -q 'repeated measurements disagree.*the machine is busy; nothing is written' err &&
