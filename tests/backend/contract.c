@@ -9,7 +9,6 @@
 #include <iris/device.h>
 
 #if IRIS_ON_CPU /* C that is no C++ */
-#include "backend/calls.h"
 #include "backend/registry.h"
 #include "base/settings.h"
 #endif
@@ -22,9 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define BYTES ((size_t)1 << 20)
-#define PIECE 65536
 
 struct fill_args {
     unsigned char *out;
@@ -125,7 +121,7 @@ static struct iris_backend *open_one(const struct iris_backend_type *type,
 {
     struct iris_backend_params params = {.num_ranks = 1,
                                          .num_cus = 3,
-                                         .heap_bytes = BYTES,
+                                         .heap_bytes = CONTRACT_BYTES,
                                          .ranks_on_device = 2,
                                          .core_ops = &core_ops,
                                          .core = core,
@@ -139,7 +135,7 @@ static struct iris_backend *open_one(const struct iris_backend_type *type,
 }
 
 /* Runs `body` on an open backend of each kind that can run here. */
-static void walk(void (*body)(struct iris_backend *))
+void contract_walk(void (*body)(struct iris_backend *))
 {
     const struct iris_backend_type *type;
     size_t ran = 0;
@@ -181,7 +177,7 @@ static void body_slots(struct iris_backend *backend)
 static void every_backend_fills_every_slot(void **state)
 {
     (void)state;
-    walk(body_slots);
+    contract_walk(body_slots);
 }
 
 static IRIS_UNUSED struct iris_device_info
@@ -212,63 +208,26 @@ static void body_device_info(struct iris_backend *backend)
 static void a_device_says_what_it_is(void **state)
 {
     (void)state;
-    walk(body_device_info);
+    contract_walk(body_device_info);
 }
 
-static void heap_make(struct iris_backend *backend,
-                      struct iris_heap_region *region_p)
+void contract_heap_make(struct iris_backend *backend,
+                        struct iris_heap_region *region_p)
 {
-    assert_int_equal(iris_i_memory_alloc(backend, BYTES, region_p), IRIS_OK);
-    assert_non_null(region_p->base);
-    assert_int_equal(region_p->bytes, BYTES);
-    assert_int_equal(iris_i_memory_commit(backend, region_p->base, BYTES),
+    assert_int_equal(iris_i_memory_alloc(backend, CONTRACT_BYTES, region_p),
                      IRIS_OK);
+    assert_non_null(region_p->base);
+    assert_int_equal(region_p->bytes, CONTRACT_BYTES);
+    assert_int_equal(
+        iris_i_memory_commit(backend, region_p->base, CONTRACT_BYTES), IRIS_OK);
 }
 
-static void finish(struct iris_stream *stream)
+void contract_finish(struct iris_stream *stream)
 {
     uint64_t target = 0;
 
     assert_int_equal(iris_i_queue_synchronize(stream), IRIS_OK);
     assert_true(iris_i_queue_query(stream, &target));
-}
-
-static void body_heap(struct iris_backend *backend)
-{
-    unsigned char host[PIECE], zero[PIECE] = {0};
-    struct iris_heap_region region;
-    struct iris_heap_handle handle;
-    struct iris_stream *stream;
-    void *mapped = NULL;
-
-    heap_make(backend, &region);
-    assert_int_equal(iris_i_memory_export(backend, &region, &handle), IRIS_OK);
-    assert_true(handle.num_bytes <= IRIS_HANDLE_BYTES);
-    assert_int_equal(iris_i_memory_import(backend, &handle, BYTES, &mapped),
-                     IRIS_OK);
-    assert_int_equal(iris_i_device_stream_create(backend, &stream), IRIS_OK);
-    memset(host, 1, sizeof host);
-    iris_i_queue_copy(stream, host, region.base, PIECE);
-    finish(stream);
-    assert_memory_equal(host, zero, PIECE); /* a heap starts as zeros */
-    /* Written through one address, read through the other. */
-    iris_i_queue_set(stream, (char *)mapped + PIECE, 7, PIECE);
-    iris_i_queue_copy(stream, host, (char *)region.base + PIECE, PIECE);
-    finish(stream);
-    assert_int_equal(host[0], 7);
-    assert_int_equal(host[PIECE - 1], 7);
-    iris_i_device_stream_destroy(stream);
-    iris_i_memory_unimport(backend, mapped, BYTES);
-    if (handle.fd >= 0) {
-        close(handle.fd);
-    }
-    iris_i_memory_free(backend, &region);
-}
-
-static void a_heap_can_be_named_and_mapped_again(void **state)
-{
-    (void)state;
-    walk(body_heap);
 }
 
 static void body_stream(struct iris_backend *backend)
@@ -278,7 +237,7 @@ static void body_stream(struct iris_backend *backend)
     struct fill_args args;
     unsigned char host[1000];
 
-    heap_make(backend, &region);
+    contract_heap_make(backend, &region);
     for (int i = 0; i < 2; i++) {
         struct iris_launch launch = {
             .kernel = fill, .grid = 5, .block = 64, .args = &args};
@@ -286,15 +245,17 @@ static void body_stream(struct iris_backend *backend)
         assert_int_equal(iris_i_device_stream_create(backend, &streams[i]),
                          IRIS_OK);
         assert_ptr_equal(streams[i]->backend, backend);
-        args = (struct fill_args){(unsigned char *)region.base + i * PIECE,
+        args = (struct fill_args){(unsigned char *)region.base +
+                                      i * CONTRACT_PIECE,
                                   sizeof host, (unsigned char)(i + 1)};
         assert_int_equal(iris_i_queue_launch(streams[i], &launch), IRIS_OK);
         memset(&args, 0xff, sizeof args); /* it was copied */
     }
     for (int i = 0; i < 2; i++) {
-        iris_i_queue_copy(streams[i], host, (char *)region.base + i * PIECE,
+        iris_i_queue_copy(streams[i], host,
+                          (char *)region.base + i * CONTRACT_PIECE,
                           sizeof host);
-        finish(streams[i]);
+        contract_finish(streams[i]);
         for (size_t j = 0; j < sizeof host; j++) {
             assert_int_equal(host[j], i + 1);
         }
@@ -306,41 +267,7 @@ static void body_stream(struct iris_backend *backend)
 static void streams_run_kernels_and_copies_in_order(void **state)
 {
     (void)state;
-    walk(body_stream);
-}
-
-static void body_failures(struct iris_backend *backend)
-{
-    struct iris_heap_region region, before;
-    struct iris_heap_handle handle;
-    void *mapped = &handle;
-
-    memset(&region, 0x5a, sizeof region);
-    before = region;
-    assert_int_not_equal(iris_i_memory_alloc(backend, (size_t)1 << 60, &region),
-                         IRIS_OK);
-    assert_memory_equal(&region, &before, sizeof region);
-    memset(&handle, 0, sizeof handle);
-    handle.fd = -1;
-    handle.num_bytes = 3;
-    assert_int_not_equal(iris_i_memory_import(backend, &handle, BYTES, &mapped),
-                         IRIS_OK);
-    assert_ptr_equal(mapped, &handle);
-    heap_make(backend, &region);
-    assert_int_equal(iris_i_memory_export(backend, &region, &handle), IRIS_OK);
-    assert_int_not_equal(
-        iris_i_memory_import(backend, &handle, 2 * BYTES, &mapped), IRIS_OK);
-    assert_ptr_equal(mapped, &handle);
-    if (handle.fd >= 0) {
-        close(handle.fd);
-    }
-    iris_i_memory_free(backend, &region);
-}
-
-static void failures_leave_outputs_alone(void **state)
-{
-    (void)state;
-    walk(body_failures);
+    contract_walk(body_stream);
 }
 
 static void body_kernel_of_another_target(struct iris_backend *backend)
@@ -354,14 +281,14 @@ static void body_kernel_of_another_target(struct iris_backend *backend)
     assert_int_equal(iris_i_queue_launch(stream, &launch),
                      IRIS_ERR_UNSUPPORTED);
     assert_true(harness_message_has("none"));
-    finish(stream);
+    contract_finish(stream);
     iris_i_device_stream_destroy(stream);
 }
 
 static void a_kernel_of_another_target_is_refused(void **state)
 {
     (void)state;
-    walk(body_kernel_of_another_target);
+    contract_walk(body_kernel_of_another_target);
 }
 
 /* What a kernel makes of 7. */
@@ -375,12 +302,12 @@ static int run_plugin(struct iris_backend *backend,
         .kernel = kernel, .grid = 1, .block = 1, .args = &args};
     unsigned char seen = 0;
 
-    heap_make(backend, &region);
+    contract_heap_make(backend, &region);
     args.out = region.base;
     assert_int_equal(iris_i_device_stream_create(backend, &stream), IRIS_OK);
     assert_int_equal(iris_i_queue_launch(stream, &launch), IRIS_OK);
     assert_int_equal(iris_i_queue_copy(stream, &seen, region.base, 1), IRIS_OK);
-    finish(stream);
+    contract_finish(stream);
     iris_i_device_stream_destroy(stream);
     iris_i_memory_free(backend, &region);
     return seen;
@@ -412,7 +339,7 @@ static void
 a_kernel_in_the_place_of_one_that_went_is_the_one_that_runs(void **state)
 {
     (void)state;
-    walk(body_reload);
+    contract_walk(body_reload);
 }
 
 /* The device context of a job of one rank, at the heap's start. */
@@ -427,7 +354,7 @@ static void write_context(struct iris_stream *stream,
     words[IRIS_CONTEXT_OWN(1, IRIS_CONTEXT_OWN_WATCH)] = (int64_t)info.watch;
     assert_int_equal(
         iris_i_queue_copy(stream, region->base, words, sizeof words), IRIS_OK);
-    finish(stream);
+    contract_finish(stream);
 }
 
 static void end_a_wait(const struct iris_backend_type *type)
@@ -441,12 +368,12 @@ static void end_a_wait(const struct iris_backend_type *type)
         .kernel = stuck, .grid = 2, .block = 1, .args = &args};
     uint64_t target = 0;
 
-    heap_make(backend, &region);
+    contract_heap_make(backend, &region);
     assert_int_equal(iris_i_device_stream_create(backend, &stream), IRIS_OK);
     write_context(stream, &region);
     atomic_store(&looks, 3);
     args.context = region.base;
-    args.never = (uint64_t *)((char *)region.base + PIECE);
+    args.never = (uint64_t *)((char *)region.base + CONTRACT_PIECE);
     assert_int_equal(iris_i_queue_launch(stream, &launch), IRIS_OK);
     /* It is not done, unless launches are when they return. */
     assert_true(!iris_i_queue_query(stream, &target) ||
@@ -455,7 +382,7 @@ static void end_a_wait(const struct iris_backend_type *type)
     assert_true(iris_i_queue_query(stream, &target));
     assert_true(harness_message_has("enough of waiting"));
     assert_int_equal(iris_i_device_clear_fault(backend), IRIS_OK);
-    finish(stream);
+    contract_finish(stream);
     iris_i_device_stream_destroy(stream);
     iris_i_memory_free(backend, &region);
     iris_i_device_close(backend);
@@ -480,6 +407,7 @@ int contract_run(const char *name)
         cmocka_unit_test(every_backend_fills_every_slot),
         cmocka_unit_test(a_device_says_what_it_is),
         cmocka_unit_test(a_heap_can_be_named_and_mapped_again),
+        cmocka_unit_test(rows_are_copied_from_pitch_to_pitch),
         cmocka_unit_test(streams_run_kernels_and_copies_in_order),
         cmocka_unit_test(failures_leave_outputs_alone),
         cmocka_unit_test(a_kernel_of_another_target_is_refused),
