@@ -28,6 +28,7 @@ check() {
     if [ "$what" = all ]; then
         amd_kernels "*.h" amd/orders.h amd/protocols.h support/device_api.h
         rules=(-v all=1)
+        options=(-DAPI_LONG="${IRIS_TEST_LONG:-0}")
     elif [ "$what" = traced ]; then
         amd_kernels "[bs]*.h"
         echo '#include <amd/narrow.h>'

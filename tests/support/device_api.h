@@ -6,8 +6,12 @@
 #ifndef DEVICE_API_H
 #define DEVICE_API_H
 
+#ifndef API_LONG /* 1: what takes long to compile, too */
+#define API_LONG 0
+#endif
+
 #include <iris/device.h>
-#include <iris/device/wg_ccl.h>
+#include <iris/device/wg_ccl_tile.h>
 #include <iris/device/kernels/barrier.h>
 
 struct api_args {
@@ -291,8 +295,8 @@ API_PRODUCT(ordered_f32, iris_wg_tile_product_in_order, F32)
 /* clang 15 puts the elements that a lane combines into the workgroup's memory,
  * which amd_code.sh does not allow. */
 #if !IRIS_ON_HIP || __clang_major__ > 15
-#define API_CCL_KERNELS                                         \
-    api_wg_all_reduce, api_wg_reduce_scatter, api_wg_broadcast, \
+#define API_CCL_KERNELS                                              \
+    api_wg_tile_all_reduce, api_wg_reduce_scatter, api_wg_broadcast, \
         api_wg_all_gather, api_wg_all_to_all,
 struct api_ccl_args {
     iris_ccl_device_t handle;
@@ -307,33 +311,67 @@ struct api_ccl_args {
     IRIS_KERNEL(api_##name, struct api_ccl_args)                               \
     {                                                                          \
         iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);       \
-        iris_##name(wg, &ccl, args->in, args->out, args->count, __VA_ARGS__);  \
+        iris_##name(wg, &ccl, args->in, args->out, __VA_ARGS__);               \
         iris_wg_ccl_end(wg, &ccl);                                             \
     }
-API_CCL(wg_all_reduce, IRIS_DTYPE_F32, IRIS_REDUCE_SUM)
-API_CCL(wg_reduce_scatter, IRIS_DTYPE_BF16, IRIS_REDUCE_SUM)
-API_CCL(wg_broadcast, 0)
+API_CCL(wg_reduce_scatter, args->count, IRIS_DTYPE_BF16, IRIS_REDUCE_SUM)
+API_CCL(wg_broadcast, args->count, 0)
+API_CCL(wg_all_gather, args->count)
+API_CCL(wg_all_to_all, args->count)
+#if API_LONG /* compiles for half a minute */
+#define API_LONG_KERNELS                                                       \
+    api_wg_all_reduce, api_wg_all_reduce_two_shot, api_wg_all_reduce_ring,     \
+        api_wg_all_reduce_atomic, api_wg_gather, api_wg_tile_reduce_scatter,   \
+        api_wg_tile_all_gather, api_wg_tile_gather, api_wg_tile_all_to_all,    \
+        api_wg_tile_broadcast,
+API_CCL(wg_all_reduce, args->count, IRIS_DTYPE_F32, IRIS_REDUCE_SUM)
+API_CCL(wg_all_reduce_two_shot, args->count, IRIS_DTYPE_BF16, IRIS_REDUCE_SUM)
+API_CCL(wg_all_reduce_ring, args->count, IRIS_DTYPE_F32, IRIS_REDUCE_SUM)
+API_CCL(wg_all_reduce_atomic, args->count, IRIS_DTYPE_F32)
+API_CCL(wg_gather, args->count, 0)
+#endif
+#undef API_CCL
+
+/* The same of tiles, of which each has gaps behind its rows. */
+#define API_CCL(name, ...)                                                     \
+    IRIS_KERNEL(api_##name, struct api_ccl_args)                               \
+    {                                                                          \
+        iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);       \
+        uint32_t rows = (uint32_t)args->count;                                 \
+        iris_tile_t in = iris_tile(args->in, rows, 8, 12, 4);                  \
+        iris_tile_t out = iris_tile(args->out, rows, 8, 12, 4);                \
+                                                                               \
+        iris_##name(wg, &ccl, in, out, __VA_ARGS__);                           \
+        iris_wg_ccl_end(wg, &ccl);                                             \
+    }
+#define API_MOVE(name)                                                         \
+    IRIS_KERNEL(api_##name, struct api_ccl_args)                               \
+    {                                                                          \
+        iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);       \
+        uint32_t rows = (uint32_t)args->count;                                 \
+        iris_tile_t in = iris_tile(args->in, rows, 8, 12, 4);                  \
+        iris_tile_t out = iris_tile(args->out, rows, 8, 12, 4);                \
+                                                                               \
+        iris_##name(wg, &ccl, in, out);                                        \
+        iris_wg_ccl_end(wg, &ccl);                                             \
+    }
+API_CCL(wg_tile_all_reduce, IRIS_DTYPE_F32, IRIS_REDUCE_SUM)
+#if API_LONG
+API_CCL(wg_tile_reduce_scatter, IRIS_DTYPE_F32, IRIS_REDUCE_SUM)
+API_CCL(wg_tile_gather, 0)
+API_CCL(wg_tile_broadcast, 0)
+API_MOVE(wg_tile_all_gather)
+API_MOVE(wg_tile_all_to_all)
+#endif
+#undef API_MOVE
 #undef API_CCL
 /* clang-format on */
 
-IRIS_KERNEL(api_wg_all_gather, struct api_ccl_args)
-{
-    iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);
-
-    iris_wg_all_gather(wg, &ccl, args->in, args->out, args->count);
-    iris_wg_ccl_end(wg, &ccl);
-}
-
-IRIS_KERNEL(api_wg_all_to_all, struct api_ccl_args)
-{
-    iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);
-
-    iris_wg_all_to_all(wg, &ccl, args->in, args->out, args->count);
-    iris_wg_ccl_end(wg, &ccl);
-}
-
 #else
 #define API_CCL_KERNELS
+#endif
+#ifndef API_LONG_KERNELS
+#define API_LONG_KERNELS
 #endif
 
 IRIS_KERNEL(api_halves, struct api_args)
@@ -365,7 +403,7 @@ static const struct iris_kernel *const api_kernels[] = {
     IRIS_TYPES(ROW, api_lanes)
     api_product_f16, api_product_bf16, api_product_f32, api_ordered_f16,
     api_ordered_bf16, api_ordered_f32, api_waves,
-    api_orders, api_signals, api_workgroup, api_tiles, API_CCL_KERNELS api_halves, iris_k_barrier,
+    api_orders, api_signals, api_workgroup, api_tiles, API_CCL_KERNELS API_LONG_KERNELS api_halves, iris_k_barrier,
 };
 #undef ROW
 /* clang-format on */
