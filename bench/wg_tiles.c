@@ -7,6 +7,7 @@
 
 #include "bench.h"
 
+#define IRIS_MAX_LANES 256 /* for registers */
 #include <iris/device.h>
 #include <iris/device/wg_ccl_tile.h>
 
@@ -131,7 +132,10 @@ static iris_status_t enqueue_tiles(struct bench *b, const void *arg)
 {
     const struct point *p = arg;
 
-    return iris_launch(b->iris, wg_tiles_reduce, p->grid, b->options.block,
+    unsigned block = b->options.block;
+
+    return iris_launch(b->iris, wg_tiles_reduce, p->grid,
+                       block < IRIS_MAX_LANES ? block : IRIS_MAX_LANES,
                        &p->args, sizeof p->args, NULL);
 }
 

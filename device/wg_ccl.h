@@ -128,48 +128,15 @@ iris_d_wg_ccl_bring(iris_wg_t wg, const iris_d_ccl_step_t *step, uint32_t root)
     }
 }
 
-/* One step, unit by unit. Out of line where that is possible, as it would take the
- * registers of what has many units at a time. */
-IRIS_DEVICE_APART void iris_d_wg_ccl_by_units(iris_wg_t wg,
-                                              iris_d_ccl_step_t step,
-                                              struct iris_ccl_packet_args args)
-{
-    if (args.exchange == IRIS_CCL_BRING) {
-        iris_d_wg_ccl_bring(wg, &step, (uint32_t)args.root);
-    } else {
-        iris_d_ccl_one_step(wg, &step, &args);
-    }
-}
-
-/* All steps of a collective. Returns the epoch behind them. A step begins when all
- * lanes have ended the one before, and so have heard in it from all members: two
- * parities suffice whichever lane has which unit, and members may have different
- * numbers of lanes. Out of line, too: a kernel may have several collectives. */
-IRIS_DEVICE_APART uint64_t iris_d_wg_ccl_steps(iris_wg_t wg,
-                                               iris_wg_ccl_t wg_ccl,
-                                               struct iris_ccl_packet_args args)
-{
-    iris_d_ccl_step_t step;
-
-    step.ccl = iris_d_wg_ccl_call(wg, &wg_ccl, &args.start);
-    iris_d_ccl_step_init(&step, &args);
-    for (size_t done = 0; done < args.bytes; done += args.piece) {
-        iris_d_ccl_next_piece(&step, &args, done);
-        if (iris_d_ccl_is_whole(&step, args.exchange)) {
-            iris_d_ccl_exchange_batches(wg, &step, &args);
-        } else {
-            iris_d_wg_ccl_by_units(wg, step, args);
-        }
-        iris_wg_barrier(wg);
-        iris_d_ccl_go_on(&step.ccl);
-    }
-    return step.ccl.epoch;
-}
-
-/* One collective, of `bytes` bytes for each part. */
+/* One collective, of `bytes` bytes for each part. A step begins when all lanes
+ * have ended the one before, and so have heard in it from all members: two
+ * parities suffice whichever lane has which unit, and members may have
+ * different numbers of lanes. */
 IRIS_DEVICE void iris_d_wg_ccl(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                struct iris_ccl_packet_args *args)
 {
+    iris_d_ccl_step_t step;
+
     wg.id = 0;
     wg.num_wgs = 1;
     iris_wg_barrier(wg); /* what other lanes wrote to `in` is there */
@@ -179,7 +146,21 @@ IRIS_DEVICE void iris_d_wg_ccl(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     args->piece = wg_ccl->piece < args->bytes ? wg_ccl->piece : args->bytes;
     args->start.steps =
         (uint32_t)((args->bytes + args->piece - 1) / args->piece);
-    wg_ccl->ccl.epoch = iris_d_wg_ccl_steps(wg, *wg_ccl, *args);
+    step.ccl = iris_d_wg_ccl_call(wg, wg_ccl, &args->start);
+    iris_d_ccl_step_init(&step, args);
+    for (size_t done = 0; done < args->bytes; done += args->piece) {
+        iris_d_ccl_next_piece(&step, args, done);
+        if (args->exchange == IRIS_CCL_BRING) {
+            iris_d_wg_ccl_bring(wg, &step, (uint32_t)args->root);
+        } else if (iris_d_ccl_is_whole(&step, args->exchange)) {
+            iris_d_ccl_exchange_batches(wg, &step, args);
+        } else {
+            iris_d_ccl_one_step(wg, &step, args);
+        }
+        iris_wg_barrier(wg);
+        iris_d_ccl_go_on(&step.ccl);
+    }
+    wg_ccl->ccl.epoch = step.ccl.epoch;
 }
 
 /* From so many bytes that a workgroup would send in one shot, two shots are

@@ -11,6 +11,14 @@
 
 #include <iris/device/kernels/ccl_exchange.h>
 
+/* nvcc's kernels have 64 to 128 registers a lane where more lanes may come, and put
+ * the rest into memory: on an H100 that took longer than it saved. */
+#if IRIS_ON_CUDA && IRIS_MAX_LANES > 256
+#define IRIS_CCL_BATCHES 0
+#else
+#define IRIS_CCL_BATCHES 1
+#endif
+
 /* Loads of a lane. */
 #define IRIS_CCL_BATCH 8
 
@@ -44,8 +52,8 @@ IRIS_DEVICE iris_bool_t iris_d_ccl_is_whole(const iris_d_ccl_step_t *step,
     if (exchange == IRIS_CCL_REDUCE_PARTS) {
         bits |= step->part;
     }
-    return bits % IRIS_CCL_UNIT_BYTES == 0 && step->ccl.count > 1 &&
-           step->ccl.count <= IRIS_CCL_BATCH + 1 &&
+    return IRIS_CCL_BATCHES && bits % IRIS_CCL_UNIT_BYTES == 0 &&
+           step->ccl.count > 1 && step->ccl.count <= IRIS_CCL_BATCH + 1 &&
            (exchange == IRIS_CCL_REDUCE_ONE ||
             exchange == IRIS_CCL_REDUCE_TWO ||
             exchange == IRIS_CCL_REDUCE_PARTS);

@@ -27,6 +27,7 @@ enum { F32, F16, BF16 };
     [IRIS_RATE_HIDDEN] = (share), [IRIS_RATE_HIDDEN_SUMS] = 0, \
     [IRIS_RATE_CHUNK] = 10, [IRIS_RATE_MOST] = 2
 #define GPU_BLOCK 128
+#define GPU_ENQUEUE_US 75 /* two chunks take 150 us or more, four 215 to 230 */
 
 #define CUBE(side) (2.0 * (side) * (side) * (side))
 
@@ -48,6 +49,7 @@ static const struct known {
              [IRIS_RATE_SIGNAL] = 15,
              GPU_CHUNKS(1)},
       .block = GPU_BLOCK,
+      .enqueue_us = GPU_ENQUEUE_US,
       .product = {[F32] = {2, {{CUBE(512), 15}, {CUBE(2048), 45}}},
                   [F16] = {4,
                            {{CUBE(512), 50},
@@ -71,6 +73,7 @@ static const struct known {
              [IRIS_RATE_SIGNAL] = 15,
              GPU_CHUNKS(1)},
       .block = GPU_BLOCK,
+      .enqueue_us = GPU_ENQUEUE_US,
       .product =
           {[F32] = {2, {{CUBE(512), 15}, {CUBE(2048), 45}}},
            [F16] = {3, {{CUBE(512), 50}, {CUBE(2048), 505}, {CUBE(8192), 730}}},
@@ -89,6 +92,7 @@ static const struct known {
              [IRIS_RATE_SIGNAL] = 6,
              GPU_CHUNKS(0)},
       .block = GPU_BLOCK,
+      .enqueue_us = GPU_ENQUEUE_US,
       .product =
           {[F32] = {2, {{CUBE(512), 10}, {CUBE(4096), 80}}},
            [F16] = {3, {{CUBE(512), 25}, {CUBE(2048), 200}, {CUBE(8192), 326}}},
@@ -108,6 +112,7 @@ static const struct iris_ops_rates unknown_gpu = {
            [IRIS_RATE_SIGNAL] = 15,
            GPU_CHUNKS(0)},
     .block = GPU_BLOCK,
+    .enqueue_us = GPU_ENQUEUE_US,
     .product = {[F32] = {1, {{CUBE(2048), 45}}},
                 [F16] = {1, {{CUBE(2048), 687}}},
                 [BF16] = {1, {{CUBE(2048), 687}}}}};

@@ -24,7 +24,8 @@ struct iris_ops_curve {
 struct iris_ops_rates {
     const char *source;         /* for people */
     double at[IRIS_RATE_KINDS]; /* in the unit of IRIS_RATE_ROWS */
-    double block;               /* rows that a product computes at once */
+    int64_t block;              /* rows that a product computes at once */
+    double enqueue_us;          /* of the host, for a chunk */
     struct iris_ops_curve product[IRIS_OPS_RATE_TYPES];
 };
 
