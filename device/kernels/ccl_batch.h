@@ -59,6 +59,28 @@ IRIS_DEVICE iris_bool_t iris_d_ccl_is_whole(const iris_d_ccl_step_t *step,
             exchange == IRIS_CCL_REDUCE_PARTS);
 }
 
+IRIS_DEVICE void iris_d_ccl_send_batch(const iris_d_ccl_step_t *step,
+                                       iris_d_ccl_range_t range, uint32_t g,
+                                       const iris_d_u64_t *from, char *slot)
+{
+    uint64_t data[IRIS_CCL_BATCH];
+
+    IRIS_D_UNROLL
+    for (uint32_t j = 0; j < IRIS_CCL_BATCH; j++) {
+        uint32_t u = g + j * range.groups;
+
+        data[j] = u < range.units ? from[u] : 0;
+    }
+    IRIS_D_UNROLL
+    for (uint32_t j = 0; j < IRIS_CCL_BATCH; j++) {
+        uint32_t u = g + j * range.groups;
+
+        if (u < range.units) {
+            iris_d_ccl_send(step, slot, u, data[j]);
+        }
+    }
+}
+
 IRIS_DEVICE void iris_d_ccl_send_batches(iris_wg_t wg,
                                          const iris_d_ccl_step_t *step,
                                          int exchange)
@@ -73,22 +95,7 @@ IRIS_DEVICE void iris_d_ccl_send_batches(iris_wg_t wg,
         char *slot = iris_d_ccl_slots(step, peer) + step->mine;
 
         IRIS_WG_LANES (wg, g, range.groups) {
-            uint64_t data[IRIS_CCL_BATCH];
-
-            IRIS_D_UNROLL
-            for (uint32_t j = 0; j < IRIS_CCL_BATCH; j++) {
-                uint32_t u = (uint32_t)g + j * range.groups;
-
-                data[j] = u < range.units ? from[u] : 0;
-            }
-            IRIS_D_UNROLL
-            for (uint32_t j = 0; j < IRIS_CCL_BATCH; j++) {
-                uint32_t u = (uint32_t)g + j * range.groups;
-
-                if (u < range.units) {
-                    iris_d_ccl_send(step, slot, u, data[j]);
-                }
-            }
+            iris_d_ccl_send_batch(step, range, (uint32_t)g, from, slot);
         }
     }
 }

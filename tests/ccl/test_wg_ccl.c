@@ -17,17 +17,7 @@
 #define MAX_WGS 4
 #define REGION ((size_t)16 << 10) /* of a workgroup, in and out */
 
-enum what {
-    ALL_REDUCE,
-    SCATTER,
-    GATHER,
-    SWAP,
-    SPREAD,
-    RING,
-    ATOMIC,
-    ONE_SHOT,
-    TWO_SHOT
-};
+enum what { ALL_REDUCE, SCATTER, GATHER, SWAP, SPREAD, RING, ATOMIC, TWO_SHOT };
 
 struct args {
     iris_ccl_device_t handle;
@@ -72,9 +62,6 @@ IRIS_KERNEL(collect, struct args)
         break;
     case ATOMIC:
         iris_wg_all_reduce_atomic(wg, &ccl, in, out, count, dtype);
-        break;
-    case ONE_SHOT:
-        iris_wg_all_reduce_one_shot(wg, &ccl, in, out, count, dtype, op);
         break;
     case TWO_SHOT:
         iris_wg_all_reduce_two_shot(wg, &ccl, in, out, count, dtype, op);
@@ -458,40 +445,6 @@ static void members_that_differ_find_out(void **state)
     harness_run_sim(2, play_mismatch, NULL);
 }
 
-/* Rank 0 says how; the others' all_reduce is to choose the same. */
-static int play_shots(iris_t *iris, void *arg)
-{
-    static const struct {
-        int what;
-        uint64_t count;
-        iris_status_t status;
-    } calls[] = {{TWO_SHOT, 2048, IRIS_OK},
-                 {ONE_SHOT, 2047, IRIS_OK},
-                 {ONE_SHOT, 2048, IRIS_ERR_MISMATCH}};
-    struct args args = {0};
-    void *memory;
-
-    (void)arg;
-    CHECK_OK(iris_calloc(iris, 2, REGION, &memory));
-    CHECK_OK(iris_ccl_device_create(iris, NULL, 1, 0, &args.handle));
-    args.in = (char *)memory;
-    args.out = args.in + REGION;
-    args.dtype = IRIS_DTYPE_I32;
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        args.what = iris_rank(iris) == 0 ? calls[i].what : ALL_REDUCE;
-        args.count = calls[i].count;
-        CHECK_OK(iris_launch(iris, collect, 1, 64, &args, sizeof args, NULL));
-        CHECK_STATUS(iris_stream_synchronize(iris, NULL), calls[i].status);
-    }
-    return iris_clear_error(iris);
-}
-
-static void all_reduce_takes_two_shots_for_many_bytes(void **state)
-{
-    (void)state;
-    harness_run_sim(3, play_shots, NULL);
-}
-
 static int play_refused(iris_t *iris, void *arg)
 {
     iris_ccl_device_t handle = {0};
@@ -532,7 +485,6 @@ int main(void)
         cmocka_unit_test(workgroups_reduce_and_move_as_streams_do),
         cmocka_unit_test(twenty_thousand_in_a_row_need_no_reset),
         cmocka_unit_test(members_that_differ_find_out),
-        cmocka_unit_test(all_reduce_takes_two_shots_for_many_bytes),
         cmocka_unit_test(more_workgroups_than_fit_are_refused),
     };
 

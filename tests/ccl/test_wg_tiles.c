@@ -331,6 +331,35 @@ static void ragged_tiles_have_the_bits_of_streams(void **state)
     harness_run_all(play_all, NULL);
 }
 
+/* Rank 0 says how; the others' all_reduce is to choose the same, and of one row
+ * less the other way. */
+static int play_shots(iris_t *iris, void *arg)
+{
+    struct args args = {.cols = 64, .elem_bytes = 4, .in_place = 1};
+    void *memory;
+
+    (void)arg;
+    CHECK_OK(iris_calloc(iris, 1, MANY, &memory));
+    CHECK_OK(iris_ccl_device_create(iris, NULL, 1, 8192, &args.handle));
+    args.in = args.out = (char *)memory;
+    args.dtype = IRIS_DTYPE_I32;
+    args.in_layout = PACKED;
+    args.what = iris_rank(iris) == 0 ? TWO_SHOT : ALL_REDUCE;
+    args.rows = 32;
+    CHECK_OK(iris_launch(iris, collect, 1, 64, &args, sizeof args, NULL));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    args.rows = 31;
+    CHECK_OK(iris_launch(iris, collect, 1, 64, &args, sizeof args, NULL));
+    CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_MISMATCH);
+    return iris_clear_error(iris);
+}
+
+static void all_reduce_takes_two_shots_for_many_bytes(void **state)
+{
+    (void)state;
+    harness_run_sim(3, play_shots, NULL);
+}
+
 /* ---- Tiles that become ready --------------------------------------------- */
 
 struct ready_args {
@@ -427,6 +456,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ragged_tiles_have_the_bits_of_streams),
+        cmocka_unit_test(all_reduce_takes_two_shots_for_many_bytes),
         cmocka_unit_test(tiles_are_reduced_when_they_are_ready),
     };
 
