@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Installed as they lie here, so that the README's links lead somewhere.
-dist_doc_DATA = CONTRIBUTING.md LICENSE NEWS.md README.md
+dist_doc_DATA = CONTRIBUTING.md LICENSE NEWS.md README.md SECURITY.md
 docsdir = $(docdir)/docs
 dist_docs_DATA = %D%/amd.md %D%/api.md %D%/architecture.md %D%/architecture.svg \
 	%D%/backends.md %D%/checking.md %D%/collectives.md %D%/cpp.md %D%/errors.md \
