@@ -166,7 +166,7 @@ has '^ +2 chunks [0-9.]+ us, 3 [0-9.]+ us, .*, 8 [0-9.]+ us$'
 has "^ +by the library's own rates of a CPU"
 has '^  override +the call.s option chunks, then IRIS_OPS_CHUNKS; rates of IRIS_CCL_TUNING$'
 rates=$(mktemp)
-printf 'rate cpu %s any any %s\n' hidden 1 launch 0.001 signal 0.001 memory 100000 \
+printf 'rate cpu %s any any %s\n' hidden 1 hidden_all_reduce 1 chunk 0 most 8 launch 0.001 signal 0.001 memory 100000 \
     link 10 pair 10 >"$rates"
 echo 'rate cpu product f32 1000 1.3' >>"$rates"
 IRIS_BLAS=none IRIS_CCL_TUNING=$rates info 0 --explain matmul_all_reduce 512 512 512
@@ -179,7 +179,7 @@ has '^  chunks +2: IRIS_OPS_CHUNKS=2 asks for it; without it the model'
 [ "$(grep -c '^  collective ' "$output")" = 2 ] || fail "not 2 chunks enqueued"
 echo 'rate cpu link any any none' >>"$rates"
 IRIS_CCL_TUNING=$rates info 1 --explain matmul_all_reduce 512 512 512
-has "^explain: FAILED: IRIS_ERR_CONFIG: .*:8: 'none' is not a number above 0"
+has "^explain: FAILED: IRIS_ERR_CONFIG: .*:11: 'none' is not a number above 0"
 rm -f "$rates"
 # As the library decides: by the call, the environment, a tuning file.
 info 0 --explain matmul_all_reduce 2 4 3 --ranks 3

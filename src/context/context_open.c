@@ -7,6 +7,7 @@
 #include "context/context_open.h"
 
 #include "base/environment.h"
+#include "context/context_check.h"
 #include "context/context_group.h"
 #include "context/context_layout.h"
 #include "context/finalize.h"
@@ -16,8 +17,6 @@
 #include "control/peers.h"
 #include "control/rendezvous.h"
 #include "check/bounds.h"
-#include "check/race.h"
-#include "check/weak.h"
 #include "heap/heap_address.h"
 #include "heap/heap_open.h"
 #include "queue/queue_kernels.h"
@@ -241,42 +240,6 @@ static iris_status_t prepare(iris_t *iris,
     return status;
 }
 
-/* IRIS_CHECK, from the first allocation on. */
-static iris_status_t open_check(iris_t *iris)
-{
-    int64_t check = iris->settings->check.number;
-    const struct iris_race_params races = {
-        .heap = &iris->heap,
-        .default_stream = iris->queue.streams,
-        .group_key = iris_i_group_key,
-        .prefix = iris->settings->report.text};
-    const struct iris_weak_params weak = {
-        .heap = &iris->heap,
-        .default_stream = iris->queue.streams,
-        .group_key = iris_i_group_key,
-        .group_size = iris_i_group_count,
-        .threads = (unsigned)iris->settings->sim_cus.number,
-        .choices = {.seed = (uint64_t)iris->settings->seed.number,
-                    .follow = iris->settings->replay.text,
-                    .record = iris->settings->schedule.text}};
-
-    if (check == IRIS_CHOICE_CHECK_NONE) {
-        return IRIS_OK;
-    }
-    if (iris->placement.type->is_gpu) {
-        iris_i_warning(&iris->log,
-                       "IRIS_CHECK=%s checks nothing on a GPU; set "
-                       "IRIS_SIM_DEVICE=cpu, too",
-                       iris->settings->check.text);
-        return IRIS_OK;
-    }
-    return check == IRIS_CHOICE_CHECK_RACE
-               ? iris_i_race_create(&races, &iris->race)
-           : check == IRIS_CHOICE_CHECK_WEAK
-               ? iris_i_weak_create(&weak, &iris->weak)
-               : iris_i_bounds_create(&iris->heap, &iris->bounds);
-}
-
 static const struct iris_heap_handle *handle_of(void *arg, int rank)
 {
     return &((const struct iris_rendezvous *)arg)->hellos[rank].handle;
@@ -356,7 +319,7 @@ static iris_status_t connect_peers(iris_t *iris,
         status = open_proxy(iris, rendezvous);
     }
     if (status == IRIS_OK) {
-        status = open_check(iris);
+        status = iris_i_context_open_check(iris);
     }
     if (status == IRIS_OK) {
         status = iris_i_layout_write_context(iris);

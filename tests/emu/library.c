@@ -144,9 +144,11 @@ const struct emu_name emu_values[] = {
 size_t emu_lay_out(struct iris_ccl_space *space, int64_t index,
                    int64_t slot_bytes)
 {
-    struct iris_ccl_space laid = {
-        .count = 2, .index = index, .max_wgs = 1,
-        .slot_bytes = slot_bytes, .pair_wgs = 1};
+    struct iris_ccl_space laid = {.count = 2,
+                                  .index = index,
+                                  .max_wgs = 1,
+                                  .slot_bytes = slot_bytes,
+                                  .pair_wgs = 1};
 
     iris_i_ccl_lay_out(&laid);
     for (int64_t i = 0; i < laid.bytes; i++) {

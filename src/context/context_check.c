@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#include "context/context_check.h"
+
+#include "base/settings.h"
+#include "check/bounds.h"
+#include "check/race.h"
+#include "check/weak.h"
+#include "context/context_group.h"
+#include "context/context_type.h"
+
+iris_status_t iris_i_context_open_check(iris_t *iris)
+{
+    int64_t check = iris->settings->check.number;
+    const struct iris_race_params races = {
+        .heap = &iris->heap,
+        .default_stream = iris->queue.streams,
+        .group_key = iris_i_group_key,
+        .prefix = iris->settings->report.text};
+    const struct iris_weak_params weak = {
+        .heap = &iris->heap,
+        .default_stream = iris->queue.streams,
+        .group_key = iris_i_group_key,
+        .group_size = iris_i_group_count,
+        .threads = (unsigned)iris->settings->sim_cus.number,
+        .choices = {.seed = (uint64_t)iris->settings->seed.number,
+                    .follow = iris->settings->replay.text,
+                    .record = iris->settings->schedule.text}};
+
+    if (check == IRIS_CHOICE_CHECK_NONE) {
+        return IRIS_OK;
+    }
+    if (iris->placement.type->is_gpu) {
+        iris_i_warning(&iris->log,
+                       "IRIS_CHECK=%s checks nothing on a GPU; set "
+                       "IRIS_SIM_DEVICE=cpu, too",
+                       iris->settings->check.text);
+        return IRIS_OK;
+    }
+    return check == IRIS_CHOICE_CHECK_RACE
+               ? iris_i_race_create(&races, &iris->race)
+           : check == IRIS_CHOICE_CHECK_WEAK
+               ? iris_i_weak_create(&weak, &iris->weak)
+               : iris_i_bounds_create(&iris->heap, &iris->bounds);
+}
