@@ -14,16 +14,16 @@
 /* nvcc's kernels have 64 to 128 registers a lane where more lanes may come, and put
  * the rest into memory: on an H100 that took longer than it saved. */
 #if IRIS_ON_CUDA && IRIS_MAX_LANES > 256
-#define IRIS_CCL_BATCHES 0
+#define IRIS_CCL_WG_BATCHES 0
 #else
-#define IRIS_CCL_BATCHES 1
+#define IRIS_CCL_WG_BATCHES 1
 #endif
 
 /* Loads of a lane. */
-#define IRIS_CCL_BATCH 8
+#define IRIS_CCL_WG_BATCH 8
 
 /* Units u, u + groups, ... below `units` are the affair of one lane, at most
- * IRIS_CCL_BATCH of them at a time. */
+ * IRIS_CCL_WG_BATCH of them at a time. */
 typedef struct iris_d_ccl_range {
     uint32_t units;
     uint32_t groups;
@@ -52,8 +52,8 @@ IRIS_DEVICE iris_bool_t iris_d_ccl_is_whole(const iris_d_ccl_step_t *step,
     if (exchange == IRIS_CCL_REDUCE_PARTS) {
         bits |= step->part;
     }
-    return IRIS_CCL_BATCHES && bits % IRIS_CCL_UNIT_BYTES == 0 &&
-           step->ccl.count > 1 && step->ccl.count <= IRIS_CCL_BATCH + 1 &&
+    return IRIS_CCL_WG_BATCHES && bits % IRIS_CCL_UNIT_BYTES == 0 &&
+           step->ccl.count > 1 && step->ccl.count <= IRIS_CCL_WG_BATCH + 1 &&
            (exchange == IRIS_CCL_REDUCE_ONE ||
             exchange == IRIS_CCL_REDUCE_TWO ||
             exchange == IRIS_CCL_REDUCE_PARTS);
@@ -63,16 +63,16 @@ IRIS_DEVICE void iris_d_ccl_send_batch(const iris_d_ccl_step_t *step,
                                        iris_d_ccl_range_t range, uint32_t g,
                                        const iris_d_u64_t *from, char *slot)
 {
-    uint64_t data[IRIS_CCL_BATCH];
+    uint64_t data[IRIS_CCL_WG_BATCH];
 
     IRIS_D_UNROLL
-    for (uint32_t j = 0; j < IRIS_CCL_BATCH; j++) {
+    for (uint32_t j = 0; j < IRIS_CCL_WG_BATCH; j++) {
         uint32_t u = g + j * range.groups;
 
         data[j] = u < range.units ? from[u] : 0;
     }
     IRIS_D_UNROLL
-    for (uint32_t j = 0; j < IRIS_CCL_BATCH; j++) {
+    for (uint32_t j = 0; j < IRIS_CCL_WG_BATCH; j++) {
         uint32_t u = g + j * range.groups;
 
         if (u < range.units) {
@@ -89,7 +89,7 @@ IRIS_DEVICE void iris_d_ccl_send_batches(iris_wg_t wg,
         uint32_t peer = iris_d_ccl_after(&step->ccl, i);
         iris_d_ccl_share_t share = iris_d_ccl_meant(step, exchange, peer);
         iris_d_ccl_range_t range =
-            iris_d_ccl_range(wg, share.bytes, IRIS_CCL_BATCH);
+            iris_d_ccl_range(wg, share.bytes, IRIS_CCL_WG_BATCH);
         const iris_d_u64_t *from =
             (const iris_d_u64_t *)(step->in + share.begin);
         char *slot = iris_d_ccl_slots(step, peer) + step->mine;
@@ -121,7 +121,7 @@ IRIS_DEVICE const char *iris_d_ccl_poll_batch(const iris_d_ccl_step_t *step,
     for (uint32_t polls = 0;; polls++) {
         missing = NULL;
         IRIS_D_UNROLL
-        for (uint32_t p = 0; p < IRIS_CCL_BATCH; p++) {
+        for (uint32_t p = 0; p < IRIS_CCL_WG_BATCH; p++) {
             uint32_t k = p & ((1u << polled->shift) - 1);
             uint32_t u = g + (p >> polled->shift) * polled->range.groups;
             const char *packet = polled->slot +
@@ -147,7 +147,7 @@ IRIS_DEVICE uint64_t iris_d_ccl_next(uint64_t *data)
     uint64_t first = data[0];
 
     IRIS_D_UNROLL
-    for (uint32_t p = 1; p < IRIS_CCL_BATCH; p++) {
+    for (uint32_t p = 1; p < IRIS_CCL_WG_BATCH; p++) {
         data[p - 1] = data[p];
     }
     return first;
@@ -188,8 +188,8 @@ IRIS_DEVICE void iris_d_ccl_fold_batch(const iris_d_ccl_step_t *step,
     const iris_d_u64_t *in = (const iris_d_u64_t *)(step->in + mine.begin);
     iris_d_u64_t *out = (iris_d_u64_t *)(step->out + (shares ? mine.begin : 0));
     uint32_t units = polled->range.units, groups = polled->range.groups;
-    uint32_t each = IRIS_CCL_BATCH >> polled->shift;
-    uint64_t data[IRIS_CCL_BATCH] = {0};
+    uint32_t each = IRIS_CCL_WG_BATCH >> polled->shift;
+    uint64_t data[IRIS_CCL_WG_BATCH] = {0};
     const char *missing = iris_d_ccl_poll_batch(step, polled, g, data);
 
     while (missing != NULL) {
@@ -228,7 +228,7 @@ iris_d_ccl_fold_batches(iris_wg_t wg, const iris_d_ccl_step_t *step,
         polled.shift++;
     }
     polled.range =
-        iris_d_ccl_range(wg, mine.bytes, IRIS_CCL_BATCH >> polled.shift);
+        iris_d_ccl_range(wg, mine.bytes, IRIS_CCL_WG_BATCH >> polled.shift);
     IRIS_WG_LANES (wg, g, polled.range.groups) {
         iris_d_ccl_fold_batch(step, args, &polled, mine, (uint32_t)g);
     }
@@ -247,9 +247,9 @@ IRIS_DEVICE void iris_d_ccl_collect_batches(iris_wg_t wg,
     polled.slots = 1;
     polled.skip = 1;
     polled.shift = 0;
-    polled.range = iris_d_ccl_range(wg, share.bytes, IRIS_CCL_BATCH);
+    polled.range = iris_d_ccl_range(wg, share.bytes, IRIS_CCL_WG_BATCH);
     IRIS_WG_LANES (wg, g, polled.range.groups) {
-        uint64_t data[IRIS_CCL_BATCH] = {0};
+        uint64_t data[IRIS_CCL_WG_BATCH] = {0};
         const char *missing =
             iris_d_ccl_poll_batch(step, &polled, (uint32_t)g, data);
 
@@ -258,7 +258,7 @@ IRIS_DEVICE void iris_d_ccl_collect_batches(iris_wg_t wg,
             missing = iris_d_ccl_poll_batch(step, &polled, (uint32_t)g, data);
         }
         IRIS_D_UNROLL
-        for (uint32_t j = 0; j < IRIS_CCL_BATCH; j++) {
+        for (uint32_t j = 0; j < IRIS_CCL_WG_BATCH; j++) {
             uint32_t u = (uint32_t)g + j * polled.range.groups;
 
             if (u < polled.range.units) {
