@@ -8,6 +8,8 @@
 #   prose.sh              the test
 #   prose.sh --list FILE  the sentences of these files
 #   prose.sh --limits     prose.limits as the files are now
+# Lists of files are meant to split into words.
+# shellcheck disable=SC2046
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
@@ -17,8 +19,9 @@ read_files() {
 }
 
 all_files() {
-    ls ./*.md docs/*.md include/iris/*.h include/iris/*.hpp device/*.h man/*.[17] 2>/dev/null |
-        sed 's|^\./||'
+    find . docs include/iris device man -maxdepth 1 -type f \
+        -name '*.md' -o -name '*.[17]' -o -name '*.h' -o -name '*.hpp' |
+        grep -E '^(\./[A-Z]*|docs/.*)\.md$|^include/|^device/|^man/' | sed 's|^\./||' | sort -u
 }
 
 counts() {
