@@ -22,21 +22,21 @@
 extern "C" {
 #endif
 
-/* How a collective is done: X(NAME, value, name). Values never change meaning;
- * new ones come at the end. */
+/* Algorithms of collectives: X(NAME, value, name). Values never change meaning;
+ * later versions add new ones at the end. */
 /* clang-format off */
 #define IRIS_CCL_VARIANT_ROWS(X)                                               \
-    X(AUTO,            0, "auto")            /* the best one that can */       \
-    X(ONE_SHOT,        1, "one_shot")        /* everybody reads all */         \
-    X(TWO_SHOT,        2, "two_shot")        /* and combines a share for all */\
+    X(AUTO,            0, "auto")            /* the library chooses */         \
+    X(ONE_SHOT,        1, "one_shot")        /* each reads all inputs */       \
+    X(TWO_SHOT,        2, "two_shot")        /* each combines one share */     \
     X(ONE_SHOT_PACKET, 3, "one_shot_packet") /* data travels with flags */     \
     X(TWO_SHOT_PACKET, 4, "two_shot_packet")                                   \
-    X(DIRECT,          5, "direct")          /* reads where it lies */         \
+    X(DIRECT,          5, "direct")          /* reads peers' inputs */         \
     X(PACKET,          6, "packet")                                            \
-    X(PUSH,            7, "push")            /* writes where it belongs */     \
-    X(PULL,            8, "pull")            /* reads from where it is */      \
-    X(ATOMIC,          9, "atomic")          /* adds to everybody's output */  \
-    X(SPINLOCK,       10, "spinlock")        /* the same, under locks */       \
+    X(PUSH,            7, "push")            /* writes to peers' outputs */    \
+    X(PULL,            8, "pull")            /* reads from peers' inputs */    \
+    X(ATOMIC,          9, "atomic")          /* adds to all outputs */         \
+    X(SPINLOCK,       10, "spinlock")        /* adds to them under locks */    \
     X(RING,           11, "ring")            /* from neighbour to neighbour */
 /* clang-format on */
 
@@ -70,11 +70,13 @@ typedef enum iris_ccl_variant {
  *  unknown value gives "?". */
 IRIS_API const char *iris_ccl_variant_name(iris_ccl_variant_t variant);
 
-/** Memory on the heap by which collectives of one group meet. Opaque. */
+/** Memory on the heap that one group's collectives use to synchronize and to
+ *  pass data. Opaque. */
 typedef struct iris_ccl_workspace iris_ccl_workspace_t;
 
-/** Which rows a member combines, where members divide them: all_reduce, and
- *  reduce_scatter with own_rows. The result has the same bits. */
+/** The rows that each member combines, in calls that divide rows among members:
+ *  all_reduce, and reduce_scatter with own_rows. Both choices give the same
+ *  bits. */
 typedef enum iris_ccl_distribution {
     IRIS_CCL_DISTRIBUTION_AUTO = 0,
     IRIS_CCL_STRIDING = 1, /**< Member i of n has rows i, i + n, i + 2 n, ... */
@@ -83,79 +85,87 @@ typedef enum iris_ccl_distribution {
                             others, as in iris/ops.h. AUTO takes this one. */
 } iris_ccl_distribution_t;
 
-/** What a call may say beyond its arguments. All members say the same, but for
- *  stream and workspace. New fields come at the end. */
+/** Options of a call. All members pass the same options, except stream and
+ *  workspace. Later versions add fields at the end. */
 struct iris_ccl_options {
     size_t size;                     /**< Set by iris_ccl_options_init(). */
     iris_stream_t *stream;           /**< NULL: the default stream. */
     iris_group_t *group;             /**< NULL: all ranks. */
     iris_ccl_workspace_t *workspace; /**< NULL: the group's own. */
-    int num_cus; /**< Workgroups at most; 0: as many as are worth it. */
-    iris_ccl_variant_t all_reduce; /**< AUTO: what IRIS_ALL_REDUCE says. */
+    int num_cus; /**< Largest number of workgroups; 0: the library chooses. */
+    iris_ccl_variant_t all_reduce; /**< AUTO: IRIS_ALL_REDUCE decides. */
     iris_ccl_variant_t all_gather;
     iris_ccl_variant_t reduce_scatter;
     iris_ccl_variant_t all_to_all;
     iris_ccl_variant_t broadcast;
     int async;   /**< 1: no barrier at the end. The result is there, but members
                       may still read this rank's input. */
-    size_t rows; /**< Not 0: buffers have so many rows (below). */
-    size_t in_stride;  /**< Elements from a row of in to the next; 0: dense. */
-    size_t out_stride; /**< The same of out. */
-    iris_ccl_distribution_t distribution; /**< Of rows, over the members. */
-    int own_rows;  /**< 1, of reduce_scatter with rows: in and out have the same
-                        shape, and a member writes the rows that are its own. */
-    int num_rings; /**< Of RING: 2: half goes around the other way. 0: 1. */
+    size_t rows; /**< Number of rows of the buffers (see below); 0: no rows. */
+    size_t in_stride; /**< Elements from one row of in to the next; 0: dense. */
+    size_t
+        out_stride; /**< Elements from one row of out to the next; 0: dense. */
+    iris_ccl_distribution_t distribution; /**< Of rows over the members. */
+    int own_rows; /**< 1, for reduce_scatter with rows: in and out have the same
+                        shape, and each member writes its own rows. */
+    int num_rings; /**< For RING. 2: half of the data goes around the other way;
+                        0 means 1. */
 };
 
-/** Makes every field NULL or 0. Local, cannot fail. */
+/** Sets every field to NULL or 0. Local, cannot fail. */
 #define iris_ccl_options_init(options) \
     iris_ccl_options_init_sized((options), sizeof *(options))
 
-/** iris_ccl_options_init() for a struct of `size` bytes, as the caller's header
- *  has it. See iris_config_init_sized(). */
+/** iris_ccl_options_init() for a struct of `size` bytes, which is the size in
+ *  the caller's header. See iris_config_init_sized(). */
 IRIS_API void iris_ccl_options_init_sized(struct iris_ccl_options *options,
                                           size_t size);
 
 /* ---- Collectives ------------------------------------------------------------
  *
  * All members of the group make the same calls in the same order, each with its
- * own buffers. A call enqueues on the stream and does not block the host, but
- * for a full stream, and the first call of a group, which makes its workspace
- * (below). When the stream has done it the result is there, and the rank's own
- * buffers may be written again. No barrier is needed between calls.
+ * own buffers. A call enqueues on the stream and does not block the host. It
+ * blocks only if the stream is full, or if it is the first call of a group,
+ * which makes the group's workspace (see below). When the stream has completed
+ * the call, the result is there, and the rank may write its own buffers again.
+ * Calls need no barrier between them.
  *
- * Any count is legal; 0 does nothing. `in` and `out` are aligned for their
- * elements, and are memory that kernels of this rank can use. On the heap
- * (iris_malloc()) they are used where they are. On a CPU a member whose buffers
- * are off the heap copies its input through its workspace, at most a few times
- * slower; members may differ in where their buffers are, unless a tuning file
- * names ONE_SHOT for the call. On a GPU variants with packets carry the data, at
- * half the bandwidth, and all members' buffers are on the heap or none. in and
- * out are the same place, as each call says, or do not overlap; all members
- * alike.
+ * Any count is legal; with 0 a call does nothing. `in` and `out` are aligned for
+ * their elements, and are memory that this rank's kernels can access. Each call
+ * says if they may be the same place; otherwise they do not overlap. This is
+ * the same on all members.
  *
- * Reductions are deterministic: each element is combined in the group's order,
- * member 0 first, whatever the variant, the number of workgroups, the place in
- * the buffer or the device. f16 and bf16 are added and multiplied as f32 and
- * rounded once, at the end. Integers wrap around. MIN and MAX of a NaN and a
- * number are the number; of +0 and -0 the earlier member's. A result that is a
- * NaN is always the same one, quiet and positive. BAND, BOR and BXOR are for
- * integers and bool; other reductions of bool are not defined, of complex ones
- * SUM is.
+ * Buffers on the heap (iris_malloc()) need no copies. Elsewhere:
+ *   - On a CPU, a member with buffers off the heap copies its input through its
+ *     workspace, which is at most a few times slower. Some members' buffers may
+ *     be on the heap and others' off it, unless a tuning file names ONE_SHOT for
+ *     the call.
+ *   - On a GPU, variants with packets carry the data, at half the bandwidth.
+ *     Either all members' buffers are on the heap, or none.
  *
- * `options` may be NULL: all fields as iris_ccl_options_init() makes them.
+ * Reductions are deterministic. Each element is combined in the group's order,
+ * member 0 first, for every variant, number of workgroups, place in the buffer
+ * and device. Rules by type:
+ *   - f16 and bf16 are added and multiplied as f32, and rounded once at the end.
+ *   - Integers wrap around.
+ *   - MIN and MAX of a NaN and a number give the number. If the operands are +0
+ *     and -0, they give the earlier member's.
+ *   - A NaN result is always the same NaN, quiet and positive.
+ *   - BAND, BOR and BXOR take integers and bool. bool has no other reductions,
+ *     and complex types have only SUM.
+ *
+ * NULL options mean the defaults of iris_ccl_options_init().
  *
  * IRIS_ERR_INVALID      in or out is NULL (and count is not 0), misaligned,
- *                       past the end of a heap, or overlaps; no such type,
- *                       operation for the type, root, group, stream or
+ *                       past the end of a heap, or overlaps; there is no such
+ *                       type, operation for the type, root, group, stream or
  *                       workspace; a field of options is out of range (the
  *                       message says what is allowed); the collective does not
  *                       have the variant, or the variant needs buffers on the
  *                       heap or apart
- * IRIS_ERR_STATE        the workspace was last used on another stream, whose
- *                       work may not be done (a captured call uses it when the
- *                       graph is launched); a group that is not all of the
- *                       job came before iris_ccl_prepare()
+ * IRIS_ERR_STATE        the workspace was last used on another stream whose work
+ *                       may not have completed (a captured call uses it when the
+ *                       graph is launched); or the first call of a group of some
+ *                       ranks came before iris_ccl_prepare()
  * IRIS_ERR_UNREACHABLE  a member's heap is not mapped here
  * IRIS_ERR_UNSUPPORTED  the library has no kernels for this GPU
  * IRIS_ERR_DEVICE       the GPU or its runtime failed
@@ -179,36 +189,36 @@ IRIS_API iris_status_t iris_all_reduce(iris_t *iris, const void *in, void *out,
                                        iris_reduce_op_t op,
                                        const struct iris_ccl_options *options);
 
-/** out has count elements of each member, in group order: what it has in `in`.
- *  `in` may be this rank's own part of `out`. */
+/** Gathers the inputs: `in` has count elements, and `out` receives those of
+ *  every member, in group order. `in` may be this rank's own part of `out`. */
 IRIS_API iris_status_t iris_all_gather(iris_t *iris, const void *in, void *out,
                                        size_t count, iris_dtype_t dtype,
                                        const struct iris_ccl_options *options);
 
-/** in has count elements for each member, in group order; out[i] is the
- *  reduction of what all have for this one. `out` may be this rank's own part
- *  of `in`. */
+/** `in` has one part of count elements for each member, in group order. out[i]
+ *  is the reduction of element i of all members' parts for this member. `out`
+ *  may be this rank's own part of `in`. */
 IRIS_API iris_status_t iris_reduce_scatter(
     iris_t *iris, const void *in, void *out, size_t count, iris_dtype_t dtype,
     iris_reduce_op_t op, const struct iris_ccl_options *options);
 
-/** in has count elements for each member, in group order, and out gets count
- *  elements from each. `in` may be `out`, but not with PUSH and PULL. */
+/** `in` has count elements for each member, in group order, and `out` receives
+ *  count elements from each. `in` may be `out`, but not with PUSH and PULL. */
 IRIS_API iris_status_t iris_all_to_all(iris_t *iris, const void *in, void *out,
                                        size_t count, iris_dtype_t dtype,
                                        const struct iris_ccl_options *options);
 
-/** out gets count elements of member index `root`'s in; others' in is not
- *  looked at. `in` may be `out`. The members' `out` decides the variant: the
- *  root's `in` may be off the heap, unless options.rows is set.
- *  (iris_broadcast() is for the host's data.) */
+/** `out` receives the count elements in `in` of the member with index `root`.
+ *  The call ignores the other members' `in`. `in` may be `out`. The place of
+ *  the members' `out` decides the variant; the root's `in` may be off the heap,
+ *  unless options.rows is set. (iris_broadcast() broadcasts host memory.) */
 IRIS_API iris_status_t iris_ccl_broadcast(
     iris_t *iris, const void *in, void *out, size_t count, iris_dtype_t dtype,
     int root, const struct iris_ccl_options *options);
 
-/** out[i] of member index `root` is the reduction of all members' in[i]; the
- *  others' out is not looked at. `in` may be `out`, but not with ONE_SHOT.
- *  Variants that do not keep the group's order are AUTO here. */
+/** out[i] of the member with index `root` is the reduction of all members'
+ *  in[i]. The call ignores the other members' `out`. `in` may be `out`, but not
+ *  with ONE_SHOT. ATOMIC, SPINLOCK and RING count as AUTO. */
 IRIS_API iris_status_t iris_reduce(iris_t *iris, const void *in, void *out,
                                    size_t count, iris_dtype_t dtype,
                                    iris_reduce_op_t op, int root,
@@ -217,44 +227,46 @@ IRIS_API iris_status_t iris_reduce(iris_t *iris, const void *in, void *out,
 /* ---- Messages ---------------------------------------------------------------
  *
  * The calls below move elements between pairs of members, in messages. Buffers
- * may be anywhere, on all devices: what is on the heap, is larger than a piece
- * and can be reached is read where it is; the rest goes through the workspace,
- * a piece at a time. A message may be larger than the workspace. Fields of
- * options for variants, rows and async have no effect, but rows must be 0. A
- * buffer that has no elements on this rank may be NULL.
+ * may be in any memory, on all devices. A member reads a message directly from
+ * the sender's buffer if that is on the heap, is reachable, and is larger than
+ * one piece of the workspace. Otherwise the message passes through the
+ * workspace, piece by piece. A message may be larger than the workspace. Fields
+ * of options for variants and async have no effect; rows must be 0. A buffer
+ * without elements on this rank may be NULL.
  *
- * Counts and displacements are in elements. A displacement says where a
- * member's part of a buffer begins; with NULL the parts lie one behind another
- * in the group's order. The arrays are the caller's again on return. Parts of
- * an `out` may not overlap, which is not checked. */
+ * Counts and displacements are in elements. A displacement is the start of a
+ * member's part in a buffer; NULL means that the parts follow one another in the
+ * group's order. The call does not use the arrays after it returns. Parts of an
+ * `out` must not overlap; the calls do not check this. */
 
-/** out of member index `root` has count elements of each member, in group
- *  order; the others' out is not looked at. The root's `in` may be its own part
- *  of `out`. */
+/** `out` of the member with index `root` receives count elements of each member,
+ *  in group order. The call ignores the other members' `out`. The root's `in`
+ *  may be its own part of `out`. */
 IRIS_API iris_status_t iris_gather(iris_t *iris, const void *in, void *out,
                                    size_t count, iris_dtype_t dtype, int root,
                                    const struct iris_ccl_options *options);
 
-/** in of member index `root` has count elements for each member, in group
- *  order, and out gets this one's; the others' in is not looked at. The root's
- *  `out` may be its own part of `in`. */
+/** `in` of the member with index `root` has count elements for each member, in
+ *  group order, and `out` receives this member's. The call ignores the other
+ *  members' `in`. The root's `out` may be its own part of `in`. */
 IRIS_API iris_status_t iris_scatter(iris_t *iris, const void *in, void *out,
                                     size_t count, iris_dtype_t dtype, int root,
                                     const struct iris_ccl_options *options);
 
-/** out gets counts[i] elements from each member i, at displs[i]; in has this
- *  member's. All members pass the same counts. `in` may be this rank's own part
- *  of `out`. */
+/** `out` receives counts[i] elements from each member i, at displs[i]. `in` has
+ *  this member's elements. All members pass the same counts. `in` may be this
+ *  rank's own part of `out`. */
 IRIS_API iris_status_t iris_all_gatherv(iris_t *iris, const void *in, void *out,
                                         const size_t *counts,
                                         const size_t *displs,
                                         iris_dtype_t dtype,
                                         const struct iris_ccl_options *options);
 
-/** in has in_counts[i] elements for each member i, at in_displs[i], and out gets
- *  out_counts[i] from it, at out_displs[i]. `in` and `out` do not overlap. Where
- *  two members' counts differ, these two get IRIS_ERR_MISMATCH; members whose
- *  counts agree with everybody's may get IRIS_OK, and then have all of theirs. */
+/** `in` has in_counts[i] elements for each member i, at in_displs[i]. `out`
+ *  receives out_counts[i] elements from member i, at out_displs[i]. `in` and
+ *  `out` do not overlap. If two members' counts for each other differ, both get
+ *  IRIS_ERR_MISMATCH. Members whose counts agree with all others may get
+ *  IRIS_OK, and then have all their elements. */
 IRIS_API iris_status_t iris_all_to_allv(iris_t *iris, const void *in,
                                         const size_t *in_counts,
                                         const size_t *in_displs, void *out,
@@ -263,19 +275,20 @@ IRIS_API iris_status_t iris_all_to_allv(iris_t *iris, const void *in,
                                         iris_dtype_t dtype,
                                         const struct iris_ccl_options *options);
 
-/** Sends count elements to member index `to`, which receives them. Only these
- *  two call. Messages from one member to another match in the order of the calls,
- *  on one workspace; both pass the same count, type and num_cus.
+/** Sends count elements to the member with index `to`, which calls iris_recv().
+ *  The other members make no call. Messages from one member to another match in
+ *  the order of the calls on one workspace. Both pass the same count, type and
+ *  num_cus.
  *
- *  The call does not block the host. A small message ends when it is in the
- *  receiver's workspace, a large one when the receiver has taken it: the work
- *  behind it on the stream waits for the matching iris_recv(). Two ranks that
- *  first send to each other on one stream, and then receive, wait for each
- *  other if the messages are large, until a deadline: use iris_send_recv().
+ *  The call does not block the host. A small message completes when it is in
+ *  the receiver's workspace. A large message completes when the receiver has
+ *  taken it, so later work on the stream waits for the matching iris_recv(). If
+ *  two ranks first send large messages to each other on one stream, and then
+ *  receive, they wait for each other until a deadline: use iris_send_recv().
  *
- *  A receiver that expects another count or type gets IRIS_ERR_MISMATCH, and so
- *  does the sender, unless its small message has already ended: then its next
- *  message to that member does. */
+ *  If the receiver expects another count or type, it gets IRIS_ERR_MISMATCH.
+ *  The sender gets it, too: for this message, or, if a small message has
+ *  already completed, for its next message to that member. */
 IRIS_API iris_status_t iris_send(iris_t *iris, const void *in, size_t count,
                                  iris_dtype_t dtype, int to,
                                  const struct iris_ccl_options *options);
@@ -285,10 +298,11 @@ IRIS_API iris_status_t iris_recv(iris_t *iris, void *out, size_t count,
                                  iris_dtype_t dtype, int from,
                                  const struct iris_ccl_options *options);
 
-/** iris_send() to one member and iris_recv() from another or the same one, at
- *  the same time: rings and exchanges of any size do not wait for each other in
- *  a circle. Each half matches a send, a receive or another send_recv. `to` and
- *  `from` may both be this member, with equal counts. */
+/** Sends to one member and receives from another, or from the same one, at the
+ *  same time. So members in a ring, or pairs that exchange messages of any size,
+ *  do not wait for each other in a circle. Each half matches a send, a receive
+ *  or another send_recv. `to` and `from` may both be this member, with equal
+ *  counts. */
 IRIS_API iris_status_t iris_send_recv(iris_t *iris, const void *in,
                                       size_t in_count, int to, void *out,
                                       size_t out_count, int from,
@@ -297,37 +311,38 @@ IRIS_API iris_status_t iris_send_recv(iris_t *iris, const void *in,
 
 /* ---- Rows -------------------------------------------------------------------
  *
- * With options.rows = M a call is of matrices on the heap, and its count N the
- * elements of a row:
+ * With options.rows = M, a call takes matrices on the heap. Its count N is the
+ * number of elements of a row, and W the number of members:
  *   all_reduce, broadcast  in and out have M rows of N
- *   all_gather      in has M rows of N, out those of all members, W * M rows
+ *   all_gather      in has M rows of N; out has W * M rows, those of all members
  *   all_to_all      both have M rows of W * N; columns r * N to (r + 1) * N go
  *                   to member r, and come from it
- *   reduce_scatter  in has W * M rows of N, out M; with own_rows both have M
- * Variants are TWO_SHOT, PUSH, PULL and DIRECT; strides are the same on all
- * members, and in place those of in and out. */
+ *   reduce_scatter  in has W * M rows of N, and out has M; with own_rows both
+ *                   have M
+ * The variants are TWO_SHOT, PUSH, PULL and DIRECT. Strides are the same on all
+ * members. In place, in and out have the same stride. */
 
 /* ---- Memory -----------------------------------------------------------------
  *
- * Workspaces come from one allocation on the heap, IRIS_CCL_SIZE bytes, at most
- * an eighth of it. The first call of a group that is all of the job makes that,
- * and a group's first call the group's workspace: both block the host until all
- * members come, and wait for the default stream, which is not being captured
- * then. */
+ * Workspaces come from one allocation on the heap, of IRIS_CCL_SIZE bytes, at
+ * most an eighth of the heap. The first call of a group of all ranks makes this
+ * allocation, and the first call of each group makes the group's workspace. Both
+ * block the host until all members have called, and wait for the default stream,
+ * which must not be in a capture. */
 
-/** Makes that allocation. Collective over the job; blocks the host. To be
- *  called before the first collective of a group that is not all of the job.
- *  Calls after the first do nothing, on all ranks.
+/** Makes the allocation for workspaces. Collective over the job; blocks the
+ *  host. Call it before the first collective of a group that is not all of the
+ *  job. Later calls do nothing, on all ranks.
  *
  *  IRIS_ERR_CONFIG       the file that IRIS_CCL_TUNING names cannot be read, or
- *                        a line of it (the message says which) is no rule
+ *                        one of its lines (the message says which) is not a rule
  *  IRIS_ERR_NO_MEMORY    the heap has no space for it
  *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE,
  *  IRIS_ERR_DEVICE */
 IRIS_API iris_status_t iris_ccl_prepare(iris_t *iris);
 
-/** Makes the workspace that a call with these options would make, so that no
- *  later call blocks. Collective over the group.
+/** Makes the workspace that a call with these options would make, so that later
+ *  calls do not block. Collective over the group.
  *
  *  IRIS_ERR_NO_MEMORY    the workspaces' memory is used up: raise IRIS_CCL_SIZE;
  *                        or the system is out of shared memory
@@ -339,18 +354,18 @@ IRIS_API iris_status_t iris_ccl_prepare(iris_t *iris);
 IRIS_API iris_status_t
 iris_all_reduce_preamble(iris_t *iris, const struct iris_ccl_options *options);
 
-/** Makes another workspace for a group, for another stream or graph: those that
- *  run at the same time need one each. Collective over the group. The caller's
- *  until iris_ccl_workspace_destroy(), or until the group or the context ends.
- *  Statuses as iris_all_reduce_preamble(). */
+/** Makes another workspace for a group. Streams and graphs that run at the same
+ *  time need one each. Collective over the group. The caller owns it until
+ *  iris_ccl_workspace_destroy(), or until the group or the context ends.
+ *  Returns the statuses of iris_all_reduce_preamble(). */
 IRIS_API iris_status_t iris_ccl_workspace_create(
     iris_t *iris, iris_group_t *group, iris_ccl_workspace_t **workspace_p);
 
-/** Frees a workspace that no stream and no graph uses any more. Collective over
- *  its group; blocks. NULL is fine.
+/** Frees a workspace; no stream and no graph may use it afterwards. Collective
+ *  over its group; blocks. NULL does nothing.
  *
- *  IRIS_ERR_INVALID      not a live workspace of this context that
- *                        iris_ccl_workspace_create() gave
+ *  IRIS_ERR_INVALID      not a live workspace that iris_ccl_workspace_create()
+ *                        made for this context
  *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
 IRIS_API iris_status_t
 iris_ccl_workspace_destroy(iris_t *iris, iris_ccl_workspace_t *workspace);
