@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handles by which workgroups do collectives inside a kernel
- * (iris/device/wg_ccl.h).
+ * Handles for collectives of workgroups inside a kernel
+ * (iris/device/wg_ccl.h):
+ *
+ *     iris_ccl_device_t handle;
+ *     status = iris_ccl_device_create(iris, NULL, 4, 0, &handle);
+ *     // pass `handle` to the kernel by value
+ *     status = iris_ccl_device_destroy(iris, &handle);
  */
 #ifndef IRIS_CCL_DEVICE_H
 #define IRIS_CCL_DEVICE_H
@@ -14,9 +19,10 @@ extern "C" {
 #endif
 
 /** Makes a handle for up to max_wgs workgroups of each member of a group (NULL:
- *  all ranks). Kernels get it by value. Workgroup `index` of each member, 0 to
- *  max_wgs - 1, meets those with the same index. A kernel may use fewer. Two
- *  kernels that run at the same time need different indices or two handles.
+ *  all ranks). Pass it to kernels by value. The workgroups with the same index
+ *  (0 to max_wgs - 1), one of each member, run collectives together. A kernel
+ *  may use fewer workgroups. Two kernels that run at the same time need
+ *  different indices or two handles.
  *
  *  slot_bytes: bytes of a member's data that one step moves, rounded up to a
  *  multiple of 64; 0: 4096. More bytes take several steps. A handle takes about
@@ -24,7 +30,7 @@ extern "C" {
  *  (IRIS_CCL_SIZE).
  *
  *  Collective over the group, with the same numbers on all members; blocks. The
- *  handle is the caller's until iris_ccl_device_destroy(), or until the group or
+ *  caller owns the handle until iris_ccl_device_destroy(), or until the group or
  *  the context ends.
  *
  *  IRIS_ERR_INVALID      handle_p is NULL; max_wgs is less than 1, or more than
@@ -39,8 +45,8 @@ IRIS_API iris_status_t iris_ccl_device_create(iris_t *iris, iris_group_t *group,
                                               int max_wgs, size_t slot_bytes,
                                               iris_ccl_device_t *handle_p);
 
-/** Frees what a handle has, which no kernel uses any more. Collective over its
- *  group; blocks. NULL is fine.
+/** Frees a handle's memory; no kernel may use it afterwards. Collective over its
+ *  group; blocks. NULL does nothing.
  *
  *  IRIS_ERR_INVALID      not a live handle of this context
  *  IRIS_ERR_MISMATCH, IRIS_ERR_PEER_LOST, IRIS_ERR_TIMEOUT, IRIS_ERR_STATE */
