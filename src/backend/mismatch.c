@@ -101,10 +101,11 @@ static void say_more(const struct iris_compared *call, char text[CALL_TEXT])
     if (call->op == IRIS_COMPARED_GATHER_TO ||
         call->op == IRIS_COMPARED_SCATTER_FROM) {
         snprintf(text + used, CALL_TEXT - used, " (root %d)", call->root);
-    } else if (call->op > IRIS_COMPARED_REDUCE) {
-        snprintf(text + used, CALL_TEXT - used,
-                 call->op == IRIS_COMPARED_ALL_GATHERV ? " (counts %08x)" : "",
+    } else if (call->op == IRIS_COMPARED_ALL_GATHERV) {
+        snprintf(text + used, CALL_TEXT - used, " (counts %08x)",
                  (unsigned)call->sizes[1]);
+    } else if (call->op > IRIS_COMPARED_REDUCE) {
+        return; /* messages of pairs have no more */
     } else if (call->op == IRIS_COMPARED_REDUCE) {
         snprintf(text + used, CALL_TEXT - used, " (%s, root %d, variant %s)",
                  iris_reduce_op_name((iris_reduce_op_t)call->reduce),
