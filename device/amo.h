@@ -9,23 +9,24 @@
 #include <iris/device/hook.h>
 #include <iris/device/value.h>
 
-/* What holds for all of these. Any lane may call them, each for itself. `ptr`
- * is on the caller's heap and aligned to its size; the element touched is the
- * one that to_rank (from_rank) keeps there.
+/* These rules hold for all operations below. Any single lane may call them.
+ * `ptr` is on the caller's heap and aligned to its size. The operation accesses
+ * to_rank's (from_rank's) copy of the element.
  *
- * Order and scope are the caller's to say. IRIS_RELEASE and IRIS_ACQ_REL: the
- * lane's earlier writes, and after a workgroup barrier the workgroup's, are
- * visible to whoever acquires the new value. IRIS_ACQUIRE and IRIS_ACQ_REL: so
- * are the writes released by whoever stored the old value. An atomic that other
- * ranks are to see needs IRIS_SCOPE_SYSTEM. When the call returns, the update
- * has happened and its old value is known.
+ * The caller passes order and scope.
+ *   - IRIS_RELEASE and IRIS_ACQ_REL: a lane that acquires the new value sees this
+ *     lane's earlier writes and, after a workgroup barrier, the workgroup's.
+ *   - IRIS_ACQUIRE and IRIS_ACQ_REL: this lane sees the writes that the writer
+ *     of the old value released.
+ *   - Other ranks see an atomic in order only with IRIS_SCOPE_SYSTEM.
+ * When the call returns, the update has happened and its old value is known.
  *
  * Integer arithmetic wraps. Float arithmetic rounds to the element's own type.
- * min and max of floats: if either operand is a NaN the other is stored (IEEE
- * minNum and maxNum); which of -0 and +0 is stored is not specified.
+ * If one operand of a float's min or max is a NaN, the result is the other
+ * operand (IEEE minNum and maxNum). Of -0 and +0 either may be the result.
  *
- * _masked: as the operation if `mask` is true, else touches no memory and
- * returns zero.
+ * _masked: does the operation if `mask` is true. Otherwise it touches no memory
+ * and returns zero.
  *
  * On the CPU a loop around an atomic load, a compare-and-swap or any acquiring
  * atomic counts as waiting: now and then it gives the core to other ranks, and
@@ -80,7 +81,7 @@ IRIS_DEVICE uint64_t iris_d_amo_packed(iris_d_amo_t how)
 }
 #endif
 
-/* Operations that a spin loop is made of: whatever acquires, and loads and
+/* Operations that a spin loop consists of: all that acquire, and loads and
  * compare-and-swaps of any order. */
 IRIS_DEVICE iris_bool_t iris_d_may_spin(iris_d_amo_t how)
 {
@@ -89,7 +90,7 @@ IRIS_DEVICE iris_bool_t iris_d_may_spin(iris_d_amo_t how)
 }
 
 /* Before an atomic: the spin count, the hook, and the place to update. `value`
- * is what it writes or updates with. */
+ * is its operand. */
 IRIS_DEVICE void *iris_d_amo_begin(iris_dev_t *dev, const void *ptr,
                                    uint64_t value, iris_d_amo_t how)
 {
@@ -110,7 +111,7 @@ IRIS_DEVICE void *iris_d_amo_begin(iris_dev_t *dev, const void *ptr,
     return place;
 }
 
-/* After it; `old` is what it read. */
+/* After it; `old` is the value that it read. */
 IRIS_DEVICE void iris_d_amo_end(iris_dev_t dev, uint64_t old, iris_d_amo_t how)
 {
     (void)dev, (void)old, (void)how;
@@ -118,8 +119,8 @@ IRIS_DEVICE void iris_d_amo_end(iris_dev_t dev, uint64_t old, iris_d_amo_t how)
                 IRIS_D_CALL(after, dev, how.op != IRIS_OP_LOAD, old));
 }
 
-/* The update as a compare-and-swap loop: for what a target has not natively,
- * and for floats on all. PTX's add for f32 loses subnormal numbers, and on AMD
+/* The update as a compare-and-swap loop: for updates that a target does not
+ * have, and for floats on all targets. PTX's add for f32 loses subnormal numbers, and on AMD
  * native ones do nothing, in silence, to the fine-grained memory that heaps
  * are made of. */
 IRIS_DEVICE uint64_t iris_d_update(void *place, uint64_t value,
@@ -280,7 +281,7 @@ enum {
 
 /** iris_atomic_add, _sub, _min, _max, _xchg for every type; iris_atomic_and,
  *  _or, _xor for the integers: replaces the element with (element OP value) and
- *  returns what it was. For add and f32:
+ *  returns the old value. For add and f32:
  *      float iris_atomic_add_f32(iris_dev_t dev, float *ptr, float value,
  *                                int to_rank, iris_sem_t sem,
  *                                iris_scope_t scope);
@@ -318,7 +319,7 @@ IRIS_INTEGER_TYPES(IRIS_D_ROW, xor)
 #undef IRIS_D_ROW
 
 /** iris_atomic_cas: replaces the element with `desired` if it equals
- *  `expected`, and returns what it was; it was replaced if that is `expected`.
+ *  `expected`, and returns the old value; it was replaced if that is `expected`.
  *  Floats compare by their bits: -0 is not +0, and a NaN equals the same NaN. A
  *  comparison that fails keeps the acquire part of `sem`. Never fails for
  *  another reason. For f32:

@@ -98,19 +98,21 @@ IRIS_DEVICE void iris_d_await_members(iris_dev_t dev,
 }
 
 /** Waits until every member of the group has called it as often as this rank.
- *  Called by all lanes of one workgroup of each member, one workgroup at a time
- *  for one group. `group` is what iris_group_device() on the host returned.
+ *  All lanes of one workgroup of each member call it; only one workgroup of a
+ *  rank at a time may do so for a group. `group` is the result of
+ *  iris_group_device() on the host.
  *
- *  Order: acquire and release at system scope for the workgroup. What it wrote
- *  before, or acquired from other workgroups of its rank, is visible after to
- *  the workgroup of every other member. Other workgroups are not waited for.
+ *  Order: acquire and release at system scope for the workgroup. Afterwards the
+ *  workgroup of every other member sees this workgroup's earlier writes, and the
+ *  writes that it acquired from other workgroups of its rank. The barrier does
+ *  not wait for other workgroups.
  *
- *  A barrier that a deadline or the death of a peer ends is no barrier: the
- *  group is good for no other inside kernels or on streams.
+ *  If a deadline or the death of a peer ends the barrier, it orders nothing. Do
+ *  not use the group for another barrier in kernels or on streams.
  *
- *  Flat, one round: each rank stores its epoch at every member, one lane a
- *  peer, and waits for theirs. Epochs only grow, so nothing is reset, and a
- *  member that is one barrier ahead does no harm. */
+ *  The barrier is flat and takes one round: each rank stores its epoch at every
+ *  member, with one lane for each peer, and waits for theirs. Epochs only grow,
+ *  so nothing is reset, and a member may be one barrier ahead. */
 IRIS_DEVICE_LARGE void iris_dev_barrier(iris_wg_t wg, iris_dev_t dev,
                                         struct iris_dev_group *group)
 {

@@ -54,9 +54,9 @@ typedef struct iris_wg {
  *     iris_launch(iris, scale, grid, block, &args, sizeof args, stream);
  *
  * `name` becomes an array of one const struct iris_kernel, so that it is passed
- * without an &. name_body, name_cpu and name_gpu are taken, too. On the CPU a
- * body that waits may never return (see iris_wait_until()): it must not hold
- * what only it can give back, such as memory from malloc(). */
+ * without an &. The macro also defines name_body, name_cpu and name_gpu. On the
+ * CPU a body that waits may never return (see iris_wait_until()): it must not
+ * hold a resource that only it can release, such as memory from malloc(). */
 #if IRIS_ON_CPU
 #define IRIS_KERNEL(name, ARGS)                                          \
     IRIS_DEVICE void name##_body(iris_wg_t wg, const ARGS *args);        \
@@ -97,15 +97,15 @@ IRIS_DEVICE size_t iris_d_share(iris_wg_t wg, uint32_t id, size_t n)
 }
 
 /** IRIS_LANES(wg, i, n) statement: runs the statement for this workgroup's
- *  share of the size_t indices [0, n). Over the whole grid each index comes
- *  exactly once; which workgroup and lane it falls to is the target's choice.
- *  Called by all lanes. The statement must not hold a workgroup operation. n is
- *  evaluated once. On the CPU the loop is plain, and -O3 vectorises it: gcc if
- *  it holds one load, store, get, put or copy of a rank that does not depend on
- *  i (for more, hoist with iris_dev_as_remote()), clang any number.
+ *  share of the size_t indices [0, n). The whole grid runs each index exactly
+ *  once; the target chooses the workgroup and the lane. All lanes call it. The
+ *  statement must not contain a workgroup operation. n is evaluated once. On the
+ *  CPU it is a plain loop, which -O3 vectorises. gcc does so if the loop has one
+ *  load, store, get, put or copy whose rank does not depend on i (for more,
+ *  hoist with iris_dev_as_remote()); clang does so for any number.
  *
- *  IRIS_WG_LANES(wg, i, n) statement: the same, but each workgroup goes through
- *  all of [0, n). */
+ *  IRIS_WG_LANES(wg, i, n) statement: the same, but each workgroup runs all of
+ *  [0, n). */
 #if IRIS_ON_CPU
 #define IRIS_LANES(wg, i, n)                                       \
     for (size_t i##_n = (n), i = iris_d_share(wg, (wg).id, i##_n), \

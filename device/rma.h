@@ -9,22 +9,23 @@
 #include <iris/device/hook.h>
 #include <iris/device/value.h>
 
-/* What holds for all of these. Any lane may call them, each for itself; the
- * workgroup need not take part.
+/* These rules hold for all operations below. Any single lane may call them; the
+ * other lanes of the workgroup need not take part.
  *
  * Pointers are in the calling rank's address space and aligned for their type.
- * A pointer that is translated must be on the caller's heap; from_rank and
- * to_rank are ranks of the job, the caller's own included. The CPU ends a
- * kernel that names no rank of the job, and the stream's synchronize says which
- * access it was; GPUs check nothing.
+ * A pointer that an operation translates must be on the caller's heap.
+ * from_rank and to_rank are ranks of the job, possibly the caller's own. If a
+ * rank does not exist, the CPU ends the kernel, and the stream's synchronize
+ * names the access; GPUs check nothing.
  *
- * Order: none. A load has its value when it returns; a store may become visible
- * to other lanes and ranks at any later time and in any order, until a release
- * (iris_fence(), iris_signal_set(), an atomic) or the kernel's end. Two lanes
- * or ranks that touch one element at once, one of them writing, need atomics.
+ * Order: the operations order nothing. A load has its value when it returns. A
+ * store may become visible to other lanes and ranks at any later time and in
+ * any order, until a release (iris_fence(), iris_signal_set(), an atomic) or
+ * the kernel's end. If two lanes or ranks access one element at the same time,
+ * and one of them writes, use atomics.
  *
- * _masked: as the operation if `mask` is true, else touches no memory at all,
- * not even to translate; a masked-off load returns `other`. */
+ * _masked: does the operation if `mask` is true. Otherwise it touches no memory
+ * and does not translate; a load then returns `other`. */
 
 /* clang-format off */
 

@@ -9,24 +9,26 @@
 #include <iris/device/rma.h>
 #include <iris/device/wait.h>
 
-/* Two protocols are right.
+/* Use one of these two protocols.
  *
- * One sender: iris_signal_set() to a number that grows, the receiver waits with
- * IRIS_CMP_GE (or EQ, if the sender waits for an answer before the next one).
+ * One sender: it calls iris_signal_set() with a number that grows. The receiver
+ * waits with IRIS_CMP_GE (or EQ, if the sender waits for an answer before the
+ * next signal).
  *
  * Many senders, one signal: each calls iris_signal_add(..., 1, ...) after its
- * data; the receiver waits with IRIS_CMP_GE for the total of all of them.
- * Counts only grow: nobody resets the signal while any may still arrive, the
- * next round waits for twice the total. A count below the total says how many
- * have come and not which: adds may arrive in any order, so only the full total
- * says that a given sender's data is there. For the same reason no sender may
- * begin the next round before the receiver has its total: its early add would
- * pass for somebody's late one. Where senders can be one round ahead, rounds
- * take turns with two signals; where more, each sender has one of its own. */
+ * data. The receiver waits with IRIS_CMP_GE for the total of all senders.
+ *   - Counts only grow. The next round waits for twice the total; no rank resets
+ *     the signal while an add may still arrive.
+ *   - Adds may arrive in any order. So only the full total shows that a given
+ *     sender's data is there.
+ *   - No sender may begin the next round before the receiver has its total,
+ *     because the receiver would count its early add as another sender's late
+ *     one. If senders can be one round ahead, use two signals in turns; if they
+ *     can be further ahead, use one signal for each sender. */
 
-/** Sets to_rank's signal to `value`: release, system scope. The lane's earlier
- *  writes, and after a workgroup barrier the workgroup's, are visible to
- *  whoever then acquires the value. Any lane. */
+/** Sets to_rank's signal to `value`: release, system scope. A lane that then
+ *  acquires the value sees this lane's earlier writes and, after a workgroup
+ *  barrier, the workgroup's. Any lane. */
 IRIS_DEVICE void iris_signal_set(iris_dev_t dev, uint64_t *signal,
                                  uint64_t value, int to_rank)
 {
@@ -34,8 +36,8 @@ IRIS_DEVICE void iris_signal_set(iris_dev_t dev, uint64_t *signal,
                           IRIS_SCOPE_SYSTEM);
 }
 
-/** Adds `value` to to_rank's signal, atomically; order as iris_signal_set().
- *  See above for how to wait for a sum. Any lane. */
+/** Adds `value` to to_rank's signal, atomically, with the order of
+ *  iris_signal_set(). See above for how to wait for a sum. Any lane. */
 IRIS_DEVICE void iris_signal_add(iris_dev_t dev, uint64_t *signal,
                                  uint64_t value, int to_rank)
 {
@@ -53,7 +55,8 @@ IRIS_DEVICE uint64_t iris_signal_fetch(iris_dev_t dev, const uint64_t *signal)
 
 /* clang-format off */
 /** iris_put_signal: iris_put of one element, then iris_signal_set on the same
- *  rank: whoever acquires `value` there sees the element. Any lane. For f32:
+ *  rank. A lane that acquires `value` there sees the element. Any lane. For
+ *  f32:
  *      void iris_put_signal_f32(iris_dev_t dev, const float *from_ptr,
  *                               float *to_ptr, uint64_t *signal,
  *                               uint64_t value, int to_rank); */
@@ -70,17 +73,18 @@ IRIS_TYPES(IRIS_D_ROW, )
 /* clang-format on */
 
 /* clang-format off */
-/** iris_wait_until: waits until this rank's own word at `ptr`, untranslated, is
- *  CMP `value`, and returns what it was then. iris_test: one poll; whether it
- *  is. Acquire at system scope when it holds: the lane then sees everything
- *  released with the word; the workgroup does after iris_wg_barrier(). For i32,
- *  u32, i64 and u64, written by atomics or signals. Any lane. For u64:
+/** iris_wait_until: waits until this rank's own word at `ptr`, which is not
+ *  translated, compares with `value` as `cmp` says, and returns the word.
+ *  iris_test: polls once, and returns 1 if the word compares so. Both acquire at
+ *  system scope if it does: the lane then sees everything released with the
+ *  word, and the workgroup does after iris_wg_barrier(). For i32, u32, i64 and
+ *  u64 words, which atomics or signals write. Any lane. For u64:
  *      uint64_t iris_wait_until_u64(iris_dev_t dev, const uint64_t *ptr,
  *                                   iris_cmp_t cmp, uint64_t value);
  *      iris_bool_t iris_test_u64(iris_dev_t dev, const uint64_t *ptr,
  *                                iris_cmp_t cmp, uint64_t value);
- *  A wait does not return when the kernel is to end, because a peer died or a
- *  deadline passed; on a GPU its lane (on AMD its wavefront) then ends there. */
+ *  If a peer dies or a deadline passes, the kernel ends and the wait does not
+ *  return. On a GPU only its lane (on AMD its wavefront) ends there. */
 #define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE c_type iris_wait_until_##name(                                 \
         iris_dev_t dev, const c_type *ptr, iris_cmp_t cmp, c_type value)       \

@@ -8,13 +8,13 @@
 
 #include <iris/device/signal.h>
 
-/* What holds for all of these. Any lane, for itself. `signals` are `count`
- * words of this rank's own heap, untranslated. `status` is NULL or `count`
- * ints: where it is not zero the signal is left out. A signal that is found to
- * hold is acquired at system scope, as by iris_wait_until(); the others are
- * not. */
+/* These rules hold for all functions below. Any single lane may call them.
+ * `signals` are `count` words of this rank's own heap, which are not translated.
+ * `status` is NULL or `count` ints; a signal with a status other than zero is
+ * left out. A signal that compares as asked is acquired at system scope, as by
+ * iris_wait_until(); the other signals are not. */
 
-/* What SIZE_MAX is, without asking C++ for its limits. */
+/* SIZE_MAX, which C++ defines only in its own headers. */
 #define IRIS_D_NO_INDEX ((size_t)-1)
 
 IRIS_DEVICE iris_bool_t iris_d_left_out(const int *status, size_t i)
@@ -172,7 +172,8 @@ IRIS_DEVICE_LARGE iris_bool_t iris_test_all(iris_dev_t dev,
     return all;
 }
 
-/** Index of a signal that is CMP `value` now, SIZE_MAX if there is none. */
+/** Index of a signal that compares with `value` as `cmp` says now, or SIZE_MAX
+ *  if no signal does. */
 IRIS_DEVICE_LARGE size_t iris_test_any(iris_dev_t dev, const uint64_t *signals,
                                        size_t count, const int *status,
                                        iris_cmp_t cmp, uint64_t value)

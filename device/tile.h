@@ -22,8 +22,8 @@ typedef struct iris_d_tile_copy {
     int64_t from_piece;
 } iris_d_tile_copy_t;
 
-/* Copies what both tiles have. Pieces are as long as the strides allow: one
- * element, one row (or column), or all. */
+/* Copies the rows and columns that both tiles have. Pieces are as long as the
+ * strides allow: one element, one row (or column), or all. */
 IRIS_DEVICE iris_d_tile_copy_t iris_d_tile_plan(iris_tile_t from,
                                                 iris_tile_t to)
 {

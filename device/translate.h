@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a kernel knows about its job, and the one function that translates a
- * pointer to a peer's memory.
+ * A kernel's view of its job, and the one function that translates a pointer to
+ * a peer's memory.
  */
 #ifndef IRIS_DEVICE_TRANSLATE_H
 #define IRIS_DEVICE_TRANSLATE_H
@@ -103,10 +103,11 @@ IRIS_DEVICE iris_bool_t iris_d_no_rank(iris_dev_t dev, int rank)
 #endif
 }
 
-/* Translation, all of it: same offset, other heap. `ptr` is in this rank's
- * address space. The result is built from the target's base, so that compilers
- * see which object it points into. A rank that is none has no base to read; the
- * hook before the operation then ends the kernel. */
+/* This is all of translation: the same offset in another heap. `ptr` is in this
+ * rank's address space. The result is built from the target's base, so that
+ * compilers see the object that it points into. If the rank does not exist,
+ * there is no base to read; the hook before the operation then ends the
+ * kernel. */
 IRIS_DEVICE void *iris_d_translate(iris_dev_t dev, const void *ptr, int rank)
 {
     int known = iris_d_no_rank(dev, rank) ? dev.rank : rank;

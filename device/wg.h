@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a workgroup does as one: its barrier and bulk copies to and from peers
- * with the widest accesses the target has.
+ * Operations of a workgroup as a whole: its barrier, and bulk copies to and from
+ * peers with the widest accesses of the target.
  */
 #ifndef IRIS_DEVICE_WG_H
 #define IRIS_DEVICE_WG_H
@@ -9,12 +9,12 @@
 #include <iris/device/kernel.h>
 #include <iris/device/signal.h>
 
-/* Every function here is called by all lanes of the workgroup together, with
- * the same arguments, outside lane loops. */
+/* All lanes of the workgroup call these functions together, with the same
+ * arguments, outside lane loops. */
 
-/** Waits for all lanes. What any lane wrote before, anywhere, every lane sees
- *  after; and each lane's stores have left for their target, so that a release
- *  by one lane after it covers the writes of all. */
+/** Waits for all lanes. Afterwards every lane sees the earlier writes of all
+ *  lanes to any memory. Each lane's stores have left for their target, so a
+ *  later release by one lane covers the writes of all. */
 IRIS_DEVICE void iris_wg_barrier(iris_wg_t wg)
 {
     IRIS_UNUSED struct iris_cpu_wg *cpu = IRIS_D_SELF();
@@ -299,9 +299,9 @@ IRIS_DEVICE void iris_wg_copy(iris_wg_t wg, iris_dev_t dev, const void *src_ptr,
     }
 }
 
-/** iris_wg_put(), iris_wg_barrier(), then one lane's iris_signal_set(): whoever
- *  acquires `value` on to_rank sees the bytes, and all that any lane of this
- *  workgroup wrote before. `from_ptr` may be overwritten on return. */
+/** iris_wg_put(), iris_wg_barrier(), then one lane's iris_signal_set(). A lane
+ *  that acquires `value` on to_rank sees the bytes, and all earlier writes of
+ *  this workgroup. The memory at `from_ptr` may be overwritten on return. */
 IRIS_DEVICE void iris_wg_put_signal(iris_wg_t wg, iris_dev_t dev,
                                     const void *from_ptr, void *to_ptr,
                                     size_t bytes, uint64_t *signal,
@@ -315,8 +315,8 @@ IRIS_DEVICE void iris_wg_put_signal(iris_wg_t wg, iris_dev_t dev,
 }
 
 /** iris_wg_put_signal() with iris_signal_add(): many workgroups, of one rank or
- *  of several, put blocks of their own and add to one signal. Whoever acquires
- *  the total sees all of their bytes. */
+ *  of several, put their own blocks and add to one signal. A lane that acquires
+ *  the total sees all their bytes. */
 IRIS_DEVICE void iris_wg_put_signal_add(iris_wg_t wg, iris_dev_t dev,
                                         const void *from_ptr, void *to_ptr,
                                         size_t bytes, uint64_t *signal,
