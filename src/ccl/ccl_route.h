@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What each pair of members sends and receives in a call of messages.
+ * The parts that each pair of members sends and receives in a call of messages.
  */
 #ifndef IRIS_SRC_CCL_CCL_ROUTE_H
 #define IRIS_SRC_CCL_CCL_ROUTE_H

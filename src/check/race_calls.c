@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the compiler has a program call that is compiled with
- * -fsanitize=thread, in place of ThreadSanitizer's own library: accesses to
- * heaps go to the race checker. Linked into the program by `iriscc --check`.
+ * The functions that code compiled with -fsanitize=thread calls at each access,
+ * in place of ThreadSanitizer's own library. They pass accesses to heaps to the
+ * race checker. `iriscc --check` links them into the program.
  */
 #include "config.h"
 

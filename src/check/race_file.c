@@ -183,14 +183,23 @@ static void write_file(const struct iris_race *race, const char *ending,
     ret = iris_i_file_open(path, &file);
     copy = ret == 0 ? dup(file.fd) : -1;
     stream = copy >= 0 ? fdopen(copy, "w") : NULL;
-    if (stream == NULL) {
-        iris_i_warning(race->heap->log, "IRIS_CHECK=race: cannot write %s",
-                       path);
-        return;
+    if (stream != NULL) {
+        int whole;
+
+        json = iris_i_json_writer(stream);
+        write(&json, race);
+        whole = fclose(stream) == 0;
+        ret = iris_i_file_close(&file, path, whole);
+        ret = whole ? ret : -1;
+    } else {
+        if (copy >= 0) {
+            close(copy);
+        }
+        if (ret == 0) {
+            (void)iris_i_file_close(&file, path, 0);
+        }
+        ret = -1;
     }
-    json = iris_i_json_writer(stream);
-    write(&json, race);
-    ret = iris_i_file_close(&file, path, fclose(stream) == 0);
     if (ret != 0) {
         iris_i_warning(race->heap->log, "IRIS_CHECK=race: cannot write %s",
                        path);

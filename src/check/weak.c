@@ -25,7 +25,9 @@
 struct side {
     struct iris_weak_range range; /* bytes 0: none that is modelled */
     char *memory;
-    char *newest; /* what is there but for this workgroup; NULL: the same */
+    char
+        *newest; /* the memory's newest value, while memory has an older one for
+                     this workgroup; NULL: memory is the newest */
 };
 
 /* The calling thread's workgroup. */

@@ -81,7 +81,7 @@ unsigned iris_i_weak_decide(struct iris_weak_choices *choices,
 static iris_status_t read_choices(struct iris_weak_choices *choices,
                                   const char *path)
 {
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(path, "re");
     size_t max = 16;
     char line[512];
 
@@ -149,7 +149,12 @@ iris_i_weak_choices_open(const struct iris_weak_choices_params *params,
 void iris_i_weak_choices_close(struct iris_weak_choices *choices)
 {
     if (choices->record != NULL) {
-        fclose(choices->record);
+        int failed = ferror(choices->record);
+
+        if (fclose(choices->record) != 0 || failed) {
+            iris_i_warning(NULL, "IRIS_SCHEDULE: the file is not complete; "
+                                 "is the disk full?");
+        }
     }
     free(choices->follow);
 }

@@ -24,7 +24,7 @@ struct iris_weak_choices {
     uint64_t num_decisions;
     struct iris_weak_decision *follow; /* NULL: the seed decides */
     size_t num_follow, next_follow;
-    FILE *record; /* NULL: there is none */
+    FILE *record; /* NULL: do not record */
 };
 
 /* What the choice is about. */

@@ -326,13 +326,16 @@ struct opening {
     int puts;
     int good;
     atomic_int done;
+    atomic_int
+        abandoned; /* iris_init has failed, and its heap and log are gone */
 };
 
 static void open_together(struct opening *opening)
 {
     struct mpi_channel *m = opening->channel;
 
-    if (MPI_Comm_dup(MPI_COMM_WORLD, &m->comm) != MPI_SUCCESS) {
+    if (MPI_Comm_dup(MPI_COMM_WORLD, &m->comm) != MPI_SUCCESS ||
+        atomic_load(&opening->abandoned)) {
         return;
     }
     MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN);
@@ -392,6 +395,7 @@ static iris_status_t await(struct opening *opening, pthread_t thread,
     if (status == IRIS_OK) {
         pthread_join(thread, NULL);
     } else {
+        atomic_store(&opening->abandoned, 1);
         pthread_detach(thread);
     }
     return status;

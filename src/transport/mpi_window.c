@@ -26,7 +26,7 @@
  * these. */
 struct unflushed {
     uint64_t begin;
-    uint64_t end; /* 0: there are none */
+    uint64_t end; /* 0: no such block */
 };
 
 struct iris_mpi_window {
@@ -47,7 +47,8 @@ static int agree(MPI_Comm comm, int good)
            all;
 }
 
-/* Leaves no window on failure. */
+/* Leaves no window on failure, unless MPI made one on some ranks only: freeing
+ * it takes all ranks. */
 static int open_win(void *base, size_t bytes, MPI_Comm comm, MPI_Win *win_p)
 {
     int made, good;
@@ -59,7 +60,14 @@ static int open_win(void *base, size_t bytes, MPI_Comm comm, MPI_Win *win_p)
     }
     MPI_Win_set_errhandler(*win_p, MPI_ERRORS_RETURN);
     good = MPI_Win_lock_all(MPI_MODE_NOCHECK, *win_p) == MPI_SUCCESS;
-    return agree(comm, good);
+    if (agree(comm, good)) {
+        return 1;
+    }
+    if (good) {
+        MPI_Win_unlock_all(*win_p);
+    }
+    MPI_Win_free(win_p);
+    return 0;
 }
 
 static void close_win(MPI_Win *win)
