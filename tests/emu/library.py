@@ -265,7 +265,9 @@ def reductions():
     for i, (shape, name, op, bytes_) in enumerate(every + unordered):
         args = {"kind": f"IRIS_D_KIND_{name}", "op": f"IRIS_REDUCE_{op}",
                 "shape": f"IRIS_CCL_{shape}", "bytes": bytes_, "rings": 1,
-                "root": i % 4 // 2 if bytes_ in (100, 1000) else -1}
+                "root": -1}
+        if shape in ("WHOLE", "TO_ALL") and bytes_ in (100, 1000):
+            args["root"] = i % 4 // 2
         if shape == "RINGED":
             args["start.steps"] = 3
         if i % 5 == 4 and shape in ("WHOLE", "TO_ALL"):
