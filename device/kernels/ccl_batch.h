@@ -11,9 +11,9 @@
 
 #include <iris/device/kernels/ccl_exchange.h>
 
-/* nvcc's kernels have 64 to 128 registers a lane where more lanes may come, and put
- * the rest into memory: on an H100 that took longer than it saved. */
-#if IRIS_ON_CUDA && IRIS_MAX_LANES > 256
+/* Where more lanes may come, a GPU's kernels have 64 to 128 registers a lane, and
+ * put the rest into memory: on an H100 that took longer than it saved. */
+#if !IRIS_ON_CPU && IRIS_MAX_LANES > 256
 #define IRIS_CCL_WG_BATCHES 0
 #else
 #define IRIS_CCL_WG_BATCHES 1

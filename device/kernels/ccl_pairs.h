@@ -24,6 +24,20 @@
  * all members have sent their pieces k - 2. Calls of a pair that only send are
  * the program's to order (ccl.h). */
 
+/* iris_d_wg_bytes() with half as many loads under way: with all of them the kernel
+ * has more values than an AMD GPU's lane has registers. */
+IRIS_DEVICE_LARGE void iris_d_pair_bytes(iris_wg_t wg, void *to,
+                                         const void *from, size_t bytes)
+{
+#if IRIS_ON_CPU
+    iris_d_wg_bytes(wg, to, from, bytes);
+#else
+    iris_d_team_t team = {iris_d_lane(), wg.num_lanes};
+
+    iris_d_wg_bytes_deep(team, to, from, bytes, IRIS_D_BULK_DEPTH / 2);
+#endif
+}
+
 IRIS_DEVICE iris_d_u64_t *iris_d_pair_words(const iris_d_ccl_t *ccl, uint32_t w,
                                             uint32_t i)
 {
@@ -86,7 +100,7 @@ IRIS_DEVICE void iris_d_pair_put(iris_wg_t wg, const iris_d_ccl_t *ccl,
         return;
     }
 #endif
-    iris_d_wg_bytes(wg, iris_d_pair_there(ccl, place, i), from, bytes);
+    iris_d_pair_bytes(wg, iris_d_pair_there(ccl, place, i), from, bytes);
 }
 
 /* The place of member i's piece number `piece` in this rank's ring. */
@@ -362,7 +376,7 @@ iris_d_pair_receive(iris_wg_t wg, const iris_d_ccl_t *ccl,
             (uintptr_t)where);
         bytes = message.share.bytes;
     }
-    iris_d_wg_bytes(wg, to, piece, bytes);
+    iris_d_pair_bytes(wg, to, piece, bytes);
     iris_wg_barrier(wg);
     if (iris_wg_leader(wg)) {
         iris_d_release_ahead();
@@ -389,7 +403,7 @@ IRIS_DEVICE void iris_d_pair_keep(iris_wg_t wg, const iris_d_ccl_t *ccl,
     char *to = (char *)args->out + route->out_at + message.share.begin;
 
     if (from != to) {
-        iris_d_wg_bytes(wg, to, from, message.share.bytes);
+        iris_d_pair_bytes(wg, to, from, message.share.bytes);
     }
 }
 
