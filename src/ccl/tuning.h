@@ -26,9 +26,8 @@ struct iris_ccl_rule {
     X(MEMORY, "memory")   /* GB/s that a kernel reads and adds */            \
     X(LAUNCH, "launch")   /* us from kernel to kernel of a stream */         \
     X(SIGNAL, "signal")   /* us of a barrier of all ranks on a stream */     \
-    X(HIDDEN, "hidden")   /* share of the shorter time that is hidden when \
-                             a product and copies overlap, 0 to 1 */ \
-    X(HIDDEN_SUMS, "hidden_all_reduce") /* this share, for an all_reduce */    \
+    X(HIDDEN, "hidden")   /* share of the shorter time that overlap hides */ \
+    X(HIDDEN_SUMS, "hidden_all_reduce") /* this share, for an all_reduce */  \
     X(CHUNK, "chunk") /* us that a further chunk costs for each peer */      \
     X(MOST, "most")   /* chunks that a call may have */
 enum iris_rate_kind {
