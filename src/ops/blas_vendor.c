@@ -21,7 +21,7 @@ static void append(char *why, const char *text)
 {
     size_t used = strlen(why);
 
-    snprintf(why + used, IRIS_BLAS_WHY_BYTES - used, "%s%s",
+    snprintf(why + used, IRIS_BLAS_WHY_BYTES - used, "%s%.200s",
              used > 0 ? ", " : "", text);
 }
 
@@ -45,8 +45,10 @@ static void *load_from(const struct iris_blas_places *places,
 
     for (const char *const *name = places->names;
          library == NULL && *name != NULL; name++) {
-        snprintf(path, sizeof path, "%s/%s", folder, *name);
-        library = iris_i_loader_library(path, 0);
+        if (snprintf(path, sizeof path, "%s/%s", folder, *name) <
+            (int)sizeof path) {
+            library = iris_i_loader_library(path, 0);
+        }
     }
     return library;
 }
