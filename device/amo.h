@@ -9,7 +9,9 @@
 #include <iris/device/hook.h>
 #include <iris/device/value.h>
 
-/* These rules hold for all operations below. Any single lane may call them.
+/* ---- Atomics ---------------------------------------------------------------
+ *
+ * These rules hold for all operations below. Any single lane may call them.
  * `ptr` is on the caller's heap and aligned to its size. The operation accesses
  * to_rank's (from_rank's) copy of the element.
  *
@@ -279,9 +281,9 @@ enum {
     IRIS_D_OP_xchg = IRIS_OP_ATOMIC_XCHG,
 };
 
-/** iris_atomic_add, _sub, _min, _max, _xchg for every type; iris_atomic_and,
- *  _or, _xor for the integers: replaces the element with (element OP value) and
- *  returns the old value. For add and f32:
+/** iris_atomic_add, _sub, _min, _max, _xchg, _and, _or, _xor: replaces the
+ *  element with (element OP value) and returns the old value. The last three
+ *  take integers only. For add and f32:
  *      float iris_atomic_add_f32(iris_dev_t dev, float *ptr, float value,
  *                                int to_rank, iris_sem_t sem,
  *                                iris_scope_t scope);

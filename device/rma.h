@@ -9,7 +9,9 @@
 #include <iris/device/hook.h>
 #include <iris/device/value.h>
 
-/* These rules hold for all operations below. Any single lane may call them; the
+/* ---- Access by one lane ----------------------------------------------------
+ *
+ * These rules hold for all operations below. Any single lane may call them; the
  * other lanes of the workgroup need not take part.
  *
  * Pointers are in the calling rank's address space and aligned for their type.

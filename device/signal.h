@@ -9,7 +9,9 @@
 #include <iris/device/rma.h>
 #include <iris/device/wait.h>
 
-/* Use one of these two protocols.
+/* ---- Signals ---------------------------------------------------------------
+ *
+ * Use one of these two protocols.
  *
  * One sender: it calls iris_signal_set() with a number that grows. The receiver
  * waits with IRIS_CMP_GE (or EQ, if the sender waits for an answer before the
@@ -37,7 +39,7 @@ IRIS_DEVICE void iris_signal_set(iris_dev_t dev, uint64_t *signal,
 }
 
 /** Adds `value` to to_rank's signal, atomically, with the order of
- *  iris_signal_set(). See above for how to wait for a sum. Any lane. */
+ *  iris_signal_set(). See "Signals" for how to wait for a sum. Any lane. */
 IRIS_DEVICE void iris_signal_add(iris_dev_t dev, uint64_t *signal,
                                  uint64_t value, int to_rank)
 {

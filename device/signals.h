@@ -8,7 +8,9 @@
 
 #include <iris/device/signal.h>
 
-/* These rules hold for all functions below. Any single lane may call them.
+/* ---- Waits for several signals ---------------------------------------------
+ *
+ * These rules hold for all functions below. Any single lane may call them.
  * `signals` are `count` words of this rank's own heap, which are not translated.
  * `status` is NULL or `count` ints; a signal with a status other than zero is
  * left out. A signal that compares as asked is acquired at system scope, as by

@@ -158,7 +158,9 @@ IRIS_DEVICE void iris_d_tile_move(iris_wg_t wg, iris_dev_t dev,
 }
 #endif
 
-/* All lanes of the workgroup call the functions below together, with the same
+/* ---- Copies of tiles -------------------------------------------------------
+ *
+ * All lanes of the workgroup call the functions below together, with the same
  * arguments, outside lane loops. Both tiles have elements of the same size. The
  * rows and columns that both tiles have are copied, so either tile may be cut
  * off at an edge.

@@ -48,7 +48,9 @@ typedef struct iris_tile_sums {
     iris_d_sums_stage_t stage; /* the product's own */
 } iris_tile_sums_t;
 
-/* All lanes of the workgroup call the functions below together, with the same
+/* ---- Calls of a workgroup --------------------------------------------------
+ *
+ * All lanes of the workgroup call the functions below together, with the same
  * arguments, outside lane loops. `dtype` is IRIS_DTYPE_F32, _F16 or _BF16, best
  * a constant. With any other dtype they do nothing. */
 

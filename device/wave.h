@@ -10,7 +10,9 @@
 #include <iris/device/vector.h>
 #include <iris/device/wg.h>
 
-/* A wavefront is 64 lanes of a workgroup on AMD, a warp of 32 on NVIDIA, and on
+/* ---- Wavefronts ------------------------------------------------------------
+ *
+ * A wavefront is 64 lanes of a workgroup on AMD, a warp of 32 on NVIDIA, and on
  * the CPU the workgroup's thread. The last one of a workgroup may have fewer.
  * Kernels give wavefronts work of their own by iris_wave_id():
  *
@@ -150,10 +152,10 @@ IRIS_DEVICE uint64_t iris_d_wg_combine(iris_wg_t wg, enum iris_d_kind kind,
 }
 
 /* clang-format off */
-/** iris_wave_sum, iris_wave_min, iris_wave_max: every lane of the wavefront
- *  gets the sum, minimum or maximum of all its lanes' values. iris_wg_sum,
- *  iris_wg_min, iris_wg_max do the same for all lanes of the workgroup, which
- *  call them together, outside lane loops. On the CPU `value` is the value of
+/** iris_wave_sum, _min, _max, iris_wg_sum, _min, _max: every lane gets the sum,
+ *  minimum or maximum of the values of all lanes of its wavefront, or of its
+ *  workgroup. All lanes of the workgroup call the latter together, outside lane
+ *  loops. On the CPU `value` is the value of
  *  the workgroup's thread, such as a sum over a lane loop. All lanes get the
  *  same bits. Sums of floats depend on the number of lanes. The minimum and the
  *  maximum of a NaN and a number are the number. For f32:

@@ -9,7 +9,9 @@
 #include <iris/device/kernel.h>
 #include <iris/device/signal.h>
 
-/* All lanes of the workgroup call these functions together, with the same
+/* ---- Calls of a workgroup --------------------------------------------------
+ *
+ * All lanes of the workgroup call these functions together, with the same
  * arguments, outside lane loops. */
 
 /** Waits for all lanes. Afterwards every lane sees the earlier writes of all
@@ -228,10 +230,13 @@ IRIS_DEVICE void iris_d_wg_far_copy(iris_dev_t dev, const void *src_ptr,
 }
 #endif
 
-/* The three bulk copies below: any size, any alignment of either side. Exactly
- * `bytes` bytes are written and 0 bytes touch nothing. Both sides are global
- * memory; they may be the same place but may not overlap otherwise. Order:
- * none, as of plain stores; the copy is complete for the workgroup after
+/* ---- Bulk copies -----------------------------------------------------------
+ *
+ * All lanes of the workgroup call a copy together, with the same arguments,
+ * outside lane loops. A copy takes any size and any alignment of either side. It
+ * writes exactly `bytes` bytes; with 0 bytes it touches no memory. Both sides are
+ * global memory. They may be the same place but may not overlap otherwise. A
+ * copy orders nothing, like plain stores. It is complete for the workgroup after
  * iris_wg_barrier(), and for a peer after a release that follows it. */
 
 /** Copies from this rank's `from_ptr`, used as it is, to where to_rank keeps

@@ -25,7 +25,9 @@ typedef struct iris_wg_ccl {
     uint32_t before; /* the low half of the step it began behind */
 } iris_wg_ccl_t;
 
-/* All lanes of the workgroup call the functions here together, with the same
+/* ---- Calls of a workgroup --------------------------------------------------
+ *
+ * All lanes of the workgroup call the functions here together, with the same
  * arguments, outside lane loops. */
 
 /** Begins to use a handle as workgroup `index`, less than the handle's max_wgs.
@@ -246,7 +248,10 @@ IRIS_DEVICE void iris_d_wg_ccl_move(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     iris_d_wg_ccl(wg, wg_ccl, args);
 }
 
-/* Rules for the collectives below. Workgroups with the same index, one of each
+/* ---- Collectives of a workgroup --------------------------------------------
+ *
+ * All lanes of the workgroup call a collective together, with the same
+ * arguments, outside lane loops. Workgroups with the same index, one of each
  * member of the handle's group, make the same calls in the same order, each
  * with its own buffers. `in` and `out` are any global memory of this rank,
  * aligned for their elements. They do not overlap, or are the same where

@@ -203,7 +203,9 @@ IRIS_DEVICE void iris_d_wg_tile_ccl(iris_wg_ccl_t *wg_ccl,
     iris_wg_barrier(tiles.wg);
 }
 
-/* The rules above the collectives in wg_ccl.h hold for these, too. Members'
+/* ---- Collectives of tiles --------------------------------------------------
+ *
+ * The rules above the collectives in wg_ccl.h hold for these, too. Members'
  * tiles have the same rows, columns and size of elements; each has its own
  * strides. If a tile has a part for each member, the parts are stacked by rows:
  * the tile has the rows of all parts, and member i's part is the i-th. (For

@@ -1,3 +1,16 @@
 # SPDX-License-Identifier: MIT
 dist_man_MANS = %D%/iris-bench.1 %D%/iris-info.1 %D%/iris-launch-env.1 \
-	%D%/iris-sim.1 	%D%/iris-top.1 %D%/iris-trace.1 %D%/iris.7 %D%/iriscc.1
+	%D%/iris-sim.1 %D%/iris-top.1 %D%/iris-trace.1 %D%/iris.7 %D%/iriscc.1
+# A page for each public call, made from its comment in the headers.
+all-local: %D%/man3.stamp
+%D%/man3.stamp: scripts/man-pages scripts/man-page.awk scripts/calls.awk \
+    $(irisinclude_HEADERS) $(nobase_irisinclude_HEADERS)
+	$(AM_V_GEN)$(srcdir)/scripts/man-pages %D%/man3 && touch $@
+install-data-local: %D%/man3.stamp
+	$(MKDIR_P) "$(DESTDIR)$(mandir)/man3"
+	$(INSTALL_DATA) %D%/man3/*.3 "$(DESTDIR)$(mandir)/man3"
+uninstall-local: %D%/man3.stamp
+	for page in %D%/man3/*.3; do \
+	  rm -f "$(DESTDIR)$(mandir)/man3/$${page##*/}"; done
+clean-local:
+	rm -rf %D%/man3 %D%/man3.stamp

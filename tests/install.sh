@@ -55,7 +55,9 @@ for tool in iris-bench iris-info iris-launch-env iris-sim iris-top iris-trace ir
 done
 IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu "$bin/iris-info" >/dev/null
 (cd "$tmp" && "$bin/iris-launch-env" -n 2 ./consumer)
-[ -n "$(find "$dest" -name iris.7)" ] || { echo "no iris.7"; exit 1; }
+for page in iris.7 iris_all_reduce.3 iris_signal_set.3; do
+    [ -n "$(find "$dest" -name "$page")" ] || { echo "no $page"; exit 1; }
+done
 
 # A pointer whose type does not say how much to allocate.
 for bad in 'float x; float *p = &x' 'struct unknown *x, **p = &x' 'int p = 0'; do

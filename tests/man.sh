@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Manual pages have the options that --help has, iris(7) the settings of the
-# library, and groff finds nothing wrong with them.
+# library, every public call has a page, and groff and mandoc find nothing wrong.
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
@@ -53,11 +53,52 @@ sed -n '/^\.\\" settings/,/^\.\\" \/settings/p' "$man/iris.7" |
 ./iris-info --env-man | diff "$tmp/settings" - ||
     fail "put the output of iris-info --env-man into man/iris.7"
 
-if command -v groff >/dev/null; then
-    for page in "$man"/*.[17]; do
-        groff -man -Tascii -ww "$page" >"$tmp/out" 2>"$tmp/log" &&
-            [ ! -s "$tmp/log" ] || { cat "$tmp/log" && fail "$page"; }
-    done
+# Calls of the library, without those that the device headers make themselves.
+exported() {
+    grep -oE '\<iris_[a-z0-9_]+' "$here/../src/libiris.map" | grep -v '^iris_cpu_'
+}
+has_page() { # CALL: its page names and describes it
+    local page=$tmp/man3/$1.3
+    [ -e "$page" ] || return
+    page=$tmp/$(sed -n '1s/^\.so //p' "$page") && [ -f "$page" ] || page=$tmp/man3/$1.3
+    grep -q "^[a-z_0-9, ]*\<$1\>.* \\\\- [^ ]" "$page" &&
+        sed -n '/^\.SH DESCRIPTION/{n;p}' "$page" | grep -q '[a-z]'
+}
+"$here/../scripts/man-pages" "$tmp/man3" || fail "scripts/man-pages"
+for call in $(exported); do
+    grep -q "\<$call(\(.*[,;)]\)\?$" "$tmp"/man3/*.3 || fail "no arguments of $call"
+done
+for call in $(exported) iris_load iris_atomic_min_masked iris_signal_set iris_dev_barrier \
+    iris_wg_max; do
+    has_page "$call" || fail "no page, or an empty one: $call(3)"
+done
+grep -q '^\.B IRIS_ERR_NO_MEMORY' "$tmp/man3/iris_malloc.3" || fail "iris_malloc(3): no errors"
+for page in "$tmp"/man3/*.3; do
+    [ -z "$(sed -n '/^\.BR.* (3)/p' "$page" | awk '{ print $2 }' | while read -r call; do
+        [ -e "$tmp/man3/$call.3" ] || echo "$call"; done)" ] || fail "$page: refers to no page"
+done
+
+# Prints what groff and mandoc find, if they are installed. The folder is the one that
+# ".so man3/..." lines start from. Pages have no date, for the same bytes each time.
+lint() { # FOLDER PAGE...
+    local folder=$1
+    shift
+    ! command -v groff >/dev/null || (cd "$folder" && for page in "$@"; do
+        groff -man -Tascii -ww "$page" >"$tmp/out"; done)
+    ! command -v mandoc >/dev/null || (cd "$folder" && mandoc -Tlint -W warning "$@" |
+        grep -vE 'missing date|\.so is fragile')
+}
+# shellcheck disable=SC2046 # a list of files
+wrong=$(lint "$tmp" "$(cd "$man" && pwd)"/*.[17] $(cd "$tmp" && ls man3/*.3) 2>&1)
+[ -z "$wrong" ] || { printf '%s\n' "$wrong" && fail "groff or mandoc finds something"; }
+
+# A call without a page, an empty page and a wrong one are found.
+! has_page iris_no_such_call || fail "a call that does not exist has a page"
+sed -i '/^\.SH DESCRIPTION/,$d' "$tmp/man3/iris_barrier.3"
+! has_page iris_barrier || fail "an empty page passes"
+printf '.TH X 3\n.SH NAME\nx \\- y\n.XY\n.so man3/none.3\n' >"$tmp/man3/wrong.3"
+if { command -v groff || command -v mandoc; } >/dev/null; then
+    [ -n "$(lint "$tmp" man3/wrong.3 2>&1)" ] || fail "a wrong page passes"
 fi
 [ $failed = 0 ] && echo passed
 exit $failed

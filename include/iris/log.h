@@ -24,9 +24,9 @@ typedef enum iris_log_level {
  *  NULL does nothing. */
 IRIS_API void iris_log_set_level(iris_t *iris, iris_log_level_t level);
 
-/* Each call formats a message as printf() does, and prints it as one line. With
- * a NULL context it prints "[Iris] message", if IRIS_LOG_LEVEL permits.
- * Thread-safe. */
+/** Each call formats a message as printf() does, and prints it as one line. With
+ *  a NULL context it prints "[Iris] message", if IRIS_LOG_LEVEL permits.
+ *  Thread-safe. */
 #define IRIS_PRINTF __attribute__((format(printf, 2, 3)))
 IRIS_API void iris_debug(const iris_t *iris, const char *format,
                          ...) IRIS_PRINTF;
