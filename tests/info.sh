@@ -201,6 +201,10 @@ IRIS_BLAS=none IRIS_SPAWN=processes info 0 --explain matmul_reduce_scatter 64 4 
 has ', 2 times, each for some of the rows:$'
 has '^ +the ranks do not divide M$'
 has '^  workspace +1056 bytes$'
+info 0 --explain matmul_all_gather 65 4 3 --ranks 3
+has '^  collective  iris_all_gatherv of 260 f32, messages, 1 workgroup$'
+has '^ +the ranks do not divide M: each sends its own rows$'
+has '^  workspace +0 bytes: the collective works in out$'
 info 0 --explain matmul_all_gather 5 4 3 --ranks 1
 has '^  workspace +0 bytes: one rank has no collective$'
 ! grep -q '^  collective' "$output" || fail "a collective of one rank"

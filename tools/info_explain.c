@@ -87,21 +87,28 @@ static iris_status_t print_library(iris_t *iris)
     return IRIS_OK;
 }
 
-/* The collective of an event, with the variant that the library takes. */
+/* The collective of an event. */
+static enum iris_ccl_op op_of(const struct iris_host_event *event)
+{
+    int op = 0;
+
+    while (strcmp(iris_i_ccl_kinds[op].name, event->kernel) != 0) {
+        op++; /* it is one of them */
+    }
+    return (enum iris_ccl_op)op;
+}
+
+/* The same, with the variant that the library takes. */
 static iris_status_t choose(iris_t *iris, const struct explain_request *request,
                             const struct iris_host_event *event,
                             struct iris_ccl_call *call_p)
 {
     struct iris_ccl_options options;
-    int op = 0;
     iris_status_t status;
 
-    while (strcmp(iris_i_ccl_kinds[op].name, event->kernel) != 0) {
-        op++; /* it is one of them */
-    }
     iris_ccl_options_init(&options);
     *call_p = (struct iris_ccl_call){.name = event->kernel,
-                                     .op = (enum iris_ccl_op)op,
+                                     .op = op_of(event),
                                      .in = event->source,
                                      .out = (void *)event->address,
                                      .count = event->count,
@@ -145,8 +152,17 @@ static iris_status_t print_collective(iris_t *iris,
                                       unsigned workgroups)
 {
     struct iris_ccl_call call;
-    iris_status_t status = choose(iris, request, event, &call);
+    iris_status_t status;
 
+    if (iris_i_ccl_kinds[op_of(event)].pairs) {
+        printf("  collective  %s of %zu %s, messages, %u workgroup%s\n"
+               "              the ranks do not divide M: each sends its own "
+               "rows\n",
+               event->kernel, event->count, event->type, workgroups,
+               workgroups == 1 ? "" : "s");
+        return IRIS_OK;
+    }
+    status = choose(iris, request, event, &call);
     if (status == IRIS_OK) {
         printf("  collective  %s of %zu %s, variant %s, %u workgroup%s\n",
                event->kernel, event->count, event->type,

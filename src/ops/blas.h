@@ -12,7 +12,7 @@
 #include <iris/types.h>
 
 /* Both sides are built together. A change of what is below counts it up. */
-#define IRIS_BLAS_VERSION "iris " PACKAGE_VERSION " blas 2"
+#define IRIS_BLAS_VERSION "iris " PACKAGE_VERSION " blas 3"
 
 /* Where the rows of a matrix are that has places left free between them: one
  * behind the first `first` rows, then one behind every `each` rows. */
@@ -40,11 +40,10 @@ struct iris_blas_product {
     int64_t k;
     int64_t begin;
     int64_t whole;
-    iris_dtype_t dtype; /* f32, f16 or bf16 */
-    int adds;           /* on a GPU: to what is in out */
-    /* On a CPU only, where begin is 0 and whole is m. */
-    struct iris_blas_gaps a_gaps;
-    struct iris_blas_gaps out_gaps;
+    iris_dtype_t dtype;         /* f32, f16 or bf16 */
+    int adds;                   /* on a GPU: to what is in out */
+    struct iris_blas_gaps gaps; /* in out; on a CPU only, where begin is 0 and
+                                 * whole is m */
 };
 
 /* Matrices of f32 that a CPU library takes as they are: rows of `a` and `out`

@@ -148,9 +148,8 @@ static void load_rows(struct work *work)
     const struct iris_blas_product *what = work->what;
 
     for (int64_t i = 0; i < work->rows; i++) {
-        int64_t place = iris_i_blas_place(what->a_gaps, work->row + i);
-        struct line line = {what->a.data, place * what->a.row, what->a.col,
-                            what->k};
+        struct line line = {what->a.data, (work->row + i) * what->a.row,
+                            what->a.col, what->k};
 
         load_line(work->a + i * what->k, line, what->dtype);
     }
@@ -166,7 +165,7 @@ static void store_rows(const struct work *work, const float *sum,
 
     for (int64_t i = work->rows - 1; i >= 0; i--) {
         int64_t row = work->row + i;
-        int64_t place = iris_i_blas_place(what->out_gaps, row);
+        int64_t place = iris_i_blas_place(what->gaps, row);
 
         if (bias->data == NULL && what->dtype == IRIS_DTYPE_F32) {
             memmove((float *)what->out + place * what->out_row + work->col,
@@ -197,9 +196,11 @@ static int is_direct(const struct work *work)
     return work->rows > 1 && work->cols > 1 && what->dtype == IRIS_DTYPE_F32;
 }
 
-/* Whether no row of the block has a gap before the next one. */
-static int is_dense(const struct work *work, struct iris_blas_gaps gaps)
+/* Whether no row of the block has a gap before the next one in the result. */
+static int is_dense(const struct work *work)
 {
+    struct iris_blas_gaps gaps = work->what->gaps;
+
     return iris_i_blas_place(gaps, work->row + work->rows - 1) -
                iris_i_blas_place(gaps, work->row) ==
            work->rows - 1;
@@ -221,9 +222,8 @@ static void multiply_block(struct work *work)
                                  .out_row = work->cols,
                                  .b_by_column = by_column};
 
-    if (direct && a_is_fine(what) && is_dense(work, what->a_gaps)) {
-        call.a = (const float *)what->a.data +
-                 iris_i_blas_place(what->a_gaps, work->row) * what->a.row;
+    if (direct && a_is_fine(what)) {
+        call.a = (const float *)what->a.data + work->row * what->a.row;
         call.a_row = what->a.row;
     } else {
         load_rows(work);
@@ -233,15 +233,13 @@ static void multiply_block(struct work *work)
         call.b_line = by_column ? what->b.col : what->b.row;
     }
     if (direct && fits(what->out_row, work->cols)) {
-        call.out =
-            (float *)what->out +
-            iris_i_blas_place(what->out_gaps, work->row) * what->out_row +
-            work->col;
+        call.out = (float *)what->out +
+                   iris_i_blas_place(what->gaps, work->row) * what->out_row +
+                   work->col;
         call.out_row = what->out_row;
     }
     work->args->blas->multiply(work->args->state, &call);
-    if (call.out == work->out || what->bias.data != NULL ||
-        !is_dense(work, what->out_gaps)) {
+    if (call.out == work->out || what->bias.data != NULL || !is_dense(work)) {
         store_rows(work, call.out, call.out_row);
     }
 }

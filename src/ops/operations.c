@@ -18,6 +18,8 @@
 #include "ops/ops_workspace.h"
 #include "ops/ops_steps.h"
 
+#include <stdlib.h>
+
 /* ---- Steps ---- */
 
 static struct iris_ccl_options collective(const struct iris_ops_call *call)
@@ -30,8 +32,8 @@ static struct iris_ccl_options collective(const struct iris_ops_call *call)
     return options;
 }
 
-/* The members' rows where each member has a place for as many: one place is
- * left free behind each share that has one row less. */
+/* A product's rows where each member has a place for as many: one place is left
+ * free behind each share that has one row less. */
 static struct iris_blas_gaps between_shares(const struct iris_ops_call *call)
 {
     int64_t most = iris_i_ops_most(call, call->m);
@@ -91,9 +93,8 @@ static iris_status_t matmul_all_reduce(iris_t *iris,
     struct iris_ccl_options options = collective(call);
     struct iris_ops_share all = {0, call->m};
     struct iris_ops_sums sums = iris_i_ops_sums(call, all);
-    iris_status_t status =
-        iris_i_ops_multiply(iris, call, iris_i_ops_dense(*call->a),
-                            iris_i_ops_dense(sums.products));
+    iris_status_t status = iris_i_ops_multiply(iris, call, *call->a,
+                                               iris_i_ops_dense(sums.products));
 
     if (status == IRIS_OK) {
         status = iris_all_reduce(iris, sums.products.data, sums.sums.data,
@@ -105,47 +106,67 @@ static iris_status_t matmul_all_reduce(iris_t *iris,
                : status;
 }
 
-static iris_status_t matmul_all_gather(iris_t *iris,
-                                       const struct iris_ops_call *call)
+/* Gathers the members' shares of the rows of `all`, of which this member's are
+ * `in`, or in place (NULL). */
+static iris_status_t gather_shares(iris_t *iris,
+                                   const struct iris_ops_call *call,
+                                   const void *in, const iris_tensor_t *all)
 {
-    int64_t most = iris_i_ops_most(call, call->m);
-    struct iris_blas_gaps gaps = between_shares(call);
+    struct iris_ccl_options options = collective(call);
     struct iris_ops_share share = iris_i_ops_share(call, call->m, call->index);
-    iris_tensor_t own = call->direct ? iris_i_ops_part(call->out, 0, share)
-                                     : iris_i_ops_kept(call, call->index * most,
-                                                       share.rows, call->n);
-    iris_status_t status = iris_i_ops_multiply(
-        iris, call, iris_i_ops_dense(*call->a), iris_i_ops_dense(own));
+    iris_tensor_t own = iris_i_ops_part(all, 0, share);
+    size_t *counts;
+    iris_status_t status;
 
-    if (status == IRIS_OK) {
-        status = gather(iris, call, NULL,
-                        call->direct ? call->out->data : call->memory,
-                        most * call->n);
+    if (call->m % call->members == 0) {
+        return gather(iris, call, in, all->data, iris_tensor_numel(&own));
     }
-    for (share.begin = 0; share.begin < call->m && !call->direct;
-         share.begin += share.rows) {
-        share.rows = share.begin == 0 ? gaps.first : gaps.each;
-        if (status == IRIS_OK) {
-            status =
-                copy(iris, call, iris_i_ops_part(call->out, 0, share),
-                     iris_i_ops_kept(call, iris_i_blas_place(gaps, share.begin),
-                                     share.rows, call->n));
-        }
+    counts = calloc((size_t)call->members, sizeof *counts);
+    if (counts == NULL) {
+        return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
+                           "%s: no memory for the sizes of shares", call->name);
     }
+    for (int64_t i = 0; i < call->members; i++) {
+        counts[i] =
+            (size_t)(iris_i_ops_share(call, call->m, i).rows * all->shape[1]);
+    }
+    status = iris_all_gatherv(iris, in == NULL ? own.data : in, all->data,
+                              counts, NULL, all->dtype, &options);
+    free(counts);
     return status;
 }
 
-/* Members' rows one below the other, with a gap where a share has one less. */
+static iris_status_t matmul_all_gather(iris_t *iris,
+                                       const struct iris_ops_call *call)
+{
+    struct iris_ops_share share = iris_i_ops_share(call, call->m, call->index);
+    iris_tensor_t all =
+        call->direct ? *call->out : iris_i_ops_kept(call, 0, call->m, call->n);
+    iris_tensor_t own = iris_i_ops_part(&all, 0, share);
+    iris_status_t status =
+        iris_i_ops_multiply(iris, call, *call->a, iris_i_ops_dense(own));
+
+    if (status == IRIS_OK) {
+        status = gather_shares(iris, call, NULL, &all);
+    }
+    return status == IRIS_OK && !call->direct
+               ? copy(iris, call, *call->out, all)
+               : status;
+}
+
 static iris_status_t gather_rows(iris_t *iris, const struct iris_ops_call *call)
 {
-    int64_t most = iris_i_ops_most(call, call->m);
-    struct iris_ops_rows whole = {iris_i_ops_kept(call, 0, call->m, call->k),
-                                  between_shares(call)};
-    iris_tensor_t own =
-        iris_i_ops_kept(call, call->index * most, call->a->shape[0], call->k);
-    iris_status_t status = gather_a(iris, call, own, most * call->k);
+    struct iris_ops_share share = iris_i_ops_share(call, call->m, call->index);
+    iris_tensor_t all = iris_i_ops_kept(call, 0, call->m, call->k);
+    int whole = is_whole(iris, call->a, share.rows * call->k);
+    iris_status_t status =
+        whole ? IRIS_OK
+              : copy(iris, call, iris_i_ops_part(&all, 0, share), *call->a);
 
-    return status == IRIS_OK ? iris_i_ops_multiply(iris, call, whole,
+    if (status == IRIS_OK) {
+        status = gather_shares(iris, call, whole ? call->a->data : NULL, &all);
+    }
+    return status == IRIS_OK ? iris_i_ops_multiply(iris, call, all,
                                                    iris_i_ops_dense(*call->out))
                              : status;
 }
@@ -165,10 +186,9 @@ static iris_status_t gather_columns(iris_t *iris,
                  iris_i_ops_part(&whole, 1, iris_i_ops_share(call, call->k, i)),
                  iris_i_ops_kept_columns(call, i));
     }
-    return status == IRIS_OK
-               ? iris_i_ops_multiply(iris, call, iris_i_ops_dense(whole),
-                                     iris_i_ops_dense(*call->out))
-               : status;
+    return status == IRIS_OK ? iris_i_ops_multiply(iris, call, whole,
+                                                   iris_i_ops_dense(*call->out))
+                             : status;
 }
 
 static iris_status_t matmul_reduce_scatter(iris_t *iris,
@@ -181,8 +201,7 @@ static iris_status_t matmul_reduce_scatter(iris_t *iris,
         iris_i_ops_kept(call, call->index * most, call->out->shape[0], call->n);
     struct iris_ops_rows spread = {iris_i_ops_kept(call, 0, call->m, call->n),
                                    between_shares(call)};
-    iris_status_t status =
-        iris_i_ops_multiply(iris, call, iris_i_ops_dense(*call->a), spread);
+    iris_status_t status = iris_i_ops_multiply(iris, call, *call->a, spread);
 
     if (status == IRIS_OK) {
         status = iris_reduce_scatter(
@@ -196,7 +215,7 @@ static iris_status_t matmul_reduce_scatter(iris_t *iris,
 static iris_status_t enqueue(iris_t *iris, const struct iris_ops_call *call)
 {
     if (call->members == 1) {
-        return iris_i_ops_multiply(iris, call, iris_i_ops_dense(*call->a),
+        return iris_i_ops_multiply(iris, call, *call->a,
                                    iris_i_ops_dense(*call->out));
     }
     if (iris_i_ops_in_chunks(&call->plan)) {

@@ -212,15 +212,13 @@ static iris_status_t check_sizes(const iris_t *iris, struct iris_ops_call *call)
         (long long)columns, (long long)out_rows, (long long)call->n);
 }
 
-/* Whether the collective can work in `out` itself: its rows follow each other,
- * and shares of them are equal. The same on all members. */
+/* Whether the collective can work in `out` itself: its rows follow each other.
+ * The same on all members. */
 static int is_direct(const struct iris_ops_call *call)
 {
     const iris_tensor_t *out = call->out;
-    int dense = out->shape[0] <= 1 || out->strides[0] == out->shape[1];
 
-    return dense && (call->op == IRIS_OPS_MATMUL_ALL_REDUCE ||
-                     call->m % call->members == 0);
+    return out->shape[0] <= 1 || out->strides[0] == out->shape[1];
 }
 
 /* Whether the environment asks for an all_reduce that does not take the same
@@ -242,7 +240,6 @@ static int asks_apart(const iris_t *iris)
  * chunks, ops_chunks.c lay them out: in chunks no fewer. */
 static int64_t elements(const struct iris_ops_call *call)
 {
-    int64_t rows = call->members * iris_i_ops_most(call, call->m);
     int64_t columns = call->members * iris_i_ops_most(call, call->k);
     int in_chunks = iris_i_ops_in_chunks(&call->plan);
 
@@ -256,11 +253,14 @@ static int64_t elements(const struct iris_ops_call *call)
                    ? in_chunks
                    : (call->direct || !call->apart ? 1 : 2) * call->m * call->n;
     case IRIS_OPS_MATMUL_ALL_GATHER:
-        return call->direct && !in_chunks ? 0 : rows * call->n;
+        return call->direct && !in_chunks ? 0 : call->m * call->n;
     case IRIS_OPS_ALL_GATHER_MATMUL:
-        return call->by_column ? call->m * (columns + call->k) : rows * call->k;
+        return call->by_column ? call->m * (columns + call->k)
+                               : call->m * call->k;
     default:
-        return (rows + (in_chunks ? call->m : 0)) * call->n;
+        return (call->members * iris_i_ops_most(call, call->m) +
+                (in_chunks ? call->m : 0)) *
+               call->n;
     }
 }
 

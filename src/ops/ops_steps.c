@@ -74,27 +74,25 @@ struct iris_ops_rows iris_i_ops_dense(iris_tensor_t matrix)
 
 /* Only member 0's bias is added to a sum. */
 static struct iris_ops_product product_of(const struct iris_ops_call *call,
-                                          struct iris_ops_rows a,
+                                          iris_tensor_t a,
                                           struct iris_ops_rows out)
 {
     int is_sum = call->op == IRIS_OPS_MATMUL_ALL_REDUCE ||
                  call->op == IRIS_OPS_MATMUL_REDUCE_SCATTER;
     struct iris_ops_product product = {
-        .a = a.matrix,
+        .a = a,
         .b = *call->b,
         .out = out.matrix,
         .bias = is_sum && call->index != 0 ? NULL : call->options.bias,
         .bias_by_row = call->options.bias_by_row,
-        .a_gaps = a.gaps,
-        .out_gaps = out.gaps};
+        .gaps = out.gaps};
 
     return product;
 }
 
 iris_status_t iris_i_ops_multiply(iris_t *iris,
                                   const struct iris_ops_call *call,
-                                  struct iris_ops_rows a,
-                                  struct iris_ops_rows out)
+                                  iris_tensor_t a, struct iris_ops_rows out)
 {
     struct iris_ops_product product = product_of(call, a, out);
 
@@ -106,8 +104,8 @@ iris_status_t iris_i_ops_multiply_part(iris_t *iris,
                                        const struct iris_ops_piece *piece,
                                        struct iris_stream *stream)
 {
-    struct iris_ops_product product = product_of(
-        call, iris_i_ops_dense(piece->a), iris_i_ops_dense(piece->out));
+    struct iris_ops_product product =
+        product_of(call, piece->a, iris_i_ops_dense(piece->out));
     struct iris_ops_share rows = {piece->begin, piece->a.shape[0]};
     iris_tensor_t bias;
 

@@ -34,8 +34,7 @@ struct iris_ops_rows iris_i_ops_dense(iris_tensor_t matrix);
 /* out = a * b and the bias on the call's stream. */
 iris_status_t iris_i_ops_multiply(iris_t *iris,
                                   const struct iris_ops_call *call,
-                                  struct iris_ops_rows a,
-                                  struct iris_ops_rows out);
+                                  iris_tensor_t a, struct iris_ops_rows out);
 
 /* A part of it, on any stream: the rows from `begin` on of `whole`. */
 struct iris_ops_piece {

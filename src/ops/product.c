@@ -207,18 +207,13 @@ static iris_status_t enqueue_runs(iris_t *iris,
 
     for (int64_t row = 0; row < what->m && status == IRIS_OK;) {
         struct iris_blas_cpu_args run = *args;
-        int64_t a_run = run_of(what->a_gaps, row);
-        int64_t out_run = run_of(what->out_gaps, row);
-        int64_t rows = a_run < out_run ? a_run : out_run;
+        int64_t rows = run_of(what->gaps, row);
 
         run.what.begin = what->begin + row;
         run.what.m = rows < what->m - row ? rows : what->m - row;
-        run.what.a.data =
-            (const char *)what->a.data +
-            iris_i_blas_place(what->a_gaps, row) * what->a.row * size;
-        run.what.out =
-            (char *)what->out +
-            iris_i_blas_place(what->out_gaps, row) * what->out_row * size;
+        run.what.a.data = (const char *)what->a.data + row * what->a.row * size;
+        run.what.out = (char *)what->out + iris_i_blas_place(what->gaps, row) *
+                                               what->out_row * size;
         if (what->bias.data != NULL) {
             run.what.bias.data =
                 (const char *)what->bias.data + row * what->bias.row * size;
@@ -247,8 +242,7 @@ iris_status_t iris_i_ops_product(iris_t *iris,
                  .whole = product->whole == 0 ? product->out.shape[0]
                                               : product->whole,
                  .dtype = product->out.dtype,
-                 .a_gaps = product->a_gaps,
-                 .out_gaps = product->out_gaps}};
+                 .gaps = product->gaps}};
     iris_status_t status = IRIS_OK;
 
     if (args.what.m == 0) {

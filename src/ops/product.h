@@ -9,7 +9,7 @@
 
 #include "ops/blas.h"
 
-/* out = a * b + bias. Rows of `a` or of `out` may have gaps between them. If
+/* out = a * b + bias. Rows of `out` may have gaps between them. If
  * `whole` is not 0, the rows are those from `begin` on of a product of `whole`
  * rows, and have its bits; not on a CPU by a library. */
 struct iris_ops_product {
@@ -18,8 +18,7 @@ struct iris_ops_product {
     iris_tensor_t out;
     const iris_tensor_t *bias; /* NULL: none */
     int bias_by_row;
-    struct iris_blas_gaps a_gaps;
-    struct iris_blas_gaps out_gaps;
+    struct iris_blas_gaps gaps;
     int64_t begin;
     int64_t whole;
 };

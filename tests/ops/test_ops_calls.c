@@ -192,6 +192,7 @@ static int half_body(iris_t *iris, void *arg)
     (void)arg;
     iris_ops_options_init(&options);
     CHECK_EQUAL(open_board(iris, &board), 0);
+    CHECK_OK(iris_ccl_prepare(iris));
     if (self < 2) {
         int ranks[2] = {0, 1};
 
@@ -200,6 +201,11 @@ static int half_body(iris_t *iris, void *arg)
         CHECK_REFUSED(iris_matmul_reduce_scatter(iris, &board.a, &board.b,
                                                  &board.out, &options),
                       IRIS_ERR_STATE, "a group of 2 of 3 ranks needs");
+        board.a.shape[0] = 3 - self; /* which works in `out` */
+        board.out.shape[0] = 5;
+        CHECK_OK(iris_matmul_all_gather(iris, &board.a, &board.b, &board.out,
+                                        &options));
+        CHECK_EQUAL(has(iris, &board, 30, 8), 0);
         CHECK_OK(iris_group_destroy(iris, options.group));
     } else {
         CHECK_OK(iris_group_create(iris, &self, 1, &options.group));
@@ -313,11 +319,11 @@ static void shape(iris_tensor_t *tensor, int64_t rows, int64_t columns)
     tensor->strides[0] = columns;
 }
 
+/* `sizes`: of rank 0 and of rank 1, both of which the message has. */
 static int differ(iris_t *iris, operation_fn *operation, struct board board,
-                  const char *name)
+                  const char *name, const char *const *sizes)
 {
     int ranks[2] = {0, 1}, self = iris_rank(iris);
-    const char *k[2] = {"K 3", "K 4"};
     struct iris_ops_options options;
 
     iris_ops_options_init(&options);
@@ -325,8 +331,8 @@ static int differ(iris_t *iris, operation_fn *operation, struct board board,
     CHECK_OK(operation(iris, &board.a, &board.b, &board.out, &options));
     CHECK_STATUS(iris_stream_synchronize(iris, NULL), IRIS_ERR_MISMATCH);
     CHECK_MESSAGE(name);
-    CHECK_MESSAGE(k[0]);
-    CHECK_MESSAGE(k[1]);
+    CHECK_MESSAGE(sizes[0]);
+    CHECK_MESSAGE(sizes[1]);
     CHECK_MESSAGE(self == 0 ? "rank 1 calls" : "rank 0 calls");
     CHECK_OK(iris_clear_error(iris));
     CHECK_OK(iris_group_destroy(iris, options.group));
@@ -335,8 +341,11 @@ static int differ(iris_t *iris, operation_fn *operation, struct board board,
 
 static int sizes_body(iris_t *iris, void *arg)
 {
+    static const char *const depths[] = {"K 3", "K 4"};
+    static const char *const rows[] = {"M 8, N 6", "M 7, N 6"};
     struct board board;
-    int64_t k = iris_rank(iris) == 0 ? 3 : 4;
+    int self = iris_rank(iris);
+    int64_t k = self == 0 ? 3 : 4;
 
     (void)arg;
     CHECK_EQUAL(open_board(iris, &board), 0);
@@ -344,16 +353,27 @@ static int sizes_body(iris_t *iris, void *arg)
     shape(&board.a, 8, k);
     shape(&board.out, 8, 6);
     CHECK_EQUAL(differ(iris, iris_matmul_all_reduce, board,
-                       "iris_matmul_all_reduce of f32, M 8, N 6"),
+                       "iris_matmul_all_reduce of f32, M 8, N 6", depths),
                 0);
     shape(&board.out, 4, 6);
     CHECK_EQUAL(differ(iris, iris_matmul_reduce_scatter, board,
-                       "iris_matmul_reduce_scatter of f32, M 8, N 6"),
+                       "iris_matmul_reduce_scatter of f32, M 8, N 6", depths),
                 0);
     shape(&board.a, 4, k);
     shape(&board.out, 8, 6);
     CHECK_EQUAL(differ(iris, iris_matmul_all_gather, board,
-                       "iris_matmul_all_gather of f32, M 8, N 6"),
+                       "iris_matmul_all_gather of f32, M 8, N 6", depths),
+                0);
+    shape(&board.a, 4 - self, k);
+    shape(&board.out, 7, 6);
+    CHECK_EQUAL(differ(iris, iris_matmul_all_gather, board,
+                       "iris_matmul_all_gather of f32, M 7, N 6", depths),
+                0);
+    shape(&board.b, 3, 6);
+    shape(&board.a, 4 - self, 3); /* 4 of 8 rows, 3 of 7 */
+    shape(&board.out, 8 - self, 6);
+    CHECK_EQUAL(differ(iris, iris_matmul_all_gather, board,
+                       "iris_matmul_all_gather of f32", rows),
                 0);
     return 0;
 }

@@ -27,7 +27,7 @@ struct board {
     uint32_t host[MATRICES * ELEMENTS]; /* of f32, or of half as many bytes */
     iris_dtype_t dtype;
     iris_tensor_t a, b, bias, out;
-    struct iris_blas_gaps gaps; /* between rows of a and of out */
+    struct iris_blas_gaps gaps; /* between rows of out */
 };
 
 static float get(const struct board *board, int matrix, int64_t at)
@@ -107,9 +107,8 @@ static int is_product(struct board *board, const iris_tensor_t *bias,
             float sum = 0;
 
             for (int64_t k = 0; k < a->shape[1]; k++) {
-                sum +=
-                    get(board, A, place * a->strides[0] + k * a->strides[1]) *
-                    get(board, B, k * b->strides[0] + j * b->strides[1]);
+                sum += get(board, A, i * a->strides[0] + k * a->strides[1]) *
+                       get(board, B, k * b->strides[0] + j * b->strides[1]);
             }
             if (bias != NULL) {
                 sum += get(board, BIAS, (by_row ? i : j) * bias->strides[0]);
@@ -253,11 +252,8 @@ static int check_parts(struct board *board)
     board->b = view(board, B, 8, 8, 8, 1);
     board->out = view(board, OUT, 20, 8, 8, 1);
     board->gaps = (struct iris_blas_gaps){.first = 3, .each = 5};
-    product = (struct iris_ops_product){.a = board->a,
-                                        .b = board->b,
-                                        .out = board->out,
-                                        .a_gaps = board->gaps,
-                                        .out_gaps = board->gaps};
+    product = (struct iris_ops_product){
+        .a = board->a, .b = board->b, .out = board->out, .gaps = board->gaps};
     CHECK_OK(iris_i_ops_product(board->iris, &product, board->stream));
     CHECK_EQUAL(now->rows, board->library->is_lt ? 20 : 0);
     CHECK_OK(iris_stream_synchronize(board->iris, board->stream));
@@ -278,11 +274,8 @@ static int check_capture(struct board *board)
     board->a = view(board, A, 7, 9, 9, 1);
     board->b = view(board, B, 9, 5, 5, 1);
     board->out = view(board, OUT, 7, 5, 5, 1);
-    product = (struct iris_ops_product){.a = board->a,
-                                        .b = board->b,
-                                        .out = board->out,
-                                        .a_gaps = board->gaps,
-                                        .out_gaps = board->gaps};
+    product = (struct iris_ops_product){
+        .a = board->a, .b = board->b, .out = board->out, .gaps = board->gaps};
     CHECK_OK(iris_capture_begin(board->iris, board->stream));
     CHECK_OK(iris_i_ops_product(board->iris, &product, board->stream));
     CHECK_OK(iris_capture_end(board->iris, board->stream, &graph));
