@@ -172,7 +172,7 @@ struct bench_group {
 extern const struct bench_group bench_lanes, bench_bulk, bench_depth,
     bench_kernels, bench_atomics, bench_collectives, bench_messages,
     bench_fused, bench_sync, bench_launch, bench_stream, bench_heap, bench_fill,
-    bench_random, bench_wg_tiles, bench_init;
+    bench_random, bench_tile_products, bench_wg_tiles, bench_init;
 
 /* All of them, NULL at the end. */
 extern const struct bench_group *const bench_groups[];
