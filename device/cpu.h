@@ -17,8 +17,10 @@ extern "C" {
 /* One operation, as an observer sees it: before it happens, and again after. An
  * operation with two sides (get, put, copy) gives two events each time: its
  * read (`write` 0) and its write (`write` 1). A wait for several signals gives,
- * after it, one event for each that was found to hold. What ends its kernel has
- * no event after. */
+ * after it, one event for each that was found to hold. A collective of a
+ * workgroup gives two events before it, a read of its input and a write of its
+ * output, and only the latter after it. An
+ * operation that ends its kernel has no event after. */
 struct iris_cpu_event {
     uint64_t id;     /* of the operation, from 1 in each workgroup: before,
                       * after and both sides have the same */
@@ -41,7 +43,8 @@ struct iris_cpu_event {
      * more than 8. */
     uint64_t value;    /* what is written, what an atomic updates with, what is
                         * waited for; of the write of a get, put or copy after
-                        * it only */
+                        * it only. A collective has the address of the
+                        * first member's workspace here. */
     uint64_t expected; /* by a compare-and-swap */
     uint64_t seen;     /* after it: what was read; of an atomic the old value */
     uint64_t polls;   /* after a wait: how many there were, the last included */

@@ -16,7 +16,7 @@ nobase_irisinclude_HEADERS = %D%/amo.h %D%/atomic.h %D%/barrier.h \
 	%D%/kernels/ccl_move.h \
 	%D%/kernels/ccl_packet.h %D%/kernels/ccl_pairs.h %D%/kernels/ccl_reduce.h \
 	%D%/kernels/ccl_rows.h %D%/kernels/ccl_share.h \
-	%D%/kernels/ccl_stage.h \
+	%D%/kernels/ccl_stage.h %D%/kernels/ccl_watch.h \
 	%D%/kernels/ccl_space.h %D%/kernels/ccl_unordered.h \
 	%D%/kernels/fill.h %D%/kernels/fill_args.h \
 	%D%/kernels/matmul.h %D%/kernels/matmul_args.h \

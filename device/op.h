@@ -26,6 +26,7 @@ enum iris_op {
     IRIS_OP_OWN = 1024, /* from here on, the program's own but for the next */
     IRIS_OP_WAIT = 3072,
     IRIS_OP_BARRIER = 3073,
+    IRIS_OP_COLLECTIVE = 3074, /* of a workgroup (wg_ccl.h) */
 };
 
 #endif /* IRIS_DEVICE_OP_H */

@@ -15,6 +15,7 @@
 #include <iris/device/ccl_handle.h>
 #include <iris/device/kernels/ccl_batch.h>
 #include <iris/device/kernels/ccl_loose.h>
+#include <iris/device/kernels/ccl_watch.h>
 
 /** A workgroup's use of a handle, from iris_wg_ccl_begin() to
  *  iris_wg_ccl_end(): which step it is at. Every lane has a copy. */
@@ -137,6 +138,8 @@ iris_d_wg_ccl_bring(iris_wg_t wg, const iris_d_ccl_step_t *step, uint32_t root)
 IRIS_DEVICE void iris_d_wg_ccl(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                struct iris_ccl_packet_args *args)
 {
+    IRIS_UNUSED struct iris_cpu_wg *cpu = IRIS_D_SELF();
+    IRIS_UNUSED iris_d_collective_t collective = {NULL, 0, NULL, 0, 0, 0};
     iris_d_ccl_step_t step;
 
     wg.id = 0;
@@ -145,6 +148,8 @@ IRIS_DEVICE void iris_d_wg_ccl(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     if (args->bytes == 0) {
         return;
     }
+    IRIS_D_HOOK_CPU(cpu, collective = iris_d_before_collective(
+                             cpu, iris_d_wg_parts(&wg_ccl->ccl, args)));
     args->piece = wg_ccl->piece < args->bytes ? wg_ccl->piece : args->bytes;
     args->start.steps =
         (uint32_t)((args->bytes + args->piece - 1) / args->piece);
@@ -163,6 +168,7 @@ IRIS_DEVICE void iris_d_wg_ccl(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
         iris_d_ccl_go_on(&step.ccl);
     }
     wg_ccl->ccl.epoch = step.ccl.epoch;
+    IRIS_D_HOOK_CPU(cpu, iris_d_after_collective(cpu, &collective));
 }
 
 /* From so many bytes that a workgroup would send in one shot, two shots are
@@ -311,8 +317,10 @@ IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                      struct iris_ccl_reduce_args *args,
                                      size_t count, iris_dtype_t dtype)
 {
+    IRIS_UNUSED struct iris_cpu_wg *cpu = IRIS_D_SELF();
     size_t each;
     uint32_t members = wg_ccl->ccl.count;
+    IRIS_UNUSED iris_d_collective_t collective = {NULL, 0, NULL, 0, 0, 0};
     iris_d_ccl_loose_t loose;
 
     args->kind = 0;
@@ -324,6 +332,10 @@ IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     if (each == 0 || count == 0) {
         return;
     }
+    IRIS_D_HOOK_CPU(cpu,
+                    collective = iris_d_before_collective(
+                        cpu, iris_d_wg_collective(&wg_ccl->ccl, args->in,
+                                                  args->out, args->bytes)));
     args->start = wg_ccl->start;
     args->start.steps = args->shape == IRIS_CCL_RINGED ? 2 * members - 1 : 1;
     args->start.what.what =
@@ -343,6 +355,7 @@ IRIS_DEVICE void iris_d_wg_ccl_loose(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     iris_d_ccl_loose_step(&loose);
     iris_d_ccl_go_on(&loose.ccl);
     wg_ccl->ccl.epoch = loose.ccl.epoch;
+    IRIS_D_HOOK_CPU(cpu, iris_d_after_collective(cpu, &collective));
 }
 
 /** iris_wg_all_reduce() around a ring. `in` and `out` are on the heap. Does not

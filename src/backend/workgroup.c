@@ -204,6 +204,7 @@ static size_t alignment_of(const struct iris_cpu_event *event)
     case IRIS_OP_COPY:
     case IRIS_OP_FENCE:
     case IRIS_OP_BARRIER:
+    case IRIS_OP_COLLECTIVE:
         return 1;
     default:
         break;

@@ -141,6 +141,7 @@ const char *iris_i_op_name(enum iris_op op)
            : op == IRIS_OP_OWN                         ? "event"
            : op == IRIS_OP_WAIT                        ? "wait or test"
            : op == IRIS_OP_BARRIER                     ? "barrier"
+           : op == IRIS_OP_COLLECTIVE                  ? "collective"
                                                        : "operation";
 }
 

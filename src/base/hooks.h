@@ -36,7 +36,7 @@ enum iris_host_op {
     IRIS_HOST_COLLECTIVE,    /* address, source, bytes, group, stream, count,
                               * type, value: a broadcast's root; kernel is the
                               * public call's name; target_rank: of a call of
-                              * two members the other */
+                              * two members the other; in_bytes, out_bytes */
     /* The CPU runs a command of a stream; its thread calls. Only while somebody
      * watches kernels. */
     IRIS_HOST_RUN_COPY, /* address, source, bytes, stream */
@@ -69,6 +69,8 @@ struct iris_host_event {
     const char *type; /* their type's name */
     size_t pitch; /* of a run of a copy of `count` rows of `bytes`: from row */
     size_t source_pitch; /* to row of address and source */
+    size_t in_bytes;     /* that a collective reads at source; 0: not known */
+    size_t out_bytes;    /* that it writes at address; 0: not known */
 };
 
 /* When a workgroup's thread may be made to wait for others. */

@@ -135,6 +135,13 @@ static int other_rank(const struct iris_ccl_call *call)
     return member < 0 ? -1 : call->group->ranks[member];
 }
 
+/* Whether each of its buffers is one range, which it reads or writes whole. */
+static int is_whole(const struct iris_ccl_call *call)
+{
+    return call->options.rows == 0 && call->in_displs == NULL &&
+           call->out_displs == NULL;
+}
+
 static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
 {
     /* Members may have nothing for each other, and others do not know. */
@@ -152,6 +159,14 @@ static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
                                     .value = (uint64_t)call->root,
                                     .count = call->count,
                                     .type = iris_dtype_name(call->dtype)};
+    int is_root = call->group->index == call->root;
+
+    if (is_whole(call)) {
+        event.in_bytes =
+            call->op == IRIS_CCL_BROADCAST && !is_root ? 0 : call->in_bytes;
+        event.out_bytes =
+            call->op == IRIS_CCL_REDUCE && !is_root ? 0 : call->out_bytes;
+    }
 
     iris_i_hooks_before(iris_i_hooks(iris), &event);
     return iris_i_hooks_after(iris_i_hooks(iris), &event,

@@ -11,6 +11,7 @@
 
 #include "check/race_clock.h"
 #include "check/race_lane.h"
+#include "check/race_meet.h"
 #include "check/race_report.h"
 #include "check/race_sync.h"
 
@@ -139,6 +140,45 @@ static void observe_atomic(struct iris_race *race,
     }
 }
 
+/* A workgroup's collective: what it reads and writes, and its meeting with the
+ * workgroups of the other members. */
+static void observe_collective(struct iris_race *race,
+                               const struct iris_cpu_event *event,
+                               uint32_t lane)
+{
+    struct iris_race_clock *clock = &race->memory.shared->lanes[lane].clock;
+    struct iris_race_call call = {0, 0};
+    struct iris_race_range range;
+    size_t offset;
+    uint32_t site;
+    int rank;
+
+    if (!event->after && locate(race, event, &range)) {
+        site = iris_i_race_site(&race->memory, &race->sites, event);
+        touch(race, event, &range, lane, site);
+    }
+    rank = iris_i_heap_owner(&race->heap->memory,
+                             (const void *)(uintptr_t)event->value, &offset);
+    if (!event->write || rank < 0) {
+        return;
+    }
+    call.group = iris_i_race_group(
+        race, UINT64_C(1) << 63 | (uint64_t)rank << 48 | (uint64_t)offset);
+    if (call.group == IRIS_RACE_GROUPS) {
+        return;
+    }
+    race->calls[call.group] += !event->after;
+    call.number = race->calls[call.group];
+    if (event->after) {
+        iris_i_race_join(&race->memory, clock,
+                         &iris_i_race_meeting(race, &call)->clock, 0);
+    } else {
+        iris_i_race_join(&race->memory,
+                         &iris_i_race_meeting(race, &call)->clock, clock, 0);
+        iris_i_race_tick(&race->memory, lane);
+    }
+}
+
 /* An operation that `lane` does. */
 static void observe_of(struct iris_race *race,
                        const struct iris_cpu_event *event, uint32_t lane)
@@ -186,7 +226,9 @@ static void observe(struct iris_race *race, const struct iris_cpu_event *event)
         return;
     }
     lane = iris_i_race_lane(race, stream, event->launch, event->workgroup);
-    if (lane != 0) {
+    if (lane != 0 && event->op == IRIS_OP_COLLECTIVE) {
+        observe_collective(race, event, lane - 1);
+    } else if (lane != 0) {
         observe_of(race, event, lane - 1);
     }
 }

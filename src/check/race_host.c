@@ -8,50 +8,22 @@
 
 #include "check/race_clock.h"
 #include "check/race_lane.h"
+#include "check/race_meet.h"
 #include "check/race_plain.h"
 #include "check/race_report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Meetings: collective calls ---- */
+/* ---- Collective calls ---- */
 
-/* The number of a group's calls on the host, or of those on streams;
- * IRIS_RACE_GROUPS: there are too many. */
+/* The number of a group's calls on the host, or of those on streams. */
 static uint32_t group_of(struct iris_race *race, const void *group,
                          bool on_stream)
 {
-    struct iris_race_shared *shared = race->memory.shared;
     uint64_t members = group == NULL ? 1 : race->group_key(group);
-    uint64_t key = 2 * members + on_stream;
-    uint32_t i = 0;
 
-    while (i < IRIS_RACE_GROUPS && shared->groups[i].key != key &&
-           shared->groups[i].key != 0) {
-        i++;
-    }
-    if (i == IRIS_RACE_GROUPS) {
-        shared->blind = true;
-    } else {
-        shared->groups[i].key = key;
-    }
-    return i;
-}
-
-/* Where the members of a call meet: calls long past have made room. */
-static struct iris_race_meeting *meeting_of(struct iris_race *race,
-                                            const struct iris_race_call *call)
-{
-    struct iris_race_group *group = &race->memory.shared->groups[call->group];
-    struct iris_race_meeting *meeting =
-        &group->meetings[call->number % IRIS_RACE_MEETINGS];
-
-    if (meeting->number < call->number) {
-        iris_i_race_clear(&race->memory, &meeting->clock);
-        meeting->number = call->number;
-        meeting->cleared = false;
-    }
-    return meeting;
+    return iris_i_race_group(race, 2 * members + on_stream);
 }
 
 static struct iris_race_clock *host_clock(const struct iris_race *race)
@@ -63,7 +35,8 @@ static struct iris_race_clock *host_clock(const struct iris_race *race)
 static void come(struct iris_race *race)
 {
     if (race->call.number != 0) {
-        iris_i_race_join(&race->memory, &meeting_of(race, &race->call)->clock,
+        iris_i_race_join(&race->memory,
+                         &iris_i_race_meeting(race, &race->call)->clock,
                          host_clock(race), 0);
         iris_i_race_tick(&race->memory, race->host);
     }
@@ -73,7 +46,7 @@ static void leave(struct iris_race *race)
 {
     if (race->call.number != 0) {
         iris_i_race_join(&race->memory, host_clock(race),
-                         &meeting_of(race, &race->call)->clock, 0);
+                         &iris_i_race_meeting(race, &race->call)->clock, 0);
     }
 }
 
@@ -127,7 +100,7 @@ static void note_new(struct iris_race *race,
         !range_of(race, event->address, event->bytes, &range)) {
         return;
     }
-    meeting = meeting_of(race, &race->call);
+    meeting = iris_i_race_meeting(race, &race->call);
     if (meeting->cleared) {
         return;
     }
@@ -198,6 +171,10 @@ static void enqueue(struct iris_race *race, const struct iris_host_event *event)
     if (stream == NULL) {
         return;
     }
+    if (event->op == IRIS_HOST_LAUNCH) {
+        work.buffers = race->buffers;
+        race->buffers = (struct iris_race_buffers){NULL, 0, NULL, 0};
+    }
     if (stream->num_work == stream->capacity) {
         size_t capacity = stream->capacity * 2 + 16;
         struct iris_race_work *larger =
@@ -259,9 +236,34 @@ static void begin_work(struct iris_race *race, struct iris_race_stream *stream,
         i++;
     }
     stream->call = (struct iris_race_call){0, 0};
+    stream->buffers = (struct iris_race_buffers){NULL, 0, NULL, 0};
     if (i < stream->num_work) {
         stream->call = stream->work[i].call;
+        stream->buffers = stream->work[i].buffers;
         drop_work(race, stream, i + 1);
+    }
+}
+
+/* What the collective that begins reads and writes, for as long as it runs. */
+static void touch_buffers(struct iris_race *race,
+                          struct iris_race_stream *stream)
+{
+    const struct iris_race_buffers *buffers = &stream->buffers;
+    struct iris_race_range range;
+    uint32_t lane;
+
+    if (buffers->in_bytes + buffers->out_bytes == 0) {
+        return;
+    }
+    lane = iris_i_race_lane(race, stream, stream->run, 0);
+    if (lane == 0) {
+        return;
+    }
+    if (range_of(race, buffers->in, buffers->in_bytes, &range)) {
+        touch(race, &range, lane - 1, IRIS_HOST_COLLECTIVE, 0);
+    }
+    if (range_of(race, buffers->out, buffers->out_bytes, &range)) {
+        touch(race, &range, lane - 1, IRIS_HOST_COLLECTIVE, IRIS_RACE_IS_WRITE);
     }
 }
 
@@ -279,11 +281,12 @@ static void run_kernel(struct iris_race *race,
     if (!event->after) {
         begin_work(race, stream, IRIS_HOST_LAUNCH, event->value);
         stream->run = event->id;
+        touch_buffers(race, stream);
     } else {
         iris_i_race_end_run(race, stream);
     }
     if (stream->call.number != 0) {
-        meeting = &meeting_of(race, &stream->call)->clock;
+        meeting = &iris_i_race_meeting(race, &stream->call)->clock;
         iris_i_race_join(&race->memory, event->after ? &stream->clock : meeting,
                          event->after ? meeting : &stream->clock, 0);
     }
@@ -368,6 +371,11 @@ static void enqueue_collective(struct iris_race *race,
     uint32_t group = group_of(race, event->group, true);
 
     race->enqueuing = (struct iris_race_call){0, 0};
+    race->buffers = (struct iris_race_buffers){NULL, 0, NULL, 0};
+    if (!event->after) {
+        race->buffers = (struct iris_race_buffers){
+            event->source, event->in_bytes, event->address, event->out_bytes};
+    }
     if (!event->after && group < IRIS_RACE_GROUPS && event->target_rank < 0) {
         race->enqueuing.group = group;
         race->enqueuing.number = ++race->calls[group];

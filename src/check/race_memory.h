@@ -21,12 +21,13 @@
 #define IRIS_RACE_LANES 4096
 #define IRIS_RACE_SITES 4096
 #define IRIS_RACE_WORDS 16384 /* that atomics order by; a power of two */
-#define IRIS_RACE_GROUPS 64
+#define IRIS_RACE_GROUPS 1024
 #define IRIS_RACE_MEETINGS 8
 #define IRIS_RACE_EDGES 1024
 #define IRIS_RACE_REPORTS 256
 #define IRIS_RACE_WRITES 4
 #define IRIS_RACE_CELLS 4
+#define IRIS_RACE_RELEASES 8
 
 /* What one lane knows of another: everything up to `strict` happens before what
  * it does next. Up to `loose` it would if every atomic were a release and an
@@ -48,8 +49,13 @@ struct iris_race_lane {
     int32_t rank;
     uint32_t stream; /* number in its context; 0: the host */
     uint32_t workgroup;
-    uint32_t last_release; /* site of it */
-    uint64_t run;          /* the kernel's that it is in */
+    /* The latest releases: the lane's time then, and the site. */
+    struct {
+        uint32_t clock;
+        uint32_t site;
+    } releases[IRIS_RACE_RELEASES];
+    uint32_t num_releases;
+    uint64_t run; /* the kernel's that it is in */
     struct iris_race_clock clock;
     struct iris_race_clock fence; /* what later atomic writes release */
     uint32_t fence_scope;         /* + 1; 0: no such fence */

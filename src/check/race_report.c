@@ -52,14 +52,20 @@ static uint32_t release_ahead(const struct iris_race_memory *memory,
                               uint32_t reader,
                               const struct iris_race_access *access)
 {
-    const struct iris_race_lane *lanes = memory->shared->lanes;
-    const struct iris_race_moment *moment =
-        iris_i_race_moment(memory, &lanes[reader].clock, access->lane);
+    const struct iris_race_lane *lane = &memory->shared->lanes[access->lane];
+    const struct iris_race_moment *moment = iris_i_race_moment(
+        memory, &memory->shared->lanes[reader].clock, access->lane);
 
-    return moment != NULL && moment->strict != 0 &&
-                   moment->strict + 1 == access->clock
-               ? lanes[access->lane].last_release
-               : 0;
+    if (moment == NULL || moment->strict == 0 ||
+        moment->strict + 1 != access->clock) {
+        return 0;
+    }
+    for (unsigned i = 0; i < IRIS_RACE_RELEASES; i++) {
+        if (lane->releases[i].clock == moment->strict) {
+            return lane->releases[i].site;
+        }
+    }
+    return 0;
 }
 
 static struct iris_race_edge find_lack(const struct iris_race_memory *memory,

@@ -20,12 +20,21 @@ struct iris_race_call {
     uint64_t number;
 };
 
+/* The buffers of a collective that is enqueued. */
+struct iris_race_buffers {
+    const void *in;
+    size_t in_bytes; /* 0: it reads none, or none that is known */
+    const void *out;
+    size_t out_bytes;
+};
+
 /* Work that is enqueued. */
 struct iris_race_work {
     uint64_t id; /* of the host's event */
     enum iris_host_op op;
-    struct iris_race_clock clock; /* the host's then */
-    struct iris_race_call call;   /* the collective that it is part of */
+    struct iris_race_clock clock;     /* the host's then */
+    struct iris_race_call call;       /* the collective that it is part of */
+    struct iris_race_buffers buffers; /* of its first kernel */
 };
 
 struct iris_race_stream {
@@ -34,8 +43,9 @@ struct iris_race_stream {
     struct iris_race_clock clock; /* of what has run */
     uint64_t run;                 /* of the kernel that runs; 0: none */
     struct iris_race_call call;
-    uint32_t lanes[IRIS_RACE_WGS]; /* + 1 */
-    struct iris_race_work *work;   /* first in, first out */
+    struct iris_race_buffers buffers; /* of that kernel */
+    uint32_t lanes[IRIS_RACE_WGS];    /* + 1 */
+    struct iris_race_work *work;      /* first in, first out */
     size_t num_work;
     size_t capacity;
 };
@@ -55,6 +65,7 @@ struct iris_race {
     unsigned depth;                   /* of collective calls under way */
     struct iris_race_call call;       /* the outermost */
     struct iris_race_call enqueuing;
+    struct iris_race_buffers buffers; /* that its first kernel is to use */
     size_t free_bytes;    /* of the allocation that is being freed */
     atomic_uint num_seen; /* races that were looked at for printing */
 };

@@ -128,7 +128,10 @@ void iris_i_race_write(struct iris_race_memory *memory,
         iris_i_race_join(memory, &write->clock, &lane->clock,
                          iris_i_race_edge(memory, &none));
     }
-    lane->last_release = atomic->site;
+    lane->releases[lane->num_releases % IRIS_RACE_RELEASES].clock =
+        iris_i_race_now(memory, atomic->lane);
+    lane->releases[lane->num_releases % IRIS_RACE_RELEASES].site = atomic->site;
+    lane->num_releases++;
     iris_i_race_tick(memory, atomic->lane);
 }
 

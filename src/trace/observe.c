@@ -119,12 +119,13 @@ static int64_t *longs(const struct iris_trace *trace,
 }
 
 /* Of an operation with two sides one is recorded: the one that may be far.
- * Fences and barriers of workgroups know no context on a GPU, so they are not
- * recorded anywhere. */
+ * Fences, barriers and collectives of workgroups know no context on a GPU, so
+ * they are not recorded anywhere. */
 static bool is_recorded(const struct iris_cpu_event *event)
 {
     switch (event->op) {
     case IRIS_OP_FENCE:
+    case IRIS_OP_COLLECTIVE:
         return false;
     case IRIS_OP_BARRIER:
         return event->scope == IRIS_SCOPE_SYSTEM;

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Meetings, by group and the number of the call.
+ */
+#include "config.h"
+
+#include "check/race_meet.h"
+
+#include "check/race_clock.h"
+
+uint32_t iris_i_race_group(struct iris_race *race, uint64_t key)
+{
+    struct iris_race_shared *shared = race->memory.shared;
+    uint32_t i = 0;
+
+    while (i < IRIS_RACE_GROUPS && shared->groups[i].key != key &&
+           shared->groups[i].key != 0) {
+        i++;
+    }
+    if (i == IRIS_RACE_GROUPS) {
+        shared->blind = true;
+    } else {
+        shared->groups[i].key = key;
+    }
+    return i;
+}
+
+struct iris_race_meeting *iris_i_race_meeting(struct iris_race *race,
+                                              const struct iris_race_call *call)
+{
+    struct iris_race_group *group = &race->memory.shared->groups[call->group];
+    struct iris_race_meeting *meeting =
+        &group->meetings[call->number % IRIS_RACE_MEETINGS];
+
+    if (meeting->number < call->number) {
+        iris_i_race_clear(&race->memory, &meeting->clock);
+        meeting->number = call->number;
+        meeting->cleared = false;
+    }
+    return meeting;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where the members of a collective call meet: each knows afterwards what all
+ * did before.
+ */
+#ifndef IRIS_SRC_CHECK_RACE_MEET_H
+#define IRIS_SRC_CHECK_RACE_MEET_H
+
+#include "check/race_state.h"
+
+/* All under the lock. */
+
+/* The number of the group that all members know by this key, which is not 0;
+ * IRIS_RACE_GROUPS: there are too many. */
+uint32_t iris_i_race_group(struct iris_race *race, uint64_t key);
+
+/* The meeting of a call. Those of long ago have made room. */
+struct iris_race_meeting *
+iris_i_race_meeting(struct iris_race *race, const struct iris_race_call *call);
+
+#endif /* IRIS_SRC_CHECK_RACE_MEET_H */
