@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A planted bug and its correct twin are one piece of code: `wrong` tells them
+ * apart. The code notes the lines that a report must name.
+ */
+#ifndef IRIS_TESTS_CHECK_BUG_H
+#define IRIS_TESTS_CHECK_BUG_H
+
+#include <iris/device.h>
+#include <iris/device/wg_ccl.h>
+#include <iris/iris.h>
+
+#include <stdatomic.h>
+
+#define SYS IRIS_SCOPE_SYSTEM
+#define AGENT IRIS_SCOPE_AGENT
+#define RLX IRIS_RELAXED
+#define ACQ IRIS_ACQUIRE
+#define REL IRIS_RELEASE
+
+struct bug_args {
+    const int64_t *context;
+    int bug; /* index in the table */
+    int wrong;
+    int step;      /* which of a host's kernels */
+    int32_t *data; /* 256 elements of each rank's heap */
+    uint64_t *flags;
+    struct iris_dev_group *all;
+    iris_ccl_device_t ccl;
+};
+
+struct bug {
+    const char *name;
+    const char *missing; /* what the report says; NULL: one of several */
+    void (*kernel)(const struct bug_args *a, iris_wg_t wg, iris_dev_t d,
+                   int wrong, int32_t *x, uint64_t *f);
+    int (*host)(iris_t *iris, const struct bug_args *a, int32_t *x);
+    unsigned grid;
+    int ranks; /* at least */
+};
+
+/* The lines of the two accesses, and of the line to change. 0: not noted. */
+static _Atomic int bug_lines[3];
+
+#define NOTED(i, access) (atomic_store(&bug_lines[i], __LINE__), (void)(access))
+#define ONE(access) NOTED(0, access)
+#define OTHER(access) NOTED(1, access)
+#define CHANGE(access) NOTED(2, access)
+#define CHANGE_BELOW atomic_store(&bug_lines[2], __LINE__ + 1)
+
+/* A kernel's bug: every rank launches it once. `d` is the device, x and f are
+ * zeroed data and flags. */
+#define BUG(name)                                                   \
+    static void name(IRIS_UNUSED const struct bug_args *a,          \
+                     IRIS_UNUSED iris_wg_t wg, iris_dev_t d,        \
+                     IRIS_UNUSED int wrong, IRIS_UNUSED int32_t *x, \
+                     IRIS_UNUSED uint64_t *f)
+
+/* A host's bug: its calls, and kernels that it launches. */
+#define HOST_BUG(name)                                      \
+    static int name(iris_t *iris, const struct bug_args *a, \
+                    IRIS_UNUSED int32_t *x)
+
+/* Rank 0 stores to rank 1, which loads. */
+static inline void produce(iris_dev_t d, int32_t *x)
+{
+    ONE(iris_store(d, x, 7, 1));
+}
+
+static inline void consume(iris_dev_t d, const int32_t *x)
+{
+    OTHER(iris_load(d, x, 1));
+}
+
+/* In a bug that only some runs show: rank 0 waits, in no order, until rank 1 is
+ * done. */
+static inline void be_late(iris_dev_t d, const uint64_t *done, int wrong)
+{
+    while (wrong && iris_atomic_load(d, done, 0, RLX, SYS) == 0) {
+    }
+}
+
+static inline void wait_for(iris_dev_t d, const uint64_t *f, uint64_t value)
+{
+    iris_wait_until(d, f, IRIS_CMP_GE, value);
+}
+
+static inline void send(iris_dev_t d, int32_t *x, uint64_t *f)
+{
+    produce(d, x);
+    iris_signal_set(d, f, 1, 1);
+}
+
+static inline void receive(iris_dev_t d, const int32_t *x, const uint64_t *f)
+{
+    wait_for(d, f, 1);
+    consume(d, x);
+}
+
+#endif /* IRIS_TESTS_CHECK_BUG_H */

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bugs of order: release and acquire that are missing or too narrow.
+ */
+#ifndef IRIS_TESTS_CHECK_BUGS_ORDER_H
+#define IRIS_TESTS_CHECK_BUGS_ORDER_H
+
+#include "check/bug.h"
+
+/* ---- Release ---- */
+
+BUG(release_missing)
+{
+    iris_sem_t sem = wrong ? RLX : REL;
+
+    if (d.rank == 0) {
+        produce(d, x);
+        CHANGE(iris_atomic_store(d, f, 1, 1, sem, SYS));
+    } else if (d.rank == 1) {
+        receive(d, x, f);
+    }
+}
+
+BUG(release_of_agent)
+{
+    iris_scope_t scope = wrong ? AGENT : SYS;
+
+    if (d.rank == 0) {
+        produce(d, x);
+        CHANGE(iris_atomic_store(d, f, 1, 1, REL, scope));
+    } else if (d.rank == 1) {
+        receive(d, x, f);
+    }
+}
+
+BUG(release_of_workgroup)
+{
+    iris_scope_t scope = wrong ? IRIS_SCOPE_WG : SYS;
+
+    if (d.rank == 0) {
+        produce(d, x);
+        CHANGE(iris_atomic_store(d, f, 1, 1, REL, scope));
+    } else if (d.rank == 1) {
+        receive(d, x, f);
+    }
+}
+
+BUG(release_by_volatile)
+{
+    if (d.rank == 0) {
+        produce(d, x);
+        if (wrong) {
+            CHANGE(iris_store_volatile(d, f, 1, 1));
+        } else {
+            iris_signal_set(d, f, 1, 1);
+        }
+    } else if (d.rank == 1) {
+        receive(d, x, f);
+    }
+}
+
+BUG(release_by_add)
+{
+    iris_sem_t sem = wrong ? RLX : REL;
+
+    if (d.rank == 0) {
+        produce(d, x);
+        CHANGE(iris_atomic_add(d, f, 1, 1, sem, SYS));
+    } else if (d.rank == 1) {
+        receive(d, x, f);
+    }
+}
+
+BUG(release_by_exchange)
+{
+    iris_scope_t scope = wrong ? AGENT : SYS;
+
+    if (d.rank == 0) {
+        produce(d, x);
+        CHANGE(iris_atomic_xchg(d, f, 1, 1, REL, scope));
+    } else if (d.rank == 1) {
+        receive(d, x, f);
+    }
+}
+
+BUG(release_by_swap)
+{
+    iris_sem_t sem = wrong ? RLX : REL;
+
+    if (d.rank == 0) {
+        produce(d, x);
+        CHANGE(iris_atomic_cas(d, f, 0, 1, 1, sem, SYS));
+    } else if (d.rank == 1) {
+        receive(d, x, f);
+    }
+}
+
+BUG(release_by_max)
+{
+    iris_sem_t sem = wrong ? RLX : REL;
+
+    if (d.rank == 0) {
+        produce(d, x);
+        CHANGE(iris_atomic_max(d, f, 1, 1, sem, SYS));
+    } else if (d.rank == 1) {
+        receive(d, x, f);
+    }
+}
+
+/* An update that acquires where it should release. */
+BUG(release_is_acquire)
+{
+    iris_sem_t sem = wrong ? ACQ : REL;
+
+    if (d.rank == 0) {
+        produce(d, x);
+        CHANGE(iris_atomic_or(d, f, 1, 1, sem, SYS));
+    } else if (d.rank == 1) {
+        receive(d, x, f);
+    }
+}
+
+/* ---- Acquire ---- */
+
+BUG(acquire_missing)
+{
+    iris_sem_t sem = wrong ? RLX : ACQ;
+
+    if (d.rank == 0) {
+        send(d, x, f);
+    } else if (d.rank == 1) {
+        CHANGE_BELOW;
+        while (iris_atomic_load(d, f, 1, sem, SYS) == 0) {
+        }
+        consume(d, x);
+    }
+}
+
+BUG(acquire_of_agent)
+{
+    iris_scope_t scope = wrong ? AGENT : SYS;
+
+    if (d.rank == 0) {
+        send(d, x, f);
+    } else if (d.rank == 1) {
+        CHANGE_BELOW;
+        while (iris_atomic_load(d, f, 1, ACQ, scope) == 0) {
+        }
+        consume(d, x);
+    }
+}
+
+BUG(acquire_of_workgroup)
+{
+    iris_scope_t scope = wrong ? IRIS_SCOPE_WG : SYS;
+
+    if (d.rank == 0) {
+        send(d, x, f);
+    } else if (d.rank == 1) {
+        CHANGE_BELOW;
+        while (iris_atomic_load(d, f, 1, ACQ, scope) == 0) {
+        }
+        consume(d, x);
+    }
+}
+
+BUG(acquire_by_volatile)
+{
+    if (d.rank == 0) {
+        send(d, x, f);
+    } else if (d.rank == 1 && wrong) {
+        CHANGE_BELOW;
+        while (iris_load_volatile(d, f, 1) == 0) {
+        }
+        consume(d, x);
+    } else if (d.rank == 1) {
+        receive(d, x, f);
+    }
+}
+
+BUG(acquire_by_swap)
+{
+    iris_sem_t sem = wrong ? RLX : ACQ;
+
+    if (d.rank == 0) {
+        send(d, x, f);
+    } else if (d.rank == 1) {
+        CHANGE_BELOW;
+        while (iris_atomic_cas(d, f, 1, 2, 1, sem, SYS) != 1) {
+        }
+        consume(d, x);
+    }
+}
+
+/* An update that releases where it should acquire. */
+BUG(acquire_is_release)
+{
+    iris_sem_t sem = wrong ? REL : ACQ;
+
+    if (d.rank == 0) {
+        send(d, x, f);
+    } else if (d.rank == 1) {
+        CHANGE_BELOW;
+        while (iris_atomic_and(d, f, 1, 1, sem, SYS) == 0) {
+        }
+        consume(d, x);
+    }
+}
+
+/* ---- Fences ---- */
+
+BUG(release_fence_missing)
+{
+    if (d.rank == 0) {
+        produce(d, x);
+        iris_fence(wrong ? RLX : REL, SYS);
+        CHANGE(iris_atomic_store(d, f, 1, 1, RLX, SYS));
+    } else if (d.rank == 1) {
+        receive(d, x, f);
+    }
+}
+
+BUG(release_fence_of_workgroup)
+{
+    if (d.rank == 0) {
+        produce(d, x);
+        iris_fence(REL, wrong ? IRIS_SCOPE_WG : SYS);
+        CHANGE(iris_atomic_store(d, f, 1, 1, RLX, SYS));
+    } else if (d.rank == 1) {
+        receive(d, x, f);
+    }
+}
+
+BUG(release_fence_of_agent)
+{
+    if (d.rank == 0) {
+        produce(d, x);
+        iris_fence(IRIS_ACQ_REL, wrong ? AGENT : SYS);
+        CHANGE(iris_atomic_add(d, f, 1, 1, RLX, SYS));
+    } else if (d.rank == 1) {
+        receive(d, x, f);
+    }
+}
+
+BUG(release_fence_is_acquire)
+{
+    if (d.rank == 0) {
+        produce(d, x);
+        iris_fence(wrong ? ACQ : REL, SYS);
+        CHANGE(iris_atomic_store(d, f, 1, 1, RLX, SYS));
+    } else if (d.rank == 1) {
+        receive(d, x, f);
+    }
+}
+
+BUG(release_fence_late)
+{
+    if (d.rank == 0) {
+        produce(d, x);
+        iris_fence(wrong ? RLX : REL, SYS);
+        CHANGE(iris_atomic_store(d, f, 1, 1, RLX, SYS));
+        iris_fence(REL, SYS);
+    } else if (d.rank == 1) {
+        receive(d, x, f);
+    }
+}
+
+BUG(release_fence_early)
+{
+    if (d.rank == 0) {
+        iris_fence(REL, SYS);
+        produce(d, x);
+        iris_fence(wrong ? RLX : REL, SYS);
+        iris_atomic_store(d, f, 1, 1, RLX, SYS);
+    } else if (d.rank == 1) {
+        receive(d, x, f);
+    }
+}
+
+BUG(acquire_fence_missing)
+{
+    if (d.rank == 0) {
+        send(d, x, f);
+    } else if (d.rank == 1) {
+        CHANGE_BELOW;
+        while (iris_atomic_load(d, f, 1, RLX, SYS) == 0) {
+        }
+        iris_fence(wrong ? RLX : ACQ, SYS);
+        consume(d, x);
+    }
+}
+
+BUG(acquire_fence_of_agent)
+{
+    if (d.rank == 0) {
+        send(d, x, f);
+    } else if (d.rank == 1) {
+        CHANGE_BELOW;
+        while (iris_atomic_load(d, f, 1, RLX, SYS) == 0) {
+        }
+        iris_fence(ACQ, wrong ? AGENT : SYS);
+        consume(d, x);
+    }
+}
+
+BUG(acquire_fence_is_release)
+{
+    if (d.rank == 0) {
+        send(d, x, f);
+    } else if (d.rank == 1) {
+        CHANGE_BELOW;
+        while (iris_atomic_load(d, f, 1, RLX, SYS) == 0) {
+        }
+        iris_fence(wrong ? REL : ACQ, SYS);
+        consume(d, x);
+    }
+}
+
+/* ---- Workgroups of one rank ---- */
+
+BUG(workgroups_release_missing)
+{
+    iris_sem_t sem = wrong ? RLX : REL;
+
+    if (d.rank == 0 && wg.id == 0) {
+        ONE(iris_store(d, x, 7, 0));
+        CHANGE(iris_atomic_store(d, f, 1, 0, sem, AGENT));
+    } else if (d.rank == 0) {
+        wait_for(d, f, 1);
+        OTHER(iris_load(d, x, 0));
+    }
+}
+
+BUG(workgroups_release_narrow)
+{
+    iris_scope_t scope = wrong ? IRIS_SCOPE_WG : AGENT;
+
+    if (d.rank == 0 && wg.id == 0) {
+        ONE(iris_store(d, x, 7, 0));
+        CHANGE(iris_atomic_store(d, f, 1, 0, REL, scope));
+    } else if (d.rank == 0) {
+        wait_for(d, f, 1);
+        OTHER(iris_load(d, x, 0));
+    }
+}
+
+BUG(workgroups_acquire_missing)
+{
+    if (d.rank == 0 && wg.id == 0) {
+        ONE(iris_store(d, x, 7, 0));
+        iris_atomic_store(d, f, 1, 0, REL, AGENT);
+    } else if (d.rank == 0) {
+        CHANGE_BELOW;
+        while (iris_atomic_load(d, f, 0, wrong ? RLX : ACQ, AGENT) == 0) {
+        }
+        OTHER(iris_load(d, x, 0));
+    }
+}
+
+/* ---- Chains and locks ---- */
+
+BUG(chain_release_missing)
+{
+    iris_sem_t sem = wrong ? RLX : REL;
+
+    if (d.rank == 0) {
+        ONE(iris_store(d, x, 7, 2));
+        iris_signal_set(d, f, 1, 1);
+    } else if (d.rank == 1) {
+        wait_for(d, f, 1);
+        CHANGE(iris_atomic_store(d, f, 1, 2, sem, SYS));
+    } else if (d.rank == 2) {
+        wait_for(d, f, 1);
+        OTHER(iris_load(d, x, 2));
+    }
+}
+
+BUG(chain_acquire_narrow)
+{
+    if (d.rank == 0) {
+        ONE(iris_store(d, x, 7, 2));
+        iris_signal_set(d, f, 1, 1);
+    } else if (d.rank == 1) {
+        CHANGE_BELOW;
+        while (iris_atomic_load(d, f, 1, ACQ, wrong ? AGENT : SYS) == 0) {
+        }
+        iris_signal_set(d, f, 1, 2);
+    } else if (d.rank == 2) {
+        wait_for(d, f, 1);
+        OTHER(iris_load(d, x, 2));
+    }
+}
+
+/* A store, unlike an update, does not carry on what was released before. */
+BUG(chain_broken_by_store)
+{
+    if (d.rank == 0) {
+        ONE(iris_store(d, x, 7, 2));
+        iris_signal_set(d, f, 1, 2);
+    } else if (d.rank == 1) {
+        while (iris_atomic_load(d, f, 2, RLX, SYS) == 0) {
+        }
+        if (wrong) {
+            CHANGE(iris_atomic_store(d, f, 2, 2, RLX, SYS));
+        } else {
+            iris_atomic_add(d, f, 1, 2, RLX, SYS);
+        }
+    } else if (d.rank == 2) {
+        wait_for(d, f, 2);
+        OTHER(iris_load(d, x, 2));
+    }
+}
+
+/* Ranks 0 and 1 add to an element of rank 1 under a lock. */
+static inline void add_locked(iris_dev_t d, int32_t *x, uint64_t *f,
+                              iris_sem_t lock, iris_sem_t unlock,
+                              iris_scope_t scope)
+{
+    if (d.rank > 1) {
+        return;
+    }
+    while (iris_atomic_cas(d, f, 0, 1, 1, lock, SYS) != 0) {
+    }
+    ONE(iris_store(d, x, d.rank, 1));
+    CHANGE(iris_atomic_store(d, f, 0, 1, unlock, scope));
+}
+
+BUG(unlock_releases_nothing)
+{
+    add_locked(d, x, f, ACQ, wrong ? RLX : REL, SYS);
+}
+
+BUG(unlock_of_agent)
+{
+    add_locked(d, x, f, ACQ, REL, wrong ? AGENT : SYS);
+}
+
+BUG(lock_acquires_nothing)
+{
+    add_locked(d, x, f, wrong ? RLX : ACQ, REL, SYS);
+    atomic_store(&bug_lines[2], 0); /* the report names the lock */
+}
+
+/* clang-format off */
+#define BUGS_ORDER(X)                                                          \
+    X(release_missing,            "release",     1, 2)                         \
+    X(release_of_agent,           "wider scope", 1, 2)                         \
+    X(release_of_workgroup,       "wider scope", 1, 2)                         \
+    X(release_by_volatile,        "release",     1, 2)                         \
+    X(release_by_add,             "release",     1, 2)                         \
+    X(release_by_exchange,        "wider scope", 1, 2)                         \
+    X(release_by_swap,            "release",     1, 2)                         \
+    X(release_by_max,             "release",     1, 2)                         \
+    X(release_is_acquire,         "release",     1, 2)                         \
+    X(acquire_missing,            "acquire",     1, 2)                         \
+    X(acquire_of_agent,           "wider scope", 1, 2)                         \
+    X(acquire_of_workgroup,       "wider scope", 1, 2)                         \
+    X(acquire_by_volatile,        "acquire",     1, 2)                         \
+    X(acquire_by_swap,            "acquire",     1, 2)                         \
+    X(acquire_is_release,         "acquire",     1, 2)                         \
+    X(release_fence_missing,      "release",     1, 2)                         \
+    X(release_fence_of_workgroup, "wider scope", 1, 2)                         \
+    X(release_fence_of_agent,     "wider scope", 1, 2)                         \
+    X(release_fence_is_acquire,   "release",     1, 2)                         \
+    X(release_fence_late,         "release",     1, 2)                         \
+    X(release_fence_early,        NULL,          1, 2)                         \
+    X(acquire_fence_missing,      "acquire",     1, 2)                         \
+    X(acquire_fence_of_agent,     "acquire",     1, 2)                         \
+    X(acquire_fence_is_release,   "acquire",     1, 2)                         \
+    X(workgroups_release_missing, "release",     2, 2)                         \
+    X(workgroups_release_narrow,  "wider scope", 2, 2)                         \
+    X(workgroups_acquire_missing, "acquire",     2, 2)                         \
+    X(chain_release_missing,      "release",     1, 3)                         \
+    X(chain_acquire_narrow,       "wider scope", 1, 3)                         \
+    X(chain_broken_by_store,      "release",     1, 3)                         \
+    X(unlock_releases_nothing,    "release",     1, 2)                         \
+    X(unlock_of_agent,            "wider scope", 1, 2)                         \
+    X(lock_acquires_nothing,      "acquire",     1, 2)
+/* clang-format on */
+
+#endif /* IRIS_TESTS_CHECK_BUGS_ORDER_H */
