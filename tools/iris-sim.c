@@ -36,7 +36,11 @@ static const char usage[] =
     "  -p, --picture=FILE   of collective: times by ranks as SVG\n"
     "  -P, --platform=FILE  the machine\n"
     "  -t, --perfetto=FILE  of run: a trace of the predicted run\n"
-    "  -v, --variant=NAME   of collective: another than the library's choice\n"
+    "  -T, --topology=NAME  simulates the network between nodes by SimGrid: "
+    "fat_tree\n"
+    "                       or rail\n"
+    "  -v, --variant=NAME   of collective: another than the library's choice,\n"
+    "                       or hierarchical\n"
     "  -w, --what-if=COST=FACTORx\n"
     "                       changes a cost of the platform: link=2x\n"
     "  -h, --help           this text\n"
@@ -111,7 +115,7 @@ static int take(int c)
     } texts[] = {{'b', &sim_options.bytes},    {'n', &sim_options.ranks},
                  {'o', &sim_options.output},   {'p', &sim_options.picture},
                  {'P', &sim_options.platform}, {'t', &sim_options.perfetto},
-                 {'v', &sim_options.variant}};
+                 {'T', &sim_options.topology}, {'v', &sim_options.variant}};
     char *end;
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -148,6 +152,7 @@ int main(int argc, char **argv)
         {"picture", required_argument, NULL, 'p'},
         {"platform", required_argument, NULL, 'P'},
         {"perfetto", required_argument, NULL, 't'},
+        {"topology", required_argument, NULL, 'T'},
         {"variant", required_argument, NULL, 'v'},
         {"what-if", required_argument, NULL, 'w'},
         {"help", no_argument, NULL, 'h'},
@@ -155,7 +160,7 @@ int main(int argc, char **argv)
     };
     int c;
 
-    while ((c = getopt_long(argc, argv, "b:c:jn:o:p:P:t:v:w:h", options,
+    while ((c = getopt_long(argc, argv, "b:c:jn:o:p:P:t:T:v:w:h", options,
                             NULL)) != -1) {
         if (c == 'h') {
             fputs(usage, stdout);

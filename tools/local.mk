@@ -24,11 +24,21 @@ iris_trace_LDADD = libirisi.la
 bin_PROGRAMS += iris-sim
 iris_sim_SOURCES = %D%/iris-sim.c %D%/sim_collective.c %D%/sim_collective.h \
 	%D%/sim_curve.c %D%/sim_curve.h %D%/sim_engine.c %D%/sim_engine.h \
-	%D%/sim_fit.c %D%/sim_parts.h %D%/sim_platform.c %D%/sim_platform.h \
+	%D%/sim_fit.c %D%/sim_lower.c %D%/sim_lower.h %D%/sim_network.h %D%/sim_parts.h %D%/sim_platform.c %D%/sim_platform.h \
 	%D%/sim_run.c %D%/sim_scale.c %D%/sim_schedule.c %D%/sim_schedule.h \
 	%D%/trace_figures.c %D%/trace_goal.c %D%/trace_messages.c \
 	%D%/trace_transfers.c
 iris_sim_LDADD = libirisi.la
+# SimGrid's interface is C++: a library of its own, so that all else links as C.
+if HAVE_SIMGRID
+noinst_LTLIBRARIES += libsimnet.la
+libsimnet_la_SOURCES = %D%/sim_network.cpp
+libsimnet_la_CPPFLAGS = $(AM_CPPFLAGS) $(SIMGRID_CPPFLAGS)
+iris_sim_LDADD += libsimnet.la $(SIMGRID_LIBS)
+else
+iris_sim_SOURCES += %D%/sim_no_network.c
+endif
+EXTRA_DIST += %D%/sim_network.cpp %D%/sim_no_network.c
 platformsdir = $(pkgdatadir)/platforms
 dist_platforms_DATA = %D%/platforms/cpu-2.json %D%/platforms/h100-2.json \
 	%D%/platforms/h200-4.json %D%/platforms/mi300x-8.json

@@ -109,6 +109,7 @@ struct sim_plan sim_plan(const struct sim_platform *platform,
                                           : iris_ccl_variant_name(variant)};
 
     work.shots = !is_far && is_two_shot(variant) ? 2 : 1;
+    plan.shots = work.shots;
     work.each = work.shots == 2 ? 2 * part / n : part;
     work.each *= work.is_packet ? 2 : 1;
     add_steps(&work, plan.amounts);

@@ -21,6 +21,7 @@ struct sim_call {
 struct sim_plan {
     double amounts[SIM_COSTS];
     const char *way; /* the variant's name, or "far": of several nodes */
+    int shots;       /* exchanges */
     double sent;     /* bytes that a rank sends to its peers, flags included */
 };
 

@@ -3,18 +3,22 @@
  * Runs a schedule on a platform, event by event. A send occupies its rank's way
  * out and the receiver's way in for as long as its bytes take, after all sends
  * that were ready before it; the rank itself goes on at once, as after a put. A
- * receive ends when all bytes have arrived.
+ * receive ends when all bytes have arrived. With a network, a rank sends one
+ * message at a time to other nodes, and the network says when it has arrived.
  */
 #include "config.h"
 
 #include "sim_engine.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* Ways of a rank to and from its own node, and to and from others. */
 struct ways {
     double out[2], in[2];
     double computed, waited; /* until when intervals have been counted */
+    size_t first, last;      /* messages to the network; SIM_NO_STEP: none */
+    double sent_us;          /* when the first of them left */
 };
 
 /* What the interval adds to those before it. */
@@ -35,10 +39,13 @@ struct ready {
 struct engine {
     const struct sim_schedule *schedule;
     const struct sim_platform *platform;
+    struct sim_network *network; /* NULL: none */
     double compute;
     struct sim_run *run;
     struct ways *ways;
+    double *pairs;   /* in a mesh, until when a rank's link to a peer is full */
     size_t *waiting; /* of each step: what it still waits for */
+    size_t *next;    /* of each step: the rank's next message to the network */
     struct ready *heap;
     size_t count;
 };
@@ -140,26 +147,105 @@ static int is_waiting(const struct engine *engine, size_t i)
            !engine->run->times[i].is_done;
 }
 
-static void send(struct engine *engine, size_t i, double us)
+static int is_far(const struct engine *engine, const struct sim_step *step)
+{
+    int near = engine->platform->node_ranks;
+
+    return step->rank / near != step->peer / near;
+}
+
+/* When the last byte is there. With a switch, a rank's messages leave one after
+ * the other, and so they come in; in a mesh, that is so for each pair. */
+static double cross_links(struct engine *engine, const struct sim_step *step,
+                          double us)
 {
     const struct sim_platform *platform = engine->platform;
-    const struct sim_step *step = &engine->schedule->steps[i];
-    int far =
-        step->rank / platform->node_ranks != step->peer / platform->node_ranks;
-    double each = platform->costs[far ? SIM_NETWORK : SIM_LINK];
-    double length = (double)step->amount / 1e6 * each;
+    int far = is_far(engine, step), near = platform->node_ranks;
+    double length = (double)step->amount / 1e6 *
+                    platform->costs[far ? SIM_NETWORK : SIM_LINK];
     double *out = &engine->ways[step->rank].out[far];
     double *in = &engine->ways[step->peer].in[far];
-    struct sim_rank_figures *rank = &engine->run->ranks[step->rank];
-    double begin = larger(us, *out);
 
-    /* One peer alone is sent to over its share of the links. */
-    *out = begin + length;
-    *in = larger(begin + length * (far ? 1 : platform->links), *in + length);
+    engine->run->ranks[step->rank].link_us += length;
+    if (!far && platform->links > 1) {
+        out = &engine->pairs[step->rank * near + step->peer % near];
+        *out = larger(us, *out) + length * platform->links;
+        return *out;
+    }
+    *out = larger(us, *out) + length;
+    *in = larger(*out, *in + length);
+    return *in;
+}
+
+static void send_on_links(struct engine *engine, size_t i, double us)
+{
+    const struct sim_step *step = &engine->schedule->steps[i];
+    double arrival = cross_links(engine, step, us);
+
     engine->run->times[i].arrival =
-        *in + platform->costs[far ? SIM_HOP : SIM_FLAG];
-    rank->link_us += length;
-    rank->sent += step->amount;
+        arrival +
+        engine->platform->costs[is_far(engine, step) ? SIM_HOP : SIM_FLAG];
+}
+
+/* The rank's first message that waits for the network leaves. */
+static void send_next(struct engine *engine, int rank, double us)
+{
+    struct ways *ways = &engine->ways[rank];
+    const struct sim_step *step;
+
+    if (ways->first != SIM_NO_STEP) {
+        step = &engine->schedule->steps[ways->first];
+        ways->sent_us = us;
+        sim_network_send(engine->network, step->rank, step->peer,
+                         (double)step->amount, ways->first);
+    }
+}
+
+static void send_on_network(struct engine *engine, size_t i, double us)
+{
+    int rank = engine->schedule->steps[i].rank;
+    struct ways *ways = &engine->ways[rank];
+
+    engine->run->times[i].arrival = INFINITY;
+    engine->next[i] = SIM_NO_STEP;
+    if (ways->first != SIM_NO_STEP) {
+        engine->next[ways->last] = i;
+        ways->last = i;
+        return;
+    }
+    ways->first = ways->last = i;
+    send_next(engine, rank, us);
+}
+
+static void send(struct engine *engine, size_t i, double us)
+{
+    const struct sim_step *step = &engine->schedule->steps[i];
+
+    engine->run->ranks[step->rank].sent += step->amount;
+    if (engine->network != NULL && step->amount > 0 && is_far(engine, step)) {
+        send_on_network(engine, i, us);
+    } else {
+        send_on_links(engine, i, us);
+    }
+}
+
+/* Whether the send is done, and it is known when its bytes arrive. */
+static int has_arrival(const struct engine *engine, size_t i)
+{
+    const struct sim_times *times = &engine->run->times[i];
+
+    return times->is_done && times->arrival < INFINITY;
+}
+
+/* A receive that became ready before `us` ends; others run in their turn. */
+static void deliver(struct engine *engine, size_t i, double us)
+{
+    size_t partner = engine->schedule->steps[i].partner;
+
+    if (has_arrival(engine, i) && is_waiting(engine, partner) &&
+        engine->run->times[partner].begin <= us) {
+        receive(engine, partner);
+    }
 }
 
 static void run_step(struct engine *engine, struct ready ready)
@@ -179,13 +265,36 @@ static void run_step(struct engine *engine, struct ready ready)
     } else if (step->kind == SIM_SEND) {
         send(engine, ready.step, ready.us);
         finish(engine, ready.step, ready.us);
-        if (is_waiting(engine, step->partner) &&
-            times[step->partner].begin <= ready.us) {
-            receive(engine, step->partner);
-        }
-    } else if (step->partner != SIM_NO_STEP && times[step->partner].is_done) {
+        deliver(engine, ready.step, ready.us);
+    } else if (step->partner != SIM_NO_STEP &&
+               has_arrival(engine, step->partner)) {
         receive(engine, ready.step);
     }
+}
+
+/* ---- The network's calls ---- */
+
+static double run_until(void *arg, double us)
+{
+    struct engine *engine = arg;
+
+    while (engine->count > 0 && engine->heap[0].us <= us) {
+        run_step(engine, pop(engine));
+    }
+    return engine->count > 0 ? engine->heap[0].us : INFINITY;
+}
+
+static void has_arrived(void *arg, size_t i, double us)
+{
+    struct engine *engine = arg;
+    const struct sim_step *step = &engine->schedule->steps[i];
+    struct ways *ways = &engine->ways[step->rank];
+
+    engine->run->times[i].arrival = us + engine->platform->costs[SIM_HOP];
+    engine->run->ranks[step->rank].link_us += us - ways->sent_us;
+    ways->first = engine->next[i];
+    send_next(engine, step->rank, us);
+    deliver(engine, i, us);
 }
 
 static void sum_up(struct engine *engine)
@@ -205,21 +314,33 @@ static void sum_up(struct engine *engine)
 }
 
 int sim_engine_run(const struct sim_schedule *schedule,
-                   const struct sim_platform *platform, double compute,
+                   const struct sim_platform *platform,
+                   struct sim_network *network, double compute,
                    struct sim_run *run_p)
 {
     size_t count = schedule->num_steps, ranks = (size_t)schedule->num_ranks;
     struct sim_run run = {.times = calloc(count + 1, sizeof *run.times),
                           .ranks = calloc(ranks, sizeof *run.ranks)};
-    struct engine engine = {schedule, platform, compute, &run,
-                            NULL,     NULL,     NULL,    0};
+    struct engine engine = {.schedule = schedule,
+                            .platform = platform,
+                            .network = network,
+                            .compute = compute,
+                            .run = &run};
+    struct sim_network_events events = {run_until, has_arrived, &engine};
     int ret = -1;
 
     engine.ways = calloc(ranks, sizeof *engine.ways);
+    engine.pairs =
+        calloc(ranks * (size_t)platform->node_ranks, sizeof *engine.pairs);
     engine.waiting = calloc(count + 1, sizeof *engine.waiting);
+    engine.next = calloc(count + 1, sizeof *engine.next);
     engine.heap = calloc(count + 1, sizeof *engine.heap);
     if (run.times != NULL && run.ranks != NULL && engine.ways != NULL &&
-        engine.waiting != NULL && engine.heap != NULL) {
+        engine.pairs != NULL && engine.waiting != NULL && engine.next != NULL &&
+        engine.heap != NULL) {
+        for (size_t i = 0; i < ranks; i++) {
+            engine.ways[i].first = SIM_NO_STEP;
+        }
         for (size_t i = 0; i < count; i++) {
             engine.waiting[i] = schedule->steps[i].num_before;
             run.times[i].cause = SIM_NO_STEP;
@@ -227,14 +348,18 @@ int sim_engine_run(const struct sim_schedule *schedule,
                 push(&engine, 0, i);
             }
         }
-        while (engine.count > 0) {
-            run_step(&engine, pop(&engine));
+        if (network != NULL) {
+            sim_network_run(network, &events);
+        } else {
+            (void)run_until(&engine, INFINITY);
         }
         sum_up(&engine);
         ret = 0;
     }
     free(engine.ways);
+    free(engine.pairs);
     free(engine.waiting);
+    free(engine.next);
     free(engine.heap);
     if (ret != 0) {
         sim_engine_free(&run);

@@ -5,6 +5,7 @@
 #ifndef IRIS_TOOLS_SIM_ENGINE_H
 #define IRIS_TOOLS_SIM_ENGINE_H
 
+#include "sim_network.h"
 #include "sim_platform.h"
 #include "sim_schedule.h"
 
@@ -31,9 +32,11 @@ struct sim_run {
     size_t num_stuck; /* steps that never ran: a deadlock */
 };
 
-/* `compute` is the factor of intervals between operations. 0; -1: no memory. */
+/* `compute` is the factor of intervals between operations. Messages between nodes
+ * go through `network`; NULL: only ranks' ports are limits. 0; -1: no memory. */
 int sim_engine_run(const struct sim_schedule *schedule,
-                   const struct sim_platform *platform, double compute,
+                   const struct sim_platform *platform,
+                   struct sim_network *network, double compute,
                    struct sim_run *run_p);
 void sim_engine_free(struct sim_run *run);
 

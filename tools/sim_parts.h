@@ -15,6 +15,7 @@ struct sim_options {
     const char *bytes;
     const char *ranks;
     const char *variant;
+    const char *topology;    /* of the network; NULL: no contention inside it */
     const char *changes[16]; /* of --what-if */
     int num_changes;
     double compute; /* factor of the intervals between operations */

@@ -54,6 +54,10 @@ static void take(struct sim_platform *platform, const char *key,
         platform->node_ranks = (int)number;
     } else if (strcmp(key, "links") == 0) {
         platform->links = (int)number;
+    } else if (strcmp(key, "leaf_ports") == 0) {
+        platform->leaf_ports = (int)number;
+    } else if (strcmp(key, "spines") == 0) {
+        platform->spines = (int)number;
     } else if (strcmp(key, "cache_mb") == 0) {
         platform->cache_mb = number;
     }
@@ -75,6 +79,8 @@ static const char *wrong(const struct sim_platform *platform)
     return !(platform->cache_mb >= 0) ? "cache_mb"
            : platform->node_ranks < 1 ? "node_ranks"
            : platform->links < 1      ? "links"
+           : platform->leaf_ports < 0 ? "leaf_ports"
+           : platform->spines < 0     ? "spines"
                                       : NULL;
 }
 
@@ -125,6 +131,8 @@ void sim_platform_write(const struct sim_platform *platform, FILE *file)
     iris_i_json_bool(&json, "gpu", platform->gpu);
     iris_i_json_int(&json, "node_ranks", platform->node_ranks);
     iris_i_json_int(&json, "links", platform->links);
+    iris_i_json_int(&json, "leaf_ports", platform->leaf_ports);
+    iris_i_json_int(&json, "spines", platform->spines);
     iris_i_json_real(&json, "cache_mb", platform->cache_mb);
     for (int i = 0; i < SIM_COSTS; i++) {
         iris_i_json_real(&json, rows[i].name,

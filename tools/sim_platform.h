@@ -7,6 +7,10 @@
 
 #include <stdio.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Costs: name in the file, whether the file has a rate in GB/s (else
  * microseconds), and whether the cost has to do with other nodes. */
 #define SIM_COST_ROWS(X)                                                    \
@@ -38,6 +42,8 @@ struct sim_platform {
     int gpu;
     int node_ranks;  /* ranks of a node; the rest is reached by the network */
     int links;       /* peers that a rank sends to when its links are full */
+    int leaf_ports;  /* of a leaf switch, for ranks; 0: unknown */
+    int spines;      /* switches that each leaf switch has a link to */
     double cache_mb; /* bytes of a call beyond it have SIM_MEMORY; 0: none */
     double costs[SIM_COSTS];
 };
@@ -52,5 +58,9 @@ void sim_platform_write(const struct sim_platform *platform, FILE *file);
 /* Applies "link=2x": the rate doubles; "flag=0.5x": the time halves. 0; -1: the
  * text is no such change, having complained. */
 int sim_platform_change(struct sim_platform *platform, const char *text);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* IRIS_TOOLS_SIM_PLATFORM_H */

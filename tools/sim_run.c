@@ -234,6 +234,7 @@ int sim_run_part(void)
 {
     struct sim_platform platform;
     struct sim_schedule schedule;
+    struct sim_network *network = NULL;
     struct sim_run run;
     int ret = 1;
 
@@ -241,7 +242,16 @@ int sim_run_part(void)
         read_schedule(sim_options.words[0], &schedule) != 0) {
         return 1;
     }
-    if (sim_engine_run(&schedule, &platform, sim_options.compute, &run) != 0) {
+    if (sim_options.topology != NULL) {
+        network = sim_network_open(&platform, sim_options.topology,
+                                   schedule.num_ranks);
+        if (network == NULL) {
+            sim_schedule_free(&schedule);
+            return 1;
+        }
+    }
+    if (sim_engine_run(&schedule, &platform, network, sim_options.compute,
+                       &run) != 0) {
         fprintf(stderr, "iris-sim: no memory\n");
         sim_schedule_free(&schedule);
         return 1;

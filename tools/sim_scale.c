@@ -6,6 +6,8 @@
 
 #include "sim_collective.h"
 #include "sim_curve.h"
+#include "sim_engine.h"
+#include "sim_lower.h"
 #include "sim_parts.h"
 
 #include "base/json_writer.h"
@@ -62,6 +64,8 @@ struct scale {
     struct sim_call call;
     const char *name;
     int least, most;
+    int is_hierarchical;
+    struct sim_network *network; /* NULL: the sum of costs is the time */
     struct sim_point points[MOST_POINTS];
     size_t count;
 };
@@ -79,7 +83,9 @@ static int parse(struct scale *scale)
                 "--bytes=64M, and --ranks=8 or --ranks=2:4096\n");
         return -1;
     }
-    if (sim_options.variant != NULL) {
+    scale->is_hierarchical = sim_options.variant != NULL &&
+                             strcmp(sim_options.variant, "hierarchical") == 0;
+    if (sim_options.variant != NULL && !scale->is_hierarchical) {
         scale->call.variant =
             iris_i_ccl_find_variant(scale->call.op, sim_options.variant);
         if (scale->call.variant == IRIS_CCL_AUTO) {
@@ -135,6 +141,31 @@ static void print_json(struct iris_json_writer *json, const struct scale *scale,
     iris_i_json_end(json);
 }
 
+/* The call message by message. 0; -1, having complained. */
+static int simulate(const struct scale *scale, struct sim_plan *plan,
+                    double *us_p)
+{
+    struct sim_schedule schedule;
+    struct sim_run run;
+    int ret;
+
+    if (sim_lower(&scale->platform, &scale->call, plan, scale->is_hierarchical,
+                  &schedule) != 0) {
+        return -1;
+    }
+    ret = sim_engine_run(&schedule, &scale->platform, scale->network, 1, &run);
+    if (ret == 0) {
+        *us_p = run.us;
+        plan->sent = (double)run.ranks[0].sent;
+        memset(plan->amounts, 0, sizeof plan->amounts);
+        sim_engine_free(&run);
+    } else {
+        fprintf(stderr, "iris-sim: no memory\n");
+    }
+    sim_schedule_free(&schedule);
+    return ret;
+}
+
 static int write_picture(const struct scale *scale)
 {
     char title[128];
@@ -168,6 +199,13 @@ int sim_collective_part(void)
                 scale.most, scale.platform.node_ranks);
         return 1;
     }
+    if (sim_options.topology != NULL) {
+        scale.network =
+            sim_network_open(&scale.platform, sim_options.topology, scale.most);
+        if (scale.network == NULL) {
+            return 1;
+        }
+    }
     if (sim_options.json) {
         iris_i_json_begin(&json, NULL, '[');
     }
@@ -177,7 +215,12 @@ int sim_collective_part(void)
 
         scale.call.ranks = (int)ranks;
         plan = sim_plan(&scale.platform, &scale.call);
+        plan.way = scale.is_hierarchical ? "hierarchical" : plan.way;
         us = sim_time(&scale.platform, plan.amounts);
+        if ((scale.network != NULL || scale.is_hierarchical) &&
+            simulate(&scale, &plan, &us) != 0) {
+            return 1;
+        }
         scale.points[scale.count++] = (struct sim_point){(double)ranks, us};
         if (sim_options.json) {
             print_json(&json, &scale, &plan, us);
