@@ -10,3 +10,12 @@ dist_docs_DATA = %D%/amd.md %D%/api.md %D%/architecture.md %D%/architecture.svg 
 	%D%/kernels.md %D%/known-limits.md %D%/scale-out.md %D%/memory-model.md %D%/overlap.svg %D%/two-gpus.svg \
 	%D%/performance.md %D%/python.md %D%/running.md %D%/tensors.md %D%/timing.md %D%/tracing.md \
 	%D%/upstream.md
+guidedir = $(docsdir)/guide
+dist_guide_DATA = %D%/guide/01-first-program.md %D%/guide/02-kernels.md \
+	%D%/guide/03-memory-order.md %D%/guide/04-signals.md \
+	%D%/guide/05-collectives.md %D%/guide/06-fused.md \
+	%D%/guide/07-tracing-and-hangs.md %D%/guide/08-more-devices.md \
+	%D%/guide/09-python.md %D%/guide/10-from-others.md %D%/guide/collectives.svg \
+	%D%/guide/devices.svg %D%/guide/first.svg %D%/guide/index.md \
+	%D%/guide/kernels.svg %D%/guide/order.svg %D%/guide/rows.svg \
+	%D%/guide/signals.svg %D%/guide/translate.svg

@@ -19,7 +19,7 @@ read_files() {
 }
 
 all_files() {
-    find . docs include/iris device man -maxdepth 1 -type f \
+    find . docs docs/guide include/iris device man -maxdepth 1 -type f \
         -name '*.md' -o -name '*.[17]' -o -name '*.h' -o -name '*.hpp' |
         grep -E '^(\./[A-Z]*|docs/.*)\.md$|^include/|^device/|^man/' | sed 's|^\./||' | sort -u
 }

@@ -59,7 +59,7 @@ if [ -n "${MPIRUN-}" ]; then
 fi
 
 # Links to files of the project, in all its documents.
-for document in "$readme" "$root"/docs/*.md "$root"/CONTRIBUTING.md; do
+for document in "$readme" "$root"/docs/*.md "$root"/docs/guide/*.md "$root"/CONTRIBUTING.md; do
     { grep -o '](\([^)#:]*\))' "$document" || :; } | sed 's/^](//; s/)$//' |
         while read -r target; do
             [ -e "$(dirname "$document")/$target" ] || {
