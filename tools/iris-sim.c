@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_SCALE 4096 /* ranks of a collective in a trace */
+
 struct sim_options sim_options = {.compute = 1};
 struct trace_options trace_options = {.rank = -1, .quiet = 1};
 
@@ -35,6 +37,12 @@ static const char usage[] =
     "  -o, --output=FILE    of fit: the platform\n"
     "  -p, --picture=FILE   of collective: times by ranks as SVG\n"
     "  -P, --platform=FILE  the machine\n"
+    "  -r, --ring           with --scale: messages go to ranks as far away as "
+    "in "
+    "the trace,\n"
+    "                       not to the rank in the same copy\n"
+    "  -s, --scale=RANKS    of run: as if RANKS had run, a multiple of the "
+    "trace's\n"
     "  -t, --perfetto=FILE  of run: a trace of the predicted run\n"
     "  -T, --topology=NAME  simulates the network between nodes by SimGrid: "
     "fat_tree\n"
@@ -128,8 +136,19 @@ static int take(int c)
         sim_options.json = 1;
         return 0;
     }
+    if (c == 'r') {
+        sim_options.is_ring = 1;
+        return 0;
+    }
     if (c == 'w') {
         return add_change(optarg);
+    }
+    if (c == 's') {
+        sim_options.scale = (int)strtol(optarg, &end, 10);
+        if (*end == '\0' && sim_options.scale >= 1 &&
+            sim_options.scale <= MOST_SCALE) {
+            return 0;
+        }
     }
     if (c == 'c') {
         sim_options.compute = strtod(optarg, &end);
@@ -151,6 +170,8 @@ int main(int argc, char **argv)
         {"output", required_argument, NULL, 'o'},
         {"picture", required_argument, NULL, 'p'},
         {"platform", required_argument, NULL, 'P'},
+        {"ring", no_argument, NULL, 'r'},
+        {"scale", required_argument, NULL, 's'},
         {"perfetto", required_argument, NULL, 't'},
         {"topology", required_argument, NULL, 'T'},
         {"variant", required_argument, NULL, 'v'},
@@ -160,7 +181,7 @@ int main(int argc, char **argv)
     };
     int c;
 
-    while ((c = getopt_long(argc, argv, "b:c:jn:o:p:P:t:T:v:w:h", options,
+    while ((c = getopt_long(argc, argv, "b:c:jn:o:p:P:rs:t:T:v:w:h", options,
                             NULL)) != -1) {
         if (c == 'h') {
             fputs(usage, stdout);

@@ -116,6 +116,7 @@ int trace_merge(void)
 
 int trace_export(void)
 {
+    const struct trace_goal_options options = {.open = trace_open};
     FILE *file;
 
     if (trace_options.format == NULL ||
@@ -126,7 +127,7 @@ int trace_export(void)
                 trace_options.format == NULL ? "" : trace_options.format);
         return 2;
     }
-    return trace_goal(trace_options.files[0], trace_open, &file) != 0
+    return trace_goal(trace_options.files[0], &options, &file) != 0
                ? 1
                : trace_close(file);
 }

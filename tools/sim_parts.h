@@ -18,6 +18,8 @@ struct sim_options {
     const char *topology;    /* of the network; NULL: no contention inside it */
     const char *changes[16]; /* of --what-if */
     int num_changes;
+    int scale;      /* ranks that run the trace's program; 0: the trace's own */
+    int is_ring;    /* then messages go as far as in the trace */
     double compute; /* factor of the intervals between operations */
     int json;
     char **words; /* after the part's name */

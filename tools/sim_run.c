@@ -38,6 +38,8 @@ static int is_schedule(FILE *file)
 
 static int read_schedule(const char *path, struct sim_schedule *schedule_p)
 {
+    const struct trace_goal_options options = {open_scratch, sim_options.scale,
+                                               sim_options.is_ring};
     FILE *file = fopen(path, "re");
     int ret = -1;
 
@@ -45,9 +47,15 @@ static int read_schedule(const char *path, struct sim_schedule *schedule_p)
         fprintf(stderr, "iris-sim: %s: %s\n", path, strerror(errno));
         return -1;
     }
-    if (!is_schedule(file)) {
+    if (is_schedule(file)) {
+        if (sim_options.scale != 0) {
+            fprintf(stderr, "iris-sim: --scale takes a trace, no schedule\n");
+            fclose(file);
+            return -1;
+        }
+    } else {
         fclose(file);
-        if (trace_goal(path, open_scratch, &file) != 0) {
+        if (trace_goal(path, &options, &file) != 0) {
             return -1;
         }
         rewind(file);

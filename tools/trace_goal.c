@@ -10,6 +10,7 @@
 
 #include "trace_figures.h"
 #include "trace_messages.h"
+#include "trace_scale.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,114 +35,171 @@ struct part {
     FILE *file;
     const struct trace_item *items;
     long count;
+    long *previous; /* of each item: the one before on its track, or -1 */
+    long *begin;    /* the first item of its step */
+    long *latest;   /* the last item of each track */
+    long num_tracks;
 };
 
-static int is_same_batch(const struct trace_item *a, const struct trace_item *b)
+/* Items of one batch are one step of their track. */
+static int is_same_step(const struct trace_item *a, const struct trace_item *b)
 {
-    return a->batch != 0 && a->batch == b->batch;
+    return a == b || (a->batch != 0 && a->batch == b->batch);
 }
 
-/* The latest item of the same track that is no part of the same step; -1. */
-static long before(const struct part *part, long i)
+/* Puts item i at the end of its track; the one that was there, or -1. */
+static long append(struct part *part, long i)
 {
-    const struct trace_item *item = &part->items[i];
+    long track = 0;
 
-    for (long k = i - 1; k >= 0; k--) {
-        if (strcmp(part->items[k].tid, item->tid) == 0 &&
-            !is_same_batch(&part->items[k], item)) {
-            return k;
-        }
+    while (track < part->num_tracks &&
+           strcmp(part->items[part->latest[track]].tid, part->items[i].tid) !=
+               0) {
+        track++;
     }
-    return -1;
+    part->previous[i] = track < part->num_tracks ? part->latest[track] : -1;
+    part->num_tracks += track == part->num_tracks;
+    part->latest[track] = i;
+    return part->previous[i];
 }
 
-/* Item i waits for item `last` and for all that is one step with that. */
+/* The interval before item i waits for item `last` and for all that is one step
+ * with that. */
 static void print_requires(const struct part *part, long i, long last)
 {
     const struct trace_item *step = &part->items[last];
 
-    fprintf(part->file, "l%ld requires l%ld\n", 2 * i, 2 * last + 1);
-    for (long k = last - 1; k >= 0; k--) {
-        if (strcmp(part->items[k].tid, step->tid) != 0) {
-            continue;
-        }
-        if (!is_same_batch(&part->items[k], step)) {
-            break;
-        }
+    for (long k = last; k >= 0 && is_same_step(step, &part->items[k]);
+         k = part->previous[k]) {
         fprintf(part->file, "l%ld requires l%ld\n", 2 * i, 2 * k + 1);
     }
 }
 
-/* Labels: l<2 * i> is the interval before item i, l<2 * i + 1> the item itself.
- * The interval ends where a wait begins, so it has no time spent waiting. An
- * item without a track is done by the network: it waits for nothing. */
-static void print_item(const struct part *part, long i)
+/* Labels: l<2 * i> is the interval before item i, if that begins a step, and
+ * l<2 * i + 1> the item itself. The interval ends where a wait begins, so it has
+ * no time spent waiting. An item without a track is done by the network: it
+ * waits for nothing. */
+static void print_item(struct part *part, long i)
 {
     const struct trace_item *item = &part->items[i];
-    long last = item->tid[0] == '\0' ? -1 : before(part, i);
+    long last = item->tid[0] == '\0' ? -1 : append(part, i);
+    int begins = last < 0 || !is_same_step(item, &part->items[last]);
     int64_t gap = last < 0 ? 0 : item->begin_ns - part->items[last].ns;
 
-    fprintf(part->file, "l%ld: calc %lld\n", 2 * i,
-            (long long)(gap > 0 ? gap : 0));
+    part->begin[i] = begins ? i : part->begin[last];
+    if (begins) {
+        fprintf(part->file, "l%ld: calc %lld\n", 2 * i,
+                (long long)(gap > 0 ? gap : 0));
+    }
     fprintf(part->file, "l%ld: %s %llub %s %d tag %llu\n", 2 * i + 1,
             item->is_send ? "send" : "recv", (unsigned long long)item->bytes,
             item->is_send ? "to" : "from", item->peer,
             (unsigned long long)item->tag);
-    fprintf(part->file, "l%ld requires l%ld\n", 2 * i + 1, 2 * i);
-    if (last >= 0) {
+    fprintf(part->file, "l%ld requires l%ld\n", 2 * i + 1, 2 * part->begin[i]);
+    if (begins && last >= 0) {
         print_requires(part, i, last);
     }
 }
 
-static void print_goal(FILE *file, const struct trace_items *items,
-                       int num_ranks)
+static int print_rank(FILE *file, const struct trace_item *items, long count)
 {
-    size_t first = 0;
+    struct part part = {.file = file, .items = items, .count = count};
+
+    part.previous = calloc((size_t)count + 1, sizeof *part.previous);
+    part.begin = calloc((size_t)count + 1, sizeof *part.begin);
+    part.latest = calloc((size_t)count + 1, sizeof *part.latest);
+    if (part.previous != NULL && part.begin != NULL && part.latest != NULL) {
+        for (long i = 0; i < count; i++) {
+            print_item(&part, i);
+        }
+    }
+    free(part.previous);
+    free(part.begin);
+    free(part.latest);
+    return part.previous == NULL || part.begin == NULL || part.latest == NULL
+               ? -1
+               : 0;
+}
+
+static int print_goal(FILE *file, const struct trace_items *items,
+                      int num_ranks)
+{
+    size_t first = 0, end = 0;
 
     fprintf(file, "num_ranks %d\n", num_ranks);
     for (int rank = 0; rank < num_ranks; rank++) {
-        struct part part = {file, items->items + first, 0};
-
+        while (end < items->count && items->items[end].rank == rank) {
+            end++;
+        }
         fprintf(file, "\nrank %d {\n", rank);
-        while (first < items->count && items->items[first].rank == rank) {
-            print_item(&part, part.count++);
-            first++;
+        if (print_rank(file, items->items + first, (long)(end - first)) != 0) {
+            return -1;
         }
-        if (part.count == 0) {
-            fprintf(file, "l0: calc 0\n");
-        }
-        fprintf(file, "}\n");
+        fprintf(file, first == end ? "l0: calc 0\n}\n" : "}\n");
+        first = end;
     }
+    return 0;
 }
 
 static int write_goal(struct trace_messages *messages, int num_ranks,
-                      FILE *(*open)(void), FILE **file_p)
+                      const struct trace_goal_options *options, FILE **file_p)
 {
     struct trace_items items = {0};
-    FILE *file = trace_messages_list(messages, &items) != 0 ? NULL : open();
+    int ret = trace_messages_list(messages, &items);
+    FILE *file = ret != 0 ? NULL : options->open();
 
     if (file != NULL) {
         if (items.count > 1) {
             qsort(items.items, items.count, sizeof *items.items, compare_items);
         }
-        print_goal(file, &items, num_ranks);
+        ret = print_goal(file, &items, num_ranks);
         *file_p = file;
     }
     free(items.items);
-    return file == NULL ? -1 : 0;
+    if (ret != 0) {
+        fprintf(stderr, "a schedule of %d ranks: no memory\n", num_ranks);
+    }
+    return file == NULL ? -1 : ret;
 }
 
-int trace_goal(const char *path, FILE *(*open)(void), FILE **file_p)
+/* The number of ranks to write; -1, having complained. */
+static int scale_to(const char *path, const struct trace_goal_options *options,
+                    struct trace_scale *scale)
+{
+    struct trace_figures figures = {.first_ns = INT64_MAX};
+    int ret = trace_read(path, &figures, NULL, NULL);
+
+    scale->from = figures.num_ranks;
+    scale->to = options->ranks != 0 ? options->ranks : figures.num_ranks;
+    scale->is_ring = options->is_ring;
+    trace_free(&figures);
+    if (ret == 0 && (scale->from < 1 || scale->to % scale->from != 0)) {
+        fprintf(stderr, "%s: %d ranks are no multiple of the trace's %d\n",
+                path, scale->to, scale->from);
+        return -1;
+    }
+    return ret;
+}
+
+int trace_goal(const char *path, const struct trace_goal_options *options,
+               FILE **file_p)
 {
     struct trace_figures figures = {.first_ns = INT64_MAX};
     struct trace_messages messages;
-    int ret = trace_messages_open(&messages);
+    struct trace_scale scale = {.event = trace_messages_add, .arg = &messages};
+    int ret = options->ranks == 0 ? 0 : scale_to(path, options, &scale);
 
-    if (ret == 0) {
+    if (ret != 0 || trace_messages_open(&messages) != 0) {
+        return -1;
+    }
+    if (options->ranks == 0) {
         ret = trace_read(path, &figures, trace_messages_add, &messages);
+        scale.to = figures.num_ranks;
+    } else {
+        ret = trace_read(path, &figures, trace_scale_event, &scale);
     }
     if (ret == 0) {
-        ret = write_goal(&messages, figures.num_ranks, open, file_p);
+        ret = write_goal(&messages, scale.to, options, file_p);
     }
     trace_messages_close(&messages);
     trace_free(&figures);

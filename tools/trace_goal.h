@@ -7,8 +7,15 @@
 
 #include <stdio.h>
 
-/* Reads a merged trace, and writes its schedule to the file that `open` opens,
- * which the caller closes. 0; -1, having complained or if there is no memory. */
-int trace_goal(const char *path, FILE *(*open)(void), FILE **file_p);
+struct trace_goal_options {
+    FILE *(*open)(void); /* opens the file to write */
+    int ranks; /* of the schedule, see trace_scale.h; 0: the trace's */
+    int is_ring;
+};
+
+/* Reads a merged trace, and writes its schedule to a file, which the caller
+ * closes. 0; -1, having complained. */
+int trace_goal(const char *path, const struct trace_goal_options *options,
+               FILE **file_p);
 
 #endif /* IRIS_TOOLS_TRACE_GOAL_H */

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A trace as if more ranks had run the program: each event, once for each copy
+ * of the ranks that ran.
+ */
+#include "config.h"
+
+#include "trace_scale.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ranks of a list such as "0-3,6". */
+static int count_members(const char *text)
+{
+    int count = 0;
+
+    while (*text != '\0') {
+        char *end;
+        long first = strtol(text, &end, 10), last = first;
+
+        if (*end == '-') {
+            last = strtol(end + 1, &end, 10);
+        }
+        count += (int)(last - first) + 1;
+        text = end + (*end == ',');
+        if (*end != ',' && *end != '\0') {
+            return -1;
+        }
+    }
+    return count;
+}
+
+/* Writes the list with `more` added to each rank. 0; -1: it is too long. */
+static int shift_members(const char *from, int more, char *to, size_t bytes)
+{
+    size_t length = 0;
+
+    while (*from != '\0' && length < bytes) {
+        char *end;
+        long rank = strtol(from, &end, 10);
+
+        length += (size_t)snprintf(to + length, bytes - length, "%ld%.1s",
+                                   rank + more, end);
+        from = end + (*end != '\0');
+    }
+    return length < bytes ? 0 : -1;
+}
+
+static int target_of(const struct trace_scale *scale, int rank, int target,
+                     int copy)
+{
+    int apart = target - rank;
+
+    if (!scale->is_ring) {
+        return target + copy * scale->from;
+    }
+    apart -= 2 * apart > scale->from ? scale->from : 0;
+    apart += 2 * apart < -scale->from ? scale->from : 0;
+    return (rank + copy * scale->from + apart + scale->to) % scale->to;
+}
+
+int trace_scale_event(void *arg, const struct iris_event *event)
+{
+    const struct trace_scale *scale = arg;
+    int is_collective = event->members[0] != '\0', ret = 0;
+    int is_all = is_collective && count_members(event->members) == scale->from;
+    struct iris_event copy = *event;
+
+    for (int i = 0; ret == 0 && i < scale->to / scale->from; i++) {
+        copy.pid = event->pid + (event->pid < 0 ? 0 : i * scale->from);
+        if (is_all) {
+            snprintf(copy.members, sizeof copy.members, "0-%d", scale->to - 1);
+        } else if (is_collective) {
+            ret = shift_members(event->members, i * scale->from, copy.members,
+                                sizeof copy.members);
+        }
+        if (event->target_rank >= 0 && !is_all) {
+            copy.target_rank =
+                is_collective
+                    ? event->target_rank + i * scale->from
+                    : target_of(scale, event->pid, event->target_rank, i);
+        }
+        ret = ret != 0 ? ret : scale->event(scale->arg, &copy);
+    }
+    return ret;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A trace as if more ranks had run the program.
+ */
+#ifndef IRIS_TOOLS_TRACE_SCALE_H
+#define IRIS_TOOLS_TRACE_SCALE_H
+
+#include "trace/events.h"
+
+/* Rank r of `to` does what rank r modulo `from` did; `to` is a multiple of `from`.
+ * A collective of all ranks becomes one of all `to` ranks. All else goes to the
+ * rank in the same copy, or, in a ring, to the rank that is as far away. */
+struct trace_scale {
+    int from, to;
+    int is_ring;
+    int (*event)(void *arg, const struct iris_event *event);
+    void *arg;
+};
+
+/* Calls `event` for each copy of the event; `scale` is a trace_scale. 0; -1, or
+ * what `event` returned. */
+int trace_scale_event(void *scale, const struct iris_event *event);
+
+#endif /* IRIS_TOOLS_TRACE_SCALE_H */
