@@ -50,6 +50,7 @@ class Emulator:
       its own write back the word around.
     - s_sleep gives the core to other ranks; s_memrealtime tells the time;
       s_getpc_b64 tells where tables of constants are.
+    - v_mul_hi_i32_i24_e32 gives the sign of a product; its own gives 0.
     - Denormal numbers count, as the kernels' descriptors say; it flushes them.
     """
 
@@ -78,6 +79,10 @@ class Emulator:
                 return lambda sgpr, vgpr: c.emu_skip(sgpr, pc, 8)
         if bits(word, 31, 16) == 0xBF8E:  # s_sleep
             return lambda sgpr, vgpr: c.emu_sleep(sgpr, pc)
+        if bits(word, 31, 25) == cdna.VOP2Op.V_MUL_HI_I32_I24_E32.value:
+            return lambda sgpr, vgpr: c.emu_mul_hi_i24(
+                sgpr, vgpr, EXEC, pc, bits(word, 24, 17), bits(word, 8, 0),
+                256 + bits(word, 16, 9))
         if bits(word, 31, 23) == 0x17d and bits(word, 15, 8) == 0x1c:
             return lambda sgpr, vgpr: c.emu_getpc(sgpr, pc, bits(word, 22, 16))
         if bits(word, 31, 18) == 0x30 << 8 | 0x25:  # s_memrealtime

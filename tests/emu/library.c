@@ -13,6 +13,8 @@
 #include <iris/device/kernels/random_args.h>
 #include <iris/device/kernels/signal_args.h>
 
+#include "wg_args.h"
+
 struct emu_name {
     const char *name;
     size_t at; /* of a member; or the value */
@@ -60,6 +62,13 @@ const struct emu_name emu_members[] = {
     MEMBER(iris_ccl_pairs_args, count), MEMBER(iris_ccl_pairs_args, meets),
     MEMBER(iris_ccl_pairs_args, checks), MEMBER(iris_ccl_pairs_args, reads),
     MEMBER(iris_ccl_pairs_args, routes),
+
+    ALL(emu_wg_args), MEMBER(emu_wg_args, handle.context),
+    MEMBER(emu_wg_args, handle.spaces), MEMBER(emu_wg_args, handle.stride),
+    MEMBER(emu_wg_args, handle.piece), MEMBER(emu_wg_args, handle.max_wgs),
+    MEMBER(emu_wg_args, in), MEMBER(emu_wg_args, out),
+    MEMBER(emu_wg_args, count), MEMBER(emu_wg_args, rows),
+    MEMBER(emu_wg_args, root),
 
     ALL(iris_fill_args), MEMBER(iris_fill_args, data),
     MEMBER(iris_fill_args, bytes), MEMBER(iris_fill_args, pattern),
@@ -140,15 +149,17 @@ const struct emu_name emu_values[] = {
 /* clang-format on */
 
 /* The workspace of member `index` of two at `space`, with one workgroup at
- * most: laid out, every word of the part that changes 0. Returns its bytes. */
+ * most: laid out, every word of the part that changes 0. Returns its bytes.
+ * With stages it is for collectives of workgroups, else for messages, too. */
 size_t emu_lay_out(struct iris_ccl_space *space, int64_t index,
-                   int64_t slot_bytes)
+                   int64_t slot_bytes, int64_t stage_bytes)
 {
     struct iris_ccl_space laid = {.count = 2,
                                   .index = index,
                                   .max_wgs = 1,
                                   .slot_bytes = slot_bytes,
-                                  .pair_wgs = 1};
+                                  .stage_bytes = stage_bytes,
+                                  .pair_wgs = stage_bytes == 0};
 
     iris_i_ccl_lay_out(&laid);
     for (int64_t i = 0; i < laid.bytes; i++) {

@@ -11,7 +11,7 @@ from cases import HEAP_AT, LANES, LOCAL_AT, MORE_AT, TYPES, Case, encoded, some
 from ranks import HEAP, OWN_WORDS, RANKS, TAIL_WORDS
 
 GROUP_NAME = "kernels of the library: "
-SPACE, SLOT_BYTES = 0xA000, 512  # a rank's workspace on its heap
+SPACE = 0xA000  # a rank's workspaces on its heap
 FLOATS = ["f16", "bf16", "f32", "f64"]
 
 
@@ -219,36 +219,49 @@ def chunks():
 class Collective(Packed):
     """A launch in both ranks, which meet in their workspaces."""
 
-    def __init__(self, kernel, type_, name, args, **values):
-        start = {"start.context": lambda memory, _: self.context(memory),
-                 "start.space": heap(SPACE), "start.call": 4711,
-                 "start.steps": 1, "in": heap(HEAP_AT), "out": heap(MORE_AT)}
-        super().__init__("collectives", kernel, type_, start | args, both=True,
-                         **{"block": 128} | values)
+    SLOT_BYTES, STAGE_BYTES, STRIDE = 512, 0, HEAP - SPACE
+
+    def __init__(self, group, kernel, type_, name, args, **values):
+        super().__init__(group, kernel, type_,
+                         {"in": heap(HEAP_AT), "out": heap(MORE_AT)} | args,
+                         both=True, **{"block": 128} | values)
         rng = random.Random(str(self))
         for rank in range(RANKS):
             self.put(rank, HEAP_AT,
                      some(name, rng, 0x2000 // TYPES[name][0], False),
                      TYPES[name][0])
 
+    def spaces(self):
+        return [SPACE]
+
     def images(self, rank):
         images = [bytearray(image) for image in super().images(rank)]
-        for r in range(RANKS):
-            space = (ctypes.c_char * (HEAP - SPACE)).from_buffer(
-                images[r], SPACE)
-            self.library.emu_lay_out.restype = ctypes.c_size_t
+        self.library.emu_lay_out.restype = ctypes.c_size_t
+        for r, at in itertools.product(range(RANKS), self.spaces()):
+            space = (ctypes.c_char * self.STRIDE).from_buffer(images[r], at)
             used = self.library.emu_lay_out(
-                space, ctypes.c_int64(r), ctypes.c_int64(SLOT_BYTES))
+                space, ctypes.c_int64(r), ctypes.c_int64(self.SLOT_BYTES),
+                ctypes.c_int64(self.STAGE_BYTES))
             del space
-            if used > HEAP - SPACE:
+            if used > self.STRIDE:
                 raise RuntimeError(f"a workspace takes {used} bytes")
         return [bytes(image) for image in images]
 
     def set_addresses(self, memory, rank, known):
         super().set_addresses(memory, rank, known)
-        self.library.emu_members_are(
-            ctypes.c_void_p(memory.heaps[rank] + SPACE),
-            *(ctypes.c_int64((base + SPACE) * known) for base in memory.heaps))
+        for at in self.spaces():
+            self.library.emu_members_are(
+                ctypes.c_void_p(memory.heaps[rank] + at),
+                *(ctypes.c_int64((base + at) * known)
+                  for base in memory.heaps))
+
+
+def collective(kernel, type_, name, args, **values):
+    case = Collective("collectives", kernel, type_, name, {
+        "start.space": heap(SPACE), "start.call": 4711, "start.steps": 1} | args,
+        **values)
+    case.args["start.context"] = lambda memory, _: case.context(memory)
+    return case
 
 
 def reductions():
@@ -274,11 +287,11 @@ def reductions():
             args["in"] = heap(HEAP_AT + TYPES[name][0])  # not for blocks
         if i % 5 == 2 and shape == "TO_ALL":
             args["out"] = args.get("in", heap(HEAP_AT))
-        yield Collective(kernel if i < len(every) else "iris_k_ccl_unordered",
+        yield collective(kernel if i < len(every) else "iris_k_ccl_unordered",
                          type_, name, args)
     for shape, striding, own in (("TO_ALL", 0, 0), ("TO_ALL", 1, 0),
                                  ("TO_ALL", 1, 1), ("SCATTER", 0, 0)):
-        yield Collective("iris_k_ccl_matrix", type_, "f32", {
+        yield collective("iris_k_ccl_matrix", type_, "f32", {
             "kind": "IRIS_D_KIND_f32", "op": "IRIS_REDUCE_SUM",
             "shape": f"IRIS_CCL_{shape}", "bytes": 100, "rows": 5,
             "in_pitch": 128, "out_pitch": 104, "striding": striding,
@@ -291,9 +304,9 @@ def moves():
         into = "in_of_self" if pull else "in_of_peer"
         for args in ({out: bytes_}, {out: bytes_, into: bytes_},
                      {"root": 1, out: 0}):
-            yield Collective("iris_k_ccl_move", "iris_ccl_move_args", "u8",
+            yield collective("iris_k_ccl_move", "iris_ccl_move_args", "u8",
                              {"bytes": bytes_, "pull": pull, "root": -1} | args)
-        yield Collective("iris_k_ccl_move", "iris_ccl_move_args", "u8", {
+        yield collective("iris_k_ccl_move", "iris_ccl_move_args", "u8", {
             "bytes": 40, "pull": pull, "root": -1, "rows": 3, "in_pitch": 48,
             "out_pitch": 64, out: 192})
 
@@ -303,7 +316,7 @@ def packets():
     for exchange, (name, bytes_, piece, at) in itertools.product(exchanges, (
             ("f32", 4, 8, 0), ("f16", 102, 104, 0), ("f64", 512, 512, 0),
             ("u8", 37, 40, 1), ("i32", 700, 256, 4))):
-        yield Collective("iris_k_ccl_packet", "iris_ccl_packet_args", name, {
+        yield collective("iris_k_ccl_packet", "iris_ccl_packet_args", name, {
             "kind": f"IRIS_D_KIND_{name}", "op": "IRIS_REDUCE_SUM",
             "exchange": f"IRIS_CCL_{exchange}", "bytes": bytes_,
             "piece": piece, "root": 1, "to_root": at // 4,
@@ -315,10 +328,56 @@ def messages():
     for meets, reads, bytes_ in itertools.product((0, 1), (0, 1),
                                                   (8, 37, 3000)):
         own = [0, 16, 0x1000, 16]  # what a rank keeps, then what it exchanges
-        yield Collective("iris_k_ccl_pairs", "iris_ccl_pairs_args", "u8", {
+        yield collective("iris_k_ccl_pairs", "iris_ccl_pairs_args", "u8", {
             "bytes_per_wg": 1 << 20, "most_wgs": 1, "count": 2, "meets": meets,
             "checks": meets, "reads": reads, "start.steps": meets,
             "routes": own + [16, bytes_, 4, bytes_]})
+
+
+class OfWorkgroups(Collective):
+    """Each workgroup has a workspace of its own, and takes several steps."""
+
+    SLOT_BYTES, STRIDE = 256, (HEAP - SPACE) // 2
+    STAGE_BYTES = RANKS * SLOT_BYTES
+
+    def __init__(self, name, args, **values):
+        super().__init__("", f"emu_wgccl_{name}",
+                         "emu_wg_args", name.split("_")[1], {
+                             "handle.context":
+                                 lambda memory, _: self.context(memory),
+                             "handle.spaces": heap(SPACE),
+                             "handle.stride": self.STRIDE,
+                             "handle.piece": self.SLOT_BYTES,
+                             "handle.max_wgs": 2} | args, **values)
+        self.group = "collectives of workgroups"
+
+    def spaces(self):
+        return [SPACE + self.STRIDE * wg for wg in range(self.grid)]
+
+
+def of_workgroups():
+    """Fewer elements than lanes, and more than a step takes."""
+    for name in ("reduce_f32", "oneshot_bf16", "oneshot_i64", "twoshot_f32",
+                 "twoshot_f16", "ring_f32", "atomic_f32", "scatter_f32"):
+        size = TYPES[name.split("_")[1]][0]
+        for bytes_, grid, block in ((size, 1, 64), (488, 2, 128)):
+            case = OfWorkgroups(name, {"count": bytes_ // size}, grid=grid,
+                                block=block)
+            if name == "atomic_f32":  # what is added to
+                case.put(None, MORE_AT, [0] * 0x400, 4)
+            yield case
+    for name, root, (bytes_, grid) in itertools.product(
+            ("allgather_u8", "gather_u8", "alltoall_u8", "broadcast_u8"),
+            (0, 1), ((3, 1), (500, 2))):
+        if root == 0 or name in ("gather_u8", "broadcast_u8"):
+            yield OfWorkgroups(name, {"count": bytes_, "root": root},
+                               grid=grid)
+    for name, root, (high, wide) in itertools.product(
+            ("reduce", "oneshot", "twoshot", "scatter", "allgather", "gather",
+             "alltoall", "broadcast"), (0, 1), ((1, 1), (7, 13), (2, 61))):
+        if root == 0 or name in ("gather", "broadcast"):
+            yield OfWorkgroups(f"tile{name}_f32", {
+                "rows": high, "count": wide, "root": root}, grid=2)
 
 
 # Kernels that record what they do --------------------------------------------
@@ -421,7 +480,7 @@ def every(kernels):
         raise RuntimeError("ranks.py makes another device context than layout.h")
     made = [*cases.cases(), *fills(), *rows(), *random_numbers(), *products(),
             *transfers(), *chunks(), *reductions(), *moves(), *packets(), *messages(),
-            *traced()]
+            *of_workgroups(), *traced()]
     run = {case.kernel for case in made}
     for missed, what in ((set(kernels) - run - CPU_ONLY, "no case runs"),
                          (run - set(kernels), "there is no")):

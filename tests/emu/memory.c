@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What scripts/amd-emu needs in C: the accesses to memory that the emulator
- * does not make in one piece, and the few symbols of libiris that the CPU
+ * does not make in one piece, an instruction, and the few symbols of libiris that the CPU
  * versions of kernels want.
  */
 #define _GNU_SOURCE
@@ -211,6 +211,38 @@ void emu_clock(uint32_t *sgpr, uint32_t pc, uint32_t result)
     sgpr[result] = (uint32_t)ticks;
     sgpr[result + 1] = (uint32_t)(ticks >> 32);
     next_instruction(sgpr, pc, 8);
+}
+
+/* A scalar or vector register, or an integer constant; no literal. */
+static uint32_t source(const uint32_t *sgpr, const uint32_t *v, uint32_t from)
+{
+    return from >= 256   ? v[(from - 256) * LANES]
+           : from >= 193 ? 192 - from
+           : from >= 128 ? from - 128
+                         : sgpr[from];
+}
+
+static int64_t low_24(uint32_t word)
+{
+    return (int32_t)(word << 8) >> 8;
+}
+
+/* v_mul_hi_i32_i24_e32: the high half of a product of signed 24 bits. */
+void emu_mul_hi_i24(uint32_t *sgpr, uint32_t *vgpr, uint32_t exec, uint32_t pc,
+                    uint32_t result, uint32_t one, uint32_t other)
+{
+    uint64_t active = pair(sgpr, exec, 1);
+
+    for (uint32_t lane = 0; lane < LANES; lane++) {
+        uint32_t *v = vgpr + lane;
+        int64_t product =
+            low_24(source(sgpr, v, one)) * low_24(source(sgpr, v, other));
+
+        if ((active >> lane & 1) != 0) {
+            v[result * LANES] = (uint32_t)((uint64_t)product >> 32);
+        }
+    }
+    next_instruction(sgpr, pc, 4);
 }
 
 /* ---- The CPU's side: kernels that nobody watches or ends ----------------- */
