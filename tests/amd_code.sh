@@ -15,7 +15,7 @@ trap 'exit 1' HUP INT TERM
 
 amd_headers "$srcdir/device" "$dir/include" || exit 1
 
-narrow=(ccl_{reduce,matrix,move,packet,unordered} fill random matmul)
+narrow=(ccl_{reduce,matrix,move,packet,unordered} fill random matmul ccl_wg)
 
 # check WHAT GPU COMPILER OPTION...: `all`; `traced`, the library's kernels that
 # record what they do; or `narrow`, the library's for one type each.

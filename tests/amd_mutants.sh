@@ -34,12 +34,13 @@ part_for() {
     part=narrow options=(-DAMD_CODE_SAMPLE)
     case "$1 $2" in
     none*) part=none options+=(-DAMD_{waits,signals,ranks,bulk,products}
-        -DAMD_NARROW_{ccl_{reduce,move,packet,unordered},fill,matmul}) ;;
+        -DAMD_NARROW_{ccl_{reduce,move,packet,unordered,wg},fill,matmul}) ;;
     products* | *product_gpu.h) part=protocols options+=(-DAMD_products) ;;
     waits* | signals* | ranks* | bulk*) part=protocols options+=("-DAMD_$1") ;;
     bits* | orders* | accesses* | writeback*) part=orders ;;
     records*) part=traced options=(-DIRIS_TRACE=1) ;;
     *kernels/ccl_space.h | *kernels/ccl_meet.h) ;;
+    steps* | *wg_ccl.h) options+=(-DAMD_NARROW_ccl_wg) ;;
     *kernels/ccl_exchange.h) options+=(-DAMD_NARROW_ccl_packet) ;;
     *kernels/ccl_loose.h) options+=(-DAMD_NARROW_ccl_unordered) ;;
     *kernels/ccl_combine.h) options+=(-DAMD_NARROW_ccl_reduce) ;;

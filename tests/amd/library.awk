@@ -19,6 +19,7 @@ BEGIN {
     says["packets"] = "packets are one store, polled and compared as a whole"
     says["wide"] = "fills and random numbers are stores of 16 bytes"
     says["fma"] = "no product is contracted with a sum"
+    says["steps"] = "steps of workgroups have barriers between them"
     says["records"] = "a record's place is taken at agent scope"
 
     meets = "^iris_k_ccl_(reduce|matrix|move|unordered)$"
@@ -286,6 +287,21 @@ function check_packets(    i, n, region, pairs, first, next_one) {
         }
 }
 
+# Of a kernel of a program, which has written what is sent, and of one shot, which
+# sends nothing once it has polled. With check_packets(), which names the polls.
+function check_steps(    packet) {
+    packet = "^store global_store_dwordx4" tail(store_bits["SYSTEM"])
+    workgroups++
+    rule("steps", leads("start", packet, poll),
+        "the last step is not read at system scope")
+    rule("steps", leads("start", packet, "^barrier "),
+        "a packet is sent before all lanes have stored what is in it")
+    rule("steps", leads("^load packet$", packet, "^barrier "),
+        "a step begins before all lanes have ended the one before")
+    rule("steps", leads(packet, "^end ", "^barrier "),
+        "a kernel goes on before all lanes have what they received")
+}
+
 # Ahead of any update of 4 bytes, which takes the place, stands a look at how
 # many there are.
 function check_records() {
@@ -326,6 +342,8 @@ function check_ccl(    heard) {
     check_clear()
     if (kernel ~ /packet$/)
         check_packets()
+    if (kernel ~ /wg_packet$/)
+        check_steps()
     if (kernel !~ meets)
         return
     met++

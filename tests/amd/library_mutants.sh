@@ -101,6 +101,23 @@ mutant "packets without cache bits" packets target_hip.h \
     '/Cache bits of a store/,/#define/ s/defined\(__gfx950__\)/0/'
 gpu=gfx942
 
+# Workgroups that do collectives.
+for gpu in gfx942 gfx950; do
+    mutant "a workgroup that sends before its lanes have stored" steps \
+        wg_ccl.h 's/iris_wg_barrier\(wg\); .. what other lanes wrote .*//'
+    mutant "a step that begins while another lane is in the last one" steps \
+        wg_ccl.h \
+        '/iris_d_ccl_one_step\(wg, &step, args\);/,/go_on/ s/iris_wg_barrier\(wg\);//'
+    mutant "a workgroup's last step from a cache" steps wg_ccl.h \
+        's/iris_d_load_u64\(iris_d_ccl_epoch\(ccl, 0\), iris_d_ccl_relaxed\(\)\)/*(iris_d_u64_t *)iris_d_ccl_epoch(ccl, 0)/'
+    kernel=ccl_wg mutant "packets to workgroups of which one word is polled plainly" \
+        packets vector.h \
+        '/ iris_d_load_pair\(/,/^}/ s/iris_d_load_u64\(from \+ 1,$/from[1]; (void)(/'
+    kernel=ccl_wg mutant "packets to workgroups that a cache may keep" packets \
+        target_hip.h '/Cache bits of a store/,/#define/ s/defined\(__gfx9[45][02]__\)/0/g'
+done
+gpu=gfx942
+
 # Without an order.
 mutant "a ring that passes on relaxed" data kernels/ccl_loose.h \
     "$(within iris_d_ccl_pass 's/IRIS_RELEASE/IRIS_RELAXED/')"

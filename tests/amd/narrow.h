@@ -76,4 +76,23 @@ NARROW(iris_k_uniform_f64, struct iris_random_args, (void)0)
 NARROW(iris_k_matmul_f32, struct iris_matmul_args, (void)0)
 #endif
 
+#ifdef AMD_NARROW_ccl_wg /* a kernel of a program, whose workgroups reduce */
+#include <iris/device/wg_ccl.h>
+struct amd_wg_args {
+    iris_ccl_device_t handle;
+    const void *in;
+    void *out;
+    uint64_t count;
+};
+IRIS_KERNEL(iris_k_ccl_wg_packet, struct amd_wg_args)
+{
+    iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);
+
+    iris_wg_all_reduce_one_shot(wg, &ccl, args->in, args->out, args->count,
+                                IRIS_DTYPE_F32, IRIS_REDUCE_SUM);
+    iris_wg_ccl_end(wg, &ccl);
+}
+NARROW(iris_k_ccl_wg_packet, struct amd_wg_args, (void)0)
+#endif
+
 #endif /* AMD_NARROW_H */

@@ -418,6 +418,8 @@ END {
     result("data", met)
     result("locks", met)
     result("packets", collectives)
+    if (workgroups)
+        result("steps", workgroups)
     result("wide", wide)
     result("fma", library + products)
     if (traced)
