@@ -125,7 +125,7 @@ typedef struct iris_context iris_t;
           "writes them there at its end; empty: no trace")                     \
     X(control, CHOICE, "IRIS_CONTROL", "shm",                                  \
       "shm socket tcp", "control plane between ranks: shared memory, local "   \
-          "sockets, or TCP on the loopback")                                   \
+          "sockets, or TCP")                                                   \
     X(ops_chunks, CHOICE, "IRIS_OPS_CHUNKS", "auto",                           \
       "auto 1 2 3 4 5 6 7 8", "chunks of rows that a fused operation "         \
           "overlaps, unless the call sets the number; auto: the library "      \
@@ -139,7 +139,10 @@ typedef struct iris_context iris_t;
     X(schedule, STRING, "IRIS_SCHEDULE", "",                                   \
       "", "file that IRIS_CHECK=weak records its run in; empty: none")         \
     X(replay, STRING, "IRIS_REPLAY", "",                                       \
-      "", "recorded file that IRIS_CHECK=weak follows; empty: the seed")
+      "", "recorded file that IRIS_CHECK=weak follows; empty: the seed")       \
+    X(root, STRING, "IRIS_ROOT", "",                                           \
+      "", "rank 0's host and a free port there, for jobs of several hosts; "   \
+          "empty: the launcher's, if it names them")
 /* clang-format on */
 
 #define IRIS_CONFIG_STRING(field) const char *field;

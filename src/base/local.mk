@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-libirisi_la_SOURCES += %D%/clock.h %D%/constants.c %D%/environment.c \
+libirisi_la_SOURCES += %D%/address.c %D%/address.h %D%/clock.h %D%/constants.c %D%/environment.c \
 	%D%/environment.h %D%/fd.h %D%/file.c %D%/file.h %D%/futex.h %D%/grow.h \
 	%D%/hooks.c %D%/hooks.h \
 	%D%/images.c %D%/images.h %D%/json_writer.c %D%/json_writer.h \

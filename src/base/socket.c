@@ -216,7 +216,7 @@ iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
     if (errno == EPIPE || errno == ECONNRESET) {
         return iris_i_fail(NULL, IRIS_ERR_PEER_LOST, "a rank left the meeting");
     }
-    if (errno == EAGAIN) {
+    if (sent >= 0 || errno == EAGAIN) {
         return iris_i_fail(NULL, IRIS_ERR_TIMEOUT,
                            "a rank fell silent in the meeting");
     }
@@ -257,7 +257,7 @@ iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
     /* A side that closes with something unread resets the connection, but what
      * it said before is still there. */
     do {
-        received = recvmsg(sock, &message, MSG_CMSG_CLOEXEC);
+        received = recvmsg(sock, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL);
     } while (received < 0 &&
              (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
     header = received < 0 ? NULL : CMSG_FIRSTHDR(&message);

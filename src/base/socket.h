@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Local sockets for the meeting: messages with at most one file descriptor
+ * Sockets for the meeting, local ones or TCP: messages with at most one file descriptor
  * each, deadlines, and the other side's death told apart from its silence.
  */
 #ifndef IRIS_SRC_BASE_SOCKET_H

@@ -96,6 +96,9 @@ static const struct iris_pace_row iris_i_paces[] = {
 /* What the other side of a connection that was made gets to read or write. */
 #define IRIS_SOCKET_PATIENCE_MS 2000
 
+/* A connection to a host that is out of reach ends within this time. */
+#define IRIS_CUT_MS 4000
+
 /* What a rank 0 that has bound its name gets to listen. */
 #define IRIS_LISTEN_MS 100
 

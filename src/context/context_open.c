@@ -32,7 +32,7 @@
 #include <unistd.h>
 
 #define HELLO_MAGIC 0x49726973u
-#define HELLO_VERSION 8u
+#define HELLO_VERSION 9u
 
 /* Whether to wait for work: fails when a peer is lost. */
 static iris_status_t fate(void *arg)
@@ -144,20 +144,34 @@ static iris_status_t check_size(const iris_t *iris)
                              num_ranks, num_ranks == 1 ? "" : "s", least);
 }
 
-/* No node is without a rank. */
-static int num_nodes(const iris_t *iris)
+/* The node that this rank pretends to be on: consecutive ranks, as many on each
+ * as on the next or one more. */
+static int32_t pretended_node(const iris_t *iris)
 {
     int64_t nodes = iris->settings->nodes.number;
+    int num_ranks = iris->log.num_ranks;
 
-    return nodes < iris->log.num_ranks ? (int)nodes : iris->log.num_ranks;
+    nodes = nodes < num_ranks ? nodes : num_ranks;
+    return (int32_t)(iris->log.rank * nodes / num_ranks);
+}
+
+static int may_have_nodes(const iris_t *iris,
+                          const struct iris_bootstrap *bootstrap)
+{
+    return bootstrap->root.bytes != 0 ||
+           (iris->settings->nodes.number > 1 && iris->log.num_ranks > 1);
 }
 
 /* Nodes share no memory that a control plane could be in. */
-static const char *control_of(const iris_t *iris)
+static const char *control_of(const iris_t *iris,
+                              const struct iris_bootstrap *bootstrap)
 {
     const char *name = iris->settings->control.text;
 
-    return num_nodes(iris) > 1 && strcmp(name, "shm") == 0 ? "socket" : name;
+    return bootstrap->root.bytes != 0 ? "tcp"
+           : may_have_nodes(iris, bootstrap) && strcmp(name, "shm") == 0
+               ? "socket"
+               : name;
 }
 
 /* This rank's heap, and for messages about what comes to it an endpoint. */
@@ -168,7 +182,6 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
         iris_i_layout_sizes(iris->settings, iris->log.num_ranks);
     const struct iris_heap_params params = {
         .log = &iris->log,
-        .num_nodes = num_nodes(iris),
         .backend = iris->backend,
         .stream = iris->queue.streams,
         .hooks = &iris->hooks,
@@ -194,10 +207,10 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
                              : status;
 }
 
-/* Whether ranks of other nodes are to be reached by a proxy. */
+/* Whether ranks of other nodes, if there are any, are reached by a proxy. */
 static int wants_proxy(const iris_t *iris)
 {
-    return num_nodes(iris) > 1 && !iris->placement.type->is_gpu &&
+    return !iris->placement.type->is_gpu &&
            iris->settings->transport.number != IRIS_CHOICE_TRANSPORT_NONE;
 }
 
@@ -213,7 +226,7 @@ static iris_status_t prepare(iris_t *iris,
                              struct iris_control_parts *parts)
 {
     iris_status_t status =
-        iris_i_control_prepare(control_of(iris), hello, parts);
+        iris_i_control_prepare(control_of(iris, bootstrap), hello, parts);
 
     if (status == IRIS_OK) {
         status = open_backend(iris, bootstrap);
@@ -221,9 +234,11 @@ static iris_status_t prepare(iris_t *iris,
     if (status == IRIS_OK) {
         status = open_heap(iris, hello, parts);
     }
-    if (status == IRIS_OK && wants_proxy(iris) && !wants_mpi(iris)) {
+    if (status == IRIS_OK && may_have_nodes(iris, bootstrap) &&
+        wants_proxy(iris) && !wants_mpi(iris)) {
         status = iris_i_channel_socket_listen(
-            iris_i_control_kind(control_of(iris)), hello, &iris->far_listener);
+            iris_i_control_kind(control_of(iris, bootstrap)), hello,
+            &iris->far_listener);
     }
     if (status == IRIS_OK) {
         snprintf(hello->backend, sizeof hello->backend, "%s%s",
@@ -248,6 +263,14 @@ static const struct iris_heap_handle *handle_of(void *arg, int rank)
 static uint64_t id_of(void *arg, int rank)
 {
     return ((const struct iris_rendezvous *)arg)->hellos[rank].heap_id;
+}
+
+static int same_node(void *arg, int rank, int other)
+{
+    const struct iris_rendezvous *rendezvous = arg;
+
+    return iris_i_hello_same_node(&rendezvous->hellos[rank],
+                                  &rendezvous->hellos[other]);
 }
 
 static int is_far(void *arg, int rank)
@@ -294,6 +317,7 @@ static iris_status_t connect_peers(iris_t *iris,
     const struct iris_heap_peers peers = {
         .handle = handle_of,
         .id = id_of,
+        .same_node = same_node,
         .arg = rendezvous,
         .id_offset = iris_i_layout_id_offset(iris->log.num_ranks),
         .require_all = (int)iris->settings->require_all.number};
@@ -315,7 +339,8 @@ static iris_status_t connect_peers(iris_t *iris,
         status =
             iris_i_heap_connect(&iris->heap, &iris->world->members, &peers);
     }
-    if (status == IRIS_OK && wants_proxy(iris)) {
+    if (status == IRIS_OK && wants_proxy(iris) &&
+        iris->heap.memory.num_nodes > 1) {
         status = open_proxy(iris, rendezvous);
     }
     if (status == IRIS_OK) {
@@ -374,6 +399,9 @@ static iris_status_t join(iris_t *iris, const struct iris_bootstrap *bootstrap,
                                .rank = iris->log.rank,
                                .num_ranks = iris->log.num_ranks,
                                .pid = getpid(),
+                               .part = pretended_node(iris),
+                               .control_address = bootstrap->own,
+                               .far_address = bootstrap->own,
                                .handle = {.fd = -1}};
     struct iris_rendezvous rendezvous;
 

@@ -52,14 +52,17 @@ static const struct launcher {
     const char *rank;
     const char *num_ranks;
     const char *local_rank;
-    const char *num_local; /* ranks of this node; may be unset */
+    const char *num_local; /* ranks of this host; may be unset, or NULL */
+    const char *num_hosts; /* NULL: nothing tells */
     const char *job; /* may be unset: then the parent process names the job */
 } launchers[] = {
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", NULL,
      "TORCHELASTIC_RUN_ID"},
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-     "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", NULL,
      "PMIX_NAMESPACE"},
+    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL,
+     "SLURM_STEP_NUM_NODES", "SLURM_JOB_ID"},
 };
 
 static const struct launcher *find_launcher(void)
@@ -123,40 +126,87 @@ static void make_named_key(const char *kind, const char *name, const char *port,
 }
 
 /* Ranks started side by side by one shell or agent share their parent; with
- * torchrun the port tells apart jobs of one agent. */
+ * torchrun the port tells apart jobs of one agent, with srun the step. */
 static void make_key(const struct iris_settings *settings, const char *job,
                      char key[IRIS_KEY_BYTES])
 {
     const char *port = getenv("MASTER_PORT");
 
+    port = port == NULL ? getenv("SLURM_STEP_ID") : port;
     port = port == NULL ? "" : port;
     if (settings->job_id.text[0] != '\0') {
         make_named_key("job", settings->job_id.text, "", key);
     } else if (job != NULL && job[0] != '\0' && strcmp(job, "none") != 0) {
         make_named_key("run", job, port, key);
+    } else if (settings->root.text[0] != '\0') {
+        make_named_key("root", settings->root.text, port, key);
     } else {
         snprintf(key, IRIS_KEY_BYTES, "parent-%ld-%.8s", (long)getppid(), port);
     }
 }
 
-/* Ranks of other nodes would never be met. */
-static iris_status_t check_node(const struct launcher *launcher, int num_ranks)
+/* Whether the launcher has started ranks on other hosts, too. */
+static iris_status_t find_others(const struct launcher *launcher, int num_ranks,
+                                 int *others_p)
 {
-    int num_local = num_ranks;
+    int num_local = num_ranks, num_hosts = 1;
     iris_status_t status = IRIS_OK;
 
-    if (getenv(launcher->num_local) != NULL) {
+    if (launcher->num_local != NULL && getenv(launcher->num_local) != NULL) {
         status = parse(launcher->num_local, 1, &num_local);
     }
-    if (status == IRIS_OK && num_local != num_ranks) {
-        status = iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
-                             "%s: %d of %d ranks are on this node (%s, %s); "
-                             "this version reaches one node only: run all "
-                             "ranks on one",
-                             launcher->name, num_local, num_ranks,
-                             launcher->num_local, launcher->num_ranks);
+    if (status == IRIS_OK && launcher->num_hosts != NULL &&
+        getenv(launcher->num_hosts) != NULL) {
+        status = parse(launcher->num_hosts, 1, &num_hosts);
     }
+    *others_p = num_local != num_ranks || num_hosts != 1;
     return status;
+}
+
+/* Under torchrun the port after MASTER_PORT is rank 0's: that itself is the
+ * agent's. */
+static iris_status_t name_root(const struct launcher *launcher, char *root,
+                               size_t bytes)
+{
+    const char *host = getenv("MASTER_ADDR");
+    int port;
+
+    if (getenv("MASTER_PORT") == NULL || host == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                           "%s has started ranks on several hosts; set "
+                           "IRIS_ROOT to rank 0's host and a free port there, "
+                           "such as node0:29400, alike on all ranks",
+                           launcher->name);
+    }
+    if (parse("MASTER_PORT", 1, &port) != IRIS_OK) {
+        return IRIS_ERR_CONFIG;
+    }
+    snprintf(root, bytes, "%s:%d", host, port + 1);
+    return IRIS_OK;
+}
+
+/* Where ranks of other hosts meet rank 0, if there are any. */
+static iris_status_t find_root(const struct iris_settings *settings,
+                               const struct launcher *launcher,
+                               struct iris_bootstrap *bootstrap)
+{
+    char root[600];
+    iris_status_t status = IRIS_OK;
+    int others = settings->root.text[0] != '\0';
+
+    snprintf(root, sizeof root, "%s", settings->root.text);
+    if (!others && launcher != NULL) {
+        status = find_others(launcher, bootstrap->num_ranks, &others);
+        if (status == IRIS_OK && others) {
+            status = name_root(launcher, root, sizeof root);
+        }
+    }
+    if (status == IRIS_OK && others) {
+        status = iris_i_address_parse(root, &bootstrap->root);
+    }
+    return status == IRIS_OK && others
+               ? iris_i_address_towards(&bootstrap->root, &bootstrap->own)
+               : status;
 }
 
 /* Our own variables, else the launcher's. */
@@ -176,9 +226,6 @@ static iris_status_t read_ranks(const struct iris_settings *settings,
     if (status == IRIS_OK) {
         status = parse(launcher->num_ranks, 1, &bootstrap->num_ranks);
     }
-    if (status == IRIS_OK) {
-        status = check_node(launcher, bootstrap->num_ranks);
-    }
     bootstrap->local_rank = bootstrap->rank;
     if (status == IRIS_OK && getenv(launcher->local_rank) != NULL) {
         status = parse(launcher->local_rank, 0, &bootstrap->local_rank);
@@ -195,6 +242,9 @@ iris_status_t iris_i_bootstrap_env(const struct iris_settings *settings,
     const char *job = launcher == NULL ? NULL : getenv(launcher->job);
     iris_status_t status = read_ranks(settings, launcher, &bootstrap);
 
+    if (status == IRIS_OK) {
+        status = find_root(settings, launcher, &bootstrap);
+    }
     if (status != IRIS_OK) {
         return status;
     }

@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "base/address.h"
 #include "base/settings.h"
 
 #define IRIS_KEY_BYTES 80
@@ -21,6 +22,10 @@ struct iris_bootstrap {
     int num_ranks;
     int local_rank;           /* on this node; picks the device */
     char key[IRIS_KEY_BYTES]; /* the job's name, the same on its ranks only */
+    struct iris_address root; /* where rank 0 meets ranks of other hosts; of 0
+                               * bytes: the job has one host */
+    struct iris_address own;  /* this host's, for connections of other hosts */
+    int listener;             /* of rank 0, at root; -1: not yet, or none */
     /* Where whoever makes the ranks notes that one of them (rank + 1) has
      * failed, so that the others do not wait for it. NULL: nobody would. */
     const atomic_int *failed;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/host_wait.h"
+#include "control/rendezvous_hosts.h"
 
 #if HAVE_MPI
 
@@ -193,6 +194,46 @@ static void local_place(int *local_rank_p, int *local_ranks_p)
     MPI_Comm_free(&node);
 }
 
+/* Rank 0: where ranks of other hosts meet it. */
+static iris_status_t open_root(const struct iris_settings *settings,
+                               struct iris_bootstrap *bootstrap)
+{
+    iris_status_t status =
+        settings->root.text[0] != '\0'
+            ? iris_i_address_parse(settings->root.text, &bootstrap->root)
+            : iris_i_address_of_host(&bootstrap->root);
+
+    if (status == IRIS_OK) {
+        status = iris_i_rendezvous_far_listen(&bootstrap->root,
+                                              &bootstrap->listener);
+    }
+    if (status != IRIS_OK) {
+        bootstrap->root.bytes = 0;
+    }
+    return status;
+}
+
+/* Rank 0 tells the others its address. */
+static iris_status_t share_root(const struct iris_settings *settings,
+                                struct iris_bootstrap *bootstrap)
+{
+    iris_status_t status =
+        bootstrap->rank == 0 ? open_root(settings, bootstrap) : IRIS_OK;
+
+    if (MPI_Bcast(&bootstrap->root, (int)sizeof bootstrap->root, MPI_BYTE, 0,
+                  MPI_COMM_WORLD) != MPI_SUCCESS) {
+        return iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP, "MPI_Bcast failed");
+    }
+    if (status == IRIS_OK && bootstrap->root.bytes == 0) {
+        status = iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
+                             "rank 0 cannot listen for ranks of other hosts; "
+                             "see its own message");
+    }
+    return status == IRIS_OK
+               ? iris_i_address_towards(&bootstrap->root, &bootstrap->own)
+               : status;
+}
+
 static iris_status_t bootstrap_mpi(const struct iris_settings *settings,
                                    struct iris_bootstrap *bootstrap_p)
 {
@@ -211,11 +252,9 @@ static iris_status_t bootstrap_mpi(const struct iris_settings *settings,
     local_place(&bootstrap.local_rank, &local_ranks);
     memcpy(bootstrap.key, bootstrap_p->key, sizeof bootstrap.key);
     status = share_key(&bootstrap);
-    if (status == IRIS_OK && local_ranks != bootstrap.num_ranks) {
-        status = iris_i_fail(NULL, IRIS_ERR_UNSUPPORTED,
-                             "%d of %d ranks are on this node; this version "
-                             "reaches one node only: run all ranks on one",
-                             local_ranks, bootstrap.num_ranks);
+    if (status == IRIS_OK && (local_ranks != bootstrap.num_ranks ||
+                              settings->root.text[0] != '\0')) {
+        status = share_root(settings, &bootstrap);
     }
     if (status == IRIS_OK) {
         *bootstrap_p = bootstrap;

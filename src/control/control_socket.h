@@ -7,6 +7,7 @@
 #define IRIS_SRC_CONTROL_CONTROL_SOCKET_H
 
 #include "control/control.h"
+#include "control/rendezvous.h"
 #include "control/stream_socket.h"
 
 /* What a rank's hello says of it: where rank 0 listens. */

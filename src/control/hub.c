@@ -134,8 +134,8 @@ void iris_i_hub_show(struct iris_hub *hub, unsigned parts)
 }
 
 /* What the others, and this rank's own messages, say of one that was cut off
- * because it does not read. */
-static void show_stuck(struct iris_hub *hub, int rank)
+ * because it does not read, or because its host does not answer. */
+static void show_end(struct iris_hub *hub, int rank, int is_stuck)
 {
     const unsigned parts = IRIS_SHOW_STATE | IRIS_SHOW_REASON;
     struct iris_shown shown = {.state = IRIS_RANK_LEFT};
@@ -143,10 +143,17 @@ static void show_stuck(struct iris_hub *hub, int rank)
     struct iris_part pieces[2] = {{body, 0}, {NULL, 0}};
     struct iris_message_head head;
 
-    snprintf(shown.reason, sizeof shown.reason,
-             "it has left %zu MiB of messages of rank %d's control plane "
-             "unread and was cut off; was its process stopped?",
-             IRIS_LINK_MOST >> 20, hub->rank);
+    if (is_stuck) {
+        snprintf(shown.reason, sizeof shown.reason,
+                 "it has left %zu MiB of messages of rank %d's control plane "
+                 "unread and was cut off; was its process stopped?",
+                 IRIS_LINK_MOST >> 20, hub->rank);
+    } else {
+        snprintf(shown.reason, sizeof shown.reason,
+                 "its host does not answer rank %d's any more; is it down, or "
+                 "the network between them?",
+                 hub->rank);
+    }
     iris_i_warning(hub->log, "rank %d: %s", rank, shown.reason);
     iris_i_board_write(iris_i_hub_board(&hub->copy, rank), parts, &shown);
     pieces[0].bytes = iris_i_message_pack(parts, &shown, body);
@@ -162,7 +169,7 @@ static void end_link(struct iris_hub *hub, struct iris_link *link)
 {
     const struct iris_part none[2] = {{NULL, 0}, {NULL, 0}};
     struct iris_message_head head;
-    int rank = link->rank, is_stuck = link->is_stuck;
+    int rank = link->rank, is_stuck = link->is_stuck, is_cut = link->is_cut;
 
     pthread_mutex_lock(&hub->lock);
     iris_i_link_close(link);
@@ -170,8 +177,8 @@ static void end_link(struct iris_hub *hub, struct iris_link *link)
     if (rank < 0) {
         return;
     }
-    if (is_stuck) {
-        show_stuck(hub, rank);
+    if (is_stuck || is_cut) {
+        show_end(hub, rank, is_stuck);
     }
     iris_i_hub_end(&hub->copy, rank);
     if (hub->rank != 0) {

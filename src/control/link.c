@@ -22,6 +22,7 @@ void iris_i_link_open(struct iris_link *link, int sock, int rank)
     link->out_bytes = 0;
     link->is_full = 0;
     link->is_stuck = 0;
+    link->is_cut = 0;
 }
 
 void iris_i_link_close(struct iris_link *link)
@@ -91,6 +92,14 @@ iris_status_t iris_i_link_put(struct iris_link *link,
     return status;
 }
 
+/* Notes why a call failed. */
+static int end(struct iris_link *link, int errno_value)
+{
+    link->is_cut |= errno_value == ETIMEDOUT || errno_value == EHOSTUNREACH ||
+                    errno_value == ENETUNREACH || errno_value == ENETDOWN;
+    return -1;
+}
+
 int iris_i_link_flush(struct iris_link *link)
 {
     while (link->out_at < link->out_bytes) {
@@ -103,7 +112,7 @@ int iris_i_link_flush(struct iris_link *link)
         }
         if (sent < 0) {
             link->is_full = errno == EAGAIN || errno == ENOBUFS;
-            return link->is_full ? 0 : -1;
+            return link->is_full ? 0 : end(link, errno);
         }
         link->out_at += (size_t)sent;
     }
@@ -129,7 +138,7 @@ int iris_i_link_fill(struct iris_link *link)
         link->in_bytes += (size_t)got;
         return 0;
     }
-    return got < 0 && errno == EAGAIN ? 0 : -1;
+    return got < 0 && errno == EAGAIN ? 0 : end(link, got < 0 ? errno : 0);
 }
 
 void iris_i_link_drop(struct iris_link *link, size_t bytes)

@@ -24,6 +24,7 @@ struct iris_link {
     size_t out_room;
     int is_full;  /* the socket took not all of it */
     int is_stuck; /* more was to be sent than can be kept */
+    int is_cut;   /* the other host does not answer */
 };
 
 /* Takes over a socket. */

@@ -13,6 +13,7 @@ libirisi_la_SOURCES += %D%/agree.c %D%/agree.h %D%/board.c %D%/board.h \
 	%D%/record_names.c %D%/record_names.h %D%/record_read.c \
 	%D%/record_read.h %D%/records.c %D%/records.h %D%/rendezvous.c %D%/rendezvous.h \
 	%D%/rendezvous_common.c %D%/rendezvous_common.h \
+	%D%/rendezvous_hosts.c %D%/rendezvous_hosts.h \
 	%D%/rendezvous_hello.c %D%/rendezvous_hello.h %D%/rendezvous_root.c \
 	%D%/rendezvous_root.h %D%/segment.c %D%/segment.h \
 	%D%/stream_socket.c %D%/stream_socket.h

@@ -18,6 +18,8 @@
 iris_status_t iris_i_mail_open(struct iris_mail *mail,
                                const struct iris_rendezvous *rendezvous)
 {
+    int own_pid = (int)getpid(); /* once: it is a system call */
+
     mail->endpoint = NULL;
     mail->num_ranks = rendezvous->num_ranks;
     mail->ranks = calloc((size_t)mail->num_ranks, sizeof *mail->ranks);
@@ -28,8 +30,13 @@ iris_status_t iris_i_mail_open(struct iris_mail *mail,
     for (int rank = 0; rank < mail->num_ranks; rank++) {
         const struct iris_hello *hello = &rendezvous->hellos[rank];
 
-        mail->ranks[rank].pid =
-            rank == rendezvous->rank ? (int)getpid() : hello->pid;
+        mail->ranks[rank].pid = rank == rendezvous->rank ? own_pid : hello->pid;
+        mail->ranks[rank].is_remote =
+            mail->ranks[rank].pid != own_pid ||
+            !iris_i_hello_same_host(hello,
+                                    &rendezvous->hellos[rendezvous->rank]);
+        snprintf(mail->ranks[rank].host, sizeof mail->ranks[rank].host, "%.*s",
+                 (int)sizeof hello->host_name - 1, hello->host_name);
         memcpy(mail->ranks[rank].name, hello->endpoint,
                sizeof mail->ranks[rank].name);
     }
@@ -44,14 +51,16 @@ void iris_i_mail_close(struct iris_mail *mail)
 
 int iris_i_mail_is_remote(const struct iris_mail *mail, int rank)
 {
-    return mail->ranks[rank].pid != getpid();
+    return mail->ranks[rank].is_remote;
 }
 
 void iris_i_mail_name(const struct iris_mail *mail, int rank,
                       char name[IRIS_RANK_NAME_BYTES])
 {
-    snprintf(name, IRIS_RANK_NAME_BYTES, "rank %d (pid %d)", rank,
-             mail->ranks[rank].pid);
+    const char *host = mail->ranks[rank].host;
+
+    snprintf(name, IRIS_RANK_NAME_BYTES, "rank %d (pid %d%s%s)", rank,
+             mail->ranks[rank].pid, host[0] == '\0' ? "" : " on ", host);
 }
 
 int iris_i_mail_send(const struct iris_mail *mail, int rank, const void *data,

@@ -14,6 +14,8 @@ struct iris_mail {
     int num_ranks;
     struct iris_mail_rank {
         int pid;
+        int is_remote; /* it is one of another process */
+        char host[32]; /* empty: the job has one */
         char name[IRIS_ENDPOINT_NAME_BYTES];
     } * ranks;
 };

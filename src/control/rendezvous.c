@@ -10,12 +10,16 @@
 #include "control/rendezvous.h"
 
 #include "base/clock.h"
+#include "base/shm.h"
 #include "base/socket.h"
 #include "base/host_wait.h"
 #include "control/rendezvous_common.h"
+#include "control/rendezvous_hosts.h"
 #include "control/rendezvous_root.h"
 #include "control/segment.h"
+#include "control/stream_socket.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +32,9 @@ static iris_status_t take_control(struct iris_rendezvous *rendezvous,
 {
     iris_status_t status;
 
+    if (rendezvous->is_far) { /* iris_i_rendezvous_meet_host() brings it */
+        return IRIS_OK;
+    }
     if (verdict->pid == getpid()) {
         rendezvous->segment =
             (struct iris_segment *)(uintptr_t)verdict->control;
@@ -125,17 +132,24 @@ static void receive_hellos(struct iris_rendezvous *rendezvous,
 }
 
 /* Where all ranks are threads, a thousand that each received a thousand would
- * take seconds: they read rank 0's. */
+ * take seconds: they read rank 0's. `heap_fd` is this rank's, or -1. */
 static void take_hellos(struct iris_rendezvous *rendezvous,
-                        const struct iris_verdict *verdict,
+                        const struct iris_verdict *verdict, int *heap_fd,
                         struct iris_verdict *own)
 {
     if (verdict->pid == getpid() && verdict->hellos != 0 &&
         rendezvous->bootstrap->failed != NULL) {
         rendezvous->hellos = (struct iris_hello *)(uintptr_t)verdict->hellos;
         rendezvous->has_shared_hellos = 1;
-    } else {
-        receive_hellos(rendezvous, own);
+        return;
+    }
+    receive_hellos(rendezvous, own);
+    if (rendezvous->is_far && own->status == IRIS_OK) {
+        int fd = *heap_fd;
+
+        *heap_fd = -1;
+        iris_i_rendezvous_judge(own,
+                                iris_i_rendezvous_meet_host(rendezvous, fd));
     }
 }
 
@@ -221,8 +235,10 @@ static iris_status_t connect_root(struct iris_rendezvous *rendezvous)
     iris_status_t status;
 
     iris_i_rendezvous_wait_begin(rendezvous, &for_root, &wait);
-    status = iris_i_socket_connect(rendezvous->sock, rendezvous->bootstrap->key,
-                                   &wait);
+    status = rendezvous->is_far
+                 ? iris_i_rendezvous_far_connect(rendezvous, &wait)
+                 : iris_i_socket_connect(rendezvous->sock,
+                                         rendezvous->bootstrap->key, &wait);
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
     return status;
 }
@@ -243,8 +259,8 @@ static iris_status_t say_hello(struct iris_rendezvous *rendezvous,
     if (status != IRIS_OK) {
         return status;
     }
-    status =
-        iris_i_socket_send(rendezvous->sock, own, sizeof *own, own->handle.fd);
+    status = iris_i_socket_send(rendezvous->sock, own, sizeof *own,
+                                rendezvous->is_far ? -1 : own->handle.fd);
     if (status != IRIS_OK && status != IRIS_ERR_PEER_LOST) {
         return status;
     }
@@ -271,7 +287,9 @@ static iris_status_t join_as_peer(struct iris_rendezvous *rendezvous,
         iris_i_wait_pause();
     }
     status = say_hello(rendezvous, hello, &verdict, &fd);
-    iris_i_rendezvous_close(&hello->handle.fd);
+    if (!rendezvous->is_far) {
+        iris_i_rendezvous_close(&hello->handle.fd);
+    }
     if (status == IRIS_OK) {
         status = iris_i_rendezvous_accept(&verdict);
     }
@@ -286,7 +304,7 @@ static iris_status_t join_as_peer(struct iris_rendezvous *rendezvous,
     if (status == IRIS_OK) {
         iris_i_rendezvous_judge(&own, take_control(rendezvous, &verdict, fd));
     }
-    take_hellos(rendezvous, &verdict, &own);
+    take_hellos(rendezvous, &verdict, &hello->handle.fd, &own);
     return own.status == IRIS_OK ? IRIS_OK : agree_as_peer(rendezvous, &own);
 }
 
@@ -308,20 +326,44 @@ static void leave(struct iris_rendezvous *rendezvous)
     }
     iris_i_rendezvous_close(&rendezvous->sock);
     iris_i_rendezvous_close(&rendezvous->spare);
+    iris_i_rendezvous_close(&rendezvous->far_sock);
     free(rendezvous->hellos);
     free(rendezvous->socks);
+}
+
+/* The socket by which a rank connects to rank 0. */
+static iris_status_t make_socket(struct iris_rendezvous *rendezvous)
+{
+    const struct iris_address *root = &rendezvous->bootstrap->root;
+
+    rendezvous->is_far = root->bytes != 0 && !iris_i_address_is_own(root);
+    if (!rendezvous->is_far) {
+        return iris_i_socket_make(&rendezvous->sock);
+    }
+    rendezvous->sock = iris_i_stream_socket(IRIS_CONTROL_TCP);
+    return rendezvous->sock >= 0
+               ? IRIS_OK
+               : iris_i_fail_fd(errno, "cannot make a socket");
 }
 
 /* Rank 0 listens from now on: who comes early need not try again. */
 static iris_status_t open_sockets(struct iris_rendezvous *rendezvous)
 {
+    struct iris_address root;
     iris_status_t status;
 
     if (rendezvous->num_ranks == 1) {
         return IRIS_OK;
     }
     if (rendezvous->rank != 0) {
-        return iris_i_socket_make(&rendezvous->sock);
+        return make_socket(rendezvous);
+    }
+    if (rendezvous->far_sock < 0 && rendezvous->bootstrap->root.bytes != 0) {
+        root = rendezvous->bootstrap->root;
+        status = iris_i_rendezvous_far_listen(&root, &rendezvous->far_sock);
+        if (status != IRIS_OK) {
+            return iris_i_rendezvous_root_refuse(rendezvous, status);
+        }
     }
     status =
         iris_i_socket_listen(rendezvous->bootstrap->key,
@@ -366,7 +408,8 @@ iris_status_t iris_i_rendezvous_open(const struct iris_bootstrap *bootstrap,
         .deadline = iris_i_deadline(settings->timeout_ms.number),
         .warn_at = iris_i_deadline(settings->warn_ms.number),
         .sock = -1,
-        .spare = -1};
+        .spare = -1,
+        .far_sock = bootstrap->listener > 0 ? bootstrap->listener : -1};
     iris_status_t status = IRIS_OK;
 
     if (rendezvous.rank == 0) {
@@ -391,12 +434,17 @@ iris_status_t iris_i_rendezvous_join(struct iris_rendezvous *rendezvous,
     struct stat st;
 
     hello->pid_namespace = stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
+    if (rendezvous->bootstrap->root.bytes != 0) {
+        hello->host = iris_i_host_id();
+        (void)gethostname(hello->host_name, sizeof hello->host_name - 1);
+    }
     if (rendezvous->rank == 0) {
         rendezvous->hellos[0] = *hello;
         hello->handle.fd = -1;
         status = iris_i_rendezvous_root_join(rendezvous);
     } else {
         status = join_as_peer(rendezvous, hello);
+        iris_i_rendezvous_close(&hello->handle.fd);
     }
     if (status != IRIS_OK) {
         iris_i_segment_release(rendezvous->segment);

@@ -9,15 +9,10 @@
 #include "backend/backend.h"
 #include "control/bootstrap.h"
 #include "control/endpoint.h"
+#include "base/address.h"
 #include "base/host_wait.h"
 
 struct iris_segment;
-
-/* Where a rank listens, as bind() gave it. */
-struct iris_address {
-    uint32_t bytes;
-    _Alignas(8) unsigned char data[32];
-};
 
 /* What a rank brings. A rank whose own preparation failed comes all the same,
  * so that its peers learn why at once instead of waiting for it. */
@@ -29,10 +24,13 @@ struct iris_hello {
     int32_t pid;
     int32_t status; /* of its preparation; `message` says why, if not OK */
     uint64_t pid_namespace; /* iris_i_rendezvous_join() fills it in */
+    uint64_t host; /* and this: its iris_i_host_id(); 0: the job has one */
+    int32_t part;  /* of its host that it pretends to be a node */
     uint64_t heap_bytes;
-    uint64_t heap_id; /* a word on it */
-    int32_t check;    /* IRIS_CHECK, as a number */
-    int32_t control;  /* enum iris_control_kind: IRIS_CONTROL */
+    uint64_t heap_id;   /* a word on it */
+    int32_t check;      /* IRIS_CHECK, as a number */
+    int32_t control;    /* enum iris_control_kind: IRIS_CONTROL */
+    char host_name[32]; /* empty as long as host is 0 */
     struct iris_address control_address; /* rank 0's */
     struct iris_address far_address;  /* for ranks of other nodes; of 0 bytes:
                                       * they cannot reach this one */
@@ -43,6 +41,15 @@ struct iris_hello {
     char message[IRIS_MESSAGE_BYTES]; /* if OK: why it uses no GPU, or empty */
     struct iris_heap_handle handle;   /* its fd travels beside it */
 };
+
+/* Whether two ranks are on one host; on one node, be it a pretended one; and
+ * threads of one process. */
+int iris_i_hello_same_host(const struct iris_hello *a,
+                           const struct iris_hello *b);
+int iris_i_hello_same_node(const struct iris_hello *a,
+                           const struct iris_hello *b);
+int iris_i_hello_same_process(const struct iris_hello *a,
+                              const struct iris_hello *b);
 
 /* The meeting as one rank has it: the hello of every rank, the control segment,
  * and the sockets. A handle's descriptor is open here, or -1 if it belongs to a
@@ -58,10 +65,12 @@ struct iris_rendezvous {
     int64_t deadline;
     int64_t warn_at;
     unsigned num_turned_away; /* rank 0: connections of other users */
-    int sock;   /* rank 0: the listener; others: to rank 0; -1: alone */
-    int spare;  /* rank 0: a descriptor kept back to tell peers that there are
+    int sock;     /* rank 0: the listener; others: to rank 0; -1: alone */
+    int far_sock; /* rank 0: the listener for ranks of other hosts; -1 */
+    int is_far;   /* others: rank 0 is on another host */
+    int spare;    /* rank 0: a descriptor kept back to tell peers that there are
                  * none left */
-    int *socks; /* rank 0: to each peer, or -1; others: NULL */
+    int *socks;   /* rank 0: to each peer, or -1; others: NULL */
     iris_status_t announced; /* rank 0: could it tell every peer? */
     char announced_message[IRIS_MESSAGE_BYTES];
     struct iris_hello *hellos;    /* of magic 0: has not come; NULL: not yet */

@@ -7,6 +7,7 @@
 #include "control/rendezvous_common.h"
 
 #include "base/socket.h"
+#include "control/segment.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -50,6 +51,35 @@ void iris_i_rendezvous_send(int sock, const struct iris_verdict *verdict,
                             int fd)
 {
     (void)iris_i_socket_send(sock, verdict, sizeof *verdict, fd);
+}
+
+iris_status_t
+iris_i_rendezvous_announce(const struct iris_rendezvous *rendezvous, int rank,
+                           const struct iris_verdict *verdict)
+{
+    const struct iris_hello *hellos = rendezvous->hellos;
+    const struct iris_hello *to = &hellos[rank];
+    struct iris_verdict own = *verdict;
+    int sock = rendezvous->socks[rank], fd = rendezvous->segment->fd;
+    iris_status_t status;
+
+    if (!iris_i_hello_same_host(to, &hellos[0])) {
+        own.pid = 0;
+        fd = -1;
+    } else if (iris_i_hello_same_process(to, &hellos[0])) {
+        fd = -1;
+    }
+    status = iris_i_socket_send(sock, &own, sizeof own, fd);
+    for (int r = 0;
+         status == IRIS_OK && own.hellos == 0 && r < rendezvous->num_ranks;
+         r++) {
+        int needed = iris_i_hello_same_host(to, &hellos[r]) &&
+                     !iris_i_hello_same_process(to, &hellos[r]);
+
+        status = iris_i_socket_send(sock, &hellos[r], sizeof hellos[r],
+                                    needed ? hellos[r].handle.fd : -1);
+    }
+    return status;
 }
 
 void iris_i_rendezvous_refusal_key(const struct iris_rendezvous *rendezvous,

@@ -35,6 +35,12 @@ iris_status_t iris_i_rendezvous_accept(const struct iris_verdict *verdict);
 void iris_i_rendezvous_send(int sock, const struct iris_verdict *verdict,
                             int fd);
 
+/* Tells a peer the good verdict and, unless that says where they are, every
+ * rank's hello. A descriptor goes only to other processes of the same host. */
+iris_status_t
+iris_i_rendezvous_announce(const struct iris_rendezvous *rendezvous, int rank,
+                           const struct iris_verdict *verdict);
+
 /* The key by which a rank 0 that cannot have its own tells the others why. */
 void iris_i_rendezvous_refusal_key(const struct iris_rendezvous *rendezvous,
                                    char key[IRIS_REFUSAL_KEY_BYTES]);

@@ -66,7 +66,8 @@ iris_i_rendezvous_check_hello(const struct iris_rendezvous *rendezvous,
                            "its own IRIS_RANK",
                            rank, rendezvous->hellos[rank].pid, hello->pid);
     }
-    if (hello->pid_namespace != own->pid_namespace) {
+    if (iris_i_hello_same_host(hello, own) &&
+        hello->pid_namespace != own->pid_namespace) {
         return fail_other_namespace(hello);
     }
     return IRIS_OK;
@@ -88,6 +89,12 @@ iris_i_rendezvous_compare(const struct iris_rendezvous *rendezvous,
     }
     if (strcmp(hello->backend, own->backend) != 0) {
         return fail_other_backend(hello, own);
+    }
+    if ((hello->host == 0) != (own->host == 0)) {
+        return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
+                           "only one of rank %d and rank 0 knows of several "
+                           "hosts; set IRIS_ROOT alike on all ranks",
+                           hello->rank);
     }
     if (hello->control != own->control) {
         return iris_i_fail(NULL, IRIS_ERR_MISMATCH,

@@ -11,6 +11,7 @@
 #include "base/host_wait.h"
 #include "control/rendezvous_common.h"
 #include "control/rendezvous_hello.h"
+#include "control/rendezvous_hosts.h"
 #include "control/segment.h"
 
 #include <stdio.h>
@@ -62,7 +63,7 @@ static int accept_peer(struct iris_rendezvous *rendezvous, pid_t *pid_p,
     iris_status_t status;
     int sock;
 
-    status = iris_i_socket_accept(rendezvous->sock, &sock, pid_p);
+    status = iris_i_rendezvous_accept_peer(rendezvous, &sock, pid_p);
     if (status == IRIS_OK) {
         return sock;
     }
@@ -255,23 +256,27 @@ static void gather(struct iris_rendezvous *rendezvous,
                                                     .late = fail_absent};
     iris_status_t status = IRIS_OK;
     struct iris_wait wait;
-    int num_received = 1;
+    int num_received = 1, watch = -1;
 
     iris_i_rendezvous_wait_begin(rendezvous, &for_ranks, &wait);
-    wait.fd = rendezvous->sock;
+    if (rendezvous->far_sock >= 0) {
+        watch = iris_i_rendezvous_watch(rendezvous);
+    }
+    wait.fd = watch >= 0 ? watch : rendezvous->sock;
     while (status == IRIS_OK && num_received < rendezvous->num_expected) {
         if (verdict->status != IRIS_OK) {
             dismiss(rendezvous, verdict);
             hurry(rendezvous, &wait);
         }
         status = rest(rendezvous, &wait, verdict);
-        if (status == IRIS_OK && iris_i_socket_is_readable(rendezvous->sock) &&
+        if (status == IRIS_OK && iris_i_rendezvous_has_come(rendezvous) &&
             take_peer(rendezvous, verdict)) {
             num_received++;
             wait.ending = IRIS_OK; /* late, but here */
         }
     }
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
+    iris_i_rendezvous_close(&watch);
     if (verdict->status != IRIS_OK) {
         dismiss(rendezvous, verdict);
     }
@@ -288,32 +293,10 @@ static int num_siblings(const struct iris_rendezvous *rendezvous)
     int count = 0;
 
     for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
-        count += rendezvous->hellos[rank].pid == rendezvous->hellos[0].pid;
+        count += iris_i_hello_same_process(&rendezvous->hellos[0],
+                                           &rendezvous->hellos[rank]);
     }
     return count;
-}
-
-/* Tells every peer the good verdict and, unless that says where they are,
- * everyone's hello. A descriptor goes
- * only to other processes: within one it would be a second one for nothing. */
-static iris_status_t announce_to(const struct iris_rendezvous *rendezvous,
-                                 int rank, const struct iris_verdict *verdict)
-{
-    const struct iris_hello *hellos = rendezvous->hellos;
-    int sock = rendezvous->socks[rank], pid = hellos[rank].pid;
-    iris_status_t status;
-
-    status =
-        iris_i_socket_send(sock, verdict, sizeof *verdict,
-                           pid == hellos[0].pid ? -1 : rendezvous->segment->fd);
-    for (int r = 0;
-         status == IRIS_OK && verdict->hellos == 0 && r < rendezvous->num_ranks;
-         r++) {
-        status =
-            iris_i_socket_send(sock, &hellos[r], sizeof hellos[r],
-                               pid == hellos[r].pid ? -1 : hellos[r].handle.fd);
-    }
-    return status;
 }
 
 /* A peer that cannot be told everything is cut off: it must not take the rest
@@ -331,7 +314,8 @@ static void announce(struct iris_rendezvous *rendezvous,
     verdict->pid = getpid();
     verdict->control = (uintptr_t)rendezvous->segment;
     for (int rank = 1; rank < rendezvous->num_ranks; rank++) {
-        iris_status_t status = announce_to(rendezvous, rank, verdict);
+        iris_status_t status =
+            iris_i_rendezvous_announce(rendezvous, rank, verdict);
 
         if (status == IRIS_OK) {
             continue;
@@ -404,6 +388,7 @@ iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
     gather(rendezvous, &verdict);
     iris_i_wait_pause(); /* until iris_i_rendezvous_agree() ends it */
     iris_i_rendezvous_close(&rendezvous->sock);
+    iris_i_rendezvous_close(&rendezvous->far_sock);
     iris_i_rendezvous_close(&rendezvous->spare);
     if (verdict.status == IRIS_OK) {
         iris_status_t status =
@@ -449,7 +434,8 @@ static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank)
     wait.arg = &last;
     /* A thread of this process always answers, and must not find our heap gone
      * while it takes hold of it. */
-    if (rendezvous->hellos[rank].pid == rendezvous->hellos[0].pid) {
+    if (iris_i_hello_same_process(&rendezvous->hellos[0],
+                                  &rendezvous->hellos[rank])) {
         wait.deadline_ns = INT64_MAX;
     }
     status = iris_i_socket_receive(rendezvous->socks[rank], &own, sizeof own,

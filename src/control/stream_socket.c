@@ -6,7 +6,9 @@
 
 #include "control/stream_socket.h"
 
+#include "base/error.h"
 #include "base/fd.h"
+#include "base/timing.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,14 +18,37 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+/* The system sends probes while nothing is said, and gives up what is not
+ * acknowledged. */
+static void watch(int sock)
+{
+    const struct {
+        int level;
+        int name;
+        int value;
+    } options[] = {
+        {IPPROTO_TCP, TCP_NODELAY, 1},
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, 1},
+        {IPPROTO_TCP, TCP_KEEPINTVL, 1},
+        {IPPROTO_TCP, TCP_KEEPCNT, IRIS_CUT_MS / 1000 - 1},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, IRIS_CUT_MS - 1000},
+    };
+
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        (void)setsockopt(sock, options[i].level, options[i].name,
+                         &options[i].value, sizeof options[i].value);
+    }
+}
+
 int iris_i_stream_socket(enum iris_control_kind kind)
 {
-    int on = 1, sock = iris_i_fd_above_stdio(
-                    socket(kind == IRIS_CONTROL_TCP ? AF_INET : AF_UNIX,
-                           SOCK_STREAM | SOCK_CLOEXEC, 0));
+    int sock = iris_i_fd_above_stdio(
+        socket(kind == IRIS_CONTROL_TCP ? AF_INET : AF_UNIX,
+               SOCK_STREAM | SOCK_CLOEXEC, 0));
 
     if (sock >= 0 && kind == IRIS_CONTROL_TCP) {
-        setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        watch(sock);
     }
     return sock;
 }
@@ -34,11 +59,15 @@ iris_status_t iris_i_stream_listen(int sock, enum iris_control_kind kind,
     struct sockaddr_un local = {.sun_family = AF_UNIX};
     struct sockaddr_in loopback = {.sin_family = AF_INET,
                                    .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int is_tcp = kind == IRIS_CONTROL_TCP;
+    int is_tcp = kind == IRIS_CONTROL_TCP, on = 1;
     struct sockaddr *address =
         is_tcp ? (struct sockaddr *)&loopback : (struct sockaddr *)&local;
     socklen_t bytes = is_tcp ? sizeof loopback : sizeof local.sun_family;
 
+    if (is_tcp && address_p->bytes == sizeof loopback) {
+        memcpy(&loopback, address_p->data, sizeof loopback);
+        setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    }
     if (bind(sock, address, bytes) != 0 || listen(sock, SOMAXCONN) != 0) {
         return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
                                  "cannot listen for other ranks");

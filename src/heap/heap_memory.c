@@ -55,6 +55,7 @@ void iris_i_heap_memory_close(struct iris_heap_memory *memory)
     free(memory->committed);
     free(memory->reachable);
     free(memory->bases);
+    free(memory->nodes);
 }
 
 /* ---- Pieces ---- */

@@ -13,7 +13,6 @@
 
 struct iris_heap_memory {
     const struct iris_log *log;
-    int num_nodes; /* that the job's ranks are on */
     struct iris_backend *backend;
     struct iris_stream *stream;   /* for the heap's own copies and fills */
     struct iris_control *control; /* NULL before iris_i_heap_connect() */
@@ -21,6 +20,8 @@ struct iris_heap_memory {
     int64_t *bases; /* of each rank's heap, as mapped here; 0: not. NULL before
                      * iris_i_heap_connect() */
     unsigned char *reachable; /* 1: bases[rank] is not 0 */
+    int *nodes;               /* each rank's node; NULL, too, before that */
+    int num_nodes;            /* that the job's ranks are on */
 
     /* Memory is committed in pieces. Bits of the committed ones, and of those
      * that an allocation under way has committed and may have to undo. */
@@ -111,12 +112,11 @@ static inline size_t iris_i_heap_offset(const struct iris_heap_memory *memory,
     return (size_t)((uintptr_t)address - (uintptr_t)memory->region.base);
 }
 
-/* The node of a rank: nodes have consecutive ranks, as many on each as on the
- * next or one more. */
+/* The node of a rank, by number: nodes are numbered by their first rank. */
 static inline int iris_i_heap_node(const struct iris_heap_memory *memory,
                                    int rank)
 {
-    return (int)((int64_t)rank * memory->num_nodes / memory->log->num_ranks);
+    return memory->nodes[rank];
 }
 
 /* Whether the rank is on another node than this one. */

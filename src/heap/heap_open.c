@@ -23,7 +23,6 @@ iris_status_t iris_i_heap_open(struct iris_heap *heap,
     iris_status_t status;
 
     heap->log = memory->log = params->log;
-    memory->num_nodes = params->num_nodes;
     memory->backend = params->backend;
     memory->stream = params->stream;
     heap->hooks = params->hooks;
@@ -137,6 +136,20 @@ static iris_status_t map_and_check(struct iris_heap *heap, int rank,
     return status;
 }
 
+static void number_nodes(struct iris_heap_memory *memory,
+                         const struct iris_heap_peers *peers)
+{
+    for (int rank = 0; rank < memory->log->num_ranks; rank++) {
+        int first = 0;
+
+        while (first < rank && !peers->same_node(peers->arg, first, rank)) {
+            first++;
+        }
+        memory->nodes[rank] =
+            first < rank ? memory->nodes[first] : memory->num_nodes++;
+    }
+}
+
 iris_status_t iris_i_heap_connect(struct iris_heap *heap,
                                   struct iris_members *world,
                                   const struct iris_heap_peers *peers)
@@ -148,9 +161,12 @@ iris_status_t iris_i_heap_connect(struct iris_heap *heap,
     heap->memory.bases = calloc(num_ranks, sizeof heap->memory.bases[0]);
     heap->memory.reachable =
         calloc(num_ranks, sizeof heap->memory.reachable[0]);
-    if (heap->memory.bases == NULL || heap->memory.reachable == NULL) {
+    heap->memory.nodes = calloc(num_ranks, sizeof heap->memory.nodes[0]);
+    if (heap->memory.bases == NULL || heap->memory.reachable == NULL ||
+        heap->memory.nodes == NULL) {
         return iris_i_fail(heap->log, IRIS_ERR_NO_MEMORY, "no memory");
     }
+    number_nodes(&heap->memory, peers);
     for (int rank = 0; rank < heap->log->num_ranks; rank++) {
         void *base = NULL;
         iris_status_t status = map_and_check(heap, rank, peers, &base);

@@ -11,7 +11,6 @@
 /* What a heap is made of. */
 struct iris_heap_params {
     const struct iris_log *log;
-    int num_nodes; /* 1 to the number of ranks */
     struct iris_backend *backend;
     struct iris_stream *stream; /* for the heap's own copies and fills */
     struct iris_hooks *hooks;   /* NULL: nobody watches */
@@ -37,6 +36,7 @@ iris_status_t iris_i_heap_export(const struct iris_heap *heap,
 struct iris_heap_peers {
     const struct iris_heap_handle *(*handle)(void *arg, int rank);
     uint64_t (*id)(void *arg, int rank);
+    int (*same_node)(void *arg, int rank, int other);
     void *arg;
     size_t id_offset;
     int require_all;

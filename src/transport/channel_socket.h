@@ -6,6 +6,7 @@
 #define IRIS_SRC_TRANSPORT_CHANNEL_SOCKET_H
 
 #include "base/host_wait.h"
+#include "control/rendezvous.h"
 #include "control/stream_socket.h"
 #include "transport/channel.h"
 

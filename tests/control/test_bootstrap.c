@@ -10,6 +10,8 @@
 #include "support/harness.h"
 #include "base/error.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@ static const char *const foreign[] = {
     "WORLD_SIZE",
     "LOCAL_RANK",
     "LOCAL_WORLD_SIZE",
+    "MASTER_ADDR",
     "MASTER_PORT",
     "TORCHELASTIC_RUN_ID",
     "OMPI_COMM_WORLD_RANK",
@@ -28,6 +31,12 @@ static const char *const foreign[] = {
     "OMPI_COMM_WORLD_LOCAL_SIZE",
     "PMIX_NAMESPACE",
     "PMI_RANK",
+    "SLURM_PROCID",
+    "SLURM_STEP_NUM_TASKS",
+    "SLURM_LOCALID",
+    "SLURM_STEP_NUM_NODES",
+    "SLURM_JOB_ID",
+    "SLURM_STEP_ID",
 };
 
 static int clear(void **state)
@@ -217,20 +226,84 @@ static void a_rank_out_of_range_names_the_variables(void **state)
     refuse(IRIS_ERR_BOOTSTRAP, "rank 1 is out of range", "IRIS_NUM_RANKS");
 }
 
-static void ranks_on_several_nodes_are_refused(void **state)
+/* "10.1.2.3:4" of a bootstrap's address. */
+static const char *text_of(const struct iris_address *address)
+{
+    static char text[64];
+    struct sockaddr_in in;
+    char host[INET_ADDRSTRLEN];
+
+    assert_int_equal(address->bytes, sizeof in);
+    memcpy(&in, address->data, sizeof in);
+    inet_ntop(AF_INET, &in.sin_addr, host, sizeof host);
+    snprintf(text, sizeof text, "%s:%d", host, ntohs(in.sin_port));
+    return text;
+}
+
+static void ranks_on_several_hosts_need_rank_0s_address(void **state)
 {
     static const char *const torchs[][2] = {{"RANK", "9"},
                                             {"WORLD_SIZE", "16"},
                                             {"LOCAL_RANK", "1"},
                                             {"LOCAL_WORLD_SIZE", "8"},
                                             {NULL, NULL}};
+    struct iris_bootstrap bootstrap;
 
     (void)state;
     set_all(torchs);
-    refuse(IRIS_ERR_UNSUPPORTED, "torchrun: 8 of 16 ranks are on this node",
-           "LOCAL_WORLD_SIZE");
+    refuse(IRIS_ERR_BOOTSTRAP, "torchrun has started ranks on several hosts",
+           "set IRIS_ROOT to rank 0's host and a free port");
+    setenv("IRIS_ROOT", "127.0.0.1:4000", 1);
+    bootstrap = find_ok();
+    assert_string_equal(text_of(&bootstrap.root), "127.0.0.1:4000");
+    unsetenv("IRIS_ROOT");
+    setenv("MASTER_ADDR", "127.0.0.1", 1);
+    setenv("MASTER_PORT", "5000", 1);
+    bootstrap = find_ok();
+    assert_string_equal(text_of(&bootstrap.root), "127.0.0.1:5001");
     setenv("LOCAL_WORLD_SIZE", "16", 1);
     assert_int_equal(find_ok().num_ranks, 16);
+    assert_int_equal(find_ok().root.bytes, 0);
+}
+
+static void steps_of_slurm_are_understood(void **state)
+{
+    static const char *const steps[][2] = {{"SLURM_PROCID", "5"},
+                                           {"SLURM_STEP_NUM_TASKS", "8"},
+                                           {"SLURM_LOCALID", "1"},
+                                           {"SLURM_JOB_ID", "77"},
+                                           {"SLURM_STEP_NUM_NODES", "2"},
+                                           {"SLURM_STEP_ID", "3"},
+                                           {NULL, NULL}};
+    struct iris_bootstrap bootstrap;
+
+    (void)state;
+    set_all(steps);
+    refuse(IRIS_ERR_BOOTSTRAP, "srun has started ranks on several hosts",
+           "set IRIS_ROOT");
+    setenv("IRIS_ROOT", "localhost:4000", 1);
+    bootstrap = find_ok();
+    assert_int_equal(bootstrap.rank, 5);
+    assert_int_equal(bootstrap.num_ranks, 8);
+    assert_int_equal(bootstrap.local_rank, 1);
+    assert_string_equal(bootstrap.key, "run-77-3");
+    assert_string_equal(text_of(&bootstrap.root), "127.0.0.1:4000");
+    assert_string_equal(text_of(&bootstrap.own), "127.0.0.1:0");
+}
+
+static void an_address_of_rank_0_that_is_none_is_refused(void **state)
+{
+    static const char *const texts[] = {
+        "localhost",       ":4000",         "localhost:",  "localhost:0",
+        "localhost:65536", "localhost:40x", "localhost:-4"};
+
+    (void)state;
+    setenv("IRIS_RANK", "0", 1);
+    setenv("IRIS_NUM_RANKS", "2", 1);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        setenv("IRIS_ROOT", texts[i], 1);
+        refuse(IRIS_ERR_CONFIG, "IRIS_ROOT=\"", texts[i]);
+    }
 }
 
 static void a_launchers_variable_that_does_not_parse_is_named(void **state)
@@ -308,7 +381,9 @@ int main(void)
         TEST(our_own_variables_go_before_a_launchers),
         TEST(half_a_launcher_is_none),
         TEST(a_rank_out_of_range_names_the_variables),
-        TEST(ranks_on_several_nodes_are_refused),
+        TEST(ranks_on_several_hosts_need_rank_0s_address),
+        TEST(steps_of_slurm_are_understood),
+        TEST(an_address_of_rank_0_that_is_none_is_refused),
         TEST(a_launchers_variable_that_does_not_parse_is_named),
         TEST(more_ranks_than_a_job_can_have_are_refused),
         TEST(init_blames_the_value_before_the_rank),

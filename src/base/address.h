@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Addresses of sockets, and which host this process is on.
+ */
+#ifndef IRIS_SRC_BASE_ADDRESS_H
+#define IRIS_SRC_BASE_ADDRESS_H
+
+#include <stdint.h>
+
+#include <iris/status.h>
+
+/* As bind() takes it; of 0 bytes: none. */
+struct iris_address {
+    uint32_t bytes;
+    _Alignas(8) unsigned char data[32];
+};
+
+/* Reads "HOST:PORT", a name or an IPv4 address and a number from 1 to 65535.
+ * Asks the system's resolver. IRIS_ERR_CONFIG */
+iris_status_t iris_i_address_parse(const char *text,
+                                   struct iris_address *address_p);
+
+/* Whether the address is one of this host's interfaces. */
+int iris_i_address_is_own(const struct iris_address *address);
+
+/* The address, with port 0, from which this host reaches another one. Sends
+ * nothing. IRIS_ERR_BOOTSTRAP: there is no route. */
+iris_status_t iris_i_address_towards(const struct iris_address *other,
+                                     struct iris_address *own_p);
+
+/* The address, with port 0, of the first interface that is up and is no
+ * loopback. IRIS_ERR_BOOTSTRAP: there is none. */
+iris_status_t iris_i_address_of_host(struct iris_address *own_p);
+
+/* A number that only processes of this host and network namespace have: they
+ * can connect by local sockets. */
+uint64_t iris_i_host_id(void);
+
+#endif /* IRIS_SRC_BASE_ADDRESS_H */
