@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: MIT
 rank_tests += %D%/test_far %D%/test_far_ccl %D%/test_far_order
+EXTRA_DIST += %D%/hosts_job.c

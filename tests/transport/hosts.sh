@@ -1,0 +1,238 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Jobs of several hosts, which are network namespaces of this one: ranks that
+# meet by IRIS_ROOT and by mpirun, a rank that dies, a link that is cut. Needs
+# root and iproute2.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+: "${MPIRUN=}" "${TEST_WRAPPER=}" "${RANK_TESTS=}" "${MATRIX_TESTS=}"
+tag=iris-$$
+tmp=$(mktemp -d)
+failed=0
+export TMPDIR=$tmp IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_HEAP_SIZE=16M
+export IRIS_TIMEOUT_MS=60000 IRIS_HEAP_BASES_PREFIX=$tmp/job
+
+pids=()
+stop() {
+    [ ${#pids[@]} = 0 ] || kill -9 "${pids[@]}" 2>/dev/null
+    pids=()
+    wait
+}
+# shellcheck disable=SC2317 # called by the trap
+clean() {
+    stop
+    for host in 0 1 2 3 net; do
+        ip netns del "$tag-$host" 2>/dev/null
+    done
+    rm -rf "$tmp"
+}
+trap clean EXIT
+
+# Hosts 10.77.0.1 to 10.77.0.4 at one switch, the namespace "net".
+make_hosts() {
+    ip netns add "$tag-net" && ip -n "$tag-net" link add switch type bridge &&
+        ip -n "$tag-net" link set switch up || return 1
+    for host in 0 1 2 3; do
+        ip netns add "$tag-$host" &&
+            ip -n "$tag-net" link add "to$host" type veth peer name eth0 netns "$tag-$host" &&
+            ip -n "$tag-net" link set "to$host" master switch up &&
+            ip -n "$tag-$host" addr add "10.77.0.$((host + 1))/24" dev eth0 &&
+            ip -n "$tag-$host" link set eth0 up &&
+            ip -n "$tag-$host" link set lo up || return 1
+    done
+}
+if [ "$(id -u)" != 0 ] || ! command -v ip >/dev/null || ! make_hosts 2>"$tmp/why"; then
+    echo "skipped: needs root, ip and network namespaces"
+    cat "$tmp/why" 2>/dev/null
+    exit 77
+fi
+
+on() { # HOST COMMAND...
+    local host=$1
+    shift
+    # shellcheck disable=SC2016 # the inner shell's own
+    nsenter --net="/run/netns/$tag-$host" unshare --uts \
+        sh -c 'hostname "host$1"; shift; exec "$@"' sh "$host" "$@"
+}
+
+# start HOSTS RANKS-OF-EACH COMMAND...: each rank's output goes to $tmp/outR.
+start() {
+    local hosts=$1 each=$2 rank
+    shift 2
+    pids=()
+    rm -f "$tmp"/out*
+    for ((rank = 0; rank < hosts * each; rank++)); do
+        IRIS_RANK=$rank IRIS_NUM_RANKS=$((hosts * each)) IRIS_ROOT=10.77.0.1:29400 \
+            on $((rank / each)) "$@" >"$tmp/out$rank" 2>&1 &
+        pids+=($!)
+    done
+}
+
+# The worst of all ranks' exit statuses.
+finish() {
+    local worst=0 pid
+    for pid in "${pids[@]}"; do
+        wait "$pid" 2>/dev/null || worst=$?
+    done
+    pids=()
+    return $worst
+}
+
+check() { # WHAT COMMAND...
+    if "${@:2}" >"$tmp/log" 2>&1; then
+        echo "passed: $1"
+    else
+        echo "FAILED: $1" && cat "$tmp/log"
+        tail -n 20 "$tmp"/out* 2>/dev/null
+        failed=1
+    fi
+}
+
+# The planted faults: what must fail.
+never() { # WHAT COMMAND...
+    if "${@:2}" >"$tmp/log" 2>&1; then
+        echo "FAILED: $1"
+        failed=1
+    else
+        echo "passed: not that $1"
+    fi
+}
+
+run() { # HOSTS RANKS-OF-EACH COMMAND...
+    start "$1" "$2" timeout -k 5 120 "${@:3}"
+    finish
+}
+
+# Until every rank of the job has played its first round.
+await_round() {
+    local rank
+    for ((rank = 0; rank < ${#pids[@]}; rank++)); do
+        # shellcheck disable=SC2016 # the inner shell's own
+        timeout 30 sh -c 'until grep -q "on node" "$1"; do sleep 0.05; done' \
+            sh "$tmp/out$rank" || return 1
+    done
+}
+
+pid_of() { # RANK
+    sed -n "s/^rank $1 is pid \([0-9]*\) .*/\1/p" "$tmp/out$1"
+}
+
+says() { # RANK TEXT
+    grep -q "$2" "$tmp/out$1" || { echo "rank $1 does not say: $2" && return 1; }
+}
+
+job=$tmp/job_program
+build() {
+    # shellcheck disable=SC2086 # the compiler may be a command with options
+    ./libtool --silent --mode=link --tag=CC ${CC-cc} ${CFLAGS-} -std=gnu11 \
+        -I. -Iinclude -I"$here/../../include" -no-install -o "$job" \
+        "$here/hosts_job.c" libiris.la -lpthread
+}
+check "the job's program compiles" build
+
+# As torchrun starts ranks: one agent on each host.
+by_torchrun() {
+    local rank
+    pids=()
+    for rank in 0 1 2 3; do
+        on $((rank / 2)) env RANK=$rank WORLD_SIZE=4 LOCAL_RANK=$((rank % 2)) LOCAL_WORLD_SIZE=2 \
+            MASTER_ADDR=10.77.0.1 MASTER_PORT=29399 TORCHELASTIC_RUN_ID=run \
+            timeout -k 5 60 "$job" 3 >"$tmp/out$rank" 2>&1 &
+        pids+=($!)
+    done
+    finish
+}
+
+nodes_are() { # LINE-OF-EACH-RANK...
+    local rank=0 node
+    for node in "$@"; do
+        says $rank "on node $node" || return 1
+        rank=$((rank + 1))
+    done
+}
+check "2 hosts of 2 ranks exchange values" run 2 2 "$job" 20
+never "a wrong value passes" run 2 2 env IRIS_TEST_WRONG=2 "$job" 20
+check "the variables of torchrun on 2 hosts" by_torchrun
+check "each host is a node" nodes_are "0 of 2" "0 of 2" "1 of 2" "1 of 2"
+check "4 hosts of 1 rank exchange values" run 4 1 "$job" 20
+check "2 hosts of 2 pretended nodes are 4" run 2 2 env IRIS_NODES=4 "$job" 2
+check "each pretended node is one" nodes_are "0 of 4" "1 of 4" "2 of 4" "3 of 4"
+check "IRIS_ROOT on one host makes one node" run 1 2 "$job" 3
+check "one node it is" nodes_are "0 of 1" "0 of 1"
+
+# A rank that dies is named on every host; PEER_LOST is what hosts_job waits for.
+kill_one() { # RANK
+    local rank
+    start 2 2 timeout -k 5 120 "$job" 0
+    await_round || return 1
+    kill -9 "$(pid_of "$1")"
+    finish
+    for rank in 0 1 2 3; do
+        [ "$rank" = "$1" ] || says $rank "rank $1 (pid $(pid_of "$1") on host$(($1 / 2))) died" || return 1
+    done
+}
+for rank in 0 1 3; do
+    check "rank $rank's death is named on both hosts" kill_one $rank
+done
+
+# A host that cannot be reached any more: each side names the other.
+cut() { # LINK
+    start 2 2 timeout -k 5 "${PATIENCE-30}" "$job" 0
+    await_round || return 1
+    ip -n "$tag-net" link set "$1" down
+    finish || return 1
+    for rank in 0 1; do
+        says $rank "on host1) left the job: its host does not answer" || return 1
+    done
+    for rank in 2 3; do
+        says $rank "rank 0 (.*on host0) left the job: its host does not answer" || return 1
+    done
+}
+check "a cut link is named on both sides" cut to1
+ip -n "$tag-net" link set to1 up
+PATIENCE=8 never "a job with another link cut is lost" cut to3
+ip -n "$tag-net" link set to3 up
+
+# A rank of another job comes first; the job's own rank 1 comes once it is gone.
+refuse() {
+    local ret
+    IRIS_JOB_ID=a start 1 1 env IRIS_NUM_RANKS=2 timeout -k 5 30 "$job" 1
+    IRIS_JOB_ID=b another; ret=$?
+    IRIS_JOB_ID=a another || return 1
+    finish && [ $ret = 1 ] && grep -q "rank 0 of another job listens" "$tmp/out1b"
+}
+another() {
+    on 1 env IRIS_RANK=1 IRIS_NUM_RANKS=2 IRIS_ROOT=10.77.0.1:29400 \
+        timeout -k 5 30 "$job" 1 >"$tmp/out1$IRIS_JOB_ID" 2>&1
+}
+check "a rank of another job is turned away, and its own is not" refuse
+
+# mpirun on two hosts: its daemon of the other host is started there by `on`.
+cat >"$tmp/agent" <<END
+#!/bin/bash
+host=\$1
+shift
+exec nsenter --net=/run/netns/$tag-\${host##*.} unshare --uts sh -c "hostname host\${host##*.}; \$*"
+END
+chmod +x "$tmp/agent"
+by_mpi() { # TRANSPORT PROGRAM...
+    on 0 env IRIS_TRANSPORT="$1" timeout -k 5 100 "$MPIRUN" --mca plm_rsh_agent "$tmp/agent" \
+        --mca plm_rsh_no_tree_spawn 1 --host host0:2,10.77.0.2:2 --map-by slot \
+        --mca btl self,vader,tcp --mca oob_tcp_if_include eth0 --mca btl_tcp_if_include eth0 \
+        -n 4 -x IRIS_TRANSPORT "${@:2}" >"$tmp/out0" 2>&1
+}
+if [ -n "$MPIRUN" ] && ./iris-info | grep -q '^ *MPI *built in'; then
+    check "mpirun on 2 hosts" by_mpi socket "$job" 20
+    check "mpirun's hosts are nodes" says 0 "rank 3 is .* on node 1 of 2"
+    check "mpirun on 2 hosts, puts by MPI" by_mpi mpi "$job" 20
+fi
+
+# The rank matrix: every test with 2 hosts of 2 ranks, or a sample of them.
+sample="tests/transport/test_far tests/transport/test_far_ccl tests/context/test_sync tests/heap/test_heap"
+[ "${IRIS_TEST_MATRIX-}" != all ] || sample="$MATRIX_TESTS $RANK_TESTS"
+for test in $sample; do
+    # shellcheck disable=SC2086 # a command with options
+    [ ! -x "$test" ] || check "$test, 2 hosts of 2 ranks" run 2 2 ${TEST_WRAPPER} "./$test"
+done
+[ $failed = 0 ]
