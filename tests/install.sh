@@ -77,6 +77,23 @@ while read -r document; do
     [ -e "$docdir/$document" ] || { echo "not installed: $document"; exit 1; }
 done <"$tmp/documents"
 
+# The Debian packages divide all files among them, but for libtool's and the module for a
+# cblas, which they are built without.
+unpacked() { # PATTERN...: the files that no pattern has
+    (cd "$prefix" && find . ! -type d | sed 's|^\./|usr/|') |
+        grep -vE '\.la$|iris_cblas' | while read -r file; do
+        for pattern; do
+            # shellcheck disable=SC2053 # patterns
+            [[ $file != $pattern && $file != $pattern/* ]] || continue 2
+        done
+        echo "in no Debian package: $file"
+    done
+}
+mapfile -t patterns < <(sed 's|/lib/\*/|/lib*/|' "$here"/../packaging/debian/*.install)
+missing=$(unpacked "${patterns[@]}")
+[ -z "$missing" ] || { echo "$missing"; exit 1; }
+[ -n "$(unpacked usr/bin)" ] || { echo "not seen: a package without files"; exit 1; }
+
 # An example, by iriscc and by the C compiler alone.
 cp -r "$docdir/examples" "$tmp/examples"
 for example in "$tmp"/examples/[0-9]*.c; do
