@@ -19,3 +19,10 @@ dist_guide_DATA = %D%/guide/01-first-program.md %D%/guide/02-kernels.md \
 	%D%/guide/devices.svg %D%/guide/first.svg %D%/guide/index.md \
 	%D%/guide/kernels.svg %D%/guide/order.svg %D%/guide/rows.svg \
 	%D%/guide/signals.svg %D%/guide/translate.svg
+# For `make html`, which makes html/index.html.
+EXTRA_DIST += %D%/conf.py %D%/html.css
+html-local:
+	$(srcdir)/scripts/html html
+clean-local: clean-html
+clean-html:
+	rm -rf html

@@ -12,5 +12,6 @@ install-data-local: %D%/man3.stamp
 uninstall-local: %D%/man3.stamp
 	for page in %D%/man3/*.3; do \
 	  rm -f "$(DESTDIR)$(mandir)/man3/$${page##*/}"; done
-clean-local:
+clean-local: clean-man3
+clean-man3:
 	rm -rf %D%/man3 %D%/man3.stamp

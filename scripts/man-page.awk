@@ -1,21 +1,13 @@
 # SPDX-License-Identifier: MIT
 #
-# Writes a manual page for each comment that calls.awk finds a call under, into `folder`.
+# Writes a manual page for each comment that calls.awk finds a call under, into `folder`, by
+# comment.awk.
 # `names` are the calls that have a page, and `version` is the release.
 
 BEGIN {
     split(names, list, " ")
     for (i in list)
         page_of[list[i]] = 1
-}
-
-# The texts of statuses: X(ERR_TIMEOUT, -9, "deadline passed").
-/^    X\([A-Z_]+, *-?[0-9]+, *"/ {
-    status = "IRIS_" substr($1, 3)
-    sub(/,.*/, "", status)
-    text = $0
-    gsub(/^[^"]*"|"[^"]*$/, "", text)
-    meaning[status] = text
 }
 
 # Text, with its fonts: names of calls and arguments.
@@ -70,65 +62,30 @@ function synopsis(text,    start, line, i, n, args, pad, result) {
     return result verbatim(line) (text ~ /^[A-Za-z0-9_]+\(/ ? "" : ";") "\n"
 }
 
-function codes(list,    n, i, parts) {
-    n = split(list, parts, /, */)
-    for (i = 1; i <= n; i++)
-        if (parts[i] in meaning)
-            page = page ".TP\n.B " parts[i] "\n" roff(meaning[parts[i]]) "\n"
-}
-
-function set_kind(next_kind) {
-    if (kind == "code" && next_kind != "code")
+function begins(next_kind, last) {
+    if (last == "code")
         page = page ".EE\n"
-    if (next_kind == "code" && kind != "code")
-        page = page (kind == "" ? "" : ".PP\n") ".EX\n"
-    if (next_kind == "text" && kind != "text" && kind != "")
+    if (next_kind == "status" && !errors++)
+        page = page ".SH ERRORS\n"
+    else if (last != "" && (next_kind == "code" || next_kind == "text"))
         page = page ".PP\n"
-    kind = next_kind
+    if (next_kind == "code")
+        page = page ".EX\n"
 }
 
-# The lines of a comment: paragraphs, lists, statuses with their causes, code.
-function body(text,    lines, n, i, line, indent, word) {
-    n = split(text, lines, "\n")
-    kind = ""
-    for (i = 1; i <= n; i++) {
-        line = lines[i]
-        match(line, /^ */)
-        indent = RLENGTH
-        sub(/ *$/, "", line)
-        if (line == "") {
-            gap = 1
-            continue
-        }
-        if (line ~ /^IRIS_ERR_[A-Z_]+(  |(, IRIS_ERR_[A-Z_]+)*,?$)/) {
-            set_kind("status")
-            if (!errors++)
-                page = page ".SH ERRORS\n"
-            if (line !~ /  /)
-                codes(line)
-            else {
-                word = line
-                sub(/ .*/, "", word)
-                sub(/^[^ ]* */, "", line)
-                page = page ".TP\n.B " word "\n" roff(line) "\n"
-            }
-        } else if (kind == "status" && indent >= 8)
-            page = page roff(substr(line, indent + 1)) "\n"
-        else if (match(line, /^ *- /)) {
-            set_kind("list")
-            page = page ".IP \\(bu 2\n" roff(substr(line, RLENGTH + 1)) "\n"
-        } else if (kind == "list" && indent >= 3)
-            page = page roff(substr(line, indent + 1)) "\n"
-        else if (indent >= 2) {
-            set_kind("code")
-            page = page (gap && page !~ /\.EX\n$/ ? "\n" : "") verbatim(substr(line, 3)) "\n"
-        } else {
-            set_kind("text")
-            page = page (gap && page !~ /\.(SH [^\n]*|PP)\n$/ ? ".PP\n" : "") roff(line) "\n"
-        }
-        gap = 0
-    }
-    set_kind("")
+function wrote(kind, text, gap) {
+    if (kind == "code")
+        page = page (gap ? "\n" : "") verbatim(text) "\n"
+    else
+        page = page (gap ? ".PP\n" : "") roff(text) "\n"
+}
+
+function item(text) {
+    page = page ".IP \\(bu 2\n" roff(text) "\n"
+}
+
+function cause(status, text) {
+    page = page ".TP\n.B " status "\n" roff(text) "\n"
 }
 
 function write_page(    i, page, path, text, parts, title) {

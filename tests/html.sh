@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# The manual as HTML: Sphinx finds nothing wrong, every page and call is there and in the
+# search index, and every link leads to a file.
+set -u
+export LC_ALL=C.UTF-8
+here=$(cd "$(dirname "$0")" && pwd)
+root=$here/..
+: "${SPHINX_BUILD:=$(command -v sphinx-build)}"
+{ [ -x "$SPHINX_BUILD" ] && python=$(sed -n '1s/^#! *//p' "$SPHINX_BUILD") &&
+    $python -c 'import furo, myst_parser'; } 2>/dev/null ||
+    { echo "left out: no Sphinx with MyST and Furo" && exit 77; }
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+fail() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+# A copy, in which faults are planted.
+mkdir "$tmp/root"
+cp -r "$root"/*.md "$root/configure.ac" "$root/docs" "$root/device" "$root/examples" \
+    "$root/include" "$root/scripts" "$tmp/root/"
+cd "$tmp" || exit 99
+make_html() {
+    root/scripts/html html >log 2>&1
+}
+
+# Prints each link of the pages that leads nowhere.
+check_links() {
+    local page link
+    (cd html && find . -name '*.html' | while read -r page; do
+        grep -oE '(href|src)="[^"#:]+[#"]' "$page" | sed 's/^[^"]*"//; s/["#?].*//' | sort -u |
+            while read -r link; do [ -e "$(dirname "$page")/$link" ] || echo "$page: $link"
+        done
+    done)
+}
+
+make_html || { cat log && fail "scripts/html"; }
+for page in "$root"/*.md "$root"/docs/*.md "$root"/docs/guide/*.md; do
+    name=${page#"$root/"}
+    [ -e "html/${name%.md}.html" ] || fail "no page for $name"
+done
+for call in iris_all_reduce iris_atomic_xor iris_dev_barrier; do
+    grep -q "\<$call\>" html/searchindex.js || fail "the search does not find $call"
+    grep -rq "<h3>.*$call" html/reference || fail "the reference lacks $call"
+done
+links=$(check_links)
+[ -z "$links" ] || fail "links that lead nowhere: $links"
+
+# A link to a page, and one to a file, that do not exist.
+rm html/docs/api.html
+[ -n "$(check_links)" ] || fail "not seen: a page that is missing"
+echo '[nowhere](nowhere.md)' >>root/docs/errors.md
+make_html && fail "not seen: a wrong link"
+[ $failed = 0 ] && echo passed
+exit $failed
