@@ -193,7 +193,7 @@ static void calls_without_a_barrier_at_the_end_do(void **state)
  * there. */
 static int wrap_body(iris_t *iris, void *arg)
 {
-    static const uint64_t starts[] = {0xffffa, 0x2ffffe, 0xfffff, 0xffffffff};
+    static const uint64_t starts[] = {0xffffa, 0x1fffff, 0x2ffffe, 0xffffffff};
     struct rounds rounds = {0};
     struct iris_ccl_call call = {.name = "test", .group = iris->world};
 
@@ -218,6 +218,9 @@ static void flags_wrap_around(void **state)
     (void)state;
     harness_run(2, wrap_body, NULL);
     harness_run(4, wrap_body, NULL);
+    setenv("IRIS_NODES", "2", 1); /* steps are counted in a word there */
+    harness_run(2, wrap_body, NULL);
+    unsetenv("IRIS_NODES");
 }
 
 /* What was sent in step 1 is no answer in the first step after the flags have
