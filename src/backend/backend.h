@@ -160,8 +160,8 @@ struct iris_wait_note {
 /* What a backend asks of the core; `core` comes back as first argument. All are
  * thread-safe, and never NULL. */
 struct iris_core_ops {
-    /* Who has not come, of a word on this rank's heap that a barrier waited
-     * for: "rank 2 has not come to ..."; of another word an empty text. */
+    /* Why a wait for a word on this rank's heap is not over, or, with NULL, one
+     * for another node: "rank 2 has not come to it"; empty: it is not known. */
     void (*describe_late)(void *core, const void *word, char *text,
                           size_t bytes);
 

@@ -153,6 +153,16 @@ static void append_wait(const struct iris_backend_params *params,
     append(message, "%s%s", late[0] == '\0' ? "" : ": ", late);
 }
 
+/* "; rank 3, on another node, has not answered" */
+static void append_silent(const struct iris_backend_params *params,
+                          char message[IRIS_MESSAGE_BYTES])
+{
+    char silent[64];
+
+    params->core_ops->describe_late(params->core, NULL, silent, sizeof silent);
+    append(message, "%s%s", silent[0] == '\0' ? "" : "; ", silent);
+}
+
 /* Whether the stream has work that it has not done or skipped. */
 static bool is_busy(struct sim_stream *stream)
 {
@@ -173,6 +183,8 @@ static void describe(const struct sim_backend *sim,
                stop->ended.workgroup);
         if (stop->ended.wait_address != NULL) {
             append_wait(&sim->params, &stop->ended, message);
+        } else {
+            append_silent(&sim->params, message);
         }
     }
     if (stop->num_ended > 0) {

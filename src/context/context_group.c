@@ -12,6 +12,7 @@
 #include "context/context_layout.h"
 #include "context/enter.h"
 #include "heap/heap_address.h"
+#include "transport/proxy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,9 +112,17 @@ void iris_i_group_describe_late(void *core, const void *word, char *text,
                                 size_t bytes)
 {
     struct iris_record_wait wait = {.num_expected = 0};
+    int silent =
+        word == NULL ? iris_i_proxy_silent(((iris_t *)core)->proxy) : -1;
 
-    iris_i_group_note(core, word, &wait);
     text[0] = '\0';
+    if (silent >= 0) {
+        snprintf(text, bytes, "rank %d, on another node, has not answered",
+                 silent);
+    }
+    if (word != NULL) {
+        iris_i_group_note(core, word, &wait);
+    }
     if (wait.num_expected > 0) {
         snprintf(text, bytes, "rank %d has not come to it", wait.expected[0]);
     }

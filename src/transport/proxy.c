@@ -34,9 +34,10 @@
 
 /* What this rank knows of its requests to another. */
 struct target {
-    uint8_t dirty;   /* some need a fence to be known as done */
-    uint8_t fenced;  /* a fence is on its way there */
-    uint8_t refused; /* one was refused; the next fence here says so */
+    uint8_t dirty;       /* some need a fence to be known as done */
+    uint8_t refused;     /* one was refused; the next fence here says so */
+    atomic_uchar fenced; /* a fence is on its way there */
+    atomic_uint awaited; /* requests that it has not answered */
 };
 
 struct iris_proxy {
@@ -49,6 +50,7 @@ struct iris_proxy {
     int num_unclean;        /* of them are dirty or fenced */
     uint64_t next;          /* the ticket whose turn it is */
     int is_held;            /* its request waits for messages */
+    atomic_int full;        /* a rank that takes no more now, + 1 */
     atomic_int quit;
     pthread_t thread;
 };
@@ -179,12 +181,16 @@ static int take(struct iris_proxy *proxy, struct iris_dev_slot *slot)
         return 1;
     }
     if (proxy->channel->ops->is_full(proxy->channel, slot->rank)) {
+        atomic_store(&proxy->full, slot->rank + 1);
         return 0;
     }
-    if (!slot->answered) {
+    if (slot->answered) {
+        atomic_fetch_add(&proxy->targets[slot->rank].awaited, 1);
+    } else {
         soil(proxy, slot->rank);
     }
     send(proxy, slot);
+    atomic_store_explicit(&proxy->full, 0, memory_order_relaxed);
     proxy->next++;
     if (!slot->answered) {
         free_slot(slot);
@@ -218,6 +224,7 @@ static void take_answer(struct iris_proxy *proxy, int rank,
                        rank);
         return;
     }
+    atomic_fetch_sub(&proxy->targets[rank].awaited, 1);
     memcpy(slot->data, data, message->data);
     slot->value = message->value;
     answer(slot, message->refused);
@@ -244,6 +251,18 @@ static void taken(void *arg, int rank, const struct iris_far_message *message,
     } else {
         proxy->refused_of[rank] |= reply.refused != 0;
     }
+}
+
+int iris_i_proxy_silent(const struct iris_proxy *proxy)
+{
+    for (int i = 0; proxy != NULL && i < proxy->log->num_ranks; i++) {
+        const struct target *target = &proxy->targets[i];
+
+        if (atomic_load(&target->fenced) || atomic_load(&target->awaited)) {
+            return i;
+        }
+    }
+    return proxy == NULL ? -1 : atomic_load(&proxy->full) - 1;
 }
 
 /* ---- The thread ---- */
