@@ -6,7 +6,7 @@
 # root and iproute2.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-: "${MPIRUN=}" "${TEST_WRAPPER=}" "${RANK_TESTS=}" "${MATRIX_TESTS=}"
+: "${MPIRUN=}" "${TEST_WRAPPER=}"
 tag=iris-$$
 tmp=$(mktemp -d)
 failed=0
@@ -104,13 +104,17 @@ run() { # HOSTS RANKS-OF-EACH COMMAND...
     finish
 }
 
+# Until the file has the text.
+await() { # TEXT FILE
+    # shellcheck disable=SC2016 # the inner shell's own
+    timeout 30 sh -c 'until grep -q "$1" "$2"; do sleep 0.05; done' sh "$@"
+}
+
 # Until every rank of the job has played its first round.
 await_round() {
     local rank
     for ((rank = 0; rank < ${#pids[@]}; rank++)); do
-        # shellcheck disable=SC2016 # the inner shell's own
-        timeout 30 sh -c 'until grep -q "on node" "$1"; do sleep 0.05; done' \
-            sh "$tmp/out$rank" || return 1
+        await "on node" "$tmp/out$rank" || return 1
     done
 }
 
@@ -176,6 +180,34 @@ for rank in 0 1 3; do
     check "rank $rank's death is named on both hosts" kill_one $rank
 done
 
+# A whole host: both of its ranks at once.
+kill_host() {
+    local rank
+    start 2 2 timeout -k 5 120 "$job" 0
+    await_round || return 1
+    kill -9 "$(pid_of 2)" "$(pid_of 3)"
+    finish
+    for rank in 0 1; do
+        says $rank "rank [23] (pid [0-9]* on host1) died" || return 1
+    done
+}
+check "a host whose ranks all die is named" kill_host
+
+# A stopped rank keeps its connections: the others' deadline ends the wait.
+stop_one() {
+    local rank
+    start 2 2 timeout -k 5 60 env IRIS_TIMEOUT_MS=2000 "$job" 0
+    await_round || return 1
+    kill -STOP "$(pid_of 3)"
+    for rank in 0 1 2; do
+        await "rank $rank: .*TIMEOUT" "$tmp/out$rank" || return 1
+    done
+    grep -hE "^rank [0-2]: .*rank 3( has not come|, on another node, has not answered)" "$tmp"/out[0-2] || return 1
+    kill -CONT "$(pid_of 3)"
+    finish
+}
+check "a stopped rank of the other host is named" stop_one
+
 # A host that cannot be reached any more: each side names the other.
 cut() { # LINK
     start 2 2 timeout -k 5 "${PATIENCE-30}" "$job" 0
@@ -228,10 +260,9 @@ if [ -n "$MPIRUN" ] && ./iris-info | grep -q '^ *MPI *built in'; then
     check "mpirun on 2 hosts, puts by MPI" by_mpi mpi "$job" 20
 fi
 
-# The rank matrix: every test with 2 hosts of 2 ranks, or a sample of them.
-sample="tests/transport/test_far tests/transport/test_far_ccl tests/context/test_sync tests/heap/test_heap"
-[ "${IRIS_TEST_MATRIX-}" != all ] || sample="$MATRIX_TESTS $RANK_TESTS"
-for test in $sample; do
+# Tests of ranks with 2 hosts of 2 ranks: a sample, or those that the caller names.
+: "${IRIS_TEST_HOSTS=tests/transport/test_far tests/transport/test_far_ccl tests/context/test_sync}"
+for test in $IRIS_TEST_HOSTS; do
     # shellcheck disable=SC2086 # a command with options
     [ ! -x "$test" ] || check "$test, 2 hosts of 2 ranks" run 2 2 ${TEST_WRAPPER} "./$test"
 done
