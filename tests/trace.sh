@@ -72,11 +72,6 @@ for name in 00_load 03_all_store 06_message_passing_load_store \
     cp "$tmp/out" "$tmp/$name.out"
     check "$name: trace" python3 "$here/trace/check.py" "$TRACED_FILE" \
         "$tmp/$name.out"
-    ./iris-trace export -f goal -o "$tmp/$name.goal" "$TRACED_FILE"
-    ./iris-sim run --json -P "$src/tools/platforms/h200-4.json" "$TRACED_FILE" \
-        >"$tmp/$name.sim"
-    check "$name: bytes of each pair" python3 "$here/trace/pairs.py" \
-        "$tmp/$name.out" "$tmp/$name.goal" "$tmp/$name.sim"
 done
 
 tool=./iris-trace

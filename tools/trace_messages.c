@@ -27,13 +27,6 @@ struct trace_pile {
     struct iris_flow_end at; /* of the latest operation */
 };
 
-/* A rank's call of a collective. */
-struct trace_call {
-    struct iris_event event; /* its fields, but for the raw text */
-    size_t order;            /* in the file */
-    uint64_t number;         /* of this rank's calls with these members */
-};
-
 int trace_messages_open(struct trace_messages *messages)
 {
     memset(messages, 0, sizeof *messages);
@@ -42,7 +35,7 @@ int trace_messages_open(struct trace_messages *messages)
 
 void trace_messages_close(struct trace_messages *messages)
 {
-    free(messages->calls);
+    trace_calls_free(&messages->calls);
     free(messages->piles);
     iris_i_flows_close(&messages->flows);
 }
@@ -194,21 +187,6 @@ static int take_pile(struct trace_messages *messages,
     return 0;
 }
 
-static int add_call(struct trace_messages *messages,
-                    const struct iris_event *event)
-{
-    size_t count = messages->num_calls;
-    void *more = iris_i_grow(messages->calls, count, sizeof *messages->calls);
-
-    if (more == NULL) {
-        return -1;
-    }
-    messages->calls = more;
-    messages->calls[count] = (struct trace_call){*event, count, 0};
-    messages->num_calls++;
-    return 0;
-}
-
 int trace_messages_add(void *arg, const struct iris_event *event)
 {
     struct trace_messages *messages = arg;
@@ -218,7 +196,7 @@ int trace_messages_add(void *arg, const struct iris_event *event)
     uint64_t *phase;
 
     if (iris_i_is_collective(event)) {
-        return add_call(messages, event);
+        return trace_calls_add(&messages->calls, event);
     }
     if (iris_i_flows_add(&messages->flows, event) != 0 ||
         iris_i_transfers(event, add_bytes, &taking) != 0) {
@@ -240,47 +218,6 @@ int trace_messages_add(void *arg, const struct iris_event *event)
 
 /* ---- Listing messages ---- */
 
-/* Adds both ends of a message; an end without a track is the network's. */
-static int add_message(struct trace_items *items, const struct trace_item *send,
-                       const struct trace_item *receive)
-{
-    uint64_t tag = items->count / 2 + 1;
-
-    for (int is_send = 1; is_send >= 0; is_send--) {
-        void *more =
-            iris_i_grow(items->items, items->count, sizeof *items->items);
-        struct trace_item *item;
-
-        if (more == NULL) {
-            return -1;
-        }
-        items->items = more;
-        item = &items->items[items->count++];
-        *item = is_send ? *send : *receive;
-        item->is_send = is_send;
-        item->peer = is_send ? receive->rank : send->rank;
-        item->bytes = send->bytes;
-        item->tag = tag;
-    }
-    return 0;
-}
-
-static struct trace_item item_at(const struct iris_flow_end *at)
-{
-    struct trace_item item = {
-        .rank = at->pid, .begin_ns = at->ns, .ns = at->ns};
-
-    memcpy(item.tid, at->tid, sizeof item.tid);
-    return item;
-}
-
-static struct trace_item item_of_network(int rank, int64_t ns)
-{
-    struct trace_item item = {.rank = rank, .begin_ns = ns, .ns = ns};
-
-    return item;
-}
-
 /* A signal that several waits saw has its bytes in the first one's message. */
 static int list_waits(struct trace_messages *messages,
                       struct trace_items *items)
@@ -298,12 +235,12 @@ static int list_waits(struct trace_messages *messages,
             continue;
         }
         signal = &flows->signals.points[found - flows->signals.points];
-        send = item_at(&signal->at);
-        receive = item_at(&wait->at);
+        send = trace_item_at(&signal->at);
+        receive = trace_item_at(&wait->at);
         receive.begin_ns = wait->begin_ns;
         send.bytes = signal->bytes;
         signal->bytes = 0;
-        if (add_message(items, &send, &receive) != 0) {
+        if (trace_items_add(items, &send, &receive) != 0) {
             return -1;
         }
     }
@@ -318,12 +255,12 @@ static int list_signals(const struct trace_messages *messages,
 
     for (size_t i = 0; i < signals->count; i++) {
         const struct iris_flow_point *signal = &signals->points[i];
-        struct trace_item send = item_at(&signal->at);
+        struct trace_item send = trace_item_at(&signal->at);
         struct trace_item receive =
-            item_of_network(signal->rank, signal->at.ns);
+            trace_item_of_network(signal->rank, signal->at.ns);
 
         send.bytes = signal->bytes;
-        if (send.bytes != 0 && add_message(items, &send, &receive) != 0) {
+        if (send.bytes != 0 && trace_items_add(items, &send, &receive) != 0) {
             return -1;
         }
     }
@@ -335,111 +272,17 @@ static int list_piles(const struct trace_messages *messages,
 {
     for (size_t i = 0; i < messages->num_places; i++) {
         const struct trace_pile *pile = &messages->piles[i];
-        struct trace_item send = item_of_network(pile->from, pile->at.ns);
-        struct trace_item receive = item_of_network(pile->to, pile->at.ns);
+        struct trace_item send = trace_item_of_network(pile->from, pile->at.ns);
+        struct trace_item receive =
+            trace_item_of_network(pile->to, pile->at.ns);
 
         if (pile->bytes == 0) {
             continue;
         }
-        *(pile->from == pile->pid ? &send : &receive) = item_at(&pile->at);
+        *(pile->from == pile->pid ? &send : &receive) =
+            trace_item_at(&pile->at);
         send.bytes = pile->bytes;
-        if (add_message(items, &send, &receive) != 0) {
-            return -1;
-        }
-    }
-    return 0;
-}
-
-/* ---- Collectives ---- */
-
-static int compare_by_rank(const void *left, const void *right)
-{
-    const struct trace_call *a = left, *b = right;
-    int order = strcmp(a->event.members, b->event.members);
-
-    if (order != 0) {
-        return order;
-    }
-    return a->event.pid != b->event.pid
-               ? a->event.pid - b->event.pid
-               : (a->order > b->order) - (a->order < b->order);
-}
-
-static int compare_by_number(const void *left, const void *right)
-{
-    const struct trace_call *a = left, *b = right;
-    int order = strcmp(a->event.members, b->event.members);
-
-    if (order != 0) {
-        return order;
-    }
-    return a->number != b->number ? (a->number > b->number ? 1 : -1)
-                                  : a->event.pid - b->event.pid;
-}
-
-/* A group's members make the same calls in the same order. */
-static void number_calls(struct trace_messages *messages)
-{
-    struct trace_call *calls = messages->calls;
-
-    if (messages->num_calls < 2) {
-        return;
-    }
-    qsort(calls, messages->num_calls, sizeof *calls, compare_by_rank);
-    for (size_t i = 1; i < messages->num_calls; i++) {
-        if (calls[i].event.pid == calls[i - 1].event.pid &&
-            strcmp(calls[i].event.members, calls[i - 1].event.members) == 0) {
-            calls[i].number = calls[i - 1].number + 1;
-        }
-    }
-    qsort(calls, messages->num_calls, sizeof *calls, compare_by_number);
-}
-
-struct listing {
-    const struct trace_messages *messages;
-    struct trace_items *items;
-    const struct trace_call *call;
-};
-
-/* The end that a member's call is; all that the call sends and receives is one
- * step of its track. */
-static struct trace_item item_of_call(const struct trace_messages *messages,
-                                      const struct trace_call *call)
-{
-    struct iris_flow_end at = iris_i_flow_end(&call->event, call->event.ts_ns);
-    struct trace_item item = item_at(&at);
-
-    item.batch = (uint64_t)(call - messages->calls) + 1;
-    return item;
-}
-
-static int list_transfer(void *arg, const struct iris_transfer_of *transfer)
-{
-    const struct listing *listing = arg;
-    const struct trace_messages *messages = listing->messages;
-    struct trace_call key = *listing->call;
-    const struct trace_call *peer;
-    struct trace_item send = item_of_call(messages, listing->call), receive;
-
-    key.event.pid = transfer->to;
-    peer = bsearch(&key, messages->calls, messages->num_calls, sizeof key,
-                   compare_by_number);
-    receive = peer != NULL ? item_of_call(messages, peer)
-                           : item_of_network(transfer->to, send.ns);
-    send.bytes = transfer->bytes;
-    return add_message(listing->items, &send, &receive);
-}
-
-static int list_calls(struct trace_messages *messages,
-                      struct trace_items *items)
-{
-    struct listing listing = {messages, items, NULL};
-
-    number_calls(messages);
-    for (size_t i = 0; i < messages->num_calls; i++) {
-        listing.call = &messages->calls[i];
-        if (iris_i_transfers(&listing.call->event, list_transfer, &listing) !=
-            0) {
+        if (trace_items_add(items, &send, &receive) != 0) {
             return -1;
         }
     }
@@ -453,7 +296,7 @@ int trace_messages_list(struct trace_messages *messages,
     return list_waits(messages, items_p) != 0 ||
                    list_signals(messages, items_p) != 0 ||
                    list_piles(messages, items_p) != 0 ||
-                   list_calls(messages, items_p) != 0
+                   trace_calls_list(&messages->calls, items_p) != 0
                ? -1
                : 0;
 }

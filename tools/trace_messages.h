@@ -7,34 +7,15 @@
 #define IRIS_TOOLS_TRACE_MESSAGES_H
 
 #include "trace/flows.h"
-
-/* One end of a message. */
-struct trace_item {
-    int rank;
-    char tid[20];     /* items of one track come in order; empty: of none */
-    int64_t begin_ns; /* of a wait its begin, else the same as ns */
-    int64_t ns;
-    int is_send;
-    int peer;
-    uint64_t bytes;
-    uint64_t tag;
-    uint64_t batch; /* not 0: items of one track with it are one step */
-};
-
-struct trace_items {
-    struct trace_item *items;
-    size_t count;
-};
+#include "trace_calls.h"
 
 struct trace_pile;
-struct trace_call;
 
 struct trace_messages {
     struct iris_flows flows;
     struct trace_pile *piles; /* a hash table of bytes that go together */
     size_t num_piles, num_places;
-    struct trace_call *calls; /* of collectives */
-    size_t num_calls;
+    struct trace_calls calls; /* of collectives */
 };
 
 int trace_messages_open(struct trace_messages *messages);
@@ -52,7 +33,7 @@ int trace_messages_add(void *messages, const struct iris_event *event);
  * - A workgroup's loads and gets from one rank, between two of its signals or
  *   waits, are a message from that rank, for which nobody there waits.
  * - A copy on a stream is a message.
- * - A collective is a message from each member to each other, see transfers.h.
+ * - Collectives are messages between members, see trace_calls.h.
  * - What no signal told is a message that nobody at the other rank waits for.
  *
  * 0; -1: no memory. */

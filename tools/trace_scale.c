@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "trace_scale.h"
+#include "trace_transfers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,23 @@ static int shift_members(const char *from, int more, char *to, size_t bytes)
     return length < bytes ? 0 : -1;
 }
 
+/* The same of messages such as "1:4096,3:512". */
+static int shift_messages(const char *from, int more, char *to, size_t bytes)
+{
+    uint64_t moved;
+    size_t length = 0;
+    int rank;
+
+    to[0] = '\0';
+    while (length < bytes &&
+           (from = iris_i_next_message(from, &rank, &moved)) != NULL) {
+        length += (size_t)snprintf(to + length, bytes - length, "%s%d:%llu",
+                                   length == 0 ? "" : ",", rank + more,
+                                   (unsigned long long)moved);
+    }
+    return length < bytes ? 0 : -1;
+}
+
 static int target_of(const struct trace_scale *scale, int rank, int target,
                      int copy)
 {
@@ -59,6 +77,19 @@ static int target_of(const struct trace_scale *scale, int rank, int target,
     apart -= 2 * apart > scale->from ? scale->from : 0;
     apart += 2 * apart < -scale->from ? scale->from : 0;
     return (rank + copy * scale->from + apart + scale->to) % scale->to;
+}
+
+static int shift_all(const struct iris_event *event, int more,
+                     struct iris_event *copy)
+{
+    return shift_members(event->members, more, copy->members,
+                         sizeof copy->members) != 0 ||
+                   shift_messages(event->sends, more, copy->sends,
+                                  sizeof copy->sends) != 0 ||
+                   shift_messages(event->receives, more, copy->receives,
+                                  sizeof copy->receives) != 0
+               ? -1
+               : 0;
 }
 
 int trace_scale_event(void *arg, const struct iris_event *event)
@@ -73,8 +104,7 @@ int trace_scale_event(void *arg, const struct iris_event *event)
         if (is_all) {
             snprintf(copy.members, sizeof copy.members, "0-%d", scale->to - 1);
         } else if (is_collective) {
-            ret = shift_members(event->members, i * scale->from, copy.members,
-                                sizeof copy.members);
+            ret = shift_all(event, i * scale->from, &copy);
         }
         if (event->target_rank >= 0 && !is_all) {
             copy.target_rank =

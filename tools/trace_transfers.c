@@ -6,6 +6,7 @@
 
 #include "trace_transfers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +89,9 @@ static uint64_t share(uint64_t bytes, int count, int member)
 static uint64_t sent_to(const struct iris_event *event,
                         const struct members *members, int to)
 {
+    if (strcmp(event->kernel, "iris_reduce") == 0) {
+        return members->ranks[to] == event->target_rank ? event->payload : 0;
+    }
     if (strcmp(event->kernel, "iris_all_reduce") == 0) {
         return share(event->payload, members->count, to) +
                share(event->payload, members->count, members->own);
@@ -96,6 +100,46 @@ static uint64_t sent_to(const struct iris_event *event,
                    event->target_rank != event->pid
                ? 0
                : event->payload;
+}
+
+int iris_i_is_messages(const struct iris_event *event)
+{
+    static const char *const kernels[] = {
+        "iris_gather", "iris_scatter", "iris_all_gatherv", "iris_all_to_allv",
+        "iris_send",   "iris_recv",    "iris_send_recv",   NULL};
+
+    return event->members[0] != '\0' && is_any(event->kernel, kernels);
+}
+
+const char *iris_i_next_message(const char *text, int *rank_p,
+                                uint64_t *bytes_p)
+{
+    unsigned long long bytes;
+    int rank, length = 0;
+
+    if (sscanf(text, "%d:%llu%n", &rank, &bytes, &length) != 2 || rank < 0 ||
+        rank >= MAX_RANKS) {
+        return NULL;
+    }
+    *rank_p = rank;
+    *bytes_p = bytes;
+    return text + length + (text[length] == ',');
+}
+
+static int visit_messages(const struct iris_event *event,
+                          int (*each)(void *arg,
+                                      const struct iris_transfer_of *transfer),
+                          void *arg)
+{
+    struct iris_transfer_of one = {.from = event->pid};
+    const char *text = event->sends;
+    int ret = 0;
+
+    while (ret == 0 &&
+           (text = iris_i_next_message(text, &one.to, &one.bytes)) != NULL) {
+        ret = each(arg, &one);
+    }
+    return ret;
 }
 
 static int visit_collective(
@@ -131,6 +175,9 @@ int iris_i_transfers(const struct iris_event *event,
 
     if (event->ph != 'X' && event->ph != 'i') {
         return 0;
+    }
+    if (iris_i_is_messages(event)) {
+        return visit_messages(event, each, arg);
     }
     if (iris_i_is_collective(event)) {
         return visit_collective(event, each, arg);

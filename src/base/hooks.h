@@ -71,6 +71,10 @@ struct iris_host_event {
     size_t source_pitch; /* to row of address and source */
     size_t in_bytes;     /* that a collective reads at source; 0: not known */
     size_t out_bytes;    /* that it writes at address; 0: not known */
+    /* Of a collective of messages, before it: the bytes to a member of the group,
+     * or from it. Else NULL. */
+    uint64_t (*bytes_with)(const void *call, int member, int from);
+    const void *call;
 };
 
 /* When a workgroup's thread may be made to wait for others. */

@@ -142,6 +142,18 @@ static int is_whole(const struct iris_ccl_call *call)
            call->out_displs == NULL;
 }
 
+static uint64_t bytes_with(const void *call, int member, int from)
+{
+    struct iris_ccl_route route = {0};
+
+    if (from) {
+        iris_i_ccl_route_from(call, (uint32_t)member, &route);
+        return route.out_bytes;
+    }
+    iris_i_ccl_route_to(call, (uint32_t)member, &route);
+    return route.in_bytes;
+}
+
 static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
 {
     /* Members may have nothing for each other, and others do not know. */
@@ -158,7 +170,8 @@ static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
                                     .bytes = call->work_bytes,
                                     .value = (uint64_t)call->root,
                                     .count = call->count,
-                                    .type = iris_dtype_name(call->dtype)};
+                                    .type = iris_dtype_name(call->dtype),
+                                    .call = call};
     int is_root = call->group->index == call->root;
 
     if (is_whole(call)) {
@@ -168,6 +181,7 @@ static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
             call->op == IRIS_CCL_REDUCE && !is_root ? 0 : call->out_bytes;
     }
 
+    event.bytes_with = iris_i_ccl_kinds[call->op].pairs ? bytes_with : NULL;
     iris_i_hooks_before(iris_i_hooks(iris), &event);
     return iris_i_hooks_after(iris_i_hooks(iris), &event,
                               is_empty ? IRIS_OK : enqueue(iris, call));

@@ -86,6 +86,8 @@ static const struct iris_json_field arg_fields[] = {
     EVENT("launch", launch, iris_i_json_set_number),
     EVENT("kernel", kernel, iris_i_json_set_text),
     EVENT("members", members, iris_i_json_set_text),
+    EVENT("sends", sends, iris_i_json_set_text),
+    EVENT("receives", receives, iris_i_json_set_text),
     {.name = NULL},
 };
 #undef EVENT

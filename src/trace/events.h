@@ -32,6 +32,8 @@ struct iris_event {
     uint64_t launch;
     char kernel[64];
     char members[IRIS_EVENT_MEMBERS]; /* of a collective: ranks, "0-3,6" */
+    /* Of a collective of messages: bytes by rank, "1:4096,3:512". */
+    char sends[IRIS_EVENT_MEMBERS], receives[IRIS_EVENT_MEMBERS];
     const char *raw; /* as it is in the file, until the next one */
     size_t raw_bytes;
     size_t ts_begin, ts_end; /* where in `raw` the number of "ts" is */

@@ -10,9 +10,8 @@
 #include <iris/device/record.h>
 
 #include "base/clock.h"
-#include "context/context_group.h"
 #include "context/enter.h"
-#include "trace/events.h"
+#include "trace/collectives.h"
 #include "trace/names.h"
 
 #include <stdio.h>
@@ -381,45 +380,6 @@ static struct iris_trace_call *take(struct iris_trace *trace, struct open *open)
     return call;
 }
 
-/* The ranks of a group as text, such as "0-3,6"; one that is too long is left
- * out. */
-static void print_members(const struct iris_group *group, char *text,
-                          size_t bytes)
-{
-    int count = group->members.count;
-    size_t length = 0;
-
-    for (int i = 0; i < count && length < bytes; i++) {
-        int first = i;
-
-        while (i + 1 < count && group->ranks[i + 1] == group->ranks[i] + 1) {
-            i++;
-        }
-        length += (size_t)snprintf(
-            text + length, bytes - length, i == first ? "%s%d" : "%s%d-%d",
-            first == 0 ? "" : ",", group->ranks[first], group->ranks[i]);
-    }
-    if (length >= bytes) {
-        text[0] = '\0';
-    }
-}
-
-/* A group may be gone when the trace is written. */
-static void note_group(struct iris_trace *trace, struct iris_trace_call *call)
-{
-    const struct iris_group *group = call->event.group;
-    char text[IRIS_EVENT_MEMBERS];
-
-    if (call->event.op != IRIS_HOST_COLLECTIVE || group == NULL) {
-        return;
-    }
-    print_members(group, text, sizeof text);
-    call->members = iris_i_trace_kernel(trace, text);
-    if (strcmp(call->event.kernel, "iris_ccl_broadcast") == 0) {
-        call->event.target_rank = group->ranks[call->event.value];
-    }
-}
-
 void iris_i_trace_host(void *self, const struct iris_host_event *event)
 {
     struct iris_trace *trace = self;
@@ -434,7 +394,7 @@ void iris_i_trace_host(void *self, const struct iris_host_event *event)
         if (call != NULL) {
             call->event = *event;
             call->kernel = iris_i_trace_kernel(trace, event->kernel);
-            note_group(trace, call);
+            iris_i_trace_collective(trace, call);
             call->begin_ns = iris_i_now_ns();
         }
         return;

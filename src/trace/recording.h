@@ -48,6 +48,8 @@ struct iris_trace_call {
     struct iris_host_event event;
     uint32_t kernel;  /* its name's number, in place of event.kernel */
     uint32_t members; /* of a collective's group: that text's number */
+    uint32_t sends,
+        receives; /* of a collective of messages: the same; 0: none */
     uint32_t thread;
     int user; /* an event of the program's own: its id; else 0 */
 };

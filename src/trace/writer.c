@@ -208,6 +208,16 @@ static void write_pointer(struct iris_writer *writer, const char *name,
     }
 }
 
+/* A text by its number; 0: there is none. */
+static void write_text(struct iris_writer *writer, const char *name,
+                       uint32_t number)
+{
+    if (number != 0) {
+        iris_i_out_print(writer->out, ",\"%s\":", name);
+        iris_i_out_string(writer->out, writer->trace->kernels[number - 1]);
+    }
+}
+
 static void write_call_args(struct iris_writer *writer,
                             const struct iris_trace_call *call)
 {
@@ -216,20 +226,14 @@ static void write_call_args(struct iris_writer *writer,
 
     iris_i_out_print(writer->out, ",\"args\":{\"id\":%llu,\"status\":%d",
                      (unsigned long long)event->id, (int)event->status);
-    if (call->kernel != 0) {
-        iris_i_out_print(writer->out, ",\"kernel\":");
-        iris_i_out_string(writer->out,
-                          writer->trace->kernels[call->kernel - 1]);
-    }
+    write_text(writer, "kernel", call->kernel);
     if (event->grid != 0) {
         iris_i_out_print(writer->out, ",\"grid\":%u,\"block\":%u", event->grid,
                          event->block);
     }
-    if (call->members != 0) {
-        iris_i_out_print(writer->out, ",\"members\":");
-        iris_i_out_string(writer->out,
-                          writer->trace->kernels[call->members - 1]);
-    }
+    write_text(writer, "members", call->members);
+    write_text(writer, "sends", call->sends);
+    write_text(writer, "receives", call->receives);
     if (target >= 0) {
         iris_i_out_print(writer->out, ",\"target_rank\":%d", target);
     }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Calls of collectives in a trace, as messages between their members.
+ */
+#ifndef IRIS_TOOLS_TRACE_CALLS_H
+#define IRIS_TOOLS_TRACE_CALLS_H
+
+#include "trace/events.h"
+#include "trace_items.h"
+
+struct trace_call;
+
+struct trace_calls {
+    struct trace_call *calls;
+    size_t count;
+};
+
+/* Keeps a collective's event. 0; -1: no memory. */
+int trace_calls_add(struct trace_calls *calls, const struct iris_event *event);
+void trace_calls_free(struct trace_calls *calls);
+
+/* Adds the ends of all messages. A call of all members is a message from each to
+ * each other, see trace_transfers.h: members make the same calls in the same
+ * order. In calls of messages, the first that a member sends to another is the
+ * first that the other receives from it, and so on. All that a call sends and
+ * receives is one step of its track. 0; -1: no memory. */
+int trace_calls_list(struct trace_calls *calls, struct trace_items *items);
+
+#endif /* IRIS_TOOLS_TRACE_CALLS_H */

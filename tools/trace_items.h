@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The ends of messages: what a schedule is made of.
+ */
+#ifndef IRIS_TOOLS_TRACE_ITEMS_H
+#define IRIS_TOOLS_TRACE_ITEMS_H
+
+#include "trace/flows.h"
+
+/* One end of a message. */
+struct trace_item {
+    int rank;
+    char tid[20];     /* items of one track come in order; empty: of none */
+    int64_t begin_ns; /* of a wait its begin, else the same as ns */
+    int64_t ns;
+    int is_send;
+    int peer;
+    uint64_t bytes;
+    uint64_t tag;
+    uint64_t batch; /* not 0: items of one track with it are one step */
+};
+
+struct trace_items {
+    struct trace_item *items;
+    size_t count;
+};
+
+/* An end where that event was, and one without a track: the network's. */
+struct trace_item trace_item_at(const struct iris_flow_end *at);
+struct trace_item trace_item_of_network(int rank, int64_t ns);
+
+/* Adds both ends of a message of send->bytes. 0; -1: no memory. */
+int trace_items_add(struct trace_items *items, const struct trace_item *send,
+                    const struct trace_item *receive);
+
+#endif /* IRIS_TOOLS_TRACE_ITEMS_H */
