@@ -16,6 +16,8 @@
 
 #include <stdlib.h>
 
+static _Atomic uint64_t num_checkers; /* so far */
+
 static iris_status_t begin(struct iris_race *race)
 {
     const struct iris_log *log = race->heap->log;
@@ -50,6 +52,7 @@ iris_status_t iris_i_race_create(const struct iris_race_params *params,
         return iris_i_fail(params->heap->log, IRIS_ERR_NO_MEMORY,
                            "no memory to look for races");
     }
+    race->serial = atomic_fetch_add(&num_checkers, 1) + 1;
     race->heap = params->heap;
     race->default_stream = params->default_stream;
     race->group_key = params->group_key;

@@ -10,12 +10,18 @@
 #include <iris/device/record.h>
 
 #include "check/race_clock.h"
+#include "check/race_known.h"
 #include "check/race_lane.h"
 #include "check/race_meet.h"
 #include "check/race_report.h"
 #include "check/race_sync.h"
 
 #include <string.h>
+
+static bool is_plain(const struct iris_cpu_event *event)
+{
+    return !event->atomic && event->op < IRIS_OP_FENCE;
+}
 
 /* Where on which heap the access is; false: on none. */
 static bool locate(const struct iris_race *race,
@@ -25,25 +31,34 @@ static bool locate(const struct iris_race *race,
     const struct iris_heap_memory *memory = &race->heap->memory;
 
     range_p->bytes = event->bytes;
-    range_p->rank = iris_i_heap_owner(memory, event->address, &range_p->offset);
     if (iris_i_is_translated(event)) {
         range_p->offset = iris_i_heap_offset(memory, event->address);
         range_p->rank = event->target_rank;
+    } else {
+        range_p->rank =
+            iris_i_heap_owner(memory, event->address, &range_p->offset);
     }
     return range_p->rank >= 0 && range_p->rank < race->heap->log->num_ranks &&
            range_p->offset < iris_i_heap_bytes(memory) &&
            range_p->bytes <= iris_i_heap_bytes(memory) - range_p->offset;
 }
 
+/* Who accesses, and whom to tell of a race. */
+struct by {
+    uint32_t lane;
+    uint32_t site;
+    iris_race_tell_t tell;
+    void *arg;
+};
+
 static void touch(struct iris_race *race, const struct iris_cpu_event *event,
-                  const struct iris_race_range *range, uint32_t lane,
-                  uint32_t site)
+                  const struct iris_race_range *range, struct by by)
 {
     const struct iris_race_access access = {
-        .clock = iris_i_race_now(&race->memory, lane),
-        .site = site,
+        .clock = iris_i_race_now(&race->memory, by.lane),
+        .site = by.site,
         .workgroup = event->workgroup,
-        .lane = (uint16_t)lane,
+        .lane = (uint16_t)by.lane,
         .kind = (uint8_t)((event->write ? IRIS_RACE_IS_WRITE : 0) |
                           (event->atomic ? IRIS_RACE_IS_ATOMIC : 0) |
                           (unsigned)event->scope << IRIS_RACE_SCOPE_SHIFT),
@@ -51,8 +66,7 @@ static void touch(struct iris_race *race, const struct iris_cpu_event *event,
 
     if (range->bytes != 0 &&
         !iris_i_heap_is_own(&race->heap->names, range->offset)) {
-        iris_i_race_touch(&race->memory, range, &access, iris_i_race_note,
-                          race);
+        iris_i_race_touch(&race->memory, range, &access, by.tell, by.arg);
     }
 }
 
@@ -123,7 +137,9 @@ static void observe_atomic(struct iris_race *race,
 {
     if (event->op == IRIS_OP_WAIT) {
         if (event->after) {
-            touch(race, event, range, atomic->lane, atomic->site);
+            touch(race, event, range,
+                  (struct by){atomic->lane, atomic->site, iris_i_race_note,
+                              race});
         }
         if (event->after && event->held) {
             iris_i_race_read(&race->memory, atomic, event->seen);
@@ -134,7 +150,8 @@ static void observe_atomic(struct iris_race *race,
         end_atomic(race, event, atomic);
         return;
     }
-    touch(race, event, range, atomic->lane, atomic->site);
+    touch(race, event, range,
+          (struct by){atomic->lane, atomic->site, iris_i_race_note, race});
     if (event->write) {
         iris_i_race_write(&race->memory, atomic);
     }
@@ -155,7 +172,8 @@ static void observe_collective(struct iris_race *race,
 
     if (!event->after && locate(race, event, &range)) {
         site = iris_i_race_site(&race->memory, &race->sites, event);
-        touch(race, event, &range, lane, site);
+        touch(race, event, &range,
+              (struct by){lane, site, iris_i_race_note, race});
     }
     rank = iris_i_heap_owner(&race->heap->memory,
                              (const void *)(uintptr_t)event->value, &offset);
@@ -196,6 +214,9 @@ static void observe_of(struct iris_race *race,
     if (site == 0) {
         return;
     }
+    if (is_plain(event)) {
+        iris_i_race_learn_site(race, event, site);
+    }
     atomic = (struct iris_race_atomic){
         .lane = lane,
         .site = site,
@@ -211,8 +232,63 @@ static void observe_of(struct iris_race *race,
     } else if (event->atomic) {
         observe_atomic(race, event, &range, &atomic);
     } else {
-        touch(race, event, &range, lane, site);
+        touch(race, event, &range,
+              (struct by){lane, site, iris_i_race_note, race});
     }
+}
+
+/* ---- Plain accesses, without the common lock ---- */
+
+/* Races that were found while a granule was locked. */
+struct caught {
+    unsigned count;
+    struct {
+        struct iris_race_access before, now;
+        int rank;
+        size_t offset;
+    } races[8];
+};
+
+static void catch_race(void *arg, const struct iris_race_access *before,
+                       const struct iris_race_access *now, int rank,
+                       size_t offset)
+{
+    struct caught *caught = arg;
+
+    if (caught->count < sizeof caught->races / sizeof *caught->races) {
+        caught->races[caught->count].before = *before;
+        caught->races[caught->count].now = *now;
+        caught->races[caught->count].rank = rank;
+        caught->races[caught->count].offset = offset;
+        caught->count++;
+    }
+}
+
+/* A plain access whose lane and site the thread knows. False: it has to be
+ * observed under the lock. */
+static bool touch_known(struct iris_race *race,
+                        const struct iris_cpu_event *event)
+{
+    struct caught caught = {.count = 0};
+    struct by by = {0, 0, catch_race, &caught};
+    struct iris_race_range range;
+
+    if (!iris_i_race_knows(race, event, &by.lane, &by.site)) {
+        return false;
+    }
+    if (locate(race, event, &range)) {
+        touch(race, event, &range, by);
+    }
+    if (caught.count != 0) {
+        iris_i_race_lock(race->memory.shared);
+        for (unsigned i = 0; i < caught.count; i++) {
+            iris_i_race_note(race, &caught.races[i].before,
+                             &caught.races[i].now, caught.races[i].rank,
+                             caught.races[i].offset);
+        }
+        iris_i_race_unlock(race->memory.shared);
+    }
+    return true;
 }
 
 static void observe(struct iris_race *race, const struct iris_cpu_event *event)
@@ -221,11 +297,13 @@ static void observe(struct iris_race *race, const struct iris_cpu_event *event)
         iris_i_race_stream_of(race, event->launch);
     uint32_t lane;
 
-    if (stream == NULL || stream->call.number != 0 ||
-        event->op == IRIS_OP_BARRIER) {
+    if (stream == NULL || stream->call.number != 0) {
         return;
     }
     lane = iris_i_race_lane(race, stream, event->launch, event->workgroup);
+    if (lane != 0 && !stream->shares_lanes) {
+        iris_i_race_learn_lane(race, event, lane - 1);
+    }
     if (lane != 0 && event->op == IRIS_OP_COLLECTIVE) {
         observe_collective(race, event, lane - 1);
     } else if (lane != 0) {
@@ -237,9 +315,14 @@ iris_status_t iris_i_race_device(void *self, const struct iris_cpu_event *event)
 {
     struct iris_race *race = self;
 
-    iris_i_race_lock(race->memory.shared);
-    observe(race, event);
-    iris_i_race_unlock(race->memory.shared);
+    if (event->op == IRIS_OP_BARRIER || (event->after && is_plain(event))) {
+        return IRIS_OK;
+    }
+    if (!is_plain(event) || !touch_known(race, event)) {
+        iris_i_race_lock(race->memory.shared);
+        observe(race, event);
+        iris_i_race_unlock(race->memory.shared);
+    }
     iris_i_race_print(race);
     return IRIS_OK;
 }

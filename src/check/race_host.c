@@ -281,6 +281,7 @@ static void run_kernel(struct iris_race *race,
     if (!event->after) {
         begin_work(race, stream, IRIS_HOST_LAUNCH, event->value);
         stream->run = event->id;
+        stream->shares_lanes = event->grid > IRIS_RACE_WGS;
         touch_buffers(race, stream);
     } else {
         iris_i_race_end_run(race, stream);

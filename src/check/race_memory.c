@@ -13,9 +13,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+/* Attempts before it is another thread's turn, and before a lock is taken from
+ * the dead. */
+#define SPINS 100
+#define MAX_YIELDS 10000000
 
 #define ARENA_BYTES ((size_t)4 << 30)
 
@@ -171,4 +177,24 @@ void iris_i_race_lock(struct iris_race_shared *shared)
 void iris_i_race_unlock(struct iris_race_shared *shared)
 {
     pthread_mutex_unlock(&shared->lock);
+}
+
+void iris_i_race_lock_granule(struct iris_race_shared *shared,
+                              atomic_uint *granule)
+{
+    for (unsigned attempts = 0; attempts < SPINS + MAX_YIELDS; attempts++) {
+        if (atomic_load_explicit(granule, memory_order_relaxed) == 0 &&
+            atomic_exchange_explicit(granule, 1, memory_order_acquire) == 0) {
+            return;
+        }
+        if (attempts >= SPINS) {
+            sched_yield();
+        }
+    }
+    atomic_store(&shared->blind, true);
+}
+
+void iris_i_race_unlock_granule(atomic_uint *granule)
+{
+    atomic_store_explicit(granule, 0, memory_order_release);
 }

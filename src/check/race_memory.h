@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * What the ranks of a job know together while races are looked for: one piece
- * of shared memory, mapped by each. It has no pointers. All of it is guarded by
- * its lock, but for what says otherwise.
+ * of shared memory, mapped by each. It has no pointers. Its lock guards all of
+ * it, with three exceptions: the shadow has locks of its own (`granules`), a
+ * lane's clock is read by the thread that runs the lane without a lock, and some
+ * members are atomic.
  */
 #ifndef IRIS_SRC_CHECK_RACE_MEMORY_H
 #define IRIS_SRC_CHECK_RACE_MEMORY_H
@@ -28,6 +30,7 @@
 #define IRIS_RACE_WRITES 4
 #define IRIS_RACE_CELLS 4
 #define IRIS_RACE_RELEASES 8
+#define IRIS_RACE_GRANULES 4096 /* locks of the shadow; a power of two */
 
 /* What one lane knows of another: everything up to `strict` happens before what
  * it does next. Up to `loose` it would if every atomic were a release and an
@@ -95,7 +98,6 @@ enum iris_race_state {
 };
 
 struct iris_race_word {
-    uint64_t key; /* rank and offset, + 1; 0: free */
     uint64_t num_writes;
     bool lost; /* a write was forgotten; `old` has its clock */
     struct iris_race_write writes[IRIS_RACE_WRITES];
@@ -167,7 +169,8 @@ struct iris_race_found {
 struct iris_race_shared {
     pthread_mutex_t lock;  /* of all below; robust */
     atomic_uint num_found; /* read without it, too */
-    bool blind;            /* something was full: races may be missed */
+    atomic_bool blind;     /* something was full: races may be missed */
+    atomic_uint granules[IRIS_RACE_GRANULES]; /* 1: taken */
     uint32_t num_lanes;
     uint32_t num_sites;
     uint32_t num_edges;
@@ -176,6 +179,8 @@ struct iris_race_shared {
     uint32_t arena_free[16]; /* by size; 0: none */
     struct iris_race_lane lanes[IRIS_RACE_LANES];
     struct iris_race_site sites[IRIS_RACE_SITES];
+    /* Of each word rank and offset, + 1; 0: free. Apart, for the search. */
+    uint64_t word_keys[IRIS_RACE_WORDS];
     struct iris_race_word words[IRIS_RACE_WORDS];
     struct iris_race_group groups[IRIS_RACE_GROUPS];
     struct iris_race_edge edges[IRIS_RACE_EDGES];
@@ -202,5 +207,12 @@ void iris_i_race_memory_close(struct iris_race_memory *memory);
  * missed from then on. */
 void iris_i_race_lock(struct iris_race_shared *shared);
 void iris_i_race_unlock(struct iris_race_shared *shared);
+
+/* The same for one of `granules`, for a few instructions. Nothing is locked while
+ * it is held. One that nobody gives back for seconds was left by a rank that
+ * died. */
+void iris_i_race_lock_granule(struct iris_race_shared *shared,
+                              atomic_uint *granule);
+void iris_i_race_unlock_granule(atomic_uint *granule);
 
 #endif /* IRIS_SRC_CHECK_RACE_MEMORY_H */

@@ -13,6 +13,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* So many bytes have a lock in common. */
+#define GRANULE_BYTES ((size_t)256)
+
 /* One access while its words are gone through. */
 struct walk {
     struct iris_race_memory *memory;
@@ -33,6 +36,15 @@ static struct iris_race_access *cells_of(const struct iris_race_memory *memory,
         8;
 
     return &memory->shadow[word * IRIS_RACE_CELLS];
+}
+
+/* Which lock guards the cells of a place. */
+static atomic_uint *granule_of(const struct iris_race_memory *memory, int rank,
+                               size_t offset)
+{
+    size_t number = offset / GRANULE_BYTES + (size_t)rank * 641;
+
+    return &memory->shared->granules[number % IRIS_RACE_GRANULES];
 }
 
 static iris_scope_t scope_of(const struct iris_race_access *access)
@@ -124,6 +136,19 @@ static void touch_word(struct walk *walk, uint8_t mask)
     *place(walk, cells) = walk->now;
 }
 
+/* The words of one granule, up to `stop`, of an access up to `end`. */
+static void touch_words(struct walk *walk, size_t at, size_t end, size_t stop)
+{
+    while (at < end && at < stop) {
+        size_t first = at % 8, next = at - first + 8;
+        size_t last = next < end ? 8 : end - (at - first);
+
+        walk->offset = at - first;
+        touch_word(walk, (uint8_t)(0xffu << first & 0xffu >> (8 - last)));
+        at = next;
+    }
+}
+
 void iris_i_race_touch(struct iris_race_memory *memory,
                        const struct iris_race_range *range,
                        const struct iris_race_access *access,
@@ -140,30 +165,36 @@ void iris_i_race_touch(struct iris_race_memory *memory,
     size_t at = range->offset, end = range->offset + range->bytes;
 
     while (at < end) {
-        size_t first = at % 8, next = at - first + 8;
-        size_t last = next < end ? 8 : end - (at - first);
+        size_t stop = (at / GRANULE_BYTES + 1) * GRANULE_BYTES;
+        atomic_uint *granule = granule_of(memory, range->rank, at);
 
-        walk.offset = at - first;
-        touch_word(&walk, (uint8_t)(0xffu << first & 0xffu >> (8 - last)));
-        at = next;
+        iris_i_race_lock_granule(memory->shared, granule);
+        touch_words(&walk, at, end, stop);
+        iris_i_race_unlock_granule(granule);
+        at = stop;
     }
 }
 
-const struct iris_race_access *
-iris_i_race_last_plain(const struct iris_race_memory *memory, int rank,
-                       size_t offset)
+bool iris_i_race_last_plain(const struct iris_race_memory *memory, int rank,
+                            size_t offset, struct iris_race_access *plain_p)
 {
     const struct iris_race_access *cells =
         cells_of(memory, rank, offset - offset % 8);
+    atomic_uint *granule = granule_of(memory, rank, offset);
+    bool found = false;
 
+    iris_i_race_lock_granule(memory->shared, granule);
     for (unsigned i = 0; i < IRIS_RACE_CELLS; i++) {
         if (cells[i].mask != 0 &&
             (cells[i].kind & (IRIS_RACE_IS_WRITE | IRIS_RACE_IS_ATOMIC |
                               IRIS_RACE_IS_FREE)) == IRIS_RACE_IS_WRITE) {
-            return &cells[i];
+            *plain_p = cells[i];
+            found = true;
+            break;
         }
     }
-    return NULL;
+    iris_i_race_unlock_granule(granule);
+    return found;
 }
 
 /* Whole pages go; what is beside them is zeroed. */

@@ -21,16 +21,16 @@ typedef void (*iris_race_tell_t)(void *arg,
                                  size_t offset);
 
 /* Compares the access, all of which but the mask is filled in, with the earlier
- * ones and keeps it. Under the lock. */
+ * ones and keeps it. By the thread that runs the access's lane, or under the
+ * lock. `tell` takes no lock. */
 void iris_i_race_touch(struct iris_race_memory *memory,
                        const struct iris_race_range *range,
                        const struct iris_race_access *access,
                        iris_race_tell_t tell, void *arg);
 
-/* The latest plain write of the 8 bytes there; NULL: none is known. */
-const struct iris_race_access *
-iris_i_race_last_plain(const struct iris_race_memory *memory, int rank,
-                       size_t offset);
+/* The latest plain write of the 8 bytes there; false: none is known. */
+bool iris_i_race_last_plain(const struct iris_race_memory *memory, int rank,
+                            size_t offset, struct iris_race_access *plain_p);
 
 /* Forgets what was accessed there. */
 void iris_i_race_forget(struct iris_race_memory *memory,

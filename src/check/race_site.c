@@ -38,6 +38,22 @@ static void find_file(const void *address, struct iris_race_site *site)
     site->file[got < 0 ? 0 : got] = '\0';
 }
 
+struct iris_race_key iris_i_race_key(const struct iris_cpu_event *event)
+{
+    return (struct iris_race_key){
+        event->site, event->kernel,
+        (uint64_t)event->op | (uint64_t)event->sem << 16 |
+            (uint64_t)event->scope << 18 | (uint64_t)event->atomic << 20 |
+            (uint64_t)event->write << 21};
+}
+
+bool iris_i_race_is_same_key(const struct iris_race_key *a,
+                             const struct iris_race_key *b)
+{
+    return a->address == b->address && a->kernel == b->kernel &&
+           a->how == b->how;
+}
+
 /* The place of a key in the rank's table. */
 static uint32_t slot_of(const struct iris_race_sites *sites,
                         const struct iris_race_key *key)
@@ -48,9 +64,7 @@ static uint32_t slot_of(const struct iris_race_sites *sites,
     uint32_t at = (uint32_t)(hash >> 40) % IRIS_RACE_KNOWN_SITES;
 
     while (sites->known[at].number != 0 &&
-           (sites->known[at].key.address != key->address ||
-            sites->known[at].key.kernel != key->kernel ||
-            sites->known[at].key.how != key->how)) {
+           !iris_i_race_is_same_key(&sites->known[at].key, key)) {
         at = (at + 1) % IRIS_RACE_KNOWN_SITES;
     }
     return at;
@@ -88,11 +102,7 @@ uint32_t iris_i_race_site(struct iris_race_memory *memory,
                           struct iris_race_sites *sites,
                           const struct iris_cpu_event *event)
 {
-    const struct iris_race_key key = {
-        event->site, event->kernel,
-        (uint64_t)event->op | (uint64_t)event->sem << 16 |
-            (uint64_t)event->scope << 18 | (uint64_t)event->atomic << 20 |
-            (uint64_t)event->write << 21};
+    const struct iris_race_key key = iris_i_race_key(event);
     uint32_t at = slot_of(sites, &key);
     struct iris_race_site site;
 

@@ -16,6 +16,10 @@ struct iris_race_key {
     uint64_t how;
 };
 
+struct iris_race_key iris_i_race_key(const struct iris_cpu_event *event);
+bool iris_i_race_is_same_key(const struct iris_race_key *a,
+                             const struct iris_race_key *b);
+
 struct iris_race_sites {
     struct {
         struct iris_race_key key;

@@ -42,6 +42,7 @@ struct iris_race_stream {
     uint32_t number;              /* from 1 */
     struct iris_race_clock clock; /* of what has run */
     uint64_t run;                 /* of the kernel that runs; 0: none */
+    bool shares_lanes;            /* it has more workgroups than lanes */
     struct iris_race_call call;
     struct iris_race_buffers buffers; /* of that kernel */
     uint32_t lanes[IRIS_RACE_WGS];    /* + 1 */
@@ -51,6 +52,7 @@ struct iris_race_stream {
 };
 
 struct iris_race {
+    uint64_t serial; /* of the checkers of this process, from 1 */
     const struct iris_heap *heap;
     const void *default_stream;
     uint64_t (*group_key)(const void *group);

@@ -23,25 +23,23 @@ static struct iris_race_word *find_word(struct iris_race_memory *memory,
         ((uint64_t)atomic->rank * memory->heap_bytes + atomic->offset) + 1;
     size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 40);
 
-    for (;; at++) {
-        struct iris_race_word *word = &shared->words[at % IRIS_RACE_WORDS];
-
-        if (word->key == key) {
-            return word;
-        }
-        if (word->key == 0) {
-            if (!make) {
-                return NULL;
-            }
-            if (shared->num_words >= IRIS_RACE_WORDS / 4 * 3) {
-                shared->blind = true;
-                return NULL;
-            }
-            shared->num_words++;
-            word->key = key;
-            return word;
-        }
+    at %= IRIS_RACE_WORDS;
+    while (shared->word_keys[at] != key && shared->word_keys[at] != 0) {
+        at = (at + 1) % IRIS_RACE_WORDS;
     }
+    if (shared->word_keys[at] == key) {
+        return &shared->words[at];
+    }
+    if (!make) {
+        return NULL;
+    }
+    if (shared->num_words >= IRIS_RACE_WORDS / 4 * 3) {
+        atomic_store(&shared->blind, true);
+        return NULL;
+    }
+    shared->num_words++;
+    shared->word_keys[at] = key;
+    return &shared->words[at];
 }
 
 static uint64_t low_bytes(uint64_t value, size_t bytes)
@@ -205,14 +203,14 @@ static bool may_be(const struct iris_race_write *write,
 static void take_plain(struct iris_race_memory *memory,
                        const struct iris_race_atomic *reader)
 {
-    const struct iris_race_access *plain =
-        iris_i_race_last_plain(memory, reader->rank, reader->offset);
+    struct iris_race_access plain;
     struct iris_race_edge edge = {IRIS_RACE_LACKS_ATOMIC, 0, reader->site};
 
-    if (plain != NULL && plain->lane != reader->lane) {
-        edge.release = plain->site;
+    if (iris_i_race_last_plain(memory, reader->rank, reader->offset, &plain) &&
+        plain.lane != reader->lane) {
+        edge.release = plain.site;
         iris_i_race_join_one(memory, &memory->shared->lanes[reader->lane].clock,
-                             plain->lane, plain->clock,
+                             plain.lane, plain.clock,
                              iris_i_race_edge(memory, &edge));
     }
 }
