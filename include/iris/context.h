@@ -142,7 +142,9 @@ typedef struct iris_context iris_t;
       "", "recorded file that IRIS_CHECK=weak follows; empty: the seed")       \
     X(root, STRING, "IRIS_ROOT", "",                                           \
       "", "rank 0's host and a free port there, for jobs of several hosts; "   \
-          "empty: the launcher's, if it names them")
+          "empty: the launcher's, if it names them")                           \
+    X(suppressions, STRING, "IRIS_CHECK_SUPPRESSIONS", "",                     \
+      "", "file of races that IRIS_CHECK=race does not report; empty: none")
 /* clang-format on */
 
 #define IRIS_CONFIG_STRING(field) const char *field;

@@ -16,16 +16,25 @@
 
 #include <stdlib.h>
 
+static const struct iris_call_type open_call = {.name = "iris_init"};
+
 static _Atomic uint64_t num_checkers; /* so far */
 
 static iris_status_t begin(struct iris_race *race)
 {
     const struct iris_log *log = race->heap->log;
+    struct iris_call call = {.type = &open_call};
     struct iris_race_shared *shared;
-    iris_status_t status = iris_i_race_memory_open(
-        race->heap->world, log->rank, log->num_ranks,
-        iris_i_heap_bytes(&race->heap->memory), &race->memory);
+    iris_status_t status;
 
+    call.status = iris_i_race_suppressions_open(log, race->suppressions_path,
+                                                &race->suppressions);
+    status = iris_i_agree(race->heap->world, &call);
+    if (status == IRIS_OK) {
+        status = iris_i_race_memory_open(
+            race->heap->world, log->rank, log->num_ranks,
+            iris_i_heap_bytes(&race->heap->memory), &race->memory);
+    }
     if (status != IRIS_OK) {
         return status;
     }
@@ -57,23 +66,51 @@ iris_status_t iris_i_race_create(const struct iris_race_params *params,
     race->default_stream = params->default_stream;
     race->group_key = params->group_key;
     race->prefix = params->prefix;
+    race->suppressions_path = params->suppressions;
     *race_p = race;
     return begin(race);
+}
+
+/* Marks the lines of the file that were of use to any rank. */
+static unsigned count_suppressed(struct iris_race *race)
+{
+    const struct iris_race_shared *shared = race->memory.shared;
+    unsigned num_found = atomic_load(&shared->num_found), count = 0;
+
+    for (unsigned i = 0; i < num_found; i++) {
+        const struct iris_race_found *found = &shared->found[i];
+
+        if (atomic_load(&found->suppressed)) {
+            struct iris_race_story story;
+
+            count++;
+            iris_i_race_tell(race, found, &story);
+            (void)iris_i_race_is_suppressed(&race->suppressions, &story);
+        }
+    }
+    return count;
 }
 
 iris_status_t iris_i_race_verdict(struct iris_race *race)
 {
     const struct iris_log *log;
-    unsigned count;
+    unsigned count, suppressed;
 
     if (race == NULL) {
         return IRIS_OK;
     }
     log = race->heap->log;
-    count = atomic_load(&race->memory.shared->num_found);
+    suppressed = count_suppressed(race);
+    count = atomic_load(&race->memory.shared->num_found) - suppressed;
     if (log->rank == 0 && race->memory.shared->blind) {
         iris_i_warning(log, "IRIS_CHECK=race: there was more to keep than "
                             "there is room for; races may have been missed");
+    }
+    if (log->rank == 0 && race->suppressions.count != 0) {
+        iris_i_info(log, "IRIS_CHECK=race: %u of the races are suppressed",
+                    suppressed);
+        iris_i_race_tell_unused(&race->suppressions, log,
+                                race->suppressions_path);
     }
     if (log->rank == 0 && race->prefix[0] != '\0') {
         iris_i_race_write_file(race);
@@ -97,6 +134,7 @@ void iris_i_race_destroy(struct iris_race *race)
         free(race->streams[i]);
     }
     free(race->streams);
+    iris_i_race_suppressions_close(&race->suppressions);
     iris_i_race_memory_close(&race->memory);
     free(race);
 }

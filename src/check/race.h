@@ -15,12 +15,13 @@ struct iris_race_params {
     const void *default_stream;
     /* The same number for groups of the same ranks in the same order. */
     uint64_t (*group_key)(const void *group);
-    const char *prefix; /* of <prefix>_races.json; empty: none */
+    const char *prefix;       /* of <prefix>_races.json; empty: none */
+    const char *suppressions; /* path of the file; empty: none */
 };
 
 /* Starts the checker of this rank. Collective over the job. The caller keeps the
  * objects in `params` until iris_i_race_destroy(). Returns IRIS_ERR_LIMIT, and the
- * statuses of iris_i_race_memory_open(). */
+ * statuses of iris_i_race_suppressions_open() and iris_i_race_memory_open(). */
 iris_status_t iris_i_race_create(const struct iris_race_params *params,
                                  struct iris_race **race_p);
 

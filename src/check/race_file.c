@@ -53,6 +53,7 @@ static void write_race(struct iris_json_writer *json,
     iris_i_json_uint(json, "offset", found->offset);
     iris_i_json_text(json, "place", story.place);
     iris_i_json_uint(json, "count", found->count);
+    iris_i_json_bool(json, "suppressed", atomic_load(&found->suppressed));
     iris_i_json_text(json, "missing", story.missing);
     iris_i_json_text(json, "advice", story.lack);
     iris_i_json_begin(json, "accesses", '[');
@@ -131,6 +132,13 @@ static void write_result(struct iris_json_writer *json,
     iris_i_json_text(json, "level", "error");
     write_message(json, text);
     iris_i_json_uint(json, "occurrenceCount", found->count);
+    iris_i_json_begin(json, "suppressions", '[');
+    if (atomic_load(&found->suppressed)) {
+        iris_i_json_begin(json, NULL, '{');
+        iris_i_json_text(json, "kind", "external");
+        iris_i_json_end(json);
+    }
+    iris_i_json_end(json);
     iris_i_json_begin(json, "locations", '[');
     write_location(json, race, &found->accesses[1], story.accesses[1]);
     iris_i_json_end(json);

@@ -164,6 +164,7 @@ struct iris_race_found {
     int32_t finder;
     uint64_t offset;
     uint64_t count;
+    atomic_bool suppressed; /* the finder says so before its work ends */
 };
 
 struct iris_race_shared {

@@ -308,7 +308,7 @@ void iris_i_race_print(struct iris_race *race)
     unsigned seen = atomic_load(&race->num_seen);
 
     while (seen < atomic_load(&shared->num_found)) {
-        const struct iris_race_found *found = &shared->found[seen];
+        struct iris_race_found *found = &shared->found[seen];
         struct iris_race_story story;
 
         if (!atomic_compare_exchange_strong(&race->num_seen, &seen, seen + 1)) {
@@ -319,6 +319,10 @@ void iris_i_race_print(struct iris_race *race)
             continue;
         }
         iris_i_race_tell(race, found, &story);
+        if (iris_i_race_is_suppressed(&race->suppressions, &story)) {
+            atomic_store(&found->suppressed, true);
+            continue;
+        }
         iris_i_error(race->heap->log,
                      "data race on %s\n    %s\n    %s, before that\n    "
                      "missing: %s; %s",

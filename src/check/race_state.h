@@ -8,6 +8,7 @@
 #include "check/race_memory.h"
 #include "check/race_shadow.h"
 #include "check/race_site.h"
+#include "check/race_suppress.h"
 #include "heap/heap_parts.h"
 
 /* Workgroups of a launch that are told apart; those so far apart count as one.
@@ -56,7 +57,9 @@ struct iris_race {
     const struct iris_heap *heap;
     const void *default_stream;
     uint64_t (*group_key)(const void *group);
-    const char *prefix; /* of the file of races; empty: none */
+    const char *prefix;            /* of the file of races; empty: none */
+    const char *suppressions_path; /* empty: none */
+    struct iris_race_suppressions suppressions;
     struct iris_observer observer;
     struct iris_race_memory memory;
     struct iris_race_sites sites;

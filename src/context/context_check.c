@@ -15,7 +15,8 @@ iris_status_t iris_i_context_open_check(iris_t *iris)
         .heap = &iris->heap,
         .default_stream = iris->queue.streams,
         .group_key = iris_i_group_key,
-        .prefix = iris->settings->report.text};
+        .prefix = iris->settings->report.text,
+        .suppressions = iris->settings->suppressions.text};
     const struct iris_weak_params weak = {
         .heap = &iris->heap,
         .default_stream = iris->queue.streams,

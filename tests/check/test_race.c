@@ -72,6 +72,8 @@ static int run_bug(iris_t *iris, void *arg)
 
 /* ---- What is found ---- */
 
+static const char *suppressions; /* path of a file, or NULL */
+
 static char found[65536]; /* the file of races */
 
 static void read_found(char *path)
@@ -110,6 +112,7 @@ static iris_status_t run_as(const char *spawn, int bug, int wrong,
     config.check = "race";
     config.report = prefix;
     config.log_level = "off";
+    config.suppressions = suppressions;
     status = iris_spawn(&config, num_ranks, run_bug, &args);
     read_found(path);
     return status;
@@ -221,12 +224,61 @@ static void ranks_may_be_processes(void **state)
     assert_true(has("\"missing\": \"wider scope\""));
 }
 
+static iris_status_t run_with(const char *text)
+{
+    char path[96];
+    FILE *file;
+    iris_status_t status;
+
+    snprintf(path, sizeof path, "%s/suppressions", harness_folder());
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    suppressions = path;
+    status = run_as("threads", number_of("release_missing"), 1, 2);
+    suppressions = NULL;
+    unlink(path);
+    return status;
+}
+
+static void a_race_that_a_file_names_is_no_error(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        run_with("# known\n  race:load by rank 1, kernel show_*\n"), IRIS_OK);
+    assert_true(has("\"suppressed\": true"));
+    assert_int_equal(run_with("race:\"inbox\"\n"), IRIS_OK);
+    assert_int_equal(run_with("race:kernel hide_\n\n"), IRIS_ERR_RACE);
+    assert_true(has("\"suppressed\": false"));
+}
+
+static void a_file_with_other_lines_is_refused(void **state)
+{
+    struct iris_config config;
+    struct bug_args args = {.bug = 0};
+
+    (void)state;
+    iris_config_init(&config);
+    config.spawn = "threads";
+    config.backend = "sim";
+    config.sim_device = "cpu";
+    config.check = "race";
+    config.log_level = "off";
+    config.suppressions = "/nowhere/suppressions";
+    assert_int_equal(iris_spawn(&config, 2, run_bug, &args), IRIS_ERR_CONFIG);
+    config.suppressions = "/proc/self/stat";
+    assert_int_equal(iris_spawn(&config, 2, run_bug, &args), IRIS_ERR_CONFIG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_planted_bug_is_found_at_its_lines),
         cmocka_unit_test(the_correct_twin_is_silent),
         cmocka_unit_test(ranks_may_be_processes),
+        cmocka_unit_test(a_race_that_a_file_names_is_no_error),
+        cmocka_unit_test(a_file_with_other_lines_is_refused),
     };
 
     return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
