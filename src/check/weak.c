@@ -392,8 +392,9 @@ static iris_status_t share_machine(const struct iris_weak_params *params,
     if (place.pid != getpid()) {
         call.status = iris_i_fail(
             params->heap->log, IRIS_ERR_UNSUPPORTED,
-            "IRIS_CHECK=weak wants all ranks in one process; start them with "
-            "iris_spawn() and IRIS_SPAWN=threads");
+            "%s wants all ranks in one process; start them with "
+            "iris_spawn() and IRIS_SPAWN=threads",
+            params->choices.newest ? "IRIS_SEED" : "IRIS_CHECK=weak");
     }
     *machine_p = (struct iris_weak_machine *)(uintptr_t)place.machine;
     status = iris_i_agree(world, &call);

@@ -60,7 +60,7 @@ unsigned iris_i_weak_decide(struct iris_weak_choices *choices,
     uint64_t number;
     unsigned value;
 
-    if (count <= 1) {
+    if (count <= 1 || (choices->newest && choice == IRIS_WEAK_READ)) {
         return 0;
     }
     number = ++choices->num_decisions;
@@ -123,6 +123,7 @@ iris_status_t
 iris_i_weak_choices_open(const struct iris_weak_choices_params *params,
                          struct iris_weak_choices *choices)
 {
+    choices->newest = params->newest;
     choices->random = params->seed;
     choices->stay = 1 + (unsigned)(next_random(choices) % 4);
     if (params->follow[0] != '\0') {

@@ -16,10 +16,12 @@ struct iris_weak_choices_params {
     uint64_t seed;
     const char *follow; /* a file of choices; empty: none */
     const char *record; /* the file to write; empty: none */
+    bool newest;        /* no read returns an old value */
 };
 
 struct iris_weak_choices {
     uint64_t random;
+    bool newest;
     unsigned stay; /* one in so many goes to another workgroup */
     uint64_t num_decisions;
     struct iris_weak_decision *follow; /* NULL: the seed decides */

@@ -8,6 +8,14 @@
 #include "context/context_group.h"
 #include "context/context_type.h"
 
+/* Whether the user has asked for one run in particular. */
+static bool is_scheduled(const struct iris_settings *settings)
+{
+    return settings->seed.origin != IRIS_ORIGIN_DEFAULT ||
+           settings->replay.text[0] != '\0' ||
+           settings->schedule.text[0] != '\0';
+}
+
 iris_status_t iris_i_context_open_check(iris_t *iris)
 {
     int64_t check = iris->settings->check.number;
@@ -25,7 +33,9 @@ iris_status_t iris_i_context_open_check(iris_t *iris)
         .threads = (unsigned)iris->settings->sim_cus.number,
         .choices = {.seed = (uint64_t)iris->settings->seed.number,
                     .follow = iris->settings->replay.text,
-                    .record = iris->settings->schedule.text}};
+                    .record = iris->settings->schedule.text,
+                    .newest = check == IRIS_CHOICE_CHECK_RACE}};
+    iris_status_t status = IRIS_OK;
 
     if (check == IRIS_CHOICE_CHECK_NONE) {
         return IRIS_OK;
@@ -37,9 +47,14 @@ iris_status_t iris_i_context_open_check(iris_t *iris)
                        iris->settings->check.text);
         return IRIS_OK;
     }
-    return check == IRIS_CHOICE_CHECK_RACE
+    if (check == IRIS_CHOICE_CHECK_BOUNDS) {
+        return iris_i_bounds_create(&iris->heap, &iris->bounds);
+    }
+    if (check == IRIS_CHOICE_CHECK_WEAK || is_scheduled(iris->settings)) {
+        status = iris_i_weak_create(&weak, &iris->weak);
+    }
+    /* It sees an operation when that has its turn: it comes second. */
+    return status == IRIS_OK && check == IRIS_CHOICE_CHECK_RACE
                ? iris_i_race_create(&races, &iris->race)
-           : check == IRIS_CHOICE_CHECK_WEAK
-               ? iris_i_weak_create(&weak, &iris->weak)
-               : iris_i_bounds_create(&iris->heap, &iris->bounds);
+               : status;
 }

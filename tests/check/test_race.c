@@ -73,6 +73,7 @@ static int run_bug(iris_t *iris, void *arg)
 /* ---- What is found ---- */
 
 static const char *suppressions; /* path of a file, or NULL */
+static int64_t seed = -1;        /* -1: the run is anyone */
 
 static char found[65536]; /* the file of races */
 
@@ -113,6 +114,7 @@ static iris_status_t run_as(const char *spawn, int bug, int wrong,
     config.report = prefix;
     config.log_level = "off";
     config.suppressions = suppressions;
+    config.seed = seed;
     status = iris_spawn(&config, num_ranks, run_bug, &args);
     read_found(path);
     return status;
@@ -224,6 +226,48 @@ static void ranks_may_be_processes(void **state)
     assert_true(has("\"missing\": \"wider scope\""));
 }
 
+/* One workgroup runs at a time, as the seed says. */
+static void seeds_find_bugs_and_leave_twins_alone(void **state)
+{
+    int last = getenv("IRIS_TEST_LONG") != NULL ? 20 : 1, num_wrong = 0;
+
+    (void)state;
+    for (int bug = 0; bug < NUM_BUGS; bug++) {
+        for (seed = 1; seed <= last; seed++) {
+            iris_status_t status;
+
+            num_wrong += !is_found(bug, bugs[bug].ranks);
+            status = run_as("threads", bug, 0, bugs[bug].ranks);
+            if (status != IRIS_OK) {
+                print_message("twin of %s, seed %d: %s\n%s\n", bugs[bug].name,
+                              (int)seed, iris_last_error(), found);
+            }
+            num_wrong += status != IRIS_OK;
+        }
+    }
+    seed = -1;
+    assert_int_equal(num_wrong, 0);
+}
+
+/* Which of the two accesses comes first depends on the run. */
+static void a_seed_finds_the_same_race_each_time(void **state)
+{
+    static char first[sizeof found];
+    int runs = getenv("IRIS_TEST_LONG") != NULL ? 100 : 10;
+
+    (void)state;
+    seed = 5;
+    for (int run = 0; run < runs; run++) {
+        assert_int_equal(run_as("threads", number_of("puts_overlap"), 1, 3),
+                         IRIS_ERR_RACE);
+        if (run == 0) {
+            strcpy(first, found);
+        }
+        assert_string_equal(found, first);
+    }
+    seed = -1;
+}
+
 static iris_status_t run_with(const char *text)
 {
     char path[96];
@@ -277,6 +321,8 @@ int main(void)
         cmocka_unit_test(a_planted_bug_is_found_at_its_lines),
         cmocka_unit_test(the_correct_twin_is_silent),
         cmocka_unit_test(ranks_may_be_processes),
+        cmocka_unit_test(seeds_find_bugs_and_leave_twins_alone),
+        cmocka_unit_test(a_seed_finds_the_same_race_each_time),
         cmocka_unit_test(a_race_that_a_file_names_is_no_error),
         cmocka_unit_test(a_file_with_other_lines_is_refused),
     };
