@@ -217,6 +217,7 @@ src/control/endpoint.c poll: a wait's sleep
 src/control/hub.c poll: a thread that serves connections until it is told to end
 src/transport/channel_mpi.c ppoll: the same, the proxy
 src/transport/channel_socket.c poll: the same
+src/check/race_memory.c sched_yield: a lock of a few instructions, given up after some time
 src/transport/proxy.c sched_yield: the same, before it sleeps
 "
 
