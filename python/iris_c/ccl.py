@@ -23,6 +23,7 @@ class ReduceOp(enum.IntEnum):
     BAND = 4
     BOR = 5
     BXOR = 6
+    AVG = 7
 
 
 def _names() -> Dict[str, int]:
