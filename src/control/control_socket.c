@@ -36,6 +36,7 @@
 struct socket_control {
     struct iris_control base;
     struct iris_segment *segment; /* for the records */
+    unsigned char *elsewhere;     /* by rank: it is on another host */
     struct iris_mail mail;
     struct iris_hub hub;
 };
@@ -217,6 +218,7 @@ static void socket_close(struct iris_control *control)
                                   : STAY_LEFT_MS);
     iris_i_mail_close(&s->mail);
     iris_i_segment_release(s->segment);
+    free(s->elsewhere);
     free(s);
 }
 
@@ -383,6 +385,30 @@ static iris_status_t connect_root(struct socket_control *s,
     return IRIS_OK;
 }
 
+/* The lowest rank of a host shows its tools what ranks of other hosts show. */
+static iris_status_t open_mirror(struct socket_control *s,
+                                 const struct iris_rendezvous *rendezvous)
+{
+    const struct iris_hello *own = &rendezvous->hellos[s->base.rank];
+    int lowest = 0;
+
+    s->elsewhere = calloc((size_t)s->base.num_ranks, 1);
+    if (s->elsewhere == NULL) {
+        return iris_i_fail(NULL, IRIS_ERR_NO_MEMORY, "no memory");
+    }
+    while (!iris_i_hello_same_host(&rendezvous->hellos[lowest], own)) {
+        lowest++;
+    }
+    for (int rank = 0; rank < s->base.num_ranks; rank++) {
+        s->elsewhere[rank] =
+            !iris_i_hello_same_host(&rendezvous->hellos[rank], own);
+    }
+    s->hub.copy.elsewhere = s->elsewhere;
+    s->hub.copy.mirror =
+        lowest == s->base.rank ? &rendezvous->segment->records : NULL;
+    return IRIS_OK;
+}
+
 static iris_status_t open_hub(struct socket_control *s,
                               const struct iris_hello *root,
                               const struct iris_control_fds *fds)
@@ -427,10 +453,14 @@ iris_status_t iris_i_control_socket_open(const struct iris_log *log,
     s->base.timeout_ms = ANSWER_MS;
     status = iris_i_mail_open(&s->mail, rendezvous);
     if (status == IRIS_OK) {
+        status = open_mirror(s, rendezvous);
+    }
+    if (status == IRIS_OK) {
         status = open_hub(s, &rendezvous->hellos[0], fds);
     }
     if (status != IRIS_OK) {
         iris_i_mail_close(&s->mail);
+        free(s->elsewhere);
         free(s);
         return status;
     }

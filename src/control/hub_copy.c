@@ -49,6 +49,10 @@ static enum iris_hub_applied apply_shown(struct iris_hub_copy *copy,
         return IRIS_HUB_NONSENSE;
     }
     iris_i_board_write(board, parts, &shown);
+    if (copy->mirror != NULL && copy->elsewhere[head->from]) {
+        iris_i_board_write(iris_i_records_board(copy->mirror, head->from),
+                           parts, &shown);
+    }
     if (parts & IRIS_SHOW_STREAMS) {
         atomic_store_explicit(&board->streams, shown.streams,
                               memory_order_relaxed);

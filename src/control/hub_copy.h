@@ -11,6 +11,10 @@
 struct iris_hub_copy {
     struct iris_segment *segment;
     atomic_uchar *ended; /* by rank: its connection is over */
+    /* Where tools of this host look for what ranks of other hosts, which are
+     * marked, show. NULL: nowhere, or another rank writes it. */
+    const struct iris_records *mirror;
+    const unsigned char *elsewhere;
 };
 
 /* The caller closes it also if it could not be opened. IRIS_ERR_NO_MEMORY */

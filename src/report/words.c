@@ -314,12 +314,19 @@ void iris_i_describe_doing(const struct iris_report *report, int i, char *text,
     const struct iris_report_rank *rank = &report->ranks[i];
 
     text[0] = '\0';
-    if (!rank->known) {
+    if (!rank->known && rank->state == IRIS_RANK_JOINING) {
         append(text, bytes, "has no flight record");
         return;
     }
     if (rank->state == IRIS_RANK_LEFT) {
         append(text, bytes, "left the job after an error");
+        return;
+    }
+    if (!rank->known) {
+        append(text, bytes,
+               "is on another host, %s%s after %llu collective calls",
+               rank->busy ? "in " : "outside collective calls",
+               rank->busy ? rank->call : "", (unsigned long long)rank->calls);
         return;
     }
     if (iris_i_rank_is_lost(rank)) {

@@ -193,6 +193,17 @@ kill_host() {
 }
 check "a host whose ranks all die is named" kill_host
 
+# Rank 3, seen from the other host by what it shows there.
+look() {
+    start 2 2 timeout -k 5 60 "$job" 0
+    await_round || return 1
+    on 0 ./iris-top "$(pid_of 0)" >"$tmp/outtop" 2>&1
+    kill -9 "$(pid_of 1)"
+    finish
+    grep "rank 3 .*running): is on another host, .* after [1-9][0-9]* collective calls" "$tmp/outtop"
+}
+check "iris-top shows ranks of the other host" look
+
 # A stopped rank keeps its connections: the others' deadline ends the wait.
 stop_one() {
     local rank
