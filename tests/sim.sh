@@ -243,4 +243,42 @@ for file in "$here"/../tools/platforms/*.json; do
     says "${file##*/}" 0 "ranks" \
         "$sim" collective -P "$file" -b 1M -n 2 all_reduce
 done
+
+# Published rates of eight MI300X, in GiB/s: the least and the most. The model is
+# within 10 % of them.
+gib() { # PAIR|ALL OPTION...: rate out of rank 0 for 1 GiB to a peer, or to each
+    local which=$1 rank peer
+    shift
+    for ((rank = 0; rank < 8; rank++)); do
+        echo "rank $rank {"
+        echo "l0: calc 0"
+        for ((peer = 0; peer < 8; peer++)); do
+            [ $peer != $rank ] && [[ $which = all || $rank$peer = 01 ]] &&
+                echo "l1$peer: send 1073741824b to $peer tag 1"
+        done
+        for ((peer = 0; peer < 8; peer++)); do
+            [ $peer != $rank ] && [[ $which = all || $peer$rank = 01 ]] &&
+                echo "l2$peer: recv 1073741824b from $peer tag 1"
+        done
+        echo "}"
+    done | sed '1i num_ranks 8' >"$tmp/mi.goal"
+    "$sim" run -P "$here/../tools/platforms/mi300x-8.json" "$@" "$tmp/mi.goal" |
+        awk 'NR == 1 { us = $1 } $1 == "0" { print $6 / us * 1e6 / 2 ^ 30 }'
+}
+near() { # RATE LEAST MOST
+    awk -v rate="$1" -v least="$2" -v most="$3" \
+        'BEGIN { exit !(rate >= 0.9 * least && rate <= 1.1 * most) }'
+}
+pair=$(gib pair) all=$(gib all)
+for row in "stores of a pair:$pair:44.6:46.4" "loads of a pair:$pair:45.7:47.8" \
+    "exchanges of a pair:$pair:43.9:44.2" "stores of all:$all:297:302"; do
+    IFS=: read -r label rate least most <<<"$row"
+    if near "$rate" "$least" "$most"; then
+        echo "passed: $label, $rate GiB/s"
+    else
+        fail "$label: $rate GiB/s, published are $least to $most"
+    fi
+done
+near "$(gib pair -w link=0.8x)" 44.6 46.4 && fail "slower links are as published"
+near "$(gib all -w link=0.8x)" 297 302 && fail "slower links are as published"
 exit $failed
