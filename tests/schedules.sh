@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The schedule of each example and of each collective has the bytes that the
-# program itself counted, for each pair of ranks, and iris-sim runs it to its end.
+# The schedule of each example, collective and fused operation has the bytes that
+# the program itself counted, for each pair of ranks, and iris-sim runs it to its
+# end.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 build=$PWD
@@ -66,6 +67,14 @@ check "collectives compile" compile collectives "$here/trace/collectives.c" \
 for name in all_reduce all_gather reduce_scatter all_to_all broadcast reduce \
     gather scatter all_gatherv all_to_allv send send_recv; do
     check "$name runs" "$tmp/collectives" $name "$tmp/$name.json"
+    cp "$tmp/out" "$tmp/$name.out"
+    compare $name
+done
+
+check "fused operations compile" compile fused "$here/trace/fused.c" libiris.la
+for name in matmul_all_reduce all_gather_matmul matmul_all_gather \
+    matmul_reduce_scatter; do
+    check "$name runs" "$tmp/fused" $name "$tmp/$name.json"
     cp "$tmp/out" "$tmp/$name.out"
     compare $name
 done

@@ -133,6 +133,30 @@ EOF
 says "a traced wait is not work" 0 "5.001 us" \
     "$sim" run -P "$tmp/p.json" "$tmp/wait.json"
 
+# A kernel of 50 us, and then a collective that the host called before: its place
+# is its kernel's run, after the other's.
+for rank in 0 1; do
+    cat <<EOF
+{"name":"launch k","cat":"iris_host","pid":$rank,"tid":"h","ph":"X","ts":1,"dur":1,"args":{"kernel":"k","stream":"0x5","id":1}},
+{"name":"all_gather","cat":"iris_host","pid":$rank,"tid":"h","ph":"X","ts":3,"dur":4,"args":{"kernel":"iris_all_gather","members":"0-1","payload_size":1000,"stream":"0x5","id":2}},
+{"name":"launch iris_k_ccl_move","cat":"iris_host","pid":$rank,"tid":"h","ph":"X","ts":5,"dur":1,"args":{"kernel":"iris_k_ccl_move","stream":"0x5","id":3}},
+{"name":"k","cat":"iris_kernel","pid":$rank,"tid":"s","ph":"X","ts":10,"dur":50,"args":{"kernel":"k","stream":"0x5","id":100}},
+{"name":"iris_k_ccl_move","cat":"iris_kernel","pid":$rank,"tid":"s","ph":"X","ts":70,"dur":30,"args":{"kernel":"iris_k_ccl_move","stream":"0x5","id":101}},
+EOF
+done | sed '1i {"traceEvents":[
+    $s/,$/],"metadata":{"schema_version":"1.1","world_size":2}}/' >"$tmp/stream.json"
+says "a kernel before a collective" 0 "51.011 us" \
+    "$sim" run -P "$tmp/p.json" "$tmp/stream.json"
+says "half of its time" 0 "26.011 us" \
+    "$sim" run -c 0.5 -P "$tmp/p.json" "$tmp/stream.json"
+grep -v '"name":"k"' "$tmp/stream.json" >"$tmp/lost.json"
+says "a run that is not in the trace" 0 "1.010 us" \
+    "$sim" run -P "$tmp/p.json" "$tmp/lost.json"
+sed 's/^{"name":"k".*"pid":\([01]\).*/&{"name":"wait","cat":"iris","pid":\1,"tid":"c","ph":"X","ts":11,"dur":40,"args":{"launch":100,"target_rank":\1,"offset":8,"held":1,"value":"0x1"}},/' \
+    "$tmp/stream.json" >"$tmp/waits.json"
+says "kernels that wait do not compute" 0 "1.011 us" \
+    "$sim" run -P "$tmp/p.json" "$tmp/waits.json"
+
 # As if more ranks had run: a ring of four, whose ranks each send 100 bytes and
 # wait, then an all_gather of 1,000 bytes of all, and one of ranks 0 and 1.
 python3 - "$tmp" <<'EOF'

@@ -8,6 +8,7 @@
 #include "base/grow.h"
 #include "trace_transfers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,8 @@ struct trace_call {
     size_t order;            /* in the file */
     uint64_t number;         /* of this rank's calls with these members */
     int has_messages;        /* it says what it sends and receives */
+    const char *stream;      /* the track that ran it; NULL: not known */
+    int64_t computed;        /* ns of kernels before it there */
 };
 
 int trace_calls_add(struct trace_calls *calls, const struct iris_event *event)
@@ -27,8 +30,8 @@ int trace_calls_add(struct trace_calls *calls, const struct iris_event *event)
         return -1;
     }
     calls->calls = more;
-    calls->calls[calls->count] =
-        (struct trace_call){*event, calls->count, 0, iris_i_is_messages(event)};
+    calls->calls[calls->count] = (struct trace_call){
+        *event, calls->count, 0, iris_i_is_messages(event), NULL, 0};
     calls->count++;
     return 0;
 }
@@ -45,6 +48,11 @@ static struct trace_item item_of(const struct trace_calls *calls,
     struct iris_flow_end at = iris_i_flow_end(&call->event, call->event.ts_ns);
     struct trace_item item = trace_item_at(&at);
 
+    if (call->stream != NULL) {
+        snprintf(item.tid, sizeof item.tid, "%s", call->stream);
+        item.begin_ns = item.ns = call->computed;
+        item.from_start = 1;
+    }
     item.batch = (uint64_t)(call - calls->calls) + 1;
     return item;
 }
@@ -222,13 +230,21 @@ static int join_halves(const struct trace_calls *calls,
     return 0;
 }
 
-int trace_calls_list(struct trace_calls *calls, struct trace_items *items)
+int trace_calls_list(struct trace_calls *calls,
+                     const struct trace_streams *streams,
+                     struct trace_items *items)
 {
     struct listing listing = {calls, items, NULL};
     struct halves sends = {NULL, 0}, receives = {NULL, 0};
     int ret = 0;
 
     number_calls(calls);
+    for (size_t i = 0; i < calls->count; i++) {
+        struct trace_call *call = &calls->calls[i];
+
+        call->stream =
+            trace_streams_find(streams, &call->event, &call->computed);
+    }
     for (size_t i = 0; ret == 0 && i < calls->count; i++) {
         listing.call = &calls->calls[i];
         if (!listing.call->has_messages) {

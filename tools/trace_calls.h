@@ -7,6 +7,7 @@
 
 #include "trace/events.h"
 #include "trace_items.h"
+#include "trace_streams.h"
 
 struct trace_call;
 
@@ -23,7 +24,11 @@ void trace_calls_free(struct trace_calls *calls);
  * each other, see trace_transfers.h: members make the same calls in the same
  * order. In calls of messages, the first that a member sends to another is the
  * first that the other receives from it, and so on. All that a call sends and
- * receives is one step of its track. 0; -1: no memory. */
-int trace_calls_list(struct trace_calls *calls, struct trace_items *items);
+ * receives is one step of its track: the stream that ran its kernel, whose time is
+ * that of the kernels before it, or, if the trace has no runs, the host's. 0; -1:
+ * no memory. */
+int trace_calls_list(struct trace_calls *calls,
+                     const struct trace_streams *streams,
+                     struct trace_items *items);
 
 #endif /* IRIS_TOOLS_TRACE_CALLS_H */

@@ -84,7 +84,10 @@ static void print_item(struct part *part, long i)
     const struct trace_item *item = &part->items[i];
     long last = item->tid[0] == '\0' ? -1 : append(part, i);
     int begins = last < 0 || !is_same_step(item, &part->items[last]);
-    int64_t gap = last < 0 ? 0 : item->begin_ns - part->items[last].ns;
+    int64_t since = last >= 0          ? part->items[last].ns
+                    : item->from_start ? 0
+                                       : item->begin_ns;
+    int64_t gap = item->begin_ns - since;
 
     part->begin[i] = begins ? i : part->begin[last];
     if (begins) {

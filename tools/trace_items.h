@@ -18,6 +18,7 @@ struct trace_item {
     uint64_t bytes;
     uint64_t tag;
     uint64_t batch; /* not 0: items of one track with it are one step */
+    int from_start; /* the time before the first item of its track counts */
 };
 
 struct trace_items {

@@ -36,6 +36,7 @@ int trace_messages_open(struct trace_messages *messages)
 void trace_messages_close(struct trace_messages *messages)
 {
     trace_calls_free(&messages->calls);
+    trace_streams_free(&messages->streams);
     free(messages->piles);
     iris_i_flows_close(&messages->flows);
 }
@@ -195,6 +196,9 @@ int trace_messages_add(void *arg, const struct iris_event *event)
     size_t num_waits = messages->flows.waits.count;
     uint64_t *phase;
 
+    if (trace_streams_add(&messages->streams, event) != 0) {
+        return -1;
+    }
     if (iris_i_is_collective(event)) {
         return trace_calls_add(&messages->calls, event);
     }
@@ -293,10 +297,12 @@ int trace_messages_list(struct trace_messages *messages,
                         struct trace_items *items_p)
 {
     iris_i_flows_sort(&messages->flows);
+    trace_streams_join(&messages->streams);
     return list_waits(messages, items_p) != 0 ||
                    list_signals(messages, items_p) != 0 ||
                    list_piles(messages, items_p) != 0 ||
-                   trace_calls_list(&messages->calls, items_p) != 0
+                   trace_calls_list(&messages->calls, &messages->streams,
+                                    items_p) != 0
                ? -1
                : 0;
 }

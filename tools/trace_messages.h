@@ -16,6 +16,7 @@ struct trace_messages {
     struct trace_pile *piles; /* a hash table of bytes that go together */
     size_t num_piles, num_places;
     struct trace_calls calls; /* of collectives */
+    struct trace_streams streams;
 };
 
 int trace_messages_open(struct trace_messages *messages);

@@ -84,6 +84,8 @@ static const struct iris_json_field arg_fields[] = {
     EVENT("signal", signal, iris_i_json_set_number),
     EVENT("held", held, iris_i_json_set_number),
     EVENT("launch", launch, iris_i_json_set_number),
+    EVENT("id", id, iris_i_json_set_number),
+    EVENT("stream", stream, iris_i_json_set_number),
     EVENT("kernel", kernel, iris_i_json_set_text),
     EVENT("members", members, iris_i_json_set_text),
     EVENT("sends", sends, iris_i_json_set_text),

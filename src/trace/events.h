@@ -30,6 +30,7 @@ struct iris_event {
     int signal; /* others may wait for what it writes */
     int held;   /* a wait that ended so */
     uint64_t launch;
+    uint64_t id, stream; /* of a call or a kernel's run */
     char kernel[64];
     char members[IRIS_EVENT_MEMBERS]; /* of a collective: ranks, "0-3,6" */
     /* Of a collective of messages: bytes by rank, "1:4096,3:512". */
