@@ -12,7 +12,11 @@ AC_DEFUN([IRIS_SIMGRID], [
   AS_CASE([$with_simgrid], [no|yes|auto], [],
     [SIMGRID_CPPFLAGS="-I$with_simgrid/include"
      simgrid_dir="-L$with_simgrid/lib -Wl,-rpath,$with_simgrid/lib"])
-  AS_IF([test "$with_simgrid" != no], [
+  dnl A folder without it must not stand for the system's.
+  AS_CASE([$with_simgrid], [yes|auto], [simgrid_wanted=1], [no], [simgrid_wanted=0],
+    [AS_IF([test -e "$with_simgrid/include/simgrid/s4u.hpp"],
+      [simgrid_wanted=1], [simgrid_wanted=0])])
+  AS_IF([test $simgrid_wanted = 1], [
     AC_LANG_PUSH([C++])
     CPPFLAGS="$CPPFLAGS $SIMGRID_CPPFLAGS" LIBS="$simgrid_dir -lsimgrid $LIBS"
     AC_MSG_CHECKING([for SimGrid 3.32 or newer])
