@@ -380,26 +380,42 @@ static const int64_t shapes[][3] = {
 };
 #define NUM_SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
 
-/* Each shape and operation, with the rest of the choices taken in turn. */
+/* Beyond those: sizes of 1, primes, even, large; few products for the host. */
+static void set_shape(struct play *play, int s)
+{
+    static const int64_t sizes[] = {8192, 1021, 251, 127, 65, 64, 31,
+                                    13,   7,    5,   3,   2,  1};
+    int64_t *const sides[] = {&play->m, &play->n, &play->k};
+    int64_t left = 1 << 14;
+
+    for (int i = s; i < s + 3; i++) {
+        uint32_t pick = scrambled((uint64_t)(5 * s + i)) % 13;
+
+        pick += sizes[pick] > left ? 12 - pick : 0;
+        *sides[i % 3] = s < NUM_SHAPES ? shapes[s][i % 3] : sizes[pick];
+        left /= sizes[pick];
+    }
+}
+
+/* Each shape and operation, in a long run each type, the rest in turn. */
 static int shapes_body(iris_t *iris, void *arg)
 {
     static const iris_dtype_t dtypes[] = {IRIS_DTYPE_F32, IRIS_DTYPE_F16,
                                           IRIS_DTYPE_BF16};
     struct play play = {.off_heap = *(int *)arg};
     void *memory;
-    int turn = 0;
+    int turn = 0, types = (int)harness_count(3, 1);
+    int many = (int)harness_count(300, NUM_SHAPES);
 
     if (play.off_heap) {
         CPU_ONLY(iris, "matrices are in memory of malloc()");
     }
     iris_ops_options_init(&play.options);
     CHECK_OK(iris_malloc(iris, HEAP_BYTES, &memory));
-    for (int s = 0; s < NUM_SHAPES; s++) {
-        for (int op = 0; op < NUM_OPS; op++, turn++) {
-            play.op = (enum op)op;
-            play.m = shapes[s][0];
-            play.n = shapes[s][1];
-            play.k = shapes[s][2];
+    for (int s = 0; s < many; s++) {
+        set_shape(&play, s);
+        for (int i = 0; i < NUM_OPS * types; i++, turn++) {
+            play.op = (enum op)(i % NUM_OPS);
             play.dtype = dtypes[turn % 3];
             play.transposed = turn % 4;
             play.gap = turn % 7 == 3 ? 5 : 0;
