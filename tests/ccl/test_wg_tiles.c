@@ -16,6 +16,7 @@
 
 #define MAX_WGS 3
 #define MANY ((size_t)1 << 20) /* bytes of a workgroup's in, and of its out */
+#define GUARD 256              /* of these behind the largest tile */
 
 enum what {
     ALL_REDUCE,
@@ -33,8 +34,9 @@ enum layout { GAPS, PACKED, COLUMNS, NUM_LAYOUTS };
 
 struct args {
     iris_ccl_device_t handle;
-    char *in; /* [workgroup][MANY] */
+    char *in; /* [workgroup][room] */
     char *out;
+    size_t room;   /* at most MANY */
     uint32_t rows; /* of workgroup 0's tile; the others have less */
     uint32_t cols;
     uint32_t elem_bytes;
@@ -81,10 +83,10 @@ IRIS_KERNEL(collect, struct args)
     iris_dtype_t dtype = (iris_dtype_t)args->dtype;
     iris_reduce_op_t op = (iris_reduce_op_t)args->op;
     iris_tile_t in =
-        view(args->in + wg.id * MANY, rows * in_parts(args->what, n),
+        view(args->in + wg.id * args->room, rows * in_parts(args->what, n),
              args->cols, args->elem_bytes, args->in_layout);
     iris_tile_t out =
-        view(args->out + wg.id * MANY, rows * out_parts(args->what, n),
+        view(args->out + wg.id * args->room, rows * out_parts(args->what, n),
              args->cols, args->elem_bytes, args->out_layout);
 
     out = args->in_place ? in : out;
@@ -180,10 +182,10 @@ static int check(const struct board *board, unsigned w, const char *seen)
     const struct args *args = &board->args;
     size_t at = 0;
 
-    while (at < MANY && seen[at] == board->want[at]) {
+    while (at < args->room && seen[at] == board->want[at]) {
         at++;
     }
-    if (at == MANY) {
+    if (at == args->room) {
         return 0;
     }
     fprintf(stderr,
@@ -204,17 +206,17 @@ static int write_in(struct board *board, const struct case_type *type)
     uint32_t n = (uint32_t)iris_group_size(board->iris, board->group);
     int me = iris_group_index(board->iris, board->group);
 
-    memset(board->in, 0xa5, MAX_WGS * MANY);
+    memset(board->in, 0xa5, MAX_WGS * args->room);
     for (unsigned w = 0; w < MAX_WGS; w++) {
         uint32_t rows = rows_of(args, w) * in_parts(args->what, n);
 
         type->fill(board->line, 0, (size_t)rows * args->cols,
                    seed_of(board, me, w));
         lay(view(NULL, rows, args->cols, args->elem_bytes, args->in_layout),
-            board->line, board->in + w * MANY);
+            board->line, board->in + w * args->room);
     }
-    return harness_write(board->iris, args->in, board->in, MAX_WGS * MANY) !=
-           IRIS_OK;
+    return harness_write(board->iris, args->in, board->in,
+                         MAX_WGS * args->room) != IRIS_OK;
 }
 
 static int play(struct board *board, const struct case_type *type)
@@ -233,24 +235,32 @@ static int play(struct board *board, const struct case_type *type)
             ? args->in_layout
             : (int32_t)((board->round / 3 + (uint64_t)(2 * me)) % NUM_LAYOUTS);
     CHECK_EQUAL(write_in(board, type), 0);
-    CHECK_OK(iris_memset(iris, args->out, 0xa5, MAX_WGS * MANY, NULL));
+    CHECK_OK(iris_memset(iris, args->out, 0xa5, MAX_WGS * args->room, NULL));
     CHECK_OK(iris_launch(iris, collect, MAX_WGS, 96, args, sizeof *args, NULL));
     CHECK_OK(harness_read(iris, board->out,
                           args->in_place ? args->in : args->out,
-                          MAX_WGS * MANY));
+                          MAX_WGS * args->room));
     for (unsigned w = 0; w < MAX_WGS; w++) {
         uint32_t rows = rows_of(args, w) * out_parts(args->what, n);
 
-        memset(board->want, 0xa5, MANY);
+        memset(board->want, 0xa5, args->room);
         if (expect(board, w, type, board->line) != 0) {
             lay(view(NULL, rows, args->cols, args->elem_bytes,
                      args->out_layout),
                 board->line, board->want);
         }
-        CHECK_EQUAL(check(board, w, board->out + w * MANY), 0);
+        CHECK_EQUAL(check(board, w, board->out + w * args->room), 0);
     }
     board->round++;
     return 0;
+}
+
+/* Bytes for n parts, however they lie. */
+static size_t room(const struct args *args, size_t elem_bytes, uint32_t n)
+{
+    size_t bytes = (size_t)(args->rows + 1) * (args->cols + 3) * elem_bytes * n;
+
+    return (bytes + GUARD - 1) / GUARD * GUARD + GUARD;
 }
 
 /* Each collective on each shape, types and operations by turns; in a long run
@@ -271,10 +281,10 @@ static int play_shapes(struct board *board)
             board->args.what = (int32_t)(i % NUM_WHATS);
             board->args.rows = shapes[s][0];
             board->args.cols = shapes[s][1];
-            if ((size_t)(board->args.rows + 1) * (board->args.cols + 3) *
-                    type->bytes * n >
-                MANY) {
+            board->args.room = room(&board->args, type->bytes, n);
+            if (board->args.room > MANY) {
                 type = &case_types[turn % 2]; /* of one byte */
+                board->args.room = MANY;
             }
             board->args.op = (int32_t)(turn % (type->is_integer ? 7 : 4));
             board->args.in_place =
