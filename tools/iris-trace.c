@@ -30,7 +30,7 @@ static const char usage[] =
     "line\n"
     "of another file or stdin: whose heap, heap offset, allocation.\n"
     "merge: one trace of all ranks' files, with arrows from signals to waits.\n"
-    "diff: what takes how much longer in the second trace.\n"
+    "diff: operations that take longer in the second trace.\n"
     "report: a page with timeline, matrix and the longest waits.\n"
     "export: a schedule for LogGOPSim; wants a merged trace.\n"
     "\n"

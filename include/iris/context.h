@@ -241,7 +241,7 @@ IRIS_API iris_status_t iris_init(const struct iris_config *config,
 
 /** Leaves the job: completes the work on this rank's streams, waits for every
  *  peer to finalize, so that no heap goes away under a running kernel, and
- *  frees everything. Collective. The context is gone whatever the status is; an
+ *  frees everything. Collective. The context is gone after every status; an
  *  error says that some peers did not finalize. NULL does nothing.
  *
  *  A GPU may first complete the kernels of the process's other contexts. Those

@@ -102,7 +102,7 @@ static iris_status_t check_peer(struct iris_heap *heap, int rank,
     *wrong_p = status == IRIS_OK && seen != id;
     return *wrong_p
                ? iris_i_fail(heap->log, IRIS_ERR_SYSTEM,
-                             "what is mapped on rank %d as the heap of rank %d "
+                             "the memory that rank %d mapped as rank %d's heap "
                              "is other memory: it begins with %llx instead of "
                              "%llx; start the job again, or set "
                              "IRIS_ALLOCATOR=vmem",

@@ -102,7 +102,8 @@ static void other_memory_than_the_peers_is_mapped_again_or_refused(void **state)
 {
     static const char *const allocators[] = {"pool", "vmem"};
     static const char *const texts[] = {
-        "is mapped on rank ", "is other memory: it begins with 0 instead of "};
+        "the memory that rank ",
+        "is other memory: it begins with 0 instead of "};
 
     (void)state;
     for (int i = 0; i < 2; i++) {
