@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table that follows a job: a line for each rank, and the verdict above.
+ * The table that follows a job: the verdict, and a line for ranks that do the same.
  */
 #include "config.h"
 
@@ -10,14 +10,49 @@
 #include "report/analyse.h"
 #include "report/words.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define EVERY_MS 1000
 #define DOING 200
+#define RANKS 10  /* letters of the first column */
+#define FIXED 40  /* letters ahead of the last column */
+#define NARROW 60 /* columns that a terminal has at least */
+#define UNCUT (FIXED + DOING)
 
-/* "1.5M": at most 5 letters. */
+/* Ranks that do the same: one line of the table. */
+struct row {
+    int first, count;
+    int waits;          /* of the first rank */
+    double calls, sent; /* a second, of all of them */
+    uint64_t heap;      /* the largest */
+    char doing[DOING];  /* of the first rank */
+    char key[DOING];    /* the same without times and numbers */
+};
+
+struct table {
+    struct row *rows;
+    int *row_of; /* for each rank the index of its row */
+    int count;
+};
+
+/* Columns of the terminal; UNCUT if the output is a file. */
+static int screen_width(void)
+{
+    const char *columns = getenv("COLUMNS");
+    struct winsize size;
+    int width = columns == NULL ? 0 : atoi(columns);
+
+    if (width <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
+        width = size.ws_col;
+    }
+    return width <= 0 ? UNCUT : width < NARROW ? NARROW : width;
+}
+
+/* "1.5M": at most 6 letters. */
 static void print_bytes(double bytes)
 {
     static const char units[] = "BKMGTP";
@@ -27,65 +62,173 @@ static void print_bytes(double bytes)
         bytes /= 1024;
         unit++;
     }
-    printf(" %*.*f%c", 6, unit == 0 ? 0 : 1, bytes, units[unit]);
+    printf(" %5.*f%c", unit == 0 ? 0 : 1, bytes, units[unit]);
 }
 
-static uint64_t sent(const struct iris_report *report, int rank, int *peer_p)
+static uint64_t sent(const struct iris_report_rank *rank)
 {
-    const struct iris_report_rank *r = &report->ranks[rank];
-    uint64_t all = 0, most = 0;
+    uint64_t all = 0;
 
-    *peer_p = -1;
     for (int i = 0; i < IRIS_RECORD_PEERS; i++) {
-        all += r->peer_bytes[i];
-        if (r->peer_bytes[i] > most) {
-            most = r->peer_bytes[i];
-            *peer_p = i;
-        }
+        all += rank->peer_bytes[i];
     }
     return all;
 }
 
-static void print_rank(const struct iris_report *report,
-                       const struct iris_report *before, int i)
+static int ends_in(const char *text, size_t length, const char *word)
+{
+    size_t letters = strlen(word);
+
+    return length >= letters &&
+           memcmp(text + length - letters, word, letters) == 0;
+}
+
+/* Leaves out "3.4" of "3.4 s", and the numbers of processes and workgroups. */
+static void make_key(const char *text, char *key)
+{
+    size_t length = 0, number;
+
+    while (*text != '\0') {
+        number = strspn(text, "0123456789.");
+        if (number > 0 && ((strncmp(text + number, " s", 2) == 0 &&
+                            !isalpha((unsigned char)text[number + 2])) ||
+                           ends_in(key, length, "pid ") ||
+                           ends_in(key, length, "workgroup "))) {
+            text += number;
+            continue;
+        }
+        number += number == 0;
+        memcpy(key + length, text, number);
+        length += number;
+        text += number;
+    }
+    key[length] = '\0';
+}
+
+static struct row *find_row(struct table *table, const struct row *wanted)
+{
+    for (int i = 0; i < table->count; i++) {
+        if (strcmp(table->rows[i].key, wanted->key) == 0) {
+            return &table->rows[i];
+        }
+    }
+    table->rows[table->count] = *wanted;
+    return &table->rows[table->count++];
+}
+
+static void add_rank(struct table *table, const struct iris_report *report,
+                     const struct iris_report *before, int i)
 {
     const struct iris_report_rank *rank = &report->ranks[i];
     double seconds = (double)(report->now_ns - before->now_ns) / 1e9;
-    char doing[DOING];
-    int peer, waits = 0;
-    uint64_t now = sent(report, i, &peer), then = sent(before, i, &peer);
+    struct row new = {.first = i}, *row;
 
+    iris_i_describe_doing(report, i, new.doing, sizeof new.doing);
+    make_key(new.doing, new.key);
     for (int w = 0; w < rank->num_waits; w++) {
-        waits += rank->waits_live[w] || rank->waits[w].ended;
+        new.waits += rank->waits_live[w] || rank->waits[w].ended;
     }
-    iris_i_describe_doing(report, i, doing, sizeof doing);
-    printf("%4d %7d %10llu %9.0f", i, rank->pid,
-           (unsigned long long)rank->host_calls,
-           (double)(rank->host_calls - before->ranks[i].host_calls) / seconds);
-    print_bytes((double)(now - then) / seconds);
-    if (peer >= 0) {
-        printf(" %4d", peer);
-    } else {
-        printf("    -");
-    }
-    print_bytes((double)rank->heap_used);
-    printf(" %5d  %s\n", waits, doing);
+    row = find_row(table, &new);
+    row->count++;
+    row->calls +=
+        (double)(rank->host_calls - before->ranks[i].host_calls) / seconds;
+    row->sent += (double)(sent(rank) - sent(&before->ranks[i])) / seconds;
+    row->heap = rank->heap_used > row->heap ? rank->heap_used : row->heap;
+    table->row_of[i] = (int)(row - table->rows);
 }
 
-static void print_table(const struct iris_report *report,
-                        const struct iris_report *before)
+/* Those that few ranks do come first: they may be why the others wait. */
+static int compare_rows(const void *left, const void *right)
 {
-    if (isatty(STDOUT_FILENO)) {
-        printf("\033[H\033[J");
+    const struct row *a = left, *b = right;
+
+    return a->count != b->count ? a->count - b->count : a->first - b->first;
+}
+
+/* "0-3,6", in RANKS letters; ".." at the end: there are more. */
+static void print_ranks(const struct table *table, int num_ranks, int row)
+{
+    char text[RANKS + 1] = "", range[32];
+
+    for (int i = 0, end; i < num_ranks; i = end + 1) {
+        end = i;
+        if (table->row_of[i] != row) {
+            continue;
+        }
+        while (end + 1 < num_ranks && table->row_of[end + 1] == row) {
+            end++;
+        }
+        snprintf(range, sizeof range, end > i ? "%s%d-%d" : "%s%d",
+                 text[0] == '\0' ? "" : ",", i, end);
+        if (strlen(text) + strlen(range) > RANKS - 2) {
+            strcat(text, "..");
+            break;
+        }
+        strcat(text, range);
     }
-    printf("%s: %s\n", iris_i_verdict_name(report->verdict), report->cause);
-    printf("%4s %7s %10s %9s %7s %4s %7s %5s  %s\n", "RANK", "PID", "CALLS",
-           "CALLS/S", "BYTES/S", "TO", "HEAP", "WAITS", "DOING");
-    for (int i = 0; i < report->num_ranks; i++) {
-        print_rank(report, before, i);
+    printf("%-*s", RANKS, text);
+}
+
+static void print_rows(struct table *table, int num_ranks, int width)
+{
+    printf("%-*s %7s %6s %6s %5s  %s\n", RANKS, "RANKS", "CALLS/S", "SENT/S",
+           "HEAP", "WAITS", "DOING");
+    for (int i = 0; i < table->count; i++) {
+        const struct row *row = &table->rows[i];
+
+        /* row_of has the numbers from before the sort. */
+        print_ranks(table, num_ranks, table->row_of[row->first]);
+        printf(" %7.0f", row->calls);
+        print_bytes(row->sent);
+        print_bytes((double)row->heap);
+        printf(" %5d  %.*s\n", row->waits, width - FIXED, row->doing);
+    }
+}
+
+/* The verdict, broken at blanks into lines that fit. */
+static void print_cause(const struct iris_report *report, int width)
+{
+    const char *text = report->cause;
+    int at = printf("%s:", iris_i_verdict_name(report->verdict));
+
+    while (*text != '\0') {
+        int word = (int)strcspn(text, " ");
+
+        if (at + 1 + word > width) {
+            at = printf("\n ") - 1;
+        }
+        at += printf(" %.*s", word, text);
+        text += word;
+        text += *text == ' ';
     }
     printf("\n");
-    fflush(stdout);
+}
+
+static int print_table(const struct iris_report *report,
+                       const struct iris_report *before)
+{
+    size_t ranks = (size_t)report->num_ranks;
+    struct table table = {.rows = calloc(ranks, sizeof *table.rows),
+                          .row_of = calloc(ranks, sizeof *table.row_of)};
+    int ret = table.rows == NULL || table.row_of == NULL ? -1 : 0;
+
+    if (ret == 0) {
+        for (int i = 0; i < report->num_ranks; i++) {
+            add_rank(&table, report, before, i);
+        }
+        qsort(table.rows, (size_t)table.count, sizeof *table.rows,
+              compare_rows);
+        if (isatty(STDOUT_FILENO)) {
+            printf("\033[H\033[J");
+        }
+        print_cause(report, screen_width());
+        print_rows(&table, report->num_ranks, screen_width());
+        printf("\n");
+        fflush(stdout);
+    }
+    free(table.rows);
+    free(table.row_of);
+    return ret;
 }
 
 /* The segment stays readable for as long as it is open here. */
@@ -116,8 +259,8 @@ int top_live(int fd)
             return 1;
         }
         iris_i_report_judge(report, before);
-        print_table(report, before);
-        over = is_over(report) || ferror(stdout);
+        over = print_table(report, before) != 0 || is_over(report) ||
+               ferror(stdout);
         lost = report->verdict >= IRIS_VERDICT_STOPPED;
         free(before);
         before = report;

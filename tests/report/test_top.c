@@ -162,6 +162,36 @@ static void a_stopped_rank_is_shown_by_itself_and_by_others(void **state)
     end(&job, pid);
 }
 
+/* In --live: the odd rank ahead, and no line longer than the terminal. */
+static void ranks_that_do_the_same_share_a_line(void **state)
+{
+    static const char *const scripts[] = {"w0=1", "w0=1", "T", NULL};
+    static struct output output;
+    const char *odd, *same;
+    struct job job;
+    pid_t pid = start(&job, scripts);
+    char argument[64];
+
+    (void)state;
+    snprintf(argument, sizeof argument, "%d", job.shared->pids[0]);
+    await(&output, argument, "STOPPED: rank 2 (pid ");
+    setenv("COLUMNS", "60", 1);
+    snprintf(argument, sizeof argument, "--live %d | sed '/^$/q'",
+             job.shared->pids[0]);
+    run_top(&output, argument);
+    unsetenv("COLUMNS");
+    check_has(&output, "\nRANKS      CALLS/S SENT/S   HEAP WAITS  DOING\n");
+    odd = strstr(output.text, "\n2  ");
+    same = strstr(output.text, "\n0-1  ");
+    assert_true(odd != NULL && same != NULL && odd < same);
+    check_has(&output, "  kernel step, workgro\n");
+    for (char *line = strtok(output.text, "\n"); line != NULL;
+         line = strtok(NULL, "\n")) {
+        assert_true(strlen(line) <= 60);
+    }
+    end(&job, pid);
+}
+
 static void a_killed_rank_is_shown_by_the_others(void **state)
 {
     static const char *const scripts[] = {"l", "K", NULL};
@@ -288,6 +318,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             a_stopped_rank_is_shown_by_itself_and_by_others, NULL,
             end_what_is_left),
+        cmocka_unit_test_setup_teardown(ranks_that_do_the_same_share_a_line,
+                                        NULL, end_what_is_left),
         cmocka_unit_test_setup_teardown(a_killed_rank_is_shown_by_the_others,
                                         NULL, end_what_is_left),
         cmocka_unit_test_setup_teardown(ranks_that_are_all_stopped_do_not_run,
