@@ -7,12 +7,13 @@
 
 #include "base/json_writer.h"
 #include "trace_figures.h"
+#include "trace_page.h"
 #include "trace_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BINS 1000
+#define BINS 8192 /* so that a reader can zoom in */
 #define MAX_TRACKS 256
 
 /* One track of the timeline: what took most of each bin, and how much of it. */
@@ -189,75 +190,6 @@ static void print_data(FILE *file, const struct timeline *timeline)
     fprintf(file, "]}");
 }
 
-static const char page_begin[] =
-    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width\">\n"
-    "<title>Iris trace</title><style>\n"
-    "body{font:14px/1.4 sans-serif;margin:1rem;color:#222;background:#fff}\n"
-    "h2{font-size:1.1rem;margin:1.5rem 0 .5rem}\n"
-    "div.wide{overflow-x:auto}\n"
-    "table{border-collapse:collapse}\n"
-    "td,th{padding:.15rem .6rem;text-align:right;border:1px solid #ddd}\n"
-    "td.t,th.t{text-align:left}\n"
-    "canvas{width:100%;display:block}\n"
-    "#legend span{display:inline-block;margin-right:1rem}\n"
-    "#legend i{display:inline-block;width:.8em;height:.8em;"
-    "margin-right:.3em}\n"
-    "</style></head><body>\n<h1>Iris trace</h1><p id=\"about\"></p>\n"
-    "<h2>Timeline</h2><div id=\"legend\"></div>"
-    "<canvas id=\"line\"></canvas><p id=\"where\">&nbsp;</p>\n"
-    "<h2>Bytes between ranks</h2><div class=\"wide\">"
-    "<table id=\"matrix\"></table></div>\n"
-    "<h2>Longest waits</h2><div class=\"wide\">"
-    "<table id=\"waits\"></table></div>\n"
-    "<h2>Operations</h2><div class=\"wide\">"
-    "<table id=\"rows\"></table></div>\n"
-    "<script>\nconst d=";
-
-static const char page_end[] =
-    ";\n"
-    "const q=i=>document.getElementById(i);\n"
-    "const color=i=>`hsl(${i*137%360} 60% ${45+i%3*8}%)`;\n"
-    "q('about').textContent=`${d.events} events of ${d.ranks} ranks in "
-    "${d.us.toFixed(1)} us; ${d.wait_us.toFixed(1)} us in waits`+"
-    "(d.left_out?'; only the first 256 tracks are drawn':'');\n"
-    "function cell(r,x,t){const c=document.createElement(t?'th':'td');"
-    "c.textContent=x;if(typeof x==='string')c.className='t';"
-    "r.appendChild(c);return c}\n"
-    "function table(id,head,rows){const t=q(id);let r=t.insertRow();"
-    "head.forEach(h=>cell(r,h,1));rows.forEach(w=>{r=t.insertRow();"
-    "w.forEach(x=>cell(r,x))})}\n"
-    "table('rows',['operation','count','bytes','total us','p50 us','p99 us',"
-    "'max us'],d.rows);\n"
-    "table('waits',['rank','what','kernel','workgroup','address','at us',"
-    "'us'],d.waits);\n"
-    "const top_=Math.max(1,...d.matrix);let r=q('matrix').insertRow();"
-    "cell(r,'from \\\\ to',1);\n"
-    "for(let j=0;j<d.ranks;j++)cell(r,j,1);\n"
-    "for(let i=0;i<d.ranks;i++){r=q('matrix').insertRow();cell(r,i,1);"
-    "for(let j=0;j<d.ranks;j++){const b=d.matrix[i*d.ranks+j];"
-    "const c=cell(r,b);c.style.background=`rgb(220 80 40 / ${b/top_*.8})`}}\n"
-    "const used=new Set();d.tracks.forEach(t=>t.runs.forEach(x=>"
-    "used.add(x[2])));\n"
-    "[...used].sort((a,b)=>a-b).forEach(i=>{const s=document.createElement("
-    "'span');const k=document.createElement('i');k.style.background=color(i);"
-    "s.append(k,d.rows[i][0]);q('legend').append(s)});\n"
-    "const H=18,L=130,c=q('line');\n"
-    "function draw(){const w=c.clientWidth,p=devicePixelRatio||1;"
-    "c.style.height=d.tracks.length*H+'px';c.width=w*p;"
-    "c.height=d.tracks.length*H*p;const g=c.getContext('2d');g.scale(p,p);"
-    "g.font='11px sans-serif';d.tracks.forEach((t,y)=>{g.fillStyle='#222';"
-    "g.fillText(`rank ${t.rank} ${t.name}`,0,y*H+12,L-6);"
-    "const s=(w-L)/d.bins;t.runs.forEach(x=>{g.fillStyle=color(x[2]);"
-    "g.fillRect(L+x[0]*s,y*H+1,Math.max(x[1]*s,.5),H-3)})})}\n"
-    "c.onmousemove=e=>{const t=d.tracks[Math.floor(e.offsetY/H)];"
-    "const b=Math.floor((e.offsetX-L)/(c.clientWidth-L)*d.bins);"
-    "const x=t&&t.runs.find(x=>x[0]<=b&&b<x[0]+x[1]);"
-    "q('where').textContent=x?`rank ${t.rank}, ${t.name}, "
-    "${(b/d.bins*d.us).toFixed(2)} us: ${d.rows[x[2]][0]}`:'\\u00a0'};\n"
-    "addEventListener('resize',draw);draw();\n"
-    "</script></body></html>\n";
-
 static int write_page(const struct timeline *timeline)
 {
     FILE *file = trace_open();
@@ -265,9 +197,9 @@ static int write_page(const struct timeline *timeline)
     if (file == NULL) {
         return 1;
     }
-    fputs(page_begin, file);
+    fputs(trace_page_begin, file);
     print_data(file, timeline);
-    fputs(page_end, file);
+    fputs(trace_page_end, file);
     return trace_close(file);
 }
 
