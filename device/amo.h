@@ -25,7 +25,7 @@
  *
  * Integer arithmetic wraps. Float arithmetic rounds to the element's own type.
  * If one operand of a float's min or max is a NaN, the result is the other
- * operand (IEEE minNum and maxNum). Of -0 and +0 either may be the result.
+ * operand (IEEE minNum and maxNum). For -0 and +0 either may be the result.
  *
  * _masked: does the operation if `mask` is true. Otherwise it touches no memory
  * and returns zero.

@@ -20,12 +20,12 @@ typedef uint16_t iris_d_u16_t __attribute__((may_alias));
 typedef uint32_t iris_d_u32_t __attribute__((may_alias));
 typedef uint64_t iris_d_u64_t __attribute__((may_alias));
 
-/* Does what the release part of an access or fence does before it, where that
- * is ours to do; returns the rest. LLVM before 22 may leave out the wait
- * between the write-back of caches and the store that announces it
- * (llvm-project pull request 178316). On AMD, therefore, a release wider than a
- * workgroup is a fence, a wait that no optimisation removes, and an access
- * without it. */
+/* The release part of an access or fence, for targets where Iris makes it
+ * itself. Returns the order that is left for the access. LLVM before 22 may
+ * leave out the wait between the write-back of caches and the store that
+ * announces it (llvm-project pull request 178316). On AMD, therefore, a release
+ * wider than a workgroup is a fence, a wait that no optimisation removes, and
+ * an access without it. */
 IRIS_DEVICE iris_d_order_t iris_d_released(iris_d_order_t how)
 {
 #if IRIS_ON_HIP
@@ -42,7 +42,7 @@ IRIS_DEVICE iris_d_order_t iris_d_released(iris_d_order_t how)
     return how;
 }
 
-/* ---- What each target calls it ---------------------------------------------
+/* ---- Names of orders and scopes by target -----------------------------------
  * Order and scope are constants here; order.h picks them. */
 /* clang-format off */
 #if IRIS_ON_CPU
@@ -179,7 +179,7 @@ IRIS_D_UPDATES(32)
 IRIS_D_UPDATES(64)
 
 #if IRIS_ON_CPU /* GPUs have no updates this small; see word.h */
-#define IRIS_D_CALLER() __builtin_return_address(0) /* who called this one */
+#define IRIS_D_CALLER() __builtin_return_address(0) /* the caller's address */
 IRIS_D_UPDATES(8)
 IRIS_D_UPDATES(16)
 #else /* and CPUs no such updates */
@@ -251,10 +251,10 @@ IRIS_DEVICE void iris_d_fence(iris_d_order_t how)
 }
 #endif
 
-/* Waits for all lanes of the workgroup; what any of them did before is visible
- * to all of them after. On AMD the barrier alone waits for no stores: without
- * vmcnt(0) in each wavefront, a flag that one lane releases at system scope
- * afterwards could overtake the other wavefronts' stores to a peer. */
+/* Waits for all lanes of the workgroup. All lanes then see each other's earlier
+ * accesses. On AMD the barrier alone waits for no stores: without vmcnt(0) in
+ * each wavefront, a flag that one lane releases at system scope afterwards
+ * could overtake the other wavefronts' stores to a peer. */
 IRIS_DEVICE void iris_d_wg_barrier(void)
 {
 #if IRIS_ON_HIP
@@ -284,8 +284,8 @@ IRIS_DEVICE uint64_t iris_d_zero_behind_fence(void)
 }
 
 #if !IRIS_ON_CPU
-/* Ticks of the device's clock, which goes on at one rate whatever the lanes do:
- * nanoseconds on NVIDIA, 100 MHz on AMD Instinct. */
+/* Ticks of the device's clock, which runs at a constant rate: nanoseconds on
+ * NVIDIA, 100 MHz on AMD Instinct. */
 IRIS_DEVICE uint64_t iris_d_clock(void)
 {
 #if IRIS_ON_HIP
@@ -410,8 +410,8 @@ IRIS_DEVICE int64_t iris_d_load_constant(const int64_t *ptr)
 #endif
 
 /* One plain word with a cache hint, for word.h. The CPU ignores hints: x86's
- * non-temporal stores would not be ordered by a later release. Where bypassing
- * a cache is what an atomic of wider scope does, a relaxed one is the hint. */
+ * non-temporal stores would not be ordered by a later release. If an atomic of
+ * wider scope bypasses a cache, a relaxed one serves as the hint. */
 /* clang-format off */
 #if IRIS_ON_CUDA
 #define IRIS_D_HINTED_LOAD(p, hint)                                            \

@@ -89,7 +89,7 @@ IRIS_DEVICE void iris_d_await_members(iris_dev_t dev,
         iris_d_announce(dev, ours, i, iris_d_group_word(&words[2 * i]), epoch);
     }
     arrived = iris_d_condition(IRIS_D_KIND_u64, IRIS_CMP_GE, epoch);
-    arrived.op = IRIS_OP_BARRIER; /* who reads a report wants to know */
+    arrived.op = IRIS_OP_BARRIER; /* for reports */
     i = lane;
     do {
         (void)iris_d_wait(dev, &arrivals[i], arrived);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which compiler this is, and with that the target. It tests the language,
- * never the compilation pass, so host and device pass of one file see the same
- * code.
+ * The compiler, and with it the target. This header tests the language, never
+ * the compilation pass, so host and device pass of one file see the same code.
  */
 #ifndef IRIS_DEVICE_COMPAT_H
 #define IRIS_DEVICE_COMPAT_H
@@ -28,7 +27,7 @@
 #error "Iris knows gcc, clang, hipcc and nvcc; add this compiler here"
 #endif
 
-/* What differs between targets, the same names in each:
+/* Each target defines these names:
  *   IRIS_DEVICE          a function that kernels call, small enough to be
  *                        inlined always (constants of its caller must reach the
  *                        builtins)
@@ -40,13 +39,13 @@
  *   IRIS_D_NOTES         1: waits of a second note themselves there
  *   IRIS_D_POLLS_PER_CHECK  how often they do
  *   IRIS_D_PAUSED()      in a loop that waits, between polls
- *   IRIS_D_CAN_TRACE     1: kernels themselves record what they do
+ *   IRIS_D_CAN_TRACE     1: kernels record their operations themselves
  *   IRIS_D_HALF_FENCES   1: there are fences that only acquire, without a
  *                        memory barrier, or only release
- *   IRIS_D_CONVERTS_F16, IRIS_D_CONVERTS_BF16  1: what is compiled has
+ *   IRIS_D_CONVERTS_F16, IRIS_D_CONVERTS_BF16  1: the target has
  *                        instructions from f32 to f16 and back, and to bf16
- *   IRIS_D_HAS_MMA       1: what is compiled has matrix instructions for f16 and
- *                        bf16 (mma.h)
+ *   IRIS_D_HAS_MMA       1: the target has matrix instructions for f16 and bf16
+ *                        (mma.h)
  *   IRIS_D_BULK_DEPTH    GPUs: how many words of 16 bytes a lane of a long bulk
  *                        copy loads in one round; 0: no rounds, four words are
  *                        loaded, then stored
@@ -58,8 +57,8 @@
  * and for IRIS_KERNEL():
  *   IRIS_D_MAX_LANES(n)  GPUs: how many lanes a workgroup may have
  *   IRIS_D_GPU_IMAGE(name), IRIS_D_ENTER(wg), IRIS_D_WG_MEMBERS  the CPU: the
- *                        kernel's code for GPUs, what its entry begins with,
- *                        what iris_wg_t has more
+ *                        kernel's code for GPUs, the beginning of its entry,
+ *                        further members of iris_wg_t
  * A program may bring a target of its own for a compiler for CPUs. */
 #define IRIS_UNUSED __attribute__((unused))
 #ifdef IRIS_TARGET_HEADER
@@ -72,9 +71,9 @@
 #include <iris/device/target_cuda.h>
 #endif
 
-/* A program compiled with IRIS_TRACE as 1 records what its kernels do, where
- * the target can (IRIS_D_CAN_TRACE): on the CPU observers do that in any
- * case. IRIS_D_HOOKED: operations have hooks. */
+/* The kernels of a program compiled with IRIS_TRACE as 1 record their
+ * operations if the target can (IRIS_D_CAN_TRACE). On the CPU observers record
+ * them in any case. IRIS_D_HOOKED: operations have hooks. */
 #ifndef IRIS_TRACE
 #define IRIS_TRACE 0
 #endif

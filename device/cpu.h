@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU's side of the device API: what observers see of every access, atomic,
- * fence and barrier, and the hook that waiting loops poll. CPU only.
+ * The CPU's side of the device API: the events of accesses, atomics, fences and
+ * barriers that observers get, and the hook that waiting loops poll. CPU only.
  */
 #ifndef IRIS_DEVICE_CPU_H
 #define IRIS_DEVICE_CPU_H
@@ -41,12 +41,12 @@ struct iris_cpu_event {
     int held;           /* after a wait or test: 1 if it is seen CMP value */
     /* Values are the low bytes of words, the rest zero, and 0 where `bytes` is
      * more than 8. */
-    uint64_t value;    /* what is written, what an atomic updates with, what is
-                        * waited for; of the write of a get, put or copy after
-                        * it only. A collective has the address of the
+    uint64_t value;    /* written, or an atomic's operand, or waited for; the
+                        * write of a get, put or copy has it only after the
+                        * operation. A collective has the address of the
                         * first member's workspace here. */
     uint64_t expected; /* by a compare-and-swap */
-    uint64_t seen;     /* after it: what was read; of an atomic the old value */
+    uint64_t seen;     /* after it: the value read; an atomic's old value */
     uint64_t polls;   /* after a wait: how many there were, the last included */
     int atomic;       /* 1: an atomic access, perhaps relaxed; 0: a plain one */
     const void *site; /* the address of the operation in the program's code */
@@ -71,15 +71,15 @@ struct iris_cpu_wg {
                                       * those with two sides */
     unsigned polls; /* iris_cpu_poll() calls; a wait starts it at 0 */
     unsigned spins; /* operations so far that a spin loop may be made of */
-    const void *wait_address; /* what it waits for, for messages; else NULL */
-    enum iris_op wait_op;     /* what waits: a wait or a barrier */
+    const void *wait_address; /* of its wait, for messages; else NULL */
+    enum iris_op wait_op;     /* a wait or a barrier */
     iris_cmp_t wait_cmp;
     int64_t wait_value;
     int64_t wait_seen;
     int wait_unsigned;        /* both are unsigned */
     unsigned wait_bytes;      /* of the word */
-    const void *spin_address; /* while a spin loop polls: what it repeats
-                               * operations on; NULL: not known */
+    const void *spin_address; /* while a spin loop polls: the address of
+                               * its operations; NULL: not known */
     unsigned spin_bytes;
     struct iris_dev_ring *ring;    /* of requests to ranks of other nodes; NULL:
                                  * all heaps are mapped */
@@ -104,10 +104,10 @@ __attribute__((visibility("default"))) void iris_cpu_bell(int bell);
 
 /* Calls the observers, if there are any. Before an operation it does not return
  * if an observer says that the kernel must end, or if the access is wrong: no
- * such rank, or outside the heap, or misaligned for what needs alignment. The
- * kernel then ends, and the stream's next synchronize returns IRIS_ERR_INVALID
- * with the whole story. Per-lane accesses outside the heap are seen only while
- * somebody watches (IRIS_CHECK=bounds). */
+ * such rank, outside the heap, or misaligned. The kernel then ends, and the
+ * stream's next synchronize returns IRIS_ERR_INVALID with the whole story.
+ * Per-lane accesses outside the heap are seen only while somebody watches
+ * (IRIS_CHECK=bounds). */
 __attribute__((visibility("default"), cold)) void
 iris_cpu_observe(struct iris_cpu_wg *cpu, const struct iris_cpu_event *event);
 
@@ -131,7 +131,7 @@ __attribute__((visibility("default"))) void
 iris_cpu_plain(const struct iris_cpu_event *access);
 
 /* Ends the kernel, with `why` in the message of the stream's next synchronize;
- * returns only where there is none: cpu is NULL. */
+ * returns only outside a kernel (cpu is NULL). */
 __attribute__((visibility("default"), cold)) void
 iris_cpu_end(struct iris_cpu_wg *cpu, const char *why);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * float to and from the two 16-bit float types: the same bits on every target,
- * whatever its hardware or its compiler flags do. In integer arithmetic, but
- * where a GPU has the instruction; NaNs always, whose bits instructions choose.
+ * for all hardware and compiler flags. Integer arithmetic, or the GPU's
+ * instruction if it has one. NaNs always use integer arithmetic, because
+ * instructions choose their bits.
  */
 #ifndef IRIS_DEVICE_HALF_H
 #define IRIS_DEVICE_HALF_H
@@ -15,7 +16,7 @@ typedef union iris_d_f32 {
     uint32_t bits;
 } iris_d_f32_t;
 
-/* ---- Of what is no NaN ------------------------------------------------------
+/* ---- Values except NaNs -----------------------------------------------------
  */
 #if IRIS_D_CONVERTS_F16 && IRIS_ON_CUDA
 IRIS_DEVICE float iris_d_f16_to_f32(uint16_t bits)

@@ -81,7 +81,7 @@ IRIS_DEVICE iris_d_access_t iris_d_ordered(iris_d_access_t access,
 #endif
 
 #if IRIS_D_HOOKED
-/* What an access is but for its rank, in one word (record.h has its bits). */
+/* An access without its rank, in one word (record.h has its bits). */
 IRIS_DEVICE uint64_t iris_d_packed(iris_d_access_t access)
 {
     return (uint64_t)access.op | (access.write ? IRIS_D_WRITE : 0) |
@@ -93,7 +93,7 @@ IRIS_DEVICE uint64_t iris_d_packed(iris_d_access_t access)
            (uint64_t)access.bytes << IRIS_D_BYTES_SHIFT;
 }
 
-/* The same of a bulk copy's read and of a barrier, which are the workgroup's.
+/* The same for a bulk copy's read and a barrier, which belong to the workgroup.
  */
 IRIS_DEVICE uint64_t iris_d_bulk(enum iris_op op, size_t bytes)
 {
@@ -122,8 +122,8 @@ IRIS_DEVICE uintptr_t iris_d_watched2(iris_dev_t dev, int rank, int other)
     return iris_d_watched(dev, rank) | iris_d_watched(dev, other);
 }
 
-/* The same for what is not in hot lane loops: there is time to see that `ptr`
- * is aligned and on the heap, and to report what may not be. */
+/* The same outside hot lane loops: there is time to check that `ptr` is aligned
+ * and on the heap, and to report errors. */
 IRIS_DEVICE uintptr_t iris_d_suspect(iris_dev_t dev, const void *ptr, int rank,
                                      size_t bytes)
 {
@@ -189,7 +189,7 @@ IRIS_CPU_COLD void iris_d_expects(struct iris_cpu_wg *cpu, uint64_t expected)
     cpu->expected = expected;
 }
 
-/* After it; `write` is its event's, `seen` what it read. */
+/* After it; `write` is its event's, `seen` the value that it read. */
 IRIS_CPU_COLD void iris_d_after(struct iris_cpu_wg *cpu, iris_bool_t write,
                                 uint64_t seen)
 {
@@ -349,7 +349,7 @@ IRIS_DEVICE void iris_d_traced_after(iris_dev_t *dev, iris_bool_t write,
     iris_d_record_end(*dev, dev->open, seen, 0);
 }
 
-/* Of the two sides the one that may be far is recorded. */
+/* Records the side that may be far. */
 IRIS_DEVICE void iris_d_traced_before_both(iris_dev_t *dev, const void *from,
                                            int from_rank, const void *to,
                                            int to_rank, uint64_t what)
@@ -431,12 +431,12 @@ IRIS_DEVICE void iris_d_traced_after_span(iris_dev_t *dev, uint64_t id,
 #define IRIS_D_SELF() ((struct iris_cpu_wg *)0)
 #endif
 
-/** Where `rank` keeps what this rank keeps at `ptr`, as an ordinary pointer for
- *  ordinary accesses: hoists translation out of a loop. `ptr` is on this rank's
- *  heap. Accesses through the result are plain, not atomic: no flags (see
- *  docs/memory-model.md). Observers see them only by `iriscc --check`. Returns
- *  NULL on the CPU if the rank is on another node, which only other calls reach.
- *  Any lane; orders nothing. */
+/** The address of `rank`'s copy of the object at `ptr`, as an ordinary pointer
+ *  for ordinary accesses. Hoists translation out of a loop. `ptr` is on this
+ *  rank's heap. Accesses through the result are plain, not atomic: no flags
+ *  (see docs/memory-model.md). Observers see them only by `iriscc --check`.
+ *  Returns NULL on the CPU if the rank is on another node, which only other
+ *  calls reach. Any lane; orders nothing. */
 IRIS_DEVICE void *iris_dev_as_remote(iris_dev_t dev, const void *ptr, int rank)
 {
 #if IRIS_ON_CPU

@@ -23,17 +23,17 @@ enum {
     IRIS_CONTEXT_TAIL_WORDS = 17, /* trace_enabled and all after it */
 };
 
-/* Where it is in its rank's heap, in bytes. Not at the heap's own address: what
- * looks memory up by where it starts, as Triton's interpreter does, would take
- * one for the other. */
+/* Where it is in its rank's heap, in bytes. Not at the heap's own address: a
+ * tool that looks memory up by its first address, as Triton's interpreter does,
+ * would confuse the two. */
 #define IRIS_CONTEXT_OFFSET ((size_t)256)
 
 /* Words in the device context of a job of n ranks. */
 #define IRIS_CONTEXT_WORDS(n) \
     (IRIS_CONTEXT_HEAP_BASES + (size_t)(n) + IRIS_CONTEXT_TAIL_WORDS)
 
-/* Words from heap_bases that can be read without a fault, whatever they hold:
- * more than any job has ranks. */
+/* Number of words from heap_bases on that can be read without a fault. No job
+ * has more ranks. */
 #define IRIS_CONTEXT_READABLE 1024u
 
 IRIS_STATIC_ASSERT(IRIS_CONTEXT_TRACE_BUFFERS +
@@ -44,8 +44,8 @@ IRIS_STATIC_ASSERT(IRIS_CONTEXT_TRACE_BUFFERS +
 /* Words of ours behind the public ones, which upstream's kernels never read.
  * The host writes them before the first kernel starts. */
 enum {
-    /* struct iris_dev_watch as the device maps it; 0: waits read nothing but
-     * what they wait for. */
+    /* struct iris_dev_watch as the device maps it; 0: waits read only their
+     * own word. */
     IRIS_CONTEXT_OWN_WATCH = 0,
     /* How long a wait may take, in ticks of iris_d_clock(); 0: for ever. */
     IRIS_CONTEXT_OWN_TIMEOUT = 1,
@@ -56,8 +56,7 @@ enum {
     /* Of tracing: where the column of values begins, behind which is that of
      * what each event was (record.h). */
     IRIS_CONTEXT_OWN_TRACE = 3,
-    /* After how many ticks a waiting lane notes what it waits for; 0: none
-     * does. */
+    /* A waiting lane notes its wait after this number of ticks; 0: never. */
     IRIS_CONTEXT_OWN_NOTE = 4,
     /* When a lane has last done so, in ticks. Lanes write it. */
     IRIS_CONTEXT_OWN_NOTED = 5,
@@ -89,7 +88,7 @@ enum {
 
 /* Two members that are at the same step with different calls. */
 struct iris_dev_mismatch {
-    int32_t rank;   /* who found it */
+    int32_t rank;   /* that found it */
     int32_t other;  /* the other rank; -1: the workspace was left in a step */
     uint64_t count; /* of calls so far, this one included; 32 bits */
     struct iris_dev_call own;
@@ -98,8 +97,8 @@ struct iris_dev_mismatch {
 
 IRIS_STATIC_ASSERT(sizeof(struct iris_dev_mismatch) == 80, "layout");
 
-/* What waiting lanes of a GPU and the host report to each other, in host memory
- * that the GPU maps. All zero at the start. A lane that has waited for too long
+/* Reports between the waiting lanes of a GPU and the host, in host memory that
+ * the GPU maps. All zero at the start. A lane that has waited for too long
  * writes the report, then 1 to `stop`, then `ready`; one that comes after it
  * only writes `stop`. A lane that sees `stop` ends. The host may set `stop` as
  * well, to another value, and makes `ready` and `stop` 0 again once it has the
@@ -107,12 +106,12 @@ IRIS_STATIC_ASSERT(sizeof(struct iris_dev_mismatch) == 80, "layout");
  *
  * One lane at a time that has waited for a second notes that, again and again
  * while it waits, and goes on: the fields of the note, then `beat`, another
- * value each time. Whoever reads it takes a note whose `beat` is new, and the
- * same behind the reading. */
+ * value each time. A reader takes a note if its `beat` is new, and did not
+ * change during the reading. */
 struct iris_dev_watch {
     uint32_t stop;      /* not 0: waiting lanes end */
     uint32_t ready;     /* not 0, released at system scope: a report follows */
-    int32_t rank;       /* who waited */
+    int32_t rank;       /* that waited */
     int32_t op;         /* enum iris_op: a wait or a barrier */
     int32_t cmp;        /* iris_cmp_t */
     uint32_t workgroup; /* its id in the grid */
@@ -120,8 +119,8 @@ struct iris_dev_watch {
     uint32_t bytes;     /* of the word waited for; 0: this is no such report,
                          * but one of `mismatch` */
     uint64_t offset;    /* of that word on the rank's heap */
-    uint64_t expected;  /* what it was compared with; signs are extended */
-    uint64_t seen;      /* what it was last, the same */
+    uint64_t expected;  /* the wanted value; signs are extended */
+    uint64_t seen;      /* the last value, the same */
     uint64_t waited;    /* ticks */
     struct iris_dev_mismatch mismatch;
     uint64_t beat;   /* released at system scope; 0: no note yet */
@@ -130,7 +129,7 @@ struct iris_dev_watch {
     uint32_t note_workgroup;
     uint32_t note_lane;
     uint32_t note_bytes;
-    uint32_t note_unsigned; /* 1: what is compared is unsigned */
+    uint32_t note_unsigned; /* 1: the comparison is unsigned */
     uint64_t note_offset;
     uint64_t note_expected;
     uint64_t note_seen;
@@ -192,7 +191,7 @@ IRIS_HOST_DEVICE uint64_t *iris_i_group_ranks(struct iris_dev_group *group)
 }
 
 /* Bytes from a group of n members to its arrivals. They begin a cache line, of
- * 128 bytes: peers write them while this rank writes what is before. */
+ * 128 bytes: peers write them while this rank writes the words before. */
 IRIS_HOST_DEVICE size_t iris_i_group_arrivals(size_t n)
 {
     size_t before = 3 * n < 2 * IRIS_DEV_GROUP_LANES

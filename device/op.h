@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a device operation is called, for whoever watches: observers on the CPU
- * and traces everywhere.
+ * The ids of device operations, for observers on the CPU and for traces.
  */
 #ifndef IRIS_DEVICE_OP_H
 #define IRIS_DEVICE_OP_H
@@ -23,7 +22,7 @@ enum iris_op {
     IRIS_OP_ATOMIC_MIN = 12,
     IRIS_OP_ATOMIC_MAX = 13,
     IRIS_OP_FENCE = 64,
-    IRIS_OP_OWN = 1024, /* from here on, the program's own but for the next */
+    IRIS_OP_OWN = 1024, /* and more: the program's own, except the next */
     IRIS_OP_WAIT = 3072,
     IRIS_OP_BARRIER = 3073,
     IRIS_OP_COLLECTIVE = 3074, /* of a workgroup (wg_ccl.h) */

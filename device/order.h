@@ -32,9 +32,9 @@ IRIS_DEVICE iris_bool_t iris_d_releases(iris_d_order_t how)
     return how.sem != IRIS_RELAXED && how.sem != IRIS_ACQUIRE;
 }
 
-/* These hand every combination to OP(order, scope), in the target's words as
- * atomic.h has them, and the optimiser keeps one. Values outside the enums get
- * the strongest. */
+/* These pass every combination to OP(order, scope), in the target's words from
+ * atomic.h, and the optimiser keeps one. Values outside the enums get the
+ * strongest. */
 /* clang-format off */
 #if IRIS_ON_CPU /* every scope is the system */
 #define IRIS_D_SCOPED(OP, order, how)                                          \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Products of tiles on CPUs: vectors of whatever the processor has.
+ * Products of tiles on CPUs: with the processor's widest vectors.
  */
 #ifndef IRIS_DEVICE_PRODUCT_CPU_H
 #define IRIS_DEVICE_PRODUCT_CPU_H

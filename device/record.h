@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Records of operations: what one has, and how a GPU writes it into the columns
- * of the device context, where upstream Iris's kernels write theirs.
+ * Records of operations: their contents, and the way that a GPU writes them
+ * into the columns of the device context, where upstream Iris's kernels write
+ * theirs.
  */
 #ifndef IRIS_DEVICE_RECORD_H
 #define IRIS_DEVICE_RECORD_H
@@ -30,7 +31,7 @@
 #define IRIS_D_FIELD_MASK 15 /* of the last three */
 #define IRIS_D_BYTES_SHIFT 28
 
-/* Bytes as the column has them. */
+/* Bytes in the column's format. */
 IRIS_HOST_DEVICE int32_t iris_d_record_payload(uint64_t bytes)
 {
     return bytes > INT32_MAX ? INT32_MAX : (int32_t)bytes;
@@ -43,8 +44,8 @@ IRIS_HOST_DEVICE iris_bool_t iris_d_record_full(uint32_t counter)
     return counter >= (uint32_t)3 << 30;
 }
 
-/* What a word is after an operation that read `seen`: what a wait for it will
- * see. Of integers; unsigned ones where that matters. */
+/* The value of a word after an operation that read `seen`: a wait for the word
+ * will see it. For integers, unsigned if that matters. */
 IRIS_HOST_DEVICE uint64_t iris_d_record_value(enum iris_op op, uint64_t value,
                                               uint64_t seen, uint64_t expected)
 {
@@ -117,7 +118,8 @@ IRIS_DEVICE void iris_d_put64(iris_dev_t dev, unsigned column, uint32_t slot,
     words[slot] = value;
 }
 
-/* Our own two columns; 0: there are none, somebody else has set the words. */
+/* Our own two columns; 0: there are no such columns, because another program
+ * has set the words. */
 IRIS_DEVICE void iris_d_put_own(iris_dev_t dev, uint32_t slot, uint64_t value,
                                 uint64_t what)
 {
@@ -187,7 +189,7 @@ IRIS_DEVICE_LARGE uint32_t iris_d_record(iris_dev_t dev, const void *address,
     return slot;
 }
 
-/* What the word was, once that is known. */
+/* Adds the word's value, once it is known. */
 IRIS_DEVICE void iris_d_record_seen(iris_dev_t dev, iris_d_open_t open,
                                     uint64_t seen, iris_bool_t held)
 {

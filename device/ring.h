@@ -15,7 +15,7 @@
 /* Whether a slot's answer has come.
  *   WAITING  the lane waits for it; the slot is the proxy's
  *   HERE     the lane reads it, then frees the slot
- *   REFUSED  the same, of a request that its target refused
+ *   REFUSED  the same; the target refused the request
  *   LEFT     the lane has ended; the proxy frees the slot once it comes */
 enum iris_dev_answer {
     IRIS_ANSWER_WAITING,
@@ -24,8 +24,8 @@ enum iris_dev_answer {
     IRIS_ANSWER_LEFT,
 };
 
-/* One request. `turn` says whose the slot is: of ticket t once it is t, the
- * proxy's once it is t + 1, free for the next lap once it is t +
+/* One request. `turn` names the owner of the slot: ticket t if it is t, the
+ * proxy if it is t + 1, and nobody (free for the next lap) if it is t +
  * IRIS_RING_SLOTS. A lane may take it only then, so there are no other credits.
  */
 struct iris_dev_slot {
@@ -39,7 +39,7 @@ struct iris_dev_slot {
     uint32_t bytes;    /* that it moves or updates */
     uint32_t releases; /* 1: behind all that was posted before, on any rank */
     uint64_t offset;   /* on the target's heap */
-    uint64_t value;    /* what an atomic writes; its answer */
+    uint64_t value;    /* an atomic's operand; its answer */
     uint64_t expected; /* by a compare-and-swap */
     uint64_t unused;
     unsigned char data[IRIS_RING_BYTES]; /* of a put; the answer of a get */

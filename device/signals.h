@@ -24,7 +24,7 @@ IRIS_DEVICE iris_bool_t iris_d_left_out(const int *status, size_t i)
     return status != NULL && status[i] != 0;
 }
 
-/* First signal that takes part; `count` if there is none. */
+/* First signal that takes part; `count` if no signal does. */
 IRIS_DEVICE size_t iris_d_first_signal(size_t count, const int *status)
 {
     size_t i = 0;

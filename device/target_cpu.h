@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The CPU as a target: gcc and clang. What the names mean is in compat.h.
+ * The CPU as a target: gcc and clang. compat.h explains the names.
  */
 #ifndef IRIS_DEVICE_TARGET_CPU_H
 #define IRIS_DEVICE_TARGET_CPU_H
@@ -25,11 +25,11 @@
 /* A function compiled for x86 CPUs that iris_d_has_avx2(). */
 #define IRIS_D_AVX2 \
     __attribute__((target("avx2,f16c"), noinline, unused)) static
-/* The same of iris_d_has_fma(). */
+/* The same for iris_d_has_fma(). */
 #define IRIS_D_FMA \
     __attribute__((target("avx2,f16c,fma"), noinline, unused)) static
-/* The same of iris_d_has_avx512(). Of its builtins clang and gcc name one
- * differently: gcc's takes what masked lanes are, and a mask. */
+/* The same for iris_d_has_avx512(). One of its builtins differs between clang
+ * and gcc: gcc's also takes the values of masked lanes, and a mask. */
 #define IRIS_D_AVX512 \
     __attribute__((target("avx512f"), noinline, unused)) static
 #if defined(__clang__)
@@ -38,7 +38,7 @@
 #define IRIS_D_MUL512(builtin, type, a, b) builtin##_mask(a, b, (type)(a), 255)
 #endif
 
-/* Of two builtins the compiler's. */
+/* The compiler's own one of two builtins. */
 #if defined(__clang__)
 #define IRIS_D_GCC_CLANG(gcc, clang) clang
 #else
@@ -67,7 +67,7 @@ IRIS_DEVICE double iris_d_product_f64(double a, double b)
 }
 
 /* This object's image, which iriscc puts there; its address is NULL in an
- * object that has none. */
+ * object without an image. */
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * NVIDIA's GPUs as a target: nvcc. What the names mean is in compat.h.
+ * NVIDIA's GPUs as a target: nvcc. compat.h explains the names.
  */
 #ifndef IRIS_DEVICE_TARGET_CUDA_H
 #define IRIS_DEVICE_TARGET_CUDA_H

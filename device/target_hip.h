@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * AMD's GPUs as a target: hipcc, or clang for them. What the names mean is in
- * compat.h.
+ * AMD's GPUs as a target: hipcc, or clang for them. compat.h explains the
+ * names.
  */
 #ifndef IRIS_DEVICE_TARGET_HIP_H
 #define IRIS_DEVICE_TARGET_HIP_H
@@ -58,10 +58,10 @@
 #define IRIS_D_SYSTEM_BITS ""
 #endif
 
-/* Of 8 words of 16 bytes, two rounds are 64 registers: half of the 128 that a
- * lane has where a workgroup may have 1024 lanes. `iris-bench --ops depth` says
- * what other depths would be worth. Clang before 17 is not known to keep rounds
- * in registers; 15 does not. */
+/* With 8 words of 16 bytes, two rounds take 64 registers: half of the 128 that
+ * a lane has where a workgroup may have 1024 lanes. `iris-bench --ops depth`
+ * measures other depths. Clang before 17 is not known to keep rounds in
+ * registers; 15 does not. */
 #if __clang_major__ < 17
 #define IRIS_D_BULK_DEPTH 0
 #else

@@ -13,7 +13,7 @@
 
 #if IRIS_D_TRACES
 #define IRIS_D_NO_SLOT 0xffffffffu
-/* An event that a lane has begun to record; what it is about, until its end. */
+/* An event that a lane has begun to record, with its data until its end. */
 typedef struct iris_d_open {
     uint32_t slot;
     uint64_t value;
@@ -31,7 +31,7 @@ typedef struct iris_dev {
     uintptr_t heap_base;       /* this rank's own of them */
 #if IRIS_ON_CPU
     uintptr_t watched;       /* a copy of cpu's: its test can be hoisted */
-    size_t heap_bytes;       /* the same of every rank */
+    size_t heap_bytes;       /* equal on all ranks */
     uintptr_t ring;          /* a copy of cpu's, as a number */
     struct iris_cpu_wg *cpu; /* NULL outside a kernel */
 #elif IRIS_D_TRACES
@@ -121,9 +121,8 @@ IRIS_DEVICE void *iris_d_translate(iris_dev_t dev, const void *ptr, int rank)
 }
 
 #if IRIS_D_WATCHED
-/* A word that nobody writes while the kernel runs, but loaded only now: for
- * what waits do now and then. A constant would be loaded ahead of the first
- * poll. */
+/* Loads a word that nobody writes while the kernel runs, but only now: for rare
+ * steps of waits. A constant would be loaded ahead of the first poll. */
 IRIS_DEVICE int64_t iris_d_load_late(const int64_t *ptr)
 {
     return (int64_t)iris_d_load_u64(
@@ -150,7 +149,7 @@ IRIS_DEVICE uintptr_t iris_d_own_heap(iris_dev_t dev)
         &dev.heap_bases[iris_d_load_late(&context[IRIS_CONTEXT_RANK])]);
 }
 
-/* What the host and waiting lanes share; NULL: nothing. */
+/* The memory that the host and waiting lanes share, or NULL. */
 IRIS_DEVICE struct iris_dev_watch *iris_d_watch(iris_dev_t dev)
 {
     uintptr_t address = (uintptr_t)iris_d_load_late(

@@ -68,7 +68,7 @@ IRIS_DEVICE iris_bool_t iris_d_less(enum iris_d_kind kind, uint64_t a,
     }
 }
 
-/* The result is cut to the kind's size by whoever stores it. */
+/* The caller that stores the result cuts it to the kind's size. */
 IRIS_DEVICE uint64_t iris_d_integer(enum iris_d_kind kind, enum iris_op op,
                                     uint64_t a, uint64_t b)
 {
@@ -94,7 +94,7 @@ IRIS_DEVICE uint64_t iris_d_integer(enum iris_d_kind kind, enum iris_op op,
 
 /* clang-format off */
 /* For float: float iris_d_number_float(op, a, b), with IEEE minNum and maxNum:
- * of a NaN and a number, the number. */
+ * a NaN and a number give the number. */
 #define IRIS_D_NUMBER(c_type)                                                  \
     IRIS_DEVICE c_type iris_d_number_##c_type(enum iris_op op, c_type a,       \
                                               c_type b)                        \

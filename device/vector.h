@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a target does by the vector and no compiler makes of plain code:
- * builtins and asm, as in atomic.h, on CPUs of single ones, which are asked for
- * them.
+ * Vector operations that compilers do not make from plain code: builtins and
+ * asm, as in atomic.h. On CPUs they need instructions that not all have, so the
+ * code asks the processor.
  */
 #ifndef IRIS_DEVICE_VECTOR_H
 #define IRIS_DEVICE_VECTOR_H
@@ -30,8 +30,8 @@ IRIS_DEVICE void iris_d_count_u64(iris_d_u64_t *p, uint64_t value,
 #endif
 
 /* Two words of 8 bytes next to each other, aligned to 16, relaxed and of system
- * scope: each arrives whole, and where the target has one access for both, they
- * travel together. What each of them says must not depend on the other. */
+ * scope: each arrives whole, and if the target has one access for both, they
+ * travel together. The meaning of one must not depend on the other. */
 IRIS_DEVICE void iris_d_store_pair(iris_d_u64_t *to, uint64_t low,
                                    uint64_t high)
 {
@@ -235,7 +235,7 @@ IRIS_D_AVX2 void iris_d_f16_line_avx2(iris_f16_t *to, float start, float step,
     }
 }
 
-/* iris_f16_to_f32() of `count` elements. Of a NaN it is a quiet one, too. */
+/* iris_f16_to_f32() of `count` elements. A NaN becomes quiet, too. */
 IRIS_D_AVX2 void iris_d_f32_row_avx2(float *to, const iris_f16_t *from,
                                      size_t count)
 {
@@ -258,11 +258,10 @@ IRIS_DEVICE iris_bool_t iris_d_has_avx512(void)
 typedef long long iris_d_long8_t __attribute__((vector_size(64)));
 
 /* Philox4x32-10 of `count` counters from `block` on, a multiple of 4 * LANES,
- * as floats or doubles in [0, 1): what iris_d_uniform_f32() and _f64() make of
- * each. A counter's
- * words are in the low halves of lanes of 64 bits, where the multiplication
- * takes them; what it leaves in the upper halves goes when two words are joined
- * to a lane. Compilers do not come to this by themselves. */
+ * as floats or doubles in [0, 1): the values of iris_d_uniform_f32() and
+ * _f64(). A counter's words are in the low halves of lanes of 64 bits, where
+ * the multiplication takes them. Joining two words to a lane discards the upper
+ * halves. Compilers do not come to this by themselves. */
 /* clang-format off */
 #define IRIS_D_STEPS_256 0, 1, 2, 3
 #define IRIS_D_STEPS_512 0, 1, 2, 3, 4, 5, 6, 7
@@ -304,8 +303,8 @@ typedef long long iris_d_long8_t __attribute__((vector_size(64)));
                     (iris_d_narrow_##BITS##_t)words >> 8),                     \
                 iris_d_floats_##BITS##_t) * 0x1p-24f);                         \
     }                                                                          \
-    /* The 21 upper bits and the 32 lower ones as what doubles' mantissas */   \
-    /* add to 2^31 and to 2^-1. All of it is exact. */                         \
+    /* The 21 upper bits and the 32 lower ones, as mantissas of doubles, */    \
+    /* are added to 2^31 and to 2^-1. All of it is exact. */                   \
     TARGET iris_d_wide_##BITS##_t iris_d_f64_of_##BITS(                 \
         iris_d_wide_##BITS##_t words)                                          \
     {                                                                          \

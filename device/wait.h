@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a lane waits for a word of its own rank: polls, what it does between
- * them, and how a wait ends that would go on for ever.
+ * How a lane waits for a word of its own rank: its polls, the steps between
+ * them, and the end of a wait that would go on for ever.
  */
 #ifndef IRIS_DEVICE_WAIT_H
 #define IRIS_DEVICE_WAIT_H
 
 #include <iris/device/amo.h>
 
-/* What a wait is for. */
+/* The condition of a wait. */
 typedef struct iris_d_condition {
-    enum iris_op op; /* what waits, for reports */
+    enum iris_op op; /* a wait or a barrier, for reports */
     enum iris_d_kind kind;
     iris_cmp_t cmp;
     uint64_t value;
@@ -24,7 +24,7 @@ IRIS_DEVICE iris_d_condition_t iris_d_condition(enum iris_d_kind kind,
     return condition;
 }
 
-/* Whether `seen` CMP value. A comparison that is none never holds. */
+/* Whether `seen` CMP value. An unknown comparison never holds. */
 IRIS_DEVICE iris_bool_t iris_d_holds(iris_d_condition_t condition,
                                      uint64_t seen)
 {
@@ -47,8 +47,8 @@ IRIS_DEVICE iris_bool_t iris_d_holds(iris_d_condition_t condition,
 }
 
 /* How a wait polls its word. An acquiring poll empties a cache each time, on
- * AMD several: polls are relaxed, and a fence behind the last one acquires what
- * it saw. On CPUs it costs nothing; on NVIDIA GPUs before Hopper less than a
+ * AMD several: polls are relaxed, and a fence behind the last one acquires its
+ * value. On CPUs it costs nothing; on NVIDIA GPUs before Hopper less than a
  * fence, which they have in one piece only. */
 #if IRIS_ON_HIP || IRIS_D_HALF_FENCES
 #define IRIS_D_POLL IRIS_RELAXED
@@ -56,7 +56,7 @@ IRIS_DEVICE iris_bool_t iris_d_holds(iris_d_condition_t condition,
 #define IRIS_D_POLL IRIS_ACQUIRE
 #endif
 
-/* After the poll that found what was waited for. */
+/* After the poll that found the condition to hold. */
 IRIS_DEVICE void iris_d_polled(void)
 {
     if (IRIS_D_POLL == IRIS_RELAXED) {
@@ -64,7 +64,7 @@ IRIS_DEVICE void iris_d_polled(void)
     }
 }
 
-/* What a local word is, by the load that this target polls with. */
+/* A local word's value, by the load that this target polls with. */
 IRIS_DEVICE uint64_t iris_d_peek(const void *ptr, enum iris_d_kind kind)
 {
     return iris_d_load(iris_d_global((uintptr_t)ptr), iris_d_kind_bytes(kind),
@@ -111,7 +111,7 @@ typedef struct iris_d_waiting {
 #endif
 } iris_d_waiting_t;
 
-/* Bits of a word as reports have them: signed types with their sign. */
+/* Bits of a word in the format of reports: signed types with their sign. */
 IRIS_DEVICE int64_t iris_d_reported(enum iris_d_kind kind, uint64_t bits)
 {
     return kind == IRIS_D_KIND_i32 ? (int32_t)(uint32_t)bits : (int64_t)bits;
@@ -157,8 +157,8 @@ IRIS_DEVICE void iris_d_wait_report(iris_dev_t dev,
 }
 
 #if IRIS_D_NOTES
-/* Shows the host what this lane waits for, if it has for long and no other lane
- * does. A lane's turn is over when it has not come for a while. */
+/* Shows this lane's wait to the host, if the wait is long and no other lane
+ * shows its own. A lane's turn is over when it has not come for a while. */
 IRIS_DEVICE void iris_d_wait_note(iris_dev_t dev, iris_d_waiting_t *wait,
                                   uint64_t now, uint64_t seen)
 {
@@ -242,7 +242,7 @@ IRIS_DEVICE void iris_d_wait_check(iris_dev_t dev, iris_d_waiting_t *wait)
 #endif
 
 /* Around the polls of a wait that did not succeed at once. On the CPU this
- * notes for the host what is waited for, and polling may end the kernel. */
+ * notes the wait for the host, and polling may end the kernel. */
 IRIS_DEVICE iris_d_waiting_t iris_d_wait_begin(iris_dev_t dev, const void *ptr,
                                                iris_d_condition_t condition)
 {

@@ -95,14 +95,14 @@ IRIS_DEVICE void iris_d_wg_store(iris_d_u128_t *to, const iris_d_u128_t *words,
  * returns how many words they were.
  *
  * On gfx9 one counter, vmcnt, counts loads and stores and falls in the order of
- * their issue: who waits for a load waits for every older store as well. With
+ * their issue: a wait for a load is a wait for every older store as well. With
  * loads and stores by turns, each round would take a load's way and then a
  * store's. Here the loads of two rounds are issued ahead, the stores of one
  * between them. Behind the load that a store waits for are `depth` stores,
- * `depth` loads and its round's other words, which LLVM waits for as
- * vmcnt(3 * depth - 1). So a round's stores have the time of a whole round to
- * arrive. LLVM knows that number only because every way into the loop issues
- * the same. vmcnt counts to 63: `depth` is 21 at most. */
+ * `depth` loads and its round's other words, which LLVM waits for as vmcnt(3 *
+ * depth - 1). So a round's stores have the time of a whole round to arrive.
+ * LLVM knows that number only because every way into the loop issues the same.
+ * vmcnt counts to 63: `depth` is 21 at most. */
 IRIS_DEVICE size_t iris_d_wg_rounds(iris_d_team_t team, char *to,
                                     const char *from, size_t count,
                                     unsigned depth)
@@ -141,8 +141,8 @@ IRIS_DEVICE void iris_d_wg_few(iris_d_team_t team, char *to, const char *from,
     }
 }
 
-/* Words of the greatest width that both sides can be aligned to; what is left
- * at either end goes by bytes, so nothing outside is written. `depth` is a
+/* Words of the greatest width that both sides can be aligned to; the rest at
+ * either end goes by bytes, so nothing outside is written. `depth` is a
  * constant of the caller's. */
 IRIS_DEVICE void iris_d_wg_bytes_deep(iris_d_team_t team, void *to_ptr,
                                       const void *from_ptr, size_t bytes,
@@ -233,11 +233,12 @@ IRIS_DEVICE void iris_d_wg_far_copy(iris_dev_t dev, const void *src_ptr,
 /* ---- Bulk copies -----------------------------------------------------------
  *
  * All lanes of the workgroup call a copy together, with the same arguments,
- * outside lane loops. A copy takes any size and any alignment of either side. It
- * writes exactly `bytes` bytes; with 0 bytes it touches no memory. Both sides are
- * global memory. They may be the same place but may not overlap otherwise. A
- * copy orders nothing, like plain stores. It is complete for the workgroup after
- * iris_wg_barrier(), and for a peer after a release that follows it. */
+ * outside lane loops. A copy takes any size and any alignment of either side.
+ * It writes exactly `bytes` bytes; with 0 bytes it touches no memory. Both
+ * sides are global memory. They may be the same place but may not overlap
+ * otherwise. A copy orders nothing, like plain stores. It is complete for the
+ * workgroup after iris_wg_barrier(), and for a peer after a release that
+ * follows it. */
 
 /** Copies from this rank's `from_ptr`, used as it is, to where to_rank keeps
  *  `to_ptr`. */

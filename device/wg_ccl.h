@@ -18,7 +18,7 @@
 #include <iris/device/kernels/ccl_watch.h>
 
 /** A workgroup's use of a handle, from iris_wg_ccl_begin() to
- *  iris_wg_ccl_end(): which step it is at. Every lane has a copy. */
+ *  iris_wg_ccl_end(), with its current step. Every lane has a copy. */
 typedef struct iris_wg_ccl {
     iris_d_ccl_t ccl;
     struct iris_ccl_start start;
@@ -144,7 +144,7 @@ IRIS_DEVICE void iris_d_wg_ccl(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
 
     wg.id = 0;
     wg.num_wgs = 1;
-    iris_wg_barrier(wg); /* what other lanes wrote to `in` is there */
+    iris_wg_barrier(wg); /* other lanes' writes to `in` are visible */
     if (args->bytes == 0) {
         return;
     }
@@ -171,8 +171,8 @@ IRIS_DEVICE void iris_d_wg_ccl(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
     IRIS_D_HOOK_CPU(cpu, iris_d_after_collective(cpu, &collective));
 }
 
-/* From so many bytes that a workgroup would send in one shot, two shots are
- * worth the second wait. */
+/* If a workgroup would send this number of bytes or more in one shot, two shots
+ * are worth the second wait. */
 #define IRIS_D_WG_TWO_SHOT_BYTES ((size_t)16384)
 
 /* The exchange for `bytes` bytes of each member. Two members send the same

@@ -19,7 +19,7 @@
  * the one before. */
 typedef struct iris_d_wg_side {
     iris_tile_t tile;
-    uint32_t parts; /* 0: this member has none */
+    uint32_t parts; /* 0: this side is absent here */
     char *stage;
 } iris_d_wg_side_t;
 
@@ -188,7 +188,7 @@ IRIS_DEVICE void iris_d_wg_tile_ccl(iris_wg_ccl_t *wg_ccl,
             size_t count = (size_t)rows * cols;
 
             if (in == NULL) {
-                iris_wg_barrier(tiles.wg); /* what other lanes wrote is there */
+                iris_wg_barrier(tiles.wg); /* other lanes' writes are visible */
                 iris_d_wg_stage(&tiles, &tiles.in, m, n, 1);
             }
             iris_d_wg_range(tiles.wg, wg_ccl, which,

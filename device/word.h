@@ -18,9 +18,9 @@
 /* `bits` is 8 or 16. The word changes only where the expected bits are; a
  * failed comparison writes the word back unchanged and so keeps the order.
  *
- * The word is taken at system scope whatever the caller's is: the bytes beside
- * the element may be somebody else's, on another rank even, and an update of
- * the word at a narrower scope than theirs could undo what they wrote. */
+ * The update of the word always has system scope. The bytes beside the element
+ * may belong to another lane, even of another rank. An update of the word at a
+ * narrower scope than theirs could undo their writes. */
 IRIS_DEVICE uint32_t iris_d_cas_in_word(void *ptr, uint32_t bits,
                                         uint32_t expected, uint32_t desired,
                                         iris_d_order_t how)
@@ -116,7 +116,7 @@ IRIS_DEVICE uint64_t iris_d_cas(void *ptr, size_t bytes, uint64_t expected,
     }
 }
 
-/* What iris_d_fetch() does to the word. */
+/* The operations of iris_d_fetch(). */
 enum iris_d_fetch {
     IRIS_D_FETCH_XCHG,
     IRIS_D_FETCH_ADD,

@@ -104,7 +104,7 @@ gpu=gfx942
 # Workgroups that do collectives.
 for gpu in gfx942 gfx950; do
     mutant "a workgroup that sends before its lanes have stored" steps \
-        wg_ccl.h 's/iris_wg_barrier\(wg\); .. what other lanes wrote .*//'
+        wg_ccl.h 's/iris_wg_barrier\(wg\); .. other lanes. writes to .*//'
     mutant "a step that begins while another lane is in the last one" steps \
         wg_ccl.h \
         '/iris_d_ccl_one_step\(wg, &step, args\);/,/go_on/ s/iris_wg_barrier\(wg\);//'
