@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/shm.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -36,6 +37,17 @@ static iris_status_t fail_parse(const char *text, const char *why)
                        text, why);
 }
 
+/* Whether it is the loopback under another name than its own. */
+static int is_hidden(const char *host, const struct addrinfo *found)
+{
+    const struct sockaddr_in *in = (const void *)found->ai_addr;
+    struct in_addr number;
+
+    return ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET &&
+           strcmp(host, "localhost") != 0 &&
+           inet_pton(AF_INET, host, &number) != 1;
+}
+
 iris_status_t iris_i_address_parse(const char *text,
                                    struct iris_address *address_p)
 {
@@ -43,6 +55,7 @@ iris_status_t iris_i_address_parse(const char *text,
                                    .ai_socktype = SOCK_STREAM,
                                    .ai_flags = AI_NUMERICSERV};
     const char *colon = strrchr(text, ':');
+    struct iris_address address, own;
     struct addrinfo *found;
     char host[256], *end;
     long port;
@@ -62,8 +75,13 @@ iris_status_t iris_i_address_parse(const char *text,
     if (ret != 0) {
         return fail_parse(text, gai_strerror(ret));
     }
-    take(found->ai_addr, found->ai_addrlen, address_p);
+    take(found->ai_addr, found->ai_addrlen, &address);
+    if (is_hidden(host, found) && iris_i_address_of_host(&own) == IRIS_OK) {
+        iris_i_address_set_port(&own, &address);
+        address = own;
+    }
     freeaddrinfo(found);
+    *address_p = address;
     return IRIS_OK;
 }
 
@@ -132,6 +150,26 @@ iris_status_t iris_i_address_of_host(struct iris_address *own_p)
                : iris_i_fail(NULL, IRIS_ERR_BOOTSTRAP,
                              "no network interface with an IPv4 address is up; "
                              "set IRIS_ROOT to rank 0's address and port");
+}
+
+void iris_i_address_widen(struct iris_address *address)
+{
+    struct sockaddr_in in;
+
+    memcpy(&in, address->data, sizeof in);
+    in.sin_addr.s_addr = htonl(INADDR_ANY);
+    take(&in, sizeof in, address);
+}
+
+void iris_i_address_set_port(struct iris_address *address,
+                             const struct iris_address *from)
+{
+    struct sockaddr_in in, other;
+
+    memcpy(&in, address->data, sizeof in);
+    memcpy(&other, from->data, sizeof other);
+    in.sin_port = other.sin_port;
+    take(&in, sizeof in, address);
 }
 
 uint64_t iris_i_host_id(void)

@@ -16,7 +16,8 @@ struct iris_address {
 };
 
 /* Reads "HOST:PORT", a name or an IPv4 address and a number from 1 to 65535.
- * Asks the system's resolver. IRIS_ERR_CONFIG */
+ * Asks the system's resolver. A name of this host's own, which many hosts
+ * resolve to their loopback, is iris_i_address_of_host(). IRIS_ERR_CONFIG */
 iris_status_t iris_i_address_parse(const char *text,
                                    struct iris_address *address_p);
 
@@ -31,6 +32,11 @@ iris_status_t iris_i_address_towards(const struct iris_address *other,
 /* The address, with port 0, of the first interface that is up and is no
  * loopback. IRIS_ERR_BOOTSTRAP: there is none. */
 iris_status_t iris_i_address_of_host(struct iris_address *own_p);
+
+/* The same port on all interfaces of this host. */
+void iris_i_address_widen(struct iris_address *address);
+void iris_i_address_set_port(struct iris_address *address,
+                             const struct iris_address *from);
 
 /* A number that only processes of this host and network namespace have: they
  * can connect by local sockets. */

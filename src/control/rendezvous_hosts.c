@@ -63,13 +63,15 @@ iris_status_t iris_i_rendezvous_far_listen(struct iris_address *root_p,
                                            int *sock_p)
 {
     int sock = iris_i_stream_socket(IRIS_CONTROL_TCP);
+    struct iris_address all = *root_p;
     char why[IRIS_MESSAGE_BYTES];
     iris_status_t status;
 
     if (sock < 0) {
         return iris_i_fail_fd(errno, "cannot make a socket for other hosts");
     }
-    status = iris_i_stream_listen(sock, IRIS_CONTROL_TCP, root_p);
+    iris_i_address_widen(&all);
+    status = iris_i_stream_listen(sock, IRIS_CONTROL_TCP, &all);
     if (status != IRIS_OK) {
         close(sock);
         snprintf(why, sizeof why, "%s", iris_last_error());
@@ -79,6 +81,7 @@ iris_status_t iris_i_rendezvous_far_listen(struct iris_address *root_p,
                            "host and a free port",
                            why);
     }
+    iris_i_address_set_port(root_p, &all);
     *sock_p = sock;
     return IRIS_OK;
 }

@@ -8,7 +8,8 @@
 
 #include "control/rendezvous.h"
 
-/* Rank 0: listens at *root_p, whose port the system chooses if it is 0. The
+/* Rank 0: listens at the port of *root_p, on all interfaces. The system chooses
+ * the port if it is 0, and *root_p then has it. The
  * caller closes *sock_p. IRIS_ERR_BOOTSTRAP: the port is taken. */
 iris_status_t iris_i_rendezvous_far_listen(struct iris_address *root_p,
                                            int *sock_p);

@@ -48,12 +48,19 @@ if [ "$(id -u)" != 0 ] || ! command -v ip >/dev/null || ! make_hosts 2>"$tmp/why
     exit 77
 fi
 
+# As many systems have it, a host's own name is an address of its loopback.
+for host in 0 1 2 3; do
+    printf '10.77.0.%d host%d\n' 1 0 2 1 3 2 4 3 |
+        sed "s/^10.77.0.* host$host$/127.0.1.1 host$host/" >"$tmp/hosts$host"
+done
+
 on() { # HOST COMMAND...
     local host=$1
     shift
     # shellcheck disable=SC2016 # the inner shell's own
-    nsenter --net="/run/netns/$tag-$host" unshare --uts \
-        sh -c 'hostname "host$1"; shift; exec "$@"' sh "$host" "$@"
+    nsenter --net="/run/netns/$tag-$host" unshare --uts --mount \
+        sh -c 'hostname "host$1" && mount --bind "$2/hosts$1" /etc/hosts; shift 2; exec "$@"' \
+        sh "$host" "$tmp" "$@"
 }
 
 # start HOSTS RANKS-OF-EACH COMMAND...: each rank's output goes to $tmp/outR.
@@ -63,7 +70,7 @@ start() {
     pids=()
     rm -f "$tmp"/out*
     for ((rank = 0; rank < hosts * each; rank++)); do
-        IRIS_RANK=$rank IRIS_NUM_RANKS=$((hosts * each)) IRIS_ROOT=10.77.0.1:29400 \
+        IRIS_RANK=$rank IRIS_NUM_RANKS=$((hosts * each)) IRIS_ROOT=${ROOT-10.77.0.1}:29400 \
             on $((rank / each)) "$@" >"$tmp/out$rank" 2>&1 &
         pids+=($!)
     done
@@ -157,6 +164,7 @@ nodes_are() { # LINE-OF-EACH-RANK...
 }
 check "2 hosts of 2 ranks exchange values" run 2 2 "$job" 20
 never "a wrong value passes" run 2 2 env IRIS_TEST_WRONG=2 "$job" 20
+ROOT=host0 check "rank 0's host by its name" run 2 2 "$job" 2
 check "the variables of torchrun on 2 hosts" by_torchrun
 check "each host is a node" nodes_are "0 of 2" "0 of 2" "1 of 2" "1 of 2"
 check "4 hosts of 1 rank exchange values" run 4 1 "$job" 20
