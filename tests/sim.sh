@@ -234,6 +234,9 @@ says "another choice" 0 "ranks two_shot " collective 8K 2 all_reduce -v two_shot
 says "no such variant" 2 "no variant nine" collective 8K 2 all_reduce -v nine
 says "a faster link" 0 "link 5000.0" \
     collective 1000000000 2 all_reduce -w link=2x
+sed 's/"links": 1/&, "shared_memory": true/' "$tmp/p.json" >"$tmp/shared.json"
+says "one memory for both ranks" 0 "meet 10.0 combine 0.8 link 20000.0 reduce 2000.0" \
+    "$sim" collective -P "$tmp/shared.json" -b 1000000000 -n 2 all_reduce
 says "many ranks" 0 "4096 ranks far " \
     collective 64M 2:4096 all_reduce -p "$tmp/curve.svg"
 grep -q 'on two &#38; two</text>' "$tmp/curve.svg" || fail "a picture without its title"

@@ -44,4 +44,5 @@ endif
 EXTRA_DIST += %D%/sim_network.cpp %D%/sim_no_network.c
 platformsdir = $(pkgdatadir)/platforms
 dist_platforms_DATA = %D%/platforms/cpu-2.json %D%/platforms/h100-2.json \
+	%D%/platforms/h200-1.json \
 	%D%/platforms/h200-4.json %D%/platforms/mi300x-8.json

@@ -119,6 +119,11 @@ struct sim_plan sim_plan(const struct sim_platform *platform,
     } else if (in_parts) {
         plan.amounts[SIM_LOCAL] = part / MB;
     }
+    if (platform->is_shared) { /* all ranks move their bytes at the same time */
+        plan.amounts[SIM_LINK] *= n;
+        plan.amounts[SIM_REDUCE] *= n;
+        plan.amounts[SIM_LOCAL] *= n;
+    }
     if (platform->cache_mb > 0) {
         plan.amounts[SIM_MEMORY] =
             larger(0, (double)call->bytes / MB - platform->cache_mb);

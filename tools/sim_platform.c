@@ -54,6 +54,8 @@ static void take(struct sim_platform *platform, const char *key,
         platform->node_ranks = (int)number;
     } else if (strcmp(key, "links") == 0) {
         platform->links = (int)number;
+    } else if (strcmp(key, "shared_memory") == 0) {
+        platform->is_shared = strcmp(json->text, "true") == 0;
     } else if (strcmp(key, "leaf_ports") == 0) {
         platform->leaf_ports = (int)number;
     } else if (strcmp(key, "spines") == 0) {
@@ -131,6 +133,7 @@ void sim_platform_write(const struct sim_platform *platform, FILE *file)
     iris_i_json_bool(&json, "gpu", platform->gpu);
     iris_i_json_int(&json, "node_ranks", platform->node_ranks);
     iris_i_json_int(&json, "links", platform->links);
+    iris_i_json_bool(&json, "shared_memory", platform->is_shared);
     iris_i_json_int(&json, "leaf_ports", platform->leaf_ports);
     iris_i_json_int(&json, "spines", platform->spines);
     iris_i_json_real(&json, "cache_mb", platform->cache_mb);

@@ -42,6 +42,7 @@ struct sim_platform {
     int gpu;
     int node_ranks;  /* ranks of a node; the rest is reached by the network */
     int links;       /* peers that a rank sends to when its links are full */
+    int is_shared;   /* ranks of a node share one memory, and its bandwidth */
     int leaf_ports;  /* of a leaf switch, for ranks; 0: unknown */
     int spines;      /* switches that each leaf switch has a link to */
     double cache_mb; /* bytes of a call beyond it have SIM_MEMORY; 0: none */
