@@ -98,10 +98,9 @@ static void usage(FILE *file)
     fprintf(
         file,
         "usage: iris-info [option]\n"
-        "Shows the version and how it was built, backends, their devices with\n"
-        "what these reach of each other, shared memory, settings, and "
-        "whatever\n"
-        "of it would make a program fail. Runs nothing; --check does.\n\n"
+        "Shows the version and how it was built, backends, their devices,\n"
+        "the links between devices, shared memory, settings, and anything\n"
+        "that would make a program fail. Runs nothing; --check does.\n\n"
         "  -j, --json      all of it as JSON\n"
         "  -c, --check     run 2 ranks that write into each other's heaps\n"
         "  --explain OP M N K [--ranks N] [--dtype T]\n"

@@ -25,20 +25,19 @@ static const char usage[] =
     "       iris-trace export -f goal [-o OUT] TRACE\n"
     "Reads traces of Iris programs, also compressed ones.\n"
     "\n"
-    "summary: operations, bytes, times, kernels, who moved how much to whom.\n"
-    "resolve: of addresses in a trace (*.json, *.json.gz), or one on each "
-    "line\n"
-    "of another file or stdin: whose heap, heap offset, allocation.\n"
+    "summary: operations, bytes, times, kernels, bytes from rank to rank.\n"
+    "resolve: the rank, heap offset and allocation of each address in a trace\n"
+    "(*.json, *.json.gz), or on each line of another file or stdin.\n"
     "merge: one trace of all ranks' files, with arrows from signals to waits.\n"
     "diff: operations that take longer in the second trace.\n"
     "report: a page with timeline, matrix and the longest waits.\n"
     "export: a schedule for LogGOPSim; wants a merged trace.\n"
     "\n"
-    "  -b, --bases=PREFIX  of files PREFIX_rank_0_heap_bases.json and, if "
-    "they\n"
-    "                      are there, PREFIX_rank_0_allocations.json "
-    "(default:\n"
-    "                      iris, as IRIS_HEAP_BASES_PREFIX has it)\n"
+    "  -b, --bases=PREFIX  read PREFIX_rank_0_heap_bases.json and, if there "
+    "is\n"
+    "                      one, PREFIX_rank_0_allocations.json (default: "
+    "iris,\n"
+    "                      the default of IRIS_HEAP_BASES_PREFIX)\n"
     "  -f, --format=NAME   of export: goal\n"
     "  -o, --output=FILE   write to it\n"
     "  -q, --quiet         no progress on long files\n"
@@ -122,8 +121,7 @@ int trace_export(void)
     if (trace_options.format == NULL ||
         strcmp(trace_options.format, "goal") != 0) {
         fprintf(stderr,
-                "iris-trace export: --format=%s; goal is what there "
-                "is\n",
+                "iris-trace export: --format=%s; the only one is goal\n",
                 trace_options.format == NULL ? "" : trace_options.format);
         return 2;
     }

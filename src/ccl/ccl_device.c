@@ -98,8 +98,8 @@ iris_status_t iris_ccl_device_destroy(iris_t *iris,
     workspace = find(iris, handle);
     if (workspace == NULL) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
-                           "iris_ccl_device_destroy: no live handle; pass what "
-                           "iris_ccl_device_create gave, once");
+                           "iris_ccl_device_destroy: no live handle; pass one "
+                           "from iris_ccl_device_create, once");
     }
     return iris_ccl_workspace_destroy(iris, workspace);
 }

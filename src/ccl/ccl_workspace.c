@@ -162,7 +162,7 @@ static iris_status_t take(iris_t *iris, struct iris_ccl *ccl,
     if (status != IRIS_OK) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_NO_MEMORY,
                            "a workspace of %zu bytes for collectives of %d "
-                           "ranks does not fit in what is left of %zu; raise "
+                           "ranks does not fit into the rest of %zu; raise "
                            "IRIS_CCL_SIZE or IRIS_HEAP_SIZE, or destroy groups",
                            bytes, workspace->group->members.count, ccl->bytes);
     }
@@ -400,7 +400,7 @@ iris_status_t iris_i_ccl_known_workspace(const iris_t *iris,
         (workspace == NULL || workspace->group != call->group)) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "%s: workspace %p is not a live one of this group; "
-                           "pass what iris_ccl_workspace_create gave for it, "
+                           "pass one from iris_ccl_workspace_create, "
                            "or NULL",
                            call->name, (void *)asked);
     }
@@ -488,8 +488,8 @@ iris_status_t iris_ccl_workspace_destroy(iris_t *iris,
     if (find(iris, workspace, NULL) == NULL) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                            "iris_ccl_workspace_destroy: %p is not a live "
-                           "workspace; pass what iris_ccl_workspace_create "
-                           "gave, once",
+                           "workspace; pass one from "
+                           "iris_ccl_workspace_create, once",
                            (void *)workspace);
     }
     status = iris_i_agree(&workspace->group->members, &call);

@@ -38,8 +38,8 @@ static iris_status_t fail_start(const struct iris_heap *heap, const char *call,
     if (iris_i_heap_bytes_from(heap, ptr) == 0) {
         return iris_i_fail(
             heap->log, IRIS_ERR_INVALID,
-            "%s of %p, which is not on this rank's heap (%p to %p); pass what "
-            "iris_malloc gave this rank",
+            "%s of %p, which is not on this rank's heap (%p to %p); pass the "
+            "address from iris_malloc on this rank",
             call, ptr, iris_i_heap_base(&heap->memory),
             (void *)(iris_i_heap_base(&heap->memory) +
                      iris_i_heap_bytes(&heap->memory)));
@@ -47,14 +47,14 @@ static iris_status_t fail_start(const struct iris_heap *heap, const char *call,
     if (offset >= iris_i_heap_bytes(&heap->memory)) {
         return iris_i_fail(heap->log, IRIS_ERR_INVALID,
                            "%s of %p, which is inside of memory that "
-                           "iris_as_symmetric shares; pass what it gave",
+                           "iris_as_symmetric shares; pass its address",
                            call, ptr);
     }
     if (!iris_i_heap_find(&heap->names, offset, &start, &bytes)) {
         return iris_i_fail(heap->log, IRIS_ERR_INVALID,
                            "%s of %p, heap offset %zu, where nothing is "
-                           "allocated; was it freed before? pass what "
-                           "iris_malloc gave, once",
+                           "allocated; was it freed before? pass the "
+                           "address from iris_malloc, once",
                            call, ptr, offset);
     }
     return iris_i_fail(heap->log, IRIS_ERR_INVALID,

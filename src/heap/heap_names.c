@@ -259,10 +259,11 @@ iris_status_t iris_i_heap_set_name(struct iris_heap_names *names,
     struct life **link, *life;
 
     if (!iris_i_heap_find(names, offset, &start, &bytes)) {
-        return iris_i_fail(log, IRIS_ERR_INVALID,
-                           "iris_name of %p, where nothing is allocated on "
-                           "this rank's heap; pass what iris_malloc gave",
-                           ptr);
+        return iris_i_fail(
+            log, IRIS_ERR_INVALID,
+            "iris_name of %p, where nothing is allocated on "
+            "this rank's heap; pass the address from iris_malloc",
+            ptr);
     }
     if (text != NULL && strlen(text) >= IRIS_NAME_BYTES) {
         return iris_i_fail(log, IRIS_ERR_INVALID,

@@ -242,7 +242,7 @@ static iris_status_t grow(iris_t *iris, const struct iris_ops_call *call,
     if (call->members != iris_i_num_ranks(iris)) {
         return iris_i_fail(iris_i_log(iris), IRIS_ERR_STATE,
                            "%s: a group of %lld of %d ranks needs a workspace; "
-                           "call %s on all ranks and pass what it gives",
+                           "call %s on all ranks and pass its workspace",
                            call->name, (long long)call->members,
                            iris_i_num_ranks(iris),
                            preambles[call->op].allocation.name);

@@ -15,8 +15,8 @@ static iris_status_t check(const struct iris_queue *queue,
 
     if (kernel == NULL) {
         return iris_i_fail(queue->log, IRIS_ERR_INVALID,
-                           "iris_launch: kernel is NULL; pass what IRIS_KERNEL "
-                           "defined");
+                           "iris_launch: kernel is NULL; pass a kernel that "
+                           "IRIS_KERNEL defined");
     }
     if (kernel->version != IRIS_KERNEL_VERSION) {
         return iris_i_fail(queue->log, IRIS_ERR_UNSUPPORTED,
@@ -27,7 +27,7 @@ static iris_status_t check(const struct iris_queue *queue,
     }
     if (kernel->name == NULL) {
         return iris_i_fail(queue->log, IRIS_ERR_INVALID,
-                           "iris_launch: the kernel has no name; pass what "
+                           "iris_launch: the kernel has no name; pass one that "
                            "IRIS_KERNEL defined");
     }
     if (launch->grid == 0 || launch->block == 0 ||

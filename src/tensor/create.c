@@ -393,12 +393,13 @@ iris_status_t iris_tensor_free(iris_t *iris, iris_tensor_t *tensor)
         return status;
     }
     if (tensor == NULL || tensor->owner == NULL) {
-        checked = iris_i_fail(
-            iris_i_log(iris), IRIS_ERR_INVALID,
-            "iris_tensor_free: tensor %s; pass what a creation call gave, once",
-            tensor == NULL ? "is NULL"
-                           : "owns no memory: it is a view, or was "
-                             "freed before");
+        checked =
+            iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
+                        "iris_tensor_free: tensor %s; pass the tensor of a "
+                        "creation call, once",
+                        tensor == NULL ? "is NULL"
+                                       : "owns no memory: it is a view, or was "
+                                         "freed before");
     }
     status = iris_i_heap_release(
         iris_i_heap(iris), checked == IRIS_OK ? tensor->owner : NULL, checked);

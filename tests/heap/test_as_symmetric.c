@@ -348,7 +348,7 @@ static int share(iris_t *iris, void *arg)
         inside = (char *)symmetric + 8;
         CHECK_BAD(iris, iris_free(iris, inside), IRIS_ERR_INVALID,
                   "inside of memory that iris_as_symmetric shares",
-                  "pass what it gave");
+                  "pass its address");
     }
     /* The program's own goes first. */
     CHECK_EQUAL(fill(iris, symmetric, 70 + rank, BYTES), 0);

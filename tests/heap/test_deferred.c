@@ -351,7 +351,7 @@ static int shared(iris_t *iris, void *arg)
     }
     CHECK_EQUAL(share(iris, own + 256, &ptr), 0);
     CHECK_BAD(iris, iris_free_later(iris, (char *)ptr + 1), IRIS_ERR_INVALID,
-              "iris_free_later", "pass what it gave");
+              "iris_free_later", "pass its address");
     CHECK_OK(iris_free_later(iris, ptr));
     CHECK_BAD(iris, iris_free_later(iris, ptr), IRIS_ERR_INVALID,
               "given to iris_free_later before", "once");

@@ -29,7 +29,7 @@ static int misuse(iris_t *iris, void *arg)
     CHECK_OK(iris_malloc(iris, 4096, (void **)&second));
     CHECK_OK(iris_free_later(iris, NULL));
     CHECK_BAD(iris, iris_free_later(iris, &ptr), IRIS_ERR_INVALID,
-              "iris_free_later of", "pass what iris_malloc gave");
+              "iris_free_later of", "pass the address from iris_malloc");
     CHECK_BAD(iris, iris_free_later(iris, ptr + 256), IRIS_ERR_INVALID,
               "256 bytes into", "pass its start");
     CHECK_BAD(iris, iris_free_later(iris, (void *)iris_device_context(iris)),

@@ -259,7 +259,7 @@ static int wrong_pointers(iris_t *iris, void *arg)
 {
     char *base = (char *)(uintptr_t)iris_heap_bases(iris)[iris_rank(iris)];
     const char *off = "not on this rank's heap", *none = "nothing is allocated";
-    const char *given = "pass what iris_malloc gave";
+    const char *given = "pass the address from iris_malloc";
     char *block, *other;
 
     CHECK_OK(iris_malloc(iris, 1000, (void **)&block));

@@ -194,7 +194,8 @@ static int refused_body(iris_t *iris, void *arg)
 
     (void)arg;
     CHECK_BAD(iris, iris_launch(iris, NULL, 1, 1, &args, bytes, NULL),
-              IRIS_ERR_INVALID, "kernel is NULL", "pass what IRIS_KERNEL");
+              IRIS_ERR_INVALID, "kernel is NULL",
+              "pass a kernel that IRIS_KERNEL");
     CHECK_BAD(iris, iris_launch(iris, hit_each, 0, 1, &args, bytes, NULL),
               IRIS_ERR_INVALID, "hit_each: grid 0, block 1", "at least 1");
     CHECK_BAD(iris, iris_launch(iris, hit_each, 1, 0, &args, bytes, NULL),

@@ -381,7 +381,7 @@ static int differ(iris_t *iris, void *arg)
     CHECK_OK(iris_tensor_free(iris, &t));
     CHECK(t.data == NULL && t.owner == NULL);
     CHECK_BAD(iris, iris_tensor_free(iris, &t), IRIS_ERR_INVALID,
-              "freed before", "pass what a creation call gave, once");
+              "freed before", "pass the tensor of a creation call, once");
     return 0;
 }
 
