@@ -226,6 +226,10 @@ static void observe_of(struct iris_race *race,
         .sem = event->sem,
         .scope = event->scope,
         .id = event->id,
+        .foreseen = event->op == IRIS_OP_STORE ||
+                    event->op == IRIS_OP_ATOMIC_XCHG ||
+                    event->op == IRIS_OP_ATOMIC_CAS,
+        .value = event->value,
     };
     if (fences) {
         iris_i_race_fence(&race->memory, &atomic);

@@ -84,6 +84,7 @@ struct iris_race_write {
     uint64_t id;        /* of the operation, while its value is not known */
     uint64_t order;     /* among the writes of the word */
     uint32_t state;     /* enum iris_race_state */
+    bool foreseen;      /* its value is known though it is pending */
     uint32_t lane;
     uint32_t site;
     bool releases;

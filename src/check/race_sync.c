@@ -2,9 +2,9 @@
  *
  * Words keep their latest writes, each with its value and what it released. A
  * read takes from those whose value it saw. Hooks are before and after an
- * operation, not in it: while a write is under way its value is not known, and
- * a read takes from it in any case. So an edge may be seen that is none, and
- * none is missed.
+ * operation, not in it. While an update is under way its value is not known,
+ * and a read takes from it in any case. So the checker may see an edge that does
+ * not exist, and misses none.
  */
 #include "config.h"
 
@@ -72,7 +72,17 @@ static struct iris_race_write *find_own(struct iris_race_word *word,
     return NULL;
 }
 
-/* A place for one more write; if none is free, the oldest makes room. */
+/* Which of two writes makes room first. What is under way may yet be read, and
+ * is forgotten only where it must be: others may poll the word by many updates
+ * meanwhile. */
+static bool goes_first(const struct iris_race_write *a,
+                       const struct iris_race_write *b)
+{
+    return a->state != b->state ? a->state == IRIS_RACE_KNOWN
+                                : a->order < b->order;
+}
+
+/* A place for one more write; if none is free, an old one makes room. */
 static struct iris_race_write *next_write(struct iris_race_memory *memory,
                                           struct iris_race_word *word)
 {
@@ -85,7 +95,7 @@ static struct iris_race_write *next_write(struct iris_race_memory *memory,
             write = other;
             break;
         }
-        write = other->order < write->order ? other : write;
+        write = goes_first(other, write) ? other : write;
     }
     if (write->state != IRIS_RACE_NONE) {
         word->lost = true;
@@ -111,6 +121,9 @@ void iris_i_race_write(struct iris_race_memory *memory,
     write->lane = atomic->lane;
     write->id = atomic->id;
     write->site = atomic->site;
+    write->foreseen = atomic->foreseen;
+    write->values[0] = write->values[1] =
+        low_bytes(atomic->value, atomic->bytes);
     write->releases = releases(atomic->sem);
     write->scope = atomic->scope;
     if (write->releases) {
@@ -192,10 +205,12 @@ static void take(struct iris_race_memory *memory,
 static bool may_be(const struct iris_race_write *write,
                    const struct iris_race_atomic *reader, uint64_t seen)
 {
-    if (write->state == IRIS_RACE_PENDING) {
+    if (write->state == IRIS_RACE_PENDING && !write->foreseen) {
         return write->lane != reader->lane || write->id != reader->id;
     }
-    return write->state == IRIS_RACE_KNOWN &&
+    return write->state != IRIS_RACE_NONE &&
+           (write->state == IRIS_RACE_KNOWN || write->lane != reader->lane ||
+            write->id != reader->id) &&
            (write->values[0] == seen || write->values[1] == seen);
 }
 
@@ -225,7 +240,8 @@ void iris_i_race_read(struct iris_race_memory *memory,
     seen = low_bytes(seen, atomic->bytes);
     for (unsigned i = 0; word != NULL && i < IRIS_RACE_WRITES; i++) {
         if (may_be(&word->writes[i], atomic, seen)) {
-            found |= word->writes[i].state == IRIS_RACE_KNOWN;
+            found |= word->writes[i].state == IRIS_RACE_KNOWN ||
+                     word->writes[i].foreseen;
             take(memory, &word->writes[i], atomic);
         }
     }
@@ -265,6 +281,7 @@ void iris_i_race_written(struct iris_race_memory *memory,
     own->values[0] = low_bytes(values[0], atomic->bytes);
     own->values[1] = low_bytes(values[1], atomic->bytes);
     own->state = IRIS_RACE_KNOWN;
+    own->order = ++word->num_writes; /* since others that came meanwhile */
 }
 
 void iris_i_race_unwritten(struct iris_race_memory *memory,

@@ -16,7 +16,9 @@ struct iris_race_atomic {
     size_t bytes;
     iris_sem_t sem;
     iris_scope_t scope;
-    uint64_t id; /* of the operation in its lane */
+    uint64_t id;   /* of the operation in its lane */
+    bool foreseen; /* before a write: its value is known */
+    uint64_t value;
 };
 
 /* All under the lock. */
