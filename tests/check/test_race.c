@@ -16,6 +16,7 @@
 #include "check/bugs_hosts.h"
 #include "check/bugs_order.h"
 #include "check/bugs_places.h"
+#include "check/bugs_published.h"
 #endif
 
 #include <stdio.h>
@@ -31,8 +32,10 @@
 #define HOST_ROW(name, missing, grid, ranks) \
     {#name, missing, NULL, name, grid, ranks},
 /* clang-format on */
-static const struct bug bugs[] = {BUGS_ORDER(KERNEL_ROW) BUGS_FLAGS(
-    KERNEL_ROW) BUGS_PLACES(KERNEL_ROW) BUGS_HOSTS(HOST_ROW)};
+static const struct bug bugs[] = {
+    BUGS_ORDER(KERNEL_ROW) BUGS_FLAGS(KERNEL_ROW) BUGS_PLACES(KERNEL_ROW)
+        BUGS_HOSTS(HOST_ROW) BUGS_PUBLISHED(KERNEL_ROW)
+            BUGS_PUBLISHED_HOSTS(HOST_ROW)};
 #define NUM_BUGS ((int)(sizeof bugs / sizeof *bugs))
 
 IRIS_KERNEL(show_bug, struct bug_args)
@@ -128,8 +131,8 @@ static int has(const char *text)
 /* Whether the report has each line that the bug noted, in any of its files. */
 static int has_line(int line)
 {
-    static const char *const files[] = {"flags", "hosts", "order", "places",
-                                        NULL};
+    static const char *const files[] = {"flags",  "hosts",     "order",
+                                        "places", "published", NULL};
     char text[64];
     int is_there = line == 0;
 
