@@ -74,7 +74,7 @@ iris_status_t iris_i_trace_measure_device(struct iris_trace *trace, int first)
 {
     struct iris_trace_clock *clock = &trace->clock;
     int64_t khz = iris_i_device(trace->iris)->clock_khz, ns, error;
-    struct pair pair;
+    struct pair pair = {0};
     iris_status_t status;
 
     if (khz == 0) { /* the CPU: kernels' times are the host's */
