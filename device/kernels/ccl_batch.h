@@ -174,8 +174,6 @@ IRIS_DEVICE uint64_t iris_d_ccl_fold_unit(
                         IRIS_CCL_UNIT_BYTES);
         }
     }
-    iris_d_fold_divide(kind, (iris_reduce_op_t)args->op, &sums, step->ccl.count,
-                       IRIS_CCL_UNIT_BYTES);
     iris_d_fold_finish(kind, &block, &sums, IRIS_CCL_UNIT_BYTES);
     return (uint64_t)block.words[1] << 32 | block.words[0];
 }

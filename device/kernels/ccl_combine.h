@@ -182,7 +182,6 @@ IRIS_DEVICE void iris_d_ccl_combine(const iris_d_ccl_t *ccl,
             }
         }
     }
-    iris_d_fold_divide(kind, op, &sums, ccl->count, sizeof *result);
     iris_d_fold_finish(kind, result, &sums, sizeof *result);
 }
 

@@ -17,16 +17,15 @@ IRIS_HOST_DEVICE int iris_d_reduced_as(iris_dtype_t dtype, iris_reduce_op_t op,
 {
     int bitwise = op == IRIS_REDUCE_BAND || op == IRIS_REDUCE_BOR ||
                   op == IRIS_REDUCE_BXOR;
-    int adds = op == IRIS_REDUCE_SUM || op == IRIS_REDUCE_AVG;
 
-    if ((unsigned)op > IRIS_REDUCE_AVG) {
+    if ((unsigned)op > IRIS_REDUCE_BXOR) {
         return 0;
     }
     switch (dtype) {
 #define IRIS_D_CASE(name, NAME, is_integer) \
     case IRIS_DTYPE_##NAME:                 \
         *kind_p = IRIS_D_KIND_##name;       \
-        return (is_integer) ? op != IRIS_REDUCE_AVG : !bitwise;
+        return !bitwise || (is_integer);
         IRIS_D_CASE(i8, I8, 1)
         IRIS_D_CASE(i16, I16, 1)
         IRIS_D_CASE(i32, I32, 1)
@@ -45,10 +44,10 @@ IRIS_HOST_DEVICE int iris_d_reduced_as(iris_dtype_t dtype, iris_reduce_op_t op,
         return bitwise;
     case IRIS_DTYPE_COMPLEX64:
         *kind_p = IRIS_D_KIND_f32;
-        return adds ? 2 : 0;
+        return op == IRIS_REDUCE_SUM ? 2 : 0;
     case IRIS_DTYPE_COMPLEX128:
         *kind_p = IRIS_D_KIND_f64;
-        return adds ? 2 : 0;
+        return op == IRIS_REDUCE_SUM ? 2 : 0;
     default:
         return 0;
     }
@@ -199,7 +198,6 @@ IRIS_TYPES(IRIS_D_ROW, )
         size_t n)                                                              \
     {                                                                          \
         switch (op) {                                                          \
-        case IRIS_REDUCE_AVG: /* iris_d_fold_divide() follows */               \
             IRIS_D_CASE(name, IRIS_REDUCE_SUM)                                 \
             IRIS_D_CASE(name, IRIS_REDUCE_PRODUCT)                             \
             IRIS_D_CASE(name, IRIS_REDUCE_MIN)                                 \
@@ -220,30 +218,6 @@ IRIS_FLOAT_TYPES(IRIS_D_ROW, IRIS_D_NO_MORE)
 #undef IRIS_D_BITWISE
 #undef IRIS_D_ROW
 #undef IRIS_D_CASE
-
-/* Behind the last member's block: an average is the sum divided by their number.
- * Of the sums of `bytes`, a constant. */
-#define IRIS_D_ROW(name, c_type, arg)                                          \
-    case IRIS_D_KIND_##name:                                                   \
-        IRIS_D_UNROLL                                                          \
-        for (size_t i = 0; i < bytes / sizeof(c_type); i++) {                  \
-            sums->name[i] /= (IRIS_D_SUM_##name)count;                         \
-        }                                                                      \
-        break;
-IRIS_DEVICE void iris_d_fold_divide(enum iris_d_kind kind, iris_reduce_op_t op,
-                                    iris_d_sums_t *sums, uint32_t count,
-                                    size_t bytes)
-{
-    if (op != IRIS_REDUCE_AVG) {
-        return;
-    }
-    switch (kind) {
-        IRIS_FLOAT_TYPES(IRIS_D_ROW, )
-    default:
-        break;
-    }
-}
-#undef IRIS_D_ROW
 
 /* The three for a block of any kind, or its first `bytes`, a constant. */
 #define IRIS_D_ROW(name, c_type, arg)                                          \

@@ -41,7 +41,6 @@ typedef struct iris_d_ccl_row {
         const c_type *__restrict a, const c_type *__restrict b, size_t n)      \
     {                                                                          \
         switch (op) {                                                          \
-        case IRIS_REDUCE_AVG: /* iris_d_divide_row_##name() follows */         \
             IRIS_D_CASE(name, IRIS_REDUCE_SUM)                                 \
             IRIS_D_CASE(name, IRIS_REDUCE_PRODUCT)                             \
             IRIS_D_CASE(name, IRIS_REDUCE_MIN)                                 \
@@ -106,27 +105,6 @@ IRIS_DEVICE const float *iris_d_widen_row_f16(const iris_d_ccl_row_t *row,
     return space;
 }
 
-/* For f32: divides sums by the number of members if that is asked for. */
-#define IRIS_D_ROW(name, c_type, arg)                                          \
-    IRIS_DEVICE void iris_d_divide_row_##name(const iris_d_ccl_row_t *row,     \
-                                              IRIS_D_SUM_##name *sums)         \
-    {                                                                          \
-        for (size_t i = 0; row->op == IRIS_REDUCE_AVG && i < row->n; i++) {    \
-            sums[i] /= (IRIS_D_SUM_##name)row->count;                          \
-        }                                                                      \
-    }
-IRIS_FLOAT_TYPES(IRIS_D_ROW, )
-#undef IRIS_D_ROW
-#define IRIS_D_ROW(name, c_type, arg)                                          \
-    IRIS_DEVICE void iris_d_divide_row_##name(const iris_d_ccl_row_t *row,     \
-                                              c_type *sums)                    \
-    {                                                                          \
-        (void)row;                                                             \
-        (void)sums;                                                            \
-    }
-IRIS_INTEGER_TYPES(IRIS_D_ROW, )
-#undef IRIS_D_ROW
-
 /* Sums as elements. */
 #define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE void iris_d_narrow_row_##name(const iris_d_ccl_row_t *row,     \
@@ -179,7 +157,6 @@ IRIS_D_ROW(f64, double, IRIS_D_PLAIN)
                 row->n);                                                       \
             before = sums[k & 1];                                              \
         }                                                                      \
-        iris_d_divide_row_##name(row, sums[(row->count - 1) & 1]);             \
         iris_d_narrow_row_##name(row, (c_type *)(void *)to,                    \
                                  sums[(row->count - 1) & 1]);                  \
     }                                                                          \

@@ -146,14 +146,12 @@ IRIS_API void iris_ccl_options_init_sized(struct iris_ccl_options *options,
  * member 0 first, for every variant, number of workgroups, place in the buffer
  * and device. Rules by type:
  *   - f16 and bf16 are added and multiplied as f32, and rounded once at the end.
- *   - AVG divides the sum by the number of members before that rounding. It
- *     takes floating-point and complex types, and not ATOMIC, SPINLOCK or RING.
  *   - Integers wrap around.
  *   - MIN and MAX of a NaN and a number give the number. If the operands are +0
  *     and -0, they give the earlier member's.
  *   - A NaN result is always the same NaN, quiet and positive.
  *   - BAND, BOR and BXOR take integers and bool. bool has no other reductions,
- *     and complex types have only SUM and AVG.
+ *     and complex types have only SUM.
  *
  * NULL options mean the defaults of iris_ccl_options_init().
  *

@@ -82,9 +82,7 @@ typedef struct iris_bf16 {
     X(MAX,     3, "max")                                                       \
     X(BAND,    4, "band") /* bitwise and, or, exclusive or: integers, bool */  \
     X(BOR,     5, "bor")                                                       \
-    X(BXOR,    6, "bxor")                                                      \
-    X(AVG,     7, "avg") /* the sum, divided by the number of members: floats,  \
-                            complex */
+    X(BXOR,    6, "bxor")
 /* clang-format on */
 
 /** IRIS_DTYPE_BOOL and so on. See iris_dtype_size(), iris_dtype_name(). */

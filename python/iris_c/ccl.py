@@ -23,7 +23,6 @@ class ReduceOp(enum.IntEnum):
     BAND = 4
     BOR = 5
     BXOR = 6
-    AVG = 7
 
 
 def _names() -> Dict[str, int]:

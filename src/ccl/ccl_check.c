@@ -90,8 +90,8 @@ static iris_status_t fail_operation(const iris_t *iris,
     }
     return iris_i_fail(iris_i_log(iris), IRIS_ERR_INVALID,
                        "%s: op %s of %s is not defined; pass SUM, PRODUCT, MIN "
-                       "or MAX of numbers, SUM of complex ones, AVG of floats "
-                       "or complex ones, BAND, BOR or BXOR of integers or bool",
+                       "or MAX of numbers, SUM of complex ones, BAND, BOR or "
+                       "BXOR of integers or bool",
                        call->name, name, iris_dtype_name(call->dtype));
 }
 

@@ -167,7 +167,6 @@ static int can(const struct iris_ccl_call *call, int needs)
     return needs >= 0 && !((needs & IRIS_CCL_ON_HEAP) && !call->on_heap) &&
            !((needs & IRIS_CCL_APART) && call->in_place) &&
            !((needs & IRIS_CCL_ONLY_SUM) && call->reduce != IRIS_REDUCE_SUM) &&
-           !((needs & IRIS_CCL_BY_NAME) && call->reduce == IRIS_REDUCE_AVG) &&
            !(!(needs & IRIS_CCL_ROWS) && call->options.rows != 0);
 }
 
@@ -343,8 +342,6 @@ static iris_status_t choose_variant(const iris_t *iris,
                 ? "in and out that are not the same memory"
             : (needed & IRIS_CCL_ONLY_SUM) && call->reduce != IRIS_REDUCE_SUM
                 ? "operation SUM"
-            : (needed & IRIS_CCL_BY_NAME) && call->reduce == IRIS_REDUCE_AVG
-                ? "another operation than AVG"
                 : "buffers without rows");
     }
     call->variant = variant;

@@ -119,14 +119,12 @@ INTEGERS(ROW)
             c_type element;                                                    \
             for (int m = 1; m < members; m++) {                                \
                 sum_t next = widen(value(hash(seeds[m], first + i)));          \
-                sum = op == IRIS_REDUCE_SUM || op == IRIS_REDUCE_AVG           \
-                          ? sum + next                                         \
+                sum = op == IRIS_REDUCE_SUM       ? sum + next                 \
                       : op == IRIS_REDUCE_PRODUCT ? sum * next                 \
                       : isnan(sum)                ? next                       \
                       : op == IRIS_REDUCE_MIN     ? (next < sum ? next : sum)  \
                                                   : (next > sum ? next : sum); \
             }                                                                  \
-            sum = op == IRIS_REDUCE_AVG ? sum / (sum_t)members : sum;          \
             element = narrow(sum);                                             \
             memcpy((char *)to + i * sizeof element, &element, sizeof element); \
         }                                                                      \
@@ -153,8 +151,7 @@ const size_t case_num_types = sizeof case_types / sizeof case_types[0];
 
 int case_reduces(const struct case_type *type, iris_reduce_op_t op)
 {
-    return type->is_integer ? op != IRIS_REDUCE_AVG
-                            : op <= IRIS_REDUCE_MAX || op == IRIS_REDUCE_AVG;
+    return type->is_integer || op <= IRIS_REDUCE_MAX;
 }
 
 uint64_t case_seed(int member, uint64_t round)

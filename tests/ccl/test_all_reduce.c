@@ -49,7 +49,7 @@ static int types_body(iris_t *iris, void *arg)
     (void)arg;
     CHECK_EQUAL(play_open(iris, 8 * 4100 + 64, &board), 0);
     for (size_t t = 0; t < case_num_types; t++) {
-        for (size_t op = t % step; op <= IRIS_REDUCE_AVG; op += step) {
+        for (size_t op = t % step; op <= IRIS_REDUCE_BXOR; op += step) {
             play.type = &case_types[t];
             play.reduce = (iris_reduce_op_t)op;
             play.count = counts[(t + op) % 7];

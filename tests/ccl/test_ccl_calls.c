@@ -147,15 +147,6 @@ static int alone_body(iris_t *iris, void *arg)
               iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
                               IRIS_REDUCE_MAX, &options),
               IRIS_ERR_INVALID, "variant atomic", "operation SUM");
-    options.all_reduce = IRIS_CCL_RING;
-    CHECK_BAD(iris,
-              iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_F32,
-                              IRIS_REDUCE_AVG, &options),
-              IRIS_ERR_INVALID, "variant ring", "another operation than AVG");
-    CHECK_BAD(iris,
-              iris_all_reduce(iris, in, out, COUNT, IRIS_DTYPE_I32,
-                              IRIS_REDUCE_AVG, NULL),
-              IRIS_ERR_INVALID, "op avg of i32", "AVG of floats");
     return 0;
 }
 
@@ -293,12 +284,6 @@ static int pairs_body(iris_t *iris, void *arg)
     CHECK_OK(harness_read(iris, sum, buffer, sizeof sum));
     CHECK_EQUAL((int)(2 * sum[0]), num_ranks * num_ranks);
     CHECK_EQUAL((int)sum[1], -num_ranks);
-    CHECK_OK(harness_write(iris, buffer, mine, sizeof mine));
-    CHECK_OK(iris_all_reduce(iris, buffer, buffer, 1, IRIS_DTYPE_COMPLEX64,
-                             IRIS_REDUCE_AVG, NULL));
-    CHECK_OK(harness_read(iris, sum, buffer, sizeof sum));
-    CHECK_EQUAL((int)(2 * sum[0]), num_ranks);
-    CHECK_EQUAL((int)sum[1], -1);
     CHECK_OK(harness_write(iris, buffer, any, sizeof any));
     CHECK_OK(iris_all_reduce(iris, buffer, buffer, 2, IRIS_DTYPE_BOOL,
                              IRIS_REDUCE_BOR, NULL));

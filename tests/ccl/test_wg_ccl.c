@@ -216,7 +216,7 @@ static int play_reductions(struct board *board)
     int failed = 0;
 
     for (size_t t = 0; t < case_num_types && !failed; t++) {
-        for (int op = 0; op <= IRIS_REDUCE_AVG && !failed; op++) {
+        for (int op = 0; op <= IRIS_REDUCE_BXOR && !failed; op++) {
             board->args.what = (op + (int)t) % 2 != 0 ? SCATTER
                                : t % 3 == 0           ? TWO_SHOT
                                                       : ALL_REDUCE;

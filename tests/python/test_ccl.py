@@ -94,14 +94,6 @@ class Ccl(support.TestCase):
                 self.assert_has(out, functools.reduce(combine, inputs))
                 self.assert_has(given, inputs[self.rank])
 
-    def test_an_average_is_the_sum_divided(self):
-        for dtype in ("float32", "float64", "complex64"):
-            inputs = self.members((3, 5), dtype)
-            out = self.on_heap(numpy.zeros((3, 5), dtype))
-            given = self.on_heap(inputs[self.rank])
-            self.ccl.all_reduce(out, given, ReduceOp.AVG)
-            self.assert_has(out, sum(inputs) / numpy.float32(self.ranks))
-
     def test_all_reduce_sums_where_no_operation_is_said(self):
         for place in (self.on_heap, self.elsewhere):
             inputs = self.members((70, 30))
