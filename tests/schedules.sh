@@ -48,19 +48,29 @@ compare() { # NAME
         "$tmp/$1.out" "$tmp/$1.goal" "$tmp/$1.sim"
 }
 
+# Whether a rank had more operations than its trace holds (traced.h): one that polls
+# another rank's memory does, where that rank has no processor for some time.
+is_full() { # NAME
+    awk '$1 == "observed" && $3 >= 300000 { full = 1 } END { exit !full }' "$tmp/$1.out"
+}
+
 # 15_cpp.cpp makes the same calls from C++.
 count=0
 for source in "$src"/examples/[01]?_*.c; do
     name=$(basename "$source" .c)
-    count=$((count + 1))
     check "$name compiles" compile "$name" -include "$here/trace/traced.h" \
         -I"$src/examples" "$source" examples/libexample.la libirisi.la
     check "$name runs" env TRACED_FILE="$tmp/$name.json" \
         "$tmp/$name" -n 4 --bytes 4000 --iterations 1
     cp "$tmp/out" "$tmp/$name.out"
-    compare "$name"
+    if is_full "$name"; then
+        echo "not compared: $name: polls filled a trace"
+    else
+        compare "$name"
+        count=$((count + 1))
+    fi
 done
-[ $count -gt 10 ] || { echo "FAILED: $count examples in $src/examples"; failed=1; }
+[ $count -gt 10 ] || { echo "FAILED: $count examples were compared"; failed=1; }
 
 check "collectives compile" compile collectives "$here/trace/collectives.c" \
     libiris.la

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-libirisi_la_SOURCES += %D%/automatic.c %D%/automatic.h %D%/collectives.c \
-	%D%/collectives.h %D%/enable.c \
+libirisi_la_SOURCES += %D%/automatic.c %D%/automatic.h %D%/enable.c \
+	%D%/trace_collectives.c %D%/trace_collectives.h \
 	%D%/events.c %D%/events.h %D%/export.c %D%/export.h %D%/flows.c \
 	%D%/flows.h %D%/json_fields.c %D%/json_fields.h %D%/json_reader.c \
 	%D%/json_reader.h %D%/merge.c %D%/merge.h %D%/names.c %D%/names.h \

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "context/enter.h"
-#include "trace/collectives.h"
+#include "trace/trace_collectives.h"
 #include "trace/names.h"
 
 #include <stdio.h>

@@ -96,7 +96,8 @@ static void clean(struct iris_proxy *proxy, int rank)
     struct target *target = &proxy->targets[rank];
 
     proxy->num_unclean -= target->dirty || target->fenced;
-    target->dirty = target->fenced = 0;
+    target->dirty = 0;
+    target->fenced = 0;
 }
 
 /* Whether all but `rank` are clean; else has them fenced. What went to a rank

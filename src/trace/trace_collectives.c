@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "trace/collectives.h"
+#include "trace/trace_collectives.h"
 
 #include "context/context_group.h"
 #include "trace/events.h"
