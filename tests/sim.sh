@@ -271,8 +271,9 @@ for file in "$here"/../tools/platforms/*.json; do
         "$sim" collective -P "$file" -b 1M -n 2 all_reduce
 done
 
-# Published rates of eight MI300X, in GiB/s: the least and the most. The model is
-# within 10 % of them.
+# Published rates of eight MI300X, in GiB/s: the least and the most. A modelled rate
+# passes from 0.9 times the least to 1.1 times the most. docs/timing.md has the error
+# against each, which is 10.3 % at most, and the rows that are not modelled.
 gib() { # PAIR|ALL OPTION...: rate out of rank 0 for 1 GiB to a peer, or to each
     local which=$1 rank peer
     shift
