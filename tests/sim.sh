@@ -133,6 +133,93 @@ EOF
 says "a traced wait is not work" 0 "5.001 us" \
     "$sim" run -P "$tmp/p.json" "$tmp/wait.json"
 
+# What the platform times in place of the traced machine: 3 us of a release, 4 and
+# 50 GB/s of a copy engine. Each trace has one rank that acts and one that waits.
+sed 's/"launch_us": 2/&, "release_us": 3, "copy_us": 4, "engine_gbs": 50/' \
+    "$tmp/p.json" >"$tmp/costs.json"
+signal() { # NAME TS DUR OFFSET
+    echo "{\"name\":\"$1\",\"cat\":\"iris\",\"pid\":0,\"tid\":\"a\",\"ph\":\"X\",\"ts\":$2,\"dur\":$3,\"args\":{\"target_rank\":1,\"offset\":$4,\"signal\":1,\"value\":\"0x1\",$args}},"
+}
+waits() { # TS DUR OFFSET, and the end of the trace
+    cat <<EOF
+{"name":"wait","cat":"iris","pid":1,"tid":"b","ph":"X","ts":$1,"dur":$2,"args":{"target_rank":1,"offset":$3,"held":1,"value":"0x1",$args}}
+],"metadata":{"schema_version":"1.1","world_size":2}}
+EOF
+}
+timed() { # TRACE US LABEL OPTION...
+    says "$3" 0 "$2 us, of which" \
+        "$sim" run -P "$tmp/costs.json" "${@:4}" "$tmp/$1.json"
+}
+
+# Two signals with 2 us between them: 3 + 2 + 3, and the flag's 1.
+{
+    echo '{"traceEvents":['
+    signal store 5 100 64
+    signal store 107 1 128
+    waits 0 200 128
+} >"$tmp/release.json"
+timed release 9.000 "two releases"
+timed release 15.000 "releases of twice the time" -w release=2x
+timed release 7.000 "releases without intervals" -c 0
+./iris-trace export -f goal -o "$tmp/release.goal" "$tmp/release.json"
+says "an exported schedule has the traced times" 0 "l2: calc 102000" \
+    grep calc "$tmp/release.goal"
+if grep -q 'release$' "$tmp/release.goal"; then
+    fail "an exported schedule has words of ours"
+fi
+# Without a release the first is a part of the second's message.
+sed 's/"offset":64,"signal":1,/"offset":64,/' "$tmp/release.json" >"$tmp/one.json"
+timed one 4.000 "one release"
+
+# 3 of a release, 4 us between operations, 2 of an exchange, 3, and 1.
+{
+    echo '{"traceEvents":['
+    signal store 5 1 64
+    signal atomic_xchg 8 50 0 | sed 's/"offset":0,"signal":1,//'
+    signal store 60 1 128
+    waits 0 200 128
+} >"$tmp/atomic.json"
+timed atomic 13.000 "a result before a signal"
+timed atomic 16.000 "results and flags of twice the time" -w flag=2x
+sed 's/atomic_xchg/atomic_add/' "$tmp/atomic.json" >"$tmp/add.json"
+timed add 61.000 "an atomic without a result"
+
+# 3 of a release, 2 of the signal's own result, 3 between, 3 of a release, and 1.
+{
+    echo '{"traceEvents":['
+    signal atomic_cas 5 50 64
+    signal store 58 1 128
+    waits 0 200 128
+} >"$tmp/cas.json"
+timed cas 12.000 "a signal with a result"
+sed 's/atomic_cas/atomic_or/' "$tmp/cas.json" >"$tmp/or.json"
+timed or 10.000 "a signal without a result"
+
+# Copies of 1 and 0.5 MB: 20 and 10 us, one after the other, and the start's 4.
+# The copy of 1 MB the other way takes 24 at the same time.
+copy() { # NAME TS BYTES
+    echo "{\"name\":\"$1 on stream\",\"cat\":\"iris_host\",\"pid\":0,\"tid\":\"h\",\"ph\":\"X\",\"ts\":$2,\"dur\":1,\"args\":{\"target_rank\":1,\"payload_size\":$3}},"
+}
+{
+    echo '{"traceEvents":['
+    copy put 1 1000000
+    copy put 3 500000
+    copy get 5 1000000
+    waits 0 1 64
+} >"$tmp/copy.json"
+timed copy 34.000 "copies"
+timed copy 38.000 "a start of twice the time" -w copy=2x
+timed copy 19.000 "engines of twice the rate" -w engine=2x
+sed 's/"engine_gbs": 50/"engine_gbs": 0/' "$tmp/costs.json" >"$tmp/links.json"
+says "engines as fast as links" 0 "19.000 us, of which" \
+    "$sim" run -P "$tmp/links.json" "$tmp/copy.json"
+sed 's/ on stream//' "$tmp/copy.json" >"$tmp/kernel.json"
+timed kernel 16.000 "copies by kernels"
+
+sed 's/calc 102000/calc 102000 round 2/' "$tmp/release.goal" >"$tmp/peer.goal"
+says "a round trip to no rank" 1 "a peer that is no rank" \
+    "$sim" run -P "$tmp/costs.json" "$tmp/peer.goal"
+
 # A kernel of 50 us, and then a collective that the host called before: its place
 # is its kernel's run, after the other's.
 for rank in 0 1; do

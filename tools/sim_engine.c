@@ -3,7 +3,8 @@
  * Runs a schedule on a platform, event by event. A send occupies its rank's way
  * out and the receiver's way in for as long as its bytes take, after all sends
  * that were ready before it; the rank itself goes on at once, as after a put. A
- * receive ends when all bytes have arrived. With a network, a rank sends one
+ * receive ends when all bytes have arrived. A copy engine starts, then sends at a
+ * rate of its own, and has arrived without a flag. With a network, a rank sends one
  * message at a time to other nodes, and the network says when it has arrived.
  */
 #include "config.h"
@@ -154,6 +155,29 @@ static int is_far(const struct engine *engine, const struct sim_step *step)
     return step->rank / near != step->peer / near;
 }
 
+/* A flag's way to the peer. */
+static double latency(const struct engine *engine, const struct sim_step *step)
+{
+    return engine->platform->costs[is_far(engine, step) ? SIM_HOP : SIM_FLAG];
+}
+
+static double round_trip(const struct engine *engine,
+                         const struct sim_step *step)
+{
+    return step->is_round ? 2 * latency(engine, step) : 0;
+}
+
+/* Of a link, or of the copy engine if the platform has a rate of it. */
+static enum sim_cost rate_of(const struct engine *engine,
+                             const struct sim_step *step)
+{
+    if (is_far(engine, step)) {
+        return SIM_NETWORK;
+    }
+    return step->is_copy && engine->platform->costs[SIM_ENGINE] > 0 ? SIM_ENGINE
+                                                                    : SIM_LINK;
+}
+
 /* When the last byte is there. With a switch, a rank's messages leave one after
  * the other, and so they come in; in a mesh, that is so for each pair. */
 static double cross_links(struct engine *engine, const struct sim_step *step,
@@ -161,8 +185,8 @@ static double cross_links(struct engine *engine, const struct sim_step *step,
 {
     const struct sim_platform *platform = engine->platform;
     int far = is_far(engine, step), near = platform->node_ranks;
-    double length = (double)step->amount / 1e6 *
-                    platform->costs[far ? SIM_NETWORK : SIM_LINK];
+    double length =
+        (double)step->amount / 1e6 * platform->costs[rate_of(engine, step)];
     double *out = &engine->ways[step->rank].out[far];
     double *in = &engine->ways[step->peer].in[far];
 
@@ -183,8 +207,9 @@ static void send_on_links(struct engine *engine, size_t i, double us)
     double arrival = cross_links(engine, step, us);
 
     engine->run->times[i].arrival =
-        arrival +
-        engine->platform->costs[is_far(engine, step) ? SIM_HOP : SIM_FLAG];
+        arrival + (step->is_copy && !is_far(engine, step)
+                       ? engine->platform->costs[SIM_COPY]
+                       : latency(engine, step));
 }
 
 /* The rank's first message that waits for the network leaves. */
@@ -258,13 +283,17 @@ static void run_step(struct engine *engine, struct ready ready)
     }
     if (step->kind == SIM_CALC) {
         double us = (double)step->amount / 1000 * engine->compute;
+        double cost =
+            round_trip(engine, step) +
+            (step->is_release ? engine->platform->costs[SIM_RELEASE] : 0);
 
+        times[ready.step].cost = cost;
         engine->run->ranks[step->rank].compute_us +=
             added(ready.us, ready.us + us, &engine->ways[step->rank].computed);
-        finish(engine, ready.step, ready.us + us);
+        finish(engine, ready.step, ready.us + us + cost);
     } else if (step->kind == SIM_SEND) {
         send(engine, ready.step, ready.us);
-        finish(engine, ready.step, ready.us);
+        finish(engine, ready.step, ready.us + round_trip(engine, step));
         deliver(engine, ready.step, ready.us);
     } else if (step->partner != SIM_NO_STEP &&
                has_arrival(engine, step->partner)) {

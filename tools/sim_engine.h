@@ -13,6 +13,7 @@
  * when all of it is at the receiver. */
 struct sim_times {
     double begin, end, arrival;
+    double cost;  /* of a calc: the part that its release and atomics take */
     size_t cause; /* the step that it waited for last; SIM_NO_STEP: none */
     int is_done;
 };

@@ -21,8 +21,10 @@ extern "C" {
     X(PEER, "peer_us", 0)        /* each peer beyond the first */           \
     X(COMBINE, "combine_us", 0)  /* a reduction, whatever its size */       \
     X(COPY, "copy_us", 0)        /* a copy on a stream */                   \
+    X(RELEASE, "release_us", 0)  /* a signal's wait for earlier writes */   \
     X(HOP, "hop_us", 0)          /* a flag to another node */               \
     X(LINK, "link_gbs", 1)       /* out of a rank, within a node */         \
+    X(ENGINE, "engine_gbs", 1)   /* copies on streams; 0: as links */       \
     X(REDUCE, "reduce_gbs", 1)   /* reading and combining operands */       \
     X(LOCAL, "local_gbs", 1)     /* copying within a rank */                \
     X(MEMORY, "memory_gbs", 1)   /* beyond the cache, what it takes more */ \

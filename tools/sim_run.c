@@ -39,7 +39,7 @@ static int is_schedule(FILE *file)
 static int read_schedule(const char *path, struct sim_schedule *schedule_p)
 {
     const struct trace_goal_options options = {open_scratch, sim_options.scale,
-                                               sim_options.is_ring};
+                                               sim_options.is_ring, 1};
     FILE *file = fopen(path, "re");
     int ret = -1;
 
@@ -144,7 +144,7 @@ static struct path critical(const struct sim_schedule *schedule,
         double us = run->times[i].end - since;
 
         if (schedule->steps[i].kind == SIM_CALC) {
-            path.compute += us;
+            path.compute += us - run->times[i].cost;
         } else if (cause != SIM_NO_STEP &&
                    schedule->steps[cause].rank != schedule->steps[i].rank) {
             path.transport += us;

@@ -99,11 +99,28 @@ static int begin_rank(struct reading *reading, const char *line)
     return 0;
 }
 
+/* The words behind a step. 0; -1, having complained. */
+static int take_words(const struct reading *reading, const char *line,
+                      struct sim_step *step)
+{
+    const char *round = strstr(line, " round");
+
+    step->is_release = strstr(line, " release") != NULL;
+    step->is_copy = strstr(line, " copy") != NULL;
+    step->is_round = round != NULL;
+    if (round != NULL && step->kind == SIM_CALC &&
+        sscanf(round, " round %d", &step->peer) != 1) {
+        step->peer = -1;
+    }
+    return step->peer >= 0 && step->peer < reading->schedule->num_ranks
+               ? 0
+               : fail(reading, "a peer that is no rank");
+}
+
 static int take_line(struct reading *reading, const char *line)
 {
     struct sim_step step = {.rank = reading->rank, .partner = SIM_NO_STEP};
     unsigned long long label, other, amount, tag = 0;
-    int peer;
 
     if (line[0] == '\n' || line[0] == '}') {
         return 0;
@@ -120,21 +137,18 @@ static int take_line(struct reading *reading, const char *line)
     if (sscanf(line, "l%llu: calc %llu", &label, &amount) == 2) {
         step.kind = SIM_CALC;
     } else if (sscanf(line, "l%llu: send %llub to %d tag %llu", &label, &amount,
-                      &peer, &tag) == 4 ||
+                      &step.peer, &tag) == 4 ||
                sscanf(line, "l%llu: recv %llub from %d tag %llu", &label,
-                      &amount, &peer, &tag) == 4) {
+                      &amount, &step.peer, &tag) == 4) {
         step.kind = strstr(line, ": send ") != NULL ? SIM_SEND : SIM_RECV;
-        step.peer = peer;
-        if (peer < 0 || peer >= reading->schedule->num_ranks) {
-            return fail(reading, "a peer that is no rank");
-        }
     } else {
         return fail(reading, "neither calc, send, recv nor requires");
     }
     step.label = label;
     step.amount = amount;
     step.tag = tag;
-    return add_step(reading, &step);
+    return take_words(reading, line, &step) != 0 ? -1
+                                                 : add_step(reading, &step);
 }
 
 /* ---- Joining ---- */

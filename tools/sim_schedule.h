@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * A schedule in the GOAL language, as iris-trace export writes it: what each
- * rank computes, sends and receives, and what waits for what.
+ * rank computes, sends and receives, and what waits for what. Words of ours may
+ * end a line:
+ *
+ *     calc 100 release      then its rank waits for its writes' arrival
+ *     calc 100 round 1      then for results of atomics at rank 1
+ *     send 8b to 1 tag 1 round   its rank goes on with the result of this atomic
+ *     send 8b to 1 tag 1 copy    a copy engine sends
  */
 #ifndef IRIS_TOOLS_SIM_SCHEDULE_H
 #define IRIS_TOOLS_SIM_SCHEDULE_H
@@ -18,10 +24,11 @@ enum sim_kind { SIM_CALC, SIM_SEND, SIM_RECV };
 struct sim_step {
     enum sim_kind kind;
     int rank;
-    int peer;
+    int peer;        /* of a calc, that of its round */
     uint64_t label;  /* the number behind "l" */
     uint64_t amount; /* ns of calc, else bytes */
     uint64_t tag;
+    int is_release, is_round, is_copy;
     size_t partner;     /* of a send or recv; SIM_NO_STEP: it has none */
     size_t num_before;  /* steps that it waits for */
     size_t first_after; /* in `after` */

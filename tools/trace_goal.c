@@ -39,6 +39,7 @@ struct part {
     long *begin;    /* the first item of its step */
     long *latest;   /* the last item of each track */
     long num_tracks;
+    int has_costs;
 };
 
 /* Items of one batch are one step of their track. */
@@ -75,6 +76,50 @@ static void print_requires(const struct part *part, long i, long last)
     }
 }
 
+/* What of the interval before item i (after `last`, if that is not -1) is not
+ * a cost of the platform, in ns. */
+static int64_t interval(const struct part *part, long i, long last)
+{
+    const struct trace_item *item = &part->items[i];
+    int64_t since = last >= 0          ? part->items[last].ns
+                    : item->from_start ? 0
+                                       : item->begin_ns;
+    int64_t ns = item->begin_ns - since;
+
+    if (part->has_costs) {
+        ns -= item->cost.before_ns;
+        ns -= last >= 0 ? part->items[last].cost.own_ns : 0;
+    }
+    return ns > 0 ? ns : 0;
+}
+
+static void print_calc(const struct part *part, long i, long last)
+{
+    const struct trace_cost *cost = &part->items[i].cost;
+
+    fprintf(part->file, "l%ld: calc %lld", 2 * i,
+            (long long)interval(part, i, last));
+    if (part->has_costs && cost->is_release) {
+        fprintf(part->file, " release");
+    }
+    if (part->has_costs && cost->waits_before) {
+        fprintf(part->file, " round %d", part->items[i].peer);
+    }
+    fprintf(part->file, "\n");
+}
+
+static void print_message(const struct part *part, long i)
+{
+    const struct trace_item *item = &part->items[i];
+
+    fprintf(part->file, "l%ld: %s %llub %s %d tag %llu%s%s\n", 2 * i + 1,
+            item->is_send ? "send" : "recv", (unsigned long long)item->bytes,
+            item->is_send ? "to" : "from", item->peer,
+            (unsigned long long)item->tag,
+            part->has_costs && item->cost.is_copy ? " copy" : "",
+            part->has_costs && item->cost.waits_itself ? " round" : "");
+}
+
 /* Labels: l<2 * i> is the interval before item i, if that begins a step, and
  * l<2 * i + 1> the item itself. The interval ends where a wait begins, so it has
  * no time spent waiting. An item without a track is done by the network: it
@@ -84,29 +129,23 @@ static void print_item(struct part *part, long i)
     const struct trace_item *item = &part->items[i];
     long last = item->tid[0] == '\0' ? -1 : append(part, i);
     int begins = last < 0 || !is_same_step(item, &part->items[last]);
-    int64_t since = last >= 0          ? part->items[last].ns
-                    : item->from_start ? 0
-                                       : item->begin_ns;
-    int64_t gap = item->begin_ns - since;
 
     part->begin[i] = begins ? i : part->begin[last];
     if (begins) {
-        fprintf(part->file, "l%ld: calc %lld\n", 2 * i,
-                (long long)(gap > 0 ? gap : 0));
+        print_calc(part, i, last);
     }
-    fprintf(part->file, "l%ld: %s %llub %s %d tag %llu\n", 2 * i + 1,
-            item->is_send ? "send" : "recv", (unsigned long long)item->bytes,
-            item->is_send ? "to" : "from", item->peer,
-            (unsigned long long)item->tag);
+    print_message(part, i);
     fprintf(part->file, "l%ld requires l%ld\n", 2 * i + 1, 2 * part->begin[i]);
     if (begins && last >= 0) {
         print_requires(part, i, last);
     }
 }
 
-static int print_rank(FILE *file, const struct trace_item *items, long count)
+static int print_rank(FILE *file, const struct trace_item *items, long count,
+                      int has_costs)
 {
-    struct part part = {.file = file, .items = items, .count = count};
+    struct part part = {
+        .file = file, .items = items, .count = count, .has_costs = has_costs};
 
     part.previous = calloc((size_t)count + 1, sizeof *part.previous);
     part.begin = calloc((size_t)count + 1, sizeof *part.begin);
@@ -125,7 +164,7 @@ static int print_rank(FILE *file, const struct trace_item *items, long count)
 }
 
 static int print_goal(FILE *file, const struct trace_items *items,
-                      int num_ranks)
+                      int num_ranks, int has_costs)
 {
     size_t first = 0, end = 0;
 
@@ -135,7 +174,8 @@ static int print_goal(FILE *file, const struct trace_items *items,
             end++;
         }
         fprintf(file, "\nrank %d {\n", rank);
-        if (print_rank(file, items->items + first, (long)(end - first)) != 0) {
+        if (print_rank(file, items->items + first, (long)(end - first),
+                       has_costs) != 0) {
             return -1;
         }
         fprintf(file, first == end ? "l0: calc 0\n}\n" : "}\n");
@@ -155,7 +195,7 @@ static int write_goal(struct trace_messages *messages, int num_ranks,
         if (items.count > 1) {
             qsort(items.items, items.count, sizeof *items.items, compare_items);
         }
-        ret = print_goal(file, &items, num_ranks);
+        ret = print_goal(file, &items, num_ranks, options->has_costs);
         *file_p = file;
     }
     free(items.items);

@@ -7,6 +7,17 @@
 
 #include "trace/flows.h"
 
+/* What of an operation a platform times, see docs/timing.md. Times are the traced
+ * machine's, which the platform's replace. */
+struct trace_cost {
+    int is_release;    /* a signal: it waits for the writes before it */
+    int is_copy;       /* of a copy engine */
+    int waits_before;  /* for the results of atomics before it */
+    int waits_itself;  /* for its own result, after which its rank goes on */
+    int64_t before_ns; /* of those atomics */
+    int64_t own_ns;    /* of the operation */
+};
+
 /* One end of a message. */
 struct trace_item {
     int rank;
@@ -19,6 +30,7 @@ struct trace_item {
     uint64_t tag;
     uint64_t batch; /* not 0: items of one track with it are one step */
     int from_start; /* the time before the first item of its track counts */
+    struct trace_cost cost;
 };
 
 struct trace_items {

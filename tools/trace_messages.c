@@ -24,6 +24,8 @@ struct trace_pile {
     int64_t program_id;
     uint64_t phase;
     uint64_t bytes;
+    struct trace_cost cost;
+    int64_t until_ns;        /* the end of the last atomic in `cost` */
     struct iris_flow_end at; /* of the latest operation */
 };
 
@@ -38,6 +40,7 @@ void trace_messages_close(struct trace_messages *messages)
     trace_calls_free(&messages->calls);
     trace_streams_free(&messages->streams);
     free(messages->piles);
+    free(messages->costs);
     iris_i_flows_close(&messages->flows);
 }
 
@@ -133,6 +136,34 @@ static uint64_t *phase_of(struct trace_messages *messages,
 
 /* ---- Taking events ---- */
 
+/* A trace does not say whether a program used an atomic's result. These two are
+ * taken to need it, others not. */
+static int waits_for_result(const struct iris_event *event)
+{
+    return strcmp(event->name, "atomic_cas") == 0 ||
+           strcmp(event->name, "atomic_xchg") == 0;
+}
+
+static int is_copy(const struct iris_event *event)
+{
+    return strcmp(event->name, "put on stream") == 0 ||
+           strcmp(event->name, "get on stream") == 0;
+}
+
+/* Lanes' atomics at the same time count once. */
+static void add_cost(struct trace_pile *pile, const struct iris_event *event)
+{
+    int64_t begin = event->ts_ns, end = event->ts_ns + event->dur_ns;
+
+    pile->cost.is_copy = is_copy(event);
+    if (!event->signal && waits_for_result(event)) {
+        pile->cost.waits_before = 1;
+        begin = begin > pile->until_ns ? begin : pile->until_ns;
+        pile->cost.before_ns += end > begin ? end - begin : 0;
+        pile->until_ns = end > begin ? end : begin;
+    }
+}
+
 struct taking {
     struct trace_messages *messages;
     const struct iris_event *event;
@@ -164,6 +195,7 @@ static int add_bytes(void *arg, const struct iris_transfer_of *transfer)
         return -1;
     }
     pile->bytes += transfer->bytes;
+    add_cost(pile, event);
     pile->at = iris_i_flow_end(event, event->ts_ns);
     return 0;
 }
@@ -173,18 +205,29 @@ static int take_pile(struct trace_messages *messages,
                      const struct iris_event *event)
 {
     struct iris_flow_list *signals = &messages->flows.signals;
+    struct iris_flow_point *signal = &signals->points[signals->count - 1];
     struct trace_pile key = key_of(event, event->pid, event->target_rank);
     struct trace_pile *pile;
+    struct trace_cost *more;
 
     if (event->target_rank == event->pid) {
         return 0;
     }
     pile = pile_of(messages, &key);
-    if (pile == NULL) {
+    more = iris_i_grow(messages->costs, messages->num_costs, sizeof *more);
+    if (pile == NULL || more == NULL) {
+        messages->costs = more == NULL ? messages->costs : more;
         return -1;
     }
-    signals->points[signals->count - 1].bytes = pile->bytes;
+    messages->costs = more;
+    more[messages->num_costs] = pile->cost;
+    more[messages->num_costs].is_release = 1;
+    more[messages->num_costs].waits_itself = waits_for_result(event);
+    more[messages->num_costs].own_ns = event->dur_ns;
+    signal->cost = ++messages->num_costs;
+    signal->bytes = pile->bytes;
     pile->bytes = 0;
+    memset(&pile->cost, 0, sizeof pile->cost);
     return 0;
 }
 
@@ -222,6 +265,20 @@ int trace_messages_add(void *arg, const struct iris_event *event)
 
 /* ---- Listing messages ---- */
 
+/* The signal's item, with its bytes and cost, which only the first one has. */
+static struct trace_item take_signal(const struct trace_messages *messages,
+                                     struct iris_flow_point *signal)
+{
+    struct trace_item item = trace_item_at(&signal->at);
+
+    item.bytes = signal->bytes;
+    if (signal->cost != 0) {
+        item.cost = messages->costs[signal->cost - 1];
+    }
+    signal->bytes = signal->cost = 0;
+    return item;
+}
+
 /* A signal that several waits saw has its bytes in the first one's message. */
 static int list_waits(struct trace_messages *messages,
                       struct trace_items *items)
@@ -232,18 +289,15 @@ static int list_waits(struct trace_messages *messages,
         const struct iris_flow_point *wait = &flows->waits.points[i];
         const struct iris_flow_point *found =
             iris_i_flows_signal_of(flows, wait);
-        struct iris_flow_point *signal;
         struct trace_item send, receive;
 
         if (found == NULL || found->at.pid == wait->at.pid) {
             continue;
         }
-        signal = &flows->signals.points[found - flows->signals.points];
-        send = trace_item_at(&signal->at);
+        send = take_signal(
+            messages, &flows->signals.points[found - flows->signals.points]);
         receive = trace_item_at(&wait->at);
         receive.begin_ns = wait->begin_ns;
-        send.bytes = signal->bytes;
-        signal->bytes = 0;
         if (trace_items_add(items, &send, &receive) != 0) {
             return -1;
         }
@@ -252,18 +306,17 @@ static int list_waits(struct trace_messages *messages,
 }
 
 /* Signals that no wait saw. */
-static int list_signals(const struct trace_messages *messages,
+static int list_signals(struct trace_messages *messages,
                         struct trace_items *items)
 {
     const struct iris_flow_list *signals = &messages->flows.signals;
 
     for (size_t i = 0; i < signals->count; i++) {
-        const struct iris_flow_point *signal = &signals->points[i];
-        struct trace_item send = trace_item_at(&signal->at);
+        struct iris_flow_point *signal = &signals->points[i];
+        struct trace_item send = take_signal(messages, signal);
         struct trace_item receive =
             trace_item_of_network(signal->rank, signal->at.ns);
 
-        send.bytes = signal->bytes;
         if (send.bytes != 0 && trace_items_add(items, &send, &receive) != 0) {
             return -1;
         }
@@ -286,6 +339,7 @@ static int list_piles(const struct trace_messages *messages,
         *(pile->from == pile->pid ? &send : &receive) =
             trace_item_at(&pile->at);
         send.bytes = pile->bytes;
+        send.cost = pile->cost;
         if (trace_items_add(items, &send, &receive) != 0) {
             return -1;
         }

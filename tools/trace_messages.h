@@ -15,6 +15,8 @@ struct trace_messages {
     struct iris_flows flows;
     struct trace_pile *piles; /* a hash table of bytes that go together */
     size_t num_piles, num_places;
+    struct trace_cost *costs; /* of signals, which have their place + 1 */
+    size_t num_costs;
     struct trace_calls calls; /* of collectives */
     struct trace_streams streams;
 };
@@ -34,6 +36,7 @@ int trace_messages_add(void *messages, const struct iris_event *event);
  * - A workgroup's loads and gets from one rank, between two of its signals or
  *   waits, are a message from that rank, for which nobody there waits.
  * - A copy on a stream is a message.
+ * - Signals, copies, exchanges and compare-and-swaps have costs of their own.
  * - Collectives are messages between members, see trace_calls.h.
  * - What no signal told is a message that nobody at the other rank waits for.
  *

@@ -23,7 +23,7 @@ struct iris_flow_point {
     uint64_t offset;
     uint64_t value; /* of the word then */
     int64_t begin_ns, end_ns;
-    uint64_t bytes;           /* for who asks for the points; 0 at first */
+    uint64_t bytes, cost;     /* for who asks for the points; 0 at first */
     struct iris_flow_end at;  /* in the event */
     struct iris_flow_end put; /* of a signal: the put before it; pid -1: none */
 };
