@@ -36,7 +36,7 @@ int iris_i_is_collective(const struct iris_event *event)
 static int moves_nothing(const struct iris_event *event)
 {
     static const char *const names[] = {"wait", "wait on stream", "barrier",
-                                        NULL};
+                                        "workgroup collective", NULL};
 
     return event->target_rank < 0 || event->pid < 0 ||
            is_any(event->name, names);

@@ -60,6 +60,7 @@ static const struct {
     {IRIS_TRACE_REDUCE, "reduce"},
     {IRIS_TRACE_WAIT, "wait"},
     {IRIS_TRACE_BARRIER, "barrier"},
+    {IRIS_OP_COLLECTIVE, "workgroup collective"},
 };
 
 /* The program's own name of the event, or NULL. Under the lock. */

@@ -117,14 +117,13 @@ static int64_t *longs(const struct iris_trace *trace,
     return (void *)trace->columns[column];
 }
 
-/* Of an operation with two sides one is recorded: the one that may be far.
- * Fences, barriers and collectives of workgroups know no context on a GPU, so
- * they are not recorded anywhere. */
+/* Of an operation with two sides one is recorded: the one that may be far, or of
+ * a workgroup's collective its result. Fences and barriers of workgroups know no
+ * context on a GPU, so they are not recorded anywhere. */
 static bool is_recorded(const struct iris_cpu_event *event)
 {
     switch (event->op) {
     case IRIS_OP_FENCE:
-    case IRIS_OP_COLLECTIVE:
         return false;
     case IRIS_OP_BARRIER:
         return event->scope == IRIS_SCOPE_SYSTEM;
@@ -132,6 +131,7 @@ static bool is_recorded(const struct iris_cpu_event *event)
         return !event->write;
     case IRIS_OP_PUT:
     case IRIS_OP_COPY:
+    case IRIS_OP_COLLECTIVE:
         return event->write != 0;
     default:
         return true;

@@ -9,6 +9,7 @@
 #include "support/harness.h"
 
 #include <iris/device.h>
+#include <iris/device/wg_ccl.h>
 
 #if IRIS_ON_CPU /* C that is no C++ */
 #include "context/context_type.h"
@@ -53,6 +54,35 @@ IRIS_KERNEL(ring, struct ring_args)
     }
 }
 
+struct combine_args {
+    iris_ccl_device_t handle;
+    float *data;
+};
+
+IRIS_KERNEL(combine, struct combine_args)
+{
+    iris_wg_ccl_t ccl = iris_wg_ccl_begin(wg, &args->handle, wg.id);
+
+    iris_wg_all_reduce(wg, &ccl, args->data, args->data + WORDS, WORDS,
+                       IRIS_DTYPE_F32, IRIS_REDUCE_SUM);
+    iris_wg_ccl_end(wg, &ccl);
+}
+
+static int run_combine(iris_t *iris)
+{
+    struct combine_args args;
+    void *memory;
+
+    CHECK_OK(iris_calloc(iris, 1, 4096, &memory));
+    CHECK_OK(iris_ccl_device_create(iris, NULL, 1, 0, &args.handle));
+    args.data = memory;
+    CHECK_OK(iris_launch(iris, combine, 1, 1, &args, sizeof args, NULL));
+    CHECK_OK(iris_stream_synchronize(iris, NULL));
+    CHECK_OK(iris_ccl_device_destroy(iris, &args.handle));
+    CHECK_OK(iris_free(iris, memory));
+    return 0;
+}
+
 static int run_ring(iris_t *iris, uint64_t rounds)
 {
     struct ring_args args = {.context = iris_device_context(iris),
@@ -74,6 +104,7 @@ static int run_ring(iris_t *iris, uint64_t rounds)
 struct seen {
     uint64_t puts, stores, adds, waits, flows, counters, spans, calls;
     uint64_t without_end, held;
+    uint64_t collectives, collective_bytes;
 };
 
 static int look(void *arg, const struct iris_event *event)
@@ -90,6 +121,10 @@ static int look(void *arg, const struct iris_event *event)
     seen->calls += strcmp(event->cat, "iris_host") == 0 ||
                    strcmp(event->cat, "iris_kernel") == 0;
     seen->held += event->held;
+    if (strcmp(event->name, "workgroup collective") == 0 && event->dur_ns > 0) {
+        seen->collectives++;
+        seen->collective_bytes += event->payload;
+    }
     seen->without_end += event->ph == 'i';
     return 0;
 }
@@ -133,7 +168,9 @@ static int check_files(iris_t *iris, const struct file *file)
     CHECK(read_file(path, &seen, &about) == 0);
     CHECK_EQUAL(about.rank, iris_rank(iris));
     CHECK_EQUAL(about.world_size, n);
-    CHECK_EQUAL(about.num_events, 6 * ROUNDS);
+    CHECK_EQUAL(about.num_events, 6 * ROUNDS + 1);
+    CHECK_EQUAL(seen.collectives, 1);
+    CHECK_EQUAL(seen.collective_bytes, WORDS * sizeof(float));
     CHECK_EQUAL(seen.puts, ROUNDS);
     CHECK_EQUAL(seen.stores, ROUNDS);
     CHECK_EQUAL(seen.adds, ROUNDS);
@@ -165,6 +202,7 @@ static int exported(iris_t *iris, void *arg)
     span = iris_trace_begin(iris, 2051);
     CHECK(span != 0);
     CHECK(run_ring(iris, ROUNDS) == 0);
+    CHECK(run_combine(iris) == 0);
     iris_trace_end(iris, span);
     CHECK_OK(iris_trace_export(iris, file->name, file->merge));
     CHECK(check_files(iris, file) == 0);
