@@ -119,6 +119,19 @@ iris_status_t iris_i_stream_create_around(struct iris_queue *queue,
     return list(queue, status, stream, stream_p);
 }
 
+/* Waits for the stream's work, too, as observers are told. */
+static void complete_and_free(struct iris_queue *queue, iris_stream_t *stream)
+{
+    struct iris_host_event event = {.op = IRIS_HOST_SYNCHRONIZE,
+                                    .rank = queue->log->rank,
+                                    .target_rank = -1,
+                                    .stream = stream};
+
+    iris_i_hooks_before(queue->hooks, &event);
+    iris_i_device_stream_destroy(stream);
+    (void)iris_i_hooks_after(queue->hooks, &event, IRIS_OK);
+}
+
 void iris_i_stream_destroy(struct iris_queue *queue, iris_stream_t *stream)
 {
     struct iris_stream *before;
@@ -143,7 +156,7 @@ void iris_i_stream_destroy(struct iris_queue *queue, iris_stream_t *stream)
         return;
     }
     iris_i_capture_drop(stream);
-    iris_i_device_stream_destroy(stream);
+    complete_and_free(queue, stream);
 }
 
 iris_status_t iris_i_stream_synchronize(struct iris_queue *queue,
