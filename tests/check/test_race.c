@@ -17,6 +17,8 @@
 #include "check/bugs_order.h"
 #include "check/bugs_places.h"
 #include "check/bugs_published.h"
+#include "check/bugs_rma.h"
+#include "check/bugs_rma_memory.h"
 #endif
 
 #include <stdio.h>
@@ -35,7 +37,8 @@
 static const struct bug bugs[] = {
     BUGS_ORDER(KERNEL_ROW) BUGS_FLAGS(KERNEL_ROW) BUGS_PLACES(KERNEL_ROW)
         BUGS_HOSTS(HOST_ROW) BUGS_PUBLISHED(KERNEL_ROW)
-            BUGS_PUBLISHED_HOSTS(HOST_ROW)};
+            BUGS_PUBLISHED_HOSTS(HOST_ROW) BUGS_RMA(HOST_ROW)
+                BUGS_RMA_MEMORY(HOST_ROW)};
 #define NUM_BUGS ((int)(sizeof bugs / sizeof *bugs))
 
 IRIS_KERNEL(show_bug, struct bug_args)

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The same of buffers: used too early, by two at once, or freed.
+ */
+#ifndef IRIS_TESTS_CHECK_BUGS_RMA_MEMORY_H
+#define IRIS_TESTS_CHECK_BUGS_RMA_MEMORY_H
+
+#include "check/bugs_rma.h"
+
+/* ---- Local completion ---- */
+
+RMA_BUG(source_reused)
+{
+    if (r->rank == 0) {
+        CHECK_OK(put(r, r->x, 1, r->s));
+        if (!r->wrong) {
+            CHECK_OK(quiet(r, r->s));
+        }
+        CHECK_OK(write_own(r, r->out, r->t));
+    }
+    return 0;
+}
+
+RMA_BUG(got_too_early)
+{
+    if (r->rank == 0) {
+        CHECK_OK(get(r, r->x, 1, r->s));
+        if (!r->wrong) {
+            CHECK_OK(quiet(r, r->s));
+        }
+        CHECK_OK(iris_memcpy(r->iris, r->out, r->in, BYTES, r->t));
+    }
+    return 0;
+}
+
+/* One stream gets and hands over to another one by a signal to itself. */
+RMA_BUG(handed_over_unwaited)
+{
+    if (r->rank == 0) {
+        CHECK_OK(get(r, r->x, 1, r->s));
+        CHECK_OK(set(r, 0, 0, r->s));
+        if (!r->wrong) {
+            CHECK_OK(await(r, 0, 1, r->t));
+        }
+        CHECK_OK(iris_put_on_stream(r->iris, &r->x[16], r->in, BYTES, 1, r->t));
+    }
+    return 0;
+}
+
+/* ---- Two that access one place ---- */
+
+RMA_BUG(puts_of_two_ranks)
+{
+    if (r->rank < 2) {
+        CHECK_OK(put(r, &r->x[r->wrong ? 0 : 16 * r->rank], 0, r->s));
+    }
+    return 0;
+}
+
+/* Each rank's place of 64 bytes begins in the middle of another's. */
+RMA_BUG(places_too_near)
+{
+    CHECK_OK(put(r, &r->x[(r->wrong ? 8 : 16) * r->rank], 0, r->s));
+    return 0;
+}
+
+/* Columns of one matrix, of 4 rows of 16. */
+RMA_BUG(columns_overlap)
+{
+    int32_t *to = &r->x[r->rank == 0 ? 0 : r->wrong ? 4 : 8];
+    const iris_tile_t dst = {.data = to,
+                             .elem_bytes = 4,
+                             .rows = 4,
+                             .cols = 8,
+                             .row_stride = 16,
+                             .col_stride = 1};
+    const iris_tile_t src = {.data = r->out,
+                             .elem_bytes = 4,
+                             .rows = 4,
+                             .cols = 8,
+                             .row_stride = 8,
+                             .col_stride = 1};
+
+    if (r->rank < 2) {
+        CHECK_OK(iris_put_tile_on_stream(r->iris, &dst, &src, 0, r->s));
+    }
+    return 0;
+}
+
+/* Rank 0's part, then a quiet and, in the twin, a barrier; then rank 1's. */
+#define TWO_IN_ORDER(name, first, second) \
+    RMA_BUG(name)                         \
+    {                                     \
+        if (r->rank == 0) {               \
+            CHECK_OK(first);              \
+            CHECK_OK(quiet(r, r->s));     \
+        }                                 \
+        if (!r->wrong) {                  \
+            CHECK_OK(meet(r));            \
+        }                                 \
+        if (r->rank == 1) {               \
+            CHECK_OK(second);             \
+        }                                 \
+        return 0;                         \
+    }
+
+TWO_IN_ORDER(put_against_local_fill, put(r, r->x, 1, r->s),
+             write_own(r, r->x, r->s))
+TWO_IN_ORDER(local_read_against_put, read_own(r, r->x, r->s),
+             put(r, r->x, 0, r->s))
+TWO_IN_ORDER(get_against_local_fill, get(r, r->x, 1, r->s),
+             write_own(r, r->x, r->s))
+TWO_IN_ORDER(local_fill_against_get, write_own(r, r->x, r->s),
+             get(r, r->x, 0, r->s))
+#undef TWO_IN_ORDER
+
+/* Rank 2 gets from rank 1 what rank 0 puts there. */
+RMA_BUG(get_of_a_third_rank)
+{
+    if (r->rank == 0) {
+        CHECK_OK(put(r, r->x, 1, r->s));
+        CHECK_OK(set(r, 0, 2, r->s));
+    } else if (r->rank == 2) {
+        if (!r->wrong) {
+            CHECK_OK(await(r, 0, 1, r->s));
+        }
+        CHECK_OK(get(r, r->x, 1, r->s));
+    }
+    return 0;
+}
+
+/* ---- Memory that is freed ---- */
+
+#define FREED(name, work, ahead)            \
+    RMA_BUG(name)                           \
+    {                                       \
+        if (r->rank == 0) {                 \
+            CHECK_OK(work);                 \
+        }                                   \
+        CHECK_OK(ahead);                    \
+        CHECK_OK(iris_free(r->iris, r->x)); \
+        return 0;                           \
+    }
+
+FREED(freed_during_put, put(r, r->x, 1, r->s), quiet(r, r->wrong ? r->t : r->s))
+FREED(freed_during_get, get(r, r->x, 1, r->s), quiet(r, r->wrong ? r->t : r->s))
+FREED(freed_behind_a_wrong_barrier, put(r, r->x, 1, r->s),
+      iris_barrier(r->iris, r->wrong ? r->t : r->s, NULL))
+#undef FREED
+
+RMA_BUG(put_to_freed_memory)
+{
+    if (r->wrong) {
+        CHECK_OK(iris_free(r->iris, r->x));
+    }
+    if (r->rank == 0) {
+        CHECK_OK(put(r, r->x, 1, r->s));
+        CHECK_OK(quiet(r, r->s));
+    }
+    if (!r->wrong) {
+        CHECK_OK(iris_free(r->iris, r->x));
+    }
+    return 0;
+}
+
+/* clang-format off */
+#define BUGS_RMA_MEMORY(X)                                                     \
+    X(source_reused,                    "stream order", 1, 2)                  \
+    X(got_too_early,                    "stream order", 1, 2)                  \
+    X(handed_over_unwaited,             "stream order", 1, 2)                  \
+    X(puts_of_two_ranks,                "order of writers", 1, 2)              \
+    X(places_too_near,                  "order of writers", 1, 2)              \
+    X(columns_overlap,                    "order of writers", 1, 2)            \
+    X(put_against_local_fill,           "order of writers", 1, 2)              \
+    X(local_read_against_put,           NULL,           1, 2)                  \
+    X(get_against_local_fill,           NULL,           1, 2)                  \
+    X(local_fill_against_get,           NULL,           1, 2)                  \
+    X(get_of_a_third_rank,              NULL,           1, 3)                  \
+    X(freed_during_put,                 "life",         1, 2)                  \
+    X(freed_during_get,                 "life",         1, 2)                  \
+    X(freed_behind_a_wrong_barrier,     "life",         1, 2)                  \
+    X(put_to_freed_memory,              "life",         1, 2)
+/* clang-format on */
+
+#endif /* IRIS_TESTS_CHECK_BUGS_RMA_MEMORY_H */
