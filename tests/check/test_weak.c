@@ -200,6 +200,70 @@ static void an_outcome_is_seen_if_it_is_allowed(void **state)
     }
 }
 
+/* ---- The table of docs/memory-model.md ---- */
+
+#define TABLE_SEEDS 20
+#define TABLE_ROUNDS 100 /* under each seed */
+#define NATIVE_RUNS 20   /* of MAX_ROUNDS each */
+
+/* What a row says of the test and the model. */
+static void describe_test(int number, char *text, size_t bytes)
+{
+    const struct litmus_test *test = &litmus_tests[number];
+    char outcome[96] = "";
+
+    for (int reg = 0; reg < LITMUS_REGISTERS; reg++) {
+        size_t at = strlen(outcome);
+
+        if (test->outcome[reg] != LITMUS_ANY) {
+            snprintf(outcome + at, sizeof outcome - at, "%sr%d = %llu",
+                     at == 0 ? "" : ", ", reg,
+                     (unsigned long long)test->outcome[reg]);
+        }
+    }
+    snprintf(text, bytes, "| %s | %s | %s | %s |", test->name, test->what,
+             outcome, test->verdict == FORBIDDEN ? "forbidden" : "allowed");
+}
+
+/* The same, and what it says of the weak mode, which is the same on each
+ * machine. */
+static void describe_weak(int number, char *text, size_t bytes)
+{
+    size_t at;
+    int seen = 0;
+
+    for (int seed = 1; seed <= TABLE_SEEDS; seed++) {
+        struct iris_config config = settings(seed);
+
+        seen += count_outcome(number, TABLE_ROUNDS, &config) != 0;
+    }
+    describe_test(number, text, bytes);
+    at = strlen(text);
+    snprintf(text + at, bytes - at, " %d of %d seeds |", seen, TABLE_SEEDS);
+}
+
+static void print_table(void)
+{
+    char row[512];
+
+    printf("| Test | Program | Outcome | Model | Weak mode | CPU | GPU "
+           "| ISA emulator |\n"
+           "| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+    for (int i = 0; i < NUM_LITMUS; i++) {
+        struct iris_config config = settings(-1);
+        int seen = 0;
+
+        config.check = "none";
+        for (int run = 0; run < NATIVE_RUNS; run++) {
+            seen += count_outcome(i, MAX_ROUNDS, &config);
+        }
+        describe_weak(i, row, sizeof row);
+        printf("%s %d of %d rounds | not measured | not measured |\n", row,
+               seen, NATIVE_RUNS * MAX_ROUNDS);
+        fflush(stdout);
+    }
+}
+
 /* ---- Again ---- */
 
 static int number_of(const char *name)
@@ -218,7 +282,7 @@ static char *path_of(const char *name, char path[96])
     return path;
 }
 
-static char *text_of(const char *path)
+static char *text_of_page(const char *path)
 {
     char *text = calloc(1, 1 << 20);
     FILE *file = fopen(path, "r");
@@ -227,6 +291,13 @@ static char *text_of(const char *path)
     assert_non_null(file);
     (void)!fread(text, 1, (1 << 20) - 1, file);
     fclose(file);
+    return text;
+}
+
+static char *text_of(const char *path)
+{
+    char *text = text_of_page(path);
+
     unlink(path);
     return text;
 }
@@ -323,7 +394,39 @@ static void what_cannot_be_is_refused(void **state)
                      IRIS_ERR_UNSUPPORTED);
 }
 
-int main(void)
+/* ---- The table, again ---- */
+
+/* The short form counts the seeds for some of the tests. */
+static void the_page_has_this_table(void **state)
+{
+    const char *folder = getenv("srcdir"); /* make sets it */
+    int step = getenv("IRIS_TEST_LONG") != NULL ? 1 : 8, rows = 0;
+    char path[512], row[512], *page;
+
+    (void)state;
+    if (folder == NULL) {
+        print_message("left out: srcdir is not set\n");
+        skip();
+    }
+    snprintf(path, sizeof path, "%s/docs/memory-model.md", folder);
+    page = text_of_page(path);
+    for (int i = 0; i < NUM_LITMUS; i++) {
+        (i % step == step / 2 ? describe_weak : describe_test)(i, row,
+                                                               sizeof row);
+        if (strstr(page, row) == NULL) {
+            print_message("%s has no row: %s\n", path, row);
+        }
+        assert_non_null(strstr(page, row));
+    }
+    for (const char *at = page; (at = strstr(at, " seeds |")) != NULL; at++) {
+        rows++;
+    }
+    assert_int_equal(rows, NUM_LITMUS);
+    free(page);
+}
+
+/* --table prints the table of docs/memory-model.md. */
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_outcome_is_seen_if_it_is_allowed),
@@ -332,8 +435,14 @@ int main(void)
         cmocka_unit_test(a_recorded_run_is_made_again),
         cmocka_unit_test(without_choices_all_is_new),
         cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(the_page_has_this_table),
     };
 
+    if (argc == 2 && strcmp(argv[1], "--table") == 0) {
+        harness_cpu_setup(NULL);
+        print_table();
+        return harness_teardown(NULL);
+    }
     return cmocka_run_group_tests(tests, harness_cpu_setup, harness_teardown);
 }
 #endif
