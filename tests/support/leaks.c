@@ -104,8 +104,9 @@ int leaks_found(const struct leaks *before)
     struct leaks now;
 
     count_ours(&now, before);
-    for (int ms = 0; ms < PATIENCE && (now.threads > before->threads ||
-                                       now.mappings > before->mappings);
+    for (int ms = 0; ms < PATIENCE &&
+                     (now.fds > before->fds || now.threads > before->threads ||
+                      now.mappings > before->mappings);
          ms++) {
         poll(NULL, 0, 1);
         count_ours(&now, before);

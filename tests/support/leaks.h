@@ -15,8 +15,8 @@ struct leaks {
 
 void leaks_note(struct leaks *leaks_p);
 
-/* 1, and a line on stderr, if this process holds more than it did. A thread
- * that has been joined may take a moment to go. */
+/* 1, and a line on stderr, if this process holds more than it did. A thread that
+ * ends may take a moment to go, and to close its descriptors. */
 int leaks_found(const struct leaks *before);
 
 /* Remembers what /dev/shm and the temporary folder hold; harness_setup() and
