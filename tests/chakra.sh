@@ -19,19 +19,8 @@ trap 'rm -rf "$tmp"' EXIT
 tool=$here/../scripts/trace-chakra
 failed=0
 
-says() { # LABEL STATUS TEXT COMMAND...
-    local label=$1 status=$2 text=$3 ret
-    shift 3
-    "$@" >"$tmp/out" 2>&1
-    ret=$?
-    if [ $ret = "$status" ] && grep -qF -- "$text" "$tmp/out"; then
-        echo "passed: $label"
-    else
-        echo "FAILED: $label ($ret), without '$text'"
-        tail -n 5 "$tmp/out"
-        failed=1
-    fi
-}
+# shellcheck source=support/says.sh
+. "$(dirname "$0")/support/says.sh"
 
 # 20,000,000,000 bytes are more than 32 bits have.
 cat >"$tmp/two.goal" <<'END'

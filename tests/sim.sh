@@ -18,19 +18,8 @@ fail() {
     failed=1
 }
 
-# The command exits with STATUS, and what it prints has TEXT.
-says() { # LABEL STATUS TEXT COMMAND...
-    local label=$1 status=$2 text=$3 ret
-    shift 3
-    "$@" >"$tmp/out" 2>&1
-    ret=$?
-    if [ $ret = "$status" ] && grep -qF -- "$text" "$tmp/out"; then
-        echo "passed: $label"
-    else
-        fail "$label ($ret), without '$text'"
-        tail -n 5 "$tmp/out"
-    fi
-}
+# shellcheck source=support/says.sh
+. "$(dirname "$0")/support/says.sh"
 
 # 1 us to a peer, 100 GB/s within a node of two ranks, 10 between nodes.
 cat >"$tmp/p.json" <<'EOF'

@@ -9,19 +9,8 @@ trap 'rm -rf "$tmp"' EXIT
 sim=$PWD/iris-sim
 failed=0
 
-says() { # LABEL STATUS TEXT COMMAND...
-    local label=$1 status=$2 text=$3 ret
-    shift 3
-    "$@" >"$tmp/out" 2>&1
-    ret=$?
-    if [ $ret = "$status" ] && grep -qF -- "$text" "$tmp/out"; then
-        echo "passed: $label"
-    else
-        echo "FAILED: $label ($ret), without '$text'"
-        tail -n 5 "$tmp/out"
-        failed=1
-    fi
-}
+# shellcheck source=support/says.sh
+. "$(dirname "$0")/support/says.sh"
 
 # Nodes of two ranks, 10 GB/s and 5 us between them. Two nodes at a leaf switch,
 # one link between the leaf switches.

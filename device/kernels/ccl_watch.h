@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What observers on the CPU are told of a workgroup's collective.
+ * Tells observers on the CPU of a workgroup's collective.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_WATCH_H
 #define IRIS_DEVICE_KERNELS_CCL_WATCH_H

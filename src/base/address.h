@@ -29,8 +29,8 @@ int iris_i_address_is_own(const struct iris_address *address);
 iris_status_t iris_i_address_towards(const struct iris_address *other,
                                      struct iris_address *own_p);
 
-/* The address, with port 0, of the first interface that is up and is no
- * loopback. IRIS_ERR_BOOTSTRAP: there is none. */
+/* The address, with port 0, of the first interface that is up and not a
+ * loopback. IRIS_ERR_BOOTSTRAP: this host has no such interface. */
 iris_status_t iris_i_address_of_host(struct iris_address *own_p);
 
 /* The same port on all interfaces of this host. */

@@ -21,7 +21,7 @@ struct iris_race_suppression {
     bool used;
 };
 
-/* All zero: there are none. */
+/* An empty list is all zero. */
 struct iris_race_suppressions {
     struct iris_race_suppression *list;
     size_t count;

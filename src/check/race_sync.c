@@ -72,9 +72,9 @@ static struct iris_race_write *find_own(struct iris_race_word *word,
     return NULL;
 }
 
-/* Which of two writes makes room first. What is under way may yet be read, and
- * is forgotten only where it must be: others may poll the word by many updates
- * meanwhile. */
+/* Whether write `a` is forgotten before write `b`. A write under way is
+ * forgotten last: its value may still be read after many updates by polling
+ * lanes. */
 static bool goes_first(const struct iris_race_write *a,
                        const struct iris_race_write *b)
 {

@@ -42,8 +42,8 @@ struct iris_hello {
     struct iris_heap_handle handle;   /* its fd travels beside it */
 };
 
-/* Whether two ranks are on one host; on one node, be it a pretended one; and
- * threads of one process. */
+/* Whether two ranks are on the same host, on the same node (IRIS_NODES pretends
+ * several on a host), and threads of the same process. */
 int iris_i_hello_same_host(const struct iris_hello *a,
                            const struct iris_hello *b);
 int iris_i_hello_same_node(const struct iris_hello *a,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a trace keeps of a collective: its group may be gone when the trace is
- * written.
+ * Keeps the members and messages of collectives as text, because a group may be
+ * destroyed before the trace is written.
  */
 #ifndef IRIS_SRC_TRACE_COLLECTIVES_H
 #define IRIS_SRC_TRACE_COLLECTIVES_H

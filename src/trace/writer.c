@@ -208,7 +208,7 @@ static void write_pointer(struct iris_writer *writer, const char *name,
     }
 }
 
-/* A text by its number; 0: there is none. */
+/* Writes the text with this number. 0: writes nothing. */
 static void write_text(struct iris_writer *writer, const char *name,
                        uint32_t number)
 {

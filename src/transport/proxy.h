@@ -21,8 +21,8 @@ iris_status_t iris_i_proxy_open(struct iris_heap *heap,
 /* Where kernels leave their requests. */
 struct iris_dev_ring *iris_i_proxy_ring(struct iris_proxy *proxy);
 
-/* A rank that has not answered what this one asked; -1: there is none. NULL is
- * fine: -1. Any thread. */
+/* The first rank that has not answered a request of this rank; -1: every rank
+ * has, or `proxy` is NULL. Any thread. */
 int iris_i_proxy_silent(const struct iris_proxy *proxy);
 
 /* No kernel uses the ring any more, here or on ranks that use this heap. NULL

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+EXTRA_DIST += %D%/says.sh
 check_LTLIBRARIES = tests/libharness.la tests/ops/iris_cblas.la
 tests_libharness_la_SOURCES = %D%/amo_verbs.h %D%/device_api.h %D%/game.h \
 	%D%/harness.c %D%/harness.h %D%/leaks.c %D%/leaks.h %D%/matrix.h \
