@@ -212,14 +212,15 @@ look() {
 }
 check "iris-top shows ranks of the other host" look
 
-# A stopped rank keeps its connections: the others' deadline ends the wait.
+# A stopped rank keeps its connections: a deadline ends the wait. The ranks whose
+# deadline passes later can find that another rank has left the job.
 stop_one() {
     local rank
     start 2 2 timeout -k 5 60 env IRIS_TIMEOUT_MS=2000 "$job" 0
     await_round || return 1
     kill -STOP "$(pid_of 3)"
     for rank in 0 1 2; do
-        await "rank $rank: .*TIMEOUT" "$tmp/out$rank" || return 1
+        await "rank $rank: IRIS_ERR_\(TIMEOUT\|PEER_LOST\)" "$tmp/out$rank" || return 1
     done
     grep -hE "^rank [0-2]: .*rank 3( has not come|, on another node, has not answered)" "$tmp"/out[0-2] || return 1
     kill -CONT "$(pid_of 3)"
