@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 libirisi_la_SOURCES += %D%/bounds.c %D%/bounds.h %D%/race.c %D%/race.h \
+	%D%/race_caller.c %D%/race_caller.h \
 	%D%/race_clock.c %D%/race_clock.h %D%/race_device.c \
 	%D%/race_device.h %D%/race_file.c %D%/race_file.h %D%/race_host.c %D%/race_host.h %D%/race_known.c %D%/race_known.h \
 	%D%/race_lane.c \

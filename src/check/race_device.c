@@ -197,9 +197,11 @@ static void observe_collective(struct iris_race *race,
     }
 }
 
-/* An operation that `lane` does. */
+/* An operation that `lane` does. `call`: site of the host call that launched the
+ * library's own kernel; 0: the kernel is the program's. */
 static void observe_of(struct iris_race *race,
-                       const struct iris_cpu_event *event, uint32_t lane)
+                       const struct iris_cpu_event *event, uint32_t lane,
+                       uint32_t call)
 {
     bool fences = event->op == IRIS_OP_FENCE;
     struct iris_race_range range = {-1, 0, 0};
@@ -210,11 +212,12 @@ static void observe_of(struct iris_race *race,
         (!fences && !locate(race, event, &range))) {
         return;
     }
-    site = iris_i_race_site(&race->memory, &race->sites, event);
+    site =
+        call != 0 ? call : iris_i_race_site(&race->memory, &race->sites, event);
     if (site == 0) {
         return;
     }
-    if (is_plain(event)) {
+    if (is_plain(event) && call == 0) {
         iris_i_race_learn_site(race, event, site);
     }
     atomic = (struct iris_race_atomic){
@@ -311,7 +314,7 @@ static void observe(struct iris_race *race, const struct iris_cpu_event *event)
     if (lane != 0 && event->op == IRIS_OP_COLLECTIVE) {
         observe_collective(race, event, lane - 1);
     } else if (lane != 0) {
-        observe_of(race, event, lane - 1);
+        observe_of(race, event, lane - 1, stream->site);
     }
 }
 
@@ -335,7 +338,7 @@ void iris_i_race_of_host(struct iris_race *race,
                          const struct iris_cpu_event *event)
 {
     iris_i_race_lock(race->memory.shared);
-    observe_of(race, event, race->host);
+    observe_of(race, event, race->host, 0);
     iris_i_race_unlock(race->memory.shared);
     iris_i_race_print(race);
 }

@@ -112,11 +112,11 @@ static void note_new(struct iris_race *race,
 }
 
 static void touch(struct iris_race *race, const struct iris_race_range *range,
-                  uint32_t lane, enum iris_host_op op, unsigned kind)
+                  uint32_t lane, uint32_t site, unsigned kind)
 {
     const struct iris_race_access access = {
         .clock = iris_i_race_now(&race->memory, lane),
-        .site = iris_i_race_host_site(&race->memory, &race->sites, op),
+        .site = site,
         .lane = (uint16_t)lane,
         .kind = (uint8_t)kind,
     };
@@ -130,7 +130,7 @@ static void touch(struct iris_race *race, const struct iris_race_range *range,
 /* Freed memory counts as written by each rank's host, once all have agreed.
  * What was released for later goes when nobody uses it: nothing to check. */
 static void note_free(struct iris_race *race,
-                      const struct iris_host_event *event)
+                      const struct iris_host_event *event, uint32_t site)
 {
     struct iris_race_range range;
 
@@ -141,13 +141,13 @@ static void note_free(struct iris_race *race,
     if (race->depth != 0) {
         iris_i_race_forget(&race->memory, &range);
     } else {
-        touch(race, &range, race->host, IRIS_HOST_FREE,
+        touch(race, &range, race->host, site,
               IRIS_RACE_IS_WRITE | IRIS_RACE_IS_FREE);
     }
 }
 
 static void end_collective(struct iris_race *race,
-                           const struct iris_host_event *event)
+                           const struct iris_host_event *event, uint32_t site)
 {
     race->depth--;
     if (race->depth == 0) {
@@ -156,24 +156,29 @@ static void end_collective(struct iris_race *race,
     if (event->op == IRIS_HOST_ALLOC) {
         note_new(race, event);
     } else if (event->op == IRIS_HOST_FREE) {
-        note_free(race, event);
+        note_free(race, event, site);
     }
 }
 
 /* ---- Work on streams ---- */
 
+static const struct iris_race_buffers no_buffers;
+static const struct iris_race_caller nowhere;
+
 static void enqueue(struct iris_race *race, const struct iris_host_event *event)
 {
     struct iris_race_stream *stream = iris_i_race_stream(race, event->stream);
-    struct iris_race_work work = {
-        .id = event->id, .op = event->op, .call = race->enqueuing};
+    struct iris_race_work work = {.id = event->id,
+                                  .op = event->op,
+                                  .site = race->outer,
+                                  .call = race->enqueuing};
 
     if (stream == NULL) {
         return;
     }
     if (event->op == IRIS_HOST_LAUNCH) {
         work.buffers = race->buffers;
-        race->buffers = (struct iris_race_buffers){NULL, 0, NULL, 0};
+        race->buffers = no_buffers;
     }
     if (stream->num_work == stream->capacity) {
         size_t capacity = stream->capacity * 2 + 16;
@@ -236,8 +241,10 @@ static void begin_work(struct iris_race *race, struct iris_race_stream *stream,
         i++;
     }
     stream->call = (struct iris_race_call){0, 0};
-    stream->buffers = (struct iris_race_buffers){NULL, 0, NULL, 0};
+    stream->buffers = no_buffers;
+    stream->site = 0;
     if (i < stream->num_work) {
+        stream->site = stream->work[i].site;
         stream->call = stream->work[i].call;
         stream->buffers = stream->work[i].buffers;
         drop_work(race, stream, i + 1);
@@ -260,10 +267,10 @@ static void touch_buffers(struct iris_race *race,
         return;
     }
     if (range_of(race, buffers->in, buffers->in_bytes, &range)) {
-        touch(race, &range, lane - 1, IRIS_HOST_COLLECTIVE, 0);
+        touch(race, &range, lane - 1, buffers->site, 0);
     }
     if (range_of(race, buffers->out, buffers->out_bytes, &range)) {
-        touch(race, &range, lane - 1, IRIS_HOST_COLLECTIVE, IRIS_RACE_IS_WRITE);
+        touch(race, &range, lane - 1, buffers->site, IRIS_RACE_IS_WRITE);
     }
 }
 
@@ -296,7 +303,7 @@ static void run_kernel(struct iris_race *race,
 /* What a copy or fill reads and writes. */
 static void touch_rows(struct iris_race *race,
                        const struct iris_host_event *event, uint32_t lane,
-                       enum iris_host_op op)
+                       uint32_t site)
 {
     size_t i = 0;
 
@@ -306,10 +313,10 @@ static void touch_rows(struct iris_race *race,
 
         if (from != NULL && range_of(race, from + i * event->source_pitch,
                                      event->bytes, &range)) {
-            touch(race, &range, lane, op, 0);
+            touch(race, &range, lane, site, 0);
         }
         if (range_of(race, to + i * event->pitch, event->bytes, &range)) {
-            touch(race, &range, lane, op, IRIS_RACE_IS_WRITE);
+            touch(race, &range, lane, site, IRIS_RACE_IS_WRITE);
         }
     } while (++i < event->count);
 }
@@ -330,12 +337,16 @@ static void run_copy(struct iris_race *race,
         return;
     }
     begin_work(race, stream, op, 0);
+    if (stream->site == 0) { /* a graph's */
+        stream->site =
+            iris_i_race_host_site(&race->memory, &race->sites, op, &nowhere);
+    }
     stream->run = event->id;
     lane = iris_i_race_lane(race, stream, event->id, 0);
     if (lane == 0) {
         return;
     }
-    touch_rows(race, event, lane - 1, op);
+    touch_rows(race, event, lane - 1, stream->site);
 }
 
 /* What a stream did happens before what one that follows it does next. */
@@ -367,15 +378,18 @@ static void synchronized(struct iris_race *race,
 /* A collective on a stream: what is enqueued until its end is part of it. Calls
  * of two members are not counted: the others do not make them. */
 static void enqueue_collective(struct iris_race *race,
-                               const struct iris_host_event *event)
+                               const struct iris_host_event *event,
+                               uint32_t site)
 {
     uint32_t group = group_of(race, event->group, true);
 
     race->enqueuing = (struct iris_race_call){0, 0};
-    race->buffers = (struct iris_race_buffers){NULL, 0, NULL, 0};
+    race->buffers = no_buffers;
     if (!event->after) {
         race->buffers = (struct iris_race_buffers){
-            event->source, event->in_bytes, event->address, event->out_bytes};
+            event->source, event->in_bytes, event->address, event->out_bytes,
+            site,
+        };
     }
     if (!event->after && group < IRIS_RACE_GROUPS && event->target_rank < 0) {
         race->enqueuing.group = group;
@@ -383,17 +397,33 @@ static void enqueue_collective(struct iris_race *race,
     }
 }
 
-static void observe(struct iris_race *race, const struct iris_host_event *event)
+/* Copies, fills, signals and waits may launch kernels, which are the call's. */
+static void enqueue_call(struct iris_race *race,
+                         const struct iris_host_event *event, uint32_t site)
+{
+    if (event->op != IRIS_HOST_LAUNCH) {
+        race->outer = event->after ? 0 : site;
+    }
+    if (event->op == IRIS_HOST_SIGNAL || event->op == IRIS_HOST_WAIT) {
+        return;
+    }
+    if (!event->after) {
+        enqueue(race, event);
+    } else if (event->status != IRIS_OK) {
+        call_off(race, event);
+    }
+}
+
+static void observe(struct iris_race *race, const struct iris_host_event *event,
+                    uint32_t site)
 {
     switch (event->op) {
     case IRIS_HOST_LAUNCH:
     case IRIS_HOST_COPY:
     case IRIS_HOST_SET:
-        if (!event->after) {
-            enqueue(race, event);
-        } else if (event->status != IRIS_OK) {
-            call_off(race, event);
-        }
+    case IRIS_HOST_SIGNAL:
+    case IRIS_HOST_WAIT:
+        enqueue_call(race, event, site);
         break;
     case IRIS_HOST_KERNEL:
         run_kernel(race, event);
@@ -411,21 +441,37 @@ static void observe(struct iris_race *race, const struct iris_host_event *event)
         }
         break;
     case IRIS_HOST_COLLECTIVE:
-        enqueue_collective(race, event);
+        enqueue_collective(race, event, site);
         break;
     default:
-        if (is_collective(event)) {
-            (event->after ? end_collective : begin_collective)(race, event);
+        if (is_collective(event) && event->after) {
+            end_collective(race, event, site);
+        } else if (is_collective(event)) {
+            begin_collective(race, event);
         }
         break;
     }
+}
+
+/* Calls that access memory, or have kernels do it. */
+static bool has_site(const struct iris_host_event *event)
+{
+    return event->op == IRIS_HOST_FREE
+               ? event->after
+               : !event->after && (event->op == IRIS_HOST_COPY ||
+                                   event->op == IRIS_HOST_SET ||
+                                   event->op == IRIS_HOST_SIGNAL ||
+                                   event->op == IRIS_HOST_WAIT ||
+                                   event->op == IRIS_HOST_COLLECTIVE);
 }
 
 void iris_i_race_host(void *self, const struct iris_host_event *event)
 {
     struct iris_race *race = self;
     const struct iris_heap *heap = race->heap;
+    struct iris_race_caller caller;
     size_t start = 0, bytes = 0;
+    uint32_t site = 0;
 
     if (event->op != IRIS_HOST_KERNEL && event->op < IRIS_HOST_RUN_COPY) {
         iris_i_race_plain_host(race);
@@ -437,11 +483,18 @@ void iris_i_race_host(void *self, const struct iris_host_event *event)
             &heap->names, iris_i_heap_offset(&heap->memory, event->address),
             &start, &bytes);
     }
+    if (has_site(event)) {
+        iris_i_race_caller(&caller);
+    }
     iris_i_race_lock(race->memory.shared);
+    if (has_site(event)) {
+        site = iris_i_race_host_site(&race->memory, &race->sites, event->op,
+                                     &caller);
+    }
     if (event->op == IRIS_HOST_FREE && !event->after) {
         race->free_bytes = bytes;
     }
-    observe(race, event);
+    observe(race, event, site);
     iris_i_race_unlock(race->memory.shared);
     iris_i_race_print(race);
 }

@@ -18,6 +18,7 @@
 #include <iris/types.h>
 #include <iris/device/op.h>
 
+#include "check/race_caller.h"
 #include "control/agree.h"
 
 #define IRIS_RACE_LANES 4096
@@ -68,7 +69,9 @@ struct iris_race_lane {
 
 /* One place in the code that does one thing. Never changes. */
 struct iris_race_site {
-    uint64_t offset; /* in the file */
+    /* In the file; a host call's are those of its callers (race_caller.h), with
+     * 0 behind them. */
+    uint64_t offsets[IRIS_RACE_FRAMES];
     enum iris_op op;
     int32_t host_op; /* -1: a kernel's */
     iris_sem_t sem;

@@ -149,7 +149,8 @@ static void describe_access(const struct iris_race *race,
     iris_i_race_line(site, line, sizeof line);
     iris_i_race_deed(site, deed, sizeof deed);
     if (is_host(shared, access)) {
-        snprintf(text, bytes, "%s of rank %d", deed,
+        snprintf(text, bytes, "%s%s%s of rank %d", line,
+                 line[0] == '\0' ? "" : ": ", deed,
                  shared->lanes[access->lane].rank);
     } else if (site->kernel[0] == '\0') {
         snprintf(text, bytes, "%s: %s by rank %d, host", line, deed,

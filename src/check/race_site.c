@@ -18,8 +18,9 @@
 
 /* ---- Numbers ---- */
 
-/* The file that has the code, and where in it. */
-static void find_file(const void *address, struct iris_race_site *site)
+/* The file that has the code, and where in it: the site's number `i`. */
+static void find_file(const void *address, unsigned i,
+                      struct iris_race_site *site)
 {
     struct link_map *map = NULL;
     Dl_info info;
@@ -29,7 +30,10 @@ static void find_file(const void *address, struct iris_race_site *site)
         map == NULL) {
         return;
     }
-    site->offset = (uint64_t)((uintptr_t)address - map->l_addr) - 1;
+    site->offsets[i] = (uint64_t)((uintptr_t)address - map->l_addr) - 1;
+    if (i != 0) {
+        return; /* all are in one file */
+    }
     if (map->l_name != NULL && map->l_name[0] != '\0') {
         snprintf(site->file, sizeof site->file, "%s", map->l_name);
         return;
@@ -116,15 +120,29 @@ uint32_t iris_i_race_site(struct iris_race_memory *memory,
     site.scope = event->scope;
     site.atomic = event->atomic != 0;
     snprintf(site.kernel, sizeof site.kernel, "%s", event->kernel);
-    find_file(event->site, &site);
+    find_file(event->site, 0, &site);
     return know(sites, at, &key, number_of(memory->shared, &site));
+}
+
+/* One number for all callers: two that share it are taken for one. */
+static const void *hash_of(const struct iris_race_caller *caller)
+{
+    uint64_t hash = 0;
+
+    for (unsigned i = 0; i < IRIS_RACE_FRAMES; i++) {
+        hash = (hash ^ (uintptr_t)caller->frames[i]) *
+               UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    return (const void *)(uintptr_t)hash;
 }
 
 uint32_t iris_i_race_host_site(struct iris_race_memory *memory,
                                struct iris_race_sites *sites,
-                               enum iris_host_op op)
+                               enum iris_host_op op,
+                               const struct iris_race_caller *caller)
 {
-    const struct iris_race_key key = {NULL, NULL,
+    const struct iris_race_key key = {hash_of(caller), NULL,
                                       (uint64_t)1 << 32 | (uint64_t)op};
     uint32_t at = slot_of(sites, &key);
     struct iris_race_site site;
@@ -134,24 +152,59 @@ uint32_t iris_i_race_host_site(struct iris_race_memory *memory,
     }
     memset(&site, 0, sizeof site);
     site.host_op = (int32_t)op;
+    for (unsigned i = 0; i < IRIS_RACE_FRAMES && caller->frames[i] != NULL;
+         i++) {
+        find_file(caller->frames[i], i, &site);
+    }
     return know(sites, at, &key, number_of(memory->shared, &site));
 }
 
 /* ---- Source lines ---- */
 
-/* "/dir/device/rma.h:82" is the device API's own. */
-static bool is_own_header(const char *line)
+/* "/dir/device/rma.h:82" and "/dir/iris.hpp:31" are the API's own, and so is all
+ * in the folder of sources `own`, where that is known. */
+static bool is_own_line(const char *line, const char *own)
 {
     const char *folder = strstr(line, "/device/");
 
-    return folder != NULL && strstr(folder, ".h:") != NULL;
+    return (folder != NULL && strstr(folder, ".h:") != NULL) ||
+           strstr(line, "/iris.hpp:") != NULL ||
+           (own[0] != '\0' && strncmp(line, own, strlen(own)) == 0);
+}
+
+/* Callers that are not known to be the program's begin in this file. */
+static void find_own_folder(const char *line, char *own, size_t bytes)
+{
+    const char *end = strstr(line, "check/race_caller.c:");
+
+    if (end != NULL) {
+        snprintf(own, bytes, "%.*s", (int)(end - line), line);
+    }
+}
+
+/* Makes "/build/../src/a.c:1" "/src/a.c:1": files are compiled by several names.
+ */
+static void shorten(char *line)
+{
+    char *up = strstr(line, "/../"), *start;
+
+    while (up != NULL && up != line) {
+        *up = '\0';
+        start = strrchr(line, '/');
+        *up = '/';
+        if (start == NULL) {
+            break;
+        }
+        memmove(start, up + 3, strlen(up + 3) + 1);
+        up = strstr(line, "/../");
+    }
 }
 
 /* Takes the line that is the program's out of what addr2line prints; the last
  * one if all are the API's. */
 static bool read_lines(FILE *pipe, char *text, size_t bytes)
 {
-    char line[1024];
+    char line[1024], folder[1024] = "";
     bool found = false, own = true;
 
     while (fgets(line, sizeof line, pipe) != NULL) {
@@ -159,7 +212,9 @@ static bool read_lines(FILE *pipe, char *text, size_t bytes)
         if (!own || strncmp(line, "??", 2) == 0) {
             continue;
         }
-        own = is_own_header(line);
+        shorten(line);
+        find_own_folder(line, folder, sizeof folder);
+        own = is_own_line(line, folder);
         found = true;
         snprintf(text, bytes, "%s",
                  strrchr(line, '/') != NULL ? strrchr(line, '/') + 1 : line);
@@ -168,11 +223,29 @@ static bool read_lines(FILE *pipe, char *text, size_t bytes)
     return found;
 }
 
+static FILE *ask_addr2line(const struct iris_race_site *site)
+{
+    char command[512 + 20 * IRIS_RACE_FRAMES];
+    size_t length;
+
+    if (strchr(site->file, '\'') != NULL) {
+        return NULL;
+    }
+    length =
+        (size_t)snprintf(command, sizeof command,
+                         "exec addr2line -i -e '%s' 2>/dev/null", site->file);
+    for (unsigned i = 0; i < IRIS_RACE_FRAMES && site->offsets[i] != 0; i++) {
+        length +=
+            (size_t)snprintf(command + length, sizeof command - length,
+                             " 0x%llx", (unsigned long long)site->offsets[i]);
+    }
+    return popen(command, "re");
+}
+
 static void find_line(const struct iris_race_site *site, char *text,
                       size_t bytes)
 {
     const char *name = strrchr(site->file, '/');
-    char command[512];
     bool found = false;
     FILE *pipe;
 
@@ -180,26 +253,21 @@ static void find_line(const struct iris_race_site *site, char *text,
     if (site->file[0] == '\0') {
         return;
     }
-    if (strchr(site->file, '\'') == NULL) {
-        snprintf(command, sizeof command,
-                 "exec addr2line -i -e '%s' 0x%llx 2>/dev/null", site->file,
-                 (unsigned long long)site->offset);
-        pipe = popen(command, "re");
-        if (pipe != NULL) {
-            found = read_lines(pipe, text, bytes);
-            pclose(pipe);
-        }
+    pipe = ask_addr2line(site);
+    if (pipe != NULL) {
+        found = read_lines(pipe, text, bytes);
+        pclose(pipe);
     }
     if (!found) {
         snprintf(text, bytes, "%s+0x%llx", name == NULL ? site->file : name + 1,
-                 (unsigned long long)site->offset);
+                 (unsigned long long)site->offsets[0]);
     }
 }
 
 /* A line that the process has found. The table only grows, and its lines never
  * change, so there is no lock. */
 struct line {
-    uint64_t offset;
+    uint64_t offsets[IRIS_RACE_FRAMES];
     char file[sizeof((struct iris_race_site *)NULL)->file];
     char text[160];
 };
@@ -210,10 +278,14 @@ void iris_i_race_line(const struct iris_race_site *site, char *text,
                       size_t bytes)
 {
     struct line *line, *none = NULL;
-    unsigned at = (unsigned)(site->offset % 1024);
+    uint64_t sum = 0;
 
-    line = atomic_load(&lines[at]);
-    if (line != NULL && line->offset == site->offset &&
+    for (unsigned i = 0; i < IRIS_RACE_FRAMES; i++) {
+        sum += site->offsets[i];
+    }
+    line = atomic_load(&lines[sum % 1024]);
+    if (line != NULL &&
+        memcmp(line->offsets, site->offsets, sizeof line->offsets) == 0 &&
         strcmp(line->file, site->file) == 0) {
         snprintf(text, bytes, "%s", line->text);
         return;
@@ -221,10 +293,10 @@ void iris_i_race_line(const struct iris_race_site *site, char *text,
     find_line(site, text, bytes);
     line = line == NULL ? calloc(1, sizeof *line) : NULL;
     if (line != NULL) {
-        line->offset = site->offset;
+        memcpy(line->offsets, site->offsets, sizeof line->offsets);
         memcpy(line->file, site->file, sizeof line->file);
         snprintf(line->text, sizeof line->text, "%s", text);
-        if (!atomic_compare_exchange_strong(&lines[at], &none, line)) {
+        if (!atomic_compare_exchange_strong(&lines[sum % 1024], &none, line)) {
             free(line);
         }
     }
@@ -239,6 +311,10 @@ static const char *host_deed(const struct iris_race_site *site)
         return "copy on a stream";
     case IRIS_HOST_SET:
         return "fill on a stream";
+    case IRIS_HOST_SIGNAL:
+        return "signal on a stream";
+    case IRIS_HOST_WAIT:
+        return "wait on a stream";
     case IRIS_HOST_FREE:
         return "iris_free";
     default:

@@ -6,6 +6,7 @@
 #define IRIS_SRC_CHECK_RACE_SITE_H
 
 #include "base/hooks.h"
+#include "check/race_caller.h"
 #include "check/race_memory.h"
 
 /* A rank's own table of the sites that it has met. Under the lock. */
@@ -33,10 +34,11 @@ uint32_t iris_i_race_site(struct iris_race_memory *memory,
                           const struct iris_cpu_event *event);
 uint32_t iris_i_race_host_site(struct iris_race_memory *memory,
                                struct iris_race_sites *sites,
-                               enum iris_host_op op);
+                               enum iris_host_op op,
+                               const struct iris_race_caller *caller);
 
 /* "file.c:12", or "program+0x12ab" where addr2line or the debug information is
- * missing; empty: no code of a kernel. May take some 10 ms: without the lock. */
+ * missing; empty: not known. May take some 10 ms: without the lock. */
 void iris_i_race_line(const struct iris_race_site *site, char *text,
                       size_t bytes);
 

@@ -27,12 +27,14 @@ struct iris_race_buffers {
     size_t in_bytes; /* 0: it reads none, or none that is known */
     const void *out;
     size_t out_bytes;
+    uint32_t site; /* of the call */
 };
 
 /* Work that is enqueued. */
 struct iris_race_work {
     uint64_t id; /* of the host's event */
     enum iris_host_op op;
+    uint32_t site; /* of the call; 0: its kernel is the program's */
     struct iris_race_clock clock;     /* the host's then */
     struct iris_race_call call;       /* the collective that it is part of */
     struct iris_race_buffers buffers; /* of its first kernel */
@@ -44,6 +46,7 @@ struct iris_race_stream {
     struct iris_race_clock clock; /* of what has run */
     uint64_t run;                 /* of the kernel that runs; 0: none */
     bool shares_lanes;            /* it has more workgroups than lanes */
+    uint32_t site;                /* of the call that enqueued what runs */
     struct iris_race_call call;
     struct iris_race_buffers buffers; /* of that kernel */
     uint32_t lanes[IRIS_RACE_WGS];    /* + 1 */
@@ -71,7 +74,8 @@ struct iris_race {
     struct iris_race_call call;       /* the outermost */
     struct iris_race_call enqueuing;
     struct iris_race_buffers buffers; /* that its first kernel is to use */
-    size_t free_bytes;    /* of the allocation that is being freed */
+    uint32_t outer;    /* site of the call under way that may launch kernels */
+    size_t free_bytes; /* of the allocation that is being freed */
     atomic_uint num_seen; /* races that were looked at for printing */
 };
 

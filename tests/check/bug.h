@@ -48,6 +48,10 @@ static _Atomic int bug_lines[3];
 #define CHANGE(access) NOTED(2, access)
 #define CHANGE_BELOW atomic_store(&bug_lines[2], __LINE__ + 1)
 
+/* The same of a host call, which returns a status. The call is one line. */
+#define ONE_OK(call) CHECK_OK((atomic_store(&bug_lines[0], __LINE__), (call)))
+#define OTHER_OK(call) CHECK_OK((atomic_store(&bug_lines[1], __LINE__), (call)))
+
 /* A kernel's bug: every rank launches it once. `d` is the device, x and f are
  * zeroed data and flags. */
 #define BUG(name)                                                   \

@@ -136,19 +136,19 @@ HOST_BUG(freed_while_used)
     if (!a->wrong) {
         CHECK_OK(iris_stream_synchronize(iris, NULL));
     }
-    CHECK_OK(iris_free(iris, x));
+    OTHER_OK(iris_free(iris, x));
     return 0;
 }
 
 HOST_BUG(freed_then_used)
 {
     if (a->wrong) {
-        CHECK_OK(iris_free(iris, x));
+        OTHER_OK(iris_free(iris, x));
     }
     CHECK_EQUAL(enqueue(iris, a, STORE_TO_PEER, NULL), 0);
     CHECK_OK(iris_stream_synchronize(iris, NULL));
     if (!a->wrong) {
-        CHECK_OK(iris_free(iris, x));
+        OTHER_OK(iris_free(iris, x));
     }
     return 0;
 }
@@ -159,11 +159,11 @@ HOST_BUG(freed_while_copied)
     iris_stream_t *stream;
 
     CHECK_OK(iris_stream_create(iris, &stream));
-    CHECK_OK(iris_memcpy(iris, out, x, sizeof out, stream));
+    ONE_OK(iris_memcpy(iris, out, x, sizeof out, stream));
     if (!a->wrong) {
         CHECK_OK(iris_stream_synchronize(iris, stream));
     }
-    CHECK_OK(iris_free(iris, x));
+    OTHER_OK(iris_free(iris, x));
     iris_stream_destroy(iris, stream);
     return 0;
 }
@@ -180,7 +180,7 @@ HOST_BUG(freed_while_copied)
         (void)out;                                           \
         CHECK_OK(iris_stream_create(iris, &stream));         \
         if (iris_rank(iris) == 1) {                          \
-            CHECK_OK(work);                                  \
+            ONE_OK(work);                                    \
         }                                                    \
         if (!a->wrong) {                                     \
             CHECK_OK(iris_stream_synchronize(iris, stream)); \
@@ -207,20 +207,23 @@ HOST_BUG(fills_of_two_streams)
     iris_stream_t *stream;
 
     CHECK_OK(iris_stream_create(iris, &stream));
-    CHECK_OK(iris_memset(iris, x, 1, 256, stream));
-    CHECK_OK(iris_memset(iris, x, 2, 256, a->wrong ? NULL : stream));
+    ONE_OK(iris_memset(iris, x, 1, 256, stream));
+    OTHER_OK(iris_memset(iris, x, 2, 256, a->wrong ? NULL : stream));
     CHECK_OK(iris_stream_synchronize(iris, stream));
     CHECK_OK(iris_stream_synchronize(iris, NULL));
     iris_stream_destroy(iris, stream);
     return 0;
 }
 
+#define PUT(signal)                                                            \
+    iris_put_signal_on_stream(iris, x, &x[64], 64, signal, 1, IRIS_SIGNAL_SET, \
+                              1, NULL)
+
 /* Rank 0 puts to rank 1, which hears of it by a signal. */
 HOST_BUG(put_signal_unwaited)
 {
     if (iris_rank(iris) == 0) {
-        CHECK_OK(iris_put_signal_on_stream(iris, x, &x[64], 64, a->flags, 1,
-                                           IRIS_SIGNAL_SET, 1, NULL));
+        ONE_OK(PUT(a->flags));
     } else if (iris_rank(iris) == 1 && !a->wrong) {
         CHECK_OK(iris_wait_on_stream(iris, a->flags, IRIS_CMP_EQ, 1, NULL));
     }
@@ -233,10 +236,9 @@ HOST_BUG(signal_ahead_of_put)
 {
     if (iris_rank(iris) == 0 && a->wrong) {
         CHECK_OK(iris_signal_on_stream(iris, a->flags, 1, 1, NULL));
-        CHECK_OK(iris_put_on_stream(iris, x, &x[64], 64, 1, NULL));
+        ONE_OK(iris_put_on_stream(iris, x, &x[64], 64, 1, NULL));
     } else if (iris_rank(iris) == 0) {
-        CHECK_OK(iris_put_signal_on_stream(iris, x, &x[64], 64, a->flags, 1,
-                                           IRIS_SIGNAL_SET, 1, NULL));
+        ONE_OK(PUT(a->flags));
     } else if (iris_rank(iris) == 1) {
         CHECK_OK(iris_wait_on_stream(iris, a->flags, IRIS_CMP_EQ, 1, NULL));
     }
@@ -247,13 +249,15 @@ HOST_BUG(signal_ahead_of_put)
 
 /* ---- Collectives on streams ---- */
 
+#define SUM(in, out) \
+    iris_all_reduce(iris, in, out, 4, IRIS_DTYPE_I32, IRIS_REDUCE_SUM, NULL)
+
 static int reduce_beside(iris_t *iris, const struct bug_args *a, int step,
                          iris_stream_t *stream)
 {
     int32_t *x = a->data;
 
-    CHECK_OK(iris_all_reduce(iris, x, &x[64], 4, IRIS_DTYPE_I32,
-                             IRIS_REDUCE_SUM, NULL));
+    ONE_OK(SUM(x, &x[64]));
     CHECK_EQUAL(enqueue(iris, a, step, stream), 0);
     CHECK_OK(iris_stream_synchronize(iris, stream));
     CHECK_OK(iris_stream_synchronize(iris, NULL));
@@ -278,8 +282,7 @@ HOST_BUG(collective_input_of_a_peer)
     if (!a->wrong) {
         CHECK_OK(iris_barrier(iris, NULL, NULL));
     }
-    CHECK_OK(iris_all_reduce(iris, x, &x[64], 4, IRIS_DTYPE_I32,
-                             IRIS_REDUCE_SUM, NULL));
+    OTHER_OK(SUM(x, &x[64]));
     CHECK_OK(iris_stream_synchronize(iris, NULL));
     return 0;
 }
@@ -291,8 +294,7 @@ HOST_BUG(collective_result_unwaited)
     iris_stream_t *stream;
 
     CHECK_OK(iris_stream_create(iris, &stream));
-    CHECK_OK(iris_all_reduce(iris, &x[64], x, 4, IRIS_DTYPE_I32,
-                             IRIS_REDUCE_SUM, NULL));
+    ONE_OK(SUM(&x[64], x));
     if (!a->wrong) {
         CHECK_OK(iris_stream_synchronize(iris, NULL));
     }
@@ -302,6 +304,9 @@ HOST_BUG(collective_result_unwaited)
     iris_stream_destroy(iris, stream);
     return 0;
 }
+
+#undef SUM
+#undef PUT
 
 /* clang-format off */
 #define BUGS_HOSTS(X)                                                          \

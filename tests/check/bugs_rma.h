@@ -22,50 +22,22 @@ struct rma {
 
 #define BYTES 64
 
-static iris_status_t put(const struct rma *r, int32_t *to, int rank,
-                         iris_stream_t *stream)
-{
-    return iris_put_on_stream(r->iris, to, r->out, BYTES, rank, stream);
-}
+/* Macros: a report names the line of the call. */
+#define put(r, to, rank, stream) \
+    iris_put_on_stream((r)->iris, to, (r)->out, BYTES, rank, stream)
+#define get(r, from, rank, stream) \
+    iris_get_on_stream((r)->iris, (r)->in, from, BYTES, rank, stream)
+#define put_set(r, to, value, rank)                                          \
+    iris_put_signal_on_stream((r)->iris, to, (r)->out, BYTES, (r)->f, value, \
+                              IRIS_SIGNAL_SET, rank, (r)->s)
+#define read_own(r, from, stream) \
+    iris_memcpy((r)->iris, (r)->in, from, BYTES, stream)
+#define write_own(r, to, stream) iris_memset((r)->iris, to, 1, BYTES, stream)
 
-static iris_status_t get(const struct rma *r, const int32_t *from, int rank,
-                         iris_stream_t *stream)
-{
-    return iris_get_on_stream(r->iris, r->in, from, BYTES, rank, stream);
-}
-
-static iris_status_t put_set(const struct rma *r, int32_t *to, uint64_t value,
-                             int rank)
-{
-    return iris_put_signal_on_stream(r->iris, to, r->out, BYTES, r->f, value,
-                                     IRIS_SIGNAL_SET, rank, r->s);
-}
-
-static iris_status_t set(const struct rma *r, int flag, int rank,
-                         iris_stream_t *stream)
-{
-    return iris_signal_on_stream(r->iris, &r->f[flag], 1, rank, stream);
-}
-
-static iris_status_t await(const struct rma *r, int flag, uint64_t value,
-                           iris_stream_t *stream)
-{
-    return iris_wait_on_stream(r->iris, &r->f[flag], IRIS_CMP_GE, value,
-                               stream);
-}
-
-/* The rank's own memory. */
-static iris_status_t read_own(const struct rma *r, const int32_t *from,
-                              iris_stream_t *stream)
-{
-    return iris_memcpy(r->iris, r->in, from, BYTES, stream);
-}
-
-static iris_status_t write_own(const struct rma *r, int32_t *to,
-                               iris_stream_t *stream)
-{
-    return iris_memset(r->iris, to, 1, BYTES, stream);
-}
+#define set(r, flag, rank, stream) \
+    iris_signal_on_stream((r)->iris, &(r)->f[flag], 1, rank, stream)
+#define await(r, flag, value, stream) \
+    iris_wait_on_stream((r)->iris, &(r)->f[flag], IRIS_CMP_GE, value, stream)
 
 static iris_status_t quiet(const struct rma *r, iris_stream_t *stream)
 {
@@ -103,17 +75,28 @@ static int with_streams(iris_t *iris, const struct bug_args *a, int32_t *x,
 
 /* ---- Quiet and barrier ---- */
 
+static int put_it(const struct rma *r, int rank)
+{
+    if (r->rank == 0) {
+        ONE_OK(put(r, r->x, rank, r->s));
+    }
+    return 0;
+}
+
+static int read_it(const struct rma *r, int rank)
+{
+    if (r->rank == rank) {
+        OTHER_OK(read_own(r, r->x, r->s));
+    }
+    return 0;
+}
+
 /* Rank 0 puts, and rank 1 reads behind what is between. */
 #define PUT_THEN_READ(name, between)           \
     RMA_BUG(name)                              \
     {                                          \
-        if (r->rank == 0) {                    \
-            CHECK_OK(put(r, r->x, 1, r->s));   \
-        }                                      \
-        between if (r->rank == 1)              \
-        {                                      \
-            CHECK_OK(read_own(r, r->x, r->s)); \
-        }                                      \
+        CHECK_EQUAL(put_it(r, 1), 0);          \
+        between CHECK_EQUAL(read_it(r, 1), 0); \
         return 0;                              \
     }
 
@@ -178,16 +161,12 @@ RMA_BUG(put_behind_barrier)
     if (r->wrong) {
         CHECK_OK(meet(r));
     }
-    if (r->rank == 0) {
-        CHECK_OK(put(r, r->x, 1, r->s));
-        CHECK_OK(quiet(r, r->s));
-    }
+    CHECK_EQUAL(put_it(r, 1), 0);
+    CHECK_OK(quiet(r, r->s));
     if (!r->wrong) {
         CHECK_OK(meet(r));
     }
-    if (r->rank == 1) {
-        CHECK_OK(read_own(r, r->x, r->s));
-    }
+    CHECK_EQUAL(read_it(r, 1), 0);
     return 0;
 }
 
@@ -204,13 +183,9 @@ RMA_BUG(barrier_without_the_reader)
         r->wrong
             ? iris_group_create(r->iris, &all[first], pair ? 2 : 1, &group)
             : iris_group_create(r->iris, all, iris_num_ranks(r->iris), &group));
-    if (r->rank == 0) {
-        CHECK_OK(put(r, r->x, 2, r->s));
-    }
+    CHECK_EQUAL(put_it(r, 2), 0);
     CHECK_OK(iris_barrier(r->iris, r->s, group));
-    if (r->rank == 2) {
-        CHECK_OK(read_own(r, r->x, r->s));
-    }
+    CHECK_EQUAL(read_it(r, 2), 0);
     return 0;
 }
 
@@ -221,14 +196,14 @@ RMA_BUG(stream_ended_behind_barrier)
 
     CHECK_OK(iris_stream_create(r->iris, &stream));
     if (r->rank == 0) {
-        CHECK_OK(put(r, r->x, 1, stream));
+        ONE_OK(put(r, r->x, 1, stream));
     }
     if (!r->wrong) {
         iris_stream_destroy(r->iris, stream);
     }
     CHECK_OK(meet(r));
     if (r->rank == 1) {
-        CHECK_OK(read_own(r, r->x, r->s));
+        OTHER_OK(read_own(r, r->x, r->s));
     }
     if (r->wrong) {
         iris_stream_destroy(r->iris, stream);
@@ -241,14 +216,14 @@ RMA_BUG(stream_ended_behind_barrier)
 RMA_BUG(get_ahead_of_wait)
 {
     if (r->rank == 0) {
-        CHECK_OK(write_own(r, r->x, r->s));
+        ONE_OK(write_own(r, r->x, r->s));
         CHECK_OK(set(r, 0, 1, r->s));
     } else if (r->rank == 1 && r->wrong) {
-        CHECK_OK(get(r, r->x, 0, r->s));
+        OTHER_OK(get(r, r->x, 0, r->s));
         CHECK_OK(await(r, 0, 1, r->s));
     } else if (r->rank == 1) {
         CHECK_OK(await(r, 0, 1, r->s));
-        CHECK_OK(get(r, r->x, 0, r->s));
+        OTHER_OK(get(r, r->x, 0, r->s));
     }
     return 0;
 }
@@ -257,13 +232,13 @@ RMA_BUG(signal_ahead_of_fill)
 {
     if (r->rank == 0 && r->wrong) {
         CHECK_OK(set(r, 0, 1, r->s));
-        CHECK_OK(write_own(r, r->x, r->s));
+        ONE_OK(write_own(r, r->x, r->s));
     } else if (r->rank == 0) {
-        CHECK_OK(write_own(r, r->x, r->s));
+        ONE_OK(write_own(r, r->x, r->s));
         CHECK_OK(set(r, 0, 1, r->s));
     } else if (r->rank == 1) {
         CHECK_OK(await(r, 0, 1, r->s));
-        CHECK_OK(get(r, r->x, 0, r->s));
+        OTHER_OK(get(r, r->x, 0, r->s));
     }
     return 0;
 }
@@ -271,11 +246,11 @@ RMA_BUG(signal_ahead_of_fill)
 RMA_BUG(signal_on_another_stream)
 {
     if (r->rank == 0) {
-        CHECK_OK(put(r, r->x, 1, r->s));
+        ONE_OK(put(r, r->x, 1, r->s));
         CHECK_OK(set(r, 0, 1, r->wrong ? r->t : r->s));
     } else if (r->rank == 1) {
         CHECK_OK(await(r, 0, 1, r->s));
-        CHECK_OK(read_own(r, r->x, r->s));
+        OTHER_OK(read_own(r, r->x, r->s));
     }
     return 0;
 }
@@ -283,10 +258,10 @@ RMA_BUG(signal_on_another_stream)
 RMA_BUG(wait_on_another_stream)
 {
     if (r->rank == 0) {
-        CHECK_OK(put_set(r, r->x, 1, 1));
+        ONE_OK(put_set(r, r->x, 1, 1));
     } else if (r->rank == 1) {
         CHECK_OK(await(r, 0, 1, r->wrong ? r->t : r->s));
-        CHECK_OK(read_own(r, r->x, r->s));
+        OTHER_OK(read_own(r, r->x, r->s));
     }
     return 0;
 }
@@ -296,11 +271,11 @@ RMA_BUG(wait_for_an_earlier_signal)
 {
     if (r->rank == 0) {
         CHECK_OK(put_set(r, &r->x[16], 1, 1));
-        CHECK_OK(put(r, r->x, 1, r->s));
+        ONE_OK(put(r, r->x, 1, r->s));
         CHECK_OK(set(r, 1, 1, r->s));
     } else if (r->rank == 1) {
         CHECK_OK(await(r, r->wrong ? 0 : 1, 1, r->s));
-        CHECK_OK(read_own(r, r->x, r->s));
+        OTHER_OK(read_own(r, r->x, r->s));
     }
     return 0;
 }
@@ -310,13 +285,13 @@ RMA_BUG(flag_by_put)
 {
     if (r->rank == 0) {
         CHECK_OK(write_own(r, r->out, r->s));
-        CHECK_OK(put(r, r->x, 1, r->s));
+        ONE_OK(put(r, r->x, 1, r->s));
         CHECK_OK(r->wrong ? iris_put_on_stream(r->iris, r->f, r->out,
                                                sizeof *r->f, 1, r->s)
                           : set(r, 0, 1, r->s));
     } else if (r->rank == 1) {
         CHECK_OK(await(r, 0, 1, r->s));
-        CHECK_OK(read_own(r, r->x, r->s));
+        OTHER_OK(read_own(r, r->x, r->s));
     }
     return 0;
 }
@@ -325,14 +300,14 @@ RMA_BUG(flag_by_put)
 RMA_BUG(flag_cleared_late)
 {
     if (r->rank == 1) {
-        CHECK_OK(iris_memset(r->iris, r->f, 0, sizeof *r->f, r->s));
+        ONE_OK(iris_memset(r->iris, r->f, 0, sizeof *r->f, r->s));
         CHECK_OK(quiet(r, r->s));
     }
     if (!r->wrong) {
         CHECK_OK(meet(r));
     }
     if (r->rank == 0) {
-        CHECK_OK(set(r, 0, 1, r->s));
+        OTHER_OK(set(r, 0, 1, r->s));
     }
     return 0;
 }
@@ -341,7 +316,7 @@ RMA_BUG(flag_cleared_late)
 RMA_BUG(forwarded_unwaited)
 {
     if (r->rank == 0) {
-        CHECK_OK(put_set(r, r->x, 1, 1));
+        ONE_OK(put_set(r, r->x, 1, 1));
     } else if (r->rank == 1) {
         if (!r->wrong) {
             CHECK_OK(await(r, 0, 1, r->s));
@@ -362,7 +337,7 @@ RMA_BUG(relay_told_too_early)
         if (r->wrong) {
             CHECK_OK(set(r, 0, 2, r->s));
         }
-        CHECK_OK(put(r, r->x, 1, r->s));
+        ONE_OK(put(r, r->x, 1, r->s));
         if (!r->wrong) {
             CHECK_OK(set(r, 0, 2, r->s));
         }
@@ -371,7 +346,7 @@ RMA_BUG(relay_told_too_early)
         CHECK_OK(set(r, 0, 1, r->s));
     } else if (r->rank == 1) {
         CHECK_OK(await(r, 0, 1, r->s));
-        CHECK_OK(read_own(r, r->x, r->s));
+        OTHER_OK(read_own(r, r->x, r->s));
     }
     return 0;
 }
@@ -384,10 +359,10 @@ RMA_BUG(round_unanswered)
         if (!r->wrong) {
             CHECK_OK(await(r, 1, 1, r->s));
         }
-        CHECK_OK(put(r, r->x, 1, r->s));
+        ONE_OK(put(r, r->x, 1, r->s));
     } else if (r->rank == 1) {
         CHECK_OK(await(r, 0, 1, r->s));
-        CHECK_OK(read_own(r, r->x, r->s));
+        OTHER_OK(read_own(r, r->x, r->s));
         CHECK_OK(set(r, 1, 0, r->s));
     }
     return 0;
@@ -398,13 +373,13 @@ RMA_BUG(answer_ahead_of_read)
     if (r->rank == 0) {
         CHECK_OK(put_set(r, r->x, 1, 1));
         CHECK_OK(await(r, 1, 1, r->s));
-        CHECK_OK(put(r, r->x, 1, r->s));
+        ONE_OK(put(r, r->x, 1, r->s));
     } else if (r->rank == 1) {
         CHECK_OK(await(r, 0, 1, r->s));
         if (r->wrong) {
             CHECK_OK(set(r, 1, 0, r->s));
         }
-        CHECK_OK(read_own(r, r->x, r->s));
+        OTHER_OK(read_own(r, r->x, r->s));
         if (!r->wrong) {
             CHECK_OK(set(r, 1, 0, r->s));
         }

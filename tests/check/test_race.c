@@ -134,8 +134,9 @@ static int has(const char *text)
 /* Whether the report has each line that the bug noted, in any of its files. */
 static int has_line(int line)
 {
-    static const char *const files[] = {"flags",  "hosts",     "order",
-                                        "places", "published", NULL};
+    static const char *const files[] = {"flags",      "hosts",     "order",
+                                        "places",     "published", "rma",
+                                        "rma_memory", NULL};
     char text[64];
     int is_there = line == 0;
 
@@ -156,9 +157,11 @@ static int is_found(int bug, int ranks)
     char text[64];
     int right = status == IRIS_ERR_RACE;
 
+    right &= atomic_load(&bug_lines[0]) + atomic_load(&bug_lines[1]) != 0;
     for (int i = 0; i < 3; i++) {
         right &= has_line(atomic_load(&bug_lines[i]));
     }
+    right &= !has("\"line\": \"\"");
     snprintf(text, sizeof text, "\"missing\": \"%s\"",
              bugs[bug].missing == NULL ? "" : bugs[bug].missing);
     right &= bugs[bug].missing == NULL || has(text);
