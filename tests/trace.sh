@@ -94,6 +94,14 @@ fi
 check "report" $tool report -o "$tmp/report.html" "$put.json"
 [ "$(grep -c '^</script></body></html>$' "$tmp/report.html")" = 1 ] ||
     { echo "FAILED: no whole page"; failed=1; }
+check "report: arrows" python3 "$here/trace/report.py" "$tmp/report.html" "$put.json"
+# A page without an arrow, and one whose arrow comes from elsewhere.
+sed 's/"arrows":\[/"arrows":[],"had":[/' "$tmp/report.html" >"$tmp/no_arrows.html"
+sed '/"arrows":/{n;s/^\[[0-9]*,[0-9]*/[0,8191/}' "$tmp/report.html" >"$tmp/moved.html"
+for fault in no_arrows moved; do
+    refused "report: $fault" "arrows: " \
+        python3 "$here/trace/report.py" "$tmp/$fault.html" "$put.json"
+done
 
 # Every address of the trace has its place.
 check "resolve" $tool resolve -b "$put" "$put.json"
@@ -133,6 +141,31 @@ grep '^store by rank 0' "$tmp/out" | head -n 1 | grep -o '0x[0-9a-f]*' >"$tmp/on
 check "resolve a reused address" $tool resolve -b "$tmp/reused" -r 0 "$tmp/one"
 grep -q 'owner_199 (freed since) .*; 199 earlier allocations had this' "$tmp/out" ||
     { echo "FAILED: no word of earlier owners"; failed=1; }
+check "report of reused memory" $tool report -o "$tmp/reused.html" "$tmp/reused.json"
+check "report: names" python3 "$here/trace/report.py" "$tmp/reused.html" "$tmp/reused.json" \
+    $(seq -f 'owner_%g' 0 199)
+# Files of another name are not the trace's; those asked for have to be there.
+cp "$tmp/reused.json" "$tmp/alone.json"
+check "report of a trace alone" $tool report -o "$tmp/alone.html" "$tmp/alone.json"
+refused "report: no names" "names of memory: " python3 "$here/trace/report.py" \
+    "$tmp/alone.html" "$tmp/alone.json" owner_0
+refused "report: no files" "no .*nothing_rank_0_heap_bases.json" \
+    $tool report -b "$tmp/nothing" -o "$tmp/alone.html" "$tmp/alone.json"
+check "report: files by name" \
+    $tool report -b "$tmp/reused" -o "$tmp/alone.html" "$tmp/alone.json"
+cmp "$tmp/alone.html" "$tmp/reused.html" || failed=1
+# A browser runs the page, and sees where the script has an error.
+shown() { # PAGE
+    timeout 60 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$tmp/chromium" \
+        --virtual-time-budget=2000 --dump-dom "file://$1" 2>/dev/null >"$tmp/dom"
+    grep -q '<td class="t">wait</td>' "$tmp/dom" && grep -q 'button>.*wait</button>' "$tmp/dom" &&
+        grep -q '<canvas id="line".* height="[1-9]' "$tmp/dom"
+}
+if command -v chromium >/dev/null; then
+    check "report in a browser" shown "$tmp/report.html"
+    sed 's/^const num=/const num==/' "$tmp/report.html" >"$tmp/broken.html"
+    shown "$tmp/broken.html" && { echo "FAILED: a broken page is not seen"; failed=1; }
+fi
 
 # Every byte is in the matrix, from the rank that had it to the one that got it,
 # and in the schedule: with a put's or get's signal of 8 bytes where there is one.

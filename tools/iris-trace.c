@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct trace_options trace_options = {.rank = -1, .bases = "iris"};
+struct trace_options trace_options = {.rank = -1};
 
 static const char usage[] =
     "usage: iris-trace summary TRACE...\n"
@@ -30,14 +30,16 @@ static const char usage[] =
     "(*.json, *.json.gz), or on each line of another file or stdin.\n"
     "merge: one trace of all ranks' files, with arrows from signals to waits.\n"
     "diff: operations that take longer in the second trace.\n"
-    "report: a page with timeline, matrix and the longest waits.\n"
+    "report: a page with a timeline, arrows from signals to waits, the matrix\n"
+    "and the longest waits.\n"
     "export: a schedule for LogGOPSim; wants a merged trace.\n"
     "\n"
     "  -b, --bases=PREFIX  read PREFIX_rank_0_heap_bases.json and, if there "
     "is\n"
-    "                      one, PREFIX_rank_0_allocations.json (default: "
-    "iris,\n"
-    "                      the default of IRIS_HEAP_BASES_PREFIX)\n"
+    "                      one, PREFIX_rank_0_allocations.json (default: of\n"
+    "                      report, the trace's name without its ending; of\n"
+    "                      resolve, iris, the default of "
+    "IRIS_HEAP_BASES_PREFIX)\n"
     "  -f, --format=NAME   of export: goal\n"
     "  -o, --output=FILE   write to it\n"
     "  -q, --quiet         no progress on long files\n"

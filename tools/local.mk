@@ -21,7 +21,8 @@ iris_trace_SOURCES = %D%/iris-trace.c %D%/trace_figures.h %D%/trace_parts.h \
 	%D%/trace_messages.h %D%/trace_places.c %D%/trace_places.h \
 	%D%/trace_page.c %D%/trace_page.h %D%/trace_report.c %D%/trace_resolve.c \
 	%D%/trace_scale.c %D%/trace_scale.h %D%/trace_streams.c %D%/trace_streams.h \
-	%D%/trace_summary.c %D%/trace_transfers.c %D%/trace_transfers.h
+	%D%/trace_summary.c %D%/trace_timeline.c %D%/trace_timeline.h \
+	%D%/trace_transfers.c %D%/trace_transfers.h
 iris_trace_LDADD = libirisi.la
 bin_PROGRAMS += iris-sim
 iris_sim_SOURCES = %D%/iris-sim.c %D%/sim_collective.c %D%/sim_collective.h \

@@ -9,7 +9,7 @@
 
 struct trace_options {
     const char *output; /* NULL: stdout */
-    const char *bases;  /* prefix of heap-bases files */
+    const char *bases;  /* prefix of heap-bases files; NULL: the default */
     const char *format; /* of export */
     int rank;           /* -1: any */
     int quiet;          /* no progress */

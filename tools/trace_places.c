@@ -8,10 +8,10 @@
 
 #include "base/grow.h"
 #include "trace/json_fields.h"
-#include "trace_parts.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -174,21 +174,21 @@ static void sort_allocations(struct trace_space *space)
     }
 }
 
-static int read_rank(struct trace_spaces *spaces, int rank)
+static int read_rank(struct trace_spaces *spaces, const char *prefix, int rank)
 {
     struct trace_space space = {.rank = rank};
     char path[PATH_MAX];
     void *more;
     int ret;
 
-    snprintf(path, sizeof path, "%.3000s_rank_%d_heap_bases.json",
-             trace_options.bases, rank);
+    snprintf(path, sizeof path, "%.3000s_rank_%d_heap_bases.json", prefix,
+             rank);
     ret = read_space(path, &space);
     if (ret != 0) {
         return ret;
     }
-    snprintf(path, sizeof path, "%.3000s_rank_%d_allocations.json",
-             trace_options.bases, rank);
+    snprintf(path, sizeof path, "%.3000s_rank_%d_allocations.json", prefix,
+             rank);
     more =
         read_space(path, &space) < 0
             ? NULL
@@ -204,26 +204,31 @@ static int read_rank(struct trace_spaces *spaces, int rank)
     return 0;
 }
 
-int trace_spaces_read(struct trace_spaces *spaces)
+int trace_spaces_read(struct trace_spaces *spaces, const char *prefix)
 {
     size_t num_ranks = 1;
 
     for (size_t rank = 0; rank < num_ranks; rank++) {
-        if (read_rank(spaces, (int)rank) < 0) {
+        if (read_rank(spaces, prefix, (int)rank) < 0) {
             return -1;
         }
         if (spaces->count > 0 && spaces->spaces[0].num_bases > num_ranks) {
             num_ranks = spaces->spaces[0].num_bases;
         }
     }
-    if (spaces->count == 0) {
-        fprintf(stderr,
-                "iris-trace resolve: there is no %s_rank_0_heap_bases.json; "
-                "name the files by --bases=PREFIX\n",
-                trace_options.bases);
-        return -1;
-    }
     return 0;
+}
+
+int trace_spaces_need(const struct trace_spaces *spaces, const char *prefix)
+{
+    if (spaces->count > 0) {
+        return 0;
+    }
+    fprintf(stderr,
+            "iris-trace: there is no %s_rank_0_heap_bases.json; name the files "
+            "by --bases=PREFIX\n",
+            prefix);
+    return -1;
 }
 
 void trace_spaces_free(struct trace_spaces *spaces)
@@ -320,5 +325,67 @@ int trace_find_place(const struct trace_space *space, uint64_t address,
                                     .offset = address - space->bases[best]};
     place_p->is_own = place_p->offset < space->reserved_bytes;
     find_allocation(space, moment, place_p);
+    return 1;
+}
+
+/* ---- Operations ---- */
+
+/* Births and deaths in a rank's list are by the clock of its host, as events are,
+ * but for the error of the device's. */
+const struct trace_space *trace_place_of(const struct trace_spaces *spaces,
+                                         const struct iris_trace_file *file,
+                                         const struct iris_event *event,
+                                         struct trace_moment *moment_p,
+                                         struct trace_place *place_p)
+{
+    *moment_p = (struct trace_moment){
+        .is_known = !file->ticks,
+        .ns = event->ts_ns,
+        .error_ns = file->device_error_ns > 0 ? file->device_error_ns : 0};
+    for (int i = 0; i < spaces->count; i++) {
+        const struct trace_space *space = &spaces->spaces[i];
+
+        if (space->rank == event->pid &&
+            trace_find_place(space, event->address, moment_p, place_p)) {
+            if (event->target_rank >= 0 && place_p->rank == event->pid) {
+                place_p->rank = event->target_rank;
+            }
+            return space;
+        }
+    }
+    return NULL;
+}
+
+int trace_label(const struct trace_spaces *spaces,
+                const struct iris_trace_file *file,
+                const struct iris_event *event, int with_offset,
+                char label_p[TRACE_LABEL])
+{
+    struct trace_moment moment;
+    struct trace_place place;
+    const struct trace_allocation *allocation;
+    size_t length;
+
+    if (event->address == 0 || strcmp(event->cat, "iris") != 0 ||
+        trace_place_of(spaces, file, event, &moment, &place) == NULL ||
+        (!place.is_own && place.allocation == NULL)) {
+        return 0;
+    }
+    allocation = place.allocation;
+    if (place.is_own) {
+        snprintf(label_p, TRACE_LABEL, "the library's own memory");
+        return 1;
+    }
+    if (allocation->name[0] != '\0') {
+        snprintf(label_p, TRACE_LABEL, "%s", allocation->name);
+    } else {
+        snprintf(label_p, TRACE_LABEL, "allocation at %llu",
+                 (unsigned long long)allocation->offset);
+    }
+    length = strlen(label_p);
+    if (with_offset) {
+        snprintf(label_p + length, TRACE_LABEL - length, " + %llu",
+                 (unsigned long long)(place.offset - allocation->offset));
+    }
     return 1;
 }

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/events.h"
+
 struct trace_allocation {
     uint64_t offset;
     uint64_t bytes;
@@ -53,8 +55,13 @@ struct trace_place {
     int is_own;     /* the library's */
 };
 
-/* Reads the files of all ranks that --bases names. 0; -1, having complained. */
-int trace_spaces_read(struct trace_spaces *spaces);
+/* Reads the files PREFIX_rank_N_heap_bases.json and PREFIX_rank_N_allocations.json
+ * of all ranks N; without the first one of rank 0 there are no spaces. 0; -1,
+ * having complained. */
+int trace_spaces_read(struct trace_spaces *spaces, const char *prefix);
+
+/* Complains and returns -1 if there are no spaces. */
+int trace_spaces_need(const struct trace_spaces *spaces, const char *prefix);
 void trace_spaces_free(struct trace_spaces *spaces);
 
 /* Whether the address is on a heap as this rank has them mapped. Without the
@@ -63,5 +70,22 @@ void trace_spaces_free(struct trace_spaces *spaces);
 int trace_find_place(const struct trace_space *space, uint64_t address,
                      const struct trace_moment *moment,
                      struct trace_place *place_p);
+
+/* The place of an operation's address: on its rank's own heap, for the memory of
+ * its target. The space of its rank; NULL: the address is on none, or there is no
+ * file of that rank. */
+const struct trace_space *trace_place_of(const struct trace_spaces *spaces,
+                                         const struct iris_trace_file *file,
+                                         const struct iris_event *event,
+                                         struct trace_moment *moment_p,
+                                         struct trace_place *place_p);
+
+/* Writes the name of the allocation that an operation accessed, or its place on
+ * the heap, and, if asked, the offset in it. 0: none is known. */
+#define TRACE_LABEL 96
+int trace_label(const struct trace_spaces *spaces,
+                const struct iris_trace_file *file,
+                const struct iris_event *event, int with_offset,
+                char label_p[TRACE_LABEL]);
 
 #endif /* IRIS_TOOLS_TRACE_PLACES_H */

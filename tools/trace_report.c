@@ -6,88 +6,12 @@
 #include "config.h"
 
 #include "base/json_writer.h"
-#include "trace_figures.h"
 #include "trace_page.h"
 #include "trace_parts.h"
+#include "trace_timeline.h"
 
-#include <stdlib.h>
+#include <limits.h>
 #include <string.h>
-
-#define BINS 8192 /* so that a reader can zoom in */
-#define MAX_TRACKS 256
-
-/* One track of the timeline: what took most of each bin, and how much of it. */
-struct track {
-    int pid;
-    char tid[32];
-    float share[BINS];
-    short row[BINS]; /* of figures.events; -1: nothing */
-};
-
-struct timeline {
-    const struct trace_figures *figures; /* of the first reading */
-    struct track *tracks;
-    int count;
-    int left_out; /* tracks for which there was no space */
-};
-
-static struct track *track_of(struct timeline *timeline,
-                              const struct iris_event *event)
-{
-    struct track *track;
-
-    for (int i = 0; i < timeline->count; i++) {
-        track = &timeline->tracks[i];
-        if (track->pid == event->pid && strcmp(track->tid, event->tid) == 0) {
-            return track;
-        }
-    }
-    if (timeline->count == MAX_TRACKS) {
-        timeline->left_out = 1;
-        return NULL;
-    }
-    track = &timeline->tracks[timeline->count++];
-    memset(track, 0, sizeof *track);
-    track->pid = event->pid;
-    memcpy(track->tid, event->tid, sizeof track->tid);
-    for (int i = 0; i < BINS; i++) {
-        track->row[i] = -1;
-    }
-    return track;
-}
-
-static int draw(void *arg, const struct iris_event *event)
-{
-    struct timeline *timeline = arg;
-    const struct trace_figures *figures = timeline->figures;
-    double width = (double)(figures->last_ns - figures->first_ns + 1) / BINS;
-    double begin = (double)(event->ts_ns - figures->first_ns) / width;
-    double end =
-        (double)(event->ts_ns + event->dur_ns - figures->first_ns) / width;
-    struct track *track = track_of(timeline, event);
-    const struct trace_row *row =
-        trace_find(&figures->events, event->name, event->cat);
-
-    for (int i = (int)begin; track != NULL && i <= (int)end && i < BINS; i++) {
-        double from = begin > i ? begin : i, to = end < i + 1 ? end : i + 1;
-        /* What encloses others shows only where nothing else is. */
-        float share = trace_is_run(event) ? 1e-6f : (float)(to - from + 1e-5);
-
-        if (share > track->share[i]) {
-            track->share[i] = share;
-            track->row[i] =
-                row == NULL ? -1 : (short)(row - figures->events.rows);
-        }
-    }
-    return 0;
-}
-
-static int compare_tracks(const void *left, const void *right)
-{
-    const struct track *a = left, *b = right;
-
-    return a->pid != b->pid ? a->pid - b->pid : strcmp(a->tid, b->tid);
-}
 
 /* ---- The page ---- */
 
@@ -105,28 +29,47 @@ static void print_text(FILE *file, const char *text)
     iris_i_json_string(file, safe);
 }
 
-/* Runs of bins with the same row: [first, how many, row]. */
-static void print_track(FILE *file, const struct track *track)
+static int is_same(const struct timeline_slice *a,
+                   const struct timeline_slice *b)
+{
+    return a->row == b->row && a->target == b->target && a->label == b->label;
+}
+
+/* Runs of equal bins: [first, how many, row, target, label]. */
+static void print_track(FILE *file, const struct timeline_track *track)
 {
     int first = 1;
 
     fprintf(file, "{\"rank\":%d,\"name\":", track->pid);
     print_text(file, track->tid);
     fprintf(file, ",\"runs\":[");
-    for (int i = 0; i < BINS;) {
+    for (int i = 0; i < TIMELINE_BINS;) {
+        const struct timeline_slice *slice = &track->slices[i];
         int end = i + 1;
 
-        while (end < BINS && track->row[end] == track->row[i]) {
+        while (end < TIMELINE_BINS && is_same(&track->slices[end], slice)) {
             end++;
         }
-        if (track->row[i] >= 0) {
-            fprintf(file, "%s[%d,%d,%d]", first ? "" : ",", i, end - i,
-                    track->row[i]);
+        if (slice->row >= 0) {
+            fprintf(file, "%s[%d,%d,%d,%d,%d]", first ? "" : ",", i, end - i,
+                    slice->row, slice->target, slice->label);
             first = 0;
         }
         i = end;
     }
     fprintf(file, "]}");
+}
+
+/* [track, bin] of the signal and of the wait's end, and the bin of the put. */
+static void print_arrows(FILE *file, const struct timeline *timeline)
+{
+    for (size_t i = 0; i < timeline->num_arrows; i++) {
+        const struct timeline_arrow *arrow = &timeline->arrows[i];
+
+        fprintf(file, "%s\n[%d,%.3f,%d,%.3f,%.3f]", i == 0 ? "" : ",",
+                arrow->from_track, arrow->from, arrow->to_track, arrow->to,
+                arrow->put);
+    }
 }
 
 static void print_rows(FILE *file, const struct trace_figures *figures,
@@ -146,8 +89,11 @@ static void print_rows(FILE *file, const struct trace_figures *figures,
     }
 }
 
-static void print_waits(FILE *file, const struct trace_figures *figures)
+static void print_waits(FILE *file, const struct timeline *timeline)
 {
+    const struct trace_figures *figures = timeline->figures;
+    char memory[TRACE_LABEL];
+
     for (int i = 0; i < figures->num_top; i++) {
         const struct iris_event *event = &figures->top[i];
 
@@ -155,9 +101,13 @@ static void print_waits(FILE *file, const struct trace_figures *figures)
         print_text(file, event->name);
         fprintf(file, ",");
         print_text(file, event->kernel);
-        fprintf(file, ",%lld,\"0x%llx\",%.3f,%.3f]",
-                (long long)event->program_id,
-                (unsigned long long)event->address,
+        if (!trace_label(timeline->spaces, &figures->file, event, 1, memory)) {
+            snprintf(memory, sizeof memory, "0x%llx",
+                     (unsigned long long)event->address);
+        }
+        fprintf(file, ",%lld,", (long long)event->program_id);
+        print_text(file, memory);
+        fprintf(file, ",%.3f,%.3f]",
                 trace_us(figures, (uint64_t)(event->ts_ns - figures->first_ns)),
                 trace_us(figures, (uint64_t)event->dur_ns));
     }
@@ -170,10 +120,13 @@ static void print_data(FILE *file, const struct timeline *timeline)
 
     fprintf(file,
             "{\"us\":%.3f,\"bins\":%d,\"ranks\":%d,\"events\":%llu,"
-            "\"wait_us\":%.3f,\"left_out\":%d,\"matrix\":[",
+            "\"wait_us\":%.3f,\"left_out\":%d,\"arrows_left_out\":%d,"
+            "\"matrix\":[",
             trace_us(figures, (uint64_t)(figures->last_ns - figures->first_ns)),
-            BINS, figures->num_ranks, (unsigned long long)figures->num_events,
-            trace_us(figures, figures->wait_ns), timeline->left_out);
+            TIMELINE_BINS, figures->num_ranks,
+            (unsigned long long)figures->num_events,
+            trace_us(figures, figures->wait_ns), timeline->left_out,
+            timeline->arrows_left_out);
     for (size_t i = 0; i < cells; i++) {
         fprintf(file, "%s%llu", i == 0 ? "" : ",",
                 (unsigned long long)figures->matrix[i]);
@@ -181,7 +134,14 @@ static void print_data(FILE *file, const struct timeline *timeline)
     fprintf(file, "],\"rows\":[");
     print_rows(file, figures, &figures->events);
     fprintf(file, "],\"waits\":[");
-    print_waits(file, figures);
+    print_waits(file, timeline);
+    fprintf(file, "],\"labels\":[");
+    for (size_t i = 0; i < timeline->num_labels; i++) {
+        fprintf(file, "%s", i == 0 ? "" : ",");
+        print_text(file, timeline->labels[i]);
+    }
+    fprintf(file, "],\"arrows\":[");
+    print_arrows(file, timeline);
     fprintf(file, "],\"tracks\":[");
     for (int i = 0; i < timeline->count; i++) {
         fprintf(file, "%s\n", i == 0 ? "" : ",");
@@ -203,31 +163,60 @@ static int write_page(const struct timeline *timeline)
     return trace_close(file);
 }
 
+/* Names of memory are in the files beside the trace, if they are there. */
+static int read_spaces(struct trace_spaces *spaces, const char *path)
+{
+    const char *ending = iris_i_out_ending(path);
+    char prefix[PATH_MAX];
+    int ret;
+
+    if (trace_options.bases != NULL) {
+        ret = trace_spaces_read(spaces, trace_options.bases);
+        return ret != 0 ? ret : trace_spaces_need(spaces, trace_options.bases);
+    }
+    snprintf(prefix, sizeof prefix, "%.*s",
+             (int)(ending != NULL ? ending - path : 0), path);
+    return ending == NULL ? 0 : trace_spaces_read(spaces, prefix);
+}
+
 /* The second reading draws, once the first has said from when to when. */
+static int draw(struct trace_figures *figures, struct timeline *timeline)
+{
+    const char *path = trace_options.files[0];
+    struct trace_figures again = {.first_ns = INT64_MAX};
+    int ret = trace_read(path, &again, timeline_add, timeline);
+
+    trace_free(&again);
+    if (ret != 0 || timeline_finish(timeline) != 0) {
+        return -1;
+    }
+    if (figures->num_events == 0) {
+        figures->first_ns = figures->last_ns;
+    }
+    return write_page(timeline);
+}
+
 int trace_report(void)
 {
-    struct trace_figures figures = {.first_ns = INT64_MAX}, again = figures;
-    struct timeline timeline = {.figures = &figures};
+    struct trace_figures figures = {.first_ns = INT64_MAX};
+    struct trace_spaces spaces = {0};
+    struct timeline timeline;
     const char *path = trace_options.files[0];
-    int ret = trace_read(path, &figures, NULL, NULL);
+    int ret = read_spaces(&spaces, path);
 
     if (ret == 0) {
-        trace_sort(&figures.events);
-        timeline.tracks = malloc(MAX_TRACKS * sizeof *timeline.tracks);
-        ret = timeline.tracks == NULL
-                  ? -1
-                  : trace_read(path, &again, draw, &timeline);
+        ret = trace_read(path, &figures, NULL, NULL);
+    }
+    if (timeline_open(&timeline, &figures, &spaces) != 0) {
+        fprintf(stderr, "iris-trace: no memory\n");
+        ret = -1;
     }
     if (ret == 0) {
-        if (figures.num_events == 0) {
-            figures.first_ns = figures.last_ns;
-        }
-        qsort(timeline.tracks, (size_t)timeline.count, sizeof *timeline.tracks,
-              compare_tracks);
-        ret = write_page(&timeline);
+        trace_sort(&figures.events);
+        ret = draw(&figures, &timeline);
     }
-    free(timeline.tracks);
+    timeline_close(&timeline);
+    trace_spaces_free(&spaces);
     trace_free(&figures);
-    trace_free(&again);
     return ret != 0;
 }

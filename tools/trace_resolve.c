@@ -169,19 +169,11 @@ struct events {
     struct iris_trace_file file; /* of the first reading */
 };
 
-/* An event's address is the one that its rank used, on its own heap; whose
- * memory it meant is the target. Births and deaths in a rank's list are by the
- * clock of its host, as events are, but for the error of the device's. */
 static int resolve_event(void *arg, const struct iris_event *event)
 {
     const struct events *events = arg;
-    const struct trace_spaces *spaces = events->spaces;
-    const struct trace_moment moment = {.is_known = !events->file.ticks,
-                                        .ns = event->ts_ns,
-                                        .error_ns =
-                                            events->file.device_error_ns > 0
-                                                ? events->file.device_error_ns
-                                                : 0};
+    const struct trace_space *space;
+    struct trace_moment moment;
     struct trace_place place;
 
     if (event->address == 0 || strcmp(event->cat, "iris") != 0) {
@@ -189,20 +181,14 @@ static int resolve_event(void *arg, const struct iris_event *event)
     }
     printf("%s by rank %d at 0x%llx: ", event->name, event->pid,
            (unsigned long long)event->address);
-    for (int i = 0; i < spaces->count; i++) {
-        const struct trace_space *space = &spaces->spaces[i];
-
-        if (space->rank == event->pid &&
-            trace_find_place(space, event->address, &moment, &place)) {
-            if (event->target_rank >= 0 && place.rank == event->pid) {
-                place.rank = event->target_rank;
-            }
-            print_place(space, &place, &moment);
-            printf("\n");
-            return 0;
-        }
+    space =
+        trace_place_of(events->spaces, &events->file, event, &moment, &place);
+    if (space == NULL) {
+        printf("on no rank's heap\n");
+        return 0;
     }
-    printf("on no rank's heap\n");
+    print_place(space, &place, &moment);
+    printf("\n");
     return 0;
 }
 
@@ -242,8 +228,11 @@ static int resolve_file(const struct trace_spaces *spaces, const char *path)
 int trace_resolve(void)
 {
     struct trace_spaces spaces = {0};
-    int ret = trace_spaces_read(&spaces);
+    const char *prefix =
+        trace_options.bases != NULL ? trace_options.bases : "iris";
+    int ret = trace_spaces_read(&spaces, prefix);
 
+    ret = ret != 0 ? ret : trace_spaces_need(&spaces, prefix);
     if (ret == 0 && trace_options.num_files == 0) {
         resolve_lines(&spaces, stdin);
     } else if (ret == 0) {
