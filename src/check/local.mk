@@ -13,7 +13,7 @@ libirisi_la_SOURCES += %D%/bounds.c %D%/bounds.h %D%/race.c %D%/race.h \
 	%D%/race_sync.c %D%/race_sync.h \
 	%D%/weak.c %D%/weak.h %D%/weak_choice.c %D%/weak_choice.h \
 	%D%/weak_host.c %D%/weak_host.h %D%/weak_model.c \
-	%D%/weak_model.h %D%/weak_schedule.c %D%/weak_schedule.h \
+	%D%/weak_model.h %D%/weak_note.c %D%/weak_note.h %D%/weak_schedule.c %D%/weak_schedule.h \
 	%D%/weak_state.h %D%/weak_word.c %D%/weak_word.h
 # What programs compiled by iriscc --check call; it is linked into them.
 lib_LIBRARIES = libiris_check.a

@@ -18,9 +18,8 @@
 
 /* ---- Numbers ---- */
 
-/* The file that has the code, and where in it: the site's number `i`. */
-static void find_file(const void *address, unsigned i,
-                      struct iris_race_site *site)
+void iris_i_race_find_file(const void *address, unsigned i,
+                           struct iris_race_site *site)
 {
     struct link_map *map = NULL;
     Dl_info info;
@@ -120,7 +119,7 @@ uint32_t iris_i_race_site(struct iris_race_memory *memory,
     site.scope = event->scope;
     site.atomic = event->atomic != 0;
     snprintf(site.kernel, sizeof site.kernel, "%s", event->kernel);
-    find_file(event->site, 0, &site);
+    iris_i_race_find_file(event->site, 0, &site);
     return know(sites, at, &key, number_of(memory->shared, &site));
 }
 
@@ -154,7 +153,7 @@ uint32_t iris_i_race_host_site(struct iris_race_memory *memory,
     site.host_op = (int32_t)op;
     for (unsigned i = 0; i < IRIS_RACE_FRAMES && caller->frames[i] != NULL;
          i++) {
-        find_file(caller->frames[i], i, &site);
+        iris_i_race_find_file(caller->frames[i], i, &site);
     }
     return know(sites, at, &key, number_of(memory->shared, &site));
 }

@@ -37,6 +37,11 @@ uint32_t iris_i_race_host_site(struct iris_race_memory *memory,
                                enum iris_host_op op,
                                const struct iris_race_caller *caller);
 
+/* Sets number i of the site's files: the file that has the code, and the offset
+ * in it. */
+void iris_i_race_find_file(const void *address, unsigned i,
+                           struct iris_race_site *site);
+
 /* "file.c:12", or "program+0x12ab" where addr2line or the debug information is
  * missing; empty: not known. May take some 10 ms: without the lock. */
 void iris_i_race_line(const struct iris_race_site *site, char *text,

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "check/weak_host.h"
+#include "check/weak_note.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -130,22 +131,42 @@ static void begin(struct iris_weak *weak, const struct iris_cpu_event *event)
     }
 }
 
-static void note(const struct iris_weak *weak,
-                 const struct iris_cpu_event *event, const struct side *side)
+/* The value in memory, as events have it. */
+static uint64_t value_of(const struct side *side)
 {
-    FILE *record = iris_i_weak_choices(weak->machine->schedule)->record;
-    bool reads = event->op == IRIS_OP_LOAD || event->op == IRIS_OP_WAIT ||
-                 (has_two_sides(event) && !event->write);
+    uint64_t value = 0;
 
-    if (record == NULL || self.is_own) {
-        return;
+    if (side->range.bytes <= sizeof value) {
+        memcpy(&value, side->memory, side->range.bytes);
     }
-    fprintf(record, "did %d %u %s rank %d +%zu bytes %zu %s %lld", event->rank,
-            event->workgroup, event->kernel, side->range.rank,
-            side->range.offset, event->bytes, reads ? "reads" : "writes",
-            (long long)(reads ? event->seen : event->value));
-    fprintf(record, " old %u %s\n", event->write ? 0 : self.behind,
-            iris_i_op_name(event->op));
+    return value;
+}
+
+static void note_read(const struct iris_weak *weak,
+                      const struct iris_cpu_event *event,
+                      const struct side *side)
+{
+    const struct iris_weak_deed deed = {
+        .range = &side->range,
+        .reads = true,
+        .seen = has_two_sides(event) ? value_of(side) : event->seen,
+        .behind = self.behind};
+
+    iris_i_weak_note(weak, event, &deed);
+}
+
+static void note_write(const struct iris_weak *weak,
+                       const struct iris_cpu_event *event,
+                       const struct side *side, bool is_update)
+{
+    const struct iris_weak_deed deed = {.range = &side->range,
+                                        .reads = is_update,
+                                        .writes = true,
+                                        .seen = is_update ? event->seen : 0,
+                                        .written = value_of(side),
+                                        .behind = is_update ? self.behind : 0};
+
+    iris_i_weak_note(weak, event, &deed);
 }
 
 static void end_write(struct iris_weak *weak,
@@ -159,7 +180,7 @@ static void end_write(struct iris_weak *weak,
     }
     iris_i_weak_write(weak->machine->model, self.lane, &side->range, how,
                       side->memory);
-    note(weak, event, side);
+    note_write(weak, event, side, how->update);
 }
 
 /* The write may be over what was read. */
@@ -192,7 +213,7 @@ static void end(struct iris_weak *weak, const struct iris_cpu_event *event)
         if (event->write) {
             end_both(weak, event);
         } else if (side->range.bytes != 0) {
-            note(weak, event, side);
+            note_read(weak, event, side);
         }
         return;
     }
@@ -210,15 +231,17 @@ static void end(struct iris_weak *weak, const struct iris_cpu_event *event)
     }
     if (event->op != IRIS_OP_WAIT || event->held) {
         iris_i_weak_acquire(weak->machine->model, self.lane, &word, &how);
-        note(weak, event, side);
+        note_read(weak, event, side);
     }
 }
 
 static void fence(struct iris_weak *weak, const struct iris_cpu_event *event)
 {
+    static const struct iris_weak_deed deed;
     const struct iris_weak_how how = how_of(event);
 
     iris_i_weak_fence(weak->machine->model, self.lane, &how);
+    iris_i_weak_note(weak, event, &deed);
 }
 
 static iris_status_t observe_device(void *arg,
@@ -316,7 +339,12 @@ static void take_turn(void *arg, const struct iris_cpu_wg *cpu,
 
 static unsigned decide(void *arg, unsigned count)
 {
-    return iris_i_weak_decide(arg, IRIS_WEAK_READ, count);
+    const struct iris_weak_question question = {.choice = IRIS_WEAK_READ,
+                                                .who =
+                                                    iris_i_weak_who(self.slot),
+                                                .count = count};
+
+    return iris_i_weak_decide(arg, &question);
 }
 
 static void drop_machine(struct iris_weak_machine *machine)

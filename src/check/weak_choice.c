@@ -2,6 +2,7 @@
  *
  * Choices by a seed or as a file says, and the file of those that were made.
  */
+#define _GNU_SOURCE
 #include "config.h"
 
 #include "check/weak_choice.h"
@@ -10,11 +11,21 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* A choice that is not 0. */
+/* The nth turn after one of the workgroup's, or the nth read of the workgroup's
+ * that has a choice. So a choice keeps its name if others are left out. */
 struct iris_weak_decision {
-    uint64_t number;
-    unsigned value;
+    bool is_read;
+    struct iris_weak_who who;
+    uint64_t nth;
+    struct iris_weak_who next; /* of a turn */
+    unsigned behind;           /* of a read: how many writes too old */
+};
+
+struct iris_weak_count {
+    struct iris_weak_who who;
+    uint64_t of[2]; /* turns and reads */
 };
 
 static uint64_t next_random(struct iris_weak_choices *choices)
@@ -41,46 +52,158 @@ static unsigned by_chance(struct iris_weak_choices *choices,
                : 1 + (unsigned)(next_random(choices) % (count - 1));
 }
 
-static unsigned as_told(struct iris_weak_choices *choices, uint64_t number,
-                        unsigned count)
+static int compare_who(struct iris_weak_who a, struct iris_weak_who b)
 {
-    while (choices->next_follow < choices->num_follow &&
-           choices->follow[choices->next_follow].number < number) {
-        choices->next_follow++;
+    return a.rank != b.rank ? (a.rank > b.rank) - (a.rank < b.rank)
+           : a.stream != b.stream
+               ? (a.stream > b.stream) - (a.stream < b.stream)
+               : (a.workgroup > b.workgroup) - (a.workgroup < b.workgroup);
+}
+
+/* Which of the workgroup's decisions it is, from 1. */
+static uint64_t count(struct iris_weak_choices *choices,
+                      struct iris_weak_who who, bool is_read)
+{
+    struct iris_weak_count *counts = choices->counts;
+    size_t i = 0;
+
+    while (i < choices->num_counts && compare_who(counts[i].who, who) != 0) {
+        i++;
     }
-    return choices->next_follow < choices->num_follow &&
-                   choices->follow[choices->next_follow].number == number
-               ? choices->follow[choices->next_follow].value % count
-               : 0;
+    if (i == choices->num_counts) {
+        counts = realloc(counts, (i + 1) * sizeof *counts);
+        if (counts == NULL) {
+            return 0;
+        }
+        counts[i] = (struct iris_weak_count){.who = who};
+        choices->counts = counts;
+        choices->num_counts++;
+    }
+    return ++counts[i].of[is_read];
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct iris_weak_decision *a = left, *b = right;
+    int who = compare_who(a->who, b->who);
+
+    return a->is_read != b->is_read ? a->is_read - b->is_read
+           : who != 0               ? who
+                                    : (a->nth > b->nth) - (a->nth < b->nth);
+}
+
+static unsigned as_told(const struct iris_weak_choices *choices,
+                        const struct iris_weak_question *question, uint64_t nth)
+{
+    const struct iris_weak_decision key = {
+        .is_read = question->next == NULL, .who = question->who, .nth = nth};
+    const struct iris_weak_decision *told = bsearch(
+        &key, choices->follow, choices->num_follow, sizeof key, compare);
+
+    if (told == NULL) {
+        return 0;
+    }
+    if (told->is_read) {
+        return told->behind < question->count ? told->behind : 0;
+    }
+    for (unsigned i = 0; i < question->count; i++) {
+        if (compare_who(question->next[i], told->next) == 0) {
+            return i;
+        }
+    }
+    return 0; /* it does not wait for its turn */
+}
+
+static void record(FILE *file, const struct iris_weak_question *question,
+                   uint64_t nth, unsigned answer)
+{
+    const struct iris_weak_who *who = &question->who, *next;
+
+    fprintf(file, "%s %d %u %u %llu ", question->next == NULL ? "read" : "turn",
+            who->rank, who->stream, who->workgroup, (unsigned long long)nth);
+    if (question->next == NULL) {
+        fprintf(file, "old %u of %u\n", answer, question->count);
+    } else {
+        next = &question->next[answer];
+        fprintf(file, "to %d %u %u\n", next->rank, next->stream,
+                next->workgroup);
+    }
 }
 
 unsigned iris_i_weak_decide(struct iris_weak_choices *choices,
-                            enum iris_weak_choice choice, unsigned count)
+                            const struct iris_weak_question *question)
 {
-    uint64_t number;
-    unsigned value;
+    uint64_t nth;
+    unsigned answer;
 
-    if (count <= 1 || (choices->newest && choice == IRIS_WEAK_READ)) {
+    if (question->count <= 1 ||
+        (choices->newest && question->choice == IRIS_WEAK_READ)) {
         return 0;
     }
-    number = ++choices->num_decisions;
-    value = choices->follow == NULL ? by_chance(choices, choice, count)
-                                    : as_told(choices, number, count);
-    if (choices->record != NULL && value != 0) {
-        fprintf(choices->record, "%s %llu %u %u\n",
-                choice == IRIS_WEAK_READ ? "read" : "turn",
-                (unsigned long long)number, value, count);
-        fflush(choices->record);
+    choices->num_decisions++;
+    nth = count(choices, question->who, question->next == NULL);
+    answer = choices->follow == NULL
+                 ? by_chance(choices, question->choice, question->count)
+                 : as_told(choices, question, nth);
+    if (choices->record != NULL && answer != 0) {
+        record(choices->record, question, nth, answer);
     }
-    return value;
+    return answer;
 }
 
 /* ---- Files ---- */
 
+static const char *check_of(const struct iris_weak_choices_params *params)
+{
+    return params->newest ? "race" : "weak";
+}
+
+/* Whether the line that begins a file is of this program, number of ranks and
+ * check. */
+static iris_status_t
+compare_header(const struct iris_weak_choices_params *params, const char *line)
+{
+    char check[16], program[256];
+    int ranks;
+
+    if (sscanf(line, "schedule seed %*u check %15s ranks %d program %255[^\n]",
+               check, &ranks, program) != 3 ||
+        (strcmp(check, check_of(params)) == 0 && ranks == params->num_ranks &&
+         strcmp(program, program_invocation_short_name) == 0)) {
+        return IRIS_OK;
+    }
+    return iris_i_fail(NULL, IRIS_ERR_CONFIG,
+                       "IRIS_REPLAY: %s was recorded by %s with %d ranks and "
+                       "IRIS_CHECK=%s; this is %s with %d ranks and "
+                       "IRIS_CHECK=%s",
+                       params->follow, program, ranks, check,
+                       program_invocation_short_name, params->num_ranks,
+                       check_of(params));
+}
+
+static bool read_decision(const char *line, struct iris_weak_decision *told)
+{
+    unsigned long long nth;
+
+    *told = (struct iris_weak_decision){.is_read = line[0] == 'r'};
+    if (sscanf(line, "turn %d %u %u %llu to %d %u %u", &told->who.rank,
+               &told->who.stream, &told->who.workgroup, &nth, &told->next.rank,
+               &told->next.stream, &told->next.workgroup) != 7 &&
+        sscanf(line, "read %d %u %u %llu old %u", &told->who.rank,
+               &told->who.stream, &told->who.workgroup, &nth,
+               &told->behind) != 5) {
+        return false;
+    }
+    told->nth = nth;
+    return true;
+}
+
 /* Lines of other words tell people what happened. */
 static iris_status_t read_choices(struct iris_weak_choices *choices,
-                                  const char *path)
+                                  const struct iris_weak_choices_params *params)
 {
+    const char *path = params->follow;
+    iris_status_t status = IRIS_OK;
     FILE *file = fopen(path, "re");
     size_t max = 16;
     char line[512];
@@ -91,11 +214,12 @@ static iris_status_t read_choices(struct iris_weak_choices *choices,
     }
     choices->follow = malloc(max * sizeof *choices->follow);
     while (choices->follow != NULL && fgets(line, sizeof line, file) != NULL) {
-        unsigned long long number;
-        unsigned value;
+        struct iris_weak_decision told;
 
-        if (sscanf(line, "turn %llu %u", &number, &value) != 2 &&
-            sscanf(line, "read %llu %u", &number, &value) != 2) {
+        if (strncmp(line, "schedule ", 9) == 0) {
+            status = compare_header(params, line);
+        }
+        if (!read_decision(line, &told)) {
             continue;
         }
         if (choices->num_follow == max) {
@@ -108,13 +232,16 @@ static iris_status_t read_choices(struct iris_weak_choices *choices,
             choices->follow = larger;
         }
         if (choices->follow != NULL) {
-            choices->follow[choices->num_follow++] =
-                (struct iris_weak_decision){number, value};
+            choices->follow[choices->num_follow++] = told;
         }
     }
     fclose(file);
+    if (choices->follow != NULL) {
+        qsort(choices->follow, choices->num_follow, sizeof *choices->follow,
+              compare);
+    }
     return choices->follow != NULL
-               ? IRIS_OK
+               ? status
                : iris_i_fail(NULL, IRIS_ERR_NO_MEMORY,
                              "no memory for the choices in %s", path);
 }
@@ -127,7 +254,7 @@ iris_i_weak_choices_open(const struct iris_weak_choices_params *params,
     choices->random = params->seed;
     choices->stay = 1 + (unsigned)(next_random(choices) % 4);
     if (params->follow[0] != '\0') {
-        iris_status_t status = read_choices(choices, params->follow);
+        iris_status_t status = read_choices(choices, params);
 
         if (status != IRIS_OK) {
             return status;
@@ -142,20 +269,27 @@ iris_i_weak_choices_open(const struct iris_weak_choices_params *params,
                                  "IRIS_SCHEDULE: cannot write %s",
                                  params->record);
     }
-    fprintf(choices->record, "schedule seed %llu\n",
-            (unsigned long long)params->seed);
+    setvbuf(choices->record, NULL, _IOLBF, 0); /* a crash leaves whole lines */
+    fprintf(choices->record,
+            "schedule seed %llu check %s ranks %d program %s\n",
+            (unsigned long long)params->seed, check_of(params),
+            params->num_ranks, program_invocation_short_name);
     return IRIS_OK;
 }
 
 void iris_i_weak_choices_close(struct iris_weak_choices *choices)
 {
     if (choices->record != NULL) {
-        int failed = ferror(choices->record);
+        int failed;
 
+        fprintf(choices->record, "end %llu\n",
+                (unsigned long long)choices->num_decisions);
+        failed = ferror(choices->record);
         if (fclose(choices->record) != 0 || failed) {
             iris_i_warning(NULL, "IRIS_SCHEDULE: the file is not complete; "
                                  "is the disk full?");
         }
     }
     free(choices->follow);
+    free(choices->counts);
 }

@@ -17,6 +17,14 @@ struct iris_weak_choices_params {
     const char *follow; /* a file of choices; empty: none */
     const char *record; /* the file to write; empty: none */
     bool newest;        /* no read returns an old value */
+    int num_ranks;
+};
+
+/* A workgroup of the kernel that a stream runs. */
+struct iris_weak_who {
+    int rank;        /* -1: none */
+    unsigned stream; /* of the rank's */
+    unsigned workgroup;
 };
 
 struct iris_weak_choices {
@@ -24,27 +32,36 @@ struct iris_weak_choices {
     bool newest;
     unsigned stay; /* one in so many goes to another workgroup */
     uint64_t num_decisions;
-    struct iris_weak_decision *follow; /* NULL: the seed decides */
-    size_t num_follow, next_follow;
+    struct iris_weak_count *counts; /* of each workgroup's decisions */
+    size_t num_counts;
+    struct iris_weak_decision *follow; /* sorted; NULL: the seed decides */
+    size_t num_follow;
     FILE *record; /* NULL: do not record */
 };
 
-/* What the choice is about. */
 enum iris_weak_choice {
     IRIS_WEAK_GO_ON, /* who is next; 0: who ran last */
     IRIS_WEAK_TURN, /* the same after a poll that failed; 0: the next in line */
     IRIS_WEAK_READ, /* how old a value is; 0: the newest */
 };
 
+struct iris_weak_question {
+    enum iris_weak_choice choice;
+    struct iris_weak_who who;         /* ran last, or reads */
+    unsigned count;                   /* of answers */
+    const struct iris_weak_who *next; /* who may be next; NULL: of a read */
+};
+
 /* *choices is all zero. Close it in any case. IRIS_ERR_NO_MEMORY;
- * IRIS_ERR_CONFIG: a file cannot be read or written. */
+ * IRIS_ERR_CONFIG: a file cannot be read or written, or is of another program,
+ * number of ranks or check. */
 iris_status_t
 iris_i_weak_choices_open(const struct iris_weak_choices_params *params,
                          struct iris_weak_choices *choices);
 void iris_i_weak_choices_close(struct iris_weak_choices *choices);
 
-/* One of `count`; it is recorded. */
+/* An answer, from 0 to count - 1; it is recorded. */
 unsigned iris_i_weak_decide(struct iris_weak_choices *choices,
-                            enum iris_weak_choice choice, unsigned count);
+                            const struct iris_weak_question *question);
 
 #endif /* IRIS_SRC_CHECK_WEAK_CHOICE_H */

@@ -149,21 +149,41 @@ static struct iris_weak_slot *in_line(const struct iris_weak_schedule *schedule,
     return slot;
 }
 
+struct iris_weak_who iris_i_weak_who(const struct iris_weak_slot *slot)
+{
+    return slot == NULL
+               ? (struct iris_weak_who){.rank = -1}
+               : (struct iris_weak_who){slot->stream->rank,
+                                        slot->stream->number, slot->workgroup};
+}
+
 static void choose_next(struct iris_weak_schedule *schedule)
 {
     struct iris_weak_slot *last = schedule->last, *slot;
     bool goes_on = last != NULL && !schedule->last_polled && last->waits;
-    unsigned count = 0, chosen;
+    struct iris_weak_question question = {.choice = goes_on ? IRIS_WEAK_GO_ON
+                                                            : IRIS_WEAK_TURN,
+                                          .who = iris_i_weak_who(last)};
+    struct iris_weak_who *next;
+    unsigned chosen = 0;
 
     for (slot = schedule->slots; slot != NULL; slot = slot->next) {
-        count += slot->waits;
+        question.count += slot->waits;
     }
-    if (count == 0) {
+    if (question.count == 0) {
         return;
     }
-    chosen = iris_i_weak_decide(
-        &schedule->choices, goes_on ? IRIS_WEAK_GO_ON : IRIS_WEAK_TURN, count);
     slot = in_line(schedule, goes_on || last == NULL ? last : last->next);
+    next = malloc(question.count * sizeof *next);
+    if (next != NULL) { /* else the first in line is next */
+        for (unsigned i = 0; i < question.count; i++) {
+            next[i] = iris_i_weak_who(slot);
+            slot = in_line(schedule, slot->next);
+        }
+        question.next = next;
+        chosen = iris_i_weak_decide(&schedule->choices, &question);
+        free(next);
+    }
     for (; chosen > 0; chosen--) {
         slot = in_line(schedule, slot->next);
     }

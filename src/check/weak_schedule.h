@@ -67,6 +67,9 @@ void iris_i_weak_yield(struct iris_weak_schedule *schedule,
 void iris_i_weak_exit(struct iris_weak_schedule *schedule,
                       struct iris_weak_slot *slot);
 
+/* NULL: none. */
+struct iris_weak_who iris_i_weak_who(const struct iris_weak_slot *slot);
+
 /* Whether no workgroup is there. */
 bool iris_i_weak_is_idle(const struct iris_weak_schedule *schedule);
 

@@ -34,7 +34,8 @@ iris_status_t iris_i_context_open_check(iris_t *iris)
         .choices = {.seed = (uint64_t)iris->settings->seed.number,
                     .follow = iris->settings->replay.text,
                     .record = iris->settings->schedule.text,
-                    .newest = check == IRIS_CHOICE_CHECK_RACE}};
+                    .newest = check == IRIS_CHOICE_CHECK_RACE,
+                    .num_ranks = iris->log.num_ranks}};
     iris_status_t status = IRIS_OK;
 
     if (check == IRIS_CHOICE_CHECK_NONE) {
