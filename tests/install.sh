@@ -49,7 +49,7 @@ export LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 done
 
 bin=$dest$(folder exec_prefix)/bin
-for tool in iris-bench iris-info iris-launch-env iris-sim iris-top iris-trace iriscc; do
+for tool in iris-bench iris-info iris-launch-env iris-replay iris-sim iris-top iris-trace iriscc; do
     "$bin/$tool" --help >/dev/null || { echo "$tool is not installed"; exit 1; }
     [ -n "$(find "$dest" -name "$tool.1")" ] || { echo "no $tool.1"; exit 1; }
 done

@@ -40,7 +40,7 @@ for page in "$man"/*.1; do
             fail "$tool(1) and $tool --help differ"
     fi
 done
-for tool in iris-info iris-bench iris-sim iris-top iris-trace iriscc iris-launch-env; do
+for tool in iris-info iris-bench iris-replay iris-sim iris-top iris-trace iriscc iris-launch-env; do
     [ -e "$man/$tool.1" ] || fail "$tool has no page"
 done
 # Variables of iriscc, too.

@@ -1,0 +1,129 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# iris-replay: a failure comes again under its schedule and under a short one, the
+# table and the picture show it, and what does not fail, or is another program's,
+# is told (tests/check/replay.c).
+set -u
+srcdir=$(cd "${srcdir:-$(dirname "$0")/..}" && pwd)
+case "${CFLAGS-} ${CC-}" in
+*sanitize*) echo "programs are not linked with the sanitizer" && exit 77 ;;
+esac
+build=$PWD
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export LD_LIBRARY_PATH=$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export IRIS_BACKEND=sim IRIS_SIM_DEVICE=cpu IRIS_SPAWN=threads TMPDIR=$dir
+failed=0
+
+# shellcheck disable=SC2086 # the compiler may be a command with options
+${CC:-cc} -std=gnu11 -g -O1 -Iinclude -I"$srcdir/include" -L.libs -o "$dir/talk" \
+    "$srcdir/tests/check/replay.c" -liris || exit 1
+cp "$dir/talk" "$dir/other"
+cd "$dir" || exit 1
+
+complain() {
+    echo "FAILED: $1"
+    cat out
+    failed=1
+}
+
+# The tool's exit status and a line of what it says.
+expect() { # STATUS TEXT ARGUMENT...
+    local status=$1 text=$2
+    shift 2
+    "$build/iris-replay" "$@" >out 2>&1
+    [ $? = "$status" ] || complain "not status $status: iris-replay $*"
+    grep -qe "$text" out || complain "nothing like $text: iris-replay $*"
+}
+
+has() { # FILE TEXT...
+    local file=$1 text
+    shift
+    for text in "$@"; do
+        grep -qe "$text" "$file" || complain "$file has nothing like $text"
+    done
+}
+
+line_of() { # WORD: the line of replay.c with this comment
+    grep -n "/\* $1 \*/" "$srcdir/tests/check/replay.c" | cut -d: -f1
+}
+
+record() { # FILE CHECK SEED BUG: the status is that of the program
+    IRIS_CHECK=$2 IRIS_SEED=$3 IRIS_SCHEDULE=$1 ./talk "$4" 3 >out 2>&1
+}
+
+seed=1
+while record weak weak $seed bug && [ $seed -lt 20 ]; do
+    seed=$((seed + 1))
+done
+[ $seed -lt 20 ] || complain "no seed shows the bug"
+record right weak $seed right || complain "the correct program fails"
+record race race 1 bug && complain "no race"
+
+# Again.
+expect 0 "it fails again: exit status 3" weak -- ./talk bug 3
+has out "the same run: 52 operations"
+expect 0 "it fails again: output with" -m "an old value" weak -- ./talk bug 3
+expect 1 "no failure" -m "a new value" weak -- ./talk bug 3
+expect 0 "data race" race -- ./talk bug 3
+has out "replay.c:$(line_of data): store by rank 0"
+expect 1 "no failure" right -- ./talk right 3
+
+# Short: the one choice is that the load takes an old value.
+expect 0 "weak.short: 1 of [0-9]* choices" --shrink --print --picture=weak.svg \
+    weak -- ./talk bug 3
+has out "  1   inbox@1 := 7  .*replay.c:$(line_of data), .*never sees it" \
+    "  2   flag@1 := 1 .*replay.c:$(line_of flag), .*relaxed" \
+    "  3  .* flag@1 == 1 .*replay.c:$(line_of wait), .*from line 2" \
+    "  4  .* inbox@1 == 0 .*replay.c:$(line_of old), .*line 1 is not visible"
+grep -q "^ *5 " out && complain "more than four lines"
+[ "$(grep -cE '^(turn|read) ' weak.short)" = 1 ] || complain "weak.short is long"
+has weak.short "^read 1 0 0 .* old 1"
+expect 0 "the same run" weak.short -- ./talk bug 3
+expect 0 "race.short: 0 of" -s -p race -- ./talk bug 3
+has out "inbox@1 := 7 .*RACE" "inbox@1 == 7 .*RACE"
+# The picture: four boxes, one of them of an old value, arrows, dark and light.
+has weak.svg "prefers-color-scheme:dark" ">inbox@1 := 7<" 'class="late" d='
+[ "$(grep -c '<rect class="[rwo]' weak.svg)" = 4 ] || complain "not four boxes"
+[ "$(grep -c '<rect class="old"' weak.svg)" = 1 ] || complain "not one old value"
+if command -v xmllint >/dev/null; then
+    xmllint --noout weak.svg || complain "the picture is no XML"
+fi
+if command -v rsvg-convert >/dev/null; then
+    rsvg-convert -o weak.png weak.svg || complain "the picture cannot be drawn"
+fi
+
+# A shrink whose last run does not fail, and one whose program never fails again.
+for letters in 1 2 3 4 5; do
+    printf "%${letters}s" "" >letters
+    expect 1 "." -s -o fickle.short weak -- ./talk fickle 3 letters
+    [ ! -e fickle.short ] || complain "a schedule that does not fail is written"
+done
+printf "%40s" "" >letters
+expect 0 "fickle.short: 1 of" -s -o fickle.short weak -- ./talk fickle 3 letters
+: >letters
+expect 1 "no failure" weak -- ./talk fickle 3 letters
+
+# Schedules that are not this program's, or no schedules.
+expect 2 "was recorded by talk with 3 ranks" weak -- ./other bug 3
+expect 2 "this is talk with 2 ranks" weak -- ./talk bug 2
+expect 1 "another run: operation" weak -- ./talk right 3
+expect 2 "nowhere: No such file" nowhere -- ./talk bug 3
+expect 2 "is no schedule" "$srcdir/README.md" -- ./talk bug 3
+head -c -20 weak >torn
+expect 2 "torn is damaged or truncated in line" torn -- ./talk bug 3
+sed '/^did/s/\t/ /3' weak >torn
+expect 2 "torn is damaged or truncated in line" torn -- ./talk bug 3
+sed '$d' weak >torn
+expect 0 "has no end" torn -- ./talk bug 3
+expect 2 "did not run under the schedule" weak -- true
+expect 2 "no-such-program: No such file" weak -- ./no-such-program
+expect 2 "cannot write /nowhere/out" -s -o /nowhere/out weak -- ./talk bug 3
+expect 2 "cannot write /nowhere/out" -P /nowhere/out weak -- ./talk bug 3
+expect 2 "usage" weak ./talk bug 3
+expect 2 "usage" weak
+expect 2 "no number of seconds" -t 0 weak -- ./talk bug 3
+expect 0 "Exit status" --help
+[ -z "$(find . -name 'iris-replay.*')" ] || complain "files are left"
+exit $failed

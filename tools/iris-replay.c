@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * iris-replay: runs a recorded schedule again, makes it short, and shows it.
+ */
+#include "config.h"
+
+#include "replay_rows.h"
+#include "replay_run.h"
+#include "replay_shrink.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    bool shrinks;
+    bool prints;
+    const char *output;  /* of --shrink; NULL: beside the schedule */
+    const char *picture; /* NULL: none */
+    const char *path;    /* the schedule */
+    struct replay_program program;
+} options = {.program = {.timeout_s = 60}};
+
+static const char usage[] =
+    "usage: iris-replay [OPTION]... SCHEDULE -- PROGRAM [ARGUMENT]...\n"
+    "Runs PROGRAM as SCHEDULE says, which IRIS_SCHEDULE has recorded under\n"
+    "IRIS_CHECK=weak or race, and tells whether it fails: an exit status that\n"
+    "is not 0, a data race, a signal, or no end in time.\n"
+    "\n"
+    "  -m, --match=TEXT      the failure is output with TEXT instead\n"
+    "  -o, --output=FILE     the schedule that --shrink writes (default:\n"
+    "                        SCHEDULE.short)\n"
+    "  -p, --print           print the operations that matter, in order\n"
+    "  -P, --picture=FILE    draw them as SVG\n"
+    "  -s, --shrink          make the schedule short while it fails\n"
+    "  -t, --timeout=SECONDS of one run (default: 60)\n"
+    "  -h, --help            this text\n"
+    "\n"
+    "Exit status: 0 if the failure came, 1 if it did not, 2 if a file or the\n"
+    "command line is wrong or the program cannot run under the schedule.\n";
+
+/* ---- One schedule ---- */
+
+/* How the run differs from the recorded one; a schedule that was not recorded
+ * has no operations. */
+static void compare(const struct replay_schedule *recorded,
+                    const struct replay_schedule *made)
+{
+    size_t i = 0;
+
+    while (i < recorded->num_ops && i < made->num_ops &&
+           replay_is_same(&recorded->ops[i], &made->ops[i])) {
+        i++;
+    }
+    if (i < recorded->num_ops || (i != 0 && i < made->num_ops)) {
+        printf("another run: operation %zu differs", i + 1);
+        if (i < recorded->num_ops) {
+            printf("; recorded: rank %d, workgroup %u, kernel %s, %s",
+                   recorded->ops[i].rank, recorded->ops[i].workgroup,
+                   recorded->ops[i].kernel, recorded->ops[i].deed);
+        }
+        printf("\n");
+    } else if (i != 0) {
+        printf("the same run: %zu operations\n", i);
+    }
+}
+
+static int copy_file(const char *from, const char *to)
+{
+    FILE *file = fopen(to, "we"), *source = fopen(from, "re");
+    bool failed = file == NULL || source == NULL;
+    int c;
+
+    while (!failed && (c = getc(source)) != EOF) {
+        failed = putc(c, file) == EOF;
+    }
+    if (source != NULL) {
+        fclose(source);
+    }
+    if (file != NULL) {
+        failed |= fclose(file) != 0;
+    }
+    if (failed) {
+        fprintf(stderr, "iris-replay: cannot write %s: %s\n", to,
+                strerror(errno));
+    }
+    return failed ? -1 : 0;
+}
+
+static int shrink(struct replay_result *result)
+{
+    size_t choices = result->schedule.num_choices;
+    size_t ops = result->schedule.num_ops;
+    char failure[sizeof result->failure], path[4096];
+    unsigned runs;
+    int ret;
+
+    memcpy(failure, result->failure, sizeof failure);
+    ret = replay_shrink(&options.program, failure, result, &runs);
+    if (ret < 0) {
+        return 2;
+    }
+    if (ret > 0) {
+        fprintf(stderr,
+                "iris-replay: the failure does not come each time under the "
+                "same schedule; the program depends on more than that, and "
+                "nothing is written\n");
+        return 1;
+    }
+    snprintf(path, sizeof path, "%s.short", options.path);
+    if (copy_file(replay_recorded(&options.program),
+                  options.output == NULL ? path : options.output) != 0) {
+        return 2;
+    }
+    printf("%s: %zu of %zu choices, %zu of %zu operations, after %u runs\n",
+           options.output == NULL ? path : options.output,
+           result->schedule.num_choices, choices, result->schedule.num_ops, ops,
+           runs);
+    return 0;
+}
+
+static int show(const struct replay_result *result)
+{
+    struct replay_rows rows;
+    int ret = 0;
+
+    replay_rows_open(&rows, result);
+    if (options.prints) {
+        replay_print(&rows);
+    }
+    if (options.picture != NULL) {
+        ret = replay_draw(&rows, options.picture) == 0 ? 0 : 2;
+    }
+    replay_rows_close(&rows);
+    return ret;
+}
+
+static int replay(const struct replay_schedule *schedule,
+                  struct replay_result *result)
+{
+    int ret = 0, shown;
+
+    if (replay_run(&options.program, schedule, schedule->choices,
+                   schedule->num_choices, result) != 0) {
+        return 2;
+    }
+    if (!result->has_schedule) {
+        fprintf(stderr,
+                "iris-replay: %s did not run under the schedule; it said:\n%s",
+                options.program.argv[0], result->output);
+        return 2;
+    }
+    compare(schedule, &result->schedule);
+    if (result->failure[0] == '\0') {
+        printf("no failure\n");
+        ret = 1;
+    } else {
+        printf("it fails again: %s\n", result->failure);
+        ret = options.shrinks ? shrink(result) : 0;
+    }
+    shown = ret == 2 ? 0 : show(result);
+    return shown != 0 ? shown : ret;
+}
+
+static int run(void)
+{
+    struct replay_schedule schedule;
+    struct replay_result result = {0};
+    int ret;
+
+    if (replay_open(options.path, &schedule) != 0) {
+        return 2;
+    }
+    if (!schedule.has_end) {
+        fprintf(stderr,
+                "iris-replay: %s has no end: the program did not call "
+                "iris_finalize(), or the file is truncated\n",
+                options.path);
+    }
+    if (replay_prepare(&options.program) != 0) {
+        replay_close(&schedule);
+        return 2;
+    }
+    ret = replay(&schedule, &result);
+    replay_clean(&options.program);
+    replay_drop(&result);
+    replay_close(&schedule);
+    return ret;
+}
+
+/* ---- The command line ---- */
+
+/* 0; -1: a wrong value. */
+static int take(int c)
+{
+    char *end;
+
+    switch (c) {
+    case 'm':
+        options.program.match = optarg;
+        return 0;
+    case 'o':
+        options.output = optarg;
+        return 0;
+    case 'p':
+        options.prints = true;
+        return 0;
+    case 'P':
+        options.picture = optarg;
+        return 0;
+    case 's':
+        options.shrinks = true;
+        return 0;
+    case 't':
+        options.program.timeout_s = (int)strtol(optarg, &end, 10);
+        if (end != optarg && *end == '\0' && options.program.timeout_s > 0) {
+            return 0;
+        }
+        fprintf(stderr, "iris-replay: --timeout=%s is no number of seconds\n",
+                optarg);
+        return -1;
+    default:
+        fprintf(stderr, "iris-replay --help says more\n");
+        return -1;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option names[] = {
+        {"match", required_argument, NULL, 'm'},
+        {"output", required_argument, NULL, 'o'},
+        {"print", no_argument, NULL, 'p'},
+        {"picture", required_argument, NULL, 'P'},
+        {"shrink", no_argument, NULL, 's'},
+        {"timeout", required_argument, NULL, 't'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    int c;
+
+    /* "+": the program's options are its own. */
+    while ((c = getopt_long(argc, argv, "+m:o:pP:st:h", names, NULL)) != -1) {
+        if (c == 'h') {
+            fputs(usage, stdout);
+            return 0;
+        }
+        if (take(c) != 0) {
+            return 2;
+        }
+    }
+    if (argc - optind < 3 || strcmp(argv[optind + 1], "--") != 0) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    options.path = argv[optind];
+    options.program.argv = argv + optind + 2;
+    return run();
+}
