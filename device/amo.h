@@ -34,7 +34,7 @@
  * atomic counts as waiting: now and then it gives the core to other ranks, and
  * it ends when the kernel is to end. Use iris_wait_until() where it fits. */
 
-/* How one atomic goes about it. */
+/* The order and scope of an atomic, and its operation. */
 typedef struct iris_d_amo {
     enum iris_op op;
     enum iris_d_kind kind;
@@ -51,7 +51,7 @@ IRIS_DEVICE iris_d_amo_t iris_d_amo_of(enum iris_op op, enum iris_d_kind kind,
     return how;
 }
 
-/* A kernel's own spin loop polls over and over; every 64th poll is treated as a
+/* Counts polls of a kernel's own spin loop. Every 64th poll is treated as a
  * wait that has polled that often. */
 IRIS_DEVICE void iris_d_maybe_spinning(iris_dev_t dev, const void *place,
                                        int rank, size_t bytes)
@@ -113,7 +113,7 @@ IRIS_DEVICE void *iris_d_amo_begin(iris_dev_t *dev, const void *ptr,
     return place;
 }
 
-/* After it; `old` is the value that it read. */
+/* After an atomic. `old` is the value that it read. */
 IRIS_DEVICE void iris_d_amo_end(iris_dev_t dev, uint64_t old, iris_d_amo_t how)
 {
     (void)dev, (void)old, (void)how;
@@ -121,10 +121,10 @@ IRIS_DEVICE void iris_d_amo_end(iris_dev_t dev, uint64_t old, iris_d_amo_t how)
                 IRIS_D_CALL(after, dev, how.op != IRIS_OP_LOAD, old));
 }
 
-/* The update as a compare-and-swap loop: for updates that a target does not
- * have, and for floats on all targets. PTX's add for f32 loses subnormal numbers, and on AMD
- * native ones do nothing, in silence, to the fine-grained memory that heaps
- * are made of. */
+/* The update as a compare-and-swap loop. It is used for updates that a target
+ * does not have, and for floats on all targets. PTX's f32 add flushes subnormal
+ * numbers. AMD's native float atomics silently do nothing on fine-grained
+ * memory, which heaps are made of. */
 IRIS_DEVICE uint64_t iris_d_update(void *place, uint64_t value,
                                    iris_d_amo_t how)
 {
@@ -132,8 +132,10 @@ IRIS_DEVICE uint64_t iris_d_update(void *place, uint64_t value,
     uint64_t seen =
         iris_d_load(place, bytes, iris_d_order(IRIS_RELAXED, how.order.scope));
 
-    if (bytes >= IRIS_D_FETCH_MIN_BYTES) { /* else iris_d_cas_in_word() does */
-        how.order = iris_d_released(how.order); /* once, not in every round */
+    /* For smaller elements, iris_d_cas_in_word() releases. */
+    if (bytes >= IRIS_D_FETCH_MIN_BYTES) {
+        /* Release once, not in every round. */
+        how.order = iris_d_released(how.order);
     }
     for (;;) {
         uint64_t old = seen;
@@ -147,8 +149,9 @@ IRIS_DEVICE uint64_t iris_d_update(void *place, uint64_t value,
     }
 }
 
-/* The native minimum or maximum of integers of 4 and 8 bytes; GPUs only.
- * Compilers for AMD make loops of those at system scope, which PCIe lacks. */
+/* The native minimum or maximum of integers of 4 and 8 bytes; GPUs only. At
+ * system scope, compilers for AMD make loops of them, because PCIe lacks these
+ * atomics. */
 IRIS_DEVICE enum iris_d_fetch iris_d_extreme(iris_d_amo_t how)
 {
     iris_bool_t is_signed =
@@ -194,7 +197,7 @@ IRIS_DEVICE uint64_t iris_d_amo_at(void *place, uint64_t value,
     }
 }
 
-/* The same by the proxy of a rank that is far. */
+/* An update on a far rank, by the proxy. */
 IRIS_DEVICE uint64_t iris_d_amo_far(iris_dev_t dev, const void *ptr,
                                     uint64_t value, uint64_t expected,
                                     iris_d_amo_t how)
@@ -211,7 +214,7 @@ IRIS_DEVICE uint64_t iris_d_amo_far(iris_dev_t dev, const void *ptr,
 #endif
 }
 
-/* The same with its hooks, where `ptr` is still to be translated. */
+/* iris_d_amo_at() with its hooks. `ptr` is not translated yet. */
 IRIS_DEVICE uint64_t iris_d_amo(iris_dev_t dev, void *ptr, uint64_t value,
                                 iris_d_amo_t how)
 {
@@ -269,7 +272,7 @@ IRIS_DEVICE void iris_d_amo_store(iris_dev_t dev, void *ptr, uint64_t value,
 
 /* clang-format off */
 
-/* The operations as the macros below name them. */
+/* The names of the operations in the macros below. */
 enum {
     IRIS_D_OP_add = IRIS_OP_ATOMIC_ADD,
     IRIS_D_OP_sub = IRIS_OP_ATOMIC_SUB,

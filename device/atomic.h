@@ -20,12 +20,12 @@ typedef uint16_t iris_d_u16_t __attribute__((may_alias));
 typedef uint32_t iris_d_u32_t __attribute__((may_alias));
 typedef uint64_t iris_d_u64_t __attribute__((may_alias));
 
-/* The release part of an access or fence, for targets where Iris makes it
+/* Does the release part of an access or fence on targets where Iris makes it
  * itself. Returns the order that is left for the access. LLVM before 22 may
  * leave out the wait between the write-back of caches and the store that
  * announces it (llvm-project pull request 178316). On AMD, therefore, a release
- * wider than a workgroup is a fence, a wait that no optimisation removes, and
- * an access without it. */
+ * wider than a workgroup has three parts: a fence, a wait that no optimisation
+ * removes, and an access without release. */
 IRIS_DEVICE iris_d_order_t iris_d_released(iris_d_order_t how)
 {
 #if IRIS_ON_HIP
@@ -196,8 +196,9 @@ IRIS_D_UPDATE(64, smax, IRIS_D_OP_SMAX)
 /* ---- Fences and barriers ------------------------------------------------ */
 
 #if IRIS_TSAN && IRIS_ON_CPU
-/* ThreadSanitizer does not model fences: an update of one word that all share
- * orders at least as much. Weak, so that all files of a program do share it. */
+/* ThreadSanitizer does not model fences. An update of one word that all threads
+ * share orders at least as much. The symbol is weak, so that all files of a
+ * program share it. */
 __attribute__((weak)) unsigned iris_d_fence_word;
 
 IRIS_DEVICE void iris_d_fence(iris_d_order_t how)
@@ -267,10 +268,10 @@ IRIS_DEVICE void iris_d_wg_barrier(void)
 #endif
 }
 
-/* 0, which the compiler has only behind the fence before it: added to a loaded
- * value, it keeps the wait for the load behind the fence. ptxas takes
- * arithmetic up past fences, but nothing past a read of the clock, whose
- * highest bit this is. */
+/* Returns 0, which the compiler can compute only behind the preceding fence.
+ * Added to a loaded value, it keeps the wait for the load behind the fence.
+ * ptxas moves arithmetic up past fences, but moves nothing past a read of the
+ * clock. The result is the clock's highest bit. */
 IRIS_DEVICE uint64_t iris_d_zero_behind_fence(void)
 {
 #if IRIS_ON_CUDA
@@ -298,9 +299,9 @@ IRIS_DEVICE uint64_t iris_d_clock(void)
 #endif
 }
 
-/* Ends this lane, on AMD its whole wavefront, in the middle of the kernel.
- * Barriers no longer count those that have ended. Compilers for AMD must not
- * know that it ends here: they would let the other lanes run on first. */
+/* Ends this lane in the middle of the kernel, on AMD its whole wavefront. Later
+ * barriers do not count lanes that have ended. Compilers for AMD must not know
+ * that the lane ends here: they would let the other lanes run on first. */
 IRIS_DEVICE void iris_d_end_lane(void)
 {
 #if IRIS_ON_HIP
@@ -364,9 +365,9 @@ IRIS_DEVICE uint32_t iris_d_cu_id(void) { return 0; }
 
 /* ---- Pointers, hints, wide copies ---------------------------------------- */
 
-/* The pointer at an address, known to the compiler to be of global memory: it
- * emits global_* where it would have to emit flat_*. (A pointer cast to the
- * address space and back would be folded away; this is not.) */
+/* The pointer at an address, marked for the compiler as global memory, so that
+ * it emits global_* instead of flat_*. (The compiler would remove a cast to the
+ * address space and back; it does not remove this.) */
 IRIS_DEVICE void *iris_d_global(uintptr_t address)
 {
 #if IRIS_ON_HIP
@@ -381,10 +382,9 @@ IRIS_DEVICE void *iris_d_global(uintptr_t address)
 #endif
 }
 
-/* A word that nobody writes while the kernel runs. Saying so lets compilers
- * load it once, ahead of the kernel's stores and of calls to observers; without
- * that no lane loop is vectorised. The CPU has no such load, only such calls.
- */
+/* Loads a word that nobody writes while the kernel runs. Compilers may load it
+ * once, ahead of the kernel's stores and of calls to observers; without this,
+ * no lane loop is vectorised. On the CPU it is such a call. */
 #if IRIS_ON_CPU
 IRIS_CPU_CONST int64_t iris_d_load_constant(const int64_t *ptr);
 IRIS_CPU_CONST int64_t iris_d_load_constant(const int64_t *ptr)
@@ -397,8 +397,8 @@ IRIS_DEVICE int64_t iris_d_load_constant(const int64_t *ptr)
 #if IRIS_ON_HIP
     return *(const __attribute__((address_space(4))) int64_t *)(uintptr_t)ptr;
 #else
-    /* Not volatile: the compiler takes it out of loops, past fences too, which
-     * it does not do with __ldg(). */
+    /* Not volatile: the compiler moves it out of loops, past fences too. It
+     * does not do so with __ldg(). */
     int64_t word;
 
     __asm__("ld.global.nc.b64 %0, [%1];"

@@ -7,10 +7,12 @@
 
 #include <iris/device/wg.h>
 
-/* A release at system scope ahead of the store that announces, which is
- * IRIS_D_AHEAD only. A GPU's is a fence of its own, which takes as long as half
- * the way to a peer: loads come home in that time. On the CPU the store itself
- * releases: that is free, and ThreadSanitizer understands it. */
+/* A release at system scope ahead of the store that announces the epoch. That
+ * store has the order IRIS_D_AHEAD.
+ * - On a GPU, this is a separate fence. It takes about half of the latency
+ *   to a peer, and loads complete in that time.
+ * - On the CPU, the store itself releases. That costs nothing, and
+ *   ThreadSanitizer understands it. */
 #if IRIS_ON_CPU
 #define IRIS_D_AHEAD IRIS_RELEASE
 IRIS_DEVICE void iris_d_release_ahead(void)
@@ -30,7 +32,7 @@ IRIS_DEVICE uint64_t iris_d_group_word(const void *word)
     return (uint64_t)iris_d_load_constant((const int64_t *)word);
 }
 
-/* Announces `epoch` to member i. Its events name our own copy of the word that
+/* Announces `epoch` to member i. The events name our own copy of the word that
  * is written there. */
 IRIS_DEVICE void iris_d_announce(IRIS_UNUSED iris_dev_t dev,
                                  struct iris_dev_group *ours, uint32_t i,
@@ -64,21 +66,23 @@ IRIS_DEVICE void iris_d_announce(IRIS_UNUSED iris_dev_t dev,
     IRIS_D_HOOK(dev.watched, IRIS_D_CALL(after, dev, 1, 0));
 }
 
-/* One lane's part: announces to its members and waits for theirs. `count` and
- * `where` are the group's and of its first member, maybe still on their way. */
+/* One lane's part: announces to its members and waits for theirs. The loads of
+ * `count` and `where`, the words of the lane's first member, may still be in
+ * flight. */
 IRIS_DEVICE void iris_d_await_members(iris_dev_t dev,
                                       struct iris_dev_group *ours,
                                       uint32_t count, uint64_t where)
 {
     uint64_t *words = iris_i_group_words(ours), *arrivals, zero;
     uint32_t lane = iris_d_lane(), step = iris_d_num_lanes(), i;
-    uint64_t epoch = words[2 * lane + 1]; /* the same for all its members */
+    /* All its members get the same epoch. */
+    uint64_t epoch = words[2 * lane + 1];
     iris_d_condition_t arrived;
 
     arrivals = (uint64_t *)iris_d_global(
         (uintptr_t)iris_d_group_word(&ours->arrivals));
     step = step < IRIS_DEV_GROUP_LANES ? step : IRIS_DEV_GROUP_LANES;
-    iris_d_release_ahead(); /* of all that the workgroup wrote */
+    iris_d_release_ahead(); /* releases all writes of the workgroup */
     zero = iris_d_zero_behind_fence();
     epoch += zero + 1;
     if (lane >= count + (uint32_t)zero) {
@@ -123,8 +127,9 @@ IRIS_DEVICE_LARGE void iris_dev_barrier(iris_wg_t wg, iris_dev_t dev,
     uint64_t where;
 
     iris_wg_barrier(wg);
-    /* Every lane has such a pair of words: nvcc may load it ahead of the test
-     * below. Where a loop has the barrier, these loads leave it. */
+    /* Every lane has such a pair of words, so nvcc may load them ahead of the
+     * test below. If a loop contains the barrier, these loads move out of the
+     * loop. */
     count = (uint32_t)iris_d_group_word(&ours->count); /* low half */
     where =
         iris_d_group_word(&words[2 * (iris_d_lane() % IRIS_DEV_GROUP_LANES)]);

@@ -11,7 +11,7 @@
  *  their arguments. The fields are the library's. */
 typedef struct iris_ccl_device {
     const int64_t *context;
-    void *spaces;     /* this rank's, one for each workgroup */
+    void *spaces;     /* this rank's spaces, one for each workgroup */
     uint64_t stride;  /* bytes from a space to the next one */
     uint64_t piece;   /* bytes of a member's data in one step */
     uint32_t max_wgs; /* spaces */

@@ -25,7 +25,7 @@ typedef struct iris_d_request {
     int rank;
     const void *ptr; /* on this rank's heap */
     size_t bytes;
-    int kind; /* the rest of atomics only: enum iris_d_kind */
+    int kind; /* enum iris_d_kind; the other members are for atomics only */
     uint64_t value;
     uint64_t expected;
     iris_bool_t releases;
@@ -121,7 +121,8 @@ IRIS_DEVICE uint64_t iris_d_ring_answer(struct iris_cpu_wg *cpu,
     return value;
 }
 
-/* Copies from this rank's `from`, which may be overwritten on return. */
+/* Copies from this rank's `from`, which may be overwritten once this
+ * returns. */
 IRIS_CPU_COLD void iris_d_far_put(struct iris_cpu_wg *cpu, const void *from,
                                   const void *to_ptr, size_t bytes, int rank)
 {
@@ -136,7 +137,7 @@ IRIS_CPU_COLD void iris_d_far_put(struct iris_cpu_wg *cpu, const void *from,
     }
 }
 
-/* Copies to this rank's `to`: the bytes are there on return. */
+/* Copies to this rank's `to`. The bytes have arrived when this returns. */
 IRIS_CPU_COLD void iris_d_far_get(struct iris_cpu_wg *cpu, void *to,
                                   const void *from_ptr, size_t bytes, int rank)
 {
@@ -162,8 +163,8 @@ IRIS_CPU_COLD uint64_t iris_d_far_amo(struct iris_cpu_wg *cpu,
     return answered ? iris_d_ring_answer(cpu, slot, NULL) : 0;
 }
 
-/* Waits until all requests that this rank's kernels have posted, and that this
- * lane knows of, have reached their targets. */
+/* Waits until all requests that this rank's kernels have posted, as far as this
+ * lane knows, have reached their targets. */
 IRIS_CPU_COLD void iris_d_far_flush(struct iris_cpu_wg *cpu)
 {
     iris_d_request_t request = {
@@ -179,9 +180,9 @@ IRIS_CPU_COLD void iris_d_far_flush(struct iris_cpu_wg *cpu)
 
 /* ---- Single elements ------------------------------------------------------
  *
- * Lane operations are compiled for addresses in mapped memory. For a rank that
- * is far the hooks replace the address with that of a word of the workgroup.
- * They fetch the word before a load, and send it after a store. */
+ * Lane operations are compiled for addresses in mapped memory. If a rank is
+ * far, the hooks replace the address by that of a word of the workgroup. They
+ * fetch the word before a load, and send it after a store. */
 
 /* Whether `place` is `ptr` translated to a heap that is not mapped. */
 IRIS_DEVICE iris_bool_t iris_d_place_is_far(const struct iris_cpu_wg *cpu,
@@ -222,7 +223,7 @@ IRIS_CPU_COLD void iris_d_far_send(struct iris_cpu_wg *cpu, const void *ptr,
     ((place) = iris_d_far_to((dev).cpu, ptr, place))
 #define IRIS_D_FAR_SEND(dev, ptr, place, rank, bytes) \
     iris_d_far_send((dev).cpu, ptr, place, rank, bytes)
-/* Ahead of a release that mapped heaps see. */
+/* Ahead of a release that ranks with mapped heaps see. */
 #define IRIS_D_FAR_RELEASE(dev, order)                                  \
     do {                                                                \
         if (IRIS_UNLIKELY((dev).ring != 0) && iris_d_releases(order) && \

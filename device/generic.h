@@ -10,13 +10,13 @@
 #include <iris/device/amo.h>
 #include <iris/device/signal.h>
 
-/* The type of what `ptr` points to decides; a type outside the rows does not
- * compile. Values convert to it as in an assignment. */
+/* The type of `*ptr` selects the function; a type outside the rows does not
+ * compile. Values convert to that type as in an assignment. */
 
 /* clang-format off */
 #ifndef __cplusplus
 
-/* The lists are not made from IRIS_TYPES, since then no short name would work
+/* IRIS_TYPES does not generate these lists: then no short name would work
  * inside an expansion of IRIS_TYPES. */
 #define IRIS_D_WORD_LIST(op)                                                   \
     int32_t: op##_i32, uint32_t: op##_u32, int64_t: op##_i64, uint64_t: op##_u64

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where each operation can be watched, before it happens and after: the one
- * macro that all of device code uses for it, and what is known then.
+ * The hooks before and after each operation, through which observers watch it:
+ * one macro for all of device code, and the data that it passes.
  */
 #ifndef IRIS_DEVICE_HOOK_H
 #define IRIS_DEVICE_HOOK_H
@@ -12,7 +12,7 @@
 /* One operation, or one side of it. */
 typedef struct iris_d_access {
     enum iris_op op;
-    int rank; /* whose memory */
+    int rank; /* the rank whose memory is accessed */
     iris_bool_t write;
     size_t bytes;
     iris_d_order_t order;
@@ -44,20 +44,21 @@ IRIS_DEVICE iris_d_access_t iris_d_ordered(iris_d_access_t access,
     return access;
 }
 
-/* IRIS_D_HOOK(condition, call): the hook of an operation, of which every one
- * has two, before it and after it.
+/* IRIS_D_HOOK(condition, call): one hook of an operation. Every operation has
+ * two, before it and after it.
  *
- * On the CPU the call is made if the condition, an integer, is not 0. Both
- * hooks of an access have the same one value as their condition: gcc takes no
- * more out of a loop. The functions to call are out of line and take few
- * arguments, so that the branch not taken stays small; else the loop would not
- * be unswitched, and not vectorised.
+ * On the CPU, the call is made if the integer condition is not 0. Both hooks of
+ * an access have the same single value as their condition, because gcc takes no
+ * more than that out of a loop. The called functions are out of line and take
+ * few arguments, so that the branch not taken stays small. Otherwise the
+ * compiler would not unswitch the loop, and would not vectorise it.
  *
- * On a GPU it is nothing, unless the program is compiled with IRIS_TRACE: then
- * records are written while that is enabled.
+ * On a GPU, the hook is empty unless the program is compiled with IRIS_TRACE.
+ * Then it writes records while tracing is enabled.
  *
  * IRIS_D_CALL(what, dev, ...) is such a call, of iris_d_<what>().
- * IRIS_D_HOOK_CPU is the hook of what has no iris_dev_t: CPU only. */
+ * IRIS_D_HOOK_CPU is the hook of operations that have no iris_dev_t: CPU
+ * only. */
 #if IRIS_D_HOOKED
 #define IRIS_D_HOOK(condition, call)    \
     do {                                \
@@ -93,8 +94,8 @@ IRIS_DEVICE uint64_t iris_d_packed(iris_d_access_t access)
            (uint64_t)access.bytes << IRIS_D_BYTES_SHIFT;
 }
 
-/* The same for a bulk copy's read and a barrier, which belong to the workgroup.
- */
+/* iris_d_packed() of a bulk copy's read or a barrier, which belong to the
+ * workgroup. */
 IRIS_DEVICE uint64_t iris_d_bulk(enum iris_op op, size_t bytes)
 {
     return iris_d_packed(iris_d_reads(op, 0, bytes)) | IRIS_D_ONCE;
@@ -109,8 +110,8 @@ IRIS_DEVICE uint64_t iris_d_barrier_packed(iris_scope_t scope)
 #endif
 
 #if IRIS_ON_CPU
-/* Not 0 if the operation's hooks are to be called: somebody watches, or there
- * is no such rank, or it is far. */
+/* Not 0 if the operation's hooks have to be called: there are observers, the
+ * rank does not exist, or the rank is far. */
 IRIS_DEVICE uintptr_t iris_d_watched(iris_dev_t dev, int rank)
 {
     return dev.watched | (uintptr_t)iris_d_no_rank(dev, rank) |
@@ -122,8 +123,8 @@ IRIS_DEVICE uintptr_t iris_d_watched2(iris_dev_t dev, int rank, int other)
     return iris_d_watched(dev, rank) | iris_d_watched(dev, other);
 }
 
-/* The same outside hot lane loops: there is time to check that `ptr` is aligned
- * and on the heap, and to report errors. */
+/* iris_d_watched() outside hot lane loops. Here there is time to check that
+ * `ptr` is aligned and on the heap, and to report errors. */
 IRIS_DEVICE uintptr_t iris_d_suspect(iris_dev_t dev, const void *ptr, int rank,
                                      size_t bytes)
 {
@@ -167,8 +168,8 @@ IRIS_CPU_COLD struct iris_cpu_event *iris_d_event(struct iris_cpu_wg *cpu,
     return event;
 }
 
-/* Before an operation: calls the observers, and ends the kernel if it may not
- * be. `what` is iris_d_packed(). */
+/* Before an operation: calls the observers, and ends the kernel if the
+ * operation is not allowed. `what` is iris_d_packed(). */
 IRIS_CPU_COLD void iris_d_before(struct iris_cpu_wg *cpu, const void *address,
                                  uint64_t value, int rank, uint64_t what)
 {
@@ -183,13 +184,14 @@ IRIS_CPU_COLD void iris_d_before(struct iris_cpu_wg *cpu, const void *address,
     }
 }
 
-/* Ahead of the hook before a compare-and-swap. */
+/* Precedes the hook before a compare-and-swap. */
 IRIS_CPU_COLD void iris_d_expects(struct iris_cpu_wg *cpu, uint64_t expected)
 {
     cpu->expected = expected;
 }
 
-/* After it; `write` is its event's, `seen` the value that it read. */
+/* After an operation. `write` is that of its event, `seen` the value that it
+ * read. */
 IRIS_CPU_COLD void iris_d_after(struct iris_cpu_wg *cpu, iris_bool_t write,
                                 uint64_t seen)
 {
@@ -203,7 +205,8 @@ IRIS_CPU_COLD void iris_d_after(struct iris_cpu_wg *cpu, iris_bool_t write,
     }
 }
 
-/* The same for an operation with two sides; `what` is that of its read. */
+/* iris_d_before() for an operation with two sides. `what` describes its
+ * read. */
 IRIS_CPU_COLD void iris_d_before_both(struct iris_cpu_wg *cpu, const void *from,
                                       int from_rank, const void *to,
                                       int to_rank, uint64_t what)
@@ -226,8 +229,7 @@ IRIS_CPU_COLD void iris_d_after_both(struct iris_cpu_wg *cpu, uint64_t value)
     }
 }
 
-/* After a wait or test of the word at `address`, which was `seen` in its last
- * poll. */
+/* After a wait or test of the word at `address`. Its last poll read `seen`. */
 IRIS_CPU_COLD void iris_d_after_wait(struct iris_cpu_wg *cpu,
                                      const void *address, size_t bytes,
                                      uint64_t seen, iris_bool_t held)
@@ -265,7 +267,7 @@ IRIS_CPU_COLD void iris_d_after_barrier(struct iris_cpu_wg *cpu,
     }
 }
 
-/* Around an event of the program's own, which may have operations inside. */
+/* Around an event of the program's own, which may contain operations. */
 IRIS_CPU_COLD uint64_t iris_d_before_span(struct iris_cpu_wg *cpu,
                                           uint64_t what)
 {
@@ -309,8 +311,8 @@ IRIS_DEVICE uintptr_t iris_d_suspect(iris_dev_t dev, const void *ptr, int rank,
 #endif
 
 #if IRIS_D_TRACES
-#if IRIS_ON_CPU /* a stand-in for a GPU, or the simulation: observers record \
-                 */
+/* On the CPU, as in the simulation of a GPU, observers record. */
+#if IRIS_ON_CPU
 #define IRIS_D_OBSERVED(dev, call) \
     do {                           \
         if ((dev)->cpu != NULL) {  \
@@ -325,8 +327,7 @@ IRIS_DEVICE uintptr_t iris_d_suspect(iris_dev_t dev, const void *ptr, int rank,
 IRIS_DEVICE void iris_d_open(iris_dev_t *dev, const void *address,
                              uint64_t value, int rank, uint64_t what)
 {
-    if (dev->trace ==
-        NULL) { /* a stand-in's doubt, of what GPUs do not check */
+    if (dev->trace == NULL) { /* watched only for checks that GPUs skip */
         return;
     }
     dev->open.slot = iris_d_record(*dev, address, value, rank, what);
@@ -349,7 +350,7 @@ IRIS_DEVICE void iris_d_traced_after(iris_dev_t *dev, iris_bool_t write,
     iris_d_record_end(*dev, dev->open, seen, 0);
 }
 
-/* Records the side that may be far. */
+/* Records the access of the side that may be far. */
 IRIS_DEVICE void iris_d_traced_before_both(iris_dev_t *dev, const void *from,
                                            int from_rank, const void *to,
                                            int to_rank, uint64_t what)
@@ -375,7 +376,8 @@ IRIS_DEVICE void iris_d_traced_after_wait(iris_dev_t *dev, const void *address,
     (void)bytes;
     IRIS_D_OBSERVED(dev,
                     iris_d_after_wait(dev->cpu, address, bytes, seen, held));
-    if (held && dev->open.slot != IRIS_D_NO_SLOT) { /* of several words one */
+    /* One record for several words. */
+    if (held && dev->open.slot != IRIS_D_NO_SLOT) {
         iris_d_put64(*dev, IRIS_D_COLUMN_ADDRESS, dev->open.slot,
                      (uintptr_t)address);
     }

@@ -10,12 +10,13 @@
 #include <iris/device/compat.h>
 #include <iris/device/atomic.h>
 
-/* There are two ways to a kernel for GPUs. iriscc compiles a C file twice, for
- * the CPU and as an image of GPU code that it puts into the same object; the
- * backend loads the image and finds `name`_gpu there. hipcc and nvcc compile a
- * C++ file for one GPU, host code and all. (A HIP program includes
- * <hip/hip_runtime.h> before this: its host side needs the declarations behind
- * __global__.) */
+/* There are two ways to compile a kernel for GPUs.
+ * - iriscc compiles a C file twice: for the CPU, and as an image of GPU code,
+ *   which it puts into the same object. The backend loads the image and finds
+ *   `name`_gpu in it.
+ * - hipcc and nvcc compile a C++ file, with its host code, for one GPU. (A HIP
+ *   program includes <hip/hip_runtime.h> before this header: its host side
+ *   needs the declarations behind __global__.) */
 #if defined(IRIS_I_IMAGE) /* iriscc compiles the image */
 #define IRIS_D_KERNEL_LINKAGE extern "C"
 #else
@@ -58,18 +59,18 @@ typedef struct iris_wg {
  * CPU a body that waits may never return (see iris_wait_until()): it must not
  * hold a resource that only it can release, such as memory from malloc(). */
 #if IRIS_ON_CPU
-#define IRIS_KERNEL(name, ARGS)                                          \
-    IRIS_DEVICE void name##_body(iris_wg_t wg, const ARGS *args);        \
-    static void name##_cpu(const void *wg, const void *args)             \
-    {                                                                    \
-        ARGS copy = *(const ARGS *)args; /* which no store can change */ \
-        IRIS_D_ENTER(wg);                                                \
-        name##_body(*(const iris_wg_t *)wg, &copy);                      \
-    }                                                                    \
-    IRIS_UNUSED static const struct iris_kernel name[1] = {              \
-        {IRIS_KERNEL_VERSION, #name, sizeof(ARGS), name##_cpu,           \
-         IRIS_D_GPU_IMAGE(name), NULL}};                                 \
-    IRIS_DEVICE void name##_body(IRIS_UNUSED iris_wg_t wg,               \
+#define IRIS_KERNEL(name, ARGS)                                             \
+    IRIS_DEVICE void name##_body(iris_wg_t wg, const ARGS *args);           \
+    static void name##_cpu(const void *wg, const void *args)                \
+    {                                                                       \
+        ARGS copy = *(const ARGS *)args; /* no store can change the copy */ \
+        IRIS_D_ENTER(wg);                                                   \
+        name##_body(*(const iris_wg_t *)wg, &copy);                         \
+    }                                                                       \
+    IRIS_UNUSED static const struct iris_kernel name[1] = {                 \
+        {IRIS_KERNEL_VERSION, #name, sizeof(ARGS), name##_cpu,              \
+         IRIS_D_GPU_IMAGE(name), NULL}};                                    \
+    IRIS_DEVICE void name##_body(IRIS_UNUSED iris_wg_t wg,                  \
                                  IRIS_UNUSED const ARGS *args)
 #else
 #define IRIS_KERNEL(name, ARGS)                                                \

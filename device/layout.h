@@ -23,17 +23,17 @@ enum {
     IRIS_CONTEXT_TAIL_WORDS = 17, /* trace_enabled and all after it */
 };
 
-/* Where it is in its rank's heap, in bytes. Not at the heap's own address: a
- * tool that looks memory up by its first address, as Triton's interpreter does,
- * would confuse the two. */
+/* Offset of the device context in its rank's heap, in bytes. It is not 0: a
+ * tool that looks up memory by its first address, such as Triton's interpreter,
+ * would confuse the context with the heap. */
 #define IRIS_CONTEXT_OFFSET ((size_t)256)
 
 /* Words in the device context of a job of n ranks. */
 #define IRIS_CONTEXT_WORDS(n) \
     (IRIS_CONTEXT_HEAP_BASES + (size_t)(n) + IRIS_CONTEXT_TAIL_WORDS)
 
-/* Number of words from heap_bases on that can be read without a fault. No job
- * has more ranks. */
+/* Number of words after heap_bases that can be read without a fault. No job has
+ * more ranks. */
 #define IRIS_CONTEXT_READABLE 1024u
 
 IRIS_STATIC_ASSERT(IRIS_CONTEXT_TRACE_BUFFERS +
@@ -41,44 +41,44 @@ IRIS_STATIC_ASSERT(IRIS_CONTEXT_TRACE_BUFFERS +
                        IRIS_CONTEXT_TRACE_ENABLED + IRIS_CONTEXT_TAIL_WORDS,
                    "the trace words end the device context");
 
-/* Words of ours behind the public ones, which upstream's kernels never read.
- * The host writes them before the first kernel starts. */
+/* Words of Iris in C behind the public ones, which upstream's kernels never
+ * read. The host writes them before the first kernel starts. */
 enum {
-    /* struct iris_dev_watch as the device maps it; 0: waits read only their
-     * own word. */
+    /* Device address of struct iris_dev_watch; 0: waits read only their own
+     * word. */
     IRIS_CONTEXT_OWN_WATCH = 0,
-    /* How long a wait may take, in ticks of iris_d_clock(); 0: for ever. */
+    /* Longest duration of a wait, in ticks of iris_d_clock(); 0: no limit. */
     IRIS_CONTEXT_OWN_TIMEOUT = 1,
-    /* 0, or 1 once a lane has taken the report for itself. Lanes write it, at
-     * agent scope: it is never read by iris_d_load_constant(). The host sets it
-     * to 0 behind the report. */
+    /* 0, or 1 once a lane has claimed the report. Lanes write it at agent
+     * scope, so iris_d_load_constant() never reads it. The host resets it after
+     * reading the report. */
     IRIS_CONTEXT_OWN_CLAIM = 2,
-    /* Of tracing: where the column of values begins, behind which is that of
-     * what each event was (record.h). */
+    /* For tracing: address of the column of values. The column of operations
+     * follows it (record.h). */
     IRIS_CONTEXT_OWN_TRACE = 3,
-    /* A waiting lane notes its wait after this number of ticks; 0: never. */
+    /* Ticks after which a waiting lane notes its wait; 0: never. */
     IRIS_CONTEXT_OWN_NOTE = 4,
-    /* When a lane has last done so, in ticks. Lanes write it. */
+    /* Time of the last such note, in ticks. Lanes write it. */
     IRIS_CONTEXT_OWN_NOTED = 5,
-    /* A number that no other heap has: peers recognise the heap by it. It is
+    /* A number that no other heap has. Peers identify the heap by it. It is
      * written before the heap is exported, and never again. */
     IRIS_CONTEXT_OWN_ID = 6,
     IRIS_CONTEXT_OWN_WORDS = 7,
 };
 
-/* Where one of our words is in the device context of a job of n ranks, and how
- * many words that has with ours. */
+/* Index of one of our words in the device context of a job of n ranks, and the
+ * number of words including ours. */
 #define IRIS_CONTEXT_OWN(n, word) (IRIS_CONTEXT_WORDS(n) + (size_t)(word))
 #define IRIS_CONTEXT_ALL_WORDS(n) IRIS_CONTEXT_OWN(n, IRIS_CONTEXT_OWN_WORDS)
 
-/* A collective call as members tell each other of it. The host makes and reads
- * it (backend/mismatch.h). */
+/* A member's description of its collective call, for the other members. The
+ * host makes and reads it (backend/mismatch.h). */
 struct iris_dev_call {
-    uint64_t what;     /* which, of which type, how */
+    uint64_t what;     /* function, type and options */
     uint64_t sizes[3]; /* count and rows, or the sizes of a product */
 };
 
-/* Where the parts of `what` are. */
+/* Positions of the parts of `what`. */
 enum {
     IRIS_DEV_CALL_DTYPE = 8,
     IRIS_DEV_CALL_REDUCE = 16,
@@ -88,43 +88,46 @@ enum {
 
 /* Two members that are at the same step with different calls. */
 struct iris_dev_mismatch {
-    int32_t rank;   /* that found it */
-    int32_t other;  /* the other rank; -1: the workspace was left in a step */
-    uint64_t count; /* of calls so far, this one included; 32 bits */
+    int32_t rank;   /* the rank that found it */
+    int32_t other;  /* the other rank; -1: a kernel left the workspace in the
+                     * middle of a step */
+    uint64_t count; /* number of calls so far, including this one; 32 bits */
     struct iris_dev_call own;
     struct iris_dev_call theirs;
 };
 
 IRIS_STATIC_ASSERT(sizeof(struct iris_dev_mismatch) == 80, "layout");
 
-/* Reports between the waiting lanes of a GPU and the host, in host memory that
- * the GPU maps. All zero at the start. A lane that has waited for too long
- * writes the report, then 1 to `stop`, then `ready`; one that comes after it
- * only writes `stop`. A lane that sees `stop` ends. The host may set `stop` as
- * well, to another value, and makes `ready` and `stop` 0 again once it has the
- * report; other kernels may run then.
+/* Reports from waiting lanes of a GPU to the host, in host memory that the GPU
+ * maps. All zero at the start.
  *
- * One lane at a time that has waited for a second notes that, again and again
- * while it waits, and goes on: the fields of the note, then `beat`, another
- * value each time. A reader takes a note if its `beat` is new, and did not
- * change during the reading. */
+ * A lane that has waited for too long writes the report, then 1 to `stop`, then
+ * `ready`. A lane that times out after it only writes `stop`. A lane that sees
+ * `stop` ends. The host may also set `stop`, to another value. Once it has the
+ * report, the host resets `ready` and `stop` to 0; other kernels may run then.
+ *
+ * A lane that has waited for a second notes its wait here, repeatedly, and goes
+ * on waiting. Only one lane at a time does so. It writes the fields of the
+ * note, then a new value of `beat`. A reader accepts a note if its `beat` is
+ * new and did not change during the reading. */
 struct iris_dev_watch {
     uint32_t stop;      /* not 0: waiting lanes end */
-    uint32_t ready;     /* not 0, released at system scope: a report follows */
+    uint32_t ready;     /* not 0, released at system scope: the report is
+                         * complete */
     int32_t rank;       /* that waited */
     int32_t op;         /* enum iris_op: a wait or a barrier */
     int32_t cmp;        /* iris_cmp_t */
     uint32_t workgroup; /* its id in the grid */
     uint32_t lane;      /* its place in the workgroup */
-    uint32_t bytes;     /* of the word waited for; 0: this is no such report,
-                         * but one of `mismatch` */
+    uint32_t bytes;     /* size of the word waited for; 0: the report is in
+                         * `mismatch` instead */
     uint64_t offset;    /* of that word on the rank's heap */
-    uint64_t expected;  /* the wanted value; signs are extended */
-    uint64_t seen;      /* the last value, the same */
+    uint64_t expected;  /* the wanted value, sign-extended */
+    uint64_t seen;      /* the last value, sign-extended */
     uint64_t waited;    /* ticks */
     struct iris_dev_mismatch mismatch;
     uint64_t beat;   /* released at system scope; 0: no note yet */
-    int32_t note_op; /* all of these as above */
+    int32_t note_op; /* the note; members as in the report */
     int32_t note_cmp;
     uint32_t note_workgroup;
     uint32_t note_lane;
@@ -156,19 +159,24 @@ IRIS_STATIC_ASSERT(sizeof(struct iris_dev_watch) == 208, "layout");
 
 /* One group on one rank, in the symmetric heap at the same offset on every
  * member. Epochs and arrivals only grow, so nothing is ever reset.
- *   words[2 * i]          where we announce to member i, as this rank maps it
- *   words[2 * i + 1]      the epoch that we last announced there: barriers this
- *                         rank has begun
+ *
+ *   words[2 * i]          address where we announce to member i, as this rank
+ *                         maps it
+ *   words[2 * i + 1]      the epoch that we last announced there: the number
+ *                         of barriers this rank has begun
  *   words[2 * count + i]  rank of member i (group order)
  *   arrivals[i]           the epoch that member i last announced to us
- * A lane loads the first two words of its member before it knows `count`: a
- * group has space for IRIS_DEV_GROUP_LANES such pairs, however few it uses. */
+ *
+ * A lane loads the first two words of its member before it knows `count`. So a
+ * group has space for IRIS_DEV_GROUP_LANES such pairs, even if it uses
+ * fewer. */
 #define IRIS_DEV_GROUP_LANES 32
 struct iris_dev_group {
     int32_t count;     /* members */
-    int32_t index;     /* this rank's place among them */
-    uint64_t arrivals; /* their address as this rank maps it */
-#ifndef __cplusplus    /* has no such member; see iris_i_group_words() */
+    int32_t index;     /* this rank's index in the group */
+    uint64_t arrivals; /* address of the arrivals, as this rank maps them */
+#ifndef __cplusplus    /* C++ has no flexible array members; see
+                        * iris_i_group_words() */
     uint64_t words[];
 #endif
 };
@@ -178,7 +186,7 @@ IRIS_STATIC_ASSERT(offsetof(struct iris_dev_group, index) == 4, "layout");
 IRIS_STATIC_ASSERT(offsetof(struct iris_dev_group, arrivals) == 8, "layout");
 IRIS_STATIC_ASSERT(sizeof(struct iris_dev_group) == 16, "words follow");
 
-/* Where `words` is, in any language; host and device. */
+/* Address of `words`, in C and C++; host and device. */
 IRIS_HOST_DEVICE uint64_t *iris_i_group_words(struct iris_dev_group *group)
 {
     return (uint64_t *)(void *)(group + 1);
@@ -190,8 +198,9 @@ IRIS_HOST_DEVICE uint64_t *iris_i_group_ranks(struct iris_dev_group *group)
     return &iris_i_group_words(group)[2 * (size_t)group->count];
 }
 
-/* Bytes from a group of n members to its arrivals. They begin a cache line, of
- * 128 bytes: peers write them while this rank writes the words before. */
+/* Bytes from a group of n members to its arrivals. The arrivals begin a cache
+ * line of 128 bytes: peers write them while this rank writes the words
+ * before. */
 IRIS_HOST_DEVICE size_t iris_i_group_arrivals(size_t n)
 {
     size_t before = 3 * n < 2 * IRIS_DEV_GROUP_LANES

@@ -9,14 +9,14 @@
 #include <iris/device/rma.h>
 #include <iris/device/vector.h>
 
-/* A step is 64 bytes of each line, a line being a row of A or a column of B: 32
- * elements of 16 bits or 16 floats, of which a lane loads 16 bytes. Both
- * operands pass their elements to the instructions in the same order, which is
- * not the order of k. This is one reason why sums have other bits than a
- * loop's.
+/* A step is 64 bytes of each line: 32 elements of 16 bits, or 16 floats. A line
+ * is a row of A or a column of B. A lane loads 16 bytes of it. Both operands
+ * pass their elements to the instructions in the same order, which differs from
+ * the order of k. This is one reason why the bits of the sums differ from those
+ * of a loop.
  *
- * The pitch is the distance of lines in local memory, chosen so that a
- * wavefront's loads have no bank conflicts. */
+ * The pitch is the distance between lines in local memory. It is chosen so that
+ * a wavefront's loads have no bank conflicts. */
 #if IRIS_ON_HIP && IRIS_D_HAS_MMA
 #define IRIS_D_MMA_PITCH 80u
 #define IRIS_D_MMA_ROWS 32u
@@ -59,7 +59,7 @@ IRIS_DEVICE void iris_d_mma_set(iris_d_mma_t *mma, uint32_t i, float value)
     mma->sums[i / 8][i / 4 % 2][i % 4] = value;
 }
 
-/* The sums of 16 * 16 and what 16 bytes of each of its lines add. */
+/* Adds the product of 16 bytes of each line to a block of 16 * 16 sums. */
 IRIS_DEVICE iris_d_mma_sum_t iris_d_mma_block(iris_d_mma_sum_t sum,
                                               iris_quad_t a, iris_quad_t b,
                                               iris_dtype_t dtype)
@@ -120,7 +120,8 @@ typedef struct iris_d_mma {
     float sums[16];
 } iris_d_mma_t;
 
-/* TF32, which the instructions take, has too few digits for f32. */
+/* f32 is not supported: the instructions take TF32, which has too few
+ * digits. */
 IRIS_DEVICE iris_bool_t iris_d_mma_can(iris_dtype_t dtype)
 {
     return dtype != IRIS_DTYPE_F32;
@@ -146,7 +147,8 @@ IRIS_DEVICE void iris_d_mma_set(iris_d_mma_t *mma, uint32_t i, float value)
     mma->sums[i] = value;
 }
 
-/* Words 0 and 2 of a row of A are those of row l / 4, 1 and 3 of 8 rows on. */
+/* Words 0 and 2 of a row of A belong to row l / 4, words 1 and 3 to the row 8
+ * further down. */
 #define IRIS_D_MMA(type)                                                   \
     __asm__("mma.sync.aligned.m16n8k16.row.col.f32." type "." type         \
             ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, " \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Order and scope of one access as a value, and the way from there to the
+ * Order and scope of one access as a value, and their translation to the
  * constants that builtins and instructions want.
  */
 #ifndef IRIS_DEVICE_ORDER_H
@@ -33,8 +33,8 @@ IRIS_DEVICE iris_bool_t iris_d_releases(iris_d_order_t how)
 }
 
 /* These pass every combination to OP(order, scope), in the target's words from
- * atomic.h, and the optimiser keeps one. Values outside the enums get the
- * strongest. */
+ * atomic.h. The optimiser keeps one. Values outside the enums get the strongest
+ * order and scope. */
 /* clang-format off */
 #if IRIS_ON_CPU /* every scope is the system */
 #define IRIS_D_SCOPED(OP, order, how)                                          \
@@ -51,7 +51,7 @@ IRIS_DEVICE iris_bool_t iris_d_releases(iris_d_order_t how)
 #endif
 
 /* Orders that release, after iris_d_released(). */
-#if IRIS_ON_HIP /* which has left those of a workgroup only */
+#if IRIS_ON_HIP /* AMD: only the orders of workgroup scope are left */
 #define IRIS_D_RELEASING(OP, order, how)                                       \
     OP(IRIS_D_ORDER(order), IRIS_D_WG)
 #else

@@ -78,7 +78,7 @@ IRIS_DEVICE void iris_d_sums_multiply(iris_tile_sums_t *sums, uint32_t rows,
     iris_d_sums_rows(sums, rows, cols, depth, 4);
 }
 
-/* Rows up to a multiple of 8, and columns up to one of 16, are 0. */
+/* Pads rows to a multiple of 8, and columns to a multiple of 16, with zeros. */
 IRIS_DEVICE void iris_d_sums_load(iris_tile_sums_t *sums, iris_tile_t a,
                                   iris_tile_t b, uint32_t k, uint32_t depth,
                                   iris_dtype_t dtype)

@@ -9,8 +9,9 @@
 #include <iris/device/tile_sums.h>
 
 #if !IRIS_ON_CPU
-/* Lanes bring 16 bytes at a time of an operand to local memory. `tile` has the
- * lines as its rows, k runs along its columns; beyond its edges are zeros. */
+/* Lanes copy 16 bytes of an operand at a time to local memory. The rows of
+ * `tile` are the lines, and k runs along its columns. Zeros stand beyond its
+ * edges. */
 
 typedef union iris_d_stage_word {
     iris_d_u128_t wide;
@@ -114,18 +115,18 @@ IRIS_DEVICE void iris_d_stage(iris_wg_t wg, char *to, iris_tile_t tile,
     }
 }
 
-/* Brings the part of k that begins at `k` to local memory. */
+/* Copies the part of k that begins at `k` to local memory. */
 IRIS_DEVICE void iris_d_sums_load(iris_wg_t wg, iris_tile_sums_t *sums,
                                   iris_tile_t a, iris_tile_t b, uint32_t k,
                                   uint32_t pitch)
 {
-    iris_d_wg_barrier(); /* nobody uses the last step's */
+    iris_d_wg_barrier(); /* no lane reads the last step's elements any more */
     iris_d_stage(wg, (char *)sums->stage.a, a, k, pitch);
     iris_d_stage(wg, (char *)sums->stage.b, iris_tile_transposed(b), k, pitch);
     iris_d_wg_barrier();
 }
 
-/* 4 * 4 sums of a lane: rows next to each other, columns 16 apart. */
+/* 4 * 4 sums of a lane: adjacent rows, columns 16 apart. */
 IRIS_DEVICE void iris_d_sums_step(float sum[4][4], const char *a, const char *b,
                                   uint32_t depth, iris_dtype_t dtype)
 {
@@ -148,8 +149,8 @@ IRIS_DEVICE void iris_d_sums_step(float sum[4][4], const char *a, const char *b,
     }
 }
 
-/* In the order of k. Each lane has 4 * 4 sums; fewer lanes take several such
- * blocks in turn. */
+/* Sums in the order of k. Each lane has 4 * 4 sums; with fewer lanes, each
+ * takes several such blocks in turn. */
 IRIS_DEVICE void iris_d_sums_plain(iris_wg_t wg, iris_tile_sums_t *sums,
                                    iris_tile_t a, iris_tile_t b, uint32_t whole,
                                    iris_dtype_t dtype)
@@ -186,8 +187,8 @@ IRIS_DEVICE void iris_d_sums_plain(iris_wg_t wg, iris_tile_sums_t *sums,
 }
 
 #if IRIS_D_HAS_MMA
-/* Each wavefront has a block of sums; fewer wavefronts take several blocks in
- * turn. */
+/* Each wavefront has a block of sums; with fewer wavefronts, each takes several
+ * blocks in turn. */
 IRIS_DEVICE void iris_d_sums_mma(iris_wg_t wg, iris_tile_sums_t *sums,
                                  iris_tile_t a, iris_tile_t b, uint32_t whole,
                                  iris_dtype_t dtype)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Records of operations: their contents, and the way that a GPU writes them
- * into the columns of the device context, where upstream Iris's kernels write
- * theirs.
+ * Records of operations: their contents, and the code by which a GPU writes
+ * them into the columns of the device context, where upstream Iris's kernels
+ * write theirs.
  */
 #ifndef IRIS_DEVICE_RECORD_H
 #define IRIS_DEVICE_RECORD_H
@@ -11,8 +11,9 @@
 #include <iris/device/op.h>
 #include <iris/device/translate.h>
 
-/* An operation, all but the rank that it acts on, is packed into one word by
+/* An operation, without the rank that it acts on, is packed into one word by
  * iris_d_packed(). The word's fields:
+ *
  *   bits 0 to 11   enum iris_op
  *   bits 12 to 15  flags: WRITE, HELD (after a wait or test: it holds), ONCE
  *                  (all lanes do it together) and ATOMIC
@@ -28,7 +29,7 @@
 #define IRIS_D_SEM_SHIFT 16
 #define IRIS_D_SCOPE_SHIFT 20
 #define IRIS_D_CMP_SHIFT 24
-#define IRIS_D_FIELD_MASK 15 /* of the last three */
+#define IRIS_D_FIELD_MASK 15 /* of iris_sem_t, iris_scope_t and iris_cmp_t */
 #define IRIS_D_BYTES_SHIFT 28
 
 /* Bytes in the column's format. */
@@ -37,15 +38,15 @@ IRIS_HOST_DEVICE int32_t iris_d_record_payload(uint64_t bytes)
     return bytes > INT32_MAX ? INT32_MAX : (int32_t)bytes;
 }
 
-/* Whether there has been no space for so long that the counter stays where it
- * is: it must not begin again at 0. */
+/* Whether the buffer has been full for so long that the counter stays where it
+ * is: it must not wrap around to 0. */
 IRIS_HOST_DEVICE iris_bool_t iris_d_record_full(uint32_t counter)
 {
     return counter >= (uint32_t)3 << 30;
 }
 
-/* The value of a word after an operation that read `seen`: a wait for the word
- * will see it. For integers, unsigned if that matters. */
+/* The value of an integer word after an operation that read `seen`. A wait for
+ * the word will see it. Minimum and maximum are those of unsigned integers. */
 IRIS_HOST_DEVICE uint64_t iris_d_record_value(enum iris_op op, uint64_t value,
                                               uint64_t seen, uint64_t expected)
 {
@@ -75,8 +76,8 @@ IRIS_HOST_DEVICE uint64_t iris_d_record_value(enum iris_op op, uint64_t value,
 }
 
 #if IRIS_D_TRACES
-/* The column with that number, from upstream's first; behind upstream's are
- * values, and what each event was. */
+/* The column with that number. Upstream's columns come first, then our values
+ * and operations. */
 enum {
     IRIS_D_COLUMN_EVENT_ID = 0,
     IRIS_D_COLUMN_PID = 1,
@@ -135,7 +136,7 @@ IRIS_DEVICE void iris_d_put_own(iris_dev_t dev, uint32_t slot, uint64_t value,
     }
 }
 
-/* A place for one event; IRIS_D_NO_SLOT: none. */
+/* A slot for one event; IRIS_D_NO_SLOT: none is free. */
 IRIS_DEVICE uint32_t iris_d_record_slot(iris_dev_t dev)
 {
     iris_d_order_t relaxed = iris_d_order(IRIS_RELAXED, IRIS_SCOPE_AGENT);
@@ -157,7 +158,7 @@ IRIS_DEVICE uint32_t iris_d_record_slot(iris_dev_t dev)
     return slot;
 }
 
-/* The begin of an event; returns its place. The clock is read last. */
+/* Records the begin of an event; returns its slot. The clock is read last. */
 IRIS_DEVICE_LARGE uint32_t iris_d_record(iris_dev_t dev, const void *address,
                                          uint64_t value, int rank,
                                          uint64_t what)
@@ -189,7 +190,7 @@ IRIS_DEVICE_LARGE uint32_t iris_d_record(iris_dev_t dev, const void *address,
     return slot;
 }
 
-/* Adds the word's value, once it is known. */
+/* Adds the word's value once it is known. */
 IRIS_DEVICE void iris_d_record_seen(iris_dev_t dev, iris_d_open_t open,
                                     uint64_t seen, iris_bool_t held)
 {
@@ -202,7 +203,8 @@ IRIS_DEVICE void iris_d_record_seen(iris_dev_t dev, iris_d_open_t open,
     }
 }
 
-/* The end of an event. A clock may say the same twice, and 0 is no end. */
+/* Records the end of an event. The clock may return the same value twice, and 0
+ * would mean that there is no end. */
 IRIS_DEVICE_LARGE void iris_d_record_end(iris_dev_t dev, iris_d_open_t open,
                                          uint64_t seen, iris_bool_t held)
 {

@@ -12,11 +12,13 @@
 #define IRIS_RING_SLOTS 128u
 #define IRIS_RING_BYTES 32768u
 
-/* Whether a slot's answer has come.
- *   WAITING  the lane waits for it; the slot is the proxy's
+/* State of a slot's answer.
+ *
+ *   WAITING  the lane waits for it; the slot belongs to the proxy
  *   HERE     the lane reads it, then frees the slot
- *   REFUSED  the same; the target refused the request
- *   LEFT     the lane has ended; the proxy frees the slot once it comes */
+ *   REFUSED  like HERE; the target refused the request
+ *   LEFT     the lane has ended; the proxy frees the slot once the answer
+ * comes */
 enum iris_dev_answer {
     IRIS_ANSWER_WAITING,
     IRIS_ANSWER_HERE,
@@ -24,39 +26,42 @@ enum iris_dev_answer {
     IRIS_ANSWER_LEFT,
 };
 
-/* One request. `turn` names the owner of the slot: ticket t if it is t, the
- * proxy if it is t + 1, and nobody (free for the next lap) if it is t +
- * IRIS_RING_SLOTS. A lane may take it only then, so there are no other credits.
+/* One request. `turn` names the owner of the slot:
+ * - ticket t, if `turn` is t;
+ * - the proxy, if it is t + 1;
+ * - nobody (free for the next lap), if it is t + IRIS_RING_SLOTS. A lane may
+ *   take the slot only in the last case, so there are no other credits.
  */
 struct iris_dev_slot {
     uint64_t turn;
     uint32_t answer;   /* enum iris_dev_answer */
     uint32_t answered; /* 1: a lane waits for an answer */
-    uint16_t op;       /* enum iris_op; a fence waits until all before it has
-                        * reached its targets */
-    uint16_t kind;     /* enum iris_d_kind, of an atomic */
+    uint16_t op;       /* enum iris_op; a fence waits until all earlier
+                        * requests have reached their targets */
+    uint16_t kind;     /* enum iris_d_kind of an atomic */
     int32_t rank;      /* the target */
-    uint32_t bytes;    /* that it moves or updates */
-    uint32_t releases; /* 1: behind all that was posted before, on any rank */
+    uint32_t bytes;    /* bytes that it moves or updates */
+    uint32_t releases; /* 1: comes after all earlier requests, to any rank */
     uint64_t offset;   /* on the target's heap */
-    uint64_t value;    /* an atomic's operand; its answer */
-    uint64_t expected; /* by a compare-and-swap */
+    uint64_t value;    /* an atomic's operand, then its answer */
+    uint64_t expected; /* comparand of a compare-and-swap */
     uint64_t unused;
-    unsigned char data[IRIS_RING_BYTES]; /* of a put; the answer of a get */
+    unsigned char data[IRIS_RING_BYTES]; /* the bytes of a put, or the answer
+                                          * of a get */
 };
 
 IRIS_STATIC_ASSERT(offsetof(struct iris_dev_slot, data) == 64, "layout");
 
 /* All requests of a rank, in the order of their tickets. With one ring, a
  * workgroup that has seen another workgroup's release has later tickets than
- * the requests that the other one had posted. */
+ * the other workgroup's earlier requests. */
 struct iris_dev_ring {
     uint64_t head; /* the next ticket; lanes take them */
     uint64_t unused0[15];
     uint64_t done; /* requests with lower tickets have reached their targets */
     uint64_t unused1[15];
-    uint32_t asleep; /* 1: the proxy does not poll; it wants the bell */
-    int32_t bell;    /* the host's descriptor for that */
+    uint32_t asleep; /* 1: the proxy does not poll; ring the bell to wake it */
+    int32_t bell;    /* the host's descriptor for the bell */
     uint64_t unused2[15];
     struct iris_dev_slot slots[IRIS_RING_SLOTS];
 };

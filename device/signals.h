@@ -35,12 +35,12 @@ IRIS_DEVICE size_t iris_d_first_signal(size_t count, const int *status)
     return i;
 }
 
-/* Several signals of which one wait or test is about. */
+/* The signals of one wait or test. */
 typedef struct iris_d_signals {
     const uint64_t *signals;
     size_t count;
     const int *status;
-    size_t max; /* no more than that many are looked for */
+    size_t max; /* the search stops after this number */
 } iris_d_signals_t;
 
 IRIS_DEVICE iris_d_signals_t iris_d_signals(const uint64_t *signals,
@@ -52,8 +52,9 @@ IRIS_DEVICE iris_d_signals_t iris_d_signals(const uint64_t *signals,
     return set;
 }
 
-/* One poll of every signal that takes part. How many hold; the indices of the
- * first `max` of them go to indices_p. Stops when it has found `max`. */
+/* Polls once every signal that takes part. Returns how many hold, and writes
+ * the indices of the first `max` of them to indices_p. Stops when it has found
+ * `max`. */
 IRIS_DEVICE_LARGE size_t iris_d_scan(IRIS_UNUSED iris_dev_t dev,
                                      iris_d_signals_t set,
                                      iris_d_condition_t condition,

@@ -5,7 +5,7 @@
 #ifndef IRIS_DEVICE_TARGET_CPU_H
 #define IRIS_DEVICE_TARGET_CPU_H
 
-#if defined(__OPTIMIZE__) /* without, inlining only costs time */
+#if defined(__OPTIMIZE__) /* without optimisation, inlining only costs time */
 #define IRIS_DEVICE static inline __attribute__((always_inline, unused))
 #else
 #define IRIS_DEVICE static inline __attribute__((unused))
@@ -14,22 +14,23 @@
 #define IRIS_DEVICE_LARGE static inline __attribute__((unused))
 #define IRIS_DEVICE_APART IRIS_DEVICE
 #define IRIS_D_CALLS 0
-/* A function that its callers keep apart from their own code. */
+/* A function that must not be inlined into its callers. */
 #define IRIS_CPU_APART static __attribute__((noinline, unused))
 #define IRIS_CPU_COLD static __attribute__((cold, noinline, unused))
-/* A function whose result depends on its arguments only, and that compilers may
- * not see through: weak, one for each program. */
+/* A function whose result depends on its arguments only, and whose body
+ * compilers may not see: weak, one for each program. */
 #define IRIS_CPU_CONST \
     __attribute__((const, weak, noinline, nothrow, visibility("hidden")))
 
-/* A function compiled for x86 CPUs that iris_d_has_avx2(). */
+/* A function compiled for x86 CPUs for which iris_d_has_avx2() is true. */
 #define IRIS_D_AVX2 \
     __attribute__((target("avx2,f16c"), noinline, unused)) static
-/* The same for iris_d_has_fma(). */
+/* A function compiled for CPUs for which iris_d_has_fma() is true. */
 #define IRIS_D_FMA \
     __attribute__((target("avx2,f16c,fma"), noinline, unused)) static
-/* The same for iris_d_has_avx512(). One of its builtins differs between clang
- * and gcc: gcc's also takes the values of masked lanes, and a mask. */
+/* A function compiled for CPUs for which iris_d_has_avx512() is true. One of
+ * its builtins differs between the compilers: gcc's also takes the values of
+ * masked lanes, and a mask. */
 #define IRIS_D_AVX512 \
     __attribute__((target("avx512f"), noinline, unused)) static
 #if defined(__clang__)
@@ -66,7 +67,7 @@ IRIS_DEVICE double iris_d_product_f64(double a, double b)
     return a * b;
 }
 
-/* This object's image, which iriscc puts there; its address is NULL in an
+/* The image of this object, which iriscc puts there. Its address is NULL in an
  * object without an image. */
 #ifdef __cplusplus
 extern "C" {

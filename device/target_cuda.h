@@ -17,15 +17,16 @@
 #define IRIS_DEVICE_APART __device__ static inline __noinline__
 #define IRIS_D_CALLS 1
 
-/* One poll takes about a microsecond, a check about three, and the deadlines
- * they are for are milliseconds. */
+/* A poll takes about a microsecond and a check about three. The deadlines that
+ * they check are milliseconds. */
 #define IRIS_D_WATCHED 1
 #define IRIS_D_NOTES 1
 #define IRIS_D_POLLS_PER_CHECK 1024u
 #define IRIS_D_CAN_TRACE 1
 #define IRIS_D_PAUSED() ((void)0)
 
-/* Since Hopper, always, and since Ampere. */
+/* f16 conversions exist on all GPUs, bf16 conversions and matrix instructions
+ * since Ampere, half fences since Hopper. */
 #if defined(__CUDA_ARCH__)
 #define IRIS_D_HALF_FENCES (__CUDA_ARCH__ >= 900)
 #define IRIS_D_CONVERTS_F16 1

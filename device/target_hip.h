@@ -7,8 +7,8 @@
 #define IRIS_DEVICE_TARGET_HIP_H
 
 /* The wait in iris_d_wg_barrier() is right for gfx9 only: later families count
- * stores apart from loads. Only the device pass knows the GPU, so only there
- * can this be said. */
+ * stores separately from loads. Only the device pass knows the GPU, so the
+ * check is made there. */
 #if defined(__HIP_DEVICE_COMPILE__) && !defined(__gfx900__) &&              \
     !defined(__gfx906__) && !defined(__gfx908__) && !defined(__gfx90a__) && \
     !defined(__gfx940__) && !defined(__gfx941__) && !defined(__gfx942__) && \
@@ -24,8 +24,8 @@
 #define IRIS_DEVICE_APART IRIS_DEVICE
 #define IRIS_D_CALLS 0
 
-/* One poll takes about a microsecond, a check about three, and the deadlines
- * they are for are milliseconds. */
+/* A poll takes about a microsecond and a check about three. The deadlines that
+ * they check are milliseconds. */
 #define IRIS_D_WATCHED 1
 #define IRIS_D_NOTES 0
 #define IRIS_D_POLLS_PER_CHECK 1024u
@@ -84,8 +84,8 @@ IRIS_DEVICE double iris_d_product_f64(double a, double b)
     return a * b;
 }
 
-/* HIP's own name for it is in hip_runtime.h, which images are compiled
- * without. */
+/* HIP's name for this attribute is in hip_runtime.h. Images are compiled
+ * without that header. */
 #define IRIS_D_MAX_LANES(n) __attribute__((amdgpu_flat_work_group_size(1, n)))
 
 #endif /* IRIS_DEVICE_TARGET_HIP_H */

@@ -8,7 +8,7 @@
 #include <iris/device/tile_view.h>
 #include <iris/device/wg.h>
 
-/* A copy of a tile as pieces of neighbouring bytes: `across` pieces in each of
+/* A copy of a tile as pieces of contiguous bytes: `across` pieces in each of
  * `down` lines. Strides are in bytes. */
 typedef struct iris_d_tile_copy {
     char *to;
@@ -72,7 +72,8 @@ IRIS_DEVICE void iris_d_tile_pieces(iris_wg_t wg, iris_d_tile_copy_t copy)
     }
 }
 
-/* `put`: `to` is the rank's, else `from`; the other side is used as it is. */
+/* If `put` is true, `to` is on the other rank, otherwise `from`. The near side
+ * is used as it is. */
 IRIS_DEVICE void iris_d_tile_move(iris_wg_t wg, iris_dev_t dev,
                                   iris_d_tile_copy_t copy, iris_bool_t put,
                                   int rank)
@@ -92,8 +93,8 @@ IRIS_DEVICE void iris_d_tile_move(iris_wg_t wg, iris_dev_t dev,
     }
 }
 #else
-/* Lanes that share a piece: each has up to four words of 16 bytes, which are
- * under way at once. Fewer pieces than teams make the teams larger. */
+/* Number of lanes that share a piece. Each has up to four words of 16 bytes in
+ * flight at once. With fewer pieces than teams, the teams become larger. */
 IRIS_DEVICE uint32_t iris_d_tile_lanes(iris_wg_t wg,
                                        const iris_d_tile_copy_t *copy)
 {
@@ -135,7 +136,7 @@ IRIS_DEVICE_LARGE void iris_d_tile_pieces(iris_wg_t wg, iris_d_tile_copy_t copy)
     }
 }
 
-/* The same; one record for the whole tile. */
+/* iris_d_tile_move() on GPUs: one record for the whole tile. */
 IRIS_DEVICE void iris_d_tile_move(iris_wg_t wg, iris_dev_t dev,
                                   iris_d_tile_copy_t copy, iris_bool_t put,
                                   int rank)

@@ -58,7 +58,7 @@ IRIS_DEVICE void iris_wg_tile_product_in_order(iris_wg_t wg,
     iris_d_tile_product(wg, sums, a, b, dtype, 1);
 }
 
-/* Rows and columns that the sums and a tile have. */
+/* The rows and columns of the sums that a tile has. */
 IRIS_DEVICE iris_tile_t iris_d_sums_cut(iris_tile_t tile, iris_dtype_t dtype)
 {
     tile.rows = tile.rows < IRIS_SUMS_ROWS ? tile.rows : IRIS_SUMS_ROWS;
@@ -68,7 +68,7 @@ IRIS_DEVICE iris_tile_t iris_d_sums_cut(iris_tile_t tile, iris_dtype_t dtype)
 }
 
 #if !IRIS_ON_CPU
-/* 16 bytes a lane where that is possible. */
+/* Stores 16 bytes per lane if that is possible. */
 IRIS_DEVICE void iris_d_sums_store(iris_wg_t wg, const iris_tile_sums_t *sums,
                                    const iris_tile_t *to, iris_dtype_t dtype)
 {

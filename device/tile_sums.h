@@ -14,8 +14,8 @@
 #define IRIS_SUMS_COLS 64u
 
 /* The part of k that is in local memory at a time. GPUs keep the elements in
- * their own type, a line of `pitch` bytes for each row of A and each column of
- * B. */
+ * their own type, with a line of `pitch` bytes for each row of A and each
+ * column of B. */
 #if IRIS_ON_CPU
 #define IRIS_D_SUMS_DEPTH 128u
 
@@ -45,7 +45,7 @@ typedef struct iris_d_sums_stage {
  *  iris_wg_barrier(). */
 typedef struct iris_tile_sums {
     float values[IRIS_SUMS_ROWS][IRIS_SUMS_COLS];
-    iris_d_sums_stage_t stage; /* the product's own */
+    iris_d_sums_stage_t stage; /* the operands of the product */
 } iris_tile_sums_t;
 
 /* ---- Calls of a workgroup --------------------------------------------------

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Events of the program's own, in traces of its kernels. <iris/trace.h> has the
+ * The program's own events in traces of its kernels. <iris/trace.h> has the
  * host's part.
  */
 #ifndef IRIS_DEVICE_TRACE_H
@@ -8,9 +8,9 @@
 
 #include <iris/device/hook.h>
 
-/** An event that a kernel delimits itself, between its begin and its end. */
+/** An event that a kernel delimits by a begin and an end. */
 typedef struct iris_dev_trace_span {
-    uint64_t id; /* on a GPU its place */
+    uint64_t id; /* on a GPU, its slot */
     uint64_t what;
 } iris_dev_trace_span_t;
 

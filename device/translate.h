@@ -13,7 +13,8 @@
 
 #if IRIS_D_TRACES
 #define IRIS_D_NO_SLOT 0xffffffffu
-/* An event that a lane has begun to record, with its data until its end. */
+/* An event that a lane has begun to record. Its data is kept here until its
+ * end. */
 typedef struct iris_d_open {
     uint32_t slot;
     uint64_t value;
@@ -28,23 +29,25 @@ typedef struct iris_dev {
     int32_t rank;
     int32_t num_ranks;
     const int64_t *heap_bases; /**< One for each rank, as this rank maps it. */
-    uintptr_t heap_base;       /* this rank's own of them */
+    uintptr_t heap_base;       /* the heap_bases entry of this rank */
 #if IRIS_ON_CPU
-    uintptr_t watched;       /* a copy of cpu's: its test can be hoisted */
+    uintptr_t watched;       /* a copy of cpu->watched: compilers can hoist
+                              * its test */
     size_t heap_bytes;       /* equal on all ranks */
-    uintptr_t ring;          /* a copy of cpu's, as a number */
+    uintptr_t ring;          /* a copy of cpu->ring, as a number */
     struct iris_cpu_wg *cpu; /* NULL outside a kernel */
 #elif IRIS_D_TRACES
-    uintptr_t watched; /* not 0: `trace` is not NULL */
+    uintptr_t watched; /* not 0 if `trace` is not NULL */
 #endif
 #if IRIS_D_TRACES
-    const int64_t *trace; /* the context's words about it; NULL: not enabled */
+    const int64_t *trace; /* the tracing words of the context; NULL: tracing
+                           * is off */
     iris_d_open_t open;
 #endif
 } iris_dev_t;
 
 #if IRIS_D_TRACES
-/* Where observers watch, they record. */
+/* Lanes record if there are observers. */
 IRIS_DEVICE void iris_d_init_trace(iris_dev_t *dev, const int64_t *context)
 {
     const int64_t *words =
@@ -92,7 +95,7 @@ IRIS_DEVICE iris_dev_t iris_dev_init(const int64_t *context)
     return dev;
 }
 
-/* Whether the job has no such rank. GPUs do not ask. */
+/* Whether the job has no such rank. GPUs do not check. */
 IRIS_DEVICE iris_bool_t iris_d_no_rank(iris_dev_t dev, int rank)
 {
 #if IRIS_ON_CPU
@@ -103,11 +106,10 @@ IRIS_DEVICE iris_bool_t iris_d_no_rank(iris_dev_t dev, int rank)
 #endif
 }
 
-/* This is all of translation: the same offset in another heap. `ptr` is in this
- * rank's address space. The result is built from the target's base, so that
- * compilers see the object that it points into. If the rank does not exist,
- * there is no base to read; the hook before the operation then ends the
- * kernel. */
+/* The whole translation: the same offset in another heap. `ptr` is in this
+ * rank's address space. The result is computed from the target's base, so that
+ * compilers know which object it points into. If the rank does not exist, there
+ * is no base to read; the hook before the operation then ends the kernel. */
 IRIS_DEVICE void *iris_d_translate(iris_dev_t dev, const void *ptr, int rank)
 {
     int known = iris_d_no_rank(dev, rank) ? dev.rank : rank;
@@ -121,8 +123,9 @@ IRIS_DEVICE void *iris_d_translate(iris_dev_t dev, const void *ptr, int rank)
 }
 
 #if IRIS_D_WATCHED
-/* Loads a word that nobody writes while the kernel runs, but only now: for rare
- * steps of waits. A constant would be loaded ahead of the first poll. */
+/* Loads a word that nobody writes while the kernel runs, but not before this
+ * point. It is for rare steps of waits: the compiler would load a constant
+ * ahead of the first poll. */
 IRIS_DEVICE int64_t iris_d_load_late(const int64_t *ptr)
 {
     return (int64_t)iris_d_load_u64(
@@ -130,7 +133,7 @@ IRIS_DEVICE int64_t iris_d_load_late(const int64_t *ptr)
         iris_d_order(IRIS_RELAXED, IRIS_SCOPE_WG));
 }
 
-/* The words of the device context that are ours (layout.h). */
+/* Our own words of the device context (layout.h). */
 IRIS_DEVICE int64_t *iris_d_own_words(iris_dev_t dev)
 {
     const int64_t *context = dev.heap_bases - IRIS_CONTEXT_HEAP_BASES;
@@ -140,7 +143,7 @@ IRIS_DEVICE int64_t *iris_d_own_words(iris_dev_t dev)
     return (int64_t *)iris_d_global((uintptr_t)(context + first));
 }
 
-/* dev.heap_base, which a kernel that only waits need not load at its start. */
+/* dev.heap_base. A kernel that only waits need not load it at its start. */
 IRIS_DEVICE uintptr_t iris_d_own_heap(iris_dev_t dev)
 {
     const int64_t *context = dev.heap_bases - IRIS_CONTEXT_HEAP_BASES;

@@ -68,7 +68,7 @@ IRIS_DEVICE iris_bool_t iris_d_less(enum iris_d_kind kind, uint64_t a,
     }
 }
 
-/* The caller that stores the result cuts it to the kind's size. */
+/* The caller that stores the result truncates it to the kind's size. */
 IRIS_DEVICE uint64_t iris_d_integer(enum iris_d_kind kind, enum iris_op op,
                                     uint64_t a, uint64_t b)
 {
@@ -110,8 +110,9 @@ IRIS_D_NUMBER(double)
 #undef IRIS_D_NUMBER
 /* clang-format on */
 
-/* a OP b in the arithmetic of a kind. The 16-bit floats go through float, which
- * has more than twice their digits: each result is rounded right. */
+/* a OP b in the arithmetic of a kind. The 16-bit floats are computed as floats,
+ * which have more than twice their digits, so each result is rounded
+ * correctly. */
 IRIS_DEVICE uint64_t iris_d_combine(enum iris_d_kind kind, enum iris_op op,
                                     uint64_t a, uint64_t b)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Vector operations that compilers do not make from plain code: builtins and
- * asm, as in atomic.h. On CPUs they need instructions that not all have, so the
- * code asks the processor.
+ * Vector operations that compilers do not generate from plain code: builtins
+ * and asm, as in atomic.h. On CPUs they need instructions that some CPUs lack,
+ * so the code asks the processor.
  */
 #ifndef IRIS_DEVICE_VECTOR_H
 #define IRIS_DEVICE_VECTOR_H
@@ -11,14 +11,14 @@
 #include <iris/device/half.h>
 
 #if !IRIS_ON_CPU
-/* Adds to a word of global memory, and waits for no old value: nvcc makes an
- * update that the lane waits for, as the word might be of the workgroup's own
- * memory. */
+/* Adds to a word of global memory without waiting for the old value. nvcc
+ * generates an update that the lane waits for, because the word might be in the
+ * workgroup's own memory. */
 IRIS_DEVICE void iris_d_count_u64(iris_d_u64_t *p, uint64_t value,
                                   iris_d_order_t how)
 {
 #if IRIS_ON_CUDA
-    (void)how; /* relaxed, of system scope */
+    (void)how; /* always relaxed, at system scope */
     __asm__ volatile("red.relaxed.sys.global.add.u64 [%0], %1;"
                      :
                      : "l"(__cvta_generic_to_global(p)), "l"(value)
@@ -44,7 +44,7 @@ IRIS_DEVICE void iris_d_store_pair(iris_d_u64_t *to, uint64_t low,
     typedef uint64_t pair_t __attribute__((vector_size(16)));
     pair_t pair = {low, high};
 
-    /* The registers of so wide a store must not be written right behind it. */
+    /* The instruction after such a wide store must not write its registers. */
     __asm__ volatile("global_store_dwordx4 %0, %1, off" IRIS_D_SYSTEM_BITS
                      "\n\ts_nop 0"
                      :
@@ -57,8 +57,8 @@ IRIS_DEVICE void iris_d_store_pair(iris_d_u64_t *to, uint64_t low,
 #endif
 }
 
-/* On AMD two loads: one that the compiler does not know would have to be waited
- * for at once, and several are under way. */
+/* On AMD, this is two loads. The compiler would have to wait at once for a load
+ * in asm, whereas several of these are in flight. */
 IRIS_DEVICE void iris_d_load_pair(iris_d_u64_t *from, uint64_t *low_p,
                                   uint64_t *high_p)
 {
@@ -77,15 +77,16 @@ IRIS_DEVICE void iris_d_load_pair(iris_d_u64_t *from, uint64_t *low_p,
 
 /* ---- Stores past the cache ----
  *
- * Lines of what is not going to stay in the cache need not be read into it
- * first, as plain stores do. Whether `bytes` are that many: half of a large
- * server's cache for a few cores. */
+ * A plain store first reads its line into the cache. Stores past the cache
+ * avoid this for data that will not stay cached. Whether `bytes` are enough for
+ * that: half of a large server's cache divided among a few cores. */
 IRIS_DEVICE iris_bool_t iris_d_past_cache(size_t bytes)
 {
     return IRIS_ON_CPU && IRIS_ON_X86 && bytes >= (size_t)16 << 20;
 }
 
-/* Such a store, which only iris_d_past_fence() orders before others. */
+/* A store past the cache. Only iris_d_past_fence() orders it before other
+ * stores. */
 IRIS_DEVICE void iris_d_store_past(iris_d_u128_t *to, iris_d_u128_t word)
 {
 #if IRIS_ON_CPU && IRIS_ON_X86
@@ -154,8 +155,8 @@ IRIS_DEVICE uint32_t iris_d_uniform(uint32_t number)
 #endif
 }
 
-/* a * b + c, rounded once: the same bits everywhere. target_cuda.h has CUDA's.
- * On a CPU without FMA it is a call of the C library. */
+/* a * b + c, rounded once: the same bits everywhere. target_cuda.h has CUDA's
+ * version. On a CPU without FMA this calls the C library. */
 #if IRIS_ON_CPU || IRIS_ON_HIP
 IRIS_DEVICE float iris_d_fused_f32(float a, float b, float c)
 {
@@ -170,7 +171,8 @@ IRIS_DEVICE double iris_d_fused_f64(double a, double b, double c)
 #endif
 
 #if IRIS_ON_CPU
-/* Copies by such stores; `to` is aligned to 16, the ranges are apart. */
+/* Copies by stores past the cache. `to` is aligned to 16; the ranges do not
+ * overlap. */
 IRIS_DEVICE void iris_d_copy_past(char *to, const char *from, size_t bytes)
 {
     size_t whole = bytes / sizeof(iris_d_u128_t) * sizeof(iris_d_u128_t);
@@ -186,14 +188,14 @@ IRIS_DEVICE void iris_d_copy_past(char *to, const char *from, size_t bytes)
 #endif
 
 #if IRIS_ON_CPU && IRIS_ON_X86
-/* Vectors of 32 bytes. All CPUs that have them convert f16, too, which not
- * every compiler can ask for. */
+/* Vectors of 32 bytes. All CPUs that have them also convert f16. Not every
+ * compiler can ask for that. */
 IRIS_DEVICE iris_bool_t iris_d_has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") != 0;
 }
 
-/* Those that fuse multiplications with additions, too. */
+/* Whether the CPU has them and fused multiply-add, too. */
 IRIS_DEVICE iris_bool_t iris_d_has_fma(void)
 {
     return iris_d_has_avx2() && __builtin_cpu_supports("fma") != 0;
@@ -259,13 +261,13 @@ typedef long long iris_d_long8_t __attribute__((vector_size(64)));
 
 /* Philox4x32-10 of `count` counters from `block` on, a multiple of 4 * LANES,
  * as floats or doubles in [0, 1): the values of iris_d_uniform_f32() and
- * _f64(). A counter's words are in the low halves of lanes of 64 bits, where
- * the multiplication takes them. Joining two words to a lane discards the upper
- * halves. Compilers do not come to this by themselves. */
+ * _f64(). A counter's words are in the low halves of 64-bit lanes, where the
+ * multiplication takes them. Joining two words to a lane discards the upper
+ * halves. Compilers do not find this by themselves. */
 /* clang-format off */
 #define IRIS_D_STEPS_256 0, 1, 2, 3
 #define IRIS_D_STEPS_512 0, 1, 2, 3, 4, 5, 6, 7
-/* The low halves of lanes, multiplied to whole ones. */
+/* Multiplies the low halves of lanes to 64-bit products. */
 #define IRIS_D_MUL_256(a, b)                                                   \
     (iris_d_wide_256_t)__builtin_ia32_pmuludq256((iris_d_signed_256_t)(a),     \
                                                  (iris_d_signed_256_t)(b))
@@ -273,7 +275,8 @@ typedef long long iris_d_long8_t __attribute__((vector_size(64)));
     (iris_d_wide_512_t)IRIS_D_MUL512(                                          \
         __builtin_ia32_pmuludq512, iris_d_long8_t, (iris_d_signed_512_t)(a),   \
         (iris_d_signed_512_t)(b))
-/* Lanes of a and b in turn, of their lower halves and of their upper. */
+/* Interleaves lanes of a and b: those of the lower halves, and those of the
+ * upper halves. */
 #define IRIS_D_LOWER_256(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
 #define IRIS_D_UPPER_256(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #define IRIS_D_LOWER_512(a, b)                                                 \

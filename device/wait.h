@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * How a lane waits for a word of its own rank: its polls, the steps between
- * them, and the end of a wait that would go on for ever.
+ * them, and the end of a wait that takes too long.
  */
 #ifndef IRIS_DEVICE_WAIT_H
 #define IRIS_DEVICE_WAIT_H
@@ -46,10 +46,11 @@ IRIS_DEVICE iris_bool_t iris_d_holds(iris_d_condition_t condition,
     }
 }
 
-/* How a wait polls its word. An acquiring poll empties a cache each time, on
- * AMD several: polls are relaxed, and a fence behind the last one acquires its
- * value. On CPUs it costs nothing; on NVIDIA GPUs before Hopper less than a
- * fence, which they have in one piece only. */
+/* How a wait polls its word. An acquiring poll invalidates a cache each time,
+ * on AMD several. So polls are relaxed, and a fence after the last one acquires
+ * the value. The exceptions acquire with each poll: CPUs, where that costs
+ * nothing, and NVIDIA GPUs before Hopper, where it costs less than their fence,
+ * which always is acquire and release. */
 #if IRIS_ON_HIP || IRIS_D_HALF_FENCES
 #define IRIS_D_POLL IRIS_RELAXED
 #else
@@ -64,14 +65,14 @@ IRIS_DEVICE void iris_d_polled(void)
     }
 }
 
-/* A local word's value, by the load that this target polls with. */
+/* A local word's value, by the kind of load that this target polls with. */
 IRIS_DEVICE uint64_t iris_d_peek(const void *ptr, enum iris_d_kind kind)
 {
     return iris_d_load(iris_d_global((uintptr_t)ptr), iris_d_kind_bytes(kind),
                        iris_d_order(IRIS_D_POLL, IRIS_SCOPE_SYSTEM));
 }
 
-/* One poll of a local word: true means that *seen_p holds and is acquired. */
+/* Polls a local word once. Returns true if *seen_p holds and is acquired. */
 IRIS_DEVICE iris_bool_t iris_d_reached(const void *ptr,
                                        iris_d_condition_t condition,
                                        uint64_t *seen_p)
@@ -84,8 +85,8 @@ IRIS_DEVICE iris_bool_t iris_d_reached(const void *ptr,
     return 1;
 }
 
-/* Before a wait or test of local words, `bytes` of them. Tests may be called
- * over and over, so they count as a possible spin loop. */
+/* Before a wait or test of `bytes` bytes of local words. A program may call
+ * tests repeatedly, so they count as a possible spin loop. */
 IRIS_DEVICE void iris_d_wait_hook(iris_dev_t *dev, const void *ptr,
                                   size_t bytes, iris_d_condition_t condition)
 {
@@ -103,15 +104,15 @@ IRIS_DEVICE void iris_d_wait_hook(iris_dev_t *dev, const void *ptr,
 
 /* A wait that did not succeed at once. */
 typedef struct iris_d_waiting {
-    const void *ptr; /* of several words the first */
+    const void *ptr; /* the first word, if there are several */
     iris_d_condition_t condition;
 #if IRIS_D_WATCHED
     uint32_t polls;
-    uint64_t start; /* when its first check was; 0: not yet */
+    uint64_t start; /* time of its first check; 0: not yet */
 #endif
 } iris_d_waiting_t;
 
-/* Bits of a word in the format of reports: signed types with their sign. */
+/* Bits of a word in the format of reports: signed types are sign-extended. */
 IRIS_DEVICE int64_t iris_d_reported(enum iris_d_kind kind, uint64_t bits)
 {
     return kind == IRIS_D_KIND_i32 ? (int32_t)(uint32_t)bits : (int64_t)bits;
@@ -128,8 +129,8 @@ IRIS_DEVICE iris_bool_t iris_d_report_claim(iris_dev_t dev)
                       iris_d_order(IRIS_RELAXED, IRIS_SCOPE_AGENT)) == 0;
 }
 
-/* The wait has taken too long: all that wait are to end. The first lane of the
- * device that comes here also reports it to the host. */
+/* The wait has taken too long, so all waiting lanes have to end. The first lane
+ * of the device that times out also reports it to the host. */
 IRIS_DEVICE void iris_d_wait_report(iris_dev_t dev,
                                     const iris_d_waiting_t *wait,
                                     uint64_t waited, uint64_t seen)
@@ -158,7 +159,8 @@ IRIS_DEVICE void iris_d_wait_report(iris_dev_t dev,
 
 #if IRIS_D_NOTES
 /* Shows this lane's wait to the host, if the wait is long and no other lane
- * shows its own. A lane's turn is over when it has not come for a while. */
+ * shows its own. A lane loses its turn if it has not renewed its note for a
+ * while. */
 IRIS_DEVICE void iris_d_wait_note(iris_dev_t dev, iris_d_waiting_t *wait,
                                   uint64_t now, uint64_t seen)
 {

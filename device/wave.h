@@ -104,7 +104,7 @@ IRIS_DEVICE void iris_wave_put(iris_wg_t wg, iris_dev_t dev,
 #endif
 }
 
-/* All lanes' bits combined: lane i takes the value of lane i + step, and the
+/* Combines all lanes' bits: lane i takes the value of lane i + step, and the
  * first lane then passes the result to all. So every lane has the same bits. */
 IRIS_DEVICE uint64_t iris_d_wave_combine(iris_wg_t wg, enum iris_d_kind kind,
                                          enum iris_op op, uint64_t bits)
@@ -124,7 +124,7 @@ IRIS_DEVICE uint64_t iris_d_wave_combine(iris_wg_t wg, enum iris_d_kind kind,
     return iris_d_lane_bits(bits, 0, lanes);
 }
 
-/* The same for the workgroup, in the order of its wavefronts. */
+/* iris_d_wave_combine() for the workgroup, in the order of its wavefronts. */
 IRIS_DEVICE uint64_t iris_d_wg_combine(iris_wg_t wg, enum iris_d_kind kind,
                                        enum iris_op op, uint64_t bits)
 {

@@ -45,7 +45,7 @@ typedef struct iris_d_team {
 
 /* clang-format off */
 /* For u32: void iris_d_wg_u32(iris_d_team_t team, char *to, const char *from,
- * size_t count), `count` aligned words, lane by lane. Four loads are under way
+ * size_t count), `count` aligned words, lane by lane. Four loads are in flight
  * before the first store waits for its value. */
 #define IRIS_D_WG_WORDS(name)                                                  \
     IRIS_DEVICE void iris_d_wg_##name(iris_d_team_t team, char *to,            \
@@ -72,7 +72,7 @@ IRIS_D_WG_WORDS(u128)
 #undef IRIS_D_WG_WORDS
 /* clang-format on */
 
-/* A lane's words of one round, a step apart. */
+/* A lane's words of one round, each a step apart. */
 IRIS_DEVICE void iris_d_wg_load(iris_d_u128_t *words, const iris_d_u128_t *from,
                                 size_t step, unsigned depth)
 {
@@ -91,18 +91,19 @@ IRIS_DEVICE void iris_d_wg_store(iris_d_u128_t *to, const iris_d_u128_t *words,
     }
 }
 
-/* The rounds of a long copy of 16-byte words, `depth` words a lane in each;
- * returns how many words they were.
+/* The rounds of a long copy of 16-byte words, each with `depth` words per lane.
+ * Returns how many words they copied.
  *
  * On gfx9 one counter, vmcnt, counts loads and stores and falls in the order of
- * their issue: a wait for a load is a wait for every older store as well. With
- * loads and stores by turns, each round would take a load's way and then a
- * store's. Here the loads of two rounds are issued ahead, the stores of one
- * between them. Behind the load that a store waits for are `depth` stores,
- * `depth` loads and its round's other words, which LLVM waits for as vmcnt(3 *
- * depth - 1). So a round's stores have the time of a whole round to arrive.
- * LLVM knows that number only because every way into the loop issues the same.
- * vmcnt counts to 63: `depth` is 21 at most. */
+ * their issue. A wait for a load is therefore a wait for every older store as
+ * well. If loads and stores alternated, each round would take the latency of a
+ * load and then of a store. This loop issues the loads of two rounds ahead, and
+ * the stores of one round between them. When a store waits for its load,
+ * `depth` stores, `depth` loads and its round's other words were issued after
+ * that load. LLVM waits with vmcnt(3 * depth - 1). So a round's stores have the
+ * time of a whole round to arrive. LLVM knows that number only because every
+ * path into the loop issues the same accesses. vmcnt counts to 63, so `depth`
+ * is 21 at most. */
 IRIS_DEVICE size_t iris_d_wg_rounds(iris_d_team_t team, char *to,
                                     const char *from, size_t count,
                                     unsigned depth)
@@ -141,9 +142,9 @@ IRIS_DEVICE void iris_d_wg_few(iris_d_team_t team, char *to, const char *from,
     }
 }
 
-/* Words of the greatest width that both sides can be aligned to; the rest at
- * either end goes by bytes, so nothing outside is written. `depth` is a
- * constant of the caller's. */
+/* Copies words of the greatest width to which both sides can be aligned. The
+ * rest at either end is copied by bytes, so nothing outside is written. `depth`
+ * is a constant at the caller. */
 IRIS_DEVICE void iris_d_wg_bytes_deep(iris_d_team_t team, void *to_ptr,
                                       const void *from_ptr, size_t bytes,
                                       unsigned depth)
@@ -151,7 +152,8 @@ IRIS_DEVICE void iris_d_wg_bytes_deep(iris_d_team_t team, void *to_ptr,
     char *to = (char *)iris_d_global((uintptr_t)to_ptr);
     const char *from = (const char *)iris_d_global((uintptr_t)from_ptr);
     size_t skew = ((uintptr_t)to ^ (uintptr_t)from) & 15;
-    /* Of the width; GPUs have no instruction for a division of this size. */
+    /* Logarithm of the width: GPUs have no instruction for a division of this
+     * size. */
     unsigned log = skew == 0  ? 4
                    : skew & 1 ? 0
                    : skew & 2 ? 1

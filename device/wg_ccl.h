@@ -23,7 +23,7 @@ typedef struct iris_wg_ccl {
     iris_d_ccl_t ccl;
     struct iris_ccl_start start;
     uint64_t piece;
-    uint32_t before; /* the low half of the step it began behind */
+    uint32_t before; /* the low half of the step before its first */
 } iris_wg_ccl_t;
 
 /* ---- Calls of a workgroup --------------------------------------------------
@@ -53,7 +53,7 @@ IRIS_DEVICE iris_wg_ccl_t iris_wg_ccl_begin(iris_wg_t wg,
         (struct iris_ccl_space *)(void *)((char *)handle->spaces +
                                           index * handle->stride);
     *ccl = iris_d_ccl_of(&wg_ccl.start, 0);
-    ccl->start = NULL; /* each call has its own */
+    ccl->start = NULL; /* each call has its own start */
 #if IRIS_ON_CPU
     ccl->epoch = iris_d_or_u64(iris_d_ccl_epoch(ccl, 0), IRIS_CCL_BUSY,
                                iris_d_order(IRIS_ACQ_REL, IRIS_SCOPE_SYSTEM));
@@ -78,7 +78,7 @@ IRIS_DEVICE void iris_wg_ccl_end(iris_wg_t wg, iris_wg_ccl_t *wg_ccl)
     iris_wg_barrier(wg);
 }
 
-/* The call's number, as the host has for its own. */
+/* The call's number, computed as on the host. */
 IRIS_DEVICE uint32_t iris_d_wg_ccl_number(const struct iris_dev_call *what)
 {
     uint64_t hash = (what->what ^ 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
@@ -105,8 +105,8 @@ IRIS_DEVICE iris_d_ccl_t iris_d_wg_ccl_call(iris_wg_t wg,
     return ccl;
 }
 
-/* Every member sends its part to the root, which thereby hears from all of
- * them. The other members meet each other, as in a broadcast. */
+/* Every member sends its part to the root, so the root hears from all of them.
+ * The other members meet each other, as in a broadcast. */
 IRIS_DEVICE void
 iris_d_wg_ccl_bring(iris_wg_t wg, const iris_d_ccl_step_t *step, uint32_t root)
 {
@@ -131,9 +131,9 @@ iris_d_wg_ccl_bring(iris_wg_t wg, const iris_d_ccl_step_t *step, uint32_t root)
     }
 }
 
-/* One collective, of `bytes` bytes for each part. A step begins when all lanes
- * have ended the one before, and so have heard in it from all members: two
- * parities suffice whichever lane has which unit, and members may have
+/* One collective with `bytes` bytes for each part. A step begins when all lanes
+ * have ended the previous step, in which they heard from all members. So two
+ * parities suffice however lanes divide the units, and members may have
  * different numbers of lanes. */
 IRIS_DEVICE void iris_d_wg_ccl(iris_wg_t wg, iris_wg_ccl_t *wg_ccl,
                                struct iris_ccl_packet_args *args)
@@ -207,8 +207,8 @@ iris_d_wg_ccl_args(const iris_wg_ccl_t *wg_ccl, const void *in, void *out,
     return args;
 }
 
-/* enum iris_ccl_variant, as mismatches are told of, and a collective that only
- * workgroups have: enum iris_compared_op. */
+/* Values of enum iris_ccl_variant in reports of mismatches, and of enum
+ * iris_compared_op for a collective that only workgroups have. */
 enum {
     IRIS_D_WG_TWO_SHOT = 2,
     IRIS_D_WG_ATOMIC = 9,

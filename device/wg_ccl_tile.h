@@ -15,15 +15,15 @@
 #include <iris/device/tile.h>
 #include <iris/device/wg_ccl.h>
 
-/* One tile, or one for each member, stacked: the i-th begins `rows` rows below
- * the one before. */
+/* One tile, or one for each member, stacked: tile i begins `rows` rows below
+ * tile i - 1. */
 typedef struct iris_d_wg_side {
     iris_tile_t tile;
-    uint32_t parts; /* 0: this side is absent here */
+    uint32_t parts; /* 0: this rank does not use this side */
     char *stage;
 } iris_d_wg_side_t;
 
-/* Both sides of a collective, and the block under way. */
+/* Both sides of a collective, and the current block. */
 typedef struct iris_d_wg_tiles {
     iris_wg_t wg;
     iris_d_wg_side_t in;
@@ -51,8 +51,8 @@ IRIS_DEVICE iris_tile_t iris_d_wg_part(const iris_d_wg_tiles_t *tiles,
 }
 
 /* The address of block (m, n) of a side if it is contiguous there, one part
- * behind the other; NULL if it has to go through the stage. The stage itself
- * for a side without parts, which has nothing to copy. */
+ * behind the other; NULL if it has to go through the stage. A side without
+ * parts has nothing to copy: it gets the address of the stage. */
 IRIS_DEVICE char *iris_d_wg_in_place(const iris_d_wg_tiles_t *tiles,
                                      const iris_d_wg_side_t *side, uint32_t m,
                                      uint32_t n)

@@ -9,13 +9,13 @@
 #include <iris/device/atomic.h>
 
 /* Smallest word, in bytes, that iris_d_fetch() can update. GPUs have no 1 and 2
- * byte updates; iris_d_cas() builds them from the 32-bit word around. */
+ * byte updates; iris_d_cas() builds them from the surrounding 32-bit word. */
 #if IRIS_ON_CPU
 #define IRIS_D_FETCH_MIN_BYTES 1
 #else
 #define IRIS_D_FETCH_MIN_BYTES 4
 
-/* `bits` is 8 or 16. The word changes only where the expected bits are; a
+/* `bits` is 8 or 16. The word changes only if the expected bits are there. A
  * failed comparison writes the word back unchanged and so keeps the order.
  *
  * The update of the word always has system scope. The bytes beside the element
@@ -33,7 +33,7 @@ IRIS_DEVICE uint32_t iris_d_cas_in_word(void *ptr, uint32_t bits,
         iris_d_load_u32(word, iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM));
 
     how.scope = IRIS_SCOPE_SYSTEM;
-    how = iris_d_released(how); /* once, not in every round */
+    how = iris_d_released(how); /* release once, not in every round */
     for (;;) {
         uint32_t before = seen;
         uint32_t after = before;
@@ -123,7 +123,7 @@ enum iris_d_fetch {
     IRIS_D_FETCH_AND,
     IRIS_D_FETCH_OR,
     IRIS_D_FETCH_XOR,
-    IRIS_D_FETCH_UMIN, /* these four on GPUs only */
+    IRIS_D_FETCH_UMIN, /* from here on: GPUs only */
     IRIS_D_FETCH_UMAX,
     IRIS_D_FETCH_SMIN,
     IRIS_D_FETCH_SMAX,

@@ -228,7 +228,7 @@ mutant "products without matrix instructions" products target_hip.h \
 mutant "matrix instructions before all lanes have shared" products \
     product_gpu.h '/stage.b, iris_tile_transposed/,/^}/ s/iris_d_wg_barrier\(\);//'
 mutant "lanes that share while others multiply" products product_gpu.h \
-    's/iris_d_wg_barrier\(\); .. nobody uses.*//'
+    's/iris_d_wg_barrier\(\); .. no lane reads.*//'
 mutant "tiles that are shared element by element" products product_gpu.h \
     's/if \(iris_d_stage_wide\(&tile\)\) \{/if (0) {/'
 mutant "products in order that are contracted" fma product_gpu.h \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel behind iris_device_barrier() on the host. One workgroup, of whose
- * lanes the first IRIS_DEV_GROUP_LANES do all.
+ * The kernel behind iris_device_barrier() on the host. It runs as one
+ * workgroup, and only the first IRIS_DEV_GROUP_LANES lanes work.
  */
 #ifndef IRIS_DEVICE_KERNELS_BARRIER_H
 #define IRIS_DEVICE_KERNELS_BARRIER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the host gives to the kernels of collectives: their arguments, and how a
- * workspace is laid out.
+ * The arguments of the kernels of collectives, and the layout of a workspace.
+ * The host shares this header.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_ARGS_H
 #define IRIS_DEVICE_KERNELS_CCL_ARGS_H
@@ -11,63 +11,67 @@
 /* Bytes that a lane of a GPU combines at a time. */
 #define IRIS_CCL_DEVICE_BLOCK 16
 
-/* One rank's workspace: words that never change, in its own memory, and behind
- * them, at offsets that are the same on all members, words that change. Nothing
- * is ever reset but by iris_d_ccl_clear().
- *   call           what this rank calls, in words of enum iris_ccl_call_word:
- *                  peers read it that have waited for a while
- *   epochs[w]      steps that workgroup w has done, and IRIS_CCL_BUSY; behind
- *                  these, how many calls have ended, and behind that how often
- *                  each workgroup has cleared the packets
- *   hellos[p][w][i][k]  what member i's workgroup w said of itself in its last
- *                  step of parity p: words of a packet (below)
- *   tables[w][d][i]  where this rank maps member i's buffer, in (d = 0) or out,
- *                  as that has said in its last hello; of this rank's own use,
- *                  as are a few words behind each workgroup's
+/* One rank's workspace. First come words that never change, in the rank's own
+ * memory. Words that change follow, at offsets that are the same on all
+ * members. Only iris_d_ccl_clear() ever resets anything.
+ *
+ *   call           this rank's call, in words of enum iris_ccl_call_word; peers
+ *                  that have waited for a while read it
+ *   epochs[w]      steps that workgroup w has done, and IRIS_CCL_BUSY; then the
+ *                  number of calls that have ended; then how often each
+ *                  workgroup has cleared the packets
+ *   hellos[p][w][i][k]  the last hello of member i's workgroup w with parity p:
+ *                  words of a packet (below)
+ *   tables[w][d][i]  address at which this rank maps member i's input (d = 0) or
+ *                  output (d = 1), from the last hello; only this rank uses
+ *                  these, and a few words behind each workgroup's tables
  *   byes[w][i]     the last step that member i's workgroup w has ended
  *   locks[w]       not 0: a member's workgroup w adds to this rank's output
- *   cleared[i]     workgroups of member i that have cleared its packets, in all
+ *   cleared[i]     total number of workgroups of member i that have cleared its
+ *                  packets
  *   stages[p]      copies of input that is off the heap, and sums of it, in
- *                  pieces: on the CPU (ccl_stage.h); of workgroups' collectives
- *                  blocks of tiles, in and out (wg_ccl_tile.h)
+ *                  pieces: on the CPU (ccl_stage.h); for workgroups'
+ *                  collectives, blocks of tiles, in and out (wg_ccl_tile.h)
  *   pairs[w][i]    words by which workgroups w here and on member i move
  *                  pieces: enum iris_ccl_pair_word
  *   rings[w][i][p]  member i's last piece of parity p for workgroup w
- *   slots[p][i]    packets of member i, of its last step of parity p
+ *   slots[p][i]    packets of member i, from its last step of parity p
  *
- * A packet is 8 bytes of data in two words of 8 bytes, each half data, half
- * flag. Data and flag arrive in one store, so no fence orders them. A flag has
- * the low IRIS_CCL_EPOCH_BITS bits of the step's number, and behind them
- * IRIS_CCL_CHECK_BITS bits of the call's number, others in each of the two
- * words. So a packet of another call is never taken for one of this call's, but
- * by a chance of 1 in 2^24, and costs no more than one without a check. Who
- * waits for a packet or a hello that does not come looks at the peers' `call`
- * now and then: one that is at the same step with another call is a mismatch
- * (iris_d_ccl_look()). Each member of the group finds out by itself, since a
- * step ends nowhere before all members have begun the same call:
- *   - whoever ends a step has heard, at least by way of others, from all
- *     members, by packets and hellos that are of its own call;
- *   - so while members differ, none of them ends the step, and their `call`
- *     words stay as they are.
- * A call that only some members make shifts the others' next calls by its
- * steps: they meet it, and differ from it or, if they are equal, are it.
+ * A packet carries 8 bytes of data in two words of 8 bytes. Half of each word
+ * is data, the other half is a flag. Data and flag arrive in one store, so no
+ * fence orders them. A flag has the low IRIS_CCL_EPOCH_BITS bits of the step's
+ * number, and above them IRIS_CCL_CHECK_BITS bits of the call's number. The two
+ * words have different bits of that number. So a packet of another call is
+ * mistaken for one of this call with a probability of 1 in 2^24 only, and the
+ * check costs no time.
  *
- * A slot holds packets of earlier steps until new ones overwrite them. The
- * flag of an old packet must never equal that of a new one. So all members
- * clear their packets before the step's bits of a flag start again from 0, once
- * in 2^20 steps. A cleared packet has the flag of step 0, which no step uses.
+ * A workgroup that waits for a packet or a hello in vain looks at the peers'
+ * `call` now and then. A peer that is at the same step with another call is a
+ * mismatch (iris_d_ccl_look()). Each member finds the mismatch by itself,
+ * because no step ends before all members have begun the same call:
+ * - a workgroup that ends a step has heard from all members, directly or
+ *   through others, by packets and hellos of its own call;
+ * - so while members differ, none of them ends the step, and their `call` words
+ *   stay as they are. A call that only some members make shifts the steps of
+ *   the others' next calls: their next call meets it. It then differs, which is
+ *   a mismatch, or is equal and becomes the same call.
  *
- * Why two parities suffice: a step ends on a rank when that has heard in it, at
- * least by way of others, from every member. So each member has begun the step
- * and has done with the one before. What the next step overwrites is of the
- * step before that one. */
+ * A slot holds packets of earlier steps until new ones overwrite them. The flag
+ * of an old packet must never equal that of a new one. So all members clear
+ * their packets before the step's bits of a flag start again from 0, once in
+ * 2^20 steps. A cleared packet has the flag of step 0, which no step uses.
+ *
+ * Why two parities suffice: a step ends on a rank once the rank has heard in
+ * it, directly or through others, from every member. So each member has begun
+ * the step and has finished the previous one. The next step overwrites data of
+ * the step before that one. */
 struct iris_ccl_space {
     int64_t count;       /* members */
-    int64_t index;       /* this rank's place among them */
-    int64_t max_wgs;     /* workgroups of a kernel at most */
+    int64_t index;       /* this rank's index in the group */
+    int64_t max_wgs;     /* most workgroups of a kernel */
     int64_t slot_bytes;  /* data of one slot; its packets take twice that */
-    int64_t stage_bytes; /* of one stage; 0: no stages */
-    int64_t pair_wgs;    /* those that move pieces between pairs at most */
+    int64_t stage_bytes; /* bytes of one stage; 0: no stages */
+    int64_t pair_wgs;    /* most workgroups that move pieces between a pair */
     int64_t pair_bytes;  /* of one piece */
     int64_t call;        /* offsets from here, in bytes */
     int64_t epochs;
@@ -81,55 +85,59 @@ struct iris_ccl_space {
     int64_t rings;
     int64_t slots;
     int64_t bytes; /* of all */
-    /* Behind: where this rank maps each member's workspace, each one's rank. */
+    /* Followed by the addresses at which this rank maps each member's
+     * workspace, and the members' ranks. */
 };
 
 enum {
-    IRIS_CCL_HELLO_WORDS = 5, /* in and out, two each, and the call */
+    IRIS_CCL_HELLO_WORDS = 5, /* in and out, two words each, and the call */
     IRIS_CCL_HELLO_SPACE = 8,
     IRIS_CCL_TABLE_SPARE = 3,
     IRIS_CCL_LINE = 128,
 };
 
-/* In a word of epochs: a kernel is between its begin and its end, or members
- * differed: the workspace is of no use any more. */
+/* Flag in a word of epochs: a kernel is between its begin and its end. It stays
+ * set if members made different calls: then the workspace is unusable. */
 #define IRIS_CCL_BUSY ((uint64_t)1 << 63)
 
-/* Bits of a flag. The wider a step's number, the rarer all packets are cleared;
- * the wider the check, the rarer two calls share it by chance. */
+/* Bits of a flag. More bits for the step's number make the clearing of packets
+ * rarer. More bits for the check make it rarer that two calls share it by
+ * chance. */
 enum { IRIS_CCL_EPOCH_BITS = 20, IRIS_CCL_CHECK_BITS = 12 };
 
-/* What a rank says of its call. The first word is written last: the number of
- * the step before the call's first, and 1, and below it the call's number. */
+/* A rank's description of its call. The first word is written last: the number
+ * of the call's first step in its upper half, and the call's number in its
+ * lower half. */
 enum iris_ccl_call_word {
     IRIS_CCL_CALL_BEGUN,
     IRIS_CCL_CALL_WHAT, /* struct iris_dev_call */
     IRIS_CCL_CALL_SIZES,
-    /* Not 0: lanes of a GPU have left it in a step. */
+    /* Not 0 if lanes of a GPU have ended in the middle of a step. */
     IRIS_CCL_CALL_LEFT = IRIS_CCL_CALL_SIZES + 3,
     IRIS_CCL_CALL_WORDS,
 };
 
-/* Words of one workgroup and one other member. Counts only grow. The first four
- * are what that member writes here. */
+/* Words for one workgroup and one other member. Counts only grow. The other
+ * member writes the first four. */
 enum iris_ccl_pair_word {
     IRIS_CCL_PAIR_ARRIVED, /* pieces that it has sent */
-    IRIS_CCL_PAIR_TAKEN,   /* pieces of this rank's that it has taken; all bits
-                            * are set once it has refused one */
-    IRIS_CCL_PAIR_WHAT,    /* the call that it made instead */
-    IRIS_CCL_PAIR_BYTES,   /* and how many bytes it expects there */
-    /* Of this rank's own use: pieces sent and received, and whether the message
+    IRIS_CCL_PAIR_TAKEN,   /* pieces of this rank's that it has taken; all
+                            * bits are set once it has refused one */
+    IRIS_CCL_PAIR_WHAT,    /* in case of a refusal, its call */
+    IRIS_CCL_PAIR_BYTES,   /* in case of a refusal, the bytes that it expects */
+    /* Used by this rank only: pieces sent and received, and whether the message
      * is read from the sender's memory. */
     IRIS_CCL_PAIR_SENT,
     IRIS_CCL_PAIR_GOT,
     IRIS_CCL_PAIR_READ,
-    /* What that member says of its piece of each parity: four words, the call,
-     * the message's bytes and workgroups, and where its memory is. */
+    /* The member's description of its piece for each parity, in four words: the
+     * call, the message's bytes and workgroups, and the address of its
+     * memory. */
     IRIS_CCL_PAIR_TOLD = 8,
     IRIS_CCL_PAIR_WORDS = 16,
 };
 
-/* A slot has as many bytes as so many pieces of all workgroups. */
+/* A slot has as many bytes as this number of pieces of all workgroups. */
 enum {
     IRIS_CCL_PAIR_PARTS = 4,
     IRIS_CCL_PAIR_CPU_PARTS = 16,
@@ -137,7 +145,7 @@ enum {
 };
 #define IRIS_CCL_PAIR_REFUSED (~(uint64_t)0)
 #define IRIS_CCL_PAIR_IN_RING (~(uint64_t)0) /* no address */
-#define IRIS_CCL_PAIR_WGS_SHIFT 48 /* in the word that has the bytes */
+#define IRIS_CCL_PAIR_WGS_SHIFT 48 /* in the word that also holds the bytes */
 
 IRIS_HOST_DEVICE int64_t *iris_i_ccl_members(struct iris_ccl_space *space)
 {
@@ -149,7 +157,7 @@ IRIS_HOST_DEVICE int64_t iris_i_ccl_line(int64_t bytes)
     return (bytes + IRIS_CCL_LINE - 1) / IRIS_CCL_LINE * IRIS_CCL_LINE;
 }
 
-/* Fills in the offsets, from the six numbers before them, and pair_bytes. */
+/* Computes the offsets and pair_bytes from the six numbers before them. */
 IRIS_HOST_DEVICE void iris_i_ccl_lay_out(struct iris_ccl_space *space)
 {
     int64_t n = space->count, wgs = space->max_wgs;
@@ -177,68 +185,72 @@ IRIS_HOST_DEVICE void iris_i_ccl_lay_out(struct iris_ccl_space *space)
     space->bytes = space->slots + 2 * n * 2 * space->slot_bytes;
 }
 
-/* What every kernel starts from. */
+/* The arguments that every kernel starts with. */
 struct iris_ccl_start {
     const int64_t *context;
-    struct iris_ccl_space *space; /* this rank's; NULL: of packets, for a
-                                   * group of one */
+    struct iris_ccl_space *space; /* this rank's; NULL in a collective by
+                                   * packets of a group of one */
     struct iris_dev_call what;
-    uint32_t call;  /* a number that differs where members' calls do */
-    uint32_t steps; /* how many steps the kernel takes */
+    uint32_t call;  /* a hash of the call, equal on members with equal calls */
+    uint32_t steps; /* number of steps that the kernel takes */
 };
 
-/* Bytes of a workgroup's share of a buffer, where input goes through stages,
+/* If input goes through stages, the bytes of a workgroup's share of a buffer
  * are a multiple of this. */
 #define IRIS_CCL_STAGE_GRAIN 128
 
-/* How input goes through stages, where a member's buffers are off the heap. */
+/* How input goes through stages, if a member's buffers are off the heap. */
 struct iris_ccl_staging {
     uint64_t region; /* bytes of a stage for each workgroup */
     uint64_t piece;  /* bytes of each part that a workgroup stages at a time */
-    uint64_t pieces; /* how often, at most */
-    int32_t staged;  /* 1: this rank's input is, on the CPU only */
+    uint64_t pieces; /* the most pieces of a call */
+    int32_t staged;  /* 1: this rank stages its input; on the CPU only */
     int32_t unused;
 };
 
-/* ---- Reductions that read the buffers where they are ---- */
+/* ---- Reductions that read the buffers in place ---- */
 
-/* Which part of the buffers a rank combines, and who gets it. */
+/* The part of the buffers that a rank combines, and the receivers of the
+ * result. */
 enum iris_ccl_shape {
     IRIS_CCL_WHOLE,   /* all of it, for itself: one shot */
-    IRIS_CCL_TO_ALL,  /* its share of it, for all: two shots */
-    IRIS_CCL_SCATTER, /* the part that is its own, for itself */
-    /* Those that do not keep the order. */
-    IRIS_CCL_ADDED,  /* each adds its own to all outputs, by atomics */
-    IRIS_CCL_LOCKED, /* the same by plain accesses, under locks */
-    IRIS_CCL_RINGED, /* a share goes around, and the sum once more */
+    IRIS_CCL_TO_ALL,  /* its share of it, for all members: two shots */
+    IRIS_CCL_SCATTER, /* its own part, for itself */
+    /* Reductions that do not keep the order. */
+    IRIS_CCL_ADDED,  /* each adds its input to all outputs, by atomics */
+    IRIS_CCL_LOCKED, /* each adds its input to all outputs, by plain accesses
+                      * under locks */
+    IRIS_CCL_RINGED, /* shares go around a ring, then the sums */
 };
 
 struct iris_ccl_reduce_args {
     struct iris_ccl_start start;
     const void *in; /* on the heap, as out */
     void *out;
-    uint64_t bytes; /* of out; of IRIS_CCL_SCATTER in is `count` times that */
+    uint64_t bytes; /* bytes of out; the input of IRIS_CCL_SCATTER has
+                     * `count` times that */
     int32_t kind;   /* enum iris_d_kind */
     int32_t op;     /* iris_reduce_op_t */
     int32_t shape;
     int32_t async; /* 1: peers may read `in` after the end */
-    /* Of matrices: rows of `bytes` bytes, not 0. */
+    /* For matrices: rows of `bytes` bytes, not 0. */
     uint64_t rows;
     uint64_t in_pitch;
     uint64_t out_pitch;
-    int32_t striding; /* 1: rows go to members by turns */
-    int32_t own_rows; /* 1: of a share, for itself only */
-    int32_t rings;    /* 2: odd workgroups go around the other way */
+    int32_t striding; /* 1: members take rows in turn */
+    int32_t own_rows; /* 1: combines its share for itself only */
+    int32_t rings;    /* 2: odd workgroups go around in the other direction */
     int32_t root;     /* not -1: only this member gets the result */
     struct iris_ccl_staging staging;
 };
 
-/* ---- What only moves, the same way ---- */
+/* ---- Collectives that only move data, in place ---- */
 
-/* For member i, this rank being member r, `bytes` bytes move
+/* For member i, with this rank as member r, `bytes` bytes move
+ *
  *   push  from this rank's in  + i * in_of_peer  + r * in_of_self
  *         to member i's   out  + i * out_of_peer + r * out_of_self
- *   pull  from member i's  in, to this rank's out, the same way. */
+ *   pull  from member i's in to this rank's out, with the same offsets. */
 struct iris_ccl_move_args {
     struct iris_ccl_start start;
     const void *in; /* on the heap, as out */
@@ -248,7 +260,7 @@ struct iris_ccl_move_args {
     uint64_t in_of_self;
     uint64_t out_of_peer;
     uint64_t out_of_self;
-    uint64_t rows; /* not 0: so many times, so far apart */
+    uint64_t rows; /* not 0: number of rows, with these distances */
     uint64_t in_pitch;
     uint64_t out_pitch;
     int32_t pull;
@@ -259,8 +271,8 @@ struct iris_ccl_move_args {
 
 /* ---- Between pairs of members ---- */
 
-/* What a rank sends to the i-th member after it, from `in` + in_at on, and what
- * it gets from the i-th member before it. */
+/* The message that a rank sends to the i-th member after it, from `in` + in_at
+ * on, and the message that it receives from the i-th member before it. */
 struct iris_ccl_route {
     uint64_t in_at;
     uint64_t in_bytes;
@@ -270,42 +282,42 @@ struct iris_ccl_route {
 
 enum { IRIS_CCL_ROUTES = 32 };
 
-/* The routes from i = `first` on; that of i = 0 is this rank's own. A message
- * has a workgroup for each bytes_per_wg bytes, most_wgs at most. */
+/* The routes from i = `first` on; route 0 is from this rank to itself. A
+ * message has one workgroup for each bytes_per_wg bytes, but at most
+ * most_wgs. */
 struct iris_ccl_pairs_args {
     struct iris_ccl_start start;
-    const void *in; /* any memory, as out */
+    const void *in; /* any memory; out as well */
     void *out;
     uint64_t bytes_per_wg;
     uint32_t most_wgs;
     uint32_t first;
     uint32_t count;
-    int32_t meets; /* 1: all members of the group make the call */
-    int32_t
-        checks;    /* 1: they may differ in a message's bytes: each sends one to
-                     * each, and waits until it is taken */
-    int32_t reads; /* 1: receivers may read `in` where it is */
+    int32_t meets;  /* 1: all members of the group make the call */
+    int32_t checks; /* 1: the members' sizes of a message may differ: each
+                    * sends one message to each, and waits until it is taken */
+    int32_t reads;  /* 1: receivers may read `in` in place */
     struct iris_ccl_route routes[IRIS_CCL_ROUTES];
 };
 
 /* ---- Between nodes ---- */
 
-/* For each row this rank sends member m the bytes at `in` + m * in_of_peer, `piece`
- * bytes at a time. Bytes from member i go to `out` + i * out_of_peer, unless the
- * members' bytes are combined. */
+/* In each row, this rank sends member m the bytes at `in` + m * in_of_peer,
+ * `piece` bytes at a time. Bytes from member i go to `out` + i * out_of_peer,
+ * unless the members' bytes are combined. */
 struct iris_ccl_far_args {
     struct iris_ccl_start start;
-    const void *in; /* any memory, as out */
+    const void *in; /* any memory; out as well */
     void *out;
-    uint64_t bytes; /* of a part's row */
+    uint64_t bytes; /* bytes of a row of a part */
     uint64_t piece;
     uint64_t rows; /* not 0 */
     uint64_t in_pitch;
     uint64_t out_pitch;
     uint64_t in_of_peer;
     uint64_t out_of_peer;
-    int32_t root; /* not -1: only this member's in is read or, of a reduction,
-                   * only its out is written */
+    int32_t root; /* not -1: only this member's in is read or, in a
+                   * reduction, only its out is written */
     int32_t reduces;
     int32_t kind; /* enum iris_d_kind */
     int32_t op;   /* iris_reduce_op_t */
@@ -317,17 +329,18 @@ struct iris_ccl_far_args {
 #define IRIS_CCL_PACKET_BYTES 16 /* bytes of a packet */
 
 enum iris_ccl_exchange {
-    IRIS_CCL_REDUCE_ONE,   /* all_reduce, all to all members */
-    IRIS_CCL_REDUCE_TWO,   /* all_reduce, a share to each, the sums to all */
+    IRIS_CCL_REDUCE_ONE,   /* all_reduce; everything goes to all members */
+    IRIS_CCL_REDUCE_TWO,   /* all_reduce; each member sums a share and sends
+                            * the sums to all */
     IRIS_CCL_REDUCE_PARTS, /* reduce_scatter */
     IRIS_CCL_GATHER,       /* all_gather */
     IRIS_CCL_SWAP,         /* all_to_all */
     IRIS_CCL_SPREAD,       /* broadcast */
-    IRIS_CCL_BRING,        /* gather: of workgroups only (wg_ccl.h) */
-    IRIS_CCL_REDUCE_ANY,   /* of workgroups only: ONE or TWO, by size */
+    IRIS_CCL_BRING,        /* gather; for workgroups only (wg_ccl.h) */
+    IRIS_CCL_REDUCE_ANY,   /* for workgroups only: ONE or TWO, by size */
 };
 
-/* `in` and `out` have `bytes` bytes for each member that they have a part of,
+/* `in` and `out` have `bytes` bytes for each member whose part they contain,
  * one behind the other. A step takes `piece` bytes of each part. */
 struct iris_ccl_packet_args {
     struct iris_ccl_start start;
@@ -339,7 +352,7 @@ struct iris_ccl_packet_args {
     int32_t op;   /* iris_reduce_op_t */
     int32_t exchange;
     int32_t root;
-    int32_t to_root; /* 1: of a reduction only the root gets the result */
+    int32_t to_root; /* 1: in a reduction only the root gets the result */
 };
 
 #endif /* IRIS_DEVICE_KERNELS_CCL_ARGS_H */

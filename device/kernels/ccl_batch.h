@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reductions by packets of one workgroup (ccl_exchange.h) whose lanes have many
- * units each: several loads of a lane are under way at a time, since one after
- * the other would take as many ways to memory and back.
+ * Reductions by packets in one workgroup (ccl_exchange.h) whose lanes have many
+ * units each. Several loads of a lane are in flight at a time: one after the
+ * other, they would take the memory latency several times.
  *
- * The packets are the same, so a member need not know how another one does it.
+ * The packets are the same, so members may use different code.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_BATCH_H
 #define IRIS_DEVICE_KERNELS_CCL_BATCH_H
 
 #include <iris/device/kernels/ccl_exchange.h>
 
-/* Where more lanes may come, a GPU's kernels have 64 to 128 registers a lane, and
- * put the rest into memory: on an H100 that took longer than it saved. */
+/* With more lanes, a GPU's kernels have only 64 to 128 registers per lane, and
+ * spill the rest to memory. On an H100 that took longer than this saved. */
 #if !IRIS_ON_CPU && IRIS_MAX_LANES > 256
 #define IRIS_CCL_WG_BATCHES 0
 #else
@@ -22,14 +22,15 @@
 /* Loads of a lane. */
 #define IRIS_CCL_WG_BATCH 8
 
-/* Units u, u + groups, ... below `units` are the affair of one lane, at most
+/* One lane processes the units u, u + groups, ... below `units`, at most
  * IRIS_CCL_WG_BATCH of them at a time. */
 typedef struct iris_d_ccl_range {
     uint32_t units;
     uint32_t groups;
 } iris_d_ccl_range_t;
 
-/* Of so many whole units: `each` for a lane where the lanes suffice. */
+/* The range of a lane for this number of whole units: `each` units per lane if
+ * there are enough lanes. */
 IRIS_DEVICE iris_d_ccl_range_t iris_d_ccl_range(iris_wg_t wg, size_t bytes,
                                                 uint32_t each)
 {
@@ -43,7 +44,7 @@ IRIS_DEVICE iris_d_ccl_range_t iris_d_ccl_range(iris_wg_t wg, size_t bytes,
     return range;
 }
 
-/* Whether all of a step's parts are whole units that can be loaded as such. */
+/* Whether all of a step's parts consist of whole, aligned units. */
 IRIS_DEVICE iris_bool_t iris_d_ccl_is_whole(const iris_d_ccl_step_t *step,
                                             int exchange)
 {
@@ -100,8 +101,9 @@ IRIS_DEVICE void iris_d_ccl_send_batches(iris_wg_t wg,
     }
 }
 
-/* The packets that a lane waits for: packet p is of slot p mod 2^shift from `slot`
- * on, where slot `skip` is left out, and of unit g + p / 2^shift * groups. */
+/* The packets that a lane waits for. Packet p is in slot p mod 2^shift, counted
+ * from `slot` and leaving out slot `skip`. Its unit is g + p / 2^shift *
+ * groups. */
 typedef struct iris_d_ccl_polled {
     iris_d_ccl_range_t range;
     const char *slot;
@@ -110,8 +112,8 @@ typedef struct iris_d_ccl_polled {
     uint32_t shift;
 } iris_d_ccl_polled_t;
 
-/* Polls a lane's packets until all are there. Returns NULL, or which packet is to
- * be waited for. */
+/* Polls a lane's packets until all have arrived. Returns NULL, or the packet
+ * for which the caller has to wait. */
 IRIS_DEVICE const char *iris_d_ccl_poll_batch(const iris_d_ccl_step_t *step,
                                               const iris_d_ccl_polled_t *polled,
                                               uint32_t g, uint64_t *data)
@@ -141,7 +143,8 @@ IRIS_DEVICE const char *iris_d_ccl_poll_batch(const iris_d_ccl_step_t *step,
     }
 }
 
-/* Takes the first of what a lane has received: registers cannot be indexed. */
+/* Takes the first received word and moves the others down: registers cannot be
+ * indexed. */
 IRIS_DEVICE uint64_t iris_d_ccl_next(uint64_t *data)
 {
     uint64_t first = data[0];
@@ -153,7 +156,7 @@ IRIS_DEVICE uint64_t iris_d_ccl_next(uint64_t *data)
     return first;
 }
 
-/* All members' unit, in the group's order, of which `own` is this rank's. */
+/* Combines all members' unit, in the group's order. `own` is this rank's. */
 IRIS_DEVICE uint64_t iris_d_ccl_fold_unit(
     const iris_d_ccl_step_t *step, const struct iris_ccl_packet_args *args,
     uint64_t own, uint64_t *data)
@@ -178,7 +181,8 @@ IRIS_DEVICE uint64_t iris_d_ccl_fold_unit(
     return (uint64_t)block.words[1] << 32 | block.words[0];
 }
 
-/* Combines the units of a lane and, of shares, sends the sums to all. */
+/* Combines the units of a lane. If they are units of shares, sends the sums to
+ * all members. */
 IRIS_DEVICE void iris_d_ccl_fold_batch(const iris_d_ccl_step_t *step,
                                        const struct iris_ccl_packet_args *args,
                                        const iris_d_ccl_polled_t *polled,
@@ -234,7 +238,7 @@ iris_d_ccl_fold_batches(iris_wg_t wg, const iris_d_ccl_step_t *step,
     }
 }
 
-/* What member `peer` has sent of its share's sums. */
+/* Receives the sums of member `peer`'s share. */
 IRIS_DEVICE void iris_d_ccl_collect_batches(iris_wg_t wg,
                                             const iris_d_ccl_step_t *step,
                                             uint32_t peer)
@@ -268,9 +272,9 @@ IRIS_DEVICE void iris_d_ccl_collect_batches(iris_wg_t wg,
     }
 }
 
-/* iris_d_ccl_exchange() and iris_d_ccl_collect() of a workgroup. Lanes combine
- * other units than they have sent, so that all are sent before the first sum is
- * written: in and out may be the same. */
+/* iris_d_ccl_exchange() and iris_d_ccl_collect() for a workgroup. Lanes combine
+ * other units than they have sent. Therefore all units are sent before the
+ * first sum is written, and in and out may be the same. */
 IRIS_DEVICE void
 iris_d_ccl_exchange_batches(iris_wg_t wg, const iris_d_ccl_step_t *step,
                             const struct iris_ccl_packet_args *args)

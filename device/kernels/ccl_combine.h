@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a lane combines the members' elements, reading them from their buffers.
+ * How a lane reads the members' elements from their buffers and combines them.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_COMBINE_H
 #define IRIS_DEVICE_KERNELS_CCL_COMBINE_H
@@ -11,8 +11,9 @@
 #include <iris/device/kernels/ccl_share.h>
 
 /* The work of one workgroup: combines `share` of the members' buffers and
- * writes the result to `copies` of the buffers, the first of which is that of the
- * member `turn` after this one, `to` bytes from the start of each. */
+ * writes the result to `copies` of the buffers, `to` bytes from the start of
+ * each. The first of these buffers belongs to the member `turn` after this
+ * one. */
 typedef struct iris_d_ccl_work {
     iris_d_ccl_t ccl;
     iris_d_ccl_tables_t tables;
@@ -167,8 +168,9 @@ IRIS_DEVICE void iris_d_ccl_combine(const iris_d_ccl_t *ccl,
                                 bytes);
             }
         }
-        /* The next block moves down: registers cannot be indexed, and with the
-         * loop unrolled all of the arithmetic would be there as often. */
+        /* Moves the next block down, because registers cannot be indexed. The
+         * loop must not be unrolled: that would repeat all of the
+         * arithmetic. */
         for (uint32_t k = 0; k < IRIS_CCL_BATCH && first + k < ccl->count;
              k++) {
             if (first + k == 0) {

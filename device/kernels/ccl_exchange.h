@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Collectives by packets: data travels with its flag into the receivers'
- * workspaces, so no barrier comes before or after. Twice the bytes, the least
- * time for few of them; and buffers may be any memory of the rank's.
+ * workspaces, so no barrier comes before or after. Twice the bytes travel, but
+ * small messages take the least time. The buffers may be any memory of the
+ * rank.
  *
- * The packets are those of NCCL's low-latency protocol (LL), the all-pairs
- * exchange in one shot and in two that of mscclpp's allreduce_allpair_packet
- * and allreduce_packet.
+ * The packets are those of NCCL's low-latency protocol (LL). The exchanges are
+ * those of mscclpp's allreduce_allpair_packet and allreduce_packet.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_EXCHANGE_H
 #define IRIS_DEVICE_KERNELS_CCL_EXCHANGE_H
@@ -16,7 +16,7 @@
 #include <iris/device/kernels/ccl_share.h>
 #include <iris/device/vector.h>
 
-/* How many members' packets a lane polls at a time. */
+/* Number of members whose packets a lane polls at a time. */
 #if IRIS_ON_CPU
 #define IRIS_CCL_POLLED 1
 #else
@@ -28,13 +28,13 @@ typedef struct iris_d_ccl_step {
     iris_d_ccl_t ccl;
     const char *in;
     char *out;
-    size_t bytes;      /* of the piece */
-    size_t units;      /* of a part of a full piece */
-    size_t part;       /* bytes from a member's part to the next one's */
-    size_t slot_bytes; /* of a slot's packets */
-    char *slots;       /* this rank's, of the step's parity */
-    size_t mine;       /* from a member's `slots` to this rank's slot there */
-    iris_bool_t keeps; /* writes `out` */
+    size_t bytes;      /* bytes of the piece */
+    size_t units;      /* units of a part of a full piece */
+    size_t part;       /* bytes from one member's part to the next */
+    size_t slot_bytes; /* bytes of a slot's packets */
+    char *slots;       /* this rank's slots for the step's parity */
+    size_t mine;       /* offset of this rank's slot in a member's `slots` */
+    iris_bool_t keeps; /* this rank writes `out` */
     iris_d_ccl_flags_t flags;
 } iris_d_ccl_step_t;
 
@@ -43,12 +43,10 @@ IRIS_DEVICE size_t iris_d_ccl_units(size_t bytes)
     return (bytes + IRIS_CCL_UNIT_BYTES - 1) / IRIS_CCL_UNIT_BYTES;
 }
 
-/* Unit u of a part of so many bytes, which begins before its end; what is behind
- * the end is 0. Parts are aligned for their elements only.
- *
- * Loads behind the end are of the first byte again, and a mask takes them away:
- * where bytes were loaded and joined under conditions, code of ptxas 13.0 at -O3
- * gave a wrong last byte, and that at -O1 did not. */
+/* Unit u of a part of this number of bytes. It begins before the part's end;
+ * bytes behind the end are 0. Parts are aligned for their elements only. Loads
+ * behind the end load the first byte again, and a mask removes it: with
+ * conditional loads, ptxas 13.0 at -O3 made a wrong last byte. */
 IRIS_DEVICE uint64_t iris_d_ccl_take(const char *part, size_t bytes, size_t u)
 {
     const char *from = part + u * IRIS_CCL_UNIT_BYTES;
@@ -110,7 +108,8 @@ IRIS_DEVICE void iris_d_ccl_send(const iris_d_ccl_step_t *step, char *slot,
         iris_d_ccl_half((uint32_t)(data >> 32), step->flags.high));
 }
 
-/* One poll of a packet: 1 if both halves are this call's and this step's. */
+/* Polls a packet once. Returns 1 if both halves belong to this call and this
+ * step. */
 IRIS_DEVICE iris_bool_t iris_d_ccl_poll(const iris_d_ccl_step_t *step,
                                         const char *packet, uint64_t *data_p)
 {
@@ -132,10 +131,9 @@ IRIS_DEVICE void iris_d_ccl_await_packet(const iris_d_ccl_step_t *step,
 }
 
 /* Waits for the packets of unit u in `count` slots from `slot` on, at most
- * IRIS_CCL_POLLED; all are polled before the first is waited for. Packet
- * `skip`, which is this rank's own, is left out. Returns NULL, or which packet
- * is to be waited for out of line: then the unit is begun anew, so that nothing
- * of it has to be kept meanwhile. */
+ * IRIS_CCL_POLLED, except packet `skip`, which is this rank's own. Returns
+ * NULL, or the packet for which the caller has to wait out of line, and then
+ * begin the unit anew: so no values have to be kept during the wait. */
 IRIS_DEVICE const char *iris_d_ccl_receive(const iris_d_ccl_step_t *step,
                                            const char *slot, size_t u,
                                            uint32_t count, uint32_t skip,
@@ -167,8 +165,8 @@ IRIS_DEVICE const char *iris_d_ccl_receive(const iris_d_ccl_step_t *step,
 
 /* ---- Reductions ---------------------------------------------------------- */
 
-/* Combines unit u of all members, *unit_p being this rank's; the sum takes its
- * place. Returns what iris_d_ccl_receive() does. */
+/* Combines unit u of all members. *unit_p is this rank's unit, and receives the
+ * sum. Returns the result of iris_d_ccl_receive(). */
 IRIS_DEVICE const char *iris_d_ccl_sum(const iris_d_ccl_step_t *step,
                                        const struct iris_ccl_packet_args *args,
                                        size_t u, uint64_t *unit_p)
@@ -209,7 +207,7 @@ IRIS_DEVICE const char *iris_d_ccl_sum(const iris_d_ccl_step_t *step,
     return NULL;
 }
 
-/* What this rank sends to member i: all, a share, or a part. */
+/* The bytes that this rank sends to member i: all, a share, or a part. */
 IRIS_DEVICE iris_d_ccl_share_t iris_d_ccl_meant(const iris_d_ccl_step_t *step,
                                                 int exchange, uint32_t i)
 {
@@ -224,7 +222,7 @@ IRIS_DEVICE iris_d_ccl_share_t iris_d_ccl_meant(const iris_d_ccl_step_t *step,
     return all;
 }
 
-/* Combines unit u of this rank's share or part, and of a share sends the sum to
+/* Combines unit u of this rank's share or part. Sends the sum of a share to
  * all. */
 IRIS_DEVICE void
 iris_d_ccl_exchange_unit(const iris_d_ccl_step_t *step,
@@ -256,8 +254,8 @@ iris_d_ccl_exchange_unit(const iris_d_ccl_step_t *step,
     }
 }
 
-/* A lane combines the units that it sent, so it reads no unit of `in` after
- * another lane has written it: in and out may be the same. */
+/* A lane combines the units that it has sent, so it reads no unit of `in` after
+ * another lane wrote it. Therefore in and out may be the same. */
 IRIS_DEVICE void iris_d_ccl_exchange(iris_wg_t wg,
                                      const iris_d_ccl_step_t *step,
                                      const struct iris_ccl_packet_args *args)
@@ -286,9 +284,10 @@ IRIS_DEVICE void iris_d_ccl_exchange(iris_wg_t wg,
     }
 }
 
-/* ---- What only moves ----------------------------------------------------- */
+/* ---- Collectives that only move data
+ * ----------------------------------------- */
 
-/* What member i sent: its part, or with `shares` its share of one. */
+/* Member i's bytes: its part or, with `shares`, its share of one. */
 IRIS_DEVICE iris_d_ccl_share_t iris_d_ccl_part(const iris_d_ccl_step_t *step,
                                                iris_bool_t shares, uint32_t i)
 {
@@ -297,8 +296,9 @@ IRIS_DEVICE iris_d_ccl_share_t iris_d_ccl_part(const iris_d_ccl_step_t *step,
     return shares ? iris_d_ccl_share(i, step->ccl.count, step->bytes) : part;
 }
 
-/* Puts unit u of the other members where it belongs. Of shares the last ones
- * may have no such unit. Returns what iris_d_ccl_receive() does. */
+/* Writes unit u of the other members to its place in `out`. With shares, the
+ * last members may have no such unit. Returns the result of
+ * iris_d_ccl_receive(). */
 IRIS_DEVICE const char *iris_d_ccl_collect_unit(const iris_d_ccl_step_t *step,
                                                 size_t u, iris_bool_t shares)
 {
@@ -348,8 +348,8 @@ IRIS_DEVICE void iris_d_ccl_collect(iris_wg_t wg, const iris_d_ccl_step_t *step,
     }
 }
 
-/* Sends each other member its part, or all of them the one that there is
- * (`part` is 0), and keeps this rank's own. */
+/* Sends each other member its part, or all members the only part (`part` is 0).
+ * Keeps this rank's own part. */
 IRIS_DEVICE void iris_d_ccl_deal(iris_wg_t wg, const iris_d_ccl_step_t *step,
                                  size_t part)
 {
@@ -373,7 +373,7 @@ IRIS_DEVICE void iris_d_ccl_deal(iris_wg_t wg, const iris_d_ccl_step_t *step,
     }
 }
 
-/* Waits for unit u of the root's, and puts it where it belongs. */
+/* Waits for unit u of the root, and writes it to its place. */
 IRIS_DEVICE void iris_d_ccl_spread_unit(const iris_d_ccl_step_t *step,
                                         uint32_t root, size_t u)
 {
@@ -390,14 +390,15 @@ IRIS_DEVICE void iris_d_ccl_spread_unit(const iris_d_ccl_step_t *step,
     iris_d_ccl_give(step->out, step->bytes, u, data);
 }
 
-/* The members have to meet: the root would hear from nobody, the others from the
- * root alone. The root's packet, of this step and this call, is its greeting
- * where a workgroup always waits for one: in a kernel of one workgroup. One of
- * several may have no unit. So whoever ends a step has heard in it from all
- * others, which is what two parities need (iris_ccl_space): who writes a slot
- * again has heard from its reader in the step between, which that began after
- * the slot's last step. Late lanes are waited for: none may await a packet when
- * another lane greets in the next step. */
+/* The members have to meet: otherwise the root would hear from nobody, and the
+ * others from the root alone. In a kernel of one workgroup, the workgroup
+ * always waits for a packet of the root, so that packet serves as the root's
+ * greeting. With several workgroups, one may have no unit.
+ *
+ * A workgroup that ends a step has heard in it from all others. Two parities
+ * need this (iris_ccl_space): before it overwrites a slot, it has heard from
+ * the slot's reader in the step between. It waits for its late lanes: none may
+ * still await a packet when another lane greets in the next step. */
 IRIS_DEVICE void iris_d_ccl_spread(iris_wg_t wg, const iris_d_ccl_step_t *step,
                                    uint32_t root)
 {
@@ -436,7 +437,7 @@ IRIS_DEVICE void iris_d_ccl_one_step(iris_wg_t wg, iris_d_ccl_step_t *step,
     }
 }
 
-/* Begins the next step, of the piece behind `done` bytes of each part. */
+/* Begins the next step: the piece after `done` bytes of each part. */
 IRIS_DEVICE void iris_d_ccl_next_piece(iris_d_ccl_step_t *step,
                                        const struct iris_ccl_packet_args *args,
                                        size_t done)
@@ -450,7 +451,7 @@ IRIS_DEVICE void iris_d_ccl_next_piece(iris_d_ccl_step_t *step,
     step->flags = iris_d_ccl_flags(&step->ccl);
 }
 
-/* What all steps of a call share; step->ccl is filled in. */
+/* Sets the values that all steps of a call share; step->ccl is filled in. */
 IRIS_DEVICE void iris_d_ccl_step_init(iris_d_ccl_step_t *step,
                                       const struct iris_ccl_packet_args *args)
 {
@@ -465,8 +466,8 @@ IRIS_DEVICE void iris_d_ccl_step_init(iris_d_ccl_step_t *step,
             : args->piece);
 }
 
-/* A reduction of one member, which has no workspace: its NaNs become the one
- * that results have. */
+/* A reduction with one member, which has no workspace. It replaces NaNs by
+ * those that results have. */
 IRIS_DEVICE void iris_d_ccl_alone(iris_wg_t wg,
                                   const struct iris_ccl_packet_args *args)
 {

@@ -11,9 +11,9 @@
 #include <iris/device/wg.h>
 
 #if IRIS_ON_CPU
-/* What a member says at the end of a step: the step's number, which never
- * begins anew, and behind it bits of the number of the call. 2^44 steps of 20 us
- * take eleven years. */
+/* The word that a member sends at the end of a step: the step's number, which
+ * never starts again from 0, and behind it bits of the call's number. 2^44
+ * steps of 20 us take eleven years. */
 enum { IRIS_D_FAR_CALL_BITS = 20 };
 
 IRIS_DEVICE uint64_t iris_d_far_word(uint64_t step, uint32_t call)
@@ -24,7 +24,7 @@ IRIS_DEVICE uint64_t iris_d_far_word(uint64_t step, uint32_t call)
 
 /* A step of a call, and the piece that it moves. */
 typedef struct iris_d_far_step {
-    uint64_t number; /* from 1 on, over all calls with the workspace */
+    uint64_t number; /* counted from 1 over all calls with the workspace */
     uint64_t row;
     uint64_t at; /* bytes into the row of each part */
     uint64_t bytes;
@@ -49,8 +49,8 @@ IRIS_DEVICE char *iris_d_far_slot(const struct iris_ccl_space *space,
            slot * 2 * (uint64_t)space->slot_bytes;
 }
 
-/* The same place of member m, as this rank's address: workspaces may be at
- * other offsets there. */
+/* This rank's address of the same place on member m. Workspaces may be at other
+ * offsets there. */
 IRIS_DEVICE void *iris_d_far_of(iris_dev_t dev, struct iris_ccl_space *space,
                                 const void *place, uint64_t m)
 {
@@ -95,8 +95,9 @@ IRIS_DEVICE void iris_d_far_give(iris_wg_t wg, iris_dev_t dev,
         }
     }
     iris_wg_barrier(wg);
-    /* Mapped members need no more. To others the word goes behind the bytes by
-     * the same way, so nothing is waited for, as iris_fence() would. */
+    /* Mapped members need no more. For other members, the word follows the
+     * bytes on the same way, so it needs no wait such as that of
+     * iris_fence(). */
     iris_d_fence(iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
     for (uint64_t m = 0; m < n; m++) {
         iris_atomic_store_u64(
@@ -128,8 +129,8 @@ IRIS_CPU_COLD void iris_d_far_differ(iris_wg_t wg, iris_dev_t dev,
     iris_i_cpu_mismatch(dev.cpu, &mismatch);
 }
 
-/* Waits for all members' pieces. One that is a step ahead has heard from this
- * rank, and found that both make the same call. */
+/* Waits for all members' pieces. A member that is a step ahead has heard from
+ * this rank, and found that both make the same call. */
 IRIS_DEVICE void iris_d_far_await(iris_wg_t wg, iris_dev_t dev,
                                   const struct iris_ccl_far_args *args,
                                   uint64_t step)

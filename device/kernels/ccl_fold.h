@@ -10,8 +10,8 @@
 #include <iris/device/kernels/ccl_args.h>
 #include <iris/device/atomic.h>
 
-/* The kind that kernels reduce a type as, and how many of it an element has; 0:
- * none. */
+/* The kind as which kernels reduce a type, and the number of such values in an
+ * element; 0: the type cannot be reduced. */
 IRIS_HOST_DEVICE int iris_d_reduced_as(iris_dtype_t dtype, iris_reduce_op_t op,
                                        int *kind_p)
 {
@@ -53,12 +53,12 @@ IRIS_HOST_DEVICE int iris_d_reduced_as(iris_dtype_t dtype, iris_reduce_op_t op,
     }
 }
 
-/* What one lane combines at a time, in bytes: the widest access of a GPU. */
+/* Bytes that one lane combines at a time: the widest access of a GPU. */
 #define IRIS_CCL_BLOCK_BYTES IRIS_CCL_DEVICE_BLOCK
 
 /* clang-format off */
-/* What sums of each type are kept in: 16-bit floats in float, so that they are
- * rounded once, at the end. Integers wrap around. */
+/* The type of sums for each element type. Sums of 16-bit floats are floats, so
+ * that they are rounded once, at the end. Integers wrap around. */
 #define IRIS_D_SUM_i8 int8_t
 #define IRIS_D_SUM_u8 uint8_t
 #define IRIS_D_SUM_i16 int16_t
@@ -87,8 +87,8 @@ typedef union iris_d_sums {
 } iris_d_sums_t;
 #undef IRIS_D_ROW
 
-/* For i32: int32_t iris_d_merge_i32(iris_reduce_op_t op, int32_t a, int32_t b),
- * a being of the earlier members. */
+/* For i32: int32_t iris_d_merge_i32(iris_reduce_op_t op, int32_t a, int32_t b).
+ * `a` comes from the earlier members. */
 #define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE c_type iris_d_merge_##name(iris_reduce_op_t op, c_type a,      \
                                            c_type b)                           \
@@ -104,8 +104,8 @@ typedef union iris_d_sums {
 IRIS_INTEGER_TYPES(IRIS_D_ROW, )
 #undef IRIS_D_ROW
 
-/* For f32: of a NaN and a number the least and the greatest are the number; of
- * two zeros it is the earlier member's. */
+/* For f32: the minimum and maximum of a NaN and a number are the number. If both
+ * are zeros, the earlier member's zero is the result. */
 #define IRIS_D_ROW(name, c_type)                                               \
     IRIS_DEVICE c_type iris_d_merge_##name(iris_reduce_op_t op, c_type a,      \
                                            c_type b)                           \
@@ -121,9 +121,9 @@ IRIS_D_ROW(f64, double)
 #define iris_d_merge_f16 iris_d_merge_f32
 #define iris_d_merge_bf16 iris_d_merge_f32
 
-/* An element as its sum's type, and back: for f16 iris_d_widen_f16() and
- * iris_d_narrow_f16(). Processors differ in which NaN they make; the result is
- * always the same one. */
+/* Converts an element to its sum's type, and back: for f16 iris_d_widen_f16()
+ * and iris_d_narrow_f16(). Processors differ in the NaN that they make; the
+ * result is always the same one. */
 #define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE c_type iris_d_widen_##name(c_type value) { return value; }
 IRIS_INTEGER_TYPES(IRIS_D_ROW, )
@@ -155,9 +155,10 @@ IRIS_DEVICE iris_bf16_t iris_d_narrow_bf16(float value)
     return iris_bf16_from_f32(iris_d_narrow_f32(value));
 }
 
-/* For f32, of n elements: iris_d_begin_f32() makes them sums, iris_d_combine_f32()
- * combines sums with them, iris_d_finish_f32() makes sums elements. n and op
- * are constants by the time these loops are compiled. */
+/* For f32 and n elements: iris_d_begin_f32() converts them to sums,
+ * iris_d_combine_f32() combines sums with them, iris_d_finish_f32() converts
+ * sums to elements. n and op are constants when the compiler optimises these
+ * loops. */
 #define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE void iris_d_begin_##name(IRIS_D_SUM_##name *sums,              \
                                          const c_type *from, size_t n)         \
@@ -219,7 +220,8 @@ IRIS_FLOAT_TYPES(IRIS_D_ROW, IRIS_D_NO_MORE)
 #undef IRIS_D_ROW
 #undef IRIS_D_CASE
 
-/* The three for a block of any kind, or its first `bytes`, a constant. */
+/* These three functions for a block of any kind, or for its first `bytes`, a
+ * constant. */
 #define IRIS_D_ROW(name, c_type, arg)                                          \
     case IRIS_D_KIND_##name:                                                   \
         arg(name, bytes / sizeof(c_type));                                     \

@@ -55,9 +55,9 @@ IRIS_DEVICE void iris_d_ccl_merge(const iris_d_ccl_loose_t *loose,
     }
 }
 
-/* ---- Everybody adds to every output -------------------------------------- */
+/* ---- Every member adds to every output ----------------------------------- */
 
-/* Makes this rank's output 0, before anybody can have come. */
+/* Sets this rank's output to 0, before any member can have added to it. */
 IRIS_DEVICE void iris_d_ccl_zero(iris_wg_t wg,
                                  const struct iris_ccl_reduce_args *args)
 {
@@ -150,8 +150,8 @@ IRIS_DEVICE void iris_d_ccl_add_to_all(const iris_d_ccl_loose_t *loose)
 
 /* ---- Around a ring ------------------------------------------------------- */
 
-/* Ends a step and begins the next: what this workgroup wrote is visible to the
- * member behind, and what the one before wrote here. */
+/* Ends a step and begins the next: the next member in the ring sees this
+ * workgroup's writes, and this workgroup sees the previous member's. */
 IRIS_DEVICE void iris_d_ccl_pass(iris_d_ccl_loose_t *loose, uint32_t before,
                                  uint32_t behind)
 {
@@ -192,17 +192,17 @@ IRIS_DEVICE void iris_d_ccl_take_share(const iris_d_ccl_loose_t *loose,
     }
 }
 
-/* In step s this rank combines the share that the member before has combined in
- * step s - 1 with its own. Each share so goes by all members, the last of which
- * has its sum; then the sums go around, and since a sum has gone by all
- * members, nobody reads any more what it is written over. */
+/* In step s, this rank combines its own share with the one that the previous
+ * member combined in step s - 1. So each share visits all members, and the last
+ * one has its sum. Then the sums go around. A sum overwrites only a share that
+ * has visited all members, so no member still reads it. */
 IRIS_DEVICE void iris_d_ccl_go_around(iris_d_ccl_loose_t *loose)
 {
     uint32_t count = loose->ccl.count, index = loose->ccl.index;
     iris_bool_t turned = loose->args->rings == 2 && (loose->wg.id & 1) != 0;
     uint32_t behind = iris_d_ccl_after(&loose->ccl, turned ? count - 1 : 1);
     uint32_t before = iris_d_ccl_after(&loose->ccl, turned ? 1 : count - 1);
-    uint32_t place = turned ? count - index : index; /* in this ring */
+    uint32_t place = turned ? count - index : index; /* index in this ring */
     const char *own = iris_d_ccl_at(loose->tables.in, index);
     const char *first = iris_d_ccl_at(loose->tables.in, before);
     const char *theirs = iris_d_ccl_at(loose->tables.out, before);
@@ -227,7 +227,8 @@ IRIS_DEVICE void iris_d_ccl_go_around(iris_d_ccl_loose_t *loose)
     loose->ccl.epoch++;
 }
 
-/* One step of a workgroup's, and of a ring more; loose->ccl is filled in. */
+/* One step of the workgroup, and one more for a ring; loose->ccl is filled
+ * in. */
 IRIS_DEVICE void iris_d_ccl_loose_step(iris_d_ccl_loose_t *loose)
 {
     const struct iris_ccl_reduce_args *args = loose->args;

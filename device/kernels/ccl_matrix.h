@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reductions of matrices where they are: members divide the rows, and each
- * combines whole ones. A kernel of its own, since what says which rows would
- * cost the other one registers.
+ * Reductions of matrices in place: members divide the rows, and each combines
+ * whole rows. It is a separate kernel, since the computation of the rows would
+ * cost the other kernel registers.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_MATRIX_H
 #define IRIS_DEVICE_KERNELS_CCL_MATRIX_H
@@ -15,7 +15,7 @@ typedef struct iris_d_ccl_rows {
     size_t first;
     size_t step;
     size_t count;
-    size_t in_first; /* the part's, in `in` */
+    size_t in_first; /* first row of the part, in `in` */
 } iris_d_ccl_rows_t;
 
 IRIS_DEVICE iris_d_ccl_rows_t iris_d_ccl_own_rows(
@@ -41,8 +41,8 @@ IRIS_DEVICE iris_d_ccl_rows_t iris_d_ccl_own_rows(
     return rows;
 }
 
-/* Only this rank reads and writes its rows' places in the members' buffers: in
- * and out may be the same. */
+/* Only this rank reads and writes its rows in the members' buffers. Therefore
+ * in and out may be the same. */
 IRIS_KERNEL(iris_k_ccl_matrix, struct iris_ccl_reduce_args)
 {
     size_t pieces = (args->bytes + IRIS_CCL_PIECE - 1) / IRIS_CCL_PIECE;
@@ -56,7 +56,8 @@ IRIS_KERNEL(iris_k_ccl_matrix, struct iris_ccl_reduce_args)
         args->shape == IRIS_CCL_TO_ALL && !args->own_rows ? work.ccl.count : 1;
     rows = iris_d_ccl_own_rows(&work.ccl, args);
     work.tables = iris_d_ccl_meet(wg, &work.ccl, args->in, args->out);
-    /* A workgroup has whole rows: no division finds an element's. */
+    /* A workgroup has whole rows, so it needs no division to find an element's
+     * row. */
     for (size_t k = wg.id; k < rows.count; k += wg.num_wgs) {
         size_t row = rows.first + k * rows.step;
 

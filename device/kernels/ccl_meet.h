@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * How workgroups of a group's members begin and end a step in which they reach
- * into each other's buffers: hello says where those are, bye that they are done
- * with.
+ * How workgroups of a group's members begin and end a step in which they access
+ * each other's buffers. A hello tells the addresses of the buffers. A bye says
+ * that the member no longer uses them.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_MEET_H
 #define IRIS_DEVICE_KERNELS_CCL_MEET_H
@@ -29,7 +29,7 @@ IRIS_DEVICE size_t iris_d_ccl_hello_at(iris_wg_t wg, const iris_d_ccl_t *ccl,
     return ((parity * wgs + wg.id) * ccl->count + i) * IRIS_CCL_HELLO_SPACE * 8;
 }
 
-/* What this rank says in word k. */
+/* Word k of this rank's hello. */
 IRIS_DEVICE uint32_t iris_d_ccl_says(const iris_d_ccl_t *ccl, const void *in,
                                      const void *out, uint32_t k)
 {
@@ -43,9 +43,10 @@ IRIS_DEVICE uint32_t iris_d_ccl_says(const iris_d_ccl_t *ccl, const void *in,
                                    : (uint32_t)(to >> 32);
 }
 
-/* Says to this workgroup of every member where this rank's buffers are, and
- * waits until they all have. Their kernels have begun then: what came before on
- * their streams is done and visible. Called by all lanes of the workgroup. */
+/* Tells this workgroup of every member the addresses of this rank's buffers,
+ * and waits for the hellos of all members. Their kernels have then begun:
+ * earlier work on their streams is complete and visible. Called by all lanes of
+ * the workgroup. */
 IRIS_DEVICE void iris_d_ccl_hello(iris_wg_t wg, const iris_d_ccl_t *ccl,
                                   const void *in, const void *out)
 {
@@ -71,7 +72,8 @@ IRIS_DEVICE void iris_d_ccl_hello(iris_wg_t wg, const iris_d_ccl_t *ccl,
                            iris_d_ccl_hello_at(wg, ccl, from) + k * 8;
 
         if (k == IRIS_CCL_CALL) {
-            /* Who makes another call never says what is waited for. */
+            /* A member that makes another call never sends the awaited
+             * words. */
             iris_d_ccl_wait(ccl, half, IRIS_D_KIND_u64, IRIS_CMP_EQ,
                             iris_d_ccl_half(ccl->call, flag));
         } else {
@@ -81,9 +83,9 @@ IRIS_DEVICE void iris_d_ccl_hello(iris_wg_t wg, const iris_d_ccl_t *ccl,
     iris_wg_barrier(wg);
 }
 
-/* The part of a hello that no buffers go with: says to this workgroup of every
- * other member that this one has begun the step, and waits until they all have,
- * but member `heard`, of which something else tells that. Called by all lanes of
+/* A hello without buffers: tells this workgroup of every other member that this
+ * workgroup has begun the step, and waits for theirs. It does not wait for
+ * member `heard`, which has shown this in another way. Called by all lanes of
  * the workgroup. */
 IRIS_DEVICE void iris_d_ccl_greet(iris_wg_t wg, const iris_d_ccl_t *ccl,
                                   uint32_t heard)
@@ -112,8 +114,8 @@ IRIS_DEVICE void iris_d_ccl_greet(iris_wg_t wg, const iris_d_ccl_t *ccl,
     iris_wg_barrier(wg);
 }
 
-/* The buffer that member i named in its hello, as this rank maps it; `low` is
- * IRIS_CCL_IN_LOW or IRIS_CCL_OUT_LOW. */
+/* The address of the buffer that member i named in its hello, as this rank maps
+ * it. `low` is IRIS_CCL_IN_LOW or IRIS_CCL_OUT_LOW. */
 IRIS_DEVICE uint64_t iris_d_ccl_named(iris_wg_t wg, const iris_d_ccl_t *ccl,
                                       uint32_t i, uint32_t low)
 {
@@ -129,7 +131,7 @@ IRIS_DEVICE uint64_t iris_d_ccl_named(iris_wg_t wg, const iris_d_ccl_t *ccl,
     return (uint64_t)iris_d_load_constant(&ccl->dev.heap_bases[rank]) + offset;
 }
 
-/* Where the members' buffers of this step are: each an address, in the group's
+/* The members' buffers in this step: tables of addresses, in the group's
  * order. */
 typedef struct iris_d_ccl_tables {
     const iris_d_u64_t *in;
@@ -141,8 +143,8 @@ IRIS_DEVICE char *iris_d_ccl_at(const iris_d_u64_t *table, uint32_t i)
     return (char *)iris_d_global((uintptr_t)table[i]);
 }
 
-/* iris_d_ccl_hello(), and tables of what the members have said. Called by all
- * lanes. */
+/* iris_d_ccl_hello(), then tables of the addresses that the members sent.
+ * Called by all lanes. */
 IRIS_DEVICE iris_d_ccl_tables_t iris_d_ccl_meet(iris_wg_t wg,
                                                 const iris_d_ccl_t *ccl,
                                                 const void *in, const void *out)
@@ -164,9 +166,9 @@ IRIS_DEVICE iris_d_ccl_tables_t iris_d_ccl_meet(iris_wg_t wg,
     return tables;
 }
 
-/* Waits until this workgroup of every member has ended the step: what it wrote
- * is visible here, and it reads this rank's buffers no more. Called by all
- * lanes. */
+/* Waits until this workgroup of every member has ended the step. Then its
+ * writes are visible here, and it no longer reads this rank's buffers. Called
+ * by all lanes. */
 IRIS_DEVICE void iris_d_ccl_bye(iris_wg_t wg, const iris_d_ccl_t *ccl)
 {
     iris_d_condition_t ended =
@@ -174,7 +176,7 @@ IRIS_DEVICE void iris_d_ccl_bye(iris_wg_t wg, const iris_d_ccl_t *ccl)
     size_t first = (size_t)wg.id * ccl->count;
 
     iris_wg_barrier(wg);
-    iris_d_release_ahead(); /* of all that the workgroup wrote */
+    iris_d_release_ahead(); /* releases all writes of the workgroup */
     IRIS_WG_LANES (wg, i, ccl->count) {
         uint32_t to = iris_d_ccl_after(ccl, (uint32_t)i);
         char *byes = iris_d_ccl_peer(ccl, to, &ccl->space->byes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Collectives that only move: all_gather, all_to_all and broadcast between the
- * members' buffers where they are, by writing into theirs or reading from them.
+ * Collectives that only move data in place, by writing into the members'
+ * buffers or by reading from them: all_gather, all_to_all and broadcast.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_MOVE_H
 #define IRIS_DEVICE_KERNELS_CCL_MOVE_H
@@ -12,7 +12,7 @@
 /* Bytes of this workgroup's share are a multiple of this. */
 #define IRIS_CCL_GRAIN 128
 
-/* Each workgroup has its part of the bytes; of a matrix, whole rows. */
+/* Moves the bytes of this workgroup's part; in a matrix, whole rows. */
 IRIS_DEVICE void iris_d_ccl_move(iris_wg_t wg, const iris_d_ccl_t *ccl,
                                  const struct iris_ccl_move_args *args,
                                  iris_d_ccl_tables_t tables, uint32_t i)

@@ -7,11 +7,11 @@
 
 #include <iris/device/kernels/ccl_exchange.h>
 
-/* Unit u of each member's part is the affair of one workgroup, in every step of
- * a kernel and on every member, so that what iris_ccl_space says of two
- * parities is true of each workgroup by itself. The next kernel divides the
- * units in another way, so workgroups of one of several steps end it together.
- */
+/* One workgroup processes unit u of each member's part, in every step of a
+ * kernel and on every member. Therefore the rule about two parities
+ * (iris_ccl_space) holds for each workgroup by itself. The next kernel divides
+ * the units in another way, so all workgroups of a kernel with several end it
+ * together. */
 IRIS_KERNEL(iris_k_ccl_packet, struct iris_ccl_packet_args)
 {
     iris_d_ccl_step_t step;

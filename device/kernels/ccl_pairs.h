@@ -11,21 +11,22 @@
 #include <iris/device/kernels/ccl_share.h>
 
 /* A message goes from workgroup w of its sender to workgroup w of its receiver,
- * a share of the bytes for each workgroup. The sender puts pieces of its share
- * into two places of the receiver's ring by turns, and waits until the piece
- * before the last has been taken. A large message whose bytes the receiver can
- * reach is one piece: the receiver reads it where it is, and the sender's kernel
- * ends when it has. Counts of pieces grow over all messages of a pair, so
- * messages match in the order of the calls, and nothing is reset.
+ * with a share of the bytes for each workgroup. The sender puts pieces of its
+ * share alternately into two places of the receiver's ring. Before each piece
+ * it waits until the receiver has taken the last but one. A large message in
+ * memory that the receiver can access is one piece: the receiver reads it in
+ * place, and the sender's kernel then ends. Counts of pieces grow over all
+ * messages of a pair, so messages match in the order of the calls, and nothing
+ * is reset.
  *
- * Why no members wait for each other in a circle: all send piece k of every
- * message, then receive piece k of every message. Piece k needs room that its
- * receiver makes in its round k - 2 at the latest, which it ends by itself once
- * all members have sent their pieces k - 2. Calls of a pair that only send are
- * the program's to order (ccl.h). */
+ * Why members cannot deadlock: all members send piece k of every message, then
+ * receive piece k of every message. Piece k needs room that its receiver makes
+ * in its round k - 2 at the latest. The receiver ends that round by itself once
+ * all members have sent their pieces k - 2. The program has to order calls that
+ * only send (ccl.h). */
 
-/* iris_d_wg_bytes() with half as many loads under way: with all of them the kernel
- * has more values than an AMD GPU's lane has registers. */
+/* iris_d_wg_bytes() with half as many loads in flight. With all of them, the
+ * kernel has more values than an AMD GPU's lane has registers. */
 IRIS_DEVICE_LARGE void iris_d_pair_bytes(iris_wg_t wg, void *to,
                                          const void *from, size_t bytes)
 {
@@ -56,7 +57,7 @@ IRIS_DEVICE int iris_d_pair_rank(const iris_d_ccl_t *ccl, uint32_t i)
         &iris_i_ccl_members(ccl->space)[ccl->count + i]);
 }
 
-/* Of a place in this rank's workspace, the same one in member i's. */
+/* The place in member i's workspace that corresponds to one in this rank's. */
 IRIS_DEVICE char *iris_d_pair_there(const iris_d_ccl_t *ccl, const void *place,
                                     uint32_t i)
 {
@@ -67,8 +68,8 @@ IRIS_DEVICE char *iris_d_pair_there(const iris_d_ccl_t *ccl, const void *place,
            ((const char *)place - (const char *)ccl->space);
 }
 
-/* Writes a word that member i reads, behind all that this lane has sent there.
- */
+/* Writes a word that member i reads. It becomes visible after all earlier data
+ * that this lane has sent to that member. */
 IRIS_DEVICE void iris_d_pair_tell(const iris_d_ccl_t *ccl, iris_d_u64_t *place,
                                   uint32_t i, uint64_t value)
 {
@@ -103,7 +104,7 @@ IRIS_DEVICE void iris_d_pair_put(iris_wg_t wg, const iris_d_ccl_t *ccl,
     iris_d_pair_bytes(wg, iris_d_pair_there(ccl, place, i), from, bytes);
 }
 
-/* The place of member i's piece number `piece` in this rank's ring. */
+/* The place of piece number `piece` from member i in this rank's ring. */
 IRIS_DEVICE char *iris_d_pair_ring(iris_wg_t wg, const iris_d_ccl_t *ccl,
                                    uint32_t i, uint64_t piece)
 {
@@ -132,8 +133,8 @@ IRIS_DEVICE uint64_t iris_d_pair_unsized(uint64_t word)
     return word & (((uint64_t)1 << IRIS_CCL_PAIR_WGS_SHIFT) - 1);
 }
 
-/* Tells this workgroup of member i that this rank's message ends here: what it
- * calls, and how many bytes it expects. */
+/* Tells this workgroup of member i that this rank refuses the message, with
+ * this rank's call and the size that it expects. */
 IRIS_DEVICE void iris_d_pair_refuse(const iris_d_ccl_t *ccl, uint32_t w,
                                     uint32_t i, uint64_t bytes)
 {
@@ -148,16 +149,16 @@ IRIS_DEVICE void iris_d_pair_refuse(const iris_d_ccl_t *ccl, uint32_t w,
                      IRIS_CCL_PAIR_REFUSED);
 }
 
-/* Whom the member that finds a difference tells. In a call of the whole group all
- * wait for that member. */
+/* The members that the finder of a difference tells. In a call of the whole
+ * group, all members wait for the finder. */
 enum iris_d_pair_tells {
     IRIS_D_TELLS_NONE,
     IRIS_D_TELLS_ONE,
     IRIS_D_TELLS_ALL
 };
 
-/* Ends the kernel: member i's message, or what it expects, is not this rank's.
- * Every lane tells the same. */
+/* Ends the kernel: member i's message, or the size that it expects, differs
+ * from this rank's. Every lane tells the same. */
 IRIS_DEVICE_APART void iris_d_pair_differ(struct iris_ccl_start start,
                                           enum iris_d_pair_tells tells,
                                           uint32_t i, uint64_t own_bytes,
@@ -195,9 +196,9 @@ IRIS_DEVICE_APART void iris_d_pair_differ(struct iris_ccl_start start,
 #endif
 }
 
-/* Waits until member i has sent or taken so many pieces, of a message of so many
- * bytes; 0: it has refused one. Every lane waits, and so none goes on where
- * another one has left. */
+/* Waits until member i has sent or taken this number of pieces of a message of
+ * this size. Returns 0 if it has refused one. Every lane waits, so no lane goes
+ * on if another one has ended. */
 IRIS_DEVICE iris_bool_t iris_d_pair_wait(const iris_d_ccl_t *ccl,
                                          iris_d_u64_t *words, uint32_t k,
                                          uint64_t least, uint32_t i,
@@ -218,13 +219,13 @@ IRIS_DEVICE iris_bool_t iris_d_pair_wait(const iris_d_ccl_t *ccl,
 
 /* ---- Messages ---- */
 
-/* This workgroup's share of a message, and of how many pieces it is. */
+/* This workgroup's share of a message, and its number of pieces. */
 typedef struct iris_d_message {
     iris_d_ccl_share_t share;
-    uint64_t bytes; /* of all workgroups */
+    uint64_t bytes; /* bytes of all workgroups */
     size_t piece;
     size_t pieces;
-    iris_bool_t read; /* by the receiver where it is: one piece */
+    iris_bool_t read; /* the receiver reads it in place, as one piece */
 } iris_d_message_t;
 
 IRIS_DEVICE iris_d_message_t
@@ -299,7 +300,7 @@ IRIS_DEVICE_LARGE void iris_d_pair_send(iris_wg_t wg, const iris_d_ccl_t *ccl,
                           sent < 1 ? 0 : sent - 1, to, message.bytes)) {
         return;
     }
-    /* There the words and the ring of this rank are at this rank's index. */
+    /* On that member, this rank's words and ring are at this rank's index. */
     words = iris_d_pair_words(ccl, wg.id, ccl->index);
     if (!message.read) {
         where = IRIS_CCL_PAIR_IN_RING;
@@ -323,7 +324,7 @@ IRIS_DEVICE_LARGE void iris_d_pair_send(iris_wg_t wg, const iris_d_ccl_t *ccl,
     iris_wg_barrier(wg);
 }
 
-/* Whether member i's piece is of the message that this rank expects. */
+/* Whether member i's piece belongs to the message that this rank expects. */
 IRIS_DEVICE iris_bool_t iris_d_pair_fits(const struct iris_ccl_pairs_args *args,
                                          iris_d_u64_t *told, uint64_t bytes)
 {
@@ -392,7 +393,7 @@ iris_d_pair_receive(iris_wg_t wg, const iris_d_ccl_t *ccl,
     iris_wg_barrier(wg);
 }
 
-/* What this rank sends to itself. */
+/* Copies the message from this rank to itself. */
 IRIS_DEVICE void iris_d_pair_keep(iris_wg_t wg, const iris_d_ccl_t *ccl,
                                   const struct iris_ccl_pairs_args *args)
 {
@@ -407,7 +408,7 @@ IRIS_DEVICE void iris_d_pair_keep(iris_wg_t wg, const iris_d_ccl_t *ccl,
     }
 }
 
-/* The most pieces that this workgroup sends or receives of a message. */
+/* The most pieces of a message that this workgroup sends or receives. */
 IRIS_DEVICE size_t iris_d_pair_rounds(iris_wg_t wg, const iris_d_ccl_t *ccl,
                                       const struct iris_ccl_pairs_args *args)
 {
@@ -454,8 +455,8 @@ IRIS_DEVICE void iris_d_pairs(iris_wg_t wg, const iris_d_ccl_t *ccl,
     }
 }
 
-/* One workgroup meets the others of its index, which is enough: the next kernel
- * of a stream begins when all of this one have ended. */
+/* Each workgroup meets only the others with its index. That suffices: the
+ * stream's next kernel begins when all workgroups of this one have ended. */
 IRIS_KERNEL(iris_k_ccl_pairs, struct iris_ccl_pairs_args)
 {
     iris_d_ccl_t ccl = iris_d_ccl_begin(wg, &args->start);
@@ -472,7 +473,8 @@ IRIS_KERNEL(iris_k_ccl_pairs, struct iris_ccl_pairs_args)
 }
 
 #if IRIS_ON_CPU
-/* The same for members that do not all map each other's heaps; one workgroup. */
+/* iris_k_ccl_pairs for members that do not all map each other's heaps; one
+ * workgroup. */
 IRIS_KERNEL(iris_k_ccl_far_pairs, struct iris_ccl_pairs_args)
 {
     iris_d_ccl_t ccl = iris_d_ccl_of(&args->start, 0);

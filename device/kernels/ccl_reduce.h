@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reductions that read the members' buffers where they are: all_reduce in one
- * shot and in two, and reduce_scatter.
+ * Reductions that read the members' buffers in place: all_reduce in one shot
+ * and in two shots, and reduce_scatter.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_REDUCE_H
 #define IRIS_DEVICE_KERNELS_CCL_REDUCE_H
@@ -9,8 +9,9 @@
 #include <iris/device/kernels/ccl_combine.h>
 #include <iris/device/kernels/ccl_stage.h>
 
-/* All loads of a piece are before its stores, and only this rank reads and
- * writes those places of the members' buffers: in and out may be the same. */
+/* All loads of a piece come before its stores, and only this rank reads and
+ * writes those places of the members' buffers. Therefore in and out may be the
+ * same. */
 IRIS_KERNEL(iris_k_ccl_reduce, struct iris_ccl_reduce_args)
 {
     const void *in = args->in;
@@ -33,7 +34,7 @@ IRIS_KERNEL(iris_k_ccl_reduce, struct iris_ccl_reduce_args)
     } else if (args->root >= 0 && (uint32_t)args->root != work.ccl.index) {
         work.share.bytes = 0;
     }
-    if (args->root >= 0) { /* its buffer is the only one that is written */
+    if (args->root >= 0) { /* only the root's buffer is written */
         work.copies = 1;
         work.turn =
             (uint32_t)args->root +

@@ -15,8 +15,8 @@
 #define IRIS_CCL_ROW 2048
 
 #if IRIS_ON_CPU
-/* `count` members' rows of n elements, at `at` bytes from the addresses in a
- * table. `avx2`: a constant by the time the loops are compiled. */
+/* `count` members' rows of n elements, `at` bytes after the addresses in a
+ * table. `avx2` is a constant when the loops are compiled. */
 typedef struct iris_d_ccl_row {
     const iris_d_u64_t *in;
     size_t at;
@@ -27,8 +27,8 @@ typedef struct iris_d_ccl_row {
 } iris_d_ccl_row_t;
 
 /* clang-format off */
-/* For f32: to[i] = iris_d_merge_f32(op, a[i], b[i]). `to` is neither of them,
- * since compilers vectorise only what they know to be apart. */
+/* For f32: to[i] = iris_d_merge_f32(op, a[i], b[i]). `to` is neither `a` nor
+ * `b`: compilers vectorise only ranges that they know not to overlap. */
 #define IRIS_D_CASE(name, op)                                                  \
     case op:                                                                   \
         for (size_t i = 0; i < n; i++) {                                       \
@@ -65,7 +65,7 @@ IRIS_D_ROW(f64, double, IRIS_D_NO_MORE)
 #define iris_d_merge_row_f16 iris_d_merge_row_f32
 #define iris_d_merge_row_bf16 iris_d_merge_row_f32
 
-/* A row as sums: itself, or in `space`. */
+/* A row as sums: the row itself, or a conversion in `space`. */
 #define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE const c_type *iris_d_widen_row_##name(                         \
         const iris_d_ccl_row_t *row, const c_type *from, c_type *space)        \
@@ -138,9 +138,9 @@ IRIS_D_ROW(f64, double, IRIS_D_PLAIN)
 #undef IRIS_D_PLAIN
 #undef IRIS_D_ROW
 
-/* For f32: iris_d_row_f32() combines the rows, of two members or more, and
- * writes the result when it has read all; iris_d_row_avx2_f32() does so by
- * vectors of 32 bytes. */
+/* For f32: iris_d_row_f32() combines the rows of two or more members, and
+ * writes the result after it has read all of them. iris_d_row_avx2_f32() does
+ * so with vectors of 32 bytes. */
 #define IRIS_D_AT(row, k) (iris_d_ccl_at((row)->in, k) + (row)->at)
 #define IRIS_D_ROW(name, c_type, arg)                                          \
     IRIS_DEVICE void iris_d_row_##name(const iris_d_ccl_row_t *row, char *to)  \
@@ -178,7 +178,7 @@ IRIS_TYPES(IRIS_D_ROW, )
 #undef IRIS_D_ROW
 #undef IRIS_D_AT
 
-/* The same for a row of any kind, of so many bytes. */
+/* iris_d_row_f32() for a row of any kind, of this number of bytes. */
 #define IRIS_D_ROW(name, c_type, arg)                                          \
     case IRIS_D_KIND_##name:                                                   \
         row.n = bytes / sizeof(c_type);                                        \

@@ -7,8 +7,8 @@
 
 #include <iris/device/compat.h>
 
-/* Member i's share of so many bytes: equal ones, in units of 16 bytes; the last
- * ones may be shorter, or empty. */
+/* Member i's share of this number of bytes. Shares are equal, in units of 16
+ * bytes; the last ones may be shorter or empty. */
 typedef struct iris_d_ccl_share {
     size_t begin;
     size_t bytes;

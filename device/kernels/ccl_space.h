@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the kernels of collectives share: the memory that the members of a group
- * have for it, and the steps that every such kernel begins and ends with.
+ * The workspace that the kernels of collectives share, and the steps with which
+ * every such kernel begins and ends.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_SPACE_H
 #define IRIS_DEVICE_KERNELS_CCL_SPACE_H
@@ -10,7 +10,7 @@
 #include <iris/device/kernels/ccl_args.h>
 #include <iris/device/vector.h>
 
-/* One workgroup's kernel. */
+/* The state of one workgroup's kernel. */
 typedef struct iris_d_ccl {
     iris_dev_t dev;
     struct iris_ccl_space *space;
@@ -18,8 +18,8 @@ typedef struct iris_d_ccl {
     uint32_t index;
     uint32_t call;
     const struct iris_ccl_start *start;
-    uint64_t epoch;  /* of the step under way */
-    uint32_t before; /* the low half of that before the kernel's first step */
+    uint64_t epoch;  /* number of the current step */
+    uint32_t before; /* low half of the step before the kernel's first */
 } iris_d_ccl_t;
 
 IRIS_DEVICE int64_t iris_d_ccl_word(const int64_t *word)
@@ -27,8 +27,8 @@ IRIS_DEVICE int64_t iris_d_ccl_word(const int64_t *word)
     return iris_d_load_constant(word);
 }
 
-/* A kernel that is to begin behind step `before`, of which that is the low
- * half. */
+/* The state of a kernel whose first step follows the step with low half
+ * `before`. */
 IRIS_DEVICE iris_d_ccl_t iris_d_ccl_of(const struct iris_ccl_start *start,
                                        uint32_t before)
 {
@@ -45,13 +45,13 @@ IRIS_DEVICE iris_d_ccl_t iris_d_ccl_of(const struct iris_ccl_start *start,
     return ccl;
 }
 
-/* This rank's own memory at an offset that `where` holds. */
+/* The address in this rank's workspace of the offset in `where`. */
 IRIS_DEVICE char *iris_d_ccl_own(const iris_d_ccl_t *ccl, const int64_t *where)
 {
     return (char *)ccl->space + iris_d_ccl_word(where);
 }
 
-/* The same of member i, as this rank maps it. */
+/* The same place in member i's workspace, as this rank maps it. */
 IRIS_DEVICE char *iris_d_ccl_peer(const iris_d_ccl_t *ccl, uint32_t i,
                                   const int64_t *where)
 {
@@ -83,7 +83,7 @@ IRIS_DEVICE iris_d_ccl_flags_t iris_d_ccl_flags(const iris_d_ccl_t *ccl)
     return flags;
 }
 
-/* Member `index` counted on from this rank: who comes `i`th after it. */
+/* Index of the `i`th member after this rank. */
 IRIS_DEVICE uint32_t iris_d_ccl_after(const iris_d_ccl_t *ccl, uint32_t i)
 {
     uint32_t member = ccl->index + i;
@@ -102,20 +102,21 @@ IRIS_DEVICE iris_d_order_t iris_d_ccl_relaxed(void)
     return iris_d_order(IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
 }
 
-/* A wait of this kernel's for a word or for the flag of half a packet. */
+/* The condition of a wait for a word, or for the flag of half a packet. */
 IRIS_DEVICE iris_d_condition_t iris_d_ccl_condition(enum iris_d_kind kind,
                                                     iris_cmp_t cmp,
                                                     uint64_t value)
 {
     iris_d_condition_t condition = iris_d_condition(kind, cmp, value);
 
-    condition.op = IRIS_OP_BARRIER; /* who reads a report wants to know */
+    condition.op = IRIS_OP_BARRIER; /* for the reader of a report */
     return condition;
 }
 
-/* ---- Members that differ ------------------------------------------------- */
+/* ---- Members with different calls
+ * ------------------------------------------- */
 
-/* Word k of what member i says of its call. */
+/* Word k of member i's description of its call. */
 IRIS_DEVICE uint64_t iris_d_ccl_told(const iris_d_ccl_t *ccl, uint32_t i,
                                      uint32_t k)
 {
@@ -124,20 +125,19 @@ IRIS_DEVICE uint64_t iris_d_ccl_told(const iris_d_ccl_t *ccl, uint32_t i,
         iris_d_ccl_relaxed());
 }
 
-/* The first word of `call` for this kernel's. */
+/* The first word of `call` for this kernel. */
 IRIS_DEVICE uint64_t iris_d_ccl_begun(const iris_d_ccl_t *ccl)
 {
     return (uint64_t)(ccl->before + 1) << 32 | ccl->call;
 }
 
-/* Where workgroup w counts its steps. */
+/* The word in which workgroup w counts its steps. */
 IRIS_DEVICE iris_d_u64_t *iris_d_ccl_epoch(const iris_d_ccl_t *ccl, uint32_t w)
 {
     return (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->epochs) + w;
 }
 
-/* Not 0 where lanes of a GPU have left this workspace in the middle of a step.
- */
+/* Not 0 if lanes of a GPU have ended in the middle of a step. */
 IRIS_DEVICE iris_d_u64_t *iris_d_ccl_left(const iris_d_ccl_t *ccl)
 {
     return (iris_d_u64_t *)iris_d_ccl_own(ccl, &ccl->space->call) +
@@ -154,15 +154,16 @@ IRIS_DEVICE void iris_d_ccl_call_of(const iris_d_ccl_t *ccl, uint32_t i,
     }
 }
 
-/* Where a workspace counts its calls, for messages: behind the steps. */
+/* The word in which a workspace counts its calls, for messages. It follows the
+ * steps. */
 IRIS_DEVICE iris_d_u64_t *iris_d_ccl_count(const iris_d_ccl_t *ccl)
 {
     return iris_d_ccl_epoch(ccl,
                             (uint32_t)iris_d_ccl_word(&ccl->space->max_wgs));
 }
 
-/* What is reported: that member i makes another call; of this rank itself, that
- * its workspace is in use or was left in the middle of a step. */
+/* Fills in the report: member i makes another call. If i is this rank itself,
+ * its workspace is in use, or was left in the middle of a step. */
 IRIS_DEVICE void iris_d_ccl_describe(const iris_d_ccl_t *ccl, uint32_t i,
                                      struct iris_dev_mismatch *to)
 {
@@ -185,9 +186,8 @@ void iris_i_cpu_mismatch(struct iris_cpu_wg *cpu,
 #endif
 
 #if IRIS_D_WATCHED
-/* Says that the workspace is of no use any more: a later kernel would take the
- * same step again. Workgroups that end later than this only add to the words.
- */
+/* Marks the workspace as unusable: a later kernel would take the same step
+ * again. Workgroups that end later only add to the words. */
 IRIS_DEVICE void iris_d_ccl_leave(const iris_d_ccl_t *ccl)
 {
     uint32_t max_wgs = (uint32_t)iris_d_ccl_word(&ccl->space->max_wgs);
@@ -203,8 +203,9 @@ IRIS_DEVICE void iris_d_ccl_leave(const iris_d_ccl_t *ccl)
 }
 
 /* The first lane of the device that comes here reports `known` or, if that is
- * NULL, member i; all end. Lanes that come to the next barrier without this one
- * see that it has left, since what is released here comes behind that. */
+ * NULL, member i. All lanes that come here end. Lanes that reach the next
+ * barrier without this lane see that it has ended, because it releases that
+ * before it leaves. */
 IRIS_DEVICE void iris_d_ccl_report(const iris_d_ccl_t *ccl, uint32_t i,
                                    const struct iris_dev_mismatch *known,
                                    struct iris_dev_watch *watch)
@@ -246,8 +247,9 @@ IRIS_DEVICE void iris_d_ccl_differ(const iris_d_ccl_t *ccl, uint32_t i)
 #endif
 }
 
-/* Says what this rank calls, in its own memory: it costs peers nothing that do
- * not ask. Every lane that waits for long says the same. */
+/* Writes the description of this rank's call to its own memory. Peers that do
+ * not read it lose no time. Every lane that waits for long writes the same
+ * values. */
 IRIS_DEVICE void iris_d_ccl_tell(const iris_d_ccl_t *ccl)
 {
     const struct iris_dev_call *what = &ccl->start->what;
@@ -256,7 +258,7 @@ IRIS_DEVICE void iris_d_ccl_tell(const iris_d_ccl_t *ccl)
 
     iris_d_store_u64(&words[IRIS_CCL_CALL_WHAT], what->what,
                      iris_d_ccl_relaxed());
-    /* No loop: what is indexed would have to be in memory. */
+    /* Not a loop: an indexed array would have to be in memory. */
     iris_d_store_u64(&words[IRIS_CCL_CALL_SIZES], what->sizes[0],
                      iris_d_ccl_relaxed());
     iris_d_store_u64(&words[IRIS_CCL_CALL_SIZES + 1], what->sizes[1],
@@ -267,8 +269,8 @@ IRIS_DEVICE void iris_d_ccl_tell(const iris_d_ccl_t *ccl)
                      iris_d_order(IRIS_RELEASE, IRIS_SCOPE_SYSTEM));
 }
 
-/* Whether a member has begun another call at this step; ends the kernel then.
- * One that is ahead has heard from this rank, one that is behind has yet to
+/* Ends the kernel if a member has begun another call at this step. A member
+ * that is ahead has heard from this rank; a member that is behind has yet to
  * come. */
 IRIS_DEVICE void iris_d_ccl_look(const iris_d_ccl_t *ccl)
 {
@@ -285,19 +287,19 @@ IRIS_DEVICE void iris_d_ccl_look(const iris_d_ccl_t *ccl)
 
 /* ---- Waits --------------------------------------------------------------- */
 
-/* When a wait says what this rank calls, and looks at the peers: not while they
- * may come any moment, since both take time and looking takes their word's line
- * from them; then often enough to know of another call before it is known that
- * who made it has left. While members differ all of them wait, and so all say
- * it. */
+/* Number of polls after which a wait describes this rank's call and looks at
+ * the peers. Both take time, and looking takes the word's cache line from peers
+ * that may arrive any moment. After that it looks often, to find another call
+ * before it finds that the rank which made it has left. While members differ,
+ * all of them wait, so all describe their calls. */
 #define IRIS_CCL_POLLS_BEFORE_LOOK 128u
 #define IRIS_CCL_POLLS_PER_LOOK 16u
 
-/* How often a wait polls before it does anything else, where that is out of
+/* Number of polls before a wait does anything else, if that code is out of
  * line. */
 #define IRIS_CCL_POLLS_AT_ONCE (IRIS_D_CALLS ? 112u : 0u)
 
-/* Waits for a word of this rank's that all members write who make this call.
+/* Waits for a word of this rank that all members with the same call write.
  * Acquires. */
 IRIS_DEVICE void iris_d_ccl_wait_long(const iris_d_ccl_t *ccl, const void *word,
                                       iris_d_condition_t condition)
@@ -321,8 +323,8 @@ IRIS_DEVICE void iris_d_ccl_wait_long(const iris_d_ccl_t *ccl, const void *word,
 }
 
 #if IRIS_D_CALLS
-/* Out of line, what is rare takes neither registers nor room from what is not.
- * The arguments need not be in memory. */
+/* Rare code is out of line, so that it takes neither registers nor space in the
+ * common path. The arguments need not be in memory. */
 IRIS_DEVICE_APART void iris_d_ccl_wait_apart(struct iris_ccl_start start,
                                              uint32_t before, const void *word,
                                              iris_d_condition_t condition)
@@ -343,7 +345,7 @@ IRIS_DEVICE void iris_d_ccl_wait_on(const iris_d_ccl_t *ccl, const void *word,
 #endif
 }
 
-/* The same for one that may have come. */
+/* iris_d_ccl_wait_long() for a word that may already have arrived. */
 IRIS_DEVICE void iris_d_ccl_wait(const iris_d_ccl_t *ccl, const void *word,
                                  enum iris_d_kind kind, iris_cmp_t cmp,
                                  uint64_t value)
@@ -369,14 +371,12 @@ IRIS_DEVICE void iris_d_ccl_await(const iris_d_ccl_t *ccl, const void *half)
 
 /* ---- Begin and end ------------------------------------------------------- */
 
-/* Clears this rank's packets: the flags begin anew, and one of last time's must
- * not be taken for one of this time's. All workgroups of all members are waited
- * for, since who has cleared its own share may get packets in another's.
- * Workgroup w counts for those that its grid lacks, too, so that each rank
- * counts max_wgs a time, whatever its grid is.
- *
- * Nobody has packets of an earlier step under way: their receivers have waited
- * for each of them. */
+/* Clears this rank's packets, because the flags start again from 0: an old flag
+ * must not be taken for a new one. Waits for all workgroups of all members,
+ * since a workgroup that has cleared its own share may get packets in
+ * another's. Workgroup w also counts for those that its grid lacks, so that
+ * each rank counts max_wgs each time with every grid. No packets of an earlier
+ * step are in flight: their receivers have waited for each. */
 IRIS_DEVICE void iris_d_ccl_clear(iris_wg_t wg, const iris_d_ccl_t *ccl)
 {
     uint32_t max_wgs = (uint32_t)iris_d_ccl_word(&ccl->space->max_wgs);
@@ -417,9 +417,9 @@ IRIS_DEVICE void iris_d_ccl_clear(iris_wg_t wg, const iris_d_ccl_t *ccl)
     iris_wg_barrier(wg);
 }
 
-/* On a GPU a lane that finds a mismatch ends alone, and the barriers of its
- * workgroup no longer wait for it: the other lanes end here, before they use
- * what it was to wait for. */
+/* On a GPU, a lane that finds a mismatch ends alone, and the barriers of its
+ * workgroup no longer wait for it. The other lanes end here, before they use
+ * data for which it should have waited. */
 IRIS_DEVICE void iris_d_ccl_go_on(const iris_d_ccl_t *ccl)
 {
 #if IRIS_D_WATCHED
@@ -431,8 +431,8 @@ IRIS_DEVICE void iris_d_ccl_go_on(const iris_d_ccl_t *ccl)
     (void)ccl;
 }
 
-/* What a kernel rarely begins with: the workspace is of no use, or the flags
- * begin anew. Returns the step behind which it begins. */
+/* Rare cases at a kernel's begin: the workspace is unusable, or the flags
+ * restart. Returns the step before the kernel's first. */
 IRIS_DEVICE_APART uint64_t iris_d_ccl_begin_anew(iris_wg_t wg,
                                                  struct iris_ccl_start start,
                                                  uint64_t epoch)
@@ -450,10 +450,10 @@ IRIS_DEVICE_APART uint64_t iris_d_ccl_begin_anew(iris_wg_t wg,
     return next;
 }
 
-/* What a kernel begins with. Flags of step 0 are those of no step: cleared
- * packets have them. A kernel whose steps would take the flags past it begins
- * anew; one that takes more steps than there are flags has each packet's last
- * one but two steps old, which is no other. */
+/* Begins a kernel. The flags of step 0 belong to no step: cleared packets have
+ * them. A kernel whose steps would take the flags past step 0 clears the
+ * packets first. If a kernel takes more steps than there are flags, a slot's
+ * old packet is always two steps old, so its flag differs from the new one. */
 IRIS_DEVICE iris_d_ccl_t iris_d_ccl_begin(iris_wg_t wg,
                                           const struct iris_ccl_start *start)
 {
@@ -474,10 +474,10 @@ IRIS_DEVICE iris_d_ccl_t iris_d_ccl_begin(iris_wg_t wg,
     return ccl;
 }
 
-/* What a kernel ends with: the steps it took are counted, those of workgroups
- * that this grid lacks as well, so that the next one may have them, and the
- * calls behind them. On a GPU the steps are added: it may be that another lane
- * has left (iris_d_ccl_leave()), and nobody waits for a sum. */
+/* Ends a kernel: counts the calls and the steps that it took, also for
+ * workgroups that this grid lacks, because the next grid may have them. On a
+ * GPU the steps are added by an atomic, because another lane may have ended
+ * (iris_d_ccl_leave()); no lane waits for the sum. */
 IRIS_DEVICE void iris_d_ccl_end(iris_wg_t wg, const iris_d_ccl_t *ccl)
 {
     uint32_t max_wgs = (uint32_t)iris_d_ccl_word(&ccl->space->max_wgs);
@@ -488,7 +488,7 @@ IRIS_DEVICE void iris_d_ccl_end(iris_wg_t wg, const iris_d_ccl_t *ccl)
         uint32_t w = wg.id + (uint32_t)i * wg.num_wgs;
         iris_d_u64_t *word = iris_d_ccl_epoch(ccl, w);
 
-#if IRIS_ON_CPU /* nobody else writes it, and an atomic takes its time */
+#if IRIS_ON_CPU /* no other lane writes it, and an atomic takes longer */
         iris_d_store_u64(word, w < max_wgs ? ccl->epoch : *word + 1, order);
 #else
         iris_d_count_u64(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Collectives on the CPU whose members' buffers are not all on the heap: these
- * members copy their input through their workspaces, a piece at a time.
+ * Collectives on the CPU in which some members' buffers are not on the heap.
+ * These members copy their input through their workspaces, one piece at a time.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_STAGE_H
 #define IRIS_DEVICE_KERNELS_CCL_STAGE_H
@@ -11,46 +11,49 @@
 #include <iris/device/kernels/ccl_share.h>
 #include <iris/device/vector.h>
 
-/* Only members that stage their input know so when they enqueue the call. The
+/* When members enqueue the call, only those that stage their input know it. The
  * hello tells the others: such a member names the byte before its heap as its
- * input. If any member does, all take the steps below.
+ * input. If any member does so, all take the steps below.
  *
  * In step e a workgroup
- *   - meets this workgroup of all members: with the hello in the first step,
- *     with a bye in the others;
- *   - copies its next piece into the stage of the other parity;
- *   - reads the members' current piece, in their stages or, of members whose
- *     buffers are on the heap, where it is;
- *   - of an all_reduce, writes its sums of this piece into its stage, and reads
- *     the other members' sums of the piece before.
- * The first piece is copied before the hello. A call ends with a bye if peers
- * may still read a member's buffer. Peers may still read its stage when it
- * ends. A member writes its own memory only.
+ * - meets this workgroup of all members, with the hello in the first step, with
+ *   a bye in the others;
+ * - copies its next piece into the stage of the other parity;
+ * - reads the members' current piece, from their stages or, for members whose
+ *   buffers are on the heap, in place;
+ * - in an all_reduce, writes its sums of this piece into its stage, and reads
+ *   the other members' sums of the previous piece. The first piece is copied
+ *   before the hello. A call ends with a bye if peers may still read a member's
+ *   buffer. Peers may still read its stage after the call. A member writes its
+ *   own memory only.
  *
- * Why two parities suffice: what a workgroup writes for step e it writes after
- * it has met all members in step e - 1, so they have done with step e - 2,
- * which had the same parity. This is true of the first piece, too, whatever
- * kernel step e - 1 belonged to (ccl_args.h). */
+ * Why two parities suffice: a workgroup writes data for step e after it has met
+ * all members in step e - 1. They have then finished step e - 2, which had the
+ * same parity. This is true of the first piece, too, with every kernel before
+ * this one (ccl_args.h). */
 
 #if IRIS_ON_CPU
-/* So many bytes of a step go into a stage by stores past the cache. */
+/* From this number of bytes in a step on, stores past the cache write the
+ * stage. */
 #define IRIS_CCL_STAGE_PAST 8192
 
-/* A workgroup's part in such a call. A buffer that has parts has `bytes` bytes
- * for each member; pieces are cut from every part alike. */
+/* A workgroup's part in such a call. A buffer with parts has `bytes` bytes for
+ * each member. Pieces are cut from every part in the same way. */
 typedef struct iris_d_ccl_stage {
     iris_wg_t wg;
     iris_d_ccl_t ccl;
     const struct iris_ccl_staging *how;
-    const iris_d_u64_t *members; /* their inputs, or that they are staged */
+    const iris_d_u64_t *members; /* the members' inputs, or the mark that
+                                  * they are staged */
     iris_d_u64_t *from; /* a word for each member, for rows of inputs */
     const char *in;
     char *out;
-    size_t begin; /* this workgroup's bytes of each part */
+    size_t begin; /* first of this workgroup's bytes of each part */
     size_t end;
-    size_t part; /* bytes from a part of `in` to the next; 0: it has none */
-    iris_bool_t copies; /* this rank's input through its stage */
-    iris_bool_t keeps;  /* of a reduction: writes `out` */
+    size_t part;        /* bytes from one part of `in` to the next; 0: it has no
+                  * parts */
+    iris_bool_t copies; /* this rank's input goes through its stage */
+    iris_bool_t keeps;  /* in a reduction: this rank writes `out` */
 } iris_d_ccl_stage_t;
 
 IRIS_DEVICE iris_bool_t iris_d_ccl_stages(const iris_d_ccl_t *ccl,
@@ -64,7 +67,8 @@ IRIS_DEVICE iris_bool_t iris_d_ccl_stages(const iris_d_ccl_t *ccl,
            (uint64_t)iris_d_load_constant(&ccl->dev.heap_bases[rank]) - 1;
 }
 
-/* How many members stage their input: all come to the same number. */
+/* Number of members that stage their input. All members compute the same
+ * number. */
 IRIS_DEVICE uint32_t iris_d_ccl_num_staged(const iris_d_ccl_t *ccl,
                                            const iris_d_u64_t *members)
 {
@@ -93,7 +97,7 @@ iris_d_ccl_stage(iris_wg_t wg, const iris_d_ccl_t *ccl,
     return stage;
 }
 
-/* Piece `k` of this workgroup's bytes, from the start of a part; those behind
+/* Piece `k` of this workgroup's bytes, from the start of a part. Pieces behind
  * the last one are empty. */
 IRIS_DEVICE iris_d_ccl_share_t iris_d_ccl_piece(const iris_d_ccl_stage_t *stage,
                                                 size_t k)
@@ -108,7 +112,7 @@ IRIS_DEVICE iris_d_ccl_share_t iris_d_ccl_piece(const iris_d_ccl_stage_t *stage,
     return piece;
 }
 
-/* This workgroup's stage on member i, of step `epoch`. */
+/* This workgroup's stage on member i for step `epoch`. */
 IRIS_DEVICE char *iris_d_ccl_stage_of(const iris_d_ccl_stage_t *stage,
                                       uint32_t i, uint64_t epoch)
 {
@@ -119,9 +123,10 @@ IRIS_DEVICE char *iris_d_ccl_stage_of(const iris_d_ccl_stage_t *stage,
            (size_t)(epoch & 1) * bytes + stage->wg.id * stage->how->region;
 }
 
-/* Copies into a stage, of `all` bytes in this step. A plain store waits until
- * the core that read the line in an earlier step has given it up, 27 ns for
- * each line between distant cores; few bytes are read sooner from the cache. */
+/* Copies into a stage. The step writes `all` bytes. A plain store has to take
+ * the line from the core that read it in an earlier step: 27 ns for each line
+ * between distant cores. But if there are few bytes, readers are faster with
+ * data in the cache. */
 IRIS_DEVICE void iris_d_ccl_stage_copy(char *to, const char *from, size_t bytes,
                                        size_t all)
 {
@@ -151,8 +156,8 @@ IRIS_DEVICE_LARGE void iris_d_ccl_stage_in(const iris_d_ccl_stage_t *stage,
     iris_d_past_fence();
 }
 
-/* Copies the first piece, ahead of the hello; returns what this rank has to
- * name there as its input. */
+/* Copies the first piece, ahead of the hello. Returns the address that this
+ * rank has to name there as its input. */
 IRIS_DEVICE const void *iris_d_ccl_stage_first(const iris_d_ccl_stage_t *stage)
 {
     if (stage->copies) {
@@ -161,7 +166,7 @@ IRIS_DEVICE const void *iris_d_ccl_stage_first(const iris_d_ccl_stage_t *stage)
     return (const void *)(stage->ccl.dev.heap_base - 1);
 }
 
-/* Where piece `k` of member i's part for this rank is. */
+/* Address of piece `k` of member i's part for this rank. */
 IRIS_DEVICE const char *iris_d_ccl_input(const iris_d_ccl_stage_t *stage,
                                          uint32_t i, size_t k)
 {
@@ -178,8 +183,8 @@ IRIS_DEVICE const char *iris_d_ccl_input(const iris_d_ccl_stage_t *stage,
                : iris_d_ccl_at(stage->members, i) + at;
 }
 
-/* Begins step `k` of a call, the first of which the hello has begun; in it,
- * copies the next piece. */
+/* Begins step `k` of a call and copies the next piece. The hello has begun the
+ * first step. */
 IRIS_DEVICE void iris_d_ccl_stage_step(iris_d_ccl_stage_t *stage, size_t k)
 {
     if (k > 0) {
@@ -193,8 +198,8 @@ IRIS_DEVICE void iris_d_ccl_stage_step(iris_d_ccl_stage_t *stage, size_t k)
 
 /* ---- Reductions ---------------------------------------------------------- */
 
-/* Combines this rank's share of piece `k`, and keeps the sums for the others at
- * `copy`, if that is not NULL. */
+/* Combines this rank's share of piece `k`, and stores the sums for the others
+ * at `copy` unless that is NULL. */
 IRIS_DEVICE_LARGE void
 iris_d_ccl_stage_reduce(const iris_d_ccl_stage_t *stage,
                         const struct iris_ccl_reduce_args *args, size_t k,
@@ -231,14 +236,14 @@ iris_d_ccl_stage_reduce(const iris_d_ccl_stage_t *stage,
     iris_d_past_fence();
 }
 
-/* Where a member keeps its sums of step `epoch`: behind its input. */
+/* The address of a member's sums of step `epoch`, behind its input. */
 IRIS_DEVICE char *iris_d_ccl_sums(const iris_d_ccl_stage_t *stage, uint32_t i,
                                   uint64_t epoch)
 {
     return iris_d_ccl_stage_of(stage, i, epoch) + stage->how->piece;
 }
 
-/* Copies the other members' sums of piece `k`, of the step before. */
+/* Copies the other members' sums of piece `k`, from the previous step. */
 IRIS_DEVICE void iris_d_ccl_stage_collect(const iris_d_ccl_stage_t *stage,
                                           size_t k)
 {
@@ -271,7 +276,8 @@ iris_d_ccl_stage_reduction(iris_wg_t wg, const iris_d_ccl_t *ccl,
     return stage;
 }
 
-/* What the hello has to name as the input of a rank that stages it. */
+/* The address that the hello has to name as the input of a rank that stages
+ * it. */
 IRIS_CPU_APART const void *
 iris_d_ccl_reduce_first(iris_wg_t wg, iris_d_ccl_t ccl,
                         const struct iris_ccl_reduce_args *args)
@@ -290,8 +296,9 @@ iris_d_ccl_reduce_staged(iris_wg_t wg, iris_d_ccl_t ccl,
     iris_d_ccl_stage_t stage = iris_d_ccl_stage_reduction(wg, &ccl, args);
     iris_bool_t all_staged =
         iris_d_ccl_num_staged(&ccl, tables.in) == ccl.count;
-    /* Two members both combine all: no more bytes travel, and once. Not where
-     * one of them is not staged: it may write its sums over its input. */
+    /* Two members both combine everything: this moves no more bytes, and saves
+     * a step. Not if one of them does not stage: it may write its sums over its
+     * input. */
     iris_bool_t to_all =
         args->shape == IRIS_CCL_TO_ALL && !(ccl.count == 2 && all_staged);
 
@@ -313,14 +320,16 @@ iris_d_ccl_reduce_staged(iris_wg_t wg, iris_d_ccl_t ccl,
     if (to_all) {
         stage.ccl.epoch++;
         iris_d_ccl_stage_collect(&stage, stage.how->pieces - 1);
-        /* The next kernel may cut the stage in another way, and peers may be
-         * reading these sums when it copies its first piece: not there. */
+        /* The next kernel may cut the stage in another way, and peers may still
+         * read these sums when it copies its first piece. So that piece goes to
+         * the other parity. */
         stage.ccl.epoch++;
     }
     iris_d_ccl_end(wg, &stage.ccl);
 }
 
-/* ---- What only moves ----------------------------------------------------- */
+/* ---- Collectives that only move data
+ * ----------------------------------------- */
 
 IRIS_DEVICE iris_d_ccl_stage_t
 iris_d_ccl_stage_move(iris_wg_t wg, const iris_d_ccl_t *ccl,
@@ -338,7 +347,7 @@ iris_d_ccl_stage_move(iris_wg_t wg, const iris_d_ccl_t *ccl,
     return stage;
 }
 
-/* As iris_d_ccl_reduce_first(). */
+/* Like iris_d_ccl_reduce_first(). */
 IRIS_CPU_APART const void *
 iris_d_ccl_move_first(iris_wg_t wg, iris_d_ccl_t ccl,
                       const struct iris_ccl_move_args *args)
@@ -348,7 +357,7 @@ iris_d_ccl_move_first(iris_wg_t wg, iris_d_ccl_t ccl,
     return iris_d_ccl_stage_first(&stage);
 }
 
-/* Copies piece `k` of every member's part to where it belongs. */
+/* Copies piece `k` of every member's part to its place. */
 IRIS_DEVICE_LARGE void
 iris_d_ccl_stage_out(const iris_d_ccl_stage_t *stage,
                      const struct iris_ccl_move_args *args, size_t k)
@@ -368,8 +377,8 @@ iris_d_ccl_stage_out(const iris_d_ccl_stage_t *stage,
     }
 }
 
-/* Moves, after the hello, and ends the kernel: by reading, whatever the variant
- * is. */
+/* Moves the data after the hello, and ends the kernel. It always reads,
+ * with every variant. */
 IRIS_CPU_APART void
 iris_d_ccl_move_staged(iris_wg_t wg, iris_d_ccl_t ccl,
                        const struct iris_ccl_move_args *args,

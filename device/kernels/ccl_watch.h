@@ -29,7 +29,7 @@ IRIS_DEVICE iris_d_collective_t iris_d_wg_collective(const iris_d_ccl_t *ccl,
     return collective;
 }
 
-/* The same of one with parts for the members. */
+/* The event of a collective with a part for each member. */
 IRIS_DEVICE iris_d_collective_t iris_d_wg_parts(
     const iris_d_ccl_t *ccl, const struct iris_ccl_packet_args *args)
 {
@@ -71,7 +71,7 @@ IRIS_CPU_COLD iris_d_collective_t iris_d_before_collective(
     return collective;
 }
 
-/* It had barriers inside. */
+/* The collective had barriers inside. */
 IRIS_CPU_COLD void
 iris_d_after_collective(struct iris_cpu_wg *cpu,
                         const iris_d_collective_t *collective)

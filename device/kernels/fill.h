@@ -26,8 +26,8 @@ typedef union iris_d_words {
     iris_d_u128_t word;
 } iris_d_words_t;
 
-/* The pattern as it is `bytes` further on: a multiple of an element's, or of 8,
- * so that only elements of 16 bytes look different there. */
+/* The pattern, rotated by `bytes`: a multiple of an element's size, or of 8. So
+ * only elements of 16 bytes differ there. */
 IRIS_DEVICE iris_d_words_t iris_d_from(const uint64_t *pattern, size_t bytes)
 {
     iris_d_words_t words;
@@ -72,7 +72,8 @@ IRIS_KERNEL(iris_k_fill, struct iris_fill_args)
 
 /* ---- Any strides ---- */
 
-/* Where element `i`, counted with the last dimension fastest, is. */
+/* Offset of element `i`. Elements are counted with the last dimension
+ * fastest. */
 IRIS_DEVICE int64_t iris_d_offset(const struct iris_d_shape *shape,
                                   const int64_t *strides, uint64_t i)
 {
@@ -159,24 +160,25 @@ IRIS_KERNEL(iris_k_copy_strided, struct iris_copy_strided_args)
 
 /* ---- Numbers in a row ----
  *
- * `count` elements, `stride` elements apart. Those that are dense are made in
- * blocks: on the CPU loops that compilers vectorise, on a GPU 16 bytes that a
- * lane stores at once. An element's index is that of its block and an int32_t,
- * since every CPU can turn those into doubles by the vector. Both are exact, as
- * is their sum. */
+ * `count` elements, `stride` elements apart. Contiguous elements are made in
+ * blocks: on the CPU in loops that compilers vectorise, on a GPU 16 bytes that
+ * a lane stores at once. An element's index is the sum of its block's index and
+ * an int32_t, since every CPU has vector instructions that convert those to
+ * doubles. Both numbers are exact, as is their sum. */
 #if IRIS_ON_CPU
 #define IRIS_D_BLOCK_BYTES(bytes) (bytes)
 #else
 #define IRIS_D_BLOCK_BYTES(bytes) 16
 #endif
-/* On the CPU: few enough that a core still stores one block past the cache as
- * it reckons the next, and more for integers, whose blocks begin slowly. */
+/* Bytes of a block on the CPU. Blocks are small enough that a core still stores
+ * one past the cache while it computes the next. They are larger for integers,
+ * whose blocks have a slow start. */
 #define IRIS_D_FEW_BYTES 512
 #define IRIS_D_MANY_BYTES 4096
 
 /* clang-format off */
-/* Defines the kernel NAME. NAME##_block(args, first, count, to) makes elements
- * from the one of index `first` on; `args` is a copy that stores do not
+/* Defines the kernel NAME. NAME##_block(args, first, count, to) makes the
+ * elements from index `first` on; `args` is a copy that stores do not
  * change. */
 #define IRIS_D_ROW(NAME, c_type, BYTES)                                        \
     typedef union NAME##_words {                                               \
@@ -252,8 +254,7 @@ IRIS_KERNEL(iris_k_copy_strided, struct iris_copy_strided_args)
     NAME##_block(args, first, sizeof block / sizeof *to, block.elements);      \
     *(iris_d_u128_t *)to = block.words[0];
 #endif
-/* Runs NAME##_dense(), on a CPU that has wider vectors than all have with
- * those. */
+/* Runs NAME##_dense(), with wide vectors on a CPU that has them. */
 #if IRIS_ON_CPU && IRIS_ON_X86
 #define IRIS_D_WIDE(NAME, wg, args, ARGS)                                      \
     IRIS_D_FMA void NAME##_wide(iris_wg_t wg, const ARGS *args)                \
@@ -293,7 +294,7 @@ IRIS_D_ARANGE_WHOLE(u32, uint32_t)
 IRIS_D_ARANGE_WHOLE(u64, uint64_t)
 #undef IRIS_D_ARANGE_WHOLE
 
-/* Defines a kernel of which each element is made from its index. */
+/* Defines a kernel that makes each element from its index. */
 #define IRIS_D_ROW_OF(NAME, c_type, ELEMENT)                                   \
     IRIS_DEVICE void NAME##_block(const struct iris_row_args *args,            \
                                   int64_t first, int32_t count, c_type *to)    \
@@ -320,8 +321,9 @@ IRIS_DEVICE float iris_d_arange_f32(const struct iris_row_args *args,
     return (float)iris_d_arange_f64(args, first, k);
 }
 
-/* The 16-bit floats' arithmetic is float's. An index that an int32_t holds is
- * turned into a float by the vector; of a larger one that is not worth it. */
+/* The 16-bit floats use float arithmetic. Vector instructions convert an index
+ * to float if it fits into an int32_t. Larger indices are not worth the
+ * effort. */
 IRIS_DEVICE float iris_d_arange_half(const struct iris_row_args *args,
                                      float index)
 {
@@ -376,9 +378,9 @@ IRIS_D_ROW(iris_k_arange_bf16, iris_bf16_t, IRIS_D_FEW_BYTES / 2)
 IRIS_D_ROW_OF(iris_k_arange_f32, float, iris_d_arange_f32)
 IRIS_D_ROW_OF(iris_k_arange_f64, double, iris_d_arange_f64)
 
-/* Both halves of a linspace are reckoned from their own end: `from` it goes
- * `step` by `step`, `index` times. The sum is fused with the product, as in
- * PyTorch's code for GPUs and for all CPUs that have FMA. */
+/* Both halves of a linspace are computed from their own end: from `from`,
+ * `index` times `step`. The sum is fused with the product, as in PyTorch's code
+ * for GPUs and for CPUs with FMA. */
 typedef struct iris_d_way {
     double from;
     double step;
@@ -416,8 +418,8 @@ IRIS_DEVICE float iris_d_linspace_f32(const struct iris_row_args *args,
 }
 
 /* clang-format off */
-/* For f16: each operation rounded to the type, as that type's own would be; and
- * the kernel. */
+/* For f16: the kernel, with each operation rounded to the type, as native
+ * arithmetic of the type would do. */
 #define IRIS_D_LINSPACE_HALF(name)                                             \
     IRIS_DEVICE float iris_d_rounded_##name(float value)                       \
     {                                                                          \
@@ -452,9 +454,9 @@ IRIS_D_LINSPACE_WHOLE(u32, uint32_t)
 #undef IRIS_D_LINSPACE_WHOLE
 /* clang-format on */
 
-/* A double can be one above the highest of either type: 2^63 of i64, whose bits
- * are then those of -2^63, as in PyTorch on x86; and 2^64, which no type holds.
- */
+/* A double can be one above the maximum of either type: 2^63 for i64, whose
+ * bits are then those of -2^63, as in PyTorch on x86; and 2^64, which no type
+ * holds. */
 IRIS_DEVICE uint64_t iris_d_linspace_u64(const struct iris_row_args *args,
                                          int64_t first, int32_t k)
 {

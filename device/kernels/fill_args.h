@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the kernels of fill.h take, for the host, too.
+ * The arguments of the kernels of fill.h. The host shares this header.
  */
 #ifndef IRIS_DEVICE_KERNELS_FILL_ARGS_H
 #define IRIS_DEVICE_KERNELS_FILL_ARGS_H
@@ -9,8 +9,8 @@
 
 /* ---- Contiguous: one value ---- */
 
-/* `pattern` is the element over and over, from the first byte on. `data` is a
- * multiple of the element's size, or of 8. */
+/* `pattern` is the element repeated from the first byte on. `data` is aligned
+ * to the element's size, or to 8. */
 struct iris_fill_args {
     void *data;
     uint64_t bytes;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The product of two matrices without a library for it: a blocked loop on the
- * CPU, an element a lane on GPUs. Each element is the sum of its products in
- * the order of k, in float, rounded once at the end: the same bits on every
- * target, for every grid, and however rows and columns are cut into calls.
+ * The product of two matrices without a vendor's library: a blocked loop on the
+ * CPU, one element per lane on GPUs. Each element is the sum of its products in
+ * the order of k, in float, rounded once at the end. The bits are the same on
+ * every target, for every grid, and for every division of rows and columns into
+ * calls.
  */
 #ifndef IRIS_DEVICE_KERNELS_MATMUL_H
 #define IRIS_DEVICE_KERNELS_MATMUL_H
@@ -19,8 +20,8 @@ IRIS_DEVICE float iris_d_plain_f32(float value)
 }
 
 #if IRIS_ON_CPU
-/* A tile of the result, and how much of k goes into it at a time. Both blocks
- * of input and the tile fit in a second-level cache. */
+/* A tile of the result, and the part of k that is added to it at a time. Both
+ * blocks of input and the tile fit in a second-level cache. */
 enum {
     IRIS_D_TILE_ROWS = 32,
     IRIS_D_TILE_COLS = 64,
@@ -31,7 +32,7 @@ typedef struct iris_d_tile {
     float a[IRIS_D_TILE_ROWS][IRIS_D_TILE_DEPTH];
     float b[IRIS_D_TILE_DEPTH][IRIS_D_TILE_COLS];
     float sum[IRIS_D_TILE_ROWS][IRIS_D_TILE_COLS];
-    uint64_t row; /* of its first element */
+    uint64_t row; /* position of its first element */
     uint64_t col;
     uint64_t rows;
     uint64_t cols;

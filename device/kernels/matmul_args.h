@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the kernels of matmul.h take, for the host, too.
+ * The arguments of the kernels of matmul.h. The host shares this header.
  */
 #ifndef IRIS_DEVICE_KERNELS_MATMUL_ARGS_H
 #define IRIS_DEVICE_KERNELS_MATMUL_ARGS_H
@@ -18,8 +18,8 @@ struct iris_d_matrix {
 struct iris_matmul_args {
     struct iris_d_matrix a;
     struct iris_d_matrix b;
-    struct iris_d_matrix bias; /* data NULL: none */
-    void *out;                 /* its rows are dense */
+    struct iris_d_matrix bias; /* data NULL: no bias */
+    void *out;                 /* its rows are contiguous */
     int64_t out_row;
     uint64_t m;
     uint64_t n;

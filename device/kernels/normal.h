@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Pairs of normal numbers from random bits, by Box and Muller (Ann. Math. Stat.
- * 29, 1958). Logarithm, root and sines are integer arithmetic: no compiler and
- * no GPU rounds them otherwise. Included in the library only.
+ * 29, 1958). Logarithm, root and sines are integer arithmetic, so no compiler
+ * and no GPU rounds them differently. Only the library includes this header.
  */
 #ifndef IRIS_DEVICE_KERNELS_NORMAL_H
 #define IRIS_DEVICE_KERNELS_NORMAL_H
@@ -15,13 +15,13 @@
 __extension__ typedef __int128 iris_d_int128_t;
 __extension__ typedef unsigned __int128 iris_d_uint128_t;
 
-/* Fixed point throughout: "Q30" is a number times 2^30. Polynomials are
- * Chebyshev interpolations in exact arithmetic, rounded, highest degree first;
- * what is said of their error is the largest relative one with the coefficients
- * as they are. */
+/* All numbers are fixed point: "Q30" is a number times 2^30. Polynomials are
+ * Chebyshev interpolations in exact arithmetic, rounded, highest degree first.
+ * The stated errors are the largest relative ones with the rounded
+ * coefficients. */
 
-/* The polynomial at x, of which 32 or `bits` bits are the fraction. Sums and
- * products fit with the coefficients below. */
+/* The polynomial at x, with 32 or `bits` fraction bits. Sums and products do
+ * not overflow with the coefficients below. */
 IRIS_DEVICE int64_t iris_d_poly32(const int32_t *coefficients, int count,
                                   int64_t x)
 {
@@ -44,8 +44,8 @@ IRIS_DEVICE int64_t iris_d_poly64(const int64_t *coefficients, int count,
     return sum;
 }
 
-/* 1 / sqrt(t), Q31, of t in [1, 4), Q30: an estimate to 2^-8.5, and two of
- * Newton's steps y (3 - t y^2) / 2. */
+/* 1 / sqrt(t) in Q31, for t in [1, 4) in Q30: an estimate to 2^-8.5, then two
+ * of Newton's steps y (3 - t y^2) / 2. */
 IRIS_DEVICE uint64_t iris_d_rsqrt(uint64_t t)
 {
     const int64_t near[] = {233973744, -748931752, 934236184, -584430000,
@@ -65,7 +65,7 @@ IRIS_DEVICE uint64_t iris_d_rsqrt(uint64_t t)
     return y;
 }
 
-/* A float and a double that are powers of two; e within their range. */
+/* Powers of two as float and double, for e within their range. */
 IRIS_DEVICE float iris_d_exp2_f32(int e)
 {
     union {
@@ -88,8 +88,8 @@ IRIS_DEVICE double iris_d_exp2_f64(int e)
     return power.value;
 }
 
-/* -ln(bits / 2^32), Q58. Bits are odd, so they stand for the middle of the two
- * numbers they may have been, and are neither 0 nor 1. */
+/* -ln(bits / 2^32) in Q58. Bits are odd, so they stand for the middle between
+ * two numbers, and are neither 0 nor 1. */
 IRIS_DEVICE uint64_t iris_d_log32(uint32_t bits)
 {
     const int32_t series[] = {56219925,  -105274159, 107881044, -106794321,
@@ -104,7 +104,8 @@ IRIS_DEVICE uint64_t iris_d_log32(uint32_t bits)
         bits <<= zeros;
         halvings += zeros;
     }
-    /* Between sqrt(1/2) and sqrt(2), so that near 1 nothing cancels. */
+    /* Move the number between sqrt(1/2) and sqrt(2), so that near 1 no digits
+     * cancel. */
     if (bits > 0xb504f333u) {
         halvings--;
         x = (int64_t)bits - ((int64_t)1 << 32);
@@ -115,7 +116,7 @@ IRIS_DEVICE uint64_t iris_d_log32(uint32_t bits)
     return (uint64_t)(halvings * 0x2c5c85fdf473de7 - log);
 }
 
-/* -ln(bits / 2^64), Q120, of odd bits. */
+/* -ln(bits / 2^64) in Q120, for odd bits. */
 IRIS_DEVICE iris_d_uint128_t iris_d_log64(uint64_t bits)
 {
     const int64_t series[] = {
@@ -149,7 +150,7 @@ IRIS_DEVICE iris_d_uint128_t iris_d_log64(uint64_t bits)
     return (iris_d_uint128_t)(halvings * ln2 - log);
 }
 
-/* Two halves of a pair, *c_p from the cosine. */
+/* Two halves of a pair; *c_p is the one from the cosine. */
 IRIS_DEVICE void iris_d_turn_f32(unsigned quarter, float c, float s, float *c_p,
                                  float *s_p)
 {
@@ -170,7 +171,7 @@ IRIS_DEVICE void iris_d_turn_f64(unsigned quarter, double c, double s,
     *s_p = quarter >= 2 ? -across : across;
 }
 
-/* A pair of independent normal numbers of variance 1, or with `half` of 1/2,
+/* A pair of independent normal numbers of variance 1 (1/2 if `half` is set),
  * from 64 random bits; up to 6.66 standard deviations. */
 IRIS_DEVICE void iris_d_normal_f32(uint32_t radius, uint32_t angle, int half,
                                    float *c_p, float *s_p)
@@ -203,7 +204,8 @@ IRIS_DEVICE void iris_d_normal_f32(uint32_t radius, uint32_t angle, int half,
     iris_d_turn_f32(quarter & 3, c, s, c_p, s_p);
 }
 
-/* The same from 128 bits; up to 9.42 standard deviations. */
+/* iris_d_normal_f32() in double, from 128 bits; up to 9.42 standard
+ * deviations. */
 IRIS_DEVICE void iris_d_normal_f64(uint64_t radius, uint64_t angle, int half,
                                    double *c_p, double *s_p)
 {

@@ -14,19 +14,21 @@
 /* The most ranks that one kernel waits for. */
 #define IRIS_OPS_RANKS_MOST 64
 
-/* The words of one rank for another rank: how often each chunk has been sent to
- * it, and awaited from it. They only grow, and each launch counts, so a graph
- * may be launched many times. They do not depend on the group. */
+/* The words of one rank for another rank: how often it has sent each chunk to
+ * that rank, and awaited each chunk from it. They only grow, and each launch
+ * counts, so a graph may be launched many times. They do not depend on the
+ * group. */
 struct iris_ops_words {
     uint64_t sent[IRIS_OPS_CHUNKS_MOST];    /* to that rank */
     uint64_t awaited[IRIS_OPS_CHUNKS_MOST]; /* from it */
-    uint64_t arrived[IRIS_OPS_CHUNKS_MOST]; /* from it: that rank writes here */
-    uint64_t hello; /* of this rank's: for the collective that begins a call */
+    uint64_t arrived[IRIS_OPS_CHUNKS_MOST]; /* that rank writes here how
+                                             * often it has sent each chunk */
+    uint64_t hello; /* this rank's word for the collective that begins a call */
 };
 
 struct iris_ops_signal_args {
     const int64_t *context;
-    struct iris_ops_words *words; /* of all ranks, symmetric */
+    struct iris_ops_words *words; /* the words of all ranks, symmetric */
     int32_t rank;
     int32_t to_rank;
     uint32_t chunk;
@@ -41,7 +43,7 @@ struct iris_ops_wait_args {
 };
 
 /* out = the sum over the members: rows of `columns` elements. Each member's
- * rows are dense; the next member's begin `pitch` bytes later. */
+ * rows are contiguous; the next member's begin `pitch` bytes later. */
 struct iris_ops_sum_args {
     const void *in;
     void *out;
@@ -49,7 +51,7 @@ struct iris_ops_sum_args {
     uint64_t members;
     uint64_t rows;
     uint64_t columns;
-    int64_t out_row; /* elements from a row of out to the next */
+    int64_t out_row; /* elements from one row of out to the next */
 };
 
 #endif /* IRIS_DEVICE_KERNELS_OPS_ARGS_H */

@@ -48,7 +48,7 @@ IRIS_KERNEL(iris_k_ops_wait, struct iris_ops_wait_args)
 #define IRIS_D_OPS_SUMS(name, TYPE, SUM)
 #define IRIS_D_OPS_SUM_BLOCKS(name) 0
 #else
-/* Blocks of 16 bytes, where all are aligned and there are no gaps. */
+/* Blocks of 16 bytes, if all buffers are aligned and have no gaps. */
 #define IRIS_D_OPS_SUMS(name, TYPE, SUM)                                       \
     IRIS_DEVICE size_t iris_d_ops_sum_blocks_##name(                           \
         iris_wg_t wg, const struct iris_ops_sum_args *args)                    \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The kernels behind iris_rand(), iris_randn() and iris_randint(): numbers from
- * Philox4x32-10 (Salmon et al., SC 2011), as Random123 has it. Included in the
- * library only, so that programs do without Random123.
+ * Philox4x32-10 (Salmon et al., SC 2011), with Random123's implementation. Only
+ * the library includes this header, so that programs do not need Random123.
  */
 #ifndef IRIS_DEVICE_KERNELS_RANDOM_H
 #define IRIS_DEVICE_KERNELS_RANDOM_H
@@ -13,7 +13,7 @@
 #include <iris/device/kernels/random_args.h>
 #include <iris/device/vector.h>
 
-/* What Random123 is to do here, whatever it thinks of the compiler. */
+/* Settings of Random123, independent of its checks of the compiler. */
 #if IRIS_ON_HIP
 #define R123_CUDA_DEVICE __host__ __device__
 #endif
@@ -42,7 +42,7 @@ IRIS_DEVICE struct iris_d_philox iris_d_philox(const struct iris_random_args *a,
     return counter;
 }
 
-/* Block `i` of what is asked for. */
+/* Block `i` of this call. */
 IRIS_DEVICE struct iris_d_philox iris_d_block(const struct iris_random_args *a,
                                               uint64_t i)
 {
@@ -58,7 +58,7 @@ IRIS_DEVICE uint64_t iris_d_double_word(struct iris_d_philox block, int i)
     return (uint64_t)block.word[2 * i + 1] << 32 | block.word[2 * i];
 }
 
-/* Blocks in all, and how many numbers of block `i` are wanted. */
+/* Total number of blocks, and the count of numbers wanted from block `i`. */
 IRIS_DEVICE uint64_t iris_d_blocks(const struct iris_random_args *a,
                                    uint64_t per_block)
 {
@@ -71,7 +71,7 @@ IRIS_DEVICE uint64_t iris_d_numbers(const struct iris_random_args *a,
     return i < a->count / per_block ? per_block : a->count % per_block;
 }
 
-/* Where number `i` is. */
+/* Offset of number `i`. */
 IRIS_DEVICE int64_t iris_d_place(const struct iris_random_args *a, uint64_t i)
 {
     int64_t place = a->ndim == 0 ? (int64_t)i : 0;
@@ -174,11 +174,12 @@ IRIS_DEVICE void iris_d_normals_bf16(const struct iris_random_args *a,
 }
 
 /* ---- Integers ----
- * The upper half of range times a random word is each integer below `range`
- * equally often if those words are passed over whose lower half is less than
- * the bias (Lemire, ACM TOMACS 29, 2019). Then the number draws again, as often
- * as it takes: Philox of the block, whose words are as good as a counter that
- * nobody else has. */
+ *
+ * The upper half of range times a random word is a number below `range`. Each
+ * number is equally likely if the words are rejected whose lower half is less
+ * than the bias (Lemire, ACM TOMACS 29, 2019). After a rejection the number
+ * draws again, as often as necessary. It draws from Philox of the block, whose
+ * words are as good as those of an unused counter. */
 
 IRIS_DEVICE uint64_t iris_d_below32(const struct iris_random_args *a,
                                     struct iris_d_philox block, int j)
@@ -205,13 +206,13 @@ IRIS_DEVICE uint64_t iris_d_below64(const struct iris_random_args *a,
     return a->low + (uint64_t)(product >> 64);
 }
 
-/* An integer as an element; the host has seen that it fits. */
+/* An integer as an element; the host has checked that it fits. */
 #define IRIS_D_AS_SELF(type, bits) ((type)(bits))
 #define IRIS_D_AS_FLOAT(type, bits) ((type)(int64_t)(bits))
 #define IRIS_D_AS_F16(type, bits) iris_f16_from_f32((float)(int64_t)(bits))
 #define IRIS_D_AS_BF16(type, bits) iris_bf16_from_f32((float)(int64_t)(bits))
 
-/* X(name, type, per block, below, AS). Ranges to 2^32 take a word for each
+/* X(name, type, per block, below, AS). Ranges up to 2^32 take one word for each
  * number, larger ones two. */
 /* clang-format off */
 #define IRIS_D_INTEGER_ROWS(X)                                                 \
@@ -238,7 +239,7 @@ IRIS_DEVICE uint64_t iris_d_below64(const struct iris_random_args *a,
 IRIS_D_INTEGER_ROWS(IRIS_D_INTEGERS)
 #undef IRIS_D_INTEGERS
 
-/* X(name, type, numbers per block, what makes dense ones, ) */
+/* X(name, type, numbers per block, function for contiguous numbers, ) */
 #define IRIS_D_REAL_ROWS(X)                                                    \
     X(uniform_f16,  iris_f16_t,  4, iris_d_uniform_f16_whole, )                \
     X(uniform_bf16, iris_bf16_t, 4, iris_d_uniform_bf16_whole, )               \
@@ -250,9 +251,10 @@ IRIS_D_INTEGER_ROWS(IRIS_D_INTEGERS)
     X(normals_f64,  double,      2, iris_d_normals_f64_whole, )
 
 /* Defines iris_d_uniform_f32_wide() and so on, which writes this workgroup's
- * share of the blocks that GPUs store by 16 bytes: as many blocks at once as fill
- * those, or one that has more. Returns how many of all blocks these are. Blocks
- * come in at the end and move down, since registers cannot be indexed. */
+ * share of the blocks that GPUs store as 16-byte words. It makes as many blocks
+ * at once as fill such words, or one larger block. Returns the total number of
+ * blocks that all workgroups write in this way. Blocks enter at the end and
+ * move down, since registers cannot be indexed. */
 #if IRIS_ON_CPU
 #define IRIS_D_RANDOM_WIDE(name, type, per_block, below, AS)                   \
     IRIS_DEVICE uint64_t iris_d_##name##_wide(                                 \
@@ -312,7 +314,7 @@ IRIS_D_INTEGER_ROWS(IRIS_D_RANDOM_WIDE)
 #undef IRIS_D_NEW_WORDS
 
 /* Defines iris_d_uniform_f32_whole() and so on, which writes this workgroup's
- * share of the whole blocks of dense numbers. */
+ * share of the whole blocks of contiguous numbers. */
 #define IRIS_D_RANDOM_WHOLE(name, type, per_block, below, AS)                  \
     IRIS_DEVICE void iris_d_##name##_whole(                                    \
         iris_wg_t wg, const struct iris_random_args *args)                     \
@@ -338,11 +340,11 @@ IRIS_D_INTEGER_ROWS(IRIS_D_RANDOM_WHOLE)
 typedef void (*iris_d_uniform_row_t)(void *to, uint64_t seed, uint64_t sequence,
                                      uint64_t block, uint64_t count);
 
-/* What every row function makes a multiple of. */
+/* Every row function makes a multiple of this number of blocks. */
 #define IRIS_D_ROW_BLOCKS 32
 
-/* Blocks from `i` on by a row function, those that end before `end`; returns
- * the first one that it did not make. */
+/* Makes the blocks from `i` to `end` with a row function. Returns the first
+ * block that it did not make. */
 IRIS_DEVICE size_t iris_d_uniform_rows(const struct iris_random_args *args,
                                        size_t i, size_t end,
                                        iris_d_uniform_row_t row)
@@ -357,8 +359,8 @@ IRIS_DEVICE size_t iris_d_uniform_rows(const struct iris_random_args *args,
 #endif
 
 /* clang-format off */
-/* Defines iris_d_uniform_f32_fast(), which does what iris_d_uniform_f32_whole()
- * does, and f64's. */
+/* Defines the fast forms of iris_d_uniform_f32_whole() and of f64's:
+ * iris_d_uniform_f32_fast() and so on. */
 #if IRIS_ON_CPU && IRIS_ON_X86
 #define IRIS_D_FAST(name, type, per_block)                                     \
     IRIS_DEVICE void iris_d_uniform_##name##_fast(                             \
@@ -391,8 +393,8 @@ IRIS_D_FAST(f64, double, 2)
 /* clang-format on */
 
 /* clang-format off */
-/* Defines the kernel iris_k_uniform_f32 and so on. What is not dense, or less
- * than a block, goes element by element. */
+/* Defines the kernel iris_k_uniform_f32 and so on. Numbers that are not
+ * contiguous, and incomplete blocks, go element by element. */
 #define IRIS_D_RANDOM_KERNEL(name, type, per_block, dense)                     \
     IRIS_DEVICE void iris_d_##name##_any(const struct iris_random_args *args,  \
                                          uint64_t i)                           \

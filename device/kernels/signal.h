@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of signals, waits and copies on streams that the device's own
- * queues cannot do: no queue adds to a signal, or reaches another node. One
- * workgroup of one lane.
+ * Kernels for signals, waits and copies that the device's own queues cannot do
+ * on streams: no queue adds to a signal, or reaches another node. One workgroup
+ * of one lane.
  */
 #ifndef IRIS_DEVICE_KERNELS_SIGNAL_H
 #define IRIS_DEVICE_KERNELS_SIGNAL_H

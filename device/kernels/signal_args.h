@@ -18,7 +18,7 @@ struct iris_signal_args {
 
 struct iris_wait_args {
     const int64_t *context;
-    const uint64_t *signal; /* this rank's own */
+    const uint64_t *signal; /* this rank's own signal */
     iris_cmp_t cmp;
     uint64_t value;
 };
