@@ -37,7 +37,8 @@ static iris_status_t fail_parse(const char *text, const char *why)
                        text, why);
 }
 
-/* Whether it is the loopback under another name than its own. */
+/* Whether the address is the loopback although the name is not one of the
+ * loopback's. */
 static int is_hidden(const char *host, const struct addrinfo *found)
 {
     const struct sockaddr_in *in = (const void *)found->ai_addr;

@@ -9,15 +9,16 @@
 
 #include <iris/status.h>
 
-/* As bind() takes it; of 0 bytes: none. */
+/* A socket address in bind()'s format. Its size is 0 if it is not set. */
 struct iris_address {
     uint32_t bytes;
     _Alignas(8) unsigned char data[32];
 };
 
-/* Reads "HOST:PORT", a name or an IPv4 address and a number from 1 to 65535.
- * Asks the system's resolver. A name of this host's own, which many hosts
- * resolve to their loopback, is iris_i_address_of_host(). IRIS_ERR_CONFIG */
+/* Reads "HOST:PORT": a name or an IPv4 address, and a number from 1 to 65535.
+ * Asks the system's resolver. Many hosts resolve their own name to the
+ * loopback; for such a name the result is iris_i_address_of_host().
+ * IRIS_ERR_CONFIG */
 iris_status_t iris_i_address_parse(const char *text,
                                    struct iris_address *address_p);
 
@@ -38,8 +39,8 @@ void iris_i_address_widen(struct iris_address *address);
 void iris_i_address_set_port(struct iris_address *address,
                              const struct iris_address *from);
 
-/* A number that only processes of this host and network namespace have: they
- * can connect by local sockets. */
+/* A number that only processes of this host and network namespace share.
+ * Processes with the same number can connect by local sockets. */
 uint64_t iris_i_host_id(void);
 
 #endif /* IRIS_SRC_BASE_ADDRESS_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Variables that are misspelt: the name nearest to theirs.
+ * Misspelt variables: finds the nearest name of a setting.
  */
 #include "config.h"
 
@@ -15,11 +15,11 @@
 
 #define PREFIX "IRIS_"
 
-/* Longer names are cut: no setting is nearly as long. */
+/* Longer names are cut: no setting's name is nearly as long. */
 #define NAME_BYTES 48
 
-/* What is not the library's: of the test suite, of the Python package, of
- * upstream's, and of scripts/gpu-test. */
+/* Variables that are not the library's: those of the test suite, of the Python
+ * package, of upstream, and of scripts/gpu-test. */
 static int is_other(const char *name)
 {
     return strncmp(name, "IRIS_TEST_", strlen("IRIS_TEST_")) == 0 ||
@@ -61,8 +61,8 @@ static int distance(const char *a, const char *b)
     return row[length];
 }
 
-/* The setting to which the fewest changes lead, of a third of the name at most;
- * NULL: it is like none. The name itself if it is one. */
+/* The setting that needs the fewest changes, at most a third of the name. If
+ * the name is a setting, that setting. NULL: no setting is similar. */
 static const char *nearest(const char *name)
 {
     struct iris_setting_row row;
@@ -85,9 +85,9 @@ static const char *nearest(const char *name)
     return best;
 }
 
-/* Is the entry of the environment one that looks like a setting and is none?
- * Gives its name then, and the nearest setting. An empty one is the same as
- * none. */
+/* Whether the entry of the environment looks like a setting but is not one. If
+ * so, gives its name and the nearest setting. An empty variable counts as
+ * unset. */
 static int is_unknown(const char *variable, char name[NAME_BYTES + 1],
                       const char **nearest_p)
 {

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* The one piece of state outside contexts: it belongs to the thread, so that a
- * failed iris_init(), which leaves no context, can still say why. */
+/* The only state outside contexts. It belongs to the thread, so that a failed
+ * iris_init(), which leaves no context, can still give its reason. */
 static _Thread_local char last_error[IRIS_MESSAGE_BYTES];
 
 const char *iris_last_error(void)
@@ -40,8 +40,8 @@ int iris_i_log_level(const char *text)
     return -1;
 }
 
-/* Without a context only the environment can tell; a value that does not parse
- * is iris_init()'s to report. */
+/* Without a context, only the environment sets the level. iris_init() reports a
+ * value that does not parse. */
 static int level_of(const struct iris_log *log)
 {
     const char *text;

@@ -13,16 +13,16 @@
 
 #define IRIS_MESSAGE_BYTES 1024
 
-/* Who speaks: a rank, and how much it says. */
+/* The rank that logs, and its level. */
 struct iris_log {
     int rank;
     int num_ranks;
     atomic_int level; /* iris_log_level_t; the least severe that is printed */
 };
 
-/* The first function that decides which error it is calls this: sets the
- * thread's message ("[rank/num_ranks] " in front when `log` is known), logs it
- * at debug level, and returns `status`. `log` may be NULL. */
+/* The first function that decides which error it is calls this. It sets the
+ * thread's message, with "[rank/num_ranks] " in front if `log` is known, logs
+ * it at debug level, and returns `status`. `log` may be NULL. */
 iris_status_t iris_i_fail(const struct iris_log *log, iris_status_t status,
                           const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -33,12 +33,13 @@ iris_status_t iris_i_fail_errno(const struct iris_log *log,
                                 const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Makes `message` this thread's last error, as it is: hands an error from the
+/* Makes `message` this thread's last error, unchanged. Passes an error from the
  * thread that met it to the one that asks. Returns `status`. */
 iris_status_t iris_i_fail_again(iris_status_t status, const char *message);
 
-/* Puts "[rank/num_ranks] " in front of this thread's last error if whoever set
- * it did not know the rank. Returns `status`; IRIS_OK does nothing. */
+/* Puts "[rank/num_ranks] " in front of this thread's last error, if the
+ * function that set it did not know the rank. Returns `status`; does nothing
+ * with IRIS_OK. */
 iris_status_t iris_i_fail_on(const struct iris_log *log, iris_status_t status);
 
 /* Lines on stderr; `log` may be NULL. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Descriptors of the library stay out of 0, 1 and 2. Inline: modules use it.
+ * Keeps the library's descriptors out of 0, 1 and 2. Inline, because modules
+ * use it.
  */
 #ifndef IRIS_SRC_BASE_FD_H
 #define IRIS_SRC_BASE_FD_H
@@ -10,9 +11,10 @@
 #include <unistd.h>
 
 /* Every call that makes a descriptor goes through this. A program may have
- * closed its standard streams: what then gets the number of stderr would have
- * log lines written into it, be it a heap. Takes `fd`, or -1 with errno set,
- * and returns the descriptor to use, or -1 with errno set and nothing open. */
+ * closed its standard streams. If the library's file then got stderr's number,
+ * log lines would be written into it, even into a heap. Takes `fd`, or -1 with
+ * errno set. Returns the descriptor to use, or -1 with errno set and nothing
+ * open. */
 static inline int iris_i_fd_above_stdio(int fd)
 {
     int ret, moved;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing a file aside and giving it its name when it is complete.
+ * Writes a file under a temporary name, or none, and gives it its name when it
+ * is complete.
  */
 #include "config.h"
 
@@ -20,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Against others that write the same file at the same time. */
+/* Attempts to find a free name while others write the same file. */
 #define NAME_TRIES 100
 
 #define MODE 0644
@@ -43,8 +44,8 @@ static int write_all(int fd, const void *data, size_t bytes)
     return 0;
 }
 
-/* The folder that `path` is in, with a slash behind it unless it is the current
- * one, whose name is then empty. 0 if the path is too long. */
+/* The folder of `path`, with a slash at its end. Empty for the current folder.
+ * 0 if the path is too long. */
 static int folder_of(const char *path, char folder[PATH_MAX])
 {
     const char *slash = strrchr(path, '/');
@@ -58,7 +59,7 @@ static int folder_of(const char *path, char folder[PATH_MAX])
     return 1;
 }
 
-/* ---- Names of files in the making ---- */
+/* ---- Names of unfinished files ---- */
 
 #define ASIDE_PREFIX ".iris-"
 #define ASIDE_SUFFIX ".tmp"
@@ -73,7 +74,7 @@ static int is_aside(const char *name)
            strcmp(name + prefix + ASIDE_DIGITS, ASIDE_SUFFIX) == 0;
 }
 
-/* Removes it if it is a file of this user's that nobody has locked. */
+/* Removes the file if it belongs to this user and nobody has locked it. */
 static void remove_if_left(int dir, const char *name)
 {
     struct stat stat;
@@ -104,8 +105,9 @@ static void remove_left(const char *folder)
     }
 }
 
-/* Makes and locks a file under a new name; -1 with errno set. Another writer
- * may take it for one that is left before it is locked: then it has gone. */
+/* Makes and locks a file under a new name; -1 with errno set. Before it is
+ * locked, another writer may take it for a left one and remove it; the next
+ * name is tried then. */
 static int make_aside(const char *folder, char aside[PATH_MAX + 32])
 {
     struct stat stat;
@@ -142,7 +144,8 @@ static int open_aside(const char *folder, struct iris_file *file)
     if (file->fd < 0) {
         return errno;
     }
-    file->fd = iris_i_fd_above_stdio(file->fd); /* which keeps the lock */
+    /* The new descriptor keeps the lock. */
+    file->fd = iris_i_fd_above_stdio(file->fd);
     if (file->fd < 0) {
         ret = errno;
         unlink(file->aside);
@@ -151,7 +154,7 @@ static int open_aside(const char *folder, struct iris_file *file)
     return 0;
 }
 
-/* ---- Files in the making ---- */
+/* ---- Unfinished files ---- */
 
 int iris_i_file_open(const char *path, struct iris_file *file_p)
 {
@@ -168,7 +171,7 @@ int iris_i_file_open(const char *path, struct iris_file *file_p)
     return file_p->fd >= 0 ? 0 : open_aside(folder, file_p);
 }
 
-/* Gives the unnamed file its name, in place of an older one of that name. */
+/* Gives the unnamed file its name, replacing an older file of that name. */
 static int name_it(int fd, const char *path)
 {
     char link[64];
@@ -185,8 +188,8 @@ static int name_it(int fd, const char *path)
     return errno;
 }
 
-/* The unnamed file cannot be named, for want of /proc or of the file system's
- * help: a copy of it can. */
+/* Copies the unnamed file to a named one. Needed if /proc or the file system
+ * does not let the unnamed one be named. */
 static int copy_aside(int from, const char *path, struct iris_file *copy_p)
 {
     char folder[PATH_MAX], piece[4096];
@@ -212,7 +215,7 @@ static int rename_aside(struct iris_file *file, const char *path, int ret)
         unlink(file->aside);
     }
     if (file->fd >= 0 && close(file->fd) != 0 && ret == 0) {
-        ret = errno; /* the disk of another machine is full */
+        ret = errno; /* a full disk of a file server may show only now */
         unlink(path);
     }
     return ret;

@@ -7,11 +7,13 @@
 
 #include <stdlib.h>
 
-/* The array with space for one more than `count` elements of `size` bytes, if
- * it has only ever grown by this; NULL: no memory, and it is as it was. */
+/* The array with space for one more element after `count` elements of `size`
+ * bytes. The array must only grow by this function. NULL: no memory, and the
+ * array is unchanged. */
 static inline void *iris_i_grow(void *array, size_t count, size_t size)
 {
-    if ((count & (count - 1)) != 0) { /* there is space to the next power */
+    /* There is space up to the next power of two. */
+    if ((count & (count - 1)) != 0) {
         return array;
     }
     return realloc(array, (count == 0 ? 1 : 2 * count) * size);

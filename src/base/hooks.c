@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The list of observers, and calling them. Slots are written by one
- * compare-and-swap each, so that kernels' threads read them without a lock.
+ * The list of observers, and the calls of them. Each slot is written by one
+ * compare-and-swap, so that kernels' threads read them without a lock.
  */
 #include "config.h"
 
@@ -12,8 +12,8 @@
 /* Ids of runs have this bit. */
 #define FIRST_RUN (UINT64_C(1) << 52)
 
-/* What is counted first is there when the count is seen; what is uncounted last
- * is not called in vain. */
+/* Adds `by` to the counts of observers' functions. They rise after the observer
+ * is in its slot, and fall after it has left the slot. */
 static void count(struct iris_hooks *hooks,
                   const struct iris_observer *observer, unsigned by)
 {
@@ -26,7 +26,7 @@ iris_status_t iris_i_hooks_add(struct iris_hooks *hooks,
 {
     for (unsigned i = 0; i < IRIS_MAX_OBSERVERS; i++) {
         const struct iris_observer *none = NULL;
-        unsigned slots = i; /* if so many were looked at, one more is */
+        unsigned slots = i; /* only if no later slot was used yet */
 
         atomic_compare_exchange_strong(&hooks->num_slots, &slots, i + 1);
         if (atomic_compare_exchange_strong(&hooks->observers[i], &none,
@@ -115,7 +115,7 @@ void iris_i_hooks_host(struct iris_hooks *hooks, struct iris_host_event *event)
     }
 }
 
-/* ---- What observers have to say ---- */
+/* ---- Texts for observers' messages ---- */
 
 const char *iris_i_op_name(enum iris_op op)
 {

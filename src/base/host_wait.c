@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one wait of the host, past its first turns.
+ * The slower part of the host's only wait: everything after its first turns.
  */
 #include "config.h"
 
@@ -14,7 +14,7 @@
 #include <sched.h>
 #include <time.h>
 
-/* Turns between looks at the clock of a wait that never sleeps. */
+/* Turns between readings of the clock in a wait that never sleeps. */
 #define TURNS_PER_LOOK 16
 
 static const struct iris_pace_row *pace_of(const struct iris_wait *wait)
@@ -57,7 +57,8 @@ static void sleep_for(const struct iris_wait *wait, int64_t ns)
     }
 }
 
-/* Lets time pass, but not beyond the deadline. Whether to look at the clock. */
+/* Lets time pass, but not beyond the deadline. Returns whether to read the
+ * clock. */
 static int rest(struct iris_wait *wait)
 {
     int64_t most = pace_of(wait)->most_ns, ns = wait->nap_ns;
@@ -78,8 +79,8 @@ static int rest(struct iris_wait *wait)
 static _Thread_local struct {
     int (*check)(void *arg);
     void *arg;
-    int64_t next_ns; /* when it is asked again */
-    int busy;        /* paused, or it is being asked */
+    int64_t next_ns; /* time of the next call */
+    int busy;        /* paused, or the check is running */
 } wait_check;
 
 void iris_set_wait_check(int (*check)(void *arg), void *arg)
@@ -89,7 +90,8 @@ void iris_set_wait_check(int (*check)(void *arg), void *arg)
     wait_check.next_ns = 0;
 }
 
-/* With no lock held: whether this thread's check says that the wait is to end. */
+/* Whether this thread's check wants to end the wait. The caller holds no
+ * lock. */
 static int is_ended_by_check(void)
 {
     int ended;
@@ -115,7 +117,7 @@ void iris_i_wait_resume(void)
     wait_check.busy = 0;
 }
 
-/* ---- Asking ---- */
+/* ---- Whether to go on ---- */
 
 static void describe(const struct iris_wait *wait, char *text, size_t bytes)
 {
@@ -145,7 +147,7 @@ static iris_status_t fail_interrupted(const struct iris_wait *wait)
                        wait->what);
 }
 
-/* The wait check, which counts as an interrupt, and interrupts. */
+/* Looks for an interrupt. The wait check counts as one. */
 static iris_status_t check_interrupts(const struct iris_wait *wait)
 {
     const struct iris_waiter *waiter = wait->waiter;
@@ -174,7 +176,7 @@ static iris_status_t ask_fate(const struct iris_wait *wait)
     return waiter->fate != NULL ? waiter->fate(waiter->arg) : IRIS_OK;
 }
 
-/* One line when a wait takes long. */
+/* Logs one line if a wait takes long. */
 static void warn(struct iris_wait *wait)
 {
     char text[400];
@@ -207,8 +209,8 @@ static iris_status_t fail_late(const struct iris_wait *wait)
         text[0] == '\0' ? "" : " for ", text);
 }
 
-/* Whether to go on: IRIS_ERR_TIMEOUT without a message yet, since what is
- * waited for may have come. */
+/* Whether to go on. IRIS_ERR_TIMEOUT has no message yet, since the awaited
+ * event may have happened. */
 static iris_status_t ask(struct iris_wait *wait)
 {
     iris_status_t status = check_interrupts(wait);
@@ -253,7 +255,7 @@ iris_status_t iris_i_wait_turn(struct iris_wait *wait)
     return IRIS_OK;
 }
 
-/* ---- Moments ---- */
+/* ---- Short waits ---- */
 
 static iris_status_t expire(const struct iris_wait *wait)
 {

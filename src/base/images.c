@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The registry of images of GPU code: objects of the program add theirs before
- * main, backends visit them.
+ * The registry of images of GPU code. The program's objects add their images
+ * before main, and backends visit them.
  */
 #include "config.h"
 
@@ -22,7 +22,7 @@ static struct iris_gpu_image *images;
 static uint64_t last_serial;
 static _Atomic uint64_t num_removed;
 
-/* Images that are visited now; a visit lives on its thread's stack. */
+/* A visit in progress, on its thread's stack. */
 struct visit {
     const struct iris_gpu_image *image;
     struct visit *next;
@@ -60,7 +60,8 @@ static bool is_visited(const struct iris_gpu_image *image)
     return one != NULL;
 }
 
-/* Its memory goes next, so a visit of it has to end first. */
+/* The caller frees the image's memory next, so a visit of it has to end
+ * first. */
 void iris_gpu_image_remove(struct iris_gpu_image *image)
 {
     struct iris_gpu_image **link = &images;
@@ -79,8 +80,8 @@ void iris_gpu_image_remove(struct iris_gpu_image *image)
     pthread_mutex_unlock(&images_lock);
 }
 
-/* The next to visit behind the one with that number; NULL: none. The list has
- * them in descending order. The lock is held. */
+/* The next image to visit: the one with the highest number below this one;
+ * NULL: none. The list is in descending order. The lock is held. */
 static const struct iris_gpu_image *next_below(uint64_t serial)
 {
     const struct iris_gpu_image *one = images;
@@ -102,8 +103,9 @@ static void end_visit(const struct visit *visit)
     pthread_cond_broadcast(&visit_ended);
 }
 
-/* A visit holds no lock: a runtime that loads code may load a library, which
- * waits for a thread of the program that is in dlopen() and adds an image. */
+/* A visit holds no lock. A runtime that loads code may load a library, and that
+ * load waits for a thread of the program that is in dlopen() and adds an
+ * image. */
 void iris_i_each_image(iris_image_visit_t visit, void *arg)
 {
     uint64_t serial = UINT64_MAX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing JSON, and text as JSON has it.
+ * Writes JSON documents and JSON text.
  */
 #include "config.h"
 
@@ -21,7 +21,8 @@ size_t iris_i_utf8_char(const char *text, uint32_t *code_p)
     uint32_t code = bytes <= 1 ? c[0] : c[0] & (0x7fu >> bytes);
 
     for (size_t i = 1; i < bytes; i++) {
-        if ((c[i] & 0xc0) != 0x80) { /* the text's end is no such byte, too */
+        /* The terminating 0 is no such byte either. */
+        if ((c[i] & 0xc0) != 0x80) {
             return 0;
         }
         code = code << 6 | (c[i] & 0x3fu);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * This process's id, and what /proc/PID/stat says of a process.
+ * This process's id, and the state of a process from /proc/PID/stat.
  */
 #include "config.h"
 
@@ -13,10 +13,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Where the id is kept: in memory that the kernel clears in every child, so
- * that one which was forked past the C library asks anew, too. */
+/* Address of the cached id, in memory that the kernel clears in every child. So
+ * a child that was forked without the C library asks anew, too. */
 static _Atomic(_Atomic(int) *) place;
-static _Atomic(int) nowhere; /* the kernel has no such memory; stays 0 */
+static _Atomic(int) nowhere; /* used if the kernel has no such memory; stays
+                              * 0 */
 
 static _Atomic(int) *make_place(void)
 {
@@ -29,7 +30,7 @@ static _Atomic(int) *make_place(void)
         made = &nowhere;
     }
     if (!atomic_compare_exchange_strong(&place, &expected, made)) {
-        made = expected; /* another thread's */
+        made = expected; /* another thread's place */
     }
     if (page != MAP_FAILED && (void *)made != page) {
         munmap(page, bytes);
@@ -59,8 +60,8 @@ int iris_i_process_id(void)
     return pid != 0 ? pid : ask(known);
 }
 
-/* The name, in parentheses, may have any character but ends at the last one.
- */
+/* The name, in parentheses, may contain any character, but it ends at the last
+ * parenthesis. */
 int iris_i_process_read(int pid, struct iris_process *process_p)
 {
     char path[64], text[1024];

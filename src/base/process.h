@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * This process's id, and what /proc/PID/stat says of a process.
+ * This process's id, and the state of a process from /proc/PID/stat.
  */
 #ifndef IRIS_SRC_BASE_PROCESS_H
 #define IRIS_SRC_BASE_PROCESS_H
@@ -8,16 +8,16 @@
 #include <stdint.h>
 
 struct iris_process {
-    char state; /* 'R', 'S', 'T', 'Z' and so on, as ps has it */
+    char state; /* 'R', 'S', 'T', 'Z' and so on, as in ps */
     int parent;
-    uint64_t start_ticks; /* with the number it tells processes apart */
+    uint64_t start_ticks; /* together with the number, identifies a process */
 };
 
-/* As getpid(), without a system call for each: every public call asks. A child
- * that shares this one's memory (vfork) is told its parent's. */
+/* Like getpid(), without a system call for each: every public call asks. A
+ * child that shares this process's memory (vfork) gets its parent's id. */
 int iris_i_process_id(void);
 
-/* 0: there is no such process, or it may not be looked at. */
+/* 0: there is no such process, or access is denied. */
 int iris_i_process_read(int pid, struct iris_process *process_p);
 
 #endif /* IRIS_SRC_BASE_PROCESS_H */

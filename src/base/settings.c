@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where the values of settings come from, and rows for help texts.
+ * The origins of settings' values, and rows for help texts.
  */
 #include "config.h"
 
@@ -15,8 +15,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* The text the program gave for a row, or NULL. Numbers are printed into
- * `buffer`, so that one parser judges every origin. */
+/* The program's text for a row, or NULL. Numbers are printed into `buffer`, so
+ * that one parser checks all origins. */
 static const char *argument_text(const struct iris_setting_entry *row,
                                  const struct iris_config *config, char *buffer,
                                  size_t buffer_bytes)

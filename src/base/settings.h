@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Settings: what the program asked for, else the environment, else defaults,
- * each with where it came from.
+ * Settings: the program's argument, else the environment, else the default,
+ * each with its origin.
  */
 #ifndef IRIS_SRC_BASE_SETTINGS_H
 #define IRIS_SRC_BASE_SETTINGS_H
@@ -16,8 +16,8 @@ enum iris_origin {
     IRIS_ORIGIN_ARGUMENT,
 };
 
-/* Values of CHOICE settings that files other than their parser know: X(setting,
- * NAME, number, word). The number is the word's place among the choices of the
+/* Values of CHOICE settings that files other than their parser use: X(setting,
+ * NAME, number, word). The number is the word's index among the choices in the
  * table of <iris/context.h>. */
 /* clang-format off */
 #define IRIS_CHOICE_ROWS(X)                                                    \
@@ -51,8 +51,8 @@ enum iris_choice {
 };
 
 /* One resolved value: text for STRING and CHOICE, else a number (its text is
- * how it was given). Of a CHOICE the number is its place among the choices, as
- * enum iris_choice has it. */
+ * the original spelling). For a CHOICE, the number is its index among the
+ * choices, as in enum iris_choice. */
 struct iris_setting {
     enum iris_origin origin;
     int64_t number;
@@ -77,9 +77,9 @@ struct iris_setting_row {
 };
 
 /* Resolves every row; `config` may be NULL. IRIS_ERR_CONFIG names the first
- * variable or field that does not parse, with what it accepts; *settings_p then
- * holds the default for that row and is complete all the same, so that the rank
- * can still find its peers and tell them. */
+ * variable or field that does not parse, and the values that it accepts.
+ * *settings_p then holds the default for that row and is otherwise complete, so
+ * that the rank can still find its peers and tell them. */
 iris_status_t iris_i_settings_load(const struct iris_config *config,
                                    struct iris_settings *settings_p);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The program's configuration: made for any size of the struct, and set by
- * name.
+ * The program's configuration: initialised for any size of the struct, and set
+ * by name.
  */
 #include "config.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What all bytes are behind the fields that this library knows. */
+/* Value of all bytes after the fields that this library knows. */
 #define UNSET_BYTE 0xff
 
 #define ENV_PREFIX "IRIS_"

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * The program's configuration, of any size, by rows of the table of settings.
+ * The program's configuration, of any size, accessed by rows of the table of
+ * settings.
  */
 #ifndef IRIS_SRC_BASE_SETTINGS_CONFIG_H
 #define IRIS_SRC_BASE_SETTINGS_CONFIG_H
 
 #include "base/settings_table.h"
 
-/* The row's field in the configuration; NULL if that is of a program so old
- * that it has none. */
+/* The row's field in the configuration. NULL if the program is so old that its
+ * struct has no such field. */
 void *iris_i_config_field(const struct iris_setting_entry *row,
                           const struct iris_config *config);
 
-/* Whether iris_config_init() made it, and no field is set that only a newer
- * library knows. IRIS_ERR_CONFIG */
+/* Whether iris_config_init() initialised it, and no field is set that only a
+ * newer library knows. IRIS_ERR_CONFIG */
 iris_status_t iris_i_config_check(const struct iris_config *config);
 
 #endif /* IRIS_SRC_BASE_SETTINGS_CONFIG_H */

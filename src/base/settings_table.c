@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The one table of settings, and what a text means as a value of each kind.
+ * The only table of settings, and the parser for each kind of value.
  */
 #include "config.h"
 
@@ -31,8 +31,8 @@ int iris_i_setting_is_text(const struct iris_setting_entry *row)
     return row->kind == STRING || row->kind == CHOICE;
 }
 
-/* Is `text` one of the space-separated words of `choices`? *number_p is then
- * its place among them. */
+/* Whether `text` is one of the space-separated words of `choices`. *number_p is
+ * then its index. */
 static int find_choice(const char *choices, const char *text, int64_t *number_p)
 {
     size_t length = strlen(text);
@@ -60,7 +60,8 @@ static int parse_flag(const char *text, int64_t *number_p)
     return 1;
 }
 
-/* A decimal integer from `least`, with K, M or G behind it where `units`. */
+/* A decimal integer from `least` on, followed by K, M or G if `units` is
+ * set. */
 static int parse_number(const char *text, int64_t least, int units,
                         int64_t *number_p)
 {

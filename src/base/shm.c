@@ -19,8 +19,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* Where shm_open() keeps its objects. O_TMPFILE makes one there that never has
- * a name: a rank killed at any moment leaves nothing. */
+/* The folder of shm_open()'s objects. With O_TMPFILE, a file there never has a
+ * name, so a killed rank leaves nothing behind. */
 #define SHM_DIRECTORY "/dev/shm"
 
 iris_status_t iris_i_fail_fd(int errno_value, const char *what)
@@ -71,7 +71,8 @@ static iris_status_t fail_room(int fd, int errno_value, size_t bytes)
         (unsigned long long)fs.f_blocks * fs.f_bsize);
 }
 
-/* A file above RLIMIT_FSIZE would be answered by a signal that kills. */
+/* Growing a file beyond RLIMIT_FSIZE would raise a signal that kills the
+ * process. */
 static iris_status_t check_file_limit(size_t bytes)
 {
     struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
@@ -113,9 +114,9 @@ iris_status_t iris_i_shm_create(size_t bytes, int *fd_p)
     return IRIS_OK;
 }
 
-/* In one piece, so that the system takes all back if there is not enough.
- * Signals wait: one would end the call and undo its work, and a periodic one
- * could do so for ever. */
+/* Commits all at once, so that the system undoes everything if there is not
+ * enough memory. Signals are blocked: one would end the call and undo its work,
+ * and a periodic one could do so forever. */
 iris_status_t iris_i_shm_commit(int fd, size_t offset, size_t bytes)
 {
     sigset_t all, before;
@@ -148,8 +149,8 @@ void iris_i_shm_decommit(int fd, size_t offset, size_t bytes)
     }
 }
 
-/* A page that nobody can touch is ahead of every mapping and behind it, so that
- * an address there is known to be outside of it. */
+/* A page without access precedes and follows every mapping, so that an address
+ * there is known to be outside of it. */
 size_t iris_i_shm_guard_bytes(void)
 {
     return page_up(1);
@@ -171,7 +172,7 @@ static iris_status_t fail_map(int errno_value, size_t bytes)
                              bytes);
 }
 
-/* Takes twice the addresses and gives back what is around the range. */
+/* Reserves twice the addresses and unmaps those around the range. */
 iris_status_t iris_i_shm_map(int fd, size_t bytes, void **base_p)
 {
     size_t guard = iris_i_shm_guard_bytes(), alignment = guard;

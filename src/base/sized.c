@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Public structs that grow at their end: one rule of their sizes.
+ * Public structs that grow at their end: the rule for their sizes.
  */
 #include "config.h"
 

@@ -18,7 +18,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The user id is part of the name, so that users do not meet by accident. */
+/* The user id is part of the name, so that different users' names never
+ * collide. */
 static socklen_t make_address(const char *key, struct sockaddr_un *address)
 {
     int length;
@@ -31,7 +32,7 @@ static socklen_t make_address(const char *key, struct sockaddr_un *address)
                        (size_t)length);
 }
 
-/* No connect() or send() on it blocks for ever. */
+/* Sets a limit, so that no connect() or send() on the socket blocks forever. */
 static void bound_sends(int sock)
 {
     struct timeval patience = {.tv_sec = IRIS_SOCKET_PATIENCE_MS / 1000};
@@ -61,7 +62,8 @@ static struct ucred peer_of(int sock)
     return peer;
 }
 
-/* Who holds the key that we could not bind? It may not listen yet. */
+/* Reports the owner of the key that we could not bind. It may not listen
+ * yet. */
 static iris_status_t fail_in_use(const char *key)
 {
     struct sockaddr_un address;
@@ -205,7 +207,7 @@ iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
 
     iris_i_socket_attach(&message, &control, fd);
     iris_i_wait_moment(&wait, IRIS_SOCKET_PATIENCE_MS);
-    do { /* the system bounds the descriptors under way at once */
+    do { /* the system limits the number of descriptors in transit */
         sent = sendmsg(sock, &message, MSG_NOSIGNAL);
     } while (sent < 0 &&
              (errno == EINTR ||
@@ -254,8 +256,8 @@ iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
     if (status != IRIS_OK) {
         return status;
     }
-    /* A side that closes with something unread resets the connection, but what
-     * it said before is still there. */
+    /* A side that closes with unread data resets the connection, but its
+     * earlier message can still be read. */
     do {
         received = recvmsg(sock, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL);
     } while (received < 0 &&

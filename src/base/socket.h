@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sockets for the meeting, local ones or TCP: messages with at most one file descriptor
- * each, deadlines, and the other side's death told apart from its silence.
+ * Sockets for the rendezvous, local or TCP: messages with at most one file
+ * descriptor each, and deadlines. The functions distinguish a dead peer from a
+ * silent one.
  */
 #ifndef IRIS_SRC_BASE_SOCKET_H
 #define IRIS_SRC_BASE_SOCKET_H
@@ -16,7 +17,8 @@
 #include "base/host_wait.h"
 
 /* Listens under the job's key, in the abstract namespace (no file). The caller
- * closes *sock_p. IRIS_ERR_BOOTSTRAP: the key is in use, and by whom. */
+ * closes *sock_p. IRIS_ERR_BOOTSTRAP: the key is in use; the message names the
+ * owner. */
 iris_status_t iris_i_socket_listen(const char *key, int backlog, int *sock_p);
 
 /* Makes a socket for iris_i_socket_connect(); the caller closes it.
@@ -28,23 +30,27 @@ iris_status_t iris_i_socket_make(int *sock_p);
  * user's. */
 iris_status_t iris_i_socket_try_connect(int sock, const char *key);
 
-/* The same, until somebody listens or the wait is to end. */
+/* Repeats iris_i_socket_try_connect() until there is a listener or the wait has
+ * to end. */
 iris_status_t iris_i_socket_connect(int sock, const char *key,
                                     struct iris_wait *wait);
 
-/* Takes a waiting connection of this user. *pid_p is the other side's process.
- * IRIS_ERR_BOOTSTRAP: another user's, turned away; IRIS_ERR_STATE: it has gone;
- * the caller may go on. IRIS_ERR_LIMIT: the connection goes on waiting. */
+/* Accepts a waiting connection of this user. *pid_p is the other side's
+ * process.
+ * - IRIS_ERR_BOOTSTRAP: another user's connection, which was refused; the
+ *   caller may go on.
+ * - IRIS_ERR_STATE: the connection is gone; the caller may go on.
+ * - IRIS_ERR_LIMIT: no descriptors; the connection keeps waiting. */
 iris_status_t iris_i_socket_accept(int listener, int *sock_p, pid_t *pid_p);
 
-/* Room for a descriptor that goes along with a message. */
+/* Space for a descriptor that travels with a message. */
 union iris_socket_control {
     struct cmsghdr header;
     char space[CMSG_SPACE(sizeof(int))];
 };
 
-/* Has the message take a descriptor along, unless fd is -1. What it refers to,
- * `control` too, lives until it is sent. */
+/* Adds a descriptor to the message, unless fd is -1. The descriptor and
+ * `control` must live until the message is sent. */
 void iris_i_socket_attach(struct msghdr *message,
                           union iris_socket_control *control, int fd);
 
@@ -57,10 +63,11 @@ iris_status_t iris_i_socket_send(int sock, const void *data, size_t bytes,
 /* 1 if there is something to receive, or to accept; never waits. */
 int iris_i_socket_is_readable(int sock);
 
-/* Receives one message of exactly `bytes`, for which it waits. *fd_p gets its
- * descriptor or -1; it is the caller's to close. The wait's status;
- * IRIS_ERR_PEER_LOST (closed), IRIS_ERR_LIMIT (the descriptor did not fit; the
- * rest is there), IRIS_ERR_BOOTSTRAP (not one of our messages) */
+/* Receives one message of exactly `bytes`, and waits for it. *fd_p gets its
+ * descriptor or -1; the caller closes it. Returns the wait's status,
+ * IRIS_ERR_PEER_LOST (closed), IRIS_ERR_LIMIT (the process had no room for the
+ * descriptor; the data was received), or IRIS_ERR_BOOTSTRAP (not one of our
+ * messages). */
 iris_status_t iris_i_socket_receive(int sock, void *data, size_t bytes,
                                     struct iris_wait *wait, int *fd_p);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether the processor's counter can be trusted, and what its ticks are worth.
+ * Whether the processor's counter can be trusted, and the duration of its
+ * ticks.
  */
 #include "config.h"
 
@@ -23,15 +24,17 @@
  * where the clock is no system call, so it is right to 0.03 %. */
 #define FIRST_NS (200 * IRIS_NS_PER_US)
 
-/* The longest time between calibrations, and the least of a rate. */
+/* The longest time between calibrations, and the shortest that a rate is
+ * measured over. */
 #define SPAN_NS IRIS_NS_PER_S
 #define LEAST_NS (100 * IRIS_NS_PER_US)
 
-/* Rates that differ by more than this part are of a counter that jumped. */
+/* If two rates differ by more than this fraction, the counter jumped. */
 #define JUMP_PART 64
 #define AGREE_PART 500
 
-/* Readings of which the quickest counts: others were interrupted. */
+/* Number of readings. The quickest counts: the others may have been
+ * interrupted. */
 #define READINGS 5
 
 #define ONE (UINT64_C(1) << 32)
@@ -53,7 +56,7 @@ static struct iris_ticks_calibration of_process; /* written once */
 #define INVARIANT_LEAF 0x80000007u
 #define INVARIANT_BIT (1u << 8)
 
-/* A process may be forbidden to read it. */
+/* The system may forbid a process to read the counter. */
 static int is_invariant(void)
 {
     unsigned a, b, c, d;
@@ -66,7 +69,7 @@ static int is_invariant(void)
 #elif IRIS_ON_ARM64
 #define CLOCK_NAME "arch_sys_counter"
 
-/* By the architecture. */
+/* The architecture guarantees it. */
 static int is_invariant(void)
 {
     return 1;
@@ -117,9 +120,9 @@ void iris_i_ticks_pair(uint64_t *ticks_p, int64_t *ns_p)
 
 /* ---- Rates ---- */
 
-/* Nanoseconds of a tick, times 2^32; 0 if the two say nothing. Times of more than
- * two seconds are halved until the shift fits: the rate loses no digit that counts.
- */
+/* Nanoseconds per tick, times 2^32; 0 if the values give no rate. Times of more
+ * than two seconds are halved until the shift fits: the rate loses no
+ * significant digit. */
 static uint64_t rate_of(uint64_t ticks, int64_t ns)
 {
     if (ns <= 0 || ticks == 0 || ticks > INT64_MAX) {
@@ -145,7 +148,7 @@ int iris_i_ticks_trusted(int invariant, int clock, const uint64_t rates[2])
            (clock || is_near(rates[0], rates[1], AGREE_PART));
 }
 
-/* The next one, far enough from the last to tell the rate. */
+/* The next rate, after enough time to measure it. */
 static uint64_t measure(struct pair *pair)
 {
     const struct pair last = *pair;
@@ -189,8 +192,9 @@ void iris_i_ticks_open(struct iris_ticks_calibration *calibration_p)
     *calibration_p = iris_i_ticks_count ? of_process : clock;
 }
 
-/* A rate that is far from the last is that of a machine that was suspended or
- * has moved in between: the old one stays, unless the next one is far, too. */
+/* A rate that is far from the last one means that the machine was suspended or
+ * migrated in between. The old rate stays, unless the next one is far from it,
+ * too. */
 void iris_i_ticks_calibrate(struct iris_ticks_calibration *calibration,
                             uint64_t ticks, int64_t ns)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ticks: the cheapest time, for what is stamped often. They count the
- * processor's counter where it runs evenly, else the clock's nanoseconds.
+ * Ticks: the cheapest time, for frequent time stamps. A tick is one of the
+ * processor's counter if that runs at a constant rate, else a nanosecond of the
+ * clock.
  */
 #ifndef IRIS_SRC_BASE_TICKS_H
 #define IRIS_SRC_BASE_TICKS_H
@@ -12,12 +13,12 @@
 
 #include "base/clock.h"
 
-/* Turns ticks into monotonic time, also in another process of the machine. A
- * suspended machine, or a virtual one that moves, may stop, restart or rescale
- * the counter: times before that may be off from then on, by as much as the
- * pause took, and times after it until the next calibration. */
+/* Converts ticks to monotonic time, also in another process of the machine. If
+ * a machine is suspended or a virtual machine migrates, its counter may stop,
+ * restart or change its rate. Earlier times may then be wrong by the duration
+ * of the pause, and later times until the next calibration. */
 struct iris_ticks_scale {
-    uint64_t ticks;       /* when the clock was at `ns` */
+    uint64_t ticks;       /* counter at the time `ns` */
     int64_t ns;           /* monotonic */
     uint64_t ns_per_tick; /* times 2^32 */
 };
@@ -25,18 +26,19 @@ struct iris_ticks_scale {
 /* A scale that follows the clock. */
 struct iris_ticks_calibration {
     struct iris_ticks_scale scale;
-    uint64_t from_ticks; /* the rate is measured from this moment on */
+    uint64_t from_ticks; /* the counter when the measurement of the rate
+                          * began */
     int64_t from_ns;
-    uint64_t span; /* calibrate again when so many ticks have passed */
-    int jumped;    /* the last rate was far from the one before */
+    uint64_t span; /* calibrate again after this number of ticks */
+    int jumped;    /* the last rate was far from the previous one */
 };
 
-/* 1: ticks are the processor's counter. Set by iris_i_ticks_open(); a test may
+/* 1: ticks are the processor's counter. Set by iris_i_ticks_open(). A test may
  * set it to 0 after that, before it opens a record. */
 extern int iris_i_ticks_count;
 
-/* The counter is read without waiting for earlier instructions, so two readings
- * may be a few nanoseconds closer than what lies between. */
+/* Reads the counter without waiting for earlier instructions, so the difference
+ * of two readings may be a few nanoseconds too small. */
 static inline uint64_t iris_i_ticks_counter(void)
 {
 #if IRIS_ON_X86
@@ -54,7 +56,8 @@ static inline uint64_t iris_i_ticks_counter(void)
 #endif
 }
 
-/* The clock, apart, so that those who count save no registers for it. */
+/* The clock, out of line, so that callers that use the counter save no
+ * registers for it. */
 uint64_t __attribute__((cold)) iris_i_ticks_clock(void);
 
 static inline uint64_t iris_i_ticks(void)
@@ -62,24 +65,25 @@ static inline uint64_t iris_i_ticks(void)
     return iris_i_ticks_count ? iris_i_ticks_counter() : iris_i_ticks_clock();
 }
 
-/* Fills in what this process's ticks are worth. The first call decides whether
- * to use the counter, which takes half a millisecond. */
+/* Fills in the calibration of this process. The first call decides whether to
+ * use the counter, which takes half a millisecond. */
 void iris_i_ticks_open(struct iris_ticks_calibration *calibration_p);
 
-/* Measures the rate anew, given what the counter and the clock are now. */
+/* Measures the rate anew from the current values of the counter and the
+ * clock. */
 void iris_i_ticks_calibrate(struct iris_ticks_calibration *calibration,
                             uint64_t ticks, int64_t ns);
 
-/* The counter and the clock at one moment, to a fraction of what reading the
- * clock takes. */
+/* The counter and the clock at one moment, more accurate than the time of one
+ * reading of the clock. */
 void iris_i_ticks_pair(uint64_t *ticks_p, int64_t *ns_p);
 
-/* Any scale and any ticks give a time, if not one that means something. */
+/* Any scale and any ticks give a time, though not always a meaningful one. */
 int64_t iris_i_ticks_ns(const struct iris_ticks_scale *scale, uint64_t ticks);
 
-/* Whether to trust a counter: the processor says that it is invariant, and the
- * kernel uses it as its clock or two rates, measured one after the other,
- * agree. */
+/* Whether to trust a counter. The processor must say that it is invariant. In
+ * addition, the kernel uses it as its clock, or two rates measured one after
+ * the other agree. */
 int iris_i_ticks_trusted(int is_invariant, int is_clock,
                          const uint64_t rates[2]);
 

@@ -11,11 +11,12 @@
 #define IRIS_NS_PER_MS INT64_C(1000000)
 #define IRIS_NS_PER_S INT64_C(1000000000)
 
-/* How a wait spends its time, in this order:
+/* A wait spends its time in this order:
+ *
  *   looks    turns that only count: a pause takes 25 to 50 ns
  *   pauses   turns that only pause the processor: no clock, no system call
- *   yields   turns that give the core away
- *   nap_us   the first sleep after that; 0: gives the core away for ever
+ *   yields   turns that yield the core
+ *   nap_us   the first sleep after that; 0: yields the core forever
  *   most_us  each sleep is twice as long as the one before, up to this
  *   ask_us   time between the questions whether to go on
  *
@@ -85,57 +86,59 @@ static const struct iris_pace_row iris_i_paces[] = {
 
 /* ---- Single durations, in milliseconds ---- */
 
-/* Between two calls of a thread's wait check, which may take an interpreter's
- * lock. */
+/* Time between two calls of a thread's wait check, which may take an
+ * interpreter's lock. */
 #define IRIS_WAIT_CHECK_MS 50
 
-/* From the end of a process's memory to that of the process: a peer that
- * cannot be mapped may be one that died. */
+/* Time from the end of a process's memory to the end of the process. A peer
+ * that cannot be mapped may have died. */
 #define IRIS_DEATH_MS 100
 
-/* What the other side of a connection that was made gets to read or write. */
+/* Time that the other side of a connection has to read or write. */
 #define IRIS_SOCKET_PATIENCE_MS 2000
 
-/* A connection to a host that is out of reach ends within this time. */
+/* A connection to an unreachable host fails within this time. */
 #define IRIS_CUT_MS 4000
 
-/* What a rank 0 that has bound its name gets to listen. */
+/* Time from a rank 0's bind to its listen. */
 #define IRIS_LISTEN_MS 100
 
-/* Rank 0 waits for ranks as long as these wait for it: it has this long to say
- * who is missing. */
+/* Rank 0 waits for the other ranks as long as they wait for it. After that it
+ * has this time to name the missing ranks. */
 #define IRIS_VERDICT_MS 2000
 
-/* When something is wrong, late ranks have this long to come and be told. */
+/* After a failure, late ranks have this time to connect and be told. */
 #define IRIS_LINGER_MS 2000
 
-/* When rank 0 cannot have its key: ranks that wait for it ask by then. */
+/* If rank 0 cannot have its key, ranks that wait for it ask within this
+ * time. */
 #define IRIS_REFUSAL_MS 1000
 
-/* Before rank 0 accepts again after it found no descriptor left: others of the
- * process have them. */
+/* Time before rank 0 accepts again after it found no free descriptor: the
+ * process's other threads hold them. */
 #define IRIS_DESCRIPTORS_MS 50
 
-/* Between looks at children that the system cannot watch. */
+/* Time between checks of children that the system cannot watch. */
 #define IRIS_CHILDREN_MS 50
 
-/* A trace at the end of a program waits this long for streams. */
+/* Time that a trace at the end of a program waits for streams. */
 #define IRIS_IDLE_MS 100
 
-/* Between a report's two readings: notes of waits are written every 5 or 10 ms,
- * on a busy machine less often. */
+/* Time between a report's two readings. Notes of waits are written every 5 or
+ * 10 ms, on a busy machine less often. */
 #define IRIS_APART_MS 100
 
-/* A rank that fails while another one writes the report stays this long to be
- * seen in it: the writer may have been killed. */
+/* If a rank fails while another one writes the report, it stays for this time
+ * to be seen in it. The limit is needed because the writer may have been
+ * killed. */
 #define IRIS_STAY_MS 1000
 
-/* All ranks meet a mismatch, and a launcher sends a signal to all: one of them
- * reports in this time. */
+/* All ranks find a mismatch, and a launcher sends a signal to all. One of them
+ * reports within this time. */
 #define IRIS_TURN_MS 1000
 
-/* A wait this old is one that reports look at closely: the words of peers are
- * read for it, and kernels on GPUs note what they wait for. */
+/* From this age on, reports examine a wait closely: they read its word on the
+ * peers, and kernels on GPUs note the word that they wait for. */
 #define IRIS_OLD_MS 1000
 
 #endif /* IRIS_SRC_BASE_TIMING_H */

@@ -13,15 +13,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Free blocks that a search may look at before it settles for a class in which
+/* Number of free blocks that a search examines before it takes a class in which
  * every block fits. Bounds the time of take and stats. */
 #define SEARCH_MAX 64
 
 #define RECORDS_FIRST 64
 #define RECORDS_LIMIT (1u << 30)
 
-/* Lists: of a class, and of a bucket. Writes to record 0's links are harmless
- * and spare the test for the end of the list. */
+/* Lists of a class, and of a bucket. Writes to record 0's links are harmless
+ * and save the test for the end of the list. */
 
 static void list_push(struct iris_alloc *alloc, uint32_t *first, uint32_t index)
 {
@@ -102,8 +102,8 @@ static uint32_t live_at(const struct iris_alloc *alloc, size_t offset)
     return index;
 }
 
-/* Makes room for `count` more records; without memory, nothing changes. There
- * is a bucket for each record, so the live blocks move to new buckets. */
+/* Makes room for `count` more records. Without memory, nothing changes. Each
+ * record has a bucket, so the live blocks move to new buckets. */
 static iris_status_t records_reserve(struct iris_alloc *alloc, uint32_t count)
 {
     uint32_t capacity = alloc->capacity;
@@ -133,8 +133,8 @@ static iris_status_t records_reserve(struct iris_alloc *alloc, uint32_t count)
     return IRIS_OK;
 }
 
-/* Cuts block `index` at `start`; the new block is what lies behind. The caller
- * has reserved the record and puts both blocks into the lists they belong. */
+/* Cuts block `index` at `start`. The new block is the part behind `start`. The
+ * caller has reserved the record and puts both blocks into their lists. */
 static uint32_t block_split(struct iris_alloc *alloc, uint32_t index,
                             uint32_t start)
 {
@@ -172,8 +172,8 @@ static void block_join(struct iris_alloc *alloc, uint32_t index)
     alloc->in_use--;
 }
 
-/* Makes [start, start + need) of free block `index` a block in no list, and
- * what remains in front and behind free blocks. */
+/* Takes [start, start + need) out of free block `index`, as a block in no list.
+ * The rests in front and behind become free blocks. */
 static uint32_t block_carve(struct iris_alloc *alloc, uint32_t index,
                             uint32_t start, uint32_t need)
 {
@@ -190,8 +190,8 @@ static uint32_t block_carve(struct iris_alloc *alloc, uint32_t index,
     return index;
 }
 
-/* Where in block `index` a multiple of `align` with `need` units behind it
- * lies; UINT64_MAX if nowhere. All in units. */
+/* Start of a place in block `index`: a multiple of `align` with `need` units
+ * behind it; UINT64_MAX if it has no such place. All in units. */
 static uint64_t place_in(const struct iris_alloc *alloc, uint32_t index,
                          uint32_t need, uint64_t align)
 {
@@ -206,9 +206,9 @@ static uint64_t place_in(const struct iris_alloc *alloc, uint32_t index,
 
 /* A free block with room for `need` units at a multiple of `align`, or 0. The
  * smallest classes come first, for a good fit; their blocks may turn out too
- * small. After SEARCH_MAX of them the first block of a class is taken in which
+ * small. After SEARCH_MAX of them, it takes the first block of a class in which
  * every block is large enough. To stay constant in time, this may miss a fit
- * behind SEARCH_MAX others: largest_fit() tells the same story. */
+ * behind SEARCH_MAX others. largest_fit() follows the same rule. */
 static uint32_t find_fit(const struct iris_alloc *alloc, uint32_t need,
                          uint64_t align)
 {
@@ -233,8 +233,8 @@ static uint32_t find_fit(const struct iris_alloc *alloc, uint32_t need,
     return class < CLASSES ? alloc->class_first[class] : 0;
 }
 
-/* Units of the largest block that find_fit() finds for the least alignment: it
- * looks at the same blocks of the top class as this does. */
+/* Units of the largest block that find_fit() finds for the least alignment. It
+ * examines the same blocks of the top class. */
 static uint32_t largest_fit(const struct iris_alloc *alloc)
 {
     uint32_t largest = 0, index;
@@ -268,7 +268,8 @@ iris_status_t iris_i_alloc_create(size_t bytes, struct iris_alloc **alloc_p)
         return IRIS_ERR_NO_MEMORY;
     }
     pthread_mutex_init(&alloc->lock, NULL);
-    /* Units are counted in 32 bits: beyond 1 TiB they grow with the heap. */
+    /* Units are counted in 32 bits: in heaps beyond 1 TiB, units become
+     * larger. */
     alloc->unit_shift = top_bit(IRIS_ALIGNMENT);
     while (bytes >> alloc->unit_shift > UINT32_MAX) {
         alloc->unit_shift++;
@@ -311,8 +312,8 @@ iris_status_t iris_i_alloc_take(struct iris_alloc *alloc, size_t bytes,
     align = align ? align : 1;
     pthread_mutex_lock(&alloc->lock);
     index = find_fit(alloc, need, align);
-    /* At most a front and a rear remainder need records: have them before the
-     * first change. */
+    /* At most a front and a rear remainder need records: reserve them before
+     * the first change. */
     if (index == 0 || records_reserve(alloc, 2) != IRIS_OK) {
         pthread_mutex_unlock(&alloc->lock);
         return IRIS_ERR_NO_MEMORY;
@@ -333,7 +334,7 @@ iris_status_t iris_i_alloc_take(struct iris_alloc *alloc, size_t bytes,
     return IRIS_OK;
 }
 
-/* Makes live block `index` a free one, joined with free neighbours: the first
+/* Frees live block `index`, joined with free neighbours. It becomes the first
  * of its class. */
 static uint32_t block_release(struct iris_alloc *alloc, uint32_t index)
 {
@@ -446,7 +447,7 @@ iris_status_t iris_i_alloc_find(struct iris_alloc *alloc, size_t offset,
     return is_live ? IRIS_OK : IRIS_ERR_INVALID;
 }
 
-/* Units between a block and `unit`; 0: it is in the block. */
+/* Units between a block and `unit`; 0: the block contains it. */
 static uint32_t distance(const struct iris_alloc *alloc, uint32_t index,
                          uint32_t unit)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The heap allocator: hands out offsets, keeps every bit of its own state
- * outside the heap, and is deterministic: the same calls give the same offsets.
+ * The heap allocator. It hands out offsets, keeps its whole state outside the
+ * heap, and is deterministic: the same calls give the same offsets.
  */
 #ifndef IRIS_SRC_HEAP_ALLOC_H
 #define IRIS_SRC_HEAP_ALLOC_H
@@ -12,23 +12,24 @@
 
 struct iris_alloc;
 
-/* Manages offsets [0, bytes). Of the calls below those that give and take are
- * made from one thread at a time, the others from any. The caller destroys it.
+/* Manages offsets [0, bytes). One thread at a time may take and give; any
+ * thread may make the other calls. The caller destroys it.
  * IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_alloc_create(size_t bytes, struct iris_alloc **alloc_p);
 void iris_i_alloc_destroy(struct iris_alloc *alloc);
 
-/* Finds `bytes` at a multiple of `alignment` (a power of two); sizes and
+/* Finds `bytes` at a multiple of `alignment` (a power of two). Sizes and
  * offsets are rounded to IRIS_ALIGNMENT. Constant time.
- * IRIS_ERR_INVALID    bytes is 0, alignment is no power of two
- * IRIS_ERR_NO_MEMORY  no free range that large, or no memory for the record;
- *                     the message is the caller's to set */
+ *
+ *   IRIS_ERR_INVALID    bytes is 0, alignment is no power of two
+ *   IRIS_ERR_NO_MEMORY  no free range that large, or no memory for the record;
+ *                       the caller sets the message */
 iris_status_t iris_i_alloc_take(struct iris_alloc *alloc, size_t bytes,
                                 size_t alignment, size_t *offset_p);
 
-/* Gives back what iris_i_alloc_take returned, joining free neighbours, and
- * gives the free range that it has become part of. IRIS_ERR_INVALID: no live
- * allocation starts at `offset`. */
+/* Frees an allocation of iris_i_alloc_take(), joins free neighbours, and
+ * returns the resulting free range. IRIS_ERR_INVALID: no live allocation starts
+ * at `offset`. */
 iris_status_t iris_i_alloc_give_joined(struct iris_alloc *alloc, size_t offset,
                                        size_t *start_p, size_t *bytes_p);
 
@@ -40,31 +41,31 @@ static inline iris_status_t iris_i_alloc_give(struct iris_alloc *alloc,
     return iris_i_alloc_give_joined(alloc, offset, &start, &bytes);
 }
 
-/* Undoes the latest iris_i_alloc_take(), which returned `offset` and which no
- * other call has followed. Unlike iris_i_alloc_give() it puts everything back
- * where it was, so that what comes next does not depend on the take. */
+/* Undoes the latest iris_i_alloc_take(), which returned `offset`, if no other
+ * call has followed. Unlike iris_i_alloc_give(), it restores the previous state
+ * exactly, so that later results do not depend on the take. */
 void iris_i_alloc_untake(struct iris_alloc *alloc, size_t offset);
 
-/* A mark that the allocator's user has on a live allocation: 0 to 3, and 0 from
- * the start. Sets it unless `mark` is negative, and returns it; -1: none starts
+/* A mark for the allocator's user on a live allocation: 0 to 3, initially 0.
+ * Sets it unless `mark` is negative, and returns it; -1: no allocation starts
  * at `offset`. Constant time. */
 int iris_i_alloc_mark(struct iris_alloc *alloc, size_t offset, int mark);
 
-/* The live allocation that contains `offset`: its start and size. For
- * messages and traces; need not be fast. IRIS_ERR_INVALID: none. */
+/* The live allocation that contains `offset`: its start and size. For messages
+ * and traces; may be slow. IRIS_ERR_INVALID: there is none. */
 iris_status_t iris_i_alloc_find(struct iris_alloc *alloc, size_t offset,
                                 size_t *start_p, size_t *bytes_p);
 
-/* Calls `call` for each live allocation, in the order of their starts; it calls
- * nothing of the allocator. */
+/* Calls `call` for each live allocation, in the order of their starts. `call`
+ * must not use the allocator. */
 void iris_i_alloc_each(struct iris_alloc *alloc,
                        void (*call)(void *arg, size_t start, size_t bytes),
                        void *arg);
 
 /* The live allocation that contains `offset`, else the one that ends or begins
- * nearest to it. 0: there is none, or a call is changing them right now. From
- * any thread, also in the handler of a fault that is not the allocator's own.
- */
+ * nearest to it. 0: nothing is allocated, or another call is changing them. May be
+ * called from any thread, and from the handler of a fault outside the
+ * allocator. */
 int iris_i_alloc_nearest(struct iris_alloc *alloc, size_t offset,
                          size_t *start_p, size_t *bytes_p);
 

@@ -8,8 +8,9 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/* Sizes below ROW_CLASSES units have a class each; above, every power of two is
- * a row of ROW_CLASSES classes, so a class spans at most 1/64 of its sizes. */
+/* Each size below ROW_CLASSES units has its own class. Above, every power of
+ * two is a row of ROW_CLASSES classes, so a class spans at most 1/64 of its
+ * sizes. */
 #define ROW_BITS 6
 #define ROW_CLASSES (1u << ROW_BITS)
 #define ROWS (32 - ROW_BITS + 1)
@@ -42,38 +43,39 @@ static inline unsigned class_of(uint32_t size)
 }
 
 /* A block of the heap, free or live. Records name each other by index, so that
- * the array can move. Record 0 is no block: it closes the ring of blocks in
- * address order, its `start` is the end of the heap, and as a link in a list
- * it means none. 24 bytes, so that even a live block with a free block on both
- * sides costs less than 64 bytes with the slack of a table that grows by a
- * quarter. */
+ * the array can move. Record 0 is no block. It closes the ring of blocks in
+ * address order, its `start` is the end of the heap, and as a link in a list it
+ * marks the end. A record has 24 bytes. So even a live block with a free block
+ * on both sides costs less than 64 bytes, including the slack of a table that
+ * grows by a quarter. */
 struct record {
     uint32_t start;          /* in units */
     uint32_t next;           /* neighbour in address order */
     uint32_t prev : 31;      /* neighbour in address order */
     uint32_t is_free : 1;    /* free block or spare record; 0 in record 0 */
-    uint32_t list_next;      /* in its class if free, its bucket if live, */
+    uint32_t list_next;      /* neighbours in its class if free, in its
+                              * bucket if live, */
     uint32_t list_prev : 30; /* or (next only) in the list of spare records */
-    uint32_t mark : 2;       /* of a live block: its user's */
+    uint32_t mark : 2;       /* the user's mark of a live block */
     uint32_t bucket_first;   /* a slot of the hash table from start to live
-                              * record; says nothing about this record */
+                              * record; unrelated to this record */
 };
 
 _Static_assert(sizeof(struct record) == 24, "the metadata bound counts on 24");
 
 struct iris_alloc {
-    pthread_mutex_t lock; /* of what changes, against who looks at figures */
+    pthread_mutex_t lock; /* protects readers of figures from changes */
     struct record *records;
-    uint32_t capacity;   /* of records, and the number of buckets */
+    uint32_t capacity;   /* number of records, and of buckets */
     uint32_t touched;    /* records below this index have been used */
-    uint32_t spare;      /* first used record that describes no block now */
-    uint32_t in_use;     /* records that describe a block, and record 0 */
+    uint32_t spare;      /* first used record without a block */
+    uint32_t in_use;     /* records with a block, and record 0 */
     uint32_t units;      /* of the heap */
-    uint32_t used_units; /* in live blocks */
+    uint32_t used_units; /* units in live blocks */
     uint32_t peak_units;
     uint32_t num_live;
-    /* Of the latest take, to undo it: the free block before the one it took in
-     * the list of that one's class (0: it was the first), and the peak. */
+    /* To undo the latest take: the free block before the taken one in the list
+     * of its class (0: it was the first), and the peak. */
     uint32_t undo_before;
     uint32_t undo_peak_units;
     unsigned unit_shift;           /* a unit is 1 << unit_shift bytes */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * External memory, the program's own, on the symmetric heap: the same memory,
- * mapped a second time behind the heap of every rank, where that can be; else a
- * copy.
+ * External memory, owned by the program, on the symmetric heap. If possible,
+ * the same memory is mapped a second time behind the heap of every rank;
+ * otherwise it is copied.
  */
 #include "config.h"
 
@@ -16,12 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What each rank tells of its memory. */
+/* A rank's message to the others about its memory. */
 struct finding {
     struct iris_deferred_post deferred;
-    uint64_t bytes; /* of the whole allocation; 0: it cannot be shared */
+    uint64_t bytes; /* bytes of the whole allocation; 0: it cannot be shared */
     uint64_t offset;
-    uint64_t mapped; /* 1 + where in the window it is already; 0: nowhere */
+    uint64_t mapped; /* 1 + its offset in the window if it is mapped there;
+                      * else 0 */
 };
 
 static const struct iris_call_type share_call = {
@@ -29,11 +30,11 @@ static const struct iris_call_type share_call = {
     .fields = {{.name = "offset"}, {.name = "bytes"}},
 };
 
-/* One call under way. */
+/* One call in progress. */
 struct request {
     const void *ptr;
     size_t bytes;
-    struct iris_external external; /* held if found */
+    struct iris_external external; /* held if the memory was found */
     int found;
     struct iris_external_range *record;
 };
@@ -62,7 +63,7 @@ static iris_status_t check(struct iris_heap *heap,
     return iris_i_heap_check_range(heap, &range);
 }
 
-/* Takes hold of the memory if it can be shared. */
+/* Takes a reference to the memory if it can be shared. */
 static struct finding find(struct iris_heap *heap, struct request *request)
 {
     struct finding finding = {0};
@@ -94,8 +95,9 @@ static struct finding find(struct iris_heap *heap, struct request *request)
     return finding;
 }
 
-/* Bytes of the largest allocation if all ranks can share theirs, else 0. Every
- * rank comes to the same. *mapped_p: all of them are mapped, in one place. */
+/* Bytes of the largest allocation if all ranks can share theirs, else 0. All
+ * ranks get the same result. *mapped_p: all of them are mapped already, at the
+ * same place. */
 static size_t agree(struct iris_heap *heap, const struct finding *own,
                     int *mapped_p)
 {
@@ -129,7 +131,7 @@ static int fits(struct iris_heap *heap, size_t bytes)
     return bytes <= stats.largest_free_bytes;
 }
 
-/* Keeps the record of what is mapped at `start`. */
+/* Keeps the record of the mapping at `start`. */
 static void *keep(struct iris_heap *heap, struct request *request, size_t start)
 {
     struct iris_external_range *record = request->record;
@@ -141,7 +143,7 @@ static void *keep(struct iris_heap *heap, struct request *request, size_t start)
     return iris_i_window_add(&heap->window, record);
 }
 
-/* Maps the memory of all ranks everywhere, or nothing. */
+/* Maps the memory of all ranks on every rank, or nothing. */
 static iris_status_t share(struct iris_heap *heap, struct request *request,
                            size_t most, void **symmetric_p)
 {
@@ -178,7 +180,7 @@ static iris_status_t share(struct iris_heap *heap, struct request *request,
     return IRIS_OK;
 }
 
-/* The next best: memory of the heap, with the same contents. */
+/* The alternative: memory of the heap, with the same contents. */
 static iris_status_t copy(struct iris_heap *heap, const struct request *request,
                           const struct iris_heap_request *asked,
                           void **symmetric_p)
@@ -232,7 +234,7 @@ iris_status_t iris_i_external_share(struct iris_heap *heap,
     if (status == IRIS_OK) {
         iris_i_deferred_judge(heap, &plan);
         most = agree(heap, &finding, &mapped);
-        if (mapped) { /* ahead of frees that could unmap it */
+        if (mapped) { /* before frees that could unmap it */
             *symmetric_p = keep(heap, &request, (size_t)finding.mapped - 1);
         }
         (void)iris_i_deferred_follow(heap, &plan);

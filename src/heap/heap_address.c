@@ -29,7 +29,7 @@ int iris_i_heap_mark(struct iris_heap *heap, size_t name, int mark)
                : iris_i_alloc_mark(heap->names.alloc, name, mark);
 }
 
-/* Why `ptr`, at a heap offset, is not where an allocation starts. */
+/* Reports why `ptr`, at a heap offset, is not the start of an allocation. */
 static iris_status_t fail_start(const struct iris_heap *heap, const char *call,
                                 const void *ptr, size_t offset)
 {
@@ -167,8 +167,8 @@ iris_status_t iris_i_heap_translate(const struct iris_heap *heap,
     return IRIS_OK;
 }
 
-/* The rank whose heap the address is in or, where nothing else begins there, at
- * the end of; -1: none's. */
+/* The rank whose heap contains the address. Also the rank whose heap ends at
+ * it, if no other heap begins there. -1: none. */
 static int owner_of(const struct iris_heap *heap, uintptr_t start)
 {
     int ends_apart = heap->memory.region.guarded &&
@@ -218,9 +218,9 @@ static iris_status_t check_on_heap(const struct iris_heap *heap,
     return IRIS_OK;
 }
 
-/* Memory that begins outside of every heap: it neither runs into one nor begins
- * on the page ahead of one, which is nobody's, and it does not leave what
- * iris_as_symmetric() has mapped. */
+/* Checks memory that begins outside of every heap. It must not run into a heap,
+ * must not begin on the guard page ahead of one, and must not leave a mapping
+ * of iris_as_symmetric(). */
 static iris_status_t check_off_heap(const struct iris_heap *heap,
                                     const struct iris_heap_range *range)
 {
@@ -287,7 +287,7 @@ int iris_i_heap_locate(const struct iris_heap *heap, const void *address,
     if (!iris_i_alloc_nearest(heap->names.alloc, offset, &place_p->start,
                               &place_p->bytes) ||
         iris_i_heap_is_own(&heap->names, place_p->start)) {
-        place_p->bytes = 0; /* the library's own is none of theirs */
+        place_p->bytes = 0; /* the library's own memory is no allocation */
     }
     return 1;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Freeing. An allocation has the same name on every rank for as long as it lives
- * (iris_i_heap_find_start()), so names are what ranks compare. Of deferred frees
- * the rank that has released the fewest lists them, and the others say which
- * they have, too.
+ * Freeing. An allocation has the same name on every rank for as long as it
+ * lives (iris_i_heap_find_start()), so ranks compare names. In a deferred free,
+ * the rank that has released the fewest allocations lists them, and the others
+ * answer which of these they have released, too.
  */
 #include "config.h"
 
@@ -17,13 +17,13 @@
 #include <string.h>
 
 /* Marks of an allocation on this rank. */
-#define RELEASED 1 /* by the program */
-#define DONE 2     /* and by all that its streams had to do */
+#define RELEASED 1 /* the program has released it */
+#define DONE 2     /* this rank's streams no longer use it */
 
 /* Names in one post. */
 #define CHUNK (IRIS_PAYLOAD_BYTES / sizeof(uint64_t))
 
-#define GONE SIZE_MAX /* not released everywhere */
+#define GONE SIZE_MAX /* removed from the list: freed */
 
 static const struct iris_call_type deferred_call = {
     .name = "iris_free_deferred",
@@ -40,7 +40,7 @@ void iris_i_heap_give(struct iris_heap *heap, size_t offset)
     iris_i_heap_give_back(&heap->memory, start, bytes);
 }
 
-/* Gives back an allocation on whose name all ranks agree. */
+/* Frees an allocation whose name all ranks have agreed on. */
 static void give(struct iris_heap *heap, size_t name)
 {
     if (name >= iris_i_heap_bytes(&heap->memory)) {
@@ -51,7 +51,7 @@ static void give(struct iris_heap *heap, size_t name)
     }
 }
 
-/* The same, between calls of observers. */
+/* give(), between calls of observers. */
 static void give_watched(struct iris_heap *heap, size_t name)
 {
     struct iris_host_event event = {
@@ -67,9 +67,9 @@ static void give_watched(struct iris_heap *heap, size_t name)
     (void)iris_i_hooks_after(heap->hooks, &event, IRIS_OK);
 }
 
-/* ---- This rank's ---- */
+/* ---- This rank's list ----- */
 
-/* One more in the list. The lock is held. */
+/* Appends to the list. The lock is held. */
 static iris_status_t append(struct iris_heap *heap, size_t name)
 {
     struct iris_deferred *deferred = &heap->deferred;
@@ -108,14 +108,15 @@ iris_status_t iris_i_deferred_add(struct iris_heap *heap, void *ptr)
     return status;
 }
 
-/* Looks how far the streams are. What they had to do when something was
- * released may use it yet, so one fence at a time is behind all of that. */
+/* Checks the progress of the streams. Work that was enqueued before a release
+ * may still use the allocation. One fence at a time follows all of that
+ * work. */
 static void advance(struct iris_heap *heap)
 {
     struct iris_deferred *deferred = &heap->deferred;
     int anew = deferred->fenced == deferred->done;
 
-    if (anew) { /* first the number, then the fence behind all of these */
+    if (anew) { /* first the number, then the fence after all of these */
         deferred->fenced = deferred->count;
     }
     if (deferred->fenced == deferred->done ||
@@ -151,7 +152,7 @@ static iris_status_t fail_late(const struct iris_wait *wait)
 static const struct iris_wait_type for_streams = {
     .pace = IRIS_PACE_FENCE, .describe = describe_streams, .late = fail_late};
 
-/* Waits until the streams are done with all that is released by now. */
+/* Waits until the streams no longer use any allocation released so far. */
 static iris_status_t wait_for_streams(struct iris_heap *heap)
 {
     struct iris_waiter waiter = iris_i_peers_waiter(heap->memory.control);
@@ -168,7 +169,8 @@ static iris_status_t wait_for_streams(struct iris_heap *heap)
     return status;
 }
 
-/* Those that are freed leave the list; what was released meanwhile stays. */
+/* Removes freed allocations from the list; keeps those that were released
+ * meanwhile. */
 static void compact(struct iris_heap *heap)
 {
     struct iris_deferred *deferred = &heap->deferred;
@@ -192,20 +194,20 @@ static void compact(struct iris_heap *heap)
     pthread_mutex_unlock(&deferred->lock);
 }
 
-/* ---- What all ranks have released ---- */
+/* ---- Comparing with the other ranks ---- */
 
-/* One comparison under way. */
+/* A comparison in progress. */
 struct comparison {
     struct iris_heap *heap;
     const struct iris_deferred_plan *plan;
-    size_t *names; /* the lister's, as far as they are known */
+    size_t *names; /* the lister's names, as far as known */
     size_t known;
     size_t compared;              /* of these */
     unsigned char answers[CHUNK]; /* 1: this rank has released it, too */
 };
 
-/* This rank's part of one round: the lister's next names, the others' answers
- * to those of the round before. */
+/* This rank's part of one round: the lister's next names, or another rank's
+ * answers to those of the previous round. */
 static void prepare_round(struct comparison *x, size_t next,
                           struct iris_call *call)
 {
@@ -222,7 +224,7 @@ static void prepare_round(struct comparison *x, size_t next,
     call->payload_bytes = x->known - x->compared;
 }
 
-/* What the round has brought. */
+/* Reads the result of the round. */
 static void read_round(struct comparison *x, size_t next)
 {
     unsigned char theirs[CHUNK];
@@ -277,7 +279,8 @@ static iris_status_t compare(struct comparison *x)
     return IRIS_OK;
 }
 
-/* Frees, in the lister's order on every rank, since names depend on it. */
+/* Frees in the lister's order on every rank, since names depend on the
+ * order. */
 static iris_status_t drain(struct iris_heap *heap,
                            const struct iris_deferred_plan *plan,
                            size_t *freed_p)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Collective allocation: a range of the allocator, memory for it, and the
- * agreement of all ranks about both.
+ * Collective allocation: a range from the allocator, memory for it, and the
+ * agreement of all ranks on both.
  */
 #include "config.h"
 
@@ -56,8 +56,8 @@ iris_status_t iris_i_heap_share(struct iris_heap *heap,
     return status;
 }
 
-/* This rank's fresh runs; what they are depends only on what all ranks have
- * agreed on. */
+/* This rank's fresh runs. They depend only on values that all ranks have agreed
+ * on. */
 static iris_status_t share_fresh(struct iris_heap *heap, struct iris_call *call)
 {
     struct iris_offer *offers = heap->offers;
@@ -80,8 +80,8 @@ static const struct iris_call_type settle_call = {
     .fields = {{.name = "offset"}, {.name = "bytes"}},
 };
 
-/* Whether peers have to map what is committed: some rank is of another
- * process, which all ranks see alike. */
+/* Whether peers have to map each commit. They do if some rank is in another
+ * process. All ranks get the same answer. */
 static int is_shared_by_offers(const struct iris_heap *heap)
 {
     int remote = 0;
@@ -92,9 +92,9 @@ static int is_shared_by_offers(const struct iris_heap *heap)
     return remote && heap->memory.region.commit == IRIS_COMMIT_PRIVATE;
 }
 
-/* After iris_i_heap_commit(), collectively, once all ranks have agreed that each
- * has committed it: maps it everywhere. If that fails on one rank, all take it
- * away. */
+/* After iris_i_heap_commit(), collectively, once all ranks have agreed that
+ * each has committed its memory: maps it everywhere. If that fails on one rank,
+ * all ranks decommit it. */
 static iris_status_t settle(struct iris_heap *heap)
 {
     struct iris_call call = {.type = &settle_call};
@@ -133,7 +133,7 @@ static iris_status_t fail_full(struct iris_heap *heap, size_t bytes,
                        stats.largest_free_bytes);
 }
 
-/* What an allocation takes of the heap. */
+/* The size of an allocation on the heap, including the red zone. */
 static size_t with_red_zone(const struct iris_heap *heap, size_t bytes)
 {
     return bytes > SIZE_MAX - heap->names.red_zone_bytes
@@ -141,8 +141,8 @@ static size_t with_red_zone(const struct iris_heap *heap, size_t bytes)
                : bytes + heap->names.red_zone_bytes;
 }
 
-/* This rank's part of an allocation: takes a range and puts memory behind it.
- * Nothing is taken if it fails. */
+/* This rank's part of an allocation: takes a range and commits memory to it.
+ * Takes nothing if it fails. */
 static iris_status_t take(struct iris_heap *heap,
                           const struct iris_heap_request *request,
                           size_t *offset_p)
@@ -191,7 +191,7 @@ static iris_status_t fill(struct iris_heap *heap,
                : IRIS_OK;
 }
 
-/* This rank's part, before it meets the others. */
+/* This rank's part, before the agreement with the others. */
 static iris_status_t prepare(struct iris_heap *heap,
                              const struct iris_heap_request *request,
                              void **ptr_p, size_t *offset_p)
@@ -213,7 +213,7 @@ static iris_status_t prepare(struct iris_heap *heap,
     return status;
 }
 
-/* Keeps the message of why the ranks do not agree. */
+/* Ends the fill, and keeps the message that says why the ranks do not agree. */
 static void end_fill(const struct iris_heap_request *request)
 {
     char message[IRIS_MESSAGE_BYTES];
@@ -227,10 +227,10 @@ static void end_fill(const struct iris_heap_request *request)
 
 static const struct iris_call_type undo_call = {.name = "iris_malloc"};
 
-/* Waits until all ranks have given back what they committed for an allocation
- * that failed: else the next one may find the system's memory taken yet. If a
+/* Waits until all ranks have decommitted the memory of a failed allocation:
+ * otherwise the next allocation may find the system's memory still in use. If a
  * rank is out of memory (`full`), deferred frees follow. Returns `status`, with
- * the message it had. */
+ * its original message. */
 static iris_status_t undone(struct iris_heap *heap, iris_status_t status,
                             int full, struct iris_deferred_plan *plan)
 {
@@ -249,8 +249,8 @@ static iris_status_t undone(struct iris_heap *heap, iris_status_t status,
     return iris_i_fail_again(status, message);
 }
 
-/* Prepares, agrees, and undoes the preparation unless all agree: ranks that
- * differed in this call must not differ in the offsets of the next. */
+/* Prepares, agrees, and undoes the preparation unless all agree. After a call
+ * on which the ranks differed, the offsets of the next call must not differ. */
 static iris_status_t allocate(struct iris_heap *heap,
                               const struct iris_heap_request *request,
                               void **ptr_p, struct iris_deferred_plan *plan)

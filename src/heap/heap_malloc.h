@@ -8,8 +8,8 @@
 #include "control/exchange.h"
 #include "heap/heap_parts.h"
 
-/* One allocation of all ranks. Nothing is taken, on any rank, unless all
- * succeed. */
+/* One allocation by all ranks. Unless it succeeds on all of them, no rank takes
+ * anything. */
 iris_status_t iris_i_heap_allocate(struct iris_heap *heap,
                                    const struct iris_heap_request *request,
                                    void **ptr_p);
@@ -17,8 +17,8 @@ iris_status_t iris_i_heap_allocate(struct iris_heap *heap,
 void iris_i_heap_stats(const struct iris_heap *heap,
                        struct iris_heap_stats *stats_p);
 
-/* Offers every other process memory of this rank's, and maps theirs: what
- * iris_i_exchange() does and returns, with handles made and closed here. */
+/* Offers memory of this rank to every other process, and maps theirs. Works and
+ * returns as iris_i_exchange(); makes and closes the handles. */
 iris_status_t iris_i_heap_share(struct iris_heap *heap,
                                 struct iris_offer *offers, size_t num_offers,
                                 iris_status_t status);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory of the heap, which is committed when an allocation needs it.
+ * Memory of the heap. It is committed when an allocation needs it.
  */
 #include "config.h"
 
@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* Free ranges from this size on give their memory back. */
+/* Free ranges of at least this size give their memory back. */
 #define GIVE_BACK_BYTES ((size_t)1 << 20)
 
 /* Consecutive pieces. */
@@ -60,7 +60,7 @@ void iris_i_heap_memory_close(struct iris_heap_memory *memory)
 
 /* ---- Pieces ---- */
 
-/* Any thread may ask whether a range it enqueues work for is committed. */
+/* Any thread may check whether the range of its work is committed. */
 static int has(const _Atomic uint64_t *bits, size_t piece)
 {
     uint64_t word =
@@ -78,8 +78,8 @@ static void flip(_Atomic uint64_t *bits, const struct run *run)
     }
 }
 
-/* The first run from run->end on, before `end`, of pieces whose bit is `value`;
- * 0: none. */
+/* The first run, after run->end and before `end`, of pieces whose bit is
+ * `value`; 0: there is none. */
 static int next_run(const _Atomic uint64_t *bits, int value, size_t end,
                     struct run *run)
 {
@@ -96,13 +96,13 @@ static int next_run(const _Atomic uint64_t *bits, int value, size_t end,
     return first < end;
 }
 
-/* The piece behind the range that ends at `offset`, which is not 0. */
+/* The piece after the range that ends at `offset`, which is not 0. */
 static size_t end_of(const struct iris_heap_memory *memory, size_t offset)
 {
     return (offset - 1) / memory->piece_bytes + 1;
 }
 
-/* The heap may end within its last piece. A heap that grows does not mind. */
+/* The heap may end within its last piece. A heap that grows is not affected. */
 static size_t run_bytes(const struct iris_heap_memory *memory,
                         const struct run *run)
 {
@@ -160,8 +160,7 @@ void iris_i_heap_unmap(struct iris_heap_memory *memory, size_t offset)
                            0);
 }
 
-/* Takes the memory of a run away, which was committed in one go if peers map
- * what is committed one by one. */
+/* Decommits a run. If peers map each commit, one commit made the whole run. */
 static void decommit_run(struct iris_heap_memory *memory, const struct run *run)
 {
     if (memory->region.commit == IRIS_COMMIT_PRIVATE) {
@@ -174,7 +173,7 @@ static void decommit_run(struct iris_heap_memory *memory, const struct run *run)
     memory->num_committed -= run->end - run->first;
 }
 
-/* Nothing is fresh any more. */
+/* Marks no piece as fresh any more. */
 static void end_commit(struct iris_heap_memory *memory, int keep)
 {
     struct run run = {.end = 0};
@@ -213,8 +212,8 @@ int iris_i_heap_next_run(const struct iris_heap_memory *memory, int fresh,
     return found;
 }
 
-/* Memory that small allocations come and go in is kept: to commit it takes
- * longer than to allocate. A GPU's stays too, since to unmap it can wait for
+/* Keeps memory in which small allocations come and go: committing takes longer
+ * than allocating. Keeps a GPU's memory, too, since unmapping it can wait for
  * kernels. */
 void iris_i_heap_give_back(struct iris_heap_memory *memory, size_t offset,
                            size_t bytes)
@@ -259,15 +258,15 @@ iris_status_t iris_i_heap_copy(struct iris_heap_memory *memory, void *dst,
 {
     iris_status_t status = iris_i_heap_synchronize(memory);
 
-    if (status == IRIS_OK) { /* so that nothing holds up the copy for long */
+    if (status == IRIS_OK) { /* so that nothing delays the copy for long */
         status = iris_i_queue_copy(memory->stream, dst, src, bytes);
     }
     return status != IRIS_OK ? iris_i_fail_on(memory->log, status)
                              : iris_i_heap_synchronize(memory);
 }
 
-/* Work is waited for twice, since in a capture of the default stream the first
- * wait fails, while the fill would become part of it. */
+/* Waits for work twice. During a capture of the default stream, the first wait
+ * fails; otherwise the fill would become part of the capture. */
 iris_status_t iris_i_heap_zero(struct iris_heap_memory *memory, size_t offset,
                                size_t bytes)
 {
@@ -313,7 +312,7 @@ iris_status_t iris_i_heap_clear(struct iris_heap_memory *memory, void *ptr,
 
 /* ---- Peers ---- */
 
-/* This rank's own is the likeliest. */
+/* Starts with this rank's own heap, which is the likeliest. */
 int iris_i_heap_owner(const struct iris_heap_memory *memory,
                       const void *address, size_t *offset_p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The heap's memory: the addresses of this rank's heap, the pieces of it that
- * have memory, and where the peers' heaps are mapped.
+ * The heap's memory: the addresses of this rank's heap, its committed pieces,
+ * and the addresses at which the peers' heaps are mapped.
  */
 #ifndef IRIS_SRC_HEAP_HEAP_MEMORY_H
 #define IRIS_SRC_HEAP_HEAP_MEMORY_H
@@ -17,14 +17,16 @@ struct iris_heap_memory {
     struct iris_stream *stream;   /* for the heap's own copies and fills */
     struct iris_control *control; /* NULL before iris_i_heap_connect() */
     struct iris_heap_region region;
-    int64_t *bases; /* of each rank's heap, as mapped here; 0: not. NULL before
-                     * iris_i_heap_connect() */
+    int64_t *bases; /* address of each rank's heap, as mapped here; 0: not
+                     * mapped. NULL before iris_i_heap_connect() */
     unsigned char *reachable; /* 1: bases[rank] is not 0 */
-    int *nodes;               /* each rank's node; NULL, too, before that */
-    int num_nodes;            /* that the job's ranks are on */
+    int *nodes;               /* each rank's node; NULL before
+                               * iris_i_heap_connect() */
+    int num_nodes;            /* number of nodes in the job */
 
-    /* Memory is committed in pieces. Bits of the committed ones, and of those
-     * that an allocation under way has committed and may have to undo. */
+    /* Memory is committed in pieces. One set of bits marks the committed
+     * pieces. The other marks those that the current allocation has committed
+     * and may have to undo. */
     size_t piece_bytes;
     _Atomic uint64_t *committed;
     _Atomic uint64_t *fresh;
@@ -32,22 +34,22 @@ struct iris_heap_memory {
     size_t num_fresh;
 };
 
-/* Allocates this rank's heap, of `bytes`. The caller closes it, also if this
+/* Allocates this rank's heap, of `bytes`. The caller closes it even if this
  * fails. */
 iris_status_t iris_i_heap_memory_open(struct iris_heap_memory *memory,
                                       size_t bytes);
 void iris_i_heap_memory_close(struct iris_heap_memory *memory);
 
-/* Commits memory to every piece of [offset, offset + bytes) that lacks it, or
- * to none. iris_i_heap_rollback() or iris_i_heap_keep() must follow.
+/* Commits memory to all uncommitted pieces of [offset, offset + bytes), or to
+ * none. iris_i_heap_rollback() or iris_i_heap_keep() must follow.
  * IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_heap_commit(struct iris_heap_memory *memory, size_t offset,
                                  size_t bytes);
 
-/* Takes that memory away again. */
+/* Undoes the commit. */
 void iris_i_heap_rollback(struct iris_heap_memory *memory);
 
-/* Or keeps it: peers have it, or will have it by another way. */
+/* Keeps the commit: peers have mapped it, or will map it in another way. */
 void iris_i_heap_keep(struct iris_heap_memory *memory);
 
 /* Consecutive pieces. */
@@ -56,12 +58,12 @@ struct iris_heap_run {
     size_t bytes;
 };
 
-/* The first run behind *run, before `end`, that the latest commit has put
- * memory behind, or, with `fresh` 0, that had it before; 0: there is none. */
+/* The next run after *run and before `end`: pieces that the latest commit has committed or, with `fresh` 0, pieces committed before it. 0: there is
+ * none. */
 int iris_i_heap_next_run(const struct iris_heap_memory *memory, int fresh,
                          size_t end, struct iris_heap_run *run);
 
-/* Gives whole pieces of a free range back to the system, if it is worth it. */
+/* Decommits the whole pieces of a free range, if that is worthwhile. */
 void iris_i_heap_give_back(struct iris_heap_memory *memory, size_t offset,
                            size_t bytes);
 
@@ -69,10 +71,10 @@ void iris_i_heap_give_back(struct iris_heap_memory *memory, size_t offset,
 int iris_i_heap_is_committed(const struct iris_heap_memory *memory,
                              size_t offset, size_t bytes);
 
-/* Takes away what is mapped at a heap offset, here and for every peer. */
+/* Unmaps the memory at a heap offset, here and on every peer. */
 void iris_i_heap_unmap(struct iris_heap_memory *memory, size_t offset);
 
-/* Waits for the heap's stream; peers can see that this rank does. */
+/* Waits for the heap's stream. Peers can see that this rank waits. */
 iris_status_t iris_i_heap_synchronize(struct iris_heap_memory *memory);
 
 /* Copies between host memory and a heap, and waits for it. */
@@ -83,17 +85,18 @@ iris_status_t iris_i_heap_copy(struct iris_heap_memory *memory, void *dst,
 iris_status_t iris_i_heap_zero(struct iris_heap_memory *memory, size_t offset,
                                size_t bytes);
 
-/* Zeroes a part of an allocation that was lazy, after putting memory behind it
- * where a heap can do so by itself, and waits for that. What is new is zero
- * already, and not touched. IRIS_ERR_NO_MEMORY */
+/* Zeroes a part of a lazy allocation. If the heap can commit memory by itself,
+ * it commits that part first. Waits for both. New memory is zero already and is
+ * not touched. IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_heap_clear(struct iris_heap_memory *memory, void *ptr,
                                 size_t bytes);
 
-/* Whose heap the address is on, as mapped here, and where; -1: nobody's. */
+/* The rank whose heap contains the address, as mapped here, and the offset; -1:
+ * none. */
 int iris_i_heap_owner(const struct iris_heap_memory *memory,
                       const void *address, size_t *offset_p);
 
-/* This rank's heap, and all heaps' size. */
+/* This rank's heap, and the size of all heaps. */
 static inline char *iris_i_heap_base(const struct iris_heap_memory *memory)
 {
     return memory->region.base;
@@ -104,15 +107,15 @@ static inline size_t iris_i_heap_bytes(const struct iris_heap_memory *memory)
     return memory->region.bytes;
 }
 
-/* An address as an offset from this rank's heap; not less than the heap's size
- * if it is not on it. */
+/* The offset of an address in this rank's heap. If the address is not on the
+ * heap, the result is at least the heap's size. */
 static inline size_t iris_i_heap_offset(const struct iris_heap_memory *memory,
                                         const void *address)
 {
     return (size_t)((uintptr_t)address - (uintptr_t)memory->region.base);
 }
 
-/* The node of a rank, by number: nodes are numbered by their first rank. */
+/* The number of a rank's node. Nodes are numbered by their first rank. */
 static inline int iris_i_heap_node(const struct iris_heap_memory *memory,
                                    int rank)
 {
@@ -127,7 +130,7 @@ static inline int iris_i_heap_is_far(const struct iris_heap_memory *memory,
            iris_i_heap_node(memory, memory->log->rank);
 }
 
-/* Whether peers map what is committed by handles of its own. */
+/* Whether peers map each commit by a separate handle. */
 static inline int
 iris_i_heap_needs_handles(const struct iris_heap_memory *memory)
 {
@@ -140,7 +143,7 @@ iris_i_heap_control(const struct iris_heap_memory *memory)
     return memory->control;
 }
 
-/* Where each rank's heap is mapped here; 0: it is not. */
+/* The address of each rank's heap, as mapped here; 0: not mapped. */
 static inline const int64_t *
 iris_i_heap_bases(const struct iris_heap_memory *memory)
 {

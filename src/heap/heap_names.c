@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Allocations with their names and lives, and the files for tools that look up an
- * address later.
+ * Allocations with their names and lifetimes, and the files for tools that look
+ * up an address later.
  */
 #include "config.h"
 
@@ -19,33 +19,33 @@
 
 /* A live allocation of the program. */
 struct life {
-    struct life *next; /* in its bucket */
+    struct life *next; /* next in its bucket */
     size_t start;
-    int64_t born_ns; /* UNKNOWN: there was no memory to note it */
+    int64_t born_ns; /* UNKNOWN: there was no memory to record it */
     char name[IRIS_NAME_BYTES];
 };
 #define UNKNOWN INT64_MIN
 
-/* By start. The number of buckets is a power of two. */
+/* Indexed by start. The number of buckets is a power of two. */
 struct iris_heap_lives {
     size_t count;
     size_t num_buckets;
     struct life **buckets;
 };
 
-/* The latest allocations that were freed, for the list. */
+/* The number of freed allocations that the list keeps. */
 #define NUM_FREED 1024
 #define NUM_FREED_MAX 16384
 struct record {
     size_t start;
     size_t bytes;
-    int64_t born_ns, died_ns; /* UNKNOWN: not, or not yet */
+    int64_t born_ns, died_ns; /* UNKNOWN: not recorded, or still alive */
     char name[IRIS_NAME_BYTES];
 };
 struct iris_heap_freed {
     size_t count; /* so far */
     size_t capacity;
-    struct record *all; /* a ring, once it has its full size */
+    struct record *all; /* a ring, allocated at its full size */
 };
 
 iris_status_t iris_i_heap_names_open(struct iris_heap_names *names,
@@ -69,7 +69,7 @@ int iris_i_heap_find(const struct iris_heap_names *names, size_t offset,
            iris_i_alloc_find(names->alloc, offset, start_p, bytes_p) == IRIS_OK;
 }
 
-/* ---- Lives; all under the lock ---- */
+/* ---- Lifetimes; all under the lock ---- */
 
 static struct life **bucket_of(const struct iris_heap_lives *lives,
                                size_t start)
@@ -95,7 +95,7 @@ static struct life **find_life(const struct iris_heap_names *names,
     return *link == NULL ? NULL : link;
 }
 
-/* 0; -1: no memory, and everything is as before. */
+/* Returns 0, or -1 without memory; then nothing has changed. */
 static int rehash(struct iris_heap_lives *lives, size_t num_buckets)
 {
     struct iris_heap_lives wide = {lives->count, num_buckets,
@@ -118,7 +118,7 @@ static int rehash(struct iris_heap_lives *lives, size_t num_buckets)
     return 0;
 }
 
-/* A life from now on; NULL: no memory. */
+/* Adds an allocation that lives from now on; NULL: no memory. */
 static struct life *add_life(struct iris_heap_names *names, size_t start)
 {
     struct iris_heap_lives *lives = names->lives;
@@ -167,7 +167,7 @@ void iris_i_heap_note_alloc(struct iris_heap_names *names, size_t start)
     pthread_mutex_unlock(&names->lock);
 }
 
-/* What is known of the allocation at `start`. */
+/* The record of the allocation at `start`. */
 static struct record read_life(const struct iris_heap_names *names,
                                size_t start, size_t bytes)
 {
@@ -181,9 +181,9 @@ static struct record read_life(const struct iris_heap_names *names,
     return read;
 }
 
-/* ---- Deaths ---- */
+/* ---- Freed allocations ---- */
 
-/* Where the next one goes; NULL: the list has no memory. */
+/* The slot for the next one; NULL: the list has no memory. */
 static struct record *next_freed(struct iris_heap_names *names)
 {
     struct iris_heap_freed *freed = names->freed;
@@ -307,7 +307,7 @@ struct text {
     size_t bytes;
 };
 
-/* Returns an errno of the writing; -1: there was no memory for the text. */
+/* Returns the errno of a failed write; -1: there was no memory for the text. */
 static int write_text(struct text *text, const char *path)
 {
     int ret = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is allocated on the heap: the allocator, and each allocation's name and
- * life.
+ * The allocations on the heap: the allocator, and each allocation's name and
+ * lifetime.
  */
 #ifndef IRIS_SRC_HEAP_HEAP_NAMES_H
 #define IRIS_SRC_HEAP_HEAP_NAMES_H
@@ -14,17 +14,19 @@
 #define IRIS_NAME_BYTES 48
 
 struct iris_heap_names {
-    const struct iris_heap_memory *memory; /* whose offsets are handed out */
+    const struct iris_heap_memory *memory; /* the memory whose offsets are
+                                            * handed out */
     struct iris_alloc *alloc;
-    size_t reserved_bytes;         /* the library's own, at offset 0 */
-    size_t red_zone_bytes;         /* left free behind each allocation */
-    struct iris_heap_lives *lives; /* of allocations; NULL: none yet */
-    struct iris_heap_freed *freed; /* NULL: none were */
-    pthread_mutex_t lock;          /* of lives and freed */
+    size_t reserved_bytes;         /* the library's own bytes, at offset 0 */
+    size_t red_zone_bytes;         /* bytes left free behind each allocation */
+    struct iris_heap_lives *lives; /* lifetimes of allocations; NULL: none
+                                    * yet */
+    struct iris_heap_freed *freed; /* freed allocations; NULL: none */
+    pthread_mutex_t lock;          /* protects lives and freed */
 };
 
-/* Sets up the allocator, whose first range is the library's own. The caller
- * closes it, also if this fails. IRIS_ERR_NO_MEMORY */
+/* Sets up the allocator. Its first range is the library's own. The caller
+ * closes it even if this fails. IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_heap_names_open(struct iris_heap_names *names,
                                      const struct iris_heap_memory *memory);
 void iris_i_heap_names_close(struct iris_heap_names *names);
@@ -36,12 +38,12 @@ static inline int iris_i_heap_is_own(const struct iris_heap_names *names,
     return offset < names->reserved_bytes;
 }
 
-/* The live allocation of the program's that contains `offset`; 0: none does. */
+/* The program's live allocation that contains `offset`; 0: there is none. */
 int iris_i_heap_find(const struct iris_heap_names *names, size_t offset,
                      size_t *start_p, size_t *bytes_p);
 
-/* Names the allocation that `ptr` is in; NULL or empty: takes the name away.
- * IRIS_ERR_INVALID, IRIS_ERR_NO_MEMORY */
+/* Names the allocation that contains `ptr`. NULL or an empty name removes the
+ * name. IRIS_ERR_INVALID, IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_heap_set_name(struct iris_heap_names *names,
                                    const void *ptr, const char *text);
 
@@ -49,18 +51,18 @@ iris_status_t iris_i_heap_set_name(struct iris_heap_names *names,
 const char *iris_i_heap_describe(const struct iris_heap_names *names,
                                  size_t start, char text[IRIS_NAME_BYTES + 4]);
 
-/* All ranks have agreed on the allocation at `start`; the one there is about to
- * be freed. */
+/* Record that all ranks have agreed on the allocation at `start`; record that
+ * it is about to be freed. */
 void iris_i_heap_note_alloc(struct iris_heap_names *names, size_t start);
 void iris_i_heap_note_free(struct iris_heap_names *names, size_t start);
 
-/* Writes <prefix>_rank_<r>_heap_bases.json, whole or not at all: byte for byte
- * what Python's json.dump(..., indent=2) writes. */
+/* Writes <prefix>_rank_<r>_heap_bases.json, completely or not at all. The bytes
+ * are those of Python's json.dump(..., indent=2). */
 iris_status_t iris_i_bases_write(const struct iris_heap_memory *memory,
                                  const char *prefix);
 
-/* Writes the allocations, live ones and the latest that were freed, to the
- * file, whole or not at all. Times count from `start_ns` of this host. */
+/* Writes the live allocations and the latest freed ones to the file, completely
+ * or not at all. Times count from `start_ns` of this host. */
 iris_status_t iris_i_allocations_write(struct iris_heap_names *names,
                                        const char *path, int64_t start_ns);
 

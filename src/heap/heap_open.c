@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The heap's making and unmaking.
+ * Opens and closes the heap.
  */
 #include "config.h"
 
@@ -55,7 +55,7 @@ iris_status_t iris_i_heap_export(const struct iris_heap *heap,
                                 handle_p);
 }
 
-/* A peer that died has taken its memory with it. */
+/* Reports a failed import. If the peer died, its memory is gone with it. */
 static iris_status_t fail_import(const struct iris_heap *heap,
                                  iris_status_t status)
 {
@@ -111,8 +111,9 @@ static iris_status_t check_peer(struct iris_heap *heap, int rank,
                : status;
 }
 
-/* Maps a peer's heap; once more if it is other memory. A thread of this process
- * has not mapped it by a handle, but says where it is. */
+/* Maps a peer's heap, and tries once more if the wrong memory was mapped. A
+ * peer that is a thread of this process is not mapped by a handle: its address
+ * is used. */
 static iris_status_t map_and_check(struct iris_heap *heap, int rank,
                                    const struct iris_heap_peers *peers,
                                    void **base_p)
@@ -196,7 +197,7 @@ static void unmap_peer(struct iris_heap *heap, int rank)
 
 static const struct iris_call_type reach_call = {.name = "iris_init"};
 
-/* Whether `rank` has said that it reaches this one. */
+/* Whether `rank` has said that it reaches this rank. */
 static int is_reached_by(const struct iris_heap *heap, int rank)
 {
     unsigned char theirs[IRIS_PAYLOAD_BYTES];
@@ -206,7 +207,7 @@ static int is_reached_by(const struct iris_heap *heap, int rank)
     return (size_t)heap->log->rank < bytes && theirs[heap->log->rank];
 }
 
-/* Ends a CPU kernel ahead of an operation on a heap that is not mapped. */
+/* Ends a CPU kernel before it accesses a heap that is not mapped. */
 static iris_status_t guard(void *self, const struct iris_cpu_event *event)
 {
     const struct iris_heap *heap = self;
@@ -264,7 +265,8 @@ void iris_i_heap_disconnect(struct iris_heap *heap)
     if (bases == NULL) {
         return;
     }
-    /* The reverse of iris_i_heap_connect(): a backend finds the latest first. */
+    /* The reverse order of iris_i_heap_connect(): a backend finds the latest
+     * mapping first. */
     for (int rank = heap->log->num_ranks - 1; rank >= 0; rank--) {
         if (rank != heap->log->rank && bases[rank] != 0) {
             unmap_peer(heap, rank);

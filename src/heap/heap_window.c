@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * External memory that is mapped in the window behind the heap.
+ * External memory in the window behind the heap.
  */
 #include "config.h"
 
@@ -68,7 +68,7 @@ size_t iris_i_window_bytes_from(const struct iris_heap_window *window,
     return bytes;
 }
 
-/* The lock is held, or nobody else changes the list. */
+/* The lock is held, or no other thread changes the list. */
 static struct iris_external_range *
 by_name(const struct iris_heap_window *window, size_t name)
 {
