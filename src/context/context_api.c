@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a context says of itself and of its peers, and ends and clears; and its
- * log.
+ * The calls that query, end and clear a context, and its log.
  */
 #include "config.h"
 
@@ -82,7 +81,7 @@ const int64_t *iris_device_context(const iris_t *iris)
 
 void iris_interrupt(iris_t *iris)
 {
-    if (iris != NULL) { /* it stays, even when it has been finalized */
+    if (iris != NULL) { /* the struct remains even after finalize */
         atomic_store_explicit(&iris->interrupted, 1, memory_order_relaxed);
     }
 }
@@ -117,7 +116,7 @@ iris_status_t iris_clear_error(iris_t *iris)
     return status;
 }
 
-/* ---- The log: lines of a context, or of none ---- */
+/* ---- The log: lines of a context, or without one ---- */
 
 #define LOG_FUNCTION(name, severity)                                        \
     void name(const iris_t *iris, const char *format, ...)                  \

@@ -8,7 +8,7 @@
 #include "context/context_group.h"
 #include "context/context_type.h"
 
-/* Whether the user has asked for one run in particular. */
+/* Whether the user has asked for one particular run. */
 static bool is_scheduled(const struct iris_settings *settings)
 {
     return settings->seed.origin != IRIS_ORIGIN_DEFAULT ||
@@ -54,7 +54,8 @@ iris_status_t iris_i_context_open_check(iris_t *iris)
     if (check == IRIS_CHOICE_CHECK_WEAK || is_scheduled(iris->settings)) {
         status = iris_i_weak_create(&weak, &iris->weak);
     }
-    /* It sees an operation when that has its turn: it comes second. */
+    /* The scheduler comes second, so that this check sees an operation when it
+     * is its turn. */
     return status == IRIS_OK && check == IRIS_CHOICE_CHECK_RACE
                ? iris_i_race_create(&races, &iris->race)
                : status;

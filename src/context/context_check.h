@@ -7,8 +7,8 @@
 
 #include <iris/context.h>
 
-/* Watches the context from its first allocation on. On a GPU it warns, and
- * checks nothing. */
+/* Watches the context from its first allocation on. On a GPU it only warns that
+ * it checks nothing. */
 iris_status_t iris_i_context_open_check(iris_t *iris);
 
 #endif /* IRIS_SRC_CONTEXT_CHECK_H */

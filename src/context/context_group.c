@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Groups as the core sees them: finding them, their device halves, and how
- * their members pass data.
+ * Groups inside the library: lookup, their device halves, and data exchange
+ * between members.
  */
 #include "config.h"
 
@@ -22,7 +22,7 @@ iris_status_t iris_i_group_resolve(const iris_t *iris,
                                    const iris_group_t *group,
                                    struct iris_group **group_p)
 {
-    /* The lock is no part of what a const context promises to keep. */
+    /* A const context does not promise that the lock does not change. */
     pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&iris->groups_lock;
     struct iris_group *g;
 
@@ -54,7 +54,7 @@ iris_status_t iris_i_group_enter(const iris_t *iris, const char *call,
                              : status;
 }
 
-/* The member whose arrival the word is; -1: none's. */
+/* The member whose arrival the word records; -1: none. */
 static int find_late(const struct iris_group *group, const void *word)
 {
     size_t count = (size_t)group->members.count;
@@ -133,7 +133,7 @@ iris_status_t iris_i_group_write_device(iris_t *iris, struct iris_group *group)
     size_t count = (size_t)group->members.count,
            bytes = iris_i_group_bytes(count);
     struct iris_dev_group *device = calloc(1, bytes);
-    uint64_t offset; /* of the arrivals in every member's heap */
+    uint64_t offset; /* offset of the arrivals in every member's heap */
     iris_status_t status;
 
     if (device == NULL) {
@@ -244,7 +244,7 @@ int iris_i_group_count(const void *group)
     return ((const struct iris_group *)group)->members.count;
 }
 
-/* The root hands over the data a payload at a time. */
+/* The root sends the data one payload at a time. */
 iris_status_t iris_i_group_broadcast(struct iris_group *group,
                                      struct iris_call *call, void *ptr,
                                      size_t bytes, int root)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The library's own memory at the start of every heap: the device context, and
- * behind it the device halves of groups.
+ * The library's own memory at the start of every heap: the device context, then
+ * the device halves of groups.
  */
 #include "config.h"
 
@@ -43,8 +43,8 @@ static size_t layout_bytes(int num_ranks)
            IRIS_PLACES * group_bytes(num_ranks);
 }
 
-/* Where the program says how much it can allocate, that begins where the
- * largest alignment does, so that alignment costs it nothing. */
+/* If the program sets the size of its memory, that memory begins at a multiple
+ * of the largest alignment. So alignment costs the program nothing. */
 struct iris_layout_sizes
 iris_i_layout_sizes(const struct iris_settings *settings, int num_ranks)
 {
@@ -57,7 +57,7 @@ iris_i_layout_sizes(const struct iris_settings *settings, int num_ranks)
             (sizes.own_bytes + IRIS_ALIGNMENT_MAX - 1) & -IRIS_ALIGNMENT_MAX;
         sizes.heap_bytes = round_up(sizes.heap_bytes) + sizes.own_bytes;
     }
-    if (settings->trace.text[0] != '\0') { /* the program loses nothing by it */
+    if (settings->trace.text[0] != '\0') { /* the program loses no memory */
         sizes.heap_bytes += IRIS_TRACE_HEAP_BYTES;
     }
     return sizes;
@@ -90,14 +90,14 @@ iris_status_t iris_i_layout_write_id(iris_t *iris, uint64_t *id_p)
         return iris_i_fail_errno(&iris->log, IRIS_ERR_SYSTEM, errno,
                                  "no random number for the heap");
     }
-    *id_p = id | 1; /* not that of empty memory */
+    *id_p = id | 1; /* differs from that of empty memory */
     return iris_i_heap_copy(&iris->heap.memory,
                             place +
                                 iris_i_layout_id_offset(iris->log.num_ranks),
                             id_p, sizeof *id_p);
 }
 
-/* Peers may read the id, which is the last word, meanwhile. */
+/* Leaves out the id, which is the last word: peers may be reading it. */
 iris_status_t iris_i_layout_write_context(iris_t *iris)
 {
     int num_ranks = iris->log.num_ranks;

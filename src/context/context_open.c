@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Making a context: its backend and heap, the meeting with its peers.
+ * Makes a context: its backend and heap, and the rendezvous with its peers.
  */
 #include "config.h"
 
@@ -34,12 +34,12 @@
 #define HELLO_MAGIC 0x49726973u
 #define HELLO_VERSION 9u
 
-/* Whether to wait for work: fails when a peer is lost. */
+/* Whether to go on waiting for work: fails after the loss of a peer. */
 static iris_status_t fate(void *arg)
 {
     iris_t *iris = arg;
 
-    /* A rank that leaves waits for nobody. */
+    /* A rank that leaves does not wait for others. */
     if (atomic_load_explicit(&iris->life, memory_order_acquire) ==
         IRIS_LIFE_FINALIZED) {
         return iris_i_fail(&iris->log, IRIS_ERR_STATE,
@@ -50,7 +50,7 @@ static iris_status_t fate(void *arg)
                : iris_i_peers_check_all(iris->control);
 }
 
-/* Rank 0 says what the simulation runs on, where there was a choice. */
+/* Rank 0 logs the device of the simulation, if there was a choice. */
 static void report_simulation(const iris_t *iris)
 {
     int gpu = iris->placement.type->is_gpu;
@@ -144,8 +144,8 @@ static iris_status_t check_size(const iris_t *iris)
                              num_ranks, num_ranks == 1 ? "" : "s", least);
 }
 
-/* The node that this rank pretends to be on: consecutive ranks, as many on each
- * as on the next or one more. */
+/* The simulated node of this rank. Consecutive ranks share a node; node sizes
+ * differ by at most one. */
 static int32_t pretended_node(const iris_t *iris)
 {
     int64_t nodes = iris->settings->nodes.number;
@@ -162,7 +162,7 @@ static int may_have_nodes(const iris_t *iris,
            (iris->settings->nodes.number > 1 && iris->log.num_ranks > 1);
 }
 
-/* Nodes share no memory that a control plane could be in. */
+/* Chooses the control plane: different nodes share no memory for one. */
 static const char *control_of(const iris_t *iris,
                               const struct iris_bootstrap *bootstrap)
 {
@@ -174,7 +174,7 @@ static const char *control_of(const iris_t *iris,
                : name;
 }
 
-/* This rank's heap, and for messages about what comes to it an endpoint. */
+/* Opens this rank's heap, and an endpoint for messages about arriving data. */
 static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
                                struct iris_control_parts *parts)
 {
@@ -207,7 +207,7 @@ static iris_status_t open_heap(iris_t *iris, struct iris_hello *hello,
                              : status;
 }
 
-/* Whether ranks of other nodes, if there are any, are reached by a proxy. */
+/* Whether a proxy connects to ranks of other nodes, if there are any. */
 static int wants_proxy(const iris_t *iris)
 {
     return !iris->placement.type->is_gpu &&
@@ -219,7 +219,7 @@ static int wants_mpi(const iris_t *iris)
     return iris->settings->transport.number >= IRIS_CHOICE_TRANSPORT_MPI;
 }
 
-/* What this rank can do by itself, before it meets the others. */
+/* This rank's preparation before the rendezvous. */
 static iris_status_t prepare(iris_t *iris,
                              const struct iris_bootstrap *bootstrap,
                              struct iris_hello *hello,
@@ -309,7 +309,7 @@ static iris_status_t open_proxy(iris_t *iris,
     return status;
 }
 
-/* What this rank does with what the rendezvous gave it. */
+/* Uses the results of the rendezvous. */
 static iris_status_t connect_peers(iris_t *iris,
                                    struct iris_rendezvous *rendezvous,
                                    struct iris_control_parts *parts)
@@ -353,8 +353,8 @@ static iris_status_t connect_peers(iris_t *iris,
                              : status;
 }
 
-/* Written by every rank in simulation; elsewhere when asked for by name. A
- * prefix nobody chose may name a folder that cannot be written to. */
+/* In simulation, every rank writes the file; elsewhere only if a prefix was
+ * set. A default prefix may name a folder without write permission. */
 static iris_status_t write_bases(iris_t *iris)
 {
     const struct iris_setting *prefix = &iris->settings->heap_bases_prefix;
@@ -373,7 +373,7 @@ static iris_status_t write_bases(iris_t *iris)
     return status;
 }
 
-/* Base 0 is in the device context and in the world's words, too. */
+/* A base of 0 goes into the device context and into the world's words, too. */
 static iris_status_t agree_on_reach(iris_t *iris)
 {
     int changed = 0;
@@ -388,8 +388,8 @@ static iris_status_t agree_on_reach(iris_t *iris)
                : status;
 }
 
-/* All ranks meet, whatever their own preparation gave (`status`), so that all
- * learn of a failure at once. */
+/* All ranks meet, even after a failed preparation (`status`), so that all learn
+ * of a failure at once. */
 static iris_status_t join(iris_t *iris, const struct iris_bootstrap *bootstrap,
                           iris_status_t status,
                           struct iris_control_parts *parts)

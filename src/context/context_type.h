@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The context's insides.
+ * The context's private struct.
  */
 #ifndef IRIS_SRC_CONTEXT_CONTEXT_TYPE_H
 #define IRIS_SRC_CONTEXT_CONTEXT_TYPE_H
@@ -36,12 +36,13 @@ enum iris_life {
     IRIS_LIFE_FINALIZED = 0x64656164,
 };
 
-/* What a layer above keeps with a context or a group. */
+/* Data that a higher layer attaches to a context or a group. */
 struct iris_extension {
-    void (*close)(struct iris_extension *self); /* before that ends */
+    void (*close)(struct iris_extension *self); /* called before the owner
+                                                 * ends */
 };
 
-/* NULL is fine. */
+/* `extension` may be NULL. */
 static inline void iris_i_extension_close(struct iris_extension *extension)
 {
     if (extension != NULL) {
@@ -49,69 +50,72 @@ static inline void iris_i_extension_close(struct iris_extension *extension)
     }
 }
 
-/* Which one; the last is closed first. */
+/* Slots of extensions. The last slot is closed first. */
 enum iris_extension_slot {
     IRIS_EXTENSION_TRACE,
     IRIS_EXTENSION_TUNING, /* the tuning file */
     IRIS_EXTENSION_CCL,
     IRIS_EXTENSION_OPS,
-    IRIS_EXTENSION_BLAS, /* the library of products */
+    IRIS_EXTENSION_BLAS, /* the BLAS library */
     IRIS_EXTENSIONS
 };
 
-/* What a layer above does with every context, where settings ask for it: the
- * trace of IRIS_TRACE (trace/automatic.c). None of these fails, and all leave
- * this thread's error alone. */
+/* Callbacks of a higher layer for every context, if settings ask for it: the
+ * trace of IRIS_TRACE (trace/automatic.c). None of them fails, and none changes
+ * this thread's error. */
 struct iris_life_ops {
     /* The context is complete. Collective: all ranks call it from iris_init().
      */
     void (*begun)(iris_t *iris);
 
-    /* This rank leaves the job; its heap and its peers are there. Local. With
+    /* This rank leaves the job. Its heap and its peers still exist. Local. With
      * `waits` 0 it waits for no stream. */
     void (*ending)(iris_t *iris, int waits);
 
-    /* The context goes; its peers have agreed to it if `state` is
-     * IRIS_RANK_FINALIZED, and do not wait for this. */
+    /* The context is freed. If `state` is IRIS_RANK_FINALIZED, its peers have
+     * agreed, and do not wait for this. */
     void (*ended)(iris_t *iris, enum iris_rank_state state);
 };
 
 struct iris_context {
     atomic_uint life;
     const struct iris_life_ops *life_ops;
-    atomic_int interrupted; /* by iris_interrupt() */
-    atomic_int heedless;    /* not 0: waits on streams go on without a peer */
-    pid_t pid;              /* who made it: a fork must not use it */
+    atomic_int interrupted; /* set by iris_interrupt() */
+    atomic_int heedless;    /* not 0: waits on streams go on after the loss
+                             * of a peer */
+    pid_t pid;              /* the process that made it: a forked child must
+                             * not use it */
     struct iris_log log;
-    struct iris_waiter waiter; /* for work on streams */
+    struct iris_waiter waiter; /* for waits for streams */
     struct iris_settings *settings;
     pthread_t owner;        /* the thread that made it */
-    iris_t *next_live;      /* of all that this process has */
-    iris_t *next_finalized; /* of all that this process had */
+    iris_t *next_live;      /* list of this process's live contexts */
+    iris_t *next_finalized; /* list of this process's finalized contexts */
     struct iris_placement placement;
     struct iris_backend *backend;
     struct iris_device_info device;
     struct iris_hooks hooks;
-    struct iris_bounds *bounds; /* NULL: bounds are not checked */
-    struct iris_race *race;     /* NULL: races are not looked for */
+    struct iris_bounds *bounds; /* NULL: no check of bounds */
+    struct iris_race *race;     /* NULL: no check for races */
     struct iris_weak *weak;     /* NULL: reads see the newest values */
     struct iris_control *control;
-    int far_listener; /* where ranks of other nodes connect; -1: not now */
-    struct iris_proxy *proxy;   /* NULL: no rank of another node is reached */
-    struct iris_dev_ring *ring; /* the proxy's */
+    int far_listener; /* listener for ranks of other nodes; -1: closed */
+    struct iris_proxy *proxy;      /* NULL: ranks of other nodes cannot be
+                                 * reached */
+    struct iris_dev_ring *ring;    /* the proxy's */
     struct iris_observer recorder; /* the flight recorder */
     struct iris_heap heap;
     struct iris_queue queue;
-    iris_generator_t generator; /* the one that calls without one use */
+    iris_generator_t generator; /* used by calls without a generator */
     struct iris_group *world;
-    struct iris_group *groups; /* live ones but the world */
+    struct iris_group *groups; /* live groups except the world */
     pthread_mutex_t groups_lock;
     int64_t *device_context; /* device memory, at the heap's start */
     struct iris_extension *extensions[IRIS_EXTENSIONS];
 };
 
-/* ---- For the layers above, which know no field of it. A const context does
- * not promise that its heap, streams and observers stay as they are. ---- */
+/* ---- For higher layers, which do not access its fields. A const context does
+ * not promise that its heap, streams and observers stay unchanged. ---- */
 
 static inline int iris_i_is_live(const iris_t *iris)
 {

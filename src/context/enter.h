@@ -7,12 +7,12 @@
 
 #include "context/context_type.h"
 
-/* Can this context be used by this process? IRIS_ERR_INVALID (NULL),
+/* Whether this process can use this context. IRIS_ERR_INVALID (NULL),
  * IRIS_ERR_STATE (finalized, forked); `call` is the public name, for the
  * message. */
 iris_status_t iris_i_enter(const iris_t *iris, const char *call);
 
-/* The same, and that an output argument, `name`, is not NULL. */
+/* iris_i_enter(), and a check that the output argument `name` is not NULL. */
 iris_status_t iris_i_enter_output(const iris_t *iris, const char *call,
                                   const void *output, const char *name);
 

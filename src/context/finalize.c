@@ -24,9 +24,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Finalized contexts. They are never freed, but for what is large in them: a
- * call on one is caught however late it comes, and no new context has the
- * address of an old one. Leak checkers find them through this list. */
+/* Finalized contexts. Their structs are never freed; only their large parts
+ * are. So the library recognises any later call on such a context, and no new
+ * context gets the address of an old one. Leak checkers find them through this
+ * list. */
 static _Atomic(iris_t *) finalized;
 
 static void retire(iris_t *iris)
@@ -39,8 +40,8 @@ static void retire(iris_t *iris)
     }
 }
 
-/* Live contexts of this process. Which thread made them matters: one thread can
- * finalize only one at a time. */
+/* Live contexts of this process. The thread that made them matters: one thread
+ * can finalize only one at a time. */
 static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
 static iris_t *live;
 
@@ -66,7 +67,7 @@ static void delist(iris_t *iris)
     pthread_mutex_unlock(&live_lock);
 }
 
-/* Whether this thread made both, in this process. */
+/* Whether the same thread made both, in this process. */
 static int is_sibling(const iris_t *iris, const iris_t *other)
 {
     return other != iris && other->pid == iris->pid &&
@@ -110,8 +111,8 @@ static int has_sibling(const iris_t *iris, uint64_t id)
     return other != NULL;
 }
 
-/* Two ranks that each finalize what the other would finalize next would wait
- * for each other until the deadline. */
+/* Detects two ranks that finalize their contexts in different orders: each
+ * would wait for the other until the deadline. */
 static iris_status_t check_order(void *arg)
 {
     iris_t *iris = arg;
@@ -154,7 +155,7 @@ void iris_i_close_all(iris_t *iris)
     iris_i_control_close(iris->control);
 }
 
-/* Frees the context, whose rank shows `state` to its peers from now on. */
+/* Frees the context. Its peers see `state` from now on. */
 static void end(iris_t *iris, enum iris_rank_state state)
 {
     iris_i_peers_set_state(iris->control, state);
@@ -175,15 +176,15 @@ void iris_i_abandon(iris_t *iris)
 /* ---- The end of the process ---- */
 
 /* Threads of iris_finalize_later() hold it for reading while they use the
- * device. The end of the process takes it for good, so that no thread does once
- * runtimes are taken down; a fork has no such threads, whatever its copy of the
- * lock says. */
+ * device. The end of the process takes it forever, so that none of these
+ * threads uses the device after runtimes are shut down. A forked child has no
+ * such threads, so it ignores its copy of the lock. */
 static pthread_rwlock_t exit_lock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pid_t process;
 
-/* Contexts let go of by which ranks of other processes reach each other, the
- * last of them, and its deadline. */
+/* Number of contexts in iris_finalize_later() through which ranks of other
+ * processes reach each other, the last of them, and its deadline. */
 static atomic_int num_serving;
 static _Atomic(const iris_t *) serving;
 static _Atomic int64_t serving_timeout_ms;
@@ -196,12 +197,12 @@ static void describe_others(void *arg, char *text, size_t bytes)
              "connects (IRIS_CONTROL)");
 }
 
-/* The process ends once the others have let go, too, or after the deadline. */
+/* The process ends after the others have left, too, or after the deadline. */
 static void await_others(void)
 {
     static const struct iris_wait_type for_others = {
         .pace = IRIS_PACE_MOMENT, .describe = describe_others};
-    static const atomic_int always = 1; /* the program has ended */
+    static const atomic_int always = 1; /* true: the program has ended */
     const iris_t *iris = atomic_load(&serving);
     iris_status_t status = IRIS_OK;
     struct iris_waiter waiter = {.heedless = &always};
@@ -224,7 +225,8 @@ static void await_others(void)
     }
 }
 
-/* Before the thread begins, which changes the deadline of its own waits. */
+/* Called before the thread starts, because the thread changes the deadline of
+ * its own waits. */
 static void note_serving(const iris_t *iris)
 {
     if (iris->control->serves) {
@@ -248,7 +250,8 @@ static void watch_exit(void)
     atexit(at_exit);
 }
 
-/* Other threads take no lock: the program may finalize from such a handler. */
+/* Other threads take no lock here: the program may finalize in such a
+ * handler. */
 static void hold_exit(const iris_t *iris)
 {
     if (atomic_load(&iris->life) == IRIS_LIFE_LEAVING) {
@@ -267,14 +270,16 @@ static void release_exit(const iris_t *iris)
 
 static const struct iris_call_type finalize_call = {.name = "iris_finalize"};
 
-/* What all ranks do together before a context ends; it is this rank's last. */
+/* The collective part before a context ends. It is this rank's last collective
+ * call. */
 static iris_status_t part(iris_t *iris, struct iris_call *call)
 {
     iris_status_t status = iris_i_agree(&iris->world->members, call);
 
     if (status == IRIS_OK) {
-        /* No memory is freed that a peer has mapped yet: GPUs' handles want it
-         * so. Who dies on the way takes nothing from those who agreed. */
+        /* Frees no memory that a peer still has mapped: GPUs' handles require
+         * that. A rank that dies here does not affect the ranks that have
+         * agreed. */
         hold_exit(iris);
         iris_i_queue_close(&iris->queue);
         iris_i_proxy_close(iris->proxy);
@@ -296,7 +301,8 @@ static iris_status_t leave(iris_t *iris)
     iris_i_agree_begin(iris->control, call.type);
     call.status = iris_i_stream_synchronize_all(&iris->queue);
     if (iris_i_peers_interrupted(iris->control)) {
-        /* Peers would take this call for one that they should make. */
+        /* Without this, peers would take this call for one that they should
+         * make. */
         return iris_i_fail(&iris->log, IRIS_ERR_INTERRUPTED,
                            "rank %d, this one, was interrupted "
                            "(iris_interrupt) and leaves the job",
@@ -327,7 +333,8 @@ iris_status_t iris_finalize(iris_t *iris)
     return status == IRIS_OK ? IRIS_OK : iris_i_fail_again(status, message);
 }
 
-/* ---- iris_finalize_later(): a context's thread waits for its peers ---- */
+/* ---- iris_finalize_later(): a thread of the library waits for the peers
+ * ---- */
 
 static int is_idle(iris_t *iris, int anew)
 {
@@ -347,8 +354,8 @@ static iris_status_t fail_late(const struct iris_wait *wait)
                        (long long)wait->waiter->timeout_ms);
 }
 
-/* A wait that is ended early leaves it to the streams to end their work and to
- * say why, but for the deadline, which they would wait for once more. */
+/* If a wait is ended early, the streams end their own work and report why. The
+ * exception is the deadline: they would wait for it once more. */
 static iris_status_t finish_streams(iris_t *iris)
 {
     static const struct iris_wait_type for_streams = {.pace = IRIS_PACE_MOMENT,
@@ -372,8 +379,8 @@ static iris_status_t finish_streams(iris_t *iris)
     return late == IRIS_ERR_TIMEOUT ? iris_i_fail_again(late, message) : status;
 }
 
-/* This rank is no loss from its first post on: it uses nobody's memory any
- * more. */
+/* From its first post on, losing this rank is no error: it no longer uses other
+ * ranks' memory. */
 static iris_status_t leave_later(iris_t *iris)
 {
     struct iris_call call = {.type = &finalize_call};
@@ -400,14 +407,14 @@ static void *leaver_main(void *arg)
         iris_i_warning(&iris->log, "iris_finalize_later: %s",
                        iris_last_error());
     }
-    pthread_rwlock_rdlock(&exit_lock); /* for more than the context's life */
+    pthread_rwlock_rdlock(&exit_lock); /* for longer than the context's life */
     end(iris, status == IRIS_OK ? IRIS_RANK_FINALIZED : IRIS_RANK_LEFT);
     pthread_rwlock_unlock(&exit_lock);
     atomic_fetch_sub(&num_serving, serves);
     return NULL;
 }
 
-/* Signals are for the program's own threads. */
+/* Signals are delivered to the program's own threads. */
 static int start_thread(iris_t *iris)
 {
     pthread_attr_t attributes;

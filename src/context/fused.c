@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which fused operation the calling thread is in.
+ * The fused operation that the calling thread is in.
  */
 #include "config.h"
 
 #include "context/fused.h"
 
-/* A collective that is a part of one is called by the public function, which
- * has no argument for it. */
+/* A fused operation calls public functions for the collectives that are part of
+ * it. They have no argument for the operation. */
 static _Thread_local const struct iris_fused *fused;
 
 void iris_i_fused_set(const struct iris_fused *call)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which fused operation the calling thread is in.
+ * The fused operation that the calling thread is in.
  */
 #ifndef IRIS_SRC_CONTEXT_FUSED_H
 #define IRIS_SRC_CONTEXT_FUSED_H
@@ -11,12 +11,12 @@ struct iris_stream;
 
 struct iris_fused {
     struct iris_compared compared;
-    struct iris_stream *stream; /* the operation's, which the others' work that
-                                 * is a part of it follows and joins */
+    struct iris_stream *stream; /* the operation's stream; the other work of
+                                 * the operation follows it and joins it */
 };
 
-/* Collectives that this thread calls are a part of this operation, and are
- * compared as it; NULL: of none. */
+/* The collectives that this thread calls are part of this operation, and peers
+ * compare them as such; NULL: no operation. */
 void iris_i_fused_set(const struct iris_fused *call);
 const struct iris_fused *iris_i_fused(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public calls about groups: creation by agreement of the whole job, the
- * end, and what programs ask.
+ * The public calls about groups: collective creation by the whole job,
+ * destruction, and queries.
  */
 #include "config.h"
 
@@ -15,7 +15,8 @@ static const struct iris_call_type create_call = {.name = "iris_group_create"};
 static const struct iris_call_type destroy_call = {.name =
                                                        "iris_group_destroy"};
 
-/* This rank's own list: in range, nobody twice, itself among them. */
+/* This rank's own list: ranks in range, no duplicates, and this rank among
+ * them. */
 static iris_status_t check_list(const iris_t *iris, const int *ranks, int count)
 {
     int index = -1;
@@ -54,7 +55,7 @@ static iris_status_t check_list(const iris_t *iris, const int *ranks, int count)
     return IRIS_OK;
 }
 
-/* What ranks post of a list, and rank 0 of places. */
+/* Posts of ranks (a list), and of rank 0 (places). */
 _Static_assert(IRIS_RANKS_MAX * sizeof(uint16_t) <= IRIS_PAYLOAD_BYTES,
                "a payload names every rank");
 
@@ -93,7 +94,7 @@ static iris_status_t compare_lists(const iris_t *iris)
     return IRIS_OK;
 }
 
-/* A place behind `place` that nobody holds, made ready. */
+/* Finds a free place after `place` and prepares it. */
 static iris_status_t find_place(iris_t *iris, int *place)
 {
     while (++*place < IRIS_PLACES) {
@@ -110,8 +111,8 @@ static iris_status_t find_place(iris_t *iris, int *place)
                        IRIS_PLACES - 1);
 }
 
-/* Rank 0's part: a place for each list the ranks have just posted, written for
- * each rank of the list; 0 for a rank in no group. */
+/* Rank 0's part: a place for each list that the ranks have just posted, written
+ * for each rank of the list; 0 for a rank in no group. */
 static iris_status_t assign_places(iris_t *iris, uint16_t *places)
 {
     uint16_t list[IRIS_RANKS_MAX];
@@ -135,7 +136,7 @@ static iris_status_t assign_places(iris_t *iris, uint16_t *places)
     return IRIS_OK;
 }
 
-/* Rank 0 picks a place for each group, all learn theirs. */
+/* Rank 0 picks a place for each group, and all ranks learn theirs. */
 static iris_status_t agree_on_place(iris_t *iris, int *place_p)
 {
     struct iris_call call = {.type = &create_call};
@@ -156,7 +157,8 @@ static iris_status_t agree_on_place(iris_t *iris, int *place_p)
     return status;
 }
 
-/* After the lists agree: a place, then everyone's word that it is set up. */
+/* After the lists agree: a place, then an agreement that every rank has set it
+ * up. */
 static iris_status_t establish(iris_t *iris, struct iris_group *group)
 {
     struct iris_control *control = iris->control;
@@ -178,7 +180,7 @@ static iris_status_t establish(iris_t *iris, struct iris_group *group)
     return status;
 }
 
-/* This rank's part: its list is in order, and there is memory for the group. */
+/* This rank's part: checks its list and allocates the group. */
 static iris_status_t prepare(iris_t *iris, const int *ranks, int count,
                              uint16_t *list, struct iris_group **made_p)
 {
@@ -255,7 +257,8 @@ iris_status_t iris_group_create(iris_t *iris, const int *ranks, int count,
     return iris_i_hooks_after(&iris->hooks, &event, status);
 }
 
-/* What leaves the group as it was, on every member, so that they may go on. */
+/* Errors that leave the group unchanged on every member, so that they may go
+ * on. */
 static int may_go_on(iris_status_t status)
 {
     return status != IRIS_OK && status != IRIS_ERR_PEER_LOST &&
@@ -298,7 +301,7 @@ iris_status_t iris_group_destroy(iris_t *iris, iris_group_t *group)
     return iris_i_hooks_after(&iris->hooks, &event, destroy(iris, found));
 }
 
-/* ---- Questions ---- */
+/* ---- Queries ---- */
 
 static const struct iris_group *find_group(const iris_t *iris,
                                            const iris_group_t *group)

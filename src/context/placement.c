@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Placement: which backend and which of its devices a rank gets, and whether
- * that is simulation.
+ * Placement: chooses a rank's backend and device, and whether that is a
+ * simulation.
  */
 #include "config.h"
 
@@ -19,7 +19,7 @@ static iris_status_t probe(const struct iris_backend_type *type,
     return type == NULL ? IRIS_ERR_BACKEND : type->probe(num_devices_p);
 }
 
-/* What the settings name, or the first that can run. */
+/* The backend in the settings, or the first that can run. */
 static iris_status_t select(const struct iris_settings *settings,
                             const struct iris_backend_type **type_p,
                             int *num_devices_p)
@@ -44,8 +44,7 @@ static iris_status_t select(const struct iris_settings *settings,
     return status;
 }
 
-/* The first GPU backend that can run, or NULL with this thread's message saying
- * why there is none. */
+/* The first GPU backend that can run, or NULL with this thread's message saying why no backend can run. */
 static const struct iris_backend_type *
 find_gpu(const struct iris_settings *settings)
 {
@@ -70,8 +69,8 @@ find_gpu(const struct iris_settings *settings)
     return NULL;
 }
 
-/* A simulated device is a real one, shared, where one can be had and is not
- * ruled out. */
+/* A simulation shares a real device if there is one and the settings allow
+ * it. */
 static iris_status_t place_simulation(const struct iris_settings *settings,
                                       int num_ranks,
                                       struct iris_placement *placement)
@@ -79,7 +78,7 @@ static iris_status_t place_simulation(const struct iris_settings *settings,
     const struct iris_backend_type *gpu = NULL;
 
     placement->simulation = 1;
-    /* A look at the GPUs takes its time. */
+    /* Looking for GPUs takes time, so only if it is needed. */
     if (settings->sim_device.number == IRIS_CHOICE_SIM_DEVICE_CPU) {
         return IRIS_OK;
     }
@@ -100,9 +99,9 @@ static iris_status_t place_simulation(const struct iris_settings *settings,
                        placement->no_gpu);
 }
 
-/* One device each. A launcher may show each rank its own only, which is then
- * number 0 to every one of them; that two do not share one is seen when heaps
- * are imported. */
+/* One device for each rank. A launcher may show each rank only its own device,
+ * which then has number 0 for each. The import of heaps detects two ranks that
+ * share one. */
 static iris_status_t choose_device(const struct iris_bootstrap *bootstrap,
                                    int num_devices,
                                    struct iris_placement *placement)

@@ -117,9 +117,9 @@ iris_status_t iris_memcpy(iris_t *iris, void *dst, const void *src,
                : status;
 }
 
-/* The stream is waited for first, too: a copy of pageable memory would hold the
- * caller as long, and in a capture of the default stream, where waiting fails,
- * the copy would become a part of it. */
+/* Waits for the stream first. A copy of pageable memory would block the caller
+ * for as long. And in a capture of the default stream, where waiting fails, the
+ * copy would otherwise become a part of it. */
 iris_status_t iris_memcpy_sync(iris_t *iris, void *dst, const void *src,
                                size_t bytes)
 {
@@ -272,7 +272,8 @@ iris_status_t iris_put_signal_on_stream(iris_t *iris, void *dst,
                              "or IRIS_SIGNAL_ADD",
                              put.call, (int)signal_op);
     }
-    /* No put is enqueued whose signal would be refused then. */
+    /* Check the signal first: no put may be enqueued if its signal would be
+     * refused. */
     if (status == IRIS_OK) {
         status = iris_i_enqueue_check_signal(&iris->queue, &word, stream);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The flight recorder: an observer that keeps host calls, and the core's part
- * in keeping what kernels wait for. Always on, so it takes no lock on the way.
+ * The flight recorder: an observer that keeps host calls and the waits of
+ * kernels. It is always on, so it takes no lock.
  */
 #include "config.h"
 
@@ -66,7 +66,7 @@ static void count_heap(iris_t *iris, struct iris_record *record,
     }
 }
 
-/* A call that launched: the stream is one, then. */
+/* Counts a launch. Its stream is not NULL. */
 static void count_launch(const iris_t *iris, struct iris_record *record,
                          const struct iris_host_event *event)
 {
@@ -92,7 +92,7 @@ void iris_i_recorder_failed(iris_t *iris, iris_status_t status)
     }
 }
 
-/* What is kept as the call's value: of a collective the number of its group. */
+/* The value kept for a call; for a collective, the number of its group. */
 static uint64_t value_of(const struct iris_host_event *event)
 {
     const struct iris_group *group = event->group;
@@ -103,7 +103,8 @@ static uint64_t value_of(const struct iris_host_event *event)
     return group == NULL ? 0 : (uint64_t)group->members.place;
 }
 
-/* Of others no time is taken at the end: it takes as long as they do. */
+/* Other calls do not read the clock at their end: that would take as long as
+ * they do. */
 static int may_block(enum iris_host_op op)
 {
     return op == IRIS_HOST_SYNCHRONIZE || op == IRIS_HOST_ALLOC ||
@@ -147,7 +148,7 @@ static void observe(void *self, const struct iris_host_event *event)
     if (event->op == IRIS_HOST_KERNEL) {
         record_kernel(record, event);
     } else if (event->op >= IRIS_HOST_RUN_COPY) {
-        return; /* a stream's own */
+        return; /* commands of a stream itself */
     } else if (event->after) {
         end_call(iris, record, event);
     } else {
@@ -159,7 +160,7 @@ static void observe(void *self, const struct iris_host_event *event)
 
 /* ---- Waits in kernels ---- */
 
-/* A word of 4 or 8 bytes, as it is reported. */
+/* A word of 4 or 8 bytes, in the format of reports. */
 static int64_t read_word(uintptr_t at, const struct iris_wait_note *note)
 {
     uint32_t small;
@@ -173,8 +174,8 @@ static int64_t read_word(uintptr_t at, const struct iris_wait_note *note)
     return note->is_unsigned ? (int64_t)small : (int32_t)small;
 }
 
-/* Peers whose word at the same offset would do. It may be their own signal, or
- * one that went astray. Only where the host can read heaps. */
+/* Finds the peers whose word at the same offset satisfies the wait. The awaited
+ * signal may have gone to the wrong rank. Only if the host can read heaps. */
 static uint64_t find_holders(const iris_t *iris,
                              const struct iris_wait_note *note,
                              const struct iris_record_wait *wait)
@@ -199,7 +200,7 @@ static uint64_t find_holders(const iris_t *iris,
     return held;
 }
 
-/* Allocations are at the same place on every rank. */
+/* Allocations are at the same offsets on every rank. */
 static void find_allocation(iris_t *iris, struct iris_record_wait *wait)
 {
     char name[IRIS_NAME_BYTES + 4];
@@ -217,7 +218,7 @@ static void find_allocation(iris_t *iris, struct iris_record_wait *wait)
     }
 }
 
-/* Where the word is, and whose arrival it may be. */
+/* Finds the word's place, and the member whose arrival it may be. */
 static void find_word(iris_t *iris, const struct iris_wait_note *note,
                       struct iris_record_wait *wait)
 {
@@ -241,7 +242,7 @@ static void find_word(iris_t *iris, const struct iris_wait_note *note,
     }
 }
 
-/* A wait that is another than that of the last note; one that has changed. */
+/* Notices a new wait, or a change of the value since the last note. */
 static void follow(struct iris_wait_note *note)
 {
     if (!note->is_known) {

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * The flight recorder: an observer that keeps host calls, and the core's part
- * in keeping what kernels wait for.
+ * The flight recorder: an observer that keeps host calls and the waits of
+ * kernels.
  */
 #ifndef IRIS_SRC_CONTEXT_RECORDER_H
 #define IRIS_SRC_CONTEXT_RECORDER_H
 
 #include "context/context_type.h"
 
-/* From here on host calls and kernels' waits are in the control segment; the
- * control plane is open. IRIS_ERR_LIMIT */
+/* From now on, host calls and kernels' waits are recorded in the control
+ * segment. The control plane is open. IRIS_ERR_LIMIT */
 iris_status_t iris_i_recorder_open(iris_t *iris);
 
-/* Before the control plane goes. */
+/* Call this before the control plane is closed. */
 void iris_i_recorder_close(iris_t *iris);
 
-/* A call of all ranks or of the device gave `status`: the job's report is
- * written if that is a deadline or the loss of a peer. */
+/* A call of all ranks or of the device returned `status`. Writes the job's
+ * report if that is a deadline or the loss of a peer. */
 void iris_i_recorder_failed(iris_t *iris, iris_status_t status);
 
-/* waiter.describe of a context: what its kernels wait for. */
+/* waiter.describe of a context: the words that its kernels wait for. */
 void iris_i_recorder_describe_wait(void *arg, char *text, size_t bytes);
 
-/* What ended work is forgotten. */
+/* Drops the record of ended work. */
 void iris_i_recorder_clear(iris_t *iris);
 
 /* core_ops.note_wait, .wait_over. */

@@ -28,7 +28,7 @@ static struct iris_host_event event_of(const iris_t *iris, enum iris_host_op op,
     return event;
 }
 
-/* All ranks come here together, so deferred frees may follow. */
+/* All ranks make this call together, so deferred frees may follow. */
 static iris_status_t agree_and_free(iris_t *iris, struct iris_call *call)
 {
     struct iris_deferred_plan plan;

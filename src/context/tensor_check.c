@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Whether a struct that a program calls a tensor is one.
+ * Checks whether a struct that a program passes is a valid tensor.
  */
 #include "config.h"
 
@@ -10,7 +10,8 @@
 
 #include <iris/constants.h>
 
-/* Half of the addresses, so that sums and one step more do not overflow. */
+/* Half of the address space, so that a sum plus one more step cannot
+ * overflow. */
 #define SPAN_MAX (PTRDIFF_MAX / 2)
 
 iris_status_t iris_i_shape_check(const struct iris_named_argument *argument,
@@ -61,14 +62,15 @@ int iris_i_tensor_is_aligned(const void *data, iris_dtype_t dtype)
     return (uintptr_t)data % (bytes < 8 ? bytes : 8) == 0;
 }
 
-/* How far elements lie before and behind the first one, in bytes. */
+/* Distances, in bytes, from the first element to the lowest and to the highest
+ * one. */
 struct reach {
     int64_t before;
     int64_t behind;
 };
 
-/* Returns whether the reach is at most SPAN_MAX. Every dimension counts, also
- * where another one is empty: views multiply its stride. */
+/* Whether the reach is at most SPAN_MAX. Every dimension counts, even if
+ * another one is empty: views multiply its stride. */
 static int find_reach(const iris_tensor_t *tensor, struct reach *reach_p)
 {
     int64_t bytes = (int64_t)iris_dtype_size(tensor->dtype);
