@@ -14,20 +14,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a rank waits for. */
+/* The state of a rank's wait. */
 struct waiting {
     struct iris_members *members;
     const struct iris_call *call;
-    int num_come; /* of the first members, all that have been seen to come */
+    int num_come; /* number of leading members that are known to have posted */
 };
 
-/* Every sleep ends with questions about all members, on every member: so many
- * of them sleep for longer than one pace. */
+/* Every sleep ends with a check of all members, on every member. So a rank
+ * sleeps one pace longer for each group of this many members. */
 #define MEMBERS_PER_PACE 64
 
 /* ---- Posting ---- */
 
-/* Names are texts of the calls' types, so that one pointer stands for one. */
+/* Names are string constants of the calls' types, so a pointer identifies a
+ * name. */
 static unsigned show_call(struct iris_control *control, const char *name)
 {
     size_t length;
@@ -84,7 +85,8 @@ static void post(struct iris_members *members, const struct iris_call *call)
     control->ops->post(control, &id, parts, members->count);
 }
 
-/* The first member that has not come, or -1. Who has come stays. */
+/* The first member that has not posted, or -1. Members that have posted are not
+ * checked again. */
 static int first_absent(struct waiting *waiting)
 {
     const struct iris_members *members = waiting->members;
@@ -105,7 +107,7 @@ static int are_all_here(void *arg)
 
 /* ---- Giving up ---- */
 
-/* The rank a member of the group gave up on, or -1. */
+/* The rank on which a member of the group gave up, or -1. */
 static int given_up_on(const struct iris_members *members,
                        iris_status_t *status_p)
 {
@@ -116,7 +118,7 @@ static int given_up_on(const struct iris_members *members,
     return (int)(mark & 0xffff) - 1;
 }
 
-/* Once one member has given up, the group's posts no longer pair up. */
+/* Once one member has given up, the group's posts no longer match. */
 static iris_status_t check_gave_up(const struct iris_members *members)
 {
     struct iris_control *control = members->control;
@@ -149,7 +151,7 @@ static iris_status_t check_gave_up(const struct iris_members *members)
                        iris_status_text(status));
 }
 
-/* Nobody may use the group any more, on account of `rank`. */
+/* Marks the group as unusable, because of `rank`. */
 static iris_status_t give_up(const struct iris_members *members, int rank,
                              iris_status_t status)
 {
@@ -159,7 +161,7 @@ static iris_status_t give_up(const struct iris_members *members, int rank,
     return status;
 }
 
-/* "after 3 collective calls it is busy in iris_barrier". */
+/* Text such as "after 3 collective calls it is busy in iris_barrier". */
 static void describe_absent(struct iris_control *control, int rank, char *text,
                             size_t bytes)
 {
@@ -196,8 +198,8 @@ static iris_status_t fail_late(const struct waiting *waiting, int rank)
             : "does every rank make this call?");
 }
 
-/* 1 if a rank can come no more. One that finalized is no loss, unless its
- * process ended before it came here. */
+/* 1 if a rank can no longer post. A rank that finalized is not lost, unless its
+ * process ended before it posted. */
 static int is_lost(const struct iris_members *members, int rank)
 {
     struct iris_control *control = members->control;
@@ -208,9 +210,9 @@ static int is_lost(const struct iris_members *members, int rank)
             iris_i_peers_fail_ended(control, rank) != IRIS_OK);
 }
 
-/* 1 if a member is lost, this thread's message saying which. One that has come
- * and is lost since counts, too: nobody should go on waiting for the rest. But
- * if all have come, the call is done. */
+/* 1 if a member is lost; this thread's message names it. A member that was lost
+ * after its post counts, too: no rank should go on waiting for the others. But
+ * if all have posted, the call is complete. */
 static int is_one_lost(struct waiting *waiting)
 {
     const struct iris_members *members = waiting->members;
@@ -227,7 +229,7 @@ static int is_one_lost(struct waiting *waiting)
 
 /* ---- Waiting ---- */
 
-/* Why to stop waiting, if there is a reason. */
+/* The reason to stop waiting, if there is one. */
 static iris_status_t fate(void *arg)
 {
     struct waiting *waiting = arg;
@@ -236,7 +238,7 @@ static iris_status_t fate(void *arg)
     int lost = is_one_lost(waiting), late, absent;
     iris_status_t status;
 
-    /* After the members were checked: one may have left because it gave up. */
+    /* Checked after the members: one may have left because it gave up. */
     late = given_up_on(members, &status);
     if (late >= 0 && late < control->num_ranks && status == IRIS_ERR_TIMEOUT &&
         !iris_i_agree_has_come(members, late)) {
@@ -351,7 +353,8 @@ static iris_status_t wait_for_all(struct iris_members *members,
     while (status == IRIS_OK && first_absent(&waiting) >= 0) {
         status = iris_i_wait_tick(&wait);
     }
-    if (wait.by_fate) { /* peers know of it, even if the rest has come since */
+    /* Peers know of it, even if the others have posted since. */
+    if (wait.by_fate) {
         status = wait.ending;
     }
     if (wait.begin_ns != 0) {
@@ -367,7 +370,8 @@ static iris_status_t wait_for_all(struct iris_members *members,
 
 /* ---- The verdict ---- */
 
-/* The same on every rank: what each called, or which one leaves and why. */
+/* The same text on every rank: each rank's call, or the rank that leaves and
+ * its reason. */
 static iris_status_t fail_mismatch(const struct iris_members *members)
 {
     struct iris_control *control = members->control;
@@ -405,7 +409,7 @@ static iris_status_t fail_mismatch(const struct iris_members *members)
                        (unsigned long long)members->seq, text);
 }
 
-/* A rank whose own preparation failed posts why as its payload. */
+/* A rank whose own preparation failed posts the reason as its payload. */
 static iris_status_t fail_of(const struct iris_members *members, int rank,
                              const struct iris_posted_call *post,
                              size_t payload_at)
@@ -422,7 +426,7 @@ static iris_status_t fail_of(const struct iris_members *members, int rank,
                        why);
 }
 
-/* Whether all have posted, byte for byte, this rank's call. */
+/* Whether all posts equal this rank's call, byte for byte. */
 static int all_agree(const struct iris_members *members)
 {
     unsigned char theirs[IRIS_DRAFT_BYTES];
@@ -440,8 +444,8 @@ static int all_agree(const struct iris_members *members)
     return 1;
 }
 
-/* The verdict is a function of the posts, and of what leaving members said
- * before theirs, so every rank comes to the same. */
+/* The verdict depends only on the posts, and on the reasons that leaving
+ * members gave before their posts. So every rank gets the same verdict. */
 static iris_status_t judge(const struct iris_members *members,
                            const struct iris_call *call)
 {
@@ -468,7 +472,7 @@ iris_status_t iris_i_agree(struct iris_members *members,
     char own_message[IRIS_MESSAGE_BYTES];
     iris_status_t status;
 
-    /* This rank's own failure is what its caller wants to hear of. */
+    /* The caller needs to know of this rank's own failure. */
     snprintf(own_message, sizeof own_message, "%s", iris_last_error());
     if (given_up_on(members, &status) >= 0) {
         status = check_gave_up(members);

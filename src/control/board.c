@@ -27,7 +27,7 @@ static void write_words(_Atomic uint64_t *words, size_t count, const char *text)
     }
 }
 
-/* `text` has a byte more than the words. */
+/* `text` has one byte more than the words. */
 static void read_words(const _Atomic uint64_t *words, size_t count, char *text)
 {
     for (size_t i = 0; i < count; i++) {
@@ -48,7 +48,7 @@ void iris_i_board_write(struct iris_board *board, unsigned parts,
         SET(board->calls, shown->calls);
     }
     if ((parts & ~(unsigned)(IRIS_SHOW_BUSY | IRIS_SHOW_CALLS)) == 0) {
-        return; /* of each collective call, mostly */
+        return; /* the usual case in a collective call */
     }
     if (parts & IRIS_SHOW_NAME) {
         write_words(board->name, IRIS_CALL_NAME_WORDS, shown->name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A board: what one rank shows of itself (struct iris_shown), in memory that
+ * A board: the published state of one rank (struct iris_shown), in memory that
  * others read while the rank writes.
  */
 #ifndef IRIS_SRC_CONTROL_BOARD_H
@@ -22,12 +22,13 @@ struct iris_board {
     _Atomic uint64_t waits;
 };
 
-/* Writes parts (enum iris_show) of what its rank shows: the state last, release
- * of what comes with it, and the waits with release, too. */
+/* Writes parts (enum iris_show) of the rank's state. The state itself is stored
+ * last, as a release of the parts that belong to it. The waits are stored with
+ * release, too. */
 void iris_i_board_write(struct iris_board *board, unsigned parts,
                         const struct iris_shown *shown);
 
-/* Copies parts of it; every number is whole. */
+/* Copies parts of it. Each number is read atomically. */
 void iris_i_board_read(const struct iris_board *board, unsigned parts,
                        struct iris_shown *shown_p);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who this rank is: made by this process, told by environment variables or by
- * MPI, or alone.
+ * Finds this rank's number: from the process that made it, from environment
+ * variables, or from MPI; or it is alone.
  */
 #include "config.h"
 
@@ -45,15 +45,16 @@ void iris_i_bootstrap_thread(const char *key, int rank, int num_ranks,
 
 /* ---- Environment variables ---- */
 
-/* What launchers set, besides our own variables. The first row whose rank and
- * count are both set applies. */
+/* Variables of launchers, besides our own. The first row whose rank and count
+ * are both set applies. */
 static const struct launcher {
     const char *name;
     const char *rank;
     const char *num_ranks;
     const char *local_rank;
-    const char *num_local; /* ranks of this host; may be unset, or NULL */
-    const char *num_hosts; /* NULL: nothing tells */
+    const char *num_local; /* number of ranks on this host; may be unset, or
+                            * NULL */
+    const char *num_hosts; /* NULL: the launcher does not say */
     const char *job; /* may be unset: then the parent process names the job */
 } launchers[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", NULL,
@@ -106,8 +107,8 @@ int iris_i_bootstrap_env_applies(const struct iris_settings *settings)
            find_launcher() != NULL;
 }
 
-/* "job-NAME" where the name fits, else its beginning and a hash (64-bit FNV-1a)
- * of all of it, so that long names that begin alike stay apart. */
+/* "job-NAME" if the name fits, else its beginning and a hash (64-bit FNV-1a) of
+ * the whole name. So long names with the same beginning differ. */
 static void make_named_key(const char *kind, const char *name, const char *port,
                            char key[IRIS_KEY_BYTES])
 {
@@ -125,8 +126,9 @@ static void make_named_key(const char *kind, const char *name, const char *port,
              (unsigned long long)hash, port);
 }
 
-/* Ranks started side by side by one shell or agent share their parent; with
- * torchrun the port tells apart jobs of one agent, with srun the step. */
+/* Ranks that one shell or agent starts side by side have the same parent. With
+ * torchrun, the port distinguishes jobs of one agent; with srun, the step
+ * does. */
 static void make_key(const struct iris_settings *settings, const char *job,
                      char key[IRIS_KEY_BYTES])
 {
@@ -163,8 +165,8 @@ static iris_status_t find_others(const struct launcher *launcher, int num_ranks,
     return status;
 }
 
-/* Under torchrun the port after MASTER_PORT is rank 0's: that itself is the
- * agent's. */
+/* Under torchrun, rank 0 uses the port after MASTER_PORT: the agent uses that
+ * port itself. */
 static iris_status_t name_root(const struct launcher *launcher, char *root,
                                size_t bytes)
 {
@@ -185,7 +187,8 @@ static iris_status_t name_root(const struct launcher *launcher, char *root,
     return IRIS_OK;
 }
 
-/* Where ranks of other hosts meet rank 0, if there are any. */
+/* The address at which ranks of other hosts meet rank 0, if there are such
+ * ranks. */
 static iris_status_t find_root(const struct iris_settings *settings,
                                const struct launcher *launcher,
                                struct iris_bootstrap *bootstrap)
@@ -209,7 +212,7 @@ static iris_status_t find_root(const struct iris_settings *settings,
                : status;
 }
 
-/* Our own variables, else the launcher's. */
+/* Reads our own variables, else the launcher's. */
 static iris_status_t read_ranks(const struct iris_settings *settings,
                                 const struct launcher *launcher,
                                 struct iris_bootstrap *bootstrap)
@@ -262,7 +265,7 @@ iris_status_t iris_i_bootstrap_env(const struct iris_settings *settings,
     return IRIS_OK;
 }
 
-/* ---- Which applies ---- */
+/* ---- The bootstrap that applies ---- */
 
 iris_status_t iris_i_bootstrap_check(int num_ranks)
 {
@@ -287,7 +290,7 @@ static iris_status_t alone(struct iris_bootstrap *bootstrap_p)
     return status;
 }
 
-/* Rank 0's key is the one that counts: without it all hear so from MPI. */
+/* Rank 0's key counts. If rank 0 has no key, all ranks learn that through MPI. */
 static iris_status_t mpi(const struct iris_settings *settings,
                          struct iris_bootstrap *bootstrap_p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ranks that MPI brings together: it says who we are and carries one key. After
- * that only IRIS_TRANSPORT=mpi uses it.
+ * Bootstrap by MPI: it gives the rank, the number of ranks, and transfers one
+ * key. After that only IRIS_TRANSPORT=mpi uses MPI.
  */
 #include "config.h"
 
@@ -35,10 +35,10 @@ int iris_i_bootstrap_mpi_applies(void)
            getenv("PMIX_RANK") != NULL || getenv("PMI_RANK") != NULL;
 }
 
-/* Around calls of MPI, so that SERIALIZED is enough. */
+/* Held around calls of MPI, so that the thread level SERIALIZED suffices. */
 static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static pid_t initializer; /* the process that made MPI ready */
+static pid_t initializer; /* the process that initialised MPI */
 
 void iris_i_mpi_enter(void)
 {
@@ -58,8 +58,9 @@ int iris_i_mpi_is_up(void)
            !finalized;
 }
 
-/* MPI cannot be initialised twice in a process, contexts can: it stays up until
- * the process ends. A process that was forked since has no part in it. */
+/* MPI cannot be initialised twice in a process, but contexts can. So MPI stays
+ * initialised until the process ends. A process that was forked later does not
+ * finalize it. */
 static void finalize_at_exit(void)
 {
     if (getpid() != initializer || pthread_mutex_trylock(&call_lock) != 0) {
@@ -143,8 +144,8 @@ static iris_status_t fail_late(const struct iris_wait *wait)
                        (long long)wait->waiter->timeout_ms);
 }
 
-/* MPI's own calls wait without end for a rank that does not come. After this
- * meeting all are there, so that what follows is short. */
+/* MPI's own calls wait without limit for a missing rank. After this meeting all
+ * ranks are present, so the following calls are short. */
 static iris_status_t meet(const struct iris_settings *settings)
 {
     static const struct iris_wait_type for_world = {
@@ -182,7 +183,7 @@ static iris_status_t share_key(struct iris_bootstrap *bootstrap)
                              "rank 0 could not make a key for the job");
 }
 
-/* Ranks of this node, and this rank's place among them. */
+/* The number of ranks on this node, and this rank's index among them. */
 static void local_place(int *local_rank_p, int *local_ranks_p)
 {
     MPI_Comm node;
@@ -194,7 +195,7 @@ static void local_place(int *local_rank_p, int *local_ranks_p)
     MPI_Comm_free(&node);
 }
 
-/* Rank 0: where ranks of other hosts meet it. */
+/* Rank 0: opens the address at which ranks of other hosts meet it. */
 static iris_status_t open_root(const struct iris_settings *settings,
                                struct iris_bootstrap *bootstrap)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ranks that MPI brings together.
+ * Bootstrap by MPI.
  */
 #ifndef IRIS_SRC_CONTROL_BOOTSTRAP_MPI_H
 #define IRIS_SRC_CONTROL_BOOTSTRAP_MPI_H
@@ -10,20 +10,20 @@
 /* Whether the program has initialised MPI, or mpirun started us. */
 int iris_i_bootstrap_mpi_applies(void);
 
-/* bootstrap_p->key is rank 0's on return, and before that this rank's; empty:
- * it has none. IRIS_ERR_BOOTSTRAP, IRIS_ERR_TIMEOUT, IRIS_ERR_UNSUPPORTED */
+/* On entry, bootstrap_p->key is this rank's key; on return, it is rank 0's.
+ * Empty: rank 0 has no key. IRIS_ERR_BOOTSTRAP, IRIS_ERR_TIMEOUT,
+ * IRIS_ERR_UNSUPPORTED */
 iris_status_t iris_i_bootstrap_mpi(const struct iris_settings *settings,
                                    struct iris_bootstrap *bootstrap_p);
 
-/* Around all that this library calls of MPI after bootstrap, from any thread.
- */
+/* Call these around every call of MPI after bootstrap, from any thread. */
 void iris_i_mpi_enter(void);
 void iris_i_mpi_leave(void);
 
 /* Whether MPI can be called: it is initialised, and not finalized. */
 int iris_i_mpi_is_up(void);
 
-/* Whether threads of the library may call MPI, and the job's ranks are those of
+/* Whether the library's threads may call MPI, and the job's ranks are those of
  * MPI_COMM_WORLD. IRIS_ERR_UNSUPPORTED */
 iris_status_t iris_i_mpi_check_calls(int rank, int num_ranks);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The form of a posted call: writing it, reading it, and telling people of it.
+ * The format of a posted call: writes, reads and describes it.
  */
 #include "config.h"
 
@@ -34,7 +34,7 @@ static void sign(const struct iris_call_type *type,
     }
 }
 
-/* Drafts a call of another type than the last one. */
+/* Drafts a call whose type differs from the last one's. */
 static void draft_type(struct iris_draft *draft,
                        const struct iris_call_type *type)
 {
@@ -55,8 +55,8 @@ static void draft_type(struct iris_draft *draft,
     draft->type = type;
 }
 
-/* The same calls are mostly made over and over: then only what may differ is
- * written. */
+/* Programs mostly repeat the same calls. A repeated call only writes the parts
+ * that may differ. */
 static struct iris_draft *draft_of(struct iris_drafts *drafts,
                                    const struct iris_call_type *type)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ranks that wait for each other in calls of different groups: none of them can
- * go on, which is known at once.
+ * Deadlock of calls in different groups: ranks that wait for each other in a
+ * circle. It is reported at once.
  */
 #include "config.h"
 
@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Longer circles wait until the deadline. */
+/* Longer circles end at the deadline. */
 #define WAITS_MAX 16
 
-/* What a board's `waits` says: at which place, for which rank, in which
- * agreement. 0: for none. */
+/* The contents of a board's `waits`: place, awaited rank, and agreement. 0: the
+ * rank does not wait. */
 #define PLACE_BITS 8
 #define RANK_BITS 16
 
@@ -54,14 +54,14 @@ void iris_i_circle_leave(const struct iris_members *members)
     show(members, 0);
 }
 
-/* The waits of the others in a circle, from the rank that is waited for. */
+/* The waits of the other ranks in a circle, starting with the awaited rank. */
 struct circle {
     int count;
     uint64_t words[WAITS_MAX];
 };
 
-/* For whom `rank` waits, if that one has not come there; else -1. Then it stays
- * so until the one comes, or somebody gives up. */
+/* The rank for which `rank` waits, if that one has not posted there; else -1.
+ * This stays true until the awaited rank posts, or a member gives up. */
 static int waits_for(struct iris_control *control, int rank, uint64_t *word_p)
 {
     struct iris_shown shown;
@@ -78,8 +78,8 @@ static int waits_for(struct iris_control *control, int rank, uint64_t *word_p)
     return id.rank;
 }
 
-/* Follows who waits for whom, from `absent` back to this rank. Returns whether
- * it leads back. */
+/* Follows the waits from `absent`. Returns whether they lead back to this
+ * rank. */
 static int follow(struct iris_control *control, int absent,
                   struct circle *circle_p)
 {
@@ -94,7 +94,7 @@ static int follow(struct iris_control *control, int absent,
     return absent >= 0;
 }
 
-/* Their bits of two walks. */
+/* Whether two walks found the same waits. */
 static int same(const struct circle *one, const struct circle *other)
 {
     return one->count == other->count &&
@@ -144,7 +144,8 @@ static iris_status_t fail(const struct iris_members *members, const char *call,
                 place_in(circle->words[i]), absent);
         }
     }
-    /* Our own first: who learns of another one may go on to this. */
+    /* Marks our own place first: a member that learns of another place may go
+     * on to this one. */
     control->ops->fail(control, members->place, mark);
     for (int i = 0; i < circle->count; i++) {
         control->ops->fail(control, place_in(circle->words[i]), mark);
@@ -169,10 +170,10 @@ iris_status_t iris_i_circle_told(const struct iris_members *members, int rank)
                        rank, rank == control->rank ? ", this one," : "", group);
 }
 
-/* A wait may end while the next one is looked at, and then another one begin:
- * that a second walk sees the same means that none has. This rank's own may have
- * ended, too: `absent` has come since, and waits for this rank in its next call.
- * It posts before it waits, so its post is here by now. */
+/* While this walks from wait to wait, one may end and another begin. A second
+ * walk with the same result shows that none has ended. This rank's own wait may
+ * have ended, too: `absent` has posted since, and waits for this rank in its
+ * next call. It posts before it waits, so its post has arrived by now. */
 iris_status_t iris_i_circle_check(const struct iris_members *members,
                                   const char *call, int absent)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What all control planes have in common.
+ * Functions common to all control planes.
  */
 #include "config.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Choosing and opening the control plane.
+ * Chooses and opens the control plane.
  */
 #include "config.h"
 

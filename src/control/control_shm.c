@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The control plane of ranks that share a node: posts and boards in shared
- * memory, a pidfd for each other process (readable once it has ended, zombie or
- * not, and immune to reuse of the pid), messages by local datagrams.
+ * The control plane of ranks that share a node. Posts and boards are in shared
+ * memory. Each other process is watched by a pidfd, which becomes readable once
+ * the process has ended (also as a zombie), and is immune to reuse of the pid.
+ * Messages are local datagrams.
  */
 #include "config.h"
 
@@ -26,7 +27,7 @@ struct shm_control {
     struct iris_control base;
     struct iris_segment *segment;
     struct iris_mail mail;
-    int pidfds[]; /* of each rank; -1: a thread of this process */
+    int pidfds[]; /* for each rank; -1: a thread of this process */
 };
 
 static struct shm_control *shm_of(struct iris_control *control)
@@ -34,7 +35,7 @@ static struct shm_control *shm_of(struct iris_control *control)
     return (struct shm_control *)control;
 }
 
-/* ---- What ranks show ---- */
+/* ---- Published state ---- */
 
 static struct iris_board *board_of(struct iris_control *control, int rank)
 {
@@ -237,7 +238,7 @@ iris_status_t iris_i_control_shm_open(const struct iris_log *log,
                                       struct iris_control **control_p)
 {
     struct shm_control *shm = make(log, rendezvous->num_ranks);
-    int own_pid = (int)getpid(); /* once: it is a system call */
+    int own_pid = (int)getpid(); /* read once: it is a system call */
     iris_status_t status;
 
     if (shm == NULL) {
@@ -250,7 +251,7 @@ iris_status_t iris_i_control_shm_open(const struct iris_log *log,
         status = watch(shm, rank, own_pid);
     }
     if (status != IRIS_OK) {
-        shm_close(&shm->base); /* segment and endpoint are the caller's yet */
+        shm_close(&shm->base); /* the caller still owns segment and endpoint */
         return status;
     }
     shm->segment = rendezvous->segment;

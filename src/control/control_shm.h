@@ -8,9 +8,9 @@
 #include "control/control.h"
 #include "control/rendezvous.h"
 
-/* Opens it with what the rendezvous gave: on success it takes over the
- * reference to the segment and `endpoint` (NULL: nothing will be sent).
- * IRIS_ERR_LIMIT, IRIS_ERR_PEER_LOST (one is gone already),
+/* Opens it with the results of the rendezvous. On success it takes over the
+ * reference to the segment and `endpoint` (NULL: no messages will be sent).
+ * IRIS_ERR_LIMIT, IRIS_ERR_PEER_LOST (a rank is gone already),
  * IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_control_shm_open(const struct iris_log *log,
                                       struct iris_rendezvous *rendezvous,

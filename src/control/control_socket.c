@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The control plane over stream sockets: this rank's copy of what all show and
- * post, and messages that keep the others' copies like it.
+ * The control plane over stream sockets: this rank's copy of all ranks'
+ * published states and posts, and the messages that update the others' copies.
  */
 #include "config.h"
 
@@ -25,8 +25,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What rank 0 stays for ranks that have yet to close, so that all that they say
- * reaches the others: once it has finalized, and when it left. */
+/* Time that rank 0 stays for ranks that have not closed yet, so that all their
+ * messages reach the others. It applies after rank 0 has finalized, and after
+ * it left. */
 #define STAY_MS 10000
 #define STAY_LEFT_MS 500
 
@@ -35,8 +36,8 @@
 
 struct socket_control {
     struct iris_control base;
-    struct iris_segment *segment; /* for the records */
-    unsigned char *elsewhere;     /* by rank: it is on another host */
+    struct iris_segment *segment; /* used for its records only */
+    unsigned char *elsewhere;     /* by rank: whether it is on another host */
     struct iris_mail mail;
     struct iris_hub hub;
 };
@@ -48,7 +49,7 @@ static struct socket_control *of(struct iris_control *control)
 
 static const struct iris_part none[2] = {{NULL, 0}, {NULL, 0}};
 
-/* ---- What ranks show ---- */
+/* ---- Published state ---- */
 
 static struct iris_board *own_board(struct iris_control *control)
 {
@@ -154,8 +155,8 @@ static iris_status_t socket_place_prepare(struct iris_control *control,
     return IRIS_OK;
 }
 
-/* Its members cannot use it before all have come here: what failed, and what
- * was counted, was the last group's. */
+/* No member can use the place before all have come here. A failure mark and
+ * counts are left from the last group. */
 static void socket_place_hold(struct iris_control *control, int place)
 {
     struct iris_place *copy = iris_i_hub_place(&of(control)->hub.copy, place);
@@ -267,7 +268,7 @@ iris_status_t iris_i_control_socket_listen(enum iris_control_kind kind,
     struct iris_control_fds fds = IRIS_CONTROL_NO_FDS;
     iris_status_t status;
 
-    /* In turn: the first that fails says why. */
+    /* Step by step: the first failure sets the message. */
     if ((fds.listener = iris_i_stream_socket(kind)) < 0 ||
         (fds.spare = fcntl(fds.listener, F_DUPFD_CLOEXEC, 3)) < 0 ||
         (fds.wake = iris_i_fd_above_stdio(
@@ -297,8 +298,8 @@ static void describe_answer(void *arg, char *text, size_t bytes)
     snprintf(text, bytes, "rank 0 to take it into the control plane");
 }
 
-/* Rank 0's answer to this rank's hello. Its death closes the connection; of the
- * other ranks nothing is known yet. */
+/* Rank 0's answer to this rank's hello. Rank 0's death closes the connection;
+ * the other ranks' states are not known yet. */
 static iris_status_t hear_answer(struct socket_control *s, int sock)
 {
     unsigned char
@@ -385,7 +386,8 @@ static iris_status_t connect_root(struct socket_control *s,
     return IRIS_OK;
 }
 
-/* The lowest rank of a host shows its tools what ranks of other hosts show. */
+/* The lowest rank of a host publishes the states of other hosts' ranks to the
+ * tools on its own host. */
 static iris_status_t open_mirror(struct socket_control *s,
                                  const struct iris_rendezvous *rendezvous)
 {

@@ -24,7 +24,8 @@ static iris_status_t listen_at(int sock, char name[IRIS_ENDPOINT_NAME_BYTES])
     socklen_t bytes = sizeof address.sun_family;
     int on = 1;
 
-    /* A bind to no name gives one in the abstract namespace. */
+    /* Binding without a name makes the system choose one in the abstract
+     * namespace. */
     if (setsockopt(sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
         bind(sock, (struct sockaddr *)&address, bytes) != 0) {
         return iris_i_fail_errno(NULL, IRIS_ERR_SYSTEM, errno,
@@ -96,7 +97,7 @@ int iris_i_endpoint_send(const struct iris_endpoint *endpoint,
                : 0;
 }
 
-/* Who is not one of us may send two descriptors, and find space for them. */
+/* A sender outside the job may send two descriptors, and they may fit. */
 static void take_descriptors(const struct cmsghdr *one,
                              struct iris_letter *letter)
 {

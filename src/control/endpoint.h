@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One rank's end for messages with descriptors after the rendezvous: a datagram
- * socket under a name the system chose, which believes who writes to it only as
- * far as the system vouches for the sender.
+ * One rank's endpoint for messages with descriptors after the rendezvous: a
+ * datagram socket with a name that the system chose. It trusts only the
+ * sender's identity that the system gives.
  */
 #ifndef IRIS_SRC_CONTROL_ENDPOINT_H
 #define IRIS_SRC_CONTROL_ENDPOINT_H
@@ -21,20 +21,20 @@ struct iris_endpoint {
     char name[IRIS_ENDPOINT_NAME_BYTES];
 };
 
-/* A message as it was taken. */
+/* A message as received. */
 struct iris_letter {
-    pid_t pid; /* of the sender, as the system says */
+    pid_t pid; /* of the sender, from the system */
     uid_t uid;
-    ssize_t bytes;  /* as large as it was; -1: there is none */
-    int fd;         /* the caller's; -1: none */
-    int fd_dropped; /* a descriptor came and found no place here */
+    ssize_t bytes;  /* its full size; -1: no message */
+    int fd;         /* the caller closes it; -1: none */
+    int fd_dropped; /* a descriptor came but this process had no room for it */
 };
 
-/* Makes this rank's endpoint, whose name the others need. The caller closes.
+/* Makes this rank's endpoint, whose name the others need. The caller closes it.
  * IRIS_ERR_LIMIT, IRIS_ERR_NO_MEMORY, IRIS_ERR_SYSTEM */
 iris_status_t iris_i_endpoint_open(struct iris_endpoint **endpoint_p);
 
-/* NULL is fine. */
+/* `endpoint` may be NULL. */
 void iris_i_endpoint_close(struct iris_endpoint *endpoint);
 
 /* Sends one message, with a descriptor unless fd is -1, to the endpoint of that
@@ -43,12 +43,12 @@ int iris_i_endpoint_send(const struct iris_endpoint *endpoint,
                          const char name[IRIS_ENDPOINT_NAME_BYTES],
                          const void *data, size_t bytes, int fd);
 
-/* Takes one message of whoever sent it. Never blocks. */
+/* Takes one message from any sender. Never blocks. */
 void iris_i_endpoint_take(const struct iris_endpoint *endpoint, void *data,
                           size_t bytes, struct iris_letter *letter_p);
 
-/* Waits for a message, that long at most. IRIS_ERR_SYSTEM: the socket is not
- * usable any more. */
+/* Waits for a message, at most for this time. IRIS_ERR_SYSTEM: the socket is no
+ * longer usable. */
 iris_status_t iris_i_endpoint_wait(const struct iris_endpoint *endpoint,
                                    const struct iris_log *log, int timeout_ms);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The exchange of handles: every rank sends all of its offers to every other
- * process, and takes theirs as they come, in whatever order.
+ * process, and takes theirs in any order of arrival.
  */
 #include "config.h"
 
@@ -18,39 +18,41 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Nothing signals that there is space in a peer's queue. */
+/* No event tells that a peer's queue has space again. */
 #define FULL_MS 1
 
-/* Messages taken in a row, whoever sends them, before peers are checked. */
+/* The most messages taken in a row, from any sender, before peers are
+ * checked. */
 #define MOST_RECEIVED 256
 
-/* A process that ends closes its socket before it can be seen to have ended:
- * time for that. */
+/* A process that ends closes its socket before its end can be seen. This is the
+ * time allowed in between. */
 #define ENDING_NS 100000000LL
 
 struct peer {
-    int64_t ending;  /* when it first had no socket, 0: it has one */
-    size_t sent;     /* offers, in this exchange */
-    size_t received; /* of its offers */
+    int64_t ending;  /* time when its socket was first missing; 0: it has one */
+    size_t sent;     /* number of offers, in this exchange */
+    size_t received; /* number of its offers */
 };
 
 struct message {
-    int32_t rank;   /* who offers; first, which ops.receive relies on */
-    int32_t status; /* of the rank; not OK: there is no offer */
-    uint64_t seq;   /* of the agreement before */
-    uint64_t index; /* of the offer */
+    int32_t rank;   /* the offering rank; first member, as ops.receive needs */
+    int32_t status; /* status of the rank; not OK: there is no offer */
+    uint64_t seq;   /* number of the preceding agreement */
+    uint64_t index; /* index of the offer */
     struct iris_offer offer;
 };
 
-/* One exchange under way. */
+/* An exchange in progress. */
 struct state {
     const struct iris_exchange *exchange;
     struct iris_control *control;
     struct peer *peers;
     int moved;            /* messages in the last turn */
-    int full;             /* a peer took not all that there is to send */
-    iris_status_t broken; /* no message can come any more */
-    iris_status_t own;    /* what peers are sent */
+    int full;             /* a peer's queue has no space for the remaining
+                           * messages */
+    iris_status_t broken; /* no message can arrive any more */
+    iris_status_t own;    /* the status that peers are sent */
     iris_status_t first;  /* to go wrong */
     char text[IRIS_MESSAGE_BYTES];
 };
@@ -82,8 +84,8 @@ static iris_status_t fail_send(const struct state *x, int rank, int errno_value)
                              "cannot offer new memory to %s", name);
 }
 
-/* A peer that can never be sent anything: notes why, and leaves it out of what
- * is left to do, which is for the others' sake. */
+/* A peer to which nothing can ever be sent. Notes the reason, and removes the
+ * peer from the remaining work, for the sake of the others. */
 static void give_up(struct state *x, int rank, int errno_value)
 {
     struct peer *peer = &x->peers[rank];
@@ -104,7 +106,7 @@ static void give_up(struct state *x, int rank, int errno_value)
                 name));
 }
 
-/* What to do about a message that could not be sent. */
+/* Handles the failure to send a message. */
 static void judge(struct state *x, int rank, int errno_value)
 {
     struct peer *peer = &x->peers[rank];
@@ -114,7 +116,7 @@ static void judge(struct state *x, int rank, int errno_value)
     case EINTR:
     case ENOBUFS:
     case ENOMEM:
-    case ETOOMANYREFS: /* too many descriptors are on their way */
+    case ETOOMANYREFS: /* too many descriptors are in transit */
         break;
     case ECONNREFUSED:
     case ECONNRESET:
@@ -126,7 +128,7 @@ static void judge(struct state *x, int rank, int errno_value)
             give_up(x, rank, errno_value);
         }
         break;
-    default: /* the offer's descriptor, maybe: the next message has none */
+    default: /* perhaps the offer's descriptor: the next message has no descriptor */
         if (x->own != IRIS_OK) {
             give_up(x, rank, errno_value);
             break;
@@ -136,7 +138,7 @@ static void judge(struct state *x, int rank, int errno_value)
     }
 }
 
-/* Sends a peer as much as it takes; returns how many offers that were. */
+/* Sends a peer as much as it takes; returns the number of offers sent. */
 static int send_offers(struct state *x, int rank)
 {
     struct peer *peer = &x->peers[rank];
@@ -184,14 +186,14 @@ static iris_status_t accept_offer(struct state *x,
                            message->rank, message->offer.offset, own->offset);
     }
     peer->received++;
-    /* Why a peer has none is for the next agreement to say. */
+    /* The next agreement reports why a peer has no offer. */
     return x->first == IRIS_OK && message->status == IRIS_OK
                ? exchange->take(exchange->arg, message->rank, &message->offer)
                : IRIS_OK;
 }
 
-/* Takes one message, if there is one within the time. An earlier exchange that
- * ended badly may have left some. */
+/* Takes one message, if one arrives within the time. An earlier failed exchange
+ * may have left some. */
 static iris_status_t receive(struct state *x, int timeout_ms, int *taken_p)
 {
     struct message message;
@@ -225,7 +227,8 @@ static iris_status_t receive(struct state *x, int timeout_ms, int *taken_p)
 
 /* ---- The exchange ---- */
 
-/* The first rank that is not done with us, nor we with it; -1: none. */
+/* The first rank with which the exchange is not complete in both directions;
+ * -1: all are complete. */
 static int first_open(const struct state *x)
 {
     for (int rank = 0; rank < x->control->num_ranks; rank++) {
@@ -239,7 +242,7 @@ static int first_open(const struct state *x)
     return -1;
 }
 
-/* Sends and takes what can be now. */
+/* Sends and receives as much as possible now. */
 static void progress(struct state *x)
 {
     int taken = 1;

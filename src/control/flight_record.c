@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing the flight record. Nothing here takes a lock or waits: a cell has one
- * writer at a time, and readers see by its counter or its mark whether they got
- * it whole. A thread that is held up while it writes, for as long as others
- * make 1,024 calls, spoils an entry.
+ * Writes the flight record. Nothing here takes a lock or waits. A cell has one
+ * writer at a time, and its counter or mark tells readers whether they read it
+ * completely. If a thread is delayed while it writes, for as long as others
+ * make 1,024 calls, it spoils an entry.
  */
 #include "config.h"
 
@@ -18,7 +18,7 @@
 
 /* ---- Cells ---- */
 
-/* The first store of the counter stays ahead of the words, the last one behind
+/* The first store of the counter stays before the words, the last one after
  * them. On x86 all of these are plain stores. */
 static void write_cell(_Atomic uint64_t *seq, const void *value, size_t bytes)
 {
@@ -77,7 +77,7 @@ calibrate(struct iris_record *record)
     }
 }
 
-/* A counter that started anew counts as one that is ahead. */
+/* A counter that restarted counts as one that is ahead. */
 static uint64_t now_ticks(struct iris_record *record)
 {
     uint64_t ticks = iris_i_ticks();
@@ -109,7 +109,7 @@ void iris_i_record_open(struct iris_record *record, int rank, const char *job)
 
 /* ---- Names of kernels ---- */
 
-/* Places that are looked at before a name is given up. */
+/* Number of slots that are tried before a name is given up. */
 #define PROBES 16
 
 static size_t place_of(const char *name)
@@ -132,9 +132,8 @@ static int claim_name(struct iris_kernel_name *kernel, const char *name)
     return 1;
 }
 
-/* The name is compared, too: at its address there may be that of another
- * program's module by now. A name that another thread is about to write gets a
- * second place. */
+/* Compares the name, too: another program's module may be loaded at its address
+ * by now. A name that another thread is about to write gets a second slot. */
 static int is_name(const struct iris_kernel_name *kernel, const char *name)
 {
     return atomic_load_explicit(&kernel->address, memory_order_relaxed) ==
@@ -170,7 +169,7 @@ static uint64_t mark_of(uint64_t id, enum iris_call_state state)
     return id << IRIS_MARK_ID | state;
 }
 
-/* Without a bus lock: two threads at once may lose one of a count. */
+/* Without a bus lock: if two threads count at once, one count may be lost. */
 static void raise(_Atomic uint64_t *count)
 {
     atomic_store_explicit(count,
@@ -215,15 +214,16 @@ void iris_i_record_begin(struct iris_record *record,
     put_what(&cell->words[IRIS_CALL_WHAT], what);
     if (atomic_load_explicit(&cell->mark, memory_order_relaxed) !=
         mark_of(event->id, IRIS_CALL_WRITING)) {
-        put(&cell->mark, 0); /* a newer call came in between: none is whole */
+        /* A newer call came in between: neither is complete. */
+        put(&cell->mark, 0);
         return;
     }
     atomic_store_explicit(&cell->mark, mark_of(event->id, IRIS_CALL_IN),
                           memory_order_release);
 }
 
-/* What changes while the mark says "in" is not read before it says "done",
- * except an address, of which either is fine. */
+/* A reader accepts values that change while the mark says "in" only if it says
+ * "done". The exception is an address, of which either value is fine. */
 void iris_i_record_end(struct iris_record *record,
                        const struct iris_host_event *event, uint64_t offset,
                        int timed)
@@ -268,7 +268,7 @@ void iris_i_record_launched(struct iris_record *record, int slot)
     raise(&record->launched[slot]);
 }
 
-/* Where a member of that struct is, in words. */
+/* Index of a member in that struct, in words. */
 #define WORD(type, member) (offsetof(struct type, member) / sizeof(uint64_t))
 
 void iris_i_record_kernel(struct iris_record *record, int slot,
@@ -291,7 +291,7 @@ void iris_i_record_kernel(struct iris_record *record, int slot,
     write_cell(&cell->seq, &now, sizeof now);
 }
 
-/* One word, which readers get whole: the counter stays. */
+/* A single word, which readers read atomically: the counter stays. */
 void iris_i_record_kernel_done(struct iris_record *record, int slot)
 {
     struct iris_stream_cell *cell = &record->streams[slot];
@@ -387,8 +387,8 @@ void iris_i_record_forget(struct iris_record *record)
 
 int iris_i_record_holds(const struct iris_record_wait *wait, int64_t seen)
 {
-    /* With its highest bit turned, an unsigned number compares as a signed one.
-     */
+    /* With its highest bit flipped, an unsigned number compares like a signed
+     * one. */
     uint64_t turn = wait->is_unsigned ? (uint64_t)1 << 63 : 0;
     int64_t a = (int64_t)((uint64_t)seen ^ turn);
     int64_t b = (int64_t)((uint64_t)wait->value ^ turn);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The flight record of a rank, in the control segment: its last host calls, its
- * streams and the waits under way, for readers in other processes.
+ * streams and its current waits, for readers in other processes.
  */
 #ifndef IRIS_SRC_CONTROL_FLIGHT_RECORD_H
 #define IRIS_SRC_CONTROL_FLIGHT_RECORD_H
@@ -15,22 +15,26 @@
 #define IRIS_RECORD_CALLS 1024
 #define IRIS_RECORD_WAITS 128
 #define IRIS_RECORD_STREAMS 16
-#define IRIS_RECORD_PEERS 64 /* counted one by one; the last has the rest */
+#define IRIS_RECORD_PEERS \
+    64 /* counted one by one; the last counts all
+                              * others */
 #define IRIS_RECORD_NAME 48
-#define IRIS_RECORD_KERNELS 512 /* whose names are kept */
+#define IRIS_RECORD_KERNELS 512 /* number of kernels whose names are kept */
 #define IRIS_RECORD_JOB 64
 #define IRIS_RECORD_EXPECTED 8
 #define IRIS_RECORD_NOWHERE UINT64_MAX /* an offset: not on the rank's heap */
 
-/* One host call, as readers have it (record_read.c). */
+/* One host call, in the format for readers (record_read.c). */
 struct iris_record_call {
-    uint64_t id; /* of its events; 0: nothing was here yet */
+    uint64_t id; /* of its events; 0: no call was recorded here yet */
     int64_t begin_ns;
-    int64_t end_ns;  /* 0: it is under way; of what does not block: begin_ns */
-    uint64_t stream; /* its address in the process; 0: the default one */
-    uint64_t offset; /* of `address`, on this rank's heap or the target's */
+    int64_t end_ns;  /* 0: in progress; begin_ns for a call that does not
+                      * block */
+    uint64_t stream; /* its address in the process; 0: the default stream */
+    uint64_t offset; /* offset of `address`, on this rank's heap or the
+                      * target's */
     uint64_t bytes;
-    uint64_t value; /* of a collective: the number of its group */
+    uint64_t value; /* of a collective, the number of its group */
     int16_t op;     /* enum iris_host_op */
     int16_t cmp;
     int32_t status;
@@ -41,7 +45,8 @@ struct iris_record_call {
 
 enum iris_record_kind {
     IRIS_WAIT_KERNEL,    /* a workgroup waits for a word */
-    IRIS_WAIT_BARRIER,   /* the same in a barrier, for its member */
+    IRIS_WAIT_BARRIER,   /* a workgroup waits for a word of a barrier, for
+                          * its member */
     IRIS_WAIT_SPIN,      /* a workgroup repeats atomic operations */
     IRIS_WAIT_AGREEMENT, /* a host call waits for members */
 };
@@ -49,49 +54,49 @@ enum iris_record_kind {
 /* One wait that has taken a while. */
 struct iris_record_wait {
     int32_t kind;
-    int32_t ended;        /* 1: by a deadline or a peer's death */
-    int64_t begin_ns;     /* when it was first seen to wait */
-    int64_t update_ns;    /* when it was last seen to */
-    int64_t change_ns;    /* when `seen` was another for the last time; 0 */
+    int32_t ended;        /* 1: ended by a deadline or a peer's death */
+    int64_t begin_ns;     /* time when the wait was first noticed */
+    int64_t update_ns;    /* time when the wait was last seen */
+    int64_t change_ns;    /* time of the last change of `seen`; 0 */
     uint64_t stream;      /* as in calls */
     uint64_t offset;      /* of the word */
-    uint64_t alloc;       /* the allocation that it is in, and its bytes; 0: */
-    uint64_t alloc_bytes; /* none of the program's */
+    uint64_t alloc;       /* the allocation around it, and its bytes; 0: */
+    uint64_t alloc_bytes; /* it is in no allocation of the program */
     int64_t value;
     int64_t seen;
     int64_t first_seen;
     int32_t cmp;
     uint32_t workgroup;
     uint32_t grid;
-    uint32_t begun; /* workgroups of the grid; 0: not known */
+    uint32_t begun; /* workgroups of the grid; 0: unknown */
     uint32_t done;
-    int32_t own;           /* the kernel is the library's */
-    int32_t is_unsigned;   /* value and seen are */
-    int32_t word_rank;     /* whose heap `offset` is on */
-    uint64_t held;         /* ranks, bit by bit, whose word would do; of the
-                            * first 64, and where that is known */
-    uint32_t num_expected; /* ranks it waits for; 0: not known */
+    int32_t own;           /* 1: a kernel of the library */
+    int32_t is_unsigned;   /* 1: value and seen are unsigned */
+    int32_t word_rank;     /* rank on whose heap `offset` is */
+    uint64_t held;         /* bit mask of the first 64 ranks: those whose
+                            * word satisfies the wait, if known */
+    uint32_t num_expected; /* number of awaited ranks; 0: unknown */
     int16_t expected[IRIS_RECORD_EXPECTED]; /* the first of them */
-    int32_t group;        /* its number; 0: all ranks; -1: it is of no group */
+    int32_t group;        /* its number; 0: all ranks; -1: no group */
     uint32_t num_members; /* of that */
     int16_t members[IRIS_RECORD_EXPECTED]; /* the first of them */
     char word[IRIS_RECORD_NAME]; /* iris_name() of the allocation, or empty */
-    char name[IRIS_RECORD_NAME]; /* of the kernel or the call */
+    char name[IRIS_RECORD_NAME]; /* name of the kernel or the call */
 };
 
-/* What runs on one stream, as readers have it. */
+/* The kernel on one stream, in the format for readers. */
 struct iris_record_stream {
     uint64_t address; /* 0: unused */
     uint64_t number;
-    uint64_t begun; /* kernels, of those that the CPU runs */
+    uint64_t begun; /* number of kernels, of those that the CPU runs */
     uint64_t done;
-    int64_t begin_ns; /* of the last begun */
+    int64_t begin_ns; /* time of the latest begin */
     uint32_t grid;
     char kernel[IRIS_RECORD_NAME];
 };
 
-/* A value that one thread writes and others read whole: `seq` is odd while it
- * is written. All in words, since readers are other processes. */
+/* A value that one thread writes and others read consistently: `seq` is odd
+ * during a write. All members are words, since readers are other processes. */
 #define IRIS_RECORD_WORDS(type) \
     ((sizeof(struct type) + sizeof(uint64_t) - 1) / sizeof(uint64_t))
 #define IRIS_RECORD_CELL(name, type)                     \
@@ -102,9 +107,9 @@ struct iris_record_stream {
 IRIS_RECORD_CELL(iris_wait_cell, iris_record_wait);
 IRIS_RECORD_CELL(iris_scale_cell, iris_ticks_scale);
 
-/* A host call as it is kept: one cache line, which is written when the call
- * begins. Its end writes `mark`, and the time if it is taken: so a call whose
- * process hangs or died in it is still in. */
+/* A host call as recorded: one cache line, written when the call begins. Its
+ * end writes `mark`, and the time if it is taken. So if a process hangs or dies
+ * in a call, the record shows that it is in that call. */
 enum iris_call_word {
     IRIS_CALL_BEGIN, /* ticks */
     IRIS_CALL_END,   /* ticks; 0: not taken */
@@ -119,8 +124,8 @@ enum iris_call_word {
 struct iris_call_what {
     uint8_t op;
     uint8_t cmp;
-    uint16_t kernel; /* its number; 0: none */
-    uint32_t number; /* what launches a kernel: its grid; else the target */
+    uint16_t kernel; /* its number; 0: no kernel */
+    uint32_t number; /* the grid of a launch; else the target */
 };
 
 struct iris_call_cell {
@@ -129,16 +134,16 @@ struct iris_call_cell {
 };
 _Static_assert(sizeof(struct iris_call_cell) == 64, "one cache line");
 
-/* A mark: the call's id, its status in 8 bits, and its state in 4. */
+/* A mark: the call's id, its status in 8 bits, and its state in 4 bits. */
 enum iris_call_state {
-    IRIS_CALL_WRITING, /* or never written, if all is 0 */
+    IRIS_CALL_WRITING, /* or never written, if the whole mark is 0 */
     IRIS_CALL_IN,
     IRIS_CALL_DONE,
 };
 #define IRIS_MARK_ID 12
 #define IRIS_MARK_STATUS 4
 
-/* What a stream's cell keeps; its address is in `stream_address`. */
+/* The contents of a stream's cell. Its address is in `stream_address`. */
 struct iris_stream_now {
     uint64_t number;
     uint64_t begun;
@@ -148,43 +153,47 @@ struct iris_stream_now {
 };
 IRIS_RECORD_CELL(iris_stream_cell, iris_stream_now);
 
-/* The name of a kernel, written once: its number is the place in the table, and
- * 1. */
+/* The name of a kernel, written once. The number of a kernel is its index in
+ * the table plus 1. */
 struct iris_kernel_name {
-    _Atomic uint64_t address; /* of the name in the process; 0: free */
+    _Atomic uint64_t address; /* address of the name in the process; 0: free */
     atomic_uint known;        /* 1: the name is written */
     char name[IRIS_RECORD_NAME];
 };
 
-/* The number of those that found no place. */
+/* The number of kernels for which the table had no slot. */
 #define IRIS_KERNEL_NOT_KEPT UINT16_MAX
 
 enum iris_wait_owner {
     IRIS_OWNER_NONE,
-    IRIS_OWNER_THREAD, /* it is under way */
-    IRIS_OWNER_PAST,   /* it was ended, which reports want to know */
+    IRIS_OWNER_THREAD, /* a thread has this wait in progress */
+    IRIS_OWNER_PAST,   /* it was ended; kept for reports */
 };
 
-/* All of one rank. It alone writes, from any of its threads. */
+/* The whole record of one rank. Only this rank writes it, from any of its
+ * threads. */
 struct iris_record {
-    _Alignas(64) atomic_uint opened; /* 1: what follows is filled in */
+    _Alignas(64) atomic_uint opened; /* 1: the following members are filled
+                                      * in */
     int32_t rank;
     int32_t pid;
-    int32_t num_cus;      /* workgroups at once; 0: not known */
+    int32_t num_cus;      /* workgroups that run at once; 0: unknown */
     int32_t tid;          /* of the thread that made the context */
-    uint64_t start_ticks; /* of the process, as /proc/PID/stat has it */
+    uint64_t start_ticks; /* start time of the process, from /proc/PID/stat */
     uint64_t heap_bytes;
     char job[IRIS_RECORD_JOB]; /* IRIS_JOB_ID, may be empty */
-    /* The scale of all ticks here, and when to calibrate it again. Readers use
-     * `scale` alone; the others are the rank's. */
+    /* The scale of all ticks here, and the time of the next calibration.
+     * Readers use `scale` alone; only the rank uses the others. */
     _Alignas(64) _Atomic uint64_t scale_ticks;
     _Atomic uint64_t scale_span;
     struct iris_scale_cell scale;
-    atomic_flag calibrating; /* guards the next */
+    atomic_flag calibrating; /* guards the next member */
     struct iris_ticks_calibration calibration;
     _Alignas(64) _Atomic uint64_t heap_used;
-    _Atomic uint64_t unlisted_waits;                /* that found no slot */
-    _Atomic uint64_t peer_bytes[IRIS_RECORD_PEERS]; /* copied by the host */
+    _Atomic uint64_t unlisted_waits;                /* waits that found no
+                                                     * slot */
+    _Atomic uint64_t peer_bytes[IRIS_RECORD_PEERS]; /* bytes copied by the
+                                                     * host */
     _Atomic uint64_t stream_address[IRIS_RECORD_STREAMS];
     _Atomic uint64_t launched[IRIS_RECORD_STREAMS];
     atomic_uint owners[IRIS_RECORD_WAITS]; /* enum iris_wait_owner */
@@ -194,34 +203,34 @@ struct iris_record {
     _Alignas(64) struct iris_call_cell calls_ring[IRIS_RECORD_CALLS];
 };
 
-/* Fills in what stays the same. `job` may be NULL. */
+/* Fills in the constant members. `job` may be NULL. */
 void iris_i_record_open(struct iris_record *record, int rank, const char *job);
 
-/* A call begins; `offset` is where its address is, `value` takes the place of
- * the event's. */
+/* A call begins. `offset` is that of its address; `value` replaces the
+ * event's. */
 void iris_i_record_begin(struct iris_record *record,
                          const struct iris_host_event *event, uint64_t offset,
                          uint64_t value);
 
-/* It ends, unless a newer call has its place by now. The time is taken if
- * `timed`, since even that costs as much as all else here. */
+/* The call ends, unless a newer call has its slot by now. Takes the time only
+ * if `timed`, since that costs as much as the rest. */
 void iris_i_record_end(struct iris_record *record,
                        const struct iris_host_event *event, uint64_t offset,
                        int timed);
 
-/* The stream's slot, made if need be; -1: there are none left. */
+/* The stream's slot, allocated if necessary; -1: there are no more slots. */
 int iris_i_record_stream_slot(struct iris_record *record, uint64_t address);
 
 void iris_i_record_launched(struct iris_record *record, int slot);
 
-/* The event's kernel begins on the stream of that number; is over. One thread
+/* The event's kernel begins on the stream with that number; it ends. One thread
  * at a time runs a stream's kernels. */
 void iris_i_record_kernel(struct iris_record *record, int slot,
                           const struct iris_host_event *event, uint64_t number);
 void iris_i_record_kernel_done(struct iris_record *record, int slot);
 
-/* Writes a wait to its slot, or if `slot` is -1 to a new one. Returns the slot;
- * -1: there is none, or no record. */
+/* Writes a wait to its slot, or to a new slot if `slot` is -1. Returns the
+ * slot; -1: there is no free slot, or no record. */
 int iris_i_record_wait(struct iris_record *record, int slot,
                        const struct iris_record_wait *wait);
 
@@ -229,19 +238,19 @@ int iris_i_record_wait(struct iris_record *record, int slot,
 void iris_i_record_members(struct iris_record_wait *wait, const int *ranks,
                            int count);
 
-/* Gives the slot back. One whose wait was ended stays readable for as long as
- * there are others. -1 is fine. */
+/* Frees the slot. A wait that was ended stays readable as long as other slots
+ * are free. `slot` may be -1. */
 void iris_i_record_wait_over(struct iris_record *record, int slot, int ended);
 
-/* A wait of this rank's that is under way, not that of a host call. 0: there is
- * none. NULL is fine. */
+/* A current wait of this rank, except that of a host call. 0: no such wait.
+ * `record` may be NULL. */
 int iris_i_record_find_wait(const struct iris_record *record,
                             struct iris_record_wait *wait_p);
 
-/* Forgets the waits that were ended. NULL is fine. */
+/* Removes the waits that were ended. `record` may be NULL. */
 void iris_i_record_forget(struct iris_record *record);
 
-/* Whether `seen` is what is waited for, of such a type. */
+/* Whether `seen` satisfies the wait. */
 int iris_i_record_holds(const struct iris_record_wait *wait, int64_t seen);
 
 #endif /* IRIS_SRC_CONTROL_FLIGHT_RECORD_H */

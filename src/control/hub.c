@@ -23,8 +23,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* How often what need not be sent at once is sent, and deadlines are looked at.
- */
+/* Interval at which messages that are not urgent are sent, and deadlines are
+ * checked. */
 #define TICK_MS 20
 
 static void wake(struct iris_hub *hub)
@@ -34,9 +34,9 @@ static void wake(struct iris_hub *hub)
     (void)!write(hub->wake, &one, sizeof one);
 }
 
-/* ---- Sending; with the lock ---- */
+/* ---- Sending; with the lock held ---- */
 
-/* Has it sent to all but its sender with the next flush. */
+/* The next flush sends the message to all except its sender. */
 static void send_all(struct iris_hub *hub, const struct iris_message_head *head,
                      const struct iris_part parts[2])
 {
@@ -45,7 +45,7 @@ static void send_all(struct iris_hub *hub, const struct iris_message_head *head,
 
         if (link->sock >= 0 && link->rank >= 0 && link->rank != head->from &&
             !link->is_stuck && iris_i_link_put(link, head, parts) != IRIS_OK) {
-            link->is_stuck = 1; /* the thread finds its end */
+            link->is_stuck = 1; /* the thread finds that it has ended */
             shutdown(link->sock, SHUT_RDWR);
         }
     }
@@ -58,7 +58,7 @@ static void flush_all(struct iris_hub *hub)
 
         if (link->sock >= 0 && link->out_bytes != 0 && !link->is_stuck &&
             iris_i_link_flush(link) < 0) {
-            /* The thread finds its end, once all that came was read. */
+            /* The thread finds that it has ended after reading all its data. */
             shutdown(link->sock, SHUT_WR);
             link->out_bytes = link->out_at;
         }
@@ -66,8 +66,8 @@ static void flush_all(struct iris_hub *hub)
     hub->flush_by_ns = 0;
 }
 
-/* What rank 0 passes on goes out within that time, together: the posts of one
- * agreement once the last of them has come. */
+/* Rank 0 forwards messages together, within this time: the posts of one
+ * agreement once the last of them has arrived. */
 static void flush_by(struct iris_hub *hub, int ms)
 {
     int64_t by_ns = iris_i_deadline(ms);
@@ -99,7 +99,7 @@ static void send_shown(struct iris_hub *hub)
 
 /* ---- For the rank's own threads ---- */
 
-/* The thread sends what could not be sent at once. */
+/* The thread sends the messages that could not be sent at once. */
 static void flush_and_unlock(struct iris_hub *hub)
 {
     int left_over = 0;
@@ -133,8 +133,8 @@ void iris_i_hub_show(struct iris_hub *hub, unsigned parts)
     }
 }
 
-/* What the others, and this rank's own messages, say of one that was cut off
- * because it does not read, or because its host does not answer. */
+/* The reason that the others, and this rank's own messages, give for a rank
+ * that was disconnected: it does not read, or its host does not answer. */
 static void show_end(struct iris_hub *hub, int rank, int is_stuck)
 {
     const unsigned parts = IRIS_SHOW_STATE | IRIS_SHOW_REASON;
@@ -164,7 +164,7 @@ static void show_end(struct iris_hub *hub, int rank, int is_stuck)
     pthread_mutex_unlock(&hub->lock);
 }
 
-/* A rank's connection is over: rank 0 tells the others. */
+/* The connection of a rank has ended: rank 0 tells the others. */
 static void end_link(struct iris_hub *hub, struct iris_link *link)
 {
     const struct iris_part none[2] = {{NULL, 0}, {NULL, 0}};
@@ -194,7 +194,8 @@ static void end_link(struct iris_hub *hub, struct iris_link *link)
 
 /* ---- Receiving ---- */
 
-/* Takes one message of a link. 0: there is none; -1: the link is no more. */
+/* Takes one message of a link. 0: there is no message; -1: the link has
+ * ended. */
 static int take(struct iris_hub *hub, struct iris_link *link)
 {
     char why[IRIS_MESSAGE_WHY_BYTES];
@@ -247,7 +248,7 @@ static void serve(struct iris_hub *hub, struct iris_link *link)
     do {
         taken = take(hub, link);
     } while (taken > 0);
-    if (taken < 0 && rank < 0) { /* it may be a rank's now */
+    if (taken < 0 && rank < 0) { /* the link may belong to a rank now */
         for (int i = 1; i < hub->num_ranks; i++) {
             while (hub->links[i].sock >= 0 && take(hub, &hub->links[i]) > 0) {
             }
@@ -261,7 +262,7 @@ static void serve(struct iris_hub *hub, struct iris_link *link)
 
 /* ---- The thread ---- */
 
-/* Whether it is done: all connections are over, or the time is. */
+/* Whether it is done: all connections have ended, or the time is over. */
 static int is_done(struct iris_hub *hub)
 {
     int num_open = 0;
@@ -280,8 +281,8 @@ static int is_done(struct iris_hub *hub)
     return num_open == 0 || iris_i_now_ns() >= hub->close_by_ns;
 }
 
-/* Connections that are open only: poll() refuses more entries than the process
- * may have descriptors. */
+/* Lists open connections only: poll() refuses more entries than the limit of
+ * descriptors. */
 static nfds_t list_polled(struct iris_hub *hub)
 {
     nfds_t count = 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The connections of one rank's control plane over sockets, and the thread that
- * serves them: on rank 0 to all others, elsewhere to rank 0. It keeps this
- * rank's copy of what the others show and post.
+ * serves them. Rank 0 is connected to all others, each other rank to rank 0.
+ * The thread keeps this rank's copy of the others' published states and posts.
  */
 #ifndef IRIS_SRC_CONTROL_HUB_H
 #define IRIS_SRC_CONTROL_HUB_H
@@ -13,7 +13,7 @@
 #include "control/hub_copy.h"
 #include "control/link.h"
 
-/* Connections that have not said yet whose they are, at most. */
+/* The most connections that have not sent their hello yet. */
 #define IRIS_HUB_STRANGERS 16
 
 struct iris_hub {
@@ -21,42 +21,45 @@ struct iris_hub {
     int rank;
     int num_ranks;
     int num_links;
-    int listener; /* rank 0's, until all have connected; -1 */
-    int spare;    /* rank 0's: a descriptor kept back to tell a rank that there
-                   * are none left; -1 */
-    int wake;     /* eventfd: there is something to send, or to end */
-    int num_here; /* rank 0: how many have connected */
+    int listener; /* rank 0's, until all have connected; then -1 */
+    int spare; /* rank 0's: a reserved descriptor, to tell a rank that no others are left; -1 */
+    int wake;  /* eventfd: there is a message to send, or the thread has
+                   * to end */
+    int num_here; /* rank 0: number of connected ranks */
     int num_refused;
     atomic_int closing;
-    atomic_int lost; /* not rank 0: the connection is over */
+    atomic_int lost; /* other ranks: the connection to rank 0 has ended */
     int64_t close_by_ns;
-    int64_t flush_by_ns;       /* when what was put goes out at the latest */
-    atomic_uint dirty;         /* parts that are shown and not sent yet */
-    struct iris_hub_copy copy; /* of what the others show and post */
-    pthread_mutex_t lock;      /* links' sockets and what they have to send */
+    int64_t flush_by_ns;       /* latest time for sending the pending
+                                * messages */
+    atomic_uint dirty;         /* published parts that were not sent yet */
+    struct iris_hub_copy copy; /* of the others' published states and posts */
+    pthread_mutex_t lock;      /* protects the links' sockets and pending
+                                * messages */
     pthread_t thread;
     struct iris_message_hello
-        hello; /* what each has to say; or this rank says */
+        hello; /* the hello expected of each rank, or sent by this rank */
     struct pollfd *polled;
-    struct iris_link *links; /* rank 0: of ranks, then strangers; else one */
+    struct iris_link *links; /* rank 0: to all ranks, then strangers; others:
+                              * one link */
 };
 
-/* Takes over `fds`, rank 0's, or `sock`, another's connection to rank 0. Starts
- * the thread. IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT; then they are the caller's
- * still. */
+/* Takes over `fds` (rank 0), or `sock`, the connection to rank 0 (other ranks).
+ * Starts the thread. IRIS_ERR_NO_MEMORY, IRIS_ERR_LIMIT; then the caller still
+ * owns the descriptors. */
 iris_status_t iris_i_hub_open(struct iris_hub *hub,
                               const struct iris_control_fds *fds, int sock);
 
-/* Sends all that is to be sent, stays on rank 0 until the others have closed,
- * and closes; `stay_ms` at most. */
+/* Sends all pending messages and closes. Rank 0 first waits until the others
+ * have closed, at most for `stay_ms`. */
 void iris_i_hub_close(struct iris_hub *hub, int stay_ms);
 
-/* Says it to all other ranks, in order. */
+/* Sends a message to all other ranks, in order. */
 void iris_i_hub_say(struct iris_hub *hub, const struct iris_message_head *head,
                     const struct iris_part parts[2]);
 
-/* Parts that this rank's board in the copy shows are to be sent: those that are
- * urgent now, the others within a while. */
+/* Parts of this rank's board in the copy have changed: sends urgent parts now,
+ * the others within a short time. */
 void iris_i_hub_show(struct iris_hub *hub, unsigned parts);
 
 #endif /* IRIS_SRC_CONTROL_HUB_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rank 0: who is let in to the control plane over sockets.
+ * Rank 0: accepts connections to the control plane over sockets.
  */
 #include "config.h"
 
@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Time that a connection has to say whose it is. */
+/* Time that a connection has for its hello. */
 #define PATIENCE_MS 2000
 
 void iris_i_hub_close_listener(struct iris_hub *hub)
@@ -33,7 +33,7 @@ void iris_i_hub_close_listener(struct iris_hub *hub)
     }
 }
 
-/* One line for the first, since anybody can make them. */
+/* Logs the first refusal only, since anybody can cause them. */
 void iris_i_hub_refuse(struct iris_hub *hub, struct iris_link *link,
                        iris_status_t status, const char *why)
 {
@@ -60,8 +60,7 @@ static int accept_at(const struct iris_hub *hub)
         accept4(hub->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
-/* With the descriptor that was kept back: whoever comes hears why it is in
- * vain. */
+/* Uses the reserved descriptor to tell a rank why it is refused. */
 static void refuse_one(struct iris_hub *hub, int errno_value)
 {
     iris_status_t status = iris_i_fail_fd(errno_value, "cannot accept a rank");
@@ -97,7 +96,7 @@ void iris_i_hub_accept(struct iris_hub *hub)
             return;
         }
     }
-    if (sock >= 0) { /* too many strangers: it may come again */
+    if (sock >= 0) { /* too many strangers: it may try again */
         close(sock);
     }
 }
@@ -117,9 +116,9 @@ static void send_board(struct iris_hub *hub, struct iris_link *link, int shower)
     (void)iris_i_link_put(link, &head, pieces);
 }
 
-/* The stranger is a rank: it is welcome, told what the others have shown so
- * far, and moves to its rank's link with what it has said since. Nobody posts
- * before all are here. */
+/* The stranger is a rank. It gets a welcome, and the states that the others
+ * have published so far. Its connection, with the data received since, moves to
+ * its rank's link. No rank posts before all are here. */
 void iris_i_hub_welcome(struct iris_hub *hub, struct iris_link *stranger,
                         int rank)
 {
@@ -147,7 +146,7 @@ void iris_i_hub_welcome(struct iris_hub *hub, struct iris_link *stranger,
     }
 }
 
-/* Takes as long wherever the first difference is. */
+/* Takes the same time wherever the first difference is. */
 static int is_secret(const unsigned char *a, const unsigned char *b)
 {
     unsigned difference = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What messages mean for this rank's copy of what the others show and post.
+ * Applies messages to this rank's copy of the others' published states and
+ * posts.
  */
 #include "config.h"
 
@@ -60,7 +61,7 @@ static enum iris_hub_applied apply_shown(struct iris_hub_copy *copy,
     return parts & IRIS_SHOW_URGENT ? IRIS_HUB_URGENT : IRIS_HUB_PATIENT;
 }
 
-/* The last one lets all go on. */
+/* The last post of an agreement wakes all. */
 static enum iris_hub_applied apply_post(struct iris_hub_copy *copy,
                                         const struct iris_message_head *head,
                                         const unsigned char *body)
@@ -102,7 +103,8 @@ enum iris_hub_applied iris_i_hub_apply(struct iris_hub_copy *copy,
     }
 }
 
-/* Without rank 0 nobody hears of the others any more: no group goes on. */
+/* Without rank 0 no rank hears of the others any more, so no group can go
+ * on. */
 void iris_i_hub_end(struct iris_hub_copy *copy, int rank)
 {
     const unsigned mark = (unsigned)-IRIS_ERR_PEER_LOST << 16 | 1u;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sending and receiving on a stream socket without blocking.
+ * Sends and receives on a stream socket without blocking.
  */
 #include "config.h"
 
@@ -39,7 +39,8 @@ void iris_i_link_close(struct iris_link *link)
     link->rank = -1;
 }
 
-/* Room for more bytes, growing so that each is moved a few times at most. */
+/* Makes room for more bytes. The buffer grows geometrically, so that each byte
+ * is moved only a few times. */
 static iris_status_t make_room(struct iris_link *link, size_t bytes)
 {
     size_t kept = link->out_bytes - link->out_at, room = 2 * IRIS_MESSAGE_MOST;
@@ -92,7 +93,7 @@ iris_status_t iris_i_link_put(struct iris_link *link,
     return status;
 }
 
-/* Notes why a call failed. */
+/* Notes the errno of a failed call. */
 static int end(struct iris_link *link, int errno_value)
 {
     link->is_cut |= errno_value == ETIMEDOUT || errno_value == EHOSTUNREACH ||
@@ -122,8 +123,8 @@ int iris_i_link_flush(struct iris_link *link)
     return 0;
 }
 
-/* A side that closes with something unread resets the connection, but what it
- * said before may still be there. */
+/* A side that closes with unread data resets the connection, but its earlier
+ * messages may still be readable. */
 int iris_i_link_fill(struct iris_link *link)
 {
     ssize_t got;

@@ -18,7 +18,7 @@
 iris_status_t iris_i_mail_open(struct iris_mail *mail,
                                const struct iris_rendezvous *rendezvous)
 {
-    int own_pid = (int)getpid(); /* once: it is a system call */
+    int own_pid = (int)getpid(); /* read once: it is a system call */
 
     mail->endpoint = NULL;
     mail->num_ranks = rendezvous->num_ranks;
@@ -72,8 +72,8 @@ int iris_i_mail_send(const struct iris_mail *mail, int rank, const void *data,
                                       data, bytes, fd);
 }
 
-/* The rank whose process sent it and that it claims to be of, by its first
- * word; -1: none of ours. */
+/* The rank whose process sent the message and whose number is its first word;
+ * -1: not one of ours. */
 static int sender_of(const struct iris_mail *mail,
                      const struct iris_inbox *inbox,
                      const struct iris_letter *letter)

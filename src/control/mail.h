@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Who the ranks of one machine are, and messages with descriptors between them:
- * what all control planes do alike.
+ * The ranks of one machine, and messages with descriptors between them. All
+ * control planes share this code.
  */
 #ifndef IRIS_SRC_CONTROL_MAIL_H
 #define IRIS_SRC_CONTROL_MAIL_H
@@ -10,24 +10,24 @@
 #include "control/rendezvous.h"
 
 struct iris_mail {
-    struct iris_endpoint *endpoint; /* NULL: nothing is sent */
+    struct iris_endpoint *endpoint; /* NULL: no messages are sent */
     int num_ranks;
     struct iris_mail_rank {
         int pid;
-        int is_remote; /* it is one of another process */
-        char host[32]; /* empty: the job has one */
+        int is_remote; /* 1: it is in another process */
+        char host[32]; /* empty: the job has one host */
         char name[IRIS_ENDPOINT_NAME_BYTES];
     } * ranks;
 };
 
-/* From what the ranks have said of themselves. IRIS_ERR_NO_MEMORY */
+/* From the ranks' hellos. IRIS_ERR_NO_MEMORY */
 iris_status_t iris_i_mail_open(struct iris_mail *mail,
                                const struct iris_rendezvous *rendezvous);
 
 /* Closes the endpoint, too. */
 void iris_i_mail_close(struct iris_mail *mail);
 
-/* Those of struct iris_control_ops. */
+/* Implementations of slots of struct iris_control_ops. */
 int iris_i_mail_is_remote(const struct iris_mail *mail, int rank);
 void iris_i_mail_name(const struct iris_mail *mail, int rank,
                       char name[IRIS_RANK_NAME_BYTES]);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bodies, by type. */
+/* Formats of bodies, by type. */
 static const struct {
     uint32_t least;
     uint32_t most;
@@ -94,7 +94,7 @@ int iris_i_message_take(const unsigned char *data, size_t bytes, int num_ranks,
                : (int)(sizeof *head_p + head_p->bytes);
 }
 
-/* ---- What is shown ---- */
+/* ---- Published state ---- */
 
 #define FIELD(part, name)                           \
     {                                               \
@@ -146,7 +146,7 @@ int iris_i_message_unpack(unsigned parts, const unsigned char *data,
         memcpy((char *)shown_p + fields[i].at, data + at, fields[i].bytes);
         at += fields[i].bytes;
     }
-    /* Texts end where they may end at the latest. */
+    /* Terminates the texts. */
     shown_p->name[sizeof shown_p->name - 1] = '\0';
     shown_p->reason[sizeof shown_p->reason - 1] = '\0';
     return at == bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The messages of the control plane over sockets: a head and a body. They come
- * from other processes, maybe other machines: nothing in them is believed
- * before it was checked.
+ * from other processes, perhaps on other machines, so everything in them is
+ * checked before it is used.
  */
 #ifndef IRIS_SRC_CONTROL_MESSAGE_H
 #define IRIS_SRC_CONTROL_MESSAGE_H
@@ -10,20 +10,20 @@
 #include "control/control.h"
 
 #define IRIS_MESSAGE_MAGIC \
-    UINT32_C(0x69726973) /* other in another byte order */
+    UINT32_C(0x69726973) /* differs in another byte order */
 #define IRIS_MESSAGE_VERSION 2u
 #define IRIS_SECRET_BYTES 32
 #define IRIS_MESSAGE_WHY_BYTES 160
 
-/*   peer -> 0    HELLO: secret, and how many ranks
+/*   peer -> 0    HELLO: secret, and the number of ranks
  *   0 -> peer    WELCOME, or REFUSED: a text
- *   any -> 0     and from there to all the others, in the order of each sender:
+ *   any -> 0     forwarded by 0 to all the others, in the order of each sender:
  *                SHOWN, POST, FAIL, HOLD, RELEASE
  *   0 -> all     ENDED: `from` has closed its connection */
 enum iris_message_type {
     IRIS_MESSAGE_HELLO = 1,
     IRIS_MESSAGE_WELCOME,
-    IRIS_MESSAGE_REFUSED, /* value: minus the status; body: why */
+    IRIS_MESSAGE_REFUSED, /* value: minus the status; body: the reason */
     IRIS_MESSAGE_SHOWN,   /* value: parts */
     IRIS_MESSAGE_POST,    /* value: number of the agreement */
     IRIS_MESSAGE_FAIL,    /* value: mark */
@@ -38,7 +38,7 @@ struct iris_message_head {
     uint16_t version;
     uint16_t type;
     uint16_t bytes;   /* of the body */
-    uint16_t members; /* POST: of its place */
+    uint16_t members; /* POST: number of members of its place */
     uint16_t from;    /* a rank */
     uint16_t place;
     uint64_t value;
@@ -59,14 +59,15 @@ struct iris_message_head iris_i_message_head(enum iris_message_type type,
                                              int from, int place,
                                              uint64_t value, size_t bytes);
 
-/* Looks at what has come. Returns how long the first message is, its head in
- * *head_p; 0: it is not all there yet; -1: it is none of ours, and why. */
+/* Parses the received bytes. Returns the length of the first message, with its
+ * head in *head_p; 0: it is not complete yet; -1: it is not one of ours, with
+ * the reason. */
 int iris_i_message_take(const unsigned char *data, size_t bytes, int num_ranks,
                         struct iris_message_head *head_p,
                         char why[IRIS_MESSAGE_WHY_BYTES]);
 
-/* Packs parts of what is shown; returns the bytes, IRIS_MESSAGE_SHOWN_BYTES at
- * most. Unpacks them; 0: it is of another length. */
+/* Packs parts of the published state; returns the bytes, at most
+ * IRIS_MESSAGE_SHOWN_BYTES. Unpacks them; 0: wrong length. */
 #define IRIS_MESSAGE_SHOWN_BYTES sizeof(struct iris_shown)
 size_t iris_i_message_pack(unsigned parts, const struct iris_shown *shown,
                            unsigned char *data);

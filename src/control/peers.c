@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Peer liveness, from what the control plane knows of processes and what ranks
- * show of themselves.
+ * Peer liveness, from the processes' states in the control plane and from the
+ * ranks' published states.
  */
 #include "config.h"
 
@@ -39,7 +39,7 @@ static int was_interrupted(struct iris_control *control, int rank)
     return shown.interrupted != 0;
 }
 
-/* Who made `rank`, which has left, leave. */
+/* The rank whose loss made `rank` leave, followed to its origin. */
 static int find_origin(struct iris_control *control, int rank)
 {
     for (int hops = 0; hops < control->num_ranks; hops++) {

@@ -22,8 +22,8 @@ static const struct iris_post *post_of(const struct iris_place *place,
     return &place->posts[2 * id->rank + (int)(id->seq % 2)];
 }
 
-/* Sequentially consistent with the sleeper's announcement, so that one of the
- * two sees the other. */
+/* Sequentially consistent with the sleeper's announcement, so that at least one
+ * of the two sees the other's store. */
 void iris_i_place_wake(struct iris_place *place)
 {
     atomic_fetch_add(&place->wakes, 1);
@@ -32,8 +32,8 @@ void iris_i_place_wake(struct iris_place *place)
     }
 }
 
-/* Skips what is there already, from two agreements ago: peers still have those
- * lines cached. */
+/* Skips unchanged words from two agreements ago: peers still have those lines
+ * cached. */
 static void put(unsigned char *to, const struct iris_part *part)
 {
     if (part->bytes != 0 && memcmp(to, part->data, part->bytes) != 0) {
@@ -53,7 +53,7 @@ int iris_i_place_post(struct iris_place *place, const struct iris_post_id *id,
         post->bytes = bytes;
     }
     atomic_store_explicit(&post->seq, id->seq, memory_order_release);
-    /* Only the last to come wakes the others, each once. */
+    /* Only the last rank to post wakes the others, each once. */
     if ((atomic_fetch_add(&place->num_posts, 1) + 1) % (unsigned)expected !=
         0) {
         return 0;
@@ -120,7 +120,7 @@ int iris_i_place_prepare(struct iris_place *place)
     return 1;
 }
 
-/* Clears what the place's last holders left of this rank's. */
+/* Clears the data that the place's last holders left of this rank. */
 void iris_i_place_hold(struct iris_place *place, int rank)
 {
     for (uint64_t parity = 0; parity < 2; parity++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading what the members of a group have posted for an agreement.
+ * Reads the posts of a group's members for an agreement.
  */
 #include "config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which kernels of a rank may be running, by its own record: where a GPU runs
- * them nobody else knows.
+ * The kernels of a rank that may be running, from its own record. If a GPU runs
+ * them, nothing else tells.
  */
 #include "config.h"
 
@@ -16,7 +16,7 @@
 #include <string.h>
 
 struct last {
-    uint64_t stream[IRIS_RECORD_STREAMS]; /* 0: the default one */
+    uint64_t stream[IRIS_RECORD_STREAMS]; /* 0: the default stream */
     uint64_t synchronized[IRIS_RECORD_STREAMS];
     int count;
 };
@@ -49,7 +49,7 @@ static int is_done(const struct last *last, const struct iris_record_call *call)
     return 0;
 }
 
-/* What it runs; NULL: no kernel. */
+/* The kernel that the call launches; NULL: none. */
 static const char *kernel_of(const struct iris_record_call *call)
 {
     switch (call->op) {

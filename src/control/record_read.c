@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading the entries of a flight record. Their numbers may be anything: the
- * record is another process's.
+ * Reads the entries of a flight record. The record belongs to another process,
+ * so its numbers may be anything.
  */
 #include "config.h"
 

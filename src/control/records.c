@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The file of records: its layout, its words about who reports, and reading it.
+ * The file of records: its layout, its words for the choice of the reporting
+ * rank, and its reading.
  */
 #include "config.h"
 
@@ -20,10 +21,11 @@
 
 #define PAGE ((size_t)4096)
 
-/* How often a cell is read again that was being written. */
+/* How often a reader tries again to read a cell that was being written. */
 #define TRIES 100
 
-/* In the word that says who reports: it is not done yet. */
+/* Flag in the word that names the reporting rank: the report is not
+ * finished. */
 #define WRITING ((uint64_t)1 << 32)
 
 _Static_assert(sizeof(struct iris_records_header) <= PAGE, "one page");
@@ -90,7 +92,7 @@ struct iris_record *iris_i_records_open(const struct iris_records *records,
                : NULL;
 }
 
-/* ---- Who reports ---- */
+/* ---- The reporting rank ---- */
 
 int iris_i_records_claim(const struct iris_records *records, int rank)
 {
@@ -204,7 +206,7 @@ int iris_i_records_start(int fd, int64_t *start_ns_p)
     return 1;
 }
 
-/* All of it is read in less time than its writer lets go by. */
+/* Reads it in less time than its writer takes between two writes. */
 static int read_cell(int fd, size_t at, void *value_p, size_t bytes)
 {
     uint64_t first, last;
@@ -257,7 +259,7 @@ int iris_i_records_copy(int fd, int num_ranks, int rank,
     return 1;
 }
 
-/* The name may be newer than the copy, as the call is. */
+/* The name may be newer than the copy, like the call. */
 static int read_name(struct iris_record_copy *copy,
                      const struct iris_call_copy *call)
 {
@@ -270,8 +272,8 @@ static int read_name(struct iris_record_copy *copy,
                    at + (number - 1) * sizeof copy->record.kernels[0]);
 }
 
-/* Reads again a call that was being written. No mark comes twice, and what is
- * behind one that says "in" is complete. */
+/* Reads again a call that was being written. No mark occurs twice, and the
+ * words after a mark that says "in" are complete. */
 static int read_call(struct iris_record_copy *copy, size_t i,
                      struct iris_call_copy *call_p)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rendezvous, seen from the other ranks:
+ * The rendezvous, on the ranks other than 0:
+ *
  *   peer -> 0  hello (+ heap descriptor);   0 -> peer  heard
  *   0 -> peer  verdict (+ control descriptor), then every rank's hello
- *   peer -> 0  verdict on what it took home;   0 -> peer  the joint verdict
+ *   peer -> 0  its own status;   0 -> peer  the joint verdict
  */
 #include "config.h"
 
@@ -26,13 +27,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Threads of rank 0's process share its mapping; others make their own. */
+/* Threads of rank 0's process share its mapping; other processes make their
+ * own. */
 static iris_status_t take_control(struct iris_rendezvous *rendezvous,
                                   const struct iris_verdict *verdict, int fd)
 {
     iris_status_t status;
 
-    if (rendezvous->is_far) { /* iris_i_rendezvous_meet_host() brings it */
+    if (rendezvous->is_far) { /* iris_i_rendezvous_meet_host() gets it */
         return IRIS_OK;
     }
     if (verdict->pid == getpid()) {
@@ -62,8 +64,9 @@ static void describe_root(void *arg, char *text, size_t bytes)
 static const struct iris_wait_type for_verdict = {.pace = IRIS_PACE_SOCKET,
                                                   .describe = describe_root};
 
-/* Receives from rank 0, and names it if it is to blame. Rank 0 waits for ranks
- * as long as we do: it has a little more to say who is missing. */
+/* Receives from rank 0, and names rank 0 if it is the cause of a failure. Rank
+ * 0 waits for ranks as long as this rank does. So this rank gives it a little
+ * more time, to hear which ranks are missing. */
 static iris_status_t receive_root(struct iris_rendezvous *rendezvous,
                                   const struct iris_wait_type *type, void *data,
                                   size_t bytes, int *fd_p)
@@ -102,8 +105,8 @@ static iris_status_t fail_memory(int num_ranks)
                        num_ranks);
 }
 
-/* Takes every hello, even if there is no memory or a descriptor gets lost: what
- * comes after them must not find them in its way. */
+/* Receives every hello, even if there is no memory or a descriptor gets lost:
+ * otherwise they would be taken for the next message. */
 static void receive_hellos(struct iris_rendezvous *rendezvous,
                            struct iris_verdict *verdict)
 {
@@ -131,8 +134,9 @@ static void receive_hellos(struct iris_rendezvous *rendezvous,
     }
 }
 
-/* Where all ranks are threads, a thousand that each received a thousand would
- * take seconds: they read rank 0's. `heap_fd` is this rank's, or -1. */
+/* If all ranks are threads, they read rank 0's hellos: it would take seconds
+ * for a thousand ranks to receive a thousand hellos each. `heap_fd` is this
+ * rank's, or -1. */
 static void take_hellos(struct iris_rendezvous *rendezvous,
                         const struct iris_verdict *verdict, int *heap_fd,
                         struct iris_verdict *own)
@@ -171,8 +175,8 @@ static iris_status_t agree_as_peer(struct iris_rendezvous *rendezvous,
 
 /* ---- A rank 0 that cannot have its key ---- */
 
-/* Somebody else has the key: rank 0 tells so by another. IRIS_OK if it does
- * not, else what it tells. */
+/* If another process has the key, rank 0 tells that under another key. IRIS_OK
+ * if it does not, else the status that it sends. */
 static iris_status_t hear_refusal(void *arg)
 {
     const struct iris_rendezvous *rendezvous = arg;
@@ -224,7 +228,7 @@ static iris_status_t fail_absent(const struct iris_wait *wait)
                        rendezvous->bootstrap->key);
 }
 
-/* Connects to rank 0, which may be long in coming. */
+/* Connects to rank 0, which may start much later. */
 static iris_status_t connect_root(struct iris_rendezvous *rendezvous)
 {
     static const struct iris_wait_type for_root = {.pace = IRIS_PACE_CONNECT,
@@ -243,9 +247,9 @@ static iris_status_t connect_root(struct iris_rendezvous *rendezvous)
     return status;
 }
 
-/* Says hello and hears the verdict; its descriptor in *fd_p. IRIS_ERR_LIMIT
- * may mean that the verdict is good and only the descriptor was lost: its
- * status tells. */
+/* Sends the hello and receives the verdict, with its descriptor in *fd_p.
+ * IRIS_ERR_LIMIT may mean that the verdict is good and only the descriptor was
+ * lost: its status tells. */
 static iris_status_t say_hello(struct iris_rendezvous *rendezvous,
                                const struct iris_hello *own,
                                struct iris_verdict *verdict_p, int *fd_p)
@@ -264,8 +268,9 @@ static iris_status_t say_hello(struct iris_rendezvous *rendezvous,
     if (status != IRIS_OK && status != IRIS_ERR_PEER_LOST) {
         return status;
     }
-    /* Rank 0 may have turned us away unreceived: it says why. Else it says at
-     * once that it has heard us, with no descriptor. */
+    /* Rank 0 may have refused this rank before receiving from it; then it sends
+     * the reason. Otherwise it confirms at once that it has heard this rank,
+     * without a descriptor. */
     do {
         iris_i_rendezvous_close(fd_p);
         status =
@@ -299,7 +304,7 @@ static iris_status_t join_as_peer(struct iris_rendezvous *rendezvous,
         iris_i_rendezvous_close(&fd);
         return status;
     }
-    /* From here on rank 0 counts on us: tell it what went wrong. */
+    /* From here on rank 0 expects this rank's status: tell it of an error. */
     iris_i_rendezvous_judge(&own, status);
     if (status == IRIS_OK) {
         iris_i_rendezvous_judge(&own, take_control(rendezvous, &verdict, fd));
@@ -308,8 +313,8 @@ static iris_status_t join_as_peer(struct iris_rendezvous *rendezvous,
     return own.status == IRIS_OK ? IRIS_OK : agree_as_peer(rendezvous, &own);
 }
 
-/* Ranks may have used each other's memory until now, so nothing ended the wait
- * for them since all had come. */
+/* Ranks may have used each other's memory until now. So no wait check has ended
+ * this thread's waits since all had come. */
 static void leave(struct iris_rendezvous *rendezvous)
 {
     iris_i_wait_resume();
@@ -346,7 +351,7 @@ static iris_status_t make_socket(struct iris_rendezvous *rendezvous)
                : iris_i_fail_fd(errno, "cannot make a socket");
 }
 
-/* Rank 0 listens from now on: who comes early need not try again. */
+/* Rank 0 listens from now on, so an early rank need not try again. */
 static iris_status_t open_sockets(struct iris_rendezvous *rendezvous)
 {
     struct iris_address root;
@@ -375,7 +380,7 @@ static iris_status_t open_sockets(struct iris_rendezvous *rendezvous)
     return IRIS_OK;
 }
 
-/* What only rank 0 needs: room for every peer. */
+/* Parts that only rank 0 needs: room for every peer. */
 static iris_status_t make_root(struct iris_rendezvous *rendezvous)
 {
     size_t num_ranks = (size_t)rendezvous->num_ranks;

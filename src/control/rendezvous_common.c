@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Verdicts of the rendezvous, and the waits of both its sides.
+ * Verdicts of the rendezvous, and the waits on both sides.
  */
 #include "config.h"
 
@@ -21,7 +21,7 @@ void iris_i_rendezvous_judge(struct iris_verdict *verdict, iris_status_t status)
     }
 }
 
-/* What another process says went wrong is one of our statuses, or nonsense. */
+/* A status from another process is one of ours, or replaced if it is not. */
 static iris_status_t status_from(int32_t number)
 {
     switch (number) {
@@ -41,7 +41,7 @@ iris_status_t iris_i_rendezvous_accept(const struct iris_verdict *verdict)
     if (verdict->status == IRIS_OK) {
         return IRIS_OK;
     }
-    /* A text from outside need not have an end. */
+    /* A text from another process may lack its terminator. */
     snprintf(message, sizeof message, "%.*s", (int)sizeof message - 1,
              verdict->message);
     return iris_i_fail_again(status_from(verdict->status), message);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rank 0's judgement of a hello: is it of this job, and does its rank want what
- * rank 0 wants?
+ * Rank 0's check of a hello: whether it belongs to this job, and whether its
+ * rank has the same settings as rank 0.
  */
 #include "config.h"
 
@@ -19,7 +19,7 @@ static iris_status_t fail_other_namespace(const struct iris_hello *hello)
                        hello->rank);
 }
 
-/* Where a backend was nobody's choice, one of the two may have found no GPU. */
+/* If no backend was set, one of the two ranks may have found no GPU. */
 static iris_status_t fail_other_backend(const struct iris_hello *hello,
                                         const struct iris_hello *own)
 {
@@ -48,7 +48,7 @@ iris_i_rendezvous_check_hello(const struct iris_rendezvous *rendezvous,
                            "pid %d uses another version of Iris than rank 0",
                            hello->pid);
     }
-    /* Who could not start may not know how many there are. */
+    /* A rank that could not start may not know the number of ranks. */
     if (hello->num_ranks != own->num_ranks && hello->status == IRIS_OK) {
         return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
                            "rank %d believes in a job of %d ranks, rank 0 in "
@@ -110,7 +110,7 @@ iris_i_rendezvous_compare(const struct iris_rendezvous *rendezvous,
                            hello->rank, (unsigned long long)hello->heap_bytes,
                            (unsigned long long)own->heap_bytes);
     }
-    if (hello->check != own->check) { /* offsets would differ */
+    if (hello->check != own->check) { /* otherwise offsets would differ */
         return iris_i_fail(NULL, IRIS_ERR_MISMATCH,
                            "rank %d checks other things than rank 0; set "
                            "IRIS_CHECK alike on all ranks",

@@ -24,7 +24,7 @@
 
 #define KNOCK_MAGIC 0x6b6e6f63u
 
-/* The first message of a connection to rank 0. Anybody can send one. */
+/* The first message of a connection to rank 0. Any process can send one. */
 struct knock {
     uint32_t magic;
     char key[IRIS_KEY_BYTES];
@@ -50,7 +50,7 @@ int iris_i_hello_same_process(const struct iris_hello *a,
 
 /* ---- Connections between hosts ---- */
 
-/* No call on it blocks for ever, also if the other side has sent a part. */
+/* No call on it blocks forever, even if the other side has sent only a part. */
 static void bound(int sock)
 {
     const struct timeval patience = {.tv_sec = IRIS_SOCKET_PATIENCE_MS / 1000};
@@ -86,7 +86,8 @@ iris_status_t iris_i_rendezvous_far_listen(struct iris_address *root_p,
     return IRIS_OK;
 }
 
-/* Whether a connection may come later: rank 0, or the route to it. */
+/* Whether a later connection may succeed: rank 0, or the route to it, may come
+ * up. */
 static int may_come(int ret)
 {
     static const int later[] = {ECONNREFUSED, EAGAIN,       EINTR,
@@ -147,7 +148,8 @@ int iris_i_rendezvous_has_come(const struct iris_rendezvous *rendezvous)
             iris_i_socket_is_readable(rendezvous->far_sock));
 }
 
-/* A rank of another job learns why; anybody else gets a few bytes. */
+/* Tells a rank of another job the reason. Any other process gets a few
+ * bytes. */
 static iris_status_t turn_away(int sock)
 {
     struct iris_verdict verdict = {.status = IRIS_OK};
@@ -252,7 +254,8 @@ static iris_status_t send_heap(int sock, int rank, int fd)
     return iris_i_socket_send(sock, &number, sizeof number, fd);
 }
 
-/* The lowest rank: takes every other rank's descriptor, then gives them all. */
+/* The lowest rank: takes every other rank's descriptor, then sends them to
+ * all. */
 static iris_status_t gather_host(struct host *host, int listener, int *socks)
 {
     struct iris_rendezvous *rendezvous = host->rendezvous;

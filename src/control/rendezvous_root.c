@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rank 0's side of the rendezvous: gathers the hellos, judges, answers all.
+ * Rank 0's side of the rendezvous: collects the hellos, checks them, and
+ * answers all.
  */
 #include "config.h"
 
@@ -19,7 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Trouble of rank 0 itself, as the others are to read of it. */
+/* An error of rank 0 itself, in the words for the others. */
 static iris_status_t own_trouble(const struct iris_rendezvous *rendezvous,
                                  iris_status_t status)
 {
@@ -32,8 +33,8 @@ static iris_status_t own_trouble(const struct iris_rendezvous *rendezvous,
     return iris_i_fail(NULL, status, "rank 0 could not start: %.900s", why);
 }
 
-/* Gives a bad verdict to everyone who is here, and drops what only a good one
- * would have needed. */
+/* Sends an error verdict to all ranks that have come, and frees the resources
+ * that only success would have needed. */
 static void dismiss(struct iris_rendezvous *rendezvous,
                     const struct iris_verdict *verdict)
 {
@@ -46,8 +47,8 @@ static void dismiss(struct iris_rendezvous *rendezvous,
     }
 }
 
-/* One line however many there are, since anybody can make them; gather() logs
- * their number. */
+/* Logs one line for all of them, since anybody can connect; gather() logs their
+ * number. */
 static void note_turned_away(struct iris_rendezvous *rendezvous)
 {
     if (rendezvous->num_turned_away++ == 0) {
@@ -55,8 +56,8 @@ static void note_turned_away(struct iris_rendezvous *rendezvous)
     }
 }
 
-/* Accepts; for want of descriptors the verdict is bad, and the one kept back
- * serves to say so. Returns the socket, or -1. */
+/* Accepts. Without a free descriptor the verdict is an error, and the reserved
+ * descriptor is used to send it. Returns the socket, or -1. */
 static int accept_peer(struct iris_rendezvous *rendezvous, pid_t *pid_p,
                        struct iris_verdict *verdict)
 {
@@ -80,8 +81,8 @@ static int accept_peer(struct iris_rendezvous *rendezvous, pid_t *pid_p,
     return -1;
 }
 
-/* Hears who has connected. IRIS_OK: one of us, whatever there is to say about
- * it. */
+/* Receives the hello of a connection. IRIS_OK: it belongs to this job, even if
+ * its rank has an error. */
 static iris_status_t receive_hello(int sock, pid_t pid,
                                    struct iris_hello *hello_p)
 {
@@ -98,8 +99,8 @@ static iris_status_t receive_hello(int sock, pid_t pid,
     return status;
 }
 
-/* Takes one connection. What is wrong with it goes into the verdict. Returns 1
- * if a rank has been received. */
+/* Takes one connection. Errors go into the verdict. Returns 1 if it received a
+ * rank. */
 static int take_peer(struct iris_rendezvous *rendezvous,
                      struct iris_verdict *verdict)
 {
@@ -115,7 +116,7 @@ static int take_peer(struct iris_rendezvous *rendezvous,
     }
     status = receive_hello(sock, pid, &hello);
     if (status == IRIS_ERR_TIMEOUT || status == IRIS_ERR_PEER_LOST) {
-        close(sock); /* a dropped or half-open connection is nobody yet */
+        close(sock); /* a dropped or incomplete connection is no rank yet */
         return 0;
     }
     judgement = status == IRIS_OK
@@ -143,8 +144,8 @@ static int take_peer(struct iris_rendezvous *rendezvous,
     return status == IRIS_OK || status == IRIS_ERR_LIMIT;
 }
 
-/* A peer that has said hello says nothing more until the verdict: anything to
- * read from it is its end. */
+/* After its hello, a peer sends nothing until the verdict. Anything to read
+ * from it means that it has ended. */
 static iris_status_t check_silent(const struct iris_rendezvous *rendezvous,
                                   int rank)
 {
@@ -172,8 +173,8 @@ static iris_status_t check_here(void *arg)
 
 #define LIST_BYTES 128
 
-/* "rank 1, 4, 5": who has not come, as far as they fit. Returns how many
- * have. */
+/* "rank 1, 4, 5": the ranks that have not come, as far as they fit. Returns the
+ * number that have. */
 static int list_absent(const struct iris_rendezvous *rendezvous,
                        char list[LIST_BYTES])
 {
@@ -211,9 +212,8 @@ static iris_status_t fail_absent(const struct iris_wait *wait)
                        num_present, rendezvous->num_ranks, absent);
 }
 
-/* Something is wrong: ranks that are not here get a little time, so that they
- * learn of it too; they need not if they do anyway. Those that are here have
- * been told by then, and wait no longer. */
+/* After an error, missing ranks get a short time to come and learn of it. The
+ * ranks that are here have been told by then, and no longer wait. */
 static void hurry(const struct iris_rendezvous *rendezvous,
                   struct iris_wait *wait)
 {
@@ -228,8 +228,8 @@ static void hurry(const struct iris_rendezvous *rendezvous,
     }
 }
 
-/* Waits a little. What ends the wait goes into the verdict; after the loss of a
- * rank it goes on, to tell the others. */
+/* Waits a little. The reason that ends the wait goes into the verdict. After
+ * the loss of a rank it goes on, to tell the others. */
 static iris_status_t rest(struct iris_rendezvous *rendezvous,
                           struct iris_wait *wait, struct iris_verdict *verdict)
 {
@@ -245,8 +245,8 @@ static iris_status_t rest(struct iris_rendezvous *rendezvous,
     return status;
 }
 
-/* Takes connections until all are here, or something is wrong: those who are
- * here are then told at once. */
+/* Takes connections until all ranks are here, or an error occurs. After an
+ * error, the ranks that are here are told at once. */
 static void gather(struct iris_rendezvous *rendezvous,
                    struct iris_verdict *verdict)
 {
@@ -272,7 +272,7 @@ static void gather(struct iris_rendezvous *rendezvous,
         if (status == IRIS_OK && iris_i_rendezvous_has_come(rendezvous) &&
             take_peer(rendezvous, verdict)) {
             num_received++;
-            wait.ending = IRIS_OK; /* late, but here */
+            wait.ending = IRIS_OK; /* late, but present */
         }
     }
     iris_i_rendezvous_wait_end(rendezvous, &wait, status);
@@ -287,7 +287,7 @@ static void gather(struct iris_rendezvous *rendezvous,
     }
 }
 
-/* How many peers are threads of this process? */
+/* The number of peers that are threads of this process. */
 static int num_siblings(const struct iris_rendezvous *rendezvous)
 {
     int count = 0;
@@ -299,7 +299,7 @@ static int num_siblings(const struct iris_rendezvous *rendezvous)
     return count;
 }
 
-/* A peer that cannot be told everything is cut off: it must not take the rest
+/* Disconnects a peer that cannot be told everything: it must not take a part
  * for the whole. */
 static void announce(struct iris_rendezvous *rendezvous,
                      struct iris_verdict *verdict)
@@ -330,7 +330,8 @@ static void announce(struct iris_rendezvous *rendezvous,
     }
 }
 
-/* Tells whoever asks by the key for that, until all have been told. */
+/* Tells the reason to ranks that ask under the key for that, until all have
+ * been told. */
 static void tell_refusal(const struct iris_rendezvous *rendezvous, int listener,
                          const struct iris_verdict *verdict)
 {
@@ -366,7 +367,7 @@ iris_i_rendezvous_root_refuse(const struct iris_rendezvous *rendezvous,
     int listener;
 
     if (rendezvous->bootstrap->failed != NULL) {
-        return status; /* ranks are threads, and see it there */
+        return status; /* ranks are threads, and see the failure there */
     }
     snprintf(own, sizeof own, "%s", iris_last_error());
     iris_i_rendezvous_judge(&verdict, own_trouble(rendezvous, status));
@@ -405,7 +406,7 @@ iris_status_t iris_i_rendezvous_root_join(struct iris_rendezvous *rendezvous)
     return iris_i_rendezvous_accept(&verdict);
 }
 
-/* A rank that is here, and whose last word is waited for. */
+/* A present rank whose final status is awaited. */
 struct last {
     struct iris_rendezvous *rendezvous;
     int rank;
@@ -419,7 +420,7 @@ static void describe_last(void *arg, char *text, size_t bytes)
              last->rank);
 }
 
-/* What a peer's last word, or its silence, means for all. */
+/* Applies a peer's final status, or its silence, to the joint verdict. */
 static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank)
 {
     static const struct iris_wait_type for_last = {.pace = IRIS_PACE_SOCKET,
@@ -432,8 +433,8 @@ static iris_status_t receive_last(struct iris_rendezvous *rendezvous, int rank)
 
     iris_i_rendezvous_wait_begin(rendezvous, &for_last, &wait);
     wait.arg = &last;
-    /* A thread of this process always answers, and must not find our heap gone
-     * while it takes hold of it. */
+    /* A thread of this process always answers, and our heap must not disappear
+     * while it maps it. */
     if (iris_i_hello_same_process(&rendezvous->hellos[0],
                                   &rendezvous->hellos[rank])) {
         wait.deadline_ns = INT64_MAX;

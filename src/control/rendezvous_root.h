@@ -7,8 +7,8 @@
 
 #include "control/rendezvous.h"
 
-/* Rank 0 cannot listen, for `status` and with this thread's message: tells
- * that to the ranks which come soon, and returns it. */
+/* Rank 0 cannot listen: tells `status`, with this thread's message, to the
+ * ranks that come soon, and returns it. */
 iris_status_t
 iris_i_rendezvous_root_refuse(const struct iris_rendezvous *rendezvous,
                               iris_status_t status);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Making and mapping the control segment.
+ * Makes and maps the control segment.
  */
 #include "config.h"
 

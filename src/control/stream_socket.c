@@ -18,8 +18,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* The system sends probes while nothing is said, and gives up what is not
- * acknowledged. */
+/* The system sends probes during silence, and gives up if the other side
+ * acknowledges nothing. */
 static void watch(int sock)
 {
     const struct {

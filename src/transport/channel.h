@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a proxy passes messages to those of other nodes: an interface, with one
- * implementation for each way there is.
+ * How a proxy passes messages to proxies of other nodes: an interface, with one
+ * implementation for each transport.
  */
 #ifndef IRIS_SRC_TRANSPORT_CHANNEL_H
 #define IRIS_SRC_TRANSPORT_CHANNEL_H
@@ -12,29 +12,29 @@ struct iris_channel;
 
 /* All slots are filled. The proxy's thread calls them. */
 struct iris_channel_ops {
-    /* Sends a message and its data to a rank, behind all that was sent to it
-     * before. Never waits: takes a copy of what cannot leave at once, or is
-     * better sent with others by turn(). Drops it if the rank is gone. May give
-     * the answer to `taken` at once. */
+    /* Sends a message and its data to a rank, after all earlier messages to it.
+     * Never waits: copies data that cannot leave at once, or that turn() should
+     * send together with other data. Drops the message if the rank is gone. May
+     * pass the answer to `taken` at once. */
     void (*send)(struct iris_channel *channel, int rank,
                  const struct iris_far_message *message, const void *data);
 
-    /* 1: the rank has not taken so much yet that requests to it should wait. */
+    /* 1: the rank has too much unread data, so requests to it should wait. */
     int (*is_full)(struct iris_channel *channel, int rank);
 
-    /* 0: nothing can come from the rank any more. */
+    /* 0: no more messages can arrive from the rank. */
     int (*is_open)(struct iris_channel *channel, int rank);
 
-    /* Sends what is left and gives what has come to `taken`, in each sender's
-     * order; returns how many messages that was. If there is nothing to do,
-     * waits for that, or for the bell, `timeout_ms` at most. */
+    /* Sends pending data and passes received messages to `taken`, in each
+     * sender's order; returns their number. If there is no work, waits for
+     * some, or for the bell, at most `timeout_ms`. */
     int (*turn)(struct iris_channel *channel, int timeout_ms);
 
-    /* The thread has ended. */
+    /* Called after the thread has ended. */
     void (*close)(struct iris_channel *channel);
 };
 
-/* Implementations embed it first. */
+/* The base of all implementations, and their first member. */
 struct iris_channel {
     const struct iris_channel_ops *ops;
     int bell; /* an eventfd that ends turn()'s wait */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The channel over MPI. Messages to a rank are collected in packets. A put goes
- * into the window only if the rank has done all that was sent to it before;
- * what follows such puts is sent behind a flush.
+ * into the window only if the rank has completed all earlier messages. A
+ * message after such puts is sent after a flush.
  */
 #include "config.h"
 
@@ -32,26 +32,26 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Packets on their way to a rank before requests to it wait. */
+/* Number of packets in flight to a rank from which requests to it wait. */
 #define FULL_PACKETS 16
 
-/* Receives that are posted at all times, which MPI matches in this order. */
+/* Number of receives that are always posted. MPI matches them in this order. */
 #define RECEIVES 8
 
-/* MPI has no descriptor to wait on: a proxy without work looks again after a
- * pause, which doubles up to this. */
+/* MPI has no descriptor to wait for. An idle proxy polls after a pause, which
+ * doubles up to this value. */
 #define NAP_NS_MIN (50 * IRIS_NS_PER_US)
 #define NAP_NS_MAX (800 * IRIS_NS_PER_US)
 
-/* How long the other ranks' closing is waited for. */
+/* How long a rank waits for the others to close. */
 #define CLOSE_MS 2000
 
 struct mpi_channel {
     struct iris_channel base;
     const struct iris_log *log;
     MPI_Comm comm;
-    struct iris_mpi_window *window; /* NULL: all goes by messages */
-    struct iris_mpi_link *links;    /* of each rank */
+    struct iris_mpi_window *window; /* NULL: everything goes by messages */
+    struct iris_mpi_link *links;    /* for each rank */
     struct iris_mpi_packet *unused;
     struct iris_mpi_packet *receives[RECEIVES];
     unsigned next; /* the receive that completes next */
@@ -64,7 +64,7 @@ static struct mpi_channel *of(struct iris_channel *channel)
 
 /* ---- Sending ---- */
 
-/* 1: the block has gone into the window. */
+/* 1: the block went into the window. */
 static int put(struct mpi_channel *m, int rank,
                const struct iris_far_message *message, const void *data)
 {
@@ -74,7 +74,7 @@ static int put(struct mpi_channel *m, int rank,
                                  message->data);
 }
 
-/* Whether a flush is all that a fence asks: the rank has nothing to do. */
+/* Whether a fence needs only a flush: the rank has no unfinished messages. */
 static int is_flush(const struct mpi_channel *m, int rank,
                     const struct iris_far_message *message)
 {
@@ -147,7 +147,7 @@ static void give(struct mpi_channel *m, int rank, const unsigned char *data,
     }
 }
 
-/* The packet that comes next; NULL: it has not come. */
+/* The next packet; NULL: it has not arrived. */
 static struct iris_mpi_packet *receive(struct mpi_channel *m, int *rank_p)
 {
     struct iris_mpi_packet *packet = m->receives[m->next];
@@ -259,7 +259,7 @@ static iris_status_t late_close(const struct iris_wait *wait)
     return IRIS_ERR_TIMEOUT;
 }
 
-/* Waits a while until all ranks are here; 0: some are not. */
+/* Waits for a limited time until all ranks are here; 0: some are not. */
 static int all_close(struct mpi_channel *m)
 {
     static const struct iris_wait_type to_close = {
@@ -283,7 +283,7 @@ static int all_close(struct mpi_channel *m)
     return done;
 }
 
-/* After a death, what MPI may still touch stays. */
+/* After a death, memory that MPI may still access is not freed. */
 static void mpi_close(struct iris_channel *channel)
 {
     struct mpi_channel *m = of(channel);
@@ -317,8 +317,8 @@ static const struct iris_channel_ops ops = {
     .close = mpi_close,
 };
 
-/* Opening takes calls of MPI that wait for other ranks without end. A thread
- * makes them; where it does not return in time, it and what it uses are left
+/* Opening makes MPI calls that wait for other ranks without limit. A thread
+ * makes them. If it does not return in time, the thread and its data are left
  * as they are. */
 struct opening {
     struct mpi_channel *channel;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The channel over stream sockets. The rank with the higher number connects;
- * what it says first is who it is and the job's secret.
+ * The channel over stream sockets. The rank with the higher number connects,
+ * and first sends its number and the job's secret.
  */
 #include "config.h"
 
@@ -24,17 +24,17 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* Bytes that wait for a rank before requests to it wait, too. */
+/* Number of pending bytes for a rank from which requests to it wait, too. */
 #define FULL_BYTES ((size_t)1 << 20)
 
-/* Messages with less data are copied, and leave together. */
+/* Messages with less data are copied, and sent together. */
 #define COPY_BYTES 4096
 
 /* The largest message; a link receives several at once. */
 #define MESSAGE_BYTES (sizeof(struct iris_far_message) + IRIS_RING_BYTES)
 #define IN_BYTES (2 * MESSAGE_BYTES)
 
-/* How long one that has connected may take to say who it is. */
+/* Time that a new connection has to send its number. */
 #define INTRODUCTION_MS 1000
 
 struct introduction {
@@ -49,11 +49,11 @@ struct link {
     int sock; /* -1: closed */
     unsigned char *in;
     size_t in_bytes;
-    unsigned char *out; /* what has not left yet: from out_at to out_end */
+    unsigned char *out; /* data to be sent: from out_at to out_end */
     size_t out_at;
     size_t out_end;
     size_t out_bytes;
-    int is_stuck; /* its rank has not taken all that was sent last */
+    int is_stuck; /* the rank has not taken all of the last data */
 };
 
 struct socket_channel {
@@ -61,7 +61,7 @@ struct socket_channel {
     const struct iris_log *log;
     int num_links;
     struct link *links;
-    struct link **link_of; /* each rank's; NULL: it is on this node */
+    struct link **link_of; /* for each rank; NULL: it is on this node */
     struct pollfd *polled; /* of the links, then of the bell */
 };
 
@@ -107,8 +107,8 @@ static void keep(struct socket_channel *s, struct link *link, const void *data,
     link->out_end += bytes;
 }
 
-/* Sends at once what it can of what is kept and two more pieces, in this
- * order; keeps the rest. Returns 1 if something went. */
+/* Sends at once as much as possible of the kept data and two more pieces, in
+ * this order; keeps the rest. Returns 1 if it sent anything. */
 static int send_pieces(struct socket_channel *s, struct link *link,
                        const struct iovec more[2])
 {
@@ -190,7 +190,7 @@ static int flush(struct socket_channel *s, struct link *link)
 
 /* ---- Receiving ---- */
 
-/* Gives the whole messages that have come; returns how many. */
+/* Passes on the complete received messages; returns their number. */
 static int give(struct socket_channel *s, struct link *link)
 {
     size_t at = 0;
@@ -355,7 +355,7 @@ static iris_status_t connect_to(const struct iris_channel_params *params,
                                         link->rank);
 }
 
-/* Takes a connection if it is one of the job's; strangers are turned away. */
+/* Accepts a connection if it belongs to the job; refuses strangers. */
 static int accept_one(struct socket_channel *s,
                       const struct iris_channel_params *params)
 {

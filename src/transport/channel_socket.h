@@ -10,20 +10,22 @@
 #include "control/stream_socket.h"
 #include "transport/channel.h"
 
-/* Listens for ranks of other nodes, before this rank meets the others; its
- * hello tells them where. The caller closes *sock_p. IRIS_ERR_LIMIT,
+/* Listens for ranks of other nodes, before the rendezvous; this rank's hello
+ * announces the address. The caller closes *sock_p. IRIS_ERR_LIMIT,
  * IRIS_ERR_SYSTEM */
 iris_status_t iris_i_channel_socket_listen(enum iris_control_kind kind,
                                            struct iris_hello *hello,
                                            int *sock_p);
 
-/* What the channel is made of. */
+/* The parameters of the channel. */
 struct iris_channel_params {
     const struct iris_log *log;
     const struct iris_rendezvous *rendezvous; /* with all hellos */
-    const struct iris_waiter *waiter;         /* until all have connected */
+    const struct iris_waiter *waiter;         /* for the wait until all have
+                                               * connected */
     int listener;                             /* taken over, also on failure */
-    int (*is_far)(void *arg, int rank);       /* one of another node */
+    int (*is_far)(void *arg, int rank);       /* whether a rank is on another
+                                               * node */
     void *arg;
 };
 

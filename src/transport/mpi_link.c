@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Packets to one rank leave in the order in which they were begun, and MPI
- * keeps it.
+ * Packets to one rank leave in the order of their begin, and MPI keeps that
+ * order.
  */
 #include "config.h"
 

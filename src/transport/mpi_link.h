@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What one rank sends another by MPI: messages collected in packets.
+ * Messages from one rank to another by MPI, collected in packets.
  */
 #ifndef IRIS_SRC_TRANSPORT_MPI_LINK_H
 #define IRIS_SRC_TRANSPORT_MPI_LINK_H
@@ -27,30 +27,33 @@ struct iris_mpi_packet {
 struct iris_mpi_link {
     int rank;
     MPI_Comm comm;
-    struct iris_mpi_packet **unused; /* that all links share */
-    struct iris_mpi_packet *open;    /* takes messages; NULL: none is begun */
-    struct iris_mpi_packet *sent;    /* on their way, the oldest first */
+    struct iris_mpi_packet **unused; /* shared by all links */
+    struct iris_mpi_packet *open;    /* collects messages; NULL: no packet
+                                      * was begun */
+    struct iris_mpi_packet *sent;    /* in flight, the oldest first */
     struct iris_mpi_packet *newest;  /* the last of those */
     int num_sent;                    /* of those */
-    uint64_t asked;                  /* requests that are answered */
-    uint64_t answered;               /* answers to them, which come in order */
+    uint64_t asked;                  /* number of requests that need an
+                                      * answer */
+    uint64_t answered;               /* number of answers to them, which come
+                                      * in order */
     uint64_t unasked;                /* other requests since the last of them */
     int is_lost;                     /* MPI has failed to reach the rank */
 };
 
-/* Sends the message with others, once send() is called or the packet is full.
- * No memory, or a failure of MPI: the link is lost. */
+/* Adds the message to a packet. The packet is sent when it is full, or by
+ * send(). If there is no memory, or MPI fails, the link is lost. */
 void iris_i_mpi_link_append(struct iris_mpi_link *link,
                             const struct iris_far_message *message,
                             const void *data);
 
-/* Sends what was appended. Returns 1 if there was something. */
+/* Sends the pending packet. Returns 1 if there was one. */
 int iris_i_mpi_link_send(struct iris_mpi_link *link);
 
-/* Takes back packets that have left. Returns how many. */
+/* Reclaims sent packets. Returns their number. */
 int iris_i_mpi_link_reap(struct iris_mpi_link *link);
 
-/* Whether the rank has done all that messages have asked it. */
+/* Whether the rank has completed all requests. */
 int iris_i_mpi_link_is_quiet(const struct iris_mpi_link *link);
 
 void iris_i_mpi_packets_free(struct iris_mpi_packet *packet);

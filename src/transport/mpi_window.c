@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Passive target: the window is locked once, as long as it is open. MPI orders
- * puts by flushes only, so a block that overlaps an earlier one waits for that.
+ * puts by flushes only, so a block that overlaps an earlier one waits for a
+ * flush.
  */
 #include "config.h"
 
@@ -16,28 +17,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Smaller puts go by messages, which carry many of them and need no flush. */
+/* Smaller puts go by messages: a packet holds many of them, and they need no
+ * flush. */
 #define BLOCK_BYTES 1024
 
-/* Copies of blocks that are on their way. */
+/* Number of copies of blocks in flight. */
 #define NUM_COPIES 64
 
-/* The heap's bytes that blocks since the last flush have gone to lie between
- * these. */
+/* The range of the heap to which blocks have gone since the last flush. */
 struct unflushed {
     uint64_t begin;
-    uint64_t end; /* 0: no such block */
+    uint64_t end; /* 0: no block */
 };
 
 struct iris_mpi_window {
     struct iris_heap *heap;
     MPI_Win win;
-    struct unflushed *unflushed; /* of each rank */
+    struct unflushed *unflushed; /* for each rank */
     unsigned char *copies;       /* NUM_COPIES of IRIS_RING_BYTES */
-    unsigned num_copies;         /* that are in use */
+    unsigned num_copies;         /* copies in use */
 };
 
-/* 1 if it is so on all ranks. */
+/* 1 if `good` holds on all ranks. */
 static int agree(MPI_Comm comm, int good)
 {
     int all = 0;
@@ -86,7 +87,8 @@ static int holds(const unsigned char *bytes, unsigned char value)
     return 1;
 }
 
-/* Each rank puts two blocks to the next; after a flush they are there. */
+/* Tests the window: each rank puts two blocks to the next, which must have
+ * arrived after a flush. */
 static int blocks_arrive(MPI_Win win, MPI_Comm comm, unsigned char *memory)
 {
     unsigned char *source = memory + 2 * IRIS_RING_BYTES;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The proxy of one rank. It takes requests in the order of the ring, so a
- * release is behind all that was posted before. Messages to one rank stay in
- * order; a release to another rank waits until what went elsewhere is there.
+ * release comes after all earlier requests. Messages to one rank stay in order.
+ * A release to another rank waits until the earlier requests to other ranks
+ * have reached their targets.
  */
 #include "config.h"
 
@@ -22,22 +23,24 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Requests in a row, before others' are served again. */
+/* The most requests in a row before it serves other ranks again. */
 #define BATCH 32
 
-/* Turns without work before it sleeps, which the bell and messages end. */
+/* Number of idle turns before it sleeps. The bell and messages end the
+ * sleep. */
 #define IDLE_TURNS 20
 #define SLEEP_MS 500
 
-/* How long it may take to end: a call of MPI may not return after a death. */
+/* Time limit for closing: a call of MPI may not return after a death. */
 #define CLOSE_S 5
 
-/* What this rank knows of its requests to another. */
+/* This rank's requests to one other rank. */
 struct target {
-    uint8_t dirty;       /* some need a fence to be known as done */
-    uint8_t refused;     /* one was refused; the next fence here says so */
-    atomic_uchar fenced; /* a fence is on its way there */
-    atomic_uint awaited; /* requests that it has not answered */
+    uint8_t dirty;       /* it needs a fence before its requests are known to
+                          * be complete */
+    uint8_t refused;     /* one was refused; the next fence here reports it */
+    atomic_uchar fenced; /* a fence to it is in flight */
+    atomic_uint awaited; /* number of unanswered requests */
 };
 
 struct iris_proxy {
@@ -45,12 +48,12 @@ struct iris_proxy {
     struct iris_heap *heap;
     struct iris_channel *channel;
     struct iris_dev_ring *ring;
-    struct target *targets; /* of each rank */
-    uint8_t *refused_of;    /* 1: a put of that rank was refused here */
-    int num_unclean;        /* of them are dirty or fenced */
-    uint64_t next;          /* the ticket whose turn it is */
+    struct target *targets; /* for each rank */
+    uint8_t *refused_of;    /* 1: a put from that rank was refused here */
+    int num_unclean;        /* number of targets that are dirty or fenced */
+    uint64_t next;          /* the next ticket */
     int is_held;            /* its request waits for messages */
-    atomic_int full;        /* a rank that takes no more now, + 1 */
+    atomic_int full;        /* a rank that does not take more now, + 1 */
     atomic_int quit;
     pthread_t thread;
 };
@@ -81,7 +84,7 @@ static int is_posted(struct iris_proxy *proxy)
     return load(&slot_of(proxy, proxy->next)->turn) == proxy->next + 1;
 }
 
-/* ---- What has reached its target ---- */
+/* ---- Requests that have reached their targets ---- */
 
 static void soil(struct iris_proxy *proxy, int rank)
 {
@@ -100,8 +103,8 @@ static void clean(struct iris_proxy *proxy, int rank)
     target->fenced = 0;
 }
 
-/* Whether all but `rank` are clean; else has them fenced. What went to a rank
- * that is gone matters to nobody. */
+/* Whether all targets except `rank` are clean; otherwise sends them fences. A
+ * rank that is gone is ignored. */
 static int are_clean(struct iris_proxy *proxy, int rank)
 {
     const struct iris_channel_ops *ops = proxy->channel->ops;
@@ -204,7 +207,7 @@ static int take(struct iris_proxy *proxy, struct iris_dev_slot *slot)
 
 /* ---- Messages of other ranks ---- */
 
-/* The answer to a request, which its sender may have made up. */
+/* The answer to a request. Its sender may have invented it. */
 static void take_answer(struct iris_proxy *proxy, int rank,
                         const struct iris_far_message *message,
                         const void *data)
@@ -280,7 +283,8 @@ static int work(struct iris_proxy *proxy)
     return count;
 }
 
-/* A lane that posts then sees that it sleeps, or this sees the post. */
+/* Either a posting lane sees that the proxy sleeps, or the proxy sees the
+ * post. */
 static void sleep_for_a_while(struct iris_proxy *proxy)
 {
     uint32_t *asleep = &proxy->ring->asleep;
@@ -341,7 +345,7 @@ static void free_all(struct iris_proxy *proxy)
     free(proxy);
 }
 
-/* Slots that nobody uses take no memory. */
+/* Unused slots take no memory. */
 static struct iris_dev_ring *make_ring(int bell)
 {
     struct iris_dev_ring *ring =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The proxy of one rank: a thread that carries the requests of this rank's
- * kernels to ranks of other nodes, and does here what those ask.
+ * The proxy of one rank: a thread that transfers the requests of this rank's
+ * kernels to ranks of other nodes, and executes their requests here.
  */
 #ifndef IRIS_SRC_TRANSPORT_PROXY_H
 #define IRIS_SRC_TRANSPORT_PROXY_H
@@ -18,15 +18,15 @@ iris_status_t iris_i_proxy_open(struct iris_heap *heap,
                                 struct iris_channel *channel,
                                 struct iris_proxy **proxy_p);
 
-/* Where kernels leave their requests. */
+/* The ring for the requests of kernels. */
 struct iris_dev_ring *iris_i_proxy_ring(struct iris_proxy *proxy);
 
 /* The first rank that has not answered a request of this rank; -1: every rank
- * has, or `proxy` is NULL. Any thread. */
+ * has answered, or `proxy` is NULL. Any thread. */
 int iris_i_proxy_silent(const struct iris_proxy *proxy);
 
-/* No kernel uses the ring any more, here or on ranks that use this heap. NULL
- * is fine. */
+/* No kernel uses the ring any more, on this rank or on ranks that use this
+ * heap. `proxy` may be NULL. */
 void iris_i_proxy_close(struct iris_proxy *proxy);
 
 #endif /* IRIS_SRC_TRANSPORT_PROXY_H */

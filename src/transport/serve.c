@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a proxy does on its own rank's heap for ranks of other nodes. It is the
- * one agent of their atomics there.
+ * Executes requests of other nodes' ranks on this rank's heap. Their atomics
+ * there are all done by the proxy.
  */
 #include "config.h"
 
@@ -14,8 +14,7 @@
 
 #include <string.h>
 
-/* Kernels of this rank may read and write all that is committed; so may peers.
- */
+/* Kernels of this rank, and peers, may access all committed memory. */
 static int is_allowed(struct iris_heap *heap,
                       const struct iris_far_message *request)
 {
@@ -41,7 +40,7 @@ static int is_word(const struct iris_far_message *request)
            request->offset % bytes == 0;
 }
 
-/* Elements arrive whole, as from a store. */
+/* Elements arrive undivided, as from a store. */
 static void put(char *place, const struct iris_far_message *request,
                 const void *data)
 {

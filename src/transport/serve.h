@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a proxy does on its own rank's heap for ranks of other nodes.
+ * Executes requests of other nodes' ranks on this rank's heap.
  */
 #ifndef IRIS_SRC_TRANSPORT_SERVE_H
 #define IRIS_SRC_TRANSPORT_SERVE_H
@@ -8,10 +8,9 @@
 #include "heap/heap_parts.h"
 #include "transport/far_message.h"
 
-/* Does what a request asks, with a put's data; never trusts it. Makes the
- * answer, and the data that goes with it, which stays where it is. The caller
- * sends that if *answer_p says so (`answers`). Nobody else may be in such a
- * call. */
+/* Executes a request, with a put's data; never trusts it. Makes the answer and
+ * its data, which stays in place. The caller sends the answer if *answer_p says
+ * so (`answers`). Only one thread may be in such a call. */
 void iris_i_serve(struct iris_heap *heap,
                   const struct iris_far_message *request, const void *data,
                   struct iris_far_message *answer_p, const void **data_p);
