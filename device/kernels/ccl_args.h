@@ -302,9 +302,9 @@ struct iris_ccl_pairs_args {
 
 /* ---- Between nodes ---- */
 
-/* In each row, this rank sends member m the bytes at `in` + m * in_of_peer,
- * `piece` bytes at a time. Bytes from member i go to `out` + i * out_of_peer,
- * unless the members' bytes are combined. */
+/* In each row, this rank sends member m the bytes at `in` + m * in_of_peer, at
+ * most `piece` bytes at a time. Bytes from member i go to `out` + i *
+ * out_of_peer, unless the members' bytes are combined. */
 struct iris_ccl_far_args {
     struct iris_ccl_start start;
     const void *in; /* any memory; out as well */
@@ -319,8 +319,12 @@ struct iris_ccl_far_args {
     int32_t root; /* not -1: only this member's in is read or, in a
                    * reduction, only its out is written */
     int32_t reduces;
-    int32_t kind; /* enum iris_d_kind */
-    int32_t op;   /* iris_reduce_op_t */
+    int32_t kind;     /* enum iris_d_kind */
+    int32_t op;       /* iris_reduce_op_t */
+    int32_t two_shot; /* 1: long rows of a reduction to all go by shares */
+    int32_t
+        own_rows; /* 1: member m gets only its rows of `in`, and writes them */
+    int32_t striding; /* 1: rows go to members by turns */
 };
 
 /* ---- By packets ---- */

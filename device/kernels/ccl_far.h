@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Collectives of ranks that do not all map each other's heaps: every member
- * sends its part to each of the others, piece by piece. CPUs only.
+ * sends its part to each of the others, piece by piece. An all_reduce of long
+ * rows sends a share to each, and the shares' sums to all. CPUs only.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_FAR_H
 #define IRIS_DEVICE_KERNELS_CCL_FAR_H
 
 #include <iris/device/kernels/ccl_rows.h>
+#include <iris/device/kernels/ccl_share.h>
 #include <iris/device/kernels/ccl_space.h>
 #include <iris/device/wg.h>
 
@@ -22,12 +24,22 @@ IRIS_DEVICE uint64_t iris_d_far_word(uint64_t step, uint32_t call)
            (call & ((1u << IRIS_D_FAR_CALL_BITS) - 1));
 }
 
-/* A step of a call, and the piece that it moves. */
+/* The least bytes that a share of an all_reduce is worth a second step for. */
+enum { IRIS_D_FAR_SHARE = 4096 };
+
+/* A step of a call, and the pieces that it moves: `bytes` of each of some rows
+ * of each part. */
 typedef struct iris_d_far_step {
     uint64_t number; /* counted from 1 over all calls with the workspace */
-    uint64_t row;
-    uint64_t at; /* bytes into the row of each part */
+    uint64_t row;    /* of each member's own, if they have some each */
+    uint64_t rows;
     uint64_t bytes;
+    const char *in; /* at row 0 */
+    char *out;
+    uint64_t in_pitch;
+    uint64_t in_of_peer;
+    uint64_t out_of_peer;
+    int32_t reduces;
 } iris_d_far_step_t;
 
 IRIS_DEVICE char *iris_d_far_at(const struct iris_ccl_space *space,
@@ -72,26 +84,63 @@ iris_d_far_what(const struct iris_ccl_space *space)
         space, space->call + 8 * IRIS_CCL_CALL_WHAT);
 }
 
-/* Sends this rank's piece to all members, then the number of the step and the
- * call's signature. */
+/* The rows of each part that member m combines, or gets. */
+IRIS_DEVICE iris_d_ccl_rows_t
+iris_d_far_rows(const struct iris_ccl_far_args *args, uint64_t m)
+{
+    iris_d_ccl_rows_t all = {0, 1, args->rows};
+
+    return args->own_rows
+               ? iris_d_ccl_rows_of(m, (size_t)args->start.space->count,
+                                    args->rows, args->striding)
+               : all;
+}
+
+/* The end of a step's rows. */
+IRIS_DEVICE uint64_t iris_d_far_last(const iris_d_far_step_t *step,
+                                     iris_d_ccl_rows_t rows)
+{
+    uint64_t end = step->row + step->rows;
+
+    return end < rows.count ? end : rows.count;
+}
+
+/* Sends this rank's pieces to member m. */
+IRIS_DEVICE void iris_d_far_give_to(iris_wg_t wg, iris_dev_t dev,
+                                    const struct iris_ccl_far_args *args,
+                                    const iris_d_far_step_t *step, uint64_t m)
+{
+    struct iris_ccl_space *space = args->start.space;
+    uint64_t self = (uint64_t)space->index;
+    int rank = (int)iris_i_ccl_members(space)[space->count + (int64_t)m];
+    iris_d_ccl_rows_t rows = iris_d_far_rows(args, m);
+    uint64_t last = iris_d_far_last(step, rows);
+    char *slot = (char *)iris_d_far_of(
+        dev, space, iris_d_far_slot(space, step->number, self), m);
+
+    for (uint64_t k = step->row; k < last; k++) {
+        iris_wg_put(wg, dev,
+                    step->in + m * step->in_of_peer +
+                        (rows.first + k * rows.step) * step->in_pitch,
+                    slot + (k - step->row) * step->bytes, step->bytes, rank);
+    }
+}
+
+/* Sends the step's pieces, then the number of the step and the call's
+ * signature. */
 IRIS_DEVICE void iris_d_far_give(iris_wg_t wg, iris_dev_t dev,
                                  const struct iris_ccl_far_args *args,
-                                 iris_d_far_step_t step)
+                                 const iris_d_far_step_t *step)
 {
     struct iris_ccl_space *space = args->start.space;
     uint64_t n = (uint64_t)space->count, self = (uint64_t)space->index;
     const int64_t *ranks = iris_i_ccl_members(space) + n;
-    const char *in =
-        (const char *)args->in + step.row * args->in_pitch + step.at;
     uint64_t *byes = (uint64_t *)(void *)iris_d_far_at(space, space->byes);
 
     for (uint64_t m = 0; m < n; m++) {
-        if (args->root < 0 || args->reduces || (uint64_t)args->root == self) {
-            iris_wg_put(wg, dev, in + m * args->in_of_peer,
-                        iris_d_far_of(dev, space,
-                                      iris_d_far_slot(space, step.number, self),
-                                      m),
-                        step.bytes, (int)ranks[m]);
+        if (args->root < 0 ||
+            (uint64_t)args->root == (step->reduces ? m : self)) {
+            iris_d_far_give_to(wg, dev, args, step, m);
         }
     }
     iris_wg_barrier(wg);
@@ -102,7 +151,7 @@ IRIS_DEVICE void iris_d_far_give(iris_wg_t wg, iris_dev_t dev,
     for (uint64_t m = 0; m < n; m++) {
         iris_atomic_store_u64(
             dev, (uint64_t *)iris_d_far_of(dev, space, &byes[self], m),
-            iris_d_far_word(step.number, args->start.call), (int)ranks[m],
+            iris_d_far_word(step->number, args->start.call), (int)ranks[m],
             IRIS_RELAXED, IRIS_SCOPE_SYSTEM);
     }
 }
@@ -149,9 +198,11 @@ IRIS_DEVICE void iris_d_far_await(iris_wg_t wg, iris_dev_t dev,
     }
 }
 
-/* Combines the pieces in the group's order, as on one node. */
+/* Combines the members' pieces at `from` of their slots in the group's order,
+ * as on one node. */
 IRIS_DEVICE void iris_d_far_reduce(const struct iris_ccl_far_args *args,
-                                   iris_d_far_step_t step, char *out)
+                                   const iris_d_far_step_t *step, uint64_t from,
+                                   char *out)
 {
     struct iris_ccl_space *space = args->start.space;
     iris_d_u64_t *table =
@@ -159,13 +210,13 @@ IRIS_DEVICE void iris_d_far_reduce(const struct iris_ccl_far_args *args,
     iris_d_ccl_row_t row;
 
     for (uint64_t m = 0; m < (uint64_t)space->count; m++) {
-        table[m] = (uintptr_t)iris_d_far_slot(space, step.number, m);
+        table[m] = (uintptr_t)iris_d_far_slot(space, step->number, m) + from;
     }
     row.in = table;
     row.count = (uint32_t)space->count;
     row.op = (iris_reduce_op_t)args->op;
-    for (row.at = 0; row.at < step.bytes; row.at += IRIS_CCL_ROW) {
-        size_t left = step.bytes - row.at;
+    for (row.at = 0; row.at < step->bytes; row.at += IRIS_CCL_ROW) {
+        size_t left = step->bytes - row.at;
 
         iris_d_ccl_reduce_row((enum iris_d_kind)args->kind, row,
                               left < IRIS_CCL_ROW ? left : IRIS_CCL_ROW,
@@ -173,70 +224,152 @@ IRIS_DEVICE void iris_d_far_reduce(const struct iris_ccl_far_args *args,
     }
 }
 
-IRIS_DEVICE void iris_d_far_take(const struct iris_ccl_far_args *args,
-                                 iris_d_far_step_t step)
+/* Takes what is at `from` of the members' slots to a row of this rank's. */
+IRIS_DEVICE void iris_d_far_take_row(const struct iris_ccl_far_args *args,
+                                     const iris_d_far_step_t *step,
+                                     uint64_t from, char *out)
 {
     struct iris_ccl_space *space = args->start.space;
-    char *out = (char *)args->out + step.row * args->out_pitch + step.at;
 
-    if (args->reduces) {
+    if (step->reduces) {
         if (args->root < 0 || args->root == space->index) {
-            iris_d_far_reduce(args, step, out);
+            iris_d_far_reduce(args, step, from, out);
         }
     } else if (args->root >= 0) {
         iris_d_copy_bytes(
-            out, iris_d_far_slot(space, step.number, (uint64_t)args->root),
-            step.bytes);
+            out,
+            iris_d_far_slot(space, step->number, (uint64_t)args->root) + from,
+            step->bytes);
     } else {
         for (uint64_t m = 0; m < (uint64_t)space->count; m++) {
-            iris_d_copy_bytes(out + m * args->out_of_peer,
-                              iris_d_far_slot(space, step.number, m),
-                              step.bytes);
+            iris_d_copy_bytes(out + m * step->out_of_peer,
+                              iris_d_far_slot(space, step->number, m) + from,
+                              step->bytes);
         }
     }
 }
 
-/* Begins a call; returns the number of the step before its first. */
-IRIS_DEVICE uint64_t iris_d_far_begin(iris_wg_t wg, iris_dev_t dev,
-                                      const struct iris_ccl_far_args *args)
+IRIS_DEVICE uint64_t *iris_d_far_epoch(const struct iris_ccl_space *space)
+{
+    return (uint64_t *)(void *)iris_d_far_at(space, space->epochs);
+}
+
+IRIS_DEVICE void iris_d_far_begin(iris_wg_t wg, iris_dev_t dev,
+                                  const struct iris_ccl_far_args *args)
 {
     struct iris_ccl_space *space = args->start.space;
-    uint64_t *epoch = (uint64_t *)(void *)iris_d_far_at(space, space->epochs);
-    uint64_t number = *epoch;
+    uint64_t number = *iris_d_far_epoch(space);
 
     if ((number & IRIS_CCL_BUSY) != 0) {
         iris_d_far_differ(wg, dev, args, number & ~IRIS_CCL_BUSY,
                           (uint64_t)space->index);
     }
-    *epoch |= IRIS_CCL_BUSY;
+    *iris_d_far_epoch(space) |= IRIS_CCL_BUSY;
     *iris_d_far_what(space) = args->start.what;
-    return number;
 }
 
-IRIS_DEVICE void iris_d_far_end(struct iris_ccl_space *space, uint64_t number)
+IRIS_DEVICE void iris_d_far_end(const struct iris_ccl_space *space)
 {
-    *(uint64_t *)(void *)iris_d_far_at(space, space->epochs) = number;
+    *iris_d_far_epoch(space) &= ~IRIS_CCL_BUSY;
+}
+
+/* Sends the step's pieces, and waits for those of all members. */
+IRIS_DEVICE void iris_d_far_exchange(iris_wg_t wg, iris_dev_t dev,
+                                     const struct iris_ccl_far_args *args,
+                                     iris_d_far_step_t *step)
+{
+    step->number = ++*iris_d_far_epoch(args->start.space) & ~IRIS_CCL_BUSY;
+    iris_d_far_give(wg, dev, args, step);
+    iris_d_far_await(wg, dev, args, step->number);
+}
+
+IRIS_DEVICE void iris_d_far_step(iris_wg_t wg, iris_dev_t dev,
+                                 const struct iris_ccl_far_args *args,
+                                 iris_d_far_step_t step)
+{
+    iris_d_ccl_rows_t rows =
+        iris_d_far_rows(args, (uint64_t)args->start.space->index);
+    uint64_t last = iris_d_far_last(&step, rows);
+
+    iris_d_far_exchange(wg, dev, args, &step);
+    for (uint64_t k = step.row; k < last; k++) {
+        iris_d_far_take_row(args, &step, (k - step.row) * step.bytes,
+                            step.out +
+                                (rows.first + k * rows.step) * args->out_pitch);
+    }
+}
+
+/* Each member combines a share of step.bytes, then sends it to all. */
+IRIS_DEVICE void iris_d_far_shares(iris_wg_t wg, iris_dev_t dev,
+                                   const struct iris_ccl_far_args *args,
+                                   iris_d_far_step_t step)
+{
+    char *out = step.out;
+
+    step.in_of_peer = step.bytes;
+    step.out += (uint64_t)args->start.space->index * step.bytes;
+    iris_d_far_step(wg, dev, args, step);
+    step.reduces = 0;
+    step.in = step.out;
+    step.in_pitch = args->out_pitch;
+    step.in_of_peer = 0;
+    step.out = out;
+    step.out_of_peer = step.bytes;
+    iris_d_far_step(wg, dev, args, step);
+}
+
+/* Moves a row that is longer than a piece, or is worth dividing. */
+IRIS_DEVICE void iris_d_far_row(iris_wg_t wg, iris_dev_t dev,
+                                const struct iris_ccl_far_args *args,
+                                iris_d_far_step_t step)
+{
+    uint64_t n = (uint64_t)args->start.space->count, left = args->bytes, moved;
+
+    for (; left > 0; left -= moved) {
+        uint64_t share = args->two_shot ? left / n & ~(uint64_t)15 : 0;
+        iris_bool_t divides = share >= IRIS_D_FAR_SHARE;
+
+        step.bytes = divides ? share : left;
+        step.bytes = step.bytes < args->piece ? step.bytes : args->piece;
+        moved = divides ? n * step.bytes : step.bytes;
+        if (divides) {
+            iris_d_far_shares(wg, dev, args, step);
+        } else {
+            iris_d_far_step(wg, dev, args, step);
+        }
+        step.in += moved;
+        step.out += moved;
+    }
 }
 
 /* One workgroup of one lane. */
 IRIS_KERNEL(iris_k_ccl_far, struct iris_ccl_far_args)
 {
     iris_dev_t dev = iris_dev_init(args->start.context);
+    uint64_t n = (uint64_t)args->start.space->count;
+    uint64_t rows = iris_d_far_rows(args, 0).count; /* no member has more */
+    iris_bool_t whole =
+        args->bytes <= args->piece &&
+        !(args->two_shot && args->bytes / n >= IRIS_D_FAR_SHARE);
     iris_d_far_step_t step;
 
-    step.number = iris_d_far_begin(wg, dev, args);
-    for (step.row = 0; step.row < args->rows; step.row++) {
-        for (step.at = 0; step.at < args->bytes; step.at += step.bytes) {
-            step.bytes = args->bytes - step.at < args->piece
-                             ? args->bytes - step.at
-                             : args->piece;
-            step.number++;
-            iris_d_far_give(wg, dev, args, step);
-            iris_d_far_await(wg, dev, args, step.number);
-            iris_d_far_take(args, step);
+    step.in = (const char *)args->in;
+    step.out = (char *)args->out;
+    step.in_pitch = args->in_pitch;
+    step.in_of_peer = args->in_of_peer;
+    step.out_of_peer = args->out_of_peer;
+    step.reduces = args->reduces;
+    step.bytes = args->bytes;
+    step.rows = whole ? args->piece / args->bytes : 1;
+    iris_d_far_begin(wg, dev, args);
+    for (step.row = 0; step.row < rows; step.row += step.rows) {
+        if (whole) {
+            iris_d_far_step(wg, dev, args, step);
+        } else {
+            iris_d_far_row(wg, dev, args, step);
         }
     }
-    iris_d_far_end(args->start.space, step.number);
+    iris_d_far_end(args->start.space);
 }
 #endif
 

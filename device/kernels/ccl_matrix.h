@@ -9,44 +9,13 @@
 
 #include <iris/device/kernels/ccl_reduce.h>
 
-/* The rows of a matrix that a rank combines: all of its part, or its share of
- * all rows. */
-typedef struct iris_d_ccl_rows {
-    size_t first;
-    size_t step;
-    size_t count;
-    size_t in_first; /* first row of the part, in `in` */
-} iris_d_ccl_rows_t;
-
-IRIS_DEVICE iris_d_ccl_rows_t iris_d_ccl_own_rows(
-    const iris_d_ccl_t *ccl, const struct iris_ccl_reduce_args *args)
-{
-    size_t index = ccl->index, count = ccl->count;
-    iris_d_ccl_rows_t rows = {0, 1, args->rows, index * args->rows};
-
-    if (args->shape == IRIS_CCL_SCATTER) {
-        return rows;
-    }
-    rows.in_first = 0;
-    rows.first = index;
-    rows.step = count;
-    rows.count = (args->rows + count - 1 - index) / count;
-    if (!args->striding) { /* the first blocks have the extra rows */
-        size_t each = args->rows / count, extra = args->rows % count;
-
-        rows.first = index * each + (index < extra ? index : extra);
-        rows.step = 1;
-        rows.count = each + (index < extra);
-    }
-    return rows;
-}
-
 /* Only this rank reads and writes its rows in the members' buffers. Therefore
  * in and out may be the same. */
 IRIS_KERNEL(iris_k_ccl_matrix, struct iris_ccl_reduce_args)
 {
     size_t pieces = (args->bytes + IRIS_CCL_PIECE - 1) / IRIS_CCL_PIECE;
-    iris_d_ccl_rows_t rows;
+    iris_d_ccl_rows_t rows = {0, 1, args->rows};
+    size_t in_first = 0; /* first row of this rank's part, in `in` */
     iris_d_ccl_work_t work;
 
     work.ccl = iris_d_ccl_begin(wg, &args->start);
@@ -54,14 +23,19 @@ IRIS_KERNEL(iris_k_ccl_matrix, struct iris_ccl_reduce_args)
     work.turn = 0;
     work.copies =
         args->shape == IRIS_CCL_TO_ALL && !args->own_rows ? work.ccl.count : 1;
-    rows = iris_d_ccl_own_rows(&work.ccl, args);
+    if (args->shape == IRIS_CCL_SCATTER) {
+        in_first = work.ccl.index * args->rows;
+    } else {
+        rows = iris_d_ccl_rows_of(work.ccl.index, work.ccl.count, args->rows,
+                                  args->striding);
+    }
     work.tables = iris_d_ccl_meet(wg, &work.ccl, args->in, args->out);
     /* A workgroup has whole rows, so it needs no division to find an element's
      * row. */
     for (size_t k = wg.id; k < rows.count; k += wg.num_wgs) {
         size_t row = rows.first + k * rows.step;
 
-        work.share.begin = (rows.in_first + row) * args->in_pitch;
+        work.share.begin = (in_first + row) * args->in_pitch;
         work.to = row * args->out_pitch;
         IRIS_WG_LANES (wg, piece, pieces) {
             size_t at = piece * IRIS_CCL_PIECE, left = args->bytes - at;

@@ -478,22 +478,17 @@ IRIS_KERNEL(iris_k_ccl_pairs, struct iris_ccl_pairs_args)
 IRIS_KERNEL(iris_k_ccl_far_pairs, struct iris_ccl_pairs_args)
 {
     iris_d_ccl_t ccl = iris_d_ccl_of(&args->start, 0);
-    iris_d_far_step_t step = {0, 0, 0, 0};
-    struct iris_ccl_far_args meeting;
+    iris_d_far_step_t step = {0};
+    struct iris_ccl_far_args meeting = {0}; /* of no bytes */
 
     meeting.start = args->start;
-    meeting.in = args->in;
-    meeting.in_pitch = meeting.in_of_peer = 0;
     meeting.root = -1;
-    meeting.reduces = 0;
-    step.number = iris_d_far_begin(wg, ccl.dev, &meeting);
+    iris_d_far_begin(wg, ccl.dev, &meeting);
     if (args->meets) {
-        step.number++;
-        iris_d_far_give(wg, ccl.dev, &meeting, step);
-        iris_d_far_await(wg, ccl.dev, &meeting, step.number);
+        iris_d_far_exchange(wg, ccl.dev, &meeting, &step);
     }
     iris_d_pairs(wg, &ccl, args);
-    iris_d_far_end(args->start.space, step.number);
+    iris_d_far_end(args->start.space);
 }
 #endif
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How the members of a group divide a buffer among themselves.
+ * How the members of a group divide a buffer, or the rows of a matrix.
  */
 #ifndef IRIS_DEVICE_KERNELS_CCL_SHARE_H
 #define IRIS_DEVICE_KERNELS_CCL_SHARE_H
@@ -24,6 +24,29 @@ IRIS_DEVICE iris_d_ccl_share_t iris_d_ccl_share(uint32_t i, uint32_t count,
         share.bytes = bytes - share.begin < each ? bytes - share.begin : each;
     }
     return share;
+}
+
+/* Some rows of a matrix: `count` of them, `step` apart. */
+typedef struct iris_d_ccl_rows {
+    size_t first;
+    size_t step;
+    size_t count;
+} iris_d_ccl_rows_t;
+
+/* Member i's: every count-th row or, without striding, the i-th block. The first
+ * blocks have the extra rows. */
+IRIS_DEVICE iris_d_ccl_rows_t iris_d_ccl_rows_of(size_t i, size_t count,
+                                                 size_t rows,
+                                                 iris_bool_t striding)
+{
+    size_t each = rows / count, extra = rows % count;
+    iris_d_ccl_rows_t own = {i, count, each + (i < extra)};
+
+    if (!striding) {
+        own.first = i * each + (i < extra ? i : extra);
+        own.step = 1;
+    }
+    return own;
 }
 
 #endif /* IRIS_DEVICE_KERNELS_CCL_SHARE_H */

@@ -325,6 +325,7 @@ iris_status_t iris_i_ccl_launch_far(iris_t *iris,
 {
     const struct iris_ccl_kind *kind = &iris_i_ccl_kinds[call->op];
     size_t rows = call->options.rows;
+    int scatters_rows = call->op == IRIS_CCL_REDUCE_SCATTER && rows != 0;
     struct iris_ccl_far_args args = {
         .start = start(iris, call, 1, 0),
         .in = call->in,
@@ -334,20 +335,24 @@ iris_status_t iris_i_ccl_launch_far(iris_t *iris,
         .rows = rows == 0 ? 1 : rows,
         .in_pitch = call->in_pitch,
         .out_pitch = call->out_pitch,
-        .in_of_peer = kind->in_parts ? call->bytes : 0,
+        .in_of_peer = !kind->in_parts || call->options.own_rows ? 0
+                      : scatters_rows ? rows * call->in_pitch
+                                      : call->bytes,
         .out_of_peer = call->op == IRIS_CCL_ALL_GATHER && rows != 0
                            ? rows * call->out_pitch
                            : call->bytes,
         .root = kind->has_root ? call->root : -1,
         .reduces = kind->reduces,
         .kind = call->kind,
-        .op = (int32_t)call->reduce};
+        .op = (int32_t)call->reduce,
+        .two_shot = call->op == IRIS_CCL_ALL_REDUCE,
+        .own_rows = call->options.own_rows,
+        .striding = call->options.distribution == IRIS_CCL_STRIDING};
 
-    if (call->op == IRIS_CCL_REDUCE_SCATTER && rows != 0) {
-        return iris_i_fail(iris_i_log(iris), IRIS_ERR_UNSUPPORTED,
-                           "%s of rows does not reach other nodes yet; call it "
-                           "without rows, or use iris_all_reduce",
-                           call->name);
+    if (args.in_pitch == args.bytes && args.out_pitch == args.bytes &&
+        !args.own_rows && call->op != IRIS_CCL_ALL_TO_ALL) {
+        args.bytes *= args.rows; /* the rows are next to each other */
+        args.rows = 1;
     }
     return launch(iris, call, iris_i_ccl_far_kernel, 1, &args);
 }

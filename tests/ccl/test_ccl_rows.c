@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS 40000
+#define WORDS 80000
 #define UNTOUCHED 0x5a5a5a5au
 
 enum op { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST, OWN };
@@ -163,6 +163,7 @@ static int shapes_body(iris_t *iris, void *arg)
         {16, 64, 64, 64, IRIS_CCL_STRIDING, 0, 0},
         {2, 600, 3, 9, 0, IRIS_CCL_PUSH, 3},
         {11, 9, 0, 0, IRIS_CCL_BLOCK, IRIS_CCL_PULL, 0},
+        {2, 4200, 3, 9, IRIS_CCL_STRIDING, 0, 0}, /* nodes divide such rows */
     };
     struct memory memory;
 
@@ -185,6 +186,22 @@ static void rows_get_where_they_belong(void **state)
     (void)state;
     harness_run_all(shapes_body, NULL);
     harness_run(3, shapes_body, NULL);
+}
+
+static int nodes_body(iris_t *iris, void *arg)
+{
+    CPU_ONLY(iris, "GPUs reach only heaps that are mapped");
+    return shapes_body(iris, arg);
+}
+
+static void rows_reach_ranks_of_other_nodes(void **state)
+{
+    (void)state;
+    setenv("IRIS_NODES", "2", 1);
+    harness_run(4, nodes_body, NULL);
+    setenv("IRIS_NODES", "3", 1);
+    harness_run(3, nodes_body, NULL);
+    unsetenv("IRIS_NODES");
 }
 
 static int refused_body(iris_t *iris, void *arg)
@@ -251,6 +268,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_get_where_they_belong),
+        cmocka_unit_test(rows_reach_ranks_of_other_nodes),
         cmocka_unit_test(what_is_out_of_range_says_so),
         cmocka_unit_test(members_have_the_same_strides),
     };
