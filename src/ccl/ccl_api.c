@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public collectives: checked, given a workspace and a variant, enqueued.
+ * The public collectives: checks the call, finds a workspace and a variant, and
+ * enqueues it.
  */
 #include "config.h"
 
@@ -19,7 +20,8 @@
 #include "queue/queue_graph.h"
 #include "queue/transfer.h"
 
-/* Whether what reduces has NaNs, of which results have one only. */
+/* Whether a reduction can have NaNs. Results have only one bit pattern for
+ * NaN. */
 static int has_nans(const struct iris_ccl_call *call)
 {
     return iris_i_ccl_kinds[call->op].reduces &&
@@ -27,7 +29,7 @@ static int has_nans(const struct iris_ccl_call *call)
             call->kind == IRIS_D_KIND_f32 || call->kind == IRIS_D_KIND_f64);
 }
 
-/* What a member alone sends to itself. */
+/* A message that a member sends to itself. */
 static iris_status_t keep(iris_t *iris, const struct iris_ccl_call *call)
 {
     struct iris_ccl_route own;
@@ -51,7 +53,7 @@ static iris_status_t keep(iris_t *iris, const struct iris_ccl_call *call)
                              call->options.stream);
 }
 
-/* Of one member: what it has is what it gets, row by row. */
+/* With one member, the output is the input, row by row. */
 static iris_status_t copy(iris_t *iris, const struct iris_ccl_call *call)
 {
     size_t rows = call->options.rows == 0 ? 1 : call->options.rows;
@@ -71,20 +73,23 @@ static iris_status_t copy(iris_t *iris, const struct iris_ccl_call *call)
     return status;
 }
 
-/* The stream in whose order the call is: of a part of a fused operation on a
- * stream of its own, that of the operation. */
+/* The stream that orders the call. For a part of a fused operation on an
+ * internal stream, this is the operation's stream. */
 static struct iris_stream *order_of(const struct iris_ccl_call *call)
 {
     return iris_i_fused() == NULL ? call->options.stream
                                   : iris_i_fused()->stream;
 }
 
-/* Enqueues a call of some elements. A member alone needs no workspace, but the
- * same options as members of larger groups. A workspace has one stream at a
- * time: another may take it over once the host knows that the last one's work
- * is done. Peers read or are sent a broadcast's `in` where it is. One that is
- * off the heap goes to the root's own `out` first, where the data belongs
- * anyway, unless the kernel stages it (ccl_stage.h). */
+/* Enqueues a call with at least one element. A group of one member needs no
+ * workspace, but accepts the same options as larger groups.
+ *
+ * One stream at a time uses a workspace. Another stream may take it over once
+ * the host knows that the last stream's work is done.
+ *
+ * Peers read a broadcast's `in` in place, or the root sends it from there. An
+ * `in` off the heap is copied to the root's own `out` first, where the data
+ * belongs anyway, unless the kernel stages it (ccl_stage.h). */
 static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
 {
     int alone = call->group->members.count == 1;
@@ -125,7 +130,7 @@ static iris_status_t enqueue(iris_t *iris, struct iris_ccl_call *call)
     return status == IRIS_OK ? iris_i_ccl_launch(iris, call) : status;
 }
 
-/* The rank that a call of two members is with, or -1. */
+/* The other rank in a call of two members, or -1. */
 static int other_rank(const struct iris_ccl_call *call)
 {
     int member = call->op == IRIS_CCL_RECV  ? call->from
@@ -135,7 +140,8 @@ static int other_rank(const struct iris_ccl_call *call)
     return member < 0 ? -1 : call->group->ranks[member];
 }
 
-/* Whether each of its buffers is one range, which it reads or writes whole. */
+/* Whether each of its buffers is one range that the call reads or writes
+ * completely. */
 static int is_whole(const struct iris_ccl_call *call)
 {
     return call->options.rows == 0 && call->in_displs == NULL &&
@@ -156,7 +162,8 @@ static uint64_t bytes_with(const void *call, int member, int from)
 
 static iris_status_t enqueue_watched(iris_t *iris, struct iris_ccl_call *call)
 {
-    /* Members may have nothing for each other, and others do not know. */
+    /* Members may have no data for each other, and the other members do not
+     * know that. */
     int is_empty = call->count == 0 && call->out_count == 0 &&
                    call->op != IRIS_CCL_ALL_TO_ALLV;
     struct iris_host_event event = {.op = IRIS_HOST_COLLECTIVE,

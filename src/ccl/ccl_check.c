@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is asked of a collective, checked: options, types, sizes, buffers.
+ * Checks the arguments of a collective: options, types, sizes, buffers.
  */
 #include "config.h"
 
@@ -24,7 +24,7 @@ void iris_ccl_options_init_sized(struct iris_ccl_options *options, size_t size)
     (void)iris_i_sized_init(options, size, 0);
 }
 
-/* Fields whose ranges depend on nothing else. */
+/* Checks fields whose ranges depend on nothing else. */
 static iris_status_t check_ranges(const iris_t *iris,
                                   const struct iris_ccl_call *call)
 {
@@ -128,8 +128,8 @@ static iris_status_t check_types(const iris_t *iris, struct iris_ccl_call *call)
 
 /* ---- Buffers ---- */
 
-/* Strides and sizes of a call of matrices: a stride is no less than a row, and
- * no matrix more than memory can hold. */
+/* Checks strides and sizes of a call on matrices. A stride is at least a row,
+ * and a matrix must fit into memory. */
 static iris_status_t check_rows(const iris_t *iris, struct iris_ccl_call *call)
 {
     const struct iris_ccl_options *options = &call->options;
@@ -207,7 +207,7 @@ static iris_status_t check_buffer(const iris_t *iris,
     return iris_i_heap_check_range(iris_i_heap(iris), range);
 }
 
-/* Bytes from a member's part of a buffer to the next one's. */
+/* Bytes from one member's part of a buffer to the next. */
 static size_t part_of(const struct iris_ccl_call *call)
 {
     return call->options.rows == 0 ? call->bytes
@@ -216,8 +216,8 @@ static size_t part_of(const struct iris_ccl_call *call)
                : call->options.rows * call->in_pitch;
 }
 
-/* Whether in and out overlap as the call allows it: *in_place_p, or an error.
- */
+/* Whether in and out overlap in a way that the call allows (*in_place_p), or an
+ * error. */
 static iris_status_t check_overlap(const iris_t *iris,
                                    struct iris_ccl_call *call)
 {
@@ -251,9 +251,9 @@ static iris_status_t check_overlap(const iris_t *iris,
                              call->out_bytes, call->name);
 }
 
-/* Whether a copy of `in` in `out` serves as well. Only the root of a broadcast
- * has an `in`, and the other members do not know where that is: it must not
- * decide the variant. Matrices are on the heap always. */
+/* Whether a copy of `in` in `out` serves as well. In a broadcast, only the root
+ * has an `in`, and the other members do not know where it is, so it must not
+ * decide the variant. Matrices are always on the heap. */
 static int can_stage(const struct iris_ccl_call *call)
 {
     return call->op == IRIS_CCL_BROADCAST && call->options.rows == 0;
@@ -272,7 +272,7 @@ static iris_status_t check_buffers(const iris_t *iris,
         call->out_bytes > 0 && (call->op != IRIS_CCL_REDUCE || is_root);
     iris_status_t status = IRIS_OK;
 
-    /* Peers may be told of both. */
+    /* The hello may tell peers the addresses of both. */
     call->in = reads ? call->in : call->out;
     call->out = writes ? call->out : (void *)(uintptr_t)call->in;
     if (reads) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handles for collectives of workgroups: a workspace with a part for each.
+ * Handles for collectives of workgroups: a workspace with a part for each
+ * workgroup.
  */
 #include "config.h"
 
@@ -14,7 +15,7 @@
 #include "queue/queue_launch.h"
 
 #define SLOT_BYTES ((size_t)4096)
-/* Slots hold at least some elements, and halves of them whole shares. */
+/* Slots hold at least a few elements, and halves of slots hold whole shares. */
 #define SLOT_GRAIN ((size_t)64)
 
 static iris_status_t check_numbers(const iris_t *iris, const char *call,
@@ -70,7 +71,7 @@ iris_status_t iris_ccl_device_create(iris_t *iris, iris_group_t *group,
     return status;
 }
 
-/* The live workspace that a handle is of, or NULL. */
+/* The live workspace of a handle, or NULL. */
 static struct iris_ccl_workspace *find(const iris_t *iris,
                                        const iris_ccl_device_t *handle)
 {

@@ -3,7 +3,7 @@
  * The kernels of collectives (device/kernels/), for the CPU and, where iriscc
  * has a GPU compiler, for GPUs.
  */
-#define IRIS_MAX_LANES 512 /* what they are launched with */
+#define IRIS_MAX_LANES 512 /* block size of their launches */
 #include "ccl/ccl_kernels.h"
 
 #include <iris/device/kernels/ccl_far.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernels of collectives, to be launched with the arguments of
- * <iris/device/kernels/ccl_args.h>. C and C++: ccl_kernels.c is compiled for GPUs,
- * too.
+ * The kernels of collectives. Their arguments are in
+ * <iris/device/kernels/ccl_args.h>. C and C++: ccl_kernels.c is compiled for
+ * GPUs, too.
  */
 #ifndef IRIS_SRC_CCL_CCL_KERNELS_H
 #define IRIS_SRC_CCL_CCL_KERNELS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Collectives as launches: which kernel, with how many workgroups and what
+ * Launches collectives: chooses the kernel, the number of workgroups, and the
  * arguments.
  */
 #include "config.h"
@@ -17,9 +17,8 @@
 #include "context/fused.h"
 #include "queue/queue_launch.h"
 
-/* Lanes of a workgroup, and work for which another one is worth it: on a GPU
- * one access of each lane, on the CPU what takes longer than waking a thread.
- */
+/* Lanes of a workgroup, and the work that justifies another workgroup: on a GPU
+ * one access of each lane, on the CPU more time than waking a thread takes. */
 #define LANES 512
 #define LEAST_LANES 64
 #define CPU_BYTES_PER_WG ((size_t)128 << 10)
@@ -30,8 +29,8 @@ static size_t bytes_per_wg(const iris_t *iris, size_t access)
                                               : CPU_BYTES_PER_WG;
 }
 
-/* What members compare, and what messages say of a call. Each pair of members
- * compares its own bytes of an all_to_allv. */
+/* The values that members compare, and that messages describe. In an
+ * all_to_allv, each pair of members compares its own bytes. */
 static struct iris_compared compared(const struct iris_ccl_call *call)
 {
     struct iris_compared compared = {
@@ -52,19 +51,19 @@ static struct iris_compared compared(const struct iris_ccl_call *call)
     return iris_i_fused() == NULL ? compared : iris_i_fused()->compared;
 }
 
-/* A number that members which make different calls do not share, but by chance.
- */
+/* A hash of the call. Members that make different calls have the same one only
+ * by chance. */
 static uint32_t call_number(const struct iris_ccl_call *call, unsigned grid,
                             const struct iris_dev_call *what)
 {
-    /* Small ones share a word: each takes its time. */
+    /* Small values share a word: hashing a word takes time. */
     const uint64_t small = (uint64_t)call->op | (uint64_t)call->variant << 4 |
                            (uint64_t)call->options.distribution << 12 |
                            (uint64_t)call->options.own_rows << 16 |
                            (uint64_t)call->options.num_rings << 20 |
                            (uint64_t)call->options.async << 24 |
                            (uint64_t)grid << 32;
-    /* Members of an all_to_allv differ in their own count. */
+    /* In an all_to_allv, each member has its own count. */
     const uint64_t count = iris_i_ccl_kinds[call->op].pairs ? 0 : call->count;
     const uint64_t words[] = {small,           count,         call->in_pitch,
                               call->out_pitch, what->what,    what->sizes[0],
@@ -93,8 +92,8 @@ static struct iris_ccl_start start(const iris_t *iris,
     return start;
 }
 
-/* Lanes that a workgroup has use for: a few more wavefronts take longer to
- * start than a small message to travel. The same on all members. */
+/* Number of lanes that a workgroup can use: a few more wavefronts take longer
+ * to start than a small message to arrive. The same on all members. */
 static unsigned lanes_for(const struct iris_ccl_call *call, unsigned grid)
 {
     size_t accesses =
@@ -118,7 +117,7 @@ static iris_status_t launch(iris_t *iris, const struct iris_ccl_call *call,
     return iris_i_launch(iris_i_queue(iris), &request, call->options.stream);
 }
 
-/* Which part of the buffers a variant combines at a time. */
+/* The part of the buffers that a variant combines at a time. */
 static enum iris_ccl_shape shape_of(const struct iris_ccl_call *call)
 {
     switch (call->variant) {
@@ -137,9 +136,10 @@ static enum iris_ccl_shape shape_of(const struct iris_ccl_call *call)
     }
 }
 
-/* How the call's input goes through the workspace if a member's is off the
- * heap, which only that member knows. `slots`: pieces that a workgroup has room
- * for, of `parts` of them of one part. Small calls are spared the divisions. */
+/* How the call's input goes through the workspace, if some member's input is
+ * off the heap. Only that member knows whether it is. `slots` is the number of
+ * pieces for which a workgroup has room; each part has `parts` of them. Avoids
+ * divisions for small calls. */
 static struct iris_ccl_staging staging(const struct iris_ccl_call *call,
                                        unsigned grid, size_t slots,
                                        size_t parts)
@@ -172,8 +172,8 @@ static iris_status_t launch_reduce(iris_t *iris,
         iris, call, shares ? call->work_bytes / members : call->work_bytes,
         bytes_per_wg(iris, IRIS_CCL_DEVICE_BLOCK));
 
-    /* Of an all_reduce a piece has a share for each member, and room for sums.
-     */
+    /* In an all_reduce, a piece has a share for each member, and room for
+     * sums. */
     args.staging = shape == IRIS_CCL_SCATTER
                        ? staging(call, grid, members, 1)
                        : staging(call, grid, members + 1, members);
@@ -257,7 +257,7 @@ static iris_status_t launch_packet(iris_t *iris,
     return launch(iris, call, iris_i_ccl_packet_kernel, grid, &args);
 }
 
-/* Workgroups for a message of so many bytes. */
+/* Number of workgroups for a message of this size. */
 static uint64_t message_wgs(const struct iris_ccl_pairs_args *args,
                             uint64_t bytes)
 {
@@ -266,7 +266,8 @@ static uint64_t message_wgs(const struct iris_ccl_pairs_args *args,
     return wgs < args->most_wgs ? wgs : args->most_wgs;
 }
 
-/* The routes of the members from args->first on; the workgroups they need. */
+/* The routes of the members from args->first on. Returns the workgroups that
+ * they need. */
 static unsigned fill_routes(const struct iris_ccl_call *call,
                             struct iris_ccl_pairs_args *args)
 {
@@ -391,7 +392,7 @@ iris_status_t iris_i_ccl_launch(iris_t *iris, const struct iris_ccl_call *call)
     case IRIS_CCL_PUSH:
     case IRIS_CCL_PULL:
         return launch_move(iris, call);
-    default: /* those with packets */
+    default: /* variants with packets */
         return launch_packet(iris, call);
     }
 }

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls as launches of kernels.
+ * Launches the kernels of calls.
  */
 #ifndef IRIS_SRC_CCL_CCL_LAUNCH_H
 #define IRIS_SRC_CCL_CCL_LAUNCH_H
 
 #include "ccl/ccl_types.h"
 
-/* Enqueues the call, of more than one member and more than no element. */
+/* Enqueues the call, for more than one member and at least one element. */
 iris_status_t iris_i_ccl_launch(iris_t *iris, const struct iris_ccl_call *call);
 
-/* Enqueues a reduction of one member, of row i of its buffers. */
+/* Enqueues a reduction with one member, for row i of its buffers. */
 iris_status_t iris_i_ccl_launch_alone(iris_t *iris,
                                       const struct iris_ccl_call *call,
                                       size_t i);
 
-/* The same of a group with ranks of other nodes. IRIS_ERR_UNSUPPORTED */
+/* iris_i_ccl_launch() for a group with ranks of other nodes.
+ * IRIS_ERR_UNSUPPORTED */
 iris_status_t iris_i_ccl_launch_far(iris_t *iris,
                                     const struct iris_ccl_call *call);
 
-/* The same of a call of messages; `far`: it has ranks of other nodes. */
+/* iris_i_ccl_launch() for a call of messages. `far`: the group has ranks of
+ * other nodes. */
 iris_status_t iris_i_ccl_launch_pairs(iris_t *iris,
                                       const struct iris_ccl_call *call,
                                       int far);

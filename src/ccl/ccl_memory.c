@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A context's memory for collectives, one allocation on every heap of which each
- * rank takes pieces by itself, and the rules of the tuning file.
+ * A context's memory for collectives, and the rules of the tuning file. The
+ * memory is one allocation on every heap, from which each rank takes pieces by
+ * itself.
  */
 #include "config.h"
 
@@ -16,8 +17,8 @@
 
 #include <stdlib.h>
 
-/* Slots have at most so many bytes: on a GPU packets that go in one step are
- * the fastest way up to a megabyte, on the CPU memory is copied better. */
+/* The most bytes of a slot. On a GPU, packets in one step are the fastest way
+ * up to a megabyte. On the CPU, copies from memory are faster. */
 #define GPU_SLOT_BYTES_MAX ((size_t)1 << 20)
 #define CPU_SLOT_BYTES_MAX ((size_t)64 << 10)
 
@@ -46,7 +47,7 @@ static void close_ccl(struct iris_extension *extension)
     free(ccl);
 }
 
-/* This rank's part, before the others'. What is made is the caller's even if
+/* This rank's part, before the agreement. The caller owns the result even if
  * the tuning file is wrong. */
 static iris_status_t make_ccl(iris_t *iris, size_t bytes,
                               struct iris_ccl **ccl_p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls of messages as routes: what goes to each member and comes from it.
+ * Calls of messages as routes: the data to and from each member.
  */
 #include "config.h"
 
@@ -10,7 +10,7 @@
 
 #include "context/context_group.h"
 
-/* Where a member's elements begin. */
+/* Index of a member's first element. */
 static size_t displ_of(const size_t *counts, const size_t *displs,
                        uint32_t member)
 {
@@ -132,7 +132,7 @@ struct counts {
     const size_t *displs;
 };
 
-/* Checks one; adds it up. */
+/* Checks an array of counts, and sums it up. */
 static iris_status_t check_counts(const iris_t *iris,
                                   const struct iris_ccl_call *call,
                                   const struct counts *array, size_t *sum_p)
@@ -163,7 +163,7 @@ static iris_status_t check_counts(const iris_t *iris,
     return IRIS_OK;
 }
 
-/* From the first byte of each buffer to the last. */
+/* Computes the size of each buffer from its first byte to its last. */
 static void extend(struct iris_ccl_call *call)
 {
     struct iris_ccl_route route;

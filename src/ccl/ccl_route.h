@@ -9,18 +9,18 @@
 
 #include "ccl/ccl_types.h"
 
-/* Fills in in_at and in_bytes: what goes to a member, which may be this rank. */
+/* Sets in_at and in_bytes: the data for a member, which may be this rank. */
 void iris_i_ccl_route_to(const struct iris_ccl_call *call, uint32_t member,
                          struct iris_ccl_route *route_p);
 
-/* Fills in out_at and out_bytes: what comes from a member. */
+/* Sets out_at and out_bytes: the data from a member. */
 void iris_i_ccl_route_from(const struct iris_ccl_call *call, uint32_t member,
                            struct iris_ccl_route *route_p);
 
-/* A number of the counts of an all_gatherv, which are the same on all members. */
+/* A hash of the counts of an all_gatherv, which are the same on all members. */
 uint32_t iris_i_ccl_route_hash(const struct iris_ccl_call *call);
 
-/* Checks counts and members, and fills in the call's sizes. IRIS_ERR_INVALID */
+/* Checks counts and members, and sets the call's sizes. IRIS_ERR_INVALID */
 iris_status_t iris_i_ccl_route_sizes(const iris_t *iris,
                                      struct iris_ccl_call *call);
 

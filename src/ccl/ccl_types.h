@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One call of a collective, and what tells the collectives apart.
+ * One call of a collective, and the properties of each collective.
  */
 #ifndef IRIS_SRC_CCL_CCL_TYPES_H
 #define IRIS_SRC_CCL_CCL_TYPES_H
@@ -27,9 +27,10 @@ enum iris_ccl_op {
     IRIS_CCL_NUM_OPS,
 };
 
-/* What a variant needs of buffers, and that the operation is SUM. Those that do
- * not keep the order of addition are only taken by name. STAGES: without rows
- * and where workspaces have stages, the variant takes any buffers. */
+/* Requirements of a variant on buffers, and whether the operation has to be
+ * SUM. Variants that do not keep the order of addition must be asked for by
+ * name. STAGES: if there are no rows and workspaces have stages, the variant
+ * accepts any buffers. */
 enum {
     IRIS_CCL_ON_HEAP = 1,
     IRIS_CCL_APART = 2,
@@ -41,15 +42,15 @@ enum {
 
 struct iris_ccl_kind {
     const char *name;      /* the public function */
-    const char *rule_name; /* in tuning files */
+    const char *rule_name; /* name in tuning files */
     int reduces;
-    int in_parts;  /* without rows `in` has a part for each member */
-    int out_parts; /* and so has `out` */
+    int in_parts;  /* without rows, `in` has a part for each member */
+    int out_parts; /* without rows, `out` has a part for each member */
     int has_root;
-    int pairs;    /* 1: by messages between pairs, and has no variants */
-    int exchange; /* enum iris_ccl_exchange, of packets in one shot */
+    int pairs;    /* 1: goes by messages between pairs, without variants */
+    int exchange; /* enum iris_ccl_exchange for packets in one shot */
     struct {
-        iris_ccl_variant_t variant; /* IRIS_CCL_AUTO ends them */
+        iris_ccl_variant_t variant; /* the list ends with IRIS_CCL_AUTO */
         int needs;
     } variants[8];
 };
@@ -62,10 +63,11 @@ struct iris_ccl_call {
     void *out;
     size_t count;
     iris_dtype_t dtype;
-    iris_reduce_op_t reduce; /* of what reduces */
-    int root;                /* of what has one */
-    /* Of messages: elements for and from each member, and where they begin, or
-     * NULL: one behind the other. Of send and receive: to and from whom, or -1. */
+    iris_reduce_op_t reduce; /* operation of a reduction */
+    int root;                /* root, if the collective has one */
+    /* For messages: the numbers of elements for and from each member, and their
+     * offsets, or NULL if they are contiguous. For send and receive: the ranks
+     * of receiver and sender, or -1. */
     const size_t *in_counts;
     const size_t *in_displs;
     const size_t *out_counts;
@@ -75,22 +77,23 @@ struct iris_ccl_call {
     int from;
     struct iris_ccl_options options;
 
-    /* What follows from that. */
+    /* Values derived from those above. */
     struct iris_group *group;
-    struct iris_ccl_workspace *workspace; /* NULL: of one member */
-    size_t bytes;                         /* of `count` elements */
-    size_t in_bytes; /* from the first of a buffer to the last */
+    struct iris_ccl_workspace *workspace; /* NULL for one member */
+    size_t bytes;                         /* bytes of `count` elements */
+    size_t in_bytes; /* bytes from a buffer's first element to its last */
     size_t out_bytes;
-    size_t in_pitch; /* bytes from row to row */
+    size_t in_pitch; /* bytes from one row to the next */
     size_t out_pitch;
-    size_t work_bytes; /* `bytes` of all rows */
-    int kind;          /* enum iris_d_kind, of what reduces */
-    int on_heap;       /* peers can reach in and out, or will */
-    int in_on_heap;    /* of a broadcast's root it need not be, for that */
+    size_t work_bytes; /* total of `bytes` over all rows */
+    int kind;          /* enum iris_d_kind of a reduction */
+    int on_heap;       /* peers can reach in and out, or will be able to */
+    int in_on_heap;    /* the same without a broadcast's root, whose input
+                        * may be off the heap */
     int stages;        /* input off the heap may go through workspaces */
-    int in_place;      /* they overlap, in the way that is allowed */
+    int in_place;      /* in and out overlap, in an allowed way */
     iris_ccl_variant_t variant;
-    int cus;    /* workgroups at most; 0: as many as are worth it */
+    int cus;    /* most workgroups; 0: as many as are useful */
     int staged; /* peers read this rank's input in its workspace (ccl_stage.h)
                  */
 };

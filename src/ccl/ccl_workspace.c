@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Workspaces: each group's memory for collectives on each member. They are
- * pieces of what all ranks have allocated: only members make a group's calls.
+ * pieces of memory that all ranks allocated together: only members make a
+ * group's calls.
  */
 #include "config.h"
 
@@ -22,21 +23,21 @@
 
 /* A group's. */
 struct group_space {
-    struct iris_extension extension; /* of the group */
+    struct iris_extension extension; /* attached to the group */
     struct iris_ccl *ccl;
     struct iris_group *group;
 };
 
-/* A workspace takes at most one in so many of the bytes there are. Its slots
- * have at least so many bytes. */
+/* A workspace takes at most this fraction of the available bytes. Its slots
+ * have at least this number of bytes. */
 #define WORKSPACES 4
 #define SLOT_BYTES_MIN ((size_t)256)
-/* On CPUs a group's workspaces together take at most so many times the bytes
- * that one rank has for all of its own: their sum grows with the square of the
- * members, and the system clears all of it before the first collective. */
+/* On CPUs, a group's workspaces on all ranks take at most this multiple of the
+ * bytes that one rank has for all of its own. Their sum grows with the square
+ * of the members, and the system clears it before the first collective. */
 #define CPU_RANKS_MOST 4
-/* A stage is as large as so many slots: pieces of it stay in a processor's
- * caches, and are worth the meeting that each of them takes. */
+/* Number of slots in a stage. Pieces of a stage stay in a processor's caches,
+ * and are large enough to justify the meeting for each of them. */
 #define STAGE_SLOTS 8
 
 static const struct iris_call_type workspace_call = {
@@ -48,14 +49,14 @@ static const struct iris_call_type parts_call = {
 static const struct iris_call_type destroy_call = {
     .name = "iris_ccl_workspace_destroy"};
 
-/* What members tell each other of themselves. */
+/* The data about themselves that members exchange. */
 struct share {
     uint64_t num_cus;
     uint64_t best_cus;
-    uint64_t offset; /* of the workspace, from the heap's start */
+    uint64_t offset; /* offset of the workspace, from the heap's start */
 };
 
-/* Workgroups of this rank that need not share a processor. */
+/* Number of workgroups of this rank that can have a processor each. */
 static uint64_t best_cus(const iris_t *iris)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -79,7 +80,7 @@ static struct share posted(const struct iris_group *group, int member)
     return share;
 }
 
-/* The least of what members have. */
+/* The minimum of the members' values. */
 static struct share least(const struct iris_group *group)
 {
     struct share least = posted(group, 0);
@@ -95,8 +96,8 @@ static struct share least(const struct iris_group *group)
     return least;
 }
 
-/* Bytes of a stage: some slots', and for every workgroup the least that an
- * all_reduce needs. */
+/* Bytes of a stage: several slots', and for every workgroup at least the
+ * minimum for an all_reduce. */
 static int64_t stage_bytes(const struct iris_ccl *ccl,
                            const struct iris_ccl_space *space)
 {
@@ -106,7 +107,7 @@ static int64_t stage_bytes(const struct iris_ccl *ccl,
     return !ccl->stages ? 0 : best < least ? least : best;
 }
 
-/* Lays out a workspace with the largest slots that it may have. */
+/* Lays out a workspace with the largest slots that are possible. */
 static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
                                      const struct iris_group *group,
                                      uint64_t max_wgs)
@@ -132,8 +133,8 @@ static struct iris_ccl_space lay_out(const struct iris_ccl *ccl,
     return space;
 }
 
-/* The same of one part. Its stages are for blocks of tiles, one for each member.
- */
+/* lay_out() for one part. Its stages are for blocks of tiles, one for each
+ * member. */
 static struct iris_ccl_space
 lay_out_part(const struct iris_ccl_workspace *workspace)
 {
@@ -149,8 +150,8 @@ lay_out_part(const struct iris_ccl_workspace *workspace)
     return space;
 }
 
-/* This rank's share: takes the memory, and clears it before anybody can have
- * sent a packet there. */
+/* This rank's share: takes and clears the memory, before any member can have
+ * sent a packet. */
 static iris_status_t take(iris_t *iris, struct iris_ccl *ccl,
                           struct iris_ccl_workspace *workspace)
 {
@@ -177,7 +178,7 @@ static iris_status_t take(iris_t *iris, struct iris_ccl *ccl,
     return status;
 }
 
-/* Writes what never changes of a part: the layout, and the members' places. */
+/* Writes the constants of a part: the layout, and the members' addresses. */
 static iris_status_t write_part(iris_t *iris,
                                 const struct iris_ccl_space *space,
                                 const struct iris_ccl_workspace *workspace,
@@ -218,8 +219,8 @@ static iris_status_t write_device(iris_t *iris,
     return status;
 }
 
-/* Workgroups that use the workspace at the same time wait for their peers, so
- * all of them have to run at once on every member. */
+/* Workgroups that use the workspace at once wait for their peers. So all of
+ * them have to run at the same time on every member. */
 static iris_status_t check_resident(const iris_t *iris,
                                     const struct iris_ccl_workspace *workspace)
 {
@@ -233,8 +234,8 @@ static iris_status_t check_resident(const iris_t *iris,
                        workspace->max_cus);
 }
 
-/* The members' three agreements: on what they have, on where each has its
- * memory, and that all is written. */
+/* The members' three agreements: on their sizes, on the addresses of their
+ * memory, and that everything is written. */
 static iris_status_t agree_on(iris_t *iris, struct iris_ccl *ccl,
                               struct iris_ccl_workspace *workspace)
 {
@@ -282,7 +283,7 @@ static iris_status_t agree_on(iris_t *iris, struct iris_ccl *ccl,
     return status;
 }
 
-/* Forgets a workspace. */
+/* Removes a workspace. */
 static void drop(struct iris_ccl *ccl, struct iris_ccl_workspace *workspace)
 {
     struct iris_ccl_workspace **link = &ccl->workspaces;
@@ -310,7 +311,7 @@ static void close_group(struct iris_extension *extension)
     free(space);
 }
 
-/* Sees to it that the workspaces of a group end with it. */
+/* Makes the workspaces of a group end with the group. */
 static iris_status_t extend(const iris_t *iris, struct iris_group *group)
 {
     struct group_space *space;
@@ -371,8 +372,7 @@ iris_status_t iris_i_ccl_make(iris_t *iris,
     return IRIS_OK;
 }
 
-/* The live workspace that is `asked`, or the group's own; NULL: there is none.
- */
+/* The live workspace `asked`, or the group's own; NULL: it does not exist. */
 static struct iris_ccl_workspace *find(const iris_t *iris,
                                        const iris_ccl_workspace_t *asked,
                                        const struct iris_group *group)
@@ -446,8 +446,8 @@ iris_status_t iris_i_ccl_set_epoch(iris_t *iris,
                                   device + space.epochs + 8 * w, &epoch,
                                   sizeof epoch);
     }
-    /* What was told of a call at a step that comes again is not told of that
-     * one. */
+    /* Erase the call described at that step: the steps come again, with other
+     * calls. */
     return status == IRIS_OK
                ? iris_i_heap_copy(&iris_i_heap(iris)->memory,
                                   device + space.call + 8 * IRIS_CCL_CALL_BEGUN,
@@ -455,7 +455,7 @@ iris_status_t iris_i_ccl_set_epoch(iris_t *iris,
                : status;
 }
 
-/* ---- What the program calls ---- */
+/* ---- Public calls ---- */
 
 iris_status_t iris_ccl_workspace_create(iris_t *iris, iris_group_t *group,
                                         iris_ccl_workspace_t **workspace_p)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a collective is done: the variant that the call or the environment asks
- * for, else the table's; and how many workgroups do it.
+ * Chooses how a collective is done: the variant that the call or the
+ * environment asks for, else the table's; and the number of workgroups.
  */
 #include "config.h"
 
@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-/* What is best: the first one that fits. */
+/* The default choice: the first row that fits. */
 #define KB ((size_t)1 << 10)
 #define ANY_BYTES SIZE_MAX
 #define ANY_MEMBERS INT32_MAX
@@ -74,14 +74,14 @@ static int on_gpu(const iris_t *iris)
     return iris_i_device(iris)->wavefront > 1;
 }
 
-/* Whose settings and rules a call has. */
+/* The collective whose settings and rules apply to the call. */
 static enum iris_ccl_op ruled_as(const struct iris_ccl_call *call)
 {
     return call->op == IRIS_CCL_REDUCE ? IRIS_CCL_ALL_REDUCE : call->op;
 }
 
-/* What the call asks for, else the environment; the names are settings' own
- * choices. */
+/* The variant that the call asks for, else the environment's. The names are the
+ * settings' own choices. */
 static iris_ccl_variant_t asked(const iris_t *iris,
                                 const struct iris_ccl_call *call)
 {
@@ -111,7 +111,8 @@ static iris_ccl_variant_t asked(const iris_t *iris,
     return IRIS_CCL_AUTO;
 }
 
-/* What the variant needs of buffers; -1: the collective has no such one. */
+/* The variant's requirements on buffers; -1: the collective has no such
+ * variant. */
 static int needs(enum iris_ccl_op op, iris_ccl_variant_t variant)
 {
     const struct iris_ccl_kind *kind = &iris_i_ccl_kinds[op];
@@ -150,8 +151,8 @@ iris_ccl_variant_t iris_i_ccl_find_variant(enum iris_ccl_op op,
                : kind->variants[i].variant;
 }
 
-/* Whether input off the heap is copied through workspaces. A member alone on
- * the CPU, which needs none, takes such buffers as larger groups do. */
+/* Whether input off the heap is copied through workspaces. A single member on
+ * the CPU needs no workspace, and accepts the same buffers as larger groups. */
 static int stages(const iris_t *iris, const struct iris_ccl_call *call)
 {
     return call->options.rows == 0 &&
@@ -170,7 +171,7 @@ static int can(const struct iris_ccl_call *call, int needs)
            !(!(needs & IRIS_CCL_ROWS) && call->options.rows != 0);
 }
 
-/* What a collective of any buffers can be done by. */
+/* A variant of the collective that accepts any buffers. */
 static iris_ccl_variant_t fallback(enum iris_ccl_op op)
 {
     return op == IRIS_CCL_ALL_REDUCE || op == IRIS_CCL_REDUCE
@@ -178,7 +179,7 @@ static iris_ccl_variant_t fallback(enum iris_ccl_op op)
                : IRIS_CCL_PACKET;
 }
 
-/* Whether a rule is for such a call. */
+/* Whether a rule applies to such a call. */
 static int is_for(const struct iris_ccl_rule *rule, enum iris_ccl_op op,
                   int gpu, int members, size_t bytes)
 {
@@ -207,8 +208,9 @@ iris_ccl_variant_t iris_i_ccl_table_variant(enum iris_ccl_op op, int gpu,
     return fallback(op);
 }
 
-/* Whether a rule's variant does the call. Members' buffers may differ, and
- * variants may not: on a CPU those that need the heap are left to who asks. */
+/* Whether a rule's variant can do the call. Members' buffers may differ, but
+ * their variants may not. So on a CPU, variants that need the heap are used
+ * only on request. */
 static int serves(const iris_t *iris, const struct iris_ccl_call *call,
                   iris_ccl_variant_t variant)
 {
@@ -219,8 +221,8 @@ static int serves(const iris_t *iris, const struct iris_ccl_call *call,
             (needed & IRIS_CCL_STAGES) || call->options.rows != 0);
 }
 
-/* The tuning file's rule; NULL: it has none for this call and its buffers, or
- * one that leaves it to the table. */
+/* The tuning file's rule. NULL: there is no rule for this call and its buffers,
+ * or the rule refers to the table. */
 static const struct iris_ccl_rule *tuned(const iris_t *iris,
                                          const struct iris_ccl_call *call)
 {
@@ -263,10 +265,10 @@ static iris_ccl_variant_t best(const iris_t *iris,
         rule++;
     }
     if (call->options.rows != 0) {
-        return rule->variant; /* the only one, possible or not */
+        return rule->variant; /* the only variant, possible or not */
     }
-    /* Packets in several steps are for those who have no choice: each step
-     * waits for all members. */
+    /* Packets in several steps are the last resort: each step waits for all
+     * members. */
     if (ruled_as(call) == IRIS_CCL_ALL_REDUCE &&
         (call->on_heap || call->stages) &&
         call->bytes > iris_i_ccl_step_bytes(call, rule->variant)) {
@@ -276,7 +278,7 @@ static iris_ccl_variant_t best(const iris_t *iris,
                                                      : fallback(call->op);
 }
 
-/* Workgroups that a call may have. */
+/* The most workgroups for a call. */
 static int max_cus(const iris_t *iris, const struct iris_ccl_call *call)
 {
     return call->workspace == NULL ? iris_i_device(iris)->num_cus
@@ -317,7 +319,7 @@ static iris_status_t choose_variant(const iris_t *iris,
     call->stages = stages(iris, call);
     if (call->op == IRIS_CCL_REDUCE && needed < 0 &&
         needs(IRIS_CCL_ALL_REDUCE, variant) >= 0) {
-        variant = IRIS_CCL_AUTO; /* one that does not keep the order */
+        variant = IRIS_CCL_AUTO; /* a variant that does not keep the order */
     }
     if (variant == IRIS_CCL_AUTO) {
         choose_best(iris, call);
@@ -370,8 +372,7 @@ unsigned iris_i_ccl_grid(const iris_t *iris, const struct iris_ccl_call *call,
                                             : (size_t)call->workspace->best_cus;
 
     if (call->cus > 0 && !on_gpu(iris)) {
-        return (
-            unsigned)most; /* so that tests can have more than are worth it */
+        return (unsigned)most; /* tests may ask for more than are useful */
     }
     worth = worth < 1 ? 1 : worth;
     return (unsigned)(worth < most ? worth : most);

@@ -7,11 +7,11 @@
 
 #include "ccl/ccl_types.h"
 
-/* The collective of that name, such as "all_reduce"; -1: there is none. */
+/* The collective of that name, such as "all_reduce"; -1: not found. */
 int iris_i_ccl_find_op(const char *name);
 
-/* The collective's variant of that name that auto may take; IRIS_CCL_AUTO: it
- * has no such one. */
+/* The collective's variant of that name, if auto may choose it; IRIS_CCL_AUTO:
+ * not found. */
 iris_ccl_variant_t iris_i_ccl_find_variant(enum iris_ccl_op op,
                                            const char *name);
 
@@ -21,15 +21,15 @@ iris_ccl_variant_t iris_i_ccl_find_variant(enum iris_ccl_op op,
 iris_ccl_variant_t iris_i_ccl_table_variant(enum iris_ccl_op op, int gpu,
                                             int members, size_t bytes);
 
-/* Bytes of a part that one step of a variant with packets takes. */
+/* Bytes of a part in one step of a variant with packets. */
 size_t iris_i_ccl_step_bytes(const struct iris_ccl_call *call,
                              iris_ccl_variant_t variant);
 
-/* Fills in the variant and cus. IRIS_ERR_INVALID: the one asked for cannot be.
- */
+/* Sets the variant and cus. IRIS_ERR_INVALID: the requested variant is not
+ * possible. */
 iris_status_t iris_i_ccl_choose(const iris_t *iris, struct iris_ccl_call *call);
 
-/* Workgroups for so many bytes of work of each rank. */
+/* Number of workgroups for this number of bytes of work on each rank. */
 unsigned iris_i_ccl_grid(const iris_t *iris, const struct iris_ccl_call *call,
                          size_t bytes, size_t bytes_per_wg);
 

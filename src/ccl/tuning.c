@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tuning file: which variant is best on this machine, and its rates, one a
- * line. docs/collectives.md has its format.
+ * The tuning file: the best variants on this machine, and its rates, one on
+ * each line. docs/collectives.md has its format.
  */
 #include "config.h"
 
@@ -18,13 +18,13 @@
 #include <string.h>
 
 enum { FIELDS = 6 };
-#define FORMAT 2 /* without a line that says so it is 1, which has no rates */
+#define FORMAT 2 /* a file without a format line has format 1, without rates */
 #define FIELD_BYTES 32
 
 struct line {
     const char *path;
     int number;
-    char fields[FIELDS + 1][FIELD_BYTES]; /* and one that is too many */
+    char fields[FIELDS + 1][FIELD_BYTES]; /* one more than allowed */
 };
 
 static iris_status_t reject(const iris_t *iris, const struct line *line,
@@ -35,7 +35,7 @@ static iris_status_t reject(const iris_t *iris, const struct line *line,
                        line->number, field, accepts);
 }
 
-/* A number, or `any`, which is the greatest that `most` allows. */
+/* A number, or `any`, which means the maximum `most`. */
 static int parse_number(const char *text, size_t most, size_t *number_p)
 {
     char *end;
@@ -64,7 +64,7 @@ static iris_status_t parse_device(const iris_t *iris, const struct line *line,
                : reject(iris, line, line->fields[1], "a device: gpu or cpu");
 }
 
-/* "=4": of four members. "4": of one to four. */
+/* "=4": exactly four members. "4": one to four. */
 static iris_status_t parse_members(const iris_t *iris, const struct line *line,
                                    struct iris_ccl_rule *rule_p)
 {
@@ -123,8 +123,8 @@ static iris_status_t parse_rule(const iris_t *iris, const struct line *line,
     return status == IRIS_OK ? parse_way(iris, line, rule_p) : status;
 }
 
-/* Digits, with a point among them or without, whatever the locale; `least` or
- * more. */
+/* Digits, with or without a decimal point, independent of the locale; at least
+ * `least`. */
 static int parse_amount(const char *text, double least, double *amount_p)
 {
     double amount = 0, parts = 0;
@@ -146,7 +146,7 @@ static int parse_amount(const char *text, double least, double *amount_p)
     return *amount_p >= least;
 }
 
-/* The row of a name; -1: it has none. */
+/* The row with that name; -1: not found. */
 static int find_kind(const char *name)
 {
     static const char *const names[] = {
@@ -162,7 +162,7 @@ static int find_kind(const char *name)
     return kind;
 }
 
-/* A type of matrices. */
+/* An element type of matrices. */
 static int parse_dtype(const char *name, iris_dtype_t *dtype_p)
 {
     static const iris_dtype_t dtypes[] = {IRIS_DTYPE_F32, IRIS_DTYPE_F16,
@@ -221,7 +221,8 @@ static void mix(struct iris_ccl_tuning *tuning, const uint64_t *words,
     }
 }
 
-/* Resizes an array to so many bytes. NULL, with a message, if there is no memory. */
+/* Resizes an array to this number of bytes. NULL, with a message, if there is
+ * no memory. */
 static void *grow(const iris_t *iris, void *array, size_t bytes)
 {
     void *grown = realloc(array, bytes);
@@ -271,7 +272,7 @@ static iris_status_t add_rate(const iris_t *iris, const struct iris_rate *rate,
     return IRIS_OK;
 }
 
-/* "format 2", which a later version's --tune may write otherwise. */
+/* "format 2". A later version's --tune may write another number. */
 static iris_status_t check_format(const iris_t *iris, const struct line *line)
 {
     size_t format;
